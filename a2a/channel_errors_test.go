@@ -62,7 +62,7 @@ func TestInvitedAreOutsiders(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A bound of its own would tell that it is there.
-		if _, err := s.rooms.Update(t.Context(), by, channels.ChannelID(id), channels.Revision{ExpectedVersion: 1, Limits: &channels.Limits{MessageBytes: 1}}); err != nil {
+		if _, err := s.rooms.Update(t.Context(), by, channels.ChannelID(id), channels.ChannelUpdate{ExpectedVersion: 1, Limits: &channels.Limits{MessageBytes: 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,7 +27,7 @@ func (o *object) end() error {
 }
 
 func (c *call) byCaller() channels.Caller {
-	return channels.Caller{Principal: c.caller.Principal, Actor: c.caller.Actor, Uninvited: true} // the extension has no invitations
+	return channels.Caller{Principal: c.caller.Principal, Actor: c.caller.Actor, IgnoreInvitations: true} // the extension has no invitations
 }
 
 // channelAnswer is the result of the methods that answer with a channel.
@@ -91,7 +91,7 @@ func (h *Handler) getChannel(ctx context.Context, c *call) (any, error) {
 // listChannels is channels/list.
 func (h *Handler) listChannels(ctx context.Context, c *call) (any, error) {
 	params := readParams(new(failure), c.params)
-	var l channels.Listing
+	var l channels.ListQuery
 	l.PageSize = params.pageSize()
 	l.PageToken, _ = params.text("pageToken")
 	visibility, _ := params.text("visibility")
@@ -119,7 +119,7 @@ func (h *Handler) listChannels(ctx context.Context, c *call) (any, error) {
 // updateChannel is channels/update.
 func (h *Handler) updateChannel(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
-	var r channels.Revision
+	var r channels.ChannelUpdate
 	version, ok := params.natural("expectedVersion")
 	if !ok {
 		params.fail("expectedVersion", "is required")

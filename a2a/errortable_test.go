@@ -66,7 +66,7 @@ func TestWhatIsLeftOfAChannel(t *testing.T) {
 	id := s.channel(t, `{}`)
 	keep := int64(2)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-	if _, err := s.rooms.Update(t.Context(), ann, channels.ChannelID(id), channels.Revision{ExpectedVersion: 1, KeepMessages: &keep}); err != nil {
+	if _, err := s.rooms.Update(t.Context(), ann, channels.ChannelID(id), channels.ChannelUpdate{ExpectedVersion: 1, KeepMessages: &keep}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 6 {

@@ -44,7 +44,7 @@ func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement)
 	if err := ack.prepare(ctx, e); err != nil {
 		return err
 	}
-	if err := s.receipts.add(ack); err != nil || a.State != IsRead {
+	if err := s.receipts.add(ack); err != nil || a.State != ReceiptRead {
 		return err
 	}
 	select {
@@ -57,7 +57,7 @@ func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement)
 
 func (a *Acknowledgement) check() error {
 	switch {
-	case a.State != IsDelivered && a.State != IsRead:
+	case a.State != ReceiptDelivered && a.State != ReceiptRead:
 		return kg.Errorf(kg.CodeInvalid, "delivered or read is acknowledged, not %.60q", a.State).At("status")
 	case (a.UpTo != 0) == (len(a.Messages) > 0):
 		return kg.Errorf(kg.CodeInvalid, "either a sequence or messages are acknowledged").At("upToSequence")

@@ -104,7 +104,7 @@ func (a *acknowledging) refused(m *Message, at time.Time) error {
 	switch {
 	case !m.isFor(a.agent):
 		return errDenied("only its recipients acknowledge a message").At("messageIds")
-	case m.Ended || m.expired(at):
+	case m.DeadlinePassed || m.expired(at):
 		return kg.Errorf(kg.CodeMessageExpired, "the message has expired").At("messageIds")
 	}
 	return nil

@@ -27,10 +27,10 @@ func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 	title, access, nobody := intent.Title, intent.Access, kg.AgentID("")
 	changes := map[string]func(by channels.Caller) (int64, error){
 		"nothing": func(by channels.Caller) (int64, error) {
-			return version(s.Update(within(t), by, made.ID, channels.Revision{ExpectedVersion: 1}))
+			return version(s.Update(within(t), by, made.ID, channels.ChannelUpdate{ExpectedVersion: 1}))
 		},
 		"all as it is": func(by channels.Caller) (int64, error) {
-			return version(s.Update(within(t), by, made.ID, channels.Revision{
+			return version(s.Update(within(t), by, made.ID, channels.ChannelUpdate{
 				ExpectedVersion: 1, Name: &name, Topic: &topic, Set: set, Remove: []string{"c"}, Rights: &rights, Limits: &limits,
 				MaxMembers: &most, KeepMessages: &keep, Audit: &audit, ExpireAfter: &expire,
 			}))
@@ -50,7 +50,7 @@ func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 			}
 		}
 	}
-	sc, err := s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Title: &title, Access: &access, Coordinator: &nobody})
+	sc, err := s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Title: &title, Access: &access, Coordinator: &nobody})
 	if err != nil || sc.Version != 1 {
 		t.Errorf("the scope: %+v, %v, want version 1", sc, err)
 	}
@@ -59,11 +59,11 @@ func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 	}
 	// What does change something is a version.
 	topic = "water"
-	if v, err := version(s.Update(within(t), as("bob"), made.ID, channels.Revision{ExpectedVersion: 1, Name: &name, Topic: &topic})); err != nil || v != 2 {
+	if v, err := version(s.Update(within(t), as("bob"), made.ID, channels.ChannelUpdate{ExpectedVersion: 1, Name: &name, Topic: &topic})); err != nil || v != 2 {
 		t.Errorf("a change: version %d, %v, want 2", v, err)
 	}
 	title = "development"
-	if sc, err := s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Title: &title}); err != nil || sc.Version != 2 {
+	if sc, err := s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Title: &title}); err != nil || sc.Version != 2 {
 		t.Errorf("a change of the scope: %+v, %v, want version 2", sc, err)
 	}
 }

@@ -90,9 +90,9 @@ func (s *Service) ask(ctx context.Context, by Caller, q Question, enough func(*A
 	if err := q.check(s.options.Clock()); err != nil {
 		return nil, err
 	}
-	if s.asking.Add(1) > int64(s.options.MaxAsking) {
+	if s.asking.Add(1) > int64(s.options.MaxPendingAsks) {
 		s.asking.Add(-1)
-		e := kg.Errorf(kg.CodeOverloaded, "%d requests wait for responses already", s.options.MaxAsking)
+		e := kg.Errorf(kg.CodeOverloaded, "%d requests wait for responses already", s.options.MaxPendingAsks)
 		e.RetryAfter = time.Second
 		return nil, e
 	}
@@ -123,7 +123,7 @@ func (s *Service) ask(ctx context.Context, by Caller, q Question, enough func(*A
 			}
 			if m.ContentType == Notice || m.Retracts == receipt.Message.ID { // perhaps those who were asked have gone
 				now, err := s.Message(waiting, by, receipt.Message.ID)
-				if err == nil && (now.Ended || now.Withheld == Retracted) {
+				if err == nil && (now.DeadlinePassed || now.Withheld == Retracted) {
 					return a, nil
 				}
 			}

@@ -122,7 +122,7 @@ func TestAskPassesOverTheRetracted(t *testing.T) {
 
 // Nobody waits for longer than it said, nor when it gave up, and only so many do.
 func TestAskEnds(t *testing.T) {
-	s := serve(t, channels.Options{MaxAsking: 1}, kg.Options{})
+	s := serve(t, channels.Options{MaxPendingAsks: 1}, kg.Options{})
 	c := s.make(t, channels.Private, "bob", "cleo")
 	s.role(t, "critic", "bob", "cleo")
 	a, err := s.Ask(within(t), as("ann"), question(c.ID, "bob", time.Second))

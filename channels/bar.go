@@ -9,10 +9,10 @@ import (
 	"koine/kg"
 )
 
-// Bar keeps an agent from a channel, or from all of them: one that is banned finds
+// Restriction keeps an agent from a channel, or from all of them: one that is banned finds
 // nothing, one that is muted reads and does not publish. What the agent is in the
 // channel stays as it is.
-type Bar struct {
+type Restriction struct {
 	Agent kg.AgentID
 	Muted bool // not banned
 	// From is the time of the commit; Until that from which on the agent is free
@@ -27,9 +27,9 @@ const AllChannels ChannelID = ""
 // serverEntity is what bars that are about the whole server are said of.
 var serverEntity = kg.IRI("urn:koine:channels")
 
-func (b *Bar) holds(at time.Time) bool { return b.Until.IsZero() || at.Before(b.Until) }
+func (b *Restriction) holds(at time.Time) bool { return b.Until.IsZero() || at.Before(b.Until) }
 
-func (b *Bar) property() kg.Term {
+func (b *Restriction) property() kg.Term {
 	if b.Muted {
 		return propMuted
 	}
@@ -37,10 +37,10 @@ func (b *Bar) property() kg.Term {
 }
 
 // bars are those of one channel or of the server. Not to be changed.
-type bars []Bar
+type bars []Restriction
 
 // of is that of an agent, nil without one.
-func (b bars) of(agent kg.AgentID, muted bool) *Bar {
+func (b bars) of(agent kg.AgentID, muted bool) *Restriction {
 	for i := range b {
 		if b[i].Agent == agent && b[i].Muted == muted {
 			return &b[i]
@@ -56,10 +56,10 @@ func (b bars) holds(agent kg.AgentID, muted bool, at time.Time) bool {
 }
 
 // with has one more, in place of that of the same agent and sort.
-func (b bars) with(one Bar) bars { return append(b.without(one.Agent, one.Muted), one) }
+func (b bars) with(one Restriction) bars { return append(b.without(one.Agent, one.Muted), one) }
 
 func (b bars) without(agent kg.AgentID, muted bool) bars {
-	return slices.DeleteFunc(slices.Clone(b), func(x Bar) bool { return x.Agent == agent && x.Muted == muted })
+	return slices.DeleteFunc(slices.Clone(b), func(x Restriction) bool { return x.Agent == agent && x.Muted == muted })
 }
 
 // take takes a statement in, and drop out; they tell whether it was one of a bar.
@@ -67,7 +67,7 @@ func (b *bars) take(property, object kg.Term, a *kg.Assertion) bool {
 	if property != propBanned && property != propMuted {
 		return false
 	}
-	*b = b.with(Bar{Agent: kg.AgentID(object.Value()), Muted: property == propMuted, From: a.Validity.From, Until: a.Validity.Until})
+	*b = b.with(Restriction{Agent: kg.AgentID(object.Value()), Muted: property == propMuted, From: a.Validity.From, Until: a.Validity.Until})
 	return true
 }
 
@@ -86,29 +86,29 @@ func (b *bars) drop(property, object kg.Term) bool {
 // Errors: CodePermissionDenied; CodeInvalid for a time that has passed by then;
 // CodeLimitExceeded past Options.MaxBars.
 func (s *Service) Ban(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID, until time.Time) error {
-	return s.bar(ctx, by, id, Bar{Agent: agent, Until: until}, true)
+	return s.bar(ctx, by, id, Restriction{Agent: agent, Until: until}, true)
 }
 
 // Unban ends a ban. One that is not there is no error.
 func (s *Service) Unban(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) error {
-	return s.bar(ctx, by, id, Bar{Agent: agent}, false)
+	return s.bar(ctx, by, id, Restriction{Agent: agent}, false)
 }
 
 // Mute is Ban for publishing only.
 func (s *Service) Mute(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID, until time.Time) error {
-	return s.bar(ctx, by, id, Bar{Agent: agent, Muted: true, Until: until}, true)
+	return s.bar(ctx, by, id, Restriction{Agent: agent, Muted: true, Until: until}, true)
 }
 
 // Unmute ends a mute. One that is not there is no error.
 func (s *Service) Unmute(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) error {
-	return s.bar(ctx, by, id, Bar{Agent: agent, Muted: true}, false)
+	return s.bar(ctx, by, id, Restriction{Agent: agent, Muted: true}, false)
 }
 
-// Bars lists those of a channel, or of all, that have not ended: of a channel for
+// Restrictions lists those of a channel, or of all, that have not ended: of a channel for
 // who reads or manages it, of the whole server for administrators.
 //
 // Errors: CodeChannelNotFound; CodePermissionDenied.
-func (s *Service) Bars(by Caller, id ChannelID) ([]Bar, error) {
+func (s *Service) Restrictions(by Caller, id ChannelID) ([]Restriction, error) {
 	list := s.table.everywhere()
 	if id == AllChannels {
 		if _, err := by.agent(); err != nil {
@@ -125,13 +125,13 @@ func (s *Service) Bars(by Caller, id ChannelID) ([]Bar, error) {
 		if err := e.mustRead(agent); err != nil && !e.managedBy(agent) {
 			return nil, err
 		}
-		list = e.Bars
+		list = e.Restrictions
 	}
 	now := s.table.now()
-	return slices.DeleteFunc(slices.Clone(list), func(b Bar) bool { return !b.holds(now) }), nil
+	return slices.DeleteFunc(slices.Clone(list), func(b Restriction) bool { return !b.holds(now) }), nil
 }
 
-func (s *Service) bar(ctx context.Context, by Caller, id ChannelID, b Bar, stands bool) error {
+func (s *Service) bar(ctx context.Context, by Caller, id ChannelID, b Restriction, stands bool) error {
 	agent, err := parseMember(b.Agent)
 	if err != nil {
 		return err
@@ -146,12 +146,12 @@ func (s *Service) bar(ctx context.Context, by Caller, id ChannelID, b Bar, stand
 		if stands && !b.Muted {
 			w.uninvite(c, agent)
 		}
-		return s.writeBar(w, c.Bars, b, stands)
+		return s.writeBar(w, c.Restrictions, b, stands)
 	})
 	return err
 }
 
-func (s *Service) barEverywhere(ctx context.Context, by Caller, b Bar, stands bool) error {
+func (s *Service) barEverywhere(ctx context.Context, by Caller, b Restriction, stands bool) error {
 	if _, err := by.agent(); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (s *Service) barEverywhere(ctx context.Context, by Caller, b Bar, stands bo
 
 // writeBar writes that a bar stands, or no longer does. Those that have ended are
 // cleared away with it.
-func (s *Service) writeBar(w *writer, there bars, b Bar, stands bool) error {
+func (s *Service) writeBar(w *writer, there bars, b Restriction, stands bool) error {
 	now, left := w.tx.Time(), 0
 	for i := range there {
 		old := &there[i]
@@ -186,7 +186,7 @@ func (s *Service) writeBar(w *writer, there bars, b Bar, stands bool) error {
 	if !b.holds(now) {
 		return kg.Errorf(kg.CodeInvalid, "that time has passed").At("until")
 	}
-	if left >= s.options.MaxBars {
+	if left >= s.options.MaxRestrictions {
 		return errTooMuch("principalId", "%d agents are banned or muted, as many as may be", left)
 	}
 	w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(b.property(), kg.IRI(string(b.Agent))), Validity: kg.TimeSpan{From: now, Until: b.Until}})

@@ -102,7 +102,7 @@ func TestBar(t *testing.T) {
 			}
 			_, err = s.Publish(within(t), as("mod"), channels.Publication{To: "ann", Parts: text("psst")})
 			wantCode(t, "a muted one whispers", err, kg.CodePermissionDenied)
-			if list, err := s.Bars(by, channels.AllChannels); err != nil || len(list) != 2 {
+			if list, err := s.Restrictions(by, channels.AllChannels); err != nil || len(list) != 2 {
 				t.Errorf("the bars are %v, %v", list, err)
 			}
 		}
@@ -117,7 +117,7 @@ func TestBar(t *testing.T) {
 }
 
 func TestWhoBars(t *testing.T) {
-	s := serve(t, channels.Options{MaxBars: 2}, kg.Options{})
+	s := serve(t, channels.Options{MaxRestrictions: 2}, kg.Options{})
 	c := s.crew(t, channels.Draft{})
 	for _, row := range []struct {
 		what string
@@ -138,7 +138,7 @@ func TestWhoBars(t *testing.T) {
 	} {
 		wantCode(t, row.what, row.err, row.want)
 	}
-	if _, err := s.Bars(as("ann"), channels.AllChannels); kg.CodeOf(err) != kg.CodePermissionDenied {
+	if _, err := s.Restrictions(as("ann"), channels.AllChannels); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("an owner lists the server's: %v", err)
 	}
 }
@@ -263,7 +263,7 @@ func TestWhoIsToldOfBars(t *testing.T) {
 		{"ann", 2, 2, "", ""}, {"bob", 2, 2, "", ""}, {"run", 2, 2, "", ""},
 		{"cy", 0, 1, kg.CodePermissionDenied, ""}, {"fay", 0, 0, kg.CodeChannelNotFound, kg.CodeChannelNotFound}, {"eve", 0, 0, kg.CodeChannelNotFound, kg.CodeChannelNotFound},
 	} {
-		bars, err := s.Bars(as(row.who), c.ID)
+		bars, err := s.Restrictions(as(row.who), c.ID)
 		wantCode(t, "the bars, for "+row.who, err, row.listed)
 		invited, err := s.Invitations(as(row.who), c.ID)
 		wantCode(t, "the invitations, for "+row.who, err, row.told)

@@ -10,9 +10,9 @@ import (
 type Caller struct {
 	Principal kg.Principal
 	Actor     kg.AgentID // "" means the principal itself
-	// Uninvited leaves invitations out, for protocols that have none: a channel that
+	// IgnoreInvitations leaves invitations out, for protocols that have none: a channel that
 	// the agent would find by its invitation alone is not there.
-	Uninvited bool
+	IgnoreInvitations bool
 }
 
 // agent is the agent that asks; an error where the principal may not act for it.
@@ -29,7 +29,7 @@ func (c Caller) request() caller.Caller {
 
 // seenBy is the channel as it is for the caller.
 func (e *entry) seenBy(by Caller) *entry {
-	if e == nil || !by.Uninvited || len(e.Invited) == 0 {
+	if e == nil || !by.IgnoreInvitations || len(e.Invited) == 0 {
 		return e
 	}
 	seen := *e

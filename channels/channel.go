@@ -38,10 +38,10 @@ type Channel struct {
 	CreatedAt  time.Time
 	CreatedBy  kg.AgentID
 	// Members in the order in which they joined.
-	Members  []Member
-	Invited  []Invitation
-	Bars     []Bar  // those that have ended included, until the next one
-	Metadata []byte // a JSON object, nil for none
+	Members      []Member
+	Invited      []Invitation
+	Restrictions []Restriction // those that have ended included, until the next one
+	Metadata     []byte        // a JSON object, nil for none
 	// Rights are those that the channel has of its own; Policy adds the others.
 	Rights Rights
 	// MaxMembers bounds the members; 0 for the server's bound.
@@ -137,11 +137,11 @@ func (c *Channel) take(property, object kg.Term, a *kg.Assertion) {
 	case propInvited:
 		c.Invited = append(c.uninvited(kg.AgentID(object.Value())), Invitation{kg.AgentID(object.Value()), a.Source, a.Validity.From})
 	default:
-		if (*bars)(&c.Bars).take(property, object, a) {
+		if (*bars)(&c.Restrictions).take(property, object, a) {
 			return
 		}
 		if who := c.Rights.of(property); who != nil {
-			*who = Who(object.Value())
+			*who = Grantee(object.Value())
 		}
 		if n := c.Limits.of(property); n != nil {
 			*n = int(integer(object))
@@ -185,7 +185,7 @@ func (c *Channel) drop(property, object kg.Term) {
 	case propInvited:
 		c.Invited = c.uninvited(kg.AgentID(object.Value()))
 	default:
-		if (*bars)(&c.Bars).drop(property, object) {
+		if (*bars)(&c.Restrictions).drop(property, object) {
 			return
 		}
 		if n := c.Limits.of(property); n != nil && int64(*n) == integer(object) {

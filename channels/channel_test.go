@@ -80,11 +80,11 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	name, topic := "war room", "the war"
-	c, err := s.Update(within(t), as("bob"), c.ID, channels.Revision{ExpectedVersion: 2, Name: &name, Topic: &topic, Set: map[string]json.RawMessage{"a": []byte("1"), "b": []byte(`"<x>"`)}})
+	c, err := s.Update(within(t), as("bob"), c.ID, channels.ChannelUpdate{ExpectedVersion: 2, Name: &name, Topic: &topic, Set: map[string]json.RawMessage{"a": []byte("1"), "b": []byte(`"<x>"`)}})
 	if err != nil || c.Name != name || c.Topic != topic || c.Version != 3 || string(c.Metadata) != `{"a":1,"b":"<x>"}` {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	c, err = s.Update(within(t), as("ann"), c.ID, channels.Revision{ExpectedVersion: 3, Set: map[string]json.RawMessage{"c": []byte("null")}, Remove: []string{"a", "none"}})
+	c, err = s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 3, Set: map[string]json.RawMessage{"c": []byte("null")}, Remove: []string{"a", "none"}})
 	if err != nil || string(c.Metadata) != `{"b":"<x>","c":null}` || c.Name != name {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -94,17 +94,17 @@ func TestUpdate(t *testing.T) {
 	for _, row := range []struct {
 		what string
 		by   string
-		r    channels.Revision
+		r    channels.ChannelUpdate
 		want kg.Code
 	}{
-		{"an old version", "ann", channels.Revision{ExpectedVersion: 3}, kg.CodeVersionConflict},
-		{"none", "ann", channels.Revision{}, kg.CodeVersionConflict},
-		{"a member", "cleo", channels.Revision{ExpectedVersion: 4}, kg.CodePermissionDenied},
-		{"a reader", "eve", channels.Revision{ExpectedVersion: 4}, kg.CodePermissionDenied},
-		{"both", "ann", channels.Revision{ExpectedVersion: 4, Set: map[string]json.RawMessage{"a": []byte("1")}, Remove: []string{"a"}}, kg.CodeInvalid},
-		{"a name too long", "ann", channels.Revision{ExpectedVersion: 4, Name: &tooLong}, kg.CodeLimitExceeded},
-		{"metadata too large", "ann", channels.Revision{ExpectedVersion: 4, Set: map[string]json.RawMessage{"d": append(full[:len(full)-1:len(full)-1], 'x', '"')}}, kg.CodeLimitExceeded},
-		{"at the bounds", "ann", channels.Revision{ExpectedVersion: 4, Name: &long, Set: map[string]json.RawMessage{"d": full}}, ""},
+		{"an old version", "ann", channels.ChannelUpdate{ExpectedVersion: 3}, kg.CodeVersionConflict},
+		{"none", "ann", channels.ChannelUpdate{}, kg.CodeVersionConflict},
+		{"a member", "cleo", channels.ChannelUpdate{ExpectedVersion: 4}, kg.CodePermissionDenied},
+		{"a reader", "eve", channels.ChannelUpdate{ExpectedVersion: 4}, kg.CodePermissionDenied},
+		{"both", "ann", channels.ChannelUpdate{ExpectedVersion: 4, Set: map[string]json.RawMessage{"a": []byte("1")}, Remove: []string{"a"}}, kg.CodeInvalid},
+		{"a name too long", "ann", channels.ChannelUpdate{ExpectedVersion: 4, Name: &tooLong}, kg.CodeLimitExceeded},
+		{"metadata too large", "ann", channels.ChannelUpdate{ExpectedVersion: 4, Set: map[string]json.RawMessage{"d": append(full[:len(full)-1:len(full)-1], 'x', '"')}}, kg.CodeLimitExceeded},
+		{"at the bounds", "ann", channels.ChannelUpdate{ExpectedVersion: 4, Name: &long, Set: map[string]json.RawMessage{"d": full}}, ""},
 	} {
 		_, err := s.Update(within(t), as(row.by), c.ID, row.r)
 		wantCode(t, row.what, err, row.want)
@@ -165,7 +165,7 @@ func TestList(t *testing.T) {
 	}
 	for _, size := range []int{1, 2, 5, 1000} {
 		var got []channels.ChannelID
-		l := channels.Listing{PageSize: size}
+		l := channels.ListQuery{PageSize: size}
 		for {
 			page, next, err := s.List(within(t), as("bob"), l)
 			if err != nil {
@@ -177,9 +177,9 @@ func TestList(t *testing.T) {
 			if next == "" {
 				break
 			}
-			_, _, err = s.List(within(t), as("ann"), channels.Listing{PageSize: size, PageToken: next})
+			_, _, err = s.List(within(t), as("ann"), channels.ListQuery{PageSize: size, PageToken: next})
 			wantCode(t, "somebody else's token", err, kg.CodeCursorForeign)
-			_, _, err = s.List(within(t), as("bob"), channels.Listing{PageToken: next, Visibility: channels.Public})
+			_, _, err = s.List(within(t), as("bob"), channels.ListQuery{PageToken: next, Visibility: channels.Public})
 			wantCode(t, "another listing's token", err, kg.CodeCursorForeign)
 			l.PageToken = next
 		}
@@ -188,9 +188,9 @@ func TestList(t *testing.T) {
 		}
 	}
 	for _, row := range []struct {
-		l    channels.Listing
+		l    channels.ListQuery
 		want int
-	}{{channels.Listing{Visibility: channels.Public}, 3}, {channels.Listing{Visibility: channels.Private}, 3}, {channels.Listing{Member: "bob"}, 5}, {channels.Listing{Member: "agent://eve"}, 0}} {
+	}{{channels.ListQuery{Visibility: channels.Public}, 3}, {channels.ListQuery{Visibility: channels.Private}, 3}, {channels.ListQuery{Member: "bob"}, 5}, {channels.ListQuery{Member: "agent://eve"}, 0}} {
 		if page, _, err := s.List(within(t), as("bob"), row.l); err != nil || len(page) != row.want {
 			t.Errorf("%+v: %d, %v; want %d", row.l, len(page), err, row.want)
 		}

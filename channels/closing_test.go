@@ -54,9 +54,9 @@ func TestClosingExpires(t *testing.T) {
 		ack := func(by string, state channels.ReceiptState, upTo int64, messages ...channels.MessageID) error {
 			return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: id, UpTo: upTo, Messages: messages, State: state})
 		}
-		wantCode(t, name, ack("cleo", channels.IsRead, 1), "")
-		wantCode(t, name, ack("bob", channels.IsRead, 0, answered.ID), "")
-		wantCode(t, name, ack("bob", channels.IsDelivered, 1), "")
+		wantCode(t, name, ack("cleo", channels.ReceiptRead, 1), "")
+		wantCode(t, name, ack("bob", channels.ReceiptRead, 0, answered.ID), "")
+		wantCode(t, name, ack("bob", channels.ReceiptDelivered, 1), "")
 		eventually(t, "delivered", func() bool { return s.got(t, "ann", id, all.ID) == "bob:delivered cleo:read" })
 		head := s.store.Head().Revision
 		row.close(c)
@@ -70,10 +70,10 @@ func TestClosingExpires(t *testing.T) {
 					t.Errorf("%s: message %d is %q, want %q", name, m.Sequence, got, want)
 				}
 			}
-			if own, err := s.OwnReceipt(within(t), as("bob"), id, one.ID); err != nil || own != channels.IsExpired {
+			if own, err := s.OwnReceipt(within(t), as("bob"), id, one.ID); err != nil || own != channels.ReceiptExpired {
 				t.Errorf("%s: bob's own is %q, %v", name, own, err)
 			}
-			for status, want := range map[channels.ReceiptState]string{channels.IsExpired: "[1 2 3]", channels.IsRead: "[4]", channels.IsPending: "[]", channels.IsDelivered: "[]"} {
+			for status, want := range map[channels.ReceiptState]string{channels.ReceiptExpired: "[1 2 3]", channels.ReceiptRead: "[4]", channels.ReceiptPending: "[]", channels.ReceiptDelivered: "[]"} {
 				if got, err := s.walk(t, "bob", id, channels.HistoryQuery{Status: status}); err != nil || fmt.Sprint(got) != want {
 					t.Errorf("%s: bob has %v %s, %v; want %s", name, got, status, err, want)
 				}
@@ -92,9 +92,9 @@ func TestClosingExpires(t *testing.T) {
 			}
 		}
 		check()
-		wantCode(t, name+": reads singly", ack("bob", channels.IsRead, 0, one.ID), kg.CodeMessageExpired)
-		wantCode(t, name+": reads all", ack("bob", channels.IsRead, 5), kg.CodeMessageExpired)
-		wantCode(t, name+": gets it", ack("bob", channels.IsDelivered, 2), kg.CodeMessageExpired)
+		wantCode(t, name+": reads singly", ack("bob", channels.ReceiptRead, 0, one.ID), kg.CodeMessageExpired)
+		wantCode(t, name+": reads all", ack("bob", channels.ReceiptRead, 5), kg.CodeMessageExpired)
+		wantCode(t, name+": gets it", ack("bob", channels.ReceiptDelivered, 2), kg.CodeMessageExpired)
 		_, err := s.send(t, "bob", id, channels.Envelope{Interaction: channels.Response, Correlation: request.ID})
 		wantCode(t, name+": responds", err, kg.CodeChannelClosed)
 		if _, err := s.RemoveAgent(within(t), as("bob"), "bob"); err != nil {
@@ -115,10 +115,10 @@ func TestClosingBeforeReceipts(t *testing.T) {
 	c := s.make(t, channels.Private, "bob")
 	m := s.say(t, "ann", c.ID, "read this")
 	read := func() error {
-		return s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.IsRead})
+		return s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.ReceiptRead})
 	}
 	for i := range 2 { // the first lets the next wait for a second
-		if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.IsDelivered}); err != nil {
+		if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.ReceiptDelivered}); err != nil {
 			t.Fatal(i, err)
 		}
 	}

@@ -13,13 +13,13 @@ type ControlKind string
 
 // The kinds.
 const (
-	ChannelMade    ControlKind = "created"
-	MemberJoined   ControlKind = "joined"
-	MemberLeft     ControlKind = "left"
-	MemberRole     ControlKind = "role"
-	ChannelUpdated ControlKind = "updated" // name, topic, metadata, rights or bounds
-	ChannelClosed  ControlKind = "closed"  // it takes no message any more
-	ChannelDeleted ControlKind = "deleted" // the last there is
+	ChannelCreated    ControlKind = "created"
+	MemberJoined      ControlKind = "joined"
+	MemberLeft        ControlKind = "left"
+	MemberRoleChanged ControlKind = "role"
+	ChannelUpdated    ControlKind = "updated" // name, topic, metadata, rights or bounds
+	ChannelClosed     ControlKind = "closed"  // it takes no message any more
+	ChannelDeleted    ControlKind = "deleted" // the last there is
 )
 
 // Control is a change of a channel, as the log has it.
@@ -242,7 +242,7 @@ func controlsIn(c *kg.Commit, id ChannelID) (list []Control) {
 				was[agent] = role
 			}
 		case ch.Quad.Predicate == rdfType:
-			kinds[ChannelMade] = true
+			kinds[ChannelCreated] = true
 		case ch.Quad.Predicate == propClosed && stands:
 			kinds[ChannelClosed] = true
 		case ch.Quad.Predicate == propDeleted:
@@ -262,8 +262,8 @@ func controlsIn(c *kg.Commit, id ChannelID) (list []Control) {
 		add(ChannelDeleted, "", "")
 		return list
 	}
-	if kinds[ChannelMade] {
-		add(ChannelMade, "", "")
+	if kinds[ChannelCreated] {
+		add(ChannelCreated, "", "")
 	}
 	for _, agent := range agents {
 		switch {
@@ -272,10 +272,10 @@ func controlsIn(c *kg.Commit, id ChannelID) (list []Control) {
 		case is[agent] == "":
 			add(MemberLeft, agent, was[agent])
 		case is[agent] != was[agent]:
-			add(MemberRole, agent, is[agent])
+			add(MemberRoleChanged, agent, is[agent])
 		}
 	}
-	if kinds[ChannelUpdated] && !kinds[ChannelMade] {
+	if kinds[ChannelUpdated] && !kinds[ChannelCreated] {
 		add(ChannelUpdated, "", "")
 	}
 	if kinds[ChannelClosed] {

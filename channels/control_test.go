@@ -71,7 +71,7 @@ func TestEvents(t *testing.T) {
 	role("bob", channels.Moderator)
 	role("bob", channels.Moderator) // says nothing new
 	topic := "cats"
-	if _, err := s.Update(within(t), as("bob"), c.ID, channels.Revision{ExpectedVersion: 3, Topic: &topic, Rights: nil}); err != nil {
+	if _, err := s.Update(within(t), as("bob"), c.ID, channels.ChannelUpdate{ExpectedVersion: 3, Topic: &topic, Rights: nil}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Mute(within(t), as("ann"), c.ID, "eve", time.Time{}); err != nil {

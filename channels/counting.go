@@ -51,7 +51,7 @@ func (c *counting) close() {
 
 // published notes that a channel has a message with this number.
 func (c *counting) published(id ChannelID, sequence int64) {
-	if sequence%int64(c.service.options.CountEvery) == 0 {
+	if sequence%int64(c.service.options.CountBatch) == 0 {
 		c.put(id)
 	}
 }
@@ -104,8 +104,8 @@ func (c *counting) look(ctx context.Context) error {
 	c.service.table.entries.Range(func(key, _ any) bool {
 		id := key.(ChannelID)
 		var head, counted int64
-		if head, err = countMessages(snapshot, id); err == nil && head >= int64(c.service.options.CountEvery) {
-			if counted, err = countedUpTo(snapshot.Match, id); err == nil && head-counted >= int64(c.service.options.CountEvery) {
+		if head, err = countMessages(snapshot, id); err == nil && head >= int64(c.service.options.CountBatch) {
+			if counted, err = countedUpTo(snapshot.Match, id); err == nil && head-counted >= int64(c.service.options.CountBatch) {
 				c.put(id)
 			}
 		}
@@ -164,7 +164,7 @@ func (c *counting) gather(ctx context.Context, due []ChannelID) (batch []counted
 		return nil, 0, err
 	}
 	defer snapshot.Close()
-	every, tallies := int64(c.service.options.CountEvery), 0
+	every, tallies := int64(c.service.options.CountBatch), 0
 	for _, id := range due {
 		left := every*maxUncounted - messages
 		if left <= 0 || tallies >= maxTallies || ctx.Err() != nil {

@@ -71,8 +71,8 @@ func (s *Service) Counts(ctx context.Context, by Caller, id ChannelID, q CountQu
 	if err != nil {
 		return nil, err
 	}
-	most := int64(s.options.CountEvery) * maxUncounted
-	if head-counted >= int64(s.options.CountEvery) {
+	most := int64(s.options.CountBatch) * maxUncounted
+	if head-counted >= int64(s.options.CountBatch) {
 		s.counting.put(id)
 	}
 	if head-counted > most {

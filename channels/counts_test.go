@@ -49,7 +49,7 @@ func (s *server) writtenDown(t testing.TB, id channels.ChannelID) (upTo int64) {
 // they are not yet, after a restart, and whatever becomes of the messages.
 func TestCounts(t *testing.T) {
 	clock := startClock()
-	s := serve(t, channels.Options{Clock: clock.now, CountEvery: 4}, kg.Options{Clock: clock.now})
+	s := serve(t, channels.Options{Clock: clock.now, CountBatch: 4}, kg.Options{Clock: clock.now})
 	c, err := s.Create(within(t), as("ann"), channels.Draft{KeepMessages: 7, Members: []channels.Member{{Agent: "agent://bob"}, {Agent: "agent://cleo"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestCounts(t *testing.T) {
 
 // To publish writes no count: so many messages share a commit.
 func TestCountsAreGathered(t *testing.T) {
-	s := serve(t, channels.Options{CountEvery: 50}, kg.Options{})
+	s := serve(t, channels.Options{CountBatch: 50}, kg.Options{})
 	c := s.make(t, channels.Private)
 	before := s.store.Head().Revision
 	for range 49 {
@@ -164,7 +164,7 @@ func TestCountsAreGathered(t *testing.T) {
 }
 
 func TestBoundsOfCounts(t *testing.T) {
-	s := serve(t, channels.Options{CountEvery: 2}, kg.Options{})
+	s := serve(t, channels.Options{CountBatch: 2}, kg.Options{})
 	c := s.make(t, channels.Private)
 	count := func(q channels.CountQuery) error {
 		_, err := s.Counts(within(t), as("ann"), c.ID, q)
@@ -206,7 +206,7 @@ func TestBoundsOfCounts(t *testing.T) {
 // A commit changes so many counts, and an answer has so many.
 func TestBoundsOfTallies(t *testing.T) {
 	clock := startClock()
-	s := serve(t, channels.Options{Clock: clock.now, CountEvery: 100}, kg.Options{Clock: clock.now})
+	s := serve(t, channels.Options{Clock: clock.now, CountBatch: 100}, kg.Options{Clock: clock.now})
 	c := s.make(t, channels.Private)
 	s.Close()
 	const days = 1001

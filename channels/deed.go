@@ -2,26 +2,26 @@ package channels
 
 import "koine/kg"
 
-// DeedKind says what was done with a channel.
-type DeedKind string
+// AuditActionKind says what was done with a channel.
+type AuditActionKind string
 
 // The kinds.
 const (
-	Created       DeedKind = "created"
-	Updated       DeedKind = "updated" // name, topic, metadata, rights, or whatever else is in its record
-	Deleted       DeedKind = "deleted"
-	MemberAdded   DeedKind = "memberAdded" // or given another role
-	MemberRemoved DeedKind = "memberRemoved"
-	Published     DeedKind = "published"
-	Noted         DeedKind = "noted" // something about a message: a receipt, that it was retracted or has expired
+	Created             AuditActionKind = "created"
+	Updated             AuditActionKind = "updated" // name, topic, metadata, rights, or whatever else is in its record
+	Deleted             AuditActionKind = "deleted"
+	MemberAdded         AuditActionKind = "memberAdded" // or given another role
+	MemberRemoved       AuditActionKind = "memberRemoved"
+	Published           AuditActionKind = "published"
+	MessageStateChanged AuditActionKind = "noted" // something about a message: a receipt, that it was retracted or has expired
 )
 
-// MaxDeeds bounds what DeedsOf tells of one commit.
-const MaxDeeds = 100
+// MaxAuditActions bounds what DeedsOf tells of one commit.
+const MaxAuditActions = 100
 
-// Deed is one thing that a commit did with a channel.
-type Deed struct {
-	Kind    DeedKind
+// AuditAction is one thing that a commit did with a channel.
+type AuditAction struct {
+	Kind    AuditActionKind
 	Channel ChannelID
 	// Message is what was published, or noted about; "" for other kinds.
 	Message MessageID
@@ -29,11 +29,11 @@ type Deed struct {
 	Member kg.AgentID
 }
 
-// DeedsOf tells what a commit did with channels, in the order of its changes, each
+// AuditActionsOf tells what a commit did with channels, in the order of its changes, each
 // thing once. It reads the commit alone: from one of which the reader sees a part,
 // it tells that part.
-func DeedsOf(c *kg.Commit) []Deed {
-	a := deeds{seen: map[Deed]bool{}}
+func AuditActionsOf(c *kg.Commit) []AuditAction {
+	a := deeds{seen: map[AuditAction]bool{}}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		switch id, part := channelOf(ch.Quad.Graph); part {
@@ -49,11 +49,11 @@ func DeedsOf(c *kg.Commit) []Deed {
 }
 
 type deeds struct {
-	list []Deed
-	seen map[Deed]bool
+	list []AuditAction
+	seen map[AuditAction]bool
 }
 
-func (a *deeds) add(act Deed) {
+func (a *deeds) add(act AuditAction) {
 	if !a.seen[act] {
 		a.seen[act] = true
 		a.list = append(a.list, act)
@@ -65,15 +65,15 @@ func (a *deeds) record(id ChannelID, ch *kg.Change) {
 	there := len(ch.After) > 0
 	switch q := &ch.Quad; {
 	case q.Predicate == rdfType && there:
-		a.add(Deed{Kind: Created, Channel: id})
+		a.add(AuditAction{Kind: Created, Channel: id})
 	case q.Predicate == propDeleted && there:
-		a.add(Deed{Kind: Deleted, Channel: id})
+		a.add(AuditAction{Kind: Deleted, Channel: id})
 	case roleOf(q.Predicate) != "" && there:
-		a.add(Deed{Kind: MemberAdded, Channel: id, Member: kg.AgentID(q.Object.Value())})
+		a.add(AuditAction{Kind: MemberAdded, Channel: id, Member: kg.AgentID(q.Object.Value())})
 	case roleOf(q.Predicate) != "":
-		a.add(Deed{Kind: MemberRemoved, Channel: id, Member: kg.AgentID(q.Object.Value())})
+		a.add(AuditAction{Kind: MemberRemoved, Channel: id, Member: kg.AgentID(q.Object.Value())})
 	case q.Predicate != propVersion:
-		a.add(Deed{Kind: Updated, Channel: id})
+		a.add(AuditAction{Kind: Updated, Channel: id})
 	}
 }
 
@@ -83,19 +83,19 @@ func (a *deeds) message(id ChannelID, ch *kg.Change) {
 	if m == "" {
 		return
 	}
-	kind := Noted
+	kind := MessageStateChanged
 	if ch.Quad.Predicate == kg.Sequence {
 		kind = Published
 	}
-	a.add(Deed{Kind: kind, Channel: id, Message: m})
+	a.add(AuditAction{Kind: kind, Channel: id, Message: m})
 }
 
 // told leaves out what another action says already: of a channel that was made what
 // it was made with, of one that was deleted who was in it, of who got another role
 // that the old one went, and of a message that was published what it is.
-func (a *deeds) told() (out []Deed) {
+func (a *deeds) told() (out []AuditAction) {
 	for _, act := range a.list {
-		also := func(kind DeedKind) bool {
+		also := func(kind AuditActionKind) bool {
 			other := act
 			other.Kind = kind
 			if kind == Created || kind == Deleted {
@@ -112,12 +112,12 @@ func (a *deeds) told() (out []Deed) {
 			if also(Deleted) || also(MemberAdded) {
 				continue
 			}
-		case Noted:
+		case MessageStateChanged:
 			if also(Published) {
 				continue
 			}
 		}
-		if out = append(out, act); len(out) == MaxDeeds {
+		if out = append(out, act); len(out) == MaxAuditActions {
 			break
 		}
 	}

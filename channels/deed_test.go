@@ -27,11 +27,11 @@ func TestDeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var words []string
-		for _, d := range channels.DeedsOf(c) {
+		for _, d := range channels.AuditActionsOf(c) {
 			if d.Channel != id && id != "" {
 				t.Errorf("of another channel: %+v", d)
 			}
-			if (d.Message != "") != (d.Kind == channels.Published || d.Kind == channels.Noted) {
+			if (d.Message != "") != (d.Kind == channels.Published || d.Kind == channels.MessageStateChanged) {
 				t.Errorf("got %+v", d)
 			}
 			words = append(words, strings.TrimSpace(fmt.Sprint(d.Kind, " ", d.Member)))
@@ -42,7 +42,7 @@ func TestDeeds(t *testing.T) {
 	step(err)
 	id = c.ID
 	name := "x"
-	_, err = s.Update(within(t), as("ann"), id, channels.Revision{ExpectedVersion: 1, Name: &name})
+	_, err = s.Update(within(t), as("ann"), id, channels.ChannelUpdate{ExpectedVersion: 1, Name: &name})
 	step(err)
 	_, err = s.AddMember(within(t), as("ann"), id, "cleo", "")
 	step(err)

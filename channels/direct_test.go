@@ -19,7 +19,7 @@ func TestDirectStaysAsItIs(t *testing.T) {
 		t.Helper()
 		for method, call := range map[string]func(channels.Caller) error{
 			"update": func(by channels.Caller) error {
-				_, err := s.Update(within(t), by, id, channels.Revision{ExpectedVersion: 1, Name: &name})
+				_, err := s.Update(within(t), by, id, channels.ChannelUpdate{ExpectedVersion: 1, Name: &name})
 				return err
 			},
 			"delete":       func(by channels.Caller) error { return s.Delete(within(t), by, id) },
@@ -28,7 +28,7 @@ func TestDirectStaysAsItIs(t *testing.T) {
 			"leave":        func(by channels.Caller) error { return s.Leave(within(t), by, id) },
 			"close":        func(by channels.Caller) error { _, err := s.CloseChannel(within(t), by, id, ""); return err },
 			"invite":       func(by channels.Caller) error { return s.Invite(within(t), by, id, "eve") },
-			"accept":       func(by channels.Caller) error { _, err := s.Accept(within(t), by, id); return err },
+			"accept":       func(by channels.Caller) error { _, err := s.AcceptInvitation(within(t), by, id); return err },
 			"join":         func(by channels.Caller) error { _, err := s.Join(within(t), by, id, ""); return err },
 			"mute":         func(by channels.Caller) error { return s.Mute(within(t), by, id, "bob", time.Time{}) },
 		} {

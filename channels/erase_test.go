@@ -31,7 +31,7 @@ func TestErased(t *testing.T) {
 		}, "agent://bob"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := serve(t, channels.Options{CountEvery: 1000}, kg.Options{})
+			s := serve(t, channels.Options{CountBatch: 1000}, kg.Options{})
 			c := s.make(t, channels.Private, "bob")
 			s.say(t, "ann", c.ID, "one")
 			two := s.say(t, "bob", c.ID, "two")
@@ -151,7 +151,7 @@ func TestErasedIsTheLast(t *testing.T) {
 // What was erased before it was counted holds nobody's counts up.
 func TestErasedIsNotCounted(t *testing.T) {
 	const every, most = 4, 20 // messages, and times so many that are not counted yet
-	s := serve(t, channels.Options{CountEvery: every}, kg.Options{})
+	s := serve(t, channels.Options{CountBatch: every}, kg.Options{})
 	c := s.make(t, channels.Private, "bob")
 	s.say(t, "ann", c.ID, "one")
 	two := s.say(t, "bob", c.ID, "two")
@@ -206,7 +206,7 @@ func TestErasedScope(t *testing.T) {
 			_, err = s.CreateIn(within(t), as(who), scope, channels.Draft{Name: "new"})
 			wantCode(t, who+" makes another", err, kg.CodeScopeNotFound)
 		}
-		if list, _, err := s.List(within(t), as(who), channels.Listing{}); err != nil || len(list) != 0 {
+		if list, _, err := s.List(within(t), as(who), channels.ListQuery{}); err != nil || len(list) != 0 {
 			t.Errorf("%s lists %v, %v", who, list, err)
 		}
 		if page, _, _, err := s.Inbox(within(t), as(who), channels.InboxQuery{}); err != nil || len(page) != 0 {

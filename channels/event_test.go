@@ -125,10 +125,10 @@ func TestAuditKeepsSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	audit := true
-	_, err = s.Update(within(t), as("bob"), open.ID, channels.Revision{ExpectedVersion: 1, Audit: &audit})
+	_, err = s.Update(within(t), as("bob"), open.ID, channels.ChannelUpdate{ExpectedVersion: 1, Audit: &audit})
 	wantCode(t, "who does not own it", err, kg.CodePermissionDenied)
 	s.say(t, "bob", open.ID, "before")
-	if _, err = s.Update(within(t), as("ann"), open.ID, channels.Revision{ExpectedVersion: 1, Audit: &audit}); err != nil {
+	if _, err = s.Update(within(t), as("ann"), open.ID, channels.ChannelUpdate{ExpectedVersion: 1, Audit: &audit}); err != nil {
 		t.Fatal(err)
 	}
 	s.say(t, "bob", open.ID, "secret: none")
@@ -190,7 +190,7 @@ func TestAuditKeepsSecrets(t *testing.T) {
 		}
 	}
 	audit = false
-	if _, err = s.Update(within(t), as("ann"), open.ID, channels.Revision{ExpectedVersion: 2, Audit: &audit}); err != nil {
+	if _, err = s.Update(within(t), as("ann"), open.ID, channels.ChannelUpdate{ExpectedVersion: 2, Audit: &audit}); err != nil {
 		t.Fatal(err)
 	}
 	s.say(t, "bob", open.ID, "after")

@@ -113,7 +113,7 @@ func (x *expiry) put(d due) {
 		return
 	}
 	x.queue.Set(d)
-	if x.queue.Len() > x.service.options.MaxDue {
+	if x.queue.Len() > x.service.options.MaxQueuedExpiries {
 		last, _ := x.queue.PopMax()
 		x.left, x.horizon = true, last.at
 	}

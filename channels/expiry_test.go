@@ -136,7 +136,7 @@ func TestExpiry(t *testing.T) {
 // and more than is kept in memory is found in time.
 func TestExpiryAfterRestart(t *testing.T) {
 	clock := startClock()
-	s := serve(t, channels.Options{Clock: clock.now, MaxDue: 2}, kg.Options{Clock: clock.now})
+	s := serve(t, channels.Options{Clock: clock.now, MaxQueuedExpiries: 2}, kg.Options{Clock: clock.now})
 	c := s.make(t, channels.Private, "bob")
 	for i := range 7 {
 		s.mustSend(t, "ann", c.ID, channels.Envelope{To: []string{"*", "bob"}[i%2], ExpiresAt: clock.now().Add(time.Duration(7-i) * time.Minute)})
@@ -190,7 +190,7 @@ func TestExpiryInBoundedCommits(t *testing.T) {
 // not wait for them.
 func TestExpiryOfWhatComesLater(t *testing.T) {
 	clock := startClock()
-	s := serve(t, channels.Options{Clock: clock.now, MaxDue: 2}, kg.Options{Clock: clock.now})
+	s := serve(t, channels.Options{Clock: clock.now, MaxQueuedExpiries: 2}, kg.Options{Clock: clock.now})
 	c := s.make(t, channels.Private, "bob")
 	for i := range 4 {
 		s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Duration(1+i) * time.Hour)})

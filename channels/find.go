@@ -9,16 +9,16 @@ import (
 	"koine/kg"
 )
 
-// ChannelOf is the id of the channel that an entity is, "" for another entity.
-func ChannelOf(entity kg.Term) ChannelID {
+// ChannelIDOf is the id of the channel that an entity is, "" for another entity.
+func ChannelIDOf(entity kg.Term) ChannelID {
 	if entity.IsLiteral() {
 		return ""
 	}
 	return idOf[ChannelID](entity, channelPrefix)
 }
 
-// MessageOf is the id of the message that an entity is, "" for another entity.
-func MessageOf(entity kg.Term) MessageID {
+// MessageIDOf is the id of the message that an entity is, "" for another entity.
+func MessageIDOf(entity kg.Term) MessageID {
 	if entity.IsLiteral() {
 		return ""
 	}

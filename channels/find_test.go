@@ -32,11 +32,11 @@ func TestMessageByID(t *testing.T) {
 	if slices.Sort(said); len(slices.Compact(said)) != 1 {
 		t.Errorf("eve is told %q", said)
 	}
-	if channels.MessageOf(m.ID.Entity()) != m.ID || channels.ChannelOf(c.ID.Entity()) != c.ID {
+	if channels.MessageIDOf(m.ID.Entity()) != m.ID || channels.ChannelIDOf(c.ID.Entity()) != c.ID {
 		t.Error("the ids of the entities are others")
 	}
 	for _, other := range []kg.Term{kg.String(m.ID.Entity().Value()), kg.IRI("urn:other"), c.ID.RecordGraph()} {
-		if channels.MessageOf(other) != "" || channels.ChannelOf(other) != "" {
+		if channels.MessageIDOf(other) != "" || channels.ChannelIDOf(other) != "" {
 			t.Errorf("%v has an id", other)
 		}
 	}

@@ -76,8 +76,8 @@ func countOf(snapshot *kg.Snapshot, id ChannelID, property kg.Term) (int64, erro
 	return int64(n), err
 }
 
-// Listing says which channels are listed.
-type Listing struct {
+// ListQuery says which channels are listed.
+type ListQuery struct {
 	// PageSize is clamped to 1…MaxPage; DefaultPage when 0.
 	PageSize int
 	// PageToken is that of the page before.
@@ -97,7 +97,7 @@ type Listing struct {
 // in which they were made, a page at a time. next is "" behind the last.
 //
 // Errors: CodeCursorForeign for a token that is not of this listing and caller.
-func (s *Service) List(ctx context.Context, by Caller, l Listing) (page []*Channel, next string, err error) {
+func (s *Service) List(ctx context.Context, by Caller, l ListQuery) (page []*Channel, next string, err error) {
 	agent, err := by.agent()
 	if err != nil {
 		return nil, "", err
@@ -119,7 +119,7 @@ func (s *Service) List(ctx context.Context, by Caller, l Listing) (page []*Chann
 		}
 	}
 	found, more := s.table.listed(by.reader(agent), l.Scope, ChannelID(after), pageSize(l.PageSize), func(e *entry) bool {
-		return e.Kind != Direct && (!by.Uninvited || e.seenBy(by).discovers(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.invited(agent)) &&
+		return e.Kind != Direct && (!by.IgnoreInvitations || e.seenBy(by).discovers(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.invited(agent)) &&
 			(l.Member == "" || e.reads(agent) && e.roles[l.Member] != "")
 	})
 	snapshot, err := s.system(ctx)

@@ -139,7 +139,7 @@ func TestPageTokens(t *testing.T) {
 	said := map[string]any{
 		"SinceSequence": at(0), "SinceTime": time.UnixMilli(1), "BeforeSequence": int64(9), "BeforeTime": time.UnixMilli(1), "SinceMessage": channels.MessageID("m"), "BeforeMessage": channels.MessageID("m"),
 		"Authors": []kg.AgentID{"ann"}, "Recipient": kg.AgentID("bob"), "Interaction": channels.Request, "ContentType": channels.Text, "Tag": "t", "Thread": "t",
-		"Correlation": channels.MessageID("m"), "Status": channels.IsRead, "Descending": true,
+		"Correlation": channels.MessageID("m"), "Status": channels.ReceiptRead, "Descending": true,
 	}
 	for i := range reflect.TypeFor[channels.HistoryQuery]().NumField() {
 		name := reflect.TypeFor[channels.HistoryQuery]().Field(i).Name

@@ -141,16 +141,16 @@ func channelOf(graph kg.Term) (id ChannelID, part graphPart) {
 	return "", 0
 }
 
-// IsRecord tells whether a graph is the record of a channel or of a scope.
-func IsRecord(graph kg.Term) bool {
+// IsRecordGraph tells whether a graph is the record of a channel or of a scope.
+func IsRecordGraph(graph kg.Term) bool {
 	_, part := channelOf(graph)
 	_, of := scopeOf(graph)
 	return part == recordPart || of == recordPart
 }
 
-// IsJournal tells whether a graph holds messages, or what became of them, or events of
+// IsJournalGraph tells whether a graph holds messages, or what became of them, or events of
 // a scope.
-func IsJournal(graph kg.Term) bool {
+func IsJournalGraph(graph kg.Term) bool {
 	_, part := channelOf(graph)
 	_, of := scopeOf(graph)
 	return part == journalPart || part == lanePart || part == receiptPart || of == journalPart

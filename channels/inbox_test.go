@@ -90,7 +90,7 @@ func TestInboxWithoutMembership(t *testing.T) {
 	version := int64(1)
 	give := func(a *channels.ScopeAccess) {
 		t.Helper()
-		if _, err := s.UpdateScope(within(t), as("ann"), scope.ID, channels.ScopeRevision{ExpectedVersion: version, Access: a}); err != nil {
+		if _, err := s.UpdateScope(within(t), as("ann"), scope.ID, channels.ScopeUpdate{ExpectedVersion: version, Access: a}); err != nil {
 			t.Fatal(err)
 		}
 		version++

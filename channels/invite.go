@@ -86,10 +86,10 @@ func (s *Service) Invitations(by Caller, id ChannelID) ([]Invitation, error) {
 	return slices.DeleteFunc(slices.Clone(e.Invited), func(i Invitation) bool { return !all && i.Agent != agent }), nil
 }
 
-// Withdraw takes an invitation back. Whoever may invite may.
+// WithdrawInvitation takes an invitation back. Whoever may invite may.
 //
 // Errors: CodeNotFound without one; CodePermissionDenied.
-func (s *Service) Withdraw(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) error {
+func (s *Service) WithdrawInvitation(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) error {
 	agent, err := parseMember(agent)
 	if err != nil {
 		return err
@@ -97,10 +97,10 @@ func (s *Service) Withdraw(ctx context.Context, by Caller, id ChannelID, agent k
 	return s.uninvite(ctx, by, id, agent, "channels/withdraw", (*entry).mustInvite)
 }
 
-// Decline is the agent's own answer to an invitation.
+// DeclineInvitation is the agent's own answer to an invitation.
 //
 // Errors: CodeNotFound without one.
-func (s *Service) Decline(ctx context.Context, by Caller, id ChannelID) error {
+func (s *Service) DeclineInvitation(ctx context.Context, by Caller, id ChannelID) error {
 	agent, err := by.agent()
 	if err != nil {
 		return err
@@ -120,10 +120,10 @@ func (s *Service) uninvite(ctx context.Context, by Caller, id ChannelID, agent k
 	return err
 }
 
-// Accept makes the agent a member that was invited.
+// AcceptInvitation makes the agent a member that was invited.
 //
 // Errors: CodeNotFound without an invitation; those of Join.
-func (s *Service) Accept(ctx context.Context, by Caller, id ChannelID) (*Channel, error) {
+func (s *Service) AcceptInvitation(ctx context.Context, by Caller, id ChannelID) (*Channel, error) {
 	return s.enter(ctx, by, id, Ordinary, "channels/accept", (*entry).mustBeInvited)
 }
 

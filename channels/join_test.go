@@ -95,9 +95,9 @@ func TestInvite(t *testing.T) {
 	invite := func(by, whom string) error { return s.Invite(within(t), as(by), c.ID, kg.AgentID(whom)) }
 	wantCode(t, "a member invites", invite("bob", "eve"), kg.CodePermissionDenied)
 	wantCode(t, "an outsider invites", invite("eve", "eve"), kg.CodeChannelNotFound)
-	_, err := s.Accept(within(t), as("eve"), c.ID)
+	_, err := s.AcceptInvitation(within(t), as("eve"), c.ID)
 	wantCode(t, "accepted without", err, kg.CodeChannelNotFound)
-	wantCode(t, "declined without", s.Decline(within(t), as("bob"), c.ID), kg.CodeNotFound)
+	wantCode(t, "declined without", s.DeclineInvitation(within(t), as("bob"), c.ID), kg.CodeNotFound)
 	for _, whom := range []string{"eve", "eve", "bob", "cleo"} {
 		wantCode(t, "the owner invites "+whom, invite("ann", whom), "")
 	}
@@ -110,22 +110,22 @@ func TestInvite(t *testing.T) {
 	wantCode(t, "read before", err, kg.CodePermissionDenied)
 	invitedTo := func(who string, want int) {
 		t.Helper()
-		if list, _, err := s.List(within(t), as(who), channels.Listing{Invited: true}); err != nil || len(list) != want {
+		if list, _, err := s.List(within(t), as(who), channels.ListQuery{Invited: true}); err != nil || len(list) != want {
 			t.Errorf("%s is invited to %v, %v; want %d", who, list, err, want)
 		}
 	}
 	invitedTo("eve", 1)
 	invitedTo("bob", 0)
 	invitedTo("ann", 0)
-	if got, err = s.Accept(within(t), as("eve"), c.ID); err != nil || len(got.Members) != 3 || len(got.Invited) != 1 || got.Invited[0].By != "agent://ann" || got.Version != 2 {
+	if got, err = s.AcceptInvitation(within(t), as("eve"), c.ID); err != nil || len(got.Members) != 3 || len(got.Invited) != 1 || got.Invited[0].By != "agent://ann" || got.Version != 2 {
 		t.Errorf("accepted: %+v, %v", got, err)
 	}
 	invitedTo("eve", 0)
-	wantCode(t, "cleo declines", s.Decline(within(t), as("cleo"), c.ID), "")
-	wantCode(t, "there is none to withdraw", s.Withdraw(within(t), as("ann"), c.ID, "cleo"), kg.CodeNotFound)
+	wantCode(t, "cleo declines", s.DeclineInvitation(within(t), as("cleo"), c.ID), "")
+	wantCode(t, "there is none to withdraw", s.WithdrawInvitation(within(t), as("ann"), c.ID, "cleo"), kg.CodeNotFound)
 	wantCode(t, "ann invites dora", invite("ann", "dora"), "")
-	wantCode(t, "bob withdraws", s.Withdraw(within(t), as("bob"), c.ID, "dora"), kg.CodePermissionDenied)
-	wantCode(t, "ann withdraws", s.Withdraw(within(t), as("ann"), c.ID, "dora"), "")
+	wantCode(t, "bob withdraws", s.WithdrawInvitation(within(t), as("bob"), c.ID, "dora"), kg.CodePermissionDenied)
+	wantCode(t, "ann withdraws", s.WithdrawInvitation(within(t), as("ann"), c.ID, "dora"), "")
 	_, err = s.Join(within(t), as("dora"), c.ID, "")
 	wantCode(t, "dora joins", err, kg.CodeChannelNotFound)
 	// Who is added needs no invitation any more, and a deleted channel has none.
@@ -140,7 +140,7 @@ func TestInvite(t *testing.T) {
 	if err := again.Load(t.Context(), s.store.Store); err != nil {
 		t.Fatal(err)
 	}
-	if list, _, err := again.List(within(t), as("fay"), channels.Listing{Invited: true}); err != nil || len(list) != 1 {
+	if list, _, err := again.List(within(t), as("fay"), channels.ListQuery{Invited: true}); err != nil || len(list) != 1 {
 		t.Errorf("opened again, fay is invited to %v, %v", list, err)
 	}
 }
@@ -167,7 +167,7 @@ func TestInviteIntoScope(t *testing.T) {
 		if row.whom == "finn" {
 			invited = withRole("finn", "analyst")
 		}
-		if _, err := s.Accept(within(t), invited, c.ID); err != nil {
+		if _, err := s.AcceptInvitation(within(t), invited, c.ID); err != nil {
 			t.Errorf("%s accepts: %v", row.whom, err)
 		}
 	}

@@ -106,7 +106,7 @@ func (p *publishing) write(tx *kg.Tx, e *entry, m *Message, request *Message) er
 	if len(m.Recipients) > 0 && e.Kind != Direct { // both read all of a direct channel
 		m.Private = true
 		content = m.contentGraph()
-		made, err := openLane(tx, m, p.service.options.MaxLanes)
+		made, err := openLane(tx, m, p.service.options.MaxPartitions)
 		if p.own += made; err != nil {
 			return err
 		}

@@ -6,9 +6,9 @@ import (
 	"koine/kg"
 )
 
-// Judged is a message that an update is about to publish, with its channel, for who
+// JudgedMessage is a message that an update is about to publish, with its channel, for who
 // judges updates (kg.Verifier).
-type Judged struct {
+type JudgedMessage struct {
 	// Message is whole, whoever it is addressed to. Sequence and Time are those that it
 	// would have now.
 	Message *Message
@@ -18,11 +18,11 @@ type Judged struct {
 	Depends []kg.Dependency
 }
 
-// Judged lists what the update of a judgement publishes, in the order of its changes;
+// JudgedMessages lists what the update of a judgement publishes, in the order of its changes;
 // of one that applies a proposal, the message that the proposal's facts came with.
 //
 // Errors: CodeInvalid where that message is not there any more.
-func (s *Service) Judged(ctx context.Context, j kg.Judgement) (out []Judged, err error) {
+func (s *Service) JudgedMessages(ctx context.Context, j kg.Judgement) (out []JudgedMessage, err error) {
 	c := kg.Commit{Changes: j.Changes}
 	for i := range j.Changes {
 		ch := &j.Changes[i]
@@ -55,7 +55,7 @@ func (s *Service) Judged(ctx context.Context, j kg.Judgement) (out []Judged, err
 
 // judge adds a message with its channel, which is made in the same commit where it is
 // not there.
-func (s *Service) judge(list []Judged, m *Message) ([]Judged, error) {
+func (s *Service) judge(list []JudgedMessage, m *Message) ([]JudgedMessage, error) {
 	e := s.table.get(m.Channel)
 	if e == nil {
 		e = s.table.comes(m.Channel)
@@ -63,7 +63,7 @@ func (s *Service) judge(list []Judged, m *Message) ([]Judged, error) {
 	if e == nil {
 		return nil, kg.Errorf(kg.CodeInternal, "a message is judged whose channel %s is not known", m.Channel)
 	}
-	return append(list, Judged{Message: m, Channel: &e.Channel, Depends: []kg.Dependency{{Graph: m.Channel.RecordGraph()}}}), nil
+	return append(list, JudgedMessage{Message: m, Channel: &e.Channel, Depends: []kg.Dependency{{Graph: m.Channel.RecordGraph()}}}), nil
 }
 
 // said gives a message whole, as far as it is still there.

@@ -195,7 +195,7 @@ func openKilled(dir string) (*killed, error) {
 	if err := k.Load(ctx, k.store); err != nil {
 		return nil, err
 	}
-	list, _, err := k.List(ctx, as("ann"), channels.Listing{})
+	list, _, err := k.List(ctx, as("ann"), channels.ListQuery{})
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func openWorking(dir string) (*working, error) {
 
 // named are ann's channels of a name.
 func (w *working) named(name string) (out []*channels.Channel, err error) {
-	for l := (channels.Listing{PageSize: channels.MaxPage}); ; {
+	for l := (channels.ListQuery{PageSize: channels.MaxPage}); ; {
 		page, next, err := w.List(context.Background(), as("ann"), l)
 		if err != nil {
 			return nil, err
@@ -181,7 +181,7 @@ func (w *working) work(note func(deed)) error {
 			if code := kg.CodeOf(err); code == kg.CodeMessageExpired || code == kg.CodePermissionDenied {
 				return nil
 			}
-			if err == nil && a.State == channels.IsRead {
+			if err == nil && a.State == channels.ReceiptRead {
 				d := deed{Channel: w.talk, Reader: who, UpTo: a.UpTo}
 				if len(a.Messages) > 0 {
 					d.Read = a.Messages[0]
@@ -192,7 +192,7 @@ func (w *working) work(note func(deed)) error {
 		}
 		loop(20*time.Millisecond, func() error { // up to somewhere, also where it was before
 			if n := newest.Load(); n > 0 {
-				return read(channels.Acknowledgement{UpTo: 1 + rand.Int64N(n), State: []channels.ReceiptState{channels.IsDelivered, channels.IsRead}[rand.IntN(2)]})
+				return read(channels.Acknowledgement{UpTo: 1 + rand.Int64N(n), State: []channels.ReceiptState{channels.ReceiptDelivered, channels.ReceiptRead}[rand.IntN(2)]})
 			}
 			return nil
 		})
@@ -201,7 +201,7 @@ func (w *working) work(note func(deed)) error {
 			if err != nil || len(page) == 0 {
 				return err
 			}
-			return read(channels.Acknowledgement{Messages: []channels.MessageID{page[rand.IntN(len(page))].ID}, State: channels.IsRead})
+			return read(channels.Acknowledgement{Messages: []channels.MessageID{page[rand.IntN(len(page))].ID}, State: channels.ReceiptRead})
 		})
 	}
 	loop(100*time.Millisecond, func() error { // channels that come to their end
@@ -323,7 +323,7 @@ func tidied(t *testing.T, dir string, d *deeds) (took time.Duration, found logge
 		t.Fatal(err)
 	}
 	if c.Messages > 0 {
-		if err := w.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: w.talk, UpTo: c.Messages, State: channels.IsRead}); err != nil {
+		if err := w.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: w.talk, UpTo: c.Messages, State: channels.ReceiptRead}); err != nil {
 			t.Fatal(err)
 		}
 		d.upTo["bob"] = c.Messages
@@ -520,7 +520,7 @@ func (w *working) check(ctx context.Context, d *deeds, l *logged) error {
 		}
 		for id := range d.read[who] {
 			list, err := w.Receipts(ctx, as("ann"), w.talk, id)
-			if err != nil || !slices.Contains(list, channels.MessageReceipt{Agent: kg.CanonicalAgent(who), State: channels.IsRead}) {
+			if err != nil || !slices.Contains(list, channels.MessageReceipt{Agent: kg.CanonicalAgent(who), State: channels.ReceiptRead}) {
 				return fmt.Errorf("%s had read message %s, and now there is %v, %v", who, id, list, err)
 			}
 		}

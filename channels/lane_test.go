@@ -117,7 +117,7 @@ func (s *server) counts(t *testing.T, who string) uint64 {
 
 // A response is for who asked, and uses the same graph as its request.
 func TestLanesAreBounded(t *testing.T) {
-	s := serve(t, channels.Options{MaxLanes: 2}, kg.Options{})
+	s := serve(t, channels.Options{MaxPartitions: 2}, kg.Options{})
 	c := s.make(t, channels.Private, "bob", "cleo")
 	m := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
 	s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: m.ID})

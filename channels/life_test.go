@@ -188,7 +188,7 @@ func TestPublishByName(t *testing.T) {
 			t.Errorf("it took %d commits", n)
 		}
 	}
-	if list, _, err := s.List(within(t), as("cleo"), channels.Listing{Scope: intent.ID}); err != nil || len(list) != 5 {
+	if list, _, err := s.List(within(t), as("cleo"), channels.ListQuery{Scope: intent.ID}); err != nil || len(list) != 5 {
 		t.Errorf("%d channels, %v", len(list), err)
 	}
 	publish := func(by string, scope channels.ScopeID, name string, p channels.Publication, want kg.Code) *channels.Receipt {
@@ -292,7 +292,7 @@ func TestChangeExpireAfter(t *testing.T) {
 	version := c.Version
 	update := func(by string, d time.Duration, want kg.Code) *channels.Channel {
 		t.Helper()
-		now, err := s.Update(within(t), as(by), c.ID, channels.Revision{ExpectedVersion: version, ExpireAfter: &d})
+		now, err := s.Update(within(t), as(by), c.ID, channels.ChannelUpdate{ExpectedVersion: version, ExpireAfter: &d})
 		wantCode(t, fmt.Sprint(d), err, want)
 		if err == nil {
 			version = now.Version

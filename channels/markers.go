@@ -30,7 +30,7 @@ func markersOf(match matcher, id ChannelID, agent kg.AgentID) (*markers, error) 
 
 // of is the marker of a state.
 func (k *markers) of(state ReceiptState) int64 {
-	if state == IsRead {
+	if state == ReceiptRead {
 		return k.read
 	}
 	return k.delivered
@@ -40,21 +40,21 @@ func (k *markers) of(state ReceiptState) int64 {
 func (k *markers) state(m *Message) (ReceiptState, error) {
 	expires := !m.ExpiresAt.IsZero()
 	if m.Sequence <= k.read && !expires {
-		return IsRead, nil
+		return ReceiptRead, nil
 	}
 	if read, err := k.single(m.ID, propReadBy); err != nil || read {
-		return IsRead, err
+		return ReceiptRead, err
 	}
-	if m.Ended || k.over {
-		return IsExpired, nil
+	if m.DeadlinePassed || k.over {
+		return ReceiptExpired, nil
 	}
 	if m.Sequence <= k.delivered && !expires {
-		return IsDelivered, nil
+		return ReceiptDelivered, nil
 	}
 	if delivered, err := k.single(m.ID, propDeliveredTo); err != nil || delivered {
-		return IsDelivered, err
+		return ReceiptDelivered, err
 	}
-	return IsPending, nil
+	return ReceiptPending, nil
 }
 
 // single tells whether a message was acknowledged by itself.

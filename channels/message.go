@@ -41,9 +41,9 @@ type Message struct {
 	// Revision is the commit that the message came with.
 	Revision kg.Revision
 
-	// Ended tells that its time has come, whatever became of its content: who did not
+	// DeadlinePassed tells that its time has come, whatever became of its content: who did not
 	// read it by then does not any more.
-	Ended bool
+	DeadlinePassed bool
 }
 
 // take takes one statement about the message in. An error is one of what is stored.
@@ -67,7 +67,7 @@ func (m *Message) take(property, object kg.Term) error {
 		m.Private = true
 	case propExpired:
 		m.ExpiresAt, _ = object.DateTimeValue()
-		if m.Ended = true; m.Withheld == "" {
+		if m.DeadlinePassed = true; m.Withheld == "" {
 			m.Withheld = Expired
 		}
 	case propAnswered:

@@ -97,7 +97,7 @@ func (c *modelChannel) rights() channels.Rights {
 }
 
 // given tells whether an agent is one of those. Observers see what members see.
-func (c *modelChannel) given(by string, who channels.Who, seeing bool) bool {
+func (c *modelChannel) given(by string, who channels.Grantee, seeing bool) bool {
 	switch role := c.members[by]; who {
 	case channels.Everybody:
 		return true

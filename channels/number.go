@@ -7,11 +7,11 @@ import (
 	"koine/kg"
 )
 
-// NumberAt is the sequence of the last message that a channel had at a revision, 0
+// SequenceAt is the sequence of the last message that a channel had at a revision, 0
 // if it had none.
 //
 // Errors: CodeChannelNotFound.
-func (s *Service) NumberAt(ctx context.Context, by Caller, id ChannelID, r kg.Revision) (int64, error) {
+func (s *Service) SequenceAt(ctx context.Context, by Caller, id ChannelID, r kg.Revision) (int64, error) {
 	agent, _, err := s.see(by, id)
 	if err != nil {
 		return 0, err

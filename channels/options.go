@@ -38,22 +38,22 @@ const (
 
 // Defaults of Options.
 const (
-	DefaultMaxMembers  = 1000
-	DefaultMaxChannels = 100_000
-	DefaultMaxScopes   = 100_000
-	DefaultMaxLanes    = 1024
-	DefaultMaxDue      = 1 << 16
-	DefaultMaxReceipts = 10_000
-	DefaultMaxAsking   = 1000
-	DefaultCountEvery  = 1000
+	DefaultMaxMembers        = 1000
+	DefaultMaxChannels       = 100_000
+	DefaultMaxScopes         = 100_000
+	DefaultMaxPartitions     = 1024
+	DefaultMaxQueuedExpiries = 1 << 16
+	DefaultMaxReceipts       = 10_000
+	DefaultMaxPendingAsks    = 1000
+	DefaultCountBatch        = 1000
 )
 
 // Defaults of Options about who is let in and kept out.
 const (
-	DefaultMaxBars        = 1000
-	DefaultMaxInvitations = 1000
-	DefaultMaxRates       = 1 << 16
-	DefaultMaxListeners   = 1 << 14
+	DefaultMaxRestrictions = 1000
+	DefaultMaxInvitations  = 1000
+	DefaultMaxRates        = 1 << 16
+	DefaultMaxListeners    = 1 << 14
 )
 
 // Options of a Service. The zero Options is a working one.
@@ -64,32 +64,32 @@ type Options struct {
 	MaxChannels int
 	// MaxScopes bounds the scopes of the server, ended ones included.
 	MaxScopes int
-	// MaxLanes bounds the sets of agents among whom alone messages of one channel
+	// MaxPartitions bounds the sets of agents among whom alone messages of one channel
 	// were: an author and its recipients, whoever of them it is. Each has a graph,
 	// and who reads it is kept in memory.
-	MaxLanes int
-	// MaxDue is how many of the messages that expire next are kept in memory.
-	MaxDue int
+	MaxPartitions int
+	// MaxQueuedExpiries is how many of the messages that expire next are kept in memory.
+	MaxQueuedExpiries int
 	// MaxReceipts is how many acknowledgements wait to be written.
 	MaxReceipts int
-	// MaxAsking is how many wait for responses (Ask, AskAll).
-	MaxAsking int
-	// CountEvery is how many messages of a channel are counted at a time (Counts): so
+	// MaxPendingAsks is how many wait for responses (Ask, AskAll).
+	MaxPendingAsks int
+	// CountBatch is how many messages of a channel are counted at a time (Counts): so
 	// many and a few more are read when somebody asks.
-	CountEvery int
+	CountBatch int
 	// Agents calls fn for each agent that the server knows, until it says stop. Nil
 	// knows none but members of channels.
 	Agents func(fn func(kg.AgentID) bool)
 	Clock  func() time.Time // time.Now when nil
-	// TakeBack withdraws the proposal that a message's facts wait in, in the commit that
+	// WithdrawProposal withdraws the proposal that a message's facts wait in, in the commit that
 	// retracts the message, unless it has ended (review.Service.TakeBack), and tells
 	// whether it did. Nil leaves proposals alone.
-	TakeBack func(tx *kg.Tx, proposal, why string) (taken bool, err error)
+	WithdrawProposal func(tx *kg.Tx, proposal, why string) (taken bool, err error)
 
-	// MaxBars bounds who is banned or muted in a channel, and in the server;
+	// MaxRestrictions bounds who is banned or muted in a channel, and in the server;
 	// MaxInvitations who is invited to a channel and has not answered.
-	MaxBars        int
-	MaxInvitations int
+	MaxRestrictions int
+	MaxInvitations  int
 	// Tiers are the bounds of those who have a role; Tier those of all others, the zero
 	// Tier being none. Of several, the widest holds.
 	Tiers map[string]Tier
@@ -108,21 +108,21 @@ func (o Options) withDefaults() Options {
 	o.pause = cmp.Or(o.pause, expiryPause)
 	o.MaxMembers = cmp.Or(o.MaxMembers, DefaultMaxMembers)
 	o.MaxChannels = cmp.Or(o.MaxChannels, DefaultMaxChannels)
-	o.CountEvery = cmp.Or(o.CountEvery, DefaultCountEvery)
-	o.MaxAsking = cmp.Or(o.MaxAsking, DefaultMaxAsking)
+	o.CountBatch = cmp.Or(o.CountBatch, DefaultCountBatch)
+	o.MaxPendingAsks = cmp.Or(o.MaxPendingAsks, DefaultMaxPendingAsks)
 	o.MaxReceipts = cmp.Or(o.MaxReceipts, DefaultMaxReceipts)
-	o.MaxDue = cmp.Or(o.MaxDue, DefaultMaxDue)
+	o.MaxQueuedExpiries = cmp.Or(o.MaxQueuedExpiries, DefaultMaxQueuedExpiries)
 	o.MaxScopes = cmp.Or(o.MaxScopes, DefaultMaxScopes)
-	o.MaxLanes = cmp.Or(o.MaxLanes, DefaultMaxLanes)
-	o.MaxBars = cmp.Or(o.MaxBars, DefaultMaxBars)
+	o.MaxPartitions = cmp.Or(o.MaxPartitions, DefaultMaxPartitions)
+	o.MaxRestrictions = cmp.Or(o.MaxRestrictions, DefaultMaxRestrictions)
 	o.MaxListeners = cmp.Or(o.MaxListeners, DefaultMaxListeners)
 	o.MaxRates = cmp.Or(o.MaxRates, DefaultMaxRates)
 	o.MaxInvitations = cmp.Or(o.MaxInvitations, DefaultMaxInvitations)
 	if o.Agents == nil {
 		o.Agents = func(func(kg.AgentID) bool) {}
 	}
-	if o.TakeBack == nil {
-		o.TakeBack = func(*kg.Tx, string, string) (bool, error) { return false, nil }
+	if o.WithdrawProposal == nil {
+		o.WithdrawProposal = func(*kg.Tx, string, string) (bool, error) { return false, nil }
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

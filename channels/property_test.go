@@ -215,15 +215,15 @@ func (r *random) invitations(by string) {
 		}
 		one = kg.AgentID(other)
 		r.call(by, "withdraw "+other, func(c *modelChannel) string { return r.model.uninvite(by, c, other) }, func(id channels.ChannelID) (string, error) {
-			return isDone, r.Withdraw(ctx, who, id, one)
+			return isDone, r.WithdrawInvitation(ctx, who, id, one)
 		})
 	case 3:
 		r.call(by, "decline", func(c *modelChannel) string { return r.model.uninvite(by, c, by) }, func(id channels.ChannelID) (string, error) {
-			return isDone, r.Decline(ctx, who, id)
+			return isDone, r.DeclineInvitation(ctx, who, id)
 		})
 	case 4:
 		r.call(by, "accept", func(c *modelChannel) string { return r.model.enter(by, c, channels.Ordinary, false) }, func(id channels.ChannelID) (string, error) {
-			return shown(r.Accept(ctx, who, id))
+			return shown(r.AcceptInvitation(ctx, who, id))
 		})
 	default:
 		r.call(by, "join as "+string(role), func(c *modelChannel) string { return r.model.enter(by, c, role, true) }, func(id channels.ChannelID) (string, error) {
@@ -374,7 +374,7 @@ func (r *random) create(by string) {
 }
 
 func (r *random) list(by string) {
-	l := channels.Listing{PageSize: 1 + r.dice.IntN(5), Visibility: []channels.Visibility{"", channels.Private, channels.Public}[r.dice.IntN(3)]}
+	l := channels.ListQuery{PageSize: 1 + r.dice.IntN(5), Visibility: []channels.Visibility{"", channels.Private, channels.Public}[r.dice.IntN(3)]}
 	member := ""
 	if r.dice.IntN(2) == 0 {
 		member = r.agent()
@@ -431,7 +431,7 @@ func (r *random) update(by string) {
 		}
 		return r.model.update(by, c, expected, name, set, remove)
 	}, func(id channels.ChannelID) (string, error) {
-		return shown(r.Update(within(r.t), as(by), id, channels.Revision{ExpectedVersion: expected, Name: name, Set: raw, Remove: remove}))
+		return shown(r.Update(within(r.t), as(by), id, channels.ChannelUpdate{ExpectedVersion: expected, Name: name, Set: raw, Remove: remove}))
 	})
 }
 

@@ -166,7 +166,7 @@ func TestPrivateIsNotThere(t *testing.T) {
 		eve := as("eve")
 		_, err := s.Get(within(t), eve, id)
 		note("get", err)
-		_, err = s.Update(within(t), eve, id, channels.Revision{ExpectedVersion: 1})
+		_, err = s.Update(within(t), eve, id, channels.ChannelUpdate{ExpectedVersion: 1})
 		note("update", err)
 		note("delete", s.Delete(within(t), eve, id))
 		_, err = s.AddMember(within(t), eve, id, "agent://eve", channels.Owner)
@@ -188,7 +188,7 @@ func TestPrivateIsNotThere(t *testing.T) {
 			t.Errorf("got %s\nwant %s", other, said[0])
 		}
 	}
-	if list, _, err := s.List(within(t), as("eve"), channels.Listing{}); err != nil || len(list) != 0 {
+	if list, _, err := s.List(within(t), as("eve"), channels.ListQuery{}); err != nil || len(list) != 0 {
 		t.Errorf("eve lists %v, %v", list, err)
 	}
 	// Nor in the graph.
@@ -297,7 +297,7 @@ func TestDirect(t *testing.T) {
 	wantCode(t, "an outsider", err, kg.CodeChannelNotFound)
 	_, err = s.Publish(within(t), as("ann"), channels.Publication{To: "agent://ann", Parts: text("me")})
 	wantCode(t, "alone", err, kg.CodeInvalid)
-	if list, _, err := s.List(within(t), as("ann"), channels.Listing{}); err != nil || len(list) != 0 {
+	if list, _, err := s.List(within(t), as("ann"), channels.ListQuery{}); err != nil || len(list) != 0 {
 		t.Errorf("listed: %v, %v", list, err)
 	}
 }

@@ -13,10 +13,10 @@ type ReceiptState string
 // The states, in their order. A message that expired before it was read is that, and
 // so is what was not read when its channel closed, whose content is read on.
 const (
-	IsPending   ReceiptState = "pending"
-	IsDelivered ReceiptState = "delivered"
-	IsRead      ReceiptState = "read"
-	IsExpired   ReceiptState = "expired"
+	ReceiptPending   ReceiptState = "pending"
+	ReceiptDelivered ReceiptState = "delivered"
+	ReceiptRead      ReceiptState = "read"
+	ReceiptExpired   ReceiptState = "expired"
 )
 
 // MessageReceipt is what became of a message at one of its recipients.
@@ -42,8 +42,8 @@ var (
 
 // receiptProperties are those of the states that are acknowledged.
 var receiptProperties = map[ReceiptState]struct{ upTo, single kg.Term }{
-	IsDelivered: {propDeliveredUpTo, propDeliveredTo},
-	IsRead:      {propReadUpTo, propReadBy},
+	ReceiptDelivered: {propDeliveredUpTo, propDeliveredTo},
+	ReceiptRead:      {propReadUpTo, propReadBy},
 }
 
 // Receipts tells what became of a message at each of its recipients: for one to
@@ -124,7 +124,7 @@ func (s *Service) withReceipts(snapshot *kg.Snapshot, e *entry, message MessageI
 		return nil, errNoMessage()
 	}
 	over, err := s.over(snapshot, e)
-	m.Ended = m.Ended || over || m.expired(s.options.Clock())
+	m.DeadlinePassed = m.DeadlinePassed || over || m.expired(s.options.Clock())
 	return m, err
 }
 
@@ -196,7 +196,7 @@ func (s *Service) Unread(ctx context.Context, by Caller, id ChannelID) (n Unread
 			if err != nil {
 				return n, err
 			}
-			if state != IsRead {
+			if state != ReceiptRead {
 				n.Count++
 			}
 		}

@@ -63,15 +63,15 @@ func TestReceipts(t *testing.T) {
 	}
 	want("at first", all, "bob:pending cleo:pending")
 	want("at first", one, "bob:pending")
-	must(ack("bob", channels.IsDelivered, 4))
+	must(ack("bob", channels.ReceiptDelivered, 4))
 	eventually(t, "delivered", func() bool { return s.got(t, "ann", c.ID, all.ID) == "bob:delivered cleo:pending" })
 	want("delivered", soon, "bob:delivered")
 	unread("bob", 4)
-	must(ack("bob", channels.IsRead, 0, soon.ID))
+	must(ack("bob", channels.ReceiptRead, 0, soon.ID))
 	want("read", soon, "bob:read")
 	want("read", one, "bob:delivered")
 	unread("bob", 3)
-	must(ack("cleo", channels.IsRead, 4))
+	must(ack("cleo", channels.ReceiptRead, 4))
 	want("read", soonToo, "bob:delivered cleo:read")
 	want("read", all, "bob:delivered cleo:read")
 	unread("cleo", 0)
@@ -80,21 +80,21 @@ func TestReceipts(t *testing.T) {
 		a        channels.Acknowledgement
 		code     kg.Code
 	}{
-		{"what is for another", "cleo", channels.Acknowledgement{Messages: []channels.MessageID{one.ID}, State: channels.IsRead}, kg.CodePermissionDenied},
-		{"one's own", "ann", channels.Acknowledgement{Messages: []channels.MessageID{all.ID}, State: channels.IsRead}, kg.CodePermissionDenied},
-		{"nothing", "bob", channels.Acknowledgement{State: channels.IsRead}, kg.CodeInvalid},
-		{"both", "bob", channels.Acknowledgement{UpTo: 1, Messages: []channels.MessageID{all.ID}, State: channels.IsRead}, kg.CodeInvalid},
-		{"before the channel", "bob", channels.Acknowledgement{UpTo: -1, State: channels.IsRead}, kg.CodeInvalid},
-		{"behind the channel", "bob", channels.Acknowledgement{UpTo: 5, State: channels.IsRead}, kg.CodeInvalid},
-		{"no such message", "bob", channels.Acknowledgement{Messages: []channels.MessageID{"x"}, State: channels.IsRead}, kg.CodeInvalid},
-		{"another state", "bob", channels.Acknowledgement{UpTo: 1, State: channels.IsExpired}, kg.CodeInvalid},
-		{"too many", "bob", channels.Acknowledgement{Messages: make([]channels.MessageID, channels.MaxAcknowledged+1), State: channels.IsRead}, kg.CodeLimitExceeded},
-		{"an outsider", "eve", channels.Acknowledgement{UpTo: 1, State: channels.IsRead}, kg.CodeChannelNotFound},
+		{"what is for another", "cleo", channels.Acknowledgement{Messages: []channels.MessageID{one.ID}, State: channels.ReceiptRead}, kg.CodePermissionDenied},
+		{"one's own", "ann", channels.Acknowledgement{Messages: []channels.MessageID{all.ID}, State: channels.ReceiptRead}, kg.CodePermissionDenied},
+		{"nothing", "bob", channels.Acknowledgement{State: channels.ReceiptRead}, kg.CodeInvalid},
+		{"both", "bob", channels.Acknowledgement{UpTo: 1, Messages: []channels.MessageID{all.ID}, State: channels.ReceiptRead}, kg.CodeInvalid},
+		{"before the channel", "bob", channels.Acknowledgement{UpTo: -1, State: channels.ReceiptRead}, kg.CodeInvalid},
+		{"behind the channel", "bob", channels.Acknowledgement{UpTo: 5, State: channels.ReceiptRead}, kg.CodeInvalid},
+		{"no such message", "bob", channels.Acknowledgement{Messages: []channels.MessageID{"x"}, State: channels.ReceiptRead}, kg.CodeInvalid},
+		{"another state", "bob", channels.Acknowledgement{UpTo: 1, State: channels.ReceiptExpired}, kg.CodeInvalid},
+		{"too many", "bob", channels.Acknowledgement{Messages: make([]channels.MessageID, channels.MaxAcknowledged+1), State: channels.ReceiptRead}, kg.CodeLimitExceeded},
+		{"an outsider", "eve", channels.Acknowledgement{UpTo: 1, State: channels.ReceiptRead}, kg.CodeChannelNotFound},
 	} {
 		row.a.Channel = c.ID
 		wantCode(t, row.name, s.Acknowledge(within(t), as(row.by), row.a), row.code)
 	}
-	for status, seq := range map[channels.ReceiptState]string{channels.IsRead: "[3]", channels.IsDelivered: "[1 2 4]", channels.IsPending: "[]"} {
+	for status, seq := range map[channels.ReceiptState]string{channels.ReceiptRead: "[3]", channels.ReceiptDelivered: "[1 2 4]", channels.ReceiptPending: "[]"} {
 		if got, err := s.walk(t, "bob", c.ID, channels.HistoryQuery{Status: status}); err != nil || fmt.Sprint(got) != seq {
 			t.Errorf("bob has %v %s, %v; want %s", got, status, err, seq)
 		}
@@ -106,13 +106,13 @@ func TestReceipts(t *testing.T) {
 		want(when, soonToo, "bob:expired cleo:read")
 	}
 	check("at once")
-	wantCode(t, "an expired one", ack("bob", channels.IsRead, 0, soonToo.ID), kg.CodeMessageExpired)
+	wantCode(t, "an expired one", ack("bob", channels.ReceiptRead, 0, soonToo.ID), kg.CodeMessageExpired)
 	unread("bob", 2)
-	must(ack("bob", channels.IsRead, 4))
+	must(ack("bob", channels.ReceiptRead, 4))
 	check("after reading on")
 	want("after reading on", one, "bob:read")
 	unread("bob", 0)
-	must(ack("bob", channels.IsRead, 1)) // does not go back
+	must(ack("bob", channels.ReceiptRead, 1)) // does not go back
 	if n, err := s.ReadMarker(within(t), as("bob"), c.ID); err != nil || n != 4 {
 		t.Errorf("the marker is at %d, %v", n, err)
 	}
@@ -121,7 +121,7 @@ func TestReceipts(t *testing.T) {
 	s.restart(t)
 	check("opened again")
 	want("opened again", one, "bob:read")
-	if got, err := s.walk(t, "bob", c.ID, channels.HistoryQuery{Status: channels.IsExpired}); err != nil || fmt.Sprint(got) != "[4]" {
+	if got, err := s.walk(t, "bob", c.ID, channels.HistoryQuery{Status: channels.ReceiptExpired}); err != nil || fmt.Sprint(got) != "[4]" {
 		t.Errorf("bob has %v expired, %v", got, err)
 	}
 	_, err := s.Receipts(within(t), as("ann"), c.ID, "no such")
@@ -152,7 +152,7 @@ func TestReceiptsAreGathered(t *testing.T) {
 	for i, name := range names {
 		reading.Go(func() {
 			for _, upTo := range []int64{10, 20 + int64(i)/3} {
-				if err := s.Acknowledge(within(t), as(name), channels.Acknowledgement{Channel: c.ID, UpTo: upTo, State: channels.IsRead}); err != nil {
+				if err := s.Acknowledge(within(t), as(name), channels.Acknowledgement{Channel: c.ID, UpTo: upTo, State: channels.ReceiptRead}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -165,16 +165,16 @@ func TestReceiptsAreGathered(t *testing.T) {
 	}
 	// The last commit was just now: these wait.
 	for i := range 30 {
-		if err := s.Acknowledge(within(t), as(names[i]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.IsDelivered}); err != nil {
+		if err := s.Acknowledge(within(t), as(names[i]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.ReceiptDelivered}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := s.Acknowledge(within(t), as(names[0]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.IsRead})
+	err := s.Acknowledge(within(t), as(names[0]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.ReceiptRead})
 	if code := kg.CodeOf(err); code != kg.CodeOverloaded && code != "" {
 		t.Errorf("one too many: %v", err)
 	}
 	s.Close()
-	wantCode(t, "after the end", s.Acknowledge(within(t), as(names[0]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.IsRead}), kg.CodeClosed)
+	wantCode(t, "after the end", s.Acknowledge(within(t), as(names[0]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.ReceiptRead}), kg.CodeClosed)
 	s.restart(t)
 	page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{SinceSequence: at(39)})
 	if err != nil {
@@ -207,7 +207,7 @@ func TestUnreadIsBounded(t *testing.T) {
 		want channels.UnreadCount
 	}{{0, channels.UnreadCount{Count: channels.MaxUnread, More: true}}, {2, channels.UnreadCount{Count: channels.MaxUnread}}, {channels.MaxUnread, channels.UnreadCount{Count: 2}}} {
 		if row.read > 0 {
-			if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: row.read, State: channels.IsRead}); err != nil {
+			if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: row.read, State: channels.ReceiptRead}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -231,13 +231,13 @@ func TestOwnReceipt(t *testing.T) {
 		}
 		return state
 	}
-	if got := own("bob"); got != channels.IsPending {
+	if got := own("bob"); got != channels.ReceiptPending {
 		t.Errorf("at first it is %q", got)
 	}
-	if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: id, UpTo: 1, State: channels.IsRead}); err != nil {
+	if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: id, UpTo: 1, State: channels.ReceiptRead}); err != nil {
 		t.Fatal(err)
 	}
-	if a, b, c := own("ann"), own("bob"), own("cy"); a != "" || b != channels.IsRead || c != channels.IsPending {
+	if a, b, c := own("ann"), own("bob"), own("cy"); a != "" || b != channels.ReceiptRead || c != channels.ReceiptPending {
 		t.Errorf("the author %q, who read it %q, the other %q", a, b, c)
 	}
 	_, err := s.OwnReceipt(within(t), as("bob"), id, "01890a5d-ac96-774b-bcce-b302099a8057")
@@ -256,7 +256,7 @@ func TestReceiptsOfWhatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(by string, m *channels.Message) error {
-		return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: c.ID, Messages: []channels.MessageID{m.ID}, State: channels.IsRead})
+		return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: c.ID, Messages: []channels.MessageID{m.ID}, State: channels.ReceiptRead})
 	}
 	due := clock.now().Add(time.Minute)
 	evicted := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: due})
@@ -279,7 +279,7 @@ func TestReceiptsOfWhatIsGone(t *testing.T) {
 			}
 			wantCode(t, "read too late", read("bob", m), kg.CodeMessageExpired)
 		}
-		for status, want := range map[channels.ReceiptState]string{channels.IsPending: "[3]", channels.IsExpired: "[2]"} {
+		for status, want := range map[channels.ReceiptState]string{channels.ReceiptPending: "[3]", channels.ReceiptExpired: "[2]"} {
 			if got, err := s.walk(t, "bob", c.ID, channels.HistoryQuery{Status: status}); err != nil || fmt.Sprint(got) != want {
 				t.Errorf("bob has %v %s, %v; want %s", got, status, err, want)
 			}
@@ -301,7 +301,7 @@ func TestReadStaysRead(t *testing.T) {
 	s.role(t, "dev", "bob", "cleo")
 	c := s.make(t, channels.Private, "bob", "cleo")
 	m := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:dev"})
-	if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.IsRead}); err != nil {
+	if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.ReceiptRead}); err != nil {
 		t.Fatal(err)
 	}
 	for _, who := range []kg.AgentID{"cleo", "bob"} {
@@ -355,7 +355,7 @@ func TestAcknowledgedTooLate(t *testing.T) {
 			c := s.make(t, channels.Private, "bob")
 			m := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
 			hook.do = func() { row.do(t, s, clock, c.ID) }
-			err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, Messages: []channels.MessageID{m.ID}, State: channels.IsRead})
+			err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, Messages: []channels.MessageID{m.ID}, State: channels.ReceiptRead})
 			wantCode(t, "acknowledged", err, row.want)
 			if hook.do != nil {
 				t.Error("nothing came between")
@@ -380,9 +380,9 @@ func TestReadIsNotDeliveredAgain(t *testing.T) {
 	plain, soon := s.say(t, "ann", c.ID, "plain"), s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: time.Now().Add(time.Hour)})
 	both := []channels.MessageID{plain.ID, soon.ID}
 	for _, a := range []channels.Acknowledgement{
-		{Messages: both, State: channels.IsRead},
-		{Messages: both, State: channels.IsDelivered}, {UpTo: 2, State: channels.IsDelivered},
-		{UpTo: 2, State: channels.IsRead}, {UpTo: 1, State: channels.IsRead}, // written behind those before
+		{Messages: both, State: channels.ReceiptRead},
+		{Messages: both, State: channels.ReceiptDelivered}, {UpTo: 2, State: channels.ReceiptDelivered},
+		{UpTo: 2, State: channels.ReceiptRead}, {UpTo: 1, State: channels.ReceiptRead}, // written behind those before
 	} {
 		a.Channel = c.ID
 		if err := s.Acknowledge(within(t), as("bob"), a); err != nil {
@@ -409,7 +409,7 @@ func TestReceiptsAreASecondApart(t *testing.T) {
 	}
 	start := time.Now()
 	for n := range int64(times) {
-		if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: n + 1, State: channels.IsRead}); err != nil {
+		if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: n + 1, State: channels.ReceiptRead}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -212,7 +212,7 @@ const (
 // endOf tells what becomes of the message. What became of its content does not matter,
 // unless it was taken back: then it is answered by nobody.
 func (r *removal) endOf(match matcher, m *Message) (ending, error) {
-	if m == nil || m.Interaction != Request || m.Answered != "" || m.Ended || m.Withheld == Retracted || !slices.Contains(m.Recipients, r.agent) {
+	if m == nil || m.Interaction != Request || m.Answered != "" || m.DeadlinePassed || m.Withheld == Retracted || !slices.Contains(m.Recipients, r.agent) {
 		return goesOn, nil
 	}
 	e := r.service.table.get(r.channel)
@@ -301,7 +301,7 @@ func (m *Message) keepReceipts(tx *kg.Tx) error {
 		if err != nil {
 			return err
 		}
-		for _, state := range []ReceiptState{IsDelivered, IsRead} {
+		for _, state := range []ReceiptState{ReceiptDelivered, ReceiptRead} {
 			if m.Sequence > k.of(state) {
 				continue
 			}

@@ -177,7 +177,7 @@ type meanwhile struct{ do func(record kg.Term) }
 
 func (m *meanwhile) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, error) {
 	for _, c := range of.Changes {
-		if of.Meta.Method == "channels/removeAgent" && channels.IsRecord(c.Quad.Graph) {
+		if of.Meta.Method == "channels/removeAgent" && channels.IsRecordGraph(c.Quad.Graph) {
 			m.do(c.Quad.Graph)
 			break
 		}

@@ -126,7 +126,7 @@ func TestKeepFewerMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Update(within(t), as(by), c.ID, channels.Revision{ExpectedVersion: got.Version, KeepMessages: &n})
+		_, err = s.Update(within(t), as(by), c.ID, channels.ChannelUpdate{ExpectedVersion: got.Version, KeepMessages: &n})
 		wantCode(t, fmt.Sprint(n), err, want)
 	}
 	keep("bob", 1, kg.CodePermissionDenied)

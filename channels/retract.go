@@ -39,9 +39,9 @@ type RetractionReceipt struct {
 	// them, or not write where they are. In the channel's own facts that is so only where
 	// the withdrawing waits for review, since a proposal is made in its author's name.
 	Kept int
-	// TakenBack is the proposal that the facts of the message waited in: it was, or would
+	// WithdrawnProposal is the proposal that the facts of the message waited in: it was, or would
 	// be, withdrawn with the message. "" where none waited.
-	TakenBack string
+	WithdrawnProposal string
 	// Proposal is that in which the withdrawing waits for review, also where it was asked
 	// for before and waits still. "" where none does.
 	Proposal string
@@ -131,7 +131,7 @@ func (s *Service) retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 	if err != nil {
 		return nil, err
 	}
-	out := &RetractionReceipt{Receipt: *pub.receipt(receipt), Withdrawn: t.withdrawn, Kept: t.kept, TakenBack: t.takenBack, Proposal: receipt.ProposalID, DryRun: r.DryRun}
+	out := &RetractionReceipt{Receipt: *pub.receipt(receipt), Withdrawn: t.withdrawn, Kept: t.kept, WithdrawnProposal: t.takenBack, Proposal: receipt.ProposalID, DryRun: r.DryRun}
 	if out.Replayed && len(t.withdrawn) > 0 {
 		out.Verdict = receipt.Verdict
 	}
@@ -235,7 +235,7 @@ func (t *retracting) mark(tx *kg.Tx, by *Message) (again *Message, err error) {
 		return nil, kg.Errorf(kg.CodeInvalid, "a retraction is not retracted").At("messageId")
 	}
 	if target.ProposalID != "" {
-		taken, err := t.service.options.TakeBack(tx, target.ProposalID, "its message was retracted")
+		taken, err := t.service.options.WithdrawProposal(tx, target.ProposalID, "its message was retracted")
 		if err != nil {
 			return nil, err
 		}

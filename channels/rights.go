@@ -6,16 +6,16 @@ import (
 	"koine/kg"
 )
 
-// Who says to whom a right is given. Each includes those before it.
-type Who string
+// Grantee says to whom a right is given. Each includes those before it.
+type Grantee string
 
 // Whom a right can be given to. Members are those who post: observers are counted
 // among them where it is about discovering and reading, and nowhere else.
 const (
-	Owners     Who = "owners"
-	Moderators Who = "moderators"
-	Members    Who = "members"
-	Everybody  Who = "everybody"
+	Owners     Grantee = "owners"
+	Moderators Grantee = "moderators"
+	Members    Grantee = "members"
+	Everybody  Grantee = "everybody"
 )
 
 // Rights says who may do what in a channel. "" leaves a right as it is for
@@ -23,28 +23,28 @@ const (
 type Rights struct {
 	// Discover is to find the channel: its name and topic. Who may read it knows of
 	// it in any case, and so does who is invited; for all others it is not there.
-	Discover Who
+	Discover Grantee
 	// Join is to let agents in. Where it is given to everybody, they let themselves
 	// in; else those who have it invite.
-	Join Who
-	Read Who // messages, members, metadata and facts
-	Post Who
+	Join Grantee
+	Read Grantee // messages, members, metadata and facts
+	Post Grantee
 	// Manage is to change name, topic and metadata, to mute and to ban. Rights,
 	// members and the end of the channel are matters of its owners.
-	Manage Who
+	Manage Grantee
 }
 
 // rights pairs the rights with the properties that say who has them.
 var rights = [...]struct {
 	name     string
 	property kg.Term
-	of       func(*Rights) *Who
+	of       func(*Rights) *Grantee
 }{
-	{"discover", propDiscover, func(r *Rights) *Who { return &r.Discover }},
-	{"join", propJoin, func(r *Rights) *Who { return &r.Join }},
-	{"read", propRead, func(r *Rights) *Who { return &r.Read }},
-	{"post", propPost, func(r *Rights) *Who { return &r.Post }},
-	{"manage", propManage, func(r *Rights) *Who { return &r.Manage }},
+	{"discover", propDiscover, func(r *Rights) *Grantee { return &r.Discover }},
+	{"join", propJoin, func(r *Rights) *Grantee { return &r.Join }},
+	{"read", propRead, func(r *Rights) *Grantee { return &r.Read }},
+	{"post", propPost, func(r *Rights) *Grantee { return &r.Post }},
+	{"manage", propManage, func(r *Rights) *Grantee { return &r.Manage }},
 }
 
 // DefaultRights are those of a channel of which nothing else is said.
@@ -83,7 +83,7 @@ func (c *Channel) Policy() Rights {
 
 // of is the right that a property of a channel's record gives, nil for another
 // property.
-func (r *Rights) of(property kg.Term) *Who {
+func (r *Rights) of(property kg.Term) *Grantee {
 	for _, right := range rights {
 		if right.property == property {
 			return right.of(r)
@@ -115,7 +115,7 @@ func (r Rights) check(visibility Visibility) error {
 
 // includes tells whether one of this role, "" for none, has what is given to these.
 // Observers are among the members where it is about seeing.
-func (w Who) includes(role Role, seeing bool) bool {
+func (w Grantee) includes(role Role, seeing bool) bool {
 	least := Ordinary
 	switch w {
 	case Everybody:
@@ -296,7 +296,7 @@ func mustAdminister(p kg.Principal) error {
 // barred tells whether the agent is banned, or muted, here or everywhere.
 func (e *entry) barred(agent kg.AgentID, muted bool) bool {
 	now := e.now()
-	return bars(e.Bars).holds(agent, muted, now) || e.in.everywhere().holds(agent, muted, now)
+	return bars(e.Restrictions).holds(agent, muted, now) || e.in.everywhere().holds(agent, muted, now)
 }
 
 // now is the time by which is decided.
@@ -309,14 +309,14 @@ func (e *entry) now() time.Time {
 
 // mustBeFree refuses to let an agent in that is banned.
 func (c *Channel) mustBeFree(agent kg.AgentID, at time.Time) error {
-	if bars(c.Bars).holds(agent, false, at) {
+	if bars(c.Restrictions).holds(agent, false, at) {
 		return errDenied("%s is banned from the channel", agent).At("principalId")
 	}
 	return nil
 }
 
 // plain lists who they are.
-func (w Who) plain() string {
+func (w Grantee) plain() string {
 	if w == Moderators {
 		return "owners and moderators"
 	}

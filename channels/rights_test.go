@@ -31,7 +31,7 @@ func (s *server) does(t testing.TB, c *channels.Channel) string {
 	}{
 		{"find", func(by channels.Caller) error {
 			got, err := s.Get(within(t), by, c.ID)
-			list, _, listed := s.List(within(t), by, channels.Listing{})
+			list, _, listed := s.List(within(t), by, channels.ListQuery{})
 			if (err == nil) != (len(list) > 0) || listed != nil {
 				t.Errorf("%s gets %v, %v, and lists %v, %v", by.Principal.ID, got, err, list, listed)
 			}
@@ -67,7 +67,7 @@ func (s *server) does(t testing.TB, c *channels.Channel) string {
 				t.Fatal(err)
 			}
 			topic := "by " + string(by.Principal.ID)
-			_, err = s.Update(within(t), by, c.ID, channels.Revision{ExpectedVersion: now.Version, Topic: &topic})
+			_, err = s.Update(within(t), by, c.ID, channels.ChannelUpdate{ExpectedVersion: now.Version, Topic: &topic})
 			return err
 		}},
 	} {
@@ -77,7 +77,7 @@ func (s *server) does(t testing.TB, c *channels.Channel) string {
 			case "":
 				who += name[:1]
 			case kg.CodePermissionDenied, kg.CodeChannelNotFound:
-				found, _, _ := s.List(within(t), as(name), channels.Listing{})
+				found, _, _ := s.List(within(t), as(name), channels.ListQuery{})
 				if (len(found) > 0) != (kg.CodeOf(err) == kg.CodePermissionDenied) {
 					t.Errorf("%s, who finds %d channels, may not %s: %v", name, len(found), right.name, err)
 				}
@@ -137,7 +137,7 @@ func TestOutline(t *testing.T) {
 		t.Errorf("eve sees %+v, %v", got, err)
 	}
 	for _, member := range []kg.AgentID{"bob", "agent://nobody"} {
-		if list, _, err := s.List(within(t), as("eve"), channels.Listing{Member: member}); err != nil || len(list) != 0 {
+		if list, _, err := s.List(within(t), as("eve"), channels.ListQuery{Member: member}); err != nil || len(list) != 0 {
 			t.Errorf("eve lists channels of %s: %v, %v", member, list, err)
 		}
 	}
@@ -155,11 +155,11 @@ func TestRightsChange(t *testing.T) {
 	}
 	defer stream.Close()
 	closed := channels.Rights{Read: channels.Members, Post: channels.Owners}
-	_, err = s.Update(within(t), as("mod"), c.ID, channels.Revision{ExpectedVersion: 1, Rights: &closed})
+	_, err = s.Update(within(t), as("mod"), c.ID, channels.ChannelUpdate{ExpectedVersion: 1, Rights: &closed})
 	wantCode(t, "by a moderator", err, kg.CodePermissionDenied)
-	_, err = s.Update(within(t), as("mod"), c.ID, channels.Revision{ExpectedVersion: 1, MaxMembers: new(int)})
+	_, err = s.Update(within(t), as("mod"), c.ID, channels.ChannelUpdate{ExpectedVersion: 1, MaxMembers: new(int)})
 	wantCode(t, "a bound, by a moderator", err, kg.CodePermissionDenied)
-	got, err := s.Update(within(t), as("ann"), c.ID, channels.Revision{ExpectedVersion: 1, Rights: &closed})
+	got, err := s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 1, Rights: &closed})
 	if err != nil || got.Rights != closed || got.Version != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -173,7 +173,7 @@ func TestRightsChange(t *testing.T) {
 	for what, r := range map[string]channels.Rights{
 		"everybody manages": {Manage: channels.Everybody}, "nobody that is": {Read: "kings"},
 	} {
-		_, err := s.Update(within(t), as("ann"), c.ID, channels.Revision{ExpectedVersion: 4, Rights: &r})
+		_, err := s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 4, Rights: &r})
 		wantCode(t, what, err, kg.CodeInvalid)
 	}
 	_, err = s.Create(within(t), as("ann"), channels.Draft{Rights: channels.Rights{Discover: channels.Everybody}})
@@ -183,16 +183,16 @@ func TestRightsChange(t *testing.T) {
 		wantCode(t, "made as "+string(kind), err, kg.CodeInvalid)
 	}
 	for most, want := range map[int]kg.Code{-1: kg.CodeInvalid, 3: kg.CodeLimitExceeded, 6: kg.CodeLimitExceeded} {
-		_, err := s.Update(within(t), as("ann"), c.ID, channels.Revision{ExpectedVersion: 4, MaxMembers: &most})
+		_, err := s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 4, MaxMembers: &most})
 		wantCode(t, fmt.Sprintf("%d members at most", most), err, want)
 	}
 	four := 4
-	if got, err = s.Update(within(t), as("ann"), c.ID, channels.Revision{ExpectedVersion: 4, MaxMembers: &four}); err != nil || got.MaxMembers != 4 {
+	if got, err = s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 4, MaxMembers: &four}); err != nil || got.MaxMembers != 4 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	_, err = s.AddMember(within(t), as("ann"), c.ID, "eve", channels.Observer)
 	wantCode(t, "a fifth of four", err, kg.CodeLimitExceeded)
-	if _, err = s.Update(within(t), as("ann"), c.ID, channels.Revision{ExpectedVersion: 5, MaxMembers: new(int), Rights: &channels.Rights{}}); err != nil {
+	if _, err = s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 5, MaxMembers: new(int), Rights: &channels.Rights{}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = s.AddMember(within(t), as("ann"), c.ID, "eve", channels.Observer); err != nil {

@@ -73,7 +73,7 @@ func TestScopeAccess(t *testing.T) {
 				}
 				sees += "x"
 			}
-			list, next, err := s.ListScopes(within(t), by, channels.ScopeListing{})
+			list, next, err := s.ListScopes(within(t), by, channels.ScopeListQuery{})
 			if n := strings.Count(sees[len(sees)-3:], "x"); err != nil || next != "" || len(list) != n {
 				t.Errorf("%s: %d scopes are listed, want %d: %v", by.Principal.ID, len(list), n, err)
 			}
@@ -103,17 +103,17 @@ func TestUpdateScope(t *testing.T) {
 		what string
 		by   string
 		id   channels.ScopeID
-		r    channels.ScopeRevision
+		r    channels.ScopeUpdate
 		want kg.Code
 	}{
-		{"one that takes part", "bob", intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Title: &title}, kg.CodePermissionDenied},
-		{"another version", "ann", intent.ID, channels.ScopeRevision{Title: &title}, kg.CodeVersionConflict},
-		{"the creator", "ann", intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Title: &title, Coordinator: &cleo}, ""},
-		{"the coordinator", "cleo", intent.ID, channels.ScopeRevision{ExpectedVersion: 2, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}}, ""},
-		{"the coordinator of the intent", "cleo", task.ID, channels.ScopeRevision{ExpectedVersion: 1, Title: &title}, ""},
-		{"one that lost it", "eve", intent.ID, channels.ScopeRevision{ExpectedVersion: 3, Title: &title}, kg.CodeScopeNotFound},
-		{"the coordinator, of herself", "cleo", intent.ID, channels.ScopeRevision{ExpectedVersion: 3, Coordinator: &nobody}, ""},
-		{"the coordinator that was", "cleo", intent.ID, channels.ScopeRevision{ExpectedVersion: 4, Title: &title}, kg.CodeScopeNotFound},
+		{"one that takes part", "bob", intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Title: &title}, kg.CodePermissionDenied},
+		{"another version", "ann", intent.ID, channels.ScopeUpdate{Title: &title}, kg.CodeVersionConflict},
+		{"the creator", "ann", intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Title: &title, Coordinator: &cleo}, ""},
+		{"the coordinator", "cleo", intent.ID, channels.ScopeUpdate{ExpectedVersion: 2, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}}, ""},
+		{"the coordinator of the intent", "cleo", task.ID, channels.ScopeUpdate{ExpectedVersion: 1, Title: &title}, ""},
+		{"one that lost it", "eve", intent.ID, channels.ScopeUpdate{ExpectedVersion: 3, Title: &title}, kg.CodeScopeNotFound},
+		{"the coordinator, of herself", "cleo", intent.ID, channels.ScopeUpdate{ExpectedVersion: 3, Coordinator: &nobody}, ""},
+		{"the coordinator that was", "cleo", intent.ID, channels.ScopeUpdate{ExpectedVersion: 4, Title: &title}, kg.CodeScopeNotFound},
 	} {
 		_, err := s.UpdateScope(within(t), as(row.by), row.id, row.r)
 		wantCode(t, row.what, err, row.want)
@@ -167,7 +167,7 @@ func TestScopeBounds(t *testing.T) {
 	wantCode(t, "a scope too many", err, kg.CodeLimitExceeded)
 
 	seen := map[channels.ScopeID]bool{}
-	l := channels.ScopeListing{PageSize: 7, Parent: intent.ID}
+	l := channels.ScopeListQuery{PageSize: 7, Parent: intent.ID}
 	for {
 		page, next, err := s.ListScopes(within(t), as("ann"), l)
 		if err != nil {
@@ -179,7 +179,7 @@ func TestScopeBounds(t *testing.T) {
 		if next == "" {
 			break
 		}
-		_, _, err = s.ListScopes(within(t), as("bob"), channels.ScopeListing{PageToken: next, Parent: intent.ID})
+		_, _, err = s.ListScopes(within(t), as("bob"), channels.ScopeListQuery{PageToken: next, Parent: intent.ID})
 		wantCode(t, "somebody else's token", err, kg.CodeCursorForeign)
 		l.PageToken = next
 	}
@@ -231,14 +231,14 @@ func TestChannelsInScope(t *testing.T) {
 		if sees != row.sees {
 			t.Errorf("%s sees %s, want %s", row.by.Principal.ID, sees, row.sees)
 		}
-		list, _, err := s.List(within(t), row.by, channels.Listing{Scope: intent.ID})
+		list, _, err := s.List(within(t), row.by, channels.ListQuery{Scope: intent.ID})
 		if listed == 0 {
 			wantCode(t, "the list of a scope", err, kg.CodeScopeNotFound)
 		} else if err != nil || len(list) != listed {
 			t.Errorf("%s: %d listed, want %d: %v", row.by.Principal.ID, len(list), listed, err)
 		}
 	}
-	if list, _, err := s.List(within(t), as("eve"), channels.Listing{}); err != nil || len(list) != 0 {
+	if list, _, err := s.List(within(t), as("eve"), channels.ListQuery{}); err != nil || len(list) != 0 {
 		t.Errorf("a member without access lists %d: %v", len(list), err)
 	}
 	for _, row := range []struct {
@@ -263,11 +263,11 @@ func TestChannelsInScope(t *testing.T) {
 	wantCode(t, "a policy without a scope", err, kg.CodeInvalid)
 
 	taken, fresh := "shared", "fresh"
-	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.Revision{ExpectedVersion: 1, Name: &taken})
+	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.ChannelUpdate{ExpectedVersion: 1, Name: &taken})
 	wantCode(t, "renamed to a name that is taken", err, kg.CodeNameTaken)
-	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.Revision{ExpectedVersion: 1, Name: new(string)})
+	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.ChannelUpdate{ExpectedVersion: 1, Name: new(string)})
 	wantCode(t, "renamed to none", err, kg.CodeInvalid)
-	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.Revision{ExpectedVersion: 1, Name: &fresh})
+	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.ChannelUpdate{ExpectedVersion: 1, Name: &fresh})
 	wantCode(t, "renamed", err, "")
 	s.makeIn(t, intent.ID, "explicit", "")
 	wantCode(t, "deleted", s.Delete(within(t), as("ann"), explicit.ID), "")
@@ -325,7 +325,7 @@ func TestStreamEndsWithScopeAccess(t *testing.T) {
 			}
 		}()
 	}
-	if _, err := s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"eve"}}}); err != nil {
+	if _, err := s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"eve"}}}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("hi")})
@@ -403,7 +403,7 @@ func TestCreatorManages(t *testing.T) {
 	wantCode(t, "reads", err, kg.CodePermissionDenied)
 	wantCode(t, "adds from outside", add("bob", c.ID, "dora", ""), "")
 	wantCode(t, "the last owner", remove("bob", c.ID, "cleo"), kg.CodeLastOwner)
-	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"cleo"}}})
+	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"cleo"}}})
 	wantCode(t, "the scope", err, "")
 	wantCode(t, "without access", add("bob", c.ID, "bob", ""), kg.CodeChannelNotFound)
 
@@ -439,7 +439,7 @@ func TestRunnerWithoutAccess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Update(within(t), by, c.ID, channels.Revision{ExpectedVersion: now.Version, Topic: &topic})
+		_, err = s.Update(within(t), by, c.ID, channels.ChannelUpdate{ExpectedVersion: now.Version, Topic: &topic})
 		wantCode(t, "changes it", err, want)
 		_, err = s.GetScope(within(t), by, task.ID)
 		if got := kg.CodeOf(err); (got == "") != (want == "") {
@@ -448,7 +448,7 @@ func TestRunnerWithoutAccess(t *testing.T) {
 	}
 	manages(as("bob"), "")
 	manages(withRole("bob", "dev"), "")
-	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Access: &channels.ScopeAccess{Roles: []string{"dev"}}})
+	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Access: &channels.ScopeAccess{Roles: []string{"dev"}}})
 	wantCode(t, "the intent", err, "")
 	manages(as("bob"), kg.CodeChannelNotFound)
 	manages(withRole("bob", "dev"), "")

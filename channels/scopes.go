@@ -112,8 +112,8 @@ func (s *Service) GetScope(_ context.Context, by Caller, id ScopeID) (*Scope, er
 	return sc.clone(), nil
 }
 
-// ScopeListing says which scopes are listed.
-type ScopeListing struct {
+// ScopeListQuery says which scopes are listed.
+type ScopeListQuery struct {
 	// PageSize is clamped to 1…MaxPage; DefaultPage when 0.
 	PageSize  int
 	PageToken string
@@ -127,7 +127,7 @@ type ScopeListing struct {
 // or empty before that.
 //
 // Errors: CodeCursorForeign for a token that is not of this listing and caller.
-func (s *Service) ListScopes(_ context.Context, by Caller, l ScopeListing) (page []*Scope, next string, err error) {
+func (s *Service) ListScopes(_ context.Context, by Caller, l ScopeListQuery) (page []*Scope, next string, err error) {
 	agent, err := by.agent()
 	if err != nil {
 		return nil, "", err
@@ -150,8 +150,8 @@ func (s *Service) ListScopes(_ context.Context, by Caller, l ScopeListing) (page
 	return page, next, nil
 }
 
-// ScopeRevision is what of a scope is to be changed. Nil leaves it as it is.
-type ScopeRevision struct {
+// ScopeUpdate is what of a scope is to be changed. Nil leaves it as it is.
+type ScopeUpdate struct {
 	// ExpectedVersion is the version that the caller knows.
 	ExpectedVersion int64
 	Title           *string
@@ -164,7 +164,7 @@ type ScopeRevision struct {
 //
 // Errors: CodeScopeNotFound; CodePermissionDenied; CodeVersionConflict; CodeInvalid;
 // CodeLimitExceeded.
-func (s *Service) UpdateScope(ctx context.Context, by Caller, id ScopeID, r ScopeRevision) (*Scope, error) {
+func (s *Service) UpdateScope(ctx context.Context, by Caller, id ScopeID, r ScopeUpdate) (*Scope, error) {
 	if err := checkText("title", deref(r.Title), MaxNameRunes); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ package channels
 import "koine/kg"
 
 // settings changes rights and bounds.
-func (s *Service) settings(w *writer, c *Channel, r *Revision) error {
+func (s *Service) settings(w *writer, c *Channel, r *ChannelUpdate) error {
 	if r.Rights != nil {
 		if err := r.Rights.check(sightOf(c.Visibility, c.MemberPolicy)); err != nil {
 			return err

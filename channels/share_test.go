@@ -38,7 +38,7 @@ func TestMessagesAreOfTheirAuthorsShare(t *testing.T) {
 	}
 	// What the channel keeps no longer counts no longer.
 	keep := int64(1)
-	if _, err := s.Update(within(t), as("ann"), c.ID, channels.Revision{ExpectedVersion: c.Version, KeepMessages: &keep}); err != nil {
+	if _, err := s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: c.Version, KeepMessages: &keep}); err != nil {
 		t.Fatal(err)
 	}
 	s.say(t, "bob", c.ID, "makes others go")

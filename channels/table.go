@@ -29,7 +29,7 @@ type entry struct {
 // at is the entry as it is decided by inside a commit of a time. Where nobody is barred
 // the time decides nothing.
 func (e *entry) at(t time.Time) *entry {
-	if e == nil || len(e.Bars) == 0 && len(e.in.everywhere()) == 0 {
+	if e == nil || len(e.Restrictions) == 0 && len(e.in.everywhere()) == 0 {
 		return e
 	}
 	then := *e
@@ -196,8 +196,8 @@ func (t *table) put(c *Channel) *entry {
 	}
 	reindex(t.byMember, c.ID, before.Members, now.Members, func(m Member) kg.AgentID { return m.Agent })
 	reindex(t.invited, c.ID, before.Invited, now.Invited, func(i Invitation) kg.AgentID { return i.Agent })
-	if !slices.Equal(before.Bars, now.Bars) {
-		t.wake(now.Bars)
+	if !slices.Equal(before.Restrictions, now.Restrictions) {
+		t.wake(now.Restrictions)
 	}
 	if now.policy.Discover == Everybody && now.scope == nil && !now.deleted {
 		t.found.Insert(c.ID)

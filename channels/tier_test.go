@@ -72,12 +72,12 @@ func TestChannelsPerAgent(t *testing.T) {
 	wantCode(t, "one", err, "")
 	_, err = s.Join(within(t), eve, room.ID, "")
 	wantCode(t, "two", err, "")
-	_, err = s.Accept(within(t), eve, private.ID)
+	_, err = s.AcceptInvitation(within(t), eve, private.ID)
 	wantLimit(t, "three", err, kg.CodeLimitExceeded, "channels", 0)
 	_, err = s.Join(within(t), eve, room.ID, "")
 	wantCode(t, "one that it is in", err, "")
 	wantCode(t, "deleted", s.Delete(within(t), eve, own.ID), "")
-	_, err = s.Accept(within(t), eve, private.ID)
+	_, err = s.AcceptInvitation(within(t), eve, private.ID)
 	wantCode(t, "two again", err, "")
 }
 
@@ -105,7 +105,7 @@ func TestMessagesPerMinute(t *testing.T) {
 	wantLimit(t, "one more", say(eve, c.ID), kg.CodeRateLimited, "messagesPerMinute", time.Second)
 
 	// A channel bounds each of its authors.
-	got, err := s.Update(within(t), as("ann"), other.ID, channels.Revision{ExpectedVersion: 1, Limits: &channels.Limits{MessagesPerMinute: 1}})
+	got, err := s.Update(within(t), as("ann"), other.ID, channels.ChannelUpdate{ExpectedVersion: 1, Limits: &channels.Limits{MessagesPerMinute: 1}})
 	if err != nil || got.Limits.MessagesPerMinute != 1 {
 		t.Fatal(got, err)
 	}

@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// Revision is what of a channel is to be changed. Nil leaves a text as it is.
-type Revision struct {
+// ChannelUpdate is what of a channel is to be changed. Nil leaves a text as it is.
+type ChannelUpdate struct {
 	// ExpectedVersion is the version that the caller knows.
 	ExpectedVersion int64
 	Name, Topic     *string
@@ -36,7 +36,7 @@ type Revision struct {
 //
 // Errors: CodeVersionConflict when the channel is of another version by then;
 // CodePermissionDenied for other members and readers, and for direct channels.
-func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Revision) (*Channel, error) {
+func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r ChannelUpdate) (*Channel, error) {
 	for name := range r.Set {
 		for _, gone := range r.Remove {
 			if name == gone {
@@ -99,7 +99,7 @@ func deref(s *string) string {
 }
 
 // metadata is the metadata after the change.
-func (r *Revision) metadata(old []byte) ([]byte, error) {
+func (r *ChannelUpdate) metadata(old []byte) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if old != nil {
 		if err := json.Unmarshal(old, &members); err != nil {

@@ -63,14 +63,14 @@ func (m *Message) show(to reading) {
 	if m.Answered != "" {
 		m.ExpiresAt = time.Time{}
 	}
-	m.Ended = m.Ended || m.expired(to.now)
+	m.DeadlinePassed = m.DeadlinePassed || m.expired(to.now)
 	switch {
 	case m.Withheld == Retracted:
 	case m.Withheld == Evicted:
 		m.withhold(Evicted)
 	case !m.readBy(to.agent):
 		m.withhold(Addressed)
-	case m.Ended:
+	case m.DeadlinePassed:
 		m.withhold(Expired)
 	case m.Parts == nil && m.Withheld == "": // each has some
 		m.withhold(Erased)
@@ -81,7 +81,7 @@ func (m *Message) show(to reading) {
 func (m *Message) withhold(why Withheld) {
 	left := Message{
 		ID: m.ID, Channel: m.Channel, Sequence: m.Sequence, Time: m.Time, Author: m.Author, Revision: m.Revision,
-		Private: m.Private, Withheld: why, Ended: m.Ended,
+		Private: m.Private, Withheld: why, DeadlinePassed: m.DeadlinePassed,
 		Envelope: Envelope{Interaction: m.Interaction, To: m.To, Recipients: m.Recipients},
 	}
 	if why == Expired {

@@ -100,13 +100,13 @@ func auditEntry(e *audit.Entry) AuditEntry {
 }
 
 // auditActions are the words for what was done with a channel.
-var auditActions = map[channels.DeedKind]AuditAction{
+var auditActions = map[channels.AuditActionKind]AuditAction{
 	channels.Created: AuditActionCreate, channels.Updated: AuditActionUpdate, channels.Deleted: AuditActionDelete,
 	channels.MemberAdded: AuditActionAddMember, channels.MemberRemoved: AuditActionRemoveMember,
-	channels.Published: AuditActionPublish, channels.Noted: AuditActionNote,
+	channels.Published: AuditActionPublish, channels.MessageStateChanged: AuditActionNote,
 }
 
-func auditChannel(a *channels.Deed) AuditChannel {
+func auditChannel(a *channels.AuditAction) AuditChannel {
 	return AuditChannel{
 		Action: auditActions[a.Kind], ChannelID: string(a.Channel), EventID: unlessEmpty(string(a.Message)), Member: unlessEmpty(string(a.Member)),
 	}

@@ -16,7 +16,7 @@ func (r *run) bars(id channels.ChannelID) ([]ChannelBar, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Bars(by, id)
+	list, err := service.Restrictions(by, id)
 	if err != nil {
 		return nil, err
 	}

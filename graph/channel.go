@@ -68,12 +68,12 @@ func renamed(err error, names map[string]string) error {
 
 // readChannels answers Query.channels.
 func readChannels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string, invited bool, scope *string) (*ChannelConnection, error) {
-	l := channels.Listing{Member: kg.AgentID(deref(member)), Invited: invited, Scope: channels.ScopeID(deref(scope))}
+	l := channels.ListQuery{Member: kg.AgentID(deref(member)), Invited: invited, Scope: channels.ScopeID(deref(scope))}
 	l.Visibility = channels.Visibility(inDomain(deref(visibility)))
 	return runOf(ctx).listChannels(ctx, first, after, l)
 }
 
-func (r *run) listChannels(ctx context.Context, first *int, after *Cursor, l channels.Listing) (*ChannelConnection, error) {
+func (r *run) listChannels(ctx context.Context, first *int, after *Cursor, l channels.ListQuery) (*ChannelConnection, error) {
 	service, by, err := r.channels()
 	if err != nil {
 		return nil, err

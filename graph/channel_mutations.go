@@ -58,7 +58,7 @@ func rightsIn(input *ChannelRightsInput) *channels.Rights {
 	if input == nil {
 		return nil
 	}
-	who := func(w *ChannelWho) channels.Who { return channels.Who(inDomain(deref(w))) }
+	who := func(w *ChannelWho) channels.Grantee { return channels.Grantee(inDomain(deref(w))) }
 	return &channels.Rights{Discover: who(input.Discover), Join: who(input.Join), Read: who(input.Read), Post: who(input.Post), Manage: who(input.Manage)}
 }
 
@@ -68,7 +68,7 @@ func updateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, err
 	if err != nil {
 		return nil, err
 	}
-	change := channels.Revision{ExpectedVersion: input.ExpectedVersion, Name: input.Name, Topic: input.Topic, Rights: rightsIn(input.Rights), MaxMembers: input.MaxMembers}
+	change := channels.ChannelUpdate{ExpectedVersion: input.ExpectedVersion, Name: input.Name, Topic: input.Topic, Rights: rightsIn(input.Rights), MaxMembers: input.MaxMembers}
 	change.Limits, change.ExpireAfter, change.KeepMessages, change.Audit = limitsIn(input.Limits), staying(input.ExpireAfterSeconds), input.KeepMessages, input.Audit
 	if p := input.MetadataPatch; p != nil {
 		change.Remove = p.Remove

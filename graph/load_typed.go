@@ -20,13 +20,13 @@ func (l *loader) typed(entity kg.Term, f *entityField, b []byte) ([]byte, error)
 		return l.appendTask(b, f.inside, t)
 	}
 	if f.kind == entityAsMessage {
-		m, err := messageIfAny(ctx, channels.MessageOf(entity))
+		m, err := messageIfAny(ctx, channels.MessageIDOf(entity))
 		if m == nil || err != nil {
 			return append(b, "null"...), err
 		}
 		return l.appendMessage(b, f.inside, m)
 	}
-	id := channels.ChannelOf(entity)
+	id := channels.ChannelIDOf(entity)
 	if id == "" {
 		return append(b, "null"...), nil
 	}

@@ -127,7 +127,7 @@ func (s *messageSource) agrees(ctx context.Context, o *opening, id channels.Chan
 		return nil
 	}
 	if since == nil {
-		newest, err := o.service.NumberAt(ctx, o.by, id, s.store.Head().Revision)
+		newest, err := o.service.SequenceAt(ctx, o.by, id, s.store.Head().Revision)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (s *messageSource) since(ctx context.Context, o *opening, id channels.Chann
 			told-- // of that commit not all was told
 		}
 		var err error
-		if number, err = o.service.NumberAt(ctx, o.by, id, told); err != nil {
+		if number, err = o.service.SequenceAt(ctx, o.by, id, told); err != nil {
 			return nil, err
 		}
 		s.told.Store(&start.After)

@@ -34,7 +34,7 @@ func retracted(receipt *channels.RetractionReceipt) *RetractMessagePayload {
 		Message: shown.Message, Replayed: receipt.Replayed, DryRun: receipt.DryRun, Kept: receipt.Kept,
 		Withdrawn: make([]json.RawMessage, len(receipt.Withdrawn)), StatementsAffected: shown.StatementsAffected,
 		VerificationStatus: shown.VerificationStatus, VerificationDetails: shown.VerificationDetails, ProposalID: cmp.Or(some(receipt.Proposal), shown.ProposalID),
-		WithdrawnProposalID: some(receipt.TakenBack),
+		WithdrawnProposalID: some(receipt.WithdrawnProposal),
 	}
 	for i := range receipt.Withdrawn {
 		p.Withdrawn[i] = patchJSON(&receipt.Withdrawn[i])

@@ -64,20 +64,20 @@ func inviteMember(ctx context.Context, input InvitationInput) (*Channel, error) 
 
 func withdrawInvitation(ctx context.Context, input InvitationInput) (*Channel, error) {
 	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
-		return s.Withdraw(ctx, by, id, kg.AgentID(input.PrincipalID))
+		return s.WithdrawInvitation(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
 func acceptInvitation(ctx context.Context, id string) (*Channel, error) {
 	return runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
-		_, err := s.Accept(ctx, by, id)
+		_, err := s.AcceptInvitation(ctx, by, id)
 		return err
 	})
 }
 
 func declineInvitation(ctx context.Context, id string) (*LeftChannel, error) {
 	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
-		return s.Decline(ctx, by, id)
+		return s.DeclineInvitation(ctx, by, id)
 	})
 	return leftChannel(id, c, err)
 }

@@ -37,11 +37,11 @@ func sizeOfScope(s *channels.Scope) int { return 64 * (len(s.Access.Agents) + le
 
 // readScopes answers Query.scopes.
 func readScopes(ctx context.Context, first *int, after *Cursor, parent *string, status *ScopeStatus) (*ScopeConnection, error) {
-	l := channels.ScopeListing{Parent: channels.ScopeID(deref(parent)), Status: channels.ScopeStatus(inDomain(deref(status)))}
+	l := channels.ScopeListQuery{Parent: channels.ScopeID(deref(parent)), Status: channels.ScopeStatus(inDomain(deref(status)))}
 	return runOf(ctx).listScopes(ctx, first, after, l)
 }
 
-func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l channels.ScopeListing) (*ScopeConnection, error) {
+func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l channels.ScopeListQuery) (*ScopeConnection, error) {
 	service, by, err := r.channels()
 	if err != nil {
 		return nil, err
@@ -106,13 +106,13 @@ func (s *Scope) Version() int64 { return s.of.Version }
 
 // Tasks reads those of an intent.
 func (s *Scope) Tasks(ctx context.Context, first *int, after *Cursor, status *ScopeStatus) (*ScopeConnection, error) {
-	l := channels.ScopeListing{Parent: s.of.ID, Status: channels.ScopeStatus(inDomain(deref(status)))}
+	l := channels.ScopeListQuery{Parent: s.of.ID, Status: channels.ScopeStatus(inDomain(deref(status)))}
 	return runOf(ctx).listScopes(ctx, first, after, l)
 }
 
 // Channels reads those that belong to the scope.
 func (s *Scope) Channels(ctx context.Context, first *int, after *Cursor) (*ChannelConnection, error) {
-	return runOf(ctx).listChannels(ctx, first, after, channels.Listing{Scope: s.of.ID})
+	return runOf(ctx).listChannels(ctx, first, after, channels.ListQuery{Scope: s.of.ID})
 }
 
 // Entity is the scope as an entity; the engine writes it.
@@ -159,7 +159,7 @@ func updateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := channels.ScopeRevision{ExpectedVersion: input.ExpectedVersion, Title: input.Title, Access: accessIn(input.Access)}
+	change := channels.ScopeUpdate{ExpectedVersion: input.ExpectedVersion, Title: input.Title, Access: accessIn(input.Access)}
 	if input.Coordinator != nil {
 		coordinator := kg.AgentID(*input.Coordinator)
 		change.Coordinator = &coordinator

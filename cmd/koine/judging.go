@@ -26,7 +26,7 @@ func (f *rulesFlags) rules(log *slog.Logger, of *channels.Service) (*rules.File,
 	if f.Policy == "" {
 		return nil, nil
 	}
-	file, err := rules.Open(f.Policy, rules.Options{Messages: of.Judged}, log)
+	file, err := rules.Open(f.Policy, rules.Options{Messages: of.JudgedMessages}, log)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -44,7 +44,7 @@ func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
 		return nil, err
 	}
 	reviews := review.New(review.Options{Standing: who.standing()})
-	options, err := c.tiers(channels.Options{Agents: who.eachAgent, TakeBack: reviews.TakeBack})
+	options, err := c.tiers(channels.Options{Agents: who.eachAgent, WithdrawProposal: reviews.TakeBack})
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ type Entry struct {
 	Commit         *kg.Commit
 	Added, Removed int
 	// Channels are what the commit did with channels, up to channels.MaxDeeds.
-	Channels []channels.Deed
+	Channels []channels.AuditAction
 	// Refusal is set for what was not.
 	Refusal *Refusal
 }
@@ -72,7 +72,7 @@ func entryOf(c *kg.Commit) Entry {
 			e.Kind = k
 		}
 	}
-	e.Channels = channels.DeedsOf(c)
+	e.Channels = channels.AuditActionsOf(c)
 	told := *c
 	told.Changes, told.ContentHash, told.IdempotencyKey = nil, [32]byte{}, ""
 	e.Commit = &told
@@ -86,9 +86,9 @@ func kindOf(q *kg.Quad) Kind {
 		return Update
 	case strings.HasPrefix(graph, proposalGraph):
 		return Proposal
-	case channels.IsRecord(q.Graph):
+	case channels.IsRecordGraph(q.Graph):
 		return Channel
-	case channels.IsJournal(q.Graph):
+	case channels.IsJournalGraph(q.Graph):
 		return Message
 	case strings.HasPrefix(q.Subject.Value(), keySubject):
 		return Key

@@ -191,7 +191,7 @@ func (l *lister) add(e Entry) {
 
 func (l *lister) wanted(e *Entry) bool {
 	q := &l.query
-	return (q.Channel == "" || slices.ContainsFunc(e.Channels, func(a channels.Deed) bool { return a.Channel == q.Channel })) &&
+	return (q.Channel == "" || slices.ContainsFunc(e.Channels, func(a channels.AuditAction) bool { return a.Channel == q.Channel })) &&
 		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)) &&
 		(q.Principal == "" || q.Principal == e.Principal) && (q.Actor == "" || q.Actor == e.Actor) &&
 		(q.Since.IsZero() || !e.Time.Before(q.Since)) && (q.Until.IsZero() || !e.Time.After(q.Until))

@@ -45,7 +45,7 @@ type judging struct {
 	set      *Set
 	budget   *budget
 	j        *kg.Judgement
-	messages func() ([]channels.Judged, error)
+	messages func() ([]channels.JudgedMessage, error)
 	fixed    map[string]any // variables of the update
 	sum      verdict
 }
@@ -104,7 +104,7 @@ func (g *judging) said() error {
 }
 
 // looked notes that the verdict is about a message.
-func (g *judging) looked(m *channels.Judged) {
+func (g *judging) looked(m *channels.JudgedMessage) {
 	g.sum.Depends = append(g.sum.Depends, m.Depends...)
 	g.sum.Own = append(g.sum.Own, m.Message.ID.Entity())
 }

@@ -43,7 +43,7 @@ func messageSize(m *channels.Message) int {
 
 // messageValue is how rules see a message with so many facts; nil is none, of which
 // everything is empty.
-func messageValue(of *channels.Judged, facts int) map[string]any {
+func messageValue(of *channels.JudgedMessage, facts int) map[string]any {
 	m, c := new(channels.Message), new(channels.Channel)
 	if of != nil {
 		m, c = of.Message, of.Channel
@@ -72,8 +72,8 @@ func messageValue(of *channels.Judged, facts int) map[string]any {
 
 // messages gives what an update publishes, or whose facts it makes, to rules that
 // ask; it is looked for once.
-func (s *Set) messages(b *budget, j *kg.Judgement) func() ([]channels.Judged, error) {
-	return sync.OnceValues(func() ([]channels.Judged, error) {
+func (s *Set) messages(b *budget, j *kg.Judgement) func() ([]channels.JudgedMessage, error) {
+	return sync.OnceValues(func() ([]channels.JudgedMessage, error) {
 		if s.options.Messages == nil {
 			return nil, nil
 		}
@@ -89,7 +89,7 @@ func (g *judging) message() func() ref.Val {
 		if err != nil {
 			return types.WrapErr(err)
 		}
-		var m *channels.Judged
+		var m *channels.JudgedMessage
 		if len(all) > 0 {
 			m = &all[0]
 			g.looked(m)

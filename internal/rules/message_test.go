@@ -39,9 +39,9 @@ func newTalk(t *testing.T, text string) *talk {
 		t.Fatal(err)
 	}
 	var err error
-	w.file, err = rules.Open(w.path, rules.Options{Messages: func(ctx context.Context, j kg.Judgement) ([]channels.Judged, error) {
+	w.file, err = rules.Open(w.path, rules.Options{Messages: func(ctx context.Context, j kg.Judgement) ([]channels.JudgedMessage, error) {
 		w.looks.Add(1)
-		return w.Judged(ctx, j)
+		return w.JudgedMessages(ctx, j)
 	}}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestEveryWayToPublishIsJudged(t *testing.T) {
 	if got := w.sequences(lab); !slices.Equal(got, []int64{1, 2}) {
 		t.Errorf("the sequences are %v", got)
 	}
-	if page, _, err := w.List(ctx, by("ann"), channels.Listing{Scope: scope.ID}); err != nil || len(page) != 0 {
+	if page, _, err := w.List(ctx, by("ann"), channels.ListQuery{Scope: scope.ID}); err != nil || len(page) != 0 {
 		t.Errorf("the scope has %v, %v", page, err)
 	}
 	if m, err := w.Message(ctx, by("ann"), asked.Message.ID); err != nil || m.Withheld != "" || len(m.Parts) != 1 {
@@ -367,7 +367,7 @@ func TestRulesSeeTheChannelOfTheCommit(t *testing.T) {
 	renamed, name := false, "closed"
 	w.behind.fn = func() {
 		renamed = true
-		if _, err := w.Update(t.Context(), by("ann"), id, channels.Revision{Name: &name, ExpectedVersion: c.Version}); err != nil {
+		if _, err := w.Update(t.Context(), by("ann"), id, channels.ChannelUpdate{Name: &name, ExpectedVersion: c.Version}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -32,7 +32,7 @@ type Options struct {
 	JudgementTime           time.Duration
 	// Messages finds what an update publishes (channels.Service.Judged); nil where
 	// there are no channels.
-	Messages func(context.Context, kg.Judgement) ([]channels.Judged, error)
+	Messages func(context.Context, kg.Judgement) ([]channels.JudgedMessage, error)
 }
 
 func (o Options) withDefaults() Options {
