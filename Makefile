@@ -23,6 +23,7 @@ lint:
 	go vet $(PKG)
 	go run $(STATICCHECK) $(PKG)
 	go mod tidy -diff
+	scripts/language.sh -check
 
 test:
 	scripts/test.sh

@@ -122,6 +122,8 @@ var law = []layer{
 		"the demo is data, how to load it, and who may read it"},
 	{"koine/internal/archtest", []string{}, []string{},
 		"the law stands beside the packages"},
+	{"koine/internal/housestyle", []string{}, []string{},
+		"it measures source text, of any commit"},
 
 	{"koine/internal/rules", []string{"koine/kg", "koine/internal/valuespace", "koine/channels", "koine/internal/pacedregexp"}, []string{"github.com/google/cel-go", "gopkg.in/yaml.v3"},
 		"what the operator's rules say, of facts and of messages, is the same for all protocols; only it knows their language"},
