@@ -32,13 +32,13 @@ func TestUnclaimedTasksHaveFailed(t *testing.T) {
 	})
 	bot := asCaller(a2a.NewHandler(a2a.Deps{Store: store, Tasks: work, Streams: sse.New(sse.Options{})}, a2a.Options{}).For("agent://known"))
 	_, sent := serve(bot, `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}}}`, "")
-	failed := regexp.MustCompile(`"id":"([0-9a-f-]{36})","contextId":"[^"]+","status":{"state":"TASK_STATE_FAILED","message":{.*"parts":\[{"text":"nobody claimed the task in time"}\]}`)
+	failed := regexp.MustCompile(`"id":"([0-9a-f-]{36})","contextId":"[^"]+","status":{"state":"TASK_STATE_FAILED","message":{.*"parts":\[{"text":"the task was not claimed in time"}\]}`)
 	found := failed.FindStringSubmatch(sent)
 	if found == nil {
 		t.Fatalf("who waits is told %s", sent)
 	}
 	_, got := serve(bot, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"id":%q}}`, found[1]), "")
-	if !regexp.MustCompile(`"status":{"state":"failed","message":{.*"text":"nobody claimed the task in time"`).MatchString(got) {
+	if !regexp.MustCompile(`"status":{"state":"failed","message":{.*"text":"the task was not claimed in time"`).MatchString(got) {
 		t.Errorf("who asks in 0.3 is told %s", got)
 	}
 	task, err := work.Get(t.Context(), caller.Caller{Principal: kg.SystemPrincipal()}, tasks.TaskID(found[1]), tasks.Whole)

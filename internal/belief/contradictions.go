@@ -5,25 +5,26 @@ import (
 	"koine/kg"
 )
 
-// Kind says what makes a contradiction one.
+// Kind is the kind of a contradiction.
 type Kind uint8
 
-// The kinds, in the order in which they are found.
+// The kinds, in the order in which Contradictions finds them.
 const (
 	// Functional: a subject has several values of an owl:FunctionalProperty.
 	Functional Kind = iota + 1
-	// InverseFunctional: several subjects have one value of an
+	// InverseFunctional: several subjects share a value of an
 	// owl:InverseFunctionalProperty.
 	InverseFunctional
-	// MaxCount: a target of a shape has more values than it allows (shapes.Limit).
+	// MaxCount: a target of a shape has more values than the shape allows
+	// (shapes.Limit).
 	MaxCount
-	// SameAndDifferent: two things are owl:sameAs and owl:differentFrom each other.
+	// SameAndDifferent: two nodes are both owl:sameAs and owl:differentFrom each other.
 	SameAndDifferent
-	// Disjoint: a thing is of two classes that are owl:disjointWith each other.
+	// Disjoint: a node has two classes that are owl:disjointWith each other.
 	Disjoint
 )
 
-// The vocabulary that declares what contradicts.
+// The vocabulary that declares constraints.
 const (
 	owl               = "http://www.w3.org/2002/07/owl#"
 	functional        = owl + "FunctionalProperty"
@@ -38,60 +39,59 @@ var (
 	subClassOf = kg.IRI("http://www.w3.org/2000/01/rdf-schema#subClassOf")
 )
 
-// Bounds on what is looked at and told.
+// Limits of a search and of its results.
 const (
 	DefaultContradictions = 25
 	MaxContradictions     = 100
-	// MaxCompared bounds the statements that are looked at for one page.
+	// MaxCompared bounds the statements that are read for one page.
 	MaxCompared = 1_000_000
-	// MaxSides bounds the statements that are told of one contradiction, and
-	// MaxCountedSides those that are read.
+	// MaxSides bounds the statements that a contradiction lists, and MaxCountedSides
+	// those that it counts.
 	MaxSides        = 20
 	MaxCountedSides = 10_000
-	// MaxDeclarations bounds the properties, pairs of classes, and targets of shapes
-	// with what is below them, of each kind that are gone by.
+	// MaxDeclarations bounds, for each kind, the declarations that a search checks:
+	// properties, pairs of classes, and targets of shapes with their subclasses.
 	MaxDeclarations = 10_000
 )
 
-// Contradiction is a set of statements that cannot all hold.
+// Contradiction is a set of statements that cannot all be true.
 type Contradiction struct {
 	Kind   Kind
 	Reason string
-	// About is what has too many values or classes, or is the same and another.
+	// About is the node that has too many values or classes, or is the same as and
+	// different from another.
 	About kg.Term
-	// Property that it is about; zero for SameAndDifferent.
+	// Property is the property concerned; zero for SameAndDifferent.
 	Property kg.Term
-	// Statements are its sides with who backs them, MaxSides at the most; Total is
-	// how many there are, counted up to MaxCountedSides.
+	// Statements are the contradicting statements with their assertions, at most
+	// MaxSides. Total is their number, counted up to MaxCountedSides.
 	Statements []kg.Statement
 	Total      int
 }
 
-// Search says which contradictions are wanted.
+// Search selects a page of contradictions.
 type Search struct {
 	Most  int   // MaxContradictions at the most
 	After Place // Found.End of the page before
-	// Compare bounds the statements that are looked at: MaxCompared if 0.
+	// Compare bounds the statements that are read: MaxCompared if 0.
 	Compare int
 }
 
 // Found is a page of contradictions.
 type Found struct {
 	List []Contradiction
-	// More tells that there are more behind these, or that there may be where the
-	// search ended early. They are behind End.
+	// More reports that the search did not reach its end. The next page starts at End.
 	More bool
 	End  Place
-	// Complete is false when the search ended early: after Search.Compare
-	// statements, or past MaxDeclarations.
+	// Complete is false when the search ended early: after Search.Compare statements,
+	// or past MaxDeclarations.
 	Complete bool
 }
 
-// Contradictions finds those of what the snapshot shows, in an order that is the
-// same for each reading of a revision: by kind, and then as the index has them.
-// Each page goes on where the one before stopped, so that all pages together look
-// at everything once. Where all sides have assertions that are valid at different
-// times only, nothing contradicts.
+// Contradictions finds the contradictions among the statements of a snapshot. The order
+// is the same for every search at a revision: by kind, then in index order. Each page
+// continues at the end of the one before, so the pages together check everything once.
+// Statements whose assertions are valid at disjoint times do not contradict each other.
 func Contradictions(s *kg.Snapshot, limits []shapes.Limit, o Search) (*Found, error) {
 	if o.Compare == 0 {
 		o.Compare = MaxCompared
@@ -126,19 +126,20 @@ var (
 	errTooMany = kg.Errorf(kg.CodeInternal, "too many statements were looked at")
 )
 
-// finder is a search under way.
+// finder is a search in progress.
 type finder struct {
 	s     *kg.Snapshot
 	sweep *kg.Sweep
 	most  int
-	left  int   // statements that may still be looked at
-	moved bool  // something was looked at that need not be again
-	from  Place // where the search begins
-	at    Place // everything before was looked at
+	left  int   // statements that may still be read
+	moved bool  // the search has made progress that the next page need not repeat
+	from  Place // start of the search
+	at    Place // everything before it is checked
 	found *Found
 }
 
-// begin goes to a declaration, and tells whether it was gone by already.
+// begin moves to a declaration. It reports true if an earlier page has finished that
+// declaration.
 func (f *finder) begin(nth int) (done bool) {
 	at := Place{kind: f.at.kind, nth: uint32(nth)}
 	switch {
@@ -152,8 +153,8 @@ func (f *finder) begin(nth int) (done bool) {
 	return false
 }
 
-// rows calls fn for the rows of a pattern, from where the search is on. It ends
-// between two rows where enough was looked at, after one at the least.
+// rows calls fn for the rows of a pattern, starting at the position of the search. It
+// stops between two rows when the budget is used up, after one row at the least.
 func (f *finder) rows(p kg.IDPattern, fn func(row *kg.Row, before kg.IDQuad) error) error {
 	var after *kg.IDQuad
 	if f.at.row != (kg.IDQuad{}) {
@@ -175,7 +176,8 @@ func (f *finder) rows(p kg.IDPattern, fn func(row *kg.Row, before kg.IDQuad) err
 	return nil
 }
 
-// step ends the page, if enough was looked at for it.
+// step counts a statement against the budget. It ends the page when the budget is used
+// up.
 func (f *finder) step() error {
 	if f.left <= 0 && f.moved {
 		return errTooMany
@@ -184,7 +186,7 @@ func (f *finder) step() error {
 	return nil
 }
 
-// take takes a contradiction into the page.
+// take adds a contradiction to the page.
 func (f *finder) take(c Contradiction) error {
 	if len(f.found.List) == f.most {
 		return errEnough

@@ -1,8 +1,11 @@
-// Package belief answers why a statement stands, finds what contradicts itself,
-// and takes back what is wrong: one commit, or all that an agent said.
+// Package belief explains why a statement is in the graph, finds contradictions, and
+// undoes wrong data: one commit, or everything that an agent asserted.
 //
-// It knows no protocol. What it reads, it reads as its caller: what that caller
-// may not see is absent, from a commit's justification to the other side of a
-// contradiction. What it writes goes through the store's one door like any other
-// update, under the caller's rights and the operator's rules.
+// The package knows no protocol. It reads with the rights of its caller: a commit's
+// justification or one side of a contradiction is absent if the caller may not see it.
+// It writes through kg.Store.Update like any other client, under the caller's rights
+// and the operator's rules.
+//
+// Why explains a statement, Contradictions searches a snapshot, Resolve and Revert
+// write, and Quarantines holds the agents whose assertions do not count.
 package belief

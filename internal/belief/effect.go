@@ -8,29 +8,30 @@ import (
 	"koine/kg"
 )
 
-// Bounds on what an Effect counts and shows.
+// Limits of the contents of an Effect.
 const (
 	MaxExamples = 10
-	// MaxPreviewed bounds the statements that are looked at for it.
+	// MaxPreviewed bounds the statements that are read to compute an Effect.
 	MaxPreviewed = 5_000_000
 )
 
-// Effect is what changes for reads of the present when an agent's assertions no
-// longer count, or count again.
+// Effect is the change that readers see when an agent's assertions stop counting, or
+// count again.
 type Effect struct {
 	Agent kg.AgentID
-	// Assertions of the agent count no longer, or again.
+	// Assertions is the number of the agent's assertions that stop or resume counting.
 	Assertions uint64
-	// Statements are there no longer, or again, because no other assertion backs
-	// them; Examples are some of these.
+	// Statements is the number of statements that disappear or come back because no
+	// other assertion supports them. Examples are some of these.
 	Statements uint64
 	Examples   []kg.Quad
-	// Complete is false when there were more statements than are looked at.
+	// Complete is false when more than MaxPreviewed statements exist.
 	Complete bool
 	Receipt  kg.Receipt
 }
 
-// change tells the effect of other doubts and, unless it is a dry run, makes it.
+// change computes the effect of replacing the doubts now by then and, unless it is a
+// dry run, writes the change.
 func change(ctx context.Context, store *kg.Store, m kg.Meta, agent kg.AgentID, now, then kg.Doubts, fn func(*kg.Tx) error) (*Effect, error) {
 	e := &Effect{Agent: agent}
 	if err := e.preview(ctx, store, m.Principal, now, then); err != nil {
@@ -41,7 +42,7 @@ func change(ctx context.Context, store *kg.Store, m kg.Meta, agent kg.AgentID, n
 	return e, err
 }
 
-// preview reads all statements that the agent backs.
+// preview reads all asserted statements and counts the effect.
 func (e *Effect) preview(ctx context.Context, store *kg.Store, by kg.Principal, now, then kg.Doubts) error {
 	s, err := store.View(ctx, kg.View{Principal: by, Doubted: true})
 	if err != nil {
@@ -75,8 +76,8 @@ func (e *Effect) preview(ctx context.Context, store *kg.Store, by kg.Principal, 
 	return nil
 }
 
-// differs counts the agent's assertions among these whose counting changes, and
-// tells whether the statement's does.
+// differs counts the assertions that stop or resume counting, and reports whether the
+// statement as a whole does.
 func (e *Effect) differs(list []kg.Assertion, now, then kg.Doubts) bool {
 	var stands, stood bool
 	for i := range list {

@@ -6,7 +6,8 @@ import (
 	"koine/kg"
 )
 
-// sameAndDifferent looks for pairs of which both is said, whichever way round.
+// sameAndDifferent finds pairs that are both owl:sameAs and owl:differentFrom, in
+// either direction.
 func (f *finder) sameAndDifferent() error {
 	if f.begin(0) {
 		return nil
@@ -27,7 +28,7 @@ func (f *finder) sameAndDifferent() error {
 	})
 }
 
-// pair looks at two things that are said to be different.
+// pair checks two nodes that are declared to be different.
 func (f *finder) pair(a, b kg.Term) error {
 	c := Contradiction{Kind: SameAndDifferent, About: a,
 		Reason: fmt.Sprintf("%s and %s are owl:sameAs and owl:differentFrom each other", a.Name(), b.Name())}
@@ -43,7 +44,7 @@ func (f *finder) pair(a, b kg.Term) error {
 	}
 	backwards, err := f.add(&c, kg.Pattern{Subject: b, Predicate: different, Object: a})
 	if err != nil || backwards && b.Compare(a) < 0 {
-		return err // told with the other
+		return err // reported with the opposite statement
 	}
 	for _, p := range [...]kg.Pattern{
 		{Subject: a, Predicate: different, Object: b}, {Subject: a, Predicate: same, Object: b}, {Subject: b, Predicate: same, Object: a},
@@ -58,7 +59,7 @@ func (f *finder) pair(a, b kg.Term) error {
 	return f.take(c)
 }
 
-// disjoint looks for what is of both of two classes that are disjoint.
+// disjoint finds nodes that have two disjoint classes.
 func (f *finder) disjoint() error {
 	list, err := f.declared(kg.Pattern{Predicate: kg.IRI(disjointWith)})
 	if err != nil {
@@ -72,7 +73,7 @@ func (f *finder) disjoint() error {
 		a, b := q.Subject, q.Object
 		other := kg.Quad{Subject: b, Predicate: q.Predicate, Object: a, Graph: q.Graph}
 		if f.begin(nth) || b.Compare(a) < 0 && said[other] {
-			continue // gone by, or told with the other
+			continue // checked on an earlier page, or with the opposite declaration
 		}
 		class, known, err := f.s.ID(a)
 		if err != nil {

@@ -10,30 +10,30 @@ import (
 	"koine/kg"
 )
 
-// A quarantine is kept in the system graph, about the agent:
+// A quarantine is stored in the system graph, with the agent as its subject:
 //
 //	<agent> koine:quarantinedSince "…"^^xsd:dateTime   while it lasts
 //	<agent> koine:quarantineLifted "…"^^xsd:dateTime   when the last one ended
 //
-// koine itself asserts both, so that no quarantine is about its own record.
+// koine itself asserts both, so a quarantine never hides its own record.
 var (
 	propSince  = kg.IRI(kg.OwnVocabulary + "quarantinedSince")
 	propLifted = kg.IRI(kg.OwnVocabulary + "quarantineLifted")
 )
 
-// MaxQuarantined bounds the agents under quarantine at a time.
+// MaxQuarantined bounds the number of agents in quarantine.
 const MaxQuarantined = 10_000
 
-// Quarantines are the agents whose assertions do not count. They follow the
-// system graph: every read is under the newest. Safe for concurrent use; the zero
-// value is one of nobody.
+// Quarantines holds the agents whose assertions do not count. It follows the system
+// graph: every read uses the newest state. Safe for concurrent use; the zero value is
+// empty.
 type Quarantines struct {
 	doubts  atomic.Pointer[kg.Doubts]
 	changed atomic.Uint64 // the revision of the last change
 	mirror  records.Mirror
 }
 
-// Doubted is that of kg.Distrust.
+// Doubted implements kg.Distrust.
 func (q *Quarantines) Doubted() kg.Doubts {
 	if d := q.doubts.Load(); d != nil {
 		return *d
@@ -41,22 +41,22 @@ func (q *Quarantines) Doubted() kg.Doubts {
 	return nil
 }
 
-// DoubtsChanged is that of kg.Distrust.
+// DoubtsChanged implements kg.Distrust.
 func (q *Quarantines) DoubtsChanged(after kg.Revision) (changed bool, upTo kg.Revision) {
 	newest := kg.Revision(q.changed.Load())
 	return newest > after, max(newest, after)
 }
 
-// quarantined are the statements that the quarantines are made of.
+// quarantined are the patterns of the statements that record quarantines.
 var quarantined = []kg.Pattern{{Predicate: propSince, Graph: kg.SystemGraph}, {Predicate: propLifted, Graph: kg.SystemGraph}}
 
-// Load reads what the store holds already: after it was opened, before anybody is
-// served.
+// Load reads the quarantines of the store. Call it after opening the store and before
+// serving requests.
 func (q *Quarantines) Load(ctx context.Context, store *kg.Store) error {
 	return q.mirror.Load(ctx, store, q.take, quarantined...)
 }
 
-// Follow takes a commit in; for kg.Options.OnSystemChange.
+// Follow applies a commit; for kg.Options.OnSystemChange.
 func (q *Quarantines) Follow(c *kg.Commit) { q.mirror.Follow(c, q.take, quarantined...) }
 
 func (q *Quarantines) take(_ kg.Revision, facts []records.Fact) {
@@ -73,14 +73,15 @@ func (q *Quarantines) take(_ kg.Revision, facts []records.Fact) {
 		case !ok || f.Predicate != propSince:
 		case f.Stands:
 			doubts[agent] = since
-		case doubts[agent].Equal(since): // and not one that took its place
+		case doubts[agent].Equal(since): // unless a newer quarantine replaced it
 			delete(doubts, agent)
 		}
 	}
 	q.show(doubts, changed)
 }
 
-// show makes the doubts those of every read; nobody is nil, which costs nothing.
+// show publishes the doubts to all readers. An empty set is stored as nil, which costs
+// readers nothing.
 func (q *Quarantines) show(doubts kg.Doubts, changed kg.Revision) {
 	if len(doubts) == 0 {
 		doubts = nil
@@ -89,18 +90,18 @@ func (q *Quarantines) show(doubts kg.Doubts, changed kg.Revision) {
 	q.changed.Store(uint64(changed))
 }
 
-// Quarantine is that of one agent.
+// Quarantine is the quarantine of one agent.
 type Quarantine struct {
 	Agent kg.AgentID
-	// Since is from when on what it recorded does not count; the zero time: all
-	// that it ever did.
+	// Since is the time from which the agent's assertions do not count; zero for all of
+	// them.
 	Since time.Time
-	// Commit is the one that began it; nil where the log no longer has it.
+	// Commit is the commit that started it; nil if the log no longer has it.
 	Commit *kg.Commit
 }
 
-// List lists the quarantines in the order of the agents' names. Only
-// administrators may.
+// List lists the quarantines in the order of the agents' names. Only administrators may
+// call it.
 func (q *Quarantines) List(ctx context.Context, store *kg.Store, by kg.Principal) ([]Quarantine, error) {
 	if err := administrators(&by); err != nil {
 		return nil, err
@@ -136,14 +137,14 @@ func administrators(by *kg.Principal) error {
 	return kg.Errorf(kg.CodePermissionDenied, "only administrators may do this")
 }
 
-// Set puts an agent under quarantine: what it recorded at or after since, or at
-// any time for the zero one, counts for nobody any more. Nothing is removed. Lift
-// ends the quarantine. Both tell what disappears or comes back, as administrators
-// see it, and with Meta.DryRun do nothing else.
+// Set puts an agent in quarantine: its assertions recorded at or after since, or all of
+// them if since is zero, stop counting for every reader. Nothing is removed. Lift ends
+// the quarantine. Both return the effect as administrators see it; with Meta.DryRun
+// they only compute it.
 //
-// Errors: CodePermissionDenied for all but administrators, CodeInvalid for koine
-// itself and a name that is none, CodeNotFound for Lift of an agent that is not
-// under quarantine, CodeLimitExceeded past MaxQuarantined, those of Store.Update.
+// Errors: CodePermissionDenied unless the caller is an administrator, CodeInvalid for
+// koine itself and for an invalid name, CodeNotFound from Lift if the agent is not in
+// quarantine, CodeLimitExceeded past MaxQuarantined, and those of Store.Update.
 func (q *Quarantines) Set(ctx context.Context, store *kg.Store, m kg.Meta, agent kg.AgentID, since time.Time) (*Effect, error) {
 	agent, err := q.about(&m, agent)
 	if err != nil {
@@ -164,7 +165,7 @@ func (q *Quarantines) Set(ctx context.Context, store *kg.Store, m kg.Meta, agent
 	})
 }
 
-// Lift: see Set.
+// Lift ends a quarantine. See Set.
 func (q *Quarantines) Lift(ctx context.Context, store *kg.Store, m kg.Meta, agent kg.AgentID) (*Effect, error) {
 	agent, err := q.about(&m, agent)
 	if err != nil {
@@ -185,7 +186,7 @@ func (q *Quarantines) Lift(ctx context.Context, store *kg.Store, m kg.Meta, agen
 	})
 }
 
-// about checks who asks, and whom it is about.
+// about checks the caller's rights and normalizes the agent's name.
 func (q *Quarantines) about(m *kg.Meta, agent kg.AgentID) (kg.AgentID, error) {
 	if err := administrators(&m.Principal); err != nil {
 		return "", err

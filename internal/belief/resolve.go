@@ -9,14 +9,14 @@ import (
 // MaxDropped bounds the statements that one Resolve removes.
 const MaxDropped = 1000
 
-// Resolve settles a contradiction: it removes the statements that are dropped,
-// with all their assertions, in one commit, provided that those which are kept
-// stand. The caller needs the right to write their graphs, and the operator's
-// rules judge it like any removal.
+// Resolve settles a contradiction: it removes the dropped statements with all their
+// assertions in one commit, provided that the kept statements still exist. The caller
+// needs the right to write their graphs, and the operator's rules judge it like any
+// removal.
 //
-// Errors: CodeInvalid when nothing is dropped, or one is kept and dropped;
-// CodeLimitExceeded past MaxDropped; CodeRevisionConflict when one of them no
-// longer stands; those of Store.Update.
+// Errors: CodeInvalid when nothing is dropped, or a statement is both kept and dropped;
+// CodeLimitExceeded past MaxDropped; CodeRevisionConflict when one of the statements no
+// longer exists; those of Store.Update.
 func Resolve(ctx context.Context, store Writer, m kg.Meta, keep, drop []kg.Quad) (kg.Receipt, error) {
 	switch {
 	case len(drop) == 0:

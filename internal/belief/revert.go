@@ -8,51 +8,49 @@ import (
 	"koine/kg"
 )
 
-// Bounds on what a Reversal tells.
+// MaxConflicts bounds the conflicts that a Reversal lists.
 const MaxConflicts = 100
 
-// Writer is the write door of a store, and what is read on the way to it.
+// Writer is the part of a store that Resolve and Revert need.
 type Writer interface {
 	Log
 	Update(ctx context.Context, m kg.Meta, fn func(*kg.Tx) error) (kg.Receipt, error)
 }
 
-// Conflict is a statement that changed after the commit that is to be reverted,
-// so that its state from before would undo that as well.
+// Conflict is a statement that changed after the commit to be reverted, so that
+// restoring the earlier state would undo the later change as well.
 type Conflict struct {
 	Quad kg.Quad
-	// Now is what backs it as the caller sees it, none when it is gone.
+	// Now are the assertions that the caller sees today; none if the statement is gone.
 	Now []kg.Assertion
 }
 
-// Reversal is what became of a Revert.
+// Reversal is the outcome of a Revert.
 type Reversal struct {
-	// Conflicts keep the commit from being reverted; there are Total, of which
-	// MaxConflicts are listed.
+	// Conflicts lists at most MaxConflicts statements that changed since; Total is
+	// their number.
 	Conflicts []Conflict
 	Total     int
-	// Blocked tells that they kept it from being made.
+	// Blocked reports that the conflicts prevented the reversal.
 	Blocked bool
 	Receipt kg.Receipt
 }
 
-// Revert undoes a commit with a new one: every statement that it changed is
-// backed again as it was before, by the same sources with their certainty,
-// validity and provenance, recorded now. Where a statement is no longer what the
-// commit left, nothing is written and the conflicts are told; with force it is
-// put back all the same. What a statement has gained from others since stays
-// only with force false, because it is a conflict.
+// Revert undoes a commit with a new one: it restores the assertions that every changed
+// statement had before, with their sources, certainty, validity and provenance,
+// recorded now. If a statement has changed since the commit, Revert writes nothing and
+// returns the conflicts; with force it restores the earlier state all the same, and
+// assertions that others have added since are lost.
 //
-// The caller needs the right to write every graph that the commit changed, and to
-// act for every source that gets an assertion back or loses one; administrators
-// need neither. The new commit is judged like any other.
+// The caller needs the right to write every graph that the commit changed, and the
+// right to act for every source that regains or loses an assertion; administrators need
+// neither. The new commit is judged like any other.
 //
-// Errors: CodeNotFound for a revision that the caller sees nothing of,
-// CodeRevisionGone when the log no longer has it, CodePermissionDenied for one of
-// which the caller does not see everything or may not speak for a source,
-// CodeReserved for a commit that changed only what is koine's own (where it
-// changed that too, as when a proposal is applied, the rest is reverted), those of
-// Store.Update.
+// Errors: CodeNotFound if the caller sees nothing of the revision, CodeRevisionGone
+// when the log no longer has it, CodePermissionDenied if the caller does not see the
+// whole commit or may not act for a source, CodeReserved for a commit that changed
+// koine's own statements only (if it changed others too, as when a proposal is applied,
+// those are reverted), those of Store.Update.
 func Revert(ctx context.Context, store Writer, m kg.Meta, revision kg.Revision, force bool) (*Reversal, error) {
 	c, err := store.Commit(ctx, m.Principal, revision)
 	if err != nil {
@@ -86,20 +84,20 @@ func Revert(ctx context.Context, store Writer, m kg.Meta, revision kg.Revision, 
 	return out, err
 }
 
-// claims are the changes of what is not koine's own.
+// claims filters out the changes of koine's own statements.
 func claims(changes []kg.Change) []kg.Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c kg.Change) bool { return kg.Reserved(c.Quad) })
 }
 
-// undo is a statement with what backed it before a commit and after.
+// undo is a statement with its assertions before and after a commit.
 type undo struct {
 	quad          kg.Quad
 	before, after []kg.Assertion
 }
 
-// undone lists the statements of a commit, each once with the state before its
-// first change and after its last, in order. Those that it left as they were are
-// left out.
+// undone lists the statements of a commit in order, each once with its assertions
+// before the first change and after the last. Statements without a net change are left
+// out.
 func undone(changes []kg.Change) []undo {
 	index := map[kg.Quad]int{}
 	var list []undo
@@ -116,8 +114,8 @@ func undone(changes []kg.Change) []undo {
 	return slices.DeleteFunc(list, func(u undo) bool { return sameSaid(u.before, u.after) })
 }
 
-// mayBy refuses who may not speak for a source whose assertion comes back or
-// goes. Rights in the graph are asked by the store.
+// mayBy returns an error if the principal may not act for a source that regains or
+// loses an assertion. The store checks the rights in the graph.
 func (u *undo) mayBy(by *kg.Principal) error {
 	if by.IsAdmin() {
 		return nil
@@ -132,7 +130,7 @@ func (u *undo) mayBy(by *kg.Principal) error {
 	return nil
 }
 
-// says tells whether two assertions say the same, whenever it was recorded.
+// says reports whether two assertions are equal apart from the time of recording.
 func says(a, b kg.Assertion) bool {
 	return a.Source == b.Source && a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance)
 }
@@ -143,10 +141,10 @@ func sameSaid(a, b []kg.Assertion) bool {
 	})
 }
 
-// errConflicts ends an update that would undo more than the commit.
+// errConflicts aborts an update that would undo later changes.
 var errConflicts = kg.Errorf(kg.CodeRevisionConflict, "statements of the commit have changed since")
 
-// reverting is the update under way.
+// reverting is the state of one Revert.
 type reverting struct {
 	states []undo
 	force  bool
@@ -159,7 +157,8 @@ func (r *reverting) run(tx *kg.Tx) error {
 	r.conflicts, r.total = nil, 0
 	now := make([][]kg.Assertion, len(r.states))
 	for i := range r.states {
-		// Everything, also what agents under quarantine say: it stands.
+		// MatchOwn includes the assertions of agents in quarantine: they are restored
+		// too.
 		for st, err := range tx.MatchOwn(kg.Pattern(r.states[i].quad)) {
 			if err != nil {
 				return err
@@ -188,7 +187,7 @@ func (r *reverting) run(tx *kg.Tx) error {
 	return nil
 }
 
-// seen is what backs a statement as the caller sees it.
+// seen returns the assertions of a statement that the caller sees.
 func seen(tx *kg.Tx, q kg.Quad) ([]kg.Assertion, error) {
 	for st, err := range tx.Match(kg.Pattern(q)) {
 		return st.Assertions, err
@@ -196,7 +195,7 @@ func seen(tx *kg.Tx, q kg.Quad) ([]kg.Assertion, error) {
 	return nil, nil
 }
 
-// back backs the statement as before.
+// back restores the assertions of the statement.
 func (u *undo) back(tx *kg.Tx, now []kg.Assertion) error {
 	for _, a := range now {
 		if !slices.ContainsFunc(u.before, func(b kg.Assertion) bool { return b.Source == a.Source }) {
@@ -207,12 +206,12 @@ func (u *undo) back(tx *kg.Tx, now []kg.Assertion) error {
 	}
 	for _, a := range u.before {
 		if slices.ContainsFunc(now, func(b kg.Assertion) bool { return says(a, b) }) {
-			continue // as it is
+			continue // unchanged
 		}
 		p := kg.Patch{Op: kg.Add, Quad: u.quad, Source: a.Source, Certainty: a.Certainty, HasCertainty: a.HasCertainty, Validity: a.Validity, Provenance: a.Provenance}
 		apply := tx.Apply
 		if m := tx.Meta(); m.Principal.IsAdmin() && !m.Principal.MayActFor(a.Source) {
-			apply = tx.ApplyOwn // an administrator gives an agent back what it said
+			apply = tx.ApplyOwn // an administrator restores another agent's assertion
 		}
 		if err := apply(p); err != nil {
 			return err

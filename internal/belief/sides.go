@@ -12,7 +12,7 @@ func subjectOf(q kg.Quad) kg.Term   { return q.Subject }
 func objectOf(q kg.Quad) kg.Term    { return q.Object }
 func predicateOf(q kg.Quad) kg.Term { return q.Predicate }
 
-// add reads the sides of a contradiction that fit the pattern.
+// add reads the statements that match the pattern into a contradiction.
 func (f *finder) add(c *Contradiction, p kg.Pattern) (shown bool, err error) {
 	if p.Subject.IsLiteral() {
 		return false, nil
@@ -30,10 +30,11 @@ func (f *finder) add(c *Contradiction, p kg.Pattern) (shown bool, err error) {
 	return shown, nil
 }
 
-// clash tells whether at some time more than allowed different sides hold.
+// clash reports whether more than the allowed number of different values are valid at
+// the same time.
 func clash(list []kg.Statement, allowed int, side func(kg.Quad) kg.Term) bool {
 	type event struct {
-		at    time.Time // zero: since ever
+		at    time.Time // zero: no lower bound
 		step  int
 		place kg.Term
 	}
@@ -46,7 +47,7 @@ func clash(list []kg.Statement, allowed int, side func(kg.Quad) kg.Term) bool {
 			}
 		}
 	}
-	slices.SortFunc(events, func(a, b event) int { // what ends does so before what begins
+	slices.SortFunc(events, func(a, b event) int { // at the same time, ends sort before beginnings
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.step, b.step))
 	})
 	holding, sides := map[kg.Term]int{}, 0

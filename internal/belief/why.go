@@ -7,49 +7,48 @@ import (
 	"koine/kg"
 )
 
-// Bounds on what Why tells of a statement's history.
+// Limits of the history that Why returns.
 const (
 	DefaultSteps = 10
 	MaxSteps     = 100
 )
 
-// Account is why a statement stands.
+// Account explains why a statement is in the graph.
 type Account struct {
 	Statement kg.Statement
-	// Backing holds the commit of each of the statement's assertions, in the order
-	// of these: nil where the log no longer has it.
+	// Backing holds the commit of each assertion of the statement, in the same order;
+	// nil if the log no longer has the commit.
 	Backing []*kg.Commit
-	// History is what led to it, the newest first.
+	// History lists the changes of the statement, the newest first.
 	History []Step
-	// More tells that there is more than History holds: older steps, or what the
-	// log no longer has.
+	// More reports that older changes exist or that the log no longer has them.
 	More bool
 }
 
 // Step is a change of a statement, as a view shows it.
 type Step struct {
 	Op kg.Op
-	// Assertion is the one that was made or withdrawn.
+	// Assertion is the assertion that was made or withdrawn.
 	Assertion kg.Assertion
-	// Previous, on a Replace, is what went.
+	// Previous, on a Replace, are the replaced statements.
 	Previous []kg.Statement
-	// ReplacedBy, on a Remove, is the quad that took its place; the zero Quad for
-	// none.
+	// ReplacedBy, on a Remove, is the quad that replaced the statement; the zero Quad
+	// for none.
 	ReplacedBy kg.Quad
-	// Remains, on a Remove, tells that others still backed the statement.
+	// Remains, on a Remove, reports that other sources still asserted the statement.
 	Remains bool
 	Commit  *kg.Commit
 }
 
-// Log is what Why reads of a store beside a snapshot.
+// Log is the part of a store that Why reads beside a snapshot.
 type Log interface {
 	Commit(ctx context.Context, p kg.Principal, r kg.Revision) (*kg.Commit, error)
 	ReadLog(ctx context.Context, f kg.Filter, part kg.LogRange) (*kg.LogReader, error)
 }
 
-// Why tells why a statement stands, nil if the snapshot does not show it. steps
-// bounds the history (MaxSteps at the most). The history is under the snapshot's
-// view but for an age limit, which says nothing about what was before.
+// Why explains why a statement is in the graph. It returns nil if the snapshot does not
+// show the statement. steps bounds the history (at most MaxSteps). The history follows
+// the snapshot's view except for its age limit, which does not apply to the past.
 func Why(ctx context.Context, log Log, s *kg.Snapshot, q kg.Quad, steps int) (*Account, error) {
 	st, found, err := find(s, q)
 	if !found || err != nil {
@@ -74,7 +73,7 @@ func find(s *kg.Snapshot, q kg.Quad) (st kg.Statement, found bool, err error) {
 	return st, false, nil
 }
 
-// reasons reads the reasons of one statement.
+// reasons collects the explanation of one statement.
 type reasons struct {
 	ctx     context.Context
 	log     Log
@@ -83,8 +82,8 @@ type reasons struct {
 	commits map[kg.Revision]*kg.Commit
 }
 
-// commit is what the caller may see of a commit; nil for one that the log no
-// longer has.
+// commit returns the part of a commit that the caller may see; nil if the log no longer
+// has the commit.
 func (w *reasons) commit(r kg.Revision) (*kg.Commit, error) {
 	if c, ok := w.commits[r]; ok {
 		return c, nil
@@ -98,7 +97,7 @@ func (w *reasons) commit(r kg.Revision) (*kg.Commit, error) {
 	return c, err
 }
 
-// history reads the newest steps, and tells whether there are more.
+// history reads the newest steps, and reports whether there are more.
 func (w *reasons) history(most int) (steps []Step, more bool, err error) {
 	revisions, err := w.revisions(most + 1)
 	if err != nil {
@@ -142,7 +141,7 @@ func (w *reasons) revisions(most int) ([]kg.Revision, error) {
 		if v.To != 0 {
 			list = append(list, v.To)
 		}
-		if len(list) > 4*most { // only the newest are asked for
+		if len(list) > 4*most { // keep the newest only
 			list = append(list[:0], list[len(list)-most:]...)
 		}
 	}
@@ -164,13 +163,13 @@ func (w *reasons) ids() (p kg.IDPattern, known bool, err error) {
 	return p, true, nil
 }
 
-// steps are what a commit did to the statement, the last first.
+// steps lists the changes of the statement in a commit, the last first.
 func (w *reasons) steps(r kg.Revision) ([]Step, error) {
 	view := w.s.View()
 	view.At, view.MaxAge = 0, 0
 	view.Graphs = []kg.Term{w.quad.Graph}
-	// Of the others with the same subject and predicate too: they may have taken
-	// its place, or it theirs.
+	// Include other statements with the same subject and predicate: one may have
+	// replaced the other.
 	around := kg.Pattern{Subject: w.quad.Subject, Predicate: w.quad.Predicate, Graph: w.quad.Graph}
 	epoch := w.s.Position().Epoch
 	reader, err := w.log.ReadLog(w.ctx, kg.Filter{Patterns: []kg.Pattern{around}, View: view}, kg.LogRange{
@@ -198,7 +197,8 @@ func (w *reasons) steps(r kg.Revision) ([]Step, error) {
 	return list, nil
 }
 
-// step is what the event did to the statement, false for nothing.
+// step converts an event to a change of the statement. It reports false if the event
+// did not change it.
 func (w *reasons) step(e *kg.Event) (Step, bool) {
 	if e.Statement.Quad == w.quad {
 		return Step{Op: e.Op, Assertion: e.Statement.Assertions[0], Previous: e.Previous, Remains: e.StatementRemains}, true

@@ -1,11 +1,10 @@
-// Package records keeps in memory what koine itself has written down about
-// things of one kind, key by key and agent by agent, as it stands in one of its
-// own graphs. A record is all statements about one subject; its properties are
-// those of koine's vocabulary.
+// Package records keeps koine's own records in memory: policies, shapes, proposals,
+// profiles and other statements in the system graphs. A record is the set of all
+// statements about one subject; its properties are those of koine's vocabulary.
 //
-// A Mirror is how all of koine that is made of such statements is kept in memory,
-// policies, shapes and proposals too: Load reads what is there when the store
-// opens, Follow takes each commit after it (kg.Options.OnSystemChange). So what is
-// decided from it is never older than what any reader sees. A Table is a Mirror
-// with a record for each subject.
+// A Mirror follows a set of patterns: Load reads the current statements when the store
+// opens, and Follow applies each later commit (kg.Options.OnSystemChange). So a
+// decision made from the mirrored state is never older than the state that a reader
+// sees. A Table is a Mirror with one Record for each subject. Write and WriteOver write
+// records within an update.
 package records

@@ -8,33 +8,33 @@ import (
 	"koine/kg"
 )
 
-// Fact is a statement of koine's own graphs that stands, or that stood.
+// Fact is a statement of koine's own graphs that exists or was removed.
 type Fact struct {
 	kg.Quad
 	Stands bool
-	// Since is the revision in which it was first backed, or went.
+	// Since is the revision in which the statement was added or removed.
 	Since kg.Revision
 }
 
-// Mirror keeps what is made in memory of statements in koine's own graphs as they
-// stand: Load once, when the store is open, then Follow with every commit. What
-// is made of them is the caller's, who publishes it for readers that take no
-// lock; take is never called by two at a time, and must neither block nor call
-// the mirror. The zero Mirror is ready. Safe for concurrent use.
+// Mirror follows statements in koine's own graphs: call Load once when the store is
+// open, then Follow for every commit. The caller builds its state from the facts and
+// publishes it to readers that take no lock. The callback is never called concurrently;
+// it must not block and must not call the mirror. The zero Mirror is ready. Safe for
+// concurrent use.
 type Mirror struct {
-	mu       sync.Mutex  // held while facts are taken
-	followed kg.Revision // the newest commit that was taken in; guarded by mu
+	mu       sync.Mutex  // held during the callback
+	followed kg.Revision // newest applied commit; guarded by mu
 }
 
-// Reader is what a Mirror is loaded from (kg.Store).
+// Reader is the part of kg.Store that a Mirror loads from.
 type Reader interface {
 	View(context.Context, kg.View) (*kg.Snapshot, error)
 	WaitFor(context.Context, kg.Revision) error
 }
 
-// Load tells take, in one call, what stands in the store that fits one of the
-// patterns, and in which revision. Commits that came before it was called are in it; later ones wait
-// for it.
+// Load passes to take, in one call, all statements that match one of the patterns, and
+// the revision of the snapshot. It includes the commits from before the call; later
+// commits wait for it.
 func (m *Mirror) Load(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), patterns ...kg.Pattern) error {
 	return m.load(ctx, store, take, func(s *kg.Snapshot) (facts []Fact, err error) {
 		for _, p := range patterns {
@@ -46,9 +46,9 @@ func (m *Mirror) Load(ctx context.Context, store Reader, take func(at kg.Revisio
 	})
 }
 
-// LoadClass is Load of some properties of the entities of a class, each in the graph in
-// which it is said to be one. It reads these and nothing else, however many other
-// entities have the same properties.
+// LoadClass is Load for some properties of the instances of a class, each read in the
+// graph that declares the class. It reads nothing else, however many other entities
+// have the same properties.
 func (m *Mirror) LoadClass(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), class kg.Term, properties ...kg.Term) error {
 	return m.load(ctx, store, take, func(s *kg.Snapshot) (facts []Fact, err error) {
 		entities, err := appendFacts(nil, s, kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: class})
@@ -96,8 +96,8 @@ func (m *Mirror) load(ctx context.Context, store Reader, take func(at kg.Revisio
 	return nil
 }
 
-// Follow tells take, in one call, what a commit changed that fits one of the
-// patterns; nothing is no call. It is called in the order of the revisions
+// Follow passes to take, in one call, the changes of a commit that match one of the
+// patterns. It makes no call if nothing matches. Call it in the order of the revisions
 // (kg.Options.OnSystemChange).
 func (m *Mirror) Follow(c *kg.Commit, take func(at kg.Revision, facts []Fact), patterns ...kg.Pattern) {
 	m.mu.Lock()

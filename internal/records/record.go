@@ -7,14 +7,15 @@ import (
 	"koine/kg"
 )
 
-// Record is what stands about one subject: the objects of each property, by the
-// property's name in koine's vocabulary. Not to be changed by who gets it.
+// Record holds the statements about one subject: the objects of each property, by the
+// property's name in koine's vocabulary. Callers must not modify a record that they
+// receive.
 type Record map[string][]kg.Term
 
-// Property is the IRI of a property or class of koine's vocabulary.
+// Property returns the IRI of a property or class of koine's vocabulary.
 func Property(name string) kg.Term { return kg.IRI(kg.OwnVocabulary + name) }
 
-// Values are texts as objects of a property.
+// Values returns strings as objects of a property.
 func Values(list ...string) []kg.Term {
 	out := make([]kg.Term, 0, len(list))
 	for _, text := range list {
@@ -23,7 +24,7 @@ func Values(list ...string) []kg.Term {
 	return out
 }
 
-// Text is the first object of a property as text, "" if there is none.
+// Text returns the first object of a property as text, "" if there is none.
 func (r Record) Text(name string) string {
 	if objects := r[name]; len(objects) > 0 {
 		return objects[0].Value()
@@ -31,7 +32,7 @@ func (r Record) Text(name string) string {
 	return ""
 }
 
-// Texts lists all objects of a property as text, in order.
+// Texts lists all objects of a property as text, sorted.
 func (r Record) Texts(name string) []string {
 	var out []string
 	for _, o := range r[name] {
@@ -50,7 +51,8 @@ func (r Record) Agents(name string) []kg.AgentID {
 	return out
 }
 
-// Time is the first object of a property as a time; the zero time if it is none.
+// Time returns the first object of a property as a time; the zero time if it is not
+// one.
 func (r Record) Time(name string) time.Time {
 	if objects := r[name]; len(objects) > 0 {
 		t, _ := objects[0].DateTimeValue()
@@ -59,13 +61,14 @@ func (r Record) Time(name string) time.Time {
 	return time.Time{}
 }
 
-// Is tells whether the record is of the class.
+// Is reports whether the record is of the class.
 func (r Record) Is(class string) bool { return slices.Contains(r[classes], Property(class)) }
 
-// classes is the name under which a record has its rdf:type.
+// classes is the key of rdf:type in a record.
 const classes = "a"
 
-// nameOf is the name of a property in a record, "" for one that is not koine's.
+// nameOf returns the key of a property in a record, "" if the property is not in
+// koine's vocabulary.
 func nameOf(predicate kg.Term) string {
 	text := predicate.Value()
 	switch {
@@ -77,8 +80,8 @@ func nameOf(predicate kg.Term) string {
 	return ""
 }
 
-// with is the record with one statement more, or one less. It is a new record:
-// somebody may have the old one.
+// with returns a copy of the record with one statement added or removed. It copies
+// because readers may hold the old record.
 func (r Record) with(name string, object kg.Term, stands bool) Record {
 	out := make(Record, len(r)+1)
 	for n, objects := range r {

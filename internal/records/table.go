@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// Table holds the records of one graph whose subjects begin alike. It is safe
-// for concurrent use.
+// Table holds the records of one graph whose subjects share a prefix. It is safe for
+// concurrent use.
 type Table struct {
 	prefix   string
 	patterns []kg.Pattern
@@ -21,10 +21,10 @@ type Table struct {
 	records map[kg.Term]Record
 }
 
-// NewTable makes an empty table of the subjects in the graph that begin with
-// prefix, with the named properties only, or with all of them. changed is called
-// with each record that has changed, in order, and with nil for one that has
-// gone; it must not block and not call the table.
+// NewTable returns an empty table of the subjects in the graph that begin with prefix,
+// with the named properties only, or with all if names is empty. The table calls
+// changed with each changed record, in order, and with nil for a removed one; changed
+// must not block and must not call the table.
 func NewTable(graph kg.Term, prefix string, changed func(subject kg.Term, now Record), names ...string) *Table {
 	t := &Table{prefix: prefix, changed: changed, records: map[kg.Term]Record{}}
 	for _, name := range names {
@@ -36,22 +36,22 @@ func NewTable(graph kg.Term, prefix string, changed func(subject kg.Term, now Re
 	return t
 }
 
-// Len is the number of records.
+// Len returns the number of records.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.records)
 }
 
-// Load reads what stands in the store, once: see Mirror.
+// Load reads the records of the store, once: see Mirror.
 func (t *Table) Load(ctx context.Context, store *kg.Store) error {
 	return t.mirror.Load(ctx, store, t.take, t.patterns...)
 }
 
-// Follow takes a commit (kg.Options.OnSystemChange).
+// Follow applies a commit (kg.Options.OnSystemChange).
 func (t *Table) Follow(c *kg.Commit) { t.mirror.Follow(c, t.take, t.patterns...) }
 
-// take tells of each subject once.
+// take applies facts and calls changed once for each subject.
 func (t *Table) take(_ kg.Revision, facts []Fact) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,10 +78,10 @@ func (t *Table) take(_ kg.Revision, facts []Fact) {
 	}
 }
 
-// Matcher reads statements (kg.Snapshot; kg.Tx by its MatchOwn).
+// Matcher reads statements: kg.Snapshot.Match or kg.Tx.MatchOwn.
 type Matcher func(kg.Pattern) iter.Seq2[kg.Statement, error]
 
-// Read gives the record of one subject as it stands; nil if there is none.
+// Read returns the record of one subject, nil if there is none.
 func Read(match Matcher, graph, subject kg.Term) (Record, error) {
 	var r Record
 	for st, err := range match(kg.Pattern{Subject: subject, Graph: graph}) {
@@ -98,7 +98,7 @@ func Read(match Matcher, graph, subject kg.Term) (Record, error) {
 	return r, nil
 }
 
-// Subjects lists those of a class in the order of the index.
+// Subjects lists the instances of a class in index order.
 func Subjects(match Matcher, graph kg.Term, class string) ([]kg.Term, error) {
 	var out []kg.Term
 	for st, err := range match(kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: Property(class), Graph: graph}) {

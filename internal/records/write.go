@@ -8,27 +8,27 @@ import (
 	"koine/kg"
 )
 
-// Store is where records are (kg.Store).
+// Store is the part of kg.Store that records need.
 type Store interface {
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 	View(context.Context, kg.View) (*kg.Snapshot, error)
 }
 
-// Update makes an update of records. Unlike one of statements it cannot wait for
-// a review: a verdict that is not in its favour is an error.
+// Update runs an update of records. Unlike an update of statements it cannot wait for a
+// review: every verdict but acceptance is an error.
 func Update(ctx context.Context, store Store, m kg.Meta, do func(*kg.Tx) error) error {
 	receipt, err := store.Update(ctx, m, do)
 	if err == nil && receipt.Verdict.Outcome != kg.Accepted {
-		err = kg.Errorf(kg.CodeConstraintViolation, "a rule of this server's refuses it: %s", receipt.Verdict.Reason)
+		err = kg.Errorf(kg.CodeConstraintViolation, "a rule of this server rejects the change: %s", receipt.Verdict.Reason)
 	}
 	return err
 }
 
-// Class is the property of a record that says what it is a record of.
+// Class returns the property that states the class of a record.
 func Class(name string) (string, []kg.Term) { return classes, []kg.Term{Property(name)} }
 
-// Write makes the record of a subject what is given: each property in it gets
-// these objects and no others, the others stay as they are.
+// Write sets the given properties of a subject: each gets exactly these objects. Other
+// properties keep theirs.
 func Write(tx *kg.Tx, graph, subject kg.Term, properties Record) error {
 	for _, name := range sorted(properties) {
 		stand, err := objectsOf(tx, kg.Pattern{Subject: subject, Predicate: predicateOf(name), Graph: graph})
@@ -42,8 +42,8 @@ func Write(tx *kg.Tx, graph, subject kg.Term, properties Record) error {
 	return nil
 }
 
-// WriteOver is Write over a record that was read in the same update and stands as it
-// was: nothing is read again. It is empty for a subject that is new.
+// WriteOver is Write without reading: was is the record as read in the same update,
+// empty for a new subject.
 func WriteOver(tx *kg.Tx, graph, subject kg.Term, was, properties Record) error {
 	for _, name := range sorted(properties) {
 		if err := writeProperty(tx, kg.Quad{Subject: subject, Predicate: predicateOf(name), Graph: graph}, was[name], properties[name]); err != nil {
@@ -53,7 +53,7 @@ func WriteOver(tx *kg.Tx, graph, subject kg.Term, was, properties Record) error 
 	return nil
 }
 
-// Changes tells whether WriteOver of the properties would write anything.
+// Changes reports whether WriteOver would write anything.
 func Changes(was, properties Record) bool {
 	for name, objects := range properties {
 		notIn := func(list []kg.Term) func(kg.Term) bool {
@@ -68,7 +68,7 @@ func Changes(was, properties Record) bool {
 
 func sorted(r Record) []string { return slices.Sorted(maps.Keys(r)) }
 
-// predicateOf is the property that has the name in a record.
+// predicateOf returns the property with the given key in a record.
 func predicateOf(name string) kg.Term {
 	if name == classes {
 		return kg.IRI(kg.RDFType)
@@ -86,8 +86,8 @@ func objectsOf(tx *kg.Tx, p kg.Pattern) (out []kg.Term, err error) {
 	return out, nil
 }
 
-// writeProperty removes the objects that stand and are not among those that are to,
-// and adds the others.
+// writeProperty removes the existing objects that are not wanted and adds the missing
+// ones.
 func writeProperty(tx *kg.Tx, q kg.Quad, stand, objects []kg.Term) error {
 	for _, o := range stand {
 		if q.Object = o; slices.Contains(objects, o) {

@@ -12,36 +12,37 @@ import (
 	"koine/kg"
 )
 
-// Chunk is an artifact, or a piece of one, as its handler hands it over.
+// Chunk is an artifact, or a piece of one, as its handler submits it.
 type Chunk struct {
 	Artifact
-	// Append puts the parts behind those that are there; otherwise they and all else
-	// about the artifact are in place of what there was. The first makes the artifact.
+	// Append adds the parts to the existing artifact. Without it the parts, name,
+	// description and metadata replace those of the artifact, which is created if it
+	// does not exist.
 	Append bool
-	// Offset is how many chunks the artifact is to have before an appended one; nil is any
-	// number.
+	// Offset is the expected number of chunks before an appended one; nil for any.
 	Offset *int
-	// Replaced are the parts that a chunk which is not appended was put in the place of,
-	// where that is known: in events.
+	// Replaced are the parts that a chunk without Append replaced, if known. It is set
+	// in events only.
 	Replaced []Part `json:"-"`
 }
 
-// storedChunk is a chunk as it is written down.
+// storedChunk is the stored form of a chunk.
 type storedChunk struct {
 	Number int  `json:"number"` // in its artifact, from 1
 	Append bool `json:"append,omitempty"`
 	Last   bool `json:"last,omitempty"`
-	// Version is that of the task: two that say the same differ in it.
+	// Version is the version of the task. It makes chunks with equal content distinct
+	// statements.
 	Version int64  `json:"version"`
 	Parts   []Part `json:"parts"`
-	// What came with it is for who follows the task.
+	// The description sent with the chunk, for streams of the task.
 	Name        string          `json:"name,omitempty"`
 	Description string          `json:"description,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 	Extensions  []string        `json:"extensions,omitempty"`
 }
 
-// chunkOf is a chunk as it came.
+// chunkOf decodes a stored chunk.
 func chunkOf(artifact, object kg.Term) (*Chunk, error) {
 	var c storedChunk
 	if err := json.Unmarshal([]byte(object.Value()), &c); err != nil {
@@ -54,7 +55,7 @@ func chunkOf(artifact, object kg.Term) (*Chunk, error) {
 
 func (c *Chunk) check() error {
 	if c.ID == "" {
-		return kg.Errorf(kg.CodeInvalid, "an artifact has an id").At("artifactId")
+		return kg.Errorf(kg.CodeInvalid, "the id of an artifact is required").At("artifactId")
 	}
 	if err := checkKey("artifactId", c.ID); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (c *Chunk) check() error {
 		}
 	}
 	if c.Offset != nil && !c.Append {
-		return kg.Errorf(kg.CodeInvalid, "is said of what is appended").At("offset")
+		return kg.Errorf(kg.CodeInvalid, "offset requires append").At("offset")
 	}
 	if err := checkMetadata("metadata", c.Metadata); err != nil {
 		return err
@@ -76,14 +77,14 @@ func (c *Chunk) check() error {
 	return checkParts("parts", c.Parts)
 }
 
-// chunkCost is what a chunk counts for in Options.MaxArtifactBytes.
+// chunkCost is the size of a chunk as counted for Options.MaxArtifactBytes.
 func chunkCost(parts []Part) int { return sizeOf(parts) + ChunkOverhead }
 
-// hand puts a chunk into the task, where its artifact has at most so many bytes then.
+// hand adds a chunk to the task. The artifact may have at most most bytes afterwards.
 func (e *edit) hand(c *Chunk, most int) error {
 	subject := e.task.ID.ArtifactEntity(c.ID)
-	// How much there is stands beside it: what is there is not read for each chunk that
-	// comes.
+	// The size is stored beside the chunks, so that they are not read again for each
+	// new one.
 	size, err := readSize(e.tx.MatchOwn, e.graph, subject)
 	if err != nil {
 		return err
@@ -129,13 +130,13 @@ func (e *edit) hand(c *Chunk, most int) error {
 	return e.state(kg.Add, subject, records.Property(propChunk), jsonText(raw))
 }
 
-// artifactSize is how much of an artifact there is.
+// artifactSize is the size of an artifact so far.
 type artifactSize struct {
 	chunks, bytes int
 	there         bool
 }
 
-// readSize reads how much of an artifact there is.
+// readSize reads the size of an artifact.
 func readSize(match records.Matcher, graph, artifact kg.Term) (size artifactSize, err error) {
 	count := func(property string, into *int) (there bool, err error) {
 		for st, err := range match(kg.Pattern{Subject: artifact, Predicate: records.Property(property), Graph: graph}) {
@@ -153,7 +154,7 @@ func readSize(match records.Matcher, graph, artifact kg.Term) (size artifactSize
 	if counted, err := count(propBytes, &size.bytes); err != nil || counted {
 		return size, err
 	}
-	// An artifact of an older build, whose chunks are counted once.
+	// Artifacts of older builds have no size: count their chunks once.
 	for st, err := range match(kg.Pattern{Subject: artifact, Predicate: records.Property(propChunk), Graph: graph}) {
 		if err != nil {
 			return size, err
@@ -167,7 +168,7 @@ func readSize(match records.Matcher, graph, artifact kg.Term) (size artifactSize
 	return size, nil
 }
 
-// describe says all of an artifact but its content, in place of what there was.
+// describe replaces everything of an artifact but its content.
 func (e *edit) describe(subject kg.Term, c *Chunk, new bool, r records.Record) error {
 	if new {
 		n, err := e.countArtifacts()
@@ -205,7 +206,7 @@ func (e *edit) countArtifacts() (n int, err error) {
 	return n, nil
 }
 
-// artifactOf puts an artifact together from its chunks.
+// artifactOf assembles an artifact from its chunks.
 func artifactOf(r records.Record) (*Artifact, error) {
 	a := &Artifact{
 		ID: r.Text(propKey), Name: r.Text(propName), Description: r.Text(propText), Metadata: rawOf(r, propMetadata),
@@ -228,7 +229,7 @@ func artifactOf(r records.Record) (*Artifact, error) {
 	return a, nil
 }
 
-// partsOf are the parts of an artifact, whose chunks come in any order.
+// partsOf lists the parts of an artifact. The chunks come in any order.
 func partsOf(chunks []storedChunk) (parts []Part) {
 	slices.SortFunc(chunks, func(a, b storedChunk) int { return cmp.Compare(a.Number, b.Number) })
 	for _, c := range chunks {

@@ -9,23 +9,24 @@ import (
 	"koine/kg"
 )
 
-// CommitPage is a part of the commits that were made for a task.
+// CommitPage is a page of the commits made for a task.
 type CommitPage struct {
 	Commits []*kg.Commit
-	// Next is the revision behind which it goes on; 0 for the last page.
+	// Next is the revision after which the next page starts; 0 on the last page.
 	Next kg.Revision
 }
 
-// MadeFor tells whether a commit was made for a task: it says so, and is of the task's
-// creator or handler. What others say of it is not taken for true.
+// MadeFor reports whether a commit was made for a task: it names the task, and was made
+// by the task's creator or handler. Commits of others that name the task are ignored.
 func MadeFor(c *kg.Commit, t *Task) bool {
 	actor := cmp.Or(c.Actor, c.Principal)
 	return c.TaskID == string(t.ID) && (actor == t.Creator || actor == t.Handler)
 }
 
-// Commits lists up to most commits that were made for a task, the oldest first, behind
-// a revision: those that the log still has and the caller sees all of. It looks at
-// Options.MaxCommits; a page may be short and not the last.
+// Commits lists up to most commits made for a task after a revision, the oldest first,
+// leaving out those that the log no longer has or that the caller does not see in full.
+// It reads at most Options.MaxCommits commits, so a page may be short without being the
+// last.
 //
 // Errors: CodeTaskNotFound.
 func (s *Service) Commits(ctx context.Context, by caller.Caller, id TaskID, behind kg.Revision, most int) (*CommitPage, error) {
@@ -34,7 +35,7 @@ func (s *Service) Commits(ctx context.Context, by caller.Caller, id TaskID, behi
 		return nil, err
 	}
 	if behind == 0 {
-		// Nothing names it before it is made; times are told in whole milliseconds.
+		// No commit names the task before it exists. Times are in whole milliseconds.
 		behind, err = s.store.RevisionAt(ctx, t.Created.Add(-time.Second))
 		if err != nil && kg.CodeOf(err) != kg.CodeRevisionGone {
 			return nil, err

@@ -8,9 +8,8 @@ import (
 	"koine/kg"
 )
 
-// Delete takes a task away, with its messages and artifacts; one that has not ended
-// is not worked on any more. Its creator and administrators may. As with all that is
-// removed, older revisions keep it.
+// Delete removes a task with its messages and artifacts, and stops the work on it. Only
+// its creator and administrators may delete it. Older revisions keep it.
 //
 // Errors: CodeTaskNotFound; CodePermissionDenied.
 func (s *Service) Delete(ctx context.Context, by caller.Caller, id TaskID) error {
@@ -24,7 +23,7 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller, id TaskID) error
 			return err
 		}
 		if e.task.Creator != agent && !administers(by.Principal) {
-			return kg.Errorf(kg.CodePermissionDenied, "a task is its creator's to delete").At("id")
+			return kg.Errorf(kg.CodePermissionDenied, "only the creator may delete a task").At("id")
 		}
 		return e.clear()
 	})
@@ -34,7 +33,7 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller, id TaskID) error
 	return err
 }
 
-// clear removes all that is stated about the task and what belongs to it.
+// clear removes all statements about the task, its messages and its artifacts.
 func (e *edit) clear() error {
 	subjects := []kg.Term{e.task.ID.Entity()}
 	for st, err := range e.tx.MatchOwn(kg.Pattern{Predicate: records.Property(propTask), Object: e.task.ID.Entity(), Graph: e.graph}) {

@@ -7,18 +7,20 @@ import (
 	"koine/kg"
 )
 
-// departures holds when agents left that may have tasks that go on: the subject is the
-// agent's id.
+// departures is the graph that records when agents with open tasks deregistered: the
+// subject is the agent's id.
 var departures = kg.IRI(kg.JournalGraphPrefix + "departures")
 
 const propLeft = "taskHandlerLeft"
 
-// Left notes, in the update by which an agent deregisters, that it leaves its tasks.
+// Left records, in the update that deregisters an agent, that the agent leaves its
+// tasks.
 func Left(tx *kg.Tx, agent kg.AgentID) error {
 	return records.Write(tx, departures, kg.IRI(string(agent)), records.Record{propLeft: {kg.DateTime(tx.Time())}})
 }
 
-// failAbandoned fails the tasks of agents that left, and did not come back in time.
+// failAbandoned fails the tasks of agents that deregistered and did not return within
+// LeaveGrace.
 func (s *Service) failAbandoned(ctx context.Context) error {
 	snapshot, err := s.view(ctx, own())
 	if err != nil {
@@ -46,7 +48,7 @@ func (s *Service) failAbandoned(ctx context.Context) error {
 			}
 		}
 		if _, err := s.update(ctx, own(), "tasks/abandoned", func(tx *kg.Tx) error {
-			return tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: st.Quad}) // not that of a later departure
+			return tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: st.Quad}) // a later departure has another object and stays
 		}); err != nil {
 			return err
 		}
@@ -54,7 +56,7 @@ func (s *Service) failAbandoned(ctx context.Context) error {
 	return nil
 }
 
-// abandon fails tasks of an agent that left, and tells whether there are more.
+// abandon fails tasks of an agent that left, and reports whether there are more.
 func (s *Service) abandon(ctx context.Context, snapshot *kg.Snapshot, agent kg.AgentID) (more bool, err error) {
 	n := 0
 	for st, err := range snapshot.Match(openOf(agent)) {
@@ -68,7 +70,7 @@ func (s *Service) abandon(ctx context.Context, snapshot *kg.Snapshot, agent kg.A
 			if e.task.Status.State.Ended() || s.options.Registered(agent) {
 				return errEnded(e.task.Status.State)
 			}
-			return e.failFor(FailureLeft, "the agent deregistered, and did not come back in time")
+			return e.failFor(FailureLeft, "the agent deregistered and did not return in time")
 		})
 		if err != nil && kg.CodeOf(err) != kg.CodeTaskEnded && kg.CodeOf(err) != kg.CodeTaskNotFound {
 			return false, err
@@ -81,8 +83,8 @@ func openOf(agent kg.AgentID) kg.Pattern {
 	return kg.Pattern{Predicate: records.Property(propOpen), Object: kg.IRI(string(agent))}
 }
 
-// noteDeparted notes of agents on record that are not registered, and have tasks that go on,
-// that they left: older builds did not.
+// noteDeparted records the departure of agents that are not registered and have open
+// tasks. Older builds did not record it.
 func (s *Service) noteDeparted(ctx context.Context) error {
 	snapshot, err := s.view(ctx, own())
 	if err != nil {
@@ -111,7 +113,7 @@ func (s *Service) noteDeparted(ctx context.Context) error {
 	return nil
 }
 
-// holds tells whether a statement fits the pattern.
+// holds reports whether a statement matches the pattern.
 func holds(snapshot *kg.Snapshot, p kg.Pattern) (bool, error) {
 	for _, err := range snapshot.Match(p) {
 		return err == nil, err

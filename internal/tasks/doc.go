@@ -1,29 +1,28 @@
-// Package tasks keeps the work that agents ask of each other: a task has a
-// creator, who sends messages, and a handler, who reports what becomes of it and
-// hands over artifacts. Tasks, their messages and their artifacts are entities of
-// the graph like everything else; what this package adds are the rules by which
-// they change, and who may see them.
+// Package tasks manages the work that agents request from each other. A task has a
+// creator, who sends messages, and a handler, who reports status and submits artifacts.
+// Tasks, messages and artifacts are entities of the graph; this package adds the rules
+// by which they change and who may see them.
 //
-// # What is stored
+// Begin with Service: Send creates a task or continues one, Report changes it, Get and
+// List read, Follow streams events, Mail and Concerning deliver to agents.
+//
+// # Storage
 //
 // All tasks of one creator with one handler are in one graph (graphOf), a journal
-// (kg.JournalGraphPrefix). Its name says whose they are, so that who may read it is
-// decided from the name alone (Guard): the two, administrators, and nobody else.
-// There is no table of tasks in memory. Properties are in kg.OwnVocabulary: see
-// vocabulary.go.
+// (kg.JournalGraphPrefix). Its name contains both agents, so access is decided from the
+// name alone (Guard): only the two, and administrators, read it. The package keeps no
+// table of tasks in memory. Properties are in kg.OwnVocabulary: see vocabulary.go.
 //
 // # Events
 //
-// What happens to a task is not stored beside it: each commit that changes a task
-// moves its version on, and a Stream makes the events of what the commit changed.
-// So they are in the order of the log, and a stream goes on behind any of them,
-// also after a restart.
+// Events are not stored. Each commit that changes a task increments its version, and a
+// Stream derives the events from the changes of the commit. So events are in log order,
+// and a stream can resume after any of them, also after a restart.
 //
 // # Promises
 //
-//   - A task that has ended does not change any more, but that it is deleted.
-//   - What was acknowledged is in the task after any restart, parts exactly as
-//     they were sent.
-//   - A stream tells each event once, in order, and ends behind the last.
-//   - What one may not see is not found.
+//   - A task that has ended does not change any more; it can only be deleted.
+//   - Acknowledged data survives a restart, and parts are kept exactly as sent.
+//   - A stream yields each event once, in order, and ends after the last.
+//   - A task that the caller may not see is not found.
 package tasks

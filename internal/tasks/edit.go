@@ -10,17 +10,17 @@ import (
 	"koine/kg"
 )
 
-// edit is a task while an update changes it.
+// edit is a task during an update that changes it.
 type edit struct {
 	tx     *kg.Tx
-	agent  kg.AgentID // who changes it
-	task   *Task      // as it will be, without history and artifacts
+	agent  kg.AgentID // the agent that changes it
+	task   *Task      // the new state, without history and artifacts
 	graph  kg.Term
-	was    records.Record // the task itself as it stands; empty for a new one
-	record records.Record // what of it is to be written
+	was    records.Record // the stored record; empty for a new task
+	record records.Record // the properties to write
 }
 
-// find begins to change a task that the principal takes part in.
+// find starts an edit of a task that the principal takes part in.
 func find(tx *kg.Tx, p kg.Principal, id TaskID) (*edit, error) {
 	if !id.valid() {
 		return nil, errNoTask()
@@ -43,7 +43,7 @@ func find(tx *kg.Tx, p kg.Principal, id TaskID) (*edit, error) {
 	return nil, errNoTask()
 }
 
-// write ends the edit: everything that changes a task moves its version on.
+// write ends the edit and increments the version of the task.
 func (e *edit) write() error {
 	e.task.Version++
 	e.task.Updated = e.tx.Time()
@@ -52,12 +52,13 @@ func (e *edit) write() error {
 	return records.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
 }
 
-// writeQuietly ends an edit that does not change the task: nobody is told of it.
+// writeQuietly ends an edit that does not change the task: no stream or feed is
+// notified.
 func (e *edit) writeQuietly() error {
 	return records.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
 }
 
-// add states something about an entity that is new.
+// add states the properties of a new entity.
 func (e *edit) add(subject kg.Term, r records.Record) error {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		for _, object := range r[name] {
@@ -73,7 +74,7 @@ func (e *edit) state(op kg.Op, subject, predicate, object kg.Term) error {
 	return e.tx.ApplyOwn(kg.Patch{Op: op, Quad: kg.Quad{Subject: subject, Predicate: predicate, Object: object, Graph: e.graph}})
 }
 
-// say puts a message behind those that the task has, and gives its number.
+// say appends a message to the task and returns its number.
 func (e *edit) say(m *Message) (int, error) {
 	if e.task.Messages == MaxMessages {
 		return 0, errTooMuch("message", "the task has %d messages already", MaxMessages)
@@ -94,16 +95,16 @@ func (e *edit) say(m *Message) (int, error) {
 	return n, e.add(subject, r)
 }
 
-// storedStatus is a status as it is written down.
+// storedStatus is the stored form of a status.
 type storedStatus struct {
 	State   State     `json:"state"`
 	At      time.Time `json:"at"`
-	Message int       `json:"message,omitempty"` // its number
-	// Version is that of the task: two that say the same differ in it.
+	Message int       `json:"message,omitempty"` // number of the message
+	// Version is the version of the task. It makes equal statuses distinct statements.
 	Version int64 `json:"version"`
 }
 
-// become gives the task a status.
+// become sets the status of the task.
 func (e *edit) become(state State, said *Message) error {
 	status := storedStatus{State: state, At: e.tx.Time(), Version: e.task.Version + 1}
 	if said != nil {

@@ -2,8 +2,8 @@ package tasks
 
 import "koine/kg"
 
-// errNoTask is the same for a task that is not there and one that the caller may
-// not see: it names nothing.
+// errNoTask is the same for a task that does not exist and for one that the caller may
+// not see, so it names nothing.
 func errNoTask() *kg.Error {
 	return kg.Errorf(kg.CodeTaskNotFound, "there is no such task").At("id")
 }
@@ -16,14 +16,14 @@ func errNoAgent() *kg.Error {
 	return kg.Errorf(kg.CodeAgentNotFound, "there is no such agent").At("to")
 }
 
-// errContentType is about a part that an agent can do nothing with.
+// errContentType reports a part with a content type that the agent does not accept.
 func errContentType(at, mediaType string) *kg.Error {
-	e := kg.Errorf(kg.CodeContentType, "content of the type %q is not taken", mediaType).At(at)
-	e.Hint = "The agent's card says what is: defaultInputModes."
+	e := kg.Errorf(kg.CodeContentType, "the agent does not accept content of type %q", mediaType).At(at)
+	e.Hint = "The accepted types are in the agent's card: defaultInputModes."
 	return e
 }
 
-// errTooMuch is about a bound of the request's.
+// errTooMuch reports that a request exceeds a limit.
 func errTooMuch(field, format string, args ...any) *kg.Error {
 	return kg.Errorf(kg.CodeLimitExceeded, format, args...).At(field)
 }

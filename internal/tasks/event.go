@@ -9,9 +9,9 @@ import (
 	"koine/kg"
 )
 
-// eventsIn makes of a commit what happened in it to a task, in order: what was said,
-// what was handed over, and what it came to. The position of the nth is the nth of
-// the commit, where an event counts for as many as it has parts.
+// eventsIn derives the events of a task from a commit, in order: messages, chunks, then
+// the status. An event's position is that of its last part, counting the parts of all
+// events of the commit.
 func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 	said := added(c, id, graph)
 	version := int64(0)
@@ -72,8 +72,9 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 	return out, nil
 }
 
-// width is how many places an event takes in its commit: one for each part, so that a stream
-// that tells them one by one goes on behind any, and one for a status.
+// width is the number of positions that an event takes in its commit: one for each
+// part, so that a stream of single parts can resume after any of them, and one for a
+// status.
 func (e *Event) width() uint32 {
 	switch {
 	case e.Chunk != nil:
@@ -84,15 +85,15 @@ func (e *Event) width() uint32 {
 	return 1
 }
 
-// PartPosition is behind the nth part of an event, from 0, of those of its chunk or of the
-// message of its status.
+// PartPosition is the position after the nth part, from 0, of the event's chunk or of
+// the message of its status.
 func (e *Event) PartPosition(n int) kg.Position {
 	at := e.Position
 	at.Index -= e.width() - 1 - uint32(n)
 	return at
 }
 
-// replaced are the parts of an artifact that a commit took away.
+// replaced lists the parts of an artifact that a commit removed.
 func replaced(c *kg.Commit, artifact, graph kg.Term) ([]Part, error) {
 	var chunks []storedChunk
 	for i := range c.Changes {
@@ -109,8 +110,8 @@ func replaced(c *kg.Commit, artifact, graph kg.Term) ([]Part, error) {
 	return partsOf(chunks), nil
 }
 
-// movesOn tells whether a commit gives the task another version: one that takes the
-// last one away deletes the task.
+// movesOn reports whether a commit gives the task another version. A commit that only
+// removes the version deletes the task.
 func movesOn(c *kg.Commit, id TaskID, graph kg.Term) bool {
 	version := records.Property(propVersion)
 	return slices.ContainsFunc(c.Changes, func(ch kg.Change) bool {
@@ -118,14 +119,14 @@ func movesOn(c *kg.Commit, id TaskID, graph kg.Term) bool {
 	})
 }
 
-// about is what a commit added about an entity.
+// about holds the statements that a commit added about an entity.
 type about struct {
 	subject kg.Term
 	record  records.Record
 }
 
-// added collects what a commit added about a task and what belongs to it, entity by
-// entity, in the order in which each was first spoken of.
+// added groups the statements that a commit added about a task, its messages and its
+// artifacts by entity, in the order of their first mention.
 func added(c *kg.Commit, id TaskID, graph kg.Term) []about {
 	var out []about
 	places := map[kg.Term]int{}
@@ -160,6 +161,6 @@ func failureOf(r records.Record) *Failure {
 		return nil
 	}
 	f := new(Failure)
-	_ = json.Unmarshal(raw, f) // as it was written
+	_ = json.Unmarshal(raw, f) // written by fail
 	return f
 }

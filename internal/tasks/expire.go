@@ -8,13 +8,12 @@ import (
 	"koine/kg"
 )
 
-// expire fails tasks that nobody claims, and those of agents that left, round by round,
-// until Close.
+// expire fails unclaimed tasks and those of agents that left, in rounds, until Close.
 func (s *Service) expire() {
 	tick := time.NewTicker(min(expiryPace, max(min(s.options.Expiry, s.options.LeaveGrace)/4, time.Millisecond)))
 	defer tick.Stop()
 	if err := s.noteDeparted(s.desk.ctx); err != nil && s.desk.ctx.Err() == nil {
-		s.options.Logger.Error("agents that left before are not known", "error", err)
+		s.options.Logger.Error("cannot record the departure of agents", "error", err)
 	}
 	for {
 		select {
@@ -23,15 +22,15 @@ func (s *Service) expire() {
 		case <-tick.C:
 		}
 		if err := s.expireDue(s.desk.ctx); err != nil && s.desk.ctx.Err() == nil {
-			s.options.Logger.Error("tasks do not expire", "error", err)
+			s.options.Logger.Error("cannot expire tasks", "error", err)
 		}
 		if err := s.failAbandoned(s.desk.ctx); err != nil && s.desk.ctx.Err() == nil {
-			s.options.Logger.Error("tasks of agents that left do not fail", "error", err)
+			s.options.Logger.Error("cannot fail the tasks of agents that left", "error", err)
 		}
 	}
 }
 
-// expireDue fails the tasks that have waited for their handler too long.
+// expireDue fails the tasks that their handler has not claimed in time.
 func (s *Service) expireDue(ctx context.Context) error {
 	due, err := s.unclaimed(ctx, s.options.Clock().Add(-s.options.Expiry))
 	if err != nil {
@@ -42,7 +41,7 @@ func (s *Service) expireDue(ctx context.Context) error {
 			if e.task.Status.State != Submitted { // claimed meanwhile
 				return errEnded(e.task.Status.State)
 			}
-			return e.failFor(FailureExpired, "nobody claimed the task in time")
+			return e.failFor(FailureExpired, "the task was not claimed in time")
 		})
 		if err != nil && kg.CodeOf(err) != kg.CodeTaskEnded && kg.CodeOf(err) != kg.CodeTaskNotFound {
 			return err
@@ -51,8 +50,8 @@ func (s *Service) expireDue(ctx context.Context) error {
 	return nil
 }
 
-// failFor fails the task for a reason of koine's own. Its letters leave the mailbox: there is
-// nobody who would take them.
+// failFor fails the task with a code of koine's own. It removes the task's letters from
+// the mailbox, because the handler will not answer them.
 func (e *edit) failFor(code, message string) error {
 	if err := e.withdraw(); err != nil {
 		return err
@@ -63,9 +62,8 @@ func (e *edit) failFor(code, message string) error {
 	return e.become(Failed, nil)
 }
 
-// unclaimed lists tasks that wait for their handler since before a time. It looks at
-// those that were made by then and not at all that wait: they come in the order in
-// which they were made.
+// unclaimed lists tasks that have waited for their handler since before a time. The
+// index has them in order of creation, so it stops at the first that is too young.
 func (s *Service) unclaimed(ctx context.Context, before time.Time) (ids []TaskID, err error) {
 	snapshot, err := s.view(ctx, own())
 	if err != nil {
@@ -91,6 +89,6 @@ func (s *Service) unclaimed(ctx context.Context, before time.Time) (ids []TaskID
 	return ids, nil
 }
 
-// madeSlack is how much later than the next a task may be in the order of the index:
-// its id is made before it is its turn to be written.
+// madeSlack is how far the order of ids may differ from the order of commits: an id is
+// made before its commit is written.
 const madeSlack = time.Minute

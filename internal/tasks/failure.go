@@ -8,23 +8,22 @@ import (
 	"koine/kg"
 )
 
-// Failure is why a task failed, was rejected or canceled.
+// Failure is the reason for which a task failed, or was rejected or canceled.
 type Failure struct {
-	Code    string          `json:"code"` // of the handler's choice, in UPPER_SNAKE
+	Code    string          `json:"code"` // chosen by the handler, in UPPER_SNAKE
 	Message string          `json:"message"`
 	Details json.RawMessage `json:"details,omitempty"` // nil if none
 }
 
-// The codes of failures that koine itself writes down. Nobody else says them.
+// The codes of failures that koine itself reports. Clients may not use them.
 const (
-	FailureExpired     = "EXPIRED"     // nobody claimed the task in time
+	FailureExpired     = "EXPIRED"     // the task was not claimed in time
 	FailureLeft        = "AGENT_LEFT"  // the handler deregistered
-	FailureInterrupted = "INTERRUPTED" // the server ended while the task was worked on
-	FailureInternal    = "INTERNAL"    // the handler broke
+	FailureInterrupted = "INTERRUPTED" // the server stopped while the task was running
+	FailureInternal    = "INTERNAL"    // the handler panicked or failed internally
 )
 
-// sayable tells what is wrong with a failure that somebody wants to write down; nil is
-// none.
+// sayable checks a failure that a caller reports. A nil failure is valid.
 func (f *Failure) sayable(by caller.Caller) error {
 	if f == nil {
 		return nil
@@ -35,13 +34,13 @@ func (f *Failure) sayable(by caller.Caller) error {
 	switch f.Code {
 	case FailureExpired, FailureLeft, FailureInterrupted, FailureInternal:
 		if !by.Principal.Trusted() {
-			return kg.Errorf(kg.CodeInvalid, "%s is for koine itself to say", f.Code).At("error.code")
+			return kg.Errorf(kg.CodeInvalid, "the code %s is reserved for koine", f.Code).At("error.code")
 		}
 	}
 	return nil
 }
 
-// fail writes down why the task comes to no good.
+// fail records the failure of the task.
 func (e *edit) fail(why *Failure) error {
 	raw, err := plainjson.Encode(why)
 	if err != nil {

@@ -10,41 +10,40 @@ import (
 	"koine/kg"
 )
 
-// Happening is something that concerns an agent: a letter in its mailbox, or a task,
-// of those that it created or handles, to which something happened. Exactly one of
-// Letter, Task and More is set.
+// Happening is an event for an agent: a letter in its mailbox, or a change of a task
+// that it created or handles. Exactly one of Letter, Task and More is set.
 type Happening struct {
 	Letter *Letter
-	// Task is how a commit left it, with its artifacts; Events are what happened to it in
-	// that commit.
+	// Task is the task as a commit left it, with its artifacts. Events are its events
+	// in that commit.
 	Task   *Task
 	Events []Event
-	// Position is behind it in the feed: FeedFrom goes on there. It is the zero Position for
-	// letters that waited, which are told again whenever a feed begins.
+	// Position is the position after this event: FeedFrom resumes there. It is zero for
+	// letters that waited, which every feed yields again.
 	Position kg.Position
-	// More tells, behind the tasks that changed before the feed began, that there are others.
+	// More, after the missed tasks, reports that older ones are left out.
 	More bool
 }
 
-// Feed is all that concerns an agent, as it comes. Close it when done.
+// Feed yields everything that concerns an agent, live. Close it when done.
 type Feed struct {
-	box      *Mailbox // what waited when the feed began
+	box      *Mailbox // the letters that waited when the feed started
 	agent    kg.AgentID
 	dispatch *dispatch
-	after    kg.Revision // what is up to here is in the box, or was before
+	after    kg.Revision // commits up to this revision are in box or missed
 	woken    chan struct{}
-	// missed are the tasks that changed before the feed began, and more tells that there are
-	// others. They are read as they are told: a thousand may have more artifacts than fit
-	// into memory.
+	// missed are the tasks that changed before the feed started; more reports that
+	// older ones are left out. Tasks are read when they are yielded, because a thousand
+	// of them may not fit in memory.
 	missed []note
 	more   bool
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards queue and ended
 	queue []note
 	ended error
 }
 
-// note is what the dispatch tells a feed of: a letter, or what happened to a task.
+// note is a notification from the dispatch: a letter, or the events of a task.
 type note struct {
 	at     kg.Position
 	letter kg.Term // the zero Term for none
@@ -52,10 +51,10 @@ type note struct {
 	events []Event
 }
 
-// MaxNotes bounds what waits for the reader of a feed.
+// MaxNotes bounds the notifications that wait for the reader of a feed.
 const MaxNotes = 1024
 
-// Concerning opens the mailbox of the agent that asks, as Mail does, and follows all
+// Concerning opens the mailbox of the calling agent, as Mail does, and follows all
 // tasks that it takes part in.
 //
 // Errors: CodeClosed; CodeSourceForbidden.
@@ -63,17 +62,16 @@ func (s *Service) Concerning(ctx context.Context, by caller.Caller) (*Feed, erro
 	return s.ConcerningFrom(ctx, by, s.store.Head())
 }
 
-// MaxMissed bounds the tasks that a feed tells of first, of those that changed while nobody
-// heard.
+// MaxMissed bounds the missed tasks that a feed yields first.
 const MaxMissed = 1000
 
-// maxMissedLooked bounds the tasks that are looked at for them: those that were only made
-// meanwhile are not told of.
+// maxMissedLooked bounds the tasks that are read to find them: tasks that were only
+// created in the meantime are read and left out.
 const maxMissedLooked = 10 * MaxMissed
 
-// ConcerningFrom is Concerning for an agent that was told of what happened up to a position:
-// the feed begins with how each task is that changed behind it, those that changed last and
-// MaxMissed at the most.
+// ConcerningFrom is Concerning for an agent that has read up to a position. The feed
+// starts with the present state of each task that changed after it, the most recent
+// MaxMissed at most.
 //
 // Errors: those of Concerning; CodePositionGone for a position of another log.
 func (s *Service) ConcerningFrom(ctx context.Context, by caller.Caller, after kg.Position) (*Feed, error) {
@@ -86,8 +84,8 @@ func (s *Service) ConcerningFrom(ctx context.Context, by caller.Caller, after kg
 		return nil, err
 	}
 	f := &Feed{agent: agent, dispatch: s.dispatch, woken: make(chan struct{}, 1)}
-	// What comes from here on is told to the feed; what it sees when it looks is left
-	// out of that.
+	// Register first: later commits reach the queue, and f.after skips those that the
+	// snapshot already shows.
 	if err := s.dispatch.add(f); err != nil {
 		return nil, err
 	}
@@ -103,8 +101,8 @@ func (s *Service) ConcerningFrom(ctx context.Context, by caller.Caller, after kg
 	return f, nil
 }
 
-// missed lists the tasks of the agent that changed behind a position, up to another one, in
-// the order of the log, and tells whether older ones are left out.
+// missed lists the tasks of the agent that changed between two positions, in log order,
+// and reports whether older ones are left out.
 func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.Position) (out []note, more bool, err error) {
 	if after.Revision >= upTo.Revision {
 		return nil, false, nil
@@ -135,7 +133,7 @@ func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.P
 				page.Next = ""
 				break
 			}
-			if t.Version > 1 { // who made it was told
+			if t.Version > 1 { // its creator has the first version
 				out = append(out, note{task: t.ID, at: kg.Position{Epoch: upTo.Epoch, Revision: changed, Index: kg.EndOfCommit}})
 			}
 		}
@@ -149,7 +147,7 @@ func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.P
 // Close ends the feed.
 func (f *Feed) Close() { f.dispatch.remove(f) }
 
-// tell puts a note into the queue.
+// tell appends a note to the queue.
 func (f *Feed) tell(n note) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,14 +155,14 @@ func (f *Feed) tell(n note) {
 	case f.ended != nil:
 		return
 	case len(f.queue) == MaxNotes:
-		f.ended, f.queue = kg.Errorf(kg.CodeResync, "more than %d things wait to be read", MaxNotes), nil
+		f.ended, f.queue = kg.Errorf(kg.CodeResync, "the reader is more than %d events behind", MaxNotes), nil
 	default:
 		f.queue = append(f.queue, n)
 	}
 	f.wake()
 }
 
-// end lets the feed end, behind what it was told of.
+// end ends the feed after the queued notes.
 func (f *Feed) end(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +179,7 @@ func (f *Feed) wake() {
 	}
 }
 
-// next gives what waits in the queue; nothing and no error is to wait.
+// next returns the queued notes. No notes and no error means to wait.
 func (f *Feed) next() ([]note, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,9 +191,10 @@ func (f *Feed) next() ([]note, error) {
 	return notes, nil
 }
 
-// Happenings yields what concerns the agent, in the order of the log, behind what it missed
-// and what waits in the mailbox. It ends with the context's error; with CodeResync for a reader
-// that is too slow; with CodeClosed. It is used once, from one goroutine.
+// Happenings yields the events that concern the agent, in log order: the missed tasks,
+// the waiting letters, then live events. It ends with the context's error, with
+// CodeResync if the reader is too slow, or with CodeClosed. Call it once, from one
+// goroutine.
 func (f *Feed) Happenings() iter.Seq2[Happening, error] {
 	return func(yield func(Happening, error) bool) {
 		for i := range f.missed {
@@ -206,7 +205,7 @@ func (f *Feed) Happenings() iter.Seq2[Happening, error] {
 			}
 			h := Happening{Task: t, Position: n.at}
 			if f.more {
-				h.Position = kg.Position{} // older ones are not told of
+				h.Position = kg.Position{} // resuming here would skip older ones
 			}
 			if !yield(h, err) || err != nil {
 				return
@@ -246,15 +245,15 @@ func (f *Feed) Happenings() iter.Seq2[Happening, error] {
 	}
 }
 
-// happened tells of a note, unless it is about what was there when the feed began, or
-// a task that is gone.
+// happened yields a note. It skips notes that the start of the feed covered, and
+// deleted tasks.
 func (f *Feed) happened(n *note, yield func(Happening, error) bool) bool {
 	if n.at.Revision <= f.after {
 		return true
 	}
 	if !n.letter.IsZero() {
 		if _, number := letterOf(n.letter); number == cancelNumber {
-			return true // its task tells
+			return true // the event of the task reports it
 		}
 		letter := func(l Letter, err error) bool { return yield(Happening{Letter: &l, Position: n.at}, err) }
 		if !f.box.tell(n.letter, n.at, letter) {
@@ -270,11 +269,11 @@ func (f *Feed) happened(n *note, yield func(Happening, error) bool) bool {
 	return yield(Happening{Task: t, Events: n.events, Position: n.at}, err) && err == nil
 }
 
-// taskAt is a task as a commit left it, with its artifacts.
+// taskAt returns a task as a commit left it, with its artifacts.
 func (f *Feed) taskAt(id TaskID, at kg.Revision) (*Task, error) {
 	snapshot, err := f.box.service.viewAt(f.box.ctx, f.box.by, at)
 	if kg.CodeOf(err) == kg.CodeRevisionGone {
-		return nil, kg.Errorf(kg.CodeResync, "what is to be read is not kept any more")
+		return nil, kg.Errorf(kg.CodeResync, "the revision is no longer kept: start a new feed")
 	}
 	if err != nil {
 		return nil, err

@@ -2,16 +2,16 @@ package tasks
 
 import "koine/kg"
 
-// Guard is the access to the graphs of tasks, in front of the access to all else.
-// It is part of the store (kg.Options.Access), so that reading and following a
-// task's statements is under the same rule everywhere.
+// Guard controls access to the graphs of tasks and passes everything else on. It is
+// part of the store (kg.Options.Access), so reads and subscriptions of a task's
+// statements follow one rule everywhere.
 type Guard struct{ kg.Front }
 
-// NewGuard puts the access to tasks in front of another.
+// NewGuard returns a Guard in front of next.
 func NewGuard(next kg.Access) *Guard { return &Guard{kg.Front{Access: next}} }
 
-// Allowed answers for the graphs of tasks: their creator and their handler read
-// them, and nobody but this package writes them.
+// Allowed decides for the graphs of tasks: the creator and the handler read them, and
+// only this package writes them.
 func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	creator, handler, ok := pairOf(graph)
 	if !ok {
@@ -23,8 +23,8 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	return takesPart(p, creator, handler)
 }
 
-// takesPart tells whether the principal may read the tasks of the two. In open mode,
-// where everybody is an administrator, only they do.
+// takesPart reports whether the principal may read the tasks of the two agents. In open
+// mode, where every caller is an administrator, only the two may.
 func takesPart(p kg.Principal, creator, handler kg.AgentID) bool {
 	return p.Trusted() || p.ID == creator || p.ID == handler || p.HasRole(kg.RoleAdmin) && p.Method != openMethod
 }

@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// TaskID names a task: a UUID of version 7.
+// TaskID identifies a task: a UUID of version 7.
 type TaskID string
 
 const (
@@ -21,10 +21,10 @@ const (
 	graphPrefix    = kg.JournalGraphPrefix + "tasks:"
 )
 
-// Entity is the task as an entity of the graph.
+// Entity returns the IRI of the task.
 func (t TaskID) Entity() kg.Term { return kg.IRI(taskPrefix + string(t)) }
 
-// idOf is the task that an entity is, "" for another entity.
+// idOf returns the id of the task with this IRI, "" for another entity.
 func idOf(t kg.Term) TaskID {
 	id, ok := strings.CutPrefix(t.Value(), taskPrefix)
 	if !ok || !TaskID(id).valid() {
@@ -33,19 +33,18 @@ func idOf(t kg.Term) TaskID {
 	return TaskID(id)
 }
 
-// message is the entity of the task's message with this number.
+// message returns the IRI of the task's message with this number.
 func (t TaskID) message(n int) kg.Term {
 	return kg.IRI(taskPrefix + string(t) + "/message/" + strconv.Itoa(n))
 }
 
-// ArtifactEntity is an artifact of the task as an entity of the graph. Its id is
-// unique within the task only.
+// ArtifactEntity returns the IRI of an artifact of the task. An artifact's id is unique
+// within its task only.
 func (t TaskID) ArtifactEntity(id string) kg.Term {
 	return kg.IRI(artifactPrefix + string(t) + "/" + url.PathEscape(id))
 }
 
-// messageNumber is the task that a message is of, and its number there; 0 for another
-// entity.
+// messageNumber returns the task and the number of a message; 0 for another entity.
 func messageNumber(t kg.Term) (TaskID, int) {
 	id, number, _ := strings.Cut(strings.TrimPrefix(t.Value(), taskPrefix), "/message/")
 	n, err := strconv.Atoi(number)
@@ -55,7 +54,7 @@ func messageNumber(t kg.Term) (TaskID, int) {
 	return TaskID(id), n
 }
 
-// keyOf is the id that an artifact has within its task.
+// keyOf returns the id of an artifact within its task.
 func keyOf(artifact kg.Term) string {
 	_, escaped, _ := strings.Cut(strings.TrimPrefix(artifact.Value(), artifactPrefix), "/")
 	key, err := url.PathUnescape(escaped)
@@ -65,13 +64,13 @@ func keyOf(artifact kg.Term) string {
 	return key
 }
 
-// valid tells whether a task may have the id. What is not valid is not there.
+// valid reports whether t is a well-formed id. Callers treat other ids as not found.
 func (t TaskID) valid() bool {
 	_, err := uuid.Parse(string(t))
 	return err == nil && len(t) == len("00000000-0000-0000-0000-000000000000")
 }
 
-// made is when the id was made; the zero time for an id of another kind.
+// made returns the creation time that the id contains; zero if it has none.
 func (t TaskID) made() time.Time {
 	id, err := uuid.Parse(string(t))
 	if err != nil || id.Version() != 7 {
@@ -88,12 +87,12 @@ func newID() (string, error) {
 	return id.String(), nil
 }
 
-// graphOf is the graph of the tasks that the one agent gave the other.
+// graphOf returns the graph of the tasks with this creator and this handler.
 func graphOf(creator, handler kg.AgentID) kg.Term {
 	return kg.IRI(graphPrefix + url.QueryEscape(string(creator)) + ":" + url.QueryEscape(string(handler)))
 }
 
-// pairOf is whose tasks are in a graph; not ok for a graph without any.
+// pairOf returns the agents of a graph of tasks; ok is false for another graph.
 func pairOf(graph kg.Term) (creator, handler kg.AgentID, ok bool) {
 	rest, ok := strings.CutPrefix(graph.Value(), graphPrefix)
 	if !ok {
@@ -103,16 +102,16 @@ func pairOf(graph kg.Term) (creator, handler kg.AgentID, ok bool) {
 	a, errA := url.QueryUnescape(first)
 	b, errB := url.QueryUnescape(second)
 	if errA != nil || errB != nil {
-		return "", "", true // somebody else's name for a graph of ours: nobody's
+		return "", "", true // malformed name under our prefix: belongs to no agent
 	}
 	return kg.AgentID(a), kg.AgentID(b), true
 }
 
-// TaskOf is the task that an entity is, "" for another entity.
+// TaskOf returns the id of the task with this IRI, "" for another entity.
 func TaskOf(entity kg.Term) TaskID { return idOf(entity) }
 
-// ParseArtifact takes a reference to an artifact apart: its entity, or the id of its
-// task with its own, as in <task>/<id>. Not ok for a text that is none.
+// ParseArtifact parses a reference to an artifact: its IRI, or <task>/<id>. It reports
+// false if the text is neither.
 func ParseArtifact(ref string) (task TaskID, id string, ok bool) {
 	rest, entity := strings.CutPrefix(ref, artifactPrefix)
 	first, id, ok := strings.Cut(rest, "/")

@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// failInterrupted fails the tasks that a worker in this process had begun, or was to
-// begin, when the process ended: nobody knows how far it came.
+// failInterrupted fails the tasks of workers in this process that had not ended when
+// the process stopped: their progress is unknown.
 func (s *Service) failInterrupted(ctx context.Context) error {
 	ids, err := s.interrupted(ctx)
 	if err != nil {
@@ -16,8 +16,8 @@ func (s *Service) failInterrupted(ctx context.Context) error {
 	}
 	for _, id := range ids {
 		_, err := s.report(ctx, own(), id, Report{
-			State: Failed, Failure: &Failure{Code: FailureInterrupted, Message: "the server ended while the task was worked on"},
-			Message: &Message{Parts: []Part{TextPart("The server ended while the task was worked on. Send it again.")}},
+			State: Failed, Failure: &Failure{Code: FailureInterrupted, Message: "the server stopped while the task was running"},
+			Message: &Message{Parts: []Part{TextPart("The server stopped while the task was running. Send it again.")}},
 		})
 		if err != nil {
 			return err
@@ -33,7 +33,7 @@ func (s *Service) interrupted(ctx context.Context) (ids []TaskID, err error) {
 	}
 	defer snapshot.Close()
 	for _, handler := range s.workerIDs() {
-		// Those of a handler that go on: how many others there are does not matter.
+		// Only open tasks: the cost does not depend on the number of others.
 		for st, err := range snapshot.Match(openOf(handler)) {
 			if err != nil {
 				return nil, err
@@ -50,8 +50,8 @@ func (s *Service) interrupted(ctx context.Context) (ids []TaskID, err error) {
 	return ids, nil
 }
 
-// isUnderWay tells whether the handler of an open task has the word, and nobody waits for
-// the one who gave it.
+// isUnderWay reports whether an open task waits for its handler and not for its
+// creator.
 func isUnderWay(snapshot *kg.Snapshot, open kg.Statement) (bool, error) {
 	for st, err := range snapshot.Match(kg.Pattern{Subject: open.Subject, Predicate: records.Property(propState), Graph: open.Graph}) {
 		if err != nil {

@@ -11,13 +11,14 @@ import (
 	"koine/kg"
 )
 
-// cancelNumber is the number of the letter that tells of the cancel of its task.
+// cancelNumber is the number of the letter that announces the cancellation of a task.
 const cancelNumber = 0
 
-// cancelName is what stands for cancelNumber in the id of a letter.
+// cancelName stands for cancelNumber in the id of a letter.
 const cancelName = "cancel"
 
-// LetterID names the letter with a message of a task, or with its cancel for number 0.
+// LetterID returns the id of the letter with a message of a task, or with its
+// cancellation for number 0.
 func LetterID(task TaskID, number int) string {
 	if number == cancelNumber {
 		return string(task) + "." + cancelName
@@ -25,7 +26,7 @@ func LetterID(task TaskID, number int) string {
 	return string(task) + "." + strconv.Itoa(number)
 }
 
-// ParseLetterID takes the id of a letter apart.
+// ParseLetterID parses the id of a letter.
 func ParseLetterID(id string) (task TaskID, number int, ok bool) {
 	of, text, _ := strings.Cut(id, ".")
 	task = TaskID(of)
@@ -36,8 +37,8 @@ func ParseLetterID(id string) (task TaskID, number int, ok bool) {
 	return task, number, err == nil && number > 0 && task.valid()
 }
 
-// letterEntity is the entity that is in the mailbox: a message, or the task itself for its
-// cancel.
+// letterEntity returns the entity in the mailbox: a message, or the task itself for its
+// cancellation.
 func letterEntity(task TaskID, number int) kg.Term {
 	if number == cancelNumber {
 		return task.Entity()
@@ -45,7 +46,7 @@ func letterEntity(task TaskID, number int) kg.Term {
 	return task.message(number)
 }
 
-// letterOf is the task and the number of what is in a mailbox.
+// letterOf returns the task and the number of an entity in a mailbox.
 func letterOf(entity kg.Term) (TaskID, int) {
 	if id := idOf(entity); id != "" {
 		return id, cancelNumber
@@ -53,17 +54,17 @@ func letterOf(entity kg.Term) (TaskID, int) {
 	return messageNumber(entity)
 }
 
-// waitingLetter is a letter of a task that its handler has not acknowledged.
+// waitingLetter is an unacknowledged letter of a task.
 type waitingLetter struct {
 	number int
 	since  kg.Revision
 }
 
-// waitingLetters lists the letters of the task that its handler has not acknowledged: the
-// cancel first, then the others in order.
+// waitingLetters lists the unacknowledged letters of the task: the cancellation first,
+// then messages in order.
 func (e *edit) waitingLetters() (out []waitingLetter, err error) {
 	from := int(integer(e.was, propMailFrom))
-	if from == 0 { // they are the newest messages, if there are any
+	if from == 0 { // the newest messages wait, without a gap
 		for from = e.task.Messages + 1; from > 1; from-- {
 			since, err := e.letterSince(from - 1)
 			if err != nil {
@@ -90,7 +91,8 @@ func (e *edit) waitingLetters() (out []waitingLetter, err error) {
 	return out, nil
 }
 
-// letterSince is when a letter came into the mailbox, 0 for one that is not there.
+// letterSince returns the revision in which a letter came into the mailbox, 0 if it is
+// not there.
 func (e *edit) letterSince(number int) (kg.Revision, error) {
 	mail := kg.Pattern{Subject: letterEntity(e.task.ID, number), Predicate: records.Property(propMail), Object: kg.IRI(string(e.task.Handler)), Graph: e.graph}
 	for st, err := range e.tx.MatchOwn(mail) {
@@ -102,7 +104,7 @@ func (e *edit) letterSince(number int) (kg.Revision, error) {
 	return 0, nil
 }
 
-// acknowledge takes the letters that are gone out of the mailbox, of all that wait.
+// acknowledge removes the waiting letters for which gone is true from the mailbox.
 func (e *edit) acknowledge(gone func(waitingLetter) bool) error {
 	waiting, err := e.waitingLetters()
 	if err != nil {
@@ -116,7 +118,7 @@ func (e *edit) acknowledge(gone func(waitingLetter) bool) error {
 				return err
 			}
 		case oldest == 0:
-			oldest = l.number // 0 again for the cancel, which comes first
+			oldest = l.number // stays 0 for the cancellation, which comes first
 		}
 	}
 	e.record[propMailFrom] = nil
@@ -126,8 +128,8 @@ func (e *edit) acknowledge(gone func(waitingLetter) bool) error {
 	return nil
 }
 
-// withdraw takes all letters of the task out of the mailbox: nobody waits for what comes of
-// them.
+// withdraw removes all letters of the task from the mailbox, because the handler need
+// not answer them any more.
 func (e *edit) withdraw() error { return e.acknowledge(func(waitingLetter) bool { return true }) }
 
 // deliver puts a letter into the mailbox of the handler.
@@ -135,14 +137,14 @@ func (e *edit) deliver(number int) error {
 	return e.state(kg.Add, letterEntity(e.task.ID, number), records.Property(propMail), kg.IRI(string(e.task.Handler)))
 }
 
-// numbersOf are the letters of the task with these ids.
+// numbersOf parses the ids of letters of the task.
 func (e *edit) numbersOf(ids []string) (map[int]bool, error) {
 	out := make(map[int]bool, len(ids))
 	for i, id := range ids {
 		task, number, ok := ParseLetterID(id)
 		if !ok || task != e.task.ID || number > e.task.Messages {
-			err := kg.Errorf(kg.CodeInvalid, "there is no letter %q of this task", clip(id)).At("letters[" + strconv.Itoa(i) + "]")
-			err.Hint = "A letter's id is in the letter: " + LetterID(e.task.ID, 1) + " is the first of the task."
+			err := kg.Errorf(kg.CodeInvalid, "the task has no letter %q", clip(id)).At("letters[" + strconv.Itoa(i) + "]")
+			err.Hint = "Use the id of a delivered letter: " + LetterID(e.task.ID, 1) + " is the first of the task."
 			return nil, err
 		}
 		out[number] = true
@@ -152,10 +154,10 @@ func (e *edit) numbersOf(ids []string) (map[int]bool, error) {
 
 func clip(text string) string { return text[:min(len(text), MaxKeyBytes)] }
 
-// Acknowledge takes a letter out of the mailbox of the agent that asks. It does nothing
-// for one that was acknowledged before.
+// Acknowledge removes a letter from the mailbox of the calling agent. Acknowledging it
+// again has no effect.
 //
-// Errors: CodeTaskNotFound where there is no such letter; CodePermissionDenied.
+// Errors: CodeTaskNotFound if there is no such letter; CodePermissionDenied.
 func (s *Service) Acknowledge(ctx context.Context, by caller.Caller, letter string) error {
 	task, _, ok := ParseLetterID(letter)
 	if !ok {
@@ -172,27 +174,27 @@ func errNoLetter() *kg.Error {
 	return kg.Errorf(kg.CodeTaskNotFound, "there is no such letter in this mailbox").At("letter")
 }
 
-// MaxToldAhead bounds the letters of an agent that were told before an older one, of which
-// it is remembered that they were.
+// MaxToldAhead bounds, for each agent, the remembered letters that were delivered
+// before an older one.
 const MaxToldAhead = 1024
 
-// telling remembers which letters agents were told of since the process began: what a
-// report that names no letter can be about. It decides nothing that is not in the log
-// behind it: which letters a report takes out of the mailbox stands in its commit, and a
-// letter that nobody knows to be told is told again.
+// telling remembers the letters delivered to each agent since the process started. It
+// decides which letters a report without Letters acknowledges. Losing it loses nothing:
+// the acknowledged letters are in the report's commit, and a letter not known as
+// delivered is delivered again.
 type telling struct {
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards all and everything in it
 	all map[kg.AgentID]*toldOf
 }
 
-// toldOf is what an agent was told of.
+// toldOf holds the letters delivered to an agent.
 type toldOf struct {
-	upTo  kg.Revision              // letters of up to here
-	ahead map[kg.Revision]bool     // and these
-	calls map[kg.Revision]*Telling // that are being told
+	upTo  kg.Revision              // all letters up to this revision
+	ahead map[kg.Revision]bool     // and letters of these later revisions
+	calls map[kg.Revision]*Telling // deliveries in progress
 }
 
-// of is what is known of the agent. The telling is locked.
+// of returns the state of an agent, creating it. The caller holds t.mu.
 func (t *telling) of(agent kg.AgentID) *toldOf {
 	if t.all == nil {
 		t.all = map[kg.AgentID]*toldOf{}
@@ -205,7 +207,7 @@ func (t *telling) of(agent kg.AgentID) *toldOf {
 	return of
 }
 
-// upTo notes that the agent was told of all letters up to a revision that wait.
+// upTo records that all waiting letters up to a revision were delivered to the agent.
 func (t *telling) upTo(agent kg.AgentID, r kg.Revision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -221,8 +223,8 @@ func (t *telling) upTo(agent kg.AgentID, r kg.Revision) {
 	}
 }
 
-// knows tells whether the agent was told of a letter. Where it is being told, reported notes
-// that it may have been.
+// knows reports whether a letter was delivered to the agent. If its delivery is in
+// progress, knows appends it to reported.
 func (t *telling) knows(agent kg.AgentID, since kg.Revision, reported *[]*Telling) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -236,18 +238,19 @@ func (t *telling) knows(agent kg.AgentID, since kg.Revision, reported *[]*Tellin
 	return since <= of.upTo || of.ahead[since]
 }
 
-// Telling is a letter that is being told by a call, which the agent may report in.
+// Telling is the delivery of a letter by a call, during which the agent may report on
+// the task.
 type Telling struct {
 	service *Service
 	agent   kg.AgentID
 	notice  Notice
-	// reported tells that the agent reported on the task meanwhile, and named no letter;
-	// taken that the call has ended and the agent took the letter. The later of the two
-	// acknowledges the letter. Both are guarded by service.told.mu.
+	// reported means that the agent reported on the task during the call without naming
+	// letters; taken means that the call ended and the agent accepted the letter. The
+	// later of the two acknowledges the letter. Both are guarded by service.told.mu.
 	reported, taken bool
 }
 
-// Tell begins to tell an agent of a letter by a call. Done is to be called at its end.
+// Tell starts the delivery of a letter by a call. The caller must call Done at its end.
 func (s *Service) Tell(agent kg.AgentID, n Notice) *Telling {
 	call := &Telling{service: s, agent: agent, notice: n}
 	s.told.mu.Lock()
@@ -256,8 +259,8 @@ func (s *Service) Tell(agent kg.AgentID, n Notice) *Telling {
 	return call
 }
 
-// Done ends a call; taken tells whether the agent took the letter. Then a report that came
-// during the call, and named no letter, was about it.
+// Done ends a delivery; taken reports whether the agent accepted the letter. If so, a
+// report that came during the call without naming letters acknowledges it.
 func (c *Telling) Done(ctx context.Context, taken bool) error {
 	s := c.service
 	s.told.mu.Lock()
@@ -275,7 +278,7 @@ func (c *Telling) Done(ctx context.Context, taken bool) error {
 	return c.acknowledge(ctx)
 }
 
-// acknowledge takes the letter out of the mailbox.
+// acknowledge removes the letter from the mailbox.
 func (c *Telling) acknowledge(ctx context.Context) error {
 	err := c.service.Acknowledge(ctx, own(), LetterID(c.notice.Task, c.notice.Number))
 	if kg.CodeOf(err) == kg.CodeTaskNotFound { // deleted
@@ -284,11 +287,11 @@ func (c *Telling) acknowledge(ctx context.Context) error {
 	return err
 }
 
-// ToldUpTo says that an agent was told of all letters up to a revision.
+// ToldUpTo records that all letters up to a revision were delivered to an agent.
 func (s *Service) ToldUpTo(agent kg.AgentID, r kg.Revision) { s.told.upTo(agent, r) }
 
-// acknowledge takes out of the mailbox what the report is about. Letters that are being told
-// come back in calls.
+// acknowledge removes the letters that the report covers from the mailbox. It returns
+// deliveries in progress in calls.
 func (r *Report) acknowledge(s *Service, e *edit, calls *[]*Telling) error {
 	if r.Letters == nil && r.State == "" {
 		return nil
@@ -302,18 +305,17 @@ func (r *Report) acknowledge(s *Service, e *edit, calls *[]*Telling) error {
 		case r.Letters != nil:
 			return named[l.number]
 		case s.worker(e.task.Handler) != nil:
-			return true // of an older build: it has no mailbox
+			return true // left by an older build: workers have no mailbox
 		case e.task.Handler != e.agent:
 			return false
 		}
-		// Who reports on a task knows of it, and so of its first message.
+		// An agent that reports on a task has seen its first message.
 		return s.told.knows(e.task.Handler, l.since, calls) || l.number == 1
 	})
 }
 
-// noteReported notes that letters that were being told may be what was reported on. It
-// acknowledges those whose calls ended while the report was committed. A letter for which
-// that fails is told again.
+// noteReported marks deliveries in progress as reported. It acknowledges those that
+// ended while the report was committed. If that fails, the letter is delivered again.
 func (s *Service) noteReported(ctx context.Context, calls []*Telling) {
 	if len(calls) == 0 {
 		return
@@ -329,7 +331,7 @@ func (s *Service) noteReported(ctx context.Context, calls []*Telling) {
 	s.told.mu.Unlock()
 	for _, c := range ended {
 		if err := c.acknowledge(context.WithoutCancel(ctx)); err != nil {
-			s.options.Logger.Warn("a letter that was reported on is not acknowledged", "agent", c.agent, "letter", LetterID(c.notice.Task, c.notice.Number), "error", err)
+			s.options.Logger.Warn("cannot acknowledge a letter that was reported on", "agent", c.agent, "letter", LetterID(c.notice.Task, c.notice.Number), "error", err)
 		}
 	}
 }

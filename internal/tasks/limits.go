@@ -8,20 +8,19 @@ import (
 	"koine/kg"
 )
 
-// Limits are how much an agent takes; 0 is no limit.
+// Limits bound the load of an agent; 0 is no limit.
 type Limits struct {
-	Tasks             int // that go on at a time, of all their creators
+	Tasks             int // open at a time, of all creators
 	MessagesPerMinute int
-	MessageBytes      int // of the content of a message
+	MessageBytes      int // content of one message
 }
 
-// admit refuses a message that is more than its handler takes, in the update that
-// would bring it. counted tells whether the message was, as an update may be made of
-// several attempts.
+// admit checks a message against the limits of its handler, in the update that delivers
+// it. counted keeps a retried update from counting the message twice.
 func (s *Service) admit(e *edit, m *Message, fresh bool, counted *bool) error {
 	l := s.options.Limits(e.task.Handler)
 	if size := sizeOf(m.Parts); l.MessageBytes > 0 && size > l.MessageBytes {
-		return errTooMuch("message", "%d bytes of content are more than the %d that the agent takes", size, l.MessageBytes)
+		return errTooMuch("message", "the message has %d bytes of content, more than the agent's limit of %d", size, l.MessageBytes)
 	}
 	if fresh && l.Tasks > 0 {
 		open, err := goingOn(e.tx, e.task.Handler, l.Tasks)
@@ -29,14 +28,14 @@ func (s *Service) admit(e *edit, m *Message, fresh bool, counted *bool) error {
 			return err
 		}
 		if open == l.Tasks {
-			return kg.Errorf(kg.CodeOverloaded, "the agent has %d tasks that go on, as many as it takes", open).At("to")
+			return kg.Errorf(kg.CodeOverloaded, "the agent has %d open tasks, its limit", open).At("to")
 		}
 	}
 	if *counted {
 		return nil
 	}
 	if wait := s.paces.take(e.task.Handler, l.MessagesPerMinute, s.options.Clock()); wait > 0 {
-		err := kg.Errorf(kg.CodeRateLimited, "the agent takes %d messages in a minute", l.MessagesPerMinute).At("to")
+		err := kg.Errorf(kg.CodeRateLimited, "the agent accepts %d messages per minute", l.MessagesPerMinute).At("to")
 		err.RetryAfter = wait
 		return err
 	}
@@ -44,7 +43,7 @@ func (s *Service) admit(e *edit, m *Message, fresh bool, counted *bool) error {
 	return nil
 }
 
-// goingOn counts the tasks of a handler that have not ended, up to most.
+// goingOn counts the open tasks of a handler, up to most.
 func goingOn(tx *kg.Tx, handler kg.AgentID, most int) (n int, err error) {
 	for _, err := range tx.MatchOwn(kg.Pattern{Predicate: records.Property(propOpen), Object: kg.IRI(string(handler))}) {
 		if err != nil {
@@ -57,20 +56,20 @@ func goingOn(tx *kg.Tx, handler kg.AgentID, most int) (n int, err error) {
 	return n, nil
 }
 
-// paces says how many messages came to agents that have a limit of them: as many at once
-// as in a minute, and then evenly. It is of memory: a server that begins knows of none.
+// paces limits the rate of messages for each agent: a burst of a minute's worth, then
+// evenly. It is in memory and starts full.
 type paces struct {
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards all
 	all map[kg.AgentID]*pace
 }
 
 type pace struct {
-	left float64 // messages that may come at once
+	left float64 // messages allowed at once
 	at   time.Time
 }
 
-// take counts a message, or says how long it is until one may come. With no limit what
-// was counted is forgotten.
+// take counts a message, or returns how long to wait before the next is allowed.
+// Without a limit it forgets the agent.
 func (p *paces) take(agent kg.AgentID, perMinute int, now time.Time) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,28 +10,28 @@ import (
 	"koine/kg"
 )
 
-// Query says which tasks are listed, of those that the caller may see.
+// Query selects the tasks of a list, among those that the caller may see.
 type Query struct {
-	// Handled lists what the caller handles, Created what it asked for; neither is
-	// both, and for an administrator all there are.
+	// Handled selects the tasks that the caller handles, Created those that it created.
+	// With neither set it selects both, and all tasks for an administrator.
 	Created, Handled bool
 	Context          string
 	Handler          kg.AgentID
 	States           []State
 	Parent           TaskID
-	// Since is the time of the last change that a task must have had, at least.
+	// Since selects tasks that changed at or after this time.
 	Since time.Time
-	// ByStatus takes the last status for the last change, in Since and in the order: what
-	// was said and handed over behind it does not count.
+	// ByStatus uses the time of the last status instead of the last change, in Since
+	// and in the order: later messages and artifacts do not count.
 	ByStatus bool
-	// First is how many, clamped to 1…MaxPage; 0 is DefaultPage. After is the Next of
-	// the page before.
+	// First is the page size, clamped to 1…MaxPage; 0 is DefaultPage. After is the Next
+	// of the page before.
 	First   int
 	After   string
 	Reading Reading
 }
 
-// Page is a part of the tasks that there are, those that changed last first.
+// Page is a page of tasks, the last changed first.
 type Page struct {
 	Tasks []Task
 	Next  string // "" for the last page
@@ -40,8 +40,8 @@ type Page struct {
 
 // List lists tasks. A task that changes while pages are read moves to the front.
 //
-// Errors: CodeCursorForeign for a token that is not of this list; CodeLimitExceeded
-// where there is more to look at than Options.MaxListed.
+// Errors: CodeCursorForeign for a cursor of another list; CodeLimitExceeded if more
+// than Options.MaxListed entries would be read.
 func (s *Service) List(ctx context.Context, by caller.Caller, q Query) (*Page, error) {
 	snapshot, err := s.view(ctx, by)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Service) list(snapshot *kg.Snapshot, by caller.Caller, q Query) (*Page,
 	return page, nil
 }
 
-// bound is what a token of the list is good for.
+// bound returns the query that a cursor is bound to.
 func (q *Query) bound(agent kg.AgentID) ([]byte, error) {
 	return json.Marshal([]any{"tasks", agent, q.Created, q.Handled, q.Context, q.Handler, q.States, q.Parent, q.Since.UnixMilli(), q.ByStatus})
 }

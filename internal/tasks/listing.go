@@ -12,28 +12,28 @@ import (
 	"koine/kg"
 )
 
-// listing is what a query is about, as a snapshot shows it.
+// listing is a query resolved against a snapshot.
 type listing struct {
 	*kg.Snapshot
 	runs    []run
 	since   moment
 	filters []kg.Pattern // each binds predicate and object
-	most    int          // that are looked at where there are filters
+	most    int          // rows read when filters are set
 }
 
-// run are the tasks of one journal in one state, in the order of the list.
+// run selects the tasks of one journal in one state, in list order.
 type run struct {
 	journal kg.Term
-	order   kg.Term // the property
+	order   kg.Term // the property with the order
 }
 
-// rank is the place of a task in a list.
+// rank is the position of a task in a list.
 type rank struct {
 	changed moment
 	task    kg.ID
 }
 
-// front is before all.
+// front sorts before every rank.
 var front = rank{changed: 1<<63 - 1}
 
 func (p rank) compare(other rank) int {
@@ -46,7 +46,7 @@ func (p rank) bytes() []byte {
 
 func parseRank(raw []byte) (p rank, err error) {
 	if len(raw) != 8+len(p.task) {
-		return p, kg.Errorf(kg.CodeCursorForeign, "the token is of another version")
+		return p, kg.Errorf(kg.CodeCursorForeign, "the cursor has another version")
 	}
 	p.changed = moment(binary.BigEndian.Uint64(raw))
 	copy(p.task[:], raw[8:])
@@ -78,7 +78,7 @@ func (q *Query) listing(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, mos
 	return l, nil
 }
 
-// journals are those whose tasks the caller asks for.
+// journals lists the graphs of the tasks that the query selects.
 func (q *Query) journals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID, most int) (list []kg.Term, err error) {
 	of := func(property string, agent kg.AgentID) kg.Pattern {
 		return kg.Pattern{Predicate: records.Property(property), Object: kg.IRI(string(agent))}
@@ -109,7 +109,7 @@ func (q *Query) journals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID, mos
 				continue
 			}
 			if list = append(list, st.Graph); len(list) > most {
-				return nil, errTooMuch("", "there are tasks with more than %d agents: ask for those that one handles", most)
+				return nil, errTooMuch("", "more than %d pairs of agents have tasks: set handler", most)
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func (q *Query) journals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID, mos
 	return slices.Compact(list), nil // an agent may ask itself
 }
 
-// read gives up to most ranks behind one, in order, and how many there are in all.
+// read returns up to most ranks after one, in order, and the total.
 func (l *listing) read(after rank, most int) (list []rank, total int, err error) {
 	if len(l.filters) > 0 {
 		return l.gather(after, most)
@@ -145,7 +145,7 @@ func (l *listing) read(after rank, most int) (list []rank, total int, err error)
 	return list, total, nil
 }
 
-// walk yields what comes behind a place in a run.
+// walk yields the ranks of a run after a position.
 func (l *listing) walk(r run, after rank) iter.Seq2[rank, error] {
 	return func(yield func(rank, error) bool) {
 		for row, err := range l.InOrder(r.journal, r.order, -int64(after.changed), after.task) {
@@ -161,13 +161,13 @@ func (l *listing) walk(r run, after rank) iter.Seq2[rank, error] {
 	}
 }
 
-// rankOf is what a statement about the order says.
+// rankOf decodes the rank from an order statement.
 func rankOf(row kg.Row) rank {
 	n, _ := kg.IntegerOf(row.Object)
 	return rank{moment(-n), row.Subject}
 }
 
-// count is how many a run has. The index knows, but for those since a time.
+// count returns the size of a run: from the index, or by reading if a time is set.
 func (l *listing) count(r run) (n int, err error) {
 	all, err := l.Count(kg.Pattern{Predicate: r.order, Graph: r.journal})
 	if l.since == 0 || all == 0 || err != nil {
@@ -182,7 +182,7 @@ func (l *listing) count(r run) (n int, err error) {
 	return n, nil
 }
 
-// gather looks at what fits the first of the filters.
+// gather reads the tasks that match the first filter.
 func (l *listing) gather(after rank, most int) (list []rank, total int, err error) {
 	wanted := map[[2]kg.ID]bool{} // journal and property
 	for _, r := range l.runs {
@@ -214,7 +214,7 @@ func (l *listing) gather(after rank, most int) (list []rank, total int, err erro
 			return nil, 0, err
 		}
 		if looked++; looked > l.most {
-			return nil, 0, errTooMuch("", "there are more than %d tasks to look at: ask for fewer", l.most)
+			return nil, 0, errTooMuch("", "more than %d tasks match: narrow the query", l.most)
 		}
 		p, fits, err := l.fits(row, filters[1:], wanted)
 		if err != nil {
@@ -233,8 +233,8 @@ func (l *listing) gather(after rank, most int) (list []rank, total int, err erro
 	return list[at:min(at+most, total)], total, nil
 }
 
-// fits tells whether the task of a row passes the other filters too, and gives its
-// place.
+// fits reports whether the task of a row passes the other filters, and returns its
+// rank.
 func (l *listing) fits(row kg.Row, filters []kg.IDPattern, wanted map[[2]kg.ID]bool) (p rank, fits bool, err error) {
 	for _, f := range filters {
 		f.Subject, f.Graph = row.Subject, row.Graph

@@ -5,13 +5,12 @@ import (
 	"koine/kg"
 )
 
-// Changes is what a watcher of all tasks asks for: each commit that changes a task
-// changes what fits it.
+// Changes is the pattern for a watcher of all tasks: each commit that changes a task
+// changes a matching statement.
 func Changes() kg.Pattern { return kg.Pattern{Predicate: records.Property(propVersion)} }
 
-// ChangedBy is the task that an event of Changes is about, "" if none is. An event of
-// a version that another takes the place of is about none; gone tells that the task
-// was deleted.
+// ChangedBy returns the task that an event of Changes is about, "" if none is. The
+// removal of a replaced version is about none; gone reports that the task was deleted.
 func ChangedBy(e *kg.Event) (id TaskID, gone bool) {
 	st := &e.Statement
 	if _, _, ok := pairOf(st.Graph); !ok || st.Predicate != records.Property(propVersion) {
@@ -27,11 +26,11 @@ func ChangedBy(e *kg.Event) (id TaskID, gone bool) {
 	return id, false
 }
 
-// EventsIn lists what happened in a commit to a task, in order. The position of each
-// is without its epoch.
+// EventsIn lists the events of a task in a commit, in order. Their positions have no
+// epoch.
 func EventsIn(c *kg.Commit, t *Task) ([]Event, error) {
 	return eventsIn(c, t.ID, graphOf(t.Creator, t.Handler))
 }
 
-// IDOf is the task that an entity of the graph is, "" for another entity.
+// IDOf returns the id of the task with this IRI, "" for another entity.
 func IDOf(t kg.Term) TaskID { return idOf(t) }

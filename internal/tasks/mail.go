@@ -11,38 +11,37 @@ import (
 	"koine/kg"
 )
 
-// Letter is something that its handler has not acknowledged: a message, or the cancel of
-// the task.
+// Letter is an unacknowledged message to a handler, or the cancellation of a task.
 type Letter struct {
 	Task *Task // without its artifacts and earlier messages
-	// Message is what was said; of a cancel, that it was.
+	// Message is the message; for a cancellation, a text that announces it.
 	Message Message
-	Number  int // of the message in the task, from 1; 0 for its cancel
-	// Position is behind the letter in the mailbox.
+	Number  int // of the message in the task, from 1; 0 for its cancellation
+	// Position is the position after the letter in the mailbox.
 	Position kg.Position
 }
 
-// ID names the letter: it is the same wherever and however often it is told.
+// ID identifies the letter: it is the same in every delivery.
 func (l *Letter) ID() string { return LetterID(l.Task.ID, l.Number) }
 
-// Canceled tells whether the letter is the cancel of its task.
+// Canceled reports whether the letter is the cancellation of its task.
 func (l *Letter) Canceled() bool { return l.Number == cancelNumber }
 
-// Mailbox is the mail of an agent as it comes. Close it when done.
+// Mailbox yields the mail of an agent, live. Close it when done.
 type Mailbox struct {
 	service *Service
 	ctx     context.Context
 	by      caller.Caller
 	agent   kg.AgentID
-	waiting []kg.Term     // messages, the oldest first
-	since   []kg.Revision // of each of them
+	waiting []kg.Term     // messages, oldest first
+	since   []kg.Revision // when each arrived
 	from    kg.Position
 	watcher *kg.Watcher
 }
 
-// Mail opens the mailbox of the agent that asks: what waits there, then what comes.
-// A letter is there until its handler acknowledges it, so whoever comes back finds what it
-// did not begin with.
+// Mail opens the mailbox of the calling agent: the waiting letters, then new ones. A
+// letter stays until its handler acknowledges it, so an agent that reconnects finds the
+// unacknowledged ones.
 //
 // Errors: those of kg.Store.Watch.
 func (s *Service) Mail(ctx context.Context, by caller.Caller) (*Mailbox, error) {
@@ -63,7 +62,7 @@ func mailOf(agent kg.AgentID) kg.Pattern {
 	return kg.Pattern{Predicate: records.Property(propMail), Object: kg.IRI(string(agent))}
 }
 
-// waiting is the mailbox as it is.
+// waiting returns the mailbox with the letters that wait now.
 func (s *Service) waiting(ctx context.Context, by caller.Caller, agent kg.AgentID) (*Mailbox, error) {
 	snapshot, err := s.view(ctx, by)
 	if err != nil {
@@ -93,9 +92,9 @@ func (b *Mailbox) Close() {
 	}
 }
 
-// Letters yields what waits and then what comes, each once, and waits for more. What
-// was acknowledged meanwhile is left out. It ends with the context's error, and as a
-// kg.Watcher does. It is used once, from one goroutine.
+// Letters yields the waiting letters and then new ones, each once. It leaves out
+// letters that were acknowledged meanwhile. It ends with the context's error, and as a
+// kg.Watcher does. Call it once, from one goroutine.
 func (b *Mailbox) Letters() iter.Seq2[Letter, error] {
 	return func(yield func(Letter, error) bool) {
 		for i, subject := range b.waiting {
@@ -130,7 +129,7 @@ func (b *Mailbox) tell(subject kg.Term, at kg.Position, yield func(Letter, error
 	return yield(*letter, nil)
 }
 
-// read is nil for a letter that is not in the mailbox any more.
+// read returns nil for a letter that is no longer in the mailbox.
 func (b *Mailbox) read(subject kg.Term) (*Letter, error) {
 	snapshot, err := b.service.view(b.ctx, b.by)
 	if err != nil {
@@ -160,8 +159,8 @@ func (b *Mailbox) read(subject kg.Term) (*Letter, error) {
 	return &Letter{Task: t, Message: *m, Number: n}, nil
 }
 
-// cancelLetter tells of the cancel of a task. It has a message, so that whoever knows no
-// cancels finds in words what there is to know.
+// cancelLetter returns the letter that announces the cancellation of a task. It has a
+// message for clients that do not know cancellations.
 func cancelLetter(t *Task) *Letter {
 	return &Letter{Task: t, Number: cancelNumber, Message: Message{
 		ID: LetterID(t.ID, cancelNumber), Role: User, Author: t.Creator, Parts: []Part{TextPart("The task was canceled.")}, Time: t.Status.Time,

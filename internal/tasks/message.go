@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// check refuses a message that is not well formed, or past a bound.
+// check returns an error for a message that is malformed or exceeds a limit.
 func (m *Message) check() error {
 	if err := checkKey("messageId", m.ID); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (m *Message) check() error {
 		return err
 	}
 	if len(m.References) > MaxReferences {
-		return errTooMuch("referenceTaskIds", "a message speaks of at most %d other tasks", MaxReferences)
+		return errTooMuch("referenceTaskIds", "a message refers to at most %d other tasks", MaxReferences)
 	}
 	for _, id := range m.References {
 		if err := checkKey("referenceTaskIds", string(id)); err != nil {
@@ -37,8 +37,8 @@ func (m *Message) check() error {
 	return checkExtensions(m.Extensions)
 }
 
-// OfTypes refuses a message with a part of another media type than these, for an agent
-// that takes no others; "text/*" is all of text. A part that does not say is of any.
+// OfTypes returns an error if a part of the message has none of these media types;
+// "text/*" stands for all of text. A part without a media type is accepted.
 func (m *Message) OfTypes(types ...string) error {
 	for i := range m.Parts {
 		of := m.Parts[i].MediaType
@@ -56,7 +56,7 @@ func (m *Message) OfTypes(types ...string) error {
 
 func checkExtensions(list []string) error {
 	if len(list) > MaxExtensions {
-		return errTooMuch("extensions", "at most %d extensions are named", MaxExtensions)
+		return errTooMuch("extensions", "at most %d extensions", MaxExtensions)
 	}
 	for _, uri := range list {
 		if err := checkKey("extensions", uri); err != nil {
@@ -66,13 +66,13 @@ func checkExtensions(list []string) error {
 	return nil
 }
 
-// checkKey bounds an id that somebody else chose.
+// checkKey bounds an id that a client chose.
 func checkKey(field, key string) error {
 	switch {
 	case len(key) > MaxKeyBytes:
 		return errTooMuch(field, "at most %d bytes", MaxKeyBytes)
 	case !utf8.ValidString(key):
-		return kg.Errorf(kg.CodeInvalid, "it is no text").At(field)
+		return kg.Errorf(kg.CodeInvalid, "the text is not valid UTF-8").At(field)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func checkText(field, text string) error {
 	case len(text) > MaxTextBytes:
 		return errTooMuch(field, "at most %d bytes", MaxTextBytes)
 	case !utf8.ValidString(text):
-		return kg.Errorf(kg.CodeInvalid, "it is no text").At(field)
+		return kg.Errorf(kg.CodeInvalid, "the text is not valid UTF-8").At(field)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func checkMetadata(field string, raw json.RawMessage) error {
 	case len(raw) > MaxMetadataBytes:
 		return errTooMuch(field, "at most %d bytes of metadata", MaxMetadataBytes)
 	case bytes.TrimSpace(raw)[0] != '{':
-		return kg.Errorf(kg.CodeInvalid, "metadata is an object").At(field)
+		return kg.Errorf(kg.CodeInvalid, "metadata must be a JSON object").At(field)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func checkMetadata(field string, raw json.RawMessage) error {
 func checkParts(field string, parts []Part) error {
 	switch {
 	case len(parts) == 0:
-		return kg.Errorf(kg.CodeInvalid, "it has no part").At(field)
+		return kg.Errorf(kg.CodeInvalid, "at least one part is required").At(field)
 	case len(parts) > MaxParts:
 		return errTooMuch(field, "at most %d parts", MaxParts)
 	}
@@ -113,7 +113,7 @@ func checkParts(field string, parts []Part) error {
 			if text != nil {
 				contents++
 				if !utf8.ValidString(*text) {
-					return kg.Errorf(kg.CodeInvalid, "it is no text").At(at)
+					return kg.Errorf(kg.CodeInvalid, "the text is not valid UTF-8").At(at)
 				}
 			}
 		}
@@ -124,7 +124,7 @@ func checkParts(field string, parts []Part) error {
 			return kg.Errorf(kg.CodeInvalid, "raw is not base64").At(at + ".raw")
 		}
 		if contents != 1 {
-			return kg.Errorf(kg.CodeInvalid, "a part is one of text, raw, url and data").At(at)
+			return kg.Errorf(kg.CodeInvalid, "a part must have exactly one of text, raw, url and data").At(at)
 		}
 		for _, text := range []string{p.Type, p.MediaType, p.Filename} {
 			if err := checkText(at, text); err != nil {
@@ -136,15 +136,15 @@ func checkParts(field string, parts []Part) error {
 		}
 	}
 	if size := sizeOf(parts); size > MaxMessageBytes {
-		return errTooMuch(field, "%d bytes of content are more than the %d of one message or chunk", size, MaxMessageBytes)
+		return errTooMuch(field, "the content has %d bytes, more than the limit of %d for one message or chunk", size, MaxMessageBytes)
 	}
 	return nil
 }
 
-// isBase64 tells whether a text is bytes in base64, of the standard alphabet or that of URLs,
-// with or without padding, as JSON of protocol buffers has it.
+// isBase64 reports whether a text is base64 in the standard or the URL alphabet, with
+// or without padding, as the JSON mapping of protocol buffers allows.
 func isBase64(text string) bool {
-	if strings.ContainsAny(text, "\r\n") { // which the decoders pass over
+	if strings.ContainsAny(text, "\r\n") { // the decoders would skip them
 		return false
 	}
 	encoding := base64.StdEncoding
@@ -158,7 +158,7 @@ func isBase64(text string) bool {
 	return err == nil
 }
 
-// sizeOf is how many bytes of content there are.
+// sizeOf returns the bytes of content of the parts.
 func sizeOf(parts []Part) (size int) {
 	for i := range parts {
 		p := &parts[i]
@@ -172,7 +172,7 @@ func sizeOf(parts []Part) (size int) {
 	return size
 }
 
-// record is the message as it is stored, but for its place.
+// record returns the message as it is stored, without its task and number.
 func (m *Message) record() (records.Record, error) {
 	parts, err := plainjson.Encode(m.Parts)
 	if err != nil {
@@ -182,7 +182,7 @@ func (m *Message) record() (records.Record, error) {
 		propKey: records.Values(m.ID), propRole: records.Values(string(m.Role)), propParts: {jsonText(parts)},
 		propAuthor: {kg.IRI(string(m.Author))}, propSaid: {kg.DateTime(m.Time)}, propMetadata: someJSON(m.Metadata),
 	}
-	// Lists that have an order and are never asked for alone.
+	// Stored as JSON: the order matters, and no query asks for one element.
 	if len(m.Extensions) > 0 {
 		raw, err := plainjson.Encode(m.Extensions)
 		if err != nil {
@@ -196,7 +196,7 @@ func (m *Message) record() (records.Record, error) {
 	return r, nil
 }
 
-// messageOf reads a message; nil for what is none.
+// messageOf decodes a message; nil if the record is not a message.
 func messageOf(r records.Record) (*Message, error) {
 	if r[propParts] == nil {
 		return nil, nil

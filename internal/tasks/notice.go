@@ -7,25 +7,26 @@ import (
 	"koine/kg"
 )
 
-// Notice says that a letter came into a mailbox. The letter is read when its turn
-// comes, and may be there no more.
+// Notice announces a letter in a mailbox. The letter itself is read at delivery and may
+// be gone by then.
 type Notice struct {
 	Task   TaskID
-	Number int // of the message in the task; 0 for its cancel
+	Number int // of the message in the task; 0 for its cancellation
 	Since  kg.Revision
 }
 
-// Mail is what a watcher of all mailboxes asks for: each letter that comes is an addition
-// that fits it.
+// Mail is the pattern for a watcher of all mailboxes: each new letter adds a matching
+// statement.
 func Mail() kg.Pattern { return kg.Pattern{Predicate: records.Property(propMail)} }
 
-// MailIn is whose letter an event of Mail is about.
+// MailIn returns the owner of the mailbox and the letter of an event of Mail.
 func MailIn(e *kg.Event) (kg.AgentID, Notice) {
 	id, n := letterOf(e.Statement.Subject)
 	return kg.AgentID(e.Statement.Object.Value()), Notice{id, n, e.Commit.Revision}
 }
 
-// Notices lists what waits in the mailbox of an agent, the oldest first, as of a revision.
+// Notices lists the letters in the mailbox of an agent, oldest first, and the revision
+// of the list.
 func (s *Service) Notices(ctx context.Context, agent kg.AgentID) (list []Notice, at kg.Revision, err error) {
 	box, err := s.waiting(ctx, own(), agent)
 	if err != nil {
@@ -38,7 +39,7 @@ func (s *Service) Notices(ctx context.Context, agent kg.AgentID) (list []Notice,
 	return list, box.from.Revision, nil
 }
 
-// Noticed reads a letter, nil for one that is not in its mailbox any more.
+// Noticed reads a letter, nil if it is no longer in its mailbox.
 func (s *Service) Noticed(ctx context.Context, n Notice) (*Letter, error) {
 	l, err := (&Mailbox{service: s, ctx: ctx, by: own()}).read(letterEntity(n.Task, n.Number))
 	if kg.CodeOf(err) == kg.CodeTaskNotFound {

@@ -8,20 +8,21 @@ import (
 	"koine/kg"
 )
 
-// Bounds of what is sent.
+// Limits of requests and defaults of Options.
 const (
 	MaxParts         = 64
 	MaxMessageBytes  = 256 << 10 // of a message, and of a chunk of an artifact
 	MaxMetadataBytes = 16 << 10
-	MaxKeyBytes      = 256 // of ids that others choose
+	MaxKeyBytes      = 256 // of ids that clients choose
 	MaxTextBytes     = 4 << 10
 	MaxExtensions    = 32
 	MaxReferences    = 32
 	MaxMessages      = 10_000 // of a task
 	MaxArtifacts     = 100    // of a task
 	MaxReportChunks  = 100    // of one report
-	MaxReportLetters = 100    // that a report names
-	// DefaultMaxArtifactBytes bounds an artifact, with ChunkOverhead for each of its chunks.
+	MaxReportLetters = 100    // named by one report
+	// DefaultMaxArtifactBytes bounds an artifact, counting ChunkOverhead for each of
+	// its chunks.
 	DefaultMaxArtifactBytes = 64 << 20
 	ChunkOverhead           = 512
 	MaxFailureBytes         = 16 << 10
@@ -33,43 +34,45 @@ const (
 	DefaultLeaveGrace       = time.Minute
 	DefaultExpiry           = 24 * time.Hour
 	DefaultMaxCommits       = 10_000
-	maxExpired              = 1000 // tasks that expire in one round
+	maxExpired              = 1000 // tasks expired in one round
 	expiryPace              = 10 * time.Second
 )
 
-// Options of a Service. The zero Options is a working one.
+// Options configures a Service. The zero Options is valid.
 type Options struct {
-	// Known tells whether there is an agent that takes tasks; nil knows none but those
-	// of Handle.
+	// Known reports whether an agent accepts tasks; nil knows only the agents of
+	// Handle.
 	Known func(kg.AgentID) bool
-	// Limits are how much an agent takes; nil has none. It is asked in updates, and is not
-	// to block.
+	// Limits returns the limits of an agent; nil has none. It is called in updates and
+	// must not block.
 	Limits func(kg.AgentID) Limits
-	// MaxWorking bounds the tasks that handlers in this process work on at a time,
-	// MaxQueued those that wait for it.
+	// MaxWorking bounds the tasks that workers in this process run at a time, MaxQueued
+	// those that wait.
 	MaxWorking, MaxQueued int
-	// MaxListed bounds the tasks of a context or a parent that a list looks at, and the
-	// pairs of agents whose tasks are in it.
+	// MaxListed bounds the tasks of a context or a parent that a list reads, and the
+	// pairs of agents that it covers.
 	MaxListed int
-	// MaxArtifactBytes bounds the content of an artifact, with ChunkOverhead for each chunk.
+	// MaxArtifactBytes bounds the content of an artifact, counting ChunkOverhead for
+	// each chunk.
 	MaxArtifactBytes int
 	// Expiry is how long a task waits for its handler to claim it.
 	Expiry time.Duration
-	// LeaveGrace is how long the tasks of an agent that left wait for it to come back before
-	// they fail.
+	// LeaveGrace is how long the tasks of an agent that deregistered wait for its
+	// return before they fail.
 	LeaveGrace time.Duration
-	// Registered tells whether an agent that left (Left) is back; nil is Known.
+	// Registered reports whether an agent is registered again after Left; nil is Known.
 	Registered func(kg.AgentID) bool
-	// Unregistered lists the agents on record that are not registered; nil is none. It is
-	// asked once.
+	// Unregistered lists the known agents that are not registered; nil is none. It is
+	// called once.
 	Unregistered func() []kg.AgentID
-	// MaxCommits is how many commits of the log a page of Commits looks at.
+	// MaxCommits is the number of commits that one page of Commits reads.
 	MaxCommits int
-	// Clock is what Expiry and Limits go by; nil is the time of day.
+	// Clock is the clock for Expiry and Limits; nil is time.Now.
 	Clock func() time.Time
-	// Repeats makes a new task of a message that was sent before.
+	// Repeats makes a repeated message create a new task instead of returning the first
+	// one.
 	Repeats bool
-	// Logger is told of tasks that fail for reasons of ours. Nil is told nothing.
+	// Logger receives internal errors. Nil discards them.
 	Logger *slog.Logger
 }
 

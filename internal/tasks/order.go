@@ -8,15 +8,15 @@ import (
 	"koine/kg"
 )
 
-// Tasks are found in the order of a list, those that changed last first: a task has a
-// statement of a property (kg.Ordered) of its state, with minus the moment of its last
-// change, and one with that of its status. So each journal holds runs of its tasks for
-// each state, of which any page is read with one seek, and which the index counts.
+// Lists of tasks are index scans. Each task has two statements with a kg.Ordered
+// property of its state: minus the moment of its last change, and minus that of its
+// last status. So each journal has a run of tasks for each state; a page is one seek,
+// and the index has the count.
 
-// states are those that there are; the place of a state is the number of its property.
+// states lists the states; the index of a state is the number of its property.
 var states = [...]State{1: Submitted, Working, InputRequired, AuthRequired, Completed, Failed, Canceled, Rejected}
 
-// order is what tasks are in order by: the property of each state, as records name it.
+// order is the property of each state, as a key of a record.
 type order [len(states)]string
 
 var byChange, byStatus = orderFrom(0), orderFrom(len(states))
@@ -28,7 +28,7 @@ func orderFrom(number int) (o order) {
 	return o
 }
 
-// of is the property of tasks in the state.
+// of returns the property of tasks in the state.
 func (o *order) of(s State) string {
 	i := slices.Index(states[:], s)
 	if i <= 0 {
@@ -37,7 +37,7 @@ func (o *order) of(s State) string {
 	return o[i]
 }
 
-// put says in what is to be written over a record of a task where it stands.
+// put sets the position of a task in the properties to be written over a record.
 func (o *order) put(r, was records.Record, s State, at moment) {
 	for _, name := range o {
 		if was[name] != nil {
@@ -47,8 +47,8 @@ func (o *order) put(r, was records.Record, s State, at moment) {
 	r[o.of(s)] = []kg.Term{kg.Integer(-int64(at))}
 }
 
-// moment is when a task changed, and before which others of the same millisecond: the
-// milliseconds since 1970, and the last bits of the revision.
+// moment orders changes: milliseconds since 1970, then the low bits of the revision to
+// order changes within a millisecond.
 type moment int64
 
 const revisionBits = 20
@@ -57,7 +57,7 @@ func momentOf(t time.Time, r kg.Revision) moment {
 	return moment(t.UnixMilli()<<revisionBits | int64(r)&(1<<revisionBits-1))
 }
 
-// since is the first moment that is not before a time.
+// since returns the first moment that is not before a time.
 func since(t time.Time) moment {
 	if t.IsZero() {
 		return 0
@@ -67,7 +67,7 @@ func since(t time.Time) moment {
 
 func (m moment) time() time.Time { return time.UnixMilli(int64(m) >> revisionBits).UTC() }
 
-// changedAt is when the task of a record changed last.
+// changedAt returns the time of the last change of a task.
 func changedAt(r records.Record) time.Time {
 	for _, name := range byChange {
 		if r[name] != nil {

@@ -13,14 +13,14 @@ import (
 	"koine/kg"
 )
 
-// Reading says how much of a task is read.
+// Reading selects the parts of a task to read.
 type Reading struct {
-	// History is how many of the newest messages; negative is all of them.
+	// History is the number of newest messages to read; negative for all.
 	History   int
 	Artifacts bool
 }
 
-// Whole reads all of a task.
+// Whole selects all parts of a task.
 var Whole = Reading{History: -1, Artifacts: true}
 
 // Get reads a task.
@@ -35,10 +35,10 @@ func (s *Service) Get(ctx context.Context, by caller.Caller, id TaskID, r Readin
 	return readTask(snapshot, id, r)
 }
 
-// Message reads the message of a task with this number, and the task without its
-// messages and artifacts.
+// Message reads one message of a task by its number, and the task without messages and
+// artifacts.
 //
-// Errors: CodeTaskNotFound, also where the task has no such message.
+// Errors: CodeTaskNotFound, also if the task has no such message.
 func (s *Service) Message(ctx context.Context, by caller.Caller, id TaskID, n int) (*Task, *Message, error) {
 	snapshot, err := s.view(ctx, by)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Service) Message(ctx context.Context, by caller.Caller, id TaskID, n in
 	return t, m, err
 }
 
-// Messages reads up to most messages of a task, in order, from the one behind the
+// Messages reads up to most messages of a task, in order, after the one with the given
 // number.
 //
 // Errors: CodeTaskNotFound.
@@ -84,9 +84,9 @@ func (s *Service) Messages(ctx context.Context, by caller.Caller, id TaskID, beh
 	return list, nil
 }
 
-// Artifact reads the artifact of a task that has the id.
+// Artifact reads one artifact of a task.
 //
-// Errors: CodeTaskNotFound, also where the task has no such artifact.
+// Errors: CodeTaskNotFound, also if the task has no such artifact.
 func (s *Service) Artifact(ctx context.Context, by caller.Caller, task TaskID, id string) (*Artifact, error) {
 	snapshot, err := s.view(ctx, by)
 	if err != nil {
@@ -104,12 +104,12 @@ func (s *Service) Artifact(ctx context.Context, by caller.Caller, task TaskID, i
 	return a, err
 }
 
-// view is the store as the agent sees it.
+// view returns a snapshot with the rights of the agent.
 func (s *Service) view(ctx context.Context, by caller.Caller) (*kg.Snapshot, error) {
 	return s.viewAt(ctx, by, 0)
 }
 
-// viewAt is the store as of a revision, 0 for the newest.
+// viewAt returns a snapshot at a revision, 0 for the newest.
 func (s *Service) viewAt(ctx context.Context, by caller.Caller, at kg.Revision) (*kg.Snapshot, error) {
 	agent, err := by.Agent()
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Service) viewAt(ctx context.Context, by caller.Caller, at kg.Revision) 
 	return s.store.View(ctx, kg.View{Principal: by.Reader(agent), AllGraphs: true, At: at})
 }
 
-// readTask reads a task that the view shows.
+// readTask reads a task that the snapshot shows.
 func readTask(s *kg.Snapshot, id TaskID, reading Reading) (*Task, error) {
 	graph, err := graphIn(s, id)
 	if err != nil {
@@ -142,8 +142,8 @@ func readTask(s *kg.Snapshot, id TaskID, reading Reading) (*Task, error) {
 	return t, err
 }
 
-// graphIn is the graph in which the task is. Only koine writes the class, so what
-// the view shows of it is the task.
+// graphIn returns the graph of the task. Only koine writes the class, so a statement
+// with it identifies the task.
 func graphIn(s *kg.Snapshot, id TaskID) (graph kg.Term, err error) {
 	if !id.valid() {
 		return graph, errNoTask()
@@ -159,7 +159,7 @@ func graphIn(s *kg.Snapshot, id TaskID) (graph kg.Term, err error) {
 	return graph, errNoTask()
 }
 
-// taskOf is the task itself, without what belongs to it.
+// taskOf decodes a task without its messages and artifacts.
 func taskOf(id TaskID, r records.Record) *Task {
 	t := &Task{
 		ID: id, Context: r.Text(propContext), Creator: kg.AgentID(r.Text(propCreator)), Handler: kg.AgentID(r.Text(propHandler)),
@@ -174,7 +174,7 @@ func taskOf(id TaskID, r records.Record) *Task {
 }
 
 func statusOf(r records.Record) (stored storedStatus) {
-	_ = json.Unmarshal(rawOf(r, propStatus), &stored) // as it was written
+	_ = json.Unmarshal(rawOf(r, propStatus), &stored) // written by become
 	return stored
 }
 
@@ -199,7 +199,7 @@ func readMessage(s *kg.Snapshot, graph, subject kg.Term) (*Message, error) {
 	return messageOf(r)
 }
 
-// readHistory reads the newest messages but that of the status, the oldest first.
+// readHistory reads the newest messages without that of the status, oldest first.
 func readHistory(s *kg.Snapshot, graph kg.Term, t *Task, r records.Record, most int) ([]Message, error) {
 	var out []Message
 	current := statusOf(r).Message

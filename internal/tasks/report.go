@@ -15,52 +15,55 @@ import (
 	"koine/kg"
 )
 
-// Report is what a handler says of a task, in one commit: artifacts first, then the
-// status.
+// Report is a change of a task by its handler, applied in one commit: artifacts first,
+// then the status.
 type Report struct {
 	Artifacts []Chunk
-	// State is what the task comes to; "" leaves its status as it is.
+	// State is the new state of the task; "" leaves the status unchanged.
 	State State
-	// Message is said with the status.
+	// Message is the message of the status.
 	Message *Message
-	// Failure says why, where State is Failed, Rejected or Canceled.
+	// Failure is the reason, if State is Failed, Rejected or Canceled.
 	Failure *Failure
-	// Metadata is put into that of the task, member by member; null takes one away.
+	// Metadata is merged into the metadata of the task, member by member; null removes
+	// a member.
 	Metadata json.RawMessage
-	// Letters are the ids of the letters that the report is about: they leave the mailbox,
-	// and no others do, also where the task has ended. With nil and a State they are those
-	// of the task that the handler was told of; with none and not nil there are none.
+	// Letters are the ids of the letters that the report acknowledges: exactly these
+	// leave the mailbox, also if the task has ended. If nil and State is set, they are
+	// the letters of the task that were delivered to the handler; an empty list
+	// acknowledges none.
 	Letters []string
-	// Key makes a report repeatable: the same key with the same report is the same report,
-	// whose answer is that of the first. "" is none; what names a Version, the Offset of a
-	// chunk or the id of its message is repeatable without.
+	// Key makes a report idempotent: the same key with the same report returns the
+	// first result. "" is none. A report with a Version, an Offset of a chunk or a
+	// message id is idempotent without a key.
 	Key string
-	// Version is what Task.Version is to be before the report; 0 is any.
+	// Version is the expected Task.Version before the report; 0 for any.
 	Version int64
 }
 
-// ReportReceipt is what became of a report.
+// ReportReceipt is the result of a report.
 type ReportReceipt struct {
 	// Task is the task as the report left it.
 	Task *Task
-	// Artifacts are the sizes of those that the report handed over, each once.
+	// Artifacts are the sizes of the artifacts in the report, each once.
 	Artifacts []ArtifactSize
-	// Replayed tells that the same report was made before.
+	// Replayed reports that the same report was applied before.
 	Replayed bool
 }
 
-// ArtifactSize is how much of an artifact there is.
+// ArtifactSize is the number of chunks of an artifact.
 type ArtifactSize struct {
 	ID     string
 	Chunks int
 }
 
-// Report changes a task as its handler says. Handlers and administrators may; creators
-// change the metadata only.
+// Report applies a report to a task. Handlers and administrators may report; creators
+// may change the metadata only.
 //
-// Errors: CodeTaskNotFound; CodePermissionDenied for its creator, but for metadata; CodeTaskEnded;
-// CodeInvalid, also for a failure with a code of koine's own; CodeLimitExceeded;
-// CodeVersionConflict for another version or offset; CodeIdempotencyConflict.
+// Errors: CodeTaskNotFound; CodePermissionDenied for the creator, except for metadata;
+// CodeTaskEnded; CodeInvalid, also for a failure with a reserved code;
+// CodeLimitExceeded; CodeVersionConflict for another version or offset;
+// CodeIdempotencyConflict.
 func (s *Service) Report(ctx context.Context, by caller.Caller, id TaskID, r Report) (*Task, error) {
 	out, err := s.SubmitReport(ctx, by, id, r, Whole)
 	if err != nil {
@@ -69,14 +72,14 @@ func (s *Service) Report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 	return out.Task, nil
 }
 
-// SubmitReport is Report with an answer that has no more of the task than is asked for.
+// SubmitReport is Report with a choice of the parts of the task to return.
 func (s *Service) SubmitReport(ctx context.Context, by caller.Caller, id TaskID, r Report, reading Reading) (*ReportReceipt, error) {
 	receipt, err := s.report(ctx, by, id, r)
 	if err != nil {
 		return nil, err
 	}
 	snapshot, err := s.viewAt(ctx, by, receipt.Revision)
-	if kg.CodeOf(err) == kg.CodeRevisionGone { // a repetition, long after
+	if kg.CodeOf(err) == kg.CodeRevisionGone { // a replay of an old report
 		snapshot, err = s.view(ctx, by)
 	}
 	if err != nil {
@@ -101,14 +104,14 @@ func (s *Service) SubmitReport(ctx context.Context, by caller.Caller, id TaskID,
 	return out, nil
 }
 
-// report is Report for who does not want to know what became of the task.
+// report is Report without reading the task afterwards.
 func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Report) (kg.Receipt, error) {
 	agent, err := by.Agent()
 	if err != nil {
 		return kg.Receipt{}, err
 	}
 	if r.Message != nil {
-		said := *r.Message // check completes it
+		said := *r.Message // check fills in fields
 		r.Message = &said
 	}
 	m := meta(by, "tasks/report")
@@ -129,7 +132,7 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 			return err
 		}
 		if e.task.Handler != agent && !administers(by.Principal) && !(e.task.Creator == agent && r.onlyMetadata()) {
-			return kg.Errorf(kg.CodePermissionDenied, "what becomes of a task is its handler's to say").At("id")
+			return kg.Errorf(kg.CodePermissionDenied, "only the handler may report on a task").At("id")
 		}
 		if err := r.acknowledge(s, e, &calls); err != nil {
 			return err
@@ -144,7 +147,7 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 		}
 		changes := len(r.Artifacts) > 0 || records.Changes(e.was, e.record)
 		maps.Copy(e.record, letters)
-		if !changes { // the version is that of what readers see
+		if !changes { // the version counts visible changes only
 			return e.writeQuietly()
 		}
 		return e.write()
@@ -161,8 +164,9 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 	return receipt, err
 }
 
-// acknowledgeEnded takes the letters out of the mailbox that a report is about which came too
-// late: its handler has dealt with them. What fails is told again.
+// acknowledgeEnded acknowledges the letters of a report that came after the task ended,
+// because the handler has dealt with them. If it fails, the letters are delivered
+// again.
 func (s *Service) acknowledgeEnded(ctx context.Context, by caller.Caller, agent kg.AgentID, id TaskID, r *Report) {
 	var calls []*Telling
 	_, err := s.update(ctx, by, "tasks/acknowledge", func(tx *kg.Tx) error {
@@ -177,14 +181,14 @@ func (s *Service) acknowledgeEnded(ctx context.Context, by caller.Caller, agent 
 		return e.writeQuietly()
 	})
 	if err != nil {
-		s.options.Logger.Debug("the letters of a task that has ended wait on", "task", id, "error", err)
+		s.options.Logger.Debug("cannot acknowledge the letters of an ended task", "task", id, "error", err)
 		return
 	}
 	s.noteReported(ctx, calls)
 }
 
-// once is the idempotency key of a report, "" for one that may be made twice, with the hash
-// of what it says.
+// once returns the idempotency key of a report, "" if it is not idempotent, and the
+// hash of its content.
 func (r *Report) once(agent kg.AgentID, id TaskID) (key string, content [sha256.Size]byte, err error) {
 	repeatable := r.Key != "" || r.Version > 0 || r.Message != nil && r.Message.ID != "" ||
 		slices.ContainsFunc(r.Artifacts, func(c Chunk) bool { return c.Offset != nil })
@@ -196,12 +200,12 @@ func (r *Report) once(agent kg.AgentID, id TaskID) (key string, content [sha256.
 	}
 	raw, err := plainjson.Encode(r)
 	if err != nil {
-		return "", content, kg.Errorf(kg.CodeInvalid, "the report is no JSON: %s", err)
+		return "", content, kg.Errorf(kg.CodeInvalid, "the report cannot be encoded as JSON: %s", err)
 	}
 	content = sha256.Sum256(raw)
 	said := []any{"tasks/report", agent, id, r.Key}
 	if r.Key == "" {
-		said = append(said, content[:]) // what it says is the key
+		said = append(said, content[:]) // the content is the key
 	}
 	if raw, err = plainjson.Encode(said); err != nil {
 		return "", content, err
@@ -210,12 +214,12 @@ func (r *Report) once(agent kg.AgentID, id TaskID) (key string, content [sha256.
 	return hex.EncodeToString(sum[:]), content, nil
 }
 
-// onlyLetters tells whether nothing is said of the task.
+// onlyLetters reports whether the report only acknowledges letters.
 func (r *Report) onlyLetters() bool {
 	return r.Letters != nil && r.State == "" && r.Message == nil && r.Failure == nil && len(r.Artifacts) == 0 && len(r.Metadata) == 0
 }
 
-// onlyMetadata tells whether nothing is said of what becomes of the task.
+// onlyMetadata reports whether the report only changes metadata.
 func (r *Report) onlyMetadata() bool {
 	return r.State == "" && r.Message == nil && r.Failure == nil && len(r.Artifacts) == 0 && len(r.Metadata) > 0
 }
@@ -226,11 +230,11 @@ func administers(p kg.Principal) bool {
 
 func (r *Report) check(agent kg.AgentID) error {
 	if r.State != "" && !r.State.Known() {
-		return kg.Errorf(kg.CodeInvalid, "there is no state %q", r.State).At("state")
+		return kg.Errorf(kg.CodeInvalid, "unknown state %q", r.State).At("state")
 	}
 	if r.Message != nil {
 		if r.State == "" {
-			return kg.Errorf(kg.CodeInvalid, "what a handler says comes with a status").At("message")
+			return kg.Errorf(kg.CodeInvalid, "a message requires a state").At("message")
 		}
 		if r.Message.ID == "" {
 			id, err := newID()
@@ -245,7 +249,7 @@ func (r *Report) check(agent kg.AgentID) error {
 		}
 	}
 	if r.Failure != nil && !r.State.Fails() {
-		return kg.Errorf(kg.CodeInvalid, "only what has failed has a reason to").At("error")
+		return kg.Errorf(kg.CodeInvalid, "error requires a state of failure: FAILED, REJECTED or CANCELED").At("error")
 	}
 	if len(r.Letters) > MaxReportLetters {
 		return errTooMuch("letters", "at most %d at a time", MaxReportLetters)
@@ -261,7 +265,7 @@ func (r *Report) check(agent kg.AgentID) error {
 	return checkMetadata("metadata", r.Metadata)
 }
 
-// write says it of the task, whose artifacts have at most so many bytes each.
+// write applies the report to the task; most bounds the bytes of each artifact.
 func (r *Report) write(e *edit, most int) error {
 	if e.task.Status.State.Ended() {
 		return errEnded(e.task.Status.State)
@@ -300,12 +304,12 @@ func (r *Report) write(e *edit, most int) error {
 	return e.become(r.State, said)
 }
 
-// repeatsStatus tells whether the report has the state that stands, with nothing said.
+// repeatsStatus reports whether the report repeats the current state without a message.
 func (r *Report) repeatsStatus(e *edit) bool {
 	return r.State == e.task.Status.State && r.Message == nil && statusOf(e.was).Message == 0
 }
 
-// merge puts the members of one object into another.
+// merge applies the members of one JSON object to another.
 func merge(into, more json.RawMessage) (json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if len(into) > 0 {
@@ -315,7 +319,7 @@ func merge(into, more json.RawMessage) (json.RawMessage, error) {
 	}
 	changes := map[string]json.RawMessage{}
 	if err := json.Unmarshal(more, &changes); err != nil {
-		return nil, kg.Errorf(kg.CodeInvalid, "metadata is an object").At("metadata")
+		return nil, kg.Errorf(kg.CodeInvalid, "metadata must be a JSON object").At("metadata")
 	}
 	for name, value := range changes {
 		if string(value) == "null" {
@@ -334,7 +338,7 @@ func merge(into, more json.RawMessage) (json.RawMessage, error) {
 	return raw, err
 }
 
-// change changes a task that the caller takes part in.
+// change edits a task that the caller takes part in.
 func (s *Service) change(ctx context.Context, by caller.Caller, method string, id TaskID, do func(*edit) error) error {
 	agent, err := by.Agent()
 	if err != nil {
@@ -353,8 +357,7 @@ func (s *Service) change(ctx context.Context, by caller.Caller, method string, i
 	return err
 }
 
-// Cancel ends a task before its time. Its creator, its handler and administrators
-// may.
+// Cancel cancels a task. Its creator, its handler and administrators may cancel it.
 //
 // Errors: CodeTaskNotFound; CodeTaskEnded.
 func (s *Service) Cancel(ctx context.Context, by caller.Caller, id TaskID) (*Task, error) {
@@ -363,7 +366,7 @@ func (s *Service) Cancel(ctx context.Context, by caller.Caller, id TaskID) (*Tas
 
 // CancelFor is Cancel with a reason, which may be nil.
 //
-// Errors: those of Cancel; CodeInvalid for a code of koine's own; CodeLimitExceeded.
+// Errors: those of Cancel; CodeInvalid for a reserved code; CodeLimitExceeded.
 func (s *Service) CancelFor(ctx context.Context, by caller.Caller, id TaskID, why *Failure) (*Task, error) {
 	agent, err := by.Agent()
 	if err != nil {
@@ -384,7 +387,8 @@ func (s *Service) CancelFor(ctx context.Context, by caller.Caller, id TaskID, wh
 		if err := e.withdraw(); err != nil {
 			return err
 		}
-		// A letter in the place of those of the task: who asked wants no answer to them.
+		// The cancellation replaces the task's other letters, because the creator wants
+		// no answer to them.
 		if agent != e.task.Handler && s.worker(e.task.Handler) == nil {
 			if err := e.deliver(cancelNumber); err != nil {
 				return err

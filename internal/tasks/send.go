@@ -13,45 +13,45 @@ import (
 	"koine/kg"
 )
 
-// Sending is a message on its way to an agent.
+// Sending is a message to be sent to an agent.
 type Sending struct {
-	To      kg.AgentID // may be empty where Task is given
+	To      kg.AgentID // may be empty if Task is set
 	Message Message
-	// Task is the one that the message goes on with; "" makes a new one.
+	// Task is the task that the message continues; "" creates a new one.
 	Task TaskID
-	// Context of a new task; "" makes a new one of it too.
+	// Context is the context of a new task; "" creates a new one.
 	Context string
 	Parent  TaskID
 	User    string
-	// AlwaysTask makes a task where the handler could answer at once: not every protocol
-	// has such answers.
+	// AlwaysTask creates a task even if the handler could answer at once, for protocols
+	// without direct answers.
 	AlwaysTask bool
-	// Attended tells that who sends the message does the work and reports it, in place of
-	// the agent's worker in this process.
+	// Attended means that the sender does the work and reports it, in place of the
+	// agent's worker in this process.
 	Attended bool
-	// Metadata of a new task, an object.
+	// Metadata is the metadata of a new task, a JSON object.
 	Metadata json.RawMessage
-	// Along, if set, writes what belongs to the task into the same commit, as one of the
-	// packages that may (kg.Tx.ApplyOwn). It is not called for a message that was sent
-	// before.
+	// Along, if set, writes related statements in the same commit (kg.Tx.ApplyOwn). It
+	// is not called for a message that was sent before.
 	Along func(tx *kg.Tx, t *Task) error
 }
 
-// Sent is what becomes of a message: a task, or an answer at once.
+// Sent is the result of sending a message: a task, or a direct answer.
 type Sent struct {
 	Task   *Task
 	Answer *Message
-	// Number is that of the message in the task.
+	// Number is the number of the message in the task.
 	Number int
-	// Replayed tells that the same message was sent before: Task is that of then.
+	// Replayed reports that the same message was sent before: Task is the task of that
+	// time.
 	Replayed bool
 }
 
-// Send gives a message to its handler, with a new task or one that has not ended.
+// Send sends a message to its handler and creates a task or continues an open one.
 //
-// Errors: CodeAgentNotFound; CodeTaskNotFound; CodeTaskEnded; CodeInvalid, also for
-// a context that is not the task's; CodeContentType; CodeLimitExceeded; CodeOverloaded
-// and CodeRateLimited, also for what is more than the agent takes (Options.Limits).
+// Errors: CodeAgentNotFound; CodeTaskNotFound; CodeTaskEnded; CodeInvalid, also for a
+// context that is not the task's; CodeContentType; CodeLimitExceeded; CodeOverloaded
+// and CodeRateLimited, also for the agent's own limits (Options.Limits).
 func (s *Service) Send(ctx context.Context, by caller.Caller, p Sending) (*Sent, error) {
 	agent, err := by.Agent()
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Service) Send(ctx context.Context, by caller.Caller, p Sending) (*Sent,
 	return sent, err
 }
 
-// recipient is who handles the message.
+// recipient returns the handler of the message.
 func (s *Service) recipient(ctx context.Context, by caller.Caller, p *Sending) (kg.AgentID, error) {
 	if p.Task != "" {
 		t, err := s.Get(ctx, by, p.Task, Reading{})
@@ -98,7 +98,7 @@ func (s *Service) recipient(ctx context.Context, by caller.Caller, p *Sending) (
 			return "", err
 		}
 		if p.To != "" && kg.CanonicalAgent(string(p.To)) != t.Handler {
-			return "", errNoTask() // there
+			return "", errNoTask() // no such task of that agent
 		}
 		return t.Handler, nil
 	}
@@ -121,7 +121,7 @@ func (p *Sending) check() error {
 	return p.Message.check()
 }
 
-// once is the same for the same message of the same agent.
+// once is a hash that identifies the message of the agent.
 func (p *Sending) once(agent kg.AgentID) (kg.Term, error) {
 	m := p.Message
 	raw, err := plainjson.Encode([]any{agent, p.To, p.Task, p.Context, p.Parent, p.User, p.Metadata, m.ID, m.Parts, m.Metadata, m.Extensions, m.References})
@@ -139,13 +139,13 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 	}
 	fresh, err := newID()
 	if err == nil && p.Message.ID == "" {
-		p.Message.ID, err = newID() // every message has one, in whatever protocol it is read
+		p.Message.ID, err = newID() // every protocol requires one
 	}
 	if err != nil {
 		return nil, err
 	}
 	var id TaskID
-	var made *Task // nil where the message goes on with a task
+	var made *Task // nil if the message continues a task
 	replayed, counted, number := false, false, 0
 	at, err := s.update(ctx, by, "message/send", func(tx *kg.Tx) error {
 		id, made, replayed, number = cmp.Or(p.Task, TaskID(fresh)), nil, false, 0
@@ -161,7 +161,7 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 		if err != nil {
 			return err
 		}
-		if p.Task == "" && s.worker(p.To) == nil && !s.options.Known(p.To) { // it has left meanwhile
+		if p.Task == "" && s.worker(p.To) == nil && !s.options.Known(p.To) { // deregistered meanwhile
 			return errNoAgent()
 		}
 		if err := s.admit(e, &m, p.Task == "", &counted); err != nil {
@@ -186,8 +186,8 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 		return nil, err
 	}
 	if made != nil {
-		// As it was made: what its handler says of it may have come already, and is told
-		// to who follows it from here.
+		// Return the task as created. Later reports of the handler may be committed
+		// already; a stream from made.Revision delivers them.
 		made.Revision = at
 		return &Sent{Task: made, Number: number}, nil
 	}
@@ -195,8 +195,8 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 	return &Sent{Task: t, Number: number, Replayed: replayed}, err
 }
 
-// sentBefore is the task that the same message went to, and its number there; "" for a
-// message that is new.
+// sentBefore returns the task and number of an identical earlier message; "" if there
+// is none.
 func sentBefore(tx *kg.Tx, once kg.Term) (TaskID, int, error) {
 	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: records.Property(propOnce), Object: once}) {
 		if err != nil {
@@ -209,7 +209,7 @@ func sentBefore(tx *kg.Tx, once kg.Term) (TaskID, int, error) {
 	return "", 0, nil
 }
 
-// edit begins with the task that the message is for.
+// edit starts an edit of the task that the message is for.
 func (p *Sending) edit(tx *kg.Tx, reader kg.Principal, fresh TaskID) (*edit, error) {
 	if p.Task == "" {
 		return p.make(tx, reader.ID, fresh)
@@ -219,16 +219,16 @@ func (p *Sending) edit(tx *kg.Tx, reader kg.Principal, fresh TaskID) (*edit, err
 	case err != nil:
 		return nil, err
 	case e.task.Creator != reader.ID:
-		return nil, kg.Errorf(kg.CodePermissionDenied, "messages to a task are its creator's to send").At("taskId")
+		return nil, kg.Errorf(kg.CodePermissionDenied, "only the creator may send messages to a task").At("taskId")
 	case e.task.Status.State.Ended():
 		return nil, errEnded(e.task.Status.State)
 	case p.Context != "" && p.Context != e.task.Context:
-		return nil, kg.Errorf(kg.CodeInvalid, "the task is of another context").At("contextId")
+		return nil, kg.Errorf(kg.CodeInvalid, "the task belongs to another context").At("contextId")
 	}
 	return e, nil
 }
 
-// make is a new task.
+// make creates a task.
 func (p *Sending) make(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit, error) {
 	t := &Task{ID: id, Context: cmp.Or(p.Context, string(id)), Creator: agent, Handler: p.To, Metadata: p.Metadata, Parent: p.Parent, User: p.User, Created: tx.Time()}
 	e := &edit{tx: tx, agent: agent, task: t, graph: graphOf(agent, p.To)}
@@ -243,7 +243,7 @@ func (p *Sending) make(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit, error) {
 	return e, e.become(Submitted, nil)
 }
 
-// open says whose the journal is, unless that was said with a task before.
+// open records the agents of a journal, in its first task.
 func (e *edit) open() error {
 	n, err := e.tx.CountOwn(e.graph, records.Property(propCreator))
 	if err != nil || n > 0 {
@@ -252,7 +252,7 @@ func (e *edit) open() error {
 	return e.add(e.graph, records.Record{propListCreator: {kg.IRI(string(e.task.Creator))}, propListHandler: {kg.IRI(string(e.task.Handler))}})
 }
 
-// take puts a message of the creator's into the task, and into the mailbox of its handler if
+// take adds a message of the creator to the task, and to the mailbox of the handler if
 // it has one.
 func (e *edit) take(m *Message, once kg.Term, mailbox bool) error {
 	n, err := e.say(m)
@@ -277,7 +277,7 @@ func (e *edit) take(m *Message, once kg.Term, mailbox bool) error {
 	return e.write()
 }
 
-// update writes, and says in which revision.
+// update runs an update and returns its revision.
 func (s *Service) update(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) (kg.Revision, error) {
 	receipt, err := s.updateAs(ctx, meta(by, method), do)
 	return receipt.Revision, err
@@ -286,7 +286,7 @@ func (s *Service) update(ctx context.Context, by caller.Caller, method string, d
 func (s *Service) updateAs(ctx context.Context, m kg.Meta, do func(*kg.Tx) error) (kg.Receipt, error) {
 	receipt, err := s.store.Update(ctx, m, do)
 	if err == nil && receipt.Verdict.Outcome != kg.Accepted {
-		err = kg.Errorf(kg.CodeConstraintViolation, "a rule of this server's refuses it: %s", receipt.Verdict.Reason)
+		err = kg.Errorf(kg.CodeConstraintViolation, "a rule of this server rejects the change: %s", receipt.Verdict.Reason)
 	}
 	return receipt, err
 }

@@ -8,10 +8,10 @@ import (
 	"koine/kg"
 )
 
-// Caller is who asks. Those who know no callers of requests name it so.
+// Caller is an alias for packages that do not import internal/caller.
 type Caller = caller.Caller
 
-// Service keeps tasks. It is bound to a store by Load. Its methods may be called
+// Service manages tasks. Load binds it to a store. Its methods may be called
 // concurrently.
 type Service struct {
 	options  Options
@@ -23,19 +23,19 @@ type Service struct {
 	told     telling
 }
 
-// New makes a service.
+// New returns a service. Call Load before using it.
 func New(o Options) *Service {
 	o = o.withDefaults()
 	return &Service{options: o, desk: newDesk(o), dispatch: newDispatch()}
 }
 
-// Handle gives the tasks of an agent to a worker in this process. To be called
-// before Load.
+// Handle assigns the tasks of an agent to a worker in this process. Call it before
+// Load.
 func (s *Service) Handle(agent kg.AgentID, w Worker) { s.workers.Store(agent, w) }
 
-// Load binds the service to the store. Tasks that a worker in this process was at
-// when it ended have failed. From then on tasks that nobody claims expire, until
-// Close. It is called once, before any other method but Handle.
+// Load binds the service to the store. It fails the tasks that workers were running
+// when the process stopped, and starts to expire unclaimed tasks until Close. Call it
+// once, before any other method but Handle.
 func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	s.store = store
 	if err := s.failInterrupted(ctx); err != nil {
@@ -45,8 +45,7 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	return s.startDispatch(ctx)
 }
 
-// Close ends the expiry and the work on tasks in this process, and waits for it. Call it before the
-// store is closed.
+// Close stops expiry and workers, and waits for them. Call it before closing the store.
 func (s *Service) Close() { s.desk.close() }
 
 // Worker returns the worker of an agent in this process, nil if it has none.
@@ -59,7 +58,7 @@ func (s *Service) worker(agent kg.AgentID) Worker {
 	return nil
 }
 
-// workerIDs are the agents that have a worker in this process.
+// workerIDs lists the agents that have a worker in this process.
 func (s *Service) workerIDs() (ids []kg.AgentID) {
 	s.workers.Range(func(id, _ any) bool {
 		ids = append(ids, id.(kg.AgentID))
@@ -68,10 +67,10 @@ func (s *Service) workerIDs() (ids []kg.AgentID) {
 	return ids
 }
 
-// meta is that of an update which the caller asks for.
+// meta returns the metadata of an update by the caller.
 func meta(by caller.Caller, method string) kg.Meta {
 	return kg.Meta{Principal: by.Principal, Actor: by.Actor, Method: method}
 }
 
-// own is koine itself, where it writes down what becomes of a task.
+// own returns koine itself as the caller.
 func own() caller.Caller { return caller.Caller{Principal: kg.SystemPrincipal()} }

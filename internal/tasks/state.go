@@ -1,21 +1,21 @@
 package tasks
 
-// State is how far a task is (A2A 1.0, section 4.1.3).
+// State is the state of a task (A2A 1.0, section 4.1.3).
 type State string
 
 // The states.
 const (
-	Submitted     State = "SUBMITTED"      // nobody has begun
-	Working       State = "WORKING"        // the handler is at it
+	Submitted     State = "SUBMITTED"      // not claimed yet
+	Working       State = "WORKING"        // the handler works on it
 	InputRequired State = "INPUT_REQUIRED" // the handler waits for a message
 	AuthRequired  State = "AUTH_REQUIRED"  // the handler waits for a credential
 	Completed     State = "COMPLETED"
 	Failed        State = "FAILED"
 	Canceled      State = "CANCELED"
-	Rejected      State = "REJECTED" // the handler does not do it
+	Rejected      State = "REJECTED" // the handler refused it
 )
 
-// Ended tells whether nothing comes any more.
+// Ended reports whether the state is final.
 func (s State) Ended() bool {
 	switch s {
 	case Completed, Failed, Canceled, Rejected:
@@ -24,13 +24,14 @@ func (s State) Ended() bool {
 	return false
 }
 
-// Fails tells whether it is an end without what was asked for, which may have a reason.
+// Fails reports whether the state is final without a result. Such a state may have a
+// Failure.
 func (s State) Fails() bool { return s == Failed || s == Rejected || s == Canceled }
 
-// Waits tells whether the handler waits for its creator.
+// Waits reports whether the handler waits for the creator.
 func (s State) Waits() bool { return s == InputRequired || s == AuthRequired }
 
-// Known tells whether it is one of the states.
+// Known reports whether s is a defined state.
 func (s State) Known() bool {
 	return s == Submitted || s == Working || s.Waits() || s.Ended()
 }

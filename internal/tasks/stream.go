@@ -10,37 +10,36 @@ import (
 	"koine/kg"
 )
 
-// Event is something that happened to a task: exactly one of Status, Chunk and
-// Message is set.
+// Event is an event of a task: exactly one of Status, Chunk and Message is set.
 type Event struct {
-	// Position is behind the event: a stream goes on from there.
+	// Position is the position after the event: a stream resumes there.
 	Position kg.Position
 	Time     time.Time
-	By       kg.AgentID // who did it
-	Version  int64      // of the task from then on
+	By       kg.AgentID // the agent that caused it
+	Version  int64      // of the task after the commit
 	Status   *Status
-	Failure  *Failure // with a Status, where the handler said why
+	Failure  *Failure // with a Status, if the handler gave a reason
 	Chunk    *Chunk
-	Message  *Message // of the creator's
+	Message  *Message // from the creator
 }
 
-// Last tells that no event comes behind it.
+// Last reports whether the event is the last of its task.
 func (e *Event) Last() bool { return e.Status != nil && e.Status.State.Ended() }
 
-// Stream is a task as it goes on. Close it when done.
+// Stream follows a task. Close it when done.
 type Stream struct {
-	// Task is how it stood where the stream begins; nil where it goes on from a
+	// Task is the task at the start of the stream; nil if the stream resumes from a
 	// position.
 	Task    *Task
 	about   *Task
 	id      TaskID
 	graph   kg.Term
-	after   kg.Position // what is up to here was told
-	over    bool        // nothing comes behind that
+	after   kg.Position // events up to here were delivered
+	over    bool        // the last event was delivered
 	watcher *kg.Watcher
 }
 
-// Follow follows a task from now on.
+// Follow streams the events of a task from the present on.
 //
 // Errors: CodeTaskNotFound; those of kg.Store.Watch.
 func (s *Service) Follow(ctx context.Context, by caller.Caller, id TaskID) (*Stream, error) {
@@ -57,8 +56,8 @@ func (s *Service) Follow(ctx context.Context, by caller.Caller, id TaskID) (*Str
 	return st, s.open(ctx, snapshot, st, st.after)
 }
 
-// FollowFrom follows a task behind a position: that of one of its events, or of any
-// other commit.
+// FollowFrom streams the events of a task after a position: that of one of its events,
+// or of any other commit.
 //
 // Errors: those of Follow; CodePositionGone.
 func (s *Service) FollowFrom(ctx context.Context, by caller.Caller, id TaskID, after kg.Position) (*Stream, error) {
@@ -71,12 +70,12 @@ func (s *Service) FollowFrom(ctx context.Context, by caller.Caller, id TaskID, a
 	if after.Index == kg.EndOfCommit {
 		return st, s.open(ctx, snapshot, st, after)
 	}
-	// Between two events of a commit.
+	// The position is between two events of a commit: read the whole commit again.
 	from := kg.Position{Epoch: after.Epoch, Revision: after.Revision - min(after.Revision, 1), Index: kg.EndOfCommit}
 	return st, s.open(ctx, snapshot, st, from)
 }
 
-// followKnown follows a task behind what the caller has read of it.
+// followKnown streams the events after the version that the caller has read.
 func (s *Service) followKnown(ctx context.Context, by caller.Caller, t *Task) (*Stream, error) {
 	agent, err := by.Agent()
 	if err != nil {
@@ -86,7 +85,7 @@ func (s *Service) followKnown(ctx context.Context, by caller.Caller, t *Task) (*
 	return st, s.watch(ctx, by.Reader(agent), st, st.after)
 }
 
-// open begins to watch behind what was told before.
+// open starts the watcher at a position.
 func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, from kg.Position) (err error) {
 	if st.graph, err = graphIn(snapshot, st.id); err != nil {
 		return err
@@ -109,8 +108,8 @@ func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, f
 	return s.watch(ctx, snapshot.View().Principal, st, from)
 }
 
-// toldToTheEnd tells whether the last event of a task that has ended is not behind where the
-// stream begins.
+// toldToTheEnd reports whether the last event of an ended task is before the start of
+// the stream.
 func (s *Service) toldToTheEnd(ctx context.Context, snapshot *kg.Snapshot, st *Stream, end kg.Position) (bool, error) {
 	if st.after.Compare(end) >= 0 || st.after.Revision < end.Revision {
 		return st.after.Compare(end) >= 0, nil
@@ -126,7 +125,7 @@ func (s *Service) toldToTheEnd(ctx context.Context, snapshot *kg.Snapshot, st *S
 	return st.after.Index >= events[len(events)-1].Position.Index, nil
 }
 
-// watch watches the version: everything that changes a task moves it on.
+// watch watches the version of the task, which every change increments.
 func (s *Service) watch(ctx context.Context, reader kg.Principal, st *Stream, from kg.Position) (err error) {
 	st.watcher, err = s.store.Watch(ctx, kg.Filter{
 		View:     kg.View{Principal: reader, Graphs: []kg.Term{st.graph}},
@@ -142,10 +141,10 @@ func (st *Stream) Close() {
 	}
 }
 
-// Events yields what happens, each once, in order, and waits for more. It ends
-// behind the event that is the last, at once where that was told before; with CodeTaskNotFound when the task was deleted;
-// with the context's error; with CodeClosed and CodeResync as a kg.Watcher does. It
-// is used once, from one goroutine.
+// Events yields the events, each once and in order, and waits for more. It ends after
+// the last event of the task, at once if that was delivered before; with
+// CodeTaskNotFound when the task is deleted; with the context's error; with CodeClosed
+// and CodeResync as a kg.Watcher does. Call it once, from one goroutine.
 func (st *Stream) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if st.over {
@@ -161,7 +160,7 @@ func (st *Stream) Events() iter.Seq2[Event, error] {
 					yield(Event{}, errNoTask())
 					return
 				}
-				continue // the version that comes in its place is told too
+				continue // the added version is an event too
 			}
 			events, err := eventsIn(e.Commit, st.id, st.graph)
 			if err != nil {
@@ -185,14 +184,13 @@ func (st *Stream) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// About is the task that is followed, as it was when the stream began: its id, its
-// context and whose it is.
+// About returns the task at the start of the stream, for its id, context and agents.
 func (st *Stream) About() *Task { return st.about }
 
-// Position is behind what the stream has told.
+// Position is the position after the last delivered event.
 func (st *Stream) Position() kg.Position { return st.after }
 
-// lastChange is the commit that changed the task last.
+// lastChange returns the revision of the last change of the task.
 func lastChange(s *kg.Snapshot, graph kg.Term, id TaskID) (at kg.Revision, err error) {
 	for st, err := range s.Match(kg.Pattern{Subject: id.Entity(), Predicate: records.Property(propVersion), Graph: graph}) {
 		if err != nil {
@@ -203,5 +201,6 @@ func lastChange(s *kg.Snapshot, graph kg.Term, id TaskID) (at kg.Revision, err e
 	return at, nil
 }
 
-// Over tells whether nothing comes: the last event is not behind where the stream begins.
+// Over reports whether the stream is at its end: the last event of the task is before
+// its start.
 func (st *Stream) Over() bool { return st.over }

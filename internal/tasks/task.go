@@ -7,45 +7,45 @@ import (
 	"koine/kg"
 )
 
-// Task is a piece of work as it stands at Revision.
+// Task is a task as of Revision.
 type Task struct {
 	ID TaskID
-	// Context groups tasks and messages that belong together.
+	// Context groups related tasks and messages.
 	Context string
-	// Creator asked for it, Handler does it.
+	// Creator created the task, Handler does the work.
 	Creator, Handler kg.AgentID
 	Status           Status
-	// Messages counts all that were said, History are those that were asked for, the
-	// oldest first. The message of the status is in neither until the next status
-	// comes.
+	// Messages counts all messages; History has those that were requested, oldest
+	// first. Neither includes the message of the status until the next status comes.
 	Messages  int
 	History   []Message
-	Artifacts []Artifact // nil where they were not asked for
+	Artifacts []Artifact // nil if not requested
 	Metadata  json.RawMessage
-	// Parent is the task that this one is a part of, User for whom it is done; "" if
-	// not said.
+	// Parent is the task that this one is a part of, User the user it is done for; ""
+	// if not given.
 	Parent TaskID
 	User   string
-	// Failure says why it failed, was rejected or canceled, where somebody said so.
+	// Failure is the reason for which the task failed, was rejected or canceled, if
+	// given.
 	Failure *Failure
 	Created time.Time
 	Updated time.Time
-	// Version counts the changes: 1 when the task is made.
+	// Version counts the changes: it is 1 when the task is created.
 	Version  int64
 	Revision kg.Revision
 }
 
-// Graph is where it is kept.
+// Graph returns the graph that stores the task.
 func (t *Task) Graph() kg.Term { return graphOf(t.Creator, t.Handler) }
 
-// Status is a state with what was said about it.
+// Status is a state with its message.
 type Status struct {
 	State   State
 	Message *Message // nil if nothing
 	Time    time.Time
 }
 
-// Role is who speaks in a message.
+// Role is the role of the author of a message.
 type Role string
 
 // The roles.
@@ -54,20 +54,20 @@ const (
 	Agent Role = "AGENT" // the handler
 )
 
-// Message is something that was said about a task.
+// Message is a message of a task.
 type Message struct {
-	// ID is of who sent it; it need not be unique.
+	// ID is chosen by the sender; it need not be unique.
 	ID         string
 	Role       Role
 	Author     kg.AgentID
 	Parts      []Part
 	Metadata   json.RawMessage
 	Extensions []string
-	References []TaskID // other tasks that it speaks of
+	References []TaskID // other tasks that it refers to
 	Time       time.Time
 }
 
-// Artifact is something that the handler made.
+// Artifact is a result that the handler produced.
 type Artifact struct {
 	ID          string // unique within its task
 	Name        string
@@ -75,7 +75,7 @@ type Artifact struct {
 	Parts       []Part
 	Metadata    json.RawMessage
 	Extensions  []string
-	// Complete tells that its handler said so.
+	// Complete reports that the handler marked the artifact as complete.
 	Complete bool
 	number   int64 // among those of its task
 }
@@ -86,15 +86,15 @@ type Part struct {
 	Raw  *string         `json:"raw,omitempty"` // bytes in base64, as they were sent
 	URL  *string         `json:"url,omitempty"`
 	Data json.RawMessage `json:"data,omitempty"` // any JSON, null included
-	// Type is a name that another protocol has for the kind of part; "" if it has none.
+	// Type is another protocol's name for the kind of part; "" if it has none.
 	Type      string          `json:"type,omitempty"`
 	MediaType string          `json:"mediaType,omitempty"`
 	Filename  string          `json:"filename,omitempty"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }
 
-// TextPart is a part with a text.
+// TextPart returns a part with a text.
 func TextPart(text string) Part { return Part{Text: &text} }
 
-// DataPart is a part with JSON.
+// DataPart returns a part with JSON.
 func DataPart(data json.RawMessage) Part { return Part{Data: data} }

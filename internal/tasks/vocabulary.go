@@ -18,8 +18,8 @@ const (
 	propCreator  = "taskCreator"
 	propHandler  = "taskHandler"
 	propState    = "taskState"
-	propStatus   = "taskStatus"   // JSON: the state, when it came, and which message came with it
-	propMessages = "taskMessages" // how many there are
+	propStatus   = "taskStatus"   // JSON: state, time, and number of the message
+	propMessages = "taskMessages" // number of messages
 	propMetadata = "taskMetadata"
 	propParent   = "taskParent"
 	propUser     = "taskUser"
@@ -27,40 +27,39 @@ const (
 	propCreated  = "taskCreatedAt"
 	propVersion  = "taskVersion"
 	propOpen     = "taskOpen" // names the handler until the task ends
-	// propMailFrom is the number of the oldest message that is in the mailbox of the
-	// handler. While it is not there, those in the mailbox are the newest without a gap.
+	// propMailFrom is the number of the oldest message in the mailbox of the handler.
+	// If it is absent, the newest messages are in the mailbox, without a gap.
 	propMailFrom = "taskMailFrom"
 )
 
-// The properties of a journal of tasks: whose it is. They are there from its first task
-// on.
+// The properties of a journal of tasks: its two agents, from its first task on.
 const (
 	propListCreator = "tasksOf"
 	propListHandler = "tasksFor"
 )
 
-// The properties of what belongs to a task: messages and artifacts.
+// The properties of messages and artifacts.
 const (
 	propTask       = "task"
 	propNumber     = "taskMessageNumber"
-	propKey        = "taskKey" // the id that was given by who sent it
+	propKey        = "taskKey" // the id chosen by the sender
 	propRole       = "taskRole"
 	propAuthor     = "taskAuthor"
 	propParts      = "taskParts"
 	propExtensions = "taskExtensions"
 	propReferences = "taskReference"
 	propSaid       = "taskSaidAt"
-	// propOnce is the hash of author, message id and content of what made or went on with
-	// the task.
+	// propOnce is the hash of author, message id and content of the message that
+	// created or continued the task.
 	propOnce = "taskOnce"
-	// propMail names the handler until it has acknowledged the message. Of a task it says
-	// that its cancel is to be acknowledged.
+	// propMail names the handler until it acknowledges the message. On a task it means
+	// that the cancellation is unacknowledged.
 	propMail     = "taskMail"
 	propName     = "taskArtifactName"
 	propText     = "taskArtifactDescription"
 	propChunk    = "taskArtifactChunk"
-	propChunks   = "taskArtifactChunks" // how many there are
-	propBytes    = "taskArtifactBytes"  // what they cost together: see chunkCost
+	propChunks   = "taskArtifactChunks" // number of chunks
+	propBytes    = "taskArtifactBytes"  // sum of chunkCost
 	propComplete = "taskArtifactComplete"
 )
 

@@ -7,10 +7,10 @@ import (
 	"koine/kg"
 )
 
-// Wait waits until the handler has nothing more to do with a task, which stood as it
-// is given, or its time is over, and reads it then.
+// Wait waits until the handler has nothing left to do, starting from the given state of
+// the task, or until the context's deadline, and then reads the task.
 //
-// Errors: those of Get; the context's, but that its time is over.
+// Errors: those of Get; the context's, except for its deadline.
 func (s *Service) Wait(ctx context.Context, by caller.Caller, t *Task, r Reading) (*Task, error) {
 	if !t.Status.State.Rests() {
 		if err := s.untilRest(ctx, by, t); err != nil && ctx.Err() != context.DeadlineExceeded {
@@ -20,7 +20,7 @@ func (s *Service) Wait(ctx context.Context, by caller.Caller, t *Task, r Reading
 	return s.Get(context.WithoutCancel(ctx), by, t.ID, r)
 }
 
-// untilRest returns when the handler has nothing more to do with the task.
+// untilRest waits until the task is in a state that rests.
 func (s *Service) untilRest(ctx context.Context, by caller.Caller, t *Task) error {
 	st, err := s.followKnown(ctx, by, t)
 	if err != nil {
@@ -35,11 +35,12 @@ func (s *Service) untilRest(ctx context.Context, by caller.Caller, t *Task) erro
 	return nil
 }
 
-// Rests tells whether nothing comes of the handler until somebody else does something.
+// Rests reports whether the handler has nothing to do: the task ended or waits for its
+// creator.
 func (s State) Rests() bool { return s.Ended() || s.Waits() }
 
-// Behind is the position behind the commit that made a task, or changed it last when
-// it was read: FollowFrom goes on there.
+// Behind returns the position after the commit at which the task was read: FollowFrom
+// resumes there.
 func (s *Service) Behind(t *Task) kg.Position {
 	return kg.Position{Epoch: s.store.Epoch(), Revision: t.Revision, Index: kg.EndOfCommit}
 }

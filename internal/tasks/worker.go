@@ -10,38 +10,38 @@ import (
 // Worker handles the tasks of an agent in this process. Its methods may be called
 // concurrently.
 type Worker interface {
-	// Takes refuses a message that the agent can do nothing with, be it for a new task or
-	// one that goes on: CodeContentType, mostly.
+	// Takes returns an error for a message that the agent cannot process, for a new
+	// task or an open one: mostly CodeContentType.
 	Takes(m *Message) error
-	// Answer may answer a message at once, without a task. It gives nil where a task
-	// is to be made; an error refuses the message.
+	// Answer may answer a message directly, without a task. It returns nil if a task is
+	// to be created; an error refuses the message.
 	Answer(ctx context.Context, by caller.Caller, m *Message) (*Message, error)
-	// Work is at a task until it has ended or waits for its creator: what it leaves
-	// otherwise is taken for completed. An error fails the task. The context ends when
-	// the task is canceled, and with the server.
+	// Work processes a task until it has ended or waits for its creator; a task left in
+	// another state counts as completed. An error fails the task. The context ends when
+	// the task is canceled or the server stops.
 	Work(ctx context.Context, job *Job) error
 }
 
-// Job is a message to a task that a worker has to deal with.
+// Job is a message of a task for a worker.
 type Job struct {
-	// By is who sent the message: what is done for it is done in that name.
+	// By is the sender of the message; the work runs with its rights.
 	By      caller.Caller
-	Task    *Task // with the message, as it was when it came
+	Task    *Task // as of the message
 	Message Message
 	service *Service
 }
 
-// Report says what becomes of the task.
+// Report reports on the task.
 func (j *Job) Report(ctx context.Context, r Report) error {
 	_, err := j.service.report(ctx, own(), j.Task.ID, r)
 	return err
 }
 
-// run does the work, and sees to it that the task comes to something.
+// run runs the worker and makes sure that the task reaches a state that rests.
 func (j *Job) run(ctx context.Context, w Worker) {
 	err := j.attempt(ctx, w)
-	// What is canceled, or deleted, is not reported of any more; what the end of the
-	// server interrupts is found when it begins.
+	// A canceled or deleted task needs no report; tasks interrupted by a shutdown are
+	// failed at the next start.
 	if ctx.Err() != nil {
 		return
 	}
@@ -55,7 +55,7 @@ func (j *Job) run(ctx context.Context, w Worker) {
 		end.Message = &Message{Parts: []Part{TextPart(end.Failure.Message)}}
 	}
 	if err := j.Report(ctx, end); err != nil {
-		j.service.options.Logger.Error("a task came to no end", "task", j.Task.ID, "error", err)
+		j.service.options.Logger.Error("cannot report the end of a task", "task", j.Task.ID, "error", err)
 	}
 }
 
@@ -71,7 +71,7 @@ func (j *Job) attempt(ctx context.Context, w Worker) (err error) {
 	return w.Work(ctx, j)
 }
 
-// FailureFor is what is said of an error outside: nothing of what is internal.
+// FailureFor converts an error for clients: it hides internal details.
 func FailureFor(err error) *Failure {
 	e := kg.AsError(err)
 	if e.Code == kg.CodeInternal {

@@ -101,7 +101,7 @@ func TestSockets(t *testing.T) {
 	}
 	ann.hears(`{"type":"task.completed",` + done)
 	ann.say(`{"type":"task.completed","requestId":[1],"task":{"id":"` + id + `"}}`)
-	ann.hears(`{"type":"error","requestId":[1],"error":{"code":"AUTHORIZATION_ERROR","message":"what becomes of a task is its handler's to say","details":{"field":"id","reason":"PERMISSION_DENIED"}}}`)
+	ann.hears(`{"type":"error","requestId":[1],"error":{"code":"AUTHORIZATION_ERROR","message":"only the handler may report on a task","details":{"field":"id","reason":"PERMISSION_DENIED"}}}`)
 	eve.say(`{"type":"task.updated","requestId":"r2","task":{"id":"` + id + `","state":"completed"}}`)
 	eve.hears(`{"type":"error","requestId":"r2","error":{"code":"TASK_NOT_FOUND","message":"there is no such task","details":{"field":"id","reason":"TASK_NOT_FOUND"}}}`)
 	for _, frame := range []string{`{"type":"nothing"}`, `{`, `{"type":"message","agentId":"none","message":[{"type":"text","content":"x"}]}`, `{"type":"task.updated"}`} {

@@ -6,18 +6,18 @@ import (
 	"koine/kg"
 )
 
-// Place is where a search for contradictions stopped. It means something in one
-// store at one revision only. The zero Place is the beginning.
+// Place is the position at which a search for contradictions stopped. It is valid in
+// one store at one revision only. The zero Place is the beginning.
 type Place struct {
 	kind Kind
-	nth  uint32    // declaration of the kind
-	row  kg.IDQuad // that was looked at last for it; zero for none
+	nth  uint32    // number of the declaration within the kind
+	row  kg.IDQuad // last row checked for it; zero for none
 }
 
 // PlaceBytes is the length of Place.Bytes.
 const PlaceBytes = 1 + 4 + 4*len(kg.ID{})
 
-// Bytes is the place for a cursor.
+// Bytes encodes the place for a cursor.
 func (p Place) Bytes() []byte {
 	b := binary.BigEndian.AppendUint32([]byte{byte(p.kind)}, p.nth)
 	for _, id := range [...]kg.ID{p.row.Subject, p.row.Predicate, p.row.Object, p.row.Graph} {
@@ -26,7 +26,7 @@ func (p Place) Bytes() []byte {
 	return b
 }
 
-// PlaceOf reads what Bytes made; false for anything else.
+// PlaceOf decodes Place.Bytes. It reports false for any other input.
 func PlaceOf(b []byte) (p Place, ok bool) {
 	if len(b) != PlaceBytes || b[0] > byte(Disjoint) {
 		return p, false

@@ -8,18 +8,18 @@ import (
 	"koine/kg"
 )
 
-// desk is where workers in this process work: so many at a time, and so many that
-// wait.
+// desk runs the workers in this process. It bounds the number of jobs that run and of
+// those that wait.
 type desk struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	chairs chan struct{} // one for each that works
-	most   int           // that work or wait
+	chairs chan struct{} // holds a token for each running job
+	most   int           // maximum of running and waiting jobs
 	done   sync.WaitGroup
 
-	mu   sync.Mutex                             // guards what follows
-	here int                                    // that work or wait
-	jobs map[TaskID]map[*Job]context.CancelFunc // that were begun or wait
+	mu   sync.Mutex                             // guards here and jobs
+	here int                                    // number of running, waiting and reserved jobs
+	jobs map[TaskID]map[*Job]context.CancelFunc // running and waiting
 }
 
 func newDesk(o Options) *desk {
@@ -28,24 +28,24 @@ func newDesk(o Options) *desk {
 	return d
 }
 
-// place is one of those at the desk, kept for a job that is about to come.
+// place is a reservation for a job that is about to start.
 type place struct {
 	desk *desk
 	used bool
 }
 
-// reserve keeps a place, before anything is written down that needs one.
+// reserve reserves a place. Call it before writing anything that needs one.
 func (d *desk) reserve() (*place, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.here == d.most {
-		return nil, kg.Errorf(kg.CodeOverloaded, "%d tasks are worked on or wait already", d.most)
+		return nil, kg.Errorf(kg.CodeOverloaded, "%d tasks are running or queued already; try again later", d.most)
 	}
 	d.here++
 	return &place{desk: d}, nil
 }
 
-// release gives a place back that was not used.
+// release returns an unused reservation.
 func (p *place) release() {
 	if !p.used {
 		p.desk.leave()
@@ -58,7 +58,7 @@ func (d *desk) leave() {
 	d.here--
 }
 
-// work begins a job, or lets it wait until a chair is free.
+// work starts a job, or queues it until a running one ends.
 func (p *place) work(s *Service, w Worker, by caller.Caller, t *Task, m Message) {
 	p.used = true
 	d, j := p.desk, &Job{By: by, Task: t, Message: m, service: s}
@@ -92,7 +92,7 @@ func (d *desk) forget(j *Job) {
 	}
 }
 
-// stop ends the work on a task.
+// stop cancels the jobs of a task.
 func (d *desk) stop(id TaskID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,7 +101,7 @@ func (d *desk) stop(id TaskID) {
 	}
 }
 
-// close ends all work, and waits for it.
+// close cancels all jobs and waits for them.
 func (d *desk) close() {
 	d.cancel()
 	d.done.Wait()

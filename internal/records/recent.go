@@ -7,18 +7,18 @@ import (
 	"koine/kg"
 )
 
-// KeptChanges is how many of the last changes are remembered, so that only those
-// are told of a change whose sight it changed.
+// KeptChanges is the number of recent changes that are remembered. A watcher is checked
+// again only if one of them concerns it.
 const KeptChanges = 4096
 
-// Lately remembers the last changes of what decides who reads what. The zero
-// Lately is ready. Safe for concurrent use.
+// Lately remembers the recent changes of access rules. The zero Lately is ready. Safe
+// for concurrent use.
 type Lately[T any] struct {
 	newest atomic.Uint64 // the revision of the last change; 0 for none since the start
 
-	mu      sync.Mutex  // guards what follows
-	changes []dated[T]  // the oldest first
-	dropped kg.Revision // up to here changes are not remembered
+	mu      sync.Mutex  // guards changes and dropped
+	changes []dated[T]  // oldest first
+	dropped kg.Revision // changes up to this revision are forgotten
 }
 
 type dated[T any] struct {
@@ -26,7 +26,7 @@ type dated[T any] struct {
 	change   T
 }
 
-// Add remembers what a commit changed, in the order of the revisions.
+// Add records the changes of a commit. Call it in the order of the revisions.
 func (l *Lately[T]) Add(r kg.Revision, changes ...T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,8 +42,7 @@ func (l *Lately[T]) Add(r kg.Revision, changes ...T) {
 	}
 }
 
-// Forget says that there were changes up to the revision, of which no more is
-// known.
+// Forget records that unknown changes happened up to the revision.
 func (l *Lately[T]) Forget(r kg.Revision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,9 +50,9 @@ func (l *Lately[T]) Forget(r kg.Revision) {
 	l.newest.Store(uint64(r))
 }
 
-// Since tells whether a change behind the revision counts, and up to which
-// revision it looked. One that is forgotten counts. While nothing changes the
-// answer takes one atomic load.
+// Since reports whether a change after the revision counts, and up to which revision it
+// has checked. A forgotten change counts. If nothing has changed, Since costs one
+// atomic load.
 func (l *Lately[T]) Since(after kg.Revision, counts func(*T) bool) (changed bool, upTo kg.Revision) {
 	newest := kg.Revision(l.newest.Load())
 	if newest <= after {

@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// crowd is a place where there may be too many: the members have so many values
-// of a property at the most or, if it is inverse, are so many subjects' value.
+// crowd is a cardinality limit: each member has at most this many values of a property
+// or, if inverse, is the value of at most this many subjects.
 type crowd struct {
 	property kg.Term
 	inverse  bool
@@ -19,7 +19,7 @@ type crowd struct {
 	reason   string
 }
 
-// members are those of which a crowd is.
+// members selects the nodes that a limit applies to.
 type members struct {
 	sort sort
 	term kg.Term
@@ -34,7 +34,7 @@ const (
 	objectsOf              // the property
 )
 
-// declared lists the quads of a pattern without their graphs, in the order of
+// declared lists the distinct quads of a pattern, ignoring graphs, in the order of
 // Term.Compare.
 func (f *finder) declared(p kg.Pattern) (list []kg.Quad, err error) {
 	for st, err := range f.s.Match(p) {
@@ -53,7 +53,7 @@ func (f *finder) declared(p kg.Pattern) (list []kg.Quad, err error) {
 	return slices.Compact(list), nil
 }
 
-// declaredCrowds looks at the properties that are of the class.
+// declaredCrowds checks the properties that are declared to be of the class.
 func (f *finder) declaredCrowds(class string, inverse bool) error {
 	list, err := f.declared(kg.Pattern{Predicate: rdfType, Object: kg.IRI(class)})
 	if err != nil {
@@ -76,7 +76,7 @@ func (f *finder) declaredCrowds(class string, inverse bool) error {
 	return nil
 }
 
-// limited looks at the targets of shapes that limit a property.
+// limited checks the targets of shapes that limit a property.
 func (f *finder) limited(limits []shapes.Limit) error {
 	crowds, err := f.crowdsOf(limits)
 	if err != nil {
@@ -97,8 +97,8 @@ func (f *finder) limited(limits []shapes.Limit) error {
 	return nil
 }
 
-// crowdsOf lists the crowds of limits: those of one property in a row, the
-// strictest first.
+// crowdsOf lists the limits of shapes, those of one property in a row, the strictest
+// first.
 func (f *finder) crowdsOf(limits []shapes.Limit) (list []crowd, err error) {
 	below := map[kg.Term][]kg.Term{}
 	for _, l := range limits {
@@ -137,7 +137,7 @@ func (f *finder) crowdsOf(limits []shapes.Limit) (list []crowd, err error) {
 	}), nil
 }
 
-// below lists the class and those below it.
+// below lists the class and all its subclasses.
 func (f *finder) below(class kg.Term) ([]kg.Term, error) {
 	list, seen := []kg.Term{class}, map[kg.Term]bool{class: true}
 	for i := 0; i < len(list) && len(list) < MaxDeclarations; i++ {
@@ -154,7 +154,8 @@ func (f *finder) below(class kg.Term) ([]kg.Term, error) {
 	return list, nil
 }
 
-// crowded looks for members that are told of by none of the crowds before.
+// crowded finds the members that exceed a limit and that none of the limits before
+// covers.
 func (f *finder) crowded(c crowd, before []crowd) error {
 	property, known, err := f.s.ID(c.property)
 	if !known || err != nil {
@@ -194,7 +195,7 @@ func (f *finder) crowded(c crowd, before []crowd) error {
 		if !several || err != nil {
 			return err
 		}
-		// Told with the first of its values.
+		// Report it with the first of its values only.
 		for first, err := range f.s.MatchIDs(kg.IDPattern{Subject: row.Subject, Predicate: term}, nil) {
 			if first.IDQuad != row.IDQuad || err != nil {
 				return err
@@ -205,7 +206,7 @@ func (f *finder) crowded(c crowd, before []crowd) error {
 	})
 }
 
-// instances calls fn for each of a class.
+// instances calls fn for each instance of a class.
 func (f *finder) instances(class kg.ID, fn func(kg.ID) error) error {
 	typed, known, err := f.s.ID(rdfType)
 	if !known || err != nil {
@@ -219,7 +220,7 @@ func (f *finder) instances(class kg.ID, fn func(kg.ID) error) error {
 	})
 }
 
-// several tells whether a member has more values than the crowd allows.
+// several reports whether a member has more values than the limit allows.
 func (f *finder) several(c crowd, property, member kg.ID) (bool, error) {
 	p := kg.IDPattern{Subject: member, Predicate: property}
 	if c.inverse {
@@ -241,8 +242,8 @@ func (f *finder) several(c crowd, property, member kg.ID) (bool, error) {
 	return n > c.most, f.sweep.Err()
 }
 
-// tell takes a member with too many values into the page, if they hold at one time
-// and no crowd before has it.
+// tell adds a member with too many values to the page, if the values are valid at the
+// same time and no earlier limit covers the member.
 func (f *finder) tell(c crowd, before []crowd, member kg.ID) error {
 	about, err := f.s.Term(member)
 	if err != nil {
@@ -264,7 +265,7 @@ func (f *finder) tell(c crowd, before []crowd, member kg.ID) error {
 	return f.take(out)
 }
 
-// is tells whether the node is one of the members.
+// is reports whether the node is one of the members.
 func (f *finder) is(node kg.Term, m members) (bool, error) {
 	var p kg.Pattern
 	switch m.sort {

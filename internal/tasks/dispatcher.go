@@ -8,13 +8,13 @@ import (
 	"koine/kg"
 )
 
-// dispatch follows all tasks with one watcher, and tells the feeds of an agent what
-// concerns it: a watcher for each of thousands of agents would be woken by each task
-// of all the others.
+// dispatch follows all tasks with one watcher and notifies the feeds of the agents
+// concerned. A watcher for each of thousands of agents would wake for every task of all
+// the others.
 type dispatch struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards feeds and ended
 	feeds map[kg.AgentID]map[*Feed]bool
-	ended error // why there is none any more
+	ended error // why no feed can be added; nil while running
 }
 
 func newDispatch() *dispatch { return &dispatch{feeds: map[kg.AgentID]map[*Feed]bool{}} }
@@ -41,13 +41,13 @@ func (d *dispatch) remove(f *Feed) {
 	}
 }
 
-// concerned are the feeds of either agent.
+// concerned lists the feeds of the agents.
 func (d *dispatch) concerned(agents ...kg.AgentID) (out []*Feed) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, agent := range agents {
 		if i > 0 && agent == agents[0] {
-			break // who asks itself is told once
+			break // an agent that is both creator and handler is notified once
 		}
 		for f := range d.feeds[agent] {
 			out = append(out, f)
@@ -56,17 +56,17 @@ func (d *dispatch) concerned(agents ...kg.AgentID) (out []*Feed) {
 	return out
 }
 
-// follow tells what comes, until the context ends. Where the log cannot be followed,
-// the feeds end, and those that begin anew miss nothing.
+// follow notifies the feeds until the context ends. If the log cannot be followed, it
+// ends all feeds; feeds that start afterwards miss nothing.
 func (d *dispatch) follow(ctx context.Context, watch func() (*kg.Watcher, error), w *kg.Watcher) {
 	for {
 		err := d.run(w)
 		w.Close()
 		if ctx.Err() != nil {
-			d.end(kg.Errorf(kg.CodeClosed, "tasks are followed no more"), true)
+			d.end(kg.Errorf(kg.CodeClosed, "the service is closed"), true)
 			return
 		}
-		d.end(kg.Errorf(kg.CodeResync, "what came is not known: begin anew (%s)", kg.CodeOf(err)), false)
+		d.end(kg.Errorf(kg.CodeResync, "events were lost (%s): start a new feed", kg.CodeOf(err)), false)
 		if w, err = watch(); err != nil {
 			d.end(err, true)
 			return
@@ -74,7 +74,7 @@ func (d *dispatch) follow(ctx context.Context, watch func() (*kg.Watcher, error)
 	}
 }
 
-// run tells what a watcher sees, to its end.
+// run notifies the feeds of the events of a watcher until it ends.
 func (d *dispatch) run(w *kg.Watcher) error {
 	for e, err := range w.Events() {
 		if err != nil {
@@ -87,7 +87,7 @@ func (d *dispatch) run(w *kg.Watcher) error {
 	return nil
 }
 
-// end ends the feeds that there are; for good, all that would come, too.
+// end ends all feeds. With forGood it also refuses new ones.
 func (d *dispatch) end(err error, forGood bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,7 +125,7 @@ func (d *dispatch) tell(e *kg.Event) error {
 	return err
 }
 
-// startDispatch begins to follow, from now on.
+// startDispatch follows the tasks from the present on.
 func (s *Service) startDispatch(ctx context.Context) error {
 	view := kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
 	watch := func() (*kg.Watcher, error) {
