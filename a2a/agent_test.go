@@ -12,7 +12,9 @@ import (
 // testAgent does what the text of the first part says.
 type testAgent struct{}
 
-func (testAgent) Takes(m *tasks.Message) error { return m.OfTypes("text/*", "application/json") }
+func (testAgent) CheckMessage(m *tasks.Message) error {
+	return m.CheckTypes("text/*", "application/json")
+}
 
 func (testAgent) Answer(_ context.Context, _ caller.Caller, m *tasks.Message) (*tasks.Message, error) {
 	switch order(m) {

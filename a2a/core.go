@@ -122,12 +122,12 @@ func readCall[T any](c *call, read func([]byte) (T, error)) (out T, err error) {
 }
 
 // sending reads what is sent, and makes of it what the domain is to send.
-func (h *Handler) sending(v version, c *call) (*base.Send, tasks.Sending, error) {
+func (h *Handler) sending(v version, c *call) (*base.Send, tasks.SendRequest, error) {
 	p, err := readCall(c, v.ReadSend)
 	if err != nil {
-		return nil, tasks.Sending{}, err
+		return nil, tasks.SendRequest{}, err
 	}
-	out := tasks.Sending{To: h.agent, Message: p.Message, Task: p.Task, Context: p.Context}
+	out := tasks.SendRequest{To: h.agent, Message: p.Message, Task: p.Task, Context: p.Context}
 	return p, out, h.along(&out, p.Push)
 }
 
@@ -145,7 +145,7 @@ func (h *Handler) sendMessage(ctx context.Context, v version, c *call) (any, err
 		return v.Result(v.Message(sent.Answer, base.About{Context: p.Context})), nil
 	}
 	t := sent.Task
-	reading := tasks.Reading{History: p.History, Artifacts: true}
+	reading := tasks.ReadOptions{History: p.History, Artifacts: true}
 	if p.Wait {
 		wait, cancel := context.WithTimeout(ctx, h.options.MaxSendWait)
 		defer cancel()
@@ -165,7 +165,7 @@ func (h *Handler) getTask(ctx context.Context, v version, c *call) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	t, err := h.task(ctx, c.caller, p.ID, tasks.Reading{History: p.History, Artifacts: true})
+	t, err := h.task(ctx, c.caller, p.ID, tasks.ReadOptions{History: p.History, Artifacts: true})
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (h *Handler) getTask(ctx context.Context, v version, c *call) (any, error) 
 }
 
 // task is one of the handler's agent: others are not there.
-func (h *Handler) task(ctx context.Context, by caller.Caller, id tasks.TaskID, r tasks.Reading) (*tasks.Task, error) {
+func (h *Handler) task(ctx context.Context, by caller.Caller, id tasks.TaskID, r tasks.ReadOptions) (*tasks.Task, error) {
 	t, err := h.tasks.Get(ctx, by, id, r)
 	if err == nil && t.Handler != h.agent {
 		return nil, kg.Errorf(kg.CodeTaskNotFound, "there is no such task").At("id")
@@ -187,7 +187,7 @@ func (h *Handler) cancelTask(ctx context.Context, v version, c *call) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.task(ctx, c.caller, p.ID, tasks.Reading{}); err != nil {
+	if _, err := h.task(ctx, c.caller, p.ID, tasks.ReadOptions{}); err != nil {
 		return nil, err
 	}
 	t, err := h.tasks.Cancel(ctx, c.caller, p.ID)
@@ -213,7 +213,7 @@ func (h *Handler) listTasks(ctx context.Context, v version, c *call) (any, error
 	}
 	q := tasks.Query{
 		Context: p.Context, Handler: h.agent, Since: p.Since, ByStatus: true, First: p.First, After: p.After,
-		Reading: tasks.Reading{History: p.History, Artifacts: p.Artifacts},
+		Reading: tasks.ReadOptions{History: p.History, Artifacts: p.Artifacts},
 	}
 	if p.State != "" {
 		q.States = []tasks.State{p.State}
@@ -267,7 +267,7 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 		case st != nil:
 			return h.taskFeed(v, first(st.Task), st), nil
 		}
-		if st, err = h.tasks.FollowFrom(ctx, by, sent.Task.ID, h.tasks.Behind(sent.Task)); err != nil {
+		if st, err = h.tasks.FollowFrom(ctx, by, sent.Task.ID, h.tasks.PositionAfter(sent.Task)); err != nil {
 			return nil, err
 		}
 		return h.taskFeed(v, first(sent.Task), st), nil
@@ -283,7 +283,7 @@ func (h *Handler) subscribeToTask(_ context.Context, v version, c *call) (*openi
 	}
 	by, last := c.caller, c.header.Get(lastEventID)
 	return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
-		t, err := h.task(ctx, by, p.ID, tasks.Reading{})
+		t, err := h.task(ctx, by, p.ID, tasks.ReadOptions{})
 		if err != nil {
 			return nil, err
 		}

@@ -47,7 +47,7 @@ func (h *Handler) taskResults(v version, t *tasks.Task, st *tasks.Stream) iter.S
 				return
 			}
 			// 0.3 ends a stream where the handler waits; 1.0 does not.
-			if v.name == version03.name && e.Status != nil && e.Status.State.Rests() {
+			if v.name == version03.name && e.Status != nil && e.Status.State.Settled() {
 				return
 			}
 		}

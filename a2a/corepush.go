@@ -38,14 +38,14 @@ func errNoPush() *Error {
 
 // along gives what a message is sent with its push notification configuration, if it
 // has one.
-func (h *Handler) along(s *tasks.Sending, c *push.Config) (err error) {
+func (h *Handler) along(s *tasks.SendRequest, c *push.Config) (err error) {
 	switch {
 	case c == nil:
 		return nil
 	case h.push == nil:
 		return errNoPush()
 	}
-	s.Along, err = h.push.Along(*c)
+	s.WriteAlso, err = h.push.Along(*c)
 	return err
 }
 
@@ -54,7 +54,7 @@ func (h *Handler) pushCall(ctx context.Context, c *call, id tasks.TaskID) error 
 	if h.push == nil {
 		return errNoPush()
 	}
-	_, err := h.task(ctx, c.caller, id, tasks.Reading{})
+	_, err := h.task(ctx, c.caller, id, tasks.ReadOptions{})
 	return err
 }
 

@@ -82,7 +82,7 @@ func TestStatesInBothVersions(t *testing.T) {
 		tasks.Submitted: "submitted", tasks.Working: "working", tasks.InputRequired: "input-required", tasks.AuthRequired: "auth-required",
 		tasks.Completed: "completed", tasks.Failed: "failed", tasks.Canceled: "canceled", tasks.Rejected: "rejected",
 	} {
-		sent, err := s.tasks.Send(t.Context(), ann, tasks.Sending{To: "agent://known", Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
+		sent, err := s.tasks.Send(t.Context(), ann, tasks.SendRequest{To: "agent://known", Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
 		if err != nil {
 			t.Fatal(err)
 		}

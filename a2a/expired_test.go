@@ -41,7 +41,7 @@ func TestUnclaimedTasksHaveFailed(t *testing.T) {
 	if !regexp.MustCompile(`"status":{"state":"failed","message":{.*"text":"the task was not claimed in time"`).MatchString(got) {
 		t.Errorf("who asks in 0.3 is told %s", got)
 	}
-	task, err := work.Get(t.Context(), caller.Caller{Principal: kg.SystemPrincipal()}, tasks.TaskID(found[1]), tasks.Whole)
+	task, err := work.Get(t.Context(), caller.Caller{Principal: kg.SystemPrincipal()}, tasks.TaskID(found[1]), tasks.ReadAll)
 	if err != nil || task.Failure == nil || task.Failure.Code != tasks.FailureExpired {
 		t.Errorf("it is %+v, %v", task, err)
 	}

@@ -20,14 +20,14 @@ func (h *Handler) Self() tasks.Worker { return self{h} }
 
 type self struct{ h *Handler }
 
-// Takes refuses files: what is asked for is text, or data.
-func (self) Takes(m *tasks.Message) error {
+// CheckMessage refuses files: what is asked for is text, or data.
+func (self) CheckMessage(m *tasks.Message) error {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.Raw != nil || p.URL != nil {
 			return errNoFiles().At(index("parts", i))
 		}
 	}
-	return m.OfTypes("text/*", "application/json", "application/graphql")
+	return m.CheckTypes("text/*", "application/json", "application/graphql")
 }
 
 func errNoFiles() *kg.Error {

@@ -19,13 +19,13 @@ import (
 func TestLargeResultsComeInChunks(t *testing.T) {
 	s := newTestServer(t)
 	ann := s.large(t)
-	sent, err := s.tasks.Send(t.Context(), ann, tasks.Sending{
+	sent, err := s.tasks.Send(t.Context(), ann, tasks.SendRequest{
 		To: "agent://self", Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(`{ entity(iri: "urn:x:s") { values(predicate: "urn:x:p", first: 20) } }`)}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := s.tasks.Wait(t.Context(), ann, sent.Task, tasks.Whole)
+	task, err := s.tasks.Wait(t.Context(), ann, sent.Task, tasks.ReadAll)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,13 +56,13 @@ func TestAMessageIsTwoCommits(t *testing.T) {
 	s := newTestServer(t)
 	ann := s.large(t)
 	before := s.store.Head().Revision
-	sent, err := s.tasks.Send(t.Context(), ann, tasks.Sending{
+	sent, err := s.tasks.Send(t.Context(), ann, tasks.SendRequest{
 		To: "agent://self", Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(`{ entity(iri: "urn:x:s") { iri } }`)}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := s.tasks.Wait(t.Context(), ann, sent.Task, tasks.Whole)
+	task, err := s.tasks.Wait(t.Context(), ann, sent.Task, tasks.ReadAll)
 	if err != nil || task.Status.State != tasks.Completed || len(task.Artifacts) != 1 {
 		t.Fatal(task, err)
 	}

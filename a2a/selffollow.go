@@ -65,13 +65,13 @@ type ending struct {
 
 // follow makes the task of a subscription and establishes its stream. What is wrong with
 // the subscription fails the task, as it does for all that koine is asked.
-func (s self) follow(ctx context.Context, h *Handler, v version, by caller.Caller, sending tasks.Sending, o *order) (*feed, error) {
+func (s self) follow(ctx context.Context, h *Handler, v version, by caller.Caller, sending tasks.SendRequest, o *order) (*feed, error) {
 	sending.Attended = true
 	sent, err := h.tasks.Send(ctx, by, sending)
 	if err != nil {
 		return nil, err
 	}
-	changes, err := h.tasks.FollowFrom(ctx, by, sent.Task.ID, h.tasks.Behind(sent.Task))
+	changes, err := h.tasks.FollowFrom(ctx, by, sent.Task.ID, h.tasks.PositionAfter(sent.Task))
 	if err != nil {
 		return nil, err
 	}

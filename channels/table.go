@@ -60,7 +60,7 @@ type table struct {
 
 	lapses  *lapses
 	coming  sync.Map // ChannelID → *entry of channels that are made with a first message
-	lately  records.Lately[change]
+	lately  records.RecentChanges[change]
 	version *atomic.Uint64 // of the Guard; nil if its answers are not kept
 
 	mu       sync.RWMutex // guards what follows

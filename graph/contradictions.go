@@ -53,7 +53,7 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *Vi
 
 // behind opens the snapshot of the page that a cursor asks for, and tells where it
 // begins.
-func (r *run) behind(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, begin belief.Place, bound cursorBound, err error) {
+func (r *run) behind(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, begin belief.Cursor, bound cursorBound, err error) {
 	// Not of the evaluation time: pages of one walk read at that of the first.
 	named := v
 	named.At, named.Now = 0, time.Time{}
@@ -67,7 +67,7 @@ func (r *run) behind(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snaps
 	if err != nil {
 		return nil, begin, bound, err
 	}
-	begin, ok := belief.PlaceOf(at.key)
+	begin, ok := belief.ParseCursor(at.key)
 	if !ok {
 		return nil, begin, bound, foreignCursor()
 	}

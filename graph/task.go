@@ -33,7 +33,7 @@ func readTask(ctx context.Context, id string) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := service.Get(ctx, by, tasks.TaskID(id), tasks.Reading{})
+	t, err := service.Get(ctx, by, tasks.TaskID(id), tasks.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (t *Task) Artifacts(ctx context.Context) ([]Artifact, error) {
 	}
 	whole := t.of
 	if !t.whole {
-		if whole, err = service.Get(ctx, by, t.of.ID, tasks.Reading{Artifacts: true}); err != nil {
+		if whole, err = service.Get(ctx, by, t.of.ID, tasks.ReadOptions{Artifacts: true}); err != nil {
 			return nil, err
 		}
 	}

@@ -15,7 +15,7 @@ func sendTaskMessage(ctx context.Context, input SendMessageInput) (*SendMessageP
 	if err != nil {
 		return nil, err
 	}
-	s := tasks.Sending{
+	s := tasks.SendRequest{
 		To: kg.AgentID(deref(input.To)), Task: tasks.TaskID(deref(input.TaskID)), Context: deref(input.ContextID), Parent: tasks.TaskID(deref(input.ParentID)),
 		User: deref(input.UserID), AlwaysTask: true, Metadata: noNull(input.TaskMetadata),
 		Message: tasks.Message{ID: deref(input.MessageID), Parts: partsIn(input.Parts), Metadata: noNull(input.Metadata), Extensions: input.Extensions},
@@ -27,7 +27,7 @@ func sendTaskMessage(ctx context.Context, input SendMessageInput) (*SendMessageP
 	if err != nil {
 		return nil, inInput(renamed(err, map[string]string{"id": "taskId"}))
 	}
-	at := service.Behind(sent.Task)
+	at := service.PositionAfter(sent.Task)
 	r.wroteUpTo(at)
 	return &SendMessagePayload{Task: &Task{of: sent.Task, whole: true}, Replayed: sent.Replayed, Position: Position(r.engine.deps.Store.FormatPosition(at))}, nil
 }
@@ -58,11 +58,11 @@ func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
 		}})
 	}
 	// What is asked for of the artifacts and messages is read when it is.
-	out, err := service.SubmitReport(ctx, by, tasks.TaskID(input.TaskID), report, tasks.Reading{})
+	out, err := service.SubmitReport(ctx, by, tasks.TaskID(input.TaskID), report, tasks.ReadOptions{})
 	if err != nil {
 		return nil, inInput(renamed(err, map[string]string{"id": "taskId", "error": "failure", "error.code": "failure.code", "version": "expectedVersion"}))
 	}
-	r.wroteUpTo(service.Behind(out.Task))
+	r.wroteUpTo(service.PositionAfter(out.Task))
 	return &Task{of: out.Task}, r.charge(sizeOfTask(out.Task))
 }
 
@@ -97,7 +97,7 @@ func deleteTask(ctx context.Context, id string) (*DeletedTask, error) {
 // changedTask answers with a task that was changed: the position of the answer is
 // behind what is shown of it.
 func (r *run) changedTask(service *tasks.Service, t *tasks.Task) *Task {
-	r.wroteUpTo(service.Behind(t))
+	r.wroteUpTo(service.PositionAfter(t))
 	return &Task{of: t, whole: true}
 }
 

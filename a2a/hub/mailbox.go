@@ -136,7 +136,7 @@ func (h *Handler) acknowledge(_ http.ResponseWriter, r *http.Request) (int, any,
 
 // handled is a task that the agent of the mailbox handles.
 func (h *Handler) handled(r *http.Request, who caller.Caller, id tasks.TaskID) (*tasks.Task, error) {
-	t, err := h.deps.Tasks.Get(r.Context(), who, id, tasks.Reading{})
+	t, err := h.deps.Tasks.Get(r.Context(), who, id, tasks.ReadOptions{})
 	if err == nil && t.Handler != who.Actor {
 		err = kg.Errorf(kg.CodeTaskNotFound, "there is no such task in this mailbox").At("taskId")
 	}
@@ -178,9 +178,9 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) (int, any, erro
 	if said.Key, err = rest.IdempotencyKey(r); err != nil {
 		return 0, nil, err
 	}
-	prefer, reading := rest.Preference(r), tasks.Reading{}
+	prefer, reading := rest.Preference(r), tasks.ReadOptions{}
 	if prefer == rest.PreferRepresentation {
-		reading = tasks.Whole
+		reading = tasks.ReadAll
 	}
 	out, err := h.deps.Tasks.SubmitReport(r.Context(), who, id, *said, reading)
 	if err != nil {

@@ -128,7 +128,7 @@ func fillTasks(t testing.TB, store *kg.Store, ann, bot caller.Caller, c contents
 	ear := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer ear.Close()
 	finish := func(along func(*kg.Tx, *tasks.Task) error) error {
-		sent, err := work.Send(t.Context(), ann, tasks.Sending{To: bot.Principal.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}, Along: along})
+		sent, err := work.Send(t.Context(), ann, tasks.SendRequest{To: bot.Principal.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}, WriteAlso: along})
 		if err == nil {
 			_, err = work.Report(t.Context(), bot, sent.Task.ID, tasks.Report{State: tasks.Completed})
 		}

@@ -298,7 +298,7 @@ func (d *Directory) properties(tx *kg.Tx, by caller.Caller, id kg.AgentID, known
 		return r, nil
 	}
 	stands, err := records.Read(tx.MatchOwn, Graph, subjectOf(id))
-	if err == nil && records.Changes(stands, r) { // what is said again changes nothing
+	if err == nil && records.WouldChange(stands, r) { // what is said again changes nothing
 		r[propReregistered] = now
 	}
 	return r, err

@@ -9,9 +9,9 @@ import (
 	"koine/kg"
 )
 
-// crowd is a cardinality limit: each member has at most this many values of a property
+// cardinality is a cardinality limit: each member has at most this many values of a property
 // or, if inverse, is the value of at most this many subjects.
-type crowd struct {
+type cardinality struct {
 	property kg.Term
 	inverse  bool
 	most     int
@@ -34,9 +34,9 @@ const (
 	objectsOf              // the property
 )
 
-// declared lists the distinct quads of a pattern, ignoring graphs, in the order of
+// listDeclared lists the distinct quads of a pattern, ignoring graphs, in the order of
 // Term.Compare.
-func (f *finder) declared(p kg.Pattern) (list []kg.Quad, err error) {
+func (f *finder) listDeclared(p kg.Pattern) (list []kg.Quad, err error) {
 	for st, err := range f.s.Match(p) {
 		if err != nil {
 			return nil, err
@@ -53,32 +53,32 @@ func (f *finder) declared(p kg.Pattern) (list []kg.Quad, err error) {
 	return slices.Compact(list), nil
 }
 
-// declaredCrowds checks the properties that are declared to be of the class.
-func (f *finder) declaredCrowds(class string, inverse bool) error {
-	list, err := f.declared(kg.Pattern{Predicate: rdfType, Object: kg.IRI(class)})
+// checkPropertyClass checks the properties that are declared to be of the class.
+func (f *finder) checkPropertyClass(class string, inverse bool) error {
+	list, err := f.listDeclared(kg.Pattern{Predicate: rdfType, Object: kg.IRI(class)})
 	if err != nil {
 		return err
 	}
 	for nth, q := range list {
-		c := crowd{property: q.Subject, inverse: inverse, most: 1, members: members{subjectsOf, q.Subject},
+		c := cardinality{property: q.Subject, inverse: inverse, most: 1, members: members{subjectsOf, q.Subject},
 			reason: fmt.Sprintf("%s has one value at the most: it is an owl:FunctionalProperty", q.Subject.Name())}
 		if inverse {
 			c.members.sort = objectsOf
 			c.reason = fmt.Sprintf("%s is said of one thing at the most: it is an owl:InverseFunctionalProperty", q.Subject.Name())
 		}
-		if f.begin(nth) {
+		if f.startDeclaration(nth) {
 			continue
 		}
-		if err := f.crowded(c, nil); err != nil {
+		if err := f.checkCardinality(c, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// limited checks the targets of shapes that limit a property.
-func (f *finder) limited(limits []shapes.Limit) error {
-	crowds, err := f.crowdsOf(limits)
+// checkShapeLimits checks the targets of shapes that limit a property.
+func (f *finder) checkShapeLimits(limits []shapes.Limit) error {
+	crowds, err := f.cardinalitiesOf(limits)
 	if err != nil {
 		return err
 	}
@@ -87,22 +87,22 @@ func (f *finder) limited(limits []shapes.Limit) error {
 		if c := &crowds[nth]; c.property != crowds[first].property || c.inverse != crowds[first].inverse {
 			first = nth
 		}
-		if f.begin(nth) {
+		if f.startDeclaration(nth) {
 			continue
 		}
-		if err := f.crowded(crowds[nth], crowds[first:nth]); err != nil {
+		if err := f.checkCardinality(crowds[nth], crowds[first:nth]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// crowdsOf lists the limits of shapes, those of one property in a row, the strictest
+// cardinalitiesOf lists the limits of shapes, those of one property in a row, the strictest
 // first.
-func (f *finder) crowdsOf(limits []shapes.Limit) (list []crowd, err error) {
+func (f *finder) cardinalitiesOf(limits []shapes.Limit) (list []cardinality, err error) {
 	below := map[kg.Term][]kg.Term{}
 	for _, l := range limits {
-		c := crowd{property: l.Property, inverse: l.Inverse, most: l.Most,
+		c := cardinality{property: l.Property, inverse: l.Inverse, most: l.Most,
 			reason: fmt.Sprintf("the shape %s allows %d of %s at most", l.Shape.Name(), l.Most, l.Property.Name())}
 		if l.Inverse {
 			c.reason = fmt.Sprintf("the shape %s allows at most %d with it as %s", l.Shape.Name(), l.Most, l.Property.Name())
@@ -110,7 +110,7 @@ func (f *finder) crowdsOf(limits []shapes.Limit) (list []crowd, err error) {
 		var classes []kg.Term
 		for _, class := range l.Classes {
 			if _, known := below[class]; !known {
-				if below[class], err = f.below(class); err != nil {
+				if below[class], err = f.subclassesOf(class); err != nil {
 					return nil, err
 				}
 			}
@@ -128,17 +128,17 @@ func (f *finder) crowdsOf(limits []shapes.Limit) (list []crowd, err error) {
 			break
 		}
 	}
-	slices.SortStableFunc(list, func(a, b crowd) int {
+	slices.SortStableFunc(list, func(a, b cardinality) int {
 		return cmp.Or(a.property.Compare(b.property), cmp.Compare(fmt.Sprint(a.inverse), fmt.Sprint(b.inverse)), cmp.Compare(a.most, b.most),
 			cmp.Compare(a.members.sort, b.members.sort), a.members.term.Compare(b.members.term))
 	})
-	return slices.CompactFunc(list, func(a, b crowd) bool {
+	return slices.CompactFunc(list, func(a, b cardinality) bool {
 		return a.property == b.property && a.inverse == b.inverse && a.members == b.members
 	}), nil
 }
 
-// below lists the class and all its subclasses.
-func (f *finder) below(class kg.Term) ([]kg.Term, error) {
+// subclassesOf lists the class and all its subclasses.
+func (f *finder) subclassesOf(class kg.Term) ([]kg.Term, error) {
 	list, seen := []kg.Term{class}, map[kg.Term]bool{class: true}
 	for i := 0; i < len(list) && len(list) < MaxDeclarations; i++ {
 		for st, err := range f.s.Match(kg.Pattern{Predicate: subClassOf, Object: list[i]}) {
@@ -154,9 +154,9 @@ func (f *finder) below(class kg.Term) ([]kg.Term, error) {
 	return list, nil
 }
 
-// crowded finds the members that exceed a limit and that none of the limits before
+// checkCardinality finds the members that exceed a limit and that none of the limits before
 // covers.
-func (f *finder) crowded(c crowd, before []crowd) error {
+func (f *finder) checkCardinality(c cardinality, before []cardinality) error {
 	property, known, err := f.s.ID(c.property)
 	if !known || err != nil {
 		return err
@@ -166,32 +166,32 @@ func (f *finder) crowded(c crowd, before []crowd) error {
 		return err
 	}
 	look := func(member kg.ID) error {
-		several, err := f.several(c, property, member)
+		several, err := f.exceedsLimit(c, property, member)
 		if !several || err != nil {
 			return err
 		}
-		return f.tell(c, before, member)
+		return f.reportMember(c, before, member)
 	}
 	switch c.members.sort {
 	case theNode:
-		if err := f.step(); err != nil {
+		if err := f.countRead(); err != nil {
 			return err
 		}
 		err := look(term)
 		f.moved = f.moved || err == nil
 		return err
 	case instances:
-		return f.instances(term, look)
+		return f.scanInstances(term, look)
 	case objectsOf:
-		return f.rows(kg.IDPattern{Predicate: term}, func(row *kg.Row, last kg.IDQuad) error {
+		return f.scanRows(kg.IDPattern{Predicate: term}, func(row *kg.Row, last kg.IDQuad) error {
 			if row.Object == last.Object {
 				return nil
 			}
 			return look(row.Object)
 		})
 	}
-	return f.rows(kg.IDPattern{Predicate: term}, func(row *kg.Row, _ kg.IDQuad) error {
-		several, err := f.several(c, property, row.Subject)
+	return f.scanRows(kg.IDPattern{Predicate: term}, func(row *kg.Row, _ kg.IDQuad) error {
+		several, err := f.exceedsLimit(c, property, row.Subject)
 		if !several || err != nil {
 			return err
 		}
@@ -202,17 +202,17 @@ func (f *finder) crowded(c crowd, before []crowd) error {
 			}
 			break
 		}
-		return f.tell(c, before, row.Subject)
+		return f.reportMember(c, before, row.Subject)
 	})
 }
 
-// instances calls fn for each instance of a class.
-func (f *finder) instances(class kg.ID, fn func(kg.ID) error) error {
+// scanInstances calls fn for each instance of a class.
+func (f *finder) scanInstances(class kg.ID, fn func(kg.ID) error) error {
 	typed, known, err := f.s.ID(rdfType)
 	if !known || err != nil {
 		return err
 	}
-	return f.rows(kg.IDPattern{Predicate: typed, Object: class}, func(row *kg.Row, last kg.IDQuad) error {
+	return f.scanRows(kg.IDPattern{Predicate: typed, Object: class}, func(row *kg.Row, last kg.IDQuad) error {
 		if row.Subject == last.Subject { // in another graph too
 			return nil
 		}
@@ -220,8 +220,8 @@ func (f *finder) instances(class kg.ID, fn func(kg.ID) error) error {
 	})
 }
 
-// several reports whether a member has more values than the limit allows.
-func (f *finder) several(c crowd, property, member kg.ID) (bool, error) {
+// exceedsLimit reports whether a member has more values than the limit allows.
+func (f *finder) exceedsLimit(c cardinality, property, member kg.ID) (bool, error) {
 	p := kg.IDPattern{Subject: member, Predicate: property}
 	if c.inverse {
 		p = kg.IDPattern{Object: member, Predicate: property}
@@ -242,15 +242,15 @@ func (f *finder) several(c crowd, property, member kg.ID) (bool, error) {
 	return n > c.most, f.sweep.Err()
 }
 
-// tell adds a member with too many values to the page, if the values are valid at the
+// reportMember adds a member with too many values to the page, if the values are valid at the
 // same time and no earlier limit covers the member.
-func (f *finder) tell(c crowd, before []crowd, member kg.ID) error {
+func (f *finder) reportMember(c cardinality, before []cardinality, member kg.ID) error {
 	about, err := f.s.Term(member)
 	if err != nil {
 		return err
 	}
 	for i := range before {
-		if is, err := f.is(about, before[i].members); is || err != nil {
+		if is, err := f.isMember(about, before[i].members); is || err != nil {
 			return err
 		}
 	}
@@ -259,14 +259,14 @@ func (f *finder) tell(c crowd, before []crowd, member kg.ID) error {
 	if c.inverse {
 		p, side = kg.Pattern{Predicate: c.property, Object: about}, subjectOf
 	}
-	if _, err := f.add(&out, p); err != nil || !clash(out.Statements, c.most, side) {
+	if _, err := f.addStatements(&out, p); err != nil || !conflictInTime(out.Statements, c.most, side) {
 		return err
 	}
-	return f.take(out)
+	return f.addResult(out)
 }
 
-// is reports whether the node is one of the members.
-func (f *finder) is(node kg.Term, m members) (bool, error) {
+// isMember reports whether the node is one of the members.
+func (f *finder) isMember(node kg.Term, m members) (bool, error) {
 	var p kg.Pattern
 	switch m.sort {
 	case theNode:

@@ -71,18 +71,18 @@ type Contradiction struct {
 
 // Search selects a page of contradictions.
 type Search struct {
-	Most  int   // MaxContradictions at the most
-	After Place // Found.End of the page before
+	Most  int    // MaxContradictions at the most
+	After Cursor // Found.End of the page before
 	// Compare bounds the statements that are read: MaxCompared if 0.
 	Compare int
 }
 
-// Found is a page of contradictions.
-type Found struct {
+// Page is a page of contradictions.
+type Page struct {
 	List []Contradiction
 	// More reports that the search did not reach its end. The next page starts at End.
 	More bool
-	End  Place
+	End  Cursor
 	// Complete is false when the search ended early: after Search.Compare statements,
 	// or past MaxDeclarations.
 	Complete bool
@@ -92,23 +92,23 @@ type Found struct {
 // is the same for every search at a revision: by kind, then in index order. Each page
 // continues at the end of the one before, so the pages together check everything once.
 // Statements whose assertions are valid at disjoint times do not contradict each other.
-func Contradictions(s *kg.Snapshot, limits []shapes.Limit, o Search) (*Found, error) {
+func Contradictions(s *kg.Snapshot, limits []shapes.Limit, o Search) (*Page, error) {
 	if o.Compare == 0 {
 		o.Compare = MaxCompared
 	}
-	f := &finder{s: s, sweep: s.Sweep(), most: min(o.Most, MaxContradictions), left: o.Compare, from: o.After, found: &Found{Complete: true}}
+	f := &finder{s: s, sweep: s.Sweep(), most: min(o.Most, MaxContradictions), left: o.Compare, from: o.After, found: &Page{Complete: true}}
 	defer f.sweep.Close()
 	for kind, find := range [...]func() error{
-		Functional:        func() error { return f.declaredCrowds(functional, false) },
-		InverseFunctional: func() error { return f.declaredCrowds(inverseFunctional, true) },
-		MaxCount:          func() error { return f.limited(limits) },
-		SameAndDifferent:  f.sameAndDifferent,
-		Disjoint:          f.disjoint,
+		Functional:        func() error { return f.checkPropertyClass(functional, false) },
+		InverseFunctional: func() error { return f.checkPropertyClass(inverseFunctional, true) },
+		MaxCount:          func() error { return f.checkShapeLimits(limits) },
+		SameAndDifferent:  f.checkSameAndDifferent,
+		Disjoint:          f.checkDisjoint,
 	} {
 		if find == nil || Kind(kind) < f.from.kind {
 			continue
 		}
-		f.at = Place{kind: Kind(kind)}
+		f.at = Cursor{kind: Kind(kind)}
 		switch err := find(); {
 		case err == errEnough || err == errTooMany:
 			f.found.More, f.found.End = true, f.at
@@ -131,17 +131,17 @@ type finder struct {
 	s     *kg.Snapshot
 	sweep *kg.Sweep
 	most  int
-	left  int   // statements that may still be read
-	moved bool  // the search has made progress that the next page need not repeat
-	from  Place // start of the search
-	at    Place // everything before it is checked
-	found *Found
+	left  int    // statements that may still be read
+	moved bool   // the search has made progress that the next page need not repeat
+	from  Cursor // start of the search
+	at    Cursor // everything before it is checked
+	found *Page
 }
 
-// begin moves to a declaration. It reports true if an earlier page has finished that
+// startDeclaration moves to a declaration. It reports true if an earlier page has finished that
 // declaration.
-func (f *finder) begin(nth int) (done bool) {
-	at := Place{kind: f.at.kind, nth: uint32(nth)}
+func (f *finder) startDeclaration(nth int) (done bool) {
+	at := Cursor{kind: f.at.kind, nth: uint32(nth)}
 	switch {
 	case f.from.kind != at.kind || at.nth > f.from.nth:
 	case at.nth < f.from.nth:
@@ -153,9 +153,9 @@ func (f *finder) begin(nth int) (done bool) {
 	return false
 }
 
-// rows calls fn for the rows of a pattern, starting at the position of the search. It
+// scanRows calls fn for the rows of a pattern, starting at the position of the search. It
 // stops between two rows when the budget is used up, after one row at the least.
-func (f *finder) rows(p kg.IDPattern, fn func(row *kg.Row, before kg.IDQuad) error) error {
+func (f *finder) scanRows(p kg.IDPattern, fn func(row *kg.Row, before kg.IDQuad) error) error {
 	var after *kg.IDQuad
 	if f.at.row != (kg.IDQuad{}) {
 		row := f.at.row
@@ -163,7 +163,7 @@ func (f *finder) rows(p kg.IDPattern, fn func(row *kg.Row, before kg.IDQuad) err
 	}
 	for row, err := range f.s.MatchIDs(p, after) {
 		if err == nil {
-			err = f.step()
+			err = f.countRead()
 		}
 		if err == nil {
 			err = fn(&row, f.at.row)
@@ -176,9 +176,9 @@ func (f *finder) rows(p kg.IDPattern, fn func(row *kg.Row, before kg.IDQuad) err
 	return nil
 }
 
-// step counts a statement against the budget. It ends the page when the budget is used
+// countRead counts a statement against the budget. It ends the page when the budget is used
 // up.
-func (f *finder) step() error {
+func (f *finder) countRead() error {
 	if f.left <= 0 && f.moved {
 		return errTooMany
 	}
@@ -186,8 +186,8 @@ func (f *finder) step() error {
 	return nil
 }
 
-// take adds a contradiction to the page.
-func (f *finder) take(c Contradiction) error {
+// addResult adds a contradiction to the page.
+func (f *finder) addResult(c Contradiction) error {
 	if len(f.found.List) == f.most {
 		return errEnough
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // search finds one page.
-func (w *world) search(s *kg.Snapshot, o belief.Search) *belief.Found {
+func (w *world) search(s *kg.Snapshot, o belief.Search) *belief.Page {
 	w.Helper()
 	v := s.View()
 	limits, err := w.shapes.Limits(within(w), w.view(kg.View{Principal: v.Principal, At: s.Revision(), Graphs: []kg.Term{kg.ShapesGraph}}))
@@ -271,7 +271,7 @@ func TestPagesOfContradictions(t *testing.T) {
 		for _, size := range []int{1, 2, 3, 7, 50} {
 			for _, compare := range []int{0, 1, 10, 100} {
 				var got []string
-				var at belief.Place
+				var at belief.Cursor
 				w.take("cy", late)
 				for pages := 0; ; pages++ {
 					if pages > 10_000 {
@@ -292,7 +292,7 @@ func TestPagesOfContradictions(t *testing.T) {
 						break
 					}
 					var ok bool
-					if at, ok = belief.PlaceOf(page.End.Bytes()); !ok || at != page.End {
+					if at, ok = belief.ParseCursor(page.End.Bytes()); !ok || at != page.End {
 						t.Fatalf("%+v is not read back", page.End)
 					}
 				}
@@ -409,7 +409,7 @@ func TestThePriceOfAPage(t *testing.T) {
 		fmt.Fprintf(&b, "ex:s%d ex:p %d, %d .\n", i, 2*i, 2*i+1)
 	}
 	w.say("ann", `ex:p a owl:FunctionalProperty .`+b.String())
-	var at belief.Place
+	var at belief.Cursor
 	var pages, dearest, sum int64
 	for more := true; more; pages++ {
 		s := w.view(kg.View{})
@@ -425,13 +425,13 @@ func TestThePriceOfAPage(t *testing.T) {
 
 // A place that was made by nobody is not one.
 func TestPlaceOf(t *testing.T) {
-	whole := belief.Place{}.Bytes()
-	if _, ok := belief.PlaceOf(whole); !ok || len(whole) != belief.PlaceBytes {
+	whole := belief.Cursor{}.Bytes()
+	if _, ok := belief.ParseCursor(whole); !ok || len(whole) != belief.CursorBytes {
 		t.Error("the beginning is not read back")
 	}
 	whole[0] = 6
 	for _, b := range [][]byte{nil, whole[1:], append(whole, 0), whole} {
-		if _, ok := belief.PlaceOf(b); ok {
+		if _, ok := belief.ParseCursor(b); ok {
 			t.Errorf("%x is read", b)
 		}
 	}

@@ -6,19 +6,19 @@ import (
 	"koine/kg"
 )
 
-// Place is the position at which a search for contradictions stopped. It is valid in
+// Cursor is the position at which a search for contradictions stopped. It is valid in
 // one store at one revision only. The zero Place is the beginning.
-type Place struct {
+type Cursor struct {
 	kind Kind
 	nth  uint32    // number of the declaration within the kind
 	row  kg.IDQuad // last row checked for it; zero for none
 }
 
-// PlaceBytes is the length of Place.Bytes.
-const PlaceBytes = 1 + 4 + 4*len(kg.ID{})
+// CursorBytes is the length of Place.Bytes.
+const CursorBytes = 1 + 4 + 4*len(kg.ID{})
 
 // Bytes encodes the place for a cursor.
-func (p Place) Bytes() []byte {
+func (p Cursor) Bytes() []byte {
 	b := binary.BigEndian.AppendUint32([]byte{byte(p.kind)}, p.nth)
 	for _, id := range [...]kg.ID{p.row.Subject, p.row.Predicate, p.row.Object, p.row.Graph} {
 		b = append(b, id[:]...)
@@ -26,9 +26,9 @@ func (p Place) Bytes() []byte {
 	return b
 }
 
-// PlaceOf decodes Place.Bytes. It reports false for any other input.
-func PlaceOf(b []byte) (p Place, ok bool) {
-	if len(b) != PlaceBytes || b[0] > byte(Disjoint) {
+// ParseCursor decodes Place.Bytes. It reports false for any other input.
+func ParseCursor(b []byte) (p Cursor, ok bool) {
+	if len(b) != CursorBytes || b[0] > byte(Disjoint) {
 		return p, false
 	}
 	p.kind, p.nth = Kind(b[0]), binary.BigEndian.Uint32(b[1:])

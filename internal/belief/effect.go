@@ -30,11 +30,11 @@ type Effect struct {
 	Receipt  kg.Receipt
 }
 
-// change computes the effect of replacing the doubts now by then and, unless it is a
+// applyDoubts computes the effect of replacing the doubts now by then and, unless it is a
 // dry run, writes the change.
-func change(ctx context.Context, store *kg.Store, m kg.Meta, agent kg.AgentID, now, then kg.Doubts, fn func(*kg.Tx) error) (*Effect, error) {
+func applyDoubts(ctx context.Context, store *kg.Store, m kg.Meta, agent kg.AgentID, now, then kg.Doubts, fn func(*kg.Tx) error) (*Effect, error) {
 	e := &Effect{Agent: agent}
-	if err := e.preview(ctx, store, m.Principal, now, then); err != nil {
+	if err := e.computeEffect(ctx, store, m.Principal, now, then); err != nil {
 		return nil, err
 	}
 	var err error
@@ -42,8 +42,8 @@ func change(ctx context.Context, store *kg.Store, m kg.Meta, agent kg.AgentID, n
 	return e, err
 }
 
-// preview reads all asserted statements and counts the effect.
-func (e *Effect) preview(ctx context.Context, store *kg.Store, by kg.Principal, now, then kg.Doubts) error {
+// computeEffect reads all asserted statements and counts the effect.
+func (e *Effect) computeEffect(ctx context.Context, store *kg.Store, by kg.Principal, now, then kg.Doubts) error {
 	s, err := store.View(ctx, kg.View{Principal: by, Doubted: true})
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (e *Effect) preview(ctx context.Context, store *kg.Store, by kg.Principal, 
 		if err != nil {
 			return err
 		}
-		if !e.differs(list, now, then) {
+		if !e.countChanged(list, now, then) {
 			continue
 		}
 		if e.Statements++; len(e.Examples) < MaxExamples {
@@ -76,9 +76,9 @@ func (e *Effect) preview(ctx context.Context, store *kg.Store, by kg.Principal, 
 	return nil
 }
 
-// differs counts the assertions that stop or resume counting, and reports whether the
+// countChanged counts the assertions that stop or resume counting, and reports whether the
 // statement as a whole does.
-func (e *Effect) differs(list []kg.Assertion, now, then kg.Doubts) bool {
+func (e *Effect) countChanged(list []kg.Assertion, now, then kg.Doubts) bool {
 	var stands, stood bool
 	for i := range list {
 		before, after := !now.Hide(&list[i]), !then.Hide(&list[i])

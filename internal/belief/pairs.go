@@ -6,17 +6,17 @@ import (
 	"koine/kg"
 )
 
-// sameAndDifferent finds pairs that are both owl:sameAs and owl:differentFrom, in
+// checkSameAndDifferent finds pairs that are both owl:sameAs and owl:differentFrom, in
 // either direction.
-func (f *finder) sameAndDifferent() error {
-	if f.begin(0) {
+func (f *finder) checkSameAndDifferent() error {
+	if f.startDeclaration(0) {
 		return nil
 	}
 	different, known, err := f.s.ID(kg.IRI(differentFrom))
 	if !known || err != nil {
 		return err
 	}
-	return f.rows(kg.IDPattern{Predicate: different}, func(row *kg.Row, last kg.IDQuad) error {
+	return f.scanRows(kg.IDPattern{Predicate: different}, func(row *kg.Row, last kg.IDQuad) error {
 		if row.Subject == last.Subject && row.Object == last.Object {
 			return nil // in another graph too
 		}
@@ -24,44 +24,44 @@ func (f *finder) sameAndDifferent() error {
 		if err != nil {
 			return err
 		}
-		return f.pair(q.Subject, q.Object)
+		return f.checkPair(q.Subject, q.Object)
 	})
 }
 
-// pair checks two nodes that are declared to be different.
-func (f *finder) pair(a, b kg.Term) error {
+// checkPair checks two nodes that are declared to be different.
+func (f *finder) checkPair(a, b kg.Term) error {
 	c := Contradiction{Kind: SameAndDifferent, About: a,
 		Reason: fmt.Sprintf("%s and %s are owl:sameAs and owl:differentFrom each other", a.Name(), b.Name())}
 	different, same := kg.IRI(differentFrom), kg.IRI(sameAs)
 	if a == b {
 		c.Reason = a.Name() + " is owl:differentFrom itself"
 		for _, p := range [...]kg.Term{different, same} {
-			if _, err := f.add(&c, kg.Pattern{Subject: a, Predicate: p, Object: a}); err != nil {
+			if _, err := f.addStatements(&c, kg.Pattern{Subject: a, Predicate: p, Object: a}); err != nil {
 				return err
 			}
 		}
-		return f.take(c)
+		return f.addResult(c)
 	}
-	backwards, err := f.add(&c, kg.Pattern{Subject: b, Predicate: different, Object: a})
+	backwards, err := f.addStatements(&c, kg.Pattern{Subject: b, Predicate: different, Object: a})
 	if err != nil || backwards && b.Compare(a) < 0 {
 		return err // reported with the opposite statement
 	}
 	for _, p := range [...]kg.Pattern{
 		{Subject: a, Predicate: different, Object: b}, {Subject: a, Predicate: same, Object: b}, {Subject: b, Predicate: same, Object: a},
 	} {
-		if _, err := f.add(&c, p); err != nil {
+		if _, err := f.addStatements(&c, p); err != nil {
 			return err
 		}
 	}
-	if !clash(c.Statements, 1, predicateOf) {
+	if !conflictInTime(c.Statements, 1, predicateOf) {
 		return nil
 	}
-	return f.take(c)
+	return f.addResult(c)
 }
 
-// disjoint finds nodes that have two disjoint classes.
-func (f *finder) disjoint() error {
-	list, err := f.declared(kg.Pattern{Predicate: kg.IRI(disjointWith)})
+// checkDisjoint finds nodes that have two disjoint classes.
+func (f *finder) checkDisjoint() error {
+	list, err := f.listDeclared(kg.Pattern{Predicate: kg.IRI(disjointWith)})
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (f *finder) disjoint() error {
 	for nth, q := range list {
 		a, b := q.Subject, q.Object
 		other := kg.Quad{Subject: b, Predicate: q.Predicate, Object: a, Graph: q.Graph}
-		if f.begin(nth) || b.Compare(a) < 0 && said[other] {
+		if f.startDeclaration(nth) || b.Compare(a) < 0 && said[other] {
 			continue // checked on an earlier page, or with the opposite declaration
 		}
 		class, known, err := f.s.ID(a)
@@ -83,20 +83,20 @@ func (f *finder) disjoint() error {
 			continue
 		}
 		reason := fmt.Sprintf("nothing is both %s and %s: they are owl:disjointWith each other", a.Name(), b.Name())
-		err = f.instances(class, func(id kg.ID) error {
+		err = f.scanInstances(class, func(id kg.ID) error {
 			about, err := f.s.Term(id)
 			if err != nil {
 				return err
 			}
 			c := Contradiction{Kind: Disjoint, About: about, Property: rdfType, Reason: reason}
-			of, err := f.add(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: b})
+			of, err := f.addStatements(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: b})
 			if !of || err != nil {
 				return err
 			}
-			if _, err := f.add(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: a}); err != nil || !clash(c.Statements, 1, objectOf) {
+			if _, err := f.addStatements(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: a}); err != nil || !conflictInTime(c.Statements, 1, objectOf) {
 				return err
 			}
-			return f.take(c)
+			return f.addResult(c)
 		})
 		if err != nil {
 			return err

@@ -53,13 +53,13 @@ var quarantined = []kg.Pattern{{Predicate: propSince, Graph: kg.SystemGraph}, {P
 // Load reads the quarantines of the store. Call it after opening the store and before
 // serving requests.
 func (q *Quarantines) Load(ctx context.Context, store *kg.Store) error {
-	return q.mirror.Load(ctx, store, q.take, quarantined...)
+	return q.mirror.Load(ctx, store, q.applyFacts, quarantined...)
 }
 
 // Follow applies a commit; for kg.Options.OnSystemChange.
-func (q *Quarantines) Follow(c *kg.Commit) { q.mirror.Follow(c, q.take, quarantined...) }
+func (q *Quarantines) Follow(c *kg.Commit) { q.mirror.Follow(c, q.applyFacts, quarantined...) }
 
-func (q *Quarantines) take(_ kg.Revision, facts []records.Fact) {
+func (q *Quarantines) applyFacts(_ kg.Revision, facts []records.Fact) {
 	doubts := maps.Clone(q.Doubted())
 	if doubts == nil {
 		doubts = kg.Doubts{}
@@ -71,18 +71,18 @@ func (q *Quarantines) take(_ kg.Revision, facts []records.Fact) {
 		since, ok := f.Object.DateTimeValue()
 		switch {
 		case !ok || f.Predicate != propSince:
-		case f.Stands:
+		case f.Exists:
 			doubts[agent] = since
 		case doubts[agent].Equal(since): // unless a newer quarantine replaced it
 			delete(doubts, agent)
 		}
 	}
-	q.show(doubts, changed)
+	q.publishDoubts(doubts, changed)
 }
 
-// show publishes the doubts to all readers. An empty set is stored as nil, which costs
+// publishDoubts publishes the doubts to all readers. An empty set is stored as nil, which costs
 // readers nothing.
-func (q *Quarantines) show(doubts kg.Doubts, changed kg.Revision) {
+func (q *Quarantines) publishDoubts(doubts kg.Doubts, changed kg.Revision) {
 	if len(doubts) == 0 {
 		doubts = nil
 	}
@@ -103,7 +103,7 @@ type Quarantine struct {
 // List lists the quarantines in the order of the agents' names. Only administrators may
 // call it.
 func (q *Quarantines) List(ctx context.Context, store *kg.Store, by kg.Principal) ([]Quarantine, error) {
-	if err := administrators(&by); err != nil {
+	if err := requireAdmin(&by); err != nil {
 		return nil, err
 	}
 	s, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
@@ -130,7 +130,7 @@ func (q *Quarantines) List(ctx context.Context, store *kg.Store, by kg.Principal
 	return list, nil
 }
 
-func administrators(by *kg.Principal) error {
+func requireAdmin(by *kg.Principal) error {
 	if by.IsAdmin() {
 		return nil
 	}
@@ -146,7 +146,7 @@ func administrators(by *kg.Principal) error {
 // koine itself and for an invalid name, CodeNotFound from Lift if the agent is not in
 // quarantine, CodeLimitExceeded past MaxQuarantined, and those of Store.Update.
 func (q *Quarantines) Set(ctx context.Context, store *kg.Store, m kg.Meta, agent kg.AgentID, since time.Time) (*Effect, error) {
-	agent, err := q.about(&m, agent)
+	agent, err := q.checkAgent(&m, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -160,14 +160,14 @@ func (q *Quarantines) Set(ctx context.Context, store *kg.Store, m kg.Meta, agent
 		then = kg.Doubts{}
 	}
 	then[agent] = since
-	return change(ctx, store, m, agent, now, then, func(tx *kg.Tx) error {
-		return tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: about(agent, propSince, since), Source: kg.System})
+	return applyDoubts(ctx, store, m, agent, now, then, func(tx *kg.Tx) error {
+		return tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: quarantineQuad(agent, propSince, since), Source: kg.System})
 	})
 }
 
 // Lift ends a quarantine. See Set.
 func (q *Quarantines) Lift(ctx context.Context, store *kg.Store, m kg.Meta, agent kg.AgentID) (*Effect, error) {
-	agent, err := q.about(&m, agent)
+	agent, err := q.checkAgent(&m, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -178,17 +178,17 @@ func (q *Quarantines) Lift(ctx context.Context, store *kg.Store, m kg.Meta, agen
 	}
 	then := maps.Clone(now)
 	delete(then, agent)
-	return change(ctx, store, m, agent, now, then, func(tx *kg.Tx) error {
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: about(agent, propSince, since)}); err != nil {
+	return applyDoubts(ctx, store, m, agent, now, then, func(tx *kg.Tx) error {
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: quarantineQuad(agent, propSince, since)}); err != nil {
 			return err
 		}
-		return tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: about(agent, propLifted, tx.Time()), Source: kg.System})
+		return tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: quarantineQuad(agent, propLifted, tx.Time()), Source: kg.System})
 	})
 }
 
-// about checks the caller's rights and normalizes the agent's name.
-func (q *Quarantines) about(m *kg.Meta, agent kg.AgentID) (kg.AgentID, error) {
-	if err := administrators(&m.Principal); err != nil {
+// checkAgent checks the caller's rights and normalizes the agent's name.
+func (q *Quarantines) checkAgent(m *kg.Meta, agent kg.AgentID) (kg.AgentID, error) {
+	if err := requireAdmin(&m.Principal); err != nil {
 		return "", err
 	}
 	agent = kg.CanonicalAgent(string(agent))
@@ -204,6 +204,6 @@ func (q *Quarantines) about(m *kg.Meta, agent kg.AgentID) (kg.AgentID, error) {
 	return agent, nil
 }
 
-func about(agent kg.AgentID, property kg.Term, at time.Time) kg.Quad {
+func quarantineQuad(agent kg.AgentID, property kg.Term, at time.Time) kg.Quad {
 	return kg.Quad{Subject: kg.IRI(string(agent)), Predicate: property, Object: kg.DateTime(at), Graph: kg.SystemGraph}
 }

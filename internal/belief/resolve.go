@@ -36,7 +36,7 @@ func Resolve(ctx context.Context, store Writer, m kg.Meta, keep, drop []kg.Quad)
 	return store.Update(ctx, m, func(tx *kg.Tx) error {
 		for field, list := range map[string][]kg.Quad{"keep": keep, "drop": drop} {
 			for _, q := range list {
-				if err := stands(tx, q); err != nil {
+				if err := requireStatement(tx, q); err != nil {
 					return kg.AsError(err).At(field)
 				}
 			}
@@ -50,7 +50,7 @@ func Resolve(ctx context.Context, store Writer, m kg.Meta, keep, drop []kg.Quad)
 	})
 }
 
-func stands(tx *kg.Tx, q kg.Quad) error {
+func requireStatement(tx *kg.Tx, q kg.Quad) error {
 	for _, err := range tx.Match(kg.Pattern(q)) {
 		return err
 	}

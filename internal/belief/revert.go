@@ -60,15 +60,15 @@ func Revert(ctx context.Context, store Writer, m kg.Meta, revision kg.Revision, 
 	if err != nil {
 		return nil, err
 	}
-	if len(claims(c.Changes)) != len(claims(whole.Changes)) {
+	if len(foreignChanges(c.Changes)) != len(foreignChanges(whole.Changes)) {
 		return nil, kg.Errorf(kg.CodePermissionDenied, "a commit is reverted as a whole, and this one is more than you may see")
 	}
-	states := undone(claims(whole.Changes))
+	states := netChanges(foreignChanges(whole.Changes))
 	if len(states) == 0 && len(whole.Changes) > 0 {
 		return nil, kg.Errorf(kg.CodeReserved, "the commit changed nothing but what is koine's own: that is changed back by its own calls")
 	}
 	for i := range states {
-		if err := states[i].mayBy(&m.Principal); err != nil {
+		if err := states[i].checkSources(&m.Principal); err != nil {
 			return nil, err
 		}
 	}
@@ -84,39 +84,39 @@ func Revert(ctx context.Context, store Writer, m kg.Meta, revision kg.Revision, 
 	return out, err
 }
 
-// claims filters out the changes of koine's own statements.
-func claims(changes []kg.Change) []kg.Change {
+// foreignChanges filters out the changes of koine's own statements.
+func foreignChanges(changes []kg.Change) []kg.Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c kg.Change) bool { return kg.Reserved(c.Quad) })
 }
 
-// undo is a statement with its assertions before and after a commit.
-type undo struct {
+// netChange is a statement with its assertions before and after a commit.
+type netChange struct {
 	quad          kg.Quad
 	before, after []kg.Assertion
 }
 
-// undone lists the statements of a commit in order, each once with its assertions
+// netChanges lists the statements of a commit in order, each once with its assertions
 // before the first change and after the last. Statements without a net change are left
 // out.
-func undone(changes []kg.Change) []undo {
+func netChanges(changes []kg.Change) []netChange {
 	index := map[kg.Quad]int{}
-	var list []undo
+	var list []netChange
 	for i := range changes {
 		c := &changes[i]
 		at, seen := index[c.Quad]
 		if !seen {
 			at = len(list)
 			index[c.Quad] = at
-			list = append(list, undo{quad: c.Quad, before: c.Before})
+			list = append(list, netChange{quad: c.Quad, before: c.Before})
 		}
 		list[at].after = c.After
 	}
-	return slices.DeleteFunc(list, func(u undo) bool { return sameSaid(u.before, u.after) })
+	return slices.DeleteFunc(list, func(u netChange) bool { return sameAssertions(u.before, u.after) })
 }
 
-// mayBy returns an error if the principal may not act for a source that regains or
+// checkSources returns an error if the principal may not act for a source that regains or
 // loses an assertion. The store checks the rights in the graph.
-func (u *undo) mayBy(by *kg.Principal) error {
+func (u *netChange) checkSources(by *kg.Principal) error {
 	if by.IsAdmin() {
 		return nil
 	}
@@ -130,14 +130,14 @@ func (u *undo) mayBy(by *kg.Principal) error {
 	return nil
 }
 
-// says reports whether two assertions are equal apart from the time of recording.
-func says(a, b kg.Assertion) bool {
+// sameAssertion reports whether two assertions are equal apart from the time of recording.
+func sameAssertion(a, b kg.Assertion) bool {
 	return a.Source == b.Source && a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance)
 }
 
-func sameSaid(a, b []kg.Assertion) bool {
+func sameAssertions(a, b []kg.Assertion) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(x kg.Assertion) bool {
-		return !slices.ContainsFunc(b, func(y kg.Assertion) bool { return says(x, y) })
+		return !slices.ContainsFunc(b, func(y kg.Assertion) bool { return sameAssertion(x, y) })
 	})
 }
 
@@ -146,7 +146,7 @@ var errConflicts = kg.Errorf(kg.CodeRevisionConflict, "statements of the commit 
 
 // reverting is the state of one Revert.
 type reverting struct {
-	states []undo
+	states []netChange
 	force  bool
 
 	conflicts []Conflict
@@ -165,11 +165,11 @@ func (r *reverting) run(tx *kg.Tx) error {
 			}
 			now[i] = st.Assertions
 		}
-		if sameSaid(now[i], r.states[i].after) || sameSaid(now[i], r.states[i].before) {
+		if sameAssertions(now[i], r.states[i].after) || sameAssertions(now[i], r.states[i].before) {
 			continue
 		}
 		if r.total++; len(r.conflicts) < MaxConflicts {
-			told, err := seen(tx, r.states[i].quad)
+			told, err := visibleAssertions(tx, r.states[i].quad)
 			if err != nil {
 				return err
 			}
@@ -180,23 +180,23 @@ func (r *reverting) run(tx *kg.Tx) error {
 		return errConflicts
 	}
 	for i := range r.states {
-		if err := r.states[i].back(tx, now[i]); err != nil {
+		if err := r.states[i].restore(tx, now[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// seen returns the assertions of a statement that the caller sees.
-func seen(tx *kg.Tx, q kg.Quad) ([]kg.Assertion, error) {
+// visibleAssertions returns the assertions of a statement that the caller sees.
+func visibleAssertions(tx *kg.Tx, q kg.Quad) ([]kg.Assertion, error) {
 	for st, err := range tx.Match(kg.Pattern(q)) {
 		return st.Assertions, err
 	}
 	return nil, nil
 }
 
-// back restores the assertions of the statement.
-func (u *undo) back(tx *kg.Tx, now []kg.Assertion) error {
+// restore restores the assertions of the statement.
+func (u *netChange) restore(tx *kg.Tx, now []kg.Assertion) error {
 	for _, a := range now {
 		if !slices.ContainsFunc(u.before, func(b kg.Assertion) bool { return b.Source == a.Source }) {
 			if err := tx.Apply(kg.Patch{Op: kg.Remove, Quad: u.quad, Source: a.Source}); err != nil {
@@ -205,7 +205,7 @@ func (u *undo) back(tx *kg.Tx, now []kg.Assertion) error {
 		}
 	}
 	for _, a := range u.before {
-		if slices.ContainsFunc(now, func(b kg.Assertion) bool { return says(a, b) }) {
+		if slices.ContainsFunc(now, func(b kg.Assertion) bool { return sameAssertion(a, b) }) {
 			continue // unchanged
 		}
 		p := kg.Patch{Op: kg.Add, Quad: u.quad, Source: a.Source, Certainty: a.Certainty, HasCertainty: a.HasCertainty, Validity: a.Validity, Provenance: a.Provenance}

@@ -12,8 +12,8 @@ func subjectOf(q kg.Quad) kg.Term   { return q.Subject }
 func objectOf(q kg.Quad) kg.Term    { return q.Object }
 func predicateOf(q kg.Quad) kg.Term { return q.Predicate }
 
-// add reads the statements that match the pattern into a contradiction.
-func (f *finder) add(c *Contradiction, p kg.Pattern) (shown bool, err error) {
+// addStatements reads the statements that match the pattern into a contradiction.
+func (f *finder) addStatements(c *Contradiction, p kg.Pattern) (shown bool, err error) {
 	if p.Subject.IsLiteral() {
 		return false, nil
 	}
@@ -30,9 +30,9 @@ func (f *finder) add(c *Contradiction, p kg.Pattern) (shown bool, err error) {
 	return shown, nil
 }
 
-// clash reports whether more than the allowed number of different values are valid at
+// conflictInTime reports whether more than the allowed number of different values are valid at
 // the same time.
-func clash(list []kg.Statement, allowed int, side func(kg.Quad) kg.Term) bool {
+func conflictInTime(list []kg.Statement, allowed int, side func(kg.Quad) kg.Term) bool {
 	type event struct {
 		at    time.Time // zero: no lower bound
 		step  int

@@ -13,8 +13,8 @@ const (
 	MaxSteps     = 100
 )
 
-// Account explains why a statement is in the graph.
-type Account struct {
+// Explanation explains why a statement is in the graph.
+type Explanation struct {
 	Statement kg.Statement
 	// Backing holds the commit of each assertion of the statement, in the same order;
 	// nil if the log no longer has the commit.
@@ -49,32 +49,32 @@ type Log interface {
 // Why explains why a statement is in the graph. It returns nil if the snapshot does not
 // show the statement. steps bounds the history (at most MaxSteps). The history follows
 // the snapshot's view except for its age limit, which does not apply to the past.
-func Why(ctx context.Context, log Log, s *kg.Snapshot, q kg.Quad, steps int) (*Account, error) {
-	st, found, err := find(s, q)
+func Why(ctx context.Context, log Log, s *kg.Snapshot, q kg.Quad, steps int) (*Explanation, error) {
+	st, found, err := findStatement(s, q)
 	if !found || err != nil {
 		return nil, err
 	}
-	a := &Account{Statement: st, Backing: make([]*kg.Commit, len(st.Assertions))}
-	w := &reasons{ctx: ctx, log: log, s: s, quad: st.Quad, commits: map[kg.Revision]*kg.Commit{}}
+	a := &Explanation{Statement: st, Backing: make([]*kg.Commit, len(st.Assertions))}
+	w := &explainer{ctx: ctx, log: log, s: s, quad: st.Quad, commits: map[kg.Revision]*kg.Commit{}}
 	for i, assertion := range st.Assertions {
 		if a.Backing[i], err = w.commit(assertion.Revision); err != nil {
 			return nil, err
 		}
 	}
-	a.History, a.More, err = w.history(min(steps, MaxSteps))
+	a.History, a.More, err = w.readHistory(min(steps, MaxSteps))
 	return a, err
 }
 
-// find reads a statement as the snapshot shows it.
-func find(s *kg.Snapshot, q kg.Quad) (st kg.Statement, found bool, err error) {
+// findStatement reads a statement as the snapshot shows it.
+func findStatement(s *kg.Snapshot, q kg.Quad) (st kg.Statement, found bool, err error) {
 	for st, err = range s.Match(kg.Pattern(q)) {
 		return st, err == nil, err
 	}
 	return st, false, nil
 }
 
-// reasons collects the explanation of one statement.
-type reasons struct {
+// explainer collects the explanation of one statement.
+type explainer struct {
 	ctx     context.Context
 	log     Log
 	s       *kg.Snapshot
@@ -84,7 +84,7 @@ type reasons struct {
 
 // commit returns the part of a commit that the caller may see; nil if the log no longer
 // has the commit.
-func (w *reasons) commit(r kg.Revision) (*kg.Commit, error) {
+func (w *explainer) commit(r kg.Revision) (*kg.Commit, error) {
 	if c, ok := w.commits[r]; ok {
 		return c, nil
 	}
@@ -97,9 +97,9 @@ func (w *reasons) commit(r kg.Revision) (*kg.Commit, error) {
 	return c, err
 }
 
-// history reads the newest steps, and reports whether there are more.
-func (w *reasons) history(most int) (steps []Step, more bool, err error) {
-	revisions, err := w.revisions(most + 1)
+// readHistory reads the newest steps, and reports whether there are more.
+func (w *explainer) readHistory(most int) (steps []Step, more bool, err error) {
+	revisions, err := w.changedIn(most + 1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -107,7 +107,7 @@ func (w *reasons) history(most int) (steps []Step, more bool, err error) {
 		if len(steps) >= most {
 			return steps[:most], true, nil
 		}
-		of, err := w.steps(r)
+		of, err := w.stepsIn(r)
 		switch kg.CodeOf(err) {
 		case kg.CodePositionGone, kg.CodeRevisionGone:
 			return steps, true, nil // the log begins later
@@ -123,10 +123,10 @@ func (w *reasons) history(most int) (steps []Step, more bool, err error) {
 	return steps, false, nil
 }
 
-// revisions lists the newest revisions in which the statement changed, the newest
+// changedIn lists the newest revisions in which the statement changed, the newest
 // first.
-func (w *reasons) revisions(most int) ([]kg.Revision, error) {
-	pattern, known, err := w.ids()
+func (w *explainer) changedIn(most int) ([]kg.Revision, error) {
+	pattern, known, err := w.idPattern()
 	if !known || err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (w *reasons) revisions(most int) ([]kg.Revision, error) {
 	return list[:min(most, len(list))], nil
 }
 
-func (w *reasons) ids() (p kg.IDPattern, known bool, err error) {
+func (w *explainer) idPattern() (p kg.IDPattern, known bool, err error) {
 	for _, part := range [...]struct {
 		t  kg.Term
 		id *kg.ID
@@ -163,8 +163,8 @@ func (w *reasons) ids() (p kg.IDPattern, known bool, err error) {
 	return p, true, nil
 }
 
-// steps lists the changes of the statement in a commit, the last first.
-func (w *reasons) steps(r kg.Revision) ([]Step, error) {
+// stepsIn lists the changes of the statement in a commit, the last first.
+func (w *explainer) stepsIn(r kg.Revision) ([]Step, error) {
 	view := w.s.View()
 	view.At, view.MaxAge = 0, 0
 	view.Graphs = []kg.Term{w.quad.Graph}
@@ -185,7 +185,7 @@ func (w *reasons) steps(r kg.Revision) ([]Step, error) {
 		if err != nil {
 			return nil, err
 		}
-		step, ok := w.step(&e)
+		step, ok := w.stepOf(&e)
 		if !ok {
 			continue
 		}
@@ -197,9 +197,9 @@ func (w *reasons) steps(r kg.Revision) ([]Step, error) {
 	return list, nil
 }
 
-// step converts an event to a change of the statement. It reports false if the event
+// stepOf converts an event to a change of the statement. It reports false if the event
 // did not change it.
-func (w *reasons) step(e *kg.Event) (Step, bool) {
+func (w *explainer) stepOf(e *kg.Event) (Step, bool) {
 	if e.Statement.Quad == w.quad {
 		return Step{Op: e.Op, Assertion: e.Statement.Assertions[0], Previous: e.Previous, Remains: e.StatementRemains}, true
 	}

@@ -28,8 +28,8 @@ var _ tasks.Worker = Agent{}
 
 const greeting = "Hello from TCK"
 
-// Takes refuses content of any type but text and JSON.
-func (Agent) Takes(m *tasks.Message) error { return m.OfTypes("text/*", "application/json") }
+// CheckMessage refuses content of any type but text and JSON.
+func (Agent) CheckMessage(m *tasks.Message) error { return m.CheckTypes("text/*", "application/json") }
 
 // Answer answers what wants a message and no task.
 func (Agent) Answer(_ context.Context, _ caller.Caller, m *tasks.Message) (*tasks.Message, error) {

@@ -52,7 +52,7 @@ func TestBehaviours(t *testing.T) {
 		"anything":                    "SUBMITTED, COMPLETED Hello from TCK",
 	} {
 		m := tasks.Message{ID: id + "-5f0c", Parts: []tasks.Part{tasks.TextPart("x")}}
-		sent, err := service.Send(t.Context(), kit, tasks.Sending{To: kg.System, Message: m})
+		sent, err := service.Send(t.Context(), kit, tasks.SendRequest{To: kg.System, Message: m})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestBehaviours(t *testing.T) {
 			}
 			continue
 		}
-		st, err := service.FollowFrom(t.Context(), kit, sent.Task.ID, service.Behind(sent.Task))
+		st, err := service.FollowFrom(t.Context(), kit, sent.Task.ID, service.PositionAfter(sent.Task))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestBehaviours(t *testing.T) {
 			case e.Status != nil:
 				got = append(got, string(e.Status.State))
 			}
-			if e.Status != nil && e.Status.State.Rests() {
+			if e.Status != nil && e.Status.State.Settled() {
 				break
 			}
 		}

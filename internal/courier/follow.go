@@ -63,7 +63,7 @@ func (s *Service) begin(agent kg.AgentID) error {
 
 // watch begins to hear of letters, from now on.
 func (s *Service) watch() (*kg.Watcher, error) {
-	return s.store.Watch(s.ctx, kg.Filter{View: ownView, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{tasks.Mail()}}, s.store.Head())
+	return s.store.Watch(s.ctx, kg.Filter{View: ownView, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{tasks.MailPattern()}}, s.store.Head())
 }
 
 // follow tells the hooks of letters, until Close. Where the log cannot be followed, it
@@ -105,7 +105,7 @@ func (s *Service) read(w *kg.Watcher) error {
 		if err != nil {
 			return err
 		}
-		agent, notice := tasks.MailIn(&e)
+		agent, notice := tasks.ParseMailEvent(&e)
 		if h := s.hook(agent); h != nil {
 			h.tell(notice)
 		}

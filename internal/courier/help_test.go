@@ -111,7 +111,7 @@ func (f *office) close() {
 // send sends alice's text, in a new task or one more of a task.
 func (f *office) send(to caller.Caller, text string, more ...tasks.TaskID) tasks.TaskID {
 	f.t.Helper()
-	s := tasks.Sending{To: to.Principal.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(text)}}}
+	s := tasks.SendRequest{To: to.Principal.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(text)}}}
 	if len(more) > 0 {
 		s.Task = more[0]
 	}

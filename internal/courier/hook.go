@@ -41,7 +41,7 @@ type item struct {
 
 func newHook(s *Service, agent kg.AgentID, from *stored, turn *sync.Mutex) *hook {
 	h := &hook{service: s, agent: agent, sealed: from.sealed, target: from.target, seen: from.told, turn: turn}
-	s.tasks.ToldUpTo(agent, from.told) // by the server before this one
+	s.tasks.MarkDelivered(agent, from.told) // by the server before this one
 	h.ctx, h.cancel = context.WithCancel(s.ctx)
 	return h
 }
@@ -133,7 +133,7 @@ func (h *hook) carry(it *item) (called bool, err error) {
 		return false, err
 	}
 	defer release()
-	letter, err := s.tasks.Noticed(h.ctx, it.Notice)
+	letter, err := s.tasks.ReadLetter(h.ctx, it.Notice)
 	if err != nil || letter == nil {
 		return false, err
 	}
@@ -150,7 +150,7 @@ func (h *hook) carry(it *item) (called bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	telling := s.tasks.Tell(h.agent, it.Notice)
+	telling := s.tasks.StartDelivery(h.agent, it.Notice)
 	err = s.sender.Post(h.ctx, h.target, http.Header{"Idempotency-Key": {letter.ID()}}, body)
 	if done := telling.Done(context.WithoutCancel(h.ctx), err == nil); done != nil {
 		// The letter stays in the mailbox, and its agent may find it there again.
@@ -165,7 +165,7 @@ func (h *hook) carried(it *item, called bool) {
 	defer h.mu.Unlock()
 	h.queue = slices.DeleteFunc(h.queue, func(other *item) bool { return other == it })
 	h.dirty = true
-	h.service.tasks.ToldUpTo(h.agent, h.told())
+	h.service.tasks.MarkDelivered(h.agent, h.told())
 	if called && h.failed > 0 {
 		h.service.options.Logger.Info("the web hook of a mailbox works again", "agent", h.agent, "tries", h.failed)
 		h.failed, h.failing, h.failure = 0, time.Time{}, ""

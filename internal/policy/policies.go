@@ -15,7 +15,7 @@ type Policies struct {
 	options Options
 	table   atomic.Pointer[table]
 	version atomic.Uint64 // moves on behind each change of the table
-	lately  records.Lately[change]
+	lately  records.RecentChanges[change]
 	makers  makers
 	mirror  records.Mirror
 }
@@ -76,7 +76,7 @@ func (ps *Policies) note(drafts map[kg.Term]*draft, f records.Fact) *draft {
 		}
 		drafts[graph] = d
 	}
-	d.note(f.Predicate, f.Object, f.Stands, f.Since)
+	d.note(f.Predicate, f.Object, f.Exists, f.Since)
 	return d
 }
 

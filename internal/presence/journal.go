@@ -46,8 +46,8 @@ func (t *Tracker) registered(_ kg.Revision, facts []records.Fact) {
 		agent := kg.AgentID(f.Subject.Value())
 		switch {
 		case f.Predicate != agents.Registered:
-			t.Registered(agent, f.Stands)
-		case f.Stands:
+			t.Registered(agent, f.Exists)
+		case f.Exists:
 			t.Returned(agent)
 		default:
 			t.Forgotten(agent)

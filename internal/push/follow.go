@@ -11,7 +11,7 @@ import (
 )
 
 // changes are what is followed: tasks, and configurations.
-var changes = []kg.Pattern{tasks.Changes(), {Predicate: records.Property(propSet)}}
+var changes = []kg.Pattern{tasks.ChangesPattern(), {Predicate: records.Property(propSet)}}
 
 // begin takes up the hooks, and watches the log from where they stand.
 func (s *Service) begin(ctx context.Context) (w *kg.Watcher, err error) {
@@ -95,7 +95,7 @@ func (s *Service) load(ctx context.Context, snapshot *kg.Snapshot, set kg.Statem
 		s.options.Logger.Warn("a push notification configuration was sealed by another store: set it again", "task", id)
 		return nil, false, nil
 	}
-	t, err := s.tasks.Get(ctx, own(), id, tasks.Reading{})
+	t, err := s.tasks.Get(ctx, own(), id, tasks.ReadOptions{})
 	if kg.CodeOf(err) == kg.CodeTaskNotFound {
 		return nil, false, s.forget(ctx, id, set.Graph)
 	}
@@ -125,7 +125,7 @@ func (s *Service) load(ctx context.Context, snapshot *kg.Snapshot, set kg.Statem
 
 // changedBehind tells whether the task changed behind a position.
 func changedBehind(s *kg.Snapshot, t *tasks.Task, at kg.Position) (bool, error) {
-	p := tasks.Changes()
+	p := tasks.ChangesPattern()
 	p.Subject = t.ID.Entity()
 	for st, err := range s.Match(p) {
 		if err != nil {

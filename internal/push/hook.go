@@ -143,7 +143,7 @@ func (h *hook) position() kg.Position {
 func (h *hook) event(e *tasks.Event, whole bool) (err error) {
 	t := h.task
 	if whole {
-		if t, err = h.service.tasks.Get(h.ctx, own(), t.ID, tasks.Whole); err != nil {
+		if t, err = h.service.tasks.Get(h.ctx, own(), t.ID, tasks.ReadAll); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (h *hook) event(e *tasks.Event, whole bool) (err error) {
 
 // present tells how the task is, in place of what happened to it since a commit.
 func (h *hook) present(kg.Revision) error {
-	t, err := h.service.tasks.Get(h.ctx, own(), h.task.ID, tasks.Whole)
+	t, err := h.service.tasks.Get(h.ctx, own(), h.task.ID, tasks.ReadAll)
 	if err != nil {
 		return err
 	}

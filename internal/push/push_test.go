@@ -113,10 +113,10 @@ func (d *desk) close() {
 // give is a task of alice's for bob.
 func (d *desk) give(along ...push.Config) *tasks.Task {
 	d.t.Helper()
-	sending := tasks.Sending{To: bob.Principal.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}}
+	sending := tasks.SendRequest{To: bob.Principal.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}}
 	if len(along) > 0 {
 		var err error
-		if sending.Along, err = d.push.Along(along[0]); err != nil {
+		if sending.WriteAlso, err = d.push.Along(along[0]); err != nil {
 			d.t.Fatal(err)
 		}
 	}

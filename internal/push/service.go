@@ -76,7 +76,7 @@ func (s *Service) task(ctx context.Context, by caller.Caller, id tasks.TaskID, o
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.tasks.Get(ctx, by, id, tasks.Reading{})
+	t, err := s.tasks.Get(ctx, by, id, tasks.ReadOptions{})
 	if err != nil {
 		return nil, kg.AsError(err).At("taskId")
 	}

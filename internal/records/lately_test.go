@@ -10,7 +10,7 @@ import (
 // A change counts for those behind whom it came, until it is forgotten: then for
 // everybody who may have missed it.
 func TestLately(t *testing.T) {
-	var l records.Lately[string]
+	var l records.RecentChanges[string]
 	ask := func(what string, after kg.Revision, of string, changed bool, upTo kg.Revision) {
 		t.Helper()
 		got, at := l.Since(after, func(c *string) bool { return *c == of })
@@ -27,10 +27,10 @@ func TestLately(t *testing.T) {
 	ask("between", 5, "c", true, 7)
 	ask("before", 4, "b", true, 7)
 	ask("another's", 4, "d", false, 7)
-	for i := range records.KeptChanges - 3 {
+	for i := range records.MaxRecentChanges - 3 {
 		l.Add(kg.Revision(10+i), "x")
 	}
-	last := kg.Revision(10 + records.KeptChanges - 4)
+	last := kg.Revision(10 + records.MaxRecentChanges - 4)
 	ask("all are kept", 4, "d", false, last)
 	l.Add(last+1, "x")
 	ask("one is forgotten", 4, "d", true, last+1)

@@ -11,7 +11,7 @@ import (
 // Fact is a statement of koine's own graphs that exists or was removed.
 type Fact struct {
 	kg.Quad
-	Stands bool
+	Exists bool
 	// Since is the revision in which the statement was added or removed.
 	Since kg.Revision
 }
@@ -36,7 +36,7 @@ type Reader interface {
 // the revision of the snapshot. It includes the commits from before the call; later
 // commits wait for it.
 func (m *Mirror) Load(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), patterns ...kg.Pattern) error {
-	return m.load(ctx, store, take, func(s *kg.Snapshot) (facts []Fact, err error) {
+	return m.loadFacts(ctx, store, take, func(s *kg.Snapshot) (facts []Fact, err error) {
 		for _, p := range patterns {
 			if facts, err = appendFacts(facts, s, p); err != nil {
 				return nil, err
@@ -50,7 +50,7 @@ func (m *Mirror) Load(ctx context.Context, store Reader, take func(at kg.Revisio
 // graph that declares the class. It reads nothing else, however many other entities
 // have the same properties.
 func (m *Mirror) LoadClass(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), class kg.Term, properties ...kg.Term) error {
-	return m.load(ctx, store, take, func(s *kg.Snapshot) (facts []Fact, err error) {
+	return m.loadFacts(ctx, store, take, func(s *kg.Snapshot) (facts []Fact, err error) {
 		entities, err := appendFacts(nil, s, kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: class})
 		if err != nil {
 			return nil, err
@@ -76,7 +76,7 @@ func appendFacts(facts []Fact, s *kg.Snapshot, p kg.Pattern) ([]Fact, error) {
 	return facts, nil
 }
 
-func (m *Mirror) load(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), read func(*kg.Snapshot) ([]Fact, error)) error {
+func (m *Mirror) loadFacts(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), read func(*kg.Snapshot) ([]Fact, error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := store.WaitFor(ctx, m.followed); err != nil {

@@ -26,10 +26,10 @@ func TestMirrorLoadedAmongCommits(t *testing.T) {
 			if !wanted.Matches(f.Quad) {
 				t.Errorf("told of %v", f.Quad)
 			}
-			if since, there := stands[f.Quad]; there == f.Stands {
-				t.Errorf("%v: told %v at %d again, known since %d", f.Quad, f.Stands, f.Since, since)
+			if since, there := stands[f.Quad]; there == f.Exists {
+				t.Errorf("%v: told %v at %d again, known since %d", f.Quad, f.Exists, f.Since, since)
 			}
-			if f.Stands {
+			if f.Exists {
 				stands[f.Quad] = f.Since
 			} else {
 				delete(stands, f.Quad)

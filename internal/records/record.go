@@ -80,9 +80,9 @@ func nameOf(predicate kg.Term) string {
 	return ""
 }
 
-// with returns a copy of the record with one statement added or removed. It copies
+// withObject returns a copy of the record with one statement added or removed. It copies
 // because readers may hold the old record.
-func (r Record) with(name string, object kg.Term, stands bool) Record {
+func (r Record) withObject(name string, object kg.Term, stands bool) Record {
 	out := make(Record, len(r)+1)
 	for n, objects := range r {
 		out[n] = objects

@@ -45,14 +45,14 @@ func (t *Table) Len() int {
 
 // Load reads the records of the store, once: see Mirror.
 func (t *Table) Load(ctx context.Context, store *kg.Store) error {
-	return t.mirror.Load(ctx, store, t.take, t.patterns...)
+	return t.mirror.Load(ctx, store, t.applyFacts, t.patterns...)
 }
 
 // Follow applies a commit (kg.Options.OnSystemChange).
-func (t *Table) Follow(c *kg.Commit) { t.mirror.Follow(c, t.take, t.patterns...) }
+func (t *Table) Follow(c *kg.Commit) { t.mirror.Follow(c, t.applyFacts, t.patterns...) }
 
-// take applies facts and calls changed once for each subject.
-func (t *Table) take(_ kg.Revision, facts []Fact) {
+// applyFacts applies facts and calls changed once for each subject.
+func (t *Table) applyFacts(_ kg.Revision, facts []Fact) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var touched []kg.Term
@@ -62,7 +62,7 @@ func (t *Table) take(_ kg.Revision, facts []Fact) {
 		if name == "" || !strings.HasPrefix(f.Subject.Value(), t.prefix) {
 			continue
 		}
-		t.records[f.Subject] = t.records[f.Subject].with(name, f.Object, f.Stands)
+		t.records[f.Subject] = t.records[f.Subject].withObject(name, f.Object, f.Exists)
 		if !told[f.Subject] {
 			told[f.Subject] = true
 			touched = append(touched, f.Subject)

@@ -30,7 +30,7 @@ func Class(name string) (string, []kg.Term) { return classes, []kg.Term{Property
 // Write sets the given properties of a subject: each gets exactly these objects. Other
 // properties keep theirs.
 func Write(tx *kg.Tx, graph, subject kg.Term, properties Record) error {
-	for _, name := range sorted(properties) {
+	for _, name := range sortedNames(properties) {
 		stand, err := objectsOf(tx, kg.Pattern{Subject: subject, Predicate: predicateOf(name), Graph: graph})
 		if err != nil {
 			return err
@@ -45,7 +45,7 @@ func Write(tx *kg.Tx, graph, subject kg.Term, properties Record) error {
 // WriteOver is Write without reading: was is the record as read in the same update,
 // empty for a new subject.
 func WriteOver(tx *kg.Tx, graph, subject kg.Term, was, properties Record) error {
-	for _, name := range sorted(properties) {
+	for _, name := range sortedNames(properties) {
 		if err := writeProperty(tx, kg.Quad{Subject: subject, Predicate: predicateOf(name), Graph: graph}, was[name], properties[name]); err != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ func WriteOver(tx *kg.Tx, graph, subject kg.Term, was, properties Record) error 
 	return nil
 }
 
-// Changes reports whether WriteOver would write anything.
-func Changes(was, properties Record) bool {
+// WouldChange reports whether WriteOver would write anything.
+func WouldChange(was, properties Record) bool {
 	for name, objects := range properties {
 		notIn := func(list []kg.Term) func(kg.Term) bool {
 			return func(o kg.Term) bool { return !slices.Contains(list, o) }
@@ -66,7 +66,7 @@ func Changes(was, properties Record) bool {
 	return false
 }
 
-func sorted(r Record) []string { return slices.Sorted(maps.Keys(r)) }
+func sortedNames(r Record) []string { return slices.Sorted(maps.Keys(r)) }
 
 // predicateOf returns the property with the given key in a record.
 func predicateOf(name string) kg.Term {

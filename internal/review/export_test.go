@@ -12,7 +12,7 @@ func (s *Service) Note(id string, author kg.AgentID, expires time.Time, status S
 	g := graphOf(id)
 	var facts []records.Fact
 	for property, object := range map[kg.Term]kg.Term{propAuthor: kg.IRI(string(author)), propExpires: kg.DateTime(expires), propStatus: kg.String(string(status))} {
-		facts = append(facts, records.Fact{Quad: kg.Quad{Subject: g, Predicate: property, Object: object, Graph: g}, Stands: true})
+		facts = append(facts, records.Fact{Quad: kg.Quad{Subject: g, Predicate: property, Object: object, Graph: g}, Exists: true})
 	}
 	s.table.take(0, facts)
 }

@@ -58,7 +58,7 @@ func patternsOf(properties []kg.Term) (list []kg.Pattern) {
 func (t *table) take(_ kg.Revision, facts []records.Fact) {
 	for _, f := range facts {
 		id, ok := strings.CutPrefix(f.Graph.Value(), kg.ProposalGraphPrefix)
-		if ok && f.Stands && f.Subject == f.Graph {
+		if ok && f.Exists && f.Subject == f.Graph {
 			t.note(id, f.Predicate, f.Object)
 		}
 	}

@@ -69,7 +69,7 @@ func (s *Set) take(at kg.Revision, facts []records.Fact) error {
 		s.quads = map[kg.Quad]bool{}
 	}
 	for _, f := range facts {
-		if f.Stands {
+		if f.Exists {
 			s.quads[f.Quad] = true
 		} else {
 			delete(s.quads, f.Quad)

@@ -53,7 +53,7 @@ func chunkOf(artifact, object kg.Term) (*Chunk, error) {
 	}}, nil
 }
 
-func (c *Chunk) check() error {
+func (c *Chunk) validate() error {
 	if c.ID == "" {
 		return kg.Errorf(kg.CodeInvalid, "the id of an artifact is required").At("artifactId")
 	}
@@ -80,8 +80,8 @@ func (c *Chunk) check() error {
 // chunkCost is the size of a chunk as counted for Options.MaxArtifactBytes.
 func chunkCost(parts []Part) int { return sizeOf(parts) + ChunkOverhead }
 
-// hand adds a chunk to the task. The artifact may have at most most bytes afterwards.
-func (e *edit) hand(c *Chunk, most int) error {
+// addChunk adds a chunk to the task. The artifact may have at most most bytes afterwards.
+func (e *edit) addChunk(c *Chunk, most int) error {
 	subject := e.task.ID.ArtifactEntity(c.ID)
 	// The size is stored beside the chunks, so that they are not read again for each
 	// new one.
@@ -106,7 +106,7 @@ func (e *edit) hand(c *Chunk, most int) error {
 	}
 	r := records.Record{propChunks: {kg.Integer(int64(size.chunks))}, propBytes: {kg.Integer(int64(size.bytes))}}
 	if !more {
-		if err := e.describe(subject, c, !there, r); err != nil {
+		if err := e.writeArtifact(subject, c, !there, r); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (e *edit) hand(c *Chunk, most int) error {
 	if err := write(e.tx, e.graph, subject, r); err != nil {
 		return err
 	}
-	return e.state(kg.Add, subject, records.Property(propChunk), jsonText(raw))
+	return e.applyStatement(kg.Add, subject, records.Property(propChunk), jsonText(raw))
 }
 
 // artifactSize is the size of an artifact so far.
@@ -168,8 +168,8 @@ func readSize(match records.Matcher, graph, artifact kg.Term) (size artifactSize
 	return size, nil
 }
 
-// describe replaces everything of an artifact but its content.
-func (e *edit) describe(subject kg.Term, c *Chunk, new bool, r records.Record) error {
+// writeArtifact replaces everything of an artifact but its content.
+func (e *edit) writeArtifact(subject kg.Term, c *Chunk, new bool, r records.Record) error {
 	if new {
 		n, err := e.countArtifacts()
 		if err != nil {
@@ -210,7 +210,7 @@ func (e *edit) countArtifacts() (n int, err error) {
 func artifactOf(r records.Record) (*Artifact, error) {
 	a := &Artifact{
 		ID: r.Text(propKey), Name: r.Text(propName), Description: r.Text(propText), Metadata: rawOf(r, propMetadata),
-		Complete: r[propComplete] != nil, number: integer(r, propNumber),
+		Complete: r[propComplete] != nil, number: integerOf(r, propNumber),
 	}
 	if raw := rawOf(r, propExtensions); raw != nil {
 		if err := json.Unmarshal(raw, &a.Extensions); err != nil {

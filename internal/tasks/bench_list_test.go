@@ -13,7 +13,7 @@ func BenchmarkPage(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s := benched(b)
 			for range n {
-				if _, err := s.Send(b.Context(), as(ann), tasks.Sending{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}}); err != nil {
+				if _, err := s.Send(b.Context(), as(ann), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -13,7 +13,7 @@ func BenchmarkSend(b *testing.B) {
 	b.SetParallelism(8)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if _, err := s.Send(b.Context(), as(ann), tasks.Sending{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}}); err != nil {
+			if _, err := s.Send(b.Context(), as(ann), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}}); err != nil {
 				b.Error(err)
 			}
 		}

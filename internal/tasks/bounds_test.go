@@ -23,30 +23,34 @@ func TestBoundsOfMessages(t *testing.T) {
 	some := many(1)
 	for name, row := range map[string]struct {
 		n    int
-		make func(n int) tasks.Sending
+		make func(n int) tasks.SendRequest
 	}{
-		"parts": {tasks.MaxParts, func(n int) tasks.Sending { return tasks.Sending{Message: tasks.Message{Parts: many(n)}} }},
-		"bytes": {tasks.MaxMessageBytes, func(n int) tasks.Sending {
-			return tasks.Sending{Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(text(n))}}}
+		"parts": {tasks.MaxParts, func(n int) tasks.SendRequest { return tasks.SendRequest{Message: tasks.Message{Parts: many(n)}} }},
+		"bytes": {tasks.MaxMessageBytes, func(n int) tasks.SendRequest {
+			return tasks.SendRequest{Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(text(n))}}}
 		}},
-		"metadata": {tasks.MaxMetadataBytes, func(n int) tasks.Sending {
-			return tasks.Sending{Message: tasks.Message{Parts: some, Metadata: object(n)}}
+		"metadata": {tasks.MaxMetadataBytes, func(n int) tasks.SendRequest {
+			return tasks.SendRequest{Message: tasks.Message{Parts: some, Metadata: object(n)}}
 		}},
-		"of the task": {tasks.MaxMetadataBytes, func(n int) tasks.Sending {
-			return tasks.Sending{Metadata: object(n), Message: tasks.Message{Parts: some}}
+		"of the task": {tasks.MaxMetadataBytes, func(n int) tasks.SendRequest {
+			return tasks.SendRequest{Metadata: object(n), Message: tasks.Message{Parts: some}}
 		}},
-		"id":      {tasks.MaxKeyBytes, func(n int) tasks.Sending { return tasks.Sending{Message: tasks.Message{ID: text(n), Parts: some}} }},
-		"context": {tasks.MaxKeyBytes, func(n int) tasks.Sending { return tasks.Sending{Context: text(n), Message: tasks.Message{Parts: some}} }},
-		"extensions": {tasks.MaxExtensions, func(n int) tasks.Sending {
-			return tasks.Sending{Message: tasks.Message{Parts: some, Extensions: strings.Split(text(n), "")}}
+		"id": {tasks.MaxKeyBytes, func(n int) tasks.SendRequest {
+			return tasks.SendRequest{Message: tasks.Message{ID: text(n), Parts: some}}
 		}},
-		"references": {tasks.MaxReferences, func(n int) tasks.Sending {
-			return tasks.Sending{Message: tasks.Message{Parts: some, References: make([]tasks.TaskID, n)}}
+		"context": {tasks.MaxKeyBytes, func(n int) tasks.SendRequest {
+			return tasks.SendRequest{Context: text(n), Message: tasks.Message{Parts: some}}
 		}},
-		"type": {tasks.MaxTextBytes, func(n int) tasks.Sending {
+		"extensions": {tasks.MaxExtensions, func(n int) tasks.SendRequest {
+			return tasks.SendRequest{Message: tasks.Message{Parts: some, Extensions: strings.Split(text(n), "")}}
+		}},
+		"references": {tasks.MaxReferences, func(n int) tasks.SendRequest {
+			return tasks.SendRequest{Message: tasks.Message{Parts: some, References: make([]tasks.TaskID, n)}}
+		}},
+		"type": {tasks.MaxTextBytes, func(n int) tasks.SendRequest {
 			p := tasks.TextPart("x")
 			p.MediaType = text(n)
-			return tasks.Sending{Message: tasks.Message{Parts: []tasks.Part{p}}}
+			return tasks.SendRequest{Message: tasks.Message{Parts: []tasks.Part{p}}}
 		}},
 	} {
 		at := row.make(row.n)
@@ -62,14 +66,14 @@ func TestBoundsOfMessages(t *testing.T) {
 	two := tasks.TextPart("x")
 	two.Data = json.RawMessage(`1`)
 	for name, parts := range map[string][]tasks.Part{"no part": {}, "an empty part": {{}}, "two in one": {two}, "no text": {tasks.TextPart("\xff")}} {
-		_, err := b.Send(t.Context(), as(ann), tasks.Sending{To: bot, Message: tasks.Message{Parts: parts}})
+		_, err := b.Send(t.Context(), as(ann), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: parts}})
 		wants(t, name, err, kg.CodeInvalid)
 	}
 }
 
 func TestBoundsOfReports(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	var all []tasks.Chunk
 	for i := range tasks.MaxArtifacts {
 		all = append(all, chunk(strings.Repeat("a", i+1), false, "x"))
@@ -96,7 +100,7 @@ func TestBoundsOfReports(t *testing.T) {
 func TestBoundOfArtifacts(t *testing.T) {
 	const most = 4 * (tasks.ChunkOverhead + 10)
 	b := open(t, tasks.Options{MaxArtifactBytes: most}, nil)
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	for i := range 4 {
 		if i == 2 {
 			b.uncount(task, "a")

@@ -30,7 +30,7 @@ func MadeFor(c *kg.Commit, t *Task) bool {
 //
 // Errors: CodeTaskNotFound.
 func (s *Service) Commits(ctx context.Context, by caller.Caller, id TaskID, behind kg.Revision, most int) (*CommitPage, error) {
-	t, err := s.Get(ctx, by, id, Reading{})
+	t, err := s.Get(ctx, by, id, ReadOptions{})
 	if err != nil {
 		return nil, err
 	}

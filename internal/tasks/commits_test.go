@@ -12,7 +12,7 @@ import (
 // them, also behind those that the log has no more.
 func TestCommitsOfATask(t *testing.T) {
 	b := open(t, tasks.Options{MaxCommits: 3}, nil)
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	n := 0
 	write := func(who kg.AgentID, id tasks.TaskID) kg.Revision {
 		t.Helper()

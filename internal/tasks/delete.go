@@ -17,24 +17,24 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller, id TaskID) error
 	if err != nil {
 		return err
 	}
-	_, err = s.update(ctx, by, "tasks/delete", func(tx *kg.Tx) error {
-		e, err := find(tx, by.Reader(agent), id)
+	_, err = s.runUpdate(ctx, by, "tasks/delete", func(tx *kg.Tx) error {
+		e, err := editTask(tx, by.Reader(agent), id)
 		if err != nil {
 			return err
 		}
-		if e.task.Creator != agent && !administers(by.Principal) {
+		if e.task.Creator != agent && !isAdmin(by.Principal) {
 			return kg.Errorf(kg.CodePermissionDenied, "only the creator may delete a task").At("id")
 		}
-		return e.clear()
+		return e.removeTask()
 	})
 	if err == nil {
-		s.desk.stop(id)
+		s.pool.cancelJobs(id)
 	}
 	return err
 }
 
-// clear removes all statements about the task, its messages and its artifacts.
-func (e *edit) clear() error {
+// removeTask removes all statements about the task, its messages and its artifacts.
+func (e *edit) removeTask() error {
 	subjects := []kg.Term{e.task.ID.Entity()}
 	for st, err := range e.tx.MatchOwn(kg.Pattern{Predicate: records.Property(propTask), Object: e.task.ID.Entity(), Graph: e.graph}) {
 		if err != nil {

@@ -13,16 +13,16 @@ var departures = kg.IRI(kg.JournalGraphPrefix + "departures")
 
 const propLeft = "taskHandlerLeft"
 
-// Left records, in the update that deregisters an agent, that the agent leaves its
+// RecordDeparture records, in the update that deregisters an agent, that the agent leaves its
 // tasks.
-func Left(tx *kg.Tx, agent kg.AgentID) error {
+func RecordDeparture(tx *kg.Tx, agent kg.AgentID) error {
 	return records.Write(tx, departures, kg.IRI(string(agent)), records.Record{propLeft: {kg.DateTime(tx.Time())}})
 }
 
 // failAbandoned fails the tasks of agents that deregistered and did not return within
 // LeaveGrace.
 func (s *Service) failAbandoned(ctx context.Context) error {
-	snapshot, err := s.view(ctx, own())
+	snapshot, err := s.snapshot(ctx, systemCaller())
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (s *Service) failAbandoned(ctx context.Context) error {
 			continue
 		}
 		if !back {
-			more, err := s.abandon(ctx, snapshot, agent)
+			more, err := s.failTasksOf(ctx, snapshot, agent)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func (s *Service) failAbandoned(ctx context.Context) error {
 				continue
 			}
 		}
-		if _, err := s.update(ctx, own(), "tasks/abandoned", func(tx *kg.Tx) error {
+		if _, err := s.runUpdate(ctx, systemCaller(), "tasks/abandoned", func(tx *kg.Tx) error {
 			return tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: st.Quad}) // a later departure has another object and stays
 		}); err != nil {
 			return err
@@ -56,8 +56,8 @@ func (s *Service) failAbandoned(ctx context.Context) error {
 	return nil
 }
 
-// abandon fails tasks of an agent that left, and reports whether there are more.
-func (s *Service) abandon(ctx context.Context, snapshot *kg.Snapshot, agent kg.AgentID) (more bool, err error) {
+// failTasksOf fails tasks of an agent that left, and reports whether there are more.
+func (s *Service) failTasksOf(ctx context.Context, snapshot *kg.Snapshot, agent kg.AgentID) (more bool, err error) {
 	n := 0
 	for st, err := range snapshot.Match(openOf(agent)) {
 		if err != nil {
@@ -66,7 +66,7 @@ func (s *Service) abandon(ctx context.Context, snapshot *kg.Snapshot, agent kg.A
 		if n++; n > maxExpired {
 			return true, nil
 		}
-		err := s.change(ctx, own(), "tasks/abandoned", idOf(st.Subject), func(e *edit) error {
+		err := s.editTask(ctx, systemCaller(), "tasks/abandoned", idOf(st.Subject), func(e *edit) error {
 			if e.task.Status.State.Ended() || s.options.Registered(agent) {
 				return errEnded(e.task.Status.State)
 			}
@@ -86,35 +86,35 @@ func openOf(agent kg.AgentID) kg.Pattern {
 // noteDeparted records the departure of agents that are not registered and have open
 // tasks. Older builds did not record it.
 func (s *Service) noteDeparted(ctx context.Context) error {
-	snapshot, err := s.view(ctx, own())
+	snapshot, err := s.snapshot(ctx, systemCaller())
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
 	for _, agent := range s.options.Unregistered() {
-		open, err := holds(snapshot, openOf(agent))
+		open, err := hasMatch(snapshot, openOf(agent))
 		if err != nil {
 			return err
 		}
 		if !open {
 			continue
 		}
-		noted, err := holds(snapshot, kg.Pattern{Subject: kg.IRI(string(agent)), Predicate: records.Property(propLeft), Graph: departures})
+		noted, err := hasMatch(snapshot, kg.Pattern{Subject: kg.IRI(string(agent)), Predicate: records.Property(propLeft), Graph: departures})
 		if err != nil {
 			return err
 		}
 		if noted {
 			continue
 		}
-		if _, err := s.update(ctx, own(), "tasks/abandoned", func(tx *kg.Tx) error { return Left(tx, agent) }); err != nil {
+		if _, err := s.runUpdate(ctx, systemCaller(), "tasks/abandoned", func(tx *kg.Tx) error { return RecordDeparture(tx, agent) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// holds reports whether a statement matches the pattern.
-func holds(snapshot *kg.Snapshot, p kg.Pattern) (bool, error) {
+// hasMatch reports whether a statement matches the pattern.
+func hasMatch(snapshot *kg.Snapshot, p kg.Pattern) (bool, error) {
 	for _, err := range snapshot.Match(p) {
 		return err == nil, err
 	}

@@ -20,9 +20,9 @@ func TestDeparturesAreKept(t *testing.T) {
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	gone := func(kg.AgentID) bool { return false }
 	b := open(t, tasks.Options{LeaveGrace: time.Hour, Clock: clock, Registered: gone}, nil)
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	b.report(task.ID, tasks.Report{State: tasks.Working})
-	if _, err := b.store.Update(t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error { return tasks.Left(tx, bot) }); err != nil {
+	if _, err := b.store.Update(t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error { return tasks.RecordDeparture(tx, bot) }); err != nil {
 		t.Fatal(err)
 	}
 	departures := kg.IRI(kg.JournalGraphPrefix + "departures")

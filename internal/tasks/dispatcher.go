@@ -8,18 +8,18 @@ import (
 	"koine/kg"
 )
 
-// dispatch follows all tasks with one watcher and notifies the feeds of the agents
+// dispatcher follows all tasks with one watcher and notifies the feeds of the agents
 // concerned. A watcher for each of thousands of agents would wake for every task of all
 // the others.
-type dispatch struct {
+type dispatcher struct {
 	mu    sync.Mutex // guards feeds and ended
 	feeds map[kg.AgentID]map[*Feed]bool
 	ended error // why no feed can be added; nil while running
 }
 
-func newDispatch() *dispatch { return &dispatch{feeds: map[kg.AgentID]map[*Feed]bool{}} }
+func newDispatcher() *dispatcher { return &dispatcher{feeds: map[kg.AgentID]map[*Feed]bool{}} }
 
-func (d *dispatch) add(f *Feed) error {
+func (d *dispatcher) addFeed(f *Feed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended != nil {
@@ -32,7 +32,7 @@ func (d *dispatch) add(f *Feed) error {
 	return nil
 }
 
-func (d *dispatch) remove(f *Feed) {
+func (d *dispatcher) removeFeed(f *Feed) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.feeds[f.agent], f)
@@ -41,8 +41,8 @@ func (d *dispatch) remove(f *Feed) {
 	}
 }
 
-// concerned lists the feeds of the agents.
-func (d *dispatch) concerned(agents ...kg.AgentID) (out []*Feed) {
+// feedsOf lists the feeds of the agents.
+func (d *dispatcher) feedsOf(agents ...kg.AgentID) (out []*Feed) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, agent := range agents {
@@ -56,39 +56,39 @@ func (d *dispatch) concerned(agents ...kg.AgentID) (out []*Feed) {
 	return out
 }
 
-// follow notifies the feeds until the context ends. If the log cannot be followed, it
+// followLog notifies the feeds until the context ends. If the log cannot be followed, it
 // ends all feeds; feeds that start afterwards miss nothing.
-func (d *dispatch) follow(ctx context.Context, watch func() (*kg.Watcher, error), w *kg.Watcher) {
+func (d *dispatcher) followLog(ctx context.Context, watch func() (*kg.Watcher, error), w *kg.Watcher) {
 	for {
 		err := d.run(w)
 		w.Close()
 		if ctx.Err() != nil {
-			d.end(kg.Errorf(kg.CodeClosed, "the service is closed"), true)
+			d.endFeeds(kg.Errorf(kg.CodeClosed, "the service is closed"), true)
 			return
 		}
-		d.end(kg.Errorf(kg.CodeResync, "events were lost (%s): start a new feed", kg.CodeOf(err)), false)
+		d.endFeeds(kg.Errorf(kg.CodeResync, "events were lost (%s): start a new feed", kg.CodeOf(err)), false)
 		if w, err = watch(); err != nil {
-			d.end(err, true)
+			d.endFeeds(err, true)
 			return
 		}
 	}
 }
 
 // run notifies the feeds of the events of a watcher until it ends.
-func (d *dispatch) run(w *kg.Watcher) error {
+func (d *dispatcher) run(w *kg.Watcher) error {
 	for e, err := range w.Events() {
 		if err != nil {
 			return err
 		}
-		if err := d.tell(&e); err != nil {
+		if err := d.notifyFeeds(&e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// end ends all feeds. With forGood it also refuses new ones.
-func (d *dispatch) end(err error, forGood bool) {
+// endFeeds ends all feeds. With forGood it also refuses new ones.
+func (d *dispatcher) endFeeds(err error, forGood bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if forGood {
@@ -96,31 +96,31 @@ func (d *dispatch) end(err error, forGood bool) {
 	}
 	for _, feeds := range d.feeds {
 		for f := range feeds {
-			f.end(err)
+			f.endWith(err)
 		}
 	}
 }
 
-func (d *dispatch) tell(e *kg.Event) error {
+func (d *dispatcher) notifyFeeds(e *kg.Event) error {
 	graph := e.Statement.Graph
 	creator, handler, ours := pairOf(graph)
 	if !ours {
 		return nil
 	}
 	if e.Statement.Predicate == records.Property(propMail) {
-		for _, f := range d.concerned(kg.AgentID(e.Statement.Object.Value())) {
-			f.tell(note{at: e.Position, letter: e.Statement.Subject})
+		for _, f := range d.feedsOf(kg.AgentID(e.Statement.Object.Value())) {
+			f.enqueue(notification{at: e.Position, letter: e.Statement.Subject})
 		}
 		return nil
 	}
-	feeds := d.concerned(creator, handler)
+	feeds := d.feedsOf(creator, handler)
 	if len(feeds) == 0 {
 		return nil
 	}
 	id := idOf(e.Statement.Subject)
 	events, err := eventsIn(e.Commit, id, graph)
 	for _, f := range feeds {
-		f.tell(note{at: e.Position, task: id, events: events})
+		f.enqueue(notification{at: e.Position, task: id, events: events})
 	}
 	return err
 }
@@ -129,7 +129,7 @@ func (d *dispatch) tell(e *kg.Event) error {
 func (s *Service) startDispatch(ctx context.Context) error {
 	view := kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
 	watch := func() (*kg.Watcher, error) {
-		return s.store.Watch(s.desk.ctx, kg.Filter{View: view, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{
+		return s.store.Watch(s.pool.ctx, kg.Filter{View: view, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{
 			{Predicate: records.Property(propVersion)}, {Predicate: records.Property(propMail)},
 		}}, s.store.Head())
 	}
@@ -137,6 +137,6 @@ func (s *Service) startDispatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.desk.done.Go(func() { s.dispatch.follow(s.desk.ctx, watch, w) })
+	s.pool.done.Go(func() { s.dispatch.followLog(s.pool.ctx, watch, w) })
 	return ctx.Err()
 }

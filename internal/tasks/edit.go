@@ -20,8 +20,8 @@ type edit struct {
 	record records.Record // the properties to write
 }
 
-// find starts an edit of a task that the principal takes part in.
-func find(tx *kg.Tx, p kg.Principal, id TaskID) (*edit, error) {
+// editTask starts an edit of a task that the principal takes part in.
+func editTask(tx *kg.Tx, p kg.Principal, id TaskID) (*edit, error) {
 	if !id.valid() {
 		return nil, errNoTask()
 	}
@@ -48,7 +48,7 @@ func (e *edit) write() error {
 	e.task.Version++
 	e.task.Updated = e.tx.Time()
 	e.record[propVersion] = []kg.Term{kg.Integer(e.task.Version)}
-	byChange.put(e.record, e.was, e.task.Status.State, momentOf(e.tx.Time(), e.tx.Revision()))
+	byChange.setOrder(e.record, e.was, e.task.Status.State, momentOf(e.tx.Time(), e.tx.Revision()))
 	return records.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
 }
 
@@ -58,11 +58,11 @@ func (e *edit) writeQuietly() error {
 	return records.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
 }
 
-// add states the properties of a new entity.
-func (e *edit) add(subject kg.Term, r records.Record) error {
+// addEntity states the properties of a new entity.
+func (e *edit) addEntity(subject kg.Term, r records.Record) error {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		for _, object := range r[name] {
-			if err := e.state(kg.Add, subject, records.Property(name), object); err != nil {
+			if err := e.applyStatement(kg.Add, subject, records.Property(name), object); err != nil {
 				return err
 			}
 		}
@@ -70,29 +70,29 @@ func (e *edit) add(subject kg.Term, r records.Record) error {
 	return nil
 }
 
-func (e *edit) state(op kg.Op, subject, predicate, object kg.Term) error {
+func (e *edit) applyStatement(op kg.Op, subject, predicate, object kg.Term) error {
 	return e.tx.ApplyOwn(kg.Patch{Op: op, Quad: kg.Quad{Subject: subject, Predicate: predicate, Object: object, Graph: e.graph}})
 }
 
-// say appends a message to the task and returns its number.
-func (e *edit) say(m *Message) (int, error) {
+// appendMessage appends a message to the task and returns its number.
+func (e *edit) appendMessage(m *Message) (int, error) {
 	if e.task.Messages == MaxMessages {
 		return 0, errTooMuch("message", "the task has %d messages already", MaxMessages)
 	}
 	e.task.Messages++
 	n := e.task.Messages
 	e.record[propMessages] = []kg.Term{kg.Integer(int64(n))}
-	subject := e.task.ID.message(n)
-	if err := e.state(kg.Add, subject, rdfType, records.Property(messageClass)); err != nil {
+	subject := e.task.ID.messageEntity(n)
+	if err := e.applyStatement(kg.Add, subject, rdfType, records.Property(messageClass)); err != nil {
 		return 0, err
 	}
 	m.Time = e.tx.Time()
-	r, err := m.record()
+	r, err := m.toRecord()
 	if err != nil {
 		return 0, err
 	}
 	r[propTask], r[propNumber] = []kg.Term{e.task.ID.Entity()}, []kg.Term{kg.Integer(int64(n))}
-	return n, e.add(subject, r)
+	return n, e.addEntity(subject, r)
 }
 
 // storedStatus is the stored form of a status.
@@ -104,11 +104,11 @@ type storedStatus struct {
 	Version int64 `json:"version"`
 }
 
-// become sets the status of the task.
-func (e *edit) become(state State, said *Message) error {
+// setStatus sets the status of the task.
+func (e *edit) setStatus(state State, said *Message) error {
 	status := storedStatus{State: state, At: e.tx.Time(), Version: e.task.Version + 1}
 	if said != nil {
-		n, err := e.say(said)
+		n, err := e.appendMessage(said)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (e *edit) become(state State, said *Message) error {
 	}
 	e.task.Status = Status{State: state, Message: said, Time: status.At}
 	e.record[propState], e.record[propStatus] = records.Values(string(state)), []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
-	byStatus.put(e.record, e.was, state, momentOf(e.tx.Time(), e.tx.Revision()))
+	byStatus.setOrder(e.record, e.was, state, momentOf(e.tx.Time(), e.tx.Revision()))
 	if state.Ended() {
 		e.record[propOpen] = nil
 	}

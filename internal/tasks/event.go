@@ -13,11 +13,11 @@ import (
 // the status. An event's position is that of its last part, counting the parts of all
 // events of the commit.
 func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
-	said := added(c, id, graph)
+	said := addedStatements(c, id, graph)
 	version := int64(0)
 	for _, about := range said {
 		if about.subject == id.Entity() {
-			version = integer(about.record, propVersion)
+			version = integerOf(about.record, propVersion)
 		}
 	}
 	var out []Event
@@ -45,7 +45,7 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 				return nil, err
 			}
 			if !chunk.Append {
-				if chunk.Replaced, err = replaced(c, about.subject, graph); err != nil {
+				if chunk.Replaced, err = replacedParts(c, about.subject, graph); err != nil {
 					return nil, err
 				}
 			}
@@ -59,7 +59,7 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 		stored := statusOf(about.record)
 		status := &Status{State: stored.State, Time: stored.At}
 		for _, other := range said {
-			if stored.Message > 0 && other.subject == id.message(stored.Message) {
+			if stored.Message > 0 && other.subject == id.messageEntity(stored.Message) {
 				m, err := messageOf(other.record)
 				if err != nil {
 					return nil, err
@@ -93,8 +93,8 @@ func (e *Event) PartPosition(n int) kg.Position {
 	return at
 }
 
-// replaced lists the parts of an artifact that a commit removed.
-func replaced(c *kg.Commit, artifact, graph kg.Term) ([]Part, error) {
+// replacedParts lists the parts of an artifact that a commit removed.
+func replacedParts(c *kg.Commit, artifact, graph kg.Term) ([]Part, error) {
 	var chunks []storedChunk
 	for i := range c.Changes {
 		q := &c.Changes[i].Quad
@@ -110,25 +110,25 @@ func replaced(c *kg.Commit, artifact, graph kg.Term) ([]Part, error) {
 	return partsOf(chunks), nil
 }
 
-// movesOn reports whether a commit gives the task another version. A commit that only
+// advancesVersion reports whether a commit gives the task another version. A commit that only
 // removes the version deletes the task.
-func movesOn(c *kg.Commit, id TaskID, graph kg.Term) bool {
+func advancesVersion(c *kg.Commit, id TaskID, graph kg.Term) bool {
 	version := records.Property(propVersion)
 	return slices.ContainsFunc(c.Changes, func(ch kg.Change) bool {
 		return ch.Op == kg.Add && ch.Quad.Predicate == version && ch.Quad.Subject == id.Entity() && ch.Quad.Graph == graph
 	})
 }
 
-// about holds the statements that a commit added about an entity.
-type about struct {
+// entityStatements holds the statements that a commit added about an entity.
+type entityStatements struct {
 	subject kg.Term
 	record  records.Record
 }
 
-// added groups the statements that a commit added about a task, its messages and its
+// addedStatements groups the statements that a commit added about a task, its messages and its
 // artifacts by entity, in the order of their first mention.
-func added(c *kg.Commit, id TaskID, graph kg.Term) []about {
-	var out []about
+func addedStatements(c *kg.Commit, id TaskID, graph kg.Term) []entityStatements {
+	var out []entityStatements
 	places := map[kg.Term]int{}
 	task, artifacts := id.Entity(), artifactPrefix+string(id)+"/"
 	for i := range c.Changes {
@@ -148,7 +148,7 @@ func added(c *kg.Commit, id TaskID, graph kg.Term) []about {
 		if !there {
 			place = len(out)
 			places[subject] = place
-			out = append(out, about{subject, records.Record{}})
+			out = append(out, entityStatements{subject, records.Record{}})
 		}
 		out[place].record[name] = append(out[place].record[name], ch.Quad.Object)
 	}

@@ -8,23 +8,23 @@ import (
 	"koine/kg"
 )
 
-// expire fails unclaimed tasks and those of agents that left, in rounds, until Close.
-func (s *Service) expire() {
+// runExpiry fails unclaimed tasks and those of agents that left, in rounds, until Close.
+func (s *Service) runExpiry() {
 	tick := time.NewTicker(min(expiryPace, max(min(s.options.Expiry, s.options.LeaveGrace)/4, time.Millisecond)))
 	defer tick.Stop()
-	if err := s.noteDeparted(s.desk.ctx); err != nil && s.desk.ctx.Err() == nil {
+	if err := s.noteDeparted(s.pool.ctx); err != nil && s.pool.ctx.Err() == nil {
 		s.options.Logger.Error("cannot record the departure of agents", "error", err)
 	}
 	for {
 		select {
-		case <-s.desk.ctx.Done():
+		case <-s.pool.ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if err := s.expireDue(s.desk.ctx); err != nil && s.desk.ctx.Err() == nil {
+		if err := s.expireDue(s.pool.ctx); err != nil && s.pool.ctx.Err() == nil {
 			s.options.Logger.Error("cannot expire tasks", "error", err)
 		}
-		if err := s.failAbandoned(s.desk.ctx); err != nil && s.desk.ctx.Err() == nil {
+		if err := s.failAbandoned(s.pool.ctx); err != nil && s.pool.ctx.Err() == nil {
 			s.options.Logger.Error("cannot fail the tasks of agents that left", "error", err)
 		}
 	}
@@ -32,12 +32,12 @@ func (s *Service) expire() {
 
 // expireDue fails the tasks that their handler has not claimed in time.
 func (s *Service) expireDue(ctx context.Context) error {
-	due, err := s.unclaimed(ctx, s.options.Clock().Add(-s.options.Expiry))
+	due, err := s.listUnclaimed(ctx, s.options.Clock().Add(-s.options.Expiry))
 	if err != nil {
 		return err
 	}
 	for _, id := range due {
-		err := s.change(ctx, own(), "tasks/expire", id, func(e *edit) error {
+		err := s.editTask(ctx, systemCaller(), "tasks/expire", id, func(e *edit) error {
 			if e.task.Status.State != Submitted { // claimed meanwhile
 				return errEnded(e.task.Status.State)
 			}
@@ -53,19 +53,19 @@ func (s *Service) expireDue(ctx context.Context) error {
 // failFor fails the task with a code of koine's own. It removes the task's letters from
 // the mailbox, because the handler will not answer them.
 func (e *edit) failFor(code, message string) error {
-	if err := e.withdraw(); err != nil {
+	if err := e.removeAllLetters(); err != nil {
 		return err
 	}
-	if err := e.fail(&Failure{Code: code, Message: message}); err != nil {
+	if err := e.setFailure(&Failure{Code: code, Message: message}); err != nil {
 		return err
 	}
-	return e.become(Failed, nil)
+	return e.setStatus(Failed, nil)
 }
 
-// unclaimed lists tasks that have waited for their handler since before a time. The
+// listUnclaimed lists tasks that have waited for their handler since before a time. The
 // index has them in order of creation, so it stops at the first that is too young.
-func (s *Service) unclaimed(ctx context.Context, before time.Time) (ids []TaskID, err error) {
-	snapshot, err := s.view(ctx, own())
+func (s *Service) listUnclaimed(ctx context.Context, before time.Time) (ids []TaskID, err error) {
+	snapshot, err := s.snapshot(ctx, systemCaller())
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +75,11 @@ func (s *Service) unclaimed(ctx context.Context, before time.Time) (ids []TaskID
 			return nil, err
 		}
 		id := idOf(st.Subject)
-		if id.made().After(before.Add(madeSlack)) {
+		if id.createdAt().After(before.Add(madeSlack)) {
 			break
 		}
 		_, handler, ok := pairOf(st.Graph)
-		if !ok || s.worker(handler) != nil || st.Assertions[0].Time.After(before) {
+		if !ok || s.workerOf(handler) != nil || st.Assertions[0].Time.After(before) {
 			continue
 		}
 		if ids = append(ids, id); len(ids) == maxExpired {

@@ -10,7 +10,7 @@ import (
 
 // Unclaimed lists the tasks that wait for their handler since before a time.
 func (s *Service) Unclaimed(ctx context.Context, before time.Time) ([]TaskID, error) {
-	return s.unclaimed(ctx, before)
+	return s.listUnclaimed(ctx, before)
 }
 
 // ExpireDue is one round of expiry.
@@ -18,20 +18,20 @@ func (s *Service) ExpireDue(ctx context.Context) error { return s.expireDue(ctx)
 
 // ListReads is List, and how many statements it read.
 func (s *Service) ListReads(ctx context.Context, by caller.Caller, q Query) (*Page, int64, error) {
-	snapshot, err := s.view(ctx, by)
+	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer snapshot.Close()
-	page, err := s.list(snapshot, by, q)
+	page, err := s.listAt(snapshot, by, q)
 	return page, snapshot.StatementsRead(), err
 }
 
 // AtDesk counts the tasks that workers in this process are at.
 func (s *Service) AtDesk() int {
-	s.desk.mu.Lock()
-	defer s.desk.mu.Unlock()
-	return len(s.desk.jobs)
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	return len(s.pool.jobs)
 }
 
 // BytesProperty is not stated by older builds.

@@ -23,8 +23,8 @@ const (
 	FailureInternal    = "INTERNAL"    // the handler panicked or failed internally
 )
 
-// sayable checks a failure that a caller reports. A nil failure is valid.
-func (f *Failure) sayable(by caller.Caller) error {
+// checkCode checks a failure that a caller reports. A nil failure is valid.
+func (f *Failure) checkCode(by caller.Caller) error {
 	if f == nil {
 		return nil
 	}
@@ -40,8 +40,8 @@ func (f *Failure) sayable(by caller.Caller) error {
 	return nil
 }
 
-// fail records the failure of the task.
-func (e *edit) fail(why *Failure) error {
+// setFailure records the failure of the task.
+func (e *edit) setFailure(why *Failure) error {
 	raw, err := plainjson.Encode(why)
 	if err != nil {
 		return err

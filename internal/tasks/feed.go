@@ -10,9 +10,9 @@ import (
 	"koine/kg"
 )
 
-// Happening is an event for an agent: a letter in its mailbox, or a change of a task
+// FeedEvent is an event for an agent: a letter in its mailbox, or a change of a task
 // that it created or handles. Exactly one of Letter, Task and More is set.
-type Happening struct {
+type FeedEvent struct {
 	Letter *Letter
 	// Task is the task as a commit left it, with its artifacts. Events are its events
 	// in that commit.
@@ -29,22 +29,22 @@ type Happening struct {
 type Feed struct {
 	box      *Mailbox // the letters that waited when the feed started
 	agent    kg.AgentID
-	dispatch *dispatch
+	dispatch *dispatcher
 	after    kg.Revision // commits up to this revision are in box or missed
 	woken    chan struct{}
 	// missed are the tasks that changed before the feed started; more reports that
 	// older ones are left out. Tasks are read when they are yielded, because a thousand
 	// of them may not fit in memory.
-	missed []note
+	missed []notification
 	more   bool
 
 	mu    sync.Mutex // guards queue and ended
-	queue []note
+	queue []notification
 	ended error
 }
 
-// note is a notification from the dispatch: a letter, or the events of a task.
-type note struct {
+// notification is a notification from the dispatch: a letter, or the events of a task.
+type notification struct {
 	at     kg.Position
 	letter kg.Term // the zero Term for none
 	task   TaskID
@@ -54,12 +54,12 @@ type note struct {
 // MaxNotes bounds the notifications that wait for the reader of a feed.
 const MaxNotes = 1024
 
-// Concerning opens the mailbox of the calling agent, as Mail does, and follows all
+// OpenFeed opens the mailbox of the calling agent, as Mail does, and follows all
 // tasks that it takes part in.
 //
 // Errors: CodeClosed; CodeSourceForbidden.
-func (s *Service) Concerning(ctx context.Context, by caller.Caller) (*Feed, error) {
-	return s.ConcerningFrom(ctx, by, s.store.Head())
+func (s *Service) OpenFeed(ctx context.Context, by caller.Caller) (*Feed, error) {
+	return s.OpenFeedFrom(ctx, by, s.store.Head())
 }
 
 // MaxMissed bounds the missed tasks that a feed yields first.
@@ -69,12 +69,12 @@ const MaxMissed = 1000
 // created in the meantime are read and left out.
 const maxMissedLooked = 10 * MaxMissed
 
-// ConcerningFrom is Concerning for an agent that has read up to a position. The feed
+// OpenFeedFrom is Concerning for an agent that has read up to a position. The feed
 // starts with the present state of each task that changed after it, the most recent
 // MaxMissed at most.
 //
 // Errors: those of Concerning; CodePositionGone for a position of another log.
-func (s *Service) ConcerningFrom(ctx context.Context, by caller.Caller, after kg.Position) (*Feed, error) {
+func (s *Service) OpenFeedFrom(ctx context.Context, by caller.Caller, after kg.Position) (*Feed, error) {
 	head := s.store.Head()
 	if after.Epoch != head.Epoch || after.Revision > head.Revision {
 		return nil, s.store.CheckPosition(after)
@@ -86,35 +86,35 @@ func (s *Service) ConcerningFrom(ctx context.Context, by caller.Caller, after kg
 	f := &Feed{agent: agent, dispatch: s.dispatch, woken: make(chan struct{}, 1)}
 	// Register first: later commits reach the queue, and f.after skips those that the
 	// snapshot already shows.
-	if err := s.dispatch.add(f); err != nil {
+	if err := s.dispatch.addFeed(f); err != nil {
 		return nil, err
 	}
-	if f.box, err = s.waiting(ctx, by, agent); err != nil {
+	if f.box, err = s.openMailbox(ctx, by, agent); err != nil {
 		f.Close()
 		return nil, err
 	}
 	f.after = f.box.from.Revision
-	if f.missed, f.more, err = s.missed(ctx, by, after, f.box.from); err != nil {
+	if f.missed, f.more, err = s.listMissed(ctx, by, after, f.box.from); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-// missed lists the tasks of the agent that changed between two positions, in log order,
+// listMissed lists the tasks of the agent that changed between two positions, in log order,
 // and reports whether older ones are left out.
-func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.Position) (out []note, more bool, err error) {
+func (s *Service) listMissed(ctx context.Context, by caller.Caller, after, upTo kg.Position) (out []notification, more bool, err error) {
 	if after.Revision >= upTo.Revision {
 		return nil, false, nil
 	}
-	snapshot, err := s.viewAt(ctx, by, upTo.Revision)
+	snapshot, err := s.snapshotAt(ctx, by, upTo.Revision)
 	if err != nil {
 		return nil, false, err
 	}
 	defer snapshot.Close()
 	q := Query{Created: true, Handled: true, First: MaxPage}
 	for looked := 0; ; {
-		page, err := s.list(snapshot, by, q)
+		page, err := s.listAt(snapshot, by, q)
 		if err != nil {
 			return nil, false, err
 		}
@@ -134,7 +134,7 @@ func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.P
 				break
 			}
 			if t.Version > 1 { // its creator has the first version
-				out = append(out, note{task: t.ID, at: kg.Position{Epoch: upTo.Epoch, Revision: changed, Index: kg.EndOfCommit}})
+				out = append(out, notification{task: t.ID, at: kg.Position{Epoch: upTo.Epoch, Revision: changed, Index: kg.EndOfCommit}})
 			}
 		}
 		if q.After = page.Next; q.After == "" {
@@ -145,10 +145,10 @@ func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.P
 }
 
 // Close ends the feed.
-func (f *Feed) Close() { f.dispatch.remove(f) }
+func (f *Feed) Close() { f.dispatch.removeFeed(f) }
 
-// tell appends a note to the queue.
-func (f *Feed) tell(n note) {
+// enqueue appends a note to the queue.
+func (f *Feed) enqueue(n notification) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -162,8 +162,8 @@ func (f *Feed) tell(n note) {
 	f.wake()
 }
 
-// end ends the feed after the queued notes.
-func (f *Feed) end(err error) {
+// endWith ends the feed after the queued notes.
+func (f *Feed) endWith(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended == nil {
@@ -179,8 +179,8 @@ func (f *Feed) wake() {
 	}
 }
 
-// next returns the queued notes. No notes and no error means to wait.
-func (f *Feed) next() ([]note, error) {
+// dequeueAll returns the queued notes. No notes and no error means to wait.
+func (f *Feed) dequeueAll() ([]notification, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	notes := f.queue
@@ -191,19 +191,19 @@ func (f *Feed) next() ([]note, error) {
 	return notes, nil
 }
 
-// Happenings yields the events that concern the agent, in log order: the missed tasks,
+// Events yields the events that concern the agent, in log order: the missed tasks,
 // the waiting letters, then live events. It ends with the context's error, with
 // CodeResync if the reader is too slow, or with CodeClosed. Call it once, from one
 // goroutine.
-func (f *Feed) Happenings() iter.Seq2[Happening, error] {
-	return func(yield func(Happening, error) bool) {
+func (f *Feed) Events() iter.Seq2[FeedEvent, error] {
+	return func(yield func(FeedEvent, error) bool) {
 		for i := range f.missed {
 			n := &f.missed[i]
 			t, err := f.taskAt(n.task, f.after)
 			if kg.CodeOf(err) == kg.CodeTaskNotFound {
 				continue
 			}
-			h := Happening{Task: t, Position: n.at}
+			h := FeedEvent{Task: t, Position: n.at}
 			if f.more {
 				h.Position = kg.Position{} // resuming here would skip older ones
 			}
@@ -211,24 +211,24 @@ func (f *Feed) Happenings() iter.Seq2[Happening, error] {
 				return
 			}
 		}
-		if f.missed = nil; f.more && !yield(Happening{More: true, Position: f.box.from}, nil) {
+		if f.missed = nil; f.more && !yield(FeedEvent{More: true, Position: f.box.from}, nil) {
 			return
 		}
-		letter := func(l Letter, err error) bool { return yield(Happening{Letter: &l}, err) }
+		letter := func(l Letter, err error) bool { return yield(FeedEvent{Letter: &l}, err) }
 		for i, subject := range f.box.waiting {
-			if !f.box.tell(subject, f.box.from, letter) {
+			if !f.box.yieldLetter(subject, f.box.from, letter) {
 				return
 			}
-			f.box.service.told.upTo(f.agent, f.box.since[i])
+			f.box.service.delivered.markUpTo(f.agent, f.box.since[i])
 		}
 		for {
-			notes, err := f.next()
+			notes, err := f.dequeueAll()
 			if err != nil {
-				yield(Happening{}, err)
+				yield(FeedEvent{}, err)
 				return
 			}
 			for i := range notes {
-				if !f.happened(&notes[i], yield) {
+				if !f.deliverNote(&notes[i], yield) {
 					return
 				}
 			}
@@ -237,7 +237,7 @@ func (f *Feed) Happenings() iter.Seq2[Happening, error] {
 			}
 			select {
 			case <-f.box.ctx.Done():
-				yield(Happening{}, context.Cause(f.box.ctx))
+				yield(FeedEvent{}, context.Cause(f.box.ctx))
 				return
 			case <-f.woken:
 			}
@@ -245,9 +245,9 @@ func (f *Feed) Happenings() iter.Seq2[Happening, error] {
 	}
 }
 
-// happened yields a note. It skips notes that the start of the feed covered, and
+// deliverNote yields a note. It skips notes that the start of the feed covered, and
 // deleted tasks.
-func (f *Feed) happened(n *note, yield func(Happening, error) bool) bool {
+func (f *Feed) deliverNote(n *notification, yield func(FeedEvent, error) bool) bool {
 	if n.at.Revision <= f.after {
 		return true
 	}
@@ -255,23 +255,23 @@ func (f *Feed) happened(n *note, yield func(Happening, error) bool) bool {
 		if _, number := letterOf(n.letter); number == cancelNumber {
 			return true // the event of the task reports it
 		}
-		letter := func(l Letter, err error) bool { return yield(Happening{Letter: &l, Position: n.at}, err) }
-		if !f.box.tell(n.letter, n.at, letter) {
+		letter := func(l Letter, err error) bool { return yield(FeedEvent{Letter: &l, Position: n.at}, err) }
+		if !f.box.yieldLetter(n.letter, n.at, letter) {
 			return false
 		}
-		f.box.service.told.upTo(f.agent, n.at.Revision)
+		f.box.service.delivered.markUpTo(f.agent, n.at.Revision)
 		return true
 	}
 	t, err := f.taskAt(n.task, n.at.Revision)
 	if kg.CodeOf(err) == kg.CodeTaskNotFound {
 		return true
 	}
-	return yield(Happening{Task: t, Events: n.events, Position: n.at}, err) && err == nil
+	return yield(FeedEvent{Task: t, Events: n.events, Position: n.at}, err) && err == nil
 }
 
 // taskAt returns a task as a commit left it, with its artifacts.
 func (f *Feed) taskAt(id TaskID, at kg.Revision) (*Task, error) {
-	snapshot, err := f.box.service.viewAt(f.box.ctx, f.box.by, at)
+	snapshot, err := f.box.service.snapshotAt(f.box.ctx, f.box.by, at)
 	if kg.CodeOf(err) == kg.CodeRevisionGone {
 		return nil, kg.Errorf(kg.CodeResync, "the revision is no longer kept: start a new feed")
 	}
@@ -279,5 +279,5 @@ func (f *Feed) taskAt(id TaskID, at kg.Revision) (*Task, error) {
 		return nil, err
 	}
 	defer snapshot.Close()
-	return readTask(snapshot, id, Reading{Artifacts: true})
+	return readTask(snapshot, id, ReadOptions{Artifacts: true})
 }

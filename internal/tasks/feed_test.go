@@ -16,16 +16,16 @@ import (
 // creator and as the handler, in order, and nothing of others.
 func TestFeed(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	waits := b.send(ann, tasks.Sending{})
+	waits := b.send(ann, tasks.SendRequest{})
 	told := map[kg.AgentID]func(n int) []string{}
 	for _, agent := range []kg.AgentID{ann, bot, eve} {
-		f, err := b.Concerning(t.Context(), as(agent))
+		f, err := b.OpenFeed(t.Context(), as(agent))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
 		told[agent] = func(n int) (out []string) {
-			for h, err := range f.Happenings() {
+			for h, err := range f.Events() {
 				switch {
 				case err != nil:
 					t.Fatal(err)
@@ -42,8 +42,8 @@ func TestFeed(t *testing.T) {
 		}
 	}
 	b.report(waits.ID, tasks.Report{State: tasks.Working, Artifacts: []tasks.Chunk{chunk("a", false, "x")}})
-	b.send(eve, tasks.Sending{})
-	b.send(ann, tasks.Sending{Task: waits.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("more")}}})
+	b.send(eve, tasks.SendRequest{})
+	b.send(ann, tasks.SendRequest{Task: waits.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("more")}}})
 	for agent, want := range map[kg.AgentID][]string{
 		ann: {"2 events, from agent://ann", "1 events, from agent://ann"},
 		eve: {"2 events, from agent://eve"},
@@ -63,13 +63,13 @@ func TestFeed(t *testing.T) {
 // Who does not read is told so, and loses nothing by beginning anew.
 func TestFeedOfASlowReader(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{})
-	f, err := b.Concerning(t.Context(), as(bot))
+	task := b.send(ann, tasks.SendRequest{})
+	f, err := b.OpenFeed(t.Context(), as(bot))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	witness, err := b.Concerning(t.Context(), as(ann))
+	witness, err := b.OpenFeed(t.Context(), as(ann))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestFeedOfASlowReader(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, err := range f.Happenings() {
+	for _, err := range f.Events() {
 		if n++; err != nil {
 			wants(t, "the end", err, kg.CodeResync)
 			break
@@ -99,22 +99,22 @@ func TestFeedOfASlowReader(t *testing.T) {
 // At the end of the service all feeds end.
 func TestFeedsEndWithTheService(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	f, err := b.Concerning(t.Context(), as(bot))
+	f, err := b.OpenFeed(t.Context(), as(bot))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	b.Close()
-	for _, err := range f.Happenings() {
+	for _, err := range f.Events() {
 		wants(t, "the end", err, kg.CodeClosed)
 	}
-	_, err = b.Concerning(t.Context(), as(bot))
+	_, err = b.OpenFeed(t.Context(), as(bot))
 	wants(t, "one more", err, kg.CodeClosed)
 }
 
-func pull(f *tasks.Feed) (next func() (tasks.Happening, error), stop func()) {
-	pull, stop := iter.Pull2(f.Happenings())
-	return func() (tasks.Happening, error) {
+func pull(f *tasks.Feed) (next func() (tasks.FeedEvent, error), stop func()) {
+	pull, stop := iter.Pull2(f.Events())
+	return func() (tasks.FeedEvent, error) {
 		h, err, ok := pull()
 		if !ok {
 			return h, kg.Errorf(kg.CodeClosed, "no more")
@@ -130,7 +130,7 @@ func TestMissedTasksAreReadAsTheyAreTold(t *testing.T) {
 	after := b.store.Head()
 	const count, size = 64, 250 << 10
 	for range count {
-		b.report(b.send(ann, tasks.Sending{}).ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, strings.Repeat("x", size))}})
+		b.report(b.send(ann, tasks.SendRequest{}).ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, strings.Repeat("x", size))}})
 	}
 	heap := func() int64 {
 		var m runtime.MemStats
@@ -139,7 +139,7 @@ func TestMissedTasksAreReadAsTheyAreTold(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	before := heap()
-	f, err := b.ConcerningFrom(t.Context(), as(ann), after)
+	f, err := b.OpenFeedFrom(t.Context(), as(ann), after)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestMissedTasksAreReadAsTheyAreTold(t *testing.T) {
 		t.Errorf("the feed holds %d bytes of %d", held, count*size)
 	}
 	told := 0
-	for h, err := range f.Happenings() {
+	for h, err := range f.Events() {
 		if err != nil || h.Task == nil || len(h.Task.Artifacts) != 1 || len(h.Task.Artifacts[0].Parts) != 1 {
 			t.Fatalf("told %+v, %v", h, err)
 		}

@@ -33,8 +33,8 @@ func idOf(t kg.Term) TaskID {
 	return TaskID(id)
 }
 
-// message returns the IRI of the task's message with this number.
-func (t TaskID) message(n int) kg.Term {
+// messageEntity returns the IRI of the task's message with this number.
+func (t TaskID) messageEntity(n int) kg.Term {
 	return kg.IRI(taskPrefix + string(t) + "/message/" + strconv.Itoa(n))
 }
 
@@ -70,8 +70,8 @@ func (t TaskID) valid() bool {
 	return err == nil && len(t) == len("00000000-0000-0000-0000-000000000000")
 }
 
-// made returns the creation time that the id contains; zero if it has none.
-func (t TaskID) made() time.Time {
+// createdAt returns the creation time that the id contains; zero if it has none.
+func (t TaskID) createdAt() time.Time {
 	id, err := uuid.Parse(string(t))
 	if err != nil || id.Version() != 7 {
 		return time.Time{}

@@ -10,12 +10,12 @@ import (
 // failInterrupted fails the tasks of workers in this process that had not ended when
 // the process stopped: their progress is unknown.
 func (s *Service) failInterrupted(ctx context.Context) error {
-	ids, err := s.interrupted(ctx)
+	ids, err := s.listInterrupted(ctx)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		_, err := s.report(ctx, own(), id, Report{
+		_, err := s.applyReport(ctx, systemCaller(), id, Report{
 			State: Failed, Failure: &Failure{Code: FailureInterrupted, Message: "the server stopped while the task was running"},
 			Message: &Message{Parts: []Part{TextPart("The server stopped while the task was running. Send it again.")}},
 		})
@@ -26,8 +26,8 @@ func (s *Service) failInterrupted(ctx context.Context) error {
 	return nil
 }
 
-func (s *Service) interrupted(ctx context.Context) (ids []TaskID, err error) {
-	snapshot, err := s.view(ctx, own())
+func (s *Service) listInterrupted(ctx context.Context) (ids []TaskID, err error) {
+	snapshot, err := s.snapshot(ctx, systemCaller())
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func letterEntity(task TaskID, number int) kg.Term {
 	if number == cancelNumber {
 		return task.Entity()
 	}
-	return task.message(number)
+	return task.messageEntity(number)
 }
 
 // letterOf returns the task and the number of an entity in a mailbox.
@@ -63,7 +63,7 @@ type waitingLetter struct {
 // waitingLetters lists the unacknowledged letters of the task: the cancellation first,
 // then messages in order.
 func (e *edit) waitingLetters() (out []waitingLetter, err error) {
-	from := int(integer(e.was, propMailFrom))
+	from := int(integerOf(e.was, propMailFrom))
 	if from == 0 { // the newest messages wait, without a gap
 		for from = e.task.Messages + 1; from > 1; from-- {
 			since, err := e.letterSince(from - 1)
@@ -104,8 +104,8 @@ func (e *edit) letterSince(number int) (kg.Revision, error) {
 	return 0, nil
 }
 
-// acknowledge removes the waiting letters for which gone is true from the mailbox.
-func (e *edit) acknowledge(gone func(waitingLetter) bool) error {
+// removeLetters removes the waiting letters for which gone is true from the mailbox.
+func (e *edit) removeLetters(gone func(waitingLetter) bool) error {
 	waiting, err := e.waitingLetters()
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (e *edit) acknowledge(gone func(waitingLetter) bool) error {
 	for _, l := range waiting {
 		switch {
 		case gone(l):
-			if err := e.state(kg.Remove, letterEntity(e.task.ID, l.number), records.Property(propMail), kg.IRI(string(e.task.Handler))); err != nil {
+			if err := e.applyStatement(kg.Remove, letterEntity(e.task.ID, l.number), records.Property(propMail), kg.IRI(string(e.task.Handler))); err != nil {
 				return err
 			}
 		case oldest == 0:
@@ -128,13 +128,15 @@ func (e *edit) acknowledge(gone func(waitingLetter) bool) error {
 	return nil
 }
 
-// withdraw removes all letters of the task from the mailbox, because the handler need
+// removeAllLetters removes all letters of the task from the mailbox, because the handler need
 // not answer them any more.
-func (e *edit) withdraw() error { return e.acknowledge(func(waitingLetter) bool { return true }) }
+func (e *edit) removeAllLetters() error {
+	return e.removeLetters(func(waitingLetter) bool { return true })
+}
 
-// deliver puts a letter into the mailbox of the handler.
-func (e *edit) deliver(number int) error {
-	return e.state(kg.Add, letterEntity(e.task.ID, number), records.Property(propMail), kg.IRI(string(e.task.Handler)))
+// addLetter puts a letter into the mailbox of the handler.
+func (e *edit) addLetter(number int) error {
+	return e.applyStatement(kg.Add, letterEntity(e.task.ID, number), records.Property(propMail), kg.IRI(string(e.task.Handler)))
 }
 
 // numbersOf parses the ids of letters of the task.
@@ -143,7 +145,7 @@ func (e *edit) numbersOf(ids []string) (map[int]bool, error) {
 	for i, id := range ids {
 		task, number, ok := ParseLetterID(id)
 		if !ok || task != e.task.ID || number > e.task.Messages {
-			err := kg.Errorf(kg.CodeInvalid, "the task has no letter %q", clip(id)).At("letters[" + strconv.Itoa(i) + "]")
+			err := kg.Errorf(kg.CodeInvalid, "the task has no letter %q", clipKey(id)).At("letters[" + strconv.Itoa(i) + "]")
 			err.Hint = "Use the id of a delivered letter: " + LetterID(e.task.ID, 1) + " is the first of the task."
 			return nil, err
 		}
@@ -152,7 +154,7 @@ func (e *edit) numbersOf(ids []string) (map[int]bool, error) {
 	return out, nil
 }
 
-func clip(text string) string { return text[:min(len(text), MaxKeyBytes)] }
+func clipKey(text string) string { return text[:min(len(text), MaxKeyBytes)] }
 
 // Acknowledge removes a letter from the mailbox of the calling agent. Acknowledging it
 // again has no effect.
@@ -163,7 +165,7 @@ func (s *Service) Acknowledge(ctx context.Context, by caller.Caller, letter stri
 	if !ok {
 		return errNoLetter()
 	}
-	_, err := s.report(ctx, by, task, Report{Letters: []string{letter}})
+	_, err := s.applyReport(ctx, by, task, Report{Letters: []string{letter}})
 	if kg.CodeOf(err) == kg.CodeInvalid || kg.CodeOf(err) == kg.CodeTaskNotFound {
 		err = errNoLetter()
 	}
@@ -174,44 +176,44 @@ func errNoLetter() *kg.Error {
 	return kg.Errorf(kg.CodeTaskNotFound, "there is no such letter in this mailbox").At("letter")
 }
 
-// MaxToldAhead bounds, for each agent, the remembered letters that were delivered
+// MaxDeliveredAhead bounds, for each agent, the remembered letters that were delivered
 // before an older one.
-const MaxToldAhead = 1024
+const MaxDeliveredAhead = 1024
 
-// telling remembers the letters delivered to each agent since the process started. It
+// deliveries remembers the letters delivered to each agent since the process started. It
 // decides which letters a report without Letters acknowledges. Losing it loses nothing:
 // the acknowledged letters are in the report's commit, and a letter not known as
 // delivered is delivered again.
-type telling struct {
+type deliveries struct {
 	mu  sync.Mutex // guards all and everything in it
-	all map[kg.AgentID]*toldOf
+	all map[kg.AgentID]*deliveredTo
 }
 
-// toldOf holds the letters delivered to an agent.
-type toldOf struct {
-	upTo  kg.Revision              // all letters up to this revision
-	ahead map[kg.Revision]bool     // and letters of these later revisions
-	calls map[kg.Revision]*Telling // deliveries in progress
+// deliveredTo holds the letters delivered to an agent.
+type deliveredTo struct {
+	upTo  kg.Revision               // all letters up to this revision
+	ahead map[kg.Revision]bool      // and letters of these later revisions
+	calls map[kg.Revision]*Delivery // deliveries in progress
 }
 
-// of returns the state of an agent, creating it. The caller holds t.mu.
-func (t *telling) of(agent kg.AgentID) *toldOf {
+// stateOf returns the state of an agent, creating it. The caller holds t.mu.
+func (t *deliveries) stateOf(agent kg.AgentID) *deliveredTo {
 	if t.all == nil {
-		t.all = map[kg.AgentID]*toldOf{}
+		t.all = map[kg.AgentID]*deliveredTo{}
 	}
 	of := t.all[agent]
 	if of == nil {
-		of = &toldOf{ahead: map[kg.Revision]bool{}, calls: map[kg.Revision]*Telling{}}
+		of = &deliveredTo{ahead: map[kg.Revision]bool{}, calls: map[kg.Revision]*Delivery{}}
 		t.all[agent] = of
 	}
 	return of
 }
 
-// upTo records that all waiting letters up to a revision were delivered to the agent.
-func (t *telling) upTo(agent kg.AgentID, r kg.Revision) {
+// markUpTo records that all waiting letters up to a revision were delivered to the agent.
+func (t *deliveries) markUpTo(agent kg.AgentID, r kg.Revision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	of := t.of(agent)
+	of := t.stateOf(agent)
 	if r <= of.upTo {
 		return
 	}
@@ -223,9 +225,9 @@ func (t *telling) upTo(agent kg.AgentID, r kg.Revision) {
 	}
 }
 
-// knows reports whether a letter was delivered to the agent. If its delivery is in
+// wasDelivered reports whether a letter was delivered to the agent. If its delivery is in
 // progress, knows appends it to reported.
-func (t *telling) knows(agent kg.AgentID, since kg.Revision, reported *[]*Telling) bool {
+func (t *deliveries) wasDelivered(agent kg.AgentID, since kg.Revision, reported *[]*Delivery) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	of := t.all[agent]
@@ -238,9 +240,9 @@ func (t *telling) knows(agent kg.AgentID, since kg.Revision, reported *[]*Tellin
 	return since <= of.upTo || of.ahead[since]
 }
 
-// Telling is the delivery of a letter by a call, during which the agent may report on
+// Delivery is the delivery of a letter by a call, during which the agent may report on
 // the task.
-type Telling struct {
+type Delivery struct {
 	service *Service
 	agent   kg.AgentID
 	notice  Notice
@@ -250,49 +252,49 @@ type Telling struct {
 	reported, taken bool
 }
 
-// Tell starts the delivery of a letter by a call. The caller must call Done at its end.
-func (s *Service) Tell(agent kg.AgentID, n Notice) *Telling {
-	call := &Telling{service: s, agent: agent, notice: n}
-	s.told.mu.Lock()
-	defer s.told.mu.Unlock()
-	s.told.of(agent).calls[n.Since] = call
+// StartDelivery starts the delivery of a letter by a call. The caller must call Done at its end.
+func (s *Service) StartDelivery(agent kg.AgentID, n Notice) *Delivery {
+	call := &Delivery{service: s, agent: agent, notice: n}
+	s.delivered.mu.Lock()
+	defer s.delivered.mu.Unlock()
+	s.delivered.stateOf(agent).calls[n.Since] = call
 	return call
 }
 
 // Done ends a delivery; taken reports whether the agent accepted the letter. If so, a
 // report that came during the call without naming letters acknowledges it.
-func (c *Telling) Done(ctx context.Context, taken bool) error {
+func (c *Delivery) Done(ctx context.Context, taken bool) error {
 	s := c.service
-	s.told.mu.Lock()
-	of := s.told.of(c.agent)
+	s.delivered.mu.Lock()
+	of := s.delivered.stateOf(c.agent)
 	delete(of.calls, c.notice.Since)
-	if taken && c.notice.Since > of.upTo && len(of.ahead) < MaxToldAhead {
+	if taken && c.notice.Since > of.upTo && len(of.ahead) < MaxDeliveredAhead {
 		of.ahead[c.notice.Since] = true
 	}
 	c.taken = taken
 	reported := c.reported
-	s.told.mu.Unlock()
+	s.delivered.mu.Unlock()
 	if !taken || !reported {
 		return nil
 	}
-	return c.acknowledge(ctx)
+	return c.removeLetter(ctx)
 }
 
-// acknowledge removes the letter from the mailbox.
-func (c *Telling) acknowledge(ctx context.Context) error {
-	err := c.service.Acknowledge(ctx, own(), LetterID(c.notice.Task, c.notice.Number))
+// removeLetter removes the letter from the mailbox.
+func (c *Delivery) removeLetter(ctx context.Context) error {
+	err := c.service.Acknowledge(ctx, systemCaller(), LetterID(c.notice.Task, c.notice.Number))
 	if kg.CodeOf(err) == kg.CodeTaskNotFound { // deleted
 		err = nil
 	}
 	return err
 }
 
-// ToldUpTo records that all letters up to a revision were delivered to an agent.
-func (s *Service) ToldUpTo(agent kg.AgentID, r kg.Revision) { s.told.upTo(agent, r) }
+// MarkDelivered records that all letters up to a revision were delivered to an agent.
+func (s *Service) MarkDelivered(agent kg.AgentID, r kg.Revision) { s.delivered.markUpTo(agent, r) }
 
-// acknowledge removes the letters that the report covers from the mailbox. It returns
+// removeLetters removes the letters that the report covers from the mailbox. It returns
 // deliveries in progress in calls.
-func (r *Report) acknowledge(s *Service, e *edit, calls *[]*Telling) error {
+func (r *Report) removeLetters(s *Service, e *edit, calls *[]*Delivery) error {
 	if r.Letters == nil && r.State == "" {
 		return nil
 	}
@@ -300,37 +302,37 @@ func (r *Report) acknowledge(s *Service, e *edit, calls *[]*Telling) error {
 	if err != nil {
 		return err
 	}
-	return e.acknowledge(func(l waitingLetter) bool {
+	return e.removeLetters(func(l waitingLetter) bool {
 		switch {
 		case r.Letters != nil:
 			return named[l.number]
-		case s.worker(e.task.Handler) != nil:
+		case s.workerOf(e.task.Handler) != nil:
 			return true // left by an older build: workers have no mailbox
 		case e.task.Handler != e.agent:
 			return false
 		}
 		// An agent that reports on a task has seen its first message.
-		return s.told.knows(e.task.Handler, l.since, calls) || l.number == 1
+		return s.delivered.wasDelivered(e.task.Handler, l.since, calls) || l.number == 1
 	})
 }
 
 // noteReported marks deliveries in progress as reported. It acknowledges those that
 // ended while the report was committed. If that fails, the letter is delivered again.
-func (s *Service) noteReported(ctx context.Context, calls []*Telling) {
+func (s *Service) noteReported(ctx context.Context, calls []*Delivery) {
 	if len(calls) == 0 {
 		return
 	}
-	var ended []*Telling
-	s.told.mu.Lock()
+	var ended []*Delivery
+	s.delivered.mu.Lock()
 	for _, c := range calls {
 		if c.taken && !c.reported {
 			ended = append(ended, c)
 		}
 		c.reported = true
 	}
-	s.told.mu.Unlock()
+	s.delivered.mu.Unlock()
 	for _, c := range ended {
-		if err := c.acknowledge(context.WithoutCancel(ctx)); err != nil {
+		if err := c.removeLetter(context.WithoutCancel(ctx)); err != nil {
 			s.options.Logger.Warn("cannot acknowledge a letter that was reported on", "agent", c.agent, "letter", LetterID(c.notice.Task, c.notice.Number), "error", err)
 		}
 	}

@@ -40,7 +40,7 @@ func (b *bench) waits() (out []string) {
 		b.t.Fatal(err)
 	}
 	for _, n := range list {
-		l, err := b.Noticed(b.t.Context(), n)
+		l, err := b.ReadLetter(b.t.Context(), n)
 		if err != nil || l == nil {
 			b.t.Fatalf("%+v: %+v %v", n, l, err)
 		}
@@ -62,15 +62,15 @@ func said(text string) tasks.Message {
 
 func (b *bench) more(t *tasks.Task, text string) {
 	b.t.Helper()
-	b.send(ann, tasks.Sending{Task: t.ID, Message: said(text)})
+	b.send(ann, tasks.SendRequest{Task: t.ID, Message: said(text)})
 }
 
 // A letter is there until the report that names it, or its acknowledgement, also where the
 // task has ended.
 func TestLettersAreAcknowledged(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{Message: said("1")})
-	other := b.send(ann, tasks.Sending{Message: said("other")})
+	task := b.send(ann, tasks.SendRequest{Message: said("1")})
+	other := b.send(ann, tasks.SendRequest{Message: said("other")})
 	for i := 2; i <= 5; i++ {
 		b.more(task, fmt.Sprint(i))
 	}
@@ -114,7 +114,7 @@ func TestLettersAreAcknowledged(t *testing.T) {
 // that made the task. What came meanwhile is the next letter.
 func TestReportsWithoutLetters(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{Message: said("1")})
+	task := b.send(ann, tasks.SendRequest{Message: said("1")})
 	b.more(task, "2")
 	b.report(task.ID, tasks.Report{State: tasks.InputRequired})
 	b.wantWaiting("nobody was told of the second", "2")
@@ -145,13 +145,13 @@ func TestReportsWithoutLetters(t *testing.T) {
 	b.report(task.ID, tasks.Report{State: tasks.Completed})
 	b.wantWaiting("the end", "3")
 	// A server that begins knows of nobody that it was told.
-	b.ToldUpTo(bot, b.store.Head().Revision)
+	b.MarkDelivered(bot, b.store.Head().Revision)
 	b.stop()
 	b.start()
 	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{State: tasks.Completed})
 	wants(t, "after the end", err, kg.CodeTaskEnded)
 	b.wantWaiting("a report of the new server", "3")
-	b.ToldUpTo(bot, b.store.Head().Revision)
+	b.MarkDelivered(bot, b.store.Head().Revision)
 	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{State: tasks.Completed})
 	wants(t, "after the end", err, kg.CodeTaskEnded)
 	b.wantWaiting("told, and answered too late")
@@ -162,7 +162,7 @@ func TestReportsWithoutLetters(t *testing.T) {
 func TestReportsDuringACall(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	for _, taken := range []bool{false, true} {
-		task := b.send(ann, tasks.Sending{Message: said("1")})
+		task := b.send(ann, tasks.SendRequest{Message: said("1")})
 		b.report(task.ID, tasks.Report{State: tasks.InputRequired})
 		b.more(task, "2")
 		b.more(task, "3")
@@ -170,7 +170,7 @@ func TestReportsDuringACall(t *testing.T) {
 		if err != nil || len(list) != 2 {
 			t.Fatalf("%v %v", list, err)
 		}
-		call := b.Tell(bot, list[0])
+		call := b.StartDelivery(bot, list[0])
 		b.report(task.ID, tasks.Report{State: tasks.Working})
 		b.wantWaiting("while the call is open", "2", "3")
 		if err := call.Done(t.Context(), taken); err != nil {
@@ -189,14 +189,14 @@ func TestReportsDuringACall(t *testing.T) {
 func TestCallsThatEndDuringAReport(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	for i := range 50 {
-		task := b.send(ann, tasks.Sending{Message: said("1")})
+		task := b.send(ann, tasks.SendRequest{Message: said("1")})
 		b.report(task.ID, tasks.Report{State: tasks.InputRequired})
 		b.more(task, "2")
 		list, _, err := b.Notices(t.Context(), bot)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%v %v", list, err)
 		}
-		call := b.Tell(bot, list[0])
+		call := b.StartDelivery(bot, list[0])
 		ended := make(chan error, 1)
 		go func() {
 			time.Sleep(time.Duration(i) * 20 * time.Microsecond) // at all moments of the commit
@@ -215,7 +215,7 @@ func TestCallsThatEndDuringAReport(t *testing.T) {
 func TestLettersAmongMessages(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	says := func(text string) *tasks.Message { return &tasks.Message{Parts: said(text).Parts} }
-	task := b.send(ann, tasks.Sending{Message: said("1")})
+	task := b.send(ann, tasks.SendRequest{Message: said("1")})
 	b.report(task.ID, tasks.Report{State: tasks.InputRequired, Message: says("which?")})
 	b.more(task, "3")
 	b.more(task, "4")
@@ -232,7 +232,7 @@ func TestLettersAmongMessages(t *testing.T) {
 	b.wantWaiting("one acknowledged", "3", "5", "7")
 	b.report(task.ID, tasks.Report{State: tasks.Completed, Letters: []string{tasks.LetterID(task.ID, 3), tasks.LetterID(task.ID, 5), tasks.LetterID(task.ID, 7)}})
 	b.wantWaiting("all acknowledged")
-	older := b.send(ann, tasks.Sending{Message: said("older")})
+	older := b.send(ann, tasks.SendRequest{Message: said("older")})
 	b.more(older, "older too")
 	b.wantWaiting("of an older build", "older", "older too")
 	b.report(older.ID, tasks.Report{State: tasks.Completed, Letters: []string{tasks.LetterID(older.ID, 1)}})
@@ -243,8 +243,8 @@ func TestLettersAmongMessages(t *testing.T) {
 // knows.
 func TestCancelIsALetter(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{Message: said("1")})
-	own := b.send(ann, tasks.Sending{Message: said("own")})
+	task := b.send(ann, tasks.SendRequest{Message: said("1")})
+	own := b.send(ann, tasks.SendRequest{Message: said("own")})
 	b.report(task.ID, tasks.Report{State: tasks.Working, Letters: []string{tasks.LetterID(task.ID, 1)}})
 	b.more(task, "2")
 	if _, err := b.Cancel(t.Context(), as(ann), task.ID); err != nil {
@@ -284,7 +284,7 @@ func TestDeparture(t *testing.T) {
 	leave := func() {
 		t.Helper()
 		registered = false
-		if _, err := b.store.Update(t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error { return tasks.Left(tx, bot) }); err != nil {
+		if _, err := b.store.Update(t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error { return tasks.RecordDeparture(tx, bot) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -298,7 +298,7 @@ func TestDeparture(t *testing.T) {
 			t.Errorf("after %v it is %s, want %s", later, got, want)
 		}
 	}
-	task := b.send(ann, tasks.Sending{Message: said("1")})
+	task := b.send(ann, tasks.SendRequest{Message: said("1")})
 	b.report(task.ID, tasks.Report{State: tasks.Working})
 	leave()
 	round(59*time.Minute, tasks.Working, task.ID)
@@ -330,7 +330,7 @@ func TestDeparture(t *testing.T) {
 // Agents that left a store of an older build are noted when it is opened.
 func TestDepartureBefore(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	b.report(task.ID, tasks.Report{State: tasks.Working})
 	b.stop()
 	b.o.LeaveGrace, b.o.Registered, b.o.Unregistered = time.Millisecond, func(kg.AgentID) bool { return false }, func() []kg.AgentID { return []kg.AgentID{eve, bot} }

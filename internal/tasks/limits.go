@@ -15,15 +15,15 @@ type Limits struct {
 	MessageBytes      int // content of one message
 }
 
-// admit checks a message against the limits of its handler, in the update that delivers
+// checkLimits checks a message against the limits of its handler, in the update that delivers
 // it. counted keeps a retried update from counting the message twice.
-func (s *Service) admit(e *edit, m *Message, fresh bool, counted *bool) error {
+func (s *Service) checkLimits(e *edit, m *Message, fresh bool, counted *bool) error {
 	l := s.options.Limits(e.task.Handler)
 	if size := sizeOf(m.Parts); l.MessageBytes > 0 && size > l.MessageBytes {
 		return errTooMuch("message", "the message has %d bytes of content, more than the agent's limit of %d", size, l.MessageBytes)
 	}
 	if fresh && l.Tasks > 0 {
-		open, err := goingOn(e.tx, e.task.Handler, l.Tasks)
+		open, err := countOpen(e.tx, e.task.Handler, l.Tasks)
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (s *Service) admit(e *edit, m *Message, fresh bool, counted *bool) error {
 	if *counted {
 		return nil
 	}
-	if wait := s.paces.take(e.task.Handler, l.MessagesPerMinute, s.options.Clock()); wait > 0 {
+	if wait := s.rates.consume(e.task.Handler, l.MessagesPerMinute, s.options.Clock()); wait > 0 {
 		err := kg.Errorf(kg.CodeRateLimited, "the agent accepts %d messages per minute", l.MessagesPerMinute).At("to")
 		err.RetryAfter = wait
 		return err
@@ -43,8 +43,8 @@ func (s *Service) admit(e *edit, m *Message, fresh bool, counted *bool) error {
 	return nil
 }
 
-// goingOn counts the open tasks of a handler, up to most.
-func goingOn(tx *kg.Tx, handler kg.AgentID, most int) (n int, err error) {
+// countOpen counts the open tasks of a handler, up to most.
+func countOpen(tx *kg.Tx, handler kg.AgentID, most int) (n int, err error) {
 	for _, err := range tx.MatchOwn(kg.Pattern{Predicate: records.Property(propOpen), Object: kg.IRI(string(handler))}) {
 		if err != nil {
 			return 0, err
@@ -56,21 +56,21 @@ func goingOn(tx *kg.Tx, handler kg.AgentID, most int) (n int, err error) {
 	return n, nil
 }
 
-// paces limits the rate of messages for each agent: a burst of a minute's worth, then
+// rateLimits limits the rate of messages for each agent: a burst of a minute's worth, then
 // evenly. It is in memory and starts full.
-type paces struct {
+type rateLimits struct {
 	mu  sync.Mutex // guards all
-	all map[kg.AgentID]*pace
+	all map[kg.AgentID]*tokenBucket
 }
 
-type pace struct {
+type tokenBucket struct {
 	left float64 // messages allowed at once
 	at   time.Time
 }
 
-// take counts a message, or returns how long to wait before the next is allowed.
+// consume counts a message, or returns how long to wait before the next is allowed.
 // Without a limit it forgets the agent.
-func (p *paces) take(agent kg.AgentID, perMinute int, now time.Time) (wait time.Duration) {
+func (p *rateLimits) consume(agent kg.AgentID, perMinute int, now time.Time) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if perMinute == 0 {
@@ -78,11 +78,11 @@ func (p *paces) take(agent kg.AgentID, perMinute int, now time.Time) (wait time.
 		return 0
 	}
 	if p.all == nil {
-		p.all = map[kg.AgentID]*pace{}
+		p.all = map[kg.AgentID]*tokenBucket{}
 	}
 	one, most := p.all[agent], float64(perMinute)
 	if one == nil {
-		one = &pace{left: most, at: now}
+		one = &tokenBucket{left: most, at: now}
 		p.all[agent] = one
 	}
 	if passed := now.Sub(one.at); passed > 0 {

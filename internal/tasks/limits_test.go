@@ -17,16 +17,16 @@ func TestTasksThatGoOn(t *testing.T) {
 	b := open(t, tasks.Options{Limits: func(kg.AgentID) tasks.Limits { return tasks.Limits{Tasks: 3} }}, nil)
 	full := func() {
 		t.Helper()
-		_, err := b.Send(t.Context(), as(eve), tasks.Sending{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("one more")}}})
+		_, err := b.Send(t.Context(), as(eve), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("one more")}}})
 		wants(t, "past the bound", err, kg.CodeOverloaded)
 	}
-	again := tasks.Sending{To: bot, Message: tasks.Message{ID: "m", Parts: []tasks.Part{tasks.TextPart("x")}}}
-	list := []*tasks.Task{b.send(ann, again), b.send(ann, tasks.Sending{}), b.send(eve, tasks.Sending{})}
+	again := tasks.SendRequest{To: bot, Message: tasks.Message{ID: "m", Parts: []tasks.Part{tasks.TextPart("x")}}}
+	list := []*tasks.Task{b.send(ann, again), b.send(ann, tasks.SendRequest{}), b.send(eve, tasks.SendRequest{})}
 	full()
 	if again := b.send(ann, again); again.ID != list[0].ID {
 		t.Errorf("sent again it is %s, want %s", again.ID, list[0].ID)
 	}
-	b.send(ann, tasks.Sending{Task: list[0].ID})
+	b.send(ann, tasks.SendRequest{Task: list[0].ID})
 	report := func(id tasks.TaskID, state tasks.State) {
 		t.Helper()
 		if _, err := b.Report(t.Context(), as(bot), id, tasks.Report{State: state}); err != nil {
@@ -45,7 +45,7 @@ func TestTasksThatGoOn(t *testing.T) {
 		if err := end(list[0].ID); err != nil {
 			t.Fatal(name, err)
 		}
-		list[0] = b.send(ann, tasks.Sending{})
+		list[0] = b.send(ann, tasks.SendRequest{})
 		full()
 	}
 	b.stop()
@@ -61,7 +61,7 @@ func TestTasksThatGoOnAreCountedInTheCommit(t *testing.T) {
 	in := 0
 	for range 40 {
 		all.Go(func() {
-			_, err := b.Send(t.Context(), as(ann), tasks.Sending{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
+			_, err := b.Send(t.Context(), as(ann), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
 			if err == nil {
 				mu.Lock()
 				in++
@@ -93,24 +93,24 @@ func TestMessagesPerMinute(t *testing.T) {
 	}, nil)
 	full := func() {
 		t.Helper()
-		_, err := b.Send(t.Context(), as(eve), tasks.Sending{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("one more")}}})
+		_, err := b.Send(t.Context(), as(eve), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("one more")}}})
 		wants(t, "past the bound", err, kg.CodeRateLimited)
 		if wait := kg.AsError(err).RetryAfter; wait <= 0 || wait > 15*time.Second {
 			t.Errorf("the next one may come in %s", wait)
 		}
 	}
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	for range 3 {
-		b.send(ann, tasks.Sending{Task: task.ID})
+		b.send(ann, tasks.SendRequest{Task: task.ID})
 	}
 	full()
-	b.send(ann, tasks.Sending{To: other})
+	b.send(ann, tasks.SendRequest{To: other})
 	now = now.Add(15 * time.Second)
-	b.send(eve, tasks.Sending{})
+	b.send(eve, tasks.SendRequest{})
 	full()
 	now = now.Add(time.Hour)
 	for range 4 {
-		b.send(eve, tasks.Sending{})
+		b.send(eve, tasks.SendRequest{})
 	}
 	full()
 }
@@ -119,7 +119,7 @@ func TestMessagesPerMinute(t *testing.T) {
 func TestMessageBytesOfAnAgent(t *testing.T) {
 	b := open(t, tasks.Options{Limits: func(kg.AgentID) tasks.Limits { return tasks.Limits{MessageBytes: 100} }}, nil)
 	for n, want := range map[int]kg.Code{100: "", 101: kg.CodeLimitExceeded} {
-		_, err := b.Send(t.Context(), as(ann), tasks.Sending{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(strings.Repeat("x", n))}}})
+		_, err := b.Send(t.Context(), as(ann), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(strings.Repeat("x", n))}}})
 		if kg.CodeOf(err) != want {
 			t.Errorf("%d bytes: got %v, want %s", n, err, want)
 		}
@@ -130,6 +130,6 @@ func TestMessageBytesOfAnAgent(t *testing.T) {
 func TestWhoLeavesMeanwhile(t *testing.T) {
 	asked := 0
 	b := open(t, tasks.Options{Known: func(kg.AgentID) bool { asked++; return asked == 1 }}, nil)
-	_, err := b.Send(t.Context(), as(ann), tasks.Sending{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
+	_, err := b.Send(t.Context(), as(ann), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
 	wants(t, "a message to who left", err, kg.CodeAgentNotFound)
 }

@@ -28,7 +28,7 @@ type Query struct {
 	// of the page before.
 	First   int
 	After   string
-	Reading Reading
+	Reading ReadOptions
 }
 
 // Page is a page of tasks, the last changed first.
@@ -43,24 +43,24 @@ type Page struct {
 // Errors: CodeCursorForeign for a cursor of another list; CodeLimitExceeded if more
 // than Options.MaxListed entries would be read.
 func (s *Service) List(ctx context.Context, by caller.Caller, q Query) (*Page, error) {
-	snapshot, err := s.view(ctx, by)
+	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	return s.list(snapshot, by, q)
+	return s.listAt(snapshot, by, q)
 }
 
-func (s *Service) list(snapshot *kg.Snapshot, by caller.Caller, q Query) (*Page, error) {
+func (s *Service) listAt(snapshot *kg.Snapshot, by caller.Caller, q Query) (*Page, error) {
 	agent, err := by.Agent()
 	if err != nil {
 		return nil, err
 	}
-	bound, err := q.bound(agent)
+	bound, err := q.cursorBinding(agent)
 	if err != nil {
 		return nil, err
 	}
-	after := front
+	after := firstRank
 	if q.After != "" {
 		raw, err := s.store.Unseal(q.After, bound)
 		if err != nil {
@@ -70,12 +70,12 @@ func (s *Service) list(snapshot *kg.Snapshot, by caller.Caller, q Query) (*Page,
 			return nil, err
 		}
 	}
-	l, err := q.listing(snapshot, by, agent, s.options.MaxListed)
+	l, err := q.resolve(snapshot, by, agent, s.options.MaxListed)
 	if err != nil {
 		return nil, err
 	}
 	first := min(max(cmp.Or(q.First, DefaultPage), 1), MaxPage)
-	ranks, total, err := l.read(after, first+1)
+	ranks, total, err := l.readRanks(after, first+1)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (s *Service) list(snapshot *kg.Snapshot, by caller.Caller, q Query) (*Page,
 	return page, nil
 }
 
-// bound returns the query that a cursor is bound to.
-func (q *Query) bound(agent kg.AgentID) ([]byte, error) {
+// cursorBinding returns the query that a cursor is bound to.
+func (q *Query) cursorBinding(agent kg.AgentID) ([]byte, error) {
 	return json.Marshal([]any{"tasks", agent, q.Created, q.Handled, q.Context, q.Handler, q.States, q.Parent, q.Since.UnixMilli(), q.ByStatus})
 }

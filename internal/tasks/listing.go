@@ -33,8 +33,8 @@ type rank struct {
 	task    kg.ID
 }
 
-// front sorts before every rank.
-var front = rank{changed: 1<<63 - 1}
+// firstRank sorts before every rank.
+var firstRank = rank{changed: 1<<63 - 1}
 
 func (p rank) compare(other rank) int {
 	return cmp.Or(cmp.Compare(other.changed, p.changed), bytes.Compare(p.task[:], other.task[:]))
@@ -53,8 +53,8 @@ func parseRank(raw []byte) (p rank, err error) {
 	return p, nil
 }
 
-func (q *Query) listing(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, most int) (*listing, error) {
-	journals, err := q.journals(s, who, agent, most)
+func (q *Query) resolve(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, most int) (*listing, error) {
+	journals, err := q.listJournals(s, who, agent, most)
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +62,11 @@ func (q *Query) listing(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, mos
 	if q.ByStatus {
 		by = &byStatus
 	}
-	l := &listing{Snapshot: s, since: since(q.Since), most: most}
+	l := &listing{Snapshot: s, since: firstMoment(q.Since), most: most}
 	for _, journal := range journals {
 		for _, state := range states[1:] {
 			if len(q.States) == 0 || slices.Contains(q.States, state) {
-				l.runs = append(l.runs, run{journal, records.Property(by.of(state))})
+				l.runs = append(l.runs, run{journal, records.Property(by.propertyOf(state))})
 			}
 		}
 	}
@@ -78,14 +78,14 @@ func (q *Query) listing(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, mos
 	return l, nil
 }
 
-// journals lists the graphs of the tasks that the query selects.
-func (q *Query) journals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID, most int) (list []kg.Term, err error) {
+// listJournals lists the graphs of the tasks that the query selects.
+func (q *Query) listJournals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID, most int) (list []kg.Term, err error) {
 	of := func(property string, agent kg.AgentID) kg.Pattern {
 		return kg.Pattern{Predicate: records.Property(property), Object: kg.IRI(string(agent))}
 	}
 	both := q.Created == q.Handled
 	var patterns []kg.Pattern
-	switch all := both && !q.Created && agent == by.Principal.ID && administers(by.Principal); {
+	switch all := both && !q.Created && agent == by.Principal.ID && isAdmin(by.Principal); {
 	case all && q.Handler != "":
 		patterns = []kg.Pattern{of(propListHandler, q.Handler)}
 	case all:
@@ -117,20 +117,20 @@ func (q *Query) journals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID, mos
 	return slices.Compact(list), nil // an agent may ask itself
 }
 
-// read returns up to most ranks after one, in order, and the total.
-func (l *listing) read(after rank, most int) (list []rank, total int, err error) {
+// readRanks returns up to most ranks after one, in order, and the total.
+func (l *listing) readRanks(after rank, most int) (list []rank, total int, err error) {
 	if len(l.filters) > 0 {
-		return l.gather(after, most)
+		return l.readFiltered(after, most)
 	}
 	for _, r := range l.runs {
-		n, err := l.count(r)
+		n, err := l.countRun(r)
 		if err != nil {
 			return nil, 0, err
 		}
 		if total += n; n == 0 {
 			continue
 		}
-		for p, err := range l.walk(r, after) {
+		for p, err := range l.scanRun(r, after) {
 			if err != nil {
 				return nil, 0, err
 			}
@@ -145,8 +145,8 @@ func (l *listing) read(after rank, most int) (list []rank, total int, err error)
 	return list, total, nil
 }
 
-// walk yields the ranks of a run after a position.
-func (l *listing) walk(r run, after rank) iter.Seq2[rank, error] {
+// scanRun yields the ranks of a run after a position.
+func (l *listing) scanRun(r run, after rank) iter.Seq2[rank, error] {
 	return func(yield func(rank, error) bool) {
 		for row, err := range l.InOrder(r.journal, r.order, -int64(after.changed), after.task) {
 			if err != nil {
@@ -167,13 +167,13 @@ func rankOf(row kg.Row) rank {
 	return rank{moment(-n), row.Subject}
 }
 
-// count returns the size of a run: from the index, or by reading if a time is set.
-func (l *listing) count(r run) (n int, err error) {
+// countRun returns the size of a run: from the index, or by reading if a time is set.
+func (l *listing) countRun(r run) (n int, err error) {
 	all, err := l.Count(kg.Pattern{Predicate: r.order, Graph: r.journal})
 	if l.since == 0 || all == 0 || err != nil {
 		return int(all), err
 	}
-	for _, err := range l.walk(r, front) {
+	for _, err := range l.scanRun(r, firstRank) {
 		if err != nil {
 			return 0, err
 		}
@@ -182,8 +182,8 @@ func (l *listing) count(r run) (n int, err error) {
 	return n, nil
 }
 
-// gather reads the tasks that match the first filter.
-func (l *listing) gather(after rank, most int) (list []rank, total int, err error) {
+// readFiltered reads the tasks that match the first filter.
+func (l *listing) readFiltered(after rank, most int) (list []rank, total int, err error) {
 	wanted := map[[2]kg.ID]bool{} // journal and property
 	for _, r := range l.runs {
 		journal, known, err := l.ID(r.journal)
@@ -216,7 +216,7 @@ func (l *listing) gather(after rank, most int) (list []rank, total int, err erro
 		if looked++; looked > l.most {
 			return nil, 0, errTooMuch("", "more than %d tasks match: narrow the query", l.most)
 		}
-		p, fits, err := l.fits(row, filters[1:], wanted)
+		p, fits, err := l.matchFilters(row, filters[1:], wanted)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -233,9 +233,9 @@ func (l *listing) gather(after rank, most int) (list []rank, total int, err erro
 	return list[at:min(at+most, total)], total, nil
 }
 
-// fits reports whether the task of a row passes the other filters, and returns its
+// matchFilters reports whether the task of a row passes the other filters, and returns its
 // rank.
-func (l *listing) fits(row kg.Row, filters []kg.IDPattern, wanted map[[2]kg.ID]bool) (p rank, fits bool, err error) {
+func (l *listing) matchFilters(row kg.Row, filters []kg.IDPattern, wanted map[[2]kg.ID]bool) (p rank, fits bool, err error) {
 	for _, f := range filters {
 		f.Subject, f.Graph = row.Subject, row.Graph
 		there := false

@@ -19,7 +19,7 @@ func TestAPageCostsAPage(t *testing.T) {
 	const each = 24 // a task is a dozen statements, and found by as many at most
 	var made []tasks.TaskID
 	for i := range many {
-		q := tasks.Sending{Context: "all"}
+		q := tasks.SendRequest{Context: "all"}
 		if i%100 == 0 {
 			q.Context = "few"
 		}
@@ -74,7 +74,7 @@ func TestPagesAmongChanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	send := func() tasks.TaskID {
 		to := []kg.AgentID{bot, eve, ann}[r.IntN(3)]
-		return b.send(ann, tasks.Sending{To: to, Context: fmt.Sprint(r.IntN(2))}).ID
+		return b.send(ann, tasks.SendRequest{To: to, Context: fmt.Sprint(r.IntN(2))}).ID
 	}
 	for round := range 6 {
 		var stay, others []tasks.TaskID
@@ -122,7 +122,7 @@ func TestPagesAmongChanges(t *testing.T) {
 			change := others[r.IntN(len(others))]
 			switch r.IntN(3) {
 			case 0:
-				task, err := b.Get(t.Context(), as(ann), change, tasks.Reading{})
+				task, err := b.Get(t.Context(), as(ann), change, tasks.ReadOptions{})
 				if err != nil || task.Status.State.Ended() {
 					continue
 				}
@@ -153,24 +153,24 @@ func TestPagesAmongChanges(t *testing.T) {
 func TestBoundOfAList(t *testing.T) {
 	b := open(t, tasks.Options{MaxListed: 5, Known: func(kg.AgentID) bool { return true }}, nil)
 	for range 5 {
-		b.send(ann, tasks.Sending{Context: "c"})
+		b.send(ann, tasks.SendRequest{Context: "c"})
 	}
 	if page, err := b.List(t.Context(), as(ann), tasks.Query{Context: "c"}); err != nil || page.Total != 5 {
 		t.Errorf("at the bound: %+v, %v", page, err)
 	}
-	b.send(ann, tasks.Sending{Context: "c"})
+	b.send(ann, tasks.SendRequest{Context: "c"})
 	_, err := b.List(t.Context(), as(ann), tasks.Query{Context: "c"})
 	wants(t, "past the bound", err, kg.CodeLimitExceeded)
 	if page, err := b.List(t.Context(), as(ann), tasks.Query{}); err != nil || page.Total != 6 {
 		t.Errorf("without the context: %+v, %v", page, err)
 	}
 	for i := range 4 {
-		b.send(ann, tasks.Sending{To: kg.AgentID(fmt.Sprint("agent://", i))})
+		b.send(ann, tasks.SendRequest{To: kg.AgentID(fmt.Sprint("agent://", i))})
 	}
 	if page, err := b.List(t.Context(), as(ann), tasks.Query{}); err != nil || page.Total != 10 {
 		t.Errorf("with five agents: %+v, %v", page, err)
 	}
-	b.send(ann, tasks.Sending{To: eve})
+	b.send(ann, tasks.SendRequest{To: eve})
 	_, err = b.List(t.Context(), as(ann), tasks.Query{})
 	wants(t, "with six agents", err, kg.CodeLimitExceeded)
 	if page, err := b.List(t.Context(), as(ann), tasks.Query{Handler: eve}); err != nil || page.Total != 1 {

@@ -5,9 +5,9 @@ import (
 	"koine/kg"
 )
 
-// Changes is the pattern for a watcher of all tasks: each commit that changes a task
+// ChangesPattern is the pattern for a watcher of all tasks: each commit that changes a task
 // changes a matching statement.
-func Changes() kg.Pattern { return kg.Pattern{Predicate: records.Property(propVersion)} }
+func ChangesPattern() kg.Pattern { return kg.Pattern{Predicate: records.Property(propVersion)} }
 
 // ChangedBy returns the task that an event of Changes is about, "" if none is. The
 // removal of a replaced version is about none; gone reports that the task was deleted.
@@ -18,7 +18,7 @@ func ChangedBy(e *kg.Event) (id TaskID, gone bool) {
 	}
 	id = idOf(st.Subject)
 	if e.Op == kg.Remove {
-		if movesOn(e.Commit, id, st.Graph) {
+		if advancesVersion(e.Commit, id, st.Graph) {
 			return "", false
 		}
 		return id, true

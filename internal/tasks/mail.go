@@ -49,7 +49,7 @@ func (s *Service) Mail(ctx context.Context, by caller.Caller) (*Mailbox, error) 
 	if err != nil {
 		return nil, err
 	}
-	box, err := s.waiting(ctx, by, agent)
+	box, err := s.openMailbox(ctx, by, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +62,9 @@ func mailOf(agent kg.AgentID) kg.Pattern {
 	return kg.Pattern{Predicate: records.Property(propMail), Object: kg.IRI(string(agent))}
 }
 
-// waiting returns the mailbox with the letters that wait now.
-func (s *Service) waiting(ctx context.Context, by caller.Caller, agent kg.AgentID) (*Mailbox, error) {
-	snapshot, err := s.view(ctx, by)
+// openMailbox returns the mailbox with the letters that wait now.
+func (s *Service) openMailbox(ctx context.Context, by caller.Caller, agent kg.AgentID) (*Mailbox, error) {
+	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, err
 	}
@@ -98,26 +98,26 @@ func (b *Mailbox) Close() {
 func (b *Mailbox) Letters() iter.Seq2[Letter, error] {
 	return func(yield func(Letter, error) bool) {
 		for i, subject := range b.waiting {
-			if more := b.tell(subject, b.from, yield); !more {
+			if more := b.yieldLetter(subject, b.from, yield); !more {
 				return
 			}
-			b.service.told.upTo(b.agent, b.since[i])
+			b.service.delivered.markUpTo(b.agent, b.since[i])
 		}
 		for e, err := range b.watcher.Events() {
 			if err != nil {
 				yield(Letter{}, err)
 				return
 			}
-			if more := b.tell(e.Statement.Subject, e.Position, yield); !more {
+			if more := b.yieldLetter(e.Statement.Subject, e.Position, yield); !more {
 				return
 			}
-			b.service.told.upTo(b.agent, e.Position.Revision)
+			b.service.delivered.markUpTo(b.agent, e.Position.Revision)
 		}
 	}
 }
 
-func (b *Mailbox) tell(subject kg.Term, at kg.Position, yield func(Letter, error) bool) bool {
-	letter, err := b.read(subject)
+func (b *Mailbox) yieldLetter(subject kg.Term, at kg.Position, yield func(Letter, error) bool) bool {
+	letter, err := b.readLetter(subject)
 	switch {
 	case kg.CodeOf(err) == kg.CodeTaskNotFound || err == nil && letter == nil:
 		return true
@@ -129,9 +129,9 @@ func (b *Mailbox) tell(subject kg.Term, at kg.Position, yield func(Letter, error
 	return yield(*letter, nil)
 }
 
-// read returns nil for a letter that is no longer in the mailbox.
-func (b *Mailbox) read(subject kg.Term) (*Letter, error) {
-	snapshot, err := b.service.view(b.ctx, b.by)
+// readLetter returns nil for a letter that is no longer in the mailbox.
+func (b *Mailbox) readLetter(subject kg.Term) (*Letter, error) {
+	snapshot, err := b.service.snapshot(b.ctx, b.by)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (b *Mailbox) read(subject kg.Term) (*Letter, error) {
 	if err != nil || r[propMail] == nil {
 		return nil, err
 	}
-	t, err := readTask(snapshot, id, Reading{})
+	t, err := readTask(snapshot, id, ReadOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -15,12 +15,12 @@ import (
 func TestMailbox(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	text := func(s string) tasks.Message { return tasks.Message{Parts: []tasks.Part{tasks.TextPart(s)}} }
-	first := b.send(ann, tasks.Sending{Message: text("1")})
-	done := b.send(ann, tasks.Sending{Message: text("done")})
-	b.send(eve, tasks.Sending{Message: text("2")})
-	b.send(ann, tasks.Sending{Task: first.ID, Message: text("3")})
-	canceled := b.send(ann, tasks.Sending{Message: text("canceled")})
-	deleted := b.send(ann, tasks.Sending{Message: text("deleted")})
+	first := b.send(ann, tasks.SendRequest{Message: text("1")})
+	done := b.send(ann, tasks.SendRequest{Message: text("done")})
+	b.send(eve, tasks.SendRequest{Message: text("2")})
+	b.send(ann, tasks.SendRequest{Task: first.ID, Message: text("3")})
+	canceled := b.send(ann, tasks.SendRequest{Message: text("canceled")})
+	deleted := b.send(ann, tasks.SendRequest{Message: text("deleted")})
 	b.report(done.ID, tasks.Report{State: tasks.Working})
 	if _, err := b.Cancel(t.Context(), as(ann), canceled.ID); err != nil {
 		t.Fatal(err)
@@ -36,8 +36,8 @@ func TestMailbox(t *testing.T) {
 	}
 	defer box.Close()
 	// Claimed before it is looked at, and what comes before anybody looks.
-	late := b.send(ann, tasks.Sending{Message: text("4")})
-	b.report(b.send(ann, tasks.Sending{Message: text("claimed")}).ID, tasks.Report{State: tasks.Working})
+	late := b.send(ann, tasks.SendRequest{Message: text("4")})
+	b.report(b.send(ann, tasks.SendRequest{Message: text("claimed")}).ID, tasks.Report{State: tasks.Working})
 	var got []string
 	for l, err := range box.Letters() {
 		if err != nil {
@@ -46,7 +46,7 @@ func TestMailbox(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s", l.Task.Creator, *l.Message.Parts[0].Text))
 		if len(got) == 5 {
 			b.report(late.ID, tasks.Report{State: tasks.InputRequired})
-			b.send(ann, tasks.Sending{Task: late.ID, Message: text("5")})
+			b.send(ann, tasks.SendRequest{Task: late.ID, Message: text("5")})
 		}
 		if len(got) == 6 {
 			break
@@ -68,9 +68,9 @@ func TestUnclaimedTasksExpire(t *testing.T) {
 	ahead.Store(-int64(time.Hour))
 	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	b := open(t, tasks.Options{Expiry: 50 * time.Millisecond, Clock: clock}, nil)
-	claimed := b.send(ann, tasks.Sending{})
+	claimed := b.send(ann, tasks.SendRequest{})
 	b.report(claimed.ID, tasks.Report{State: tasks.Working})
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	st, err := b.Follow(t.Context(), as(ann), task.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestUnclaimedTasksExpire(t *testing.T) {
 func TestUnclaimedTasksExpireAfterADay(t *testing.T) {
 	var ahead atomic.Int64 // of the time of day
 	b := open(t, tasks.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}, nil)
-	id := b.send(ann, tasks.Sending{}).ID
+	id := b.send(ann, tasks.SendRequest{}).ID
 	for _, row := range []struct {
 		later time.Duration
 		want  tasks.State

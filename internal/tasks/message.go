@@ -15,8 +15,8 @@ import (
 	"koine/kg"
 )
 
-// check returns an error for a message that is malformed or exceeds a limit.
-func (m *Message) check() error {
+// validate returns an error for a message that is malformed or exceeds a limit.
+func (m *Message) validate() error {
 	if err := checkKey("messageId", m.ID); err != nil {
 		return err
 	}
@@ -37,9 +37,9 @@ func (m *Message) check() error {
 	return checkExtensions(m.Extensions)
 }
 
-// OfTypes returns an error if a part of the message has none of these media types;
+// CheckTypes returns an error if a part of the message has none of these media types;
 // "text/*" stands for all of text. A part without a media type is accepted.
-func (m *Message) OfTypes(types ...string) error {
+func (m *Message) CheckTypes(types ...string) error {
 	for i := range m.Parts {
 		of := m.Parts[i].MediaType
 		if of == "" {
@@ -172,8 +172,8 @@ func sizeOf(parts []Part) (size int) {
 	return size
 }
 
-// record returns the message as it is stored, without its task and number.
-func (m *Message) record() (records.Record, error) {
+// toRecord returns the message as it is stored, without its task and number.
+func (m *Message) toRecord() (records.Record, error) {
 	parts, err := plainjson.Encode(m.Parts)
 	if err != nil {
 		return nil, err

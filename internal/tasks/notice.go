@@ -15,12 +15,12 @@ type Notice struct {
 	Since  kg.Revision
 }
 
-// Mail is the pattern for a watcher of all mailboxes: each new letter adds a matching
+// MailPattern is the pattern for a watcher of all mailboxes: each new letter adds a matching
 // statement.
-func Mail() kg.Pattern { return kg.Pattern{Predicate: records.Property(propMail)} }
+func MailPattern() kg.Pattern { return kg.Pattern{Predicate: records.Property(propMail)} }
 
-// MailIn returns the owner of the mailbox and the letter of an event of Mail.
-func MailIn(e *kg.Event) (kg.AgentID, Notice) {
+// ParseMailEvent returns the owner of the mailbox and the letter of an event of Mail.
+func ParseMailEvent(e *kg.Event) (kg.AgentID, Notice) {
 	id, n := letterOf(e.Statement.Subject)
 	return kg.AgentID(e.Statement.Object.Value()), Notice{id, n, e.Commit.Revision}
 }
@@ -28,7 +28,7 @@ func MailIn(e *kg.Event) (kg.AgentID, Notice) {
 // Notices lists the letters in the mailbox of an agent, oldest first, and the revision
 // of the list.
 func (s *Service) Notices(ctx context.Context, agent kg.AgentID) (list []Notice, at kg.Revision, err error) {
-	box, err := s.waiting(ctx, own(), agent)
+	box, err := s.openMailbox(ctx, systemCaller(), agent)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -39,9 +39,9 @@ func (s *Service) Notices(ctx context.Context, agent kg.AgentID) (list []Notice,
 	return list, box.from.Revision, nil
 }
 
-// Noticed reads a letter, nil if it is no longer in its mailbox.
-func (s *Service) Noticed(ctx context.Context, n Notice) (*Letter, error) {
-	l, err := (&Mailbox{service: s, ctx: ctx, by: own()}).read(letterEntity(n.Task, n.Number))
+// ReadLetter reads a letter, nil if it is no longer in its mailbox.
+func (s *Service) ReadLetter(ctx context.Context, n Notice) (*Letter, error) {
+	l, err := (&Mailbox{service: s, ctx: ctx, by: systemCaller()}).readLetter(letterEntity(n.Task, n.Number))
 	if kg.CodeOf(err) == kg.CodeTaskNotFound {
 		return nil, nil
 	}

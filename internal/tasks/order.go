@@ -28,8 +28,8 @@ func orderFrom(number int) (o order) {
 	return o
 }
 
-// of returns the property of tasks in the state.
-func (o *order) of(s State) string {
+// propertyOf returns the property of tasks in the state.
+func (o *order) propertyOf(s State) string {
 	i := slices.Index(states[:], s)
 	if i <= 0 {
 		panic("tasks: no state " + string(s))
@@ -37,14 +37,14 @@ func (o *order) of(s State) string {
 	return o[i]
 }
 
-// put sets the position of a task in the properties to be written over a record.
-func (o *order) put(r, was records.Record, s State, at moment) {
+// setOrder sets the position of a task in the properties to be written over a record.
+func (o *order) setOrder(r, was records.Record, s State, at moment) {
 	for _, name := range o {
 		if was[name] != nil {
 			r[name] = nil
 		}
 	}
-	r[o.of(s)] = []kg.Term{kg.Integer(-int64(at))}
+	r[o.propertyOf(s)] = []kg.Term{kg.Integer(-int64(at))}
 }
 
 // moment orders changes: milliseconds since 1970, then the low bits of the revision to
@@ -57,21 +57,21 @@ func momentOf(t time.Time, r kg.Revision) moment {
 	return moment(t.UnixMilli()<<revisionBits | int64(r)&(1<<revisionBits-1))
 }
 
-// since returns the first moment that is not before a time.
-func since(t time.Time) moment {
+// firstMoment returns the first moment that is not before a time.
+func firstMoment(t time.Time) moment {
 	if t.IsZero() {
 		return 0
 	}
 	return momentOf(t.Add(time.Millisecond-1).Truncate(time.Millisecond), 0)
 }
 
-func (m moment) time() time.Time { return time.UnixMilli(int64(m) >> revisionBits).UTC() }
+func (m moment) toTime() time.Time { return time.UnixMilli(int64(m) >> revisionBits).UTC() }
 
 // changedAt returns the time of the last change of a task.
 func changedAt(r records.Record) time.Time {
 	for _, name := range byChange {
 		if r[name] != nil {
-			return moment(-integer(r, name)).time()
+			return moment(-integerOf(r, name)).toTime()
 		}
 	}
 	return time.Time{}

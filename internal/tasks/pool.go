@@ -8,60 +8,60 @@ import (
 	"koine/kg"
 )
 
-// desk runs the workers in this process. It bounds the number of jobs that run and of
+// workerPool runs the workers in this process. It bounds the number of jobs that run and of
 // those that wait.
-type desk struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	chairs chan struct{} // holds a token for each running job
-	most   int           // maximum of running and waiting jobs
-	done   sync.WaitGroup
+type workerPool struct {
+	ctx      context.Context
+	cancel   context.CancelFunc
+	slots    chan struct{} // holds a token for each running job
+	capacity int           // maximum of running and waiting jobs
+	done     sync.WaitGroup
 
-	mu   sync.Mutex                             // guards here and jobs
-	here int                                    // number of running, waiting and reserved jobs
-	jobs map[TaskID]map[*Job]context.CancelFunc // running and waiting
+	mu       sync.Mutex                             // guards here and jobs
+	occupied int                                    // number of running, waiting and reserved jobs
+	jobs     map[TaskID]map[*Job]context.CancelFunc // running and waiting
 }
 
-func newDesk(o Options) *desk {
-	d := &desk{chairs: make(chan struct{}, o.MaxWorking), most: o.MaxWorking + o.MaxQueued, jobs: map[TaskID]map[*Job]context.CancelFunc{}}
+func newWorkerPool(o Options) *workerPool {
+	d := &workerPool{slots: make(chan struct{}, o.MaxWorking), capacity: o.MaxWorking + o.MaxQueued, jobs: map[TaskID]map[*Job]context.CancelFunc{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
 
-// place is a reservation for a job that is about to start.
-type place struct {
-	desk *desk
+// reservation is a reservation for a job that is about to start.
+type reservation struct {
+	pool *workerPool
 	used bool
 }
 
 // reserve reserves a place. Call it before writing anything that needs one.
-func (d *desk) reserve() (*place, error) {
+func (d *workerPool) reserve() (*reservation, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.here == d.most {
-		return nil, kg.Errorf(kg.CodeOverloaded, "%d tasks are running or queued already; try again later", d.most)
+	if d.occupied == d.capacity {
+		return nil, kg.Errorf(kg.CodeOverloaded, "%d tasks are running or queued already; try again later", d.capacity)
 	}
-	d.here++
-	return &place{desk: d}, nil
+	d.occupied++
+	return &reservation{pool: d}, nil
 }
 
 // release returns an unused reservation.
-func (p *place) release() {
+func (p *reservation) release() {
 	if !p.used {
-		p.desk.leave()
+		p.pool.freePlace()
 	}
 }
 
-func (d *desk) leave() {
+func (d *workerPool) freePlace() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.here--
+	d.occupied--
 }
 
-// work starts a job, or queues it until a running one ends.
-func (p *place) work(s *Service, w Worker, by caller.Caller, t *Task, m Message) {
+// startJob starts a job, or queues it until a running one ends.
+func (p *reservation) startJob(s *Service, w Worker, by caller.Caller, t *Task, m Message) {
 	p.used = true
-	d, j := p.desk, &Job{By: by, Task: t, Message: m, service: s}
+	d, j := p.pool, &Job{By: by, Task: t, Message: m, service: s}
 	ctx, cancel := context.WithCancel(d.ctx)
 	d.mu.Lock()
 	if d.jobs[t.ID] == nil {
@@ -70,20 +70,20 @@ func (p *place) work(s *Service, w Worker, by caller.Caller, t *Task, m Message)
 	d.jobs[t.ID][j] = cancel
 	d.mu.Unlock()
 	d.done.Go(func() {
-		defer d.leave()
-		defer d.forget(j)
+		defer d.freePlace()
+		defer d.removeJob(j)
 		defer cancel()
 		select {
 		case <-ctx.Done():
 			return
-		case d.chairs <- struct{}{}:
+		case d.slots <- struct{}{}:
 		}
-		defer func() { <-d.chairs }()
+		defer func() { <-d.slots }()
 		j.run(ctx, w)
 	})
 }
 
-func (d *desk) forget(j *Job) {
+func (d *workerPool) removeJob(j *Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.jobs[j.Task.ID], j)
@@ -92,8 +92,8 @@ func (d *desk) forget(j *Job) {
 	}
 }
 
-// stop cancels the jobs of a task.
-func (d *desk) stop(id TaskID) {
+// cancelJobs cancels the jobs of a task.
+func (d *workerPool) cancelJobs(id TaskID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, cancel := range d.jobs[id] {
@@ -102,7 +102,7 @@ func (d *desk) stop(id TaskID) {
 }
 
 // close cancels all jobs and waits for them.
-func (d *desk) close() {
+func (d *workerPool) close() {
 	d.cancel()
 	d.done.Wait()
 }

@@ -13,21 +13,21 @@ import (
 	"koine/kg"
 )
 
-// Reading selects the parts of a task to read.
-type Reading struct {
+// ReadOptions selects the parts of a task to read.
+type ReadOptions struct {
 	// History is the number of newest messages to read; negative for all.
 	History   int
 	Artifacts bool
 }
 
-// Whole selects all parts of a task.
-var Whole = Reading{History: -1, Artifacts: true}
+// ReadAll selects all parts of a task.
+var ReadAll = ReadOptions{History: -1, Artifacts: true}
 
 // Get reads a task.
 //
 // Errors: CodeTaskNotFound.
-func (s *Service) Get(ctx context.Context, by caller.Caller, id TaskID, r Reading) (*Task, error) {
-	snapshot, err := s.view(ctx, by)
+func (s *Service) Get(ctx context.Context, by caller.Caller, id TaskID, r ReadOptions) (*Task, error) {
+	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, err
 	}
@@ -40,17 +40,17 @@ func (s *Service) Get(ctx context.Context, by caller.Caller, id TaskID, r Readin
 //
 // Errors: CodeTaskNotFound, also if the task has no such message.
 func (s *Service) Message(ctx context.Context, by caller.Caller, id TaskID, n int) (*Task, *Message, error) {
-	snapshot, err := s.view(ctx, by)
+	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer snapshot.Close()
-	t, err := readTask(snapshot, id, Reading{})
+	t, err := readTask(snapshot, id, ReadOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
 	graph := graphOf(t.Creator, t.Handler)
-	m, err := readMessage(snapshot, graph, id.message(n))
+	m, err := readMessage(snapshot, graph, id.messageEntity(n))
 	if err == nil && m == nil {
 		err = errNoTask()
 	}
@@ -62,18 +62,18 @@ func (s *Service) Message(ctx context.Context, by caller.Caller, id TaskID, n in
 //
 // Errors: CodeTaskNotFound.
 func (s *Service) Messages(ctx context.Context, by caller.Caller, id TaskID, behind, most int) (list []Message, err error) {
-	snapshot, err := s.view(ctx, by)
+	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	t, err := readTask(snapshot, id, Reading{})
+	t, err := readTask(snapshot, id, ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
 	graph := graphOf(t.Creator, t.Handler)
 	for n := behind + 1; n <= min(behind+most, t.Messages); n++ {
-		m, err := readMessage(snapshot, graph, id.message(n))
+		m, err := readMessage(snapshot, graph, id.messageEntity(n))
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (s *Service) Messages(ctx context.Context, by caller.Caller, id TaskID, beh
 //
 // Errors: CodeTaskNotFound, also if the task has no such artifact.
 func (s *Service) Artifact(ctx context.Context, by caller.Caller, task TaskID, id string) (*Artifact, error) {
-	snapshot, err := s.view(ctx, by)
+	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +104,13 @@ func (s *Service) Artifact(ctx context.Context, by caller.Caller, task TaskID, i
 	return a, err
 }
 
-// view returns a snapshot with the rights of the agent.
-func (s *Service) view(ctx context.Context, by caller.Caller) (*kg.Snapshot, error) {
-	return s.viewAt(ctx, by, 0)
+// snapshot returns a snapshot with the rights of the agent.
+func (s *Service) snapshot(ctx context.Context, by caller.Caller) (*kg.Snapshot, error) {
+	return s.snapshotAt(ctx, by, 0)
 }
 
-// viewAt returns a snapshot at a revision, 0 for the newest.
-func (s *Service) viewAt(ctx context.Context, by caller.Caller, at kg.Revision) (*kg.Snapshot, error) {
+// snapshotAt returns a snapshot at a revision, 0 for the newest.
+func (s *Service) snapshotAt(ctx context.Context, by caller.Caller, at kg.Revision) (*kg.Snapshot, error) {
 	agent, err := by.Agent()
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *Service) viewAt(ctx context.Context, by caller.Caller, at kg.Revision) 
 }
 
 // readTask reads a task that the snapshot shows.
-func readTask(s *kg.Snapshot, id TaskID, reading Reading) (*Task, error) {
+func readTask(s *kg.Snapshot, id TaskID, reading ReadOptions) (*Task, error) {
 	graph, err := graphIn(s, id)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func taskOf(id TaskID, r records.Record) *Task {
 	t := &Task{
 		ID: id, Context: r.Text(propContext), Creator: kg.AgentID(r.Text(propCreator)), Handler: kg.AgentID(r.Text(propHandler)),
 		Metadata: rawOf(r, propMetadata), Parent: TaskID(r.Text(propParent)), User: r.Text(propUser), Created: r.Time(propCreated),
-		Messages: int(integer(r, propMessages)), Version: integer(r, propVersion),
+		Messages: int(integerOf(r, propMessages)), Version: integerOf(r, propVersion),
 	}
 	stored := statusOf(r)
 	t.Status = Status{State: stored.State, Time: stored.At}
@@ -178,7 +178,7 @@ func statusOf(r records.Record) (stored storedStatus) {
 	return stored
 }
 
-func integer(r records.Record, name string) int64 {
+func integerOf(r records.Record, name string) int64 {
 	n, _ := strconv.ParseInt(r.Text(name), 10, 64)
 	return n
 }
@@ -188,7 +188,7 @@ func readStatusMessage(s *kg.Snapshot, graph kg.Term, t *Task, r records.Record)
 	if n == 0 {
 		return nil, nil
 	}
-	return readMessage(s, graph, t.ID.message(n))
+	return readMessage(s, graph, t.ID.messageEntity(n))
 }
 
 func readMessage(s *kg.Snapshot, graph, subject kg.Term) (*Message, error) {
@@ -207,7 +207,7 @@ func readHistory(s *kg.Snapshot, graph kg.Term, t *Task, r records.Record, most 
 		if n == current {
 			continue
 		}
-		m, err := readMessage(s, graph, t.ID.message(n))
+		m, err := readMessage(s, graph, t.ID.messageEntity(n))
 		if err != nil {
 			return nil, err
 		}

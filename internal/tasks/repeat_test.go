@@ -30,16 +30,16 @@ func TestRepeatedReports(t *testing.T) {
 			return tasks.Report{State: tasks.Working, Message: &m, Artifacts: []tasks.Chunk{chunk("a", true, "x")}}
 		},
 	} {
-		task := b.send(ann, tasks.Sending{})
+		task := b.send(ann, tasks.SendRequest{})
 		task = b.report(task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", true, "x")}})
 		report := r(task)
-		first, err := b.SubmitReport(t.Context(), as(bot), task.ID, report, tasks.Whole)
+		first, err := b.SubmitReport(t.Context(), as(bot), task.ID, report, tasks.ReadAll)
 		if err != nil {
 			t.Fatal(name, err)
 		}
 		b.report(task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", true, "later")}})
 		b.report(task.ID, tasks.Report{State: tasks.Completed})
-		again, err := b.SubmitReport(t.Context(), as(bot), task.ID, r(task), tasks.Whole)
+		again, err := b.SubmitReport(t.Context(), as(bot), task.ID, r(task), tasks.ReadAll)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -50,7 +50,7 @@ func TestRepeatedReports(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	b.report(task.ID, tasks.Report{Key: "k", State: tasks.Working})
 	_, err := b.Report(t.Context(), as(bot), task.ID, tasks.Report{Key: "k", State: tasks.Completed})
 	wants(t, "the key of another report", err, kg.CodeIdempotencyConflict)
@@ -76,8 +76,8 @@ func TestRepeatedReports(t *testing.T) {
 // The first chunk makes the artifact, appended or not.
 func TestFirstAppendMakesTheArtifact(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{})
-	st, err := b.FollowFrom(t.Context(), as(ann), task.ID, b.Behind(task))
+	task := b.send(ann, tasks.SendRequest{})
+	st, err := b.FollowFrom(t.Context(), as(ann), task.ID, b.PositionAfter(task))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,10 +100,10 @@ func TestFirstAppendMakesTheArtifact(t *testing.T) {
 // What an append costs is the same however much there is.
 func TestAppendsCostTheSame(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	allocated := func() float64 {
 		return testing.AllocsPerRun(20, func() {
-			if _, err := b.SubmitReport(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", true, "x")}}, tasks.Reading{}); err != nil {
+			if _, err := b.SubmitReport(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", true, "x")}}, tasks.ReadOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -114,7 +114,7 @@ func TestAppendsCostTheSame(t *testing.T) {
 		for range tasks.MaxReportChunks {
 			many = append(many, chunk("a", true, "x"))
 		}
-		if _, err := b.SubmitReport(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: many}, tasks.Reading{}); err != nil {
+		if _, err := b.SubmitReport(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: many}, tasks.ReadOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestRawIsBase64(t *testing.T) {
 		"": true, "aGk=": true, "aGk": true, "-_8=": true, "-_8": true, "+/8=": true,
 		"no base64!": false, "aGk=\n": false, "a": false, "+_8=": false, "aGk==": false,
 	} {
-		_, err := b.Send(t.Context(), as(ann), tasks.Sending{To: bot, Message: tasks.Message{Parts: []tasks.Part{{Raw: &raw}}}})
+		_, err := b.Send(t.Context(), as(ann), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: []tasks.Part{{Raw: &raw}}}})
 		if want != (err == nil) || err != nil && kg.AsError(err).Field != "parts[0].raw" {
 			t.Errorf("%q: %v", raw, err)
 		}
@@ -141,7 +141,7 @@ func TestRawIsBase64(t *testing.T) {
 // out of the mailbox; one that changes something raises it.
 func TestReportsThatChangeNothing(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	m := said("which city?")
 	for i, row := range []struct {
 		report  tasks.Report

@@ -65,7 +65,7 @@ type ArtifactSize struct {
 // CodeLimitExceeded; CodeVersionConflict for another version or offset;
 // CodeIdempotencyConflict.
 func (s *Service) Report(ctx context.Context, by caller.Caller, id TaskID, r Report) (*Task, error) {
-	out, err := s.SubmitReport(ctx, by, id, r, Whole)
+	out, err := s.SubmitReport(ctx, by, id, r, ReadAll)
 	if err != nil {
 		return nil, err
 	}
@@ -73,14 +73,14 @@ func (s *Service) Report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 }
 
 // SubmitReport is Report with a choice of the parts of the task to return.
-func (s *Service) SubmitReport(ctx context.Context, by caller.Caller, id TaskID, r Report, reading Reading) (*ReportReceipt, error) {
-	receipt, err := s.report(ctx, by, id, r)
+func (s *Service) SubmitReport(ctx context.Context, by caller.Caller, id TaskID, r Report, reading ReadOptions) (*ReportReceipt, error) {
+	receipt, err := s.applyReport(ctx, by, id, r)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := s.viewAt(ctx, by, receipt.Revision)
+	snapshot, err := s.snapshotAt(ctx, by, receipt.Revision)
 	if kg.CodeOf(err) == kg.CodeRevisionGone { // a replay of an old report
-		snapshot, err = s.view(ctx, by)
+		snapshot, err = s.snapshot(ctx, by)
 	}
 	if err != nil {
 		return nil, err
@@ -104,8 +104,8 @@ func (s *Service) SubmitReport(ctx context.Context, by caller.Caller, id TaskID,
 	return out, nil
 }
 
-// report is Report without reading the task afterwards.
-func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Report) (kg.Receipt, error) {
+// applyReport is Report without reading the task afterwards.
+func (s *Service) applyReport(ctx context.Context, by caller.Caller, id TaskID, r Report) (kg.Receipt, error) {
 	agent, err := by.Agent()
 	if err != nil {
 		return kg.Receipt{}, err
@@ -114,27 +114,27 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 		said := *r.Message // check fills in fields
 		r.Message = &said
 	}
-	m := meta(by, "tasks/report")
-	if m.IdempotencyKey, m.ContentHash, err = r.once(agent, id); err != nil {
+	m := metaFor(by, "tasks/report")
+	if m.IdempotencyKey, m.ContentHash, err = r.idempotencyKey(agent, id); err != nil {
 		return kg.Receipt{}, err
 	}
-	if err := r.check(agent); err != nil {
+	if err := r.validate(agent); err != nil {
 		return kg.Receipt{}, err
 	}
-	if err := r.Failure.sayable(by); err != nil {
+	if err := r.Failure.checkCode(by); err != nil {
 		return kg.Receipt{}, err
 	}
-	var calls []*Telling
-	receipt, err := s.updateAs(ctx, m, func(tx *kg.Tx) error {
+	var calls []*Delivery
+	receipt, err := s.runUpdateWith(ctx, m, func(tx *kg.Tx) error {
 		calls = nil
-		e, err := find(tx, by.Reader(agent), id)
+		e, err := editTask(tx, by.Reader(agent), id)
 		if err != nil {
 			return err
 		}
-		if e.task.Handler != agent && !administers(by.Principal) && !(e.task.Creator == agent && r.onlyMetadata()) {
+		if e.task.Handler != agent && !isAdmin(by.Principal) && !(e.task.Creator == agent && r.onlyMetadata()) {
 			return kg.Errorf(kg.CodePermissionDenied, "only the handler may report on a task").At("id")
 		}
-		if err := r.acknowledge(s, e, &calls); err != nil {
+		if err := r.removeLetters(s, e, &calls); err != nil {
 			return err
 		}
 		if r.onlyLetters() {
@@ -142,10 +142,10 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 		}
 		letters := e.record
 		e.record = records.Record{}
-		if err := r.write(e, s.options.MaxArtifactBytes); err != nil {
+		if err := r.applyTo(e, s.options.MaxArtifactBytes); err != nil {
 			return err
 		}
-		changes := len(r.Artifacts) > 0 || records.Changes(e.was, e.record)
+		changes := len(r.Artifacts) > 0 || records.WouldChange(e.was, e.record)
 		maps.Copy(e.record, letters)
 		if !changes { // the version counts visible changes only
 			return e.writeQuietly()
@@ -156,7 +156,7 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 	case err == nil:
 		s.noteReported(ctx, calls)
 		if r.State.Ended() {
-			s.desk.stop(id)
+			s.pool.cancelJobs(id)
 		}
 	case kg.CodeOf(err) == kg.CodeTaskEnded && !r.onlyLetters():
 		s.acknowledgeEnded(ctx, by, agent, id, &r)
@@ -168,14 +168,14 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 // because the handler has dealt with them. If it fails, the letters are delivered
 // again.
 func (s *Service) acknowledgeEnded(ctx context.Context, by caller.Caller, agent kg.AgentID, id TaskID, r *Report) {
-	var calls []*Telling
-	_, err := s.update(ctx, by, "tasks/acknowledge", func(tx *kg.Tx) error {
+	var calls []*Delivery
+	_, err := s.runUpdate(ctx, by, "tasks/acknowledge", func(tx *kg.Tx) error {
 		calls = nil
-		e, err := find(tx, by.Reader(agent), id)
+		e, err := editTask(tx, by.Reader(agent), id)
 		if err != nil {
 			return err
 		}
-		if err := r.acknowledge(s, e, &calls); err != nil {
+		if err := r.removeLetters(s, e, &calls); err != nil {
 			return err
 		}
 		return e.writeQuietly()
@@ -187,9 +187,9 @@ func (s *Service) acknowledgeEnded(ctx context.Context, by caller.Caller, agent 
 	s.noteReported(ctx, calls)
 }
 
-// once returns the idempotency key of a report, "" if it is not idempotent, and the
+// idempotencyKey returns the idempotency key of a report, "" if it is not idempotent, and the
 // hash of its content.
-func (r *Report) once(agent kg.AgentID, id TaskID) (key string, content [sha256.Size]byte, err error) {
+func (r *Report) idempotencyKey(agent kg.AgentID, id TaskID) (key string, content [sha256.Size]byte, err error) {
 	repeatable := r.Key != "" || r.Version > 0 || r.Message != nil && r.Message.ID != "" ||
 		slices.ContainsFunc(r.Artifacts, func(c Chunk) bool { return c.Offset != nil })
 	if !repeatable {
@@ -224,11 +224,11 @@ func (r *Report) onlyMetadata() bool {
 	return r.State == "" && r.Message == nil && r.Failure == nil && len(r.Artifacts) == 0 && len(r.Metadata) > 0
 }
 
-func administers(p kg.Principal) bool {
+func isAdmin(p kg.Principal) bool {
 	return p.Trusted() || p.HasRole(kg.RoleAdmin) && p.Method != openMethod
 }
 
-func (r *Report) check(agent kg.AgentID) error {
+func (r *Report) validate(agent kg.AgentID) error {
 	if r.State != "" && !r.State.Known() {
 		return kg.Errorf(kg.CodeInvalid, "unknown state %q", r.State).At("state")
 	}
@@ -244,7 +244,7 @@ func (r *Report) check(agent kg.AgentID) error {
 			r.Message.ID = id
 		}
 		r.Message.Role, r.Message.Author = Agent, agent
-		if err := r.Message.check(); err != nil {
+		if err := r.Message.validate(); err != nil {
 			return err
 		}
 	}
@@ -258,15 +258,15 @@ func (r *Report) check(agent kg.AgentID) error {
 		return errTooMuch("artifacts", "at most %d at a time", MaxReportChunks)
 	}
 	for i := range r.Artifacts {
-		if err := r.Artifacts[i].check(); err != nil {
+		if err := r.Artifacts[i].validate(); err != nil {
 			return err
 		}
 	}
 	return checkMetadata("metadata", r.Metadata)
 }
 
-// write applies the report to the task; most bounds the bytes of each artifact.
-func (r *Report) write(e *edit, most int) error {
+// applyTo applies the report to the task; most bounds the bytes of each artifact.
+func (r *Report) applyTo(e *edit, most int) error {
 	if e.task.Status.State.Ended() {
 		return errEnded(e.task.Status.State)
 	}
@@ -274,7 +274,7 @@ func (r *Report) write(e *edit, most int) error {
 		return kg.Errorf(kg.CodeVersionConflict, "the task has version %d, not %d", e.task.Version, r.Version).At("version")
 	}
 	for i := range r.Artifacts {
-		if err := e.hand(&r.Artifacts[i], most); err != nil {
+		if err := e.addChunk(&r.Artifacts[i], most); err != nil {
 			if e := kg.AsError(err); e.Field != "" {
 				return e.At("artifacts[" + strconv.Itoa(i) + "]")
 			}
@@ -282,18 +282,18 @@ func (r *Report) write(e *edit, most int) error {
 		}
 	}
 	if len(r.Metadata) > 0 {
-		merged, err := merge(e.task.Metadata, r.Metadata)
+		merged, err := mergeMetadata(e.task.Metadata, r.Metadata)
 		if err != nil {
 			return err
 		}
 		e.record[propMetadata] = someJSON(merged)
 	}
 	if r.Failure != nil {
-		if err := e.fail(r.Failure); err != nil {
+		if err := e.setFailure(r.Failure); err != nil {
 			return err
 		}
 	}
-	if r.State == "" || len(r.Artifacts) == 0 && !records.Changes(e.was, e.record) && r.repeatsStatus(e) {
+	if r.State == "" || len(r.Artifacts) == 0 && !records.WouldChange(e.was, e.record) && r.repeatsStatus(e) {
 		return nil
 	}
 	var said *Message
@@ -301,7 +301,7 @@ func (r *Report) write(e *edit, most int) error {
 		m := *r.Message
 		said = &m
 	}
-	return e.become(r.State, said)
+	return e.setStatus(r.State, said)
 }
 
 // repeatsStatus reports whether the report repeats the current state without a message.
@@ -309,8 +309,8 @@ func (r *Report) repeatsStatus(e *edit) bool {
 	return r.State == e.task.Status.State && r.Message == nil && statusOf(e.was).Message == 0
 }
 
-// merge applies the members of one JSON object to another.
-func merge(into, more json.RawMessage) (json.RawMessage, error) {
+// mergeMetadata applies the members of one JSON object to another.
+func mergeMetadata(into, more json.RawMessage) (json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if len(into) > 0 {
 		if err := json.Unmarshal(into, &members); err != nil {
@@ -338,14 +338,14 @@ func merge(into, more json.RawMessage) (json.RawMessage, error) {
 	return raw, err
 }
 
-// change edits a task that the caller takes part in.
-func (s *Service) change(ctx context.Context, by caller.Caller, method string, id TaskID, do func(*edit) error) error {
+// editTask edits a task that the caller takes part in.
+func (s *Service) editTask(ctx context.Context, by caller.Caller, method string, id TaskID, do func(*edit) error) error {
 	agent, err := by.Agent()
 	if err != nil {
 		return err
 	}
-	_, err = s.update(ctx, by, method, func(tx *kg.Tx) error {
-		e, err := find(tx, by.Reader(agent), id)
+	_, err = s.runUpdate(ctx, by, method, func(tx *kg.Tx) error {
+		e, err := editTask(tx, by.Reader(agent), id)
 		if err != nil {
 			return err
 		}
@@ -372,33 +372,33 @@ func (s *Service) CancelFor(ctx context.Context, by caller.Caller, id TaskID, wh
 	if err != nil {
 		return nil, err
 	}
-	if err := why.sayable(by); err != nil {
+	if err := why.checkCode(by); err != nil {
 		return nil, err
 	}
-	err = s.change(ctx, by, "tasks/cancel", id, func(e *edit) error {
+	err = s.editTask(ctx, by, "tasks/cancel", id, func(e *edit) error {
 		if e.task.Status.State.Ended() {
 			return errEnded(e.task.Status.State)
 		}
 		if why != nil {
-			if err := e.fail(why); err != nil {
+			if err := e.setFailure(why); err != nil {
 				return err
 			}
 		}
-		if err := e.withdraw(); err != nil {
+		if err := e.removeAllLetters(); err != nil {
 			return err
 		}
 		// The cancellation replaces the task's other letters, because the creator wants
 		// no answer to them.
-		if agent != e.task.Handler && s.worker(e.task.Handler) == nil {
-			if err := e.deliver(cancelNumber); err != nil {
+		if agent != e.task.Handler && s.workerOf(e.task.Handler) == nil {
+			if err := e.addLetter(cancelNumber); err != nil {
 				return err
 			}
 		}
-		return e.become(Canceled, nil)
+		return e.setStatus(Canceled, nil)
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.desk.stop(id)
-	return s.Get(ctx, by, id, Whole)
+	s.pool.cancelJobs(id)
+	return s.Get(ctx, by, id, ReadAll)
 }

@@ -13,8 +13,8 @@ import (
 	"koine/kg"
 )
 
-// Sending is a message to be sent to an agent.
-type Sending struct {
+// SendRequest is a message to be sent to an agent.
+type SendRequest struct {
 	To      kg.AgentID // may be empty if Task is set
 	Message Message
 	// Task is the task that the message continues; "" creates a new one.
@@ -31,13 +31,13 @@ type Sending struct {
 	Attended bool
 	// Metadata is the metadata of a new task, a JSON object.
 	Metadata json.RawMessage
-	// Along, if set, writes related statements in the same commit (kg.Tx.ApplyOwn). It
+	// WriteAlso, if set, writes related statements in the same commit (kg.Tx.ApplyOwn). It
 	// is not called for a message that was sent before.
-	Along func(tx *kg.Tx, t *Task) error
+	WriteAlso func(tx *kg.Tx, t *Task) error
 }
 
-// Sent is the result of sending a message: a task, or a direct answer.
-type Sent struct {
+// SendResult is the result of sending a message: a task, or a direct answer.
+type SendResult struct {
 	Task   *Task
 	Answer *Message
 	// Number is the number of the message in the task.
@@ -52,48 +52,48 @@ type Sent struct {
 // Errors: CodeAgentNotFound; CodeTaskNotFound; CodeTaskEnded; CodeInvalid, also for a
 // context that is not the task's; CodeContentType; CodeLimitExceeded; CodeOverloaded
 // and CodeRateLimited, also for the agent's own limits (Options.Limits).
-func (s *Service) Send(ctx context.Context, by caller.Caller, p Sending) (*Sent, error) {
+func (s *Service) Send(ctx context.Context, by caller.Caller, p SendRequest) (*SendResult, error) {
 	agent, err := by.Agent()
 	if err != nil {
 		return nil, err
 	}
-	if p.To, err = s.recipient(ctx, by, &p); err != nil {
+	if p.To, err = s.recipientOf(ctx, by, &p); err != nil {
 		return nil, err
 	}
 	m := &p.Message
 	m.Role, m.Author = User, agent
-	if err := p.check(); err != nil {
+	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	worker := s.worker(p.To)
+	worker := s.workerOf(p.To)
 	if worker != nil {
-		if err := worker.Takes(m); err != nil {
+		if err := worker.CheckMessage(m); err != nil {
 			return nil, err
 		}
 	}
 	if worker != nil && p.Task == "" && !p.AlwaysTask {
 		if answer, err := worker.Answer(ctx, by, m); answer != nil || err != nil {
-			return &Sent{Answer: answer}, err
+			return &SendResult{Answer: answer}, err
 		}
 	}
-	var place *place
+	var place *reservation
 	if worker != nil && !p.Attended {
-		if place, err = s.desk.reserve(); err != nil {
+		if place, err = s.pool.reserve(); err != nil {
 			return nil, err
 		}
 		defer place.release()
 	}
-	sent, err := s.write(ctx, by, agent, p)
+	sent, err := s.writeMessage(ctx, by, agent, p)
 	if err == nil && place != nil && !sent.Replayed {
-		place.work(s, worker, by, sent.Task, *m)
+		place.startJob(s, worker, by, sent.Task, *m)
 	}
 	return sent, err
 }
 
-// recipient returns the handler of the message.
-func (s *Service) recipient(ctx context.Context, by caller.Caller, p *Sending) (kg.AgentID, error) {
+// recipientOf returns the handler of the message.
+func (s *Service) recipientOf(ctx context.Context, by caller.Caller, p *SendRequest) (kg.AgentID, error) {
 	if p.Task != "" {
-		t, err := s.Get(ctx, by, p.Task, Reading{})
+		t, err := s.Get(ctx, by, p.Task, ReadOptions{})
 		if err != nil {
 			return "", err
 		}
@@ -103,13 +103,13 @@ func (s *Service) recipient(ctx context.Context, by caller.Caller, p *Sending) (
 		return t.Handler, nil
 	}
 	to := kg.CanonicalAgent(string(p.To))
-	if s.worker(to) == nil && (to.Valid() != nil || !s.options.Known(to)) {
+	if s.workerOf(to) == nil && (to.Valid() != nil || !s.options.Known(to)) {
 		return "", errNoAgent()
 	}
 	return to, nil
 }
 
-func (p *Sending) check() error {
+func (p *SendRequest) validate() error {
 	for _, f := range []struct{ field, text string }{{"contextId", p.Context}, {"parentId", string(p.Parent)}, {"userId", p.User}} {
 		if err := checkKey(f.field, f.text); err != nil {
 			return err
@@ -118,22 +118,22 @@ func (p *Sending) check() error {
 	if err := checkMetadata("metadata", p.Metadata); err != nil {
 		return err
 	}
-	return p.Message.check()
+	return p.Message.validate()
 }
 
-// once is a hash that identifies the message of the agent.
-func (p *Sending) once(agent kg.AgentID) (kg.Term, error) {
+// contentHash is a hash that identifies the message of the agent.
+func (p *SendRequest) contentHash(agent kg.AgentID) (kg.Term, error) {
 	m := p.Message
 	raw, err := plainjson.Encode([]any{agent, p.To, p.Task, p.Context, p.Parent, p.User, p.Metadata, m.ID, m.Parts, m.Metadata, m.Extensions, m.References})
 	sum := sha256.Sum256(raw)
 	return kg.String(hex.EncodeToString(sum[:])), err
 }
 
-func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID, p Sending) (*Sent, error) {
+func (s *Service) writeMessage(ctx context.Context, by caller.Caller, agent kg.AgentID, p SendRequest) (*SendResult, error) {
 	var once kg.Term
 	var err error
 	if p.Message.ID != "" && !s.options.Repeats {
-		if once, err = p.once(agent); err != nil {
+		if once, err = p.contentHash(agent); err != nil {
 			return nil, err
 		}
 	}
@@ -147,7 +147,7 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 	var id TaskID
 	var made *Task // nil if the message continues a task
 	replayed, counted, number := false, false, 0
-	at, err := s.update(ctx, by, "message/send", func(tx *kg.Tx) error {
+	at, err := s.runUpdate(ctx, by, "message/send", func(tx *kg.Tx) error {
 		id, made, replayed, number = cmp.Or(p.Task, TaskID(fresh)), nil, false, 0
 		if !once.IsZero() {
 			first, n, err := sentBefore(tx, once)
@@ -157,22 +157,22 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 			}
 		}
 		m := p.Message
-		e, err := p.edit(tx, by.Reader(agent), TaskID(fresh))
+		e, err := p.editTask(tx, by.Reader(agent), TaskID(fresh))
 		if err != nil {
 			return err
 		}
-		if p.Task == "" && s.worker(p.To) == nil && !s.options.Known(p.To) { // deregistered meanwhile
+		if p.Task == "" && s.workerOf(p.To) == nil && !s.options.Known(p.To) { // deregistered meanwhile
 			return errNoAgent()
 		}
-		if err := s.admit(e, &m, p.Task == "", &counted); err != nil {
+		if err := s.checkLimits(e, &m, p.Task == "", &counted); err != nil {
 			return err
 		}
-		if err := e.take(&m, once, s.worker(p.To) == nil); err != nil {
+		if err := e.receiveMessage(&m, once, s.workerOf(p.To) == nil); err != nil {
 			return err
 		}
 		number = e.task.Messages
-		if p.Along != nil {
-			if err := p.Along(tx, e.task); err != nil {
+		if p.WriteAlso != nil {
+			if err := p.WriteAlso(tx, e.task); err != nil {
 				return err
 			}
 		}
@@ -189,10 +189,10 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 		// Return the task as created. Later reports of the handler may be committed
 		// already; a stream from made.Revision delivers them.
 		made.Revision = at
-		return &Sent{Task: made, Number: number}, nil
+		return &SendResult{Task: made, Number: number}, nil
 	}
-	t, err := s.Get(ctx, by, id, Whole)
-	return &Sent{Task: t, Number: number, Replayed: replayed}, err
+	t, err := s.Get(ctx, by, id, ReadAll)
+	return &SendResult{Task: t, Number: number, Replayed: replayed}, err
 }
 
 // sentBefore returns the task and number of an identical earlier message; "" if there
@@ -209,12 +209,12 @@ func sentBefore(tx *kg.Tx, once kg.Term) (TaskID, int, error) {
 	return "", 0, nil
 }
 
-// edit starts an edit of the task that the message is for.
-func (p *Sending) edit(tx *kg.Tx, reader kg.Principal, fresh TaskID) (*edit, error) {
+// editTask starts an edit of the task that the message is for.
+func (p *SendRequest) editTask(tx *kg.Tx, reader kg.Principal, fresh TaskID) (*edit, error) {
 	if p.Task == "" {
-		return p.make(tx, reader.ID, fresh)
+		return p.createTask(tx, reader.ID, fresh)
 	}
-	e, err := find(tx, reader, p.Task)
+	e, err := editTask(tx, reader, p.Task)
 	switch {
 	case err != nil:
 		return nil, err
@@ -228,8 +228,8 @@ func (p *Sending) edit(tx *kg.Tx, reader kg.Principal, fresh TaskID) (*edit, err
 	return e, nil
 }
 
-// make creates a task.
-func (p *Sending) make(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit, error) {
+// createTask creates a task.
+func (p *SendRequest) createTask(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit, error) {
 	t := &Task{ID: id, Context: cmp.Or(p.Context, string(id)), Creator: agent, Handler: p.To, Metadata: p.Metadata, Parent: p.Parent, User: p.User, Created: tx.Time()}
 	e := &edit{tx: tx, agent: agent, task: t, graph: graphOf(agent, p.To)}
 	class, of := records.Class(taskClass)
@@ -237,53 +237,53 @@ func (p *Sending) make(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit, error) {
 		class: of, propContext: records.Values(t.Context), propCreator: {kg.IRI(string(agent))}, propHandler: {kg.IRI(string(p.To))}, propOpen: {kg.IRI(string(p.To))},
 		propCreated: {kg.DateTime(t.Created)}, propMetadata: someJSON(p.Metadata), propParent: someText(string(p.Parent)), propUser: someText(p.User),
 	}
-	if err := e.open(); err != nil {
+	if err := e.writeJournalAgents(); err != nil {
 		return nil, err
 	}
-	return e, e.become(Submitted, nil)
+	return e, e.setStatus(Submitted, nil)
 }
 
-// open records the agents of a journal, in its first task.
-func (e *edit) open() error {
+// writeJournalAgents records the agents of a journal, in its first task.
+func (e *edit) writeJournalAgents() error {
 	n, err := e.tx.CountOwn(e.graph, records.Property(propCreator))
 	if err != nil || n > 0 {
 		return err
 	}
-	return e.add(e.graph, records.Record{propListCreator: {kg.IRI(string(e.task.Creator))}, propListHandler: {kg.IRI(string(e.task.Handler))}})
+	return e.addEntity(e.graph, records.Record{propListCreator: {kg.IRI(string(e.task.Creator))}, propListHandler: {kg.IRI(string(e.task.Handler))}})
 }
 
-// take adds a message of the creator to the task, and to the mailbox of the handler if
+// receiveMessage adds a message of the creator to the task, and to the mailbox of the handler if
 // it has one.
-func (e *edit) take(m *Message, once kg.Term, mailbox bool) error {
-	n, err := e.say(m)
+func (e *edit) receiveMessage(m *Message, once kg.Term, mailbox bool) error {
+	n, err := e.appendMessage(m)
 	if err != nil {
 		return err
 	}
 	if mailbox {
-		if err := e.deliver(n); err != nil {
+		if err := e.addLetter(n); err != nil {
 			return err
 		}
 	}
 	if !once.IsZero() {
-		if err := e.state(kg.Add, e.task.ID.message(n), records.Property(propOnce), once); err != nil {
+		if err := e.applyStatement(kg.Add, e.task.ID.messageEntity(n), records.Property(propOnce), once); err != nil {
 			return err
 		}
 	}
 	if e.task.Status.State.Waits() {
-		if err := e.become(Submitted, nil); err != nil {
+		if err := e.setStatus(Submitted, nil); err != nil {
 			return err
 		}
 	}
 	return e.write()
 }
 
-// update runs an update and returns its revision.
-func (s *Service) update(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) (kg.Revision, error) {
-	receipt, err := s.updateAs(ctx, meta(by, method), do)
+// runUpdate runs an update and returns its revision.
+func (s *Service) runUpdate(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) (kg.Revision, error) {
+	receipt, err := s.runUpdateWith(ctx, metaFor(by, method), do)
 	return receipt.Revision, err
 }
 
-func (s *Service) updateAs(ctx context.Context, m kg.Meta, do func(*kg.Tx) error) (kg.Receipt, error) {
+func (s *Service) runUpdateWith(ctx context.Context, m kg.Meta, do func(*kg.Tx) error) (kg.Receipt, error) {
 	receipt, err := s.store.Update(ctx, m, do)
 	if err == nil && receipt.Verdict.Outcome != kg.Accepted {
 		err = kg.Errorf(kg.CodeConstraintViolation, "a rule of this server rejects the change: %s", receipt.Verdict.Reason)

@@ -14,19 +14,19 @@ type Caller = caller.Caller
 // Service manages tasks. Load binds it to a store. Its methods may be called
 // concurrently.
 type Service struct {
-	options  Options
-	store    *kg.Store
-	workers  sync.Map // kg.AgentID → Worker
-	desk     *desk
-	dispatch *dispatch
-	paces    paces
-	told     telling
+	options   Options
+	store     *kg.Store
+	workers   sync.Map // kg.AgentID → Worker
+	pool      *workerPool
+	dispatch  *dispatcher
+	rates     rateLimits
+	delivered deliveries
 }
 
 // New returns a service. Call Load before using it.
 func New(o Options) *Service {
 	o = o.withDefaults()
-	return &Service{options: o, desk: newDesk(o), dispatch: newDispatch()}
+	return &Service{options: o, pool: newWorkerPool(o), dispatch: newDispatcher()}
 }
 
 // Handle assigns the tasks of an agent to a worker in this process. Call it before
@@ -41,17 +41,17 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	if err := s.failInterrupted(ctx); err != nil {
 		return err
 	}
-	s.desk.done.Go(s.expire)
+	s.pool.done.Go(s.runExpiry)
 	return s.startDispatch(ctx)
 }
 
 // Close stops expiry and workers, and waits for them. Call it before closing the store.
-func (s *Service) Close() { s.desk.close() }
+func (s *Service) Close() { s.pool.close() }
 
 // Worker returns the worker of an agent in this process, nil if it has none.
-func (s *Service) Worker(agent kg.AgentID) Worker { return s.worker(agent) }
+func (s *Service) Worker(agent kg.AgentID) Worker { return s.workerOf(agent) }
 
-func (s *Service) worker(agent kg.AgentID) Worker {
+func (s *Service) workerOf(agent kg.AgentID) Worker {
 	if w, ok := s.workers.Load(agent); ok {
 		return w.(Worker)
 	}
@@ -67,10 +67,10 @@ func (s *Service) workerIDs() (ids []kg.AgentID) {
 	return ids
 }
 
-// meta returns the metadata of an update by the caller.
-func meta(by caller.Caller, method string) kg.Meta {
+// metaFor returns the metadata of an update by the caller.
+func metaFor(by caller.Caller, method string) kg.Meta {
 	return kg.Meta{Principal: by.Principal, Actor: by.Actor, Method: method}
 }
 
-// own returns koine itself as the caller.
-func own() caller.Caller { return caller.Caller{Principal: kg.SystemPrincipal()} }
+// systemCaller returns koine itself as the caller.
+func systemCaller() caller.Caller { return caller.Caller{Principal: kg.SystemPrincipal()} }

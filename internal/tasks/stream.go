@@ -35,7 +35,7 @@ type Stream struct {
 	id      TaskID
 	graph   kg.Term
 	after   kg.Position // events up to here were delivered
-	over    bool        // the last event was delivered
+	atEnd   bool        // the last event was delivered
 	watcher *kg.Watcher
 }
 
@@ -43,17 +43,17 @@ type Stream struct {
 //
 // Errors: CodeTaskNotFound; those of kg.Store.Watch.
 func (s *Service) Follow(ctx context.Context, by caller.Caller, id TaskID) (*Stream, error) {
-	snapshot, err := s.view(ctx, by)
+	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	t, err := readTask(snapshot, id, Whole)
+	t, err := readTask(snapshot, id, ReadAll)
 	if err != nil {
 		return nil, err
 	}
 	st := &Stream{Task: t, id: id, after: snapshot.Position()}
-	return st, s.open(ctx, snapshot, st, st.after)
+	return st, s.startStream(ctx, snapshot, st, st.after)
 }
 
 // FollowFrom streams the events of a task after a position: that of one of its events,
@@ -61,18 +61,18 @@ func (s *Service) Follow(ctx context.Context, by caller.Caller, id TaskID) (*Str
 //
 // Errors: those of Follow; CodePositionGone.
 func (s *Service) FollowFrom(ctx context.Context, by caller.Caller, id TaskID, after kg.Position) (*Stream, error) {
-	snapshot, err := s.view(ctx, by)
+	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
 	st := &Stream{id: id, after: after}
 	if after.Index == kg.EndOfCommit {
-		return st, s.open(ctx, snapshot, st, after)
+		return st, s.startStream(ctx, snapshot, st, after)
 	}
 	// The position is between two events of a commit: read the whole commit again.
 	from := kg.Position{Epoch: after.Epoch, Revision: after.Revision - min(after.Revision, 1), Index: kg.EndOfCommit}
-	return st, s.open(ctx, snapshot, st, from)
+	return st, s.startStream(ctx, snapshot, st, from)
 }
 
 // followKnown streams the events after the version that the caller has read.
@@ -81,12 +81,12 @@ func (s *Service) followKnown(ctx context.Context, by caller.Caller, t *Task) (*
 	if err != nil {
 		return nil, err
 	}
-	st := &Stream{about: t, id: t.ID, graph: t.Graph(), after: s.Behind(t)}
-	return st, s.watch(ctx, by.Reader(agent), st, st.after)
+	st := &Stream{about: t, id: t.ID, graph: t.Graph(), after: s.PositionAfter(t)}
+	return st, s.watchVersion(ctx, by.Reader(agent), st, st.after)
 }
 
-// open starts the watcher at a position.
-func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, from kg.Position) (err error) {
+// startStream starts the watcher at a position.
+func (s *Service) startStream(ctx context.Context, snapshot *kg.Snapshot, st *Stream, from kg.Position) (err error) {
 	if st.graph, err = graphIn(snapshot, st.id); err != nil {
 		return err
 	}
@@ -101,16 +101,16 @@ func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, f
 	}
 	end := kg.Position{Epoch: snapshot.Position().Epoch, Revision: changed, Index: kg.EndOfCommit}
 	if st.about.Status.State.Ended() {
-		if st.over, err = s.toldToTheEnd(ctx, snapshot, st, end); err != nil {
+		if st.atEnd, err = s.deliveredLast(ctx, snapshot, st, end); err != nil {
 			return err
 		}
 	}
-	return s.watch(ctx, snapshot.View().Principal, st, from)
+	return s.watchVersion(ctx, snapshot.View().Principal, st, from)
 }
 
-// toldToTheEnd reports whether the last event of an ended task is before the start of
+// deliveredLast reports whether the last event of an ended task is before the start of
 // the stream.
-func (s *Service) toldToTheEnd(ctx context.Context, snapshot *kg.Snapshot, st *Stream, end kg.Position) (bool, error) {
+func (s *Service) deliveredLast(ctx context.Context, snapshot *kg.Snapshot, st *Stream, end kg.Position) (bool, error) {
 	if st.after.Compare(end) >= 0 || st.after.Revision < end.Revision {
 		return st.after.Compare(end) >= 0, nil
 	}
@@ -125,8 +125,8 @@ func (s *Service) toldToTheEnd(ctx context.Context, snapshot *kg.Snapshot, st *S
 	return st.after.Index >= events[len(events)-1].Position.Index, nil
 }
 
-// watch watches the version of the task, which every change increments.
-func (s *Service) watch(ctx context.Context, reader kg.Principal, st *Stream, from kg.Position) (err error) {
+// watchVersion watches the version of the task, which every change increments.
+func (s *Service) watchVersion(ctx context.Context, reader kg.Principal, st *Stream, from kg.Position) (err error) {
 	st.watcher, err = s.store.Watch(ctx, kg.Filter{
 		View:     kg.View{Principal: reader, Graphs: []kg.Term{st.graph}},
 		Patterns: []kg.Pattern{{Subject: st.id.Entity(), Predicate: records.Property(propVersion), Graph: st.graph}},
@@ -147,7 +147,7 @@ func (st *Stream) Close() {
 // and CodeResync as a kg.Watcher does. Call it once, from one goroutine.
 func (st *Stream) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if st.over {
+		if st.atEnd {
 			return
 		}
 		for e, err := range st.watcher.Events() {
@@ -156,7 +156,7 @@ func (st *Stream) Events() iter.Seq2[Event, error] {
 				return
 			}
 			if e.Op == kg.Remove {
-				if !movesOn(e.Commit, st.id, st.graph) {
+				if !advancesVersion(e.Commit, st.id, st.graph) {
 					yield(Event{}, errNoTask())
 					return
 				}
@@ -201,6 +201,6 @@ func lastChange(s *kg.Snapshot, graph kg.Term, id TaskID) (at kg.Revision, err e
 	return at, nil
 }
 
-// Over reports whether the stream is at its end: the last event of the task is before
+// AtEnd reports whether the stream is at its end: the last event of the task is before
 // its start.
-func (st *Stream) Over() bool { return st.over }
+func (st *Stream) AtEnd() bool { return st.atEnd }

@@ -68,7 +68,7 @@ func (b *bench) stop() {
 	}
 }
 
-func (b *bench) send(by kg.AgentID, s tasks.Sending) *tasks.Task {
+func (b *bench) send(by kg.AgentID, s tasks.SendRequest) *tasks.Task {
 	b.t.Helper()
 	if s.To == "" && s.Task == "" {
 		s.To = bot
@@ -94,7 +94,7 @@ func (b *bench) report(id tasks.TaskID, r tasks.Report) *tasks.Task {
 
 func (b *bench) get(by caller.Caller, id tasks.TaskID) *tasks.Task {
 	b.t.Helper()
-	task, err := b.Get(b.t.Context(), by, id, tasks.Whole)
+	task, err := b.Get(b.t.Context(), by, id, tasks.ReadAll)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestLifeOfATask(t *testing.T) {
 	parts := []tasks.Part{
 		tasks.TextPart("weather?"), tasks.DataPart(json.RawMessage(`{"n":12345678901234567890.10,"x":null}`)), tasks.DataPart(json.RawMessage(`null`)),
 	}
-	task := b.send(ann, tasks.Sending{
+	task := b.send(ann, tasks.SendRequest{
 		Message: tasks.Message{ID: "m1", Parts: parts, Metadata: json.RawMessage(`{"a":1}`), Extensions: []string{"urn:b", "urn:a"}, References: []tasks.TaskID{"t0"}},
 		Context: "c1", User: "u1", Metadata: json.RawMessage(`{"k":"v","gone":1}`),
 	})
@@ -141,7 +141,7 @@ func TestLifeOfATask(t *testing.T) {
 	b.report(task.ID, tasks.Report{State: tasks.Working, Metadata: json.RawMessage(`{"k":"w","gone":null}`)})
 	b.report(task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a/ö", false, "sunny "), chunk("a/ö", true, "with"), chunk("b", false, "x")}})
 	b.report(task.ID, tasks.Report{State: tasks.InputRequired, Message: &tasks.Message{ID: "q", Parts: []tasks.Part{tasks.TextPart("where?")}}})
-	again := b.send(ann, tasks.Sending{Task: task.ID, Message: tasks.Message{ID: "m2"}})
+	again := b.send(ann, tasks.SendRequest{Task: task.ID, Message: tasks.Message{ID: "m2"}})
 	if again.ID != task.ID || again.Status.State != tasks.Submitted {
 		t.Errorf("after the answer it is %+v", again)
 	}
@@ -172,25 +172,25 @@ func TestLifeOfATask(t *testing.T) {
 	if want := []string{`a/ö[{"text":"sunny "},{"text":"with"}]`, `b[{"text":"y"}]`}; !slices.Equal(handed, want) {
 		t.Errorf("artifacts %q, want %q", handed, want)
 	}
-	if short, err := b.Get(t.Context(), as(ann), task.ID, tasks.Reading{History: 1}); err != nil || len(short.History) != 1 || short.History[0].ID != "m2" || short.Artifacts != nil {
+	if short, err := b.Get(t.Context(), as(ann), task.ID, tasks.ReadOptions{History: 1}); err != nil || len(short.History) != 1 || short.History[0].ID != "m2" || short.Artifacts != nil {
 		t.Errorf("the newest message alone: %+v, %v", short, err)
 	}
 	_, err := b.Report(t.Context(), as(bot), task.ID, tasks.Report{State: tasks.Working})
 	wants(t, "a report of what has ended", err, kg.CodeTaskEnded)
 	_, err = b.Cancel(t.Context(), as(ann), task.ID)
 	wants(t, "to cancel what has ended", err, kg.CodeTaskEnded)
-	_, err = b.Send(t.Context(), as(ann), tasks.Sending{Task: task.ID, Message: tasks.Message{Parts: parts}})
+	_, err = b.Send(t.Context(), as(ann), tasks.SendRequest{Task: task.ID, Message: tasks.Message{Parts: parts}})
 	wants(t, "a message to what has ended", err, kg.CodeTaskEnded)
 }
 
 // Who has no part in a task finds none, by any call; statements of it included.
 func TestWhoSeesATask(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	absent := tasks.TaskID("01890a5d-ac96-774b-bcce-000000000000")
 	calls := map[string]func(by caller.Caller, id tasks.TaskID) error{
 		"get": func(by caller.Caller, id tasks.TaskID) error {
-			_, err := b.Get(t.Context(), by, id, tasks.Whole)
+			_, err := b.Get(t.Context(), by, id, tasks.ReadAll)
 			return err
 		},
 		"cancel": func(by caller.Caller, id tasks.TaskID) error { _, err := b.Cancel(t.Context(), by, id); return err },
@@ -201,7 +201,7 @@ func TestWhoSeesATask(t *testing.T) {
 		},
 		"follow": func(by caller.Caller, id tasks.TaskID) error { _, err := b.Follow(t.Context(), by, id); return err },
 		"send": func(by caller.Caller, id tasks.TaskID) error {
-			_, err := b.Send(t.Context(), by, tasks.Sending{Task: id, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
+			_, err := b.Send(t.Context(), by, tasks.SendRequest{Task: id, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
 			return err
 		},
 	}
@@ -215,12 +215,12 @@ func TestWhoSeesATask(t *testing.T) {
 			}
 		}
 	}
-	if _, err := b.Get(t.Context(), as(eve, kg.RoleAdmin), task.ID, tasks.Whole); err != nil {
+	if _, err := b.Get(t.Context(), as(eve, kg.RoleAdmin), task.ID, tasks.ReadAll); err != nil {
 		t.Errorf("an administrator does not see it: %v", err)
 	}
 	acting := as(eve)
 	acting.Principal.ActFor, acting.Actor = []kg.AgentID{ann}, ann
-	if _, err := b.Get(t.Context(), acting, task.ID, tasks.Whole); err != nil {
+	if _, err := b.Get(t.Context(), acting, task.ID, tasks.ReadAll); err != nil {
 		t.Errorf("who acts for its creator does not see it: %v", err)
 	}
 	for who, n := range map[kg.AgentID]int{ann: 1, bot: 1, eve: 0} {
@@ -250,9 +250,9 @@ func TestWhoSeesATask(t *testing.T) {
 	_, err = b.Report(t.Context(), as(eve), task.ID, tasks.Report{Metadata: json.RawMessage(`{"k":2}`)})
 	wants(t, "metadata of another's", err, kg.CodeTaskNotFound)
 	wants(t, "the handler's to delete", b.Delete(t.Context(), as(bot), task.ID), kg.CodePermissionDenied)
-	_, err = b.Send(t.Context(), as(bot), tasks.Sending{Task: task.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
+	_, err = b.Send(t.Context(), as(bot), tasks.SendRequest{Task: task.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
 	wants(t, "a message of the handler's", err, kg.CodePermissionDenied)
-	_, err = b.Send(t.Context(), as(ann), tasks.Sending{To: eve, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
+	_, err = b.Send(t.Context(), as(ann), tasks.SendRequest{To: eve, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
 	wants(t, "nobody of the name", err, kg.CodeAgentNotFound)
 	if err := b.Delete(t.Context(), as(ann), task.ID); err != nil {
 		t.Fatal(err)
@@ -263,11 +263,11 @@ func TestWhoSeesATask(t *testing.T) {
 // A stream tells each event once, from wherever it is taken up, restarts included.
 func TestStreamGoesOnBehindAnyEvent(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	b.report(task.ID, tasks.Report{State: tasks.Working})
 	b.report(task.ID, tasks.Report{State: tasks.Working}) // changes nothing
 	b.report(task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, "1"), chunk("b", false, "2"), chunk("a", true, "3")}, State: tasks.InputRequired, Message: &tasks.Message{Parts: []tasks.Part{tasks.TextPart("?")}}})
-	b.send(ann, tasks.Sending{Task: task.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("!")}}})
+	b.send(ann, tasks.SendRequest{Task: task.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("!")}}})
 	b.report(task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, "1")}})
 	b.report(task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, "1")}})
 	b.report(task.ID, tasks.Report{State: tasks.Failed, Failure: &tasks.Failure{Code: "NO", Message: "no"}})
@@ -330,7 +330,7 @@ func TestStreamGoesOnBehindAnyEvent(t *testing.T) {
 // The end of a task that is deleted while it is followed is said.
 func TestStreamOfADeletedTask(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	st, err := b.Follow(t.Context(), as(bot), task.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -347,12 +347,12 @@ func TestStreamOfADeletedTask(t *testing.T) {
 // The same message makes one task, another one another.
 func TestTheSameMessageTwice(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	first := b.send(ann, tasks.Sending{Message: tasks.Message{ID: "m"}})
-	sent, err := b.Send(t.Context(), as(ann), tasks.Sending{To: bot, Message: tasks.Message{ID: "m", Parts: []tasks.Part{tasks.TextPart("do it")}}})
+	first := b.send(ann, tasks.SendRequest{Message: tasks.Message{ID: "m"}})
+	sent, err := b.Send(t.Context(), as(ann), tasks.SendRequest{To: bot, Message: tasks.Message{ID: "m", Parts: []tasks.Part{tasks.TextPart("do it")}}})
 	if err != nil || sent.Task.ID != first.ID || !sent.Replayed {
 		t.Errorf("the same message: %+v, %v", sent, err)
 	}
-	for what, other := range map[string]tasks.Sending{
+	for what, other := range map[string]tasks.SendRequest{
 		"other parts": {Message: tasks.Message{ID: "m", Parts: []tasks.Part{tasks.TextPart("other")}}}, "another context": {Context: "c", Message: tasks.Message{ID: "m"}},
 		"no id": {}, "no id again": {},
 	} {
@@ -360,13 +360,13 @@ func TestTheSameMessageTwice(t *testing.T) {
 			t.Errorf("%s went to the first task", what)
 		}
 	}
-	b.send(eve, tasks.Sending{Message: tasks.Message{ID: "m"}})
+	b.send(eve, tasks.SendRequest{Message: tasks.Message{ID: "m"}})
 	again := open(t, tasks.Options{Repeats: true}, nil)
-	once := again.send(ann, tasks.Sending{Message: tasks.Message{ID: "m"}})
-	if again.send(ann, tasks.Sending{Message: tasks.Message{ID: "m"}}).ID == once.ID {
+	once := again.send(ann, tasks.SendRequest{Message: tasks.Message{ID: "m"}})
+	if again.send(ann, tasks.SendRequest{Message: tasks.Message{ID: "m"}}).ID == once.ID {
 		t.Error("where messages repeat, the second went to the first task")
 	}
-	if a, b := b.send(ann, tasks.Sending{}).History[0].ID, b.send(ann, tasks.Sending{}).History[0].ID; a == "" || a == b {
+	if a, b := b.send(ann, tasks.SendRequest{}).History[0].ID, b.send(ann, tasks.SendRequest{}).History[0].ID; a == "" || a == b {
 		t.Errorf("messages without an id have %q and %q", a, b)
 	}
 }
@@ -375,7 +375,7 @@ func TestPagesOfTasks(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	var made []tasks.TaskID
 	for i := range 7 {
-		made = append(made, b.send(ann, tasks.Sending{Context: fmt.Sprint(i % 2)}).ID)
+		made = append(made, b.send(ann, tasks.SendRequest{Context: fmt.Sprint(i % 2)}).ID)
 	}
 	b.report(made[2], tasks.Report{State: tasks.Completed})
 	var got []tasks.TaskID
@@ -414,7 +414,7 @@ func TestPagesOfTasks(t *testing.T) {
 // What is handed over is a change, and no status: lists go by the one or the other.
 func TestTasksByTheirStatus(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	one, two := b.send(ann, tasks.Sending{}).ID, b.send(ann, tasks.Sending{}).ID
+	one, two := b.send(ann, tasks.SendRequest{}).ID, b.send(ann, tasks.SendRequest{}).ID
 	b.report(one, tasks.Report{State: tasks.Working})
 	status := b.report(two, tasks.Report{State: tasks.Working}).Status.Time
 	changed := b.report(one, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, "x")}}).Updated
@@ -445,7 +445,7 @@ func TestTasksByTheirStatus(t *testing.T) {
 // echo is a worker that answers at once, works, or breaks, as it is told.
 type echo struct{ release chan struct{} }
 
-func (e echo) Takes(m *tasks.Message) error { return m.OfTypes("text/*", "application/json") }
+func (e echo) CheckMessage(m *tasks.Message) error { return m.CheckTypes("text/*", "application/json") }
 
 func (e echo) Answer(_ context.Context, _ caller.Caller, m *tasks.Message) (*tasks.Message, error) {
 	switch *m.Parts[0].Text {
@@ -480,8 +480,8 @@ func (e echo) Work(ctx context.Context, j *tasks.Job) error {
 func TestWorkers(t *testing.T) {
 	release := make(chan struct{})
 	b := open(t, tasks.Options{MaxWorking: 1, MaxQueued: 1}, map[kg.AgentID]tasks.Worker{kg.System: echo{release}})
-	send := func(text string) (*tasks.Sent, error) {
-		return b.Send(t.Context(), as(ann), tasks.Sending{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(text)}}})
+	send := func(text string) (*tasks.SendResult, error) {
+		return b.Send(t.Context(), as(ann), tasks.SendRequest{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(text)}}})
 	}
 	until := func(id tasks.TaskID, done func(tasks.State) bool) *tasks.Task {
 		t.Helper()
@@ -511,7 +511,7 @@ func TestWorkers(t *testing.T) {
 	for of, taken := range map[string]bool{"": true, "text/markdown; charset=utf-8": true, "Application/JSON": true, "text": true, "image/png": false, "/": false} {
 		text := tasks.TextPart("answer")
 		text.MediaType = of
-		_, err := b.Send(t.Context(), as(ann), tasks.Sending{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("answer"), text}}})
+		_, err := b.Send(t.Context(), as(ann), tasks.SendRequest{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("answer"), text}}})
 		switch {
 		case !taken:
 			wants(t, of, err, kg.CodeContentType)
@@ -567,15 +567,15 @@ func TestWorkers(t *testing.T) {
 // Whose time is over before it begins to wait gets the task as it is.
 func TestWaitWithoutTime(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	if now, err := b.Wait(ctx, as(ann), task, tasks.Reading{}); err != nil || now.Status.State != tasks.Submitted {
+	if now, err := b.Wait(ctx, as(ann), task, tasks.ReadOptions{}); err != nil || now.Status.State != tasks.Submitted {
 		t.Errorf("%+v, %v", now, err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := b.Wait(ended, as(ann), task, tasks.Reading{}); !errors.Is(err, context.Canceled) {
+	if _, err := b.Wait(ended, as(ann), task, tasks.ReadOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("who does not wait any more: %v", err)
 	}
 }
@@ -584,10 +584,10 @@ func TestWaitWithoutTime(t *testing.T) {
 // for its creator waits on.
 func TestInterruptedTasks(t *testing.T) {
 	b := open(t, tasks.Options{}, map[kg.AgentID]tasks.Worker{kg.System: echo{make(chan struct{})}})
-	at := b.send(ann, tasks.Sending{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("wait")}}})
-	asks := b.send(ann, tasks.Sending{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("ask")}}})
-	others := b.send(ann, tasks.Sending{})
-	if _, err := b.Wait(t.Context(), as(ann), asks, tasks.Reading{}); err != nil {
+	at := b.send(ann, tasks.SendRequest{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("wait")}}})
+	asks := b.send(ann, tasks.SendRequest{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("ask")}}})
+	others := b.send(ann, tasks.SendRequest{})
+	if _, err := b.Wait(t.Context(), as(ann), asks, tasks.ReadOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	b.stop()
@@ -610,11 +610,11 @@ func TestStartReadsItsWorkersTasks(t *testing.T) {
 		b.start()
 		return b.store.Stats().KeysRead
 	}
-	b.send(ann, tasks.Sending{}) // the counts of its graph are read
+	b.send(ann, tasks.SendRequest{}) // the counts of its graph are read
 	few := read()
 	const waiting = 50
 	for range waiting {
-		b.send(ann, tasks.Sending{})
+		b.send(ann, tasks.SendRequest{})
 	}
 	if many := read(); many > few+waiting/5 {
 		t.Errorf("a start reads %d keys with %d more tasks of an agent elsewhere, and %d without", many, waiting, few)

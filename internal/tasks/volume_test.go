@@ -22,11 +22,11 @@ func (b *bench) looked(do func()) int {
 // life is a task from its message to its end.
 func (b *bench) life() {
 	b.t.Helper()
-	task := b.send(ann, tasks.Sending{})
+	task := b.send(ann, tasks.SendRequest{})
 	b.report(task.ID, tasks.Report{State: tasks.Working})
-	b.send(ann, tasks.Sending{Task: task.ID})
+	b.send(ann, tasks.SendRequest{Task: task.ID})
 	b.report(task.ID, tasks.Report{State: tasks.Completed, Artifacts: []tasks.Chunk{chunk("a", false, "x")}})
-	if _, err := b.Wait(b.t.Context(), as(ann), b.get(as(ann), task.ID), tasks.Whole); err != nil {
+	if _, err := b.Wait(b.t.Context(), as(ann), b.get(as(ann), task.ID), tasks.ReadAll); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -36,11 +36,11 @@ func TestTasksByTheThousand(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	const few, many = 20, 1500
 	for range few {
-		b.send(ann, tasks.Sending{})
+		b.send(ann, tasks.SendRequest{})
 	}
 	alone := b.looked(b.life)
 	for range many {
-		b.send(ann, tasks.Sending{})
+		b.send(ann, tasks.SendRequest{})
 	}
 	if among := b.looked(b.life); among > 2*alone+100 {
 		t.Errorf("a task took %d terms among %d others, and %d among %d", alone, few, among, many)
@@ -65,7 +65,7 @@ func TestTasksByTheThousand(t *testing.T) {
 // quick is a worker that is done at once.
 type quick struct{}
 
-func (quick) Takes(*tasks.Message) error { return nil }
+func (quick) CheckMessage(*tasks.Message) error { return nil }
 
 func (quick) Answer(context.Context, caller.Caller, *tasks.Message) (*tasks.Message, error) {
 	return nil, nil
@@ -77,8 +77,8 @@ func (quick) Work(context.Context, *tasks.Job) error { return nil }
 func TestDeskIsCleared(t *testing.T) {
 	b := open(t, tasks.Options{}, map[kg.AgentID]tasks.Worker{bot: quick{}})
 	for range 100 {
-		task := b.send(ann, tasks.Sending{})
-		if _, err := b.Wait(t.Context(), as(ann), task, tasks.Reading{}); err != nil {
+		task := b.send(ann, tasks.SendRequest{})
+		if _, err := b.Wait(t.Context(), as(ann), task, tasks.ReadOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

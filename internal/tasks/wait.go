@@ -11,36 +11,36 @@ import (
 // the task, or until the context's deadline, and then reads the task.
 //
 // Errors: those of Get; the context's, except for its deadline.
-func (s *Service) Wait(ctx context.Context, by caller.Caller, t *Task, r Reading) (*Task, error) {
-	if !t.Status.State.Rests() {
-		if err := s.untilRest(ctx, by, t); err != nil && ctx.Err() != context.DeadlineExceeded {
+func (s *Service) Wait(ctx context.Context, by caller.Caller, t *Task, r ReadOptions) (*Task, error) {
+	if !t.Status.State.Settled() {
+		if err := s.waitSettled(ctx, by, t); err != nil && ctx.Err() != context.DeadlineExceeded {
 			return nil, err
 		}
 	}
 	return s.Get(context.WithoutCancel(ctx), by, t.ID, r)
 }
 
-// untilRest waits until the task is in a state that rests.
-func (s *Service) untilRest(ctx context.Context, by caller.Caller, t *Task) error {
+// waitSettled waits until the task is in a state that rests.
+func (s *Service) waitSettled(ctx context.Context, by caller.Caller, t *Task) error {
 	st, err := s.followKnown(ctx, by, t)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
 	for e, err := range st.Events() {
-		if err != nil || e.Status != nil && e.Status.State.Rests() {
+		if err != nil || e.Status != nil && e.Status.State.Settled() {
 			return err
 		}
 	}
 	return nil
 }
 
-// Rests reports whether the handler has nothing to do: the task ended or waits for its
+// Settled reports whether the handler has nothing to do: the task ended or waits for its
 // creator.
-func (s State) Rests() bool { return s.Ended() || s.Waits() }
+func (s State) Settled() bool { return s.Ended() || s.Waits() }
 
-// Behind returns the position after the commit at which the task was read: FollowFrom
+// PositionAfter returns the position after the commit at which the task was read: FollowFrom
 // resumes there.
-func (s *Service) Behind(t *Task) kg.Position {
+func (s *Service) PositionAfter(t *Task) kg.Position {
 	return kg.Position{Epoch: s.store.Epoch(), Revision: t.Revision, Index: kg.EndOfCommit}
 }

@@ -10,9 +10,9 @@ import (
 // Worker handles the tasks of an agent in this process. Its methods may be called
 // concurrently.
 type Worker interface {
-	// Takes returns an error for a message that the agent cannot process, for a new
+	// CheckMessage returns an error for a message that the agent cannot process, for a new
 	// task or an open one: mostly CodeContentType.
-	Takes(m *Message) error
+	CheckMessage(m *Message) error
 	// Answer may answer a message directly, without a task. It returns nil if a task is
 	// to be created; an error refuses the message.
 	Answer(ctx context.Context, by caller.Caller, m *Message) (*Message, error)
@@ -33,19 +33,19 @@ type Job struct {
 
 // Report reports on the task.
 func (j *Job) Report(ctx context.Context, r Report) error {
-	_, err := j.service.report(ctx, own(), j.Task.ID, r)
+	_, err := j.service.applyReport(ctx, systemCaller(), j.Task.ID, r)
 	return err
 }
 
 // run runs the worker and makes sure that the task reaches a state that rests.
 func (j *Job) run(ctx context.Context, w Worker) {
-	err := j.attempt(ctx, w)
+	err := j.runRecovered(ctx, w)
 	// A canceled or deleted task needs no report; tasks interrupted by a shutdown are
 	// failed at the next start.
 	if ctx.Err() != nil {
 		return
 	}
-	now, getErr := j.service.Get(ctx, own(), j.Task.ID, Reading{})
+	now, getErr := j.service.Get(ctx, systemCaller(), j.Task.ID, ReadOptions{})
 	if getErr != nil || now.Status.State.Ended() || err == nil && now.Status.State.Waits() {
 		return
 	}
@@ -59,7 +59,7 @@ func (j *Job) run(ctx context.Context, w Worker) {
 	}
 }
 
-func (j *Job) attempt(ctx context.Context, w Worker) (err error) {
+func (j *Job) runRecovered(ctx context.Context, w Worker) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = kg.Errorf(kg.CodeInternal, "panic: %v", value)

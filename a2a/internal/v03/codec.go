@@ -46,7 +46,7 @@ func (Codec) Message(m *tasks.Message, of base.About) any { return form.Message(
 // Status is a TaskStatusUpdateEvent. It is the final one where the stream ends behind
 // it.
 func (Codec) Status(e *tasks.Event, of base.About) any {
-	return &statusUpdate{"status-update", of.Task, of.Context, form.Status(e.Status, e.Failure, of), e.Status.State.Rests()}
+	return &statusUpdate{"status-update", of.Task, of.Context, form.Status(e.Status, e.Failure, of), e.Status.State.Settled()}
 }
 
 // Chunk is a TaskArtifactUpdateEvent.

@@ -210,7 +210,7 @@ func TestStates(t *testing.T) {
 		}
 		s.wants(name, row.by, "PUT", "/tasks/"+id, row.body, 200,
 			`{"id":"<id>","agentId":"bot","state":"failed","createdAt":"<time>","updatedAt":"<time>","error":`+row.failure+`,"artifacts":[`+artifacts+`]}`)
-		task, err := s.tasks.Get(t.Context(), caller.Caller{Principal: kg.SystemPrincipal()}, tasks.TaskID(id), tasks.Whole)
+		task, err := s.tasks.Get(t.Context(), caller.Caller{Principal: kg.SystemPrincipal()}, tasks.TaskID(id), tasks.ReadAll)
 		if err != nil || task.Status.State != row.state {
 			t.Errorf("%s: %+v, %v", name, task, err)
 		}

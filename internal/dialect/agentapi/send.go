@@ -25,8 +25,8 @@ type sending struct {
 	Metadata json.RawMessage `json:"metadata"` // of a new task
 }
 
-func (s *sending) read(to kg.AgentID) (out tasks.Sending, err error) {
-	out = tasks.Sending{To: to, Task: s.Task, Context: s.Context, Parent: s.Parent, User: s.User, AlwaysTask: true}
+func (s *sending) read(to kg.AgentID) (out tasks.SendRequest, err error) {
+	out = tasks.SendRequest{To: to, Task: s.Task, Context: s.Context, Parent: s.Parent, User: s.User, AlwaysTask: true}
 	if string(s.Metadata) != "null" {
 		out.Metadata = s.Metadata
 	}
@@ -63,7 +63,7 @@ func (h *Handler) sendMessage(w http.ResponseWriter, r *http.Request, who caller
 
 // send sends a message. What is wrong with its parts is said of message, as the list of
 // them is called here.
-func (h *Handler) send(ctx context.Context, who caller.Caller, s tasks.Sending) (*tasks.Sent, error) {
+func (h *Handler) send(ctx context.Context, who caller.Caller, s tasks.SendRequest) (*tasks.SendResult, error) {
 	sent, err := h.deps.Tasks.Send(ctx, who, s)
 	if err == nil {
 		return sent, nil
@@ -76,7 +76,7 @@ func (h *Handler) send(ctx context.Context, who caller.Caller, s tasks.Sending) 
 	return nil, err
 }
 
-func sentOf(sent *tasks.Sent) wireSent {
+func sentOf(sent *tasks.SendResult) wireSent {
 	return wireSent{sent.Task.ID, messageID(sent.Task.ID, sent.Number)}
 }
 

@@ -160,10 +160,10 @@ func (s *socket) begin() {
 // tell writes what concerns the agent, in order.
 func (s *socket) tell() {
 	work := s.handler.deps.Tasks
-	concerning := work.Concerning
+	concerning := work.OpenFeed
 	if s.after != nil {
 		concerning = func(ctx context.Context, by caller.Caller) (*tasks.Feed, error) {
-			return work.ConcerningFrom(ctx, by, *s.after)
+			return work.OpenFeedFrom(ctx, by, *s.after)
 		}
 	}
 	feed, err := concerning(s.ctx, s.caller())
@@ -172,7 +172,7 @@ func (s *socket) tell() {
 		return
 	}
 	defer feed.Close()
-	for h, err := range feed.Happenings() {
+	for h, err := range feed.Events() {
 		if err == nil {
 			err = s.tellOf(&h)
 		}
@@ -183,7 +183,7 @@ func (s *socket) tell() {
 	}
 }
 
-func (s *socket) tellOf(h *tasks.Happening) error {
+func (s *socket) tellOf(h *tasks.FeedEvent) error {
 	var f *sentFrame
 	var err error
 	switch {
@@ -417,7 +417,7 @@ func (s *socket) report(who caller.Caller, f *received) (*sentFrame, error) {
 	if f.Type == frameCompleted && f.Task.State == "" {
 		f.Task.State = completed
 	}
-	read := tasks.Reading{}
+	read := tasks.ReadOptions{}
 	if f.RequestID != nil {
 		read = reading
 	}

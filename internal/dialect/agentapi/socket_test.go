@@ -145,7 +145,7 @@ func TestMetadataOfMessages(t *testing.T) {
 	s.open(1)
 	by := caller.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
 	message := tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}, Metadata: json.RawMessage(`{"of":"the message","n":1.50}`)}
-	if _, err := s.tasks.Send(t.Context(), by, tasks.Sending{To: "agent://bot", AlwaysTask: true, Message: message, Metadata: json.RawMessage(`{"of":"the task"}`)}); err != nil {
+	if _, err := s.tasks.Send(t.Context(), by, tasks.SendRequest{To: "agent://bot", AlwaysTask: true, Message: message, Metadata: json.RawMessage(`{"of":"the task"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	bot.hears(`{"type":"task.created",` + frameHead + `"pending"` + frameTime + `,"artifacts":[],"metadata":{"of":"the task"}},"messageId":"<id>.1","agentId":"bot","from":"ann","message":[{"type":"text","content":"x"}],"metadata":{"of":"the message","n":1.50}}`)

@@ -78,7 +78,7 @@ func TestStateTable(t *testing.T) {
 	} {
 		id := s.sendTo("ann", `{"message":[{"type":"text","content":"x"}]}`)
 		s.ask(row.who, "PUT", "/tasks/"+id, row.body)
-		task, err := s.tasks.Get(t.Context(), bot, tasks.TaskID(id), tasks.Reading{})
+		task, err := s.tasks.Get(t.Context(), bot, tasks.TaskID(id), tasks.ReadOptions{})
 		if err != nil || task.Status.State != row.want {
 			t.Errorf("%s by %s is %+v, %v; want %s", row.body, row.who, task, err, row.want)
 		}

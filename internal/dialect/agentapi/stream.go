@@ -42,7 +42,7 @@ const lastEventID = "Last-Event-ID"
 
 // stream sends a message and tells what becomes of it, to the end. The message that was sent
 // before, with a Last-Event-ID, is answered with what came behind that event.
-func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Caller, s tasks.Sending) error {
+func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Caller, s tasks.SendRequest) error {
 	after, err := h.resumed(r)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (h *Handler) followTask(w http.ResponseWriter, r *http.Request, who caller.
 		if err != nil {
 			return 0, err
 		}
-		over := st.Over()
+		over := st.AtEnd()
 		st.Close()
 		if over {
 			return http.StatusNoContent, nil
@@ -134,7 +134,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, who caller.Calle
 
 // begin sends the message; the stream begins before anything can come of it. again tells
 // that the message was sent before: then the task is as it is now.
-func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.Sending) (first *tasks.Task, again bool, st *tasks.Stream, err error) {
+func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.SendRequest) (first *tasks.Task, again bool, st *tasks.Stream, err error) {
 	if s.Task != "" {
 		if st, err = h.deps.Tasks.Follow(ctx, who, s.Task); err != nil {
 			return nil, false, nil, err
@@ -150,7 +150,7 @@ func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.Sending)
 	if err != nil {
 		return nil, false, nil, err
 	}
-	st, err = h.deps.Tasks.FollowFrom(ctx, who, sent.Task.ID, h.deps.Tasks.Behind(sent.Task))
+	st, err = h.deps.Tasks.FollowFrom(ctx, who, sent.Task.ID, h.deps.Tasks.PositionAfter(sent.Task))
 	return sent.Task, sent.Replayed, st, err
 }
 
@@ -171,7 +171,7 @@ func (h *Handler) events(first *tasks.Task, again bool, st *tasks.Stream) iter.S
 	return func(yield func(sse.Event, error) bool) {
 		defer st.Close()
 		t := &telling{handler: h, yield: yield}
-		behind := h.deps.Tasks.Behind(first)
+		behind := h.deps.Tasks.PositionAfter(first)
 		t.say(eventUpdate, update{Type: "status", State: states[first.Status.State], TaskID: first.ID}, behind)
 		if again {
 			for i := range first.Artifacts {

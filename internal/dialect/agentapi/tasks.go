@@ -14,7 +14,7 @@ import (
 )
 
 // reading is how much of a task is shown: there is no history here.
-var reading = tasks.Reading{Artifacts: true}
+var reading = tasks.ReadOptions{Artifacts: true}
 
 // taskPage is what GET /tasks answers.
 type taskPage struct {
@@ -104,7 +104,7 @@ func (h *Handler) settled(ctx context.Context, who caller.Caller, id tasks.TaskI
 	if c.Parent == nil && c.User == nil {
 		return nil
 	}
-	t, err := h.deps.Tasks.Get(ctx, who, id, tasks.Reading{})
+	t, err := h.deps.Tasks.Get(ctx, who, id, tasks.ReadOptions{})
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (h *Handler) putTask(w http.ResponseWriter, r *http.Request, who caller.Cal
 	body.Key = cmp.Or(key, body.Key)
 	prefer, read := rest.Preference(r), reading
 	if prefer == rest.PreferMinimal {
-		read = tasks.Reading{}
+		read = tasks.ReadOptions{}
 	}
 	done, err := h.update(r.Context(), who, tasks.TaskID(r.PathValue("id")), &body, read)
 	if err != nil {
@@ -194,7 +194,7 @@ type artifactSize struct {
 	Chunks int    `json:"chunks"`
 }
 
-func (h *Handler) update(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change, read tasks.Reading) (*tasks.ReportReceipt, error) {
+func (h *Handler) update(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change, read tasks.ReadOptions) (*tasks.ReportReceipt, error) {
 	report, err := c.read(id)
 	if err != nil {
 		return nil, err
