@@ -170,7 +170,7 @@ func TestValuesAtTheEndOfAPath(t *testing.T) {
 		{`value`, "predicate: either a predicate or a path must be given, and not both", ""},
 		{`value(predicate: "ex:age", path: "ex:age")`, "predicate: either a predicate or a path must be given, and not both", ""},
 		{`value(path: "ex:knows/")`, "path: path, offset 9: expected a predicate, ^, ! or (, but the path ends", ""},
-		{`follow(path: "shema:knows") { totalCount }`, `path: path, offset 0: the prefix "shema" is not registered`, "Did you mean schema? An IRI with a scheme of that name goes in angle brackets."},
+		{`follow(path: "shema:knows") { totalCount }`, `path: path, offset 0: the prefix "shema" is not registered`, "Did you mean schema? Put an IRI with a scheme of that name in angle brackets."},
 	} {
 		r := b.execute(`{ entity(iri: "ex:ada") { `+row.ask+` } }`, "")
 		if len(r.Errors) != 1 {

@@ -23,7 +23,7 @@ func patternLimitCases() []limited {
 	return []limited{
 		{
 			name: "rows", limits: graph.Limits{Rows: 3}, limit: "rows",
-			at: ages(""), past: names(""), message: "the pattern needs more than 3 rows on the way",
+			at: ages(""), past: names(""), message: "the pattern needs more than 3 intermediate rows",
 		},
 		{
 			name: "kept rows, distinct", limits: graph.Limits{KeptRows: 3}, limit: "keptRows",
@@ -45,13 +45,13 @@ func patternLimitCases() []limited {
 			name: "reads around", limits: graph.Limits{Reads: 3}, limit: "reads",
 			at:      `{ entity(iri: "ex:ada") { neighbourhood(predicates: ["ex:knows"], direction: OUT) { entities { iri } } } }`,
 			past:    `{ entity(iri: "ex:ada") { neighbourhood(predicates: ["ex:knows"], direction: OUT, depth: 2) { entities { iri } } } }`,
-			message: "more than 3 statements are read on the way",
+			message: "the search reads more than 3 statements",
 		},
 		{
 			name: "reads of ways", limits: graph.Limits{Reads: 5}, limit: "reads",
 			at:      `{ shortestPaths(from: "ex:ada", to: "ex:cy", predicates: ["ex:knows"], direction: OUT) { length } }`,
 			past:    `{ shortestPaths(from: "ex:ada", to: "ex:cy") { length } }`,
-			message: "more than 5 statements are read on the way",
+			message: "the search reads more than 5 statements",
 		},
 		{
 			name: "nodes of a path", limits: graph.Limits{PathNodes: 3}, limit: "pathNodes",

@@ -6,7 +6,7 @@ import (
 	"koine/kg"
 )
 
-// Direction is how statements may be taken.
+// Direction is the direction in which statements are followed.
 type Direction uint8
 
 // The directions.
@@ -16,22 +16,22 @@ const (
 	Against           // from object to subject
 )
 
-// Edges are the statements that Shortest and Neighbourhood go through, and the
-// bounds of going.
+// Edges selects the statements that Shortest and Neighbourhood follow, and bounds
+// the search.
 type Edges struct {
-	// Predicates that are gone through; nil goes through all but rdf:type, through
-	// which any two things of a class would be beside each other. One that the
-	// store does not know matches nothing.
+	// Predicates are the predicates to follow. nil follows all but rdf:type, which
+	// would connect any two members of a class. An unknown predicate matches
+	// nothing.
 	Predicates []kg.Term
 	Direction  Direction
-	// Statements bounds what is read or looked for; 0 is DefaultStatements.
+	// Statements bounds the statements read or looked up; 0 is DefaultStatements.
 	Statements int
 }
 
-// crossing goes from entities to those beside them.
+// crossing steps from entities to their neighbours.
 type crossing struct {
 	snapshot   *kg.Snapshot
-	predicates []kg.ID // in order; nil for all but left
+	predicates []kg.ID // sorted; nil for all but left
 	left       kg.ID
 	statements int
 	read       int
@@ -64,16 +64,16 @@ func (e Edges) bind(s *kg.Snapshot) (*crossing, error) {
 
 func (c *crossing) charge() error {
 	if c.read++; c.read > c.statements {
-		e := kg.Errorf(kg.CodeLimitExceeded, "more than %d statements are read on the way", c.statements)
+		e := kg.Errorf(kg.CodeLimitExceeded, "the search reads more than %d statements", c.statements)
 		e.Limit = "reads"
-		e.Hint = "Name the predicates to go through, choose a direction, or go less far."
+		e.Hint = "Select predicates, choose a direction, or reduce the depth."
 		return e
 	}
 	return nil
 }
 
-// each calls do for the statements of these entities, which are in order: along
-// the direction or against it, in one pass over the index.
+// each calls do for the statements of the entities, which are sorted, in the given
+// direction. It takes one pass over the index.
 func (c *crossing) each(of []kg.ID, against bool, do func(row *kg.Row) error) error {
 	sweep := c.snapshot.Sweep()
 	defer sweep.Close()

@@ -9,30 +9,30 @@ import (
 	"koine/kg"
 )
 
-// automaton is a path as states and moves between them. Every move is one step:
-// there are no empty ones (it is Glushkov's automaton, with states that go on
-// alike made one). State 0 is where it starts.
+// automaton is a path as states and transitions. Every transition is one step; there
+// are no empty ones (it is Glushkov's automaton with equivalent states merged).
+// State 0 is the start.
 type automaton struct {
 	states []state
 	labels []label
-	// accepting is how many states accept.
+	// accepting is the number of accepting states.
 	accepting int
 }
 
-// state is a place within the path: accepts tells that the path may end here.
+// state is a state of the automaton. The path may end in an accepting state.
 type state struct {
 	accepts bool
 	moves   []move
 }
 
-// move leads to these states by a step with the label.
+// move is the set of transitions with one label.
 type move struct {
 	label int
 	to    []uint8
 }
 
-// label is what a single step may be: a statement with the predicate, or with
-// none of these, along its direction or against it.
+// label is a single step: a statement with the predicate, or with none of the
+// predicates, forward or inverted.
 type label struct {
 	predicates []kg.Term
 	negated    bool
@@ -44,7 +44,7 @@ func (l label) equal(m label) bool {
 }
 
 // set is a set of positions. Position 0 is before the first step; the others are
-// the steps of the path, repetitions written out.
+// the steps of the path with repetitions expanded.
 type set [(MaxSteps + 1 + 63) / 64]uint64
 
 func (s *set) add(i int)      { s[i/64] |= 1 << (i % 64) }
@@ -64,22 +64,22 @@ func (s set) each(do func(i int)) {
 	}
 }
 
-// fragment is a part of the path under construction: the positions that it may
-// begin and end with.
+// fragment is a part of the automaton under construction: the positions at which it
+// may begin and end.
 type fragment struct {
 	nullable    bool
 	first, last set
 }
 
-// builder numbers positions and collects which may follow which.
+// builder numbers positions and collects the follow sets.
 type builder struct {
 	labels []label
 	at     []int // the label of each position
 	follow []set
 }
 
-// compile makes the automaton that reads the expression from the start, or
-// inverted, from the end.
+// compile builds the automaton that reads the expression from the start or, inverted,
+// from the end.
 func compile(e expression, inverted bool) *automaton {
 	b := &builder{at: []int{-1}, follow: make([]set, 1)}
 	whole := b.build(e, inverted)
@@ -97,7 +97,7 @@ func compile(e expression, inverted bool) *automaton {
 	return a
 }
 
-// moves groups the positions that follow by their labels.
+// moves groups the positions of a follow set by their labels.
 func (b *builder) moves(follow set) (list []move) {
 	follow.each(func(i int) {
 		k := slices.IndexFunc(list, func(m move) bool { return m.label == b.at[i] })
@@ -132,7 +132,7 @@ func (b *builder) build(e expression, inverted bool) fragment {
 		out := fragment{nullable: true}
 		for i := range e {
 			part := e[i]
-			if inverted { // from the end: the last part comes first
+			if inverted { // from the end: last part first
 				part = e[len(e)-1-i]
 			}
 			out = b.concat(out, b.build(part, inverted))
@@ -166,8 +166,8 @@ func (b *builder) concat(f, g fragment) fragment {
 	return fragment{f.nullable && g.nullable, f.first, g.last}
 }
 
-// repeated writes a repetition out: x{2,4} as x/x/(x/x?)?, which needs fewer
-// moves than x/x/x?/x?, and x{2,} as x/x+.
+// repeated expands a repetition: x{2,4} as x/x/(x/x?)?, which needs fewer
+// transitions than x/x/x?/x?, and x{2,} as x/x+.
 func (b *builder) repeated(r repeat, inverted bool) fragment {
 	optional := fragment{nullable: true}
 	if r.most == many {
@@ -190,19 +190,19 @@ func (b *builder) repeated(r repeat, inverted bool) fragment {
 	return out
 }
 
-// loop lets the fragment follow itself.
+// loop adds a transition from the end of the fragment to its beginning.
 func (b *builder) loop(f fragment, nullable bool) fragment {
 	f.last.each(func(i int) { b.follow[i].union(f.first) })
 	f.nullable = f.nullable || nullable
 	return f
 }
 
-// maxMergeRounds bounds the search for states that go on alike. A long chain
-// needs as many rounds as it is long and has nothing to merge.
+// maxMergeRounds bounds the search for equivalent states. A long chain needs as many
+// rounds as it has steps and has nothing to merge.
 const maxMergeRounds = 32
 
-// merge makes one of all states that go on alike, so that what is searched gets
-// smaller: p* needs one state, and (a|b)/c as many as b/c.
+// merge merges equivalent states, which shrinks the search: p* needs one state, and
+// (a|b)/c as many as b/c.
 func (a *automaton) merge() {
 	class := make([]uint8, len(a.states))
 	n := 1
@@ -218,8 +218,9 @@ func (a *automaton) merge() {
 	}
 }
 
-// refine tells states apart that accept differently, or whose moves lead to
-// different classes. Classes are numbered as they are met: state 0 is in class 0.
+// refine separates states that accept differently or have transitions to
+// different classes. Classes are numbered in order of first use: state 0 is in
+// class 0.
 func (a *automaton) refine(class []uint8) (next []uint8, n int) {
 	known := map[string]uint8{}
 	next = make([]uint8, len(a.states))
@@ -242,7 +243,7 @@ func (a *automaton) refine(class []uint8) (next []uint8, n int) {
 	return next, len(known)
 }
 
-// classes are those of the states, in order, each once.
+// classes returns the distinct classes of the states, sorted.
 func classes(states []uint8, class []uint8) []uint8 {
 	out := make([]uint8, len(states))
 	for i, s := range states {

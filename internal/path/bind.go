@@ -9,16 +9,16 @@ import (
 	"koine/kg"
 )
 
-// Options of an evaluation. Zero members mean their defaults.
+// Options bounds an evaluation. A zero field means its default.
 type Options struct {
-	// Graph is the graph to stay in; zero reads all that the view shows as one.
+	// Graph restricts the path to one graph; zero merges all graphs in view.
 	Graph kg.ID
-	// Nodes bounds what one call holds in memory, Statements what all calls on
-	// the Bound read or look for together.
+	// Nodes bounds the memory of one call. Statements bounds the statements that
+	// all calls on the Bound read or look up together.
 	Nodes, Statements int
 }
 
-// Bound is a path tied to a snapshot. It may be used concurrently, until the
+// Bound is a path bound to a snapshot. It is safe for concurrent use until the
 // snapshot is closed.
 type Bound struct {
 	path              *Path
@@ -29,14 +29,14 @@ type Bound struct {
 	forward, backward boundAutomaton
 }
 
-// boundAutomaton is an automaton whose labels are ids.
+// boundAutomaton is an automaton with labels in ids.
 type boundAutomaton struct {
 	*automaton
 	labels []boundLabel
 }
 
-// boundLabel is a label in ids. one is its predicate, or none the predicates
-// that it must not be, in order. A dead label matches nothing.
+// boundLabel is a label with ids: one is its predicate; none are the excluded
+// predicates, sorted. A dead label matches nothing.
 type boundLabel struct {
 	one     kg.ID
 	none    []kg.ID
@@ -44,8 +44,8 @@ type boundLabel struct {
 	dead    bool
 }
 
-// Bind looks the predicates up. One that the store does not know matches
-// nothing; the rest of the path still does.
+// Bind resolves the predicates of the path. An unknown predicate matches nothing;
+// the rest of the path still does.
 func (p *Path) Bind(s *kg.Snapshot, o Options) (*Bound, error) {
 	b := &Bound{path: p, snapshot: s, graph: o.Graph, nodes: o.Nodes, statements: o.Statements}
 	if b.nodes <= 0 {
@@ -86,35 +86,35 @@ func bindAutomaton(s *kg.Snapshot, a *automaton) (boundAutomaton, error) {
 
 func compareIDs(a, b kg.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// Path is what was bound.
+// Path returns the path that was bound.
 func (b *Bound) Path() *Path { return b.path }
 
-// StatementsRead is how many statements were read or looked for so far: what
+// StatementsRead returns the number of statements read or looked up so far, which
 // Options.Statements bounds.
 func (b *Bound) StatementsRead() int { return int(b.read.Load()) }
 
-// Forward yields the nodes that the path leads to from a node, each once, the
-// nearest first. A zero id leads nowhere. An error is the last that comes.
+// Forward yields the ends of the path from a node, each once, nearest first. The
+// zero id has none. An error ends the sequence.
 func (b *Bound) Forward(from kg.ID) iter.Seq2[kg.ID, error] { return b.from(&b.forward, from) }
 
-// Backward yields the nodes from which the path leads to a node, as Forward does.
+// Backward yields the starts of the path to a node, as Forward does.
 func (b *Bound) Backward(to kg.ID) iter.Seq2[kg.ID, error] { return b.from(&b.backward, to) }
 
-// End is a node that the path leads to from the start with this index.
+// End is an end of the path from the start with the given index.
 type End struct {
 	Start int
 	ID    kg.ID
 }
 
-// ForwardAll follows the path from many nodes at once. Each start has its own
-// ends, each of them once; those of different starts come mixed. All starts
-// together take as many passes over the index as the one that takes most.
+// ForwardAll yields the ends of the path from many nodes at once: each end once per
+// start, starts interleaved. It takes as many passes over the index as the start
+// that needs the most.
 func (b *Bound) ForwardAll(from []kg.ID) iter.Seq2[End, error] { return b.walk(&b.forward, from) }
 
-// BackwardAll follows the path against its direction, as ForwardAll does.
+// BackwardAll yields the starts of the path to many nodes, as ForwardAll does.
 func (b *Bound) BackwardAll(to []kg.ID) iter.Seq2[End, error] { return b.walk(&b.backward, to) }
 
-// Connects tells whether the path leads from one node to the other.
+// Connects reports whether the path leads from one node to the other.
 func (b *Bound) Connects(from, to kg.ID) (bool, error) {
 	for id, err := range b.Forward(from) {
 		if err != nil || id == to {
@@ -134,7 +134,7 @@ func (b *Bound) from(a *boundAutomaton, id kg.ID) iter.Seq2[kg.ID, error] {
 	}
 }
 
-// charge counts what was read or looked for.
+// charge counts one statement read or looked up.
 func (b *Bound) charge() error {
 	if b.read.Add(1) > int64(b.statements) {
 		return tooManyStatements(b.statements)

@@ -2,18 +2,18 @@ package path
 
 import "koine/kg"
 
-// Bounds of a path's text and of what it asks for.
+// Limits of a path.
 const (
 	MaxBytes      = 4096 // of the text
 	MaxNesting    = 32   // of parentheses
-	MaxRepetition = 100  // m and n of {m,n}
-	MaxSteps      = 255  // with all repetitions written out
+	MaxRepetition = 100  // of m and n in {m,n}
+	MaxSteps      = 255  // with all repetitions expanded
 )
 
-// Bounds of an evaluation. A zero Options member means its default.
+// Limits of an evaluation. A zero field of Options means its default.
 const (
-	DefaultNodes      = 200_000   // that one call holds: pairs of a node and a state of the path
-	DefaultStatements = 2_000_000 // read or looked for, in all calls on one Bound
+	DefaultNodes      = 200_000   // held by one call: pairs of a node and a state
+	DefaultStatements = 2_000_000 // read or looked up by all calls on one Bound
 )
 
 func tooManyNodes(most int) error {

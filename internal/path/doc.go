@@ -1,40 +1,37 @@
-// Package path follows ways through the graph: property paths as SPARQL 1.1
-// has them (section 9, its algebra in 18.2 and 18.4), with the repetitions
-// {m,n} that its grammar left out; the shortest ways between two entities; and
-// what is around one.
+// Package path evaluates paths through the graph: SPARQL 1.1 property paths
+// (section 9; algebra in 18.2 and 18.4) with the repetitions {m,n} that the final
+// grammar omits, the shortest routes between two entities, and the neighbourhood
+// of an entity.
 //
 // # Use
 //
-// Parse makes a *Path of a text, once. Bind ties it to a snapshot: predicates
-// become ids there, and one that the store does not know matches nothing. A
-// Bound answers Forward (where does the path lead from here), Backward (from
-// where does it lead here), both for many at once (ForwardAll, BackwardAll),
-// Connects, and Pairs, where neither end is known. Estimate helps whoever has
-// to choose between them. A path that is a single predicate, or one against its
-// direction, says so (Single): then an ordinary scan does the same, and better.
+// Parse parses a path once. Path.Bind resolves its predicates on a snapshot; an
+// unknown predicate matches nothing. A Bound answers Forward (the ends of the path
+// from a node), Backward (the starts of the path to a node), both for many nodes
+// at once (ForwardAll, BackwardAll), Connects, and Pairs for two unknown ends.
+// Estimate helps a planner to choose between them. Single reports whether the path
+// is one predicate, possibly inverted: an ordinary scan is then the better choice.
 //
-// # What a path means
+// # Semantics
 //
-// A path relates nodes: IRIs, blank nodes and literals. To a Bound two nodes are
-// related or not, never twice. Whoever counts ways as SPARQL does takes the path
-// apart first (Form): sequences, alternatives and single steps count as joins,
-// unions and statements, and only what is left of them, the closures, are bound.
-// A path that may have no step at all (p*, p?, p{0,2}) relates every node with
-// itself: from a known end it gives that end, whether or not a statement has it;
-// where neither end is known it gives every node that the view shows. No statement
-// leads on from a literal, but ^p does, from the object to the subject: so "a/^a"
-// relates what has a value in common, and a literal is passed in the middle only
-// in this way.
+// A path relates nodes: IRIs, blank nodes and literals. A Bound is a relation: two
+// nodes are related or not, without multiplicity. To count as SPARQL does, use
+// Form to split the path: sequences, alternatives and single steps become joins,
+// unions and statements, and only the remaining closures are bound.
 //
-// The graphs that the view shows are read as one, unless Options.Graph names
-// the one to stay in.
+// A path of length zero (p*, p?, p{0,2}) relates every node to itself: a known end
+// always, whether or not a statement mentions it; with two unknown ends, every node
+// in view. A literal is never a subject, but ^p steps from the object to the
+// subject: "a/^a" relates subjects that share a value, the only way to pass through
+// a literal.
 //
-// # How
+// The graphs in view are read as one, unless Options.Graph selects one.
 //
-// A path becomes an automaton whose moves are single steps, and what is searched
-// is the product of its states with the nodes, breadth first, each pair once:
-// that ends on every cycle and is right for (a/b)* and a{2,5}. All nodes of a
-// level are looked up in the order of their ids, so that a path of n steps takes
-// n passes over the index, however many nodes it starts from. Ends come as they
-// are found, the nearest first.
+// # Evaluation
+//
+// A path is compiled to an automaton with single steps as transitions. The search
+// runs breadth first over pairs of a state and a node, each pair once: it ends on
+// every cycle and handles (a/b)* and a{2,5}. The nodes of a level are looked up in
+// id order, so that a path of n steps takes n passes over the index for any number
+// of starts. Ends are yielded as they are found, nearest first.
 package path

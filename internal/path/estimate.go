@@ -6,19 +6,18 @@ import (
 	"koine/kg"
 )
 
-// What is taken for granted where the catalogue cannot tell.
+// Defaults where the catalogue has no counts.
 const (
 	guessedFanOut = 4  // statements with one predicate and one subject, or object
 	guessedRounds = 8  // of a repetition without an upper bound
-	guessedNodes  = 16 // statements for each node
+	guessedNodes  = 16 // statements per node
 
-	enough = 1e15 // where counting on makes no difference
+	enough = 1e15 // larger estimates make no difference
 )
 
-// Estimate is about how many pairs the path relates: in all, or with the ends
-// that are given fixed to one node each. It goes by the catalogue's counts of
-// predicates and reads nothing: it puts joins in order, and is good for nothing
-// else.
+// Estimate estimates how many pairs the path relates, in total or with the given ends
+// fixed to one node each. It uses the catalogue's counts of predicates and reads
+// nothing. Use it to order joins only.
 func (b *Bound) Estimate(from, to bool) (uint64, error) {
 	e := estimator{b}
 	pairs, err := e.pairs(b.path.root)
@@ -34,7 +33,7 @@ func (b *Bound) Estimate(from, to bool) (uint64, error) {
 	return uint64(min(math.Ceil(pairs), math.MaxInt64)), nil
 }
 
-// fanOut guesses how many nodes an expression leads to from one.
+// fanOut estimates the number of ends of an expression per start.
 func fanOut(e expression) float64 {
 	switch e := e.(type) {
 	case negated:
@@ -68,7 +67,7 @@ func rounds(r repeat) float64 {
 
 type estimator struct{ *Bound }
 
-// pairs guesses how many pairs an expression relates.
+// pairs estimates the number of pairs that an expression relates.
 func (e estimator) pairs(x expression) (float64, error) {
 	switch x := x.(type) {
 	case link:
@@ -125,7 +124,7 @@ func (e estimator) sequence(list sequence) (float64, error) {
 	return least, nil
 }
 
-// count is the catalogue's number of statements with the label.
+// count returns the catalogue's number of statements with the label.
 func (b *Bound) count(l *boundLabel) (uint64, error) {
 	if l.dead {
 		return 0, nil

@@ -6,35 +6,35 @@ import (
 	"koine/kg"
 )
 
-// Kind says how a path counts (SPARQL 1.1, section 18.2.2.4).
+// Kind classifies paths by their multiplicity (SPARQL 1.1, section 18.2.2.4).
 type Kind uint8
 
 const (
-	// Statement is a single step: it counts once for each statement that is it.
+	// Statement is a single step: one solution per matching statement.
 	Statement Kind = iota
-	// Sequence counts as a join does: once for each way through its parts.
+	// Sequence is a join: one solution per way through its parts.
 	Sequence
-	// Alternative counts as a union does: once for each part that holds.
+	// Alternative is a union: one solution per part that matches.
 	Alternative
-	// Closure relates two nodes or does not: *, +, ? and ranges of repetitions.
+	// Closure is an existence test: *, +, ? and ranges of repetitions.
 	Closure
 )
 
-// Form is a path taken apart by its outermost operator. Inversions stand at
-// single steps and closures only.
+// Form is a path split at its outermost operator. Only single steps and closures
+// are inverted.
 type Form struct {
 	Kind Kind
-	// Predicate is that of a Statement; without one, it has none of Except.
+	// Predicate is that of a Statement. If it is zero, any but Except matches.
 	Predicate kg.Term
 	Except    []kg.Term
-	// Inverted tells that a Statement leads from its object to its subject.
+	// Inverted reports that a Statement leads from its object to its subject.
 	Inverted bool
-	// Parts are those of a Sequence or an Alternative, of two at least.
+	// Parts are the operands of a Sequence or an Alternative, two at least.
 	Parts []*Path
 }
 
-// Form takes the path apart. {n} is a sequence of n times the same; {m,n} and
-// {m,} relate each pair once, as *, + and ? do, which are short for such.
+// Form splits the path at its outermost operator. {n} is a sequence of n copies;
+// {m,n} and {m,} are closures, as *, + and ?, which abbreviate them.
 func (p *Path) Form() Form {
 	e, inverted := p.root, false
 	if i, ok := e.(inverse); ok {

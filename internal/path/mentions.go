@@ -6,10 +6,11 @@ import (
 	"koine/kg"
 )
 
-// Mentions lists the predicates whose statements decide what the path relates;
-// every is true when all statements do, whatever their predicate.
+// Mentions returns the predicates that decide the relation: those of all statements on a
+// path. every is
+// true if statements of any predicate do.
 func (p *Path) Mentions() (predicates []kg.Term, every bool) {
-	if p.Nullable() { // it relates every node, and any statement makes one
+	if p.Nullable() { // it relates every node, and any statement adds nodes
 		return nil, true
 	}
 	for _, l := range p.forward.labels {
@@ -25,7 +26,7 @@ func (p *Path) Mentions() (predicates []kg.Term, every bool) {
 	return predicates, false
 }
 
-// Predicates are all that the path names, also to exclude them.
+// Predicates returns all predicates in the path, including excluded ones.
 func (p *Path) Predicates() (named []kg.Term) {
 	for _, l := range p.forward.labels {
 		for _, t := range l.predicates {

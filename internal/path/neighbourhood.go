@@ -6,46 +6,44 @@ import (
 	"koine/kg"
 )
 
-// MaxRadius bounds the depth of a Neighbourhood.
+// MaxRadius is the largest depth of a Neighbourhood.
 const MaxRadius = 6
 
-// Defaults of Extent.
+// The defaults of Extent.
 const (
 	DefaultNeighbours = 1_000 // entities
 	DefaultAround     = 5_000 // statements
 )
 
-// Extent is how much of a neighbourhood is given. Zero members mean their
-// defaults.
+// Extent bounds the size of a neighbourhood. A zero field means its default.
 type Extent struct{ Entities, Statements int }
 
-// Around is what is around an entity.
+// Around is the neighbourhood of an entity.
 type Around struct {
-	// Entities are those within reach without the one in the middle, the nearest
-	// first, those equally near in the order of their ids.
+	// Entities are the entities within reach except the centre, nearest first, then
+	// by id.
 	Entities []kg.ID
-	// Statements are those that were gone through, the nearest first: each once
-	// for each graph that holds it, with literals for objects as well.
+	// Statements are the statements followed, nearest first: each once per graph,
+	// including those with literals as objects.
 	Statements []kg.Row
-	// By is, for each of Entities, the index of the statement that led to it.
+	// By has, for each of Entities, the index of the statement that reached it.
 	By []int
-	// Levels are how many Statements there are up to each level that has any: as
-	// many levels as the furthest statement is away.
+	// Levels has the cumulative number of Statements at each level, up to the
+	// furthest statement.
 	Levels []int
-	// Cut tells that there was more than the extent allowed. What is given is
-	// whole: both ends of a statement are the middle, among Entities, or a literal.
+	// Cut reports that the extent cut the neighbourhood off. The result is still
+	// closed: both ends of a statement are the centre, in Entities, or a literal.
 	Cut bool
 }
 
-// Neighbourhood goes out from an entity, level by level, up to depth statements
-// far. Within a level the statements taken along their direction come before
-// those taken against it, each in the order of the index. It is cut at the first
-// statement that the extent has no room for. The error has CodeInvalid for a
-// depth that is out of range, CodeLimitExceeded when more than Edges.Statements
-// are read.
+// Neighbourhood expands from an entity level by level, up to depth statements away.
+// Within a level, statements in forward direction come before inverted ones, each in
+// index order. It is cut at the first statement that exceeds the extent. The error has
+// CodeInvalid for a depth out of range, and CodeLimitExceeded if more than
+// Edges.Statements are read.
 func Neighbourhood(s *kg.Snapshot, of kg.ID, depth int, edges Edges, extent Extent) (*Around, error) {
 	if depth < 1 || depth > MaxRadius {
-		return nil, kg.Errorf(kg.CodeInvalid, "a neighbourhood is 1 to %d statements deep, not %d", MaxRadius, depth).At("depth")
+		return nil, kg.Errorf(kg.CodeInvalid, "depth must be between 1 and %d, got %d", MaxRadius, depth).At("depth")
 	}
 	if extent.Entities <= 0 {
 		extent.Entities = DefaultNeighbours
@@ -72,7 +70,7 @@ func Neighbourhood(s *kg.Snapshot, of kg.ID, depth int, edges Edges, extent Exte
 	return n.around, nil
 }
 
-// surroundings are a neighbourhood as it grows.
+// surroundings is a neighbourhood under construction.
 type surroundings struct {
 	*crossing
 	extent Extent
@@ -83,13 +81,13 @@ type surroundings struct {
 	next   []neighbour
 }
 
-// neighbour is an entity with the index of the statement that led to it.
+// neighbour is an entity and the index of the statement that reached it.
 type neighbour struct {
 	id kg.ID
 	by int
 }
 
-// widen goes one level further.
+// widen expands one level.
 func (n *surroundings) widen(d Direction) error {
 	n.next = nil
 	before := len(n.around.Statements)
@@ -115,7 +113,7 @@ func (n *surroundings) widen(d Direction) error {
 
 func (n *surroundings) take(row *kg.Row, far kg.ID) error {
 	if _, old := n.passed[row.IDQuad]; old {
-		return nil // seen from its other end
+		return nil // already taken from its other end
 	}
 	_, known := n.seen[far]
 	fresh := !known && far.IsResource()

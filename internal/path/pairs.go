@@ -10,18 +10,17 @@ import (
 // Pair is two nodes that a path relates.
 type Pair struct{ From, To kg.ID }
 
-// minStarts and maxStarts are how many nodes Pairs follows the path from at once:
-// few at first, so that the first pairs come soon, and fewer again where the way
-// is so wide that the nodes on it could not be held.
+// minStarts and maxStarts bound the number of starts that Pairs follows at once: few
+// at first, so that the first pairs come soon, and fewer again if the search is so
+// wide that it exceeds Options.Nodes.
 const (
 	minStarts = 16
 	maxStarts = 1024
 )
 
-// Pairs yields all pairs that the path relates, each once: grouped by one of the
-// ends where the path is short, in no order that means anything. A path that may
-// have no step relates every node that the view shows with itself, so that all
-// statements are read.
+// Pairs yields all pairs that the path relates, each once, in no particular order. A
+// path that may have length zero relates every node in view to itself and reads all
+// statements.
 func (b *Bound) Pairs() iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		err := b.pairs(func(p Pair) bool { return yield(p, nil) })
@@ -61,8 +60,8 @@ func (b *Bound) pairs(yield func(Pair) bool) error {
 	return flush()
 }
 
-// side chooses the end from which the path is followed: the one whose nodes come
-// in order from the index, or else the one with fewer first steps.
+// side chooses the end to start from: the one with nodes in index order,
+// or else the one with fewer first steps.
 func (b *Bound) side() (a *boundAutomaton, backwards bool, err error) {
 	forward, err := b.startCost(&b.forward)
 	if err != nil || b.path.Nullable() {
@@ -70,7 +69,7 @@ func (b *Bound) side() (a *boundAutomaton, backwards bool, err error) {
 	}
 	backward, err := b.startCost(&b.backward)
 	if ordered := b.backward.ordered(); ordered != b.forward.ordered() {
-		// Holding the nodes is worth more than a few times as many steps.
+		// Saved memory is worth a few times as many steps.
 		if ordered {
 			backward /= 4
 		} else {
@@ -83,8 +82,8 @@ func (b *Bound) side() (a *boundAutomaton, backwards bool, err error) {
 	return &b.forward, false, err
 }
 
-// ordered tells whether the nodes from which there is a first step are read in
-// order: the objects of one predicate.
+// ordered reports whether the index returns the first nodes in order: the objects of
+// one predicate.
 func (a *boundAutomaton) ordered() bool {
 	moves := a.states[0].moves
 	if len(moves) != 1 || a.states[0].accepts {
@@ -94,8 +93,8 @@ func (a *boundAutomaton) ordered() bool {
 	return l.inverse && l.one != (kg.ID{})
 }
 
-// pairsFrom yields the pairs of these starts, at most so many starts at a time.
-// It gives how many the next may be.
+// pairsFrom yields the pairs of the given starts, at most that many starts at a time.
+// It returns the number for the next call.
 func (b *Bound) pairsFrom(a *boundAutomaton, starts []kg.ID, most int, yield func(from, to kg.ID) bool) (int, error) {
 	var ends []End
 	for len(starts) > 0 {
@@ -124,7 +123,7 @@ func (b *Bound) pairsFrom(a *boundAutomaton, starts []kg.ID, most int, yield fun
 	return most, nil
 }
 
-// startCost is about how many statements can be the first step.
+// startCost estimates the number of statements that match the first step.
 func (b *Bound) startCost(a *boundAutomaton) (sum uint64, err error) {
 	for _, m := range a.states[0].moves {
 		n, err := b.count(&a.labels[m.label])
@@ -136,9 +135,9 @@ func (b *Bound) startCost(a *boundAutomaton) (sum uint64, err error) {
 	return sum, nil
 }
 
-// starts yields the nodes from which there is a first step, each once; all nodes
-// for a path that needs none. Where the index does not have them in order they
-// are gathered first: no more than are read.
+// starts yields the nodes that have a first step, each once; for a path that may have
+// length zero, all nodes. Nodes that the index does not return in order are collected
+// first, at most as many as are read.
 func (b *Bound) starts(a *boundAutomaton) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		if a.ordered() {
@@ -182,8 +181,8 @@ func distinct(ids []kg.ID) []kg.ID {
 	return slices.Compact(ids)
 }
 
-// collect yields the near ends of all statements with the label, until yield says
-// no more.
+// collect yields the near ends of all statements with the label until yield returns
+// false.
 func (b *Bound) collect(l *boundLabel, yield func(kg.ID) bool) error {
 	if l.dead {
 		return nil

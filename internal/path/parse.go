@@ -16,24 +16,24 @@ import (
 //	path        a|b  a/b  ^a  a*  a+  a?  a{2}  a{2,5}  a{2,}  a{,5}  !a  !(a|^b)  (…)
 //	predicate   <absolute IRI>, a registered prefix:name, or `a` for rdf:type
 //
-// `^` holds tighter than `/`, that tighter than `|`; a part has one repetition
-// at most, and `^a*` is ^(a*). `!()` is any predicate. White space may stand
-// between the signs.
+// `^` binds tighter than `/`, which binds tighter than `|`. A part has at most one
+// repetition; `^a*` is ^(a*). `!()` matches any predicate. White space is allowed
+// between tokens.
 //
-// The local part of a registered prefix:name may hold slashes: one begins the next
-// step only where a predicate, `a`, or a sign that begins a part follows. So
+// The local part of a registered prefix:name may contain slashes: a slash begins
+// the next step only before a predicate, `a`, or a token that begins a part. Thus
 // `fb:film/film/starring` is one predicate and `ex:starring/ex:actor` two steps.
 //
-// An absolute IRI may stand without angle brackets where nothing in it could be
-// a sign of the path: `urn:x:knows` ends where such a sign or white space comes;
-// one with "//" takes the `/` behind it for its own, up to white space, `|`, `)`
-// or the end, and has to be put in brackets when it holds any other sign.
+// An absolute IRI may stand without angle brackets if it contains no token of the
+// path syntax. `urn:x:knows` ends at a token or white space. An IRI with "//"
+// includes the slashes behind it and ends at white space, `|`, `)` or the end of
+// the text; with any other token it needs angle brackets.
 //
-// An error has CodeInvalid or, past one of the bounds, CodeLimitExceeded, and
-// says at which byte, counted from 0, what was expected.
+// An error has CodeInvalid or, beyond a limit, CodeLimitExceeded. It names the byte
+// offset, counted from 0, and the expected input.
 func Parse(text string, prefixes *kg.Prefixes) (*Path, error) {
 	if len(text) > MaxBytes {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "a path of %d bytes is longer than the %d that are read", len(text), MaxBytes)
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "the path has %d bytes; the limit is %d", len(text), MaxBytes)
 	}
 	if !utf8.ValidString(text) {
 		return nil, kg.Errorf(kg.CodeInvalid, "a path must be valid UTF-8")
@@ -53,7 +53,7 @@ func newPath(root expression) *Path {
 	return &Path{root: root, forward: compile(root, false), backward: compile(root, true)}
 }
 
-// parser reads from left to right and never goes back.
+// parser is a recursive-descent parser without backtracking.
 type parser struct {
 	text     string
 	at       int
@@ -61,7 +61,7 @@ type parser struct {
 	prefixes *kg.Prefixes
 }
 
-// peek passes white space over and gives the byte that comes, 0 at the end.
+// peek skips white space and returns the next byte, 0 at the end.
 func (p *parser) peek() byte {
 	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
 		p.at++
@@ -72,7 +72,7 @@ func (p *parser) peek() byte {
 	return p.text[p.at]
 }
 
-// take passes the byte over if it comes.
+// take consumes the byte if it is next.
 func (p *parser) take(c byte) bool {
 	if p.peek() != c || c == 0 {
 		return false
@@ -81,14 +81,14 @@ func (p *parser) take(c byte) bool {
 	return true
 }
 
-// expected is the error that something else than this comes.
-func (p *parser) expected(what string) error {
+// expected returns the error for unexpected input.
+func (p *parser) expected(input string) error {
 	found := "the path ends"
 	if p.peek() != 0 {
 		r, _ := utf8.DecodeRuneInString(p.text[p.at:])
 		found = fmt.Sprintf("there is %q", r)
 	}
-	return kg.Errorf(kg.CodeInvalid, "path, offset %d: expected %s, but %s", p.at, what, found)
+	return kg.Errorf(kg.CodeInvalid, "path, offset %d: expected %s, but %s", p.at, input, found)
 }
 
 func (p *parser) beyond(at int, format string, args ...any) error {
@@ -130,10 +130,10 @@ func (p *parser) list(between byte, part func() (expression, error)) (list []exp
 }
 
 func (p *parser) tooLong(at int) error {
-	return p.beyond(at, "the path has more than %d steps when its repetitions are written out", MaxSteps)
+	return p.beyond(at, "the path has more than %d steps after its repetitions are expanded", MaxSteps)
 }
 
-// element is PathEltOrInverse with its repetition.
+// element parses PathEltOrInverse with its repetition.
 func (p *parser) element() (expression, error) {
 	inverted := p.take('^')
 	if inverted && p.peek() == '^' {
@@ -177,7 +177,7 @@ func (p *parser) group() (expression, error) {
 	return e, nil
 }
 
-// negated is what follows `!`: PathNegatedPropertySet.
+// negated parses a PathNegatedPropertySet, behind `!`.
 func (p *parser) negated() (expression, error) {
 	var along, against []kg.Term
 	one := func() error {
@@ -209,7 +209,7 @@ func (p *parser) negated() (expression, error) {
 	}
 }
 
-// repetition is what may follow a primary.
+// repetition parses an optional repetition of the primary.
 func (p *parser) repetition(of expression) (expression, error) {
 	start, r := p.at, repeat{of: of, least: 0, most: many}
 	switch p.peek() {
@@ -229,7 +229,7 @@ func (p *parser) repetition(of expression) (expression, error) {
 		return of, nil
 	}
 	if c := p.peek(); c != 0 && strings.IndexByte("*+?{", c) >= 0 {
-		return nil, p.expected("an operator (a part has one repetition: put it in parentheses for another)")
+		return nil, p.expected("an operator (a part has one repetition; use parentheses to repeat it again)")
 	}
 	if r.steps() > MaxSteps {
 		return nil, p.tooLong(start)
@@ -240,7 +240,7 @@ func (p *parser) repetition(of expression) (expression, error) {
 	return r, nil
 }
 
-// braces reads {m}, {m,n}, {m,} or {,n}.
+// braces parses {m}, {m,n}, {m,} or {,n}.
 func (p *parser) braces(r *repeat) error {
 	start := p.at
 	p.at++
@@ -284,19 +284,19 @@ func (p *parser) number() (n int, there bool, err error) {
 	}
 	n, err = strconv.Atoi(p.text[start:p.at])
 	if err != nil || n > MaxRepetition {
-		return 0, true, p.beyond(start, "nothing is repeated more than %d times", MaxRepetition)
+		return 0, true, p.beyond(start, "a repetition is at most %d", MaxRepetition)
 	}
 	return n, true, nil
 }
 
-// predicate reads an IRI in one of its forms. what is expected here is said when
-// none comes.
-func (p *parser) predicate(what string) (kg.Term, error) {
+// predicate parses an IRI in one of its forms. expected describes the valid input
+// for the error.
+func (p *parser) predicate(expected string) (kg.Term, error) {
 	switch c := p.peek(); {
 	case c == '<':
 		return p.bracketed()
 	case c == 0 || strings.IndexByte(signs, c) >= 0:
-		return kg.Term{}, p.expected(what)
+		return kg.Term{}, p.expected(expected)
 	}
 	start := p.at
 	name := p.word(signs)
@@ -320,13 +320,13 @@ func (p *parser) predicate(what string) (kg.Term, error) {
 	}
 	t, err := p.prefixes.Resource(name)
 	if err != nil || t.Kind() != kg.KindIRI {
-		return t, p.notIRI(start, "expected an IRI: %q is none", name)
+		return t, p.notIRI(start, "%q is not an IRI", name)
 	}
 	return t, nil
 }
 
-// slashed passes over what else belongs to a local part: a slash and a word that is
-// no predicate, any number of times.
+// slashed consumes the rest of a local part: any number of slashes, each with a
+// word that is not a predicate.
 func (p *parser) slashed() string {
 	start := p.at
 	for strings.HasPrefix(p.text[p.at:], "/") {
@@ -342,10 +342,10 @@ func (p *parser) slashed() string {
 	return p.text[start:p.at]
 }
 
-// signs are the characters that mean something in a path and end a word.
+// signs are the characters that end a word.
 const signs = " \t\r\n|/^*+?{}()!<>"
 
-// word passes over what comes before one of these characters.
+// word consumes the text before any of the characters.
 func (p *parser) word(until string) string {
 	start := p.at
 	if n := strings.IndexAny(p.text[start:], until); n >= 0 {
@@ -366,19 +366,19 @@ func (p *parser) bracketed() (kg.Term, error) {
 	p.at++
 	t, err := kg.ParseIRI(iri)
 	if err != nil || t.Kind() != kg.KindIRI {
-		return t, p.notIRI(start, "expected an absolute IRI in the angle brackets: %q is none", iri)
+		return t, p.notIRI(start, "%q is not an absolute IRI", iri)
 	}
 	return t, nil
 }
 
-// hierarchical reads a bare IRI with "//" from where it starts.
+// hierarchical parses a bare IRI with "//" that begins at start.
 func (p *parser) hierarchical(start int) (kg.Term, error) {
 	p.at = start
 	iri := p.word(" \t\r\n|)")
 	_, authority, _ := strings.Cut(iri, "//")
 	_, rest, _ := strings.Cut(authority, "/")
 	if strings.ContainsAny(iri, "^*+?{}(!<>") || strings.Contains(rest, ":") {
-		e := p.notIRI(start, "expected angle brackets: it cannot be told where the IRI %q ends", iri)
+		e := p.notIRI(start, "expected angle brackets: the end of the IRI %q is ambiguous", iri)
 		if first, second, two := twoIRIs(iri); two {
 			e.Hint = fmt.Sprintf("Write <%s>/<%s> for two steps, <%s> for one predicate.", first, second, iri)
 		}
@@ -386,14 +386,14 @@ func (p *parser) hierarchical(start int) (kg.Term, error) {
 	}
 	t, err := kg.ParseIRI(iri)
 	if err != nil {
-		return t, p.notIRI(start, "expected an IRI: %q is none", iri)
+		return t, p.notIRI(start, "%q is not an IRI", iri)
 	}
 	return t, nil
 }
 
-// TwoIRIs tells whether the text reads as two absolute IRIs with a slash between
-// them, the first with "//": without angle brackets nobody can tell whether it is a
-// path or one IRI.
+// TwoIRIs reports whether the text reads as two absolute IRIs joined by a slash, the
+// first with "//". Without angle brackets, such a text is ambiguous: it may be a path
+// or one IRI.
 func TwoIRIs(text string) bool {
 	_, _, two := twoIRIs(text)
 	return two
@@ -434,10 +434,10 @@ func (p *parser) unknownPrefix(at int, prefix string) error {
 		names[i] = q.Name
 	}
 	e := p.notIRI(at, "the prefix %q is not registered", prefix)
-	e.Hint = "Registered are " + strings.Join(names, ", ") + "."
+	e.Hint = "Registered prefixes: " + strings.Join(names, ", ") + "."
 	if near := nearest.Name(prefix, names); near != "" {
 		e.Hint = "Did you mean " + near + "?"
 	}
-	e.Hint += " An IRI with a scheme of that name goes in angle brackets."
+	e.Hint += " Put an IRI with a scheme of that name in angle brackets."
 	return e
 }

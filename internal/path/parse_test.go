@@ -105,8 +105,8 @@ func TestParseErrors(t *testing.T) {
 		{"(ex:p", "offset 5: expected ) or an operator, but the path ends"},
 		{"()", "offset 1: expected a predicate, ^, ! or (, but there is ')'"},
 		{"^^ex:p", "offset 1: expected a predicate, ! or ( behind ^, but there is '^'"},
-		{"ex:p**", "offset 5: expected an operator (a part has one repetition: put it in parentheses for another), but there is '*'"},
-		{"ex:p{2}?", "offset 7: expected an operator (a part has one repetition: put it in parentheses for another), but there is '?'"},
+		{"ex:p**", "offset 5: expected an operator (a part has one repetition; use parentheses to repeat it again), but there is '*'"},
+		{"ex:p{2}?", "offset 7: expected an operator (a part has one repetition; use parentheses to repeat it again), but there is '?'"},
 		{"ex:p{}", "offset 5: expected a number or a comma, but there is '}'"},
 		{"ex:p{,}", "offset 6: expected a number, but there is '}'"},
 		{"ex:p{2", "offset 6: expected }, but the path ends"},
@@ -116,13 +116,13 @@ func TestParseErrors(t *testing.T) {
 		{"!(ex:p|", "offset 7: expected a predicate or ^ and a predicate, but the path ends"},
 		{"!!ex:p", "offset 1: expected a predicate or ^ and a predicate, but there is '!'"},
 		{"<" + ex + "p", "offset 22: expected >, but the path ends"},
-		{"<relative>", "offset 0: expected an absolute IRI in the angle brackets: \"relative\" is none"},
-		{"ex:p/<_:b>", "offset 5: expected an absolute IRI in the angle brackets: \"_:b\" is none"},
+		{"<relative>", "offset 0: \"relative\" is not an absolute IRI"},
+		{"ex:p/<_:b>", "offset 5: \"_:b\" is not an absolute IRI"},
 		{"urn:x:p/knows", "offset 8: expected prefix:name or an IRI in angle brackets, but \"knows\" has no colon"},
 		{"_:b", "offset 0: the prefix \"_\" is not registered"},
 		{"ex:p/foo:bar", "offset 5: the prefix \"foo\" is not registered"},
-		{"https://example.org/p*", "offset 0: expected angle brackets: it cannot be told where the IRI \"https://example.org/p*\" ends"},
-		{"https://example.org/p/ex:q", "offset 0: expected angle brackets: it cannot be told where the IRI \"https://example.org/p/ex:q\" ends"},
+		{"https://example.org/p*", "offset 0: expected angle brackets: the end of the IRI \"https://example.org/p*\" is ambiguous"},
+		{"https://example.org/p/ex:q", "offset 0: expected angle brackets: the end of the IRI \"https://example.org/p/ex:q\" is ambiguous"},
 		{"é", "offset 0: expected prefix:name or an IRI in angle brackets, but \"é\" has no colon"},
 		{"ex:p\xff", "a path must be valid UTF-8"},
 	} {
@@ -138,8 +138,8 @@ func TestParseErrors(t *testing.T) {
 // An unknown prefix is told with what it may have been to be.
 func TestUnknownPrefixes(t *testing.T) {
 	for _, row := range []struct{ text, hint string }{
-		{"shema:knows", "Did you mean schema? An IRI with a scheme of that name goes in angle brackets."},
-		{"quux:knows", "Registered are dcterms, ex, foaf, koine, owl, prov, rdf, rdfs, schema, sh, skos, xsd. An IRI with a scheme of that name goes in angle brackets."},
+		{"shema:knows", "Did you mean schema? Put an IRI with a scheme of that name in angle brackets."},
+		{"quux:knows", "Registered prefixes: dcterms, ex, foaf, koine, owl, prov, rdf, rdfs, schema, sh, skos, xsd. Put an IRI with a scheme of that name in angle brackets."},
 	} {
 		_, err := path.Parse(row.text, prefixes(t))
 		if got := kg.AsError(err).Hint; got != row.hint {

@@ -9,21 +9,19 @@ import (
 	"koine/kg"
 )
 
-// Path is a property path that Parse has read. It never changes; it may be used
-// concurrently.
+// Path is a parsed property path. It is immu and safe for concurrent use.
 type Path struct {
 	root expression
-	// forward leads from the start to the end, backward from the end to the start.
+	// forward runs from the start to the end, backward from the end to the start.
 	forward, backward *automaton
 }
 
-// expression is a part of a path, in one form for each meaning as far as syntax
-// goes: sequences and alternatives are flat, {1} and double inversion are gone.
+// expression is a part of a path in normal form: sequences and alternatives are
+// flat, {1} and double inversion are removed.
 type expression interface {
-	// steps is the number of single steps that it is made of, repetitions
-	// written out.
+	// steps returns the number of single steps with repetitions expanded.
 	steps() int
-	// binding is how tightly its notation holds together.
+	// binding returns the precedence of the operator.
 	binding() binding
 	append(b []byte) []byte
 }
@@ -39,17 +37,17 @@ const (
 )
 
 type (
-	// link is a statement with this predicate.
+	// link matches a statement with the predicate.
 	link struct{ predicate kg.Term }
-	// negated is a statement with none of these predicates, which are in order.
+	// negated matches a statement with none of the predicates, which are sorted.
 	negated struct{ predicates []kg.Term }
-	// inverse goes against the direction.
+	// inverse swaps the ends of an expression.
 	inverse struct{ of expression }
-	// sequence is one after the other, alternative one or another; of two at least.
+	// sequence and alternative have two parts at least.
 	sequence    []expression
 	alternative []expression
-	// repeat is least times at least, and most times at most; unbounded if most
-	// is many.
+	// repeat repeats an expression least to most times; most is many if there is
+	// no upper bound.
 	repeat struct {
 		of          expression
 		least, most int
@@ -58,13 +56,12 @@ type (
 
 const many = -1
 
-// String writes the path in the one form that Parse reads as the same path:
-// IRIs in full, no spaces, no parentheses without need.
+// String returns the path in canonical syntax, which Parse reads as the same path:
+// full IRIs, no spaces, no redundant parentheses.
 func (p *Path) String() string { return string(p.root.append(nil)) }
 
-// Single tells whether the path is one predicate, or one against its direction:
-// then it relates the subjects and objects of the statements with the predicate,
-// and nothing else.
+// Single reports whether the path is one predicate, and whether it is inverted. The
+// path then relates exactly the subjects and objects of the predicate's statements.
 func (p *Path) Single() (predicate kg.Term, inverted, ok bool) {
 	e := p.root
 	if i, ok := e.(inverse); ok {
@@ -76,8 +73,8 @@ func (p *Path) Single() (predicate kg.Term, inverted, ok bool) {
 	return kg.Term{}, false, false
 }
 
-// Nullable tells whether the path may have no step at all, so that it relates
-// every node with itself.
+// Nullable reports whether the path may have length zero, so that it relates every
+// node to itself.
 func (p *Path) Nullable() bool { return p.forward.states[0].accepts }
 
 func (link) steps() int      { return 1 }
@@ -87,8 +84,8 @@ func (i inverse) steps() int { return i.of.steps() }
 func (s sequence) steps() int    { return sumSteps(s) }
 func (a alternative) steps() int { return sumSteps(a) }
 
-// steps never overflows: what a repetition is of was measured before. Even none
-// counts as one, so that repetitions of nothing in each other have an end.
+// steps cannot overflow: the parser has measured the operand. An empty repetition
+// counts as one step, which bounds the nesting of empty repetitions.
 func (r repeat) steps() int {
 	if r.most == many {
 		return r.of.steps() * max(r.least, 1)
@@ -110,8 +107,8 @@ func (sequence) binding() binding    { return bindSequence }
 func (alternative) binding() binding { return bindAlternative }
 func (repeat) binding() binding      { return bindRepeat }
 
-// appendWithin writes an expression where only what binds at least as tightly
-// can stand without parentheses.
+// appendWithin appends an expression, in parentheses if its precedence is below
+// least.
 func appendWithin(b []byte, e expression, least binding) []byte {
 	if e.binding() >= least {
 		return e.append(b)
@@ -170,7 +167,7 @@ func (r repeat) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// invert turns an expression around; twice is not at all.
+// invert swaps the ends of an expression. It removes a double inversion.
 func invert(e expression) expression {
 	if i, ok := e.(inverse); ok {
 		return i.of
@@ -178,8 +175,8 @@ func invert(e expression) expression {
 	return inverse{e}
 }
 
-// join makes a sequence or an alternative of a list, in which the parts of its
-// own kind take their place.
+// join returns a sequence or an alternative of the list. Nested parts of the same
+// kind are flattened.
 func join[L ~[]expression](list []expression) expression {
 	if len(list) == 1 {
 		return list[0]
@@ -195,8 +192,8 @@ func join[L ~[]expression](list []expression) expression {
 	return any(flat).(expression)
 }
 
-// exclude makes a negated property set (SPARQL 1.1, section 18.2.2.1): those in
-// their direction, those against it, or an alternative of both.
+// exclude returns a negated property set (SPARQL 1.1, section 18.2.2.1): forward,
+// inverted, or an alternative of both.
 func exclude(along, against []kg.Term) expression {
 	var list []expression
 	if len(along) > 0 || len(against) == 0 {

@@ -7,25 +7,25 @@ import (
 	"koine/kg"
 )
 
-// Bounds of Shortest.
+// Limits of Shortest.
 const (
-	MaxRoutes      = 100 // that are asked for
-	MaxRouteLength = 12  // statements in one
+	MaxRoutes      = 100 // largest k
+	MaxRouteLength = 12  // statements in one route
 )
 
-// Route is a way from one entity to another: its steps in order. One without a
-// step stays where it is.
+// Route is a route from one entity to another: its steps in order. A route from an
+// entity to itself is empty.
 type Route []Step
 
-// Step is a statement of a route. Inverse tells that it is taken from its object
-// to its subject. A statement that stands in several graphs is one; the row is
-// that of the graph which comes first in the index.
+// Step is a statement of a route. Inverse reports that it is followed from its object
+// to its subject. A statement in several graphs is one step; the row is the first one
+// in index order.
 type Step struct {
 	kg.Row
 	Inverse bool
 }
 
-// To is where the step leads.
+// To returns the entity that the step leads to.
 func (s Step) To() kg.ID {
 	if s.Inverse {
 		return s.Subject
@@ -50,25 +50,24 @@ func compareSteps(a, b Step) int {
 	return 1
 }
 
-// Shortest finds up to k ways from one entity to another, the shortest first; of
-// those that are equally long first the one whose first entity that differs, or
-// predicate, or direction (along before against) is smaller by id, which is the
-// same every time. A route passes no entity twice and no literal. None is longer
-// than maxDepth statements. From an entity to itself there is one, with no step.
+// Shortest returns up to k routes from one entity to another, shortest first. Routes of
+// equal length are ordered by the ids of the first entity that differs, then of the
+// predicate, then by direction (forward first), so that the order is s. A route
+// visits no entity twice and no literal, and has at most maxDepth statements. From an
+// entity to itself there is one route, the empty one.
 //
-// deeper tells that there is none and that the search ended at maxDepth, where
-// there was more around both ends: there may be a longer one.
+// deeper reports that no route was found and that the search stopped at maxDepth with
+// statements left around both ends: a longer route may exist.
 //
-// Both ends are searched towards each other. The error has CodeInvalid for a
-// bound that is out of range, CodeLimitExceeded when more statements than
-// Edges.Statements are read or tried: a way that was not found is then not known
-// to be missing.
+// The search runs from both ends. The error has CodeInvalid for an argument out of
+// range, and CodeLimitExceeded if more than Edges.Statements are read or tried: a route
+// may then exist although it was not found.
 func Shortest(s *kg.Snapshot, from, to kg.ID, edges Edges, maxDepth, k int) (routes []Route, deeper bool, err error) {
 	if k < 1 || k > MaxRoutes {
-		return nil, false, kg.Errorf(kg.CodeInvalid, "1 to %d ways can be asked for, not %d", MaxRoutes, k).At("k")
+		return nil, false, kg.Errorf(kg.CodeInvalid, "k must be between 1 and %d, got %d", MaxRoutes, k).At("k")
 	}
 	if maxDepth < 1 || maxDepth > MaxRouteLength {
-		return nil, false, kg.Errorf(kg.CodeInvalid, "ways can be 1 to %d statements long, not %d", MaxRouteLength, maxDepth).At("maxDepth")
+		return nil, false, kg.Errorf(kg.CodeInvalid, "maxDepth must be between 1 and %d, got %d", MaxRouteLength, maxDepth).At("maxDepth")
 	}
 	if !from.IsResource() || !to.IsResource() {
 		return nil, false, nil
@@ -98,8 +97,8 @@ func reverse(d Direction) Direction {
 	return Either
 }
 
-// meeting is a search from both ends. Its promise: when the sides have gone a
-// and b levels far, out holds every step of every way of up to a+b steps.
+// meeting is a bidirectional search. Invariant: when the sides have expanded a and b
+// levels, out holds every step of every route of up to a+b steps.
 type meeting struct {
 	*crossing
 	sides [2]side // from the start, from the end
@@ -112,7 +111,7 @@ type stepKey struct {
 	inverse                    bool
 }
 
-// side is one end's search: what it has reached, and where its level stands.
+// side is the search from one end.
 type side struct {
 	direction Direction
 	seen      map[kg.ID]struct{}
@@ -123,8 +122,8 @@ func newSide(id kg.ID, d Direction) side {
 	return side{direction: d, seen: map[kg.ID]struct{}{id: {}}, level: []kg.ID{id}}
 }
 
-// find goes on length by length: first all ways of that length must be known,
-// then they are listed.
+// find searches length by length: it completes the steps of all routes of that length
+// and then lists the routes.
 func (x *meeting) find(from, to kg.ID, maxDepth, k int) (routes []Route, err error) {
 	known := 0
 	for length := 1; length <= maxDepth && len(routes) < k; length++ {
@@ -134,7 +133,7 @@ func (x *meeting) find(from, to kg.ID, maxDepth, k int) (routes []Route, err err
 				i = 1
 			}
 			if len(x.sides[i].level) == 0 {
-				known = maxDepth // one end has nothing more around it
+				known = maxDepth // one end is exhausted
 				break
 			}
 			if err := x.expand(i); err != nil {
@@ -156,7 +155,7 @@ func (x *meeting) find(from, to kg.ID, maxDepth, k int) (routes []Route, err err
 	return routes, nil
 }
 
-// touch tells whether the sides have reached an entity in common.
+// touch reports whether the sides have reached a common entity.
 func (x *meeting) touch() bool {
 	few, many := x.sides[0].seen, x.sides[1].seen
 	if len(few) > len(many) {
@@ -170,7 +169,7 @@ func (x *meeting) touch() bool {
 	return false
 }
 
-// expand takes one side a level further.
+// expand expands one side by a level.
 func (x *meeting) expand(i int) error {
 	sd := &x.sides[i]
 	slices.SortFunc(sd.level, compareIDs)
@@ -183,7 +182,7 @@ func (x *meeting) expand(i int) error {
 		if !far.IsResource() || near == far {
 			return
 		}
-		// The other side goes towards the start: it takes steps the other way.
+		// The other side runs towards the start: it follows steps backwards.
 		step := Step{Row: *row, Inverse: against != (i == 1)}
 		key := stepKey{row.Subject, row.Predicate, row.Object, step.Inverse}
 		if _, old := x.known[key]; !old {
@@ -211,7 +210,7 @@ func (x *meeting) expand(i int) error {
 	return nil
 }
 
-// distances are how many of the known steps each entity is away from the end.
+// distances returns the distance of each entity from the end over the known steps.
 func (x *meeting) distances(to kg.ID) map[kg.ID]int {
 	into := map[kg.ID][]kg.ID{}
 	for near, steps := range x.out {
@@ -231,13 +230,13 @@ func (x *meeting) distances(to kg.ID) map[kg.ID]int {
 	return left
 }
 
-// lister lists the ways of one length over the known steps, depth first, going
-// only where the end can still be reached.
+// lister lists the routes of one length over the known steps, depth first, pruned to
+// steps from which the end is reachable.
 type lister struct {
 	*meeting
 	to     kg.ID
 	left   map[kg.ID]int
-	on     map[kg.ID]bool // entities of the way so far
+	on     map[kg.ID]bool // entities of the current route
 	way    Route
 	k      int
 	routes []Route
@@ -259,7 +258,7 @@ func (l *lister) list(at kg.ID, length int) error {
 	for _, s := range l.out[at] {
 		next := s.To()
 		left, leads := l.left[next]
-		// The end is reached by the last step and not before.
+		// The last step reaches the end, and no earlier one.
 		if !leads || left > length-1 || l.on[next] || next == l.to && length > 1 {
 			continue
 		}

@@ -8,23 +8,23 @@ import (
 	"koine/kg"
 )
 
-// walk is one search of the product of an automaton with the nodes: breadth
-// first, one level of single steps after another.
+// walk is a breadth-first search over pairs of a state and a node, one level of
+// single steps at a time.
 type walk struct {
 	*Bound
 	a     *boundAutomaton
 	yield func(End, error) bool
 
-	// frontier holds, for each state, where the search stands in it; next is the
-	// frontier of the next level.
+	// frontier holds the places reached in each state; next is the frontier of the
+	// next level.
 	frontier, next [][]place
 	seen           map[visit]struct{}
-	// ends are what was yielded, kept only where several states accept: with one
-	// alone seen tells.
+	// ends are the yielded ends. They are only kept if several states accept; with
+	// a single accepting state, seen suffices.
 	ends map[End]struct{}
 }
 
-// place is a node that was reached from a start.
+// place is a node reached from a start.
 type place struct {
 	id    kg.ID
 	start uint32
@@ -35,7 +35,7 @@ type visit struct {
 	state uint8
 }
 
-// walk yields where the automaton leads to from the starts.
+// walk yields the ends of the automaton from the starts.
 func (b *Bound) walk(a *boundAutomaton, starts []kg.ID) iter.Seq2[End, error] {
 	return func(yield func(End, error) bool) {
 		switch err := b.newWalk(a, yield).run(starts); err {
@@ -59,10 +59,10 @@ func (b *Bound) newWalk(a *boundAutomaton, yield func(End, error) bool) *walk {
 	return w
 }
 
-// errStopped ends a walk that nobody wants to go on with.
+// errStopped ends a walk that the caller stopped.
 var errStopped = kg.Errorf(kg.CodeClosed, "the walk was stopped")
 
-// errWide ends a walk that would have to hold more than Options.Nodes.
+// errWide ends a walk that exceeds Options.Nodes.
 var errWide = kg.Errorf(kg.CodeLimitExceeded, "the walk is too wide")
 
 func (w *walk) run(starts []kg.ID) error {
@@ -92,7 +92,7 @@ func (w *walk) run(starts []kg.ID) error {
 	return nil
 }
 
-// advance makes next the frontier; false when there is nothing in it.
+// advance makes next the frontier. It reports false if the frontier is empty.
 func (w *walk) advance() bool {
 	w.frontier, w.next = w.next, w.frontier
 	any := false
@@ -103,7 +103,7 @@ func (w *walk) advance() bool {
 	return any
 }
 
-// reach notes that the search came to a place in a state.
+// reach adds a place in a state to the search.
 func (w *walk) reach(state uint8, p place) error {
 	s := &w.a.states[state]
 	if len(s.moves) > 0 || w.ends == nil {
@@ -138,8 +138,8 @@ func (w *walk) reach(state uint8, p place) error {
 	return nil
 }
 
-// step takes all the places, which are in order, one step further: one pass over
-// the index.
+// step follows one transition from all places, which are sorted: one pass over the
+// index.
 func (w *walk) step(places []place, m *move) error {
 	l := &w.a.labels[m.label]
 	if l.dead {
@@ -160,7 +160,7 @@ func (w *walk) step(places []place, m *move) error {
 	return sweep.Err()
 }
 
-// stepFrom takes the places of one node one step further.
+// stepFrom follows one transition from the places of one node.
 func (w *walk) stepFrom(sweep *kg.Sweep, l *boundLabel, places []place, to []uint8) error {
 	if err := w.charge(); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (w *walk) stepFrom(sweep *kg.Sweep, l *boundLabel, places []place, to []uin
 		pattern.Subject, pattern.Object = kg.ID{}, pattern.Subject
 	}
 	if !l.inverse && !pattern.Subject.IsResource() {
-		return nil // a literal is nobody's subject
+		return nil // a literal is never a subject
 	}
 	var last kg.ID
 	for sweep.Seek(pattern, nil); sweep.Next(); {
@@ -183,7 +183,7 @@ func (w *walk) stepFrom(sweep *kg.Sweep, l *boundLabel, places []place, to []uin
 			far = row.Subject
 		}
 		if far == last || !l.admits(row.Predicate) {
-			continue // in another graph too
+			continue // the same statement in another graph
 		}
 		last = far
 		for _, p := range places {
@@ -197,7 +197,7 @@ func (w *walk) stepFrom(sweep *kg.Sweep, l *boundLabel, places []place, to []uin
 	return sweep.Err()
 }
 
-// admits tells whether a statement with the predicate can be the step.
+// admits reports whether a statement with the predicate matches the label.
 func (l *boundLabel) admits(predicate kg.ID) bool {
 	if len(l.none) == 0 {
 		return true

@@ -7,16 +7,16 @@ import (
 	"koine/kg"
 )
 
-// Pattern is a group that was checked. It may be evaluated any number of times,
-// also concurrently.
+// Pattern is a checked group. It is immutable and safe for concurrent use.
 type Pattern struct {
-	root   Group // with its paths written out
+	root   Group // with its paths expanded
 	limits Limits
-	names  []string // of the variables that rows show
-	hidden []string // of those within paths
+	names  []string // the variables of a row
+	hidden []string // the variables that path expansion added
 }
 
-// Compile checks a group. An error names the place, such as triples[1].subject.
+// Compile checks g against the limits and expands its paths. The error names the
+// field, such as triples[1].subject.
 func Compile(g Group, l Limits) (*Pattern, error) {
 	p := &Pattern{limits: l.withDefaults(), names: scopeOf(&g)}
 	c := checker{Pattern: p}
@@ -36,14 +36,14 @@ func Compile(g Group, l Limits) (*Pattern, error) {
 	return p, nil
 }
 
-// Names are the variables of a row, in the order in which the pattern first
-// mentions them. What stands only in NotExists or in a filter is none.
+// Names returns the variables of a row in the order of first mention. Variables
+// that occur only in NotExists or in a filter are not part of a row.
 func (p *Pattern) Names() []string { return p.names }
 
-// Column is where rows have a variable, -1 if it is none of theirs.
+// Column returns the index of a variable in a row, -1 if rows do not have it.
 func (p *Pattern) Column(name string) int { return slices.Index(p.names, name) }
 
-// checker counts what a pattern has on the way through it.
+// checker validates a group and counts its parts against the limits.
 type checker struct {
 	*Pattern
 	triples, groups int
@@ -55,7 +55,7 @@ func (c *checker) group(g *Group, depth int) error {
 		return tooMany("groups", c.limits.Groups)
 	}
 	if depth > c.limits.Depth {
-		return tooMany("groups within each other", c.limits.Depth)
+		return tooMany("nested groups", c.limits.Depth)
 	}
 	for i := range g.Triples {
 		if err := c.triple(&g.Triples[i]); err != nil {
@@ -108,7 +108,7 @@ func (c *checker) triple(t *Triple) error {
 		case n.name == "" && len(n.terms) != 1 && place.name != "object" && !n.isZero():
 			return kg.Errorf(kg.CodeInvalid, "only an object can be one of several terms").At(place.name)
 		case len(n.terms) > c.limits.Terms:
-			return tooMany("terms in the place of one", c.limits.Terms).At(place.name)
+			return tooMany("terms in one position", c.limits.Terms).At(place.name)
 		case n.name != "":
 			if err := c.variable(n.name); err != nil {
 				return kg.AsError(err).At(place.name)
@@ -116,7 +116,7 @@ func (c *checker) triple(t *Triple) error {
 		}
 	}
 	if t.Path != nil && (t.Graph.name != "" || !t.Predicate.isZero()) {
-		return kg.Errorf(kg.CodeInvalid, "a path has no predicate, and no variable for its graph")
+		return kg.Errorf(kg.CodeInvalid, "a triple with a path must not have a predicate or a variable as its graph")
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (c *checker) variable(name string) error {
 	return nil
 }
 
-// vars are the variables of a triple, without repetitions.
+// vars returns the distinct variables of the triple.
 func (t *Triple) vars() (names []string) {
 	for _, n := range [...]Node{t.Subject, t.Predicate, t.Object, t.Graph} {
 		if n.name != "" && !slices.Contains(names, n.name) {
@@ -141,8 +141,8 @@ func (t *Triple) vars() (names []string) {
 	return names
 }
 
-// scopeOf lists the variables that are in scope in a group: those that its
-// solutions may bind (SPARQL 1.1, section 18.2.1).
+// scopeOf returns the variables in scope in a group: those that its solutions
+// may bind (SPARQL 1.1, section 18.2.1).
 func scopeOf(g *Group) (names []string) {
 	add := func(more []string) {
 		for _, name := range more {
@@ -165,7 +165,7 @@ func scopeOf(g *Group) (names []string) {
 	return names
 }
 
-// certainOf lists the variables that every solution of a group binds.
+// certainOf returns the variables that every solution of a group binds.
 func certainOf(g *Group) (names []string) {
 	for i := range g.Triples {
 		names = append(names, g.Triples[i].vars()...)
@@ -189,7 +189,8 @@ func certainOfUnion(union []Group) []string {
 	return all
 }
 
-// mentioned lists all variables of a group, in filters and at any depth too.
+// mentioned returns all variables of a group, including those in filters and in
+// nested groups.
 func mentioned(g *Group) (names []string) {
 	names = scopeOf(g)
 	for i := range g.Filters {

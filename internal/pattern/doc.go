@@ -1,45 +1,48 @@
-// Package pattern finds what fits a graph pattern: triples with variables,
-// property paths, optional groups, alternatives and groups that must be absent,
-// over one snapshot of the store.
+// Package pattern evaluates graph patterns over one snapshot of the store:
+// triples with variables, property paths, optional groups, alternatives and
+// negated groups.
 //
-// # What a pattern means
+// Compile checks a Group and returns a Pattern; Pattern.Evaluate plans it for a
+// snapshot; Evaluation.Rows runs the plan.
 //
-// A Group means what the same group means in SPARQL 1.1 (section 18): its
-// solutions are those of its triples and unions joined, left joined with each
-// optional group in turn, without those that a filter or a NotExists group
-// refuses. Solutions are counted, not only known. Where SPARQL leaves or makes
-// room, this is what holds here:
+// # Semantics
 //
-//   - A triple without a graph matches what the shown graphs say together, each
-//     triple once; one with a graph, or a variable for it, each statement.
-//   - Each optional group and each alternative means what it means alone: a
-//     variable that it may leave unbound is not seen from outside, only compared
-//     at its end. A filter sees the variables of its own group, and in an
-//     optional group also what that is joined with.
-//   - In NotExists everything that the solution binds is substituted, at any
-//     depth and in filters.
-//   - A path counts as SPARQL counts it: sequences and alternatives are written
-//     out as joins and unions, on variables that nobody sees; *, +, ? and ranges
-//     of repetitions relate two nodes or do not. {n} is a sequence of n times the
-//     same. A path without a step leads from a term that the pattern gives to
-//     itself, whether or not a statement has it; from a variable, where the view
-//     shows a statement that has it as subject or object.
-//   - A filter judges terms that may be missing (the zero Term): what an error
-//     is in SPARQL is up to the filter.
+// A Group has the semantics of a SPARQL 1.1 group graph pattern (section 18):
+// its triples and unions are joined, each optional group is left joined in
+// turn, and filters and NotExists groups remove solutions. Solutions form a
+// multiset. Where SPARQL leaves a choice:
 //
-// # How
+//   - A triple without a graph matches the merge of the graphs in view, each
+//     triple once. A triple with a graph, or with a variable for the graph,
+//     matches each statement.
+//   - Each optional group and each alternative is evaluated on its own: a
+//     variable that it may leave unbound is not visible from outside and is only
+//     compared when the group ends. A filter sees the variables of its own
+//     group; in an optional group it also sees the left side of the join.
+//   - Into NotExists, all bindings of the solution are substituted, at any depth
+//     and in filters.
+//   - Paths have the cardinality that SPARQL gives them: sequences and
+//     alternatives expand to joins and unions over hidden variables; *, +, ? and
+//     ranges of repetitions are existence tests between two nodes. {n} expands
+//     to a sequence of n steps. A path of length zero connects a term that the
+//     pattern names to itself, whether or not a statement mentions the term; from
+//     a variable, it connects the subjects and objects of the statements in view.
+//   - A filter gets the zero Term for an unbound variable. It decides itself how
+//     to treat an error of SPARQL's expression language.
 //
-// Terms become ids once, all work is done on ids, and only filters, orders and
-// whoever shows the rows decode them. The elements of a group are put in order
-// by how many rows each makes of those before it, by the catalogue's counts and
-// a small sample (see joinOrder). Rows then go through one at a time: a triple
-// is read through the index that its bound parts choose (index nested loops,
-// with one kg.Sweep for each step, which steps forward where the next lies
-// close), and triples that only lack one and the same variable are walked side
-// by side in its order, each skipping to where the others stand (a leapfrog
-// merge join). Nothing is held in memory but for Distinct and Order.
+// # Evaluation
 //
-// An evaluation can begin behind a place that another one gave: at a row of its
-// outermost scan and so many rows further, or after so many rows where there is
-// none or the rows were sorted.
+// Terms are resolved to ids once and all joins work on ids. Only filters, orders
+// and the caller that prints rows decode ids. The planner orders the elements of
+// a group by their estimated fan-out, from the catalogue's counts and a small
+// sample (see joinOrder). Rows then flow through the plan one at a time. A triple
+// is read from the index that its bound positions select (an index nested loop
+// join with one kg.Sweep per step, which steps forward when the next key is
+// close). Triples that lack only one and the same variable are merged in its
+// order, each seeking to the position of the others (a leapfrog merge join).
+// Only Distinct and Order hold rows in memory.
+//
+// An evaluation can resume from a cursor of an earlier one. A cursor holds a row
+// of the outermost scan and the number of rows returned since; without an
+// outermost scan, or when rows are sorted, it holds the number of rows only.
 package pattern

@@ -2,42 +2,41 @@ package pattern
 
 import "koine/kg"
 
-// What is read to guess how many statements a bound part leaves, and what is
-// taken for granted where that says nothing.
+// Sample sizes, and the defaults where samples give no answer.
 const (
-	countedRows   = 64 // of a pattern with a term in it
-	sampledRows   = 32 // of a predicate
-	sampledNodes  = 4  // of the subjects of those
-	sampledFanOut = 16 // statements of one of them
+	countedRows   = 64 // statements counted for a pattern with a term
+	sampledRows   = 32 // statements read of a predicate
+	sampledNodes  = 4  // subjects examined among those
+	sampledFanOut = 16 // statements read of each such subject
 
-	guessedFanOut     = 4  // statements with one node, whatever the predicate
-	guessedPredicates = 16 // by which a bound predicate divides
+	guessedFanOut     = 4  // statements per node, for any predicate
+	guessedPredicates = 16 // selectivity of a bound predicate
 	guessedGraphs     = 4
 	seekCost          = 1.0
-	rowCost           = 0.05 // of a row that is stepped to
+	rowCost           = 0.05 // cost of stepping to a row
 )
 
-// estimator guesses how many rows a step makes, from the catalogue's counts and
-// a few statements, which it reads once for each predicate and each triple.
+// estimator estimates the number of rows of each step from the catalogue's counts
+// and a small sample, which it reads once per predicate and per triple.
 type estimator struct {
 	snapshot *kg.Snapshot
-	constant map[*boundTriple]float64 // rows with the triple's own terms only
+	constant map[*boundTriple]float64 // rows that match the triple's own terms
 	fans     map[kg.ID]fan
 	read     int64
-	byTerms  *kg.Sweep // of patterns with a term in them
-	first    *kg.Sweep // of the first statements of a predicate
+	byTerms  *kg.Sweep // scans of patterns with a term
+	first    *kg.Sweep // scans of the first statements of a predicate
 }
 
-// fan is how many statements of a predicate have the same subject, and the same
-// object.
+// fan is the average number of statements of a predicate with the same subject,
+// and with the same object.
 type fan struct{ ofSubject, ofObject float64 }
 
 func newEstimator(s *kg.Snapshot) *estimator {
 	return &estimator{snapshot: s, constant: map[*boundTriple]float64{}, fans: map[kg.ID]fan{}}
 }
 
-// triple is about how many rows the triple has for one row in which these slots
-// are bound, and what it costs to find them.
+// triple estimates the rows of the triple per input row in which the given slots
+// are bound, and the cost of finding them.
 func (e *estimator) triple(t *boundTriple, bound *slots) (rows, cost float64, err error) {
 	if t.dead {
 		return 0, 0, nil
@@ -83,7 +82,7 @@ func (e *estimator) triple(t *boundTriple, bound *slots) (rows, cost float64, er
 
 func (t *boundTriple) hasObject() bool { return t.oneOf != nil || !t.places[objectPlace].id.IsZero() }
 
-// path asks the path itself.
+// path estimates a property path.
 func (e *estimator) path(t *boundTriple, known [4]bool) (rows, cost float64, err error) {
 	given := func(at int) bool { return known[at] || t.places[at].slot < 0 }
 	n, err := t.path.Estimate(given(subjectPlace), given(objectPlace))
@@ -94,8 +93,8 @@ func (e *estimator) path(t *boundTriple, known [4]bool) (rows, cost float64, err
 	return rows, seekCost * (guessedFanOut + rows), err
 }
 
-// terms counts the statements with the terms of a triple: by the catalogue where
-// that knows, else up to countedRows of them.
+// terms returns the number of statements that match the triple's terms: from the
+// catalogue if it knows, else by counting up to countedRows of them.
 func (e *estimator) terms(t *boundTriple) (float64, error) {
 	if n, ok := e.constant[t]; ok {
 		return n, nil
@@ -129,7 +128,7 @@ func (e *estimator) count(p kg.IDPattern, most int) (n int, err error) {
 	return n, e.byTerms.Err()
 }
 
-// close ends its walks; it may be asked again.
+// close closes the sweeps. The estimator can still be used.
 func (e *estimator) close() {
 	for _, w := range [...]**kg.Sweep{&e.byTerms, &e.first} {
 		if *w != nil {
@@ -139,8 +138,8 @@ func (e *estimator) close() {
 	}
 }
 
-// fan looks at the first statements of a predicate, in the order of their
-// objects, and at how many its first subjects have.
+// fan samples the first statements of a predicate in object order, and the number
+// of statements of the first subjects.
 func (e *estimator) fan(predicate kg.ID) (fan, error) {
 	if f, ok := e.fans[predicate]; ok {
 		return f, nil
@@ -169,14 +168,14 @@ func (e *estimator) fan(predicate kg.ID) (fan, error) {
 	if rows > 0 {
 		f.ofObject = float64(rows) / float64(objects)
 	}
-	if objects == 1 && rows == sampledRows { // a value that very many have
+	if objects == 1 && rows == sampledRows { // a very common value
 		n, _, err := e.snapshot.Estimate(kg.IDPattern{Predicate: predicate})
 		if err != nil {
 			return f, err
 		}
 		f.ofObject = max(sampledRows, float64(n)/sampledRows)
 	}
-	// A subject with k statements is met k times as often as one with one.
+	// A subject with k statements is sampled k times as often as one with one.
 	var shares float64
 	for _, s := range subjects {
 		n, err := e.count(kg.IDPattern{Subject: s, Predicate: predicate}, sampledFanOut)
@@ -192,8 +191,8 @@ func (e *estimator) fan(predicate kg.ID) (fan, error) {
 	return f, nil
 }
 
-// group is about how many rows a group has for one row: its elements, the
-// cheapest first.
+// group estimates the rows of a group per input row, with its cheapest elements
+// first.
 func (e *estimator) group(s *scope, bound slots) (rows, cost float64, err error) {
 	rows = 1
 	left := s.elements()
@@ -217,7 +216,7 @@ func (e *estimator) group(s *scope, bound slots) (rows, cost float64, err error)
 	return rows, cost, nil
 }
 
-// element is what one triple or union does for a row.
+// element estimates one triple or union.
 func (e *estimator) element(x element, bound *slots) (rows, cost float64, err error) {
 	if x.triple != nil {
 		return e.triple(x.triple, bound)

@@ -9,57 +9,57 @@ import (
 	"koine/kg"
 )
 
-// Row is a solution: the id of each variable, in the order of Pattern.Names,
-// zero for one that is not bound. It is valid until the next one is asked for.
+// Row is a solution: the id of each variable in the order of Pattern.Names, zero
+// for an unbound one. It is valid until the next row is read.
 type Row []kg.ID
 
-// Query says what of a pattern's solutions is wanted. The zero Query wants all.
+// Query selects solutions of a pattern. The zero Query selects all.
 type Query struct {
-	// Bound gives variables a value beforehand: the solutions are those that
-	// agree with it, and one that leaves such a variable unbound gets the value
-	// (as joining with VALUES does).
+	// Bound gives variables a value beforehand, as a join with VALUES does: only
+	// solutions that agree with it are returned, and one that leaves the variable
+	// unbound gets the value.
 	Bound map[string]kg.ID
-	// Select are the variables that Distinct looks at, and that its rows show;
-	// nil is all. It means nothing without Distinct.
+	// Select are the variables that Distinct compares and returns; nil means all.
+	// It has no effect without Distinct.
 	Select   []string
 	Distinct bool
 	Order    []Order
-	// First is how many rows will be read at the most, 0 for all: with Order, no
-	// more of them are held in memory than that takes.
+	// First is the largest number of rows that the caller reads, 0 for no limit.
+	// With Order, it bounds the rows held in memory.
 	First int
-	// After goes on behind a place that an evaluation of the same gave.
+	// After is the cursor to resume from, from an evaluation of the same query.
 	After []byte
 }
 
-// Order orders rows by a variable. Compare gets its terms, the zero Term where
-// it is not bound. Rows that are equal in all keys keep a fixed order.
+// Order sorts rows by a variable. Compare gets two of its terms, the zero Term for
+// unbound. Rows that are equal in all keys keep a stable order.
 type Order struct {
 	Var     string
 	Compare func(a, b kg.Term) int
 }
 
-// Evaluation is a query on a snapshot. It is planned when it is made, and its
-// rows can be read once, by one goroutine, before the snapshot is closed.
+// Evaluation is a planned query on a snapshot. Its rows can be read once, by one
+// goroutine, before the snapshot is closed.
 type Evaluation struct {
 	pattern *Pattern
 	query   Query
 	planner *planner
 	machine *machine
 	plan    *plan
-	columns []int // that Distinct looks at
-	keys    []int // columns of the order
+	columns []int // compared by Distinct
+	keys    []int // columns of Order
 	skip    uint64
-	given   uint64 // rows, with Distinct or an order
-	outer   bool   // places have an outermost row
+	given   uint64 // rows returned, with Distinct or Order
+	outer   bool   // cursors have an outermost row
 }
 
-// Evaluate plans the query, for which it reads a few statements.
+// Evaluate plans the query; planning reads a few statements.
 func (p *Pattern) Evaluate(ctx context.Context, s *kg.Snapshot, q Query) (*Evaluation, error) {
 	guess := newEstimator(s)
 	return p.evaluate(ctx, q, &planner{builder: &builder{snapshot: s, limits: p.limits, next: p.slots()}, estimator: guess, choose: guess.joinOrder})
 }
 
-// slots is how many slots the variables take that the pattern's solutions bind.
+// slots returns the number of slots for the variables of the pattern's solutions.
 func (p *Pattern) slots() int { return len(p.names) + len(p.hidden) }
 
 func (p *Pattern) evaluate(ctx context.Context, q Query, by *planner) (*Evaluation, error) {
@@ -101,8 +101,8 @@ func (p *Pattern) evaluate(ctx context.Context, q Query, by *planner) (*Evaluati
 	return e, nil
 }
 
-// outermost is the step whose rows come in the order of an index and are gone
-// through once, nil if there is none.
+// outermost returns the first step if it is a scan that runs once, whose rows
+// therefore have the order of an index. It returns nil if there is none.
 func (p *plan) outermost() *step {
 	for _, s := range p.steps {
 		switch s.kind {
@@ -116,7 +116,7 @@ func (p *plan) outermost() *step {
 	return nil
 }
 
-// sorted tells that places are counts of rows.
+// sorted reports whether cursors count rows only.
 func (e *Evaluation) sorted() bool { return e.query.Distinct || len(e.query.Order) > 0 }
 
 func (e *Evaluation) resume() error {
@@ -139,12 +139,12 @@ func (e *Evaluation) resume() error {
 	return nil
 }
 
-// resolve finds the columns of the variables that the query names.
+// resolve finds the columns of the query's variables.
 func (e *Evaluation) resolve() error {
 	column := func(name, field string) (int, error) {
 		i := e.pattern.Column(name)
 		if i < 0 {
-			return i, kg.Errorf(kg.CodeInvalid, "the pattern binds no variable %s", name).At(field)
+			return i, kg.Errorf(kg.CodeInvalid, "the pattern does not bind the variable %s", name).At(field)
 		}
 		return i, nil
 	}
@@ -175,19 +175,19 @@ func (e *Evaluation) resolve() error {
 			return err
 		}
 		if e.query.Distinct && !slices.Contains(e.columns, i) {
-			return kg.Errorf(kg.CodeInvalid, "distinct rows cannot be ordered by %s, which is not selected", o.Var).At("order")
+			return kg.Errorf(kg.CodeInvalid, "distinct rows can only be ordered by selected variables; select %s", o.Var).At("order")
 		}
 		e.keys = append(e.keys, i)
 	}
 	return nil
 }
 
-// Rows yields the solutions. An error is the last that comes.
+// Rows returns the solutions. An error ends the sequence.
 func (e *Evaluation) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		m := e.machine
 		defer m.close()
-		defer e.planner.estimator.close() // NotExists is planned on the way
+		defer e.planner.estimator.close() // NotExists groups are planned while rows are read
 		if len(e.query.Order) > 0 {
 			e.ordered(yield)
 			return
@@ -211,7 +211,7 @@ func (e *Evaluation) run(end op) {
 	first.run()
 }
 
-// Place is behind the row that was given last.
+// Place returns the cursor behind the row that was returned last.
 func (e *Evaluation) Place() []byte {
 	at := position{orders: e.planner.orders, count: e.given}
 	switch {
@@ -224,7 +224,7 @@ func (e *Evaluation) Place() []byte {
 	return at.append(nil)
 }
 
-// MaxPlaceBytes is how long a place of this evaluation may be.
+// MaxPlaceBytes returns the largest length of a cursor of this evaluation.
 func (e *Evaluation) MaxPlaceBytes() int {
 	at := position{orders: e.planner.orders, count: math.MaxUint64}
 	if e.outer {
@@ -233,12 +233,12 @@ func (e *Evaluation) MaxPlaceBytes() int {
 	return len(at.append(nil))
 }
 
-// rowOp is the end of a pattern: it gives rows out.
+// rowOp is the last op of a pattern: it returns rows to the caller.
 type rowOp struct {
 	of   *Evaluation
 	give func(Row) bool
 	seen *rowSet
-	all  bool // also those before the place, which are counted elsewhere
+	all  bool // include the rows before the cursor; the caller skips them
 }
 
 func (o *rowOp) run() bool {

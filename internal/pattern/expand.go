@@ -7,23 +7,23 @@ import (
 	"koine/kg"
 )
 
-// expander writes the paths of a pattern as SPARQL 1.1, section 18.2.2.4, does:
-// a sequence is a join on a fresh variable, an alternative a union. What is left
-// of paths are closures, which relate two nodes or do not.
+// expander translates property paths as SPARQL 1.1, section 18.2.2.4, defines: a
+// sequence becomes a join on a fresh variable, an alternative becomes a union.
+// Closures remain paths.
 type expander struct {
 	steps, most int
 	fresh       int
 }
 
-// maxElements is how many triples and unions one group has when its paths are
-// written out: a place numbers them in a byte.
+// maxElements is the largest number of triples and unions in one group after
+// expansion: a cursor stores the index of an element in one byte.
 const maxElements = 255
 
-// hiddenPrefix begins the names of variables that only stand within a path.
-// Nobody can write such a name.
+// hiddenPrefix begins the names of the variables that expansion adds. The
+// leading space keeps them apart from the names that a client can write.
 const hiddenPrefix = " path"
 
-// group gives a group whose paths are written out.
+// group returns a copy of g with its paths expanded.
 func (x *expander) group(g *Group) (Group, error) {
 	out := Group{Filters: g.Filters}
 	for i := range g.Triples {
@@ -56,7 +56,7 @@ func (x *expander) groups(list []Group, place string) ([]Group, error) {
 	return out, nil
 }
 
-// triple adds a triple to a group, its path written out.
+// triple adds a triple to a group and expands its path.
 func (x *expander) triple(g *Group, t Triple) error {
 	if t.Path == nil {
 		return x.add(g, t)
@@ -92,7 +92,7 @@ func (x *expander) triple(g *Group, t Triple) error {
 	return x.add(g, t)
 }
 
-// statement adds the triple that a path of a single step is.
+// statement adds the triple that stands for a path of a single step.
 func (x *expander) statement(g *Group, t Triple, f path.Form) error {
 	t.Path = nil
 	if f.Predicate.IsZero() {
@@ -130,13 +130,13 @@ func (x *expander) add(g *Group, t Triple) error {
 	return x.room(g)
 }
 
-// room counts one more triple or union.
+// room counts one more triple or union against the limits.
 func (x *expander) room(g *Group) error {
 	if x.steps++; x.steps > x.most {
-		return tooMany("triples when its paths are written out", x.most)
+		return tooMany("triples after its paths are expanded", x.most)
 	}
 	if len(g.Triples)+len(g.Unions) > maxElements {
-		return tooMany("triples in one group when its paths are written out", maxElements)
+		return tooMany("triples in one group after its paths are expanded", maxElements)
 	}
 	return nil
 }

@@ -2,35 +2,36 @@ package pattern
 
 import "fmt"
 
-// Step is one step of a plan, in the order in which they are taken: each does
-// its part for every row of the one before it.
+// Step describes one step of a plan. Steps run in order, each once for every row
+// of the step before it.
 type Step struct {
 	// Kind is scan (the first of a group), join (a scan for each row), merge
 	// (a scan or join that walks other triples beside it), path, filter, union,
 	// optional, notExists or compare.
 	Kind string
-	// Pattern is what the step is about, as SPARQL writes it.
+	// Pattern is the subject of the step in SPARQL syntax.
 	Pattern string
-	// Index is the order of the index that is read, "" for none.
+	// Index is the order of the index that the step reads, "" for none.
 	Index string
-	// Merged are the triples that a merge walks beside Pattern.
+	// Merged are the triples that a merge scans beside Pattern.
 	Merged []string
-	// Estimate is how many rows were expected behind the step, for one run of
-	// the group that it is in.
+	// Estimate is the expected number of rows behind the step for one run of its
+	// group.
 	Estimate float64
-	// Runs, Statements and Rows are how often the step was taken, what it read
-	// and how many rows it gave.
+	// Runs is how often the step ran; Statements and Rows are what it read and
+	// passed on.
 	Runs, Statements, Rows int64
 	Groups                 [][]Step
 }
 
-// Explain is the plan with what has been done so far.
+// Explain returns the plan with its counters so far.
 func (e *Evaluation) Explain() []Step { return e.explain(e.plan) }
 
-// StatementsRead is how many statements were read so far, for the plan as well.
+// StatementsRead returns the number of statements read so far, including
+// planning.
 func (e *Evaluation) StatementsRead() int64 { return e.machine.read }
 
-// RowsMade is how many rows all steps have handed on so far.
+// RowsMade returns the number of rows that all steps have passed on so far.
 func (e *Evaluation) RowsMade() int64 { return e.machine.made }
 
 func (e *Evaluation) explain(p *plan) []Step {
@@ -74,7 +75,7 @@ func (e *Evaluation) explain(p *plan) []Step {
 	return out
 }
 
-// nameOf is the variable with this slot.
+// nameOf returns the variable with the given slot.
 func (e *Evaluation) nameOf(slot int) string {
 	if slot < len(e.pattern.names) {
 		return e.pattern.names[slot]

@@ -45,7 +45,7 @@ func (o *unionOp) run() bool {
 	return true
 }
 
-// passOp is the end of an alternative.
+// passOp ends an alternative.
 type passOp struct {
 	m    *machine
 	step *step
@@ -71,7 +71,7 @@ func (o *optionalOp) run() bool {
 	return o.found || o.m.hand(o.step) && o.next.run()
 }
 
-// foundOp is the end of an optional group.
+// foundOp ends an optional group.
 type foundOp struct{ of *optionalOp }
 
 func (o *foundOp) run() bool {
@@ -93,19 +93,19 @@ func (o *mergeOp) run() bool {
 		o.step.rows++
 		return o.next.run()
 	case !outer.IsZero():
-		return true // not compatible
+		return true // incompatible
 	}
 	*outer = inner
 	o.step.rows++
 	more := o.next.run()
-	// A plan for NotExists may have made the row longer meanwhile.
+	// A plan for NotExists may have extended the row meanwhile.
 	o.m.row[o.step.merge.outer] = kg.ID{}
 	return more
 }
 
-// absentOp goes on when a group has no solution. The row is substituted into the
-// group (SPARQL 1.1, section 18.6), which makes it another group for other
-// variables that are bound: each gets its plan when it first comes up.
+// absentOp passes a row on if a group has no solution for it. The row is
+// substituted into the group (SPARQL 1.1, section 18.6), which yields a different
+// group for each set of bound variables: each is planned on first use.
 type absentOp struct {
 	m       *machine
 	step    *step
@@ -133,7 +133,7 @@ func (o *absentOp) run() bool {
 	return o.next.run()
 }
 
-// group is the one for the variables that the row binds.
+// group returns the group for the variables that the row binds.
 func (o *absentOp) group() (op, error) {
 	n := o.step.absent
 	var bound slots
@@ -178,7 +178,7 @@ func (o *absentOp) group() (op, error) {
 	return g, nil
 }
 
-// presentOp is the end of a group of NotExists: one solution is enough.
+// presentOp ends a NotExists group: one solution is enough.
 type presentOp struct{ of *absentOp }
 
 func (o *presentOp) run() bool {

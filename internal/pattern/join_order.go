@@ -2,12 +2,12 @@ package pattern
 
 import "math"
 
-// element is what a group joins: a triple or a union.
+// element is an operand of a group's join: a triple or a union.
 type element struct {
 	triple *boundTriple
 	union  []*scope
-	binds  slots // for certain
-	uses   slots // all that it has to do with
+	binds  slots // slots that are certainly bound afterwards
+	uses   slots // all slots that occur
 }
 
 func (s *scope) elements() []element {
@@ -30,13 +30,13 @@ func (s *scope) elements() []element {
 	return out
 }
 
-// maxSearched is for how many elements every order is looked at; above it, each
-// next one is the cheapest there.
+// maxSearched is the largest number of elements for which all orders are
+// searched. Above it, the planner is greedy.
 const maxSearched = 8
 
-// joinOrder puts the elements of a group in order, so that as few rows as
-// possible come up on the way. What has no variable in common with what is bound
-// already waits until there is nothing else: a cross product comes last.
+// joinOrder orders the elements of a group so that intermediate results stay
+// small. Elements that share no variable with the bound ones come last: they form
+// a cross product.
 func (e *estimator) joinOrder(elements []element, bound slots) ([]int, error) {
 	switch n := len(elements); {
 	case n < 2:
@@ -72,26 +72,26 @@ func (e *estimator) greedyOrder(elements []element, bound slots) (order []int, e
 	return order, nil
 }
 
-// connected tells whether the element narrows, or is narrowed by, what is bound.
+// connected reports whether the element shares a variable with the bound ones.
 func (x *element) connected(bound *slots) bool {
 	return x.uses == slots{} || x.uses.meets(bound)
 }
 
-// search goes through all sets of elements, the smaller first (dynamic
-// programming over left-deep orders).
+// search enumerates sets of elements by size (dynamic programming over left-deep
+// join orders).
 type search struct {
 	*estimator
 	elements []element
 	bound    slots
-	best     []ordered // by set
+	best     []ordered // indexed by set
 }
 
-// ordered is the cheapest order found for a set.
+// ordered is the cheapest order found for a set of elements.
 type ordered struct {
 	found      bool
 	rows, cost float64
 	last       int
-	before     int // set
+	before     int // set without last
 }
 
 func (s *search) run() ([]int, error) {
@@ -112,7 +112,7 @@ func (s *search) run() ([]int, error) {
 	return order, nil
 }
 
-// extend adds each element to a set that goes on from it.
+// extend tries to add each remaining element to a set.
 func (s *search) extend(set int) error {
 	bound, any := s.bound, false
 	for i := range s.elements {

@@ -2,22 +2,22 @@ package pattern
 
 import "koine/kg"
 
-// Limits of a pattern and of one evaluation. A zero member means its default.
+// Limits bounds a pattern and one evaluation. A zero field means its default.
 type Limits struct {
-	Triples   int // of all groups together
-	Steps     int // triples of all groups together when paths are written out
+	Triples   int // in all groups
+	Steps     int // triples in all groups after path expansion
 	Variables int
 	Groups    int
-	Depth     int // of groups in groups
-	Terms     int // of one OneOf
+	Depth     int // of nested groups
+	Terms     int // in one OneOf
 
-	Statements int64 // that are read
-	Rows       int64 // that joins make on the way, and at the end
-	Nodes      int   // that one path leads to; 0 is path.DefaultNodes
+	Statements int64 // statements read
+	Rows       int64 // rows that all steps pass on
+	Nodes      int   // nodes that one path reaches; 0 is path.DefaultNodes
 	Kept       int   // rows in memory, for Distinct and Order
 }
 
-// The defaults of Limits.
+// The default limits.
 const (
 	DefaultTriples   = 64
 	DefaultSteps     = 500
@@ -52,23 +52,23 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-func tooMany(what string, most int) *kg.Error {
-	e := kg.Errorf(kg.CodeLimitExceeded, "a pattern has at most %d %s", most, what)
+func tooMany(parts string, most int) *kg.Error {
+	e := kg.Errorf(kg.CodeLimitExceeded, "a pattern has at most %d %s", most, parts)
 	e.Limit = "pattern"
-	e.Hint = "Ask in several patterns."
+	e.Hint = "Split the pattern into several."
 	return e
 }
 
-func tooMuchRead(limit, what string, most int64) *kg.Error {
-	e := kg.Errorf(kg.CodeLimitExceeded, "the pattern needs more than %d %s", most, what)
+func tooMuchRead(limit, unit string, most int64) *kg.Error {
+	e := kg.Errorf(kg.CodeLimitExceeded, "the pattern needs more than %d %s", most, unit)
 	e.Limit = limit
-	e.Hint = "Name more terms, or begin with what is rare; explain shows which step reads so much."
+	e.Hint = "Add terms to the pattern, or start from a rare predicate; explain shows which step reads most."
 	return e
 }
 
 func tooManyKept(most int) *kg.Error {
 	e := kg.Errorf(kg.CodeLimitExceeded, "more than %d rows would have to be held in memory", most)
 	e.Limit = "keptRows"
-	e.Hint = "Leave distinct and the order out, or name more terms."
+	e.Hint = "Drop distinct and orderBy, or add terms to the pattern."
 	return e
 }

@@ -6,7 +6,7 @@ import (
 	"koine/kg"
 )
 
-// pathOp follows a property path from the ends that the row binds.
+// pathOp follows a property path from the bound ends.
 type pathOp struct {
 	m    *machine
 	step *step
@@ -14,23 +14,23 @@ type pathOp struct {
 
 	known   knownEnds
 	builder *builder
-	node    kg.ID // that was asked for last, and whether it is one
+	node    kg.ID // cached result of relates for the last node
 	isNode  bool
 }
 
-// knownEnds are where the path led from the node that was followed last: rows
-// that come one after the other often share it.
+// knownEnds caches the ends of the path from the node that was followed last:
+// successive rows often share it.
 type knownEnds struct {
 	from    kg.ID
 	forward bool
 	ends    []kg.ID
 }
 
-// maxKnownEnds bounds what is remembered; more is followed again.
+// maxKnownEnds is the largest number of cached ends.
 const maxKnownEnds = 10_000
 
-// follow yields where the path leads from a node, and remembers it once all of
-// it was yielded.
+// follow yields the ends of the path from a node. It caches them once all were
+// yielded.
 func (k *knownEnds) follow(from kg.ID, forward bool, walk func(kg.ID) iter.Seq2[kg.ID, error]) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		if k.from == from && k.forward == forward {
@@ -97,7 +97,7 @@ func (o *pathOp) follow(t *boundTriple, p kg.IDPattern) bool {
 	return o.ends(t, p)
 }
 
-// ends follows the path of which at least one end is bound.
+// ends follows a path with at least one bound end.
 func (o *pathOp) ends(t *boundTriple, p kg.IDPattern) bool {
 	if !p.Subject.IsZero() && !p.Object.IsZero() {
 		there, err := t.path.Connects(p.Subject, p.Object)
@@ -135,10 +135,10 @@ func (o *pathOp) ends(t *boundTriple, p kg.IDPattern) bool {
 	return true
 }
 
-// relates tells whether a path that leads from one end to the other may do so
-// without a step: from a term that the pattern gives always, between variables
-// where it is a node of the graph only (SPARQL 1.1, section 18.4). What is none
-// has no step either.
+// relates reports whether a path that connects the two ends may have length zero
+// there. From a term of the pattern it always may; between variables, only at a
+// node of the graph (SPARQL 1.1, section 18.4). A term that is not a node has no
+// longer path to itself either.
 func (o *pathOp) relates(t *boundTriple, start, end kg.ID) (bool, error) {
 	if start != end || !t.of.Path.Nullable() || t.given[subjectPlace] || t.given[objectPlace] {
 		return true, nil
@@ -158,7 +158,7 @@ func (o *pathOp) relates(t *boundTriple, start, end kg.ID) (bool, error) {
 	return o.isNode, err
 }
 
-// hand binds both ends and goes on.
+// hand binds both ends and passes the row on.
 func (o *pathOp) hand(t *boundTriple, from, to kg.ID, err error) bool {
 	if err != nil {
 		o.m.err = err

@@ -6,60 +6,60 @@ import (
 	"koine/kg"
 )
 
-// stepKind says what a step of a plan does for each row that comes to it.
+// stepKind is the kind of a plan step.
 type stepKind uint8
 
 const (
-	scanStep     stepKind = iota // reads a triple, and merges others with it
+	scanStep     stepKind = iota // scans a triple and merges others with it
 	pathStep                     // follows a property path
-	filterStep                   // asks a filter
-	unionStep                    // goes on with the rows of each alternative
-	optionalStep                 // goes on with the rows of a group, or without
-	absentStep                   // goes on unless a group has a row
-	mergeStep                    // compares a group's own variable with the one outside
+	filterStep                   // evaluates a filter
+	unionStep                    // runs each alternative
+	optionalStep                 // runs a group, and passes the row on if the group has no solution
+	absentStep                   // passes the row on if a group has no solution
+	mergeStep                    // compares a group's own variable with the outer one
 )
 
-// step is one step of a plan, with what it did once it has run.
+// step is one step of a plan, with its counters.
 type step struct {
 	kind   stepKind
 	triple *boundTriple
-	order  string  // of the index that the triple is read from
-	merged []check // with the triple's rows as they come
+	order  string  // index that the triple is read from
+	merged []check // triples merged with the scan
 	filter *boundFilter
 	absent *absent
 	merge  merge
-	scan   *scanOp // once it is at work
-	groups []*plan // of a union, an optional group, and those that absent had
+	scan   *scanOp // set when the plan is linked
+	groups []*plan // of a union or an optional group, and those that an absentStep planned
 
-	estimate float64 // rows behind it
+	estimate float64 // expected rows
 	runs     int64
-	read     int64 // statements
+	read     int64 // statements read
 	rows     int64
 }
 
-// check is a triple whose only unbound variable is one that the step's triple
-// gives in order: both are walked side by side.
+// check is a triple whose only unbound variable is the one by which the step's
+// triple is sorted: both are scanned side by side.
 type check struct {
 	triple *boundTriple
-	at     int // the variable's place in it
+	at     int // position of the variable
 	order  string
 }
 
-// plan is the steps of a group.
+// plan is a sequence of steps for a group.
 type plan struct{ steps []*step }
 
-// planner makes plans.
+// planner turns scopes into plans.
 type planner struct {
 	*builder
 	*estimator
-	choose func(elements []element, bound slots) ([]int, error) // a join order
-	// orders are the join orders that were chosen, group by group; those of a
-	// place that is gone on from come first.
+	choose func(elements []element, bound slots) ([]int, error) // chooses a join order
+	// orders are the join orders in use, group by group. forced are those of the
+	// cursor to resume from; they are used first.
 	orders, forced []byte
 	foreign        bool // forced does not fit the pattern
 }
 
-// group plans a scope of which some slots are bound when it begins.
+// group plans a scope for rows in which the given slots are bound.
 func (p *planner) group(s *scope, bound slots) (*plan, error) {
 	elements := s.elements()
 	order, err := p.order(elements, bound)
@@ -96,7 +96,7 @@ func (p *planner) group(s *scope, bound slots) (*plan, error) {
 	return g.plan, nil
 }
 
-// order takes the next forced order, or chooses one.
+// order returns the next forced order, or chooses one.
 func (p *planner) order(elements []element, bound slots) ([]int, error) {
 	n := len(elements)
 	if p.forced == nil {
@@ -126,7 +126,7 @@ func (p *planner) order(elements []element, bound slots) ([]int, error) {
 	return order, nil
 }
 
-// grouping is a group while it is planned.
+// grouping is the state of planning one group.
 type grouping struct {
 	*planner
 	scope             *scope
@@ -144,8 +144,8 @@ func (g *grouping) add(s *step) {
 
 func (g *grouping) isMerged(t *boundTriple) bool { return slices.Contains(g.merged, t) }
 
-// triple adds the first element of what is left, with the others that can be
-// merged with it.
+// triple adds a step for the first remaining element, merged with the other
+// elements that can share its scan.
 func (g *grouping) triple(elements []element, left []int) error {
 	t := elements[left[0]].triple
 	rows, _, err := g.estimator.triple(t, &g.bound)
@@ -182,11 +182,11 @@ func (g *grouping) triple(elements []element, left []int) error {
 	return nil
 }
 
-// anyID stands for an id that is not known yet, of a resource as most are.
+// anyID is a placeholder for an unknown id; it is a resource, as most ids are.
 var anyID = kg.ID{2}
 
-// shape is the pattern with some id for each slot that is bound: it says which
-// index the triple is read from.
+// shape returns the pattern with a placeholder for each bound slot. It selects
+// the index that the triple is read from.
 func (t *boundTriple) shape(bound *slots) (p kg.IDPattern) {
 	for i, id := range parts((*kg.IDQuad)(&p)) {
 		at := t.places[i]
@@ -200,8 +200,8 @@ func (t *boundTriple) shape(bound *slots) (p kg.IDPattern) {
 	return p
 }
 
-// leading is the slot of the variable that the rows of the triple come sorted
-// by, -1 if there is none.
+// leading returns the slot of the variable by which the triple's rows are sorted,
+// -1 if there is none.
 func (t *boundTriple) leading(bound *slots) int {
 	if t.oneOf != nil || t.dead {
 		return -1
@@ -222,7 +222,7 @@ func (t *boundTriple) leading(bound *slots) int {
 	return -1
 }
 
-// bindsTwice tells that one unbound variable stands in two places.
+// bindsTwice reports whether one unbound variable occurs in two positions.
 func (t *boundTriple) bindsTwice(bound *slots) bool {
 	for i, a := range t.places {
 		for _, b := range t.places[:i] {
@@ -246,8 +246,8 @@ func placeOf(letter rune) int {
 	return graphPlace
 }
 
-// mergeable tells whether the slot is all of the triple that is not bound, and
-// in which place: its rows then come sorted by it.
+// mergeable reports whether slot is the only unbound variable of the triple, and
+// its position. The rows of the triple are then sorted by it.
 func (t *boundTriple) mergeable(slot int, bound *slots) (at int, ok bool) {
 	if t.path != nil || t.dead || t.leading(bound) != slot {
 		return 0, false
@@ -282,8 +282,8 @@ func (g *grouping) union(x element) error {
 	return nil
 }
 
-// conditions adds the filters and NotExists whose variables no longer change,
-// at the end all.
+// conditions adds the filters and NotExists whose variables no longer change, or
+// all remaining ones.
 func (g *grouping) conditions(all bool) {
 	for i, f := range g.scope.filters {
 		if !g.asked[i] && (all || f.open.within(&g.bound)) {

@@ -2,37 +2,37 @@ package pattern
 
 import "koine/kg"
 
-// scanOp reads a triple for each row, and walks the triples that are merged with
-// it beside.
+// scanOp scans a triple for each input row, side by side with the triples that
+// are merged with it.
 type scanOp struct {
 	m     *machine
 	step  *step
 	next  op
 	sweep *kg.Sweep
-	// outermost tells that the rows of this op are what places are made of.
+	// outermost is set if cursors consist of this op's rows.
 	outermost bool
 
-	lead   int // the place of the variable that is merged on
+	lead   int // position of the variable that is merged on
 	checks []walked
 
-	free  [4]int // places to bind, of the row at hand
+	free  [4]int // unbound positions of the current row
 	nfree int
 }
 
-// walked is a merged triple with where its walk stands.
+// walked is a merged triple with the state of its scan.
 type walked struct {
 	check
 	sweep   *kg.Sweep
 	pattern kg.IDPattern
 	open    bool
-	on      kg.ID // where it stands, zero at its end
+	on      kg.ID // current value, zero at the end
 }
 
 func newScan(m *machine, s *step, next op) *scanOp {
 	o := &scanOp{m: m, step: s, next: next, sweep: m.sweep(), lead: -1}
 	for _, c := range s.merged {
 		o.checks = append(o.checks, walked{check: c, sweep: m.sweep()})
-		o.lead = -2 // found at the first run
+		o.lead = -2 // set by the first run
 	}
 	return o
 }
@@ -66,7 +66,7 @@ func (o *scanOp) run() bool {
 	return true
 }
 
-// begin is where the outermost scan goes on from, nil for any other.
+// begin returns the quad at which the outermost scan resumes, nil for others.
 func (o *scanOp) begin(p kg.IDPattern) *kg.IDQuad {
 	if !o.outermost {
 		return nil
@@ -74,7 +74,7 @@ func (o *scanOp) begin(p kg.IDPattern) *kg.IDQuad {
 	return o.m.outer.from
 }
 
-// walk hands on the rows of one pattern, at or behind a quad.
+// walk scans one pattern from a quad and passes its rows on.
 func (o *scanOp) walk(p kg.IDPattern, from *kg.IDQuad) bool {
 	if !o.m.look() {
 		return false
@@ -85,7 +85,7 @@ func (o *scanOp) walk(p kg.IDPattern, from *kg.IDQuad) bool {
 		o.sweep.To(*from)
 	}
 	var last kg.IDQuad
-	var passed kg.ID // the value that the checks have, or have not
+	var passed kg.ID // last value on which the checks were advanced
 	holds, first := true, true
 	for o.sweep.Next() {
 		q := &o.sweep.Row().IDQuad
@@ -113,8 +113,8 @@ func (o *scanOp) walk(p kg.IDPattern, from *kg.IDQuad) bool {
 	return o.m.err == nil
 }
 
-// meet asks the checks for a value, and lets the walk go on where all might have
-// one. It has ended when one of them has none any more, or failed.
+// meet advances the checks to a value, and the scan to the next value on which
+// all checks may agree. ended is true if a check is exhausted or failed.
 func (o *scanOp) meet(p kg.IDPattern, v kg.ID) (holds, ended bool) {
 	holds, ahead := o.agree(v)
 	if !holds {
@@ -128,7 +128,7 @@ func (o *scanOp) meet(p kg.IDPattern, v kg.ID) (holds, ended bool) {
 	return holds, false
 }
 
-// row binds what the quad gives, and hands it on.
+// row binds the variables of a quad and passes the row on.
 func (o *scanOp) row(q *kg.IDQuad, checked bool) bool {
 	ids, places := parts(q), &o.step.triple.places
 	bound, ok := 0, !o.step.triple.excludes(q.Predicate)
@@ -137,7 +137,7 @@ func (o *scanOp) row(q *kg.IDQuad, checked bool) bool {
 		slot := places[i].slot
 		if had := o.m.row[slot]; had.IsZero() {
 			o.m.row[slot] = *ids[i]
-		} else { // it stands twice in the triple
+		} else { // the variable occurs twice in the triple
 			ok = had == *ids[i]
 		}
 	}
@@ -157,8 +157,8 @@ func (o *scanOp) row(q *kg.IDQuad, checked bool) bool {
 	return more && o.m.err == nil
 }
 
-// prepare tells whether the rows come sorted by the variable that is merged on,
-// as was planned: a variable may happen to be bound that need not be.
+// prepare reports whether the rows are sorted by the merge variable as planned: a
+// variable may be bound that the plan expected to be unbound.
 func (o *scanOp) prepare(p kg.IDPattern) bool {
 	if len(o.checks) == 0 {
 		return false
@@ -178,19 +178,19 @@ func (o *scanOp) prepare(p kg.IDPattern) bool {
 		c.open = false
 		var ok bool
 		if c.pattern, ok = c.triple.pattern(o.m.row); !ok {
-			c.pattern = kg.IDPattern{} // probe finds that nothing can match
+			c.pattern = kg.IDPattern{} // probe finds that nothing matches
 			sorted = false
 		}
 	}
 	return sorted
 }
 
-// leadsWith tells whether the rows of the pattern come sorted by this place.
+// leadsWith reports whether the rows of the pattern are sorted by this position.
 func leadsWith(p kg.IDPattern, place int, places *[4]place) bool {
 	q := kg.IDQuad(p)
 	ids := parts(&q)
 	if p.Subject.IsZero() && p.Predicate.IsZero() && !p.Object.IsZero() && !p.Object.IsResource() {
-		return false // under one predicate after the other
+		return false // sorted within each predicate only
 	}
 	for _, letter := range p.Order() {
 		if i := placeOf(letter); ids[i].IsZero() {
@@ -200,8 +200,8 @@ func leadsWith(p kg.IDPattern, place int, places *[4]place) bool {
 	return false
 }
 
-// agree moves all checks to the value, false when one of them has not got it:
-// then with the next value that all might have, zero when there is none.
+// agree advances all checks to a value. If one of them lacks it, agree returns
+// false and the next value that all may have, zero if there is none.
 func (o *scanOp) agree(v kg.ID) (holds bool, ahead kg.ID) {
 	for i := range o.checks {
 		c := &o.checks[i]
@@ -220,7 +220,7 @@ func (o *scanOp) agree(v kg.ID) (holds bool, ahead kg.ID) {
 	return true, v
 }
 
-// advance moves a check to the first of its values at or behind v.
+// advance moves a check to its first value at or behind v.
 func (o *scanOp) advance(c *walked, v kg.ID) bool {
 	if !c.open {
 		if !o.m.look() {
@@ -241,7 +241,7 @@ func (o *scanOp) advance(c *walked, v kg.ID) bool {
 	return false
 }
 
-// probe looks each check up for the row as it stands.
+// probe looks each check up for the current row.
 func (o *scanOp) probe() bool {
 	for i := range o.checks {
 		c := &o.checks[i]

@@ -6,20 +6,20 @@ import (
 	"koine/kg"
 )
 
-// scope is a group tied to a snapshot, with a slot in the row for each of its
-// variables.
+// scope is a group bound to a snapshot: each of its variables has a slot in the
+// row.
 //
-// Groups are evaluated from the outside in: what is bound already narrows what
-// is read. The algebra is defined from the inside out, and both agree as long as
-// the group binds the variable for certain. Where it may leave it unbound
-// (it stands in an OPTIONAL, or in one alternative of a UNION), the group gets a
-// slot of its own for it, which is compared with the outer one at its end: so
-// "OPTIONAL { … OPTIONAL { … ?x } }" does not see an ?x from outside.
+// Groups are evaluated top-down, so that existing bindings narrow each read. The
+// SPARQL algebra is defined bottom-up; both agree as long as the group certainly
+// binds the variable. Where it may leave the variable unbound (in an OPTIONAL, or
+// in one alternative of a UNION), the group gets a slot of its own, which is
+// compared with the outer slot when the group ends. Thus
+// "OPTIONAL { … OPTIONAL { … ?x } }" does not see an outer ?x.
 type scope struct {
 	own       map[string]int
 	triples   []*boundTriple
 	unions    [][]*scope
-	certain   []slots // of each union: what every alternative binds
+	certain   []slots // the variables that each union certainly binds
 	optionals []*scope
 	filters   []*boundFilter
 	absent    []*absent
@@ -27,13 +27,13 @@ type scope struct {
 	optional  bool
 }
 
-// merge compares the slot that a group has for itself with that of the variable
-// outside.
+// merge compares the slot that a group has of its own with the slot of the same
+// variable outside.
 type merge struct{ inner, outer int }
 
-// boundFilter is a filter with the slots of its variables, -1 for one that is
-// not in scope. open lists those of them that must be bound before it is
-// judged; what else there is no longer changes.
+// boundFilter is a filter with the slots of its variables, -1 for a variable that
+// is not in scope. open are the slots that must be bound before the filter runs;
+// the others no longer change.
 type boundFilter struct {
 	slots []int
 	open  slots
@@ -41,14 +41,14 @@ type boundFilter struct {
 	text  string
 }
 
-// absent is a group of NotExists with the slots of the variables around it.
+// absent is a NotExists group with the slots of the variables in its scope.
 type absent struct {
 	group   *Group
 	visible map[string]int
 	open    slots
 }
 
-// builder gives out slots.
+// builder binds groups to a snapshot and allocates slots.
 type builder struct {
 	snapshot *kg.Snapshot
 	limits   Limits
@@ -63,12 +63,12 @@ func (b *builder) slot() (int, error) {
 	return b.next - 1, nil
 }
 
-// around is what a group finds where it stands.
+// around is the context in which a group is bound.
 type around struct {
-	outer  map[string]int // slots of the variables of the group around it
+	outer  map[string]int // slots of the enclosing group's variables
 	shared func(name string) bool
-	// constant are the slots of variables that have been substituted: they are
-	// seen at any depth (SPARQL 1.1, section 18.6, substitute).
+	// constant are the slots of substituted variables. They are visible at any
+	// depth (SPARQL 1.1, section 18.6, substitute).
 	constant map[string]int
 	optional bool
 }
@@ -106,9 +106,9 @@ func (b *builder) scope(g *Group, at around) (*scope, error) {
 	return s, nil
 }
 
-// groups builds the groups in a group.
+// groups binds the nested groups of g.
 func (b *builder) groups(s *scope, g *Group, at around) error {
-	used := map[string]int{} // by how many elements
+	used := map[string]int{} // number of elements by variable
 	for i := range g.Triples {
 		count(used, g.Triples[i].vars())
 	}
@@ -152,8 +152,8 @@ func count(used map[string]int, names []string) {
 	}
 }
 
-// conditions binds the filters and NotExists of a group. Those of an optional
-// group see the solution merged with what it is left joined with.
+// conditions binds the filters and NotExists of a group. In an optional group
+// they see the solution merged with the left side of the join.
 func (b *builder) conditions(s *scope, g *Group, at around) {
 	visible := make(map[string]int, len(s.own)+len(at.constant))
 	if at.optional {

@@ -1,7 +1,7 @@
 package pattern
 
-// maxSlots is how many slots a set holds. Each variable has one, and some one
-// more in every group that must see it apart.
+// maxSlots is the capacity of a slot set. Each variable has a slot, and some have
+// another one in each group that must see them apart.
 const maxSlots = 512
 
 // slots is a set of slots.
@@ -19,7 +19,7 @@ func (s *slots) meets(t *slots) bool {
 	return false
 }
 
-// within tells whether t has all of s.
+// within reports whether s is a subset of t.
 func (s *slots) within(t *slots) bool {
 	for i := range s {
 		if s[i]&^t[i] != 0 {

@@ -9,24 +9,25 @@ import (
 	"koine/kg"
 )
 
-// place is a place of a triple on a snapshot: a variable's slot, or with slot -1
-// an id, zero for any.
+// place is one position of a triple bound to a snapshot: the slot of a variable,
+// or, with slot -1, an id; the zero id matches any.
 type place struct {
 	slot int
 	id   kg.ID
 }
 
-// boundTriple is a triple pattern in slots and ids.
+// boundTriple is a triple pattern whose variables are slots and whose terms are
+// ids.
 type boundTriple struct {
 	of     *Triple
 	places [4]place // subject, predicate, object, graph
-	oneOf  []kg.ID  // of the object, in order; nil when it is one or any
+	oneOf  []kg.ID  // alternatives for the object, sorted; nil if there are none
 	path   *path.Bound
-	// given tells of each end of a path that it is a term, or was substituted.
+	// given reports for each end of a path whether it is a term or substituted.
 	given     [graphPlace]bool
-	dead      bool    // nothing matches it
-	anyGraph  bool    // each triple once, whatever graphs hold it
-	except    []kg.ID // predicates that its statements have not, in order
+	dead      bool    // matches nothing
+	anyGraph  bool    // merges graphs: returns each triple once
+	except    []kg.ID // predicates that the triple excludes, sorted
 	variables slots
 }
 
@@ -37,7 +38,7 @@ const (
 	graphPlace
 )
 
-// parts gives the ids of a quad in the same sequence.
+// parts returns pointers to the ids of a quad: subject, predicate, object, graph.
 func parts(q *kg.IDQuad) [4]*kg.ID { return [4]*kg.ID{&q.Subject, &q.Predicate, &q.Object, &q.Graph} }
 
 func (b *builder) triple(t *Triple, own, constant map[string]int) (*boundTriple, error) {
@@ -80,7 +81,7 @@ func (b *builder) triple(t *Triple, own, constant map[string]int) (*boundTriple,
 	return out, nil
 }
 
-// terms looks the terms of a place up.
+// terms resolves the terms of one position to ids.
 func (b *builder) terms(out *boundTriple, at int, terms []kg.Term) error {
 	var ids []kg.ID
 	nullable := at != graphPlace && out.of.Path != nil && out.of.Path.Nullable()
@@ -116,10 +117,10 @@ func (b *builder) terms(out *boundTriple, at int, terms []kg.Term) error {
 	return nil
 }
 
-// shown tells whether the view shows a statement with the term in this place, of
-// a path at either end, and of one that may have no step anywhere. A term that it
-// does not show is as good as one that nobody knows: neither rows nor the plan
-// tell of it.
+// shown reports whether the view has a statement with the term in this position.
+// For a path, either end counts; for a path that may have length zero, any
+// position. A term that the view does not show is treated as an unknown term, so
+// that neither rows nor the plan reveal it.
 func (b *builder) shown(at int, id kg.ID, way *path.Path) (bool, error) {
 	places := [4]bool{}
 	places[at] = true
@@ -142,7 +143,7 @@ func (b *builder) shown(at int, id kg.ID, way *path.Path) (bool, error) {
 	return false, nil
 }
 
-// holds tells whether the view shows a statement that fits the pattern.
+// holds reports whether the view has a statement that matches the pattern.
 func (b *builder) holds(p kg.IDPattern) (bool, error) {
 	for _, err := range b.snapshot.MatchIDs(p, nil) {
 		return err == nil, err
@@ -152,8 +153,8 @@ func (b *builder) holds(p kg.IDPattern) (bool, error) {
 
 func compareIDs(a, b kg.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// fits tells whether what matches the triple can have the id in the place at
-// all. A path may begin at a literal, and go against its first predicate.
+// fits reports whether a match of the triple can have the id in this position. A
+// path may begin at a literal, because its first step may be inverted.
 func (t *Triple) fits(at int, id kg.ID) bool {
 	switch {
 	case at == graphPlace:
@@ -164,8 +165,8 @@ func (t *Triple) fits(at int, id kg.ID) bool {
 	return id.IsResource()
 }
 
-// pattern is what to read of a triple as the row stands, false when nothing can
-// match.
+// pattern returns the pattern to read for the current row. It reports false if
+// nothing can match.
 func (t *boundTriple) pattern(row []kg.ID) (p kg.IDPattern, ok bool) {
 	if t.dead {
 		return p, false
@@ -182,7 +183,7 @@ func (t *boundTriple) pattern(row []kg.ID) (p kg.IDPattern, ok bool) {
 	return p, true
 }
 
-// excludes tells whether a statement with the predicate is none of the triple's.
+// excludes reports whether the triple excludes statements with the predicate.
 func (t *boundTriple) excludes(predicate kg.ID) bool {
 	if len(t.except) == 0 {
 		return false
@@ -191,7 +192,7 @@ func (t *boundTriple) excludes(predicate kg.ID) bool {
 	return found
 }
 
-// String is the triple as SPARQL writes it.
+// String returns the triple in SPARQL syntax.
 func (t *Triple) String() string {
 	nodes := []string{t.Subject.String(), t.Predicate.String(), t.Object.String()}
 	if t.Path != nil {
@@ -206,7 +207,7 @@ func (t *Triple) String() string {
 	return text
 }
 
-// exception writes a negated property set.
+// exception returns the excluded predicates as a negated property set.
 func (t *Triple) exception() string {
 	list := make([]string, len(t.except))
 	for i, p := range t.except {
@@ -215,12 +216,12 @@ func (t *Triple) exception() string {
 	return "!(" + strings.Join(list, "|") + ")"
 }
 
-// maxShown is how many of several terms are written.
+// maxShown is the number of alternatives that String prints.
 const maxShown = 4
 
 func (n Node) String() string {
 	switch {
-	case strings.HasPrefix(n.name, " "): // nobody wrote it
+	case strings.HasPrefix(n.name, " "): // a hidden variable
 		return "_:" + n.name[1:]
 	case n.name != "":
 		return "?" + n.name

@@ -6,28 +6,28 @@ import (
 	"koine/kg"
 )
 
-// A place is where an evaluation stands: behind a row that it gave. It is good
-// for the same pattern, options and view at the same revision only; whoever
-// hands it out must see to that (it is not sealed). Inside are
+// A cursor is the position behind a returned row. It is valid for the
+// same pattern, options and view at the same revision only. It is not sealed: the
+// caller that exposes it must ensure this. Layout:
 //
-//	layout  1 byte: 3 when the place is a count of rows, 4 with an outermost row
-//	orders  uvarint length, then a byte for each element of each group, in the
+//	layout  1 byte: 3 if the cursor counts rows, 4 if it has an outermost row
+//	orders  uvarint length, then one byte for each element of each group, in the
 //	        order in which groups are planned: the element's index
-//	count   uvarint: rows given since the outermost one, or in all
+//	count   uvarint: rows returned since the outermost one, or in all
 //	quad    36 bytes, layout 4 only: the outermost row
 //
-// Rows come in the order that the join orders make, so that these are part of
-// the place: the planner may think otherwise the next time. 1 and 2 were the
-// layouts of builds whose paths and conditions had other rows: their places are
-// foreign.
+// The join orders determine the order of rows. They are part of the cursor
+// because the planner may choose others the next time. Layouts 1 and 2 belong to
+// builds with a different order of rows and are rejected as foreign.
 const (
 	countLayout = 3
 	outerLayout = 4
 )
 
-// maxPlaceOrders bounds the elements of all groups.
+// maxPlaceOrders is the largest number of elements in all groups of a cursor.
 const maxPlaceOrders = 1 << 10
 
+// position is a decoded cursor.
 type position struct {
 	orders []byte
 	count  uint64
@@ -51,7 +51,7 @@ func (p position) append(b []byte) []byte {
 	return b
 }
 
-// parsePlace reads what append made, and nothing else.
+// parsePlace decodes a cursor. It accepts only the output of append.
 func parsePlace(b []byte) (p position, err error) {
 	if len(b) == 0 || b[0] != countLayout && b[0] != outerLayout {
 		return p, errForeign
@@ -83,7 +83,7 @@ func parsePlace(b []byte) (p position, err error) {
 	return p, nil
 }
 
-// uvarint reads the one form of a number that AppendUvarint writes.
+// uvarint decodes a number. It accepts only the form that AppendUvarint writes.
 func uvarint(b []byte) (n uint64, rest []byte, ok bool) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || size > 1 && b[size-1] == 0 {
@@ -92,25 +92,26 @@ func uvarint(b []byte) (n uint64, rest []byte, ok bool) {
 	return n, b[size:], true
 }
 
-var errForeign = kg.Errorf(kg.CodeCursorForeign, "the place is not one of this pattern")
+var errForeign = kg.Errorf(kg.CodeCursorForeign, "the cursor does not belong to this pattern")
 
-// outermost is the row of the outermost scan, and what was given since.
+// outermost tracks the current row of the outermost scan and the rows returned
+// for it.
 type outermost struct {
-	from *kg.IDQuad // to begin at
-	skip uint64     // rows to leave out there
+	from *kg.IDQuad // start of the scan
+	skip uint64     // rows to skip at from
 	at   kg.IDQuad
 	any  bool
-	rows uint64 // since at, or in all without an outermost scan
+	rows uint64 // rows returned since at, or in all without an outermost scan
 }
 
-// begin notes the next row of the outermost scan.
+// begin records the next row of the outermost scan.
 func (o *outermost) begin(q *kg.IDQuad, anyGraph bool) {
 	if o.from != nil && !o.any {
 		f := *o.from
 		if anyGraph {
 			f.Graph = q.Graph
 		}
-		if f != *q { // the view shows it no longer
+		if f != *q { // no longer in view
 			o.skip = 0
 		}
 	}

@@ -7,30 +7,31 @@ import (
 	"koine/kg"
 )
 
-// op is a step at work: it is run for each row that comes to it, and runs the
-// next for each of its own. false means to stop everything: enough was given,
-// or something failed. An op is never run again while it runs.
+// op is a linked step. run is called once for each input row and calls the next
+// op for each output row. It returns false to stop the evaluation: enough rows
+// were returned, or an error occurred. An op is not reentrant.
 type op interface{ run() bool }
 
-// machine is what the ops of an evaluation share. It belongs to one goroutine.
+// machine is the state that the ops of an evaluation share. It belongs to one
+// goroutine.
 type machine struct {
 	ctx      context.Context
 	snapshot *kg.Snapshot
 	limits   Limits
-	row      []kg.ID // by slot; zero is unbound
-	read     int64   // statements
-	made     int64   // rows
+	row      []kg.ID // indexed by slot; zero is unbound
+	read     int64   // statements read
+	made     int64   // rows passed on
 	looks    int
 	err      error
 	sweeps   []*kg.Sweep
 	outer    outermost
 }
 
-// checkEvery is after how many looks into the index an evaluation sees whether
-// it is still wanted, and lets others run.
+// checkEvery is the number of index seeks between two checks for cancellation,
+// where the evaluation also yields the processor.
 const checkEvery = 256
 
-// look counts a look into the index, which may find nothing.
+// look counts an index seek. It reports false if the context is done.
 func (m *machine) look() bool {
 	if m.looks++; m.looks%checkEvery == 0 {
 		if m.err = m.ctx.Err(); m.err != nil {
@@ -41,7 +42,7 @@ func (m *machine) look() bool {
 	return true
 }
 
-// statement counts one that was read.
+// statement counts a statement that was read. It reports false above the limit.
 func (m *machine) statement(s *step) bool {
 	s.read++
 	if m.read++; m.read > m.limits.Statements {
@@ -51,11 +52,11 @@ func (m *machine) statement(s *step) bool {
 	return true
 }
 
-// hand counts a row that a step hands on.
+// hand counts a row that a step passes on. It reports false above the limit.
 func (m *machine) hand(s *step) bool {
 	s.rows++
 	if m.made++; m.made > m.limits.Rows {
-		m.err = tooMuchRead("rows", "rows on the way", m.limits.Rows)
+		m.err = tooMuchRead("rows", "intermediate rows", m.limits.Rows)
 		return false
 	}
 	return true
@@ -74,7 +75,7 @@ func (m *machine) close() {
 	m.sweeps = nil
 }
 
-// link makes ops of a plan that run last for each of its rows.
+// link creates the ops of a plan; last runs for each of its rows.
 func (m *machine) link(p *plan, last op, planner *planner) op {
 	for i := len(p.steps) - 1; i >= 0; i-- {
 		s := p.steps[i]

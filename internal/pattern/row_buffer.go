@@ -7,20 +7,20 @@ import (
 	"koine/kg"
 )
 
-// rowSet knows which rows there have been, by some of their columns.
+// rowSet is a set of rows, compared by some of their columns.
 type rowSet struct {
 	columns []int
 	most    int
 	seen    map[string]struct{}
 	key     []byte
-	row     Row // with those columns only
+	row     Row // reused result of add
 }
 
 func newRowSet(columns []int, most int) *rowSet {
 	return &rowSet{columns: columns, most: most, seen: map[string]struct{}{}}
 }
 
-// add tells whether the row is new, and gives it with the columns only.
+// add adds a row and reports whether it is new. shown has only the set's columns.
 func (s *rowSet) add(r Row) (shown Row, isNew bool, err error) {
 	s.key = s.key[:0]
 	for _, c := range s.columns {
@@ -43,19 +43,19 @@ func (s *rowSet) add(r Row) (shown Row, isNew bool, err error) {
 	return s.row, true, nil
 }
 
-// cutAt is how many rows are gathered before those that cannot be asked for are
+// cutAt is the number of rows that are collected before rows beyond the limit are
 // dropped.
 const cutAt = 16 << 10
 
-// keptRows are rows one behind the other, in the order in which they came or,
-// once they were cut, in that which was asked for.
+// keptRows is a row buffer. Rows are in order of arrival or, after truncation, in
+// the order of the query.
 type keptRows struct {
 	ids []kg.ID
 	n   int
 }
 
-// ordered gives the rows in order, behind the place. It holds all of them, or as
-// many as the query is read for.
+// ordered yields the rows in order, behind the cursor. It holds all rows in
+// memory, or as many as Query.First requires.
 func (e *Evaluation) ordered(yield func(Row, error) bool) {
 	width := len(e.pattern.names)
 	var kept keptRows
@@ -89,8 +89,8 @@ func (e *Evaluation) ordered(yield func(Row, error) bool) {
 	}
 }
 
-// room sees to it that one more row can be held: where the query is read for so
-// many rows only, those behind them are dropped from time to time.
+// room makes room for one more row. If the query reads a limited number of rows,
+// it drops those beyond the limit from time to time.
 func (e *Evaluation) room(kept *keptRows) error {
 	most, asked := e.machine.limits.Kept, kept.n
 	if e.query.First > 0 {
@@ -115,8 +115,8 @@ func (e *Evaluation) room(kept *keptRows) error {
 	return nil
 }
 
-// sort gives the indexes of the rows in order. Each value is decoded and
-// compared once, among the values of its column: rows then compare by rank.
+// sort returns the indexes of the rows in order. Each distinct value of a column
+// is decoded and ranked once; rows then compare by rank.
 func (e *Evaluation) sort(kept []kg.ID, n int) ([]int, error) {
 	width := len(e.pattern.names)
 	ranks := make([]map[kg.ID]int, len(e.keys))
@@ -153,7 +153,7 @@ func (e *Evaluation) sort(kept []kg.ID, n int) ([]int, error) {
 	return order, nil
 }
 
-// rank numbers ids by the order of their terms; equal ones get the same number.
+// rank numbers ids by the order of their terms. Equal terms get the same number.
 func rank(terms map[kg.ID]kg.Term, compare func(a, b kg.Term) int) map[kg.ID]int {
 	ids := make([]kg.ID, 0, len(terms))
 	for id := range terms {
