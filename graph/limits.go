@@ -60,7 +60,7 @@ const (
 	DefaultGroups          = 1_000_000
 	DefaultGroupedValues   = 1_000_000
 	DefaultRows            = pattern.DefaultRows
-	DefaultKeptRows        = pattern.DefaultKept
+	DefaultKeptRows        = pattern.DefaultBufferedRows
 	DefaultReads           = pattern.DefaultStatements
 	DefaultPathNodes       = path.DefaultNodes
 	DefaultCommits         = kg.DefaultLogCommits
@@ -112,7 +112,7 @@ func (l Limits) withDefaults() Limits {
 
 // pattern are the limits of evaluating a pattern.
 func (l Limits) pattern() pattern.Limits {
-	return pattern.Limits{Rows: int64(l.Rows), Kept: l.KeptRows, Statements: int64(l.Reads), Nodes: l.PathNodes}
+	return pattern.Limits{Rows: int64(l.Rows), BufferedRows: l.KeptRows, Statements: int64(l.Reads), Nodes: l.PathNodes}
 }
 
 // LimitError says which limit was passed. It goes out as CodeLimitExceeded (or

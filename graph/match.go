@@ -291,7 +291,7 @@ func (l *loader) solutions(c *matchList, p *pattern.Pattern, g *page, after []by
 		}
 		found = append(found, slices.Clone(solution(row)))
 		if c.cursors {
-			g.cursors = append(g.cursors, l.engine.seal(l.snapshot, c.bound, e.Place()))
+			g.cursors = append(g.cursors, l.engine.seal(l.snapshot, c.bound, e.Cursor()))
 		}
 	}
 	g.size = len(found)
@@ -330,7 +330,7 @@ func (l *loader) closeSolutions(c *matchList, p *pattern.Pattern, g *page, after
 						yield(matchedRow{}, l.whole(c, err))
 						return
 					}
-					if !yield(matchedRow{slices.Clone(solution(row)), e.Place()}, nil) {
+					if !yield(matchedRow{slices.Clone(solution(row)), e.Cursor()}, nil) {
 						return
 					}
 				}
@@ -344,7 +344,7 @@ func (l *loader) closeSolutions(c *matchList, p *pattern.Pattern, g *page, after
 		},
 	}
 	c.shape(g, planned)
-	return l.closed(g, f, false, planned.MaxPlaceBytes(), l.sealer(c.bound, after))
+	return l.closed(g, f, false, planned.MaxCursorBytes(), l.sealer(c.bound, after))
 }
 
 // whole says of sorted rows that they cannot be found in part.

@@ -31,7 +31,7 @@ type Match struct {
 func New(group pattern.Group, columns []string, limits Limits) (*Match, error) {
 	limits = limits.withDefaults()
 	p, err := pattern.Compile(group, pattern.Limits{
-		Triples: limits.Triples, Statements: int64(limits.Statements), Kept: limits.Standing,
+		Triples: limits.Triples, Statements: int64(limits.Statements), BufferedRows: limits.Standing,
 	})
 	if err != nil {
 		return nil, err

@@ -20,12 +20,12 @@ type Pattern struct {
 func Compile(g Group, l Limits) (*Pattern, error) {
 	p := &Pattern{limits: l.withDefaults(), names: scopeOf(&g)}
 	c := checker{Pattern: p}
-	if err := c.group(&g, 1); err != nil {
+	if err := c.checkGroup(&g, 1); err != nil {
 		return nil, err
 	}
-	x := expander{most: p.limits.Steps}
+	x := expander{maxSteps: p.limits.Steps}
 	var err error
-	if p.root, err = x.group(&g); err != nil {
+	if p.root, err = x.expandGroup(&g); err != nil {
 		return nil, err
 	}
 	for _, name := range scopeOf(&p.root) {
@@ -50,7 +50,7 @@ type checker struct {
 	variables       []string
 }
 
-func (c *checker) group(g *Group, depth int) error {
+func (c *checker) checkGroup(g *Group, depth int) error {
 	if c.groups++; c.groups > c.limits.Groups {
 		return tooMany("groups", c.limits.Groups)
 	}
@@ -58,42 +58,42 @@ func (c *checker) group(g *Group, depth int) error {
 		return tooMany("nested groups", c.limits.Depth)
 	}
 	for i := range g.Triples {
-		if err := c.triple(&g.Triples[i]); err != nil {
+		if err := c.checkTriple(&g.Triples[i]); err != nil {
 			return kg.AsError(err).At(fmt.Sprintf("triples[%d]", i))
 		}
 	}
 	for i := range g.Filters {
 		for _, name := range g.Filters[i].Vars {
-			if err := c.variable(name); err != nil {
+			if err := c.countVariable(name); err != nil {
 				return kg.AsError(err).At(fmt.Sprintf("filters[%d]", i))
 			}
 		}
 	}
-	return c.groupsIn(g, depth)
+	return c.checkNested(g, depth)
 }
 
-func (c *checker) groupsIn(g *Group, depth int) error {
+func (c *checker) checkNested(g *Group, depth int) error {
 	for i, union := range g.Unions {
 		for k := range union {
-			if err := c.group(&union[k], depth+1); err != nil {
+			if err := c.checkGroup(&union[k], depth+1); err != nil {
 				return kg.AsError(err).At(fmt.Sprintf("unions[%d][%d]", i, k))
 			}
 		}
 	}
 	for i := range g.Optional {
-		if err := c.group(&g.Optional[i], depth+1); err != nil {
+		if err := c.checkGroup(&g.Optional[i], depth+1); err != nil {
 			return kg.AsError(err).At(fmt.Sprintf("optional[%d]", i))
 		}
 	}
 	for i := range g.NotExists {
-		if err := c.group(&g.NotExists[i], depth+1); err != nil {
+		if err := c.checkGroup(&g.NotExists[i], depth+1); err != nil {
 			return kg.AsError(err).At(fmt.Sprintf("notExists[%d]", i))
 		}
 	}
 	return nil
 }
 
-func (c *checker) triple(t *Triple) error {
+func (c *checker) checkTriple(t *Triple) error {
 	if c.triples++; c.triples > c.limits.Triples {
 		return tooMany("triples", c.limits.Triples)
 	}
@@ -110,7 +110,7 @@ func (c *checker) triple(t *Triple) error {
 		case len(n.terms) > c.limits.Terms:
 			return tooMany("terms in one position", c.limits.Terms).At(place.name)
 		case n.name != "":
-			if err := c.variable(n.name); err != nil {
+			if err := c.countVariable(n.name); err != nil {
 				return kg.AsError(err).At(place.name)
 			}
 		}
@@ -121,7 +121,7 @@ func (c *checker) triple(t *Triple) error {
 	return nil
 }
 
-func (c *checker) variable(name string) error {
+func (c *checker) countVariable(name string) error {
 	if slices.Contains(c.variables, name) {
 		return nil
 	}
@@ -131,8 +131,8 @@ func (c *checker) variable(name string) error {
 	return nil
 }
 
-// vars returns the distinct variables of the triple.
-func (t *Triple) vars() (names []string) {
+// variableNames returns the distinct variables of the triple.
+func (t *Triple) variableNames() (names []string) {
 	for _, n := range [...]Node{t.Subject, t.Predicate, t.Object, t.Graph} {
 		if n.name != "" && !slices.Contains(names, n.name) {
 			names = append(names, n.name)
@@ -152,7 +152,7 @@ func scopeOf(g *Group) (names []string) {
 		}
 	}
 	for i := range g.Triples {
-		add(g.Triples[i].vars())
+		add(g.Triples[i].variableNames())
 	}
 	for _, union := range g.Unions {
 		for k := range union {
@@ -168,7 +168,7 @@ func scopeOf(g *Group) (names []string) {
 // certainOf returns the variables that every solution of a group binds.
 func certainOf(g *Group) (names []string) {
 	for i := range g.Triples {
-		names = append(names, g.Triples[i].vars()...)
+		names = append(names, g.Triples[i].variableNames()...)
 	}
 	for _, union := range g.Unions {
 		names = append(names, certainOfUnion(union)...)
@@ -189,21 +189,21 @@ func certainOfUnion(union []Group) []string {
 	return all
 }
 
-// mentioned returns all variables of a group, including those in filters and in
+// mentionedVars returns all variables of a group, including those in filters and in
 // nested groups.
-func mentioned(g *Group) (names []string) {
+func mentionedVars(g *Group) (names []string) {
 	names = scopeOf(g)
 	for i := range g.Filters {
 		names = append(names, g.Filters[i].Vars...)
 	}
 	for _, union := range g.Unions {
 		for k := range union {
-			names = append(names, mentioned(&union[k])...)
+			names = append(names, mentionedVars(&union[k])...)
 		}
 	}
 	for _, list := range [...][]Group{g.Optional, g.NotExists} {
 		for i := range list {
-			names = append(names, mentioned(&list[i])...)
+			names = append(names, mentionedVars(&list[i])...)
 		}
 	}
 	slices.Sort(names)

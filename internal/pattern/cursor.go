@@ -24,17 +24,17 @@ const (
 	outerLayout = 4
 )
 
-// maxPlaceOrders is the largest number of elements in all groups of a cursor.
-const maxPlaceOrders = 1 << 10
+// maxCursorOrders is the largest number of elements in all groups of a cursor.
+const maxCursorOrders = 1 << 10
 
-// position is a decoded cursor.
-type position struct {
+// cursor is a decoded cursor.
+type cursor struct {
 	orders []byte
 	count  uint64
 	outer  *kg.IDQuad
 }
 
-func (p position) append(b []byte) []byte {
+func (p cursor) appendTo(b []byte) []byte {
 	layout := byte(countLayout)
 	if p.outer != nil {
 		layout = outerLayout
@@ -44,47 +44,47 @@ func (p position) append(b []byte) []byte {
 	b = append(b, p.orders...)
 	b = binary.AppendUvarint(b, p.count)
 	if p.outer != nil {
-		for _, id := range parts(p.outer) {
+		for _, id := range quadParts(p.outer) {
 			b = append(b, id[:]...)
 		}
 	}
 	return b
 }
 
-// parsePlace decodes a cursor. It accepts only the output of append.
-func parsePlace(b []byte) (p position, err error) {
+// parseCursor decodes a cursor. It accepts only the output of append.
+func parseCursor(b []byte) (p cursor, err error) {
 	if len(b) == 0 || b[0] != countLayout && b[0] != outerLayout {
 		return p, errForeign
 	}
 	layout, b := b[0], b[1:]
-	n, b, ok := uvarint(b)
-	if !ok || n > maxPlaceOrders || n > uint64(len(b)) {
+	n, b, ok := readUvarint(b)
+	if !ok || n > maxCursorOrders || n > uint64(len(b)) {
 		return p, errForeign
 	}
 	p.orders = append(make([]byte, 0, n), b[:n]...)
-	if p.count, b, ok = uvarint(b[n:]); !ok {
+	if p.count, b, ok = readUvarint(b[n:]); !ok {
 		return p, errForeign
 	}
 	if layout == outerLayout {
 		p.outer = &kg.IDQuad{}
-		for _, id := range parts(p.outer) {
+		for _, id := range quadParts(p.outer) {
 			if len(b) < len(id) {
-				return position{}, errForeign
+				return cursor{}, errForeign
 			}
 			b = b[copy(id[:], b):]
 			if id.IsZero() {
-				return position{}, errForeign
+				return cursor{}, errForeign
 			}
 		}
 	}
 	if len(b) > 0 {
-		return position{}, errForeign
+		return cursor{}, errForeign
 	}
 	return p, nil
 }
 
-// uvarint decodes a number. It accepts only the form that AppendUvarint writes.
-func uvarint(b []byte) (n uint64, rest []byte, ok bool) {
+// readUvarint decodes a number. It accepts only the form that AppendUvarint writes.
+func readUvarint(b []byte) (n uint64, rest []byte, ok bool) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || size > 1 && b[size-1] == 0 {
 		return 0, nil, false
@@ -94,9 +94,9 @@ func uvarint(b []byte) (n uint64, rest []byte, ok bool) {
 
 var errForeign = kg.Errorf(kg.CodeCursorForeign, "the cursor does not belong to this pattern")
 
-// outermost tracks the current row of the outermost scan and the rows returned
+// outerScan tracks the current row of the outermost scan and the rows returned
 // for it.
-type outermost struct {
+type outerScan struct {
 	from *kg.IDQuad // start of the scan
 	skip uint64     // rows to skip at from
 	at   kg.IDQuad
@@ -104,8 +104,8 @@ type outermost struct {
 	rows uint64 // rows returned since at, or in all without an outermost scan
 }
 
-// begin records the next row of the outermost scan.
-func (o *outermost) begin(q *kg.IDQuad, anyGraph bool) {
+// beginRow records the next row of the outermost scan.
+func (o *outerScan) beginRow(q *kg.IDQuad, anyGraph bool) {
 	if o.from != nil && !o.any {
 		f := *o.from
 		if anyGraph {

@@ -404,7 +404,7 @@ func (w *world) evaluate(t *testing.T, p *pattern.Pattern, q pattern.Query) (row
 			}
 		}
 		rows = append(rows, writeSolution(p, s))
-		places = append(places, e.Place())
+		places = append(places, e.Cursor())
 	}
 	return rows, places, e
 }

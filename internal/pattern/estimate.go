@@ -21,85 +21,85 @@ const (
 type estimator struct {
 	snapshot *kg.Snapshot
 	constant map[*boundTriple]float64 // rows that match the triple's own terms
-	fans     map[kg.ID]fan
+	fanOuts  map[kg.ID]fanOut
 	read     int64
 	byTerms  *kg.Sweep // scans of patterns with a term
 	first    *kg.Sweep // scans of the first statements of a predicate
 }
 
-// fan is the average number of statements of a predicate with the same subject,
+// fanOut is the average number of statements of a predicate with the same subject,
 // and with the same object.
-type fan struct{ ofSubject, ofObject float64 }
+type fanOut struct{ ofSubject, ofObject float64 }
 
 func newEstimator(s *kg.Snapshot) *estimator {
-	return &estimator{snapshot: s, constant: map[*boundTriple]float64{}, fans: map[kg.ID]fan{}}
+	return &estimator{snapshot: s, constant: map[*boundTriple]float64{}, fanOuts: map[kg.ID]fanOut{}}
 }
 
-// triple estimates the rows of the triple per input row in which the given slots
+// estimateTriple estimates the rows of the triple per input row in which the given slots
 // are bound, and the cost of finding them.
-func (e *estimator) triple(t *boundTriple, bound *slots) (rows, cost float64, err error) {
+func (e *estimator) estimateTriple(t *boundTriple, bound *slots) (rows, cost float64, err error) {
 	if t.dead {
 		return 0, 0, nil
 	}
 	var known [4]bool
-	for i, p := range t.places {
+	for i, p := range t.nodes {
 		known[i] = p.slot >= 0 && bound.has(p.slot)
 	}
 	if t.path != nil {
-		return e.path(t, known)
+		return e.estimatePath(t, known)
 	}
-	if rows, err = e.terms(t); err != nil {
+	if rows, err = e.countTerms(t); err != nil {
 		return 0, 0, err
 	}
-	predicate, total := t.places[predicatePlace].id, rows
-	if known[predicatePlace] {
+	predicate, total := t.nodes[predicatePos].id, rows
+	if known[predicatePos] {
 		rows /= guessedPredicates
 	}
-	if known[graphPlace] {
+	if known[graphPos] {
 		rows /= guessedGraphs
 	}
-	if known[subjectPlace] || known[objectPlace] {
-		f := fan{guessedFanOut, guessedFanOut}
+	if known[subjectPos] || known[objectPos] {
+		f := fanOut{guessedFanOut, guessedFanOut}
 		if !predicate.IsZero() {
-			if f, err = e.fan(predicate); err != nil {
+			if f, err = e.fanOf(predicate); err != nil {
 				return 0, 0, err
 			}
 		}
-		if known[subjectPlace] {
+		if known[subjectPos] {
 			rows = min(rows, max(rows/max(total, 1), 1e-3)*f.ofSubject)
-			if known[objectPlace] {
+			if known[objectPos] {
 				rows = min(rows, 0.5)
 			}
 		} else {
 			rows = min(rows, f.ofObject)
 		}
-		if known[subjectPlace] && t.hasObject() || known[objectPlace] && !t.places[subjectPlace].id.IsZero() {
+		if known[subjectPos] && t.hasObject() || known[objectPos] && !t.nodes[subjectPos].id.IsZero() {
 			rows = min(rows, 1, total/10)
 		}
 	}
 	return rows, seekCost*float64(max(1, len(t.oneOf))) + rows*rowCost, nil
 }
 
-func (t *boundTriple) hasObject() bool { return t.oneOf != nil || !t.places[objectPlace].id.IsZero() }
+func (t *boundTriple) hasObject() bool { return t.oneOf != nil || !t.nodes[objectPos].id.IsZero() }
 
-// path estimates a property path.
-func (e *estimator) path(t *boundTriple, known [4]bool) (rows, cost float64, err error) {
-	given := func(at int) bool { return known[at] || t.places[at].slot < 0 }
-	n, err := t.path.Estimate(given(subjectPlace), given(objectPlace))
+// estimatePath estimates a property path.
+func (e *estimator) estimatePath(t *boundTriple, known [4]bool) (rows, cost float64, err error) {
+	given := func(at int) bool { return known[at] || t.nodes[at].slot < 0 }
+	n, err := t.path.Estimate(given(subjectPos), given(objectPos))
 	rows = float64(n)
-	if given(subjectPlace) && given(objectPlace) {
+	if given(subjectPos) && given(objectPos) {
 		return min(rows, 1), guessedFanOut * guessedFanOut * seekCost, err
 	}
 	return rows, seekCost * (guessedFanOut + rows), err
 }
 
-// terms returns the number of statements that match the triple's terms: from the
+// countTerms returns the number of statements that match the triple's terms: from the
 // catalogue if it knows, else by counting up to countedRows of them.
-func (e *estimator) terms(t *boundTriple) (float64, error) {
+func (e *estimator) countTerms(t *boundTriple) (float64, error) {
 	if n, ok := e.constant[t]; ok {
 		return n, nil
 	}
-	p := kg.IDPattern{Subject: t.places[subjectPlace].id, Predicate: t.places[predicatePlace].id, Object: t.places[objectPlace].id, Graph: t.places[graphPlace].id}
+	p := kg.IDPattern{Subject: t.nodes[subjectPos].id, Predicate: t.nodes[predicatePos].id, Object: t.nodes[objectPos].id, Graph: t.nodes[graphPos].id}
 	if t.oneOf != nil {
 		p.Object = t.oneOf[0]
 	}
@@ -107,7 +107,7 @@ func (e *estimator) terms(t *boundTriple) (float64, error) {
 	n := float64(most)
 	if err == nil && !known {
 		var counted int
-		if counted, err = e.count(p, countedRows); counted < countedRows {
+		if counted, err = e.countMatches(p, countedRows); counted < countedRows {
 			n = float64(counted)
 		} else {
 			n = max(countedRows, min(n, countedRows*countedRows))
@@ -118,7 +118,7 @@ func (e *estimator) terms(t *boundTriple) (float64, error) {
 	return n, err
 }
 
-func (e *estimator) count(p kg.IDPattern, most int) (n int, err error) {
+func (e *estimator) countMatches(p kg.IDPattern, most int) (n int, err error) {
 	if e.byTerms == nil {
 		e.byTerms = e.snapshot.Sweep()
 	}
@@ -138,10 +138,10 @@ func (e *estimator) close() {
 	}
 }
 
-// fan samples the first statements of a predicate in object order, and the number
+// fanOf samples the first statements of a predicate in object order, and the number
 // of statements of the first subjects.
-func (e *estimator) fan(predicate kg.ID) (fan, error) {
-	if f, ok := e.fans[predicate]; ok {
+func (e *estimator) fanOf(predicate kg.ID) (fanOut, error) {
+	if f, ok := e.fanOuts[predicate]; ok {
 		return f, nil
 	}
 	var rows, objects int
@@ -162,9 +162,9 @@ func (e *estimator) fan(predicate kg.ID) (fan, error) {
 		}
 	}
 	if err := e.first.Err(); err != nil {
-		return fan{}, err
+		return fanOut{}, err
 	}
-	f := fan{1, 1}
+	f := fanOut{1, 1}
 	if rows > 0 {
 		f.ofObject = float64(rows) / float64(objects)
 	}
@@ -178,7 +178,7 @@ func (e *estimator) fan(predicate kg.ID) (fan, error) {
 	// A subject with k statements is sampled k times as often as one with one.
 	var shares float64
 	for _, s := range subjects {
-		n, err := e.count(kg.IDPattern{Subject: s, Predicate: predicate}, sampledFanOut)
+		n, err := e.countMatches(kg.IDPattern{Subject: s, Predicate: predicate}, sampledFanOut)
 		if err != nil {
 			return f, err
 		}
@@ -187,19 +187,19 @@ func (e *estimator) fan(predicate kg.ID) (fan, error) {
 	if len(subjects) > 0 {
 		f.ofSubject = float64(len(subjects)) / shares
 	}
-	e.fans[predicate] = f
+	e.fanOuts[predicate] = f
 	return f, nil
 }
 
-// group estimates the rows of a group per input row, with its cheapest elements
+// estimateGroup estimates the rows of a group per input row, with its cheapest elements
 // first.
-func (e *estimator) group(s *scope, bound slots) (rows, cost float64, err error) {
+func (e *estimator) estimateGroup(s *scope, bound slots) (rows, cost float64, err error) {
 	rows = 1
-	left := s.elements()
+	left := s.joinElements()
 	for len(left) > 0 {
 		best, bestRows, bestCost := -1, 0.0, 0.0
 		for i, x := range left {
-			r, c, err := e.element(x, &bound)
+			r, c, err := e.estimateElement(x, &bound)
 			if err != nil {
 				return 0, 0, err
 			}
@@ -216,13 +216,13 @@ func (e *estimator) group(s *scope, bound slots) (rows, cost float64, err error)
 	return rows, cost, nil
 }
 
-// element estimates one triple or union.
-func (e *estimator) element(x element, bound *slots) (rows, cost float64, err error) {
+// estimateElement estimates one triple or union.
+func (e *estimator) estimateElement(x element, bound *slots) (rows, cost float64, err error) {
 	if x.triple != nil {
-		return e.triple(x.triple, bound)
+		return e.estimateTriple(x.triple, bound)
 	}
 	for _, alternative := range x.union {
-		r, c, err := e.group(alternative, *bound)
+		r, c, err := e.estimateGroup(alternative, *bound)
 		if err != nil {
 			return 0, 0, err
 		}

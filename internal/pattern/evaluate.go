@@ -41,37 +41,37 @@ type Order struct {
 // Evaluation is a planned query on a snapshot. Its rows can be read once, by one
 // goroutine, before the snapshot is closed.
 type Evaluation struct {
-	pattern *Pattern
-	query   Query
-	planner *planner
-	machine *machine
-	plan    *plan
-	columns []int // compared by Distinct
-	keys    []int // columns of Order
-	skip    uint64
-	given   uint64 // rows returned, with Distinct or Order
-	outer   bool   // cursors have an outermost row
+	pattern  *Pattern
+	query    Query
+	planner  *planner
+	machine  *execution
+	plan     *plan
+	columns  []int // compared by Distinct
+	keys     []int // columns of Order
+	skip     uint64
+	returned uint64 // rows returned, with Distinct or Order
+	outer    bool   // cursors have an outermost row
 }
 
 // Evaluate plans the query; planning reads a few statements.
 func (p *Pattern) Evaluate(ctx context.Context, s *kg.Snapshot, q Query) (*Evaluation, error) {
 	guess := newEstimator(s)
-	return p.evaluate(ctx, q, &planner{builder: &builder{snapshot: s, limits: p.limits, next: p.slots()}, estimator: guess, choose: guess.joinOrder})
+	return p.planQuery(ctx, q, &planner{builder: &builder{snapshot: s, limits: p.limits, next: p.slotCount()}, estimator: guess, choose: guess.joinOrder})
 }
 
-// slots returns the number of slots for the variables of the pattern's solutions.
-func (p *Pattern) slots() int { return len(p.names) + len(p.hidden) }
+// slotCount returns the number of slots for the variables of the pattern's solutions.
+func (p *Pattern) slotCount() int { return len(p.names) + len(p.hidden) }
 
-func (p *Pattern) evaluate(ctx context.Context, q Query, by *planner) (*Evaluation, error) {
+func (p *Pattern) planQuery(ctx context.Context, q Query, by *planner) (*Evaluation, error) {
 	defer by.estimator.close()
-	e := &Evaluation{pattern: p, query: q, planner: by, machine: &machine{ctx: ctx, snapshot: by.builder.snapshot, limits: p.limits}}
-	if err := e.resume(); err != nil {
+	e := &Evaluation{pattern: p, query: q, planner: by, machine: &execution{ctx: ctx, snapshot: by.builder.snapshot, limits: p.limits}}
+	if err := e.applyCursor(); err != nil {
 		return nil, err
 	}
-	if err := e.resolve(); err != nil {
+	if err := e.resolveColumns(); err != nil {
 		return nil, err
 	}
-	outer := make(map[string]int, p.slots())
+	outer := make(map[string]int, p.slotCount())
 	for i, name := range slices.Concat(p.names, p.hidden) {
 		outer[name] = i
 	}
@@ -79,11 +79,11 @@ func (p *Pattern) evaluate(ctx context.Context, q Query, by *planner) (*Evaluati
 	for name := range q.Bound {
 		bound.add(outer[name])
 	}
-	root, err := e.planner.scope(&p.root, around{outer: outer, shared: func(name string) bool { return !q.Bound[name].IsZero() }})
+	root, err := e.planner.bindGroup(&p.root, bindContext{outer: outer, shared: func(name string) bool { return !q.Bound[name].IsZero() }})
 	if err != nil {
 		return nil, err
 	}
-	if e.plan, err = e.planner.group(root, bound); err != nil {
+	if e.plan, err = e.planner.planGroup(root, bound); err != nil {
 		return nil, err
 	}
 	if e.planner.foreign || len(e.planner.forced) > 0 {
@@ -94,16 +94,16 @@ func (p *Pattern) evaluate(ctx context.Context, q Query, by *planner) (*Evaluati
 		e.machine.row[outer[name]] = id
 	}
 	e.machine.read = e.planner.estimator.read
-	e.outer = !e.sorted() && e.plan.outermost() != nil
+	e.outer = !e.isSorted() && e.plan.outerStep() != nil
 	if e.machine.outer.from != nil && !e.outer {
 		return nil, errForeign
 	}
 	return e, nil
 }
 
-// outermost returns the first step if it is a scan that runs once, whose rows
+// outerStep returns the first step if it is a scan that runs once, whose rows
 // therefore have the order of an index. It returns nil if there is none.
-func (p *plan) outermost() *step {
+func (p *plan) outerStep() *step {
 	for _, s := range p.steps {
 		switch s.kind {
 		case filterStep, absentStep:
@@ -116,21 +116,21 @@ func (p *plan) outermost() *step {
 	return nil
 }
 
-// sorted reports whether cursors count rows only.
-func (e *Evaluation) sorted() bool { return e.query.Distinct || len(e.query.Order) > 0 }
+// isSorted reports whether cursors count rows only.
+func (e *Evaluation) isSorted() bool { return e.query.Distinct || len(e.query.Order) > 0 }
 
-func (e *Evaluation) resume() error {
+func (e *Evaluation) applyCursor() error {
 	if e.query.After == nil {
 		return nil
 	}
-	at, err := parsePlace(e.query.After)
+	at, err := parseCursor(e.query.After)
 	if err != nil {
 		return err
 	}
 	e.planner.forced = at.orders
-	e.given = at.count
-	e.machine.outer = outermost{from: at.outer, skip: at.count}
-	if e.sorted() {
+	e.returned = at.count
+	e.machine.outer = outerScan{from: at.outer, skip: at.count}
+	if e.isSorted() {
 		if at.outer != nil {
 			return errForeign
 		}
@@ -139,8 +139,8 @@ func (e *Evaluation) resume() error {
 	return nil
 }
 
-// resolve finds the columns of the query's variables.
-func (e *Evaluation) resolve() error {
+// resolveColumns finds the columns of the query's variables.
+func (e *Evaluation) resolveColumns() error {
 	column := func(name, field string) (int, error) {
 		i := e.pattern.Column(name)
 		if i < 0 {
@@ -189,12 +189,12 @@ func (e *Evaluation) Rows() iter.Seq2[Row, error] {
 		defer m.close()
 		defer e.planner.estimator.close() // NotExists groups are planned while rows are read
 		if len(e.query.Order) > 0 {
-			e.ordered(yield)
+			e.yieldOrdered(yield)
 			return
 		}
-		end := &rowOp{of: e, give: func(r Row) bool { return yield(r, nil) }}
+		end := &rowOp{evaluation: e, yield: func(r Row) bool { return yield(r, nil) }}
 		if e.query.Distinct {
-			end.seen = newRowSet(e.columns, m.limits.Kept)
+			end.seen = newRowSet(e.columns, m.limits.BufferedRows)
 		}
 		e.run(end)
 		if m.err != nil {
@@ -204,46 +204,46 @@ func (e *Evaluation) Rows() iter.Seq2[Row, error] {
 }
 
 func (e *Evaluation) run(end op) {
-	first := e.machine.link(e.plan, end, e.planner)
+	first := e.machine.linkPlan(e.plan, end, e.planner)
 	if e.outer {
-		e.plan.outermost().scan.outermost = true
+		e.plan.outerStep().scan.outermost = true
 	}
 	first.run()
 }
 
-// Place returns the cursor behind the row that was returned last.
-func (e *Evaluation) Place() []byte {
-	at := position{orders: e.planner.orders, count: e.given}
+// Cursor returns the cursor behind the row that was returned last.
+func (e *Evaluation) Cursor() []byte {
+	at := cursor{orders: e.planner.orders, count: e.returned}
 	switch {
-	case e.sorted():
+	case e.isSorted():
 	case e.outer && e.machine.outer.any:
 		at.outer, at.count = &e.machine.outer.at, e.machine.outer.rows
 	default:
 		at.count = e.machine.outer.rows
 	}
-	return at.append(nil)
+	return at.appendTo(nil)
 }
 
-// MaxPlaceBytes returns the largest length of a cursor of this evaluation.
-func (e *Evaluation) MaxPlaceBytes() int {
-	at := position{orders: e.planner.orders, count: math.MaxUint64}
+// MaxCursorBytes returns the largest length of a cursor of this evaluation.
+func (e *Evaluation) MaxCursorBytes() int {
+	at := cursor{orders: e.planner.orders, count: math.MaxUint64}
 	if e.outer {
 		at.outer = &kg.IDQuad{}
 	}
-	return len(at.append(nil))
+	return len(at.appendTo(nil))
 }
 
 // rowOp is the last op of a pattern: it returns rows to the caller.
 type rowOp struct {
-	of   *Evaluation
-	give func(Row) bool
-	seen *rowSet
-	all  bool // include the rows before the cursor; the caller skips them
+	evaluation *Evaluation
+	yield      func(Row) bool
+	seen       *rowSet
+	all        bool // include the rows before the cursor; the caller skips them
 }
 
 func (o *rowOp) run() bool {
-	m := o.of.machine
-	row := Row(m.row[:len(o.of.pattern.names)])
+	m := o.evaluation.machine
+	row := Row(m.row[:len(o.evaluation.pattern.names)])
 	if o.seen != nil {
 		var isNew bool
 		if row, isNew, m.err = o.seen.add(row); m.err != nil {
@@ -254,12 +254,12 @@ func (o *rowOp) run() bool {
 	}
 	switch {
 	case o.all:
-	case o.of.sorted():
-		if o.of.skip > 0 {
-			o.of.skip--
+	case o.evaluation.isSorted():
+		if o.evaluation.skip > 0 {
+			o.evaluation.skip--
 			return true
 		}
-		o.of.given++
+		o.evaluation.returned++
 	default:
 		m.outer.rows++
 		if m.outer.skip > 0 {
@@ -267,5 +267,5 @@ func (o *rowOp) run() bool {
 			return true
 		}
 	}
-	return o.give(row)
+	return o.yield(row)
 }

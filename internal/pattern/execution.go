@@ -12,28 +12,28 @@ import (
 // were returned, or an error occurred. An op is not reentrant.
 type op interface{ run() bool }
 
-// machine is the state that the ops of an evaluation share. It belongs to one
+// execution is the state that the ops of an evaluation share. It belongs to one
 // goroutine.
-type machine struct {
+type execution struct {
 	ctx      context.Context
 	snapshot *kg.Snapshot
 	limits   Limits
 	row      []kg.ID // indexed by slot; zero is unbound
 	read     int64   // statements read
 	made     int64   // rows passed on
-	looks    int
+	seeks    int
 	err      error
 	sweeps   []*kg.Sweep
-	outer    outermost
+	outer    outerScan
 }
 
 // checkEvery is the number of index seeks between two checks for cancellation,
 // where the evaluation also yields the processor.
 const checkEvery = 256
 
-// look counts an index seek. It reports false if the context is done.
-func (m *machine) look() bool {
-	if m.looks++; m.looks%checkEvery == 0 {
+// countSeek counts an index seek. It reports false if the context is done.
+func (m *execution) countSeek() bool {
+	if m.seeks++; m.seeks%checkEvery == 0 {
 		if m.err = m.ctx.Err(); m.err != nil {
 			return false
 		}
@@ -42,8 +42,8 @@ func (m *machine) look() bool {
 	return true
 }
 
-// statement counts a statement that was read. It reports false above the limit.
-func (m *machine) statement(s *step) bool {
+// countStatement counts a statement that was read. It reports false above the limit.
+func (m *execution) countStatement(s *step) bool {
 	s.read++
 	if m.read++; m.read > m.limits.Statements {
 		m.err = tooMuchRead("reads", "statements", m.limits.Statements)
@@ -52,8 +52,8 @@ func (m *machine) statement(s *step) bool {
 	return true
 }
 
-// hand counts a row that a step passes on. It reports false above the limit.
-func (m *machine) hand(s *step) bool {
+// countRow counts a row that a step passes on. It reports false above the limit.
+func (m *execution) countRow(s *step) bool {
 	s.rows++
 	if m.made++; m.made > m.limits.Rows {
 		m.err = tooMuchRead("rows", "intermediate rows", m.limits.Rows)
@@ -62,21 +62,21 @@ func (m *machine) hand(s *step) bool {
 	return true
 }
 
-func (m *machine) sweep() *kg.Sweep {
+func (m *execution) newSweep() *kg.Sweep {
 	w := m.snapshot.Sweep()
 	m.sweeps = append(m.sweeps, w)
 	return w
 }
 
-func (m *machine) close() {
+func (m *execution) close() {
 	for _, w := range m.sweeps {
 		w.Close()
 	}
 	m.sweeps = nil
 }
 
-// link creates the ops of a plan; last runs for each of its rows.
-func (m *machine) link(p *plan, last op, planner *planner) op {
+// linkPlan creates the ops of a plan; last runs for each of its rows.
+func (m *execution) linkPlan(p *plan, last op, planner *planner) op {
 	for i := len(p.steps) - 1; i >= 0; i-- {
 		s := p.steps[i]
 		switch s.kind {
@@ -90,12 +90,12 @@ func (m *machine) link(p *plan, last op, planner *planner) op {
 		case unionStep:
 			u := &unionOp{m: m, step: s, next: last}
 			for _, g := range s.groups {
-				u.alternatives = append(u.alternatives, m.link(g, &passOp{m, s, last}, planner))
+				u.alternatives = append(u.alternatives, m.linkPlan(g, &passOp{m, s, last}, planner))
 			}
 			last = u
 		case optionalStep:
 			o := &optionalOp{m: m, step: s, next: last}
-			o.group = m.link(s.groups[0], &foundOp{o}, planner)
+			o.group = m.linkPlan(s.groups[0], &foundOp{o}, planner)
 			last = o
 		case absentStep:
 			last = &absentOp{m: m, step: s, next: last, planner: planner, groups: map[slots]op{}}

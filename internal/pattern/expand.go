@@ -11,8 +11,8 @@ import (
 // sequence becomes a join on a fresh variable, an alternative becomes a union.
 // Closures remain paths.
 type expander struct {
-	steps, most int
-	fresh       int
+	steps, maxSteps int
+	fresh           int
 }
 
 // maxElements is the largest number of triples and unions in one group after
@@ -23,56 +23,56 @@ const maxElements = 255
 // leading space keeps them apart from the names that a client can write.
 const hiddenPrefix = " path"
 
-// group returns a copy of g with its paths expanded.
-func (x *expander) group(g *Group) (Group, error) {
+// expandGroup returns a copy of g with its paths expanded.
+func (x *expander) expandGroup(g *Group) (Group, error) {
 	out := Group{Filters: g.Filters}
 	for i := range g.Triples {
-		if err := x.triple(&out, g.Triples[i]); err != nil {
+		if err := x.expandTriple(&out, g.Triples[i]); err != nil {
 			return out, kg.AsError(err).At(fmt.Sprintf("triples[%d]", i))
 		}
 	}
 	for i := range g.Unions {
-		union, err := x.groups(g.Unions[i], fmt.Sprintf("unions[%d]", i))
+		union, err := x.expandGroups(g.Unions[i], fmt.Sprintf("unions[%d]", i))
 		if err != nil {
 			return out, err
 		}
 		out.Unions = append(out.Unions, union)
 	}
 	var err error
-	if out.Optional, err = x.groups(g.Optional, "optional"); err == nil {
-		out.NotExists, err = x.groups(g.NotExists, "notExists")
+	if out.Optional, err = x.expandGroups(g.Optional, "optional"); err == nil {
+		out.NotExists, err = x.expandGroups(g.NotExists, "notExists")
 	}
 	return out, err
 }
 
-func (x *expander) groups(list []Group, place string) ([]Group, error) {
+func (x *expander) expandGroups(list []Group, place string) ([]Group, error) {
 	out := make([]Group, len(list))
 	for i := range list {
 		var err error
-		if out[i], err = x.group(&list[i]); err != nil {
+		if out[i], err = x.expandGroup(&list[i]); err != nil {
 			return nil, kg.AsError(err).At(fmt.Sprintf("%s[%d]", place, i))
 		}
 	}
 	return out, nil
 }
 
-// triple adds a triple to a group and expands its path.
-func (x *expander) triple(g *Group, t Triple) error {
+// expandTriple adds a triple to a group and expands its path.
+func (x *expander) expandTriple(g *Group, t Triple) error {
 	if t.Path == nil {
-		return x.add(g, t)
+		return x.addTriple(g, t)
 	}
 	switch f := t.Path.Form(); f.Kind {
 	case path.Statement:
-		return x.statement(g, t, f)
+		return x.addStatement(g, t, f)
 	case path.Sequence:
 		for i, part := range f.Parts {
 			step := t
 			step.Path = part
 			if i < len(f.Parts)-1 {
-				t.Subject = x.variable()
+				t.Subject = x.freshVar()
 				step.Object = t.Subject
 			}
-			if err := x.triple(g, step); err != nil {
+			if err := x.expandTriple(g, step); err != nil {
 				return err
 			}
 		}
@@ -82,30 +82,30 @@ func (x *expander) triple(g *Group, t Triple) error {
 		for i, part := range f.Parts {
 			step := t
 			step.Path = part
-			if err := x.triple(&union[i], step); err != nil {
+			if err := x.expandTriple(&union[i], step); err != nil {
 				return err
 			}
 		}
 		g.Unions = append(g.Unions, union)
-		return x.room(g)
+		return x.countElement(g)
 	}
-	return x.add(g, t)
+	return x.addTriple(g, t)
 }
 
-// statement adds the triple that stands for a path of a single step.
-func (x *expander) statement(g *Group, t Triple, f path.Form) error {
+// addStatement adds the triple that stands for a path of a single step.
+func (x *expander) addStatement(g *Group, t Triple, f path.Form) error {
 	t.Path = nil
 	if f.Predicate.IsZero() {
-		t.Predicate, t.except = x.variable(), f.Except
+		t.Predicate, t.except = x.freshVar(), f.Except
 	} else {
 		t.Predicate = Term(f.Predicate)
 	}
 	if !f.Inverted {
-		return x.add(g, t)
+		return x.addTriple(g, t)
 	}
 	t.Subject, t.Object = t.Object, t.Subject
 	if t.Subject.name != "" || len(t.Subject.terms) == 1 {
-		return x.add(g, t)
+		return x.addTriple(g, t)
 	}
 	// Only an object can be one of several terms; of these, few are resources.
 	var union []Group
@@ -116,24 +116,24 @@ func (x *expander) statement(g *Group, t Triple, f path.Form) error {
 		one := t
 		one.Subject = Term(term)
 		var alternative Group
-		if err := x.add(&alternative, one); err != nil {
+		if err := x.addTriple(&alternative, one); err != nil {
 			return err
 		}
 		union = append(union, alternative)
 	}
 	g.Unions = append(g.Unions, union)
-	return x.room(g)
+	return x.countElement(g)
 }
 
-func (x *expander) add(g *Group, t Triple) error {
+func (x *expander) addTriple(g *Group, t Triple) error {
 	g.Triples = append(g.Triples, t)
-	return x.room(g)
+	return x.countElement(g)
 }
 
-// room counts one more triple or union against the limits.
-func (x *expander) room(g *Group) error {
-	if x.steps++; x.steps > x.most {
-		return tooMany("triples after its paths are expanded", x.most)
+// countElement counts one more triple or union against the limits.
+func (x *expander) countElement(g *Group) error {
+	if x.steps++; x.steps > x.maxSteps {
+		return tooMany("triples after its paths are expanded", x.maxSteps)
 	}
 	if len(g.Triples)+len(g.Unions) > maxElements {
 		return tooMany("triples in one group after its paths are expanded", maxElements)
@@ -141,7 +141,7 @@ func (x *expander) room(g *Group) error {
 	return nil
 }
 
-func (x *expander) variable() Node {
+func (x *expander) freshVar() Node {
 	x.fresh++
 	return Var(fmt.Sprintf("%s%d", hiddenPrefix, x.fresh))
 }

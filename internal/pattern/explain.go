@@ -25,7 +25,7 @@ type Step struct {
 }
 
 // Explain returns the plan with its counters so far.
-func (e *Evaluation) Explain() []Step { return e.explain(e.plan) }
+func (e *Evaluation) Explain() []Step { return e.explainPlan(e.plan) }
 
 // StatementsRead returns the number of statements read so far, including
 // planning.
@@ -34,14 +34,14 @@ func (e *Evaluation) StatementsRead() int64 { return e.machine.read }
 // RowsMade returns the number of rows that all steps have passed on so far.
 func (e *Evaluation) RowsMade() int64 { return e.machine.made }
 
-func (e *Evaluation) explain(p *plan) []Step {
+func (e *Evaluation) explainPlan(p *plan) []Step {
 	out := make([]Step, 0, len(p.steps))
 	joined := false
 	for _, s := range p.steps {
 		step := Step{Index: s.order, Estimate: s.estimate, Runs: s.runs, Statements: s.read, Rows: s.rows}
 		switch s.kind {
 		case scanStep, pathStep:
-			step.Pattern = s.triple.of.String()
+			step.Pattern = s.triple.source.String()
 			step.Kind = "scan"
 			if joined {
 				step.Kind = "join"
@@ -51,7 +51,7 @@ func (e *Evaluation) explain(p *plan) []Step {
 			}
 			for _, c := range s.merged {
 				step.Kind = "merge"
-				step.Merged = append(step.Merged, c.triple.of.String())
+				step.Merged = append(step.Merged, c.triple.source.String())
 			}
 			joined = true
 		case filterStep:
@@ -68,7 +68,7 @@ func (e *Evaluation) explain(p *plan) []Step {
 			step.Pattern = fmt.Sprintf("?%s", e.nameOf(s.merge.outer))
 		}
 		for _, g := range s.groups {
-			step.Groups = append(step.Groups, e.explain(g))
+			step.Groups = append(step.Groups, e.explainPlan(g))
 		}
 		out = append(out, step)
 	}

@@ -3,7 +3,7 @@ package pattern
 import "koine/kg"
 
 type filterOp struct {
-	m     *machine
+	m     *execution
 	step  *step
 	next  op
 	terms []kg.Term
@@ -29,7 +29,7 @@ func (o *filterOp) run() bool {
 }
 
 type unionOp struct {
-	m            *machine
+	m            *execution
 	step         *step
 	next         op
 	alternatives []op
@@ -47,15 +47,15 @@ func (o *unionOp) run() bool {
 
 // passOp ends an alternative.
 type passOp struct {
-	m    *machine
+	m    *execution
 	step *step
 	next op
 }
 
-func (o *passOp) run() bool { return o.m.hand(o.step) && o.next.run() }
+func (o *passOp) run() bool { return o.m.countRow(o.step) && o.next.run() }
 
 type optionalOp struct {
-	m     *machine
+	m     *execution
 	step  *step
 	next  op
 	group op
@@ -68,7 +68,7 @@ func (o *optionalOp) run() bool {
 	if !o.group.run() {
 		return false
 	}
-	return o.found || o.m.hand(o.step) && o.next.run()
+	return o.found || o.m.countRow(o.step) && o.next.run()
 }
 
 // foundOp ends an optional group.
@@ -76,11 +76,11 @@ type foundOp struct{ of *optionalOp }
 
 func (o *foundOp) run() bool {
 	o.of.found = true
-	return o.of.m.hand(o.of.step) && o.of.next.run()
+	return o.of.m.countRow(o.of.step) && o.of.next.run()
 }
 
 type mergeOp struct {
-	m    *machine
+	m    *execution
 	step *step
 	next op
 }
@@ -107,7 +107,7 @@ func (o *mergeOp) run() bool {
 // substituted into the group (SPARQL 1.1, section 18.6), which yields a different
 // group for each set of bound variables: each is planned on first use.
 type absentOp struct {
-	m       *machine
+	m       *execution
 	step    *step
 	next    op
 	planner *planner
@@ -117,7 +117,7 @@ type absentOp struct {
 
 func (o *absentOp) run() bool {
 	o.step.runs++
-	group, err := o.group()
+	group, err := o.groupFor()
 	if err != nil {
 		o.m.err = err
 		return false
@@ -133,8 +133,8 @@ func (o *absentOp) run() bool {
 	return o.next.run()
 }
 
-// group returns the group for the variables that the row binds.
-func (o *absentOp) group() (op, error) {
+// groupFor returns the group for the variables that the row binds.
+func (o *absentOp) groupFor() (op, error) {
 	n := o.step.absent
 	var bound slots
 	for _, slot := range n.visible {
@@ -145,7 +145,7 @@ func (o *absentOp) group() (op, error) {
 	if g, ok := o.groups[bound]; ok {
 		return g, nil
 	}
-	at := around{outer: map[string]int{}, constant: map[string]int{}, shared: func(string) bool { return false }}
+	at := bindContext{outer: map[string]int{}, constant: map[string]int{}, shared: func(string) bool { return false }}
 	for name, slot := range n.visible {
 		if bound.has(slot) {
 			at.constant[name] = slot
@@ -153,27 +153,27 @@ func (o *absentOp) group() (op, error) {
 	}
 	for _, name := range scopeOf(n.group) {
 		if _, ok := at.constant[name]; !ok {
-			slot, err := o.planner.slot()
+			slot, err := o.planner.newSlot()
 			if err != nil {
 				return nil, err
 			}
 			at.outer[name] = slot
 		}
 	}
-	s, err := o.planner.scope(n.group, at)
+	s, err := o.planner.bindGroup(n.group, at)
 	if err != nil {
 		return nil, err
 	}
 	orders, forced := o.planner.orders, o.planner.forced
 	o.planner.forced = nil
-	p, err := o.planner.group(s, bound)
+	p, err := o.planner.planGroup(s, bound)
 	o.planner.orders, o.planner.forced = orders, forced
 	if err != nil {
 		return nil, err
 	}
 	o.m.row = append(o.m.row, make([]kg.ID, max(0, o.planner.next-len(o.m.row)))...)
 	o.step.groups = append(o.step.groups, p)
-	g := o.m.link(p, &presentOp{o}, o.planner)
+	g := o.m.linkPlan(p, &presentOp{o}, o.planner)
 	o.groups[bound] = g
 	return g, nil
 }

@@ -10,7 +10,7 @@ type element struct {
 	uses   slots // all slots that occur
 }
 
-func (s *scope) elements() []element {
+func (s *scope) joinElements() []element {
 	out := make([]element, 0, len(s.triples)+len(s.unions))
 	for _, t := range s.triples {
 		out = append(out, element{triple: t, binds: t.variables, uses: t.variables})
@@ -44,7 +44,7 @@ func (e *estimator) joinOrder(elements []element, bound slots) ([]int, error) {
 	case n > maxSearched:
 		return e.greedyOrder(elements, bound)
 	}
-	s := search{estimator: e, elements: elements, bound: bound, best: make([]ordered, 1<<len(elements))}
+	s := orderSearch{estimator: e, elements: elements, bound: bound, best: make([]partialOrder, 1<<len(elements))}
 	return s.run()
 }
 
@@ -56,11 +56,11 @@ func (e *estimator) greedyOrder(elements []element, bound slots) (order []int, e
 			if taken[i] {
 				continue
 			}
-			rows, cost, err := e.element(x, &bound)
+			rows, cost, err := e.estimateElement(x, &bound)
 			if err != nil {
 				return nil, err
 			}
-			c := x.connected(&bound)
+			c := x.isConnected(&bound)
 			if cost += rows; best < 0 || c && !bestConnected || c == bestConnected && cost < bestCost {
 				best, bestCost, bestConnected = i, cost, c
 			}
@@ -72,34 +72,34 @@ func (e *estimator) greedyOrder(elements []element, bound slots) (order []int, e
 	return order, nil
 }
 
-// connected reports whether the element shares a variable with the bound ones.
-func (x *element) connected(bound *slots) bool {
-	return x.uses == slots{} || x.uses.meets(bound)
+// isConnected reports whether the element shares a variable with the bound ones.
+func (x *element) isConnected(bound *slots) bool {
+	return x.uses == slots{} || x.uses.intersects(bound)
 }
 
-// search enumerates sets of elements by size (dynamic programming over left-deep
+// orderSearch enumerates sets of elements by size (dynamic programming over left-deep
 // join orders).
-type search struct {
+type orderSearch struct {
 	*estimator
 	elements []element
 	bound    slots
-	best     []ordered // indexed by set
+	best     []partialOrder // indexed by set
 }
 
-// ordered is the cheapest order found for a set of elements.
-type ordered struct {
+// partialOrder is the cheapest order found for a set of elements.
+type partialOrder struct {
 	found      bool
 	rows, cost float64
 	last       int
 	before     int // set without last
 }
 
-func (s *search) run() ([]int, error) {
-	s.best[0] = ordered{found: true, rows: 1}
+func (s *orderSearch) run() ([]int, error) {
+	s.best[0] = partialOrder{found: true, rows: 1}
 	all := len(s.best) - 1
 	for set := range all {
 		if s.best[set].found {
-			if err := s.extend(set); err != nil {
+			if err := s.extendSet(set); err != nil {
 				return nil, err
 			}
 		}
@@ -112,8 +112,8 @@ func (s *search) run() ([]int, error) {
 	return order, nil
 }
 
-// extend tries to add each remaining element to a set.
-func (s *search) extend(set int) error {
+// extendSet tries to add each remaining element to a set.
+func (s *orderSearch) extendSet(set int) error {
 	bound, any := s.bound, false
 	for i := range s.elements {
 		if set&(1<<i) != 0 {
@@ -121,18 +121,18 @@ func (s *search) extend(set int) error {
 		}
 	}
 	for i := range s.elements {
-		any = any || set&(1<<i) == 0 && s.elements[i].connected(&bound)
+		any = any || set&(1<<i) == 0 && s.elements[i].isConnected(&bound)
 	}
 	from := s.best[set]
 	for i := range s.elements {
-		if set&(1<<i) != 0 || any && !s.elements[i].connected(&bound) {
+		if set&(1<<i) != 0 || any && !s.elements[i].isConnected(&bound) {
 			continue
 		}
-		rows, cost, err := s.element(s.elements[i], &bound)
+		rows, cost, err := s.estimateElement(s.elements[i], &bound)
 		if err != nil {
 			return err
 		}
-		next := ordered{true, math.Min(from.rows*rows, 1e300), from.cost + math.Max(from.rows, 1e-3)*cost, i, set}
+		next := partialOrder{true, math.Min(from.rows*rows, 1e300), from.cost + math.Max(from.rows, 1e-3)*cost, i, set}
 		into := &s.best[set|1<<i]
 		if !into.found || next.cost+next.rows*rowCost < into.cost+into.rows*rowCost {
 			*into = next

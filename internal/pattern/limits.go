@@ -11,10 +11,10 @@ type Limits struct {
 	Depth     int // of nested groups
 	Terms     int // in one OneOf
 
-	Statements int64 // statements read
-	Rows       int64 // rows that all steps pass on
-	Nodes      int   // nodes that one path reaches; 0 is path.DefaultNodes
-	Kept       int   // rows in memory, for Distinct and Order
+	Statements   int64 // statements read
+	Rows         int64 // rows that all steps pass on
+	Nodes        int   // nodes that one path reaches; 0 is path.DefaultNodes
+	BufferedRows int   // rows in memory, for Distinct and Order
 }
 
 // The default limits.
@@ -26,9 +26,9 @@ const (
 	DefaultDepth     = 8
 	DefaultTerms     = 1_000
 
-	DefaultStatements = 5_000_000
-	DefaultRows       = 5_000_000
-	DefaultKept       = 500_000
+	DefaultStatements   = 5_000_000
+	DefaultRows         = 5_000_000
+	DefaultBufferedRows = 500_000
 )
 
 func (l Limits) withDefaults() Limits {
@@ -37,7 +37,7 @@ func (l Limits) withDefaults() Limits {
 		value int
 	}{
 		{&l.Triples, DefaultTriples}, {&l.Steps, DefaultSteps}, {&l.Variables, DefaultVariables}, {&l.Groups, DefaultGroups},
-		{&l.Depth, DefaultDepth}, {&l.Terms, DefaultTerms}, {&l.Kept, DefaultKept},
+		{&l.Depth, DefaultDepth}, {&l.Terms, DefaultTerms}, {&l.BufferedRows, DefaultBufferedRows},
 	} {
 		if *m.to <= 0 {
 			*m.to = m.value
@@ -66,7 +66,7 @@ func tooMuchRead(limit, unit string, most int64) *kg.Error {
 	return e
 }
 
-func tooManyKept(most int) *kg.Error {
+func tooManyBuffered(most int) *kg.Error {
 	e := kg.Errorf(kg.CodeLimitExceeded, "more than %d rows would have to be held in memory", most)
 	e.Limit = "keptRows"
 	e.Hint = "Drop distinct and orderBy, or add terms to the pattern."

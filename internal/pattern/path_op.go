@@ -8,30 +8,30 @@ import (
 
 // pathOp follows a property path from the bound ends.
 type pathOp struct {
-	m    *machine
+	m    *execution
 	step *step
 	next op
 
-	known   knownEnds
+	cache   endsCache
 	builder *builder
 	node    kg.ID // cached result of relates for the last node
 	isNode  bool
 }
 
-// knownEnds caches the ends of the path from the node that was followed last:
+// endsCache caches the ends of the path from the node that was followed last:
 // successive rows often share it.
-type knownEnds struct {
+type endsCache struct {
 	from    kg.ID
 	forward bool
 	ends    []kg.ID
 }
 
-// maxKnownEnds is the largest number of cached ends.
-const maxKnownEnds = 10_000
+// maxCachedEnds is the largest number of cached ends.
+const maxCachedEnds = 10_000
 
-// follow yields the ends of the path from a node. It caches them once all were
+// followCached yields the ends of the path from a node. It caches them once all were
 // yielded.
-func (k *knownEnds) follow(from kg.ID, forward bool, walk func(kg.ID) iter.Seq2[kg.ID, error]) iter.Seq2[kg.ID, error] {
+func (k *endsCache) followCached(from kg.ID, forward bool, walk func(kg.ID) iter.Seq2[kg.ID, error]) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		if k.from == from && k.forward == forward {
 			for _, end := range k.ends {
@@ -43,14 +43,14 @@ func (k *knownEnds) follow(from kg.ID, forward bool, walk func(kg.ID) iter.Seq2[
 		}
 		k.from, k.ends = kg.ID{}, k.ends[:0]
 		for end, err := range walk(from) {
-			if len(k.ends) <= maxKnownEnds {
+			if len(k.ends) <= maxCachedEnds {
 				k.ends = append(k.ends, end)
 			}
 			if !yield(end, err) || err != nil {
 				return
 			}
 		}
-		if len(k.ends) <= maxKnownEnds {
+		if len(k.ends) <= maxCachedEnds {
 			k.from, k.forward = from, forward
 		}
 	}
@@ -59,15 +59,15 @@ func (k *knownEnds) follow(from kg.ID, forward bool, walk func(kg.ID) iter.Seq2[
 func (o *pathOp) run() bool {
 	o.step.runs++
 	t := o.step.triple
-	p, ok := t.pattern(o.m.row)
+	p, ok := t.patternFor(o.m.row)
 	if !ok {
 		return true
 	}
-	if !o.m.look() {
+	if !o.m.countSeek() {
 		return false
 	}
 	before := t.path.StatementsRead()
-	more := o.follow(t, p)
+	more := o.followPath(t, p)
 	read := int64(t.path.StatementsRead() - before)
 	o.step.read += read
 	if o.m.read += read; o.m.read > o.m.limits.Statements && o.m.err == nil {
@@ -76,42 +76,42 @@ func (o *pathOp) run() bool {
 	return more && o.m.err == nil
 }
 
-func (o *pathOp) follow(t *boundTriple, p kg.IDPattern) bool {
+func (o *pathOp) followPath(t *boundTriple, p kg.IDPattern) bool {
 	switch {
 	case t.oneOf != nil:
 		for _, to := range t.oneOf {
 			p.Object = to
-			if !o.ends(t, p) {
+			if !o.followBoundEnds(t, p) {
 				return false
 			}
 		}
 		return true
 	case p.Subject.IsZero() && p.Object.IsZero():
 		for pair, err := range t.path.Pairs() {
-			if !o.hand(t, pair.From, pair.To, err) {
+			if !o.emitPair(t, pair.From, pair.To, err) {
 				return false
 			}
 		}
 		return true
 	}
-	return o.ends(t, p)
+	return o.followBoundEnds(t, p)
 }
 
-// ends follows a path with at least one bound end.
-func (o *pathOp) ends(t *boundTriple, p kg.IDPattern) bool {
+// followBoundEnds follows a path with at least one bound end.
+func (o *pathOp) followBoundEnds(t *boundTriple, p kg.IDPattern) bool {
 	if !p.Subject.IsZero() && !p.Object.IsZero() {
 		there, err := t.path.Connects(p.Subject, p.Object)
 		if there && err == nil {
-			there, err = o.relates(t, p.Subject, p.Object)
+			there, err = o.allowsZeroLength(t, p.Subject, p.Object)
 		}
-		return err == nil && !there || o.hand(t, p.Subject, p.Object, err)
+		return err == nil && !there || o.emitPair(t, p.Subject, p.Object, err)
 	}
 	var ends iter.Seq2[kg.ID, error]
 	forward := !p.Subject.IsZero()
 	if forward {
-		ends = o.known.follow(p.Subject, true, t.path.Forward)
+		ends = o.cache.followCached(p.Subject, true, t.path.Forward)
 	} else {
-		ends = o.known.follow(p.Object, false, t.path.Backward)
+		ends = o.cache.followCached(p.Object, false, t.path.Backward)
 	}
 	for end, err := range ends {
 		if start := p.Subject; err == nil {
@@ -119,7 +119,7 @@ func (o *pathOp) ends(t *boundTriple, p kg.IDPattern) bool {
 				start = p.Object
 			}
 			var related bool
-			if related, err = o.relates(t, start, end); err == nil && !related {
+			if related, err = o.allowsZeroLength(t, start, end); err == nil && !related {
 				continue
 			}
 		}
@@ -128,43 +128,43 @@ func (o *pathOp) ends(t *boundTriple, p kg.IDPattern) bool {
 		} else {
 			p.Subject = end
 		}
-		if !o.hand(t, p.Subject, p.Object, err) {
+		if !o.emitPair(t, p.Subject, p.Object, err) {
 			return false
 		}
 	}
 	return true
 }
 
-// relates reports whether a path that connects the two ends may have length zero
+// allowsZeroLength reports whether a path that connects the two ends may have length zero
 // there. From a term of the pattern it always may; between variables, only at a
 // node of the graph (SPARQL 1.1, section 18.4). A term that is not a node has no
 // longer path to itself either.
-func (o *pathOp) relates(t *boundTriple, start, end kg.ID) (bool, error) {
-	if start != end || !t.of.Path.Nullable() || t.given[subjectPlace] || t.given[objectPlace] {
+func (o *pathOp) allowsZeroLength(t *boundTriple, start, end kg.ID) (bool, error) {
+	if start != end || !t.source.Path.Nullable() || t.given[subjectPos] || t.given[objectPos] {
 		return true, nil
 	}
 	if o.node == start {
 		return o.isNode, nil
 	}
 	o.node, o.isNode = start, false
-	graph := t.places[graphPlace].id
+	graph := t.nodes[graphPos].id
 	var err error
 	if start.IsResource() {
-		o.isNode, err = o.builder.holds(kg.IDPattern{Subject: start, Graph: graph})
+		o.isNode, err = o.builder.hasMatch(kg.IDPattern{Subject: start, Graph: graph})
 	}
 	if err == nil && !o.isNode {
-		o.isNode, err = o.builder.holds(kg.IDPattern{Object: start, Graph: graph})
+		o.isNode, err = o.builder.hasMatch(kg.IDPattern{Object: start, Graph: graph})
 	}
 	return o.isNode, err
 }
 
-// hand binds both ends and passes the row on.
-func (o *pathOp) hand(t *boundTriple, from, to kg.ID, err error) bool {
+// emitPair binds both ends and passes the row on.
+func (o *pathOp) emitPair(t *boundTriple, from, to kg.ID, err error) bool {
 	if err != nil {
 		o.m.err = err
 		return false
 	}
-	s, p := t.places[subjectPlace].slot, t.places[objectPlace].slot
+	s, p := t.nodes[subjectPos].slot, t.nodes[objectPos].slot
 	var was [2]kg.ID
 	if s >= 0 {
 		was[0] = o.m.row[s]
@@ -179,7 +179,7 @@ func (o *pathOp) hand(t *boundTriple, from, to kg.ID, err error) bool {
 			o.m.row[p] = to
 		}
 	}
-	more := !same || o.m.hand(o.step) && o.next.run()
+	more := !same || o.m.countRow(o.step) && o.next.run()
 	if p >= 0 && s != p {
 		o.m.row[p] = was[1]
 	}

@@ -171,8 +171,8 @@ func TestLimits(t *testing.T) {
 		{"terms", pattern.Limits{Terms: 3}, pattern.Query{}, terms(3), terms(4)},
 		{"statements", pattern.Limits{Statements: 100}, pattern.Query{}, all, pattern.Group{Triples: []pattern.Triple{triple("?s", "?p", "?o")}, Optional: []pattern.Group{{Triples: []pattern.Triple{triple("?s", "year", "?y")}}}}},
 		{"rows", pattern.Limits{Rows: 100}, pattern.Query{}, all, pattern.Group{Triples: []pattern.Triple{triple("?s", "?p", "?o"), triple("?t", "director", "?d")}}},
-		{"kept, distinct", pattern.Limits{Kept: 100}, pattern.Query{Distinct: true}, all, pattern.Group{Triples: []pattern.Triple{triple("?s", "?p", "?o"), triple("?s", "actor", "?a")}}},
-		{"kept, ordered", pattern.Limits{Kept: 100}, pattern.Query{Order: []pattern.Order{{Var: "s", Compare: kg.Term.Compare}}}, all, pattern.Group{Triples: []pattern.Triple{triple("?s", "?p", "?o"), triple("?s", "actor", "?a")}}},
+		{"kept, distinct", pattern.Limits{BufferedRows: 100}, pattern.Query{Distinct: true}, all, pattern.Group{Triples: []pattern.Triple{triple("?s", "?p", "?o"), triple("?s", "actor", "?a")}}},
+		{"kept, ordered", pattern.Limits{BufferedRows: 100}, pattern.Query{Order: []pattern.Order{{Var: "s", Compare: kg.Term.Compare}}}, all, pattern.Group{Triples: []pattern.Triple{triple("?s", "?p", "?o"), triple("?s", "actor", "?a")}}},
 	} {
 		run := func(g pattern.Group) error {
 			p, err := pattern.Compile(g, row.limits)
@@ -261,7 +261,7 @@ func TestForeignPlaces(t *testing.T) {
 		for range e.Rows() {
 			break
 		}
-		return e.Place()
+		return e.Cursor()
 	}
 	one := pattern.Group{Triples: []pattern.Triple{triple("?s", "actor", "?a")}}
 	two := pattern.Group{Triples: []pattern.Triple{triple("?s", "actor", "?a"), triple("?s", "year", "?y")}}
@@ -306,7 +306,7 @@ func TestFirstOfAnOrder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows, place = append(rows, fmt.Sprint(row)), e.Place()
+			rows, place = append(rows, fmt.Sprint(row)), e.Cursor()
 			if len(rows) == n {
 				break
 			}
@@ -322,7 +322,7 @@ func TestFirstOfAnOrder(t *testing.T) {
 		}
 		small := whole
 		if !distinct { // which holds all rows to know them apart
-			small = compile(t, g, pattern.Limits{Kept: 100})
+			small = compile(t, g, pattern.Limits{BufferedRows: 100})
 		}
 		var paged []string
 		for range 4 {

@@ -26,7 +26,7 @@ type step struct {
 	order  string  // index that the triple is read from
 	merged []check // triples merged with the scan
 	filter *boundFilter
-	absent *absent
+	absent *notExists
 	merge  merge
 	scan   *scanOp // set when the plan is linked
 	groups []*plan // of a union or an optional group, and those that an absentStep planned
@@ -59,45 +59,45 @@ type planner struct {
 	foreign        bool // forced does not fit the pattern
 }
 
-// group plans a scope for rows in which the given slots are bound.
-func (p *planner) group(s *scope, bound slots) (*plan, error) {
-	elements := s.elements()
-	order, err := p.order(elements, bound)
+// planGroup plans a scope for rows in which the given slots are bound.
+func (p *planner) planGroup(s *scope, bound slots) (*plan, error) {
+	elements := s.joinElements()
+	order, err := p.nextOrder(elements, bound)
 	if err != nil {
 		return nil, err
 	}
-	g := &grouping{planner: p, scope: s, bound: bound, rows: 1, plan: &plan{}, asked: make([]bool, len(s.filters)), absentDone: make([]bool, len(s.absent))}
-	g.conditions(false)
+	g := &groupPlanner{planner: p, scope: s, bound: bound, rows: 1, plan: &plan{}, filterDone: make([]bool, len(s.filters)), absentDone: make([]bool, len(s.absent))}
+	g.addConditions(false)
 	for k, i := range order {
 		if elements[i].triple == nil {
-			err = g.union(elements[i])
+			err = g.addUnion(elements[i])
 		} else if !g.isMerged(elements[i].triple) {
-			err = g.triple(elements, order[k:])
+			err = g.addTriple(elements, order[k:])
 		}
 		if err != nil {
 			return nil, err
 		}
-		g.conditions(false)
+		g.addConditions(false)
 	}
 	for _, o := range s.optionals {
-		inner, err := p.group(o, g.bound)
+		inner, err := p.planGroup(o, g.bound)
 		if err != nil {
 			return nil, err
 		}
-		g.add(&step{kind: optionalStep, groups: []*plan{inner}})
+		g.addStep(&step{kind: optionalStep, groups: []*plan{inner}})
 	}
 	if s.optional {
-		g.merges()
-		g.conditions(true)
+		g.addMerges()
+		g.addConditions(true)
 	} else {
-		g.conditions(true)
-		g.merges()
+		g.addConditions(true)
+		g.addMerges()
 	}
 	return g.plan, nil
 }
 
-// order returns the next forced order, or chooses one.
-func (p *planner) order(elements []element, bound slots) ([]int, error) {
+// nextOrder returns the next forced order, or chooses one.
+func (p *planner) nextOrder(elements []element, bound slots) ([]int, error) {
 	n := len(elements)
 	if p.forced == nil {
 		order, err := p.choose(elements, bound)
@@ -126,51 +126,51 @@ func (p *planner) order(elements []element, bound slots) ([]int, error) {
 	return order, nil
 }
 
-// grouping is the state of planning one group.
-type grouping struct {
+// groupPlanner is the state of planning one group.
+type groupPlanner struct {
 	*planner
-	scope             *scope
-	bound             slots
-	rows              float64
-	plan              *plan
-	merged            []*boundTriple
-	asked, absentDone []bool
+	scope                  *scope
+	bound                  slots
+	rows                   float64
+	plan                   *plan
+	merged                 []*boundTriple
+	filterDone, absentDone []bool
 }
 
-func (g *grouping) add(s *step) {
+func (g *groupPlanner) addStep(s *step) {
 	s.estimate = g.rows
 	g.plan.steps = append(g.plan.steps, s)
 }
 
-func (g *grouping) isMerged(t *boundTriple) bool { return slices.Contains(g.merged, t) }
+func (g *groupPlanner) isMerged(t *boundTriple) bool { return slices.Contains(g.merged, t) }
 
-// triple adds a step for the first remaining element, merged with the other
+// addTriple adds a step for the first remaining element, merged with the other
 // elements that can share its scan.
-func (g *grouping) triple(elements []element, left []int) error {
+func (g *groupPlanner) addTriple(elements []element, left []int) error {
 	t := elements[left[0]].triple
-	rows, _, err := g.estimator.triple(t, &g.bound)
+	rows, _, err := g.estimator.estimateTriple(t, &g.bound)
 	if err != nil {
 		return err
 	}
 	g.rows *= rows
 	if t.path != nil {
 		g.bound.addAll(&t.variables)
-		g.add(&step{kind: pathStep, triple: t})
+		g.addStep(&step{kind: pathStep, triple: t})
 		return nil
 	}
-	s := &step{kind: scanStep, triple: t, order: t.shape(&g.bound).Order()}
+	s := &step{kind: scanStep, triple: t, order: t.indexPattern(&g.bound).Order()}
 	before := g.bound
 	g.bound.addAll(&t.variables)
-	if slot := t.leading(&before); slot >= 0 {
+	if slot := t.sortSlot(&before); slot >= 0 {
 		for _, i := range left[1:] {
 			other := elements[i].triple
 			if other == nil || g.isMerged(other) {
 				continue
 			}
-			if at, ok := other.mergeable(slot, &before); ok {
-				s.merged = append(s.merged, check{other, at, other.shape(&before).Order()})
+			if at, ok := other.mergePosition(slot, &before); ok {
+				s.merged = append(s.merged, check{other, at, other.indexPattern(&before).Order()})
 				g.merged = append(g.merged, other)
-				rows, _, err := g.estimator.triple(other, &g.bound)
+				rows, _, err := g.estimator.estimateTriple(other, &g.bound)
 				if err != nil {
 					return err
 				}
@@ -178,18 +178,18 @@ func (g *grouping) triple(elements []element, left []int) error {
 			}
 		}
 	}
-	g.add(s)
+	g.addStep(s)
 	return nil
 }
 
 // anyID is a placeholder for an unknown id; it is a resource, as most ids are.
 var anyID = kg.ID{2}
 
-// shape returns the pattern with a placeholder for each bound slot. It selects
+// indexPattern returns the pattern with a placeholder for each bound slot. It selects
 // the index that the triple is read from.
-func (t *boundTriple) shape(bound *slots) (p kg.IDPattern) {
-	for i, id := range parts((*kg.IDQuad)(&p)) {
-		at := t.places[i]
+func (t *boundTriple) indexPattern(bound *slots) (p kg.IDPattern) {
+	for i, id := range quadParts((*kg.IDQuad)(&p)) {
+		at := t.nodes[i]
 		if *id = at.id; at.slot >= 0 && bound.has(at.slot) {
 			*id = anyID
 		}
@@ -200,32 +200,32 @@ func (t *boundTriple) shape(bound *slots) (p kg.IDPattern) {
 	return p
 }
 
-// leading returns the slot of the variable by which the triple's rows are sorted,
+// sortSlot returns the slot of the variable by which the triple's rows are sorted,
 // -1 if there is none.
-func (t *boundTriple) leading(bound *slots) int {
+func (t *boundTriple) sortSlot(bound *slots) int {
 	if t.oneOf != nil || t.dead {
 		return -1
 	}
-	p := t.shape(bound)
+	p := t.indexPattern(bound)
 	q := kg.IDQuad(p)
 	if t.bindsTwice(bound) {
 		return -1
 	}
-	ids := parts(&q)
+	ids := quadParts(&q)
 	for _, letter := range p.Order() {
-		i := placeOf(letter)
+		i := positionOf(letter)
 		if !ids[i].IsZero() {
 			continue
 		}
-		return t.places[i].slot
+		return t.nodes[i].slot
 	}
 	return -1
 }
 
 // bindsTwice reports whether one unbound variable occurs in two positions.
 func (t *boundTriple) bindsTwice(bound *slots) bool {
-	for i, a := range t.places {
-		for _, b := range t.places[:i] {
+	for i, a := range t.nodes {
+		for _, b := range t.nodes[:i] {
 			if a.slot >= 0 && a.slot == b.slot && !bound.has(a.slot) {
 				return true
 			}
@@ -234,43 +234,43 @@ func (t *boundTriple) bindsTwice(bound *slots) bool {
 	return false
 }
 
-func placeOf(letter rune) int {
+func positionOf(letter rune) int {
 	switch letter {
 	case 'S':
-		return subjectPlace
+		return subjectPos
 	case 'P':
-		return predicatePlace
+		return predicatePos
 	case 'O':
-		return objectPlace
+		return objectPos
 	}
-	return graphPlace
+	return graphPos
 }
 
-// mergeable reports whether slot is the only unbound variable of the triple, and
+// mergePosition reports whether slot is the only unbound variable of the triple, and
 // its position. The rows of the triple are then sorted by it.
-func (t *boundTriple) mergeable(slot int, bound *slots) (at int, ok bool) {
-	if t.path != nil || t.dead || t.leading(bound) != slot {
+func (t *boundTriple) mergePosition(slot int, bound *slots) (at int, ok bool) {
+	if t.path != nil || t.dead || t.sortSlot(bound) != slot {
 		return 0, false
 	}
-	for i, p := range t.places {
+	for i, p := range t.nodes {
 		switch {
 		case p.slot == slot:
 			at = i
-		case p.slot >= 0 && !bound.has(p.slot), p.slot < 0 && p.id.IsZero() && i != graphPlace:
+		case p.slot >= 0 && !bound.has(p.slot), p.slot < 0 && p.id.IsZero() && i != graphPos:
 			return 0, false
 		}
 	}
 	return at, true
 }
 
-func (g *grouping) union(x element) error {
-	rows, _, err := g.element(x, &g.bound)
+func (g *groupPlanner) addUnion(x element) error {
+	rows, _, err := g.estimateElement(x, &g.bound)
 	if err != nil {
 		return err
 	}
 	s := &step{kind: unionStep}
 	for _, alternative := range x.union {
-		inner, err := g.planner.group(alternative, g.bound)
+		inner, err := g.planner.planGroup(alternative, g.bound)
 		if err != nil {
 			return err
 		}
@@ -278,29 +278,29 @@ func (g *grouping) union(x element) error {
 	}
 	g.bound.addAll(&x.binds)
 	g.rows *= rows
-	g.add(s)
+	g.addStep(s)
 	return nil
 }
 
-// conditions adds the filters and NotExists whose variables no longer change, or
+// addConditions adds the filters and NotExists whose variables no longer change, or
 // all remaining ones.
-func (g *grouping) conditions(all bool) {
+func (g *groupPlanner) addConditions(all bool) {
 	for i, f := range g.scope.filters {
-		if !g.asked[i] && (all || f.open.within(&g.bound)) {
-			g.asked[i] = true
-			g.add(&step{kind: filterStep, filter: f})
+		if !g.filterDone[i] && (all || f.open.isSubsetOf(&g.bound)) {
+			g.filterDone[i] = true
+			g.addStep(&step{kind: filterStep, filter: f})
 		}
 	}
 	for i, n := range g.scope.absent {
-		if !g.absentDone[i] && (all || n.open.within(&g.bound)) {
+		if !g.absentDone[i] && (all || n.open.isSubsetOf(&g.bound)) {
 			g.absentDone[i] = true
-			g.add(&step{kind: absentStep, absent: n})
+			g.addStep(&step{kind: absentStep, absent: n})
 		}
 	}
 }
 
-func (g *grouping) merges() {
+func (g *groupPlanner) addMerges() {
 	for _, m := range g.scope.merges {
-		g.add(&step{kind: mergeStep, merge: m})
+		g.addStep(&step{kind: mergeStep, merge: m})
 	}
 }

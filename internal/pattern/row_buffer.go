@@ -30,7 +30,7 @@ func (s *rowSet) add(r Row) (shown Row, isNew bool, err error) {
 		return nil, false, nil
 	}
 	if len(s.seen) == s.most {
-		return nil, false, tooManyKept(s.most)
+		return nil, false, tooManyBuffered(s.most)
 	}
 	s.seen[string(s.key)] = struct{}{}
 	if s.row == nil {
@@ -43,25 +43,25 @@ func (s *rowSet) add(r Row) (shown Row, isNew bool, err error) {
 	return s.row, true, nil
 }
 
-// cutAt is the number of rows that are collected before rows beyond the limit are
+// truncateAt is the number of rows that are collected before rows beyond the limit are
 // dropped.
-const cutAt = 16 << 10
+const truncateAt = 16 << 10
 
-// keptRows is a row buffer. Rows are in order of arrival or, after truncation, in
+// rowBuffer is a row buffer. Rows are in order of arrival or, after truncation, in
 // the order of the query.
-type keptRows struct {
+type rowBuffer struct {
 	ids []kg.ID
 	n   int
 }
 
-// ordered yields the rows in order, behind the cursor. It holds all rows in
+// yieldOrdered yields the rows in order, behind the cursor. It holds all rows in
 // memory, or as many as Query.First requires.
-func (e *Evaluation) ordered(yield func(Row, error) bool) {
+func (e *Evaluation) yieldOrdered(yield func(Row, error) bool) {
 	width := len(e.pattern.names)
-	var kept keptRows
-	end := &rowOp{of: e, all: true}
-	end.give = func(r Row) bool {
-		if e.machine.err = e.room(&kept); e.machine.err != nil {
+	var kept rowBuffer
+	end := &rowOp{evaluation: e, all: true}
+	end.yield = func(r Row) bool {
+		if e.machine.err = e.makeRoom(&kept); e.machine.err != nil {
 			return false
 		}
 		kept.n++
@@ -69,40 +69,40 @@ func (e *Evaluation) ordered(yield func(Row, error) bool) {
 		return true
 	}
 	if e.query.Distinct {
-		end.seen = newRowSet(e.columns, e.machine.limits.Kept)
+		end.seen = newRowSet(e.columns, e.machine.limits.BufferedRows)
 	}
 	e.run(end)
 	var order []int
 	err := e.machine.err
 	if err == nil {
-		order, err = e.sort(kept.ids, kept.n)
+		order, err = e.sortRows(kept.ids, kept.n)
 	}
 	if err != nil {
 		yield(nil, err)
 		return
 	}
 	for _, i := range order[min(e.skip, uint64(kept.n)):] {
-		e.given++
+		e.returned++
 		if !yield(kept.ids[i*width:(i+1)*width:(i+1)*width], nil) {
 			return
 		}
 	}
 }
 
-// room makes room for one more row. If the query reads a limited number of rows,
+// makeRoom makes room for one more row. If the query reads a limited number of rows,
 // it drops those beyond the limit from time to time.
-func (e *Evaluation) room(kept *keptRows) error {
-	most, asked := e.machine.limits.Kept, kept.n
+func (e *Evaluation) makeRoom(kept *rowBuffer) error {
+	most, asked := e.machine.limits.BufferedRows, kept.n
 	if e.query.First > 0 {
 		asked = int(min(e.skip, uint64(most))) + e.query.First
 	}
-	if kept.n < most && (asked >= kept.n/2 || kept.n < cutAt) {
+	if kept.n < most && (asked >= kept.n/2 || kept.n < truncateAt) {
 		return nil
 	}
 	if asked >= kept.n {
-		return tooManyKept(most)
+		return tooManyBuffered(most)
 	}
-	order, err := e.sort(kept.ids, kept.n)
+	order, err := e.sortRows(kept.ids, kept.n)
 	if err != nil {
 		return err
 	}
@@ -115,9 +115,9 @@ func (e *Evaluation) room(kept *keptRows) error {
 	return nil
 }
 
-// sort returns the indexes of the rows in order. Each distinct value of a column
+// sortRows returns the indexes of the rows in order. Each distinct value of a column
 // is decoded and ranked once; rows then compare by rank.
-func (e *Evaluation) sort(kept []kg.ID, n int) ([]int, error) {
+func (e *Evaluation) sortRows(kept []kg.ID, n int) ([]int, error) {
 	width := len(e.pattern.names)
 	ranks := make([]map[kg.ID]int, len(e.keys))
 	for k, column := range e.keys {
@@ -136,7 +136,7 @@ func (e *Evaluation) sort(kept []kg.ID, n int) ([]int, error) {
 			}
 			terms[id] = t
 		}
-		ranks[k] = rank(terms, e.query.Order[k].Compare)
+		ranks[k] = rankTerms(terms, e.query.Order[k].Compare)
 	}
 	order := make([]int, n)
 	for i := range order {
@@ -153,8 +153,8 @@ func (e *Evaluation) sort(kept []kg.ID, n int) ([]int, error) {
 	return order, nil
 }
 
-// rank numbers ids by the order of their terms. Equal terms get the same number.
-func rank(terms map[kg.ID]kg.Term, compare func(a, b kg.Term) int) map[kg.ID]int {
+// rankTerms numbers ids by the order of their terms. Equal terms get the same number.
+func rankTerms(terms map[kg.ID]kg.Term, compare func(a, b kg.Term) int) map[kg.ID]int {
 	ids := make([]kg.ID, 0, len(terms))
 	for id := range terms {
 		ids = append(ids, id)

@@ -5,7 +5,7 @@ import "koine/kg"
 // scanOp scans a triple for each input row, side by side with the triples that
 // are merged with it.
 type scanOp struct {
-	m     *machine
+	m     *execution
 	step  *step
 	next  op
 	sweep *kg.Sweep
@@ -13,25 +13,25 @@ type scanOp struct {
 	outermost bool
 
 	lead   int // position of the variable that is merged on
-	checks []walked
+	checks []mergedScan
 
 	free  [4]int // unbound positions of the current row
 	nfree int
 }
 
-// walked is a merged triple with the state of its scan.
-type walked struct {
+// mergedScan is a merged triple with the state of its scan.
+type mergedScan struct {
 	check
 	sweep   *kg.Sweep
 	pattern kg.IDPattern
 	open    bool
-	on      kg.ID // current value, zero at the end
+	current kg.ID // current value, zero at the end
 }
 
-func newScan(m *machine, s *step, next op) *scanOp {
-	o := &scanOp{m: m, step: s, next: next, sweep: m.sweep(), lead: -1}
+func newScan(m *execution, s *step, next op) *scanOp {
+	o := &scanOp{m: m, step: s, next: next, sweep: m.newSweep(), lead: -1}
 	for _, c := range s.merged {
-		o.checks = append(o.checks, walked{check: c, sweep: m.sweep()})
+		o.checks = append(o.checks, mergedScan{check: c, sweep: m.newSweep()})
 		o.lead = -2 // set by the first run
 	}
 	return o
@@ -40,46 +40,46 @@ func newScan(m *machine, s *step, next op) *scanOp {
 func (o *scanOp) run() bool {
 	o.step.runs++
 	t := o.step.triple
-	p, ok := t.pattern(o.m.row)
+	p, ok := t.patternFor(o.m.row)
 	if !ok {
 		return true
 	}
 	o.nfree = 0
-	for i, at := range t.places {
+	for i, at := range t.nodes {
 		if at.slot >= 0 && o.m.row[at.slot].IsZero() {
 			o.free[o.nfree] = i
 			o.nfree++
 		}
 	}
 	if t.oneOf == nil {
-		return o.walk(p, o.begin(p))
+		return o.scanPattern(p, o.resumePoint(p))
 	}
 	for _, id := range t.oneOf {
 		p.Object = id
-		if from := o.begin(p); from != nil && compareIDs(id, from.Object) < 0 {
+		if from := o.resumePoint(p); from != nil && compareIDs(id, from.Object) < 0 {
 			continue
 		}
-		if !o.walk(p, o.begin(p)) {
+		if !o.scanPattern(p, o.resumePoint(p)) {
 			return false
 		}
 	}
 	return true
 }
 
-// begin returns the quad at which the outermost scan resumes, nil for others.
-func (o *scanOp) begin(p kg.IDPattern) *kg.IDQuad {
+// resumePoint returns the quad at which the outermost scan resumes, nil for others.
+func (o *scanOp) resumePoint(p kg.IDPattern) *kg.IDQuad {
 	if !o.outermost {
 		return nil
 	}
 	return o.m.outer.from
 }
 
-// walk scans one pattern from a quad and passes its rows on.
-func (o *scanOp) walk(p kg.IDPattern, from *kg.IDQuad) bool {
-	if !o.m.look() {
+// scanPattern scans one pattern from a quad and passes its rows on.
+func (o *scanOp) scanPattern(p kg.IDPattern, from *kg.IDQuad) bool {
+	if !o.m.countSeek() {
 		return false
 	}
-	sorted := o.prepare(p)
+	sorted := o.prepareChecks(p)
 	o.sweep.Seek(p, nil)
 	if from != nil && (o.step.triple.oneOf == nil || p.Object == from.Object) {
 		o.sweep.To(*from)
@@ -89,21 +89,21 @@ func (o *scanOp) walk(p kg.IDPattern, from *kg.IDQuad) bool {
 	holds, first := true, true
 	for o.sweep.Next() {
 		q := &o.sweep.Row().IDQuad
-		if !o.m.statement(o.step) {
+		if !o.m.countStatement(o.step) {
 			return false
 		}
 		if o.step.triple.anyGraph && !first && q.Object == last.Object && q.Subject == last.Subject && q.Predicate == last.Predicate {
 			continue
 		}
 		first, last = false, *q
-		if v := *parts(&last)[max(o.lead, 0)]; sorted && v != passed {
+		if v := *quadParts(&last)[max(o.lead, 0)]; sorted && v != passed {
 			passed = v
 			var ended bool
-			if holds, ended = o.meet(p, v); ended {
+			if holds, ended = o.matchChecks(p, v); ended {
 				break
 			}
 		}
-		if holds && !o.row(&last, sorted) {
+		if holds && !o.emitRow(&last, sorted) {
 			return false
 		}
 	}
@@ -113,25 +113,25 @@ func (o *scanOp) walk(p kg.IDPattern, from *kg.IDQuad) bool {
 	return o.m.err == nil
 }
 
-// meet advances the checks to a value, and the scan to the next value on which
+// matchChecks advances the checks to a value, and the scan to the next value on which
 // all checks may agree. ended is true if a check is exhausted or failed.
-func (o *scanOp) meet(p kg.IDPattern, v kg.ID) (holds, ended bool) {
-	holds, ahead := o.agree(v)
+func (o *scanOp) matchChecks(p kg.IDPattern, v kg.ID) (holds, ended bool) {
+	holds, ahead := o.advanceChecks(v)
 	if !holds {
 		if o.m.err != nil || ahead.IsZero() {
 			return false, true
 		}
 		to := kg.IDQuad(p)
-		*parts(&to)[o.lead] = ahead
+		*quadParts(&to)[o.lead] = ahead
 		o.sweep.To(to)
 	}
 	return holds, false
 }
 
-// row binds the variables of a quad and passes the row on.
-func (o *scanOp) row(q *kg.IDQuad, checked bool) bool {
-	ids, places := parts(q), &o.step.triple.places
-	bound, ok := 0, !o.step.triple.excludes(q.Predicate)
+// emitRow binds the variables of a quad and passes the row on.
+func (o *scanOp) emitRow(q *kg.IDQuad, checked bool) bool {
+	ids, places := quadParts(q), &o.step.triple.nodes
+	bound, ok := 0, !o.step.triple.excludesPredicate(q.Predicate)
 	for ; ok && bound < o.nfree; bound++ {
 		i := o.free[bound]
 		slot := places[i].slot
@@ -143,13 +143,13 @@ func (o *scanOp) row(q *kg.IDQuad, checked bool) bool {
 	}
 	more := true
 	if ok && !checked {
-		ok = o.probe()
+		ok = o.probeChecks()
 	}
 	if ok && o.m.err == nil {
 		if o.outermost {
-			o.m.outer.begin(q, o.step.triple.anyGraph)
+			o.m.outer.beginRow(q, o.step.triple.anyGraph)
 		}
-		more = o.m.hand(o.step) && o.next.run()
+		more = o.m.countRow(o.step) && o.next.run()
 	}
 	for k := range o.nfree {
 		o.m.row[places[o.free[k]].slot] = kg.ID{}
@@ -157,27 +157,27 @@ func (o *scanOp) row(q *kg.IDQuad, checked bool) bool {
 	return more && o.m.err == nil
 }
 
-// prepare reports whether the rows are sorted by the merge variable as planned: a
+// prepareChecks reports whether the rows are sorted by the merge variable as planned: a
 // variable may be bound that the plan expected to be unbound.
-func (o *scanOp) prepare(p kg.IDPattern) bool {
+func (o *scanOp) prepareChecks(p kg.IDPattern) bool {
 	if len(o.checks) == 0 {
 		return false
 	}
-	places := &o.step.triple.places
+	places := &o.step.triple.nodes
 	if o.lead == -2 {
-		slot := o.checks[0].triple.places[o.checks[0].at].slot
+		slot := o.checks[0].triple.nodes[o.checks[0].at].slot
 		for i, at := range places {
 			if at.slot == slot {
 				o.lead = i
 			}
 		}
 	}
-	sorted := o.m.row[places[o.lead].slot].IsZero() && leadsWith(p, o.lead, places)
+	sorted := o.m.row[places[o.lead].slot].IsZero() && isSortedBy(p, o.lead, places)
 	for i := range o.checks {
 		c := &o.checks[i]
 		c.open = false
 		var ok bool
-		if c.pattern, ok = c.triple.pattern(o.m.row); !ok {
+		if c.pattern, ok = c.triple.patternFor(o.m.row); !ok {
 			c.pattern = kg.IDPattern{} // probe finds that nothing matches
 			sorted = false
 		}
@@ -185,68 +185,68 @@ func (o *scanOp) prepare(p kg.IDPattern) bool {
 	return sorted
 }
 
-// leadsWith reports whether the rows of the pattern are sorted by this position.
-func leadsWith(p kg.IDPattern, place int, places *[4]place) bool {
+// isSortedBy reports whether the rows of the pattern are sorted by this position.
+func isSortedBy(p kg.IDPattern, place int, places *[4]boundNode) bool {
 	q := kg.IDQuad(p)
-	ids := parts(&q)
+	ids := quadParts(&q)
 	if p.Subject.IsZero() && p.Predicate.IsZero() && !p.Object.IsZero() && !p.Object.IsResource() {
 		return false // sorted within each predicate only
 	}
 	for _, letter := range p.Order() {
-		if i := placeOf(letter); ids[i].IsZero() {
+		if i := positionOf(letter); ids[i].IsZero() {
 			return i == place
 		}
 	}
 	return false
 }
 
-// agree advances all checks to a value. If one of them lacks it, agree returns
+// advanceChecks advances all checks to a value. If one of them lacks it, agree returns
 // false and the next value that all may have, zero if there is none.
-func (o *scanOp) agree(v kg.ID) (holds bool, ahead kg.ID) {
+func (o *scanOp) advanceChecks(v kg.ID) (holds bool, ahead kg.ID) {
 	for i := range o.checks {
 		c := &o.checks[i]
-		if c.open && c.on.IsZero() {
+		if c.open && c.current.IsZero() {
 			return false, kg.ID{}
 		}
-		if !c.open || compareIDs(c.on, v) < 0 {
-			if !o.advance(c, v) {
+		if !c.open || compareIDs(c.current, v) < 0 {
+			if !o.advanceCheck(c, v) {
 				return false, kg.ID{}
 			}
 		}
-		if c.on != v {
-			return false, c.on
+		if c.current != v {
+			return false, c.current
 		}
 	}
 	return true, v
 }
 
-// advance moves a check to its first value at or behind v.
-func (o *scanOp) advance(c *walked, v kg.ID) bool {
+// advanceCheck moves a check to its first value at or behind v.
+func (o *scanOp) advanceCheck(c *mergedScan, v kg.ID) bool {
 	if !c.open {
-		if !o.m.look() {
+		if !o.m.countSeek() {
 			return false
 		}
 		c.open = true
 		c.sweep.Seek(c.pattern, nil)
 	}
 	to := kg.IDQuad(c.pattern)
-	*parts(&to)[c.at] = v
+	*quadParts(&to)[c.at] = v
 	c.sweep.To(to)
-	c.on = kg.ID{}
+	c.current = kg.ID{}
 	if c.sweep.Next() {
-		c.on = *parts(&c.sweep.Row().IDQuad)[c.at]
-		return o.m.statement(o.step)
+		c.current = *quadParts(&c.sweep.Row().IDQuad)[c.at]
+		return o.m.countStatement(o.step)
 	}
 	o.m.err = c.sweep.Err()
 	return false
 }
 
-// probe looks each check up for the current row.
-func (o *scanOp) probe() bool {
+// probeChecks looks each check up for the current row.
+func (o *scanOp) probeChecks() bool {
 	for i := range o.checks {
 		c := &o.checks[i]
-		p, ok := c.triple.pattern(o.m.row)
-		if !ok || !o.m.look() {
+		p, ok := c.triple.patternFor(o.m.row)
+		if !ok || !o.m.countSeek() {
 			return false
 		}
 		c.sweep.Seek(p, nil)
@@ -254,7 +254,7 @@ func (o *scanOp) probe() bool {
 			o.m.err = c.sweep.Err()
 			return false
 		}
-		if !o.m.statement(o.step) {
+		if !o.m.countStatement(o.step) {
 			return false
 		}
 	}

@@ -22,7 +22,7 @@ type scope struct {
 	certain   []slots // the variables that each union certainly binds
 	optionals []*scope
 	filters   []*boundFilter
-	absent    []*absent
+	absent    []*notExists
 	merges    []merge
 	optional  bool
 }
@@ -41,8 +41,8 @@ type boundFilter struct {
 	text  string
 }
 
-// absent is a NotExists group with the slots of the variables in its scope.
-type absent struct {
+// notExists is a NotExists group with the slots of the variables in its scope.
+type notExists struct {
 	group   *Group
 	visible map[string]int
 	open    slots
@@ -55,7 +55,7 @@ type builder struct {
 	next     int
 }
 
-func (b *builder) slot() (int, error) {
+func (b *builder) newSlot() (int, error) {
 	if b.next == maxSlots {
 		return 0, tooMany("variables in different groups", maxSlots)
 	}
@@ -63,8 +63,8 @@ func (b *builder) slot() (int, error) {
 	return b.next - 1, nil
 }
 
-// around is the context in which a group is bound.
-type around struct {
+// bindContext is the context in which a group is bound.
+type bindContext struct {
 	outer  map[string]int // slots of the enclosing group's variables
 	shared func(name string) bool
 	// constant are the slots of substituted variables. They are visible at any
@@ -73,7 +73,7 @@ type around struct {
 	optional bool
 }
 
-func (b *builder) scope(g *Group, at around) (*scope, error) {
+func (b *builder) bindGroup(g *Group, at bindContext) (*scope, error) {
 	s := &scope{own: map[string]int{}, optional: at.optional}
 	certain := certainOf(g)
 	names := scopeOf(g)
@@ -85,7 +85,7 @@ func (b *builder) scope(g *Group, at around) (*scope, error) {
 		outer := at.outer[name]
 		s.own[name] = outer
 		if !slices.Contains(certain, name) && at.shared(name) {
-			inner, err := b.slot()
+			inner, err := b.newSlot()
 			if err != nil {
 				return nil, err
 			}
@@ -93,36 +93,36 @@ func (b *builder) scope(g *Group, at around) (*scope, error) {
 		}
 	}
 	for i := range g.Triples {
-		t, err := b.triple(&g.Triples[i], s.own, at.constant)
+		t, err := b.bindTriple(&g.Triples[i], s.own, at.constant)
 		if err != nil {
 			return nil, err
 		}
 		s.triples = append(s.triples, t)
 	}
-	if err := b.groups(s, g, at); err != nil {
+	if err := b.bindNested(s, g, at); err != nil {
 		return nil, err
 	}
-	b.conditions(s, g, at)
+	b.bindConditions(s, g, at)
 	return s, nil
 }
 
-// groups binds the nested groups of g.
-func (b *builder) groups(s *scope, g *Group, at around) error {
+// bindNested binds the nested groups of g.
+func (b *builder) bindNested(s *scope, g *Group, at bindContext) error {
 	used := map[string]int{} // number of elements by variable
 	for i := range g.Triples {
-		count(used, g.Triples[i].vars())
+		countNames(used, g.Triples[i].variableNames())
 	}
 	for _, union := range g.Unions {
-		count(used, scopeOf(&Group{Unions: [][]Group{union}}))
+		countNames(used, scopeOf(&Group{Unions: [][]Group{union}}))
 	}
 	for i := range g.Optional {
-		count(used, scopeOf(&g.Optional[i]))
+		countNames(used, scopeOf(&g.Optional[i]))
 	}
-	in := around{outer: s.own, constant: at.constant, shared: func(name string) bool { return used[name] > 1 }}
+	in := bindContext{outer: s.own, constant: at.constant, shared: func(name string) bool { return used[name] > 1 }}
 	for _, union := range g.Unions {
 		var list []*scope
 		for k := range union {
-			alternative, err := b.scope(&union[k], in)
+			alternative, err := b.bindGroup(&union[k], in)
 			if err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ func (b *builder) groups(s *scope, g *Group, at around) error {
 	}
 	in.optional = true
 	for i := range g.Optional {
-		o, err := b.scope(&g.Optional[i], in)
+		o, err := b.bindGroup(&g.Optional[i], in)
 		if err != nil {
 			return err
 		}
@@ -146,15 +146,15 @@ func (b *builder) groups(s *scope, g *Group, at around) error {
 	return nil
 }
 
-func count(used map[string]int, names []string) {
+func countNames(used map[string]int, names []string) {
 	for _, name := range names {
 		used[name]++
 	}
 }
 
-// conditions binds the filters and NotExists of a group. In an optional group
+// bindConditions binds the filters and NotExists of a group. In an optional group
 // they see the solution merged with the left side of the join.
-func (b *builder) conditions(s *scope, g *Group, at around) {
+func (b *builder) bindConditions(s *scope, g *Group, at bindContext) {
 	visible := make(map[string]int, len(s.own)+len(at.constant))
 	if at.optional {
 		for name, slot := range at.outer {
@@ -191,8 +191,8 @@ func (b *builder) conditions(s *scope, g *Group, at around) {
 		s.filters = append(s.filters, f)
 	}
 	for i := range g.NotExists {
-		n := &absent{group: &g.NotExists[i], visible: visible}
-		for _, name := range mentioned(n.group) {
+		n := &notExists{group: &g.NotExists[i], visible: visible}
+		for _, name := range mentionedVars(n.group) {
 			open(&n.open, name)
 		}
 		s.absent = append(s.absent, n)

@@ -10,7 +10,7 @@ type slots [maxSlots / 64]uint64
 func (s *slots) add(slot int)      { s[slot/64] |= 1 << (slot % 64) }
 func (s *slots) has(slot int) bool { return s[slot/64]&(1<<(slot%64)) != 0 }
 
-func (s *slots) meets(t *slots) bool {
+func (s *slots) intersects(t *slots) bool {
 	for i := range s {
 		if s[i]&t[i] != 0 {
 			return true
@@ -19,8 +19,8 @@ func (s *slots) meets(t *slots) bool {
 	return false
 }
 
-// within reports whether s is a subset of t.
-func (s *slots) within(t *slots) bool {
+// isSubsetOf reports whether s is a subset of t.
+func (s *slots) isSubsetOf(t *slots) bool {
 	for i := range s {
 		if s[i]&^t[i] != 0 {
 			return false

@@ -9,9 +9,9 @@ import (
 	"koine/kg"
 )
 
-// place is one position of a triple bound to a snapshot: the slot of a variable,
+// boundNode is one position of a triple bound to a snapshot: the slot of a variable,
 // or, with slot -1, an id; the zero id matches any.
-type place struct {
+type boundNode struct {
 	slot int
 	id   kg.ID
 }
@@ -19,12 +19,12 @@ type place struct {
 // boundTriple is a triple pattern whose variables are slots and whose terms are
 // ids.
 type boundTriple struct {
-	of     *Triple
-	places [4]place // subject, predicate, object, graph
-	oneOf  []kg.ID  // alternatives for the object, sorted; nil if there are none
+	source *Triple
+	nodes  [4]boundNode // subject, predicate, object, graph
+	oneOf  []kg.ID      // alternatives for the object, sorted; nil if there are none
 	path   *path.Bound
 	// given reports for each end of a path whether it is a term or substituted.
-	given     [graphPlace]bool
+	given     [graphPos]bool
 	dead      bool    // matches nothing
 	anyGraph  bool    // merges graphs: returns each triple once
 	except    []kg.ID // predicates that the triple excludes, sorted
@@ -32,33 +32,35 @@ type boundTriple struct {
 }
 
 const (
-	subjectPlace = iota
-	predicatePlace
-	objectPlace
-	graphPlace
+	subjectPos = iota
+	predicatePos
+	objectPos
+	graphPos
 )
 
-// parts returns pointers to the ids of a quad: subject, predicate, object, graph.
-func parts(q *kg.IDQuad) [4]*kg.ID { return [4]*kg.ID{&q.Subject, &q.Predicate, &q.Object, &q.Graph} }
+// quadParts returns pointers to the ids of a quad: subject, predicate, object, graph.
+func quadParts(q *kg.IDQuad) [4]*kg.ID {
+	return [4]*kg.ID{&q.Subject, &q.Predicate, &q.Object, &q.Graph}
+}
 
-func (b *builder) triple(t *Triple, own, constant map[string]int) (*boundTriple, error) {
-	out := &boundTriple{of: t, anyGraph: t.Graph.isZero()}
+func (b *builder) bindTriple(t *Triple, own, constant map[string]int) (*boundTriple, error) {
+	out := &boundTriple{source: t, anyGraph: t.Graph.isZero()}
 	for i, n := range [...]Node{t.Subject, t.Predicate, t.Object, t.Graph} {
-		p := &out.places[i]
+		p := &out.nodes[i]
 		p.slot = -1
 		switch {
 		case n.isZero():
 		case n.name != "":
 			p.slot = own[n.name]
 			out.variables.add(p.slot)
-			if _, substituted := constant[n.name]; i < graphPlace {
+			if _, substituted := constant[n.name]; i < graphPos {
 				out.given[i] = substituted
 			}
 		default:
-			if i < graphPlace {
+			if i < graphPos {
 				out.given[i] = true
 			}
-			if err := b.terms(out, i, n.terms); err != nil {
+			if err := b.resolveTerms(out, i, n.terms); err != nil {
 				return nil, err
 			}
 		}
@@ -75,23 +77,23 @@ func (b *builder) triple(t *Triple, own, constant map[string]int) (*boundTriple,
 	slices.SortFunc(out.except, compareIDs)
 	if t.Path != nil && !out.dead {
 		var err error
-		out.path, err = t.Path.Bind(b.snapshot, path.Options{Graph: out.places[graphPlace].id, Nodes: b.limits.Nodes, Statements: int(b.limits.Statements)})
+		out.path, err = t.Path.Bind(b.snapshot, path.Options{Graph: out.nodes[graphPos].id, Nodes: b.limits.Nodes, Statements: int(b.limits.Statements)})
 		return out, err
 	}
 	return out, nil
 }
 
-// terms resolves the terms of one position to ids.
-func (b *builder) terms(out *boundTriple, at int, terms []kg.Term) error {
+// resolveTerms resolves the terms of one position to ids.
+func (b *builder) resolveTerms(out *boundTriple, at int, terms []kg.Term) error {
 	var ids []kg.ID
-	nullable := at != graphPlace && out.of.Path != nil && out.of.Path.Nullable()
+	nullable := at != graphPos && out.source.Path != nil && out.source.Path.Nullable()
 	for _, t := range terms {
 		id, known, err := b.snapshot.ID(t)
 		if err != nil {
 			return err
 		}
-		if known = known && out.of.fits(at, id); known {
-			known, err = b.shown(at, id, out.of.Path)
+		if known = known && out.source.canHold(at, id); known {
+			known, err = b.isShown(at, id, out.source.Path)
 		}
 		if err == nil && !known && nullable && t != kg.DefaultGraph {
 			id, err = b.snapshot.LocalID(t)
@@ -110,41 +112,41 @@ func (b *builder) terms(out *boundTriple, at int, terms []kg.Term) error {
 	case 0:
 		out.dead = true
 	case 1:
-		out.places[at].id = ids[0]
+		out.nodes[at].id = ids[0]
 	default:
 		out.oneOf = ids
 	}
 	return nil
 }
 
-// shown reports whether the view has a statement with the term in this position.
+// isShown reports whether the view has a statement with the term in this position.
 // For a path, either end counts; for a path that may have length zero, any
 // position. A term that the view does not show is treated as an unknown term, so
 // that neither rows nor the plan reveal it.
-func (b *builder) shown(at int, id kg.ID, way *path.Path) (bool, error) {
+func (b *builder) isShown(at int, id kg.ID, way *path.Path) (bool, error) {
 	places := [4]bool{}
 	places[at] = true
-	if way != nil && at != graphPlace {
-		places[subjectPlace], places[objectPlace] = id.IsResource(), true
+	if way != nil && at != graphPos {
+		places[subjectPos], places[objectPos] = id.IsResource(), true
 		if way.Nullable() {
-			places[predicatePlace], places[graphPlace] = id.IsResource(), id.IsResource()
+			places[predicatePos], places[graphPos] = id.IsResource(), id.IsResource()
 		}
 	}
 	for i, look := range places {
 		var p kg.IDQuad
-		*parts(&p)[i] = id
+		*quadParts(&p)[i] = id
 		if !look {
 			continue
 		}
-		if there, err := b.holds(kg.IDPattern(p)); there || err != nil {
+		if there, err := b.hasMatch(kg.IDPattern(p)); there || err != nil {
 			return there, err
 		}
 	}
 	return false, nil
 }
 
-// holds reports whether the view has a statement that matches the pattern.
-func (b *builder) holds(p kg.IDPattern) (bool, error) {
+// hasMatch reports whether the view has a statement that matches the pattern.
+func (b *builder) hasMatch(p kg.IDPattern) (bool, error) {
 	for _, err := range b.snapshot.MatchIDs(p, nil) {
 		return err == nil, err
 	}
@@ -153,29 +155,29 @@ func (b *builder) holds(p kg.IDPattern) (bool, error) {
 
 func compareIDs(a, b kg.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// fits reports whether a match of the triple can have the id in this position. A
+// canHold reports whether a match of the triple can have the id in this position. A
 // path may begin at a literal, because its first step may be inverted.
-func (t *Triple) fits(at int, id kg.ID) bool {
+func (t *Triple) canHold(at int, id kg.ID) bool {
 	switch {
-	case at == graphPlace:
+	case at == graphPos:
 		return id.IsResource() || id == kg.DefaultGraphID
-	case at == objectPlace, t.Path != nil:
+	case at == objectPos, t.Path != nil:
 		return id != kg.DefaultGraphID
 	}
 	return id.IsResource()
 }
 
-// pattern returns the pattern to read for the current row. It reports false if
+// patternFor returns the pattern to read for the current row. It reports false if
 // nothing can match.
-func (t *boundTriple) pattern(row []kg.ID) (p kg.IDPattern, ok bool) {
+func (t *boundTriple) patternFor(row []kg.ID) (p kg.IDPattern, ok bool) {
 	if t.dead {
 		return p, false
 	}
-	for i, id := range parts((*kg.IDQuad)(&p)) {
-		at := &t.places[i]
+	for i, id := range quadParts((*kg.IDQuad)(&p)) {
+		at := &t.nodes[i]
 		*id = at.id
 		if at.slot >= 0 {
-			if *id = row[at.slot]; !id.IsZero() && !t.of.fits(i, *id) {
+			if *id = row[at.slot]; !id.IsZero() && !t.source.canHold(i, *id) {
 				return p, false
 			}
 		}
@@ -183,8 +185,8 @@ func (t *boundTriple) pattern(row []kg.ID) (p kg.IDPattern, ok bool) {
 	return p, true
 }
 
-// excludes reports whether the triple excludes statements with the predicate.
-func (t *boundTriple) excludes(predicate kg.ID) bool {
+// excludesPredicate reports whether the triple excludes statements with the predicate.
+func (t *boundTriple) excludesPredicate(predicate kg.ID) bool {
 	if len(t.except) == 0 {
 		return false
 	}
@@ -198,7 +200,7 @@ func (t *Triple) String() string {
 	if t.Path != nil {
 		nodes[1] = t.Path.String()
 	} else if t.except != nil {
-		nodes[1] = t.exception()
+		nodes[1] = t.formatExcept()
 	}
 	text := strings.Join(nodes, " ")
 	if !t.Graph.isZero() {
@@ -207,8 +209,8 @@ func (t *Triple) String() string {
 	return text
 }
 
-// exception returns the excluded predicates as a negated property set.
-func (t *Triple) exception() string {
+// formatExcept returns the excluded predicates as a negated property set.
+func (t *Triple) formatExcept() string {
 	list := make([]string, len(t.except))
 	for i, p := range t.except {
 		list[i] = p.String()
