@@ -45,7 +45,7 @@ func (h *Handler) along(s *tasks.SendRequest, c *push.Config) (err error) {
 	case h.push == nil:
 		return errNoPush()
 	}
-	s.WriteAlso, err = h.push.Along(*c)
+	s.WriteAlso, err = h.push.PrepareConfig(*c)
 	return err
 }
 

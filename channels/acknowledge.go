@@ -30,21 +30,21 @@ type Acknowledgement struct {
 // CodeMessageExpired for one that has expired, and for everything in a channel that
 // has closed; CodeOverloaded when too many wait.
 func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement) error {
-	agent, e, err := s.see(by, a.Channel)
+	agent, e, err := s.requireReadable(by, a.Channel)
 	if err != nil {
 		return err
 	}
 	if err := by.Principal.CheckWrite(); err != nil {
 		return err
 	}
-	if err := a.check(); err != nil {
+	if err := a.validate(); err != nil {
 		return err
 	}
-	ack := &acknowledging{Acknowledgement: a, service: s, agent: agent, reader: by.reader(agent), done: make(chan error, 1)}
-	if err := ack.prepare(ctx, e); err != nil {
+	ack := &pendingAck{Acknowledgement: a, service: s, agent: agent, reader: by.readerPrincipal(agent), done: make(chan error, 1)}
+	if err := ack.resolveMessages(ctx, e); err != nil {
 		return err
 	}
-	if err := s.receipts.add(ack); err != nil || a.State != ReceiptRead {
+	if err := s.receipts.enqueue(ack); err != nil || a.State != ReceiptRead {
 		return err
 	}
 	select {
@@ -55,7 +55,7 @@ func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement)
 	}
 }
 
-func (a *Acknowledgement) check() error {
+func (a *Acknowledgement) validate() error {
 	switch {
 	case a.State != ReceiptDelivered && a.State != ReceiptRead:
 		return kg.Errorf(kg.CodeInvalid, "delivered or read is acknowledged, not %.60q", a.State).At("status")

@@ -7,27 +7,27 @@ import (
 	"koine/kg"
 )
 
-// acknowledging is an acknowledgement that waits for its commit.
-type acknowledging struct {
+// pendingAck is an acknowledgement that waits for its commit.
+type pendingAck struct {
 	Acknowledgement
-	service *Service
-	agent   kg.AgentID
-	reader  kg.Principal
-	single  []MessageID // that are written down by themselves
-	done    chan error
-	err     error // what became of it in the last try
+	service    *Service
+	agent      kg.AgentID
+	reader     kg.Principal
+	individual []MessageID // that are written down by themselves
+	done       chan error
+	lastErr    error // what became of it in the last try
 }
 
-// prepare refuses what cannot be acknowledged, and finds the messages that are written
+// resolveMessages refuses what cannot be acknowledged, and finds the messages that are written
 // down singly.
-func (a *acknowledging) prepare(ctx context.Context, e *entry) error {
+func (a *pendingAck) resolveMessages(ctx context.Context, e *entry) error {
 	s := a.service
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
-	if over, err := s.over(snapshot, e); err != nil || over {
+	if over, err := s.closedInSnapshot(snapshot, e); err != nil || over {
 		return errOr(err, errAllExpired())
 	}
 	if a.UpTo > 0 {
@@ -42,7 +42,7 @@ func (a *acknowledging) prepare(ctx context.Context, e *entry) error {
 		if err != nil {
 			return err
 		}
-		a.single, err = a.expiring(snapshot, k.of(a.State))
+		a.individual, err = a.expiringMessages(snapshot, k.forState(a.State))
 		return err
 	}
 	for _, id := range a.Messages {
@@ -53,17 +53,17 @@ func (a *acknowledging) prepare(ctx context.Context, e *entry) error {
 		if m == nil {
 			return errNoSuchMessage("messageIds")
 		}
-		if err := a.refused(m, s.options.Clock()); err != nil {
+		if err := a.checkMessage(m, s.options.Clock()); err != nil {
 			return err
 		}
 	}
-	a.single = a.Messages
+	a.individual = a.Messages
 	return nil
 }
 
-// expiring lists the messages behind a marker, up to where is acknowledged, that are
+// expiringMessages lists the messages behind a marker, up to where is acknowledged, that are
 // going to expire: those of the journal, and of the lanes that the agent reads.
-func (a *acknowledging) expiring(snapshot *kg.Snapshot, marker int64) (out []MessageID, err error) {
+func (a *pendingAck) expiringMessages(snapshot *kg.Snapshot, marker int64) (out []MessageID, err error) {
 	graphs := []kg.Term{a.Channel.MessagesGraph()}
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: propLaneReader, Object: kg.IRI(string(a.agent)), Graph: a.Channel.RecordGraph()}) {
 		if err != nil {
@@ -77,18 +77,18 @@ func (a *acknowledging) expiring(snapshot *kg.Snapshot, marker int64) (out []Mes
 			if err != nil {
 				return nil, err
 			}
-			n, err := numberOf(snapshot, a.Channel, messageOf(st.Subject), "")
+			n, err := sequenceOf(snapshot, a.Channel, messageIDIn(st.Subject), "")
 			if err != nil {
 				return nil, err
 			}
 			if n <= marker || n > a.UpTo {
 				continue
 			}
-			m, err := readMessage(snapshot.Match, a.Channel, messageOf(st.Subject))
+			m, err := readMessage(snapshot.Match, a.Channel, messageIDIn(st.Subject))
 			if err != nil {
 				return nil, err
 			}
-			if a.refused(m, now) != nil {
+			if a.checkMessage(m, now) != nil {
 				continue
 			}
 			if out = append(out, m.ID); len(out) > maxExpiryChanges {
@@ -99,40 +99,40 @@ func (a *acknowledging) expiring(snapshot *kg.Snapshot, marker int64) (out []Mes
 	return out, nil
 }
 
-// refused says why the message is not acknowledged at a time.
-func (a *acknowledging) refused(m *Message, at time.Time) error {
+// checkMessage says why the message is not acknowledged at a time.
+func (a *pendingAck) checkMessage(m *Message, at time.Time) error {
 	switch {
 	case !m.isFor(a.agent):
 		return errDenied("only its recipients acknowledge a message").At("messageIds")
-	case m.DeadlinePassed || m.expired(at):
+	case m.DeadlinePassed || m.hasExpired(at):
 		return kg.Errorf(kg.CodeMessageExpired, "the message has expired").At("messageIds")
 	}
 	return nil
 }
 
-// write writes it down inside of an update. What is refused by now goes to err, and
+// writeReceipts writes it down inside of an update. What is refused by now goes to err, and
 // leaves the others alone.
-func (a *acknowledging) write(tx *kg.Tx, e *entry) error {
-	a.err = nil
-	if !e.as(a.reader).reads(a.agent) {
-		a.err = errNoChannel()
+func (a *pendingAck) writeReceipts(tx *kg.Tx, e *entry) error {
+	a.lastErr = nil
+	if !e.asPrincipal(a.reader).canRead(a.agent) {
+		a.lastErr = errNoChannel()
 		return nil
 	}
 	if err := a.service.mustBeOpen(tx, &e.Channel); kg.CodeOf(err) == kg.CodeChannelClosed {
-		a.err = errAllExpired()
+		a.lastErr = errAllExpired()
 		return nil
 	} else if err != nil {
 		return err
 	}
 	graph, properties := a.Channel.ReceiptsGraph(), receiptProperties[a.State]
-	for _, id := range a.single {
+	for _, id := range a.individual {
 		m, err := readMessage(tx.MatchOwn, a.Channel, id)
 		if err != nil {
 			return err
 		}
-		if refused := a.refused(m, tx.Time()); refused != nil {
+		if refused := a.checkMessage(m, tx.Time()); refused != nil {
 			if a.UpTo == 0 {
-				a.err = refused
+				a.lastErr = refused
 			}
 			continue
 		}
@@ -142,7 +142,7 @@ func (a *acknowledging) write(tx *kg.Tx, e *entry) error {
 		}
 	}
 	k, err := markersOf(tx.MatchOwn, a.Channel, a.agent)
-	if err != nil || a.UpTo <= k.of(a.State) {
+	if err != nil || a.UpTo <= k.forState(a.State) {
 		return err
 	}
 	q := kg.Quad{Subject: kg.IRI(string(a.agent)), Predicate: properties.upTo, Object: kg.Integer(a.UpTo), Graph: graph}

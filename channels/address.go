@@ -9,19 +9,19 @@ import (
 	"koine/kg"
 )
 
-// addressing finds, inside of an update, whom a message goes to, and refuses what
+// recipientResolver finds, inside of an update, whom a message goes to, and refuses what
 // it refers to if that is not there.
-type addressing struct {
+type recipientResolver struct {
 	tx      *kg.Tx
 	entry   *entry // of the channel
 	message *Message
 	request *Message // that a response answers
 }
 
-func (a *addressing) find() error {
+func (a *recipientResolver) resolveRecipients() error {
 	m := a.message
 	if m.ReplyTo != "" {
-		if there, err := a.there(m.ReplyTo); err != nil || !there {
+		if there, err := a.hasMessage(m.ReplyTo); err != nil || !there {
 			return errOr(err, errNoSuchMessage("replyToId"))
 		}
 	}
@@ -29,20 +29,20 @@ func (a *addressing) find() error {
 		return kg.Errorf(kg.CodeInvalid, "it has expired already").At("expiresAt")
 	}
 	if m.Correlation != "" {
-		if there, err := a.there(m.Correlation); err != nil || !there {
+		if there, err := a.hasMessage(m.Correlation); err != nil || !there {
 			return errOr(err, errNoSuchMessage("correlationId"))
 		}
 	}
 	switch role, isRole := strings.CutPrefix(m.To, rolePrefix); {
 	case m.Interaction == Response:
-		return a.respond()
+		return a.resolveResponse()
 	case m.To == "" || m.To == Everyone:
 		return nil
 	case isRole:
-		return a.inRole(role)
+		return a.resolveRole(role)
 	}
 	agent := kg.AgentID(m.To)
-	switch hears, answers, err := a.reach(agent); {
+	switch hears, answers, err := a.participation(agent); {
 	case err != nil:
 		return err
 	case !hears:
@@ -54,31 +54,31 @@ func (a *addressing) find() error {
 	return nil
 }
 
-// there tells whether the channel has the message.
-func (a *addressing) there(id MessageID) (bool, error) {
+// hasMessage tells whether the channel has the message.
+func (a *recipientResolver) hasMessage(id MessageID) (bool, error) {
 	for _, err := range a.tx.MatchOwn(kg.Pattern{Subject: id.Entity(), Predicate: kg.Sequence, Graph: a.message.Channel.MessagesGraph()}) {
 		return err == nil, err
 	}
 	return false, nil
 }
 
-// reach tells whether the agent, with all the roles that it has on record, takes part
+// participation tells whether the agent, with all the roles that it has on record, takes part
 // in the channel, and whether it may publish there.
-func (a *addressing) reach(agent kg.AgentID) (hears, answers bool, err error) {
+func (a *recipientResolver) participation(agent kg.AgentID) (hears, answers bool, err error) {
 	e := a.entry
 	if e.scope != nil {
 		roles, err := agents.RolesOf(a.tx, agent)
 		if err != nil {
 			return false, false, err
 		}
-		e = e.as(kg.Principal{ID: agent, Roles: roles})
+		e = e.asPrincipal(kg.Principal{ID: agent, Roles: roles})
 	}
-	return e.hears(agent), e.posts(agent), nil
+	return e.isAddressable(agent), e.canPost(agent), nil
 }
 
-// inRole addresses those with the role who take part in the channel, but for the
+// resolveRole addresses those with the role who take part in the channel, but for the
 // author; a request, those who may respond.
-func (a *addressing) inRole(role string) error {
+func (a *recipientResolver) resolveRole(role string) error {
 	list, err := agents.InRole(a.tx, role)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (a *addressing) inRole(role string) error {
 	all := list
 	list = nil
 	for _, agent := range all {
-		hears, answers, err := a.reach(agent)
+		hears, answers, err := a.participation(agent)
 		if err != nil {
 			return err
 		}
@@ -111,8 +111,8 @@ func (a *addressing) inRole(role string) error {
 	return nil
 }
 
-// respond addresses a response to who asked.
-func (a *addressing) respond() error {
+// resolveResponse addresses a response to who asked.
+func (a *recipientResolver) resolveResponse() error {
 	m := a.message
 	request, err := readMessage(a.tx.MatchOwn, m.Channel, m.Correlation)
 	if err != nil {
@@ -125,16 +125,16 @@ func (a *addressing) respond() error {
 		return errDenied("only those whom the request was addressed to respond to it").At("correlationId")
 	case request.Withheld == Retracted:
 		return kg.Errorf(kg.CodeMessageExpired, "the request was retracted").At("correlationId")
-	case request.expired(a.tx.Time()):
+	case request.hasExpired(a.tx.Time()):
 		return kg.Errorf(kg.CodeMessageExpired, "nobody responded to the request before it expired").At("correlationId")
 	}
 	m.To, m.Recipients, a.request = string(request.Author), []kg.AgentID{request.Author}, request
 	return nil
 }
 
-// answer marks a request as answered: it expires no more. It tells of how many
+// markAnswered marks a request as answered: it expires no more. It tells of how many
 // statements that is.
-func (s *Service) answer(tx *kg.Tx, request *Message, by MessageID) (int, error) {
+func (s *Service) markAnswered(tx *kg.Tx, request *Message, by MessageID) (int, error) {
 	q := kg.Quad{Subject: request.ID.Entity(), Predicate: propAnswered, Object: by.Entity(), Graph: request.contentGraph()}
 	if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil || request.ExpiresAt.IsZero() {
 		return 1, err
@@ -148,9 +148,9 @@ func (m *Message) isFor(agent kg.AgentID) bool {
 	return m.Author != agent && (len(m.Recipients) == 0 || slices.Contains(m.Recipients, agent))
 }
 
-// expired tells whether the message has expired at a time. A request that was
+// hasExpired tells whether the message has expired at a time. A request that was
 // answered does not.
-func (m *Message) expired(at time.Time) bool {
+func (m *Message) hasExpired(at time.Time) bool {
 	return !m.ExpiresAt.IsZero() && !at.Before(m.ExpiresAt) && m.Answered == ""
 }
 

@@ -41,7 +41,7 @@ type Answer struct {
 // request whose facts are refused is not published: then there is no error, and no
 // response.
 func (s *Service) Ask(ctx context.Context, by Caller, q Question) (*Answer, error) {
-	a, err := s.ask(ctx, by, q, func(a *Answer) bool { return len(a.Responses) == 1 })
+	a, err := s.askAndCollect(ctx, by, q, func(a *Answer) bool { return len(a.Responses) == 1 })
 	if err == nil && a.Message != nil && len(a.Responses) == 0 {
 		err = kg.Errorf(kg.CodeTimeout, "nobody responded to the request in time")
 	}
@@ -52,7 +52,7 @@ func (s *Service) Ask(ctx context.Context, by Caller, q Question) (*Answer, erro
 // the channel closes, or each recipient has responded. A response that is retracted
 // meanwhile does not count. That there is none is no error.
 func (s *Service) AskAll(ctx context.Context, by Caller, q Question) (*Answer, error) {
-	a, err := s.ask(ctx, by, q, func(a *Answer) bool {
+	a, err := s.askAndCollect(ctx, by, q, func(a *Answer) bool {
 		from := map[kg.AgentID]bool{}
 		for _, m := range a.Responses {
 			from[m.Author] = true
@@ -65,8 +65,8 @@ func (s *Service) AskAll(ctx context.Context, by Caller, q Question) (*Answer, e
 	return a, err
 }
 
-// check brings a question into one form.
-func (q *Question) check(now time.Time) error {
+// normalize brings a question into one form.
+func (q *Question) normalize(now time.Time) error {
 	if q.Interaction == "" {
 		q.Interaction = Request
 	}
@@ -85,21 +85,21 @@ func (q *Question) check(now time.Time) error {
 	return nil
 }
 
-// ask publishes a request and gathers responses until it is enough.
-func (s *Service) ask(ctx context.Context, by Caller, q Question, enough func(*Answer) bool) (*Answer, error) {
-	if err := q.check(s.options.Clock()); err != nil {
+// askAndCollect publishes a request and gathers responses until it is enough.
+func (s *Service) askAndCollect(ctx context.Context, by Caller, q Question, enough func(*Answer) bool) (*Answer, error) {
+	if err := q.normalize(s.options.Clock()); err != nil {
 		return nil, err
 	}
-	if s.asking.Add(1) > int64(s.options.MaxPendingAsks) {
-		s.asking.Add(-1)
+	if s.pendingAsks.Add(1) > int64(s.options.MaxPendingAsks) {
+		s.pendingAsks.Add(-1)
 		e := kg.Errorf(kg.CodeOverloaded, "%d requests wait for responses already", s.options.MaxPendingAsks)
 		e.RetryAfter = time.Second
 		return nil, e
 	}
-	defer s.asking.Add(-1)
+	defer s.pendingAsks.Add(-1)
 	receipt, err := s.Publish(ctx, by, q.Publication)
 	if err != nil || receipt.Message == nil {
-		return &Answer{Receipt: *receiptOr(receipt)}, err
+		return &Answer{Receipt: *receiptOrZero(receipt)}, err
 	}
 	a := &Answer{Receipt: *receipt}
 	waiting, cancel := context.WithTimeout(ctx, q.Wait)
@@ -137,7 +137,7 @@ func (s *Service) ask(ctx context.Context, by Caller, q Question, enough func(*A
 	return a, err
 }
 
-func receiptOr(r *Receipt) *Receipt {
+func receiptOrZero(r *Receipt) *Receipt {
 	if r == nil {
 		return new(Receipt)
 	}

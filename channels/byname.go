@@ -18,7 +18,7 @@ const MaxNameTries = 8
 //
 // Errors: those of Publish and CreateIn.
 func (s *Service) PublishByName(ctx context.Context, by Caller, scope ScopeID, name string, p Publication) (*Receipt, error) {
-	agent, _, err := s.seeScope(by, scope)
+	agent, _, err := s.accessibleScope(by, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -27,14 +27,14 @@ func (s *Service) PublishByName(ctx context.Context, by Caller, scope ScopeID, n
 	}
 	for range MaxNameTries {
 		var make *Channel
-		if p.Channel = s.table.channelIn(scope, name); p.Channel == "" {
-			if make, err = s.draftIn(agent, scope, Draft{Name: name, MemberPolicy: ByScope}); err != nil {
+		if p.Channel = s.table.channelByName(scope, name); p.Channel == "" {
+			if make, err = s.newScopedChannel(agent, scope, Draft{Name: name, MemberPolicy: ByScope}); err != nil {
 				return nil, err
 			}
 			p.Channel = make.ID
 		}
-		receipt, err := s.publishIn(ctx, by, p, make)
-		if errors.Is(err, errRaced) || make == nil && kg.CodeOf(err) == kg.CodeChannelNotFound && s.table.channelIn(scope, name) != p.Channel {
+		receipt, err := s.publishTo(ctx, by, p, make)
+		if errors.Is(err, errRaced) || make == nil && kg.CodeOf(err) == kg.CodeChannelNotFound && s.table.channelByName(scope, name) != p.Channel {
 			continue
 		}
 		return receipt, err

@@ -15,15 +15,15 @@ type Caller struct {
 	IgnoreInvitations bool
 }
 
-// agent is the agent that asks; an error where the principal may not act for it.
-func (c Caller) agent() (kg.AgentID, error) { return c.request().Agent() }
+// actingAgent is the agent that asks; an error where the principal may not act for it.
+func (c Caller) actingAgent() (kg.AgentID, error) { return c.asCaller().Agent() }
 
-// reader is the principal under whose eyes the agent reads its channels. Who acts
+// readerPrincipal is the principal under whose eyes the agent reads its channels. Who acts
 // for another has no more rights there than that agent.
-func (c Caller) reader(agent kg.AgentID) kg.Principal { return c.request().Reader(agent) }
+func (c Caller) readerPrincipal(agent kg.AgentID) kg.Principal { return c.asCaller().Reader(agent) }
 
-// request is what of the caller is the same wherever it asks.
-func (c Caller) request() caller.Caller {
+// asCaller is what of the caller is the same wherever it asks.
+func (c Caller) asCaller() caller.Caller {
 	return caller.Caller{Principal: c.Principal, Actor: c.Actor}
 }
 
@@ -37,7 +37,7 @@ func (e *entry) seenBy(by Caller) *entry {
 	return &seen
 }
 
-// meta is that of an update which the caller asks for.
-func (c Caller) meta(method string) kg.Meta {
+// updateMeta is that of an update which the caller asks for.
+func (c Caller) updateMeta(method string) kg.Meta {
 	return kg.Meta{Principal: c.Principal, Actor: c.Actor, Method: method}
 }

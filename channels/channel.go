@@ -54,8 +54,8 @@ type Channel struct {
 	MemberPolicy MemberPolicy
 	// ExpireAfter is how long after its last message the channel closes by itself; 0
 	// for never.
-	ExpireAfter  time.Duration
-	expiresSince time.Time // when that was said
+	ExpireAfter      time.Duration
+	expireAfterSetAt time.Time // when that was said
 	// KeepMessages is how many messages keep their content, the newest; 0 for all.
 	KeepMessages int64
 	// Audit tells that each message is copied to the events of the scope.
@@ -77,8 +77,8 @@ type Channel struct {
 	deleted bool
 }
 
-// member is the role of an agent, "" for one that is no member.
-func (c *Channel) member(agent kg.AgentID) Role {
+// memberRole is the role of an agent, "" for one that is no member.
+func (c *Channel) memberRole(agent kg.AgentID) Role {
 	for i := range c.Members {
 		if c.Members[i].Agent == agent {
 			return c.Members[i].Role
@@ -87,8 +87,8 @@ func (c *Channel) member(agent kg.AgentID) Role {
 	return ""
 }
 
-// owners counts the owners.
-func (c *Channel) owners() (n int) {
+// ownerCount counts the owners.
+func (c *Channel) ownerCount() (n int) {
 	for i := range c.Members {
 		if c.Members[i].Role == Owner {
 			n++
@@ -97,8 +97,8 @@ func (c *Channel) owners() (n int) {
 	return n
 }
 
-// take takes one statement of the channel's record in.
-func (c *Channel) take(property, object kg.Term, a *kg.Assertion) {
+// applyStatement takes one statement of the channel's record in.
+func (c *Channel) applyStatement(property, object kg.Term, a *kg.Assertion) {
 	switch property {
 	case propName:
 		c.Name = object.Value()
@@ -115,9 +115,9 @@ func (c *Channel) take(property, object kg.Term, a *kg.Assertion) {
 	case propMetadata:
 		c.Metadata = []byte(object.Value())
 	case propVersion:
-		c.Version = integer(object)
+		c.Version = integerValue(object)
 	case propScope:
-		c.Scope = scopeIn(object)
+		c.Scope = scopeIDIn(object)
 	case propPolicy:
 		c.MemberPolicy = MemberPolicy(object.Value())
 	case propClosed:
@@ -125,36 +125,36 @@ func (c *Channel) take(property, object kg.Term, a *kg.Assertion) {
 	case propCloseReason:
 		c.CloseReason = object.Value()
 	case propKeep:
-		c.KeepMessages = integer(object)
+		c.KeepMessages = integerValue(object)
 	case propAudit:
 		c.Audit = true
 	case propExpireAfter:
-		c.ExpireAfter, c.expiresSince = time.Duration(integer(object))*time.Millisecond, a.Time
+		c.ExpireAfter, c.expireAfterSetAt = time.Duration(integerValue(object))*time.Millisecond, a.Time
 	case propDeleted:
 		c.deleted = true
 	case propMaxMembers:
-		c.MaxMembers = int(integer(object))
+		c.MaxMembers = int(integerValue(object))
 	case propInvited:
-		c.Invited = append(c.uninvited(kg.AgentID(object.Value())), Invitation{kg.AgentID(object.Value()), a.Source, a.Validity.From})
+		c.Invited = append(c.invitationsWithout(kg.AgentID(object.Value())), Invitation{kg.AgentID(object.Value()), a.Source, a.Validity.From})
 	default:
-		if (*bars)(&c.Restrictions).take(property, object, a) {
+		if (*restrictions)(&c.Restrictions).applyStatement(property, object, a) {
 			return
 		}
-		if who := c.Rights.of(property); who != nil {
+		if who := c.Rights.forProperty(property); who != nil {
 			*who = Grantee(object.Value())
 		}
-		if n := c.Limits.of(property); n != nil {
-			*n = int(integer(object))
+		if n := c.Limits.forProperty(property); n != nil {
+			*n = int(integerValue(object))
 		}
 		if role := roleOf(property); role != "" {
-			c.drop(property, object)
+			c.removeStatement(property, object)
 			c.Members = append(c.Members, Member{Agent: kg.AgentID(object.Value()), Role: role, Joined: a.Validity.From})
 		}
 	}
 }
 
-// drop takes one statement of the channel's record out.
-func (c *Channel) drop(property, object kg.Term) {
+// removeStatement takes one statement of the channel's record out.
+func (c *Channel) removeStatement(property, object kg.Term) {
 	switch property {
 	case propName:
 		if c.Name == object.Value() {
@@ -165,13 +165,13 @@ func (c *Channel) drop(property, object kg.Term) {
 			c.Topic = ""
 		}
 	case propKeep:
-		if c.KeepMessages == integer(object) {
+		if c.KeepMessages == integerValue(object) {
 			c.KeepMessages = 0
 		}
 	case propAudit:
 		c.Audit = false
 	case propExpireAfter:
-		if c.ExpireAfter.Milliseconds() == integer(object) {
+		if c.ExpireAfter.Milliseconds() == integerValue(object) {
 			c.ExpireAfter = 0
 		}
 	case propMetadata:
@@ -179,19 +179,19 @@ func (c *Channel) drop(property, object kg.Term) {
 			c.Metadata = nil
 		}
 	case propMaxMembers:
-		if int64(c.MaxMembers) == integer(object) {
+		if int64(c.MaxMembers) == integerValue(object) {
 			c.MaxMembers = 0
 		}
 	case propInvited:
-		c.Invited = c.uninvited(kg.AgentID(object.Value()))
+		c.Invited = c.invitationsWithout(kg.AgentID(object.Value()))
 	default:
-		if (*bars)(&c.Restrictions).drop(property, object) {
+		if (*restrictions)(&c.Restrictions).removeStatement(property, object) {
 			return
 		}
-		if n := c.Limits.of(property); n != nil && int64(*n) == integer(object) {
+		if n := c.Limits.forProperty(property); n != nil && int64(*n) == integerValue(object) {
 			*n = 0
 		}
-		if who := c.Rights.of(property); who != nil && string(*who) == object.Value() {
+		if who := c.Rights.forProperty(property); who != nil && string(*who) == object.Value() {
 			*who = ""
 		}
 		if role := roleOf(property); role != "" {
@@ -202,10 +202,10 @@ func (c *Channel) drop(property, object kg.Term) {
 	}
 }
 
-// inOrder sorts the members by when they joined, the owners first of those who
+// sortMembers sorts the members by when they joined, the owners first of those who
 // joined together.
-func (c *Channel) inOrder() {
+func (c *Channel) sortMembers() {
 	slices.SortStableFunc(c.Members, func(a, b Member) int {
-		return cmp.Or(a.Joined.Compare(b.Joined), cmp.Compare(rank(a.Role), rank(b.Role)), cmp.Compare(a.Agent, b.Agent))
+		return cmp.Or(a.Joined.Compare(b.Joined), cmp.Compare(roleRank(a.Role), roleRank(b.Role)), cmp.Compare(a.Agent, b.Agent))
 	})
 }

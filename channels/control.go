@@ -49,14 +49,14 @@ type Event struct {
 // Events is a channel as it goes on, with its changes between its messages in the
 // order of the log. Close it when done.
 type Events struct {
-	service *Service
-	by      Caller
-	agent   kg.AgentID
-	id      ChannelID
-	ctx     context.Context
-	at      kg.Position // behind what was told
-	watcher *kg.Watcher
-	release func()
+	service  *Service
+	by       Caller
+	agent    kg.AgentID
+	id       ChannelID
+	ctx      context.Context
+	position kg.Position // behind what was told
+	watcher  *kg.Watcher
+	release  func()
 }
 
 // StreamEvents follows a channel like Stream, and tells of its changes too: who
@@ -67,26 +67,26 @@ type Events struct {
 // Errors: those of Stream; CodePositionGone for a position of another log, or one
 // behind which the log was cut off.
 func (s *Service) StreamEvents(ctx context.Context, by Caller, id ChannelID, from *kg.Position) (*Events, error) {
-	agent, e, err := s.see(by, id)
+	agent, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return nil, err
 	}
 	ev := &Events{service: s, by: by, agent: agent, id: id, ctx: ctx}
-	if ev.at, err = s.eventsFrom(ctx, id, from); err != nil {
+	if ev.position, err = s.eventsStart(ctx, id, from); err != nil {
 		return nil, err
 	}
 	if ev.release, err = s.openStream(by, id); err != nil {
 		return nil, err
 	}
-	if err = ev.start(e); err != nil {
+	if err = ev.startWatch(e); err != nil {
 		ev.release()
 		return nil, err
 	}
 	return ev, nil
 }
 
-// eventsFrom is the position behind which events are told.
-func (s *Service) eventsFrom(ctx context.Context, id ChannelID, from *kg.Position) (kg.Position, error) {
+// eventsStart is the position behind which events are told.
+func (s *Service) eventsStart(ctx context.Context, id ChannelID, from *kg.Position) (kg.Position, error) {
 	head := s.store.Head()
 	switch {
 	case from == nil:
@@ -94,7 +94,7 @@ func (s *Service) eventsFrom(ctx context.Context, id ChannelID, from *kg.Positio
 	case *from != (kg.Position{}):
 		return *from, s.store.CheckPosition(*from)
 	}
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return head, err
 	}
@@ -108,10 +108,10 @@ func (s *Service) eventsFrom(ctx context.Context, id ChannelID, from *kg.Positio
 	return head, nil // a direct one without a message
 }
 
-// start begins to watch. koine itself looks, and asks at each commit whether the
+// startWatch begins to watch. koine itself looks, and asks at each commit whether the
 // agent may have it: who takes part changes here, and ends nothing but for one who
 // goes.
-func (ev *Events) start(e *entry) (err error) {
+func (ev *Events) startWatch(e *entry) (err error) {
 	record := ev.id.RecordGraph()
 	patterns := []kg.Pattern{
 		{Predicate: kg.Sequence, Graph: ev.id.MessagesGraph()}, {Graph: record},
@@ -121,7 +121,7 @@ func (ev *Events) start(e *entry) (err error) {
 		patterns = append(patterns, kg.Pattern{Graph: sc.ID.RecordGraph()})
 	}
 	// A commit in the middle of which it begins is looked at whole.
-	from := ev.at
+	from := ev.position
 	if from.Index != kg.EndOfCommit && from.Revision > 0 {
 		from = kg.Position{Epoch: from.Epoch, Revision: from.Revision - 1, Index: kg.EndOfCommit}
 	}
@@ -142,7 +142,7 @@ func (ev *Events) All() iter.Seq2[Event, error] {
 		for seen, err := range ev.watcher.Commits() {
 			more := false
 			if err == nil {
-				more, err = ev.tell(seen[0].Commit, func(e Event) bool { return yield(e, nil) })
+				more, err = ev.yieldCommit(seen[0].Commit, func(e Event) bool { return yield(e, nil) })
 			}
 			if err != nil {
 				yield(Event{}, err)
@@ -154,23 +154,23 @@ func (ev *Events) All() iter.Seq2[Event, error] {
 	}
 }
 
-// tell yields what a commit says about the channel.
-func (ev *Events) tell(c *kg.Commit, yield func(Event) bool) (more bool, err error) {
-	list, err := ev.in(c)
+// yieldCommit yields what a commit says about the channel.
+func (ev *Events) yieldCommit(c *kg.Commit, yield func(Event) bool) (more bool, err error) {
+	list, err := ev.commitEvents(c)
 	if err != nil {
 		return false, err
 	}
 	for i, e := range list {
-		e.Position = kg.Position{Epoch: ev.at.Epoch, Revision: c.Revision, Index: uint32(i)}
+		e.Position = kg.Position{Epoch: ev.position.Epoch, Revision: c.Revision, Index: uint32(i)}
 		if i == len(list)-1 {
 			e.Position.Index = kg.EndOfCommit
 		}
-		if c.Revision == ev.at.Revision && uint32(i) <= ev.at.Index {
+		if c.Revision == ev.position.Revision && uint32(i) <= ev.position.Index {
 			continue // was told before
 		}
 		deleted := e.Control != nil && e.Control.Kind == ChannelDeleted
-		switch allowed := ev.allowed(); {
-		case allowed != nil && !ev.ends():
+		switch allowed := ev.checkRead(); {
+		case allowed != nil && !ev.endedByDeletion():
 			return false, allowed
 		case allowed != nil && !deleted:
 			continue // it is there no longer
@@ -181,45 +181,45 @@ func (ev *Events) tell(c *kg.Commit, yield func(Event) bool) (more bool, err err
 			return false, errNoChannel()
 		}
 	}
-	if err := ev.allowed(); err != nil && !ev.ends() {
+	if err := ev.checkRead(); err != nil && !ev.endedByDeletion() {
 		return false, err
 	}
 	return true, nil
 }
 
-// allowed asks whether the agent may still read the channel.
-func (ev *Events) allowed() error {
-	_, _, err := ev.service.see(ev.by, ev.id)
+// checkRead asks whether the agent may still read the channel.
+func (ev *Events) checkRead() error {
+	_, _, err := ev.service.requireReadable(ev.by, ev.id)
 	return err
 }
 
-// ends tells whether the channel was deleted while the agent could read it. It is
+// endedByDeletion tells whether the channel was deleted while the agent could read it. It is
 // told that, and nothing of what came before it any more.
-func (ev *Events) ends() bool {
+func (ev *Events) endedByDeletion() bool {
 	e := ev.service.table.get(ev.id)
-	return e != nil && e.deleted && e.last.as(ev.by.reader(ev.agent)).reads(ev.agent)
+	return e != nil && e.deleted && e.beforeDeletion.asPrincipal(ev.by.readerPrincipal(ev.agent)).canRead(ev.agent)
 }
 
-// in lists what a commit says about the channel: its changes, then its message.
-func (ev *Events) in(c *kg.Commit) (list []Event, err error) {
-	for _, control := range controlsIn(c, ev.id) {
+// commitEvents lists what a commit says about the channel: its changes, then its message.
+func (ev *Events) commitEvents(c *kg.Commit) (list []Event, err error) {
+	for _, control := range controlsInCommit(c, ev.id) {
 		list = append(list, Event{Control: &control})
 	}
-	m, err := ev.service.decoded.message(c, ev.id, ev.service.reading(ev.agent))
+	m, err := ev.service.decoded.messageIn(c, ev.id, ev.service.viewerOf(ev.agent))
 	if err == nil && m != nil {
-		if ev.allowed() != nil {
+		if ev.checkRead() != nil {
 			return append(list, Event{Message: m}), nil // which is not told
 		}
 		// The log has what was taken back since.
-		if m, err = ev.service.reread(ev.ctx, m, ev.agent); err == nil {
+		if m, err = ev.service.rereadMessage(ev.ctx, m, ev.agent); err == nil {
 			list = append(list, Event{Message: m})
 		}
 	}
 	return list, err
 }
 
-// controlsIn lists the changes of a channel that a commit made.
-func controlsIn(c *kg.Commit, id ChannelID) (list []Control) {
+// controlsInCommit lists the changes of a channel that a commit made.
+func controlsInCommit(c *kg.Commit, id ChannelID) (list []Control) {
 	record := Control{Channel: id, By: c.Actor, Time: c.Time, Revision: c.Revision}
 	was, is := map[kg.AgentID]Role{}, map[kg.AgentID]Role{}
 	var agents []kg.AgentID
@@ -248,7 +248,7 @@ func controlsIn(c *kg.Commit, id ChannelID) (list []Control) {
 		case ch.Quad.Predicate == propDeleted:
 			kinds[ChannelDeleted] = true
 		case ch.Quad.Predicate == propVersion && stands:
-			record.Version = integer(ch.Quad.Object)
+			record.Version = integerValue(ch.Quad.Object)
 		case isSetting(ch.Quad.Predicate):
 			kinds[ChannelUpdated] = true
 		}
@@ -290,5 +290,5 @@ func isSetting(property kg.Term) bool {
 	case propName, propTopic, propMetadata, propMaxMembers:
 		return true
 	}
-	return new(Rights).of(property) != nil || new(Limits).of(property) != nil
+	return new(Rights).forProperty(property) != nil || new(Limits).forProperty(property) != nil
 }

@@ -21,9 +21,9 @@ const (
 	maxTallies   = 1000        // that one commit changes
 )
 
-// counting counts messages. What it knows is in the store: after a stop it looks
+// messageCounter counts messages. What it knows is in the store: after a stop it looks
 // which channels have so many messages that are not counted.
-type counting struct {
+type messageCounter struct {
 	service *Service
 	stop    context.CancelFunc
 	done    sync.WaitGroup
@@ -33,31 +33,31 @@ type counting struct {
 	due map[ChannelID]bool
 }
 
-func newCounting(s *Service) *counting {
-	return &counting{service: s, stop: func() {}, wake: make(chan struct{}, 1), due: map[ChannelID]bool{}}
+func newMessageCounter(s *Service) *messageCounter {
+	return &messageCounter{service: s, stop: func() {}, wake: make(chan struct{}, 1), due: map[ChannelID]bool{}}
 }
 
 // start begins to count, until close.
-func (c *counting) start() {
+func (c *messageCounter) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
 	c.done.Go(func() { c.run(ctx) })
 }
 
-func (c *counting) close() {
+func (c *messageCounter) close() {
 	c.stop()
 	c.done.Wait()
 }
 
-// published notes that a channel has a message with this number.
-func (c *counting) published(id ChannelID, sequence int64) {
+// notePublished notes that a channel has a message with this number.
+func (c *messageCounter) notePublished(id ChannelID, sequence int64) {
 	if sequence%int64(c.service.options.CountBatch) == 0 {
-		c.put(id)
+		c.enqueue(id)
 	}
 }
 
-// put lets the messages of a channel be counted. It does not block.
-func (c *counting) put(id ChannelID) {
+// enqueue lets the messages of a channel be counted. It does not block.
+func (c *messageCounter) enqueue(id ChannelID) {
 	c.mu.Lock()
 	c.due[id] = true
 	c.mu.Unlock()
@@ -67,36 +67,36 @@ func (c *counting) put(id ChannelID) {
 	}
 }
 
-func (c *counting) run(ctx context.Context) {
-	behind := c.look(ctx)
+func (c *messageCounter) run(ctx context.Context) {
+	behind := c.scanUncounted(ctx)
 	for {
 		if behind == nil {
-			behind = c.count(ctx)
+			behind = c.countBatch(ctx)
 		}
 		if ctx.Err() != nil || kg.CodeOf(behind) == kg.CodeClosed {
 			return
 		}
-		rest(ctx, countPause, nil)
+		waitOrWake(ctx, countPause, nil)
 		if behind != nil {
-			behind = c.look(ctx)
+			behind = c.scanUncounted(ctx)
 			continue
 		}
-		if c.waits() {
+		if c.hasDue() {
 			continue
 		}
-		rest(ctx, 0, c.wake)
+		waitOrWake(ctx, 0, c.wake)
 	}
 }
 
-func (c *counting) waits() bool {
+func (c *messageCounter) hasDue() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.due) > 0
 }
 
-// look finds the channels in which so many messages are not counted.
-func (c *counting) look(ctx context.Context) error {
-	snapshot, err := c.service.system(ctx)
+// scanUncounted finds the channels in which so many messages are not counted.
+func (c *messageCounter) scanUncounted(ctx context.Context) error {
+	snapshot, err := c.service.systemView(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c *counting) look(ctx context.Context) error {
 		var head, counted int64
 		if head, err = countMessages(snapshot, id); err == nil && head >= int64(c.service.options.CountBatch) {
 			if counted, err = countedUpTo(snapshot.Match, id); err == nil && head-counted >= int64(c.service.options.CountBatch) {
-				c.put(id)
+				c.enqueue(id)
 			}
 		}
 		return err == nil && ctx.Err() == nil
@@ -114,22 +114,22 @@ func (c *counting) look(ctx context.Context) error {
 	return err
 }
 
-// counted is what was counted of one channel.
-type counted struct {
+// countedRange is what was counted of one channel.
+type countedRange struct {
 	id       ChannelID
 	from, to int64
 	tally    tally
 }
 
-// count writes down what there is to be counted, as much as one commit may.
-func (c *counting) count(ctx context.Context) error {
+// countBatch writes down what there is to be counted, as much as one commit may.
+func (c *messageCounter) countBatch(ctx context.Context) error {
 	c.mu.Lock()
 	due := slices.Sorted(maps.Keys(c.due))
 	c.mu.Unlock()
 	if len(due) == 0 {
 		return nil
 	}
-	batch, messages, err := c.gather(ctx, due)
+	batch, messages, err := c.gatherBatch(ctx, due)
 	if err != nil || len(batch) == 0 {
 		return err
 	}
@@ -144,7 +144,7 @@ func (c *counting) count(ctx context.Context) error {
 			if before != of.from-1 {
 				return kg.Errorf(kg.CodeInternal, "messages of a channel are counted up to %d, not %d", before, of.from-1)
 			}
-			if err := of.tally.add(tx, of.id); err != nil {
+			if err := of.tally.writeTo(tx, of.id); err != nil {
 				return err
 			}
 			q := kg.Quad{Subject: of.id.Entity(), Predicate: propCountedUpTo, Object: kg.Integer(of.to), Graph: of.id.ReceiptsGraph()}
@@ -156,10 +156,10 @@ func (c *counting) count(ctx context.Context) error {
 	})
 }
 
-// gather counts the messages of channels, as many as one commit may, and takes those
+// gatherBatch counts the messages of channels, as many as one commit may, and takes those
 // that are done from what is due.
-func (c *counting) gather(ctx context.Context, due []ChannelID) (batch []counted, messages int64, err error) {
-	snapshot, err := c.service.system(ctx)
+func (c *messageCounter) gatherBatch(ctx context.Context, due []ChannelID) (batch []countedRange, messages int64, err error) {
+	snapshot, err := c.service.systemView(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -178,9 +178,9 @@ func (c *counting) gather(ctx context.Context, due []ChannelID) (batch []counted
 		if err != nil {
 			return nil, 0, err
 		}
-		of := counted{id: id, from: before + 1, tally: tally{}}
+		of := countedRange{id: id, from: before + 1, tally: tally{}}
 		if e := c.service.table.get(id); e != nil && !e.deleted {
-			of.to, err = of.tally.count(snapshot, id, of.from, left, func(t tally) bool { return tallies+len(t) >= maxTallies })
+			of.to, err = of.tally.countFrom(snapshot, id, of.from, left, func(t tally) bool { return tallies+len(t) >= maxTallies })
 		}
 		if err != nil {
 			return nil, 0, err

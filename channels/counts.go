@@ -42,25 +42,25 @@ type AuthorCount struct {
 // CodeLimitExceeded past MaxCountDays, MaxAuthorIDs or MaxCounts; CodeOverloaded while
 // too much that was published just now is not counted yet.
 func (s *Service) Counts(ctx context.Context, by Caller, id ChannelID, q CountQuery) ([]AuthorCount, error) {
-	_, e, err := s.see(by, id)
+	_, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := q.check(e, s.options.Clock()); err != nil {
+	if err := q.normalize(e, s.options.Clock()); err != nil {
 		return nil, err
 	}
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
 	found := tally{}
 	for at := q.From; !at.After(q.To); at = at.AddDate(0, 0, 1) {
-		if err := found.kept(snapshot.Match, id, dayOf(at), q.Authors); err != nil {
+		if err := found.addStored(snapshot.Match, id, dayOf(at), q.Authors); err != nil {
 			return nil, err
 		}
 		if len(found) > MaxCounts {
-			return nil, errTooMany()
+			return nil, errTooManyCounts()
 		}
 	}
 	counted, err := countedUpTo(snapshot.Match, id)
@@ -73,21 +73,21 @@ func (s *Service) Counts(ctx context.Context, by Caller, id ChannelID, q CountQu
 	}
 	most := int64(s.options.CountBatch) * maxUncounted
 	if head-counted >= int64(s.options.CountBatch) {
-		s.counting.put(id)
+		s.counter.enqueue(id)
 	}
 	if head-counted > most {
 		e := kg.Errorf(kg.CodeOverloaded, "%d messages of the channel are not counted yet", head-counted)
 		e.RetryAfter = countPause
 		return nil, e
 	}
-	if _, err := found.count(snapshot, id, counted+1, most, nil); err != nil {
+	if _, err := found.countFrom(snapshot, id, counted+1, most, nil); err != nil {
 		return nil, err
 	}
-	return found.list(&q)
+	return found.listCounts(&q)
 }
 
-// check refuses what cannot be, and brings the query into one form.
-func (q *CountQuery) check(e *entry, now time.Time) error {
+// normalize refuses what cannot be, and brings the query into one form.
+func (q *CountQuery) normalize(e *entry, now time.Time) error {
 	if q.To.IsZero() {
 		q.To = now
 	}
@@ -97,7 +97,7 @@ func (q *CountQuery) check(e *entry, now time.Time) error {
 		if q.From = q.To.AddDate(0, 0, 1-MaxCountDays); q.From.Before(first) {
 			q.From = first
 		}
-		q.From = earlier(q.From, q.To)
+		q.From = earlierOf(q.From, q.To)
 	}
 	q.From = startOfDay(q.From)
 	switch days := q.To.Sub(q.From) / (24 * time.Hour); {
@@ -111,12 +111,12 @@ func (q *CountQuery) check(e *entry, now time.Time) error {
 	if q.From.Before(first) { // nothing was said by then
 		q.From = first
 	}
-	q.To = earlier(q.To, startOfDay(now.Add(24*time.Hour))) // clocks differ
+	q.To = earlierOf(q.To, startOfDay(now.Add(24*time.Hour))) // clocks differ
 	q.Authors = sortedAgents(q.Authors)
 	return nil
 }
 
-func earlier(a, b time.Time) time.Time {
+func earlierOf(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
 	}
@@ -130,8 +130,8 @@ type day string
 
 func dayOf(t time.Time) day { return day(t.UTC().Format(time.DateOnly)) }
 
-// list is what of the tally the query is about.
-func (t tally) list(q *CountQuery) ([]AuthorCount, error) {
+// listCounts is what of the tally the query is about.
+func (t tally) listCounts(q *CountQuery) ([]AuthorCount, error) {
 	out := []AuthorCount{}
 	from, to := dayOf(q.From), dayOf(q.To)
 	for of, n := range t {
@@ -145,12 +145,12 @@ func (t tally) list(q *CountQuery) ([]AuthorCount, error) {
 		out = append(out, AuthorCount{at, of.author, n})
 	}
 	if len(out) > MaxCounts {
-		return nil, errTooMany()
+		return nil, errTooManyCounts()
 	}
 	slices.SortFunc(out, func(a, b AuthorCount) int { return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Author, b.Author)) })
 	return out, nil
 }
 
-func errTooMany() *kg.Error {
+func errTooManyCounts() *kg.Error {
 	return errTooMuch("from", "there are more than %d counts by day and author: ask for fewer days, or authors", MaxCounts)
 }

@@ -40,7 +40,7 @@ type Draft struct {
 // CodeIdempotencyConflict for a key that was used for another channel;
 // CodeChannelNotFound if the channel that the key made is gone.
 func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, error) {
-	agent, err := by.agent()
+	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, err
 	}
@@ -50,23 +50,23 @@ func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, err
 	if d.MemberPolicy != "" {
 		return nil, kg.Errorf(kg.CodeInvalid, "a channel outside of a scope has no member policy").At("memberPolicy")
 	}
-	c, err := s.draft(agent, d)
+	c, err := s.newChannel(agent, d)
 	if err != nil {
 		return nil, err
 	}
-	return s.create(ctx, by, c, d.IdempotencyKey, func() error { return nil })
+	return s.createChannel(ctx, by, c, d.IdempotencyKey, func() error { return nil })
 }
 
-// create makes a channel unless its key made one before. may refuses the channel within
+// createChannel makes a channel unless its key made one before. may refuses the channel within
 // the update.
-func (s *Service) create(ctx context.Context, by Caller, c *Channel, key string, may func() error) (*Channel, error) {
-	request, err := c.creation(key)
+func (s *Service) createChannel(ctx context.Context, by Caller, c *Channel, key string, may func() error) (*Channel, error) {
+	request, err := c.creationKey(key)
 	if err != nil {
 		return nil, err
 	}
 	var earlier kg.Term
-	err = records.Update(ctx, s.store, by.meta("channels/create"), func(tx *kg.Tx) (err error) {
-		if earlier, err = request.earlier(tx); err != nil || !earlier.IsZero() {
+	err = records.Update(ctx, s.store, by.updateMeta("channels/create"), func(tx *kg.Tx) (err error) {
+		if earlier, err = request.findEarlier(tx); err != nil || !earlier.IsZero() {
 			return err
 		}
 		if err := may(); err != nil {
@@ -77,10 +77,10 @@ func (s *Service) create(ctx context.Context, by Caller, c *Channel, key string,
 				return kg.AsError(err).At("members")
 			}
 		}
-		if _, err := s.make(tx, c); err != nil {
+		if _, err := s.writeChannel(tx, c); err != nil {
 			return err
 		}
-		return request.write(tx, c.ID.RecordGraph(), c.ID.Entity())
+		return request.writeTo(tx, c.ID.RecordGraph(), c.ID.Entity())
 	})
 	if err != nil {
 		return nil, err
@@ -91,32 +91,32 @@ func (s *Service) create(ctx context.Context, by Caller, c *Channel, key string,
 		}
 		return c, err
 	}
-	c.inOrder()
+	c.sortMembers()
 	return c, nil
 }
 
-// make writes the record of a new channel, and tells of how many statements it is.
-func (s *Service) make(tx *kg.Tx, c *Channel) (n int, err error) {
+// writeChannel writes the record of a new channel, and tells of how many statements it is.
+func (s *Service) writeChannel(tx *kg.Tx, c *Channel) (n int, err error) {
 	if s.table.count.Load() >= int64(s.options.MaxChannels) {
 		return 0, errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
 	}
-	if s.table.everywhere().holds(c.CreatedBy, false, tx.Time()) {
+	if s.table.serverRestrictions().appliesTo(c.CreatedBy, false, tx.Time()) {
 		return 0, errDenied("you are banned from the channels of this server")
 	}
-	if err := s.mayEnter(tx, c.CreatedBy); err != nil {
+	if err := s.checkChannelQuota(tx, c.CreatedBy); err != nil {
 		return 0, err
 	}
-	c.CreatedAt, c.expiresSince = tx.Time(), tx.Time()
+	c.CreatedAt, c.expireAfterSetAt = tx.Time(), tx.Time()
 	for i := range c.Members {
 		c.Members[i].Joined = tx.Time()
 	}
 	w := &writer{tx: tx, id: c.ID}
-	w.make(c)
+	w.writeChannel(c)
 	return w.n, w.err
 }
 
-// draft checks a draft and makes a channel of it.
-func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
+// newChannel checks a draft and makes a channel of it.
+func (s *Service) newChannel(agent kg.AgentID, d Draft) (*Channel, error) {
 	switch d.Visibility {
 	case "":
 		d.Visibility = Private
@@ -131,10 +131,10 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 	default:
 		return nil, kg.Errorf(kg.CodeInvalid, "a channel is made as a channel, broadcast or room, not %.60q", d.Kind).At("kind")
 	}
-	if err := d.Rights.check(sightOf(d.Visibility, d.MemberPolicy)); err != nil {
+	if err := d.Rights.validateFor(effectiveVisibility(d.Visibility, d.MemberPolicy)); err != nil {
 		return nil, err
 	}
-	if err := d.Limits.check(); err != nil {
+	if err := d.Limits.validate(); err != nil {
 		return nil, err
 	}
 	if err := checkExpireAfter(d.ExpireAfter); err != nil {
@@ -170,7 +170,7 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 		if m.Role, err = parseRole(m.Role); err != nil {
 			return nil, kg.AsError(err).At("members")
 		}
-		switch had := c.member(m.Agent); {
+		switch had := c.memberRole(m.Agent); {
 		case m.Agent == agent:
 			continue // the owner in any case
 		case had == "":
@@ -179,7 +179,7 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 			return nil, kg.Errorf(kg.CodeInvalid, "%s cannot have two roles", m.Agent).At("members")
 		}
 	}
-	if most := s.mostMembers(c); len(c.Members) > most {
+	if most := s.memberLimit(c); len(c.Members) > most {
 		return nil, errTooMuch("members", "%d members are more than the %d that the channel has", len(c.Members), most)
 	}
 	return c, s.checkMaxMembers(c.MaxMembers, len(c.Members))

@@ -12,31 +12,31 @@ import (
 	"koine/kg"
 )
 
-// creation is the idempotency key of a request that makes a channel or a scope. The
+// creationKey is the idempotency key of a request that makes a channel or a scope. The
 // record of what was made holds it, so that it is known after a restart and for as long
 // as the record. The zero creation is a request without a key.
-type creation struct {
+type creationKey struct {
 	once    kg.Term // finds the record
 	content kg.Term // the hash of the request
 }
 
-// newCreation returns the creation of a request by an agent. content is the request as
+// newCreationKey returns the creation of a request by an agent. content is the request as
 // values that encode to the same JSON when they say the same.
-func newCreation(method string, agent kg.AgentID, key string, content ...any) (creation, error) {
+func newCreationKey(method string, agent kg.AgentID, key string, content ...any) (creationKey, error) {
 	if key == "" {
-		return creation{}, nil
+		return creationKey{}, nil
 	}
 	if err := checkKey(key); err != nil {
-		return creation{}, err
+		return creationKey{}, err
 	}
 	raw, err := json.Marshal(content)
 	if err != nil {
-		return creation{}, err
+		return creationKey{}, err
 	}
 	// No channel has an id with a slash, so that this is not the key of a message.
 	once := sha256.Sum256([]byte(method + "\n" + string(agent) + "\n" + key))
 	sum := sha256.Sum256(raw)
-	return creation{kg.String(base64.RawURLEncoding.EncodeToString(once[:])), kg.String(hex.EncodeToString(sum[:]))}, nil
+	return creationKey{kg.String(base64.RawURLEncoding.EncodeToString(once[:])), kg.String(hex.EncodeToString(sum[:]))}, nil
 }
 
 func checkKey(key string) error {
@@ -46,10 +46,10 @@ func checkKey(key string) error {
 	return nil
 }
 
-// earlier returns the entity that an earlier request with the key made, or the zero term
+// findEarlier returns the entity that an earlier request with the key made, or the zero term
 // if there is none. It fails with CodeIdempotencyConflict if that request said something
 // else.
-func (c creation) earlier(tx *kg.Tx) (kg.Term, error) {
+func (c creationKey) findEarlier(tx *kg.Tx) (kg.Term, error) {
 	if c.once.IsZero() {
 		return kg.Term{}, nil
 	}
@@ -72,8 +72,8 @@ func (c creation) earlier(tx *kg.Tx) (kg.Term, error) {
 	return kg.Term{}, nil
 }
 
-// write remembers the key in the record of what it made.
-func (c creation) write(tx *kg.Tx, graph, subject kg.Term) error {
+// writeTo remembers the key in the record of what it made.
+func (c creationKey) writeTo(tx *kg.Tx, graph, subject kg.Term) error {
 	if c.once.IsZero() {
 		return nil
 	}
@@ -85,21 +85,21 @@ func (c creation) write(tx *kg.Tx, graph, subject kg.Term) error {
 	return nil
 }
 
-// creation returns the creation of a new channel.
-func (c *Channel) creation(key string) (creation, error) {
+// creationKey returns the creation of a new channel.
+func (c *Channel) creationKey(key string) (creationKey, error) {
 	if key == "" {
-		return creation{}, nil
+		return creationKey{}, nil
 	}
-	metadata, err := plain(c.Metadata)
+	metadata, err := decodeJSON(c.Metadata)
 	if err != nil {
-		return creation{}, err
+		return creationKey{}, err
 	}
 	members := slices.SortedFunc(slices.Values(c.Members), func(a, b Member) int { return cmp.Compare(a.Agent, b.Agent) })
-	return newCreation("channels/create", c.CreatedBy, key, c.Scope, c.MemberPolicy, c.Kind, c.Name, c.Topic, c.Visibility, members, metadata,
+	return newCreationKey("channels/create", c.CreatedBy, key, c.Scope, c.MemberPolicy, c.Kind, c.Name, c.Topic, c.Visibility, members, metadata,
 		c.Rights, c.MaxMembers, c.Limits, c.ExpireAfter, c.KeepMessages, c.Audit)
 }
 
-// creation returns the creation of a new scope.
-func (s *Scope) creation(key string) (creation, error) {
-	return newCreation("scopes/create", s.CreatedBy, key, s.Parent, s.Title, s.Access, s.Coordinator)
+// creationKey returns the creation of a new scope.
+func (s *Scope) creationKey(key string) (creationKey, error) {
+	return newCreationKey("scopes/create", s.CreatedBy, key, s.Parent, s.Title, s.Access, s.Coordinator)
 }

@@ -33,35 +33,35 @@ type AuditAction struct {
 // thing once. It reads the commit alone: from one of which the reader sees a part,
 // it tells that part.
 func AuditActionsOf(c *kg.Commit) []AuditAction {
-	a := deeds{seen: map[AuditAction]bool{}}
+	a := actionCollector{seen: map[AuditAction]bool{}}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		switch id, part := channelOf(ch.Quad.Graph); part {
+		switch id, part := channelOfGraph(ch.Quad.Graph); part {
 		case recordPart:
 			if ch.Quad.Subject == id.Entity() {
-				a.record(id, ch)
+				a.addRecordChange(id, ch)
 			}
-		case journalPart, lanePart, receiptPart:
-			a.message(id, ch)
+		case journalPart, partitionPart, receiptPart:
+			a.addMessageChange(id, ch)
 		}
 	}
-	return a.told()
+	return a.withoutImplied()
 }
 
-type deeds struct {
+type actionCollector struct {
 	list []AuditAction
 	seen map[AuditAction]bool
 }
 
-func (a *deeds) add(act AuditAction) {
+func (a *actionCollector) add(act AuditAction) {
 	if !a.seen[act] {
 		a.seen[act] = true
 		a.list = append(a.list, act)
 	}
 }
 
-// record takes in a change of a channel's record.
-func (a *deeds) record(id ChannelID, ch *kg.Change) {
+// addRecordChange takes in a change of a channel's record.
+func (a *actionCollector) addRecordChange(id ChannelID, ch *kg.Change) {
 	there := len(ch.After) > 0
 	switch q := &ch.Quad; {
 	case q.Predicate == rdfType && there:
@@ -77,9 +77,9 @@ func (a *deeds) record(id ChannelID, ch *kg.Change) {
 	}
 }
 
-// message takes in a change of what is known about a message.
-func (a *deeds) message(id ChannelID, ch *kg.Change) {
-	m := messageOf(ch.Quad.Subject)
+// addMessageChange takes in a change of what is known about a message.
+func (a *actionCollector) addMessageChange(id ChannelID, ch *kg.Change) {
+	m := messageIDIn(ch.Quad.Subject)
 	if m == "" {
 		return
 	}
@@ -90,10 +90,10 @@ func (a *deeds) message(id ChannelID, ch *kg.Change) {
 	a.add(AuditAction{Kind: kind, Channel: id, Message: m})
 }
 
-// told leaves out what another action says already: of a channel that was made what
+// withoutImplied leaves out what another action says already: of a channel that was made what
 // it was made with, of one that was deleted who was in it, of who got another role
 // that the old one went, and of a message that was published what it is.
-func (a *deeds) told() (out []AuditAction) {
+func (a *actionCollector) withoutImplied() (out []AuditAction) {
 	for _, act := range a.list {
 		also := func(kind AuditActionKind) bool {
 			other := act

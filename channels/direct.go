@@ -2,9 +2,9 @@ package channels
 
 import "koine/kg"
 
-// makeDirect writes the record of the channel of two agents, and tells of how many
+// writeDirectChannel writes the record of the channel of two agents, and tells of how many
 // statements it is.
-func (s *Service) makeDirect(tx *kg.Tx, a, b kg.AgentID) (n int, err error) {
+func (s *Service) writeDirectChannel(tx *kg.Tx, a, b kg.AgentID) (n int, err error) {
 	if s.table.count.Load() >= int64(s.options.MaxChannels) {
 		return 0, errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
 	}
@@ -18,13 +18,13 @@ func (s *Service) makeDirect(tx *kg.Tx, a, b kg.AgentID) (n int, err error) {
 		Members: []Member{{Agent: a, Role: Ordinary, Joined: tx.Time()}, {Agent: b, Role: Ordinary, Joined: tx.Time()}},
 	}
 	w := &writer{tx: tx, id: c.ID}
-	w.make(c)
+	w.writeChannel(c)
 	return w.n, w.err
 }
 
-// otherOf is the agent with whom this one has the direct channel, "" if the server
+// directPeer is the agent with whom this one has the direct channel, "" if the server
 // knows none.
-func (s *Service) otherOf(id ChannelID, agent kg.AgentID) (other kg.AgentID) {
+func (s *Service) directPeer(id ChannelID, agent kg.AgentID) (other kg.AgentID) {
 	look := func(known kg.AgentID) bool {
 		if known != agent && DirectID(agent, known) == id {
 			other = known
@@ -37,21 +37,21 @@ func (s *Service) otherOf(id ChannelID, agent kg.AgentID) (other kg.AgentID) {
 	return other
 }
 
-// unmade is the direct channel of an agent and one that the server knows, before
+// pendingDirect is the direct channel of an agent and one that the server knows, before
 // its first message; nil if the id is not that of one.
-func (s *Service) unmade(id ChannelID, agent kg.AgentID) *entry {
+func (s *Service) pendingDirect(id ChannelID, agent kg.AgentID) *entry {
 	if !id.IsDirect() {
 		return nil
 	}
-	other := s.otherOf(id, agent)
+	other := s.directPeer(id, agent)
 	if other == "" {
 		return nil
 	}
-	return s.table.directOf(agent, other)
+	return s.table.newDirectEntry(agent, other)
 }
 
-// directOf is the direct channel of two agents before its first message.
-func (t *table) directOf(a, b kg.AgentID) *entry {
+// newDirectEntry is the direct channel of two agents before its first message.
+func (t *table) newDirectEntry(a, b kg.AgentID) *entry {
 	c := Channel{ID: DirectID(a, b), Kind: Direct, Visibility: Private, Version: 1, Members: []Member{{Agent: a, Role: Ordinary}, {Agent: b, Role: Ordinary}}}
 	return t.newEntry(c)
 }

@@ -34,7 +34,7 @@ func (s *Service) EndScope(ctx context.Context, by Caller, id ScopeID, status Sc
 			}
 			t.Status, t.EndedAt, t.EndReason = status, tx.Time(), reason
 			t.Version++
-			if err := records.Write(tx, task.RecordGraph(), task.Entity(), t.record()); err != nil {
+			if err := records.Write(tx, task.RecordGraph(), task.Entity(), t.toRecord()); err != nil {
 				return err
 			}
 			if err := s.closeAllOf(tx, task); err != nil {
@@ -51,13 +51,13 @@ func (s *Service) closeAllOf(tx *kg.Tx, id ScopeID) error {
 		if e := s.table.get(channel); e.deleted || e.Status() == Closed {
 			continue
 		}
-		_, err := s.change(tx, channel, func(w *writer, c *Channel) error {
+		_, err := s.changeChannel(tx, channel, func(w *writer, c *Channel) error {
 			if err := s.mustBeOpen(tx, c); kg.CodeOf(err) == kg.CodeChannelClosed {
 				return s.endExpired(w, c) // it was due before
 			} else if err != nil {
 				return err
 			}
-			s.end(w, c, tx.Time(), reasonEnded)
+			s.closeAt(w, c, tx.Time(), reasonEnded)
 			return nil
 		})
 		if err != nil {
@@ -69,10 +69,10 @@ func (s *Service) closeAllOf(tx *kg.Tx, id ScopeID) error {
 
 // endExpired closes a channel as of the time at which it was due.
 func (s *Service) endExpired(w *writer, c *Channel) error {
-	last, err := lastSent(w.tx, c.ID)
+	last, err := lastMessageTimeTx(w.tx, c.ID)
 	if err != nil {
 		return err
 	}
-	s.end(w, c, c.due(last), reasonExpired)
+	s.closeAt(w, c, c.closesAt(last), reasonExpired)
 	return nil
 }

@@ -69,8 +69,8 @@ type Envelope struct {
 	Thread    string
 }
 
-// check refuses what no message can say, and brings what it says into one form.
-func (e *Envelope) check() error {
+// normalize refuses what no message can say, and brings what it says into one form.
+func (e *Envelope) normalize() error {
 	switch e.Interaction {
 	case "", Request, Response, Notification, BroadcastAll:
 	default:
@@ -147,8 +147,8 @@ func (e *Envelope) checkAddress() error {
 	return nil
 }
 
-// take takes one statement about the message in.
-func (e *Envelope) take(property, object kg.Term) {
+// applyStatement takes one statement about the message in.
+func (e *Envelope) applyStatement(property, object kg.Term) {
 	text := object.Value()
 	switch property {
 	case propInteraction:
@@ -166,19 +166,19 @@ func (e *Envelope) take(property, object kg.Term) {
 		at, _ := slices.BinarySearch(e.Recipients, kg.AgentID(text))
 		e.Recipients = slices.Insert(e.Recipients, at, kg.AgentID(text))
 	case propCorrelation:
-		e.Correlation = messageOf(object)
+		e.Correlation = messageIDIn(object)
 	case propExpires:
 		e.ExpiresAt, _ = object.DateTimeValue()
 	case propReplyTo:
-		e.ReplyTo = messageOf(object)
+		e.ReplyTo = messageIDIn(object)
 	case propThread:
 		e.Thread = text
 	}
 }
 
-// statements lists what is stored of it, but for address and recipients, which are
+// envelopeStatements lists what is stored of it, but for address and recipients, which are
 // known in the commit only.
-func (e *Envelope) statements() (out []statement) {
+func (e *Envelope) envelopeStatements() (out []statement) {
 	for _, t := range [...]struct {
 		property kg.Term
 		text     string
@@ -202,8 +202,8 @@ func (e *Envelope) statements() (out []statement) {
 	return out
 }
 
-// address lists what is stored of whom the message goes to.
-func (e *Envelope) address() (out []statement) {
+// addressStatements lists what is stored of whom the message goes to.
+func (e *Envelope) addressStatements() (out []statement) {
 	if e.To != "" {
 		out = append(out, statement{propTo, kg.String(e.To)})
 	}
@@ -213,7 +213,7 @@ func (e *Envelope) address() (out []statement) {
 	return out
 }
 
-// content is the same for two that say the same.
-func (e *Envelope) content() any {
+// canonicalFields is the same for two that say the same.
+func (e *Envelope) canonicalFields() any {
 	return []any{e.Interaction, e.ContentType, e.Format, e.Tags, e.To, e.Correlation, e.ExpiresAt.UnixMilli(), e.ReplyTo, e.Thread}
 }

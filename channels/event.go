@@ -40,8 +40,8 @@ type ScopeEvent struct {
 	Previous, Hash string
 }
 
-// hash is what the event's hash has to be.
-func (e *ScopeEvent) hash() string {
+// computeHash is what the event's hash has to be.
+func (e *ScopeEvent) computeHash() string {
 	raw, err := json.Marshal([]any{e.Scope, e.Sequence, e.Type, e.Actor, e.Time.UnixMilli(), string(e.Data), e.Previous})
 	if err != nil {
 		panic(err) // texts and numbers
@@ -50,16 +50,16 @@ func (e *ScopeEvent) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// entity is the event as an entity of the graph.
-func (e *ScopeEvent) entity() kg.Term {
+// entityTerm is the event as an entity of the graph.
+func (e *ScopeEvent) entityTerm() kg.Term {
 	return kg.IRI(eventPrefix + string(e.Scope) + ":" + strconv.FormatInt(e.Sequence, 10))
 }
 
-// take takes one statement about the event in.
-func (e *ScopeEvent) take(property, object kg.Term) {
+// applyStatement takes one statement about the event in.
+func (e *ScopeEvent) applyStatement(property, object kg.Term) {
 	switch property {
 	case kg.Sequence:
-		e.Sequence = integer(object)
+		e.Sequence = integerValue(object)
 	case propEventType:
 		e.Type = object.Value()
 	case propEventActor:
@@ -75,9 +75,9 @@ func (e *ScopeEvent) take(property, object kg.Term) {
 	}
 }
 
-// append writes the event behind the last of its scope, and tells of how many
+// appendTo writes the event behind the last of its scope, and tells of how many
 // statements it is.
-func (e *ScopeEvent) append(tx *kg.Tx) (int, error) {
+func (e *ScopeEvent) appendTo(tx *kg.Tx) (int, error) {
 	graph := e.Scope.EventsGraph()
 	last, err := tx.CountOwn(graph, kg.Sequence)
 	if err != nil {
@@ -85,7 +85,7 @@ func (e *ScopeEvent) append(tx *kg.Tx) (int, error) {
 	}
 	if last > 0 {
 		before := ScopeEvent{Scope: e.Scope, Sequence: int64(last)}
-		for st, err := range tx.MatchOwn(kg.Pattern{Subject: before.entity(), Predicate: propEventHash, Graph: graph}) {
+		for st, err := range tx.MatchOwn(kg.Pattern{Subject: before.entityTerm(), Predicate: propEventHash, Graph: graph}) {
 			if err != nil {
 				return 0, err
 			}
@@ -93,16 +93,16 @@ func (e *ScopeEvent) append(tx *kg.Tx) (int, error) {
 		}
 	}
 	e.Sequence, e.Time = int64(last)+1, tx.Time()
-	e.Hash = e.hash()
+	e.Hash = e.computeHash()
 	list := []statement{
 		{rdfType, ClassEvent}, {propEventType, kg.String(e.Type)}, {propEventActor, kg.IRI(string(e.Actor))}, {propEventAt, kg.DateTime(e.Time)},
-		{propEventData, jsonText(e.Data)}, {propEventHash, kg.String(e.Hash)}, {kg.Sequence, kg.Integer(e.Sequence)},
+		{propEventData, jsonLiteral(e.Data)}, {propEventHash, kg.String(e.Hash)}, {kg.Sequence, kg.Integer(e.Sequence)},
 	}
 	if e.Previous != "" {
 		list = append(list, statement{propEventPrevious, kg.String(e.Previous)})
 	}
 	for i, st := range list {
-		q := kg.Quad{Subject: e.entity(), Predicate: st.property, Object: st.object, Graph: graph}
+		q := kg.Quad{Subject: e.entityTerm(), Predicate: st.property, Object: st.object, Graph: graph}
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
 			return i, err
 		}
@@ -110,9 +110,9 @@ func (e *ScopeEvent) append(tx *kg.Tx) (int, error) {
 	return len(list), nil
 }
 
-// audit copies a message to the events of the channel's scope, in the same commit,
+// auditMessage copies a message to the events of the channel's scope, in the same commit,
 // and tells of how many statements that was.
-func (e *entry) audit(tx *kg.Tx, m *Message, made *string) (n int, err error) {
+func (e *entry) auditMessage(tx *kg.Tx, m *Message, made *string) (n int, err error) {
 	if !e.Audit || e.Scope == "" {
 		return 0, nil
 	}
@@ -155,7 +155,7 @@ func (e *entry) audit(tx *kg.Tx, m *Message, made *string) (n int, err error) {
 		return n, err
 	}
 	event := ScopeEvent{Scope: e.Scope, Type: EventMessage, Actor: m.Author, Data: raw}
-	appended, err := event.append(tx)
+	appended, err := event.appendTo(tx)
 	return n + appended, err
 }
 
@@ -183,11 +183,11 @@ func contentHash(m *Message, salt string) (string, error) {
 //
 // Errors: CodeScopeNotFound.
 func (s *Service) ScopeEvents(ctx context.Context, by Caller, scope ScopeID, from int64, n int) ([]*ScopeEvent, error) {
-	agent, _, err := s.seeScope(by, scope)
+	agent, _, err := s.accessibleScope(by, scope)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := s.store.View(ctx, kg.View{Principal: by.reader(agent), AllGraphs: true})
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.readerPrincipal(agent), AllGraphs: true})
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func readEvents(snapshot *kg.Snapshot, scope ScopeID, from int64, n int) (out []
 			if err != nil {
 				return nil, err
 			}
-			e.take(st.Predicate, st.Object)
+			e.applyStatement(st.Predicate, st.Object)
 		}
 		if out = append(out, e); len(out) == n {
 			break
@@ -252,7 +252,7 @@ func (s *Service) VerifyEvents(ctx context.Context, by Caller, scope ScopeID, fr
 			return nil, err
 		}
 		for _, e := range page {
-			if e.Sequence != next || e.Previous != check.Head || e.Hash != e.hash() {
+			if e.Sequence != next || e.Previous != check.Head || e.Hash != e.computeHash() {
 				return nil, kg.Errorf(kg.CodeLogDamaged, "event %d of the scope is not as it was written", next)
 			}
 			check.Head = e.Hash

@@ -22,60 +22,60 @@ const (
 	maxExpiryBytes   = 4 << 20     // of content that one takes away
 )
 
-// due is a message that expires.
-type due struct {
+// queuedExpiry is a message that expires.
+type queuedExpiry struct {
 	at      int64 // in milliseconds since the epoch
 	message MessageID
 	channel ChannelID
 }
 
-func (d due) less(other due) bool {
+func (d queuedExpiry) less(other queuedExpiry) bool {
 	return cmp.Or(cmp.Compare(d.at, other.at), cmp.Compare(d.message, other.message)) < 0
 }
 
-// expiry writes down what has expired. It follows the log, so that it knows of every
+// messageExpirer writes down what has expired. It follows the log, so that it knows of every
 // message whoever publishes it; what it is about stands in the store, so that after
 // a stop it goes on where it was.
-type expiry struct {
+type messageExpirer struct {
 	service *Service
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 	wake    chan struct{}
 
 	mu    sync.Mutex // guards what follows
-	queue *btree.BTreeG[due]
+	queue *btree.BTreeG[queuedExpiry]
 	// Where left, those that are due from horizon on are not in the queue.
-	left    bool
-	horizon int64
+	truncated bool
+	horizon   int64
 }
 
 // startExpiry reads what is due, and begins.
 func (s *Service) startExpiry() error {
 	ctx, cancel := context.WithCancel(context.Background())
-	x := &expiry{service: s, cancel: cancel, wake: make(chan struct{}, 1)}
-	watcher, err := x.read(ctx)
+	x := &messageExpirer{service: s, cancel: cancel, wake: make(chan struct{}, 1)}
+	watcher, err := x.loadQueue(ctx)
 	if err != nil {
 		cancel()
 		return err
 	}
 	s.expiry = x
-	x.done.Go(func() { x.follow(ctx, watcher) })
+	x.done.Go(func() { x.followLog(ctx, watcher) })
 	x.done.Go(func() { x.run(ctx) })
 	return nil
 }
 
 // close ends it, and waits.
-func (x *expiry) close() {
+func (x *messageExpirer) close() {
 	x.cancel()
 	x.done.Wait()
 }
 
-// read fills the queue from what stands, and watches what comes behind it.
-func (x *expiry) read(ctx context.Context) (*kg.Watcher, error) {
+// loadQueue fills the queue from what stands, and watches what comes behind it.
+func (x *messageExpirer) loadQueue(ctx context.Context) (*kg.Watcher, error) {
 	x.mu.Lock()
-	x.queue, x.left = btree.NewBTreeG(due.less), false
+	x.queue, x.truncated = btree.NewBTreeG(queuedExpiry.less), false
 	x.mu.Unlock()
-	snapshot, err := x.service.system(ctx)
+	snapshot, err := x.service.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -85,145 +85,147 @@ func (x *expiry) read(ctx context.Context) (*kg.Watcher, error) {
 		if err != nil {
 			return nil, err
 		}
-		x.add(st)
+		x.addStatement(st)
 	}
 	view := kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
 	return x.service.store.Watch(ctx, kg.Filter{Patterns: []kg.Pattern{pattern}, Ops: []kg.Op{kg.Add}, View: view}, snapshot.Position())
 }
 
-// add takes in that a message expires.
-func (x *expiry) add(st kg.Statement) {
+// addStatement takes in that a message expires.
+func (x *messageExpirer) addStatement(st kg.Statement) {
 	at, ok := st.Object.DateTimeValue()
-	channel, part := channelOf(st.Graph)
-	if !ok || part != journalPart && part != lanePart {
+	channel, part := channelOfGraph(st.Graph)
+	if !ok || part != journalPart && part != partitionPart {
 		return
 	}
-	d := due{at.UnixMilli(), messageOf(st.Subject), channel}
+	d := queuedExpiry{at.UnixMilli(), messageIDIn(st.Subject), channel}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.put(d)
+	x.enqueue(d)
 	select {
 	case x.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (x *expiry) put(d due) {
-	if x.left && d.at >= x.horizon {
+func (x *messageExpirer) enqueue(d queuedExpiry) {
+	if x.truncated && d.at >= x.horizon {
 		return
 	}
 	x.queue.Set(d)
 	if x.queue.Len() > x.service.options.MaxQueuedExpiries {
 		last, _ := x.queue.PopMax()
-		x.left, x.horizon = true, last.at
+		x.truncated, x.horizon = true, last.at
 	}
 }
 
-// follow takes in what is published, until the store is closed.
-func (x *expiry) follow(ctx context.Context, watcher *kg.Watcher) {
+// followLog takes in what is published, until the store is closed.
+func (x *messageExpirer) followLog(ctx context.Context, watcher *kg.Watcher) {
 	for {
 		var err error
 		for e, failed := range watcher.Events() {
 			if err = failed; err == nil {
-				x.add(e.Statement)
+				x.addStatement(e.Statement)
 			}
 		}
 		watcher.Close()
 		for err != nil {
-			if ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed || !x.pause(ctx) {
+			if ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed || !x.waitPause(ctx) {
 				return
 			}
-			watcher, err = x.read(ctx)
+			watcher, err = x.loadQueue(ctx)
 		}
 	}
 }
 
 // run writes down what is due, until the store is closed.
-func (x *expiry) run(ctx context.Context) {
+func (x *messageExpirer) run(ctx context.Context) {
 	for {
-		next, reload := x.first()
+		next, reload := x.nextDue()
 		if reload {
-			if err := x.refill(ctx); kg.CodeOf(err) == kg.CodeClosed || err != nil && !x.pause(ctx) {
+			if err := x.refillQueue(ctx); kg.CodeOf(err) == kg.CodeClosed || err != nil && !x.waitPause(ctx) {
 				return
 			}
 			continue
 		}
 		if next == nil {
-			if !rest(ctx, 0, x.wake) {
+			if !waitOrWake(ctx, 0, x.wake) {
 				return
 			}
 			continue
 		}
 		if now := x.service.options.Clock(); now.UnixMilli() < next.at {
 			// Not for longer: clocks are set, and machines sleep.
-			if !rest(ctx, min(x.service.options.pause, time.UnixMilli(next.at).Sub(now)), x.wake) {
+			if !waitOrWake(ctx, min(x.service.options.pause, time.UnixMilli(next.at).Sub(now)), x.wake) {
 				return
 			}
 			continue
 		}
-		written, err := x.commit(ctx)
+		written, err := x.commitExpired(ctx)
 		if kg.CodeOf(err) == kg.CodeClosed {
 			return
 		}
-		if err == nil && written > 0 && x.overdue() {
+		if err == nil && written > 0 && x.hasOverdue() {
 			continue // more than one commit may
 		}
-		if !x.pause(ctx) {
+		if !x.waitPause(ctx) {
 			return
 		}
 	}
 }
 
-// first is what is due next, nil for nothing; reload tells that the queue has to be
+// nextDue is what is due next, nil for nothing; reload tells that the queue has to be
 // filled from the store.
-func (x *expiry) first() (next *due, reload bool) {
+func (x *messageExpirer) nextDue() (next *queuedExpiry, reload bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if d, ok := x.queue.Min(); ok {
 		return &d, false
 	}
-	return nil, x.left
+	return nil, x.truncated
 }
 
-// refill reads those that found no place before.
-func (x *expiry) refill(ctx context.Context) error {
+// refillQueue reads those that found no place before.
+func (x *messageExpirer) refillQueue(ctx context.Context) error {
 	x.mu.Lock()
-	x.left = false
+	x.truncated = false
 	x.mu.Unlock()
-	snapshot, err := x.service.system(ctx)
+	snapshot, err := x.service.systemView(ctx)
 	if err == nil {
 		defer snapshot.Close()
 		for st, failed := range snapshot.Match(kg.Pattern{Predicate: propExpires}) {
 			if err = failed; err != nil {
 				break
 			}
-			x.add(st)
+			x.addStatement(st)
 		}
 	}
 	if err != nil {
 		x.mu.Lock()
-		x.left, x.horizon = true, 0 // none is in the queue for sure
+		x.truncated, x.horizon = true, 0 // none is in the queue for sure
 		x.mu.Unlock()
 	}
 	return err
 }
 
-// pause lets a pause go by; false when it is time to end.
-func (x *expiry) pause(ctx context.Context) bool { return rest(ctx, x.service.options.pause, nil) }
+// waitPause lets a pause go by; false when it is time to end.
+func (x *messageExpirer) waitPause(ctx context.Context) bool {
+	return waitOrWake(ctx, x.service.options.pause, nil)
+}
 
-// overdue tells whether something is due already.
-func (x *expiry) overdue() bool {
-	next, reload := x.first()
+// hasOverdue tells whether something is due already.
+func (x *messageExpirer) hasOverdue() bool {
+	next, reload := x.nextDue()
 	return reload || next != nil && next.at <= x.service.options.Clock().UnixMilli()
 }
 
-// commit writes down the expiry of what is due, as much as one commit may, and tells
+// commitExpired writes down the expiry of what is due, as much as one commit may, and tells
 // of how many messages that was.
-func (x *expiry) commit(ctx context.Context) (written int, err error) {
+func (x *messageExpirer) commitExpired(ctx context.Context) (written int, err error) {
 	now := x.service.options.Clock().UnixMilli()
-	var list []due
+	var list []queuedExpiry
 	x.mu.Lock()
-	x.queue.Scan(func(d due) bool {
+	x.queue.Scan(func(d queuedExpiry) bool {
 		if d.at <= now && len(list) < maxExpiryChanges {
 			list = append(list, d)
 			return true
@@ -254,7 +256,7 @@ func (x *expiry) commit(ctx context.Context) (written int, err error) {
 				if looked > 0 && (changes > maxExpiryChanges || size > maxExpiryBytes) {
 					return nil
 				}
-				if err := m.expire(tx); err != nil {
+				if err := m.expireIfDue(tx); err != nil {
 					return err
 				}
 			}
@@ -273,10 +275,10 @@ func (x *expiry) commit(ctx context.Context) (written int, err error) {
 	return looked, nil
 }
 
-// expire takes the content of a message away whose time has come, and says when
+// expireIfDue takes the content of a message away whose time has come, and says when
 // that was. What was answered, or taken back, stays as it is.
-func (m *Message) expire(tx *kg.Tx) error {
-	if !m.expired(tx.Time()) || m.Withheld != "" {
+func (m *Message) expireIfDue(tx *kg.Tx) error {
+	if !m.hasExpired(tx.Time()) || m.Withheld != "" {
 		return nil
 	}
 	return m.expireAt(tx, m.ExpiresAt)
@@ -284,7 +286,7 @@ func (m *Message) expire(tx *kg.Tx) error {
 
 // expireAt takes the content of the message away, and says that it expired then.
 func (m *Message) expireAt(tx *kg.Tx, at time.Time) error {
-	if err := dropPayload(tx, m.Channel, m.ID); err != nil {
+	if err := removePayload(tx, m.Channel, m.ID); err != nil {
 		return err
 	}
 	q := kg.Quad{Subject: m.ID.Entity(), Predicate: propExpires, Object: kg.DateTime(m.ExpiresAt), Graph: m.contentGraph()}

@@ -24,7 +24,7 @@ func (s *Service) StopExpiry() { s.expiry.close() }
 
 // RepliesTo are the sequences of the replies to a message that Replies looks at.
 func (s *Service) RepliesTo(ctx context.Context, by Caller, id MessageID) ([]int64, error) {
-	snapshot, p, err := s.locate(ctx, by, id)
+	snapshot, p, err := s.locateMessage(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}

@@ -19,14 +19,14 @@ type Delivery struct {
 
 // Feed is many channels as they go on. Close it when done.
 type Feed struct {
-	service *Service
-	by      Caller
-	agent   kg.AgentID
-	ctx     context.Context
-	of      selection
-	keep    func(*Message) bool // which messages are told
-	at      kg.Position         // up to where was told
-	release func()
+	service  *Service
+	by       Caller
+	agent    kg.AgentID
+	ctx      context.Context
+	channels channelSet
+	include  func(*Message) bool // which messages are told
+	position kg.Position         // up to where was told
+	release  func()
 }
 
 // Close ends the feed.
@@ -43,11 +43,11 @@ func (f *Feed) Close() {
 // Errors: CodePositionGone for a position of another log; CodeLimitExceeded for one
 // stream too many; those of kg.Store.Watch.
 func (s *Service) StreamAll(ctx context.Context, by Caller, from *kg.Position) (*Feed, error) {
-	agent, err := by.agent()
+	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, err
 	}
-	return s.follow(ctx, by, s.channelsOf(by, agent), from, func(*Message) bool { return true })
+	return s.openFeed(ctx, by, s.joinedChannels(by, agent), from, func(*Message) bool { return true })
 }
 
 // StreamScope is StreamAll of the channels of a scope that the caller may read, those of
@@ -55,20 +55,20 @@ func (s *Service) StreamAll(ctx context.Context, by Caller, from *kg.Position) (
 //
 // Errors: those of GetScope too.
 func (s *Service) StreamScope(ctx context.Context, by Caller, scope ScopeID, from *kg.Position) (*Feed, error) {
-	agent, _, err := s.seeScope(by, scope)
+	agent, _, err := s.accessibleScope(by, scope)
 	if err != nil {
 		return nil, err
 	}
-	return s.follow(ctx, by, s.channelsWithin(by, agent, scope), from, func(*Message) bool { return true })
+	return s.openFeed(ctx, by, s.channelsWithin(by, agent, scope), from, func(*Message) bool { return true })
 }
 
-// follow makes a feed that goes on, and counts as a stream of the caller's.
-func (s *Service) follow(ctx context.Context, by Caller, of selection, from *kg.Position, keep func(*Message) bool) (*Feed, error) {
-	f, err := s.feed(ctx, by, of, from, keep)
+// openFeed makes a feed that goes on, and counts as a stream of the caller's.
+func (s *Service) openFeed(ctx context.Context, by Caller, of channelSet, from *kg.Position, keep func(*Message) bool) (*Feed, error) {
+	f, err := s.newFeed(ctx, by, of, from, keep)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.admitted(); err != nil {
+	if err := f.checkAdmission(); err != nil {
 		return nil, err
 	}
 	release, err := s.openStream(by, "")
@@ -79,21 +79,21 @@ func (s *Service) follow(ctx context.Context, by Caller, of selection, from *kg.
 	return f, nil
 }
 
-// feed makes a feed that begins behind a position (StreamAll).
-func (s *Service) feed(ctx context.Context, by Caller, of selection, from *kg.Position, keep func(*Message) bool) (*Feed, error) {
-	agent, err := by.agent()
+// newFeed makes a feed that begins behind a position (StreamAll).
+func (s *Service) newFeed(ctx context.Context, by Caller, of channelSet, from *kg.Position, keep func(*Message) bool) (*Feed, error) {
+	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, err
 	}
 	head := s.store.Head()
-	f := &Feed{service: s, by: by, agent: agent, ctx: ctx, of: of, keep: keep, at: head}
+	f := &Feed{service: s, by: by, agent: agent, ctx: ctx, channels: of, include: keep, position: head}
 	if from == nil {
 		return f, nil
 	}
-	if f.at = *from; *from == (kg.Position{}) {
-		f.at = kg.Position{Epoch: head.Epoch, Index: kg.EndOfCommit}
+	if f.position = *from; *from == (kg.Position{}) {
+		f.position = kg.Position{Epoch: head.Epoch, Index: kg.EndOfCommit}
 	}
-	if f.at.Epoch != head.Epoch || f.at.Compare(head) > 0 {
+	if f.position.Epoch != head.Epoch || f.position.Compare(head) > 0 {
 		return nil, kg.Errorf(kg.CodePositionGone, "the position is of another log, or ahead of this one")
 	}
 	return f, nil
@@ -112,10 +112,10 @@ func (f *Feed) Messages() iter.Seq2[Delivery, error] {
 		}
 		var err error
 		for more := true; more && err == nil && !stopped; {
-			more, err = f.replay(maxLookedAt, tell)
+			more, err = f.replayStored(maxLookedAt, tell)
 		}
 		if err == nil && !stopped {
-			err = f.live(tell)
+			err = f.streamLive(tell)
 		}
 		if err != nil && !stopped {
 			yield(Delivery{}, err)
@@ -123,9 +123,9 @@ func (f *Feed) Messages() iter.Seq2[Delivery, error] {
 	}
 }
 
-// admitted asks whether the caller may follow anything.
-func (f *Feed) admitted() error {
-	none := kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.Sequence, Graph: ChannelID("none").RecordGraph()}}, View: kg.View{Principal: f.by.reader(f.agent), AllGraphs: true}}
+// checkAdmission asks whether the caller may follow anything.
+func (f *Feed) checkAdmission() error {
+	none := kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.Sequence, Graph: ChannelID("none").RecordGraph()}}, View: kg.View{Principal: f.by.readerPrincipal(f.agent), AllGraphs: true}}
 	w, err := f.service.store.Watch(f.ctx, none, f.service.store.Head())
 	if err == nil {
 		w.Close()

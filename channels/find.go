@@ -22,7 +22,7 @@ func MessageIDOf(entity kg.Term) MessageID {
 	if entity.IsLiteral() {
 		return ""
 	}
-	return messageOf(entity)
+	return messageIDIn(entity)
 }
 
 // Message gives a message of a channel that the caller may read.
@@ -30,12 +30,12 @@ func MessageIDOf(entity kg.Term) MessageID {
 // Errors: CodeNotFound, the same for one that is not there and one that the caller
 // may not read.
 func (s *Service) Message(ctx context.Context, by Caller, id MessageID) (*Message, error) {
-	snapshot, place, err := s.locate(ctx, by, id)
+	snapshot, place, err := s.locateMessage(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	list, err := readMessages(snapshot, place.channel, place.sequence, 1, s.reading(place.agent))
+	list, err := readMessages(snapshot, place.channel, place.sequence, 1, s.viewerOf(place.agent))
 	if err != nil {
 		return nil, err
 	}
@@ -45,23 +45,23 @@ func (s *Service) Message(ctx context.Context, by Caller, id MessageID) (*Messag
 	return list[0], nil
 }
 
-// place is where a message is found, and who asks for it.
-type place struct {
+// messageLocation is where a message is found, and who asks for it.
+type messageLocation struct {
 	channel  ChannelID
 	sequence int64
 	agent    kg.AgentID
 }
 
-// locate finds a message in a snapshot of what the caller reads, which is to be
+// locateMessage finds a message in a snapshot of what the caller reads, which is to be
 // closed.
-func (s *Service) locate(ctx context.Context, by Caller, id MessageID) (_ *kg.Snapshot, p place, err error) {
-	if p.agent, err = by.agent(); err != nil {
+func (s *Service) locateMessage(ctx context.Context, by Caller, id MessageID) (_ *kg.Snapshot, p messageLocation, err error) {
+	if p.agent, err = by.actingAgent(); err != nil {
 		return nil, p, err
 	}
 	if id == "" || len(id) > MaxIDBytes || !kg.IsAbsoluteIRI(messagePrefix+string(id)) {
 		return nil, p, errNoMessage()
 	}
-	all, err := s.system(ctx)
+	all, err := s.systemView(ctx)
 	if err != nil {
 		return nil, p, err
 	}
@@ -70,14 +70,14 @@ func (s *Service) locate(ctx context.Context, by Caller, id MessageID) (_ *kg.Sn
 		if err != nil {
 			return nil, p, err
 		}
-		if channel, part := channelOf(st.Graph); part == journalPart {
-			p.channel, p.sequence = channel, integer(st.Object)
+		if channel, part := channelOfGraph(st.Graph); part == journalPart {
+			p.channel, p.sequence = channel, integerValue(st.Object)
 		}
 	}
-	if p.channel == "" || !s.table.get(p.channel).as(by.reader(p.agent)).reads(p.agent) {
+	if p.channel == "" || !s.table.get(p.channel).asPrincipal(by.readerPrincipal(p.agent)).canRead(p.agent) {
 		return nil, p, errNoMessage()
 	}
-	snapshot, err := s.store.View(ctx, kg.View{Principal: by.reader(p.agent), AllGraphs: true})
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.readerPrincipal(p.agent), AllGraphs: true})
 	return snapshot, p, err
 }
 
@@ -88,7 +88,7 @@ func (s *Service) locate(ctx context.Context, by Caller, id MessageID) (_ *kg.Sn
 // Errors: CodeNotFound as for Message; CodeCursorForeign for a token that is not of
 // this message and caller.
 func (s *Service) Replies(ctx context.Context, by Caller, id MessageID, size int, page string) (list []*Message, next string, err error) {
-	snapshot, p, err := s.locate(ctx, by, id)
+	snapshot, p, err := s.locateMessage(ctx, by, id)
 	if err != nil {
 		return nil, "", err
 	}
@@ -105,7 +105,7 @@ func (s *Service) Replies(ctx context.Context, by Caller, id MessageID, size int
 	}
 	first, _ := slices.BinarySearchFunc(numbers, after, func(n, after int64) int { return cmp.Or(cmp.Compare(n, after), -1) })
 	numbers = numbers[first:]
-	n, bytes, eyes := min(pageSize(size), len(numbers)), 0, s.reading(p.agent)
+	n, bytes, eyes := min(pageSize(size), len(numbers)), 0, s.viewerOf(p.agent)
 	for i, number := range numbers[:n] {
 		one, err := readMessages(snapshot, p.channel, number, 1, eyes)
 		if err != nil {
@@ -134,7 +134,7 @@ func repliesTo(snapshot *kg.Snapshot, channel ChannelID, id MessageID) (numbers 
 			if err != nil {
 				return nil, err
 			}
-			numbers = append(numbers, integer(of.Object))
+			numbers = append(numbers, integerValue(of.Object))
 		}
 		if len(numbers) == MaxReplies {
 			break

@@ -9,36 +9,36 @@ import (
 // Get gives a channel that the caller may find (CodeChannelNotFound otherwise). Who
 // may not read it gets its outline: no members, metadata, messages.
 func (s *Service) Get(ctx context.Context, by Caller, id ChannelID) (*Channel, error) {
-	agent, e, err := s.discover(by, id)
+	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
 		return nil, err
 	}
-	if !e.reads(agent) {
-		return e.outline(), nil
+	if !e.canRead(agent) {
+		return e.publicOutline(), nil
 	}
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	c, err := s.read(snapshot, id)
+	c, err := s.readChannelState(snapshot, id)
 	if kg.CodeOf(err) == kg.CodeChannelNotFound && e.CreatedAt.IsZero() { // a direct one without a message
 		return &e.Channel, nil
 	}
 	return c, err
 }
 
-// outline is what somebody sees who may find the channel but not read it.
-func (e *entry) outline() *Channel {
+// publicOutline is what somebody sees who may find the channel but not read it.
+func (e *entry) publicOutline() *Channel {
 	return &Channel{
 		ID: e.ID, Kind: e.Kind, Name: e.Name, Topic: e.Topic, Visibility: e.Visibility, CreatedAt: e.CreatedAt,
-		KeepMessages: e.KeepMessages, Audit: e.Audit, ExpireAfter: e.ExpireAfter, expiresSince: e.expiresSince, ClosedAt: e.ClosedAt, CloseReason: e.CloseReason,
+		KeepMessages: e.KeepMessages, Audit: e.Audit, ExpireAfter: e.ExpireAfter, expireAfterSetAt: e.expireAfterSetAt, ClosedAt: e.ClosedAt, CloseReason: e.CloseReason,
 		Scope: e.Scope, MemberPolicy: e.MemberPolicy, Rights: e.Rights, MaxMembers: e.MaxMembers, Version: e.Version,
 	}
 }
 
-// read reads a channel whole.
-func (s *Service) read(snapshot *kg.Snapshot, id ChannelID) (*Channel, error) {
+// readChannelState reads a channel whole.
+func (s *Service) readChannelState(snapshot *kg.Snapshot, id ChannelID) (*Channel, error) {
 	c, err := readChannel(snapshot.Match, id)
 	if err != nil {
 		return nil, err
@@ -46,11 +46,11 @@ func (s *Service) read(snapshot *kg.Snapshot, id ChannelID) (*Channel, error) {
 	if c == nil || c.deleted {
 		return nil, errNoChannel()
 	}
-	defer func() { c.settle(s.options.Clock()) }()
+	defer func() { c.markClosedIfDue(s.options.Clock()) }()
 	if c.Messages, err = countMessages(snapshot, id); err != nil || c.Messages == 0 {
 		return c, err
 	}
-	last, err := readMessages(snapshot, id, c.Messages, 1, reading{})
+	last, err := readMessages(snapshot, id, c.Messages, 1, viewer{})
 	if err == nil && len(last) == 1 {
 		c.LastMessageAt = last[0].Time
 	}
@@ -98,7 +98,7 @@ type ListQuery struct {
 //
 // Errors: CodeCursorForeign for a token that is not of this listing and caller.
 func (s *Service) List(ctx context.Context, by Caller, l ListQuery) (page []*Channel, next string, err error) {
-	agent, err := by.agent()
+	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, "", err
 	}
@@ -114,25 +114,25 @@ func (s *Service) List(ctx context.Context, by Caller, l ListQuery) (page []*Cha
 		return nil, "", err
 	}
 	if l.Scope != "" {
-		if _, _, err := s.seeScope(by, l.Scope); err != nil {
+		if _, _, err := s.accessibleScope(by, l.Scope); err != nil {
 			return nil, "", err
 		}
 	}
-	found, more := s.table.listed(by.reader(agent), l.Scope, ChannelID(after), pageSize(l.PageSize), func(e *entry) bool {
-		return e.Kind != Direct && (!by.IgnoreInvitations || e.seenBy(by).discovers(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.invited(agent)) &&
-			(l.Member == "" || e.reads(agent) && e.roles[l.Member] != "")
+	found, more := s.table.listChannels(by.readerPrincipal(agent), l.Scope, ChannelID(after), pageSize(l.PageSize), func(e *entry) bool {
+		return e.Kind != Direct && (!by.IgnoreInvitations || e.seenBy(by).canDiscover(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.isInvited(agent)) &&
+			(l.Member == "" || e.canRead(agent) && e.roles[l.Member] != "")
 	})
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	defer snapshot.Close()
 	for _, e := range found {
-		if !e.reads(agent) {
-			page = append(page, e.outline())
+		if !e.canRead(agent) {
+			page = append(page, e.publicOutline())
 			continue
 		}
-		c, err := s.read(snapshot, e.ID)
+		c, err := s.readChannelState(snapshot, e.ID)
 		if kg.CodeOf(err) == kg.CodeChannelNotFound {
 			continue // made or deleted just now
 		}

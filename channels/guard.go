@@ -21,22 +21,22 @@ type Guard struct {
 // who may publish writes facts, and nobody but this package writes the rest. In a
 // channel that is closed no facts begin, and those that are there can be mended.
 func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
-	if id, part := scopeOf(graph); part != 0 {
+	if id, part := scopeOfGraph(graph); part != 0 {
 		return p.Trusted() || (right == kg.Discover || right == kg.Read) && g.table.scopes.get(id).readBy(p)
 	}
-	id, part := channelOf(graph)
+	id, part := channelOfGraph(graph)
 	if part == 0 {
 		return g.Access.Allowed(p, graph, right)
 	}
 	e := g.table.get(id)
 	if e == nil && part == factsPart {
-		e = g.table.comes(id)
+		e = g.table.pendingEntry(id)
 	}
 	switch right {
 	case kg.Discover, kg.Read:
-		return p.Trusted() || e.readBy(p) && (part != lanePart || g.mayReadLane(p, graph))
+		return p.Trusted() || e.readBy(p) && (part != partitionPart || g.mayReadPartition(p, graph))
 	case kg.Write, kg.Create:
-		return part == factsPart && (p.Trusted() || e.as(p).posts(p.ID) && (right == kg.Write || e.Status() == Open))
+		return part == factsPart && (p.Trusted() || e.asPrincipal(p).canPost(p.ID) && (right == kg.Write || e.Status() == Open))
 	}
 	return p.Trusted()
 }
@@ -44,19 +44,19 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 // readBy tells whether the principal may read the channel. In open mode, where
 // everybody is an administrator, only members and the public do.
 func (e *entry) readBy(p kg.Principal) bool {
-	return e.as(p).reads(p.ID) || e != nil && !e.deleted && oversees(p)
+	return e.asPrincipal(p).canRead(p.ID) || e != nil && !e.deleted && isOverseer(p)
 }
 
-// mayReadLane tells whether the principal, who reads the channel, reads what in it
+// mayReadPartition tells whether the principal, who reads the channel, reads what in it
 // is addressed to some only.
-func (g *Guard) mayReadLane(p kg.Principal, graph kg.Term) bool {
-	readers, known := g.table.lanes.Load(graph)
-	return known && slices.Contains(readers.([]kg.AgentID), p.ID) || oversees(p)
+func (g *Guard) mayReadPartition(p kg.Principal, graph kg.Term) bool {
+	readers, known := g.table.partitions.Load(graph)
+	return known && slices.Contains(readers.([]kg.AgentID), p.ID) || isOverseer(p)
 }
 
-// oversees tells whether the principal reads what others say among themselves. In open
+// isOverseer tells whether the principal reads what others say among themselves. In open
 // mode, where everybody is an administrator, nobody does.
-func oversees(p kg.Principal) bool { return p.IsAdmin() && p.Method != kg.MethodOpen }
+func isOverseer(p kg.Principal) bool { return p.IsAdmin() && p.Method != kg.MethodOpen }
 
 // ReadChanged tells whether what the principal may read has changed in a commit
 // behind the revision (kg.AccessChanges).
@@ -68,7 +68,7 @@ func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, up
 	}
 	// Both follow the same commits in their order. So whoever is asked second knows
 	// of all that the first one did, but perhaps of the last commit.
-	changed, ours := g.table.lately.Since(after, func(c *change) bool { return c.differs(p) })
+	changed, ours := g.table.recent.Since(after, func(c *accessChange) bool { return c.affects(p) })
 	if changed || ours <= upTo {
 		return changed, max(after, upTo-min(upTo, 1))
 	}
@@ -80,7 +80,7 @@ func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, up
 // away (kg.Forgetter): what was retracted, has expired, or is not kept any more.
 // In open mode, where everybody is an administrator, from everybody.
 func (g *Guard) Forgets(p kg.Principal) func(graph kg.Term) bool {
-	if oversees(p) {
+	if isOverseer(p) {
 		return nil
 	}
 	return holdsMessages

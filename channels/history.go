@@ -59,11 +59,11 @@ type HistoryQuery struct {
 // kept, with the oldest number that is; CodeCursorForeign
 // for a token that is not of this channel, caller and query.
 func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q HistoryQuery) (page []*Message, next string, err error) {
-	agent, e, err := s.see(by, id)
+	agent, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := q.check(); err != nil {
+	if err := q.normalize(); err != nil {
 		return nil, "", err
 	}
 	token := pageToken{store: s.store, bound: boundTo("channels/history", id, agent, q.SinceSequence, q.SinceTime.UnixMilli(), q.BeforeSequence, q.Authors, q.Descending,
@@ -72,42 +72,42 @@ func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q Histor
 	if err != nil {
 		return nil, "", err
 	}
-	snapshot, err := s.store.View(ctx, kg.View{Principal: by.reader(agent), AllGraphs: true})
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.readerPrincipal(agent), AllGraphs: true})
 	if err != nil {
 		return nil, "", err
 	}
 	defer snapshot.Close()
-	eyes := s.reading(agent)
-	w, err := q.window(snapshot, id, at)
+	eyes := s.viewerOf(agent)
+	w, err := q.resolveWindow(snapshot, id, at)
 	if err != nil {
 		return nil, "", err
 	}
-	admits := q.admits
+	admits := q.matches
 	if q.Status != "" {
 		k, err := markersOf(snapshot.Match, id, agent)
 		if err != nil {
 			return nil, "", err
 		}
-		if k.over, err = s.over(snapshot, e); err != nil {
+		if k.channelClosed, err = s.closedInSnapshot(snapshot, e); err != nil {
 			return nil, "", err
 		}
 		admits = func(m *Message) (bool, error) {
-			if ok, err := q.admits(m); !ok || err != nil || !m.isFor(agent) {
+			if ok, err := q.matches(m); !ok || err != nil || !m.isFor(agent) {
 				return false, err
 			}
-			state, err := k.state(m)
+			state, err := k.receiptState(m)
 			return state == q.Status, err
 		}
 	}
-	page, more, err := w.read(snapshot, id, pageSize(q.PageSize), admits, eyes)
+	page, more, err := w.readPage(snapshot, id, pageSize(q.PageSize), admits, eyes)
 	if err == nil && more {
 		next = token.seal(strconv.FormatInt(w.at, 10))
 	}
 	return page, next, err
 }
 
-// check refuses what cannot be, and brings the authors into one form.
-func (q *HistoryQuery) check() error {
+// normalize refuses what cannot be, and brings the authors into one form.
+func (q *HistoryQuery) normalize() error {
 	switch {
 	case q.SinceSequence != nil && *q.SinceSequence < 0 || q.BeforeSequence < 0:
 		return kg.Errorf(kg.CodeInvalid, "sequences begin at 1").At("sinceSequence")
@@ -134,8 +134,8 @@ func (q *HistoryQuery) check() error {
 	return nil
 }
 
-// admits tells whether the query does not leave the message out.
-func (q *HistoryQuery) admits(m *Message) (bool, error) {
+// matches tells whether the query does not leave the message out.
+func (q *HistoryQuery) matches(m *Message) (bool, error) {
 	return (len(q.Authors) == 0 || slices.Contains(q.Authors, m.Author)) &&
 		(q.Recipient == "" || m.isFor(q.Recipient)) &&
 		(q.Interaction == "" || q.Interaction == m.Interaction) &&
@@ -145,43 +145,43 @@ func (q *HistoryQuery) admits(m *Message) (bool, error) {
 		(q.Correlation == "" || q.Correlation == m.Correlation), nil
 }
 
-// numberOf is the number of a message of the channel.
-func numberOf(snapshot *kg.Snapshot, id ChannelID, m MessageID, field string) (int64, error) {
+// sequenceOf is the number of a message of the channel.
+func sequenceOf(snapshot *kg.Snapshot, id ChannelID, m MessageID, field string) (int64, error) {
 	for st, err := range snapshot.Match(kg.Pattern{Subject: m.Entity(), Predicate: kg.Sequence, Graph: id.MessagesGraph()}) {
-		return integer(st.Object), err
+		return integerValue(st.Object), err
 	}
 	return 0, errNoSuchMessage(field)
 }
 
-// window is the part of a channel that is read: the numbers from low to high, and
+// historyWindow is the part of a channel that is read: the numbers from low to high, and
 // how far reading them has come.
-type window struct {
+type historyWindow struct {
 	low, high  int64
 	descending bool
 	at         int64 // the last that was looked at
 }
 
-// window finds the numbers that a query is about, behind the page that ended at at.
-func (q *HistoryQuery) window(snapshot *kg.Snapshot, id ChannelID, at string) (*window, error) {
+// resolveWindow finds the numbers that a query is about, behind the page that ended at at.
+func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id ChannelID, at string) (*historyWindow, error) {
 	count, err := countMessages(snapshot, id)
 	if err != nil {
 		return nil, err
 	}
-	oldest, err := oldestLeft(snapshot, id)
+	oldest, err := oldestKept(snapshot, id)
 	if err != nil {
 		return nil, err
 	}
-	w := &window{descending: q.Descending}
-	low, field, err := q.lower(snapshot, id, count)
+	w := &historyWindow{descending: q.Descending}
+	low, field, err := q.lowerBound(snapshot, id, count)
 	if err != nil {
 		return nil, err
 	}
-	if w.high, err = q.upper(snapshot, id, count); err != nil {
+	if w.high, err = q.upperBound(snapshot, id, count); err != nil {
 		return nil, err
 	}
 	// On every page: what comes last, where the newest come first, may have gone since.
 	if field != "" && low < oldest {
-		return nil, errGone(oldest, field)
+		return nil, errEvicted(oldest, field)
 	}
 	w.low = max(low, oldest)
 	w.at = w.low - 1
@@ -193,18 +193,18 @@ func (q *HistoryQuery) window(snapshot *kg.Snapshot, id ChannelID, at string) (*
 			return nil, err
 		}
 		if !w.descending && w.at+1 < oldest {
-			return nil, errGone(oldest, "pageToken")
+			return nil, errEvicted(oldest, "pageToken")
 		}
 	}
 	return w, nil
 }
 
-// lower is the first number that the lower bound of the query leaves, with the member
+// lowerBound is the first number that the lower bound of the query leaves, with the member
 // that says so; "" where there is none.
-func (q *HistoryQuery) lower(snapshot *kg.Snapshot, id ChannelID, count int64) (from int64, field string, err error) {
+func (q *HistoryQuery) lowerBound(snapshot *kg.Snapshot, id ChannelID, count int64) (from int64, field string, err error) {
 	switch {
 	case q.SinceMessage != "":
-		n, err := numberOf(snapshot, id, q.SinceMessage, "sinceMessageId")
+		n, err := sequenceOf(snapshot, id, q.SinceMessage, "sinceMessageId")
 		return n + 1, "sinceMessageId", err
 	case q.SinceSequence != nil:
 		if *q.SinceSequence > count {
@@ -218,11 +218,11 @@ func (q *HistoryQuery) lower(snapshot *kg.Snapshot, id ChannelID, count int64) (
 	return 1, "", nil
 }
 
-// upper is the last number that the upper bound of the query leaves.
-func (q *HistoryQuery) upper(snapshot *kg.Snapshot, id ChannelID, count int64) (int64, error) {
+// upperBound is the last number that the upper bound of the query leaves.
+func (q *HistoryQuery) upperBound(snapshot *kg.Snapshot, id ChannelID, count int64) (int64, error) {
 	switch {
 	case q.BeforeMessage != "":
-		n, err := numberOf(snapshot, id, q.BeforeMessage, "beforeMessageId")
+		n, err := sequenceOf(snapshot, id, q.BeforeMessage, "beforeMessageId")
 		return n - 1, err
 	case q.BeforeSequence > 0:
 		return min(count, q.BeforeSequence-1), nil
@@ -233,16 +233,16 @@ func (q *HistoryQuery) upper(snapshot *kg.Snapshot, id ChannelID, count int64) (
 	return count, nil
 }
 
-// read reads up to n messages that are admitted, and up to MaxPageBytes. more tells that
+// readPage reads up to n messages that are admitted, and up to MaxPageBytes. more tells that
 // there may be others.
-func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, admits func(*Message) (bool, error), by reading) (page []*Message, more bool, err error) {
+func (w *historyWindow) readPage(snapshot *kg.Snapshot, id ChannelID, n int, admits func(*Message) (bool, error), by viewer) (page []*Message, more bool, err error) {
 	size := 0
 	for looked := 0; looked < maxLookedAt && len(page) < n; {
 		atOnce := n
 		if w.descending { // what does not fit is read in vain
 			atOnce = min(n, DefaultPage)
 		}
-		from, count := w.next(atOnce)
+		from, count := w.nextRun(atOnce)
 		if count == 0 {
 			return page, false, nil
 		}
@@ -274,12 +274,12 @@ func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, admits func(*M
 			return page, false, nil
 		}
 	}
-	_, left := w.next(1)
+	_, left := w.nextRun(1)
 	return page, left > 0, nil
 }
 
-// next is the next run of numbers to look at, of at most n.
-func (w *window) next(n int) (from int64, count int) {
+// nextRun is the next run of numbers to look at, of at most n.
+func (w *historyWindow) nextRun(n int) (from int64, count int) {
 	if w.descending {
 		high := w.at - 1
 		from = max(w.low, high-int64(n)+1)

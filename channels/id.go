@@ -50,8 +50,8 @@ func (c ChannelID) RecordGraph() kg.Term { return kg.IRI(recordPrefix + string(c
 // MessagesGraph holds the channel's messages.
 func (c ChannelID) MessagesGraph() kg.Term { return kg.IRI(journalPrefix + string(c)) }
 
-// laneGraph holds the content of messages that only these agents read.
-func (c ChannelID) laneGraph(readers []kg.AgentID) kg.Term {
+// partitionGraph holds the content of messages that only these agents read.
+func (c ChannelID) partitionGraph(readers []kg.AgentID) kg.Term {
 	sum := sha256.New()
 	for _, agent := range readers {
 		sum.Write([]byte(string(agent) + "\n"))
@@ -68,8 +68,8 @@ func (c ChannelID) FactsGraph() kg.Term { return kg.IRI(factsPrefix + string(c))
 // IsDirect tells whether the id is one of a direct channel.
 func (c ChannelID) IsDirect() bool { return strings.HasPrefix(string(c), directPrefix) }
 
-// valid tells whether a channel may have the id. What is not valid is not there.
-func (c ChannelID) valid() bool {
+// isValid tells whether a channel may have the id. What is not valid is not there.
+func (c ChannelID) isValid() bool {
 	return len(c) > 0 && len(c) <= MaxIDBytes && kg.IsAbsoluteIRI(channelPrefix+string(c)) && !strings.ContainsAny(string(c), "/#?")
 }
 
@@ -105,14 +105,14 @@ func idOf[ID ~string](t kg.Term, prefix string) ID {
 	return ID(id)
 }
 
-// messageOf is the id of a message that an entity is, "" for another entity.
-func messageOf(t kg.Term) MessageID { return idOf[MessageID](t, messagePrefix) }
+// messageIDIn is the id of a message that an entity is, "" for another entity.
+func messageIDIn(t kg.Term) MessageID { return idOf[MessageID](t, messagePrefix) }
 
-// scopeIn is the scope that an entity is, "" for another entity.
-func scopeIn(t kg.Term) ScopeID { return idOf[ScopeID](t, scopePrefix) }
+// scopeIDIn is the scope that an entity is, "" for another entity.
+func scopeIDIn(t kg.Term) ScopeID { return idOf[ScopeID](t, scopePrefix) }
 
-// scopeOf is the scope that a graph belongs to, and what it is of it.
-func scopeOf(graph kg.Term) (ScopeID, graphPart) {
+// scopeOfGraph is the scope that a graph belongs to, and what it is of it.
+func scopeOfGraph(graph kg.Term) (ScopeID, graphPart) {
 	if id := idOf[ScopeID](graph, scopeRecordPrefix); id != "" {
 		return id, recordPart
 	}
@@ -122,8 +122,8 @@ func scopeOf(graph kg.Term) (ScopeID, graphPart) {
 	return "", 0
 }
 
-// channelOf is the channel that a graph belongs to, and what it is of it.
-func channelOf(graph kg.Term) (id ChannelID, part graphPart) {
+// channelOfGraph is the channel that a graph belongs to, and what it is of it.
+func channelOfGraph(graph kg.Term) (id ChannelID, part graphPart) {
 	name := graph.Value()
 	for _, p := range [...]struct {
 		prefix string
@@ -134,7 +134,7 @@ func channelOf(graph kg.Term) (id ChannelID, part graphPart) {
 			continue
 		}
 		if id, _, lane := strings.Cut(rest, "/"); lane && p.part == journalPart {
-			return ChannelID(id), lanePart
+			return ChannelID(id), partitionPart
 		}
 		return ChannelID(rest), p.part
 	}
@@ -143,17 +143,17 @@ func channelOf(graph kg.Term) (id ChannelID, part graphPart) {
 
 // IsRecordGraph tells whether a graph is the record of a channel or of a scope.
 func IsRecordGraph(graph kg.Term) bool {
-	_, part := channelOf(graph)
-	_, of := scopeOf(graph)
+	_, part := channelOfGraph(graph)
+	_, of := scopeOfGraph(graph)
 	return part == recordPart || of == recordPart
 }
 
 // IsJournalGraph tells whether a graph holds messages, or what became of them, or events of
 // a scope.
 func IsJournalGraph(graph kg.Term) bool {
-	_, part := channelOf(graph)
-	_, of := scopeOf(graph)
-	return part == journalPart || part == lanePart || part == receiptPart || of == journalPart
+	_, part := channelOfGraph(graph)
+	_, of := scopeOfGraph(graph)
+	return part == journalPart || part == partitionPart || part == receiptPart || of == journalPart
 }
 
 // graphPart is what of a channel a graph holds; 0 is no channel's.
@@ -164,7 +164,7 @@ const (
 	journalPart
 	receiptPart
 	factsPart
-	lanePart // the content of messages to some of its readers
+	partitionPart // the content of messages to some of its readers
 )
 
 func newID() (string, error) {

@@ -14,18 +14,18 @@ import (
 	"koine/kg"
 )
 
-// once is under which text the message of an author's key in a channel is found.
-func once(id ChannelID, author kg.AgentID, key string) kg.Term {
+// onceKey is under which text the message of an author's key in a channel is found.
+func onceKey(id ChannelID, author kg.AgentID, key string) kg.Term {
 	sum := sha256.Sum256([]byte(string(id) + "\n" + string(author) + "\n" + key))
 	return kg.String(base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
-// content is a text that two publications have in common when they say the same,
+// canonicalContent is a text that two publications have in common when they say the same,
 // however their JSON is written.
-func (m *Message) content(patches []byte) ([]byte, error) {
+func (m *Message) canonicalContent(patches []byte) ([]byte, error) {
 	list := make([]any, 0, len(m.Parts)+3)
 	for _, part := range append(m.Parts[:len(m.Parts):len(m.Parts)], m.Metadata, patches) {
-		value, err := plain(part)
+		value, err := decodeJSON(part)
 		if err != nil {
 			return nil, err
 		}
@@ -35,12 +35,12 @@ func (m *Message) content(patches []byte) ([]byte, error) {
 	if refs == nil {
 		refs = []string{}
 	}
-	return json.Marshal(append(list, refs, m.Envelope.content()))
+	return json.Marshal(append(list, refs, m.Envelope.canonicalFields()))
 }
 
-// plain is a JSON value with its members in order, and its numbers as they are
+// decodeJSON is a JSON value with its members in order, and its numbers as they are
 // written.
-func plain(raw []byte) (value any, err error) {
+func decodeJSON(raw []byte) (value any, err error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
@@ -55,16 +55,16 @@ func sameJSON(a, b []byte) (bool, error) {
 	if bytes.Equal(a, b) {
 		return true, nil
 	}
-	x, err := plain(a)
+	x, err := decodeJSON(a)
 	if err != nil {
 		return false, err
 	}
-	y, err := plain(b)
+	y, err := decodeJSON(b)
 	return err == nil && reflect.DeepEqual(x, y), err
 }
 
-// patchesText is JSON that is the same for the same patches, "" for none.
-func patchesText(patches []kg.Patch) string {
+// canonicalPatches is JSON that is the same for the same patches, "" for none.
+func canonicalPatches(patches []kg.Patch) string {
 	if len(patches) == 0 {
 		return ""
 	}
@@ -77,9 +77,9 @@ func patchesText(patches []kg.Patch) string {
 	return strconv.Quote(hex.EncodeToString([]byte(b.String())))
 }
 
-// sum is the hash of what the publication says.
-func (p *publishing) sum() (string, error) {
-	content, err := p.message.content([]byte(patchesText(p.patches)))
+// hashContent is the hash of what the publication says.
+func (p *publishOp) hashContent() (string, error) {
+	content, err := p.message.canonicalContent([]byte(canonicalPatches(p.patches)))
 	if err != nil {
 		return "", err
 	}
@@ -87,18 +87,18 @@ func (p *publishing) sum() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// first finds the message that the key made before, nil for none, and refuses the key
+// findEarlier finds the message that the key made before, nil for none, and refuses the key
 // where that says something else.
-func (p *publishing) first(tx *kg.Tx) (m *Message, err error) {
+func (p *publishOp) findEarlier(tx *kg.Tx) (m *Message, err error) {
 	if p.message.IdempotencyKey == "" {
 		return nil, nil
 	}
-	object := once(p.message.Channel, p.author, p.message.IdempotencyKey)
+	object := onceKey(p.message.Channel, p.author, p.message.IdempotencyKey)
 	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: propOnce, Object: object}) {
 		if err != nil {
 			return nil, err
 		}
-		if m, err = readMessage(tx.MatchOwn, p.message.Channel, messageOf(st.Subject)); err != nil {
+		if m, err = readMessage(tx.MatchOwn, p.message.Channel, messageIDIn(st.Subject)); err != nil {
 			return nil, err
 		}
 		break
@@ -114,6 +114,6 @@ func (p *publishing) first(tx *kg.Tx) (m *Message, err error) {
 			return nil, kg.Errorf(kg.CodeIdempotencyConflict, "the key was used for another message").At("idempotencyKey")
 		}
 	}
-	m.show(reading{p.author, tx.Time()})
+	m.redactFor(viewer{p.author, tx.Time()})
 	return m, nil
 }

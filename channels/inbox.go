@@ -11,11 +11,11 @@ import (
 // everybody. What is addressed to it or to such a role is there from every channel
 // that it reads, member or not.
 func (s *Service) StreamInbox(ctx context.Context, by Caller, from *kg.Position) (*Feed, error) {
-	agent, err := by.agent()
+	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, err
 	}
-	return s.follow(ctx, by, s.inboxOf(by, agent), from, s.inbox(agent))
+	return s.openFeed(ctx, by, s.inboxSet(by, agent), from, s.inboxFilter(agent))
 }
 
 // InboxQuery says what of an inbox is read.
@@ -33,26 +33,26 @@ type InboxQuery struct {
 //
 // Errors: CodePositionGone for a position of another log.
 func (s *Service) Inbox(ctx context.Context, by Caller, q InboxQuery) (page []Delivery, next kg.Position, more bool, err error) {
-	agent, err := by.agent()
+	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, next, false, err
 	}
-	f, err := s.feed(ctx, by, s.inboxOf(by, agent), &q.After, s.inbox(agent))
+	f, err := s.newFeed(ctx, by, s.inboxSet(by, agent), &q.After, s.inboxFilter(agent))
 	if err != nil {
 		return nil, next, false, err
 	}
 	size, bytes := pageSize(q.PageSize), 0
-	more, err = f.replay(maxLookedAt, func(d Delivery) bool {
+	more, err = f.replayStored(maxLookedAt, func(d Delivery) bool {
 		page = append(page, d)
 		bytes += d.size()
 		return len(page) < size && bytes <= MaxPageBytes-MaxMessageBytes // the next may be of any size
 	})
-	return page, f.at, more, err
+	return page, f.position, more, err
 }
 
-// inbox keeps what is for the agent: of a channel that it is no member of, what is
+// inboxFilter keeps what is for the agent: of a channel that it is no member of, what is
 // addressed to it.
-func (s *Service) inbox(agent kg.AgentID) func(*Message) bool {
+func (s *Service) inboxFilter(agent kg.AgentID) func(*Message) bool {
 	return func(m *Message) bool {
 		return m.isFor(agent) && (len(m.Recipients) > 0 || s.table.get(m.Channel).roles[agent] != "")
 	}

@@ -22,27 +22,27 @@ const (
 //
 // Errors: those of Create; CodeScopeNotFound; CodeScopeEnded; CodeNameTaken.
 func (s *Service) CreateIn(ctx context.Context, by Caller, scope ScopeID, d Draft) (*Channel, error) {
-	agent, err := by.agent()
+	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.draftIn(agent, scope, d)
+	c, err := s.newScopedChannel(agent, scope, d)
 	if err != nil {
 		return nil, err
 	}
-	return s.create(ctx, by, c, d.IdempotencyKey, func() error {
-		if err := s.mayHaveChannel(scope, by.reader(agent)); err != nil {
+	return s.createChannel(ctx, by, c, d.IdempotencyKey, func() error {
+		if err := s.checkNewChannelIn(scope, by.readerPrincipal(agent)); err != nil {
 			return err
 		}
-		if s.table.channelIn(scope, c.Name) != "" {
+		if s.table.channelByName(scope, c.Name) != "" {
 			return errNameTaken()
 		}
 		return nil
 	})
 }
 
-// draftIn checks a draft and makes a channel of a scope of it.
-func (s *Service) draftIn(agent kg.AgentID, scope ScopeID, d Draft) (*Channel, error) {
+// newScopedChannel checks a draft and makes a channel of a scope of it.
+func (s *Service) newScopedChannel(agent kg.AgentID, scope ScopeID, d Draft) (*Channel, error) {
 	policy := d.MemberPolicy
 	switch policy {
 	case "":
@@ -57,7 +57,7 @@ func (s *Service) draftIn(agent kg.AgentID, scope ScopeID, d Draft) (*Channel, e
 	if d.Name == "" {
 		return nil, errNoName()
 	}
-	c, err := s.draft(agent, d)
+	c, err := s.newChannel(agent, d)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,11 @@ func errNoName() *kg.Error {
 	return kg.Errorf(kg.CodeInvalid, "a channel in a scope needs a name").At("name")
 }
 
-// mayHaveChannel refuses a new channel in a scope.
-func (s *Service) mayHaveChannel(id ScopeID, reader kg.Principal) error {
+// checkNewChannelIn refuses a new channel in a scope.
+func (s *Service) checkNewChannelIn(id ScopeID, reader kg.Principal) error {
 	sc := s.table.scopes.get(id)
 	switch {
-	case !sc.admits(reader):
+	case !sc.admitsPrincipal(reader):
 		return errNoScope()
 	case sc.Ended():
 		return errScopeEnded(&sc.Scope)
@@ -83,31 +83,31 @@ func (s *Service) mayHaveChannel(id ScopeID, reader kg.Principal) error {
 	return nil
 }
 
-// mayBeNamed refuses a name that another channel of the scope has.
-func (s *Service) mayBeNamed(c *Channel, name string) error {
+// checkNameFree refuses a name that another channel of the scope has.
+func (s *Service) checkNameFree(c *Channel, name string) error {
 	if c.Scope == "" {
 		return nil
 	}
 	if name == "" {
 		return errNoName()
 	}
-	if other := s.table.channelIn(c.Scope, name); other != "" && other != c.ID {
+	if other := s.table.channelByName(c.Scope, name); other != "" && other != c.ID {
 		return errNameTaken()
 	}
 	return nil
 }
 
-// sightOf is the visibility that a channel has for those who have access to its
+// effectiveVisibility is the visibility that a channel has for those who have access to its
 // scope.
-func sightOf(v Visibility, policy MemberPolicy) Visibility {
+func effectiveVisibility(v Visibility, policy MemberPolicy) Visibility {
 	if policy == ByScope {
 		return Public
 	}
 	return v
 }
 
-// as is the channel as it is asked about by a principal, with the roles that it has.
-func (e *entry) as(p kg.Principal) *entry {
+// asPrincipal is the channel as it is asked about by a principal, with the roles that it has.
+func (e *entry) asPrincipal(p kg.Principal) *entry {
 	if e == nil || e.scope == nil {
 		return e
 	}
@@ -116,23 +116,23 @@ func (e *entry) as(p kg.Principal) *entry {
 	return &asked
 }
 
-// admits tells whether the agent has access to the scope of the channel, if it is in
+// admitsAgent tells whether the agent has access to the scope of the channel, if it is in
 // one. An agent other than the one that asks is taken without roles.
-func (e *entry) admits(agent kg.AgentID) bool {
+func (e *entry) admitsAgent(agent kg.AgentID) bool {
 	if e.scope == nil {
 		return true
 	}
 	if e.caller != nil && e.caller.ID == agent {
-		return e.scope.get().admits(*e.caller)
+		return e.scope.get().admitsPrincipal(*e.caller)
 	}
-	return e.scope.get().admits(kg.Principal{ID: agent})
+	return e.scope.get().admitsPrincipal(kg.Principal{ID: agent})
 }
 
 // managedBy tells whether the agent manages the channel because it runs the scope,
 // or the intent of the task, that the channel belongs to. Who runs a task needs access
 // to its intent for that, as for everything.
 func (e *entry) managedBy(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.scope.get().managedBy(agent) && e.admits(agent) && !e.in.everywhere().holds(agent, false, e.now())
+	return e != nil && !e.deleted && e.scope.get().managedBy(agent) && e.admitsAgent(agent) && !e.table.serverRestrictions().appliesTo(agent, false, e.decisionTime())
 }
 
 // loadScopes reads the scopes that the store has. The table is locked.
@@ -142,7 +142,7 @@ func (s *Service) loadScopes(snapshot *kg.Snapshot) error {
 		if err != nil {
 			return err
 		}
-		id, part := scopeOf(st.Graph)
+		id, part := scopeOfGraph(st.Graph)
 		if part != recordPart || st.Subject != id.Entity() {
 			continue
 		}
@@ -151,16 +151,16 @@ func (s *Service) loadScopes(snapshot *kg.Snapshot) error {
 			if err != nil {
 				return err
 			}
-			sc.take(st.Predicate, st.Object)
+			sc.applyStatement(st.Predicate, st.Object)
 		}
 		if sc.Parent != "" {
 			tasks = append(tasks, sc)
 			continue
 		}
-		s.table.scopes.put(sc)
+		s.table.scopes.putScope(sc)
 	}
 	for _, task := range tasks { // their parents are there
-		s.table.scopes.put(task)
+		s.table.scopes.putScope(task)
 	}
 	return nil
 }

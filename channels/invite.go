@@ -15,13 +15,13 @@ type Invitation struct {
 	At        time.Time
 }
 
-// invited tells whether the agent is.
-func (c *Channel) invited(agent kg.AgentID) bool {
+// isInvited tells whether the agent is.
+func (c *Channel) isInvited(agent kg.AgentID) bool {
 	return slices.ContainsFunc(c.Invited, func(i Invitation) bool { return i.Agent == agent })
 }
 
-// uninvited are the others that are.
-func (c *Channel) uninvited(agent kg.AgentID) []Invitation {
+// invitationsWithout are the others that are.
+func (c *Channel) invitationsWithout(agent kg.AgentID) []Invitation {
 	return slices.DeleteFunc(slices.Clone(c.Invited), func(i Invitation) bool { return i.Agent == agent })
 }
 
@@ -38,33 +38,33 @@ func (s *Service) Invite(ctx context.Context, by Caller, id ChannelID, agent kg.
 	if err != nil {
 		return err
 	}
-	_, err = s.alter(ctx, by, id, "channels/invite", (*entry).mustInvite, func(w *writer, c *Channel) error {
-		if c.member(agent) != "" || c.invited(agent) {
+	_, err = s.alterChannel(ctx, by, id, "channels/invite", (*entry).mustInvite, func(w *writer, c *Channel) error {
+		if c.memberRole(agent) != "" || c.isInvited(agent) {
 			return nil // as it is
 		}
-		if err := c.mustBeFree(agent, w.tx.Time()); err != nil {
+		if err := c.mustNotBeBanned(agent, w.tx.Time()); err != nil {
 			return err
 		}
-		if e, err := s.asOnRecord(w.tx, id, agent); err != nil {
+		if e, err := s.entryForAgent(w.tx, id, agent); err != nil {
 			return err
-		} else if !e.admits(agent) {
+		} else if !e.admitsAgent(agent) {
 			return errOutOfScope(agent)
 		}
 		if len(c.Invited) >= s.options.MaxInvitations {
 			return errTooMuch("principalId", "%d agents are invited, as many as may be", len(c.Invited))
 		}
 		w.quiet = true
-		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propInvited, kg.IRI(string(agent))), Validity: kg.TimeSpan{From: w.tx.Time()}})
+		w.applyPatch(kg.Patch{Op: kg.Add, Quad: w.quadFor(propInvited, kg.IRI(string(agent))), Validity: kg.TimeSpan{From: w.tx.Time()}})
 		return nil
 	})
 	return err
 }
 
-// asOnRecord is the channel as it is asked about by another agent, with the roles
+// entryForAgent is the channel as it is asked about by another agent, with the roles
 // that its record has.
-func (s *Service) asOnRecord(tx *kg.Tx, id ChannelID, agent kg.AgentID) (*entry, error) {
+func (s *Service) entryForAgent(tx *kg.Tx, id ChannelID, agent kg.AgentID) (*entry, error) {
 	roles, err := agents.RolesOf(tx, agent)
-	return s.table.get(id).at(tx.Time()).as(kg.Principal{ID: agent, Roles: roles}), err
+	return s.table.get(id).atTime(tx.Time()).asPrincipal(kg.Principal{ID: agent, Roles: roles}), err
 }
 
 func errOutOfScope(agent kg.AgentID) *kg.Error {
@@ -78,11 +78,11 @@ func errOutOfScope(agent kg.AgentID) *kg.Error {
 //
 // Errors: CodeChannelNotFound.
 func (s *Service) Invitations(by Caller, id ChannelID) ([]Invitation, error) {
-	agent, e, err := s.discover(by, id)
+	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
 		return nil, err
 	}
-	all := e.reads(agent) || e.managedBy(agent)
+	all := e.canRead(agent) || e.managedBy(agent)
 	return slices.DeleteFunc(slices.Clone(e.Invited), func(i Invitation) bool { return !all && i.Agent != agent }), nil
 }
 
@@ -94,27 +94,27 @@ func (s *Service) WithdrawInvitation(ctx context.Context, by Caller, id ChannelI
 	if err != nil {
 		return err
 	}
-	return s.uninvite(ctx, by, id, agent, "channels/withdraw", (*entry).mustInvite)
+	return s.removeInvitation(ctx, by, id, agent, "channels/withdraw", (*entry).mustInvite)
 }
 
 // DeclineInvitation is the agent's own answer to an invitation.
 //
 // Errors: CodeNotFound without one.
 func (s *Service) DeclineInvitation(ctx context.Context, by Caller, id ChannelID) error {
-	agent, err := by.agent()
+	agent, err := by.actingAgent()
 	if err != nil {
 		return err
 	}
-	return s.uninvite(ctx, by, id, agent, "channels/decline", func(*entry, kg.AgentID) error { return nil })
+	return s.removeInvitation(ctx, by, id, agent, "channels/decline", func(*entry, kg.AgentID) error { return nil })
 }
 
-func (s *Service) uninvite(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID, method string, must func(*entry, kg.AgentID) error) error {
-	_, err := s.alter(ctx, by, id, method, must, func(w *writer, c *Channel) error {
-		if !c.invited(agent) {
+func (s *Service) removeInvitation(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID, method string, must func(*entry, kg.AgentID) error) error {
+	_, err := s.alterChannel(ctx, by, id, method, must, func(w *writer, c *Channel) error {
+		if !c.isInvited(agent) {
 			return errNotInvited()
 		}
 		w.quiet = true
-		w.uninvite(c, agent)
+		w.removeInvitation(c, agent)
 		return nil
 	})
 	return err
@@ -124,7 +124,7 @@ func (s *Service) uninvite(ctx context.Context, by Caller, id ChannelID, agent k
 //
 // Errors: CodeNotFound without an invitation; those of Join.
 func (s *Service) AcceptInvitation(ctx context.Context, by Caller, id ChannelID) (*Channel, error) {
-	return s.enter(ctx, by, id, Ordinary, "channels/accept", (*entry).mustBeInvited)
+	return s.joinChannel(ctx, by, id, Ordinary, "channels/accept", (*entry).mustBeInvited)
 }
 
 // Join makes the agent a member of its own will: as Ordinary ("" is the same) or as
@@ -141,19 +141,19 @@ func (s *Service) Join(ctx context.Context, by Caller, id ChannelID, role Role) 
 	default:
 		return nil, kg.Errorf(kg.CodeInvalid, "one joins as a member or an observer, not as %.60q", role).At("role")
 	}
-	return s.enter(ctx, by, id, role, "channels/join", (*entry).mustBeLetIn)
+	return s.joinChannel(ctx, by, id, role, "channels/join", (*entry).mustBeLetIn)
 }
 
-func (s *Service) enter(ctx context.Context, by Caller, id ChannelID, role Role, method string, must func(*entry, kg.AgentID) error) (*Channel, error) {
-	agent, err := by.agent()
+func (s *Service) joinChannel(ctx context.Context, by Caller, id ChannelID, role Role, method string, must func(*entry, kg.AgentID) error) (*Channel, error) {
+	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.alter(ctx, by, id, method, must, func(w *writer, c *Channel) error {
-		if c.member(agent) != "" {
+	_, err = s.alterChannel(ctx, by, id, method, must, func(w *writer, c *Channel) error {
+		if c.memberRole(agent) != "" {
 			return nil // as it is
 		}
-		if err := s.mayEnter(w.tx, agent); err != nil {
+		if err := s.checkChannelQuota(w.tx, agent); err != nil {
 			return err
 		}
 		return s.addMember(w, c, Member{Agent: agent, Role: role})
@@ -166,10 +166,10 @@ func (s *Service) enter(ctx context.Context, by Caller, id ChannelID, role Role,
 
 // addMember makes an agent a member that is none.
 func (s *Service) addMember(w *writer, c *Channel, m Member) error {
-	if err := c.mustBeFree(m.Agent, w.tx.Time()); err != nil {
+	if err := c.mustNotBeBanned(m.Agent, w.tx.Time()); err != nil {
 		return err
 	}
-	if most := s.mostMembers(c); len(c.Members) >= most {
+	if most := s.memberLimit(c); len(c.Members) >= most {
 		return errTooMuch("principalId", "the channel has %d members, as many as it may", len(c.Members))
 	}
 	if err := w.tx.CheckAgent(m.Agent); err != nil {
@@ -177,8 +177,8 @@ func (s *Service) addMember(w *writer, c *Channel, m Member) error {
 	}
 	m.Joined = w.tx.Time()
 	c.Members = append(c.Members, m)
-	w.member(m)
-	w.uninvite(c, m.Agent)
+	w.addMember(m)
+	w.removeInvitation(c, m.Agent)
 	return nil
 }
 
@@ -186,7 +186,7 @@ func (s *Service) addMember(w *writer, c *Channel, m Member) error {
 //
 // Errors: CodeLastOwner; CodePermissionDenied for who is no member.
 func (s *Service) Leave(ctx context.Context, by Caller, id ChannelID) error {
-	agent, err := by.agent()
+	agent, err := by.actingAgent()
 	if err != nil {
 		return err
 	}
@@ -194,10 +194,10 @@ func (s *Service) Leave(ctx context.Context, by Caller, id ChannelID) error {
 	return err
 }
 
-// uninvite takes an invitation away, if there is one.
-func (w *writer) uninvite(c *Channel, agent kg.AgentID) {
-	if c.invited(agent) {
-		w.apply(kg.Patch{Op: kg.Remove, Quad: w.quad(propInvited, kg.IRI(string(agent)))})
+// removeInvitation takes an invitation away, if there is one.
+func (w *writer) removeInvitation(c *Channel, agent kg.AgentID) {
+	if c.isInvited(agent) {
+		w.applyPatch(kg.Patch{Op: kg.Remove, Quad: w.quadFor(propInvited, kg.IRI(string(agent)))})
 	}
 }
 

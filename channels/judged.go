@@ -26,39 +26,39 @@ func (s *Service) JudgedMessages(ctx context.Context, j kg.Judgement) (out []Jud
 	c := kg.Commit{Changes: j.Changes}
 	for i := range j.Changes {
 		ch := &j.Changes[i]
-		id, part := channelOf(ch.Quad.Graph)
+		id, part := channelOfGraph(ch.Quad.Graph)
 		if part != journalPart || ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence {
 			continue
 		}
-		m := &Message{ID: messageOf(ch.Quad.Subject), Channel: id}
-		if err := m.takeAll(&c, id.MessagesGraph()); err != nil {
+		m := &Message{ID: messageIDIn(ch.Quad.Subject), Channel: id}
+		if err := m.applyCommit(&c, id.MessagesGraph()); err != nil {
 			return nil, err
 		}
 		if m.Private {
-			if err := m.takeAll(&c, m.contentGraph()); err != nil {
+			if err := m.applyCommit(&c, m.contentGraph()); err != nil {
 				return nil, err
 			}
 		}
-		if out, err = s.judge(out, m); err != nil {
+		if out, err = s.appendJudged(out, m); err != nil {
 			return nil, err
 		}
 	}
 	if len(out) == 0 && j.Meta.ProposalID != "" && j.Meta.MessageID != "" {
-		m, err := s.said(ctx, MessageID(j.Meta.MessageID))
+		m, err := s.readJudgedMessage(ctx, MessageID(j.Meta.MessageID))
 		if err != nil {
 			return nil, err
 		}
-		return s.judge(nil, m)
+		return s.appendJudged(nil, m)
 	}
 	return out, nil
 }
 
-// judge adds a message with its channel, which is made in the same commit where it is
+// appendJudged adds a message with its channel, which is made in the same commit where it is
 // not there.
-func (s *Service) judge(list []JudgedMessage, m *Message) ([]JudgedMessage, error) {
+func (s *Service) appendJudged(list []JudgedMessage, m *Message) ([]JudgedMessage, error) {
 	e := s.table.get(m.Channel)
 	if e == nil {
-		e = s.table.comes(m.Channel)
+		e = s.table.pendingEntry(m.Channel)
 	}
 	if e == nil {
 		return nil, kg.Errorf(kg.CodeInternal, "a message is judged whose channel %s is not known", m.Channel)
@@ -66,9 +66,9 @@ func (s *Service) judge(list []JudgedMessage, m *Message) ([]JudgedMessage, erro
 	return append(list, JudgedMessage{Message: m, Channel: &e.Channel, Depends: []kg.Dependency{{Graph: m.Channel.RecordGraph()}}}), nil
 }
 
-// said gives a message whole, as far as it is still there.
-func (s *Service) said(ctx context.Context, id MessageID) (*Message, error) {
-	snapshot, err := s.system(ctx)
+// readJudgedMessage gives a message whole, as far as it is still there.
+func (s *Service) readJudgedMessage(ctx context.Context, id MessageID) (*Message, error) {
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *Service) said(ctx context.Context, id MessageID) (*Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		if channel, part := channelOf(st.Graph); part == journalPart {
+		if channel, part := channelOfGraph(st.Graph); part == journalPart {
 			m, err := readMessage(snapshot.Match, channel, id)
 			if err == nil && (m == nil || m.RetractedBy != "") {
 				err = errNoEvidence()

@@ -15,37 +15,37 @@ var skeleton = map[kg.Term]bool{
 	propInteraction: true, propTo: true, propRecipient: true, propPayload: true,
 }
 
-// laneReaders are the readers of lanes, by the graph.
-type laneReaders map[kg.Term][]kg.AgentID
+// partitionReaders are the readers of lanes, by the graph.
+type partitionReaders map[kg.Term][]kg.AgentID
 
-// take takes a statement of a channel's record in.
-func (l laneReaders) take(q kg.Quad) {
+// applyStatement takes a statement of a channel's record in.
+func (l partitionReaders) applyStatement(q kg.Quad) {
 	if q.Predicate != propLaneReader {
 		return
 	}
-	id, part := channelOf(q.Subject)
-	if part == lanePart && q.Graph == id.RecordGraph() {
+	id, part := channelOfGraph(q.Subject)
+	if part == partitionPart && q.Graph == id.RecordGraph() {
 		l[q.Subject] = append(l[q.Subject], kg.AgentID(q.Object.Value()))
 	}
 }
 
-// keep makes lanes known. Nobody reads one before. The table is locked.
-func (t *table) keep(lanes laneReaders) {
+// addPartitions makes lanes known. Nobody reads one before. The table is locked.
+func (t *table) addPartitions(lanes partitionReaders) {
 	for graph, readers := range lanes {
 		slices.Sort(readers)
-		t.lanes.Store(graph, readers)
-		id, _ := channelOf(graph)
-		reindex(t.byLane, id, nil, readers, func(a kg.AgentID) kg.AgentID { return a })
+		t.partitions.Store(graph, readers)
+		id, _ := channelOfGraph(graph)
+		reindex(t.byPartition, id, nil, readers, func(a kg.AgentID) kg.AgentID { return a })
 	}
 }
 
-// inboxed lists the channels that the agent is a member of or has a lane in, in the
+// inboxChannels lists the channels that the agent is a member of or has a lane in, in the
 // order of their ids.
-func (t *table) inboxed(agent kg.AgentID) []ChannelID {
+func (t *table) inboxChannels(agent kg.AgentID) []ChannelID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var list []ChannelID
-	for _, index := range []map[kg.AgentID]*btree.Set[ChannelID]{t.byMember, t.byLane} {
+	for _, index := range []map[kg.AgentID]*btree.Set[ChannelID]{t.byMember, t.byPartition} {
 		if set := index[agent]; set != nil {
 			list = append(list, set.Keys()...)
 		}
@@ -54,9 +54,9 @@ func (t *table) inboxed(agent kg.AgentID) []ChannelID {
 	return slices.Compact(list)
 }
 
-// openLane writes down who reads the content of a message that is addressed to
+// openPartition writes down who reads the content of a message that is addressed to
 // some only, unless that stands already. made counts what was written.
-func openLane(tx *kg.Tx, m *Message, most int) (made int, err error) {
+func openPartition(tx *kg.Tx, m *Message, most int) (made int, err error) {
 	record, lane := m.Channel.RecordGraph(), m.contentGraph()
 	for _, err := range tx.MatchOwn(kg.Pattern{Subject: lane, Predicate: propLaneReader, Graph: record}) {
 		return 0, err
@@ -71,7 +71,7 @@ func openLane(tx *kg.Tx, m *Message, most int) (made int, err error) {
 		return 0, e
 	}
 	list := []kg.Quad{{Subject: m.Channel.Entity(), Predicate: propLane, Object: lane, Graph: record}}
-	for _, agent := range m.readers() {
+	for _, agent := range m.readerSet() {
 		list = append(list, kg.Quad{Subject: lane, Predicate: propLaneReader, Object: kg.IRI(string(agent)), Graph: record})
 	}
 	for _, q := range list {
@@ -83,22 +83,22 @@ func openLane(tx *kg.Tx, m *Message, most int) (made int, err error) {
 	return made, nil
 }
 
-// readers are those who read a private message: its author and its recipients.
-func (m *Message) readers() []kg.AgentID {
+// readerSet are those who read a private message: its author and its recipients.
+func (m *Message) readerSet() []kg.AgentID {
 	list := append([]kg.AgentID{m.Author}, m.Recipients...)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// readBy tells whether the agent, who reads the channel, reads the content.
-func (m *Message) readBy(agent kg.AgentID) bool {
+// isReadableBy tells whether the agent, who reads the channel, reads the content.
+func (m *Message) isReadableBy(agent kg.AgentID) bool {
 	return !m.Private || agent == m.Author || slices.Contains(m.Recipients, agent)
 }
 
 // contentGraph is the graph with what only some may know of the message.
 func (m *Message) contentGraph() kg.Term {
 	if m.Private {
-		return m.Channel.laneGraph(m.readers())
+		return m.Channel.partitionGraph(m.readerSet())
 	}
 	return m.Channel.MessagesGraph()
 }

@@ -2,20 +2,20 @@ package channels
 
 import "koine/kg"
 
-// change is what became of one channel or scope that was there before, or of one
+// accessChange is what became of one channel or scope that was there before, or of one
 // agent in all channels.
-type change struct {
+type accessChange struct {
 	agent         kg.AgentID // set where it is about one agent in all channels
-	before, after sight
+	before, after accessView
 }
 
-// sight is what somebody may or may not read.
-type sight interface {
+// accessView is what somebody may or may not read.
+type accessView interface {
 	readBy(kg.Principal) bool
 }
 
-// differs tells whether the reader may read something else than before.
-func (c *change) differs(p kg.Principal) bool {
+// affects tells whether the reader may read something else than before.
+func (c *accessChange) affects(p kg.Principal) bool {
 	if p.Trusted() { // reads all, whatever changes
 		return false
 	}

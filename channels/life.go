@@ -37,14 +37,14 @@ func (c *Channel) Status() Status {
 	return Closed
 }
 
-// due is when the channel closes by itself if nothing comes after its last message;
+// closesAt is when the channel closes by itself if nothing comes after its last message;
 // the zero time for never.
-func (c *Channel) due(last time.Time) time.Time {
+func (c *Channel) closesAt(last time.Time) time.Time {
 	if c.ExpireAfter == 0 || c.Status() == Closed {
 		return time.Time{}
 	}
-	if last.Before(c.expiresSince) {
-		last = c.expiresSince
+	if last.Before(c.expireAfterSetAt) {
+		last = c.expireAfterSetAt
 	}
 	return last.Add(c.ExpireAfter)
 }
@@ -55,12 +55,12 @@ func (c *Channel) ExpiresAt() time.Time {
 	if c.CreatedBy == "" {
 		return time.Time{} // an outline, which does not say when the last message was
 	}
-	return c.due(c.LastMessageAt)
+	return c.closesAt(c.LastMessageAt)
 }
 
-// settle shows a channel whose time has come as closed, before that is written down.
-func (c *Channel) settle(now time.Time) {
-	if due := c.due(c.LastMessageAt); !due.IsZero() && !now.Before(due) {
+// markClosedIfDue shows a channel whose time has come as closed, before that is written down.
+func (c *Channel) markClosedIfDue(now time.Time) {
+	if due := c.closesAt(c.LastMessageAt); !due.IsZero() && !now.Before(due) {
 		c.ClosedAt, c.CloseReason = due, reasonExpired
 	}
 }
@@ -77,16 +77,16 @@ func (s *Service) CloseChannel(ctx context.Context, by Caller, id ChannelID, rea
 		return nil, err
 	}
 	must := func(e *entry, agent kg.AgentID) error {
-		if e.reads(agent) && e.CreatedBy == agent {
+		if e.canRead(agent) && e.CreatedBy == agent {
 			return nil
 		}
 		return e.mustOwn(agent)
 	}
-	return s.alter(ctx, by, id, "channels/close", must, func(w *writer, c *Channel) error {
+	return s.alterChannel(ctx, by, id, "channels/close", must, func(w *writer, c *Channel) error {
 		if err := s.mustBeOpen(w.tx, c); err != nil {
 			return err
 		}
-		s.end(w, c, w.tx.Time(), reason)
+		s.closeAt(w, c, w.tx.Time(), reason)
 		return nil
 	})
 }
@@ -97,8 +97,8 @@ func (s *Service) isClosed(id ChannelID) bool {
 	return e != nil && e.Status() == Closed
 }
 
-// closedIn tells whether a commit closed the channel.
-func closedIn(c *kg.Commit, id ChannelID) bool {
+// closedInCommit tells whether a commit closed the channel.
+func closedInCommit(c *kg.Commit, id ChannelID) bool {
 	for i := range c.Changes {
 		if q := &c.Changes[i].Quad; q.Predicate == propClosed && q.Graph == id.RecordGraph() {
 			return true
@@ -107,37 +107,37 @@ func closedIn(c *kg.Commit, id ChannelID) bool {
 	return false
 }
 
-// end closes a channel inside an update, as of a time that is not later.
-func (s *Service) end(w *writer, c *Channel, at time.Time, reason string) {
+// closeAt closes a channel inside an update, as of a time that is not later.
+func (s *Service) closeAt(w *writer, c *Channel, at time.Time, reason string) {
 	c.ClosedAt, c.CloseReason = at, reason
-	w.set(propClosed, kg.DateTime(at))
-	w.text(propCloseReason, reason)
+	w.setProperty(propClosed, kg.DateTime(at))
+	w.setText(propCloseReason, reason)
 }
 
-// over tells whether a snapshot has the channel as one that takes no message any
+// closedInSnapshot tells whether a snapshot has the channel as one that takes no message any
 // more, whether that is written down or not.
-func (s *Service) over(snapshot *kg.Snapshot, e *entry) (bool, error) {
+func (s *Service) closedInSnapshot(snapshot *kg.Snapshot, e *entry) (bool, error) {
 	for _, err := range snapshot.Match(kg.Pattern{Subject: e.ID.Entity(), Predicate: propClosed, Graph: e.ID.RecordGraph()}) {
 		return err == nil, err
 	}
 	if e.ExpireAfter == 0 {
 		return false, nil
 	}
-	last, err := lastTold(snapshot, e.ID)
+	last, err := lastMessageTime(snapshot, e.ID)
 	if err != nil {
 		return false, err
 	}
-	due := e.due(last)
+	due := e.closesAt(last)
 	return !due.IsZero() && !s.options.Clock().Before(due), nil
 }
 
-// lastTold is lastSent, of a snapshot.
-func lastTold(snapshot *kg.Snapshot, id ChannelID) (time.Time, error) {
+// lastMessageTime is lastSent, of a snapshot.
+func lastMessageTime(snapshot *kg.Snapshot, id ChannelID) (time.Time, error) {
 	n, err := countMessages(snapshot, id)
 	if n == 0 || err != nil {
 		return time.Time{}, err
 	}
-	last, err := readMessages(snapshot, id, n, 1, reading{})
+	last, err := readMessages(snapshot, id, n, 1, viewer{})
 	if err != nil || len(last) == 0 {
 		return time.Time{}, err
 	}
@@ -147,11 +147,11 @@ func lastTold(snapshot *kg.Snapshot, id ChannelID) (time.Time, error) {
 // mustBeOpen refuses a channel that is closed, or whose time has come.
 func (s *Service) mustBeOpen(tx *kg.Tx, c *Channel) error {
 	if c.Status() == Open && c.ExpireAfter > 0 {
-		last, err := lastSent(tx, c.ID)
+		last, err := lastMessageTimeTx(tx, c.ID)
 		if err != nil {
 			return err
 		}
-		if tx.Time().Before(c.due(last)) {
+		if tx.Time().Before(c.closesAt(last)) {
 			return nil
 		}
 		return errChannelClosed()
@@ -162,9 +162,9 @@ func (s *Service) mustBeOpen(tx *kg.Tx, c *Channel) error {
 	return nil
 }
 
-// lastSent is when the last message of the channel was published; the zero time
+// lastMessageTimeTx is when the last message of the channel was published; the zero time
 // without one.
-func lastSent(tx *kg.Tx, id ChannelID) (at time.Time, err error) {
+func lastMessageTimeTx(tx *kg.Tx, id ChannelID) (at time.Time, err error) {
 	graph := id.MessagesGraph()
 	n, err := tx.CountOwn(graph, kg.Sequence)
 	if n == 0 || err != nil {

@@ -8,9 +8,9 @@ import (
 	"koine/kg"
 )
 
-// live tells what comes, until the reader wants no more.
-func (f *Feed) live(tell func(Delivery) bool) error {
-	watcher, err := f.service.store.Watch(f.ctx, f.filter(), f.at)
+// streamLive tells what comes, until the reader wants no more.
+func (f *Feed) streamLive(tell func(Delivery) bool) error {
+	watcher, err := f.service.store.Watch(f.ctx, f.watchFilter(), f.position)
 	if err != nil {
 		return err
 	}
@@ -20,20 +20,20 @@ func (f *Feed) live(tell func(Delivery) bool) error {
 			return err
 		}
 		c := events[0].Commit
-		list, err := f.in(c)
+		list, err := f.messagesIn(c)
 		if err != nil {
 			return err
 		}
-		count := told{}
+		count := positionCounter{}
 		for i, m := range list {
-			f.at = count.position(f.at.Epoch, c.Revision, i == len(list)-1)
-			if f.keep(m) && !tell(Delivery{m, f.at}) {
+			f.position = count.nextPosition(f.position.Epoch, c.Revision, i == len(list)-1)
+			if f.include(m) && !tell(Delivery{m, f.position}) {
 				return nil
 			}
 		}
 		for i := range events {
 			if events[i].Statement.Predicate != kg.Sequence {
-				if err := watcher.Refilter(f.filter()); err != nil {
+				if err := watcher.Refilter(f.watchFilter()); err != nil {
 					return err
 				}
 				break
@@ -43,12 +43,12 @@ func (f *Feed) live(tell func(Delivery) bool) error {
 	return nil
 }
 
-// filter is of the messages of the channels, and of changes of which there are.
+// watchFilter is of the messages of the channels, and of changes of which there are.
 // koine itself looks, and asks for each message whether the agent may have it: who
 // may see what changes often here, and ends nothing.
-func (f *Feed) filter() kg.Filter {
-	patterns := slices.Clone(f.of.patterns)
-	if list := f.of.list(); len(list) <= kg.MaxPatterns-len(patterns) {
+func (f *Feed) watchFilter() kg.Filter {
+	patterns := slices.Clone(f.channels.patterns)
+	if list := f.channels.list(); len(list) <= kg.MaxPatterns-len(patterns) {
 		for _, id := range list {
 			patterns = append(patterns, kg.Pattern{Predicate: kg.Sequence, Graph: id.MessagesGraph()})
 		}
@@ -58,17 +58,17 @@ func (f *Feed) filter() kg.Filter {
 	return kg.Filter{Patterns: patterns, View: kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}}
 }
 
-// in reads the messages that a commit published in the channels, in their order.
-func (f *Feed) in(c *kg.Commit) (out []*Message, err error) {
+// messagesIn reads the messages that a commit published in the channels, in their order.
+func (f *Feed) messagesIn(c *kg.Commit) (out []*Message, err error) {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		id, part := channelOf(ch.Quad.Graph)
-		if ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence || part != journalPart || !f.of.has(f.service.table.get(id)) {
+		id, part := channelOfGraph(ch.Quad.Graph)
+		if ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence || part != journalPart || !f.channels.has(f.service.table.get(id)) {
 			continue
 		}
-		m, err := f.service.decoded.message(c, id, f.service.reading(f.agent))
-		if err == nil && f.service.revised.changed(m) {
-			m, err = f.service.reread(f.ctx, m, f.agent)
+		m, err := f.service.decoded.messageIn(c, id, f.service.viewerOf(f.agent))
+		if err == nil && f.service.revised.mayDiffer(m) {
+			m, err = f.service.rereadMessage(f.ctx, m, f.agent)
 		}
 		if err != nil {
 			return nil, err
@@ -79,14 +79,14 @@ func (f *Feed) in(c *kg.Commit) (out []*Message, err error) {
 	return out, nil
 }
 
-// reread gives a message as it is shown to the agent now.
-func (s *Service) reread(ctx context.Context, m *Message, agent kg.AgentID) (*Message, error) {
-	snapshot, err := s.system(ctx)
+// rereadMessage gives a message as it is shown to the agent now.
+func (s *Service) rereadMessage(ctx context.Context, m *Message, agent kg.AgentID) (*Message, error) {
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	list, err := readMessages(snapshot, m.Channel, m.Sequence, 1, s.reading(agent))
+	list, err := readMessages(snapshot, m.Channel, m.Sequence, 1, s.viewerOf(agent))
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ type markers struct {
 	graph           kg.Term
 	agent           kg.AgentID
 	delivered, read int64
-	over            bool // the channel has closed: what is not read has expired
+	channelClosed   bool // the channel has closed: what is not read has expired
 }
 
 // markersOf reads the markers of an agent; the zero numbers where there are none.
@@ -20,45 +20,45 @@ func markersOf(match matcher, id ChannelID, agent kg.AgentID) (*markers, error) 
 		}
 		switch st.Predicate {
 		case propDeliveredUpTo:
-			k.delivered = integer(st.Object)
+			k.delivered = integerValue(st.Object)
 		case propReadUpTo:
-			k.read = integer(st.Object)
+			k.read = integerValue(st.Object)
 		}
 	}
 	return k, nil
 }
 
-// of is the marker of a state.
-func (k *markers) of(state ReceiptState) int64 {
+// forState is the marker of a state.
+func (k *markers) forState(state ReceiptState) int64 {
 	if state == ReceiptRead {
 		return k.read
 	}
 	return k.delivered
 }
 
-// state is what became of a message that is for the agent.
-func (k *markers) state(m *Message) (ReceiptState, error) {
+// receiptState is what became of a message that is for the agent.
+func (k *markers) receiptState(m *Message) (ReceiptState, error) {
 	expires := !m.ExpiresAt.IsZero()
 	if m.Sequence <= k.read && !expires {
 		return ReceiptRead, nil
 	}
-	if read, err := k.single(m.ID, propReadBy); err != nil || read {
+	if read, err := k.hasReceipt(m.ID, propReadBy); err != nil || read {
 		return ReceiptRead, err
 	}
-	if m.DeadlinePassed || k.over {
+	if m.DeadlinePassed || k.channelClosed {
 		return ReceiptExpired, nil
 	}
 	if m.Sequence <= k.delivered && !expires {
 		return ReceiptDelivered, nil
 	}
-	if delivered, err := k.single(m.ID, propDeliveredTo); err != nil || delivered {
+	if delivered, err := k.hasReceipt(m.ID, propDeliveredTo); err != nil || delivered {
 		return ReceiptDelivered, err
 	}
 	return ReceiptPending, nil
 }
 
-// single tells whether a message was acknowledged by itself.
-func (k *markers) single(m MessageID, property kg.Term) (bool, error) {
+// hasReceipt tells whether a message was acknowledged by itself.
+func (k *markers) hasReceipt(m MessageID, property kg.Term) (bool, error) {
 	for _, err := range k.match(kg.Pattern{Subject: m.Entity(), Predicate: property, Object: kg.IRI(string(k.agent)), Graph: k.graph}) {
 		return err == nil, err
 	}

@@ -61,8 +61,8 @@ func parseRole(role Role) (Role, error) {
 	return role, nil
 }
 
-// rank orders the roles, that with the most rights first.
-func rank(role Role) int {
+// roleRank orders the roles, that with the most rights first.
+func roleRank(role Role) int {
 	for i, r := range roles {
 		if r.role == role {
 			return i

@@ -21,7 +21,7 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id ChannelID, agent 
 	if role, err = parseRole(role); err != nil {
 		return nil, err
 	}
-	return s.alter(ctx, by, id, "channels/addMember", (*entry).mustManageMembers, func(w *writer, c *Channel) error {
+	return s.alterChannel(ctx, by, id, "channels/addMember", (*entry).mustManageMembers, func(w *writer, c *Channel) error {
 		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == agent })
 		if at < 0 {
 			return s.addMember(w, c, Member{Agent: agent, Role: role})
@@ -30,12 +30,12 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id ChannelID, agent 
 		if m.Role == role {
 			return nil
 		}
-		if m.Role == Owner && role != Owner && c.owners() == 1 {
+		if m.Role == Owner && role != Owner && c.ownerCount() == 1 {
 			return errLastOwner()
 		}
-		w.leave(*m)
+		w.removeMember(*m)
 		m.Role = role
-		w.member(*m)
+		w.addMember(*m)
 		return nil
 	})
 }
@@ -51,7 +51,7 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id ChannelID, age
 	if err != nil {
 		return nil, err
 	}
-	self, err := by.agent()
+	self, err := by.actingAgent()
 	if err != nil {
 		return nil, err
 	}
@@ -59,24 +59,24 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id ChannelID, age
 	if self == agent {
 		must = (*entry).mustTakePart
 	}
-	return s.alter(ctx, by, id, "channels/removeMember", must, func(w *writer, c *Channel) error {
+	return s.alterChannel(ctx, by, id, "channels/removeMember", must, func(w *writer, c *Channel) error {
 		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == agent })
 		if at < 0 {
 			return kg.Errorf(kg.CodeNotFound, "%s is no member", agent).At("principalId")
 		}
-		if c.Members[at].Role == Owner && c.owners() == 1 {
+		if c.Members[at].Role == Owner && c.ownerCount() == 1 {
 			return errLastOwner()
 		}
 		if self != agent && c.MemberPolicy == ByScope {
-			e, err := s.asOnRecord(w.tx, id, agent)
+			e, err := s.entryForAgent(w.tx, id, agent)
 			if err != nil {
 				return err
 			}
-			if e.policy.Read == Everybody && e.reads(agent) {
+			if e.policy.Read == Everybody && e.canRead(agent) {
 				return errStaysByScope(agent)
 			}
 		}
-		w.leave(c.Members[at])
+		w.removeMember(c.Members[at])
 		c.Members = slices.Delete(c.Members, at, at+1)
 		return nil
 	})
@@ -108,27 +108,27 @@ func errStaysByScope(agent kg.AgentID) *kg.Error {
 // Delete ends a channel. Its members go, and nobody reads it from then on, at any
 // revision. Owners may.
 func (s *Service) Delete(ctx context.Context, by Caller, id ChannelID) error {
-	agent, e, err := s.discover(by, id)
+	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
 		return err
 	}
 	if e.Kind == Direct {
 		return errDenied("a direct channel is that of its two agents, and stays")
 	}
-	return records.Update(ctx, s.store, by.meta("channels/delete"), func(tx *kg.Tx) error {
-		e := s.table.get(id).at(tx.Time()).as(by.reader(agent))
-		if !e.discovers(agent) {
+	return records.Update(ctx, s.store, by.updateMeta("channels/delete"), func(tx *kg.Tx) error {
+		e := s.table.get(id).atTime(tx.Time()).asPrincipal(by.readerPrincipal(agent))
+		if !e.canDiscover(agent) {
 			return errNoChannel()
 		}
 		if err := e.mustOwn(agent); err != nil {
 			return err
 		}
-		_, err := s.change(tx, id, func(w *writer, c *Channel) error {
+		_, err := s.changeChannel(tx, id, func(w *writer, c *Channel) error {
 			for _, m := range c.Members {
-				w.leave(m)
+				w.removeMember(m)
 			}
-			w.clear(propInvited)
-			w.set(propDeleted, kg.DateTime(tx.Time()))
+			w.clearProperty(propInvited)
+			w.setProperty(propDeleted, kg.DateTime(tx.Time()))
 			return nil
 		})
 		return err

@@ -7,29 +7,29 @@ import (
 	"koine/kg"
 )
 
-// merge reads many channels as one, in the order of the log.
-type merge struct {
+// mergeReader reads many channels as one, in the order of the log.
+type mergeReader struct {
 	snapshot *kg.Snapshot
-	by       reading
-	heads    []*head // of those that have more, the next one first
+	by       viewer
+	heads    []*mergeHead // of those that have more, the next one first
 }
 
-// head is how far one channel of a merge was read.
-type head struct {
+// mergeHead is how far one channel of a merge was read.
+type mergeHead struct {
 	id       ChannelID
 	next     int64       // the number that comes next
 	revision kg.Revision // in which it was published
 }
 
-// merge begins with the commit of the feed's position, or behind it.
-func (f *Feed) merge(snapshot *kg.Snapshot) (*merge, error) {
-	m := &merge{snapshot: snapshot, by: f.service.reading(f.agent)}
-	first := f.at.Revision
-	if f.at.Index == kg.EndOfCommit {
+// newMerge begins with the commit of the feed's position, or behind it.
+func (f *Feed) newMerge(snapshot *kg.Snapshot) (*mergeReader, error) {
+	m := &mergeReader{snapshot: snapshot, by: f.service.viewerOf(f.agent)}
+	first := f.position.Revision
+	if f.position.Index == kg.EndOfCommit {
 		first++
 	}
-	for _, id := range f.of.list() {
-		if !f.of.has(f.service.table.get(id)) {
+	for _, id := range f.channels.list() {
+		if !f.channels.has(f.service.table.get(id)) {
 			continue
 		}
 		count, err := countMessages(snapshot, id)
@@ -40,24 +40,24 @@ func (f *Feed) merge(snapshot *kg.Snapshot) (*merge, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := &head{id: id, next: from}
-		if h.revision, err = publishedIn(snapshot, id, from); err != nil {
+		h := &mergeHead{id: id, next: from}
+		if h.revision, err = publishRevision(snapshot, id, from); err != nil {
 			return nil, err
 		}
 		if h.revision > 0 {
 			m.heads = append(m.heads, h)
 		}
 	}
-	slices.SortFunc(m.heads, (*head).compare)
+	slices.SortFunc(m.heads, (*mergeHead).compare)
 	return m, nil
 }
 
-func (h *head) compare(other *head) int {
+func (h *mergeHead) compare(other *mergeHead) int {
 	return cmp.Or(cmp.Compare(h.revision, other.revision), cmp.Compare(h.id, other.id))
 }
 
 // next reads the next message, nil behind the last.
-func (m *merge) next() (*Message, error) {
+func (m *mergeReader) next() (*Message, error) {
 	if len(m.heads) == 0 {
 		return nil, nil
 	}
@@ -67,19 +67,19 @@ func (m *merge) next() (*Message, error) {
 		return nil, err
 	}
 	h.next++
-	if h.revision, err = publishedIn(m.snapshot, h.id, h.next); err != nil {
+	if h.revision, err = publishRevision(m.snapshot, h.id, h.next); err != nil {
 		return nil, err
 	}
 	m.heads = m.heads[1:]
 	if h.revision > 0 {
-		at, _ := slices.BinarySearchFunc(m.heads, h, (*head).compare)
+		at, _ := slices.BinarySearchFunc(m.heads, h, (*mergeHead).compare)
 		m.heads = slices.Insert(m.heads, at, h)
 	}
 	return list[0], nil
 }
 
-// revision is that of the next message, 0 behind the last.
-func (m *merge) revision() kg.Revision {
+// nextRevision is that of the next message, 0 behind the last.
+func (m *mergeReader) nextRevision() kg.Revision {
 	if len(m.heads) == 0 {
 		return 0
 	}

@@ -46,17 +46,17 @@ type Message struct {
 	DeadlinePassed bool
 }
 
-// take takes one statement about the message in. An error is one of what is stored.
-func (m *Message) take(property, object kg.Term) error {
+// applyStatement takes one statement about the message in. An error is one of what is stored.
+func (m *Message) applyStatement(property, object kg.Term) error {
 	switch property {
 	case kg.Sequence:
-		m.Sequence = integer(object)
+		m.Sequence = integerValue(object)
 	case propAuthor:
 		m.Author = kg.AgentID(object.Value())
 	case propSent:
 		m.Time, _ = object.DateTimeValue()
 	case propParts:
-		return m.takeParts(object.Value())
+		return m.setParts(object.Value())
 	case propData:
 		m.Metadata = []byte(object.Value())
 	case propArtifact:
@@ -71,21 +71,21 @@ func (m *Message) take(property, object kg.Term) error {
 			m.Withheld = Expired
 		}
 	case propAnswered:
-		m.Answered = messageOf(object)
+		m.Answered = messageIDIn(object)
 	case propFactCount:
-		m.FactCount = int(integer(object))
+		m.FactCount = int(integerValue(object))
 	case propProposal:
 		m.ProposalID = object.Value()
 	case propRetracts:
-		m.Retracts = messageOf(object)
+		m.Retracts = messageIDIn(object)
 	case propEvicted:
 		if m.Withheld != Retracted { // of several reasons the same is told always
 			m.Withheld = Evicted
 		}
 	case propRetractedBy:
-		m.RetractedBy, m.Withheld = messageOf(object), Retracted
+		m.RetractedBy, m.Withheld = messageIDIn(object), Retracted
 	default:
-		m.Envelope.take(property, object)
+		m.Envelope.applyStatement(property, object)
 	}
 	return nil
 }
@@ -102,39 +102,39 @@ func (m *Message) size() int {
 	return n
 }
 
-// statements lists what is stored of the message, but for what is known in the
+// storedStatements lists what is stored of the message, but for what is known in the
 // commit only: sequence and time.
-func (m *Message) statements() (out []statement, err error) {
+func (m *Message) storedStatements() (out []statement, err error) {
 	// Not json.Marshal: it would write the parts in another way.
 	parts := append([]byte{'['}, bytes.Join(rawTexts(m.Parts), []byte{','})...)
 	parts = append(parts, ']')
 	out = append(make([]statement, 0, 8), // of most messages
-		statement{rdfType, ClassMessage}, statement{propChannel, m.Channel.Entity()}, statement{propAuthor, kg.IRI(string(m.Author))}, statement{propParts, jsonText(parts)})
+		statement{rdfType, ClassMessage}, statement{propChannel, m.Channel.Entity()}, statement{propAuthor, kg.IRI(string(m.Author))}, statement{propParts, jsonLiteral(parts)})
 	if m.Metadata != nil {
-		out = append(out, statement{propData, jsonText(m.Metadata)})
+		out = append(out, statement{propData, jsonLiteral(m.Metadata)})
 	}
 	if len(m.ArtifactRefs) > 0 {
 		refs, err := json.Marshal(m.ArtifactRefs)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, statement{propArtifact, jsonText(refs)})
+		out = append(out, statement{propArtifact, jsonLiteral(refs)})
 	}
-	out = append(out, m.Envelope.statements()...)
+	out = append(out, m.Envelope.envelopeStatements()...)
 	if m.IdempotencyKey != "" {
-		out = append(out, statement{propKey, kg.String(m.IdempotencyKey)}, statement{propOnce, once(m.Channel, m.Author, m.IdempotencyKey)})
+		out = append(out, statement{propKey, kg.String(m.IdempotencyKey)}, statement{propOnce, onceKey(m.Channel, m.Author, m.IdempotencyKey)})
 	}
 	return out, nil
 }
 
-func integer(t kg.Term) int64 {
+func integerValue(t kg.Term) int64 {
 	n, _ := strconv.ParseInt(t.Value(), 10, 64)
 	return n
 }
 
-// takeParts takes the stored array of the parts apart. They were checked before they
+// setParts takes the stored array of the parts apart. They were checked before they
 // were stored, so only their ends are looked for.
-func (m *Message) takeParts(text string) error {
+func (m *Message) setParts(text string) error {
 	raw, ok := []byte(text), false // the parts share it
 	if m.Parts, ok = splitArray(raw); ok {
 		return nil
@@ -200,22 +200,22 @@ func rawTexts(parts []json.RawMessage) [][]byte {
 // statement is what is said about an entity.
 type statement struct{ property, object kg.Term }
 
-// reading is by whom messages are read, and when.
-type reading struct {
+// viewer is by whom messages are read, and when.
+type viewer struct {
 	agent kg.AgentID // "" for koine itself, which does not look at the content
 	now   time.Time
 }
 
 // readMessages reads the messages of a channel from a number on, up to n, in order,
 // as they are shown to who reads.
-func readMessages(snapshot *kg.Snapshot, id ChannelID, from int64, n int, by reading) ([]*Message, error) {
+func readMessages(snapshot *kg.Snapshot, id ChannelID, from int64, n int, by viewer) ([]*Message, error) {
 	list, _, err := readRun(snapshot, id, from, n, false, by)
 	return list, err
 }
 
 // readRun is readMessages of no more than MaxPageBytes, but of one message at least:
 // of the first of them or, with last, of the last. cut tells that there were others.
-func readRun(snapshot *kg.Snapshot, id ChannelID, from int64, n int, last bool, by reading) (out []*Message, cut bool, err error) {
+func readRun(snapshot *kg.Snapshot, id ChannelID, from int64, n int, last bool, by viewer) (out []*Message, cut bool, err error) {
 	out = make([]*Message, 0, n)
 	var rows []kg.Row
 	for row, err := range snapshot.Numbered(id.MessagesGraph(), from) {
@@ -229,11 +229,11 @@ func readRun(snapshot *kg.Snapshot, id ChannelID, from int64, n int, last bool, 
 	if len(rows) == 0 {
 		return out, false, nil
 	}
-	r := &messageReader{snapshot: snapshot, channel: id, said: snapshot.Sweep(), numbered: snapshot.SweepAsserted()}
+	r := &messageReader{snapshot: snapshot, channel: id, contents: snapshot.Sweep(), sequences: snapshot.SweepAsserted()}
 	defer r.close()
 	size := 0
 	for i := range rows {
-		m, err := r.read(&rows[i], by)
+		m, err := r.readMessage(&rows[i], by)
 		if err != nil {
 			return nil, false, err
 		}
@@ -258,53 +258,53 @@ type messageReader struct {
 	// said walks over what is said about messages. Only of their numbers it is asked
 	// when that was said: each such question is a look-up, but in the order in which
 	// numbered goes.
-	said, numbered *kg.Sweep
+	contents, sequences *kg.Sweep
 }
 
 func (r *messageReader) close() {
-	r.said.Close()
-	r.numbered.Close()
+	r.contents.Close()
+	r.sequences.Close()
 }
 
-// read reads the message with the number of the row, as it is shown to who reads.
-func (r *messageReader) read(row *kg.Row, by reading) (*Message, error) {
+// readMessage reads the message with the number of the row, as it is shown to who reads.
+func (r *messageReader) readMessage(row *kg.Row, by viewer) (*Message, error) {
 	subject, err := r.snapshot.Term(row.Subject)
 	if err != nil {
 		return nil, err
 	}
-	m := &Message{Channel: r.channel, ID: messageOf(subject)}
-	for r.numbered.Seek(kg.IDPattern{Subject: row.Subject, Predicate: row.Predicate, Graph: row.Graph}, nil); r.numbered.Next(); {
-		list, err := r.snapshot.Assertions(*r.numbered.Row())
+	m := &Message{Channel: r.channel, ID: messageIDIn(subject)}
+	for r.sequences.Seek(kg.IDPattern{Subject: row.Subject, Predicate: row.Predicate, Graph: row.Graph}, nil); r.sequences.Next(); {
+		list, err := r.snapshot.Assertions(*r.sequences.Row())
 		if err != nil {
 			return nil, err
 		}
 		m.Revision, m.Time = list[0].Revision, list[0].Time
 	}
-	if err := r.numbered.Err(); err != nil {
+	if err := r.sequences.Err(); err != nil {
 		return nil, err
 	}
-	if err := r.take(m, row.Subject, row.Graph); err != nil {
+	if err := r.readStatements(m, row.Subject, row.Graph); err != nil {
 		return nil, err
 	}
-	if m.Private && m.readBy(by.agent) {
+	if m.Private && m.isReadableBy(by.agent) {
 		lane, known, err := r.snapshot.ID(m.contentGraph())
 		if err != nil {
 			return nil, err
 		}
 		if known {
-			if err := r.take(m, row.Subject, lane); err != nil {
+			if err := r.readStatements(m, row.Subject, lane); err != nil {
 				return nil, err
 			}
 		}
 	}
-	m.show(by)
+	m.redactFor(by)
 	return m, nil
 }
 
-// take takes in what a graph says about the message.
-func (r *messageReader) take(m *Message, subject, graph kg.ID) error {
-	for r.said.Seek(kg.IDPattern{Subject: subject, Graph: graph}, nil); r.said.Next(); {
-		row := r.said.Row()
+// readStatements takes in what a graph says about the message.
+func (r *messageReader) readStatements(m *Message, subject, graph kg.ID) error {
+	for r.contents.Seek(kg.IDPattern{Subject: subject, Graph: graph}, nil); r.contents.Next(); {
+		row := r.contents.Row()
 		property, err := r.snapshot.Term(row.Predicate)
 		if err != nil {
 			return err
@@ -313,16 +313,16 @@ func (r *messageReader) take(m *Message, subject, graph kg.ID) error {
 		if err != nil {
 			return err
 		}
-		if err := m.take(property, object); err != nil {
+		if err := m.applyStatement(property, object); err != nil {
 			return err
 		}
 	}
-	return r.said.Err()
+	return r.contents.Err()
 }
 
-func (m *Message) takeStatement(st *kg.Statement) error {
+func (m *Message) applyStored(st *kg.Statement) error {
 	if m.ID == "" {
-		m.ID = messageOf(st.Subject)
+		m.ID = messageIDIn(st.Subject)
 	}
 	if st.Predicate == kg.Sequence {
 		m.Revision = st.Assertions[0].Revision
@@ -330,7 +330,7 @@ func (m *Message) takeStatement(st *kg.Statement) error {
 			m.Time = st.Assertions[0].Time
 		}
 	}
-	return m.take(st.Predicate, st.Object)
+	return m.applyStatement(st.Predicate, st.Object)
 }
 
 // readMessage reads one message of a channel whole, whoever may see what of it; nil
@@ -341,10 +341,10 @@ func readMessage(match matcher, channel ChannelID, id MessageID) (*Message, erro
 		if err != nil {
 			return nil, err
 		}
-		if of, part := channelOf(st.Graph); of != channel || part != journalPart && part != lanePart {
+		if of, part := channelOfGraph(st.Graph); of != channel || part != journalPart && part != partitionPart {
 			continue
 		}
-		if err := m.takeStatement(&st); err != nil {
+		if err := m.applyStored(&st); err != nil {
 			return nil, err
 		}
 	}
@@ -354,22 +354,22 @@ func readMessage(match matcher, channel ChannelID, id MessageID) (*Message, erro
 	return m, nil
 }
 
-// readIn reads the message that a commit published in the channel: what everybody who
+// readFromCommit reads the message that a commit published in the channel: what everybody who
 // reads the channel may know, and the whole of it, which is the same where it is
 // addressed to all. Both are nil if it published none.
-func readIn(c *kg.Commit, id ChannelID) (open, whole *Message, err error) {
+func readFromCommit(c *kg.Commit, id ChannelID) (open, whole *Message, err error) {
 	graph := id.MessagesGraph()
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		if ch.Op == kg.Add && ch.Quad.Graph == graph && ch.Quad.Predicate == kg.Sequence {
-			open = &Message{ID: messageOf(ch.Quad.Subject), Channel: id, Revision: c.Revision}
+			open = &Message{ID: messageIDIn(ch.Quad.Subject), Channel: id, Revision: c.Revision}
 			break
 		}
 	}
 	if open == nil {
 		return nil, nil, nil
 	}
-	if err := open.takeAll(c, graph); err != nil {
+	if err := open.applyCommit(c, graph); err != nil {
 		return nil, nil, err
 	}
 	whole = open
@@ -377,17 +377,17 @@ func readIn(c *kg.Commit, id ChannelID) (open, whole *Message, err error) {
 		both := *open
 		both.Recipients, both.Tags = slices.Clone(open.Recipients), slices.Clone(open.Tags)
 		whole = &both
-		err = whole.takeAll(c, open.contentGraph())
+		err = whole.applyCommit(c, open.contentGraph())
 	}
 	return open, whole, err
 }
 
-// takeAll takes in what a commit says about the message in a graph.
-func (m *Message) takeAll(c *kg.Commit, graph kg.Term) error {
+// applyCommit takes in what a commit says about the message in a graph.
+func (m *Message) applyCommit(c *kg.Commit, graph kg.Term) error {
 	subject := m.ID.Entity()
 	for i := range c.Changes {
 		if q := &c.Changes[i].Quad; c.Changes[i].Op == kg.Add && q.Graph == graph && q.Subject == subject {
-			if err := m.take(q.Predicate, q.Object); err != nil {
+			if err := m.applyStatement(q.Predicate, q.Object); err != nil {
 				return err
 			}
 		}

@@ -12,11 +12,11 @@ import (
 //
 // Errors: CodeChannelNotFound.
 func (s *Service) SequenceAt(ctx context.Context, by Caller, id ChannelID, r kg.Revision) (int64, error) {
-	agent, _, err := s.see(by, id)
+	agent, _, err := s.requireReadable(by, id)
 	if err != nil {
 		return 0, err
 	}
-	snapshot, err := s.store.View(ctx, kg.View{Principal: by.reader(agent), Graphs: []kg.Term{id.MessagesGraph()}})
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.readerPrincipal(agent), Graphs: []kg.Term{id.MessagesGraph()}})
 	if err != nil {
 		return 0, err
 	}
@@ -29,9 +29,9 @@ func (s *Service) SequenceAt(ctx context.Context, by Caller, id ChannelID, r kg.
 	return next - 1, err
 }
 
-// published tells who published the message with a number, when and in which revision;
+// publicationOf tells who published the message with a number, when and in which revision;
 // nil where the channel has none.
-func published(snapshot *kg.Snapshot, id ChannelID, n int64) (*kg.Assertion, error) {
+func publicationOf(snapshot *kg.Snapshot, id ChannelID, n int64) (*kg.Assertion, error) {
 	for row, err := range snapshot.Numbered(id.MessagesGraph(), n) {
 		if err != nil {
 			return nil, err
@@ -45,10 +45,10 @@ func published(snapshot *kg.Snapshot, id ChannelID, n int64) (*kg.Assertion, err
 	return nil, nil
 }
 
-// publishedIn is the revision in which a channel got the message with a number, 0
+// publishRevision is the revision in which a channel got the message with a number, 0
 // where it has none.
-func publishedIn(snapshot *kg.Snapshot, id ChannelID, n int64) (kg.Revision, error) {
-	a, err := published(snapshot, id, n)
+func publishRevision(snapshot *kg.Snapshot, id ChannelID, n int64) (kg.Revision, error) {
+	a, err := publicationOf(snapshot, id, n)
 	if a == nil || err != nil {
 		return 0, err
 	}
@@ -63,7 +63,7 @@ func firstNumber(snapshot *kg.Snapshot, id ChannelID, count int64, test func(*kg
 		if failed != nil {
 			return true
 		}
-		a, err := published(snapshot, id, int64(i)+1)
+		a, err := publicationOf(snapshot, id, int64(i)+1)
 		failed = err
 		return a == nil || test(a)
 	})
@@ -77,7 +77,7 @@ func firstSince(snapshot *kg.Snapshot, id ChannelID, count int64, r kg.Revision)
 	if r <= 1 || count == 0 {
 		return 1, nil
 	}
-	if last, err := publishedIn(snapshot, id, count); err != nil || last < r {
+	if last, err := publishRevision(snapshot, id, count); err != nil || last < r {
 		return count + 1, err
 	}
 	return firstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return a.Revision >= r })

@@ -32,8 +32,8 @@ type Publication struct {
 	Justification, TaskID, SessionID string
 }
 
-// said counts the patches that its author gave.
-func (p *Publication) said() (n int) {
+// countExplicit counts the patches that its author gave.
+func (p *Publication) countExplicit() (n int) {
 	for i := range p.Patches {
 		if i >= len(p.Implied) || !p.Implied[i] {
 			n++
@@ -42,9 +42,9 @@ func (p *Publication) said() (n int) {
 	return n
 }
 
-// message checks a publication and makes a message of it, without a place in a
+// newMessage checks a publication and makes a message of it, without a place in a
 // channel.
-func (p *Publication) message(author kg.AgentID) (*Message, error) {
+func (p *Publication) newMessage(author kg.AgentID) (*Message, error) {
 	if n := len(p.Parts); n == 0 {
 		return nil, kg.Errorf(kg.CodeInvalid, "a message has at least one part").At("parts")
 	} else if n > MaxParts {
@@ -52,7 +52,7 @@ func (p *Publication) message(author kg.AgentID) (*Message, error) {
 	}
 	m := &Message{Author: author, ArtifactRefs: p.ArtifactRefs, Envelope: p.Envelope, IdempotencyKey: p.IdempotencyKey}
 	m.Recipients = nil
-	if err := m.Envelope.check(); err != nil {
+	if err := m.Envelope.normalize(); err != nil {
 		return nil, err
 	}
 	size := 0

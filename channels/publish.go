@@ -29,50 +29,50 @@ type Receipt struct {
 // CodeMessageExpired for a response to a request that has expired; those of
 // kg.Tx.Apply for the patches.
 func (s *Service) Publish(ctx context.Context, by Caller, p Publication) (*Receipt, error) {
-	return s.publishIn(ctx, by, p, nil)
+	return s.publishTo(ctx, by, p, nil)
 }
 
-// publishIn publishes in a channel that is there, or in one that is to be made.
-func (s *Service) publishIn(ctx context.Context, by Caller, p Publication, make *Channel) (*Receipt, error) {
-	pub, err := s.publishing(by, p)
+// publishTo publishes in a channel that is there, or in one that is to be made.
+func (s *Service) publishTo(ctx context.Context, by Caller, p Publication, make *Channel) (*Receipt, error) {
+	pub, err := s.newPublishOp(by, p)
 	if err != nil {
 		return nil, err
 	}
-	pub.make = make
-	if coming := pub.coming(); coming != nil {
-		s.table.coming.Store(coming.ID, coming)
-		defer s.table.coming.CompareAndDelete(coming.ID, coming)
+	pub.newChannel = make
+	if coming := pub.pendingEntry(); coming != nil {
+		s.table.pending.Store(coming.ID, coming)
+		defer s.table.pending.CompareAndDelete(coming.ID, coming)
 	}
-	meta := by.meta("channels/publish")
+	meta := by.updateMeta("channels/publish")
 	meta.MessageID, meta.Justification, meta.TaskID, meta.SessionID = string(pub.message.ID), p.Justification, p.TaskID, p.SessionID
 	if len(p.Patches) > 0 {
-		meta.WhenHeld = pub.withoutFacts
+		meta.WhenHeld = pub.publishWithoutFacts
 	}
-	receipt, err := s.store.Update(ctx, meta, pub.withFacts)
+	receipt, err := s.store.Update(ctx, meta, pub.publishWithFacts)
 	if err != nil {
 		return nil, err
 	}
-	return pub.receipt(receipt), nil
+	return pub.newReceipt(receipt), nil
 }
 
-// receipt is what is answered, of what the store answered.
-func (p *publishing) receipt(r kg.Receipt) *Receipt {
-	out := &Receipt{Message: p.done, Replayed: p.replayed, Verdict: r.Verdict}
+// newReceipt is what is answered, of what the store answered.
+func (p *publishOp) newReceipt(r kg.Receipt) *Receipt {
+	out := &Receipt{Message: p.published, Replayed: p.replayed, Verdict: r.Verdict}
 	switch {
 	case p.replayed:
 		out.Verdict = kg.Verdict{}
-		if p.done.ProposalID != "" {
+		if p.published.ProposalID != "" {
 			out.Verdict = kg.Verdict{Outcome: kg.Held, Reason: kg.ReasonHeld}
 		}
 	case r.Verdict.Outcome != kg.Accepted && r.Verdict.Outcome != kg.Held:
 		out.Message = nil
 	default:
-		p.done.Revision = r.Revision
-		if !p.dry {
-			p.service.counting.published(p.done.Channel, p.done.Sequence)
+		p.published.Revision = r.Revision
+		if !p.dryRun {
+			p.service.counter.notePublished(p.published.Channel, p.published.Sequence)
 		}
 		if r.Verdict.Outcome == kg.Accepted {
-			out.Affected = r.Affected - p.own
+			out.Affected = r.Affected - p.ownChanges
 		}
 	}
 	return out

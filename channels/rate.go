@@ -7,55 +7,55 @@ import (
 	"koine/kg"
 )
 
-// pace is a bound for who or what has the name; 0 is none.
-type pace struct {
-	of   string
-	most int
+// rateLimit is a bound for who or what has the name; 0 is none.
+type rateLimit struct {
+	key   string
+	limit int
 }
 
-// rates remember when messages came, for those who are bounded: not more than so
+// rateWindows remember when messages came, for those who are bounded: not more than so
 // many in any minute. A restart forgets.
-type rates struct {
+type rateWindows struct {
 	most int // names that are remembered
 
 	mu   sync.Mutex
 	last map[string][]int64 // in milliseconds since the epoch, the oldest first
 }
 
-// take counts one more at a time for all of these, or refuses it for all.
-func (r *rates) take(now time.Time, paces ...pace) error {
+// reserveAll counts one more at a time for all of these, or refuses it for all.
+func (r *rateWindows) reserveAll(now time.Time, paces ...rateLimit) error {
 	at := now.UnixMilli()
 	begin := at - time.Minute.Milliseconds()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range paces {
-		if p.most == 0 {
+		if p.limit == 0 {
 			continue
 		}
-		times, known := r.last[p.of]
+		times, known := r.last[p.key]
 		for len(times) > 0 && times[0] <= begin {
 			times = times[1:]
 		}
 		if known {
-			r.last[p.of] = times
+			r.last[p.key] = times
 		}
-		if most := min(p.most, MaxPerMinute); len(times) >= most {
+		if most := min(p.limit, MaxPerMinute); len(times) >= most {
 			return errTooFast(time.Duration(times[len(times)-most]-begin) * time.Millisecond)
 		}
-		if !known && len(r.last) >= r.most && !r.forget(begin) {
+		if !known && len(r.last) >= r.most && !r.evictIdle(begin) {
 			return errTooFast(time.Minute)
 		}
 	}
 	for _, p := range paces {
-		if p.most > 0 {
-			r.last[p.of] = append(r.last[p.of], at)
+		if p.limit > 0 {
+			r.last[p.key] = append(r.last[p.key], at)
 		}
 	}
 	return nil
 }
 
-// forget makes place; it tells whether there is any.
-func (r *rates) forget(begin int64) bool {
+// evictIdle makes place; it tells whether there is any.
+func (r *rateWindows) evictIdle(begin int64) bool {
 	for of, times := range r.last {
 		if len(times) == 0 || times[len(times)-1] <= begin {
 			delete(r.last, of)
@@ -70,32 +70,32 @@ func errTooFast(wait time.Duration) *kg.Error {
 	return e
 }
 
-// counts are how many of something are open, for those who are bounded.
-type counts struct {
+// openCounts are how many of something are open, for those who are bounded.
+type openCounts struct {
 	mu   sync.Mutex
 	open map[string]int
 }
 
-// take counts one more for all of these, or refuses it for all.
-func (c *counts) take(paces ...pace) (release func(), err error) {
+// acquireAll counts one more for all of these, or refuses it for all.
+func (c *openCounts) acquireAll(paces ...rateLimit) (release func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range paces {
-		if p.most > 0 && c.open[p.of] >= p.most {
-			e := errTooMuch("", "%d streams are open, as many as may be", p.most)
+		if p.limit > 0 && c.open[p.key] >= p.limit {
+			e := errTooMuch("", "%d streams are open, as many as may be", p.limit)
 			e.Limit = "streams"
 			return nil, e
 		}
 	}
 	for _, p := range paces {
-		c.open[p.of]++
+		c.open[p.key]++
 	}
 	return sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, p := range paces {
-			if c.open[p.of]--; c.open[p.of] == 0 {
-				delete(c.open, p.of)
+			if c.open[p.key]--; c.open[p.key] == 0 {
+				delete(c.open, p.key)
 			}
 		}
 	}), nil

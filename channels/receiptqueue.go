@@ -26,15 +26,15 @@ type receiptQueue struct {
 	done    sync.WaitGroup
 	wake    chan struct{}
 
-	mu     sync.Mutex // guards what follows
-	closed bool
-	count  int
-	waits  map[ChannelID][]*acknowledging
-	last   map[ChannelID]time.Time // of the last commits, for as long as they hold others up
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	count   int
+	pending map[ChannelID][]*pendingAck
+	last    map[ChannelID]time.Time // of the last commits, for as long as they hold others up
 }
 
 func (s *Service) startReceipts() {
-	r := &receiptQueue{service: s, wake: make(chan struct{}, 1), waits: map[ChannelID][]*acknowledging{}, last: map[ChannelID]time.Time{}}
+	r := &receiptQueue{service: s, wake: make(chan struct{}, 1), pending: map[ChannelID][]*pendingAck{}, last: map[ChannelID]time.Time{}}
 	s.receipts = r
 	r.done.Go(r.run)
 }
@@ -44,18 +44,18 @@ func (r *receiptQueue) close() {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	r.tell()
+	r.signalWake()
 	r.done.Wait()
 }
 
-func (r *receiptQueue) tell() {
+func (r *receiptQueue) signalWake() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (r *receiptQueue) add(a *acknowledging) error {
+func (r *receiptQueue) enqueue(a *pendingAck) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -67,29 +67,29 @@ func (r *receiptQueue) add(a *acknowledging) error {
 		return e
 	}
 	r.count++
-	r.waits[a.Channel] = append(r.waits[a.Channel], a)
-	r.tell()
+	r.pending[a.Channel] = append(r.pending[a.Channel], a)
+	r.signalWake()
 	return nil
 }
 
 // run writes what waits until it is closed and nothing does.
 func (r *receiptQueue) run() {
 	for {
-		id, list, pause, closed := r.next()
+		id, list, pause, closed := r.dequeue()
 		if list != nil {
-			r.commit(id, list)
+			r.commitBatch(id, list)
 			continue
 		}
 		if closed {
 			return
 		}
-		rest(context.Background(), pause, r.wake)
+		waitOrWake(context.Background(), pause, r.wake)
 	}
 }
 
-// next takes what is to be written now; or tells when to look again, 0 for when
+// dequeue takes what is to be written now; or tells when to look again, 0 for when
 // something comes.
-func (r *receiptQueue) next() (id ChannelID, list []*acknowledging, pause time.Duration, closed bool) {
+func (r *receiptQueue) dequeue() (id ChannelID, list []*pendingAck, pause time.Duration, closed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -98,7 +98,7 @@ func (r *receiptQueue) next() (id ChannelID, list []*acknowledging, pause time.D
 			delete(r.last, id)
 		}
 	}
-	for id, all := range r.waits {
+	for id, all := range r.pending {
 		at, held := r.last[id]
 		if held && !r.closed {
 			if left := at.Add(receiptPause).Sub(now); pause == 0 || left < pause {
@@ -107,12 +107,12 @@ func (r *receiptQueue) next() (id ChannelID, list []*acknowledging, pause time.D
 			continue
 		}
 		n := 0
-		for changes := 0; n < len(all) && (n == 0 || changes+len(all[n].single) < maxReceiptChanges); n++ {
-			changes += 1 + len(all[n].single)
+		for changes := 0; n < len(all) && (n == 0 || changes+len(all[n].individual) < maxReceiptChanges); n++ {
+			changes += 1 + len(all[n].individual)
 		}
 		list = slices.Clone(all[:n])
-		if r.waits[id] = all[n:]; len(r.waits[id]) == 0 {
-			delete(r.waits, id)
+		if r.pending[id] = all[n:]; len(r.pending[id]) == 0 {
+			delete(r.pending, id)
 		}
 		r.count -= n
 		r.last[id] = now
@@ -121,14 +121,14 @@ func (r *receiptQueue) next() (id ChannelID, list []*acknowledging, pause time.D
 	return "", nil, pause, r.closed
 }
 
-func (r *receiptQueue) commit(id ChannelID, list []*acknowledging) {
+func (r *receiptQueue) commitBatch(id ChannelID, list []*pendingAck) {
 	ctx, cancel := context.WithTimeout(context.Background(), receiptTime)
 	defer cancel()
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/acknowledge", Justification: "receipts"}
 	err := records.Update(ctx, r.service.store, meta, func(tx *kg.Tx) error {
 		e := r.service.table.get(id)
 		for _, a := range list {
-			if err := a.write(tx, e); err != nil {
+			if err := a.writeReceipts(tx, e); err != nil {
 				return err
 			}
 		}
@@ -136,8 +136,8 @@ func (r *receiptQueue) commit(id ChannelID, list []*acknowledging) {
 	})
 	for _, a := range list {
 		if err != nil {
-			a.err = err
+			a.lastErr = err
 		}
-		a.done <- a.err
+		a.done <- a.lastErr
 	}
 }

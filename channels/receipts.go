@@ -30,14 +30,14 @@ type MessageReceipt struct {
 // One that expires is always written down singly, so that an agent which reads on
 // behind it later has not read it. Nothing is written for what is pending.
 var (
-	propDeliveredUpTo = own("deliveredUpTo")
-	propReadUpTo      = own("readUpTo")
-	propDeliveredTo   = own("deliveredTo")
-	propReadBy        = own("readBy")
+	propDeliveredUpTo = vocabTerm("deliveredUpTo")
+	propReadUpTo      = vocabTerm("readUpTo")
+	propDeliveredTo   = vocabTerm("deliveredTo")
+	propReadBy        = vocabTerm("readBy")
 
 	// propGone says of a request which of its recipients was removed from the server
 	// (RemoveAgent) while others could answer it.
-	propGone = own("recipientGone")
+	propGone = vocabTerm("recipientGone")
 )
 
 // receiptProperties are those of the states that are acknowledged.
@@ -52,16 +52,16 @@ var receiptProperties = map[ReceiptState]struct{ upTo, single kg.Term }{
 // Errors: CodeChannelNotFound; CodeNotFound for a message that the channel does not
 // have.
 func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message MessageID) ([]MessageReceipt, error) {
-	_, e, err := s.see(by, id)
+	_, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	m, err := s.withReceipts(snapshot, e, message)
+	m, err := s.readForReceipts(snapshot, e, message)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message
 		if err != nil {
 			return nil, err
 		}
-		state, err := k.state(m)
+		state, err := k.receiptState(m)
 		if err != nil {
 			return nil, err
 		}
@@ -94,16 +94,16 @@ func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message
 //
 // Errors: those of Receipts.
 func (s *Service) OwnReceipt(ctx context.Context, by Caller, id ChannelID, message MessageID) (ReceiptState, error) {
-	agent, e, err := s.see(by, id)
+	agent, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return "", err
 	}
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer snapshot.Close()
-	m, err := s.withReceipts(snapshot, e, message)
+	m, err := s.readForReceipts(snapshot, e, message)
 	if err != nil || !m.isFor(agent) {
 		return "", err
 	}
@@ -111,11 +111,11 @@ func (s *Service) OwnReceipt(ctx context.Context, by Caller, id ChannelID, messa
 	if err != nil {
 		return "", err
 	}
-	return k.state(m)
+	return k.receiptState(m)
 }
 
-// withReceipts reads a message of which receipts are told.
-func (s *Service) withReceipts(snapshot *kg.Snapshot, e *entry, message MessageID) (*Message, error) {
+// readForReceipts reads a message of which receipts are told.
+func (s *Service) readForReceipts(snapshot *kg.Snapshot, e *entry, message MessageID) (*Message, error) {
 	m, err := readMessage(snapshot.Match, e.ID, message)
 	if err != nil {
 		return nil, err
@@ -123,19 +123,19 @@ func (s *Service) withReceipts(snapshot *kg.Snapshot, e *entry, message MessageI
 	if m == nil {
 		return nil, errNoMessage()
 	}
-	over, err := s.over(snapshot, e)
-	m.DeadlinePassed = m.DeadlinePassed || over || m.expired(s.options.Clock())
+	over, err := s.closedInSnapshot(snapshot, e)
+	m.DeadlinePassed = m.DeadlinePassed || over || m.hasExpired(s.options.Clock())
 	return m, err
 }
 
 // ReadMarker is the sequence up to which the caller has said that it read the
 // channel, 0 at first.
 func (s *Service) ReadMarker(ctx context.Context, by Caller, id ChannelID) (int64, error) {
-	agent, _, err := s.see(by, id)
+	agent, _, err := s.requireReadable(by, id)
 	if err != nil {
 		return 0, err
 	}
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -162,16 +162,16 @@ type UnreadCount struct {
 // did not acknowledge singly, and that wait for it: not those whose content is gone,
 // and none of a channel that has closed.
 func (s *Service) Unread(ctx context.Context, by Caller, id ChannelID) (n UnreadCount, err error) {
-	agent, e, err := s.see(by, id)
+	agent, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return n, err
 	}
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return n, err
 	}
 	defer snapshot.Close()
-	if over, err := s.over(snapshot, e); err != nil || over {
+	if over, err := s.closedInSnapshot(snapshot, e); err != nil || over {
 		return n, err
 	}
 	k, err := markersOf(snapshot.Match, id, agent)
@@ -184,7 +184,7 @@ func (s *Service) Unread(ctx context.Context, by Caller, id ChannelID) (n Unread
 	}
 	last := min(head, k.read+MaxUnread)
 	for from := k.read + 1; from <= last; {
-		list, _, err := readRun(snapshot, id, from, int(min(DefaultPage, last-from+1)), false, s.reading(agent))
+		list, _, err := readRun(snapshot, id, from, int(min(DefaultPage, last-from+1)), false, s.viewerOf(agent))
 		if err != nil || len(list) == 0 {
 			return n, err
 		}
@@ -192,7 +192,7 @@ func (s *Service) Unread(ctx context.Context, by Caller, id ChannelID) (n Unread
 			if m.Withheld != "" || !m.isFor(agent) {
 				continue
 			}
-			state, err := k.state(m)
+			state, err := k.receiptState(m)
 			if err != nil {
 				return n, err
 			}

@@ -33,7 +33,7 @@ import (
 // out, MaxRemovals times. Others come between two channels; done is how many channels
 // it was taken out of.
 func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) (done int, err error) {
-	self, err := by.agent()
+	self, err := by.actingAgent()
 	if err != nil {
 		return 0, err
 	}
@@ -45,18 +45,18 @@ func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) 
 			return 0, err
 		}
 	}
-	list, err := s.waitFor(ctx, agent)
+	list, err := s.channelsAwaiting(ctx, agent)
 	if err != nil {
 		return 0, err
 	}
 	for range MaxRemovals {
-		list = append(list, s.table.of(agent)...)
+		list = append(list, s.table.channelsOfAgent(agent)...)
 		slices.Sort(list)
 		if list = slices.Compact(list); len(list) == 0 {
 			return done, nil
 		}
 		for _, id := range list {
-			r := &removal{service: s, agent: agent, channel: id, meta: by.meta("channels/removeAgent")}
+			r := &removal{service: s, agent: agent, channel: id, meta: by.updateMeta("channels/removeAgent")}
 			out, err := r.run(ctx)
 			if out {
 				done++
@@ -72,9 +72,9 @@ func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) 
 	return done, e
 }
 
-// waitFor lists the channels in which a request waits for the agent.
-func (s *Service) waitFor(ctx context.Context, agent kg.AgentID) (list []ChannelID, err error) {
-	snapshot, err := s.system(ctx)
+// channelsAwaiting lists the channels in which a request waits for the agent.
+func (s *Service) channelsAwaiting(ctx context.Context, agent kg.AgentID) (list []ChannelID, err error) {
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *Service) waitFor(ctx context.Context, agent kg.AgentID) (list []Channel
 		if err != nil {
 			return nil, err
 		}
-		id, part := channelOf(st.Graph)
+		id, part := channelOfGraph(st.Graph)
 		if e := s.table.get(id); part != journalPart || found[id] || e == nil || e.deleted {
 			continue
 		}
@@ -93,16 +93,16 @@ func (s *Service) waitFor(ctx context.Context, agent kg.AgentID) (list []Channel
 			return nil, err
 		}
 		if requests > 0 {
-			m, err := readMessage(snapshot.Match, id, messageOf(st.Subject))
+			m, err := readMessage(snapshot.Match, id, messageIDIn(st.Subject))
 			if err != nil {
 				return nil, err
 			}
 			r := &removal{service: s, agent: agent, channel: id}
-			end, err := r.endOf(snapshot.Match, m)
+			end, err := r.outcomeOf(snapshot.Match, m)
 			if err != nil {
 				return nil, err
 			}
-			found[id] = end != goesOn
+			found[id] = end != requestUnaffected
 		}
 	}
 	for id, waits := range found {
@@ -113,9 +113,9 @@ func (s *Service) waitFor(ctx context.Context, agent kg.AgentID) (list []Channel
 	return list, nil
 }
 
-// of lists the channels that an agent is a member of or invited to, but for direct
+// channelsOfAgent lists the channels that an agent is a member of or invited to, but for direct
 // ones.
-func (t *table) of(agent kg.AgentID) (ids []ChannelID) {
+func (t *table) channelsOfAgent(agent kg.AgentID) (ids []ChannelID) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for _, index := range []map[kg.AgentID]*btree.Set[ChannelID]{t.byMember, t.invited} {
@@ -142,20 +142,20 @@ type removal struct {
 // run makes the commits. out tells that the agent was in the channel.
 func (r *removal) run(ctx context.Context) (out bool, err error) {
 	for {
-		pending, err := r.pending(ctx)
+		pending, err := r.pendingRequests(ctx)
 		if err != nil {
 			return out, err
 		}
-		notice, err := r.notice()
+		notice, err := r.newNotice()
 		if err != nil {
 			return out, err
 		}
 		wasIn, left := false, false
 		err = records.Update(ctx, r.service.store, r.meta, func(tx *kg.Tx) (err error) {
-			if wasIn, err = r.takeOut(tx, notice); err != nil {
+			if wasIn, err = r.removeFromChannel(tx, notice); err != nil {
 				return err
 			}
-			left, err = r.expire(tx, pending)
+			left, err = r.expireRequests(tx, pending)
 			return err
 		})
 		if err != nil {
@@ -170,78 +170,78 @@ func (r *removal) run(ctx context.Context) (out bool, err error) {
 	}
 }
 
-// pending lists the requests to the agent that do not go on as they are without it: in
+// pendingRequests lists the requests to the agent that do not go on as they are without it: in
 // a channel that has closed none waits any more.
-func (r *removal) pending(ctx context.Context) (list []MessageID, err error) {
-	snapshot, err := r.service.system(ctx)
+func (r *removal) pendingRequests(ctx context.Context) (list []MessageID, err error) {
+	snapshot, err := r.service.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	if over, err := r.service.over(snapshot, r.service.table.get(r.channel)); err != nil || over {
+	if over, err := r.service.closedInSnapshot(snapshot, r.service.table.get(r.channel)); err != nil || over {
 		return nil, err
 	}
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: propRecipient, Object: kg.IRI(string(r.agent)), Graph: r.channel.MessagesGraph()}) {
 		if err != nil {
 			return nil, err
 		}
-		m, err := readMessage(snapshot.Match, r.channel, messageOf(st.Subject))
+		m, err := readMessage(snapshot.Match, r.channel, messageIDIn(st.Subject))
 		if err != nil {
 			return nil, err
 		}
-		end, err := r.endOf(snapshot.Match, m)
+		end, err := r.outcomeOf(snapshot.Match, m)
 		if err != nil {
 			return nil, err
 		}
-		if end != goesOn {
+		if end != requestUnaffected {
 			list = append(list, m.ID)
 		}
 	}
 	return list, nil
 }
 
-// ending is what becomes of a message when the agent is gone.
-type ending int
+// requestOutcome is what becomes of a message when the agent is gone.
+type requestOutcome int
 
 const (
-	goesOn  ending = iota // it is no request that waits for the agent
-	isFewer               // others still answer it: it is noted that the agent does not
-	isOver                // nobody answers it any more: it expires
+	requestUnaffected     requestOutcome = iota // it is no request that waits for the agent
+	requestLosesRecipient                       // others still answer it: it is noted that the agent does not
+	requestExpires                              // nobody answers it any more: it expires
 )
 
-// endOf tells what becomes of the message. What became of its content does not matter,
+// outcomeOf tells what becomes of the message. What became of its content does not matter,
 // unless it was taken back: then it is answered by nobody.
-func (r *removal) endOf(match matcher, m *Message) (ending, error) {
+func (r *removal) outcomeOf(match matcher, m *Message) (requestOutcome, error) {
 	if m == nil || m.Interaction != Request || m.Answered != "" || m.DeadlinePassed || m.Withheld == Retracted || !slices.Contains(m.Recipients, r.agent) {
-		return goesOn, nil
+		return requestUnaffected, nil
 	}
 	e := r.service.table.get(r.channel)
-	if e.ofMembersOnly() {
+	if e.isMembersOnly() {
 		if slices.ContainsFunc(m.Recipients, func(other kg.AgentID) bool { return other != r.agent && e.roles[other] != "" }) {
-			return goesOn, nil
+			return requestUnaffected, nil
 		}
-		return isOver, nil
+		return requestExpires, nil
 	}
 	// Who was there needed not be a member: who is gone was noted then.
 	gone := map[kg.AgentID]bool{}
 	for st, err := range match(kg.Pattern{Subject: m.ID.Entity(), Predicate: propGone, Graph: r.channel.ReceiptsGraph()}) {
 		if err != nil {
-			return goesOn, err
+			return requestUnaffected, err
 		}
 		gone[kg.AgentID(st.Object.Value())] = true
 	}
 	switch {
 	case !slices.ContainsFunc(m.Recipients, func(other kg.AgentID) bool { return other != r.agent && !gone[other] }):
-		return isOver, nil
+		return requestExpires, nil
 	case gone[r.agent]:
-		return goesOn, nil
+		return requestUnaffected, nil
 	}
-	return isFewer, nil
+	return requestLosesRecipient, nil
 }
 
-// expire lets requests expire now, as many as one commit may; left tells that there
+// expireRequests lets requests expire now, as many as one commit may; left tells that there
 // are more.
-func (r *removal) expire(tx *kg.Tx, pending []MessageID) (left bool, err error) {
+func (r *removal) expireRequests(tx *kg.Tx, pending []MessageID) (left bool, err error) {
 	switch err := r.service.mustBeOpen(tx, &r.service.table.get(r.channel).Channel); {
 	case kg.CodeOf(err) == kg.CodeChannelClosed: // meanwhile
 		return false, nil
@@ -254,22 +254,22 @@ func (r *removal) expire(tx *kg.Tx, pending []MessageID) (left bool, err error) 
 		if err != nil {
 			return false, err
 		}
-		end, err := r.endOf(tx.MatchOwn, m)
+		end, err := r.outcomeOf(tx.MatchOwn, m)
 		if err != nil {
 			return false, err
 		}
 		switch end {
-		case goesOn:
+		case requestUnaffected:
 			continue
-		case isFewer:
+		case requestLosesRecipient:
 			changes++
-		case isOver:
+		case requestExpires:
 			changes, size = changes+6+len(m.Tags)+2*len(m.Recipients), size+m.size()
 		}
 		if i > 0 && (changes > maxExpiryChanges || size > maxExpiryBytes) {
 			return true, nil
 		}
-		if end == isFewer {
+		if end == requestLosesRecipient {
 			q := kg.Quad{Subject: id.Entity(), Predicate: propGone, Object: kg.IRI(string(r.agent)), Graph: r.channel.ReceiptsGraph()}
 			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
 				return false, err
@@ -277,10 +277,10 @@ func (r *removal) expire(tx *kg.Tx, pending []MessageID) (left bool, err error) 
 			continue
 		}
 		at := tx.Time()
-		if m.expired(at) {
+		if m.hasExpired(at) {
 			at = m.ExpiresAt
 		}
-		if err := m.keepReceipts(tx); err != nil {
+		if err := m.writeIndividualReceipts(tx); err != nil {
 			return false, err
 		}
 		if err := m.expireAt(tx, at); err != nil {
@@ -290,9 +290,9 @@ func (r *removal) expire(tx *kg.Tx, pending []MessageID) (left bool, err error) 
 	return false, nil
 }
 
-// keepReceipts writes down singly, of a message that was not going to expire, who got
+// writeIndividualReceipts writes down singly, of a message that was not going to expire, who got
 // it by a marker: of one that has expired markers say nothing.
-func (m *Message) keepReceipts(tx *kg.Tx) error {
+func (m *Message) writeIndividualReceipts(tx *kg.Tx) error {
 	if !m.ExpiresAt.IsZero() {
 		return nil
 	}
@@ -302,7 +302,7 @@ func (m *Message) keepReceipts(tx *kg.Tx) error {
 			return err
 		}
 		for _, state := range []ReceiptState{ReceiptDelivered, ReceiptRead} {
-			if m.Sequence > k.of(state) {
+			if m.Sequence > k.forState(state) {
 				continue
 			}
 			q := kg.Quad{Subject: m.ID.Entity(), Predicate: receiptProperties[state].single, Object: kg.IRI(string(agent)), Graph: k.graph}
@@ -314,46 +314,46 @@ func (m *Message) keepReceipts(tx *kg.Tx) error {
 	return nil
 }
 
-// takeOut takes the agent out, unless it is out already.
-func (r *removal) takeOut(tx *kg.Tx, notice *publishing) (wasIn bool, err error) {
+// removeFromChannel takes the agent out, unless it is out already.
+func (r *removal) removeFromChannel(tx *kg.Tx, notice *publishOp) (wasIn bool, err error) {
 	e := r.service.table.get(r.channel)
-	if e == nil || e.deleted || e.Kind == Direct || e.roles[r.agent] == "" && !e.invited(r.agent) {
+	if e == nil || e.deleted || e.Kind == Direct || e.roles[r.agent] == "" && !e.isInvited(r.agent) {
 		return false, nil
 	}
-	_, err = r.service.change(tx, r.channel, func(w *writer, c *Channel) error {
-		w.uninvite(c, r.agent)
+	_, err = r.service.changeChannel(tx, r.channel, func(w *writer, c *Channel) error {
+		w.removeInvitation(c, r.agent)
 		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == r.agent })
 		if at < 0 {
 			w.quiet = true
 			return nil
 		}
 		wasIn = true
-		w.leave(c.Members[at])
-		if c.Members = slices.Delete(c.Members, at, at+1); len(c.Members) == 0 && e.ofMembersOnly() {
-			w.clear(propInvited)
-			w.set(propDeleted, kg.DateTime(tx.Time()))
+		w.removeMember(c.Members[at])
+		if c.Members = slices.Delete(c.Members, at, at+1); len(c.Members) == 0 && e.isMembersOnly() {
+			w.clearProperty(propInvited)
+			w.setProperty(propDeleted, kg.DateTime(tx.Time()))
 			return nil
 		}
-		if len(c.Members) > 0 && c.owners() == 0 {
-			heir := c.heir()
-			w.leave(heir)
+		if len(c.Members) > 0 && c.ownerCount() == 0 {
+			heir := c.nextOwner()
+			w.removeMember(heir)
 			heir.Role = Owner
-			w.member(heir)
+			w.addMember(heir)
 		}
 		switch err := r.service.mustBeOpen(tx, c); {
 		case kg.CodeOf(err) == kg.CodeChannelClosed: // nothing is said there any more
 		case err != nil:
 			return err
 		case w.err == nil:
-			_, w.err = notice.publish(tx, "")
+			_, w.err = notice.publishMessage(tx, "")
 		}
 		return nil
 	})
 	return wasIn, err
 }
 
-// heir is who becomes owner when there is none any more.
-func (c *Channel) heir() Member {
+// nextOwner is who becomes owner when there is none any more.
+func (c *Channel) nextOwner() Member {
 	for _, role := range []Role{Moderator, Ordinary, Observer} {
 		for _, m := range c.Members { // in the order in which they joined
 			if m.Role == role {
@@ -364,8 +364,8 @@ func (c *Channel) heir() Member {
 	return Member{}
 }
 
-// notice is what is said in the channel.
-func (r *removal) notice() (*publishing, error) {
+// newNotice is what is said in the channel.
+func (r *removal) newNotice() (*publishOp, error) {
 	part, err := json.Marshal(map[string]string{"type": "text", "text": string(r.agent) + " was removed from the channel"})
 	if err != nil {
 		return nil, err
@@ -374,7 +374,7 @@ func (r *removal) notice() (*publishing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.service.publishing(Caller{Principal: kg.SystemPrincipal()}, Publication{
+	return r.service.newPublishOp(Caller{Principal: kg.SystemPrincipal()}, Publication{
 		Channel: r.channel, Parts: []json.RawMessage{part}, Metadata: about, Envelope: Envelope{Interaction: Notification, ContentType: Notice},
 	})
 }

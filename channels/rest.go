@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// rest waits so long, 0 for ever, or until something comes through wake; nil is nothing.
+// waitOrWake waits so long, 0 for ever, or until something comes through wake; nil is nothing.
 // It is false when it is time to end.
-func rest(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+func waitOrWake(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	var over <-chan time.Time
 	if d > 0 {
 		timer := time.NewTimer(d)

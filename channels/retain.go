@@ -11,11 +11,11 @@ const (
 	maxEvictions = 4
 )
 
-// evict takes the content of the oldest messages away, in the commit of one that is
+// evictOldest takes the content of the oldest messages away, in the commit of one that is
 // published, so that no more than KeepMessages keep it, and tells of how many
 // statements that was. What a message was, when and by whom stays, and its number
 // above all.
-func (s *Service) evict(tx *kg.Tx, e *entry, newest int64) (changes int, err error) {
+func (s *Service) evictOldest(tx *kg.Tx, e *entry, newest int64) (changes int, err error) {
 	if e.KeepMessages == 0 {
 		return 0, nil
 	}
@@ -25,11 +25,11 @@ func (s *Service) evict(tx *kg.Tx, e *entry, newest int64) (changes int, err err
 		return 0, err
 	}
 	for i := int64(gone) + 1; i <= newest-e.KeepMessages && i <= int64(gone)+maxEvictions; i++ {
-		id, err := numbered(tx, e.ID, i)
+		id, err := messageAt(tx, e.ID, i)
 		if err != nil {
 			return changes, err
 		}
-		n, err := dropContent(tx, e.ID, id)
+		n, err := removeContent(tx, e.ID, id)
 		if changes += n + 1; err != nil {
 			return changes, err
 		}
@@ -40,23 +40,23 @@ func (s *Service) evict(tx *kg.Tx, e *entry, newest int64) (changes int, err err
 	return changes, nil
 }
 
-// numbered is the message of a channel that has a number.
-func numbered(tx *kg.Tx, id ChannelID, n int64) (MessageID, error) {
+// messageAt is the message of a channel that has a number.
+func messageAt(tx *kg.Tx, id ChannelID, n int64) (MessageID, error) {
 	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: kg.Sequence, Object: kg.Integer(n), Graph: id.MessagesGraph()}) {
-		return messageOf(st.Subject), err
+		return messageIDIn(st.Subject), err
 	}
 	return "", kg.Errorf(kg.CodeInternal, "a channel has no message %d", n)
 }
 
-// oldestLeft is the number of the oldest message that keeps its content.
-func oldestLeft(snapshot *kg.Snapshot, id ChannelID) (int64, error) {
+// oldestKept is the number of the oldest message that keeps its content.
+func oldestKept(snapshot *kg.Snapshot, id ChannelID) (int64, error) {
 	gone, err := countOf(snapshot, id, propEvicted)
 	return gone + 1, err
 }
 
-// errGone is about a place in a channel in front of what is left, which a member of the
+// errEvicted is about a place in a channel in front of what is left, which a member of the
 // request says.
-func errGone(oldest int64, field string) *kg.Error {
+func errEvicted(oldest int64, field string) *kg.Error {
 	e := kg.Errorf(kg.CodePositionGone, "the oldest message that is left in the channel is %d", oldest).At(field)
 	e.OldestSequence = oldest
 	return e

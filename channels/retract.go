@@ -59,7 +59,7 @@ type RetractionReceipt struct {
 // the log no longer knows; those of Publish.
 func (s *Service) Retract(ctx context.Context, by Caller, r Retraction) (out *RetractionReceipt, err error) {
 	for range maxRetractions {
-		if out, err = s.retract(ctx, by, r); !errors.Is(err, errMeanwhile) {
+		if out, err = s.retractOnce(ctx, by, r); !errors.Is(err, errMeanwhile) {
 			return out, err
 		}
 	}
@@ -73,8 +73,8 @@ const maxRetractions = 4
 // errMeanwhile tells that the message is not what the retraction was made ready for.
 var errMeanwhile = errors.New("something became of the message")
 
-func (s *Service) retract(ctx context.Context, by Caller, r Retraction) (*RetractionReceipt, error) {
-	agent, _, err := s.see(by, r.Channel)
+func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*RetractionReceipt, error) {
+	agent, _, err := s.requireReadable(by, r.Channel)
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +84,11 @@ func (s *Service) retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 	if n := utf8.RuneCountInString(r.Reason); n > MaxReasonRunes {
 		return nil, errTooMuch("reason", "a reason of %d characters is longer than the %d that it may have", n, MaxReasonRunes)
 	}
-	target, err := s.find(ctx, r.Channel, r.Message)
+	target, err := s.findMessage(ctx, r.Channel, r.Message)
 	if err != nil {
 		return nil, err
 	}
-	var facts []made
+	var facts []assertedFact
 	var applied []kg.Revision
 	if r.WithdrawFacts {
 		if facts, applied, err = s.factsOf(ctx, target); err != nil {
@@ -103,26 +103,26 @@ func (s *Service) retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 	if err != nil {
 		return nil, err
 	}
-	ready := s.publishing
+	ready := s.newPublishOp
 	if r.DryRun {
-		ready = s.trying
+		ready = s.newDryRunOp
 	}
 	pub, err := ready(by, Publication{Channel: r.Channel, Parts: []json.RawMessage{part}})
 	if err != nil {
 		return nil, err
 	}
-	t := &retracting{publishing: pub, service: s, agent: agent, target: target, facts: facts, applied: applied, withdraw: r.WithdrawFacts}
-	pub.also = t.mark
+	t := &retractOp{publishOp: pub, service: s, agent: agent, target: target, facts: facts, applied: applied, withdraw: r.WithdrawFacts}
+	pub.extra = t.markRetracted
 	pub.message.Retracts = target.ID
-	if err := pub.state(statement{propRetracts, target.ID.Entity()}); err != nil {
+	if err := pub.addStatement(statement{propRetracts, target.ID.Entity()}); err != nil {
 		return nil, err
 	}
-	meta := by.meta("channels/retract")
+	meta := by.updateMeta("channels/retract")
 	meta.MessageID, meta.DryRun = string(cmp.Or(target.RetractedBy, pub.message.ID)), r.DryRun
 	if r.WithdrawFacts {
-		meta.WhenHeld = t.withoutFacts
+		meta.WhenHeld = t.publishWithoutFacts
 	}
-	receipt, err := s.store.Update(ctx, meta, t.make)
+	receipt, err := s.store.Update(ctx, meta, t.applyRetraction)
 	if kg.CodeOf(err) == kg.CodeChannelClosed && len(facts) > 0 && target.Author == agent {
 		e := *kg.AsError(err)
 		e.Hint = fmt.Sprintf("what the message asserted can be undone: revert the commit of revision %d (revertCommit)", facts[0].revision)
@@ -131,7 +131,7 @@ func (s *Service) retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 	if err != nil {
 		return nil, err
 	}
-	out := &RetractionReceipt{Receipt: *pub.receipt(receipt), Withdrawn: t.withdrawn, Kept: t.kept, WithdrawnProposal: t.takenBack, Proposal: receipt.ProposalID, DryRun: r.DryRun}
+	out := &RetractionReceipt{Receipt: *pub.newReceipt(receipt), Withdrawn: t.withdrawn, Kept: t.kept, WithdrawnProposal: t.withdrawnProposal, Proposal: receipt.ProposalID, DryRun: r.DryRun}
 	if out.Replayed && len(t.withdrawn) > 0 {
 		out.Verdict = receipt.Verdict
 	}
@@ -144,34 +144,34 @@ func (s *Service) retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 	return out, nil
 }
 
-// retracting is a retraction on its way.
-type retracting struct {
-	*publishing
+// retractOp is a retraction on its way.
+type retractOp struct {
+	*publishOp
 	service *Service
 	agent   kg.AgentID
 	target  *Message // as it was
-	facts   []made
+	facts   []assertedFact
 	applied []kg.Revision // of its proposal, with these facts
 
-	withdraw  bool
-	withdrawn []kg.Patch
-	lent      []kg.Patch // those of them that the caller could not write itself
-	kept      int
-	takenBack string // the proposal that went with it
+	withdraw          bool
+	withdrawn         []kg.Patch
+	onBehalf          []kg.Patch // those of them that the caller could not write itself
+	kept              int
+	withdrawnProposal string // the proposal that went with it
 }
 
-// make retracts the message and withdraws its facts.
-func (t *retracting) make(tx *kg.Tx) error {
-	t.withdrawn, t.lent, t.kept, t.takenBack = nil, nil, 0, ""
-	if _, err := t.publish(tx, ""); err != nil {
+// applyRetraction retracts the message and withdraws its facts.
+func (t *retractOp) applyRetraction(tx *kg.Tx) error {
+	t.withdrawn, t.onBehalf, t.kept, t.withdrawnProposal = nil, nil, 0, ""
+	if _, err := t.publishMessage(tx, ""); err != nil {
 		return err
 	}
 	for _, f := range t.facts {
-		stands, err := f.stands(tx.MatchOwn)
+		stands, err := f.isAsserted(tx.MatchOwn)
 		if err != nil {
 			return err
 		}
-		seen, err := f.stands(tx.Match)
+		seen, err := f.isAsserted(tx.Match)
 		switch {
 		case err != nil:
 			return err
@@ -179,9 +179,9 @@ func (t *retracting) make(tx *kg.Tx) error {
 		case !seen:
 			t.kept++
 		case tx.MayWrite(f.quad.Graph) == nil:
-			t.withdrawn = append(t.withdrawn, f.gone())
+			t.withdrawn = append(t.withdrawn, f.removalPatch())
 		case f.quad.Graph == t.message.Channel.FactsGraph(): // whose message goes, its facts there go too
-			t.lent = append(t.lent, f.gone())
+			t.onBehalf = append(t.onBehalf, f.removalPatch())
 		default:
 			t.kept++
 		}
@@ -191,26 +191,26 @@ func (t *retracting) make(tx *kg.Tx) error {
 			return err
 		}
 	}
-	for _, p := range t.lent {
+	for _, p := range t.onBehalf {
 		if err := tx.ApplyOwn(p); err != nil {
 			return err
 		}
 	}
-	t.withdrawn = append(t.withdrawn, t.lent...)
+	t.withdrawn = append(t.withdrawn, t.onBehalf...)
 	return nil
 }
 
-// withoutFacts retracts the message while the withdrawing of its facts waits in a
+// publishWithoutFacts retracts the message while the withdrawing of its facts waits in a
 // proposal. What the caller could not write itself it cannot propose: that stays.
-func (t *retracting) withoutFacts(tx *kg.Tx, proposal string) error {
-	t.kept += len(t.lent)
-	t.withdrawn, t.lent = t.withdrawn[:len(t.withdrawn)-len(t.lent)], nil
-	return t.publishing.withoutFacts(tx, proposal)
+func (t *retractOp) publishWithoutFacts(tx *kg.Tx, proposal string) error {
+	t.kept += len(t.onBehalf)
+	t.withdrawn, t.onBehalf = t.withdrawn[:len(t.withdrawn)-len(t.onBehalf)], nil
+	return t.publishOp.publishWithoutFacts(tx, proposal)
 }
 
-// mark takes the content of the message away, in the commit of the one that says
+// markRetracted takes the content of the message away, in the commit of the one that says
 // so. It looks at the message as it stands there.
-func (t *retracting) mark(tx *kg.Tx, by *Message) (again *Message, err error) {
+func (t *retractOp) markRetracted(tx *kg.Tx, by *Message) (again *Message, err error) {
 	id := t.message.Channel
 	target, err := readMessage(tx.MatchOwn, id, t.target.ID)
 	if err != nil {
@@ -223,7 +223,7 @@ func (t *retracting) mark(tx *kg.Tx, by *Message) (again *Message, err error) {
 		return nil, errDenied("only its author, and owners and moderators of the channel retract a message")
 	}
 	if t.withdraw {
-		applied, err := appliedIn(tx.MatchOwn, target.ProposalID)
+		applied, err := proposalRevisions(tx.MatchOwn, target.ProposalID)
 		if err != nil {
 			return nil, err
 		}
@@ -239,31 +239,33 @@ func (t *retracting) mark(tx *kg.Tx, by *Message) (again *Message, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.takenBack = ""; taken {
-			t.takenBack = target.ProposalID
+		if t.withdrawnProposal = ""; taken {
+			t.withdrawnProposal = target.ProposalID
 		}
 	}
 	if target.RetractedBy != "" {
 		return readMessage(tx.MatchOwn, id, target.RetractedBy)
 	}
-	if err := dropPayload(tx, id, target.ID); err != nil {
+	if err := removePayload(tx, id, target.ID); err != nil {
 		return nil, err
 	}
 	return nil, tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: target.ID.Entity(), Predicate: propRetractedBy, Object: by.ID.Entity(), Graph: id.MessagesGraph()}})
 }
 
-// made is an assertion as a message made it.
-type made struct {
+// assertedFact is an assertion as a message made it.
+type assertedFact struct {
 	quad     kg.Quad
 	source   kg.AgentID
 	revision kg.Revision
 }
 
-// gone is the patch that takes the assertion away.
-func (f *made) gone() kg.Patch { return kg.Patch{Op: kg.Remove, Quad: f.quad, Source: f.source} }
+// removalPatch is the patch that takes the assertion away.
+func (f *assertedFact) removalPatch() kg.Patch {
+	return kg.Patch{Op: kg.Remove, Quad: f.quad, Source: f.source}
+}
 
-// stands tells whether the assertion stands as it was made, for who reads so.
-func (f *made) stands(match matcher) (bool, error) {
+// isAsserted tells whether the assertion stands as it was made, for who reads so.
+func (f *assertedFact) isAsserted(match matcher) (bool, error) {
 	for st, err := range match(kg.Pattern(f.quad)) {
 		if err != nil {
 			return false, err
@@ -275,14 +277,14 @@ func (f *made) stands(match matcher) (bool, error) {
 
 // factsOf lists the assertions that were made with a message, or when the proposal
 // was applied in which they waited: in which revision that was, none while it was not.
-func (s *Service) factsOf(ctx context.Context, m *Message) (out []made, applied []kg.Revision, err error) {
+func (s *Service) factsOf(ctx context.Context, m *Message) (out []assertedFact, applied []kg.Revision, err error) {
 	revisions := []kg.Revision{m.Revision}
 	if m.ProposalID != "" {
-		snapshot, err := s.system(ctx)
+		snapshot, err := s.systemView(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		applied, err = appliedIn(snapshot.Match, m.ProposalID)
+		applied, err = proposalRevisions(snapshot.Match, m.ProposalID)
 		snapshot.Close()
 		if err != nil {
 			return nil, nil, err
@@ -296,7 +298,7 @@ func (s *Service) factsOf(ctx context.Context, m *Message) (out []made, applied 
 		}
 		for i := range c.Changes {
 			if ch := &c.Changes[i]; ch.Op == kg.Add && !kg.IsOwnGraph(ch.Quad.Graph) {
-				out = append(out, made{ch.Quad, ch.Assertion.Source, r})
+				out = append(out, assertedFact{ch.Quad, ch.Assertion.Source, r})
 			}
 		}
 	}
@@ -306,24 +308,24 @@ func (s *Service) factsOf(ctx context.Context, m *Message) (out []made, applied 
 	return out, applied, nil
 }
 
-// appliedIn is the revision in which a proposal was applied, none while it was not.
-func appliedIn(match matcher, proposal string) (out []kg.Revision, err error) {
+// proposalRevisions is the revision in which a proposal was applied, none while it was not.
+func proposalRevisions(match matcher, proposal string) (out []kg.Revision, err error) {
 	if proposal == "" {
 		return nil, nil
 	}
 	graph := kg.IRI(kg.ProposalGraphPrefix + proposal)
-	for st, err := range match(kg.Pattern{Subject: graph, Predicate: own("appliedIn"), Graph: graph}) {
+	for st, err := range match(kg.Pattern{Subject: graph, Predicate: vocabTerm("appliedIn"), Graph: graph}) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, kg.Revision(integer(st.Object)))
+		out = append(out, kg.Revision(integerValue(st.Object)))
 	}
 	return out, nil
 }
 
-// find gives a message of the channel, whoever may read it.
-func (s *Service) find(ctx context.Context, id ChannelID, m MessageID) (*Message, error) {
-	snapshot, err := s.system(ctx)
+// findMessage gives a message of the channel, whoever may read it.
+func (s *Service) findMessage(ctx context.Context, id ChannelID, m MessageID) (*Message, error) {
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}

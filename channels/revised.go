@@ -8,18 +8,18 @@ import (
 	"koine/kg"
 )
 
-// revised is what is known of messages that are shown in another way than the log has
+// revisedIndex is what is known of messages that are shown in another way than the log has
 // them, because a later commit took content away or answered a request: who lags behind
 // and reads the log reads these again. It is made of the commits since the start, and a
 // stream reads the log from behind its own start only.
-type revised struct {
+type revisedIndex struct {
 	withheld sync.Map // ChannelID → kg.Revision, the newest in which content was taken away
 	answered sync.Map // ChannelID → kg.Revision, the newest in which a request was answered
 	evicted  sync.Map // ChannelID → int64, up to which sequence messages may have been evicted
 }
 
-// followMessages takes a commit in (kg.Store.Observe).
-func (s *Service) followMessages(c *kg.Commit) {
+// observeCommit takes a commit in (kg.Store.Observe).
+func (s *Service) observeCommit(c *kg.Commit) {
 	var evicted []kg.Term
 	for i := range c.Changes {
 		if ch := &c.Changes[i]; ch.Op == kg.Add && ch.Quad.Predicate == propEvicted {
@@ -31,26 +31,26 @@ func (s *Service) followMessages(c *kg.Commit) {
 		q := &ch.Quad
 		switch {
 		case ch.Op == kg.Add && q.Predicate == propEvicted:
-			if id, in := messagesOf(q.Graph); in {
-				raise(&s.revised.evicted, id, s.evictedUpTo(c, id))
+			if id, in := messagesGraphOf(q.Graph); in {
+				storeMax(&s.revised.evicted, id, s.evictedUpTo(c, id))
 			}
 		case ch.Op == kg.Add && q.Predicate == propAnswered:
-			if id, in := messagesOf(q.Graph); in {
-				raise(&s.revised.answered, id, c.Revision)
+			if id, in := messagesGraphOf(q.Graph); in {
+				storeMax(&s.revised.answered, id, c.Revision)
 			}
 		case ch.Op == kg.Add && (q.Predicate == propRetractedBy || q.Predicate == propExpired),
-			ch.Op == kg.Remove && len(ch.After) == 0 && slices.Contains(payload, q.Predicate) && !slices.Contains(evicted, q.Subject):
-			if id, in := messagesOf(q.Graph); in {
-				raise(&s.revised.withheld, id, c.Revision)
+			ch.Op == kg.Remove && len(ch.After) == 0 && slices.Contains(contentProperties, q.Predicate) && !slices.Contains(evicted, q.Subject):
+			if id, in := messagesGraphOf(q.Graph); in {
+				storeMax(&s.revised.withheld, id, c.Revision)
 			}
 		}
 	}
 }
 
-// messagesOf is the channel whose messages, or whose private ones, a graph holds.
-func messagesOf(graph kg.Term) (id ChannelID, in bool) {
-	id, part := channelOf(graph)
-	return id, part == journalPart || part == lanePart
+// messagesGraphOf is the channel whose messages, or whose private ones, a graph holds.
+func messagesGraphOf(graph kg.Term) (id ChannelID, in bool) {
+	id, part := channelOfGraph(graph)
+	return id, part == journalPart || part == partitionPart
 }
 
 // evictedUpTo is the last sequence that a commit may have evicted: it comes with a
@@ -59,7 +59,7 @@ func (s *Service) evictedUpTo(c *kg.Commit, id ChannelID) (last int64) {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		if ch.Op == kg.Add && ch.Quad.Predicate == kg.Sequence && ch.Quad.Graph == id.MessagesGraph() {
-			last = max(last, integer(ch.Quad.Object))
+			last = max(last, integerValue(ch.Quad.Object))
 		}
 	}
 	if e := s.table.get(id); e != nil {
@@ -68,8 +68,8 @@ func (s *Service) evictedUpTo(c *kg.Commit, id ChannelID) (last int64) {
 	return last
 }
 
-// raise makes what is kept for a channel at least so much.
-func raise[T cmp.Ordered](m *sync.Map, id ChannelID, to T) {
+// storeMax makes what is kept for a channel at least so much.
+func storeMax[T cmp.Ordered](m *sync.Map, id ChannelID, to T) {
 	for {
 		last, known := m.LoadOrStore(id, to)
 		if !known || last.(T) >= to || m.CompareAndSwap(id, last, to) {
@@ -78,9 +78,9 @@ func raise[T cmp.Ordered](m *sync.Map, id ChannelID, to T) {
 	}
 }
 
-// changed tells whether a message that the log has may have to be shown in another way
+// mayDiffer tells whether a message that the log has may have to be shown in another way
 // by now.
-func (r *revised) changed(m *Message) bool {
+func (r *revisedIndex) mayDiffer(m *Message) bool {
 	if m.Withheld == Expired {
 		return true
 	}

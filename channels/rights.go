@@ -69,7 +69,7 @@ func DefaultRights(kind Kind, visibility Visibility) Rights {
 
 // Policy is who may do what in the channel, defaults included.
 func (c *Channel) Policy() Rights {
-	all := DefaultRights(c.Kind, sightOf(c.Visibility, c.MemberPolicy))
+	all := DefaultRights(c.Kind, effectiveVisibility(c.Visibility, c.MemberPolicy))
 	if c.MemberPolicy == ByScope && all.Post == Members {
 		all.Post = Everybody
 	}
@@ -81,9 +81,9 @@ func (c *Channel) Policy() Rights {
 	return all
 }
 
-// of is the right that a property of a channel's record gives, nil for another
+// forProperty is the right that a property of a channel's record gives, nil for another
 // property.
-func (r *Rights) of(property kg.Term) *Grantee {
+func (r *Rights) forProperty(property kg.Term) *Grantee {
 	for _, right := range rights {
 		if right.property == property {
 			return right.of(r)
@@ -92,8 +92,8 @@ func (r *Rights) of(property kg.Term) *Grantee {
 	return nil
 }
 
-// check refuses rights that a channel of the visibility cannot have.
-func (r Rights) check(visibility Visibility) error {
+// validateFor refuses rights that a channel of the visibility cannot have.
+func (r Rights) validateFor(visibility Visibility) error {
 	for _, right := range rights {
 		who := *right.of(&r)
 		switch who {
@@ -129,33 +129,33 @@ func (w Grantee) includes(role Role, seeing bool) bool {
 			least = Observer
 		}
 	}
-	return role != "" && rank(role) <= rank(least)
+	return role != "" && roleRank(role) <= roleRank(least)
 }
 
-// discovers tells whether the channel is there for the agent.
-func (e *entry) discovers(agent kg.AgentID) bool {
-	return e.reads(agent) || e.managedBy(agent) || e != nil && !e.deleted && !e.barred(agent, false) && e.admits(agent) &&
-		(e.policy.Discover.includes(e.roles[agent], true) || e.invited(agent) || e.madeBy(agent))
+// canDiscover tells whether the channel is there for the agent.
+func (e *entry) canDiscover(agent kg.AgentID) bool {
+	return e.canRead(agent) || e.managedBy(agent) || e != nil && !e.deleted && !e.isRestricted(agent, false) && e.admitsAgent(agent) &&
+		(e.policy.Discover.includes(e.roles[agent], true) || e.isInvited(agent) || e.isCreatedBy(agent))
 }
 
-// madeBy tells whether the agent has made the channel, in a scope that it has access
+// isCreatedBy tells whether the agent has made the channel, in a scope that it has access
 // to, and is not banned.
-func (e *entry) madeBy(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.scope != nil && e.CreatedBy == agent && e.admits(agent) && !e.barred(agent, false)
+func (e *entry) isCreatedBy(agent kg.AgentID) bool {
+	return e != nil && !e.deleted && e.scope != nil && e.CreatedBy == agent && e.admitsAgent(agent) && !e.isRestricted(agent, false)
 }
 
-// reads tells whether the agent may read the channel.
-func (e *entry) reads(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.policy.Read.includes(e.roles[agent], true) && !e.barred(agent, false) && e.admits(agent)
+// canRead tells whether the agent may read the channel.
+func (e *entry) canRead(agent kg.AgentID) bool {
+	return e != nil && !e.deleted && e.policy.Read.includes(e.roles[agent], true) && !e.isRestricted(agent, false) && e.admitsAgent(agent)
 }
 
 // mustRead refuses who may not read the channel.
 func (e *entry) mustRead(agent kg.AgentID) error {
 	switch {
-	case !e.discovers(agent):
+	case !e.canDiscover(agent):
 		return errNoChannel()
-	case !e.reads(agent):
-		return errDenied("only %s of the channel read it", e.policy.Read.plain())
+	case !e.canRead(agent):
+		return errDenied("only %s of the channel read it", e.policy.Read.describe())
 	}
 	return nil
 }
@@ -163,12 +163,12 @@ func (e *entry) mustRead(agent kg.AgentID) error {
 // mustPost refuses who may not publish.
 func (e *entry) mustPost(agent kg.AgentID) error {
 	switch {
-	case !e.discovers(agent):
+	case !e.canDiscover(agent):
 		return errNoChannel()
-	case e.barred(agent, true):
+	case e.isRestricted(agent, true):
 		return errDenied("you are muted")
-	case !e.posts(agent):
-		return errDenied("only %s publish in the channel", e.policy.Post.plain())
+	case !e.canPost(agent):
+		return errDenied("only %s publish in the channel", e.policy.Post.describe())
 	}
 	return nil
 }
@@ -179,10 +179,10 @@ func (e *entry) mustSignal(agent kg.AgentID) error {
 	if err := e.mustRead(agent); err != nil {
 		return err
 	}
-	if e.barred(agent, true) {
+	if e.isRestricted(agent, true) {
 		return errDenied("you are muted")
 	}
-	if !e.posts(agent) && !Members.includes(e.roles[agent], false) {
+	if !e.canPost(agent) && !Members.includes(e.roles[agent], false) {
 		return errDenied("only members send signals in the channel")
 	}
 	return nil
@@ -197,7 +197,7 @@ func (e *entry) mustManage(agent kg.AgentID) error {
 		return err
 	}
 	if !e.policy.Manage.includes(e.roles[agent], false) {
-		return errDenied("only %s of the channel may do this", e.policy.Manage.plain())
+		return errDenied("only %s of the channel may do this", e.policy.Manage.describe())
 	}
 	return nil
 }
@@ -219,19 +219,19 @@ func (e *entry) mustOwn(agent kg.AgentID) error {
 // mustManageMembers refuses who does not say who is a member: owners do, and in a scope
 // who made the channel, whatever role is left of that, if any.
 func (e *entry) mustManageMembers(agent kg.AgentID) error {
-	if e.madeBy(agent) {
+	if e.isCreatedBy(agent) {
 		return nil
 	}
 	return e.mustOwn(agent)
 }
 
-// mustTakeBack refuses who may not read the channel or is muted: who has published
+// mustRetract refuses who may not read the channel or is muted: who has published
 // there takes it back, also where it does not publish any more.
-func (e *entry) mustTakeBack(agent kg.AgentID) error {
+func (e *entry) mustRetract(agent kg.AgentID) error {
 	if err := e.mustRead(agent); err != nil {
 		return err
 	}
-	if e.barred(agent, true) {
+	if e.isRestricted(agent, true) {
 		return errDenied("you are muted")
 	}
 	return nil
@@ -252,14 +252,14 @@ func (e *entry) mustInvite(agent kg.AgentID) error {
 		who = Members
 	}
 	if !who.includes(e.roles[agent], false) {
-		return errDenied("only %s invite to the channel", who.plain())
+		return errDenied("only %s invite to the channel", who.describe())
 	}
 	return nil
 }
 
 // mustBeInvited refuses who is neither invited nor a member.
 func (e *entry) mustBeInvited(agent kg.AgentID) error {
-	if e.roles[agent] == "" && !e.invited(agent) {
+	if e.roles[agent] == "" && !e.isInvited(agent) {
 		return errNotInvited()
 	}
 	return nil
@@ -273,13 +273,13 @@ func (e *entry) mustBeLetIn(agent kg.AgentID) error {
 	return nil
 }
 
-// mustBar refuses who may not ban and mute another: those who manage the channel
+// mustRestrict refuses who may not ban and mute another: those who manage the channel
 // may where its role is less than theirs.
-func (e *entry) mustBar(agent, other kg.AgentID) error {
+func (e *entry) mustRestrict(agent, other kg.AgentID) error {
 	if err := e.mustManage(agent); err != nil {
 		return err
 	}
-	if !e.managedBy(agent) && rank(e.roles[other]) <= rank(e.roles[agent]) {
+	if !e.managedBy(agent) && roleRank(e.roles[other]) <= roleRank(e.roles[agent]) {
 		return errDenied("%s is not of a lesser role than you", other).At("principalId")
 	}
 	return nil
@@ -293,49 +293,49 @@ func mustAdminister(p kg.Principal) error {
 	return nil
 }
 
-// barred tells whether the agent is banned, or muted, here or everywhere.
-func (e *entry) barred(agent kg.AgentID, muted bool) bool {
-	now := e.now()
-	return bars(e.Restrictions).holds(agent, muted, now) || e.in.everywhere().holds(agent, muted, now)
+// isRestricted tells whether the agent is banned, or muted, here or everywhere.
+func (e *entry) isRestricted(agent kg.AgentID, muted bool) bool {
+	now := e.decisionTime()
+	return restrictions(e.Restrictions).appliesTo(agent, muted, now) || e.table.serverRestrictions().appliesTo(agent, muted, now)
 }
 
-// now is the time by which is decided.
-func (e *entry) now() time.Time {
-	if e.time.IsZero() {
-		return e.in.now()
+// decisionTime is the time by which is decided.
+func (e *entry) decisionTime() time.Time {
+	if e.decideAt.IsZero() {
+		return e.table.now()
 	}
-	return e.time
+	return e.decideAt
 }
 
-// mustBeFree refuses to let an agent in that is banned.
-func (c *Channel) mustBeFree(agent kg.AgentID, at time.Time) error {
-	if bars(c.Restrictions).holds(agent, false, at) {
+// mustNotBeBanned refuses to let an agent in that is banned.
+func (c *Channel) mustNotBeBanned(agent kg.AgentID, at time.Time) error {
+	if restrictions(c.Restrictions).appliesTo(agent, false, at) {
 		return errDenied("%s is banned from the channel", agent).At("principalId")
 	}
 	return nil
 }
 
-// plain lists who they are.
-func (w Grantee) plain() string {
+// describe lists who they are.
+func (w Grantee) describe() string {
 	if w == Moderators {
 		return "owners and moderators"
 	}
 	return string(w)
 }
 
-// hears tells whether a message in the channel may be addressed to the agent.
-func (e *entry) hears(agent kg.AgentID) bool {
-	return e.reads(agent) && (e.roles[agent] != "" || e.MemberPolicy == ByScope)
+// isAddressable tells whether a message in the channel may be addressed to the agent.
+func (e *entry) isAddressable(agent kg.AgentID) bool {
+	return e.canRead(agent) && (e.roles[agent] != "" || e.MemberPolicy == ByScope)
 }
 
-// posts tells whether the agent may publish.
-func (e *entry) posts(agent kg.AgentID) bool {
+// canPost tells whether the agent may publish.
+func (e *entry) canPost(agent kg.AgentID) bool {
 	return e != nil && !e.deleted && e.policy.Post.includes(e.roles[agent], false) &&
-		!e.barred(agent, false) && !e.barred(agent, true) && e.admits(agent)
+		!e.isRestricted(agent, false) && !e.isRestricted(agent, true) && e.admitsAgent(agent)
 }
 
-// ofMembersOnly tells whether nobody takes part in the channel without being a member.
-func (e *entry) ofMembersOnly() bool { return !e.open() && e.MemberPolicy != ByScope }
+// isMembersOnly tells whether nobody takes part in the channel without being a member.
+func (e *entry) isMembersOnly() bool { return !e.isPublic() && e.MemberPolicy != ByScope }
 
-// open tells whether everybody reads the channel.
-func (e *entry) open() bool { return e != nil && e.scope == nil && e.policy.Read == Everybody }
+// isPublic tells whether everybody reads the channel.
+func (e *entry) isPublic() bool { return e != nil && e.scope == nil && e.policy.Read == Everybody }

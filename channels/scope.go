@@ -53,8 +53,8 @@ type Scope struct {
 // Ended tells whether the work is over.
 func (s *Scope) Ended() bool { return s.Status != Active }
 
-// take takes one statement of the scope's record in.
-func (s *Scope) take(property, object kg.Term) {
+// applyStatement takes one statement of the scope's record in.
+func (s *Scope) applyStatement(property, object kg.Term) {
 	text := object.Value()
 	switch property {
 	case propScopeTitle:
@@ -62,7 +62,7 @@ func (s *Scope) take(property, object kg.Term) {
 	case propScopeStatus:
 		s.Status = ScopeStatus(text)
 	case propScopeParent:
-		s.Parent = scopeIn(object)
+		s.Parent = scopeIDIn(object)
 	case propScopeCoordinator:
 		s.Coordinator = kg.AgentID(text)
 	case propScopeEverybody:
@@ -86,12 +86,12 @@ func (s *Scope) take(property, object kg.Term) {
 	case propScopeReason:
 		s.EndReason = text
 	case propScopeVersion:
-		s.Version = integer(object)
+		s.Version = integerValue(object)
 	}
 }
 
-// drop takes one statement of the scope's record out.
-func (s *Scope) drop(property, object kg.Term) {
+// removeStatement takes one statement of the scope's record out.
+func (s *Scope) removeStatement(property, object kg.Term) {
 	text := object.Value()
 	switch property {
 	case propScopeTitle:
@@ -136,21 +136,21 @@ func (c *scopeCell) get() *scope {
 	return c.now.Load()
 }
 
-// admits tells whether the principal may see the scope and take part in it.
-func (s *scope) admits(p kg.Principal) bool {
+// admitsPrincipal tells whether the principal may see the scope and take part in it.
+func (s *scope) admitsPrincipal(p kg.Principal) bool {
 	if s == nil {
 		return false
 	}
 	if s.parent != nil {
 		up := s.parent.get()
-		if up.runBy(p.ID) {
+		if up.isRunBy(p.ID) {
 			return true
 		}
-		if !up.admits(p) {
+		if !up.admitsPrincipal(p) {
 			return false
 		}
 	}
-	if s.runBy(p.ID) || s.Access.Everybody {
+	if s.isRunBy(p.ID) || s.Access.Everybody {
 		return true
 	}
 	if _, listed := slices.BinarySearch(s.Access.Agents, p.ID); listed {
@@ -159,19 +159,19 @@ func (s *scope) admits(p kg.Principal) bool {
 	return slices.ContainsFunc(s.Access.Roles, p.HasRole)
 }
 
-// runBy tells whether the agent is the scope's creator or coordinator.
-func (s *scope) runBy(agent kg.AgentID) bool {
+// isRunBy tells whether the agent is the scope's creator or coordinator.
+func (s *scope) isRunBy(agent kg.AgentID) bool {
 	return s != nil && agent != "" && (s.CreatedBy == agent || s.Coordinator == agent)
 }
 
 // managedBy tells whether the agent manages the scope: who runs it, or the intent
 // that it belongs to.
 func (s *scope) managedBy(agent kg.AgentID) bool {
-	return s != nil && (s.runBy(agent) || s.parent.get().runBy(agent))
+	return s != nil && (s.isRunBy(agent) || s.parent.get().isRunBy(agent))
 }
 
 // readBy tells whether the principal may read the scope's record. In open mode,
 // where everybody is an administrator, only those who have access do.
 func (s *scope) readBy(p kg.Principal) bool {
-	return s.admits(p) || s != nil && oversees(p)
+	return s.admitsPrincipal(p) || s != nil && isOverseer(p)
 }

@@ -28,11 +28,11 @@ type ScopeDraft struct {
 // CodeLimitExceeded; CodeIdempotencyConflict for a key that was used for another scope;
 // CodeScopeNotFound if the caller has no access any more to the scope that the key made.
 func (s *Service) CreateScope(ctx context.Context, by Caller, d ScopeDraft) (*Scope, error) {
-	agent, err := by.agent()
+	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, err
 	}
-	if d.Access, err = d.Access.check(); err != nil {
+	if d.Access, err = d.Access.normalized(); err != nil {
 		return nil, err
 	}
 	if err := checkText("title", d.Title, MaxNameRunes); err != nil {
@@ -46,57 +46,57 @@ func (s *Service) CreateScope(ctx context.Context, by Caller, d ScopeDraft) (*Sc
 		return nil, err
 	}
 	made := &Scope{ID: ScopeID(id), Parent: d.Parent, Title: d.Title, Status: Active, Access: d.Access, Coordinator: d.Coordinator, CreatedBy: agent, Version: 1}
-	request, err := made.creation(d.IdempotencyKey)
+	request, err := made.creationKey(d.IdempotencyKey)
 	if err != nil {
 		return nil, err
 	}
 	var earlier kg.Term
-	err = records.Update(ctx, s.store, by.meta("scopes/create"), func(tx *kg.Tx) (err error) {
-		if earlier, err = request.earlier(tx); err != nil || !earlier.IsZero() {
+	err = records.Update(ctx, s.store, by.updateMeta("scopes/create"), func(tx *kg.Tx) (err error) {
+		if earlier, err = request.findEarlier(tx); err != nil || !earlier.IsZero() {
 			return err
 		}
 		if s.table.scopes.count.Load() >= int64(s.options.MaxScopes) {
 			return errTooMuch("", "there are %d scopes already, as many as this server keeps", s.options.MaxScopes)
 		}
 		if made.Parent != "" {
-			if err := s.mayHaveTask(made.Parent, by.reader(agent)); err != nil {
+			if err := s.checkNewTask(made.Parent, by.readerPrincipal(agent)); err != nil {
 				return err
 			}
 		}
 		made.CreatedAt = tx.Time()
-		if err := records.Write(tx, made.ID.RecordGraph(), made.ID.Entity(), made.record()); err != nil {
+		if err := records.Write(tx, made.ID.RecordGraph(), made.ID.Entity(), made.toRecord()); err != nil {
 			return err
 		}
-		return request.write(tx, made.ID.RecordGraph(), made.ID.Entity())
+		return request.writeTo(tx, made.ID.RecordGraph(), made.ID.Entity())
 	})
 	if err != nil {
 		return nil, err
 	}
 	if !earlier.IsZero() {
-		if made, err = s.GetScope(ctx, by, scopeIn(earlier)); err == nil {
+		if made, err = s.GetScope(ctx, by, scopeIDIn(earlier)); err == nil {
 			made.Replayed = true
 		}
 	}
 	return made, err
 }
 
-func (s *Service) mayHaveTask(parent ScopeID, reader kg.Principal) error {
+func (s *Service) checkNewTask(parent ScopeID, reader kg.Principal) error {
 	up := s.table.scopes.get(parent)
 	switch {
-	case !up.admits(reader):
-		return ofParent(errNoScope())
+	case !up.admitsPrincipal(reader):
+		return errOfParent(errNoScope())
 	case up.Parent != "":
 		return kg.Errorf(kg.CodeInvalid, "a task has no tasks of its own").At("parent")
 	case up.Ended():
-		return ofParent(errScopeEnded(&up.Scope))
+		return errOfParent(errScopeEnded(&up.Scope))
 	case len(s.table.tasksOf(parent)) >= MaxScopeTasks:
 		return errTooMuch("parent", "a scope has at most %d tasks", MaxScopeTasks)
 	}
 	return nil
 }
 
-// ofParent says that an error is about the parent, and not the scope itself.
-func ofParent(err *kg.Error) error {
+// errOfParent says that an error is about the parent, and not the scope itself.
+func errOfParent(err *kg.Error) error {
 	err.Field = "parent"
 	return err
 }
@@ -105,7 +105,7 @@ func ofParent(err *kg.Error) error {
 //
 // Errors: CodeScopeNotFound, the same for one that is not there.
 func (s *Service) GetScope(_ context.Context, by Caller, id ScopeID) (*Scope, error) {
-	_, sc, err := s.seeScope(by, id)
+	_, sc, err := s.accessibleScope(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ type ScopeListQuery struct {
 //
 // Errors: CodeCursorForeign for a token that is not of this listing and caller.
 func (s *Service) ListScopes(_ context.Context, by Caller, l ScopeListQuery) (page []*Scope, next string, err error) {
-	agent, err := by.agent()
+	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, "", err
 	}
@@ -137,9 +137,9 @@ func (s *Service) ListScopes(_ context.Context, by Caller, l ScopeListQuery) (pa
 	if err != nil {
 		return nil, "", err
 	}
-	reader := by.reader(agent)
-	found, last := s.table.listedScopes(ScopeID(after), pageSize(l.PageSize), func(sc *scope) bool {
-		return (l.Parent == "" || sc.Parent == l.Parent) && (l.Status == "" || sc.Status == l.Status) && sc.admits(reader)
+	reader := by.readerPrincipal(agent)
+	found, last := s.table.listScopes(ScopeID(after), pageSize(l.PageSize), func(sc *scope) bool {
+		return (l.Parent == "" || sc.Parent == l.Parent) && (l.Status == "" || sc.Status == l.Status) && sc.admitsPrincipal(reader)
 	})
 	for _, sc := range found {
 		page = append(page, sc.clone())
@@ -169,7 +169,7 @@ func (s *Service) UpdateScope(ctx context.Context, by Caller, id ScopeID, r Scop
 		return nil, err
 	}
 	if r.Access != nil {
-		access, err := r.Access.check()
+		access, err := r.Access.normalized()
 		if err != nil {
 			return nil, err
 		}
@@ -203,15 +203,15 @@ func (s *Service) UpdateScope(ctx context.Context, by Caller, id ScopeID, r Scop
 
 // alterScope changes a scope as one who manages it.
 func (s *Service) alterScope(ctx context.Context, by Caller, id ScopeID, method string, change func(*kg.Tx, *Scope) error) (*Scope, error) {
-	agent, _, err := s.seeScope(by, id)
+	agent, _, err := s.accessibleScope(by, id)
 	if err != nil {
 		return nil, err
 	}
 	var now *Scope
-	err = records.Update(ctx, s.store, by.meta(method), func(tx *kg.Tx) error {
+	err = records.Update(ctx, s.store, by.updateMeta(method), func(tx *kg.Tx) error {
 		sc := s.table.scopes.get(id)
 		switch {
-		case !sc.admits(by.reader(agent)):
+		case !sc.admitsPrincipal(by.readerPrincipal(agent)):
 			return errNoScope() // no longer
 		case !sc.managedBy(agent):
 			return errDenied("only who made or coordinates the scope may do this")
@@ -220,31 +220,31 @@ func (s *Service) alterScope(ctx context.Context, by Caller, id ScopeID, method 
 		if err := change(tx, now); err != nil {
 			return err
 		}
-		if reflect.DeepEqual(now.record(), sc.record()) {
+		if reflect.DeepEqual(now.toRecord(), sc.toRecord()) {
 			return nil
 		}
 		now.Version++
-		return records.Write(tx, id.RecordGraph(), id.Entity(), now.record())
+		return records.Write(tx, id.RecordGraph(), id.Entity(), now.toRecord())
 	})
 	return now, err
 }
 
-// seeScope gives the scope for an agent that has access. For anybody else it is not
+// accessibleScope gives the scope for an agent that has access. For anybody else it is not
 // there.
-func (s *Service) seeScope(by Caller, id ScopeID) (kg.AgentID, *scope, error) {
-	agent, err := by.agent()
+func (s *Service) accessibleScope(by Caller, id ScopeID) (kg.AgentID, *scope, error) {
+	agent, err := by.actingAgent()
 	if err != nil {
 		return "", nil, err
 	}
 	sc := s.table.scopes.get(id)
-	if !sc.admits(by.reader(agent)) {
+	if !sc.admitsPrincipal(by.readerPrincipal(agent)) {
 		return "", nil, errNoScope()
 	}
 	return agent, sc, nil
 }
 
-// record is what is stored of a scope.
-func (s *Scope) record() records.Record {
+// toRecord is what is stored of a scope.
+func (s *Scope) toRecord() records.Record {
 	class, of := records.Class("Scope")
 	r := records.Record{
 		class: of, "scopeStatus": records.Values(string(s.Status)), "scopeTitle": nil, "scopeParent": nil, "scopeCoordinator": nil,
@@ -275,8 +275,8 @@ func (s *Scope) record() records.Record {
 	return r
 }
 
-// check refuses what cannot be, and brings the lists into one form.
-func (a ScopeAccess) check() (ScopeAccess, error) {
+// normalized refuses what cannot be, and brings the lists into one form.
+func (a ScopeAccess) normalized() (ScopeAccess, error) {
 	if n := len(a.Agents); n > MaxScopeAgents {
 		return a, errTooMuch("access.agents", "%d agents are more than the %d that a scope lists", n, MaxScopeAgents)
 	}

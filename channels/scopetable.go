@@ -27,8 +27,8 @@ type scopeParts struct {
 	tasks    btree.Set[ScopeID]
 }
 
-// cell is where a scope stands, nil for one that was never there.
-func (t *scopeTable) cell(id ScopeID) *scopeCell {
+// lookupCell is where a scope stands, nil for one that was never there.
+func (t *scopeTable) lookupCell(id ScopeID) *scopeCell {
 	c, ok := t.cells.Load(id)
 	if !ok {
 		return nil
@@ -36,23 +36,23 @@ func (t *scopeTable) cell(id ScopeID) *scopeCell {
 	return c.(*scopeCell)
 }
 
-// home is where the scope stands that something belongs to, nil for "". One that is not
+// cellOrEmpty is where the scope stands that something belongs to, nil for "". One that is not
 // there, because it was erased, admits nobody.
-func (t *scopeTable) home(id ScopeID) *scopeCell {
+func (t *scopeTable) cellOrEmpty(id ScopeID) *scopeCell {
 	if id == "" {
 		return nil
 	}
-	if c := t.cell(id); c != nil {
+	if c := t.lookupCell(id); c != nil {
 		return c
 	}
 	return new(scopeCell)
 }
 
 // get is the scope as it is now, nil for one that was never there.
-func (t *scopeTable) get(id ScopeID) *scope { return t.cell(id).get() }
+func (t *scopeTable) get(id ScopeID) *scope { return t.lookupCell(id).get() }
 
-// of is what belongs to a scope. The table is locked.
-func (t *scopeTable) of(id ScopeID) *scopeParts {
+// partsOf is what belongs to a scope. The table is locked.
+func (t *scopeTable) partsOf(id ScopeID) *scopeParts {
 	p := t.parts[id]
 	if p == nil {
 		p = &scopeParts{names: map[string]ChannelID{}}
@@ -64,30 +64,30 @@ func (t *scopeTable) of(id ScopeID) *scopeParts {
 	return p
 }
 
-// put makes a scope what is given. The table is locked.
-func (t *scopeTable) put(s *Scope) (before, now *scope) {
-	cell := t.cell(s.ID)
+// putScope makes a scope what is given. The table is locked.
+func (t *scopeTable) putScope(s *Scope) (before, now *scope) {
+	cell := t.lookupCell(s.ID)
 	if cell == nil {
 		cell = new(scopeCell)
 		t.count.Add(1)
 		t.ids.Insert(s.ID)
 	}
 	before = cell.get()
-	now = &scope{Scope: *s, parent: t.home(s.Parent)}
+	now = &scope{Scope: *s, parent: t.cellOrEmpty(s.Parent)}
 	if s.Parent != "" {
-		t.of(s.Parent).tasks.Insert(s.ID)
+		t.partsOf(s.Parent).tasks.Insert(s.ID)
 	}
 	cell.now.Store(now)
 	t.cells.Store(s.ID, cell)
 	return before, now
 }
 
-// place notes where a channel belongs, under which name. The table is locked.
-func (t *scopeTable) place(before, now *entry) {
+// placeChannel notes where a channel belongs, under which name. The table is locked.
+func (t *scopeTable) placeChannel(before, now *entry) {
 	if now.Scope == "" {
 		return
 	}
-	parts := t.of(now.Scope)
+	parts := t.partsOf(now.Scope)
 	if before != nil && parts.names[before.Name] == now.ID {
 		delete(parts.names, before.Name)
 	}
@@ -99,13 +99,13 @@ func (t *scopeTable) place(before, now *entry) {
 	parts.names[now.Name] = now.ID
 }
 
-// followScopes takes in what a commit says about scopes. The table is locked.
-func (t *table) followScopes(c *kg.Commit) {
+// applyScopeCommit takes in what a commit says about scopes. The table is locked.
+func (t *table) applyScopeCommit(c *kg.Commit) {
 	changed := map[ScopeID]*Scope{}
 	var order []ScopeID // a parent is made before its tasks
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		id, part := scopeOf(ch.Quad.Graph)
+		id, part := scopeOfGraph(ch.Quad.Graph)
 		if part != recordPart || ch.Quad.Subject != id.Entity() {
 			continue
 		}
@@ -119,20 +119,20 @@ func (t *table) followScopes(c *kg.Commit) {
 			order = append(order, id)
 		}
 		if len(ch.After) == 0 {
-			now.drop(ch.Quad.Predicate, ch.Quad.Object)
+			now.removeStatement(ch.Quad.Predicate, ch.Quad.Object)
 		} else {
-			now.take(ch.Quad.Predicate, ch.Quad.Object)
+			now.applyStatement(ch.Quad.Predicate, ch.Quad.Object)
 		}
 	}
 	for _, id := range order {
-		if before, now := t.scopes.put(changed[id]); before != nil {
-			t.note(c.Revision, before, now)
+		if before, now := t.scopes.putScope(changed[id]); before != nil {
+			t.noteAccessChange(c.Revision, before, now)
 		}
 	}
 }
 
-// channelIn is the channel that has the name in the scope, "" if none has.
-func (t *table) channelIn(id ScopeID, name string) ChannelID {
+// channelByName is the channel that has the name in the scope, "" if none has.
+func (t *table) channelByName(id ScopeID, name string) ChannelID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if parts := t.scopes.parts[id]; parts != nil {
@@ -161,8 +161,8 @@ func (t *table) channelsOf(id ScopeID) []ChannelID {
 	return nil
 }
 
-// within lists the channels of a scope and of its tasks, but for deleted ones.
-func (t *table) within(id ScopeID) []ChannelID {
+// channelsWithin lists the channels of a scope and of its tasks, but for deleted ones.
+func (t *table) channelsWithin(id ScopeID) []ChannelID {
 	list := t.channelsOf(id)
 	for _, task := range t.tasksOf(id) {
 		list = append(list, t.channelsOf(task)...)
@@ -190,10 +190,10 @@ func (t *table) countIn(id ScopeID) int {
 	return n
 }
 
-// listedScopes gives up to n scopes behind one, in the order of their ids, of those
+// listScopes gives up to n scopes behind one, in the order of their ids, of those
 // that only admits; it looks at maxLookedAt of them at most, and tells where it
 // ended if there may be others.
-func (t *table) listedScopes(after ScopeID, n int, only func(*scope) bool) (out []*scope, next ScopeID) {
+func (t *table) listScopes(after ScopeID, n int, only func(*scope) bool) (out []*scope, next ScopeID) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	looked, last := 0, after

@@ -13,32 +13,32 @@ import (
 // Service keeps channels. It is made before the store, in front of whose Access it
 // stands, and bound to it by Load. Its methods may be called concurrently.
 type Service struct {
-	options  Options
-	table    table
-	store    *kg.Store
-	rates    *rates
-	streams  *counts // that are open
-	signals  *signals
-	expiry   *expiry
-	receipts *receiptQueue
-	counting *counting
-	asking   atomic.Int64 // how many wait for responses
-	decoded  decoded
-	revised  revised
-	ignore   func() // commits, from when it is closed
+	options       Options
+	table         table
+	store         *kg.Store
+	rateWindows   *rateWindows
+	streams       *openCounts // that are open
+	signals       *signalHub
+	expiry        *messageExpirer
+	receipts      *receiptQueue
+	counter       *messageCounter
+	pendingAsks   atomic.Int64 // how many wait for responses
+	decoded       decodedCache
+	revised       revisedIndex
+	stopObserving func() // commits, from when it is closed
 }
 
 // New makes a service.
 func New(o Options) *Service {
 	s := &Service{options: o.withDefaults()}
 	s.table.byMember = make(map[kg.AgentID]*btree.Set[ChannelID])
-	s.table.byLane = make(map[kg.AgentID]*btree.Set[ChannelID])
+	s.table.byPartition = make(map[kg.AgentID]*btree.Set[ChannelID])
 	s.table.invited = make(map[kg.AgentID]*btree.Set[ChannelID])
-	s.table.now, s.table.lapses = s.options.Clock, newLapses()
-	s.counting = newCounting(s)
-	s.rates = &rates{most: s.options.MaxRates, last: map[string][]int64{}}
-	s.streams = &counts{open: map[string]int{}}
-	s.signals = &signals{mostListeners: s.options.MaxListeners, mostPaces: s.options.MaxRates, listeners: map[ChannelID]map[*listener]bool{}, paces: map[string]*rate.Limiter{}}
+	s.table.now, s.table.idle = s.options.Clock, newIdleQueue()
+	s.counter = newMessageCounter(s)
+	s.rateWindows = &rateWindows{most: s.options.MaxRates, last: map[string][]int64{}}
+	s.streams = &openCounts{open: map[string]int{}}
+	s.signals = &signalHub{maxListeners: s.options.MaxListeners, maxLimiters: s.options.MaxRates, listeners: map[ChannelID]map[*listener]bool{}, limiters: map[string]*rate.Limiter{}}
 	return s
 }
 
@@ -50,15 +50,15 @@ func (s *Service) Guard(next kg.Access) *Guard {
 
 // Follow takes a commit (kg.Options.OnSystemChange).
 func (s *Service) Follow(c *kg.Commit) {
-	s.table.follow(c)
-	s.signals.follow(c)
+	s.table.applyCommit(c)
+	s.signals.applyCommit(c)
 }
 
 // Load reads the channels that the store has, and begins to write down what expires,
 // until Close. It is called once, before any other method.
 func (s *Service) Load(ctx context.Context, store *kg.Store) error {
-	s.store, s.ignore = store, store.Observe(s.followMessages)
-	snapshot, err := s.system(ctx)
+	s.store, s.stopObserving = store, store.Observe(s.observeCommit)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,30 +68,30 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		if err != nil {
 			return err
 		}
-		if id, part := channelOf(st.Graph); part == recordPart && st.Subject == id.Entity() {
+		if id, part := channelOfGraph(st.Graph); part == recordPart && st.Subject == id.Entity() {
 			ids = append(ids, id)
 		}
 	}
-	lanes := laneReaders{}
+	lanes := partitionReaders{}
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: propLaneReader}) {
 		if err != nil {
 			return err
 		}
-		lanes.take(st.Quad)
+		lanes.applyStatement(st.Quad)
 	}
-	var everywhere bars
+	var everywhere restrictions
 	for st, err := range snapshot.Match(kg.Pattern{Subject: serverEntity, Graph: kg.SystemGraph}) {
 		if err != nil {
 			return err
 		}
-		everywhere.take(st.Predicate, st.Object, &st.Assertions[0])
+		everywhere.applyStatement(st.Predicate, st.Object, &st.Assertions[0])
 	}
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
-	s.table.keep(lanes)
-	s.table.barred.Store(&everywhere)
-	s.table.wake(everywhere)
-	s.table.followed = max(s.table.followed, snapshot.Revision())
+	s.table.addPartitions(lanes)
+	s.table.serverWide.Store(&everywhere)
+	s.table.scheduleRestrictionEnds(everywhere)
+	s.table.appliedRevision = max(s.table.appliedRevision, snapshot.Revision())
 	if err := s.loadScopes(snapshot); err != nil {
 		return err
 	}
@@ -100,14 +100,14 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		if err != nil {
 			return err
 		}
-		s.table.put(c)
+		s.table.putChannel(c)
 	}
 	if err := s.startExpiry(); err != nil {
 		return err
 	}
 	s.startReceipts()
-	s.startLapses()
-	s.counting.start()
+	s.startIdleCloser()
+	s.counter.start()
 	return nil
 }
 
@@ -115,26 +115,26 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 // store is closed.
 func (s *Service) Close() {
 	s.signals.close()
-	if s.ignore != nil {
-		s.ignore()
+	if s.stopObserving != nil {
+		s.stopObserving()
 	}
 	if s.expiry != nil {
 		s.receipts.close()
 		s.expiry.close()
 	}
-	s.table.lapses.close()
-	s.counting.close()
+	s.table.idle.close()
+	s.counter.close()
 }
 
-// system reads everything there is.
-func (s *Service) system(ctx context.Context) (*kg.Snapshot, error) {
+// systemView reads everything there is.
+func (s *Service) systemView(ctx context.Context) (*kg.Snapshot, error) {
 	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
 }
 
-// see gives the channel as it is to be decided by, for an agent that may read it.
+// requireReadable gives the channel as it is to be decided by, for an agent that may read it.
 // Who may find it only is refused; for anybody else it is not there.
-func (s *Service) see(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
-	agent, e, err := s.discover(by, id)
+func (s *Service) requireReadable(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
+	agent, e, err := s.requireDiscoverable(by, id)
 	if err == nil {
 		err = e.mustRead(agent)
 	}
@@ -144,21 +144,21 @@ func (s *Service) see(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
 	return agent, e, nil
 }
 
-// discover is see for an agent that may find the channel.
-func (s *Service) discover(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
-	agent, err := by.agent()
+// requireDiscoverable is see for an agent that may find the channel.
+func (s *Service) requireDiscoverable(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
+	agent, err := by.actingAgent()
 	if err != nil {
 		return "", nil, err
 	}
-	if !id.valid() {
+	if !id.isValid() {
 		return "", nil, errNoChannel()
 	}
 	e := s.table.get(id)
 	if e == nil {
-		e = s.unmade(id, agent)
+		e = s.pendingDirect(id, agent)
 	}
-	e = e.as(by.reader(agent)).seenBy(by)
-	if !e.discovers(agent) {
+	e = e.asPrincipal(by.readerPrincipal(agent)).seenBy(by)
+	if !e.canDiscover(agent) {
 		return "", nil, errNoChannel()
 	}
 	return agent, e, nil

@@ -2,24 +2,24 @@ package channels
 
 import "koine/kg"
 
-// settings changes rights and bounds.
-func (s *Service) settings(w *writer, c *Channel, r *ChannelUpdate) error {
+// applySettings changes rights and bounds.
+func (s *Service) applySettings(w *writer, c *Channel, r *ChannelUpdate) error {
 	if r.Rights != nil {
-		if err := r.Rights.check(sightOf(c.Visibility, c.MemberPolicy)); err != nil {
+		if err := r.Rights.validateFor(effectiveVisibility(c.Visibility, c.MemberPolicy)); err != nil {
 			return err
 		}
 		c.Rights = *r.Rights
 		for _, right := range rights {
-			w.text(right.property, string(*right.of(&c.Rights)))
+			w.setText(right.property, string(*right.of(&c.Rights)))
 		}
 	}
 	if r.Limits != nil {
-		if err := r.Limits.check(); err != nil {
+		if err := r.Limits.validate(); err != nil {
 			return err
 		}
 		c.Limits = *r.Limits
 		for _, limit := range limits {
-			w.number(limit.property, int64(*limit.of(&c.Limits)))
+			w.setNumber(limit.property, int64(*limit.of(&c.Limits)))
 		}
 	}
 	if r.KeepMessages != nil {
@@ -27,16 +27,16 @@ func (s *Service) settings(w *writer, c *Channel, r *ChannelUpdate) error {
 			return err
 		}
 		c.KeepMessages = *r.KeepMessages
-		w.number(propKeep, c.KeepMessages)
+		w.setNumber(propKeep, c.KeepMessages)
 	}
 	if r.Audit != nil && *r.Audit != c.Audit {
 		if c.Scope == "" {
 			return errNoEvents()
 		}
 		if c.Audit = *r.Audit; c.Audit {
-			w.set(propAudit, kg.Boolean(true))
+			w.setProperty(propAudit, kg.Boolean(true))
 		} else {
-			w.clear(propAudit)
+			w.clearProperty(propAudit)
 		}
 	}
 	if r.ExpireAfter != nil && *r.ExpireAfter != c.ExpireAfter {
@@ -46,15 +46,15 @@ func (s *Service) settings(w *writer, c *Channel, r *ChannelUpdate) error {
 		if err := s.mustBeOpen(w.tx, c); err != nil {
 			return err
 		}
-		c.ExpireAfter, c.expiresSince = *r.ExpireAfter, w.tx.Time()
-		w.number(propExpireAfter, c.ExpireAfter.Milliseconds())
+		c.ExpireAfter, c.expireAfterSetAt = *r.ExpireAfter, w.tx.Time()
+		w.setNumber(propExpireAfter, c.ExpireAfter.Milliseconds())
 	}
 	if r.MaxMembers != nil {
 		if err := s.checkMaxMembers(*r.MaxMembers, len(c.Members)); err != nil {
 			return err
 		}
 		c.MaxMembers = *r.MaxMembers
-		w.number(propMaxMembers, int64(c.MaxMembers))
+		w.setNumber(propMaxMembers, int64(c.MaxMembers))
 	}
 	return nil
 }
@@ -72,8 +72,8 @@ func (s *Service) checkMaxMembers(most, members int) error {
 	return nil
 }
 
-// mostMembers is how many members the channel may have.
-func (s *Service) mostMembers(c *Channel) int {
+// memberLimit is how many members the channel may have.
+func (s *Service) memberLimit(c *Channel) int {
 	if c.MaxMembers > 0 {
 		return min(c.MaxMembers, s.options.MaxMembers)
 	}

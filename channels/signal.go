@@ -50,7 +50,7 @@ const (
 // Errors: CodeChannelNotFound; CodePermissionDenied; CodeInvalid;
 // CodeLimitExceeded for too much data; CodeRateLimited past the rate.
 func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind SignalKind, data []byte) error {
-	agent, e, err := s.discover(by, id)
+	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind Sign
 		return errTooMuch("data", "%d bytes are more than the %d that a signal has", len(data), MaxSignalBytes)
 	}
 	now := s.options.Clock()
-	if err := s.signals.pace(now, string(by.Principal.ID)+"\n"+string(id)); err != nil {
+	if err := s.signals.checkRate(now, string(by.Principal.ID)+"\n"+string(id)); err != nil {
 		return err
 	}
 	if kind == Reaction {
@@ -83,7 +83,7 @@ func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind Sign
 			return err
 		}
 	}
-	s.signals.tell(Signal{Channel: id, From: agent, Kind: kind, Data: data, Time: now.UTC().Truncate(time.Millisecond)})
+	s.signals.broadcast(Signal{Channel: id, From: agent, Kind: kind, Data: data, Time: now.UTC().Truncate(time.Millisecond)})
 	return nil
 }
 
@@ -97,10 +97,10 @@ func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data
 		return kg.Errorf(kg.CodeInvalid, "a reaction names the message that it is to").At("data.messageId")
 	}
 	no := errNoSuchMessage("data.messageId")
-	if !e.reads(agent) || len(to.Message) > MaxIDBytes || !kg.IsAbsoluteIRI(messagePrefix+string(to.Message)) {
+	if !e.canRead(agent) || len(to.Message) > MaxIDBytes || !kg.IsAbsoluteIRI(messagePrefix+string(to.Message)) {
 		return no
 	}
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data
 	if m == nil {
 		return no
 	}
-	if m.show(s.reading(agent)); m.Withheld != "" {
+	if m.redactFor(s.viewerOf(agent)); m.Withheld != "" {
 		return no
 	}
 	return nil
@@ -127,7 +127,7 @@ func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data
 // Errors: CodeChannelNotFound; CodePermissionDenied; CodeLimitExceeded for one
 // stream too many.
 func (s *Service) Signals(ctx context.Context, by Caller, id ChannelID) (iter.Seq2[Signal, error], error) {
-	if _, _, err := s.see(by, id); err != nil {
+	if _, _, err := s.requireReadable(by, id); err != nil {
 		return nil, err
 	}
 	release, err := s.openStream(by, id)
@@ -152,12 +152,12 @@ func (s *Service) Signals(ctx context.Context, by Caller, id ChannelID) (iter.Se
 				yield(Signal{}, context.Cause(ctx))
 				return
 			}
-			list, closed := l.take()
+			list, closed := l.drain()
 			if closed {
 				yield(Signal{}, kg.Errorf(kg.CodeClosed, "the server stops"))
 				return
 			}
-			if _, _, err := s.see(by, id); err != nil {
+			if _, _, err := s.requireReadable(by, id); err != nil {
 				yield(Signal{}, err)
 				return
 			}
@@ -186,8 +186,8 @@ type listener struct {
 	closed  bool
 }
 
-// put keeps a signal, nil for none, and wakes the reader.
-func (l *listener) put(one *Signal) {
+// enqueue keeps a signal, nil for none, and wakes the reader.
+func (l *listener) enqueue(one *Signal) {
 	if one != nil {
 		l.mu.Lock()
 		if len(l.waiting) == MaxSignalBacklog {
@@ -203,34 +203,34 @@ func (l *listener) put(one *Signal) {
 	}
 }
 
-// take gives what waits.
-func (l *listener) take() (list []Signal, closed bool) {
+// drain gives what waits.
+func (l *listener) drain() (list []Signal, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list, l.waiting = l.waiting, nil
 	return list, l.closed
 }
 
-// signals hands signals on.
-type signals struct {
-	mostListeners, mostPaces int
+// signalHub hands signals on.
+type signalHub struct {
+	maxListeners, maxLimiters int
 
 	mu        sync.RWMutex // guards what follows
 	closed    bool
 	count     int
 	listeners map[ChannelID]map[*listener]bool
 
-	paceMu sync.Mutex
-	paces  map[string]*rate.Limiter
+	limiterMu sync.Mutex
+	limiters  map[string]*rate.Limiter
 }
 
-func (s *signals) add(l *listener) error {
+func (s *signalHub) add(l *listener) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
 		return kg.Errorf(kg.CodeClosed, "the server stops")
-	case s.count >= s.mostListeners:
+	case s.count >= s.maxListeners:
 		return errTooMuch("", "%d readers of signals are there, as many as may be", s.count)
 	}
 	if s.listeners[l.channel] == nil {
@@ -241,7 +241,7 @@ func (s *signals) add(l *listener) error {
 	return nil
 }
 
-func (s *signals) remove(l *listener) {
+func (s *signalHub) remove(l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if set := s.listeners[l.channel]; set[l] {
@@ -252,16 +252,16 @@ func (s *signals) remove(l *listener) {
 	}
 }
 
-func (s *signals) tell(one Signal) {
+func (s *signalHub) broadcast(one Signal) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for l := range s.listeners[one.Channel] {
-		l.put(&one)
+		l.enqueue(&one)
 	}
 }
 
-// follow lets those look again at what they may read whom a commit may concern.
-func (s *signals) follow(c *kg.Commit) {
+// applyCommit lets those look again at what they may read whom a commit may concern.
+func (s *signalHub) applyCommit(c *kg.Commit) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.count == 0 {
@@ -269,9 +269,9 @@ func (s *signals) follow(c *kg.Commit) {
 	}
 	for i := range c.Changes {
 		q := &c.Changes[i].Quad
-		if id, part := channelOf(q.Graph); part == recordPart {
+		if id, part := channelOfGraph(q.Graph); part == recordPart {
 			for l := range s.listeners[id] {
-				l.put(nil)
+				l.enqueue(nil)
 			}
 		} else if part == 0 { // bans of the whole server, scopes
 			s.wakeAll()
@@ -280,16 +280,16 @@ func (s *signals) follow(c *kg.Commit) {
 	}
 }
 
-func (s *signals) wakeAll() {
+func (s *signalHub) wakeAll() {
 	for _, set := range s.listeners {
 		for l := range set {
-			l.put(nil)
+			l.enqueue(nil)
 		}
 	}
 }
 
 // close ends all readers.
-func (s *signals) close() {
+func (s *signalHub) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -303,17 +303,17 @@ func (s *signals) close() {
 	s.wakeAll()
 }
 
-// pace refuses one signal too many.
-func (s *signals) pace(now time.Time, of string) error {
-	s.paceMu.Lock()
-	defer s.paceMu.Unlock()
-	l := s.paces[of]
+// checkRate refuses one signal too many.
+func (s *signalHub) checkRate(now time.Time, of string) error {
+	s.limiterMu.Lock()
+	defer s.limiterMu.Unlock()
+	l := s.limiters[of]
 	if l == nil {
-		if len(s.paces) >= s.mostPaces && !s.forget(now) {
+		if len(s.limiters) >= s.maxLimiters && !s.evictIdle(now) {
 			return errTooManySignals(time.Second)
 		}
 		l = rate.NewLimiter(SignalsPerSecond, SignalBurst)
-		s.paces[of] = l
+		s.limiters[of] = l
 	}
 	r := l.ReserveN(now, 1)
 	if wait := r.DelayFrom(now); wait > 0 {
@@ -323,14 +323,14 @@ func (s *signals) pace(now time.Time, of string) error {
 	return nil
 }
 
-// forget makes place; it tells whether there is any.
-func (s *signals) forget(now time.Time) bool {
-	for of, l := range s.paces {
+// evictIdle makes place; it tells whether there is any.
+func (s *signalHub) evictIdle(now time.Time) bool {
+	for of, l := range s.limiters {
 		if l.TokensAt(now) >= SignalBurst {
-			delete(s.paces, of)
+			delete(s.limiters, of)
 		}
 	}
-	return len(s.paces) < s.mostPaces
+	return len(s.limiters) < s.maxLimiters
 }
 
 func errTooManySignals(wait time.Duration) *kg.Error {

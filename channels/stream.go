@@ -30,7 +30,7 @@ type Stream struct {
 // for one stream too many; those of kg.Store.Watch. The stream ends with
 // CodePositionGone when it is so far behind that what comes next is no longer kept.
 func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *int64) (*Stream, error) {
-	agent, _, err := s.see(by, id)
+	agent, _, err := s.requireReadable(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -38,14 +38,14 @@ func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *in
 	if st.release, err = s.openStream(by, id); err != nil {
 		return nil, err
 	}
-	head, oldest, err := st.start()
+	head, oldest, err := st.startWatch()
 	st.last = head
 	if err == nil && since != nil {
 		switch st.last = *since; {
 		case *since < 0 || *since > head:
 			err = errAhead(head, *since)
 		case *since+1 < oldest:
-			err = errGone(oldest, "sinceSequence")
+			err = errEvicted(oldest, "sinceSequence")
 		}
 	}
 	if err != nil {
@@ -55,11 +55,11 @@ func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *in
 	return st, nil
 }
 
-// start begins to watch behind what stands now, and says how many messages there are
+// startWatch begins to watch behind what stands now, and says how many messages there are
 // and which is the oldest that is left.
-func (st *Stream) start() (head, oldest int64, err error) {
+func (st *Stream) startWatch() (head, oldest int64, err error) {
 	graph := st.id.MessagesGraph()
-	view := kg.View{Principal: st.by.reader(st.agent), Graphs: []kg.Term{graph}}
+	view := kg.View{Principal: st.by.readerPrincipal(st.agent), Graphs: []kg.Term{graph}}
 	snapshot, err := st.service.store.View(st.ctx, view)
 	if err != nil {
 		return 0, 0, err
@@ -68,7 +68,7 @@ func (st *Stream) start() (head, oldest int64, err error) {
 	if head, err = countMessages(snapshot, st.id); err != nil {
 		return 0, 0, err
 	}
-	if oldest, err = oldestLeft(snapshot, st.id); err != nil {
+	if oldest, err = oldestKept(snapshot, st.id); err != nil {
 		return 0, 0, err
 	}
 	// The channel's own changes wake it too, and bans: one that is deleted has no
@@ -109,12 +109,12 @@ func (st *Stream) Messages() iter.Seq2[*Message, error] {
 			return yield(m, nil)
 		}
 		for {
-			more, err := st.replay(tell)
+			more, err := st.replayStored(tell)
 			if err == nil && more {
-				more, err = st.live(tell)
+				more, err = st.streamLive(tell)
 			}
 			if kg.CodeOf(err) == kg.CodeAccessChanged {
-				err = st.again()
+				err = st.restartWatch()
 			}
 			switch {
 			case err != nil:
@@ -127,14 +127,14 @@ func (st *Stream) Messages() iter.Seq2[*Message, error] {
 	}
 }
 
-// replay tells what stands.
-func (st *Stream) replay(tell func(*Message) bool) (more bool, err error) {
+// replayStored tells what stands.
+func (st *Stream) replayStored(tell func(*Message) bool) (more bool, err error) {
 	for {
-		if err := st.allowed(); err != nil {
+		if err := st.checkRead(); err != nil {
 			return false, err
 		}
 		closed := st.service.isClosed(st.id) // before the messages are read
-		list, cut, err := st.page()
+		list, cut, err := st.readPage()
 		if err != nil {
 			return false, err
 		}
@@ -155,32 +155,32 @@ func (st *Stream) replay(tell func(*Message) bool) (more bool, err error) {
 	}
 }
 
-// page reads the next messages; cut tells that there are others for sure.
-func (st *Stream) page() (list []*Message, cut bool, err error) {
-	snapshot, err := st.view()
+// readPage reads the next messages; cut tells that there are others for sure.
+func (st *Stream) readPage() (list []*Message, cut bool, err error) {
+	snapshot, err := st.openView()
 	if err != nil {
 		return nil, false, err
 	}
 	defer snapshot.Close()
-	if oldest, err := oldestLeft(snapshot, st.id); err != nil {
+	if oldest, err := oldestKept(snapshot, st.id); err != nil {
 		return nil, false, err
 	} else if st.last+1 < oldest {
-		return nil, false, errGone(oldest, "sinceSequence")
+		return nil, false, errEvicted(oldest, "sinceSequence")
 	}
-	return readRun(snapshot, st.id, st.last+1, streamPage, false, st.service.reading(st.agent))
+	return readRun(snapshot, st.id, st.last+1, streamPage, false, st.service.viewerOf(st.agent))
 }
 
-// live tells what comes.
-func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
+// streamLive tells what comes.
+func (st *Stream) streamLive(tell func(*Message) bool) (more bool, err error) {
 	for e, err := range st.watcher.Events() {
 		if err != nil {
 			return true, err
 		}
-		m, err := st.service.decoded.message(e.Commit, st.id, st.service.reading(st.agent))
+		m, err := st.service.decoded.messageIn(e.Commit, st.id, st.service.viewerOf(st.agent))
 		if err != nil {
 			return false, err
 		}
-		if m == nil && closedIn(e.Commit, st.id) {
+		if m == nil && closedInCommit(e.Commit, st.id) {
 			return false, errChannelClosed()
 		}
 		if m == nil || m.Sequence <= st.last {
@@ -189,15 +189,15 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 		if m.Sequence != st.last+1 {
 			return false, kg.Errorf(kg.CodeInternal, "message %d of a channel comes after %d", m.Sequence, st.last)
 		}
-		if err := st.allowed(); err != nil {
+		if err := st.checkRead(); err != nil {
 			return false, err
 		}
-		if st.service.revised.changed(m) { // taken back or answered
-			if m, err = st.service.reread(st.ctx, m, st.agent); err != nil {
+		if st.service.revised.mayDiffer(m) { // taken back or answered
+			if m, err = st.service.rereadMessage(st.ctx, m, st.agent); err != nil {
 				return false, err
 			}
 			if m.Withheld == Evicted {
-				return false, st.gone()
+				return false, st.evictedError()
 			}
 		}
 		if !tell(m) {
@@ -207,37 +207,37 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 	return false, nil
 }
 
-// gone is the error where what comes next is no longer kept.
-func (st *Stream) gone() error {
-	snapshot, err := st.view()
+// evictedError is the error where what comes next is no longer kept.
+func (st *Stream) evictedError() error {
+	snapshot, err := st.openView()
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
-	oldest, err := oldestLeft(snapshot, st.id)
+	oldest, err := oldestKept(snapshot, st.id)
 	if err != nil {
 		return err
 	}
-	return errGone(oldest, "sinceSequence")
+	return errEvicted(oldest, "sinceSequence")
 }
 
-// view reads the channel as the agent sees it now.
-func (st *Stream) view() (*kg.Snapshot, error) {
-	return st.service.store.View(st.ctx, kg.View{Principal: st.by.reader(st.agent), AllGraphs: true})
+// openView reads the channel as the agent sees it now.
+func (st *Stream) openView() (*kg.Snapshot, error) {
+	return st.service.store.View(st.ctx, kg.View{Principal: st.by.readerPrincipal(st.agent), AllGraphs: true})
 }
 
-// allowed asks whether the agent may still read the channel.
-func (st *Stream) allowed() error {
-	_, _, err := st.service.see(st.by, st.id)
+// checkRead asks whether the agent may still read the channel.
+func (st *Stream) checkRead() error {
+	_, _, err := st.service.requireReadable(st.by, st.id)
 	return err
 }
 
-// again begins anew behind what was told, where what changed is not this channel.
-func (st *Stream) again() error {
-	if err := st.allowed(); err != nil {
+// restartWatch begins anew behind what was told, where what changed is not this channel.
+func (st *Stream) restartWatch() error {
+	if err := st.checkRead(); err != nil {
 		return err
 	}
 	st.watcher.Close()
-	_, _, err := st.start()
+	_, _, err := st.startWatch()
 	return err
 }

@@ -11,10 +11,10 @@ import (
 // counted; of each of its days, an entity, the tallies; and of a tally its author and
 // how many messages there were.
 var (
-	propCountedUpTo = own("countedUpTo")
-	propTally       = own("tally")
-	propTallyAuthor = own("tallyAuthor")
-	propTallyCount  = own("tallyCount")
+	propCountedUpTo = vocabTerm("countedUpTo")
+	propTally       = vocabTerm("tally")
+	propTallyAuthor = vocabTerm("tallyAuthor")
+	propTallyCount  = vocabTerm("tallyCount")
 )
 
 // authorDay is what messages are counted by.
@@ -31,8 +31,8 @@ func dayEntity(id ChannelID, d day) kg.Term {
 	return kg.IRI(tallyPrefix + string(id) + "/" + string(d))
 }
 
-// entity is the tally of the author in a day of the channel.
-func (a authorDay) entity(id ChannelID) kg.Term {
+// tallyEntity is the tally of the author in a day of the channel.
+func (a authorDay) tallyEntity(id ChannelID) kg.Term {
 	sum := sha256.Sum256([]byte(a.author))
 	return kg.IRI(dayEntity(id, a.day).Value() + "/" + hex.EncodeToString(sum[:16]))
 }
@@ -40,22 +40,22 @@ func (a authorDay) entity(id ChannelID) kg.Term {
 // countedUpTo is the sequence up to which the messages of a channel are counted.
 func countedUpTo(match matcher, id ChannelID) (n int64, err error) {
 	for st, err := range match(kg.Pattern{Subject: id.Entity(), Predicate: propCountedUpTo, Graph: id.ReceiptsGraph()}) {
-		return integer(st.Object), err
+		return integerValue(st.Object), err
 	}
 	return 0, nil
 }
 
-// kept takes in what is stored of a day, of these authors, or, where there are none,
+// addStored takes in what is stored of a day, of these authors, or, where there are none,
 // of all.
-func (t tally) kept(match matcher, id ChannelID, d day, authors []kg.AgentID) error {
+func (t tally) addStored(match matcher, id ChannelID, d day, authors []kg.AgentID) error {
 	graph := id.ReceiptsGraph()
 	for _, author := range authors {
 		of := authorDay{d, author}
-		for st, err := range match(kg.Pattern{Subject: of.entity(id), Predicate: propTallyCount, Graph: graph}) {
+		for st, err := range match(kg.Pattern{Subject: of.tallyEntity(id), Predicate: propTallyCount, Graph: graph}) {
 			if err != nil {
 				return err
 			}
-			t[of] += integer(st.Object)
+			t[of] += integerValue(st.Object)
 		}
 	}
 	if len(authors) > 0 {
@@ -74,7 +74,7 @@ func (t tally) kept(match matcher, id ChannelID, d day, authors []kg.AgentID) er
 			case propTallyAuthor:
 				of.author = kg.AgentID(st.Object.Value())
 			case propTallyCount:
-				n = integer(st.Object)
+				n = integerValue(st.Object)
 			}
 		}
 		t[of] += n
@@ -82,9 +82,9 @@ func (t tally) kept(match matcher, id ChannelID, d day, authors []kg.AgentID) er
 	return nil
 }
 
-// count counts the messages of a channel from a number on, up to most of them, and
+// countFrom counts the messages of a channel from a number on, up to most of them, and
 // tells which was the last; 0 for none. full, if set, says when it is enough.
-func (t tally) count(snapshot *kg.Snapshot, id ChannelID, from, most int64, full func(tally) bool) (last int64, err error) {
+func (t tally) countFrom(snapshot *kg.Snapshot, id ChannelID, from, most int64, full func(tally) bool) (last int64, err error) {
 	author, known, err := snapshot.ID(propAuthor)
 	if err != nil || !known {
 		return 0, err
@@ -129,18 +129,18 @@ func (t tally) count(snapshot *kg.Snapshot, id ChannelID, from, most int64, full
 	return last, nil
 }
 
-// add adds what was counted to what is stored, in an update.
-func (t tally) add(tx *kg.Tx, id ChannelID) error {
+// writeTo adds what was counted to what is stored, in an update.
+func (t tally) writeTo(tx *kg.Tx, id ChannelID) error {
 	graph := id.ReceiptsGraph()
 	for of, n := range t {
-		entity := of.entity(id)
+		entity := of.tallyEntity(id)
 		q := kg.Quad{Subject: entity, Predicate: propTallyCount, Graph: graph}
 		before := int64(0)
 		for st, err := range tx.MatchOwn(kg.Pattern(q)) {
 			if err != nil {
 				return err
 			}
-			before = integer(st.Object)
+			before = integerValue(st.Object)
 		}
 		q.Object = kg.Integer(before + n)
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: q}); err != nil {

@@ -37,9 +37,9 @@ var limits = [...]struct {
 	{"messageBytes", propMessageBytes, func(l *Limits) *int { return &l.MessageBytes }},
 }
 
-// of is the bound that a property of a channel's record says, nil for another
+// forProperty is the bound that a property of a channel's record says, nil for another
 // property.
-func (l *Limits) of(property kg.Term) *int {
+func (l *Limits) forProperty(property kg.Term) *int {
 	for _, limit := range limits {
 		if limit.property == property {
 			return limit.of(l)
@@ -48,7 +48,7 @@ func (l *Limits) of(property kg.Term) *int {
 	return nil
 }
 
-func (l Limits) check() error {
+func (l Limits) validate() error {
 	for _, limit := range limits {
 		switch n := *limit.of(&l); {
 		case n < 0:
@@ -81,7 +81,7 @@ func (o *Options) tierOf(p kg.Principal) Tier {
 		case widest == nil:
 			widest = &t
 		default:
-			*widest = widest.or(t)
+			*widest = widest.widen(t)
 		}
 	}
 	if widest == nil {
@@ -93,8 +93,8 @@ func (o *Options) tierOf(p kg.Principal) Tier {
 // TierOf is the tier of who asks.
 func (s *Service) TierOf(by Caller) Tier { return s.options.tierOf(by.Principal) }
 
-// or is the wider of each bound.
-func (t Tier) or(other Tier) Tier {
+// widen is the wider of each bound.
+func (t Tier) widen(other Tier) Tier {
 	wider := func(a, b int) int {
 		if a == 0 || b == 0 {
 			return 0
@@ -107,14 +107,14 @@ func (t Tier) or(other Tier) Tier {
 	}
 }
 
-// admit refuses a message that is too large for its author or its channel, or one
+// admitMessage refuses a message that is too large for its author or its channel, or one
 // too many in a minute. It counts the message, whatever becomes of it.
-func (s *Service) admit(by Caller, m *Message) error {
+func (s *Service) admitMessage(by Caller, m *Message) error {
 	if by.Principal.Trusted() {
 		return nil
 	}
 	tier, own := s.options.tierOf(by.Principal), Limits{}
-	if e := s.table.get(m.Channel).as(by.reader(m.Author)).seenBy(by); e.discovers(m.Author) {
+	if e := s.table.get(m.Channel).asPrincipal(by.readerPrincipal(m.Author)).seenBy(by); e.canDiscover(m.Author) {
 		own = e.Limits
 	}
 	size := m.size()
@@ -126,18 +126,18 @@ func (s *Service) admit(by Caller, m *Message) error {
 		}
 	}
 	now := s.options.Clock()
-	return s.rates.take(now, pace{string(by.Principal.ID), tier.MessagesPerMinute}, pace{string(m.Author) + "\n" + string(m.Channel), own.MessagesPerMinute})
+	return s.rateWindows.reserveAll(now, rateLimit{string(by.Principal.ID), tier.MessagesPerMinute}, rateLimit{string(m.Author) + "\n" + string(m.Channel), own.MessagesPerMinute})
 }
 
-// mayEnter refuses an agent that is in as many channels as its principal's tier
+// checkChannelQuota refuses an agent that is in as many channels as its principal's tier
 // has. It is asked inside of the commit.
-func (s *Service) mayEnter(tx *kg.Tx, agent kg.AgentID) error {
+func (s *Service) checkChannelQuota(tx *kg.Tx, agent kg.AgentID) error {
 	most := s.options.tierOf(tx.Meta().Principal).Channels
 	if most == 0 {
 		return nil
 	}
 	n := 0
-	for _, id := range s.table.of(agent) {
+	for _, id := range s.table.channelsOfAgent(agent) {
 		if e := s.table.get(id); e.roles[agent] != "" && e.Kind != Direct {
 			n++
 		}
@@ -160,5 +160,5 @@ func (s *Service) openStream(by Caller, id ChannelID) (release func(), err error
 	if e := s.table.get(id); e != nil {
 		own = e.Limits.Streams
 	}
-	return s.streams.take(pace{string(by.Principal.ID), s.options.tierOf(by.Principal).Streams}, pace{"\n" + string(id), own})
+	return s.streams.acquireAll(rateLimit{string(by.Principal.ID), s.options.tierOf(by.Principal).Streams}, rateLimit{"\n" + string(id), own})
 }

@@ -51,30 +51,30 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Channel
 	if r.Rights != nil || r.MaxMembers != nil || r.Limits != nil || r.ExpireAfter != nil || r.KeepMessages != nil || r.Audit != nil {
 		must = (*entry).mustOwn
 	}
-	return s.alter(ctx, by, id, "channels/update", must, func(w *writer, c *Channel) error {
+	return s.alterChannel(ctx, by, id, "channels/update", must, func(w *writer, c *Channel) error {
 		if c.Version != r.ExpectedVersion {
 			e := kg.Errorf(kg.CodeVersionConflict, "the channel is of version %d, not of the expected %d", c.Version, r.ExpectedVersion).At("expectedVersion")
 			e.Hint = "read the channel again, and decide anew"
 			return e
 		}
 		if r.Name != nil {
-			if err := s.mayBeNamed(c, *r.Name); err != nil {
+			if err := s.checkNameFree(c, *r.Name); err != nil {
 				return err
 			}
 			c.Name = *r.Name
-			w.text(propName, c.Name)
+			w.setText(propName, c.Name)
 		}
 		if r.Topic != nil {
 			c.Topic = *r.Topic
-			w.text(propTopic, c.Topic)
+			w.setText(propTopic, c.Topic)
 		}
-		if err := s.settings(w, c, &r); err != nil {
+		if err := s.applySettings(w, c, &r); err != nil {
 			return err
 		}
 		if len(r.Set)+len(r.Remove) == 0 {
 			return nil
 		}
-		metadata, err := r.metadata(c.Metadata)
+		metadata, err := r.mergeMetadata(c.Metadata)
 		if err != nil {
 			return err
 		}
@@ -84,9 +84,9 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Channel
 		c.Metadata = metadata
 		object := kg.Term{}
 		if c.Metadata != nil {
-			object = jsonText(c.Metadata)
+			object = jsonLiteral(c.Metadata)
 		}
-		w.set(propMetadata, object)
+		w.setProperty(propMetadata, object)
 		return nil
 	})
 }
@@ -98,8 +98,8 @@ func deref(s *string) string {
 	return *s
 }
 
-// metadata is the metadata after the change.
-func (r *ChannelUpdate) metadata(old []byte) ([]byte, error) {
+// mergeMetadata is the metadata after the change.
+func (r *ChannelUpdate) mergeMetadata(old []byte) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if old != nil {
 		if err := json.Unmarshal(old, &members); err != nil {
@@ -126,9 +126,9 @@ func (r *ChannelUpdate) metadata(old []byte) ([]byte, error) {
 	return metadata, nil
 }
 
-// alter changes a channel as an agent whom must does not refuse.
-func (s *Service) alter(ctx context.Context, by Caller, id ChannelID, method string, must func(*entry, kg.AgentID) error, fn func(*writer, *Channel) error) (*Channel, error) {
-	agent, e, err := s.discover(by, id)
+// alterChannel changes a channel as an agent whom must does not refuse.
+func (s *Service) alterChannel(ctx context.Context, by Caller, id ChannelID, method string, must func(*entry, kg.AgentID) error, fn func(*writer, *Channel) error) (*Channel, error) {
+	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -136,30 +136,30 @@ func (s *Service) alter(ctx context.Context, by Caller, id ChannelID, method str
 		return nil, errDenied("a direct channel is that of its two agents, and stays as it is")
 	}
 	var c *Channel
-	err = records.Update(ctx, s.store, by.meta(method), func(tx *kg.Tx) (err error) {
-		e := s.table.get(id).at(tx.Time()).as(by.reader(agent))
-		if !e.discovers(agent) {
+	err = records.Update(ctx, s.store, by.updateMeta(method), func(tx *kg.Tx) (err error) {
+		e := s.table.get(id).atTime(tx.Time()).asPrincipal(by.readerPrincipal(agent))
+		if !e.canDiscover(agent) {
 			return errNoChannel() // no longer
 		}
 		if err := must(e, agent); err != nil {
 			return err
 		}
-		c, err = s.change(tx, id, fn)
+		c, err = s.changeChannel(tx, id, fn)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	counted, err := s.read(snapshot, id)
+	counted, err := s.readChannelState(snapshot, id)
 	if err == nil {
 		c.Messages, c.LastMessageAt = counted.Messages, counted.LastMessageAt
 	}
-	c.settle(s.options.Clock())
-	c.inOrder()
+	c.markClosedIfDue(s.options.Clock())
+	c.sortMembers()
 	return c, nil // gone or changed by others since: this is what was made
 }

@@ -19,27 +19,27 @@ const (
 	Erased    Withheld = "erased"    // it was taken out of the store (kg.Erase)
 )
 
-// payload are the properties that a message loses when its content goes. What it
+// contentProperties are the properties that a message loses when its content goes. What it
 // was, when, by whom, and under which key stays. The hash of the content goes, and the
 // salt of the one in the scope's event: few words could be guessed from it.
-var payload = []kg.Term{propParts, propData, propArtifact, propTag, propFormat, propContent, propSalt}
+var contentProperties = []kg.Term{propParts, propData, propArtifact, propTag, propFormat, propContent, propSalt}
 
-// dropPayload takes the content of a message away, in whatever graph of the channel
+// removePayload takes the content of a message away, in whatever graph of the channel
 // it stands.
-func dropPayload(tx *kg.Tx, id ChannelID, m MessageID) error {
-	_, err := dropContent(tx, id, m)
+func removePayload(tx *kg.Tx, id ChannelID, m MessageID) error {
+	_, err := removeContent(tx, id, m)
 	return err
 }
 
-// dropContent is dropPayload, and tells of how many statements that was.
-func dropContent(tx *kg.Tx, id ChannelID, m MessageID) (int, error) {
+// removeContent is dropPayload, and tells of how many statements that was.
+func removeContent(tx *kg.Tx, id ChannelID, m MessageID) (int, error) {
 	var gone []kg.Quad
-	for _, property := range payload {
+	for _, property := range contentProperties {
 		for st, err := range tx.MatchOwn(kg.Pattern{Subject: m.Entity(), Predicate: property}) {
 			if err != nil {
 				return 0, err
 			}
-			if of, part := channelOf(st.Graph); of == id && (part == journalPart || part == lanePart) {
+			if of, part := channelOfGraph(st.Graph); of == id && (part == journalPart || part == partitionPart) {
 				gone = append(gone, st.Quad)
 			}
 		}
@@ -52,33 +52,33 @@ func dropContent(tx *kg.Tx, id ChannelID, m MessageID) (int, error) {
 	return len(gone), nil
 }
 
-// reading is that of an agent, at this moment.
-func (s *Service) reading(agent kg.AgentID) reading {
-	return reading{agent, s.options.Clock()}
+// viewerOf is that of an agent, at this moment.
+func (s *Service) viewerOf(agent kg.AgentID) viewer {
+	return viewer{agent, s.options.Clock()}
 }
 
-// show takes away what the reader may not see of the message, and what does not hold:
+// redactFor takes away what the reader may not see of the message, and what does not hold:
 // a request that was answered does not expire.
-func (m *Message) show(to reading) {
+func (m *Message) redactFor(to viewer) {
 	if m.Answered != "" {
 		m.ExpiresAt = time.Time{}
 	}
-	m.DeadlinePassed = m.DeadlinePassed || m.expired(to.now)
+	m.DeadlinePassed = m.DeadlinePassed || m.hasExpired(to.now)
 	switch {
 	case m.Withheld == Retracted:
 	case m.Withheld == Evicted:
-		m.withhold(Evicted)
-	case !m.readBy(to.agent):
-		m.withhold(Addressed)
+		m.withholdContent(Evicted)
+	case !m.isReadableBy(to.agent):
+		m.withholdContent(Addressed)
 	case m.DeadlinePassed:
-		m.withhold(Expired)
+		m.withholdContent(Expired)
 	case m.Parts == nil && m.Withheld == "": // each has some
-		m.withhold(Erased)
+		m.withholdContent(Erased)
 	}
 }
 
-// withhold leaves of the message what everybody may know, and says why.
-func (m *Message) withhold(why Withheld) {
+// withholdContent leaves of the message what everybody may know, and says why.
+func (m *Message) withholdContent(why Withheld) {
 	left := Message{
 		ID: m.ID, Channel: m.Channel, Sequence: m.Sequence, Time: m.Time, Author: m.Author, Revision: m.Revision,
 		Private: m.Private, Withheld: why, DeadlinePassed: m.DeadlinePassed,

@@ -206,7 +206,7 @@ func shownRegistration(g *agents.Registration) *AgentRegistration {
 	}
 	out := &AgentRegistration{
 		Description: some(g.Description), Version: some(g.Version), Role: some(g.Role), Endpoint: some(g.Endpoint), Capabilities: notNil(g.Tags()),
-		Skills: notNil(g.Skills), Parameters: g.Parameters, Auth: g.Auth, Limits: g.Limits, Metadata: g.Metadata, Other: g.Other(), At: g.Time,
+		Skills: notNil(g.Skills), Parameters: g.Parameters, Auth: g.Auth, Limits: g.Limits, Metadata: g.Metadata, Other: g.ExtraJSON(), At: g.Time,
 	}
 	if !g.Changed.IsZero() {
 		out.ChangedAt = &g.Changed
@@ -223,7 +223,7 @@ func (r *run) toAgent(record *agents.Record) (*Agent, error) {
 	a := &Agent{ID: string(record.ID), Name: some(record.Name), Owner: some(string(record.Owner)), Roles: notNil(record.Roles), Status: AgentStatus(record.Status), Since: record.Since}
 	a.Registration = shownRegistration(record.Registration)
 	if tracker := r.engine.deps.Presence; tracker != nil {
-		a.Presence = shownPresence(tracker.Of(record.ID))
+		a.Presence = shownPresence(tracker.Get(record.ID))
 	}
 	if p := r.request.Principal; p.ID != record.ID && !p.IsAdmin() {
 		return a, nil

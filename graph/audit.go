@@ -127,7 +127,7 @@ func (e *Engine) noteRefusals(ctx context.Context, result *operation.Result) {
 		code, _ := err.Extensions["code"].(string)
 		if code != "" && !slices.Contains(told, code) {
 			told = append(told, code)
-			e.deps.Trail.Refused(ctx, kg.Code(code))
+			e.deps.Trail.RecordDenied(ctx, kg.Code(code))
 		}
 	}
 }

@@ -44,7 +44,7 @@ func setGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPaylo
 	if input.ExpectedRevision != nil {
 		m.ExpectedRevision, m.HasExpected = *input.ExpectedRevision, true
 	}
-	p, receipt, err := graphs.Set(ctx, m, policy.Amendment{
+	p, receipt, err := graphs.Set(ctx, m, policy.PolicyUpdate{
 		Graph: graphNamed(input.Iri), Public: isPublic(input.Visibility),
 		Owners: grantees(input.Owners), Writers: grantees(input.Writers), Readers: grantees(input.Readers),
 	})

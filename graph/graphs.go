@@ -44,7 +44,7 @@ func readGraphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error
 	if err != nil {
 		return nil, err
 	}
-	known := graphs.Known(r.request.Principal)
+	known := graphs.Discoverable(r.request.Principal)
 	for _, c := range held {
 		known = append(known, c.Term)
 	}
@@ -73,7 +73,7 @@ func readGraph(ctx context.Context, name *kg.Term) (*Graph, error) {
 	if !graphs.Allowed(runOf(ctx).request.Principal, g.term, kg.Read) {
 		return nil, nil
 	}
-	if _, stored := graphs.Of(g.term); stored || g.term == kg.DefaultGraph {
+	if _, stored := graphs.PolicyOf(g.term); stored || g.term == kg.DefaultGraph {
 		return g, nil
 	}
 	if n, err := g.Statements(ctx); n == 0 || err != nil {
@@ -143,7 +143,7 @@ func (g *Graph) Policy(ctx context.Context) (*GraphPolicy, error) {
 	if err != nil || !graphs.Allowed(runOf(ctx).request.Principal, g.term, kg.Manage) {
 		return nil, err
 	}
-	p, stored := graphs.Of(g.term)
+	p, stored := graphs.PolicyOf(g.term)
 	out := &GraphPolicy{Visibility: GraphVisibilityPrivate, Owners: texts(p.Owners), Writers: texts(p.Writers), Readers: texts(p.Readers)}
 	if p.Public {
 		out.Visibility = GraphVisibilityPublic

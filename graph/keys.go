@@ -24,7 +24,7 @@ func createAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload,
 	if err != nil {
 		return nil, kg.AsError(err).At("lifetimeSeconds").At("input")
 	}
-	wish := auth.NewKey{Agent: kg.AgentID(input.Agent), Label: deref(input.Name), Roles: slices.Clone(input.Roles), Mode: auth.Live, Lifetime: lifetime}
+	wish := auth.KeyRequest{Agent: kg.AgentID(input.Agent), Label: deref(input.Name), Roles: slices.Clone(input.Roles), Mode: auth.Live, Lifetime: lifetime}
 	if deref(input.Mode) == APIKeyModeTest {
 		wish.Mode = auth.Test
 	}

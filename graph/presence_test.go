@@ -16,7 +16,7 @@ import (
 func newPresent(t *testing.T) (*bench, *presence.Tracker) {
 	t.Helper()
 	policies := policy.New(policy.Options{})
-	tracker := presence.New(presence.Options{Settle: 1, Pause: 1, Stay: 1})
+	tracker := presence.New(presence.Options{Settle: 1, WriteInterval: 1, AgentWriteInterval: 1})
 	b := newBench(t, graph.Options{}, func(o *kg.Options) {
 		o.Access = policies
 		o.OnSystemChange = func(c *kg.Commit) {
@@ -43,7 +43,7 @@ func TestHeartbeat(t *testing.T) {
 	var beat struct{ Heartbeat shownPresence }
 	b.dataAs(nobody, `mutation { heartbeat(status: BUSY) { status since } }`, &beat)
 	since := beat.Heartbeat.Since
-	if beat.Heartbeat.Status != "BUSY" || since == nil || !tracker.Of(nobody.ID).Since.Equal(*since) {
+	if beat.Heartbeat.Status != "BUSY" || since == nil || !tracker.Get(nobody.ID).Since.Equal(*since) {
 		t.Errorf("the heartbeat: %+v", beat)
 	}
 	other := kg.Principal{ID: "agent://eve", Method: "key"}
@@ -86,10 +86,10 @@ func TestHeartbeatForAnother(t *testing.T) {
 	beat := func(p kg.Principal, actor kg.AgentID) operation.Result {
 		return b.engine.Execute(context.Background(), operation.Request{Query: `mutation { heartbeat { status } }`, Principal: p, Actor: actor})
 	}
-	if got := beat(root, "agent://dora"); len(got.Errors) > 0 || tracker.Of("agent://dora").Status != presence.Online || tracker.Of(root.ID).Status != presence.Offline {
+	if got := beat(root, "agent://dora"); len(got.Errors) > 0 || tracker.Get("agent://dora").Status != presence.Online || tracker.Get(root.ID).Status != presence.Offline {
 		t.Errorf("for another: %v", got.Errors)
 	}
-	if got := beat(nobody, "agent://chen"); len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "SOURCE_FORBIDDEN" || tracker.Of("agent://chen").Status != presence.Offline {
+	if got := beat(nobody, "agent://chen"); len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "SOURCE_FORBIDDEN" || tracker.Get("agent://chen").Status != presence.Offline {
 		t.Errorf("without the right to: %v", got.Errors)
 	}
 }

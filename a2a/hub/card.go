@@ -69,7 +69,7 @@ func (h *Handler) base(r *http.Request) string {
 func (h *Handler) cardOf(record *agents.Record, base string) *agentCard {
 	own := a2a.NewCard(a2a.CardOptions{Keys: h.options.Keys, Tokens: h.options.Tokens, Push: h.options.Push, Only: h.options.Only}, base)
 	g := record.Registration
-	address := base + "/agents/" + url.PathEscape(agents.Bare(record.ID)) + "/a2a"
+	address := base + "/agents/" + url.PathEscape(agents.ShortID(record.ID)) + "/a2a"
 	card := &agentCard{
 		Name: record.Name, Description: g.Description, Version: g.Version,
 		ProtocolVersion: own.ProtocolVersion, PreferredTransport: own.PreferredTransport,
@@ -86,7 +86,7 @@ func (h *Handler) cardOf(record *agents.Record, base string) *agentCard {
 		card.URL = address
 	}
 	if card.Name == "" {
-		card.Name = agents.Bare(record.ID)
+		card.Name = agents.ShortID(record.ID)
 	}
 	for _, raw := range g.Skills {
 		card.Skills = append(card.Skills, wholeSkill(raw))

@@ -120,7 +120,7 @@ func (h *Handler) list(_ http.ResponseWriter, r *http.Request) (int, any, error)
 		return 0, nil, err
 	}
 	list, last, err := h.deps.Agents.Find(r.Context(), agents.Query{Capability: query.Get("capability"), After: kg.AgentID(query.Get("pageToken")), First: first})
-	page := agentPage{Agents: []json.RawMessage{}, Next: agents.Bare(last)}
+	page := agentPage{Agents: []json.RawMessage{}, Next: agents.ShortID(last)}
 	for i := range list {
 		page.Agents = append(page.Agents, h.deps.Agents.CardOf(&list[i]))
 	}
@@ -153,7 +153,7 @@ func (h *Handler) register(w http.ResponseWriter, r *http.Request) (int, any, er
 		return 0, nil, err
 	}
 	status := http.StatusOK
-	if now.Fresh {
+	if now.NewlyRegistered {
 		status = http.StatusCreated
 	}
 	return status, h.deps.Agents.CardOf(&now), nil

@@ -38,9 +38,9 @@ type hookFailing struct {
 }
 
 func stateOf(s *courier.State) *hookState {
-	out := &hookState{Origin: s.Origin, Scheme: s.Scheme, Set: timestamp(s.Set), Waiting: s.Waiting}
-	if !s.Failing.IsZero() {
-		out.Failing = &hookFailing{timestamp(s.Failing), s.Failure}
+	out := &hookState{Origin: s.Origin, Scheme: s.Scheme, Set: timestamp(s.Set), Waiting: s.Pending}
+	if !s.FailingSince.IsZero() {
+		out.Failing = &hookFailing{timestamp(s.FailingSince), s.Failure}
 	}
 	return out
 }

@@ -19,15 +19,15 @@ import (
 func (t *trust) directory(store *kg.Store, gone func(kg.AgentID)) *agents.Directory {
 	return agents.NewDirectory(store, agents.DirectoryOptions{
 		Self:     itself(),
-		Presence: func(id kg.AgentID) string { return string(t.presence.Of(id).Status) },
-		Leaving: func(tx *kg.Tx, id kg.AgentID) error {
+		Presence: func(id kg.AgentID) string { return string(t.presence.Get(id).Status) },
+		DeregisterTx: func(tx *kg.Tx, id kg.AgentID) error {
 			return errors.Join(presence.Forget(tx, id), courier.Forget(tx, id), tasks.RecordDeparture(tx, id))
 		},
-		Left: func(ctx context.Context, id kg.AgentID) error {
+		BeforeDeregister: func(ctx context.Context, id kg.AgentID) error {
 			_, err := t.channels.RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)
 			return err
 		},
-		Gone: gone,
+		AfterDeregister: gone,
 	})
 }
 

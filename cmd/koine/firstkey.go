@@ -78,9 +78,9 @@ func (w *identity) firstKeyInFile(ctx context.Context, log *slog.Logger, store *
 	return nil
 }
 
-func makeFirstKey(ctx context.Context, store *kg.Store) (auth.Created, error) {
+func makeFirstKey(ctx context.Context, store *kg.Store) (auth.CreatedKey, error) {
 	return auth.NewKeys(store).Create(ctx, kg.Meta{Principal: kg.SystemPrincipal(), Justification: "first key of an administrator"},
-		auth.NewKey{Agent: firstAdmin, Label: "first administrator", Roles: []string{kg.RoleAdmin}})
+		auth.KeyRequest{Agent: firstAdmin, Label: "first administrator", Roles: []string{kg.RoleAdmin}})
 }
 
 const firstAdmin kg.AgentID = "agent://admin"

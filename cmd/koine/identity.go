@@ -83,7 +83,7 @@ func (f *identityFlags) identity(ctx context.Context, log *slog.Logger) (*identi
 		options.Keys = who.keys
 	}
 	who.gate = auth.NewGate(options)
-	who.agents.Changed = who.gate.Recheck
+	who.agents.OnSuspend = who.gate.Recheck
 	who.close = sync.OnceFunc(func() {
 		who.agents.Close()
 		if who.tokens != nil {
@@ -140,7 +140,7 @@ func (w *identity) follow(c *kg.Commit) {
 func (w *identity) eachAgent(fn func(kg.AgentID) bool) { w.agents.Each(fn) }
 
 // knows tells whether there is a registered agent that may be asked for something.
-func (w *identity) knows(id kg.AgentID) bool { return w.agents.Takes(id) }
+func (w *identity) knows(id kg.AgentID) bool { return w.agents.IsAvailable(id) }
 
 // load reads what the store knows of keys and agents.
 func (w *identity) load(ctx context.Context, store *kg.Store) error {
@@ -171,7 +171,7 @@ func (w *identity) standing() func(kg.Principal) (kg.Principal, error) {
 	if !w.known() {
 		return nil
 	}
-	return w.gate.Standing
+	return w.gate.CurrentRights
 }
 
 func (w *identity) takesKeys() bool   { return strings.Contains(w.flags.Auth, "keys") }

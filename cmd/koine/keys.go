@@ -51,7 +51,7 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 	if c.Test {
 		mode = auth.Test
 	}
-	wish := auth.NewKey{Agent: kg.AgentID(c.Agent), Label: c.Name, Roles: c.Role, Mode: mode, Lifetime: c.Life}
+	wish := auth.KeyRequest{Agent: kg.AgentID(c.Agent), Label: c.Name, Roles: c.Role, Mode: mode, Lifetime: c.Life}
 	for _, agent := range c.ActFor {
 		wish.ActFor = append(wish.ActFor, kg.AgentID(agent))
 	}

@@ -14,7 +14,7 @@ type policyFlags struct {
 
 // policies makes them; made is how many graphs one principal may create.
 func (f policyFlags) policies(made int) (*policy.Policies, error) {
-	o := policy.Options{MaxMade: made}
+	o := policy.Options{MaxGraphs: made}
 	for _, flag := range []struct {
 		name, text string
 		mode       *policy.Mode

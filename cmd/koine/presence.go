@@ -18,7 +18,7 @@ func (t *trust) admitStream(admit func(context.Context) (func(), error)) func(co
 		if who.Principal.Method == caller.MethodNone || who.Principal.CheckWrite() != nil {
 			return release, nil
 		}
-		leave := t.presence.Connected(who.Acting())
+		leave := t.presence.Connect(who.Acting())
 		return func() {
 			leave()
 			release()

@@ -123,12 +123,12 @@ func TestWhoWritesIsNotIdle(t *testing.T) {
 				trust.configure(&o)
 				is := func() (text []string) {
 					for _, agent := range []kg.AgentID{ann, bob, gateway} {
-						text = append(text, string(trust.presence.Of(agent).Status))
+						text = append(text, string(trust.presence.Get(agent).Status))
 					}
 					return text
 				}
 				for _, agent := range []kg.AgentID{ann, bob, gateway} {
-					defer trust.presence.Connected(agent)()
+					defer trust.presence.Connect(agent)()
 				}
 				time.Sleep(presence.DefaultIdleAfter)
 				if got := strings.Join(is(), " "); got != "IDLE IDLE IDLE" {

@@ -63,5 +63,7 @@ func handleREST(server *httpd.Server, prefix string, h http.Handler) {
 
 // refusedOf notes what somebody may not do.
 func refusedOf(trail *audit.Trail) func(caller.Caller, kg.Code) {
-	return func(who caller.Caller, code kg.Code) { trail.Refused(caller.With(context.Background(), who), code) }
+	return func(who caller.Caller, code kg.Code) {
+		trail.RecordDenied(caller.With(context.Background(), who), code)
+	}
 }

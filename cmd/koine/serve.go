@@ -166,7 +166,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	defer func() { trust.close(); err = errors.Join(err, store.Close(), forget()) }()
-	defer trail.Keep(c.Data)()
+	defer trail.Persist(c.Data)()
 	who.store = store
 	if err := who.firstKey(ctx, t, log, store); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry, Names: judge}
 	about := c.card(who)
-	rpc := a2a.Options{Card: &about, Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.Refused, Span: traces.Begin(), Narrow: who.narrow()}
+	rpc := a2a.Options{Card: &about, Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.RecordDenied, Span: traces.Begin(), Narrow: who.narrow()}
 	endpoint := a2a.NewHandler(deps, rpc)
 	server.HandleRPC(endpoint)
 	work.Handle(kg.System, c.self(endpoint))
@@ -221,7 +221,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		server.HandlePublic("GET "+below+"/.well-known/agent.json", httpd.Plain, card)
 	}
 	behind = hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Courier: carrier, Streams: streams},
-		hub.Options{Logger: log, PublicURL: strings.TrimRight(c.PublicURL, "/"), Only: c.cardVersion(), Keys: who.takesKeys(), Tokens: who.takesTokens(), Push: true, Refused: trail.Refused})
+		hub.Options{Logger: log, PublicURL: strings.TrimRight(c.PublicURL, "/"), Only: c.cardVersion(), Keys: who.takesKeys(), Tokens: who.takesTokens(), Push: true, Refused: trail.RecordDenied})
 	for pattern, form := range map[string]httpd.Form{"/agents": httpd.Coded, "/agents/": httpd.Coded, "/agents/{id}/a2a": httpd.JSONRPC, "/agents/{id}/a2a/{$}": httpd.JSONRPC} {
 		server.Handle(pattern, form, behind)
 	}
@@ -238,7 +238,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Streams: streams, Positions: store},
 		agentapi.Options{Intake: intake, Logger: log, OriginAllowed: server.OriginAllowed, Connect: server.Connect, Refused: refusedOf(trail)}))
 
-	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Refused: trail.Refused}, rdfdata.Options{PublicURL: c.PublicURL, JSONLD: jsonld, Ending: ctx})
+	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Refused: trail.RecordDenied}, rdfdata.Options{PublicURL: c.PublicURL, JSONLD: jsonld, Ending: ctx})
 	for _, pattern := range []string{rdfdata.Path, rdfdata.Path + "/"} {
 		server.HandleUpload(pattern, httpd.Plain, data)
 	}

@@ -118,7 +118,7 @@ func fillTasks(t testing.TB, store *kg.Store, ann, bot caller.Caller, c contents
 	}
 	defer work.Close()
 	hooks := push.New(push.Options{
-		Options: webhook.Options{AllowPrivate: true}, Whole: func(string) bool { return false },
+		Options: webhook.Options{AllowPrivate: true}, WantsFullTask: func(string) bool { return false },
 		Body: func(string, *tasks.Task, *tasks.Event) ([]byte, error) { return []byte("{}"), nil },
 	})
 	if err := hooks.Load(t.Context(), store, work); err != nil {
@@ -136,7 +136,7 @@ func fillTasks(t testing.TB, store *kg.Store, ann, bot caller.Caller, c contents
 	}
 	fill(t, c.tasks, func(int) error { return finish(nil) })
 	fill(t, c.hooks, func(int) error {
-		along, err := hooks.Along(push.Config{URL: ear.URL})
+		along, err := hooks.PrepareConfig(push.Config{URL: ear.URL})
 		if err != nil {
 			return err
 		}

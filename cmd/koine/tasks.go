@@ -49,13 +49,13 @@ type pushFlags struct {
 
 // notifications delivers what happens to tasks, once it is loaded.
 func (c *serveCommand) notifications(log *slog.Logger) *push.Service {
-	return push.New(push.Options{Body: a2a.Notification, Whole: a2a.NotifiesWhole, Options: webhook.Options{AllowPrivate: c.AllowPrivateWebhooks}, Logger: log})
+	return push.New(push.Options{Body: a2a.Notification, WantsFullTask: a2a.NotifiesWhole, Options: webhook.Options{AllowPrivate: c.AllowPrivateWebhooks}, Logger: log})
 }
 
 // courier carries the letters of agents behind the hub to their web hooks, once it is
 // loaded.
 func (c *serveCommand) courier(log *slog.Logger, who *identity) *courier.Service {
-	return courier.New(courier.Options{Options: webhook.Options{AllowPrivate: c.AllowPrivateWebhooks}, Body: hub.Letter, Takes: who.knows, Logger: log})
+	return courier.New(courier.Options{Options: webhook.Options{AllowPrivate: c.AllowPrivateWebhooks}, Body: hub.Letter, MayDeliver: who.knows, Logger: log})
 }
 
 // card is what the agent card says of the server.

@@ -108,9 +108,9 @@ func (f throttleFlags) throttle(open bool, streams int, counters *httpd.Counters
 		}
 		*flag.to = *flag.said
 	}
-	o.Refused = func(r throttle.Refusal) {
+	o.OnRefusal = func(r throttle.Refusal) {
 		counters.RateLimited(r.What, r.By)
-		trail.Refuse(context.Background(), audit.Refusal{
+		trail.Record(context.Background(), audit.Refusal{
 			Kind: audit.RateLimit, Principal: r.Principal, Address: r.Address, Reason: r.What + " of this " + r.By,
 		})
 	}

@@ -85,7 +85,7 @@ func (t *trust) configure(o *kg.Options) {
 				return err
 			}
 		}
-		t.presence.Acted(cmp.Or(m.Actor, m.Principal.ID))
+		t.presence.NoteActivity(cmp.Or(m.Actor, m.Principal.ID))
 		return nil
 	}
 }

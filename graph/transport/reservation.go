@@ -64,13 +64,13 @@ func (all *reservations) reserve(ctx context.Context) (*reservation, error) {
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if !all.waiting.Take(throttle.OwnerOf(r.owner), 1) {
+	if !all.waiting.Acquire(throttle.OwnerOf(r.owner), 1) {
 		cancel(nil)
 		return nil, &sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter}
 	}
 	place, err := all.handler.streams.Open(ctx, sse.StreamOptions{})
 	if err != nil {
-		all.waiting.Give(throttle.OwnerOf(r.owner), 1)
+		all.waiting.Release(throttle.OwnerOf(r.owner), 1)
 		cancel(nil)
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (all *reservations) remove(r *reservation) {
 	if all.byToken[r.token] == r {
 		delete(all.byToken, r.token)
 		if !r.opened {
-			all.waiting.Give(throttle.OwnerOf(r.owner), 1)
+			all.waiting.Release(throttle.OwnerOf(r.owner), 1)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (all *reservations) open(r *reservation) bool {
 	}
 	r.opened = true
 	r.expiry.Stop()
-	all.waiting.Give(throttle.OwnerOf(r.owner), 1)
+	all.waiting.Release(throttle.OwnerOf(r.owner), 1)
 	return true
 }
 

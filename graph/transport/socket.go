@@ -100,10 +100,10 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 // back and may be called again.
 func (h *Handler) pend(who caller.Caller) (settled func(), ok bool) {
 	owner := throttle.OwnerOf(who)
-	if !h.pending.Take(owner, 1) {
+	if !h.pending.Acquire(owner, 1) {
 		return nil, false
 	}
-	return sync.OnceFunc(func() { h.pending.Give(owner, 1) }), true
+	return sync.OnceFunc(func() { h.pending.Release(owner, 1) }), true
 }
 
 func (s *socket) serve() {

@@ -553,9 +553,9 @@ func TestSocketBytesReceived(t *testing.T) {
 	server := b.serve(t, transport.Options{Intake: throttle.Intake{Pool: pool}}, sse.Options{})
 	first, second := b.connected(t, server), b.connected(t, server)
 	first.begin(20_000)
-	eventually(t, "the first is accounted for", func() bool { return pool.Taken() >= 16<<10 })
+	eventually(t, "the first is accounted for", func() bool { return pool.InUse() >= 16<<10 })
 	second.begin(30_000)
 	second.wantClose(websocket.StatusTryAgainLater, "OVERLOADED")
 	_ = first.conn.CloseNow()
-	eventually(t, "all is given back", func() bool { return pool.Taken() == 0 })
+	eventually(t, "all is given back", func() bool { return pool.InUse() == 0 })
 }

@@ -34,15 +34,15 @@ type Card struct {
 	Changed    string `json:"changed,omitempty"`
 }
 
-// Bare is an agent's id as it stands in addresses.
-func Bare(id kg.AgentID) string { return strings.TrimPrefix(string(id), "agent://") }
+// ShortID is an agent's id as it stands in addresses.
+func ShortID(id kg.AgentID) string { return strings.TrimPrefix(string(id), "agent://") }
 
-// card is the card of a registered agent, with what koine did not understand of it.
-func (r *Record) card(presence string) json.RawMessage {
+// toCard is the card of a registered agent, with what koine did not understand of it.
+func (r *Record) toCard(presence string) json.RawMessage {
 	g := r.Registration
 	c := Card{
-		ID: Bare(r.ID), Name: r.Name, Description: g.Description, Version: g.Version, Capabilities: g.Tags(), Skills: g.Skills, Parameters: g.Parameters,
-		Auth: g.Auth, Owner: Bare(r.Owner), Role: g.Role, Endpoint: g.Endpoint, Limits: g.Limits, Metadata: g.Metadata, Status: r.Status,
+		ID: ShortID(r.ID), Name: r.Name, Description: g.Description, Version: g.Version, Capabilities: g.Tags(), Skills: g.Skills, Parameters: g.Parameters,
+		Auth: g.Auth, Owner: ShortID(r.Owner), Role: g.Role, Endpoint: g.Endpoint, Limits: g.Limits, Metadata: g.Metadata, Status: r.Status,
 		Presence: presence, Registered: timestamp(g.Time), Changed: timestamp(g.Changed),
 	}
 	if c.Name == "" {
@@ -52,8 +52,8 @@ func (r *Record) card(presence string) json.RawMessage {
 		c.Capabilities = []string{}
 	}
 	raw := plainjson.MustEncode(c)
-	if len(g.Rest) > 0 {
-		rest := plainjson.MustEncode(g.Rest)
+	if len(g.Extra) > 0 {
+		rest := plainjson.MustEncode(g.Extra)
 		raw = append(append(raw[:len(raw)-1], ','), rest[1:]...)
 	}
 	return raw
@@ -103,7 +103,7 @@ func recordFrom(members map[string]json.RawMessage) (Record, error) {
 			continue
 		}
 		if err := json.Unmarshal(raw, f.into); err != nil {
-			return Record{}, mistyped(f.name, err)
+			return Record{}, errMistyped(f.name, err)
 		}
 	}
 	// What is not understood is kept and shown, and this has secrets in it.
@@ -113,12 +113,12 @@ func recordFrom(members map[string]json.RawMessage) (Record, error) {
 	delete(members, webHook)
 	r.ID, r.Owner = kg.CanonicalAgent(id), kg.CanonicalAgent(owner)
 	if len(members) > 0 {
-		g.Rest = members
+		g.Extra = members
 	}
 	return r, nil
 }
 
-func mistyped(field string, err error) error {
+func errMistyped(field string, err error) error {
 	if inner, should, ok := plainjson.Mistyped(err); ok {
 		if inner != "" {
 			field += "." + inner
@@ -128,8 +128,8 @@ func mistyped(field string, err error) error {
 	return kg.Errorf(kg.CodeInvalid, "is no JSON").At(field)
 }
 
-// merge puts the members of a change into a card: null takes one away.
-func merge(card, change []byte) (Record, error) {
+// mergeCard puts the members of a change into a card: null takes one away.
+func mergeCard(card, change []byte) (Record, error) {
 	if len(change) > MaxRegistrationBytes {
 		return Record{}, errTooLarge()
 	}

@@ -27,13 +27,13 @@ type DirectoryOptions struct {
 	MaxAgents int
 	// Presence says whether an agent is there; nil says nothing.
 	Presence func(kg.AgentID) string
-	// Leaving is part of the commit by which an agent deregisters.
-	Leaving func(*kg.Tx, kg.AgentID) error
-	// Left is called before that: what it does may be repeated, and an error of it is one
+	// DeregisterTx is part of the commit by which an agent deregisters.
+	DeregisterTx func(*kg.Tx, kg.AgentID) error
+	// BeforeDeregister is called before that: what it does may be repeated, and an error of it is one
 	// of Deregister.
-	Left func(context.Context, kg.AgentID) error
-	// Gone is called behind that commit.
-	Gone func(kg.AgentID)
+	BeforeDeregister func(context.Context, kg.AgentID) error
+	// AfterDeregister is called behind that commit.
+	AfterDeregister func(kg.AgentID)
 }
 
 // NewDirectory works on the records in the store.
@@ -42,14 +42,14 @@ func NewDirectory(store records.Store, o DirectoryOptions) *Directory {
 	if o.Presence == nil {
 		o.Presence = func(kg.AgentID) string { return "" }
 	}
-	if o.Leaving == nil {
-		o.Leaving = func(*kg.Tx, kg.AgentID) error { return nil }
+	if o.DeregisterTx == nil {
+		o.DeregisterTx = func(*kg.Tx, kg.AgentID) error { return nil }
 	}
-	if o.Left == nil {
-		o.Left = func(context.Context, kg.AgentID) error { return nil }
+	if o.BeforeDeregister == nil {
+		o.BeforeDeregister = func(context.Context, kg.AgentID) error { return nil }
 	}
-	if o.Gone == nil {
-		o.Gone = func(kg.AgentID) {}
+	if o.AfterDeregister == nil {
+		o.AfterDeregister = func(kg.AgentID) {}
 	}
 	return &Directory{store, o}
 }
@@ -97,12 +97,12 @@ func errNoAgent() *kg.Error {
 // Find gives registered agents in the order of their ids, and the last of them where
 // there are more.
 func (d *Directory) Find(ctx context.Context, q Query) (page []Record, last kg.AgentID, err error) {
-	snapshot, err := NewService(d.store).open(ctx)
+	snapshot, err := NewService(d.store).openView(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	defer snapshot.Close()
-	ids, err := d.find(snapshot, q)
+	ids, err := d.findIDs(snapshot, q)
 	if err != nil {
 		return nil, "", err
 	}
@@ -125,8 +125,8 @@ func (d *Directory) Find(ctx context.Context, q Query) (page []Record, last kg.A
 	return page, last, nil
 }
 
-// find gives the ids behind that where the page begins, in order.
-func (d *Directory) find(snapshot *kg.Snapshot, q Query) (ids []kg.AgentID, err error) {
+// findIDs gives the ids behind that where the page begins, in order.
+func (d *Directory) findIDs(snapshot *kg.Snapshot, q Query) (ids []kg.AgentID, err error) {
 	patterns := []kg.Pattern{{Predicate: Registered, Graph: Graph}}
 	if q.Capability != "" {
 		tag := kg.String(q.Capability)
@@ -163,7 +163,7 @@ func (d *Directory) find(snapshot *kg.Snapshot, q Query) (ids []kg.AgentID, err 
 //
 // Errors: CodeInvalid; CodeLimitExceeded; CodePermissionDenied.
 func (d *Directory) Register(ctx context.Context, by caller.Caller, wish Record) (Record, error) {
-	return d.write(ctx, by, wish.ID, "agents/register", func(known *Record) (Record, error) {
+	return d.writeRecord(ctx, by, wish.ID, "agents/register", func(known *Record) (Record, error) {
 		if wish.Registration == nil {
 			wish.Registration = &Registration{}
 		}
@@ -176,21 +176,21 @@ func (d *Directory) Register(ctx context.Context, by caller.Caller, wish Record)
 //
 // Errors: those of Register; CodeAgentNotFound.
 func (d *Directory) Update(ctx context.Context, by caller.Caller, id kg.AgentID, change []byte) (Record, error) {
-	return d.write(ctx, by, id, "agents/update", func(known *Record) (Record, error) {
+	return d.writeRecord(ctx, by, id, "agents/update", func(known *Record) (Record, error) {
 		if known == nil || known.Registration == nil {
 			return Record{}, errNoAgent()
 		}
-		return merge(known.card(""), change)
+		return mergeCard(known.toCard(""), change)
 	})
 }
 
-// write makes of what is known of an agent what it is to be.
-func (d *Directory) write(ctx context.Context, by caller.Caller, id kg.AgentID, method string, make func(known *Record) (Record, error)) (now Record, err error) {
-	id, err = nameable(id)
+// writeRecord makes of what is known of an agent what it is to be.
+func (d *Directory) writeRecord(ctx context.Context, by caller.Caller, id kg.AgentID, method string, make func(known *Record) (Record, error)) (now Record, err error) {
+	id, err = parseRegistrable(id)
 	if err != nil {
 		return now, err
 	}
-	err = d.update(ctx, by, id, method, func(tx *kg.Tx, known *Record) error {
+	err = d.updateAuthorized(ctx, by, id, method, func(tx *kg.Tx, known *Record) error {
 		wish, err := make(known)
 		if err != nil {
 			return err
@@ -198,7 +198,7 @@ func (d *Directory) write(ctx context.Context, by caller.Caller, id kg.AgentID, 
 		if wish.ID != "" && wish.ID != id {
 			return kg.Errorf(kg.CodeInvalid, "is another agent's").At("id")
 		}
-		r, err := d.properties(tx, by, id, known, &wish)
+		r, err := d.buildRecord(tx, by, id, known, &wish)
 		if err != nil {
 			return err
 		}
@@ -208,15 +208,15 @@ func (d *Directory) write(ctx context.Context, by caller.Caller, id kg.AgentID, 
 		found, err := records.Read(tx.MatchOwn, Graph, subjectOf(id))
 		if err == nil {
 			now = *recordOf(subjectOf(id), found)
-			now.Fresh = known == nil || known.Registration == nil
+			now.NewlyRegistered = known == nil || known.Registration == nil
 		}
 		return err
 	})
 	return now, err
 }
 
-// nameable is the id of an agent that may register.
-func nameable(id kg.AgentID) (kg.AgentID, error) {
+// parseRegistrable is the id of an agent that may register.
+func parseRegistrable(id kg.AgentID) (kg.AgentID, error) {
 	id, err := caller.ParseAgent(string(id))
 	switch {
 	case err != nil:
@@ -227,9 +227,9 @@ func nameable(id kg.AgentID) (kg.AgentID, error) {
 	return id, nil
 }
 
-// update is an update about an agent by who may make it. known is nil for one without
+// updateAuthorized is an update about an agent by who may make it. known is nil for one without
 // a record.
-func (d *Directory) update(ctx context.Context, by caller.Caller, id kg.AgentID, method string, do func(tx *kg.Tx, known *Record) error) error {
+func (d *Directory) updateAuthorized(ctx context.Context, by caller.Caller, id kg.AgentID, method string, do func(tx *kg.Tx, known *Record) error) error {
 	agent, err := by.Agent()
 	if err != nil {
 		return err
@@ -248,9 +248,9 @@ func (d *Directory) update(ctx context.Context, by caller.Caller, id kg.AgentID,
 	})
 }
 
-// properties are those of the record that an agent is to have.
-func (d *Directory) properties(tx *kg.Tx, by caller.Caller, id kg.AgentID, known, wish *Record) (records.Record, error) {
-	r, err := wish.Registration.record()
+// buildRecord are those of the record that an agent is to have.
+func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, known, wish *Record) (records.Record, error) {
+	r, err := wish.Registration.toRecord()
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func (d *Directory) properties(tx *kg.Tx, by caller.Caller, id kg.AgentID, known
 		if err := tx.CheckAgent(id); err != nil {
 			return nil, kg.AsError(err).At("id")
 		}
-		if err := d.room(tx); err != nil {
+		if err := d.checkCapacity(tx); err != nil {
 			return nil, err
 		}
 		class, of := records.Class(agentClass)
@@ -285,7 +285,7 @@ func (d *Directory) properties(tx *kg.Tx, by caller.Caller, id kg.AgentID, known
 		}
 		change.Status = &wish.Status
 	}
-	more, err := change.record()
+	more, err := change.toRecord()
 	if err != nil {
 		return nil, err
 	}
@@ -304,8 +304,8 @@ func (d *Directory) properties(tx *kg.Tx, by caller.Caller, id kg.AgentID, known
 	return r, err
 }
 
-// room tells whether one more agent may have a record.
-func (d *Directory) room(tx *kg.Tx) error {
+// checkCapacity tells whether one more agent may have a record.
+func (d *Directory) checkCapacity(tx *kg.Tx) error {
 	n := 0
 	for _, err := range tx.MatchOwn(kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: Class, Graph: Graph}) {
 		if err != nil {
@@ -324,7 +324,7 @@ func (d *Directory) room(tx *kg.Tx) error {
 //
 // Errors: CodeAgentNotFound; CodePermissionDenied; those of DirectoryOptions.Left.
 func (d *Directory) Deregister(ctx context.Context, by caller.Caller, id kg.AgentID) error {
-	id, err := nameable(id)
+	id, err := parseRegistrable(id)
 	if err != nil {
 		return err
 	}
@@ -335,23 +335,23 @@ func (d *Directory) Deregister(ctx context.Context, by caller.Caller, id kg.Agen
 		return nil
 	}
 	// Once to know whether it may be, which writes nothing.
-	if err := d.update(ctx, by, id, "agents/deregister", registered); err != nil {
+	if err := d.updateAuthorized(ctx, by, id, "agents/deregister", registered); err != nil {
 		return err
 	}
-	if err := d.options.Left(ctx, id); err != nil {
+	if err := d.options.BeforeDeregister(ctx, id); err != nil {
 		return err
 	}
-	err = d.update(ctx, by, id, "agents/deregister", func(tx *kg.Tx, known *Record) error {
+	err = d.updateAuthorized(ctx, by, id, "agents/deregister", func(tx *kg.Tx, known *Record) error {
 		if err := registered(tx, known); err != nil {
 			return err
 		}
-		if err := records.Write(tx, Graph, subjectOf(id), deregistered()); err != nil {
+		if err := records.Write(tx, Graph, subjectOf(id), clearedRegistration()); err != nil {
 			return err
 		}
-		return d.options.Leaving(tx, id)
+		return d.options.DeregisterTx(tx, id)
 	})
 	if err == nil {
-		d.options.Gone(id)
+		d.options.AfterDeregister(id)
 	}
 	return err
 }
@@ -373,7 +373,7 @@ func (d *Directory) CardOf(r *Record) json.RawMessage {
 	if r.ID != kg.System {
 		presence = d.options.Presence(r.ID)
 	}
-	return r.card(presence)
+	return r.toCard(presence)
 }
 
 // Cards are those of up to first agents behind after that have a capability, or of any

@@ -74,9 +74,9 @@ func TestRegistration(t *testing.T) {
 	load(t, g, store)
 	left, leaving := 0, 0
 	d := agents.NewDirectory(store, agents.DirectoryOptions{
-		Presence: func(kg.AgentID) string { return "ONLINE" },
-		Left:     func(context.Context, kg.AgentID) error { left++; return nil },
-		Leaving:  func(*kg.Tx, kg.AgentID) error { leaving++; return nil },
+		Presence:         func(kg.AgentID) string { return "ONLINE" },
+		BeforeDeregister: func(context.Context, kg.AgentID) error { left++; return nil },
+		DeregisterTx:     func(*kg.Tx, kg.AgentID) error { leaving++; return nil },
 	})
 	bot := by("agent://bot")
 	const said = `"name":"Bot","description":"does <it>","version":"1.2","owner":"ann","role":"worker","endpoint":"https://bot.example/a2a",
@@ -95,17 +95,17 @@ func TestRegistration(t *testing.T) {
 	fresh := agents.NewRegistry(nil)
 	defer fresh.Close()
 	load(t, fresh, store)
-	if !g.Takes("agent://bot") || !fresh.Takes("agent://bot") || g.Takes("agent://ann") {
+	if !g.IsAvailable("agent://bot") || !fresh.IsAvailable("agent://bot") || g.IsAvailable("agent://ann") {
 		t.Error("who can be asked is not known")
 	}
 	suspended := agents.Suspended
 	if _, err := agents.NewService(store).Update(t.Context(), admin, "bot", agents.Change{Status: &suspended}); err != nil {
 		t.Fatal(err)
 	}
-	if g.Takes("agent://bot") {
+	if g.IsAvailable("agent://bot") {
 		t.Error("one that is suspended can be asked")
 	}
-	if _, err := d.Update(t.Context(), root, "bot", []byte(`{"status":"active"}`)); err != nil || !g.Takes("agent://bot") {
+	if _, err := d.Update(t.Context(), root, "bot", []byte(`{"status":"active"}`)); err != nil || !g.IsAvailable("agent://bot") {
 		t.Errorf("it is not let in again: %v", err)
 	}
 	if r, err := d.Get(t.Context(), "bot"); err != nil || r.Registration.Changed.Before(r.Registration.Time) {
@@ -123,7 +123,7 @@ func TestRegistration(t *testing.T) {
 	if err := d.Deregister(t.Context(), by("agent://ann"), "bot"); err != nil || left != 1 || leaving != 1 {
 		t.Fatalf("%v, told %d and %d times", err, left, leaving)
 	}
-	if _, err := d.Get(t.Context(), "bot"); kg.CodeOf(err) != kg.CodeAgentNotFound || g.Takes("agent://bot") {
+	if _, err := d.Get(t.Context(), "bot"); kg.CodeOf(err) != kg.CodeAgentNotFound || g.IsAvailable("agent://bot") {
 		t.Errorf("it is there: %v", err)
 	}
 	if r, err := agents.NewService(store).Get(t.Context(), "bot"); err != nil || r == nil || r.Status != agents.Active || r.Registration != nil {
@@ -135,7 +135,7 @@ func TestRegistration(t *testing.T) {
 func TestDeregisteringThatFails(t *testing.T) {
 	store, _ := newRegistry(t, kg.Options{})
 	failure := errors.New("not now")
-	d := agents.NewDirectory(store, agents.DirectoryOptions{Left: func(context.Context, kg.AgentID) error { return failure }})
+	d := agents.NewDirectory(store, agents.DirectoryOptions{BeforeDeregister: func(context.Context, kg.AgentID) error { return failure }})
 	register(t, d, by("agent://bot"), `{"id":"bot"}`)
 	if err := d.Deregister(t.Context(), by("agent://bot"), "bot"); !errors.Is(err, failure) {
 		t.Errorf("got %v", err)

@@ -43,8 +43,8 @@ type Record struct {
 	Since time.Time
 	// Registration is what it says of itself; nil for one that cannot be asked.
 	Registration *Registration
-	// Fresh tells of the result of Register that the agent was not registered before.
-	Fresh bool
+	// NewlyRegistered tells of the result of Register that the agent was not registered before.
+	NewlyRegistered bool
 }
 
 const (

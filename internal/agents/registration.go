@@ -28,8 +28,8 @@ type Registration struct {
 	Skills []json.RawMessage
 	// Parameters, Auth, Limits and Metadata are objects, or nil.
 	Parameters, Auth, Limits, Metadata json.RawMessage
-	// Rest has what koine does not understand, by its name.
-	Rest map[string]json.RawMessage
+	// Extra has what koine does not understand, by its name.
+	Extra map[string]json.RawMessage
 	// Time is when it registered, Changed when it last changed what it says; zero if never.
 	Time, Changed time.Time
 }
@@ -87,12 +87,12 @@ func (r *Registration) Tags() []string {
 	return out
 }
 
-// Other has what koine does not understand, as an object; nil for nothing.
-func (r *Registration) Other() json.RawMessage {
-	if len(r.Rest) == 0 {
+// ExtraJSON has what koine does not understand, as an object; nil for nothing.
+func (r *Registration) ExtraJSON() json.RawMessage {
+	if len(r.Extra) == 0 {
 		return nil
 	}
-	return plainjson.MustEncode(r.Rest)
+	return plainjson.MustEncode(r.Extra)
 }
 
 // Can tells whether it is found by the capability.
@@ -125,8 +125,8 @@ func skillTags(skills []json.RawMessage) (tags []string, err error) {
 	return tags, nil
 }
 
-// record checks the registration, and gives it as properties.
-func (r *Registration) record() (records.Record, error) {
+// toRecord checks the registration, and gives it as properties.
+func (r *Registration) toRecord() (records.Record, error) {
 	for _, f := range []struct {
 		field, text string
 		most        int
@@ -155,17 +155,17 @@ func (r *Registration) record() (records.Record, error) {
 	}
 	out := records.Record{
 		propDescription: someText(r.Description), propVersion: someText(r.Version), propDuty: someText(r.Role), propEndpoint: someText(r.Endpoint),
-		propCapability: records.Values(distinct(r.Capabilities)...), propSkillTag: records.Values(tags...), propSkills: nil, propRest: nil,
+		propCapability: records.Values(sortedUnique(r.Capabilities)...), propSkillTag: records.Values(tags...), propSkills: nil, propRest: nil,
 	}
 	if _, err := limitsOf(r.Limits); err != nil {
 		return nil, err
 	}
 	size := 0
 	if len(r.Skills) > 0 {
-		size += put(out, propSkills, r.Skills)
+		size += putJSON(out, propSkills, r.Skills)
 	}
-	if len(r.Rest) > 0 {
-		size += put(out, propRest, r.Rest)
+	if len(r.Extra) > 0 {
+		size += putJSON(out, propRest, r.Extra)
 	}
 	for _, f := range []struct {
 		field, property string
@@ -178,7 +178,7 @@ func (r *Registration) record() (records.Record, error) {
 		if bytes.TrimSpace(f.raw)[0] != '{' {
 			return nil, kg.Errorf(kg.CodeInvalid, "is an object").At(f.field)
 		}
-		size += put(out, f.property, f.raw)
+		size += putJSON(out, f.property, f.raw)
 	}
 	if size > MaxRegistrationBytes {
 		return nil, errTooLarge()
@@ -190,14 +190,14 @@ func errTooLarge() *kg.Error {
 	return kg.Errorf(kg.CodeLimitExceeded, "what an agent says of itself has at most %d bytes", MaxRegistrationBytes)
 }
 
-func distinct(list []string) []string {
+func sortedUnique(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// put states a value as JSON, and gives its size.
-func put(r records.Record, property string, value any) int {
+// putJSON states a value as JSON, and gives its size.
+func putJSON(r records.Record, property string, value any) int {
 	raw := plainjson.MustEncode(value)
 	r[property] = []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
 	return len(raw)
@@ -242,7 +242,7 @@ func registrationOf(r records.Record) *Registration {
 		Metadata: rawOf(r, propMetadata), Time: r.Time(propRegistered), Changed: r.Time(propReregistered),
 	}
 	_ = json.Unmarshal(rawOf(r, propSkills), &out.Skills) // as it was written
-	_ = json.Unmarshal(rawOf(r, propRest), &out.Rest)
+	_ = json.Unmarshal(rawOf(r, propRest), &out.Extra)
 	return out
 }
 
@@ -253,8 +253,8 @@ func rawOf(r records.Record, name string) json.RawMessage {
 	return nil
 }
 
-// deregistered takes all of a registration away.
-func deregistered() records.Record {
+// clearedRegistration takes all of a registration away.
+func clearedRegistration() records.Record {
 	out := records.Record{}
 	for _, name := range []string{
 		propDescription, propVersion, propDuty, propEndpoint, propCapability, propSkills, propSkillTag, propParameters, propAuth, propLimits,

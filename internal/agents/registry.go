@@ -14,22 +14,22 @@ import (
 // that come with a token, behind the requests and not in their way.
 type Registry struct {
 	table  *records.Table
-	status sync.Map // kg.AgentID → standing, of all that have a record
-	// Changed is called when the status of an agent has changed; it must not
+	states sync.Map // kg.AgentID → standing, of all that have a record
+	// OnSuspend is called when the status of an agent has changed; it must not
 	// block. To be set before Load.
-	Changed func()
+	OnSuspend func()
 
 	log   *slog.Logger
 	queue chan kg.Principal
-	// asked holds the agents that are in the queue or were refused a place.
-	asked  sync.Map
+	// queued holds the agents that are in the queue or were refused a place.
+	queued sync.Map
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// standing is what is known of an agent in memory.
-type standing struct {
+// agentState is what is known of an agent in memory.
+type agentState struct {
 	status     Status
 	registered bool
 	limits     Limits
@@ -44,9 +44,9 @@ func NewRegistry(log *slog.Logger) *Registry {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	g := &Registry{Changed: func() {}, log: log, queue: make(chan kg.Principal, queueLength)}
+	g := &Registry{OnSuspend: func() {}, log: log, queue: make(chan kg.Principal, queueLength)}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	g.table = records.NewTable(Graph, "", g.set, propStatus, propRegistered, propLimits)
+	g.table = records.NewTable(Graph, "", g.applyRecord, propStatus, propRegistered, propLimits)
 	return g
 }
 
@@ -56,7 +56,7 @@ func (g *Registry) Load(ctx context.Context, store *kg.Store) error {
 	if err := g.table.Load(ctx, store); err != nil {
 		return err
 	}
-	g.done.Go(func() { g.write(store) })
+	g.done.Go(func() { g.runWriter(store) })
 	return nil
 }
 
@@ -70,35 +70,35 @@ func (g *Registry) Close() {
 // Follow takes a commit (kg.Options.OnSystemChange).
 func (g *Registry) Follow(c *kg.Commit) { g.table.Follow(c) }
 
-func (g *Registry) set(subject kg.Term, r records.Record) {
+func (g *Registry) applyRecord(subject kg.Term, r records.Record) {
 	limits, _ := limitsOf(rawOf(r, propLimits)) // as it was written
-	id, now := kg.AgentID(subject.Value()), standing{Status(r.Text(propStatus)), r[propRegistered] != nil, limits}
+	id, now := kg.AgentID(subject.Value()), agentState{Status(r.Text(propStatus)), r[propRegistered] != nil, limits}
 	if now.status == "" {
-		g.status.Delete(id)
+		g.states.Delete(id)
 	} else {
-		g.status.Store(id, now)
+		g.states.Store(id, now)
 	}
 	if now.status == Suspended {
-		g.Changed()
+		g.OnSuspend()
 	}
 }
 
 // Each calls fn for every agent that has a record, in no order, until it says stop.
 func (g *Registry) Each(fn func(kg.AgentID) bool) {
-	g.status.Range(func(id, _ any) bool { return fn(id.(kg.AgentID)) })
+	g.states.Range(func(id, _ any) bool { return fn(id.(kg.AgentID)) })
 }
 
 // Suspended tells whether the agent is refused.
-func (g *Registry) Suspended(id kg.AgentID) bool { return g.of(id).status == Suspended }
+func (g *Registry) Suspended(id kg.AgentID) bool { return g.stateOf(id).status == Suspended }
 
-// Takes tells whether the agent can be asked: it is registered, and not refused.
-func (g *Registry) Takes(id kg.AgentID) bool {
-	now := g.of(id)
+// IsAvailable tells whether the agent can be asked: it is registered, and not refused.
+func (g *Registry) IsAvailable(id kg.AgentID) bool {
+	now := g.stateOf(id)
 	return now.registered && now.status == Active
 }
 
 // Registered tells whether the agent is registered, be it refused or not.
-func (g *Registry) Registered(id kg.AgentID) bool { return g.of(id).registered }
+func (g *Registry) Registered(id kg.AgentID) bool { return g.stateOf(id).registered }
 
 // Unregistered lists the agents on record that are not registered, in no order.
 func (g *Registry) Unregistered() (out []kg.AgentID) {
@@ -112,34 +112,34 @@ func (g *Registry) Unregistered() (out []kg.AgentID) {
 }
 
 // Limits are how much the agent takes, as it said.
-func (g *Registry) Limits(id kg.AgentID) Limits { return g.of(id).limits }
+func (g *Registry) Limits(id kg.AgentID) Limits { return g.stateOf(id).limits }
 
-func (g *Registry) of(id kg.AgentID) (now standing) {
-	if found, ok := g.status.Load(id); ok {
-		now = found.(standing)
+func (g *Registry) stateOf(id kg.AgentID) (now agentState) {
+	if found, ok := g.states.Load(id); ok {
+		now = found.(agentState)
 	}
 	return now
 }
 
 // Seen sees to it that the agent gets a record. It never blocks.
 func (g *Registry) Seen(p kg.Principal) {
-	if _, known := g.status.Load(p.ID); known {
+	if _, known := g.states.Load(p.ID); known {
 		return
 	}
-	if _, waits := g.asked.LoadOrStore(p.ID, nil); waits {
+	if _, waits := g.queued.LoadOrStore(p.ID, nil); waits {
 		return
 	}
 	select {
 	case g.queue <- p:
 	default:
-		g.asked.Delete(p.ID)
+		g.queued.Delete(p.ID)
 	}
 }
 
 // writeTimeout bounds the writing of one record.
 const writeTimeout = 10 * time.Second
 
-func (g *Registry) write(store records.Store) {
+func (g *Registry) runWriter(store records.Store) {
 	for {
 		select {
 		case <-g.ctx.Done():
@@ -148,7 +148,7 @@ func (g *Registry) write(store records.Store) {
 			if err := g.writeOne(store, p); err != nil && g.ctx.Err() == nil {
 				g.log.Warn("an agent got no record yet", "agent", p.ID, "error", err)
 			}
-			g.asked.Delete(p.ID)
+			g.queued.Delete(p.ID)
 		}
 	}
 }

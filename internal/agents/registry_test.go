@@ -110,7 +110,7 @@ func TestSeenNeverBlocks(t *testing.T) {
 func TestSuspension(t *testing.T) {
 	store, g := newRegistry(t, kg.Options{})
 	changed := 0
-	g.Changed = func() { changed++ }
+	g.OnSuspend = func() { changed++ }
 	ensure(t, store, agents.Record{ID: "agent://dora"})
 	load(t, g, store)
 	s := agents.NewService(store)

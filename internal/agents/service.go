@@ -27,7 +27,7 @@ const (
 
 // Get gives the record of an agent, nil if there is none.
 func (s *Service) Get(ctx context.Context, id kg.AgentID) (*Record, error) {
-	snapshot, err := s.open(ctx)
+	snapshot, err := s.openView(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (s *Service) Get(ctx context.Context, id kg.AgentID) (*Record, error) {
 // List gives up to first records in the order of the ids, those behind after, and
 // whether there are more.
 func (s *Service) List(ctx context.Context, after kg.AgentID, first int) (page []Record, more bool, err error) {
-	snapshot, err := s.open(ctx)
+	snapshot, err := s.openView(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -66,7 +66,7 @@ func (s *Service) List(ctx context.Context, after kg.AgentID, first int) (page [
 	return page, false, nil
 }
 
-func (s *Service) open(ctx context.Context) (*kg.Snapshot, error) {
+func (s *Service) openView(ctx context.Context) (*kg.Snapshot, error) {
 	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{Graph}})
 }
 
@@ -81,10 +81,10 @@ type Change struct {
 // own name. What the agent was let in with ends when it is suspended.
 func (s *Service) Update(ctx context.Context, m kg.Meta, id kg.AgentID, change Change) (now Record, err error) {
 	id = kg.CanonicalAgent(string(id))
-	if err := change.allowed(m.Principal, id); err != nil {
+	if err := change.checkAllowed(m.Principal, id); err != nil {
 		return now, err
 	}
-	properties, err := change.record()
+	properties, err := change.toRecord()
 	if err != nil {
 		return now, err
 	}
@@ -109,7 +109,7 @@ func (s *Service) Update(ctx context.Context, m kg.Meta, id kg.AgentID, change C
 	return now, err
 }
 
-func (c *Change) allowed(p kg.Principal, id kg.AgentID) error {
+func (c *Change) checkAllowed(p kg.Principal, id kg.AgentID) error {
 	admin := p.IsAdmin()
 	switch {
 	case !admin && p.ID != id:
@@ -122,8 +122,8 @@ func (c *Change) allowed(p kg.Principal, id kg.AgentID) error {
 	return nil
 }
 
-// record checks the change, and gives it as properties.
-func (c *Change) record() (records.Record, error) {
+// toRecord checks the change, and gives it as properties.
+func (c *Change) toRecord() (records.Record, error) {
 	r := records.Record{}
 	if c.Name != nil {
 		if len(*c.Name) > MaxNameBytes || !utf8.ValidString(*c.Name) || strings.ContainsFunc(*c.Name, unicode.IsControl) {

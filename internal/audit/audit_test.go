@@ -71,7 +71,7 @@ func quad(subject, predicate string, graph kg.Term) kg.Quad {
 
 func (b *bench) refuse(kind audit.Kind, who kg.AgentID, reason string) {
 	b.tick()
-	b.trail.Refuse(context.Background(), audit.Refusal{Kind: kind, Principal: who, Reason: reason})
+	b.trail.Record(context.Background(), audit.Refusal{Kind: kind, Principal: who, Reason: reason})
 }
 
 // tell is an entry in a few words.
@@ -233,8 +233,8 @@ func TestRefusedTakesWhoTheContextCarries(t *testing.T) {
 	ctx := caller.With(context.Background(), caller.Caller{
 		Principal: kg.Principal{ID: "agent://a"}, Actor: "agent://b", Address: netip.MustParseAddr("192.0.2.1"), Path: "/graphql", RequestID: "r1",
 	})
-	b.trail.Refused(ctx, kg.CodeSourceForbidden)
-	b.trail.Refused(ctx, kg.CodeInvalid) // no refusal that matters
+	b.trail.RecordDenied(ctx, kg.CodeSourceForbidden)
+	b.trail.RecordDenied(ctx, kg.CodeInvalid) // no refusal that matters
 	page, err := audit.List(ctx, b.store, b.trail, audit.Query{First: 10})
 	if err != nil || len(page.Entries) != 1 {
 		t.Fatalf("got %v, %v, want one entry", page, err)
@@ -249,7 +249,7 @@ func TestRefusedTakesWhoTheContextCarries(t *testing.T) {
 		t.Errorf("logged %s", b.log.String())
 	}
 	var none *audit.Trail
-	none.Refused(ctx, kg.CodeReserved) // keeps nothing
+	none.RecordDenied(ctx, kg.CodeReserved) // keeps nothing
 }
 
 // A page looks at so many commits and no more, and the next one goes on.

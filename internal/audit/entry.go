@@ -98,8 +98,8 @@ func kindOf(q *kg.Quad) Kind {
 	return Admin
 }
 
-// refused is the entry of a refusal.
-func refused(r *Refusal) Entry {
+// refusalEntry is the entry of a refusal.
+func refusalEntry(r *Refusal) Entry {
 	told := *r
 	return Entry{Time: r.First, Kind: r.Kind, Principal: r.Principal, Actor: r.Actor, Refusal: &told}
 }

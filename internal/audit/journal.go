@@ -22,8 +22,8 @@ const (
 	// DefaultMaxFileBytes is how long it may get. At the bound it is made anew with
 	// what the Trail still has, the newest first, up to half of the bound.
 	DefaultMaxFileBytes = 16 << 20
-	// MaxText bounds each text of a line, in bytes.
-	MaxText = 1024
+	// MaxTextBytes bounds each text of a line, in bytes.
+	MaxTextBytes = 1024
 	// maxLine is more than a line of such texts can be.
 	maxLine = 64 << 10
 )
@@ -46,7 +46,7 @@ type line struct {
 
 func lineOf(r *Refusal) []byte {
 	raw, err := json.Marshal(line{
-		r.number, r.Kind, cut(string(r.Principal)), cut(string(r.Actor)), r.Address, cut(r.Path), cut(r.Reason), cut(r.RequestID), r.First, r.Last, r.Count,
+		r.number, r.Kind, truncateText(string(r.Principal)), truncateText(string(r.Actor)), r.Address, truncateText(r.Path), truncateText(r.Reason), truncateText(r.RequestID), r.First, r.Last, r.Count,
 	})
 	if err != nil { // a year past 9999: not written, and not worth more
 		return nil
@@ -54,13 +54,13 @@ func lineOf(r *Refusal) []byte {
 	return append(raw, '\n')
 }
 
-func cut(text string) string { return text[:min(len(text), MaxText)] }
+func truncateText(text string) string { return text[:min(len(text), MaxTextBytes)] }
 
-func (l *line) whole() bool {
+func (l *line) isComplete() bool {
 	return l.Number > 0 && l.Count > 0 && (l.Kind == Denied || l.Kind == Authentication || l.Kind == RateLimit)
 }
 
-func (l *line) refusal() *Refusal {
+func (l *line) toRefusal() *Refusal {
 	return &Refusal{
 		Kind: l.Kind, Principal: kg.AgentID(l.Principal), Actor: kg.AgentID(l.Actor), Address: l.Address, Path: l.Path, Reason: l.Reason,
 		RequestID: l.RequestID, First: l.First, Last: l.Last, Count: l.Count, number: l.Number,
@@ -75,10 +75,10 @@ type journal struct {
 	size int64
 }
 
-// read gives the refusals of the file, the oldest first, and how many lines were
+// readAll gives the refusals of the file, the oldest first, and how many lines were
 // none: the last one after a crash, or what was damaged. A file that is too long
 // is read from where it is not.
-func (j *journal) read() (list []*Refusal, broken int, err error) {
+func (j *journal) readAll() (list []*Refusal, broken int, err error) {
 	file, err := os.Open(j.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, 0, nil
@@ -97,8 +97,8 @@ func (j *journal) read() (list []*Refusal, broken int, err error) {
 		raw, err := in.ReadSlice('\n')
 		var l line
 		switch {
-		case err == nil && json.Unmarshal(raw, &l) == nil && l.whole():
-			r := l.refusal()
+		case err == nil && json.Unmarshal(raw, &l) == nil && l.isComplete():
+			r := l.toRefusal()
 			if before := known[r.number]; before != nil {
 				*before = *r
 				continue
@@ -117,9 +117,9 @@ func (j *journal) read() (list []*Refusal, broken int, err error) {
 	}
 }
 
-// add writes lines behind the others, and to disk. full says that there is no
+// appendLines writes lines behind the others, and to disk. full says that there is no
 // room for them: then the file has to be made anew.
-func (j *journal) add(lines []byte) (full bool, err error) {
+func (j *journal) appendLines(lines []byte) (full bool, err error) {
 	if j.file == nil || j.size+int64(len(lines)) > j.max {
 		return true, nil
 	}
@@ -134,9 +134,9 @@ func (j *journal) add(lines []byte) (full bool, err error) {
 	return false, err
 }
 
-// renew makes the file anew with the newest of the refusals, which are the oldest
+// rewriteFile makes the file anew with the newest of the refusals, which are the oldest
 // first. After a crash it is the old file or the new one.
-func (j *journal) renew(list []Refusal) error {
+func (j *journal) rewriteFile(list []Refusal) error {
 	lines, size, from := make([][]byte, len(list)), int64(0), len(list)
 	for from > 0 {
 		lines[from-1] = lineOf(&list[from-1])

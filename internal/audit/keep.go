@@ -10,30 +10,30 @@ import (
 
 // Bounds of what is on its way to the file.
 const (
-	// WriteEvery is how often refusals are written, and synced, at most.
-	WriteEvery = time.Second
-	// MaxWaiting bounds the refusals that wait for that; those past it are in
+	// WriteInterval is how often refusals are written, and synced, at most.
+	WriteInterval = time.Second
+	// MaxUnwritten bounds the refusals that wait for that; those past it are in
 	// memory only, and counted (Unwritten).
-	MaxWaiting = 4096
+	MaxUnwritten = 4096
 )
 
-// keeper writes a Trail's refusals down, behind the requests that they are of.
-type keeper struct {
-	trail   *Trail
-	journal journal
-	wake    chan struct{} // holds one
-	stop    chan struct{}
-	stopped chan struct{}
-	failing bool // the file; only the writer uses it
-	told    uint64
+// persister writes a Trail's refusals down, behind the requests that they are of.
+type persister struct {
+	trail         *Trail
+	journal       journal
+	wake          chan struct{} // holds one
+	stop          chan struct{}
+	stopped       chan struct{}
+	failing       bool // the file; only the writer uses it
+	reportedDrops uint64
 
 	// What follows is guarded by the Trail's mutex.
-	waiting  []*Refusal // begun, and not written
-	counting []*Refusal // written, and repeated since
-	dropped  uint64
+	unwritten     []*Refusal // begun, and not written
+	repeatedSince []*Refusal // written, and repeated since
+	dropped       uint64
 }
 
-// Keep has the refusals outlast the process, in the file FileName of a directory,
+// Persist has the refusals outlast the process, in the file FileName of a directory,
 // which nobody else writes to. It takes in those that are there, as older than all
 // that the Trail has. A file that cannot be read or written is no error: it is
 // logged, and tried again while the Trail is in use.
@@ -41,10 +41,10 @@ type keeper struct {
 // A refusal is written within WriteEvery, and how often it was repeated when its
 // time Together is over. stop writes what waits; after it nothing is kept. Keep is
 // called once, before the Trail is in use.
-func (t *Trail) Keep(dir string) (stop func()) {
-	k := &keeper{trail: t, journal: journal{path: filepath.Join(dir, FileName), max: t.maxFile},
+func (t *Trail) Persist(dir string) (stop func()) {
+	k := &persister{trail: t, journal: journal{path: filepath.Join(dir, FileName), max: t.maxFile},
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
-	list, broken, err := k.journal.read()
+	list, broken, err := k.journal.readAll()
 	if err != nil {
 		aside := k.journal.path + ".unreadable"
 		t.log.Warn("the refusals of before cannot be read, and are put aside", "file", aside, "error", errors.Join(err, os.Rename(k.journal.path, aside)))
@@ -55,11 +55,11 @@ func (t *Trail) Keep(dir string) (stop func()) {
 	t.mu.Lock()
 	for _, r := range list {
 		t.last = max(t.last, r.number)
-		t.push(r)
+		t.insert(r)
 	}
-	t.keeper = k
+	t.persister = k
 	t.mu.Unlock()
-	k.tell(k.renew(), 0)
+	k.reportResult(k.rewriteJournal(), 0)
 	go k.run()
 	return func() {
 		close(k.stop)
@@ -67,41 +67,41 @@ func (t *Trail) Keep(dir string) (stop func()) {
 	}
 }
 
-// begun takes note of a new refusal. The Trail's mutex is held.
-func (k *keeper) begun(r *Refusal) {
+// enqueueNew takes note of a new refusal. The Trail's mutex is held.
+func (k *persister) enqueueNew(r *Refusal) {
 	if k == nil {
 		return
 	}
-	if len(k.waiting) >= MaxWaiting {
+	if len(k.unwritten) >= MaxUnwritten {
 		k.dropped++
 	} else {
-		k.waiting = append(k.waiting, r)
+		k.unwritten = append(k.unwritten, r)
 	}
-	k.rouse()
+	k.wakeWriter()
 }
 
-func (k *keeper) rouse() {
+func (k *persister) wakeWriter() {
 	select {
 	case k.wake <- struct{}{}:
 	default:
 	}
 }
 
-// repeated takes note of a repetition. The Trail's mutex is held.
-func (k *keeper) repeated(r *Refusal) {
-	if k == nil || r.noted {
+// enqueueRepeated takes note of a repetition. The Trail's mutex is held.
+func (k *persister) enqueueRepeated(r *Refusal) {
+	if k == nil || r.queued {
 		return
 	}
-	r.noted = true
-	if len(k.counting) >= MaxWaiting {
+	r.queued = true
+	if len(k.repeatedSince) >= MaxUnwritten {
 		k.dropped++
 		return
 	}
-	k.counting = append(k.counting, r)
-	k.rouse()
+	k.repeatedSince = append(k.repeatedSince, r)
+	k.wakeWriter()
 }
 
-func (k *keeper) run() {
+func (k *persister) run() {
 	defer close(k.stopped)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -109,17 +109,17 @@ func (k *keeper) run() {
 		select {
 		case <-k.wake:
 		case <-k.stop:
-			k.write(true)
+			k.writePending(true)
 			k.journal.close()
 			return
 		}
 		for more := true; more; { // not more often than each WriteEvery
-			more = k.write(false)
-			timer.Reset(WriteEvery)
+			more = k.writePending(false)
+			timer.Reset(WriteInterval)
 			select {
 			case <-timer.C:
 			case <-k.stop:
-				k.write(true)
+				k.writePending(true)
 				k.journal.close()
 				return
 			}
@@ -127,38 +127,38 @@ func (k *keeper) run() {
 	}
 }
 
-// write writes what waits, with all also what may still be repeated. It says
+// writePending writes what waits, with all also what may still be repeated. It says
 // whether something is left to write later.
-func (k *keeper) write(all bool) (more bool) {
-	lines, n, more := k.take(all)
+func (k *persister) writePending(all bool) (more bool) {
+	lines, n, more := k.takePending(all)
 	if n > 0 {
-		full, err := k.journal.add(lines)
+		full, err := k.journal.appendLines(lines)
 		if full {
-			err = k.renew()
+			err = k.rewriteJournal()
 		}
-		k.tell(err, n)
+		k.reportResult(err, n)
 	}
 	return more
 }
 
-// take takes what is to be written now.
-func (k *keeper) take(all bool) (lines []byte, n int, more bool) {
+// takePending takes what is to be written now.
+func (k *persister) takePending(all bool) (lines []byte, n int, more bool) {
 	t := k.trail
 	t.mu.Lock()
 	var now []Refusal
-	for _, r := range k.waiting {
+	for _, r := range k.unwritten {
 		now = append(now, *r)
 	}
-	rest, began := k.counting[:0], t.clock()
-	for _, r := range k.counting {
-		if all || began.Sub(r.First) >= Together {
+	rest, began := k.repeatedSince[:0], t.clock()
+	for _, r := range k.repeatedSince {
+		if all || began.Sub(r.First) >= RepeatWindow {
 			now = append(now, *r)
 		} else {
 			rest = append(rest, r)
 		}
 	}
-	clear(k.counting[len(rest):])
-	k.waiting, k.counting = nil, rest
+	clear(k.repeatedSince[len(rest):])
+	k.unwritten, k.repeatedSince = nil, rest
 	more = len(rest) > 0
 	t.mu.Unlock()
 	var out bytes.Buffer
@@ -168,8 +168,8 @@ func (k *keeper) take(all bool) (lines []byte, n int, more bool) {
 	return out.Bytes(), len(now), more
 }
 
-// renew makes the file anew with what the Trail has.
-func (k *keeper) renew() error {
+// rewriteJournal makes the file anew with what the Trail has.
+func (k *persister) rewriteJournal() error {
 	t := k.trail
 	t.mu.Lock()
 	list := make([]Refusal, 0, t.order.Len())
@@ -177,12 +177,12 @@ func (k *keeper) renew() error {
 		list = append(list, *e.Value.(*entry).refusal)
 	}
 	t.mu.Unlock()
-	return k.journal.renew(list)
+	return k.journal.rewriteFile(list)
 }
 
-// tell counts n refusals that could not be written, and logs when that begins
+// reportResult counts n refusals that could not be written, and logs when that begins
 // and ends. What a later renewal writes was counted all the same.
-func (k *keeper) tell(err error, n int) {
+func (k *persister) reportResult(err error, n int) {
 	t := k.trail
 	t.mu.Lock()
 	if err != nil {
@@ -196,10 +196,10 @@ func (k *keeper) tell(err error, n int) {
 	case err == nil && k.failing:
 		t.log.Info("refusals are written to the data directory again")
 	}
-	if k.failing = err != nil; err == nil && dropped > k.told {
-		t.log.Warn("refusals came faster than they were written; some are only in memory", "refusals", dropped-k.told)
+	if k.failing = err != nil; err == nil && dropped > k.reportedDrops {
+		t.log.Warn("refusals came faster than they were written; some are only in memory", "refusals", dropped-k.reportedDrops)
 	}
-	k.told = dropped
+	k.reportedDrops = dropped
 }
 
 // Unwritten is how many refusals were not written to the file: too many at one
@@ -210,8 +210,8 @@ func (t *Trail) Unwritten() uint64 {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.keeper == nil {
+	if t.persister == nil {
 		return 0
 	}
-	return t.keeper.dropped
+	return t.persister.dropped
 }

@@ -33,7 +33,7 @@ func keep(t *testing.T, dir string, o audit.Options) *kept {
 	k := &kept{t: t, dir: dir, o: o}
 	k.o.Logger = slog.New(slog.NewTextHandler(&k.log, nil))
 	k.Trail = audit.NewTrail(k.o)
-	k.stop = k.Keep(dir)
+	k.stop = k.Persist(dir)
 	return k
 }
 
@@ -57,7 +57,7 @@ func (k *kept) refuse(who, address string) {
 	if address != "" {
 		r.Address = netip.MustParseAddr(address)
 	}
-	k.Refuse(context.Background(), r)
+	k.Record(context.Background(), r)
 }
 
 // told is the list, in pages of a size.
@@ -86,7 +86,7 @@ func TestRefusalsOutlastTheProcess(t *testing.T) {
 		k := keep(t, t.TempDir(), audit.Options{})
 		k.refuse("a", "192.0.2.1")
 		k.refuse("b", "2001:db8::1")
-		time.Sleep(2 * audit.WriteEvery)
+		time.Sleep(2 * audit.WriteInterval)
 		synctest.Wait()
 		if n := strings.Count(k.file(), "\n"); n != 2 {
 			t.Errorf("%d lines:\n%s", n, k.file())
@@ -150,7 +150,7 @@ func TestRepetitionsAreWrittenOnce(t *testing.T) {
 		if n := strings.Count(k.file(), "\n"); n != 1 {
 			t.Errorf("%d lines within the minute:\n%s", n, k.file())
 		}
-		time.Sleep(audit.Together)
+		time.Sleep(audit.RepeatWindow)
 		synctest.Wait()
 		if text := k.file(); strings.Count(text, "\n") != 2 || !strings.Contains(text, `"count":50`) {
 			t.Errorf("after the minute:\n%s", text)
@@ -202,7 +202,7 @@ func TestTheFileIsBounded(t *testing.T) {
 		k := keep(t, t.TempDir(), audit.Options{MaxRefusals: 5, MaxFileBytes: bound})
 		for i := range 200 {
 			k.refuse(fmt.Sprint("agent", i), "")
-			time.Sleep(2 * audit.WriteEvery)
+			time.Sleep(2 * audit.WriteInterval)
 			synctest.Wait()
 			if n := len(k.file()); n > bound {
 				t.Fatalf("%d bytes after %d refusals", n, i+1)
@@ -238,23 +238,23 @@ func TestTheQueueIsBounded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			k := keep(t, t.TempDir(), audit.Options{})
 			k.refuse("first", "") // so that the next are written together
-			time.Sleep(audit.WriteEvery / 2)
+			time.Sleep(audit.WriteInterval / 2)
 			synctest.Wait()
-			for i := range audit.MaxWaiting + more {
+			for i := range audit.MaxUnwritten + more {
 				k.refuse(fmt.Sprint("agent", i), "")
 			}
 			if k.Unwritten() != uint64(more) {
 				t.Errorf("%d past the bound: %d are counted", more, k.Unwritten())
 			}
-			time.Sleep(2 * audit.WriteEvery)
+			time.Sleep(2 * audit.WriteInterval)
 			synctest.Wait()
-			if n := strings.Count(k.file(), "\n"); n != audit.MaxWaiting+1 {
+			if n := strings.Count(k.file(), "\n"); n != audit.MaxUnwritten+1 {
 				t.Errorf("%d past the bound: %d lines", more, n)
 			}
 			if n := strings.Count(k.log.String(), "came faster than they were written"); n != min(more, 1) {
 				t.Errorf("%d past the bound: %d lines of the log", more, n)
 			}
-			if n := len(k.told(100)); n != audit.MaxWaiting+1+more {
+			if n := len(k.told(100)); n != audit.MaxUnwritten+1+more {
 				t.Errorf("%d past the bound: %d are listed", more, n)
 			}
 			k.stop()
@@ -270,7 +270,7 @@ func TestAFileThatCannotBeWritten(t *testing.T) {
 		k := keep(t, dir, audit.Options{}) // there is no such directory
 		for _, who := range []string{"a", "b", "c"} {
 			k.refuse(who, "")
-			time.Sleep(2 * audit.WriteEvery)
+			time.Sleep(2 * audit.WriteInterval)
 			synctest.Wait()
 		}
 		if n := strings.Count(k.log.String(), "not written to the data directory"); n != 1 || k.Unwritten() != 3 {
@@ -315,7 +315,7 @@ func TestAFloodFromOneAddress(t *testing.T) {
 			for i := range 500 {
 				k.refuse(fmt.Sprint("mallory", minute, "-", i), fmt.Sprintf("2001:db8::%x", i+1)) // all of one /64
 			}
-			time.Sleep(audit.Together)
+			time.Sleep(audit.RepeatWindow)
 		}
 		got := k.told(100)
 		if len(got) != 500 || got[len(got)-1] != "DENIED agent://dora RESERVED x1" {
@@ -324,7 +324,7 @@ func TestAFloodFromOneAddress(t *testing.T) {
 		if got[0] != "DENIED  RESERVED x400" {
 			t.Errorf("the newest is %s", got[0])
 		}
-		if n := strings.Count(k.log.String(), "msg=refused"); n != 1+10*(audit.MaxApart+1) {
+		if n := strings.Count(k.log.String(), "msg=refused"); n != 1+10*(audit.MaxDistinctPerAddress+1) {
 			t.Errorf("%d lines of the log", n)
 		}
 		k = k.again()

@@ -43,24 +43,24 @@ type Page struct {
 	More bool
 }
 
-// place is where a reader of the list stands: what is older than both is left.
-type place struct {
+// cursor is where a reader of the list stands: what is older than both is left.
+type cursor struct {
 	revision kg.Revision // of the next commit to look at; 0 for none
 	number   uint64      // of the refusal told last
 }
 
-func (p place) String() string {
+func (p cursor) String() string {
 	return strconv.FormatUint(uint64(p.revision), 10) + "." + strconv.FormatUint(p.number, 10)
 }
 
-func parsePlace(text string) (p place, err error) {
+func parseCursor(text string) (p cursor, err error) {
 	revision, number, ok := strings.Cut(text, ".")
 	r, rerr := strconv.ParseUint(revision, 10, 64)
 	n, nerr := strconv.ParseUint(number, 10, 64)
 	if !ok || rerr != nil || nerr != nil {
 		return p, kg.Errorf(kg.CodeInvalid, "is no cursor of this list").At("after")
 	}
-	return place{kg.Revision(r), n}, nil
+	return cursor{kg.Revision(r), n}, nil
 }
 
 // List is what was done and what was refused, the newest first. It asks nobody
@@ -68,22 +68,22 @@ func parsePlace(text string) (p place, err error) {
 // A page that has looked at MaxScanned commits ends there, perhaps without an
 // entry, and goes on behind its End.
 func List(ctx context.Context, commits Commits, trail *Trail, q Query) (*Page, error) {
-	at := place{commits.Head().Revision, math.MaxUint64}
+	at := cursor{commits.Head().Revision, math.MaxUint64}
 	if q.After != "" {
 		var err error
-		if at, err = parsePlace(q.After); err != nil {
+		if at, err = parseCursor(q.After); err != nil {
 			return nil, err
 		}
 		at.revision = min(at.revision, commits.Head().Revision)
 	}
-	l := &lister{ctx: ctx, commits: commits, query: q, at: at, oldest: commits.Oldest().Revision, page: &Page{}}
+	l := &lister{ctx: ctx, commits: commits, query: q, cursor: at, oldest: commits.Oldest().Revision, page: &Page{}}
 	if q.After == "" && !q.Until.IsZero() {
-		if err := l.skip(); err != nil {
+		if err := l.seekUntil(); err != nil {
 			return nil, err
 		}
 	}
-	trail.before(at.number, func(r Refusal) bool {
-		if e := refused(&r); l.wanted(&e) {
+	trail.eachBefore(at.number, func(r Refusal) bool {
+		if e := refusalEntry(&r); l.matches(&e) {
 			l.refusals = append(l.refusals, e)
 		}
 		return true
@@ -94,16 +94,16 @@ func List(ctx context.Context, commits Commits, trail *Trail, q Query) (*Page, e
 	return l.page, nil
 }
 
-// skip goes to the newest commit that is not later than what is asked for.
-func (l *lister) skip() error {
+// seekUntil goes to the newest commit that is not later than what is asked for.
+func (l *lister) seekUntil() error {
 	r, err := l.commits.RevisionAt(l.ctx, l.query.Until)
 	switch {
 	case kg.CodeOf(err) == kg.CodeRevisionGone:
-		l.at.revision = l.oldest
+		l.cursor.revision = l.oldest
 	case err != nil:
 		return err
 	default:
-		l.at.revision = min(l.at.revision, r)
+		l.cursor.revision = min(l.cursor.revision, r)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ type lister struct {
 	ctx      context.Context
 	commits  Commits
 	query    Query
-	at       place
+	cursor   cursor
 	oldest   kg.Revision // the log begins behind it
 	refusals []Entry     // of those left that are asked for, the newest first
 	commit   *Entry      // read and not told yet
@@ -124,10 +124,10 @@ type lister struct {
 // looked at.
 func (l *lister) run() error {
 	for {
-		if err := l.read(); err != nil {
+		if err := l.readCommit(); err != nil {
 			return err
 		}
-		ended := l.commit == nil && l.at.revision <= l.oldest
+		ended := l.commit == nil && l.cursor.revision <= l.oldest
 		if ended && len(l.refusals) == 0 {
 			break
 		}
@@ -135,35 +135,35 @@ func (l *lister) run() error {
 			l.page.More = true
 			break
 		}
-		l.tell()
+		l.appendNewest()
 	}
-	l.page.End = l.at.String()
+	l.page.End = l.cursor.String()
 	return nil
 }
 
-// read takes the next commit that is asked for. Without one it has looked at
+// readCommit takes the next commit that is asked for. Without one it has looked at
 // enough, or at all.
-func (l *lister) read() error {
-	for l.commit == nil && l.at.revision > l.oldest && l.scanned < MaxScanned {
+func (l *lister) readCommit() error {
+	for l.commit == nil && l.cursor.revision > l.oldest && l.scanned < MaxScanned {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
-		c, err := l.commits.Commit(l.ctx, kg.SystemPrincipal(), l.at.revision)
+		c, err := l.commits.Commit(l.ctx, kg.SystemPrincipal(), l.cursor.revision)
 		if kg.CodeOf(err) == kg.CodeRevisionGone { // the head was cut meanwhile
-			l.oldest = l.at.revision
+			l.oldest = l.cursor.revision
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("revision %d: %w", l.at.revision, err)
+			return fmt.Errorf("revision %d: %w", l.cursor.revision, err)
 		}
 		l.scanned++
 		e := entryOf(c)
 		if !l.query.Since.IsZero() && e.Time.Before(l.query.Since) {
-			l.oldest = l.at.revision // what comes next is older still
+			l.oldest = l.cursor.revision // what comes next is older still
 			return nil
 		}
-		if !l.wanted(&e) {
-			l.at.revision--
+		if !l.matches(&e) {
+			l.cursor.revision--
 			continue
 		}
 		l.commit = &e
@@ -171,25 +171,25 @@ func (l *lister) read() error {
 	return nil
 }
 
-// tell takes the newer of the next commit and the next refusal.
-func (l *lister) tell() {
+// appendNewest takes the newer of the next commit and the next refusal.
+func (l *lister) appendNewest() {
 	if l.commit != nil && (len(l.refusals) == 0 || !l.refusals[0].Time.After(l.commit.Time)) {
-		l.at.revision--
-		l.add(*l.commit)
+		l.cursor.revision--
+		l.appendEntry(*l.commit)
 		l.commit = nil
 		return
 	}
 	e := l.refusals[0]
 	l.refusals = l.refusals[1:]
-	l.at.number = e.Refusal.number
-	l.add(e)
+	l.cursor.number = e.Refusal.number
+	l.appendEntry(e)
 }
 
-func (l *lister) add(e Entry) {
+func (l *lister) appendEntry(e Entry) {
 	l.page.Entries = append(l.page.Entries, e)
 }
 
-func (l *lister) wanted(e *Entry) bool {
+func (l *lister) matches(e *Entry) bool {
 	q := &l.query
 	return (q.Channel == "" || slices.ContainsFunc(e.Channels, func(a channels.AuditAction) bool { return a.Channel == q.Channel })) &&
 		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)) &&

@@ -27,30 +27,30 @@ type Refusal struct {
 	First, Last time.Time
 	Count       int
 	number      uint64
-	noted       bool // the keeper has noted that it was repeated
+	queued      bool // the keeper has noted that it was repeated
 }
 
-// same is what makes one refusal a repetition of another.
-type same struct {
+// refusalKey is what makes one refusal a repetition of another.
+type refusalKey struct {
 	kind             Kind
 	principal, actor kg.AgentID
 	address          netip.Addr
 	path, reason     string
 }
 
-func (r *Refusal) same() same {
-	return same{r.Kind, r.Principal, r.Actor, r.Address, r.Path, r.Reason}
+func (r *Refusal) repeatKey() refusalKey {
+	return refusalKey{r.Kind, r.Principal, r.Actor, r.Address, r.Path, r.Reason}
 }
 
 // Defaults and bounds of a Trail.
 const (
 	DefaultMaxRefusals = 10_000
-	// Together is how long a repetition counts to the one before.
-	Together = time.Minute
-	// MaxApart is how many refusals of one address are told apart within Together.
+	// RepeatWindow is how long a repetition counts to the one before.
+	RepeatWindow = time.Minute
+	// MaxDistinctPerAddress is how many refusals of one address are told apart within Together.
 	// Of what comes beyond only kind, address and reason are told, so that it
 	// repeats.
-	MaxApart = 100
+	MaxDistinctPerAddress = 100
 	// shares is how many addresses at least share a Trail: once one of them has
 	// this part of it, its oldest goes for its newest.
 	shares = 10
@@ -72,12 +72,12 @@ type Trail struct {
 	log     *slog.Logger
 	clock   func() time.Time
 
-	mu      sync.Mutex // guards what follows
-	order   *list.List // of *entry, the newest in front
-	open    map[same]*entry
-	origins map[netip.Prefix]*origin
-	last    uint64  // number of the newest
-	keeper  *keeper // nil before Keep
+	mu        sync.Mutex // guards what follows
+	order     *list.List // of *entry, the newest in front
+	open      map[refusalKey]*entry
+	origins   map[netip.Prefix]*origin
+	last      uint64     // number of the newest
+	persister *persister // nil before Keep
 }
 
 // entry is a refusal in the lists that it is in.
@@ -88,14 +88,14 @@ type entry struct {
 
 // origin is what is kept of one address.
 type origin struct {
-	own   *list.List // of *entry, the newest in front
-	since time.Time  // when apart began to be counted
-	apart int
+	own      *list.List // of *entry, the newest in front
+	since    time.Time  // when apart began to be counted
+	distinct int
 }
 
 // NewTrail makes a Trail.
 func NewTrail(o Options) *Trail {
-	t := &Trail{max: o.MaxRefusals, maxFile: o.MaxFileBytes, log: o.Logger, clock: o.Clock, order: list.New(), open: map[same]*entry{}, origins: map[netip.Prefix]*origin{}}
+	t := &Trail{max: o.MaxRefusals, maxFile: o.MaxFileBytes, log: o.Logger, clock: o.Clock, order: list.New(), open: map[refusalKey]*entry{}, origins: map[netip.Prefix]*origin{}}
 	if t.max == 0 {
 		t.max = DefaultMaxRefusals
 	}
@@ -111,36 +111,36 @@ func NewTrail(o Options) *Trail {
 	return t
 }
 
-// Refuse takes note of a refusal; its times, number and count are the Trail's.
-func (t *Trail) Refuse(ctx context.Context, r Refusal) {
+// Record takes note of a refusal; its times, number and count are the Trail's.
+func (t *Trail) Record(ctx context.Context, r Refusal) {
 	if t == nil {
 		return
 	}
 	if r.Actor == "" {
 		r.Actor = r.Principal
 	}
-	if t.add(&r) {
+	if t.recordRefusal(&r) {
 		t.log.LogAttrs(ctx, slog.LevelWarn, "refused", slog.String("kind", string(r.Kind)), slog.String("reason", r.Reason),
 			slog.String("agent", string(r.Principal)), slog.String("actor", string(r.Actor)), slog.String("address", addressText(r.Address)),
 			slog.String("path", r.Path), slog.String("request", r.RequestID))
 	}
 }
 
-// Refused takes note of what the caller that the context carries was not let do,
+// RecordDenied takes note of what the caller that the context carries was not let do,
 // if the code says such a thing.
-func (t *Trail) Refused(ctx context.Context, code kg.Code) {
-	kind, ok := kinds[code]
+func (t *Trail) RecordDenied(ctx context.Context, code kg.Code) {
+	kind, ok := recordedCodes[code]
 	if t == nil || !ok {
 		return
 	}
 	who := caller.From(ctx)
-	t.Refuse(ctx, Refusal{Kind: kind, Principal: who.Principal.ID, Actor: who.Acting(), Address: who.Address, Reason: string(code), RequestID: who.RequestID, Path: who.Path})
+	t.Record(ctx, Refusal{Kind: kind, Principal: who.Principal.ID, Actor: who.Acting(), Address: who.Address, Reason: string(code), RequestID: who.RequestID, Path: who.Path})
 }
 
-// kinds are the codes that matter to who watches over a store. A graph that is
+// recordedCodes are the codes that matter to who watches over a store. A graph that is
 // not to be seen is not found: so GRAPH_NOT_FOUND is also that of a slip, and so is
 // CHANNEL_NOT_FOUND and SCOPE_NOT_FOUND. Limits are told by who keeps them.
-var kinds = map[kg.Code]Kind{
+var recordedCodes = map[kg.Code]Kind{
 	kg.CodePermissionDenied:   Denied,
 	kg.CodeSourceForbidden:    Denied,
 	kg.CodeReserved:           Denied,
@@ -153,62 +153,62 @@ var kinds = map[kg.Code]Kind{
 	"ORIGIN_FORBIDDEN":        Denied,
 }
 
-// add says whether the refusal is a new one.
-func (t *Trail) add(r *Refusal) bool {
+// recordRefusal says whether the refusal is a new one.
+func (t *Trail) recordRefusal(r *Refusal) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock()
-	if t.repeats(r, now) {
+	if t.countRepeat(r, now) {
 		return false
 	}
-	if t.crowded(r.Address, now) {
+	if t.exceedsDistinct(r.Address, now) {
 		r.Principal, r.Actor, r.Path, r.RequestID, r.Address = "", "", "", "", originOf(r.Address).Addr()
-		if t.repeats(r, now) {
+		if t.countRepeat(r, now) {
 			return false
 		}
 	}
 	t.last++
 	r.First, r.Last, r.Count, r.number = now, now, 1, t.last
-	t.push(r)
-	t.origins[originOf(r.Address)].apart++
-	t.keeper.begun(r)
+	t.insert(r)
+	t.origins[originOf(r.Address)].distinct++
+	t.persister.enqueueNew(r)
 	return true
 }
 
-// repeats counts a refusal to an earlier one, if there is one.
-func (t *Trail) repeats(r *Refusal, now time.Time) bool {
-	e := t.open[r.same()]
-	if e == nil || now.Sub(e.refusal.First) >= Together {
+// countRepeat counts a refusal to an earlier one, if there is one.
+func (t *Trail) countRepeat(r *Refusal, now time.Time) bool {
+	e := t.open[r.repeatKey()]
+	if e == nil || now.Sub(e.refusal.First) >= RepeatWindow {
 		return false
 	}
 	e.refusal.Count++
 	e.refusal.Last = now
-	t.keeper.repeated(e.refusal)
+	t.persister.enqueueRepeated(e.refusal)
 	return true
 }
 
-// crowded tells whether no more refusals of the address are told apart now.
-func (t *Trail) crowded(a netip.Addr, now time.Time) bool {
+// exceedsDistinct tells whether no more refusals of the address are told apart now.
+func (t *Trail) exceedsDistinct(a netip.Addr, now time.Time) bool {
 	o := t.origins[originOf(a)]
 	if o == nil || !a.IsValid() {
 		return false
 	}
-	if now.Sub(o.since) >= Together {
-		o.since, o.apart = now, 0
+	if now.Sub(o.since) >= RepeatWindow {
+		o.since, o.distinct = now, 0
 	}
-	return o.apart >= MaxApart
+	return o.distinct >= MaxDistinctPerAddress
 }
 
-// push puts a refusal in front of the others, and takes one away if there are too
+// insert puts a refusal in front of the others, and takes one away if there are too
 // many: the oldest of the same address if that has its share, else the oldest.
-func (t *Trail) push(r *Refusal) {
+func (t *Trail) insert(r *Refusal) {
 	address := originOf(r.Address)
 	if t.order.Len() >= t.max {
 		oldest := t.order.Back()
 		if o := t.origins[address]; o != nil && r.Address.IsValid() && o.own.Len() >= max(1, t.max/shares) {
 			oldest = o.own.Back()
 		}
-		t.forget(oldest.Value.(*entry))
+		t.evict(oldest.Value.(*entry))
 	}
 	o := t.origins[address]
 	if o == nil {
@@ -217,13 +217,13 @@ func (t *Trail) push(r *Refusal) {
 	}
 	e := &entry{refusal: r}
 	e.order, e.own = t.order.PushFront(e), o.own.PushFront(e)
-	t.open[r.same()] = e
+	t.open[r.repeatKey()] = e
 }
 
-func (t *Trail) forget(e *entry) {
+func (t *Trail) evict(e *entry) {
 	t.order.Remove(e.order)
-	if t.open[e.refusal.same()] == e {
-		delete(t.open, e.refusal.same())
+	if t.open[e.refusal.repeatKey()] == e {
+		delete(t.open, e.refusal.repeatKey())
 	}
 	address := originOf(e.refusal.Address)
 	o := t.origins[address]
@@ -243,9 +243,9 @@ func originOf(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// before calls yield with a copy of each refusal whose number is smaller, the
+// eachBefore calls yield with a copy of each refusal whose number is smaller, the
 // newest first.
-func (t *Trail) before(number uint64, yield func(Refusal) bool) {
+func (t *Trail) eachBefore(number uint64, yield func(Refusal) bool) {
 	if t == nil {
 		return
 	}

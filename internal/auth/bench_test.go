@@ -47,7 +47,7 @@ func BenchmarkAdmit(b *testing.B) {
 	verifier := must(jwt.Open(b.Context(), jwt.Options{Keys: file, Issuer: "https://issuer.example", Audience: []string{"koine"}}))
 	b.Cleanup(verifier.Close)
 	bench := newBench(b, auth.Options{Tokens: verifier})
-	key := bench.create(auth.NewKey{Agent: "agent://dora", Roles: []string{"scribe"}, Lifetime: time.Hour}).Secret
+	key := bench.create(auth.KeyRequest{Agent: "agent://dora", Roles: []string{"scribe"}, Lifetime: time.Hour}).Secret
 
 	token := func(alg jwa.SignatureAlgorithm, key any, n int) string {
 		t := must(jwx.NewBuilder().Issuer("https://issuer.example").Audience([]string{"koine"}).Subject("dora").

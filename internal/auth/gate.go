@@ -58,13 +58,13 @@ type Gate struct {
 
 // session is something that goes on under a credential.
 type session struct {
-	holder holder
+	holder credentialHolder
 	end    func(error)
 	timer  *time.Timer // fires at the credential's end; nil without one
 }
 
-// holder is whose a credential is.
-type holder struct {
+// credentialHolder is whose a credential is.
+type credentialHolder struct {
 	principal kg.Principal
 	key       string // the name of the key, "" for a token
 	expires   time.Time
@@ -74,7 +74,7 @@ type holder struct {
 func NewGate(options Options) *Gate {
 	g := &Gate{options: options, sessions: map[*session]struct{}{}}
 	if options.Keys != nil {
-		options.Keys.changed = g.Recheck
+		options.Keys.onChange = g.Recheck
 	}
 	return g
 }
@@ -88,7 +88,7 @@ func (g *Gate) Admit(_ context.Context, credential string, end func(error)) (p k
 	if err != nil {
 		return p, nil, err
 	}
-	if release, err = g.hold(h, end); err != nil {
+	if release, err = g.startSession(h, end); err != nil {
 		return p, nil, err
 	}
 	return h.principal, release, nil
@@ -119,7 +119,7 @@ func (g *Gate) Narrow(_ context.Context, c caller.Caller, credential string, end
 	if c.Actor == "" && further.ID != c.Principal.ID {
 		n.Actor = further.ID
 	}
-	if release, err = g.hold(h, end); err != nil {
+	if release, err = g.startSession(h, end); err != nil {
 		return caller.Caller{}, nil, err
 	}
 	return n, release, nil
@@ -142,21 +142,21 @@ func commonAgents(p, further kg.Principal) []kg.AgentID {
 var errInvalid = kg.Errorf(kg.CodeUnauthenticated, "the credential is not valid")
 
 // holderOf checks a credential.
-func (g *Gate) holderOf(credential string) (h holder, err error) {
+func (g *Gate) holderOf(credential string) (h credentialHolder, err error) {
 	if IsKey(credential) {
 		h, err = g.holderOfKey(credential)
 	} else {
 		h, err = g.holderOfToken(credential)
 	}
 	if err == nil {
-		err = g.refuses(h)
+		err = g.checkValid(h)
 	}
-	return h, hinted(err)
+	return h, withHint(err)
 }
 
-// hinted says what to do about a credential that is no good: the same whatever is wrong
+// withHint says what to do about a credential that is no good: the same whatever is wrong
 // with it.
-func hinted(err error) error {
+func withHint(err error) error {
 	if kg.CodeOf(err) != kg.CodeUnauthenticated {
 		return err
 	}
@@ -165,26 +165,26 @@ func hinted(err error) error {
 	return &e
 }
 
-// nobody is what an unknown key is compared with, so that it takes as long.
-var nobody = &Key{hash: hashOf("")}
+// dummyKey is what an unknown key is compared with, so that it takes as long.
+var dummyKey = &Key{hash: hashOf("")}
 
-func (g *Gate) holderOfKey(text string) (h holder, err error) {
+func (g *Gate) holderOfKey(text string) (h credentialHolder, err error) {
 	name, ok := nameOf(text)
 	if !ok || g.options.Keys == nil {
 		return h, errInvalid
 	}
-	key := g.options.Keys.named(name)
+	key := g.options.Keys.keyByName(name)
 	if key == nil {
-		key = nobody
+		key = dummyKey
 	}
-	if !sameHash(hashOf(text), key.hash) || key == nobody {
+	if !sameHash(hashOf(text), key.hash) || key == dummyKey {
 		return h, errInvalid
 	}
 	p := kg.Principal{ID: key.Agent, Roles: key.Roles, ActFor: g.actFor(key.ActFor, key.Roles), Method: methodKey, Key: name}
-	return holder{p, name, key.Expires}, nil
+	return credentialHolder{p, name, key.Expires}, nil
 }
 
-func (g *Gate) holderOfToken(text string) (h holder, err error) {
+func (g *Gate) holderOfToken(text string) (h credentialHolder, err error) {
 	if g.options.Tokens == nil {
 		return h, errInvalid
 	}
@@ -200,7 +200,7 @@ func (g *Gate) holderOfToken(text string) (h holder, err error) {
 			return h, kg.Errorf(kg.CodeUnauthenticated, "the token names no agent: %s", kg.AsError(err).Message)
 		}
 	}
-	h = holder{kg.Principal{ID: claims.Agent, Roles: claims.Roles, ActFor: g.actFor(claims.ActFor, claims.Roles), Method: methodToken}, "", claims.Expires}
+	h = credentialHolder{kg.Principal{ID: claims.Agent, Roles: claims.Roles, ActFor: g.actFor(claims.ActFor, claims.Roles), Method: methodToken}, "", claims.Expires}
 	if g.options.Agents != nil && h.principal.CheckWrite() == nil {
 		g.options.Agents.Seen(h.principal)
 	}
@@ -220,11 +220,11 @@ func (g *Gate) actFor(own []kg.AgentID, roles []string) []kg.AgentID {
 	return slices.Compact(out)
 }
 
-// refuses says what keeps a holder out at this moment, nil if nothing does.
-func (g *Gate) refuses(h holder) error {
+// checkValid says what keeps a holder out at this moment, nil if nothing does.
+func (g *Gate) checkValid(h credentialHolder) error {
 	now := time.Now()
 	if h.key != "" {
-		key := g.options.Keys.named(h.key)
+		key := g.options.Keys.keyByName(h.key)
 		switch {
 		case key == nil:
 			return errInvalid
@@ -244,30 +244,30 @@ func (g *Gate) refuses(h holder) error {
 	return nil
 }
 
-// hold watches over a session until it is released.
-func (g *Gate) hold(h holder, end func(error)) (release func(), err error) {
+// startSession watches over a session until it is released.
+func (g *Gate) startSession(h credentialHolder, end func(error)) (release func(), err error) {
 	s := &session{holder: h, end: end}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// Asked again under the lock: what changed before this was not told to us,
 	// what changes from now on is.
-	if err := g.refuses(h); err != nil {
-		return nil, hinted(err)
+	if err := g.checkValid(h); err != nil {
+		return nil, withHint(err)
 	}
 	g.sessions[s] = struct{}{}
-	g.arm(s)
-	return func() { g.release(s) }, nil
+	g.setTimer(s)
+	return func() { g.releaseSession(s) }, nil
 }
 
-// arm sets the session's timer by what its credential says now.
-func (g *Gate) arm(s *session) {
+// setTimer sets the session's timer by what its credential says now.
+func (g *Gate) setTimer(s *session) {
 	if s.timer != nil {
 		s.timer.Stop()
 		s.timer = nil
 	}
 	expires := s.holder.expires
 	if s.holder.key != "" {
-		if key := g.options.Keys.named(s.holder.key); key != nil {
+		if key := g.options.Keys.keyByName(s.holder.key); key != nil {
 			expires = key.Expires
 		}
 	}
@@ -276,13 +276,13 @@ func (g *Gate) arm(s *session) {
 	}
 }
 
-func (g *Gate) release(s *session) {
+func (g *Gate) releaseSession(s *session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.forget(s)
+	g.removeSession(s)
 }
 
-func (g *Gate) forget(s *session) {
+func (g *Gate) removeSession(s *session) {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
@@ -299,12 +299,12 @@ func (g *Gate) Recheck() {
 	var gone []ended
 	g.mu.Lock()
 	for s := range g.sessions {
-		if err := g.refuses(s.holder); err != nil {
-			g.forget(s)
+		if err := g.checkValid(s.holder); err != nil {
+			g.removeSession(s)
 			gone = append(gone, ended{s, err})
 			continue
 		}
-		g.arm(s) // a rotation gives a key another end, and clocks are set back
+		g.setTimer(s) // a rotation gives a key another end, and clocks are set back
 	}
 	g.mu.Unlock()
 	for _, e := range gone {

@@ -92,7 +92,7 @@ func TestTokenEndsWhatItOpened(t *testing.T) {
 
 func TestWithoutKeysOrTokensNothingIsGood(t *testing.T) {
 	with := newBench(t, auth.Options{})
-	made := with.create(auth.NewKey{Agent: "dora"})
+	made := with.create(auth.KeyRequest{Agent: "dora"})
 	b := &bench{t: t, gate: auth.NewGate(auth.Options{})}
 	b.wantRefused(made.Secret, kg.CodeUnauthenticated, "the credential is not valid")
 	b.wantRefused("token", kg.CodeUnauthenticated, "the credential is not valid")
@@ -100,7 +100,7 @@ func TestWithoutKeysOrTokensNothingIsGood(t *testing.T) {
 
 func TestSuspendedAgent(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made, other := b.create(auth.NewKey{Agent: "dora"}), b.create(auth.NewKey{Agent: "chen"})
+	made, other := b.create(auth.KeyRequest{Agent: "dora"}), b.create(auth.KeyRequest{Agent: "chen"})
 	open, err := b.admit(made.Secret)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestNarrow(t *testing.T) {
 // The further credential is watched like the first.
 func TestNarrowEnds(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made := b.create(auth.NewKey{Agent: "dora"})
+	made := b.create(auth.KeyRequest{Agent: "dora"})
 	ended := admitted{ended: make(chan error, 1)}
 	dora := caller.Caller{Principal: kg.Principal{ID: "agent://dora", Method: "key"}}
 	_, release, err := b.gate.Narrow(t.Context(), dora, made.Secret, func(err error) { ended.ended <- err })

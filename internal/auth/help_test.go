@@ -40,7 +40,7 @@ func newBench(t testing.TB, options auth.Options) *bench {
 	b.store, b.keys = store, auth.NewKeys(store)
 	options.Keys, options.Agents = b.table, b.registry
 	b.gate = auth.NewGate(options)
-	b.registry.Changed = b.gate.Recheck
+	b.registry.OnSuspend = b.gate.Recheck
 	b.load(b.registry.Load)
 	b.load(b.table.Load)
 	return b
@@ -55,7 +55,7 @@ func (b *bench) load(load func(context.Context, *kg.Store) error) {
 
 var admin = kg.Meta{Principal: kg.Principal{ID: "agent://root", Roles: []string{kg.RoleAdmin}, Method: "key"}}
 
-func (b *bench) create(wish auth.NewKey) auth.Created {
+func (b *bench) create(wish auth.KeyRequest) auth.CreatedKey {
 	b.t.Helper()
 	made, err := b.keys.Create(b.t.Context(), admin, wish)
 	if err != nil {

@@ -90,8 +90,8 @@ func keyOf(subject kg.Term, r records.Record) *Key {
 	return k
 }
 
-// record is what is written of a new key.
-func (k *Key) record() records.Record {
+// toRecord is what is written of a new key.
+func (k *Key) toRecord() records.Record {
 	class, of := records.Class(keyClass)
 	r := records.Record{
 		class: of, propHash: records.Values(k.hash), propMode: records.Values(string(k.Mode)), propAgent: records.Values(string(k.Agent)),

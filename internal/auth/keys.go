@@ -34,8 +34,8 @@ const (
 	MaxOverlap = 30 * 24 * time.Hour
 )
 
-// NewKey is what a key is to be.
-type NewKey struct {
+// KeyRequest is what a key is to be.
+type KeyRequest struct {
 	Agent  kg.AgentID
 	Label  string
 	Roles  []string
@@ -45,20 +45,20 @@ type NewKey struct {
 	Lifetime time.Duration
 }
 
-// Created is a key with its text, which is told this once.
-type Created struct {
+// CreatedKey is a key with its text, which is told this once.
+type CreatedKey struct {
 	Key
 	Secret string
 }
 
 // Create makes a key, and the record of its agent if there is none.
-func (k *Keys) Create(ctx context.Context, m kg.Meta, wish NewKey) (made Created, err error) {
+func (k *Keys) Create(ctx context.Context, m kg.Meta, wish KeyRequest) (made CreatedKey, err error) {
 	if err := wish.normalise(); err != nil {
 		return made, err
 	}
 	text, name := newSecret(wish.Mode)
 	m.Justification = cmp.Or(m.Justification, "API key created")
-	err = k.update(ctx, m, func(tx *kg.Tx) error {
+	err = k.updateAsAdmin(ctx, m, func(tx *kg.Tx) error {
 		for _, agent := range wish.ActFor {
 			if agent != kg.Anybody && tx.CheckAgent(agent) != nil {
 				return kg.AsError(tx.CheckAgent(agent)).At("actFor")
@@ -67,20 +67,20 @@ func (k *Keys) Create(ctx context.Context, m kg.Meta, wish NewKey) (made Created
 		if err := roomForKey(tx); err != nil {
 			return err
 		}
-		made = Created{Key{
+		made = CreatedKey{Key{
 			Name: name, Mode: wish.Mode, Label: wish.Label, Agent: wish.Agent, Roles: wish.Roles, ActFor: wish.ActFor,
 			Created: tx.Time(), CreatedBy: tx.Meta().Principal.ID, hash: hashOf(text),
 		}, text}
 		if wish.Lifetime > 0 {
 			made.Expires = tx.Time().Add(wish.Lifetime)
 		}
-		if err := records.Write(tx, kg.SystemGraph, subjectOf(name), made.record()); err != nil {
+		if err := records.Write(tx, kg.SystemGraph, subjectOf(name), made.toRecord()); err != nil {
 			return err
 		}
 		return agents.Ensure(tx, agents.Record{ID: wish.Agent, Roles: wish.Roles})
 	})
 	if err != nil {
-		return Created{}, err
+		return CreatedKey{}, err
 	}
 	return made, nil
 }
@@ -88,13 +88,13 @@ func (k *Keys) Create(ctx context.Context, m kg.Meta, wish NewKey) (made Created
 // Rotate makes a key like the named one, which stays good for the overlap and no
 // longer than it would have been. The new key lives as long as the old one was
 // made to.
-func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.Duration) (made Created, old Key, err error) {
+func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.Duration) (made CreatedKey, old Key, err error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return made, old, kg.Errorf(kg.CodeInvalid, "an overlap is between 0 and %s", MaxOverlap).At("overlap")
 	}
 	m.Justification = cmp.Or(m.Justification, "API key rotated")
-	err = k.update(ctx, m, func(tx *kg.Tx) error {
-		found, err := read(tx.MatchOwn, name)
+	err = k.updateAsAdmin(ctx, m, func(tx *kg.Tx) error {
+		found, err := readKey(tx.MatchOwn, name)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.
 			return err
 		}
 		text, newName := newSecret(found.Mode)
-		made = Created{*found, text}
+		made = CreatedKey{*found, text}
 		made.Name, made.hash, made.Created, made.CreatedBy = newName, hashOf(text), tx.Time(), tx.Meta().Principal.ID
 		if !found.Expires.IsZero() {
 			made.Expires = tx.Time().Add(found.Expires.Sub(found.Created))
@@ -118,14 +118,14 @@ func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.
 			old.Expires = ends
 		}
 		old.ReplacedBy = newName
-		if err := records.Write(tx, kg.SystemGraph, subjectOf(newName), made.record()); err != nil {
+		if err := records.Write(tx, kg.SystemGraph, subjectOf(newName), made.toRecord()); err != nil {
 			return err
 		}
 		return records.Write(tx, kg.SystemGraph, subjectOf(name), records.Record{
 			propExpires: {kg.DateTime(old.Expires)}, propReplacedBy: records.Values(newName)})
 	})
 	if err != nil {
-		return Created{}, Key{}, err
+		return CreatedKey{}, Key{}, err
 	}
 	return made, old, nil
 }
@@ -134,8 +134,8 @@ func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.
 // revoked stays so.
 func (k *Keys) Revoke(ctx context.Context, m kg.Meta, name string) (gone Key, err error) {
 	m.Justification = cmp.Or(m.Justification, "API key revoked")
-	err = k.update(ctx, m, func(tx *kg.Tx) error {
-		found, err := read(tx.MatchOwn, name)
+	err = k.updateAsAdmin(ctx, m, func(tx *kg.Tx) error {
+		found, err := readKey(tx.MatchOwn, name)
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (k *Keys) Revoke(ctx context.Context, m kg.Meta, name string) (gone Key, er
 // List gives the keys, the oldest first: those of one agent, or all when agent is
 // empty. Ended ones are left out unless ended is set.
 func (k *Keys) List(ctx context.Context, p kg.Principal, agent kg.AgentID, ended bool) ([]Key, error) {
-	if err := administers(p); err != nil {
+	if err := checkAdmin(p); err != nil {
 		return nil, err
 	}
 	s, err := k.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{kg.SystemGraph}})
@@ -162,7 +162,7 @@ func (k *Keys) List(ctx context.Context, p kg.Principal, agent kg.AgentID, ended
 	defer s.Close()
 	agent = kg.CanonicalAgent(string(agent))
 	var out []Key
-	for key, err := range all(s.Match) {
+	for key, err := range allKeys(s.Match) {
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +176,7 @@ func (k *Keys) List(ctx context.Context, p kg.Principal, agent kg.AgentID, ended
 
 // Get gives the key of a name, ended or not.
 func (k *Keys) Get(ctx context.Context, p kg.Principal, name string) (Key, error) {
-	if err := administers(p); err != nil {
+	if err := checkAdmin(p); err != nil {
 		return Key{}, err
 	}
 	s, err := k.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{kg.SystemGraph}})
@@ -184,30 +184,30 @@ func (k *Keys) Get(ctx context.Context, p kg.Principal, name string) (Key, error
 		return Key{}, err
 	}
 	defer s.Close()
-	key, err := read(s.Match, name)
+	key, err := readKey(s.Match, name)
 	if err != nil {
 		return Key{}, err
 	}
 	return *key, nil
 }
 
-// update makes an update of an administrator's.
-func (k *Keys) update(ctx context.Context, m kg.Meta, do func(*kg.Tx) error) error {
-	if err := administers(m.Principal); err != nil {
+// updateAsAdmin makes an update of an administrator's.
+func (k *Keys) updateAsAdmin(ctx context.Context, m kg.Meta, do func(*kg.Tx) error) error {
+	if err := checkAdmin(m.Principal); err != nil {
 		return err
 	}
 	return records.Update(ctx, k.store, m, do)
 }
 
-func administers(p kg.Principal) error {
+func checkAdmin(p kg.Principal) error {
 	if p.IsAdmin() {
 		return nil
 	}
 	return kg.Errorf(kg.CodePermissionDenied, "keys are the business of administrators")
 }
 
-// read finds a key.
-func read(match records.Matcher, name string) (*Key, error) {
+// readKey finds a key.
+func readKey(match records.Matcher, name string) (*Key, error) {
 	if len(name) == nameLength && !strings.ContainsFunc(name, notInKey) {
 		r, err := records.Read(match, kg.SystemGraph, subjectOf(name))
 		if err != nil {
@@ -222,8 +222,8 @@ func read(match records.Matcher, name string) (*Key, error) {
 
 func notInKey(r rune) bool { return !strings.ContainsRune(alphabet, r) }
 
-// all yields the keys.
-func all(match records.Matcher) iter.Seq2[*Key, error] {
+// allKeys yields the keys.
+func allKeys(match records.Matcher) iter.Seq2[*Key, error] {
 	return func(yield func(*Key, error) bool) {
 		subjects, err := records.Subjects(match, kg.SystemGraph, keyClass)
 		if err != nil {
@@ -251,7 +251,7 @@ func roomForKey(tx *kg.Tx) error {
 		return err
 	}
 	n := 0
-	for key, err := range all(tx.MatchOwn) {
+	for key, err := range allKeys(tx.MatchOwn) {
 		if err != nil {
 			return err
 		}
@@ -266,7 +266,7 @@ func roomForKey(tx *kg.Tx) error {
 }
 
 // normalise checks what a key is to be, and spells it out.
-func (n *NewKey) normalise() error {
+func (n *KeyRequest) normalise() error {
 	n.Agent = kg.CanonicalAgent(string(n.Agent))
 	if n.Agent == "" {
 		return kg.Errorf(kg.CodeInvalid, "a key belongs to an agent").At("agent")
@@ -300,7 +300,7 @@ func (n *NewKey) normalise() error {
 	slices.Sort(n.Roles)
 	n.Roles = slices.Compact(n.Roles)
 	var err error
-	n.ActFor, err = actFor(n.ActFor)
+	n.ActFor, err = normalizeActFor(n.ActFor)
 	return err
 }
 
@@ -311,8 +311,8 @@ func ValidRole(role string) bool {
 	})
 }
 
-// actFor spells a list of agents out, each once.
-func actFor(list []kg.AgentID) ([]kg.AgentID, error) {
+// normalizeActFor spells a list of agents out, each once.
+func normalizeActFor(list []kg.AgentID) ([]kg.AgentID, error) {
 	out := make([]kg.AgentID, 0, len(list))
 	for _, agent := range list {
 		if agent != kg.Anybody {

@@ -16,7 +16,7 @@ import (
 
 func TestCreatedKeyIsItsAgent(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made := b.create(auth.NewKey{Agent: "dora", Label: "Dora's laptop", Roles: []string{"reviewer", "b", "b"}, ActFor: []kg.AgentID{"chen", "*"}})
+	made := b.create(auth.KeyRequest{Agent: "dora", Label: "Dora's laptop", Roles: []string{"reviewer", "b", "b"}, ActFor: []kg.AgentID{"chen", "*"}})
 	if !regexp.MustCompile(`^ak_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{43}$`).MatchString(made.Secret) || !strings.Contains(made.Secret, "_"+made.Name+"_") {
 		t.Errorf("the key is %q, its name %q", made.Secret, made.Name)
 	}
@@ -33,7 +33,7 @@ func TestCreatedKeyIsItsAgent(t *testing.T) {
 	if err != nil || record == nil || record.Status != agents.Active || !slices.Equal(record.Roles, want.Roles) {
 		t.Errorf("the agent's record is %+v, %v", record, err)
 	}
-	if test := b.create(auth.NewKey{Agent: "dora", Mode: auth.Test}); !strings.HasPrefix(test.Secret, "ak_test_") {
+	if test := b.create(auth.KeyRequest{Agent: "dora", Mode: auth.Test}); !strings.HasPrefix(test.Secret, "ak_test_") {
 		t.Errorf("a test key is %q", test.Secret)
 	}
 }
@@ -41,7 +41,7 @@ func TestCreatedKeyIsItsAgent(t *testing.T) {
 // What is stored of a key does not give it away, and each key has its own.
 func TestNothingOfTheSecretIsStored(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made, other := b.create(auth.NewKey{Agent: "dora"}), b.create(auth.NewKey{Agent: "dora"})
+	made, other := b.create(auth.KeyRequest{Agent: "dora"}), b.create(auth.KeyRequest{Agent: "dora"})
 	if made.Secret == other.Secret || made.Name == other.Name {
 		t.Error("two keys are alike")
 	}
@@ -63,8 +63,8 @@ func TestNothingOfTheSecretIsStored(t *testing.T) {
 
 func TestRefusedKeys(t *testing.T) {
 	b := newBench(t, auth.Options{RefuseTestKeys: true})
-	made := b.create(auth.NewKey{Agent: "dora"})
-	test := b.create(auth.NewKey{Agent: "dora", Mode: auth.Test})
+	made := b.create(auth.KeyRequest{Agent: "dora"})
+	test := b.create(auth.KeyRequest{Agent: "dora", Mode: auth.Test})
 	const invalid = "the credential is not valid"
 	flipped := []byte(made.Secret)
 	flipped[len(flipped)-1] ^= 1
@@ -90,7 +90,7 @@ func TestRefusedKeys(t *testing.T) {
 
 func TestRevokedKeyEndsWhatItOpened(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made, other := b.create(auth.NewKey{Agent: "dora"}), b.create(auth.NewKey{Agent: "dora"})
+	made, other := b.create(auth.KeyRequest{Agent: "dora"}), b.create(auth.KeyRequest{Agent: "dora"})
 	open, err := b.admit(made.Secret)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestExpiredKeyEndsWhatItOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := auth.NewKeys(store)
-	made, err := keys.Create(t.Context(), admin, auth.NewKey{Agent: "dora", Lifetime: time.Hour})
+	made, err := keys.Create(t.Context(), admin, auth.KeyRequest{Agent: "dora", Lifetime: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestExpiredKeyEndsWhatItOpened(t *testing.T) {
 
 func TestRotation(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made := b.create(auth.NewKey{Agent: "dora", Label: "laptop", Roles: []string{"r"}, ActFor: []kg.AgentID{"chen"}, Lifetime: 48 * time.Hour})
+	made := b.create(auth.KeyRequest{Agent: "dora", Label: "laptop", Roles: []string{"r"}, ActFor: []kg.AgentID{"chen"}, Lifetime: 48 * time.Hour})
 	open, err := b.admit(made.Secret)
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestRotation(t *testing.T) {
 	open.wantEnd(t, kg.CodeUnauthenticated, "the key has expired")
 	b.wantRefused(next.Secret, kg.CodeUnauthenticated, "the key has expired")
 	// The overlap does not make an old key live longer than it would have.
-	short := b.create(auth.NewKey{Agent: "dora", Lifetime: time.Hour})
+	short := b.create(auth.KeyRequest{Agent: "dora", Lifetime: time.Hour})
 	_, old, err = b.keys.Rotate(t.Context(), admin, short.Name, 10*time.Hour)
 	if err != nil || !old.Expires.Equal(short.Expires) {
 		t.Errorf("the old key lives until %v, made until %v (%v)", old.Expires, short.Expires, err)
@@ -223,9 +223,9 @@ func TestRotation(t *testing.T) {
 
 func TestKeysAreForAdministrators(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made := b.create(auth.NewKey{Agent: "dora"})
+	made := b.create(auth.KeyRequest{Agent: "dora"})
 	m := kg.Meta{Principal: kg.Principal{ID: "agent://dora", Roles: []string{"reviewer"}, Method: "key"}}
-	_, create := b.keys.Create(t.Context(), m, auth.NewKey{Agent: "dora"})
+	_, create := b.keys.Create(t.Context(), m, auth.KeyRequest{Agent: "dora"})
 	_, _, rotate := b.keys.Rotate(t.Context(), m, made.Name, 0)
 	_, revoke := b.keys.Revoke(t.Context(), m, made.Name)
 	_, list := b.keys.List(t.Context(), m.Principal, "", false)
@@ -243,7 +243,7 @@ func TestKeysAreForAdministrators(t *testing.T) {
 
 func TestListOfKeys(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	one, two := b.create(auth.NewKey{Agent: "dora"}), b.create(auth.NewKey{Agent: "chen"})
+	one, two := b.create(auth.KeyRequest{Agent: "dora"}), b.create(auth.KeyRequest{Agent: "chen"})
 	if _, err := b.keys.Revoke(t.Context(), admin, one.Name); err != nil {
 		t.Fatal(err)
 	}
@@ -291,27 +291,27 @@ func TestWhatAKeyCanBe(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name string
-		wish auth.NewKey
+		wish auth.KeyRequest
 		code kg.Code
 	}{
-		{"no agent", auth.NewKey{}, kg.CodeInvalid},
-		{"a bad agent", auth.NewKey{Agent: "a b"}, kg.CodeInvalid},
-		{"koine itself", auth.NewKey{Agent: kg.System}, kg.CodeInvalid},
-		{"nobody", auth.NewKey{Agent: "anonymous"}, kg.CodeInvalid},
-		{"a bad mode", auth.NewKey{Agent: "a", Mode: "dead"}, kg.CodeInvalid},
-		{"a longest label", auth.NewKey{Agent: "a", Label: strings.Repeat("x", auth.MaxLabelBytes)}, ""},
-		{"a label too long", auth.NewKey{Agent: "a", Label: strings.Repeat("x", auth.MaxLabelBytes+1)}, kg.CodeInvalid},
-		{"a label of two lines", auth.NewKey{Agent: "a", Label: "x\ny"}, kg.CodeInvalid},
-		{"most roles", auth.NewKey{Agent: "a", Roles: roles(auth.MaxRoles)}, ""},
-		{"too many roles", auth.NewKey{Agent: "a", Roles: roles(auth.MaxRoles + 1)}, kg.CodeLimitExceeded},
-		{"a longest role", auth.NewKey{Agent: "a", Roles: []string{strings.Repeat("x", auth.MaxRoleBytes)}}, ""},
-		{"a role too long", auth.NewKey{Agent: "a", Roles: []string{strings.Repeat("x", auth.MaxRoleBytes+1)}}, kg.CodeInvalid},
-		{"an empty role", auth.NewKey{Agent: "a", Roles: []string{""}}, kg.CodeInvalid},
-		{"a role with a space", auth.NewKey{Agent: "a", Roles: []string{"a b"}}, kg.CodeInvalid},
-		{"most agents", auth.NewKey{Agent: "a", ActFor: others(auth.MaxActFor)}, ""},
-		{"too many agents", auth.NewKey{Agent: "a", ActFor: others(auth.MaxActFor + 1)}, kg.CodeLimitExceeded},
-		{"a bad agent to act for", auth.NewKey{Agent: "a", ActFor: []kg.AgentID{"a b"}}, kg.CodeInvalid},
-		{"a negative life", auth.NewKey{Agent: "a", Lifetime: -1}, kg.CodeInvalid},
+		{"no agent", auth.KeyRequest{}, kg.CodeInvalid},
+		{"a bad agent", auth.KeyRequest{Agent: "a b"}, kg.CodeInvalid},
+		{"koine itself", auth.KeyRequest{Agent: kg.System}, kg.CodeInvalid},
+		{"nobody", auth.KeyRequest{Agent: "anonymous"}, kg.CodeInvalid},
+		{"a bad mode", auth.KeyRequest{Agent: "a", Mode: "dead"}, kg.CodeInvalid},
+		{"a longest label", auth.KeyRequest{Agent: "a", Label: strings.Repeat("x", auth.MaxLabelBytes)}, ""},
+		{"a label too long", auth.KeyRequest{Agent: "a", Label: strings.Repeat("x", auth.MaxLabelBytes+1)}, kg.CodeInvalid},
+		{"a label of two lines", auth.KeyRequest{Agent: "a", Label: "x\ny"}, kg.CodeInvalid},
+		{"most roles", auth.KeyRequest{Agent: "a", Roles: roles(auth.MaxRoles)}, ""},
+		{"too many roles", auth.KeyRequest{Agent: "a", Roles: roles(auth.MaxRoles + 1)}, kg.CodeLimitExceeded},
+		{"a longest role", auth.KeyRequest{Agent: "a", Roles: []string{strings.Repeat("x", auth.MaxRoleBytes)}}, ""},
+		{"a role too long", auth.KeyRequest{Agent: "a", Roles: []string{strings.Repeat("x", auth.MaxRoleBytes+1)}}, kg.CodeInvalid},
+		{"an empty role", auth.KeyRequest{Agent: "a", Roles: []string{""}}, kg.CodeInvalid},
+		{"a role with a space", auth.KeyRequest{Agent: "a", Roles: []string{"a b"}}, kg.CodeInvalid},
+		{"most agents", auth.KeyRequest{Agent: "a", ActFor: others(auth.MaxActFor)}, ""},
+		{"too many agents", auth.KeyRequest{Agent: "a", ActFor: others(auth.MaxActFor + 1)}, kg.CodeLimitExceeded},
+		{"a bad agent to act for", auth.KeyRequest{Agent: "a", ActFor: []kg.AgentID{"a b"}}, kg.CodeInvalid},
+		{"a negative life", auth.KeyRequest{Agent: "a", Lifetime: -1}, kg.CodeInvalid},
 	} {
 		if _, err := b.keys.Create(t.Context(), admin, row.wish); kg.CodeOf(err) != row.code {
 			t.Errorf("%s: got %v, want %q", row.name, err, row.code)
@@ -322,7 +322,7 @@ func TestWhatAKeyCanBe(t *testing.T) {
 // A table that is loaded knows what one that followed knows.
 func TestTableLoads(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	good, revoked := b.create(auth.NewKey{Agent: "dora", Roles: []string{kg.RoleAdmin}}), b.create(auth.NewKey{Agent: "dora"})
+	good, revoked := b.create(auth.KeyRequest{Agent: "dora", Roles: []string{kg.RoleAdmin}}), b.create(auth.KeyRequest{Agent: "dora"})
 	if _, err := b.keys.Revoke(t.Context(), admin, revoked.Name); err != nil {
 		t.Fatal(err)
 	}

@@ -15,17 +15,17 @@ const (
 // maxRotations bounds how many keys are followed that took each other's place.
 const maxRotations = 1000
 
-// Standing gives somebody who asked for something earlier, and is not here now,
+// CurrentRights gives somebody who asked for something earlier, and is not here now,
 // the rights of now: those that it had, as far as its credential still gives them.
 // A key has to be good still, or one that a rotation put in its place. A token
 // ended long ago, as tokens do, and nobody can be asked what the next one would
 // bring: its rights are those it had. An error (CodeUnauthenticated,
 // CodePermissionDenied for an agent that is suspended) says why it has none.
-func (g *Gate) Standing(p kg.Principal) (kg.Principal, error) {
+func (g *Gate) CurrentRights(p kg.Principal) (kg.Principal, error) {
 	if p.Trusted() {
 		return p, nil
 	}
-	h := holder{principal: p, expires: time.Now().Add(time.Hour)} // whatever became of the token
+	h := credentialHolder{principal: p, expires: time.Now().Add(time.Hour)} // whatever became of the token
 	switch {
 	case p.Method == methodKey && g.options.Keys != nil:
 		key := g.successor(p.Key)
@@ -39,17 +39,17 @@ func (g *Gate) Standing(p kg.Principal) (kg.Principal, error) {
 	default:
 		return kg.Principal{}, kg.Errorf(kg.CodeUnauthenticated, "callers known by %q are not let in any more", p.Method)
 	}
-	return p, g.refuses(h)
+	return p, g.checkValid(h)
 }
 
 // successor is the key of this name, or the one in whose favour it ended.
 func (g *Gate) successor(name string) *Key {
-	key, now := g.options.Keys.named(name), time.Now()
+	key, now := g.options.Keys.keyByName(name), time.Now()
 	for range maxRotations {
 		if key == nil || key.ReplacedBy == "" || key.StateAt(now) != Expired {
 			return key
 		}
-		key = g.options.Keys.named(key.ReplacedBy)
+		key = g.options.Keys.keyByName(key.ReplacedBy)
 	}
 	return key
 }

@@ -35,13 +35,13 @@ func TestStanding(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := newBench(t, row.options)
-			made := b.create(auth.NewKey{Agent: "dora", Roles: []string{"a", "b"}, ActFor: []kg.AgentID{"x"}})
+			made := b.create(auth.KeyRequest{Agent: "dora", Roles: []string{"a", "b"}, ActFor: []kg.AgentID{"x"}})
 			// It had more when it asked than its key gives now.
 			p := kg.Principal{ID: "agent://dora", Roles: []string{"a", "b", "c"}, ActFor: []kg.AgentID{"agent://x", "agent://y"}, Method: row.method, Key: made.Name}
 			if row.become != nil {
 				row.become(b, made.Name)
 			}
-			now, err := b.gate.Standing(p)
+			now, err := b.gate.CurrentRights(p)
 			got := fmt.Sprint(now.Roles, " ", now.ActFor)
 			if err != nil {
 				got = fmt.Sprint(kg.CodeOf(err), " ", err)
@@ -54,9 +54,9 @@ func TestStanding(t *testing.T) {
 		})
 	}
 	b := newBench(t, auth.Options{})
-	made := b.create(auth.NewKey{Agent: "chen"})
+	made := b.create(auth.KeyRequest{Agent: "chen"})
 	for _, key := range []string{"", "000000000000", made.Name} {
-		if _, err := b.gate.Standing(kg.Principal{ID: "agent://dora", Method: "key", Key: key}); kg.CodeOf(err) != kg.CodeUnauthenticated {
+		if _, err := b.gate.CurrentRights(kg.Principal{ID: "agent://dora", Method: "key", Key: key}); kg.CodeOf(err) != kg.CodeUnauthenticated {
 			t.Errorf("with the key %q: %v", key, err)
 		}
 	}

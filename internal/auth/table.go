@@ -13,15 +13,15 @@ import (
 // Table knows the keys in memory. It is empty until Load; Follow keeps it up
 // with the store.
 type Table struct {
-	records *records.Table
-	keys    sync.Map // name → *Key
-	changed func()   // a key that was good may not be so any more
+	records  *records.Table
+	keys     sync.Map // name → *Key
+	onChange func()   // a key that was good may not be so any more
 }
 
 // NewTable makes an empty table.
 func NewTable() *Table {
-	t := &Table{changed: func() {}}
-	t.records = records.NewTable(kg.SystemGraph, keySubject, t.set)
+	t := &Table{onChange: func() {}}
+	t.records = records.NewTable(kg.SystemGraph, keySubject, t.applyRecord)
 	return t
 }
 
@@ -31,18 +31,18 @@ func (t *Table) Load(ctx context.Context, store *kg.Store) error { return t.reco
 // Follow takes a commit (kg.Options.OnSystemChange).
 func (t *Table) Follow(c *kg.Commit) { t.records.Follow(c) }
 
-func (t *Table) set(subject kg.Term, r records.Record) {
+func (t *Table) applyRecord(subject kg.Term, r records.Record) {
 	name := strings.TrimPrefix(subject.Value(), keySubject)
 	if key := keyOf(subject, r); key != nil {
 		t.keys.Store(name, key)
 	} else {
 		t.keys.Delete(name)
 	}
-	t.changed()
+	t.onChange()
 }
 
-// named is the key of this name as it is now, nil if there is none.
-func (t *Table) named(name string) *Key {
+// keyByName is the key of this name as it is now, nil if there is none.
+func (t *Table) keyByName(name string) *Key {
 	if key, ok := t.keys.Load(name); ok {
 		return key.(*Key)
 	}

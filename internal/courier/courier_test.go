@@ -143,7 +143,7 @@ func TestAwayForLong(t *testing.T) {
 		return d.times["1"] >= courier.MaxTries && d.times["2"] > 0
 	})
 	s, err := f.courier.State(t.Context(), bob)
-	if err != nil || s.Waiting != 3 || s.Failing.IsZero() || s.Failure != "the web hook answered 503" {
+	if err != nil || s.Pending != 3 || s.FailingSince.IsZero() || s.Failure != "the web hook answered 503" {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	f.report(bob, first, tasks.Working)
@@ -160,7 +160,7 @@ func TestAwayForLong(t *testing.T) {
 	if slices.Sort(all); !slices.Equal(all, []string{"2", "The task was canceled."}) {
 		t.Errorf("got %q", all)
 	}
-	if s, err := f.courier.State(t.Context(), bob); err != nil || !s.Failing.IsZero() || s.Failure != "" {
+	if s, err := f.courier.State(t.Context(), bob); err != nil || !s.FailingSince.IsZero() || s.Failure != "" {
 		t.Errorf("got %+v, %v", s, err)
 	}
 }
@@ -391,7 +391,7 @@ func TestSetAnew(t *testing.T) {
 	f.send(bob, "2")
 	f.eventually("it fails", func() bool {
 		s, err := f.courier.State(t.Context(), bob)
-		return err == nil && !s.Failing.IsZero()
+		return err == nil && !s.FailingSince.IsZero()
 	})
 	f.set(bob, d.target())
 	d.expect("1", "2")
@@ -498,7 +498,7 @@ func TestRestored(t *testing.T) {
 // No more calls are under way than there are places.
 func TestMaxSending(t *testing.T) {
 	o := open()
-	o.MaxSending = 1
+	o.MaxConcurrent = 1
 	f := newOffice(t, o)
 	var now, most atomic.Int32
 	d := newDoor(t, func(string, int) int {

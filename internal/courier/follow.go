@@ -11,9 +11,9 @@ import (
 	"koine/kg"
 )
 
-// takeUp begins with the hooks that are written down.
-func (s *Service) takeUp(ctx context.Context) error {
-	snapshot, err := s.store.View(ctx, ownView)
+// loadHooks begins with the hooks that are written down.
+func (s *Service) loadHooks(ctx context.Context) error {
+	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return err
 	}
@@ -27,19 +27,19 @@ func (s *Service) takeUp(ctx context.Context) error {
 	}
 	slices.Sort(list)
 	for _, agent := range list {
-		if err := s.begin(agent); err != nil {
+		if err := s.restartHook(agent); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// begin carries letters to the hook of an agent as it is written down, in place of the
+// restartHook carries letters to the hook of an agent as it is written down, in place of the
 // one before it.
-func (s *Service) begin(agent kg.AgentID) error {
+func (s *Service) restartHook(agent kg.AgentID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, err := s.current(s.ctx, agent) // whoever comes last finds the newest
+	now, err := s.readHook(s.ctx, agent) // whoever comes last finds the newest
 	if err != nil {
 		return err
 	}
@@ -58,19 +58,19 @@ func (s *Service) begin(agent kg.AgentID) error {
 	}
 	h := newHook(s, agent, now, turn)
 	s.hooks[agent] = h
-	return h.look()
+	return h.scanMailbox()
 }
 
-// watch begins to hear of letters, from now on.
-func (s *Service) watch() (*kg.Watcher, error) {
-	return s.store.Watch(s.ctx, kg.Filter{View: ownView, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{tasks.MailPattern()}}, s.store.Head())
+// startWatch begins to hear of letters, from now on.
+func (s *Service) startWatch() (*kg.Watcher, error) {
+	return s.store.Watch(s.ctx, kg.Filter{View: systemView, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{tasks.MailPattern()}}, s.store.Head())
 }
 
-// follow tells the hooks of letters, until Close. Where the log cannot be followed, it
+// followLog tells the hooks of letters, until Close. Where the log cannot be followed, it
 // begins anew, and what came meanwhile is in the mailboxes.
-func (s *Service) follow(w *kg.Watcher) {
+func (s *Service) followLog(w *kg.Watcher) {
 	for {
-		err := s.read(w)
+		err := s.readEvents(w)
 		for again := true; again; {
 			if s.ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed {
 				return
@@ -79,10 +79,10 @@ func (s *Service) follow(w *kg.Watcher) {
 			if !webhook.Sleep(s.ctx, watchPause) {
 				return
 			}
-			if w, err = s.watch(); err != nil {
+			if w, err = s.startWatch(); err != nil {
 				continue
 			}
-			if err = s.lookAnew(); err != nil {
+			if err = s.rescanMailboxes(); err != nil {
 				w.Close()
 			}
 			again = err != nil
@@ -90,24 +90,24 @@ func (s *Service) follow(w *kg.Watcher) {
 	}
 }
 
-func (s *Service) lookAnew() error {
-	for _, h := range s.all() {
-		if err := h.look(); err != nil && h.ctx.Err() == nil {
+func (s *Service) rescanMailboxes() error {
+	for _, h := range s.allHooks() {
+		if err := h.scanMailbox(); err != nil && h.ctx.Err() == nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) read(w *kg.Watcher) error {
+func (s *Service) readEvents(w *kg.Watcher) error {
 	defer w.Close()
 	for e, err := range w.Events() {
 		if err != nil {
 			return err
 		}
 		agent, notice := tasks.ParseMailEvent(&e)
-		if h := s.hook(agent); h != nil {
-			h.tell(notice)
+		if h := s.hookOf(agent); h != nil {
+			h.enqueue(notice)
 		}
 	}
 	return s.ctx.Err()

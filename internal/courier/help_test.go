@@ -80,7 +80,7 @@ func newOffice(t *testing.T, o courier.Options) *office {
 func (f *office) open(o courier.Options) {
 	f.t.Helper()
 	o.Body = func(l *tasks.Letter) ([]byte, error) { return []byte(*l.Message.Parts[0].Text), nil }
-	o.Takes = func(kg.AgentID) bool { return !f.shut.Load() }
+	o.MayDeliver = func(kg.AgentID) bool { return !f.shut.Load() }
 	if o.Pause == 0 {
 		o.Pause = time.Millisecond
 	}
@@ -93,7 +93,7 @@ func (f *office) open(o courier.Options) {
 	if err := f.tasks.Load(f.t.Context(), f.store); err != nil {
 		f.t.Fatal(err)
 	}
-	f.agents = agents.NewDirectory(f.store, agents.DirectoryOptions{Leaving: courier.Forget})
+	f.agents = agents.NewDirectory(f.store, agents.DirectoryOptions{DeregisterTx: courier.Forget})
 	f.courier = courier.New(o)
 	if err := f.courier.Load(f.t.Context(), f.store, f.tasks); err != nil {
 		f.t.Fatal(err)
@@ -150,7 +150,7 @@ func (f *office) waits(who caller.Caller, n int) {
 	f.t.Helper()
 	f.eventually(fmt.Sprintf("%d letters wait", n), func() bool {
 		s, err := f.courier.State(f.t.Context(), who)
-		return err == nil && s.Waiting == n
+		return err == nil && s.Pending == n
 	})
 }
 

@@ -39,22 +39,22 @@ type item struct {
 	tries int
 }
 
-func newHook(s *Service, agent kg.AgentID, from *stored, turn *sync.Mutex) *hook {
-	h := &hook{service: s, agent: agent, sealed: from.sealed, target: from.target, seen: from.told, turn: turn}
-	s.tasks.MarkDelivered(agent, from.told) // by the server before this one
+func newHook(s *Service, agent kg.AgentID, from *storedHook, turn *sync.Mutex) *hook {
+	h := &hook{service: s, agent: agent, sealed: from.sealed, target: from.target, seen: from.delivered, turn: turn}
+	s.tasks.MarkDelivered(agent, from.delivered) // by the server before this one
 	h.ctx, h.cancel = context.WithCancel(s.ctx)
 	return h
 }
 
-// look puts into the queue what waits in the mailbox and was not seen. Nobody tells the
+// scanMailbox puts into the queue what waits in the mailbox and was not seen. Nobody tells the
 // hook of letters meanwhile.
-func (h *hook) look() error {
+func (h *hook) scanMailbox() error {
 	list, at, err := h.service.tasks.Notices(h.ctx, h.agent)
 	if err != nil {
 		return err
 	}
 	for _, n := range list {
-		h.tell(n)
+		h.enqueue(n)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,9 +62,9 @@ func (h *hook) look() error {
 	return nil
 }
 
-// tell is called for each letter, in the order of the log. A commit brings one letter at
+// enqueue is called for each letter, in the order of the log. A commit brings one letter at
 // the most: each message is sent in its own.
-func (h *hook) tell(n tasks.Notice) {
+func (h *hook) enqueue(n tasks.Notice) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n.Since <= h.seen || h.ctx.Err() != nil {
@@ -74,14 +74,14 @@ func (h *hook) tell(n tasks.Notice) {
 	h.queue = append(h.queue, &item{Notice: n})
 	if !h.working {
 		h.working = true
-		h.service.done.Go(h.work)
+		h.service.done.Go(h.deliverQueue)
 	}
 }
 
-// next is the letter to carry: of those that failed in the fewest rounds of MaxTries the
+// nextLetter is the letter to carry: of those that failed in the fewest rounds of MaxTries the
 // oldest, and none before an older one of its task. It is nil where there is none, and
 // work ends.
-func (h *hook) next() *item {
+func (h *hook) nextLetter() *item {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.queue) == 0 || h.ctx.Err() != nil {
@@ -101,34 +101,34 @@ func (h *hook) next() *item {
 	return best
 }
 
-// work carries what is in the queue, one after the other.
-func (h *hook) work() {
-	for it := h.next(); it != nil; it = h.next() {
+// deliverQueue carries what is in the queue, one after the other.
+func (h *hook) deliverQueue() {
+	for it := h.nextLetter(); it != nil; it = h.nextLetter() {
 		h.turn.Lock()
-		called, err := h.carry(it)
+		called, err := h.deliverLetter(it)
 		h.turn.Unlock()
 		switch {
-		case errors.Is(err, errGone):
-			h.service.drop(h)
+		case errors.Is(err, errHookRemoved):
+			h.service.dropHook(h)
 		case h.ctx.Err() != nil: // it is carried again when it is taken up
 		case err == nil:
-			h.carried(it, called)
+			h.noteDelivered(it, called)
 		default:
-			webhook.Pause(h.ctx, h.service.options.Pause, h.missed(it, called, err))
+			webhook.Backoff(h.ctx, h.service.options.Pause, h.noteFailed(it, called, err))
 		}
 	}
 }
 
 // Why a letter is not carried.
 var (
-	errGone = errors.New("the web hook is not there any more")
-	errShut = errors.New("the agent is not let in")
+	errHookRemoved  = errors.New("the web hook is not there any more")
+	errAgentRefused = errors.New("the agent is not let in")
 )
 
-// carry calls the hook with a letter, if it is still in its mailbox.
-func (h *hook) carry(it *item) (called bool, err error) {
+// deliverLetter calls the hook with a letter, if it is still in its mailbox.
+func (h *hook) deliverLetter(it *item) (called bool, err error) {
 	s := h.service
-	release, err := s.sender.Place(h.ctx)
+	release, err := s.sender.Acquire(h.ctx)
 	if err != nil {
 		return false, err
 	}
@@ -137,14 +137,14 @@ func (h *hook) carry(it *item) (called bool, err error) {
 	if err != nil || letter == nil {
 		return false, err
 	}
-	now, err := s.current(h.ctx, h.agent)
+	now, err := s.readHook(h.ctx, h.agent)
 	switch {
 	case err != nil:
 		return false, err
 	case now == nil || now.sealed != h.sealed:
-		return false, errGone
-	case !s.options.Takes(h.agent):
-		return false, errShut
+		return false, errHookRemoved
+	case !s.options.MayDeliver(h.agent):
+		return false, errAgentRefused
 	}
 	body, err := s.options.Body(letter)
 	if err != nil {
@@ -159,29 +159,29 @@ func (h *hook) carry(it *item) (called bool, err error) {
 	return true, err
 }
 
-// carried takes a letter out of the queue.
-func (h *hook) carried(it *item, called bool) {
+// noteDelivered takes a letter out of the queue.
+func (h *hook) noteDelivered(it *item, called bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.queue = slices.DeleteFunc(h.queue, func(other *item) bool { return other == it })
 	h.dirty = true
-	h.service.tasks.MarkDelivered(h.agent, h.told())
+	h.service.tasks.MarkDelivered(h.agent, h.deliveredRevision())
 	if called && h.failed > 0 {
 		h.service.options.Logger.Info("the web hook of a mailbox works again", "agent", h.agent, "tries", h.failed)
 		h.failed, h.failing, h.failure = 0, time.Time{}, ""
 	}
 }
 
-// missed notes that a letter was not carried, and tells how often that was so since the
+// noteFailed notes that a letter was not carried, and tells how often that was so since the
 // last that was.
-func (h *hook) missed(it *item, called bool, err error) int {
+func (h *hook) noteFailed(it *item, called bool, err error) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failure = "an internal error"
 	switch {
 	case called:
-		h.failure = webhook.Told(err)
-	case errors.Is(err, errShut):
+		h.failure = webhook.PublicMessage(err)
+	case errors.Is(err, errAgentRefused):
 		h.failure = err.Error()
 	}
 	if called {
@@ -194,16 +194,16 @@ func (h *hook) missed(it *item, called bool, err error) int {
 	return h.failed
 }
 
-// told is the revision up to which all letters were carried. The hook is locked.
-func (h *hook) told() kg.Revision {
+// deliveredRevision is the revision up to which all letters were carried. The hook is locked.
+func (h *hook) deliveredRevision() kg.Revision {
 	if len(h.queue) == 0 {
 		return h.seen
 	}
 	return h.queue[0].Since - 1
 }
 
-func (h *hook) state(set time.Time) *State {
+func (h *hook) currentState(set time.Time) *State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &State{Origin: h.target.Origin(), Scheme: h.target.Scheme, Set: set, Waiting: len(h.queue), Failing: h.failing, Failure: h.failure}
+	return &State{Origin: h.target.Origin(), Scheme: h.target.Scheme, Set: set, Pending: len(h.queue), FailingSince: h.failing, Failure: h.failure}
 }

@@ -9,21 +9,21 @@ import (
 	"koine/kg"
 )
 
-// kept is how far a hook came.
-type kept struct {
-	hook *hook
-	told kg.Revision
+// savedProgress is how far a hook came.
+type savedProgress struct {
+	hook      *hook
+	delivered kg.Revision
 }
 
-// keep writes down how far the hooks came, in one commit.
-func (s *Service) keep(ctx context.Context) {
-	list := s.moved()
+// saveProgress writes down how far the hooks came, in one commit.
+func (s *Service) saveProgress(ctx context.Context) {
+	list := s.dirtyHooks()
 	if len(list) == 0 {
 		return
 	}
-	err := s.update(ctx, caller.Caller{Principal: kg.SystemPrincipal()}, "mailhook/told", func(tx *kg.Tx) error {
+	err := s.commitUpdate(ctx, caller.Caller{Principal: kg.SystemPrincipal()}, "mailhook/told", func(tx *kg.Tx) error {
 		for _, k := range list {
-			if err := k.write(tx); err != nil {
+			if err := k.writeTo(tx); err != nil {
 				return err
 			}
 		}
@@ -42,25 +42,25 @@ func (s *Service) keep(ctx context.Context) {
 	}
 }
 
-// moved lists the hooks of which it is to be written down.
-func (s *Service) moved() (out []kept) {
-	for _, h := range s.all() {
+// dirtyHooks lists the hooks of which it is to be written down.
+func (s *Service) dirtyHooks() (out []savedProgress) {
+	for _, h := range s.allHooks() {
 		h.mu.Lock()
 		if h.dirty {
 			h.dirty = false
-			out = append(out, kept{h, h.told()})
+			out = append(out, savedProgress{h, h.deliveredRevision()})
 		}
 		h.mu.Unlock()
 	}
 	return out
 }
 
-// write does nothing where the hook was set anew meanwhile, or taken away.
-func (k *kept) write(tx *kg.Tx) error {
+// writeTo does nothing where the hook was set anew meanwhile, or taken away.
+func (k *savedProgress) writeTo(tx *kg.Tx) error {
 	subject := subjectOf(k.hook.agent)
 	r, err := records.Read(tx.MatchOwn, Graph, subject)
 	if err != nil || r.Text(propTarget) != k.hook.sealed {
 		return err
 	}
-	return records.Write(tx, Graph, subject, records.Record{propTold: records.Values(strconv.FormatUint(uint64(k.told), 10))})
+	return records.Write(tx, Graph, subject, records.Record{propTold: records.Values(strconv.FormatUint(uint64(k.delivered), 10))})
 }

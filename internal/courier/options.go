@@ -27,8 +27,8 @@ type Options struct {
 	webhook.Options
 	// Body writes a letter.
 	Body func(*tasks.Letter) ([]byte, error)
-	// Takes tells whether an agent may be told of its letters now; nil says so of all.
-	Takes func(kg.AgentID) bool
+	// MayDeliver tells whether an agent may be told of its letters now; nil says so of all.
+	MayDeliver func(kg.AgentID) bool
 	// MaxHooks is how many agents have a hook; one more is refused.
 	MaxHooks int
 	// Pause is how long a hook is left alone that failed once; twice as long with each
@@ -41,8 +41,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Takes == nil {
-		o.Takes = func(kg.AgentID) bool { return true }
+	if o.MayDeliver == nil {
+		o.MayDeliver = func(kg.AgentID) bool { return true }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -26,16 +26,16 @@ func subjectOf(agent kg.AgentID) kg.Term { return kg.IRI(string(agent)) }
 
 func boundOf(agent kg.AgentID) []byte { return []byte(sealBound + string(agent)) }
 
-// stored is a hook as it is written down.
-type stored struct {
-	sealed string
-	target *webhook.Target // nil for what another store sealed
-	set    time.Time
-	told   kg.Revision
+// storedHook is a hook as it is written down.
+type storedHook struct {
+	sealed    string
+	target    *webhook.Target // nil for what another store sealed
+	set       time.Time
+	delivered kg.Revision
 }
 
-// seal is a target as it is written down.
-func (s *Service) seal(agent kg.AgentID, t *webhook.Target) (string, error) {
+// sealTarget is a target as it is written down.
+func (s *Service) sealTarget(agent kg.AgentID, t *webhook.Target) (string, error) {
 	plain, err := json.Marshal(t)
 	if err != nil {
 		return "", err
@@ -44,14 +44,14 @@ func (s *Service) seal(agent kg.AgentID, t *webhook.Target) (string, error) {
 }
 
 // hookIn reads the hook of an agent; nil for none.
-func (s *Service) hookIn(match records.Matcher, agent kg.AgentID) (*stored, error) {
+func (s *Service) hookIn(match records.Matcher, agent kg.AgentID) (*storedHook, error) {
 	r, err := records.Read(match, Graph, subjectOf(agent))
 	if err != nil || r[propTarget] == nil {
 		return nil, err
 	}
-	h := &stored{sealed: r.Text(propTarget), set: r.Time(propSet)}
+	h := &storedHook{sealed: r.Text(propTarget), set: r.Time(propSet)}
 	if told, err := strconv.ParseUint(r.Text(propTold), 10, 64); err == nil {
-		h.told = kg.Revision(told)
+		h.delivered = kg.Revision(told)
 	}
 	if plain, err := s.store.Unseal(h.sealed, boundOf(agent)); err == nil {
 		h.target = new(webhook.Target)

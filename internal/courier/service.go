@@ -49,16 +49,16 @@ func New(o Options) *Service {
 // until Close. It is called once, before any other method.
 func (s *Service) Load(ctx context.Context, store Store, work *tasks.Service) error {
 	s.store, s.tasks = store, work
-	w, err := s.watch() // what comes from here on is heard of, whatever is seen already
+	w, err := s.startWatch() // what comes from here on is heard of, whatever is seen already
 	if err != nil {
 		return err
 	}
-	if err := s.takeUp(ctx); err != nil {
+	if err := s.loadHooks(ctx); err != nil {
 		w.Close()
 		return err
 	}
-	s.done.Go(func() { s.follow(w) })
-	s.done.Go(func() { webhook.Rounds(s.ctx, s.options.FlushEvery, s.keep) })
+	s.done.Go(func() { s.followLog(w) })
+	s.done.Go(func() { webhook.RunEvery(s.ctx, s.options.FlushEvery, s.saveProgress) })
 	return nil
 }
 
@@ -69,7 +69,7 @@ func (s *Service) Close() {
 	s.done.Wait()
 	s.sender.Close()
 	if s.store != nil {
-		s.keep(context.Background())
+		s.saveProgress(context.Background())
 	}
 }
 
@@ -86,12 +86,12 @@ func (s *Service) Set(ctx context.Context, by caller.Caller, t webhook.Target) (
 	if err := t.Check(s.options.AllowPrivate); err != nil {
 		return nil, err
 	}
-	sealed, err := s.seal(agent, &t)
+	sealed, err := s.sealTarget(agent, &t)
 	if err != nil {
 		return nil, err
 	}
-	err = s.update(ctx, by, "mailhook/set", func(tx *kg.Tx) error {
-		if err := s.admit(tx, agent); err != nil {
+	err = s.commitUpdate(ctx, by, "mailhook/set", func(tx *kg.Tx) error {
+		if err := s.checkMayHaveHook(tx, agent); err != nil {
 			return err
 		}
 		return records.Write(tx, Graph, subjectOf(agent), records.Record{
@@ -101,14 +101,14 @@ func (s *Service) Set(ctx context.Context, by caller.Caller, t webhook.Target) (
 	if err != nil {
 		return nil, err
 	}
-	if err := s.begin(agent); err != nil {
+	if err := s.restartHook(agent); err != nil {
 		return nil, err
 	}
 	return s.State(ctx, by)
 }
 
-// admit tells whether the agent may have a hook.
-func (s *Service) admit(tx *kg.Tx, agent kg.AgentID) error {
+// checkMayHaveHook tells whether the agent may have a hook.
+func (s *Service) checkMayHaveHook(tx *kg.Tx, agent kg.AgentID) error {
 	there, err := atLeast(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: agents.Registered, Graph: agents.Graph}, 1)
 	if err != nil {
 		return err
@@ -147,12 +147,12 @@ type State struct {
 	Origin string // scheme and host of the address
 	Scheme string // of the credentials; "" for none
 	Set    time.Time
-	// Waiting is how many letters are to be carried.
-	Waiting int
-	// Failing is since when calls fail, the zero Time while they do not; Failure is how
+	// Pending is how many letters are to be carried.
+	Pending int
+	// FailingSince is since when calls fail, the zero Time while they do not; Failure is how
 	// the last one did.
-	Failing time.Time
-	Failure string
+	FailingSince time.Time
+	Failure      string
 }
 
 // State tells of the hook of the agent that asks.
@@ -163,20 +163,20 @@ func (s *Service) State(ctx context.Context, by caller.Caller) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := s.current(ctx, agent)
+	now, err := s.readHook(ctx, agent)
 	if err != nil {
 		return nil, err
 	}
 	if now == nil || now.target == nil {
-		return nil, errNone()
+		return nil, errNoHook()
 	}
-	if h := s.hook(agent); h != nil && h.sealed == now.sealed {
-		return h.state(now.set), nil
+	if h := s.hookOf(agent); h != nil && h.sealed == now.sealed {
+		return h.currentState(now.set), nil
 	}
 	return &State{Origin: now.target.Origin(), Scheme: now.target.Scheme, Set: now.set}, nil
 }
 
-func errNone() *kg.Error { return kg.Errorf(kg.CodeNotFound, "the agent has no web hook").At("id") }
+func errNoHook() *kg.Error { return kg.Errorf(kg.CodeNotFound, "the agent has no web hook").At("id") }
 
 // Delete takes the hook of the agent that asks away.
 //
@@ -186,25 +186,25 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller) error {
 	if err != nil {
 		return err
 	}
-	err = s.update(ctx, by, "mailhook/delete", func(tx *kg.Tx) error {
+	err = s.commitUpdate(ctx, by, "mailhook/delete", func(tx *kg.Tx) error {
 		there, err := atLeast(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: records.Property(propTarget), Graph: Graph}, 1)
 		if err != nil {
 			return err
 		}
 		if !there {
-			return errNone()
+			return errNoHook()
 		}
 		return Forget(tx, agent)
 	})
 	if err != nil {
 		return err
 	}
-	return s.begin(agent)
+	return s.restartHook(agent)
 }
 
-// current reads the hook of an agent as it is; nil for none.
-func (s *Service) current(ctx context.Context, agent kg.AgentID) (*stored, error) {
-	snapshot, err := s.store.View(ctx, ownView)
+// readHook reads the hook of an agent as it is; nil for none.
+func (s *Service) readHook(ctx context.Context, agent kg.AgentID) (*storedHook, error) {
+	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return nil, err
 	}
@@ -212,14 +212,14 @@ func (s *Service) current(ctx context.Context, agent kg.AgentID) (*stored, error
 	return s.hookIn(snapshot.Match, agent)
 }
 
-func (s *Service) hook(agent kg.AgentID) *hook {
+func (s *Service) hookOf(agent kg.AgentID) *hook {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hooks[agent]
 }
 
-// drop ends a hook, which is not there any more.
-func (s *Service) drop(h *hook) {
+// dropHook ends a hook, which is not there any more.
+func (s *Service) dropHook(h *hook) {
 	h.cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,8 +228,8 @@ func (s *Service) drop(h *hook) {
 	}
 }
 
-// all lists the hooks that there are.
-func (s *Service) all() []*hook {
+// allHooks lists the hooks that there are.
+func (s *Service) allHooks() []*hook {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make([]*hook, 0, len(s.hooks))
@@ -239,9 +239,9 @@ func (s *Service) all() []*hook {
 	return out
 }
 
-// ownView is koine's own.
-var ownView = kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
+// systemView is koine's own.
+var systemView = kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
 
-func (s *Service) update(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) error {
+func (s *Service) commitUpdate(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) error {
 	return records.Update(ctx, s.store, kg.Meta{Principal: by.Principal, Actor: by.Actor, Method: method}, do)
 }

@@ -23,7 +23,7 @@ func Publish(ctx context.Context, store *kg.Store, policies *policy.Policies) er
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Justification: "The demo is for everybody to read"}
 	_, err := store.Update(ctx, meta, func(tx *kg.Tx) error {
 		for _, g := range graphs {
-			if _, stored := policies.Of(g.name); stored {
+			if _, stored := policies.PolicyOf(g.name); stored {
 				continue
 			}
 			held, err := holds(tx, g.name)

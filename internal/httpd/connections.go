@@ -119,9 +119,9 @@ func (all *connections) admit(conn net.Conn) *connection {
 func (all *connections) place(c *connection) (oldest *connection) {
 	take := func() bool {
 		if c.proxy {
-			return all.pool.TakeFree(c.owner, 1)
+			return all.pool.AcquireFree(c.owner, 1)
 		}
-		return all.pool.Take(c.owner, 1)
+		return all.pool.Acquire(c.owner, 1)
 	}
 	if !take() && !(all.makeRoom(c.owner) && take()) {
 		c.spare = true
@@ -162,7 +162,7 @@ func (all *connections) release(c *connection) {
 		all.spares = slices.DeleteFunc(all.spares, func(s *connection) bool { return s == c })
 	} else if _, open := all.open[c]; open {
 		delete(all.open, c)
-		all.pool.Give(c.owner, 1)
+		all.pool.Release(c.owner, 1)
 	}
 }
 
@@ -174,7 +174,7 @@ func (all *connections) makeRoom(owner throttle.Owner) bool {
 	if now.Sub(all.barren[owner]) < evictPause {
 		return false
 	}
-	full := all.pool.Taken() >= all.pool.Size()
+	full := all.pool.InUse() >= all.pool.Size()
 	var waiting []*connection
 	for c := range all.open {
 		if (full || c.owner == owner) && c.isWaiting(now) {
@@ -189,7 +189,7 @@ func (all *connections) makeRoom(owner throttle.Owner) bool {
 	slices.SortFunc(waiting, func(a, b *connection) int { return int(min(1, max(-1, a.since.Load()-b.since.Load()))) })
 	for _, c := range waiting[:min(len(waiting), evictBatch)] {
 		delete(all.open, c)
-		all.pool.Give(c.owner, 1)
+		all.pool.Release(c.owner, 1)
 		_ = c.Conn.Close() // its server notices, and calls Close
 	}
 	return true
@@ -271,7 +271,7 @@ func (all *connections) shrink() {
 	for c := range all.open {
 		if closed < evictBatch && c.isWaiting(now) {
 			delete(all.open, c)
-			all.pool.Give(c.owner, 1)
+			all.pool.Release(c.owner, 1)
 			_ = c.Conn.Close()
 			closed++
 		}

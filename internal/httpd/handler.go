@@ -127,13 +127,13 @@ func (s *Server) enter(w *response, r *http.Request, who caller.Caller, pattern 
 			return nil, refused
 		}
 	}
-	if !places.Take(owner, 1) {
+	if !places.Acquire(owner, 1) {
 		received.Release()
 		return nil, overloaded
 	}
 	before := w.left
 	w.left = func() {
-		places.Give(owner, 1)
+		places.Release(owner, 1)
 		if before != nil {
 			before()
 		}

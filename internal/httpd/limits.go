@@ -29,7 +29,7 @@ func (s *Server) limitAddress(r *http.Request, from netip.Addr) *refusal {
 	if probes[r.URL.Path] {
 		return nil
 	}
-	return limited(s.options.Throttle.Address(from))
+	return limited(s.options.Throttle.AllowAddress(from))
 }
 
 // limitPrincipal takes a request from the caller's share. Those who are nobody
@@ -39,7 +39,7 @@ func (s *Server) limitPrincipal(r *http.Request) *refusal {
 	if probes[r.URL.Path] || who.Method == MethodNone {
 		return nil
 	}
-	return limited(s.options.Throttle.Request(who.ID))
+	return limited(s.options.Throttle.AllowRequest(who.ID))
 }
 
 func limited(err error) *refusal {
@@ -59,9 +59,9 @@ func (s *Server) AdmitOperation(ctx context.Context) (leave func(), err error) {
 		return nil, err
 	}
 	owner := throttle.OwnerOf(caller.From(ctx))
-	if !s.requests.Take(owner, 1) {
+	if !s.requests.Acquire(owner, 1) {
 		return nil, &kg.Error{Code: kg.CodeOverloaded, Message: overloaded.message, Hint: overloaded.hint,
 			RetryAfter: time.Duration(overloaded.retry) * time.Second}
 	}
-	return func() { s.requests.Give(owner, 1) }, nil
+	return func() { s.requests.Release(owner, 1) }, nil
 }

@@ -41,9 +41,9 @@ func newMetrics(s *Server) *metrics {
 		Help: "HTTP requests that the server refused before their handler, by reason; UNAUTHENTICATED are failed authentications."}, []string{"reason"})
 	m.registry.MustRegister(s.options.Counters.collectors()...)
 	m.registry.MustRegister(m.requests, m.took, m.calls, m.callTook, m.refused,
-		gauge("koine_http_requests_under_way", "HTTP requests under way, open streams not counted.", func() float64 { return float64(s.requests.Taken() + s.scrapes.Taken()) }),
-		gauge("koine_http_bytes_received", "Bytes of bodies and messages that were received and are not answered yet.", func() float64 { return float64(s.intake.Pool.Taken()) }),
-		gauge("koine_http_connections", "Open connections.", func() float64 { return float64(s.conns.pool.Taken()) }),
+		gauge("koine_http_requests_under_way", "HTTP requests under way, open streams not counted.", func() float64 { return float64(s.requests.InUse() + s.scrapes.InUse()) }),
+		gauge("koine_http_bytes_received", "Bytes of bodies and messages that were received and are not answered yet.", func() float64 { return float64(s.intake.Pool.InUse()) }),
+		gauge("koine_http_connections", "Open connections.", func() float64 { return float64(s.conns.pool.InUse()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "koine_audit_unwritten_total", Help: "Refusals that are in the audit list and were not written to the data directory: too many at a time, or a file that cannot be written."},
 			func() float64 { return float64(s.options.Trail.Unwritten()) }),
 		gauge("koine_streams", "Open event streams and sockets.", func() float64 { return float64(s.options.Streams.Streams()) }),

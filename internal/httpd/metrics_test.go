@@ -51,7 +51,7 @@ func TestNumbers(t *testing.T) {
 	counters := httpd.NewCounters()
 	limits := throttle.New(throttle.Options{
 		Principal: throttle.Limits{Requests: 2}, Burst: time.Second, Clock: still,
-		Refused: func(r throttle.Refusal) { counters.RateLimited(r.What, r.By) },
+		OnRefusal: func(r throttle.Refusal) { counters.RateLimited(r.What, r.By) },
 	})
 	p := newPair(t)
 	p.write(t, 1)

@@ -34,10 +34,10 @@ func (s *Server) receive(r *http.Request, owner throttle.Owner) (*throttle.Recei
 	if !ok {
 		return nil, nil
 	}
-	if !s.receiving.Take(owner, 1) {
+	if !s.receiving.Acquire(owner, 1) {
 		return nil, overloaded
 	}
-	defer s.receiving.Give(owner, 1)
+	defer s.receiving.Release(owner, 1)
 	received := s.intake.Receive(owner)
 	from.pace = s.intake
 	buffer, err := received.ReadAll(from, MaxBufferedBytes, r.ContentLength, nil)

@@ -192,7 +192,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, who caller.Calle
 // noteRefusal counts a refusal, and tells the trail of it.
 func (s *Server) noteRefusal(ctx context.Context, who caller.Caller, f *refusal) {
 	s.metrics.refused.WithLabelValues(f.reason).Inc()
-	s.options.Trail.Refused(caller.With(ctx, who), kg.Code(f.reason))
+	s.options.Trail.RecordDenied(caller.With(ctx, who), kg.Code(f.reason))
 }
 
 func (s *Server) notFound(w http.ResponseWriter, _ *http.Request) {

@@ -127,7 +127,7 @@ func (s *Server) readStreamURL(r *http.Request) (target string, u *url.URL, refu
 // add keeps a token until it is used or has expired. It returns false where its
 // caller has no share left.
 func (all *streamTokens) add(t *streamToken) (text string, ok bool) {
-	if !all.places.Take(throttle.OwnerOf(t.who), 1) {
+	if !all.places.Acquire(throttle.OwnerOf(t.who), 1) {
 		return "", false
 	}
 	text = "st_" + rand.Text()
@@ -149,7 +149,7 @@ func (all *streamTokens) remove(hash [sha256.Size]byte) *streamToken {
 	}
 	delete(all.byHash, hash)
 	t.expiry.Stop()
-	all.places.Give(throttle.OwnerOf(t.who), 1)
+	all.places.Release(throttle.OwnerOf(t.who), 1)
 	return t
 }
 

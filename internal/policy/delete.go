@@ -23,11 +23,11 @@ func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deleti
 	case graph == kg.DefaultGraph:
 		return d, kg.Errorf(kg.CodeInvalid, "the default graph cannot be deleted: remove its statements, or set its policy").At("graph")
 	case kg.IsOwnGraph(graph):
-		return d, errOwn().At("graph")
+		return d, errReservedName().At("graph")
 	}
-	m = asking(m, "delete", graph)
+	m = requestMeta(m, "delete", graph)
 	bury := func() error {
-		d.Receipt, err = g.update(ctx, m, func(tx *kg.Tx) error { return g.bury(tx, graph) })
+		d.Receipt, err = g.commitUpdate(ctx, m, func(tx *kg.Tx) error { return g.writeTombstone(tx, graph) })
 		return err
 	}
 	drop := kg.Meta{Principal: m.Principal, Actor: m.Actor}
@@ -36,11 +36,11 @@ func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deleti
 		drop.HasExpected, drop.ExpectedRevision = true, m.ExpectedRevision
 		dropped, err = g.store.DropUnchangedGraph(ctx, drop, graph, bury)
 	} else {
-		if err = bury(); err != nil || m.DryRun || d.Receipt.Replayed && !g.deleted(graph) {
+		if err = bury(); err != nil || m.DryRun || d.Receipt.Replayed && !g.isDeleted(graph) {
 			return d, err
 		}
 		// Whoever may make it again may have done so meanwhile.
-		dropped, err = g.store.DropGraphIf(ctx, drop, graph, func() bool { return g.deleted(graph) })
+		dropped, err = g.store.DropGraphIf(ctx, drop, graph, func() bool { return g.isDeleted(graph) })
 	}
 	switch {
 	case err == nil && dropped.Revision > d.Receipt.Revision:
@@ -49,34 +49,34 @@ func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deleti
 	case kg.CodeOf(err) == kg.CodeTimeout && d.Receipt.Revision > 0: // it is deleted; the rest can wait
 		err = nil
 	}
-	if err == nil && g.deleted(graph) {
-		d.Remaining, err = g.remaining(graph)
+	if err == nil && g.isDeleted(graph) {
+		d.Remaining, err = g.countRemaining(graph)
 	}
 	return d, err
 }
 
-// deleted tells whether the graph is one that was deleted.
-func (g *Graphs) deleted(graph kg.Term) bool {
+// isDeleted tells whether the graph is one that was deleted.
+func (g *Graphs) isDeleted(graph kg.Term) bool {
 	p := g.table.Load().find(graph)
 	return p != nil && p.Deleted
 }
 
-// bury puts the tombstone. Whoever owned a deleted graph may ask for that again.
-func (g *Graphs) bury(tx *kg.Tx, graph kg.Term) error {
+// writeTombstone puts the tombstone. Whoever owned a deleted graph may ask for that again.
+func (g *Graphs) writeTombstone(tx *kg.Tx, graph kg.Term) error {
 	who := tx.Meta().Principal
-	if p := g.table.Load().find(graph); p != nil && p.Deleted && (who.IsAdmin() || p.owned(&who)) {
+	if p := g.table.Load().find(graph); p != nil && p.Deleted && (who.IsAdmin() || p.isOwnedBy(&who)) {
 		return nil
 	}
-	if err := g.mayManage(tx, graph); err != nil {
+	if err := g.checkManage(tx, graph); err != nil {
 		return err
 	}
-	p, _ := g.Of(graph)
+	p, _ := g.PolicyOf(graph)
 	p.Deleted, p.Public, p.Writers, p.Readers = true, false, nil, nil
 	return Write(tx, p)
 }
 
-// remaining counts the statements that still stand in a deleted graph.
-func (g *Graphs) remaining(graph kg.Term) (uint64, error) {
+// countRemaining counts the statements that still stand in a deleted graph.
+func (g *Graphs) countRemaining(graph kg.Term) (uint64, error) {
 	s, err := g.store.View(context.Background(), kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{graph}})
 	if err != nil {
 		return 0, err

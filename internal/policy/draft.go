@@ -12,7 +12,7 @@ type draft struct {
 	visible bool // its visibility is said: without that there is no policy
 }
 
-func draftOf(p *Policy, graph kg.Term) *draft {
+func newDraft(p *Policy, graph kg.Term) *draft {
 	if p == nil {
 		return &draft{Policy: Policy{Graph: graph}}
 	}
@@ -21,8 +21,8 @@ func draftOf(p *Policy, graph kg.Term) *draft {
 	return d
 }
 
-// note takes in that a statement stands, or no longer does, since the revision.
-func (d *draft) note(predicate, object kg.Term, stands bool, r kg.Revision) {
+// applyStatement takes in that a statement stands, or no longer does, since the revision.
+func (d *draft) applyStatement(predicate, object kg.Term, stands bool, r kg.Revision) {
 	d.Revision = max(d.Revision, r)
 	switch predicate {
 	case visibility:
@@ -32,25 +32,25 @@ func (d *draft) note(predicate, object kg.Term, stands bool, r kg.Revision) {
 			d.Public, d.visible = false, false
 		}
 	case owner:
-		d.Owners = noted(d.Owners, Grantee(object.Value()), stands)
+		d.Owners = updateGrantees(d.Owners, Grantee(object.Value()), stands)
 	case writer:
-		d.Writers = noted(d.Writers, Grantee(object.Value()), stands)
+		d.Writers = updateGrantees(d.Writers, Grantee(object.Value()), stands)
 	case reader:
-		d.Readers = noted(d.Readers, Grantee(object.Value()), stands)
-	case maker:
+		d.Readers = updateGrantees(d.Readers, Grantee(object.Value()), stands)
+	case creator:
 		if id := kg.AgentID(object.Value()); stands {
-			d.Maker = id
-		} else if d.Maker == id {
-			d.Maker = ""
+			d.Creator = id
+		} else if d.Creator == id {
+			d.Creator = ""
 		}
-	case made:
-		d.Made = stands
+	case createdEmpty:
+		d.CreatedEmpty = stands
 	case deleted:
 		d.Deleted = stands
 	}
 }
 
-func noted(list []Grantee, g Grantee, stands bool) []Grantee {
+func updateGrantees(list []Grantee, g Grantee, stands bool) []Grantee {
 	i, there := slices.BinarySearch(list, g)
 	switch {
 	case stands && !there:
@@ -61,8 +61,8 @@ func noted(list []Grantee, g Grantee, stands bool) []Grantee {
 	return list
 }
 
-// policy is what the statements come to, nil when they are none.
-func (d *draft) policy() *Policy {
+// toPolicy is what the statements come to, nil when they are none.
+func (d *draft) toPolicy() *Policy {
 	if !d.visible && !d.Deleted {
 		return nil
 	}
@@ -70,5 +70,5 @@ func (d *draft) policy() *Policy {
 	return &p
 }
 
-// isPolicy tells whether a statement with the predicate may be one of a policy.
-func isPolicy(predicate kg.Term) bool { return slices.Contains(predicates[:], predicate) }
+// isPolicyPredicate tells whether a statement with the predicate may be one of a policy.
+func isPolicyPredicate(predicate kg.Term) bool { return slices.Contains(predicates[:], predicate) }

@@ -37,69 +37,69 @@ type Creation struct {
 // CodeInvalid that the graph is there already or was one of others that they deleted,
 // and CodeLimitExceeded that the caller has created Options.MaxMade already.
 func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.Receipt, error) {
-	m = asking(m, "create", c.Graph, c.Public, c.Owners, c.Writers, c.Readers)
-	if err := g.mayName(&m.Principal, c.Graph); err != nil {
+	m = requestMeta(m, "create", c.Graph, c.Public, c.Owners, c.Writers, c.Readers)
+	if err := g.checkName(&m.Principal, c.Graph); err != nil {
 		return Policy{}, kg.Receipt{}, kg.AsError(err).At("graph")
 	}
-	p := g.options.NewGraphs.policy(g.nameFor(&m, c.Graph))
+	p := g.options.NewGraphs.defaultPolicy(g.nameFor(&m, c.Graph))
 	if c.Public != nil {
 		p.Public = *c.Public
 	}
-	take(&p.Owners, c.Owners)
-	take(&p.Writers, c.Writers)
-	take(&p.Readers, c.Readers)
+	setIfGiven(&p.Owners, c.Owners)
+	setIfGiven(&p.Writers, c.Writers)
+	setIfGiven(&p.Readers, c.Readers)
 	if len(p.Owners) == 0 {
 		p.Owners = []Grantee{Grantee(m.Principal.ID)}
 	}
 	if err := p.normalise(); err != nil {
 		return Policy{}, kg.Receipt{}, err
 	}
-	if known := g.table.Load().find(p.Graph); known.makesAgain(&m.Principal) && !m.DryRun {
-		if known.Maker != m.Principal.ID {
-			if err := g.mayMake(&m.Principal); err != nil {
+	if known := g.table.Load().find(p.Graph); known.canRecreate(&m.Principal) && !m.DryRun {
+		if known.Creator != m.Principal.ID {
+			if err := g.checkQuota(&m.Principal); err != nil {
 				return Policy{}, kg.Receipt{}, err
 			}
 		}
 		// This also removes what a deletion left behind that was cut short, or made by an
 		// older koine.
 		if _, err := g.store.BeginGraphAnew(ctx, kg.Meta{Principal: m.Principal, Actor: m.Actor}, p.Graph, func() bool {
-			return g.table.Load().find(p.Graph).makesAgain(&m.Principal)
+			return g.table.Load().find(p.Graph).canRecreate(&m.Principal)
 		}); err != nil {
 			return Policy{}, kg.Receipt{}, err
 		}
 	}
-	receipt, err := g.update(ctx, m, func(tx *kg.Tx) error {
+	receipt, err := g.commitUpdate(ctx, m, func(tx *kg.Tx) error {
 		known := g.table.Load().find(p.Graph)
 		switch {
 		case known == nil:
-		case known.makesAgain(&m.Principal):
-			if known.Maker != m.Principal.ID { // else it is counted already
-				if err := g.mayMake(&m.Principal); err != nil {
+		case known.canRecreate(&m.Principal):
+			if known.Creator != m.Principal.ID { // else it is counted already
+				if err := g.checkQuota(&m.Principal); err != nil {
 					return err
 				}
 			}
-			p.Made, p.Maker = true, m.Principal.ID
-			return writeAnew(tx, p)
+			p.CreatedEmpty, p.Creator = true, m.Principal.ID
+			return writeRecreated(tx, p)
 		case known.Deleted:
 			return kg.Errorf(kg.CodeInvalid, "there was a graph %s, which was deleted: only who owned it, and administrators, make it again", p.Graph).At("graph")
 		default:
 			return kg.Errorf(kg.CodeInvalid, "there is a graph %s already", p.Graph).At("graph")
 		}
-		held, err := holds(tx, p.Graph)
+		held, err := hasStatements(tx, p.Graph)
 		if err != nil {
 			return err
 		}
-		if err := g.mayMake(&m.Principal); err != nil {
+		if err := g.checkQuota(&m.Principal); err != nil {
 			return err
 		}
-		p.Made, p.Maker = !held, m.Principal.ID
+		p.CreatedEmpty, p.Creator = !held, m.Principal.ID
 		return Write(tx, p)
 	})
 	return p, receipt, err
 }
 
-// mayName tells whether the caller may let a graph of this name come into being.
-func (g *Graphs) mayName(who *kg.Principal, graph kg.Term) error {
+// checkName tells whether the caller may let a graph of this name come into being.
+func (g *Graphs) checkName(who *kg.Principal, graph kg.Term) error {
 	switch {
 	case graph.IsZero():
 		return nil
@@ -108,7 +108,7 @@ func (g *Graphs) mayName(who *kg.Principal, graph kg.Term) error {
 	case graph.Kind() != kg.KindIRI:
 		return kg.Errorf(kg.CodeInvalid, "a graph that is created is named by an IRI; one that is named by a blank node comes into being with its first statement")
 	case kg.IsOwnGraph(graph):
-		return errOwn()
+		return errReservedName()
 	case who.IsAdmin() || ownerByName(graph) == who.ID:
 		return graph.Valid()
 	}
@@ -120,7 +120,7 @@ func (g *Graphs) mayName(who *kg.Principal, graph kg.Term) error {
 	return e
 }
 
-func errOwn() *kg.Error {
+func errReservedName() *kg.Error {
 	return kg.Errorf(kg.CodeReserved, "names that begin with %s are koine's own", kg.OwnGraphPrefix)
 }
 
@@ -137,15 +137,15 @@ func (g *Graphs) nameFor(m *kg.Meta, graph kg.Term) kg.Term {
 	return kg.IRI("urn:uuid:" + id.String())
 }
 
-// take puts a list that was said in the place of one; nil was not said.
-func take(list *[]Grantee, said []Grantee) {
+// setIfGiven puts a list that was said in the place of one; nil was not said.
+func setIfGiven(list *[]Grantee, said []Grantee) {
 	if said != nil {
 		*list = said
 	}
 }
 
-// Amendment is what is to become of a policy. What is nil stays as it is.
-type Amendment struct {
+// PolicyUpdate is what is to become of a policy. What is nil stays as it is.
+type PolicyUpdate struct {
 	Graph                    kg.Term
 	Public                   *bool
 	Owners, Writers, Readers []Grantee
@@ -154,43 +154,43 @@ type Amendment struct {
 // Set changes the policy of a graph. CodeGraphNotFound says that there is none,
 // or none that the caller may read, CodePermissionDenied that the caller is no
 // owner.
-func (g *Graphs) Set(ctx context.Context, m kg.Meta, a Amendment) (Policy, kg.Receipt, error) {
+func (g *Graphs) Set(ctx context.Context, m kg.Meta, a PolicyUpdate) (Policy, kg.Receipt, error) {
 	if kg.IsOwnGraph(a.Graph) {
-		return Policy{}, kg.Receipt{}, errOwn().At("graph")
+		return Policy{}, kg.Receipt{}, errReservedName().At("graph")
 	}
 	if a.Public == nil && a.Owners == nil && a.Writers == nil && a.Readers == nil {
 		return Policy{}, kg.Receipt{}, kg.Errorf(kg.CodeInvalid, "say what is to change: visibility, owners, writers or readers")
 	}
-	m = asking(m, "set", a.Graph, a.Public, a.Owners, a.Writers, a.Readers)
+	m = requestMeta(m, "set", a.Graph, a.Public, a.Owners, a.Writers, a.Readers)
 	var p Policy
-	receipt, err := g.update(ctx, m, func(tx *kg.Tx) error {
-		if err := g.mayManage(tx, a.Graph); err != nil {
+	receipt, err := g.commitUpdate(ctx, m, func(tx *kg.Tx) error {
+		if err := g.checkManage(tx, a.Graph); err != nil {
 			return err
 		}
-		p, _ = g.Of(a.Graph)
+		p, _ = g.PolicyOf(a.Graph)
 		if a.Public != nil {
 			p.Public = *a.Public
 		}
-		take(&p.Owners, a.Owners)
-		take(&p.Writers, a.Writers)
-		take(&p.Readers, a.Readers)
+		setIfGiven(&p.Owners, a.Owners)
+		setIfGiven(&p.Writers, a.Writers)
+		setIfGiven(&p.Readers, a.Readers)
 		if len(p.Owners) == 0 && !m.Principal.IsAdmin() {
 			return kg.Errorf(kg.CodeInvalid, "a graph keeps an owner: name another one first, or delete it").At("owners")
 		}
 		return Write(tx, p)
 	})
 	if receipt.Replayed {
-		p, _ = g.Of(a.Graph)
+		p, _ = g.PolicyOf(a.Graph)
 	}
 	return p, receipt, err
 }
 
-// mayManage refuses what only an owner of a graph may do with it.
-func (g *Graphs) mayManage(tx *kg.Tx, graph kg.Term) error {
+// checkManage refuses what only an owner of a graph may do with it.
+func (g *Graphs) checkManage(tx *kg.Tx, graph kg.Term) error {
 	who, p := tx.Meta().Principal, g.table.Load().find(graph)
-	level := g.level(&who, graph, p)
+	level := g.rightOf(&who, graph, p)
 	if level >= kg.Read && p == nil && graph != kg.DefaultGraph {
-		held, err := holds(tx, graph)
+		held, err := hasStatements(tx, graph)
 		if err != nil {
 			return err
 		}
@@ -212,16 +212,16 @@ func errNoGraph(graph kg.Term) error {
 	return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", graph).At("graph")
 }
 
-// holds tells whether any statement stands in the graph.
-func holds(tx *kg.Tx, graph kg.Term) (bool, error) {
+// hasStatements tells whether any statement stands in the graph.
+func hasStatements(tx *kg.Tx, graph kg.Term) (bool, error) {
 	for _, err := range tx.MatchOwn(kg.Pattern{Graph: graph}) {
 		return err == nil, err
 	}
 	return false, nil
 }
 
-// update makes one commit, and an error of one that was judged and not made.
-func (g *Graphs) update(ctx context.Context, m kg.Meta, fn func(*kg.Tx) error) (kg.Receipt, error) {
+// commitUpdate makes one commit, and an error of one that was judged and not made.
+func (g *Graphs) commitUpdate(ctx context.Context, m kg.Meta, fn func(*kg.Tx) error) (kg.Receipt, error) {
 	receipt, err := g.store.Update(ctx, m, fn)
 	if v := receipt.Verdict; err == nil && v.Outcome != kg.Accepted {
 		err = kg.Errorf(kg.CodeConstraintViolation, "%s", strings.TrimSuffix(v.Reason+": "+v.Details, ": "))
@@ -229,9 +229,9 @@ func (g *Graphs) update(ctx context.Context, m kg.Meta, fn func(*kg.Tx) error) (
 	return receipt, err
 }
 
-// asking is the Meta with the principal spelled out, and what is asked for as its
+// requestMeta is the Meta with the principal spelled out, and what is asked for as its
 // content.
-func asking(m kg.Meta, what string, graph kg.Term, parts ...any) kg.Meta {
+func requestMeta(m kg.Meta, what string, graph kg.Term, parts ...any) kg.Meta {
 	m.Principal.ID = kg.CanonicalAgent(string(m.Principal.ID))
 	if m.IdempotencyKey != "" {
 		text, _ := json.Marshal(append(parts, what, graph.String())) // texts and lists of them

@@ -25,23 +25,23 @@ func TestPolicyDecides(t *testing.T) {
 	b.must(b.say(dora, g, "one"))
 	for _, row := range []struct {
 		name   string
-		change policy.Amendment
+		change policy.PolicyUpdate
 		who    kg.Principal
 		sees   uint64
 		write  kg.Code
 		manage kg.Code
 	}{
-		{"nothing said, a stranger", policy.Amendment{Owners: []policy.Grantee{"dora"}}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
-		{"nothing said, an administrator", policy.Amendment{Owners: []policy.Grantee{"dora"}}, admin, 1, "", ""},
-		{"a reader", policy.Amendment{Readers: []policy.Grantee{"eve"}}, eve, 1, kg.CodePermissionDenied, kg.CodePermissionDenied},
-		{"a writer", policy.Amendment{Readers: []policy.Grantee{}, Writers: []policy.Grantee{policy.Agent(eve.ID)}}, eve, 1, "", kg.CodePermissionDenied},
-		{"no longer", policy.Amendment{Writers: []policy.Grantee{}}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
-		{"public", policy.Amendment{Public: yes()}, eve, 1, kg.CodePermissionDenied, kg.CodePermissionDenied},
-		{"private again", policy.Amendment{Public: no()}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
-		{"another role", policy.Amendment{Readers: []policy.Grantee{"role:other"}}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
-		{"everybody reads", policy.Amendment{Readers: []policy.Grantee{"*"}}, eve, 1, kg.CodePermissionDenied, kg.CodePermissionDenied},
-		{"everybody writes", policy.Amendment{Readers: []policy.Grantee{}, Writers: []policy.Grantee{"*"}}, eve, 1, "", kg.CodePermissionDenied},
-		{"an owner by role", policy.Amendment{Writers: []policy.Grantee{}, Owners: []policy.Grantee{"role:scribe"}}, dora, 1, "", ""},
+		{"nothing said, a stranger", policy.PolicyUpdate{Owners: []policy.Grantee{"dora"}}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{"nothing said, an administrator", policy.PolicyUpdate{Owners: []policy.Grantee{"dora"}}, admin, 1, "", ""},
+		{"a reader", policy.PolicyUpdate{Readers: []policy.Grantee{"eve"}}, eve, 1, kg.CodePermissionDenied, kg.CodePermissionDenied},
+		{"a writer", policy.PolicyUpdate{Readers: []policy.Grantee{}, Writers: []policy.Grantee{policy.Agent(eve.ID)}}, eve, 1, "", kg.CodePermissionDenied},
+		{"no longer", policy.PolicyUpdate{Writers: []policy.Grantee{}}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{"public", policy.PolicyUpdate{Public: yes()}, eve, 1, kg.CodePermissionDenied, kg.CodePermissionDenied},
+		{"private again", policy.PolicyUpdate{Public: no()}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{"another role", policy.PolicyUpdate{Readers: []policy.Grantee{"role:other"}}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{"everybody reads", policy.PolicyUpdate{Readers: []policy.Grantee{"*"}}, eve, 1, kg.CodePermissionDenied, kg.CodePermissionDenied},
+		{"everybody writes", policy.PolicyUpdate{Readers: []policy.Grantee{}, Writers: []policy.Grantee{"*"}}, eve, 1, "", kg.CodePermissionDenied},
+		{"an owner by role", policy.PolicyUpdate{Writers: []policy.Grantee{}, Owners: []policy.Grantee{"role:scribe"}}, dora, 1, "", ""},
 	} {
 		b.must(b.set(admin, of(g, row.change)))
 		if got := b.sees(row.who, g); got != row.sees {
@@ -53,7 +53,7 @@ func TestPolicyDecides(t *testing.T) {
 			return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.String("more"), Graph: g}})
 		})
 		wantCode(t, row.name+", writing", err, row.write)
-		_, _, err = b.graphs.Set(context.Background(), dry, policy.Amendment{Graph: g, Public: no()})
+		_, _, err = b.graphs.Set(context.Background(), dry, policy.PolicyUpdate{Graph: g, Public: no()})
 		wantCode(t, row.name+", managing", err, row.manage)
 	}
 }
@@ -112,9 +112,9 @@ func TestPolicyOfABlankGraph(t *testing.T) {
 	ctx := context.Background()
 	_, _, err := b.graphs.Create(ctx, ask(admin), policy.Creation{Graph: g})
 	wantCode(t, "creating", err, kg.CodeInvalid)
-	_, _, err = b.graphs.Set(ctx, ask(eve), policy.Amendment{Graph: g, Public: yes()})
+	_, _, err = b.graphs.Set(ctx, ask(eve), policy.PolicyUpdate{Graph: g, Public: yes()})
 	wantCode(t, "a stranger's policy", err, kg.CodeGraphNotFound)
-	_, _, err = b.graphs.Set(ctx, ask(admin), policy.Amendment{Graph: g, Readers: []policy.Grantee{"eve"}})
+	_, _, err = b.graphs.Set(ctx, ask(admin), policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{"eve"}})
 	b.must(err)
 	if got := b.sees(eve, g); got != 1 {
 		t.Errorf("a reader sees %d statements, want 1", got)
@@ -145,7 +145,7 @@ func TestHiddenIsAbsent(t *testing.T) {
 		"remove": func(g kg.Term) error {
 			return b.apply(eve, kg.Patch{Op: kg.Remove, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.String("secret"), Graph: g}})
 		},
-		"set":    func(g kg.Term) error { return b.set(eve, policy.Amendment{Graph: g, Public: yes()}) },
+		"set":    func(g kg.Term) error { return b.set(eve, policy.PolicyUpdate{Graph: g, Public: yes()}) },
 		"delete": func(g kg.Term) error { _, err := b.graphs.Delete(context.Background(), ask(eve), g); return err },
 		"create by name": func(g kg.Term) error {
 			_, _, err := b.graphs.Create(context.Background(), ask(eve), policy.Creation{Graph: g})
@@ -193,7 +193,7 @@ func TestDelete(t *testing.T) {
 	if _, err := b.graphs.Delete(context.Background(), ask(eve), g); kg.CodeOf(err) != kg.CodeGraphNotFound {
 		t.Errorf("by a stranger: %v", err)
 	}
-	b.must(b.set(dora, policy.Amendment{Graph: g, Readers: []policy.Grantee{"eve"}}))
+	b.must(b.set(dora, policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{"eve"}}))
 	if _, err := b.graphs.Delete(context.Background(), ask(eve), g); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("by a reader: %v", err)
 	}
@@ -208,7 +208,7 @@ func TestDelete(t *testing.T) {
 				t.Errorf("%s sees %d statements, and %d of the past", who.ID, now, then)
 			}
 			wantCode(t, "writing", b.say(who, g, "x"), kg.CodeGraphNotFound)
-			wantCode(t, "setting", b.set(who, policy.Amendment{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
+			wantCode(t, "setting", b.set(who, policy.PolicyUpdate{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
 		}
 		for _, who := range []kg.Principal{dora, admin} {
 			again, err := b.graphs.Delete(context.Background(), ask(who), g)
@@ -401,13 +401,13 @@ func TestLastOwner(t *testing.T) {
 	g := iri("agent://dora/notes")
 	_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: g})
 	b.must(err)
-	wantCode(t, "none left", b.set(dora, policy.Amendment{Graph: g, Owners: []policy.Grantee{}}), kg.CodeInvalid)
-	wantCode(t, "everybody", b.set(dora, policy.Amendment{Graph: g, Owners: []policy.Grantee{"*"}}), kg.CodeInvalid)
-	wantCode(t, "nothing said", b.set(dora, policy.Amendment{Graph: g}), kg.CodeInvalid)
-	wantCode(t, "another", b.set(dora, policy.Amendment{Graph: g, Owners: []policy.Grantee{"eve"}}), "")
-	wantCode(t, "no longer an owner, and by name it is hers no more", b.set(dora, policy.Amendment{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
-	wantCode(t, "by an administrator", b.set(admin, policy.Amendment{Graph: g, Owners: []policy.Grantee{}}), "")
-	wantCode(t, "then nobody", b.set(eve, policy.Amendment{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
+	wantCode(t, "none left", b.set(dora, policy.PolicyUpdate{Graph: g, Owners: []policy.Grantee{}}), kg.CodeInvalid)
+	wantCode(t, "everybody", b.set(dora, policy.PolicyUpdate{Graph: g, Owners: []policy.Grantee{"*"}}), kg.CodeInvalid)
+	wantCode(t, "nothing said", b.set(dora, policy.PolicyUpdate{Graph: g}), kg.CodeInvalid)
+	wantCode(t, "another", b.set(dora, policy.PolicyUpdate{Graph: g, Owners: []policy.Grantee{"eve"}}), "")
+	wantCode(t, "no longer an owner, and by name it is hers no more", b.set(dora, policy.PolicyUpdate{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
+	wantCode(t, "by an administrator", b.set(admin, policy.PolicyUpdate{Graph: g, Owners: []policy.Grantee{}}), "")
+	wantCode(t, "then nobody", b.set(eve, policy.PolicyUpdate{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
 }
 
 // Names are an agent's own under its id, an administrator's anywhere, and koine's
@@ -490,14 +490,14 @@ func TestPoliciesAreKept(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	p, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Readers: []policy.Grantee{"eve", "role:x"}})
 	b.must(err)
-	b.must(b.set(dora, policy.Amendment{Graph: p.Graph, Writers: []policy.Grantee{"bob"}}))
-	b.must(b.set(admin, policy.Amendment{Graph: kg.DefaultGraph, Public: no(), Writers: []policy.Grantee{}}))
-	want, _ := b.graphs.Of(p.Graph)
-	wantDefault, _ := b.graphs.Of(kg.DefaultGraph)
+	b.must(b.set(dora, policy.PolicyUpdate{Graph: p.Graph, Writers: []policy.Grantee{"bob"}}))
+	b.must(b.set(admin, policy.PolicyUpdate{Graph: kg.DefaultGraph, Public: no(), Writers: []policy.Grantee{}}))
+	want, _ := b.graphs.PolicyOf(p.Graph)
+	wantDefault, _ := b.graphs.PolicyOf(kg.DefaultGraph)
 	b.close()
 	b.open(policy.Options{})
-	got, stored := b.graphs.Of(p.Graph)
-	gotDefault, _ := b.graphs.Of(kg.DefaultGraph)
+	got, stored := b.graphs.PolicyOf(p.Graph)
+	gotDefault, _ := b.graphs.PolicyOf(kg.DefaultGraph)
 	if fmt.Sprint(got) != fmt.Sprint(want) || !stored || len(want.Writers) != 1 {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

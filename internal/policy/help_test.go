@@ -95,7 +95,7 @@ func (b *bench) seesAt(who kg.Principal, graph kg.Term, at kg.Revision) uint64 {
 }
 
 // set changes a policy.
-func (b *bench) set(who kg.Principal, a policy.Amendment) error {
+func (b *bench) set(who kg.Principal, a policy.PolicyUpdate) error {
 	_, _, err := b.graphs.Set(context.Background(), ask(who), a)
 	return err
 }
@@ -117,7 +117,7 @@ func wantCode(t testing.TB, what string, err error, want kg.Code) {
 	}
 }
 
-func of(graph kg.Term, a policy.Amendment) policy.Amendment {
+func of(graph kg.Term, a policy.PolicyUpdate) policy.PolicyUpdate {
 	a.Graph = graph
 	return a
 }

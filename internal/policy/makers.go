@@ -10,43 +10,45 @@ import (
 // many graphs as it may.
 const LimitGraphs = "graphs"
 
-// makers counts who created how many of the graphs that have a policy, deleted
+// creatorCounts counts who created how many of the graphs that have a policy, deleted
 // ones included. It follows the table, so the committer finds it exact.
-type makers struct {
-	mu   sync.Mutex // guards what follows
-	made map[kg.AgentID]int
+type creatorCounts struct {
+	mu     sync.Mutex // guards what follows
+	counts map[kg.AgentID]int
 }
 
-// note takes in that a graph's policy became another; nil is none.
-func (m *makers) note(before, after *ready) {
+// applyChange takes in that a graph's policy became another; nil is none.
+func (m *creatorCounts) applyChange(before, after *compiledPolicy) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if before != nil && before.Maker != "" {
-		if m.made[before.Maker]--; m.made[before.Maker] == 0 {
-			delete(m.made, before.Maker)
+	if before != nil && before.Creator != "" {
+		if m.counts[before.Creator]--; m.counts[before.Creator] == 0 {
+			delete(m.counts, before.Creator)
 		}
 	}
-	if after != nil && after.Maker != "" {
-		if m.made == nil {
-			m.made = map[kg.AgentID]int{}
+	if after != nil && after.Creator != "" {
+		if m.counts == nil {
+			m.counts = map[kg.AgentID]int{}
 		}
-		m.made[after.Maker]++
+		m.counts[after.Creator]++
 	}
 }
 
-func (m *makers) of(agent kg.AgentID) int {
+func (m *creatorCounts) countFor(agent kg.AgentID) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.made[agent]
+	return m.counts[agent]
 }
 
-// Made is how many graphs the principal has created, deleted ones included.
-func (ps *Policies) Made(agent kg.AgentID) int { return ps.makers.of(kg.CanonicalAgent(string(agent))) }
+// CreatedCount is how many graphs the principal has created, deleted ones included.
+func (ps *Policies) CreatedCount(agent kg.AgentID) int {
+	return ps.creators.countFor(kg.CanonicalAgent(string(agent)))
+}
 
-// mayMake refuses one more graph of who has created as many as it may. What is in
+// checkQuota refuses one more graph of who has created as many as it may. What is in
 // this process, or works on the data directory, is not bounded.
-func (g *Graphs) mayMake(who *kg.Principal) error {
-	most, made := g.options.MaxMade, g.makers.of(who.ID)
+func (g *Graphs) checkQuota(who *kg.Principal) error {
+	most, made := g.options.MaxGraphs, g.creators.countFor(who.ID)
 	if most <= 0 || made < most || who.Trusted() {
 		return nil
 	}

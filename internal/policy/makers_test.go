@@ -14,7 +14,7 @@ import (
 // still counts, what others make or what needs no creation does not, and a restart
 // changes nothing.
 func TestGraphsThatOneMakes(t *testing.T) {
-	o := policy.Options{MaxMade: 3}
+	o := policy.Options{MaxGraphs: 3}
 	b := newBench(t, o)
 	create := func(who kg.Principal, c policy.Creation) (kg.Term, error) {
 		t.Helper()
@@ -52,7 +52,7 @@ func TestGraphsThatOneMakes(t *testing.T) {
 	_, err = b.graphs.Delete(context.Background(), ask(dora), first)
 	b.must(err)
 	full("after a deletion", dora)
-	b.must(b.set(admin, policy.Amendment{Graph: given, Owners: []policy.Grantee{"root"}}))
+	b.must(b.set(admin, policy.PolicyUpdate{Graph: given, Owners: []policy.Grantee{"root"}}))
 	full("after an amendment", dora)
 	for range 3 {
 		_, err = create(eve, policy.Creation{})
@@ -67,11 +67,11 @@ func TestGraphsThatOneMakes(t *testing.T) {
 	b.close()
 	b.open(o)
 	full("after a restart", dora)
-	if n := b.graphs.Made("dora"); n != 3 {
+	if n := b.graphs.CreatedCount("dora"); n != 3 {
 		t.Errorf("dora made %d graphs, want 3", n)
 	}
 	b.close()
-	o.MaxMade = 4
+	o.MaxGraphs = 4
 	b.open(o)
 	_, err = create(dora, policy.Creation{})
 	b.must(err)
@@ -84,7 +84,7 @@ func TestGraphsThatOneMakes(t *testing.T) {
 
 // However many are asked for at once, the bound is not passed.
 func TestGraphsThatOneMakesAtOnce(t *testing.T) {
-	b := newBench(t, policy.Options{MaxMade: 5})
+	b := newBench(t, policy.Options{MaxGraphs: 5})
 	var made atomic.Int32
 	var done sync.WaitGroup
 	for range 20 {
@@ -98,7 +98,7 @@ func TestGraphsThatOneMakesAtOnce(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if made.Load() != 5 || b.graphs.Made(dora.ID) != 5 {
-		t.Errorf("%d were made, %d are counted, want 5", made.Load(), b.graphs.Made(dora.ID))
+	if made.Load() != 5 || b.graphs.CreatedCount(dora.ID) != 5 {
+		t.Errorf("%d were made, %d are counted, want 5", made.Load(), b.graphs.CreatedCount(dora.ID))
 	}
 }

@@ -19,16 +19,16 @@ func (ps *Policies) NewName(who kg.Principal) (graph kg.Term, ok bool) {
 	return kg.IRI(prefix + uuid.NewString()), prefix != ""
 }
 
-// MakesAgain tells whether the graph was deleted and the principal may make it again, by
+// CanRecreate tells whether the graph was deleted and the principal may make it again, by
 // Create.
-func (ps *Policies) MakesAgain(who kg.Principal, graph kg.Term) bool {
+func (ps *Policies) CanRecreate(who kg.Principal, graph kg.Term) bool {
 	who.ID = kg.CanonicalAgent(string(who.ID))
-	return ps.table.Load().find(graph).makesAgain(&who)
+	return ps.table.Load().find(graph).canRecreate(&who)
 }
 
 // Exists tells whether the graph has a policy by which the principal may read it:
 // such a graph is there though no statement may stand in it.
 func (ps *Policies) Exists(who kg.Principal, graph kg.Term) bool {
 	p := ps.table.Load().find(graph)
-	return p != nil && ps.level(&who, graph, p) >= kg.Read
+	return p != nil && ps.rightOf(&who, graph, p) >= kg.Read
 }

@@ -21,9 +21,9 @@ type Options struct {
 	// not belong to an agent by its name, and what a graph that is created without
 	// a word about it gets; "" means Private.
 	NewGraphs Mode
-	// MaxMade bounds how many graphs one principal may create, deleted ones
+	// MaxGraphs bounds how many graphs one principal may create, deleted ones
 	// included: what is left of them is kept for good. 0 is no bound.
-	MaxMade int
+	MaxGraphs int
 }
 
 // ParseMode reads a mode.
@@ -35,8 +35,8 @@ func ParseMode(text string) (Mode, error) {
 	return "", kg.Errorf(kg.CodeInvalid, "%.40q is not one of %s, %s and %s", text, ReadWrite, ReadOnly, Private)
 }
 
-// level is the greatest right that the mode gives everybody.
-func (m Mode) level() kg.Right {
+// maxRight is the greatest right that the mode gives everybody.
+func (m Mode) maxRight() kg.Right {
 	switch m {
 	case ReadOnly:
 		return kg.Read
@@ -46,8 +46,8 @@ func (m Mode) level() kg.Right {
 	return 0
 }
 
-// policy is the mode as a policy without owners.
-func (m Mode) policy(graph kg.Term) Policy {
+// defaultPolicy is the mode as a policy without owners.
+func (m Mode) defaultPolicy(graph kg.Term) Policy {
 	p := Policy{Graph: graph, Public: m != Private}
 	if m == ReadWrite {
 		p.Writers = []Grantee{Everybody}

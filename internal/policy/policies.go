@@ -12,12 +12,12 @@ import (
 // Policies answers who may do what, from the newest policies. It is a kg.Access,
 // safe for concurrent use, and takes no lock to answer.
 type Policies struct {
-	options Options
-	table   atomic.Pointer[table]
-	version atomic.Uint64 // moves on behind each change of the table
-	lately  records.RecentChanges[change]
-	makers  makers
-	mirror  records.Mirror
+	options  Options
+	table    atomic.Pointer[table]
+	version  atomic.Uint64 // moves on behind each change of the table
+	recent   records.RecentChanges[policyChange]
+	creators creatorCounts
+	mirror   records.Mirror
 }
 
 // New makes policies that know of none yet: see Load.
@@ -33,19 +33,19 @@ func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
 	return ps.mirror.Load(ctx, store, func(_ kg.Revision, facts []records.Fact) {
 		drafts, first := map[kg.Term]*draft{}, map[kg.Term]kg.Revision{}
 		for _, f := range facts {
-			d, known := ps.note(drafts, f), first[graphOf(f.Subject)]
+			d, known := ps.applyFact(drafts, f), first[graphOf(f.Subject)]
 			if known == 0 || f.Since < known {
 				first[d.Graph] = f.Since
 			}
 		}
 		var last kg.Revision // in which one was changed
 		for graph, d := range drafts {
-			if !d.Made || d.Revision != first[graph] {
+			if !d.CreatedEmpty || d.Revision != first[graph] {
 				last = max(last, d.Revision)
 			}
 		}
-		ps.show(drafts)
-		ps.lately.Forget(last)
+		ps.publishDrafts(drafts)
+		ps.recent.Forget(last)
 	}, statementsOfPolicies...)
 }
 
@@ -54,42 +54,42 @@ func (ps *Policies) Follow(c *kg.Commit) {
 	ps.mirror.Follow(c, func(at kg.Revision, facts []records.Fact) {
 		drafts := map[kg.Term]*draft{}
 		for _, f := range facts {
-			ps.note(drafts, f)
+			ps.applyFact(drafts, f)
 		}
-		before, after := ps.show(drafts)
-		changes := make([]change, 0, len(drafts))
+		before, after := ps.publishDrafts(drafts)
+		changes := make([]policyChange, 0, len(drafts))
 		for graph := range drafts {
-			changes = append(changes, change{graph: graph, before: before.find(graph), after: after.find(graph)})
+			changes = append(changes, policyChange{graph: graph, before: before.find(graph), after: after.find(graph)})
 		}
-		ps.lately.Add(at, changes...)
+		ps.recent.Add(at, changes...)
 	}, statementsOfPolicies...)
 }
 
-// note takes a statement into the draft of its graph's policy.
-func (ps *Policies) note(drafts map[kg.Term]*draft, f records.Fact) *draft {
+// applyFact takes a statement into the draft of its graph's policy.
+func (ps *Policies) applyFact(drafts map[kg.Term]*draft, f records.Fact) *draft {
 	graph := graphOf(f.Subject)
 	d := drafts[graph]
 	if d == nil {
-		d = draftOf(nil, graph)
+		d = newDraft(nil, graph)
 		if known := ps.table.Load().find(graph); known != nil {
-			d = draftOf(&known.Policy, graph)
+			d = newDraft(&known.Policy, graph)
 		}
 		drafts[graph] = d
 	}
-	d.note(f.Predicate, f.Object, f.Exists, f.Since)
+	d.applyStatement(f.Predicate, f.Object, f.Exists, f.Since)
 	return d
 }
 
-// show puts what the drafts come to into the table.
-func (ps *Policies) show(drafts map[kg.Term]*draft) (before, after *table) {
+// publishDrafts puts what the drafts come to into the table.
+func (ps *Policies) publishDrafts(drafts map[kg.Term]*draft) (before, after *table) {
 	before = ps.table.Load()
 	changed := make(map[kg.Term]*Policy, len(drafts))
 	for graph, d := range drafts {
-		changed[graph] = d.policy()
+		changed[graph] = d.toPolicy()
 	}
-	after = before.with(changed)
+	after = before.withPolicies(changed)
 	for graph := range changed {
-		ps.makers.note(before.find(graph), after.find(graph))
+		ps.creators.applyChange(before.find(graph), after.find(graph))
 	}
 	ps.table.Store(after)
 	if len(drafts) > 0 {
@@ -100,15 +100,15 @@ func (ps *Policies) show(drafts map[kg.Term]*draft) (before, after *table) {
 
 // Allowed implements kg.Access.
 func (ps *Policies) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
-	return ps.level(&p, graph, ps.table.Load().find(graph)) >= right
+	return ps.rightOf(&p, graph, ps.table.Load().find(graph)) >= right
 }
 
 // Version moves on with every change (kg.VersionedAccess).
 func (ps *Policies) Version() *atomic.Uint64 { return &ps.version }
 
-// level is the greatest right of the principal in a graph with this policy, nil
+// rightOf is the greatest right of the principal in a graph with this policy, nil
 // for none.
-func (ps *Policies) level(who *kg.Principal, graph kg.Term, p *ready) kg.Right {
+func (ps *Policies) rightOf(who *kg.Principal, graph kg.Term, p *compiledPolicy) kg.Right {
 	admin := who.IsAdmin()
 	switch {
 	case who.ID == kg.System && who.Method == kg.MethodLocal:
@@ -118,23 +118,23 @@ func (ps *Policies) level(who *kg.Principal, graph kg.Term, p *ready) kg.Right {
 	case admin:
 		return kg.Manage
 	case p != nil:
-		return p.level(who)
+		return p.rightOf(who)
 	case kg.IsOwnGraph(graph):
-		return ownLevel(graph)
+		return systemGraphRight(graph)
 	case graph == kg.DefaultGraph:
-		return ps.options.DefaultGraph.level()
+		return ps.options.DefaultGraph.maxRight()
 	}
 	switch ownerByName(graph) {
 	case "":
-		return ps.options.NewGraphs.level()
+		return ps.options.NewGraphs.maxRight()
 	case who.ID:
 		return kg.Manage
 	}
 	return 0
 }
 
-// ownLevel is what everybody may do with a graph of koine's own.
-func ownLevel(graph kg.Term) kg.Right {
+// systemGraphRight is what everybody may do with a graph of koine's own.
+func systemGraphRight(graph kg.Term) kg.Right {
 	if graph == agentsGraph || graph == presenceGraph || graph == shapesGraph {
 		return kg.Read
 	}
@@ -180,9 +180,9 @@ func prefixOf(agent kg.AgentID) string {
 	return prefix
 }
 
-// Of is the policy of a graph: its own, or what holds without one. stored tells
+// PolicyOf is the policy of a graph: its own, or what holds without one. stored tells
 // which. That there is a policy does not mean that the graph holds anything.
-func (ps *Policies) Of(graph kg.Term) (p Policy, stored bool) {
+func (ps *Policies) PolicyOf(graph kg.Term) (p Policy, stored bool) {
 	if p := ps.table.Load().find(graph); p != nil {
 		return p.Policy, true
 	}
@@ -193,18 +193,18 @@ func (ps *Policies) Of(graph kg.Term) (p Policy, stored bool) {
 func (ps *Policies) byDefault(graph kg.Term) Policy {
 	switch agent := ownerByName(graph); {
 	case kg.IsOwnGraph(graph):
-		return Policy{Graph: graph, Public: ownLevel(graph) >= kg.Read}
+		return Policy{Graph: graph, Public: systemGraphRight(graph) >= kg.Read}
 	case graph == kg.DefaultGraph:
-		return ps.options.DefaultGraph.policy(graph)
+		return ps.options.DefaultGraph.defaultPolicy(graph)
 	case agent != "":
 		return Policy{Graph: graph, Owners: []Grantee{Grantee(agent)}}
 	}
-	return ps.options.NewGraphs.policy(graph)
+	return ps.options.NewGraphs.defaultPolicy(graph)
 }
 
 // Rights lists what the principal may do with a graph that is there.
 func (ps *Policies) Rights(who kg.Principal, graph kg.Term) (out []kg.Right) {
-	level := ps.level(&who, graph, ps.table.Load().find(graph))
+	level := ps.rightOf(&who, graph, ps.table.Load().find(graph))
 	for _, right := range [...]kg.Right{kg.Discover, kg.Read, kg.Write, kg.Manage} {
 		if level >= right {
 			out = append(out, right)
@@ -213,11 +213,11 @@ func (ps *Policies) Rights(who kg.Principal, graph kg.Term) (out []kg.Right) {
 	return out
 }
 
-// Known lists the graphs with a policy that the principal may discover, in no
+// Discoverable lists the graphs with a policy that the principal may discover, in no
 // order.
-func (ps *Policies) Known(who kg.Principal) (out []kg.Term) {
-	ps.table.Load().each(func(p *ready) {
-		if !p.Deleted && ps.level(&who, p.Graph, p) >= kg.Discover {
+func (ps *Policies) Discoverable(who kg.Principal) (out []kg.Term) {
+	ps.table.Load().each(func(p *compiledPolicy) {
+		if !p.Deleted && ps.rightOf(&who, p.Graph, p) >= kg.Discover {
 			out = append(out, p.Graph)
 		}
 	})

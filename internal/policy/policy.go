@@ -16,12 +16,12 @@ type Policy struct {
 	Public bool
 	// Owners may do everything, writers read and write, readers read.
 	Owners, Writers, Readers []Grantee
-	// Maker is the principal that created the graph, "" for one that nobody did, or
+	// Creator is the principal that created the graph, "" for one that nobody did, or
 	// of before this was written down.
-	Maker kg.AgentID
-	// Made tells that the graph came into being with its policy: it held nothing
+	Creator kg.AgentID
+	// CreatedEmpty tells that the graph came into being with its policy: it held nothing
 	// before.
-	Made bool
+	CreatedEmpty bool
 	// Deleted tells that the graph was deleted. Owners may then ask for the rest
 	// of it to be removed, and nothing else.
 	Deleted bool

@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// ready is a policy in the form that is asked.
-type ready struct {
+// compiledPolicy is a policy in the form that is asked.
+type compiledPolicy struct {
 	Policy
 	everybody kg.Right
 	agents    []granted // whom the policy names, the greatest right of each first
@@ -21,8 +21,8 @@ type granted struct {
 	right kg.Right
 }
 
-func (p *Policy) ready() *ready {
-	r := &ready{Policy: *p}
+func (p *Policy) compile() *compiledPolicy {
+	r := &compiledPolicy{Policy: *p}
 	if p.Public {
 		r.everybody = kg.Read
 	}
@@ -43,8 +43,8 @@ func (p *Policy) ready() *ready {
 	return r
 }
 
-// level is the greatest right that the policy gives the principal, 0 for none.
-func (r *ready) level(who *kg.Principal) kg.Right {
+// rightOf is the greatest right that the policy gives the principal, 0 for none.
+func (r *compiledPolicy) rightOf(who *kg.Principal) kg.Right {
 	if r.Deleted {
 		return 0
 	}
@@ -63,14 +63,14 @@ func (r *ready) level(who *kg.Principal) kg.Right {
 	return level
 }
 
-// makesAgain tells whether the principal may make the graph again, which was deleted.
-func (r *ready) makesAgain(who *kg.Principal) bool {
-	return r != nil && r.Deleted && (who.IsAdmin() || r.owned(who))
+// canRecreate tells whether the principal may make the graph again, which was deleted.
+func (r *compiledPolicy) canRecreate(who *kg.Principal) bool {
+	return r != nil && r.Deleted && (who.IsAdmin() || r.isOwnedBy(who))
 }
 
-// owned tells whether the principal is an owner, of a deleted graph too.
-func (r *ready) owned(who *kg.Principal) bool {
+// isOwnedBy tells whether the principal is an owner, of a deleted graph too.
+func (r *compiledPolicy) isOwnedBy(who *kg.Principal) bool {
 	alive := r.Policy
 	alive.Deleted = false
-	return slices.Contains(alive.Owners, Grantee(who.ID)) || alive.ready().level(who) == kg.Manage
+	return slices.Contains(alive.Owners, Grantee(who.ID)) || alive.compile().rightOf(who) == kg.Manage
 }

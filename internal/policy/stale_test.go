@@ -64,7 +64,7 @@ func TestNoStaleAnswers(t *testing.T) {
 	}
 	for i := range 30 {
 		graph := iri(fmt.Sprint("https://example.org/graph/", i))
-		open := []policy.Amendment{
+		open := []policy.PolicyUpdate{
 			{Graph: graph, Public: yes()},
 			{Graph: graph, Readers: []policy.Grantee{policy.Role("scribe"), policy.Agent("eve"), policy.Agent("ann")}},
 		}[i%2]
@@ -84,7 +84,7 @@ func TestNoStaleAnswers(t *testing.T) {
 			}
 			continue
 		}
-		b.must(b.set(admin, policy.Amendment{Graph: graph, Public: no(), Readers: []policy.Grantee{}}))
+		b.must(b.set(admin, policy.PolicyUpdate{Graph: graph, Public: no(), Readers: []policy.Grantee{}}))
 		b.must(b.say(admin, graph, "secret"))
 		sees(0, "shut")
 	}

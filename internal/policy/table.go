@@ -11,10 +11,10 @@ const shards = 256
 
 // table holds the policies by the names of their graphs. A published table is
 // never changed.
-type table [shards]map[string]*ready
+type table [shards]map[string]*compiledPolicy
 
 // find is the policy of a graph, nil when it has none.
-func (t *table) find(graph kg.Term) *ready {
+func (t *table) find(graph kg.Term) *compiledPolicy {
 	name := graph.Value()
 	return t[shardOf(name)][name]
 }
@@ -28,9 +28,9 @@ func shardOf(name string) (h uint8) {
 	return h
 }
 
-// with is the table with the policies of these graphs instead of theirs; a nil
+// withPolicies is the table with the policies of these graphs instead of theirs; a nil
 // one takes a graph's away.
-func (t *table) with(changed map[kg.Term]*Policy) *table {
+func (t *table) withPolicies(changed map[kg.Term]*Policy) *table {
 	next := *t
 	copied := map[uint8]bool{}
 	for graph, p := range changed {
@@ -39,20 +39,20 @@ func (t *table) with(changed map[kg.Term]*Policy) *table {
 		if !copied[at] {
 			copied[at] = true
 			if next[at] = maps.Clone(next[at]); next[at] == nil {
-				next[at] = map[string]*ready{}
+				next[at] = map[string]*compiledPolicy{}
 			}
 		}
 		if p == nil {
 			delete(next[at], name)
 		} else {
-			next[at][name] = p.ready()
+			next[at][name] = p.compile()
 		}
 	}
 	return &next
 }
 
 // each calls fn for every policy.
-func (t *table) each(fn func(*ready)) {
+func (t *table) each(fn func(*compiledPolicy)) {
 	for _, shard := range t {
 		for _, p := range shard {
 			fn(p)

@@ -15,16 +15,16 @@ import "koine/kg"
 //	<graph> koine:graphDeleted    true    it was deleted
 //	<graph> koine:graphChanged    17      the revision that made the policy what it is
 var (
-	typeOf     = kg.IRI(kg.RDFType)
-	classTerm  = kg.IRI(kg.OwnVocabulary + "GraphPolicy")
-	visibility = kg.IRI(kg.OwnVocabulary + "graphVisibility")
-	owner      = kg.IRI(kg.OwnVocabulary + "graphOwner")
-	writer     = kg.IRI(kg.OwnVocabulary + "graphWriter")
-	reader     = kg.IRI(kg.OwnVocabulary + "graphReader")
-	maker      = kg.IRI(kg.OwnVocabulary + "graphMaker")
-	made       = kg.IRI(kg.OwnVocabulary + "graphMade")
-	deleted    = kg.IRI(kg.OwnVocabulary + "graphDeleted")
-	changedIn  = kg.IRI(kg.OwnVocabulary + "graphChanged")
+	typeOf       = kg.IRI(kg.RDFType)
+	classTerm    = kg.IRI(kg.OwnVocabulary + "GraphPolicy")
+	visibility   = kg.IRI(kg.OwnVocabulary + "graphVisibility")
+	owner        = kg.IRI(kg.OwnVocabulary + "graphOwner")
+	writer       = kg.IRI(kg.OwnVocabulary + "graphWriter")
+	reader       = kg.IRI(kg.OwnVocabulary + "graphReader")
+	creator      = kg.IRI(kg.OwnVocabulary + "graphMaker")
+	createdEmpty = kg.IRI(kg.OwnVocabulary + "graphMade")
+	deleted      = kg.IRI(kg.OwnVocabulary + "graphDeleted")
+	changedIn    = kg.IRI(kg.OwnVocabulary + "graphChanged")
 
 	public  = kg.String("public")
 	private = kg.String("private")
@@ -32,7 +32,7 @@ var (
 )
 
 // predicates are all that a policy consists of but its class.
-var predicates = [...]kg.Term{visibility, owner, writer, reader, maker, made, deleted, changedIn}
+var predicates = [...]kg.Term{visibility, owner, writer, reader, creator, createdEmpty, deleted, changedIn}
 
 // statementsOfPolicies are those with the predicates.
 var statementsOfPolicies = func() (list []kg.Pattern) {
@@ -61,15 +61,15 @@ func graphOf(subject kg.Term) kg.Term {
 	return subject
 }
 
-// statement is one about the graph.
-func statement(graph, predicate, object kg.Term) kg.Quad {
+// policyStatement is one about the graph.
+func policyStatement(graph, predicate, object kg.Term) kg.Quad {
 	return kg.Quad{Subject: subjectOf(graph), Predicate: predicate, Object: object, Graph: kg.SystemGraph}
 }
 
-// statements are what the policy is written as, but for when it changed.
-func (p *Policy) statements() []kg.Quad {
+// toStatements are what the policy is written as, but for when it changed.
+func (p *Policy) toStatements() []kg.Quad {
 	var out []kg.Quad
-	say := func(predicate, object kg.Term) { out = append(out, statement(p.Graph, predicate, object)) }
+	say := func(predicate, object kg.Term) { out = append(out, policyStatement(p.Graph, predicate, object)) }
 	say(typeOf, classTerm)
 	if p.Public {
 		say(visibility, public)
@@ -84,11 +84,11 @@ func (p *Policy) statements() []kg.Quad {
 			say(part.predicate, kg.String(string(g)))
 		}
 	}
-	if p.Maker != "" {
-		say(maker, kg.String(string(p.Maker)))
+	if p.Creator != "" {
+		say(creator, kg.String(string(p.Creator)))
 	}
-	if p.Made {
-		say(made, yes)
+	if p.CreatedEmpty {
+		say(createdEmpty, yes)
 	}
 	if p.Deleted {
 		say(deleted, yes)

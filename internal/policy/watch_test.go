@@ -91,7 +91,7 @@ func TestStreamsLearnOfPolicies(t *testing.T) {
 	b.must(err)
 	b.must(b.say(dora, g, "seen"))
 	b.told(reader) // the newest policy decides: what is not told by then never is
-	b.must(b.set(dora, policy.Amendment{Graph: g, Readers: []policy.Grantee{}}))
+	b.must(b.set(dora, policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{}}))
 	b.must(b.say(dora, g, "hidden"))
 	b.must(b.say(dora, kg.DefaultGraph, "end"))
 	b.ended("a reader", hers, kg.CodeAccessChanged, "seen")
@@ -112,7 +112,7 @@ func TestStreamsLearnOfPolicies(t *testing.T) {
 
 	// What one may read from now on changes it as well.
 	gains, _ := b.watch(ctx, bob, kg.Filter{}, b.store.Head())
-	b.must(b.set(dora, policy.Amendment{Graph: g, Readers: []policy.Grantee{"bob"}}))
+	b.must(b.set(dora, policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{"bob"}}))
 	b.must(b.say(dora, g, "end"))
 	b.ended("one who may read it now", gains, kg.CodeAccessChanged)
 
@@ -135,7 +135,7 @@ func TestResumeAfterRestart(t *testing.T) {
 	_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: g, Readers: []policy.Grantee{"eve"}})
 	b.must(err)
 	before := b.store.Head()
-	b.must(b.set(dora, policy.Amendment{Graph: g, Readers: []policy.Grantee{}}))
+	b.must(b.set(dora, policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{}}))
 	behind := b.store.Head()
 	_, _, err = b.graphs.Create(context.Background(), ask(eve), policy.Creation{})
 	b.must(err)

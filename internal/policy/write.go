@@ -13,10 +13,10 @@ func Write(tx *kg.Tx, p Policy) error {
 		return err
 	}
 	wanted := map[kg.Quad]bool{}
-	for _, q := range p.statements() {
+	for _, q := range p.toStatements() {
 		wanted[q] = true
 	}
-	there, err := written(tx, p.Graph)
+	there, err := storedStatements(tx, p.Graph)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func Write(tx *kg.Tx, p Policy) error {
 			return err
 		}
 	}
-	for _, q := range append(p.statements(), statement(p.Graph, changedIn, kg.Integer(int64(tx.Revision())))) {
+	for _, q := range append(p.toStatements(), policyStatement(p.Graph, changedIn, kg.Integer(int64(tx.Revision())))) {
 		if !wanted[q] && q.Predicate != changedIn {
 			continue
 		}
@@ -50,10 +50,10 @@ func Write(tx *kg.Tx, p Policy) error {
 	return nil
 }
 
-// writeAnew is Write of the policy of a graph that is made again: all of it is of this
+// writeRecreated is Write of the policy of a graph that is made again: all of it is of this
 // update, as if there had been none.
-func writeAnew(tx *kg.Tx, p Policy) error {
-	there, err := written(tx, p.Graph)
+func writeRecreated(tx *kg.Tx, p Policy) error {
+	there, err := storedStatements(tx, p.Graph)
 	if err != nil {
 		return err
 	}
@@ -65,13 +65,13 @@ func writeAnew(tx *kg.Tx, p Policy) error {
 	return Write(tx, p)
 }
 
-// written lists the statements of a graph's policy.
-func written(tx *kg.Tx, graph kg.Term) (out []kg.Quad, err error) {
+// storedStatements lists the statements of a graph's policy.
+func storedStatements(tx *kg.Tx, graph kg.Term) (out []kg.Quad, err error) {
 	for st, err := range tx.MatchOwn(kg.Pattern{Subject: subjectOf(graph), Graph: kg.SystemGraph}) {
 		if err != nil {
 			return nil, err
 		}
-		if isPolicy(st.Predicate) || st.Predicate == typeOf && st.Object == classTerm {
+		if isPolicyPredicate(st.Predicate) || st.Predicate == typeOf && st.Object == classTerm {
 			out = append(out, st.Quad)
 		}
 	}

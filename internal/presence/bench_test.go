@@ -20,8 +20,8 @@ func crowd() (tracker *presence.Tracker, list []kg.AgentID, bytes float64) {
 	runtime.ReadMemStats(&before)
 	for i := range list {
 		list[i] = kg.AgentID(fmt.Sprintf("agent://%d", i))
-		tracker.Registered(list[i], true)
-		tracker.Connected(list[i])
+		tracker.SetRegistered(list[i], true)
+		tracker.Connect(list[i])
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -44,7 +44,7 @@ func BenchmarkActed(b *testing.B) {
 	tracker, list, _ := crowd()
 	i := 0
 	for b.Loop() {
-		tracker.Acted(list[i%len(list)])
+		tracker.NoteActivity(list[i%len(list)])
 		i++
 	}
 }
@@ -53,7 +53,7 @@ func BenchmarkConnection(b *testing.B) {
 	tracker, list, _ := crowd()
 	i := 0
 	for b.Loop() {
-		tracker.Connected(list[i%len(list)])()
+		tracker.Connect(list[i%len(list)])()
 		i++
 	}
 }

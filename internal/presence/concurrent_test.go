@@ -24,7 +24,7 @@ func TestConcurrent(t *testing.T) {
 				id := agent(dice.IntN(agents))
 				switch dice.IntN(5) {
 				case 0:
-					release := s.tracker.Connected(id)
+					release := s.tracker.Connect(id)
 					time.Sleep(time.Duration(dice.IntN(2000)) * time.Microsecond)
 					release()
 				case 1:
@@ -33,9 +33,9 @@ func TestConcurrent(t *testing.T) {
 						t.Error(err)
 					}
 				case 2:
-					s.tracker.Of(id)
+					s.tracker.Get(id)
 				case 3:
-					s.tracker.Acted(id)
+					s.tracker.NoteActivity(id)
 				case 4:
 					s.stands(t, kg.SystemPrincipal())
 				}

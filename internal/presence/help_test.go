@@ -50,7 +50,7 @@ func (b *book) Write(ctx context.Context, list []presence.Transition) error {
 }
 
 func (b *book) Register(_ context.Context, agent kg.AgentID) error {
-	b.tracker.Registered(agent, true)
+	b.tracker.SetRegistered(agent, true)
 	return nil
 }
 
@@ -85,7 +85,7 @@ func startFrom(t *testing.T, o presence.Options, told map[kg.AgentID]presence.Pr
 	tracker := presence.New(o)
 	b := &book{tracker: tracker, began: time.Now(), last: map[kg.AgentID]presence.Presence{}}
 	for _, agent := range known {
-		tracker.Registered(agent, true)
+		tracker.SetRegistered(agent, true)
 	}
 	tracker.Start(told, b)
 	t.Cleanup(tracker.Close)
@@ -95,7 +95,7 @@ func startFrom(t *testing.T, o presence.Options, told map[kg.AgentID]presence.Pr
 // is tells whether the agent is that, since so long after the beginning.
 func (b *book) is(t *testing.T, what string, agent kg.AgentID, status presence.Status, since string) {
 	t.Helper()
-	if got := b.tracker.Of(agent); got.Status != status || b.when(got.Since) != since {
+	if got := b.tracker.Get(agent); got.Status != status || b.when(got.Since) != since {
 		t.Errorf("%s: %s is %s since %s, want %s since %s", what, agent, got.Status, b.when(got.Since), status, since)
 	}
 }

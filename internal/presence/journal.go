@@ -21,10 +21,10 @@ var (
 
 // Load reads what stands in the store, once, and begins to write there until Close.
 func (t *Tracker) Load(ctx context.Context, store *kg.Store) error {
-	if err := t.mirror.Load(ctx, store, t.registered, followed...); err != nil {
+	if err := t.mirror.Load(ctx, store, t.applyFacts, watchedPatterns...); err != nil {
 		return err
 	}
-	told, err := read(ctx, store)
+	told, err := readStored(ctx, store)
 	if err != nil {
 		return err
 	}
@@ -32,25 +32,25 @@ func (t *Tracker) Load(ctx context.Context, store *kg.Store) error {
 	return nil
 }
 
-// followed is that agents get records, register and deregister.
-var followed = []kg.Pattern{
+// watchedPatterns is that agents get records, register and deregister.
+var watchedPatterns = []kg.Pattern{
 	{Predicate: kg.IRI(kg.RDFType), Object: agents.Class, Graph: agents.Graph},
 	{Predicate: agents.Registered, Graph: agents.Graph},
 }
 
 // Follow takes a commit (kg.Options.OnSystemChange).
-func (t *Tracker) Follow(c *kg.Commit) { t.mirror.Follow(c, t.registered, followed...) }
+func (t *Tracker) Follow(c *kg.Commit) { t.mirror.Follow(c, t.applyFacts, watchedPatterns...) }
 
-func (t *Tracker) registered(_ kg.Revision, facts []records.Fact) {
+func (t *Tracker) applyFacts(_ kg.Revision, facts []records.Fact) {
 	for _, f := range facts {
 		agent := kg.AgentID(f.Subject.Value())
 		switch {
 		case f.Predicate != agents.Registered:
-			t.Registered(agent, f.Exists)
+			t.SetRegistered(agent, f.Exists)
 		case f.Exists:
-			t.Returned(agent)
+			t.NoteRegistered(agent)
 		default:
-			t.Forgotten(agent)
+			t.NoteDeregistered(agent)
 		}
 	}
 }
@@ -61,8 +61,8 @@ func Forget(tx *kg.Tx, agent kg.AgentID) error {
 	return records.Write(tx, Graph, kg.IRI(string(agent)), records.Record{"presence": nil, "presenceSince": nil})
 }
 
-// read gives what was written down.
-func read(ctx context.Context, store records.Store) (map[kg.AgentID]Presence, error) {
+// readStored gives what was written down.
+func readStored(ctx context.Context, store records.Store) (map[kg.AgentID]Presence, error) {
 	snapshot, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{Graph}})
 	if err != nil {
 		return nil, err
@@ -96,14 +96,14 @@ type journal struct {
 func (j journal) Write(ctx context.Context, list []Transition) error {
 	last := list[0].Since
 	for _, tr := range list {
-		last = later(last, tr.Since)
+		last = laterOf(last, tr.Since)
 	}
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "presence",
 		Justification: fmt.Sprintf("presence of agents as of %s", last.Format(time.RFC3339Nano))}
 	return records.Update(ctx, j.store, meta, func(tx *kg.Tx) error {
 		for _, tr := range list {
 			// One that deregisters is known to have before anything else is written.
-			if j.tracker.drops(tr.Agent) {
+			if j.tracker.isDropped(tr.Agent) {
 				continue
 			}
 			q := kg.Quad{Subject: kg.IRI(string(tr.Agent)), Predicate: propStatus, Object: kg.String(string(tr.Status)), Graph: Graph}

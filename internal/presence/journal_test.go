@@ -27,7 +27,7 @@ type served struct {
 func serve(t *testing.T, dir string, validity time.Duration) *served {
 	t.Helper()
 	policies := policy.New(policy.Options{})
-	s := &served{tracker: presence.New(presence.Options{Settle: 1, Pause: 1, Stay: 1, Linger: 1, Validity: validity})}
+	s := &served{tracker: presence.New(presence.Options{Settle: 1, WriteInterval: 1, AgentWriteInterval: 1, Linger: 1, Validity: validity})}
 	var err error
 	s.Store, err = kg.Open(dir, kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: func(c *kg.Commit) {
 		policies.Follow(c)
@@ -113,7 +113,7 @@ func TestGraph(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines = s.awaits(t, presence.Offline)
-	if since := s.tracker.Of(ann).Since.Format("2006-01-02T15:04:05.999Z"); len(lines) != 2 || lines[1] != "presenceSince "+since {
+	if since := s.tracker.Get(ann).Since.Format("2006-01-02T15:04:05.999Z"); len(lines) != 2 || lines[1] != "presenceSince "+since {
 		t.Errorf("the graph says %q, and it is offline since %s", lines, since)
 	}
 	head := s.Head().Revision
@@ -149,7 +149,7 @@ func TestAfterRestart(t *testing.T) {
 	if _, err := s.tracker.Heartbeat(t.Context(), ann, presence.Online); err != nil {
 		t.Fatal(err)
 	}
-	defer s.tracker.Connected(ann)()
+	defer s.tracker.Connect(ann)()
 	s.awaits(t, presence.Online)
 	s.close()
 	stopped := time.Now()
@@ -160,13 +160,13 @@ func TestAfterRestart(t *testing.T) {
 		t.Errorf("offline since %s, stopped at %s (%v)", since, stopped, err)
 	}
 	head := s.Head().Revision
-	if got := s.tracker.Of(ann); got.Status != presence.Offline {
+	if got := s.tracker.Get(ann); got.Status != presence.Offline {
 		t.Errorf("got %v", got)
 	}
 	s.close()
 	for range 2 { // nobody is there, and nobody comes who is not on record
 		s = serve(t, dir, 50*time.Millisecond)
-		release := s.tracker.Connected(bob)
+		release := s.tracker.Connect(bob)
 		time.Sleep(100 * time.Millisecond)
 		release()
 		s.close()
@@ -179,7 +179,7 @@ func TestAfterRestart(t *testing.T) {
 // Records that come to be in another way count too.
 func TestRecordsAreFollowed(t *testing.T) {
 	s := serve(t, t.TempDir(), time.Hour)
-	defer s.tracker.Connected(ann)()
+	defer s.tracker.Connect(ann)()
 	if _, err := s.Update(t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
 		return agents.Ensure(tx, agents.Record{ID: ann, Roles: []string{"x"}})
 	}); err != nil {
@@ -192,7 +192,7 @@ func TestRecordsAreFollowed(t *testing.T) {
 // unless the agent does.
 func TestDeregistered(t *testing.T) {
 	s := serve(t, t.TempDir(), time.Hour)
-	d := agents.NewDirectory(s.Store, agents.DirectoryOptions{Leaving: presence.Forget})
+	d := agents.NewDirectory(s.Store, agents.DirectoryOptions{DeregisterTx: presence.Forget})
 	who := caller.Caller{Principal: kg.Principal{ID: ann, Method: "key"}}
 	if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
 		t.Fatal(err)
@@ -208,8 +208,8 @@ func TestDeregistered(t *testing.T) {
 		if err := d.Deregister(t.Context(), who, ann); err != nil {
 			t.Fatal(err)
 		}
-		if lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 || s.tracker.Of(ann).Status != presence.Offline {
-			t.Errorf("it is %s, the graph says %q", s.tracker.Of(ann).Status, lines)
+		if lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 || s.tracker.Get(ann).Status != presence.Offline {
+			t.Errorf("it is %s, the graph says %q", s.tracker.Get(ann).Status, lines)
 		}
 		// What is written after it is not about ann.
 		if _, err := s.tracker.Heartbeat(t.Context(), bob, presence.Online); err != nil {
@@ -224,7 +224,7 @@ func TestDeregistered(t *testing.T) {
 	if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
 		t.Fatal(err)
 	}
-	defer s.tracker.Connected(ann)()
+	defer s.tracker.Connect(ann)()
 	s.awaits(t, presence.Online)
 	if err := d.Deregister(t.Context(), who, ann); err != nil {
 		t.Fatal(err)
@@ -235,8 +235,8 @@ func TestDeregistered(t *testing.T) {
 		}
 		s.awaitsOf(t, bob, status)
 	}
-	if lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 || s.tracker.Of(ann).Status != presence.Online {
-		t.Errorf("with a connection it is %s, the graph says %q", s.tracker.Of(ann).Status, lines)
+	if lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 || s.tracker.Get(ann).Status != presence.Online {
+		t.Errorf("with a connection it is %s, the graph says %q", s.tracker.Get(ann).Status, lines)
 	}
 	if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
 		t.Fatal(err)

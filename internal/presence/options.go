@@ -10,13 +10,13 @@ import (
 
 // Defaults and bounds of the Options.
 const (
-	DefaultValidity   = 60 * time.Second
-	DefaultIdleAfter  = 5 * time.Minute
-	DefaultLinger     = 15 * time.Second
-	DefaultSettle     = time.Second
-	DefaultPause      = time.Second
-	DefaultStay       = 5 * time.Second
-	DefaultMaxTracked = agents.MaxAgents
+	DefaultValidity           = 60 * time.Second
+	DefaultIdleAfter          = 5 * time.Minute
+	DefaultLinger             = 15 * time.Second
+	DefaultSettle             = time.Second
+	DefaultWriteInterval      = time.Second
+	DefaultAgentWriteInterval = 5 * time.Second
+	DefaultMaxTracked         = agents.MaxAgents
 	// MaxTransitions bounds the changes of one commit; what is left is in the next.
 	MaxTransitions = 1000
 	// MaxBackoff bounds the time after which a commit that failed is tried again;
@@ -37,7 +37,7 @@ type Options struct {
 	Settle time.Duration
 	// Pause is the least time between two commits, Stay that between two of which
 	// both change the same agent.
-	Pause, Stay time.Duration
+	WriteInterval, AgentWriteInterval time.Duration
 	// MaxTracked bounds the agents that are known at a time. Further connections do
 	// not count, and further heartbeats are refused.
 	MaxTracked int
@@ -49,8 +49,8 @@ func (o Options) withDefaults() Options {
 	o.IdleAfter = cmp.Or(o.IdleAfter, DefaultIdleAfter)
 	o.Linger = cmp.Or(o.Linger, DefaultLinger)
 	o.Settle = cmp.Or(o.Settle, DefaultSettle)
-	o.Pause = cmp.Or(o.Pause, DefaultPause)
-	o.Stay = cmp.Or(o.Stay, DefaultStay)
+	o.WriteInterval = cmp.Or(o.WriteInterval, DefaultWriteInterval)
+	o.AgentWriteInterval = cmp.Or(o.AgentWriteInterval, DefaultAgentWriteInterval)
 	o.MaxTracked = cmp.Or(o.MaxTracked, DefaultMaxTracked)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

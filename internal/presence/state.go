@@ -23,59 +23,59 @@ type Presence struct {
 // never is the presence of who was never there.
 var never = Presence{Status: Offline}
 
-func presence(s Status, since time.Time) Presence {
+func newPresence(s Status, since time.Time) Presence {
 	return Presence{s, since.UTC().Truncate(time.Millisecond)}
 }
 
-// signs are what is known of an agent, from which its state follows.
-type signs struct {
+// activity are what is known of an agent, from which its state follows.
+type activity struct {
 	connections int
 	// beat is until when the last heartbeat holds, linger until when an agent whose
 	// last connection ended is waited for.
-	beat, linger time.Time
+	heartbeatUntil, lingerUntil time.Time
 	// stated is Busy or Idle while a heartbeat holds that said so, else "".
 	stated Status
 	active time.Time // when it came, or last did something
 }
 
-// here tells whether the agent is there.
-func (s *signs) here(now time.Time) bool {
-	return s.connections > 0 || now.Before(s.beat) || now.Before(s.linger)
+// isPresent tells whether the agent is there.
+func (s *activity) isPresent(now time.Time) bool {
+	return s.connections > 0 || now.Before(s.heartbeatUntil) || now.Before(s.lingerUntil)
 }
 
-// at is the state that follows. What changed by itself since the last look is dated
+// presenceAt is the state that follows. What changed by itself since the last look is dated
 // when it did, all else now.
-func (s *signs) at(now time.Time, idleAfter time.Duration) Presence {
-	if !s.here(now) {
-		return presence(Offline, later(s.beat, s.linger))
+func (s *activity) presenceAt(now time.Time, idleAfter time.Duration) Presence {
+	if !s.isPresent(now) {
+		return newPresence(Offline, laterOf(s.heartbeatUntil, s.lingerUntil))
 	}
 	since := now
 	if s.stated != "" {
-		if now.Before(s.beat) {
-			return presence(s.stated, now)
+		if now.Before(s.heartbeatUntil) {
+			return newPresence(s.stated, now)
 		}
-		since = s.beat // it said so until then
+		since = s.heartbeatUntil // it said so until then
 	}
 	if idle := s.active.Add(idleAfter); !now.Before(idle) {
 		if s.stated != "" {
-			idle = later(idle, s.beat)
+			idle = laterOf(idle, s.heartbeatUntil)
 		}
-		return presence(Idle, idle)
+		return newPresence(Idle, idle)
 	}
-	return presence(Online, since)
+	return newPresence(Online, since)
 }
 
-// next is when the state may change by itself, the zero time for never.
-func (s *signs) next(now time.Time, idleAfter time.Duration) (at time.Time) {
-	if !s.here(now) {
+// nextChange is when the state may change by itself, the zero time for never.
+func (s *activity) nextChange(now time.Time, idleAfter time.Duration) (at time.Time) {
+	if !s.isPresent(now) {
 		return at
 	}
 	if s.connections == 0 {
-		at = later(s.beat, s.linger)
+		at = laterOf(s.heartbeatUntil, s.lingerUntil)
 	}
 	change := s.active.Add(idleAfter)
 	if s.stated != "" {
-		change = s.beat
+		change = s.heartbeatUntil
 	}
 	if now.Before(change) && (at.IsZero() || change.Before(at)) {
 		at = change
@@ -83,7 +83,7 @@ func (s *signs) next(now time.Time, idleAfter time.Duration) (at time.Time) {
 	return at
 }
 
-func later(a, b time.Time) time.Time {
+func laterOf(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}

@@ -16,16 +16,16 @@ import (
 func TestConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
-		if got := tracker.Of(ann); got != (presence.Presence{Status: presence.Offline}) {
+		if got := tracker.Get(ann); got != (presence.Presence{Status: presence.Offline}) {
 			t.Errorf("at first: %v", got)
 		}
-		first := tracker.Connected(ann)
+		first := tracker.Connect(ann)
 		b.is(t, "connected", ann, presence.Online, "0s")
 		time.Sleep(presence.DefaultSettle - 1)
 		b.wants(t, "before it lasts")
 		time.Sleep(time.Nanosecond)
 		b.wants(t, "when it lasts", "1s: ann ONLINE since 0s")
-		second := tracker.Connected(ann)
+		second := tracker.Connect(ann)
 		first()
 		first() // counts once
 		time.Sleep(time.Minute)
@@ -48,11 +48,11 @@ func TestReconnecting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
 		for range 20 {
-			release := tracker.Connected(ann)
+			release := tracker.Connect(ann)
 			time.Sleep(10 * time.Second)
 			release()
 			time.Sleep(presence.DefaultLinger - 1)
-			tracker.Acted(ann)
+			tracker.NoteActivity(ann)
 		}
 		b.wants(t, "it came and went", "1s: ann ONLINE since 0s")
 		b.is(t, "at the end", ann, presence.Online, "0s")
@@ -64,17 +64,17 @@ func TestShortConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
 		for range 15 { // before it is idle
-			release := tracker.Connected(ann)
+			release := tracker.Connect(ann)
 			time.Sleep(presence.DefaultSettle - 1)
 			release()
 			time.Sleep(presence.DefaultLinger - 1)
-			if got := tracker.Of(ann); got.Status != presence.Online {
+			if got := tracker.Get(ann); got.Status != presence.Online {
 				t.Fatalf("before it comes again: %v", got)
 			}
 		}
 		b.wants(t, "it came and went", "1s: ann ONLINE since 0s")
 		time.Sleep(time.Hour)
-		if got := tracker.Of(ann); got.Status != presence.Offline {
+		if got := tracker.Get(ann); got.Status != presence.Offline {
 			t.Errorf("an hour later: %v", got)
 		}
 	})
@@ -87,7 +87,7 @@ func TestShortHeartbeat(t *testing.T) {
 		b.beat(t, ann, presence.Online)
 		time.Sleep(presence.DefaultSettle - 1)
 		b.beat(t, ann, presence.Offline)
-		if got := tracker.Of(ann); got != (presence.Presence{Status: presence.Offline}) {
+		if got := tracker.Get(ann); got != (presence.Presence{Status: presence.Offline}) {
 			t.Errorf("after it: %v", got)
 		}
 		time.Sleep(time.Hour)
@@ -100,7 +100,7 @@ func TestGoneWhileWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
 		b.slow = time.Second
-		release := tracker.Connected(ann)
+		release := tracker.Connect(ann)
 		time.Sleep(presence.DefaultSettle + time.Second/2)
 		release() // 1.5s
 		time.Sleep(time.Minute)
@@ -142,7 +142,7 @@ func TestHeartbeats(t *testing.T) {
 func TestBusyAndIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
-		defer tracker.Connected(ann)()
+		defer tracker.Connect(ann)()
 		time.Sleep(presence.DefaultIdleAfter - 1)
 		b.is(t, "not yet", ann, presence.Online, "0s")
 		time.Sleep(1 + time.Second)
@@ -152,7 +152,7 @@ func TestBusyAndIdle(t *testing.T) {
 		b.beat(t, ann, "") // which is nothing done
 		b.is(t, "a heartbeat", ann, presence.Idle, "5m0s")
 		time.Sleep(9 * time.Second)
-		tracker.Acted(ann)
+		tracker.NoteActivity(ann)
 		time.Sleep(10 * time.Second)
 		b.wants(t, "online", "5m11s: ann ONLINE since 5m10s")
 
@@ -160,13 +160,13 @@ func TestBusyAndIdle(t *testing.T) {
 		b.is(t, "busy", ann, presence.Busy, "5m20s")
 		time.Sleep(30 * time.Second)
 		b.beat(t, ann, "")
-		tracker.Acted(ann)
+		tracker.NoteActivity(ann)
 		b.is(t, "busy on", ann, presence.Busy, "5m20s")
 		time.Sleep(presence.DefaultValidity + 10*time.Second)
 		b.wants(t, "the heartbeat has ended, the connection not", "5m21s: ann BUSY since 5m20s", "6m51s: ann ONLINE since 6m50s")
 
 		b.beat(t, ann, presence.Idle)
-		tracker.Acted(ann)
+		tracker.NoteActivity(ann)
 		b.is(t, "it says it is idle", ann, presence.Idle, "7m0s")
 		b.beat(t, ann, presence.Online)
 		b.is(t, "and takes it back at once", ann, presence.Online, "6m50s")
@@ -189,14 +189,14 @@ func TestLeaving(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		b.wants(t, "came and left", "1s: ann BUSY since 0s", "11s: ann OFFLINE since 10s")
-		release := tracker.Connected(ann)
+		release := tracker.Connect(ann)
 		b.beat(t, ann, presence.Busy)
 		if got := b.beat(t, ann, presence.Offline); got.Status != presence.Online {
 			t.Errorf("leaving with a connection: %v", got)
 		}
 		release()
 		b.is(t, "and without", ann, presence.Offline, "10s")
-		release = tracker.Connected(ann)
+		release = tracker.Connect(ann)
 		time.Sleep(10 * time.Second)
 		release()
 		b.is(t, "waited for", ann, presence.Online, "11s")
@@ -231,7 +231,7 @@ func TestDates(t *testing.T) {
 			tracker, b := startFrom(t, presence.Options{}, told, ann)
 			tracker.Close() // nobody writes, so nobody looks
 			if row.connected {
-				tracker.Connected(ann)
+				tracker.Connect(ann)
 			}
 			b.beat(t, ann, row.says)
 			for range row.more {
@@ -248,12 +248,12 @@ func TestDates(t *testing.T) {
 func TestActingAloneIsNotPresence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
-		tracker.Acted(ann)
+		tracker.NoteActivity(ann)
 		time.Sleep(time.Minute)
 		b.wants(t, "it only wrote")
 		b.beat(t, ann, "")
 		b.beat(t, ann, presence.Offline)
-		tracker.Acted(ann)
+		tracker.NoteActivity(ann)
 		time.Sleep(time.Minute)
 		b.wants(t, "it wrote after it left")
 	})
@@ -263,17 +263,17 @@ func TestActingAloneIsNotPresence(t *testing.T) {
 func TestOnlyAgentsOnRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{})
-		release := tracker.Connected(ann)
+		release := tracker.Connect(ann)
 		time.Sleep(10 * time.Minute)
 		b.wants(t, "no record")
-		tracker.Registered(ann, true)
+		tracker.SetRegistered(ann, true)
 		time.Sleep(time.Second)
 		b.wants(t, "a record", "10m0s: ann IDLE since 5m0s")
-		tracker.Registered(ann, false)
+		tracker.SetRegistered(ann, false)
 		release()
 		time.Sleep(time.Minute)
 		b.wants(t, "what was written has its end", "10m17s: ann OFFLINE since 10m16s")
-		defer tracker.Connected(bob)()
+		defer tracker.Connect(bob)()
 		b.beat(t, bob, "") // which makes the record
 		time.Sleep(time.Second)
 		b.wants(t, "a heartbeat", b.when(time.Now())+": bob ONLINE since 11m1s")
@@ -296,7 +296,7 @@ func TestRestart(t *testing.T) {
 		}
 		time.Sleep(presence.DefaultValidity - 1)
 		for _, s := range []presence.Status{presence.Online, presence.Idle} {
-			defer tracker.Connected(kg.AgentID("agent://back-" + s))()
+			defer tracker.Connect(kg.AgentID("agent://back-" + s))()
 		}
 		b.beat(t, "agent://back-BUSY", "")
 		time.Sleep(10 * time.Second)
@@ -326,7 +326,7 @@ func TestFlapping(t *testing.T) {
 		least, most int
 	}{
 		{100 * time.Millisecond, 1, 1},
-		{1500 * time.Millisecond, 5, 1 + int(time.Minute/presence.DefaultStay)},
+		{1500 * time.Millisecond, 5, 1 + int(time.Minute/presence.DefaultAgentWriteInterval)},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			_, b := start(t, presence.Options{})
@@ -349,8 +349,8 @@ func TestCommitsAreBounded(t *testing.T) {
 			tracker, b := start(t, presence.Options{})
 			for i := range row.agents {
 				agent := kg.AgentID(fmt.Sprintf("agent://%d", i))
-				tracker.Registered(agent, true)
-				defer tracker.Connected(agent)()
+				tracker.SetRegistered(agent, true)
+				defer tracker.Connect(agent)()
 			}
 			time.Sleep(10 * time.Second)
 			if got := b.written(); len(got) != row.agents || len(b.commits) != row.commits || b.commits[0] != presence.MaxTransitions {
@@ -362,8 +362,8 @@ func TestCommitsAreBounded(t *testing.T) {
 		tracker, b := start(t, presence.Options{})
 		for i := range 300 { // one comes every 100 ms
 			agent := kg.AgentID(fmt.Sprintf("agent://%d", i))
-			tracker.Registered(agent, true)
-			defer tracker.Connected(agent)()
+			tracker.SetRegistered(agent, true)
+			defer tracker.Connect(agent)()
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(2 * time.Second)
@@ -377,9 +377,9 @@ func TestCommitsAreBounded(t *testing.T) {
 func TestMaxTracked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{MaxTracked: 2}, ann, bob, "agent://chen")
-		release := tracker.Connected(ann)
+		release := tracker.Connect(ann)
 		b.beat(t, bob, "")
-		tracker.Connected("agent://chen")()
+		tracker.Connect("agent://chen")()
 		b.is(t, "one too many", "agent://chen", presence.Offline, time.Time{}.Sub(b.began).String())
 		if _, err := tracker.Heartbeat(t.Context(), "agent://chen", ""); kg.CodeOf(err) != kg.CodeLimitExceeded {
 			t.Errorf("one heartbeat too many: %v", err)
@@ -391,7 +391,7 @@ func TestMaxTracked(t *testing.T) {
 		b.beat(t, ann, presence.Offline) // it does not come again
 		release()
 		b.beat(t, "agent://chen", "")
-		if got := tracker.Of("agent://chen"); got.Status != presence.Online {
+		if got := tracker.Get("agent://chen"); got.Status != presence.Online {
 			t.Errorf("in the place of another: %v", got)
 		}
 	})
@@ -402,21 +402,21 @@ func TestMaxTracked(t *testing.T) {
 // registers again.
 func TestDeregisteredWithAConnection(t *testing.T) {
 	for name, comes := range map[string]func(*presence.Tracker) (leave func()){
-		"connects":  func(tr *presence.Tracker) func() { return tr.Connected(ann) },
+		"connects":  func(tr *presence.Tracker) func() { return tr.Connect(ann) },
 		"heartbeat": func(tr *presence.Tracker) func() { _, _ = tr.Heartbeat(t.Context(), ann, ""); return func() {} },
-		"registers": func(tr *presence.Tracker) func() { tr.Returned(ann); return func() {} },
+		"registers": func(tr *presence.Tracker) func() { tr.NoteRegistered(ann); return func() {} },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tr, b := start(t, presence.Options{}, ann)
 			defer tr.Close()
-			release := tr.Connected(ann)
+			release := tr.Connect(ann)
 			time.Sleep(10 * time.Second)
 			b.wants(t, name+": it is there", "1s: ann ONLINE since 0s")
-			tr.Forgotten(ann)
-			tr.Acted(ann)
+			tr.NoteDeregistered(ann)
+			tr.NoteActivity(ann)
 			time.Sleep(10 * time.Minute) // it becomes idle, too
 			b.wants(t, name+": it deregistered")
-			if got := tr.Of(ann).Status; got != presence.Idle {
+			if got := tr.Get(ann).Status; got != presence.Idle {
 				t.Errorf("%s: with a connection it is %s", name, got)
 			}
 			leave := comes(tr)
@@ -435,14 +435,14 @@ func TestDeregisteredWithAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr, b := start(t, presence.Options{}, ann)
 		defer tr.Close()
-		release := tr.Connected(ann)
+		release := tr.Connect(ann)
 		time.Sleep(10 * time.Second)
 		b.written()
-		tr.Forgotten(ann)
+		tr.NoteDeregistered(ann)
 		release()
 		time.Sleep(10 * time.Minute)
 		b.wants(t, "it leaves without a word")
-		if got := tr.Of(ann).Status; got != presence.Offline {
+		if got := tr.Get(ann).Status; got != presence.Offline {
 			t.Errorf("it is %s", got)
 		}
 	})

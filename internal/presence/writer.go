@@ -46,14 +46,14 @@ func (t *Tracker) Start(told map[kg.AgentID]Presence, j Journal) {
 	now := time.Now()
 	t.journal = j
 	for agent, p := range told {
-		e := t.entry(agent, now)
+		e := t.entryFor(agent, now)
 		if e == nil {
 			continue
 		}
-		p = presence(p.Status, p.Since)
-		e.now, e.told = p, p
+		p = newPresence(p.Status, p.Since)
+		e.now, e.stored = p, p
 		if p.Status != Offline {
-			e.beat, e.active = now.Add(t.options.Validity), now
+			e.heartbeatUntil, e.active = now.Add(t.options.Validity), now
 			switch p.Status {
 			case Busy:
 				e.stated = Busy
@@ -61,11 +61,11 @@ func (t *Tracker) Start(told map[kg.AgentID]Presence, j Journal) {
 				e.active = p.Since.Add(-t.options.IdleAfter)
 			}
 		}
-		t.look(e, now)
+		t.refreshEntry(e, now)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.writer.cancel = cancel
-	t.writer.done.Go(func() { t.write(ctx, j) })
+	t.writer.done.Go(func() { t.runWriter(ctx, j) })
 }
 
 // Close ends the writing, and waits for it. Who is there stays so in the journal:
@@ -81,27 +81,27 @@ func (t *Tracker) Close() {
 	}
 }
 
-// write writes down what changes, until the context or the store ends.
-func (t *Tracker) write(ctx context.Context, j Journal) {
+// runWriter writes down what changes, until the context or the store ends.
+func (t *Tracker) runWriter(ctx context.Context, j Journal) {
 	var next time.Time // not before is written again
-	backoff := t.options.Pause
+	backoff := t.options.WriteInterval
 	failed := false
 	for ctx.Err() == nil {
 		now := time.Now()
 		if now.Before(next) && !sleep(ctx, next.Sub(now)) {
 			return
 		}
-		list, told, wait := t.due(time.Now())
+		list, told, wait := t.dueTransitions(time.Now())
 		if len(list) == 0 {
-			t.await(ctx, wait)
+			t.waitForWork(ctx, wait)
 			continue
 		}
 		err := j.Write(ctx, told)
-		t.wrote(list, told, err, time.Now())
-		next = time.Now().Add(t.options.Pause)
+		t.noteWritten(list, told, err, time.Now())
+		next = time.Now().Add(t.options.WriteInterval)
 		switch {
 		case err == nil:
-			failed, backoff = false, t.options.Pause
+			failed, backoff = false, t.options.WriteInterval
 		case ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed:
 			return
 		default:
@@ -125,9 +125,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// await waits so long, or until there is something to look at earlier. Negative is
+// waitForWork waits so long, or until there is something to look at earlier. Negative is
 // for as long as it takes.
-func (t *Tracker) await(ctx context.Context, d time.Duration) {
+func (t *Tracker) waitForWork(ctx context.Context, d time.Duration) {
 	var after <-chan time.Time
 	if d >= 0 {
 		timer := time.NewTimer(d)
@@ -141,10 +141,10 @@ func (t *Tracker) await(ctx context.Context, d time.Duration) {
 	}
 }
 
-// due looks at those whose time has come, and gives those that are to be written, and
+// dueTransitions looks at those whose time has come, and gives those that are to be written, and
 // as what. If these are none, wait is how long there is nothing to do, negative for
 // no end.
-func (t *Tracker) due(now time.Time) (list []*entry, told []Transition, wait time.Duration) {
+func (t *Tracker) dueTransitions(now time.Time) (list []*entry, told []Transition, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(list) < MaxTransitions {
@@ -152,22 +152,22 @@ func (t *Tracker) due(now time.Time) (list []*entry, told []Transition, wait tim
 		if !ok {
 			return list, told, -1
 		}
-		if now.Before(e.at) {
-			return list, told, e.at.Sub(now)
+		if now.Before(e.checkAt) {
+			return list, told, e.checkAt.Sub(now)
 		}
-		ripe := !e.differs.IsZero() && t.lasting(e)
-		t.look(e, now)
-		if ripe && !e.differs.IsZero() {
+		ripe := !e.pendingSince.IsZero() && t.mustStore(e)
+		t.refreshEntry(e, now)
+		if ripe && !e.pendingSince.IsZero() {
 			e.writing = true
-			t.plan(e, now)
+			t.scheduleCheck(e, now)
 			list, told = append(list, e), append(told, Transition{e.agent, e.now})
 		}
 	}
 	return list, told, 0
 }
 
-// wrote notes what was written, or was not.
-func (t *Tracker) wrote(list []*entry, told []Transition, err error, now time.Time) {
+// noteWritten notes what was written, or was not.
+func (t *Tracker) noteWritten(list []*entry, told []Transition, err error, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, e := range list {
@@ -175,8 +175,8 @@ func (t *Tracker) wrote(list []*entry, told []Transition, err error, now time.Ti
 		if e.dropped {
 			e.dropped = false
 		} else if err == nil {
-			e.told, e.written = told[i].Presence, now
+			e.stored, e.written = told[i].Presence, now
 		}
-		t.look(e, now)
+		t.refreshEntry(e, now)
 	}
 }

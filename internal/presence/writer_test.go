@@ -21,7 +21,7 @@ func TestFailedCommits(t *testing.T) {
 		log := new(bytes.Buffer)
 		tracker, b := start(t, presence.Options{Logger: slog.New(slog.NewTextHandler(log, nil))}, ann)
 		b.fail = errors.New("the disk is full")
-		release := tracker.Connected(ann)
+		release := tracker.Connect(ann)
 		time.Sleep(time.Hour)
 		b.wants(t, "while it fails")
 		if b.tries < 60 || b.tries > 70 || strings.Count(log.String(), "disk is full") != 1 {
@@ -47,19 +47,19 @@ func TestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
 		b.fail = kg.Errorf(kg.CodeClosed, "closed")
-		defer tracker.Connected(ann)()
+		defer tracker.Connect(ann)()
 		time.Sleep(time.Hour)
 		if b.written(); b.tries != 1 {
 			t.Errorf("the store has ended, and was tried %d times", b.tries)
 		}
 		closed, other := start(t, presence.Options{}, ann)
-		release := closed.Connected(ann)
+		release := closed.Connect(ann)
 		closed.Close()
 		closed.Close()
 		release()
 		time.Sleep(time.Hour)
 		other.wants(t, "closed")
-		if got := closed.Of(ann); got.Status != presence.Offline {
+		if got := closed.Get(ann); got.Status != presence.Offline {
 			t.Errorf("closed: %v", got)
 		}
 		if _, err := closed.Heartbeat(t.Context(), bob, ""); kg.CodeOf(err) != kg.CodeClosed {
@@ -80,21 +80,21 @@ func TestWhatIsWrittenIsWhatIs(t *testing.T) {
 			var agents []kg.AgentID
 			for i := range 5 {
 				agents = append(agents, kg.AgentID(fmt.Sprintf("agent://%d", i)))
-				tracker.Registered(agents[i], i > 0)
+				tracker.SetRegistered(agents[i], i > 0)
 			}
 			open := map[kg.AgentID][]func(){}
 			for range 300 {
 				agent := agents[dice.IntN(len(agents))]
 				switch n := dice.IntN(10); {
 				case n < 3:
-					open[agent] = append(open[agent], tracker.Connected(agent))
+					open[agent] = append(open[agent], tracker.Connect(agent))
 				case n < 6 && len(open[agent]) > 0:
 					open[agent][0]()
 					open[agent] = open[agent][1:]
 				case n < 7:
 					b.beat(t, agent, []presence.Status{"", presence.Online, presence.Idle, presence.Busy, presence.Offline}[dice.IntN(5)])
 				default:
-					tracker.Acted(agent)
+					tracker.NoteActivity(agent)
 				}
 				if dice.IntN(3) > 0 {
 					time.Sleep(time.Duration(dice.Int64N(int64(20 * time.Second))))
@@ -108,7 +108,7 @@ func TestWhatIsWrittenIsWhatIs(t *testing.T) {
 			time.Sleep(15 * time.Minute) // all is idle or offline
 			b.written()
 			for _, agent := range agents {
-				if got := tracker.Of(agent); !got.Since.IsZero() && got != b.last[agent] {
+				if got := tracker.Get(agent); !got.Since.IsZero() && got != b.last[agent] {
 					t.Errorf("seed %d: %s is %v, and written is %v", seed, agent, got, b.last[agent])
 				}
 			}

@@ -19,7 +19,7 @@ func TestEndedConfigurationsAreBatched(t *testing.T) {
 				t.Fatalf("of %d that were found, %d wait", i+1, len(b.list))
 			}
 		}
-		b.end()
+		b.finish()
 		if !slices.Equal(got, want) {
 			t.Errorf("%d are written down in batches of %v, want %v", n, got, want)
 		}

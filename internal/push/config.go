@@ -25,15 +25,15 @@ type Config struct {
 	Form string
 }
 
-// target is where the hook is.
-func (c *Config) target() *webhook.Target {
+// webhookTarget is where the hook is.
+func (c *Config) webhookTarget() *webhook.Target {
 	return &webhook.Target{URL: c.URL, Token: c.Token, Scheme: c.Scheme, Credentials: c.Credentials}
 }
 
-// check refuses what is not well formed, or past a bound.
-func (c *Config) check(allowPrivate bool) error {
+// validate refuses what is not well formed, or past a bound.
+func (c *Config) validate(allowPrivate bool) error {
 	if err := webhook.CheckText("id", c.ID, MaxIDBytes); err != nil {
 		return err
 	}
-	return c.target().Check(allowPrivate)
+	return c.webhookTarget().Check(allowPrivate)
 }

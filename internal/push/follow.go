@@ -10,17 +10,17 @@ import (
 	"koine/kg"
 )
 
-// changes are what is followed: tasks, and configurations.
-var changes = []kg.Pattern{tasks.ChangesPattern(), {Predicate: records.Property(propSet)}}
+// watchedPatterns are what is followed: tasks, and configurations.
+var watchedPatterns = []kg.Pattern{tasks.ChangesPattern(), {Predicate: records.Property(propSet)}}
 
-// begin takes up the hooks, and watches the log from where they stand.
-func (s *Service) begin(ctx context.Context) (w *kg.Watcher, err error) {
-	for range takeUps {
+// startWatch takes up the hooks, and watches the log from where they stand.
+func (s *Service) startWatch(ctx context.Context) (w *kg.Watcher, err error) {
+	for range maxLoadAttempts {
 		var from kg.Position
-		if from, err = s.takeUp(ctx); err != nil {
+		if from, err = s.loadHooks(ctx); err != nil {
 			return nil, err
 		}
-		w, err = s.store.Watch(s.ctx, kg.Filter{View: ownView, Patterns: changes}, from)
+		w, err = s.store.Watch(s.ctx, kg.Filter{View: systemView, Patterns: watchedPatterns}, from)
 		if kg.CodeOf(err) != kg.CodePositionGone { // else the log was cut meanwhile
 			return w, err
 		}
@@ -28,29 +28,29 @@ func (s *Service) begin(ctx context.Context) (w *kg.Watcher, err error) {
 	return nil, err
 }
 
-// takeUps is how often in a row hooks are taken up.
-const takeUps = 3
+// maxLoadAttempts is how often in a row hooks are taken up.
+const maxLoadAttempts = 3
 
-// takeUp loads the hooks of tasks that go on, and says from where the log is to be
+// loadHooks loads the hooks of tasks that go on, and says from where the log is to be
 // followed: from the first commit that one of them was not told of. Those that the log
 // has no more are told how their task is.
-func (s *Service) takeUp(ctx context.Context) (from kg.Position, err error) {
+func (s *Service) loadHooks(ctx context.Context) (from kg.Position, err error) {
 	s.dropAll()
 	oldest := s.store.Oldest().Revision
-	snapshot, err := s.store.View(ctx, ownView)
+	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return from, err
 	}
 	defer snapshot.Close()
 	from = snapshot.Position()
 	// Those that have ended, by builds that left propSet, or before it was written down.
-	ended := batch{flush: func(list []kg.Statement) { s.endAll(ctx, list) }}
-	defer ended.end()
+	ended := batch{flush: func(list []kg.Statement) { s.markEnded(ctx, list) }}
+	defer ended.finish()
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propSet)}) {
 		if err != nil {
 			return from, err
 		}
-		h, done, err := s.load(ctx, snapshot, st)
+		h, done, err := s.loadHook(ctx, snapshot, st)
 		if err != nil {
 			return from, err
 		}
@@ -60,15 +60,15 @@ func (s *Service) takeUp(ctx context.Context) (from kg.Position, err error) {
 		if h == nil {
 			continue
 		}
-		s.put(h)
-		next := h.at.Revision + 1
-		if h.at.Index != kg.EndOfCommit { // between two events of a commit
+		s.putHook(h)
+		next := h.delivered.Revision + 1
+		if h.delivered.Index != kg.EndOfCommit { // between two events of a commit
 			next--
 		}
 		switch {
 		case !h.behind:
 		case next <= oldest:
-			h.tell(next)
+			h.enqueue(next)
 		case next <= from.Revision:
 			from.Revision = next - 1
 		}
@@ -76,9 +76,9 @@ func (s *Service) takeUp(ctx context.Context) (from kg.Position, err error) {
 	return from, nil
 }
 
-// load makes the hook of a configuration; nil where nothing is to be told, and done where
+// loadHook makes the hook of a configuration; nil where nothing is to be told, and done where
 // nothing ever will be.
-func (s *Service) load(ctx context.Context, snapshot *kg.Snapshot, set kg.Statement) (h *hook, done bool, err error) {
+func (s *Service) loadHook(ctx context.Context, snapshot *kg.Snapshot, set kg.Statement) (h *hook, done bool, err error) {
 	if _, ours := ownerOf(set.Graph); !ours {
 		return nil, false, nil
 	}
@@ -95,36 +95,36 @@ func (s *Service) load(ctx context.Context, snapshot *kg.Snapshot, set kg.Statem
 		s.options.Logger.Warn("a push notification configuration was sealed by another store: set it again", "task", id)
 		return nil, false, nil
 	}
-	t, err := s.tasks.Get(ctx, own(), id, tasks.ReadOptions{})
+	t, err := s.tasks.Get(ctx, systemCaller(), id, tasks.ReadOptions{})
 	if kg.CodeOf(err) == kg.CodeTaskNotFound {
-		return nil, false, s.forget(ctx, id, set.Graph)
+		return nil, false, s.removeConfigs(ctx, id, set.Graph)
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	h = newHook(s, c, t, r.Text(propSet))
-	h.at = kg.Position{Revision: set.Assertions[0].Revision, Index: kg.EndOfCommit}
+	h.delivered = kg.Position{Revision: set.Assertions[0].Revision, Index: kg.EndOfCommit}
 	if at, ok := parsePosition(r.Text(propPosition)); ok {
-		h.at = at
+		h.delivered = at
 	}
-	h.behind, err = changedBehind(snapshot, t, h.at)
+	h.behind, err = changedAfter(snapshot, t, h.delivered)
 	if err != nil || h.behind || !t.Status.State.Ended() {
 		return h, false, err
 	}
 	// It may have ended since the snapshot was taken, and then that is to be told.
-	now, err := s.store.View(ctx, ownView)
+	now, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return nil, false, err
 	}
 	defer now.Close()
-	if h.behind, err = changedBehind(now, t, h.at); err != nil || !h.behind {
+	if h.behind, err = changedAfter(now, t, h.delivered); err != nil || !h.behind {
 		return nil, err == nil, err
 	}
 	return h, false, nil
 }
 
-// changedBehind tells whether the task changed behind a position.
-func changedBehind(s *kg.Snapshot, t *tasks.Task, at kg.Position) (bool, error) {
+// changedAfter tells whether the task changed behind a position.
+func changedAfter(s *kg.Snapshot, t *tasks.Task, at kg.Position) (bool, error) {
 	p := tasks.ChangesPattern()
 	p.Subject = t.ID.Entity()
 	for st, err := range s.Match(p) {
@@ -138,11 +138,11 @@ func changedBehind(s *kg.Snapshot, t *tasks.Task, at kg.Position) (bool, error) 
 	return false, nil
 }
 
-// put makes a hook one that is told, in place of the one before it.
-func (s *Service) put(h *hook) {
+// putHook makes a hook one that is told, in place of the one before it.
+func (s *Service) putHook(h *hook) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop(h.config.Task, h.config.ID)
+	s.dropHook(h.config.Task, h.config.ID)
 	if s.hooks[h.config.Task] == nil {
 		s.hooks[h.config.Task] = map[string]*hook{}
 	}
@@ -150,8 +150,8 @@ func (s *Service) put(h *hook) {
 	s.count++
 }
 
-// drop ends a hook, if it is there. The service is locked.
-func (s *Service) drop(task tasks.TaskID, id string) {
+// dropHook ends a hook, if it is there. The service is locked.
+func (s *Service) dropHook(task tasks.TaskID, id string) {
 	h := s.hooks[task][id]
 	if h == nil {
 		return
@@ -170,7 +170,7 @@ func (s *Service) dropAll() {
 	defer s.mu.Unlock()
 	for task, hooks := range s.hooks {
 		for id := range hooks {
-			s.drop(task, id)
+			s.dropHook(task, id)
 		}
 	}
 }
@@ -178,10 +178,10 @@ func (s *Service) dropAll() {
 // followPause is how long following pauses that could not go on.
 const followPause = time.Second
 
-// follow reads the log until Close. Where it cannot go on, the hooks are taken up anew.
-func (s *Service) follow(w *kg.Watcher) {
+// followLog reads the log until Close. Where it cannot go on, the hooks are taken up anew.
+func (s *Service) followLog(w *kg.Watcher) {
 	for {
-		err := s.read(w)
+		err := s.readEvents(w)
 		if s.ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed {
 			return
 		}
@@ -190,31 +190,31 @@ func (s *Service) follow(w *kg.Watcher) {
 			if !webhook.Sleep(s.ctx, followPause) {
 				return
 			}
-			s.keep(s.ctx)
-			if w, err = s.begin(s.ctx); kg.CodeOf(err) == kg.CodeClosed {
+			s.savePositions(s.ctx)
+			if w, err = s.startWatch(s.ctx); kg.CodeOf(err) == kg.CodeClosed {
 				return
 			}
 		}
 	}
 }
 
-func (s *Service) read(w *kg.Watcher) error {
+func (s *Service) readEvents(w *kg.Watcher) error {
 	defer w.Close()
 	for e, err := range w.Events() {
 		if err != nil {
 			return err
 		}
-		if err := s.take(&e); err != nil {
+		if err := s.handleEvent(&e); err != nil {
 			return err
 		}
 	}
 	return s.ctx.Err()
 }
 
-// take is told of each change of a task or a configuration, in the order of the log.
-func (s *Service) take(e *kg.Event) error {
+// handleEvent is told of each change of a task or a configuration, in the order of the log.
+func (s *Service) handleEvent(e *kg.Event) error {
 	if e.Statement.Predicate == records.Property(propSet) {
-		return s.takeConfig(e)
+		return s.handleConfig(e)
 	}
 	id, gone := tasks.ChangedBy(e)
 	switch {
@@ -224,7 +224,7 @@ func (s *Service) take(e *kg.Event) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, h := range s.hooks[id] {
-			h.tell(e.Commit.Revision)
+			h.enqueue(e.Commit.Revision)
 		}
 		return nil
 	}
@@ -232,22 +232,22 @@ func (s *Service) take(e *kg.Event) error {
 	var owner kg.AgentID
 	for config, h := range s.hooks[id] {
 		owner = h.task.Creator
-		s.drop(id, config)
+		s.dropHook(id, config)
 	}
 	s.mu.Unlock()
 	if owner == "" {
 		return nil
 	}
-	return s.forget(s.ctx, id, graphOf(owner))
+	return s.removeConfigs(s.ctx, id, graphOf(owner))
 }
 
-// takeConfig makes the hook of a configuration that was set, or ends that of one that
+// handleConfig makes the hook of a configuration that was set, or ends that of one that
 // is no more.
-func (s *Service) takeConfig(e *kg.Event) error {
+func (s *Service) handleConfig(e *kg.Event) error {
 	if _, ours := ownerOf(e.Statement.Graph); !ours {
 		return nil
 	}
-	snapshot, err := s.store.View(s.ctx, ownView)
+	snapshot, err := s.store.View(s.ctx, systemView)
 	if err != nil {
 		return err
 	}
@@ -257,38 +257,38 @@ func (s *Service) takeConfig(e *kg.Event) error {
 		if err != nil {
 			return err
 		}
-		if s.known(st.Subject, st.Object.Value()) {
+		if s.isCurrent(st.Subject, st.Object.Value()) {
 			return nil
 		}
-		h, _, err := s.load(s.ctx, snapshot, st)
+		h, _, err := s.loadHook(s.ctx, snapshot, st)
 		if h != nil && err == nil {
-			s.put(h)
+			s.putHook(h)
 		}
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	task, id := keyOf(e.Statement.Subject)
-	s.drop(task, id)
+	s.dropHook(task, id)
 	return nil
 }
 
-// known tells whether the hook is that which was set last.
-func (s *Service) known(subject kg.Term, set string) bool {
+// isCurrent tells whether the hook is that which was set last.
+func (s *Service) isCurrent(subject kg.Term, set string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	task, id := keyOf(subject)
 	h := s.hooks[task][id]
-	return h != nil && h.set == set
+	return h != nil && h.version == set
 }
 
-// forget removes the configurations of a task that is no more.
-func (s *Service) forget(ctx context.Context, task tasks.TaskID, graph kg.Term) error {
-	return s.update(ctx, own(), "push/delete", func(tx *kg.Tx) error {
-		list, err := subjects(tx.MatchOwn, graph, task)
+// removeConfigs removes the configurations of a task that is no more.
+func (s *Service) removeConfigs(ctx context.Context, task tasks.TaskID, graph kg.Term) error {
+	return s.commitUpdate(ctx, systemCaller(), "push/delete", func(tx *kg.Tx) error {
+		list, err := configSubjects(tx.MatchOwn, graph, task)
 		for _, subject := range list {
 			if err == nil {
-				err = remove(tx, graph, subject)
+				err = removeConfig(tx, graph, subject)
 			}
 		}
 		return err

@@ -43,10 +43,12 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	if right != kg.Discover && right != kg.Read {
 		return p.Trusted()
 	}
-	return p.Trusted() || p.ID == owner || administers(p)
+	return p.Trusted() || p.ID == owner || isAdministrator(p)
 }
 
-func administers(p kg.Principal) bool { return p.HasRole(kg.RoleAdmin) && p.Method != kg.MethodOpen }
+func isAdministrator(p kg.Principal) bool {
+	return p.HasRole(kg.RoleAdmin) && p.Method != kg.MethodOpen
+}
 
 // ReadChanged passes on: whose a configuration is never changes (kg.AccessChanges).
 func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, upTo kg.Revision) {

@@ -13,65 +13,65 @@ type hook struct {
 	service *Service
 	config  *Config
 	task    *tasks.Task // whose it is
-	set     string
+	version string
 	behind  bool // when it was loaded, the task had changed behind at
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	mu      sync.Mutex    // guards what follows
-	at      kg.Position   // up to where it was told
-	pending []kg.Revision // commits to tell of, the oldest first
-	laden   bool          // there were too many, and what they are about is to be told as it is
-	working bool          // somebody is at them
-	done    bool          // the task has ended, and it was told
-	dirty   bool          // at is not written down
+	mu         sync.Mutex    // guards what follows
+	delivered  kg.Position   // up to where it was told
+	pending    []kg.Revision // commits to tell of, the oldest first
+	overflowed bool          // there were too many, and what they are about is to be told as it is
+	working    bool          // somebody is at them
+	done       bool          // the task has ended, and it was told
+	dirty      bool          // at is not written down
 }
 
 func newHook(s *Service, c *Config, t *tasks.Task, set string) *hook {
-	h := &hook{service: s, config: c, task: t, set: set}
+	h := &hook{service: s, config: c, task: t, version: set}
 	h.ctx, h.cancel = context.WithCancel(s.ctx)
 	return h
 }
 
-// tell is called for each commit that changes the task, in order.
-func (h *hook) tell(r kg.Revision) {
+// enqueue is called for each commit that changes the task, in order.
+func (h *hook) enqueue(r kg.Revision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if (kg.Position{Revision: r, Index: kg.EndOfCommit}).Compare(h.at) <= 0 || len(h.pending) > 0 && r <= h.pending[len(h.pending)-1] {
+	if (kg.Position{Revision: r, Index: kg.EndOfCommit}).Compare(h.delivered) <= 0 || len(h.pending) > 0 && r <= h.pending[len(h.pending)-1] {
 		return
 	}
 	if len(h.pending) == MaxPending {
-		h.service.lost(h, "too much waits for the web hook: it is told the task as it is", "revision", h.pending[0])
-		h.pending, h.laden = h.pending[:0], true
+		h.service.logLost(h, "too much waits for the web hook: it is told the task as it is", "revision", h.pending[0])
+		h.pending, h.overflowed = h.pending[:0], true
 	}
 	h.pending = append(h.pending, r)
 	if !h.working {
 		h.working = true
-		h.service.done.Go(h.work)
+		h.service.done.Go(h.deliverPending)
 	}
 }
 
-// next is what tells of the next commit; nil where there is none, and work ends.
-func (h *hook) next() (r kg.Revision, tell func(kg.Revision) error) {
+// nextDelivery is what tells of the next commit; nil where there is none, and work ends.
+func (h *hook) nextDelivery() (r kg.Revision, tell func(kg.Revision) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case len(h.pending) == 0 || h.ctx.Err() != nil:
 		h.working = false
 		return 0, nil
-	case h.laden:
-		h.laden = false
-		return h.pending[0], h.present
+	case h.overflowed:
+		h.overflowed = false
+		return h.pending[0], h.deliverState
 	}
-	return h.pending[0], h.commit
+	return h.pending[0], h.deliverCommit
 }
 
-// told moves the hook on; where it is already, it stays.
-func (h *hook) told(at kg.Position, done bool) {
+// advanceTo moves the hook on; where it is already, it stays.
+func (h *hook) advanceTo(at kg.Position, done bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if at.Compare(h.at) > 0 {
-		h.at = at
+	if at.Compare(h.delivered) > 0 {
+		h.delivered = at
 	}
 	h.done, h.dirty = h.done || done, true
 	if at.Index == kg.EndOfCommit {
@@ -81,10 +81,10 @@ func (h *hook) told(at kg.Position, done bool) {
 	}
 }
 
-// work tells of what waits, one after the other.
-func (h *hook) work() {
+// deliverPending tells of what waits, one after the other.
+func (h *hook) deliverPending() {
 	for {
-		r, tell := h.next()
+		r, tell := h.nextDelivery()
 		if tell == nil {
 			return
 		}
@@ -93,21 +93,21 @@ func (h *hook) work() {
 			continue // it is not told: it is sent again when it is taken up
 		}
 		if err != nil {
-			h.service.lost(h, "a commit cannot be told of", "revision", r, "error", err)
+			h.service.logLost(h, "a commit cannot be told of", "revision", r, "error", err)
 		}
 		h.mu.Lock()
 		done := h.done
 		h.mu.Unlock()
-		h.told(kg.Position{Revision: r, Index: kg.EndOfCommit}, done)
+		h.advanceTo(kg.Position{Revision: r, Index: kg.EndOfCommit}, done)
 	}
 }
 
-// commit tells of what happened in a commit, from where the hook stands.
-func (h *hook) commit(r kg.Revision) error {
+// deliverCommit tells of what happened in a commit, from where the hook stands.
+func (h *hook) deliverCommit(r kg.Revision) error {
 	s := h.service
 	c, err := s.store.Commit(h.ctx, kg.SystemPrincipal(), r)
 	if kg.CodeOf(err) == kg.CodeRevisionGone {
-		return h.present(r)
+		return h.deliverState(r)
 	}
 	if err != nil {
 		return err
@@ -116,50 +116,50 @@ func (h *hook) commit(r kg.Revision) error {
 	if err != nil {
 		return err
 	}
-	whole := s.options.Whole(h.config.Form)
+	whole := s.options.WantsFullTask(h.config.Form)
 	for i := range events {
 		e := &events[i]
-		if e.Message != nil || e.Position.Compare(h.position()) <= 0 {
+		if e.Message != nil || e.Position.Compare(h.deliveredPosition()) <= 0 {
 			continue // what its creator said, its creator knows
 		}
 		if whole && i < len(events)-1 {
 			continue // the last one shows it all
 		}
-		if err := h.event(e, whole); err != nil {
+		if err := h.deliverEvent(e, whole); err != nil {
 			return err
 		}
-		h.told(e.Position, e.Last())
+		h.advanceTo(e.Position, e.Last())
 	}
 	return nil
 }
 
-func (h *hook) position() kg.Position {
+func (h *hook) deliveredPosition() kg.Position {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.at
+	return h.delivered
 }
 
-// event sends one event. An error is not the hook's.
-func (h *hook) event(e *tasks.Event, whole bool) (err error) {
+// deliverEvent sends one event. An error is not the hook's.
+func (h *hook) deliverEvent(e *tasks.Event, whole bool) (err error) {
 	t := h.task
 	if whole {
-		if t, err = h.service.tasks.Get(h.ctx, own(), t.ID, tasks.ReadAll); err != nil {
+		if t, err = h.service.tasks.Get(h.ctx, systemCaller(), t.ID, tasks.ReadAll); err != nil {
 			return err
 		}
 	}
 	return h.deliver(t, e, e.Position.Revision)
 }
 
-// present tells how the task is, in place of what happened to it since a commit.
-func (h *hook) present(kg.Revision) error {
-	t, err := h.service.tasks.Get(h.ctx, own(), h.task.ID, tasks.ReadAll)
+// deliverState tells how the task is, in place of what happened to it since a commit.
+func (h *hook) deliverState(kg.Revision) error {
+	t, err := h.service.tasks.Get(h.ctx, systemCaller(), h.task.ID, tasks.ReadAll)
 	if err != nil {
 		return err
 	}
 	if err := h.deliver(t, nil, t.Revision); err != nil {
 		return err
 	}
-	h.told(kg.Position{Revision: t.Revision, Index: kg.EndOfCommit}, t.Status.State.Ended())
+	h.advanceTo(kg.Position{Revision: t.Revision, Index: kg.EndOfCommit}, t.Status.State.Ended())
 	return nil
 }
 
@@ -169,13 +169,13 @@ func (h *hook) deliver(t *tasks.Task, e *tasks.Event, r kg.Revision) error {
 	if err != nil {
 		return err
 	}
-	if err := h.send(body); err != nil && h.ctx.Err() == nil {
-		h.service.lost(h, "a push notification is given up", "revision", r, "error", err)
+	if err := h.sendWithRetry(body); err != nil && h.ctx.Err() == nil {
+		h.service.logLost(h, "a push notification is given up", "revision", r, "error", err)
 	}
 	return h.ctx.Err()
 }
 
-// lost logs what is not told, without the hook's address and secrets.
-func (s *Service) lost(h *hook, what string, more ...any) {
+// logLost logs what is not told, without the hook's address and secrets.
+func (s *Service) logLost(h *hook, what string, more ...any) {
 	s.options.Logger.Warn(what, append([]any{"task", h.config.Task}, more...)...)
 }

@@ -7,23 +7,23 @@ import (
 	"koine/kg"
 )
 
-// kept is a position that is written down.
-type kept struct {
+// savedPosition is a position that is written down.
+type savedPosition struct {
 	hook *hook
 	at   kg.Position
 	done bool
 }
 
-// keep writes down where the hooks stand, in one commit. Those that are done are not
+// savePositions writes down where the hooks stand, in one commit. Those that are done are not
 // told of any more.
-func (s *Service) keep(ctx context.Context) {
-	list := s.moved()
+func (s *Service) savePositions(ctx context.Context) {
+	list := s.dirtyHooks()
 	if len(list) == 0 {
 		return
 	}
-	err := s.update(ctx, own(), "push/position", func(tx *kg.Tx) error {
+	err := s.commitUpdate(ctx, systemCaller(), "push/position", func(tx *kg.Tx) error {
 		for _, k := range list {
-			if err := k.write(tx); err != nil {
+			if err := k.writeTo(tx); err != nil {
 				return err
 			}
 		}
@@ -40,14 +40,14 @@ func (s *Service) keep(ctx context.Context) {
 		if err != nil {
 			h.dirty = true
 		} else if k.done && s.hooks[h.config.Task][h.config.ID] == h {
-			s.drop(h.config.Task, h.config.ID)
+			s.dropHook(h.config.Task, h.config.ID)
 		}
 		h.mu.Unlock()
 	}
 }
 
-// moved lists the hooks whose position is to be written down.
-func (s *Service) moved() (out []kept) {
+// dirtyHooks lists the hooks whose position is to be written down.
+func (s *Service) dirtyHooks() (out []savedPosition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, hooks := range s.hooks {
@@ -55,7 +55,7 @@ func (s *Service) moved() (out []kept) {
 			h.mu.Lock()
 			if h.dirty {
 				h.dirty = false
-				out = append(out, kept{h, h.at, h.done})
+				out = append(out, savedPosition{h, h.delivered, h.done})
 			}
 			h.mu.Unlock()
 		}
@@ -63,17 +63,17 @@ func (s *Service) moved() (out []kept) {
 	return out
 }
 
-// write does nothing where the configuration was set anew meanwhile, or deleted.
-func (k *kept) write(tx *kg.Tx) error {
+// writeTo does nothing where the configuration was set anew meanwhile, or deleted.
+func (k *savedPosition) writeTo(tx *kg.Tx) error {
 	c, graph := k.hook.config, graphOf(k.hook.task.Creator)
-	subject := entity(c.Task, c.ID)
+	subject := configEntity(c.Task, c.ID)
 	r, err := records.Read(tx.MatchOwn, graph, subject)
-	if err != nil || r.Text(propSet) != k.hook.set {
+	if err != nil || r.Text(propSet) != k.hook.version {
 		return err
 	}
 	now := records.Record{propPosition: records.Values(formatPosition(k.at))}
 	if k.done {
-		end(now)
+		markDone(now)
 	}
 	return records.Write(tx, graph, subject, now)
 }
@@ -89,22 +89,22 @@ type batch struct {
 
 func (b *batch) add(st kg.Statement) {
 	if b.list = append(b.list, st); len(b.list) == maxEnded {
-		b.end()
+		b.finish()
 	}
 }
 
-// end flushes what is left.
-func (b *batch) end() {
+// finish flushes what is left.
+func (b *batch) finish() {
 	if len(b.list) > 0 {
 		b.flush(b.list)
 	}
 	b.list = b.list[:0]
 }
 
-// endAll writes down that nothing comes any more of configurations, which are said by the
+// markEnded writes down that nothing comes any more of configurations, which are said by the
 // statements that they were set by. Until it can, a start reads them again.
-func (s *Service) endAll(ctx context.Context, list []kg.Statement) {
-	err := s.update(ctx, own(), "push/position", func(tx *kg.Tx) error {
+func (s *Service) markEnded(ctx context.Context, list []kg.Statement) {
+	err := s.commitUpdate(ctx, systemCaller(), "push/position", func(tx *kg.Tx) error {
 		for _, set := range list {
 			r, err := records.Read(tx.MatchOwn, set.Graph, set.Subject)
 			if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) endAll(ctx context.Context, list []kg.Statement) {
 				continue // set anew
 			}
 			now := records.Record{}
-			end(now)
+			markDone(now)
 			if err := records.Write(tx, set.Graph, set.Subject, now); err != nil {
 				return err
 			}

@@ -28,8 +28,8 @@ type Options struct {
 	// Whole says that the form does not want it, and then only its id and context are
 	// there. A nil e wants all of t: the log has no more what happened to it.
 	Body func(form string, t *tasks.Task, e *tasks.Event) ([]byte, error)
-	// Whole tells whether a form shows the task as it is: of one commit it is told once.
-	Whole func(form string) bool
+	// WantsFullTask tells whether a form shows the task as it is: of one commit it is told once.
+	WantsFullTask func(form string) bool
 	// MaxActive is how many hooks of tasks that go on there are; one more is refused.
 	MaxActive int
 	// Pause is how long a hook is left alone that failed once; twice as long with each
@@ -42,8 +42,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Whole == nil {
-		o.Whole = func(string) bool { return false }
+	if o.WantsFullTask == nil {
+		o.WantsFullTask = func(string) bool { return false }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

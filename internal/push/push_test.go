@@ -83,7 +83,7 @@ func newDesk(t *testing.T, o push.Options) *desk {
 
 func (d *desk) open(o push.Options) {
 	d.t.Helper()
-	o.Body, o.Whole = body, func(form string) bool { return form == "whole" }
+	o.Body, o.WantsFullTask = body, func(form string) bool { return form == "whole" }
 	if o.Pause == 0 {
 		o.Pause = time.Millisecond
 	}
@@ -116,7 +116,7 @@ func (d *desk) give(along ...push.Config) *tasks.Task {
 	sending := tasks.SendRequest{To: bob.Principal.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}}
 	if len(along) > 0 {
 		var err error
-		if sending.WriteAlso, err = d.push.Along(along[0]); err != nil {
+		if sending.WriteAlso, err = d.push.PrepareConfig(along[0]); err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -492,7 +492,7 @@ func TestBounds(t *testing.T) {
 	}
 	// The bound of all is of those that are followed already.
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		_, err := d.push.Along(push.Config{URL: base})
+		_, err := d.push.PrepareConfig(push.Config{URL: base})
 		if kg.CodeOf(err) == kg.CodeOverloaded {
 			break
 		}
@@ -598,7 +598,7 @@ func TestMaxPending(t *testing.T) {
 // when a call is over.
 func TestMaxSending(t *testing.T) {
 	const most, hooks = 2, 6
-	d := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true, MaxSending: most, Timeout: time.Hour}})
+	d := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true, MaxConcurrent: most, Timeout: time.Hour}})
 	came, release := make(chan int32, hooks), make(chan struct{})
 	var now atomic.Int32
 	w := newWebhook(t, func(int, *http.Request) int {

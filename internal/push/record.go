@@ -29,48 +29,48 @@ const (
 	propDone        = "pushDone"        // nothing comes any more
 )
 
-// entity is the configuration as an entity of the graph.
-func entity(task tasks.TaskID, id string) kg.Term {
+// configEntity is the configuration as an entity of the graph.
+func configEntity(task tasks.TaskID, id string) kg.Term {
 	return kg.IRI(idPrefix + string(task) + "/" + url.PathEscape(id))
 }
 
-func (c *Config) sealed() map[string]*string {
+func (c *Config) sealedFields() map[string]*string {
 	return map[string]*string{propURL: &c.URL, propToken: &c.Token, propScheme: &c.Scheme, propCredentials: &c.Credentials}
 }
 
-// bound is what a sealed property is good for.
-func (c *Config) bound(property string) []byte {
-	return []byte("push\x00" + entity(c.Task, c.ID).Value() + "\x00" + property)
+// sealContext is what a sealed property is good for.
+func (c *Config) sealContext(property string) []byte {
+	return []byte("push\x00" + configEntity(c.Task, c.ID).Value() + "\x00" + property)
 }
 
-// record is the configuration as it is stored. What stood there of where it was told
+// configRecord is the configuration as it is stored. What stood there of where it was told
 // goes with what it replaces.
-func (s *Service) record(c *Config, set string, done bool) records.Record {
+func (s *Service) configRecord(c *Config, set string, done bool) records.Record {
 	class, of := records.Class(configClass)
 	r := records.Record{
 		class: of, propTask: {c.Task.Entity()}, propKey: records.Values(c.ID), propForm: records.Values(c.Form), propSet: records.Values(set),
 		propPosition: nil, propDone: nil,
 	}
 	if done {
-		end(r)
+		markDone(r)
 	}
-	for property, text := range c.sealed() {
-		r[property] = records.Values(s.store.Seal([]byte(*text), c.bound(property)))
+	for property, text := range c.sealedFields() {
+		r[property] = records.Values(s.store.Seal([]byte(*text), c.sealContext(property)))
 	}
 	return r
 }
 
-// end makes the record that of a configuration of which nothing is told any more: a start
+// markDone makes the record that of a configuration of which nothing is told any more: a start
 // finds those that go on by propSet, and reads no others.
-func end(r records.Record) {
+func markDone(r records.Record) {
 	r[propSet], r[propDone] = nil, []kg.Term{kg.Boolean(true)}
 }
 
 // configOf reads a configuration; nil for what another store sealed.
 func (s *Service) configOf(task tasks.TaskID, r records.Record) *Config {
 	c := &Config{Task: task, ID: r.Text(propKey), Form: r.Text(propForm)}
-	for property, text := range c.sealed() {
-		plain, err := s.store.Unseal(r.Text(property), c.bound(property))
+	for property, text := range c.sealedFields() {
+		plain, err := s.store.Unseal(r.Text(property), c.sealContext(property))
 		if err != nil {
 			return nil
 		}

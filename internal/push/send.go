@@ -2,25 +2,25 @@ package push
 
 import "koine/internal/webhook"
 
-// send delivers a body, in MaxTries tries. Its error says nothing of where to.
-func (h *hook) send(body []byte) error {
+// sendWithRetry delivers a body, in MaxTries tries. Its error says nothing of where to.
+func (h *hook) sendWithRetry(body []byte) error {
 	for try := 1; ; try++ {
-		err := h.post(body)
-		if err == nil || h.ctx.Err() != nil || try == MaxTries || !webhook.Again(err) {
+		err := h.postOnce(body)
+		if err == nil || h.ctx.Err() != nil || try == MaxTries || !webhook.IsRetryable(err) {
 			return err
 		}
-		if !webhook.Pause(h.ctx, h.service.options.Pause, try) {
+		if !webhook.Backoff(h.ctx, h.service.options.Pause, try) {
 			return h.ctx.Err()
 		}
 	}
 }
 
-// post calls the hook once.
-func (h *hook) post(body []byte) error {
-	release, err := h.service.sender.Place(h.ctx)
+// postOnce calls the hook once.
+func (h *hook) postOnce(body []byte) error {
+	release, err := h.service.sender.Acquire(h.ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return h.service.sender.Post(h.ctx, h.config.target(), nil, body)
+	return h.service.sender.Post(h.ctx, h.config.webhookTarget(), nil, body)
 }

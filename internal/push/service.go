@@ -43,12 +43,12 @@ func New(o Options) *Service {
 // Close. It is called once, before any other method.
 func (s *Service) Load(ctx context.Context, store *kg.Store, work *tasks.Service) error {
 	s.store, s.tasks = store, work
-	w, err := s.begin(ctx)
+	w, err := s.startWatch(ctx)
 	if err != nil {
 		return err
 	}
-	s.done.Go(func() { s.follow(w) })
-	s.done.Go(func() { webhook.Rounds(s.ctx, s.options.FlushEvery, s.keep) })
+	s.done.Go(func() { s.followLog(w) })
+	s.done.Go(func() { webhook.RunEvery(s.ctx, s.options.FlushEvery, s.savePositions) })
 	return nil
 }
 
@@ -59,19 +59,19 @@ func (s *Service) Close() {
 	s.done.Wait()
 	s.sender.Close()
 	if s.store != nil {
-		s.keep(context.Background())
+		s.savePositions(context.Background())
 	}
 }
 
-// errNone is the same for a configuration that is not there and one of a task that
+// errNoConfig is the same for a configuration that is not there and one of a task that
 // one may not see.
-func errNone() *kg.Error {
+func errNoConfig() *kg.Error {
 	return kg.Errorf(kg.CodeTaskNotFound, "there is no such push notification configuration").At("id")
 }
 
-// task is one whose configurations are the caller's: it created the task, or, where
+// authorizedTask is one whose configurations are the caller's: it created the task, or, where
 // others may too, administers.
-func (s *Service) task(ctx context.Context, by caller.Caller, id tasks.TaskID, others bool) (*tasks.Task, error) {
+func (s *Service) authorizedTask(ctx context.Context, by caller.Caller, id tasks.TaskID, others bool) (*tasks.Task, error) {
 	agent, err := by.Agent()
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (s *Service) task(ctx context.Context, by caller.Caller, id tasks.TaskID, o
 	if err != nil {
 		return nil, kg.AsError(err).At("taskId")
 	}
-	if t.Creator != agent && !(others && administers(by.Principal)) {
+	if t.Creator != agent && !(others && isAdministrator(by.Principal)) {
 		return nil, kg.Errorf(kg.CodePermissionDenied, "push notifications of a task are its creator's").At("taskId")
 	}
 	return t, nil
@@ -92,25 +92,25 @@ func (s *Service) task(ctx context.Context, by caller.Caller, id tasks.TaskID, o
 // Errors: CodeTaskNotFound; CodePermissionDenied; CodeInvalid; CodeLimitExceeded;
 // CodeOverloaded.
 func (s *Service) Set(ctx context.Context, by caller.Caller, c Config) (*Config, error) {
-	along, err := s.Along(c)
+	along, err := s.PrepareConfig(c)
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.task(ctx, by, c.Task, false)
+	t, err := s.authorizedTask(ctx, by, c.Task, false)
 	if err != nil {
 		return nil, err
 	}
 	if c.ID == "" {
 		c.ID = string(t.ID)
 	}
-	err = s.update(ctx, by, "push/set", func(tx *kg.Tx) error { return along(tx, t) })
+	err = s.commitUpdate(ctx, by, "push/set", func(tx *kg.Tx) error { return along(tx, t) })
 	return &c, err
 }
 
-// Along checks a configuration and writes it beside a task that is about to be made or
+// PrepareConfig checks a configuration and writes it beside a task that is about to be made or
 // goes on (tasks.Sending.Along).
-func (s *Service) Along(c Config) (func(tx *kg.Tx, t *tasks.Task) error, error) {
-	if err := c.check(s.options.AllowPrivate); err != nil {
+func (s *Service) PrepareConfig(c Config) (func(tx *kg.Tx, t *tasks.Task) error, error) {
+	if err := c.validate(s.options.AllowPrivate); err != nil {
 		return nil, err
 	}
 	set, err := uuid.NewV7()
@@ -128,20 +128,20 @@ func (s *Service) Along(c Config) (func(tx *kg.Tx, t *tasks.Task) error, error) 
 		if mine.Task = t.ID; mine.ID == "" {
 			mine.ID = string(t.ID)
 		}
-		graph, subject := graphOf(t.Creator), entity(mine.Task, mine.ID)
-		there, err := subjects(tx.MatchOwn, graph, mine.Task)
+		graph, subject := graphOf(t.Creator), configEntity(mine.Task, mine.ID)
+		there, err := configSubjects(tx.MatchOwn, graph, mine.Task)
 		if err != nil {
 			return err
 		}
 		if len(there) >= MaxConfigs && !slices.Contains(there, subject) {
 			return kg.Errorf(kg.CodeLimitExceeded, "a task has at most %d push notification configurations", MaxConfigs).At("taskId")
 		}
-		return records.Write(tx, graph, subject, s.record(&mine, set.String(), t.Status.State.Ended()))
+		return records.Write(tx, graph, subject, s.configRecord(&mine, set.String(), t.Status.State.Ended()))
 	}, nil
 }
 
-// subjects lists the configurations of a task.
-func subjects(match records.Matcher, graph kg.Term, task tasks.TaskID) (out []kg.Term, err error) {
+// configSubjects lists the configurations of a task.
+func configSubjects(match records.Matcher, graph kg.Term, task tasks.TaskID) (out []kg.Term, err error) {
 	for st, err := range match(kg.Pattern{Predicate: records.Property(propTask), Object: task.Entity(), Graph: graph}) {
 		if err != nil {
 			return nil, err
@@ -156,17 +156,17 @@ func subjects(match records.Matcher, graph kg.Term, task tasks.TaskID) (out []kg
 //
 // Errors: CodeTaskNotFound; CodePermissionDenied.
 func (s *Service) List(ctx context.Context, by caller.Caller, id tasks.TaskID) ([]Config, error) {
-	t, err := s.task(ctx, by, id, true)
+	t, err := s.authorizedTask(ctx, by, id, true)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := s.store.View(ctx, ownView)
+	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
 	graph := graphOf(t.Creator)
-	list, err := subjects(snapshot.Match, graph, id)
+	list, err := configSubjects(snapshot.Match, graph, id)
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +184,8 @@ func (s *Service) List(ctx context.Context, by caller.Caller, id tasks.TaskID) (
 	return out, nil
 }
 
-// ownView is koine's own.
-var ownView = kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
+// systemView is koine's own.
+var systemView = kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
 
 // Get reads a configuration of a task; "" is that which was set without an id.
 //
@@ -203,7 +203,7 @@ func (s *Service) Get(ctx context.Context, by caller.Caller, task tasks.TaskID, 
 			return &list[i], nil
 		}
 	}
-	return nil, errNone()
+	return nil, errNoConfig()
 }
 
 // Delete takes a configuration away. Nothing more is sent that has not been begun
@@ -211,20 +211,20 @@ func (s *Service) Get(ctx context.Context, by caller.Caller, task tasks.TaskID, 
 //
 // Errors: CodeTaskNotFound; CodePermissionDenied.
 func (s *Service) Delete(ctx context.Context, by caller.Caller, task tasks.TaskID, id string) error {
-	t, err := s.task(ctx, by, task, true)
+	t, err := s.authorizedTask(ctx, by, task, true)
 	if err != nil {
 		return err
 	}
 	if id == "" {
 		id = string(task)
 	}
-	return s.update(ctx, by, "push/delete", func(tx *kg.Tx) error {
-		return remove(tx, graphOf(t.Creator), entity(task, id))
+	return s.commitUpdate(ctx, by, "push/delete", func(tx *kg.Tx) error {
+		return removeConfig(tx, graphOf(t.Creator), configEntity(task, id))
 	})
 }
 
-// remove removes all that is stated about a configuration.
-func remove(tx *kg.Tx, graph, subject kg.Term) error {
+// removeConfig removes all that is stated about a configuration.
+func removeConfig(tx *kg.Tx, graph, subject kg.Term) error {
 	var quads []kg.Quad
 	for st, err := range tx.MatchOwn(kg.Pattern{Subject: subject, Graph: graph}) {
 		if err != nil {
@@ -240,9 +240,9 @@ func remove(tx *kg.Tx, graph, subject kg.Term) error {
 	return nil
 }
 
-func (s *Service) update(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) error {
+func (s *Service) commitUpdate(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) error {
 	return records.Update(ctx, s.store, kg.Meta{Principal: by.Principal, Actor: by.Actor, Method: method}, do)
 }
 
-// own is koine itself.
-func own() caller.Caller { return caller.Caller{Principal: kg.SystemPrincipal()} }
+// systemCaller is koine itself.
+func systemCaller() caller.Caller { return caller.Caller{Principal: kg.SystemPrincipal()} }

@@ -15,14 +15,14 @@ func (t *Throttle) AdmitUpdate(ctx context.Context, m kg.Meta) error {
 	if m.Principal.Trusted() {
 		return nil
 	}
-	return t.Update(m.Principal.ID, caller.From(ctx).Address)
+	return t.AllowUpdate(m.Principal.ID, caller.From(ctx).Address)
 }
 
 // ChargeUpdate is for kg.Options: it takes what a load has taken in from the
 // shares of those that AdmitUpdate asks, now or later.
 func (t *Throttle) ChargeUpdate(ctx context.Context, m kg.Meta) {
 	if !m.Principal.Trusted() {
-		t.Owe(m.Principal.ID, caller.From(ctx).Address)
+		t.ChargeDebt(m.Principal.ID, caller.From(ctx).Address)
 	}
 }
 
@@ -34,13 +34,13 @@ func (t *Throttle) AdmitStream(ctx context.Context) (release func(), err error) 
 	if who.Principal.Method == caller.MethodNone {
 		principal = "" // a socket that has yet to say whose it is
 	}
-	own, err := t.Stream(principal, who.Address)
+	own, err := t.OpenStream(principal, who.Address)
 	if err != nil || t == nil || t.streams.shared == nil {
 		return own, err
 	}
 	owner, shared := OwnerOf(who), t.streams.shared
-	if !shared.Take(owner, 1) {
-		if shared.Taken() >= shared.Size() {
+	if !shared.Acquire(owner, 1) {
+		if shared.InUse() >= shared.Size() {
 			return own, nil // full for everybody, which is the streams' server's to say
 		}
 		own()
@@ -48,10 +48,10 @@ func (t *Throttle) AdmitStream(ctx context.Context) (release func(), err error) 
 		if owner.Known() {
 			by = Refusal{What: Streams, By: ByPrincipal, Principal: principal}
 		}
-		return nil, t.check(StreamRetryAfter, by)
+		return nil, t.refusalError(StreamRetryAfter, by)
 	}
 	return sync.OnceFunc(func() {
-		shared.Give(owner, 1)
+		shared.Release(owner, 1)
 		own()
 	}), nil
 }
@@ -59,11 +59,11 @@ func (t *Throttle) AdmitStream(ctx context.Context) (release func(), err error) 
 // AdmitHistory takes a read of a channel's history from the share of who the
 // context carries.
 func (t *Throttle) AdmitHistory(ctx context.Context) error {
-	return t.History(caller.From(ctx).Principal.ID)
+	return t.AllowHistory(caller.From(ctx).Principal.ID)
 }
 
 // AdmitCall takes one more request from the share of who the context carries:
 // of a batch, or of a socket.
 func (t *Throttle) AdmitCall(ctx context.Context) error {
-	return t.Request(caller.From(ctx).Principal.ID)
+	return t.AllowRequest(caller.From(ctx).Principal.ID)
 }

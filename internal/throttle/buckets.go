@@ -32,30 +32,30 @@ func newBuckets[K comparable](perSecond float64, burst time.Duration, most int) 
 	}
 }
 
-// take takes a token, or says how long it will be until there is one.
-func (b *buckets[K]) take(key K, now time.Time) (wait time.Duration) {
+// takeToken takes a token, or says how long it will be until there is one.
+func (b *buckets[K]) takeToken(key K, now time.Time) (wait time.Duration) {
 	if b.limit <= 0 {
 		return 0
 	}
-	r := b.of(key).ReserveN(now, 1)
+	r := b.bucketFor(key).ReserveN(now, 1)
 	if wait = r.DelayFrom(now); wait > 0 {
 		r.CancelAt(now) // refused, not made to wait: the token stays
 	}
 	return wait
 }
 
-// owe takes a token that need not be there yet: who took more than it had is
+// takeDebt takes a token that need not be there yet: who took more than it had is
 // refused until that is made up for. Past most of waiting no more is owed.
-func (b *buckets[K]) owe(key K, now time.Time, most time.Duration) {
+func (b *buckets[K]) takeDebt(key K, now time.Time, most time.Duration) {
 	if b.limit <= 0 {
 		return
 	}
-	if r := b.of(key).ReserveN(now, 1); r.DelayFrom(now) > most {
+	if r := b.bucketFor(key).ReserveN(now, 1); r.DelayFrom(now) > most {
 		r.CancelAt(now)
 	}
 }
 
-func (b *buckets[K]) of(key K) *rate.Limiter {
+func (b *buckets[K]) bucketFor(key K) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.byKey[key]; e != nil {

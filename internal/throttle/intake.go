@@ -58,7 +58,7 @@ type Received struct {
 func (r *Received) Grow(n int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.released || !r.pool.Take(r.owner, n) {
+	if r.released || !r.pool.Acquire(r.owner, n) {
 		return &kg.Error{Code: kg.CodeOverloaded, Message: "too much that was sent is not answered yet",
 			Hint: "Wait for answers before sending more, or send smaller messages.", RetryAfter: time.Second}
 	}
@@ -75,7 +75,7 @@ func (r *Received) Release() {
 	defer r.mu.Unlock()
 	r.released = true
 	if r.bytes > 0 {
-		r.pool.Give(r.owner, r.bytes)
+		r.pool.Release(r.owner, r.bytes)
 		r.bytes = 0
 	}
 }

@@ -57,8 +57,8 @@ type Options struct {
 	MaxBuckets int
 	// Clock is time.Now when nil.
 	Clock func() time.Time
-	// Refused, if set, is told of each refusal.
-	Refused func(Refusal)
+	// OnRefusal, if set, is told of each refusal.
+	OnRefusal func(Refusal)
 }
 
 // Refusal is that of somebody who asked for too much.
@@ -75,8 +75,8 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.Refused == nil {
-		o.Refused = func(Refusal) {}
+	if o.OnRefusal == nil {
+		o.OnRefusal = func(Refusal) {}
 	}
 	return o
 }

@@ -2,20 +2,20 @@ package throttle
 
 import "sync"
 
-// places are what is open at a time, by who has it. What is closed is forgotten,
+// slotCounter are what is open at a time, by who has it. What is closed is forgotten,
 // so there are never more rows than open places.
-type places[K comparable] struct {
+type slotCounter[K comparable] struct {
 	max int // 0 bounds nothing
 
 	mu    sync.Mutex // guards taken
 	taken map[K]int
 }
 
-func newPlaces[K comparable](most int) *places[K] {
-	return &places[K]{max: most, taken: map[K]int{}}
+func newSlotCounter[K comparable](most int) *slotCounter[K] {
+	return &slotCounter[K]{max: most, taken: map[K]int{}}
 }
 
-func (p *places[K]) take(key K) bool {
+func (p *slotCounter[K]) tryAcquire(key K) bool {
 	if p.max <= 0 {
 		return true
 	}
@@ -28,7 +28,7 @@ func (p *places[K]) take(key K) bool {
 	return true
 }
 
-func (p *places[K]) give(key K) {
+func (p *slotCounter[K]) releaseSlot(key K) {
 	if p.max <= 0 {
 		return
 	}

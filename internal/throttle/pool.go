@@ -43,50 +43,50 @@ type Pool struct {
 	size int64
 
 	mu    sync.Mutex // guards what follows
-	taken int64
+	inUse int64
 	held  map[Owner]int64
 }
 
 // NewPool makes a pool of size places.
 func NewPool(size int64) *Pool { return &Pool{size: size, held: map[Owner]int64{}} }
 
-// Take takes n places for the owner, or none and returns false.
-func (p *Pool) Take(o Owner, n int64) bool {
+// Acquire takes n places for the owner, or none and returns false.
+func (p *Pool) Acquire(o Owner, n int64) bool {
 	if p == nil {
 		return true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	held := p.held[o]
-	if held+n > (p.size-(p.taken-held)+1)/2 {
+	if held+n > (p.size-(p.inUse-held)+1)/2 {
 		return false
 	}
-	p.add(o, n)
+	p.addHeld(o, n)
 	return true
 }
 
-// TakeFree takes n places for the owner if they are free, whatever its share.
-func (p *Pool) TakeFree(o Owner, n int64) bool {
+// AcquireFree takes n places for the owner if they are free, whatever its share.
+func (p *Pool) AcquireFree(o Owner, n int64) bool {
 	if p == nil {
 		return true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.taken+n > p.size {
+	if p.inUse+n > p.size {
 		return false
 	}
-	p.add(o, n)
+	p.addHeld(o, n)
 	return true
 }
 
-// Give gives n places back that the owner took.
-func (p *Pool) Give(o Owner, n int64) {
+// Release gives n places back that the owner took.
+func (p *Pool) Release(o Owner, n int64) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.add(o, -n)
+	p.addHeld(o, -n)
 }
 
 // Move makes n places of one owner those of another, or returns false if they do
@@ -97,17 +97,17 @@ func (p *Pool) Move(from, to Owner, n int64) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if held := p.held[to]; held+n > (p.size-(p.taken-n-held)+1)/2 {
+	if held := p.held[to]; held+n > (p.size-(p.inUse-n-held)+1)/2 {
 		return false
 	}
-	p.add(from, -n)
-	p.add(to, n)
+	p.addHeld(from, -n)
+	p.addHeld(to, n)
 	return true
 }
 
-// add is called with p.mu held.
-func (p *Pool) add(o Owner, n int64) {
-	p.taken += n
+// addHeld is called with p.mu held.
+func (p *Pool) addHeld(o Owner, n int64) {
+	p.inUse += n
 	if held := p.held[o] + n; held > 0 {
 		p.held[o] = held
 	} else {
@@ -115,14 +115,14 @@ func (p *Pool) add(o Owner, n int64) {
 	}
 }
 
-// Taken returns how many places are taken.
-func (p *Pool) Taken() int64 {
+// InUse returns how many places are taken.
+func (p *Pool) InUse() int64 {
 	if p == nil {
 		return 0
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.taken
+	return p.inUse
 }
 
 // Size returns how many places there are.

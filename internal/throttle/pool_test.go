@@ -21,7 +21,7 @@ func ownerOf(id string) throttle.Owner {
 
 // take takes places one by one until there are none for the owner.
 func take(p *throttle.Pool, o throttle.Owner) (n int) {
-	for p.Take(o, 1) {
+	for p.Acquire(o, 1) {
 		n++
 	}
 	return n
@@ -52,7 +52,7 @@ func TestGreedyOwnersOfAPool(t *testing.T) {
 	held := make([]int, len(owners))
 	for range 400 {
 		for i, o := range owners {
-			if p.Take(o, 1) {
+			if p.Acquire(o, 1) {
 				held[i]++
 			}
 		}
@@ -65,8 +65,8 @@ func TestGreedyOwnersOfAPool(t *testing.T) {
 	if got := take(p, ownerOf("late")); got != 50 {
 		t.Errorf("who comes late: got %d, want 50", got)
 	}
-	p.Give(owners[0], 100)
-	if got := p.Taken(); got != 250 {
+	p.Release(owners[0], 100)
+	if got := p.InUse(); got != 250 {
 		t.Errorf("taken: got %d, want 250", got)
 	}
 }
@@ -74,19 +74,19 @@ func TestGreedyOwnersOfAPool(t *testing.T) {
 func TestMoveBetweenOwners(t *testing.T) {
 	p := throttle.NewPool(4)
 	a, b := ownerOf("a"), ownerOf("b")
-	if !p.Take(a, 1) || !p.Move(a, b, 1) || p.Taken() != 1 {
-		t.Fatalf("one place: %d are taken", p.Taken())
+	if !p.Acquire(a, 1) || !p.Move(a, b, 1) || p.InUse() != 1 {
+		t.Fatalf("one place: %d are taken", p.InUse())
 	}
 	if got := take(p, b); got != 1 {
 		t.Errorf("the rest of b's share: got %d, want 1", got)
 	}
-	if !p.Take(a, 1) || p.Move(a, b, 1) {
+	if !p.Acquire(a, 1) || p.Move(a, b, 1) {
 		t.Error("moved past the share of b")
 	}
-	p.Give(a, 1)
-	p.Give(b, 2)
-	if p.Taken() != 0 || !p.Move(a, a, 1) {
-		t.Errorf("%d are taken at the end", p.Taken())
+	p.Release(a, 1)
+	p.Release(b, 2)
+	if p.InUse() != 0 || !p.Move(a, a, 1) {
+		t.Errorf("%d are taken at the end", p.InUse())
 	}
 }
 
@@ -134,12 +134,12 @@ func TestReceive(t *testing.T) {
 			if err != nil || !bytes.Equal(got, sent[:min(size, limit)]) {
 				t.Errorf("%d bytes, hint %d: got %d, %v", size, hint, len(got), err)
 			}
-			if taken := in.Pool.Taken(); taken != int64(cap(got)) {
+			if taken := in.Pool.InUse(); taken != int64(cap(got)) {
 				t.Errorf("%d bytes, hint %d: %d are accounted for, of a buffer of %d", size, hint, taken, cap(got))
 			}
 			received.Release()
 			received.Release()
-			if taken := in.Pool.Taken(); taken != 0 {
+			if taken := in.Pool.InUse(); taken != 0 {
 				t.Errorf("%d bytes: %d are left", size, taken)
 			}
 		}
@@ -159,8 +159,8 @@ func TestReceivePastTheShare(t *testing.T) {
 		t.Errorf("past half of the pool: got %v", err)
 	}
 	received.Release()
-	if err := received.Grow(1); kg.CodeOf(err) != kg.CodeOverloaded || in.Pool.Taken() != 0 {
-		t.Errorf("after Release: got %v, %d taken", err, in.Pool.Taken())
+	if err := received.Grow(1); kg.CodeOf(err) != kg.CodeOverloaded || in.Pool.InUse() != 0 {
+		t.Errorf("after Release: got %v, %d taken", err, in.Pool.InUse())
 	}
 	broken := errors.New("broken")
 	if got, err := in.Receive(ownerOf("a")).ReadAll(io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken)), 10, 0, nil); err != broken || string(got) != "abc" {

@@ -23,8 +23,8 @@ type Throttle struct {
 	}
 	histories *buckets[kg.AgentID]
 	streams   struct {
-		principal *places[kg.AgentID]
-		address   *places[netip.Prefix]
+		principal *slotCounter[kg.AgentID]
+		address   *slotCounter[netip.Prefix]
 		shared    *Pool
 	}
 }
@@ -38,106 +38,106 @@ func New(options Options) *Throttle {
 	t.updates.principal = newBuckets[kg.AgentID](o.Principal.Updates, o.Burst, o.MaxBuckets)
 	t.updates.address = newBuckets[netip.Prefix](o.Address.Updates, o.Burst, o.MaxBuckets)
 	t.histories = newBuckets[kg.AgentID](o.Principal.Histories, o.Burst, o.MaxBuckets)
-	t.streams.principal = newPlaces[kg.AgentID](o.Principal.Streams)
-	t.streams.address = newPlaces[netip.Prefix](o.Address.Streams)
+	t.streams.principal = newSlotCounter[kg.AgentID](o.Principal.Streams)
+	t.streams.address = newSlotCounter[netip.Prefix](o.Address.Streams)
 	if o.MaxStreams > 0 {
 		t.streams.shared = NewPool(int64(o.MaxStreams))
 	}
 	return t
 }
 
-// Address takes a request from an address's share: to be asked before who is
+// AllowAddress takes a request from an address's share: to be asked before who is
 // calling is found out, so that guessing credentials is bounded too.
-func (t *Throttle) Address(addr netip.Addr) error {
+func (t *Throttle) AllowAddress(addr netip.Addr) error {
 	if t == nil {
 		return nil
 	}
-	return t.fromAddress(t.requests.address, Requests, addr)
+	return t.takeFromAddress(t.requests.address, Requests, addr)
 }
 
-// Request takes a request, or one more operation of a request or a socket, from
+// AllowRequest takes a request, or one more operation of a request or a socket, from
 // a principal's share.
-func (t *Throttle) Request(principal kg.AgentID) error {
+func (t *Throttle) AllowRequest(principal kg.AgentID) error {
 	if t == nil {
 		return nil
 	}
-	return t.check(t.requests.principal.take(principal, t.options.Clock()), Refusal{What: Requests, By: ByPrincipal, Principal: principal})
+	return t.refusalError(t.requests.principal.takeToken(principal, t.options.Clock()), Refusal{What: Requests, By: ByPrincipal, Principal: principal})
 }
 
-// History takes a read of a channel's history from a principal's share.
-func (t *Throttle) History(principal kg.AgentID) error {
+// AllowHistory takes a read of a channel's history from a principal's share.
+func (t *Throttle) AllowHistory(principal kg.AgentID) error {
 	if t == nil {
 		return nil
 	}
-	return t.check(t.histories.take(principal, t.options.Clock()), Refusal{What: Histories, By: ByPrincipal, Principal: principal})
+	return t.refusalError(t.histories.takeToken(principal, t.options.Clock()), Refusal{What: Histories, By: ByPrincipal, Principal: principal})
 }
 
-// Update takes an update from the shares of both. What the principal may not do
+// AllowUpdate takes an update from the shares of both. What the principal may not do
 // costs the address nothing.
-func (t *Throttle) Update(principal kg.AgentID, addr netip.Addr) error {
+func (t *Throttle) AllowUpdate(principal kg.AgentID, addr netip.Addr) error {
 	if t == nil {
 		return nil
 	}
-	if err := t.check(t.updates.principal.take(principal, t.options.Clock()), Refusal{What: Updates, By: ByPrincipal, Principal: principal}); err != nil {
+	if err := t.refusalError(t.updates.principal.takeToken(principal, t.options.Clock()), Refusal{What: Updates, By: ByPrincipal, Principal: principal}); err != nil {
 		return err
 	}
-	return t.fromAddress(t.updates.address, Updates, addr)
+	return t.takeFromAddress(t.updates.address, Updates, addr)
 }
 
-// Owe takes an update from the shares of both that has been made already: one of a
+// ChargeDebt takes an update from the shares of both that has been made already: one of a
 // load, which is let in as one update and not stopped on its way. What is not there
 // is owed, up to MaxDebt.
-func (t *Throttle) Owe(principal kg.AgentID, addr netip.Addr) {
+func (t *Throttle) ChargeDebt(principal kg.AgentID, addr netip.Addr) {
 	if t == nil {
 		return
 	}
 	now := t.options.Clock()
-	t.updates.principal.owe(principal, now, MaxDebt)
+	t.updates.principal.takeDebt(principal, now, MaxDebt)
 	if key, counted := keyOf(addr); counted {
-		t.updates.address.owe(key, now, MaxDebt)
+		t.updates.address.takeDebt(key, now, MaxDebt)
 	}
 }
 
-// Stream takes a place of a stream from both; "" is nobody, who has no share. release gives it back and may be
+// OpenStream takes a place of a stream from both; "" is nobody, who has no share. release gives it back and may be
 // called again.
-func (t *Throttle) Stream(principal kg.AgentID, addr netip.Addr) (release func(), err error) {
+func (t *Throttle) OpenStream(principal kg.AgentID, addr netip.Addr) (release func(), err error) {
 	if t == nil {
 		return func() {}, nil
 	}
-	if principal != "" && !t.streams.principal.take(principal) {
-		return nil, t.check(StreamRetryAfter, Refusal{What: Streams, By: ByPrincipal, Principal: principal})
+	if principal != "" && !t.streams.principal.tryAcquire(principal) {
+		return nil, t.refusalError(StreamRetryAfter, Refusal{What: Streams, By: ByPrincipal, Principal: principal})
 	}
 	key, counted := keyOf(addr)
-	if counted && !t.streams.address.take(key) {
+	if counted && !t.streams.address.tryAcquire(key) {
 		if principal != "" {
-			t.streams.principal.give(principal)
+			t.streams.principal.releaseSlot(principal)
 		}
-		return nil, t.check(StreamRetryAfter, Refusal{What: Streams, By: ByAddress, Address: addr})
+		return nil, t.refusalError(StreamRetryAfter, Refusal{What: Streams, By: ByAddress, Address: addr})
 	}
 	return sync.OnceFunc(func() {
 		if principal != "" {
-			t.streams.principal.give(principal)
+			t.streams.principal.releaseSlot(principal)
 		}
 		if counted {
-			t.streams.address.give(key)
+			t.streams.address.releaseSlot(key)
 		}
 	}), nil
 }
 
-func (t *Throttle) fromAddress(b *buckets[netip.Prefix], what string, addr netip.Addr) error {
+func (t *Throttle) takeFromAddress(b *buckets[netip.Prefix], what string, addr netip.Addr) error {
 	key, counted := keyOf(addr)
 	if !counted {
 		return nil
 	}
-	return t.check(b.take(key, t.options.Clock()), Refusal{What: what, By: ByAddress, Address: addr})
+	return t.refusalError(b.takeToken(key, t.options.Clock()), Refusal{What: what, By: ByAddress, Address: addr})
 }
 
-// check is nil where nothing has to be waited for.
-func (t *Throttle) check(wait time.Duration, r Refusal) error {
+// refusalError is nil where nothing has to be waited for.
+func (t *Throttle) refusalError(wait time.Duration, r Refusal) error {
 	if wait <= 0 {
 		return nil
 	}
-	t.options.Refused(r)
+	t.options.OnRefusal(r)
 	e := kg.Errorf(kg.CodeRateLimited, "too many %s of this %s", r.What, r.By)
 	e.RetryAfter = min(wait, MaxRetryAfter)
 	e.Limit = r.What
@@ -173,8 +173,8 @@ func prefixOf(addr netip.Addr) (netip.Prefix, bool) {
 	return key, err == nil
 }
 
-// Remembered is how many buckets there are.
-func (t *Throttle) Remembered() int {
+// BucketCount is how many buckets there are.
+func (t *Throttle) BucketCount() int {
 	if t == nil {
 		return 0
 	}

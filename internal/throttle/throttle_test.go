@@ -42,16 +42,16 @@ func TestRequestsOfAPrincipal(t *testing.T) {
 	c := newClock()
 	l := throttle.New(throttle.Options{Principal: throttle.Limits{Requests: 2}, Burst: 2 * time.Second, Clock: c.Now})
 	for range 4 { // what two seconds have saved up
-		admitted(t, l.Request("agent://a"))
+		admitted(t, l.AllowRequest("agent://a"))
 	}
-	refused(t, l.Request("agent://a"), throttle.Requests, 500*time.Millisecond)
-	refused(t, l.Request("agent://a"), throttle.Requests, 500*time.Millisecond) // a refusal costs nothing
-	admitted(t, l.Request("agent://b"))
+	refused(t, l.AllowRequest("agent://a"), throttle.Requests, 500*time.Millisecond)
+	refused(t, l.AllowRequest("agent://a"), throttle.Requests, 500*time.Millisecond) // a refusal costs nothing
+	admitted(t, l.AllowRequest("agent://b"))
 	c.advance(499 * time.Millisecond)
-	refused(t, l.Request("agent://a"), throttle.Requests, time.Millisecond)
+	refused(t, l.AllowRequest("agent://a"), throttle.Requests, time.Millisecond)
 	c.advance(time.Millisecond)
-	admitted(t, l.Request("agent://a"))
-	refused(t, l.Request("agent://a"), throttle.Requests, 500*time.Millisecond)
+	admitted(t, l.AllowRequest("agent://a"))
+	refused(t, l.AllowRequest("agent://a"), throttle.Requests, 500*time.Millisecond)
 }
 
 func TestHistoriesOfAPrincipal(t *testing.T) {
@@ -64,7 +64,7 @@ func TestHistoriesOfAPrincipal(t *testing.T) {
 	admitted(t, l.AdmitHistory(as("agent://a")))
 	refused(t, l.AdmitHistory(as("agent://a")), throttle.Histories, time.Second)
 	admitted(t, l.AdmitHistory(as("agent://b")))
-	admitted(t, l.Request("agent://a"))
+	admitted(t, l.AllowRequest("agent://a"))
 	c.advance(time.Second)
 	admitted(t, l.AdmitHistory(as("agent://a")))
 }
@@ -72,11 +72,11 @@ func TestHistoriesOfAPrincipal(t *testing.T) {
 func TestZeroBoundsNothing(t *testing.T) {
 	for _, l := range []*throttle.Throttle{nil, throttle.New(throttle.Options{})} {
 		for range 1000 {
-			admitted(t, l.Request("agent://a"))
-			admitted(t, l.History("agent://a"))
-			admitted(t, l.Address(addr("192.0.2.1")))
-			admitted(t, l.Update("agent://a", addr("192.0.2.1")))
-			if _, err := l.Stream("agent://a", addr("192.0.2.1")); err != nil {
+			admitted(t, l.AllowRequest("agent://a"))
+			admitted(t, l.AllowHistory("agent://a"))
+			admitted(t, l.AllowAddress(addr("192.0.2.1")))
+			admitted(t, l.AllowUpdate("agent://a", addr("192.0.2.1")))
+			if _, err := l.OpenStream("agent://a", addr("192.0.2.1")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -98,14 +98,14 @@ func TestWhatAnAddressCountsAs(t *testing.T) {
 		{"loopback of IPv6", "::1", "::1", false},
 	} {
 		l := throttle.New(throttle.Options{Address: throttle.Limits{Requests: 1}, Burst: time.Second, Clock: newClock().Now})
-		admitted(t, l.Address(addr(row.first)))
-		if err := l.Address(addr(row.second)); (err != nil) != row.together {
+		admitted(t, l.AllowAddress(addr(row.first)))
+		if err := l.AllowAddress(addr(row.second)); (err != nil) != row.together {
 			t.Errorf("%s: got %v", row.name, err)
 		}
 	}
 	l := throttle.New(throttle.Options{Address: throttle.Limits{Requests: 1}, Burst: time.Second, Clock: newClock().Now})
-	admitted(t, l.Address(netip.Addr{}))
-	admitted(t, l.Address(netip.Addr{}))
+	admitted(t, l.AllowAddress(netip.Addr{}))
+	admitted(t, l.AllowAddress(netip.Addr{}))
 }
 
 func TestUpdatesOfBoth(t *testing.T) {
@@ -113,17 +113,17 @@ func TestUpdatesOfBoth(t *testing.T) {
 	var told []string
 	l := throttle.New(throttle.Options{
 		Principal: throttle.Limits{Updates: 2}, Address: throttle.Limits{Updates: 3}, Burst: time.Second, Clock: c.Now,
-		Refused: func(r throttle.Refusal) {
+		OnRefusal: func(r throttle.Refusal) {
 			told = append(told, fmt.Sprintf("%s by %s %s%v", r.What, r.By, r.Principal, r.Address))
 		},
 	})
 	here := addr("192.0.2.1")
-	admitted(t, l.Update("agent://a", here))
-	admitted(t, l.Update("agent://a", here))
-	refused(t, l.Update("agent://a", here), throttle.Updates, 500*time.Millisecond)
-	admitted(t, l.Update("agent://b", here)) // the refused one did not cost the address anything
-	refused(t, l.Update("agent://b", here), throttle.Updates, time.Second/3)
-	admitted(t, l.Update("agent://c", addr("192.0.2.2")))
+	admitted(t, l.AllowUpdate("agent://a", here))
+	admitted(t, l.AllowUpdate("agent://a", here))
+	refused(t, l.AllowUpdate("agent://a", here), throttle.Updates, 500*time.Millisecond)
+	admitted(t, l.AllowUpdate("agent://b", here)) // the refused one did not cost the address anything
+	refused(t, l.AllowUpdate("agent://b", here), throttle.Updates, time.Second/3)
+	admitted(t, l.AllowUpdate("agent://c", addr("192.0.2.2")))
 	if got, want := fmt.Sprint(told), "[updates by principal agent://ainvalid IP updates by address 192.0.2.1]"; got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}
@@ -131,8 +131,8 @@ func TestUpdatesOfBoth(t *testing.T) {
 
 func TestARateFarBelowOneSaysAMinute(t *testing.T) {
 	l := throttle.New(throttle.Options{Principal: throttle.Limits{Requests: 0.001}, Clock: newClock().Now})
-	admitted(t, l.Request("agent://a"))
-	refused(t, l.Request("agent://a"), throttle.Requests, throttle.MaxRetryAfter)
+	admitted(t, l.AllowRequest("agent://a"))
+	refused(t, l.AllowRequest("agent://a"), throttle.Requests, throttle.MaxRetryAfter)
 }
 
 func TestStreams(t *testing.T) {
@@ -140,21 +140,21 @@ func TestStreams(t *testing.T) {
 	here := addr("192.0.2.1")
 	open := func(who kg.AgentID) func() {
 		t.Helper()
-		release, err := l.Stream(who, here)
+		release, err := l.OpenStream(who, here)
 		admitted(t, err)
 		return release
 	}
 	first := open("agent://a")
 	open("agent://a")
-	_, err := l.Stream("agent://a", here)
+	_, err := l.OpenStream("agent://a", here)
 	refused(t, err, throttle.Streams, throttle.StreamRetryAfter)
 	first()
 	first() // the second time is nothing
 	third := open("agent://a")
-	_, err = l.Stream("agent://a", here)
+	_, err = l.OpenStream("agent://a", here)
 	refused(t, err, throttle.Streams, throttle.StreamRetryAfter)
 	open("agent://b")
-	_, err = l.Stream("agent://b", here) // the address is full, and b keeps its place
+	_, err = l.OpenStream("agent://b", here) // the address is full, and b keeps its place
 	refused(t, err, throttle.Streams, throttle.StreamRetryAfter)
 	third()
 	open("agent://b")
@@ -168,20 +168,20 @@ func TestBucketsAreBounded(t *testing.T) {
 	l := throttle.New(throttle.Options{Principal: throttle.Limits{Requests: 1}, Burst: time.Second, MaxBuckets: most, Clock: c.Now})
 	name := func(i int) kg.AgentID { return kg.AgentID(fmt.Sprintf("agent://%d", i)) }
 	for i := range most {
-		admitted(t, l.Request(name(i)))
+		admitted(t, l.AllowRequest(name(i)))
 	}
 	for i := range most {
-		refused(t, l.Request(name(i)), throttle.Requests, time.Second)
+		refused(t, l.AllowRequest(name(i)), throttle.Requests, time.Second)
 	}
-	if got := l.Remembered(); got != most {
+	if got := l.BucketCount(); got != most {
 		t.Errorf("%d buckets, want %d", got, most)
 	}
-	admitted(t, l.Request(name(most))) // in place of 0, which was seen longest ago
-	if got := l.Remembered(); got != most {
+	admitted(t, l.AllowRequest(name(most))) // in place of 0, which was seen longest ago
+	if got := l.BucketCount(); got != most {
 		t.Errorf("%d buckets, want %d", got, most)
 	}
-	refused(t, l.Request(name(1)), throttle.Requests, time.Second)
-	admitted(t, l.Request(name(0)))
+	refused(t, l.AllowRequest(name(1)), throttle.Requests, time.Second)
+	admitted(t, l.AllowRequest(name(0)))
 }
 
 func TestAdmitUpdate(t *testing.T) {
@@ -229,14 +229,14 @@ func TestDebtsEnd(t *testing.T) {
 	l := throttle.New(throttle.Options{Principal: throttle.Limits{Updates: 1}, Burst: time.Second, Clock: c.Now})
 	seconds := int(throttle.MaxDebt / time.Second)
 	for range 3 * seconds {
-		l.Owe("agent://a", addr("192.0.2.1"))
+		l.ChargeDebt("agent://a", addr("192.0.2.1"))
 	}
 	c.advance(throttle.MaxDebt)
-	refused(t, l.Update("agent://a", addr("192.0.2.1")), throttle.Updates, time.Second)
+	refused(t, l.AllowUpdate("agent://a", addr("192.0.2.1")), throttle.Updates, time.Second)
 	c.advance(time.Second)
-	admitted(t, l.Update("agent://a", addr("192.0.2.1")))
+	admitted(t, l.AllowUpdate("agent://a", addr("192.0.2.1")))
 	var none *throttle.Throttle
-	none.Owe("agent://a", addr("192.0.2.1"))
+	none.ChargeDebt("agent://a", addr("192.0.2.1"))
 }
 
 func TestAdmitTakesWhoTheContextCarries(t *testing.T) {
@@ -259,7 +259,7 @@ func TestAdmitTakesWhoTheContextCarries(t *testing.T) {
 func BenchmarkRequest(b *testing.B) {
 	l := throttle.New(throttle.Options{Principal: throttle.Limits{Requests: 1e6}})
 	for b.Loop() {
-		if err := l.Request("agent://a"); err != nil {
+		if err := l.AllowRequest("agent://a"); err != nil {
 			b.Fatal(err)
 		}
 	}

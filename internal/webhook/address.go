@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// ErrPrivate says that a hook is nowhere that outsiders may have us call.
-var ErrPrivate = errors.New("the address is not of the public network")
+// ErrPrivateAddress says that a hook is nowhere that outsiders may have us call.
+var ErrPrivateAddress = errors.New("the address is not of the public network")
 
 // reserved are networks that are not the public one beside those that net/netip
 // knows, and those by which others are reached through a translation.
-var reserved = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+var reserved = parsePrefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "fec0::/10")
 
-func prefixes(list ...string) (out []netip.Prefix) {
+func parsePrefixes(list ...string) (out []netip.Prefix) {
 	for _, text := range list {
 		out = append(out, netip.MustParsePrefix(text))
 	}
 	return out
 }
 
-// public tells whether the address is of the public network.
-func public(ip netip.Addr) bool {
+// isPublic tells whether the address is of the public network.
+func isPublic(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(ip.WithZone("")) })
 }
@@ -40,8 +40,8 @@ func newClient(timeout time.Duration, allowPrivate bool) *http.Client {
 	if !allowPrivate {
 		dialer.Control = func(_, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
-			if err != nil || !public(at.Addr()) {
-				return ErrPrivate
+			if err != nil || !isPublic(at.Addr()) {
+				return ErrPrivateAddress
 			}
 			return nil
 		}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Rounds does something every so often, until the context ends: those who call addresses
+// RunEvery does something every so often, until the context ends: those who call addresses
 // write down how far they came in rounds.
-func Rounds(ctx context.Context, every time.Duration, do func(context.Context)) {
+func RunEvery(ctx context.Context, every time.Duration, do func(context.Context)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {

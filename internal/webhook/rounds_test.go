@@ -14,7 +14,7 @@ func TestRounds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
 		defer cancel()
 		rounds := 0
-		webhook.Rounds(ctx, time.Second, func(context.Context) { rounds++ })
+		webhook.RunEvery(ctx, time.Second, func(context.Context) { rounds++ })
 		if rounds != 3 {
 			t.Errorf("%d rounds", rounds)
 		}

@@ -74,7 +74,7 @@ func (t *Target) checkURL(allowPrivate bool) error {
 	case allowPrivate:
 		return nil
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !public(ip) || strings.EqualFold(u.Hostname(), "localhost") {
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !isPublic(ip) || strings.EqualFold(u.Hostname(), "localhost") {
 		e := kg.Errorf(kg.CodeInvalid, "is not an address of the public network").At("url")
 		e.Hint = "A server that is to call private networks too is started with --allow-private-webhooks."
 		return e
@@ -91,8 +91,8 @@ func (t *Target) Origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// show puts into a request what shows the server to the hook.
-func (t *Target) show(h http.Header) {
+// setHeaders puts into a request what shows the server to the hook.
+func (t *Target) setHeaders(h http.Header) {
 	if t.Token != "" { // the name of 0.3, and that of the Go library
 		h.Set("X-A2A-Notification-Token", t.Token)
 		h.Set("A2A-Notification-Token", t.Token)

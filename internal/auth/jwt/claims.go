@@ -11,34 +11,34 @@ import (
 	"koine/kg"
 )
 
-func intersect(a, b []string) bool {
+func haveCommon(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// claims reads whose the token is.
-func (v *Verifier) claims(token jwt.Token) (c auth.Claims, err error) {
+// readClaims reads whose the token is.
+func (v *Verifier) readClaims(token jwt.Token) (c auth.Claims, err error) {
 	ends, ok := token.Expiration()
 	if !ok {
 		return c, errToken
 	}
 	c.Expires = ends.Add(v.options.Skew)
-	name, _ := claim(token, v.options.AgentClaim).(string)
+	name, _ := claimAt(token, v.options.AgentClaim).(string)
 	if c.Agent, err = caller.ParseAgent(name); err != nil {
-		return c, refused("the token names no agent in %s", v.options.AgentClaim)
+		return c, errUnauthenticated("the token names no agent in %s", v.options.AgentClaim)
 	}
-	if c.Roles, ok = texts(claim(token, v.options.RolesClaim), auth.MaxRoles); !ok {
-		return c, refused("the token's %s are not a list of roles", v.options.RolesClaim)
+	if c.Roles, ok = stringList(claimAt(token, v.options.RolesClaim), auth.MaxRoles); !ok {
+		return c, errUnauthenticated("the token's %s are not a list of roles", v.options.RolesClaim)
 	}
 	c.Roles = slices.DeleteFunc(c.Roles, func(role string) bool { return !auth.ValidRole(role) })
-	others, ok := texts(claim(token, v.options.ActForClaim), auth.MaxActFor)
+	others, ok := stringList(claimAt(token, v.options.ActForClaim), auth.MaxActFor)
 	if !ok {
-		return c, refused("the token's %s is not a list of agents", v.options.ActForClaim)
+		return c, errUnauthenticated("the token's %s is not a list of agents", v.options.ActForClaim)
 	}
 	for _, text := range others {
 		agent := kg.Anybody
 		if text != string(kg.Anybody) {
 			if agent, err = caller.ParseAgent(text); err != nil {
-				return c, refused("the token's %s is not a list of agents", v.options.ActForClaim)
+				return c, errUnauthenticated("the token's %s is not a list of agents", v.options.ActForClaim)
 			}
 		}
 		c.ActFor = append(c.ActFor, agent)
@@ -46,9 +46,9 @@ func (v *Verifier) claims(token jwt.Token) (c auth.Claims, err error) {
 	return c, nil
 }
 
-// claim is the value under a path, nil if there is none. A claim whose own name
+// claimAt is the value under a path, nil if there is none. A claim whose own name
 // has dots in it is found first.
-func claim(token jwt.Token, path string) any {
+func claimAt(token jwt.Token, path string) any {
 	var value any
 	if token.Get(path, &value) == nil {
 		return value
@@ -71,9 +71,9 @@ func claim(token jwt.Token, path string) any {
 	return value
 }
 
-// texts reads a list of words, which may also be written with spaces between
+// stringList reads a list of words, which may also be written with spaces between
 // them (RFC 8693, section 4.2). Absent is empty.
-func texts(value any, most int) (out []string, ok bool) {
+func stringList(value any, most int) (out []string, ok bool) {
 	switch value := value.(type) {
 	case nil:
 		return nil, true

@@ -9,14 +9,14 @@ import (
 // checked.
 func (v *Verifier) KnownAt(text string, now time.Time) bool {
 	hash := sha256.Sum256([]byte(text))
-	_, known := v.kept.find(&hash, v.set.Load(), now)
+	_, known := v.cache.findClaims(&hash, v.set.Load(), now)
 	return known
 }
 
 // Kept is how many tokens are kept.
 func (v *Verifier) Kept() (n int) {
-	for i := range v.kept {
-		if v.kept[i].Load() != nil {
+	for i := range v.cache {
+		if v.cache[i].Load() != nil {
 			n++
 		}
 	}

@@ -133,7 +133,7 @@ func TestKeptTokensOfWithdrawnKeys(t *testing.T) {
 // TestMaxKeptTokens: tokens past the bound are as good as those before.
 func TestMaxKeptTokens(t *testing.T) {
 	v := verifier(t, setOf(t, member(t, secret, "s", nil)), func(o *jwt.Options) { o.Algorithms = []string{"HS256"} })
-	for i := range 3 * jwt.MaxKeptTokens {
+	for i := range 3 * jwt.MaxCachedTokens {
 		agent := "a" + strconv.Itoa(i)
 		token := signed(header("HS256", "s"), claims(map[string]any{"sub": agent}), hs256(secret))
 		for range 2 {
@@ -142,7 +142,7 @@ func TestMaxKeptTokens(t *testing.T) {
 			}
 		}
 	}
-	if n := v.Kept(); n < jwt.MaxKeptTokens/2 || n > jwt.MaxKeptTokens {
-		t.Errorf("%d tokens are kept, want no more than %d", n, jwt.MaxKeptTokens)
+	if n := v.Kept(); n < jwt.MaxCachedTokens/2 || n > jwt.MaxCachedTokens {
+		t.Errorf("%d tokens are kept, want no more than %d", n, jwt.MaxCachedTokens)
 	}
 }

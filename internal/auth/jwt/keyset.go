@@ -25,9 +25,9 @@ type verifyKey struct {
 	algs []jwa.SignatureAlgorithm
 }
 
-// find is the key for a token: the one of that name, or, for a token that names
+// findKey is the key for a token: the one of that name, or, for a token that names
 // none, the only one that its algorithm can be checked with.
-func (s *keySet) find(id string, alg jwa.SignatureAlgorithm) (key jwk.Key, known bool) {
+func (s *keySet) findKey(id string, alg jwa.SignatureAlgorithm) (key jwk.Key, known bool) {
 	for _, k := range s.keys {
 		if id != "" && k.id != id {
 			continue
@@ -44,22 +44,22 @@ func (s *keySet) find(id string, alg jwa.SignatureAlgorithm) (key jwk.Key, known
 	return key, known || key != nil
 }
 
-// read gets the set from where it is.
-func (v *Verifier) read(ctx context.Context) (*keySet, error) {
+// readKeySet gets the set from where it is.
+func (v *Verifier) readKeySet(ctx context.Context) (*keySet, error) {
 	var body []byte
 	var err error
 	if v.options.isURL() {
-		body, err = v.fetch(ctx)
+		body, err = v.fetchKeySet(ctx)
 	} else {
 		body, err = readFile(v.options.Keys)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return v.parse(body)
+	return v.parseKeySet(body)
 }
 
-func (v *Verifier) fetch(ctx context.Context) ([]byte, error) {
+func (v *Verifier) fetchKeySet(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, v.options.Keys, nil)
@@ -95,9 +95,9 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return body, err
 }
 
-// parse takes the keys that can be used out of a set. Errors say nothing of what
+// parseKeySet takes the keys that can be used out of a set. Errors say nothing of what
 // is in it: in a file there may be secrets.
-func (v *Verifier) parse(body []byte) (*keySet, error) {
+func (v *Verifier) parseKeySet(body []byte) (*keySet, error) {
 	all, err := jwk.Parse(body, jwk.WithStrictKeySetParsing(false))
 	if err != nil {
 		return nil, errors.New("it is not a JSON Web Key Set")
@@ -108,7 +108,7 @@ func (v *Verifier) parse(body []byte) (*keySet, error) {
 	s := &keySet{}
 	for i := range all.Len() {
 		if key, ok := all.Key(i); ok {
-			if usable, ok := v.usable(key); ok {
+			if usable, ok := v.usableKey(key); ok {
 				s.keys = append(s.keys, usable)
 			}
 		}
@@ -119,9 +119,9 @@ func (v *Verifier) parse(body []byte) (*keySet, error) {
 	return s, nil
 }
 
-// usable tells whether signatures are checked with the key, and with which
+// usableKey tells whether signatures are checked with the key, and with which
 // algorithms.
-func (v *Verifier) usable(key jwk.Key) (out verifyKey, ok bool) {
+func (v *Verifier) usableKey(key jwk.Key) (out verifyKey, ok bool) {
 	if use, has := key.KeyUsage(); has && use != "sig" {
 		return out, false
 	}
@@ -134,7 +134,7 @@ func (v *Verifier) usable(key jwk.Key) (out verifyKey, ok bool) {
 	}
 	own, hasOwn := key.Algorithm()
 	for _, alg := range algs {
-		if v.options.allows(alg.String()) && (!hasOwn || own.String() == alg.String()) {
+		if v.options.allowsAlgorithm(alg.String()) && (!hasOwn || own.String() == alg.String()) {
 			out.algs = append(out.algs, alg)
 		}
 	}

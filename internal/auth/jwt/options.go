@@ -79,7 +79,7 @@ func (o *Options) isURL() bool {
 	return strings.HasPrefix(o.Keys, "https://") || strings.HasPrefix(o.Keys, "http://")
 }
 
-func (o *Options) valid() error {
+func (o *Options) validate() error {
 	switch {
 	case o.Keys == "":
 		return kg.Errorf(kg.CodeInvalid, "tokens need a key set: a URL or a file")
@@ -102,4 +102,4 @@ func (o *Options) valid() error {
 	return nil
 }
 
-func (o *Options) allows(name string) bool { return slices.Contains(o.Algorithms, name) }
+func (o *Options) allowsAlgorithm(name string) bool { return slices.Contains(o.Algorithms, name) }

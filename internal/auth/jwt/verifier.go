@@ -20,12 +20,12 @@ import (
 
 // Verifier checks tokens. It is safe for concurrent use.
 type Verifier struct {
-	options Options
-	set     atomic.Pointer[keySet] // nil until one was read
-	kept    keptTokens
-	wanted  chan struct{} // a token named a key that is not in the set
-	stop    context.CancelFunc
-	stopped sync.WaitGroup
+	options         Options
+	set             atomic.Pointer[keySet] // nil until one was read
+	cache           tokenCache
+	refreshRequests chan struct{} // a token named a key that is not in the set
+	stop            context.CancelFunc
+	stopped         sync.WaitGroup
 }
 
 // Open reads the key set and keeps it fresh until Close. A file must be there and
@@ -33,11 +33,11 @@ type Verifier struct {
 // every token is refused.
 func Open(ctx context.Context, o Options) (*Verifier, error) {
 	o = o.withDefaults()
-	if err := o.valid(); err != nil {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	v := &Verifier{options: o, wanted: make(chan struct{}, 1)}
-	switch set, err := v.read(ctx); {
+	v := &Verifier{options: o, refreshRequests: make(chan struct{}, 1)}
+	switch set, err := v.readKeySet(ctx); {
 	case err == nil:
 		v.set.Store(set)
 	case !o.isURL():
@@ -47,7 +47,7 @@ func Open(ctx context.Context, o Options) (*Verifier, error) {
 	}
 	var work context.Context
 	work, v.stop = context.WithCancel(context.Background())
-	v.stopped.Go(func() { v.refresh(work) })
+	v.stopped.Go(func() { v.refreshLoop(work) })
 	return v, nil
 }
 
@@ -57,8 +57,8 @@ func (v *Verifier) Close() {
 	v.stopped.Wait()
 }
 
-// refresh reads the set again and again.
-func (v *Verifier) refresh(ctx context.Context) {
+// refreshLoop reads the set again and again.
+func (v *Verifier) refreshLoop(ctx context.Context) {
 	for {
 		due := time.NewTimer(v.options.Refresh)
 		select {
@@ -66,10 +66,10 @@ func (v *Verifier) refresh(ctx context.Context) {
 			due.Stop()
 			return
 		case <-due.C:
-		case <-v.wanted:
+		case <-v.refreshRequests:
 			due.Stop()
 		}
-		set, err := v.read(ctx)
+		set, err := v.readKeySet(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -88,41 +88,41 @@ func (v *Verifier) refresh(ctx context.Context) {
 	}
 }
 
-// want has the set read soon.
-func (v *Verifier) want() {
+// requestRefresh has the set read soon.
+func (v *Verifier) requestRefresh() {
 	select {
-	case v.wanted <- struct{}{}:
+	case v.refreshRequests <- struct{}{}:
 	default:
 	}
 }
 
-func refused(format string, args ...any) error {
+func errUnauthenticated(format string, args ...any) error {
 	return kg.Errorf(kg.CodeUnauthenticated, format, args...)
 }
 
-var errToken = refused("the credential is not valid")
+var errToken = errUnauthenticated("the credential is not valid")
 
 // Verify checks a token and reads its claims. The error is a *kg.Error with
 // CodeUnauthenticated.
 func (v *Verifier) Verify(text string) (c auth.Claims, err error) {
 	if len(text) > MaxTokenBytes {
-		return c, refused("the token is longer than %d bytes", MaxTokenBytes)
+		return c, errUnauthenticated("the token is longer than %d bytes", MaxTokenBytes)
 	}
 	// Both are taken before the check: what changes meanwhile makes it count for less.
 	set, now := v.set.Load(), time.Now().Round(0)
 	hash := sha256.Sum256([]byte(text))
-	if c, known := v.kept.find(&hash, set, now); known {
+	if c, known := v.cache.findClaims(&hash, set, now); known {
 		return c, nil
 	}
-	if c, err = v.check(text, set); err == nil {
-		v.kept.keep(&hash, set, now, &c)
+	if c, err = v.verifyToken(text, set); err == nil {
+		v.cache.storeClaims(&hash, set, now, &c)
 	}
 	return c, err
 }
 
-// check does the whole of it.
-func (v *Verifier) check(text string, set *keySet) (c auth.Claims, err error) {
-	payload, err := v.payload(text, set)
+// verifyToken does the whole of it.
+func (v *Verifier) verifyToken(text string, set *keySet) (c auth.Claims, err error) {
+	payload, err := v.verifySignature(text, set)
 	if err != nil {
 		return c, err
 	}
@@ -130,16 +130,16 @@ func (v *Verifier) check(text string, set *keySet) (c auth.Claims, err error) {
 	if err := json.Unmarshal(payload, token); err != nil {
 		return c, errToken
 	}
-	if err := v.validate(token); err != nil {
+	if err := v.validateClaims(token); err != nil {
 		return c, err
 	}
-	return v.claims(token)
+	return v.readClaims(token)
 }
 
-// payload checks the signature. Only the compact form counts (RFC 7519, section
+// verifySignature checks the signature. Only the compact form counts (RFC 7519, section
 // 1), and of its header only alg, kid and crit: a token does not say itself with
 // what it is to be checked.
-func (v *Verifier) payload(text string, set *keySet) ([]byte, error) {
+func (v *Verifier) verifySignature(text string, set *keySet) ([]byte, error) {
 	if strings.Count(text, ".") != 2 || strings.HasPrefix(text, "{") {
 		return nil, errToken
 	}
@@ -149,20 +149,20 @@ func (v *Verifier) payload(text string, set *keySet) ([]byte, error) {
 	}
 	header := message.Signatures()[0].ProtectedHeaders()
 	alg, ok := header.Algorithm()
-	if !ok || alg == jwa.NoSignature() || !v.options.allows(alg.String()) {
-		return nil, refused("tokens signed so are not taken here")
+	if !ok || alg == jwa.NoSignature() || !v.options.allowsAlgorithm(alg.String()) {
+		return nil, errUnauthenticated("tokens signed so are not taken here")
 	}
 	if header.Has(jws.CriticalKey) { // RFC 7515, section 4.1.11: there are none that we know
 		return nil, errToken
 	}
 	if set == nil {
-		v.want()
-		return nil, refused("tokens cannot be checked at the moment")
+		v.requestRefresh()
+		return nil, errUnauthenticated("tokens cannot be checked at the moment")
 	}
 	id, _ := header.KeyID()
-	key, known := set.find(id, alg)
+	key, known := set.findKey(id, alg)
 	if !known {
-		v.want()
+		v.requestRefresh()
 	}
 	if key == nil {
 		return nil, errToken
@@ -174,23 +174,23 @@ func (v *Verifier) payload(text string, set *keySet) ([]byte, error) {
 	return payload, nil
 }
 
-// validate checks the claims about the token itself (RFC 7519, section 4.1).
-func (v *Verifier) validate(token jwt.Token) error {
+// validateClaims checks the claims about the token itself (RFC 7519, section 4.1).
+func (v *Verifier) validateClaims(token jwt.Token) error {
 	err := jwt.Validate(token,
 		jwt.WithIssuer(v.options.Issuer), jwt.WithRequiredClaim(jwt.ExpirationKey), jwt.WithAcceptableSkew(v.options.Skew))
 	switch {
 	case err == nil:
 	case errors.Is(err, jwt.TokenExpiredError()):
-		return refused("the token has expired")
+		return errUnauthenticated("the token has expired")
 	case errors.Is(err, jwt.TokenNotYetValidError()):
-		return refused("the token is not valid yet")
+		return errUnauthenticated("the token is not valid yet")
 	case errors.Is(err, jwt.InvalidIssuerError()):
-		return refused("the token is of another issuer")
+		return errUnauthenticated("the token is of another issuer")
 	default:
 		return errToken
 	}
-	if list, _ := token.Audience(); !intersect(list, v.options.Audience) {
-		return refused("the token is for another audience")
+	if list, _ := token.Audience(); !haveCommon(list, v.options.Audience) {
+		return errUnauthenticated("the token is for another audience")
 	}
 	return nil
 }

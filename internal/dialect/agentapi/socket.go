@@ -84,11 +84,11 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if owner := throttle.OwnerOf(who); who.Principal.Method == caller.MethodNone {
 		leave()
 		leave = func() {}
-		if !h.pending.Take(owner, 1) {
+		if !h.pending.Acquire(owner, 1) {
 			refuse(w, h.errorOf(who, rest.NoStream(&sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter})))
 			return
 		}
-		settled = sync.OnceFunc(func() { h.pending.Give(owner, 1) })
+		settled = sync.OnceFunc(func() { h.pending.Release(owner, 1) })
 	}
 	s := &socket{handler: h, who: who, settled: settled, leave: leave, after: after}
 	defer func() { s.settled(); s.leave() }()

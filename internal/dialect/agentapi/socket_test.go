@@ -379,7 +379,7 @@ func TestSocketBytesReceived(t *testing.T) {
 	s := startWith(t, func(o *options) { o.Intake = throttle.Intake{Pool: pool} })
 	first, second := s.dial("ann"), s.dial("ann")
 	first.begin(20_000)
-	for deadline := time.Now().Add(time.Minute); pool.Taken() < 16<<10; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); pool.InUse() < 16<<10; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("what was sent is not accounted for")
 		}

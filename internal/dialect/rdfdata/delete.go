@@ -22,10 +22,10 @@ func (h *handler) delete(w http.ResponseWriter, r *http.Request, t target) error
 		return err
 	}
 	owner := throttle.OwnerOf(caller.From(r.Context()))
-	if !h.imports.Take(owner, 1) {
+	if !h.imports.Acquire(owner, 1) {
 		return tooMany()
 	}
-	defer h.imports.Give(owner, 1)
+	defer h.imports.Release(owner, 1)
 	found, err := h.find(r, t)
 	if err != nil {
 		return err

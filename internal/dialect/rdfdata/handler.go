@@ -44,7 +44,7 @@ type Store interface {
 type Graphs interface {
 	Create(context.Context, kg.Meta, policy.Creation) (policy.Policy, kg.Receipt, error)
 	Delete(context.Context, kg.Meta, kg.Term) (policy.Deletion, error)
-	MakesAgain(kg.Principal, kg.Term) bool
+	CanRecreate(kg.Principal, kg.Term) bool
 	Exists(kg.Principal, kg.Term) bool
 	NewName(kg.Principal) (kg.Term, bool)
 }

@@ -102,10 +102,10 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 		return err
 	}
 	owner := throttle.OwnerOf(caller.From(r.Context()))
-	if !h.imports.Take(owner, 1) {
+	if !h.imports.Acquire(owner, 1) {
 		return tooMany()
 	}
-	defer h.imports.Give(owner, 1)
+	defer h.imports.Release(owner, 1)
 	r, done := h.endsWithServer(w, r, format)
 	defer done()
 	found, err := h.find(r, t)
@@ -171,7 +171,7 @@ func (h *handler) endsWithServer(w http.ResponseWriter, r *http.Request, f rdf.F
 // makeAgain makes a graph that was deleted, for who may, so that it can be written into.
 // undo deletes it again, unless anything was written to it since.
 func (h *handler) makeAgain(r *http.Request, d *document, t target, found standing) (undo func(), err error) {
-	if found.exists || d.summary.Quads == 0 || !h.Graphs.MakesAgain(caller.From(r.Context()).Principal, t.graph) {
+	if found.exists || d.summary.Quads == 0 || !h.Graphs.CanRecreate(caller.From(r.Context()).Principal, t.graph) {
 		return func() {}, nil
 	}
 	m := meta(r, d.why)
