@@ -245,7 +245,7 @@ func (g *sharedGraphs) has(q *IDQuad) (bool, error) {
 	}
 	share, known := g.known[q.Graph]
 	if !known {
-		tenure, counts := g.generations.of(q.Graph)
+		tenure, counts := g.generations.tenureOf(q.Graph)
 		t, err := g.dict.term(g.generations.name(q.Graph))
 		if err != nil {
 			return false, err

@@ -313,7 +313,7 @@ func (c *checker) statements() error {
 		if !c.keepsGraph(q.Graph) {
 			return nil
 		}
-		if counted, is := c.head.generations.of(q.Graph); is && counted.until == 0 {
+		if counted, is := c.head.generations.tenureOf(q.Graph); is && counted.until == 0 {
 			c.report.Statements++
 		}
 		if _, err := parseState(value, c.dict.agent); err != nil {

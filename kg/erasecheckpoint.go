@@ -302,7 +302,7 @@ func (c *erasedCheckpoint) stoodSince(q Quad, at Revision) (Revision, bool) {
 			return 0, false
 		}
 	}
-	graph, found := c.generations.at(ids.Graph, at-1)
+	graph, found := c.generations.idAt(ids.Graph, at-1)
 	if ids.Graph = graph; !found {
 		return 0, false
 	}

@@ -27,7 +27,7 @@ func (c *erasedCheckpoint) generation(r checkpointRecord) error {
 	if c.generations == nil {
 		c.generations = newGenerations()
 	}
-	c.generations.put(g)
+	c.generations.setEntry(g)
 	return nil
 }
 
@@ -40,12 +40,12 @@ func (c *erasedCheckpoint) byName(ids IDQuad) IDQuad {
 // inOrder lists what was touched so that each generation of a graph comes behind the one
 // that it follows on.
 func (c *erasedCheckpoint) inOrder() []IDQuad {
-	return slices.SortedFunc(maps.Keys(c.touched), func(a, b IDQuad) int { return cmp.Compare(c.place(a.Graph), c.place(b.Graph)) })
+	return slices.SortedFunc(maps.Keys(c.touched), func(a, b IDQuad) int { return cmp.Compare(c.turnOf(a.Graph), c.turnOf(b.Graph)) })
 }
 
 // place is from when on a generation counts, 0 for what is kept under a graph's name; one
 // that is being written is behind all.
-func (c *erasedCheckpoint) place(graph ID) Revision {
+func (c *erasedCheckpoint) turnOf(graph ID) Revision {
 	switch g := c.generationOf(graph); {
 	case g == nil:
 		return 0
@@ -61,7 +61,7 @@ func (c *erasedCheckpoint) generationOf(graph ID) *generation {
 	if c.generations == nil || graph.Tag() != keys.TagGeneration {
 		return nil
 	}
-	return c.generations.all[Revision(graph.Number())]
+	return c.generations.entries[Revision(graph.Number())]
 }
 
 // follow brings since when a statement has stood in a generation into line with what is
@@ -71,8 +71,8 @@ func (c *erasedCheckpoint) follow(ids IDQuad, list []standing) {
 	if g == nil {
 		return
 	}
-	begins := c.place(ids.Graph)
-	earlier, found := c.generations.at(g.graph, begins-1)
+	begins := c.turnOf(ids.Graph)
+	earlier, found := c.generations.idAt(g.graph, begins-1)
 	if !found {
 		return
 	}

@@ -1,8 +1,10 @@
 package kg
 
 import (
+	"cmp"
 	"encoding/binary"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -59,8 +61,10 @@ func placeholder(began Revision) Term {
 
 // generations are those of all graphs, as of a revision. A table that was published is
 // never changed. A nil one is that of a store where no graph was ever exchanged.
+//
+// It has an entry for each generation that a revision may still need: see superseded.
 type generations struct {
-	all map[Revision]*generation
+	entries map[Revision]*generation // by the revisions in which they began
 	// lines are those of each graph that count or did, in order.
 	lines map[ID][]*generation
 	// writing is the one that is being written of each graph.
@@ -81,31 +85,98 @@ func (t *generations) byID(id ID) *generation {
 		return nil
 	}
 	if id.Tag() == keys.TagGeneration {
-		return t.all[Revision(id.Number())]
+		return t.entries[Revision(id.Number())]
 	}
 	return t.numbered[id]
 }
 
-// with is the table with one more generation, or with what became of one.
-func (t *generations) with(g *generation) *generations {
-	out := newGenerations()
-	if t != nil {
-		out = &generations{maps.Clone(t.all), maps.Clone(t.lines), maps.Clone(t.writing), maps.Clone(t.fresh), maps.Clone(t.numbered)}
+// clone copies the table. The entries are shared, and so are the lines, which are replaced
+// and never changed.
+func (t *generations) clone() *generations {
+	if t == nil {
+		return newGenerations()
 	}
-	out.put(g)
+	return &generations{maps.Clone(t.entries), maps.Clone(t.lines), maps.Clone(t.writing), maps.Clone(t.fresh), maps.Clone(t.numbered)}
+}
+
+// withEntries returns the table with more generations, or with what became of some.
+func (t *generations) withEntries(list ...*generation) *generations {
+	out := t.clone()
+	for _, g := range list {
+		out.setEntry(g)
+	}
 	return out
 }
 
-func (t *generations) put(g *generation) {
-	t.all[g.began] = g
+// withoutEntries returns the table without the entries of generations that it does not need
+// any more (superseded), nil if it then has none.
+func (t *generations) withoutEntries(list []*generation) *generations {
+	out := t.clone()
+	for _, g := range list {
+		delete(out.entries, g.began)
+		if g.number != 0 {
+			delete(out.numbered, g.id())
+		}
+		if line := out.lines[g.graph]; len(line) > 0 {
+			out.lines[g.graph] = withoutEntry(line, g)
+		}
+	}
+	if len(out.entries) == 0 {
+		return nil
+	}
+	return out
+}
+
+func withoutEntry(line []*generation, g *generation) []*generation {
+	return slices.DeleteFunc(slices.Clone(line), func(o *generation) bool { return o.began == g.began })
+}
+
+// superseded lists the generations whose entries are not needed any more once the index
+// holds nothing under their ids: those that were given up, and those that count at no
+// revision that is read, because a later one cleared them. Without its entry a generation
+// counts at no revision either, and is not kept.
+//
+// The newest entry of a graph that cleared what was before stays, because by it the content
+// from before is not kept. So does the newest with which the graph began anew: what the log
+// tells of the graph before it is hidden by it.
+func (t *generations) superseded() (out []*generation) {
+	if t == nil {
+		return nil
+	}
+	for _, g := range t.entries {
+		if g.dead {
+			out = append(out, g)
+		}
+	}
+	for _, line := range t.lines {
+		cleared, fresh := -1, -1
+		for i, g := range line {
+			if g.cleared {
+				cleared = i
+			}
+			if g.fresh {
+				fresh = i
+			}
+		}
+		for i := range cleared { // none without one that cleared
+			if i != fresh {
+				out = append(out, line[i])
+			}
+		}
+	}
+	return out
+}
+
+// setEntry adds a generation to a table that is not published yet.
+func (t *generations) setEntry(g *generation) {
+	t.entries[g.began] = g
 	if g.number != 0 {
 		t.numbered[g.id()] = g
 	}
 	switch {
 	case g.from != 0:
-		line := slices.DeleteFunc(slices.Clone(t.lines[g.graph]), func(o *generation) bool { return o.began == g.began })
-		line = append(line, g)
-		slices.SortFunc(line, func(a, b *generation) int { return int(int64(a.from) - int64(b.from)) })
+		line := append(withoutEntry(t.lines[g.graph], g), g)
+		slices.SortFunc(line, func(a, b *generation) int { return cmp.Compare(a.from, b.from) })
 		t.lines[g.graph] = line
 		if g.fresh {
 			t.fresh[g.name] = max(t.fresh[g.name], g.from)
@@ -132,8 +203,8 @@ func (t *generations) current(graph ID) ID {
 	return graph
 }
 
-// at is current as of a revision; false where the graph began anew behind it.
-func (t *generations) at(graph ID, r Revision) (ID, bool) {
+// idAt is current as of a revision; false where the graph began anew behind it.
+func (t *generations) idAt(graph ID, r Revision) (ID, bool) {
 	if t == nil {
 		return graph, true
 	}
@@ -156,9 +227,9 @@ type tenure struct {
 	time        time.Time
 }
 
-// of is the tenure of an id in the place of a graph; false for one that counts at no
+// tenureOf is the tenure of an id in the place of a graph; false for one that counts at no
 // revision.
-func (t *generations) of(id ID) (tenure, bool) {
+func (t *generations) tenureOf(id ID) (tenure, bool) {
 	g := t.byID(id)
 	if g == nil && id.Tag() != keys.TagGeneration {
 		if t == nil || len(t.lines[id]) == 0 {
@@ -243,16 +314,26 @@ func (t *generations) name(id ID) ID {
 }
 
 // ids lists all under which content of the graph counts at some revision.
-func (t *generations) ids(graph ID) []ID {
+func (t *generations) ids(graph ID) []ID { return t.idsBetween(graph, 0, math.MaxUint64) }
+
+// idsBetween lists all under which content of the graph counts at some revision from oldest
+// to newest.
+func (t *generations) idsBetween(graph ID, oldest, newest Revision) []ID {
 	if t == nil {
 		return []ID{graph}
 	}
-	out := []ID{graph}
-	for _, g := range t.lines[graph] {
+	line := t.lines[graph]
+	var out []ID
+	if len(line) == 0 || line[0].from > oldest {
+		out = append(out, graph)
+	}
+	for i, g := range line {
 		if g.fresh {
 			out = out[:0]
 		}
-		out = append(out, g.id())
+		if g.from <= newest && (i+1 == len(line) || line[i+1].from > oldest) {
+			out = append(out, g.id())
+		}
 	}
 	return out
 }
@@ -367,7 +448,7 @@ func readGenerations(d dictionary) (*generations, error) {
 		if t == nil {
 			t = newGenerations()
 		}
-		t.put(g)
+		t.setEntry(g)
 	}
 	return t, nil
 }

@@ -375,6 +375,8 @@ func TestGenerationsRandomly(t *testing.T) {
 					r.reopen(Options{Rebuild: true})
 				case n < 94:
 					mustBeClean(t, r.s)
+				case n < 97:
+					r.must(r.s.purgeGenerations(t.Context()))
 				}
 				r.compare()
 			}

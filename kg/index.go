@@ -542,7 +542,7 @@ func (w *indexWriter) finishGeneration(c *Commit) {
 	}
 	g.graph, _, _ = w.dict.id(name)
 	g.name = name
-	w.generations = w.generations.with(g)
+	w.generations = w.generations.withEntries(g)
 	w.o.put(string(keys.GenerationRecord(uint64(g.began))), g.encode())
 }
 

@@ -3,7 +3,6 @@ package kg
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -48,15 +47,15 @@ func (s *Store) purgeLoop() {
 // purgeRetry is after how long it is tried again to remove what is not kept.
 const purgeRetry = 10 * time.Second
 
-// purgeGenerations removes all that is not kept. A stop leaves the rest to the next
-// time.
+// purgeGenerations removes all that is not kept from the index, and then the entries that
+// the table of generations does not need any more. A stop leaves the rest to the next time.
 func (s *Store) purgeGenerations(ctx context.Context) error {
 	for _, id := range s.unkept() {
 		if err := s.purgeGeneration(ctx, id); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.forgetGenerations(ctx)
 }
 
 // unkept lists the ids in the place of graphs of which the index has something that is
@@ -117,35 +116,53 @@ func (s *Store) purgeGeneration(ctx context.Context, id ID) error {
 
 // purgeCounts removes the counts of a generation of which nothing else is left.
 func (s *Store) purgeCounts(ctx context.Context, id ID) error {
-	done := make(chan error, 1)
-	fn := func() {
+	return s.runBetween(ctx, func() error {
 		h := *s.head.Load()
 		h.catalogue = h.catalogue.copy()
 		var gone []keyValue
 		for _, prefix := range [...]byte{keys.PrefixPredicate, keys.PrefixClass} {
-			h.catalogue.each(prefix, id, func(graph, of ID, _ uint64) {
-				gone = append(gone, keyValue{key: slices.Concat([]byte{prefix}, graph[:], of[:])})
+			h.catalogue.each(prefix, id, func(graph, counted ID, _ uint64) {
+				gone = append(gone, keyValue{key: slices.Concat([]byte{prefix}, graph[:], counted[:])})
 			})
 		}
-		err := s.forgetNow(gone)
-		if err == nil {
-			for _, k := range gone {
-				h.catalogue.tallies.Delete(string(k.key))
-			}
-			s.mu.Lock()
-			s.head.Store(&h)
-			s.mu.Unlock()
+		if err := s.forgetNow(gone); err != nil {
+			return err
 		}
-		done <- err
+		for _, k := range gone {
+			h.catalogue.tallies.Delete(string(k.key))
+		}
+		s.replaceHead(&h)
+		return nil
+	})
+}
+
+// forgetGenerations removes the entries of the table of generations that are superseded and
+// of which the index holds nothing.
+//
+// The log does not tell of it. An index that is made anew from the log has the entries
+// again, and one that is made from a checkpoint has those of the checkpoint: the commits
+// behind it write to none of them.
+func (s *Store) forgetGenerations(ctx context.Context) error {
+	if len(s.head.Load().generations.superseded()) == 0 {
+		return nil
 	}
-	select {
-	case s.between <- fn:
-		return <-done
-	case <-s.stop:
-		return errClosed()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return s.runBetween(ctx, func() error {
+		h := *s.head.Load()
+		list := slices.DeleteFunc(h.generations.superseded(), func(g *generation) bool { return h.catalogue.counted(g.id()) })
+		var gone []keyValue
+		for _, g := range list {
+			gone = append(gone, keyValue{key: keys.GenerationRecord(uint64(g.began))})
+		}
+		if len(gone) == 0 {
+			return nil
+		}
+		if err := s.forgetNow(gone); err != nil {
+			return err
+		}
+		h.generations = h.generations.withoutEntries(list)
+		s.replaceHead(&h)
+		return nil
+	})
 }
 
 // clearGenerations notes which generations count at no revision any more that can be
@@ -156,7 +173,7 @@ func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
 		return nil
 	}
 	var cleared []*generation
-	for _, g := range t.all {
+	for _, g := range t.entries {
 		if g.from != 0 && g.from <= floor && !g.cleared {
 			next := *g
 			next.cleared = true
@@ -166,37 +183,51 @@ func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
 	if len(cleared) == 0 {
 		return nil
 	}
-	done := make(chan error, 1)
-	fn := func() {
+	return s.runBetween(ctx, func() error {
 		if e := s.refusedFor(); e != nil {
-			done <- e
-			return
+			return e
 		}
 		if s.unindexed.Load() != nil {
-			done <- errUnindexed()
-			return
+			return errUnindexed()
 		}
 		h := *s.head.Load()
+		// Others may have left the table meanwhile.
+		cleared = slices.DeleteFunc(cleared, func(g *generation) bool { return h.generations == nil || h.generations.entries[g.began] == nil })
 		base := s.newKV(s.layers.flushed)
 		defer base.close()
 		o := newOverlay(s.layers.over(base, s.layers.mem))
 		for _, g := range cleared {
-			h.generations = h.generations.with(g)
 			o.put(string(keys.GenerationRecord(uint64(g.began))), g.encode())
+		}
+		if len(cleared) > 0 {
+			h.generations = h.generations.withEntries(cleared...)
 		}
 		s.mu.Lock()
 		s.layers.memBytes += o.mergeInto(s.layers.mem)
 		s.layers.shared = nil
 		s.head.Store(&h)
 		s.mu.Unlock()
-		done <- nil
-	}
+		return nil
+	})
+}
+
+// replaceHead shows readers the newest revision with another catalogue or table. Only the
+// committer calls it.
+func (s *Store) replaceHead(h *head) {
+	s.mu.Lock()
+	s.head.Store(h)
+	s.mu.Unlock()
+}
+
+// runBetween has the committer call fn between two groups, and waits for it.
+func (s *Store) runBetween(ctx context.Context, fn func() error) error {
+	done := make(chan error, 1)
 	select {
-	case s.between <- fn:
+	case s.between <- func() { done <- fn() }:
 		return <-done
 	case <-s.stop:
 		return errClosed()
 	case <-ctx.Done():
-		return errors.Join(ctx.Err())
+		return ctx.Err()
 	}
 }

@@ -603,7 +603,7 @@ func (w *wholeReplacement) judge() (*judged, error) {
 	defer context.AfterFunc(s.judging, func() { end(errJudgingEnded()) })()
 	name := p.head.generations.name(w.id())
 	at := s.options.Clock().UTC().Truncate(time.Millisecond)
-	after := p.head.generations.with(&generation{began: w.began, graph: name, name: w.graph, from: p.head.revision + 1, time: at})
+	after := p.head.generations.withEntries(&generation{began: w.began, graph: name, name: w.graph, from: p.head.revision + 1, time: at})
 	var changes []Change
 	bytes := 0
 	verify := func() error {

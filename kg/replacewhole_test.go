@@ -532,7 +532,7 @@ func TestGenerationsOutOfHistoryAreRemoved(t *testing.T) {
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	const n = MaxPatches + 2
 	replaceWith(t, s, m, wholeQuads(0, n))
-	old := s.head.Load().generations.all
+	old := s.head.Load().generations.entries
 	second := replaceWith(t, s, m, wholeQuads(1, n))
 	if err := writeHistory(s.dir.join(historyName), second.Revision); err != nil {
 		t.Fatal(err)

@@ -248,15 +248,7 @@ func (s *Store) forget(ctx context.Context, step []keyValue) error {
 	if err := s.awaitQuiet(ctx); err != nil {
 		return err
 	}
-	done := make(chan error, 1)
-	select {
-	case s.between <- func() { done <- s.forgetNow(step) }:
-		return <-done
-	case <-s.stop:
-		return errClosed()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return s.runBetween(ctx, func() error { return s.forgetNow(step) })
 }
 
 // forgetNow deletes keys in the layer that commits are written to; one that is

@@ -243,7 +243,7 @@ func (sc *scanner) enter(q *IDQuad) {
 			sc.stateBytes = sc.stateBytes[:0] // the same bytes may say something else
 		}
 		if sc.indexed {
-			sc.tenure, sc.graphShown = sc.s.generations.of(q.Graph)
+			sc.tenure, sc.graphShown = sc.s.generations.tenureOf(q.Graph)
 			sc.name = sc.tenure.graph
 		} else {
 			sc.name, sc.graphShown = sc.s.counts(q.Graph)

@@ -274,7 +274,7 @@ func (s *Snapshot) toIndex(graph ID) (ID, bool) {
 	if graph.IsZero() || s.generations == nil {
 		return graph, true
 	}
-	return s.generations.at(graph, s.revision())
+	return s.generations.idAt(graph, s.revision())
 }
 
 // counts tells whether what the index holds under an id is that of the graph at the
@@ -283,7 +283,7 @@ func (s *Snapshot) counts(graph ID) (name ID, is bool) {
 	if s.generations == nil {
 		return graph, true
 	}
-	t, ok := s.generations.of(graph)
+	t, ok := s.generations.tenureOf(graph)
 	at := s.revision()
 	return t.graph, ok && t.from <= at && (t.until == 0 || at < t.until)
 }

@@ -88,7 +88,7 @@ func (s *Store) Stats() Stats {
 	st.CheckpointBytes = s.checkpointBytes()
 	st.LagRevisions, st.MaxLag = s.tailer.lag(h.revision)
 	h.catalogue.each(keys.PrefixPredicate, ID{}, func(graph, _ ID, n uint64) {
-		if t, counts := h.generations.of(graph); counts && t.until == 0 {
+		if t, counts := h.generations.tenureOf(graph); counts && t.until == 0 {
 			st.Statements += n
 		}
 	})

@@ -69,14 +69,14 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 	was, had := findSource(before.assertions, a.Source)
 	switch {
 	case had && was.same(a):
-		return writtenAs{new: true}, tx.place(p.Quad, before, ids)
+		return writtenAs{new: true}, tx.writeStatement(p.Quad, before, ids)
 	case !had && len(before.assertions) >= MaxAssertions:
 		return as, Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
 	}
 	if !known {
 		tx.w.assign(&p.Quad, &ids)
 	}
-	return writtenAs{new: true, changed: true, restates: len(before.assertions) > 0, backs: !had}, tx.place(p.Quad, state{0, tx.after(before.assertions, &a)}, ids)
+	return writtenAs{new: true, changed: true, restates: len(before.assertions) > 0, backs: !had}, tx.writeStatement(p.Quad, state{0, tx.after(before.assertions, &a)}, ids)
 }
 
 // writtenAs is what became of a statement that was written into a generation: new tells
@@ -86,7 +86,7 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 type writtenAs struct{ new, changed, restates, backs bool }
 
 // place writes a statement of the generation.
-func (tx *Tx) place(q Quad, st state, ids IDQuad) error {
+func (tx *Tx) writeStatement(q Quad, st state, ids IDQuad) error {
 	ids.Graph = keys.Generation(uint64(tx.written.began))
 	tx.bytes += q.Subject.textBytes() + q.Predicate.textBytes() + q.Object.textBytes() + 32*(1+len(st.assertions))
 	for i := range st.assertions {
@@ -110,7 +110,7 @@ func (tx *Tx) carryOver(list []writtenStatement) error {
 		if !known {
 			return Errorf(CodeInternal, "a statement that stands has a term that is not known")
 		}
-		if err := tx.place(s.quad(tx.written.graph), state{s.since, s.assertions}, ids); err != nil {
+		if err := tx.writeStatement(s.quad(tx.written.graph), state{s.since, s.assertions}, ids); err != nil {
 			return err
 		}
 	}

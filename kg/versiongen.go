@@ -14,7 +14,6 @@ import (
 func (s *Snapshot) versionsOfGenerations(p IDPattern, after *IDQuad) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		m := s.newVersionMerge(p, after)
-		defer m.close()
 		for m.next() {
 			for _, v := range m.statements() {
 				if !yield(v, nil) {
@@ -28,16 +27,36 @@ func (s *Snapshot) versionsOfGenerations(p IDPattern, after *IDQuad) iter.Seq2[V
 	}
 }
 
-// versionMerge goes through the versions of a pattern, from one triple to the next.
+// versionMerge goes through the versions of a pattern, from one triple to the next. What
+// each generation holds is read in pieces, one generation after the other: so there are
+// the iterators of one scan, however many generations the graph has.
 type versionMerge struct {
-	s        *Snapshot
-	order    keys.Order
-	after    []byte     // key of what it begins behind, nil for the beginning
-	scanners []*scanner // of one generation each, or one of all graphs
-	heads    []Version  // the next of each; a zero From at its end
-	triple   []Version  // with the same subject, predicate and object
-	err      error
+	s       *Snapshot
+	order   keys.Order
+	after   []byte           // key of what it begins behind, nil for the beginning
+	sources []*versionSource // one for each generation, or one for all graphs
+	triple  []Version        // with the same subject, predicate and object
+	err     error
 }
+
+// versionSource reads the versions of the pattern in one generation, or in all graphs. A
+// piece ends behind the last version of a statement, and is twice as large as the one
+// before.
+type versionSource struct {
+	pattern IDQuad
+	after   *IDQuad   // behind which the next piece begins
+	rows    []Version // that were read, and not taken yet
+	size    int       // of the next piece
+	ended   bool      // there is no next piece
+}
+
+// A piece of a source has minVersionPiece versions at first, and up to its share of
+// versionsAhead, which are for all sources together: so about as much is read as is asked
+// for.
+const (
+	minVersionPiece = 8
+	versionsAhead   = 4096
+)
 
 func (s *Snapshot) newVersionMerge(p IDPattern, after *IDQuad) *versionMerge {
 	m := &versionMerge{s: s, order: keys.Choose(IDQuad(p))}
@@ -46,33 +65,22 @@ func (s *Snapshot) newVersionMerge(p IDPattern, after *IDQuad) *versionMerge {
 	}
 	graphs := []ID{p.Graph}
 	if !p.Graph.IsZero() {
-		graphs = s.generations.ids(p.Graph)
+		graphs = s.generations.idsBetween(p.Graph, s.floor(), s.position.Revision)
 	}
 	if after != nil {
 		m.after = m.key(*after)
 	}
 	for _, graph := range graphs {
-		sc := &scanner{s: s, pattern: IDQuad(p), states: true, versions: true, indexed: true}
-		sc.pattern.Graph = graph
+		source := &versionSource{pattern: IDQuad(p), size: minVersionPiece}
+		source.pattern.Graph = graph
 		if after != nil {
 			from := *after
 			from.Graph = graph // zero: the triple itself comes again, for its other graphs
-			sc.after = &from
+			source.after = &from
 		}
-		sc.start()
-		m.scanners = append(m.scanners, sc)
-		m.heads = append(m.heads, Version{})
-	}
-	for i := range m.heads {
-		m.advance(i)
+		m.sources = append(m.sources, source)
 	}
 	return m
-}
-
-func (m *versionMerge) close() {
-	for _, sc := range m.scanners {
-		sc.close()
-	}
 }
 
 // key is that by which statements are in order: as in a scan of the revision that is
@@ -84,35 +92,53 @@ func (m *versionMerge) key(q IDQuad) []byte {
 	return m.order.Append(nil, q)
 }
 
-// advance moves on to the next version of one scanner that counted at some time.
-func (m *versionMerge) advance(i int) {
-	sc := m.scanners[i]
+// head is the next version of a source, nil at its end and after an error.
+func (m *versionMerge) head(source *versionSource) *Version {
+	if len(source.rows) == 0 && !source.ended && m.err == nil {
+		m.read(source)
+	}
+	if len(source.rows) == 0 || m.err != nil {
+		return nil
+	}
+	return &source.rows[0]
+}
+
+// read reads the next piece of a source, of what counted at some time.
+func (m *versionMerge) read(source *versionSource) {
+	sc := &scanner{s: m.s, pattern: source.pattern, after: source.after, states: true, versions: true, indexed: true}
+	sc.start()
+	defer sc.close()
+	var last IDQuad // with its graph by the id in the index
+	source.rows, source.ended = source.rows[:0], true
 	for sc.next() {
-		row := sc.row
-		t := sc.tenure
+		at := sc.row.IDQuad
+		at.Graph = sc.graph
+		if len(source.rows) >= source.size && at != last {
+			source.ended = false // it is read again, with what else there is of it
+			break
+		}
+		last = at
+		row, t := sc.row, sc.tenure
 		row.from = max(row.from, t.from)
 		if t.until != 0 && (row.to == 0 || row.to > t.until) {
 			row.to = t.until
 		}
-		if row.from > m.s.position.Revision || row.to != 0 && row.from >= row.to {
-			continue
+		if row.from <= m.s.position.Revision && (row.to == 0 || row.from < row.to) {
+			source.rows = append(source.rows, m.s.version(row))
 		}
-		m.heads[i] = m.s.version(row)
-		return
 	}
-	m.heads[i] = Version{}
-	if sc.err != nil {
-		m.err = sc.err
-	}
+	m.err = sc.err
+	source.after = &last
+	source.size = max(minVersionPiece, min(2*source.size, versionsAhead/len(m.sources)))
 }
 
 // next gathers what there is of the next triple.
 func (m *versionMerge) next() bool {
 	m.triple = m.triple[:0]
 	var least []byte
-	for i := range m.heads {
-		if m.heads[i].From != 0 {
-			if k := m.tripleKey(&m.heads[i]); least == nil || bytes.Compare(k, least) < 0 {
+	for _, source := range m.sources {
+		if v := m.head(source); v != nil {
+			if k := m.tripleKey(v); least == nil || bytes.Compare(k, least) < 0 {
 				least = k
 			}
 		}
@@ -120,10 +146,10 @@ func (m *versionMerge) next() bool {
 	if least == nil || m.err != nil {
 		return false
 	}
-	for i := range m.heads {
-		for m.heads[i].From != 0 && bytes.Equal(m.tripleKey(&m.heads[i]), least) && m.err == nil {
-			m.triple = append(m.triple, m.heads[i])
-			m.advance(i)
+	for _, source := range m.sources {
+		for v := m.head(source); v != nil && bytes.Equal(m.tripleKey(v), least); v = m.head(source) {
+			m.triple = append(m.triple, *v)
+			source.rows = source.rows[1:]
 		}
 	}
 	return m.err == nil
