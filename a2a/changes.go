@@ -16,7 +16,7 @@ import (
 // Changes is the plain feed of changes, for EventSource and curl: GET /changes
 // with the filter as query parameters. Its events are the results of
 // knowledge/subscribe without the JSON-RPC around them and without a selection;
-// id lines are always sent. docs/protocol.md lists the parameters.
+// id lines are always sent. docs/reference/changes.md lists the parameters.
 type Changes struct{ h *Handler }
 
 // NewChangesHandler makes the handler of /changes. Of deps it needs no Querier.

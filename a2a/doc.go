@@ -15,5 +15,5 @@
 //     that a refusal is an ordinary answer.
 //   - What is unexpected is "internal error" to the caller, and logged once.
 //
-// docs/protocol.md says all of this for those who write clients.
+// docs/reference says all of this for those who write clients.
 package a2a

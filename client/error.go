@@ -11,7 +11,7 @@ import (
 )
 
 // Reason says why something was refused. It is an error, so that errors.Is finds
-// it in an *Error. Those below are the ones that programs mind most; docs/protocol.md
+// it in an *Error. Those below are the ones that programs mind most; docs/reference/errors.md
 // has them all.
 type Reason string
 

@@ -92,7 +92,7 @@ func OpenAgent(ctx context.Context, hub, id string, o Options) (*Client, error) 
 
 // RegisterAgent puts an agent on the hub, so that it can be asked, or says anew what it
 // is. The card is a JSON object with name, description, version, capabilities, skills
-// and whatever else (docs/protocol.md, section 10).
+// and whatever else (docs/reference/hub.md).
 func (c *Client) RegisterAgent(ctx context.Context, id string, card any) error {
 	return c.atHub(ctx, http.MethodPut, "/agents/"+url.PathEscape(id), card)
 }

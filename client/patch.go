@@ -14,7 +14,7 @@ type Patch struct {
 	raw json.RawMessage // in place of all that
 }
 
-// RawPatch is a patch that is there as JSON already, as docs/protocol.md has it. It is
+// RawPatch is a patch that is there as JSON already, as docs/reference/knowledge.md has it. It is
 // sent as it is, whatever its fields and methods say.
 func RawPatch(patch json.RawMessage) Patch { return Patch{raw: patch} }
 

@@ -9,7 +9,7 @@ import (
 	"koine/graph"
 )
 
-// Each kind of field costs what docs/protocol.md says: at that complexity an
+// Each kind of field costs what docs/reference/graphql.md says: at that complexity an
 // operation is taken, and one below it is refused.
 func TestCosts(t *testing.T) {
 	const entity = `{ entity(iri: "ex:ada") { `
@@ -70,17 +70,17 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// The tables of docs/protocol.md name every limit.
+// The table of docs/reference/graphql.md names every limit.
 func TestLimitsAreWrittenDown(t *testing.T) {
-	text, err := os.ReadFile("../docs/protocol.md")
+	text, err := os.ReadFile("../docs/reference/graphql.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, tables, _ := strings.Cut(string(text), "\n### Limits\n")
-	tables, _, _ = strings.Cut(tables, "\n### ")
+	_, tables, _ := strings.Cut(string(text), "\n## Limits\n")
+	tables, _, _ = strings.Cut(tables, "\n## ")
 	for _, tt := range slices.Concat(limitCases, patternLimitCases()) {
 		if !strings.Contains(tables, "`"+tt.limit+"`") {
-			t.Errorf("docs/protocol.md has no limit %s", tt.limit)
+			t.Errorf("docs/reference/graphql.md has no limit %s", tt.limit)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // What the parts of an operation cost, where a scalar in the answer costs 1. The
 // figures are of the order of what each takes, as measured beside a scalar.
-// docs/protocol.md has the same table.
+// docs/reference/graphql.md has the same table.
 const (
 	costField          = 1    // a scalar, or an object that holds others
 	costEntity         = 2    // an entity or a term, which has to be looked up

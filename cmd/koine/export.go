@@ -38,7 +38,7 @@ type exportCommand struct {
 func (exportCommand) Help() string {
 	return `Turtle and N-Triples cannot name graphs: without --graph they hold the statements of all graphs together.
 
-Plain RDF carries neither certainties nor sources: what is exported and loaded again is asserted as fact by whoever loads it. With --assertions, both go along, with times and justifications, as reified statements (docs/assertions.md). It is no backup, for it has no history: koine backup makes one.
+Plain RDF carries neither certainties nor sources: what is exported and loaded again is asserted as fact by whoever loads it. With --assertions, both go along, with times and justifications, as reified statements (docs/reference/assertions.md). It is no backup, for it has no history: koine backup makes one.
 
 With --data, the prefixes that are kept with the store are known; a --prefix is added to them for this export only.
 

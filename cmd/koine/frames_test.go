@@ -21,7 +21,7 @@ var frames = regexp.MustCompile("(?s)```frames\n(.*?)```")
 // The frames that the protocol shows are those that are heard, but for times and ids.
 // With UPDATE_README=1 they are written into it.
 func TestFramesOfTheProtocol(t *testing.T) {
-	const path = "../../docs/protocol.md"
+	const path = "../../docs/reference/rest.md"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

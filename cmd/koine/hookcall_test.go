@@ -22,7 +22,7 @@ var hookCalls = regexp.MustCompile("(?s)X PUT http://127.0.0.1:8080/agents/bot -
 // A web hook is called as the protocol shows it, when it is set as that says, but for
 // ids and times. With UPDATE_README=1 the call is written into it.
 func TestHookCallOfTheProtocol(t *testing.T) {
-	const path = "../../docs/protocol.md"
+	const path = "../../docs/reference/hub.md"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 // The others have the defaults of package graph.
 type limitFlags struct {
 	QueryTime       time.Duration `help:"How long a GraphQL query or mutation may take." default:"10s"`
-	QueryComplexity int           `help:"What a GraphQL operation may cost, by the weights in docs/protocol.md." default:"1000000" placeholder:"N"`
+	QueryComplexity int           `help:"What a GraphQL operation may cost, by the weights in docs/reference/graphql.md." default:"1000000" placeholder:"N"`
 	PageSize        int           `help:"How many elements a page of a GraphQL list may have." default:"1000" placeholder:"N"`
 	ResultMiB       int           `help:"How large the answer of a GraphQL operation may be." default:"16" name:"result-mib" placeholder:"MIB"`
 }

@@ -10,7 +10,7 @@
 //	err = s.Serve(ctx, listener)           // until ctx ends, then in order
 //
 // Promises:
-//   - In open mode no web page of another site reaches anything (docs/protocol.md).
+//   - In open mode no web page of another site reaches anything (docs/reference/http.md).
 //   - A client that stops reading or writing is let go after a bounded time;
 //     one that makes progress is not, however much there is to move.
 //   - A panic of a handler is that request's error.

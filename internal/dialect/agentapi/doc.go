@@ -5,5 +5,5 @@
 // Its tasks are those of A2A: what is sent here is read there, and the other way
 // round. Its four states are mapped to A2A's eight and back in state.go; parts and
 // artifacts come back as they were sent. What the text leaves open is said in
-// docs/protocol.md.
+// docs/reference/rest.md.
 package agentapi
