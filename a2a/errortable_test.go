@@ -72,7 +72,7 @@ func TestWhatIsLeftOfAChannel(t *testing.T) {
 	for i := range 6 {
 		s.say(t, "ann", id, fmt.Sprint(i))
 	}
-	const data = `{"reason":"POSITION_GONE","domain":"koine","field":"%s","detail":"the oldest message that is left in the channel is 5","oldestSequence":5}`
+	const data = `{"reason":"POSITION_GONE","domain":"koine","field":"%s","detail":"oldest retained message of the channel is 5","oldestSequence":5}`
 	gone := func(status int, field string) string {
 		return fmt.Sprintf(`%d application/json`+"\n"+`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid parameters","data":`+data+`}}`+"\n", status, field)
 	}

@@ -6,29 +6,30 @@ import (
 	"koine/kg"
 )
 
-// MaxAcknowledged is how many messages one acknowledgement names.
+// MaxAcknowledged is the maximum number of messages in one acknowledgement.
 const MaxAcknowledged = 200
 
-// Acknowledgement says what the caller got.
+// Acknowledgement reports that the caller received or read messages.
 type Acknowledgement struct {
 	Channel ChannelID
-	// UpTo is a sequence: everything up to it that is for the caller. Or Messages
-	// names messages that are for it.
+	// UpTo acknowledges all messages for the caller up to this sequence. Alternatively,
+	// Messages lists individual messages for the caller. Exactly one of the two is set.
 	UpTo     int64
 	Messages []MessageID
-	// State is IsDelivered or IsRead, which includes it.
+	// State is ReceiptDelivered or ReceiptRead. ReceiptRead implies ReceiptDelivered.
 	State ReceiptState
 }
 
-// Acknowledge writes down what the caller got. The receipts of a channel share one
-// commit a second. One that says read returns when its commit is durable; one that
-// says delivered returns at once, and is lost where the server is killed before the
-// commit. Close writes what waits.
+// Acknowledge records which messages the caller received. The receipts of a channel are
+// batched: at most one commit per second. A ReceiptRead acknowledgement returns when
+// its commit is durable. A ReceiptDelivered acknowledgement returns immediately and is
+// lost if the server is killed before the commit. Close writes all queued
+// acknowledgements.
 //
-// Errors: CodeChannelNotFound; CodeInvalid for a message or sequence that the channel
-// does not have; CodePermissionDenied for a message that is not for the caller;
-// CodeMessageExpired for one that has expired, and for everything in a channel that
-// has closed; CodeOverloaded when too many wait.
+// Errors: CodeChannelNotFound; CodeInvalid for a message or sequence that does not
+// exist in the channel; CodePermissionDenied for a message that is not addressed to the
+// caller; CodeMessageExpired for an expired message and for every message of a closed
+// channel; CodeOverloaded if the queue is full.
 func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement) error {
 	agent, e, err := s.requireReadable(by, a.Channel)
 	if err != nil {
@@ -58,13 +59,13 @@ func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement)
 func (a *Acknowledgement) validate() error {
 	switch {
 	case a.State != ReceiptDelivered && a.State != ReceiptRead:
-		return kg.Errorf(kg.CodeInvalid, "delivered or read is acknowledged, not %.60q", a.State).At("status")
+		return kg.Errorf(kg.CodeInvalid, "status must be delivered or read, not %.60q", a.State).At("status")
 	case (a.UpTo != 0) == (len(a.Messages) > 0):
-		return kg.Errorf(kg.CodeInvalid, "either a sequence or messages are acknowledged").At("upToSequence")
+		return kg.Errorf(kg.CodeInvalid, "upToSequence and messageIds are mutually exclusive, and one is required").At("upToSequence")
 	case a.UpTo < 0:
-		return kg.Errorf(kg.CodeInvalid, "sequences begin at 1").At("upToSequence")
+		return kg.Errorf(kg.CodeInvalid, "upToSequence must be at least 1").At("upToSequence")
 	case len(a.Messages) > MaxAcknowledged:
-		return errTooMuch("messageIds", "%d messages are more than the %d that one acknowledgement names", len(a.Messages), MaxAcknowledged)
+		return errTooMuch("messageIds", "messageIds has %d messages; the limit is %d", len(a.Messages), MaxAcknowledged)
 	}
 	return nil
 }

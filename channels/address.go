@@ -9,13 +9,13 @@ import (
 	"koine/kg"
 )
 
-// recipientResolver finds, inside of an update, whom a message goes to, and refuses what
-// it refers to if that is not there.
+// recipientResolver determines the recipients of a message within an update and
+// validates the messages that it refers to.
 type recipientResolver struct {
 	tx      *kg.Tx
-	entry   *entry // of the channel
+	entry   *entry // the channel
 	message *Message
-	request *Message // that a response answers
+	request *Message // the request that a response answers
 }
 
 func (a *recipientResolver) resolveRecipients() error {
@@ -26,7 +26,7 @@ func (a *recipientResolver) resolveRecipients() error {
 		}
 	}
 	if !m.ExpiresAt.IsZero() && !m.ExpiresAt.After(a.tx.Time()) {
-		return kg.Errorf(kg.CodeInvalid, "it has expired already").At("expiresAt")
+		return kg.Errorf(kg.CodeInvalid, "expiresAt is in the past").At("expiresAt")
 	}
 	if m.Correlation != "" {
 		if there, err := a.hasMessage(m.Correlation); err != nil || !there {
@@ -46,15 +46,15 @@ func (a *recipientResolver) resolveRecipients() error {
 	case err != nil:
 		return err
 	case !hears:
-		return kg.Errorf(kg.CodeNotMember, "%s is no member of the channel", agent).At("recipient")
+		return kg.Errorf(kg.CodeNotMember, "%s is not a member of the channel", agent).At("recipient")
 	case m.Interaction == Request && !answers:
-		return kg.Errorf(kg.CodeNotMember, "%s may not publish in the channel, and so could not respond", agent).At("recipient")
+		return kg.Errorf(kg.CodeNotMember, "%s cannot publish in the channel, so it could not respond", agent).At("recipient")
 	}
 	m.Recipients = []kg.AgentID{agent}
 	return nil
 }
 
-// hasMessage tells whether the channel has the message.
+// hasMessage reports whether the message exists in the channel.
 func (a *recipientResolver) hasMessage(id MessageID) (bool, error) {
 	for _, err := range a.tx.MatchOwn(kg.Pattern{Subject: id.Entity(), Predicate: kg.Sequence, Graph: a.message.Channel.MessagesGraph()}) {
 		return err == nil, err
@@ -62,8 +62,8 @@ func (a *recipientResolver) hasMessage(id MessageID) (bool, error) {
 	return false, nil
 }
 
-// participation tells whether the agent, with all the roles that it has on record, takes part
-// in the channel, and whether it may publish there.
+// participation reports whether the agent, with all its roles on record, can be
+// addressed in the channel, and whether it can publish there.
 func (a *recipientResolver) participation(agent kg.AgentID) (hears, answers bool, err error) {
 	e := a.entry
 	if e.scope != nil {
@@ -76,8 +76,8 @@ func (a *recipientResolver) participation(agent kg.AgentID) (hears, answers bool
 	return e.isAddressable(agent), e.canPost(agent), nil
 }
 
-// resolveRole addresses those with the role who take part in the channel, but for the
-// author; a request, those who may respond.
+// resolveRole addresses the message to all participants with the role except the
+// author. A request is addressed only to participants that can publish a response.
 func (a *recipientResolver) resolveRole(role string) error {
 	list, err := agents.InRole(a.tx, role)
 	if err != nil {
@@ -96,22 +96,22 @@ func (a *recipientResolver) resolveRole(role string) error {
 	}
 	switch n := len(list); {
 	case n == 0:
-		who := "in the channel"
+		group := "agent in the channel"
 		if a.message.Interaction == Request {
-			who = "who may publish in the channel"
+			group = "agent that can publish in the channel"
 		}
-		err := kg.Errorf(kg.CodeNoRecipient, "nobody else %s has the role %q", who, role).At("recipient")
-		err.Hint = "roles are those that the records of agents have, not what members are in a channel"
+		err := kg.Errorf(kg.CodeNoRecipient, "no other %s has the role %q", group, role).At("recipient")
+		err.Hint = "use a role from the records of agents; a member's role in the channel does not count"
 		return err
 	case n > MaxRecipients:
-		return errTooMuch("recipient", "%d agents with the role are more than the %d that a message is addressed to", n, MaxRecipients)
+		return errTooMuch("recipient", "role has %d agents; a message has at most %d recipients", n, MaxRecipients)
 	}
 	slices.Sort(list)
 	a.message.Recipients = list
 	return nil
 }
 
-// resolveResponse addresses a response to who asked.
+// resolveResponse addresses a response to the author of the request.
 func (a *recipientResolver) resolveResponse() error {
 	m := a.message
 	request, err := readMessage(a.tx.MatchOwn, m.Channel, m.Correlation)
@@ -120,20 +120,20 @@ func (a *recipientResolver) resolveResponse() error {
 	}
 	switch {
 	case request.Interaction != Request:
-		return kg.Errorf(kg.CodeInvalid, "a response answers a request, and that message is none").At("correlationId")
+		return kg.Errorf(kg.CodeInvalid, "correlationId must name a request").At("correlationId")
 	case !slices.Contains(request.Recipients, m.Author):
-		return errDenied("only those whom the request was addressed to respond to it").At("correlationId")
+		return errDenied("only a recipient of the request can respond to it").At("correlationId")
 	case request.Withheld == Retracted:
-		return kg.Errorf(kg.CodeMessageExpired, "the request was retracted").At("correlationId")
+		return kg.Errorf(kg.CodeMessageExpired, "request was retracted").At("correlationId")
 	case request.hasExpired(a.tx.Time()):
-		return kg.Errorf(kg.CodeMessageExpired, "nobody responded to the request before it expired").At("correlationId")
+		return kg.Errorf(kg.CodeMessageExpired, "request has expired without a response").At("correlationId")
 	}
 	m.To, m.Recipients, a.request = string(request.Author), []kg.AgentID{request.Author}, request
 	return nil
 }
 
-// markAnswered marks a request as answered: it expires no more. It tells of how many
-// statements that is.
+// markAnswered marks a request as answered, which cancels its expiry. It returns the
+// number of statements that it changed.
 func (s *Service) markAnswered(tx *kg.Tx, request *Message, by MessageID) (int, error) {
 	q := kg.Quad{Subject: request.ID.Entity(), Predicate: propAnswered, Object: by.Entity(), Graph: request.contentGraph()}
 	if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil || request.ExpiresAt.IsZero() {
@@ -143,20 +143,21 @@ func (s *Service) markAnswered(tx *kg.Tx, request *Message, by MessageID) (int, 
 	return 2, tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q})
 }
 
-// isFor tells whether the message is for an agent that reads its channel.
+// isFor reports whether the message is for an agent that can read its channel.
 func (m *Message) isFor(agent kg.AgentID) bool {
 	return m.Author != agent && (len(m.Recipients) == 0 || slices.Contains(m.Recipients, agent))
 }
 
-// hasExpired tells whether the message has expired at a time. A request that was
-// answered does not.
+// hasExpired reports whether the message has expired at the given time. An answered
+// request does not expire.
 func (m *Message) hasExpired(at time.Time) bool {
 	return !m.ExpiresAt.IsZero() && !at.Before(m.ExpiresAt) && m.Answered == ""
 }
 
-// errNoSuchMessage is the same for a message of another channel and none at all.
+// errNoSuchMessage reports a message that is not in the channel. The error is the same
+// for a message of another channel, so that it reveals nothing.
 func errNoSuchMessage(field string) *kg.Error {
-	return kg.Errorf(kg.CodeInvalid, "the channel has no such message").At(field)
+	return kg.Errorf(kg.CodeInvalid, "message not found in the channel").At(field)
 }
 
 func errOr(err error, other *kg.Error) error {

@@ -8,49 +8,50 @@ import (
 	"koine/kg"
 )
 
-// Bounds on asking.
+// Limits of Ask and AskAll.
 const (
 	DefaultAskTime = 30 * time.Second
 	MaxAskTime     = 10 * time.Minute
-	// MaxAnswers is how many responses AskAll collects.
+	// MaxAnswers is the maximum number of responses that AskAll collects.
 	MaxAnswers = MaxRecipients
 )
 
-// Question is a request whose responses are waited for.
+// Question is a request with a wait for its responses.
 type Question struct {
-	Publication // Interaction is Request when ""
-	// Wait is how long; DefaultAskTime when 0, at most MaxAskTime. A request that does
-	// not say when it expires does so then.
+	Publication // Interaction defaults to Request
+	// Wait is the maximum wait: DefaultAskTime if 0, at most MaxAskTime. A request
+	// without ExpiresAt expires when the wait ends.
 	Wait time.Duration
 }
 
-// Answer is what became of a Question.
+// Answer is the result of a Question.
 type Answer struct {
 	Receipt
-	// Responses are those to the request that stand, in the order of their sequences.
+	// Responses are the responses that were not retracted, in sequence order.
 	Responses []*Message
 }
 
-// Ask publishes a request and waits for the first response to it. One that was retracted
-// is none: another is waited for. The same question with the same key waits for the
-// response to the first one.
+// Ask publishes a request and waits for the first response to it. A retracted response
+// does not count. A repeated question with the same idempotency key waits for a
+// response to the first request.
 //
-// Errors: CodeTimeout when none came in time, those who were asked
-// are gone or the request was retracted, and CodeChannelClosed when none can come any more, with an Answer that has the request;
-// CodeOverloaded when too many ask; the context's; those of Publish and Stream. A
-// request whose facts are refused is not published: then there is no error, and no
+// Errors: CodeTimeout if no response arrives in time, if all recipients have been
+// removed, or if the request was retracted; CodeChannelClosed if the channel closes
+// first. Both come with an Answer that holds the request. CodeOverloaded if too many
+// calls wait; the context's error; the errors of Publish and Stream. If the facts of
+// the request are rejected, the request is not published: Ask returns no error and no
 // response.
 func (s *Service) Ask(ctx context.Context, by Caller, q Question) (*Answer, error) {
 	a, err := s.askAndCollect(ctx, by, q, func(a *Answer) bool { return len(a.Responses) == 1 })
 	if err == nil && a.Message != nil && len(a.Responses) == 0 {
-		err = kg.Errorf(kg.CodeTimeout, "nobody responded to the request in time")
+		err = kg.Errorf(kg.CodeTimeout, "no response to the request arrived in time")
 	}
 	return a, err
 }
 
-// AskAll publishes a request and collects the responses to it until the time is up,
-// the channel closes, or each recipient has responded. A response that is retracted
-// meanwhile does not count. That there is none is no error.
+// AskAll publishes a request and collects responses until the wait ends, the channel
+// closes, or every recipient has responded. A response that is retracted meanwhile does
+// not count. An empty result is not an error.
 func (s *Service) AskAll(ctx context.Context, by Caller, q Question) (*Answer, error) {
 	a, err := s.askAndCollect(ctx, by, q, func(a *Answer) bool {
 		from := map[kg.AgentID]bool{}
@@ -65,34 +66,34 @@ func (s *Service) AskAll(ctx context.Context, by Caller, q Question) (*Answer, e
 	return a, err
 }
 
-// normalize brings a question into one form.
+// normalize validates the question and fills in defaults.
 func (q *Question) normalize(now time.Time) error {
 	if q.Interaction == "" {
 		q.Interaction = Request
 	}
 	if q.Interaction != Request {
-		return kg.Errorf(kg.CodeInvalid, "one asks with a request").At("messageType")
+		return kg.Errorf(kg.CodeInvalid, "messageType must be request").At("messageType")
 	}
 	if q.Wait == 0 {
 		q.Wait = DefaultAskTime
 	}
 	if q.Wait < 0 || q.Wait > MaxAskTime {
-		return errTooMuch("timeout", "one waits for at most %v", MaxAskTime)
+		return errTooMuch("timeout", "timeout must be between 0 and %v", MaxAskTime)
 	}
-	if q.ExpiresAt.IsZero() && q.IdempotencyKey == "" { // with a key it would be another one each time
+	if q.ExpiresAt.IsZero() && q.IdempotencyKey == "" { // with a key, a varying time would make each repetition a different request
 		q.ExpiresAt = now.Add(q.Wait)
 	}
 	return nil
 }
 
-// askAndCollect publishes a request and gathers responses until it is enough.
+// askAndCollect publishes a request and collects responses until enough reports true.
 func (s *Service) askAndCollect(ctx context.Context, by Caller, q Question, enough func(*Answer) bool) (*Answer, error) {
 	if err := q.normalize(s.options.Clock()); err != nil {
 		return nil, err
 	}
 	if s.pendingAsks.Add(1) > int64(s.options.MaxPendingAsks) {
 		s.pendingAsks.Add(-1)
-		e := kg.Errorf(kg.CodeOverloaded, "%d requests wait for responses already", s.options.MaxPendingAsks)
+		e := kg.Errorf(kg.CodeOverloaded, "%d requests are waiting for responses", s.options.MaxPendingAsks)
 		e.RetryAfter = time.Second
 		return nil, e
 	}
@@ -104,8 +105,8 @@ func (s *Service) askAndCollect(ctx context.Context, by Caller, q Question, enou
 	a := &Answer{Receipt: *receipt}
 	waiting, cancel := context.WithTimeout(ctx, q.Wait)
 	defer cancel()
-	// What comes behind the request is all there is to wait for, so that a stream from
-	// there on misses nothing, however late it begins.
+	// Responses follow the request in the channel, so a stream that starts at the
+	// request's sequence misses none, however late it starts.
 	stream, err := s.Stream(waiting, by, receipt.Message.Channel, &receipt.Message.Sequence)
 	if err == nil {
 		defer stream.Close()
@@ -121,7 +122,7 @@ func (s *Service) askAndCollect(ctx context.Context, by Caller, q Question, enou
 					return a, nil
 				}
 			}
-			if m.ContentType == Notice || m.Retracts == receipt.Message.ID { // perhaps those who were asked have gone
+			if m.ContentType == Notice || m.Retracts == receipt.Message.ID { // a recipient may have been removed
 				now, err := s.Message(waiting, by, receipt.Message.ID)
 				if err == nil && (now.DeadlinePassed || now.Withheld == Retracted) {
 					return a, nil
@@ -130,7 +131,7 @@ func (s *Service) askAndCollect(ctx context.Context, by Caller, q Question, enou
 		}
 	}
 	if ctx.Err() == nil && waiting.Err() != nil {
-		err = nil // the time is up
+		err = nil // the wait ended
 	} else if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

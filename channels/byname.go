@@ -7,14 +7,14 @@ import (
 	"koine/kg"
 )
 
-// MaxNameTries bounds how often PublishByName finds that the channel of the name
-// was made or deleted while it was at it.
+// MaxNameTries bounds the attempts of PublishByName when the channel with the name is
+// created or deleted concurrently.
 const MaxNameTries = 8
 
-// PublishByName publishes in the channel of a scope that has the name. If there is
-// none, it is made with the message, in one commit, for whoever has access to the
-// scope: of many first messages, one makes it, and the others go there too. A
-// channel that is closed keeps its name.
+// PublishByName publishes in the channel of a scope with the given name. If no channel
+// has the name, the channel is created in the same commit as the message, with ByScope
+// as its member policy. Concurrent first messages create one channel and all go there.
+// A closed channel keeps its name.
 //
 // Errors: those of Publish and CreateIn.
 func (s *Service) PublishByName(ctx context.Context, by Caller, scope ScopeID, name string, p Publication) (*Receipt, error) {
@@ -23,7 +23,7 @@ func (s *Service) PublishByName(ctx context.Context, by Caller, scope ScopeID, n
 		return nil, err
 	}
 	if p.Channel != "" || p.To != "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "a message goes to the channel of the name, or to another, not to both").At("channelId")
+		return nil, kg.Errorf(kg.CodeInvalid, "channelId and a channel name are mutually exclusive").At("channelId")
 	}
 	for range MaxNameTries {
 		var make *Channel
@@ -39,8 +39,8 @@ func (s *Service) PublishByName(ctx context.Context, by Caller, scope ScopeID, n
 		}
 		return receipt, err
 	}
-	return nil, kg.Errorf(kg.CodeOverloaded, "the channel of the name comes and goes")
+	return nil, kg.Errorf(kg.CodeOverloaded, "channel with this name is being created and deleted concurrently: retry")
 }
 
-// errRaced says that somebody else made the channel meanwhile.
-var errRaced = kg.Errorf(kg.CodeNameTaken, "another channel of the scope has the name").At("name")
+// errRaced reports that another channel took the name meanwhile.
+var errRaced = kg.Errorf(kg.CodeNameTaken, "name is taken by another channel of the scope").At("name")

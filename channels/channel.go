@@ -8,27 +8,27 @@ import (
 	"koine/kg"
 )
 
-// Visibility says who may read a channel.
+// Visibility determines who can find and read a channel.
 type Visibility string
 
-// The visibilities. A private channel is there for its members only.
+// Visibilities. Only its members can find a private channel.
 const (
 	Private Visibility = "private"
 	Public  Visibility = "public"
 )
 
-// Kind says what sort of channel it is.
+// Kind is the kind of a channel.
 type Kind string
 
-// The kinds.
+// Channel kinds.
 const (
-	Ordered   Kind = "channel"   // what the channels extension knows
-	Direct    Kind = "direct"    // of exactly two agents
-	Broadcast Kind = "broadcast" // owners publish, the others read
-	Room      Kind = "room"      // whoever finds it enters, and reads from then on
+	Ordered   Kind = "channel"   // the kind of the channels extension
+	Direct    Kind = "direct"    // exactly two agents
+	Broadcast Kind = "broadcast" // owners publish, others read
+	Room      Kind = "room"      // any agent that finds it can join and then read
 )
 
-// Channel is a conversation. Not to be changed by who gets it.
+// Channel is a conversation. Callers must not modify it.
 type Channel struct {
 	ID         ChannelID
 	Kind       Kind
@@ -37,47 +37,49 @@ type Channel struct {
 	Visibility Visibility
 	CreatedAt  time.Time
 	CreatedBy  kg.AgentID
-	// Members in the order in which they joined.
+	// Members are sorted by the time at which they joined.
 	Members      []Member
 	Invited      []Invitation
-	Restrictions []Restriction // those that have ended included, until the next one
-	Metadata     []byte        // a JSON object, nil for none
-	// Rights are those that the channel has of its own; Policy adds the others.
+	Restrictions []Restriction // may include ended ones
+	Metadata     []byte        // a JSON object, or nil
+	// Rights are the channel's explicit rights. Policy adds the defaults.
 	Rights Rights
-	// MaxMembers bounds the members; 0 for the server's bound.
+	// MaxMembers is the maximum number of members; 0 means the server's limit.
 	MaxMembers int
-	// Limits are what the channel bounds of its own.
+	// Limits are the channel's own limits.
 	Limits Limits
-	// Scope is what the channel belongs to, "" for nothing; MemberPolicy says who takes
-	// part in it there.
+	// Scope is the scope of the channel, or "". MemberPolicy determines who takes part
+	// in a channel of a scope.
 	Scope        ScopeID
 	MemberPolicy MemberPolicy
-	// ExpireAfter is how long after its last message the channel closes by itself; 0
-	// for never.
+	// ExpireAfter is the idle timeout: the channel closes this long after its last
+	// message. 0 means never.
 	ExpireAfter      time.Duration
-	expireAfterSetAt time.Time // when that was said
-	// KeepMessages is how many messages keep their content, the newest; 0 for all.
+	expireAfterSetAt time.Time // when ExpireAfter was set
+	// KeepMessages is the number of newest messages that keep their content; 0 means
+	// all.
 	KeepMessages int64
-	// Audit tells that each message is copied to the events of the scope.
+	// Audit means that each message is copied to the event log of the scope.
 	Audit bool
-	// ClosedAt and CloseReason are of a channel that takes no message any more; the
-	// zero time for one that is open.
+	// ClosedAt and CloseReason are set once the channel is closed. A closed channel
+	// accepts no messages.
 	ClosedAt    time.Time
 	CloseReason string
-	// Version is 1 at first and goes up with each change of name, topic, metadata,
-	// rights and membership.
+	// Version starts at 1 and increases with each change of name, topic, metadata,
+	// rights, and membership.
 	Version int64
-	// Messages is how many were ever published, and so the sequence of the last.
+	// Messages is the number of messages ever published, which is the sequence of the
+	// last one.
 	Messages int64
-	// LastMessageAt is when that was; the zero time without one.
+	// LastMessageAt is the time of the last message, or the zero time.
 	LastMessageAt time.Time
-	// Replayed tells that Create found the channel under its idempotency key.
+	// Replayed means that Create found the channel under its idempotency key.
 	Replayed bool
 
 	deleted bool
 }
 
-// memberRole is the role of an agent, "" for one that is no member.
+// memberRole returns the role of an agent, or "" if it is not a member.
 func (c *Channel) memberRole(agent kg.AgentID) Role {
 	for i := range c.Members {
 		if c.Members[i].Agent == agent {
@@ -87,7 +89,6 @@ func (c *Channel) memberRole(agent kg.AgentID) Role {
 	return ""
 }
 
-// ownerCount counts the owners.
 func (c *Channel) ownerCount() (n int) {
 	for i := range c.Members {
 		if c.Members[i].Role == Owner {
@@ -97,7 +98,7 @@ func (c *Channel) ownerCount() (n int) {
 	return n
 }
 
-// applyStatement takes one statement of the channel's record in.
+// applyStatement adds one statement of the record to the channel.
 func (c *Channel) applyStatement(property, object kg.Term, a *kg.Assertion) {
 	switch property {
 	case propName:
@@ -140,8 +141,8 @@ func (c *Channel) applyStatement(property, object kg.Term, a *kg.Assertion) {
 		if (*restrictions)(&c.Restrictions).applyStatement(property, object, a) {
 			return
 		}
-		if who := c.Rights.forProperty(property); who != nil {
-			*who = Grantee(object.Value())
+		if grantee := c.Rights.forProperty(property); grantee != nil {
+			*grantee = Grantee(object.Value())
 		}
 		if n := c.Limits.forProperty(property); n != nil {
 			*n = int(integerValue(object))
@@ -153,7 +154,7 @@ func (c *Channel) applyStatement(property, object kg.Term, a *kg.Assertion) {
 	}
 }
 
-// removeStatement takes one statement of the channel's record out.
+// removeStatement removes one statement of the record from the channel.
 func (c *Channel) removeStatement(property, object kg.Term) {
 	switch property {
 	case propName:
@@ -191,8 +192,8 @@ func (c *Channel) removeStatement(property, object kg.Term) {
 		if n := c.Limits.forProperty(property); n != nil && int64(*n) == integerValue(object) {
 			*n = 0
 		}
-		if who := c.Rights.forProperty(property); who != nil && string(*who) == object.Value() {
-			*who = ""
+		if grantee := c.Rights.forProperty(property); grantee != nil && string(*grantee) == object.Value() {
+			*grantee = ""
 		}
 		if role := roleOf(property); role != "" {
 			c.Members = slices.DeleteFunc(slices.Clone(c.Members), func(m Member) bool {
@@ -202,8 +203,8 @@ func (c *Channel) removeStatement(property, object kg.Term) {
 	}
 }
 
-// sortMembers sorts the members by when they joined, the owners first of those who
-// joined together.
+// sortMembers sorts the members by joining time, then by role (owners first), then by
+// agent.
 func (c *Channel) sortMembers() {
 	slices.SortStableFunc(c.Members, func(a, b Member) int {
 		return cmp.Or(a.Joined.Compare(b.Joined), cmp.Compare(roleRank(a.Role), roleRank(b.Role)), cmp.Compare(a.Agent, b.Agent))

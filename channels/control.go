@@ -8,31 +8,31 @@ import (
 	"koine/kg"
 )
 
-// ControlKind says what became of a channel.
+// ControlKind is the kind of a channel change.
 type ControlKind string
 
-// The kinds.
+// Kinds of channel changes.
 const (
 	ChannelCreated    ControlKind = "created"
 	MemberJoined      ControlKind = "joined"
 	MemberLeft        ControlKind = "left"
 	MemberRoleChanged ControlKind = "role"
 	ChannelUpdated    ControlKind = "updated" // name, topic, metadata, rights or bounds
-	ChannelClosed     ControlKind = "closed"  // it takes no message any more
-	ChannelDeleted    ControlKind = "deleted" // the last there is
+	ChannelClosed     ControlKind = "closed"  // the channel accepts no more messages
+	ChannelDeleted    ControlKind = "deleted" // the last event of the channel
 )
 
-// Control is a change of a channel, as the log has it.
+// Control is a change of a channel as recorded in the log.
 type Control struct {
 	Channel ChannelID
 	Kind    ControlKind
-	// Agent and Role are of the kinds about members: whom it is about, and what it
-	// is from then on, or was.
+	// Agent and Role are set for the member kinds: the member, and its new role or, for
+	// MemberLeft, its last one.
 	Agent kg.AgentID
 	Role  Role
-	// By is who made the change.
+	// By is the agent that made the change.
 	By kg.AgentID
-	// Version is that of the channel from then on.
+	// Version is the version of the channel after the change.
 	Version  int64
 	Time     time.Time
 	Revision kg.Revision
@@ -42,30 +42,30 @@ type Control struct {
 type Event struct {
 	Message *Message // nil for a change
 	Control *Control // nil for a message
-	// Position is where to go on behind the event.
+	// Position resumes the stream after the event.
 	Position kg.Position
 }
 
-// Events is a channel as it goes on, with its changes between its messages in the
-// order of the log. Close it when done.
+// Events streams the messages and the changes of a channel in log order. Call Close
+// when done.
 type Events struct {
 	service  *Service
 	by       Caller
 	agent    kg.AgentID
 	id       ChannelID
 	ctx      context.Context
-	position kg.Position // behind what was told
+	position kg.Position // after the last yielded event
 	watcher  *kg.Watcher
 	release  func()
 }
 
-// StreamEvents follows a channel like Stream, and tells of its changes too: who
-// joined, left or has another role, and that it was updated, closed or deleted. It goes on
-// behind a position; nil is from now on, the zero Position from the making of the
-// channel.
+// StreamEvents follows a channel like Stream and also reports its changes: members that
+// join, leave, or change their role, and updates, closing, and deletion of the channel.
+// It starts after the position from; nil means now, and the zero Position means the
+// creation of the channel.
 //
-// Errors: those of Stream; CodePositionGone for a position of another log, or one
-// behind which the log was cut off.
+// Errors: those of Stream; CodePositionGone for a position of another log, or for one
+// before the start of the retained log.
 func (s *Service) StreamEvents(ctx context.Context, by Caller, id ChannelID, from *kg.Position) (*Events, error) {
 	agent, e, err := s.requireReadable(by, id)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Service) StreamEvents(ctx context.Context, by Caller, id ChannelID, fro
 	return ev, nil
 }
 
-// eventsStart is the position behind which events are told.
+// eventsStart returns the position after which events are yielded.
 func (s *Service) eventsStart(ctx context.Context, id ChannelID, from *kg.Position) (kg.Position, error) {
 	head := s.store.Head()
 	switch {
@@ -105,12 +105,12 @@ func (s *Service) eventsStart(ctx context.Context, id ChannelID, from *kg.Positi
 		}
 		return kg.Position{Epoch: head.Epoch, Revision: st.Assertions[0].Revision - 1, Index: kg.EndOfCommit}, nil
 	}
-	return head, nil // a direct one without a message
+	return head, nil // a direct channel before its first message
 }
 
-// startWatch begins to watch. koine itself looks, and asks at each commit whether the
-// agent may have it: who takes part changes here, and ends nothing but for one who
-// goes.
+// startWatch starts the watcher. It watches as the system principal, and each commit is
+// checked against the agent's access: membership changes often here, and must not end
+// the stream of agents that keep their access.
 func (ev *Events) startWatch(e *entry) (err error) {
 	record := ev.id.RecordGraph()
 	patterns := []kg.Pattern{
@@ -120,7 +120,7 @@ func (ev *Events) startWatch(e *entry) (err error) {
 	for sc := e.scope.get(); sc != nil; sc = sc.parent.get() {
 		patterns = append(patterns, kg.Pattern{Graph: sc.ID.RecordGraph()})
 	}
-	// A commit in the middle of which it begins is looked at whole.
+	// If the position is inside a commit, the watch starts before that commit.
 	from := ev.position
 	if from.Index != kg.EndOfCommit && from.Revision > 0 {
 		from = kg.Position{Epoch: from.Epoch, Revision: from.Revision - 1, Index: kg.EndOfCommit}
@@ -129,14 +129,14 @@ func (ev *Events) startWatch(e *entry) (err error) {
 	return err
 }
 
-// Close ends the stream.
+// Close stops the stream.
 func (ev *Events) Close() {
 	ev.watcher.Close()
 	ev.release()
 }
 
-// All yields the events, and waits for more. It ends as Stream.Messages does. It is
-// used once, from one goroutine.
+// All yields the events and waits for more. It ends as Stream.Messages does. It may be
+// called once, from one goroutine.
 func (ev *Events) All() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for seen, err := range ev.watcher.Commits() {
@@ -154,7 +154,7 @@ func (ev *Events) All() iter.Seq2[Event, error] {
 	}
 }
 
-// yieldCommit yields what a commit says about the channel.
+// yieldCommit yields the events of a commit.
 func (ev *Events) yieldCommit(c *kg.Commit, yield func(Event) bool) (more bool, err error) {
 	list, err := ev.commitEvents(c)
 	if err != nil {
@@ -166,14 +166,14 @@ func (ev *Events) yieldCommit(c *kg.Commit, yield func(Event) bool) (more bool, 
 			e.Position.Index = kg.EndOfCommit
 		}
 		if c.Revision == ev.position.Revision && uint32(i) <= ev.position.Index {
-			continue // was told before
+			continue // yielded before
 		}
 		deleted := e.Control != nil && e.Control.Kind == ChannelDeleted
 		switch allowed := ev.checkRead(); {
 		case allowed != nil && !ev.endedByDeletion():
 			return false, allowed
 		case allowed != nil && !deleted:
-			continue // it is there no longer
+			continue // the channel is already deleted
 		case !yield(e):
 			return false, nil
 		}
@@ -187,20 +187,20 @@ func (ev *Events) yieldCommit(c *kg.Commit, yield func(Event) bool) (more bool, 
 	return true, nil
 }
 
-// checkRead asks whether the agent may still read the channel.
+// checkRead returns an error if the agent can no longer read the channel.
 func (ev *Events) checkRead() error {
 	_, _, err := ev.service.requireReadable(ev.by, ev.id)
 	return err
 }
 
-// endedByDeletion tells whether the channel was deleted while the agent could read it. It is
-// told that, and nothing of what came before it any more.
+// endedByDeletion reports whether the channel was deleted while the agent could read
+// it. The agent then receives the deletion event, but no earlier event any more.
 func (ev *Events) endedByDeletion() bool {
 	e := ev.service.table.get(ev.id)
 	return e != nil && e.deleted && e.beforeDeletion.asPrincipal(ev.by.readerPrincipal(ev.agent)).canRead(ev.agent)
 }
 
-// commitEvents lists what a commit says about the channel: its changes, then its message.
+// commitEvents lists the events of a commit: the channel's changes, then its message.
 func (ev *Events) commitEvents(c *kg.Commit) (list []Event, err error) {
 	for _, control := range controlsInCommit(c, ev.id) {
 		list = append(list, Event{Control: &control})
@@ -208,9 +208,9 @@ func (ev *Events) commitEvents(c *kg.Commit) (list []Event, err error) {
 	m, err := ev.service.decoded.messageIn(c, ev.id, ev.service.viewerOf(ev.agent))
 	if err == nil && m != nil {
 		if ev.checkRead() != nil {
-			return append(list, Event{Message: m}), nil // which is not told
+			return append(list, Event{Message: m}), nil // yieldCommit drops it
 		}
-		// The log has what was taken back since.
+		// The log still has content that was retracted since.
 		if m, err = ev.service.rereadMessage(ev.ctx, m, ev.agent); err == nil {
 			list = append(list, Event{Message: m})
 		}
@@ -218,7 +218,7 @@ func (ev *Events) commitEvents(c *kg.Commit) (list []Event, err error) {
 	return list, err
 }
 
-// controlsInCommit lists the changes of a channel that a commit made.
+// controlsInCommit lists the changes of a channel in a commit.
 func controlsInCommit(c *kg.Commit, id ChannelID) (list []Control) {
 	record := Control{Channel: id, By: c.Actor, Time: c.Time, Revision: c.Revision}
 	was, is := map[kg.AgentID]Role{}, map[kg.AgentID]Role{}
@@ -284,7 +284,7 @@ func controlsInCommit(c *kg.Commit, id ChannelID) (list []Control) {
 	return list
 }
 
-// isSetting tells whether a property is of what Update changes.
+// isSetting reports whether Update can change the property.
 func isSetting(property kg.Term) bool {
 	switch property {
 	case propName, propTopic, propMetadata, propMaxMembers:

@@ -9,38 +9,39 @@ import (
 	"koine/kg"
 )
 
-// Bounds of a CountQuery.
+// Limits of a CountQuery.
 const (
 	MaxCountDays = 366
-	MaxCounts    = 10_000 // of days and authors together
+	MaxCounts    = 10_000 // pairs of day and author
 )
 
-// CountQuery says which messages of a channel are counted.
+// CountQuery selects the messages to count.
 type CountQuery struct {
-	// From and To are in the first and in the last day that is looked at, in UTC. The
-	// zero From is MaxCountDays before To or the making of the channel, whichever is
-	// later; the zero To is today.
+	// From and To are times in the first and the last day, in UTC. The zero To means
+	// today. The zero From means MaxCountDays before To, or the day on which the
+	// channel was created if that is later.
 	From, To time.Time
-	// Authors, if any, leaves out the messages of others.
+	// Authors restricts the count to these authors; nil counts all.
 	Authors []kg.AgentID
 }
 
-// AuthorCount is how many messages an author published in a channel in one day.
+// AuthorCount is the number of messages that an author published in a channel on one
+// day.
 type AuthorCount struct {
-	Day      time.Time // its beginning, in UTC
+	Day      time.Time // start of the day, in UTC
 	Author   kg.AgentID
 	Messages int64
 }
 
-// Counts tells how many messages there were in a channel, by day and author, in this
-// order, and nothing of those who said nothing. The day is that of Message.Time.
-// Whatever becomes of a message later, it stays counted: those of all days and authors
-// together are as many as Channel.Messages, but for what was erased before it was
-// counted. Who reads the channel may ask.
+// Counts returns the number of messages in a channel by day and author, in this order,
+// without zero counts. A message counts on the day of Message.Time and stays counted
+// after its retraction or expiry: over all days and authors the counts add up to
+// Channel.Messages, except for messages that were erased before they were counted. It
+// requires read access.
 //
 // Errors: CodeChannelNotFound; CodeInvalid for a period that ends before it begins;
-// CodeLimitExceeded past MaxCountDays, MaxAuthorIDs or MaxCounts; CodeOverloaded while
-// too much that was published just now is not counted yet.
+// CodeLimitExceeded above MaxCountDays, MaxAuthorIDs or MaxCounts; CodeOverloaded while
+// too many recent messages are uncounted.
 func (s *Service) Counts(ctx context.Context, by Caller, id ChannelID, q CountQuery) ([]AuthorCount, error) {
 	_, e, err := s.requireReadable(by, id)
 	if err != nil {
@@ -76,7 +77,7 @@ func (s *Service) Counts(ctx context.Context, by Caller, id ChannelID, q CountQu
 		s.counter.enqueue(id)
 	}
 	if head-counted > most {
-		e := kg.Errorf(kg.CodeOverloaded, "%d messages of the channel are not counted yet", head-counted)
+		e := kg.Errorf(kg.CodeOverloaded, "%d messages of the channel are still uncounted: retry later", head-counted)
 		e.RetryAfter = countPause
 		return nil, e
 	}
@@ -86,7 +87,7 @@ func (s *Service) Counts(ctx context.Context, by Caller, id ChannelID, q CountQu
 	return found.listCounts(&q)
 }
 
-// normalize refuses what cannot be, and brings the query into one form.
+// normalize validates the query and fills in defaults.
 func (q *CountQuery) normalize(e *entry, now time.Time) error {
 	if q.To.IsZero() {
 		q.To = now
@@ -102,16 +103,16 @@ func (q *CountQuery) normalize(e *entry, now time.Time) error {
 	q.From = startOfDay(q.From)
 	switch days := q.To.Sub(q.From) / (24 * time.Hour); {
 	case days < 0:
-		return kg.Errorf(kg.CodeInvalid, "the period ends before it begins").At("to")
+		return kg.Errorf(kg.CodeInvalid, "to is before from").At("to")
 	case days >= MaxCountDays:
-		return errTooMuch("from", "%d days are more than the %d that one counts at once", days+1, MaxCountDays)
+		return errTooMuch("from", "period has %d days; the limit is %d", days+1, MaxCountDays)
 	case len(q.Authors) > MaxAuthorIDs:
-		return errTooMuch("authorIds", "%d authors are more than the %d that can be asked for", len(q.Authors), MaxAuthorIDs)
+		return errTooMuch("authorIds", "authorIds has %d authors; the limit is %d", len(q.Authors), MaxAuthorIDs)
 	}
-	if q.From.Before(first) { // nothing was said by then
+	if q.From.Before(first) { // the channel did not exist before
 		q.From = first
 	}
-	q.To = earlierOf(q.To, startOfDay(now.Add(24*time.Hour))) // clocks differ
+	q.To = earlierOf(q.To, startOfDay(now.Add(24*time.Hour))) // allows for clock skew
 	q.Authors = sortedAgents(q.Authors)
 	return nil
 }
@@ -125,12 +126,12 @@ func earlierOf(a, b time.Time) time.Time {
 
 func startOfDay(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// day is one of the calendar, in UTC, as 2026-11-22.
+// day is a calendar day in UTC, formatted as 2026-11-22.
 type day string
 
 func dayOf(t time.Time) day { return day(t.UTC().Format(time.DateOnly)) }
 
-// listCounts is what of the tally the query is about.
+// listCounts returns the counts that the query selects.
 func (t tally) listCounts(q *CountQuery) ([]AuthorCount, error) {
 	out := []AuthorCount{}
 	from, to := dayOf(q.From), dayOf(q.To)
@@ -152,5 +153,5 @@ func (t tally) listCounts(q *CountQuery) ([]AuthorCount, error) {
 }
 
 func errTooManyCounts() *kg.Error {
-	return errTooMuch("from", "there are more than %d counts by day and author: ask for fewer days, or authors", MaxCounts)
+	return errTooMuch("from", "result has more than %d counts by day and author: request fewer days or authors", MaxCounts)
 }

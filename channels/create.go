@@ -11,34 +11,35 @@ import (
 	"koine/kg"
 )
 
-// Draft is a channel that is to be made.
+// Draft describes a channel to create.
 type Draft struct {
 	Name       string
 	Topic      string
-	Kind       Kind       // Ordered when ""
-	Visibility Visibility // Private when ""
+	Kind       Kind       // Ordered if ""
+	Visibility Visibility // Private if ""
 	Rights     Rights
-	MaxMembers int // 0 for the server's bound
+	MaxMembers int // 0 for the server's limit
 	Limits     Limits
-	// Members beside the caller, who becomes an owner. Joined is not looked at.
+	// Members are the members besides the caller, who becomes an owner. Joined is
+	// ignored.
 	Members      []Member
 	Metadata     []byte        // a JSON object, or nil
 	ExpireAfter  time.Duration // see Channel
 	KeepMessages int64
 	Audit        bool // for a channel in a scope
-	// MemberPolicy is for a channel in a scope (CreateIn): Explicit when "".
+	// MemberPolicy applies to a channel in a scope (CreateIn); Explicit if "".
 	MemberPolicy MemberPolicy
-	// IdempotencyKey, if set, makes a repetition of the request answer the channel that
-	// the first one made. It is the caller's own and lives as long as the channel.
+	// IdempotencyKey, if set, makes a repeated request return the channel that the
+	// first one created. Keys are per caller and live as long as the channel.
 	IdempotencyKey string
 }
 
-// Create makes a channel, which the caller owns. Under an idempotency key that the
-// caller used before it returns the channel as it stands, with Replayed set.
+// Create creates a channel with the caller as owner. If the caller has used the
+// idempotency key before, it returns the existing channel with Replayed set.
 //
-// Errors: CodeInvalid for what cannot be; CodeLimitExceeded past a bound;
-// CodeIdempotencyConflict for a key that was used for another channel;
-// CodeChannelNotFound if the channel that the key made is gone.
+// Errors: CodeInvalid; CodeLimitExceeded; CodeIdempotencyConflict for a key that was
+// used for a different request; CodeChannelNotFound if the channel of the key was
+// deleted.
 func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, error) {
 	agent, err := by.actingAgent()
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, err
 		return nil, errNoEvents()
 	}
 	if d.MemberPolicy != "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "a channel outside of a scope has no member policy").At("memberPolicy")
+		return nil, kg.Errorf(kg.CodeInvalid, "memberPolicy requires a scope").At("memberPolicy")
 	}
 	c, err := s.newChannel(agent, d)
 	if err != nil {
@@ -57,8 +58,8 @@ func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, err
 	return s.createChannel(ctx, by, c, d.IdempotencyKey, func() error { return nil })
 }
 
-// createChannel makes a channel unless its key made one before. may refuses the channel within
-// the update.
+// createChannel creates a channel unless its key has created one before. It calls may
+// within the update; an error from may rejects the channel.
 func (s *Service) createChannel(ctx context.Context, by Caller, c *Channel, key string, may func() error) (*Channel, error) {
 	request, err := c.creationKey(key)
 	if err != nil {
@@ -95,13 +96,13 @@ func (s *Service) createChannel(ctx context.Context, by Caller, c *Channel, key 
 	return c, nil
 }
 
-// writeChannel writes the record of a new channel, and tells of how many statements it is.
+// writeChannel writes the record of a new channel. It returns the number of statements.
 func (s *Service) writeChannel(tx *kg.Tx, c *Channel) (n int, err error) {
 	if s.table.count.Load() >= int64(s.options.MaxChannels) {
-		return 0, errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
+		return 0, errTooMuch("", "server has %d channels, which is the limit", s.options.MaxChannels)
 	}
 	if s.table.serverRestrictions().appliesTo(c.CreatedBy, false, tx.Time()) {
-		return 0, errDenied("you are banned from the channels of this server")
+		return 0, errDenied("caller is banned from all channels of this server")
 	}
 	if err := s.checkChannelQuota(tx, c.CreatedBy); err != nil {
 		return 0, err
@@ -115,21 +116,21 @@ func (s *Service) writeChannel(tx *kg.Tx, c *Channel) (n int, err error) {
 	return w.n, w.err
 }
 
-// newChannel checks a draft and makes a channel of it.
+// newChannel validates a draft and builds the channel.
 func (s *Service) newChannel(agent kg.AgentID, d Draft) (*Channel, error) {
 	switch d.Visibility {
 	case "":
 		d.Visibility = Private
 	case Private, Public:
 	default:
-		return nil, kg.Errorf(kg.CodeInvalid, "a channel is private or public, not %.60q", d.Visibility).At("visibility")
+		return nil, kg.Errorf(kg.CodeInvalid, "visibility must be private or public, not %.60q", d.Visibility).At("visibility")
 	}
 	switch d.Kind {
 	case "":
 		d.Kind = Ordered
 	case Ordered, Broadcast, Room:
 	default:
-		return nil, kg.Errorf(kg.CodeInvalid, "a channel is made as a channel, broadcast or room, not %.60q", d.Kind).At("kind")
+		return nil, kg.Errorf(kg.CodeInvalid, "kind must be channel, broadcast or room, not %.60q", d.Kind).At("kind")
 	}
 	if err := d.Rights.validateFor(effectiveVisibility(d.Visibility, d.MemberPolicy)); err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func (s *Service) newChannel(agent kg.AgentID, d Draft) (*Channel, error) {
 	for _, m := range d.Members {
 		m.Agent = kg.CanonicalAgent(string(m.Agent))
 		if m.Agent == "" {
-			return nil, kg.Errorf(kg.CodeInvalid, "a member needs a principalId").At("members")
+			return nil, kg.Errorf(kg.CodeInvalid, "member has no principalId").At("members")
 		}
 		if err := m.Agent.Valid(); err != nil {
 			return nil, kg.AsError(err).At("members")
@@ -172,15 +173,15 @@ func (s *Service) newChannel(agent kg.AgentID, d Draft) (*Channel, error) {
 		}
 		switch had := c.memberRole(m.Agent); {
 		case m.Agent == agent:
-			continue // the owner in any case
+			continue // the caller is always an owner
 		case had == "":
 			c.Members = append(c.Members, m)
 		case had != m.Role:
-			return nil, kg.Errorf(kg.CodeInvalid, "%s cannot have two roles", m.Agent).At("members")
+			return nil, kg.Errorf(kg.CodeInvalid, "member %s has two roles", m.Agent).At("members")
 		}
 	}
 	if most := s.memberLimit(c); len(c.Members) > most {
-		return nil, errTooMuch("members", "%d members are more than the %d that the channel has", len(c.Members), most)
+		return nil, errTooMuch("members", "members has %d members; the limit is %d", len(c.Members), most)
 	}
 	return c, s.checkMaxMembers(c.MaxMembers, len(c.Members))
 }
@@ -194,25 +195,25 @@ func checkTexts(name, topic string) error {
 
 func checkText(field, text string, most int) error {
 	if !utf8.ValidString(text) {
-		return kg.Errorf(kg.CodeInvalid, "a %s is UTF-8", field).At(field)
+		return kg.Errorf(kg.CodeInvalid, "%s must be valid UTF-8", field).At(field)
 	}
 	if n := utf8.RuneCountInString(text); n > most {
-		return errTooMuch(field, "a %s of %d characters is longer than the %d that it may have", field, n, most)
+		return errTooMuch(field, "%s has %d characters; the limit is %d", field, n, most)
 	}
 	return nil
 }
 
-// checkMetadata gives a JSON object in its shortest form, nil for none.
+// checkMetadata returns a JSON object in compact form, or nil for none.
 func checkMetadata(raw []byte) ([]byte, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil || raw[0] != '{' {
-		return nil, kg.Errorf(kg.CodeInvalid, "metadata is a JSON object").At("metadata")
+		return nil, kg.Errorf(kg.CodeInvalid, "metadata must be a JSON object").At("metadata")
 	}
 	if b.Len() > MaxMetadataBytes {
-		return nil, errTooMuch("metadata", "metadata of %d bytes is more than the %d that are kept", b.Len(), MaxMetadataBytes)
+		return nil, errTooMuch("metadata", "metadata has %d bytes; the limit is %d", b.Len(), MaxMetadataBytes)
 	}
 	return b.Bytes(), nil
 }

@@ -2,11 +2,11 @@ package channels
 
 import "koine/kg"
 
-// writeDirectChannel writes the record of the channel of two agents, and tells of how many
-// statements it is.
+// writeDirectChannel writes the record of the direct channel of two agents. It returns
+// the number of statements.
 func (s *Service) writeDirectChannel(tx *kg.Tx, a, b kg.AgentID) (n int, err error) {
 	if s.table.count.Load() >= int64(s.options.MaxChannels) {
-		return 0, errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
+		return 0, errTooMuch("", "server has %d channels, which is the limit", s.options.MaxChannels)
 	}
 	for _, agent := range [...]kg.AgentID{a, b} {
 		if err := tx.CheckAgent(agent); err != nil {
@@ -22,8 +22,8 @@ func (s *Service) writeDirectChannel(tx *kg.Tx, a, b kg.AgentID) (n int, err err
 	return w.n, w.err
 }
 
-// directPeer is the agent with whom this one has the direct channel, "" if the server
-// knows none.
+// directPeer returns the other agent of a direct channel, or "" if the server does not
+// know it.
 func (s *Service) directPeer(id ChannelID, agent kg.AgentID) (other kg.AgentID) {
 	look := func(known kg.AgentID) bool {
 		if known != agent && DirectID(agent, known) == id {
@@ -37,8 +37,8 @@ func (s *Service) directPeer(id ChannelID, agent kg.AgentID) (other kg.AgentID) 
 	return other
 }
 
-// pendingDirect is the direct channel of an agent and one that the server knows, before
-// its first message; nil if the id is not that of one.
+// pendingDirect returns the direct channel of the agent and another known agent before
+// its first message, or nil if id is not such a channel.
 func (s *Service) pendingDirect(id ChannelID, agent kg.AgentID) *entry {
 	if !id.IsDirect() {
 		return nil
@@ -50,7 +50,7 @@ func (s *Service) pendingDirect(id ChannelID, agent kg.AgentID) *entry {
 	return s.table.newDirectEntry(agent, other)
 }
 
-// newDirectEntry is the direct channel of two agents before its first message.
+// newDirectEntry returns the direct channel of two agents before its first message.
 func (t *table) newDirectEntry(a, b kg.AgentID) *entry {
 	c := Channel{ID: DirectID(a, b), Kind: Direct, Visibility: Private, Version: 1, Members: []Member{{Agent: a, Role: Ordinary}, {Agent: b, Role: Ordinary}}}
 	return t.newEntry(c)

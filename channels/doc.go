@@ -1,56 +1,59 @@
-// Package channels keeps conversations: channels with members, and messages in
-// the one order in which they were published. Channels and messages are entities
-// of the graph like everything else; what this package adds are the rules by which
-// they change, and who may see them.
+// Package channels implements conversations: channels with members, and messages in the
+// total order in which they were published. Channels and messages are entities of the
+// graph; this package enforces how they change and decides access to them.
 //
-// # What is stored
+// Begin with Service: Create, Publish, History, Stream.
 //
-// A channel has an id, and these graphs:
+// # Storage
 //
-//   - its record, in RecordGraph: name, members, settings. It decides who may do
-//     what, and is one of those by which koine decides (kg.Options.OnSystemChange);
-//   - its journal, in MessagesGraph: the messages, numbered by kg.Sequence;
-//   - its receipts, in ReceiptsGraph;
-//   - its facts, in FactsGraph: an ordinary graph for what messages of a channel
-//     that is not public assert.
+// A channel has an id and these graphs:
 //
-// What is addressed to some only is in more graphs, one for each set of an author
-// and its recipients: of such a message the journal has no more than everybody in
-// the channel may know (skeleton), and the record says who reads the rest.
+//   - its record, RecordGraph: name, members, settings. The record decides access and
+//     is one of the system graphs that koine follows in memory
+//     (kg.Options.OnSystemChange);
+//   - its journal, MessagesGraph: the messages, numbered by kg.Sequence;
+//   - its receipts, ReceiptsGraph;
+//   - its facts, FactsGraph: an ordinary graph for the facts asserted by messages of a
+//     channel that is not public.
 //
-// Who may do what is said by the rights of a channel (Rights), which go by its kind
-// and visibility, and decided in rights.go, as are bans and mutes of a channel or
-// of the whole server (Bar). Who may read the channel may read all other of its
-// graphs (Guard). Properties are in
-// kg.OwnVocabulary: see vocabulary.go.
+// Content that is addressed to some of the readers is in further graphs, the
+// partitions: one for each set of an author and its recipients. The journal then has
+// only the part of the message that all readers of the channel may see (skeleton), and
+// the record lists the readers of each partition.
+//
+// Access follows the rights of the channel (Rights), which default by kind and
+// visibility, and the bans and mutes of the channel or of the server (Restriction); see
+// rights.go. Read access to a channel includes read access to all of its other graphs
+// (Guard). The properties are in kg.OwnVocabulary; see vocabulary.go.
 //
 // # Scopes
 //
-// A scope is an intent, or a task within one, with a record of its own
-// (ScopeID.RecordGraph), followed in memory as those of channels are. A channel
-// belongs to at most one, from its beginning. Who has no access to the scope sees
-// nothing of its channels, member or not; who has it takes part in those whose
-// MemberPolicy is ByScope, and knows which names are taken. Roles are those of the
-// credential of who asks; addressing, which asks for others, takes those on record.
+// A scope is an intent, or a task within an intent. It has a record of its own
+// (ScopeID.RecordGraph), which is followed in memory like those of channels. A channel
+// belongs to at most one scope, from its creation. Without access to the scope, its
+// channels are invisible, even to their members. With access, an agent takes part in
+// the channels whose MemberPolicy is ByScope, and learns which channel names are taken.
+// For a request, the roles are those of the caller's credential; for the recipients of
+// a message, the roles on record.
 //
-// # Life
+// # Lifecycle
 //
-// A channel is open until it is closed: by CloseChannel, with its scope, or because
-// nothing was said for as long as it was to stay open. The last holds at once in what
-// is decided and shown; a commit that names the due time follows. Closed is not
-// deleted: all that was said is read on, and nothing is published. What was not read
-// by then has expired: receipts say so, and requests are answered no more.
+// A channel is open until it is closed by CloseChannel, with its scope, or by its idle
+// timeout. The idle timeout takes effect immediately for access and display; a commit
+// that records the due time follows. A closed channel is still readable, but accepts no
+// messages. Messages that were unread when it closed count as expired in receipts, and
+// its requests can no longer be answered.
 //
-// # Promises
+// # Guarantees
 //
-//   - Sequences are 1, 2, 3 … in each channel, without a gap and never used twice:
-//     the number is taken inside the commit, from the count of those there are.
-//     History, streams, the graph and the log have the same order.
-//   - A message does not change. What happens to it later (a receipt, a
-//     retraction) stands beside it.
-//   - The same idempotency key of the same author in the same channel gives the
-//     first message again, for as long as the channel is there.
-//   - What one may not see is not found, and that answer is the same as for what
-//     is not there.
-//   - Times are those of commits: every replay agrees about them.
+//   - Sequences are 1, 2, 3 … in each channel, without gaps or reuse: the committer
+//     assigns the number within the commit. History, streams, the graph, and the log
+//     have the same order.
+//   - A message is immutable. Later events, such as a receipt or a retraction, are
+//     separate statements.
+//   - An idempotency key, used again by the same author in the same channel, returns
+//     the first message for as long as the channel exists.
+//   - Objects that the caller may not see are reported as not found, with the same
+//     error as for objects that do not exist.
+//   - Times are commit times, so every replay of the log yields the same state.
 package channels

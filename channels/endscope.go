@@ -7,14 +7,14 @@ import (
 	"koine/kg"
 )
 
-// EndScope ends a scope, with its tasks: in the same commit all of their channels
-// close. Who manages it may.
+// EndScope ends a scope and its tasks, and closes all of their channels in the same
+// commit. It requires a manager of the scope.
 //
-// Errors: CodeInvalid for a status that is no end; CodeScopeEnded; those of
+// Errors: CodeInvalid for a status that is not final; CodeScopeEnded; those of
 // UpdateScope.
 func (s *Service) EndScope(ctx context.Context, by Caller, id ScopeID, status ScopeStatus, reason string) (*Scope, error) {
 	if status != Completed && status != Abandoned {
-		return nil, kg.Errorf(kg.CodeInvalid, "a scope ends as completed or abandoned, not as %.60q", status).At("status")
+		return nil, kg.Errorf(kg.CodeInvalid, "status must be completed or abandoned, not %.60q", status).At("status")
 	}
 	if err := checkReason(reason); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (s *Service) closeAllOf(tx *kg.Tx, id ScopeID) error {
 		}
 		_, err := s.changeChannel(tx, channel, func(w *writer, c *Channel) error {
 			if err := s.mustBeOpen(tx, c); kg.CodeOf(err) == kg.CodeChannelClosed {
-				return s.endExpired(w, c) // it was due before
+				return s.endExpired(w, c) // the idle timeout was first
 			} else if err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func (s *Service) closeAllOf(tx *kg.Tx, id ScopeID) error {
 	return nil
 }
 
-// endExpired closes a channel as of the time at which it was due.
+// endExpired closes a channel as of the end of its idle timeout.
 func (s *Service) endExpired(w *writer, c *Channel) error {
 	last, err := lastMessageTimeTx(w.tx, c.ID)
 	if err != nil {

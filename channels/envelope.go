@@ -9,87 +9,86 @@ import (
 	"koine/kg"
 )
 
-// Interaction says what a message is for between its author and its recipients.
+// Interaction is the purpose of a message between its author and its recipients.
 type Interaction string
 
-// The interactions. "" is a message of the channels extension, which has none.
+// Interactions. Messages of the channels extension have none, "".
 const (
 	Request      Interaction = "request"   // expects a response
 	Response     Interaction = "response"  // answers a request
 	Notification Interaction = "notify"    // expects nothing
-	BroadcastAll Interaction = "broadcast" // to everybody in the channel
+	BroadcastAll Interaction = "broadcast" // to everyone in the channel
 )
 
-// ContentType says how the content is meant.
+// ContentType is the kind of a message's content.
 type ContentType string
 
-// The content types. "" is said by nobody.
+// Content types. "" means unspecified.
 const (
 	Text       ContentType = "text"
 	Structured ContentType = "structured"
 	Action     ContentType = "action"
-	Notice     ContentType = "system" // published by koine itself only
+	Notice     ContentType = "system" // published only by koine itself
 )
 
-// Bounds of an Envelope.
+// Limits of an Envelope.
 const (
 	MaxTags        = 32
 	MaxTagRunes    = 128
 	MaxThreadRunes = 256
 	MaxFormatRunes = 64
-	MaxRecipients  = 1000 // of one message
+	MaxRecipients  = 1000 // per message
 )
 
-// Everyone, as an address, is everybody in the channel.
+// Everyone is the address of all readers of the channel.
 const Everyone = "*"
 
-// rolePrefix begins the address of all agents with a role.
+// rolePrefix starts the address of all agents with a role.
 const rolePrefix = "role:"
 
-// Envelope is what a message says about itself beside its content. The zero
-// Envelope says nothing.
+// Envelope is the header of a message. The zero Envelope is valid.
 type Envelope struct {
 	Interaction Interaction
 	ContentType ContentType
-	Format      string   // such as "markdown"
-	Tags        []string // in order, each once
-	// To is whom the author addresses: an agent, "role:" and a role, or Everyone;
-	// "" is Everyone too.
+	Format      string   // for example "markdown"
+	Tags        []string // sorted, without duplicates
+	// To is the address that the author gave: an agent, "role:" and a role, or
+	// Everyone. "" means Everyone.
 	To string
-	// Recipients are the agents that To stood for when the message was published;
-	// nil for everybody in the channel.
+	// Recipients are the agents that To resolved to when the message was published; nil
+	// means everyone in the channel.
 	Recipients []kg.AgentID
-	// Correlation is the request that a response answers. In any other message, also one
-	// of no interaction, it is only a message of the channel that this one belongs to.
+	// Correlation is the request that a response answers. In other messages it is any
+	// related message of the channel.
 	Correlation MessageID
-	// ExpiresAt is from when on the message is not delivered any more; the zero time
-	// for never, as of a request once it is answered.
+	// ExpiresAt is the time from which the message is no longer delivered; the zero
+	// time means never, which includes an answered request.
 	ExpiresAt time.Time
 	ReplyTo   MessageID
 	Thread    string
 }
 
-// normalize refuses what no message can say, and brings what it says into one form.
+// normalize validates the envelope and brings it into canonical form.
 func (e *Envelope) normalize() error {
 	switch e.Interaction {
 	case "", Request, Response, Notification, BroadcastAll:
 	default:
-		return kg.Errorf(kg.CodeInvalid, "a message is a request, response, notify or broadcast, not %.60q", e.Interaction).At("messageType")
+		return kg.Errorf(kg.CodeInvalid, "messageType must be request, response, notify or broadcast, not %.60q", e.Interaction).At("messageType")
 	}
 	switch e.ContentType {
 	case "", Text, Structured, Action, Notice:
 	default:
-		return kg.Errorf(kg.CodeInvalid, "content is text, structured, action or system, not %.60q", e.ContentType).At("contentType")
+		return kg.Errorf(kg.CodeInvalid, "contentType must be text, structured, action or system, not %.60q", e.ContentType).At("contentType")
 	}
 	for _, t := range [...]struct {
 		field, text string
 		most        int
 	}{{"format", e.Format, MaxFormatRunes}, {"threadId", e.Thread, MaxThreadRunes}, {"recipient", e.To, kg.MaxAgentIDBytes}, {"correlationId", string(e.Correlation), MaxIDBytes}, {"replyToId", string(e.ReplyTo), MaxIDBytes}} {
 		if !utf8.ValidString(t.text) {
-			return kg.Errorf(kg.CodeInvalid, "it is UTF-8").At(t.field)
+			return kg.Errorf(kg.CodeInvalid, "%s must be valid UTF-8", t.field).At(t.field)
 		}
 		if n := utf8.RuneCountInString(t.text); n > t.most {
-			return errTooMuch(t.field, "%d characters are more than the %d that it may have", n, t.most)
+			return errTooMuch(t.field, "%s has %d characters; the limit is %d", t.field, n, t.most)
 		}
 	}
 	e.ExpiresAt = e.ExpiresAt.UTC().Truncate(time.Millisecond)
@@ -103,14 +102,14 @@ func (e *Envelope) checkTags() error {
 	tags := slices.Clone(e.Tags)
 	slices.Sort(tags)
 	if tags = slices.Compact(tags); len(tags) > MaxTags {
-		return errTooMuch("tags", "%d tags are more than the %d that a message has", len(tags), MaxTags)
+		return errTooMuch("tags", "tags has %d tags; the limit is %d", len(tags), MaxTags)
 	}
 	for _, tag := range tags {
 		if tag == "" || !utf8.ValidString(tag) {
-			return kg.Errorf(kg.CodeInvalid, "a tag is a text").At("tags")
+			return kg.Errorf(kg.CodeInvalid, "tag must be non-empty valid UTF-8").At("tags")
 		}
 		if utf8.RuneCountInString(tag) > MaxTagRunes {
-			return errTooMuch("tags", "a tag has at most %d characters", MaxTagRunes)
+			return errTooMuch("tags", "tag has more than %d characters", MaxTagRunes)
 		}
 	}
 	e.Tags = tags
@@ -120,22 +119,22 @@ func (e *Envelope) checkTags() error {
 func (e *Envelope) checkAddress() error {
 	switch {
 	case e.Interaction == Response && e.Correlation == "":
-		return kg.Errorf(kg.CodeInvalid, "a response says which request it answers").At("correlationId")
+		return kg.Errorf(kg.CodeInvalid, "response requires correlationId").At("correlationId")
 	case e.Interaction == Response:
-		e.To = "" // whoever asked
+		e.To = "" // the author of the request
 		return nil
 	case e.Interaction == BroadcastAll:
 		e.To = Everyone
 		return nil
 	case e.Interaction == Request && (e.To == "" || e.To == Everyone):
-		err := kg.Errorf(kg.CodeInvalid, "a request is addressed to an agent, or to a role by role:<name>").At("recipient")
-		err.Hint = "roles are those that the records of agents have, not what members are in a channel"
+		err := kg.Errorf(kg.CodeInvalid, "request requires a recipient: an agent, or role:<name>").At("recipient")
+		err.Hint = "use a role from the records of agents; a member's role in the channel does not count"
 		return err
 	case e.To == "" || e.To == Everyone:
 		return nil
 	case strings.HasPrefix(e.To, rolePrefix):
 		if e.To == rolePrefix {
-			return kg.Errorf(kg.CodeInvalid, "role: needs the name of a role").At("recipient")
+			return kg.Errorf(kg.CodeInvalid, "recipient role: has no role name").At("recipient")
 		}
 		return nil
 	}
@@ -147,7 +146,7 @@ func (e *Envelope) checkAddress() error {
 	return nil
 }
 
-// applyStatement takes one statement about the message in.
+// applyStatement adds one statement about the message to the envelope.
 func (e *Envelope) applyStatement(property, object kg.Term) {
 	text := object.Value()
 	switch property {
@@ -176,8 +175,8 @@ func (e *Envelope) applyStatement(property, object kg.Term) {
 	}
 }
 
-// envelopeStatements lists what is stored of it, but for address and recipients, which are
-// known in the commit only.
+// envelopeStatements lists the stored statements of the envelope, except the address
+// and the recipients, which are known only within the commit.
 func (e *Envelope) envelopeStatements() (out []statement) {
 	for _, t := range [...]struct {
 		property kg.Term
@@ -202,7 +201,7 @@ func (e *Envelope) envelopeStatements() (out []statement) {
 	return out
 }
 
-// addressStatements lists what is stored of whom the message goes to.
+// addressStatements lists the stored statements of the address and the recipients.
 func (e *Envelope) addressStatements() (out []statement) {
 	if e.To != "" {
 		out = append(out, statement{propTo, kg.String(e.To)})
@@ -213,7 +212,7 @@ func (e *Envelope) addressStatements() (out []statement) {
 	return out
 }
 
-// canonicalFields is the same for two that say the same.
+// canonicalFields returns a value that encodes to the same JSON for equal envelopes.
 func (e *Envelope) canonicalFields() any {
 	return []any{e.Interaction, e.ContentType, e.Format, e.Tags, e.To, e.Correlation, e.ExpiresAt.UnixMilli(), e.ReplyTo, e.Thread}
 }

@@ -13,49 +13,50 @@ import (
 	"koine/kg"
 )
 
-// EventMessage is the type of the event that a message was published.
+// EventMessage is the event type of a published message.
 const EventMessage = "channel_message"
 
-// Bounds of reading the events of a scope.
+// Limits of reading the events of a scope.
 const (
-	MaxEvents       = 200    // of one page
-	MaxVerifyEvents = 10_000 // that one call verifies
+	MaxEvents       = 200    // per page
+	MaxVerifyEvents = 10_000 // per call of VerifyEvents
 )
 
-// ScopeEvent is an entry in the log of a scope, which is only appended to: each
-// carries the hash of the one before.
+// ScopeEvent is an entry in the append-only event log of a scope. Each event carries
+// the hash of the previous one.
 type ScopeEvent struct {
 	Scope    ScopeID
 	Sequence int64 // 1, 2, 3 … in the scope
 	Type     string
 	Actor    kg.AgentID
 	Time     time.Time
-	// Data is a JSON object. Of a message it says where it is, what it was for and to
-	// whom, and the hash of its content. The content itself, and what it answers, is in
-	// it only where everybody who has access to the scope may read the message; where
-	// not, the hash cannot be guessed at: the salt in it is stored with the content.
+	// Data is a JSON object. For a message it has the channel, message id, sequence,
+	// purpose, address, and content hash. It has the content and the correlation only
+	// if everyone with access to the scope may read the message. Otherwise the hash
+	// includes a salt, which is stored with the content, so that the content cannot be
+	// guessed from it.
 	Data json.RawMessage
-	// Previous is the hash of the event before, "" for the first; Hash that of this
-	// one, over all of it.
+	// Previous is the hash of the previous event, "" for the first. Hash covers the
+	// whole event.
 	Previous, Hash string
 }
 
-// computeHash is what the event's hash has to be.
+// computeHash returns the hash of the event.
 func (e *ScopeEvent) computeHash() string {
 	raw, err := json.Marshal([]any{e.Scope, e.Sequence, e.Type, e.Actor, e.Time.UnixMilli(), string(e.Data), e.Previous})
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err) // cannot fail for strings and numbers
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// entityTerm is the event as an entity of the graph.
+// entityTerm returns the event as an entity of the graph.
 func (e *ScopeEvent) entityTerm() kg.Term {
 	return kg.IRI(eventPrefix + string(e.Scope) + ":" + strconv.FormatInt(e.Sequence, 10))
 }
 
-// applyStatement takes one statement about the event in.
+// applyStatement adds one statement to the event.
 func (e *ScopeEvent) applyStatement(property, object kg.Term) {
 	switch property {
 	case kg.Sequence:
@@ -75,8 +76,8 @@ func (e *ScopeEvent) applyStatement(property, object kg.Term) {
 	}
 }
 
-// appendTo writes the event behind the last of its scope, and tells of how many
-// statements it is.
+// appendTo appends the event to the log of its scope. It returns the number of
+// statements.
 func (e *ScopeEvent) appendTo(tx *kg.Tx) (int, error) {
 	graph := e.Scope.EventsGraph()
 	last, err := tx.CountOwn(graph, kg.Sequence)
@@ -110,8 +111,8 @@ func (e *ScopeEvent) appendTo(tx *kg.Tx) (int, error) {
 	return len(list), nil
 }
 
-// auditMessage copies a message to the events of the channel's scope, in the same commit,
-// and tells of how many statements that was.
+// auditMessage copies a message to the event log of the channel's scope, in the same
+// commit. It returns the number of statements.
 func (e *entry) auditMessage(tx *kg.Tx, m *Message, made *string) (n int, err error) {
 	if !e.Audit || e.Scope == "" {
 		return 0, nil
@@ -159,15 +160,15 @@ func (e *entry) auditMessage(tx *kg.Tx, m *Message, made *string) (n int, err er
 	return n + appended, err
 }
 
-// newSalt is 128 random bits as a text.
+// newSalt returns 128 random bits in hexadecimal.
 func newSalt() string {
 	var bits [16]byte
 	rand.Read(bits[:])
 	return hex.EncodeToString(bits[:])
 }
 
-// contentHash is the SHA-256 of a JSON array of the parts, the metadata and, unless
-// it is "", the salt, without white space that means nothing.
+// contentHash returns the SHA-256 of a compact JSON array of the parts, the metadata,
+// and the salt unless it is "".
 func contentHash(m *Message, salt string) (string, error) {
 	content := []any{m.Parts, json.RawMessage(m.Metadata)}
 	if salt != "" {
@@ -178,8 +179,8 @@ func contentHash(m *Message, salt string) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// ScopeEvents reads the events of a scope from a number on, up to n of them, in
-// order; n is clamped to 1…MaxEvents.
+// ScopeEvents reads up to n events of a scope in order, starting with sequence from; n
+// is clamped to 1…MaxEvents.
 //
 // Errors: CodeScopeNotFound.
 func (s *Service) ScopeEvents(ctx context.Context, by Caller, scope ScopeID, from int64, n int) ([]*ScopeEvent, error) {
@@ -219,20 +220,19 @@ func readEvents(snapshot *kg.Snapshot, scope ScopeID, from int64, n int) (out []
 	return out, nil
 }
 
-// EventCheck is what VerifyEvents found.
+// EventCheck is the result of VerifyEvents.
 type EventCheck struct {
 	Verified int64  // events
-	Head     string // the hash of the last of them, or of the one before where there was none
-	// Next is where to go on, 0 at the end of the log.
+	Head     string // hash of the last verified event, or of the one before the range if the range is empty
+	// Next is the sequence at which to continue, 0 at the end of the log.
 	Next int64
 }
 
-// VerifyEvents checks the events of a scope from a number on, MaxVerifyEvents at
-// most: that no number is missing, and that each event has the hash that its content
-// and the event before give.
+// VerifyEvents verifies up to MaxVerifyEvents events of a scope, starting with sequence
+// from: that the sequences have no gap, and that each hash matches the event and its
+// predecessor.
 //
-// Errors: CodeLogDamaged, naming the first event that is not as it was written;
-// CodeScopeNotFound.
+// Errors: CodeLogDamaged, which names the first damaged event; CodeScopeNotFound.
 func (s *Service) VerifyEvents(ctx context.Context, by Caller, scope ScopeID, from int64) (*EventCheck, error) {
 	check := &EventCheck{}
 	next := max(from, 1)
@@ -253,7 +253,7 @@ func (s *Service) VerifyEvents(ctx context.Context, by Caller, scope ScopeID, fr
 		}
 		for _, e := range page {
 			if e.Sequence != next || e.Previous != check.Head || e.Hash != e.computeHash() {
-				return nil, kg.Errorf(kg.CodeLogDamaged, "event %d of the scope is not as it was written", next)
+				return nil, kg.Errorf(kg.CodeLogDamaged, "event %d of the scope does not match its hash", next)
 			}
 			check.Head = e.Hash
 			check.Verified++

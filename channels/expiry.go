@@ -13,16 +13,16 @@ import (
 	"koine/kg"
 )
 
-// Messages expire by themselves in what is shown (Message.show), and then, by a
-// commit that says when they were due, in what is stored, so that every replay
-// agrees. Bounds of these commits:
+// A message expires for readers as soon as its time has come (Message.redactFor). A
+// commit then records the expiry and its due time in the store, so that every replay
+// yields the same state. Limits of these commits:
 const (
-	expiryPause      = time.Second // between two looks at the clock
-	maxExpiryChanges = 4000        // of one
-	maxExpiryBytes   = 4 << 20     // of content that one takes away
+	expiryPause      = time.Second // between two checks of the clock
+	maxExpiryChanges = 4000        // per commit
+	maxExpiryBytes   = 4 << 20     // of removed content per commit
 )
 
-// queuedExpiry is a message that expires.
+// queuedExpiry is a message that expires at a known time.
 type queuedExpiry struct {
 	at      int64 // in milliseconds since the epoch
 	message MessageID
@@ -33,23 +33,23 @@ func (d queuedExpiry) less(other queuedExpiry) bool {
 	return cmp.Or(cmp.Compare(d.at, other.at), cmp.Compare(d.message, other.message)) < 0
 }
 
-// messageExpirer writes down what has expired. It follows the log, so that it knows of every
-// message whoever publishes it; what it is about stands in the store, so that after
-// a stop it goes on where it was.
+// messageExpirer records the expiry of messages. It follows the log, so it sees every
+// message regardless of its publisher. All of its state is derived from the store, so
+// it resumes after a restart.
 type messageExpirer struct {
 	service *Service
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 	wake    chan struct{}
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following
 	queue *btree.BTreeG[queuedExpiry]
-	// Where left, those that are due from horizon on are not in the queue.
+	// If truncated, the queue lacks the messages that expire at horizon or later.
 	truncated bool
 	horizon   int64
 }
 
-// startExpiry reads what is due, and begins.
+// startExpiry loads the queue and starts the workers.
 func (s *Service) startExpiry() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	x := &messageExpirer{service: s, cancel: cancel, wake: make(chan struct{}, 1)}
@@ -64,13 +64,13 @@ func (s *Service) startExpiry() error {
 	return nil
 }
 
-// close ends it, and waits.
+// close stops the workers and waits for them.
 func (x *messageExpirer) close() {
 	x.cancel()
 	x.done.Wait()
 }
 
-// loadQueue fills the queue from what stands, and watches what comes behind it.
+// loadQueue fills the queue from the store and starts a watcher at the same position.
 func (x *messageExpirer) loadQueue(ctx context.Context) (*kg.Watcher, error) {
 	x.mu.Lock()
 	x.queue, x.truncated = btree.NewBTreeG(queuedExpiry.less), false
@@ -91,7 +91,7 @@ func (x *messageExpirer) loadQueue(ctx context.Context) (*kg.Watcher, error) {
 	return x.service.store.Watch(ctx, kg.Filter{Patterns: []kg.Pattern{pattern}, Ops: []kg.Op{kg.Add}, View: view}, snapshot.Position())
 }
 
-// addStatement takes in that a message expires.
+// addStatement queues the message of an expiry statement.
 func (x *messageExpirer) addStatement(st kg.Statement) {
 	at, ok := st.Object.DateTimeValue()
 	channel, part := channelOfGraph(st.Graph)
@@ -119,7 +119,7 @@ func (x *messageExpirer) enqueue(d queuedExpiry) {
 	}
 }
 
-// followLog takes in what is published, until the store is closed.
+// followLog queues newly published messages until the store is closed.
 func (x *messageExpirer) followLog(ctx context.Context, watcher *kg.Watcher) {
 	for {
 		var err error
@@ -138,7 +138,7 @@ func (x *messageExpirer) followLog(ctx context.Context, watcher *kg.Watcher) {
 	}
 }
 
-// run writes down what is due, until the store is closed.
+// run records due expiries until the store is closed.
 func (x *messageExpirer) run(ctx context.Context) {
 	for {
 		next, reload := x.nextDue()
@@ -155,7 +155,7 @@ func (x *messageExpirer) run(ctx context.Context) {
 			continue
 		}
 		if now := x.service.options.Clock(); now.UnixMilli() < next.at {
-			// Not for longer: clocks are set, and machines sleep.
+			// At most one pause: the clock may be set, and the machine may sleep.
 			if !waitOrWake(ctx, min(x.service.options.pause, time.UnixMilli(next.at).Sub(now)), x.wake) {
 				return
 			}
@@ -166,7 +166,7 @@ func (x *messageExpirer) run(ctx context.Context) {
 			return
 		}
 		if err == nil && written > 0 && x.hasOverdue() {
-			continue // more than one commit may
+			continue // more is due than fits into one commit
 		}
 		if !x.waitPause(ctx) {
 			return
@@ -174,8 +174,8 @@ func (x *messageExpirer) run(ctx context.Context) {
 	}
 }
 
-// nextDue is what is due next, nil for nothing; reload tells that the queue has to be
-// filled from the store.
+// nextDue returns the message that expires next, or nil. reload reports that the queue
+// must be refilled from the store.
 func (x *messageExpirer) nextDue() (next *queuedExpiry, reload bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -185,7 +185,7 @@ func (x *messageExpirer) nextDue() (next *queuedExpiry, reload bool) {
 	return nil, x.truncated
 }
 
-// refillQueue reads those that found no place before.
+// refillQueue reads the messages that did not fit into the queue before.
 func (x *messageExpirer) refillQueue(ctx context.Context) error {
 	x.mu.Lock()
 	x.truncated = false
@@ -202,25 +202,25 @@ func (x *messageExpirer) refillQueue(ctx context.Context) error {
 	}
 	if err != nil {
 		x.mu.Lock()
-		x.truncated, x.horizon = true, 0 // none is in the queue for sure
+		x.truncated, x.horizon = true, 0 // the queue may lack any message
 		x.mu.Unlock()
 	}
 	return err
 }
 
-// waitPause lets a pause go by; false when it is time to end.
+// waitPause waits for one pause. It reports false when ctx is done.
 func (x *messageExpirer) waitPause(ctx context.Context) bool {
 	return waitOrWake(ctx, x.service.options.pause, nil)
 }
 
-// hasOverdue tells whether something is due already.
+// hasOverdue reports whether a message is already due.
 func (x *messageExpirer) hasOverdue() bool {
 	next, reload := x.nextDue()
 	return reload || next != nil && next.at <= x.service.options.Clock().UnixMilli()
 }
 
-// commitExpired writes down the expiry of what is due, as much as one commit may, and tells
-// of how many messages that was.
+// commitExpired records as many due expiries as one commit may hold. It returns the
+// number of messages.
 func (x *messageExpirer) commitExpired(ctx context.Context) (written int, err error) {
 	now := x.service.options.Clock().UnixMilli()
 	var list []queuedExpiry
@@ -238,7 +238,7 @@ func (x *messageExpirer) commitExpired(ctx context.Context) (written int, err er
 	}
 	looked := 0
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/expire",
-		Justification: fmt.Sprintf("messages expired that were due by %s", time.UnixMilli(list[len(list)-1].at).UTC().Format(time.RFC3339Nano))}
+		Justification: fmt.Sprintf("expired the messages that were due by %s", time.UnixMilli(list[len(list)-1].at).UTC().Format(time.RFC3339Nano))}
 	err = records.Update(ctx, x.service.store, meta, func(tx *kg.Tx) error {
 		looked = 0
 		changes, size := 0, 0
@@ -275,8 +275,8 @@ func (x *messageExpirer) commitExpired(ctx context.Context) (written int, err er
 	return looked, nil
 }
 
-// expireIfDue takes the content of a message away whose time has come, and says when
-// that was. What was answered, or taken back, stays as it is.
+// expireIfDue removes the content of the message and records its expiry time, if it has
+// expired. Answered and retracted messages stay as they are.
 func (m *Message) expireIfDue(tx *kg.Tx) error {
 	if !m.hasExpired(tx.Time()) || m.Withheld != "" {
 		return nil
@@ -284,7 +284,7 @@ func (m *Message) expireIfDue(tx *kg.Tx) error {
 	return m.expireAt(tx, m.ExpiresAt)
 }
 
-// expireAt takes the content of the message away, and says that it expired then.
+// expireAt removes the content of the message and records at as the time of expiry.
 func (m *Message) expireAt(tx *kg.Tx, at time.Time) error {
 	if err := removePayload(tx, m.Channel, m.ID); err != nil {
 		return err

@@ -8,40 +8,40 @@ import (
 	"koine/kg"
 )
 
-// Delivery is a message of one of many channels. Messages of many channels come in
-// the order of the log; those of one commit in that of the ids of their channels.
+// Delivery is a message of a feed. A feed orders messages as the log does; the messages
+// of one commit are ordered by channel id.
 type Delivery struct {
 	*Message
-	// Position is behind the message: to go on from there is to miss nothing and to
-	// see nothing twice.
+	// Position is the position after the message. Resuming there neither misses nor
+	// repeats a message.
 	Position kg.Position
 }
 
-// Feed is many channels as they go on. Close it when done.
+// Feed streams the messages of many channels. Call Close when done.
 type Feed struct {
 	service  *Service
 	by       Caller
 	agent    kg.AgentID
 	ctx      context.Context
 	channels channelSet
-	include  func(*Message) bool // which messages are told
-	position kg.Position         // up to where was told
+	include  func(*Message) bool // filters the messages
+	position kg.Position         // after the last yielded message
 	release  func()
 }
 
-// Close ends the feed.
+// Close stops the feed.
 func (f *Feed) Close() {
 	if f.release != nil {
 		f.release()
 	}
 }
 
-// StreamAll follows all channels that the caller is a member of from a position on,
-// those that it joins later or that are made later included; nil is from now on, the
-// zero Position from the beginning.
+// StreamAll follows all channels that the caller is a member of, including those that
+// it joins later. It starts after the position from; nil means now, and the zero
+// Position means the beginning.
 //
-// Errors: CodePositionGone for a position of another log; CodeLimitExceeded for one
-// stream too many; those of kg.Store.Watch.
+// Errors: CodePositionGone for a position of another log; CodeLimitExceeded for too
+// many open streams; those of kg.Store.Watch.
 func (s *Service) StreamAll(ctx context.Context, by Caller, from *kg.Position) (*Feed, error) {
 	agent, err := by.actingAgent()
 	if err != nil {
@@ -50,10 +50,10 @@ func (s *Service) StreamAll(ctx context.Context, by Caller, from *kg.Position) (
 	return s.openFeed(ctx, by, s.joinedChannels(by, agent), from, func(*Message) bool { return true })
 }
 
-// StreamScope is StreamAll of the channels of a scope that the caller may read, those of
-// an intent's tasks included: a task is within its intent.
+// StreamScope is like StreamAll for the channels of a scope that the caller can read.
+// The channels of an intent include those of its tasks.
 //
-// Errors: those of GetScope too.
+// Errors: also those of GetScope.
 func (s *Service) StreamScope(ctx context.Context, by Caller, scope ScopeID, from *kg.Position) (*Feed, error) {
 	agent, _, err := s.accessibleScope(by, scope)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Service) StreamScope(ctx context.Context, by Caller, scope ScopeID, fro
 	return s.openFeed(ctx, by, s.channelsWithin(by, agent, scope), from, func(*Message) bool { return true })
 }
 
-// openFeed makes a feed that goes on, and counts as a stream of the caller's.
+// openFeed returns a feed that counts as one of the caller's open streams.
 func (s *Service) openFeed(ctx context.Context, by Caller, of channelSet, from *kg.Position, keep func(*Message) bool) (*Feed, error) {
 	f, err := s.newFeed(ctx, by, of, from, keep)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Service) openFeed(ctx context.Context, by Caller, of channelSet, from *
 	return f, nil
 }
 
-// newFeed makes a feed that begins behind a position (StreamAll).
+// newFeed returns a feed that starts after the position from (see StreamAll).
 func (s *Service) newFeed(ctx context.Context, by Caller, of channelSet, from *kg.Position, keep func(*Message) bool) (*Feed, error) {
 	agent, err := by.actingAgent()
 	if err != nil {
@@ -94,15 +94,15 @@ func (s *Service) newFeed(ctx context.Context, by Caller, of channelSet, from *k
 		f.position = kg.Position{Epoch: head.Epoch, Index: kg.EndOfCommit}
 	}
 	if f.position.Epoch != head.Epoch || f.position.Compare(head) > 0 {
-		return nil, kg.Errorf(kg.CodePositionGone, "the position is of another log, or ahead of this one")
+		return nil, kg.Errorf(kg.CodePositionGone, "position belongs to another log or is ahead of this one")
 	}
 	return f, nil
 }
 
-// Messages yields the messages behind the feed's position in order, and waits for
-// more. It ends with CodeLimitExceeded for one stream too many, with the context's
-// error, and with CodeClosed and CodeResync as a kg.Watcher does. It is used once, from
-// one goroutine.
+// Messages yields the messages after the feed's position in order, and waits for more.
+// It ends with CodeLimitExceeded for too many open streams, with the context's error,
+// and with CodeClosed and CodeResync like a kg.Watcher. It may be called once, from one
+// goroutine.
 func (f *Feed) Messages() iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
 		stopped := false
@@ -123,7 +123,7 @@ func (f *Feed) Messages() iter.Seq2[Delivery, error] {
 	}
 }
 
-// checkAdmission asks whether the caller may follow anything.
+// checkAdmission returns an error if the caller may not watch the store at all.
 func (f *Feed) checkAdmission() error {
 	none := kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.Sequence, Graph: ChannelID("none").RecordGraph()}}, View: kg.View{Principal: f.by.readerPrincipal(f.agent), AllGraphs: true}}
 	w, err := f.service.store.Watch(f.ctx, none, f.service.store.Head())

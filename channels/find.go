@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// ChannelIDOf is the id of the channel that an entity is, "" for another entity.
+// ChannelIDOf returns the id of a channel entity, or "" for another term.
 func ChannelIDOf(entity kg.Term) ChannelID {
 	if entity.IsLiteral() {
 		return ""
@@ -17,7 +17,7 @@ func ChannelIDOf(entity kg.Term) ChannelID {
 	return idOf[ChannelID](entity, channelPrefix)
 }
 
-// MessageIDOf is the id of the message that an entity is, "" for another entity.
+// MessageIDOf returns the id of a message entity, or "" for another term.
 func MessageIDOf(entity kg.Term) MessageID {
 	if entity.IsLiteral() {
 		return ""
@@ -25,10 +25,10 @@ func MessageIDOf(entity kg.Term) MessageID {
 	return messageIDIn(entity)
 }
 
-// Message gives a message of a channel that the caller may read.
+// Message returns a message of a channel that the caller can read.
 //
-// Errors: CodeNotFound, the same for one that is not there and one that the caller
-// may not read.
+// Errors: CodeNotFound, both for a message that does not exist and for one that the
+// caller may not read.
 func (s *Service) Message(ctx context.Context, by Caller, id MessageID) (*Message, error) {
 	snapshot, place, err := s.locateMessage(ctx, by, id)
 	if err != nil {
@@ -45,15 +45,15 @@ func (s *Service) Message(ctx context.Context, by Caller, id MessageID) (*Messag
 	return list[0], nil
 }
 
-// messageLocation is where a message is found, and who asks for it.
+// messageLocation is the location of a message and the agent that requests it.
 type messageLocation struct {
 	channel  ChannelID
 	sequence int64
 	agent    kg.AgentID
 }
 
-// locateMessage finds a message in a snapshot of what the caller reads, which is to be
-// closed.
+// locateMessage returns the location of a message and a snapshot with the caller's
+// view, which the caller must close.
 func (s *Service) locateMessage(ctx context.Context, by Caller, id MessageID) (_ *kg.Snapshot, p messageLocation, err error) {
 	if p.agent, err = by.actingAgent(); err != nil {
 		return nil, p, err
@@ -81,12 +81,12 @@ func (s *Service) locateMessage(ctx context.Context, by Caller, id MessageID) (_
 	return snapshot, p, err
 }
 
-// Replies reads the messages that reply to a message, in the order of their
-// sequence, a page at a time. next is "" behind the last. Of a message with more
-// than MaxReplies, replies are read that were published first.
+// Replies returns the messages that reply to a message in sequence order, one page at a
+// time. next is "" after the last page. If a message has more than MaxReplies replies,
+// only the oldest are returned.
 //
-// Errors: CodeNotFound as for Message; CodeCursorForeign for a token that is not of
-// this message and caller.
+// Errors: CodeNotFound as for Message; CodeCursorForeign for a page token of another
+// message or caller.
 func (s *Service) Replies(ctx context.Context, by Caller, id MessageID, size int, page string) (list []*Message, next string, err error) {
 	snapshot, p, err := s.locateMessage(ctx, by, id)
 	if err != nil {
@@ -123,9 +123,10 @@ func (s *Service) Replies(ctx context.Context, by Caller, id MessageID, size int
 	return list, next, nil
 }
 
-// repliesTo are the numbers of the messages that reply to one, in order.
+// repliesTo returns the sequences of the replies to a message, sorted.
 func repliesTo(snapshot *kg.Snapshot, channel ChannelID, id MessageID) (numbers []int64, err error) {
-	// Not only in the journal: what is addressed to the caller lies elsewhere.
+	// Replies addressed to the caller are in partitions, so this does not restrict the
+	// graph to the journal.
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: propReplyTo, Object: id.Entity()}) {
 		if err != nil {
 			return nil, err

@@ -2,8 +2,9 @@ package channels
 
 import "koine/kg"
 
-// pendingEntry is the channel that is made with the message, as it will be; nil if it is
-// there. Whoever may publish in it writes its facts in the same commit.
+// pendingEntry returns the entry of the channel that is created with the message, or
+// nil if the channel exists. Its facts are written in the same commit, and the guard
+// needs the entry to decide about them.
 func (p *publishOp) pendingEntry() *entry {
 	switch t := &p.service.table; {
 	case p.newChannel != nil:
@@ -14,21 +15,23 @@ func (p *publishOp) pendingEntry() *entry {
 	return nil
 }
 
-// pendingEntry is a channel that is just being made with its first message, nil for another.
+// pendingEntry returns the entry of a channel that is being created with its first
+// message, or nil.
 func (t *table) pendingEntry(id ChannelID) *entry {
 	e, _ := t.pending.Load(id)
 	coming, _ := e.(*entry)
 	return coming
 }
 
-// newPendingEntry is a channel before the commit that makes it is followed.
+// newPendingEntry returns the entry of a channel whose commit has not been applied to
+// the table yet.
 func (t *table) newPendingEntry(c Channel) *entry {
 	e := t.newEntry(c)
 	e.scope = t.scopes.cellOrEmpty(c.Scope)
 	return e
 }
 
-// createFirstChannel makes the channel that a message is the first of.
+// createFirstChannel creates the channel of a first message.
 func (p *publishOp) createFirstChannel(tx *kg.Tx) (*entry, error) {
 	c := *p.newChannel
 	if p.service.table.channelByName(c.Scope, c.Name) != "" {
@@ -45,8 +48,8 @@ func (p *publishOp) createFirstChannel(tx *kg.Tx) (*entry, error) {
 	return p.service.table.newPendingEntry(c).atTime(tx.Time()).asPrincipal(p.reader), nil
 }
 
-// createDirect makes the direct channel that a message is the first of, unless the record
-// has it and only the table does not know of it yet.
+// createDirect creates the direct channel of a first message, unless the store has it
+// and only the table lags behind.
 func (p *publishOp) createDirect(tx *kg.Tx) (*entry, error) {
 	e := p.service.table.newDirectEntry(p.author, p.peer).atTime(tx.Time())
 	if err := e.mustPost(p.author); err != nil {

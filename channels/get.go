@@ -6,8 +6,8 @@ import (
 	"koine/kg"
 )
 
-// Get gives a channel that the caller may find (CodeChannelNotFound otherwise). Who
-// may not read it gets its outline: no members, metadata, messages.
+// Get returns a channel that the caller can find, or CodeChannelNotFound. Without read
+// access the result is an outline: no members, metadata or messages.
 func (s *Service) Get(ctx context.Context, by Caller, id ChannelID) (*Channel, error) {
 	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
@@ -22,13 +22,13 @@ func (s *Service) Get(ctx context.Context, by Caller, id ChannelID) (*Channel, e
 	}
 	defer snapshot.Close()
 	c, err := s.readChannelState(snapshot, id)
-	if kg.CodeOf(err) == kg.CodeChannelNotFound && e.CreatedAt.IsZero() { // a direct one without a message
+	if kg.CodeOf(err) == kg.CodeChannelNotFound && e.CreatedAt.IsZero() { // a direct channel before its first message
 		return &e.Channel, nil
 	}
 	return c, err
 }
 
-// publicOutline is what somebody sees who may find the channel but not read it.
+// publicOutline returns the part of the channel that is visible without read access.
 func (e *entry) publicOutline() *Channel {
 	return &Channel{
 		ID: e.ID, Kind: e.Kind, Name: e.Name, Topic: e.Topic, Visibility: e.Visibility, CreatedAt: e.CreatedAt,
@@ -37,7 +37,7 @@ func (e *entry) publicOutline() *Channel {
 	}
 }
 
-// readChannelState reads a channel whole.
+// readChannelState reads a channel with its message count and last message time.
 func (s *Service) readChannelState(snapshot *kg.Snapshot, id ChannelID) (*Channel, error) {
 	c, err := readChannel(snapshot.Match, id)
 	if err != nil {
@@ -57,12 +57,13 @@ func (s *Service) readChannelState(snapshot *kg.Snapshot, id ChannelID) (*Channe
 	return c, err
 }
 
-// countMessages is how many messages were published, without reading any.
+// countMessages returns the number of published messages without reading any.
 func countMessages(snapshot *kg.Snapshot, id ChannelID) (int64, error) {
 	return countOf(snapshot, id, kg.Sequence)
 }
 
-// countOf is how many messages have a property of which each has one at most.
+// countOf returns the number of messages that have a property, for properties with at
+// most one value.
 func countOf(snapshot *kg.Snapshot, id ChannelID, property kg.Term) (int64, error) {
 	graph, known, err := snapshot.ID(id.MessagesGraph())
 	if !known || err != nil {
@@ -76,27 +77,27 @@ func countOf(snapshot *kg.Snapshot, id ChannelID, property kg.Term) (int64, erro
 	return int64(n), err
 }
 
-// ListQuery says which channels are listed.
+// ListQuery selects the channels to list.
 type ListQuery struct {
-	// PageSize is clamped to 1…MaxPage; DefaultPage when 0.
+	// PageSize is clamped to 1…MaxPage; DefaultPage if 0.
 	PageSize int
-	// PageToken is that of the page before.
+	// PageToken is the token returned with the previous page.
 	PageToken string
-	// Visibility and Member, where they are set, leave other channels out.
+	// Visibility and Member, if set, exclude other channels.
 	Visibility Visibility
 	Member     kg.AgentID
-	// Invited leaves out all but those that the caller is invited to.
+	// Invited restricts the list to channels that the caller is invited to.
 	Invited bool
-	// Scope, if set, lists all channels of the scope that the caller may find. Those
-	// that it takes part in without being a member are not listed otherwise.
+	// Scope, if set, lists all channels of the scope that the caller can find. Without
+	// it, channels that the caller takes part in through their scope are not listed.
 	Scope ScopeID
 }
 
-// List gives the channels that the caller is a member of or invited to, and those
-// that everybody may find, or those of a scope, but never direct ones, in the order
-// in which they were made, a page at a time. next is "" behind the last.
+// List returns the channels that the caller is a member of or invited to and those that
+// everyone can find, or the channels of one scope, in order of creation, one page at a
+// time. It never returns direct channels. next is "" after the last page.
 //
-// Errors: CodeCursorForeign for a token that is not of this listing and caller.
+// Errors: CodeCursorForeign for a page token of another query or caller.
 func (s *Service) List(ctx context.Context, by Caller, l ListQuery) (page []*Channel, next string, err error) {
 	agent, err := by.actingAgent()
 	if err != nil {
@@ -106,7 +107,7 @@ func (s *Service) List(ctx context.Context, by Caller, l ListQuery) (page []*Cha
 		l.Member = kg.CanonicalAgent(string(l.Member))
 	}
 	if l.Visibility != "" && l.Visibility != Private && l.Visibility != Public {
-		return nil, "", kg.Errorf(kg.CodeInvalid, "a channel is private or public, not %.60q", l.Visibility).At("visibility")
+		return nil, "", kg.Errorf(kg.CodeInvalid, "visibility must be private or public, not %.60q", l.Visibility).At("visibility")
 	}
 	token := pageToken{store: s.store, bound: boundTo("channels/list", agent, l.Visibility, l.Member, l.Invited, l.Scope)}
 	after, err := token.open(l.PageToken)
@@ -134,7 +135,7 @@ func (s *Service) List(ctx context.Context, by Caller, l ListQuery) (page []*Cha
 		}
 		c, err := s.readChannelState(snapshot, e.ID)
 		if kg.CodeOf(err) == kg.CodeChannelNotFound {
-			continue // made or deleted just now
+			continue // created or deleted concurrently
 		}
 		if err != nil {
 			return nil, "", err

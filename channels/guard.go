@@ -7,19 +7,20 @@ import (
 	"koine/kg"
 )
 
-// Guard is the access to the graphs of channels, in front of the access to all
-// else. It is part of the store (kg.Options.Access), so that reading and following
-// a channel's statements is under the same rule everywhere. The version of the access
-// behind it moves on with the members of channels too: answers are kept of their facts,
+// Guard is the access control of channel graphs, in front of the access control of all
+// other graphs. It is part of the store (kg.Options.Access), so the same rules apply to
+// reading, watching and querying. It increments the version of the access behind it
+// when membership changes, because the store caches decisions about the facts graphs,
 // which are ordinary graphs.
 type Guard struct {
 	kg.Front
 	table *table
 }
 
-// Allowed answers for the graphs of channels: who may read the channel reads them,
-// who may publish writes facts, and nobody but this package writes the rest. In a
-// channel that is closed no facts begin, and those that are there can be mended.
+// Allowed decides access to channel graphs. Read access to the channel allows reading
+// them, and publish access allows writing facts. Only this package writes the other
+// graphs. The facts graph of a closed channel cannot be created any more, but existing
+// facts can be corrected.
 func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	if id, part := scopeOfGraph(graph); part != 0 {
 		return p.Trusted() || (right == kg.Discover || right == kg.Read) && g.table.scopes.get(id).readBy(p)
@@ -41,33 +42,34 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	return p.Trusted()
 }
 
-// readBy tells whether the principal may read the channel. In open mode, where
-// everybody is an administrator, only members and the public do.
+// readBy reports whether the principal may read the channel. In open mode, in which
+// every principal is an administrator, administrators have no extra access.
 func (e *entry) readBy(p kg.Principal) bool {
 	return e.asPrincipal(p).canRead(p.ID) || e != nil && !e.deleted && isOverseer(p)
 }
 
-// mayReadPartition tells whether the principal, who reads the channel, reads what in it
-// is addressed to some only.
+// mayReadPartition reports whether the principal, which can read the channel, can read
+// the content in this partition.
 func (g *Guard) mayReadPartition(p kg.Principal, graph kg.Term) bool {
 	readers, known := g.table.partitions.Load(graph)
 	return known && slices.Contains(readers.([]kg.AgentID), p.ID) || isOverseer(p)
 }
 
-// isOverseer tells whether the principal reads what others say among themselves. In open
-// mode, where everybody is an administrator, nobody does.
+// isOverseer reports whether the principal may read conversations without taking part.
+// Administrators may, except in open mode, in which every principal is an
+// administrator.
 func isOverseer(p kg.Principal) bool { return p.IsAdmin() && p.Method != kg.MethodOpen }
 
-// ReadChanged tells whether what the principal may read has changed in a commit
-// behind the revision (kg.AccessChanges).
+// ReadChanged reports whether a commit after the revision has changed what the
+// principal may read (kg.AccessChanges).
 func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, upTo kg.Revision) {
 	next := kg.ChangesOf(g.Access)
 	changed, upTo = next.ReadChanged(p, after)
 	if changed {
 		return changed, upTo
 	}
-	// Both follow the same commits in their order. So whoever is asked second knows
-	// of all that the first one did, but perhaps of the last commit.
+	// Both follow the same commits in order, so the one asked second knows all that the
+	// first one knew, except possibly the last commit.
 	changed, ours := g.table.recent.Since(after, func(c *accessChange) bool { return c.affects(p) })
 	if changed || ours <= upTo {
 		return changed, max(after, upTo-min(upTo, 1))
@@ -76,9 +78,9 @@ func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, up
 	return changed, max(after, ours-1)
 }
 
-// Forgets keeps from all but administrators what messages said before it was taken
-// away (kg.Forgetter): what was retracted, has expired, or is not kept any more.
-// In open mode, where everybody is an administrator, from everybody.
+// Forgets hides removed content of messages from all but administrators (kg.Forgetter):
+// content that was retracted, has expired, or was evicted. In open mode it is hidden
+// from everyone.
 func (g *Guard) Forgets(p kg.Principal) func(graph kg.Term) bool {
 	if isOverseer(p) {
 		return nil
@@ -86,5 +88,5 @@ func (g *Guard) Forgets(p kg.Principal) func(graph kg.Term) bool {
 	return holdsMessages
 }
 
-// holdsMessages tells whether the graph holds what messages of a channel say.
+// holdsMessages reports whether the graph holds message content.
 func holdsMessages(graph kg.Term) bool { return strings.HasPrefix(graph.Value(), journalPrefix) }

@@ -9,55 +9,57 @@ import (
 	"koine/kg"
 )
 
-// maxLookedAt bounds how many messages one page looks at to find those that it
-// shows: a filter that few pass gives short pages, with a next one.
+// maxLookedAt bounds the messages scanned for one page: a selective filter yields short
+// pages with a next token.
 const maxLookedAt = 5000
 
-// HistoryQuery says which messages are read.
+// HistoryQuery selects the messages to read.
 type HistoryQuery struct {
-	// PageSize is clamped to 1…MaxPage; DefaultPage when 0. A page ends earlier where
-	// its content would be more than MaxPageBytes.
+	// PageSize is clamped to 1…MaxPage; DefaultPage if 0. A page ends earlier if its
+	// content exceeds MaxPageBytes.
 	PageSize  int
 	PageToken string
-	// Bounds by a sequence or a message are exclusive, bounds by a time inclusive: several
-	// messages may be of one millisecond, and a reader that goes on from the time of the
-	// last one that it has misses none. SinceSequence and SinceTime are lower bounds; only
-	// one of them may be set. Where something within them is no longer kept, that is an error; without a lower
-	// bound reading begins with the oldest message that is. BeforeSequence and BeforeTime
-	// are upper bounds, again one of them; 0 leaves out nothing. A SinceSequence ahead of
-	// the channel is refused, as it is of a stream.
-	SinceSequence  *int64 // nil leaves out nothing, and asks for nothing that is gone; 0 for all
+	// Bounds by sequence or message are exclusive, bounds by time inclusive: several
+	// messages may share a millisecond, and a reader that resumes from the time of its
+	// last message misses none. SinceSequence and SinceTime are lower bounds,
+	// BeforeSequence and BeforeTime upper bounds; at most one of each may be set. A
+	// lower bound before the oldest retained message is an error; without a lower
+	// bound, reading begins with the oldest retained message. A SinceSequence ahead of
+	// the channel is rejected, as in Stream.
+	SinceSequence  *int64 // nil starts at the oldest retained message; 0 requires all
 	SinceTime      time.Time
 	BeforeSequence int64
 	BeforeTime     time.Time
-	// SinceMessage and BeforeMessage are the same bounds by a message of the channel.
+	// SinceMessage and BeforeMessage are the same bounds, given by a message of the
+	// channel.
 	SinceMessage, BeforeMessage MessageID
-	// Authors, if any, leaves out the messages of others.
+	// Authors, if not empty, excludes messages of other authors.
 	Authors []kg.AgentID
-	// Recipient, if set, leaves out what is not for this agent: what it wrote, and
-	// what is addressed to others alone. What is addressed to a role is for those who
-	// had it then, and what is addressed to nobody is for everybody.
+	// Recipient, if set, excludes messages that are not for this agent: its own, and
+	// those addressed only to others. A message to a role is for the agents that had
+	// the role when it was published. A message without an address is for everyone.
 	Recipient kg.AgentID
-	// The following, where they are set, leave out messages that say otherwise, and
-	// those whose content is withheld where it is about the content.
+	// The following filters, if set, exclude messages with other values. A message
+	// without visible content does not match filters on its content.
 	Interaction Interaction
 	ContentType ContentType
 	Tag         string
 	Thread      string
 	Correlation MessageID
-	// Status leaves out what is not for the caller, or stands otherwise with it.
+	// Status excludes messages that are not for the caller, and those with another
+	// receipt state.
 	Status ReceiptState
-	// Descending gives the newest first.
+	// Descending returns the newest messages first.
 	Descending bool
 }
 
-// History reads messages of a channel in the order of their sequence, a page at a
-// time. next is "" behind the last.
+// History returns messages of a channel in sequence order, one page at a time. next is
+// "" after the last page.
 //
-// Errors: CodeChannelNotFound; CodeInvalid for two lower or upper bounds, and for one
-// by a message that is not of the channel; CodePositionGone for what is no longer
-// kept, with the oldest number that is; CodeCursorForeign
-// for a token that is not of this channel, caller and query.
+// Errors: CodeChannelNotFound; CodeInvalid for two lower or two upper bounds, and for a
+// message bound that is not in the channel; CodePositionGone, with the oldest retained
+// sequence, for a lower bound before it; CodeCursorForeign for a page token of another
+// channel, caller or query.
 func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q HistoryQuery) (page []*Message, next string, err error) {
 	agent, e, err := s.requireReadable(by, id)
 	if err != nil {
@@ -106,21 +108,21 @@ func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q Histor
 	return page, next, err
 }
 
-// normalize refuses what cannot be, and brings the authors into one form.
+// normalize validates the query and brings the authors into canonical form.
 func (q *HistoryQuery) normalize() error {
 	switch {
 	case q.SinceSequence != nil && *q.SinceSequence < 0 || q.BeforeSequence < 0:
-		return kg.Errorf(kg.CodeInvalid, "sequences begin at 1").At("sinceSequence")
+		return kg.Errorf(kg.CodeInvalid, "sinceSequence and beforeSequence must not be negative").At("sinceSequence")
 	case q.SinceSequence != nil && !q.SinceTime.IsZero():
-		return kg.Errorf(kg.CodeInvalid, "sinceSequence and sinceTimestamp exclude each other").At("sinceTimestamp")
+		return kg.Errorf(kg.CodeInvalid, "sinceSequence and sinceTimestamp are mutually exclusive").At("sinceTimestamp")
 	case q.SinceMessage != "" && (q.SinceSequence != nil || !q.SinceTime.IsZero()):
-		return kg.Errorf(kg.CodeInvalid, "there is one lower bound").At("sinceMessageId")
+		return kg.Errorf(kg.CodeInvalid, "sinceMessageId excludes sinceSequence and sinceTimestamp").At("sinceMessageId")
 	case q.BeforeSequence > 0 && !q.BeforeTime.IsZero():
-		return kg.Errorf(kg.CodeInvalid, "there is one upper bound").At("beforeTime")
+		return kg.Errorf(kg.CodeInvalid, "beforeSequence and beforeTime are mutually exclusive").At("beforeTime")
 	case q.BeforeMessage != "" && (q.BeforeSequence > 0 || !q.BeforeTime.IsZero()):
-		return kg.Errorf(kg.CodeInvalid, "there is one upper bound").At("beforeMessageId")
+		return kg.Errorf(kg.CodeInvalid, "beforeMessageId excludes beforeSequence and beforeTime").At("beforeMessageId")
 	case len(q.Authors) > MaxAuthorIDs:
-		return errTooMuch("authorIds", "%d authors are more than the %d that can be asked for", len(q.Authors), MaxAuthorIDs)
+		return errTooMuch("authorIds", "authorIds has %d authors; the limit is %d", len(q.Authors), MaxAuthorIDs)
 	}
 	authors := make([]kg.AgentID, 0, len(q.Authors))
 	for _, a := range q.Authors {
@@ -134,7 +136,7 @@ func (q *HistoryQuery) normalize() error {
 	return nil
 }
 
-// matches tells whether the query does not leave the message out.
+// matches reports whether the message passes the filters of the query.
 func (q *HistoryQuery) matches(m *Message) (bool, error) {
 	return (len(q.Authors) == 0 || slices.Contains(q.Authors, m.Author)) &&
 		(q.Recipient == "" || m.isFor(q.Recipient)) &&
@@ -145,7 +147,7 @@ func (q *HistoryQuery) matches(m *Message) (bool, error) {
 		(q.Correlation == "" || q.Correlation == m.Correlation), nil
 }
 
-// sequenceOf is the number of a message of the channel.
+// sequenceOf returns the sequence of a message of the channel.
 func sequenceOf(snapshot *kg.Snapshot, id ChannelID, m MessageID, field string) (int64, error) {
 	for st, err := range snapshot.Match(kg.Pattern{Subject: m.Entity(), Predicate: kg.Sequence, Graph: id.MessagesGraph()}) {
 		return integerValue(st.Object), err
@@ -153,15 +155,15 @@ func sequenceOf(snapshot *kg.Snapshot, id ChannelID, m MessageID, field string) 
 	return 0, errNoSuchMessage(field)
 }
 
-// historyWindow is the part of a channel that is read: the numbers from low to high, and
-// how far reading them has come.
+// historyWindow is the range of sequences to read and the progress of reading it.
 type historyWindow struct {
 	low, high  int64
 	descending bool
-	at         int64 // the last that was looked at
+	at         int64 // the last sequence read
 }
 
-// resolveWindow finds the numbers that a query is about, behind the page that ended at at.
+// resolveWindow returns the range that the query selects, after the page that ended at
+// at.
 func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id ChannelID, at string) (*historyWindow, error) {
 	count, err := countMessages(snapshot, id)
 	if err != nil {
@@ -179,7 +181,8 @@ func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id ChannelID, at str
 	if w.high, err = q.upperBound(snapshot, id, count); err != nil {
 		return nil, err
 	}
-	// On every page: what comes last, where the newest come first, may have gone since.
+	// This is checked on every page: with the newest first, the last pages may have
+	// been evicted since.
 	if field != "" && low < oldest {
 		return nil, errEvicted(oldest, field)
 	}
@@ -199,8 +202,8 @@ func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id ChannelID, at str
 	return w, nil
 }
 
-// lowerBound is the first number that the lower bound of the query leaves, with the member
-// that says so; "" where there is none.
+// lowerBound returns the first sequence within the lower bound and the field of the
+// request that sets it, or "" if none does.
 func (q *HistoryQuery) lowerBound(snapshot *kg.Snapshot, id ChannelID, count int64) (from int64, field string, err error) {
 	switch {
 	case q.SinceMessage != "":
@@ -218,7 +221,7 @@ func (q *HistoryQuery) lowerBound(snapshot *kg.Snapshot, id ChannelID, count int
 	return 1, "", nil
 }
 
-// upperBound is the last number that the upper bound of the query leaves.
+// upperBound returns the last sequence within the upper bound.
 func (q *HistoryQuery) upperBound(snapshot *kg.Snapshot, id ChannelID, count int64) (int64, error) {
 	switch {
 	case q.BeforeMessage != "":
@@ -233,13 +236,13 @@ func (q *HistoryQuery) upperBound(snapshot *kg.Snapshot, id ChannelID, count int
 	return count, nil
 }
 
-// readPage reads up to n messages that are admitted, and up to MaxPageBytes. more tells that
-// there may be others.
+// readPage reads up to n matching messages, up to MaxPageBytes. more reports that there
+// may be others.
 func (w *historyWindow) readPage(snapshot *kg.Snapshot, id ChannelID, n int, admits func(*Message) (bool, error), by viewer) (page []*Message, more bool, err error) {
 	size := 0
 	for looked := 0; looked < maxLookedAt && len(page) < n; {
 		atOnce := n
-		if w.descending { // what does not fit is read in vain
+		if w.descending { // messages that exceed the page are read in vain
 			atOnce = min(n, DefaultPage)
 		}
 		from, count := w.nextRun(atOnce)
@@ -278,7 +281,7 @@ func (w *historyWindow) readPage(snapshot *kg.Snapshot, id ChannelID, n int, adm
 	return page, left > 0, nil
 }
 
-// nextRun is the next run of numbers to look at, of at most n.
+// nextRun returns the next run of sequences to read, at most n.
 func (w *historyWindow) nextRun(n int) (from int64, count int) {
 	if w.descending {
 		high := w.at - 1

@@ -11,19 +11,19 @@ import (
 	"koine/kg"
 )
 
-// ChannelID names a channel: a UUID, or what DirectID gives.
+// ChannelID identifies a channel: a UUID, or the result of DirectID.
 type ChannelID string
 
-// MessageID names a message: a UUID of version 7.
+// MessageID identifies a message: a version 7 UUID.
 type MessageID string
 
-// ScopeID names a scope: a UUID.
+// ScopeID identifies a scope: a UUID.
 type ScopeID string
 
-// MaxIDBytes bounds the ids that are looked at.
+// MaxIDBytes is the maximum length of an id in a request.
 const MaxIDBytes = 256
 
-// What the names of entities and graphs begin with.
+// Prefixes of entities and graphs.
 const (
 	channelPrefix = "urn:koine:channel:"
 	messagePrefix = "urn:koine:message:"
@@ -41,16 +41,16 @@ const (
 	directPrefix = "chan:direct:"
 )
 
-// Entity is the channel as an entity of the graph.
+// Entity returns the channel as an entity of the graph.
 func (c ChannelID) Entity() kg.Term { return kg.IRI(channelPrefix + string(c)) }
 
-// RecordGraph holds what is known of the channel itself.
+// RecordGraph returns the graph of the channel's record.
 func (c ChannelID) RecordGraph() kg.Term { return kg.IRI(recordPrefix + string(c)) }
 
-// MessagesGraph holds the channel's messages.
+// MessagesGraph returns the graph of the channel's messages.
 func (c ChannelID) MessagesGraph() kg.Term { return kg.IRI(journalPrefix + string(c)) }
 
-// partitionGraph holds the content of messages that only these agents read.
+// partitionGraph returns the graph of the content that only these agents can read.
 func (c ChannelID) partitionGraph(readers []kg.AgentID) kg.Term {
 	sum := sha256.New()
 	for _, agent := range readers {
@@ -59,23 +59,25 @@ func (c ChannelID) partitionGraph(readers []kg.AgentID) kg.Term {
 	return kg.IRI(journalPrefix + string(c) + "/" + hex.EncodeToString(sum.Sum(nil))[:32])
 }
 
-// ReceiptsGraph holds who got and read them, and how many there were.
+// ReceiptsGraph returns the graph of receipts and message counts.
 func (c ChannelID) ReceiptsGraph() kg.Term { return kg.IRI(receiptPrefix + string(c)) }
 
-// FactsGraph holds what messages of the channel assert, unless it is public.
+// FactsGraph returns the graph of the facts that messages assert, unless the channel is
+// public.
 func (c ChannelID) FactsGraph() kg.Term { return kg.IRI(factsPrefix + string(c)) }
 
-// IsDirect tells whether the id is one of a direct channel.
+// IsDirect reports whether the id is that of a direct channel.
 func (c ChannelID) IsDirect() bool { return strings.HasPrefix(string(c), directPrefix) }
 
-// isValid tells whether a channel may have the id. What is not valid is not there.
+// isValid reports whether a channel may have the id. A channel with an invalid id is
+// not found.
 func (c ChannelID) isValid() bool {
 	return len(c) > 0 && len(c) <= MaxIDBytes && kg.IsAbsoluteIRI(channelPrefix+string(c)) && !strings.ContainsAny(string(c), "/#?")
 }
 
-// DirectID is the id of the channel of two agents: the first 24 hexadecimal digits
-// of the SHA-256 of their canonical ids, sorted and joined by a line feed (channels
-// extension, section 5).
+// DirectID returns the id of the direct channel of two agents: the first 24 hexadecimal
+// digits of the SHA-256 of their canonical ids, sorted and joined by a line feed
+// (channels extension, section 5).
 func DirectID(a, b kg.AgentID) ChannelID {
 	if b < a {
 		a, b = b, a
@@ -84,19 +86,19 @@ func DirectID(a, b kg.AgentID) ChannelID {
 	return ChannelID(directPrefix + hex.EncodeToString(sum[:])[:24])
 }
 
-// Entity is the message as an entity of the graph.
+// Entity returns the message as an entity of the graph.
 func (m MessageID) Entity() kg.Term { return kg.IRI(messagePrefix + string(m)) }
 
-// Entity is the scope as an entity of the graph.
+// Entity returns the scope as an entity of the graph.
 func (s ScopeID) Entity() kg.Term { return kg.IRI(scopePrefix + string(s)) }
 
-// RecordGraph holds what is known of the scope itself.
+// RecordGraph returns the graph of the scope's record.
 func (s ScopeID) RecordGraph() kg.Term { return kg.IRI(scopeRecordPrefix + string(s)) }
 
-// EventsGraph holds the events of the scope.
+// EventsGraph returns the graph of the scope's events.
 func (s ScopeID) EventsGraph() kg.Term { return kg.IRI(eventsPrefix + string(s)) }
 
-// idOf is the id behind a prefix that a term is named by, "" for another term.
+// idOf returns the id after the prefix of a term, or "" for another term.
 func idOf[ID ~string](t kg.Term, prefix string) ID {
 	id, ok := strings.CutPrefix(t.Value(), prefix)
 	if !ok {
@@ -105,13 +107,14 @@ func idOf[ID ~string](t kg.Term, prefix string) ID {
 	return ID(id)
 }
 
-// messageIDIn is the id of a message that an entity is, "" for another entity.
+// messageIDIn returns the id of a message entity, or "" for another term.
 func messageIDIn(t kg.Term) MessageID { return idOf[MessageID](t, messagePrefix) }
 
-// scopeIDIn is the scope that an entity is, "" for another entity.
+// scopeIDIn returns the id of a scope entity, or "" for another term.
 func scopeIDIn(t kg.Term) ScopeID { return idOf[ScopeID](t, scopePrefix) }
 
-// scopeOfGraph is the scope that a graph belongs to, and what it is of it.
+// scopeOfGraph returns the scope that a graph belongs to and the part of the scope that
+// it holds.
 func scopeOfGraph(graph kg.Term) (ScopeID, graphPart) {
 	if id := idOf[ScopeID](graph, scopeRecordPrefix); id != "" {
 		return id, recordPart
@@ -122,7 +125,8 @@ func scopeOfGraph(graph kg.Term) (ScopeID, graphPart) {
 	return "", 0
 }
 
-// channelOfGraph is the channel that a graph belongs to, and what it is of it.
+// channelOfGraph returns the channel that a graph belongs to and the part of the
+// channel that it holds.
 func channelOfGraph(graph kg.Term) (id ChannelID, part graphPart) {
 	name := graph.Value()
 	for _, p := range [...]struct {
@@ -133,7 +137,7 @@ func channelOfGraph(graph kg.Term) (id ChannelID, part graphPart) {
 		if !ok {
 			continue
 		}
-		if id, _, lane := strings.Cut(rest, "/"); lane && p.part == journalPart {
+		if id, _, partition := strings.Cut(rest, "/"); partition && p.part == journalPart {
 			return ChannelID(id), partitionPart
 		}
 		return ChannelID(rest), p.part
@@ -141,22 +145,22 @@ func channelOfGraph(graph kg.Term) (id ChannelID, part graphPart) {
 	return "", 0
 }
 
-// IsRecordGraph tells whether a graph is the record of a channel or of a scope.
+// IsRecordGraph reports whether a graph is the record of a channel or of a scope.
 func IsRecordGraph(graph kg.Term) bool {
 	_, part := channelOfGraph(graph)
 	_, of := scopeOfGraph(graph)
 	return part == recordPart || of == recordPart
 }
 
-// IsJournalGraph tells whether a graph holds messages, or what became of them, or events of
-// a scope.
+// IsJournalGraph reports whether a graph holds messages, receipts, or events of a
+// scope.
 func IsJournalGraph(graph kg.Term) bool {
 	_, part := channelOfGraph(graph)
 	_, of := scopeOfGraph(graph)
 	return part == journalPart || part == partitionPart || part == receiptPart || of == journalPart
 }
 
-// graphPart is what of a channel a graph holds; 0 is no channel's.
+// graphPart is the part of a channel or scope that a graph holds; 0 means none.
 type graphPart uint8
 
 const (
@@ -164,13 +168,13 @@ const (
 	journalPart
 	receiptPart
 	factsPart
-	partitionPart // the content of messages to some of its readers
+	partitionPart // content addressed to some of the readers
 )
 
 func newID() (string, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return "", fmt.Errorf("an id for a channel, message or scope: %w", err)
+		return "", fmt.Errorf("create id: %w", err)
 	}
 	return id.String(), nil
 }

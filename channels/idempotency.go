@@ -14,14 +14,15 @@ import (
 	"koine/kg"
 )
 
-// onceKey is under which text the message of an author's key in a channel is found.
+// onceKey returns the literal under which the message of an author's key in a channel
+// is stored.
 func onceKey(id ChannelID, author kg.AgentID, key string) kg.Term {
 	sum := sha256.Sum256([]byte(string(id) + "\n" + string(author) + "\n" + key))
 	return kg.String(base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
-// canonicalContent is a text that two publications have in common when they say the same,
-// however their JSON is written.
+// canonicalContent returns the same bytes for equal publications, regardless of how
+// their JSON is written.
 func (m *Message) canonicalContent(patches []byte) ([]byte, error) {
 	list := make([]any, 0, len(m.Parts)+3)
 	for _, part := range append(m.Parts[:len(m.Parts):len(m.Parts)], m.Metadata, patches) {
@@ -38,8 +39,7 @@ func (m *Message) canonicalContent(patches []byte) ([]byte, error) {
 	return json.Marshal(append(list, refs, m.Envelope.canonicalFields()))
 }
 
-// decodeJSON is a JSON value with its members in order, and its numbers as they are
-// written.
+// decodeJSON decodes a JSON value and keeps its numbers as written.
 func decodeJSON(raw []byte) (value any, err error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -50,7 +50,7 @@ func decodeJSON(raw []byte) (value any, err error) {
 	return value, err
 }
 
-// sameJSON tells whether two JSON values are the same, however they are written.
+// sameJSON reports whether two JSON values are equal.
 func sameJSON(a, b []byte) (bool, error) {
 	if bytes.Equal(a, b) {
 		return true, nil
@@ -63,7 +63,7 @@ func sameJSON(a, b []byte) (bool, error) {
 	return err == nil && reflect.DeepEqual(x, y), err
 }
 
-// canonicalPatches is JSON that is the same for the same patches, "" for none.
+// canonicalPatches returns the same JSON for equal patches, "" for none.
 func canonicalPatches(patches []kg.Patch) string {
 	if len(patches) == 0 {
 		return ""
@@ -77,7 +77,7 @@ func canonicalPatches(patches []kg.Patch) string {
 	return strconv.Quote(hex.EncodeToString([]byte(b.String())))
 }
 
-// hashContent is the hash of what the publication says.
+// hashContent returns the hash of the publication.
 func (p *publishOp) hashContent() (string, error) {
 	content, err := p.message.canonicalContent([]byte(canonicalPatches(p.patches)))
 	if err != nil {
@@ -87,8 +87,8 @@ func (p *publishOp) hashContent() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// findEarlier finds the message that the key made before, nil for none, and refuses the key
-// where that says something else.
+// findEarlier returns the message that the key created before, or nil. It fails with
+// CodeIdempotencyConflict if that message has different content.
 func (p *publishOp) findEarlier(tx *kg.Tx) (m *Message, err error) {
 	if p.message.IdempotencyKey == "" {
 		return nil, nil
@@ -110,8 +110,8 @@ func (p *publishOp) findEarlier(tx *kg.Tx) (m *Message, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if st.Object.Value() != p.hash { // whose content is gone, its hash is too
-			return nil, kg.Errorf(kg.CodeIdempotencyConflict, "the key was used for another message").At("idempotencyKey")
+		if st.Object.Value() != p.hash { // a removed message has no hash, and matches
+			return nil, kg.Errorf(kg.CodeIdempotencyConflict, "idempotencyKey was used for a different message").At("idempotencyKey")
 		}
 	}
 	m.redactFor(viewer{p.author, tx.Time()})

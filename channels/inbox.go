@@ -6,10 +6,10 @@ import (
 	"koine/kg"
 )
 
-// StreamInbox is StreamAll of the messages that are for the caller: those that it
-// did not write, and that are addressed to it, to a role that it had then, or to
-// everybody. What is addressed to it or to such a role is there from every channel
-// that it reads, member or not.
+// StreamInbox is like StreamAll for the messages that are for the caller: those by
+// other authors that are addressed to it, to a role that it had then, or to everyone.
+// Messages addressed to it or to such a role come from all channels that it can read,
+// even if it is not a member.
 func (s *Service) StreamInbox(ctx context.Context, by Caller, from *kg.Position) (*Feed, error) {
 	agent, err := by.actingAgent()
 	if err != nil {
@@ -18,18 +18,18 @@ func (s *Service) StreamInbox(ctx context.Context, by Caller, from *kg.Position)
 	return s.openFeed(ctx, by, s.inboxSet(by, agent), from, s.inboxFilter(agent))
 }
 
-// InboxQuery says what of an inbox is read.
+// InboxQuery selects a page of an inbox.
 type InboxQuery struct {
-	After kg.Position // the zero Position is before everything
-	// PageSize is clamped to 1…MaxPage; DefaultPage when 0. A page ends earlier where
-	// its content might be more than MaxPageBytes.
+	After kg.Position // the zero Position means the beginning
+	// PageSize is clamped to 1…MaxPage; DefaultPage if 0. A page ends earlier if its
+	// content might exceed MaxPageBytes.
 	PageSize int
 }
 
-// Inbox reads the messages that are for the caller (StreamInbox), a page at a time.
-// next is up to where was looked, and where the next page or a stream goes on; more
-// tells that there may be others now. A page can be short, and even empty, with more
-// behind it.
+// Inbox returns the messages that are for the caller (StreamInbox), one page at a time.
+// next is the position at which the next page or a stream continues. more reports that
+// there may be further messages now. A page may be short or even empty while more is
+// set.
 //
 // Errors: CodePositionGone for a position of another log.
 func (s *Service) Inbox(ctx context.Context, by Caller, q InboxQuery) (page []Delivery, next kg.Position, more bool, err error) {
@@ -45,13 +45,13 @@ func (s *Service) Inbox(ctx context.Context, by Caller, q InboxQuery) (page []De
 	more, err = f.replayStored(maxLookedAt, func(d Delivery) bool {
 		page = append(page, d)
 		bytes += d.size()
-		return len(page) < size && bytes <= MaxPageBytes-MaxMessageBytes // the next may be of any size
+		return len(page) < size && bytes <= MaxPageBytes-MaxMessageBytes // the next message may have any size
 	})
 	return page, f.position, more, err
 }
 
-// inboxFilter keeps what is for the agent: of a channel that it is no member of, what is
-// addressed to it.
+// inboxFilter accepts messages that are for the agent. In channels without membership
+// these are only the messages that are addressed to it.
 func (s *Service) inboxFilter(agent kg.AgentID) func(*Message) bool {
 	return func(m *Message) bool {
 		return m.isFor(agent) && (len(m.Recipients) > 0 || s.table.get(m.Channel).roles[agent] != "")

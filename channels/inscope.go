@@ -6,19 +6,19 @@ import (
 	"koine/kg"
 )
 
-// MemberPolicy says who takes part in a channel of a scope. Channels outside of one
-// have none.
+// MemberPolicy determines who takes part in a channel of a scope. Channels outside of a
+// scope have none.
 type MemberPolicy string
 
-// The policies.
+// Member policies.
 const (
-	Explicit MemberPolicy = "explicit" // members who also have access to the scope
-	ByScope  MemberPolicy = "scope"    // whoever has access to the scope
+	Explicit MemberPolicy = "explicit" // members with access to the scope
+	ByScope  MemberPolicy = "scope"    // every agent with access to the scope
 )
 
-// CreateIn makes a channel in a scope that the caller has access to. It needs a
-// name, which no other channel of the scope has. Such a channel is private: who sees
-// it is decided by the scope and the policy.
+// CreateIn creates a channel in a scope that the caller has access to. The channel
+// needs a name that is unique in the scope. It is private: the scope and the member
+// policy decide access.
 //
 // Errors: those of Create; CodeScopeNotFound; CodeScopeEnded; CodeNameTaken.
 func (s *Service) CreateIn(ctx context.Context, by Caller, scope ScopeID, d Draft) (*Channel, error) {
@@ -41,7 +41,7 @@ func (s *Service) CreateIn(ctx context.Context, by Caller, scope ScopeID, d Draf
 	})
 }
 
-// newScopedChannel checks a draft and makes a channel of a scope of it.
+// newScopedChannel validates a draft and builds a channel in a scope.
 func (s *Service) newScopedChannel(agent kg.AgentID, scope ScopeID, d Draft) (*Channel, error) {
 	policy := d.MemberPolicy
 	switch policy {
@@ -49,10 +49,10 @@ func (s *Service) newScopedChannel(agent kg.AgentID, scope ScopeID, d Draft) (*C
 		policy = Explicit
 	case Explicit, ByScope:
 	default:
-		return nil, kg.Errorf(kg.CodeInvalid, "a member policy is explicit or scope, not %.60q", policy).At("memberPolicy")
+		return nil, kg.Errorf(kg.CodeInvalid, "memberPolicy must be explicit or scope, not %.60q", policy).At("memberPolicy")
 	}
 	if d.MemberPolicy = policy; d.Visibility == Public {
-		return nil, kg.Errorf(kg.CodeInvalid, "a channel in a scope is not public").At("visibility")
+		return nil, kg.Errorf(kg.CodeInvalid, "visibility must be private in a scope").At("visibility")
 	}
 	if d.Name == "" {
 		return nil, errNoName()
@@ -66,10 +66,11 @@ func (s *Service) newScopedChannel(agent kg.AgentID, scope ScopeID, d Draft) (*C
 }
 
 func errNoName() *kg.Error {
-	return kg.Errorf(kg.CodeInvalid, "a channel in a scope needs a name").At("name")
+	return kg.Errorf(kg.CodeInvalid, "channel in a scope requires a name").At("name")
 }
 
-// checkNewChannelIn refuses a new channel in a scope.
+// checkNewChannelIn returns an error if the reader cannot create a channel in the
+// scope.
 func (s *Service) checkNewChannelIn(id ScopeID, reader kg.Principal) error {
 	sc := s.table.scopes.get(id)
 	switch {
@@ -78,12 +79,12 @@ func (s *Service) checkNewChannelIn(id ScopeID, reader kg.Principal) error {
 	case sc.Ended():
 		return errScopeEnded(&sc.Scope)
 	case s.table.countIn(id) >= MaxScopeChannels:
-		return errTooMuch("scopeId", "an intent and its tasks have at most %d channels", MaxScopeChannels)
+		return errTooMuch("scopeId", "scope has the maximum of %d channels, including its tasks", MaxScopeChannels)
 	}
 	return nil
 }
 
-// checkNameFree refuses a name that another channel of the scope has.
+// checkNameFree returns an error if another channel of the scope has the name.
 func (s *Service) checkNameFree(c *Channel, name string) error {
 	if c.Scope == "" {
 		return nil
@@ -97,7 +98,7 @@ func (s *Service) checkNameFree(c *Channel, name string) error {
 	return nil
 }
 
-// effectiveVisibility is the visibility that a channel has for those who have access to its
+// effectiveVisibility returns the visibility of a channel for agents with access to its
 // scope.
 func effectiveVisibility(v Visibility, policy MemberPolicy) Visibility {
 	if policy == ByScope {
@@ -106,7 +107,7 @@ func effectiveVisibility(v Visibility, policy MemberPolicy) Visibility {
 	return v
 }
 
-// asPrincipal is the channel as it is asked about by a principal, with the roles that it has.
+// asPrincipal returns the entry as seen by a principal, which brings its roles.
 func (e *entry) asPrincipal(p kg.Principal) *entry {
 	if e == nil || e.scope == nil {
 		return e
@@ -116,8 +117,8 @@ func (e *entry) asPrincipal(p kg.Principal) *entry {
 	return &asked
 }
 
-// admitsAgent tells whether the agent has access to the scope of the channel, if it is in
-// one. An agent other than the one that asks is taken without roles.
+// admitsAgent reports whether the agent has access to the channel's scope, if it has
+// one. The roles of an agent other than the requesting principal are not considered.
 func (e *entry) admitsAgent(agent kg.AgentID) bool {
 	if e.scope == nil {
 		return true
@@ -128,14 +129,14 @@ func (e *entry) admitsAgent(agent kg.AgentID) bool {
 	return e.scope.get().admitsPrincipal(kg.Principal{ID: agent})
 }
 
-// managedBy tells whether the agent manages the channel because it runs the scope,
-// or the intent of the task, that the channel belongs to. Who runs a task needs access
-// to its intent for that, as for everything.
+// managedBy reports whether the agent manages the channel as the creator or coordinator
+// of its scope or of the intent of its task. Managing through a task requires access to
+// the intent, like everything else.
 func (e *entry) managedBy(agent kg.AgentID) bool {
 	return e != nil && !e.deleted && e.scope.get().managedBy(agent) && e.admitsAgent(agent) && !e.table.serverRestrictions().appliesTo(agent, false, e.decisionTime())
 }
 
-// loadScopes reads the scopes that the store has. The table is locked.
+// loadScopes reads the scopes from the store. The caller holds the lock of the table.
 func (s *Service) loadScopes(snapshot *kg.Snapshot) error {
 	var tasks []*Scope
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: rdfType, Object: ClassScope}) {
@@ -159,7 +160,7 @@ func (s *Service) loadScopes(snapshot *kg.Snapshot) error {
 		}
 		s.table.scopes.putScope(sc)
 	}
-	for _, task := range tasks { // their parents are there
+	for _, task := range tasks { // their parents are loaded
 		s.table.scopes.putScope(task)
 	}
 	return nil

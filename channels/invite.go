@@ -9,29 +9,29 @@ import (
 	"koine/kg"
 )
 
-// Invitation lets an agent find a channel and enter it.
+// Invitation lets an agent find a channel and join it.
 type Invitation struct {
 	Agent, By kg.AgentID
 	At        time.Time
 }
 
-// isInvited tells whether the agent is.
+// isInvited reports whether the agent has an invitation.
 func (c *Channel) isInvited(agent kg.AgentID) bool {
 	return slices.ContainsFunc(c.Invited, func(i Invitation) bool { return i.Agent == agent })
 }
 
-// invitationsWithout are the others that are.
+// invitationsWithout returns the invitations of all other agents.
 func (c *Channel) invitationsWithout(agent kg.AgentID) []Invitation {
 	return slices.DeleteFunc(slices.Clone(c.Invited), func(i Invitation) bool { return i.Agent == agent })
 }
 
-// Invite lets an agent find the channel and accept to be a member. Those may who
-// have the right Rights.Join; members, where that is everybody's. One that is
-// invited or a member already stays so. Of an agent need nothing be known, unless
-// the channel is in a scope.
+// Invite lets an agent find the channel and become a member. It requires the right
+// Rights.Join; if everyone has that right, it requires membership. Inviting an invited
+// agent or a member has no effect. The agent need not be known to the server unless the
+// channel is in a scope.
 //
-// Errors: CodePermissionDenied, also for an agent that is banned; CodeNotMember for
-// one without access to the scope of the channel; CodeLimitExceeded past
+// Errors: CodePermissionDenied, also for a banned agent; CodeNotMember for an agent
+// without access to the scope of the channel; CodeLimitExceeded above
 // Options.MaxInvitations.
 func (s *Service) Invite(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) error {
 	agent, err := parseMember(agent)
@@ -40,7 +40,7 @@ func (s *Service) Invite(ctx context.Context, by Caller, id ChannelID, agent kg.
 	}
 	_, err = s.alterChannel(ctx, by, id, "channels/invite", (*entry).mustInvite, func(w *writer, c *Channel) error {
 		if c.memberRole(agent) != "" || c.isInvited(agent) {
-			return nil // as it is
+			return nil // no effect
 		}
 		if err := c.mustNotBeBanned(agent, w.tx.Time()); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (s *Service) Invite(ctx context.Context, by Caller, id ChannelID, agent kg.
 			return errOutOfScope(agent)
 		}
 		if len(c.Invited) >= s.options.MaxInvitations {
-			return errTooMuch("principalId", "%d agents are invited, as many as may be", len(c.Invited))
+			return errTooMuch("principalId", "channel has %d invitations, which is the limit: withdraw one first", len(c.Invited))
 		}
 		w.quiet = true
 		w.applyPatch(kg.Patch{Op: kg.Add, Quad: w.quadFor(propInvited, kg.IRI(string(agent))), Validity: kg.TimeSpan{From: w.tx.Time()}})
@@ -60,21 +60,21 @@ func (s *Service) Invite(ctx context.Context, by Caller, id ChannelID, agent kg.
 	return err
 }
 
-// entryForAgent is the channel as it is asked about by another agent, with the roles
-// that its record has.
+// entryForAgent returns the entry as seen by another agent with the roles on its
+// record.
 func (s *Service) entryForAgent(tx *kg.Tx, id ChannelID, agent kg.AgentID) (*entry, error) {
 	roles, err := agents.RolesOf(tx, agent)
 	return s.table.get(id).atTime(tx.Time()).asPrincipal(kg.Principal{ID: agent, Roles: roles}), err
 }
 
 func errOutOfScope(agent kg.AgentID) *kg.Error {
-	e := kg.Errorf(kg.CodeNotMember, "%s has no access to the scope of the channel, and could not accept", agent).At("principalId")
-	e.Hint = "give it access to the scope first; roles that a credential brings are known from its first request on"
+	e := kg.Errorf(kg.CodeNotMember, "%s has no access to the scope of the channel, so it could not accept", agent).At("principalId")
+	e.Hint = "give the agent access to the scope first; the roles of a credential are known after its first request"
 	return e
 }
 
-// Invitations lists who is invited to a channel. Who neither reads nor manages it is
-// told of its own invitation only.
+// Invitations lists the invitations to a channel. A caller that can neither read nor
+// manage the channel sees only its own.
 //
 // Errors: CodeChannelNotFound.
 func (s *Service) Invitations(by Caller, id ChannelID) ([]Invitation, error) {
@@ -86,9 +86,9 @@ func (s *Service) Invitations(by Caller, id ChannelID) ([]Invitation, error) {
 	return slices.DeleteFunc(slices.Clone(e.Invited), func(i Invitation) bool { return !all && i.Agent != agent }), nil
 }
 
-// WithdrawInvitation takes an invitation back. Whoever may invite may.
+// WithdrawInvitation removes an invitation. It requires the right to invite.
 //
-// Errors: CodeNotFound without one; CodePermissionDenied.
+// Errors: CodeNotFound without an invitation; CodePermissionDenied.
 func (s *Service) WithdrawInvitation(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) error {
 	agent, err := parseMember(agent)
 	if err != nil {
@@ -97,9 +97,9 @@ func (s *Service) WithdrawInvitation(ctx context.Context, by Caller, id ChannelI
 	return s.removeInvitation(ctx, by, id, agent, "channels/withdraw", (*entry).mustInvite)
 }
 
-// DeclineInvitation is the agent's own answer to an invitation.
+// DeclineInvitation removes the caller's own invitation.
 //
-// Errors: CodeNotFound without one.
+// Errors: CodeNotFound without an invitation.
 func (s *Service) DeclineInvitation(ctx context.Context, by Caller, id ChannelID) error {
 	agent, err := by.actingAgent()
 	if err != nil {
@@ -120,26 +120,25 @@ func (s *Service) removeInvitation(ctx context.Context, by Caller, id ChannelID,
 	return err
 }
 
-// AcceptInvitation makes the agent a member that was invited.
+// AcceptInvitation makes an invited caller a member.
 //
 // Errors: CodeNotFound without an invitation; those of Join.
 func (s *Service) AcceptInvitation(ctx context.Context, by Caller, id ChannelID) (*Channel, error) {
 	return s.joinChannel(ctx, by, id, Ordinary, "channels/accept", (*entry).mustBeInvited)
 }
 
-// Join makes the agent a member of its own will: as Ordinary ("" is the same) or as
-// Observer. Anybody may where Rights.Join is everybody's, others with an
-// invitation. Who is a member already stays what it is.
+// Join makes the caller a member: Ordinary (the default) or Observer. It requires an
+// invitation unless Rights.Join is Everybody. Joining again has no effect.
 //
-// Errors: CodeChannelNotFound for one that the agent may not find;
-// CodePermissionDenied without an invitation; CodeLimitExceeded when it is full.
+// Errors: CodeChannelNotFound if the caller cannot find the channel;
+// CodePermissionDenied without an invitation; CodeLimitExceeded if the channel is full.
 func (s *Service) Join(ctx context.Context, by Caller, id ChannelID, role Role) (*Channel, error) {
 	switch role {
 	case "":
 		role = Ordinary
 	case Ordinary, Observer:
 	default:
-		return nil, kg.Errorf(kg.CodeInvalid, "one joins as a member or an observer, not as %.60q", role).At("role")
+		return nil, kg.Errorf(kg.CodeInvalid, "role must be member or observer, not %.60q", role).At("role")
 	}
 	return s.joinChannel(ctx, by, id, role, "channels/join", (*entry).mustBeLetIn)
 }
@@ -151,7 +150,7 @@ func (s *Service) joinChannel(ctx context.Context, by Caller, id ChannelID, role
 	}
 	_, err = s.alterChannel(ctx, by, id, method, must, func(w *writer, c *Channel) error {
 		if c.memberRole(agent) != "" {
-			return nil // as it is
+			return nil // no effect
 		}
 		if err := s.checkChannelQuota(w.tx, agent); err != nil {
 			return err
@@ -164,13 +163,13 @@ func (s *Service) joinChannel(ctx context.Context, by Caller, id ChannelID, role
 	return s.Get(ctx, by, id)
 }
 
-// addMember makes an agent a member that is none.
+// addMember adds a member that the channel does not have yet.
 func (s *Service) addMember(w *writer, c *Channel, m Member) error {
 	if err := c.mustNotBeBanned(m.Agent, w.tx.Time()); err != nil {
 		return err
 	}
 	if most := s.memberLimit(c); len(c.Members) >= most {
-		return errTooMuch("principalId", "the channel has %d members, as many as it may", len(c.Members))
+		return errTooMuch("principalId", "channel has %d members, which is the limit", len(c.Members))
 	}
 	if err := w.tx.CheckAgent(m.Agent); err != nil {
 		return kg.AsError(err).At("principalId")
@@ -182,9 +181,9 @@ func (s *Service) addMember(w *writer, c *Channel, m Member) error {
 	return nil
 }
 
-// Leave takes the caller out of a channel.
+// Leave removes the caller from a channel.
 //
-// Errors: CodeLastOwner; CodePermissionDenied for who is no member.
+// Errors: CodeLastOwner; CodePermissionDenied if the caller is not a member.
 func (s *Service) Leave(ctx context.Context, by Caller, id ChannelID) error {
 	agent, err := by.actingAgent()
 	if err != nil {
@@ -194,7 +193,7 @@ func (s *Service) Leave(ctx context.Context, by Caller, id ChannelID) error {
 	return err
 }
 
-// removeInvitation takes an invitation away, if there is one.
+// removeInvitation removes an invitation if there is one.
 func (w *writer) removeInvitation(c *Channel, agent kg.AgentID) {
 	if c.isInvited(agent) {
 		w.applyPatch(kg.Patch{Op: kg.Remove, Quad: w.quadFor(propInvited, kg.IRI(string(agent)))})
@@ -202,5 +201,5 @@ func (w *writer) removeInvitation(c *Channel, agent kg.AgentID) {
 }
 
 func errNotInvited() *kg.Error {
-	return kg.Errorf(kg.CodeNotFound, "there is no invitation").At("principalId")
+	return kg.Errorf(kg.CodeNotFound, "invitation not found").At("principalId")
 }

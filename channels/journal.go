@@ -6,7 +6,7 @@ import (
 	"koine/kg"
 )
 
-// publishWithFacts publishes the message with its facts.
+// publishWithFacts publishes the message and its facts.
 func (p *publishOp) publishWithFacts(tx *kg.Tx) error {
 	done, err := p.publishMessage(tx, "")
 	if err != nil || done {
@@ -28,7 +28,7 @@ func (p *publishOp) publishWithFacts(tx *kg.Tx) error {
 	return nil
 }
 
-// hasAssertionBy tells whether the source of a patch backs its statement.
+// hasAssertionBy reports whether the source of a patch already asserts its statement.
 func hasAssertionBy(tx *kg.Tx, p *kg.Patch) (bool, error) {
 	for st, err := range tx.Match(kg.Pattern(p.Quad)) {
 		if err != nil {
@@ -43,13 +43,14 @@ func hasAssertionBy(tx *kg.Tx, p *kg.Patch) (bool, error) {
 	return false, nil
 }
 
-// publishWithoutFacts publishes the message while its facts wait in a proposal.
+// publishWithoutFacts publishes the message while its facts await review in a proposal.
 func (p *publishOp) publishWithoutFacts(tx *kg.Tx, proposal string) error {
 	_, err := p.publishMessage(tx, proposal)
 	return err
 }
 
-// publishMessage writes the message. replayed tells that it is there already.
+// publishMessage writes the message. replayed reports that its idempotency key found an
+// earlier one.
 func (p *publishOp) publishMessage(tx *kg.Tx, proposal string) (replayed bool, err error) {
 	m := *p.message
 	p.published, p.replayed, p.ownChanges = &m, false, 0
@@ -86,8 +87,8 @@ func (p *publishOp) publishMessage(tx *kg.Tx, proposal string) (replayed bool, e
 	return false, err
 }
 
-// checkEarlier gives the message that says already what this one does, nil for none: then the
-// channel is open, and what comes along with the message is written.
+// checkEarlier returns the earlier message of the same request, or nil. If there is
+// none, it verifies that the channel is open and runs p.extra.
 func (p *publishOp) checkEarlier(tx *kg.Tx, e *entry, m *Message) (*Message, error) {
 	if first, err := p.findEarlier(tx); err != nil || first != nil {
 		return first, err
@@ -98,12 +99,12 @@ func (p *publishOp) checkEarlier(tx *kg.Tx, e *entry, m *Message) (*Message, err
 	return p.extra(tx, m)
 }
 
-// writeMessage writes the message, which has its number, its time and its recipients. request
-// is that which it answers, nil for none.
+// writeMessage writes the message, which has its sequence, time and recipients. request
+// is the request that it answers, or nil.
 func (p *publishOp) writeMessage(tx *kg.Tx, e *entry, m *Message, request *Message) error {
 	graph := p.messagesGraph()
 	content := graph
-	if len(m.Recipients) > 0 && e.Kind != Direct { // both read all of a direct channel
+	if len(m.Recipients) > 0 && e.Kind != Direct { // both agents of a direct channel read everything
 		m.Private = true
 		content = m.contentGraph()
 		made, err := openPartition(tx, m, p.service.options.MaxPartitions)
@@ -160,8 +161,8 @@ func (p *publishOp) writeMessage(tx *kg.Tx, e *entry, m *Message, request *Messa
 	return write(statement{kg.Sequence, kg.Integer(m.Sequence)})
 }
 
-// authorizeAuthor refuses an author who may not publish, and makes a channel that begins with the
-// message. It gives the channel as it is in the update.
+// authorizeAuthor returns an error if the author may not publish, and creates the
+// channel if the message is its first. It returns the entry as of the update.
 func (p *publishOp) authorizeAuthor(tx *kg.Tx) (*entry, error) {
 	e := p.service.table.get(p.message.Channel).atTime(tx.Time()).asPrincipal(p.reader).seenBy(p.by)
 	switch {
@@ -169,7 +170,7 @@ func (p *publishOp) authorizeAuthor(tx *kg.Tx) (*entry, error) {
 		return p.createFirstChannel(tx)
 	case e == nil && p.peer != "":
 		return p.createDirect(tx)
-	case p.message.ContentType == Notice && e != nil && !e.deleted: // of koine's own
+	case p.message.ContentType == Notice && e != nil && !e.deleted: // published by koine itself
 		return e, nil
 	case p.message.Retracts != "":
 		return e, e.mustRetract(p.author)

@@ -6,22 +6,23 @@ import (
 	"koine/kg"
 )
 
-// JudgedMessage is a message that an update is about to publish, with its channel, for who
-// judges updates (kg.Verifier).
+// JudgedMessage is a message that an update is about to publish, with its channel, for
+// verifiers (kg.Verifier).
 type JudgedMessage struct {
-	// Message is whole, whoever it is addressed to. Sequence and Time are those that it
-	// would have now.
+	// Message has its full content, even if it is addressed to some. Sequence and Time
+	// are provisional.
 	Message *Message
-	// Channel is as the table knows it: without Metadata, Messages and LastMessageAt.
+	// Channel comes from the table: it lacks Metadata, Messages and LastMessageAt.
 	Channel *Channel
-	// Depends is what of it is not in the changes of the update.
+	// Depends lists the data read that is not part of the update's changes.
 	Depends []kg.Dependency
 }
 
-// JudgedMessages lists what the update of a judgement publishes, in the order of its changes;
-// of one that applies a proposal, the message that the proposal's facts came with.
+// JudgedMessages lists the messages that a judged update publishes, in the order of its
+// changes. For an update that applies a proposal, it is the message that the facts were
+// published with.
 //
-// Errors: CodeInvalid where that message is not there any more.
+// Errors: CodeInvalid if that message no longer exists.
 func (s *Service) JudgedMessages(ctx context.Context, j kg.Judgement) (out []JudgedMessage, err error) {
 	c := kg.Commit{Changes: j.Changes}
 	for i := range j.Changes {
@@ -53,20 +54,20 @@ func (s *Service) JudgedMessages(ctx context.Context, j kg.Judgement) (out []Jud
 	return out, nil
 }
 
-// appendJudged adds a message with its channel, which is made in the same commit where it is
-// not there.
+// appendJudged appends a message with its channel, which may be created in the same
+// commit.
 func (s *Service) appendJudged(list []JudgedMessage, m *Message) ([]JudgedMessage, error) {
 	e := s.table.get(m.Channel)
 	if e == nil {
 		e = s.table.pendingEntry(m.Channel)
 	}
 	if e == nil {
-		return nil, kg.Errorf(kg.CodeInternal, "a message is judged whose channel %s is not known", m.Channel)
+		return nil, kg.Errorf(kg.CodeInternal, "judged message belongs to the unknown channel %s", m.Channel)
 	}
 	return append(list, JudgedMessage{Message: m, Channel: &e.Channel, Depends: []kg.Dependency{{Graph: m.Channel.RecordGraph()}}}), nil
 }
 
-// readJudgedMessage gives a message whole, as far as it is still there.
+// readJudgedMessage returns a message with its remaining content.
 func (s *Service) readJudgedMessage(ctx context.Context, id MessageID) (*Message, error) {
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
@@ -89,5 +90,5 @@ func (s *Service) readJudgedMessage(ctx context.Context, id MessageID) (*Message
 }
 
 func errNoEvidence() *kg.Error {
-	return kg.Errorf(kg.CodeInvalid, "the message of these facts is not there any more")
+	return kg.Errorf(kg.CodeInvalid, "message of these facts no longer exists")
 }

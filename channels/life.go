@@ -8,28 +8,28 @@ import (
 	"koine/kg"
 )
 
-// Status tells whether a channel takes messages.
+// Status is the state of a channel.
 type Status string
 
-// The states. A closed channel is read as before, and never opens again.
+// Channel states. A closed channel remains readable and never reopens.
 const (
 	Open   Status = "open"
 	Closed Status = "closed"
 )
 
-// Bounds of how long a channel stays open after its last message.
+// Limits of the idle timeout.
 const (
 	MinExpireAfter = time.Second
 	MaxExpireAfter = 10 * 365 * 24 * time.Hour
 )
 
-// The reasons that koine itself has to close a channel.
+// Reasons of koine itself for closing a channel.
 const (
 	reasonExpired = "expired"
 	reasonEnded   = "its scope has ended"
 )
 
-// Status tells whether the channel takes messages.
+// Status returns Open if the channel accepts messages.
 func (c *Channel) Status() Status {
 	if c.ClosedAt.IsZero() {
 		return Open
@@ -37,8 +37,8 @@ func (c *Channel) Status() Status {
 	return Closed
 }
 
-// closesAt is when the channel closes by itself if nothing comes after its last message;
-// the zero time for never.
+// closesAt returns the end of the idle timeout if last is the time of the last message;
+// the zero time means never.
 func (c *Channel) closesAt(last time.Time) time.Time {
 	if c.ExpireAfter == 0 || c.Status() == Closed {
 		return time.Time{}
@@ -49,28 +49,30 @@ func (c *Channel) closesAt(last time.Time) time.Time {
 	return last.Add(c.ExpireAfter)
 }
 
-// ExpiresAt is when the channel closes by itself if nothing more is said in it; the zero
-// time for never, for one that is closed, and for who may find it only.
+// ExpiresAt returns the time at which the channel closes unless another message is
+// published. It is the zero time if there is no idle timeout, if the channel is closed,
+// and in an outline (see Service.Get).
 func (c *Channel) ExpiresAt() time.Time {
 	if c.CreatedBy == "" {
-		return time.Time{} // an outline, which does not say when the last message was
+		return time.Time{} // an outline has no LastMessageAt
 	}
 	return c.closesAt(c.LastMessageAt)
 }
 
-// markClosedIfDue shows a channel whose time has come as closed, before that is written down.
+// markClosedIfDue marks a channel as closed if its idle timeout has ended, before a
+// commit records it.
 func (c *Channel) markClosedIfDue(now time.Time) {
 	if due := c.closesAt(c.LastMessageAt); !due.IsZero() && !now.Before(due) {
 		c.ClosedAt, c.CloseReason = due, reasonExpired
 	}
 }
 
-// CloseChannel ends a channel: it takes no message any more, what it has is read on.
-// What was not read until then is IsExpired for good, and its requests are answered
-// no more. Streams of it end when they have told the last, and so do Ask and AskAll.
-// Owners may, who made it, and who runs its scope.
+// CloseChannel closes a channel: it remains readable and accepts no more messages.
+// Unread messages become ReceiptExpired permanently, and requests can no longer be
+// answered. Streams end after the last message, as do Ask and AskAll. It requires an
+// owner, the creator, or a manager of the scope.
 //
-// Errors: CodeChannelClosed for one that is closed already; CodeChannelNotFound;
+// Errors: CodeChannelClosed if the channel is already closed; CodeChannelNotFound;
 // CodePermissionDenied; CodeLimitExceeded.
 func (s *Service) CloseChannel(ctx context.Context, by Caller, id ChannelID, reason string) (*Channel, error) {
 	if err := checkReason(reason); err != nil {
@@ -91,13 +93,13 @@ func (s *Service) CloseChannel(ctx context.Context, by Caller, id ChannelID, rea
 	})
 }
 
-// isClosed tells whether it is written down that the channel is closed.
+// isClosed reports whether the closing of the channel is recorded.
 func (s *Service) isClosed(id ChannelID) bool {
 	e := s.table.get(id)
 	return e != nil && e.Status() == Closed
 }
 
-// closedInCommit tells whether a commit closed the channel.
+// closedInCommit reports whether a commit closed the channel.
 func closedInCommit(c *kg.Commit, id ChannelID) bool {
 	for i := range c.Changes {
 		if q := &c.Changes[i].Quad; q.Predicate == propClosed && q.Graph == id.RecordGraph() {
@@ -107,15 +109,16 @@ func closedInCommit(c *kg.Commit, id ChannelID) bool {
 	return false
 }
 
-// closeAt closes a channel inside an update, as of a time that is not later.
+// closeAt closes a channel within an update, as of the time at, which is not after the
+// commit's time.
 func (s *Service) closeAt(w *writer, c *Channel, at time.Time, reason string) {
 	c.ClosedAt, c.CloseReason = at, reason
 	w.setProperty(propClosed, kg.DateTime(at))
 	w.setText(propCloseReason, reason)
 }
 
-// closedInSnapshot tells whether a snapshot has the channel as one that takes no message any
-// more, whether that is written down or not.
+// closedInSnapshot reports whether the channel is closed in a snapshot or its idle
+// timeout has ended.
 func (s *Service) closedInSnapshot(snapshot *kg.Snapshot, e *entry) (bool, error) {
 	for _, err := range snapshot.Match(kg.Pattern{Subject: e.ID.Entity(), Predicate: propClosed, Graph: e.ID.RecordGraph()}) {
 		return err == nil, err
@@ -131,7 +134,7 @@ func (s *Service) closedInSnapshot(snapshot *kg.Snapshot, e *entry) (bool, error
 	return !due.IsZero() && !s.options.Clock().Before(due), nil
 }
 
-// lastMessageTime is lastSent, of a snapshot.
+// lastMessageTime is lastMessageTimeTx for a snapshot.
 func lastMessageTime(snapshot *kg.Snapshot, id ChannelID) (time.Time, error) {
 	n, err := countMessages(snapshot, id)
 	if n == 0 || err != nil {
@@ -144,7 +147,7 @@ func lastMessageTime(snapshot *kg.Snapshot, id ChannelID) (time.Time, error) {
 	return last[0].Time, nil
 }
 
-// mustBeOpen refuses a channel that is closed, or whose time has come.
+// mustBeOpen returns an error if the channel is closed or its idle timeout has ended.
 func (s *Service) mustBeOpen(tx *kg.Tx, c *Channel) error {
 	if c.Status() == Open && c.ExpireAfter > 0 {
 		last, err := lastMessageTimeTx(tx, c.ID)
@@ -162,8 +165,7 @@ func (s *Service) mustBeOpen(tx *kg.Tx, c *Channel) error {
 	return nil
 }
 
-// lastMessageTimeTx is when the last message of the channel was published; the zero time
-// without one.
+// lastMessageTimeTx returns the time of the channel's last message, or the zero time.
 func lastMessageTimeTx(tx *kg.Tx, id ChannelID) (at time.Time, err error) {
 	graph := id.MessagesGraph()
 	n, err := tx.CountOwn(graph, kg.Sequence)
@@ -189,24 +191,24 @@ func lastMessageTimeTx(tx *kg.Tx, id ChannelID) (at time.Time, err error) {
 
 func checkReason(reason string) error {
 	if !utf8.ValidString(reason) {
-		return kg.Errorf(kg.CodeInvalid, "a reason is UTF-8").At("reason")
+		return kg.Errorf(kg.CodeInvalid, "reason must be valid UTF-8").At("reason")
 	}
 	if n := utf8.RuneCountInString(reason); n > MaxReasonRunes {
-		return errTooMuch("reason", "a reason of %d characters is longer than the %d that it may have", n, MaxReasonRunes)
+		return errTooMuch("reason", "reason has %d characters; the limit is %d", n, MaxReasonRunes)
 	}
 	return nil
 }
 
-// checkExpireAfter refuses what is no time that a channel stays open; 0 is for ever.
+// checkExpireAfter validates an idle timeout; 0 means none.
 func checkExpireAfter(d time.Duration) error {
 	if d == 0 {
 		return nil
 	}
 	if d < MinExpireAfter || d%time.Millisecond != 0 {
-		return kg.Errorf(kg.CodeInvalid, "a channel expires %s after its last message or later, in whole milliseconds", MinExpireAfter).At("expireAfter")
+		return kg.Errorf(kg.CodeInvalid, "expireAfter must be at least %s, in whole milliseconds", MinExpireAfter).At("expireAfter")
 	}
 	if d > MaxExpireAfter {
-		return errTooMuch("expireAfter", "a channel expires %s after its last message or earlier", MaxExpireAfter)
+		return errTooMuch("expireAfter", "expireAfter must be at most %s", MaxExpireAfter)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"koine/kg"
 )
 
-// streamLive tells what comes, until the reader wants no more.
+// streamLive yields new messages until tell returns false.
 func (f *Feed) streamLive(tell func(Delivery) bool) error {
 	watcher, err := f.service.store.Watch(f.ctx, f.watchFilter(), f.position)
 	if err != nil {
@@ -43,9 +43,9 @@ func (f *Feed) streamLive(tell func(Delivery) bool) error {
 	return nil
 }
 
-// watchFilter is of the messages of the channels, and of changes of which there are.
-// koine itself looks, and asks for each message whether the agent may have it: who
-// may see what changes often here, and ends nothing.
+// watchFilter returns the filter for the messages of the channels and for changes of
+// the set of channels. It watches as the system principal, and each message is checked
+// against the agent's access: access changes often here, and must not end the feed.
 func (f *Feed) watchFilter() kg.Filter {
 	patterns := slices.Clone(f.channels.patterns)
 	if list := f.channels.list(); len(list) <= kg.MaxPatterns-len(patterns) {
@@ -58,7 +58,8 @@ func (f *Feed) watchFilter() kg.Filter {
 	return kg.Filter{Patterns: patterns, View: kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}}
 }
 
-// messagesIn reads the messages that a commit published in the channels, in their order.
+// messagesIn returns the messages that a commit published in the channels, sorted by
+// channel.
 func (f *Feed) messagesIn(c *kg.Commit) (out []*Message, err error) {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
@@ -79,7 +80,7 @@ func (f *Feed) messagesIn(c *kg.Commit) (out []*Message, err error) {
 	return out, nil
 }
 
-// rereadMessage gives a message as it is shown to the agent now.
+// rereadMessage returns a message as the agent sees it now.
 func (s *Service) rereadMessage(ctx context.Context, m *Message, agent kg.AgentID) (*Message, error) {
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Service) rereadMessage(ctx context.Context, m *Message, agent kg.AgentI
 		return nil, err
 	}
 	if len(list) == 0 || list[0].ID != m.ID {
-		return nil, kg.Errorf(kg.CodeInternal, "message %d of a channel is gone", m.Sequence)
+		return nil, kg.Errorf(kg.CodeInternal, "message %d of a channel is missing", m.Sequence)
 	}
 	return list[0], nil
 }

@@ -2,16 +2,17 @@ package channels
 
 import "koine/kg"
 
-// markers are up to where an agent got the messages of a channel.
+// markers are the sequences up to which an agent received and read the messages of a
+// channel.
 type markers struct {
 	match           matcher
 	graph           kg.Term
 	agent           kg.AgentID
 	delivered, read int64
-	channelClosed   bool // the channel has closed: what is not read has expired
+	channelClosed   bool // the channel is closed, so unread messages have expired
 }
 
-// markersOf reads the markers of an agent; the zero numbers where there are none.
+// markersOf reads the markers of an agent; they are 0 if there are none.
 func markersOf(match matcher, id ChannelID, agent kg.AgentID) (*markers, error) {
 	k := &markers{match: match, graph: id.ReceiptsGraph(), agent: agent}
 	for st, err := range match(kg.Pattern{Subject: kg.IRI(string(agent)), Graph: k.graph}) {
@@ -28,7 +29,7 @@ func markersOf(match matcher, id ChannelID, agent kg.AgentID) (*markers, error) 
 	return k, nil
 }
 
-// forState is the marker of a state.
+// forState returns the marker of a state.
 func (k *markers) forState(state ReceiptState) int64 {
 	if state == ReceiptRead {
 		return k.read
@@ -36,7 +37,7 @@ func (k *markers) forState(state ReceiptState) int64 {
 	return k.delivered
 }
 
-// receiptState is what became of a message that is for the agent.
+// receiptState returns the state of a message that is for the agent.
 func (k *markers) receiptState(m *Message) (ReceiptState, error) {
 	expires := !m.ExpiresAt.IsZero()
 	if m.Sequence <= k.read && !expires {
@@ -57,7 +58,7 @@ func (k *markers) receiptState(m *Message) (ReceiptState, error) {
 	return ReceiptPending, nil
 }
 
-// hasReceipt tells whether a message was acknowledged by itself.
+// hasReceipt reports whether the message has an individual receipt.
 func (k *markers) hasReceipt(m MessageID, property kg.Term) (bool, error) {
 	for _, err := range k.match(kg.Pattern{Subject: m.Entity(), Predicate: property, Object: kg.IRI(string(k.agent)), Graph: k.graph}) {
 		return err == nil, err

@@ -6,11 +6,11 @@ import (
 	"koine/kg"
 )
 
-// Role is what a member may do (channels extension, section 4.2).
+// Role is the role of a member (channels extension, section 4.2).
 type Role string
 
-// The roles. What each may do is said by the rights of the channel; owners may do
-// everything, and observers never publish.
+// Roles. The rights of the channel determine what each role may do. Owners have all
+// rights; observers never publish.
 const (
 	Owner     Role = "owner"
 	Moderator Role = "moderator"
@@ -18,20 +18,20 @@ const (
 	Observer  Role = "observer"
 )
 
-// roles pairs the roles with the properties under which members have them.
+// roles maps each role to the property of its members.
 var roles = [...]struct {
 	role     Role
 	property kg.Term
 }{{Owner, propOwner}, {Moderator, propModerator}, {Ordinary, propMember}, {Observer, propObserver}}
 
-// Member is one who takes part in a channel.
+// Member is a participant of a channel.
 type Member struct {
 	Agent  kg.AgentID
 	Role   Role
 	Joined time.Time
 }
 
-// roleOf is the role that a property gives, "" for another property.
+// roleOf returns the role of a member property, or "" for another property.
 func roleOf(property kg.Term) Role {
 	for _, r := range roles {
 		if r.property == property {
@@ -50,18 +50,18 @@ func propertyOf(role Role) kg.Term {
 	return kg.Term{}
 }
 
-// parseRole reads a role; "" stands for Ordinary.
+// parseRole validates a role; "" is Ordinary.
 func parseRole(role Role) (Role, error) {
 	if role == "" {
 		return Ordinary, nil
 	}
 	if propertyOf(role).IsZero() {
-		return "", kg.Errorf(kg.CodeInvalid, "a member is an owner, a moderator, a member or an observer, not %.60q", role).At("role")
+		return "", kg.Errorf(kg.CodeInvalid, "role must be owner, moderator, member or observer, not %.60q", role).At("role")
 	}
 	return role, nil
 }
 
-// roleRank orders the roles, that with the most rights first.
+// roleRank returns the rank of a role; the role with the most rights has rank 0.
 func roleRank(role Role) int {
 	for i, r := range roles {
 		if r.role == role {

@@ -8,11 +8,11 @@ import (
 	"koine/kg"
 )
 
-// AddMember makes an agent a member, or gives a member another role. Owners may, and
-// in a scope who made the channel.
+// AddMember adds a member or changes a member's role. It requires an owner or, in a
+// scope, the creator of the channel.
 //
-// Errors: CodeLastOwner when no owner would be left; CodeLimitExceeded when the
-// channel is full; CodePermissionDenied for others, and for direct channels.
+// Errors: CodeLastOwner if no owner would remain; CodeLimitExceeded if the channel is
+// full; CodePermissionDenied, also for direct channels.
 func (s *Service) AddMember(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID, role Role) (*Channel, error) {
 	agent, err := parseMember(agent)
 	if err != nil {
@@ -40,12 +40,12 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id ChannelID, agent 
 	})
 }
 
-// RemoveMember takes an agent out. Who adds members may, and each member itself. Who
-// reads the channel through its scope, member or not, is not taken out: it would notice
-// nothing.
+// RemoveMember removes a member. It requires the right to add members, or the member
+// itself. A member that would keep access through the scope cannot be removed, because
+// that would change nothing for it.
 //
-// Errors: CodeNotFound for one that is no member; CodeLastOwner; CodeInvalid for one
-// that reads on; CodePermissionDenied.
+// Errors: CodeNotFound if the agent is not a member; CodeLastOwner; CodeInvalid if the
+// agent would keep access; CodePermissionDenied.
 func (s *Service) RemoveMember(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) (*Channel, error) {
 	agent, err := parseMember(agent)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id ChannelID, age
 	return s.alterChannel(ctx, by, id, "channels/removeMember", must, func(w *writer, c *Channel) error {
 		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == agent })
 		if at < 0 {
-			return kg.Errorf(kg.CodeNotFound, "%s is no member", agent).At("principalId")
+			return kg.Errorf(kg.CodeNotFound, "%s is not a member", agent).At("principalId")
 		}
 		if c.Members[at].Role == Owner && c.ownerCount() == 1 {
 			return errLastOwner()
@@ -84,7 +84,7 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id ChannelID, age
 
 func parseMember(agent kg.AgentID) (kg.AgentID, error) {
 	if agent == "" {
-		return "", kg.Errorf(kg.CodeInvalid, "whom it is about is missing").At("principalId")
+		return "", kg.Errorf(kg.CodeInvalid, "principalId is missing").At("principalId")
 	}
 	agent = kg.CanonicalAgent(string(agent))
 	if err := agent.Valid(); err != nil {
@@ -94,26 +94,26 @@ func parseMember(agent kg.AgentID) (kg.AgentID, error) {
 }
 
 func errLastOwner() *kg.Error {
-	e := kg.Errorf(kg.CodeLastOwner, "it is the last owner of the channel").At("principalId")
+	e := kg.Errorf(kg.CodeLastOwner, "agent is the last owner of the channel").At("principalId")
 	e.Hint = "make another member an owner first, or delete the channel"
 	return e
 }
 
 func errStaysByScope(agent kg.AgentID) *kg.Error {
-	e := kg.Errorf(kg.CodeInvalid, "%s takes part through the scope, and would stay", agent).At("principalId")
-	e.Hint = "ban it from the channel, or take its access to the scope away; adding it again gives it another role"
+	e := kg.Errorf(kg.CodeInvalid, "%s has access through the scope and would keep it", agent).At("principalId")
+	e.Hint = "ban the agent from the channel or remove its access to the scope; to change its role, add it again"
 	return e
 }
 
-// Delete ends a channel. Its members go, and nobody reads it from then on, at any
-// revision. Owners may.
+// Delete deletes a channel. It removes all members, and from then on no agent can read
+// the channel at any revision. It requires an owner.
 func (s *Service) Delete(ctx context.Context, by Caller, id ChannelID) error {
 	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
 		return err
 	}
 	if e.Kind == Direct {
-		return errDenied("a direct channel is that of its two agents, and stays")
+		return errDenied("direct channel cannot be deleted")
 	}
 	return records.Update(ctx, s.store, by.updateMeta("channels/delete"), func(tx *kg.Tx) error {
 		e := s.table.get(id).atTime(tx.Time()).asPrincipal(by.readerPrincipal(agent))

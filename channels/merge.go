@@ -7,21 +7,22 @@ import (
 	"koine/kg"
 )
 
-// mergeReader reads many channels as one, in the order of the log.
+// mergeReader reads the messages of many channels in log order.
 type mergeReader struct {
 	snapshot *kg.Snapshot
 	by       viewer
-	heads    []*mergeHead // of those that have more, the next one first
+	heads    []*mergeHead // channels with more messages, in log order
 }
 
-// mergeHead is how far one channel of a merge was read.
+// mergeHead is the read position of one channel.
 type mergeHead struct {
 	id       ChannelID
-	next     int64       // the number that comes next
-	revision kg.Revision // in which it was published
+	next     int64       // the next sequence
+	revision kg.Revision // the revision of the next message
 }
 
-// newMerge begins with the commit of the feed's position, or behind it.
+// newMerge returns a reader that starts at the commit of the feed's position, or after
+// it.
 func (f *Feed) newMerge(snapshot *kg.Snapshot) (*mergeReader, error) {
 	m := &mergeReader{snapshot: snapshot, by: f.service.viewerOf(f.agent)}
 	first := f.position.Revision
@@ -56,7 +57,7 @@ func (h *mergeHead) compare(other *mergeHead) int {
 	return cmp.Or(cmp.Compare(h.revision, other.revision), cmp.Compare(h.id, other.id))
 }
 
-// next reads the next message, nil behind the last.
+// next returns the next message, or nil after the last one.
 func (m *mergeReader) next() (*Message, error) {
 	if len(m.heads) == 0 {
 		return nil, nil
@@ -78,7 +79,7 @@ func (m *mergeReader) next() (*Message, error) {
 	return list[0], nil
 }
 
-// nextRevision is that of the next message, 0 behind the last.
+// nextRevision returns the revision of the next message, or 0 after the last one.
 func (m *mergeReader) nextRevision() kg.Revision {
 	if len(m.heads) == 0 {
 		return 0

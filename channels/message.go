@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// Message is what somebody published. Not to be changed by who gets it.
+// Message is a published message. Callers must not modify it.
 type Message struct {
 	ID      MessageID
 	Channel ChannelID
@@ -18,35 +18,38 @@ type Message struct {
 	Sequence int64
 	Time     time.Time
 	Author   kg.AgentID
-	// Parts are JSON objects as they were given.
+	// Parts are JSON objects, byte for byte as published.
 	Parts        []json.RawMessage
 	ArtifactRefs []string
 	Metadata     []byte // a JSON object, nil for none
 	Envelope
-	// IdempotencyKey is the author's own.
+	// IdempotencyKey is the key that the author gave.
 	IdempotencyKey string
-	// Retracts is the message that this one takes back, RetractedBy the one that took
-	// this one back.
+	// Retracts is the message that this one retracts. RetractedBy is the message that
+	// retracted this one.
 	Retracts, RetractedBy MessageID
-	// Withheld says why the content is not shown; "" where it is.
+	// Withheld is the reason why the content is not shown, or "".
 	Withheld Withheld
-	// FactCount is how many patches were published with it, whatever became of them.
+	// FactCount is the number of patches published with the message, including rejected
+	// ones.
 	FactCount int
-	// ProposalID names the proposal that the facts of the message wait in.
+	// ProposalID is the proposal in which the facts of the message await review.
 	ProposalID string
-	// Private tells that only the author and the recipients read the content.
+	// Private means that only the author and the recipients can read the content.
 	Private bool
-	// Answered is the first response to a request, "" while there is none.
+	// Answered is the first response to a request, or "".
 	Answered MessageID
-	// Revision is the commit that the message came with.
+	// Revision is the revision of the commit that published the message.
 	Revision kg.Revision
 
-	// DeadlinePassed tells that its time has come, whatever became of its content: who did not
-	// read it by then does not any more.
+	// DeadlinePassed means that ExpiresAt has passed, even if the content was removed
+	// for another reason. A recipient that has not read the message by then no longer
+	// can.
 	DeadlinePassed bool
 }
 
-// applyStatement takes one statement about the message in. An error is one of what is stored.
+// applyStatement adds one statement to the message. It fails only if the store holds
+// invalid data.
 func (m *Message) applyStatement(property, object kg.Term) error {
 	switch property {
 	case kg.Sequence:
@@ -79,7 +82,7 @@ func (m *Message) applyStatement(property, object kg.Term) error {
 	case propRetracts:
 		m.Retracts = messageIDIn(object)
 	case propEvicted:
-		if m.Withheld != Retracted { // of several reasons the same is told always
+		if m.Withheld != Retracted { // Retracted takes precedence over other reasons
 			m.Withheld = Evicted
 		}
 	case propRetractedBy:
@@ -90,7 +93,7 @@ func (m *Message) applyStatement(property, object kg.Term) error {
 	return nil
 }
 
-// size is that of the content, in bytes.
+// size returns the size of the content in bytes.
 func (m *Message) size() int {
 	n := len(m.Metadata)
 	for _, part := range m.Parts {
@@ -102,13 +105,13 @@ func (m *Message) size() int {
 	return n
 }
 
-// storedStatements lists what is stored of the message, but for what is known in the
-// commit only: sequence and time.
+// storedStatements lists the stored statements of the message except the sequence and
+// the time, which are known only within the commit.
 func (m *Message) storedStatements() (out []statement, err error) {
-	// Not json.Marshal: it would write the parts in another way.
+	// json.Marshal would reformat the parts.
 	parts := append([]byte{'['}, bytes.Join(rawTexts(m.Parts), []byte{','})...)
 	parts = append(parts, ']')
-	out = append(make([]statement, 0, 8), // of most messages
+	out = append(make([]statement, 0, 8), // enough for most messages
 		statement{rdfType, ClassMessage}, statement{propChannel, m.Channel.Entity()}, statement{propAuthor, kg.IRI(string(m.Author))}, statement{propParts, jsonLiteral(parts)})
 	if m.Metadata != nil {
 		out = append(out, statement{propData, jsonLiteral(m.Metadata)})
@@ -132,18 +135,18 @@ func integerValue(t kg.Term) int64 {
 	return n
 }
 
-// setParts takes the stored array of the parts apart. They were checked before they
-// were stored, so only their ends are looked for.
+// setParts splits the stored array of parts. The parts were validated before they were
+// stored, so it only finds their boundaries.
 func (m *Message) setParts(text string) error {
-	raw, ok := []byte(text), false // the parts share it
+	raw, ok := []byte(text), false // shared by the parts
 	if m.Parts, ok = splitArray(raw); ok {
 		return nil
 	}
 	return json.Unmarshal(raw, &m.Parts)
 }
 
-// splitArray gives the elements of a JSON array, which is taken to be one and to have
-// no space around its elements; false where that is plainly not so.
+// splitArray returns the elements of a valid JSON array without white space around its
+// elements. It returns false if raw obviously is not such an array.
 func splitArray(raw []byte) (list []json.RawMessage, ok bool) {
 	if len(raw) < 2 || raw[0] != '[' || raw[len(raw)-1] != ']' {
 		return nil, false
@@ -171,7 +174,8 @@ func splitArray(raw []byte) (list []json.RawMessage, ok bool) {
 	return append(list, raw[from:end:end]), depth == 0 && from < end
 }
 
-// stringEnd is where a JSON string ends whose text this begins with, -1 if it does not.
+// stringEnd returns the index of the closing quote of a JSON string, or -1. text starts
+// after the opening quote.
 func stringEnd(text []byte) int {
 	for from := 0; ; {
 		i := bytes.IndexByte(text[from:], '"')
@@ -197,24 +201,25 @@ func rawTexts(parts []json.RawMessage) [][]byte {
 	return out
 }
 
-// statement is what is said about an entity.
+// statement is a property and its object, without the subject.
 type statement struct{ property, object kg.Term }
 
-// viewer is by whom messages are read, and when.
+// viewer is the agent that reads messages, and the time of reading.
 type viewer struct {
-	agent kg.AgentID // "" for koine itself, which does not look at the content
+	agent kg.AgentID // "" for koine itself, which ignores the content
 	now   time.Time
 }
 
-// readMessages reads the messages of a channel from a number on, up to n, in order,
-// as they are shown to who reads.
+// readMessages returns up to n messages of a channel in order, starting with sequence
+// from, as the viewer sees them.
 func readMessages(snapshot *kg.Snapshot, id ChannelID, from int64, n int, by viewer) ([]*Message, error) {
 	list, _, err := readRun(snapshot, id, from, n, false, by)
 	return list, err
 }
 
-// readRun is readMessages of no more than MaxPageBytes, but of one message at least:
-// of the first of them or, with last, of the last. cut tells that there were others.
+// readRun is like readMessages but returns at most MaxPageBytes of content, and at
+// least one message: the first messages or, with last, the last ones. cut reports that
+// some were omitted.
 func readRun(snapshot *kg.Snapshot, id ChannelID, from int64, n int, last bool, by viewer) (out []*Message, cut bool, err error) {
 	out = make([]*Message, 0, n)
 	var rows []kg.Row
@@ -249,15 +254,14 @@ func readRun(snapshot *kg.Snapshot, id ChannelID, from int64, n int, last bool, 
 	return out, cut, nil
 }
 
-// messageReader reads messages in the order of their numbers. Subjects are numbered
-// as the messages are, so that what is said about those of a page lies together in
-// the index.
+// messageReader reads messages in sequence order. Subject ids are assigned in the same
+// order, so the statements of a page of messages are adjacent in the index.
 type messageReader struct {
 	snapshot *kg.Snapshot
 	channel  ChannelID
-	// said walks over what is said about messages. Only of their numbers it is asked
-	// when that was said: each such question is a look-up, but in the order in which
-	// numbered goes.
+	// contents scans the statements about messages. Only the sequence statements need
+	// their assertions, and each takes a lookup: sequences does these in ascending
+	// order.
 	contents, sequences *kg.Sweep
 }
 
@@ -266,7 +270,7 @@ func (r *messageReader) close() {
 	r.sequences.Close()
 }
 
-// readMessage reads the message with the number of the row, as it is shown to who reads.
+// readMessage returns the message of a sequence row, as the viewer sees it.
 func (r *messageReader) readMessage(row *kg.Row, by viewer) (*Message, error) {
 	subject, err := r.snapshot.Term(row.Subject)
 	if err != nil {
@@ -287,12 +291,12 @@ func (r *messageReader) readMessage(row *kg.Row, by viewer) (*Message, error) {
 		return nil, err
 	}
 	if m.Private && m.isReadableBy(by.agent) {
-		lane, known, err := r.snapshot.ID(m.contentGraph())
+		partition, known, err := r.snapshot.ID(m.contentGraph())
 		if err != nil {
 			return nil, err
 		}
 		if known {
-			if err := r.readStatements(m, row.Subject, lane); err != nil {
+			if err := r.readStatements(m, row.Subject, partition); err != nil {
 				return nil, err
 			}
 		}
@@ -301,7 +305,7 @@ func (r *messageReader) readMessage(row *kg.Row, by viewer) (*Message, error) {
 	return m, nil
 }
 
-// readStatements takes in what a graph says about the message.
+// readStatements adds the statements about the message in a graph.
 func (r *messageReader) readStatements(m *Message, subject, graph kg.ID) error {
 	for r.contents.Seek(kg.IDPattern{Subject: subject, Graph: graph}, nil); r.contents.Next(); {
 		row := r.contents.Row()
@@ -326,15 +330,15 @@ func (m *Message) applyStored(st *kg.Statement) error {
 	}
 	if st.Predicate == kg.Sequence {
 		m.Revision = st.Assertions[0].Revision
-		if m.Time.IsZero() { // stays where the rest was erased
+		if m.Time.IsZero() { // remains after the rest was erased
 			m.Time = st.Assertions[0].Time
 		}
 	}
 	return m.applyStatement(st.Predicate, st.Object)
 }
 
-// readMessage reads one message of a channel whole, whoever may see what of it; nil
-// if it has none with the id.
+// readMessage returns a message of a channel with its full content, or nil if the
+// channel does not have it.
 func readMessage(match matcher, channel ChannelID, id MessageID) (*Message, error) {
 	m := &Message{ID: id, Channel: channel}
 	for st, err := range match(kg.Pattern{Subject: id.Entity()}) {
@@ -354,9 +358,9 @@ func readMessage(match matcher, channel ChannelID, id MessageID) (*Message, erro
 	return m, nil
 }
 
-// readFromCommit reads the message that a commit published in the channel: what everybody who
-// reads the channel may know, and the whole of it, which is the same where it is
-// addressed to all. Both are nil if it published none.
+// readFromCommit returns the message that a commit published in the channel: the part
+// that all readers of the channel may see, and the full message. The two are the same
+// if the message is addressed to everyone, and nil if the commit published none.
 func readFromCommit(c *kg.Commit, id ChannelID) (open, whole *Message, err error) {
 	graph := id.MessagesGraph()
 	for i := range c.Changes {
@@ -382,7 +386,7 @@ func readFromCommit(c *kg.Commit, id ChannelID) (open, whole *Message, err error
 	return open, whole, err
 }
 
-// applyCommit takes in what a commit says about the message in a graph.
+// applyCommit adds the statements of a commit about the message in a graph.
 func (m *Message) applyCommit(c *kg.Commit, graph kg.Term) error {
 	subject := m.ID.Entity()
 	for i := range c.Changes {

@@ -7,8 +7,7 @@ import (
 	"koine/kg"
 )
 
-// SequenceAt is the sequence of the last message that a channel had at a revision, 0
-// if it had none.
+// SequenceAt returns the sequence of the channel's last message at a revision, or 0.
 //
 // Errors: CodeChannelNotFound.
 func (s *Service) SequenceAt(ctx context.Context, by Caller, id ChannelID, r kg.Revision) (int64, error) {
@@ -29,8 +28,8 @@ func (s *Service) SequenceAt(ctx context.Context, by Caller, id ChannelID, r kg.
 	return next - 1, err
 }
 
-// publicationOf tells who published the message with a number, when and in which revision;
-// nil where the channel has none.
+// publicationOf returns the assertion of the message with a sequence (its source, time,
+// and revision), or nil.
 func publicationOf(snapshot *kg.Snapshot, id ChannelID, n int64) (*kg.Assertion, error) {
 	for row, err := range snapshot.Numbered(id.MessagesGraph(), n) {
 		if err != nil {
@@ -45,8 +44,8 @@ func publicationOf(snapshot *kg.Snapshot, id ChannelID, n int64) (*kg.Assertion,
 	return nil, nil
 }
 
-// publishRevision is the revision in which a channel got the message with a number, 0
-// where it has none.
+// publishRevision returns the revision that published the message with a sequence, or
+// 0.
 func publishRevision(snapshot *kg.Snapshot, id ChannelID, n int64) (kg.Revision, error) {
 	a, err := publicationOf(snapshot, id, n)
 	if a == nil || err != nil {
@@ -55,8 +54,8 @@ func publishRevision(snapshot *kg.Snapshot, id ChannelID, n int64) (kg.Revision,
 	return a.Revision, nil
 }
 
-// firstNumber is the number of the first message of a channel, which has so many, for
-// whose publication the test holds, and so for all later ones.
+// firstNumber returns the sequence of the first of count messages whose publication
+// satisfies test. test must be monotonic: once true, true for all later messages.
 func firstNumber(snapshot *kg.Snapshot, id ChannelID, count int64, test func(*kg.Assertion) bool) (int64, error) {
 	var failed error
 	n := sort.Search(int(count), func(i int) bool {
@@ -70,9 +69,8 @@ func firstNumber(snapshot *kg.Snapshot, id ChannelID, count int64, test func(*kg
 	return int64(n) + 1, failed
 }
 
-// firstSince is the number of the first message of a channel that came with this
-// revision or a later one. The last is looked at first: most channels have nothing
-// new.
+// firstSince returns the sequence of the first message published at revision r or
+// later. It checks the last message first, because most channels have no new ones.
 func firstSince(snapshot *kg.Snapshot, id ChannelID, count int64, r kg.Revision) (int64, error) {
 	if r <= 1 || count == 0 {
 		return 1, nil

@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// Bounds of the channels extension (section 8) and of WIRE §7.
+// Limits of the channels extension (section 8) and of WIRE §7.
 const (
 	MaxNameRunes      = 128
 	MaxMetadataBytes  = 16 << 10
@@ -16,21 +16,21 @@ const (
 	MaxKeyRunes       = 128
 	DefaultPage       = 50
 	MaxPage           = 200
-	MaxPageBytes      = 4 << 20 // of the content of a page, but that it has one message
+	MaxPageBytes      = 4 << 20 // content of a page, which always has at least one message
 	MaxArtifactRefs   = 32
 	MaxAuthorIDs      = 32
 	MaxTopicRunes     = 1024
-	MaxReferenceBytes = 1 << 10 // of one artifact reference
-	MaxReplies        = 5000    // of one message, that Replies looks at
-	MaxRemovals       = 20      // looks of RemoveAgent at where the agent is, until it is nowhere
+	MaxReferenceBytes = 1 << 10 // per artifact reference
+	MaxReplies        = 5000    // per message, returned by Replies
+	MaxRemovals       = 20      // passes of RemoveAgent over the agent's channels
 )
 
-// Bounds of scopes.
+// Limits of scopes.
 const (
-	// MaxScopeChannels bounds the channels of an intent with all of its tasks: they
-	// close in one commit.
+	// MaxScopeChannels bounds the channels of an intent including its tasks: they are
+	// closed in one commit.
 	MaxScopeChannels = 1000
-	MaxScopeTasks    = 100 // of an intent
+	MaxScopeTasks    = 100 // per intent
 	MaxScopeAgents   = 1000
 	MaxScopeRoles    = 64
 	MaxRoleRunes     = 128
@@ -48,7 +48,7 @@ const (
 	DefaultCountBatch        = 1000
 )
 
-// Defaults of Options about who is let in and kept out.
+// Defaults of the Options for access and rates.
 const (
 	DefaultMaxRestrictions = 1000
 	DefaultMaxInvitations  = 1000
@@ -56,52 +56,55 @@ const (
 	DefaultMaxListeners    = 1 << 14
 )
 
-// Options of a Service. The zero Options is a working one.
+// Options configures a Service. The zero value is valid.
 type Options struct {
-	// MaxMembers bounds the members of a channel, MaxChannels the channels of the
-	// server, deleted ones included: who may see what is kept in memory.
+	// MaxMembers bounds the members of a channel. MaxChannels bounds the channels of
+	// the server including deleted ones, because the access data of each is kept in
+	// memory.
 	MaxMembers  int
 	MaxChannels int
-	// MaxScopes bounds the scopes of the server, ended ones included.
+	// MaxScopes bounds the scopes of the server including ended ones.
 	MaxScopes int
-	// MaxPartitions bounds the sets of agents among whom alone messages of one channel
-	// were: an author and its recipients, whoever of them it is. Each has a graph,
-	// and who reads it is kept in memory.
+	// MaxPartitions bounds the partitions of a channel: the distinct sets of author and
+	// recipients of addressed messages. Each partition has a graph, and its readers are
+	// kept in memory.
 	MaxPartitions int
-	// MaxQueuedExpiries is how many of the messages that expire next are kept in memory.
+	// MaxQueuedExpiries is the number of expiring messages kept in memory, earliest
+	// first.
 	MaxQueuedExpiries int
-	// MaxReceipts is how many acknowledgements wait to be written.
+	// MaxReceipts is the number of acknowledgements that may wait to be written.
 	MaxReceipts int
-	// MaxPendingAsks is how many wait for responses (Ask, AskAll).
+	// MaxPendingAsks is the number of calls of Ask and AskAll that may wait.
 	MaxPendingAsks int
-	// CountBatch is how many messages of a channel are counted at a time (Counts): so
-	// many and a few more are read when somebody asks.
+	// CountBatch is the number of messages of a channel that are counted at a time.
+	// Counts reads up to about this many uncounted messages itself.
 	CountBatch int
-	// Agents calls fn for each agent that the server knows, until it says stop. Nil
-	// knows none but members of channels.
+	// Agents calls fn for each agent known to the server until fn returns false. If
+	// nil, only the members of channels are known.
 	Agents func(fn func(kg.AgentID) bool)
-	Clock  func() time.Time // time.Now when nil
-	// WithdrawProposal withdraws the proposal that a message's facts wait in, in the commit that
-	// retracts the message, unless it has ended (review.Service.TakeBack), and tells
-	// whether it did. Nil leaves proposals alone.
+	Clock  func() time.Time // time.Now if nil
+	// WithdrawProposal withdraws the proposal that holds the facts of a message, within
+	// the commit that retracts the message, unless the proposal is already decided. It
+	// reports whether it withdrew the proposal. If nil, proposals are left alone.
 	WithdrawProposal func(tx *kg.Tx, proposal, why string) (taken bool, err error)
 
-	// MaxRestrictions bounds who is banned or muted in a channel, and in the server;
-	// MaxInvitations who is invited to a channel and has not answered.
+	// MaxRestrictions bounds the bans and mutes of a channel, and of the server.
+	// MaxInvitations bounds the pending invitations of a channel.
 	MaxRestrictions int
 	MaxInvitations  int
-	// Tiers are the bounds of those who have a role; Tier those of all others, the zero
-	// Tier being none. Of several, the widest holds.
+	// Tiers are the limits of principals by role. Tier applies to principals without
+	// such a role; the zero Tier has no limits. Of several tiers, the most permissive
+	// limits apply.
 	Tiers map[string]Tier
 	Tier  Tier
-	// MaxRates bounds how many principals, and authors in channels that bound them,
-	// publish in one minute, where that is bounded, and how many principals send
-	// signals in channels: more are told to wait.
+	// MaxRates bounds the principals, and the authors in rate-limited channels, whose
+	// rate is tracked at the same time, for messages and for signals. Others have to
+	// wait.
 	MaxRates int
-	// MaxListeners bounds who reads signals at once.
+	// MaxListeners bounds the concurrent readers of signals.
 	MaxListeners int
 
-	pause time.Duration // between two looks at what is due; for tests
+	pause time.Duration // between two checks for due work; for tests
 }
 
 func (o Options) withDefaults() Options {

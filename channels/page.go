@@ -7,18 +7,18 @@ import (
 	"koine/kg"
 )
 
-// pageToken makes and opens the tokens of pages. One that was changed, or is of
-// another listing or caller, is not opened.
+// pageToken seals and opens page tokens. A token that was modified, or that belongs to
+// another query or caller, does not open.
 type pageToken struct {
 	store *kg.Store
 	bound []byte
 }
 
-// boundTo is a hash of what a page belongs to.
+// boundTo returns a hash of the query and caller that a page token belongs to.
 func boundTo(parts ...any) []byte {
 	raw, err := json.Marshal(parts)
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err) // cannot fail for strings and numbers
 	}
 	sum := sha256.Sum256(raw)
 	return sum[:]

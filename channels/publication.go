@@ -8,31 +8,32 @@ import (
 	"koine/kg"
 )
 
-// Publication is what is to be published.
+// Publication describes a message to publish.
 type Publication struct {
-	// Channel or, for a direct channel, To says where.
+	// Channel is the target or, for a direct channel, To is the other agent.
 	Channel ChannelID
 	To      kg.AgentID
-	// Parts are 1 to MaxParts JSON objects, kept as they are.
+	// Parts are 1 to MaxParts JSON objects, stored byte for byte.
 	Parts        []json.RawMessage
 	ArtifactRefs []string
 	Metadata     []byte // a JSON object, or nil
-	// Envelope says what the message is for. Recipients are found from To.
+	// Envelope is the header of the message. Recipients is ignored: it is resolved from
+	// To.
 	Envelope
-	// IdempotencyKey, if set, makes the same publication again no other message.
+	// IdempotencyKey, if set, makes a repeated publication return the first message.
 	IdempotencyKey string
-	// Patches are facts that are asserted with the message, which is their evidence.
-	// One without a graph goes to the default graph from a public channel, and to
-	// the channel's own facts from any other.
+	// Patches are facts asserted with the message, which is their evidence. A patch
+	// without a graph goes to the default graph if the channel is public, and otherwise
+	// to the channel's own facts.
 	Patches []kg.Patch
-	// Implied, if set, marks those of the Patches that are left out where their source
-	// backs the statement already, whatever else it says of it.
+	// Implied, if set, marks the Patches to skip if their source already asserts the
+	// statement.
 	Implied []bool
-	// Justification, TaskID and SessionID are those of the commit.
+	// Justification, TaskID and SessionID are recorded with the commit.
 	Justification, TaskID, SessionID string
 }
 
-// countExplicit counts the patches that its author gave.
+// countExplicit returns the number of patches that are not implied.
 func (p *Publication) countExplicit() (n int) {
 	for i := range p.Patches {
 		if i >= len(p.Implied) || !p.Implied[i] {
@@ -42,13 +43,13 @@ func (p *Publication) countExplicit() (n int) {
 	return n
 }
 
-// newMessage checks a publication and makes a message of it, without a place in a
-// channel.
+// newMessage validates a publication and returns its message, without a channel or
+// sequence.
 func (p *Publication) newMessage(author kg.AgentID) (*Message, error) {
 	if n := len(p.Parts); n == 0 {
-		return nil, kg.Errorf(kg.CodeInvalid, "a message has at least one part").At("parts")
+		return nil, kg.Errorf(kg.CodeInvalid, "parts must have at least one part").At("parts")
 	} else if n > MaxParts {
-		return nil, errTooMuch("parts", "%d parts are more than the %d that a message has", n, MaxParts)
+		return nil, errTooMuch("parts", "parts has %d parts; the limit is %d", n, MaxParts)
 	}
 	m := &Message{Author: author, ArtifactRefs: p.ArtifactRefs, Envelope: p.Envelope, IdempotencyKey: p.IdempotencyKey}
 	m.Recipients = nil
@@ -59,7 +60,7 @@ func (p *Publication) newMessage(author kg.AgentID) (*Message, error) {
 	for i, part := range p.Parts {
 		part = bytes.TrimSpace(part)
 		if len(part) == 0 || part[0] != '{' || !json.Valid(part) || !utf8.Valid(part) {
-			return nil, kg.Errorf(kg.CodeInvalid, "part %d is no JSON object", i).At("parts")
+			return nil, kg.Errorf(kg.CodeInvalid, "part %d is not a JSON object", i).At("parts")
 		}
 		size += len(part)
 		m.Parts = append(m.Parts, part)
@@ -70,28 +71,28 @@ func (p *Publication) newMessage(author kg.AgentID) (*Message, error) {
 	}
 	size += len(m.Metadata)
 	if n := len(p.ArtifactRefs); n > MaxArtifactRefs {
-		return nil, errTooMuch("artifactRefs", "%d artifacts are more than the %d that a message refers to", n, MaxArtifactRefs)
+		return nil, errTooMuch("artifactRefs", "artifactRefs has %d references; the limit is %d", n, MaxArtifactRefs)
 	}
 	for _, ref := range p.ArtifactRefs {
 		if ref == "" || !utf8.ValidString(ref) {
-			return nil, kg.Errorf(kg.CodeInvalid, "an artifact is named by its id").At("artifactRefs")
+			return nil, kg.Errorf(kg.CodeInvalid, "artifact reference must be non-empty valid UTF-8").At("artifactRefs")
 		}
 		if len(ref) > MaxReferenceBytes {
-			return nil, errTooMuch("artifactRefs", "the id of an artifact has at most %d bytes", MaxReferenceBytes)
+			return nil, errTooMuch("artifactRefs", "artifact reference has more than %d bytes", MaxReferenceBytes)
 		}
 		size += len(ref)
 	}
 	if size > MaxMessageBytes {
-		return nil, errTooMuch("parts", "a message of %d bytes is larger than the %d that one may have", size, MaxMessageBytes)
+		return nil, errTooMuch("parts", "message has %d bytes; the limit is %d", size, MaxMessageBytes)
 	}
 	if !utf8.ValidString(p.IdempotencyKey) {
-		return nil, kg.Errorf(kg.CodeInvalid, "a key is UTF-8").At("idempotencyKey")
+		return nil, kg.Errorf(kg.CodeInvalid, "idempotencyKey must be valid UTF-8").At("idempotencyKey")
 	}
 	if err := checkKey(p.IdempotencyKey); err != nil {
 		return nil, err
 	}
 	if n := len(p.Patches); n > kg.MaxPatches {
-		return nil, errTooMuch("patches", "%d patches are more than the %d of one update", n, kg.MaxPatches)
+		return nil, errTooMuch("patches", "patches has %d patches; the limit is %d", n, kg.MaxPatches)
 	}
 	return m, nil
 }

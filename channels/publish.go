@@ -6,33 +6,33 @@ import (
 	"koine/kg"
 )
 
-// Receipt is the answer to a publication.
+// Receipt is the result of a publication.
 type Receipt struct {
-	// Message is the one that was published, or the first one with the same key;
-	// nil when the facts were refused, and with them the message.
+	// Message is the published message, or the earlier one with the same key. It is nil
+	// if the facts were rejected, which also rejects the message.
 	Message *Message
-	// Replayed tells that it is the first one.
+	// Replayed means that Message is the earlier one.
 	Replayed bool
-	// Verdict is that on the facts. Where it is kg.Held, the message was published
-	// and Message.ProposalID says where the facts wait.
+	// Verdict is the verdict on the facts. If it is kg.Held, the message was published,
+	// and Message.ProposalID names the proposal that holds the facts.
 	Verdict kg.Verdict
-	// Affected counts the changes that the facts made.
+	// Affected is the number of changes made by the facts.
 	Affected int
 }
 
-// Publish appends a message to a channel. Members may.
+// Publish appends a message to a channel. It requires the right Rights.Post.
 //
-// Errors: CodeChannelNotFound; CodePermissionDenied for who may read only;
-// CodeChannelClosed; CodeIdempotencyConflict for a key that was used for another
-// message; CodeLimitExceeded past a bound; CodeRateLimited past one in a minute;
-// CodeNotMember and CodeNoRecipient for an address that nobody in the channel has;
-// CodeMessageExpired for a response to a request that has expired; those of
-// kg.Tx.Apply for the patches.
+// Errors: CodeChannelNotFound; CodePermissionDenied; CodeChannelClosed;
+// CodeIdempotencyConflict for a key that was used for a different message;
+// CodeLimitExceeded; CodeRateLimited; CodeNotMember and CodeNoRecipient for an address
+// that no agent in the channel has; CodeMessageExpired for a response to an expired
+// request; those of kg.Tx.Apply for the patches.
 func (s *Service) Publish(ctx context.Context, by Caller, p Publication) (*Receipt, error) {
 	return s.publishTo(ctx, by, p, nil)
 }
 
-// publishTo publishes in a channel that is there, or in one that is to be made.
+// publishTo publishes in an existing channel or, if make is not nil, in a channel that
+// is created with the message.
 func (s *Service) publishTo(ctx context.Context, by Caller, p Publication, make *Channel) (*Receipt, error) {
 	pub, err := s.newPublishOp(by, p)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Service) publishTo(ctx context.Context, by Caller, p Publication, make 
 	return pub.newReceipt(receipt), nil
 }
 
-// newReceipt is what is answered, of what the store answered.
+// newReceipt converts the receipt of the store.
 func (p *publishOp) newReceipt(r kg.Receipt) *Receipt {
 	out := &Receipt{Message: p.published, Replayed: p.replayed, Verdict: r.Verdict}
 	switch {

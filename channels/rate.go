@@ -7,22 +7,22 @@ import (
 	"koine/kg"
 )
 
-// rateLimit is a bound for who or what has the name; 0 is none.
+// rateLimit is a limit for a key; 0 means no limit.
 type rateLimit struct {
 	key   string
 	limit int
 }
 
-// rateWindows remember when messages came, for those who are bounded: not more than so
-// many in any minute. A restart forgets.
+// rateWindows counts events per key in a sliding window of one minute. It is kept in
+// memory only.
 type rateWindows struct {
-	most int // names that are remembered
+	most int // maximum number of keys
 
 	mu   sync.Mutex
-	last map[string][]int64 // in milliseconds since the epoch, the oldest first
+	last map[string][]int64 // in milliseconds since the epoch, oldest first
 }
 
-// reserveAll counts one more at a time for all of these, or refuses it for all.
+// reserveAll counts one event for all limits, or fails without counting it for any.
 func (r *rateWindows) reserveAll(now time.Time, paces ...rateLimit) error {
 	at := now.UnixMilli()
 	begin := at - time.Minute.Milliseconds()
@@ -54,7 +54,8 @@ func (r *rateWindows) reserveAll(now time.Time, paces ...rateLimit) error {
 	return nil
 }
 
-// evictIdle makes place; it tells whether there is any.
+// evictIdle removes keys without events in the window. It reports whether there is room
+// for another key.
 func (r *rateWindows) evictIdle(begin int64) bool {
 	for of, times := range r.last {
 		if len(times) == 0 || times[len(times)-1] <= begin {
@@ -65,24 +66,25 @@ func (r *rateWindows) evictIdle(begin int64) bool {
 }
 
 func errTooFast(wait time.Duration) *kg.Error {
-	e := kg.Errorf(kg.CodeRateLimited, "too many messages in a minute")
+	e := kg.Errorf(kg.CodeRateLimited, "message rate limit exceeded: retry later")
 	e.RetryAfter, e.Limit = wait, "messagesPerMinute"
 	return e
 }
 
-// openCounts are how many of something are open, for those who are bounded.
+// openCounts counts open streams per key.
 type openCounts struct {
 	mu   sync.Mutex
 	open map[string]int
 }
 
-// acquireAll counts one more for all of these, or refuses it for all.
+// acquireAll counts one more stream for all limits, or fails without counting it for
+// any.
 func (c *openCounts) acquireAll(paces ...rateLimit) (release func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range paces {
 		if p.limit > 0 && c.open[p.key] >= p.limit {
-			e := errTooMuch("", "%d streams are open, as many as may be", p.limit)
+			e := errTooMuch("", "%d streams are open, which is the limit", p.limit)
 			e.Limit = "streams"
 			return nil, e
 		}

@@ -10,27 +10,27 @@ import (
 	"koine/kg"
 )
 
-// Bounds of the commits that receipts are written in.
+// Limits of the commits that write receipts.
 const (
-	receiptPause = time.Second      // between two of a channel's
-	receiptTime  = 30 * time.Second // of one
+	receiptPause = time.Second      // between two commits of a channel
+	receiptTime  = 30 * time.Second // per commit
 
-	// maxReceiptChanges is how many changes one commit makes at most, but for one
+	// maxReceiptChanges bounds the changes of one commit, except for a single
 	// acknowledgement that needs more.
 	maxReceiptChanges = 4000
 )
 
-// receiptQueue gathers acknowledgements, so that those of a channel share a commit.
+// receiptQueue batches acknowledgements, so that those of a channel share a commit.
 type receiptQueue struct {
 	service *Service
 	done    sync.WaitGroup
 	wake    chan struct{}
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following
 	closed  bool
 	count   int
 	pending map[ChannelID][]*pendingAck
-	last    map[ChannelID]time.Time // of the last commits, for as long as they hold others up
+	last    map[ChannelID]time.Time // last commit, while it delays the next one
 }
 
 func (s *Service) startReceipts() {
@@ -39,7 +39,7 @@ func (s *Service) startReceipts() {
 	r.done.Go(r.run)
 }
 
-// close writes what waits, and ends.
+// close writes all pending acknowledgements and stops the writer.
 func (r *receiptQueue) close() {
 	r.mu.Lock()
 	r.closed = true
@@ -59,10 +59,10 @@ func (r *receiptQueue) enqueue(a *pendingAck) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return kg.Errorf(kg.CodeClosed, "the server is going down")
+		return kg.Errorf(kg.CodeClosed, "server is shutting down")
 	}
 	if r.count >= r.service.options.MaxReceipts {
-		e := kg.Errorf(kg.CodeOverloaded, "%d receipts wait to be written already", r.count)
+		e := kg.Errorf(kg.CodeOverloaded, "%d receipts are waiting to be written: retry later", r.count)
 		e.RetryAfter = receiptPause
 		return e
 	}
@@ -72,7 +72,7 @@ func (r *receiptQueue) enqueue(a *pendingAck) error {
 	return nil
 }
 
-// run writes what waits until it is closed and nothing does.
+// run writes acknowledgements until the queue is closed and empty.
 func (r *receiptQueue) run() {
 	for {
 		id, list, pause, closed := r.dequeue()
@@ -87,8 +87,8 @@ func (r *receiptQueue) run() {
 	}
 }
 
-// dequeue takes what is to be written now; or tells when to look again, 0 for when
-// something comes.
+// dequeue returns the next batch to write. If there is none, pause is the time until
+// the next one, 0 if nothing is pending.
 func (r *receiptQueue) dequeue() (id ChannelID, list []*pendingAck, pause time.Duration, closed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,11 +7,12 @@ import (
 	"koine/kg"
 )
 
-// ReceiptState says what became of a message at one of its recipients.
+// ReceiptState is the state of a message at one of its recipients.
 type ReceiptState string
 
-// The states, in their order. A message that expired before it was read is that, and
-// so is what was not read when its channel closed, whose content is read on.
+// Receipt states, in order. ReceiptExpired applies to messages that expired unread, and
+// to messages that were unread when their channel was closed, although their content
+// remains readable.
 const (
 	ReceiptPending   ReceiptState = "pending"
 	ReceiptDelivered ReceiptState = "delivered"
@@ -19,38 +20,38 @@ const (
 	ReceiptExpired   ReceiptState = "expired"
 )
 
-// MessageReceipt is what became of a message at one of its recipients.
+// MessageReceipt is the state of a message at one of its recipients.
 type MessageReceipt struct {
 	Agent kg.AgentID
 	State ReceiptState
 }
 
-// How receipts are stored, in ReceiptsGraph: for each agent up to which sequence
-// everything that is for it was delivered, and read; and beside that single messages.
-// One that expires is always written down singly, so that an agent which reads on
-// behind it later has not read it. Nothing is written for what is pending.
+// Storage of receipts, in ReceiptsGraph: for each agent the sequences up to which all
+// messages for it were delivered and read, and in addition receipts of individual
+// messages. A message that expires always gets individual receipts: reading on past it
+// after its expiry must not mark it as read. Pending messages have no statements.
 var (
 	propDeliveredUpTo = vocabTerm("deliveredUpTo")
 	propReadUpTo      = vocabTerm("readUpTo")
 	propDeliveredTo   = vocabTerm("deliveredTo")
 	propReadBy        = vocabTerm("readBy")
 
-	// propGone says of a request which of its recipients was removed from the server
-	// (RemoveAgent) while others could answer it.
+	// propGone marks the recipients of a request that were removed from the server
+	// (RemoveAgent) while others could still answer it.
 	propGone = vocabTerm("recipientGone")
 )
 
-// receiptProperties are those of the states that are acknowledged.
+// receiptProperties maps the states that can be acknowledged to their properties.
 var receiptProperties = map[ReceiptState]struct{ upTo, single kg.Term }{
 	ReceiptDelivered: {propDeliveredUpTo, propDeliveredTo},
 	ReceiptRead:      {propReadUpTo, propReadBy},
 }
 
-// Receipts tells what became of a message at each of its recipients: for one to
-// everybody, at the members but for its author. Who reads the channel may ask.
+// Receipts returns the state of a message at each of its recipients; a message to
+// everyone has all members except the author as its recipients. It requires read
+// access.
 //
-// Errors: CodeChannelNotFound; CodeNotFound for a message that the channel does not
-// have.
+// Errors: CodeChannelNotFound; CodeNotFound if the message is not in the channel.
 func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message MessageID) ([]MessageReceipt, error) {
 	_, e, err := s.requireReadable(by, id)
 	if err != nil {
@@ -89,8 +90,8 @@ func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message
 	return out, nil
 }
 
-// OwnReceipt tells what became of a message at the caller, "" for one that is not for
-// it.
+// OwnReceipt returns the state of a message at the caller, or "" if the message is not
+// for the caller.
 //
 // Errors: those of Receipts.
 func (s *Service) OwnReceipt(ctx context.Context, by Caller, id ChannelID, message MessageID) (ReceiptState, error) {
@@ -114,7 +115,7 @@ func (s *Service) OwnReceipt(ctx context.Context, by Caller, id ChannelID, messa
 	return k.receiptState(m)
 }
 
-// readForReceipts reads a message of which receipts are told.
+// readForReceipts returns a message with DeadlinePassed set as receipts need it.
 func (s *Service) readForReceipts(snapshot *kg.Snapshot, e *entry, message MessageID) (*Message, error) {
 	m, err := readMessage(snapshot.Match, e.ID, message)
 	if err != nil {
@@ -128,8 +129,8 @@ func (s *Service) readForReceipts(snapshot *kg.Snapshot, e *entry, message Messa
 	return m, err
 }
 
-// ReadMarker is the sequence up to which the caller has said that it read the
-// channel, 0 at first.
+// ReadMarker returns the sequence up to which the caller has read the channel, 0
+// initially.
 func (s *Service) ReadMarker(ctx context.Context, by Caller, id ChannelID) (int64, error) {
 	agent, _, err := s.requireReadable(by, id)
 	if err != nil {
@@ -147,20 +148,19 @@ func (s *Service) ReadMarker(ctx context.Context, by Caller, id ChannelID) (int6
 	return k.read, nil
 }
 
-// MaxUnread is how many messages behind the read marker are looked at to count the
-// unread ones: to ask costs the same however long the channel is.
+// MaxUnread bounds the messages after the read marker that Unread examines, so that its
+// cost does not depend on the length of the channel.
 const MaxUnread = 1000
 
-// UnreadCount is how many messages wait for an agent.
+// UnreadCount is the number of unread messages.
 type UnreadCount struct {
 	Count int
-	// More tells that there are messages beyond those that were looked at.
+	// More means that there are messages beyond those examined.
 	More bool
 }
 
-// Unread counts the messages behind the caller's read marker that are for it, that it
-// did not acknowledge singly, and that wait for it: not those whose content is gone,
-// and none of a channel that has closed.
+// Unread counts the unread messages for the caller: those after its read marker without
+// an individual receipt and with content. A closed channel has none.
 func (s *Service) Unread(ctx context.Context, by Caller, id ChannelID) (n UnreadCount, err error) {
 	agent, e, err := s.requireReadable(by, id)
 	if err != nil {

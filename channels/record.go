@@ -11,8 +11,8 @@ import (
 // matcher reads statements (kg.Snapshot.Match, kg.Tx.MatchOwn).
 type matcher func(kg.Pattern) iter.Seq2[kg.Statement, error]
 
-// readChannel reads a channel's record as it stands; nil if there is none. How many
-// messages there are is not part of it.
+// readChannel reads a channel's record, without the message count. It returns nil if
+// there is none.
 func readChannel(match matcher, id ChannelID) (*Channel, error) {
 	c := &Channel{ID: id}
 	for st, err := range match(kg.Pattern{Subject: id.Entity(), Graph: id.RecordGraph()}) {
@@ -28,14 +28,14 @@ func readChannel(match matcher, id ChannelID) (*Channel, error) {
 	return c, nil
 }
 
-// writer writes a channel's record. The first error stays.
+// writer writes a channel's record. It keeps the first error.
 type writer struct {
 	tx  *kg.Tx
-	id  ChannelID // AllChannels for what is said of the server
+	id  ChannelID // AllChannels for the server's own record
 	err error
-	// quiet is set where the change is none of those that make another version.
+	// quiet suppresses the increment of the channel's version.
 	quiet bool
-	n     int // patches that were applied
+	n     int // number of applied patches
 }
 
 func (w *writer) quadFor(property, object kg.Term) kg.Quad {
@@ -52,8 +52,8 @@ func (w *writer) applyPatch(p kg.Patch) {
 	}
 }
 
-// setProperty gives a property its one object; the zero term takes it away. It writes nothing if
-// the property has it already, whoever said so.
+// setProperty sets the only object of a property; the zero term clears it. It writes
+// nothing if the property already has exactly this object, regardless of the source.
 func (w *writer) setProperty(property, object kg.Term) {
 	if object.IsZero() {
 		w.clearProperty(property)
@@ -64,7 +64,7 @@ func (w *writer) setProperty(property, object kg.Term) {
 	}
 }
 
-// hasOnly tells whether the object is the only one of the property.
+// hasOnly reports whether the object is the only one of the property.
 func (w *writer) hasOnly(property, object kg.Term) bool {
 	if w.err != nil {
 		return false
@@ -81,7 +81,7 @@ func (w *writer) hasOnly(property, object kg.Term) bool {
 	return n == 1 && same
 }
 
-// clearProperty takes all of a property away.
+// clearProperty removes all objects of a property.
 func (w *writer) clearProperty(property kg.Term) {
 	if w.err != nil {
 		return
@@ -107,7 +107,7 @@ func (w *writer) setText(property kg.Term, text string) {
 	w.setProperty(property, kg.String(text))
 }
 
-// setNumber is set for a number, of which 0 is none.
+// setNumber sets a number; 0 clears it.
 func (w *writer) setNumber(property kg.Term, n int64) {
 	if n == 0 {
 		w.setProperty(property, kg.Term{})
@@ -116,17 +116,17 @@ func (w *writer) setNumber(property kg.Term, n int64) {
 	w.setProperty(property, kg.Integer(n))
 }
 
-// addMember makes an agent a member from a time on.
+// addMember adds a member as of m.Joined.
 func (w *writer) addMember(m Member) {
 	w.applyPatch(kg.Patch{Op: kg.Add, Quad: w.quadFor(propertyOf(m.Role), kg.IRI(string(m.Agent))), Validity: kg.TimeSpan{From: m.Joined}})
 }
 
-// removeMember takes a membership away.
+// removeMember removes a member.
 func (w *writer) removeMember(m Member) {
 	w.applyPatch(kg.Patch{Op: kg.Remove, Quad: w.quadFor(propertyOf(m.Role), kg.IRI(string(m.Agent)))})
 }
 
-// setVersion says which version of the channel this is.
+// setVersion sets the channel's version.
 func (w *writer) setVersion(v int64) {
 	w.applyPatch(kg.Patch{Op: kg.Replace, Quad: w.quadFor(propVersion, kg.Integer(v))})
 }
@@ -163,8 +163,8 @@ func (w *writer) writeChannel(c *Channel) {
 		w.applyPatch(kg.Patch{Op: kg.Add, Quad: w.quadFor(propMetadata, jsonLiteral(c.Metadata))})
 	}
 	for _, right := range rights {
-		if who := *right.of(&c.Rights); who != "" {
-			w.applyPatch(kg.Patch{Op: kg.Add, Quad: w.quadFor(right.property, kg.String(string(who)))})
+		if grantee := *right.of(&c.Rights); grantee != "" {
+			w.applyPatch(kg.Patch{Op: kg.Add, Quad: w.quadFor(right.property, kg.String(string(grantee)))})
 		}
 	}
 	for _, limit := range limits {
@@ -180,9 +180,8 @@ func (w *writer) writeChannel(c *Channel) {
 	}
 }
 
-// changeChannel changes a channel in one commit: fn looks at it as it stands there, and
-// writes. What fn is called with is its own. A change that writes nothing leaves the
-// version as it is.
+// changeChannel changes a channel within an update. fn receives the channel as of the
+// update and owns it. The version increases unless fn writes nothing.
 func (s *Service) changeChannel(tx *kg.Tx, id ChannelID, fn func(w *writer, c *Channel) error) (*Channel, error) {
 	c, err := readChannel(tx.MatchOwn, id)
 	if err != nil {

@@ -12,26 +12,27 @@ import (
 	"koine/kg"
 )
 
-// RemoveAgent takes an agent out of all channels: the agent itself may, and
-// administrators. It is what a protocol calls by which an agent deregisters. It is
-// meant for an agent that can do nothing any more, and may be repeated: what is done
-// already is not done again. When it returns, there was a moment after the call at
-// which the agent was in no channel, whoever added it meanwhile.
+// RemoveAgent removes an agent from all channels. It requires the agent itself or an
+// administrator, and serves protocols in which agents deregister. The agent should
+// already be unable to act. The call may be repeated; completed steps are not repeated.
+// When it returns without an error, there was a moment during the call at which the
+// agent was in no channel, even if it was added concurrently.
 //
-// Each channel is one commit, or more of them where there is much to expire. In it
-// the agent's membership or invitation goes; requests that nobody else could answer
-// expire; where it was the last owner, the longest-standing moderator becomes owner,
-// else the longest-standing member, else observer; and a notice says so to those
-// who are left (content type Notice). A channel in which nobody is left is deleted,
-// unless others take part in it: everybody reads it, or whoever has access to its
-// scope. Bans and mutes stay, so that nobody gets rid of them by
-// coming again, and so do direct channels: their ids say whose they are. In these,
-// and in channels that it took part in without being a member, requests expire all
-// the same.
+// Each channel takes one commit, or more if many requests expire. The commit removes
+// the membership or invitation of the agent and expires the requests that no other
+// agent can answer. If the agent was the last owner, the longest-standing moderator
+// becomes owner, else the longest-standing member, else the longest-standing observer.
+// A notice (content type Notice) informs the remaining participants. A channel without
+// members is deleted unless others can take part in it, because everyone can read it or
+// through its scope.
 //
-// Errors: CodePermissionDenied; CodeOverloaded when it is added as fast as it is taken
-// out, MaxRemovals times. Others come between two channels; done is how many channels
-// it was taken out of.
+// Bans and mutes stay, so that an agent cannot escape them by registering again. Direct
+// channels stay, because their ids name their two agents. Requests expire there too,
+// and in channels that the agent took part in without being a member.
+//
+// Errors: CodePermissionDenied; CodeOverloaded if the agent is still being added after
+// MaxRemovals passes. Other errors may occur between two channels; done is the number
+// of channels that the agent was removed from.
 func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) (done int, err error) {
 	self, err := by.actingAgent()
 	if err != nil {
@@ -65,14 +66,14 @@ func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) 
 				return done, err
 			}
 		}
-		list = nil // what comes behind the look there may always be
+		list = nil // the next pass considers only channels that it is in by then
 	}
-	e := kg.Errorf(kg.CodeOverloaded, "%s is added to channels as fast as it is taken out of them", agent)
+	e := kg.Errorf(kg.CodeOverloaded, "%s is being added to channels concurrently: retry", agent)
 	e.RetryAfter = time.Second
 	return done, e
 }
 
-// channelsAwaiting lists the channels in which a request waits for the agent.
+// channelsAwaiting lists the channels with an open request to the agent.
 func (s *Service) channelsAwaiting(ctx context.Context, agent kg.AgentID) (list []ChannelID, err error) {
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
@@ -113,8 +114,8 @@ func (s *Service) channelsAwaiting(ctx context.Context, agent kg.AgentID) (list 
 	return list, nil
 }
 
-// channelsOfAgent lists the channels that an agent is a member of or invited to, but for direct
-// ones.
+// channelsOfAgent lists the channels that an agent is a member of or invited to, except
+// direct channels.
 func (t *table) channelsOfAgent(agent kg.AgentID) (ids []ChannelID) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -131,7 +132,7 @@ func (t *table) channelsOfAgent(agent kg.AgentID) (ids []ChannelID) {
 	return ids
 }
 
-// removal takes an agent out of one channel.
+// removal removes an agent from one channel.
 type removal struct {
 	service *Service
 	agent   kg.AgentID
@@ -139,7 +140,7 @@ type removal struct {
 	meta    kg.Meta
 }
 
-// run makes the commits. out tells that the agent was in the channel.
+// run makes the commits. out reports that the agent was in the channel.
 func (r *removal) run(ctx context.Context) (out bool, err error) {
 	for {
 		pending, err := r.pendingRequests(ctx)
@@ -161,8 +162,8 @@ func (r *removal) run(ctx context.Context) (out bool, err error) {
 		if err != nil {
 			return out, err
 		}
-		// Once it is out, no request to it comes any more: what came between the look
-		// and the commit is found by another look.
+		// After the removal no new request to the agent can arrive. A request that
+		// arrived before it, but after pendingRequests, is found by the next iteration.
 		out = out || wasIn
 		if !left && !wasIn {
 			return out, nil
@@ -170,8 +171,8 @@ func (r *removal) run(ctx context.Context) (out bool, err error) {
 	}
 }
 
-// pendingRequests lists the requests to the agent that do not go on as they are without it: in
-// a channel that has closed none waits any more.
+// pendingRequests lists the open requests that the removal affects. A closed channel
+// has none.
 func (r *removal) pendingRequests(ctx context.Context) (list []MessageID, err error) {
 	snapshot, err := r.service.systemView(ctx)
 	if err != nil {
@@ -200,17 +201,17 @@ func (r *removal) pendingRequests(ctx context.Context) (list []MessageID, err er
 	return list, nil
 }
 
-// requestOutcome is what becomes of a message when the agent is gone.
+// requestOutcome is the effect of the removal on a message.
 type requestOutcome int
 
 const (
-	requestUnaffected     requestOutcome = iota // it is no request that waits for the agent
-	requestLosesRecipient                       // others still answer it: it is noted that the agent does not
-	requestExpires                              // nobody answers it any more: it expires
+	requestUnaffected     requestOutcome = iota // not an open request to the agent
+	requestLosesRecipient                       // others can still answer: the removed recipient is recorded
+	requestExpires                              // no recipient remains: the request expires
 )
 
-// outcomeOf tells what becomes of the message. What became of its content does not matter,
-// unless it was taken back: then it is answered by nobody.
+// outcomeOf returns the effect on the message. It does not depend on the content,
+// except that a retracted request can no longer be answered.
 func (r *removal) outcomeOf(match matcher, m *Message) (requestOutcome, error) {
 	if m == nil || m.Interaction != Request || m.Answered != "" || m.DeadlinePassed || m.Withheld == Retracted || !slices.Contains(m.Recipients, r.agent) {
 		return requestUnaffected, nil
@@ -222,7 +223,8 @@ func (r *removal) outcomeOf(match matcher, m *Message) (requestOutcome, error) {
 		}
 		return requestExpires, nil
 	}
-	// Who was there needed not be a member: who is gone was noted then.
+	// In other channels recipients need not be members, so the removed ones are on
+	// record.
 	gone := map[kg.AgentID]bool{}
 	for st, err := range match(kg.Pattern{Subject: m.ID.Entity(), Predicate: propGone, Graph: r.channel.ReceiptsGraph()}) {
 		if err != nil {
@@ -239,11 +241,11 @@ func (r *removal) outcomeOf(match matcher, m *Message) (requestOutcome, error) {
 	return requestLosesRecipient, nil
 }
 
-// expireRequests lets requests expire now, as many as one commit may; left tells that there
-// are more.
+// expireRequests expires as many requests as one commit may hold. left reports that
+// there are more.
 func (r *removal) expireRequests(tx *kg.Tx, pending []MessageID) (left bool, err error) {
 	switch err := r.service.mustBeOpen(tx, &r.service.table.get(r.channel).Channel); {
-	case kg.CodeOf(err) == kg.CodeChannelClosed: // meanwhile
+	case kg.CodeOf(err) == kg.CodeChannelClosed: // closed concurrently
 		return false, nil
 	case err != nil:
 		return false, err
@@ -290,8 +292,9 @@ func (r *removal) expireRequests(tx *kg.Tx, pending []MessageID) (left bool, err
 	return false, nil
 }
 
-// writeIndividualReceipts writes down singly, of a message that was not going to expire, who got
-// it by a marker: of one that has expired markers say nothing.
+// writeIndividualReceipts converts the markers of the recipients into individual
+// receipts for a message that had no expiry time, because markers do not count for
+// expired messages.
 func (m *Message) writeIndividualReceipts(tx *kg.Tx) error {
 	if !m.ExpiresAt.IsZero() {
 		return nil
@@ -314,7 +317,7 @@ func (m *Message) writeIndividualReceipts(tx *kg.Tx) error {
 	return nil
 }
 
-// removeFromChannel takes the agent out, unless it is out already.
+// removeFromChannel removes the agent from the channel if it is still in it.
 func (r *removal) removeFromChannel(tx *kg.Tx, notice *publishOp) (wasIn bool, err error) {
 	e := r.service.table.get(r.channel)
 	if e == nil || e.deleted || e.Kind == Direct || e.roles[r.agent] == "" && !e.isInvited(r.agent) {
@@ -341,7 +344,7 @@ func (r *removal) removeFromChannel(tx *kg.Tx, notice *publishOp) (wasIn bool, e
 			w.addMember(heir)
 		}
 		switch err := r.service.mustBeOpen(tx, c); {
-		case kg.CodeOf(err) == kg.CodeChannelClosed: // nothing is said there any more
+		case kg.CodeOf(err) == kg.CodeChannelClosed: // a closed channel gets no notice
 		case err != nil:
 			return err
 		case w.err == nil:
@@ -352,10 +355,10 @@ func (r *removal) removeFromChannel(tx *kg.Tx, notice *publishOp) (wasIn bool, e
 	return wasIn, err
 }
 
-// nextOwner is who becomes owner when there is none any more.
+// nextOwner returns the member that becomes owner if there is none.
 func (c *Channel) nextOwner() Member {
 	for _, role := range []Role{Moderator, Ordinary, Observer} {
-		for _, m := range c.Members { // in the order in which they joined
+		for _, m := range c.Members { // sorted by joining time
 			if m.Role == role {
 				return m
 			}
@@ -364,7 +367,7 @@ func (c *Channel) nextOwner() Member {
 	return Member{}
 }
 
-// newNotice is what is said in the channel.
+// newNotice returns the notice for the channel.
 func (r *removal) newNotice() (*publishOp, error) {
 	part, err := json.Marshal(map[string]string{"type": "text", "text": string(r.agent) + " was removed from the channel"})
 	if err != nil {

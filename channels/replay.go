@@ -2,13 +2,14 @@ package channels
 
 import "koine/kg"
 
-// positionCounter counts the messages of one commit, for their positions.
+// positionCounter assigns positions to the messages of a commit.
 type positionCounter struct {
 	revision kg.Revision
 	index    uint32
 }
 
-// nextPosition is that behind a message, which is the last of its commit or not.
+// nextPosition returns the position after a message; last reports that it is the last
+// one of its commit.
 func (t *positionCounter) nextPosition(epoch kg.Epoch, r kg.Revision, last bool) kg.Position {
 	if t.revision != r {
 		*t = positionCounter{revision: r}
@@ -21,8 +22,8 @@ func (t *positionCounter) nextPosition(epoch kg.Epoch, r kg.Revision, last bool)
 	return kg.Position{Epoch: epoch, Revision: r, Index: t.index}
 }
 
-// replayStored tells what stands behind the feed's position, of at most so many messages.
-// more tells that it did not come to the end.
+// replayStored yields up to most stored messages after the feed's position. more
+// reports that it did not reach the end.
 func (f *Feed) replayStored(most int, tell func(Delivery) bool) (more bool, err error) {
 	snapshot, err := f.service.store.View(f.ctx, kg.View{Principal: f.by.readerPrincipal(f.agent), AllGraphs: true})
 	if err != nil {
@@ -47,7 +48,7 @@ func (f *Feed) replayStored(most int, tell func(Delivery) bool) (more bool, err 
 		}
 		position := count.nextPosition(from.Epoch, now.Revision, m.nextRevision() != now.Revision)
 		if now.Revision == from.Revision && count.index <= from.Index {
-			continue // was told before
+			continue // yielded before
 		}
 		f.position = position
 		if f.include(now) && !tell(Delivery{now, position}) {

@@ -2,19 +2,17 @@ package channels
 
 import "koine/kg"
 
-// Bounds of retention.
+// Limits of retention.
 const (
 	MaxKeepMessages = 1_000_000
-	// maxEvictions bounds how many messages lose their content with one that is
-	// published. It is more than one, so that a channel gets to its bound when that was
-	// lowered.
+	// maxEvictions bounds the messages evicted with one publication. It is greater than
+	// one so that a channel reaches its limit after the limit was lowered.
 	maxEvictions = 4
 )
 
-// evictOldest takes the content of the oldest messages away, in the commit of one that is
-// published, so that no more than KeepMessages keep it, and tells of how many
-// statements that was. What a message was, when and by whom stays, and its number
-// above all.
+// evictOldest removes the content of the oldest messages in the commit of a new
+// message, so that at most KeepMessages messages keep their content. Sequence, time,
+// author and kind of the messages stay. It returns the number of changes.
 func (s *Service) evictOldest(tx *kg.Tx, e *entry, newest int64) (changes int, err error) {
 	if e.KeepMessages == 0 {
 		return 0, nil
@@ -40,35 +38,34 @@ func (s *Service) evictOldest(tx *kg.Tx, e *entry, newest int64) (changes int, e
 	return changes, nil
 }
 
-// messageAt is the message of a channel that has a number.
+// messageAt returns the message of a channel with a sequence.
 func messageAt(tx *kg.Tx, id ChannelID, n int64) (MessageID, error) {
 	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: kg.Sequence, Object: kg.Integer(n), Graph: id.MessagesGraph()}) {
 		return messageIDIn(st.Subject), err
 	}
-	return "", kg.Errorf(kg.CodeInternal, "a channel has no message %d", n)
+	return "", kg.Errorf(kg.CodeInternal, "channel has no message %d", n)
 }
 
-// oldestKept is the number of the oldest message that keeps its content.
+// oldestKept returns the sequence of the oldest message that was not evicted.
 func oldestKept(snapshot *kg.Snapshot, id ChannelID) (int64, error) {
 	gone, err := countOf(snapshot, id, propEvicted)
 	return gone + 1, err
 }
 
-// errEvicted is about a place in a channel in front of what is left, which a member of the
-// request says.
+// errEvicted reports a bound in the request that is before the oldest retained message.
 func errEvicted(oldest int64, field string) *kg.Error {
-	e := kg.Errorf(kg.CodePositionGone, "the oldest message that is left in the channel is %d", oldest).At(field)
+	e := kg.Errorf(kg.CodePositionGone, "oldest retained message of the channel is %d", oldest).At(field)
 	e.OldestSequence = oldest
 	return e
 }
 
-// checkKeepMessages refuses what is no number of messages; 0 keeps all.
+// checkKeepMessages validates KeepMessages; 0 keeps all.
 func checkKeepMessages(n int64) error {
 	switch {
 	case n < 0:
-		return kg.Errorf(kg.CodeInvalid, "a channel keeps a number of messages, or 0 for all").At("keepMessages")
+		return kg.Errorf(kg.CodeInvalid, "keepMessages must not be negative").At("keepMessages")
 	case n > MaxKeepMessages:
-		return errTooMuch("keepMessages", "%d messages are more than the %d that can be said", n, MaxKeepMessages)
+		return errTooMuch("keepMessages", "keepMessages is %d; the limit is %d", n, MaxKeepMessages)
 	}
 	return nil
 }

@@ -12,66 +12,66 @@ import (
 	"koine/kg"
 )
 
-// MaxReasonRunes bounds why a message is taken back.
+// MaxReasonRunes is the maximum length of a reason.
 const MaxReasonRunes = 1024
 
-// Retraction takes a message back.
+// Retraction is a request to retract a message.
 type Retraction struct {
 	Channel ChannelID
 	Message MessageID
 	Reason  string
-	// WithdrawFacts also withdraws the assertions that were made with the message, as
-	// far as they stand as they were made: from the channel's own facts, and from where
-	// else the caller may write. That is so also where another message said the same of
-	// the same source later: it asserted nothing, and the store knows of no such thing.
+	// WithdrawFacts also withdraws the assertions made with the message that still
+	// stand unchanged, in the channel's own facts and in other graphs that the caller
+	// can write. This includes assertions that a later message of the same source
+	// repeated: the repetition asserted nothing new, and the store has no record of it.
 	WithdrawFacts bool
-	// DryRun tells what would be withdrawn, and changes nothing.
+	// DryRun returns the effect without changing anything.
 	DryRun bool
 }
 
-// RetractionReceipt is the answer to a Retraction.
+// RetractionReceipt is the result of a Retraction.
 type RetractionReceipt struct {
 	Receipt
-	// Withdrawn are the assertions that went, or would go, each as the patch that
-	// takes it away.
+	// Withdrawn are the withdrawn assertions, each as the patch that removes it.
 	Withdrawn []kg.Patch
-	// Kept counts those that stand as they were made and stay: the caller may not read
-	// them, or not write where they are. In the channel's own facts that is so only where
-	// the withdrawing waits for review, since a proposal is made in its author's name.
+	// Kept is the number of assertions that stand unchanged and were not withdrawn,
+	// because the caller cannot read them or cannot write their graph. In the channel's
+	// own facts this occurs only if the withdrawal awaits review, since a proposal is
+	// made in the author's name.
 	Kept int
-	// WithdrawnProposal is the proposal that the facts of the message waited in: it was, or would
-	// be, withdrawn with the message. "" where none waited.
+	// WithdrawnProposal is the proposal with the facts of the message, which was
+	// withdrawn with it; "" if there was none.
 	WithdrawnProposal string
-	// Proposal is that in which the withdrawing waits for review, also where it was asked
-	// for before and waits still. "" where none does.
+	// Proposal is the proposal in which the withdrawal awaits review, including one
+	// made by an earlier call; "" if there is none.
 	Proposal string
 	DryRun   bool
 }
 
-// Retract takes a message back: a message of its own says so, and the content of
-// the first one goes from the present. Its author may, and the channel's owners and
-// moderators. If its facts still wait in a proposal, that is withdrawn with it. To
-// retract again is to be told of the first time; WithdrawFacts then withdraws what
-// still stands. Where that waits for review already, it is not proposed again.
+// Retract retracts a message: a new message announces the retraction, and the content
+// of the retracted one is removed from the present. It requires the author, an owner or
+// a moderator. If the facts of the message still await review, their proposal is
+// withdrawn. Retracting again returns the first retraction, and with WithdrawFacts it
+// withdraws the facts that still stand, unless their withdrawal already awaits review.
 //
-// Errors: CodeNotFound for a message that is not in the channel;
-// CodePermissionDenied; CodeRevisionGone where facts are to be withdrawn of which
-// the log no longer knows; those of Publish.
+// Errors: CodeNotFound if the message is not in the channel; CodePermissionDenied;
+// CodeRevisionGone if facts are to be withdrawn and the log no longer has their commit;
+// those of Publish.
 func (s *Service) Retract(ctx context.Context, by Caller, r Retraction) (out *RetractionReceipt, err error) {
 	for range maxRetractions {
 		if out, err = s.retractOnce(ctx, by, r); !errors.Is(err, errMeanwhile) {
 			return out, err
 		}
 	}
-	return nil, kg.Errorf(kg.CodeOverloaded, "too much becomes of the message at one time")
+	return nil, kg.Errorf(kg.CodeOverloaded, "message is being changed concurrently: retry")
 }
 
-// maxRetractions bounds how often a retraction is begun anew because something became
-// of the message between.
+// maxRetractions bounds the attempts of a retraction if the message changes
+// concurrently.
 const maxRetractions = 4
 
-// errMeanwhile tells that the message is not what the retraction was made ready for.
-var errMeanwhile = errors.New("something became of the message")
+// errMeanwhile reports that the message changed since the retraction was prepared.
+var errMeanwhile = errors.New("message changed concurrently")
 
 func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*RetractionReceipt, error) {
 	agent, _, err := s.requireReadable(by, r.Channel)
@@ -79,10 +79,10 @@ func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*Re
 		return nil, err
 	}
 	if !utf8.ValidString(r.Reason) {
-		return nil, kg.Errorf(kg.CodeInvalid, "a reason is UTF-8").At("reason")
+		return nil, kg.Errorf(kg.CodeInvalid, "reason must be valid UTF-8").At("reason")
 	}
 	if n := utf8.RuneCountInString(r.Reason); n > MaxReasonRunes {
-		return nil, errTooMuch("reason", "a reason of %d characters is longer than the %d that it may have", n, MaxReasonRunes)
+		return nil, errTooMuch("reason", "reason has %d characters; the limit is %d", n, MaxReasonRunes)
 	}
 	target, err := s.findMessage(ctx, r.Channel, r.Message)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*Re
 	receipt, err := s.store.Update(ctx, meta, t.applyRetraction)
 	if kg.CodeOf(err) == kg.CodeChannelClosed && len(facts) > 0 && target.Author == agent {
 		e := *kg.AsError(err)
-		e.Hint = fmt.Sprintf("what the message asserted can be undone: revert the commit of revision %d (revertCommit)", facts[0].revision)
+		e.Hint = fmt.Sprintf("to undo the facts of the message, revert the commit of revision %d (revertCommit)", facts[0].revision)
 		err = &e
 	}
 	if err != nil {
@@ -144,20 +144,20 @@ func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*Re
 	return out, nil
 }
 
-// retractOp is a retraction on its way.
+// retractOp is a retraction in progress.
 type retractOp struct {
 	*publishOp
 	service *Service
 	agent   kg.AgentID
-	target  *Message // as it was
+	target  *Message // as of the start
 	facts   []assertedFact
-	applied []kg.Revision // of its proposal, with these facts
+	applied []kg.Revision // revisions that applied its proposal, with these facts
 
 	withdraw          bool
 	withdrawn         []kg.Patch
-	onBehalf          []kg.Patch // those of them that the caller could not write itself
+	onBehalf          []kg.Patch // the withdrawn facts that the caller cannot write itself
 	kept              int
-	withdrawnProposal string // the proposal that went with it
+	withdrawnProposal string // proposal withdrawn with the message
 }
 
 // applyRetraction retracts the message and withdraws its facts.
@@ -175,12 +175,12 @@ func (t *retractOp) applyRetraction(tx *kg.Tx) error {
 		switch {
 		case err != nil:
 			return err
-		case !stands: // withdrawn or said anew since
+		case !stands: // withdrawn or asserted again since
 		case !seen:
 			t.kept++
 		case tx.MayWrite(f.quad.Graph) == nil:
 			t.withdrawn = append(t.withdrawn, f.removalPatch())
-		case f.quad.Graph == t.message.Channel.FactsGraph(): // whose message goes, its facts there go too
+		case f.quad.Graph == t.message.Channel.FactsGraph(): // the channel's own facts are removed with the message
 			t.onBehalf = append(t.onBehalf, f.removalPatch())
 		default:
 			t.kept++
@@ -200,16 +200,17 @@ func (t *retractOp) applyRetraction(tx *kg.Tx) error {
 	return nil
 }
 
-// publishWithoutFacts retracts the message while the withdrawing of its facts waits in a
-// proposal. What the caller could not write itself it cannot propose: that stays.
+// publishWithoutFacts retracts the message while the withdrawal of its facts awaits
+// review. Facts that the caller cannot write stay, because it cannot propose their
+// removal.
 func (t *retractOp) publishWithoutFacts(tx *kg.Tx, proposal string) error {
 	t.kept += len(t.onBehalf)
 	t.withdrawn, t.onBehalf = t.withdrawn[:len(t.withdrawn)-len(t.onBehalf)], nil
 	return t.publishOp.publishWithoutFacts(tx, proposal)
 }
 
-// markRetracted takes the content of the message away, in the commit of the one that says
-// so. It looks at the message as it stands there.
+// markRetracted removes the content of the message in the commit of the announcement
+// by. It checks the message as of the update.
 func (t *retractOp) markRetracted(tx *kg.Tx, by *Message) (again *Message, err error) {
 	id := t.message.Channel
 	target, err := readMessage(tx.MatchOwn, id, t.target.ID)
@@ -220,7 +221,7 @@ func (t *retractOp) markRetracted(tx *kg.Tx, by *Message) (again *Message, err e
 		return nil, errNoMessage()
 	}
 	if target.Author != t.agent && !Moderators.includes(t.service.table.get(id).roles[t.agent], false) {
-		return nil, errDenied("only its author, and owners and moderators of the channel retract a message")
+		return nil, errDenied("only the author of the message, owners and moderators can retract it")
 	}
 	if t.withdraw {
 		applied, err := proposalRevisions(tx.MatchOwn, target.ProposalID)
@@ -232,10 +233,10 @@ func (t *retractOp) markRetracted(tx *kg.Tx, by *Message) (again *Message, err e
 		}
 	}
 	if target.Retracts != "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "a retraction is not retracted").At("messageId")
+		return nil, kg.Errorf(kg.CodeInvalid, "retraction cannot be retracted").At("messageId")
 	}
 	if target.ProposalID != "" {
-		taken, err := t.service.options.WithdrawProposal(tx, target.ProposalID, "its message was retracted")
+		taken, err := t.service.options.WithdrawProposal(tx, target.ProposalID, "message was retracted")
 		if err != nil {
 			return nil, err
 		}
@@ -259,12 +260,12 @@ type assertedFact struct {
 	revision kg.Revision
 }
 
-// removalPatch is the patch that takes the assertion away.
+// removalPatch returns the patch that removes the assertion.
 func (f *assertedFact) removalPatch() kg.Patch {
 	return kg.Patch{Op: kg.Remove, Quad: f.quad, Source: f.source}
 }
 
-// isAsserted tells whether the assertion stands as it was made, for who reads so.
+// isAsserted reports whether the assertion still stands unchanged in the reader's view.
 func (f *assertedFact) isAsserted(match matcher) (bool, error) {
 	for st, err := range match(kg.Pattern(f.quad)) {
 		if err != nil {
@@ -275,8 +276,8 @@ func (f *assertedFact) isAsserted(match matcher) (bool, error) {
 	return false, nil
 }
 
-// factsOf lists the assertions that were made with a message, or when the proposal
-// was applied in which they waited: in which revision that was, none while it was not.
+// factsOf lists the assertions made with a message or, if they awaited review, when
+// their proposal was applied. applied holds the revisions that applied it.
 func (s *Service) factsOf(ctx context.Context, m *Message) (out []assertedFact, applied []kg.Revision, err error) {
 	revisions := []kg.Revision{m.Revision}
 	if m.ProposalID != "" {
@@ -303,12 +304,12 @@ func (s *Service) factsOf(ctx context.Context, m *Message) (out []assertedFact, 
 		}
 	}
 	if len(out) > kg.MaxPatches {
-		return nil, nil, errTooMuch("withdrawFacts", "the message asserts more than the %d statements that one update withdraws", kg.MaxPatches)
+		return nil, nil, errTooMuch("withdrawFacts", "message asserts more statements than the limit of %d per update", kg.MaxPatches)
 	}
 	return out, applied, nil
 }
 
-// proposalRevisions is the revision in which a proposal was applied, none while it was not.
+// proposalRevisions returns the revision that applied a proposal, or none.
 func proposalRevisions(match matcher, proposal string) (out []kg.Revision, err error) {
 	if proposal == "" {
 		return nil, nil
@@ -323,7 +324,7 @@ func proposalRevisions(match matcher, proposal string) (out []kg.Revision, err e
 	return out, nil
 }
 
-// findMessage gives a message of the channel, whoever may read it.
+// findMessage returns a message of the channel, regardless of its readers.
 func (s *Service) findMessage(ctx context.Context, id ChannelID, m MessageID) (*Message, error) {
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
@@ -338,5 +339,5 @@ func (s *Service) findMessage(ctx context.Context, id ChannelID, m MessageID) (*
 }
 
 func errNoMessage() *kg.Error {
-	return kg.Errorf(kg.CodeNotFound, "there is no such message in the channel").At("messageId")
+	return kg.Errorf(kg.CodeNotFound, "message not found in the channel").At("messageId")
 }

@@ -6,11 +6,11 @@ import (
 	"koine/kg"
 )
 
-// Grantee says to whom a right is given. Each includes those before it.
+// Grantee is a group of agents that a right can be granted to. Each group includes the
+// groups before it.
 type Grantee string
 
-// Whom a right can be given to. Members are those who post: observers are counted
-// among them where it is about discovering and reading, and nowhere else.
+// Grantees. Observers count as Members only for discovering and reading.
 const (
 	Owners     Grantee = "owners"
 	Moderators Grantee = "moderators"
@@ -18,23 +18,23 @@ const (
 	Everybody  Grantee = "everybody"
 )
 
-// Rights says who may do what in a channel. "" leaves a right as it is for
-// channels of that kind and visibility (see DefaultRights).
+// Rights grants the rights of a channel. "" keeps the default of the channel's kind and
+// visibility (see DefaultRights).
 type Rights struct {
-	// Discover is to find the channel: its name and topic. Who may read it knows of
-	// it in any case, and so does who is invited; for all others it is not there.
+	// Discover is the right to find the channel, with its name and topic. Readers and
+	// invited agents can always find it. For all others it is not found.
 	Discover Grantee
-	// Join is to let agents in. Where it is given to everybody, they let themselves
-	// in; else those who have it invite.
+	// Join is the right to let agents in. If granted to Everybody, agents can join on
+	// their own; otherwise its holders invite.
 	Join Grantee
 	Read Grantee // messages, members, metadata and facts
 	Post Grantee
-	// Manage is to change name, topic and metadata, to mute and to ban. Rights,
-	// members and the end of the channel are matters of its owners.
+	// Manage is the right to change name, topic and metadata, to mute, and to ban. Only
+	// owners change rights and members, and close or delete the channel.
 	Manage Grantee
 }
 
-// rights pairs the rights with the properties that say who has them.
+// rights maps the rights to their properties.
 var rights = [...]struct {
 	name     string
 	property kg.Term
@@ -47,7 +47,7 @@ var rights = [...]struct {
 	{"manage", propManage, func(r *Rights) *Grantee { return &r.Manage }},
 }
 
-// DefaultRights are those of a channel of which nothing else is said.
+// DefaultRights returns the default rights for a kind and visibility.
 func DefaultRights(kind Kind, visibility Visibility) Rights {
 	r := Rights{Discover: Members, Join: Owners, Read: Members, Post: Members, Manage: Moderators}
 	if visibility == Public {
@@ -55,7 +55,7 @@ func DefaultRights(kind Kind, visibility Visibility) Rights {
 	}
 	switch {
 	case kind == Room && visibility == Public:
-		r.Join, r.Read = Everybody, Members // one joins to read
+		r.Join, r.Read = Everybody, Members // reading requires joining
 	case kind == Room:
 		r.Join = Moderators
 	case kind == Broadcast:
@@ -67,22 +67,21 @@ func DefaultRights(kind Kind, visibility Visibility) Rights {
 	return r
 }
 
-// Policy is who may do what in the channel, defaults included.
+// Policy returns the effective rights of the channel, including the defaults.
 func (c *Channel) Policy() Rights {
 	all := DefaultRights(c.Kind, effectiveVisibility(c.Visibility, c.MemberPolicy))
 	if c.MemberPolicy == ByScope && all.Post == Members {
 		all.Post = Everybody
 	}
 	for _, r := range rights {
-		if who := *r.of(&c.Rights); who != "" {
-			*r.of(&all) = who
+		if grantee := *r.of(&c.Rights); grantee != "" {
+			*r.of(&all) = grantee
 		}
 	}
 	return all
 }
 
-// forProperty is the right that a property of a channel's record gives, nil for another
-// property.
+// forProperty returns the right of a record property, or nil.
 func (r *Rights) forProperty(property kg.Term) *Grantee {
 	for _, right := range rights {
 		if right.property == property {
@@ -92,32 +91,32 @@ func (r *Rights) forProperty(property kg.Term) *Grantee {
 	return nil
 }
 
-// validateFor refuses rights that a channel of the visibility cannot have.
+// validateFor validates the rights for a channel with this visibility.
 func (r Rights) validateFor(visibility Visibility) error {
 	for _, right := range rights {
-		who := *right.of(&r)
-		switch who {
+		grantee := *right.of(&r)
+		switch grantee {
 		case "", Owners, Moderators, Members:
 			continue
 		case Everybody:
 		default:
-			return kg.Errorf(kg.CodeInvalid, "a right is given to owners, moderators, members or everybody, not to %.60q", who).At("rights." + right.name)
+			return kg.Errorf(kg.CodeInvalid, "right must be granted to owners, moderators, members or everybody, not to %.60q", grantee).At("rights." + right.name)
 		}
 		if visibility != Public {
-			return kg.Errorf(kg.CodeInvalid, "a private channel is there for its members only").At("rights." + right.name)
+			return kg.Errorf(kg.CodeInvalid, "everybody requires a public channel").At("rights." + right.name)
 		}
 		if right.name == "manage" {
-			return kg.Errorf(kg.CodeInvalid, "not everybody can manage a channel").At("rights.manage")
+			return kg.Errorf(kg.CodeInvalid, "manage cannot be granted to everybody").At("rights.manage")
 		}
 	}
 	return nil
 }
 
-// includes tells whether one of this role, "" for none, has what is given to these.
-// Observers are among the members where it is about seeing.
-func (w Grantee) includes(role Role, seeing bool) bool {
+// includes reports whether the group includes an agent with this role, "" for none.
+// Observers count as members if seeing is set, that is for discovering and reading.
+func (g Grantee) includes(role Role, seeing bool) bool {
 	least := Ordinary
-	switch w {
+	switch g {
 	case Everybody:
 		return role != Observer || seeing
 	case Owners:
@@ -132,63 +131,63 @@ func (w Grantee) includes(role Role, seeing bool) bool {
 	return role != "" && roleRank(role) <= roleRank(least)
 }
 
-// canDiscover tells whether the channel is there for the agent.
+// canDiscover reports whether the agent can find the channel.
 func (e *entry) canDiscover(agent kg.AgentID) bool {
 	return e.canRead(agent) || e.managedBy(agent) || e != nil && !e.deleted && !e.isRestricted(agent, false) && e.admitsAgent(agent) &&
 		(e.policy.Discover.includes(e.roles[agent], true) || e.isInvited(agent) || e.isCreatedBy(agent))
 }
 
-// isCreatedBy tells whether the agent has made the channel, in a scope that it has access
-// to, and is not banned.
+// isCreatedBy reports whether the agent created the channel in a scope that it has
+// access to, and is not banned.
 func (e *entry) isCreatedBy(agent kg.AgentID) bool {
 	return e != nil && !e.deleted && e.scope != nil && e.CreatedBy == agent && e.admitsAgent(agent) && !e.isRestricted(agent, false)
 }
 
-// canRead tells whether the agent may read the channel.
+// canRead reports whether the agent can read the channel.
 func (e *entry) canRead(agent kg.AgentID) bool {
 	return e != nil && !e.deleted && e.policy.Read.includes(e.roles[agent], true) && !e.isRestricted(agent, false) && e.admitsAgent(agent)
 }
 
-// mustRead refuses who may not read the channel.
+// mustRead returns an error if the agent cannot read the channel.
 func (e *entry) mustRead(agent kg.AgentID) error {
 	switch {
 	case !e.canDiscover(agent):
 		return errNoChannel()
 	case !e.canRead(agent):
-		return errDenied("only %s of the channel read it", e.policy.Read.describe())
+		return errDenied("only %s can read the channel", e.policy.Read.describe())
 	}
 	return nil
 }
 
-// mustPost refuses who may not publish.
+// mustPost returns an error if the agent cannot publish.
 func (e *entry) mustPost(agent kg.AgentID) error {
 	switch {
 	case !e.canDiscover(agent):
 		return errNoChannel()
 	case e.isRestricted(agent, true):
-		return errDenied("you are muted")
+		return errDenied("caller is muted")
 	case !e.canPost(agent):
-		return errDenied("only %s publish in the channel", e.policy.Post.describe())
+		return errDenied("only %s can publish in the channel", e.policy.Post.describe())
 	}
 	return nil
 }
 
-// mustSignal refuses who may not send signals: as who may not publish, but for
-// members who listen only, such as those of a broadcast.
+// mustSignal returns an error if the agent cannot send signals. Agents that can publish
+// may, and members that can only listen, as in a broadcast.
 func (e *entry) mustSignal(agent kg.AgentID) error {
 	if err := e.mustRead(agent); err != nil {
 		return err
 	}
 	if e.isRestricted(agent, true) {
-		return errDenied("you are muted")
+		return errDenied("caller is muted")
 	}
 	if !e.canPost(agent) && !Members.includes(e.roles[agent], false) {
-		return errDenied("only members send signals in the channel")
+		return errDenied("only members can send signals in the channel")
 	}
 	return nil
 }
 
-// mustManage refuses who may not change what the channel says of itself.
+// mustManage returns an error if the agent cannot change the channel's description.
 func (e *entry) mustManage(agent kg.AgentID) error {
 	if e.managedBy(agent) {
 		return nil
@@ -197,12 +196,12 @@ func (e *entry) mustManage(agent kg.AgentID) error {
 		return err
 	}
 	if !e.policy.Manage.includes(e.roles[agent], false) {
-		return errDenied("only %s of the channel may do this", e.policy.Manage.describe())
+		return errDenied("only %s of the channel can do this", e.policy.Manage.describe())
 	}
 	return nil
 }
 
-// mustOwn refuses who is no owner.
+// mustOwn returns an error if the agent is not an owner.
 func (e *entry) mustOwn(agent kg.AgentID) error {
 	if e.managedBy(agent) {
 		return nil
@@ -211,13 +210,13 @@ func (e *entry) mustOwn(agent kg.AgentID) error {
 		return err
 	}
 	if e.roles[agent] != Owner {
-		return errDenied("only owners of the channel may do this")
+		return errDenied("only owners of the channel can do this")
 	}
 	return nil
 }
 
-// mustManageMembers refuses who does not say who is a member: owners do, and in a scope
-// who made the channel, whatever role is left of that, if any.
+// mustManageMembers returns an error if the agent cannot add and remove members. Owners
+// can, and in a scope the creator of the channel, even without a role in it.
 func (e *entry) mustManageMembers(agent kg.AgentID) error {
 	if e.isCreatedBy(agent) {
 		return nil
@@ -225,39 +224,39 @@ func (e *entry) mustManageMembers(agent kg.AgentID) error {
 	return e.mustOwn(agent)
 }
 
-// mustRetract refuses who may not read the channel or is muted: who has published
-// there takes it back, also where it does not publish any more.
+// mustRetract returns an error if the agent cannot read the channel or is muted. An
+// author can retract its messages even if it can no longer publish.
 func (e *entry) mustRetract(agent kg.AgentID) error {
 	if err := e.mustRead(agent); err != nil {
 		return err
 	}
 	if e.isRestricted(agent, true) {
-		return errDenied("you are muted")
+		return errDenied("caller is muted")
 	}
 	return nil
 }
 
-// mustTakePart refuses who is no member.
+// mustTakePart returns an error if the agent is not a member.
 func (e *entry) mustTakePart(agent kg.AgentID) error {
 	if e.roles[agent] == "" {
-		return errDenied("only members of the channel may do this")
+		return errDenied("only members of the channel can do this")
 	}
 	return nil
 }
 
-// mustInvite refuses who may let nobody else in.
+// mustInvite returns an error if the agent cannot invite.
 func (e *entry) mustInvite(agent kg.AgentID) error {
-	who := e.policy.Join
-	if who == Everybody {
-		who = Members
+	grantee := e.policy.Join
+	if grantee == Everybody {
+		grantee = Members
 	}
-	if !who.includes(e.roles[agent], false) {
-		return errDenied("only %s invite to the channel", who.describe())
+	if !grantee.includes(e.roles[agent], false) {
+		return errDenied("only %s can invite to the channel", grantee.describe())
 	}
 	return nil
 }
 
-// mustBeInvited refuses who is neither invited nor a member.
+// mustBeInvited returns an error if the agent is neither invited nor a member.
 func (e *entry) mustBeInvited(agent kg.AgentID) error {
 	if e.roles[agent] == "" && !e.isInvited(agent) {
 		return errNotInvited()
@@ -265,41 +264,43 @@ func (e *entry) mustBeInvited(agent kg.AgentID) error {
 	return nil
 }
 
-// mustBeLetIn refuses who may not join.
+// mustBeLetIn returns an error if the agent cannot join.
 func (e *entry) mustBeLetIn(agent kg.AgentID) error {
 	if e.policy.Join != Everybody && e.mustBeInvited(agent) != nil {
-		return errDenied("one joins the channel by invitation")
+		return errDenied("channel requires an invitation")
 	}
 	return nil
 }
 
-// mustRestrict refuses who may not ban and mute another: those who manage the channel
-// may where its role is less than theirs.
+// mustRestrict returns an error if the agent cannot ban and mute the other agent.
+// Managers can if the other agent has a lesser role.
 func (e *entry) mustRestrict(agent, other kg.AgentID) error {
 	if err := e.mustManage(agent); err != nil {
 		return err
 	}
 	if !e.managedBy(agent) && roleRank(e.roles[other]) <= roleRank(e.roles[agent]) {
-		return errDenied("%s is not of a lesser role than you", other).At("principalId")
+		return errDenied("%s does not have a lesser role than the caller", other).At("principalId")
 	}
 	return nil
 }
 
-// mustAdminister refuses who is no administrator of the server.
+// mustAdminister returns an error if the principal is not an administrator of the
+// server.
 func mustAdminister(p kg.Principal) error {
 	if !p.IsAdmin() {
-		return errDenied("only administrators may do this")
+		return errDenied("only administrators can do this")
 	}
 	return nil
 }
 
-// isRestricted tells whether the agent is banned, or muted, here or everywhere.
+// isRestricted reports whether the agent is banned (or muted), in the channel or in the
+// server.
 func (e *entry) isRestricted(agent kg.AgentID, muted bool) bool {
 	now := e.decisionTime()
 	return restrictions(e.Restrictions).appliesTo(agent, muted, now) || e.table.serverRestrictions().appliesTo(agent, muted, now)
 }
 
-// decisionTime is the time by which is decided.
+// decisionTime returns the time at which restrictions are evaluated.
 func (e *entry) decisionTime() time.Time {
 	if e.decideAt.IsZero() {
 		return e.table.now()
@@ -307,7 +308,7 @@ func (e *entry) decisionTime() time.Time {
 	return e.decideAt
 }
 
-// mustNotBeBanned refuses to let an agent in that is banned.
+// mustNotBeBanned returns an error if the agent is banned.
 func (c *Channel) mustNotBeBanned(agent kg.AgentID, at time.Time) error {
 	if restrictions(c.Restrictions).appliesTo(agent, false, at) {
 		return errDenied("%s is banned from the channel", agent).At("principalId")
@@ -315,27 +316,27 @@ func (c *Channel) mustNotBeBanned(agent kg.AgentID, at time.Time) error {
 	return nil
 }
 
-// describe lists who they are.
-func (w Grantee) describe() string {
-	if w == Moderators {
+// describe returns the group as it appears in errors.
+func (g Grantee) describe() string {
+	if g == Moderators {
 		return "owners and moderators"
 	}
-	return string(w)
+	return string(g)
 }
 
-// isAddressable tells whether a message in the channel may be addressed to the agent.
+// isAddressable reports whether messages in the channel can be addressed to the agent.
 func (e *entry) isAddressable(agent kg.AgentID) bool {
 	return e.canRead(agent) && (e.roles[agent] != "" || e.MemberPolicy == ByScope)
 }
 
-// canPost tells whether the agent may publish.
+// canPost reports whether the agent can publish.
 func (e *entry) canPost(agent kg.AgentID) bool {
 	return e != nil && !e.deleted && e.policy.Post.includes(e.roles[agent], false) &&
 		!e.isRestricted(agent, false) && !e.isRestricted(agent, true) && e.admitsAgent(agent)
 }
 
-// isMembersOnly tells whether nobody takes part in the channel without being a member.
+// isMembersOnly reports whether only members can take part in the channel.
 func (e *entry) isMembersOnly() bool { return !e.isPublic() && e.MemberPolicy != ByScope }
 
-// isPublic tells whether everybody reads the channel.
+// isPublic reports whether everyone can read the channel.
 func (e *entry) isPublic() bool { return e != nil && e.scope == nil && e.policy.Read == Everybody }

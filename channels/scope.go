@@ -8,52 +8,52 @@ import (
 	"koine/kg"
 )
 
-// ScopeStatus says how far the work that a scope is about has come.
+// ScopeStatus is the status of a scope.
 type ScopeStatus string
 
-// The states. The last two are ends.
+// Scope states. Completed and Abandoned are final.
 const (
 	Active    ScopeStatus = "active"
 	Completed ScopeStatus = "completed"
 	Abandoned ScopeStatus = "abandoned"
 )
 
-// ScopeAccess says who may see a scope and take part in it, beside its creator and
-// its coordinator. Of a task, only who has access to its parent counts.
+// ScopeAccess lists who can see a scope and take part in it, in addition to its creator
+// and coordinator. Access to a task also requires access to its parent.
 type ScopeAccess struct {
-	// Everybody is everybody who is let in by the server.
+	// Everybody grants access to every authenticated principal.
 	Everybody bool
 	Agents    []kg.AgentID
-	// Roles are those that the credential of who asks brings.
+	// Roles are matched against the roles of the caller's credential.
 	Roles []string
 }
 
-// Scope is what channels may belong to: an intent, or a task within one. Not to be
-// changed by who gets it.
+// Scope is a group of channels: an intent, or a task within one. Callers must not
+// modify it.
 type Scope struct {
 	ID ScopeID
-	// Parent is the intent that a task belongs to, "" for an intent.
+	// Parent is the intent of a task, or "" for an intent.
 	Parent ScopeID
 	Title  string
 	Status ScopeStatus
 	Access ScopeAccess
-	// Coordinator manages the scope, as its creator does; "" is nobody.
+	// Coordinator manages the scope, like its creator; "" for none.
 	Coordinator kg.AgentID
 	CreatedAt   time.Time
 	CreatedBy   kg.AgentID
-	// EndedAt and EndReason are of one that has ended.
+	// EndedAt and EndReason are set once the scope has ended.
 	EndedAt   time.Time
 	EndReason string
-	// Version is 1 at first and goes up with each change.
+	// Version starts at 1 and increases with each change.
 	Version int64
-	// Replayed tells that CreateScope found the scope under its idempotency key.
+	// Replayed means that CreateScope found the scope under its idempotency key.
 	Replayed bool
 }
 
-// Ended tells whether the work is over.
+// Ended reports whether the scope has ended.
 func (s *Scope) Ended() bool { return s.Status != Active }
 
-// applyStatement takes one statement of the scope's record in.
+// applyStatement adds one statement of the record to the scope.
 func (s *Scope) applyStatement(property, object kg.Term) {
 	text := object.Value()
 	switch property {
@@ -90,7 +90,7 @@ func (s *Scope) applyStatement(property, object kg.Term) {
 	}
 }
 
-// removeStatement takes one statement of the scope's record out.
+// removeStatement removes one statement of the record from the scope.
 func (s *Scope) removeStatement(property, object kg.Term) {
 	text := object.Value()
 	switch property {
@@ -111,24 +111,24 @@ func (s *Scope) removeStatement(property, object kg.Term) {
 	}
 }
 
-// clone shares nothing with the scope.
+// clone returns a deep copy.
 func (s *Scope) clone() *Scope {
 	c := *s
 	c.Access.Agents, c.Access.Roles = slices.Clone(s.Access.Agents), slices.Clone(s.Access.Roles)
 	return &c
 }
 
-// scope is what is kept in memory of one. It is never changed, another takes its
-// place in its cell.
+// scope is the in-memory entry of a scope. It is immutable; its cell points to the
+// current one.
 type scope struct {
 	Scope
 	parent *scopeCell // nil for an intent
 }
 
-// scopeCell is where the scope stands as it is now. Channels refer to it.
+// scopeCell points to the current entry of a scope. Channels refer to the cell.
 type scopeCell struct{ now atomic.Pointer[scope] }
 
-// get is the scope as it is now, nil for no cell.
+// get returns the current entry, or nil for a nil cell.
 func (c *scopeCell) get() *scope {
 	if c == nil {
 		return nil
@@ -136,7 +136,7 @@ func (c *scopeCell) get() *scope {
 	return c.now.Load()
 }
 
-// admitsPrincipal tells whether the principal may see the scope and take part in it.
+// admitsPrincipal reports whether the principal has access to the scope.
 func (s *scope) admitsPrincipal(p kg.Principal) bool {
 	if s == nil {
 		return false
@@ -159,19 +159,18 @@ func (s *scope) admitsPrincipal(p kg.Principal) bool {
 	return slices.ContainsFunc(s.Access.Roles, p.HasRole)
 }
 
-// isRunBy tells whether the agent is the scope's creator or coordinator.
+// isRunBy reports whether the agent is the scope's creator or coordinator.
 func (s *scope) isRunBy(agent kg.AgentID) bool {
 	return s != nil && agent != "" && (s.CreatedBy == agent || s.Coordinator == agent)
 }
 
-// managedBy tells whether the agent manages the scope: who runs it, or the intent
-// that it belongs to.
+// managedBy reports whether the agent runs the scope or its parent.
 func (s *scope) managedBy(agent kg.AgentID) bool {
 	return s != nil && (s.isRunBy(agent) || s.parent.get().isRunBy(agent))
 }
 
-// readBy tells whether the principal may read the scope's record. In open mode,
-// where everybody is an administrator, only those who have access do.
+// readBy reports whether the principal may read the scope's record. In open mode, in
+// which every principal is an administrator, administrators have no extra access.
 func (s *scope) readBy(p kg.Principal) bool {
 	return s.admitsPrincipal(p) || s != nil && isOverseer(p)
 }

@@ -9,24 +9,24 @@ import (
 	"koine/kg"
 )
 
-// ScopeDraft is a scope that is to be made.
+// ScopeDraft describes a scope to create.
 type ScopeDraft struct {
-	// Parent makes it a task of that intent. Tasks have no tasks.
+	// Parent makes the scope a task of that intent. Tasks cannot have tasks.
 	Parent      ScopeID
 	Title       string
 	Access      ScopeAccess
 	Coordinator kg.AgentID
-	// IdempotencyKey is as in Draft.
+	// IdempotencyKey works as in Draft.
 	IdempotencyKey string
 }
 
-// CreateScope makes a scope, which the caller runs. Anybody makes an intent; a task,
-// who has access to its intent. Under an idempotency key that the caller used before it
-// returns the scope as it stands, with Replayed set.
+// CreateScope creates a scope that the caller manages. Any caller can create an intent;
+// creating a task requires access to its intent. If the caller has used the idempotency
+// key before, it returns the existing scope with Replayed set.
 //
 // Errors: CodeScopeNotFound and CodeScopeEnded for the parent; CodeInvalid;
-// CodeLimitExceeded; CodeIdempotencyConflict for a key that was used for another scope;
-// CodeScopeNotFound if the caller has no access any more to the scope that the key made.
+// CodeLimitExceeded; CodeIdempotencyConflict for a key that was used for a different
+// request; CodeScopeNotFound if the caller has lost access to the scope of the key.
 func (s *Service) CreateScope(ctx context.Context, by Caller, d ScopeDraft) (*Scope, error) {
 	agent, err := by.actingAgent()
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Service) CreateScope(ctx context.Context, by Caller, d ScopeDraft) (*Sc
 			return err
 		}
 		if s.table.scopes.count.Load() >= int64(s.options.MaxScopes) {
-			return errTooMuch("", "there are %d scopes already, as many as this server keeps", s.options.MaxScopes)
+			return errTooMuch("", "server has %d scopes, which is the limit", s.options.MaxScopes)
 		}
 		if made.Parent != "" {
 			if err := s.checkNewTask(made.Parent, by.readerPrincipal(agent)); err != nil {
@@ -86,24 +86,24 @@ func (s *Service) checkNewTask(parent ScopeID, reader kg.Principal) error {
 	case !up.admitsPrincipal(reader):
 		return errOfParent(errNoScope())
 	case up.Parent != "":
-		return kg.Errorf(kg.CodeInvalid, "a task has no tasks of its own").At("parent")
+		return kg.Errorf(kg.CodeInvalid, "parent is a task, which cannot have tasks").At("parent")
 	case up.Ended():
 		return errOfParent(errScopeEnded(&up.Scope))
 	case len(s.table.tasksOf(parent)) >= MaxScopeTasks:
-		return errTooMuch("parent", "a scope has at most %d tasks", MaxScopeTasks)
+		return errTooMuch("parent", "scope has the maximum of %d tasks", MaxScopeTasks)
 	}
 	return nil
 }
 
-// errOfParent says that an error is about the parent, and not the scope itself.
+// errOfParent returns the error with the field parent.
 func errOfParent(err *kg.Error) error {
 	err.Field = "parent"
 	return err
 }
 
-// GetScope gives a scope that the caller has access to.
+// GetScope returns a scope that the caller has access to.
 //
-// Errors: CodeScopeNotFound, the same for one that is not there.
+// Errors: CodeScopeNotFound, also without access.
 func (s *Service) GetScope(_ context.Context, by Caller, id ScopeID) (*Scope, error) {
 	_, sc, err := s.accessibleScope(by, id)
 	if err != nil {
@@ -112,21 +112,20 @@ func (s *Service) GetScope(_ context.Context, by Caller, id ScopeID) (*Scope, er
 	return sc.clone(), nil
 }
 
-// ScopeListQuery says which scopes are listed.
+// ScopeListQuery selects the scopes to list.
 type ScopeListQuery struct {
-	// PageSize is clamped to 1…MaxPage; DefaultPage when 0.
+	// PageSize is clamped to 1…MaxPage; DefaultPage if 0.
 	PageSize  int
 	PageToken string
-	// Parent and Status, where they are set, leave other scopes out.
+	// Parent and Status, if set, exclude other scopes.
 	Parent ScopeID
 	Status ScopeStatus
 }
 
-// ListScopes gives the scopes that the caller has access to, in the order in which
-// they were made, a page at a time. next is "" behind the last. A page may be short
-// or empty before that.
+// ListScopes returns the scopes that the caller has access to in order of creation, one
+// page at a time. next is "" after the last page. Other pages may be short or empty.
 //
-// Errors: CodeCursorForeign for a token that is not of this listing and caller.
+// Errors: CodeCursorForeign for a page token of another query or caller.
 func (s *Service) ListScopes(_ context.Context, by Caller, l ScopeListQuery) (page []*Scope, next string, err error) {
 	agent, err := by.actingAgent()
 	if err != nil {
@@ -150,17 +149,17 @@ func (s *Service) ListScopes(_ context.Context, by Caller, l ScopeListQuery) (pa
 	return page, next, nil
 }
 
-// ScopeUpdate is what of a scope is to be changed. Nil leaves it as it is.
+// ScopeUpdate is a change of a scope. Nil fields are unchanged.
 type ScopeUpdate struct {
-	// ExpectedVersion is the version that the caller knows.
+	// ExpectedVersion must be the current version of the scope.
 	ExpectedVersion int64
 	Title           *string
 	Access          *ScopeAccess
-	Coordinator     *kg.AgentID // "" for nobody
+	Coordinator     *kg.AgentID // "" for none
 }
 
-// UpdateScope changes a scope. Its creator and coordinator may, and those of its
-// intent.
+// UpdateScope changes a scope. It requires the creator or coordinator of the scope or
+// of its intent.
 //
 // Errors: CodeScopeNotFound; CodePermissionDenied; CodeVersionConflict; CodeInvalid;
 // CodeLimitExceeded.
@@ -184,8 +183,8 @@ func (s *Service) UpdateScope(ctx context.Context, by Caller, id ScopeID, r Scop
 	}
 	return s.alterScope(ctx, by, id, "scopes/update", func(_ *kg.Tx, sc *Scope) error {
 		if sc.Version != r.ExpectedVersion {
-			e := kg.Errorf(kg.CodeVersionConflict, "the scope is of version %d, not of the expected %d", sc.Version, r.ExpectedVersion).At("expectedVersion")
-			e.Hint = "read the scope again, and decide anew"
+			e := kg.Errorf(kg.CodeVersionConflict, "scope has version %d, expected %d", sc.Version, r.ExpectedVersion).At("expectedVersion")
+			e.Hint = "read the scope again and retry with its version"
 			return e
 		}
 		if r.Title != nil {
@@ -201,7 +200,7 @@ func (s *Service) UpdateScope(ctx context.Context, by Caller, id ScopeID, r Scop
 	})
 }
 
-// alterScope changes a scope as one who manages it.
+// alterScope applies change to a scope that the caller manages.
 func (s *Service) alterScope(ctx context.Context, by Caller, id ScopeID, method string, change func(*kg.Tx, *Scope) error) (*Scope, error) {
 	agent, _, err := s.accessibleScope(by, id)
 	if err != nil {
@@ -212,9 +211,9 @@ func (s *Service) alterScope(ctx context.Context, by Caller, id ScopeID, method 
 		sc := s.table.scopes.get(id)
 		switch {
 		case !sc.admitsPrincipal(by.readerPrincipal(agent)):
-			return errNoScope() // no longer
+			return errNoScope() // access was lost
 		case !sc.managedBy(agent):
-			return errDenied("only who made or coordinates the scope may do this")
+			return errDenied("only the creator and the coordinator of the scope can do this")
 		}
 		now = sc.clone()
 		if err := change(tx, now); err != nil {
@@ -229,8 +228,8 @@ func (s *Service) alterScope(ctx context.Context, by Caller, id ScopeID, method 
 	return now, err
 }
 
-// accessibleScope gives the scope for an agent that has access. For anybody else it is not
-// there.
+// accessibleScope returns the scope if the caller has access to it, and errNoScope
+// otherwise.
 func (s *Service) accessibleScope(by Caller, id ScopeID) (kg.AgentID, *scope, error) {
 	agent, err := by.actingAgent()
 	if err != nil {
@@ -243,7 +242,7 @@ func (s *Service) accessibleScope(by Caller, id ScopeID) (kg.AgentID, *scope, er
 	return agent, sc, nil
 }
 
-// toRecord is what is stored of a scope.
+// toRecord returns the stored form of a scope.
 func (s *Scope) toRecord() records.Record {
 	class, of := records.Class("Scope")
 	r := records.Record{
@@ -275,13 +274,13 @@ func (s *Scope) toRecord() records.Record {
 	return r
 }
 
-// normalized refuses what cannot be, and brings the lists into one form.
+// normalized validates the lists and returns them in canonical form.
 func (a ScopeAccess) normalized() (ScopeAccess, error) {
 	if n := len(a.Agents); n > MaxScopeAgents {
-		return a, errTooMuch("access.agents", "%d agents are more than the %d that a scope lists", n, MaxScopeAgents)
+		return a, errTooMuch("access.agents", "access has %d agents; the limit is %d", n, MaxScopeAgents)
 	}
 	if n := len(a.Roles); n > MaxScopeRoles {
-		return a, errTooMuch("access.roles", "%d roles are more than the %d that a scope lists", n, MaxScopeRoles)
+		return a, errTooMuch("access.roles", "access has %d roles; the limit is %d", n, MaxScopeRoles)
 	}
 	a.Agents = sortedAgents(a.Agents)
 	for _, agent := range a.Agents {
@@ -292,13 +291,13 @@ func (a ScopeAccess) normalized() (ScopeAccess, error) {
 	a.Roles = sortedTexts(a.Roles)
 	for _, role := range a.Roles {
 		if role == "" || !utf8.ValidString(role) || utf8.RuneCountInString(role) > MaxRoleRunes {
-			return a, kg.Errorf(kg.CodeInvalid, "a role is a text of at most %d characters", MaxRoleRunes).At("access.roles")
+			return a, kg.Errorf(kg.CodeInvalid, "role must be non-empty valid UTF-8 of at most %d characters", MaxRoleRunes).At("access.roles")
 		}
 	}
 	return a, nil
 }
 
-// parseCoordinator brings a coordinator into one form; "" is nobody.
+// parseCoordinator canonicalizes a coordinator; "" means none.
 func parseCoordinator(agent kg.AgentID) (kg.AgentID, error) {
 	if agent == "" {
 		return "", nil

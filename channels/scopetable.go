@@ -10,24 +10,24 @@ import (
 	"koine/kg"
 )
 
-// scopeTable follows the scopes of the store, and which channels they have. It is
-// part of the table, whose lock guards what is not read without one.
+// scopeTable holds the scopes of the store in memory, with their channels. It is part
+// of the table; the table's lock guards all fields that are not read without a lock.
 type scopeTable struct {
-	cells sync.Map // ScopeID → *scopeCell; readers take no lock
+	cells sync.Map // ScopeID → *scopeCell; read without a lock
 	count atomic.Int64
 
 	ids   btree.Set[ScopeID]
 	parts map[ScopeID]*scopeParts
 }
 
-// scopeParts is what belongs to a scope.
+// scopeParts holds the channels and tasks of a scope.
 type scopeParts struct {
-	channels btree.Set[ChannelID] // but for deleted ones
+	channels btree.Set[ChannelID] // without deleted ones
 	names    map[string]ChannelID
 	tasks    btree.Set[ScopeID]
 }
 
-// lookupCell is where a scope stands, nil for one that was never there.
+// lookupCell returns the cell of a scope, or nil if the scope never existed.
 func (t *scopeTable) lookupCell(id ScopeID) *scopeCell {
 	c, ok := t.cells.Load(id)
 	if !ok {
@@ -36,8 +36,8 @@ func (t *scopeTable) lookupCell(id ScopeID) *scopeCell {
 	return c.(*scopeCell)
 }
 
-// cellOrEmpty is where the scope stands that something belongs to, nil for "". One that is not
-// there, because it was erased, admits nobody.
+// cellOrEmpty returns the cell of a parent or channel scope, or nil for "". If the
+// scope does not exist, because it was erased, the cell is empty and admits no one.
 func (t *scopeTable) cellOrEmpty(id ScopeID) *scopeCell {
 	if id == "" {
 		return nil
@@ -48,10 +48,11 @@ func (t *scopeTable) cellOrEmpty(id ScopeID) *scopeCell {
 	return new(scopeCell)
 }
 
-// get is the scope as it is now, nil for one that was never there.
+// get returns the current entry of a scope, or nil.
 func (t *scopeTable) get(id ScopeID) *scope { return t.lookupCell(id).get() }
 
-// partsOf is what belongs to a scope. The table is locked.
+// partsOf returns the parts of a scope and creates them if needed. The caller holds the
+// lock of the table.
 func (t *scopeTable) partsOf(id ScopeID) *scopeParts {
 	p := t.parts[id]
 	if p == nil {
@@ -64,7 +65,7 @@ func (t *scopeTable) partsOf(id ScopeID) *scopeParts {
 	return p
 }
 
-// putScope makes a scope what is given. The table is locked.
+// putScope stores the entry of a scope. The caller holds the lock of the table.
 func (t *scopeTable) putScope(s *Scope) (before, now *scope) {
 	cell := t.lookupCell(s.ID)
 	if cell == nil {
@@ -82,7 +83,8 @@ func (t *scopeTable) putScope(s *Scope) (before, now *scope) {
 	return before, now
 }
 
-// placeChannel notes where a channel belongs, under which name. The table is locked.
+// placeChannel updates the channels and names of a scope for a changed channel. The
+// caller holds the lock of the table.
 func (t *scopeTable) placeChannel(before, now *entry) {
 	if now.Scope == "" {
 		return
@@ -99,10 +101,11 @@ func (t *scopeTable) placeChannel(before, now *entry) {
 	parts.names[now.Name] = now.ID
 }
 
-// applyScopeCommit takes in what a commit says about scopes. The table is locked.
+// applyScopeCommit applies the changes of a commit to the scopes. The caller holds the
+// lock of the table.
 func (t *table) applyScopeCommit(c *kg.Commit) {
 	changed := map[ScopeID]*Scope{}
-	var order []ScopeID // a parent is made before its tasks
+	var order []ScopeID // parents are created before their tasks
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		id, part := scopeOfGraph(ch.Quad.Graph)
@@ -131,7 +134,7 @@ func (t *table) applyScopeCommit(c *kg.Commit) {
 	}
 }
 
-// channelByName is the channel that has the name in the scope, "" if none has.
+// channelByName returns the channel with a name in the scope, or "".
 func (t *table) channelByName(id ScopeID, name string) ChannelID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -151,7 +154,7 @@ func (t *table) tasksOf(id ScopeID) []ScopeID {
 	return nil
 }
 
-// channelsOf lists the channels of a scope, but for deleted ones.
+// channelsOf lists the channels of a scope, without deleted ones.
 func (t *table) channelsOf(id ScopeID) []ChannelID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -161,7 +164,7 @@ func (t *table) channelsOf(id ScopeID) []ChannelID {
 	return nil
 }
 
-// channelsWithin lists the channels of a scope and of its tasks, but for deleted ones.
+// channelsWithin lists the channels of a scope and of its tasks, without deleted ones.
 func (t *table) channelsWithin(id ScopeID) []ChannelID {
 	list := t.channelsOf(id)
 	for _, task := range t.tasksOf(id) {
@@ -170,7 +173,7 @@ func (t *table) channelsWithin(id ScopeID) []ChannelID {
 	return list
 }
 
-// countIn is how many channels the intent of the scope has with all of its tasks.
+// countIn returns the number of channels of the scope's intent, including its tasks.
 func (t *table) countIn(id ScopeID) int {
 	if s := t.scopes.get(id); s != nil && s.Parent != "" {
 		id = s.Parent
@@ -190,9 +193,9 @@ func (t *table) countIn(id ScopeID) int {
 	return n
 }
 
-// listScopes gives up to n scopes behind one, in the order of their ids, of those
-// that only admits; it looks at maxLookedAt of them at most, and tells where it
-// ended if there may be others.
+// listScopes returns up to n scopes after after, sorted by id, for which only reports
+// true. It examines at most maxLookedAt scopes. next is the last scope examined if
+// there may be more.
 func (t *table) listScopes(after ScopeID, n int, only func(*scope) bool) (out []*scope, next ScopeID) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -215,7 +218,7 @@ func (t *table) listScopes(after ScopeID, n int, only func(*scope) bool) (out []
 	return out, next
 }
 
-// sortedTexts is the texts in order, each once.
+// sortedTexts returns the sorted list without duplicates.
 func sortedTexts(list []string) []string {
 	if len(list) == 0 {
 		return nil
@@ -225,7 +228,7 @@ func sortedTexts(list []string) []string {
 	return slices.Compact(out)
 }
 
-// sortedAgents brings agents into one form, each once.
+// sortedAgents returns the sorted canonical agent ids without duplicates.
 func sortedAgents(list []kg.AgentID) []kg.AgentID {
 	var out []kg.AgentID
 	for _, a := range list {

@@ -1,12 +1,12 @@
 package channels
 
-// The classes of scopes and of their events.
+// Classes of scopes and of their events.
 var (
 	ClassScope = vocabTerm("Scope")
 	ClassEvent = vocabTerm("ScopeEvent")
 )
 
-// The properties of a scope, in its record.
+// Properties of a scope, in its record.
 var (
 	propScopeTitle       = vocabTerm("scopeTitle")
 	propScopeStatus      = vocabTerm("scopeStatus")
@@ -22,7 +22,7 @@ var (
 	propScopeVersion     = vocabTerm("scopeVersion")
 )
 
-// The properties of an event, in the scope's events. Its number is kg.Sequence.
+// Properties of an event, in the scope's events. Its number is kg.Sequence.
 var (
 	propEventType     = vocabTerm("eventType")
 	propEventActor    = vocabTerm("eventActor")

@@ -10,25 +10,26 @@ import (
 	"koine/kg"
 )
 
-// Service keeps channels. It is made before the store, in front of whose Access it
-// stands, and bound to it by Load. Its methods may be called concurrently.
+// Service manages channels. Create it before the store, because its Guard is part of
+// the store's access control, and connect it to the store with Load. Its methods may be
+// called concurrently.
 type Service struct {
 	options       Options
 	table         table
 	store         *kg.Store
 	rateWindows   *rateWindows
-	streams       *openCounts // that are open
+	streams       *openCounts
 	signals       *signalHub
 	expiry        *messageExpirer
 	receipts      *receiptQueue
 	counter       *messageCounter
-	pendingAsks   atomic.Int64 // how many wait for responses
+	pendingAsks   atomic.Int64 // calls of Ask and AskAll that wait
 	decoded       decodedCache
 	revised       revisedIndex
-	stopObserving func() // commits, from when it is closed
+	stopObserving func() // nil before Load
 }
 
-// New makes a service.
+// New returns a service. Call Load before any method other than Guard and Follow.
 func New(o Options) *Service {
 	s := &Service{options: o.withDefaults()}
 	s.table.byMember = make(map[kg.AgentID]*btree.Set[ChannelID])
@@ -42,20 +43,21 @@ func New(o Options) *Service {
 	return s
 }
 
-// Guard puts the access to channels in front of another.
+// Guard returns an access control that decides about channel graphs and passes all
+// other graphs to next.
 func (s *Service) Guard(next kg.Access) *Guard {
 	s.table.version = kg.VersionOf(next)
 	return &Guard{Front: kg.Front{Access: next}, table: &s.table}
 }
 
-// Follow takes a commit (kg.Options.OnSystemChange).
+// Follow applies a commit to the in-memory state (kg.Options.OnSystemChange).
 func (s *Service) Follow(c *kg.Commit) {
 	s.table.applyCommit(c)
 	s.signals.applyCommit(c)
 }
 
-// Load reads the channels that the store has, and begins to write down what expires,
-// until Close. It is called once, before any other method.
+// Load reads the channels from the store and starts the background work, which runs
+// until Close. It must be called once.
 func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	s.store, s.stopObserving = store, store.Observe(s.observeCommit)
 	snapshot, err := s.systemView(ctx)
@@ -72,25 +74,25 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 			ids = append(ids, id)
 		}
 	}
-	lanes := partitionReaders{}
+	partitions := partitionReaders{}
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: propLaneReader}) {
 		if err != nil {
 			return err
 		}
-		lanes.applyStatement(st.Quad)
+		partitions.applyStatement(st.Quad)
 	}
-	var everywhere restrictions
+	var serverWide restrictions
 	for st, err := range snapshot.Match(kg.Pattern{Subject: serverEntity, Graph: kg.SystemGraph}) {
 		if err != nil {
 			return err
 		}
-		everywhere.applyStatement(st.Predicate, st.Object, &st.Assertions[0])
+		serverWide.applyStatement(st.Predicate, st.Object, &st.Assertions[0])
 	}
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
-	s.table.addPartitions(lanes)
-	s.table.serverWide.Store(&everywhere)
-	s.table.scheduleRestrictionEnds(everywhere)
+	s.table.addPartitions(partitions)
+	s.table.serverWide.Store(&serverWide)
+	s.table.scheduleRestrictionEnds(serverWide)
 	s.table.appliedRevision = max(s.table.appliedRevision, snapshot.Revision())
 	if err := s.loadScopes(snapshot); err != nil {
 		return err
@@ -111,8 +113,7 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	return nil
 }
 
-// Close ends what the service does by itself, and waits for it. Call it before the
-// store is closed.
+// Close stops the background work and waits for it. Call it before closing the store.
 func (s *Service) Close() {
 	s.signals.close()
 	if s.stopObserving != nil {
@@ -126,13 +127,14 @@ func (s *Service) Close() {
 	s.counter.close()
 }
 
-// systemView reads everything there is.
+// systemView returns a snapshot of all graphs.
 func (s *Service) systemView(ctx context.Context) (*kg.Snapshot, error) {
 	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
 }
 
-// requireReadable gives the channel as it is to be decided by, for an agent that may read it.
-// Who may find it only is refused; for anybody else it is not there.
+// requireReadable returns the agent and the entry of a channel that it can read. The
+// error is CodePermissionDenied if the agent can only find the channel, and
+// CodeChannelNotFound otherwise.
 func (s *Service) requireReadable(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
 	agent, e, err := s.requireDiscoverable(by, id)
 	if err == nil {
@@ -144,7 +146,7 @@ func (s *Service) requireReadable(by Caller, id ChannelID) (kg.AgentID, *entry, 
 	return agent, e, nil
 }
 
-// requireDiscoverable is see for an agent that may find the channel.
+// requireDiscoverable is like requireReadable for a channel that the agent can find.
 func (s *Service) requireDiscoverable(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
 	agent, err := by.actingAgent()
 	if err != nil {

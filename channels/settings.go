@@ -2,7 +2,7 @@ package channels
 
 import "koine/kg"
 
-// applySettings changes rights and bounds.
+// applySettings applies the part of an update that only owners can make.
 func (s *Service) applySettings(w *writer, c *Channel, r *ChannelUpdate) error {
 	if r.Rights != nil {
 		if err := r.Rights.validateFor(effectiveVisibility(c.Visibility, c.MemberPolicy)); err != nil {
@@ -59,20 +59,20 @@ func (s *Service) applySettings(w *writer, c *Channel, r *ChannelUpdate) error {
 	return nil
 }
 
-// checkMaxMembers refuses a bound that is none, and one that the channel is past.
+// checkMaxMembers validates a member limit for a channel with this many members.
 func (s *Service) checkMaxMembers(most, members int) error {
 	switch {
 	case most < 0:
-		return kg.Errorf(kg.CodeInvalid, "a bound is not negative").At("maxMembers")
+		return kg.Errorf(kg.CodeInvalid, "maxMembers must not be negative").At("maxMembers")
 	case most > s.options.MaxMembers:
-		return errTooMuch("maxMembers", "%d members are more than the %d that a channel of this server has", most, s.options.MaxMembers)
+		return errTooMuch("maxMembers", "maxMembers is %d; the limit of this server is %d", most, s.options.MaxMembers)
 	case most > 0 && most < members:
-		return errTooMuch("maxMembers", "%d members are more than the %d that the channel would have", members, most)
+		return errTooMuch("maxMembers", "channel has %d members, more than maxMembers %d", members, most)
 	}
 	return nil
 }
 
-// memberLimit is how many members the channel may have.
+// memberLimit returns the maximum number of members of the channel.
 func (s *Service) memberLimit(c *Channel) int {
 	if c.MaxMembers > 0 {
 		return min(c.MaxMembers, s.options.MaxMembers)

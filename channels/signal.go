@@ -12,43 +12,43 @@ import (
 	"koine/kg"
 )
 
-// Signal is what is told to those who read a channel at this moment, and to nobody
-// later: it is not stored, and has no sequence.
+// Signal is an ephemeral event for the current readers of a channel. It is not stored
+// and has no sequence.
 type Signal struct {
 	Channel ChannelID
 	From    kg.AgentID
 	Kind    SignalKind
 	Data    []byte // a JSON object, or nil
 	Time    time.Time
-	// Dropped is how many signals before this one the reader was too slow for.
+	// Dropped is the number of signals dropped immediately before this one because the
+	// reader was too slow.
 	Dropped int
 }
 
-// SignalKind says what a signal is about. Adapters may have others than those that
-// are named here.
+// SignalKind is the kind of a signal. Adapters may define further kinds.
 type SignalKind string
 
-// Kinds of signals.
+// Signal kinds.
 const (
 	Typing   SignalKind = "typing"
-	Reaction SignalKind = "reaction" // to the message that Data names as messageId
+	Reaction SignalKind = "reaction" // to the message with the id Data.messageId
 )
 
-// Bounds of signals.
+// Limits of signals.
 const (
 	MaxSignalBytes     = 1 << 10 // of Data
 	MaxSignalKindBytes = 64
-	MaxSignalBacklog   = 64 // that wait for one reader; the oldest are dropped
-	SignalsPerSecond   = 5  // of a principal in a channel, on the average
-	SignalBurst        = 10 // at once
+	MaxSignalBacklog   = 64 // per reader; the oldest are dropped
+	SignalsPerSecond   = 5  // per principal and channel, on average
+	SignalBurst        = 10 // per principal and channel
 )
 
-// Signal tells the readers of a channel something. Members may who are neither
-// muted nor observers, and everybody where everybody may publish. A Reaction is to a
-// message of the channel whose content the sender may read.
+// Signal sends a signal to the readers of a channel. It requires a member other than an
+// observer, or the right to publish, and no mute. A Reaction must name a message of the
+// channel whose content the sender can read.
 //
-// Errors: CodeChannelNotFound; CodePermissionDenied; CodeInvalid;
-// CodeLimitExceeded for too much data; CodeRateLimited past the rate.
+// Errors: CodeChannelNotFound; CodePermissionDenied; CodeInvalid; CodeLimitExceeded for
+// too much data; CodeRateLimited.
 func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind SignalKind, data []byte) error {
 	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
@@ -61,10 +61,10 @@ func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind Sign
 		return err
 	}
 	if kind == "" {
-		return kg.Errorf(kg.CodeInvalid, "a signal is of a kind").At("kind")
+		return kg.Errorf(kg.CodeInvalid, "kind is required").At("kind")
 	}
 	if len(kind) > MaxSignalKindBytes {
-		return errTooMuch("kind", "the name of a kind has at most %d bytes", MaxSignalKindBytes)
+		return errTooMuch("kind", "kind has more than %d bytes", MaxSignalKindBytes)
 	}
 	if data, err = checkMetadata(data); err != nil {
 		e := *kg.AsError(err)
@@ -72,7 +72,7 @@ func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind Sign
 		return &e
 	}
 	if len(data) > MaxSignalBytes {
-		return errTooMuch("data", "%d bytes are more than the %d that a signal has", len(data), MaxSignalBytes)
+		return errTooMuch("data", "data has %d bytes; the limit is %d", len(data), MaxSignalBytes)
 	}
 	now := s.options.Clock()
 	if err := s.signals.checkRate(now, string(by.Principal.ID)+"\n"+string(id)); err != nil {
@@ -87,18 +87,18 @@ func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind Sign
 	return nil
 }
 
-// mayReact refuses a reaction to what the sender does not read: the same for a
-// message that is not there.
+// mayReact returns an error if the sender cannot read the message that it reacts to.
+// The error is the same if the message does not exist.
 func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data []byte) error {
 	var to struct {
 		Message MessageID `json:"messageId"`
 	}
 	if len(data) == 0 || json.Unmarshal(data, &to) != nil || to.Message == "" {
-		return kg.Errorf(kg.CodeInvalid, "a reaction names the message that it is to").At("data.messageId")
+		return kg.Errorf(kg.CodeInvalid, "reaction requires data.messageId").At("data.messageId")
 	}
-	no := errNoSuchMessage("data.messageId")
+	notFound := errNoSuchMessage("data.messageId")
 	if !e.canRead(agent) || len(to.Message) > MaxIDBytes || !kg.IsAbsoluteIRI(messagePrefix+string(to.Message)) {
-		return no
+		return notFound
 	}
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
@@ -110,22 +110,21 @@ func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data
 		return err
 	}
 	if m == nil {
-		return no
+		return notFound
 	}
 	if m.redactFor(s.viewerOf(agent)); m.Withheld != "" {
-		return no
+		return notFound
 	}
 	return nil
 }
 
-// Signals yields the signals of a channel that come from now on. A reader that is
-// too slow misses the oldest (Signal.Dropped). It counts as an open stream until the
-// context or the loop ends, whichever is first. The loop ends with the context's
-// cause, with CodeClosed, and as Stream does when the agent may not read the channel
-// any more.
+// Signals yields the signals of a channel from now on. A slow reader misses the oldest
+// ones (Signal.Dropped). It counts as an open stream until the context is done or the
+// loop ends. The loop ends with the context's cause, with CodeClosed, or, like Stream,
+// when the agent can no longer read the channel.
 //
-// Errors: CodeChannelNotFound; CodePermissionDenied; CodeLimitExceeded for one
-// stream too many.
+// Errors: CodeChannelNotFound; CodePermissionDenied; CodeLimitExceeded for too many
+// open streams.
 func (s *Service) Signals(ctx context.Context, by Caller, id ChannelID) (iter.Seq2[Signal, error], error) {
 	if _, _, err := s.requireReadable(by, id); err != nil {
 		return nil, err
@@ -154,7 +153,7 @@ func (s *Service) Signals(ctx context.Context, by Caller, id ChannelID) (iter.Se
 			}
 			list, closed := l.drain()
 			if closed {
-				yield(Signal{}, kg.Errorf(kg.CodeClosed, "the server stops"))
+				yield(Signal{}, kg.Errorf(kg.CodeClosed, "server is shutting down"))
 				return
 			}
 			if _, _, err := s.requireReadable(by, id); err != nil {
@@ -176,17 +175,17 @@ func (s *Service) Signals(ctx context.Context, by Caller, id ChannelID) (iter.Se
 	}, nil
 }
 
-// listener is one who reads signals.
+// listener is a reader of signals.
 type listener struct {
 	channel ChannelID
 	wake    chan struct{}
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following
 	waiting []Signal
 	closed  bool
 }
 
-// enqueue keeps a signal, nil for none, and wakes the reader.
+// enqueue queues a signal, if not nil, and wakes the reader.
 func (l *listener) enqueue(one *Signal) {
 	if one != nil {
 		l.mu.Lock()
@@ -203,7 +202,7 @@ func (l *listener) enqueue(one *Signal) {
 	}
 }
 
-// drain gives what waits.
+// drain returns the queued signals.
 func (l *listener) drain() (list []Signal, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,11 +210,11 @@ func (l *listener) drain() (list []Signal, closed bool) {
 	return list, l.closed
 }
 
-// signalHub hands signals on.
+// signalHub distributes signals to listeners.
 type signalHub struct {
 	maxListeners, maxLimiters int
 
-	mu        sync.RWMutex // guards what follows
+	mu        sync.RWMutex // guards the following
 	closed    bool
 	count     int
 	listeners map[ChannelID]map[*listener]bool
@@ -229,9 +228,9 @@ func (s *signalHub) add(l *listener) error {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return kg.Errorf(kg.CodeClosed, "the server stops")
+		return kg.Errorf(kg.CodeClosed, "server is shutting down")
 	case s.count >= s.maxListeners:
-		return errTooMuch("", "%d readers of signals are there, as many as may be", s.count)
+		return errTooMuch("", "server has %d readers of signals, which is the limit", s.count)
 	}
 	if s.listeners[l.channel] == nil {
 		s.listeners[l.channel] = map[*listener]bool{}
@@ -260,7 +259,8 @@ func (s *signalHub) broadcast(one Signal) {
 	}
 }
 
-// applyCommit lets those look again at what they may read whom a commit may concern.
+// applyCommit wakes the listeners whose access may have changed, so that they check it
+// again.
 func (s *signalHub) applyCommit(c *kg.Commit) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -273,7 +273,7 @@ func (s *signalHub) applyCommit(c *kg.Commit) {
 			for l := range s.listeners[id] {
 				l.enqueue(nil)
 			}
-		} else if part == 0 { // bans of the whole server, scopes
+		} else if part == 0 { // server-wide restrictions and scopes
 			s.wakeAll()
 			return
 		}
@@ -288,7 +288,7 @@ func (s *signalHub) wakeAll() {
 	}
 }
 
-// close ends all readers.
+// close ends all listeners.
 func (s *signalHub) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,7 +303,7 @@ func (s *signalHub) close() {
 	s.wakeAll()
 }
 
-// checkRate refuses one signal too many.
+// checkRate counts a signal, or returns an error if the key exceeds its rate.
 func (s *signalHub) checkRate(now time.Time, of string) error {
 	s.limiterMu.Lock()
 	defer s.limiterMu.Unlock()
@@ -323,7 +323,8 @@ func (s *signalHub) checkRate(now time.Time, of string) error {
 	return nil
 }
 
-// evictIdle makes place; it tells whether there is any.
+// evictIdle removes limiters that are full. It reports whether there is room for
+// another one.
 func (s *signalHub) evictIdle(now time.Time) bool {
 	for of, l := range s.limiters {
 		if l.TokensAt(now) >= SignalBurst {
@@ -334,7 +335,7 @@ func (s *signalHub) evictIdle(now time.Time) bool {
 }
 
 func errTooManySignals(wait time.Duration) *kg.Error {
-	e := kg.Errorf(kg.CodeRateLimited, "too many signals")
+	e := kg.Errorf(kg.CodeRateLimited, "signal rate limit exceeded: retry later")
 	e.RetryAfter = wait
 	return e
 }

@@ -7,28 +7,29 @@ import (
 	"koine/kg"
 )
 
-// streamPage is how many messages a replay reads at a time, of MaxPageBytes at most.
+// streamPage is the number of messages that a replay reads at a time, up to
+// MaxPageBytes.
 const streamPage = 200
 
-// Stream is a channel as it goes on. Close it when done.
+// Stream streams the messages of a channel. Call Close when done.
 type Stream struct {
 	service *Service
 	by      Caller
 	agent   kg.AgentID
 	id      ChannelID
 	ctx     context.Context
-	last    int64 // the number of the last message that was told
+	last    int64 // sequence of the last yielded message
 	watcher *kg.Watcher
 	release func()
 }
 
-// Stream follows a channel from behind a sequence on, or, where since is nil, from
-// now on. When it returns, nothing behind that can be missed any more.
+// Stream follows a channel after the sequence since, or from now on if since is nil.
+// When it returns, no later message can be missed.
 //
-// Errors: CodeChannelNotFound; CodeInvalid for a sequence that is ahead of the
-// channel; CodePositionGone for one in front of what is left of it; CodeLimitExceeded
-// for one stream too many; those of kg.Store.Watch. The stream ends with
-// CodePositionGone when it is so far behind that what comes next is no longer kept.
+// Errors: CodeChannelNotFound; CodeInvalid for a sequence ahead of the channel;
+// CodePositionGone for one before the oldest retained message; CodeLimitExceeded for
+// too many open streams; those of kg.Store.Watch. The stream ends with CodePositionGone
+// if it lags so far behind that its next message was evicted.
 func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *int64) (*Stream, error) {
 	agent, _, err := s.requireReadable(by, id)
 	if err != nil {
@@ -55,8 +56,8 @@ func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *in
 	return st, nil
 }
 
-// startWatch begins to watch behind what stands now, and says how many messages there are
-// and which is the oldest that is left.
+// startWatch starts the watcher after the present state. It returns the number of
+// messages and the sequence of the oldest retained one.
 func (st *Stream) startWatch() (head, oldest int64, err error) {
 	graph := st.id.MessagesGraph()
 	view := kg.View{Principal: st.by.readerPrincipal(st.agent), Graphs: []kg.Term{graph}}
@@ -71,8 +72,8 @@ func (st *Stream) startWatch() (head, oldest int64, err error) {
 	if oldest, err = oldestKept(snapshot, st.id); err != nil {
 		return 0, 0, err
 	}
-	// The channel's own changes wake it too, and bans: one that is deleted has no
-	// message any more at which the stream would find out.
+	// The filter includes changes of the channel's record and bans: a deleted channel
+	// has no further message at which the stream would notice.
 	record := st.id.RecordGraph()
 	view.Graphs = []kg.Term{graph, record, kg.SystemGraph}
 	filter := kg.Filter{View: view, Patterns: []kg.Pattern{
@@ -83,10 +84,11 @@ func (st *Stream) startWatch() (head, oldest int64, err error) {
 	return head, oldest, err
 }
 
-// Since is the sequence behind which the stream begins. It is asked before Messages.
+// Since returns the sequence after which the stream starts. It is valid before Messages
+// is called.
 func (st *Stream) Since() int64 { return st.last }
 
-// Close ends the stream.
+// Close stops the stream.
 func (st *Stream) Close() {
 	if st.watcher != nil {
 		st.watcher.Close()
@@ -94,16 +96,16 @@ func (st *Stream) Close() {
 	st.release()
 }
 
-// Messages yields the messages in the order of their sequence, without a gap, and
-// waits for more. It ends with the context's error; with CodeChannelClosed behind the
-// last of a channel that is closed; with CodeChannelNotFound when
-// the agent may not read the channel any more; with CodeClosed and CodeResync as a
-// kg.Watcher does. It is used once, from one goroutine.
+// Messages yields the messages in sequence order without gaps, and waits for more. It
+// ends with the context's error; with CodeChannelClosed after the last message of a
+// closed channel; with CodeChannelNotFound when the agent can no longer read the
+// channel; with CodeClosed and CodeResync like a kg.Watcher. It may be called once,
+// from one goroutine.
 func (st *Stream) Messages() iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		tell := func(m *Message) bool {
 			if m.Sequence <= st.last {
-				return true // was replayed
+				return true // already replayed
 			}
 			st.last = m.Sequence
 			return yield(m, nil)
@@ -127,20 +129,20 @@ func (st *Stream) Messages() iter.Seq2[*Message, error] {
 	}
 }
 
-// replayStored tells what stands.
+// replayStored yields the stored messages.
 func (st *Stream) replayStored(tell func(*Message) bool) (more bool, err error) {
 	for {
 		if err := st.checkRead(); err != nil {
 			return false, err
 		}
-		closed := st.service.isClosed(st.id) // before the messages are read
+		closed := st.service.isClosed(st.id) // must precede reading the messages
 		list, cut, err := st.readPage()
 		if err != nil {
 			return false, err
 		}
 		for _, m := range list {
 			if m.Sequence != st.last+1 {
-				return false, kg.Errorf(kg.CodeInternal, "message %d of a channel comes after %d", m.Sequence, st.last)
+				return false, kg.Errorf(kg.CodeInternal, "message %d of a channel follows message %d", m.Sequence, st.last)
 			}
 			if !tell(m) {
 				return false, nil
@@ -155,7 +157,7 @@ func (st *Stream) replayStored(tell func(*Message) bool) (more bool, err error) 
 	}
 }
 
-// readPage reads the next messages; cut tells that there are others for sure.
+// readPage reads the next messages; cut reports that there certainly are more.
 func (st *Stream) readPage() (list []*Message, cut bool, err error) {
 	snapshot, err := st.openView()
 	if err != nil {
@@ -170,7 +172,7 @@ func (st *Stream) readPage() (list []*Message, cut bool, err error) {
 	return readRun(snapshot, st.id, st.last+1, streamPage, false, st.service.viewerOf(st.agent))
 }
 
-// streamLive tells what comes.
+// streamLive yields new messages.
 func (st *Stream) streamLive(tell func(*Message) bool) (more bool, err error) {
 	for e, err := range st.watcher.Events() {
 		if err != nil {
@@ -187,12 +189,12 @@ func (st *Stream) streamLive(tell func(*Message) bool) (more bool, err error) {
 			continue
 		}
 		if m.Sequence != st.last+1 {
-			return false, kg.Errorf(kg.CodeInternal, "message %d of a channel comes after %d", m.Sequence, st.last)
+			return false, kg.Errorf(kg.CodeInternal, "message %d of a channel follows message %d", m.Sequence, st.last)
 		}
 		if err := st.checkRead(); err != nil {
 			return false, err
 		}
-		if st.service.revised.mayDiffer(m) { // taken back or answered
+		if st.service.revised.mayDiffer(m) { // retracted, evicted or answered
 			if m, err = st.service.rereadMessage(st.ctx, m, st.agent); err != nil {
 				return false, err
 			}
@@ -207,7 +209,7 @@ func (st *Stream) streamLive(tell func(*Message) bool) (more bool, err error) {
 	return false, nil
 }
 
-// evictedError is the error where what comes next is no longer kept.
+// evictedError returns the error for a stream whose next message was evicted.
 func (st *Stream) evictedError() error {
 	snapshot, err := st.openView()
 	if err != nil {
@@ -221,18 +223,19 @@ func (st *Stream) evictedError() error {
 	return errEvicted(oldest, "sinceSequence")
 }
 
-// openView reads the channel as the agent sees it now.
+// openView returns a snapshot with the agent's view.
 func (st *Stream) openView() (*kg.Snapshot, error) {
 	return st.service.store.View(st.ctx, kg.View{Principal: st.by.readerPrincipal(st.agent), AllGraphs: true})
 }
 
-// checkRead asks whether the agent may still read the channel.
+// checkRead returns an error if the agent can no longer read the channel.
 func (st *Stream) checkRead() error {
 	_, _, err := st.service.requireReadable(st.by, st.id)
 	return err
 }
 
-// restartWatch begins anew behind what was told, where what changed is not this channel.
+// restartWatch restarts the watcher after a change of access that does not concern this
+// channel.
 func (st *Stream) restartWatch() error {
 	if err := st.checkRead(); err != nil {
 		return err

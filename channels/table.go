@@ -13,21 +13,21 @@ import (
 	"koine/kg"
 )
 
-// entry is what is kept in memory of a channel: all by which is decided who may do
-// what. An entry is never changed, another takes its place.
+// entry is the in-memory state of a channel: everything that access decisions need. It
+// is immutable; changes replace it in the table.
 type entry struct {
 	Channel        // without Metadata, Messages and LastMessageAt
 	roles          map[kg.AgentID]Role
-	policy         Rights     // all of them
-	scope          *scopeCell // nil outside of a scope
+	policy         Rights     // effective rights
+	scope          *scopeCell // nil without a scope
 	table          *table
-	beforeDeletion *entry        // what a deleted channel was before; nil for one that was deleted before the start
-	decideAt       time.Time     // by which is decided; the zero time for now
-	caller         *kg.Principal // as whom its agent asks; nil for agents as such
+	beforeDeletion *entry        // entry before the deletion; nil if deleted before the start
+	decideAt       time.Time     // time of the decision; the zero time means now
+	caller         *kg.Principal // requesting principal, if any
 }
 
-// atTime is the entry as it is decided by inside a commit of a time. Where nobody is barred
-// the time decides nothing.
+// atTime returns the entry for decisions at the time of a commit. The time matters only
+// if there are restrictions.
 func (e *entry) atTime(t time.Time) *entry {
 	if e == nil || len(e.Restrictions) == 0 && len(e.table.serverRestrictions()) == 0 {
 		return e
@@ -37,7 +37,7 @@ func (e *entry) atTime(t time.Time) *entry {
 	return &then
 }
 
-// newEntry makes an entry of what a channel's record says.
+// newEntry returns the entry of a channel record.
 func (t *table) newEntry(c Channel) *entry {
 	c.sortMembers()
 	c.Metadata = nil
@@ -48,30 +48,30 @@ func (t *table) newEntry(c Channel) *entry {
 	return e
 }
 
-// table follows the channels of the store.
+// table holds the channels of the store in memory.
 type table struct {
-	entries sync.Map // ChannelID → *entry; readers take no lock
+	entries sync.Map // ChannelID → *entry; read without a lock
 	count   atomic.Int64
 
 	scopes     scopeTable
 	now        func() time.Time
-	serverWide atomic.Pointer[restrictions] // from the whole server
-	partitions sync.Map                     // lane graph (kg.Term) → its readers ([]kg.AgentID, sorted); never changed
+	serverWide atomic.Pointer[restrictions]
+	partitions sync.Map // partition graph (kg.Term) → sorted readers ([]kg.AgentID), immutable
 
 	idle    *idleQueue
-	pending sync.Map // ChannelID → *entry of channels that are made with a first message
+	pending sync.Map // ChannelID → *entry of channels being created with their first message
 	recent  records.RecentChanges[accessChange]
-	version *atomic.Uint64 // of the Guard; nil if its answers are not kept
+	version *atomic.Uint64 // version of the Guard; nil if its decisions are not cached
 
-	mu              sync.RWMutex // guards what follows
+	mu              sync.RWMutex // guards the following
 	byMember        map[kg.AgentID]*btree.Set[ChannelID]
-	byPartition     map[kg.AgentID]*btree.Set[ChannelID] // readers of lanes
+	byPartition     map[kg.AgentID]*btree.Set[ChannelID] // readers of partitions
 	invited         map[kg.AgentID]*btree.Set[ChannelID]
-	discoverable    btree.Set[ChannelID] // what everybody may find
+	discoverable    btree.Set[ChannelID] // channels that everyone can find
 	appliedRevision kg.Revision
 }
 
-// get is what is known of a channel, nil for one that was never there.
+// get returns the entry of a channel, or nil if it never existed.
 func (t *table) get(id ChannelID) *entry {
 	e, ok := t.entries.Load(id)
 	if !ok {
@@ -80,7 +80,7 @@ func (t *table) get(id ChannelID) *entry {
 	return e.(*entry)
 }
 
-// applyCommit takes in what a commit says about channels.
+// applyCommit applies the changes of a commit to the channels.
 func (t *table) applyCommit(c *kg.Commit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +89,7 @@ func (t *table) applyCommit(c *kg.Commit) {
 	}
 	t.appliedRevision = c.Revision
 	t.applyScopeCommit(c)
-	changed, lanes := map[ChannelID]*Channel{}, partitionReaders{}
+	changed, partitions := map[ChannelID]*Channel{}, partitionReaders{}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		if ch.Quad.Subject == serverEntity && ch.Quad.Graph == kg.SystemGraph {
@@ -98,7 +98,7 @@ func (t *table) applyCommit(c *kg.Commit) {
 		}
 		id, part := channelOfGraph(ch.Quad.Graph)
 		if part == recordPart && ch.Op == kg.Add {
-			lanes.applyStatement(ch.Quad)
+			partitions.applyStatement(ch.Quad)
 		}
 		if part != recordPart || ch.Quad.Subject != id.Entity() {
 			continue
@@ -118,16 +118,17 @@ func (t *table) applyCommit(c *kg.Commit) {
 			now.applyStatement(ch.Quad.Predicate, ch.Quad.Object, &ch.After[0])
 		}
 	}
-	t.addPartitions(lanes)
+	t.addPartitions(partitions)
 	for id, now := range changed {
 		before := t.get(id)
-		if after := t.putChannel(now); before != nil { // there was something to be seen
+		if after := t.putChannel(now); before != nil { // a new channel has no cached decisions
 			t.noteAccessChange(c.Revision, before, after)
 		}
 	}
 }
 
-// noteAccessChange remembers that what can be seen may have changed. The table is locked.
+// noteAccessChange records that access may have changed. The caller holds the lock of
+// the table.
 func (t *table) noteAccessChange(r kg.Revision, before, after accessView) {
 	t.recent.Add(r, accessChange{before: before, after: after})
 	if t.version != nil {
@@ -135,7 +136,7 @@ func (t *table) noteAccessChange(r kg.Revision, before, after accessView) {
 	}
 }
 
-// applyServerRestriction takes in what is said of an agent in the whole server.
+// applyServerRestriction applies a change of a server-wide restriction.
 func (t *table) applyServerRestriction(r kg.Revision, ch *kg.Change) {
 	now := t.serverRestrictions()
 	if len(ch.After) == 0 {
@@ -151,7 +152,7 @@ func (t *table) applyServerRestriction(r kg.Revision, ch *kg.Change) {
 	}
 }
 
-// serverRestrictions are the bars of the whole server.
+// serverRestrictions returns the server-wide restrictions.
 func (t *table) serverRestrictions() restrictions {
 	if b := t.serverWide.Load(); b != nil {
 		return *b
@@ -159,8 +160,8 @@ func (t *table) serverRestrictions() restrictions {
 	return nil
 }
 
-// scheduleRestrictionEnds sees to it that answers of the Guard that are kept do not outlast bars which
-// end by themselves.
+// scheduleRestrictionEnds invalidates cached decisions of the Guard when restrictions
+// end.
 func (t *table) scheduleRestrictionEnds(list restrictions) {
 	if t.version == nil {
 		return
@@ -173,7 +174,7 @@ func (t *table) scheduleRestrictionEnds(list restrictions) {
 	}
 }
 
-// putChannel makes a channel what is given. The table is locked.
+// putChannel stores the entry of a channel. The caller holds the lock of the table.
 func (t *table) putChannel(c *Channel) *entry {
 	before := t.get(c.ID)
 	now := t.newEntry(*c)
@@ -207,7 +208,7 @@ func (t *table) putChannel(c *Channel) *entry {
 	return now
 }
 
-// reindex notes for agents that a channel is theirs, and no longer that of others.
+// reindex replaces the agents of a channel in an index.
 func reindex[T any](index map[kg.AgentID]*btree.Set[ChannelID], id ChannelID, before, now []T, agent func(T) kg.AgentID) {
 	for _, one := range before {
 		a := agent(one)
@@ -226,7 +227,7 @@ func reindex[T any](index map[kg.AgentID]*btree.Set[ChannelID], id ChannelID, be
 	}
 }
 
-// channelsJoinedBy lists the channels that the agent is a member of, in the order of their ids.
+// channelsJoinedBy lists the channels that the agent is a member of, sorted by id.
 func (t *table) channelsJoinedBy(agent kg.AgentID) []ChannelID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -236,8 +237,8 @@ func (t *table) channelsJoinedBy(agent kg.AgentID) []ChannelID {
 	return nil
 }
 
-// eachMember calls fn for each agent that is a member of any channel, until it says
-// stop.
+// eachMember calls fn for each agent that is a member of any channel until fn returns
+// false.
 func (t *table) eachMember(fn func(kg.AgentID) bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -248,9 +249,10 @@ func (t *table) eachMember(fn func(kg.AgentID) bool) {
 	}
 }
 
-// listChannels gives up to n channels behind one, in the order of their ids: those that
-// the reader is a member of or invited to, and those that everybody may find; or
-// those of a scope. only leaves others out.
+// listChannels returns up to n channels after after, sorted by id, for which only
+// reports true: the channels that the reader is a member of or invited to and those
+// that everyone can find, or the channels of the scope in. more reports that there are
+// others.
 func (t *table) listChannels(reader kg.Principal, in ScopeID, after ChannelID, n int, only func(*entry) bool) (out []*entry, more bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -7,9 +7,9 @@ import (
 	"koine/kg"
 )
 
-// How counts are stored, in ReceiptsGraph: of the channel up to which sequence was
-// counted; of each of its days, an entity, the tallies; and of a tally its author and
-// how many messages there were.
+// Storage of counts, in ReceiptsGraph: for the channel the sequence up to which
+// messages are counted; for each of its days, an entity, the tallies; and for each
+// tally its author and the number of messages.
 var (
 	propCountedUpTo = vocabTerm("countedUpTo")
 	propTally       = vocabTerm("tally")
@@ -17,27 +17,27 @@ var (
 	propTallyCount  = vocabTerm("tallyCount")
 )
 
-// authorDay is what messages are counted by.
+// authorDay is the key by which messages are counted.
 type authorDay struct {
 	day    day
 	author kg.AgentID
 }
 
-// tally is how many messages there were.
+// tally is the number of messages by author and day.
 type tally map[authorDay]int64
 
-// dayEntity is a day of a channel. No id of a channel has a slash.
+// dayEntity returns the entity of a day of a channel. Channel ids have no slash.
 func dayEntity(id ChannelID, d day) kg.Term {
 	return kg.IRI(tallyPrefix + string(id) + "/" + string(d))
 }
 
-// tallyEntity is the tally of the author in a day of the channel.
+// tallyEntity returns the entity of the author's tally on a day of the channel.
 func (a authorDay) tallyEntity(id ChannelID) kg.Term {
 	sum := sha256.Sum256([]byte(a.author))
 	return kg.IRI(dayEntity(id, a.day).Value() + "/" + hex.EncodeToString(sum[:16]))
 }
 
-// countedUpTo is the sequence up to which the messages of a channel are counted.
+// countedUpTo returns the sequence up to which the messages of a channel are counted.
 func countedUpTo(match matcher, id ChannelID) (n int64, err error) {
 	for st, err := range match(kg.Pattern{Subject: id.Entity(), Predicate: propCountedUpTo, Graph: id.ReceiptsGraph()}) {
 		return integerValue(st.Object), err
@@ -45,8 +45,8 @@ func countedUpTo(match matcher, id ChannelID) (n int64, err error) {
 	return 0, nil
 }
 
-// addStored takes in what is stored of a day, of these authors, or, where there are none,
-// of all.
+// addStored adds the stored counts of a day for these authors, or for all if there are
+// none.
 func (t tally) addStored(match matcher, id ChannelID, d day, authors []kg.AgentID) error {
 	graph := id.ReceiptsGraph()
 	for _, author := range authors {
@@ -82,8 +82,9 @@ func (t tally) addStored(match matcher, id ChannelID, d day, authors []kg.AgentI
 	return nil
 }
 
-// countFrom counts the messages of a channel from a number on, up to most of them, and
-// tells which was the last; 0 for none. full, if set, says when it is enough.
+// countFrom counts up to most messages of a channel, starting with sequence from. It
+// returns the last counted sequence, 0 for none. It stops early if full, if not nil,
+// reports true.
 func (t tally) countFrom(snapshot *kg.Snapshot, id ChannelID, from, most int64, full func(tally) bool) (last int64, err error) {
 	author, known, err := snapshot.ID(propAuthor)
 	if err != nil || !known {
@@ -112,7 +113,7 @@ func (t tally) countFrom(snapshot *kg.Snapshot, id ChannelID, from, most int64, 
 		if n == most || full != nil && full(t) {
 			break
 		}
-		who, err := object(&row, author)
+		by, err := object(&row, author)
 		if err != nil {
 			return last, err
 		}
@@ -120,8 +121,8 @@ func (t tally) countFrom(snapshot *kg.Snapshot, id ChannelID, from, most int64, 
 		if err != nil {
 			return last, err
 		}
-		if at, ok := when.DateTimeValue(); ok && !who.IsZero() { // or it was erased
-			t[authorDay{dayOf(at), kg.AgentID(who.Value())}]++
+		if at, ok := when.DateTimeValue(); ok && !by.IsZero() { // an erased message has no author
+			t[authorDay{dayOf(at), kg.AgentID(by.Value())}]++
 		}
 		n++
 		last = from + n - 1
@@ -129,7 +130,7 @@ func (t tally) countFrom(snapshot *kg.Snapshot, id ChannelID, from, most int64, 
 	return last, nil
 }
 
-// writeTo adds what was counted to what is stored, in an update.
+// writeTo adds the counts to the stored ones within an update.
 func (t tally) writeTo(tx *kg.Tx, id ChannelID) error {
 	graph := id.ReceiptsGraph()
 	for of, n := range t {

@@ -2,31 +2,31 @@ package channels
 
 import "koine/kg"
 
-// Tier bounds what one principal does, whatever channel it is in and however many
-// agents it acts for. 0 is no bound.
+// Tier limits one principal across all channels and all agents that it acts for. 0
+// means no limit.
 type Tier struct {
 	Name              string
-	MessagesPerMinute int // in any minute
-	Streams           int // open at once
-	Channels          int // that an agent makes and enters; direct ones do not count
+	MessagesPerMinute int // in any period of one minute
+	Streams           int // open at the same time
+	Channels          int // that an agent creates or joins, without direct channels
 	MessageBytes      int // of parts, metadata and references
 }
 
-// The tiers that have a name.
+// Named tiers.
 var (
 	Free      = Tier{Name: "free", MessagesPerMinute: 60, Streams: 2, Channels: 10, MessageBytes: 64 << 10}
 	Standard  = Tier{Name: "standard", MessagesPerMinute: 600, Streams: 10, Channels: 100, MessageBytes: 64 << 10}
 	Unlimited = Tier{Name: "unlimited"}
 )
 
-// Limits are bounds that a channel has of its own. 0 is no bound.
+// Limits are a channel's own limits. 0 means no limit.
 type Limits struct {
-	MessagesPerMinute int // of each author
-	Streams           int // open at once
+	MessagesPerMinute int // per author
+	Streams           int // open at the same time
 	MessageBytes      int
 }
 
-// limits pairs the bounds with the properties that say them.
+// limits maps the limits to their properties.
 var limits = [...]struct {
 	name     string
 	property kg.Term
@@ -37,8 +37,7 @@ var limits = [...]struct {
 	{"messageBytes", propMessageBytes, func(l *Limits) *int { return &l.MessageBytes }},
 }
 
-// forProperty is the bound that a property of a channel's record says, nil for another
-// property.
+// forProperty returns the limit of a record property, or nil.
 func (l *Limits) forProperty(property kg.Term) *int {
 	for _, limit := range limits {
 		if limit.property == property {
@@ -52,23 +51,23 @@ func (l Limits) validate() error {
 	for _, limit := range limits {
 		switch n := *limit.of(&l); {
 		case n < 0:
-			return kg.Errorf(kg.CodeInvalid, "a bound is not negative").At("limits." + limit.name)
+			return kg.Errorf(kg.CodeInvalid, "limit must not be negative").At("limits." + limit.name)
 		case n > maxOf[limit.name]:
-			return errTooMuch("limits."+limit.name, "a bound is at most %d", maxOf[limit.name])
+			return errTooMuch("limits."+limit.name, "limit must be at most %d", maxOf[limit.name])
 		}
 	}
 	return nil
 }
 
-// maxOf is what a channel may say at most, by the name of the bound.
+// maxOf is the maximum of each channel limit.
 var maxOf = map[string]int{"messagesPerMinute": MaxPerMinute, "streams": 1 << 20, "messageBytes": MaxMessageBytes}
 
-// MaxPerMinute bounds what a tier or channel says about messages in a minute: as
-// many times are remembered.
+// MaxPerMinute is the maximum of MessagesPerMinute in a tier or channel: that many
+// times are kept in memory per key.
 const MaxPerMinute = 6000
 
-// tierOf is the tier of a principal: of each bound, the widest that one of its roles
-// has.
+// tierOf returns the tier of a principal: each limit is the most permissive one of its
+// roles.
 func (o *Options) tierOf(p kg.Principal) Tier {
 	if p.Trusted() {
 		return Unlimited
@@ -90,10 +89,10 @@ func (o *Options) tierOf(p kg.Principal) Tier {
 	return *widest
 }
 
-// TierOf is the tier of who asks.
+// TierOf returns the tier of the caller.
 func (s *Service) TierOf(by Caller) Tier { return s.options.tierOf(by.Principal) }
 
-// widen is the wider of each bound.
+// widen returns the more permissive value of each limit.
 func (t Tier) widen(other Tier) Tier {
 	wider := func(a, b int) int {
 		if a == 0 || b == 0 {
@@ -107,8 +106,8 @@ func (t Tier) widen(other Tier) Tier {
 	}
 }
 
-// admitMessage refuses a message that is too large for its author or its channel, or one
-// too many in a minute. It counts the message, whatever becomes of it.
+// admitMessage returns an error if a message is too large for its author or channel, or
+// exceeds a rate limit. It counts the message even if it is rejected later.
 func (s *Service) admitMessage(by Caller, m *Message) error {
 	if by.Principal.Trusted() {
 		return nil
@@ -120,7 +119,7 @@ func (s *Service) admitMessage(by Caller, m *Message) error {
 	size := m.size()
 	for _, most := range [...]int{tier.MessageBytes, own.MessageBytes} {
 		if most > 0 && size > most {
-			e := errTooMuch("parts", "a message of %d bytes is larger than the %d that one may have here", size, most)
+			e := errTooMuch("parts", "message has %d bytes; the limit is %d", size, most)
 			e.Limit = "messageBytes"
 			return e
 		}
@@ -129,8 +128,8 @@ func (s *Service) admitMessage(by Caller, m *Message) error {
 	return s.rateWindows.reserveAll(now, rateLimit{string(by.Principal.ID), tier.MessagesPerMinute}, rateLimit{string(m.Author) + "\n" + string(m.Channel), own.MessagesPerMinute})
 }
 
-// checkChannelQuota refuses an agent that is in as many channels as its principal's tier
-// has. It is asked inside of the commit.
+// checkChannelQuota returns an error if the agent is in as many channels as its
+// principal's tier allows. It is called within the commit.
 func (s *Service) checkChannelQuota(tx *kg.Tx, agent kg.AgentID) error {
 	most := s.options.tierOf(tx.Meta().Principal).Channels
 	if most == 0 {
@@ -143,15 +142,15 @@ func (s *Service) checkChannelQuota(tx *kg.Tx, agent kg.AgentID) error {
 		}
 	}
 	if n >= most {
-		e := errTooMuch("", "%s is in %d channels, as many as it may be", agent, n)
+		e := errTooMuch("", "%s is in %d channels, which is the limit", agent, n)
 		e.Limit = "channels"
 		return e
 	}
 	return nil
 }
 
-// openStream counts a stream, and refuses one too many. release is called at its
-// end, once.
+// openStream counts an open stream, or fails if there are too many. The caller calls
+// release when the stream ends.
 func (s *Service) openStream(by Caller, id ChannelID) (release func(), err error) {
 	if by.Principal.Trusted() {
 		return func() {}, nil

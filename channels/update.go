@@ -10,37 +10,37 @@ import (
 	"koine/kg"
 )
 
-// ChannelUpdate is what of a channel is to be changed. Nil leaves a text as it is.
+// ChannelUpdate is a change of a channel. Nil fields are unchanged.
 type ChannelUpdate struct {
-	// ExpectedVersion is the version that the caller knows.
+	// ExpectedVersion must be the current version of the channel.
 	ExpectedVersion int64
 	Name, Topic     *string
-	// Set and Remove are members of the metadata.
+	// Set and Remove change members of the metadata.
 	Set    map[string]json.RawMessage
 	Remove []string
-	// Rights, if set, take the place of all that the channel has of its own;
-	// MaxMembers and Limits, that of its bounds. Owners change these.
+	// Rights replaces the channel's explicit rights, MaxMembers and Limits its limits.
+	// They require an owner.
 	Rights     *Rights
 	MaxMembers *int
 	Limits     *Limits
-	// ExpireAfter is 0 for never. Owners change it.
+	// ExpireAfter is the idle timeout; 0 means never. It requires an owner.
 	ExpireAfter *time.Duration
-	// KeepMessages is 0 for all; what is too much goes as messages come. Owners change
-	// it, and Audit.
+	// KeepMessages of 0 keeps all; after a reduction, excess messages are evicted as
+	// new ones arrive. KeepMessages and Audit require an owner.
 	KeepMessages *int64
 	Audit        *bool
 }
 
-// Update changes what a channel says of itself. Who manages it may, unless it is
-// about rights and bounds: those are changed by owners.
+// Update changes the description or the settings of a channel. It requires a manager of
+// the channel or, for settings such as rights and limits, an owner.
 //
-// Errors: CodeVersionConflict when the channel is of another version by then;
-// CodePermissionDenied for other members and readers, and for direct channels.
+// Errors: CodeVersionConflict if the channel has another version; CodePermissionDenied,
+// also for direct channels.
 func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r ChannelUpdate) (*Channel, error) {
 	for name := range r.Set {
 		for _, gone := range r.Remove {
 			if name == gone {
-				return nil, kg.Errorf(kg.CodeInvalid, "%q cannot be set and removed", name).At("metadataPatch")
+				return nil, kg.Errorf(kg.CodeInvalid, "metadata member %q is both set and removed", name).At("metadataPatch")
 			}
 		}
 	}
@@ -53,8 +53,8 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Channel
 	}
 	return s.alterChannel(ctx, by, id, "channels/update", must, func(w *writer, c *Channel) error {
 		if c.Version != r.ExpectedVersion {
-			e := kg.Errorf(kg.CodeVersionConflict, "the channel is of version %d, not of the expected %d", c.Version, r.ExpectedVersion).At("expectedVersion")
-			e.Hint = "read the channel again, and decide anew"
+			e := kg.Errorf(kg.CodeVersionConflict, "channel has version %d, expected %d", c.Version, r.ExpectedVersion).At("expectedVersion")
+			e.Hint = "read the channel again and retry with its version"
 			return e
 		}
 		if r.Name != nil {
@@ -98,7 +98,7 @@ func deref(s *string) string {
 	return *s
 }
 
-// mergeMetadata is the metadata after the change.
+// mergeMetadata returns the metadata after the update.
 func (r *ChannelUpdate) mergeMetadata(old []byte) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if old != nil {
@@ -117,7 +117,7 @@ func (r *ChannelUpdate) mergeMetadata(old []byte) ([]byte, error) {
 	}
 	raw, err := plainjson.Encode(members)
 	if err != nil {
-		return nil, kg.Errorf(kg.CodeInvalid, "metadata is JSON").At("metadataPatch")
+		return nil, kg.Errorf(kg.CodeInvalid, "metadataPatch must be valid JSON").At("metadataPatch")
 	}
 	metadata, err := checkMetadata(raw)
 	if err != nil {
@@ -126,20 +126,20 @@ func (r *ChannelUpdate) mergeMetadata(old []byte) ([]byte, error) {
 	return metadata, nil
 }
 
-// alterChannel changes a channel as an agent whom must does not refuse.
+// alterChannel applies fn to a channel if must allows it for the agent.
 func (s *Service) alterChannel(ctx context.Context, by Caller, id ChannelID, method string, must func(*entry, kg.AgentID) error, fn func(*writer, *Channel) error) (*Channel, error) {
 	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
 		return nil, err
 	}
-	if e.Kind == Direct { // whether it has come into being or not
-		return nil, errDenied("a direct channel is that of its two agents, and stays as it is")
+	if e.Kind == Direct { // even before its first message
+		return nil, errDenied("direct channel cannot be changed")
 	}
 	var c *Channel
 	err = records.Update(ctx, s.store, by.updateMeta(method), func(tx *kg.Tx) (err error) {
 		e := s.table.get(id).atTime(tx.Time()).asPrincipal(by.readerPrincipal(agent))
 		if !e.canDiscover(agent) {
-			return errNoChannel() // no longer
+			return errNoChannel() // access was lost
 		}
 		if err := must(e, agent); err != nil {
 			return err
@@ -161,5 +161,5 @@ func (s *Service) alterChannel(ctx context.Context, by Caller, id ChannelID, met
 	}
 	c.markClosedIfDue(s.options.Clock())
 	c.sortMembers()
-	return c, nil // gone or changed by others since: this is what was made
+	return c, nil // the result of this update, even if others changed the channel since
 }

@@ -6,32 +6,31 @@ import (
 	"koine/kg"
 )
 
-// Withheld says why a message is shown without its content: every member sees
-// every sequence, and not all of what was said with it.
+// Withheld is the reason why a message is shown without its content: every reader sees
+// every sequence, but not all content.
 type Withheld string
 
-// The reasons.
+// Reasons for withholding content.
 const (
-	Retracted Withheld = "retracted" // its author, an owner or a moderator took it back
-	Expired   Withheld = "expired"   // it was to be read before a time that has come
-	Addressed Withheld = "addressed" // it is for others
-	Evicted   Withheld = "evicted"   // the channel keeps so many messages only
-	Erased    Withheld = "erased"    // it was taken out of the store (kg.Erase)
+	Retracted Withheld = "retracted" // by its author, an owner or a moderator
+	Expired   Withheld = "expired"   // its expiry time has passed
+	Addressed Withheld = "addressed" // it is addressed to other agents
+	Evicted   Withheld = "evicted"   // the channel keeps only newer messages
+	Erased    Withheld = "erased"    // it was erased from the store (kg.Erase)
 )
 
-// contentProperties are the properties that a message loses when its content goes. What it
-// was, when, by whom, and under which key stays. The hash of the content goes, and the
-// salt of the one in the scope's event: few words could be guessed from it.
+// contentProperties are the properties removed with a message's content. The kind,
+// time, author and idempotency key stay. The content hash and the salt of the scope
+// event's hash are removed too, because short content could be guessed from the hash.
 var contentProperties = []kg.Term{propParts, propData, propArtifact, propTag, propFormat, propContent, propSalt}
 
-// removePayload takes the content of a message away, in whatever graph of the channel
-// it stands.
+// removePayload removes the content of a message from all graphs of the channel.
 func removePayload(tx *kg.Tx, id ChannelID, m MessageID) error {
 	_, err := removeContent(tx, id, m)
 	return err
 }
 
-// removeContent is dropPayload, and tells of how many statements that was.
+// removeContent is like removePayload and returns the number of removed statements.
 func removeContent(tx *kg.Tx, id ChannelID, m MessageID) (int, error) {
 	var gone []kg.Quad
 	for _, property := range contentProperties {
@@ -52,13 +51,13 @@ func removeContent(tx *kg.Tx, id ChannelID, m MessageID) (int, error) {
 	return len(gone), nil
 }
 
-// viewerOf is that of an agent, at this moment.
+// viewerOf returns a viewer for the agent at the current time.
 func (s *Service) viewerOf(agent kg.AgentID) viewer {
 	return viewer{agent, s.options.Clock()}
 }
 
-// redactFor takes away what the reader may not see of the message, and what does not hold:
-// a request that was answered does not expire.
+// redactFor removes the content that the viewer may not see, and the expiry time of an
+// answered request, which no longer expires.
 func (m *Message) redactFor(to viewer) {
 	if m.Answered != "" {
 		m.ExpiresAt = time.Time{}
@@ -72,12 +71,13 @@ func (m *Message) redactFor(to viewer) {
 		m.withholdContent(Addressed)
 	case m.DeadlinePassed:
 		m.withholdContent(Expired)
-	case m.Parts == nil && m.Withheld == "": // each has some
+	case m.Parts == nil && m.Withheld == "": // every message has parts
 		m.withholdContent(Erased)
 	}
 }
 
-// withholdContent leaves of the message what everybody may know, and says why.
+// withholdContent reduces the message to the part that every reader may see, and sets
+// the reason.
 func (m *Message) withholdContent(why Withheld) {
 	left := Message{
 		ID: m.ID, Channel: m.Channel, Sequence: m.Sequence, Time: m.Time, Author: m.Author, Revision: m.Revision,

@@ -92,7 +92,7 @@ func TestAgentWithAWebHook(t *testing.T) {
 	tells(t, sendTo(t, url, "bot", "ann", "snow?", atOnce), `"TASK_STATE_SUBMITTED"`)
 	eventually(t, "it is seen to fail", func() bool {
 		_, text = ask(t, http.MethodGet, url+"/agents/bot/webhook", "bot", "")
-		return strings.Contains(text, `"waiting":1,"failing":{"since":"`) && strings.Contains(text, `"error":"the web hook answered 502"`)
+		return strings.Contains(text, `"waiting":1,"failing":{"since":"`) && strings.Contains(text, `"error":"web hook responded with status 502"`)
 	})
 	for _, path := range []string{"/agents/bot/webhook", "/agents/bot", "/agents/bot/.well-known/agent-card.json", "/data?graph=urn:koine:graph:journal:mailhooks", "/data?graph=urn:koine:graph:agents"} {
 		if _, text := ask(t, http.MethodGet, url+path, "bot", ""); strings.Contains(text, "secret") {

@@ -10,9 +10,9 @@ import (
 	"koine/kg"
 )
 
-// Card is what an agent says of itself as JSON: the AgentCard of the REST protocol
-// (id, name, description, version, capabilities, parameters, auth, metadata) with what
-// koine knows beside it.
+// Card is the self-description of an agent as JSON: the AgentCard of the REST protocol
+// (id, name, description, version, capabilities, parameters, auth, metadata) and the
+// data that koine adds.
 type Card struct {
 	ID           string            `json:"id"`
 	Name         string            `json:"name"`
@@ -28,16 +28,16 @@ type Card struct {
 	Limits       json.RawMessage   `json:"limits,omitempty"`
 	Metadata     json.RawMessage   `json:"metadata,omitempty"`
 	Status       Status            `json:"status,omitempty"`
-	// What an agent does not say of itself.
+	// Set by koine.
 	Presence   string `json:"presence,omitempty"`
 	Registered string `json:"registered,omitempty"`
 	Changed    string `json:"changed,omitempty"`
 }
 
-// ShortID is an agent's id as it stands in addresses.
+// ShortID returns an agent's id as it appears in URLs, without the scheme.
 func ShortID(id kg.AgentID) string { return strings.TrimPrefix(string(id), "agent://") }
 
-// toCard is the card of a registered agent, with what koine did not understand of it.
+// toCard returns the card of a registered agent, with its unknown members.
 func (r *Record) toCard(presence string) json.RawMessage {
 	g := r.Registration
 	c := Card{
@@ -68,9 +68,8 @@ func timestamp(t time.Time) string {
 
 const webHook = "webhook"
 
-// ParseCard reads what an agent says of itself. Of what koine says, the id is kept,
-// for whoever is to compare it, and the rest is left out; Status is "" where it is not
-// said.
+// ParseCard parses the card that an agent sends. Of the members set by koine it keeps
+// only the id, for comparison. Status is "" if the card has none.
 //
 // Errors: CodeInvalid; CodeLimitExceeded.
 func ParseCard(raw []byte) (Record, error) {
@@ -79,14 +78,14 @@ func ParseCard(raw []byte) (Record, error) {
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		return Record{}, kg.Errorf(kg.CodeInvalid, "an agent is registered with a JSON object")
+		return Record{}, kg.Errorf(kg.CodeInvalid, "card must be a JSON object")
 	}
 	return recordFrom(members)
 }
 
 func recordFrom(members map[string]json.RawMessage) (Record, error) {
 	var id, owner string
-	var ignored json.RawMessage // koine says it
+	var ignored json.RawMessage // set by koine
 	g := &Registration{}
 	r := Record{Registration: g}
 	for _, f := range []struct {
@@ -97,18 +96,19 @@ func recordFrom(members map[string]json.RawMessage) (Record, error) {
 		{"role", &g.Role}, {"endpoint", &g.Endpoint}, {"capabilities", &g.Capabilities}, {"skills", &g.Skills}, {"parameters", &g.Parameters},
 		{"auth", &g.Auth}, {"limits", &g.Limits}, {"metadata", &g.Metadata}, {"presence", &ignored}, {"registered", &ignored}, {"changed", &ignored},
 	} {
-		raw, there := members[f.name]
+		raw, found := members[f.name]
 		delete(members, f.name)
-		if !there || string(raw) == "null" {
+		if !found || string(raw) == "null" {
 			continue
 		}
 		if err := json.Unmarshal(raw, f.into); err != nil {
 			return Record{}, errMistyped(f.name, err)
 		}
 	}
-	// What is not understood is kept and shown, and this has secrets in it.
-	if raw, there := members[webHook]; there && string(raw) != "null" {
-		return Record{}, kg.Errorf(kg.CodeInvalid, "is no part of a card, which everybody sees: it is set beside it").At(webHook)
+	// Unknown members are stored and visible to everyone, and this one contains
+	// secrets.
+	if raw, found := members[webHook]; found && string(raw) != "null" {
+		return Record{}, kg.Errorf(kg.CodeInvalid, "is not part of a card, which is public: set it separately").At(webHook)
 	}
 	delete(members, webHook)
 	r.ID, r.Owner = kg.CanonicalAgent(id), kg.CanonicalAgent(owner)
@@ -125,10 +125,10 @@ func errMistyped(field string, err error) error {
 		}
 		return kg.Errorf(kg.CodeInvalid, "%s", should).At(field)
 	}
-	return kg.Errorf(kg.CodeInvalid, "is no JSON").At(field)
+	return kg.Errorf(kg.CodeInvalid, "must be valid JSON").At(field)
 }
 
-// mergeCard puts the members of a change into a card: null takes one away.
+// mergeCard applies a JSON merge patch to the members of a card: null removes a member.
 func mergeCard(card, change []byte) (Record, error) {
 	if len(change) > MaxRegistrationBytes {
 		return Record{}, errTooLarge()
@@ -138,7 +138,7 @@ func mergeCard(card, change []byte) (Record, error) {
 		return Record{}, err
 	}
 	if err := json.Unmarshal(bytes.TrimSpace(change), &changes); err != nil || changes == nil {
-		return Record{}, kg.Errorf(kg.CodeInvalid, "a change of an agent is a JSON object")
+		return Record{}, kg.Errorf(kg.CodeInvalid, "change must be a JSON object")
 	}
 	for name, value := range changes {
 		members[name] = value

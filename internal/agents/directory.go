@@ -11,32 +11,32 @@ import (
 	"koine/kg"
 )
 
-// Directory is where agents that can be asked register, and where they are looked for.
-// Its methods may be called concurrently.
+// Directory registers agents that can be asked, and finds them. Its methods may be
+// called concurrently.
 type Directory struct {
 	store   records.Store
 	options DirectoryOptions
 }
 
-// DirectoryOptions are those of a Directory. The zero value is one that works.
+// DirectoryOptions configures a Directory. The zero value is valid.
 type DirectoryOptions struct {
-	// Self is koine, in the directory like others; nil leaves it out.
+	// Self is the record of koine itself, listed like other agents; nil omits it.
 	Self *Record
-	// MaxAgents bounds the agents with a record; 0 is MaxAgents. An agent that has one
-	// may always register.
+	// MaxAgents is the maximum number of agents with a record; 0 means the constant
+	// MaxAgents. An agent with a record can always register.
 	MaxAgents int
-	// Presence says whether an agent is there; nil says nothing.
+	// Presence returns the presence of an agent for its card. May be nil.
 	Presence func(kg.AgentID) string
-	// DeregisterTx is part of the commit by which an agent deregisters.
+	// DeregisterTx runs in the commit that deregisters an agent.
 	DeregisterTx func(*kg.Tx, kg.AgentID) error
-	// BeforeDeregister is called before that: what it does may be repeated, and an error of it is one
-	// of Deregister.
+	// BeforeDeregister runs before that commit. It must be idempotent. Deregister
+	// returns its error.
 	BeforeDeregister func(context.Context, kg.AgentID) error
-	// AfterDeregister is called behind that commit.
+	// AfterDeregister runs after that commit.
 	AfterDeregister func(kg.AgentID)
 }
 
-// NewDirectory works on the records in the store.
+// NewDirectory returns a directory of the records in the store.
 func NewDirectory(store records.Store, o DirectoryOptions) *Directory {
 	o.MaxAgents = cmp.Or(o.MaxAgents, MaxAgents)
 	if o.Presence == nil {
@@ -54,26 +54,27 @@ func NewDirectory(store records.Store, o DirectoryOptions) *Directory {
 	return &Directory{store, o}
 }
 
-// Bounds on pages.
+// Page sizes.
 const (
 	DefaultPage = 50
 	MaxPage     = 100
 )
 
-// Caller is who asks, for those who do not carry one in a context.
+// Caller is an alias of caller.Caller, for callers without one in a context.
 type Caller = caller.Caller
 
-// Query says which agents are looked for.
+// Query selects agents.
 type Query struct {
-	// Capability is a capability of theirs, or the id or a tag of a skill; "" is any.
+	// Capability is a capability of the agent, or the id or a tag of one of its skills;
+	// "" selects all.
 	Capability string
-	// After is the Last of the page before. First is how many, clamped to 1…MaxPage; 0
-	// is DefaultPage.
+	// After is the last id of the previous page. First is the page size, clamped to
+	// 1…MaxPage; 0 means DefaultPage.
 	After kg.AgentID
 	First int
 }
 
-// Get gives a registered agent.
+// Get returns a registered agent.
 //
 // Errors: CodeAgentNotFound.
 func (d *Directory) Get(ctx context.Context, id kg.AgentID) (*Record, error) {
@@ -94,8 +95,8 @@ func errNoAgent() *kg.Error {
 	return kg.Errorf(kg.CodeAgentNotFound, "there is no such agent").At("id")
 }
 
-// Find gives registered agents in the order of their ids, and the last of them where
-// there are more.
+// Find returns registered agents sorted by id, and the last id of the page if there are
+// more.
 func (d *Directory) Find(ctx context.Context, q Query) (page []Record, last kg.AgentID, err error) {
 	snapshot, err := NewService(d.store).openView(ctx)
 	if err != nil {
@@ -125,7 +126,7 @@ func (d *Directory) Find(ctx context.Context, q Query) (page []Record, last kg.A
 	return page, last, nil
 }
 
-// findIDs gives the ids behind that where the page begins, in order.
+// findIDs returns the matching ids after Query.After, sorted.
 func (d *Directory) findIDs(snapshot *kg.Snapshot, q Query) (ids []kg.AgentID, err error) {
 	patterns := []kg.Pattern{{Predicate: Registered, Graph: Graph}}
 	if q.Capability != "" {
@@ -157,9 +158,9 @@ func (d *Directory) findIDs(snapshot *kg.Snapshot, q Query) (ids []kg.AgentID, e
 	return ids, nil
 }
 
-// Register makes an agent one that can be asked, or says all that is said of it anew.
-// The agent itself may, who may act for it, its owner and administrators. A status is
-// theirs to say; an owner, once there is one, its own or theirs.
+// Register registers an agent, or replaces its registration. It requires the agent, a
+// principal that may act for it, its owner or an administrator. Only administrators set
+// a status. An existing owner is replaced only by itself or an administrator.
 //
 // Errors: CodeInvalid; CodeLimitExceeded; CodePermissionDenied.
 func (d *Directory) Register(ctx context.Context, by caller.Caller, wish Record) (Record, error) {
@@ -171,8 +172,9 @@ func (d *Directory) Register(ctx context.Context, by caller.Caller, wish Record)
 	})
 }
 
-// Update changes some of what is said of a registered agent: the members of an object
-// are put into its card, and null takes one away. Who may register it may.
+// Update changes the registration of an agent: change is a JSON object whose members
+// are merged into the card; null removes a member. It requires the permissions of
+// Register.
 //
 // Errors: those of Register; CodeAgentNotFound.
 func (d *Directory) Update(ctx context.Context, by caller.Caller, id kg.AgentID, change []byte) (Record, error) {
@@ -184,7 +186,7 @@ func (d *Directory) Update(ctx context.Context, by caller.Caller, id kg.AgentID,
 	})
 }
 
-// writeRecord makes of what is known of an agent what it is to be.
+// writeRecord replaces the record of an agent by the result of make.
 func (d *Directory) writeRecord(ctx context.Context, by caller.Caller, id kg.AgentID, method string, make func(known *Record) (Record, error)) (now Record, err error) {
 	id, err = parseRegistrable(id)
 	if err != nil {
@@ -196,7 +198,7 @@ func (d *Directory) writeRecord(ctx context.Context, by caller.Caller, id kg.Age
 			return err
 		}
 		if wish.ID != "" && wish.ID != id {
-			return kg.Errorf(kg.CodeInvalid, "is another agent's").At("id")
+			return kg.Errorf(kg.CodeInvalid, "is the id of another agent").At("id")
 		}
 		r, err := d.buildRecord(tx, by, id, known, &wish)
 		if err != nil {
@@ -215,7 +217,7 @@ func (d *Directory) writeRecord(ctx context.Context, by caller.Caller, id kg.Age
 	return now, err
 }
 
-// parseRegistrable is the id of an agent that may register.
+// parseRegistrable returns the canonical id of an agent that can register.
 func parseRegistrable(id kg.AgentID) (kg.AgentID, error) {
 	id, err := caller.ParseAgent(string(id))
 	switch {
@@ -227,8 +229,8 @@ func parseRegistrable(id kg.AgentID) (kg.AgentID, error) {
 	return id, nil
 }
 
-// updateAuthorized is an update about an agent by who may make it. known is nil for one without
-// a record.
+// updateAuthorized makes an update of an agent if the caller may manage it. known is
+// nil if there is no record.
 func (d *Directory) updateAuthorized(ctx context.Context, by caller.Caller, id kg.AgentID, method string, do func(tx *kg.Tx, known *Record) error) error {
 	agent, err := by.Agent()
 	if err != nil {
@@ -242,13 +244,13 @@ func (d *Directory) updateAuthorized(ctx context.Context, by caller.Caller, id k
 		}
 		known := recordOf(subjectOf(id), found)
 		if !by.Principal.MayActFor(id) && !by.Principal.IsAdmin() && (known == nil || known.Owner != agent) {
-			return kg.Errorf(kg.CodePermissionDenied, "an agent is registered by itself, its owner or an administrator").At("id")
+			return kg.Errorf(kg.CodePermissionDenied, "only the agent, its owner and administrators can register it").At("id")
 		}
 		return do(tx, known)
 	})
 }
 
-// buildRecord are those of the record that an agent is to have.
+// buildRecord returns the properties that the record should have.
 func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, known, wish *Record) (records.Record, error) {
 	r, err := wish.Registration.toRecord()
 	if err != nil {
@@ -267,10 +269,10 @@ func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, know
 	}
 	change := Change{Name: &wish.Name}
 	if wish.Owner != known.Owner {
-		agent, _ := by.Agent() // asked before
+		agent, _ := by.Agent() // checked before
 		if known.Owner != "" && known.Owner != agent && !by.Principal.IsAdmin() {
 			if wish.Owner != "" {
-				return nil, kg.Errorf(kg.CodePermissionDenied, "another owner is for the owner or an administrator to say").At("owner")
+				return nil, kg.Errorf(kg.CodePermissionDenied, "only the owner and administrators can change the owner").At("owner")
 			}
 		} else {
 			change.Owner = &wish.Owner
@@ -278,10 +280,10 @@ func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, know
 	}
 	if wish.Status != "" && wish.Status != known.Status {
 		if !by.Principal.IsAdmin() {
-			return nil, kg.Errorf(kg.CodePermissionDenied, "who is let in is for administrators to say").At("status")
+			return nil, kg.Errorf(kg.CodePermissionDenied, "only administrators can change the status").At("status")
 		}
 		if wish.Status == Suspended && by.Principal.ID == id {
-			return nil, kg.Errorf(kg.CodeInvalid, "you cannot suspend yourself").At("status")
+			return nil, kg.Errorf(kg.CodeInvalid, "caller cannot suspend itself").At("status")
 		}
 		change.Status = &wish.Status
 	}
@@ -298,13 +300,13 @@ func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, know
 		return r, nil
 	}
 	stands, err := records.Read(tx.MatchOwn, Graph, subjectOf(id))
-	if err == nil && records.WouldChange(stands, r) { // what is said again changes nothing
+	if err == nil && records.WouldChange(stands, r) { // a repeated registration changes nothing
 		r[propReregistered] = now
 	}
 	return r, err
 }
 
-// checkCapacity tells whether one more agent may have a record.
+// checkCapacity returns an error if no further agent can have a record.
 func (d *Directory) checkCapacity(tx *kg.Tx) error {
 	n := 0
 	for _, err := range tx.MatchOwn(kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: Class, Graph: Graph}) {
@@ -312,17 +314,18 @@ func (d *Directory) checkCapacity(tx *kg.Tx) error {
 			return err
 		}
 		if n++; n >= d.options.MaxAgents {
-			return kg.Errorf(kg.CodeLimitExceeded, "there are %d agents on record already", d.options.MaxAgents)
+			return kg.Errorf(kg.CodeLimitExceeded, "server has %d agents on record, which is the limit", d.options.MaxAgents)
 		}
 	}
 	return nil
 }
 
-// Deregister ends that an agent can be asked. What it said of itself goes, and so does
-// what is written down of its presence; that it has been here, its name and whether it
-// is suspended stay on record. Who may register it may.
+// Deregister ends the registration of an agent and removes its self-description and its
+// stored presence. Its id, name and status stay on record. It requires the permissions
+// of Register.
 //
-// Errors: CodeAgentNotFound; CodePermissionDenied; those of DirectoryOptions.Left.
+// Errors: CodeAgentNotFound; CodePermissionDenied; those of
+// DirectoryOptions.BeforeDeregister.
 func (d *Directory) Deregister(ctx context.Context, by caller.Caller, id kg.AgentID) error {
 	id, err := parseRegistrable(id)
 	if err != nil {
@@ -334,7 +337,7 @@ func (d *Directory) Deregister(ctx context.Context, by caller.Caller, id kg.Agen
 		}
 		return nil
 	}
-	// Once to know whether it may be, which writes nothing.
+	// Check the permission first, without writing.
 	if err := d.updateAuthorized(ctx, by, id, "agents/deregister", registered); err != nil {
 		return err
 	}
@@ -356,7 +359,7 @@ func (d *Directory) Deregister(ctx context.Context, by caller.Caller, id kg.Agen
 	return err
 }
 
-// Card is what is known of an agent as JSON (Card). Everybody who is let in may see it.
+// Card returns the card of an agent (Card). Every authenticated caller may see it.
 //
 // Errors: CodeAgentNotFound.
 func (d *Directory) Card(ctx context.Context, _ caller.Caller, id kg.AgentID) (json.RawMessage, error) {
@@ -367,7 +370,7 @@ func (d *Directory) Card(ctx context.Context, _ caller.Caller, id kg.AgentID) (j
 	return d.CardOf(r), nil
 }
 
-// CardOf is the card of a registered agent.
+// CardOf returns the card of a registered agent.
 func (d *Directory) CardOf(r *Record) json.RawMessage {
 	presence := ""
 	if r.ID != kg.System {
@@ -376,8 +379,8 @@ func (d *Directory) CardOf(r *Record) json.RawMessage {
 	return r.toCard(presence)
 }
 
-// Cards are those of up to first agents behind after that have a capability, or of any
-// for "", in the order of their ids, and the last of them where there are more.
+// Cards returns the cards of up to first agents after after with a capability ("" for
+// any), sorted by id, and the last id if there are more.
 func (d *Directory) Cards(ctx context.Context, _ caller.Caller, capability string, after kg.AgentID, first int) (cards []json.RawMessage, last kg.AgentID, err error) {
 	page, last, err := d.Find(ctx, Query{Capability: capability, After: after, First: first})
 	for i := range page {

@@ -6,20 +6,20 @@ import (
 	"koine/kg"
 )
 
-// Limits are those of a card that koine keeps for the agent; 0 is none. Others are the
-// agent's own business.
+// Limits are the limits of a card that koine enforces; 0 means none. Other limits are
+// not enforced.
 type Limits struct {
-	Tasks             int // that go on at a time
-	MessagesPerMinute int // from all together
-	MessageBytes      int // of the content of each
+	Tasks             int // concurrent tasks
+	MessagesPerMinute int // from all senders
+	MessageBytes      int // content of each message
 }
 
-// MaxLimit bounds what a limit may be.
+// MaxLimit is the maximum value of a limit.
 const MaxLimit = 1_000_000_000
 
-// limitsOf reads the limits of a card, an object or nothing.
+// limitsOf parses the limits of a card, which are an object or absent.
 //
-// Errors: CodeInvalid for one that is no whole number from 1 to MaxLimit.
+// Errors: CodeInvalid for a limit that is not an integer from 1 to MaxLimit.
 func limitsOf(raw json.RawMessage) (l Limits, err error) {
 	var members map[string]json.RawMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &members) != nil {
@@ -29,12 +29,12 @@ func limitsOf(raw json.RawMessage) (l Limits, err error) {
 		name string
 		into *int
 	}{{"tasks", &l.Tasks}, {"messagesPerMinute", &l.MessagesPerMinute}, {"messageBytes", &l.MessageBytes}} {
-		value, there := members[f.name]
-		if !there || string(value) == "null" {
+		value, found := members[f.name]
+		if !found || string(value) == "null" {
 			continue
 		}
 		if json.Unmarshal(value, f.into) != nil || *f.into < 1 || *f.into > MaxLimit {
-			return Limits{}, kg.Errorf(kg.CodeInvalid, "is a whole number from 1 to %d", MaxLimit).At("limits." + f.name)
+			return Limits{}, kg.Errorf(kg.CodeInvalid, "must be an integer from 1 to %d", MaxLimit).At("limits." + f.name)
 		}
 	}
 	return l, nil

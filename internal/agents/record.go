@@ -9,41 +9,42 @@ import (
 	"koine/kg"
 )
 
-// Graph holds the records.
+// Graph is the graph of the records.
 var Graph = kg.IRI(kg.OwnGraphPrefix + "agents")
 
-// Class is that of each record.
+// Class is the class of the records.
 var Class = records.Property(agentClass)
 
-// Status tells whether an agent is let in.
+// Status determines whether an agent is admitted.
 type Status string
 
-// The states.
+// States.
 const (
 	Active    Status = "ACTIVE"
 	Suspended Status = "SUSPENDED"
 )
 
-// UnmarshalText reads a status in upper or lower case.
+// UnmarshalText parses a status, ignoring case.
 func (s *Status) UnmarshalText(text []byte) error {
 	*s = Status(strings.ToUpper(string(text)))
 	return nil
 }
 
-// Record is what is known of an agent.
+// Record is the record of an agent.
 type Record struct {
 	ID kg.AgentID
-	// Name is what people call it, Owner the agent that answers for it.
+	// Name is the display name. Owner is the agent that is responsible for this one.
 	Name  string
 	Owner kg.AgentID
-	// Roles are those that its credentials have brought so far.
+	// Roles are the roles that its credentials have brought so far.
 	Roles  []string
 	Status Status
-	// Since is when the record was made.
+	// Since is the time at which the record was created.
 	Since time.Time
-	// Registration is what it says of itself; nil for one that cannot be asked.
+	// Registration is the self-description; nil if the agent is not registered.
 	Registration *Registration
-	// NewlyRegistered tells of the result of Register that the agent was not registered before.
+	// NewlyRegistered is set in the result of Register if the agent was not registered
+	// before.
 	NewlyRegistered bool
 }
 
@@ -58,7 +59,7 @@ const (
 
 func subjectOf(id kg.AgentID) kg.Term { return kg.IRI(string(id)) }
 
-// recordOf reads a record; nil for one that is none of an agent.
+// recordOf converts a stored record; nil if it is not that of an agent.
 func recordOf(subject kg.Term, r records.Record) *Record {
 	if !r.Is(agentClass) {
 		return nil
@@ -70,8 +71,8 @@ func recordOf(subject kg.Term, r records.Record) *Record {
 	}
 }
 
-// Ensure makes the record of an agent if there is none, and notes roles that are
-// new. The packages that give out credentials call it in their own update.
+// Ensure creates the record of an agent if there is none, and adds new roles. Packages
+// that issue credentials call it within their update.
 func Ensure(tx *kg.Tx, wish Record) error {
 	subject := subjectOf(wish.ID)
 	found, err := records.Read(tx.MatchOwn, Graph, subject)
@@ -102,14 +103,14 @@ func Ensure(tx *kg.Tx, wish Record) error {
 	return records.Write(tx, Graph, subject, r)
 }
 
-// RolesOf lists the roles of an agent, as the update finds them.
+// RolesOf returns the roles of an agent as of the update.
 func RolesOf(tx *kg.Tx, id kg.AgentID) ([]string, error) {
 	r, err := records.Read(tx.MatchOwn, Graph, subjectOf(id))
 	return r.Texts(propRole), err
 }
 
-// InRole lists the agents that have a role and are not suspended, as the update
-// finds them, in no order.
+// InRole returns the agents with a role that are not suspended, as of the update, in no
+// particular order.
 func InRole(tx *kg.Tx, role string) (out []kg.AgentID, err error) {
 	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: records.Property(propRole), Object: kg.String(role), Graph: Graph}) {
 		if err != nil {

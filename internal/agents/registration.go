@@ -14,29 +14,29 @@ import (
 	"koine/kg"
 )
 
-// Registration is what an agent that can be asked says of itself. Nothing in it gives
-// it rights: Role is what it does, not a role of its credentials.
+// Registration is the self-description of an agent that can be asked. It grants no
+// rights: Role is a description, not a role of a credential.
 type Registration struct {
 	Description string
 	Version     string
 	Role        string
-	Endpoint    string // its own address, http or https; "" for one that has none
-	// Capabilities are tags that it is searched by, as are the ids and tags of its
-	// skills.
+	Endpoint    string // http or https URL, or ""
+	// Capabilities are search tags, like the ids and tags of skills.
 	Capabilities []string
-	// Skills are as in an A2A card: objects with an id and a name.
+	// Skills are objects with an id and a name, as in an A2A card.
 	Skills []json.RawMessage
-	// Parameters, Auth, Limits and Metadata are objects, or nil.
+	// Parameters, Auth, Limits and Metadata are JSON objects, or nil.
 	Parameters, Auth, Limits, Metadata json.RawMessage
-	// Extra has what koine does not understand, by its name.
+	// Extra holds unknown members by name.
 	Extra map[string]json.RawMessage
-	// Time is when it registered, Changed when it last changed what it says; zero if never.
+	// Time is the time of the registration. Changed is the time of the last change, or
+	// zero.
 	Time, Changed time.Time
 }
 
-// Bounds on registrations.
+// Limits of registrations.
 const (
-	MaxRegistrationBytes = 64 << 10 // of all that an agent says of itself, as JSON
+	MaxRegistrationBytes = 64 << 10 // the whole self-description as JSON
 	MaxDescriptionBytes  = 4 << 10
 	MaxTagBytes          = 256
 	MaxEndpointBytes     = 2 << 10
@@ -52,7 +52,7 @@ const (
 	propEndpoint     = "agentEndpoint"
 	propCapability   = "agentCapability"
 	propSkills       = "agentSkills"
-	propSkillTag     = "agentSkillTag" // what is searched by; the skills themselves have it too
+	propSkillTag     = "agentSkillTag" // search index of the tags in agentSkills
 	propParameters   = "agentParameters"
 	propAuth         = "agentAuth"
 	propLimits       = "agentLimits"
@@ -62,17 +62,17 @@ const (
 	propReregistered = "agentReregistered"
 )
 
-// Registered is the property whose removal tells that an agent has deregistered.
+// Registered is the property whose removal indicates that an agent has deregistered.
 var Registered = records.Property(propRegistered)
 
-// skill is what koine reads of a skill.
+// skill holds the members of a skill that koine reads.
 type skill struct {
 	ID   string   `json:"id"`
 	Name string   `json:"name"`
 	Tags []string `json:"tags"`
 }
 
-// Tags are what the agent can do, as tags: what it said, or else the ids of its skills.
+// Tags returns the capabilities or, without any, the ids of the skills.
 func (r *Registration) Tags() []string {
 	if len(r.Capabilities) > 0 || len(r.Skills) == 0 {
 		return r.Capabilities
@@ -87,7 +87,7 @@ func (r *Registration) Tags() []string {
 	return out
 }
 
-// ExtraJSON has what koine does not understand, as an object; nil for nothing.
+// ExtraJSON returns the unknown members as an object; nil if there are none.
 func (r *Registration) ExtraJSON() json.RawMessage {
 	if len(r.Extra) == 0 {
 		return nil
@@ -95,21 +95,21 @@ func (r *Registration) ExtraJSON() json.RawMessage {
 	return plainjson.MustEncode(r.Extra)
 }
 
-// Can tells whether it is found by the capability.
+// Can reports whether a search for the capability finds the agent.
 func (r *Registration) Can(capability string) bool {
 	tags, _ := skillTags(r.Skills)
 	return slices.Contains(r.Capabilities, capability) || slices.Contains(tags, capability)
 }
 
-// skillTags are the ids and tags of skills.
+// skillTags returns the ids and tags of skills.
 func skillTags(skills []json.RawMessage) (tags []string, err error) {
 	if len(skills) > MaxSkills {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "an agent has at most %d skills", MaxSkills).At("skills")
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "agent has more than %d skills", MaxSkills).At("skills")
 	}
 	for _, raw := range skills {
 		var s skill
 		if err := json.Unmarshal(raw, &s); err != nil || s.ID == "" || s.Name == "" {
-			return nil, kg.Errorf(kg.CodeInvalid, "a skill is an object with an id, a name, and a list of tags if it has some").At("skills")
+			return nil, kg.Errorf(kg.CodeInvalid, "skill must be an object with an id, a name and, optionally, a list of tags").At("skills")
 		}
 		for _, tag := range append(s.Tags, s.ID) {
 			if err := checkTag("skills", tag); err != nil {
@@ -120,12 +120,12 @@ func skillTags(skills []json.RawMessage) (tags []string, err error) {
 	}
 	slices.Sort(tags)
 	if tags = slices.Compact(tags); len(tags) > MaxSkillTags {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "skills have at most %d ids and tags together", MaxSkillTags).At("skills")
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "skills have more than %d ids and tags", MaxSkillTags).At("skills")
 	}
 	return tags, nil
 }
 
-// toRecord checks the registration, and gives it as properties.
+// toRecord validates the registration and returns it as properties.
 func (r *Registration) toRecord() (records.Record, error) {
 	for _, f := range []struct {
 		field, text string
@@ -136,13 +136,13 @@ func (r *Registration) toRecord() (records.Record, error) {
 		}
 	}
 	if len(r.Description) > MaxDescriptionBytes {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "at most %d bytes", MaxDescriptionBytes).At("description")
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "has more than %d bytes", MaxDescriptionBytes).At("description")
 	}
 	if err := checkEndpoint(r.Endpoint); err != nil {
 		return nil, err
 	}
 	if len(r.Capabilities) > MaxCapabilities {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "an agent has at most %d capabilities", MaxCapabilities).At("capabilities")
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "agent has more than %d capabilities", MaxCapabilities).At("capabilities")
 	}
 	for _, tag := range r.Capabilities {
 		if err := checkTag("capabilities", tag); err != nil {
@@ -176,7 +176,7 @@ func (r *Registration) toRecord() (records.Record, error) {
 			continue
 		}
 		if bytes.TrimSpace(f.raw)[0] != '{' {
-			return nil, kg.Errorf(kg.CodeInvalid, "is an object").At(f.field)
+			return nil, kg.Errorf(kg.CodeInvalid, "must be a JSON object").At(f.field)
 		}
 		size += putJSON(out, f.property, f.raw)
 	}
@@ -187,7 +187,7 @@ func (r *Registration) toRecord() (records.Record, error) {
 }
 
 func errTooLarge() *kg.Error {
-	return kg.Errorf(kg.CodeLimitExceeded, "what an agent says of itself has at most %d bytes", MaxRegistrationBytes)
+	return kg.Errorf(kg.CodeLimitExceeded, "registration has more than %d bytes", MaxRegistrationBytes)
 }
 
 func sortedUnique(list []string) []string {
@@ -196,7 +196,7 @@ func sortedUnique(list []string) []string {
 	return slices.Compact(list)
 }
 
-// putJSON states a value as JSON, and gives its size.
+// putJSON stores a value as JSON and returns its size.
 func putJSON(r records.Record, property string, value any) int {
 	raw := plainjson.MustEncode(value)
 	r[property] = []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
@@ -206,16 +206,16 @@ func putJSON(r records.Record, property string, value any) int {
 func checkLine(field, text string, most int) error {
 	switch {
 	case len(text) > most:
-		return kg.Errorf(kg.CodeLimitExceeded, "at most %d bytes", most).At(field)
+		return kg.Errorf(kg.CodeLimitExceeded, "has more than %d bytes", most).At(field)
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return kg.Errorf(kg.CodeInvalid, "is one line of plain text").At(field)
+		return kg.Errorf(kg.CodeInvalid, "must be one line of plain text").At(field)
 	}
 	return nil
 }
 
 func checkTag(field, tag string) error {
 	if tag == "" {
-		return kg.Errorf(kg.CodeInvalid, "a tag has at least one letter").At(field)
+		return kg.Errorf(kg.CodeInvalid, "tag is empty").At(field)
 	}
 	return checkLine(field, tag, MaxTagBytes)
 }
@@ -226,12 +226,12 @@ func checkEndpoint(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return kg.Errorf(kg.CodeInvalid, "is an address with http or https, without a user").At("endpoint")
+		return kg.Errorf(kg.CodeInvalid, "must be an http or https URL without user information").At("endpoint")
 	}
 	return nil
 }
 
-// registrationOf reads what an agent says of itself; nil for one that is not registered.
+// registrationOf reads the self-description of an agent; nil if it is not registered.
 func registrationOf(r records.Record) *Registration {
 	if r[propRegistered] == nil {
 		return nil
@@ -241,7 +241,7 @@ func registrationOf(r records.Record) *Registration {
 		Capabilities: r.Texts(propCapability), Parameters: rawOf(r, propParameters), Auth: rawOf(r, propAuth), Limits: rawOf(r, propLimits),
 		Metadata: rawOf(r, propMetadata), Time: r.Time(propRegistered), Changed: r.Time(propReregistered),
 	}
-	_ = json.Unmarshal(rawOf(r, propSkills), &out.Skills) // as it was written
+	_ = json.Unmarshal(rawOf(r, propSkills), &out.Skills) // was validated when written
 	_ = json.Unmarshal(rawOf(r, propRest), &out.Extra)
 	return out
 }
@@ -253,7 +253,7 @@ func rawOf(r records.Record, name string) json.RawMessage {
 	return nil
 }
 
-// clearedRegistration takes all of a registration away.
+// clearedRegistration returns a record update that removes the registration.
 func clearedRegistration() records.Record {
 	out := records.Record{}
 	for _, name := range []string{

@@ -10,36 +10,36 @@ import (
 	"koine/kg"
 )
 
-// Registry knows in memory who is suspended, and writes the records of agents
-// that come with a token, behind the requests and not in their way.
+// Registry holds the status of agents in memory, and creates the records of agents with
+// tokens asynchronously.
 type Registry struct {
 	table  *records.Table
-	states sync.Map // kg.AgentID → standing, of all that have a record
-	// OnSuspend is called when the status of an agent has changed; it must not
-	// block. To be set before Load.
+	states sync.Map // kg.AgentID → agentState, of all agents with a record
+	// OnSuspend is called when an agent is suspended. It must not block. Set it before
+	// Load.
 	OnSuspend func()
 
 	log   *slog.Logger
 	queue chan kg.Principal
-	// queued holds the agents that are in the queue or were refused a place.
+	// queued holds the agents in the queue.
 	queued sync.Map
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// agentState is what is known of an agent in memory.
+// agentState is the state of an agent in memory.
 type agentState struct {
 	status     Status
 	registered bool
 	limits     Limits
 }
 
-// queueLength bounds the agents that wait for their record. One that finds no
-// room gets it at a later visit.
+// queueLength is the maximum number of agents waiting for their record. Others get it
+// at a later visit.
 const queueLength = 256
 
-// NewRegistry makes an empty registry.
+// NewRegistry returns an empty registry.
 func NewRegistry(log *slog.Logger) *Registry {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -50,8 +50,8 @@ func NewRegistry(log *slog.Logger) *Registry {
 	return g
 }
 
-// Load reads what stands in the store, once, and begins to write records there
-// until Close.
+// Load reads the records from the store and starts writing new ones, until Close. It
+// must be called once.
 func (g *Registry) Load(ctx context.Context, store *kg.Store) error {
 	if err := g.table.Load(ctx, store); err != nil {
 		return err
@@ -60,18 +60,17 @@ func (g *Registry) Load(ctx context.Context, store *kg.Store) error {
 	return nil
 }
 
-// Close ends the writing of records, and waits for it. Call it before the store
-// is closed.
+// Close stops the writer and waits for it. Call it before closing the store.
 func (g *Registry) Close() {
 	g.cancel()
 	g.done.Wait()
 }
 
-// Follow takes a commit (kg.Options.OnSystemChange).
+// Follow applies a commit (kg.Options.OnSystemChange).
 func (g *Registry) Follow(c *kg.Commit) { g.table.Follow(c) }
 
 func (g *Registry) applyRecord(subject kg.Term, r records.Record) {
-	limits, _ := limitsOf(rawOf(r, propLimits)) // as it was written
+	limits, _ := limitsOf(rawOf(r, propLimits)) // was validated when written
 	id, now := kg.AgentID(subject.Value()), agentState{Status(r.Text(propStatus)), r[propRegistered] != nil, limits}
 	if now.status == "" {
 		g.states.Delete(id)
@@ -83,24 +82,27 @@ func (g *Registry) applyRecord(subject kg.Term, r records.Record) {
 	}
 }
 
-// Each calls fn for every agent that has a record, in no order, until it says stop.
+// Each calls fn for every agent with a record, in no particular order, until fn returns
+// false.
 func (g *Registry) Each(fn func(kg.AgentID) bool) {
 	g.states.Range(func(id, _ any) bool { return fn(id.(kg.AgentID)) })
 }
 
-// Suspended tells whether the agent is refused.
+// Suspended reports whether the agent is suspended.
 func (g *Registry) Suspended(id kg.AgentID) bool { return g.stateOf(id).status == Suspended }
 
-// IsAvailable tells whether the agent can be asked: it is registered, and not refused.
+// IsAvailable reports whether the agent can be asked: it is registered and not
+// suspended.
 func (g *Registry) IsAvailable(id kg.AgentID) bool {
 	now := g.stateOf(id)
 	return now.registered && now.status == Active
 }
 
-// Registered tells whether the agent is registered, be it refused or not.
+// Registered reports whether the agent is registered, even if it is suspended.
 func (g *Registry) Registered(id kg.AgentID) bool { return g.stateOf(id).registered }
 
-// Unregistered lists the agents on record that are not registered, in no order.
+// Unregistered returns the agents with a record that are not registered, in no
+// particular order.
 func (g *Registry) Unregistered() (out []kg.AgentID) {
 	g.Each(func(id kg.AgentID) bool {
 		if !g.Registered(id) {
@@ -111,7 +113,7 @@ func (g *Registry) Unregistered() (out []kg.AgentID) {
 	return out
 }
 
-// Limits are how much the agent takes, as it said.
+// Limits returns the limits that the agent declared.
 func (g *Registry) Limits(id kg.AgentID) Limits { return g.stateOf(id).limits }
 
 func (g *Registry) stateOf(id kg.AgentID) (now agentState) {
@@ -121,12 +123,12 @@ func (g *Registry) stateOf(id kg.AgentID) (now agentState) {
 	return now
 }
 
-// Seen sees to it that the agent gets a record. It never blocks.
+// Seen ensures that the agent gets a record. It never blocks.
 func (g *Registry) Seen(p kg.Principal) {
 	if _, known := g.states.Load(p.ID); known {
 		return
 	}
-	if _, waits := g.queued.LoadOrStore(p.ID, nil); waits {
+	if _, waiting := g.queued.LoadOrStore(p.ID, nil); waiting {
 		return
 	}
 	select {
@@ -136,7 +138,7 @@ func (g *Registry) Seen(p kg.Principal) {
 	}
 }
 
-// writeTimeout bounds the writing of one record.
+// writeTimeout is the timeout for writing one record.
 const writeTimeout = 10 * time.Second
 
 func (g *Registry) runWriter(store records.Store) {
@@ -146,7 +148,7 @@ func (g *Registry) runWriter(store records.Store) {
 			return
 		case p := <-g.queue:
 			if err := g.writeOne(store, p); err != nil && g.ctx.Err() == nil {
-				g.log.Warn("an agent got no record yet", "agent", p.ID, "error", err)
+				g.log.Warn("cannot create the record of an agent", "agent", p.ID, "error", err)
 			}
 			g.queued.Delete(p.ID)
 		}
@@ -155,7 +157,7 @@ func (g *Registry) runWriter(store records.Store) {
 
 func (g *Registry) writeOne(store records.Store, p kg.Principal) error {
 	if g.table.Len() >= MaxAgents {
-		return kg.Errorf(kg.CodeLimitExceeded, "there are %d agents on record already", MaxAgents)
+		return kg.Errorf(kg.CodeLimitExceeded, "server has %d agents on record, which is the limit", MaxAgents)
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, writeTimeout)
 	defer cancel()

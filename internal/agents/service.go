@@ -15,17 +15,17 @@ import (
 // Service reads and changes records. Its methods may be called concurrently.
 type Service struct{ store records.Store }
 
-// NewService works on the records in the store.
+// NewService returns a service for the records in the store.
 func NewService(store records.Store) *Service { return &Service{store} }
 
-// Bounds on records.
+// Limits of records.
 const (
-	MaxAgents    = 50_000 // beyond them, bearers of tokens get none
+	MaxAgents    = 50_000 // above, bearers of tokens get no record
 	MaxNameBytes = 256
 	MaxRoles     = 100
 )
 
-// Get gives the record of an agent, nil if there is none.
+// Get returns the record of an agent, or nil.
 func (s *Service) Get(ctx context.Context, id kg.AgentID) (*Record, error) {
 	snapshot, err := s.openView(ctx)
 	if err != nil {
@@ -37,8 +37,8 @@ func (s *Service) Get(ctx context.Context, id kg.AgentID) (*Record, error) {
 	return recordOf(subject, r), err
 }
 
-// List gives up to first records in the order of the ids, those behind after, and
-// whether there are more.
+// List returns up to first records after after, sorted by id, and whether there are
+// more.
 func (s *Service) List(ctx context.Context, after kg.AgentID, first int) (page []Record, more bool, err error) {
 	snapshot, err := s.openView(ctx)
 	if err != nil {
@@ -70,15 +70,15 @@ func (s *Service) openView(ctx context.Context) (*kg.Snapshot, error) {
 	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{Graph}})
 }
 
-// Change is what is to be different in a record; nil leaves a part as it is.
+// Change is a change of a record. Nil fields are unchanged.
 type Change struct {
 	Name   *string
-	Owner  *kg.AgentID // "" for nobody
+	Owner  *kg.AgentID // "" for none
 	Status *Status
 }
 
-// Update changes a record. An administrator may change all of it, an agent its
-// own name. What the agent was let in with ends when it is suspended.
+// Update changes a record. Administrators can change all of it, an agent only its own
+// name. Suspending an agent ends its sessions.
 func (s *Service) Update(ctx context.Context, m kg.Meta, id kg.AgentID, change Change) (now Record, err error) {
 	id = kg.CanonicalAgent(string(id))
 	if err := change.checkAllowed(m.Principal, id); err != nil {
@@ -96,7 +96,7 @@ func (s *Service) Update(ctx context.Context, m kg.Meta, id kg.AgentID, change C
 			return err
 		}
 		if recordOf(subject, found) == nil {
-			return kg.Errorf(kg.CodeNotFound, "there is no agent %s", id).At("id")
+			return kg.Errorf(kg.CodeNotFound, "agent %s not found", id).At("id")
 		}
 		if err := records.Write(tx, Graph, subject, properties); err != nil {
 			return err
@@ -113,21 +113,21 @@ func (c *Change) checkAllowed(p kg.Principal, id kg.AgentID) error {
 	admin := p.IsAdmin()
 	switch {
 	case !admin && p.ID != id:
-		return kg.Errorf(kg.CodePermissionDenied, "the records of other agents are the business of administrators")
+		return kg.Errorf(kg.CodePermissionDenied, "only administrators can change the records of other agents")
 	case !admin && (c.Owner != nil || c.Status != nil):
-		return kg.Errorf(kg.CodePermissionDenied, "an agent changes its own name; the rest is the business of administrators")
+		return kg.Errorf(kg.CodePermissionDenied, "agents can change only their name; ask an administrator for other changes")
 	case p.ID == id && c.Status != nil && *c.Status == Suspended:
-		return kg.Errorf(kg.CodeInvalid, "you cannot suspend yourself").At("status")
+		return kg.Errorf(kg.CodeInvalid, "caller cannot suspend itself").At("status")
 	}
 	return nil
 }
 
-// toRecord checks the change, and gives it as properties.
+// toRecord validates the change and returns it as properties.
 func (c *Change) toRecord() (records.Record, error) {
 	r := records.Record{}
 	if c.Name != nil {
 		if len(*c.Name) > MaxNameBytes || !utf8.ValidString(*c.Name) || strings.ContainsFunc(*c.Name, unicode.IsControl) {
-			return nil, kg.Errorf(kg.CodeInvalid, "a name is plain text of at most %d bytes", MaxNameBytes).At("name")
+			return nil, kg.Errorf(kg.CodeInvalid, "name must be plain text of at most %d bytes", MaxNameBytes).At("name")
 		}
 		r[propName] = someText(*c.Name)
 	}
@@ -140,7 +140,7 @@ func (c *Change) toRecord() (records.Record, error) {
 	}
 	if c.Status != nil {
 		if *c.Status != Active && *c.Status != Suspended {
-			return nil, kg.Errorf(kg.CodeInvalid, "the status of an agent is %s or %s", Active, Suspended).At("status")
+			return nil, kg.Errorf(kg.CodeInvalid, "status must be %s or %s", Active, Suspended).At("status")
 		}
 		r[propStatus] = records.Values(string(*c.Status))
 	}

@@ -8,45 +8,45 @@ import (
 	"koine/kg"
 )
 
-// Kind says what an entry is about.
+// Kind is the kind of an entry.
 type Kind string
 
-// The kinds of what was done: each commit has one, that of the strongest thing in
-// it, in this order.
+// Kinds of commits. Each commit has one kind: that of its most important change, in
+// descending order.
 const (
-	Key      Kind = "KEY"      // a credential was made, changed or revoked
-	Policy   Kind = "POLICY"   // who may do what with a graph
+	Key      Kind = "KEY"      // a credential was created, changed or revoked
+	Policy   Kind = "POLICY"   // the policy of a graph changed
 	Proposal Kind = "PROPOSAL" // an update was held, reviewed, withdrawn, or applied after review
-	Admin    Kind = "ADMIN"    // something else in a graph of koine's own
-	Channel  Kind = "CHANNEL"  // a channel or scope, or who is in it
-	Message  Kind = "MESSAGE"  // a message was published, or something was noted about one
+	Admin    Kind = "ADMIN"    // another change of a system graph
+	Channel  Kind = "CHANNEL"  // a change of a channel, scope or membership
+	Message  Kind = "MESSAGE"  // a message was published, or its state changed
 	Update   Kind = "UPDATE"   // anything else
 )
 
-// The kinds of what was refused.
+// Kinds of refusals.
 const (
-	Denied         Kind = "DENIED"         // the caller may not do it
-	Authentication Kind = "AUTHENTICATION" // it is not known who is calling
-	RateLimit      Kind = "RATE_LIMIT"     // it was too much
+	Denied         Kind = "DENIED"         // permission denied
+	Authentication Kind = "AUTHENTICATION" // authentication failed
+	RateLimit      Kind = "RATE_LIMIT"     // a rate limit was exceeded
 )
 
-// Entry is one line of the list: a commit, or a refusal.
+// Entry is a commit or a refusal.
 type Entry struct {
 	Time             time.Time
 	Kind             Kind
 	Principal, Actor kg.AgentID
 
-	// Commit is set for what was done, without its Changes; Added and Removed count
-	// those.
+	// Commit is set for a commit, without its Changes, which Added and Removed count.
 	Commit         *kg.Commit
 	Added, Removed int
-	// Channels are what the commit did with channels, up to channels.MaxDeeds.
+	// Channels are the effects of the commit on channels, up to
+	// channels.MaxAuditActions.
 	Channels []channels.AuditAction
-	// Refusal is set for what was not.
+	// Refusal is set for a refusal.
 	Refusal *Refusal
 }
 
-// What koine's own graphs hold about whom.
+// Subjects, predicates and graphs of the records in system graphs.
 const (
 	keySubject     = "urn:koine:key:"
 	policyProperty = kg.OwnVocabulary + "graph"
@@ -55,7 +55,7 @@ const (
 
 var strength = map[Kind]int{Update: 0, Message: 1, Channel: 2, Admin: 3, Proposal: 4, Policy: 5, Key: 6}
 
-// entryOf is the entry of a commit.
+// entryOf returns the entry of a commit.
 func entryOf(c *kg.Commit) Entry {
 	e := Entry{Time: c.Time, Kind: Update, Principal: c.Principal, Actor: c.Actor}
 	if c.ProposalID != "" {
@@ -73,9 +73,9 @@ func entryOf(c *kg.Commit) Entry {
 		}
 	}
 	e.Channels = channels.AuditActionsOf(c)
-	told := *c
-	told.Changes, told.ContentHash, told.IdempotencyKey = nil, [32]byte{}, ""
-	e.Commit = &told
+	copied := *c
+	copied.Changes, copied.ContentHash, copied.IdempotencyKey = nil, [32]byte{}, ""
+	e.Commit = &copied
 	return e
 }
 
@@ -98,8 +98,8 @@ func kindOf(q *kg.Quad) Kind {
 	return Admin
 }
 
-// refusalEntry is the entry of a refusal.
+// refusalEntry returns the entry of a refusal.
 func refusalEntry(r *Refusal) Entry {
-	told := *r
-	return Entry{Time: r.First, Kind: r.Kind, Principal: r.Principal, Actor: r.Actor, Refusal: &told}
+	copied := *r
+	return Entry{Time: r.First, Kind: r.Kind, Principal: r.Principal, Actor: r.Actor, Refusal: &copied}
 }

@@ -14,22 +14,22 @@ import (
 	"koine/kg"
 )
 
-// FileName is that of the file in the data directory that keeps refusals.
+// FileName is the name of the file with refusals in the data directory.
 const FileName = "refusals.jsonl"
 
-// Bounds of that file.
+// Limits of the file.
 const (
-	// DefaultMaxFileBytes is how long it may get. At the bound it is made anew with
-	// what the Trail still has, the newest first, up to half of the bound.
+	// DefaultMaxFileBytes is the maximum size. At that size the file is rewritten with
+	// the newest refusals of the Trail, up to half of the maximum.
 	DefaultMaxFileBytes = 16 << 20
-	// MaxTextBytes bounds each text of a line, in bytes.
+	// MaxTextBytes is the maximum length of each text in a line.
 	MaxTextBytes = 1024
-	// maxLine is more than a line of such texts can be.
+	// maxLine exceeds the length of any line with such texts.
 	maxLine = 64 << 10
 )
 
-// line is a refusal as the file has it. A later line with the same number is what
-// became of it: it was repeated.
+// line is a refusal in the file. A later line with the same number replaces it, with
+// the number of repetitions.
 type line struct {
 	Number    uint64     `json:"number"`
 	Kind      Kind       `json:"kind"`
@@ -48,7 +48,7 @@ func lineOf(r *Refusal) []byte {
 	raw, err := json.Marshal(line{
 		r.number, r.Kind, truncateText(string(r.Principal)), truncateText(string(r.Actor)), r.Address, truncateText(r.Path), truncateText(r.Reason), truncateText(r.RequestID), r.First, r.Last, r.Count,
 	})
-	if err != nil { // a year past 9999: not written, and not worth more
+	if err != nil { // a year after 9999 cannot be encoded: skip the refusal
 		return nil
 	}
 	return append(raw, '\n')
@@ -67,17 +67,17 @@ func (l *line) toRefusal() *Refusal {
 	}
 }
 
-// journal is the open file. One goroutine at a time uses it.
+// journal is the open file. It is not safe for concurrent use.
 type journal struct {
 	path string
 	max  int64
-	file *os.File // nil after a failure, until it is made anew
+	file *os.File // nil after a failure, until it is rewritten
 	size int64
 }
 
-// readAll gives the refusals of the file, the oldest first, and how many lines were
-// none: the last one after a crash, or what was damaged. A file that is too long
-// is read from where it is not.
+// readAll returns the refusals of the file, oldest first, and the number of invalid
+// lines: a line torn by a crash, or a damaged one. Of a file that exceeds the maximum
+// size it reads the end.
 func (j *journal) readAll() (list []*Refusal, broken int, err error) {
 	file, err := os.Open(j.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -117,8 +117,8 @@ func (j *journal) readAll() (list []*Refusal, broken int, err error) {
 	}
 }
 
-// appendLines writes lines behind the others, and to disk. full says that there is no
-// room for them: then the file has to be made anew.
+// appendLines appends lines and syncs the file. full reports that they do not fit: the
+// file must be rewritten.
 func (j *journal) appendLines(lines []byte) (full bool, err error) {
 	if j.file == nil || j.size+int64(len(lines)) > j.max {
 		return true, nil
@@ -134,8 +134,8 @@ func (j *journal) appendLines(lines []byte) (full bool, err error) {
 	return false, err
 }
 
-// rewriteFile makes the file anew with the newest of the refusals, which are the oldest
-// first. After a crash it is the old file or the new one.
+// rewriteFile atomically replaces the file by the newest of the refusals, which are
+// sorted oldest first.
 func (j *journal) rewriteFile(list []Refusal) error {
 	lines, size, from := make([][]byte, len(list)), int64(0), len(list)
 	for from > 0 {
@@ -170,7 +170,7 @@ func (j *journal) rewriteFile(list []Refusal) error {
 
 func (j *journal) close() {
 	if j.file != nil {
-		_ = j.file.Close() // what counts was synced
+		_ = j.file.Close() // the content was synced
 		j.file = nil
 	}
 }

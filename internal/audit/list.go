@@ -13,7 +13,7 @@ import (
 	"koine/kg"
 )
 
-// Commits gives the commits (kg.Store).
+// Commits reads commits (kg.Store).
 type Commits interface {
 	Head() kg.Position
 	Oldest() kg.Position
@@ -21,32 +21,32 @@ type Commits interface {
 	RevisionAt(context.Context, time.Time) (kg.Revision, error)
 }
 
-// MaxScanned bounds the commits that one page looks at.
+// MaxScanned is the maximum number of commits read for one page.
 const MaxScanned = 10_000
 
-// Query asks for a part of the list. The zero value of a member asks for all.
+// Query selects entries. The zero value of a field selects all.
 type Query struct {
-	First            int // of entries; at least 1
+	First            int // maximum number of entries, at least 1
 	After            string
 	Principal, Actor kg.AgentID
 	Since, Until     time.Time // both inclusive
 	Kinds            []Kind
-	// Channel leaves out what did nothing with it.
+	// Channel selects the entries that concern this channel.
 	Channel channels.ChannelID
 }
 
-// Page is a part of the list, the newest first.
+// Page is a page of entries, newest first.
 type Page struct {
 	Entries []Entry
-	// End is behind all that was looked at: the cursor for the next page.
+	// End is the cursor for the next page.
 	End  string
 	More bool
 }
 
-// cursor is where a reader of the list stands: what is older than both is left.
+// cursor is a position in the list. Entries that are older than both parts follow.
 type cursor struct {
-	revision kg.Revision // of the next commit to look at; 0 for none
-	number   uint64      // of the refusal told last
+	revision kg.Revision // of the next commit; 0 for none
+	number   uint64      // of the last returned refusal
 }
 
 func (p cursor) String() string {
@@ -58,15 +58,14 @@ func parseCursor(text string) (p cursor, err error) {
 	r, rerr := strconv.ParseUint(revision, 10, 64)
 	n, nerr := strconv.ParseUint(number, 10, 64)
 	if !ok || rerr != nil || nerr != nil {
-		return p, kg.Errorf(kg.CodeInvalid, "is no cursor of this list").At("after")
+		return p, kg.Errorf(kg.CodeInvalid, "is not a cursor of this list").At("after")
 	}
 	return cursor{kg.Revision(r), n}, nil
 }
 
-// List is what was done and what was refused, the newest first. It asks nobody
-// whether the caller may know: whoever calls it does, and only administrators may.
-// A page that has looked at MaxScanned commits ends there, perhaps without an
-// entry, and goes on behind its End.
+// List returns commits and refusals, newest first. It does not check permissions: the
+// caller must ensure that only administrators see the result. A page ends after
+// MaxScanned commits, possibly without an entry, and continues at its End.
 func List(ctx context.Context, commits Commits, trail *Trail, q Query) (*Page, error) {
 	at := cursor{commits.Head().Revision, math.MaxUint64}
 	if q.After != "" {
@@ -94,7 +93,7 @@ func List(ctx context.Context, commits Commits, trail *Trail, q Query) (*Page, e
 	return l.page, nil
 }
 
-// seekUntil goes to the newest commit that is not later than what is asked for.
+// seekUntil moves to the newest commit that is not later than Query.Until.
 func (l *lister) seekUntil() error {
 	r, err := l.commits.RevisionAt(l.ctx, l.query.Until)
 	switch {
@@ -113,15 +112,15 @@ type lister struct {
 	commits  Commits
 	query    Query
 	cursor   cursor
-	oldest   kg.Revision // the log begins behind it
-	refusals []Entry     // of those left that are asked for, the newest first
-	commit   *Entry      // read and not told yet
+	oldest   kg.Revision // the log begins after it
+	refusals []Entry     // remaining matching refusals, newest first
+	commit   *Entry      // read but not yet in the page
 	scanned  int
 	page     *Page
 }
 
-// run tells entries until the page is full, the list has ended, or enough was
-// looked at.
+// run adds entries until the page is full, the list ends, or MaxScanned commits were
+// read.
 func (l *lister) run() error {
 	for {
 		if err := l.readCommit(); err != nil {
@@ -141,15 +140,15 @@ func (l *lister) run() error {
 	return nil
 }
 
-// readCommit takes the next commit that is asked for. Without one it has looked at
-// enough, or at all.
+// readCommit reads the next matching commit into l.commit. l.commit stays nil at the
+// end of the log or after MaxScanned commits.
 func (l *lister) readCommit() error {
 	for l.commit == nil && l.cursor.revision > l.oldest && l.scanned < MaxScanned {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
 		c, err := l.commits.Commit(l.ctx, kg.SystemPrincipal(), l.cursor.revision)
-		if kg.CodeOf(err) == kg.CodeRevisionGone { // the head was cut meanwhile
+		if kg.CodeOf(err) == kg.CodeRevisionGone { // the log was truncated concurrently
 			l.oldest = l.cursor.revision
 			return nil
 		}
@@ -159,7 +158,7 @@ func (l *lister) readCommit() error {
 		l.scanned++
 		e := entryOf(c)
 		if !l.query.Since.IsZero() && e.Time.Before(l.query.Since) {
-			l.oldest = l.cursor.revision // what comes next is older still
+			l.oldest = l.cursor.revision // all further commits are older
 			return nil
 		}
 		if !l.matches(&e) {
@@ -171,7 +170,7 @@ func (l *lister) readCommit() error {
 	return nil
 }
 
-// appendNewest takes the newer of the next commit and the next refusal.
+// appendNewest appends the newer of the next commit and the next refusal.
 func (l *lister) appendNewest() {
 	if l.commit != nil && (len(l.refusals) == 0 || !l.refusals[0].Time.After(l.commit.Time)) {
 		l.cursor.revision--

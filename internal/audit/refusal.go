@@ -12,25 +12,25 @@ import (
 	"koine/kg"
 )
 
-// Refusal is something that somebody was not let do.
+// Refusal is a refused request.
 type Refusal struct {
 	Kind      Kind // Denied, Authentication or RateLimit
 	Principal kg.AgentID
 	Actor     kg.AgentID
 	Address   netip.Addr // the zero Addr if it is not known
-	// Path of the route, Reason a kg.Code or one of a protocol's own.
+	// Path is the path of the route. Reason is a kg.Code or a code of a protocol.
 	Path, Reason string
-	RequestID    string // of the first
+	RequestID    string // of the first occurrence
 
-	// First and Last are when it began and when it was last repeated, Count how
-	// often it was.
+	// First and Last are the times of the first and the last occurrence; Count is their
+	// number.
 	First, Last time.Time
 	Count       int
 	number      uint64
-	queued      bool // the keeper has noted that it was repeated
+	queued      bool // queued in persister.repeatedSince
 }
 
-// refusalKey is what makes one refusal a repetition of another.
+// refusalKey identifies repetitions of a refusal.
 type refusalKey struct {
 	kind             Kind
 	principal, actor kg.AgentID
@@ -42,29 +42,29 @@ func (r *Refusal) repeatKey() refusalKey {
 	return refusalKey{r.Kind, r.Principal, r.Actor, r.Address, r.Path, r.Reason}
 }
 
-// Defaults and bounds of a Trail.
+// Defaults and limits of a Trail.
 const (
 	DefaultMaxRefusals = 10_000
-	// RepeatWindow is how long a repetition counts to the one before.
+	// RepeatWindow is the time in which repetitions count as one refusal.
 	RepeatWindow = time.Minute
-	// MaxDistinctPerAddress is how many refusals of one address are told apart within Together.
-	// Of what comes beyond only kind, address and reason are told, so that it
-	// repeats.
+	// MaxDistinctPerAddress is the maximum number of distinct refusals of one address
+	// per RepeatWindow. Further ones are reduced to kind, address and reason, so that
+	// they repeat.
 	MaxDistinctPerAddress = 100
-	// shares is how many addresses at least share a Trail: once one of them has
-	// this part of it, its oldest goes for its newest.
+	// shares is the minimum number of addresses that share a full Trail: an address
+	// with this fraction of it replaces its own oldest refusals.
 	shares = 10
 )
 
-// Options of a Trail. The zero value of each means its default.
+// Options configures a Trail. The zero value of each field means its default.
 type Options struct {
 	MaxRefusals  int
-	MaxFileBytes int64            // of the file of Keep
-	Logger       *slog.Logger     // discards when nil
-	Clock        func() time.Time // time.Now when nil
+	MaxFileBytes int64            // maximum size of the file of Persist
+	Logger       *slog.Logger     // discards if nil
+	Clock        func() time.Time // time.Now if nil
 }
 
-// Trail is the newest refusals. It is safe for concurrent use; a nil Trail keeps
+// Trail holds the newest refusals. It is safe for concurrent use; a nil Trail records
 // nothing.
 type Trail struct {
 	max     int
@@ -72,28 +72,28 @@ type Trail struct {
 	log     *slog.Logger
 	clock   func() time.Time
 
-	mu        sync.Mutex // guards what follows
-	order     *list.List // of *entry, the newest in front
+	mu        sync.Mutex // guards the following
+	order     *list.List // of *entry, newest first
 	open      map[refusalKey]*entry
 	origins   map[netip.Prefix]*origin
-	last      uint64     // number of the newest
-	persister *persister // nil before Keep
+	last      uint64     // number of the newest refusal
+	persister *persister // nil before Persist
 }
 
-// entry is a refusal in the lists that it is in.
+// entry is a refusal and its elements in the lists.
 type entry struct {
 	refusal    *Refusal
 	order, own *list.Element
 }
 
-// origin is what is kept of one address.
+// origin is the state of one address.
 type origin struct {
-	own      *list.List // of *entry, the newest in front
-	since    time.Time  // when apart began to be counted
+	own      *list.List // of *entry, newest first
+	since    time.Time  // start of the window of distinct
 	distinct int
 }
 
-// NewTrail makes a Trail.
+// NewTrail returns an empty Trail.
 func NewTrail(o Options) *Trail {
 	t := &Trail{max: o.MaxRefusals, maxFile: o.MaxFileBytes, log: o.Logger, clock: o.Clock, order: list.New(), open: map[refusalKey]*entry{}, origins: map[netip.Prefix]*origin{}}
 	if t.max == 0 {
@@ -111,7 +111,7 @@ func NewTrail(o Options) *Trail {
 	return t
 }
 
-// Record takes note of a refusal; its times, number and count are the Trail's.
+// Record records a refusal; the Trail sets its times, number and count.
 func (t *Trail) Record(ctx context.Context, r Refusal) {
 	if t == nil {
 		return
@@ -126,20 +126,20 @@ func (t *Trail) Record(ctx context.Context, r Refusal) {
 	}
 }
 
-// RecordDenied takes note of what the caller that the context carries was not let do,
-// if the code says such a thing.
+// RecordDenied records a refusal of the caller in ctx, if the code is one of
+// recordedCodes.
 func (t *Trail) RecordDenied(ctx context.Context, code kg.Code) {
 	kind, ok := recordedCodes[code]
 	if t == nil || !ok {
 		return
 	}
-	who := caller.From(ctx)
-	t.Record(ctx, Refusal{Kind: kind, Principal: who.Principal.ID, Actor: who.Acting(), Address: who.Address, Reason: string(code), RequestID: who.RequestID, Path: who.Path})
+	by := caller.From(ctx)
+	t.Record(ctx, Refusal{Kind: kind, Principal: by.Principal.ID, Actor: by.Acting(), Address: by.Address, Reason: string(code), RequestID: by.RequestID, Path: by.Path})
 }
 
-// recordedCodes are the codes that matter to who watches over a store. A graph that is
-// not to be seen is not found: so GRAPH_NOT_FOUND is also that of a slip, and so is
-// CHANNEL_NOT_FOUND and SCOPE_NOT_FOUND. Limits are told by who keeps them.
+// recordedCodes are the codes relevant to security. Hidden objects are reported as not
+// found, so GRAPH_NOT_FOUND, CHANNEL_NOT_FOUND and SCOPE_NOT_FOUND are included,
+// although they may also be mistakes. Rate limits are recorded by their owner.
 var recordedCodes = map[kg.Code]Kind{
 	kg.CodePermissionDenied:   Denied,
 	kg.CodeSourceForbidden:    Denied,
@@ -153,7 +153,7 @@ var recordedCodes = map[kg.Code]Kind{
 	"ORIGIN_FORBIDDEN":        Denied,
 }
 
-// recordRefusal says whether the refusal is a new one.
+// recordRefusal reports whether the refusal is new, that is, not a repetition.
 func (t *Trail) recordRefusal(r *Refusal) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -175,7 +175,8 @@ func (t *Trail) recordRefusal(r *Refusal) bool {
 	return true
 }
 
-// countRepeat counts a refusal to an earlier one, if there is one.
+// countRepeat counts the refusal as a repetition of an earlier one. It reports false if
+// there is none.
 func (t *Trail) countRepeat(r *Refusal, now time.Time) bool {
 	e := t.open[r.repeatKey()]
 	if e == nil || now.Sub(e.refusal.First) >= RepeatWindow {
@@ -187,7 +188,7 @@ func (t *Trail) countRepeat(r *Refusal, now time.Time) bool {
 	return true
 }
 
-// exceedsDistinct tells whether no more refusals of the address are told apart now.
+// exceedsDistinct reports whether the address has reached MaxDistinctPerAddress.
 func (t *Trail) exceedsDistinct(a netip.Addr, now time.Time) bool {
 	o := t.origins[originOf(a)]
 	if o == nil || !a.IsValid() {
@@ -199,8 +200,8 @@ func (t *Trail) exceedsDistinct(a netip.Addr, now time.Time) bool {
 	return o.distinct >= MaxDistinctPerAddress
 }
 
-// insert puts a refusal in front of the others, and takes one away if there are too
-// many: the oldest of the same address if that has its share, else the oldest.
+// insert adds a refusal. If the Trail is full, it evicts the oldest refusal of the same
+// address if that has its share, else the oldest of all.
 func (t *Trail) insert(r *Refusal) {
 	address := originOf(r.Address)
 	if t.order.Len() >= t.max {
@@ -232,19 +233,19 @@ func (t *Trail) evict(e *entry) {
 	}
 }
 
-// originOf is what counts as one address: of IPv6 a /64, which is what one
-// customer has.
+// originOf returns the prefix that counts as one address: for IPv6 the /64, the usual
+// allocation of one customer.
 func originOf(a netip.Addr) netip.Prefix {
 	bits := 32
 	if a = a.Unmap(); a.Is6() {
 		bits = 64
 	}
-	p, _ := a.WithZone("").Prefix(bits) // of no address it is none
+	p, _ := a.WithZone("").Prefix(bits) // the zero Prefix for an invalid address
 	return p
 }
 
-// eachBefore calls yield with a copy of each refusal whose number is smaller, the
-// newest first.
+// eachBefore calls yield with a copy of each refusal with a smaller number, newest
+// first, until it returns false.
 func (t *Trail) eachBefore(number uint64, yield func(Refusal) bool) {
 	if t == nil {
 		return

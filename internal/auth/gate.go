@@ -10,67 +10,69 @@ import (
 	"koine/kg"
 )
 
-// Claims are what a bearer token says of its bearer.
+// Claims are the verified claims of a bearer token.
 type Claims struct {
 	Agent  kg.AgentID
 	Roles  []string
 	ActFor []kg.AgentID
-	// Expires is when it stops being good. Every token has an end.
+	// Expires is the end of the token's validity. Every token has one.
 	Expires time.Time
 }
 
-// Tokens checks bearer tokens (jwt.Verifier). Errors are *kg.Error with
-// CodeUnauthenticated and hold nothing of the token.
+// Tokens verifies bearer tokens (jwt.Verifier). Errors are *kg.Error with
+// CodeUnauthenticated and do not contain the token.
 type Tokens interface {
 	Verify(token string) (Claims, error)
 }
 
-// Agents knows the agents' records (agents.Registry). Neither method may block.
+// Agents gives access to the agents' records (agents.Registry). Its methods must not
+// block.
 type Agents interface {
-	// Suspended tells whether the agent is refused.
+	// Suspended reports whether the agent is suspended.
 	Suspended(kg.AgentID) bool
-	// Seen is told of each bearer of a token.
+	// Seen is called for each bearer of a token.
 	Seen(kg.Principal)
 }
 
-// Options of a Gate. Without Keys no key is good, without Tokens no token.
+// Options configures a Gate. Without Keys it accepts no keys, without Tokens no tokens.
 type Options struct {
 	Keys   *Table
 	Tokens Tokens
-	Agents Agents // nil: nobody is suspended
-	// CheckAgent refuses ids of bearers that no agent may have (kg.Store.CheckAgent);
-	// nil takes them as they are.
+	Agents Agents // nil: no agent is suspended
+	// CheckAgent rejects impossible agent ids of tokens (kg.Store.CheckAgent); nil
+	// accepts all.
 	CheckAgent func(context.Context, kg.AgentID) error
-	// RoleActFor lists, for a role, the agents that who has it may act for.
+	// RoleActFor lists the agents that principals with a role may act for.
 	RoleActFor map[string][]kg.AgentID
-	// RefuseTestKeys makes ak_test_ keys no good here.
+	// RefuseTestKeys rejects ak_test_ keys.
 	RefuseTestKeys bool
 }
 
-// Gate lets callers in by their credential, and ends what they do when it is no
-// longer good. It is safe for concurrent use.
+// Gate authenticates callers and ends their sessions when their credential becomes
+// invalid. It is safe for concurrent use.
 type Gate struct {
 	options Options
 
-	mu       sync.Mutex // guards what follows, and what sessions say of themselves
+	mu       sync.Mutex // guards the following, and the fields of sessions
 	sessions map[*session]struct{}
 }
 
-// session is something that goes on under a credential.
+// session is a request or stream that depends on a credential.
 type session struct {
 	holder credentialHolder
 	end    func(error)
-	timer  *time.Timer // fires at the credential's end; nil without one
+	timer  *time.Timer // fires when the credential expires; nil if it does not
 }
 
-// credentialHolder is whose a credential is.
+// credentialHolder is the principal of a credential, with the data for checking it
+// again.
 type credentialHolder struct {
 	principal kg.Principal
-	key       string // the name of the key, "" for a token
+	key       string // name of the key; "" for a token
 	expires   time.Time
 }
 
-// NewGate makes a gate. There is one for each Table.
+// NewGate returns a gate. A Table belongs to one gate.
 func NewGate(options Options) *Gate {
 	g := &Gate{options: options, sessions: map[*session]struct{}{}}
 	if options.Keys != nil {
@@ -79,10 +81,10 @@ func NewGate(options Options) *Gate {
 	return g
 }
 
-// Admit says whose the credential is. end is called at most once, with a
-// *kg.Error, when it stops being good before release was called; it must not
-// block. The error is a *kg.Error with CodeUnauthenticated, or with
-// CodePermissionDenied for an agent that is suspended.
+// Admit authenticates a credential. end is called at most once, with a *kg.Error, if
+// the credential becomes invalid before release is called. end must not block. The
+// error is a *kg.Error with CodeUnauthenticated, or with CodePermissionDenied for a
+// suspended agent.
 func (g *Gate) Admit(_ context.Context, credential string, end func(error)) (p kg.Principal, release func(), err error) {
 	h, err := g.holderOf(credential)
 	if err != nil {
@@ -94,10 +96,10 @@ func (g *Gate) Admit(_ context.Context, credential string, end func(error)) (p k
 	return h.principal, release, nil
 }
 
-// Narrow gives what is left of a caller's rights under a further credential: the
-// roles, and the agents to act for, that both have. The credential of another
-// agent, for which the caller must be allowed to act, makes it act for that one;
-// whose graphs may be read stays as it is. end and release are those of Admit.
+// Narrow restricts a caller by a further credential to the roles, and the agents to act
+// for, that both have. If the credential is that of another agent, for which the caller
+// must be allowed to act, the caller acts for that agent; the graphs that it can read
+// do not change. end and release are those of Admit.
 func (g *Gate) Narrow(_ context.Context, c caller.Caller, credential string, end func(error)) (n caller.Caller, release func(), err error) {
 	h, err := g.holderOf(credential)
 	if err != nil {
@@ -105,13 +107,13 @@ func (g *Gate) Narrow(_ context.Context, c caller.Caller, credential string, end
 	}
 	further := h.principal
 	if err := further.CheckRead(); err != nil {
-		return n, nil, err // the two together do nothing
+		return n, nil, err // the combination would have no rights
 	}
 	if !c.Principal.MayActFor(further.ID) {
-		return n, nil, kg.Errorf(kg.CodeSourceForbidden, "the security token is that of an agent that you may not act for")
+		return n, nil, kg.Errorf(kg.CodeSourceForbidden, "caller cannot act for the agent of the security token")
 	}
 	if c.Actor != "" && !further.MayActFor(c.Actor) {
-		return n, nil, kg.Errorf(kg.CodeSourceForbidden, "the security token does not let you act for %s", c.Actor)
+		return n, nil, kg.Errorf(kg.CodeSourceForbidden, "security token does not permit acting for %s", c.Actor)
 	}
 	n = c
 	n.Principal.Roles = kg.CommonRoles(c.Principal, further)
@@ -125,7 +127,8 @@ func (g *Gate) Narrow(_ context.Context, c caller.Caller, credential string, end
 	return n, release, nil
 }
 
-// commonAgents lists the agents that both may act for, beside the first itself.
+// commonAgents returns the agents that both principals may act for, except the first
+// principal itself.
 func commonAgents(p, further kg.Principal) []kg.AgentID {
 	var out []kg.AgentID
 	for _, agent := range slices.Concat(p.ActFor, further.ActFor, []kg.AgentID{further.ID}) {
@@ -141,7 +144,7 @@ func commonAgents(p, further kg.Principal) []kg.AgentID {
 
 var errInvalid = kg.Errorf(kg.CodeUnauthenticated, "the credential is not valid")
 
-// holderOf checks a credential.
+// holderOf verifies a credential.
 func (g *Gate) holderOf(credential string) (h credentialHolder, err error) {
 	if IsKey(credential) {
 		h, err = g.holderOfKey(credential)
@@ -154,8 +157,7 @@ func (g *Gate) holderOf(credential string) (h credentialHolder, err error) {
 	return h, withHint(err)
 }
 
-// withHint says what to do about a credential that is no good: the same whatever is wrong
-// with it.
+// withHint adds a hint to an authentication error. The hint is the same for all causes.
 func withHint(err error) error {
 	if kg.CodeOf(err) != kg.CodeUnauthenticated {
 		return err
@@ -165,7 +167,7 @@ func withHint(err error) error {
 	return &e
 }
 
-// dummyKey is what an unknown key is compared with, so that it takes as long.
+// dummyKey is compared with unknown keys, so that they take the same time.
 var dummyKey = &Key{hash: hashOf("")}
 
 func (g *Gate) holderOfKey(text string) (h credentialHolder, err error) {
@@ -197,7 +199,7 @@ func (g *Gate) holderOfToken(text string) (h credentialHolder, err error) {
 	}
 	if g.options.CheckAgent != nil {
 		if err := g.options.CheckAgent(context.Background(), claims.Agent); err != nil {
-			return h, kg.Errorf(kg.CodeUnauthenticated, "the token names no agent: %s", kg.AsError(err).Message)
+			return h, kg.Errorf(kg.CodeUnauthenticated, "token has no valid agent: %s", kg.AsError(err).Message)
 		}
 	}
 	h = credentialHolder{kg.Principal{ID: claims.Agent, Roles: claims.Roles, ActFor: g.actFor(claims.ActFor, claims.Roles), Method: methodToken}, "", claims.Expires}
@@ -207,7 +209,7 @@ func (g *Gate) holderOfToken(text string) (h credentialHolder, err error) {
 	return h, nil
 }
 
-// actFor adds to a credential's own agents those that its roles bring.
+// actFor adds the agents of the roles to those of the credential.
 func (g *Gate) actFor(own []kg.AgentID, roles []string) []kg.AgentID {
 	if len(g.options.RoleActFor) == 0 {
 		return own
@@ -220,7 +222,7 @@ func (g *Gate) actFor(own []kg.AgentID, roles []string) []kg.AgentID {
 	return slices.Compact(out)
 }
 
-// checkValid says what keeps a holder out at this moment, nil if nothing does.
+// checkValid returns an error if the credential is no longer valid.
 func (g *Gate) checkValid(h credentialHolder) error {
 	now := time.Now()
 	if h.key != "" {
@@ -229,7 +231,7 @@ func (g *Gate) checkValid(h credentialHolder) error {
 		case key == nil:
 			return errInvalid
 		case g.options.RefuseTestKeys && key.Mode == Test:
-			return kg.Errorf(kg.CodeUnauthenticated, "test keys are not taken here")
+			return kg.Errorf(kg.CodeUnauthenticated, "test keys are not accepted by this server")
 		case key.StateAt(now) == Revoked:
 			return kg.Errorf(kg.CodeUnauthenticated, "the key was revoked")
 		case key.StateAt(now) == Expired:
@@ -244,13 +246,13 @@ func (g *Gate) checkValid(h credentialHolder) error {
 	return nil
 }
 
-// startSession watches over a session until it is released.
+// startSession monitors a session until it is released.
 func (g *Gate) startSession(h credentialHolder, end func(error)) (release func(), err error) {
 	s := &session{holder: h, end: end}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// Asked again under the lock: what changed before this was not told to us,
-	// what changes from now on is.
+	// Check again under the lock: earlier changes did not reach this session, later
+	// ones will.
 	if err := g.checkValid(h); err != nil {
 		return nil, withHint(err)
 	}
@@ -259,7 +261,7 @@ func (g *Gate) startSession(h credentialHolder, end func(error)) (release func()
 	return func() { g.releaseSession(s) }, nil
 }
 
-// setTimer sets the session's timer by what its credential says now.
+// setTimer sets the session's timer to the current expiry of its credential.
 func (g *Gate) setTimer(s *session) {
 	if s.timer != nil {
 		s.timer.Stop()
@@ -289,8 +291,8 @@ func (g *Gate) removeSession(s *session) {
 	delete(g.sessions, s)
 }
 
-// Recheck ends the sessions whose credential is no longer good. It is called when
-// keys or agents have changed.
+// Recheck ends the sessions whose credential has become invalid. It is called after
+// changes of keys or agents.
 func (g *Gate) Recheck() {
 	type ended struct {
 		s   *session
@@ -304,7 +306,7 @@ func (g *Gate) Recheck() {
 			gone = append(gone, ended{s, err})
 			continue
 		}
-		g.setTimer(s) // a rotation gives a key another end, and clocks are set back
+		g.setTimer(s) // a rotation changes the expiry of a key, and the clock may be set back
 	}
 	g.mu.Unlock()
 	for _, e := range gone {
@@ -312,7 +314,7 @@ func (g *Gate) Recheck() {
 	}
 }
 
-// Sessions is how many there are.
+// Sessions returns the number of active sessions.
 func (g *Gate) Sessions() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,39 +10,39 @@ import (
 
 // Key is an API key without its secret.
 type Key struct {
-	// Name is the part of the key by which it is looked up; it is no secret.
+	// Name is the lookup name in the key; it is not secret.
 	Name string
 	Mode Mode
-	// Label is what people call it.
+	// Label is the display name.
 	Label string
-	// Agent is whose key it is, Roles and ActFor what it gives that agent.
+	// Agent is the owner of the key. Roles and ActFor are the rights that it grants.
 	Agent  kg.AgentID
 	Roles  []string
 	ActFor []kg.AgentID
 
 	Created   time.Time
 	CreatedBy kg.AgentID
-	// Expires is when it stops being good; the zero time is never.
+	// Expires is the end of its validity; the zero time means never.
 	Expires time.Time
-	// Revoked is when it was revoked; zero if it was not.
+	// Revoked is the time of the revocation, or zero.
 	Revoked time.Time
-	// ReplacedBy is the key that a rotation made in its place, "" if there is none.
+	// ReplacedBy is the name of the key that replaced this one in a rotation, or "".
 	ReplacedBy string
 
 	hash string
 }
 
-// State is what has become of a key.
+// State is the state of a key.
 type State string
 
-// The states.
+// States.
 const (
 	Active  State = "ACTIVE"
 	Expired State = "EXPIRED"
 	Revoked State = "REVOKED"
 )
 
-// StateAt is the key's state at a time.
+// StateAt returns the state of the key at the given time.
 func (k *Key) StateAt(now time.Time) State {
 	switch {
 	case !k.Revoked.IsZero():
@@ -53,7 +53,7 @@ func (k *Key) StateAt(now time.Time) State {
 	return Active
 }
 
-// The record of a key: its class, and its properties beside it.
+// The class and the properties of a key's record.
 const (
 	keyClass       = "ApiKey"
 	keySubject     = "urn:koine:key:"
@@ -72,7 +72,7 @@ const (
 
 func subjectOf(name string) kg.Term { return kg.IRI(keySubject + name) }
 
-// keyOf reads a record; nil for one that is none of a key, or not whole.
+// keyOf converts a stored record; nil if it is not a complete key.
 func keyOf(subject kg.Term, r records.Record) *Key {
 	if !r.Is(keyClass) || len(subject.Value()) != len(keySubject)+nameLength {
 		return nil
@@ -90,7 +90,7 @@ func keyOf(subject kg.Term, r records.Record) *Key {
 	return k
 }
 
-// toRecord is what is written of a new key.
+// toRecord returns the stored form of a new key.
 func (k *Key) toRecord() records.Record {
 	class, of := records.Class(keyClass)
 	r := records.Record{
@@ -109,5 +109,5 @@ func (k *Key) toRecord() records.Record {
 	return r
 }
 
-// IsAdmin tells whether the key gives the role of an administrator.
+// IsAdmin reports whether the key grants the administrator role.
 func (k *Key) IsAdmin() bool { return slices.Contains(k.Roles, kg.RoleAdmin) }

@@ -15,43 +15,42 @@ import (
 	"koine/kg"
 )
 
-// Keys is the administrators' side of the keys. Its methods may be called
-// concurrently; each fails with CodePermissionDenied unless the caller is an
-// administrator.
+// Keys manages API keys. Its methods may be called concurrently. Each fails with
+// CodePermissionDenied unless the caller is an administrator.
 type Keys struct{ store records.Store }
 
-// NewKeys works on the keys in the store.
+// NewKeys returns a manager of the keys in the store.
 func NewKeys(store records.Store) *Keys { return &Keys{store} }
 
-// Bounds on keys.
+// Limits of keys.
 const (
-	MaxKeys       = 10_000 // that have not ended, in one store
+	MaxKeys       = 10_000 // active keys per store
 	MaxLabelBytes = 256
 	MaxRoles      = 32
 	MaxRoleBytes  = 128
 	MaxActFor     = 100
-	// MaxOverlap is how long a key may go on at most after it was rotated.
+	// MaxOverlap is the maximum validity of a key after its rotation.
 	MaxOverlap = 30 * 24 * time.Hour
 )
 
-// KeyRequest is what a key is to be.
+// KeyRequest describes a key to create.
 type KeyRequest struct {
 	Agent  kg.AgentID
 	Label  string
 	Roles  []string
 	ActFor []kg.AgentID
-	Mode   Mode // Live when empty
-	// Lifetime is how long it is good; 0 is for ever.
+	Mode   Mode // Live if empty
+	// Lifetime is the validity of the key; 0 means unlimited.
 	Lifetime time.Duration
 }
 
-// CreatedKey is a key with its text, which is told this once.
+// CreatedKey is a key with its secret text, which is not available later.
 type CreatedKey struct {
 	Key
 	Secret string
 }
 
-// Create makes a key, and the record of its agent if there is none.
+// Create creates a key, and the record of its agent if there is none.
 func (k *Keys) Create(ctx context.Context, m kg.Meta, wish KeyRequest) (made CreatedKey, err error) {
 	if err := wish.normalise(); err != nil {
 		return made, err
@@ -85,12 +84,12 @@ func (k *Keys) Create(ctx context.Context, m kg.Meta, wish KeyRequest) (made Cre
 	return made, nil
 }
 
-// Rotate makes a key like the named one, which stays good for the overlap and no
-// longer than it would have been. The new key lives as long as the old one was
-// made to.
+// Rotate creates a key with the properties of the named one, which stays valid for the
+// overlap but not beyond its own expiry. The new key gets the lifetime that the old one
+// was created with.
 func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.Duration) (made CreatedKey, old Key, err error) {
 	if overlap < 0 || overlap > MaxOverlap {
-		return made, old, kg.Errorf(kg.CodeInvalid, "an overlap is between 0 and %s", MaxOverlap).At("overlap")
+		return made, old, kg.Errorf(kg.CodeInvalid, "overlap must be between 0 and %s", MaxOverlap).At("overlap")
 	}
 	m.Justification = cmp.Or(m.Justification, "API key rotated")
 	err = k.updateAsAdmin(ctx, m, func(tx *kg.Tx) error {
@@ -99,10 +98,10 @@ func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.
 			return err
 		}
 		if state := found.StateAt(tx.Time()); state != Active {
-			return kg.Errorf(kg.CodeInvalid, "the key has ended already (%s)", strings.ToLower(string(state))).At("id")
+			return kg.Errorf(kg.CodeInvalid, "key is no longer active (%s)", strings.ToLower(string(state))).At("id")
 		}
 		if found.ReplacedBy != "" {
-			return kg.Errorf(kg.CodeInvalid, "the key was rotated already: rotate %s", found.ReplacedBy).At("id")
+			return kg.Errorf(kg.CodeInvalid, "key was rotated already: rotate %s instead", found.ReplacedBy).At("id")
 		}
 		if err := roomForKey(tx); err != nil {
 			return err
@@ -130,8 +129,8 @@ func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.
 	return made, old, nil
 }
 
-// Revoke ends a key at once, and what was admitted with it. A key that was
-// revoked stays so.
+// Revoke invalidates a key immediately and ends its sessions. A revoked key stays
+// revoked.
 func (k *Keys) Revoke(ctx context.Context, m kg.Meta, name string) (gone Key, err error) {
 	m.Justification = cmp.Or(m.Justification, "API key revoked")
 	err = k.updateAsAdmin(ctx, m, func(tx *kg.Tx) error {
@@ -149,8 +148,8 @@ func (k *Keys) Revoke(ctx context.Context, m kg.Meta, name string) (gone Key, er
 	return gone, err
 }
 
-// List gives the keys, the oldest first: those of one agent, or all when agent is
-// empty. Ended ones are left out unless ended is set.
+// List returns the keys of one agent, or of all if agent is empty, oldest first. With
+// ended, it includes expired and revoked keys.
 func (k *Keys) List(ctx context.Context, p kg.Principal, agent kg.AgentID, ended bool) ([]Key, error) {
 	if err := checkAdmin(p); err != nil {
 		return nil, err
@@ -174,7 +173,7 @@ func (k *Keys) List(ctx context.Context, p kg.Principal, agent kg.AgentID, ended
 	return out, nil
 }
 
-// Get gives the key of a name, ended or not.
+// Get returns a key by name, even if it has ended.
 func (k *Keys) Get(ctx context.Context, p kg.Principal, name string) (Key, error) {
 	if err := checkAdmin(p); err != nil {
 		return Key{}, err
@@ -191,7 +190,7 @@ func (k *Keys) Get(ctx context.Context, p kg.Principal, name string) (Key, error
 	return *key, nil
 }
 
-// updateAsAdmin makes an update of an administrator's.
+// updateAsAdmin makes an update if the caller is an administrator.
 func (k *Keys) updateAsAdmin(ctx context.Context, m kg.Meta, do func(*kg.Tx) error) error {
 	if err := checkAdmin(m.Principal); err != nil {
 		return err
@@ -203,10 +202,10 @@ func checkAdmin(p kg.Principal) error {
 	if p.IsAdmin() {
 		return nil
 	}
-	return kg.Errorf(kg.CodePermissionDenied, "keys are the business of administrators")
+	return kg.Errorf(kg.CodePermissionDenied, "only administrators can manage keys")
 }
 
-// readKey finds a key.
+// readKey reads a key.
 func readKey(match records.Matcher, name string) (*Key, error) {
 	if len(name) == nameLength && !strings.ContainsFunc(name, notInKey) {
 		r, err := records.Read(match, kg.SystemGraph, subjectOf(name))
@@ -217,7 +216,7 @@ func readKey(match records.Matcher, name string) (*Key, error) {
 			return k, nil
 		}
 	}
-	return nil, kg.Errorf(kg.CodeNotFound, "there is no such key").At("id")
+	return nil, kg.Errorf(kg.CodeNotFound, "key not found").At("id")
 }
 
 func notInKey(r rune) bool { return !strings.ContainsRune(alphabet, r) }
@@ -243,8 +242,8 @@ func allKeys(match records.Matcher) iter.Seq2[*Key, error] {
 	}
 }
 
-// roomForKey refuses one key too many. Only a store that has seen very many looks
-// at each of them.
+// roomForKey returns an error if there are too many active keys. It examines each key
+// only in a store with very many keys.
 func roomForKey(tx *kg.Tx) error {
 	subjects, err := records.Subjects(tx.MatchOwn, kg.SystemGraph, keyClass)
 	if err != nil || len(subjects) < MaxKeys {
@@ -260,16 +259,16 @@ func roomForKey(tx *kg.Tx) error {
 		}
 	}
 	if n >= MaxKeys {
-		return kg.Errorf(kg.CodeLimitExceeded, "there are %d keys already, as many as a store keeps: revoke some", MaxKeys)
+		return kg.Errorf(kg.CodeLimitExceeded, "store has %d active keys, which is the limit: revoke one first", MaxKeys)
 	}
 	return nil
 }
 
-// normalise checks what a key is to be, and spells it out.
+// normalise validates the request and brings it into canonical form.
 func (n *KeyRequest) normalise() error {
 	n.Agent = kg.CanonicalAgent(string(n.Agent))
 	if n.Agent == "" {
-		return kg.Errorf(kg.CodeInvalid, "a key belongs to an agent").At("agent")
+		return kg.Errorf(kg.CodeInvalid, "agent is required").At("agent")
 	}
 	if err := n.Agent.Valid(); err != nil {
 		return kg.AsError(err).At("agent")
@@ -282,19 +281,19 @@ func (n *KeyRequest) normalise() error {
 	}
 	switch {
 	case n.Mode != Live && n.Mode != Test:
-		return kg.Errorf(kg.CodeInvalid, "a key is live or test").At("mode")
+		return kg.Errorf(kg.CodeInvalid, "mode must be live or test").At("mode")
 	case len(n.Label) > MaxLabelBytes || !utf8.ValidString(n.Label) || strings.ContainsFunc(n.Label, unicode.IsControl):
-		return kg.Errorf(kg.CodeInvalid, "a name is plain text of at most %d bytes", MaxLabelBytes).At("name")
+		return kg.Errorf(kg.CodeInvalid, "name must be plain text of at most %d bytes", MaxLabelBytes).At("name")
 	case len(n.Roles) > MaxRoles:
-		return kg.Errorf(kg.CodeLimitExceeded, "a key has at most %d roles", MaxRoles).At("roles")
+		return kg.Errorf(kg.CodeLimitExceeded, "key has more than %d roles", MaxRoles).At("roles")
 	case len(n.ActFor) > MaxActFor:
-		return kg.Errorf(kg.CodeLimitExceeded, "a key acts for at most %d agents, or for *", MaxActFor).At("actFor")
+		return kg.Errorf(kg.CodeLimitExceeded, "actFor has more than %d agents: use *", MaxActFor).At("actFor")
 	case n.Lifetime < 0:
-		return kg.Errorf(kg.CodeInvalid, "a lifetime cannot be negative").At("lifetime")
+		return kg.Errorf(kg.CodeInvalid, "lifetime must not be negative").At("lifetime")
 	}
 	for _, role := range n.Roles {
 		if !ValidRole(role) {
-			return kg.Errorf(kg.CodeInvalid, "a role is a word of letters, digits and - _ . : / of at most %d bytes", MaxRoleBytes).At("roles")
+			return kg.Errorf(kg.CodeInvalid, "role must consist of letters, digits and - _ . : /, and have at most %d bytes", MaxRoleBytes).At("roles")
 		}
 	}
 	slices.Sort(n.Roles)
@@ -304,21 +303,21 @@ func (n *KeyRequest) normalise() error {
 	return err
 }
 
-// ValidRole tells whether a text can be the name of a role.
+// ValidRole reports whether a text is a valid role name.
 func ValidRole(role string) bool {
 	return role != "" && len(role) <= MaxRoleBytes && !strings.ContainsFunc(role, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:/", r))
 	})
 }
 
-// normalizeActFor spells a list of agents out, each once.
+// normalizeActFor returns the canonical list of agents without duplicates.
 func normalizeActFor(list []kg.AgentID) ([]kg.AgentID, error) {
 	out := make([]kg.AgentID, 0, len(list))
 	for _, agent := range list {
 		if agent != kg.Anybody {
 			agent = kg.CanonicalAgent(string(agent))
 			if err := agent.Valid(); err != nil || agent == "" {
-				return nil, kg.Errorf(kg.CodeInvalid, "actFor lists agents, or *").At("actFor")
+				return nil, kg.Errorf(kg.CodeInvalid, "actFor must list agents, or *").At("actFor")
 			}
 		}
 		out = append(out, agent)
@@ -327,10 +326,10 @@ func normalizeActFor(list []kg.AgentID) ([]kg.AgentID, error) {
 	return slices.Compact(out), nil
 }
 
-// mayHaveCredential refuses the two agents that nobody is.
+// mayHaveCredential returns an error for the two reserved agents.
 func mayHaveCredential(agent kg.AgentID) error {
 	if agent == kg.System || agent == kg.Anonymous {
-		return kg.Errorf(kg.CodeInvalid, "nobody can be %s", agent).At("agent")
+		return kg.Errorf(kg.CodeInvalid, "agent %s cannot have credentials", agent).At("agent")
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func TestRefusedKeys(t *testing.T) {
 		{"another name", strings.Replace(made.Secret, made.Name, strings.Repeat("0", 12), 1), invalid},
 		{"more behind it", made.Secret + "x", invalid},
 		{"very long", "ak_live_" + strings.Repeat("x", 1<<16), invalid},
-		{"a test key", test.Secret, "test keys are not taken here"},
+		{"a test key", test.Secret, "test keys are not accepted by this server"},
 	} {
 		if _, err := b.admit(row.credential); kg.CodeOf(err) != kg.CodeUnauthenticated || err.Error() != row.message {
 			t.Errorf("%s: got %v", row.name, err)

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Mode says what a key is for. It stands in the key itself, so that people and
-// scanners see it.
+// Mode is the purpose of a key. It is part of the key text, visible to people and
+// secret scanners.
 type Mode string
 
-// The modes.
+// Modes.
 const (
 	Live Mode = "live"
 	Test Mode = "test"
@@ -25,7 +25,7 @@ const (
 	alphabet     = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// randomText draws letters and digits, each as likely as any other.
+// randomText returns uniformly distributed random letters and digits.
 func randomText(length int) string {
 	out := make([]byte, 0, length)
 	var block [64]byte
@@ -40,16 +40,16 @@ func randomText(length int) string {
 	return string(out)
 }
 
-// newSecret makes the text of a key.
+// newSecret generates the text of a key.
 func newSecret(mode Mode) (text, name string) {
 	name = randomText(nameLength)
 	return keyPrefix + string(mode) + "_" + name + "_" + randomText(secretLength), name
 }
 
-// IsKey tells whether a credential has the form of an API key, whoever made it.
+// IsKey reports whether a credential has the form of an API key.
 func IsKey(credential string) bool { return strings.HasPrefix(credential, keyPrefix) }
 
-// nameOf is the name in a key's text.
+// nameOf returns the lookup name in a key's text.
 func nameOf(text string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(text, keyPrefix)
 	if !ok {
@@ -61,11 +61,11 @@ func nameOf(text string) (name string, ok bool) {
 	return name, ok
 }
 
-// hashOf is what is stored of a key: it covers all of its text.
+// hashOf returns the stored hash, which covers the whole text of the key.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// sameHash compares in a time that does not depend on where they differ.
+// sameHash compares two hashes in constant time.
 func sameHash(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -10,25 +10,24 @@ import (
 	"koine/kg"
 )
 
-// Table knows the keys in memory. It is empty until Load; Follow keeps it up
-// with the store.
+// Table holds the keys in memory. It is empty until Load; Follow applies later changes.
 type Table struct {
 	records  *records.Table
 	keys     sync.Map // name → *Key
-	onChange func()   // a key that was good may not be so any more
+	onChange func()   // called when a key may have become invalid
 }
 
-// NewTable makes an empty table.
+// NewTable returns an empty table.
 func NewTable() *Table {
 	t := &Table{onChange: func() {}}
 	t.records = records.NewTable(kg.SystemGraph, keySubject, t.applyRecord)
 	return t
 }
 
-// Load reads the keys of the store, once.
+// Load reads the keys from the store. It must be called once.
 func (t *Table) Load(ctx context.Context, store *kg.Store) error { return t.records.Load(ctx, store) }
 
-// Follow takes a commit (kg.Options.OnSystemChange).
+// Follow applies a commit (kg.Options.OnSystemChange).
 func (t *Table) Follow(c *kg.Commit) { t.records.Follow(c) }
 
 func (t *Table) applyRecord(subject kg.Term, r records.Record) {
@@ -41,7 +40,7 @@ func (t *Table) applyRecord(subject kg.Term, r records.Record) {
 	t.onChange()
 }
 
-// keyByName is the key of this name as it is now, nil if there is none.
+// keyByName returns the key with this name, or nil.
 func (t *Table) keyByName(name string) *Key {
 	if key, ok := t.keys.Load(name); ok {
 		return key.(*Key)
@@ -49,7 +48,7 @@ func (t *Table) keyByName(name string) *Key {
 	return nil
 }
 
-// HasAdmin tells whether a key that is good gives the role of an administrator.
+// HasAdmin reports whether an active key grants the administrator role.
 func (t *Table) HasAdmin(now time.Time) bool {
 	found := false
 	t.keys.Range(func(_, value any) bool {

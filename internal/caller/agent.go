@@ -2,11 +2,10 @@ package caller
 
 import "koine/kg"
 
-// ParseAgent is the agent that a text from outside names, in its canonical
-// form.
+// ParseAgent returns the canonical form of an agent id from outside.
 func ParseAgent(text string) (kg.AgentID, error) {
 	if text == "" {
-		return "", kg.Errorf(kg.CodeInvalid, "an agent id cannot be empty")
+		return "", kg.Errorf(kg.CodeInvalid, "agent id is empty")
 	}
 	id := kg.CanonicalAgent(text)
 	if err := id.Valid(); err != nil {

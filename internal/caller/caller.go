@@ -1,6 +1,6 @@
-// Package caller carries who is calling from the middleware that finds it out
-// to the adapters that pass it on. Only adapters look: what they call gets the
-// caller as an argument.
+// Package caller carries the identity of the caller from the authentication middleware
+// to the protocol adapters. Only adapters read it from the context; the packages below
+// them receive the caller as an argument.
 package caller
 
 import (
@@ -10,27 +10,27 @@ import (
 	"koine/kg"
 )
 
-// MethodNone is the method of a principal whom nobody authenticated.
+// MethodNone is the method of an unauthenticated principal.
 const MethodNone = "none"
 
-// Caller is who sent a request.
+// Caller identifies the sender of a request.
 type Caller struct {
 	// Principal is the authenticated caller.
 	Principal kg.Principal
-	// Actor is the agent it acts for in all of this request; "" means the
+	// Actor is the agent that the principal acts for in this request; "" means the
 	// principal itself.
 	Actor kg.AgentID
-	// Address is where the request comes from, as the server sees it or as a
-	// proxy that it trusts says; the zero Addr if that is not known.
+	// Address is the client's address as seen by the server or reported by a trusted
+	// proxy; the zero Addr if unknown.
 	Address netip.Addr
-	// Path of the route that the request is for; "" if it is for none.
+	// Path is the path of the request's route; "" if there is none.
 	Path string
-	// RequestID names the request in the log and in the answer's X-Request-ID.
+	// RequestID identifies the request in the log and in the X-Request-ID header of the
+	// response.
 	RequestID string
 }
 
-// Acting is the agent whose assertions the caller makes when a request names
-// none.
+// Acting returns the agent that is the source of assertions without an explicit source.
 func (c Caller) Acting() kg.AgentID {
 	if c.Actor != "" {
 		return c.Actor
@@ -45,8 +45,8 @@ func With(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, key{}, c)
 }
 
-// From gives the caller that the context carries. Without one it is the
-// anonymous one, who has no roles: a forgotten middleware gives no rights.
+// From returns the caller that ctx carries. Without one, it returns an anonymous caller
+// without roles, so that missing middleware grants no rights.
 func From(ctx context.Context) Caller {
 	if c, ok := ctx.Value(key{}).(Caller); ok {
 		return c
@@ -54,9 +54,9 @@ func From(ctx context.Context) Caller {
 	return Caller{Principal: kg.Principal{ID: kg.Anonymous, Method: kg.MethodOpen}}
 }
 
-// Agent is the agent that asks, in its canonical form.
+// Agent returns the acting agent in canonical form.
 //
-// Errors: CodeSourceForbidden where the principal may not act for it.
+// Errors: CodeSourceForbidden if the principal may not act for it.
 func (c Caller) Agent() (kg.AgentID, error) {
 	agent := kg.CanonicalAgent(string(c.Acting()))
 	if agent == "" {
@@ -66,13 +66,13 @@ func (c Caller) Agent() (kg.AgentID, error) {
 		return "", err
 	}
 	if !c.Principal.MayActFor(agent) {
-		return "", kg.Errorf(kg.CodeSourceForbidden, "you may not act for %s", agent)
+		return "", kg.Errorf(kg.CodeSourceForbidden, "caller cannot act for %s", agent)
 	}
 	return agent, nil
 }
 
-// Reader is the principal under whose eyes the agent reads what is its own. Who acts
-// for another has no more rights there than that agent.
+// Reader returns the principal with whose rights the agent reads its own data. A
+// principal that acts for another agent has no more rights there than that agent.
 func (c Caller) Reader(agent kg.AgentID) kg.Principal {
 	if agent == c.Principal.ID {
 		return c.Principal
@@ -80,5 +80,5 @@ func (c Caller) Reader(agent kg.AgentID) kg.Principal {
 	return kg.Principal{ID: agent, Method: actingMethod}
 }
 
-// actingMethod is the method of a principal that another one acts for.
+// actingMethod is the method of a principal for which another one acts.
 const actingMethod = "acting"

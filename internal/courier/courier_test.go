@@ -143,7 +143,7 @@ func TestAwayForLong(t *testing.T) {
 		return d.times["1"] >= courier.MaxTries && d.times["2"] > 0
 	})
 	s, err := f.courier.State(t.Context(), bob)
-	if err != nil || s.Pending != 3 || s.FailingSince.IsZero() || s.Failure != "the web hook answered 503" {
+	if err != nil || s.Pending != 3 || s.FailingSince.IsZero() || s.Failure != "web hook responded with status 503" {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	f.report(bob, first, tasks.Working)
@@ -326,7 +326,7 @@ func TestPrivateAddressesAreNotCalled(t *testing.T) {
 	// Who named it is told no more than of an address where nobody is.
 	f.eventually("the failure is told", func() bool {
 		s, err := f.courier.State(t.Context(), bob)
-		return err == nil && s.Failure == "the web hook cannot be reached"
+		return err == nil && s.Failure == "web hook cannot be reached"
 	})
 }
 
@@ -408,7 +408,7 @@ func TestSuspended(t *testing.T) {
 	f.send(bob, "1")
 	f.eventually("it is noted", func() bool {
 		s, err := f.courier.State(t.Context(), bob)
-		return err == nil && s.Failure == "the agent is not let in"
+		return err == nil && s.Failure == "agent is suspended"
 	})
 	if len(d.accepted()) > 0 {
 		t.Error("it was called")

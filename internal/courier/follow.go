@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// loadHooks begins with the hooks that are written down.
+// loadHooks starts the stored hooks.
 func (s *Service) loadHooks(ctx context.Context) error {
 	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
@@ -34,12 +34,11 @@ func (s *Service) loadHooks(ctx context.Context) error {
 	return nil
 }
 
-// restartHook carries letters to the hook of an agent as it is written down, in place of the
-// one before it.
+// restartHook starts the stored hook of an agent, if any, in place of the running one.
 func (s *Service) restartHook(agent kg.AgentID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, err := s.readHook(s.ctx, agent) // whoever comes last finds the newest
+	now, err := s.readHook(s.ctx, agent) // under the lock, so that the last call reads the newest
 	if err != nil {
 		return err
 	}
@@ -53,7 +52,7 @@ func (s *Service) restartHook(agent kg.AgentID) error {
 	case now == nil:
 		return nil
 	case now.target == nil:
-		s.options.Logger.Warn("the web hook of a mailbox was sealed by another store: set it again", "agent", agent)
+		s.options.Logger.Warn("web hook of a mailbox was sealed by another store: set it again", "agent", agent)
 		return nil
 	}
 	h := newHook(s, agent, now, turn)
@@ -61,13 +60,13 @@ func (s *Service) restartHook(agent kg.AgentID) error {
 	return h.scanMailbox()
 }
 
-// startWatch begins to hear of letters, from now on.
+// startWatch watches for new letters from now on.
 func (s *Service) startWatch() (*kg.Watcher, error) {
 	return s.store.Watch(s.ctx, kg.Filter{View: systemView, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{tasks.MailPattern()}}, s.store.Head())
 }
 
-// followLog tells the hooks of letters, until Close. Where the log cannot be followed, it
-// begins anew, and what came meanwhile is in the mailboxes.
+// followLog passes new letters to the hooks until Close. After an error it restarts the
+// watch; the mailboxes have the letters that arrived meanwhile.
 func (s *Service) followLog(w *kg.Watcher) {
 	for {
 		err := s.readEvents(w)
@@ -75,7 +74,7 @@ func (s *Service) followLog(w *kg.Watcher) {
 			if s.ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed {
 				return
 			}
-			s.options.Logger.Warn("web hooks of mailboxes begin to follow the log anew", "error", err)
+			s.options.Logger.Warn("web hooks of mailboxes restart following the log", "error", err)
 			if !webhook.Sleep(s.ctx, watchPause) {
 				return
 			}

@@ -13,27 +13,27 @@ import (
 	"koine/kg"
 )
 
-// hook is a web hook that letters are carried to.
+// hook delivers letters to a web hook.
 type hook struct {
 	service *Service
 	agent   kg.AgentID
 	sealed  string
 	target  *webhook.Target
-	turn    *sync.Mutex // held for each call: the hook before it of the agent has the same
+	turn    *sync.Mutex // held during a call; shared with the previous hook of the agent
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	mu      sync.Mutex  // guards what follows
-	queue   []*item     // letters that are to be carried, the oldest first
-	seen    kg.Revision // letters of up to here are in the queue, or were
-	working bool        // somebody is at them
-	dirty   bool        // how far it came is not written down
-	failed  int         // calls since the last that did not
-	failing time.Time   // since when
+	mu      sync.Mutex  // guards the following
+	queue   []*item     // letters to deliver, oldest first
+	seen    kg.Revision // letters up to this revision were queued
+	working bool        // deliverQueue is running
+	dirty   bool        // the progress is not stored yet
+	failed  int         // consecutive failed calls
+	failing time.Time   // time of the first of them
 	failure string
 }
 
-// item is a letter that is to be carried.
+// item is a letter to deliver.
 type item struct {
 	tasks.Notice
 	tries int
@@ -41,13 +41,13 @@ type item struct {
 
 func newHook(s *Service, agent kg.AgentID, from *storedHook, turn *sync.Mutex) *hook {
 	h := &hook{service: s, agent: agent, sealed: from.sealed, target: from.target, seen: from.delivered, turn: turn}
-	s.tasks.MarkDelivered(agent, from.delivered) // by the server before this one
+	s.tasks.MarkDelivered(agent, from.delivered) // delivered by the previous server
 	h.ctx, h.cancel = context.WithCancel(s.ctx)
 	return h
 }
 
-// scanMailbox puts into the queue what waits in the mailbox and was not seen. Nobody tells the
-// hook of letters meanwhile.
+// scanMailbox queues the letters in the mailbox that were not seen yet. enqueue must
+// not be called concurrently.
 func (h *hook) scanMailbox() error {
 	list, at, err := h.service.tasks.Notices(h.ctx, h.agent)
 	if err != nil {
@@ -62,8 +62,8 @@ func (h *hook) scanMailbox() error {
 	return nil
 }
 
-// enqueue is called for each letter, in the order of the log. A commit brings one letter at
-// the most: each message is sent in its own.
+// enqueue queues a letter. It is called in log order. A commit has at most one letter,
+// because each message is sent in a commit of its own.
 func (h *hook) enqueue(n tasks.Notice) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,9 +78,9 @@ func (h *hook) enqueue(n tasks.Notice) {
 	}
 }
 
-// nextLetter is the letter to carry: of those that failed in the fewest rounds of MaxTries the
-// oldest, and none before an older one of its task. It is nil where there is none, and
-// work ends.
+// nextLetter returns the letter to deliver: the oldest of those with the fewest
+// complete rounds of MaxTries failures, but none before an older letter of its task. It
+// is nil if there is none; then deliverQueue must return.
 func (h *hook) nextLetter() *item {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,7 +101,7 @@ func (h *hook) nextLetter() *item {
 	return best
 }
 
-// deliverQueue carries what is in the queue, one after the other.
+// deliverQueue delivers the queued letters one by one.
 func (h *hook) deliverQueue() {
 	for it := h.nextLetter(); it != nil; it = h.nextLetter() {
 		h.turn.Lock()
@@ -110,7 +110,7 @@ func (h *hook) deliverQueue() {
 		switch {
 		case errors.Is(err, errHookRemoved):
 			h.service.dropHook(h)
-		case h.ctx.Err() != nil: // it is carried again when it is taken up
+		case h.ctx.Err() != nil: // delivered again when the hook is loaded
 		case err == nil:
 			h.noteDelivered(it, called)
 		default:
@@ -119,13 +119,13 @@ func (h *hook) deliverQueue() {
 	}
 }
 
-// Why a letter is not carried.
+// Reasons for not delivering a letter.
 var (
-	errHookRemoved  = errors.New("the web hook is not there any more")
-	errAgentRefused = errors.New("the agent is not let in")
+	errHookRemoved  = errors.New("web hook was removed")
+	errAgentRefused = errors.New("agent is suspended")
 )
 
-// deliverLetter calls the hook with a letter, if it is still in its mailbox.
+// deliverLetter calls the hook with a letter if it is still in the mailbox.
 func (h *hook) deliverLetter(it *item) (called bool, err error) {
 	s := h.service
 	release, err := s.sender.Acquire(h.ctx)
@@ -153,13 +153,13 @@ func (h *hook) deliverLetter(it *item) (called bool, err error) {
 	telling := s.tasks.StartDelivery(h.agent, it.Notice)
 	err = s.sender.Post(h.ctx, h.target, http.Header{"Idempotency-Key": {letter.ID()}}, body)
 	if done := telling.Done(context.WithoutCancel(h.ctx), err == nil); done != nil {
-		// The letter stays in the mailbox, and its agent may find it there again.
-		s.options.Logger.Warn("a letter that was reported on is not acknowledged", "agent", h.agent, "letter", letter.ID(), "error", done)
+		// The letter stays in the mailbox, where its agent may see it again.
+		s.options.Logger.Warn("cannot acknowledge a delivered letter", "agent", h.agent, "letter", letter.ID(), "error", done)
 	}
 	return true, err
 }
 
-// noteDelivered takes a letter out of the queue.
+// noteDelivered removes a letter from the queue.
 func (h *hook) noteDelivered(it *item, called bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -167,13 +167,12 @@ func (h *hook) noteDelivered(it *item, called bool) {
 	h.dirty = true
 	h.service.tasks.MarkDelivered(h.agent, h.deliveredRevision())
 	if called && h.failed > 0 {
-		h.service.options.Logger.Info("the web hook of a mailbox works again", "agent", h.agent, "tries", h.failed)
+		h.service.options.Logger.Info("web hook of a mailbox works again", "agent", h.agent, "tries", h.failed)
 		h.failed, h.failing, h.failure = 0, time.Time{}, ""
 	}
 }
 
-// noteFailed notes that a letter was not carried, and tells how often that was so since the
-// last that was.
+// noteFailed records a failed delivery and returns the number of consecutive failures.
 func (h *hook) noteFailed(it *item, called bool, err error) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -189,12 +188,13 @@ func (h *hook) noteFailed(it *item, called bool, err error) int {
 	}
 	if h.failed++; h.failed == 1 {
 		h.failing = time.Now()
-		h.service.options.Logger.Warn("the web hook of a mailbox fails; its letters wait", "agent", h.agent, "error", err)
+		h.service.options.Logger.Warn("web hook of a mailbox fails; its letters wait", "agent", h.agent, "error", err)
 	}
 	return h.failed
 }
 
-// deliveredRevision is the revision up to which all letters were carried. The hook is locked.
+// deliveredRevision returns the revision up to which all letters were delivered. The
+// caller holds h.mu.
 func (h *hook) deliveredRevision() kg.Revision {
 	if len(h.queue) == 0 {
 		return h.seen

@@ -11,32 +11,34 @@ import (
 )
 
 const (
-	// MaxTries is how often a letter is tried before others may pass it.
+	// MaxTries is the number of attempts after which letters of other tasks may pass a
+	// letter.
 	MaxTries = 6
 
 	DefaultMaxHooks   = 10_000
 	DefaultPause      = time.Second
 	DefaultFlushEvery = time.Second
 
-	// watchPause is how long it is before the log is followed again that could not be.
+	// watchPause is the delay before following the log is retried.
 	watchPause = time.Second
 )
 
-// Options of a Service. Body is required.
+// Options configures a Service. Body is required.
 type Options struct {
 	webhook.Options
-	// Body writes a letter.
+	// Body formats a letter.
 	Body func(*tasks.Letter) ([]byte, error)
-	// MayDeliver tells whether an agent may be told of its letters now; nil says so of all.
+	// MayDeliver reports whether letters may be delivered to an agent now; nil allows
+	// all.
 	MayDeliver func(kg.AgentID) bool
-	// MaxHooks is how many agents have a hook; one more is refused.
+	// MaxHooks is the maximum number of agents with a hook.
 	MaxHooks int
-	// Pause is how long a hook is left alone that failed once; twice as long with each
-	// try that fails behind it, up to webhook.MaxPause.
+	// Pause is the delay after the first failure. It doubles with each further one, up
+	// to webhook.MaxBackoff.
 	Pause time.Duration
-	// FlushEvery is how often it is written down how far hooks came.
+	// FlushEvery is the interval at which progress is stored.
 	FlushEvery time.Duration
-	// Logger is told of hooks that fail, and that work again. Nil is told nothing.
+	// Logger logs failing and recovered hooks. It discards if nil.
 	Logger *slog.Logger
 }
 

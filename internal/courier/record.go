@@ -10,31 +10,31 @@ import (
 	"koine/kg"
 )
 
-// Graph holds the hooks: the subject is the agent's id. It has no policy, so nobody but
-// administrators reads it.
+// Graph is the graph of the hooks. The subject is the agent's id. It has no policy, so
+// only administrators can read it.
 var Graph = kg.IRI(kg.JournalGraphPrefix + "mailhooks")
 
-// The properties of a hook.
+// Properties of a hook.
 const (
-	propTarget = "mailHook"     // sealed, and another text each time that it is set
-	propSet    = "mailHookSet"  // when
-	propTold   = "mailHookTold" // letters of up to this revision were carried
-	sealBound  = "mailhook\x00" // what is sealed is good for one agent's hook
+	propTarget = "mailHook"     // sealed; a different text for each Set
+	propSet    = "mailHookSet"  // time of Set
+	propTold   = "mailHookTold" // letters up to this revision were delivered
+	sealBound  = "mailhook\x00" // binds the sealed target to one agent
 )
 
 func subjectOf(agent kg.AgentID) kg.Term { return kg.IRI(string(agent)) }
 
 func boundOf(agent kg.AgentID) []byte { return []byte(sealBound + string(agent)) }
 
-// storedHook is a hook as it is written down.
+// storedHook is the stored form of a hook.
 type storedHook struct {
 	sealed    string
-	target    *webhook.Target // nil for what another store sealed
+	target    *webhook.Target // nil if another store sealed it
 	set       time.Time
 	delivered kg.Revision
 }
 
-// sealTarget is a target as it is written down.
+// sealTarget returns the stored form of a target.
 func (s *Service) sealTarget(agent kg.AgentID, t *webhook.Target) (string, error) {
 	plain, err := json.Marshal(t)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Service) sealTarget(agent kg.AgentID, t *webhook.Target) (string, error
 	return s.store.Seal(plain, boundOf(agent)), nil
 }
 
-// hookIn reads the hook of an agent; nil for none.
+// hookIn reads the hook of an agent; nil if there is none.
 func (s *Service) hookIn(match records.Matcher, agent kg.AgentID) (*storedHook, error) {
 	r, err := records.Read(match, Graph, subjectOf(agent))
 	if err != nil || r[propTarget] == nil {
@@ -62,7 +62,7 @@ func (s *Service) hookIn(match records.Matcher, agent kg.AgentID) (*storedHook, 
 	return h, nil
 }
 
-// Forget takes the hook of an agent away, in an update by which it deregisters.
+// Forget removes the hook of an agent in the update that deregisters it.
 func Forget(tx *kg.Tx, agent kg.AgentID) error {
 	return records.Write(tx, Graph, subjectOf(agent), records.Record{propTarget: nil, propSet: nil, propTold: nil})
 }

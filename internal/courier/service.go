@@ -13,8 +13,8 @@ import (
 	"koine/kg"
 )
 
-// Service keeps the hooks and carries letters to them. It is bound to a store by Load.
-// Its methods may be called concurrently.
+// Service manages hooks and delivers letters to them. Load connects it to a store. Its
+// methods may be called concurrently.
 type Service struct {
 	options Options
 	store   Store
@@ -28,7 +28,7 @@ type Service struct {
 	hooks map[kg.AgentID]*hook
 }
 
-// Store is where hooks are kept, and what tells of letters (kg.Store).
+// Store is the store of hooks and letters (kg.Store).
 type Store interface {
 	records.Store
 	Head() kg.Position
@@ -37,7 +37,7 @@ type Store interface {
 	Unseal(token string, bound []byte) ([]byte, error)
 }
 
-// New makes a service.
+// New returns a service.
 func New(o Options) *Service {
 	o = o.withDefaults()
 	s := &Service{options: o, sender: webhook.New(o.Options), hooks: map[kg.AgentID]*hook{}}
@@ -45,11 +45,11 @@ func New(o Options) *Service {
 	return s
 }
 
-// Load binds the service to a store and its tasks. From then on it carries letters,
-// until Close. It is called once, before any other method.
+// Load connects the service to a store and its tasks, and starts delivery, until Close.
+// It must be called once, before any other method.
 func (s *Service) Load(ctx context.Context, store Store, work *tasks.Service) error {
 	s.store, s.tasks = store, work
-	w, err := s.startWatch() // what comes from here on is heard of, whatever is seen already
+	w, err := s.startWatch() // before loading, so that no letter is missed
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (s *Service) Load(ctx context.Context, store Store, work *tasks.Service) er
 	return nil
 }
 
-// Close ends the carrying, waits for what is under way and writes down how far it came.
-// Call it before the store is closed.
+// Close stops delivery, waits for calls in progress, and stores the progress. Call it
+// before closing the store.
 func (s *Service) Close() {
 	s.cancel()
 	s.done.Wait()
@@ -73,10 +73,10 @@ func (s *Service) Close() {
 	}
 }
 
-// Set says where the agent that asks is called, in place of what it said before. What
-// waits in its mailbox is carried there first, what was carried before too.
+// Set configures the hook of the calling agent, in place of the previous one. All
+// letters in its mailbox are delivered first, including those delivered before.
 //
-// Errors: CodeAgentNotFound for one that has not registered; CodeInvalid;
+// Errors: CodeAgentNotFound if the agent is not registered; CodeInvalid;
 // CodeLimitExceeded; CodeOverloaded.
 func (s *Service) Set(ctx context.Context, by caller.Caller, t webhook.Target) (*State, error) {
 	agent, err := by.Agent()
@@ -107,14 +107,14 @@ func (s *Service) Set(ctx context.Context, by caller.Caller, t webhook.Target) (
 	return s.State(ctx, by)
 }
 
-// checkMayHaveHook tells whether the agent may have a hook.
+// checkMayHaveHook returns an error if the agent cannot have a hook.
 func (s *Service) checkMayHaveHook(tx *kg.Tx, agent kg.AgentID) error {
-	there, err := atLeast(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: agents.Registered, Graph: agents.Graph}, 1)
+	found, err := atLeast(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: agents.Registered, Graph: agents.Graph}, 1)
 	if err != nil {
 		return err
 	}
-	if !there {
-		return kg.Errorf(kg.CodeAgentNotFound, "an agent registers before it has a web hook").At("id")
+	if !found {
+		return kg.Errorf(kg.CodeAgentNotFound, "agent is not registered: register it before setting a web hook").At("id")
 	}
 	hooks := kg.Pattern{Predicate: records.Property(propTarget), Graph: Graph}
 	full, err := atLeast(tx.MatchOwn, hooks, s.options.MaxHooks)
@@ -122,42 +122,43 @@ func (s *Service) checkMayHaveHook(tx *kg.Tx, agent kg.AgentID) error {
 		return err
 	}
 	hooks.Subject = subjectOf(agent)
-	if there, err = atLeast(tx.MatchOwn, hooks, 1); err == nil && !there {
-		err = kg.Errorf(kg.CodeOverloaded, "%d agents have a web hook already", s.options.MaxHooks)
+	if found, err = atLeast(tx.MatchOwn, hooks, 1); err == nil && !found {
+		err = kg.Errorf(kg.CodeOverloaded, "server has %d mailbox web hooks, which is the limit", s.options.MaxHooks)
 	}
 	return err
 }
 
-// atLeast tells whether there are so many statements.
-func atLeast(match records.Matcher, p kg.Pattern, many int) (bool, error) {
-	n := 0
+// atLeast reports whether at least n statements match.
+func atLeast(match records.Matcher, p kg.Pattern, n int) (bool, error) {
+	count := 0
 	for _, err := range match(p) {
 		if err != nil {
 			return false, err
 		}
-		if n++; n == many {
+		if count++; count == n {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// State is what an agent is told of its hook: nothing by which others could call it.
+// State is the part of a hook that its agent may see. It does not suffice to call the
+// hook.
 type State struct {
-	Origin string // scheme and host of the address
-	Scheme string // of the credentials; "" for none
+	Origin string // scheme and host of the URL
+	Scheme string // authentication scheme; "" for none
 	Set    time.Time
-	// Pending is how many letters are to be carried.
+	// Pending is the number of letters to deliver.
 	Pending int
-	// FailingSince is since when calls fail, the zero Time while they do not; Failure is how
-	// the last one did.
+	// FailingSince is the time since which calls fail, or the zero Time; Failure is the
+	// last error.
 	FailingSince time.Time
 	Failure      string
 }
 
-// State tells of the hook of the agent that asks.
+// State returns the state of the calling agent's hook.
 //
-// Errors: CodeNotFound where there is none.
+// Errors: CodeNotFound if there is none.
 func (s *Service) State(ctx context.Context, by caller.Caller) (*State, error) {
 	agent, err := by.Agent()
 	if err != nil {
@@ -176,22 +177,22 @@ func (s *Service) State(ctx context.Context, by caller.Caller) (*State, error) {
 	return &State{Origin: now.target.Origin(), Scheme: now.target.Scheme, Set: now.set}, nil
 }
 
-func errNoHook() *kg.Error { return kg.Errorf(kg.CodeNotFound, "the agent has no web hook").At("id") }
+func errNoHook() *kg.Error { return kg.Errorf(kg.CodeNotFound, "agent has no web hook").At("id") }
 
-// Delete takes the hook of the agent that asks away.
+// Delete removes the calling agent's hook.
 //
-// Errors: CodeNotFound where there is none.
+// Errors: CodeNotFound if there is none.
 func (s *Service) Delete(ctx context.Context, by caller.Caller) error {
 	agent, err := by.Agent()
 	if err != nil {
 		return err
 	}
 	err = s.commitUpdate(ctx, by, "mailhook/delete", func(tx *kg.Tx) error {
-		there, err := atLeast(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: records.Property(propTarget), Graph: Graph}, 1)
+		found, err := atLeast(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: records.Property(propTarget), Graph: Graph}, 1)
 		if err != nil {
 			return err
 		}
-		if !there {
+		if !found {
 			return errNoHook()
 		}
 		return Forget(tx, agent)
@@ -202,7 +203,7 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller) error {
 	return s.restartHook(agent)
 }
 
-// readHook reads the hook of an agent as it is; nil for none.
+// readHook reads the current hook of an agent; nil if there is none.
 func (s *Service) readHook(ctx context.Context, agent kg.AgentID) (*storedHook, error) {
 	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
@@ -218,7 +219,7 @@ func (s *Service) hookOf(agent kg.AgentID) *hook {
 	return s.hooks[agent]
 }
 
-// dropHook ends a hook, which is not there any more.
+// dropHook stops and removes a hook.
 func (s *Service) dropHook(h *hook) {
 	h.cancel()
 	s.mu.Lock()
@@ -228,7 +229,7 @@ func (s *Service) dropHook(h *hook) {
 	}
 }
 
-// allHooks lists the hooks that there are.
+// allHooks lists the running hooks.
 func (s *Service) allHooks() []*hook {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,7 +240,7 @@ func (s *Service) allHooks() []*hook {
 	return out
 }
 
-// systemView is koine's own.
+// systemView is a view of all graphs.
 var systemView = kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
 
 func (s *Service) commitUpdate(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) error {

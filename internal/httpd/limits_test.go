@@ -22,9 +22,9 @@ func still() time.Time { return time.Unix(1_700_000_000, 0) }
 func TestRequestsOfAPrincipal(t *testing.T) {
 	const share = 3
 	for _, row := range []struct{ path, body string }{
-		{"/", `{"jsonrpc":"2.0","id":null,"error":{"code":-31105,"message":"too many requests of this principal","data":{"reason":"RATE_LIMITED","domain":"koine","hint":"Wait for as long as retryAfterMs says.","retryAfterMs":1000}}}`},
-		{"/graphql", `{"errors":[{"message":"too many requests of this principal","extensions":{"code":"RATE_LIMITED","hint":"Wait for as long as retryAfterMs says.","retryAfterMs":1000}}]}`},
-		{"/data", `{"error":{"message":"too many requests of this principal","data":{"reason":"RATE_LIMITED","domain":"koine","hint":"Wait for as long as retryAfterMs says.","retryAfterMs":1000}}}`},
+		{"/", `{"jsonrpc":"2.0","id":null,"error":{"code":-31105,"message":"too many requests of this principal","data":{"reason":"RATE_LIMITED","domain":"koine","hint":"Wait for retryAfterMs.","retryAfterMs":1000}}}`},
+		{"/graphql", `{"errors":[{"message":"too many requests of this principal","extensions":{"code":"RATE_LIMITED","hint":"Wait for retryAfterMs.","retryAfterMs":1000}}]}`},
+		{"/data", `{"error":{"message":"too many requests of this principal","data":{"reason":"RATE_LIMITED","domain":"koine","hint":"Wait for retryAfterMs.","retryAfterMs":1000}}}`},
 	} {
 		s := newServer(httpd.Options{Throttle: throttle.New(throttle.Options{
 			Principal: throttle.Limits{Requests: share}, Burst: time.Second, Clock: still,

@@ -120,7 +120,7 @@ func TestAgentID(t *testing.T) {
 		{"of another scheme", []string{"X-Agent-ID: did:web:ada"}, 200, "/ did:web:ada open"},
 		{"at the bound", []string{"X-Agent-ID: " + long}, 200, "/ agent://" + long + " open"},
 		{"past the bound", []string{"X-Agent-ID: " + long + "x"}, 400, bad("an agent id of 1025 bytes is longer than the 1024 that are stored")},
-		{"empty", []string{"X-Agent-ID: "}, 400, bad("an agent id cannot be empty")},
+		{"empty", []string{"X-Agent-ID: "}, 400, bad("agent id is empty")},
 		{"two", []string{"X-Agent-ID: a", "X-Agent-ID: b"}, 400, bad("must be said once")},
 		{"with a space", []string{"X-Agent-ID: a b"}, 400, bad(`\"agent://a b\" is not an agent id: use letters, digits and - . _ ~ @ +, or an IRI of a scheme in use`)},
 	} {

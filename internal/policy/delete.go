@@ -6,18 +6,19 @@ import (
 	"koine/kg"
 )
 
-// Deletion is what became of a graph that was deleted.
+// Deletion is the result of deleting a graph.
 type Deletion struct {
-	Removed   uint64 // statements, by this call
-	Remaining uint64 // that nobody sees any more: another call removes them
+	Removed   uint64 // statements removed by this call
+	Remaining uint64 // statements left, which are invisible; another call removes them
 	Receipt   kg.Receipt
 }
 
-// Delete takes a graph of any size away. From its first commit on nobody reads or writes
-// it, and what stood in it is found by nobody any more, at whatever revision; who owned
-// it, and administrators, may make it again. To ask again is to finish what was cut
-// short. With an expected revision, no statement of the graph changed after it; else the
-// error is a CodeRevisionConflict. Errors are those of Set.
+// Delete deletes a graph of any size. From its first commit on, the graph can be
+// neither read nor written, and its former content cannot be read at any revision. Its
+// owners and administrators may create it again. Repeating the call completes an
+// interrupted deletion. With an expected revision, Delete fails with
+// CodeRevisionConflict if a statement of the graph changed after it. Other errors are
+// those of Set.
 func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deletion, err error) {
 	switch {
 	case graph == kg.DefaultGraph:
@@ -26,7 +27,7 @@ func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deleti
 		return d, errReservedName().At("graph")
 	}
 	m = requestMeta(m, "delete", graph)
-	bury := func() error {
+	buryGraph := func() error {
 		d.Receipt, err = g.commitUpdate(ctx, m, func(tx *kg.Tx) error { return g.writeTombstone(tx, graph) })
 		return err
 	}
@@ -34,19 +35,19 @@ func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deleti
 	var dropped kg.Dropped
 	if m.HasExpected && !m.DryRun && g.Allowed(m.Principal, graph, kg.Manage) {
 		drop.HasExpected, drop.ExpectedRevision = true, m.ExpectedRevision
-		dropped, err = g.store.DropUnchangedGraph(ctx, drop, graph, bury)
+		dropped, err = g.store.DropUnchangedGraph(ctx, drop, graph, buryGraph)
 	} else {
-		if err = bury(); err != nil || m.DryRun || d.Receipt.Replayed && !g.isDeleted(graph) {
+		if err = buryGraph(); err != nil || m.DryRun || d.Receipt.Replayed && !g.isDeleted(graph) {
 			return d, err
 		}
-		// Whoever may make it again may have done so meanwhile.
+		// The graph may have been created again concurrently.
 		dropped, err = g.store.DropGraphIf(ctx, drop, graph, func() bool { return g.isDeleted(graph) })
 	}
 	switch {
 	case err == nil && dropped.Revision > d.Receipt.Revision:
 		d.Removed = dropped.Removed
 		d.Receipt.Revision, d.Receipt.Position = dropped.Revision, dropped.Position
-	case kg.CodeOf(err) == kg.CodeTimeout && d.Receipt.Revision > 0: // it is deleted; the rest can wait
+	case kg.CodeOf(err) == kg.CodeTimeout && d.Receipt.Revision > 0: // the graph is deleted; its statements can be removed later
 		err = nil
 	}
 	if err == nil && g.isDeleted(graph) {
@@ -55,16 +56,16 @@ func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deleti
 	return d, err
 }
 
-// isDeleted tells whether the graph is one that was deleted.
+// isDeleted reports whether the graph was deleted.
 func (g *Graphs) isDeleted(graph kg.Term) bool {
 	p := g.table.Load().find(graph)
 	return p != nil && p.Deleted
 }
 
-// writeTombstone puts the tombstone. Whoever owned a deleted graph may ask for that again.
+// writeTombstone marks a graph as deleted. Owners of a deleted graph may repeat it.
 func (g *Graphs) writeTombstone(tx *kg.Tx, graph kg.Term) error {
-	who := tx.Meta().Principal
-	if p := g.table.Load().find(graph); p != nil && p.Deleted && (who.IsAdmin() || p.isOwnedBy(&who)) {
+	principal := tx.Meta().Principal
+	if p := g.table.Load().find(graph); p != nil && p.Deleted && (principal.IsAdmin() || p.isOwnedBy(&principal)) {
 		return nil
 	}
 	if err := g.checkManage(tx, graph); err != nil {
@@ -75,7 +76,7 @@ func (g *Graphs) writeTombstone(tx *kg.Tx, graph kg.Term) error {
 	return Write(tx, p)
 }
 
-// countRemaining counts the statements that still stand in a deleted graph.
+// countRemaining counts the statements left in a deleted graph.
 func (g *Graphs) countRemaining(graph kg.Term) (uint64, error) {
 	s, err := g.store.View(context.Background(), kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{graph}})
 	if err != nil {

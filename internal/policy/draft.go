@@ -6,10 +6,10 @@ import (
 	"koine/kg"
 )
 
-// draft is a policy while it is put together from statements.
+// draft is a policy under construction from statements.
 type draft struct {
 	Policy
-	visible bool // its visibility is said: without that there is no policy
+	visible bool // has a visibility, without which there is no policy
 }
 
 func newDraft(p *Policy, graph kg.Term) *draft {
@@ -21,7 +21,7 @@ func newDraft(p *Policy, graph kg.Term) *draft {
 	return d
 }
 
-// applyStatement takes in that a statement stands, or no longer does, since the revision.
+// applyStatement adds a statement, or removes it if it does not stand.
 func (d *draft) applyStatement(predicate, object kg.Term, stands bool, r kg.Revision) {
 	d.Revision = max(d.Revision, r)
 	switch predicate {
@@ -51,17 +51,17 @@ func (d *draft) applyStatement(predicate, object kg.Term, stands bool, r kg.Revi
 }
 
 func updateGrantees(list []Grantee, g Grantee, stands bool) []Grantee {
-	i, there := slices.BinarySearch(list, g)
+	i, found := slices.BinarySearch(list, g)
 	switch {
-	case stands && !there:
+	case stands && !found:
 		return slices.Insert(list, i, g)
-	case !stands && there:
+	case !stands && found:
 		return slices.Delete(list, i, i+1)
 	}
 	return list
 }
 
-// toPolicy is what the statements come to, nil when they are none.
+// toPolicy returns the policy, or nil if there is none.
 func (d *draft) toPolicy() *Policy {
 	if !d.visible && !d.Deleted {
 		return nil
@@ -70,5 +70,5 @@ func (d *draft) toPolicy() *Policy {
 	return &p
 }
 
-// isPolicyPredicate tells whether a statement with the predicate may be one of a policy.
+// isPolicyPredicate reports whether the predicate belongs to policies.
 func isPolicyPredicate(predicate kg.Term) bool { return slices.Contains(predicates[:], predicate) }

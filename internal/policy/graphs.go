@@ -11,31 +11,32 @@ import (
 	"koine/kg"
 )
 
-// Graphs makes, changes and deletes graphs, in the name of whoever asks for it.
-// It is safe for concurrent use.
+// Graphs creates, changes and deletes graphs on behalf of callers. It is safe for
+// concurrent use.
 type Graphs struct {
 	*Policies
 	store *kg.Store
 }
 
-// NewGraphs makes it over the store that has these policies as its Access.
+// NewGraphs returns the Graphs of a store whose Access includes policies.
 func NewGraphs(store *kg.Store, policies *Policies) *Graphs { return &Graphs{policies, store} }
 
-// Creation is a graph that is to come into being. What is not said is as
-// Options.NewGraphs has it; its maker is an owner where none is named.
+// Creation describes a graph to create. Unset fields default to Options.NewGraphs;
+// without owners, the caller is the owner.
 type Creation struct {
-	// Graph is its name; the zero Term has one made up. Agents name graphs under
-	// their own id only.
+	// Graph is the name of the graph; the zero Term requests a generated name. Callers
+	// other than administrators can only use names under their own id.
 	Graph                    kg.Term
 	Public                   *bool
 	Owners, Writers, Readers []Grantee
 }
 
-// Create lets a graph come into being and says how it is called. With an
-// idempotency key the same call gives the same graph. CodePermissionDenied says
-// that the name is not the caller's to give, CodeReserved that it is koine's own,
-// CodeInvalid that the graph is there already or was one of others that they deleted,
-// and CodeLimitExceeded that the caller has created Options.MaxMade already.
+// Create creates a graph and returns its policy. Repeated with the same idempotency
+// key, it returns the same graph.
+//
+// Errors: CodePermissionDenied if the caller may not use the name; CodeReserved for a
+// name reserved for koine; CodeInvalid if the graph exists, or was deleted by other
+// owners; CodeLimitExceeded if the caller has created Options.MaxGraphs graphs.
 func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.Receipt, error) {
 	m = requestMeta(m, "create", c.Graph, c.Public, c.Owners, c.Writers, c.Readers)
 	if err := g.checkName(&m.Principal, c.Graph); err != nil {
@@ -60,8 +61,8 @@ func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.
 				return Policy{}, kg.Receipt{}, err
 			}
 		}
-		// This also removes what a deletion left behind that was cut short, or made by an
-		// older koine.
+		// This also removes statements left by an interrupted deletion or by an older
+		// version.
 		if _, err := g.store.BeginGraphAnew(ctx, kg.Meta{Principal: m.Principal, Actor: m.Actor}, p.Graph, func() bool {
 			return g.table.Load().find(p.Graph).canRecreate(&m.Principal)
 		}); err != nil {
@@ -73,7 +74,7 @@ func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.
 		switch {
 		case known == nil:
 		case known.canRecreate(&m.Principal):
-			if known.Creator != m.Principal.ID { // else it is counted already
+			if known.Creator != m.Principal.ID { // otherwise it is counted already
 				if err := g.checkQuota(&m.Principal); err != nil {
 					return err
 				}
@@ -81,9 +82,9 @@ func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.
 			p.CreatedEmpty, p.Creator = true, m.Principal.ID
 			return writeRecreated(tx, p)
 		case known.Deleted:
-			return kg.Errorf(kg.CodeInvalid, "there was a graph %s, which was deleted: only who owned it, and administrators, make it again", p.Graph).At("graph")
+			return kg.Errorf(kg.CodeInvalid, "graph %s was deleted: only its former owners and administrators can create it again", p.Graph).At("graph")
 		default:
-			return kg.Errorf(kg.CodeInvalid, "there is a graph %s already", p.Graph).At("graph")
+			return kg.Errorf(kg.CodeInvalid, "graph %s already exists", p.Graph).At("graph")
 		}
 		held, err := hasStatements(tx, p.Graph)
 		if err != nil {
@@ -98,34 +99,34 @@ func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.
 	return p, receipt, err
 }
 
-// checkName tells whether the caller may let a graph of this name come into being.
-func (g *Graphs) checkName(who *kg.Principal, graph kg.Term) error {
+// checkName returns an error if the principal may not create a graph with this name.
+func (g *Graphs) checkName(principal *kg.Principal, graph kg.Term) error {
 	switch {
 	case graph.IsZero():
 		return nil
 	case graph == kg.DefaultGraph:
-		return kg.Errorf(kg.CodeInvalid, "the default graph is there already")
+		return kg.Errorf(kg.CodeInvalid, "the default graph already exists")
 	case graph.Kind() != kg.KindIRI:
-		return kg.Errorf(kg.CodeInvalid, "a graph that is created is named by an IRI; one that is named by a blank node comes into being with its first statement")
+		return kg.Errorf(kg.CodeInvalid, "graph name must be an IRI; a graph named by a blank node is created by its first statement")
 	case kg.IsOwnGraph(graph):
 		return errReservedName()
-	case who.IsAdmin() || ownerByName(graph) == who.ID:
+	case principal.IsAdmin() || ownerByName(graph) == principal.ID:
 		return graph.Valid()
 	}
-	e := kg.Errorf(kg.CodePermissionDenied, "you may not name a graph so")
-	e.Hint = "without a name, one is made up"
-	if prefix := prefixOf(who.ID); prefix != "" {
-		e.Hint = "names that begin with " + prefix + " are yours; without a name, one is made up"
+	e := kg.Errorf(kg.CodePermissionDenied, "graph name is outside of the caller's namespace")
+	e.Hint = "omit the name to get a generated one"
+	if prefix := prefixOf(principal.ID); prefix != "" {
+		e.Hint = "use a name that begins with " + prefix + ", or omit the name to get a generated one"
 	}
 	return e
 }
 
 func errReservedName() *kg.Error {
-	return kg.Errorf(kg.CodeReserved, "names that begin with %s are koine's own", kg.OwnGraphPrefix)
+	return kg.Errorf(kg.CodeReserved, "names that begin with %s are reserved for koine", kg.OwnGraphPrefix)
 }
 
-// nameFor is the graph's name, a made-up one for the zero Term: the same for the
-// same idempotency key.
+// nameFor returns the graph's name, or a generated one for the zero Term: the same one
+// for the same idempotency key.
 func (g *Graphs) nameFor(m *kg.Meta, graph kg.Term) kg.Term {
 	if !graph.IsZero() {
 		return graph
@@ -137,29 +138,30 @@ func (g *Graphs) nameFor(m *kg.Meta, graph kg.Term) kg.Term {
 	return kg.IRI("urn:uuid:" + id.String())
 }
 
-// setIfGiven puts a list that was said in the place of one; nil was not said.
-func setIfGiven(list *[]Grantee, said []Grantee) {
-	if said != nil {
-		*list = said
+// setIfGiven replaces the list unless given is nil.
+func setIfGiven(list *[]Grantee, given []Grantee) {
+	if given != nil {
+		*list = given
 	}
 }
 
-// PolicyUpdate is what is to become of a policy. What is nil stays as it is.
+// PolicyUpdate is a change of a policy. Nil fields are unchanged.
 type PolicyUpdate struct {
 	Graph                    kg.Term
 	Public                   *bool
 	Owners, Writers, Readers []Grantee
 }
 
-// Set changes the policy of a graph. CodeGraphNotFound says that there is none,
-// or none that the caller may read, CodePermissionDenied that the caller is no
-// owner.
+// Set changes the policy of a graph.
+//
+// Errors: CodeGraphNotFound if the graph does not exist or the caller cannot read it;
+// CodePermissionDenied if the caller is not an owner.
 func (g *Graphs) Set(ctx context.Context, m kg.Meta, a PolicyUpdate) (Policy, kg.Receipt, error) {
 	if kg.IsOwnGraph(a.Graph) {
 		return Policy{}, kg.Receipt{}, errReservedName().At("graph")
 	}
 	if a.Public == nil && a.Owners == nil && a.Writers == nil && a.Readers == nil {
-		return Policy{}, kg.Receipt{}, kg.Errorf(kg.CodeInvalid, "say what is to change: visibility, owners, writers or readers")
+		return Policy{}, kg.Receipt{}, kg.Errorf(kg.CodeInvalid, "nothing to change: give visibility, owners, writers or readers")
 	}
 	m = requestMeta(m, "set", a.Graph, a.Public, a.Owners, a.Writers, a.Readers)
 	var p Policy
@@ -175,7 +177,7 @@ func (g *Graphs) Set(ctx context.Context, m kg.Meta, a PolicyUpdate) (Policy, kg
 		setIfGiven(&p.Writers, a.Writers)
 		setIfGiven(&p.Readers, a.Readers)
 		if len(p.Owners) == 0 && !m.Principal.IsAdmin() {
-			return kg.Errorf(kg.CodeInvalid, "a graph keeps an owner: name another one first, or delete it").At("owners")
+			return kg.Errorf(kg.CodeInvalid, "owners must not be empty: name another owner, or delete the graph").At("owners")
 		}
 		return Write(tx, p)
 	})
@@ -185,10 +187,10 @@ func (g *Graphs) Set(ctx context.Context, m kg.Meta, a PolicyUpdate) (Policy, kg
 	return p, receipt, err
 }
 
-// checkManage refuses what only an owner of a graph may do with it.
+// checkManage returns an error unless the caller is an owner of the graph.
 func (g *Graphs) checkManage(tx *kg.Tx, graph kg.Term) error {
-	who, p := tx.Meta().Principal, g.table.Load().find(graph)
-	level := g.rightOf(&who, graph, p)
+	principal, p := tx.Meta().Principal, g.table.Load().find(graph)
+	level := g.rightOf(&principal, graph, p)
 	if level >= kg.Read && p == nil && graph != kg.DefaultGraph {
 		held, err := hasStatements(tx, graph)
 		if err != nil {
@@ -202,17 +204,17 @@ func (g *Graphs) checkManage(tx *kg.Tx, graph kg.Term) error {
 	case level < kg.Read:
 		return errNoGraph(graph)
 	case level < kg.Manage:
-		return kg.Errorf(kg.CodePermissionDenied, "only an owner of the graph %s may do that", graph).At("graph")
+		return kg.Errorf(kg.CodePermissionDenied, "only an owner of the graph %s can do this", graph).At("graph")
 	}
 	return nil
 }
 
-// errNoGraph is as that of an update of a graph that is not there.
+// errNoGraph is the error of an update of a graph that does not exist.
 func errNoGraph(graph kg.Term) error {
 	return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", graph).At("graph")
 }
 
-// hasStatements tells whether any statement stands in the graph.
+// hasStatements reports whether the graph has statements.
 func hasStatements(tx *kg.Tx, graph kg.Term) (bool, error) {
 	for _, err := range tx.MatchOwn(kg.Pattern{Graph: graph}) {
 		return err == nil, err
@@ -220,7 +222,7 @@ func hasStatements(tx *kg.Tx, graph kg.Term) (bool, error) {
 	return false, nil
 }
 
-// commitUpdate makes one commit, and an error of one that was judged and not made.
+// commitUpdate makes one commit. It returns an error if the update is not accepted.
 func (g *Graphs) commitUpdate(ctx context.Context, m kg.Meta, fn func(*kg.Tx) error) (kg.Receipt, error) {
 	receipt, err := g.store.Update(ctx, m, fn)
 	if v := receipt.Verdict; err == nil && v.Outcome != kg.Accepted {
@@ -229,12 +231,12 @@ func (g *Graphs) commitUpdate(ctx context.Context, m kg.Meta, fn func(*kg.Tx) er
 	return receipt, err
 }
 
-// requestMeta is the Meta with the principal spelled out, and what is asked for as its
-// content.
-func requestMeta(m kg.Meta, what string, graph kg.Term, parts ...any) kg.Meta {
+// requestMeta returns m with the canonical principal and the content hash of the
+// request.
+func requestMeta(m kg.Meta, method string, graph kg.Term, parts ...any) kg.Meta {
 	m.Principal.ID = kg.CanonicalAgent(string(m.Principal.ID))
 	if m.IdempotencyKey != "" {
-		text, _ := json.Marshal(append(parts, what, graph.String())) // texts and lists of them
+		text, _ := json.Marshal(append(parts, method, graph.String())) // cannot fail for strings
 		m.ContentHash = sha256.Sum256(text)
 	}
 	return m

@@ -6,29 +6,29 @@ import (
 	"koine/kg"
 )
 
-// NewName makes up the name of a graph that the principal may make by writing into
-// it: below its own id, or any for who may make all. ok is false for who has no
-// names of its own.
-func (ps *Policies) NewName(who kg.Principal) (graph kg.Term, ok bool) {
-	who.ID = kg.CanonicalAgent(string(who.ID))
+// NewName generates the name of a graph that the principal may create by writing to it:
+// any name if it may create all graphs, otherwise one below its own id. ok is false if
+// the principal has no namespace of its own.
+func (ps *Policies) NewName(principal kg.Principal) (graph kg.Term, ok bool) {
+	principal.ID = kg.CanonicalAgent(string(principal.ID))
 	graph = kg.IRI("urn:uuid:" + uuid.NewString())
-	if ps.Allowed(who, graph, kg.Create) {
+	if ps.Allowed(principal, graph, kg.Create) {
 		return graph, true
 	}
-	prefix := prefixOf(who.ID)
+	prefix := prefixOf(principal.ID)
 	return kg.IRI(prefix + uuid.NewString()), prefix != ""
 }
 
-// CanRecreate tells whether the graph was deleted and the principal may make it again, by
-// Create.
-func (ps *Policies) CanRecreate(who kg.Principal, graph kg.Term) bool {
-	who.ID = kg.CanonicalAgent(string(who.ID))
-	return ps.table.Load().find(graph).canRecreate(&who)
+// CanRecreate reports whether the graph was deleted and the principal may create it
+// again with Create.
+func (ps *Policies) CanRecreate(principal kg.Principal, graph kg.Term) bool {
+	principal.ID = kg.CanonicalAgent(string(principal.ID))
+	return ps.table.Load().find(graph).canRecreate(&principal)
 }
 
-// Exists tells whether the graph has a policy by which the principal may read it:
-// such a graph is there though no statement may stand in it.
-func (ps *Policies) Exists(who kg.Principal, graph kg.Term) bool {
+// Exists reports whether the graph has a policy that lets the principal read it. Such a
+// graph exists even without statements.
+func (ps *Policies) Exists(principal kg.Principal, graph kg.Term) bool {
 	p := ps.table.Load().find(graph)
-	return p != nil && ps.rightOf(&who, graph, p) >= kg.Read
+	return p != nil && ps.rightOf(&principal, graph, p) >= kg.Read
 }

@@ -2,40 +2,40 @@ package policy
 
 import "koine/kg"
 
-// Mode is what everybody may do with a graph that has no policy.
+// Mode is the access of everyone to graphs without a policy.
 type Mode string
 
-// The modes.
+// Modes.
 const (
 	Private   Mode = "private"    // nothing
 	ReadOnly  Mode = "read-only"  // read
 	ReadWrite Mode = "read-write" // read and write
 )
 
-// Options of the policies. The zero value works.
+// Options configures Policies. The zero value is valid.
 type Options struct {
-	// DefaultGraph is what everybody may do with the default graph while it has no
-	// policy; "" means ReadWrite.
+	// DefaultGraph is the access to the default graph while it has no policy; "" means
+	// ReadWrite.
 	DefaultGraph Mode
-	// NewGraphs is what everybody may do with a graph that has no policy and does
-	// not belong to an agent by its name, and what a graph that is created without
-	// a word about it gets; "" means Private.
+	// NewGraphs is the access to graphs without a policy that belong to no agent by
+	// name, and the default policy of created graphs; "" means Private.
 	NewGraphs Mode
-	// MaxGraphs bounds how many graphs one principal may create, deleted ones
-	// included: what is left of them is kept for good. 0 is no bound.
+	// MaxGraphs is the maximum number of graphs that one principal may create,
+	// including deleted ones, because their tombstones are kept permanently. 0 means no
+	// limit.
 	MaxGraphs int
 }
 
-// ParseMode reads a mode.
+// ParseMode parses a mode.
 func ParseMode(text string) (Mode, error) {
 	switch m := Mode(text); m {
 	case Private, ReadOnly, ReadWrite:
 		return m, nil
 	}
-	return "", kg.Errorf(kg.CodeInvalid, "%.40q is not one of %s, %s and %s", text, ReadWrite, ReadOnly, Private)
+	return "", kg.Errorf(kg.CodeInvalid, "mode must be %[2]s, %[3]s or %[4]s, not %.40[1]q", text, ReadWrite, ReadOnly, Private)
 }
 
-// maxRight is the greatest right that the mode gives everybody.
+// maxRight returns the highest right that the mode grants to everyone.
 func (m Mode) maxRight() kg.Right {
 	switch m {
 	case ReadOnly:
@@ -46,7 +46,7 @@ func (m Mode) maxRight() kg.Right {
 	return 0
 }
 
-// defaultPolicy is the mode as a policy without owners.
+// defaultPolicy returns the mode as a policy without owners.
 func (m Mode) defaultPolicy(graph kg.Term) Policy {
 	p := Policy{Graph: graph, Public: m != Private}
 	if m == ReadWrite {

@@ -9,26 +9,26 @@ import (
 	"koine/kg"
 )
 
-// Policies answers who may do what, from the newest policies. It is a kg.Access,
-// safe for concurrent use, and takes no lock to answer.
+// Policies evaluates the newest policies. It is a kg.Access, safe for concurrent use,
+// and takes no lock to answer.
 type Policies struct {
 	options  Options
 	table    atomic.Pointer[table]
-	version  atomic.Uint64 // moves on behind each change of the table
+	version  atomic.Uint64 // incremented after each change of the table
 	recent   records.RecentChanges[policyChange]
 	creators creatorCounts
 	mirror   records.Mirror
 }
 
-// New makes policies that know of none yet: see Load.
+// New returns Policies without any policy. Call Load before use.
 func New(o Options) *Policies {
 	p := &Policies{options: o.withDefaults()}
 	p.table.Store(new(table))
 	return p
 }
 
-// Load reads the policies that the store holds. It is called once, when the store
-// is open and before anybody else uses it: Follow does the rest.
+// Load reads the policies from the store. It must be called once, after the store is
+// opened and before any other use; Follow applies later changes.
 func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
 	return ps.mirror.Load(ctx, store, func(_ kg.Revision, facts []records.Fact) {
 		drafts, first := map[kg.Term]*draft{}, map[kg.Term]kg.Revision{}
@@ -38,7 +38,7 @@ func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
 				first[d.Graph] = f.Since
 			}
 		}
-		var last kg.Revision // in which one was changed
+		var last kg.Revision // of the last change to an existing policy
 		for graph, d := range drafts {
 			if !d.CreatedEmpty || d.Revision != first[graph] {
 				last = max(last, d.Revision)
@@ -49,7 +49,7 @@ func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
 	}, statementsOfPolicies...)
 }
 
-// Follow is kg.Options.OnSystemChange: it takes a commit in.
+// Follow applies a commit (kg.Options.OnSystemChange).
 func (ps *Policies) Follow(c *kg.Commit) {
 	ps.mirror.Follow(c, func(at kg.Revision, facts []records.Fact) {
 		drafts := map[kg.Term]*draft{}
@@ -65,7 +65,7 @@ func (ps *Policies) Follow(c *kg.Commit) {
 	}, statementsOfPolicies...)
 }
 
-// applyFact takes a statement into the draft of its graph's policy.
+// applyFact adds a statement to the draft of its graph's policy.
 func (ps *Policies) applyFact(drafts map[kg.Term]*draft, f records.Fact) *draft {
 	graph := graphOf(f.Subject)
 	d := drafts[graph]
@@ -80,7 +80,7 @@ func (ps *Policies) applyFact(drafts map[kg.Term]*draft, f records.Fact) *draft 
 	return d
 }
 
-// publishDrafts puts what the drafts come to into the table.
+// publishDrafts replaces the policies of the drafts in the table.
 func (ps *Policies) publishDrafts(drafts map[kg.Term]*draft) (before, after *table) {
 	before = ps.table.Load()
 	changed := make(map[kg.Term]*Policy, len(drafts))
@@ -103,22 +103,22 @@ func (ps *Policies) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool 
 	return ps.rightOf(&p, graph, ps.table.Load().find(graph)) >= right
 }
 
-// Version moves on with every change (kg.VersionedAccess).
+// Version is incremented with every change (kg.VersionedAccess).
 func (ps *Policies) Version() *atomic.Uint64 { return &ps.version }
 
-// rightOf is the greatest right of the principal in a graph with this policy, nil
-// for none.
-func (ps *Policies) rightOf(who *kg.Principal, graph kg.Term, p *compiledPolicy) kg.Right {
-	admin := who.IsAdmin()
+// rightOf returns the highest right of the principal in a graph with this policy, which
+// may be nil.
+func (ps *Policies) rightOf(principal *kg.Principal, graph kg.Term, p *compiledPolicy) kg.Right {
+	admin := principal.IsAdmin()
 	switch {
-	case who.ID == kg.System && who.Method == kg.MethodLocal:
+	case principal.ID == kg.System && principal.Method == kg.MethodLocal:
 		return kg.Manage
 	case p != nil && p.Deleted:
 		return 0
 	case admin:
 		return kg.Manage
 	case p != nil:
-		return p.rightOf(who)
+		return p.rightOf(principal)
 	case kg.IsOwnGraph(graph):
 		return systemGraphRight(graph)
 	case graph == kg.DefaultGraph:
@@ -127,13 +127,13 @@ func (ps *Policies) rightOf(who *kg.Principal, graph kg.Term, p *compiledPolicy)
 	switch ownerByName(graph) {
 	case "":
 		return ps.options.NewGraphs.maxRight()
-	case who.ID:
+	case principal.ID:
 		return kg.Manage
 	}
 	return 0
 }
 
-// systemGraphRight is what everybody may do with a graph of koine's own.
+// systemGraphRight returns the right of everyone in a system graph.
 func systemGraphRight(graph kg.Term) kg.Right {
 	if graph == agentsGraph || graph == presenceGraph || graph == shapesGraph {
 		return kg.Read
@@ -143,15 +143,15 @@ func systemGraphRight(graph kg.Term) kg.Right {
 
 var (
 	agentsGraph = kg.IRI(kg.OwnGraphPrefix + "agents")
-	// presenceGraph says who of them is there (package presence).
+	// presenceGraph is the graph of package presence.
 	presenceGraph = kg.IRI(kg.JournalGraphPrefix + "presence")
 	shapesGraph   = kg.IRI(kg.OwnGraphPrefix + "shapes")
 )
 
-// ownerByName is the agent that a graph belongs to by its name, "" for none:
-// agent://dora of agent://dora/notes. It is never an agent whose id has a "/" in
-// it, nor one with an id such as "https:": then a name would belong to several,
-// or half the world to one.
+// ownerByName returns the agent that a graph belongs to by its name, or "":
+// agent://dora for agent://dora/notes. It never returns an agent whose id contains a
+// "/", or an id such as "https:", because then a name could belong to several agents,
+// or a large part of all names to one.
 func ownerByName(graph kg.Term) kg.AgentID {
 	name := graph.Value()
 	from := 0
@@ -170,7 +170,7 @@ func ownerByName(graph kg.Term) kg.AgentID {
 
 const agentScheme = "agent://"
 
-// prefixOf is what the names of an agent's own graphs begin with, "" if it has
+// prefixOf returns the prefix of the names of an agent's own graphs, or "" if it has
 // none.
 func prefixOf(agent kg.AgentID) string {
 	prefix := string(agent) + "/"
@@ -180,8 +180,8 @@ func prefixOf(agent kg.AgentID) string {
 	return prefix
 }
 
-// PolicyOf is the policy of a graph: its own, or what holds without one. stored tells
-// which. That there is a policy does not mean that the graph holds anything.
+// PolicyOf returns the policy of a graph: the stored one, or the default. stored
+// reports which. A stored policy does not imply that the graph has statements.
 func (ps *Policies) PolicyOf(graph kg.Term) (p Policy, stored bool) {
 	if p := ps.table.Load().find(graph); p != nil {
 		return p.Policy, true
@@ -189,7 +189,7 @@ func (ps *Policies) PolicyOf(graph kg.Term) (p Policy, stored bool) {
 	return ps.byDefault(graph), false
 }
 
-// byDefault is what holds of a graph without a policy.
+// byDefault returns the policy of a graph without a stored one.
 func (ps *Policies) byDefault(graph kg.Term) Policy {
 	switch agent := ownerByName(graph); {
 	case kg.IsOwnGraph(graph):
@@ -202,9 +202,9 @@ func (ps *Policies) byDefault(graph kg.Term) Policy {
 	return ps.options.NewGraphs.defaultPolicy(graph)
 }
 
-// Rights lists what the principal may do with a graph that is there.
-func (ps *Policies) Rights(who kg.Principal, graph kg.Term) (out []kg.Right) {
-	level := ps.rightOf(&who, graph, ps.table.Load().find(graph))
+// Rights lists the rights of the principal in an existing graph.
+func (ps *Policies) Rights(principal kg.Principal, graph kg.Term) (out []kg.Right) {
+	level := ps.rightOf(&principal, graph, ps.table.Load().find(graph))
 	for _, right := range [...]kg.Right{kg.Discover, kg.Read, kg.Write, kg.Manage} {
 		if level >= right {
 			out = append(out, right)
@@ -213,11 +213,11 @@ func (ps *Policies) Rights(who kg.Principal, graph kg.Term) (out []kg.Right) {
 	return out
 }
 
-// Discoverable lists the graphs with a policy that the principal may discover, in no
-// order.
-func (ps *Policies) Discoverable(who kg.Principal) (out []kg.Term) {
+// Discoverable lists the graphs with a policy that the principal can discover, in no
+// particular order.
+func (ps *Policies) Discoverable(principal kg.Principal) (out []kg.Term) {
 	ps.table.Load().each(func(p *compiledPolicy) {
-		if !p.Deleted && ps.rightOf(&who, p.Graph, p) >= kg.Discover {
+		if !p.Deleted && ps.rightOf(&principal, p.Graph, p) >= kg.Discover {
 			out = append(out, p.Graph)
 		}
 	})

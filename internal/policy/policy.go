@@ -9,71 +9,69 @@ import (
 	"koine/kg"
 )
 
-// Policy says who may do what with a graph. Not to be changed by who gets it.
+// Policy grants rights in a graph. Callers must not modify it.
 type Policy struct {
 	Graph kg.Term // kg.DefaultGraph, an IRI or a blank node
-	// Public lets everybody read.
+	// Public lets everyone read.
 	Public bool
-	// Owners may do everything, writers read and write, readers read.
+	// Owners have all rights, writers read and write, readers read.
 	Owners, Writers, Readers []Grantee
-	// Creator is the principal that created the graph, "" for one that nobody did, or
-	// of before this was written down.
+	// Creator is the principal that created the graph; "" if it was not created
+	// explicitly or before creators were recorded.
 	Creator kg.AgentID
-	// CreatedEmpty tells that the graph came into being with its policy: it held nothing
-	// before.
+	// CreatedEmpty means that the graph had no statements before it got its policy.
 	CreatedEmpty bool
-	// Deleted tells that the graph was deleted. Owners may then ask for the rest
-	// of it to be removed, and nothing else.
+	// Deleted means that the graph was deleted. Its owners may only repeat the
+	// deletion, to remove remaining statements, or create the graph again.
 	Deleted bool
-	// Revision made the policy what it is; 0 for one that is the server's default.
+	// Revision is the revision of the last change of the policy; 0 for a default
+	// policy.
 	Revision kg.Revision
 }
 
-// MaxGrantees bounds each of a policy's lists.
+// MaxGrantees is the maximum length of each list of a policy.
 const MaxGrantees = 256
 
-// MaxRoleBytes bounds the name of a role.
+// MaxRoleBytes is the maximum length of a role name.
 const MaxRoleBytes = 128
 
-// Grantee is whom a policy gives a right: the id of an agent, "role:" and the
-// name of a role, or Everybody. An agent whose own id begins with "role:" cannot
-// be named.
+// Grantee is the holder of a right: the id of an agent, "role:" and the name of a role,
+// or Everybody. An agent whose id begins with "role:" cannot be a grantee.
 type Grantee string
 
-// Everybody is everyone who is let in at all.
+// Everybody is the grantee of every authenticated caller.
 const Everybody Grantee = "*"
 
 const rolePrefix = "role:"
 
-// Agent is the grantee that an agent is.
+// Agent returns the grantee for an agent.
 func Agent(id kg.AgentID) Grantee { return Grantee(kg.CanonicalAgent(string(id))) }
 
-// Role is the grantee that all who have a role are.
+// Role returns the grantee for all principals with a role.
 func Role(name string) Grantee { return Grantee(rolePrefix + name) }
 
-// ParseGrantee reads a grantee as people write it: a bare id is an agent's.
+// ParseGrantee parses a grantee as users write it: a bare id is an agent's.
 func ParseGrantee(text string) (Grantee, error) {
 	if text == string(Everybody) {
 		return Everybody, nil
 	}
 	if name, is := strings.CutPrefix(text, rolePrefix); is {
 		if len(name) > MaxRoleBytes {
-			return "", kg.Errorf(kg.CodeLimitExceeded, "the name of a role has at most %d bytes", MaxRoleBytes)
+			return "", kg.Errorf(kg.CodeLimitExceeded, "role name has more than %d bytes", MaxRoleBytes)
 		}
 		if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-			return "", kg.Errorf(kg.CodeInvalid, "%.60q is not the name of a role", name)
+			return "", kg.Errorf(kg.CodeInvalid, "role name %.60q is empty, not UTF-8, or contains white space", name)
 		}
 		return Grantee(text), nil
 	}
 	if text == "" {
-		return "", kg.Errorf(kg.CodeInvalid, "an agent id cannot be empty")
+		return "", kg.Errorf(kg.CodeInvalid, "agent id is empty")
 	}
 	id := kg.CanonicalAgent(text)
 	return Grantee(id), id.Valid()
 }
 
-// normalise checks a policy and brings its lists into the one form in which they
-// are kept.
+// normalise validates a policy and brings its lists into canonical form.
 func (p *Policy) normalise() error {
 	for _, part := range [...]struct {
 		name string
@@ -89,12 +87,12 @@ func (p *Policy) normalise() error {
 		}
 		slices.Sort(out)
 		if out = slices.Compact(out); len(out) > MaxGrantees {
-			return kg.Errorf(kg.CodeLimitExceeded, "a policy names at most %d of each kind: give them a role", MaxGrantees).At(part.name)
+			return kg.Errorf(kg.CodeLimitExceeded, "policy has more than %d grantees of one kind: grant the right to a role", MaxGrantees).At(part.name)
 		}
 		*part.list = out
 	}
 	if slices.Contains(p.Owners, Everybody) {
-		return kg.Errorf(kg.CodeInvalid, "not everybody can own a graph: name agents or roles").At("owners")
+		return kg.Errorf(kg.CodeInvalid, "owners cannot include everyone: name agents or roles").At("owners")
 	}
 	return nil
 }

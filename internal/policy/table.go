@@ -6,21 +6,20 @@ import (
 	"koine/kg"
 )
 
-// shards is into how many maps the table is divided: a change copies one of them.
+// shards is the number of maps in the table. A change copies one of them.
 const shards = 256
 
-// table holds the policies by the names of their graphs. A published table is
-// never changed.
+// table maps graph names to policies. A published table is immutable.
 type table [shards]map[string]*compiledPolicy
 
-// find is the policy of a graph, nil when it has none.
+// find returns the policy of a graph, or nil.
 func (t *table) find(graph kg.Term) *compiledPolicy {
 	name := graph.Value()
 	return t[shardOf(name)][name]
 }
 
-// shardOf goes by the end of the name, in which names differ. It need not be a
-// good hash: many names in one shard make changes slower, and nothing else.
+// shardOf hashes the end of the name, where names differ. It need not be a good hash:
+// an uneven distribution only makes changes slower.
 func shardOf(name string) (h uint8) {
 	for i := max(0, len(name)-4); i < len(name); i++ {
 		h = h*31 + name[i]
@@ -28,8 +27,8 @@ func shardOf(name string) (h uint8) {
 	return h
 }
 
-// withPolicies is the table with the policies of these graphs instead of theirs; a nil
-// one takes a graph's away.
+// withPolicies returns a table with the policies of these graphs replaced; nil removes
+// a policy.
 func (t *table) withPolicies(changed map[kg.Term]*Policy) *table {
 	next := *t
 	copied := map[uint8]bool{}

@@ -10,10 +10,10 @@ import "koine/kg"
 //	<graph> koine:graphOwner      "agent://dora", "role:curator"    (any number)
 //	<graph> koine:graphWriter     as above, or "*"                  (any number)
 //	<graph> koine:graphReader     as above, or "*"                  (any number)
-//	<graph> koine:graphMaker      "agent://dora"    who asked for it
-//	<graph> koine:graphMade       true    it came into being with its policy
-//	<graph> koine:graphDeleted    true    it was deleted
-//	<graph> koine:graphChanged    17      the revision that made the policy what it is
+//	<graph> koine:graphMaker      "agent://dora"    the creator
+//	<graph> koine:graphMade       true    created empty
+//	<graph> koine:graphDeleted    true    deleted
+//	<graph> koine:graphChanged    17      revision of the last change
 var (
 	typeOf       = kg.IRI(kg.RDFType)
 	classTerm    = kg.IRI(kg.OwnVocabulary + "GraphPolicy")
@@ -31,10 +31,10 @@ var (
 	yes     = kg.Boolean(true)
 )
 
-// predicates are all that a policy consists of but its class.
+// predicates are the predicates of policies, except the class.
 var predicates = [...]kg.Term{visibility, owner, writer, reader, creator, createdEmpty, deleted, changedIn}
 
-// statementsOfPolicies are those with the predicates.
+// statementsOfPolicies match the statements of policies.
 var statementsOfPolicies = func() (list []kg.Pattern) {
 	for _, p := range predicates {
 		list = append(list, kg.Pattern{Predicate: p, Graph: kg.SystemGraph})
@@ -42,11 +42,11 @@ var statementsOfPolicies = func() (list []kg.Pattern) {
 	return list
 }()
 
-// defaultGraphName stands for the default graph, which has no name, as a subject.
+// defaultGraphName is the subject for the default graph, which has no name.
 var defaultGraphName = kg.IRI(kg.OwnGraphPrefix + "default")
 
-// subjectOf is what the statements of a graph's policy are about, graphOf the
-// graph that they are about.
+// subjectOf returns the subject of the statements about a graph's policy; graphOf is
+// its inverse.
 func subjectOf(graph kg.Term) kg.Term {
 	if graph == kg.DefaultGraph {
 		return defaultGraphName
@@ -61,12 +61,13 @@ func graphOf(subject kg.Term) kg.Term {
 	return subject
 }
 
-// policyStatement is one about the graph.
+// policyStatement returns a statement about the graph's policy.
 func policyStatement(graph, predicate, object kg.Term) kg.Quad {
 	return kg.Quad{Subject: subjectOf(graph), Predicate: predicate, Object: object, Graph: kg.SystemGraph}
 }
 
-// toStatements are what the policy is written as, but for when it changed.
+// toStatements returns the stored statements of the policy, without the revision of its
+// change.
 func (p *Policy) toStatements() []kg.Quad {
 	var out []kg.Quad
 	say := func(predicate, object kg.Term) { out = append(out, policyStatement(p.Graph, predicate, object)) }

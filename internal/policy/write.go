@@ -6,8 +6,8 @@ import (
 	"koine/kg"
 )
 
-// Write makes the policy that of its graph, within an update of whoever decided
-// that this may be. Deleted and Made are written as they are.
+// Write stores the policy of a graph within an update. The caller has checked that the
+// change is allowed. Deleted and CreatedEmpty are written as given.
 func Write(tx *kg.Tx, p Policy) error {
 	if err := p.normalise(); err != nil {
 		return err
@@ -16,18 +16,18 @@ func Write(tx *kg.Tx, p Policy) error {
 	for _, q := range p.toStatements() {
 		wanted[q] = true
 	}
-	there, err := storedStatements(tx, p.Graph)
+	stored, err := storedStatements(tx, p.Graph)
 	if err != nil {
 		return err
 	}
-	same := len(there) == len(wanted)+1 // and when it changed
-	for _, q := range there {
+	same := len(stored) == len(wanted)+1 // the revision of the last change
+	for _, q := range stored {
 		same = same && (wanted[q] || q.Predicate == changedIn)
 	}
 	if same {
 		return nil
 	}
-	for _, q := range there {
+	for _, q := range stored {
 		if wanted[q] {
 			delete(wanted, q)
 			continue
@@ -50,14 +50,14 @@ func Write(tx *kg.Tx, p Policy) error {
 	return nil
 }
 
-// writeRecreated is Write of the policy of a graph that is made again: all of it is of this
-// update, as if there had been none.
+// writeRecreated stores the policy of a graph that is created again. All of its
+// statements get the provenance of this update, as if there had been none before.
 func writeRecreated(tx *kg.Tx, p Policy) error {
-	there, err := storedStatements(tx, p.Graph)
+	stored, err := storedStatements(tx, p.Graph)
 	if err != nil {
 		return err
 	}
-	for _, q := range there {
+	for _, q := range stored {
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func writeRecreated(tx *kg.Tx, p Policy) error {
 	return Write(tx, p)
 }
 
-// storedStatements lists the statements of a graph's policy.
+// storedStatements lists the stored statements of a graph's policy.
 func storedStatements(tx *kg.Tx, graph kg.Term) (out []kg.Quad, err error) {
 	for st, err := range tx.MatchOwn(kg.Pattern{Subject: subjectOf(graph), Graph: kg.SystemGraph}) {
 		if err != nil {
@@ -78,7 +78,7 @@ func storedStatements(tx *kg.Tx, graph kg.Term) (out []kg.Quad, err error) {
 	return out, nil
 }
 
-// checkGrantee refuses to name an agent that there cannot be.
+// checkGrantee returns an error if the statement names an agent with an impossible id.
 func checkGrantee(tx *kg.Tx, q kg.Quad) error {
 	name := q.Object.Value()
 	field := map[kg.Term]string{owner: "owners", writer: "writers", reader: "readers"}[q.Predicate]

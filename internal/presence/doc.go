@@ -1,23 +1,21 @@
-// Package presence knows which agents are there at the moment: online, idle, busy
-// or offline.
+// Package presence tracks whether agents are online, idle, busy or offline.
 //
-// An agent is there while it has a stream open (Tracker.Connected), and for a while
-// after each heartbeat (Tracker.Heartbeat). It says itself that it is busy or idle,
-// or becomes idle when it has written nothing for a time (Tracker.Acted). What holds
-// is known at once (Tracker.Of), from memory.
+// An agent is present while it has an open stream (Tracker.Connect) and for some time
+// after each heartbeat (Tracker.Heartbeat). It declares itself busy or idle, or becomes
+// idle when it has written nothing for some time (Tracker.NoteActivity). Tracker.Get
+// returns the current state from memory.
 //
-// What lasts is written down behind it, in the graph Graph, which everybody who is
-// let in may read: the state of an agent and since when, and nothing but changes of
-// the state. Bounds keep that cheap, however agents come and go: all changes of a
-// moment are one commit, of which there is at most one in Options.Pause; what is over
-// within Options.Settle is not written; and one agent is written at most once in
-// Options.Stay. The graph is a journal (kg.JournalGraphPrefix), so these commits hold
-// nobody up.
+// Lasting changes are stored in the graph Graph, which every authenticated caller can
+// read: the state of each agent and its start. The number of commits is bounded
+// regardless of how agents come and go: changes are batched into at most one commit per
+// Options.WriteInterval, changes that last less than Options.Settle are not stored, and
+// each agent is written at most once per Options.AgentWriteInterval. The graph is a
+// journal (kg.JournalGraphPrefix), so these commits do not delay other updates.
 //
-// Only agents with a record (package agents) are written down. The first heartbeat
-// makes one. So a server whose callers are just names, and none of which ever sent a
-// heartbeat, writes nothing.
+// Only agents with a record (package agents) are stored. The first heartbeat creates
+// the record. A server whose callers have no records and send no heartbeats therefore
+// writes nothing.
 //
-// After a stop or a kill those who were there when it happened have as long to come
-// back as a heartbeat holds.
+// After a restart, agents that were present have the validity of one heartbeat to
+// return.
 package presence

@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// Graph holds the state of each agent that was ever there, and since when: the
-// subject is the agent's id.
+// Graph holds the state of each agent that was ever present, and its start. The subject
+// is the agent's id.
 var Graph = kg.IRI(kg.JournalGraphPrefix + "presence")
 
 var (
@@ -19,26 +19,28 @@ var (
 	propSince  = records.Property("presenceSince")
 )
 
-// Load reads what stands in the store, once, and begins to write there until Close.
+// Load reads the stored states and starts writing changes, until Close. It must be
+// called once.
 func (t *Tracker) Load(ctx context.Context, store *kg.Store) error {
 	if err := t.mirror.Load(ctx, store, t.applyFacts, watchedPatterns...); err != nil {
 		return err
 	}
-	told, err := readStored(ctx, store)
+	stored, err := readStored(ctx, store)
 	if err != nil {
 		return err
 	}
-	t.Start(told, journal{store, t})
+	t.Start(stored, journal{store, t})
 	return nil
 }
 
-// watchedPatterns is that agents get records, register and deregister.
+// watchedPatterns match the creation of agent records, registrations and
+// deregistrations.
 var watchedPatterns = []kg.Pattern{
 	{Predicate: kg.IRI(kg.RDFType), Object: agents.Class, Graph: agents.Graph},
 	{Predicate: agents.Registered, Graph: agents.Graph},
 }
 
-// Follow takes a commit (kg.Options.OnSystemChange).
+// Follow applies a commit (kg.Options.OnSystemChange).
 func (t *Tracker) Follow(c *kg.Commit) { t.mirror.Follow(c, t.applyFacts, watchedPatterns...) }
 
 func (t *Tracker) applyFacts(_ kg.Revision, facts []records.Fact) {
@@ -55,13 +57,13 @@ func (t *Tracker) applyFacts(_ kg.Revision, facts []records.Fact) {
 	}
 }
 
-// Forget takes away what is written down of an agent, in an update by which it
-// deregisters: the tracker hears of that (agents.Registered).
+// Forget removes the stored state of an agent in the update that deregisters it. The
+// tracker learns of the deregistration from the commit (agents.Registered).
 func Forget(tx *kg.Tx, agent kg.AgentID) error {
 	return records.Write(tx, Graph, kg.IRI(string(agent)), records.Record{"presence": nil, "presenceSince": nil})
 }
 
-// readStored gives what was written down.
+// readStored returns the stored states.
 func readStored(ctx context.Context, store records.Store) (map[kg.AgentID]Presence, error) {
 	snapshot, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{Graph}})
 	if err != nil {
@@ -86,7 +88,7 @@ func readStored(ctx context.Context, store records.Store) (map[kg.AgentID]Presen
 	return out, nil
 }
 
-// journal is the graph in a store.
+// journal is the Journal in a store.
 type journal struct {
 	store   records.Store
 	tracker *Tracker
@@ -102,7 +104,8 @@ func (j journal) Write(ctx context.Context, list []Transition) error {
 		Justification: fmt.Sprintf("presence of agents as of %s", last.Format(time.RFC3339Nano))}
 	return records.Update(ctx, j.store, meta, func(tx *kg.Tx) error {
 		for _, tr := range list {
-			// One that deregisters is known to have before anything else is written.
+			// A deregistration is applied to the tracker before later commits are
+			// written.
 			if j.tracker.isDropped(tr.Agent) {
 				continue
 			}
@@ -119,7 +122,7 @@ func (j journal) Write(ctx context.Context, list []Transition) error {
 	})
 }
 
-// Register implements Journal: the tracker follows the records.
+// Register implements Journal. The tracker learns of the record from the commit.
 func (j journal) Register(ctx context.Context, agent kg.AgentID) error {
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "presence", Justification: "first heartbeat of an agent"}
 	return records.Update(ctx, j.store, meta, func(tx *kg.Tx) error {

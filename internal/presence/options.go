@@ -8,7 +8,7 @@ import (
 	"koine/internal/agents"
 )
 
-// Defaults and bounds of the Options.
+// Defaults and limits of the Options.
 const (
 	DefaultValidity           = 60 * time.Second
 	DefaultIdleAfter          = 5 * time.Minute
@@ -17,31 +17,31 @@ const (
 	DefaultWriteInterval      = time.Second
 	DefaultAgentWriteInterval = 5 * time.Second
 	DefaultMaxTracked         = agents.MaxAgents
-	// MaxTransitions bounds the changes of one commit; what is left is in the next.
+	// MaxTransitions is the maximum number of changes per commit.
 	MaxTransitions = 1000
-	// MaxBackoff bounds the time after which a commit that failed is tried again;
-	// the first time it is Options.Pause.
+	// MaxBackoff is the maximum delay before a failed commit is retried. The first
+	// delay is Options.WriteInterval.
 	MaxBackoff = time.Minute
 )
 
-// Options of a Tracker. The zero Options works.
+// Options configures a Tracker. The zero value is valid.
 type Options struct {
-	// Validity is how long a heartbeat holds, and how long who was there before a
-	// restart is waited for.
+	// Validity is how long a heartbeat is valid, and how long a restarted server waits
+	// for agents that were present.
 	Validity time.Duration
-	// IdleAfter is how long who is there may do nothing before it is idle.
+	// IdleAfter is the inactivity after which an agent is idle.
 	IdleAfter time.Duration
-	// Linger is how long an agent whose last connection ended is waited for.
+	// Linger is how long an agent stays present after its last connection ends.
 	Linger time.Duration
-	// Settle is how long a change must last before it is written.
+	// Settle is how long a change must last before it is stored.
 	Settle time.Duration
-	// Pause is the least time between two commits, Stay that between two of which
-	// both change the same agent.
+	// WriteInterval is the minimum time between two commits. AgentWriteInterval is the
+	// minimum time between two commits that change the same agent.
 	WriteInterval, AgentWriteInterval time.Duration
-	// MaxTracked bounds the agents that are known at a time. Further connections do
-	// not count, and further heartbeats are refused.
+	// MaxTracked is the maximum number of tracked agents. Further connections are
+	// ignored, and further heartbeats fail.
 	MaxTracked int
-	Logger     *slog.Logger // discards when nil
+	Logger     *slog.Logger // discards if nil
 }
 
 func (o Options) withDefaults() Options {

@@ -2,10 +2,10 @@ package presence
 
 import "time"
 
-// Status says whether an agent is there.
+// Status is the state of an agent.
 type Status string
 
-// The states. Who was never there is Offline.
+// States. An agent that was never present is Offline.
 const (
 	Online  Status = "ONLINE"
 	Idle    Status = "IDLE"
@@ -13,38 +13,39 @@ const (
 	Offline Status = "OFFLINE"
 )
 
-// Presence is the state of an agent, and since when it is that, in UTC and
-// milliseconds; the zero Since for one that was never there.
+// Presence is the state of an agent and its start, in UTC with millisecond precision.
+// Since is the zero time for an agent that was never present.
 type Presence struct {
 	Status Status
 	Since  time.Time
 }
 
-// never is the presence of who was never there.
+// never is the presence of an agent that was never present.
 var never = Presence{Status: Offline}
 
 func newPresence(s Status, since time.Time) Presence {
 	return Presence{s, since.UTC().Truncate(time.Millisecond)}
 }
 
-// activity are what is known of an agent, from which its state follows.
+// activity is the data from which the state of an agent is computed.
 type activity struct {
 	connections int
-	// beat is until when the last heartbeat holds, linger until when an agent whose
-	// last connection ended is waited for.
+	// heartbeatUntil is the end of the last heartbeat's validity. lingerUntil is the
+	// end of the wait after the last connection.
 	heartbeatUntil, lingerUntil time.Time
-	// stated is Busy or Idle while a heartbeat holds that said so, else "".
+	// stated is the declared state, Busy or Idle, while the heartbeat that declared it
+	// is valid; otherwise "".
 	stated Status
-	active time.Time // when it came, or last did something
+	active time.Time // arrival or last activity
 }
 
-// isPresent tells whether the agent is there.
+// isPresent reports whether the agent is present.
 func (s *activity) isPresent(now time.Time) bool {
 	return s.connections > 0 || now.Before(s.heartbeatUntil) || now.Before(s.lingerUntil)
 }
 
-// presenceAt is the state that follows. What changed by itself since the last look is dated
-// when it did, all else now.
+// presenceAt returns the state at the time now. A change that occurred by the passing
+// of time is dated to when it occurred, any other change to now.
 func (s *activity) presenceAt(now time.Time, idleAfter time.Duration) Presence {
 	if !s.isPresent(now) {
 		return newPresence(Offline, laterOf(s.heartbeatUntil, s.lingerUntil))
@@ -54,7 +55,7 @@ func (s *activity) presenceAt(now time.Time, idleAfter time.Duration) Presence {
 		if now.Before(s.heartbeatUntil) {
 			return newPresence(s.stated, now)
 		}
-		since = s.heartbeatUntil // it said so until then
+		since = s.heartbeatUntil // end of the declared state
 	}
 	if idle := s.active.Add(idleAfter); !now.Before(idle) {
 		if s.stated != "" {
@@ -65,7 +66,8 @@ func (s *activity) presenceAt(now time.Time, idleAfter time.Duration) Presence {
 	return newPresence(Online, since)
 }
 
-// nextChange is when the state may change by itself, the zero time for never.
+// nextChange returns when the state may next change by the passing of time, or the zero
+// time.
 func (s *activity) nextChange(now time.Time, idleAfter time.Duration) (at time.Time) {
 	if !s.isPresent(now) {
 		return at

@@ -13,40 +13,40 @@ import (
 	"koine/kg"
 )
 
-// Tracker knows who is there. It is safe for concurrent use. One goroutine writes
-// down what changes (writer.go), from Start to Close; before, nothing is written.
+// Tracker tracks the presence of agents. It is safe for concurrent use. One goroutine
+// stores changes (writer.go), from Start to Close.
 type Tracker struct {
 	options Options
-	mirror  records.Mirror // of which agents have a record
+	mirror  records.Mirror // follows the agents' records
 	writer  writer
 
-	mu       sync.Mutex            // guards what follows; nothing is called under it
-	known    map[kg.AgentID]bool   // who has a record
-	tracked  map[kg.AgentID]*entry // who is there, was there, or has a connection
-	upcoming *btree.BTreeG[*entry] // those to look at, by when
+	mu       sync.Mutex            // guards the following; no callback runs under it
+	known    map[kg.AgentID]bool   // agents with a record
+	tracked  map[kg.AgentID]*entry // agents that are or were present, or have a connection
+	upcoming *btree.BTreeG[*entry] // entries to check, by time
 	journal  Journal               // nil before Start
 }
 
-// entry is one agent.
+// entry is the state of one agent.
 type entry struct {
 	agent kg.AgentID
 	activity
-	now          Presence  // as of the last look
-	stored       Presence  // what stands in the journal
-	pendingSince time.Time // since when now is not what was told; the zero time while it is
-	written      time.Time // when it was told
-	writing      bool      // it is being told right now
-	dropped      bool      // what is being told is not to be there any more
-	deregistered bool      // it deregistered, and nothing came of it since: it is not written
-	signedOff    bool      // it said that it leaves, and nothing came of it since: it is not waited for
-	checkAt      time.Time // when to look at it; the zero time for not in upcoming
+	now          Presence  // as of the last refresh
+	stored       Presence  // as stored in the journal
+	pendingSince time.Time // since when now differs from stored; zero if it does not
+	written      time.Time // time of the last write
+	writing      bool      // a write is in progress
+	dropped      bool      // the write in progress must be discarded
+	deregistered bool      // deregistered and not seen since: not stored
+	signedOff    bool      // sent Offline and not seen since: no linger
+	checkAt      time.Time // time of the next check; zero if not in upcoming
 }
 
 func (e *entry) sortsBefore(other *entry) bool {
 	return cmp.Or(e.checkAt.Compare(other.checkAt), cmp.Compare(e.agent, other.agent)) < 0
 }
 
-// New makes a tracker that knows of nobody.
+// New returns a tracker without agents.
 func New(o Options) *Tracker {
 	return &Tracker{
 		options: o.withDefaults(), known: map[kg.AgentID]bool{}, tracked: map[kg.AgentID]*entry{},
@@ -55,7 +55,7 @@ func New(o Options) *Tracker {
 	}
 }
 
-// Get is the presence of an agent at this moment.
+// Get returns the current presence of an agent.
 func (t *Tracker) Get(agent kg.AgentID) Presence {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,8 +67,8 @@ func (t *Tracker) Get(agent kg.AgentID) Presence {
 	return e.now
 }
 
-// Connect says that the agent has one more connection, until release, which may be
-// called again. Connections of agents without a record count from when they get one.
+// Connect adds a connection of the agent until release is called. release may be called
+// more than once. The connections of an agent without a record count once it gets one.
 func (t *Tracker) Connect(agent kg.AgentID) (release func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,25 +91,25 @@ func (t *Tracker) releaseConnection(e *entry) {
 	t.refreshEntry(e, now)
 	if e.connections--; e.connections == 0 {
 		e.lingerUntil = now
-		if !e.signedOff { // perhaps it comes again
+		if !e.signedOff { // it may reconnect
 			e.lingerUntil = now.Add(t.options.Linger)
 		}
 	}
 	t.refreshEntry(e, now)
 }
 
-// Heartbeat says that the agent is there, for as long as Options.Validity. Idle and
-// Busy are what it is meanwhile; Online takes that back, and counts as something
-// done; "" leaves it as it is. Offline ends what the last heartbeat said, so that
-// only connections count. An agent without a record gets one.
+// Heartbeat marks the agent as present for Options.Validity. Idle and Busy declare its
+// state. Online revokes the declaration and counts as activity; "" keeps it. Offline
+// ends the last heartbeat, so that only connections count. An agent without a record
+// gets one.
 //
-// Errors: CodeInvalid for another status; CodeLimitExceeded for one agent too many;
-// those of kg.Store.Update.
+// Errors: CodeInvalid for another status; CodeLimitExceeded for too many agents; those
+// of kg.Store.Update.
 func (t *Tracker) Heartbeat(ctx context.Context, agent kg.AgentID, says Status) (Presence, error) {
 	switch says {
 	case "", Online, Idle, Busy, Offline:
 	default:
-		return never, kg.Errorf(kg.CodeInvalid, "there is no status %q", says).At("status")
+		return never, kg.Errorf(kg.CodeInvalid, "status must be ONLINE, IDLE, BUSY or OFFLINE, not %q", says).At("status")
 	}
 	if says == Offline {
 		return t.endHeartbeat(agent), nil
@@ -139,7 +139,7 @@ func (t *Tracker) Heartbeat(ctx context.Context, agent kg.AgentID, says Status) 
 	return e.now, nil
 }
 
-// endHeartbeat ends what heartbeats and former connections said.
+// endHeartbeat ends the validity of heartbeats and former connections.
 func (t *Tracker) endHeartbeat(agent kg.AgentID) Presence {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,27 +155,27 @@ func (t *Tracker) endHeartbeat(agent kg.AgentID) Presence {
 	return e.now
 }
 
-// ensureRecord sees to it that the agent has a record.
+// ensureRecord creates the agent's record if there is none.
 func (t *Tracker) ensureRecord(ctx context.Context, agent kg.AgentID) error {
 	t.mu.Lock()
-	there, full, journal := t.known[agent], t.tracked[agent] == nil && len(t.tracked) >= t.options.MaxTracked || len(t.known) >= agents.MaxAgents, t.journal
+	exists, full, journal := t.known[agent], t.tracked[agent] == nil && len(t.tracked) >= t.options.MaxTracked || len(t.known) >= agents.MaxAgents, t.journal
 	t.mu.Unlock()
 	switch {
-	case there:
+	case exists:
 		return nil
 	case full:
 		return t.errFull()
 	case journal == nil:
-		return kg.Errorf(kg.CodeClosed, "the server begins, or ends")
+		return kg.Errorf(kg.CodeClosed, "server is starting or shutting down")
 	}
 	return journal.Register(ctx, agent)
 }
 
 func (t *Tracker) errFull() error {
-	return kg.Errorf(kg.CodeLimitExceeded, "the presence of %d agents is known already, as many as may be", t.options.MaxTracked)
+	return kg.Errorf(kg.CodeLimitExceeded, "presence of %d agents is tracked, which is the limit", t.options.MaxTracked)
 }
 
-// NoteActivity says that the agent wrote something: whoever is there is not idle.
+// NoteActivity records that the agent wrote something, which ends its idle state.
 func (t *Tracker) NoteActivity(agent kg.AgentID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,7 +184,7 @@ func (t *Tracker) NoteActivity(agent kg.AgentID) {
 		return
 	}
 	now := time.Now()
-	if e.now.Status == Idle { // else the next look is early enough
+	if e.now.Status == Idle { // otherwise the next check is early enough
 		t.refreshEntry(e, now)
 		e.active = now
 		t.refreshEntry(e, now)
@@ -193,7 +193,7 @@ func (t *Tracker) NoteActivity(agent kg.AgentID) {
 	e.active = now
 }
 
-// SetRegistered says whether the agent has a record.
+// SetRegistered records whether the agent has a record.
 func (t *Tracker) SetRegistered(agent kg.AgentID, has bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,10 +207,9 @@ func (t *Tracker) SetRegistered(agent kg.AgentID, has bool) {
 	}
 }
 
-// NoteDeregistered says that the agent deregistered: what was written down of it is there no
-// more, and its heartbeats count no more. One that has a connection is there all the same,
-// but that is not written down before something new is heard of it: that it connects,
-// sends a heartbeat, or registers again (Returned).
+// NoteDeregistered records that the agent deregistered, which removed its stored state
+// and ends its heartbeats. A connected agent is still present, but its presence is not
+// stored until it connects again, sends a heartbeat or registers (NoteRegistered).
 func (t *Tracker) NoteDeregistered(agent kg.AgentID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,8 +224,8 @@ func (t *Tracker) NoteDeregistered(agent kg.AgentID) {
 	t.refreshEntry(e, now)
 }
 
-// NoteRegistered says that the agent registered: connections that it has are written down, also
-// where it deregistered before.
+// NoteRegistered records that the agent registered. Its connections are stored even if
+// it deregistered before.
 func (t *Tracker) NoteRegistered(agent kg.AgentID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -238,7 +237,7 @@ func (t *Tracker) NoteRegistered(agent kg.AgentID) {
 	}
 }
 
-// isDropped tells whether what is being told of the agent is not to be written.
+// isDropped reports whether the write in progress for the agent must be discarded.
 func (t *Tracker) isDropped(agent kg.AgentID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -246,13 +245,13 @@ func (t *Tracker) isDropped(agent kg.AgentID) bool {
 	return e != nil && e.dropped
 }
 
-// entryFor is what is known of the agent as of now, nil for one too many.
+// entryFor returns the refreshed entry of the agent, or nil if there are too many.
 func (t *Tracker) entryFor(agent kg.AgentID, now time.Time) *entry {
 	e := t.tracked[agent]
 	switch {
 	case e != nil:
 		t.refreshEntry(e, now)
-		t.tracked[agent] = e // look may have forgotten it
+		t.tracked[agent] = e // refreshEntry may have removed it
 		return e
 	case len(t.tracked) >= t.options.MaxTracked:
 		return nil
@@ -262,20 +261,20 @@ func (t *Tracker) entryFor(agent kg.AgentID, now time.Time) *entry {
 	return e
 }
 
-// noteArrival notes that something begins of an agent that was not there.
+// noteArrival is called when an agent becomes present.
 func (t *Tracker) noteArrival(e *entry, now time.Time) {
 	if !e.isPresent(now) {
 		e.active = now
 	}
 }
 
-// refreshEntry finds out what the agent is now, and plans when to look again. It is called
-// before something is said of the agent, so that what happened by itself is dated
-// when it did, and after it.
+// refreshEntry computes the current state and schedules the next check. It is called
+// before each change of the entry, so that changes by the passing of time get their
+// correct date, and after it.
 func (t *Tracker) refreshEntry(e *entry, now time.Time) {
 	if found := e.activity.presenceAt(now, t.options.IdleAfter); found.Status != e.now.Status {
-		if e.now = found; found.Status == e.stored.Status && !e.writing { // what is being written will have been told
-			e.now = e.stored // what was in between did not last
+		if e.now = found; found.Status == e.stored.Status && !e.writing { // the write in progress will be stored
+			e.now = e.stored // the state in between did not last
 		}
 	}
 	if !now.Before(e.heartbeatUntil) {
@@ -290,12 +289,12 @@ func (t *Tracker) refreshEntry(e *entry, now time.Time) {
 	t.scheduleCheck(e, now)
 }
 
-// scheduleCheck says when to look at the agent again, and forgets one of which nothing is
-// known any more.
+// scheduleCheck schedules the next check of the entry and removes an entry without
+// data.
 func (t *Tracker) scheduleCheck(e *entry, now time.Time) {
 	var at time.Time
 	switch {
-	case e.writing: // planned when that is over
+	case e.writing: // scheduled when the write ends
 	case !e.pendingSince.IsZero() && t.mustStore(e):
 		at = laterOf(e.pendingSince.Add(t.options.Settle), e.written.Add(t.options.AgentWriteInterval))
 	default:
@@ -317,7 +316,7 @@ func (t *Tracker) scheduleCheck(e *entry, now time.Time) {
 	}
 }
 
-// mustStore tells whether what the agent is gets written.
+// mustStore reports whether the agent's state is stored.
 func (t *Tracker) mustStore(e *entry) bool {
 	return t.known[e.agent] && !e.deregistered || !e.stored.Since.IsZero()
 }

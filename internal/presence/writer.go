@@ -8,23 +8,22 @@ import (
 	"koine/kg"
 )
 
-// Transition is that an agent became something.
+// Transition is a change of an agent's presence.
 type Transition struct {
 	Agent kg.AgentID
 	Presence
 }
 
-// Journal is where transitions are written down. Both are called on goroutines that
-// wait for them.
+// Journal stores transitions. Its methods may block.
 type Journal interface {
-	// Write writes transitions of as many agents, all or none. It is called again
-	// with what it failed at.
+	// Write stores transitions of distinct agents, all or none. Failed transitions are
+	// passed again.
 	Write(context.Context, []Transition) error
-	// Register makes the record of an agent, and says so (Tracker.Registered).
+	// Register creates the record of an agent and calls Tracker.SetRegistered.
 	Register(context.Context, kg.AgentID) error
 }
 
-// writer is the goroutine that writes.
+// writer is the goroutine that stores changes.
 type writer struct {
 	wake   chan struct{}
 	cancel context.CancelFunc // nil before Start
@@ -38,14 +37,14 @@ func (w *writer) wakeUp() {
 	}
 }
 
-// Start takes what the journal says, and begins to write there, until Close. Who was
-// there has as long to come back as a heartbeat holds.
-func (t *Tracker) Start(told map[kg.AgentID]Presence, j Journal) {
+// Start takes over the stored states and starts storing changes, until Close. Agents
+// that were present have the validity of one heartbeat to return.
+func (t *Tracker) Start(stored map[kg.AgentID]Presence, j Journal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	t.journal = j
-	for agent, p := range told {
+	for agent, p := range stored {
 		e := t.entryFor(agent, now)
 		if e == nil {
 			continue
@@ -68,8 +67,9 @@ func (t *Tracker) Start(told map[kg.AgentID]Presence, j Journal) {
 	t.writer.done.Go(func() { t.runWriter(ctx, j) })
 }
 
-// Close ends the writing, and waits for it. Who is there stays so in the journal:
-// see Start. Call it before the store is closed; the tracker may be asked on.
+// Close stops storing changes and waits for the writer. Present agents stay present in
+// the journal; see Start. Call it before closing the store. The tracker still answers
+// Get.
 func (t *Tracker) Close() {
 	t.mu.Lock()
 	cancel := t.writer.cancel
@@ -81,9 +81,9 @@ func (t *Tracker) Close() {
 	}
 }
 
-// runWriter writes down what changes, until the context or the store ends.
+// runWriter stores changes until ctx is done or the store is closed.
 func (t *Tracker) runWriter(ctx context.Context, j Journal) {
-	var next time.Time // not before is written again
+	var next time.Time // earliest time of the next commit
 	backoff := t.options.WriteInterval
 	failed := false
 	for ctx.Err() == nil {
@@ -91,13 +91,13 @@ func (t *Tracker) runWriter(ctx context.Context, j Journal) {
 		if now.Before(next) && !sleep(ctx, next.Sub(now)) {
 			return
 		}
-		list, told, wait := t.dueTransitions(time.Now())
+		list, transitions, wait := t.dueTransitions(time.Now())
 		if len(list) == 0 {
 			t.waitForWork(ctx, wait)
 			continue
 		}
-		err := j.Write(ctx, told)
-		t.noteWritten(list, told, err, time.Now())
+		err := j.Write(ctx, transitions)
+		t.noteWritten(list, transitions, err, time.Now())
 		next = time.Now().Add(t.options.WriteInterval)
 		switch {
 		case err == nil:
@@ -105,8 +105,8 @@ func (t *Tracker) runWriter(ctx context.Context, j Journal) {
 		case ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed:
 			return
 		default:
-			if !failed { // once, not every minute
-				t.options.Logger.Warn("who is there cannot be written down", "agents", len(list), "error", err)
+			if !failed { // log once per outage
+				t.options.Logger.Warn("cannot store the presence of agents", "agents", len(list), "error", err)
 			}
 			next = time.Now().Add(backoff)
 			failed, backoff = true, min(2*backoff, MaxBackoff)
@@ -125,8 +125,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// waitForWork waits so long, or until there is something to look at earlier. Negative is
-// for as long as it takes.
+// waitForWork waits for d (negative: no limit) or for an earlier check.
 func (t *Tracker) waitForWork(ctx context.Context, d time.Duration) {
 	var after <-chan time.Time
 	if d >= 0 {
@@ -141,33 +140,33 @@ func (t *Tracker) waitForWork(ctx context.Context, d time.Duration) {
 	}
 }
 
-// dueTransitions looks at those whose time has come, and gives those that are to be written, and
-// as what. If these are none, wait is how long there is nothing to do, negative for
-// no end.
-func (t *Tracker) dueTransitions(now time.Time) (list []*entry, told []Transition, wait time.Duration) {
+// dueTransitions refreshes the entries that are due and returns those to store with
+// their transitions. If there are none, wait is the time until the next check, negative
+// if none is scheduled.
+func (t *Tracker) dueTransitions(now time.Time) (list []*entry, transitions []Transition, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(list) < MaxTransitions {
 		e, ok := t.upcoming.Min()
 		if !ok {
-			return list, told, -1
+			return list, transitions, -1
 		}
 		if now.Before(e.checkAt) {
-			return list, told, e.checkAt.Sub(now)
+			return list, transitions, e.checkAt.Sub(now)
 		}
-		ripe := !e.pendingSince.IsZero() && t.mustStore(e)
+		due := !e.pendingSince.IsZero() && t.mustStore(e)
 		t.refreshEntry(e, now)
-		if ripe && !e.pendingSince.IsZero() {
+		if due && !e.pendingSince.IsZero() {
 			e.writing = true
 			t.scheduleCheck(e, now)
-			list, told = append(list, e), append(told, Transition{e.agent, e.now})
+			list, transitions = append(list, e), append(transitions, Transition{e.agent, e.now})
 		}
 	}
-	return list, told, 0
+	return list, transitions, 0
 }
 
-// noteWritten notes what was written, or was not.
-func (t *Tracker) noteWritten(list []*entry, told []Transition, err error, now time.Time) {
+// noteWritten records the result of a write.
+func (t *Tracker) noteWritten(list []*entry, transitions []Transition, err error, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, e := range list {
@@ -175,7 +174,7 @@ func (t *Tracker) noteWritten(list []*entry, told []Transition, err error, now t
 		if e.dropped {
 			e.dropped = false
 		} else if err == nil {
-			e.stored, e.written = told[i].Presence, now
+			e.stored, e.written = transitions[i].Presence, now
 		}
 		t.refreshEntry(e, now)
 	}

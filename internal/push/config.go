@@ -5,32 +5,32 @@ import (
 	"koine/internal/webhook"
 )
 
-// Bounds of a configuration, beside those of a webhook.Target.
+// Limits of a configuration, in addition to those of a webhook.Target.
 const (
-	MaxConfigs = 10 // of a task
+	MaxConfigs = 10 // per task
 	MaxIDBytes = 256
 )
 
-// Config is a web hook for what happens to a task.
+// Config is a push configuration: a web hook for the events of a task.
 type Config struct {
 	Task tasks.TaskID
-	// ID is unique within the task; "" becomes that of the task.
+	// ID is unique within the task; "" defaults to the id of the task.
 	ID  string
 	URL string // http or https
-	// Token goes with each notification, so that who receives it knows it is meant.
+	// Token is sent with each notification, so that the receiver can verify the sender.
 	Token string
-	// Scheme and Credentials are what the Authorization header is made of.
+	// Scheme and Credentials form the Authorization header.
 	Scheme, Credentials string
-	// Form is that in which the notifications are written, of Options.Body's choice.
+	// Form is the format of the notifications, passed to Options.Body.
 	Form string
 }
 
-// webhookTarget is where the hook is.
+// webhookTarget returns the target of the hook.
 func (c *Config) webhookTarget() *webhook.Target {
 	return &webhook.Target{URL: c.URL, Token: c.Token, Scheme: c.Scheme, Credentials: c.Credentials}
 }
 
-// validate refuses what is not well formed, or past a bound.
+// validate validates the configuration.
 func (c *Config) validate(allowPrivate bool) error {
 	if err := webhook.CheckText("id", c.ID, MaxIDBytes); err != nil {
 		return err

@@ -1,25 +1,26 @@
-// Package push tells web hooks what happens to tasks. Whoever created a task says
-// where (Service.Set); what happens is read from the log and sent there, in order,
-// hook by hook.
+// Package push delivers the events of tasks to web hooks. The creator of a task
+// configures the hooks (Service.Set). The events are read from the log and delivered in
+// order, independently for each hook.
 //
-// # What is stored
+// # Storage
 //
-// The configurations of one agent are in one graph, a journal whose name spells out
-// whose it is: that agent and administrators read it (Guard). Where a hook is and
-// what shows the server to it are sealed under the store's own secret (kg.Store.Seal):
-// no statement and no backup has them in the clear, and in a restored store they
-// are lost, so that only the server that was told of a hook calls it.
+// The configurations of one agent are in one graph, a journal whose name contains the
+// agent's id. That agent and administrators can read it (Guard). The URL and the
+// credentials of a hook are sealed with the store's own secret (kg.Store.Seal): no
+// statement or backup contains them in the clear, and a restored store cannot read
+// them, so that only the server on which a hook was configured calls it.
 //
-// # Promises
+// # Guarantees
 //
-//   - Each status and artifact behind the commit that set the configuration is sent
-//     at least once, in order, but for what is given up: a hook that refuses it, or
-//     that does not answer in MaxTries tries. It is logged, without address and secrets.
-//   - A hook that stands behind what the log still has, or for which more than
-//     MaxPending commits wait, is told the task as it is, and then what comes behind
-//     that.
-//   - Delivery goes on after a restart. Positions are written down at most once in
-//     Options.FlushEvery, and when the server ends: after a crash what was delivered
-//     since is sent again.
-//   - No hook waits for another one but for its place among Options.MaxSending.
+//   - Each status and artifact after the commit that set the configuration is delivered
+//     at least once, in order, unless delivery is given up: the hook rejects it, or
+//     does not respond in MaxTries attempts. That is logged, without URL and
+//     credentials.
+//   - A hook that lags behind the retained log, or by more than MaxPending commits,
+//     gets the present task and then the later events.
+//   - Delivery resumes after a restart. Positions are stored at most once per
+//     Options.FlushEvery, and when the server stops: after a crash, the deliveries
+//     since then are repeated.
+//   - Hooks do not delay each other, except for the limit of Options.MaxConcurrent
+//     calls.
 package push

@@ -10,10 +10,10 @@ import (
 	"koine/kg"
 )
 
-// watchedPatterns are what is followed: tasks, and configurations.
+// watchedPatterns match changes of tasks and of configurations.
 var watchedPatterns = []kg.Pattern{tasks.ChangesPattern(), {Predicate: records.Property(propSet)}}
 
-// startWatch takes up the hooks, and watches the log from where they stand.
+// startWatch loads the hooks and watches the log from the earliest position of a hook.
 func (s *Service) startWatch(ctx context.Context) (w *kg.Watcher, err error) {
 	for range maxLoadAttempts {
 		var from kg.Position
@@ -21,19 +21,19 @@ func (s *Service) startWatch(ctx context.Context) (w *kg.Watcher, err error) {
 			return nil, err
 		}
 		w, err = s.store.Watch(s.ctx, kg.Filter{View: systemView, Patterns: watchedPatterns}, from)
-		if kg.CodeOf(err) != kg.CodePositionGone { // else the log was cut meanwhile
+		if kg.CodeOf(err) != kg.CodePositionGone { // otherwise the log was truncated concurrently
 			return w, err
 		}
 	}
 	return nil, err
 }
 
-// maxLoadAttempts is how often in a row hooks are taken up.
+// maxLoadAttempts is the number of consecutive attempts to load the hooks.
 const maxLoadAttempts = 3
 
-// loadHooks loads the hooks of tasks that go on, and says from where the log is to be
-// followed: from the first commit that one of them was not told of. Those that the log
-// has no more are told how their task is.
+// loadHooks loads the hooks of active tasks and returns the position from which to read
+// the log: the first commit that one of them has not delivered. A hook whose commit is
+// no longer in the log gets the present task.
 func (s *Service) loadHooks(ctx context.Context) (from kg.Position, err error) {
 	s.dropAll()
 	oldest := s.store.Oldest().Revision
@@ -43,7 +43,8 @@ func (s *Service) loadHooks(ctx context.Context) (from kg.Position, err error) {
 	}
 	defer snapshot.Close()
 	from = snapshot.Position()
-	// Those that have ended, by builds that left propSet, or before it was written down.
+	// Ended configurations with propSet: written by older versions, or ended before
+	// that could be recorded.
 	ended := batch{flush: func(list []kg.Statement) { s.markEnded(ctx, list) }}
 	defer ended.finish()
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propSet)}) {
@@ -62,7 +63,7 @@ func (s *Service) loadHooks(ctx context.Context) (from kg.Position, err error) {
 		}
 		s.putHook(h)
 		next := h.delivered.Revision + 1
-		if h.delivered.Index != kg.EndOfCommit { // between two events of a commit
+		if h.delivered.Index != kg.EndOfCommit { // within a commit
 			next--
 		}
 		switch {
@@ -76,8 +77,8 @@ func (s *Service) loadHooks(ctx context.Context) (from kg.Position, err error) {
 	return from, nil
 }
 
-// loadHook makes the hook of a configuration; nil where nothing is to be told, and done where
-// nothing ever will be.
+// loadHook returns the hook of a configuration, nil if there is nothing to deliver.
+// done reports that there never will be.
 func (s *Service) loadHook(ctx context.Context, snapshot *kg.Snapshot, set kg.Statement) (h *hook, done bool, err error) {
 	if _, ours := ownerOf(set.Graph); !ours {
 		return nil, false, nil
@@ -92,7 +93,7 @@ func (s *Service) loadHook(ctx context.Context, snapshot *kg.Snapshot, set kg.St
 	id := tasks.IDOf(r[propTask][0])
 	c := s.configOf(id, r)
 	if c == nil {
-		s.options.Logger.Warn("a push notification configuration was sealed by another store: set it again", "task", id)
+		s.options.Logger.Warn("push configuration was sealed by another store: set it again", "task", id)
 		return nil, false, nil
 	}
 	t, err := s.tasks.Get(ctx, systemCaller(), id, tasks.ReadOptions{})
@@ -111,7 +112,7 @@ func (s *Service) loadHook(ctx context.Context, snapshot *kg.Snapshot, set kg.St
 	if err != nil || h.behind || !t.Status.State.Ended() {
 		return h, false, err
 	}
-	// It may have ended since the snapshot was taken, and then that is to be told.
+	// The task may have ended after the snapshot was taken, and that must be delivered.
 	now, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return nil, false, err
@@ -123,7 +124,7 @@ func (s *Service) loadHook(ctx context.Context, snapshot *kg.Snapshot, set kg.St
 	return h, false, nil
 }
 
-// changedAfter tells whether the task changed behind a position.
+// changedAfter reports whether the task changed after a position.
 func changedAfter(s *kg.Snapshot, t *tasks.Task, at kg.Position) (bool, error) {
 	p := tasks.ChangesPattern()
 	p.Subject = t.ID.Entity()
@@ -138,7 +139,7 @@ func changedAfter(s *kg.Snapshot, t *tasks.Task, at kg.Position) (bool, error) {
 	return false, nil
 }
 
-// putHook makes a hook one that is told, in place of the one before it.
+// putHook adds a hook and replaces the previous one with its id.
 func (s *Service) putHook(h *hook) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +151,7 @@ func (s *Service) putHook(h *hook) {
 	s.count++
 }
 
-// dropHook ends a hook, if it is there. The service is locked.
+// dropHook stops and removes a hook if it exists. The caller holds s.mu.
 func (s *Service) dropHook(task tasks.TaskID, id string) {
 	h := s.hooks[task][id]
 	if h == nil {
@@ -164,7 +165,7 @@ func (s *Service) dropHook(task tasks.TaskID, id string) {
 	}
 }
 
-// dropAll ends all hooks.
+// dropAll stops and removes all hooks.
 func (s *Service) dropAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,10 +176,10 @@ func (s *Service) dropAll() {
 	}
 }
 
-// followPause is how long following pauses that could not go on.
+// followPause is the delay before reading the log is retried.
 const followPause = time.Second
 
-// followLog reads the log until Close. Where it cannot go on, the hooks are taken up anew.
+// followLog reads the log until Close. After an error it reloads the hooks.
 func (s *Service) followLog(w *kg.Watcher) {
 	for {
 		err := s.readEvents(w)
@@ -186,7 +187,7 @@ func (s *Service) followLog(w *kg.Watcher) {
 			return
 		}
 		for w = nil; w == nil; {
-			s.options.Logger.Error("push notifications wait to go on", "error", err)
+			s.options.Logger.Error("push notifications are interrupted", "error", err)
 			if !webhook.Sleep(s.ctx, followPause) {
 				return
 			}
@@ -211,7 +212,7 @@ func (s *Service) readEvents(w *kg.Watcher) error {
 	return s.ctx.Err()
 }
 
-// handleEvent is told of each change of a task or a configuration, in the order of the log.
+// handleEvent handles a change of a task or a configuration. It is called in log order.
 func (s *Service) handleEvent(e *kg.Event) error {
 	if e.Statement.Predicate == records.Property(propSet) {
 		return s.handleConfig(e)
@@ -241,8 +242,7 @@ func (s *Service) handleEvent(e *kg.Event) error {
 	return s.removeConfigs(s.ctx, id, graphOf(owner))
 }
 
-// handleConfig makes the hook of a configuration that was set, or ends that of one that
-// is no more.
+// handleConfig starts the hook of a new configuration, or stops that of a deleted one.
 func (s *Service) handleConfig(e *kg.Event) error {
 	if _, ours := ownerOf(e.Statement.Graph); !ours {
 		return nil
@@ -273,16 +273,16 @@ func (s *Service) handleConfig(e *kg.Event) error {
 	return nil
 }
 
-// isCurrent tells whether the hook is that which was set last.
-func (s *Service) isCurrent(subject kg.Term, set string) bool {
+// isCurrent reports whether the running hook is that of the latest configuration.
+func (s *Service) isCurrent(subject kg.Term, version string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	task, id := keyOf(subject)
 	h := s.hooks[task][id]
-	return h != nil && h.version == set
+	return h != nil && h.version == version
 }
 
-// removeConfigs removes the configurations of a task that is no more.
+// removeConfigs removes the configurations of a deleted task.
 func (s *Service) removeConfigs(ctx context.Context, task tasks.TaskID, graph kg.Term) error {
 	return s.commitUpdate(ctx, systemCaller(), "push/delete", func(tx *kg.Tx) error {
 		list, err := configSubjects(tx.MatchOwn, graph, task)

@@ -10,10 +10,10 @@ import (
 
 const graphPrefix = kg.JournalGraphPrefix + "push:"
 
-// graphOf is the graph of an agent's configurations.
+// graphOf returns the graph of an agent's configurations.
 func graphOf(agent kg.AgentID) kg.Term { return kg.IRI(graphPrefix + url.QueryEscape(string(agent))) }
 
-// ownerOf is whose configurations are in a graph; not ok for a graph without any.
+// ownerOf returns the owner of a graph of configurations; ok is false for other graphs.
 func ownerOf(graph kg.Term) (agent kg.AgentID, ok bool) {
 	rest, ok := strings.CutPrefix(graph.Value(), graphPrefix)
 	if !ok {
@@ -21,20 +21,21 @@ func ownerOf(graph kg.Term) (agent kg.AgentID, ok bool) {
 	}
 	name, err := url.QueryUnescape(rest)
 	if err != nil {
-		return "", true // somebody else's name for a graph of ours: nobody's
+		return "", true // a malformed name has no owner
 	}
 	return kg.AgentID(name), true
 }
 
-// Guard is the access to the graphs of configurations, in front of the access to all
-// else (kg.Options.Access).
+// Guard is the access control for the graphs of configurations, in front of the access
+// control for all other graphs (kg.Options.Access).
 type Guard struct{ next kg.Access }
 
-// NewGuard puts the access to configurations in front of another.
+// NewGuard returns a Guard in front of next.
 func NewGuard(next kg.Access) *Guard { return &Guard{next} }
 
-// Allowed answers for the graphs of configurations: who set them and administrators
-// read them, in open mode who set them only, and nobody but this package writes them.
+// Allowed decides access to the graphs of configurations. Their owner and
+// administrators can read them, in open mode only the owner. Only this package writes
+// them.
 func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	owner, ok := ownerOf(graph)
 	if !ok {
@@ -50,18 +51,19 @@ func isAdministrator(p kg.Principal) bool {
 	return p.HasRole(kg.RoleAdmin) && p.Method != kg.MethodOpen
 }
 
-// ReadChanged passes on: whose a configuration is never changes (kg.AccessChanges).
+// ReadChanged passes the call on, because the owner of a configuration never changes
+// (kg.AccessChanges).
 func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, upTo kg.Revision) {
 	return kg.ChangesOf(g.next).ReadChanged(p, after)
 }
 
-// Version is that of the access behind it.
+// Version returns the version of the next access control.
 func (g *Guard) Version() *atomic.Uint64 { return kg.VersionOf(g.next) }
 
-// Unwrap is the access behind it.
+// Unwrap returns the next access control.
 func (g *Guard) Unwrap() kg.Access { return g.next }
 
-// Hides passes on what the access behind it hides.
+// Hides returns the predicates and graphs that the next access control hides.
 func (g *Guard) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 	if h, ok := g.next.(kg.Hider); ok {
 		return h.Hides(p)

@@ -8,23 +8,23 @@ import (
 	"koine/kg"
 )
 
-// hook is a configuration that is told.
+// hook delivers the events of a task for one configuration.
 type hook struct {
 	service *Service
 	config  *Config
-	task    *tasks.Task // whose it is
-	version string
-	behind  bool // when it was loaded, the task had changed behind at
+	task    *tasks.Task // the task of the configuration
+	version string      // value of propSet
+	behind  bool        // the task had changed after delivered when the hook was loaded
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	mu         sync.Mutex    // guards what follows
-	delivered  kg.Position   // up to where it was told
-	pending    []kg.Revision // commits to tell of, the oldest first
-	overflowed bool          // there were too many, and what they are about is to be told as it is
-	working    bool          // somebody is at them
-	done       bool          // the task has ended, and it was told
-	dirty      bool          // at is not written down
+	mu         sync.Mutex    // guards the following
+	delivered  kg.Position   // position of the last delivery
+	pending    []kg.Revision // commits to deliver, oldest first
+	overflowed bool          // commits were dropped: deliver the present task first
+	working    bool          // deliverPending is running
+	done       bool          // the end of the task was delivered
+	dirty      bool          // delivered is not stored yet
 }
 
 func newHook(s *Service, c *Config, t *tasks.Task, set string) *hook {
@@ -33,7 +33,7 @@ func newHook(s *Service, c *Config, t *tasks.Task, set string) *hook {
 	return h
 }
 
-// enqueue is called for each commit that changes the task, in order.
+// enqueue queues a commit that changes the task. It is called in log order.
 func (h *hook) enqueue(r kg.Revision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -41,7 +41,7 @@ func (h *hook) enqueue(r kg.Revision) {
 		return
 	}
 	if len(h.pending) == MaxPending {
-		h.service.logLost(h, "too much waits for the web hook: it is told the task as it is", "revision", h.pending[0])
+		h.service.logLost(h, "too many commits wait for the web hook: delivering the present task instead", "revision", h.pending[0])
 		h.pending, h.overflowed = h.pending[:0], true
 	}
 	h.pending = append(h.pending, r)
@@ -51,8 +51,9 @@ func (h *hook) enqueue(r kg.Revision) {
 	}
 }
 
-// nextDelivery is what tells of the next commit; nil where there is none, and work ends.
-func (h *hook) nextDelivery() (r kg.Revision, tell func(kg.Revision) error) {
+// nextDelivery returns the function that delivers the next commit, nil if there is
+// none; then deliverPending must return.
+func (h *hook) nextDelivery() (r kg.Revision, deliver func(kg.Revision) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -66,7 +67,7 @@ func (h *hook) nextDelivery() (r kg.Revision, tell func(kg.Revision) error) {
 	return h.pending[0], h.deliverCommit
 }
 
-// advanceTo moves the hook on; where it is already, it stays.
+// advanceTo advances the position of the hook. It never moves backwards.
 func (h *hook) advanceTo(at kg.Position, done bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,19 +82,19 @@ func (h *hook) advanceTo(at kg.Position, done bool) {
 	}
 }
 
-// deliverPending tells of what waits, one after the other.
+// deliverPending delivers the queued commits one by one.
 func (h *hook) deliverPending() {
 	for {
-		r, tell := h.nextDelivery()
-		if tell == nil {
+		r, deliver := h.nextDelivery()
+		if deliver == nil {
 			return
 		}
-		err := tell(r)
+		err := deliver(r)
 		if h.ctx.Err() != nil {
-			continue // it is not told: it is sent again when it is taken up
+			continue // not delivered: repeated when the hook is loaded again
 		}
 		if err != nil {
-			h.service.logLost(h, "a commit cannot be told of", "revision", r, "error", err)
+			h.service.logLost(h, "cannot deliver a commit", "revision", r, "error", err)
 		}
 		h.mu.Lock()
 		done := h.done
@@ -102,7 +103,7 @@ func (h *hook) deliverPending() {
 	}
 }
 
-// deliverCommit tells of what happened in a commit, from where the hook stands.
+// deliverCommit delivers the events of a commit, starting at the position of the hook.
 func (h *hook) deliverCommit(r kg.Revision) error {
 	s := h.service
 	c, err := s.store.Commit(h.ctx, kg.SystemPrincipal(), r)
@@ -120,10 +121,10 @@ func (h *hook) deliverCommit(r kg.Revision) error {
 	for i := range events {
 		e := &events[i]
 		if e.Message != nil || e.Position.Compare(h.deliveredPosition()) <= 0 {
-			continue // what its creator said, its creator knows
+			continue // the creator's own messages are not delivered
 		}
 		if whole && i < len(events)-1 {
-			continue // the last one shows it all
+			continue // the last one includes all
 		}
 		if err := h.deliverEvent(e, whole); err != nil {
 			return err
@@ -139,7 +140,7 @@ func (h *hook) deliveredPosition() kg.Position {
 	return h.delivered
 }
 
-// deliverEvent sends one event. An error is not the hook's.
+// deliverEvent delivers one event. The error is not that of the hook.
 func (h *hook) deliverEvent(e *tasks.Event, whole bool) (err error) {
 	t := h.task
 	if whole {
@@ -150,7 +151,7 @@ func (h *hook) deliverEvent(e *tasks.Event, whole bool) (err error) {
 	return h.deliver(t, e, e.Position.Revision)
 }
 
-// deliverState tells how the task is, in place of what happened to it since a commit.
+// deliverState delivers the present task in place of the events since a commit.
 func (h *hook) deliverState(kg.Revision) error {
 	t, err := h.service.tasks.Get(h.ctx, systemCaller(), h.task.ID, tasks.ReadAll)
 	if err != nil {
@@ -163,19 +164,20 @@ func (h *hook) deliverState(kg.Revision) error {
 	return nil
 }
 
-// deliver sends a task, or an event of it, or gives it up. An error is not the hook's.
+// deliver delivers a task, or an event of it, or gives up. The error is not that of the
+// hook.
 func (h *hook) deliver(t *tasks.Task, e *tasks.Event, r kg.Revision) error {
 	body, err := h.service.options.Body(h.config.Form, t, e)
 	if err != nil {
 		return err
 	}
 	if err := h.sendWithRetry(body); err != nil && h.ctx.Err() == nil {
-		h.service.logLost(h, "a push notification is given up", "revision", r, "error", err)
+		h.service.logLost(h, "giving up on a push notification", "revision", r, "error", err)
 	}
 	return h.ctx.Err()
 }
 
-// logLost logs what is not told, without the hook's address and secrets.
-func (s *Service) logLost(h *hook, what string, more ...any) {
-	s.options.Logger.Warn(what, append([]any{"task", h.config.Task}, more...)...)
+// logLost logs a failed delivery without the URL and the credentials of the hook.
+func (s *Service) logLost(h *hook, message string, more ...any) {
+	s.options.Logger.Warn(message, append([]any{"task", h.config.Task}, more...)...)
 }

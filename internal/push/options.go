@@ -9,11 +9,11 @@ import (
 	"koine/internal/webhook"
 )
 
-// Bounds of delivery.
+// Limits of delivery.
 const (
-	// MaxPending is how many commits wait for one hook.
+	// MaxPending is the maximum number of queued commits per hook.
 	MaxPending = 1000
-	// MaxTries is how often one notification is tried.
+	// MaxTries is the maximum number of attempts per notification.
 	MaxTries = 6
 
 	DefaultMaxActive  = 10_000
@@ -21,23 +21,24 @@ const (
 	DefaultFlushEvery = time.Second
 )
 
-// Options of a Service. Body is required.
+// Options configures a Service. Body is required.
 type Options struct {
 	webhook.Options
-	// Body writes an event in a form (Config.Form). t is the task as it is; nil where
-	// Whole says that the form does not want it, and then only its id and context are
-	// there. A nil e wants all of t: the log has no more what happened to it.
+	// Body formats an event in a form (Config.Form). t is the present task, or nil if
+	// WantsFullTask is false for the form; then only its id and context are set. A nil
+	// e requests the whole of t, because the log no longer has the events.
 	Body func(form string, t *tasks.Task, e *tasks.Event) ([]byte, error)
-	// WantsFullTask tells whether a form shows the task as it is: of one commit it is told once.
+	// WantsFullTask reports whether a form shows the present task, so that each commit
+	// is delivered once.
 	WantsFullTask func(form string) bool
-	// MaxActive is how many hooks of tasks that go on there are; one more is refused.
+	// MaxActive is the maximum number of hooks of active tasks.
 	MaxActive int
-	// Pause is how long a hook is left alone that failed once; twice as long with each
-	// try.
+	// Pause is the delay after the first failed attempt. It doubles with each further
+	// one.
 	Pause time.Duration
-	// FlushEvery is how often positions are written down.
+	// FlushEvery is the interval at which positions are stored.
 	FlushEvery time.Duration
-	// Logger is told what is given up. Nil is told nothing.
+	// Logger logs failed deliveries. It discards if nil.
 	Logger *slog.Logger
 }
 

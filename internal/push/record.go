@@ -15,21 +15,21 @@ const (
 	idPrefix    = "urn:koine:push:"
 )
 
-// The properties of a configuration.
+// Properties of a configuration.
 const (
 	propTask        = "pushTask"
 	propKey         = "pushKey"
 	propForm        = "pushForm"
-	propSet         = "pushSet"         // another value each time that it is set; none once it is done
+	propSet         = "pushSet"         // unique for each Set; absent once done
 	propURL         = "pushURL"         // sealed
 	propToken       = "pushToken"       // sealed
 	propScheme      = "pushScheme"      // sealed
 	propCredentials = "pushCredentials" // sealed
-	propPosition    = "pushPosition"    // up to where it was told; none is where it was set
-	propDone        = "pushDone"        // nothing comes any more
+	propPosition    = "pushPosition"    // position of the last delivery; absent before the first
+	propDone        = "pushDone"        // no further events
 )
 
-// configEntity is the configuration as an entity of the graph.
+// configEntity returns the configuration as an entity of the graph.
 func configEntity(task tasks.TaskID, id string) kg.Term {
 	return kg.IRI(idPrefix + string(task) + "/" + url.PathEscape(id))
 }
@@ -38,17 +38,17 @@ func (c *Config) sealedFields() map[string]*string {
 	return map[string]*string{propURL: &c.URL, propToken: &c.Token, propScheme: &c.Scheme, propCredentials: &c.Credentials}
 }
 
-// sealContext is what a sealed property is good for.
+// sealContext binds a sealed property to its configuration.
 func (c *Config) sealContext(property string) []byte {
 	return []byte("push\x00" + configEntity(c.Task, c.ID).Value() + "\x00" + property)
 }
 
-// configRecord is the configuration as it is stored. What stood there of where it was told
-// goes with what it replaces.
-func (s *Service) configRecord(c *Config, set string, done bool) records.Record {
+// configRecord returns the stored form of a configuration. It clears the position of a
+// configuration that it replaces.
+func (s *Service) configRecord(c *Config, version string, done bool) records.Record {
 	class, of := records.Class(configClass)
 	r := records.Record{
-		class: of, propTask: {c.Task.Entity()}, propKey: records.Values(c.ID), propForm: records.Values(c.Form), propSet: records.Values(set),
+		class: of, propTask: {c.Task.Entity()}, propKey: records.Values(c.ID), propForm: records.Values(c.Form), propSet: records.Values(version),
 		propPosition: nil, propDone: nil,
 	}
 	if done {
@@ -60,13 +60,13 @@ func (s *Service) configRecord(c *Config, set string, done bool) records.Record 
 	return r
 }
 
-// markDone makes the record that of a configuration of which nothing is told any more: a start
-// finds those that go on by propSet, and reads no others.
+// markDone marks a record as done. A start finds active configurations by propSet and
+// reads no others.
 func markDone(r records.Record) {
 	r[propSet], r[propDone] = nil, []kg.Term{kg.Boolean(true)}
 }
 
-// configOf reads a configuration; nil for what another store sealed.
+// configOf reads a configuration; nil if another store sealed it.
 func (s *Service) configOf(task tasks.TaskID, r records.Record) *Config {
 	c := &Config{Task: task, ID: r.Text(propKey), Form: r.Text(propForm)}
 	for property, text := range c.sealedFields() {
@@ -79,7 +79,7 @@ func (s *Service) configOf(task tasks.TaskID, r records.Record) *Config {
 	return c
 }
 
-// formatPosition is a position as it is stored: that of a store's own log.
+// formatPosition formats a position in the store's own log.
 func formatPosition(p kg.Position) string {
 	return strconv.FormatUint(uint64(p.Revision), 10) + "." + strconv.FormatUint(uint64(p.Index), 10)
 }
@@ -91,7 +91,7 @@ func parsePosition(text string) (p kg.Position, ok bool) {
 	return kg.Position{Revision: kg.Revision(r), Index: uint32(i)}, errR == nil && errI == nil
 }
 
-// keyOf is the task and the id of a configuration.
+// keyOf returns the task and the id of a configuration.
 func keyOf(subject kg.Term) (tasks.TaskID, string) {
 	task, escaped, _ := strings.Cut(strings.TrimPrefix(subject.Value(), idPrefix), "/")
 	id, err := url.PathUnescape(escaped)

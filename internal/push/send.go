@@ -2,7 +2,8 @@ package push
 
 import "koine/internal/webhook"
 
-// sendWithRetry delivers a body, in MaxTries tries. Its error says nothing of where to.
+// sendWithRetry delivers a body in up to MaxTries attempts. Its error does not reveal
+// the URL.
 func (h *hook) sendWithRetry(body []byte) error {
 	for try := 1; ; try++ {
 		err := h.postOnce(body)

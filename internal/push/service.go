@@ -15,8 +15,8 @@ import (
 	"koine/kg"
 )
 
-// Service keeps configurations and delivers. It is bound to a store by Load. Its
-// methods may be called concurrently.
+// Service manages configurations and delivers notifications. Load connects it to a
+// store. Its methods may be called concurrently.
 type Service struct {
 	options Options
 	store   *kg.Store
@@ -26,12 +26,12 @@ type Service struct {
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 
-	mu    sync.Mutex                        // guards what follows
-	hooks map[tasks.TaskID]map[string]*hook // of tasks that go on, by the id of the configuration
-	count int                               // of them
+	mu    sync.Mutex                        // guards the following
+	hooks map[tasks.TaskID]map[string]*hook // of active tasks, by the id of the configuration
+	count int                               // number of hooks
 }
 
-// New makes a service.
+// New returns a service.
 func New(o Options) *Service {
 	o = o.withDefaults()
 	s := &Service{options: o, sender: webhook.New(o.Options), hooks: map[tasks.TaskID]map[string]*hook{}}
@@ -39,8 +39,8 @@ func New(o Options) *Service {
 	return s
 }
 
-// Load binds the service to a store and its tasks. From then on it delivers, until
-// Close. It is called once, before any other method.
+// Load connects the service to a store and its tasks, and starts delivery, until Close.
+// It must be called once, before any other method.
 func (s *Service) Load(ctx context.Context, store *kg.Store, work *tasks.Service) error {
 	s.store, s.tasks = store, work
 	w, err := s.startWatch(ctx)
@@ -52,8 +52,8 @@ func (s *Service) Load(ctx context.Context, store *kg.Store, work *tasks.Service
 	return nil
 }
 
-// Close ends delivery, waits for what is under way and writes down how far it came.
-// Call it before the store is closed.
+// Close stops delivery, waits for calls in progress, and stores the positions. Call it
+// before closing the store.
 func (s *Service) Close() {
 	s.cancel()
 	s.done.Wait()
@@ -63,14 +63,14 @@ func (s *Service) Close() {
 	}
 }
 
-// errNoConfig is the same for a configuration that is not there and one of a task that
-// one may not see.
+// errNoConfig is the same for a configuration that does not exist and one of a task
+// that the caller may not see.
 func errNoConfig() *kg.Error {
-	return kg.Errorf(kg.CodeTaskNotFound, "there is no such push notification configuration").At("id")
+	return kg.Errorf(kg.CodeTaskNotFound, "push configuration not found").At("id")
 }
 
-// authorizedTask is one whose configurations are the caller's: it created the task, or, where
-// others may too, administers.
+// authorizedTask returns the task if the caller created it or, with others, is an
+// administrator.
 func (s *Service) authorizedTask(ctx context.Context, by caller.Caller, id tasks.TaskID, others bool) (*tasks.Task, error) {
 	agent, err := by.Agent()
 	if err != nil {
@@ -81,18 +81,18 @@ func (s *Service) authorizedTask(ctx context.Context, by caller.Caller, id tasks
 		return nil, kg.AsError(err).At("taskId")
 	}
 	if t.Creator != agent && !(others && isAdministrator(by.Principal)) {
-		return nil, kg.Errorf(kg.CodePermissionDenied, "push notifications of a task are its creator's").At("taskId")
+		return nil, kg.Errorf(kg.CodePermissionDenied, "only the creator of the task can manage its push configurations").At("taskId")
 	}
 	return t, nil
 }
 
-// Set makes a configuration, in place of the one with its id. What happens to the task
-// from then on is sent. Who created the task may.
+// Set creates a configuration, or replaces the one with the same id. Later events of
+// the task are delivered. It requires the creator of the task.
 //
 // Errors: CodeTaskNotFound; CodePermissionDenied; CodeInvalid; CodeLimitExceeded;
 // CodeOverloaded.
 func (s *Service) Set(ctx context.Context, by caller.Caller, c Config) (*Config, error) {
-	along, err := s.PrepareConfig(c)
+	write, err := s.PrepareConfig(c)
 	if err != nil {
 		return nil, err
 	}
@@ -103,17 +103,17 @@ func (s *Service) Set(ctx context.Context, by caller.Caller, c Config) (*Config,
 	if c.ID == "" {
 		c.ID = string(t.ID)
 	}
-	err = s.commitUpdate(ctx, by, "push/set", func(tx *kg.Tx) error { return along(tx, t) })
+	err = s.commitUpdate(ctx, by, "push/set", func(tx *kg.Tx) error { return write(tx, t) })
 	return &c, err
 }
 
-// PrepareConfig checks a configuration and writes it beside a task that is about to be made or
-// goes on (tasks.Sending.Along).
+// PrepareConfig validates a configuration and returns a function that writes it within
+// an update of its task (tasks.Sending).
 func (s *Service) PrepareConfig(c Config) (func(tx *kg.Tx, t *tasks.Task) error, error) {
 	if err := c.validate(s.options.AllowPrivate); err != nil {
 		return nil, err
 	}
-	set, err := uuid.NewV7()
+	version, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
 	}
@@ -121,22 +121,22 @@ func (s *Service) PrepareConfig(c Config) (func(tx *kg.Tx, t *tasks.Task) error,
 	full := s.count >= s.options.MaxActive
 	s.mu.Unlock()
 	if full {
-		return nil, kg.Errorf(kg.CodeOverloaded, "there are %d web hooks already", s.options.MaxActive)
+		return nil, kg.Errorf(kg.CodeOverloaded, "server has %d active web hooks, which is the limit", s.options.MaxActive)
 	}
 	return func(tx *kg.Tx, t *tasks.Task) error {
-		mine := c
-		if mine.Task = t.ID; mine.ID == "" {
-			mine.ID = string(t.ID)
+		config := c
+		if config.Task = t.ID; config.ID == "" {
+			config.ID = string(t.ID)
 		}
-		graph, subject := graphOf(t.Creator), configEntity(mine.Task, mine.ID)
-		there, err := configSubjects(tx.MatchOwn, graph, mine.Task)
+		graph, subject := graphOf(t.Creator), configEntity(config.Task, config.ID)
+		existing, err := configSubjects(tx.MatchOwn, graph, config.Task)
 		if err != nil {
 			return err
 		}
-		if len(there) >= MaxConfigs && !slices.Contains(there, subject) {
-			return kg.Errorf(kg.CodeLimitExceeded, "a task has at most %d push notification configurations", MaxConfigs).At("taskId")
+		if len(existing) >= MaxConfigs && !slices.Contains(existing, subject) {
+			return kg.Errorf(kg.CodeLimitExceeded, "task has %d push configurations, which is the limit", MaxConfigs).At("taskId")
 		}
-		return records.Write(tx, graph, subject, s.configRecord(&mine, set.String(), t.Status.State.Ended()))
+		return records.Write(tx, graph, subject, s.configRecord(&config, version.String(), t.Status.State.Ended()))
 	}, nil
 }
 
@@ -151,8 +151,8 @@ func configSubjects(match records.Matcher, graph kg.Term, task tasks.TaskID) (ou
 	return out, nil
 }
 
-// List lists the configurations of a task, by their ids. Who created the task may, and
-// administrators.
+// List returns the configurations of a task, sorted by id. It requires the creator of
+// the task or an administrator.
 //
 // Errors: CodeTaskNotFound; CodePermissionDenied.
 func (s *Service) List(ctx context.Context, by caller.Caller, id tasks.TaskID) ([]Config, error) {
@@ -184,12 +184,13 @@ func (s *Service) List(ctx context.Context, by caller.Caller, id tasks.TaskID) (
 	return out, nil
 }
 
-// systemView is koine's own.
+// systemView is a view of all graphs.
 var systemView = kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
 
-// Get reads a configuration of a task; "" is that which was set without an id.
+// Get returns a configuration of a task; id "" is the one set without an id.
 //
-// Errors: CodeTaskNotFound, also where there is none; CodePermissionDenied.
+// Errors: CodeTaskNotFound, also if the configuration does not exist;
+// CodePermissionDenied.
 func (s *Service) Get(ctx context.Context, by caller.Caller, task tasks.TaskID, id string) (*Config, error) {
 	list, err := s.List(ctx, by, task)
 	if err != nil {
@@ -206,8 +207,8 @@ func (s *Service) Get(ctx context.Context, by caller.Caller, task tasks.TaskID, 
 	return nil, errNoConfig()
 }
 
-// Delete takes a configuration away. Nothing more is sent that has not been begun
-// with. One that is not there is no error.
+// Delete deletes a configuration. Only calls in progress still complete. Deleting a
+// configuration that does not exist is not an error.
 //
 // Errors: CodeTaskNotFound; CodePermissionDenied.
 func (s *Service) Delete(ctx context.Context, by caller.Caller, task tasks.TaskID, id string) error {
@@ -223,7 +224,7 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller, task tasks.TaskI
 	})
 }
 
-// removeConfig removes all that is stated about a configuration.
+// removeConfig removes all statements about a configuration.
 func removeConfig(tx *kg.Tx, graph, subject kg.Term) error {
 	var quads []kg.Quad
 	for st, err := range tx.MatchOwn(kg.Pattern{Subject: subject, Graph: graph}) {
@@ -244,5 +245,5 @@ func (s *Service) commitUpdate(ctx context.Context, by caller.Caller, method str
 	return records.Update(ctx, s.store, kg.Meta{Principal: by.Principal, Actor: by.Actor, Method: method}, do)
 }
 
-// systemCaller is koine itself.
+// systemCaller is the caller of koine itself.
 func systemCaller() caller.Caller { return caller.Caller{Principal: kg.SystemPrincipal()} }

@@ -8,9 +8,9 @@ import (
 	"koine/kg"
 )
 
-// AdmitUpdate is for kg.Options: it takes an update from the shares of its
-// principal and of where the request comes from. Code inside this process is
-// not bounded, and neither is the command line on a data directory.
+// AdmitUpdate implements kg.Options.AdmitUpdate: it takes an update from the limits of
+// the principal and of the client's address. Code in this process and the command line
+// on a data directory are not limited.
 func (t *Throttle) AdmitUpdate(ctx context.Context, m kg.Meta) error {
 	if m.Principal.Trusted() {
 		return nil
@@ -18,37 +18,37 @@ func (t *Throttle) AdmitUpdate(ctx context.Context, m kg.Meta) error {
 	return t.AllowUpdate(m.Principal.ID, caller.From(ctx).Address)
 }
 
-// ChargeUpdate is for kg.Options: it takes what a load has taken in from the
-// shares of those that AdmitUpdate asks, now or later.
+// ChargeUpdate implements kg.Options.ChargeUpdate: it charges the work of a bulk load
+// to the limits that AdmitUpdate uses.
 func (t *Throttle) ChargeUpdate(ctx context.Context, m kg.Meta) {
 	if !m.Principal.Trusted() {
 		t.ChargeDebt(m.Principal.ID, caller.From(ctx).Address)
 	}
 }
 
-// AdmitStream is for sse.Options: it takes a place from the shares of who the
-// context carries.
+// AdmitStream implements sse.Options: it takes a stream from the limits of the caller
+// in ctx.
 func (t *Throttle) AdmitStream(ctx context.Context) (release func(), err error) {
-	who := caller.From(ctx)
-	principal := who.Principal.ID
-	if who.Principal.Method == caller.MethodNone {
-		principal = "" // a socket that has yet to say whose it is
+	by := caller.From(ctx)
+	principal := by.Principal.ID
+	if by.Principal.Method == caller.MethodNone {
+		principal = "" // a socket that has not authenticated yet
 	}
-	own, err := t.OpenStream(principal, who.Address)
+	own, err := t.OpenStream(principal, by.Address)
 	if err != nil || t == nil || t.streams.shared == nil {
 		return own, err
 	}
-	owner, shared := OwnerOf(who), t.streams.shared
+	owner, shared := OwnerOf(by), t.streams.shared
 	if !shared.Acquire(owner, 1) {
 		if shared.InUse() >= shared.Size() {
-			return own, nil // full for everybody, which is the streams' server's to say
+			return own, nil // the server is full, which the stream server reports
 		}
 		own()
-		by := Refusal{What: Streams, By: ByAddress, Address: who.Address}
+		refusal := Refusal{What: Streams, By: ByAddress, Address: by.Address}
 		if owner.Known() {
-			by = Refusal{What: Streams, By: ByPrincipal, Principal: principal}
+			refusal = Refusal{What: Streams, By: ByPrincipal, Principal: principal}
 		}
-		return nil, t.refusalError(StreamRetryAfter, by)
+		return nil, t.refusalError(StreamRetryAfter, refusal)
 	}
 	return sync.OnceFunc(func() {
 		shared.Release(owner, 1)
@@ -56,14 +56,14 @@ func (t *Throttle) AdmitStream(ctx context.Context) (release func(), err error) 
 	}), nil
 }
 
-// AdmitHistory takes a read of a channel's history from the share of who the
-// context carries.
+// AdmitHistory takes a read of a channel's history from the limits of the caller in
+// ctx.
 func (t *Throttle) AdmitHistory(ctx context.Context) error {
 	return t.AllowHistory(caller.From(ctx).Principal.ID)
 }
 
-// AdmitCall takes one more request from the share of who the context carries:
-// of a batch, or of a socket.
+// AdmitCall takes a further request, of a batch or a socket, from the limits of the
+// caller in ctx.
 func (t *Throttle) AdmitCall(ctx context.Context) error {
 	return t.AllowRequest(caller.From(ctx).Principal.ID)
 }

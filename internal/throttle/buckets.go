@@ -9,15 +9,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// buckets are token buckets by who has them. Those used last are kept.
+// buckets are token buckets by key. It keeps the most recently used ones.
 type buckets[K comparable] struct {
-	limit rate.Limit // tokens a second; 0 bounds nothing
+	limit rate.Limit // tokens per second; 0 means no limit
 	burst int
 	max   int
 
-	mu    sync.Mutex // guards what follows, not the buckets themselves
+	mu    sync.Mutex // guards the following, but not the limiters
 	byKey map[K]*list.Element
-	order *list.List // of *bucket[K], the one used last in front
+	order *list.List // of *bucket[K], most recently used first
 }
 
 type bucket[K comparable] struct {
@@ -32,20 +32,20 @@ func newBuckets[K comparable](perSecond float64, burst time.Duration, most int) 
 	}
 }
 
-// takeToken takes a token, or says how long it will be until there is one.
+// takeToken takes a token, or returns the time until there is one.
 func (b *buckets[K]) takeToken(key K, now time.Time) (wait time.Duration) {
 	if b.limit <= 0 {
 		return 0
 	}
 	r := b.bucketFor(key).ReserveN(now, 1)
 	if wait = r.DelayFrom(now); wait > 0 {
-		r.CancelAt(now) // refused, not made to wait: the token stays
+		r.CancelAt(now) // the request is refused, so it consumes no token
 	}
 	return wait
 }
 
-// takeDebt takes a token that need not be there yet: who took more than it had is
-// refused until that is made up for. Past most of waiting no more is owed.
+// takeDebt takes a token even if there is none: the key is refused until the debt is
+// paid. It does nothing if the debt exceeds most.
 func (b *buckets[K]) takeDebt(key K, now time.Time, most time.Duration) {
 	if b.limit <= 0 {
 		return
@@ -71,7 +71,7 @@ func (b *buckets[K]) bucketFor(key K) *rate.Limiter {
 	return fresh.tokens
 }
 
-// len is how many are remembered.
+// len returns the number of buckets.
 func (b *buckets[K]) len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

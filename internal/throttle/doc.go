@@ -1,23 +1,22 @@
-// Package throttle bounds what one caller, or one address, can ask of a server:
-// requests, updates, streams that are open at a time. It knows no protocol:
+// Package throttle limits the requests, updates and open streams of principals and
+// addresses. It is independent of protocols:
 //
 //	t := throttle.New(throttle.Options{Principal: throttle.Limits{Requests: 100}})
-//	err := t.Address(addr)             // before anybody knows who is calling
-//	err = t.Request(principal.ID)      // then, and for each further operation
-//	err = t.Update(principal.ID, addr) // inside the write door
-//	t.Owe(principal.ID, addr)          // for each further part of a load
-//	release, err := t.Stream(principal.ID, addr)
+//	err := t.AllowAddress(addr)              // before authentication
+//	err = t.AllowRequest(principal.ID)       // after it, and for each further operation
+//	err = t.AllowUpdate(principal.ID, addr)  // for each update
+//	t.ChargeDebt(principal.ID, addr)         // for each further part of a load
+//	release, err := t.OpenStream(principal.ID, addr)
 //
-// A refusal is a *kg.Error with CodeRateLimited that says when to come back.
+// A refusal is a *kg.Error with CodeRateLimited and the time after which to retry.
 //
-// Requests and updates are token buckets (golang.org/x/time/rate): so many a
-// second, and Burst seconds' worth at once after a quiet while. Buckets are kept
-// for the principals and addresses that were seen last, up to MaxBuckets of each;
-// one that is forgotten starts anew with a full bucket, so the bound makes limits
-// milder and never harder. Streams are counted for as long as they are open, and
-// none is forgotten.
+// Requests and updates use token buckets (golang.org/x/time/rate): a rate per second,
+// and Burst seconds' worth at once after a quiet period. Buckets are kept for the most
+// recently seen principals and addresses, up to MaxBuckets of each. An evicted bucket
+// starts full again, so this bound can only relax a limit. Streams are counted while
+// they are open, and their counts are never evicted.
 //
-// An IPv6 address counts as its /64, which is what one customer has. Loopback
-// addresses have no limits of their own: what comes from there is this machine,
-// or a proxy that should be named to the server.
+// An IPv6 address counts as its /64, the usual allocation of one customer. Loopback
+// addresses have no limits: their requests come from this machine, or from a proxy,
+// which should be configured as trusted.
 package throttle

@@ -8,24 +8,24 @@ import (
 	"koine/kg"
 )
 
-// Intake bounds the bytes that clients have sent and that are not answered yet,
-// and how slowly they may come. Its zero value bounds nothing; it is copied.
+// Intake limits the memory for unanswered messages of clients, and the time for
+// receiving them. Its zero value imposes no limit. It may be copied.
 type Intake struct {
 	Pool *Pool
-	// Grace is how long a message may take however small it is; one that takes
-	// longer has to come with BytesPerSecond on the average.
+	// Grace is the time that any message may take. A longer one must arrive at
+	// BytesPerSecond on average.
 	Grace          time.Duration
 	BytesPerSecond int64
 }
 
-// The default pace of an Intake.
+// Defaults of an Intake.
 const (
 	DefaultGrace          = 10 * time.Second
 	DefaultBytesPerSecond = 16 << 10
 )
 
-// Deadline returns when more has to have come of a message of which received
-// bytes came since it began. It is the zero time where there is none.
+// Deadline returns when further bytes must have arrived, for a message of which
+// received bytes have arrived since began. It is the zero time if there is no deadline.
 func (in Intake) Deadline(began time.Time, received int64) time.Time {
 	if in.Grace <= 0 {
 		return time.Time{}
@@ -37,36 +37,35 @@ func (in Intake) Deadline(began time.Time, received int64) time.Time {
 	return at
 }
 
-// Receive begins a message of the owner. Its Release must be called when the
-// message has been answered.
+// Receive starts a message of the owner. Call Release when the message has been
+// answered.
 func (in Intake) Receive(o Owner) *Received { return &Received{pool: in.Pool, owner: o} }
 
-// Received is a message that has been received in part or as a whole, and what
-// is held in memory for it.
+// Received is a message that is being received or answered, and its share of memory.
 type Received struct {
 	pool  *Pool
 	owner Owner
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the following
 	bytes    int64
 	released bool
 }
 
-// Grow accounts for n further bytes.
+// Grow reserves n further bytes.
 //
-// Errors: CodeOverloaded where the owner has no share left.
+// Errors: CodeOverloaded if the owner's share is exhausted.
 func (r *Received) Grow(n int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.released || !r.pool.Acquire(r.owner, n) {
-		return &kg.Error{Code: kg.CodeOverloaded, Message: "too much that was sent is not answered yet",
+		return &kg.Error{Code: kg.CodeOverloaded, Message: "too many unanswered bytes",
 			Hint: "Wait for answers before sending more, or send smaller messages.", RetryAfter: time.Second}
 	}
 	r.bytes += n
 	return nil
 }
 
-// Release gives back what the message took. It may be called again, and of nil.
+// Release returns the reservation. It may be called more than once, and on nil.
 func (r *Received) Release() {
 	if r == nil {
 		return
@@ -80,17 +79,17 @@ func (r *Received) Release() {
 	}
 }
 
-// minBuffer is what a message of unknown size is first given to be read into.
+// minBuffer is the initial buffer for a message of unknown size.
 const minBuffer = 2 << 10
 
-// ReadAll reads up to limit bytes, and accounts for the buffer before it grows.
-// Of a longer message it returns the first limit bytes and no error. hint is how
-// long the message says it is, and not believed past minBuffer; 0 or less is
-// unknown. progress, if set, is called before each read with the bytes that came.
+// ReadAll reads up to limit bytes and reserves the buffer before growing it. If the
+// message is longer, it returns the first limit bytes and no error. hint is the
+// announced size, which is not trusted beyond minBuffer; 0 or less means unknown.
+// progress, if not nil, is called before each read with the number of bytes received.
 func (r *Received) ReadAll(from io.Reader, limit, hint int64, progress func(received int64)) ([]byte, error) {
 	size := min(limit, minBuffer)
 	if hint > 0 {
-		size = min(size, hint+1) // one more, to find the end without growing
+		size = min(size, hint+1) // one more byte detects the end without growing
 	}
 	if err := r.Grow(size); err != nil {
 		return nil, err
@@ -122,9 +121,9 @@ func (r *Received) ReadAll(from io.Reader, limit, hint int64, progress func(rece
 	return buf, nil
 }
 
-// ReadMessage reads a message of which the first bytes are there, as ReadAll does,
-// and calls late when it does not come fast enough. late has to make the reader
-// fail; it may be called more than once.
+// ReadMessage reads a message whose first bytes have arrived, like ReadAll, and calls
+// late if it arrives too slowly. late must make the reader fail. It may be called more
+// than once.
 func (in Intake) ReadMessage(o Owner, from io.Reader, limit int64, late func()) ([]byte, *Received, error) {
 	received, progress := in.Receive(o), func(int64) {}
 	if in.Grace > 0 {

@@ -8,29 +8,30 @@ import (
 	"koine/kg"
 )
 
-// Limits of one principal, or of one address. Zero bounds nothing.
+// Limits are the limits of one principal or one address. Zero means no limit.
 type Limits struct {
-	Requests float64 // a second
-	Updates  float64 // a second
-	Streams  int     // open at a time
-	// Histories are reads of a channel's history a second, of a principal: an
-	// answer may be as large as many others together.
+	Requests float64 // per second
+	Updates  float64 // per second
+	Streams  int     // open at the same time
+	// Histories limits reads of channel history per second and principal: one response
+	// may be as large as many others together.
 	Histories float64
 }
 
-// Defaults and bounds of the Options.
+// Defaults and limits.
 const (
 	DefaultMaxBuckets = 10_000
 	DefaultBurst      = 10 * time.Second
-	// MaxRetryAfter bounds what a refusal says, for rates far below one.
+	// MaxRetryAfter is the maximum RetryAfter of a refusal, for rates far below one per
+	// second.
 	MaxRetryAfter = time.Minute
-	// MaxDebt is how long a caller makes up for its loads at the most.
+	// MaxDebt is the maximum time that a caller takes to pay the debt of its loads.
 	MaxDebt = 10 * time.Minute
-	// StreamRetryAfter is when to come back where a stream must end first.
+	// StreamRetryAfter is the RetryAfter if another stream must end first.
 	StreamRetryAfter = 5 * time.Second
 )
 
-// What was refused.
+// Values of Refusal.What.
 const (
 	Requests  = "requests"
 	Updates   = "updates"
@@ -38,35 +39,36 @@ const (
 	Histories = "reads of history"
 )
 
-// By whom it was too many.
+// Values of Refusal.By.
 const (
 	ByPrincipal = "principal"
 	ByAddress   = "address"
 )
 
-// Options of a Throttle. The zero Options bounds nothing.
+// Options configures a Throttle. The zero value imposes no limits.
 type Options struct {
 	Principal Limits
 	Address   Limits
-	// Burst is how long a quiet caller saves up requests and updates for.
+	// Burst is the period for which an inactive caller accumulates requests and
+	// updates.
 	Burst time.Duration
-	// MaxStreams is how many streams there are for everybody, of which each caller
-	// may have half of what the others leave; 0 shares nothing.
+	// MaxStreams is the number of streams shared by all callers. Each caller may have
+	// half of what the others leave free. 0 disables sharing.
 	MaxStreams int
-	// MaxBuckets bounds the principals, and the addresses, that are remembered.
+	// MaxBuckets is the maximum number of principals, and of addresses, with a bucket.
 	MaxBuckets int
-	// Clock is time.Now when nil.
+	// Clock is time.Now if nil.
 	Clock func() time.Time
-	// OnRefusal, if set, is told of each refusal.
+	// OnRefusal, if not nil, is called for each refusal.
 	OnRefusal func(Refusal)
 }
 
-// Refusal is that of somebody who asked for too much.
+// Refusal describes a request that exceeded a limit.
 type Refusal struct {
 	What      string     // Requests, Updates or Streams
 	By        string     // ByPrincipal or ByAddress
-	Principal kg.AgentID // "" where it was the address's limit
-	Address   netip.Addr // the zero Addr where it was the principal's
+	Principal kg.AgentID // "" for a limit of the address
+	Address   netip.Addr // the zero Addr for a limit of the principal
 }
 
 func (o Options) withDefaults() Options {

@@ -8,25 +8,25 @@ import (
 	"koine/kg"
 )
 
-// Owner is whom a share of a Pool belongs to: a principal, or an address where
-// nobody is known. It is comparable.
+// Owner is the holder of a share of a Pool: a principal, or an address if the principal
+// is unknown. It is comparable.
 type Owner struct {
 	principal kg.AgentID
 	address   netip.Prefix
 }
 
-// OwnerOf returns the owner that a caller's requests count for. In open mode a
-// caller is known by the name that it gives; one that gives none counts for its
-// address. Loopback addresses count like others.
-func OwnerOf(who caller.Caller) Owner {
-	p := who.Principal
+// OwnerOf returns the owner to which a caller's requests are charged. In open mode that
+// is the name that the caller gives, or its address without one. Loopback addresses
+// count like others.
+func OwnerOf(by caller.Caller) Owner {
+	p := by.Principal
 	if p.Method == caller.MethodNone || p.Method == kg.MethodOpen && p.ID == kg.Anonymous {
-		return OwnerAt(who.Address)
+		return OwnerAt(by.Address)
 	}
 	return Owner{principal: p.ID}
 }
 
-// OwnerAt returns the owner of what comes from an address and from nobody known.
+// OwnerAt returns the owner for unauthenticated requests from an address.
 func OwnerAt(addr netip.Addr) Owner {
 	key, _ := prefixOf(addr)
 	return Owner{address: key}
@@ -35,22 +35,23 @@ func OwnerAt(addr netip.Addr) Owner {
 // Known reports whether the owner is a principal.
 func (o Owner) Known() bool { return o.principal != "" }
 
-// Pool is a number of places, or of bytes, that owners share. An owner may hold
-// at most half of what the others leave free, rounded up: one owner alone gets
-// half of the pool, k greedy ones get a (k+1)th part each, and a newcomer finds
-// something free. It is safe for concurrent use; a nil Pool bounds nothing.
+// Pool is a number of units (slots or bytes) shared by owners. An owner may hold at
+// most half of the units that the others leave free, rounded up: a single owner gets
+// half of the pool, k greedy owners get a (k+1)th part each, and a newcomer always
+// finds free units. It is safe for concurrent use; a nil Pool imposes no limit.
 type Pool struct {
 	size int64
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following
 	inUse int64
 	held  map[Owner]int64
 }
 
-// NewPool makes a pool of size places.
+// NewPool returns a pool of size units.
 func NewPool(size int64) *Pool { return &Pool{size: size, held: map[Owner]int64{}} }
 
-// Acquire takes n places for the owner, or none and returns false.
+// Acquire takes n units for the owner. It reports false, and takes none, if they exceed
+// the owner's share.
 func (p *Pool) Acquire(o Owner, n int64) bool {
 	if p == nil {
 		return true
@@ -65,7 +66,7 @@ func (p *Pool) Acquire(o Owner, n int64) bool {
 	return true
 }
 
-// AcquireFree takes n places for the owner if they are free, whatever its share.
+// AcquireFree takes n units for the owner if they are free, regardless of its share.
 func (p *Pool) AcquireFree(o Owner, n int64) bool {
 	if p == nil {
 		return true
@@ -79,7 +80,7 @@ func (p *Pool) AcquireFree(o Owner, n int64) bool {
 	return true
 }
 
-// Release gives n places back that the owner took.
+// Release returns n units of the owner.
 func (p *Pool) Release(o Owner, n int64) {
 	if p == nil {
 		return
@@ -89,8 +90,8 @@ func (p *Pool) Release(o Owner, n int64) {
 	p.addHeld(o, -n)
 }
 
-// Move makes n places of one owner those of another, or returns false if they do
-// not fit into the other's share.
+// Move transfers n units to another owner. It reports false if they exceed the share of
+// that owner.
 func (p *Pool) Move(from, to Owner, n int64) bool {
 	if p == nil || from == to {
 		return true
@@ -105,7 +106,7 @@ func (p *Pool) Move(from, to Owner, n int64) bool {
 	return true
 }
 
-// addHeld is called with p.mu held.
+// addHeld changes the units of an owner. The caller holds p.mu.
 func (p *Pool) addHeld(o Owner, n int64) {
 	p.inUse += n
 	if held := p.held[o] + n; held > 0 {
@@ -115,7 +116,7 @@ func (p *Pool) addHeld(o Owner, n int64) {
 	}
 }
 
-// InUse returns how many places are taken.
+// InUse returns the number of units in use.
 func (p *Pool) InUse() int64 {
 	if p == nil {
 		return 0
@@ -125,5 +126,5 @@ func (p *Pool) InUse() int64 {
 	return p.inUse
 }
 
-// Size returns how many places there are.
+// Size returns the number of units.
 func (p *Pool) Size() int64 { return p.size }

@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// Throttle holds the buckets of all callers. It is safe for concurrent use, and
-// a nil Throttle bounds nothing.
+// Throttle holds the limits of all callers. It is safe for concurrent use. A nil
+// Throttle imposes no limits.
 type Throttle struct {
 	options Options
 
@@ -29,7 +29,7 @@ type Throttle struct {
 	}
 }
 
-// New makes a Throttle.
+// New returns a Throttle.
 func New(options Options) *Throttle {
 	o := options.withDefaults()
 	t := &Throttle{options: o}
@@ -46,8 +46,8 @@ func New(options Options) *Throttle {
 	return t
 }
 
-// AllowAddress takes a request from an address's share: to be asked before who is
-// calling is found out, so that guessing credentials is bounded too.
+// AllowAddress takes a request from the limit of an address. Call it before
+// authentication, so that it also limits guessing of credentials.
 func (t *Throttle) AllowAddress(addr netip.Addr) error {
 	if t == nil {
 		return nil
@@ -55,8 +55,8 @@ func (t *Throttle) AllowAddress(addr netip.Addr) error {
 	return t.takeFromAddress(t.requests.address, Requests, addr)
 }
 
-// AllowRequest takes a request, or one more operation of a request or a socket, from
-// a principal's share.
+// AllowRequest takes a request, or a further operation of a request or socket, from the
+// limit of a principal.
 func (t *Throttle) AllowRequest(principal kg.AgentID) error {
 	if t == nil {
 		return nil
@@ -64,7 +64,7 @@ func (t *Throttle) AllowRequest(principal kg.AgentID) error {
 	return t.refusalError(t.requests.principal.takeToken(principal, t.options.Clock()), Refusal{What: Requests, By: ByPrincipal, Principal: principal})
 }
 
-// AllowHistory takes a read of a channel's history from a principal's share.
+// AllowHistory takes a read of a channel's history from the limit of a principal.
 func (t *Throttle) AllowHistory(principal kg.AgentID) error {
 	if t == nil {
 		return nil
@@ -72,8 +72,8 @@ func (t *Throttle) AllowHistory(principal kg.AgentID) error {
 	return t.refusalError(t.histories.takeToken(principal, t.options.Clock()), Refusal{What: Histories, By: ByPrincipal, Principal: principal})
 }
 
-// AllowUpdate takes an update from the shares of both. What the principal may not do
-// costs the address nothing.
+// AllowUpdate takes an update from the limits of the principal and the address. An
+// update refused for the principal does not count for the address.
 func (t *Throttle) AllowUpdate(principal kg.AgentID, addr netip.Addr) error {
 	if t == nil {
 		return nil
@@ -84,9 +84,9 @@ func (t *Throttle) AllowUpdate(principal kg.AgentID, addr netip.Addr) error {
 	return t.takeFromAddress(t.updates.address, Updates, addr)
 }
 
-// ChargeDebt takes an update from the shares of both that has been made already: one of a
-// load, which is let in as one update and not stopped on its way. What is not there
-// is owed, up to MaxDebt.
+// ChargeDebt takes an update that was already made from both limits: a part of a load,
+// which is admitted as one update and not interrupted. Missing tokens become debt, up
+// to MaxDebt.
 func (t *Throttle) ChargeDebt(principal kg.AgentID, addr netip.Addr) {
 	if t == nil {
 		return
@@ -98,8 +98,8 @@ func (t *Throttle) ChargeDebt(principal kg.AgentID, addr netip.Addr) {
 	}
 }
 
-// OpenStream takes a place of a stream from both; "" is nobody, who has no share. release gives it back and may be
-// called again.
+// OpenStream takes a stream from both limits; the principal "" has no limit. release
+// returns it and may be called more than once.
 func (t *Throttle) OpenStream(principal kg.AgentID, addr netip.Addr) (release func(), err error) {
 	if t == nil {
 		return func() {}, nil
@@ -124,15 +124,15 @@ func (t *Throttle) OpenStream(principal kg.AgentID, addr netip.Addr) (release fu
 	}), nil
 }
 
-func (t *Throttle) takeFromAddress(b *buckets[netip.Prefix], what string, addr netip.Addr) error {
+func (t *Throttle) takeFromAddress(b *buckets[netip.Prefix], resource string, addr netip.Addr) error {
 	key, counted := keyOf(addr)
 	if !counted {
 		return nil
 	}
-	return t.refusalError(b.takeToken(key, t.options.Clock()), Refusal{What: what, By: ByAddress, Address: addr})
+	return t.refusalError(b.takeToken(key, t.options.Clock()), Refusal{What: resource, By: ByAddress, Address: addr})
 }
 
-// refusalError is nil where nothing has to be waited for.
+// refusalError returns the error of a refusal, or nil if wait is not positive.
 func (t *Throttle) refusalError(wait time.Duration, r Refusal) error {
 	if wait <= 0 {
 		return nil
@@ -141,17 +141,17 @@ func (t *Throttle) refusalError(wait time.Duration, r Refusal) error {
 	e := kg.Errorf(kg.CodeRateLimited, "too many %s of this %s", r.What, r.By)
 	e.RetryAfter = min(wait, MaxRetryAfter)
 	e.Limit = r.What
-	e.Hint = "Wait for as long as retryAfterMs says."
+	e.Hint = "Wait for retryAfterMs."
 	switch r.What {
 	case Updates:
-		e.Hint += " Several statements in one update cost as much as one."
+		e.Hint += " An update with several statements costs as much as one with a single statement."
 	case Streams:
 		e.Hint = "Close streams that are no longer needed."
 	}
 	return e
 }
 
-// keyOf is what an address counts as, and whether it counts.
+// keyOf returns the key of an address and whether the address has limits.
 func keyOf(addr netip.Addr) (netip.Prefix, bool) {
 	if addr.Unmap().IsLoopback() {
 		return netip.Prefix{}, false
@@ -159,7 +159,8 @@ func keyOf(addr netip.Addr) (netip.Prefix, bool) {
 	return prefixOf(addr)
 }
 
-// prefixOf is what an address counts as: itself, or its /64.
+// prefixOf returns the key of an address: the IPv4 address, or the /64 of an IPv6
+// address.
 func prefixOf(addr netip.Addr) (netip.Prefix, bool) {
 	addr = addr.Unmap()
 	if !addr.IsValid() {
@@ -173,7 +174,7 @@ func prefixOf(addr netip.Addr) (netip.Prefix, bool) {
 	return key, err == nil
 }
 
-// BucketCount is how many buckets there are.
+// BucketCount returns the number of buckets in memory.
 func (t *Throttle) BucketCount() int {
 	if t == nil {
 		return 0

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// ErrPrivateAddress says that a hook is nowhere that outsiders may have us call.
-var ErrPrivateAddress = errors.New("the address is not of the public network")
+// ErrPrivateAddress reports a hook at an address that is not public.
+var ErrPrivateAddress = errors.New("address is not public")
 
-// reserved are networks that are not the public one beside those that net/netip
-// knows, and those by which others are reached through a translation.
+// reserved lists non-public networks that net/netip does not know, and networks that
+// reach others by translation.
 var reserved = parsePrefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "fec0::/10")
 
@@ -25,16 +25,16 @@ func parsePrefixes(list ...string) (out []netip.Prefix) {
 	return out
 }
 
-// isPublic tells whether the address is of the public network.
+// isPublic reports whether the address is public.
 func isPublic(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(ip.WithZone("")) })
 }
 
-// newClient calls hooks. Whether an address is public is looked at when it is dialed,
-// when no name can become another address any more. It follows no redirects: they
-// would carry what is meant for one host to another. Proxies are not asked: they
-// would dial for us.
+// newClient returns a client for hooks. It checks whether an address is public when it
+// dials, after name resolution, so that the name cannot change to another address. It
+// follows no redirects, which could send a secret for one host to another. It uses no
+// proxy, because the proxy would dial instead.
 func newClient(timeout time.Duration, allowPrivate bool) *http.Client {
 	dialer := &net.Dialer{Timeout: timeout}
 	if !allowPrivate {

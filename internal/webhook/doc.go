@@ -1,7 +1,6 @@
-// Package webhook calls web hooks: addresses that callers of the server name, to be told
-// of something. What is told, in which order, and what becomes of a call that fails is
-// for those who use it.
+// Package webhook calls web hooks: URLs that callers of the server configure for
+// notifications. Content, order, and the handling of failed calls are up to its users.
 //
-// It calls nothing of the private network unless that is allowed, follows no redirects,
-// asks no proxy, and says in no error where it called or what it showed there.
+// It calls no private networks unless allowed, follows no redirects and uses no proxy.
+// Its errors reveal neither the URL nor the credentials.
 package webhook

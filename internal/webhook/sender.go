@@ -18,28 +18,28 @@ import (
 const (
 	DefaultMaxConcurrent = 32
 	DefaultTimeout       = 10 * time.Second
-	// MaxBackoff is the longest that a hook is left alone between two tries.
+	// MaxBackoff is the maximum delay between two attempts.
 	MaxBackoff = time.Minute
 
-	maxResponseBytes = 4 << 10 // that are read of what a hook answers
+	maxResponseBytes = 4 << 10 // maximum length of a response that is read
 )
 
-// Options of a Sender. The zero value of each means its default.
+// Options configures a Sender. The zero value of each field means its default.
 type Options struct {
-	// AllowPrivate calls hooks at private and loopback addresses too.
+	// AllowPrivate permits hooks at private and loopback addresses.
 	AllowPrivate bool
-	// MaxConcurrent bounds the calls at a time, Timeout each of them.
+	// MaxConcurrent is the maximum number of concurrent calls; Timeout applies to each.
 	MaxConcurrent int
 	Timeout       time.Duration
 }
 
-// Sender calls hooks, so many at a time. It is safe for concurrent use.
+// Sender calls hooks with bounded concurrency. It is safe for concurrent use.
 type Sender struct {
 	client *http.Client
-	slots  chan struct{} // one for each call at a time
+	slots  chan struct{} // one per concurrent call
 }
 
-// New makes a sender.
+// New returns a sender.
 func New(o Options) *Sender {
 	return &Sender{
 		client: newClient(cmp.Or(o.Timeout, DefaultTimeout), o.AllowPrivate),
@@ -47,15 +47,17 @@ func New(o Options) *Sender {
 	}
 }
 
-// Close gives back connections that are idle.
+// Close closes idle connections.
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
-// StatusError is an answer that is not 2xx.
+// StatusError is a response with a status other than 2xx.
 type StatusError struct{ Status int }
 
-func (r StatusError) Error() string { return fmt.Sprintf("the web hook answered %d", r.Status) }
+func (r StatusError) Error() string {
+	return fmt.Sprintf("web hook responded with status %d", r.Status)
+}
 
-// IsRetryable tells whether another try of the same may help.
+// IsRetryable reports whether the same call may succeed later.
 func IsRetryable(err error) bool {
 	var r StatusError
 	if errors.As(err, &r) {
@@ -64,7 +66,7 @@ func IsRetryable(err error) bool {
 	return !errors.Is(err, ErrPrivateAddress)
 }
 
-// Acquire waits for one of the places for calls.
+// Acquire waits for a slot for one call.
 func (s *Sender) Acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case <-ctx.Done():
@@ -74,8 +76,9 @@ func (s *Sender) Acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// Post calls a hook once with a JSON document and further headers, from a Place. Its
-// error, a Refusal or another, says nothing of where to.
+// Post calls a hook once with a JSON document and additional headers. The caller must
+// hold a slot from Acquire. The error, a StatusError or another, does not reveal the
+// URL.
 func (s *Sender) Post(ctx context.Context, t *Target, more http.Header, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
 	if err != nil {
@@ -90,31 +93,31 @@ func (s *Sender) Post(ctx context.Context, t *Target, more http.Header, body []b
 		return sanitizeError(err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxResponseBytes) // so that the connection is kept
+	_, _ = io.CopyN(io.Discard, resp.Body, maxResponseBytes) // allows reuse of the connection
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return StatusError{resp.StatusCode}
 	}
 	return nil
 }
 
-// sanitizeError is the error without the address, and, but for what is of our own, without
-// what it says: names and addresses stand there too.
+// sanitizeError removes the URL from an error. It also replaces the text of foreign
+// errors, which may contain names and addresses.
 func sanitizeError(err error) error {
 	var at *url.Error
 	switch {
 	case errors.Is(err, ErrPrivateAddress):
 		return ErrPrivateAddress
 	case errors.As(err, &at) && at.Timeout():
-		return errors.New("the web hook did not answer in time")
+		return errors.New("web hook did not respond in time")
 	}
 	return errUnreachable
 }
 
-var errUnreachable = errors.New("the web hook cannot be reached")
+var errUnreachable = errors.New("web hook cannot be reached")
 
-// PublicMessage returns what whoever named the hook may know of an error of Post. It does not
-// tell an address that is not of the public network from one that does not answer: else
-// names of the server's own network could be found out. The log has the difference.
+// PublicMessage returns the part of an error of Post that the owner of the hook may
+// see. It does not distinguish a private address from one that does not respond,
+// because that would allow probing the server's network. The log has the difference.
 func PublicMessage(err error) string {
 	if errors.Is(err, ErrPrivateAddress) {
 		return errUnreachable.Error()
@@ -122,13 +125,12 @@ func PublicMessage(err error) string {
 	return err.Error()
 }
 
-// Backoff waits before the next try of a hook that has failed so many times in a row:
-// first as long as said, then twice as long each time, up to MaxPause; less up to a half,
-// because not all that failed at once are to come back at once. It tells whether the
-// context is still there.
+// Backoff waits before the next attempt of a hook after failed consecutive failures:
+// first at first, then twice as long each time, up to MaxBackoff, with up to half of it
+// as jitter. It reports false when ctx is done.
 func Backoff(ctx context.Context, first time.Duration, failed int) bool {
 	return Sleep(ctx, backoff.Waits{Min: first, Max: MaxBackoff}.After(failed-1, 0))
 }
 
-// Sleep waits, and tells whether the context is still there.
+// Sleep waits for d. It reports false when ctx is done.
 func Sleep(ctx context.Context, d time.Duration) bool { return backoff.Sleep(ctx, d) == nil }

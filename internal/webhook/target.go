@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// Bounds of a target.
+// Limits of a target.
 const (
 	MaxURLBytes         = 2048
 	MaxTokenBytes       = 512
@@ -18,18 +18,18 @@ const (
 	MaxCredentialsBytes = 2048
 )
 
-// Target is where a hook is, and what shows it that the server is calling. All of it is
-// a secret, the address too.
+// Target is the URL of a hook and the credentials for it. All of it is secret,
+// including the URL.
 type Target struct {
 	URL string `json:"url"` // http or https
-	// Token goes with each call, so that who receives it knows it is meant.
+	// Token is sent with each call, so that the receiver can verify the sender.
 	Token string `json:"token,omitempty"`
-	// Scheme and Credentials are what the Authorization header is made of.
+	// Scheme and Credentials form the Authorization header.
 	Scheme      string `json:"scheme,omitempty"`
 	Credentials string `json:"credentials,omitempty"`
 }
 
-// Check refuses what is not well formed, or past a bound.
+// Check validates the target.
 //
 // Errors: CodeInvalid; CodeLimitExceeded.
 func (t *Target) Check(allowPrivate bool) error {
@@ -45,44 +45,45 @@ func (t *Target) Check(allowPrivate bool) error {
 		}
 	}
 	if strings.Contains(t.Scheme, " ") || t.Scheme == "" && t.Credentials != "" {
-		return kg.Errorf(kg.CodeInvalid, "is the name of a scheme, as Bearer").At("authentication.scheme")
+		return kg.Errorf(kg.CodeInvalid, "must be the name of a scheme, such as Bearer").At("authentication.scheme")
 	}
 	return t.checkURL(allowPrivate)
 }
 
-// CheckText refuses what cannot stand in a header.
+// CheckText validates a header value.
 func CheckText(field, text string, most int) error {
 	switch {
 	case len(text) > most:
-		return kg.Errorf(kg.CodeLimitExceeded, "at most %d bytes", most).At(field)
+		return kg.Errorf(kg.CodeLimitExceeded, "has more than %d bytes", most).At(field)
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
-		return kg.Errorf(kg.CodeInvalid, "is to be plain ASCII without control characters").At(field)
+		return kg.Errorf(kg.CodeInvalid, "must be ASCII without control characters").At(field)
 	}
 	return nil
 }
 
-// checkURL says nothing of the address itself.
+// checkURL validates the URL. Its errors do not reveal it.
 func (t *Target) checkURL(allowPrivate bool) error {
 	u, err := url.Parse(t.URL)
 	switch {
 	case t.URL == "":
 		return kg.Errorf(kg.CodeInvalid, "is required").At("url")
 	case err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Hostname() == "":
-		return kg.Errorf(kg.CodeInvalid, "is an address with http or https").At("url")
+		return kg.Errorf(kg.CodeInvalid, "must be an http or https URL").At("url")
 	case u.User != nil:
-		return kg.Errorf(kg.CodeInvalid, "holds no name and password: say them in authentication").At("url")
+		return kg.Errorf(kg.CodeInvalid, "must not contain user information: use authentication").At("url")
 	case allowPrivate:
 		return nil
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !isPublic(ip) || strings.EqualFold(u.Hostname(), "localhost") {
-		e := kg.Errorf(kg.CodeInvalid, "is not an address of the public network").At("url")
-		e.Hint = "A server that is to call private networks too is started with --allow-private-webhooks."
+		e := kg.Errorf(kg.CodeInvalid, "is not a public address").At("url")
+		e.Hint = "Start the server with --allow-private-webhooks to allow private networks."
 		return e
 	}
 	return nil
 }
 
-// Origin is as much of the address as can be shown to who named it.
+// Origin returns the scheme and the host of the URL, which the owner of the hook may
+// see.
 func (t *Target) Origin() string {
 	u, err := url.Parse(t.URL)
 	if err != nil {
@@ -91,9 +92,9 @@ func (t *Target) Origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// setHeaders puts into a request what shows the server to the hook.
+// setHeaders sets the headers that authenticate the server to the hook.
 func (t *Target) setHeaders(h http.Header) {
-	if t.Token != "" { // the name of 0.3, and that of the Go library
+	if t.Token != "" { // the header of A2A 0.3, and that of the Go library
 		h.Set("X-A2A-Notification-Token", t.Token)
 		h.Set("A2A-Notification-Token", t.Token)
 	}

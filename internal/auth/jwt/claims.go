@@ -15,7 +15,7 @@ func haveCommon(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// readClaims reads whose the token is.
+// readClaims reads the agent, roles and expiry of a token.
 func (v *Verifier) readClaims(token jwt.Token) (c auth.Claims, err error) {
 	ends, ok := token.Expiration()
 	if !ok {
@@ -24,21 +24,21 @@ func (v *Verifier) readClaims(token jwt.Token) (c auth.Claims, err error) {
 	c.Expires = ends.Add(v.options.Skew)
 	name, _ := claimAt(token, v.options.AgentClaim).(string)
 	if c.Agent, err = caller.ParseAgent(name); err != nil {
-		return c, errUnauthenticated("the token names no agent in %s", v.options.AgentClaim)
+		return c, errUnauthenticated("token has no valid agent in the claim %s", v.options.AgentClaim)
 	}
 	if c.Roles, ok = stringList(claimAt(token, v.options.RolesClaim), auth.MaxRoles); !ok {
-		return c, errUnauthenticated("the token's %s are not a list of roles", v.options.RolesClaim)
+		return c, errUnauthenticated("claim %s of the token is not a list of roles", v.options.RolesClaim)
 	}
 	c.Roles = slices.DeleteFunc(c.Roles, func(role string) bool { return !auth.ValidRole(role) })
 	others, ok := stringList(claimAt(token, v.options.ActForClaim), auth.MaxActFor)
 	if !ok {
-		return c, errUnauthenticated("the token's %s is not a list of agents", v.options.ActForClaim)
+		return c, errUnauthenticated("claim %s of the token is not a list of agents", v.options.ActForClaim)
 	}
 	for _, text := range others {
 		agent := kg.Anybody
 		if text != string(kg.Anybody) {
 			if agent, err = caller.ParseAgent(text); err != nil {
-				return c, errUnauthenticated("the token's %s is not a list of agents", v.options.ActForClaim)
+				return c, errUnauthenticated("claim %s of the token is not a list of agents", v.options.ActForClaim)
 			}
 		}
 		c.ActFor = append(c.ActFor, agent)
@@ -46,8 +46,8 @@ func (v *Verifier) readClaims(token jwt.Token) (c auth.Claims, err error) {
 	return c, nil
 }
 
-// claimAt is the value under a path, nil if there is none. A claim whose own name
-// has dots in it is found first.
+// claimAt returns the value at a path, or nil. A claim whose name contains dots takes
+// precedence.
 func claimAt(token jwt.Token, path string) any {
 	var value any
 	if token.Get(path, &value) == nil {
@@ -71,8 +71,8 @@ func claimAt(token jwt.Token, path string) any {
 	return value
 }
 
-// stringList reads a list of words, which may also be written with spaces between
-// them (RFC 8693, section 4.2). Absent is empty.
+// stringList reads a list of words, which may also be one string separated by spaces
+// (RFC 8693, section 4.2). A missing value is an empty list.
 func stringList(value any, most int) (out []string, ok bool) {
 	switch value := value.(type) {
 	case nil:

@@ -1,14 +1,14 @@
-// Package jwt checks bearer tokens of an identity provider: JSON Web Tokens
-// (RFC 7519), signed with a key of a JSON Web Key Set that is fetched from a URL
-// and kept fresh, or read from a file.
+// Package jwt verifies the bearer tokens of an identity provider: JSON Web Tokens (RFC
+// 7519) signed with a key of a JSON Web Key Set, which is fetched and refreshed from a
+// URL, or read from a file.
 //
-// Promises:
-//   - A token counts only with a signature by a key of the set, of an algorithm
-//     that was allowed and that the key is for. "none" is never allowed, nor is a
-//     shared secret (HS256 …) unless it stands in a file: a public key set would
-//     give it to everybody.
-//   - Issuer, audience and end of life are always checked.
-//   - The set is fetched behind the requests and as seldom as said, whatever
-//     tokens ask for. While a provider does not answer, the last set counts.
-//   - Errors hold nothing of the token.
+// Guarantees:
+//   - A token is accepted only with a signature by a key of the set, with an algorithm
+//     that is allowed and that the key is for. "none" is never allowed. Shared secrets
+//     (HS256 …) are allowed only from a file, because a public key set would disclose
+//     them.
+//   - Issuer, audience and expiry are always verified.
+//   - The set is fetched asynchronously and at a limited rate, regardless of the tokens
+//     received. While the provider is unavailable, the last set is used.
+//   - Errors do not contain the token.
 package jwt

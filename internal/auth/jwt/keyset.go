@@ -15,18 +15,19 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 )
 
-// keySet is what tokens are checked with. It does not change.
+// keySet is an immutable set of verification keys.
 type keySet struct{ keys []verifyKey }
 
-// verifyKey is a key with the algorithms that it may be used with.
+// verifyKey is a key and the algorithms that it may be used with.
 type verifyKey struct {
 	id   string
 	key  jwk.Key
 	algs []jwa.SignatureAlgorithm
 }
 
-// findKey is the key for a token: the one of that name, or, for a token that names
-// none, the only one that its algorithm can be checked with.
+// findKey returns the key for a token: the one with the key id or, for a token without
+// a key id, the only one for its algorithm. known reports whether the set has a key
+// with the id.
 func (s *keySet) findKey(id string, alg jwa.SignatureAlgorithm) (key jwk.Key, known bool) {
 	for _, k := range s.keys {
 		if id != "" && k.id != id {
@@ -37,14 +38,14 @@ func (s *keySet) findKey(id string, alg jwa.SignatureAlgorithm) (key jwk.Key, kn
 			continue
 		}
 		if key != nil {
-			return nil, true // two that fit, and the token does not say which
+			return nil, true // ambiguous: two keys fit and the token has no key id
 		}
 		key = k.key
 	}
 	return key, known || key != nil
 }
 
-// readKeySet gets the set from where it is.
+// readKeySet reads the key set from its URL or file.
 func (v *Verifier) readKeySet(ctx context.Context) (*keySet, error) {
 	var body []byte
 	var err error
@@ -73,7 +74,7 @@ func (v *Verifier) fetchKeySet(ctx context.Context) ([]byte, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the answer is %s", response.Status)
+		return nil, fmt.Errorf("unexpected response: %s", response.Status)
 	}
 	return readBounded(response.Body)
 }
@@ -90,20 +91,20 @@ func readFile(name string) ([]byte, error) {
 func readBounded(r io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r, MaxSetBytes+1))
 	if err == nil && len(body) > MaxSetBytes {
-		err = fmt.Errorf("the key set is larger than %d bytes", MaxSetBytes)
+		err = fmt.Errorf("key set is larger than %d bytes", MaxSetBytes)
 	}
 	return body, err
 }
 
-// parseKeySet takes the keys that can be used out of a set. Errors say nothing of what
-// is in it: in a file there may be secrets.
+// parseKeySet returns the usable keys of a set. Its errors do not contain the content,
+// because a file may hold secrets.
 func (v *Verifier) parseKeySet(body []byte) (*keySet, error) {
 	all, err := jwk.Parse(body, jwk.WithStrictKeySetParsing(false))
 	if err != nil {
-		return nil, errors.New("it is not a JSON Web Key Set")
+		return nil, errors.New("not a JSON Web Key Set")
 	}
 	if all.Len() > MaxSetKeys {
-		return nil, fmt.Errorf("%d keys are more than the %d that are taken", all.Len(), MaxSetKeys)
+		return nil, fmt.Errorf("key set has %d keys; the limit is %d", all.Len(), MaxSetKeys)
 	}
 	s := &keySet{}
 	for i := range all.Len() {
@@ -114,13 +115,13 @@ func (v *Verifier) parseKeySet(body []byte) (*keySet, error) {
 		}
 	}
 	if len(s.keys) == 0 {
-		return nil, errors.New("there is no key in it that an allowed algorithm could use")
+		return nil, errors.New("key set has no key for an allowed algorithm")
 	}
 	return s, nil
 }
 
-// usableKey tells whether signatures are checked with the key, and with which
-// algorithms.
+// usableKey returns the key with its algorithms; ok is false if it cannot verify
+// signatures.
 func (v *Verifier) usableKey(key jwk.Key) (out verifyKey, ok bool) {
 	if use, has := key.KeyUsage(); has && use != "sig" {
 		return out, false

@@ -13,29 +13,29 @@ import (
 	"koine/kg"
 )
 
-// Options of a Verifier. Keys, Issuer and Audience are required.
+// Options configures a Verifier. Keys, Issuer and Audience are required.
 type Options struct {
-	// Keys is the URL or the file of the key set.
+	// Keys is the URL or the file name of the key set.
 	Keys string
-	// Issuer must be the token's iss, and one of Audience among its aud: a token
-	// that the same provider made for somebody else is not for us.
+	// Issuer must be the token's iss, and one of Audience must be in its aud: a token
+	// that the same provider issued for another service is rejected.
 	Issuer   string
 	Audience []string
-	// Skew is how far clocks may be apart.
+	// Skew is the tolerated clock difference.
 	Skew time.Duration
-	// AgentClaim, RolesClaim and ActForClaim name the claims; dots lead into
-	// objects ("realm_access.roles").
+	// AgentClaim, RolesClaim and ActForClaim are the names of claims; dots select
+	// members of objects ("realm_access.roles").
 	AgentClaim, RolesClaim, ActForClaim string
-	// Algorithms that are allowed; nil means DefaultAlgorithms.
+	// Algorithms are the allowed algorithms; nil means DefaultAlgorithms.
 	Algorithms []string
-	// Refresh is how often the set is read anew. A token of a key that is not in
-	// it has it read earlier, but not more often than each RefreshAtMost.
+	// Refresh is the interval at which the set is read. A token with an unknown key id
+	// triggers an earlier read, at most once per RefreshAtMost.
 	Refresh, RefreshAtMost time.Duration
 	HTTP                   *http.Client
 	Logger                 *slog.Logger
 }
 
-// Defaults and bounds.
+// Defaults and limits.
 const (
 	DefaultSkew          = 30 * time.Second
 	MaxSkew              = 10 * time.Minute
@@ -52,7 +52,7 @@ const (
 	fetchTimeout  = 10 * time.Second
 )
 
-// DefaultAlgorithms are signatures with a pair of keys.
+// DefaultAlgorithms are the asymmetric signature algorithms.
 var DefaultAlgorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 func (o Options) withDefaults() Options {
@@ -74,7 +74,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// isURL tells where the set is.
+// isURL reports whether Keys is a URL.
 func (o *Options) isURL() bool {
 	return strings.HasPrefix(o.Keys, "https://") || strings.HasPrefix(o.Keys, "http://")
 }
@@ -82,21 +82,21 @@ func (o *Options) isURL() bool {
 func (o *Options) validate() error {
 	switch {
 	case o.Keys == "":
-		return kg.Errorf(kg.CodeInvalid, "tokens need a key set: a URL or a file")
+		return kg.Errorf(kg.CodeInvalid, "key set is required: a URL or a file")
 	case o.Issuer == "":
-		return kg.Errorf(kg.CodeInvalid, "tokens need an issuer: anybody else's would count otherwise")
+		return kg.Errorf(kg.CodeInvalid, "issuer is required: without it, tokens of any issuer would be accepted")
 	case len(o.Audience) == 0:
-		return kg.Errorf(kg.CodeInvalid, "tokens need an audience: those that the issuer made for others would count otherwise")
+		return kg.Errorf(kg.CodeInvalid, "audience is required: without it, tokens for other services would be accepted")
 	case o.Skew < 0 || o.Skew > MaxSkew:
-		return kg.Errorf(kg.CodeInvalid, "clocks may be between 0 and %s apart", MaxSkew)
+		return kg.Errorf(kg.CodeInvalid, "clock skew must be between 0 and %s", MaxSkew)
 	}
 	for _, name := range o.Algorithms {
 		alg, ok := jwa.LookupSignatureAlgorithm(name)
 		switch {
 		case !ok || alg == jwa.NoSignature():
-			return kg.Errorf(kg.CodeInvalid, "%q is not an algorithm of signatures", name)
+			return kg.Errorf(kg.CodeInvalid, "%q is not a signature algorithm", name)
 		case alg.IsSymmetric() && o.isURL():
-			return kg.Errorf(kg.CodeInvalid, "%s needs a shared secret, which stands in a file and not at a URL", name)
+			return kg.Errorf(kg.CodeInvalid, "%s needs a shared secret, which must be in a file, not at a URL", name)
 		}
 	}
 	return nil

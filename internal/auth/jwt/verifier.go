@@ -18,19 +18,18 @@ import (
 	"koine/kg"
 )
 
-// Verifier checks tokens. It is safe for concurrent use.
+// Verifier verifies tokens. It is safe for concurrent use.
 type Verifier struct {
 	options         Options
-	set             atomic.Pointer[keySet] // nil until one was read
+	set             atomic.Pointer[keySet] // nil until the first read
 	cache           tokenCache
-	refreshRequests chan struct{} // a token named a key that is not in the set
+	refreshRequests chan struct{} // signaled for a token with an unknown key id
 	stop            context.CancelFunc
 	stopped         sync.WaitGroup
 }
 
-// Open reads the key set and keeps it fresh until Close. A file must be there and
-// right; a URL that does not answer yet is asked again, and until it answers
-// every token is refused.
+// Open reads the key set and refreshes it until Close. A file must exist and be valid.
+// A URL that is unavailable is retried, and until it responds all tokens are refused.
 func Open(ctx context.Context, o Options) (*Verifier, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -41,9 +40,9 @@ func Open(ctx context.Context, o Options) (*Verifier, error) {
 	case err == nil:
 		v.set.Store(set)
 	case !o.isURL():
-		return nil, kg.Errorf(kg.CodeInvalid, "the key set %s: %w", o.Keys, err)
+		return nil, kg.Errorf(kg.CodeInvalid, "key set %s: %w", o.Keys, err)
 	default:
-		o.Logger.Warn("no key set yet, tokens are refused", "url", o.Keys, "error", err)
+		o.Logger.Warn("cannot read the key set; tokens are refused", "url", o.Keys, "error", err)
 	}
 	var work context.Context
 	work, v.stop = context.WithCancel(context.Background())
@@ -51,13 +50,13 @@ func Open(ctx context.Context, o Options) (*Verifier, error) {
 	return v, nil
 }
 
-// Close ends the refreshing, and waits for it.
+// Close stops refreshing and waits for it.
 func (v *Verifier) Close() {
 	v.stop()
 	v.stopped.Wait()
 }
 
-// refreshLoop reads the set again and again.
+// refreshLoop reads the set periodically.
 func (v *Verifier) refreshLoop(ctx context.Context) {
 	for {
 		due := time.NewTimer(v.options.Refresh)
@@ -74,7 +73,7 @@ func (v *Verifier) refreshLoop(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			v.options.Logger.Warn("key set not read, the last one counts", "from", v.options.Keys, "error", err)
+			v.options.Logger.Warn("cannot refresh the key set; using the last one", "from", v.options.Keys, "error", err)
 		default:
 			v.set.Store(set)
 		}
@@ -88,7 +87,7 @@ func (v *Verifier) refreshLoop(ctx context.Context) {
 	}
 }
 
-// requestRefresh has the set read soon.
+// requestRefresh triggers a refresh of the set.
 func (v *Verifier) requestRefresh() {
 	select {
 	case v.refreshRequests <- struct{}{}:
@@ -102,13 +101,14 @@ func errUnauthenticated(format string, args ...any) error {
 
 var errToken = errUnauthenticated("the credential is not valid")
 
-// Verify checks a token and reads its claims. The error is a *kg.Error with
+// Verify verifies a token and returns its claims. The error is a *kg.Error with
 // CodeUnauthenticated.
 func (v *Verifier) Verify(text string) (c auth.Claims, err error) {
 	if len(text) > MaxTokenBytes {
 		return c, errUnauthenticated("the token is longer than %d bytes", MaxTokenBytes)
 	}
-	// Both are taken before the check: what changes meanwhile makes it count for less.
+	// Read both before the verification: a concurrent change can only shorten the
+	// validity of the cache entry.
 	set, now := v.set.Load(), time.Now().Round(0)
 	hash := sha256.Sum256([]byte(text))
 	if c, known := v.cache.findClaims(&hash, set, now); known {
@@ -120,7 +120,7 @@ func (v *Verifier) Verify(text string) (c auth.Claims, err error) {
 	return c, err
 }
 
-// verifyToken does the whole of it.
+// verifyToken verifies a token that is not in the cache.
 func (v *Verifier) verifyToken(text string, set *keySet) (c auth.Claims, err error) {
 	payload, err := v.verifySignature(text, set)
 	if err != nil {
@@ -136,9 +136,9 @@ func (v *Verifier) verifyToken(text string, set *keySet) (c auth.Claims, err err
 	return v.readClaims(token)
 }
 
-// verifySignature checks the signature. Only the compact form counts (RFC 7519, section
-// 1), and of its header only alg, kid and crit: a token does not say itself with
-// what it is to be checked.
+// verifySignature verifies the signature and returns the payload. It accepts only the
+// compact form (RFC 7519, section 1), and of the header only alg, kid and crit: a token
+// must not provide its own verification key.
 func (v *Verifier) verifySignature(text string, set *keySet) ([]byte, error) {
 	if strings.Count(text, ".") != 2 || strings.HasPrefix(text, "{") {
 		return nil, errToken
@@ -150,14 +150,14 @@ func (v *Verifier) verifySignature(text string, set *keySet) ([]byte, error) {
 	header := message.Signatures()[0].ProtectedHeaders()
 	alg, ok := header.Algorithm()
 	if !ok || alg == jwa.NoSignature() || !v.options.allowsAlgorithm(alg.String()) {
-		return nil, errUnauthenticated("tokens signed so are not taken here")
+		return nil, errUnauthenticated("signature algorithm of the token is not allowed")
 	}
-	if header.Has(jws.CriticalKey) { // RFC 7515, section 4.1.11: there are none that we know
+	if header.Has(jws.CriticalKey) { // RFC 7515, section 4.1.11: no extensions are supported
 		return nil, errToken
 	}
 	if set == nil {
 		v.requestRefresh()
-		return nil, errUnauthenticated("tokens cannot be checked at the moment")
+		return nil, errUnauthenticated("tokens cannot be verified at the moment: retry later")
 	}
 	id, _ := header.KeyID()
 	key, known := set.findKey(id, alg)
@@ -174,7 +174,7 @@ func (v *Verifier) verifySignature(text string, set *keySet) ([]byte, error) {
 	return payload, nil
 }
 
-// validateClaims checks the claims about the token itself (RFC 7519, section 4.1).
+// validateClaims validates the registered claims (RFC 7519, section 4.1).
 func (v *Verifier) validateClaims(token jwt.Token) error {
 	err := jwt.Validate(token,
 		jwt.WithIssuer(v.options.Issuer), jwt.WithRequiredClaim(jwt.ExpirationKey), jwt.WithAcceptableSkew(v.options.Skew))
@@ -185,12 +185,12 @@ func (v *Verifier) validateClaims(token jwt.Token) error {
 	case errors.Is(err, jwt.TokenNotYetValidError()):
 		return errUnauthenticated("the token is not valid yet")
 	case errors.Is(err, jwt.InvalidIssuerError()):
-		return errUnauthenticated("the token is of another issuer")
+		return errUnauthenticated("token has another issuer")
 	default:
 		return errToken
 	}
 	if list, _ := token.Audience(); !haveCommon(list, v.options.Audience) {
-		return errUnauthenticated("the token is for another audience")
+		return errUnauthenticated("token has another audience")
 	}
 	return nil
 }

@@ -6,30 +6,31 @@ import (
 	"koine/kg"
 )
 
-// decodedMessages is of how many of the newest messages is kept what they are: streams
-// of a channel are woken together, and whoever is first reads for all.
+// decodedMessages is the size of the decoded-message cache. Streams of one channel wake
+// up together, and the first one decodes for all.
 const decodedMessages = 16
 
-// decodedCache reads messages from their commits, each once for all who follow its channel.
+// decodedCache decodes messages from their commits, each once for all streams of its
+// channel.
 type decodedCache struct {
-	mu    sync.Mutex // guards places, not what is in them
+	mu    sync.Mutex // guards slots, but not the cached messages
 	slots [decodedMessages]*cachedMessage
 }
 
-// cachedMessage is what a commit published in a channel, whoever may see what of it.
+// cachedMessage is the message that a commit published in a channel.
 type cachedMessage struct {
 	revision kg.Revision
 	channel  ChannelID
 
-	once sync.Once // of what follows, which is not changed then
-	// open is what all who read the channel may know, nil if the commit published
-	// nothing; whole has what is addressed to some, too.
+	once sync.Once // initializes the following, which is then immutable
+	// public is the part that all readers of the channel may see, nil if the commit
+	// published nothing. full also has the content that is addressed to some.
 	public, full *Message
 	err          error
 }
 
-// messageIn reads the message that a commit published in the channel, as it is shown to
-// who reads; nil if it published none. It is not to be changed.
+// messageIn returns the message that a commit published in the channel, as the viewer
+// sees it, or nil if it published none. The result must not be modified.
 func (d *decodedCache) messageIn(c *kg.Commit, id ChannelID, by viewer) (*Message, error) {
 	m := d.slotFor(c.Revision, id)
 	m.once.Do(func() { m.public, m.full, m.err = readFromCommit(c, id) })
@@ -49,8 +50,8 @@ func (d *decodedCache) slotFor(r kg.Revision, id ChannelID) *cachedMessage {
 	return *p
 }
 
-// visibleMessage is a message as it is shown to who reads: itself, where nothing of it has to be
-// hidden.
+// visibleMessage returns a message as the viewer sees it. It returns a shared message
+// if nothing has to be hidden.
 func visibleMessage(open, whole *Message, by viewer) *Message {
 	m := open
 	if m.Private && m.isReadableBy(by.agent) {

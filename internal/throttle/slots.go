@@ -2,10 +2,10 @@ package throttle
 
 import "sync"
 
-// slotCounter are what is open at a time, by who has it. What is closed is forgotten,
-// so there are never more rows than open places.
+// slotCounter counts open slots by key. Keys without open slots are removed, so its
+// size is bounded by the number of open slots.
 type slotCounter[K comparable] struct {
-	max int // 0 bounds nothing
+	max int // per key; 0 means no limit
 
 	mu    sync.Mutex // guards taken
 	taken map[K]int

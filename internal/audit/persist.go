@@ -8,49 +8,49 @@ import (
 	"time"
 )
 
-// Bounds of what is on its way to the file.
+// Limits of unwritten refusals.
 const (
-	// WriteInterval is how often refusals are written, and synced, at most.
+	// WriteInterval is the minimum time between two writes, each with a sync.
 	WriteInterval = time.Second
-	// MaxUnwritten bounds the refusals that wait for that; those past it are in
-	// memory only, and counted (Unwritten).
+	// MaxUnwritten is the maximum number of unwritten refusals; others are kept only in
+	// memory, and counted (Unwritten).
 	MaxUnwritten = 4096
 )
 
-// persister writes a Trail's refusals down, behind the requests that they are of.
+// persister writes a Trail's refusals to the journal asynchronously.
 type persister struct {
 	trail         *Trail
 	journal       journal
-	wake          chan struct{} // holds one
+	wake          chan struct{} // capacity 1
 	stop          chan struct{}
 	stopped       chan struct{}
-	failing       bool // the file; only the writer uses it
+	failing       bool // the last write failed; only the writer uses it
 	reportedDrops uint64
 
-	// What follows is guarded by the Trail's mutex.
-	unwritten     []*Refusal // begun, and not written
-	repeatedSince []*Refusal // written, and repeated since
+	// The following are guarded by the Trail's mutex.
+	unwritten     []*Refusal // new and not yet written
+	repeatedSince []*Refusal // written, and repeated since then
 	dropped       uint64
 }
 
-// Persist has the refusals outlast the process, in the file FileName of a directory,
-// which nobody else writes to. It takes in those that are there, as older than all
-// that the Trail has. A file that cannot be read or written is no error: it is
-// logged, and tried again while the Trail is in use.
+// Persist keeps the refusals in the file FileName of a directory, which must have no
+// other writer. It first adds the refusals of the file to the Trail as its oldest ones.
+// A file that cannot be read or written is not an error: it is logged, and writing is
+// retried while the Trail is in use.
 //
-// A refusal is written within WriteEvery, and how often it was repeated when its
-// time Together is over. stop writes what waits; after it nothing is kept. Keep is
-// called once, before the Trail is in use.
+// A refusal is written within WriteInterval, and its number of repetitions at the end
+// of its RepeatWindow. stop writes all pending refusals and ends persistence. Persist
+// must be called once, before the Trail is in use.
 func (t *Trail) Persist(dir string) (stop func()) {
 	k := &persister{trail: t, journal: journal{path: filepath.Join(dir, FileName), max: t.maxFile},
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 	list, broken, err := k.journal.readAll()
 	if err != nil {
-		aside := k.journal.path + ".unreadable"
-		t.log.Warn("the refusals of before cannot be read, and are put aside", "file", aside, "error", errors.Join(err, os.Rename(k.journal.path, aside)))
+		unreadable := k.journal.path + ".unreadable"
+		t.log.Warn("cannot read the file of refusals; renamed it", "file", unreadable, "error", errors.Join(err, os.Rename(k.journal.path, unreadable)))
 	}
 	if broken > 0 {
-		t.log.Warn("lines in the file of refusals cannot be read, and are left out", "lines", broken)
+		t.log.Warn("skipped invalid lines in the file of refusals", "lines", broken)
 	}
 	t.mu.Lock()
 	for _, r := range list {
@@ -67,7 +67,7 @@ func (t *Trail) Persist(dir string) (stop func()) {
 	}
 }
 
-// enqueueNew takes note of a new refusal. The Trail's mutex is held.
+// enqueueNew queues a new refusal. The caller holds the Trail's mutex.
 func (k *persister) enqueueNew(r *Refusal) {
 	if k == nil {
 		return
@@ -87,7 +87,7 @@ func (k *persister) wakeWriter() {
 	}
 }
 
-// enqueueRepeated takes note of a repetition. The Trail's mutex is held.
+// enqueueRepeated queues a repetition. The caller holds the Trail's mutex.
 func (k *persister) enqueueRepeated(r *Refusal) {
 	if k == nil || r.queued {
 		return
@@ -113,7 +113,7 @@ func (k *persister) run() {
 			k.journal.close()
 			return
 		}
-		for more := true; more; { // not more often than each WriteEvery
+		for more := true; more; { // at most once per WriteInterval
 			more = k.writePending(false)
 			timer.Reset(WriteInterval)
 			select {
@@ -127,8 +127,8 @@ func (k *persister) run() {
 	}
 }
 
-// writePending writes what waits, with all also what may still be repeated. It says
-// whether something is left to write later.
+// writePending writes the queued refusals; with all, also those that may still be
+// repeated. It reports whether refusals remain to be written later.
 func (k *persister) writePending(all bool) (more bool) {
 	lines, n, more := k.takePending(all)
 	if n > 0 {
@@ -141,7 +141,7 @@ func (k *persister) writePending(all bool) (more bool) {
 	return more
 }
 
-// takePending takes what is to be written now.
+// takePending dequeues the refusals to write now.
 func (k *persister) takePending(all bool) (lines []byte, n int, more bool) {
 	t := k.trail
 	t.mu.Lock()
@@ -168,7 +168,7 @@ func (k *persister) takePending(all bool) (lines []byte, n int, more bool) {
 	return out.Bytes(), len(now), more
 }
 
-// rewriteJournal makes the file anew with what the Trail has.
+// rewriteJournal rewrites the file with the content of the Trail.
 func (k *persister) rewriteJournal() error {
 	t := k.trail
 	t.mu.Lock()
@@ -180,8 +180,8 @@ func (k *persister) rewriteJournal() error {
 	return k.journal.rewriteFile(list)
 }
 
-// reportResult counts n refusals that could not be written, and logs when that begins
-// and ends. What a later renewal writes was counted all the same.
+// reportResult counts n refusals that could not be written, and logs the beginning and
+// the end of an outage. Refusals that a later rewrite writes stay counted.
 func (k *persister) reportResult(err error, n int) {
 	t := k.trail
 	t.mu.Lock()
@@ -192,18 +192,18 @@ func (k *persister) reportResult(err error, n int) {
 	t.mu.Unlock()
 	switch {
 	case err != nil && !k.failing:
-		t.log.Warn("refusals are not written to the data directory, only to this log", "error", err)
+		t.log.Warn("cannot write refusals to the data directory; they are only in this log", "error", err)
 	case err == nil && k.failing:
 		t.log.Info("refusals are written to the data directory again")
 	}
 	if k.failing = err != nil; err == nil && dropped > k.reportedDrops {
-		t.log.Warn("refusals came faster than they were written; some are only in memory", "refusals", dropped-k.reportedDrops)
+		t.log.Warn("refusals arrived faster than they could be written; some are only in memory", "refusals", dropped-k.reportedDrops)
 	}
 	k.reportedDrops = dropped
 }
 
-// Unwritten is how many refusals were not written to the file: too many at one
-// time, or a file that cannot be written.
+// Unwritten returns the number of refusals that were not written to the file, because
+// there were too many at a time or the file could not be written.
 func (t *Trail) Unwritten() uint64 {
 	if t == nil {
 		return 0

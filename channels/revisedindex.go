@@ -8,17 +8,18 @@ import (
 	"koine/kg"
 )
 
-// revisedIndex is what is known of messages that are shown in another way than the log has
-// them, because a later commit took content away or answered a request: who lags behind
-// and reads the log reads these again. It is made of the commits since the start, and a
-// stream reads the log from behind its own start only.
+// revisedIndex tracks messages that must be shown differently from their commit in the
+// log, because a later commit removed content or answered a request. Streams that lag
+// behind and read from the log reread such messages from the store. It covers the
+// commits since the start of the process, and no stream reads the log from before its
+// own start.
 type revisedIndex struct {
-	withheld sync.Map // ChannelID → kg.Revision, the newest in which content was taken away
-	answered sync.Map // ChannelID → kg.Revision, the newest in which a request was answered
-	evicted  sync.Map // ChannelID → int64, up to which sequence messages may have been evicted
+	withheld sync.Map // ChannelID → kg.Revision, the last one that removed content
+	answered sync.Map // ChannelID → kg.Revision, the last one that answered a request
+	evicted  sync.Map // ChannelID → int64, the last sequence that may have been evicted
 }
 
-// observeCommit takes a commit in (kg.Store.Observe).
+// observeCommit updates s.revised (kg.Store.Observe).
 func (s *Service) observeCommit(c *kg.Commit) {
 	var evicted []kg.Term
 	for i := range c.Changes {
@@ -47,14 +48,14 @@ func (s *Service) observeCommit(c *kg.Commit) {
 	}
 }
 
-// messagesGraphOf is the channel whose messages, or whose private ones, a graph holds.
+// messagesGraphOf returns the channel of a journal or partition graph.
 func messagesGraphOf(graph kg.Term) (id ChannelID, in bool) {
 	id, part := channelOfGraph(graph)
 	return id, part == journalPart || part == partitionPart
 }
 
-// evictedUpTo is the last sequence that a commit may have evicted: it comes with a
-// message, in front of which the channel keeps so many.
+// evictedUpTo returns the last sequence that a commit may have evicted. An eviction
+// comes with a new message, and spares the KeepMessages messages up to that one.
 func (s *Service) evictedUpTo(c *kg.Commit, id ChannelID) (last int64) {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
@@ -68,7 +69,7 @@ func (s *Service) evictedUpTo(c *kg.Commit, id ChannelID) (last int64) {
 	return last
 }
 
-// storeMax makes what is kept for a channel at least so much.
+// storeMax raises the value of a channel to at least to.
 func storeMax[T cmp.Ordered](m *sync.Map, id ChannelID, to T) {
 	for {
 		last, known := m.LoadOrStore(id, to)
@@ -78,8 +79,7 @@ func storeMax[T cmp.Ordered](m *sync.Map, id ChannelID, to T) {
 	}
 }
 
-// mayDiffer tells whether a message that the log has may have to be shown in another way
-// by now.
+// mayDiffer reports whether a message decoded from the log may be outdated.
 func (r *revisedIndex) mayDiffer(m *Message) bool {
 	if m.Withheld == Expired {
 		return true

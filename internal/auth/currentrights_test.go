@@ -29,8 +29,8 @@ func TestStanding(t *testing.T) {
 		{"an agent that is suspended", auth.Options{}, "key", func(b *bench, _ string) { b.suspend("dora") }, "PERMISSION_DENIED the agent agent://dora is suspended"},
 		{"a token that has ended", auth.Options{Tokens: good}, "jwt", nil, "[a b c] [agent://x agent://y]"},
 		{"a token of an agent that is suspended", auth.Options{Tokens: good}, "jwt", func(b *bench, _ string) { b.suspend("dora") }, "PERMISSION_DENIED the agent agent://dora is suspended"},
-		{"a token where none are taken", auth.Options{}, "jwt", nil, `UNAUTHENTICATED callers known by "jwt" are not let in any more`},
-		{"no credential", auth.Options{}, "open", nil, `UNAUTHENTICATED callers known by "open" are not let in any more`},
+		{"a token where none are taken", auth.Options{}, "jwt", nil, `UNAUTHENTICATED authentication method "jwt" is no longer accepted`},
+		{"no credential", auth.Options{}, "open", nil, `UNAUTHENTICATED authentication method "open" is no longer accepted`},
 		{"who works on the directory", auth.Options{}, kg.MethodLocal, func(b *bench, _ string) { b.suspend("dora") }, "[a b c] [agent://x agent://y]"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -12,16 +12,16 @@ import (
 	"koine/kg"
 )
 
-// creationKey is the idempotency key of a request that makes a channel or a scope. The
-// record of what was made holds it, so that it is known after a restart and for as long
-// as the record. The zero creation is a request without a key.
+// creationKey is the idempotency key of a request that creates a channel or a scope. It
+// is stored in the record of the created object, so it survives restarts and lives as
+// long as the record. The zero creationKey means a request without a key.
 type creationKey struct {
-	once    kg.Term // finds the record
-	content kg.Term // the hash of the request
+	once    kg.Term // identifies the record
+	content kg.Term // hash of the request
 }
 
-// newCreationKey returns the creation of a request by an agent. content is the request as
-// values that encode to the same JSON when they say the same.
+// newCreationKey returns the key of a request by an agent. Requests with the same
+// meaning must have content that encodes to the same JSON.
 func newCreationKey(method string, agent kg.AgentID, key string, content ...any) (creationKey, error) {
 	if key == "" {
 		return creationKey{}, nil
@@ -33,7 +33,7 @@ func newCreationKey(method string, agent kg.AgentID, key string, content ...any)
 	if err != nil {
 		return creationKey{}, err
 	}
-	// No channel has an id with a slash, so that this is not the key of a message.
+	// A channel id has no slash, so this cannot collide with the key of a message.
 	once := sha256.Sum256([]byte(method + "\n" + string(agent) + "\n" + key))
 	sum := sha256.Sum256(raw)
 	return creationKey{kg.String(base64.RawURLEncoding.EncodeToString(once[:])), kg.String(hex.EncodeToString(sum[:]))}, nil
@@ -41,14 +41,14 @@ func newCreationKey(method string, agent kg.AgentID, key string, content ...any)
 
 func checkKey(key string) error {
 	if n := utf8.RuneCountInString(key); n > MaxKeyRunes {
-		return errTooMuch("idempotencyKey", "a key of %d characters is longer than the %d that it may have", n, MaxKeyRunes)
+		return errTooMuch("idempotencyKey", "idempotencyKey has %d characters; the limit is %d", n, MaxKeyRunes)
 	}
 	return nil
 }
 
-// findEarlier returns the entity that an earlier request with the key made, or the zero term
-// if there is none. It fails with CodeIdempotencyConflict if that request said something
-// else.
+// findEarlier returns the entity that an earlier request with the key created, or the
+// zero term. It fails with CodeIdempotencyConflict if that request had different
+// content.
 func (c creationKey) findEarlier(tx *kg.Tx) (kg.Term, error) {
 	if c.once.IsZero() {
 		return kg.Term{}, nil
@@ -65,14 +65,14 @@ func (c creationKey) findEarlier(tx *kg.Tx) (kg.Term, error) {
 			same = true
 		}
 		if !same {
-			return kg.Term{}, kg.Errorf(kg.CodeIdempotencyConflict, "the key was used for another request").At("idempotencyKey")
+			return kg.Term{}, kg.Errorf(kg.CodeIdempotencyConflict, "idempotencyKey was used for a different request").At("idempotencyKey")
 		}
 		return st.Subject, nil
 	}
 	return kg.Term{}, nil
 }
 
-// writeTo remembers the key in the record of what it made.
+// writeTo stores the key in the record of the created entity.
 func (c creationKey) writeTo(tx *kg.Tx, graph, subject kg.Term) error {
 	if c.once.IsZero() {
 		return nil
@@ -85,7 +85,7 @@ func (c creationKey) writeTo(tx *kg.Tx, graph, subject kg.Term) error {
 	return nil
 }
 
-// creationKey returns the creation of a new channel.
+// creationKey returns the creation key of a new channel.
 func (c *Channel) creationKey(key string) (creationKey, error) {
 	if key == "" {
 		return creationKey{}, nil
@@ -99,7 +99,7 @@ func (c *Channel) creationKey(key string) (creationKey, error) {
 		c.Rights, c.MaxMembers, c.Limits, c.ExpireAfter, c.KeepMessages, c.Audit)
 }
 
-// creationKey returns the creation of a new scope.
+// creationKey returns the creation key of a new scope.
 func (s *Scope) creationKey(key string) (creationKey, error) {
 	return newCreationKey("scopes/create", s.CreatedBy, key, s.Parent, s.Title, s.Access, s.Coordinator)
 }

@@ -13,13 +13,13 @@ type pendingAck struct {
 	service    *Service
 	agent      kg.AgentID
 	reader     kg.Principal
-	individual []MessageID // that are written down by themselves
+	individual []MessageID // messages that get a receipt of their own
 	done       chan error
-	lastErr    error // what became of it in the last try
+	lastErr    error // result of the last attempt
 }
 
-// resolveMessages refuses what cannot be acknowledged, and finds the messages that are written
-// down singly.
+// resolveMessages rejects an invalid acknowledgement and determines the messages that
+// need individual receipts.
 func (a *pendingAck) resolveMessages(ctx context.Context, e *entry) error {
 	s := a.service
 	snapshot, err := s.systemView(ctx)
@@ -36,7 +36,7 @@ func (a *pendingAck) resolveMessages(ctx context.Context, e *entry) error {
 			return err
 		}
 		if a.UpTo > head {
-			return kg.Errorf(kg.CodeInvalid, "the channel has %d messages", head).At("upToSequence")
+			return kg.Errorf(kg.CodeInvalid, "upToSequence is ahead of the channel, whose last sequence is %d", head).At("upToSequence")
 		}
 		k, err := markersOf(snapshot.Match, a.Channel, a.agent)
 		if err != nil {
@@ -61,8 +61,8 @@ func (a *pendingAck) resolveMessages(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// expiringMessages lists the messages behind a marker, up to where is acknowledged, that are
-// going to expire: those of the journal, and of the lanes that the agent reads.
+// expiringMessages lists the expiring messages after marker and up to a.UpTo, from the
+// journal and from the partitions that the agent can read.
 func (a *pendingAck) expiringMessages(snapshot *kg.Snapshot, marker int64) (out []MessageID, err error) {
 	graphs := []kg.Term{a.Channel.MessagesGraph()}
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: propLaneReader, Object: kg.IRI(string(a.agent)), Graph: a.Channel.RecordGraph()}) {
@@ -92,26 +92,27 @@ func (a *pendingAck) expiringMessages(snapshot *kg.Snapshot, marker int64) (out 
 				continue
 			}
 			if out = append(out, m.ID); len(out) > maxExpiryChanges {
-				return nil, errTooMuch("upToSequence", "more than %d messages up to there are going to expire: acknowledge in smaller steps", maxExpiryChanges)
+				return nil, errTooMuch("upToSequence", "more than %d messages up to this sequence expire: acknowledge in smaller steps", maxExpiryChanges)
 			}
 		}
 	}
 	return out, nil
 }
 
-// checkMessage says why the message is not acknowledged at a time.
+// checkMessage returns an error if the agent cannot acknowledge m at the given time.
 func (a *pendingAck) checkMessage(m *Message, at time.Time) error {
 	switch {
 	case !m.isFor(a.agent):
-		return errDenied("only its recipients acknowledge a message").At("messageIds")
+		return errDenied("only a recipient of the message can acknowledge it").At("messageIds")
 	case m.DeadlinePassed || m.hasExpired(at):
-		return kg.Errorf(kg.CodeMessageExpired, "the message has expired").At("messageIds")
+		return kg.Errorf(kg.CodeMessageExpired, "message has expired").At("messageIds")
 	}
 	return nil
 }
 
-// writeReceipts writes it down inside of an update. What is refused by now goes to err, and
-// leaves the others alone.
+// writeReceipts writes the receipts within an update. If the acknowledgement has become
+// invalid, it stores the reason in lastErr and returns nil, so that the rest of the
+// batch is committed.
 func (a *pendingAck) writeReceipts(tx *kg.Tx, e *entry) error {
 	a.lastErr = nil
 	if !e.asPrincipal(a.reader).canRead(a.agent) {

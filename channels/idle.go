@@ -14,29 +14,29 @@ import (
 	"koine/kg"
 )
 
-// A channel that expires after its last message is closed by itself in what is
-// decided and shown (Channel.due), and then, by a commit that says when it was due,
-// in what is stored. maxLapses bounds the channels that one commit closes.
+// A channel with an idle timeout is closed for readers and authors as soon as the
+// timeout ends (Channel.closesAt). A commit then records the closing and its due time.
+// maxIdleCloses bounds the channels that one commit closes.
 const maxIdleCloses = 200
 
-// idleDeadline is a channel that may be due at a time, or later.
+// idleDeadline is the earliest time at which a channel's idle timeout may end.
 type idleDeadline struct {
 	at      int64 // in milliseconds since the epoch
 	channel ChannelID
 }
 
-// idleQueue writes down which channels have expired. A channel is in the queue from
-// when it is known to expire on; when its message was last is looked up once it is
-// due by what was known, so that publishing costs nothing. All that it knows comes
-// from the channels' records, so that after a stop it goes on where it was.
+// idleQueue orders channels by their idle deadlines. Publishing does not update the
+// queue: when a deadline passes, the time of the last message is looked up, and the
+// channel is closed or rescheduled. The queue is derived from the channels' records, so
+// it survives restarts.
 type idleQueue struct {
 	wake chan struct{}
 	done sync.WaitGroup
 	stop context.CancelFunc
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the following
 	queue     *btree.BTreeG[idleDeadline]
-	deadlines map[ChannelID]int64 // where a channel is in the queue
+	deadlines map[ChannelID]int64 // deadlines in the queue, by channel
 }
 
 func newIdleQueue() *idleQueue {
@@ -48,8 +48,7 @@ func newIdleQueue() *idleQueue {
 	}
 }
 
-// schedule makes known when a channel may be due; the zero time takes it out. It does not
-// block.
+// schedule sets the deadline of a channel; the zero time removes it. It does not block.
 func (l *idleQueue) schedule(id ChannelID, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +67,8 @@ func (l *idleQueue) schedule(id ChannelID, at time.Time) {
 	}
 }
 
-// dueChannels gives up to n channels that may be due, and when the next is: 0 for none.
+// dueChannels returns up to n channels whose deadline has passed, and the next
+// deadline, 0 for none.
 func (l *idleQueue) dueChannels(now int64, n int) (list []ChannelID, next int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (l *idleQueue) dueChannels(now int64, n int) (list []ChannelID, next int64)
 	return list, next
 }
 
-// startIdleCloser begins to close what has expired, until closeLapses.
+// startIdleCloser starts closing idle channels, until the queue is closed.
 func (s *Service) startIdleCloser() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.table.idle.stop = cancel
@@ -98,7 +98,7 @@ func (l *idleQueue) close() {
 func (s *Service) runIdleCloser(ctx context.Context) {
 	var before []ChannelID
 	for {
-		pause := time.Duration(0) // until something comes
+		pause := time.Duration(0) // until woken
 		list, next := s.table.idle.dueChannels(s.options.Clock().UnixMilli(), maxIdleCloses)
 		switch {
 		case len(list) > 0:
@@ -108,10 +108,10 @@ func (s *Service) runIdleCloser(ctx context.Context) {
 			}
 			if err == nil && len(list) == maxIdleCloses && !slices.Equal(list, before) {
 				before = list
-				continue // there may be more than one commit may close
+				continue // more may be due than one commit closes
 			}
 			pause = s.options.pause
-		case next > 0: // not for longer than a pause: clocks are set, and machines sleep
+		case next > 0: // at most one pause: the clock may be set, and the machine may sleep
 			pause = min(s.options.pause, max(time.Millisecond, time.UnixMilli(next).Sub(s.options.Clock())))
 		}
 		wake := s.table.idle.wake
@@ -124,10 +124,10 @@ func (s *Service) runIdleCloser(ctx context.Context) {
 	}
 }
 
-// closeIdle closes those of the channels that are due, in one commit, and notes when the
-// others are.
+// closeIdle closes the channels of the list whose idle timeout has ended, in one
+// commit, and reschedules the others.
 func (s *Service) closeIdle(ctx context.Context, list []ChannelID) error {
-	later := map[ChannelID]time.Time{} // the zero time for what is due no more
+	later := map[ChannelID]time.Time{} // the zero time removes the deadline
 	now := s.options.Clock()
 	var due []ChannelID
 	look := func(tx *kg.Tx, last func(ChannelID) (time.Time, error)) error {
@@ -155,12 +155,12 @@ func (s *Service) closeIdle(ctx context.Context, list []ChannelID) error {
 		}
 		return nil
 	}
-	// Most are due later, because there were messages: no commit for these.
+	// Usually there were messages and all deadlines move: that needs no commit.
 	if err := s.viewLastMessages(ctx, look); err != nil {
 		return err
 	}
 	if len(due) > 0 {
-		meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/expire", Justification: fmt.Sprintf("%d channels had no message for as long as they stay open", len(due))}
+		meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/expire", Justification: fmt.Sprintf("the idle timeout of %d channels has ended", len(due))}
 		err := records.Update(ctx, s.store, meta, func(tx *kg.Tx) error {
 			if err := look(tx, func(id ChannelID) (time.Time, error) { return lastMessageTimeTx(tx, id) }); err != nil {
 				return err
@@ -179,10 +179,10 @@ func (s *Service) closeIdle(ctx context.Context, list []ChannelID) error {
 	for id, at := range later {
 		s.table.idle.schedule(id, at)
 	}
-	return nil // those that were closed left the queue with their record
+	return nil // closed channels leave the queue when their record changes
 }
 
-// viewLastMessages reads when the channels' last messages were from a snapshot.
+// viewLastMessages calls look with a lookup of last message times in a snapshot.
 func (s *Service) viewLastMessages(ctx context.Context, look func(*kg.Tx, func(ChannelID) (time.Time, error)) error) error {
 	snapshot, err := s.systemView(ctx)
 	if err != nil {

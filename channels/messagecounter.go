@@ -12,24 +12,24 @@ import (
 	"koine/kg"
 )
 
-// Messages are counted by koine itself behind their publication, many at a time
-// (Options.CountEvery), so that to publish costs nothing for it; what is not counted
-// yet is read when somebody asks. Bounds of the commits that write counts down:
+// Messages are counted in the background, in batches of Options.CountBatch, so that
+// counting adds no cost to publishing. Counts reads the messages that are not counted
+// yet. Limits of the commits that store the counts:
 const (
-	countPause   = time.Second // between two
-	maxUncounted = 20          // times CountEvery: messages of one commit, and that are read when somebody asks
-	maxTallies   = 1000        // that one commit changes
+	countPause   = time.Second // between two commits
+	maxUncounted = 20          // times CountBatch: the maximum of messages in one commit, and of uncounted messages that Counts reads
+	maxTallies   = 1000        // tallies changed by one commit
 )
 
-// messageCounter counts messages. What it knows is in the store: after a stop it looks
-// which channels have so many messages that are not counted.
+// messageCounter counts messages in the background. Its state is in the store: after a
+// restart it scans for channels with enough uncounted messages.
 type messageCounter struct {
 	service *Service
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 	wake    chan struct{}
 
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards the following
 	due map[ChannelID]bool
 }
 
@@ -37,7 +37,7 @@ func newMessageCounter(s *Service) *messageCounter {
 	return &messageCounter{service: s, stop: func() {}, wake: make(chan struct{}, 1), due: map[ChannelID]bool{}}
 }
 
-// start begins to count, until close.
+// start starts counting. Call close to stop.
 func (c *messageCounter) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
@@ -49,14 +49,14 @@ func (c *messageCounter) close() {
 	c.done.Wait()
 }
 
-// notePublished notes that a channel has a message with this number.
+// notePublished is called after a message with this sequence was published.
 func (c *messageCounter) notePublished(id ChannelID, sequence int64) {
 	if sequence%int64(c.service.options.CountBatch) == 0 {
 		c.enqueue(id)
 	}
 }
 
-// enqueue lets the messages of a channel be counted. It does not block.
+// enqueue schedules the channel for counting. It does not block.
 func (c *messageCounter) enqueue(id ChannelID) {
 	c.mu.Lock()
 	c.due[id] = true
@@ -94,7 +94,7 @@ func (c *messageCounter) hasDue() bool {
 	return len(c.due) > 0
 }
 
-// scanUncounted finds the channels in which so many messages are not counted.
+// scanUncounted enqueues the channels that have at least CountBatch uncounted messages.
 func (c *messageCounter) scanUncounted(ctx context.Context) error {
 	snapshot, err := c.service.systemView(ctx)
 	if err != nil {
@@ -114,14 +114,14 @@ func (c *messageCounter) scanUncounted(ctx context.Context) error {
 	return err
 }
 
-// countedRange is what was counted of one channel.
+// countedRange is the tally of a range of messages of one channel.
 type countedRange struct {
 	id       ChannelID
 	from, to int64
 	tally    tally
 }
 
-// countBatch writes down what there is to be counted, as much as one commit may.
+// countBatch counts as many due messages as one commit may hold and stores the result.
 func (c *messageCounter) countBatch(ctx context.Context) error {
 	c.mu.Lock()
 	due := slices.Sorted(maps.Keys(c.due))
@@ -133,7 +133,7 @@ func (c *messageCounter) countBatch(ctx context.Context) error {
 	if err != nil || len(batch) == 0 {
 		return err
 	}
-	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/count", Justification: fmt.Sprintf("%d messages were counted", messages)}
+	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/count", Justification: fmt.Sprintf("counted %d messages", messages)}
 	return records.Update(ctx, c.service.store, meta, func(tx *kg.Tx) error {
 		for i := range batch {
 			of := &batch[i]
@@ -142,7 +142,7 @@ func (c *messageCounter) countBatch(ctx context.Context) error {
 				return err
 			}
 			if before != of.from-1 {
-				return kg.Errorf(kg.CodeInternal, "messages of a channel are counted up to %d, not %d", before, of.from-1)
+				return kg.Errorf(kg.CodeInternal, "messages of a channel are counted up to sequence %d, expected %d", before, of.from-1)
 			}
 			if err := of.tally.writeTo(tx, of.id); err != nil {
 				return err
@@ -156,8 +156,8 @@ func (c *messageCounter) countBatch(ctx context.Context) error {
 	})
 }
 
-// gatherBatch counts the messages of channels, as many as one commit may, and takes those
-// that are done from what is due.
+// gatherBatch counts messages of the due channels up to the limits of one commit, and
+// removes the channels that are complete from c.due.
 func (c *messageCounter) gatherBatch(ctx context.Context, due []ChannelID) (batch []countedRange, messages int64, err error) {
 	snapshot, err := c.service.systemView(ctx)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"koine/kg"
 )
 
-// skeleton are the properties of a message that everybody who reads the channel
-// may know, also where it is addressed to some only.
+// skeleton is the set of message properties that all readers of the channel may see,
+// even if the message is addressed to some.
 var skeleton = map[kg.Term]bool{
 	kg.Sequence: true, rdfType: true, propChannel: true, propAuthor: true, propSent: true,
 	propInteraction: true, propTo: true, propRecipient: true, propPayload: true,
 }
 
-// partitionReaders are the readers of lanes, by the graph.
+// partitionReaders maps partition graphs to their readers.
 type partitionReaders map[kg.Term][]kg.AgentID
 
-// applyStatement takes a statement of a channel's record in.
+// applyStatement adds a statement of a channel's record.
 func (l partitionReaders) applyStatement(q kg.Quad) {
 	if q.Predicate != propLaneReader {
 		return
@@ -29,7 +29,8 @@ func (l partitionReaders) applyStatement(q kg.Quad) {
 	}
 }
 
-// addPartitions makes lanes known. Nobody reads one before. The table is locked.
+// addPartitions adds partitions to the table. Until then, no agent can read them. The
+// caller holds the lock of the table.
 func (t *table) addPartitions(lanes partitionReaders) {
 	for graph, readers := range lanes {
 		slices.Sort(readers)
@@ -39,8 +40,8 @@ func (t *table) addPartitions(lanes partitionReaders) {
 	}
 }
 
-// inboxChannels lists the channels that the agent is a member of or has a lane in, in the
-// order of their ids.
+// inboxChannels lists the channels that the agent is a member of or has a partition in,
+// sorted by id.
 func (t *table) inboxChannels(agent kg.AgentID) []ChannelID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -54,8 +55,8 @@ func (t *table) inboxChannels(agent kg.AgentID) []ChannelID {
 	return slices.Compact(list)
 }
 
-// openPartition writes down who reads the content of a message that is addressed to
-// some only, unless that stands already. made counts what was written.
+// openPartition records the readers of the partition of an addressed message, unless it
+// exists. It returns the number of statements written.
 func openPartition(tx *kg.Tx, m *Message, most int) (made int, err error) {
 	record, lane := m.Channel.RecordGraph(), m.contentGraph()
 	for _, err := range tx.MatchOwn(kg.Pattern{Subject: lane, Predicate: propLaneReader, Graph: record}) {
@@ -66,8 +67,8 @@ func openPartition(tx *kg.Tx, m *Message, most int) (made int, err error) {
 		return 0, err
 	}
 	if n >= uint64(most) {
-		e := errTooMuch("recipient", "messages of the channel were addressed to %d sets of agents alone already, as many as may be", n)
-		e.Hint = "address everybody, or use a direct channel or one for these agents"
+		e := errTooMuch("recipient", "channel has messages to %d different sets of agents, which is the limit", n)
+		e.Hint = "address everyone, or use a direct channel or a channel of these agents"
 		return 0, e
 	}
 	list := []kg.Quad{{Subject: m.Channel.Entity(), Predicate: propLane, Object: lane, Graph: record}}
@@ -83,19 +84,20 @@ func openPartition(tx *kg.Tx, m *Message, most int) (made int, err error) {
 	return made, nil
 }
 
-// readerSet are those who read a private message: its author and its recipients.
+// readerSet returns the readers of a private message: its author and its recipients.
 func (m *Message) readerSet() []kg.AgentID {
 	list := append([]kg.AgentID{m.Author}, m.Recipients...)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// isReadableBy tells whether the agent, who reads the channel, reads the content.
+// isReadableBy reports whether the agent, which can read the channel, can read the
+// content.
 func (m *Message) isReadableBy(agent kg.AgentID) bool {
 	return !m.Private || agent == m.Author || slices.Contains(m.Recipients, agent)
 }
 
-// contentGraph is the graph with what only some may know of the message.
+// contentGraph returns the graph of the content.
 func (m *Message) contentGraph() kg.Term {
 	if m.Private {
 		return m.Channel.partitionGraph(m.readerSet())

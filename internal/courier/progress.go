@@ -9,13 +9,13 @@ import (
 	"koine/kg"
 )
 
-// savedProgress is how far a hook came.
+// savedProgress is the progress of a hook.
 type savedProgress struct {
 	hook      *hook
 	delivered kg.Revision
 }
 
-// saveProgress writes down how far the hooks came, in one commit.
+// saveProgress stores the progress of the hooks in one commit.
 func (s *Service) saveProgress(ctx context.Context) {
 	list := s.dirtyHooks()
 	if len(list) == 0 {
@@ -38,11 +38,11 @@ func (s *Service) saveProgress(ctx context.Context) {
 		k.hook.mu.Unlock()
 	}
 	if kg.CodeOf(err) != kg.CodeClosed && ctx.Err() == nil {
-		s.options.Logger.Error("how far web hooks of mailboxes came is not written down", "error", err)
+		s.options.Logger.Error("cannot store the progress of mailbox web hooks", "error", err)
 	}
 }
 
-// dirtyHooks lists the hooks of which it is to be written down.
+// dirtyHooks lists the hooks with unsaved progress.
 func (s *Service) dirtyHooks() (out []savedProgress) {
 	for _, h := range s.allHooks() {
 		h.mu.Lock()
@@ -55,7 +55,7 @@ func (s *Service) dirtyHooks() (out []savedProgress) {
 	return out
 }
 
-// writeTo does nothing where the hook was set anew meanwhile, or taken away.
+// writeTo stores the progress unless the hook was replaced or removed.
 func (k *savedProgress) writeTo(tx *kg.Tx) error {
 	subject := subjectOf(k.hook.agent)
 	r, err := records.Read(tx.MatchOwn, Graph, subject)

@@ -2,36 +2,36 @@ package channels
 
 import "koine/kg"
 
-// AuditActionKind says what was done with a channel.
+// AuditActionKind is the kind of an audit action.
 type AuditActionKind string
 
-// The kinds.
+// Kinds of audit actions.
 const (
 	Created             AuditActionKind = "created"
-	Updated             AuditActionKind = "updated" // name, topic, metadata, rights, or whatever else is in its record
+	Updated             AuditActionKind = "updated" // any part of the channel's record
 	Deleted             AuditActionKind = "deleted"
-	MemberAdded         AuditActionKind = "memberAdded" // or given another role
+	MemberAdded         AuditActionKind = "memberAdded" // added, or given another role
 	MemberRemoved       AuditActionKind = "memberRemoved"
 	Published           AuditActionKind = "published"
-	MessageStateChanged AuditActionKind = "noted" // something about a message: a receipt, that it was retracted or has expired
+	MessageStateChanged AuditActionKind = "noted" // a receipt, retraction, expiry or other later statement about a message
 )
 
-// MaxAuditActions bounds what DeedsOf tells of one commit.
+// MaxAuditActions bounds the actions that AuditActionsOf returns for one commit.
 const MaxAuditActions = 100
 
-// AuditAction is one thing that a commit did with a channel.
+// AuditAction is one effect of a commit on a channel.
 type AuditAction struct {
 	Kind    AuditActionKind
 	Channel ChannelID
-	// Message is what was published, or noted about; "" for other kinds.
+	// Message is the message of Published and MessageStateChanged; "" for other kinds.
 	Message MessageID
-	// Member is who was added or removed; "" for other kinds.
+	// Member is the member of MemberAdded and MemberRemoved; "" for other kinds.
 	Member kg.AgentID
 }
 
-// AuditActionsOf tells what a commit did with channels, in the order of its changes, each
-// thing once. It reads the commit alone: from one of which the reader sees a part,
-// it tells that part.
+// AuditActionsOf lists the effects of a commit on channels, in the order of its
+// changes, without duplicates. It reads only the commit: if the commit was filtered for
+// a reader, the result covers the visible part.
 func AuditActionsOf(c *kg.Commit) []AuditAction {
 	a := actionCollector{seen: map[AuditAction]bool{}}
 	for i := range c.Changes {
@@ -60,7 +60,7 @@ func (a *actionCollector) add(act AuditAction) {
 	}
 }
 
-// addRecordChange takes in a change of a channel's record.
+// addRecordChange adds a change of a channel's record.
 func (a *actionCollector) addRecordChange(id ChannelID, ch *kg.Change) {
 	there := len(ch.After) > 0
 	switch q := &ch.Quad; {
@@ -77,7 +77,7 @@ func (a *actionCollector) addRecordChange(id ChannelID, ch *kg.Change) {
 	}
 }
 
-// addMessageChange takes in a change of what is known about a message.
+// addMessageChange adds a change of a statement about a message.
 func (a *actionCollector) addMessageChange(id ChannelID, ch *kg.Change) {
 	m := messageIDIn(ch.Quad.Subject)
 	if m == "" {
@@ -90,9 +90,10 @@ func (a *actionCollector) addMessageChange(id ChannelID, ch *kg.Change) {
 	a.add(AuditAction{Kind: kind, Channel: id, Message: m})
 }
 
-// withoutImplied leaves out what another action says already: of a channel that was made what
-// it was made with, of one that was deleted who was in it, of who got another role
-// that the old one went, and of a message that was published what it is.
+// withoutImplied returns the actions without those that another action implies: the
+// initial settings and members of a created channel, the members of a deleted one, the
+// removal of the old role of a member that got another, and the initial state of a
+// published message.
 func (a *actionCollector) withoutImplied() (out []AuditAction) {
 	for _, act := range a.list {
 		also := func(kind AuditActionKind) bool {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// waitOrWake waits so long, 0 for ever, or until something comes through wake; nil is nothing.
-// It is false when it is time to end.
+// waitOrWake waits for d (0: no limit) or for wake (nil: never). It reports false when
+// ctx is done.
 func waitOrWake(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	var over <-chan time.Time
 	if d > 0 {

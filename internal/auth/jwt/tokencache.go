@@ -11,20 +11,20 @@ import (
 	"koine/internal/auth"
 )
 
-// MaxCachedTokens bounds the good tokens that are known again without checking
-// their signatures, which costs up to a tenth of a millisecond. One more takes the
-// place of another, which is then checked again.
+// MaxCachedTokens is the size of the cache of verified tokens, which saves the
+// verification of the signature of up to a tenth of a millisecond. A new entry replaces
+// another one, whose token is then verified again.
 const MaxCachedTokens = 4096
 
-// tokenCache are tokens that were found good, by their hashes: the tokens
-// themselves are not kept. It takes no lock.
+// tokenCache caches verified tokens by hash. It does not hold the tokens themselves. It
+// takes no lock.
 type tokenCache [MaxCachedTokens]atomic.Pointer[cachedToken]
 
-// cachedToken is never changed.
+// cachedToken is immutable.
 type cachedToken struct {
 	hash    [sha256.Size]byte
-	set     *keySet   // by whose keys it was good
-	checked time.Time // it is not known to have been good before
+	set     *keySet   // the set that verified it
+	checked time.Time // time of the verification
 	claims  auth.Claims
 }
 
@@ -32,8 +32,9 @@ func (k *tokenCache) slotFor(hash *[sha256.Size]byte) *atomic.Pointer[cachedToke
 	return &k[binary.LittleEndian.Uint64(hash[:])%MaxCachedTokens]
 }
 
-// findClaims gives the claims of a token that is still good: its keys are those of this
-// set, and it has not ended. With a clock that was set back nothing is known.
+// findClaims returns the claims of a cached token that is still valid: the key set is
+// the same, and the token has not expired. If the clock was set back before the
+// verification, it finds nothing.
 func (k *tokenCache) findClaims(hash *[sha256.Size]byte, set *keySet, now time.Time) (c auth.Claims, ok bool) {
 	t := k.slotFor(hash).Load()
 	if t == nil || t.set != set || subtle.ConstantTimeCompare(t.hash[:], hash[:]) != 1 {
@@ -45,7 +46,7 @@ func (k *tokenCache) findClaims(hash *[sha256.Size]byte, set *keySet, now time.T
 	return t.claims, true
 }
 
-// storeClaims notes the claims of a good token. They are shared from now on.
+// storeClaims caches the claims of a verified token. They are shared from then on.
 func (k *tokenCache) storeClaims(hash *[sha256.Size]byte, set *keySet, now time.Time, c *auth.Claims) {
 	c.Roles, c.ActFor = slices.Clip(c.Roles), slices.Clip(c.ActFor)
 	k.slotFor(hash).Store(&cachedToken{*hash, set, now, *c})

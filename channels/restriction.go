@@ -9,24 +9,25 @@ import (
 	"koine/kg"
 )
 
-// Restriction keeps an agent from a channel, or from all of them: one that is banned finds
-// nothing, one that is muted reads and does not publish. What the agent is in the
-// channel stays as it is.
+// Restriction bans or mutes an agent in one channel or in all channels. A banned agent
+// cannot find the channel. A muted agent can read but not publish. The agent's
+// membership is unchanged.
 type Restriction struct {
 	Agent kg.AgentID
-	Muted bool // not banned
-	// From is the time of the commit; Until that from which on the agent is free
-	// again by itself, the zero time for never. Inside of a commit its time decides.
+	Muted bool // muted, not banned
+	// From is the time of the commit. Until is the time at which the restriction ends;
+	// the zero time means never. Within a commit, the commit's time decides.
 	From, Until time.Time
 }
 
-// AllChannels, where a ban or mute is about a channel, is the whole server, direct
-// channels included.
+// AllChannels as the channel of a ban or mute means the whole server, including direct
+// channels.
 const AllChannels ChannelID = ""
 
-// serverEntity is what bars that are about the whole server are said of.
+// serverEntity is the subject of server-wide restrictions.
 var serverEntity = kg.IRI("urn:koine:channels")
 
+// activeAt reports whether the restriction is in effect at the given time.
 func (b *Restriction) activeAt(at time.Time) bool { return b.Until.IsZero() || at.Before(b.Until) }
 
 func (b *Restriction) recordProperty() kg.Term {
@@ -36,10 +37,11 @@ func (b *Restriction) recordProperty() kg.Term {
 	return propBanned
 }
 
-// restrictions are those of one channel or of the server. Not to be changed.
+// restrictions are the restrictions of one channel or of the server. A slice is never
+// modified in place.
 type restrictions []Restriction
 
-// forAgent is that of an agent, nil without one.
+// forAgent returns the agent's ban or mute, or nil.
 func (b restrictions) forAgent(agent kg.AgentID, muted bool) *Restriction {
 	for i := range b {
 		if b[i].Agent == agent && b[i].Muted == muted {
@@ -49,13 +51,14 @@ func (b restrictions) forAgent(agent kg.AgentID, muted bool) *Restriction {
 	return nil
 }
 
-// appliesTo tells whether the agent is barred at a time.
+// appliesTo reports whether the agent is banned (or muted) at the given time.
 func (b restrictions) appliesTo(agent kg.AgentID, muted bool, at time.Time) bool {
 	one := b.forAgent(agent, muted)
 	return one != nil && one.activeAt(at)
 }
 
-// withRestriction has one more, in place of that of the same agent and sort.
+// withRestriction returns a copy with one more restriction, which replaces the one of
+// the same agent and kind.
 func (b restrictions) withRestriction(one Restriction) restrictions {
 	return append(b.withoutAgent(one.Agent, one.Muted), one)
 }
@@ -64,7 +67,8 @@ func (b restrictions) withoutAgent(agent kg.AgentID, muted bool) restrictions {
 	return slices.DeleteFunc(slices.Clone(b), func(x Restriction) bool { return x.Agent == agent && x.Muted == muted })
 }
 
-// applyStatement takes a statement in, and drop out; they tell whether it was one of a bar.
+// applyStatement adds the restriction that a statement states. It reports whether the
+// statement states one.
 func (b *restrictions) applyStatement(property, object kg.Term, a *kg.Assertion) bool {
 	if property != propBanned && property != propMuted {
 		return false
@@ -73,6 +77,8 @@ func (b *restrictions) applyStatement(property, object kg.Term, a *kg.Assertion)
 	return true
 }
 
+// removeStatement removes the restriction that a statement stated. It reports whether
+// the statement states one.
 func (b *restrictions) removeStatement(property, object kg.Term) bool {
 	if property != propBanned && property != propMuted {
 		return false
@@ -81,33 +87,34 @@ func (b *restrictions) removeStatement(property, object kg.Term) bool {
 	return true
 }
 
-// Ban keeps an agent out of a channel, or of all, until a time (zero: until Unban).
-// Who manages the channel bans those of a lesser role, and administrators everybody
-// from the whole server.
+// Ban bans an agent from a channel, or from all channels, until the given time; the
+// zero time means until Unban. Managers of the channel can ban agents with a lesser
+// role. Administrators can ban anyone from the whole server.
 //
-// Errors: CodePermissionDenied; CodeInvalid for a time that has passed by then;
-// CodeLimitExceeded past Options.MaxBars.
+// Errors: CodePermissionDenied; CodeInvalid if until is not after the commit's time;
+// CodeLimitExceeded above Options.MaxRestrictions.
 func (s *Service) Ban(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID, until time.Time) error {
 	return s.updateRestriction(ctx, by, id, Restriction{Agent: agent, Until: until}, true)
 }
 
-// Unban ends a ban. One that is not there is no error.
+// Unban removes a ban. It is not an error if there is none.
 func (s *Service) Unban(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) error {
 	return s.updateRestriction(ctx, by, id, Restriction{Agent: agent}, false)
 }
 
-// Mute is Ban for publishing only.
+// Mute prevents an agent from publishing. Otherwise it is like Ban.
 func (s *Service) Mute(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID, until time.Time) error {
 	return s.updateRestriction(ctx, by, id, Restriction{Agent: agent, Muted: true, Until: until}, true)
 }
 
-// Unmute ends a mute. One that is not there is no error.
+// Unmute removes a mute. It is not an error if there is none.
 func (s *Service) Unmute(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) error {
 	return s.updateRestriction(ctx, by, id, Restriction{Agent: agent, Muted: true}, false)
 }
 
-// Restrictions lists those of a channel, or of all, that have not ended: of a channel for
-// who reads or manages it, of the whole server for administrators.
+// Restrictions lists the active restrictions of a channel or, for AllChannels, of the
+// server. The first requires read or manage access to the channel, the second an
+// administrator.
 //
 // Errors: CodeChannelNotFound; CodePermissionDenied.
 func (s *Service) Restrictions(by Caller, id ChannelID) ([]Restriction, error) {
@@ -169,8 +176,8 @@ func (s *Service) updateServerRestriction(ctx context.Context, by Caller, b Rest
 	})
 }
 
-// writeRestriction writes that a bar stands, or no longer does. Those that have ended are
-// cleared away with it.
+// writeRestriction adds the restriction if stands is set and removes it otherwise. It
+// also removes restrictions that have ended.
 func (s *Service) writeRestriction(w *writer, there restrictions, b Restriction, stands bool) error {
 	now, left := w.tx.Time(), 0
 	for i := range there {
@@ -186,10 +193,10 @@ func (s *Service) writeRestriction(w *writer, there restrictions, b Restriction,
 		return nil
 	}
 	if !b.activeAt(now) {
-		return kg.Errorf(kg.CodeInvalid, "that time has passed").At("until")
+		return kg.Errorf(kg.CodeInvalid, "until must be in the future").At("until")
 	}
 	if left >= s.options.MaxRestrictions {
-		return errTooMuch("principalId", "%d agents are banned or muted, as many as may be", left)
+		return errTooMuch("principalId", "%d agents are banned or muted, which is the limit: remove one first", left)
 	}
 	w.applyPatch(kg.Patch{Op: kg.Add, Quad: w.quadFor(b.recordProperty(), kg.IRI(string(b.Agent))), Validity: kg.TimeSpan{From: now, Until: b.Until}})
 	return nil

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// RunEvery does something every so often, until the context ends: those who call addresses
-// write down how far they came in rounds.
+// RunEvery calls do at the interval every until ctx is done.
 func RunEvery(ctx context.Context, every time.Duration, do func(context.Context)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

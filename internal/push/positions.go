@@ -7,15 +7,15 @@ import (
 	"koine/kg"
 )
 
-// savedPosition is a position that is written down.
+// savedPosition is a position to store.
 type savedPosition struct {
 	hook *hook
 	at   kg.Position
 	done bool
 }
 
-// savePositions writes down where the hooks stand, in one commit. Those that are done are not
-// told of any more.
+// savePositions stores the positions of the hooks in one commit, and removes the hooks
+// that are done.
 func (s *Service) savePositions(ctx context.Context) {
 	list := s.dirtyHooks()
 	if len(list) == 0 {
@@ -30,7 +30,7 @@ func (s *Service) savePositions(ctx context.Context) {
 		return nil
 	})
 	if err != nil && kg.CodeOf(err) != kg.CodeClosed && ctx.Err() == nil {
-		s.options.Logger.Error("positions of push notifications are not written down", "error", err)
+		s.options.Logger.Error("cannot store the positions of push notifications", "error", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *Service) savePositions(ctx context.Context) {
 	}
 }
 
-// dirtyHooks lists the hooks whose position is to be written down.
+// dirtyHooks lists the hooks with an unsaved position.
 func (s *Service) dirtyHooks() (out []savedPosition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Service) dirtyHooks() (out []savedPosition) {
 	return out
 }
 
-// writeTo does nothing where the configuration was set anew meanwhile, or deleted.
+// writeTo stores the position unless the configuration was replaced or deleted.
 func (k *savedPosition) writeTo(tx *kg.Tx) error {
 	c, graph := k.hook.config, graphOf(k.hook.task.Creator)
 	subject := configEntity(c.Task, c.ID)
@@ -78,10 +78,10 @@ func (k *savedPosition) writeTo(tx *kg.Tx) error {
 	return records.Write(tx, graph, subject, now)
 }
 
-// maxEnded bounds the configurations that one commit ends, and those that wait for it.
+// maxEnded is the maximum number of configurations that one commit marks as done.
 const maxEnded = 1000
 
-// batch collects statements, and flushes at most maxEnded at a time.
+// batch collects statements and flushes at most maxEnded at a time.
 type batch struct {
 	list  []kg.Statement
 	flush func([]kg.Statement)
@@ -93,7 +93,7 @@ func (b *batch) add(st kg.Statement) {
 	}
 }
 
-// finish flushes what is left.
+// finish flushes the rest.
 func (b *batch) finish() {
 	if len(b.list) > 0 {
 		b.flush(b.list)
@@ -101,8 +101,8 @@ func (b *batch) finish() {
 	b.list = b.list[:0]
 }
 
-// markEnded writes down that nothing comes any more of configurations, which are said by the
-// statements that they were set by. Until it can, a start reads them again.
+// markEnded marks configurations as done, given the statements that set them. If it
+// fails, the next start reads them again.
 func (s *Service) markEnded(ctx context.Context, list []kg.Statement) {
 	err := s.commitUpdate(ctx, systemCaller(), "push/position", func(tx *kg.Tx) error {
 		for _, set := range list {
@@ -111,7 +111,7 @@ func (s *Service) markEnded(ctx context.Context, list []kg.Statement) {
 				return err
 			}
 			if r.Text(propSet) != set.Object.Value() {
-				continue // set anew
+				continue // replaced
 			}
 			now := records.Record{}
 			markDone(now)
@@ -122,6 +122,6 @@ func (s *Service) markEnded(ctx context.Context, list []kg.Statement) {
 		return nil
 	})
 	if err != nil {
-		s.options.Logger.Warn("push notification configurations of ended tasks are read again by the next start", "error", err)
+		s.options.Logger.Warn("cannot mark the push configurations of ended tasks; the next start reads them again", "error", err)
 	}
 }

@@ -2,15 +2,16 @@ package channels
 
 import "koine/kg"
 
-// channelSet says which channels a feed is of, as things stand at the moment.
+// channelSet is the set of channels of a feed. It changes over time.
 type channelSet struct {
-	list func() []ChannelID // sorted or not
+	list func() []ChannelID // in any order
 	has  func(e *entry) bool
-	// patterns are those of which one changes whenever a channel comes to be in it.
+	// patterns match at least one change of every commit that adds a channel to the
+	// set.
 	patterns []kg.Pattern
 }
 
-// joinedChannels are the channels that the agent is a member of.
+// joinedChannels is the set of channels that the agent is a member of.
 func (s *Service) joinedChannels(by Caller, agent kg.AgentID) channelSet {
 	reader := by.readerPrincipal(agent)
 	of := channelSet{
@@ -23,9 +24,9 @@ func (s *Service) joinedChannels(by Caller, agent kg.AgentID) channelSet {
 	return of
 }
 
-// inboxSet are the channels that the agent is a member of, and the others that it
-// reads and in which something was said to it alone or to few: through their scope,
-// or because everybody reads them.
+// inboxSet is the set of channels that the agent is a member of, and of the other
+// readable channels with messages addressed to it: channels of its scopes and public
+// ones.
 func (s *Service) inboxSet(by Caller, agent kg.AgentID) channelSet {
 	of, reader := s.joinedChannels(by, agent), by.readerPrincipal(agent)
 	of.list = func() []ChannelID { return s.table.inboxChannels(agent) }
@@ -34,8 +35,8 @@ func (s *Service) inboxSet(by Caller, agent kg.AgentID) channelSet {
 	return of
 }
 
-// channelsWithin are the channels of a scope that the agent reads, those of an intent's
-// tasks included.
+// channelsWithin is the set of readable channels of a scope. The channels of an intent
+// include those of its tasks.
 func (s *Service) channelsWithin(by Caller, agent kg.AgentID, scope ScopeID) channelSet {
 	reader := by.readerPrincipal(agent)
 	return channelSet{
@@ -43,6 +44,6 @@ func (s *Service) channelsWithin(by Caller, agent kg.AgentID, scope ScopeID) cha
 		has: func(e *entry) bool {
 			return e.asPrincipal(reader).canRead(agent) && e.Scope != "" && (e.Scope == scope || e.scope.get().Parent == scope)
 		},
-		patterns: []kg.Pattern{{Predicate: propScope}}, // of any: tasks come later, too
+		patterns: []kg.Pattern{{Predicate: propScope}}, // of any scope, because tasks may be added
 	}
 }

@@ -7,34 +7,35 @@ import (
 	"koine/kg"
 )
 
-// publishOp is a publication on its way. What it is made of is made before the
-// committer is asked; what it comes to is of the last time that it was tried.
+// publishOp is a publication in progress. The input is prepared before the update. The
+// results are those of the last attempt, because the committer may retry.
 type publishOp struct {
 	service    *Service
 	author     kg.AgentID
 	by         Caller
-	reader     kg.Principal // whose eyes the author has
+	reader     kg.Principal // with whose rights the author reads
 	message    *Message
 	patches    []kg.Patch
-	implied    []bool     // of the patches
-	newChannel *Channel   // that is to be made with the message; nil for one that is there
-	peer       kg.AgentID // the other one of a direct channel that may have to be made
-	statements []kg.Patch // that the message is stored as, but for those of its place
+	implied    []bool     // parallel to patches
+	newChannel *Channel   // channel to create with the message; nil if it exists
+	peer       kg.AgentID // other agent of a direct channel, which may have to be created
+	statements []kg.Patch // stored statements of the message, without those known only in the commit
 	prefetch   *kg.Foresight
-	hash       string // of the content, where there is a key
-	salt       string // for the event of the scope, the same in each try; "" until there is one
-	dryRun     bool   // it is only tried
+	hash       string // content hash, if there is a key
+	salt       string // for the event of the scope, the same in each attempt; "" until needed
+	dryRun     bool   // dry run
 
-	// extra, if set, writes what else is koine's own in the commit of the message. Where
-	// that is done already it gives the message that came with it.
+	// extra, if set, writes further system statements in the commit of the message. If
+	// the work was done before, it returns the message that it was done with.
 	extra func(tx *kg.Tx, m *Message) (first *Message, err error)
 
 	published  *Message
 	replayed   bool
-	ownChanges int // changes that are not of the facts
+	ownChanges int // changes other than the facts
 }
 
-// newPublishOp checks a publication, counts it, and makes it ready for the commit.
+// newPublishOp validates a publication, counts it against the rate limits, and prepares
+// it for the commit.
 func (s *Service) newPublishOp(by Caller, p Publication) (*publishOp, error) {
 	pub, err := s.checkPublication(by, p)
 	if err != nil {
@@ -46,7 +47,8 @@ func (s *Service) newPublishOp(by Caller, p Publication) (*publishOp, error) {
 	return pub, pub.prepareStatements()
 }
 
-// newDryRunOp makes a publication ready that is only tried: it is not counted.
+// newDryRunOp is like newPublishOp for a dry run, which does not count against the rate
+// limits.
 func (s *Service) newDryRunOp(by Caller, p Publication) (*publishOp, error) {
 	pub, err := s.checkPublication(by, p)
 	if err != nil {
@@ -56,7 +58,7 @@ func (s *Service) newDryRunOp(by Caller, p Publication) (*publishOp, error) {
 	return pub, pub.prepareStatements()
 }
 
-// checkPublication is a publication that was checked, and is not ready yet.
+// checkPublication validates a publication.
 func (s *Service) checkPublication(by Caller, p Publication) (*publishOp, error) {
 	author, err := by.actingAgent()
 	if err != nil {
@@ -67,7 +69,7 @@ func (s *Service) checkPublication(by Caller, p Publication) (*publishOp, error)
 		return nil, err
 	}
 	if m.ContentType == Notice && !by.Principal.Trusted() {
-		return nil, errDenied("only koine itself publishes content of the type system").At("contentType")
+		return nil, errDenied("contentType system is reserved for koine itself").At("contentType")
 	}
 	if m.Channel, err = s.resolveTarget(author, &p); err != nil {
 		return nil, err
@@ -80,24 +82,24 @@ func (s *Service) checkPublication(by Caller, p Publication) (*publishOp, error)
 	return &publishOp{service: s, author: author, by: by, reader: by.readerPrincipal(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, peer: p.To}, nil
 }
 
-// resolveTarget is the channel that a publication goes to.
+// resolveTarget returns the channel of a publication.
 func (s *Service) resolveTarget(author kg.AgentID, p *Publication) (ChannelID, error) {
 	if p.To != "" {
 		if p.Channel != "" {
-			return "", kg.Errorf(kg.CodeInvalid, "a message goes to a channel or to an agent, not to both").At("to")
+			return "", kg.Errorf(kg.CodeInvalid, "channelId and to are mutually exclusive").At("to")
 		}
 		to, err := parseMember(p.To)
 		if err != nil {
 			return "", kg.AsError(err).At("to")
 		}
 		if to == author {
-			return "", kg.Errorf(kg.CodeInvalid, "a direct channel is one of two agents").At("to")
+			return "", kg.Errorf(kg.CodeInvalid, "to is the author: a direct channel needs another agent").At("to")
 		}
 		p.To = to
 		return DirectID(author, to), nil
 	}
 	if p.Channel == "" {
-		return "", kg.Errorf(kg.CodeInvalid, "where to publish is missing").At("channelId")
+		return "", kg.Errorf(kg.CodeInvalid, "channelId or to is required").At("channelId")
 	}
 	if !p.Channel.isValid() {
 		return "", errNoChannel()
@@ -112,7 +114,7 @@ func (s *Service) resolveTarget(author kg.AgentID, p *Publication) (ChannelID, e
 	return p.Channel, nil
 }
 
-// prepareStatements makes what is written of what was said, as far as it can be made before.
+// prepareStatements prepares everything that does not depend on the commit.
 func (p *publishOp) prepareStatements() (err error) {
 	statements, err := p.message.storedStatements()
 	if err != nil {
@@ -146,8 +148,8 @@ func (p *publishOp) prepareStatements() (err error) {
 	return nil
 }
 
-// addStatement makes a statement about the message part of it. It is checked here, not while
-// others wait for the committer.
+// addStatement adds a statement about the message. It validates the statement here,
+// rather than while others wait for the committer.
 func (p *publishOp) addStatement(st statement) error {
 	q := kg.Quad{Predicate: st.property, Object: st.object}
 	if len(p.statements) > 0 {
@@ -159,5 +161,5 @@ func (p *publishOp) addStatement(st statement) error {
 	return p.prefetch.See(&p.statements[len(p.statements)-1])
 }
 
-// messagesGraph is that of the channel's messages.
+// messagesGraph returns the graph of the channel's messages.
 func (p *publishOp) messagesGraph() kg.Term { return p.statements[0].Quad.Graph }
