@@ -21,7 +21,7 @@ type recipientResolver struct {
 func (a *recipientResolver) resolveRecipients() error {
 	m := a.message
 	if m.ReplyTo != "" {
-		if there, err := a.hasMessage(m.ReplyTo); err != nil || !there {
+		if found, err := a.hasMessage(m.ReplyTo); err != nil || !found {
 			return errOr(err, errNoSuchMessage("replyToId"))
 		}
 	}
@@ -29,7 +29,7 @@ func (a *recipientResolver) resolveRecipients() error {
 		return kg.Errorf(kg.CodeInvalid, "expiresAt is in the past").At("expiresAt")
 	}
 	if m.Correlation != "" {
-		if there, err := a.hasMessage(m.Correlation); err != nil || !there {
+		if found, err := a.hasMessage(m.Correlation); err != nil || !found {
 			return errOr(err, errNoSuchMessage("correlationId"))
 		}
 	}

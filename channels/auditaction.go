@@ -62,13 +62,13 @@ func (a *actionCollector) add(act AuditAction) {
 
 // addRecordChange adds a change of a channel's record.
 func (a *actionCollector) addRecordChange(id ChannelID, ch *kg.Change) {
-	there := len(ch.After) > 0
+	added := len(ch.After) > 0
 	switch q := &ch.Quad; {
-	case q.Predicate == rdfType && there:
+	case q.Predicate == rdfType && added:
 		a.add(AuditAction{Kind: Created, Channel: id})
-	case q.Predicate == propDeleted && there:
+	case q.Predicate == propDeleted && added:
 		a.add(AuditAction{Kind: Deleted, Channel: id})
-	case roleOf(q.Predicate) != "" && there:
+	case roleOf(q.Predicate) != "" && added:
 		a.add(AuditAction{Kind: MemberAdded, Channel: id, Member: kg.AgentID(q.Object.Value())})
 	case roleOf(q.Predicate) != "":
 		a.add(AuditAction{Kind: MemberRemoved, Channel: id, Member: kg.AgentID(q.Object.Value())})

@@ -242,7 +242,7 @@ func (s *Service) VerifyEvents(ctx context.Context, by Caller, scope ScopeID, fr
 			return nil, err
 		}
 		if len(before) == 0 || before[0].Sequence != next-1 {
-			return nil, kg.Errorf(kg.CodeInvalid, "the scope has no event %d", next-1).At("from")
+			return nil, kg.Errorf(kg.CodeInvalid, "scope has no event %d", next-1).At("from")
 		}
 		check.Head = before[0].Hash
 	}

@@ -14,7 +14,7 @@ func (p *publishOp) publishWithFacts(tx *kg.Tx) error {
 	}
 	for i := range p.patches {
 		if i < len(p.implied) && p.implied[i] {
-			if said, err := hasAssertionBy(tx, &p.patches[i]); said || err != nil {
+			if asserted, err := hasAssertionBy(tx, &p.patches[i]); asserted || err != nil {
 				if err != nil {
 					return err
 				}

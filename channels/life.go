@@ -181,8 +181,8 @@ func lastMessageTimeTx(tx *kg.Tx, id ChannelID) (at time.Time, err error) {
 			if err != nil {
 				return at, err
 			}
-			if said, ok := sent.Object.DateTimeValue(); ok {
-				at = said
+			if t, ok := sent.Object.DateTimeValue(); ok {
+				at = t
 			}
 		}
 	}

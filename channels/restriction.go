@@ -178,10 +178,10 @@ func (s *Service) updateServerRestriction(ctx context.Context, by Caller, b Rest
 
 // writeRestriction adds the restriction if stands is set and removes it otherwise. It
 // also removes restrictions that have ended.
-func (s *Service) writeRestriction(w *writer, there restrictions, b Restriction, stands bool) error {
+func (s *Service) writeRestriction(w *writer, existing restrictions, b Restriction, stands bool) error {
 	now, left := w.tx.Time(), 0
-	for i := range there {
-		old := &there[i]
+	for i := range existing {
+		old := &existing[i]
 		switch same := old.Agent == b.Agent && old.Muted == b.Muted; {
 		case same || !old.activeAt(now):
 			w.applyPatch(kg.Patch{Op: kg.Remove, Quad: w.quadFor(old.recordProperty(), kg.IRI(string(old.Agent)))})

@@ -149,8 +149,8 @@ func (d *Directory) findIDs(snapshot *kg.Snapshot, q Query) (ids []kg.AgentID, e
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	if q.After != "" {
-		at, there := slices.BinarySearch(ids, kg.CanonicalAgent(string(q.After)))
-		if there {
+		at, found := slices.BinarySearch(ids, kg.CanonicalAgent(string(q.After)))
+		if found {
 			at++
 		}
 		ids = ids[at:]

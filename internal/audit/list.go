@@ -82,7 +82,7 @@ func List(ctx context.Context, commits Commits, trail *Trail, q Query) (*Page, e
 		}
 	}
 	trail.eachBefore(at.number, func(r Refusal) bool {
-		if e := refusalEntry(&r); l.matches(&e) {
+		if e := refusalEntry(&r); l.matchesQuery(&e) {
 			l.refusals = append(l.refusals, e)
 		}
 		return true
@@ -161,7 +161,7 @@ func (l *lister) readCommit() error {
 			l.oldest = l.cursor.revision // all further commits are older
 			return nil
 		}
-		if !l.matches(&e) {
+		if !l.matchesQuery(&e) {
 			l.cursor.revision--
 			continue
 		}
@@ -188,7 +188,7 @@ func (l *lister) appendEntry(e Entry) {
 	l.page.Entries = append(l.page.Entries, e)
 }
 
-func (l *lister) matches(e *Entry) bool {
+func (l *lister) matchesQuery(e *Entry) bool {
 	q := &l.query
 	return (q.Channel == "" || slices.ContainsFunc(e.Channels, func(a channels.AuditAction) bool { return a.Channel == q.Channel })) &&
 		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)) &&

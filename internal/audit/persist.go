@@ -55,7 +55,7 @@ func (t *Trail) Persist(dir string) (stop func()) {
 	t.mu.Lock()
 	for _, r := range list {
 		t.last = max(t.last, r.number)
-		t.insert(r)
+		t.insertRefusal(r)
 	}
 	t.persister = k
 	t.mu.Unlock()

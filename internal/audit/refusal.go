@@ -169,7 +169,7 @@ func (t *Trail) recordRefusal(r *Refusal) bool {
 	}
 	t.last++
 	r.First, r.Last, r.Count, r.number = now, now, 1, t.last
-	t.insert(r)
+	t.insertRefusal(r)
 	t.origins[originOf(r.Address)].distinct++
 	t.persister.enqueueNew(r)
 	return true
@@ -200,16 +200,16 @@ func (t *Trail) exceedsDistinct(a netip.Addr, now time.Time) bool {
 	return o.distinct >= MaxDistinctPerAddress
 }
 
-// insert adds a refusal. If the Trail is full, it evicts the oldest refusal of the same
+// insertRefusal adds a refusal. If the Trail is full, it evicts the oldest refusal of the same
 // address if that has its share, else the oldest of all.
-func (t *Trail) insert(r *Refusal) {
+func (t *Trail) insertRefusal(r *Refusal) {
 	address := originOf(r.Address)
 	if t.order.Len() >= t.max {
 		oldest := t.order.Back()
 		if o := t.origins[address]; o != nil && r.Address.IsValid() && o.own.Len() >= max(1, t.max/shares) {
 			oldest = o.own.Back()
 		}
-		t.evict(oldest.Value.(*entry))
+		t.evictEntry(oldest.Value.(*entry))
 	}
 	o := t.origins[address]
 	if o == nil {
@@ -221,7 +221,7 @@ func (t *Trail) insert(r *Refusal) {
 	t.open[r.repeatKey()] = e
 }
 
-func (t *Trail) evict(e *entry) {
+func (t *Trail) evictEntry(e *entry) {
 	t.order.Remove(e.order)
 	if t.open[e.refusal.repeatKey()] == e {
 		delete(t.open, e.refusal.repeatKey())

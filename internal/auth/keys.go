@@ -52,7 +52,7 @@ type CreatedKey struct {
 
 // Create creates a key, and the record of its agent if there is none.
 func (k *Keys) Create(ctx context.Context, m kg.Meta, wish KeyRequest) (made CreatedKey, err error) {
-	if err := wish.normalise(); err != nil {
+	if err := wish.normalize(); err != nil {
 		return made, err
 	}
 	text, name := newSecret(wish.Mode)
@@ -264,8 +264,8 @@ func roomForKey(tx *kg.Tx) error {
 	return nil
 }
 
-// normalise validates the request and brings it into canonical form.
-func (n *KeyRequest) normalise() error {
+// normalize validates the request and brings it into canonical form.
+func (n *KeyRequest) normalize() error {
 	n.Agent = kg.CanonicalAgent(string(n.Agent))
 	if n.Agent == "" {
 		return kg.Errorf(kg.CodeInvalid, "agent is required").At("agent")

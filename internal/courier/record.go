@@ -50,8 +50,8 @@ func (s *Service) hookIn(match records.Matcher, agent kg.AgentID) (*storedHook, 
 		return nil, err
 	}
 	h := &storedHook{sealed: r.Text(propTarget), set: r.Time(propSet)}
-	if told, err := strconv.ParseUint(r.Text(propTold), 10, 64); err == nil {
-		h.delivered = kg.Revision(told)
+	if delivered, err := strconv.ParseUint(r.Text(propTold), 10, 64); err == nil {
+		h.delivered = kg.Revision(delivered)
 	}
 	if plain, err := s.store.Unseal(h.sealed, boundOf(agent)); err == nil {
 		h.target = new(webhook.Target)

@@ -52,7 +52,7 @@ func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.
 	if len(p.Owners) == 0 {
 		p.Owners = []Grantee{Grantee(m.Principal.ID)}
 	}
-	if err := p.normalise(); err != nil {
+	if err := p.normalize(); err != nil {
 		return Policy{}, kg.Receipt{}, err
 	}
 	if known := g.table.Load().find(p.Graph); known.canRecreate(&m.Principal) && !m.DryRun {

@@ -71,8 +71,8 @@ func ParseGrantee(text string) (Grantee, error) {
 	return Grantee(id), id.Valid()
 }
 
-// normalise validates a policy and brings its lists into canonical form.
-func (p *Policy) normalise() error {
+// normalize validates a policy and brings its lists into canonical form.
+func (p *Policy) normalize() error {
 	for _, part := range [...]struct {
 		name string
 		list *[]Grantee

@@ -9,7 +9,7 @@ import (
 // Write stores the policy of a graph within an update. The caller has checked that the
 // change is allowed. Deleted and CreatedEmpty are written as given.
 func Write(tx *kg.Tx, p Policy) error {
-	if err := p.normalise(); err != nil {
+	if err := p.normalize(); err != nil {
 		return err
 	}
 	wanted := map[kg.Quad]bool{}
