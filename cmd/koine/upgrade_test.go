@@ -129,7 +129,7 @@ func checkUpgraded(t *testing.T, dir string, want olderStore, restored string) {
 	subscription := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { messagePublished(channelId: \"%s\") { ... on MessagePublished { message { text } } } }","metadata":{"koine":{"resume":"%s"}}}}`, want.Channel, want.Position)
 	hook := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"GetTaskPushNotificationConfig","params":{"taskId":"%s","id":"hook"}}`, want.Task)
 	if newEpoch {
-		if !strings.Contains(s.log.String(), "a push notification configuration was sealed by another store") {
+		if !strings.Contains(s.log.String(), "push configuration was sealed by another store") {
 			t.Errorf("nothing is said of the push configuration that another store sealed:\n%s", s.log)
 		}
 		query("a cursor of another epoch", want.Keys.Dora, next, `{}`, `CURSOR_FOREIGN`)

@@ -182,7 +182,7 @@ func TestATornLine(t *testing.T) {
 			if diff := cmp.Diff([]string{"DENIED agent://b RESERVED x1", "DENIED agent://a RESERVED x1"}, k.told(10)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
-			if !strings.Contains(k.log.String(), "cannot be read, and are left out") {
+			if !strings.Contains(k.log.String(), "skipped invalid lines") {
 				t.Errorf("%s: nothing was logged", name)
 			}
 			k.refuse("d", "")
@@ -251,7 +251,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 			if n := strings.Count(k.file(), "\n"); n != audit.MaxUnwritten+1 {
 				t.Errorf("%d past the bound: %d lines", more, n)
 			}
-			if n := strings.Count(k.log.String(), "came faster than they were written"); n != min(more, 1) {
+			if n := strings.Count(k.log.String(), "arrived faster than they could be written"); n != min(more, 1) {
 				t.Errorf("%d past the bound: %d lines of the log", more, n)
 			}
 			if n := len(k.told(100)); n != audit.MaxUnwritten+1+more {
@@ -273,7 +273,7 @@ func TestAFileThatCannotBeWritten(t *testing.T) {
 			time.Sleep(2 * audit.WriteInterval)
 			synctest.Wait()
 		}
-		if n := strings.Count(k.log.String(), "not written to the data directory"); n != 1 || k.Unwritten() != 3 {
+		if n := strings.Count(k.log.String(), "cannot write refusals to the data directory"); n != 1 || k.Unwritten() != 3 {
 			t.Errorf("%d lines, %d unwritten:\n%s", n, k.Unwritten(), k.log.String())
 		}
 		if err := os.Mkdir(dir, 0o700); err != nil {

@@ -81,7 +81,7 @@ func TestTriedAgain(t *testing.T) {
 	}
 	d.mu.Unlock()
 	text := f.log.String()
-	if !strings.Contains(text, "answered 500") || !strings.Contains(text, "works again") {
+	if !strings.Contains(text, "status 500") || !strings.Contains(text, "works again") {
 		t.Errorf("the log says %s", text)
 	}
 	if strings.Contains(text, "secret") || strings.Contains(text, d.URL) {
@@ -318,7 +318,7 @@ func TestPrivateAddressesAreNotCalled(t *testing.T) {
 	f.close()
 	f.open(courier.Options{})
 	f.send(bob, "1")
-	f.eventually("it fails", func() bool { return strings.Contains(f.log.String(), "not of the public network") })
+	f.eventually("it fails", func() bool { return strings.Contains(f.log.String(), "address is not public") })
 	if len(d.accepted()) > 0 {
 		t.Error("a private address was called")
 	}

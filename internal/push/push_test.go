@@ -298,7 +298,7 @@ func TestPrivateAddressesAreNotCalled(t *testing.T) {
 	d.close()
 	d.open(push.Options{})
 	d.report(task, tasks.Completed)
-	d.wait("not of the public network")
+	d.wait("address is not public")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.calls > 0 {
@@ -586,7 +586,7 @@ func TestMaxPending(t *testing.T) {
 	for i := range push.MaxPending + 1 {
 		d.report(task, []tasks.State{tasks.Working, tasks.InputRequired}[i%2])
 	}
-	d.wait("too much waits")
+	d.wait("too many commits wait")
 	d.report(task, tasks.Working, "a")
 	close(release)
 	w.expect(t, "WORKING", "WORKING with 1") // the first was on its way
