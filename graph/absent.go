@@ -6,9 +6,9 @@ import (
 	"koine/kg"
 )
 
-// absent notes which of a few terms the store does not know, and up to which
-// revision. What it did not know at one revision it did not know before. It is
-// safe for concurrent use.
+// absent records, for a few terms, the newest revision at which the dictionary
+// had no id for them. A term without an id at a revision has none at any
+// earlier one. It is safe for concurrent use.
 type absent map[kg.Term]*atomic.Uint64
 
 func newAbsent(terms []kg.Term) absent {
@@ -19,9 +19,9 @@ func newAbsent(terms []kg.Term) absent {
 	return a
 }
 
-// predicate is the id of a predicate. The properties that labels come from are
-// wanted with most entities, a store has one or two of them, and finding out
-// that one is not there takes a seek, unlike finding one.
+// predicateID returns the id of a predicate. The label predicates are needed
+// for most entities, a store uses one or two of them, and finding that a term
+// is missing takes a seek, so the misses are cached in engine.absent.
 func (l *loader) predicate(t kg.Term) (kg.ID, bool, error) {
 	until, watched := l.engine.absent[t]
 	revision := uint64(l.snapshot.Revision())

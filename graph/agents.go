@@ -11,7 +11,8 @@ import (
 	"koine/kg"
 )
 
-// The fields about agents. What they do, and who may, is package agents'.
+// The fields about agents. Package agents holds the rules and checks the
+// rights.
 
 func (r *run) agents() *agents.Service { return agents.NewService(r.engine.deps.Store) }
 
@@ -76,8 +77,8 @@ func readAgents(ctx context.Context, first *int, after, capability *string) ([]A
 	return out, err
 }
 
-// agentsThatCan are registered agents with a capability, without koine itself, which has
-// no record.
+// agentsThatCan lists the registered agents with a capability. koine itself
+// has no record and is left out.
 func (r *run) agentsThatCan(ctx context.Context, capability string, after kg.AgentID, n int) (list []agents.Record, err error) {
 	if capability == "" {
 		return nil, kg.Errorf(kg.CodeInvalid, "a capability has at least one letter").At("capability")
@@ -97,7 +98,7 @@ func (r *run) agentsThatCan(ctx context.Context, capability string, after kg.Age
 	return list, nil
 }
 
-// directory is where agents register, and who asks there.
+// directory returns the directory in which agents register, and the caller.
 func (r *run) directory() (*agents.Directory, agents.Caller, error) {
 	by := agents.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Agents == nil {
@@ -129,7 +130,8 @@ func registerAgent(ctx context.Context, input RegisterAgentInput) (*Agent, error
 	return r.toAgent(&record)
 }
 
-// inCard says that a field is one of the card; the id is beside it too.
+// inCard places an error in the member `card`. The id stays where it is,
+// because the input has it beside the card as well.
 func inCard(err error) error {
 	e := kg.AsError(err)
 	if e.Field != "" && e.Field != "id" {
@@ -150,7 +152,8 @@ func deregisterAgent(ctx context.Context, id string) (*Agent, error) {
 	return readAgent(ctx, id)
 }
 
-// updateCard changes the card of a registered agent, with the rest of its record.
+// updateCard changes the card of a registered agent together with the rest of
+// its record.
 func updateCard(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
 	r := runOf(ctx)
 	directory, by, err := r.directory()
@@ -214,8 +217,8 @@ func shownRegistration(g *agents.Registration) *AgentRegistration {
 	return out
 }
 
-// toAgent shows a record, nil for none. How much an agent said in all graphs is for
-// itself and administrators.
+// toAgent converts a record, nil for nil. The number of statements over all
+// graphs is shown to the agent itself and to administrators only.
 func (r *run) toAgent(record *agents.Record) (*Agent, error) {
 	if record == nil {
 		return nil, nil

@@ -7,20 +7,20 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// answer is where the resolver of a field leaves the JSON that the engine wrote.
+// answer holds the JSON that the engine wrote for a field.
 type answer struct {
 	json     []byte
 	failures failures
 }
 
-// MarshalGQL writes it.
+// MarshalGQL writes the JSON.
 func (a *answer) MarshalGQL(w io.Writer) { write(w, a.json) }
 
 type answerKey struct{}
 
-// answerFields is the engine's ResolverMiddleware. It gives each field that the
-// engine answers its answer, and puts what the resolver left there in the place of the value that
-// the resolver returned: gqlgen takes a Marshaler for a result as it is.
+// answerFields is the engine's ResolverMiddleware. It gives each field that
+// the engine answers an answer to fill, and returns that in place of the
+// resolver's value: gqlgen writes a Marshaler as it is.
 func answerFields(ctx context.Context, next graphql.Resolver) (any, error) {
 	if fc := graphql.GetFieldContext(ctx); !engineAnswers(fc) {
 		return next(ctx)

@@ -12,14 +12,13 @@ import (
 	"koine/kg"
 )
 
-// lists is what a plan asks of lists of entities and of statements: one plan for
-// each field that lists them.
+// lists are the plans of all fields `entities` and `statements` in one object.
 type lists struct {
 	entities   []*entityPlan
 	statements []*statementPlan
 }
 
-// list plans a field `entities` or `statements`, and gives its index.
+// list plans a field `entities` or `statements` and returns its index.
 func (p *planner) list(l *lists, f graphql.CollectedField) (i int, err error) {
 	err = p.inList(func() error {
 		if f.Name == "entities" {
@@ -34,11 +33,11 @@ func (p *planner) list(l *lists, f graphql.CollectedField) (i int, err error) {
 	return i, err
 }
 
-// listed are the elements of lists, loaded.
+// listed are the loaded elements of lists.
 type listed struct {
 	run        *run
-	entities   [][]*entityNode   // of each plan
-	statements [][]statementNode // of each plan
+	entities   [][]*entityNode   // per plan
+	statements [][]statementNode // per plan
 }
 
 func (l *loader) listed(of *lists, ids []kg.ID, rows []kg.Row) (*listed, error) {
@@ -64,7 +63,7 @@ func (l *loader) listed(of *lists, ids []kg.ID, rows []kg.Row) (*listed, error) 
 	return out, nil
 }
 
-// appendList writes the elements from one index to another.
+// appendList writes the elements with indexes in [from, to).
 func (l *listed) appendList(b []byte, from, to int, element func(b []byte, k int) []byte) []byte {
 	b = append(b, '[')
 	for k := from; k < to; k++ {
@@ -76,8 +75,8 @@ func (l *listed) appendList(b []byte, from, to int, element func(b []byte, k int
 	return append(b, ']')
 }
 
-// inElement writes an element of a list that no budget ends, in which there may
-// be lists that one does.
+// inElement writes an element of a list that no budget cuts. Lists inside of
+// it may be cut, so the cutter has to know the element's index.
 func (r *run) inElement(k int, write func() []byte) []byte {
 	c := r.cutter
 	if c == nil {
@@ -115,10 +114,10 @@ func (l Limits) edges(args map[string]any) path.Edges {
 type partField struct {
 	key  []byte
 	name string
-	list int // of entities and statements, which of the lists
+	list int // index of the list, for entities and statements
 }
 
-// parts plans an object that holds lists and, under these names, scalars.
+// parts plans an object that holds lists and the named scalars.
 func (p *planner) parts(l *lists, set ast.SelectionSet, implementors []string, scalars ...string) (fields []partField, err error) {
 	err = p.eachField(set, implementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := partField{key: key, name: f.Name}
@@ -140,7 +139,7 @@ func (p *planner) parts(l *lists, set ast.SelectionSet, implementors []string, s
 	return fields, err
 }
 
-// appendParts writes the object; value writes its scalars.
+// appendParts writes the object. value writes its scalars and lists.
 func appendParts(b []byte, fields []partField, typename string, value func(b []byte, f *partField) []byte) []byte {
 	b = append(b, '{')
 	for i := range fields {
@@ -207,8 +206,8 @@ func readShortestPaths(ctx context.Context, from, to kg.Term, maxDepth, k int, v
 	})
 }
 
-// routes finds the ways, with the entities and the statements of all of them in
-// a row.
+// routes finds the paths. The entities and the statements of all of them come
+// back in one slice each.
 func (l *loader) routes(from, to kg.Term, e path.Edges, maxDepth, k int) (routes []path.Route, ids []kg.ID, rows []kg.Row, deeper bool, err error) {
 	a, err := l.ref(from)
 	if err != nil {
@@ -218,7 +217,7 @@ func (l *loader) routes(from, to kg.Term, e path.Edges, maxDepth, k int) (routes
 	if err != nil {
 		return nil, nil, nil, false, err
 	}
-	for _, end := range []entityRef{a, z} { // a search, even one in vain, would tell of an entity that the view does not show
+	for _, end := range []entityRef{a, z} { // searching at all would reveal an entity that the view does not show
 		if there, err := l.shows(end); err != nil || !there {
 			return nil, nil, nil, false, err
 		}
@@ -235,7 +234,7 @@ func (l *loader) routes(from, to kg.Term, e path.Edges, maxDepth, k int) (routes
 	return routes, ids, rows, deeper, nil
 }
 
-// noteDepth leaves a hint that a search for ways ended at its depth.
+// noteDepth adds a hint that a path search ended at its maximal depth.
 func (r *run) noteDepth(field string, maxDepth int) {
 	h := operation.Hint{Path: ast.Path{ast.PathName(field)}}
 	h.Message = fmt.Sprintf("no way is up to %d statements long (maxDepth), but a longer one may exist", maxDepth)

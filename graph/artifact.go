@@ -8,7 +8,7 @@ import (
 	"koine/kg"
 )
 
-// Artifact is what the handler of a task made.
+// Artifact is a result that the handler of a task delivers.
 type Artifact struct {
 	of   *tasks.Artifact
 	task tasks.TaskID
@@ -18,7 +18,7 @@ func (a *Artifact) size() int {
 	return sizeOfParts(a.of.Parts) + len(a.of.Metadata) + len(a.of.Name) + len(a.of.Description)
 }
 
-// Artifacts resolves what a message of a channel refers to.
+// Artifacts resolves the artifact references of a channel message.
 func (m *Message) Artifacts(ctx context.Context) ([]*Artifact, error) {
 	out := make([]*Artifact, len(m.of.ArtifactRefs))
 	for i, ref := range m.of.ArtifactRefs {
@@ -30,7 +30,8 @@ func (m *Message) Artifacts(ctx context.Context) ([]*Artifact, error) {
 	return out, nil
 }
 
-// artifactIfAny is the artifact that a reference names; nil where the caller sees none.
+// artifactIfAny returns the artifact of a reference, nil if the caller cannot
+// see one.
 func artifactIfAny(ctx context.Context, ref string) (*Artifact, error) {
 	r := runOf(ctx)
 	task, id, ok := tasks.ParseArtifact(ref)
@@ -52,40 +53,40 @@ func artifactIfAny(ctx context.Context, ref string) (*Artifact, error) {
 	return a, r.charge(a.size())
 }
 
-// IsNode tells that Query.node finds it.
+// IsNode marks a type that Query.node returns.
 func (*Artifact) IsNode() {}
 
-// ID is the IRI of its entity.
+// ID is the IRI of the artifact's entity.
 func (a *Artifact) ID() string { return a.task.ArtifactEntity(a.of.ID).Value() }
 
-// ArtifactID is its id within its task.
+// ArtifactID is unique within the task.
 func (a *Artifact) ArtifactID() string { return a.of.ID }
 
-// TaskID is that of its task.
+// TaskID is the id of the artifact's task.
 func (a *Artifact) TaskID() string { return string(a.task) }
 
-// Name of the artifact.
+// Name is nil if the artifact has none.
 func (a *Artifact) Name() *string { return some(a.of.Name) }
 
-// Description of the artifact.
+// Description is nil if the artifact has none.
 func (a *Artifact) Description() *string { return some(a.of.Description) }
 
-// Parts are its content.
+// Parts is the content of the artifact.
 func (a *Artifact) Parts() []Part { return shownParts(a.of.Parts) }
 
-// Text joins the texts of its parts.
+// Text joins the texts of the parts.
 func (a *Artifact) Text() string { return textOf(a.of.Parts) }
 
 // Metadata is a JSON object, nil for none.
 func (a *Artifact) Metadata() json.RawMessage { return a.of.Metadata }
 
-// Extensions are those that it follows.
+// Extensions are the URIs of the extensions that the artifact follows.
 func (a *Artifact) Extensions() []string { return notNil(a.of.Extensions) }
 
-// Complete tells whether its handler said that it is whole.
+// Complete reports whether the handler marked the artifact as complete.
 func (a *Artifact) Complete() bool { return a.of.Complete }
 
-// Entity is the artifact as an entity; the engine writes it.
+// Entity is the artifact as an entity. The engine writes it.
 func (a *Artifact) Entity(ctx context.Context) (*Entity, error) {
 	return nil, readOwnEntity(ctx, a.task.ArtifactEntity(a.of.ID))
 }

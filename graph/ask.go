@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// ask is Mutation.ask.
+// ask answers Mutation.ask.
 func ask(ctx context.Context, input AskInput) (*AskPayload, error) {
 	answer, err := runOf(ctx).ask(ctx, &input, (*channels.Service).Ask)
 	timedOut := kg.CodeOf(err) == kg.CodeTimeout && answer != nil && answer.Message != nil
@@ -29,7 +29,7 @@ func ask(ctx context.Context, input AskInput) (*AskPayload, error) {
 	return p, nil
 }
 
-// askAll is Mutation.askAll.
+// askAll answers Mutation.askAll.
 func askAll(ctx context.Context, input AskInput) (*AskAllPayload, error) {
 	answer, err := runOf(ctx).ask(ctx, &input, (*channels.Service).AskAll)
 	if err != nil {
@@ -42,8 +42,8 @@ func askAll(ctx context.Context, input AskInput) (*AskAllPayload, error) {
 	return p, nil
 }
 
-// ask publishes a request and waits as with says. The answer is there beside an error
-// that came later.
+// ask publishes a request and waits for responses with the given method. The
+// answer is also returned beside an error that came after the publication.
 func (r *run) ask(ctx context.Context, input *AskInput, with func(*channels.Service, context.Context, channels.Caller, channels.Question) (*channels.Answer, error)) (*channels.Answer, error) {
 	service, by, err := r.channels()
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *run) ask(ctx context.Context, input *AskInput, with func(*channels.Serv
 	return answer, err
 }
 
-// inMessage places an error of a publication in the member of the input that is one.
+// inMessage places an error of a publication in the input's member `message`.
 func inMessage(err error) error {
 	e := *kg.AsError(err)
 	rest, ok := strings.CutPrefix(e.Field, "input.")
@@ -88,8 +88,8 @@ func inMessage(err error) error {
 	return &e
 }
 
-// askTime is how long the operation waits for responses at the most, beside its
-// Duration.
+// askTime returns how long the operation may wait for responses in addition to
+// Limits.Duration.
 func (e *Engine) askTime(op *graphql.OperationContext) (sum time.Duration, err error) {
 	if op.Operation.Operation != ast.Mutation {
 		return 0, nil
@@ -108,8 +108,8 @@ func (e *Engine) askTime(op *graphql.OperationContext) (sum time.Duration, err e
 	return sum, nil
 }
 
-// secondsOf is a time to wait as an argument says it. What is no number, or not at
-// least 1, is refused where the argument is read.
+// secondsOf returns the waiting time given by an argument. Invalid values
+// count as 0 here: they are refused where the argument is read.
 func secondsOf(v any, most time.Duration) time.Duration {
 	if v == nil {
 		return min(channels.DefaultAskTime, most)

@@ -12,10 +12,10 @@ import (
 	"koine/kg"
 )
 
-// AuditKind is that of package audit.
+// AuditKind is the kind of an audit entry.
 type AuditKind = audit.Kind
 
-// auditQuery is what is asked of the audit list.
+// auditQuery holds the arguments of Query.audit.
 type auditQuery struct {
 	first            *int
 	after            *Cursor
@@ -99,7 +99,7 @@ func auditEntry(e *audit.Entry) AuditEntry {
 	return out
 }
 
-// auditActions are the words for what was done with a channel.
+// auditActions maps the kinds of channel actions to the schema's enum.
 var auditActions = map[channels.AuditActionKind]AuditAction{
 	channels.Created: AuditActionCreate, channels.Updated: AuditActionUpdate, channels.Deleted: AuditActionDelete,
 	channels.MemberAdded: AuditActionAddMember, channels.MemberRemoved: AuditActionRemoveMember,
@@ -119,8 +119,8 @@ func unlessEmpty(text string) *string {
 	return &text
 }
 
-// noteRefusals tells the trail what the caller of an operation was not let do,
-// each reason once.
+// noteRefusals records each distinct refusal of an operation in the audit
+// trail.
 func (e *Engine) noteRefusals(ctx context.Context, result *operation.Result) {
 	var told []string
 	for _, err := range result.Errors {
@@ -132,8 +132,8 @@ func (e *Engine) noteRefusals(ctx context.Context, result *operation.Result) {
 	}
 }
 
-// failure is what an operation failed with, for its span; nil if it gave
-// everything.
+// failure returns the first error of an operation for its trace span, nil if
+// there is none.
 func failure(result *operation.Result) error {
 	if len(result.Errors) == 0 {
 		return nil

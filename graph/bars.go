@@ -7,10 +7,12 @@ import (
 	"koine/kg"
 )
 
-// sizeOfBar is about what a bar or an invitation takes in an answer.
+// sizeOfBar is the approximate size of a restriction or an invitation in an
+// answer, in bytes.
 const sizeOfBar = 64
 
-// bars lists those of a channel, or of all.
+// bars lists the restrictions of a channel, or those that hold in all
+// channels.
 func (r *run) bars(id channels.ChannelID) ([]ChannelBar, error) {
 	service, by, err := r.channels()
 	if err != nil {
@@ -30,7 +32,8 @@ func (r *run) bars(id channels.ChannelID) ([]ChannelBar, error) {
 	return out, r.charge(sizeOfBar * len(out))
 }
 
-// orGone leaves errors out that say: not for you, or no longer.
+// orGone drops the errors of a caller that may not see the channel, or no
+// longer.
 func orGone(err error) error {
 	switch kg.CodeOf(err) {
 	case kg.CodeChannelNotFound, kg.CodePermissionDenied:
@@ -44,7 +47,8 @@ func readChannelBars(ctx context.Context) ([]ChannelBar, error) {
 	return runOf(ctx).bars(channels.AllChannels)
 }
 
-// barred answers a mutation of who is banned or muted in a channel, or everywhere.
+// barred answers a mutation that bans or mutes an agent in one channel, or in
+// all.
 func (r *run) barred(ctx context.Context, channel *string, everywhere bool, change func(*channels.Service, channels.Caller, channels.ChannelID) error) (*BarPayload, error) {
 	service, by, err := r.channels()
 	if err != nil {

@@ -11,24 +11,24 @@ import (
 	"koine/kg"
 )
 
-// BytesPerToken is how a budget of tokens becomes one of bytes: JSON has about
-// so many for each token of a language model.
+// BytesPerToken converts a budget of tokens to one of bytes: JSON has about so
+// many bytes for each token of a language model.
 const BytesPerToken = 3
 
-// allowance is what a part of the answer may take.
+// allowance bounds a part of the answer.
 type allowance struct {
 	bytes  int   // of JSON
-	tokens bool  // the bytes were said in tokens
-	reads  int64 // statements
+	tokens bool  // the bound was given in tokens
+	reads  int64 // statements read
 }
 
-// unbounded is the allowance of an operation without a budget. One with a
-// budget of whatever kind is cut there as well.
+// unbounded is the allowance of an operation without a budget. ResultBytes
+// bounds every answer, and an operation with any budget is cut there as well.
 func (r *run) unbounded() allowance {
 	return allowance{bytes: r.engine.limits.ResultBytes, reads: math.MaxInt64}
 }
 
-// reason says what the bytes are a bound of.
+// reason returns the cut reason of an answer that reaches the byte bound.
 func (a allowance) reason() operation.CutReason {
 	if a.tokens {
 		return operation.CutTokens
@@ -36,7 +36,7 @@ func (a allowance) reason() operation.CutReason {
 	return operation.CutBytes
 }
 
-// narrow takes the smaller of each. What is 0 in the budget is not bounded by it.
+// narrow returns the smaller of each bound. A zero in the budget is no bound.
 func (a allowance) narrow(b operation.Budget) allowance {
 	if b.MaxBytes > 0 && b.MaxBytes < a.bytes {
 		a.bytes, a.tokens = b.MaxBytes, false
@@ -50,7 +50,7 @@ func (a allowance) narrow(b operation.Budget) allowance {
 	return a
 }
 
-// budgetOf checks a budget as a field or the document has it.
+// budgetOf validates a budget input. nil gives a budget without bounds.
 func budgetOf(in *BudgetInput) (b operation.Budget, err error) {
 	if in == nil {
 		return b, nil
@@ -71,8 +71,8 @@ func budgetOf(in *BudgetInput) (b operation.Budget, err error) {
 	return b, nil
 }
 
-// setBudget gathers what bounds a whole operation: the request, its extension
-// `budget`, and the directive @budget of the document.
+// setBudget collects the bounds of the whole operation: the request's budget,
+// its extension `budget`, and the document's directive @budget.
 func (r *run) setBudget(op *ast.OperationDefinition, variables map[string]any) error {
 	a := r.unbounded().narrow(r.request.Budget)
 	said, ok := r.request.Extensions["budget"]
@@ -95,7 +95,7 @@ func (r *run) setBudget(op *ast.OperationDefinition, variables map[string]any) e
 	return nil
 }
 
-// asksBudget tells whether a field has an argument `budget`.
+// asksBudget reports whether a field has an argument `budget`.
 func asksBudget(set ast.SelectionSet, seen map[string]bool) bool {
 	for _, sel := range set {
 		switch sel := sel.(type) {
@@ -119,7 +119,7 @@ func asksBudget(set ast.SelectionSet, seen map[string]bool) bool {
 	return false
 }
 
-// readBudget reads a budget that came as JSON.
+// readBudget parses a budget given as JSON.
 func readBudget(where string, value any) (operation.Budget, error) {
 	members, ok := value.(map[string]any)
 	if !ok {

@@ -15,10 +15,10 @@ import (
 	"koine/kg"
 )
 
-// execBudgeted runs a query of which a budget bounds the answer or a part of
-// it. First all root fields are answered with their lists empty; then the
-// lists are filled, one after the other, with what fits. So whatever is cut,
-// the answer is complete otherwise.
+// execBudgeted runs a query whose answer is bounded, wholly or in part, by a
+// budget. It first answers all root fields with empty lists and then fills the
+// lists one after the other with the elements that fit. So the answer is
+// complete except for the lists that were cut.
 func (e *Engine) execBudgeted(ctx context.Context) *graphql.Response {
 	r, opCtx := runOf(ctx), graphql.GetOperationContext(ctx)
 	defer r.closeCutters()
@@ -50,14 +50,14 @@ func (e *Engine) execBudgeted(ctx context.Context) *graphql.Response {
 	return &graphql.Response{Data: a.text(), Errors: errs}
 }
 
-// alone is the field as it stands alone, its fragments merged.
+// alone returns the field with its fragments merged and without directives.
 func alone(f graphql.CollectedField) *ast.Field {
 	field := *f.Field
 	field.SelectionSet, field.Directives = f.Selections, nil
 	return &field
 }
 
-// budgetedAnswer is what the root fields give together.
+// budgetedAnswer is the answer made of all root fields.
 type budgetedAnswer struct {
 	run    *run
 	fields []rootField
@@ -65,8 +65,8 @@ type budgetedAnswer struct {
 
 type rootField struct {
 	alias  string
-	text   graphql.Marshaler // an object with that field
-	cutter *cutter           // nil for a field that is no reading
+	text   graphql.Marshaler // an object with that one field
+	cutter *cutter           // nil for a field that the engine does not write
 }
 
 func (a *budgetedAnswer) text() []byte {
@@ -88,8 +88,8 @@ func (a *budgetedAnswer) text() []byte {
 
 func (a *budgetedAnswer) size() int { return len(a.text()) }
 
-// slack is how much longer the lists that are not filled yet may become
-// without an element.
+// slack is by how many bytes the unfilled lists may grow without getting an
+// element.
 func (a *budgetedAnswer) slack() (n int) {
 	for _, f := range a.fields {
 		if f.cutter != nil {
@@ -134,8 +134,8 @@ func (c *cutter) slack() (n int) {
 	return n
 }
 
-// newCutter begins a root field of an operation with budgets; nil where none
-// bounds it.
+// newCutter begins a root field of an operation with budgets. It returns nil
+// if no budget bounds the field.
 func (r *run) newCutter(args map[string]any) (*cutter, error) {
 	if !r.budgeted {
 		return nil, nil
@@ -154,7 +154,7 @@ func (r *run) newCutter(args map[string]any) (*cutter, error) {
 	return c, nil
 }
 
-// leaveOpen leaves an answer with its lists still empty.
+// leaveOpen writes an answer whose lists are still empty.
 func (c *cutter) leaveOpen(ctx context.Context, write func(b []byte) []byte) error {
 	c.answer = answerOf(ctx)
 	c.answer.json = write(nil)
@@ -177,10 +177,11 @@ func (r *run) noteCut(c operation.Cut) {
 	}
 }
 
-// budgetError says that a budget does not reach for what cannot be cut.
+// budgetError reports that a budget is too small for content that cannot be
+// cut.
 type budgetError struct {
 	what  string
-	part  string // of the budget; "" when it is not known how much is needed
+	part  string // member of the budget; "" if the required amount is unknown
 	needs int
 }
 
@@ -205,8 +206,8 @@ func (e *Engine) presentBudget(out *gqlerror.Error, err *budgetError) {
 	extend(out, "budget", map[string]int{err.part: err.needs})
 }
 
-// isSpent tells whether a scan ended because the statements of the budget were
-// used up.
+// isSpent reports whether a scan ended because it used up the statements of
+// the budget.
 func isSpent(err error) bool {
 	var whole *budgetError
 	return kg.CodeOf(err) == kg.CodeBudgetExceeded && !errors.As(err, &whole)

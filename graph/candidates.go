@@ -7,9 +7,9 @@ import (
 	"koine/kg"
 )
 
-// candidates yields the entities that may match, each once and in the order of
-// their ids, behind after if that is set, with what the test needs of them. A
-// subject is valid until the next one.
+// candidates yields the entities that may match, each once, in id order and
+// after the id `after` if it is set, together with the statements that the
+// test needs. A subject is valid until the next one.
 func candidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
 		w, err := resolve(m.wanted, s.ID)
@@ -40,7 +40,7 @@ func candidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject
 		c := &subject{snapshot: s, scan: scan}
 		for id, err := range ids {
 			if err == nil {
-				err = s.Err() // what is read of one entity is too little to notice
+				err = s.Err() // one entity's rows are too few for a scan to notice cancellation
 			}
 			if err == nil {
 				err = g.next(c, id)
@@ -58,8 +58,8 @@ func candidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject
 	}
 }
 
-// driven chooses a drive and begins to read the ids that it gives; nil when all
-// entities have to be looked at.
+// driven chooses a drive and starts reading its ids. It returns nil if all
+// entities have to be scanned.
 func (m *entityMatch) driven(s *kg.Snapshot, after *kg.ID) (*drive, iter.Seq2[kg.ID, error], error) {
 	if len(m.drives) == 1 && m.drives[0].path == nil {
 		d := &m.drives[0]
@@ -79,7 +79,7 @@ func (m *entityMatch) driven(s *kg.Snapshot, after *kg.ID) (*drive, iter.Seq2[kg
 		return d, d.ids(s, after), nil
 	}
 	ids, err := d.path.sources(s)
-	if kg.CodeOf(err) == kg.CodeLimitExceeded && !m.anywhere() { // to look at each entity takes less at once
+	if kg.CodeOf(err) == kg.CodeLimitExceeded && !m.anywhere() { // scanning the entities reads less at a time
 		rest := slices.DeleteFunc(slices.Clone(m.drives), func(d drive) bool { return d.path != nil })
 		if d, _, err = cheapest(s, rest); err != nil || d == nil {
 			return nil, nil, err
@@ -89,9 +89,9 @@ func (m *entityMatch) driven(s *kg.Snapshot, after *kg.ID) (*drive, iter.Seq2[kg
 	return d, func(yield func(kg.ID, error) bool) { yieldSorted(ids, after, yield) }, err
 }
 
-// affords tells whether a drive that is right only as a whole can be read within
-// what a budget has left. Otherwise all entities are looked at, which may be ended
-// after each, and finds them in the same order.
+// affords reports whether a drive that has to be read as a whole fits into the
+// rest of the budget. If it does not, all entities are scanned instead: the
+// scan can end after any entity and finds them in the same order.
 func (m *entityMatch) affords(s *kg.Snapshot, d *drive) (bool, error) {
 	left, limited := s.ReadsLeft()
 	if !limited || m.anywhere() || d.path != nil || d.iris != nil || !d.object.IsZero() {
@@ -106,8 +106,8 @@ func (m *entityMatch) affords(s *kg.Snapshot, d *drive) (bool, error) {
 
 var errNoSubject = kg.Errorf(kg.CodeNotFound, "no statement has this subject")
 
-// confirm tells whether the view shows a statement with this subject: that a
-// term has an id does not mean so.
+// confirm returns errNoSubject unless the view shows a statement with this
+// subject: a term may have an id without one.
 func (s *subject) confirm() error {
 	for _, rows := range s.rows {
 		if len(rows) > 0 {
@@ -120,9 +120,9 @@ func (s *subject) confirm() error {
 	return errNoSubject
 }
 
-// cheapest is the drive that gives the fewest candidates, going by the
-// catalogue, with about how many statements it reads; nil when all entities have
-// to be looked at.
+// cheapest returns the drive with the fewest candidates according to the
+// catalogue, and an estimate of the statements that it reads. It returns nil
+// if scanning all entities is cheaper or there is no drive.
 func cheapest(s *kg.Snapshot, drives []drive) (best *drive, least uint64, err error) {
 	for i := range drives {
 		d := &drives[i]
@@ -137,7 +137,7 @@ func cheapest(s *kg.Snapshot, drives []drive) (best *drive, least uint64, err er
 			best, least = d, n
 		}
 	}
-	if best != nil && best.path != nil { // it may take more than to look at all
+	if best != nil && best.path != nil { // a path may read more than a scan of all entities
 		all, _, err := s.Estimate(kg.IDPattern{})
 		if err != nil || least > all {
 			return nil, all, err
@@ -146,7 +146,7 @@ func cheapest(s *kg.Snapshot, drives []drive) (best *drive, least uint64, err er
 	return best, least, nil
 }
 
-// estimate is about how many statements the drive reads.
+// estimate is an estimate of how many statements the drive reads.
 func (d *drive) estimate(s *kg.Snapshot) (sum uint64, err error) {
 	if d.path != nil {
 		return d.path.estimate(s)
@@ -175,11 +175,12 @@ func (d *drive) estimate(s *kg.Snapshot) (sum uint64, err error) {
 	return sum, nil
 }
 
-// peekRows is up to how many statements are counted to know what a lookup gives.
+// peekRows bounds the statements that peek counts.
 const peekRows = 256
 
-// peek counts the statements that a lookup finds; known is false when there are
-// many, when nothing is looked up, or when the catalogue tells.
+// peek counts the statements that a lookup finds. known is false if there are
+// more than peekRows, if the drive is no lookup, or if the catalogue has the
+// count.
 func (d *drive) peek(s *kg.Snapshot) (n uint64, known bool, err error) {
 	if len(d.predicates) == 0 || d.predicates[0] == rdfType {
 		return 0, false, nil
@@ -213,7 +214,7 @@ func (d *drive) peek(s *kg.Snapshot) (n uint64, known bool, err error) {
 	return n, true, nil
 }
 
-// ids yields the ids of the entities that the drive gives, in order.
+// ids yields the ids of the drive's entities in order.
 func (d *drive) ids(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	switch {
 	case d.iris != nil:
@@ -255,8 +256,8 @@ func yieldSorted(ids []kg.ID, after *kg.ID, yield func(kg.ID, error) bool) {
 	}
 }
 
-// subjectsOf reads them from the index by predicate and object, which has them
-// in order.
+// subjectsOf reads the subjects from the index by predicate and object, which
+// is ordered by subject.
 func (d *drive) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		p, known, err := idPattern(s, kg.Pattern{Predicate: d.predicates[0], Object: d.object})
@@ -283,8 +284,8 @@ func (d *drive) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error]
 	}
 }
 
-// worded looks the text up in every language and datatype that there is, unless
-// there are too many.
+// worded looks the text up with every language and datatype in the dictionary.
+// With too many of them it scans the predicates instead.
 func (d *drive) worded(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		literals, complete, err := s.Literals(*d.text)
@@ -309,7 +310,8 @@ func (d *drive) worded(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	}
 }
 
-// subjectsWith adds the subjects that have the object for one of the predicates.
+// subjectsWith appends the subjects that have the object for one of the
+// predicates.
 func (d *drive) subjectsWith(s *kg.Snapshot, object kg.Term, ids []kg.ID) (_ []kg.ID, err error) {
 	for _, predicate := range d.predicates {
 		if ids, err = subjects(s, kg.Pattern{Predicate: predicate, Object: object}, ids); err != nil {
@@ -319,7 +321,7 @@ func (d *drive) subjectsWith(s *kg.Snapshot, object kg.Term, ids []kg.ID) (_ []k
 	return ids, nil
 }
 
-// subjects adds the subjects of the statements that fit the pattern.
+// subjects appends the subjects of the statements that match the pattern.
 func subjects(s *kg.Snapshot, pattern kg.Pattern, ids []kg.ID) ([]kg.ID, error) {
 	p, known, err := idPattern(s, pattern)
 	if !known || err != nil {
@@ -334,8 +336,8 @@ func subjects(s *kg.Snapshot, pattern kg.Pattern, ids []kg.ID) ([]kg.ID, error) 
 	return ids, nil
 }
 
-// scanned reads all statements with the predicates and keeps the subjects of
-// those whose object fits.
+// scanned reads all statements with the predicates and keeps the subjects
+// whose object fits.
 func (d *drive) scanned(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		var ids []kg.ID
@@ -350,8 +352,8 @@ func (d *drive) scanned(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	}
 }
 
-// scan adds the subjects of one predicate. The same object comes in a row: it is
-// tested once.
+// scan appends the subjects of one predicate. Equal objects are adjacent, so
+// each is tested once.
 func (d *drive) scan(s *kg.Snapshot, predicate kg.Term, ids []kg.ID) ([]kg.ID, error) {
 	p, known, err := idPattern(s, kg.Pattern{Predicate: predicate})
 	if !known || err != nil {
@@ -380,8 +382,8 @@ func (d *drive) scan(s *kg.Snapshot, predicate kg.Term, ids []kg.ID) ([]kg.ID, e
 	return ids, nil
 }
 
-// idPattern turns a pattern into ids; false when a term of it is not in the
-// store, so that nothing matches.
+// idPattern converts a pattern to ids. known is false if one of its terms is
+// not in the dictionary: then nothing matches.
 func idPattern(s *kg.Snapshot, p kg.Pattern) (out kg.IDPattern, known bool, err error) {
 	for _, part := range [...]struct {
 		t  kg.Term

@@ -12,18 +12,18 @@ import (
 	"koine/kg"
 )
 
-// changeList is what is asked of a list of changes, and which part of the log it
-// is about.
+// changeList is the plan of a list of changes and the range of the log that it
+// covers.
 type changeList struct {
 	*connection
-	plans []*changePlan // of each selection
+	plans []*changePlan // per selection
 
 	match        statementMatch
 	filter       kg.Filter // without patterns
 	backward     bool
 	after        *Position
 	since, until *kg.Moment
-	direction    Direction // of the history of an entity
+	direction    Direction // for the history of an entity
 }
 
 var changeConnections = connectionTypes{
@@ -46,7 +46,7 @@ func (p *planner) changeList(f graphql.CollectedField, args map[string]any) (c *
 	if c.first, err = p.run.engine.limits.pageSize(argument[*int](args, "first"), DefaultPageSize); err != nil {
 		return nil, err
 	}
-	if c.after != nil { // so that the page has a page before it
+	if c.after != nil { // so that hasPreviousPage is true
 		cursor := Cursor(*c.after)
 		c.connection.after = &cursor
 	}
@@ -54,7 +54,7 @@ func (p *planner) changeList(f graphql.CollectedField, args map[string]any) (c *
 		return nil, kg.AsError(err).At("where")
 	}
 	c.filter = kg.Filter{Ops: argument[[]kg.Op](args, "ops"), View: p.view, Keep: c.match.keep()}
-	c.filter.View.At = 0 // the end of the part of the log that is read
+	c.filter.View.At = 0 // the log range ends at the view's revision instead
 	c.element = func(set ast.SelectionSet) (int, error) {
 		plan := &changePlan{}
 		c.plans = append(c.plans, plan)
@@ -116,7 +116,7 @@ func (l *loader) changePage(c *changeList) (*page, error) {
 	return g, l.shareChanges(c, events, []*page{g}, []int{0, len(events)})
 }
 
-// atAfter says that a position that cannot be had is that of the argument.
+// atAfter places a position error in the argument `after`.
 func atAfter(err error) error {
 	if known := (*kg.Error)(nil); errors.As(err, &known) && known.Code == kg.CodePositionGone {
 		return known.At("after")
@@ -124,8 +124,8 @@ func atAfter(err error) error {
 	return err
 }
 
-// logRange is the part of the log that a list shows: up to the revision that is
-// read.
+// logRange is the range of the log that a list shows. It ends at the
+// operation's revision.
 func (l *loader) logRange(c *changeList) (part kg.LogRange, err error) {
 	store := l.engine.deps.Store
 	part = kg.LogRange{After: store.Oldest(), Until: l.snapshot.Position(), Backward: c.backward, Commits: l.engine.limits.Commits}
@@ -156,14 +156,15 @@ func (l *loader) logRange(c *changeList) (part kg.LogRange, err error) {
 	case err != nil:
 		return part, err
 	case !c.backward && (c.since == nil || from.Compare(part.After) > 0):
-		part.After = from // also one that the log no longer holds, to be told so
+		part.After = from // also one before the log, so that ReadLog reports it
 	case c.backward && from.Compare(part.Until) < 0:
 		part.Until = from
 	}
 	return part, nil
 }
 
-// position is that of a token or word.
+// position parses a position token or one of the words "earliest" and
+// "latest".
 func (l *loader) position(p Position) (kg.Position, error) {
 	store := l.engine.deps.Store
 	switch p {
@@ -179,8 +180,8 @@ func (l *loader) position(p Position) (kg.Position, error) {
 	return at, nil
 }
 
-// take adds events to those of a page until it is full, and notes whether there
-// was one more.
+// take appends events to a page until it is full, and notes whether another
+// one follows.
 func (l *loader) take(c *changeList, g *page, taken []operation.Event, events iter.Seq2[kg.Event, error]) ([]operation.Event, error) {
 	for e, err := range events {
 		if err != nil {
@@ -207,7 +208,7 @@ func (l *loader) take(c *changeList, g *page, taken []operation.Event, events it
 	return taken, nil
 }
 
-// eventSize is about what an event shows of itself.
+// eventSize is the approximate size of an event in an answer, in bytes.
 func eventSize(e *kg.Event) int {
 	n := len(e.Commit.Justification)
 	size := func(s *kg.Statement) {

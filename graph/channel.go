@@ -13,7 +13,7 @@ import (
 // Channel is a channel as the caller sees it.
 type Channel struct{ of *channels.Channel }
 
-// channels gives what keeps the channels, and who asks.
+// channels returns the channel service and the caller.
 func (r *run) channels() (*channels.Service, channels.Caller, error) {
 	by := channels.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Channels == nil {
@@ -31,7 +31,8 @@ func readChannel(ctx context.Context, id string) (*Channel, error) {
 	return shownChannel(service.Get(ctx, by, channels.ChannelID(id)))
 }
 
-// shownChannel answers with a channel, in the words of the schema.
+// shownChannel converts a channel, and places its error in the schema's
+// argument.
 func shownChannel(c *channels.Channel, err error) (*Channel, error) {
 	if err != nil {
 		return nil, asAsked(err)
@@ -39,7 +40,7 @@ func shownChannel(c *channels.Channel, err error) (*Channel, error) {
 	return &Channel{c}, nil
 }
 
-// unlessGone is nil for what is not there for the caller, or no longer.
+// unlessGone turns a "not found" error into nil.
 func unlessGone[T any](v *T, err error) (*T, error) {
 	switch kg.CodeOf(err) {
 	case kg.CodeChannelNotFound, kg.CodeScopeNotFound, kg.CodeNotFound:
@@ -48,13 +49,13 @@ func unlessGone[T any](v *T, err error) (*T, error) {
 	return v, err
 }
 
-// asked are the arguments of this schema that the domain calls otherwise.
+// asked maps the domain's field names to the schema's argument names.
 var asked = map[string]string{"sinceTimestamp": "sinceTime", "authorIds": "authors", "pageToken": "after", "channelId": "id", "messageId": "id"}
 
 // asAsked places an error in the argument that it is about.
 func asAsked(err error) error { return renamed(err, asked) }
 
-// renamed calls what an error is about as the schema does.
+// renamed translates the field name of an error.
 func renamed(err error, names map[string]string) error {
 	e := kg.AsError(err)
 	name, ok := names[e.Field]
@@ -88,7 +89,7 @@ func (r *run) listChannels(ctx context.Context, first *int, after *Cursor, l cha
 
 func sizeOfChannel(c *channels.Channel) int { return len(c.Metadata) + 64*len(c.Members) }
 
-// channelNodes reads a page of what package channels lists.
+// channelNodes reads one page of a list of package channels.
 func channelNodes[D, N any](r *run, first *int, after *Cursor, list func(size int, token string) ([]D, string, error), node func(D) N, size func(D) int) ([]N, *PageInfo, error) {
 	n, err := r.channelPage(first)
 	if err != nil {
@@ -102,42 +103,42 @@ func channelNodes[D, N any](r *run, first *int, after *Cursor, list func(size in
 	return nodes, tokenPage(after, next), err
 }
 
-// channelPage is the size of a page of channels or messages.
+// channelPage returns the page size of a list of channels or messages.
 func (r *run) channelPage(first *int) (int, error) { return r.domainPage(first, channels.MaxPage) }
 
-// inDomain is a word of the schema's enums as the domain writes it, and inSchema
-// the other way round.
+// inDomain converts an enum value of the schema to the domain's spelling.
+// inSchema is its inverse.
 func inDomain[T ~string](word T) string { return strings.ToLower(string(word)) }
 
 func inSchema[T ~string](word T) string { return strings.ToUpper(string(word)) }
 
-// IsNode tells that Query.node finds it.
+// IsNode marks a type that Query.node returns.
 func (*Channel) IsNode() {}
 
-// ID of the channel.
+// ID is the id of the channel.
 func (c *Channel) ID() string { return string(c.of.ID) }
 
-// Kind of the channel.
+// Kind is direct, room or channel.
 func (c *Channel) Kind() ChannelKind { return ChannelKind(inSchema(c.of.Kind)) }
 
-// Name of the channel.
+// Name is nil if the channel has none.
 func (c *Channel) Name() *string { return some(c.of.Name) }
 
-// Topic of the channel.
+// Topic is nil if the channel has none.
 func (c *Channel) Topic() *string { return some(c.of.Topic) }
 
-// Visibility of the channel.
+// Visibility tells which agents find the channel.
 func (c *Channel) Visibility() ChannelVisibility {
 	return ChannelVisibility(inSchema(c.of.Visibility))
 }
 
-// CreatedAt is nil of a direct channel that is not made yet.
+// CreatedAt is nil for a direct channel that does not exist yet.
 func (c *Channel) CreatedAt() *time.Time { return timeOrNil(c.of.CreatedAt) }
 
-// CreatedBy is nil of a direct channel that is not made yet.
+// CreatedBy is nil for a direct channel that does not exist yet.
 func (c *Channel) CreatedBy() *string { return some(string(c.of.CreatedBy)) }
 
-// Members in the order in which they joined.
+// Members are ordered by the time at which they joined.
 func (c *Channel) Members() []ChannelMember {
 	out := make([]ChannelMember, len(c.of.Members))
 	for i, m := range c.of.Members {
@@ -149,7 +150,7 @@ func (c *Channel) Members() []ChannelMember {
 // Metadata is a JSON object, nil for none.
 func (c *Channel) Metadata() json.RawMessage { return c.of.Metadata }
 
-// Rights are those of the channel, with those that all of its kind have.
+// Rights are the channel's own rights, completed by the defaults of its kind.
 func (c *Channel) Rights() *ChannelRights {
 	p := c.of.Policy()
 	return &ChannelRights{
@@ -158,7 +159,7 @@ func (c *Channel) Rights() *ChannelRights {
 	}
 }
 
-// MaxMembers is nil for the server's bound.
+// MaxMembers is nil if the server's bound applies.
 func (c *Channel) MaxMembers() *int {
 	if c.of.MaxMembers == 0 {
 		return nil
@@ -166,19 +167,20 @@ func (c *Channel) MaxMembers() *int {
 	return &c.of.MaxMembers
 }
 
-// Version of the channel.
+// Version increases with each change of the channel.
 func (c *Channel) Version() int64 { return c.of.Version }
 
-// MessageCount is how many were ever published.
+// MessageCount counts all messages ever published.
 func (c *Channel) MessageCount() int64 { return c.of.Messages }
 
-// LastMessageAt is nil without a message.
+// LastMessageAt is nil if there is no message.
 func (c *Channel) LastMessageAt() *time.Time { return timeOrNil(c.of.LastMessageAt) }
 
-// FactsGraph is where facts go that name no graph, unless the channel is public.
+// FactsGraph is the graph for facts of messages that name none, unless the
+// channel is public.
 func (c *Channel) FactsGraph() kg.Term { return c.of.ID.FactsGraph() }
 
-// Entity is the channel as an entity; the engine writes it.
+// Entity is the channel as an entity. The engine writes it.
 func (c *Channel) Entity(ctx context.Context) (*Entity, error) {
 	return nil, readOwnEntity(ctx, c.of.ID.Entity())
 }

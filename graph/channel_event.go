@@ -13,12 +13,12 @@ import (
 	"koine/kg"
 )
 
-// channelSource is what becomes of a channel as the source of a Stream.
+// channelSource is the source of a Stream of one channel's events.
 type channelSource struct {
 	ownSource
 	events *channels.Events
 	told   atomic.Pointer[kg.Position]
-	// current is the event that is being yielded.
+	// current is the event being yielded.
 	current channels.Event
 }
 
@@ -39,10 +39,11 @@ func (s *channelSource) Events() iter.Seq2[operation.Event, error] {
 	}
 }
 
-// channelVersion is the property that changes with a channel.
+// channelVersion is the property that changes with every change of a channel.
 var channelVersion = kg.IRI(kg.OwnVocabulary + "channelVersion")
 
-// channelEventOf tells of a change by a statement of the channel's record.
+// channelEventOf represents a change as a change of a statement in the
+// channel's record.
 func channelEventOf(e channels.Event) operation.Event {
 	c := e.Control
 	if c == nil {
@@ -52,11 +53,11 @@ func channelEventOf(e channels.Event) operation.Event {
 	return ownEvent(kg.Replace, q, &kg.Commit{Revision: c.Revision, Time: c.Time, Principal: c.By, Actor: c.By}, e.Position)
 }
 
-// Position is behind the last event that is out, the zero Position while there is no
-// saying.
+// Position is the position after the last event that was sent, or the zero
+// Position if none is known.
 func (s *channelSource) Position() kg.Position { return deref(s.told.Load()) }
 
-// Close ends the stream of the channel.
+// Close ends the stream.
 func (s *channelSource) Close() { s.events.Close() }
 
 // channelEvent is the content of Subscription.channelChanged.
@@ -81,30 +82,30 @@ type ChannelChange struct {
 	at Position
 }
 
-// IsChannelEvent says that it is one.
+// IsChannelEvent marks a member of the union ChannelEvent.
 func (*ChannelChange) IsChannelEvent() {}
 
-// Kind is what has become of the channel.
+// Kind is the kind of the change.
 func (c *ChannelChange) Kind() ChannelChangeKind { return ChannelChangeKind(inSchema(c.of.Kind)) }
 
-// ChannelID is that of the channel.
+// ChannelID is the id of the channel.
 func (c *ChannelChange) ChannelID() string { return string(c.of.Channel) }
 
-// Channel is the channel as it is now.
+// Channel is the channel in its present state.
 func (c *ChannelChange) Channel(ctx context.Context) (*Channel, error) {
 	return unlessGone(readChannel(ctx, string(c.of.Channel)))
 }
 
-// Agent is whom it is about, nil for nobody.
+// Agent is the agent that the change is about, nil for none.
 func (c *ChannelChange) Agent() *string { return some(string(c.of.Agent)) }
 
-// Role is what that one is, or was.
+// Role is the agent's role after the change, or before it left.
 func (c *ChannelChange) Role() *ChannelRole { return enumOrNil[ChannelRole](c.of.Role) }
 
-// By is who made the change.
+// By is the agent that made the change.
 func (c *ChannelChange) By() string { return string(c.of.By) }
 
-// Version is that of the channel, nil where it stays.
+// Version is the channel's version after the change, nil if it did not change.
 func (c *ChannelChange) Version() *int64 { return someNumber(c.of.Version) }
 
 func someNumber(n int64) *int64 {
@@ -114,13 +115,13 @@ func someNumber(n int64) *int64 {
 	return &n
 }
 
-// Time is when it was.
+// Time is when the change was committed.
 func (c *ChannelChange) Time() time.Time { return c.of.Time }
 
-// Revision is the commit that it came with.
+// Revision is the revision of the commit.
 func (c *ChannelChange) Revision() kg.Revision { return c.of.Revision }
 
-// Position is behind it.
+// Position is the position after the change.
 func (c *ChannelChange) Position() *Position { return &c.at }
 
 // followChannel establishes Subscription.channelChanged.

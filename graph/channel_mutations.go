@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// changedChannel answers a mutation of a channel: the position of the answer is
-// behind what it did.
+// changedChannel answers a mutation of a channel and notes the position after
+// its commit.
 func (r *run) changedChannel(c *channels.Channel, err error) (*Channel, error) {
 	if err != nil {
 		return nil, inInput(renamed(err, inInputs))
@@ -18,10 +18,10 @@ func (r *run) changedChannel(c *channels.Channel, err error) (*Channel, error) {
 	return &Channel{c}, nil
 }
 
-// inInputs are the members of inputs that the domain calls otherwise.
+// inInputs maps the domain's field names to the schema's input members.
 var inInputs = map[string]string{"expireAfter": "expireAfterSeconds", "parent": "parentId"}
 
-// wroteUpTo notes the position behind what a mutation made.
+// wroteUpTo notes the position after the commit of a mutation.
 func (r *run) wroteUpTo(p kg.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func createChannel(ctx context.Context, input CreateChannelInput) (*Channel, err
 
 func roleIn(role *ChannelRole) channels.Role { return channels.Role(inDomain(deref(role))) }
 
-// rightsIn are the rights that an input says; nil for none.
+// rightsIn converts an input of rights, nil for nil.
 func rightsIn(input *ChannelRightsInput) *channels.Rights {
 	if input == nil {
 		return nil

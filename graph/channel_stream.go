@@ -10,21 +10,22 @@ import (
 	"koine/kg"
 )
 
-// opening is a subscription to something of koine's own while it is established.
+// opening is a subscription to domain events while it is being established.
 type opening struct {
-	life  context.Context // that of the stream
+	life  context.Context // ends with the stream
 	store *kg.Store
 	start operation.Resume
-	plan  *insidePlan // of what is selected of an event
-	// Of one to something of channels.
+	plan  *insidePlan // of an event's selection
+	// Set for events of package channels only.
 	service *channels.Service
 	by      channels.Caller
 }
 
-// ownSource is what the sources of such subscriptions have in common.
+// ownSource is the part that all sources of domain events share.
 type ownSource struct{ store *kg.Store }
 
-// Snapshot is nil: nothing of these is told as a snapshot of statements.
+// Snapshot is nil: these subscriptions do not begin with a snapshot of
+// statements.
 func (ownSource) Snapshot() *kg.Snapshot { return nil }
 
 // View takes a snapshot of the store.
@@ -32,14 +33,14 @@ func (s ownSource) View(ctx context.Context, v kg.View) (*kg.Snapshot, error) {
 	return s.store.View(ctx, v)
 }
 
-// ownEvent tells of what happened by a change of one statement of koine's own, which the
-// commit, as it is to be seen, asserts.
+// ownEvent represents a domain event as the change of one statement in a
+// system graph. c is the commit as the subscriber may see it.
 func ownEvent(op kg.Op, q kg.Quad, c *kg.Commit, at kg.Position) operation.Event {
 	changed := kg.Statement{Quad: q, Assertions: []kg.Assertion{{Source: c.Actor, Time: c.Time, Revision: c.Revision}}}
 	return operation.Event{Changes: []kg.Event{{Op: op, Statement: changed, Commit: c, Position: at}}, Position: at}
 }
 
-// subscribeChannels establishes a subscription whose events the package channels tells.
+// subscribeChannels establishes a subscription to events of package channels.
 func subscribeChannels(ctx context.Context, resume *Position, open func(*opening) (eventContent, source, error)) error {
 	return subscribeOwn(ctx, resume, func(o *opening) (c eventContent, s source, err error) {
 		if o.service, o.by, err = runOf(ctx).channels(); err != nil {
@@ -49,8 +50,9 @@ func subscribeChannels(ctx context.Context, resume *Position, open func(*opening
 	})
 }
 
-// subscribeOwn establishes a subscription whose events a domain package tells.
-// What open asks it for is the last that can fail: nobody else would close it.
+// subscribeOwn establishes a subscription to events of a domain package.
+// Opening the domain's stream must be the last step that can fail: nothing
+// else would close the stream.
 func subscribeOwn(ctx context.Context, resume *Position, open func(*opening) (eventContent, source, error)) error {
 	f, _ := ctx.Value(followingKey{}).(*following)
 	f.subscription, f.err = newOwnStream(ctx, f.ctx, resume, open)
@@ -82,8 +84,8 @@ func newOwnStream(ctx, life context.Context, resume *Position, open func(*openin
 	return s, nil
 }
 
-// position is behind what a subscription starts: the zero Position from the
-// beginning. told is up to where there is nothing to tell, nil from the beginning.
+// position returns the position to start after, zero for the beginning, and
+// the position up to which there is nothing to send, nil for the beginning.
 func (o *opening) position() (from kg.Position, told *kg.Position) {
 	switch o.start.Start {
 	case operation.Earliest, operation.Snapshot:

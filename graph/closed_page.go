@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// closeStatements makes a page of the statements that fit the pattern one that
-// a cutter fills. known is false when nothing can fit.
+// closeStatements prepares a page of the statements that match the pattern to
+// be filled by a cutter. known is false if nothing can match.
 func (l *loader) closeStatements(g *page, p kg.IDPattern, known bool, after *kg.IDQuad, bound cursorBound) (err error) {
 	c := g.connection
 	if c.total && known {
@@ -65,7 +65,8 @@ func countEntities(s *kg.Snapshot, c *connection) (n uint64, err error) {
 	return n, nil
 }
 
-// sealer makes the cursors of a page that begins behind a key.
+// sealer returns the function that makes the cursors of a page beginning after
+// a key.
 func (l *loader) sealer(bound cursorBound, begin []byte) func(key []byte) string {
 	return func(key []byte) string {
 		if key == nil {
@@ -75,7 +76,7 @@ func (l *loader) sealer(bound cursorBound, begin []byte) func(key []byte) string
 	}
 }
 
-// noFeed is a feed of nothing.
+// noFeed is an empty feed.
 type noFeed struct{}
 
 func (noFeed) next() (bool, error)    { return false, nil }
@@ -84,14 +85,14 @@ func (noFeed) stood() []byte          { return nil }
 func (noFeed) once()                  {}
 func (noFeed) close()                 {}
 
-// closeChanges is closeStatements for a page of changes. They were found before,
-// which reads the log and no statements.
+// closeChanges is closeStatements for a page of changes. The events are
+// already known: finding them reads the log and no statements.
 func (l *loader) closeChanges(c *changeList, g *page, events []operation.Event, part kg.LogRange) error {
 	begin := part.After
 	if c.backward {
 		begin = part.Until
 	}
-	f := &scanFeed[int]{ // of where they stand among the events
+	f := &scanFeed[int]{ // yields indexes into events
 		scan: func(behind []byte, _ func(int) bool) iter.Seq2[int, error] {
 			from := 0
 			if behind != nil {

@@ -10,17 +10,16 @@ import (
 	"koine/kg"
 )
 
-// connection is what a selection set asks of a page of entities or statements,
-// and which page it is.
+// connection is the plan of a page of entities or statements: its selection
+// set and its position in the list.
 type connection struct {
 	fields []connectionField
-	// What the page must know beside its elements.
+	// The page has to know these beside its elements.
 	total, cursors bool
-	// selections are what is asked of the elements: one for each `nodes` and
-	// each `node` of `edges`.
+	// Plans for the elements: one for each `nodes` and each `node` of `edges`.
 	entities   []*entityPlan
 	statements []*statementPlan
-	// of each `groups`
+	// One for each `groups`.
 	entityGroups    []*grouping[*subject]
 	statementGroups []*grouping[*fact]
 
@@ -28,23 +27,23 @@ type connection struct {
 	after *Cursor
 	limit int // bytes of an answer at which writing stops
 	bound cursorBound
-	// path is where the connection stands in the answer; behind so many of its
-	// names comes the index of an element.
+	// path is the connection's path in the answer. lists holds the lengths of
+	// its prefixes after which the index of a list element is inserted.
 	path  ast.Path
 	lists []int
-	view  kg.View // that cursors are bound to
+	view  kg.View // the view that cursors are bound to
 
 	statementMatch statementMatch
 	statementOrder ordering[*fact]
 	entityMatch    *entityMatch
-	// element plans what is asked of elements of another kind, and gives its
-	// index among the selections.
+	// element plans a selection of elements of another kind and returns its
+	// index.
 	element func(set ast.SelectionSet) (int, error)
-	// events plans what is asked of the elements of a field `events`, which also lists
-	// those that are in no other list.
+	// events plans the selection of a field `events`, which also lists the
+	// elements that no other list has.
 	events func(set ast.SelectionSet) (int, error)
-	// extra plans a field that only this connection has, otherGroups the groups
-	// of elements of another kind; each gives its index.
+	// extra plans a field that only this connection has. otherGroups plans the
+	// groups of elements of another kind. Each returns its index.
 	extra, otherGroups func(f graphql.CollectedField) (int, error)
 
 	entityOrder ordering[*subject]
@@ -60,27 +59,27 @@ const (
 	connectionTotal
 	connectionGroups
 	connectionRevision // from, to
-	connectionExtra    // of one connection only
+	connectionExtra    // a field of one connection only
 )
 
 type connectionField struct {
 	kind      connectionKind
 	key       []byte
 	typename  string
-	selection int // of nodes; which of the groups
+	selection int // index of the plan of `nodes`, or of the groups
 	edge      []edgeField
 	info      []edgeField // of pageInfo
-	events    bool        // it lists all elements
+	events    bool        // the list has all elements
 }
 
 // edgeField is a field of an edge or of PageInfo.
 type edgeField struct {
 	key       []byte
 	name      string
-	selection int // of node
+	selection int // index of the plan of `node`
 }
 
-// connectionTypes are the names and implementors of the types of a connection.
+// connectionTypes are the type names and implementors of a connection.
 type connectionTypes struct {
 	name, edgeName      string
 	implementors, edges []string
@@ -96,7 +95,7 @@ var statementConnections = connectionTypes{
 	edgeName: "StatementEdge", edges: statementEdgeImplementors,
 }
 
-// selection plans what is asked of the elements, and gives its index.
+// selection plans a selection of elements and returns its index.
 func (p *planner) selection(c *connection, set ast.SelectionSet) (int, error) {
 	if c.element != nil {
 		return c.element(set)
@@ -161,7 +160,7 @@ func (p *planner) connection(c *connection, set ast.SelectionSet, types connecti
 	})
 }
 
-// groups plans a field `groups`, and gives its index.
+// groups plans a field `groups` and returns its index.
 func (p *planner) groups(c *connection, f graphql.CollectedField) (int, error) {
 	if c.otherGroups != nil {
 		return c.otherGroups(f)
@@ -234,7 +233,8 @@ func (p *planner) entityConnection(f graphql.CollectedField, args map[string]any
 	return p.entitiesThat(match, f, args)
 }
 
-// entitiesThat plans a connection of entities with a condition compiled by match.
+// entitiesThat plans a connection of entities with a condition compiled by
+// match.
 func (p *planner) entitiesThat(
 	match func(*EntityFilter) (*entityMatch, error), f graphql.CollectedField, args map[string]any,
 ) (c *connection, err error) {
@@ -251,11 +251,11 @@ func (p *planner) entitiesThat(
 	return c, p.connection(c, f.Selections, entityConnections)
 }
 
-// page is one page of a connection, loaded.
+// page is a loaded page of a connection.
 type page struct {
 	connection *connection
-	entities   [][]*entityNode   // of each selection
-	statements [][]statementNode // of each selection
+	entities   [][]*entityNode   // per selection
+	statements [][]statementNode // per selection
 	groups     []*groupList
 	size       int
 	cursors    []string
@@ -265,13 +265,14 @@ type page struct {
 	cut        *cut // nil without a budget
 	// node writes an element of another kind.
 	node func(b []byte, selection, k int) []byte
-	// eventOnly tells which elements only a field `events` lists; nil for none.
+	// eventOnly reports whether only a field `events` lists the element. nil
+	// means that no element is such.
 	eventOnly func(k int) bool
 	// extra writes a field that only this connection has.
 	extra func(b []byte, i int) []byte
-	// end is the cursor behind the page, where that is not the last element's.
+	// end is the cursor after the page if that is not the last element's.
 	end string
-	// from and to are what a page of differences lies between.
+	// from and to are the revisions of a page of differences.
 	from, to kg.Revision
 }
 
@@ -335,8 +336,8 @@ func (g *page) writeElements(b []byte, field int) []byte {
 }
 
 // writeList stops when the answer has become too large, which reading.answer
-// then says: what was loaded once may be written many times, and names of
-// fields count as well.
+// then reports: an element that is loaded once may be written many times, and
+// the names of fields count as well.
 func (g *page) writeList(b []byte, f *connectionField, element func(b []byte, k int) []byte) []byte {
 	b = append(b, '[')
 	first := true
@@ -385,7 +386,7 @@ func (of *connectionField) writeEdge(b []byte, cursor func([]byte) []byte, node 
 	return append(b, '}')
 }
 
-// ends are the cursors of a page, "" for none.
+// ends returns the cursors of a page, "" for none.
 func (g *page) ends() (start, end string) {
 	switch {
 	case g.cut != nil:

@@ -51,10 +51,11 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *Vi
 	return page, nil
 }
 
-// behind opens the snapshot of the page that a cursor asks for, and tells where it
-// begins.
+// behind opens the snapshot of the page that a cursor continues, and returns
+// the place where the page begins.
 func (r *run) behind(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, begin belief.Cursor, bound cursorBound, err error) {
-	// Not of the evaluation time: pages of one walk read at that of the first.
+	// The evaluation time is left out: all pages of a walk read at that of the
+	// first page.
 	named := v
 	named.At, named.Now = 0, time.Time{}
 	epoch := r.engine.deps.Store.Head().Epoch

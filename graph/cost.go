@@ -10,9 +10,9 @@ import (
 	"koine/internal/path"
 )
 
-// checkCost bounds what an answer may cost, before anything is read: each field
-// costs what cost_weights.go says, and what is inside of a list counts once for
-// each element that was asked for.
+// checkCost bounds the cost of an answer before anything is read. Each field
+// has the weight given in cost_weights.go, and the fields inside of a list
+// count once for each requested element.
 func (r *run) checkCost(op *ast.OperationDefinition, variables map[string]any) error {
 	l := r.engine.limits
 	c := &costing{limits: l, variables: variables, fragments: map[string]cost{}}
@@ -34,8 +34,8 @@ func many(n int) string {
 	return strconv.Itoa(n)
 }
 
-// cost is what a selection set costs: in a connection each is what every element
-// of its page does, and once the rest.
+// cost is the cost of a selection set. In a connection, each is paid for every
+// element of the page and once for the rest.
 type cost struct{ once, each int }
 
 func (c cost) all() int { return min(c.once+c.each, tooMuch) }
@@ -45,7 +45,7 @@ type costing struct {
 	limits    Limits
 	variables map[string]any
 	fragments map[string]cost
-	single    bool // each page of a connection has one element
+	single    bool // each page of a connection counts one element
 }
 
 func (c *costing) set(set ast.SelectionSet) (sum cost) {
@@ -74,7 +74,7 @@ func (c *costing) set(set ast.SelectionSet) (sum cost) {
 
 func (c cost) plus(d cost) cost { return cost{c.once + d.once, c.each + d.each} }
 
-// isElements tells whether a field lists the elements of a page.
+// isElements reports whether a field lists the elements of a page.
 func isElements(f *ast.Field) bool {
 	return (f.Name == "nodes" || f.Name == "edges" || f.Name == "events") && f.ObjectDefinition != nil && isConnection(f.ObjectDefinition.Name)
 }
@@ -106,7 +106,7 @@ func (c *costing) field(f *ast.Field) int {
 	return min(c.weight(f)+total, tooMuch)
 }
 
-// cutSet is what the root fields cost under budgets.
+// cutSet is the cost of the root fields under budgets.
 func (c *costing) cutSet(set ast.SelectionSet, whole allowance) (sum int) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
@@ -122,16 +122,16 @@ func (c *costing) cutSet(set ast.SelectionSet, whole allowance) (sum int) {
 	return sum
 }
 
-// cutField estimates what a root field costs under a budget, which ends its pages.
-// The first element of each counts always. What comes behind takes bytes of the
-// answer, which count 1 each: a field takes several. And an element takes a
-// statement, for which it costs no more than the first.
+// cutField estimates the cost of a root field under a budget that ends its
+// pages. The first element of each page always counts. Every further element
+// takes bytes of the answer, which count 1 each (a field takes several), and
+// at least one statement, for which it costs no more than the first.
 func (c *costing) cutField(f *ast.Field, whole allowance) int {
 	full := c.field(f)
 	a := whole
 	if arg := f.Arguments.ForName("budget"); arg != nil {
 		if v, err := arg.Value.Value(c.variables); err == nil && v != nil {
-			if b, err := readBudget("budget", v); err == nil { // else it is refused where it is planned
+			if b, err := readBudget("budget", v); err == nil { // otherwise the planner refuses it
 				a = a.narrow(b)
 			}
 		}
@@ -145,7 +145,8 @@ func (c *costing) cutField(f *ast.Field, whole allowance) int {
 	return full
 }
 
-// neighbours is how many statements of a neighbourhood a field asks for.
+// neighbours is the number of statements of a neighbourhood that a field asks
+// for.
 func (c *costing) neighbours(f *ast.Field) int {
 	if arg := f.Arguments.ForName("budget"); arg != nil {
 		v, _ := arg.Value.Value(c.variables)
@@ -159,21 +160,21 @@ func (c *costing) neighbours(f *ast.Field) int {
 	return DefaultNeighbourhood
 }
 
-// first is the page size that a field asks for. What is out of bounds is
-// refused later, with a better message: here it counts as the greatest.
+// first is the page size that a field asks for. A value out of bounds counts
+// as the greatest: it is refused later, with a better message.
 func (c *costing) first(f *ast.Field) int {
 	unasked := DefaultPageSize
 	if f.ObjectDefinition != nil && (f.ObjectDefinition.Name == "Vocabulary" || f.Name == "graphs") {
 		unasked = DefaultVocabularySize
 	}
 	if len(f.SelectionSet) == 0 {
-		return 1 // a list of values costs no fields of its own
+		return 1 // a list of scalars has no fields of its own
 	}
 	return c.number(f, "first", min(unasked, c.limits.PageSize), c.limits.PageSize)
 }
 
-// number is what a field says in an argument, or unasked; what is out of bounds
-// counts as the most.
+// number is the value of an argument, or unasked without one. A value out of
+// bounds counts as most.
 func (c *costing) number(f *ast.Field, name string, unasked, most int) int {
 	arg := f.Arguments.ForName(name)
 	if arg == nil {

@@ -8,36 +8,36 @@ import (
 	"koine/internal/path"
 )
 
-// What the parts of an operation cost, where a scalar in the answer costs 1. The
-// figures are of the order of what each takes, as measured beside a scalar.
-// docs/reference/graphql.md has the same table.
+// The weights of the parts of an operation, relative to a scalar in the
+// answer, which costs 1. They follow measurements. docs/protocol.md has the
+// same table.
 const (
 	costField          = 1    // a scalar, or an object that holds others
-	costEntity         = 2    // an entity or a term, which has to be looked up
+	costEntity         = 2    // an entity or a term, which the dictionary resolves
 	costScan           = 5    // a list that is read from an index
 	costStep           = 10   // each step of a path
 	costRepeat         = 50   // each repetition in a path: * + {m,n}
 	costUnindexed      = 20   // each condition that no index answers
 	costRegex          = 200  // each regular expression, which has to be compiled
-	costOrder          = 20   // each key of an order, for which all is read
+	costOrder          = 20   // each order key: the whole list is read
 	costTotal          = 20   // totalCount
 	costGroups         = 50   // groups
 	costTriple         = 20   // each triple of a pattern
 	costAround         = 20   // each step of a neighbourhood's depth
-	costContradictions = 1000 // contradictions: all statements of many properties are compared
-	costReceipts       = 1000 // receipts, unread, messageCounts: many members, messages or days are looked at
-	costTasks          = 1000 // tasks, subtasks: all tasks that the caller takes part in are looked at
-	costRoute          = 100  // each step that ways between entities may be long
-	costVerify         = 1000 // verifyEvents: thousands of events are read and hashed
+	costContradictions = 1000 // contradictions: compares all statements of many properties
+	costReceipts       = 1000 // receipts, unread, messageCounts: read many members, messages or days
+	costTasks          = 1000 // tasks, subtasks: read all tasks of the caller
+	costRoute          = 100  // each step of the maximal path length
+	costVerify         = 1000 // verifyEvents: reads and hashes thousands of events
 )
 
-// lookedUp are what a field gives that has to be looked up.
+// lookedUp are the types that the dictionary has to resolve.
 var lookedUp = map[string]bool{"Entity": true, "Term": true, "Node": true}
 
-// readWhole are what a field gives that is read from its own graph.
+// readWhole are the types that are read from a graph of their own.
 var readWhole = map[string]bool{"Channel": true, "Message": true, "Scope": true, "Task": true}
 
-// scanFields are those that read an index and are no connection.
+// scanFields are the fields that read an index without being a connection.
 var scanFields = map[string]bool{
 	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
 	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.graphs": true, "Query.why": true,
@@ -46,16 +46,16 @@ var scanFields = map[string]bool{
 	"Statement.tasks": true, "TaskCommit.facts": true, "TaskCommit.message": true,
 }
 
-// unindexed are the operators of filters for which each value has to be looked at.
+// unindexed are the filter operators that have to test each value.
 var unindexed = map[string]bool{
 	"contains": true, "endsWith": true, "ne": true, "nin": true, "not": true,
 	"neVar": true, "ltVar": true, "lteVar": true, "gtVar": true, "gteVar": true,
 }
 
-// costly are the arguments that say what has to be looked for.
+// costly are the arguments with conditions, orders, paths and patterns.
 var costly = map[string]bool{"where": true, "orderBy": true, "pattern": true, "path": true, "by": true, "compute": true}
 
-// weight is what a field costs without what is inside of it.
+// weight is the cost of a field without its selection set.
 func (c *costing) weight(f *ast.Field) int {
 	n := costField
 	if f.Definition == nil || f.ObjectDefinition == nil {
@@ -80,7 +80,7 @@ func (c *costing) weight(f *ast.Field) int {
 	case "subtasks":
 		n = costTasks
 	case "tasks":
-		if f.ObjectDefinition.Name == "Query" { // those of a scope are other ones
+		if f.ObjectDefinition.Name == "Query" { // the tasks of a scope are a plain list
 			n = costTasks
 		}
 	case "receipts", "unread", "messageCounts":
@@ -103,8 +103,8 @@ func (c *costing) weight(f *ast.Field) int {
 
 func isConnection(kind string) bool { return strings.HasSuffix(kind, "Connection") }
 
-// inputCost is what a member of the arguments costs: conditions, paths and
-// patterns, wherever they are nested.
+// inputCost is the cost of the conditions, paths and patterns in an argument,
+// at any depth.
 func inputCost(name string, value any) (n int) {
 	switch v := value.(type) {
 	case string:
@@ -122,7 +122,7 @@ func inputCost(name string, value any) (n int) {
 			n += inputCost("", e)
 		}
 	case map[string]any:
-		switch name { // a single one stands for a list of one
+		switch name { // a single value stands for a list of one
 		case "orderBy":
 			n = costOrder
 		case "triples":
@@ -144,7 +144,7 @@ func inputCost(name string, value any) (n int) {
 	return min(n, tooMuch)
 }
 
-// pathCost goes by the text of a path, which need not be a valid one. A single
+// pathCost estimates from the text of a path, which may be invalid. A single
 // predicate or a variable costs nothing.
 func pathCost(text string) (n int) {
 	if strings.HasPrefix(text, "?") || !strings.Contains(text, "<") && strings.Contains(text, "://") {

@@ -13,19 +13,20 @@ import (
 	"koine/kg"
 )
 
-// A cursor is sealed by the store, so that it can neither be read nor made
-// outside. It is bound to all that decides which list it stands in:
-// epoch, field, arguments but first and after, view and caller, and the entity
-// for the lists of an entity. Inside are
+// A cursor is sealed by the store, so that clients can neither read nor forge
+// it. It is bound to everything that determines its list: epoch, field,
+// arguments except first and after, view, caller, and the entity for lists of
+// an entity. It contains
 //
 //	layout     1 byte
-//	revision   8 bytes, big endian: that of the walk's first page
-//	now        8 bytes: its evaluation time, in ns since 1970
-//	key        the last element: 9 bytes of an entity's id, 36 of a statement's;
-//	           that of a row a place as pattern.Evaluation gives it;
-//	           nothing where the list begins, which a budget may leave to begin with
+//	revision   8 bytes, big endian: the revision of the walk's first page
+//	now        8 bytes: the walk's evaluation time, in ns since 1970
+//	key        the last element: 9 bytes for an entity's id, 36 for a statement's,
+//	           the place given by pattern.Evaluation for a row; empty at the
+//	           beginning of a list, from which a budget may cut everything
 //
-// Ids depend on the data directory's layout, which the store's seal covers.
+// Ids depend on the layout of the data directory, which the store's seal
+// covers.
 const cursorLayout = 1
 
 const (
@@ -33,14 +34,15 @@ const (
 	statementKeyBytes = 4 * entityKeyBytes
 )
 
-// cursorBound is a hash of what a connection's cursors belong to.
+// cursorBound is a hash of everything that a connection's cursors are bound
+// to.
 type cursorBound [sha256.Size]byte
 
 func (p *planner) bind(f graphql.CollectedField) (bound cursorBound, err error) {
 	args := f.ArgumentMap(p.op.Variables)
 	delete(args, "first")
 	delete(args, "after")
-	delete(args, "view") // in p.view
+	delete(args, "view") // p.view has it
 	delete(args, "budget")
 	for name, v := range args {
 		if v == nil {
@@ -59,18 +61,18 @@ func (p *planner) bind(f graphql.CollectedField) (bound cursorBound, err error) 
 	h.Write([]byte(f.ObjectDefinition.Name + "." + f.Name + "\n"))
 	h.Write(text)
 	if args["orderBy"] != nil {
-		h.Write([]byte("order 2\n")) // values had another order before: those cursors are foreign
+		h.Write([]byte("order 2\n")) // values were ordered otherwise before: those cursors are foreign
 	}
 	return cursorBound(h.Sum(nil)), nil
 }
 
-// viewKey names what a view shows: equal keys, equal views.
+// viewKey encodes the content of a view: equal keys mean equal views.
 func viewKey(v kg.View) string {
 	b := fmt.Appendf(nil, "%q %d %t %v %d %d", v.Principal.ID, v.At, v.AllGraphs, v.MinCertainty, v.MaxAge, v.Now.UnixNano())
 	if len(v.Principal.Roles) > 0 {
 		b = fmt.Appendf(b, " roles %q", v.Principal.Roles)
 	}
-	if v.Graphs != nil { // an empty list is not the same as none
+	if v.Graphs != nil { // an empty list differs from none
 		b = append(b, " graphs"...)
 		for _, g := range v.Graphs {
 			b = append(append(b, ' '), g.String()...)
@@ -95,12 +97,12 @@ func viewKey(v kg.View) string {
 	return string(b)
 }
 
-// of is the bound of the same list of one entity.
+// of returns the bound of the same list of one entity.
 func (c cursorBound) of(entity kg.Term) cursorBound {
 	return sha256.Sum256(append(c[:], entity.String()...))
 }
 
-// place is what a cursor says.
+// place is the content of a cursor.
 type place struct {
 	revision kg.Revision
 	now      time.Time
@@ -127,7 +129,7 @@ func foreignCursor() error {
 	return kg.Errorf(kg.CodeCursorForeign, "the cursor is not one of this list").At("after")
 }
 
-// unsealAny reads a cursor whose key has no fixed length.
+// unsealAny opens a cursor whose key has no fixed length.
 func (e *Engine) unsealAny(c Cursor, bound cursorBound) (place, error) {
 	b, err := e.deps.Store.Unseal(string(c), bound[:])
 	if err != nil {
@@ -143,7 +145,7 @@ func (e *Engine) unsealAny(c Cursor, bound cursorBound) (place, error) {
 	}, nil
 }
 
-// openAt gives the snapshot of the page that a cursor asks for.
+// openAt opens the snapshot of the page that a cursor continues.
 func (r *run) openAt(ctx context.Context, view kg.View, at place) (*kg.Snapshot, error) {
 	view.At, view.Now = at.revision, at.now
 	s, err := r.open(ctx, view)

@@ -10,46 +10,46 @@ import (
 	"koine/internal/operation"
 )
 
-// cut is a page that is answered element by element, because a budget may end
-// it anywhere. It is closed at first: written without elements. A cutter then
-// fills it with what fits.
+// cut is the state of a page that a budget may end after any element. The page
+// is written closed first, without elements. A cutter then fills it with the
+// elements that fit.
 //
-// Nothing of this exists without a budget: then a level is loaded at once.
+// Without a budget a page has no cut: each level is loaded in one batch.
 type cut struct {
 	cutter *cutter
 	feed   feed
-	seal   func(key []byte) string // a cursor behind the element with this key; where the page begins for nil
+	seal   func(key []byte) string // makes the cursor after the element with this key, or at the page's beginning for nil
 	first  int
 
-	texts  [][]byte // of each of the connection's fields that lists the elements
-	size   int      // of elements taken
-	found  bool     // the feed has one more ready
-	ended  bool     // the feed has no more
-	before []byte   // what was looked at before the one that is ready
+	texts  [][]byte // for each of the connection's fields that lists the elements
+	size   int      // elements taken
+	found  bool     // the feed has another element ready
+	ended  bool     // the feed is exhausted
+	before []byte   // the key looked at before the ready element
 
-	startKey, endKey []byte // of the cursors; endKey is also set when nothing was taken
+	startKey, endKey []byte // of the cursors; endKey is also set if nothing was taken
 	reason           operation.CutReason
 
-	// What a page that is not cut says where its feed ends: whether there is
-	// more all the same, and behind what, if that is not the last element.
+	// The end of a page that is not cut: whether more follows, and the cursor
+	// if it is not that of the last element.
 	rest    bool
 	restEnd string
 
-	at     []int // indexes in the lists around it
-	times  int   // it is written in the element around it
-	opened bool  // it is filled, or being filled
-	base   int   // bytes as it was written closed
-	fixed  int   // of them without pageInfo
+	at     []int // indexes in the enclosing lists
+	times  int   // how often the enclosing element contains it
+	opened bool  // it is being filled, or is full
+	base   int   // bytes as written closed
+	fixed  int   // the bytes of base without pageInfo
 	cursor int   // bytes of an element's cursor
 	end    int   // bytes of endCursor while there is no element
 	peeked bool  // it is known whether there is an element
 }
 
-// closed makes a page one that a cutter fills from the feed. Peek says that
-// looking for the first element costs next to nothing, so that an empty page is
-// known at once. keyBytes is how long the feed's keys are; seal makes a cursor
-// behind the element with such a key, or where the page begins for nil. The
-// planner's inList around what is planned inside of a list makes the paths right.
+// closed prepares a page to be filled from the feed by a cutter. peek means
+// that looking for the first element is almost free, so that an empty page is
+// recognized at once. keyBytes is the length of the feed's keys. seal makes
+// the cursor after the element with a key, or at the page's beginning for nil.
+// Pages in lists need the planner's inList for correct paths.
 func (l *loader) closed(g *page, f feed, peek bool, keyBytes int, seal func(key []byte) string) error {
 	c := l.run.cutter
 	t := &cut{cutter: c, feed: f, seal: seal, first: g.connection.first, texts: make([][]byte, len(g.connection.fields))}
@@ -73,12 +73,12 @@ func (l *loader) closed(g *page, f feed, peek bool, keyBytes int, seal func(key 
 	return nil
 }
 
-// finish is for a page that has come to its end.
+// finish gives a page the pageInfo of one that was not cut.
 func (g *page) finish() { g.more, g.truncated, g.end = g.cut.rest, false, g.cut.restEnd }
 
 func quotedLen(s string) int { return len(s) + len(`""`) }
 
-// find makes sure that the next element is ready, or known not to be there.
+// find makes the next element ready and reports whether there is one.
 func (t *cut) find() (bool, error) {
 	if t.found || t.ended {
 		return t.found, nil
@@ -91,30 +91,30 @@ func (t *cut) find() (bool, error) {
 	return found, nil
 }
 
-// cutter fills the closed pages of one root field, depth first, as far as the
-// allowance goes.
+// cutter fills the closed pages of one root field, depth first, within the
+// allowance.
 type cutter struct {
 	run *run
-	own allowance // of the field itself
-	// most is the allowance that bounds the bytes while pages are filled: the
-	// field's own (ownBytes), or the operation's.
+	own allowance // the field's own budget
+	// most is the allowance that bounds the bytes of pages being filled: the
+	// field's own (ownBytes) or the operation's.
 	most     allowance
 	ownBytes bool
-	spent    int64 // statements that were read for it
-	begun    int64 // what the meter said when the work at it was taken up
+	spent    int64 // statements read for the field
+	begun    int64 // the meter's count when work on the field was resumed
 	feeds    []feed
 
 	answer *answer
 	write  func(b []byte) []byte // writes the answer
 
-	pages   []*page // closed ones that were written and wait to be filled
-	indexes []int   // where in the lists the writing stands
-	given   int     // elements, in all lists
+	pages   []*page // closed pages that were written and wait to be filled
+	indexes []int   // indexes of the list elements being written
+	given   int     // elements given, in all lists
 
-	measuring bool // what is written is looked at only
+	measuring bool // the text is only measured, then dropped
 }
 
-// enter takes up the work at the field: what is read counts for it.
+// enter resumes work on the field: statements read count for it.
 func (c *cutter) enter() {
 	r := c.run
 	c.begun = r.meter.Read()
@@ -125,7 +125,7 @@ func (c *cutter) enter() {
 	if limit == math.MaxInt64 {
 		limit = 0
 	} else if limit <= c.begun {
-		limit = max(c.begun, 1) // nothing more
+		limit = max(c.begun, 1) // no further statement
 	}
 	r.meter.Limit(limit)
 	r.cutter = c
@@ -146,8 +146,8 @@ func (c *cutter) close() {
 	}
 }
 
-// wait notes a closed page that is being written: it will be filled once the
-// rest of the element around it was seen to fit.
+// wait queues a closed page that is being written. It is filled once the rest
+// of its enclosing element is known to fit.
 func (c *cutter) wait(g *page) {
 	if c.measuring {
 		return
@@ -160,18 +160,18 @@ func (c *cutter) wait(g *page) {
 	t.times++
 }
 
-// slack is how much longer a page may become without getting an element.
+// slack is by how many bytes a page may grow without getting an element.
 func (g *page) slack() int {
 	t := g.cut
 	longest := g.frame(0, t.rest, false)
-	if !t.peeked { // it may be cut behind something that was looked at
+	if !t.peeked { // it may be cut after a key that was looked at
 		longest = max(longest, g.frame(0, true, true)+(t.cursor-t.end)*g.connection.infos("endCursor"))
 	}
 	return max(0, longest-t.base) * t.times
 }
 
-// fill fills pages that wait, which may grow by room bytes together, and tells
-// why the first of them that was cut was cut, "" if none was.
+// fill fills waiting pages, which may grow by room bytes together. It returns
+// the reason of the first cut, "" if none was cut.
 func (c *cutter) fill(pages []*page, room int) (reason operation.CutReason, err error) {
 	for _, g := range pages {
 		t := g.cut
@@ -188,7 +188,7 @@ func (c *cutter) fill(pages []*page, room int) (reason operation.CutReason, err 
 	return reason, nil
 }
 
-// fillPage takes elements into the page, which may have so many bytes in all.
+// fillPage takes elements into the page, which may have up to most bytes.
 func (c *cutter) fillPage(g *page, most int) error {
 	t := g.cut
 	t.opened = true
@@ -219,8 +219,8 @@ func (c *cutter) fillPage(g *page, most int) error {
 	return nil
 }
 
-// take takes the element that is ready into the page, with what fits of its
-// own pages; false when it ended the page.
+// take adds the ready element to the page, with as much of its inner pages as
+// fits. It reports whether the page goes on.
 func (c *cutter) take(g *page, most int) (on bool, err error) {
 	t := g.cut
 	e, err := t.feed.load()
@@ -234,8 +234,7 @@ func (c *cutter) take(g *page, most int) (on bool, err error) {
 	before := t.before
 	more := false
 	if t.size+1 == t.first {
-		// The last one is followed by nothing that could make room for a
-		// longer "false".
+		// After the last element nothing else makes room for a longer "false".
 		if more, err = t.find(); isSpent(err) {
 			more, err = true, nil
 		}
@@ -245,7 +244,7 @@ func (c *cutter) take(g *page, most int) (on bool, err error) {
 		}
 	}
 	outer, at := c.pages, c.indexes
-	// The page may stand in a list that is not cut: its own place says where.
+	// The page may stand in a list that no budget cuts: its own indexes count.
 	c.pages, c.indexes = nil, append(slices.Clip(t.at), t.size)
 	marks := t.append(g, e)
 	inner := c.pages
@@ -270,7 +269,7 @@ func (c *cutter) take(g *page, most int) (on bool, err error) {
 	if err != nil || reason == "" || t.size == t.first {
 		return err == nil, err
 	}
-	// Behind an element that is not complete there is nothing more to come.
+	// After an incomplete element the page ends.
 	found, err := t.find()
 	if isSpent(err) || found {
 		return false, c.end(g, reason, e.key)
@@ -278,7 +277,8 @@ func (c *cutter) take(g *page, most int) (on bool, err error) {
 	return false, err
 }
 
-// append writes the element behind the others, and tells where they ended.
+// append writes the element after the others and returns the previous lengths
+// of the texts.
 func (t *cut) append(g *page, e element) (marks []int) {
 	marks = make([]int, len(t.texts))
 	for i := range g.connection.fields {
@@ -323,7 +323,7 @@ func (t *cut) bytes() (n int) {
 	return n
 }
 
-// end ends a page behind the element with the key.
+// end ends a page after the element with the key.
 func (c *cutter) end(g *page, reason operation.CutReason, key []byte) error {
 	t := g.cut
 	if reason == operation.CutStatements && key == nil && !c.mayBeEmpty(c.own.reads <= c.run.allowed.reads) {
@@ -339,7 +339,7 @@ func (c *cutter) end(g *page, reason operation.CutReason, key []byte) error {
 	return nil
 }
 
-// full ends a page before an element that is too long by so many bytes.
+// full ends a page before an element that is too long by over bytes.
 func (c *cutter) full(g *page, over int, key []byte) error {
 	if key == nil && !c.mayBeEmpty(c.ownBytes) {
 		return needsBytes(c.most, c.most.bytes+over)
@@ -347,15 +347,14 @@ func (c *cutter) full(g *page, over int, key []byte) error {
 	return c.end(g, c.most.reason(), key)
 }
 
-// mayBeEmpty tells whether a page may go without an element: another one has
-// got further then, so that a walk comes to its end. It must be one that goes
-// on under the same budget.
+// mayBeEmpty reports whether a page may stay without an element. Another page
+// under the same budget must have got one, so that a walk makes progress.
 func (c *cutter) mayBeEmpty(own bool) bool {
 	return c.given > 0 || !own && c.run.given > 0
 }
 
-// needsStatements finds out, without a bound but that of time, how many
-// statements the first element takes.
+// needsStatements measures, bounded by time only, how many statements the
+// first element takes.
 func (c *cutter) needsStatements(g *page) error {
 	return c.needed(func() error {
 		g.cut.feed.once()
@@ -372,7 +371,7 @@ func (t *cut) readOne() error {
 	return err
 }
 
-// needed finds out how many statements it takes to read so.
+// needed measures how many statements read takes.
 func (c *cutter) needed(read func() error) error {
 	c.run.meter.Limit(0)
 	if err := read(); err != nil {
@@ -388,7 +387,7 @@ func (c *cutter) needed(read func() error) error {
 	}
 }
 
-// path is where the page stands in the answer.
+// path is the page's path in the answer.
 func (g *page) path() (path ast.Path) {
 	at := 0
 	for i, name := range g.connection.path {
@@ -401,12 +400,12 @@ func (g *page) path() (path ast.Path) {
 	return path
 }
 
-// frame is how many bytes the page has without its elements.
+// frame is the number of bytes of the page without its elements.
 func (g *page) frame(size int, more, truncated bool) int {
 	return g.cut.fixed + g.infoBytes(size, more, truncated)
 }
 
-// ends are the cursors of the page.
+// ends returns the cursors of the page.
 func (t *cut) ends(truncated bool) (start, end string) {
 	if t.size > 0 {
 		start = t.seal(t.startKey)
@@ -417,7 +416,7 @@ func (t *cut) ends(truncated bool) (start, end string) {
 	return start, end
 }
 
-// infos is how often pageInfo has the field.
+// infos counts the fields of pageInfo with this name.
 func (c *connection) infos(name string) (n int) {
 	for i := range c.fields {
 		for _, f := range c.fields[i].info {
@@ -429,7 +428,7 @@ func (c *connection) infos(name string) (n int) {
 	return n
 }
 
-// infoBytes is how many bytes the members of pageInfo have together.
+// infoBytes is the number of bytes of all values in pageInfo.
 func (g *page) infoBytes(size int, more, truncated bool) (n int) {
 	t := g.cut
 	for i := range g.connection.fields {

@@ -2,7 +2,7 @@ package graph
 
 import "koine/kg"
 
-// factPart is a part of a statement that a test is about.
+// factPart is the part of a statement that a test reads.
 type factPart uint8
 
 const (
@@ -12,23 +12,23 @@ const (
 	partGraph
 )
 
-// maxDecided bounds the ids for which a scan remembers what one test decided:
-// of more only the last.
+// maxDecided bounds the ids for which a scan caches the result of one test.
+// Beyond it only the last id is cached.
 const maxDecided = 10_000
 
-// decided is what a test decided about the ids that it met.
+// decided caches the results of a test by id.
 type decided struct {
 	last  kg.ID
 	holds bool           // for last
 	known bool           // last is set
-	all   map[kg.ID]bool // of the predicates or graphs, of which there are few
+	all   map[kg.ID]bool // for predicates and graphs, of which there are few
 }
 
-// decide tells whether the test holds for a part of the statement. Equal ids
-// come in a row, and of predicates and graphs there are few: a term is decoded
-// and tested only when its id is another one.
+// decide reports whether the test holds for a part of the statement. Equal ids
+// are adjacent in a scan, and predicates and graphs are few: a term is decoded
+// and tested only if its id is not cached.
 func (f *fact) decide(slot int, part factPart, test termTest) (bool, error) {
-	if f.snapshot == nil { // not of a scan
+	if f.snapshot == nil { // not part of a scan
 		t, err := f.part(part)
 		return err == nil && test(t), err
 	}

@@ -11,17 +11,17 @@ import (
 	"koine/kg"
 )
 
-// diffList is what is asked of the differences between two moments.
+// diffList is the plan of the differences between two moments.
 type diffList struct {
 	*connection
-	plans    []*differencePlan // of each selection
+	plans    []*differencePlan // per selection
 	from, to *kg.Moment
 }
 
-// differencePlan is what is asked of a StatementDifference.
+// differencePlan is the plan of a StatementDifference.
 type differencePlan struct {
 	fields    []differenceField
-	statement []*statementPlan // of each `statement` and `previous`
+	statement []*statementPlan // for each `statement` and `previous`
 }
 
 type differenceField struct {
@@ -120,10 +120,10 @@ func (l *loader) diffPage(c *diffList) (*page, error) {
 	return g, l.loadDifferences(c, g, found)
 }
 
-// between opens what the later moment shows, and tells the earlier one's
-// revision and behind which statement the page begins. A cursor carries both
-// revisions: a time that was still to come when the walk began stays what it
-// was.
+// between opens the snapshot of the later moment and returns the earlier
+// revision and the statement after which the page begins. A cursor carries
+// both revisions, so that a moment in the future keeps the meaning that it had
+// for the first page.
 func (l *loader) between(c *diffList) (later *loader, from kg.Revision, after *kg.IDQuad, err error) {
 	view := c.view
 	if c.after != nil {
@@ -163,7 +163,7 @@ func (l *loader) between(c *diffList) (later *loader, from kg.Revision, after *k
 	return l, from, nil, err
 }
 
-// differences takes those of a page.
+// differences collects the differences of a page.
 func (l *loader) differences(c *diffList, g *page, all iter.Seq2[kg.Difference, error]) (found []kg.Difference, err error) {
 	f := &fact{snapshot: l.snapshot}
 	for d, err := range all {
@@ -194,7 +194,8 @@ func differenceKey(from kg.Revision, q kg.IDQuad) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(from)), quadKey(q)...)
 }
 
-// either tells whether the condition holds for the statement at either moment.
+// either reports whether the condition holds for the statement at one of the
+// two moments.
 func (c *diffList) either(f *fact, d *kg.Difference) (bool, error) {
 	for _, v := range [...]*kg.Version{&d.Before, &d.After} {
 		if v.From == 0 {
@@ -207,11 +208,10 @@ func (c *diffList) either(f *fact, d *kg.Difference) (bool, error) {
 	return false, nil
 }
 
-// loadDifferences loads what is shown of them: each field's statements in one
-// batch.
+// loadDifferences loads the statements of a page: one batch for each field.
 func (l *loader) loadDifferences(c *diffList, g *page, found []kg.Difference) error {
-	shown := make([]kg.Row, len(found)) // as `statement`
-	before := make([]int, len(found))   // where it stands in earlier; -1: it was not there
+	shown := make([]kg.Row, len(found)) // shown as `statement`
+	before := make([]int, len(found))   // index in earlier; -1 if it did not exist
 	var earlier []kg.Row
 	for i := range found {
 		d := &found[i]
@@ -223,7 +223,7 @@ func (l *loader) loadDifferences(c *diffList, g *page, found []kg.Difference) er
 			earlier = append(earlier, d.Before.Row)
 		}
 	}
-	nodes := make([][][]statementNode, len(c.plans)) // of each selection, each field
+	nodes := make([][][]statementNode, len(c.plans)) // per selection and field
 	for s, plan := range c.plans {
 		nodes[s] = make([][]statementNode, len(plan.fields))
 		for i, f := range plan.fields {
@@ -250,8 +250,8 @@ func (l *loader) loadDifferences(c *diffList, g *page, found []kg.Difference) er
 	return nil
 }
 
-// idsOfEarlier gives the statements that are shown as of the earlier moment the ids of then:
-// all of `previous`, and those that are no longer there.
+// idsOfEarlier replaces the ids of statements shown as of the earlier moment:
+// all of `previous`, and those that no longer exist.
 func (l *loader) idsOfEarlier(nodes []statementNode, found []kg.Difference, all bool, from kg.Revision) error {
 	view := l.view
 	view.At = from
@@ -264,7 +264,7 @@ func (l *loader) idsOfEarlier(nodes []statementNode, found []kg.Difference, all 
 	return err
 }
 
-// write writes difference k, whose earlier statement is number before.
+// write writes difference k. before is the index of its earlier statement.
 func (plan *differencePlan) write(b []byte, d *kg.Difference, nodes [][]statementNode, k, before int) []byte {
 	b = append(b, '{')
 	for i, f := range plan.fields {

@@ -12,14 +12,15 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// Bounds of the cache of parsed documents. Longer queries are parsed each time.
+// Bounds of the cache of parsed documents. Longer queries are parsed each
+// time.
 const (
 	DefaultCachedDocuments = 500
 	maxCachedQueryBytes    = 16 << 10
 )
 
-// documents parses and validates queries and keeps the ones used last. It is
-// safe for concurrent use; nobody changes a document that was given out.
+// documents parses and validates queries and caches the most recently used. It
+// is safe for concurrent use. Returned documents must not be changed.
 type documents struct {
 	schema *ast.Schema
 	rules  *rules.Rules
@@ -30,9 +31,9 @@ type documents struct {
 	onlyTrusted bool
 	persisted   *persisted
 
-	mu sync.Mutex // guards what follows
-	// young and old are two generations: what is asked for in the old one moves
-	// to the young one, and when that is full it becomes the old one.
+	mu sync.Mutex // guards young and old
+	// The cache has two generations. A hit in the old one moves the document
+	// to the young one, and a full young one becomes the old one.
 	young, old map[string]*ast.QueryDocument
 }
 
@@ -48,7 +49,7 @@ func newDocuments(schema *ast.Schema, limits Limits, o *Options) *documents {
 	return d
 }
 
-// get gives the valid document of a query text, or what is wrong with it.
+// get returns the valid document of a query text, or its errors.
 func (d *documents) get(query string) (*ast.QueryDocument, gqlerror.List) {
 	if doc := d.cached(query); doc != nil {
 		return doc, nil
@@ -75,7 +76,7 @@ func (d *documents) cached(query string) *ast.QueryDocument {
 	return doc
 }
 
-// keep puts a document into the young generation; d.mu is held.
+// keep puts a document into the young generation. d.mu is held.
 func (d *documents) keep(query string, doc *ast.QueryDocument) {
 	if len(d.young) >= (d.max+1)/2 {
 		d.old, d.young = d.young, map[string]*ast.QueryDocument{}
@@ -83,8 +84,8 @@ func (d *documents) keep(query string, doc *ast.QueryDocument) {
 	d.young[strings.Clone(query)] = doc
 }
 
-// parse goes from the cheap checks to the dear ones: the limits on tokens and
-// shape come before the rules of validation, some of which compare each field
+// parse orders the checks from cheap to expensive: the limits on tokens and
+// shape come before the validation rules, some of which compare each field
 // with each other.
 func (d *documents) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: query}, d.limits.Tokens)

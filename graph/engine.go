@@ -28,59 +28,61 @@ import (
 	"koine/kg"
 )
 
-// Deps are what the engine works with. Store is required.
+// Deps are the services that the engine uses. Store is required.
 type Deps struct {
 	Store    *kg.Store
-	Prefixes *kg.Prefixes   // nil: those of Store
+	Prefixes *kg.Prefixes   // nil: the store's
 	Names    *kgnames.Judge // nil: names are judged strictly
 	Logger   *slog.Logger   // nil: slog.Default
-	// Graphs makes and deletes graphs and knows who may do what with them; nil for a
+	// Graphs creates and deletes graphs and knows their policies; nil for a
 	// store without policies.
 	Graphs *policy.Graphs
-	// Shapes are those that Store judges by; nil for none.
+	// Shapes are the shapes that Store validates with; nil for none.
 	Shapes  *shapes.Set
-	Reviews Reviews // nil: nothing is held for review
+	Reviews Reviews // nil: no update is held for review
 	Rules   Rules   // nil: no query is refused
-	// Span, if set, begins a span of a trace for an operation. end is called once.
+	// Span, if set, starts a trace span for an operation. end is called once.
 	Span func(ctx context.Context, name string) (inner context.Context, end func(error))
-	// Trail is where refusals are noted, and read from by Query.audit; nil for
-	// none.
+	// Trail records refusals for Query.audit; nil for none.
 	Trail *audit.Trail
-	// Channels keeps channels and their messages; nil: there are none.
+	// Channels is the channel service; nil disables channels.
 	Channels *channels.Service
-	// Agents is where agents register; nil: nobody can.
+	// Agents is the directory in which agents register; nil disables
+	// registration.
 	Agents *agents.Directory
-	// Tasks keeps what agents ask of each other; nil: nobody asks anything.
+	// Tasks is the task service; nil disables tasks.
 	Tasks *tasks.Service
-	// Presence knows which agents are there; nil: nobody does.
+	// Presence tracks the presence of agents; nil disables it.
 	Presence *presence.Tracker
-	// Quarantines are those that Store reads under; nil for a store without.
+	// Quarantines are the quarantines that Store applies; nil for a store
+	// without.
 	Quarantines *belief.Quarantines
 }
 
 // Options of an engine. The zero value works.
 type Options struct {
 	Limits Limits
-	// LabelPredicates are the properties that give an entity its label, the
-	// best first. Nil means DefaultLabelPredicates.
+	// LabelPredicates are the properties that give an entity its label, in
+	// order of preference. Nil means DefaultLabelPredicates.
 	LabelPredicates []string
-	// CachedDocuments bounds the parsed queries that are kept; 0 means
+	// CachedDocuments bounds the cache of parsed queries; 0 means
 	// DefaultCachedDocuments.
 	CachedDocuments int
-	// NoMutations refuses mutations whatever the request says.
+	// NoMutations refuses all mutations.
 	NoMutations bool
-	// Trusted are documents that requests may name by id or hash; nil for none.
+	// Trusted are documents that requests may name by id or hash; nil for
+	// none.
 	Trusted *TrustedDocuments
 	// OnlyTrusted refuses every other document.
 	OnlyTrusted bool
-	// PersistedQueries and PersistedBytes bound the automatic persisted queries
-	// that are kept; 0 means DefaultPersistedQueries and DefaultPersistedBytes.
+	// PersistedQueries and PersistedBytes bound the cache of automatic
+	// persisted queries; 0 means DefaultPersistedQueries and
+	// DefaultPersistedBytes.
 	PersistedQueries int
 	PersistedBytes   int
 }
 
-// DefaultLabelPredicates are the properties that vocabularies in common use
-// name things by.
+// DefaultLabelPredicates are the label properties of common vocabularies.
 var DefaultLabelPredicates = []string{
 	kg.RDFSLabel,
 	"http://www.w3.org/2004/02/skos/core#prefLabel",
@@ -96,14 +98,14 @@ type Engine struct {
 	limits    Limits
 	options   Options
 	labels    []kg.Term
-	absent    absent // of the labels
+	absent    absent // caches missing labels
 	schema    *executableSchema
 	documents *documents
 	occurring occurring
 	heavy     heavyGate
 }
 
-// NewEngine makes an engine over the store.
+// NewEngine returns an engine over the store.
 func NewEngine(deps Deps, options Options) *Engine {
 	if deps.Logger == nil {
 		deps.Logger = slog.Default()
@@ -128,8 +130,8 @@ func NewEngine(deps Deps, options Options) *Engine {
 	return e
 }
 
-// contract is the schema without @defer, which the library adds to every schema and
-// nothing here carries out: what is offered is in schema.graphqls or in the specification.
+// contract is the schema without @defer, which gqlgen adds to every schema and
+// which the engine does not implement.
 var contract = sync.OnceValue(func() *ast.Schema {
 	s := *parsedSchema
 	s.Directives = maps.Clone(s.Directives)
@@ -147,8 +149,8 @@ func (e *Engine) SDL() string {
 	return ""
 }
 
-// Execute runs a query or a mutation. It never fails as a whole: what went
-// wrong is in the result's Errors, and Data is nil if nothing could be given.
+// Execute runs a query or a mutation. It always returns a result: errors are
+// in Errors, and Data is nil if nothing could be answered.
 func (e *Engine) Execute(ctx context.Context, req operation.Request) (result operation.Result) {
 	started := time.Now()
 	request := ctx
@@ -203,7 +205,7 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	}
 	response := e.exec(r.context(ctx, opCtx))
 	result.Data, result.Errors, result.Cuts = response.Data, response.Errors, r.cuts
-	if !slices.ContainsFunc(result.Errors, isInternal) { // what failed so would fail again
+	if !slices.ContainsFunc(result.Errors, isInternal) { // a failure inside would repeat itself
 		result.Hints = r.hints(ctx, opCtx)
 	}
 	if n := len(result.Data); n > e.limits.ResultBytes {
@@ -212,8 +214,8 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	return result
 }
 
-// exec lets the generated code run the operation of the context. What panics
-// outside of a field is an error of the whole operation.
+// exec runs the operation of the context in the generated code. A panic
+// outside of a field becomes an error of the whole operation.
 func (e *Engine) exec(ctx context.Context) (response *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -226,8 +228,8 @@ func (e *Engine) exec(ctx context.Context) (response *graphql.Response) {
 	}
 	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recovered)
 	op, ec := graphql.GetOperationContext(ctx).Operation, runOf(ctx).ec
-	// Not executableSchema.Exec: for each operation it makes a map of all input
-	// types, for unmarshalers written by hand, of which there are none.
+	// executableSchema.Exec is not used: it makes a map of all input types for
+	// each operation, to serve custom unmarshalers, of which there are none.
 	run := ec._Query
 	if r := runOf(ctx); r.budgeted && op.Operation == ast.Query {
 		return e.execBudgeted(ctx)
@@ -240,8 +242,8 @@ func (e *Engine) exec(ctx context.Context) (response *graphql.Response) {
 	return &graphql.Response{Data: data.Bytes(), Errors: inOrder(graphql.GetOperationContext(ctx), graphql.GetErrors(ctx))}
 }
 
-// inOrder puts errors in the order of the root fields that they belong to: these
-// are resolved side by side, and the same answer should always read the same.
+// inOrder sorts errors by their root fields. Root fields are resolved
+// concurrently, and equal answers must read the same.
 func inOrder(op *graphql.OperationContext, errs gqlerror.List) gqlerror.List {
 	if len(errs) < 2 {
 		return errs
@@ -264,8 +266,8 @@ func inOrder(op *graphql.OperationContext, errs gqlerror.List) gqlerror.List {
 	return errs
 }
 
-// Present gives an error that belongs to no field its form for the outside: a
-// list of one. What is not meant for the outside is logged.
+// Present converts an error that belongs to no field to its public form, a
+// list of one. Internal errors are logged.
 func (e *Engine) Present(err error) gqlerror.List { return e.present(err) }
 
 func (e *Engine) present(err error) gqlerror.List {

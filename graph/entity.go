@@ -10,11 +10,11 @@ import (
 	"koine/kg"
 )
 
-// entityPlan is what a selection set asks of entities.
+// entityPlan is the plan of a selection set on entities.
 type entityPlan struct {
 	fields []entityField
-	// wanted are the predicates whose statements the fields need. uses tells,
-	// for each of them, which fields do and at what rank.
+	// wanted are the predicates whose statements the fields need. uses lists,
+	// for each of them, the fields that need it and their rank.
 	wanted []kg.Term
 	uses   [][]use
 	named  bool // some field shows the IRI
@@ -50,10 +50,10 @@ type entityField struct {
 	key       []byte
 	langs     []string
 	first     int
-	direction Direction // of degree, and OUT or IN of statements
+	direction Direction // of degree; OUT or IN for statements
 	page      *connection
 	history   *changeList
-	way       *path.Path // of follow, and of value and values at its end
+	way       *path.Path // for follow, and for value and values at its end
 	around    *aroundPlan
 	counts    []scalarField // of predicates
 	inside    *insidePlan   // of asChannel, asMessage and asTask
@@ -153,26 +153,27 @@ func (plan *entityPlan) want(predicate kg.Term, rank int) {
 	plan.uses[i] = append(plan.uses[i], use{len(plan.fields), rank})
 }
 
-// entityNode is an entity in the answer, loaded.
+// entityNode is a loaded entity.
 type entityNode struct {
 	plan    *entityPlan
 	subject subject
 	batch   *entityBatch
-	slots   []slot // what was loaded for each of the plan's fields
-	found   bool   // a statement with it was seen on the way
+	slots   []slot // one for each of the plan's fields
+	found   bool   // a statement with the entity was seen while loading
 }
 
-// slot is what was loaded for a field: its text in the batch's arena, or a page.
+// slot is the loaded content of a field: a range of the batch's arena, or a
+// page.
 type slot struct {
 	from, to int
 	page     *page
 }
 
-// entityBatch is what entities that were loaded together share.
+// entityBatch is the data shared by entities that were loaded together.
 type entityBatch struct {
 	arena   []byte
-	arounds map[aroundKey]*aroundNode // the neighbourhoods; most have none
-	ids     *nodeIDs                  // nil where no field shows an id
+	arounds map[aroundKey]*aroundNode // the neighbourhoods; most entities have none
+	ids     *nodeIDs                  // nil if no field shows an id
 }
 
 func (n *entityNode) write(b []byte) []byte {

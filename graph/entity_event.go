@@ -46,7 +46,7 @@ func (p *planner) entityEvent(c *entityEvent, set ast.SelectionSet) error {
 		switch f.Name {
 		case "entity":
 			field.entity, err = p.entity(f.Selections)
-			c.reads = true // be it only to tell whether there is one
+			c.reads = true // needed in any case, to know whether the entity exists
 		case "changes":
 			field.change = &changePlan{}
 			err = p.change(field.change, f.Selections)
@@ -96,7 +96,7 @@ func (c *entityEvent) writeField(b []byte, f *entityEventField, l *loader, e *op
 	return append(b, `"EntityChange"`...), nil
 }
 
-// appendEntity writes an entity, null when the view shows nothing of it.
+// appendEntity writes an entity, null if the view shows nothing of it.
 func (l *loader) appendEntity(b []byte, plan *entityPlan, iri kg.Term) ([]byte, error) {
 	node, err := l.entity(plan, iri)
 	if node == nil || err != nil {
@@ -105,7 +105,7 @@ func (l *loader) appendEntity(b []byte, plan *entityPlan, iri kg.Term) ([]byte, 
 	return node.write(b), nil
 }
 
-// appendChanges writes the changes of an event, as a list.
+// appendChanges writes the changes of an event as a list.
 func (l *loader) appendChanges(b []byte, plan *changePlan, e *operation.Event) ([]byte, error) {
 	each := make([]operation.Event, len(e.Changes))
 	for i := range each {
@@ -129,7 +129,7 @@ func (l *loader) appendChanges(b []byte, plan *changePlan, e *operation.Event) (
 	return append(b, ']'), nil
 }
 
-// commitOf is the commit of an event, nil in a snapshot.
+// commitOf returns the commit of an event, nil in a snapshot.
 func commitOf(e *operation.Event) *kg.Commit {
 	if len(e.Changes) == 0 {
 		return nil

@@ -2,10 +2,11 @@ package graph
 
 import "koine/kg"
 
-// entityScan is what the tests and the order of one scan over entities share.
-// It belongs to one goroutine and must be closed before its snapshot.
+// entityScan is the state that the tests and the order of one scan over
+// entities share. It belongs to one goroutine and must be closed before its
+// snapshot.
 type entityScan struct {
-	fact    fact // of the statement under test
+	fact    fact // the statement under test
 	degrees [2]*kg.Sweep
 	trails  []*trailScan
 }
@@ -25,8 +26,8 @@ func (s *entityScan) close() {
 	}
 }
 
-// degree counts the statements with the entity, which costs little when the
-// entities come in the order of their ids.
+// degree counts the statements with the entity, which is cheap if the entities
+// come in id order.
 func (s *entityScan) degree(id kg.ID, d Direction) (n uint64, err error) {
 	count := func(side int, p kg.IDPattern) {
 		if s.degrees[side] == nil {

@@ -15,9 +15,9 @@ import (
 	"koine/kg"
 )
 
-// presentError is the one place where an error gets its form for the outside:
-// message, path, and extensions with code and what helps. What is not meant
-// for the outside becomes "internal error", and is logged here, once.
+// presentError is the one place where an error gets its public form: message,
+// path, and extensions with code and hints. An internal error becomes
+// "internal error" and is logged here, once.
 func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
 	if whole, is := isPlaced(err); is {
 		return whole
@@ -48,8 +48,8 @@ func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
 	case errors.As(err, &known) && known.Code != kg.CodeInternal:
 		e.presentKnown(out, known)
 	case g != nil && (g.Err == nil || errors.Unwrap(g.Err) == nil && out.Extensions["code"] != nil):
-		// Parser, validation and argument coercion of the libraries: their
-		// messages are made for the caller.
+		// Errors of the libraries' parser, validator and argument coercion:
+		// their messages are meant for the caller.
 		if out.Extensions["code"] == nil {
 			extend(out, "code", string(kg.CodeInvalid))
 		}
@@ -106,12 +106,12 @@ func (e *Engine) presentKnown(out *gqlerror.Error, err *kg.Error) {
 func (e *Engine) presentInternal(ctx context.Context, out *gqlerror.Error, err error) {
 	var p *panicError
 	if errors.As(err, &p) && p.logged {
-		// It was, where it happened.
+		// It was logged where it happened.
 	} else if p != nil {
 		e.deps.Logger.ErrorContext(ctx, "a GraphQL field panicked", "path", out.Path.String(), "panic", fmt.Sprint(p.value), "stack", string(p.stack))
 	} else {
 		var known *kg.Error
-		if errors.As(err, &known) && known.Err != nil { // its message is for the outside
+		if errors.As(err, &known) && known.Err != nil { // its message is public
 			err = known.Err
 		}
 		e.deps.Logger.ErrorContext(ctx, "a GraphQL operation failed", "path", out.Path.String(), "err", err)
@@ -122,8 +122,9 @@ func (e *Engine) presentInternal(ctx context.Context, out *gqlerror.Error, err e
 
 func isInternal(err *gqlerror.Error) bool { return err.Extensions["code"] == string(kg.CodeInternal) }
 
-// placeArgument gives an error the path of its field. The generated code puts
-// the way to a wrong argument behind that path; it goes into extensions.field.
+// placeArgument gives an error the path of its field. The generated code
+// appends the way to an invalid argument to that path; it goes to
+// extensions.field instead.
 func placeArgument(out *gqlerror.Error, field ast.Path) {
 	switch {
 	case out.Path == nil:
@@ -134,8 +135,8 @@ func placeArgument(out *gqlerror.Error, field ast.Path) {
 	}
 }
 
-// variableError names the variable that could not be coerced; the library has
-// it in the path, which is for fields of the answer.
+// variableError names the variable that could not be coerced. The library puts
+// it into the path, which is meant for fields of the answer.
 func variableError(schema *ast.Schema, op *ast.OperationDefinition, err error) error {
 	var g *gqlerror.Error
 	if !errors.As(err, &g) || len(g.Path) < 2 {
@@ -151,7 +152,7 @@ func variableError(schema *ast.Schema, op *ast.OperationDefinition, err error) e
 	return out
 }
 
-// atPath says at which field an error happened, unless it says so itself.
+// atPath adds the path of a field to an error that has none.
 func atPath(path ast.Path, err error) error {
 	var g *gqlerror.Error
 	if errors.As(err, &g) && g.Path != nil && len(g.Path) >= len(path) {
@@ -161,7 +162,7 @@ func atPath(path ast.Path, err error) error {
 }
 
 func extend(g *gqlerror.Error, key string, value any) {
-	// The map may be that of a cached or shared error: never write into it.
+	// The map may belong to a cached or shared error, so it is copied.
 	m := make(map[string]any, len(g.Extensions)+1)
 	for k, v := range g.Extensions {
 		m[k] = v
@@ -170,7 +171,7 @@ func extend(g *gqlerror.Error, key string, value any) {
 	g.Extensions = m
 }
 
-// panicError is a panic on its way to the log.
+// panicError carries a recovered panic to the log.
 type panicError struct {
 	value  any
 	stack  []byte
@@ -179,7 +180,8 @@ type panicError struct {
 
 func (p *panicError) Error() string { return "panic" }
 
-// recovered is graphql.RecoverFunc: the panic is logged when it is presented.
+// recovered is the graphql.RecoverFunc. The panic is logged when it is
+// presented.
 func (e *Engine) recovered(_ context.Context, value any) error {
 	return &panicError{value: value, stack: debug.Stack()}
 }

@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// eventPlan is what a subscription asks of its events, for each type of their
-// union: what only its kind of subscription has, and what all have.
+// eventPlan is the plan of a subscription's events: the content that depends
+// on the kind of subscription, and the other members of the event union.
 type eventPlan struct {
 	alias    string
 	key      []byte
@@ -21,19 +21,19 @@ type eventPlan struct {
 	resync   pointPlan
 }
 
-// eventContent is what is told of something that changed, or stood in the
-// snapshot: the part in which the kinds of subscriptions differ.
+// eventContent is the part of an event in which the kinds of subscriptions
+// differ.
 type eventContent interface {
-	// write writes what the operation selected of the event; nil when it is none
-	// after all. An error with CodeResync ends the subscription.
+	// write writes the selected fields of an event. It returns nil to skip the
+	// event. An error with CodeResync ends the subscription.
 	write(t *telling, e *operation.Event) ([]byte, error)
 }
 
-// changePlan is what is asked of a StatementChange.
+// changePlan is the plan of a StatementChange.
 type changePlan struct {
 	fields    []changeField
-	statement []*statementPlan // of each `statement` and `previous`
-	replaced  replacedPlan     // where the list tells of graphs as well
+	statement []*statementPlan // for each `statement` and `previous`
+	replaced  replacedPlan     // for lists that also report replaced graphs
 	reads     bool             // some entity shows more than its name
 }
 
@@ -44,13 +44,13 @@ type changeField struct {
 	commit []scalarField
 }
 
-// pointPlan is what is asked of UpToDate and Resync, which hold scalars only.
+// pointPlan is the plan of UpToDate and Resync, which have only scalars.
 type pointPlan []scalarField
 
 func (p *planner) event(f graphql.CollectedField, content eventContent) (plan *eventPlan, err error) {
 	plan = &eventPlan{alias: f.Alias, key: append(appendString(nil, f.Alias), ':'), content: content}
 	if !p.run.engine.schema.Schema().Types[f.Definition.Type.Name()].IsAbstractType() {
-		return plan, nil // one that has no positions
+		return plan, nil // an event type without positions
 	}
 	if plan.replaced, err = p.replaced(f.Selections); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (p *planner) commit(set ast.SelectionSet) ([]scalarField, error) {
 		"id", "commitId", "revision", "time", "principal", "actor", "justification", "taskId", "sessionId", "messageId")
 }
 
-// reads tells whether an entity of the statement shows more than its name.
+// reads reports whether an entity of the statement shows more than its name.
 func (plan *statementPlan) reads() bool {
 	for i := range plan.fields {
 		if e := plan.fields[i].entity; e != nil && e.reads {
@@ -105,15 +105,15 @@ func (plan *eventPlan) wrap(event []byte) []byte {
 	return append(append(b, event...), '}')
 }
 
-// changeNode is a change in the answer, loaded.
+// changeNode is a loaded change.
 type changeNode struct {
 	plan  *changePlan
 	event *operation.Event
-	shown [][]statementNode // of each of the plan's fields: its statements
+	shown [][]statementNode // the statements of each of the plan's fields
 }
 
-// changes loads what the plan shows of the change of each event, the statements of each field
-// in one batch.
+// changes loads the change of each event: the statements of each field in one
+// batch.
 func (l *loader) changes(plan *changePlan, events []operation.Event) ([]changeNode, error) {
 	nodes := make([]changeNode, len(events))
 	for i := range nodes {
@@ -152,9 +152,9 @@ func (l *loader) changes(plan *changePlan, events []operation.Event) ([]changeNo
 	return nodes, nil
 }
 
-// identify gives the statements of a change their ids. A change shows only what some
-// agents asserted, or no longer do, and it stays what it is: its statements have the ids of
-// the revision before or behind it, in the view that shows those agents.
+// identify gives the statements of a change their ids. A change shows only the
+// assertions that it added or removed, so its statements have the ids of the
+// revision before or after it, in a view of those assertions' sources.
 func (l *loader) identify(nodes []statementNode, e *operation.Event, previous bool) (err error) {
 	c := &e.Changes[0]
 	for i := range nodes {
@@ -210,7 +210,7 @@ func (n *changeNode) write(b []byte, engine *Engine) []byte {
 	return append(b, '}')
 }
 
-// known makes nodes of statements that came as such, not as rows.
+// known makes nodes of statements that did not come from a scan.
 func (l *loader) known(plan *statementPlan, statements []kg.Statement) ([]statementNode, error) {
 	nodes := make([]statementNode, len(statements))
 	for i, s := range statements {
@@ -243,7 +243,7 @@ func (f *changeField) write(b []byte, engine *Engine, e *operation.Event) []byte
 	return append(b, `"StatementChange"`...)
 }
 
-// appendPosition writes a token, null for the zero position.
+// appendPosition writes a position token, null for the zero Position.
 func appendPosition(b []byte, store *kg.Store, p kg.Position) []byte {
 	if p == (kg.Position{}) {
 		return append(b, "null"...)

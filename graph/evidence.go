@@ -8,9 +8,10 @@ import (
 	"koine/kg"
 )
 
-// messageBehind is the message that a commit came with, or whose held facts it
-// applied; nil for none and for one that the caller may not read. What a commit says
-// of its message is not taken for true: the message says it too.
+// messageBehind returns the message that a commit came with, or whose held
+// facts it applied. It returns nil if there is none or the caller may not read
+// it. The commit's reference alone is not trusted: the message must refer to
+// the commit as well.
 func (r *run) messageBehind(ctx context.Context, revision kg.Revision) (*Message, error) {
 	if r.engine.deps.Channels == nil || revision == 0 {
 		return nil, nil
@@ -18,7 +19,7 @@ func (r *run) messageBehind(ctx context.Context, revision kg.Revision) (*Message
 	return ofCommit(r, &r.came, revision, func() (*Message, error) { return r.findBehind(ctx, revision) })
 }
 
-// ofCommit is what was found of a commit before in the run, or is found now.
+// ofCommit returns the result of find for a commit, cached for the run.
 func ofCommit[T any](r *run, found *map[kg.Revision]T, revision kg.Revision, find func() (T, error)) (T, error) {
 	r.mu.Lock()
 	of, known := (*found)[revision]
@@ -40,7 +41,8 @@ func ofCommit[T any](r *run, found *map[kg.Revision]T, revision kg.Revision, fin
 }
 
 func (r *run) findBehind(ctx context.Context, revision kg.Revision) (*Message, error) {
-	// Not as the caller, who may read the message and not all that came with it.
+	// The commit is read as the system: the caller may be allowed to read the
+	// message without all the changes that came with it.
 	c, err := r.engine.deps.Store.Commit(ctx, kg.SystemPrincipal(), revision)
 	switch kg.CodeOf(err) {
 	case kg.CodeNotFound, kg.CodeRevisionGone:
@@ -60,8 +62,8 @@ func (r *run) findBehind(ctx context.Context, revision kg.Revision) (*Message, e
 	return m, nil
 }
 
-// behind loads, for a field of all statements, the messages that their assertions came
-// with, or the tasks that they were made for.
+// behind loads, for one field of all statements, the messages or the tasks of
+// the commits that made their assertions.
 func (l *loader) behind(plan *statementPlan, field int, nodes []statementNode) error {
 	f := &plan.fields[field]
 	ctx := context.WithValue(l.ctx, runKey{}, l.run)
@@ -88,8 +90,9 @@ func (l *loader) behind(plan *statementPlan, field int, nodes []statementNode) e
 	return nil
 }
 
-// behindEach lists up to most of what is found behind the commits of assertions, the
-// oldest first. What finds it appends what is not told yet, and notes that.
+// behindEach lists up to most results of find for the commits of assertions,
+// the oldest first. find appends results that are not in told and adds them to
+// it.
 func (l *loader) behindEach(assertions []kg.Assertion, most int, find func(b []byte, revision kg.Revision, told map[string]bool) ([]byte, error)) (b []byte, err error) {
 	revisions := make([]kg.Revision, len(assertions))
 	for i, a := range assertions {

@@ -6,15 +6,15 @@ import (
 	"koine/kg"
 )
 
-// fact is a statement under test. What a test asks for is decoded once. The
-// fact of a scan goes from row to row, and remembers what was decided.
+// fact is a statement under test. Its parts are decoded on demand, once. The
+// fact of a scan moves from row to row and caches the results of tests.
 type fact struct {
 	snapshot   *kg.Snapshot
 	row        kg.Row
 	have       uint8
 	quad       kg.Quad
 	assertions []kg.Assertion
-	decided    []decided // of each test that remembers
+	decided    []decided // for each test that caches its results
 	now        time.Time
 }
 

@@ -14,17 +14,17 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// maxFailures bounds the objects inside of one answer of the engine in which fields
-// have failed; past it the whole answer has.
+// maxFailures bounds the objects with failed fields in one answer of the
+// engine. Beyond it the whole answer fails.
 const maxFailures = 100
 
-// failures are the errors of fields inside of an answer of the engine's, of objects
-// that the generated code wrote there. The engine does not know where in the answer it
-// is when it writes. So such an object gets a mark, and what is marked is looked for
-// when the answer is whole: this costs nothing where nothing fails.
+// failures collects the errors of fields that the generated code wrote inside
+// of an answer of the engine. The engine does not know the path at which it
+// writes. So the text of such an object gets a mark, and the marks are located
+// when the answer is complete. Answers without failures pay nothing.
 type failures struct {
-	mark string          // what the names of marks begin with
-	of   []gqlerror.List // by the number of the mark; paths begin in the object
+	mark string          // prefix of the marks' names
+	of   []gqlerror.List // indexed by the mark's number; paths begin at the object
 }
 
 // keep marks the text of an object with errors.
@@ -40,15 +40,15 @@ func (f *failures) keep(text []byte, errs gqlerror.List) []byte {
 	return append(out[:len(out)-1], '}')
 }
 
-// placed is an error in its final form.
+// placed is an error in its public form.
 type placed struct{ of *gqlerror.Error }
 
 func (p placed) Error() string { return p.of.Error() }
 
 func (p placed) Unwrap() error { return p.of }
 
-// place takes the marks out of an answer, and gives the errors with the paths that they
-// have in the answer that stands at a path.
+// place removes the marks from an answer that stands at a path, and returns
+// the errors with their paths in the whole result.
 func (f *failures) place(text []byte, at ast.Path) ([]byte, []error, error) {
 	if len(f.of) == 0 {
 		return text, nil, nil
@@ -61,14 +61,14 @@ func (f *failures) place(text []byte, at ast.Path) ([]byte, []error, error) {
 	return marks.ReplaceAll(text, nil), w.found, nil
 }
 
-// failureWalk goes through an answer.
+// failureWalk walks through an answer.
 type failureWalk struct {
 	*failures
 	text  *json.Decoder
 	found []error
 }
 
-// value goes through the value that stands at the path.
+// value walks through the value at the path.
 func (w *failureWalk) value(at ast.Path) error {
 	token, err := w.text.Token()
 	if err != nil {
@@ -102,7 +102,7 @@ func (w *failureWalk) value(at ast.Path) error {
 	return err
 }
 
-// take takes in the errors of a mark that stands at the path.
+// take collects the errors of a mark at the path.
 func (w *failureWalk) take(n string, at ast.Path) {
 	i, err := strconv.Atoi(n)
 	if err != nil || i < 0 || i >= len(w.of) {
@@ -115,7 +115,7 @@ func (w *failureWalk) take(n string, at ast.Path) {
 	}
 }
 
-// isPlaced gives an error that has its form already.
+// isPlaced returns the error if it is already in its public form.
 func isPlaced(err error) (*gqlerror.Error, bool) {
 	var p placed
 	is := errors.As(err, &p)

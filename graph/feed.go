@@ -7,40 +7,43 @@ import (
 	"koine/kg"
 )
 
-// feed gives the elements of a list one at a time, in order: what a page reads
-// from when a budget may end it anywhere. A cutter closes it.
+// feed returns the elements of a list one at a time, in order. A page that a
+// budget may end anywhere reads from one. A cutter closes it.
 type feed interface {
-	// next finds the next element, false when there is none. After
-	// CodeBudgetExceeded it may be asked again and goes on where it stood.
+	// next finds the next element and reports whether there is one. After
+	// CodeBudgetExceeded it may be called again and continues where it
+	// stopped.
 	next() (bool, error)
-	// load reads what is asked of the element that next found last. Its own
-	// pages stay closed.
+	// load reads the element that next found last. The element's own pages
+	// stay closed.
 	load() (element, error)
-	// stood is the key of the last thing that was looked at before the element
-	// that next found, or before next failed; nil for none.
+	// stood returns the key of the last element examined before the one that
+	// next found, or before next failed; nil for none.
 	stood() []byte
-	// once lets next look at one thing more, whether it is found or not.
+	// once makes next return after examining one more element, even if it does
+	// not match.
 	once()
 	close()
 }
 
-// element is an element of a list, loaded.
+// element is a loaded element of a list.
 type element struct {
 	key   []byte // for cursors
 	write func(b []byte, selection int) []byte
-	// eventOnly tells that only a field `events` lists it.
+	// eventOnly reports that only a field `events` lists it.
 	eventOnly bool
 }
 
 // scanFeed is a feed over a scan.
 type scanFeed[K any] struct {
-	// scan yields the elements behind a key (nil: from the beginning of the
-	// page), and tells which other ones it has looked at; it ends when it is
-	// not to go on.
+	// scan yields the elements after a key (nil: from the beginning of the
+	// page). It calls looked for the other elements that it examined and ends
+	// when looked returns false.
 	scan func(behind []byte, looked func(K) bool) iter.Seq2[K, error]
 	key  func(K) []byte
 	read func(K) (write func(b []byte, selection int) []byte, err error)
-	// eventOnly is that of the element; nil for none.
+	// eventOnly reports whether only a field `events` lists the element; nil
+	// for none.
 	eventOnly func(K) bool
 
 	pull   func() (K, error, bool)
@@ -68,8 +71,8 @@ func (f *scanFeed[K]) next() (bool, error) {
 	return ok, nil
 }
 
-// guarded is the scan with a panic as its last error: iter.Pull2 would take it
-// out of where it happened, and lose the stack.
+// guarded yields a panic of the scan as its last error: iter.Pull2 would
+// re-panic elsewhere and lose the stack.
 func guarded[K any](scan iter.Seq2[K, error]) iter.Seq2[K, error] {
 	return func(yield func(K, error) bool) {
 		wanted := true
@@ -102,8 +105,8 @@ func (f *scanFeed[K]) close() {
 	}
 }
 
-// statementFeed gives the statements of a connection that fit the pattern,
-// behind after.
+// statementFeed returns the statements of a connection that match the pattern,
+// after `after`.
 func (l *loader) statementFeed(c *connection, p kg.IDPattern, after *kg.IDQuad) feed {
 	return &scanFeed[kg.Row]{
 		scan: func(behind []byte, looked func(kg.Row) bool) iter.Seq2[kg.Row, error] {
@@ -152,7 +155,7 @@ func (l *loader) fitting(c *connection, p kg.IDPattern, after *kg.IDQuad, looked
 	}
 }
 
-// entityFeed gives the entities of a connection, behind after.
+// entityFeed returns the entities of a connection, after `after`.
 func (l *loader) entityFeed(c *connection, after *kg.ID) feed {
 	return &scanFeed[kg.ID]{
 		scan: func(behind []byte, looked func(kg.ID) bool) iter.Seq2[kg.ID, error] {
@@ -201,7 +204,7 @@ func (l *loader) matching(c *connection, after *kg.ID, looked func(kg.ID) bool) 
 	}
 }
 
-// sorted yields the elements of a page that only a whole scan finds.
+// sorted yields the elements of a page that only a full scan finds.
 func sorted[K any](list func() (listing[K], error)) iter.Seq2[K, error] {
 	return func(yield func(K, error) bool) {
 		g, err := list()
@@ -218,16 +221,16 @@ func sorted[K any](list func() (listing[K], error)) iter.Seq2[K, error] {
 	}
 }
 
-// andOne is the connection with one element more, which tells whether there is
-// a next page.
+// andOne returns the connection with one more element, which shows whether
+// there is a next page.
 func (c *connection) andOne() *connection {
 	more := *c
 	more.first++
 	return &more
 }
 
-// unsplit says of something that is right only as a whole that the budget does
-// not reach for it. Unlike CodeBudgetExceeded of a scan it ends nothing early.
+// unsplit converts the error of a result that cannot be cut when the budget is
+// spent. Unlike CodeBudgetExceeded of a scan, a budgetError fails the field.
 func unsplit(err error) error {
 	if !isSpent(err) {
 		return err

@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// The subscriptions to messages of several channels. Their order is that of the log,
-// and their positions are the same as everywhere.
+// Subscriptions to the messages of several channels. Events come in the order
+// of the log, with ordinary positions.
 
 // followInbox establishes Subscription.inboxPublished.
 func followInbox(ctx context.Context, resume *Position) error {
@@ -45,9 +45,9 @@ func deliverFeed(ctx context.Context, resume *Position, open func(*opening, *kg.
 	})
 }
 
-// wholeCommit is the position in front of a commit in the middle of which a position
-// is: a commit publishes one message, so that this is where a reader of messages
-// stands.
+// wholeCommit moves a position within a commit to the beginning of the commit.
+// A commit publishes at most one message, so readers of messages stand between
+// commits.
 func wholeCommit(p kg.Position) kg.Position {
 	if p.Index == kg.EndOfCommit || p.Revision == 0 {
 		return p

@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// assertionFilter is what a condition says of the assertions that back a
-// statement: the same for StatementFilter and PropertyFilter. Nil says nothing.
+// assertionFilter is the condition on the assertions of a statement that
+// StatementFilter and PropertyFilter share. A nil member always holds.
 type assertionFilter struct {
 	certainty  *FloatFilter
 	assertedBy *StringFilter
@@ -26,7 +26,7 @@ func (f *PropertyFilter) assertions() assertionFilter {
 	return assertionFilter{f.Certainty, f.AssertedBy, f.RecordedAt, f.AgeSeconds, f.Revision}
 }
 
-// test compiles the condition; nil holds always.
+// test compiles the condition. A nil test always holds.
 func (c assertionFilter) test(ctx context.Context) (factTest, error) {
 	if c == (assertionFilter{}) {
 		return nil, nil
@@ -55,8 +55,8 @@ func (c assertionFilter) test(ctx context.Context) (factTest, error) {
 	}, nil
 }
 
-// ageSeconds is an age in whole seconds, rounded up: an age is at most n seconds
-// just when this is.
+// ageSeconds returns an age in seconds, rounded up, so that age <= n s exactly
+// if ageSeconds(age) <= n.
 func ageSeconds(age time.Duration) int64 {
 	seconds := int64(age / time.Second)
 	if age > 0 && age%time.Second != 0 {
@@ -65,8 +65,8 @@ func ageSeconds(age time.Duration) int64 {
 	return seconds
 }
 
-// statementTest compiles the condition for the certainty of a statement, where none
-// counts as 1; nil holds always.
+// statementTest compiles the condition for the certainty of a statement, which
+// is 1 if none is stated. A nil test always holds.
 func (f *FloatFilter) statementTest() func(kg.Statement) bool {
 	if f == nil {
 		return nil
@@ -78,7 +78,8 @@ func (f *FloatFilter) statementTest() func(kg.Statement) bool {
 	}
 }
 
-// canonicalAgents spells the agents of a condition as they are stored.
+// canonicalAgents returns the condition with its agents in canonical spelling,
+// as they are stored.
 func canonicalAgents(f *StringFilter) *StringFilter {
 	if f == nil {
 		return nil

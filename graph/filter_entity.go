@@ -11,57 +11,57 @@ import (
 	"koine/kg"
 )
 
-// entityMatch is a compiled EntityFilter: which predicates of an entity the
-// test looks at, and what an index can look up.
+// entityMatch is a compiled EntityFilter: its test, the predicates that the
+// test reads, and the lookups that an index can do.
 type entityMatch struct {
-	ctx    context.Context // ends long matches of regular expressions
+	ctx    context.Context // cancels long regular expression matches
 	engine *Engine
-	depth  int // in conditions on paths
-	// wanted are the predicates whose statements the test (and the order) need;
-	// a test refers to them by index.
+	depth  int // of nesting in path conditions
+	// wanted are the predicates whose statements the test and the order need.
+	// Tests refer to them by index.
 	wanted []kg.Term
-	test   entityTest // nil holds always
+	test   entityTest // nil always holds
 	drives []drive
-	class  kg.Term // set when nothing but this class is asked for
+	class  kg.Term // set if the filter asks for this class and nothing else
 	paths  map[*PathFilter]*pathMatch
-	trails int // how many there are
-	// statements compiles what is said of single statements.
+	trails int // the number of trails
+	// statements compiles the conditions on single statements.
 	statements statementCompiler
 }
 
-// entityTest tells whether a condition holds for an entity.
+// entityTest reports whether a condition holds for an entity.
 type entityTest func(*subject) (bool, error)
 
-// drive is a condition that all matches fulfil and that gives them: one of
-// these iris, a statement with one of the predicates and an object that fits, or
-// a path.
+// drive is a necessary condition by which an index can enumerate the
+// candidates: a list of IRIs, a statement with one of the predicates and a
+// matching object, or a path.
 type drive struct {
 	iris       []kg.Term
 	predicates []kg.Term
-	object     kg.Term    // zero: any that fits; set only with one predicate
-	text       *string    // set: the object is a literal with this text, and fits
+	object     kg.Term    // zero: any that fits; set with a single predicate only
+	text       *string    // set: only literals with this text fit
 	fits       termTest   // nil: any
-	path       *pathMatch // set: the entities from which it leads to an end that may fit
+	path       *pathMatch // set: the entities from which the path reaches an end that may fit
 }
 
 var rdfType = kg.IRI(kg.RDFType)
 
-// matchEntity compiles a condition on the entities that candidates gives; f may
-// be nil.
+// matchEntity compiles a condition on entities found by candidates. f may be
+// nil.
 func (e *Engine) matchEntity(ctx context.Context, f *EntityFilter) (*entityMatch, error) {
 	if f == nil {
 		return e.matchEntityAt(ctx, f, 0)
 	}
 	if f.Type != nil && f.Type.Eq != nil && reflect.DeepEqual(*f, EntityFilter{Type: &IRIFilter{Eq: f.Type.Eq}}) {
-		// What the index gives of the class is just what matches: no test.
+		// The index by class returns exactly the matches: no test is needed.
 		m := &entityMatch{ctx: ctx, engine: e, class: *f.Type.Eq}
 		return m, m.drive(f)
 	}
 	return e.matchEntityAt(ctx, f, 0)
 }
 
-// matchEntityAt compiles a condition on entities that come from elsewhere, such
-// as the end of a path, and is nested as deep as said; f may be nil.
+// matchEntityAt compiles a condition on entities that were found otherwise,
+// such as the ends of a path, at a nesting depth. f may be nil.
 func (e *Engine) matchEntityAt(ctx context.Context, f *EntityFilter, depth int) (*entityMatch, error) {
 	m := &entityMatch{ctx: ctx, engine: e, depth: depth, statements: statementCompiler{ctx: ctx}}
 	if f == nil {
@@ -75,10 +75,10 @@ func (e *Engine) matchEntityAt(ctx context.Context, f *EntityFilter, depth int) 
 	return m, m.drive(f)
 }
 
-// anywhere tells whether what matches need not be the subject of a statement.
+// anywhere reports whether a match need not be the subject of a statement.
 func (m *entityMatch) anywhere() bool { return m.depth > 0 }
 
-// want is the index of a predicate in wanted.
+// want returns the index of a predicate in wanted.
 func (m *entityMatch) want(predicate kg.Term) int {
 	if i := slices.Index(m.wanted, predicate); i >= 0 {
 		return i
@@ -87,8 +87,8 @@ func (m *entityMatch) want(predicate kg.Term) int {
 	return len(m.wanted) - 1
 }
 
-// compile makes one test of the whole condition. What needs no more than the
-// statements of the entity comes first.
+// compile combines the whole condition into one test. Parts that need only the
+// entity's own statements come first.
 func (m *entityMatch) compile(f *EntityFilter) (entityTest, error) {
 	var tests []entityTest
 	for _, part := range []struct {
@@ -177,7 +177,8 @@ func allEntities(tests []entityTest) entityTest {
 	}
 }
 
-// someValue holds when the predicate has a value that fits; a nil test fits any.
+// someValue holds if the predicate has a value that fits. A nil test fits all
+// values.
 func (m *entityMatch) someValue(predicate kg.Term, test termTest) entityTest {
 	i := m.want(predicate)
 	return func(s *subject) (bool, error) {
@@ -200,7 +201,7 @@ func (m *entityMatch) someValue(predicate kg.Term, test termTest) entityTest {
 	}
 }
 
-// someStatement holds when a statement with the predicate fits.
+// someStatement holds if a statement with the predicate fits.
 func (m *entityMatch) someStatement(predicate kg.Term, test factTest) entityTest {
 	i := m.want(predicate)
 	return func(s *subject) (bool, error) {
@@ -243,7 +244,8 @@ func classFits(ctx context.Context, f *IRIFilter) (termTest, error) {
 	return func(t kg.Term) bool { return t.IsResource() && (test == nil || test(t)) }, err
 }
 
-// absence holds when the predicate has no value that counts, and possible.
+// absence holds if the predicate has no value for which counts holds. It never
+// holds if possible is false.
 func (m *entityMatch) absence(predicate kg.Term, counts termTest, possible bool) entityTest {
 	there := m.someValue(predicate, counts)
 	return func(s *subject) (bool, error) {
@@ -275,8 +277,8 @@ func (m *entityMatch) labelTest(f *StringFilter) (entityTest, error) {
 	}, nil
 }
 
-// labelFits is the condition on one label, whether or not there must be one.
-// bare tells that it says nothing of the text.
+// labelFits is the condition on one label, regardless of exists. bare reports
+// that the condition does not restrict the text.
 func labelFits(ctx context.Context, f *StringFilter) (fits termTest, bare bool, err error) {
 	text := *f
 	text.Exists = nil
@@ -287,7 +289,8 @@ func labelFits(ctx context.Context, f *StringFilter) (fits termTest, bare bool, 
 	return func(t kg.Term) bool { return t.IsLiteral() && match(t.Value(), true) }, match("", false), nil
 }
 
-// values is the part of a condition on a property that is about one value.
+// values returns the part of a property condition that is about a single
+// value.
 func (f *PropertyFilter) values() *ValueFilter {
 	return &ValueFilter{
 		Eq: f.Eq, Ne: f.Ne, In: f.In, Nin: f.Nin, Lt: f.Lt, Lte: f.Lte, Gt: f.Gt, Gte: f.Gte,
@@ -326,8 +329,8 @@ func (m *entityMatch) property(f *PropertyFilter) (entityTest, error) {
 	return m.someStatement(f.Predicate, allFacts([]factTest{m.statements.remember(partObject, fits), held})), nil
 }
 
-// heldBy is what a condition says of the statement that holds the value, beside
-// the value; nil if nothing.
+// heldBy compiles the part of the condition that is about the value's
+// statement: graph and assertions. nil means no such condition.
 func (m *entityMatch) heldBy(f *PropertyFilter) (factTest, error) {
 	graph, err := m.statements.graph(f.Graph)
 	if err != nil {
@@ -337,9 +340,9 @@ func (m *entityMatch) heldBy(f *PropertyFilter) (factTest, error) {
 	return allFacts([]factTest{graph, assertions}), err
 }
 
-// drive collects what the condition lets an index look up. Only what must hold
-// for all matches counts: not the branches of `or`, nothing under `not`, and
-// nothing that is to be absent.
+// drive collects the lookups that the condition allows. A lookup must be
+// necessary for a match, so branches of `or`, conditions under `not` and
+// conditions of absence give none.
 func (m *entityMatch) drive(f *EntityFilter) error {
 	if f.Iri != nil {
 		if t := onlyIRI(f.Iri); t != nil {
@@ -386,8 +389,8 @@ func (m *entityMatch) drive(f *EntityFilter) error {
 	return nil
 }
 
-// onlyObject is the one term that a condition leaves, or the zero Term. A value
-// alone leaves many: a text in any language, a number in any datatype.
+// onlyObject returns the only term that meets the condition, the zero Term if
+// there may be several: a plain value may occur in any language or datatype.
 func (f *PropertyFilter) onlyObject() (t kg.Term) {
 	if t := onlyIRI(f.Iri); t != nil {
 		return *t
@@ -405,8 +408,8 @@ func (f *PropertyFilter) onlyObject() (t kg.Term) {
 	return t
 }
 
-// onlyText is the text that a condition leaves, or nil. One that reads as a date
-// also fits values of that date that are written otherwise.
+// onlyText returns the only text that meets the condition, or nil. A text that
+// reads as a date also matches other spellings of that date.
 func (f *PropertyFilter) onlyText() *string { return onlyText(f.Eq) }
 
 func onlyText(eq json.RawMessage) *string {

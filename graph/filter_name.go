@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// matchIRI compiles a condition on an IRI that is there; nil holds always.
+// matchIRI compiles a condition on a present IRI. A nil test always holds.
 func matchIRI(ctx context.Context, f *IRIFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
@@ -22,7 +22,7 @@ func matchIRI(ctx context.Context, f *IRIFilter) (termTest, error) {
 	), nil
 }
 
-// exists is the test of exists for what is there.
+// exists compiles `exists` for a present value.
 func exists(f *bool) termTest {
 	if f == nil || *f {
 		return nil
@@ -30,22 +30,22 @@ func exists(f *bool) termTest {
 	return func(kg.Term) bool { return false }
 }
 
-// absent tells whether the condition asks for there being none.
+// absent reports whether the condition requires absence.
 func (f *IRIFilter) absent() bool { return f.Exists != nil && !*f.Exists }
 
-// onlyAbsent tells whether the condition asks for nothing else.
+// onlyAbsent reports whether the condition requires absence and nothing else.
 func (f *IRIFilter) onlyAbsent() bool {
 	return f.absent() && f.Eq == nil && f.Ne == nil && f.In == nil && f.Nin == nil &&
 		f.Contains == nil && f.StartsWith == nil && f.EndsWith == nil && f.Regex == nil
 }
 
-// equality tells whether the condition is nothing but eq.
+// equality reports whether the condition has no operator but eq.
 func (f *IRIFilter) equality() bool {
 	return f == nil || f.Exists == nil && f.Ne == nil && f.In == nil && f.Nin == nil &&
 		f.Contains == nil && f.StartsWith == nil && f.EndsWith == nil && f.Regex == nil
 }
 
-// matchGraph compiles a condition on the name of a graph; nil holds always.
+// matchGraph compiles a condition on a graph's name. A nil test always holds.
 func matchGraph(ctx context.Context, f *GraphFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
@@ -65,13 +65,13 @@ func matchGraph(ctx context.Context, f *GraphFilter) (termTest, error) {
 	), nil
 }
 
-// equality tells whether the condition is nothing but eq.
+// equality reports whether the condition has no operator but eq.
 func (f *GraphFilter) equality() bool {
 	return f == nil || f.Ne == nil && f.In == nil && f.Nin == nil && f.Default == nil &&
 		f.Contains == nil && f.StartsWith == nil && f.EndsWith == nil && f.Regex == nil
 }
 
-// named holds for no graph without a name.
+// named makes a test fail for the default graph, which has no name.
 func named(test termTest) termTest {
 	if test == nil {
 		return nil
@@ -79,7 +79,7 @@ func named(test termTest) termTest {
 	return func(t kg.Term) bool { return t != kg.DefaultGraph && test(t) }
 }
 
-// graphNames puts the default graph in the place of null.
+// graphNames replaces null by the default graph.
 func graphNames(list []*kg.Term) []kg.Term {
 	if list == nil {
 		return nil

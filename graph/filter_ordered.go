@@ -8,15 +8,16 @@ import (
 	"koine/kg"
 )
 
-// ordered is a condition on things of one kind that have an order; what is nil
+// ordered is a condition on values of an ordered type. A nil member always
 // holds.
 type ordered[T any] struct {
 	eq, ne, lt, lte, gt, gte *T
 	in, nin                  []T
 }
 
-// orderedTest compiles a condition. Lists become sets, so that a comparison with one
-// costs the same however long it is. Things that compare as equal have the same key.
+// orderedTest compiles a condition. Lists become sets, so the cost of a
+// comparison does not depend on their length. Values that compare as equal
+// must have the same key.
 func orderedTest[T any, K comparable](f ordered[T], compare func(a, b T) int, key func(T) K) func(T) bool {
 	set := func(list []T) map[K]struct{} {
 		if list == nil {
@@ -40,7 +41,8 @@ func orderedTest[T any, K comparable](f ordered[T], compare func(a, b T) int, ke
 
 func itself[T any](v T) T { return v }
 
-// test compiles the condition; nil holds always. The numbers are never NaN.
+// test compiles the condition. A nil test always holds. The numbers are never
+// NaN.
 func (f *FloatFilter) test() func(float64) bool {
 	if f == nil {
 		return nil
@@ -48,7 +50,7 @@ func (f *FloatFilter) test() func(float64) bool {
 	return orderedTest(ordered[float64]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, cmp.Compare, itself)
 }
 
-// test compiles the condition; nil holds always.
+// test compiles the condition. A nil test always holds.
 func (f *LongFilter) test() func(int64) bool {
 	if f == nil {
 		return nil
@@ -56,8 +58,8 @@ func (f *LongFilter) test() func(int64) bool {
 	return orderedTest(ordered[int64]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, cmp.Compare, itself)
 }
 
-// test compiles the condition for a moment that is there, as it always is for what is
-// stored; nil holds always.
+// test compiles the condition for a present time, as stored ones are. A nil
+// test always holds.
 func (f *DateTimeFilter) test() func(time.Time) bool {
 	if f == nil {
 		return nil
@@ -68,8 +70,8 @@ func (f *DateTimeFilter) test() func(time.Time) bool {
 	return orderedTest(ordered[time.Time]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, time.Time.Compare, func(t time.Time) valuespace.Instant { return valuespace.At(t).Instant() })
 }
 
-// test compiles the condition for a revision that is there, as it always is for what is
-// stored; nil holds always.
+// test compiles the condition for a present revision, as stored ones are. A
+// nil test always holds.
 func (f *RevisionFilter) test() func(kg.Revision) bool {
 	if f == nil {
 		return nil

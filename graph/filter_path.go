@@ -6,7 +6,7 @@ import (
 	"koine/kg"
 )
 
-// MaxNestedPaths bounds how deep conditions on paths are nested in each other.
+// MaxNestedPaths bounds the nesting of path conditions.
 const MaxNestedPaths = 4
 
 // pathMatch is a compiled PathFilter.
@@ -16,7 +16,7 @@ type pathMatch struct {
 	ends  ends
 	where *entityMatch // nil: any entity or literal
 	value termTest     // nil: any
-	// lookup is what value lets an index look up.
+	// lookup is the index lookup that value allows.
 	lookup drive
 }
 
@@ -66,17 +66,17 @@ func (p *pathMatch) test(s *subject) (bool, error) {
 	return p.holds(p.ends(s), s.scan.ends(p).fits)
 }
 
-// endScan is what a scan knows about the ends of a path.
+// endScan is the state of a scan for the ends of one path.
 type endScan struct {
 	match    *pathMatch
 	snapshot *kg.Snapshot
-	scan     *entityScan // of the ends; nil when the condition has no where
+	scan     *entityScan // over the ends; nil if the condition has no `where`
 	wants    wants
 	gather   *subjectGatherer
-	known    map[kg.ID]bool // whether an end fits where
+	known    map[kg.ID]bool // whether an end meets `where`
 }
 
-// maxKnownEnds bounds what is remembered of ends; more are tested again.
+// maxKnownEnds bounds the cached ends. Others are tested again.
 const maxKnownEnds = 1_000_000
 
 func (s *entityScan) ends(p *pathMatch) *endScan {
@@ -87,7 +87,7 @@ func (s *entityScan) ends(p *pathMatch) *endScan {
 	return t.ends
 }
 
-// fits tells whether an end fits.
+// fits reports whether an end meets the condition.
 func (e *endScan) fits(id kg.ID) (bool, error) {
 	if e.match.value != nil {
 		if err := e.snapshot.Err(); err != nil { // a test may take long

@@ -9,21 +9,21 @@ import (
 	"koine/kg"
 )
 
-// factTest tells whether a condition holds for a statement.
+// factTest reports whether a condition holds for a statement.
 type factTest func(*fact) (bool, error)
 
-// statementMatch is a compiled StatementFilter: what an index can look up, and
-// what has to be tested then.
+// statementMatch is a compiled StatementFilter: an index lookup and the test
+// for its results.
 type statementMatch struct {
 	pattern kg.Pattern
 	text    *string  // set: the object is a literal with this text
-	test    factTest // nil holds always
-	ages    bool     // the test is about an age, so that its answer changes with time
-	// asserted tells that the test asks for the assertions.
+	test    factTest // nil always holds
+	ages    bool     // the test depends on an age, so its result changes with time
+	// asserted reports that the test reads the assertions.
 	asserted bool
 }
 
-// matchStatement compiles a condition on statements; f may be nil.
+// matchStatement compiles a condition on statements. f may be nil.
 func matchStatement(ctx context.Context, f *StatementFilter) (m statementMatch, err error) {
 	if f == nil {
 		return m, nil
@@ -36,12 +36,13 @@ func matchStatement(ctx context.Context, f *StatementFilter) (m statementMatch, 
 	m.test, err = c.compile(f)
 	m.ages, m.asserted = c.ages, c.asserted
 	if f.bound() {
-		m.test = nil // the pattern says all of it
+		m.test = nil // the pattern covers the whole condition
 	}
 	return m, err
 }
 
-// rows reads what fits the pattern, in the way that suits the test.
+// rows scans the statements that match the pattern, with their assertions if
+// the test reads them.
 func (m *statementMatch) rows(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad) iter.Seq2[kg.Row, error] {
 	if m.asserted && p == (kg.IDPattern{Subject: p.Subject}) {
 		return s.MatchAsserted(p, after)
@@ -49,7 +50,7 @@ func (m *statementMatch) rows(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad) 
 	return s.MatchIDs(p, after)
 }
 
-// bindPattern takes over the terms that a condition fixes for all it holds for.
+// bindPattern sets the terms that the condition fixes.
 func bindPattern(p *kg.Pattern, f *StatementFilter) {
 	bind := func(part *kg.Term, t *kg.Term) {
 		if part.IsZero() && t != nil {
@@ -67,7 +68,7 @@ func bindPattern(p *kg.Pattern, f *StatementFilter) {
 	}
 }
 
-// onlyIRI is the one IRI that a condition leaves, or nil.
+// onlyIRI returns the only IRI that meets the condition, or nil.
 func onlyIRI(f *IRIFilter) *kg.Term {
 	switch {
 	case f == nil:
@@ -94,16 +95,15 @@ func onlyGraph(f *GraphFilter) *kg.Term {
 	return nil
 }
 
-// bound tells whether the condition is nothing but equalities, so that the
-// pattern says all of it.
+// bound reports whether the condition consists of equalities only, so that the
+// pattern covers all of it.
 func (f *StatementFilter) bound() bool {
 	return f.And == nil && f.Or == nil && f.Not == nil && f.Object == nil && f.assertions() == (assertionFilter{}) &&
 		f.Subject.equality() && f.Predicate.equality() && f.Graph.equality()
 }
 
-// matchChanges compiles a condition on statements where changes are followed or
-// listed. An age is refused there: what is true at one time is not at another,
-// and no change would tell so.
+// matchChanges compiles a condition on changed statements. Ages are refused: a
+// condition on an age becomes true or false without any change.
 func matchChanges(ctx context.Context, f *StatementFilter) (statementMatch, error) {
 	m, err := matchStatement(ctx, f)
 	if err == nil && m.ages {
@@ -118,16 +118,16 @@ var errTimeless = func() error {
 	return e.At("ageSeconds")
 }()
 
-// statementCompiler turns conditions on statements into tests.
+// statementCompiler compiles conditions on statements into tests.
 type statementCompiler struct {
 	ctx            context.Context
-	slots          int // of what the tests remember
+	slots          int // number of tests that cache results
 	ages, asserted bool
 }
 
-// compile makes one test of the whole condition; nil holds always. What is
-// cheap comes first: what was decided for the same id before, then what needs
-// the object, last what needs the assertions.
+// compile combines the whole condition into one test. nil always holds. Cheap
+// parts come first: those cached by id, then those that need the object, at
+// last those that need the assertions.
 func (c *statementCompiler) compile(f *StatementFilter) (factTest, error) {
 	c.ages = c.ages || f.AgeSeconds != nil
 	c.asserted = c.asserted || f.assertions() != (assertionFilter{})
@@ -172,8 +172,8 @@ func (c *statementCompiler) object(f *ValueFilter) (factTest, error) {
 	return c.remember(partObject, test), err
 }
 
-// remember makes a test of a part of a statement, which is decided once for
-// each id, or each run of equal ids.
+// remember makes a test of one part of a statement whose result is cached by
+// id.
 func (c *statementCompiler) remember(part factPart, test termTest) factTest {
 	if test == nil {
 		return nil

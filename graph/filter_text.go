@@ -7,11 +7,11 @@ import (
 	"koine/kg"
 )
 
-// textMatch tells whether a condition holds for a text that may be absent.
+// textMatch reports whether a condition holds for a text that may be absent.
 type textMatch func(text string, there bool) bool
 
-// matchText compiles a condition on a text. Apart from exists: false no
-// condition holds for what is absent. f may be nil: then any text fits.
+// matchText compiles a condition on a text. Only `exists: false` holds for an
+// absent text. A nil f holds for any text.
 func matchText(ctx context.Context, f *StringFilter) (textMatch, error) {
 	if f == nil {
 		return func(string, bool) bool { return true }, nil
@@ -62,7 +62,8 @@ func matchText(ctx context.Context, f *StringFilter) (textMatch, error) {
 	}, nil
 }
 
-// lower is the condition on a text in lower case: all but the regular expression.
+// lower returns the condition in lower case, except for the regular
+// expression.
 func (f *StringFilter) lower() *StringFilter {
 	out := *f
 	for _, s := range [...]**string{&out.Eq, &out.Ne, &out.Lt, &out.Lte, &out.Gt, &out.Gte, &out.Contains, &out.StartsWith, &out.EndsWith} {
@@ -80,7 +81,7 @@ func (f *StringFilter) lower() *StringFilter {
 	return &out
 }
 
-// textTest is about the characters of a text; other values do not fit.
+// textTest tests the characters of a text. Other values do not match.
 func textTest(part *string, test func(s, part string) bool) termTest {
 	if part == nil {
 		return nil
@@ -89,7 +90,7 @@ func textTest(part *string, test func(s, part string) bool) termTest {
 	return func(t kg.Term) bool { return isText(t) && test(t.Value(), p) }
 }
 
-// regexTest is about the characters of a text, as textTest.
+// regexTest tests the characters of a text. Other values do not match.
 func regexTest(ctx context.Context, expression *string) (termTest, error) {
 	re, err := matchRegex(ctx, expression)
 	if re == nil {
@@ -102,7 +103,7 @@ func isText(t kg.Term) bool {
 	return t.IsLiteral() && (t.Lang() != "" || t.Datatype() == kg.XSDString)
 }
 
-// setOf is a list in which a text is found at once, however long it is.
+// setOf converts a list to a set.
 func setOf(list []string) map[string]bool {
 	set := make(map[string]bool, len(list))
 	for _, text := range list {

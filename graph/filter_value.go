@@ -9,11 +9,11 @@ import (
 	"koine/kg"
 )
 
-// termTest tells whether a condition holds for a term.
+// termTest reports whether a condition holds for a term.
 type termTest func(kg.Term) bool
 
-// allTerms holds when all the tests hold; nil tests are left out, and nil
-// comes back when none is left.
+// allTerms holds if all tests hold. nil tests are ignored. It returns nil if
+// no test is left.
 func allTerms(tests ...termTest) termTest {
 	var list []termTest
 	for _, t := range tests {
@@ -69,7 +69,7 @@ func matchValue(ctx context.Context, f *ValueFilter) (termTest, error) {
 	), nil
 }
 
-// valueIRI is a condition on the IRI that a value is; a literal has none.
+// valueIRI compiles a condition on the IRI of a value. A literal has none.
 func valueIRI(ctx context.Context, f *IRIFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
@@ -84,8 +84,8 @@ func valueIRI(ctx context.Context, f *IRIFilter) (termTest, error) {
 	}, err
 }
 
-// valueLanguage is a condition on the language of a text; only exists: false
-// holds for one without.
+// valueLanguage compiles a condition on the language of a text. Only `exists:
+// false` holds for a text without one.
 func valueLanguage(ctx context.Context, f *StringFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
@@ -94,7 +94,8 @@ func valueLanguage(ctx context.Context, f *StringFilter) (termTest, error) {
 	return func(t kg.Term) bool { return isText(t) && test(t.LangKey(), t.LangKey() != "") }, err
 }
 
-// valueDatatype is a condition on the datatype of a literal; an entity has none.
+// valueDatatype compiles a condition on the datatype of a literal. An entity
+// has none.
 func valueDatatype(ctx context.Context, f *IRIFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
@@ -113,8 +114,8 @@ func valueDatatype(ctx context.Context, f *IRIFilter) (termTest, error) {
 type comparison struct {
 	operand
 	holds func(c int) bool
-	order bool // holds needs an order, not only equality
-	not   bool // holds when it does not: also for values of another kind
+	order bool // needs an order, not only equality
+	not   bool // negated: holds also for values of another kind
 }
 
 func (c *comparison) test(v value) bool {
@@ -168,7 +169,8 @@ func matchComparisons(f *ValueFilter) (termTest, error) {
 	}, nil
 }
 
-// parseOperands reads a list of operands; null in it is left out. It is nil for none.
+// parseOperands parses a list of operands and ignores null in it. It returns
+// nil for no list.
 func parseOperands(name string, list []json.RawMessage) (*operandSet, error) {
 	if list == nil {
 		return nil, nil

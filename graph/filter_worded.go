@@ -2,10 +2,11 @@ package graph
 
 import "koine/kg"
 
-// looked is the pattern by ids. Of a predicate alone it is narrowed to the
-// literal with the text that the condition leaves, if the view shows a single
-// one: those statements, in the order in which they are found without it, so that
-// a cursor is good whether it is narrowed or not. False when nothing can fit.
+// looked resolves the pattern to ids. If the pattern has only a predicate and
+// the condition fixes the text, the pattern is narrowed to the literal with
+// that text, provided that the view shows exactly one. The statements keep the
+// order that they have without narrowing, so cursors are valid in both cases.
+// known is false if nothing can match.
 func (m *statementMatch) looked(s *kg.Snapshot) (p kg.IDPattern, known bool, err error) {
 	p, known, err = idPattern(s, m.pattern)
 	if m.text == nil || !known || err != nil || p.Predicate == (kg.ID{}) || p != (kg.IDPattern{Predicate: p.Predicate}) {
@@ -32,7 +33,7 @@ func (m *statementMatch) looked(s *kg.Snapshot) (p kg.IDPattern, known bool, err
 			continue
 		}
 		if narrow.Object != (kg.ID{}) {
-			return p, true, nil // in several languages or datatypes
+			return p, true, nil // several languages or datatypes
 		}
 		narrow.Object = id
 	}

@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// way reads the argument `path`; nil when it is not given.
+// way parses the argument `path`. It returns nil without one.
 func (p *planner) way(args map[string]any) (*path.Path, error) {
 	var text string
 	switch v := args["path"].(type) {
@@ -46,8 +46,8 @@ func (p *planner) entityFollow(f graphql.CollectedField, field *entityField) err
 	return err
 }
 
-// led are the nodes that a path leads to from each of the entities, in the order
-// of their ids: found for all of them at once, level by level.
+// led returns the nodes that a path reaches from each of the entities, in id
+// order. All entities are evaluated together, level by level.
 func (l *loader) led(w *path.Path, nodes []entityNode) ([][]kg.ID, error) {
 	b, err := w.Bind(l.snapshot, path.Options{Nodes: l.engine.limits.PathNodes, Statements: l.engine.limits.Reads})
 	if err != nil {
@@ -70,8 +70,8 @@ func (l *loader) led(w *path.Path, nodes []entityNode) ([][]kg.ID, error) {
 	return out, nil
 }
 
-// follows loads a field `follow` of the entities: one page each, whose entities
-// are then loaded together.
+// follows loads a field `follow` of the entities: one page each, with the
+// entities of all pages loaded together.
 func (l *loader) follows(plan *entityPlan, field int, nodes []entityNode) (err error) {
 	c := plan.fields[field].page
 	from, after := l, make([]*kg.ID, len(nodes))
@@ -141,8 +141,8 @@ func (l *loader) shareEntities(c *connection, refs []entityRef, pages []*page, s
 	return nil
 }
 
-// resumeEntity finds the snapshot and the place that the cursor of a connection
-// of entities names.
+// resumeEntity opens the snapshot of an entity connection's cursor and returns
+// the entity after which the page begins.
 func (l *loader) resumeEntity(c *connection, bound cursorBound) (*loader, *kg.ID, error) {
 	l, key, err := l.reopen(c, bound, entityKeyBytes)
 	if err != nil || len(key) == 0 {
@@ -152,13 +152,13 @@ func (l *loader) resumeEntity(c *connection, bound cursorBound) (*loader, *kg.ID
 	return l, &after, nil
 }
 
-// followEnds are the entities at the ends of paths while they are tested: each is
-// tested once, however many paths lead to it.
+// followEnds tests the entities at the ends of paths. Each is tested once,
+// however many paths lead to it.
 type followEnds struct {
 	*loader
 	c       *connection
 	gather  *subjectGatherer
-	subject subject // under test
+	subject subject // the entity under test
 	known   map[kg.ID]bool
 }
 
@@ -195,8 +195,8 @@ func (x *followEnds) fits(id kg.ID) (bool, error) {
 	return ok, err
 }
 
-// subjects yields the entities with these ids, untested, each valid until the
-// next one.
+// subjects yields the entities with these ids, untested. Each is valid until
+// the next one.
 func (x *followEnds) subjects(ids []kg.ID) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
 		for _, id := range ids {
@@ -208,7 +208,7 @@ func (x *followEnds) subjects(ids []kg.ID) iter.Seq2[*subject, error] {
 	}
 }
 
-// behind are those of the ids, which are in order, that come behind one.
+// behind returns the ids after one. ids are sorted.
 func behind(ids []kg.ID, after *kg.ID) []kg.ID {
 	if after == nil {
 		return ids
@@ -220,7 +220,7 @@ func behind(ids []kg.ID, after *kg.ID) []kg.ID {
 	return ids[i:]
 }
 
-// list finds the page of the entities that fit, behind after.
+// list finds the page of the matching entities after `after`.
 func (x *followEnds) list(ids []kg.ID, after *kg.ID) (g listing[kg.ID], err error) {
 	if x.c.total {
 		if g.total, err = x.count(ids); err != nil {
@@ -256,8 +256,8 @@ func (x *followEnds) count(ids []kg.ID) (n uint64, err error) {
 	return n, nil
 }
 
-// closeFollowed makes a page of the entities that a path leads to one that a
-// cutter fills.
+// closeFollowed prepares a page of entities reached by a path to be filled by
+// a cutter.
 func (l *loader) closeFollowed(c *connection, g *page, ids []kg.ID, after *kg.ID, bound cursorBound) error {
 	if c.total {
 		x, err := l.newEnds(c)
@@ -285,7 +285,7 @@ func (l *loader) closeFollowed(c *connection, g *page, ids []kg.ID, after *kg.ID
 	return l.closed(g, f, c.entityMatch.test == nil, entityKeyBytes, l.sealer(bound, begin))
 }
 
-// fittingEnds yields those of the ids whose entities fit.
+// fittingEnds yields the ids whose entities match.
 func (l *loader) fittingEnds(c *connection, ids []kg.ID, looked func(kg.ID) bool) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		x, err := l.newEnds(c)

@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// createGraph is Mutation.createGraph.
+// createGraph answers Mutation.createGraph.
 func createGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error) {
 	r := runOf(ctx)
 	graphs, err := r.graphs()
@@ -33,7 +33,7 @@ func createGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, er
 	return r.graphPayload(p.Graph, receipt), nil
 }
 
-// setGraphPolicy is Mutation.setGraphPolicy.
+// setGraphPolicy answers Mutation.setGraphPolicy.
 func setGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPayload, error) {
 	r := runOf(ctx)
 	graphs, err := r.graphs()
@@ -54,7 +54,7 @@ func setGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPaylo
 	return r.graphPayload(p.Graph, receipt), nil
 }
 
-// deleteGraph is Mutation.deleteGraph.
+// deleteGraph answers Mutation.deleteGraph.
 func deleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error) {
 	r := runOf(ctx)
 	graphs, err := r.graphs()
@@ -72,7 +72,7 @@ func deleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPaylo
 	}, nil
 }
 
-// replaceGraph is Mutation.replaceGraph.
+// replaceGraph answers Mutation.replaceGraph.
 func replaceGraph(ctx context.Context, input ReplaceGraphInput) (*ReplaceGraphPayload, error) {
 	r, graph := runOf(ctx), graphNamed(input.Iri)
 	store := r.engine.deps.Store
@@ -113,7 +113,7 @@ func (r *run) graphMeta(justification, key *string) kg.Meta {
 	}
 }
 
-// atInput says in the input's terms which part of it an error is about.
+// atInput places an error of the domain in the mutation's input.
 func atInput(err error) error {
 	e := *kg.AsError(err)
 	switch e.Field {
@@ -133,7 +133,7 @@ func isPublic(v *GraphVisibility) *bool {
 	return &public
 }
 
-// grantees is a list that was said, nil for one that was not.
+// grantees converts a list, nil for an absent one.
 func grantees(list []string) []policy.Grantee {
 	if list == nil {
 		return nil
@@ -145,7 +145,7 @@ func grantees(list []string) []policy.Grantee {
 	return out
 }
 
-// wrote notes where following begins behind what a mutation made.
+// wrote notes the position after the commit of a mutation.
 func (r *run) wrote(receipt kg.Receipt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

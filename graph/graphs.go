@@ -8,16 +8,16 @@ import (
 	"koine/kg"
 )
 
-// DefaultGraphs is how many graphs Query.graphs gives where nothing is said.
+// DefaultGraphs is the default page size of Query.graphs.
 const DefaultGraphs = 100
 
 // Graph is a graph that the caller may read.
 type Graph struct {
 	term kg.Term
-	at   kg.Revision // as of which its statements are counted; 0 for the operation's
+	at   kg.Revision // revision at which its statements are counted; 0 for the operation's
 }
 
-// graphs finds who knows the policies.
+// graphs returns the service that keeps graph policies.
 func (r *run) graphs() (*policy.Graphs, error) {
 	if r.engine.deps.Graphs == nil {
 		return nil, kg.Errorf(kg.CodeInvalid, "this store keeps no policies of graphs")
@@ -82,7 +82,8 @@ func readGraph(ctx context.Context, name *kg.Term) (*Graph, error) {
 	return g, nil
 }
 
-// graphNamed is the graph that an optional name stands for.
+// graphNamed returns the graph with an optional name, the default graph for
+// nil.
 func graphNamed(name *kg.Term) kg.Term {
 	if name == nil {
 		return kg.DefaultGraph
@@ -98,7 +99,8 @@ func (g *Graph) Iri() *kg.Term {
 	return &g.term
 }
 
-// Statements counts what the operation sees of it.
+// Statements counts the statements of the graph that the operation's view
+// shows.
 func (g *Graph) Statements(ctx context.Context) (int64, error) {
 	r := runOf(ctx)
 	view, err := r.view(nil)
@@ -120,7 +122,7 @@ func (g *Graph) Statements(ctx context.Context) (int64, error) {
 	return int64(n), err
 }
 
-// Rights lists what the caller may do.
+// Rights lists the caller's rights on the graph.
 func (g *Graph) Rights(ctx context.Context) ([]GraphRight, error) {
 	graphs, err := runOf(ctx).graphs()
 	if err != nil {
@@ -137,7 +139,7 @@ var graphRights = map[kg.Right]GraphRight{
 	kg.Discover: GraphRightDiscover, kg.Read: GraphRightRead, kg.Write: GraphRightWrite, kg.Manage: GraphRightManage,
 }
 
-// Policy is for those who may manage the graph.
+// Policy is the graph's policy, nil unless the caller may manage the graph.
 func (g *Graph) Policy(ctx context.Context) (*GraphPolicy, error) {
 	graphs, err := runOf(ctx).graphs()
 	if err != nil || !graphs.Allowed(runOf(ctx).request.Principal, g.term, kg.Manage) {

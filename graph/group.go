@@ -11,10 +11,11 @@ import (
 	"koine/kg"
 )
 
-// groupShape is what a field `groups` says of its groups, whatever is grouped.
+// groupShape is the part of a field `groups` that does not depend on the
+// grouped elements.
 type groupShape struct {
 	limits Limits
-	names  []string // of the keys, then of what is computed
+	names  []string // of the keys, then of the computed values
 	nKeys  int
 	having []func(*group) bool
 	order  ordering[*group]
@@ -22,26 +23,26 @@ type groupShape struct {
 	fields []groupField
 }
 
-// groupField is a field of a group that was asked for.
+// groupField is a selected field of a group.
 type groupField struct {
 	key     []byte
 	name    string
-	of      int           // which key or value, for those with a name
-	entity  *entityPlan   // of `entity`, and of a `term` that is one
-	literal []scalarField // of a `term` that is none
+	of      int           // index of the key or value, for fields with a name
+	entity  *entityPlan   // for `entity`, and for a `term` that is an entity
+	literal []scalarField // for a `term` that is a literal
 }
 
-// MaxGroupKeys bounds what groups may have in common, MaxComputed what is
-// computed of each.
+// Bounds of the keys of a field `groups` and of the values computed for each
+// group.
 const (
 	MaxGroupKeys = 4
 	MaxComputed  = 16
 )
 
-// sizeOfGroup is the place of "count" among a group's terms.
+// sizeOfGroup is the index of "count" among a group's terms.
 const sizeOfGroup = -1
 
-// grouping plans what all fields `groups` have in common: names, conditions,
+// grouping plans the part that all fields `groups` share: names, conditions,
 // order and selection.
 func (p *planner) grouping(f graphql.CollectedField, args map[string]any, keys, computed []string) (s groupShape, err error) {
 	s = groupShape{limits: p.run.engine.limits, nKeys: len(keys), names: slices.Concat(keys, computed)}
@@ -70,7 +71,7 @@ func (p *planner) grouping(f graphql.CollectedField, args map[string]any, keys, 
 	return s, err
 }
 
-// named finds a key or value by its name.
+// named returns the index of a key or value by its name.
 func (s *groupShape) named(name string) (int, error) {
 	if name == "count" {
 		return sizeOfGroup, nil
@@ -182,14 +183,14 @@ func (p *planner) groupFields(s *groupShape, set ast.SelectionSet) (fields []gro
 	return fields, err
 }
 
-// groupList is a field `groups`, loaded.
+// groupList is a loaded field `groups`.
 type groupList struct {
 	shape    *groupShape
 	groups   []group
-	entities [][]*entityNode // of each field that shows them, of each group; nil for none
+	entities [][]*entityNode // for each field that shows entities, for each group; nil for none
 }
 
-// groupList loads what the fields show of entities.
+// groupList loads the entities that the fields show.
 func (l *loader) groupList(s *groupShape, groups []group) (*groupList, error) {
 	out := &groupList{shape: s, groups: groups, entities: make([][]*entityNode, len(s.fields))}
 	for i := range s.fields {
@@ -274,7 +275,7 @@ func (l *groupList) writeTerm(b []byte, f *groupField, i, k int) []byte {
 	return append(b, "null"...)
 }
 
-// appendNamed writes some of a group's terms as an object.
+// appendNamed writes a range of a group's terms as an object.
 func (s *groupShape) appendNamed(b []byte, g *group, from, to int) []byte {
 	b = append(b, '{')
 	for i := from; i < to; i++ {

@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// entityGroups plans the field `groups` of a list of entities. What it needs of
-// them becomes wanted of the list's match.
+// entityGroups plans the field `groups` of a list of entities. Predicates that
+// it needs are added to wanted of the list's match.
 func (p *planner) entityGroups(c *connection, f graphql.CollectedField) error {
 	args, err := p.args(f, p.run.ec.field_EntityConnection_groups_args)
 	if err != nil {
@@ -43,7 +43,7 @@ func (p *planner) entityGroups(c *connection, f graphql.CollectedField) error {
 	return err
 }
 
-// computable refuses what can only be computed of values.
+// computable refuses functions that need a value if there is none.
 func computable(fn AggregateFunction, things bool) error {
 	if things && fn != AggregateFunctionCount {
 		return kg.Errorf(kg.CodeInvalid, "%s needs something to compute with: only COUNT counts the things themselves", fn)
@@ -51,8 +51,8 @@ func computable(fn AggregateFunction, things bool) error {
 	return nil
 }
 
-// valuesOf extracts the values of a property, or of what a path leads to;
-// nil when neither is said.
+// valuesOf extracts the values of a property or at the ends of a path. It
+// returns nil if neither is given.
 func valuesOf(m *entityMatch, property *kg.Term, path *string) (extract[*subject], error) {
 	switch {
 	case property != nil && path != nil:
@@ -79,7 +79,7 @@ func valuesOf(m *entityMatch, property *kg.Term, path *string) (extract[*subject
 	}, nil
 }
 
-// groupEntities makes the groups of those of the entities that hold.
+// groupEntities groups the entities that match.
 func (l *loader) groupEntities(c *connection, of iter.Seq2[*subject, error], page *page) error {
 	for _, g := range c.entityGroups {
 		t := newGroupTable(l.snapshot, g)
@@ -102,7 +102,7 @@ func (l *loader) groupEntities(c *connection, of iter.Seq2[*subject, error], pag
 	return nil
 }
 
-// showGroups loads what is shown of the groups, and adds them to the page.
+// showGroups loads the groups and adds them to the page.
 func showGroups[T any](l *loader, t *groupTable[T], page *page) error {
 	groups, err := t.list()
 	if err != nil {
@@ -202,7 +202,7 @@ func statementValue(of StatementOrderKey) extract[*fact] {
 	})
 }
 
-// assertionValue extracts what the assertions of a statement say.
+// assertionValue extracts a value from the assertions of a statement.
 func assertionValue(of func(kg.Statement) kg.Term) extract[*fact] {
 	return func(all *members, f *fact, to []member) ([]member, error) {
 		s, err := f.statement()
@@ -214,8 +214,8 @@ func assertionValue(of func(kg.Statement) kg.Term) extract[*fact] {
 	}
 }
 
-// groupStatements makes the groups of the statements that fit the pattern, if
-// it is known, and the connection's test.
+// groupStatements groups the statements that match the pattern and the
+// connection's test.
 func (l *loader) groupStatements(c *connection, p kg.IDPattern, known bool, page *page) error {
 	for _, g := range c.statementGroups {
 		t := newGroupTable(l.snapshot, g)
@@ -248,8 +248,8 @@ func (l *loader) addStatements(t *groupTable[*fact], c *connection, p kg.IDPatte
 	return nil
 }
 
-// addFact adds a statement, or, when sources are a key, each of its assertions
-// as if it were the only one.
+// addFact adds a statement. If sources are a key, it adds each of the
+// statement's assertions on its own.
 func addFact(t *groupTable[*fact], f *fact) error {
 	if !t.plan.assertions {
 		return t.add(f)

@@ -7,56 +7,54 @@ import (
 	"koine/kg"
 )
 
-// grouping is a field `groups`, planned: what its things have in common and
-// what is computed of each group. T is what is grouped: a subject, a fact, a
-// row.
+// grouping is the plan of a field `groups`: keys and computed values. T is the
+// type of the grouped elements: subject, fact or row.
 type grouping[T any] struct {
 	groupShape
 	keys    []extract[T]
 	compute []computation[T]
-	// assertions tells that the assertions of statements are grouped, each by
-	// itself.
+	// assertions reports that each assertion of a statement is grouped on its
+	// own.
 	assertions bool
 }
 
-// extract appends the members that a thing has for a key, or to compute with,
-// in any order; none when it has no value.
+// extract appends the members that an element has for a key or a computation,
+// in any order; none if it has no value.
 type extract[T any] func(m *members, t T, to []member) ([]member, error)
 
 // computation is one entry of the argument `compute`.
 type computation[T any] struct {
 	fn AggregateFunction
-	of extract[T] // nil: the things themselves
+	of extract[T] // nil: the elements themselves
 }
 
-// groupTable holds the groups while things are added. There may be very many,
-// so that a group is a few numbers in flat lists.
+// groupTable collects groups while elements are added. Groups may be many, so
+// each is a few numbers in flat slices.
 type groupTable[T any] struct {
 	plan    *grouping[T]
 	members *members
 	index   map[groupKey]int32
-	keys    []groupKey // of each group
-	counts  []uint64   // of each group: how many things are in it
-	cells   []cell     // of each group, one for each computation
-	known   int        // values that cells know apart
+	keys    []groupKey // per group
+	counts  []uint64   // per group: its number of elements
+	cells   []cell     // per group, one for each computation
+	known   int        // distinct values in all cells
 
-	// of the thing that is being added; the next one uses the memory again
-	found  [][]member // for each key
-	values [][]member // for each computation
+	// Of the element being added; the memory is reused.
+	found  [][]member // per key
+	values [][]member // per computation
 }
 
-// groupKey is what a group has in common; what is behind the plan's keys is
-// nobody.
+// groupKey holds a group's members for the plan's keys, padded with nobody.
 type groupKey [MaxGroupKeys]member
 
 var noKey = groupKey{nobody, nobody, nobody, nobody}
 
-// cell is one value while it is being computed.
+// cell is one value being computed.
 type cell struct {
 	count    uint64
-	distinct map[member]struct{} // of COUNT_DISTINCT
-	sum      *sum                // of SUM and AVG
-	best     member              // of MIN and MAX
+	distinct map[member]struct{} // for COUNT_DISTINCT
+	sum      *sum                // for SUM and AVG
+	best     member              // for MIN and MAX
 }
 
 func newGroupTable[T any](s *kg.Snapshot, plan *grouping[T]) *groupTable[T] {
@@ -65,7 +63,7 @@ func newGroupTable[T any](s *kg.Snapshot, plan *grouping[T]) *groupTable[T] {
 		found: make([][]member, len(plan.keys)), values: make([][]member, len(plan.compute)),
 	}
 	if len(plan.keys) == 0 {
-		t.insert(noKey) // one of all, even of nothing
+		t.insert(noKey) // one group of everything, even of nothing
 	}
 	return t
 }
@@ -80,14 +78,14 @@ func (t *groupTable[T]) insert(key groupKey) int {
 	return i
 }
 
-// of are the cells of a group.
+// of returns the cells of a group.
 func (t *groupTable[T]) of(group int) []cell {
 	n := len(t.plan.compute)
 	return t.cells[group*n : (group+1)*n]
 }
 
-// add puts a thing into its groups: one for each way to choose a value of each
-// key.
+// add adds an element to its groups: one for each combination of the key
+// values that it has.
 func (t *groupTable[T]) add(thing T) (err error) {
 	for i, of := range t.plan.keys {
 		if t.found[i], err = t.distinct(of, thing, t.found[i][:0]); err != nil {
@@ -107,7 +105,7 @@ func (t *groupTable[T]) add(thing T) (err error) {
 	return t.spread(noKey, 0)
 }
 
-// distinct gives the members of a thing, each once.
+// distinct returns the distinct members of an element.
 func (t *groupTable[T]) distinct(of extract[T], thing T, to []member) ([]member, error) {
 	list, err := of(t.members, thing, to)
 	if len(list) > 1 {
@@ -117,7 +115,7 @@ func (t *groupTable[T]) distinct(of extract[T], thing T, to []member) ([]member,
 	return list, err
 }
 
-// spread chooses a member for each key from the next on.
+// spread enumerates the combinations of members for the keys from next on.
 func (t *groupTable[T]) spread(key groupKey, next int) error {
 	if next < len(t.found) {
 		for _, m := range t.found[next] {
@@ -182,7 +180,7 @@ func (t *groupTable[T]) count(c *cell, fn AggregateFunction, m member) error {
 	return nil
 }
 
-// know notes that a cell has seen a value.
+// know adds a value to the distinct values of a cell.
 func (t *groupTable[T]) know(c *cell, m member) error {
 	if _, known := c.distinct[m]; known {
 		return nil
@@ -197,7 +195,7 @@ func (t *groupTable[T]) know(c *cell, m member) error {
 	return nil
 }
 
-// result is what a cell came to; the zero Term for null.
+// result returns the value of a cell, the zero Term for null.
 func (t *groupTable[T]) result(c *cell, fn AggregateFunction) kg.Term {
 	switch fn {
 	case AggregateFunctionCountDistinct:
@@ -225,9 +223,9 @@ func (t *groupTable[T]) termOf(m member) kg.Term {
 	return t.members.values[m].term
 }
 
-// list gives the groups that the field shows, in order: by the keys asked for,
-// then the greatest first, then by what they have in common, so that the order
-// is always the same.
+// list returns the groups that the field shows, ordered by the requested keys,
+// then by decreasing size, then by their key terms, so that the order is
+// deterministic.
 func (t *groupTable[T]) list() ([]group, error) {
 	shown := best[*group, group]{order: t.plan.order, compare: t.plan.compareGroups, n: t.plan.first}
 	var scratch group
@@ -249,14 +247,14 @@ func (t *groupTable[T]) list() ([]group, error) {
 	return shown.keys(), nil
 }
 
-// group is a group in the answer: the terms of its keys and then of its values,
-// the zero Term for null.
+// group is a group in the answer: the terms of its keys followed by its
+// values, the zero Term for null.
 type group struct {
 	terms []kg.Term
 	count uint64
 }
 
-// term is what a group has under a name; see groupShape.named.
+// term returns the term at an index given by groupShape.named.
 func (g *group) term(i int) kg.Term {
 	if i == sizeOfGroup {
 		return kg.Integer(int64(g.count))
@@ -264,12 +262,12 @@ func (g *group) term(i int) kg.Term {
 	return g.terms[i]
 }
 
-// compareGroups orders groups that are equal in what was asked for.
+// compareGroups orders groups that are equal in the requested order.
 func (s *groupShape) compareGroups(a, b group) int {
 	return cmp.Or(cmp.Compare(b.count, a.count), slices.CompareFunc(a.terms[:s.nKeys], b.terms[:s.nKeys], compareNullable))
 }
 
-// compareNullable is compareTerms with null behind all.
+// compareNullable is compareTerms with null after everything else.
 func compareNullable(a, b kg.Term) int {
 	switch {
 	case a.IsZero() && b.IsZero():

@@ -17,21 +17,21 @@ import (
 
 // Bounds of hints.
 const (
-	maxMentions   = 100 // predicates, classes and graphs of an operation that are looked at
-	maxNearest    = 3   // names of a hint
+	maxMentions   = 100 // predicates, classes and graphs examined per operation
+	maxNearest    = 3   // names suggested per hint
 	maxCandidates = 10_000
 )
 
-// hints tells which predicates, classes, graphs and entities of the operation do
-// not occur in what the caller may see, and what they may have been meant to be. Only when
-// the index knows nothing of one, anything but the catalogue is looked at. A
-// panic costs the hints, not the answer.
+// hints returns hints about predicates, classes, graphs and entities of the
+// operation that do not occur in the caller's view, with similar names that
+// do. Names that the catalogue knows cost nothing more. A panic costs the
+// hints, not the answer.
 func (r *run) hints(ctx context.Context, opCtx *graphql.OperationContext) (out []operation.Hint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
-			r.engine.present(r.engine.recovered(ctx, p)) // which logs it
+			r.engine.present(r.engine.recovered(ctx, p)) // present logs it
 			out = nil
 		}
 	}()
@@ -49,7 +49,7 @@ func (r *run) hints(ctx context.Context, opCtx *graphql.OperationContext) (out [
 	return m.hints
 }
 
-// look finds out whether what is named occurs, and makes a hint if not.
+// look checks whether a mentioned name occurs, and adds a hint if it does not.
 func (m *mentions) look(x mention) {
 	e, principal := m.run.engine, m.run.request.Principal.ID
 	if e.occurring.has(principal, x) {
@@ -57,7 +57,7 @@ func (m *mentions) look(x mention) {
 	}
 	t, err := e.deps.Prefixes.Resource(x.text)
 	if err != nil || len(m.hints) == operation.MaxHints {
-		return // told as an error
+		return // reported as an error elsewhere
 	}
 	var h operation.Hint
 	var ok bool
@@ -91,15 +91,15 @@ func (m *mentions) look(x mention) {
 	m.hints = append(m.hints, h)
 }
 
-// occurring remembers what was seen to occur, so that the common case costs a
-// look at a map. Something that is gone since only gets no hint. It is safe for
-// concurrent use.
+// occurring caches names that were seen to occur, so that the common case is a
+// map lookup. A name that has disappeared since only gets no hint. It is safe
+// for concurrent use.
 type occurring struct {
 	mu    sync.RWMutex
 	known map[occurrence]struct{} // guarded by mu; emptied when full
 }
 
-// occurrence is a mention with the principal that may see it.
+// occurrence is a mention together with the principal that may see it.
 type occurrence struct {
 	principal kg.AgentID
 	mention
@@ -123,12 +123,12 @@ func (o *occurring) add(principal kg.AgentID, x mention) {
 	if o.known == nil || len(o.known) >= maxOccurring {
 		o.known = map[occurrence]struct{}{}
 	}
-	x.text = strings.Clone(x.text) // of the query's text
+	x.text = strings.Clone(x.text) // do not retain the query's text
 	o.known[occurrence{principal, x}] = struct{}{}
 }
 
-// occurs tells whether the view shows a statement with the subject, predicate or
-// object, of the class, or in the graph.
+// occurs reports whether the view shows a statement with the subject,
+// predicate or object, of the class, or in the graph.
 func occurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
 	id, known, err := s.ID(t)
 	if err != nil || !known {
@@ -160,9 +160,9 @@ func holdsAny(s *kg.Snapshot, p kg.IDPattern) (bool, error) {
 	return false, nil
 }
 
-// guesser finds names for what does not occur. Whether something occurs is
-// asked of all graphs that the caller may read; what is offered comes from those
-// that it reads by itself.
+// guesser suggests names for a name that does not occur. Occurrence is checked
+// in all graphs that the caller may read. Suggestions come from the graphs
+// that the caller reads by default.
 type guesser struct {
 	all, ordinary  *kg.Snapshot
 	names          map[string][]string
@@ -175,7 +175,7 @@ func (g *guesser) open(ctx context.Context, r *run) (err error) {
 	}
 	g.opened = true
 	principal, store := r.request.Principal, r.engine.deps.Store
-	now := time.Now() // no age is asked for
+	now := time.Now() // the views have no bound on age
 	if g.all, err = store.View(ctx, kg.View{Principal: principal, AllGraphs: true, Now: now}); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (g *guesser) hint(ctx context.Context, r *run, x mention, t kg.Term) (h ope
 		err = g.list(x.what)
 	}
 	if err != nil || there {
-		g.failed = err != nil // a hint is worth no error
+		g.failed = err != nil // a failure costs the hint only
 		return h, false
 	}
 	h = operation.Hint{Message: fmt.Sprintf("nothing that you may see has the %s %s", x.what, t.Value())}
@@ -219,7 +219,7 @@ func (g *guesser) hint(ctx context.Context, r *run, x mention, t kg.Term) (h ope
 	return h, true
 }
 
-// list fills the names of a kind.
+// list loads the names of a kind.
 func (g *guesser) list(what string) error {
 	if g.names[what] != nil {
 		return nil

@@ -10,14 +10,15 @@ import (
 	"koine/kg"
 )
 
-// unregistered takes an IRI apart that looks like prefix:name with a prefix that
-// is not registered, and is no URI scheme that the store knows.
+// unregistered splits an IRI of the form prefix:name whose prefix is neither
+// registered nor a known URI scheme.
 func (e *Engine) unregistered(iri string) (prefix, local string, ok bool) {
 	prefix, local, ok = strings.Cut(iri, ":")
 	return prefix, local, ok && !strings.HasPrefix(local, "//") && e.deps.Prefixes.Registrable(prefix) && !e.deps.Store.KnowsScheme(prefix)
 }
 
-// tellPrefix adds to a hint that the prefix is not registered, and what would be.
+// tellPrefix adds to a hint that the prefix is not registered, with similar
+// prefixes.
 func tellPrefix(h *operation.Hint, prefixes *kg.Prefixes, prefix, local string) {
 	var registered []string
 	for _, p := range prefixes.All() {
@@ -34,8 +35,8 @@ func tellPrefix(h *operation.Hint, prefixes *kg.Prefixes, prefix, local string) 
 	}
 }
 
-// entity is a hint about an entity that occurs nowhere and looks like a slip in
-// its prefix. There is no list of names of entities to find others in.
+// entity returns a hint about an entity that does not occur and seems to have
+// a mistyped prefix. There is no list of entity names to suggest from.
 func (g *guesser) entity(ctx context.Context, r *run, t kg.Term) (h operation.Hint, ok bool) {
 	prefixes := r.engine.deps.Prefixes
 	prefix, local, ok := r.engine.unregistered(t.Value())
@@ -57,8 +58,8 @@ func (g *guesser) entity(ctx context.Context, r *run, t kg.Term) (h operation.Hi
 	return h, true
 }
 
-// literal is a hint about a text that is compared with literals, when it is none
-// and reads as the IRI of an entity that there is.
+// literal returns a hint about a text that is compared with literals, occurs
+// as none, and is the IRI of an existing entity.
 func (g *guesser) literal(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
 	if g.failed || !t.IsResource() || g.open(ctx, r) != nil {
 		return h, false

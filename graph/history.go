@@ -20,8 +20,8 @@ func (p *planner) entityHistory(f graphql.CollectedField, field *entityField) er
 	return err
 }
 
-// histories loads a field `history` of the entities: one page each, whose
-// changes are then loaded together.
+// histories loads a field `history` of the entities: one page each, with the
+// changes of all pages loaded together.
 func (l *loader) histories(plan *entityPlan, field int, nodes []entityNode) error {
 	c := plan.fields[field].history
 	part, err := l.logRange(c)
@@ -50,12 +50,12 @@ func (l *loader) histories(plan *entityPlan, field int, nodes []entityNode) erro
 	return l.shareChanges(c, events, pages, starts)
 }
 
-// history adds the changes of a page of one entity's history to events. The
-// index of the past tells which commits to look at.
+// history appends the changes of a page of one entity's history to events. The
+// index of past versions gives the commits to read.
 func (l *loader) history(c *changeList, part kg.LogRange, entity kg.Term, g *page, events []operation.Event) ([]operation.Event, error) {
 	store, filter := l.engine.deps.Store, c.filter
 	filter.Patterns = c.around(entity)
-	whole, err := store.ReadLog(l.ctx, filter, part) // is it there at all?
+	whole, err := store.ReadLog(l.ctx, filter, part) // reports a range that the log no longer has
 	if err != nil {
 		return nil, atAfter(err)
 	}
@@ -70,7 +70,7 @@ func (l *loader) history(c *changeList, part kg.LogRange, entity kg.Term, g *pag
 			l.endPage(g, reached)
 			return events, nil
 		}
-		commit := part // of the part, what is in this commit
+		commit := part // the range within this commit
 		if from := (kg.Position{Epoch: part.After.Epoch, Revision: r - 1, Index: kg.EndOfCommit}); from.Compare(part.After) > 0 {
 			commit.After = from
 		}
@@ -96,7 +96,7 @@ func (l *loader) history(c *changeList, part kg.LogRange, entity kg.Term, g *pag
 	return events, nil
 }
 
-// hadPast tells whether a history that was loaded tells anything.
+// hadPast reports whether a loaded history has any change.
 func (n *entityNode) hadPast() bool {
 	for i := range n.plan.fields {
 		if n.plan.fields[i].kind == entityHistory && n.slots[i].page.size > 0 {
@@ -106,10 +106,10 @@ func (n *entityNode) hadPast() bool {
 	return false
 }
 
-// around are the patterns of the statements with the entity, as far as the
-// condition leaves any.
+// around returns the patterns of the statements with the entity that meet the
+// condition.
 func (c *changeList) around(entity kg.Term) []kg.Pattern {
-	patterns := []kg.Pattern{} // none is not all
+	patterns := []kg.Pattern{} // an empty list matches nothing, unlike nil
 	for _, side := range []struct {
 		asked bool
 		of    func(*kg.Pattern) *kg.Term
@@ -126,8 +126,8 @@ func (c *changeList) around(entity kg.Term) []kg.Pattern {
 	return patterns
 }
 
-// changedIn lists the revisions in which what stands of the patterns' statements
-// changed, in the order in which the part of the log is read.
+// changedIn lists the revisions in which statements of the patterns changed,
+// in the order in which the log is read.
 func (l *loader) changedIn(patterns []kg.Pattern, part kg.LogRange) (revisions []kg.Revision, err error) {
 	changed := func(r kg.Revision) {
 		end := kg.Position{Revision: r, Index: kg.EndOfCommit}

@@ -40,7 +40,7 @@ func readInbox(ctx context.Context, first *int, after *Position) (*Inbox, error)
 			out.Nodes = append(out.Nodes, Message{of: d.Message})
 		}
 		if wanted = n - len(out.Nodes); len(page) < q.PageSize {
-			break // it has looked at many
+			break // the scan reached its bound
 		}
 	}
 	out.Position = Position(store.FormatPosition(q.After))

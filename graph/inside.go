@@ -10,13 +10,13 @@ import (
 	"koine/kg"
 )
 
-// Channels, messages and tasks are written by the generated code, entities and statements
-// by the engine, and each may be inside of the other.
+// Channels, messages and tasks are written by the generated code, entities and
+// statements by the engine. Each can contain the other.
 
-// insideFields are those of generated objects that the engine answers.
+// insideFields are the fields of generated objects that the engine answers.
 var insideFields = map[string]bool{"Channel.entity": true, "Message.entity": true, "Message.facts": true, "Scope.entity": true, "Task.entity": true, "Artifact.entity": true, "TaskCommit.facts": true}
 
-// engineAnswers tells whether the field leaves its answer as text.
+// engineAnswers reports whether the engine writes the field.
 func engineAnswers(fc *graphql.FieldContext) bool {
 	switch fc.Object {
 	case "Query":
@@ -27,16 +27,16 @@ func engineAnswers(fc *graphql.FieldContext) bool {
 	return false
 }
 
-// readInside begins a reading of a field inside of what the generated code writes. A
-// budget does not cut it: it is given whole.
+// readInside begins to read a field inside of an object that the generated
+// code writes. A budget does not cut such a field.
 func readInside(ctx context.Context) (reading, error) {
 	fc := graphql.GetFieldContext(ctx)
 	v, err := runOf(ctx).view(nil)
 	return reading{newPlanner(ctx, v), fc.Field, fc.Args}, err
 }
 
-// readOwnEntity answers a field that shows an entity of koine's own, which is seen
-// where the request's view does not name the graphs.
+// readOwnEntity answers a field that shows the entity of a koine object. Its
+// system graph is included unless the request's view names graphs.
 func readOwnEntity(ctx context.Context, entity kg.Term) error {
 	r, err := readInside(ctx)
 	if err != nil {
@@ -48,8 +48,8 @@ func readOwnEntity(ctx context.Context, entity kg.Term) error {
 	return r.showEntity(entity)
 }
 
-// insidePlan is what a selection set asks of channels or messages inside of what the
-// engine writes. The generated code takes it from the operation as it is.
+// insidePlan is a selection on an object that the generated code writes inside
+// of an answer of the engine. The generated code reads it from the operation.
 type insidePlan struct {
 	op  *graphql.OperationContext
 	set ast.SelectionSet
@@ -59,10 +59,9 @@ func (p *planner) inside(f graphql.CollectedField) *insidePlan {
 	return &insidePlan{op: p.op, set: f.Selections}
 }
 
-// inside lets the generated code write an object. A field of it that fails is null, and
-// its error one of the answer's; under a budget and in events, which are given whole
-// or not at all, and where the object cannot be without the field, the error is that
-// of the whole answer.
+// inside lets the generated code write an object. A failed field becomes null
+// and its error one of the answer's. The whole answer fails instead under a
+// budget, in an event, or if the field is non-null.
 func (l *loader) inside(plan *insidePlan, object func(context.Context, *executionContext) graphql.Marshaler) ([]byte, error) {
 	r := l.run
 	whole, _ := l.ctx.Value(answerKey{}).(*answer)
@@ -72,7 +71,7 @@ func (l *loader) inside(plan *insidePlan, object func(context.Context, *executio
 		defer func() { r.cutter = c }()
 	}
 	ec := r.ec
-	if ec == nil { // an event, which has a run of its own
+	if ec == nil { // an event has a run of its own
 		ec = newExecutionContext(plan.op, r.engine.schema, nil)
 	}
 	ctx := graphql.WithOperationContext(context.WithValue(l.ctx, runKey{}, r), plan.op)

@@ -10,7 +10,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendString writes a JSON string. Bytes that are no UTF-8 become U+FFFD.
+// appendString writes a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0
@@ -48,7 +48,7 @@ func appendString(b []byte, s string) []byte {
 	return append(append(b, s[start:]...), '"')
 }
 
-// appendName writes the text by which the outside knows a resource.
+// appendName writes the IRI or the label of a resource.
 func appendName(b []byte, t kg.Term) []byte {
 	if t.Kind() == kg.KindBlank {
 		b = append(b, `"_:`...)
@@ -82,7 +82,7 @@ func appendTime(b []byte, t time.Time) []byte {
 	return append(b, '"')
 }
 
-// appendTimeOrNull writes null for the zero time.
+// appendTimeOrNull writes a time, null for the zero time.
 func appendTimeOrNull(b []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return append(b, "null"...)
@@ -94,7 +94,7 @@ func appendUint(b []byte, n uint64) []byte { return strconv.AppendUint(b, n, 10)
 
 func appendFloat(b []byte, f float64) []byte { return strconv.AppendFloat(b, f, 'g', -1, 64) }
 
-// appendCertainty writes a certainty, null where none is known.
+// appendCertainty writes a certainty, null if none is known.
 func appendCertainty(b []byte, certainty float64, known bool) []byte {
 	if !known {
 		return append(b, "null"...)

@@ -9,11 +9,13 @@ import (
 	"koine/kg"
 )
 
-// The fields about API keys. What they do, and who may, is package auth's.
+// The fields about API keys. Package auth holds the rules and checks the
+// rights.
 
 func (r *run) keys() *auth.Keys { return auth.NewKeys(r.engine.deps.Store) }
 
-// ownMeta is the Meta of a mutation that has no words for it.
+// ownMeta returns the Meta of a mutation without a justification or an
+// idempotency key.
 func (r *run) ownMeta() kg.Meta {
 	return kg.Meta{Principal: r.request.Principal, Actor: r.request.Actor, TaskID: r.request.TaskID, SessionID: r.request.SessionID}
 }
@@ -94,7 +96,7 @@ func apiKey(k *auth.Key) *APIKey {
 
 var modes = map[auth.Mode]APIKeyMode{auth.Live: APIKeyModeLive, auth.Test: APIKeyModeTest}
 
-// maxSeconds bounds a span to what a Duration holds.
+// maxSeconds is the greatest number of seconds that a Duration can hold.
 const maxSeconds = int64(1<<63-1) / int64(time.Second)
 
 func seconds(n *int64) (time.Duration, error) {
@@ -129,7 +131,7 @@ func someTime(t time.Time) *time.Time {
 	return &t
 }
 
-// notNil is a list that GraphQL does not take for null.
+// notNil returns an empty list for nil, which GraphQL would take for null.
 func notNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

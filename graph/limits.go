@@ -12,42 +12,43 @@ import (
 	"koine/kg"
 )
 
-// Limits of one operation. A zero member means its default.
+// Limits are the limits of one operation. A zero member means its default.
 type Limits struct {
 	Tokens        int // in the query's text
-	Depth         int // of fields in fields
-	Fields        int // in the operation, fragments expanded where they are used
-	Aliases       int // of them those with an alias
+	Depth         int // of nested fields
+	Fields        int // in the operation, with fragments expanded where they are used
+	Aliases       int // fields with an alias
 	Repeats       int // of one response name in one selection set
-	RootFields    int // of the operation itself
-	Complexity    int // what the operation may cost, going by the page sizes asked for
+	RootFields    int // of the operation
+	Complexity    int // estimated cost of the operation, given its page sizes
 	PageSize      int // of a connection
-	Groups        int // of a list, before `having` and `first`; each value that is computed of them counts as one more
-	GroupedValues int // different ones, of the keys and values of all groups of a list
-	// Rows bounds the rows that the joins of a pattern make, on the way and in the
-	// answer; KeptRows those held in memory for `distinct` and an order. Reads
-	// bounds the statements that are read for one pattern, one field `follow`,
-	// neighbourhood or search for ways; PathNodes the nodes that one path holds.
+	Groups        int // of a list, before `having` and `first`; each computed value counts as one more
+	GroupedValues int // distinct keys and values of all groups of a list
+	// Rows bounds the rows that the joins of a pattern make, intermediate ones
+	// included. KeptRows bounds those held in memory for `distinct` and an
+	// order. Reads bounds the statements read for one pattern, field `follow`,
+	// neighbourhood or path search. PathNodes bounds the nodes that one path
+	// holds.
 	Rows, KeptRows   int
 	Reads, PathNodes int
-	Commits          int // of the log, that a page of changes looks at
+	Commits          int // of the log, read for a page of changes
 	// WatchedEntities bounds the entities that entityChanged watches, up to
-	// follow.MaxEntities, and WatchedReads the statements that are read to find
+	// follow.MaxEntities. WatchedReads bounds the statements read to find
 	// them.
 	WatchedEntities int
 	WatchedReads    int
-	// Live bounds matchChanged, and SnapshotRows the rows of one event of its
-	// snapshot.
+	// Live bounds matchChanged. SnapshotRows bounds the rows in one event of
+	// its snapshot.
 	Live          livematch.Limits
 	SnapshotRows  int
 	VariableBytes int           // of all variables, as JSON
 	ResultBytes   int           // of the answer's data
 	Duration      time.Duration // of a query or mutation
-	Wait          time.Duration // of that, for a revision that a view wants at least
-	AskTime       time.Duration // that a mutation waits for responses, beside Duration
+	Wait          time.Duration // part of Duration spent waiting for a view's minimal revision
+	AskTime       time.Duration // spent by a mutation waiting for responses, in addition to Duration
 }
 
-// The defaults of Limits, and the size of a page when none is asked for.
+// The defaults of Limits and of page sizes.
 const (
 	DefaultTokens          = 10_000
 	DefaultDepth           = 40
@@ -73,8 +74,8 @@ const (
 	DefaultWait            = 5 * time.Second
 	DefaultAskTime         = time.Minute
 
-	// MaxVariableDepth bounds how deep the lists and objects in variables are
-	// nested: what it takes to check them grows with the square of it.
+	// MaxVariableDepth bounds the nesting of lists and objects in variables:
+	// the cost of checking them grows with the square of the depth.
 	MaxVariableDepth = 500
 
 	DefaultPageSize       = 25
@@ -110,13 +111,13 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// pattern are the limits of evaluating a pattern.
+// pattern returns the limits for evaluating a pattern.
 func (l Limits) pattern() pattern.Limits {
 	return pattern.Limits{Rows: int64(l.Rows), BufferedRows: l.KeptRows, Statements: int64(l.Reads), Nodes: l.PathNodes}
 }
 
-// LimitError says which limit was passed. It goes out as CodeLimitExceeded (or
-// CodeTimeout) with the limit's name.
+// LimitError reports an exceeded limit. Its code is CodeLimitExceeded, or
+// CodeTimeout for the duration.
 type LimitError struct {
 	Limit   string
 	Message string
@@ -144,7 +145,7 @@ func (l Limits) resultTooLarge() error {
 		hint("Ask for fewer fields or a smaller page (first).")
 }
 
-// pageSize is the size of a page that was asked for with first.
+// pageSize returns the page size requested with first.
 func (l Limits) pageSize(first *int, unasked int) (int, error) {
 	switch {
 	case first == nil:
@@ -170,8 +171,7 @@ func (l Limits) checkVariables(variables map[string]any) error {
 	return nil
 }
 
-// deeper tells whether a value has more lists and objects in each other than
-// most.
+// deeper reports whether a value nests lists and objects deeper than most.
 func deeper(v any, most int) bool {
 	switch v := v.(type) {
 	case []any:
@@ -190,7 +190,7 @@ func deeper(v any, most int) bool {
 	return false
 }
 
-// sizeOf estimates the size of a value as JSON; it stops counting past max.
+// sizeOf estimates the size of a value as JSON. It stops counting beyond max.
 func sizeOf(v any, max int) int {
 	n := 4
 	switch v := v.(type) {

@@ -6,21 +6,22 @@ import (
 	"koine/kg"
 )
 
-// listing is what a page holds, before it is loaded.
+// listing is the content of a page before it is loaded.
 type listing[K any] struct {
 	keys  []K
 	more  bool
-	total uint64 // counted only when asked for
+	total uint64 // counted on demand
 }
 
-// cut notes whether there was one more than asked for.
+// cut removes the element beyond the page, which shows that there is a next
+// one.
 func (g *listing[K]) cut(first int) {
 	if len(g.keys) > first {
 		g.keys, g.more = g.keys[:first], true
 	}
 }
 
-// listEntities finds a page of the entities that match, behind after.
+// listEntities finds a page of the matching entities after `after`.
 func listEntities(s *kg.Snapshot, c *connection, after *kg.ID) (g listing[kg.ID], err error) {
 	if len(c.entityOrder) > 0 {
 		return sortEntities(s, c, after)
@@ -33,7 +34,7 @@ func listEntities(s *kg.Snapshot, c *connection, after *kg.ID) (g listing[kg.ID]
 		count = !known
 	}
 	if count {
-		from, g.total = nil, 0 // all have to be seen
+		from, g.total = nil, 0 // all entities have to be tested
 	}
 	for e, err := range candidates(s, c.entityMatch, from) {
 		if err != nil {
@@ -92,7 +93,7 @@ func sortEntities(s *kg.Snapshot, c *connection, after *kg.ID) (g listing[kg.ID]
 	return g, nil
 }
 
-// rankEntity finds the place of a cursor's entity again.
+// rankEntity computes the rank of a cursor's entity.
 func rankEntity(s *kg.Snapshot, c *connection, id kg.ID) (*ranked[kg.ID], error) {
 	w, err := resolve(c.entityMatch.wanted, s.ID)
 	if err != nil {
@@ -110,32 +111,32 @@ func rankEntity(s *kg.Snapshot, c *connection, id kg.ID) (*ranked[kg.ID], error)
 	return &ranked[kg.ID]{r, id}, err
 }
 
-// listStatements finds a page of the statements that fit the pattern and the
-// connection's test, behind after.
+// listStatements finds a page of the statements that match the pattern and the
+// connection's test, after `after`.
 func listStatements(s *kg.Snapshot, c *connection, p kg.IDPattern, after *kg.IDQuad) (listing[kg.Row], error) {
 	l := newStatementLister(s, c, p)
 	defer l.close()
 	return l.list(p, after)
 }
 
-// statementLister finds pages of one connection for one pattern after the
-// other, in one walk over the index if they come in order, and one more where
-// they are counted.
+// statementLister finds pages of one connection for a sequence of patterns. It
+// takes one walk over the index if the patterns come in order, and another one
+// for counts.
 type statementLister struct {
 	snapshot *kg.Snapshot
 	c        *connection
 	sweep    *kg.Sweep
-	totals   *kg.Sweep // nil until something is counted
+	totals   *kg.Sweep // nil until a count is needed
 	fact     fact
-	rows     []kg.Row // of all pages so far, one behind the other
+	rows     []kg.Row // of all pages so far, concatenated
 }
 
 func newStatementLister(s *kg.Snapshot, c *connection, p kg.IDPattern) *statementLister {
 	return &statementLister{snapshot: s, c: c, sweep: c.sweep(s, p), fact: fact{snapshot: s}}
 }
 
-// sweep begins a walk over statements of patterns like this one, with their
-// assertions where these are needed and cost little: see kg.SweepAsserted.
+// sweep starts a walk over statements of patterns like this one. It includes
+// the assertions if they are needed and cheap: see kg.SweepAsserted.
 func (c *connection) sweep(s *kg.Snapshot, p kg.IDPattern) *kg.Sweep {
 	ofSubject := p == kg.IDPattern{Subject: p.Subject}
 	if c.statementMatch.asserted && ofSubject || c.assertions() && p.Subject != (kg.ID{}) && (ofSubject || p.Predicate != (kg.ID{})) {
@@ -144,7 +145,7 @@ func (c *connection) sweep(s *kg.Snapshot, p kg.IDPattern) *kg.Sweep {
 	return s.Sweep()
 }
 
-// assertions tells whether the answer shows any.
+// assertions reports whether the answer shows assertions.
 func (c *connection) assertions() bool {
 	return slices.ContainsFunc(c.statements, func(p *statementPlan) bool { return p.assertions })
 }
@@ -160,7 +161,7 @@ func (l *statementLister) list(p kg.IDPattern, after *kg.IDQuad) (g listing[kg.R
 	if len(l.c.statementOrder) > 0 {
 		return l.sort(p, after)
 	}
-	start, count := len(l.rows), l.c.total && after == nil && l.c.statementMatch.test != nil // on the way
+	start, count := len(l.rows), l.c.total && after == nil && l.c.statementMatch.test != nil // counted during the walk
 	for l.sweep.Seek(p, after); (count || len(l.rows)-start <= l.c.first) && l.sweep.Next(); {
 		row := l.sweep.Row()
 		ok, err := l.c.holds(&l.fact, *row)
@@ -194,15 +195,15 @@ func (c *connection) holds(f *fact, row kg.Row) (bool, error) {
 	return c.statementMatch.test(f)
 }
 
-// countStatements is how many statements fit the pattern and the connection's
-// test.
+// countStatements counts the statements that match the pattern and the
+// connection's test.
 func countStatements(s *kg.Snapshot, c *connection, p kg.IDPattern) (uint64, error) {
 	l := newStatementLister(s, c, p)
 	defer l.close()
 	return l.count(p)
 }
 
-// count is how many statements of the pattern there are on all pages.
+// count counts the statements of the pattern on all pages.
 func (l *statementLister) count(p kg.IDPattern) (n uint64, err error) {
 	if l.totals == nil {
 		l.totals = l.c.sweep(l.snapshot, p)
@@ -256,7 +257,8 @@ func rankStatement(s *kg.Snapshot, c *connection, q kg.IDQuad) (*ranked[kg.Row],
 		r, err := c.statementOrder.rank(f)
 		return &ranked[kg.Row]{r, row}, err
 	}
-	// The view shows it no longer: its graph's policy has changed.
+	// The graph's policy has changed, so the view no longer shows the
+	// statement.
 	return nil, kg.Errorf(kg.CodeCursorGone, "the statement that the cursor stands at is gone").At("after")
 }
 

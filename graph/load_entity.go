@@ -9,21 +9,21 @@ import (
 	"koine/kg"
 )
 
-// loader reads what plans ask for from one snapshot.
+// loader reads the data of plans from one snapshot.
 type loader struct {
-	ctx      context.Context // that of the operation; a loader lives no longer
+	ctx      context.Context // the operation's context; a loader does not outlive it
 	run      *run
 	snapshot *kg.Snapshot
 	engine   *Engine
-	view     kg.View  // as it was asked for: At is 0 where no revision was named
-	made     *nodeIDs // in that view; nil until an id is shown
+	view     kg.View  // as requested: At is 0 if no revision was named
+	made     *nodeIDs // the ids in that view; nil until an id is shown
 }
 
 func newLoader(ctx context.Context, r *run, s *kg.Snapshot, view kg.View) *loader {
 	return &loader{ctx: ctx, run: r, snapshot: s, engine: r.engine, view: view}
 }
 
-// ids makes the ids of what the loader reads, nil where none is shown.
+// ids returns the ids of the loader's view, nil if shown is false.
 func (l *loader) ids(shown bool) (ids *nodeIDs, err error) {
 	if shown && l.made == nil {
 		l.made, err = l.idsIn(l.view)
@@ -34,7 +34,7 @@ func (l *loader) ids(shown bool) (ids *nodeIDs, err error) {
 	return l.made, err
 }
 
-// idsIn makes the ids of a view with the loader's evaluation time.
+// idsIn returns the ids of a view at the loader's evaluation time.
 func (l *loader) idsIn(view kg.View) (*nodeIDs, error) {
 	now := view.Now
 	if l.snapshot != nil {
@@ -44,8 +44,8 @@ func (l *loader) idsIn(view kg.View) (*nodeIDs, error) {
 	return c.ids()
 }
 
-// entityRef names an entity to load: by its id, with its name where that is
-// known. An entity that the store has no term for has no id.
+// entityRef names an entity to load by its id, and by its name if that is
+// known. A term that is not in the dictionary has no id.
 type entityRef struct {
 	id   kg.ID
 	name kg.Term
@@ -56,9 +56,8 @@ func (l *loader) ref(t kg.Term) (entityRef, error) {
 	return entityRef{id, t}, err
 }
 
-// entities loads what the plan asks of each, and gives the nodes in the same
-// order. Those that occur more than once are read once; all are read in the
-// order of the index.
+// entities loads the entities of refs and returns their nodes in the same
+// order. Duplicates are read once, and all are read in the order of the index.
 func (l *loader) entities(plan *entityPlan, refs []entityRef) ([]*entityNode, error) {
 	out := make([]*entityNode, len(refs))
 	nodes := make([]entityNode, 0, len(refs))
@@ -86,12 +85,12 @@ func (l *loader) entities(plan *entityPlan, refs []entityRef) ([]*entityNode, er
 	return out, l.fill(plan, nodes, batch)
 }
 
-// same tells whether two refs are to one entity.
+// same reports whether two refs name one entity.
 func (r *entityRef) same(of *entityRef) bool {
 	return r.id == of.id && (r.id != kg.ID{} || r.name == of.name)
 }
 
-// indexOrder is the order of the refs' ids, nil when they are in it already.
+// indexOrder returns the refs' order by id, nil if they are in that order.
 func indexOrder(refs []entityRef) []int {
 	compare := func(a, b *entityRef) int {
 		if c := compareIDs(a.id, b.id); c != 0 || a.id != (kg.ID{}) {
@@ -140,7 +139,7 @@ func (l *loader) fill(plan *entityPlan, nodes []entityNode, batch *entityBatch) 
 		if plan.ids {
 			size += batch.ids.entityIDBytes()
 		}
-		if i == 0 { // a guess: the others are like it
+		if i == 0 { // estimate for the others
 			batch.arena = slices.Grow(batch.arena, min(size*len(nodes)*5/4, maxGuess))
 		}
 		if err := l.run.charge(size + len(n.subject.name.Value())); err != nil {
@@ -170,18 +169,17 @@ func (l *loader) fill(plan *entityPlan, nodes []entityNode, batch *entityBatch) 
 	return nil
 }
 
-// maxGuess bounds the bytes that are set aside for what may come.
+// maxGuess bounds the bytes preallocated from an estimate.
 const maxGuess = 1 << 20
 
-// gathered are the statements that the fields of one entity get; the next
-// entity uses the memory again.
+// gathered holds the statements for the fields of one entity. The memory is
+// reused for the next entity.
 type gathered struct {
 	*gatherer
 	node  *entityNode
-	of    [][]candidate // of each field
+	of    [][]candidate // for each field
 	terms []kg.Term
-	// what counts degrees, and what reads assertions; nil until there are any to
-	// count, or to read
+	// scan counts degrees and asserted reads assertions; nil until needed.
 	scan     *entityScan
 	asserted *kg.Sweep
 }
@@ -205,7 +203,7 @@ func (g *gathered) take(wanted int, row *kg.Row) error {
 	n := g.node
 	n.found = true
 	for _, u := range n.plan.uses[wanted] {
-		// The same value in another graph comes right behind.
+		// The same triple in another graph is adjacent.
 		if c := g.of[u.field]; len(c) > 0 && sameTriple(&c[len(c)-1].row, row) && n.plan.fields[u.field].kind != entityValue {
 			continue
 		}
@@ -226,7 +224,7 @@ func (g *gathered) close() {
 	}
 }
 
-// read loads everything of an entity but its pages.
+// read loads all of an entity except its pages.
 func (l *loader) read(n *entityNode, g *gathered) error {
 	g.node = n
 	for i := range g.of {
@@ -254,7 +252,7 @@ func sameTriple(a, b *kg.Row) bool {
 	return a.Subject == b.Subject && a.Predicate == b.Predicate && a.Object == b.Object
 }
 
-// leaf writes the value of a field that is no page.
+// leaf writes the value of a field that is not a page.
 func (l *loader) leaf(n *entityNode, f *entityField, g *gathered, found []candidate, b []byte) ([]byte, error) {
 	switch f.kind {
 	case entityTypes:
@@ -275,7 +273,7 @@ func (l *loader) leaf(n *entityNode, f *entityField, g *gathered, found []candid
 	return b, nil
 }
 
-// objects decodes the objects; the next ones use the memory again.
+// objects decodes the objects. The result is valid until the next call.
 func (l *loader) objects(g *gathered, found []candidate) ([]kg.Term, error) {
 	g.terms = g.terms[:0]
 	for i := range found {
@@ -329,8 +327,9 @@ func (l *loader) value(g *gathered, found []candidate, b []byte) ([]byte, error)
 	return appendValue(b, best.Object), nil
 }
 
-// assertedOf reads the n statements with the row's subject and predicate again,
-// with their assertions: most entities have one, and need none of this.
+// assertedOf reads the n statements with the row's subject and predicate
+// again, with their assertions. Most properties have one value and do not need
+// this.
 func (l *loader) assertedOf(g *gathered, row *kg.Row, n int) ([]kg.Statement, error) {
 	if g.asserted == nil {
 		g.asserted = l.snapshot.SweepAsserted()
@@ -351,7 +350,7 @@ func compareTerms(a, b kg.Term) int {
 	return cmp.Or(valueOf(a).Order(valueOf(b)), a.Compare(b))
 }
 
-// appendTermOf writes the value of an object, or an entity's name.
+// appendTermOf writes the value of a literal or the name of an entity.
 func (l *loader) appendTermOf(b []byte, id kg.ID) ([]byte, error) {
 	if n, ok := kg.IntegerOf(id); ok {
 		return strconv.AppendInt(b, n, 10), nil

@@ -24,8 +24,8 @@ func (l *loader) label(found []candidate, langs []string, b []byte) ([]byte, err
 	return appendString(b, t.Value()), nil
 }
 
-// bestLabel chooses by language, then by property, then by text; the zero Term
-// when no label was found.
+// bestLabel chooses by language, then by property, then by text. It returns
+// the zero Term if there is no label.
 func bestLabel(s *kg.Snapshot, found []candidate, langs []string) (best kg.Term, err error) {
 	bestRank, bestLang := 0, 0
 	for _, c := range found {
@@ -44,8 +44,8 @@ func bestLabel(s *kg.Snapshot, found []candidate, langs []string) (best kg.Term,
 	return best, nil
 }
 
-// langRank is how well a language is liked, the best with the lowest number:
-// those asked for in their order, then none, then any.
+// langRank ranks a language; lower is better: the requested languages in their
+// order, then no language, then any other.
 func langRank(lang string, liked []string) int {
 	lang = strings.ToLower(lang)
 	i := slices.IndexFunc(liked, func(l string) bool {

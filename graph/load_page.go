@@ -6,8 +6,8 @@ import (
 	"koine/kg"
 )
 
-// pages loads a field `out` or `in` of the entities: one page each, whose
-// statements are then loaded together.
+// pages loads a field `out` or `in` of the entities: one page each, with the
+// statements of all pages loaded together.
 func (l *loader) pages(plan *entityPlan, field int, nodes []entityNode) error {
 	f := &plan.fields[field]
 	c := f.page
@@ -63,8 +63,8 @@ func (l *loader) pages(plan *entityPlan, field int, nodes []entityNode) error {
 	return from.shareStatements(c, rows, pages, starts)
 }
 
-// joinPattern is the pattern for the statements of one entity; false when the
-// condition fixes that side to another one.
+// joinPattern returns the pattern for the statements of one entity. It returns
+// false if the condition fixes that side to another entity.
 func joinPattern(p kg.IDPattern, d Direction, id kg.ID) (kg.IDPattern, bool) {
 	side := &p.Subject
 	if d == DirectionIn {
@@ -77,8 +77,8 @@ func joinPattern(p kg.IDPattern, d Direction, id kg.ID) (kg.IDPattern, bool) {
 	return p, true
 }
 
-// reopen gives a loader of the revision that the connection's cursor names, and
-// the key in it: empty for the beginning of the list.
+// reopen returns a loader at the revision of the connection's cursor, and the
+// cursor's key, which is empty at the beginning of the list.
 func (l *loader) reopen(c *connection, bound cursorBound, keyBytes int) (*loader, []byte, error) {
 	at, err := l.engine.unseal(*c.after, bound, keyBytes)
 	if err != nil {
@@ -91,8 +91,8 @@ func (l *loader) reopen(c *connection, bound cursorBound, keyBytes int) (*loader
 	return newLoader(l.ctx, l.run, s, l.view), at.key, nil
 }
 
-// resume finds the snapshot and the place that the cursor of a connection of
-// statements names.
+// resume opens the snapshot of a statement connection's cursor and returns the
+// statement after which the page begins.
 func (l *loader) resume(c *connection, bound cursorBound) (*loader, *kg.IDQuad, error) {
 	l, key, err := l.reopen(c, bound, statementKeyBytes)
 	if err != nil || len(key) == 0 {

@@ -2,7 +2,7 @@ package graph
 
 import "koine/kg"
 
-// statements loads what the plan asks of each row.
+// statements loads the statements of rows.
 func (l *loader) statements(plan *statementPlan, rows []kg.Row) ([]statementNode, error) {
 	ids, err := l.ids(plan.ids)
 	if err != nil {
@@ -24,7 +24,8 @@ func (l *loader) statements(plan *statementPlan, rows []kg.Row) ([]statementNode
 	return nodes, l.link(plan, nodes, rows)
 }
 
-// decode reads what the plan shows of the statement itself, and tells its size.
+// decode reads the parts of the statement that the plan shows, and returns
+// their size.
 func (f *fact) decode(plan *statementPlan) (size int, err error) {
 	for _, part := range [...]struct {
 		of   uint8
@@ -49,8 +50,8 @@ func (f *fact) decode(plan *statementPlan) (size int, err error) {
 	return size, nil
 }
 
-// link loads the entities that the statements are shown with: each field's in
-// one batch. rows may be nil: then the statements came without ids.
+// link loads the entities that the statements show, one batch for each field.
+// rows is nil for statements that came without ids.
 func (l *loader) link(plan *statementPlan, nodes []statementNode, rows []kg.Row) error {
 	links := make([]*entityNode, len(nodes)*len(plan.fields))
 	for i := range nodes {
@@ -88,8 +89,8 @@ func (l *loader) link(plan *statementPlan, nodes []statementNode, rows []kg.Row)
 	return nil
 }
 
-// end is the entity at the end of a statement that the field shows; false when
-// it is a literal.
+// end returns the entity at the end of a statement that the field shows, false
+// for a literal.
 func (l *loader) end(f *statementField, n *statementNode, rows []kg.Row, k int) (ref entityRef, ok bool, err error) {
 	object := f.kind == statementObject
 	if object && !n.statement.Object.IsResource() {

@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// typed writes the channel, message or task that an entity is, null for another entity
-// and for one that the caller may not see.
+// typed writes the channel, message or task of an entity. It writes null for
+// any other entity and for one that the caller may not see.
 func (l *loader) typed(entity kg.Term, f *entityField, b []byte) ([]byte, error) {
 	ctx := context.WithValue(l.ctx, runKey{}, l.run)
 	if f.kind == entityAsTask {
