@@ -13,7 +13,7 @@ import (
 	"koine/kg"
 )
 
-// matchList is what is asked of the solutions of a pattern.
+// matchList is the plan of the solutions of a pattern.
 type matchList struct {
 	*connection
 	input    *PatternInput
@@ -24,7 +24,7 @@ type matchList struct {
 	columns  []string
 	names    []string // of all variables that rows can show
 	rows     []*rowPlan
-	pattern  *pattern.Pattern // once there is a snapshot
+	pattern  *pattern.Pattern // set once there is a snapshot
 	explain  bool
 	extras   []matchExtra
 	groups   []*grouping[solution]
@@ -75,7 +75,7 @@ func (p *planner) matchList(f graphql.CollectedField, args map[string]any) (c *m
 	return c, p.connection(c.connection, f.Selections, matchConnections)
 }
 
-// compile makes the pattern; with a snapshot, texts are looked up in it.
+// compile compiles the pattern. With a snapshot it looks texts up in it.
 func (c *matchList) compile(ctx context.Context, s *kg.Snapshot) (*pattern.Pattern, error) {
 	r := &patternReader{ctx: ctx, prefixes: c.prefixes}
 	if s != nil {
@@ -89,8 +89,8 @@ func (c *matchList) compile(ctx context.Context, s *kg.Snapshot) (*pattern.Patte
 	return compiled, atField(err, "pattern")
 }
 
-// shownLiterals are the literals with this text that stand in a statement which
-// the view shows: the explanation tells them.
+// shownLiterals returns the literals with this text that occur in a statement
+// that the view shows. Others would be revealed by the explanation.
 func shownLiterals(s *kg.Snapshot, text string) (shown []kg.Term, complete bool, err error) {
 	known, complete, err := s.Literals(text)
 	for _, t := range known {
@@ -109,7 +109,7 @@ func shownLiterals(s *kg.Snapshot, text string) (shown []kg.Term, complete bool,
 	return shown, complete, err
 }
 
-// show notes which variables rows can show.
+// show notes the variables that rows can show.
 func (c *matchList) show(p *pattern.Pattern) {
 	for _, name := range p.Names() {
 		if !isHidden(name) {
@@ -118,7 +118,7 @@ func (c *matchList) show(p *pattern.Pattern) {
 	}
 }
 
-// choose checks the variables that the arguments name.
+// choose checks the variables named in the arguments.
 func (c *matchList) choose(selected []string, order []MatchOrder) error {
 	c.columns = c.names
 	if selected != nil {
@@ -146,7 +146,7 @@ func (c *matchList) choose(selected []string, order []MatchOrder) error {
 	return nil
 }
 
-// termOrder compares terms as an order asks, by meaning.
+// termOrder returns a comparison of terms by value, in the requested order.
 func termOrder(by MatchOrder) func(a, b kg.Term) int {
 	first := 1
 	if by.Nulls == NullsOrderFirst {
@@ -182,7 +182,7 @@ func readMatch(ctx context.Context, view *ViewInput) error {
 		return err
 	}
 	g, err := l.matchPage(c)
-	if cutter := l.run.cutter; cutter != nil && isSpent(err) { // before there was a row
+	if cutter := l.run.cutter; cutter != nil && isSpent(err) { // before the first row
 		err = cutter.needed(func() error {
 			g, err := l.matchPage(c)
 			if err != nil {
@@ -197,7 +197,7 @@ func readMatch(ctx context.Context, view *ViewInput) error {
 	return r.answer(g.write)
 }
 
-// query is what of the pattern is asked, behind a place.
+// query returns the query for the rows after a place.
 func (c *matchList) query(after []byte) pattern.Query {
 	return pattern.Query{Select: c.columns, Distinct: c.distinct, Order: c.order, First: c.first + 1, After: after}
 }
@@ -240,7 +240,7 @@ func unsplitIn(l *loader, err error) error {
 	return unsplit(err)
 }
 
-// allSolutions counts and groups, which needs those of all pages.
+// allSolutions counts and groups the solutions of all pages.
 func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 	if !c.total && len(c.groups) == 0 {
 		return nil
@@ -305,7 +305,7 @@ type matchedRow struct {
 	place []byte
 }
 
-// closeSolutions makes the page one that a cutter fills.
+// closeSolutions prepares the page to be filled by a cutter.
 func (l *loader) closeSolutions(c *matchList, p *pattern.Pattern, g *page, after []byte) error {
 	planned, err := p.Evaluate(l.ctx, l.snapshot, c.query(after))
 	if err != nil {
@@ -347,7 +347,7 @@ func (l *loader) closeSolutions(c *matchList, p *pattern.Pattern, g *page, after
 	return l.closed(g, f, false, planned.MaxCursorBytes(), l.sealer(c.bound, after))
 }
 
-// whole says of sorted rows that they cannot be found in part.
+// whole reports a spent budget of sorted rows, which cannot be cut.
 func (l *loader) whole(c *matchList, err error) error {
 	if len(c.order) > 0 {
 		return unsplit(err)
@@ -355,7 +355,7 @@ func (l *loader) whole(c *matchList, err error) error {
 	return err
 }
 
-// shape gives the page what only this connection has.
+// shape sets the page's fields that only this connection has.
 func (c *matchList) shape(g *page, e *pattern.Evaluation) {
 	steps, read := e.Explain(), e.StatementsRead()
 	g.extra = func(b []byte, i int) []byte {

@@ -17,23 +17,23 @@ import (
 	"koine/kg"
 )
 
-// matchEvent is the content of Subscription.matchChanged, and what it follows:
-// the commits that change a statement that the pattern depends on.
+// matchEvent is the content and the subject of Subscription.matchChanged: it
+// follows the commits that change a statement on which the pattern depends.
 type matchEvent struct {
 	match *livematch.Match
 	list  *matchList
 	view  kg.View
-	part  int // rows of an event of the snapshot, at the most
+	part  int // maximal number of rows in an event of the snapshot
 
 	fields []matchEventField
-	// standing are the rows of the part of the snapshot that is being told.
+	// standing are the rows of the snapshot's part being sent.
 	standing []livematch.Row
 }
 
 type matchEventField struct {
 	key    []byte
 	name   string
-	rows   *matchList // of added and removed: the list with one plan
+	rows   *matchList // for added and removed: the list with one plan
 	change *changePlan
 	commit []scalarField
 }
@@ -49,8 +49,8 @@ func followMatch(ctx context.Context, input PatternInput, selected []string, res
 	})
 }
 
-// matchEvent compiles the pattern. Texts are not looked up: what is written
-// later must fit as well.
+// matchEvent compiles the pattern. Texts are not looked up, because literals
+// written later must match too.
 func (p *planner) matchEvent(input *PatternInput, selected []string) (*matchEvent, error) {
 	limits := p.run.engine.limits
 	c := &matchEvent{view: p.view, part: limits.SnapshotRows}
@@ -97,15 +97,15 @@ func (c *matchEvent) plan(p *planner, set ast.SelectionSet) error {
 	})
 }
 
-// View is under whose eyes the rows are seen.
+// View is the view of the rows.
 func (c *matchEvent) View() kg.View { return c.view }
 
-// Begin gives the filter.
+// Begin returns the filter.
 func (c *matchEvent) Begin(context.Context, *kg.Store, kg.Position) (kg.Filter, error) {
 	return kg.Filter{Patterns: c.match.Patterns(), View: c.view, Replacements: true}, nil
 }
 
-// Changes yields the commits: some change no row.
+// Changes yields the commits. Some of them change no row.
 func (c *matchEvent) Changes(_ context.Context, _ *kg.Store, w *kg.Watcher) iter.Seq2[operation.Event, error] {
 	return follow.Commits(w)
 }
@@ -117,8 +117,8 @@ func (c *matchEvent) Stand(ctx context.Context, s *kg.Snapshot) iter.Seq2[operat
 		var failed error
 		err := follow.Ending(c.parts(ctx, s), func(part []livematch.Row, last bool) bool {
 			if c.standing == nil {
-				// A protocol whose events are about statements tells the rows with one
-				// that the pattern matches, or else with any.
+				// Protocols with events about statements represent the rows by
+				// a statement that the pattern matches, or by any statement.
 				if example, failed = follow.FirstStatement(s, append(slices.Clone(c.match.Patterns()), kg.Pattern{})...); failed != nil {
 					return false
 				}
@@ -153,8 +153,9 @@ func (c *matchEvent) parts(ctx context.Context, s *kg.Snapshot) iter.Seq2[[]live
 	}
 }
 
-// write writes the rows that came and went, nil when none did. Whoever keeps
-// count of the rows must not miss any: what cannot be told is CodeResync.
+// write writes the rows that were added and removed, nil for none. A client
+// that keeps the set of rows must not miss any, so a row that cannot be sent
+// ends the stream with CodeResync.
 func (c *matchEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 	if e.Snapshot {
 		l := newLoader(t.ctx, t.run, t.stream.Snapshot(), t.stream.view)
@@ -191,7 +192,7 @@ func (c *matchEvent) changed(t *telling, e *operation.Event) ([]byte, error) {
 		if before, err = t.loaderAt(r); err != nil {
 			return nil, err
 		}
-		before.view.At = r // what they show may be otherwise by now
+		before.view.At = r // as of then: entities may have changed since
 		was = before.snapshot
 	}
 	rows, err := c.match.Difference(t.ctx, was, after.snapshot, commitOf(e))
@@ -201,7 +202,8 @@ func (c *matchEvent) changed(t *telling, e *operation.Event) ([]byte, error) {
 	return c.event(after, before, rows, e)
 }
 
-// event writes an event; before is what the rows that went are shown as of.
+// event writes an event. before loads the removed rows as of the revision
+// before.
 func (c *matchEvent) event(l, before *loader, rows livematch.Difference, e *operation.Event) (b []byte, err error) {
 	b = []byte{'{'}
 	for i := range c.fields {
@@ -243,7 +245,7 @@ func (c *matchEvent) writeField(b []byte, f *matchEventField, engine *Engine, e 
 	return append(b, `"MatchChange"`...)
 }
 
-// appendRows writes rows as a list. Without any, l may be nil.
+// appendRows writes rows as a list. l may be nil if there are none.
 func (l *loader) appendRows(b []byte, list *matchList, rows []livematch.Row) ([]byte, error) {
 	if len(rows) == 0 {
 		return append(b, "[]"...), nil

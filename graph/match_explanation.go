@@ -9,10 +9,10 @@ import (
 	"koine/internal/pattern"
 )
 
-// explanationPlan is what is asked of a MatchExplanation.
+// explanationPlan is the plan of a MatchExplanation.
 type explanationPlan struct {
 	fields []scalarField
-	steps  [][]scalarField // of each `steps`
+	steps  [][]scalarField // for each `steps`
 }
 
 // matchExtra plans a field that only MatchConnection has.
@@ -59,7 +59,7 @@ func (x *explanationPlan) write(b []byte, steps []pattern.Step, read int64) []by
 	return append(b, '}')
 }
 
-// writeSteps writes each step, and behind it those of the groups in it.
+// writeSteps writes each step, followed by the steps of its groups.
 func (x *explanationPlan) writeSteps(b []byte, fields []scalarField, steps []pattern.Step, depth int) []byte {
 	for i := range steps {
 		if b[len(b)-1] != '[' {

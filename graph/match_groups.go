@@ -46,7 +46,7 @@ func (p *planner) matchGroups(c *matchList, f graphql.CollectedField) error {
 	return err
 }
 
-// column extracts what stands for a variable.
+// column extracts the value of a variable.
 func (c *matchList) column(name, field string) (extract[solution], error) {
 	among := c.names
 	if c.distinct {

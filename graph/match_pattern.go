@@ -13,24 +13,24 @@ import (
 	"koine/kg"
 )
 
-// patternReader turns a PatternInput into a pattern.
+// patternReader converts a PatternInput to a pattern.
 type patternReader struct {
-	ctx      context.Context // ends long matches of regular expressions
+	ctx      context.Context // cancels long regular expression matches
 	prefixes *kg.Prefixes
-	// literals looks a text up, once there is a snapshot to do it in; before,
-	// values are only checked.
+	// literals looks a text up in a snapshot. If it is nil, values are only
+	// checked.
 	literals func(text string) (known []kg.Term, complete bool, err error)
-	names    []string // of variables that stand in some triple
-	hidden   int      // variables that stand for a `value`
+	names    []string // of the variables in the triples
+	hidden   int      // number of variables that represent a `value`
 }
 
-// hiddenVariable names the variable that stands for a value. Nobody can write
-// such a name.
+// hiddenVariable names the variable that represents a value. The name is not
+// valid in a query.
 func hiddenVariable(n int) string { return fmt.Sprintf(" %d", n) }
 
 func isHidden(name string) bool { return strings.HasPrefix(name, " ") }
 
-// read gives the pattern; errors name their place in it.
+// read converts the pattern. Errors name their place in it.
 func (r *patternReader) read(in *PatternInput) (pattern.Group, error) {
 	r.collect(in)
 	return r.group(in)
@@ -131,7 +131,7 @@ func atField(err error, field string) error {
 	return kg.AsError(err).At(field)
 }
 
-// node reads a variable, or an IRI as the scalar IRI takes it.
+// node parses a variable, or an IRI like the scalar IRI.
 func (r *patternReader) node(text string) (pattern.Node, error) {
 	if name, ok := strings.CutPrefix(text, "?"); ok {
 		return variable(name)
@@ -147,7 +147,7 @@ func variable(name string) (pattern.Node, error) {
 	return pattern.Var(name), nil
 }
 
-// predicate reads a variable, an IRI in full, or a path.
+// predicate parses a variable, a full IRI, or a path.
 func (r *patternReader) predicate(t *pattern.Triple, text string) (err error) {
 	scheme, _, _ := strings.Cut(text, ":")
 	switch {
@@ -170,9 +170,9 @@ func (r *patternReader) predicate(t *pattern.Triple, text string) (err error) {
 	return nil
 }
 
-// value makes the object of a triple what equals a value. A text is looked up;
-// what else is equal by meaning cannot be listed: a hidden variable stands for
-// it, with a condition.
+// value sets the object of a triple to the literals equal to a value. A text
+// is looked up. Other equal literals cannot be enumerated, so they are
+// represented by a hidden variable with a condition.
 func (r *patternReader) value(g *pattern.Group, t *pattern.Triple, in *TriplePattern) error {
 	o, err := parseOperand(in.Value)
 	if err != nil {
@@ -182,7 +182,8 @@ func (r *patternReader) value(g *pattern.Group, t *pattern.Triple, in *TriplePat
 	byText := o.Kind == valuespace.KindText && !o.hasMoment
 	equals := func(l kg.Term) bool { return equal.test(valueOf(l)) }
 	if in.Datatype != nil && o.Kind == valuespace.KindText {
-		// A string with its datatype is a literal in full: "1" of xsd:integer is 01, too.
+		// A string with its datatype is a complete literal: "1" of xsd:integer
+		// also equals 01.
 		if written := kg.Typed(o.Text, in.Datatype.Value()); valueOf(written).Kind != valuespace.KindText {
 			equals = func(l kg.Term) bool {
 				c, _, known := valuespace.CompareTerms(l, written)
@@ -213,7 +214,7 @@ func (r *patternReader) value(g *pattern.Group, t *pattern.Triple, in *TriplePat
 	return nil
 }
 
-// knows checks that a variable stands in some triple.
+// knows checks that a variable occurs in a triple.
 func (r *patternReader) knows(name, field string) error {
 	if slices.Contains(r.names, name) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// rowPlan is what a selection set asks of the rows of a pattern.
+// rowPlan is the plan of a selection set on rows of a pattern.
 type rowPlan struct{ fields []rowField }
 
 type rowKind uint8
@@ -26,8 +26,8 @@ type rowField struct {
 	kind    rowKind
 	key     []byte
 	name    string        // of the variable
-	entity  *entityPlan   // of an entity, and of a term that is one
-	literal []scalarField // of a term that is none
+	entity  *entityPlan   // for an entity, and for a term that is an entity
+	literal []scalarField // for a term that is a literal
 }
 
 func (p *planner) row(c *matchList, set ast.SelectionSet) (*rowPlan, error) {
@@ -78,15 +78,14 @@ func (p *planner) rowField(c *matchList, f graphql.CollectedField, field *rowFie
 	return err
 }
 
-// solutionBatch is the rows of a page, loaded.
+// solutionBatch holds the loaded rows of a page.
 type solutionBatch struct {
 	list  *matchList
-	terms map[string][]kg.Term // of each variable that is shown as a value
-	links [][][]*entityNode    // of each selection, each field
+	terms map[string][]kg.Term // for each variable that is shown as a value
+	links [][][]*entityNode    // per selection and field
 }
 
-// loadSolutions loads what is shown of the rows: the entities of each column in
-// one batch.
+// loadSolutions loads the rows: the entities of each column in one batch.
 func (l *loader) loadSolutions(c *matchList, g *page, found []solution) error {
 	batch := &solutionBatch{list: c, terms: map[string][]kg.Term{}, links: make([][][]*entityNode, len(c.rows))}
 	for s, plan := range c.rows {
@@ -119,7 +118,7 @@ func (l *loader) loadSolutions(c *matchList, g *page, found []solution) error {
 	return nil
 }
 
-// decodeColumn decodes what stands for a variable, once.
+// decodeColumn decodes the values of a variable, once.
 func (l *loader) decodeColumn(batch *solutionBatch, found []solution, name string) error {
 	if _, done := batch.terms[name]; done {
 		return nil
@@ -143,7 +142,7 @@ func (l *loader) decodeColumn(batch *solutionBatch, found []solution, name strin
 	return nil
 }
 
-// linkColumn loads the entities that stand for a variable.
+// linkColumn loads the entities of a variable.
 func (l *loader) linkColumn(c *matchList, f *rowField, found []solution) ([]*entityNode, error) {
 	column := c.pattern.Column(f.name)
 	var refs []entityRef
@@ -205,8 +204,8 @@ func (batch *solutionBatch) writeTerm(b []byte, f *rowField, entity *entityNode,
 	return append(b, "null"...)
 }
 
-// appendSolution writes what stands for a variable as a value; the graph that
-// has no name is null, as everywhere.
+// appendSolution writes the value of a variable. The default graph is null, as
+// everywhere.
 func appendSolution(b []byte, t kg.Term) []byte {
 	if t.IsZero() || t == kg.DefaultGraph {
 		return append(b, "null"...)

@@ -8,13 +8,13 @@ import (
 	"koine/kg"
 )
 
-// variables are those that a condition looks at, each once.
+// variables are the distinct variables of a condition.
 type variables struct {
 	names []string
 	of    *patternReader
 }
 
-// at gives the index of a variable among the terms that the condition gets.
+// at returns the index of a variable among the terms passed to the condition.
 func (v *variables) at(name, field string) (int, error) {
 	for i, n := range v.names {
 		if n == name {
@@ -25,7 +25,7 @@ func (v *variables) at(name, field string) (int, error) {
 	return len(v.names) - 1, v.of.knows(name, field)
 }
 
-// rowTest tells whether a condition holds for what stands for the variables.
+// rowTest reports whether a condition holds for the values of the variables.
 type rowTest func([]kg.Term) bool
 
 func (r *patternReader) filter(in *VariableFilter) (pattern.Filter, error) {
@@ -34,8 +34,8 @@ func (r *patternReader) filter(in *VariableFilter) (pattern.Filter, error) {
 	return pattern.Filter{Vars: v.names, Holds: test}, err
 }
 
-// condition compiles a condition. What must hold of a value does not for a
-// variable without one.
+// condition compiles a condition. A condition on the value does not hold for
+// an unbound variable.
 func (v *variables) condition(in *VariableFilter) (rowTest, error) {
 	self, err := v.at(in.Var, "var")
 	if err != nil {
@@ -100,12 +100,12 @@ func (v *variables) some(list []VariableFilter) (rowTest, error) {
 	}, nil
 }
 
-// comparisons compares a variable with others, by meaning.
+// comparisons compiles the comparisons of a variable with others, by value.
 func (v *variables) comparisons(in *VariableFilter, self int) (all []rowTest, err error) {
 	for _, c := range [...]struct {
 		field string
 		other *string
-		order bool // holds needs an order, not only equality
+		order bool // needs an order, not only equality
 		holds func(c int) bool
 	}{
 		{"eqVar", in.EqVar, false, isZero},

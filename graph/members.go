@@ -9,15 +9,15 @@ import (
 	"koine/kg"
 )
 
-// member is a term among members.
+// member is the number of a term in members.
 type member int32
 
-// nobody stands for: no value.
+// nobody represents the absence of a value.
 const nobody member = -1
 
-// members numbers the terms that a grouping meets. They are told apart as terms, as
-// GROUP BY and DISTINCT of SPARQL 1.1 do: 1 and 1.0 are two, and so are "chat"@en and
-// "chat"@fr. Each id is decoded once.
+// members numbers the terms that a grouping meets. Terms are distinguished as
+// by GROUP BY and DISTINCT of SPARQL 1.1: 1 and 1.0 are different, and so are
+// "chat"@en and "chat"@fr. Each id is decoded once.
 type members struct {
 	snapshot *kg.Snapshot
 	max      int
@@ -26,7 +26,7 @@ type members struct {
 	values   []memberValue
 }
 
-// memberValue is a member with what it means.
+// memberValue is a member's term with its value.
 type memberValue struct {
 	term  kg.Term
 	value value
@@ -41,7 +41,7 @@ func newMembers(s *kg.Snapshot, max int) *members {
 	return &members{snapshot: s, max: max, byID: map[kg.ID]member{}, byTerm: map[kg.Term]member{}}
 }
 
-// of is the member that an id stands for.
+// of returns the member of an id.
 func (m *members) of(id kg.ID) (member, error) {
 	if n, ok := m.byID[id]; ok {
 		return n, nil
@@ -55,7 +55,7 @@ func (m *members) of(id kg.ID) (member, error) {
 	return n, err
 }
 
-// term is the member that a term stands for.
+// term returns the member of a term.
 func (m *members) term(t kg.Term) (member, error) {
 	if n, ok := m.byTerm[t]; ok {
 		return n, nil
@@ -74,18 +74,18 @@ func (m *members) tooMany() error {
 		hint("Group by something with fewer values, or narrow what is grouped.")
 }
 
-// sum adds numbers up: integers and decimals exactly, floats and doubles with
-// the precision that they have.
+// sum adds numbers: integers and decimals exactly, floats and doubles with
+// their precision.
 type sum struct {
 	n       uint64
-	whole   int64    // what fits
-	exact   *big.Rat // the rest of integers and decimals; nil for none
+	whole   int64    // exact part that fits into an int64
+	exact   *big.Rat // rest of the integers and decimals; nil for none
 	float   float64
-	lost    float64 // what float is too great by (Kahan)
-	inexact bool    // some number was a float or a double
+	lost    float64 // compensation of float (Kahan summation)
+	inexact bool    // a summand was a float or a double
 }
 
-// add adds what is a number, and passes over the rest.
+// add adds a number and ignores any other value.
 func (s *sum) add(m *memberValue) {
 	if m.value.Kind != valuespace.KindNumber {
 		return
@@ -120,10 +120,10 @@ func (s *sum) total() *big.Rat {
 	return r
 }
 
-// meanDigits are those behind the point of a mean that does not end before.
+// meanDigits is the number of decimals of a mean without a finite expansion.
 const meanDigits = 18
 
-// result is the sum as a literal, 0 when there was no number.
+// result returns the sum as a literal, 0 without summands.
 func (s *sum) result() kg.Term {
 	if s.inexact {
 		f, _ := s.total().Float64()
@@ -132,8 +132,7 @@ func (s *sum) result() kg.Term {
 	return decimalTerm(s.total())
 }
 
-// mean is the sum divided by how many numbers there were; the zero Term when
-// there was none.
+// mean returns the arithmetic mean, the zero Term without summands.
 func (s *sum) mean() kg.Term {
 	if s.n == 0 {
 		return kg.Term{}

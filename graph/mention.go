@@ -14,34 +14,35 @@ import (
 	"koine/kg"
 )
 
-// mentions looks at what the arguments of an operation name: nearly always all
-// of it occurs, so that doing so must cost next to nothing.
+// mentions checks the names in the arguments of an operation. Nearly always
+// all of them occur, so the check must be almost free.
 type mentions struct {
 	variables map[string]any
 	path      []string
 	seen      []mention
 	fragments map[string]bool
 
-	ctx      context.Context // that of the operation
+	ctx      context.Context // the operation's context
 	run      *run
 	snapshot *kg.Snapshot
 	guesser  guesser
 	hints    []operation.Hint
 }
 
-// mention is something that an operation names: a predicate, class, graph or
-// entity, a path of predicates, or a literal that a value is compared with.
+// mention is a name in an operation: a predicate, class, graph, entity, path
+// of predicates, or a literal compared with a value.
 type mention struct{ what, text string }
 
-// What of those that are no words for the caller.
+// Kinds of mentions that never appear in a message.
 const (
 	aPath    = "path"
-	aLiteral = "literal"           // of a condition that also has an iri
-	aValue   = "value of a triple" // that could also have an o
+	aLiteral = "literal"           // in a condition that also has `iri`
+	aValue   = "value of a triple" // in a triple that could have `o` instead
 )
 
-// mentionArguments are the arguments in which something is named. Those of
-// shortestPaths are named like others that are moments.
+// mentionArguments are the arguments that contain names. The arguments of
+// shortestPaths are handled apart, because elsewhere the same names are
+// moments.
 var mentionArguments = []string{"predicate", "predicates", "path", "iri", "where", "orderBy", "by", "compute", "pattern", "view"}
 
 func names(f *ast.Field, argument string) (member string, ok bool) {
@@ -66,7 +67,7 @@ func (m *mentions) set(set ast.SelectionSet) {
 		case *ast.InlineFragment:
 			m.set(sel.SelectionSet)
 		case *ast.FragmentSpread:
-			if !m.fragments[sel.Name] { // told once, where it is spread first
+			if !m.fragments[sel.Name] { // report once, at the first spread
 				if m.fragments == nil {
 					m.fragments = map[string]bool{}
 				}
@@ -77,7 +78,8 @@ func (m *mentions) set(set ast.SelectionSet) {
 	}
 }
 
-// mentionMembers are the members of arguments that name something, and what.
+// mentionMembers maps the members of arguments that contain names to the kind
+// of the name.
 var mentionMembers = map[string]string{
 	"predicate": "predicate", "predicates": "predicate", "property": "predicate", "path": aPath, "p": aPath,
 	"type": "class", "graph": "graph", "graphs": "graph", "g": "graph",
@@ -85,8 +87,8 @@ var mentionMembers = map[string]string{
 	"literal": aLiteral, "value": aValue,
 }
 
-// written looks at one member of the arguments as it is written in the document.
-// A condition has the IRI or the literal in eq or in; other values are nobody's
+// written checks one member of the arguments as written in the document. In a
+// condition the IRI or literal is in eq or in. Other operators contain no
 // names.
 func (m *mentions) written(name string, v *ast.Value) {
 	switch v.Kind {
@@ -107,8 +109,8 @@ func (m *mentions) written(name string, v *ast.Value) {
 	}
 }
 
-// inside tells under which name a member of a member is looked at, "" for not
-// at all.
+// inside returns the name under which a nested member is checked, "" to skip
+// it.
 func (m *mentions) inside(name, member string) string {
 	switch member {
 	case "eq", "in":
@@ -122,7 +124,7 @@ func (m *mentions) inside(name, member string) string {
 	return member
 }
 
-// member is written for what came in a variable.
+// member is written for a value passed in a variable.
 func (m *mentions) member(name string, v any) {
 	switch v := v.(type) {
 	case nil:
@@ -138,7 +140,7 @@ func (m *mentions) member(name string, v any) {
 				m.member(to, v[k])
 			}
 		}
-	default: // a single value of a variable, which the library has made a list of its kind
+	default: // a single value, which the library has converted to a list
 		if list := reflect.ValueOf(v); list.Kind() == reflect.Slice {
 			for i := range list.Len() {
 				m.member(name, list.Index(i).Interface())
@@ -147,7 +149,8 @@ func (m *mentions) member(name string, v any) {
 	}
 }
 
-// note looks at what may be an IRI: no variable, and no text of several words.
+// note checks a text that may be an IRI: not a variable, and not several
+// words.
 func (m *mentions) note(what, text string) {
 	if what == "" || text == "" || len(m.seen) >= maxMentions || text[0] == '?' {
 		return
@@ -165,8 +168,8 @@ func (m *mentions) note(what, text string) {
 	}
 }
 
-// steps looks at the predicates of a path. That all of them occur is remembered
-// of the path, which is not read again then.
+// steps checks the predicates of a path. If all of them occur, the result is
+// cached for the whole path, which is not parsed again.
 func (m *mentions) steps(text string) {
 	e, principal := m.run.engine, m.run.request.Principal.ID
 	whole := mention{aPath, text}
@@ -175,7 +178,7 @@ func (m *mentions) steps(text string) {
 	}
 	w, err := path.Parse(text, e.deps.Prefixes)
 	if err != nil {
-		return // told as an error
+		return // reported as an error elsewhere
 	}
 	all := true
 	for _, t := range w.Predicates() {

@@ -13,7 +13,7 @@ import (
 // Message is a message as the caller sees it.
 type Message struct {
 	of      *channels.Message
-	channel *Channel // nil where it was not read on the way
+	channel *Channel // nil if it was not loaded
 }
 
 // readMessage answers Query.message.
@@ -30,7 +30,8 @@ func readMessage(ctx context.Context, id string) (*Message, error) {
 	return &Message{of: m}, r.charge(sizeOfMessage(m))
 }
 
-// messageIfAny is the message with the id; nil for "" and where the caller reads none.
+// messageIfAny returns the message with the id, nil for "" and if the caller
+// may not read it.
 func messageIfAny(ctx context.Context, id channels.MessageID) (*Message, error) {
 	if id == "" || runOf(ctx).engine.deps.Channels == nil {
 		return nil, nil
@@ -38,16 +39,16 @@ func messageIfAny(ctx context.Context, id channels.MessageID) (*Message, error) 
 	return unlessGone(readMessage(ctx, string(id)))
 }
 
-// IsNode tells that Query.node finds it.
+// IsNode marks a type that Query.node returns.
 func (*Message) IsNode() {}
 
-// ID of the message.
+// ID is the id of the message.
 func (m *Message) ID() string { return string(m.of.ID) }
 
-// ChannelID is that of its channel.
+// ChannelID is the id of the message's channel.
 func (m *Message) ChannelID() string { return string(m.of.Channel) }
 
-// Channel is where it was published.
+// Channel is the channel of the message.
 func (m *Message) Channel(ctx context.Context) (*Channel, error) {
 	if m.channel != nil {
 		return m.channel, nil
@@ -55,20 +56,20 @@ func (m *Message) Channel(ctx context.Context) (*Channel, error) {
 	return unlessGone(readChannel(ctx, string(m.of.Channel)))
 }
 
-// Sequence is its number in the channel.
+// Sequence is the number of the message in its channel.
 func (m *Message) Sequence() int64 { return m.of.Sequence }
 
-// Time is when it was published.
+// Time is when the message was published.
 func (m *Message) Time() time.Time { return m.of.Time }
 
-// Author is who published it.
+// Author is the agent that published the message.
 func (m *Message) Author() string { return string(m.of.Author) }
 
-// Parts are what it says.
+// Parts is the content of the message.
 func (m *Message) Parts() []json.RawMessage { return notNil(m.of.Parts) }
 
-// Text joins the texts of its parts. A part is a text where it has one, in each of
-// the forms in which parts are written.
+// Text joins the texts of the parts. A part of any format is a text if it has
+// a member `text`.
 func (m *Message) Text() string {
 	var lines []string
 	for _, raw := range m.of.Parts {
@@ -80,20 +81,21 @@ func (m *Message) Text() string {
 	return strings.Join(lines, "\n")
 }
 
-// Withheld says why its content is not shown, nil where it is.
+// Withheld is the reason why the content is not shown, nil if it is.
 func (m *Message) Withheld() *WithheldReason { return enumOrNil[WithheldReason](m.of.Withheld) }
 
-// Retracts is the message that it takes back.
+// Retracts is the message that this one retracts.
 func (m *Message) Retracts(ctx context.Context) (*Message, error) {
 	return messageIfAny(ctx, m.of.Retracts)
 }
 
-// RetractedBy is the message that took it back.
+// RetractedBy is the message that retracted this one.
 func (m *Message) RetractedBy(ctx context.Context) (*Message, error) {
 	return messageIfAny(ctx, m.of.RetractedBy)
 }
 
-// Private tells whether only its author and its recipients read its content.
+// Private reports whether only the author and the recipients may read the
+// content.
 func (m *Message) Private() bool { return m.of.Private }
 
 // AnsweredBy is the first response to a request.
@@ -104,21 +106,22 @@ func (m *Message) AnsweredBy(ctx context.Context) (*Message, error) {
 // Metadata is a JSON object, nil for none.
 func (m *Message) Metadata() json.RawMessage { return m.of.Metadata }
 
-// ArtifactRefs are the artifacts that it refers to.
+// ArtifactRefs are the references to artifacts.
 func (m *Message) ArtifactRefs() []string { return notNil(m.of.ArtifactRefs) }
 
-// IdempotencyKey is its author's.
+// IdempotencyKey is the key that the author gave.
 func (m *Message) IdempotencyKey() *string { return some(m.of.IdempotencyKey) }
 
-// MessageType is what it is for, nil where it does not say.
+// MessageType is the kind of interaction, nil if the author gave none.
 func (m *Message) MessageType() *MessageType { return enumOrNil[MessageType](m.of.Interaction) }
 
-// ContentType is how it is meant, nil where it does not say.
+// ContentType is the kind of content, nil if the author gave none.
 func (m *Message) ContentType() *MessageContentType {
 	return enumOrNil[MessageContentType](m.of.ContentType)
 }
 
-// enumOrNil is a word of the domain as one of the schema's, nil for "".
+// enumOrNil converts a word of the domain to an enum value of the schema, nil
+// for "".
 func enumOrNil[E, T ~string](word T) *E {
 	if word == "" {
 		return nil
@@ -127,47 +130,47 @@ func enumOrNil[E, T ~string](word T) *E {
 	return &e
 }
 
-// Format is the form of its text.
+// Format is the format of the text.
 func (m *Message) Format() *string { return some(m.of.Format) }
 
-// Tags are in order.
+// Tags are sorted.
 func (m *Message) Tags() []string { return notNil(m.of.Tags) }
 
-// Recipient is whom its author addresses.
+// Recipient is the address that the author gave.
 func (m *Message) Recipient() *string { return some(m.of.To) }
 
-// Recipients are whom that stood for.
+// Recipients are the agents that the address stood for.
 func (m *Message) Recipients() []string { return agentTexts(m.of.Recipients) }
 
-// CorrelationID is the id of the request that it answers.
+// CorrelationID is the id of the request that the message answers.
 func (m *Message) CorrelationID() *string { return some(string(m.of.Correlation)) }
 
-// Correlation is the request that it answers.
+// Correlation is the request that the message answers.
 func (m *Message) Correlation(ctx context.Context) (*Message, error) {
 	return messageIfAny(ctx, m.of.Correlation)
 }
 
-// ExpiresAt is nil for never.
+// ExpiresAt is nil if the message does not expire.
 func (m *Message) ExpiresAt() *time.Time { return timeOrNil(m.of.ExpiresAt) }
 
-// ReplyToID is the id of what it replies to.
+// ReplyToID is the id of the message that this one replies to.
 func (m *Message) ReplyToID() *string { return some(string(m.of.ReplyTo)) }
 
-// ReplyTo is what it replies to.
+// ReplyTo is the message that this one replies to.
 func (m *Message) ReplyTo(ctx context.Context) (*Message, error) {
 	return messageIfAny(ctx, m.of.ReplyTo)
 }
 
-// ThreadID is the thread that it belongs to.
+// ThreadID is the id of the message's thread.
 func (m *Message) ThreadID() *string { return some(m.of.Thread) }
 
-// FactCount is how many patches came with it.
+// FactCount is the number of patches published with the message.
 func (m *Message) FactCount() int { return m.of.FactCount }
 
-// ProposalID names the proposal of its facts.
+// ProposalID is the id of the proposal that holds the message's facts.
 func (m *Message) ProposalID() *string { return some(m.of.ProposalID) }
 
-// Proposal is that proposal, nil where the caller may not read it.
+// Proposal is that proposal, nil if the caller may not read it.
 func (m *Message) Proposal(ctx context.Context) (*Proposal, error) {
 	if m.of.ProposalID == "" {
 		return nil, nil
@@ -175,26 +178,26 @@ func (m *Message) Proposal(ctx context.Context) (*Proposal, error) {
 	return unlessGone(readProposal(ctx, m.of.ProposalID))
 }
 
-// Entity is the message as an entity; the engine writes it.
+// Entity is the message as an entity. The engine writes it.
 func (m *Message) Entity(ctx context.Context) (*Entity, error) {
 	return nil, readOwnEntity(ctx, m.of.ID.Entity())
 }
 
-// Facts are what it asserts; the engine writes them.
+// Facts are the statements that the message asserts. The engine writes them.
 func (m *Message) Facts(ctx context.Context, first *int) ([]Statement, error) {
 	return nil, readFacts(ctx, first, func(ctx context.Context, r *run) ([]*kg.Commit, error) { return r.commitsOf(ctx, m.of) })
 }
 
-// Revision is the commit that it came with.
+// Revision is the revision of the message's commit.
 func (m *Message) Revision() kg.Revision { return m.of.Revision }
 
-// Position is behind that commit.
+// Position is the position after that commit.
 func (m *Message) Position(ctx context.Context) Position {
 	store := runOf(ctx).engine.deps.Store
 	return Position(store.FormatPosition(endOf(store, m.of.Revision)))
 }
 
-// endOf is the position behind a commit.
+// endOf returns the position after a commit.
 func endOf(store *kg.Store, r kg.Revision) kg.Position {
 	return kg.Position{Epoch: store.Epoch(), Revision: r, Index: kg.EndOfCommit}
 }

@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// MessageCounts is how many messages there were by day and author, nil where the
-// caller may not read the channel.
+// MessageCounts counts messages by day and author. It is nil if the caller may
+// not read the channel.
 func (c *Channel) MessageCounts(ctx context.Context, from, to *time.Time, authors []string) ([]MessageCount, error) {
 	r := runOf(ctx)
 	service, by, err := r.channels()
@@ -34,4 +34,4 @@ func (c *Channel) MessageCounts(ctx context.Context, from, to *time.Time, author
 	return out, nil
 }
 
-const sizeOfCount = 64 // beside the agent's name
+const sizeOfCount = 64 // in addition to the agent's name

@@ -12,14 +12,15 @@ import (
 	"koine/kg"
 )
 
-// messageSource is the messages of one channel or of several as the source of a Stream.
+// messageSource is the source of a Stream of the messages of one or more
+// channels.
 type messageSource struct {
 	ownSource
 	deliveries iter.Seq2[channels.Delivery, error]
 	end        func()
-	// told is the position behind the last message that is out.
+	// told is the position after the last message that was sent.
 	told atomic.Pointer[kg.Position]
-	// current is the message of the event that is being yielded.
+	// current is the message of the event being yielded.
 	current *channels.Message
 }
 
@@ -40,19 +41,20 @@ func (s *messageSource) Events() iter.Seq2[operation.Event, error] {
 	}
 }
 
-// eventOf tells of a message by the statement that numbers it; at is behind it.
+// eventOf represents a message by the statement with its sequence number. at
+// is the position after it.
 func eventOf(m *channels.Message, at kg.Position) operation.Event {
 	q := kg.Quad{Subject: m.ID.Entity(), Predicate: kg.Sequence, Object: kg.Integer(m.Sequence), Graph: m.Channel.MessagesGraph()}
 	return ownEvent(kg.Add, q, &kg.Commit{Revision: m.Revision, Time: m.Time, Principal: m.Author, Actor: m.Author, MessageID: string(m.ID)}, at)
 }
 
-// Position is behind the last message that is out, the zero Position while there is
-// no saying.
+// Position is the position after the last message that was sent, or the zero
+// Position if none is known.
 func (s *messageSource) Position() kg.Position {
 	return deref(s.told.Load())
 }
 
-// Close ends what the messages come from.
+// Close ends the stream of messages.
 func (s *messageSource) Close() { s.end() }
 
 // messageEvent is the content of subscriptions to messages.
@@ -112,7 +114,7 @@ func followMessages(ctx context.Context, channelID string, since *int64, resume 
 	})
 }
 
-// deliver establishes a subscription to messages; open says which.
+// deliver establishes a subscription to messages. open opens the stream.
 func deliver(ctx context.Context, resume *Position, open func(*opening, *messageSource) error) error {
 	return subscribeChannels(ctx, resume, func(o *opening) (eventContent, source, error) {
 		s := &messageSource{ownSource: ownSource{o.store}}
@@ -120,8 +122,9 @@ func deliver(ctx context.Context, resume *Position, open func(*opening, *message
 	})
 }
 
-// agrees refuses a request that says another start than its operation, which said it as a
-// sequence. since is the one that the request says, nil for what comes from now on.
+// agrees returns an error if the request's start differs from the sequence
+// said in the operation. since is the request's start as a sequence, nil for
+// messages from now on.
 func (s *messageSource) agrees(ctx context.Context, o *opening, id channels.ChannelID, said, since *int64) error {
 	if said == nil || o.start.Said == "" {
 		return nil
@@ -141,7 +144,8 @@ func (s *messageSource) agrees(ctx context.Context, o *opening, id channels.Chan
 	return e
 }
 
-// since is the sequence behind which a start lies, nil for what comes from now on.
+// since returns the sequence number after which a start lies, nil for messages
+// from now on.
 func (s *messageSource) since(ctx context.Context, o *opening, id channels.ChannelID) (*int64, error) {
 	var number int64
 	start := o.start
@@ -151,7 +155,8 @@ func (s *messageSource) since(ctx context.Context, o *opening, id channels.Chann
 		s.told.Store(&head)
 		return nil, nil
 	case operation.After:
-		// The messages are read, not the log: it may begin later.
+		// Messages are read from the channel, not from the log, so the log may
+		// begin later.
 		if start.After.Epoch != s.store.Epoch() || start.After.Compare(s.store.Head()) > 0 {
 			if err := s.store.CheckPosition(start.After); err != nil {
 				return nil, err
@@ -159,7 +164,7 @@ func (s *messageSource) since(ctx context.Context, o *opening, id channels.Chann
 		}
 		told := start.After.Revision
 		if start.After.Index != kg.EndOfCommit && told > 0 {
-			told-- // of that commit not all was told
+			told-- // the commit was not sent completely
 		}
 		var err error
 		if number, err = o.service.SequenceAt(ctx, o.by, id, told); err != nil {

@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// readFacts answers Message.facts and TaskCommit.facts: what commits asserted, as far as
-// the operation's view still shows it.
+// readFacts answers Message.facts and TaskCommit.facts: the statements that
+// commits asserted and that the operation's view still shows.
 func readFacts(ctx context.Context, first *int, find func(context.Context, *run) ([]*kg.Commit, error)) error {
 	r, err := readInside(ctx)
 	if err != nil {
@@ -53,12 +53,14 @@ func readFacts(ctx context.Context, first *int, find func(context.Context, *run)
 	})
 }
 
-// commitsOf are the commits in which a message's facts were asserted, its own and that of
-// its proposal, as far as the log has them and the caller may see them.
+// commitsOf returns the commits that asserted a message's facts: its own and
+// that of its proposal, as far as the log has them and the caller may see
+// them.
 func (r *run) commitsOf(ctx context.Context, m *channels.Message) (list []*kg.Commit, err error) {
 	revisions := []kg.Revision{m.Revision}
 	if m.ProposalID != "" && r.engine.deps.Reviews != nil {
-		// Not as the caller, who may see what a proposal came to without seeing it.
+		// The proposal is read as the system: the caller may see its result
+		// without being allowed to see the proposal.
 		p, err := unlessGone(r.engine.deps.Reviews.Get(ctx, review.Caller{Principal: kg.SystemPrincipal()}, m.ProposalID))
 		if err != nil {
 			return nil, err
@@ -80,8 +82,8 @@ func (r *run) commitsOf(ctx context.Context, m *channels.Message) (list []*kg.Co
 	return list, nil
 }
 
-// factsOf adds the statements that the snapshot shows with what a commit asserted of
-// them, up to n.
+// factsOf appends up to n statements asserted by a commit that the snapshot
+// shows with that assertion.
 func factsOf(s *kg.Snapshot, c *kg.Commit, rows []kg.Row, n int) ([]kg.Row, error) {
 	seen := map[kg.Quad]bool{}
 	for i := range c.Changes {
@@ -104,7 +106,7 @@ func factsOf(s *kg.Snapshot, c *kg.Commit, rows []kg.Row, n int) ([]kg.Row, erro
 	return rows, nil
 }
 
-// assertedIn finds a statement one of whose assertions is of a commit.
+// assertedIn finds a statement that has an assertion made by the commit.
 func assertedIn(s *kg.Snapshot, q kg.Quad, revision kg.Revision) (row kg.Row, found bool, err error) {
 	p, known, err := idPattern(s, kg.Pattern(q))
 	if !known || err != nil {

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// messagesAtOnce is how many messages are read before their size is accounted for.
+// messagesAtOnce is the number of messages read before their size is charged.
 const messagesAtOnce = 32
 
 // Messages reads messages of the channel.
@@ -39,7 +39,7 @@ func (c *Channel) Messages(
 	})
 }
 
-// filtered adds what messages are to be like.
+// filtered adds the conditions of a filter to the query.
 func (r *run) filtered(q *channels.HistoryQuery, where *MessageFilter) error {
 	if where == nil {
 		return nil
@@ -56,8 +56,8 @@ func (r *run) filtered(q *channels.HistoryQuery, where *MessageFilter) error {
 	return nil
 }
 
-// messages reads a page of messages, a few at a time. channel, where it is known,
-// is that of all of them.
+// messages reads a page of messages in small batches. channel is the channel
+// of all of them, nil if unknown.
 func (r *run) messages(first *int, after *Cursor, channel *Channel, read func(n int, token string) ([]*channels.Message, string, error)) (*MessageConnection, error) {
 	n, err := r.channelPage(first)
 	if err != nil {
@@ -76,7 +76,8 @@ func (r *run) messages(first *int, after *Cursor, channel *Channel, read func(n 
 			}
 			out.Nodes = append(out.Nodes, Message{of: m, channel: channel})
 		}
-		// A page with fewer than were asked for has looked at many.
+		// A batch shorter than requested has reached the bound of messages to
+		// scan.
 		if token = next; token == "" || len(out.Nodes) == n || len(list) < min(n, messagesAtOnce) {
 			break
 		}

@@ -10,9 +10,9 @@ import (
 	"koine/kg"
 )
 
-// resolve is the revision of a moment, 0 before the first commit. The same time
-// is the same revision throughout an operation, and never a newer one than the
-// operation reads.
+// resolve returns the revision of a moment, 0 before the first commit. A time
+// has the same revision throughout an operation, and never a newer one than
+// the operation reads.
 func (r *run) resolve(m kg.Moment) (kg.Revision, error) {
 	if m.Time.IsZero() {
 		return m.Revision, nil
@@ -38,7 +38,8 @@ func (r *run) resolve(m kg.Moment) (kg.Revision, error) {
 	return revision, nil
 }
 
-// readable is resolve for a read, for which there must be something.
+// readable is resolve for a moment to read at, which must not be before the
+// first commit.
 func (r *run) readable(m kg.Moment) (kg.Revision, error) {
 	revision, err := r.resolve(m)
 	if err == nil && revision == 0 {
@@ -47,8 +48,8 @@ func (r *run) readable(m kg.Moment) (kg.Revision, error) {
 	return revision, err
 }
 
-// moment is resolve for an argument: a moment no later than what the loader
-// reads.
+// moment is resolve for an argument. The moment must not be later than the
+// loader's snapshot.
 func (l *loader) moment(m kg.Moment, argument string) (kg.Revision, error) {
 	revision, err := l.run.resolve(m)
 	if err != nil {
@@ -64,8 +65,8 @@ func (l *loader) moment(m kg.Moment, argument string) (kg.Revision, error) {
 	return 0, kg.Errorf(kg.CodeRevisionAhead, "revision %d is not there yet: %d is read", revision, newest).At(argument)
 }
 
-// await waits until the store has the newest revision that a view of the
-// operation wants at least. It comes before anything is read, because the
+// await waits until the store has the newest minimal revision that a view of
+// the operation requires. It must run before anything is read, because the
 // operation reads one revision.
 func (r *run) await(ctx context.Context, implementors []string) error {
 	op := graphql.GetOperationContext(ctx)

@@ -10,26 +10,26 @@ import (
 // MaxSchemesAtOnce bounds the URI schemes of one mutation.
 const MaxSchemesAtOnce = 100
 
-// registerPrefix is Mutation.registerPrefix.
+// registerPrefix answers Mutation.registerPrefix.
 func registerPrefix(ctx context.Context, input RegisterPrefixInput) (*NamesPayload, error) {
 	r := runOf(ctx)
 	receipt, err := kgnames.Register(ctx, r.engine.deps.Store, r.naming("Register the prefix", input.Name), map[string]string{input.Name: input.Namespace}, deref(input.Force))
 	return r.named(receipt, err, "input")
 }
 
-// removePrefix is Mutation.removePrefix.
+// removePrefix answers Mutation.removePrefix.
 func removePrefix(ctx context.Context, name string) (*NamesPayload, error) {
 	r := runOf(ctx)
 	receipt, err := kgnames.Remove(ctx, r.engine.deps.Store, r.naming("Remove the prefix", name), name)
 	return r.named(receipt, err, "name")
 }
 
-// allowSchemes is Mutation.allowSchemes.
+// allowSchemes answers Mutation.allowSchemes.
 func allowSchemes(ctx context.Context, names []string) (*NamesPayload, error) {
 	return changeSchemes(ctx, "Allow URI schemes", names, kgnames.AllowSchemes)
 }
 
-// forbidSchemes is Mutation.forbidSchemes.
+// forbidSchemes answers Mutation.forbidSchemes.
 func forbidSchemes(ctx context.Context, names []string) (*NamesPayload, error) {
 	return changeSchemes(ctx, "Forbid URI schemes", names, kgnames.ForbidSchemes)
 }
@@ -43,8 +43,8 @@ func changeSchemes(ctx context.Context, why string, names []string, change func(
 	return r.named(receipt, err, "names")
 }
 
-// tellPrefixed adds to an error about a name without a prefix the one with a prefix that
-// exists.
+// tellPrefixed adds the prefixed form, if one exists, to an error about a name
+// without a prefix.
 func (r *run) tellPrefixed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -52,7 +52,7 @@ func (r *run) tellPrefixed(ctx context.Context, err error) error {
 	return r.engine.deps.Names.TellPrefixed(ctx, r.request.Principal, err)
 }
 
-// naming says who changes names, and why.
+// naming returns the Meta of a change of names.
 func (r *run) naming(why string, names ...string) kg.Meta {
 	m := r.meta(&ApplyPatchesInput{})
 	m.Method = "registerPrefix"

@@ -9,11 +9,11 @@ import (
 	"koine/internal/nearest"
 )
 
-// unknownName finds the name in a message of the validation.
+// unknownName finds the unknown name in a validation message.
 var unknownName = regexp.MustCompile(`^(?:Variable "\$|Unknown fragment "|Unknown type ")(\w+)`)
 
-// hintNames adds the nearest names to what validation says of unknown variables,
-// fragments and types. For fields, arguments and enums the library does.
+// hintNames adds similar names to validation errors about unknown variables,
+// fragments and types. For fields, arguments and enums the library does it.
 func hintNames(schema *ast.Schema, doc *ast.QueryDocument, err *gqlerror.Error) {
 	found := unknownName.FindStringSubmatch(err.Message)
 	if found == nil {
@@ -43,8 +43,8 @@ func hintNames(schema *ast.Schema, doc *ast.QueryDocument, err *gqlerror.Error) 
 	}
 }
 
-// hintMember adds the nearest name to what is said of an unknown member of a
-// variable; path is where it stands, beginning with the variable.
+// hintMember adds a similar name to an error about an unknown member of a
+// variable. path begins with the variable.
 func hintMember(schema *ast.Schema, op *ast.OperationDefinition, path ast.Path, err *gqlerror.Error) {
 	first, _ := path[0].(ast.PathName)
 	v := op.VariableDefinitions.ForName(string(first))

@@ -9,20 +9,20 @@ import (
 	"koine/kg"
 )
 
-// Bounds of the statements, and of the entities, of a neighbourhood.
+// Bounds of the statements and of the entities of a neighbourhood.
 const (
-	DefaultNeighbourhood = 1_000  // when no budget says less
-	MaxNeighbourhood     = 10_000 // whatever the budget says
+	DefaultNeighbourhood = 1_000  // without a budget
+	MaxNeighbourhood     = 10_000 // with any budget
 )
 
-// aroundPlan is what is asked of a neighbourhood.
+// aroundPlan is the plan of a neighbourhood.
 type aroundPlan struct {
 	fields []partField
 	lists
 	depth  int
 	edges  path.Edges
 	extent path.Extent
-	bytes  int // of the answer's text; 0 bounds nothing
+	bytes  int // bound on the answer's text; 0 for none
 }
 
 // entityNeighbourhood plans Entity.neighbourhood.
@@ -49,12 +49,12 @@ func (p *planner) entityNeighbourhood(f graphql.CollectedField, field *entityFie
 	return err
 }
 
-// aroundNode is a neighbourhood in the answer, loaded.
+// aroundNode is a loaded neighbourhood.
 type aroundNode struct {
 	plan   *aroundPlan
 	around *path.Around
 	*listed
-	// what is given of it
+	// The part that is given.
 	statements int
 	entities   []int
 	depth      int
@@ -67,8 +67,8 @@ type aroundKey struct {
 	field int
 }
 
-// neighbourhoods loads a field `neighbourhood` of the entities, whose entities
-// and statements are then loaded together.
+// neighbourhoods loads a field `neighbourhood` of the entities, with the
+// entities and statements of all neighbourhoods loaded together.
 func (l *loader) neighbourhoods(plan *entityPlan, field int, nodes []entityNode, batch *entityBatch) error {
 	a := plan.fields[field].around
 	var ids []kg.ID
@@ -108,8 +108,8 @@ func (l *loader) neighbourhoods(plan *entityPlan, field int, nodes []entityNode,
 	return nil
 }
 
-// give makes the first n statements, and the entities that they lead to, what is
-// given.
+// give limits the answer to the first statements and the entities that they
+// reach.
 func (n *aroundNode) give(statements int) {
 	n.statements, n.entities, n.depth = statements, n.entities[:0], 0
 	for i, by := range n.around.By {
@@ -123,14 +123,14 @@ func (n *aroundNode) give(statements int) {
 	n.cut = n.around.Cut || statements < len(n.around.Statements)
 }
 
-// fit gives as many statements as have room in so many bytes. Lists inside of
-// its elements count as empty: the operation's budget bounds them.
+// fit gives as many statements as fit into so many bytes. Lists inside of its
+// elements count as empty: the operation's budget bounds them.
 func (n *aroundNode) fit(bytes int) {
 	if c := n.run.cutter; c != nil {
 		c.measuring = true
 		defer func() { c.measuring = false }()
 	}
-	low, high := 0, n.statements // what fits, what may
+	low, high := 0, n.statements // low fits, high may
 	for low < high {
 		middle := (low + high + 1) / 2
 		n.give(middle)

@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// readNode answers Query.node. Entities and statements are written by the engine, which
-// leaves nothing to return.
+// readNode answers Query.node. Entities and statements are written by the
+// engine, and the returned Node is nil.
 func readNode(ctx context.Context, id string) (Node, error) {
 	if len(id) > MaxNodeIDBytes {
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "an id of %d bytes is longer than the %d that one has at most", len(id), MaxNodeIDBytes).At("id")
@@ -34,7 +34,7 @@ func readNode(ctx context.Context, id string) (Node, error) {
 	return nil, readEntityNode(ctx, nil, id)
 }
 
-// readAsNode begins a reading in the view of an id.
+// readAsNode begins to read in the view of an id.
 func readAsNode(ctx context.Context, view *ViewInput) (reading, error) {
 	r, err := read(ctx, view)
 	if err != nil && view != nil {
@@ -52,7 +52,7 @@ func readEntityNode(ctx context.Context, view *ViewInput, name string) error {
 	}
 	iri, err := kg.ParseIRI(name)
 	if err != nil {
-		return nil // an id that was never given out names nothing
+		return nil // an invalid id names nothing
 	}
 	return r.showEntity(iri)
 }
@@ -81,9 +81,9 @@ func readStatementNode(ctx context.Context, view *ViewInput, key string) error {
 	return r.answer(nodes[0].write)
 }
 
-// namedNode finds what has an id of its own, nil for an id that nothing has that the
-// caller may see. The forms of the ids keep the kinds apart; where they do not, the ids
-// are UUIDs.
+// namedNode finds the object with an id of its own, nil if the caller can see
+// none. Most kinds are distinguished by the form of their ids. The others have
+// UUIDs and are tried in turn.
 func namedNode(ctx context.Context, id string) (Node, error) {
 	r := runOf(ctx)
 	number, isCommit := strings.CutPrefix(id, commitIDPrefix)
@@ -112,7 +112,7 @@ func namedNode(ctx context.Context, id string) (Node, error) {
 	return nil, nil
 }
 
-// asNode is nil for what is not there for the caller.
+// asNode returns nil for an object that the caller cannot see.
 func asNode[T any, P interface {
 	*T
 	Node
@@ -124,8 +124,8 @@ func asNode[T any, P interface {
 	return v, nil
 }
 
-// nodeOfNow refuses a channel or what is in one where it would look as if it were of
-// another time.
+// nodeOfNow refuses channels and their contents in a view of a past revision,
+// which they would seem to belong to.
 func (r *run) nodeOfNow(node Node, err error) (Node, error) {
 	if node == nil || err != nil {
 		return nil, err
@@ -163,7 +163,8 @@ func agentNode(ctx context.Context, id string) (Node, error) {
 	return asNode(a, err)
 }
 
-// keyNode is null for who does not administer keys, as a key that is not there.
+// keyNode returns nil to callers that do not administer keys, as for a missing
+// key.
 func keyNode(ctx context.Context, id string) (Node, error) {
 	r := runOf(ctx)
 	if !r.request.Principal.IsAdmin() {

@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// The ids of entities and statements name what is shown and the view in which it
-// is shown, so that a client that keeps objects by id does not take the past for
+// The ids of entities and statements contain the view in which the object was
+// shown, so that a client that caches objects by id does not mix the past with
 // the present:
 //
 //	urn:koine:entity:IRI            the entity in the present
@@ -26,13 +26,13 @@ const (
 	commitIDPrefix    = "urn:koine:commit:"
 )
 
-// MaxNodeIDBytes bounds the ids that are given and taken.
+// MaxNodeIDBytes bounds the length of ids in answers and arguments.
 const MaxNodeIDBytes = 16 << 10
 
 const objectHashBytes = 16
 
 // A name that would make an id too long is replaced by hashMark, which begins
-// neither an IRI nor a key, and its hash.
+// neither an IRI nor a key, followed by the name's hash.
 const (
 	hashMark        = "#"
 	hashedNameBytes = len(hashMark) + (sha256.Size*8+5)/6
@@ -43,13 +43,13 @@ func hashedName(name string) string {
 	return hashMark + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// nodeIDs makes the ids of entities and statements in one view. token is what
-// stands between the prefix and the name: ":" in the present, else "@VIEW:".
+// nodeIDs makes the ids of entities and statements in one view. token
+// separates the prefix from the name: ":" in the present, otherwise "@VIEW:".
 type nodeIDs struct{ token string }
 
 var presentIDs = &nodeIDs{token: ":"}
 
-// entityIDBytes is about how long an entity's id is without its name.
+// entityIDBytes is the approximate length of an entity's id without its name.
 func (ids *nodeIDs) entityIDBytes() int { return len(entityIDPrefix) + len(ids.token) }
 
 // appendEntity writes the id of an entity as a JSON string.
@@ -63,7 +63,7 @@ func (ids *nodeIDs) appendEntity(b []byte, t kg.Term) []byte {
 	return append(b[:quote], b[quote+1:]...)
 }
 
-// statement is the id of a statement.
+// statement returns the id of a statement.
 func (ids *nodeIDs) statement(q kg.Quad) string {
 	key := keyOfStatement(q)
 	if len(statementIDPrefix)+len(ids.token)+len(key) > MaxNodeIDBytes {
@@ -89,8 +89,8 @@ func objectHash(t kg.Term) (h [objectHashBytes]byte) {
 	return h
 }
 
-// parseNodeID takes the id of an entity or a statement apart. ours is false for
-// an id without the prefix; view is nil in the present.
+// parseNodeID splits the id of an entity or a statement. ours is false for an
+// id without the prefix. view is nil in the present.
 func parseNodeID(id, prefix string) (view *ViewInput, name string, ours bool, err error) {
 	rest, found := strings.CutPrefix(id, prefix)
 	if !found || rest == "" || rest[0] != ':' && rest[0] != '@' {
@@ -107,7 +107,7 @@ func parseNodeID(id, prefix string) (view *ViewInput, name string, ours bool, er
 	return nil, unhashed(rest[1:], &err), true, err
 }
 
-// unhashed is the name; one that was replaced by its hash is an error.
+// unhashed returns the name, and sets an error if it was replaced by its hash.
 func unhashed(name string, err *error) string {
 	if strings.HasPrefix(name, hashMark) && *err == nil {
 		e := kg.Errorf(kg.CodeInvalid, "the id holds only the hash of a long name, by which nothing is found")
@@ -117,8 +117,8 @@ func unhashed(name string, err *error) string {
 	return name
 }
 
-// parseStatementKey gives the pattern and the object's hash that a key holds;
-// false when it is none.
+// parseStatementKey returns the pattern and the object's hash of a key, false
+// for an invalid one.
 func parseStatementKey(key string) (p kg.Pattern, object [objectHashBytes]byte, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(key)
 	if err != nil {
@@ -146,7 +146,7 @@ func parseStatementKey(key string) (p kg.Pattern, object [objectHashBytes]byte, 
 	return p, object, errs == [3]error{}
 }
 
-// findStatement looks for the statement of a key.
+// findStatement finds the statement of a key.
 func findStatement(s *kg.Snapshot, key string) (row kg.Row, found bool, err error) {
 	pattern, object, ok := parseStatementKey(key)
 	if !ok {

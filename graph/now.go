@@ -8,14 +8,14 @@ import (
 	"koine/kg"
 )
 
-// nowFields are the fields of Query that tell how channels, scopes and messages are
-// now, whatever revision is read beside them.
+// nowFields are the fields of Query that show the present state of channels,
+// scopes and messages, regardless of the revision read.
 var nowFields = map[string]bool{
 	"channel": true, "channels": true, "message": true, "scope": true, "scopes": true, "inbox": true, "channelBars": true,
 }
 
-// asOfNow refuses a query of those in a request whose view is of a revision: the
-// answer would look as if it were of then.
+// asOfNow refuses such fields in a request with a view of a revision: the
+// answer would seem to belong to that revision.
 func (r *run) asOfNow(opCtx *graphql.OperationContext) error {
 	if r.request.View.At == 0 {
 		return nil
@@ -28,7 +28,8 @@ func (r *run) asOfNow(opCtx *graphql.OperationContext) error {
 	return nil
 }
 
-// notAsOf refuses what tells how things are now in a request whose view is of a revision.
+// notAsOf refuses a field with the present state in a request with a view of a
+// revision.
 func (r *run) notAsOf(field string) error {
 	if r.request.View.At == 0 {
 		return nil
@@ -38,7 +39,7 @@ func (r *run) notAsOf(field string) error {
 	return e
 }
 
-// metered makes what channels read for a query with a budget count against it.
+// metered makes reads of package channels count against the budget of a query.
 func (r *run) metered(ctx context.Context) context.Context {
 	if !r.budgeted {
 		return ctx

@@ -9,19 +9,20 @@ import (
 	"koine/kg"
 )
 
-// A variable that may be null is allowed where null is not, if either of the two
-// has a default (GraphQL, "All Variable Usages Are Allowed"); given as null all
-// the same, it is an error of the field that uses it. The library finds out by a
-// panic, or not at all: so it is looked for before anything is executed.
+// A nullable variable may be used where null is not allowed if either of the
+// two has a default (GraphQL, "All Variable Usages Are Allowed"). Passing null
+// all the same is an error of the field that uses it. The library panics on
+// that, or ignores it, so it is detected before execution.
 
-// nulls looks for variables given as null where a value is needed.
+// nulls finds null variables used where a value is required.
 type nulls struct {
 	variables map[string]any
-	fragments map[string]error // what was found in each, also nothing
+	fragments map[string]error // the error of each, nil for none
 }
 
-// withoutNulls gives the root fields of an operation such that they can be
-// collected, and the error of each that uses null for a value, by its alias.
+// withoutNulls returns the root fields of an operation in a form that can be
+// collected, and the error of each field that uses null as a value, by its
+// alias.
 func withoutNulls(op *ast.OperationDefinition, variables map[string]any) (ast.SelectionSet, map[string]error) {
 	given := false
 	for _, v := range variables {
@@ -35,8 +36,8 @@ func withoutNulls(op *ast.OperationDefinition, variables map[string]any) (ast.Se
 	return n.roots(op.SelectionSet, nil, broken), broken
 }
 
-// roots copies root fields without the directives that cannot be evaluated. The
-// fields under such a directive are broken by it.
+// roots copies root fields without directives that cannot be evaluated. All
+// fields under such a directive get its error.
 func (n *nulls) roots(set ast.SelectionSet, by error, broken map[string]error) (out ast.SelectionSet) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
@@ -152,8 +153,8 @@ func (n *nulls) value(v *ast.Value) error {
 	return nil
 }
 
-// answerRoots is the engine's RootResolverMiddleware: a root field that is
-// broken is null and an error, and the others are answered.
+// answerRoots is the engine's RootResolverMiddleware: a broken root field
+// becomes null and an error, and the others are answered.
 func answerRoots(broken map[string]error) graphql.RootFieldMiddleware {
 	return func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 		root := graphql.GetRootFieldContext(ctx)

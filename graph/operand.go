@@ -11,13 +11,12 @@ import (
 	"koine/kg"
 )
 
-// operand is what a filter compares values with, as it came in JSON: a value without
-// a language and a datatype. A string stands for the text in whatever language, for
-// the moment that it may be read as, and for a literal of another datatype that is
-// written so.
+// operand is the value of a filter, as given in JSON without language and
+// datatype. A string stands for the text in any language, for the moment that
+// it denotes, and for a literal of any other datatype with that lexical form.
 type operand struct {
 	value
-	hasMoment bool // a string that reads as one
+	hasMoment bool // the string denotes a moment
 }
 
 func parseOperand(raw json.RawMessage) (operand, error) {
@@ -51,9 +50,9 @@ func parseOperand(raw json.RawMessage) (operand, error) {
 	return o, nil
 }
 
-// compare compares a value with the operand: ok is false when there is nothing to
-// compare. A literal of an unknown datatype equals the string that it is written as,
-// and is neither less nor greater.
+// compare compares a value with the operand. ok is false if they are not
+// comparable. A literal of an unknown datatype equals its lexical form and is
+// neither less nor greater.
 func (o *operand) compare(v value) (c int, ok, ordered bool) {
 	if o.Kind == valuespace.KindText {
 		switch {
@@ -74,8 +73,8 @@ func (o *operand) compare(v value) (c int, ok, ordered bool) {
 	return c, ordered, ordered
 }
 
-// unknown reports whether it cannot be told if the value equals the operand: of two
-// moments when one has a time zone.
+// unknown reports whether equality of the value and the operand is
+// undetermined, as for two moments of which one has a time zone.
 func (o *operand) unknown(v value) bool {
 	if v.Kind != valuespace.KindMoment || !o.hasMoment {
 		return false
@@ -84,17 +83,17 @@ func (o *operand) unknown(v value) bool {
 	return !known
 }
 
-// operandSet is a list of operands to compare with for equality. What a comparison
-// costs does not grow with the list: a query may bring hundreds of thousands of
-// values and meet as many statements.
+// operandSet is a list of operands compared for equality. The cost of a
+// comparison does not grow with the list: a query may bring hundreds of
+// thousands of values and test as many statements.
 type operandSet struct {
 	texts   map[string]bool
 	moments map[valuespace.Instant]bool
-	numbers map[float64]bool // all, as doubles
-	doubles map[float64]bool // those that are doubles
-	exact   map[string]bool  // the others, as decimals
+	numbers map[float64]bool // all numbers, as doubles
+	doubles map[float64]bool // the doubles
+	exact   map[string]bool  // the other numbers, as decimals
 	yes, no bool
-	kinds   []valuespace.Moment // one of each kind of moments
+	kinds   []valuespace.Moment // one moment of each kind
 }
 
 func newOperandSet(list []operand) *operandSet {
@@ -127,13 +126,14 @@ func (s *operandSet) add(o *operand) {
 	}
 }
 
-// unknown reports whether it cannot be told if the value equals an operand of the set.
+// unknown reports whether equality of the value and an operand of the set is
+// undetermined.
 func (s *operandSet) unknown(v value) bool {
 	return v.Kind == valuespace.KindMoment && slices.ContainsFunc(s.kinds, func(m valuespace.Moment) bool { _, _, known := v.Moment.Compare(m); return !known })
 }
 
-// contains reports whether the value equals an operand of the set, as
-// operand.compare has it.
+// contains reports whether the value equals an operand of the set according to
+// operand.compare.
 func (s *operandSet) contains(v value) bool {
 	switch v.Kind {
 	case valuespace.KindText, valuespace.KindOther:

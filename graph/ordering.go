@@ -9,8 +9,7 @@ import (
 	"koine/kg"
 )
 
-// ordering is a list of keys to order things by; an empty one is the order of
-// the index.
+// ordering is a list of sort keys. An empty one is the order of the index.
 type ordering[T any] []orderKey[T]
 
 type orderKey[T any] struct {
@@ -19,7 +18,7 @@ type orderKey[T any] struct {
 	of        func(T) (v value, there bool, err error)
 }
 
-// rank is a thing's place in an ordering.
+// rank is the position of an element in an ordering.
 type rank []rankKey
 
 type rankKey struct {
@@ -61,17 +60,17 @@ func (o ordering[T]) compare(a, b rank) int {
 	return 0
 }
 
-// ranked is a thing with its rank.
+// ranked is an element's key with its rank.
 type ranked[K any] struct {
 	rank rank
 	key  K
 }
 
-// best keeps the first n things of an ordering, of those behind after, in
-// bounded memory.
+// best collects the first n elements of an ordering, after `after`, in bounded
+// memory.
 type best[T, K any] struct {
 	order   ordering[T]
-	compare func(a, b K) int // of the index, between equals
+	compare func(a, b K) int // index order, for equal ranks
 	n       int
 	after   *ranked[K]
 	kept    []ranked[K]
@@ -101,7 +100,7 @@ func (c *best[T, K]) cut() {
 	c.kept = c.kept[:min(len(c.kept), c.n)]
 }
 
-// keys are the first n, in order.
+// keys returns the first n keys in order.
 func (c *best[T, K]) keys() []K {
 	c.cut()
 	out := make([]K, len(c.kept))
@@ -154,8 +153,8 @@ func statementKey(by StatementOrderKey) func(*fact) (value, bool, error) {
 	}
 }
 
-// orderEntities compiles the argument orderBy of a list of entities. What the
-// keys need of an entity becomes wanted of the match.
+// orderEntities compiles the argument orderBy of a list of entities.
+// Predicates that the keys need are added to wanted of the match.
 func orderEntities(list []EntityOrder, m *entityMatch) (o ordering[*subject], err error) {
 	for i, by := range list {
 		k := orderKey[*subject]{down: by.Direction == SortDirectionDesc, nullFirst: by.Nulls == NullsOrderFirst}
@@ -176,8 +175,7 @@ func orderEntities(list []EntityOrder, m *entityMatch) (o ordering[*subject], er
 	return o, nil
 }
 
-// endKey is the smallest of a property's values or of a path's ends, or the
-// greatest.
+// endKey is the smallest or greatest value of a property or of a path's ends.
 func endKey(of ends, greatest bool) func(*subject) (value, bool, error) {
 	return func(s *subject) (found value, there bool, err error) {
 		for id, err := range of(s) {

@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// heavyAfter is for how many steps of a scan (a millisecond each, about) a
-	// query counts as light.
+	// heavyAfter is the number of scan steps (about a millisecond each) after
+	// which a query counts as heavy.
 	heavyAfter = 8
-	// heavyTurn is how long a heavy query works before another one may.
+	// heavyTurn is how long a heavy query works before another one gets its
+	// turn.
 	heavyTurn = 20 * time.Millisecond
 )
 
-// heavyGate lets so many heavy queries work at a time that one processor is left
-// for light ones; the others wait for their turn, first come, first served.
-// Without it a light query would wait behind each of them.
+// heavyGate limits the heavy queries that work at a time so that one processor
+// is left for light ones. The others wait in order of arrival. Without it a
+// light query would wait behind each of them.
 type heavyGate chan struct{}
 
 func newHeavyGate() heavyGate {
@@ -35,12 +36,12 @@ func (g heavyGate) enter(ctx context.Context) error {
 
 func (g heavyGate) leave() { <-g }
 
-// pace is that of one query, which may scan in several goroutines: they stand in
-// the gate together.
+// pace is the pace of one query. The query may scan in several goroutines,
+// which pass the gate together.
 type pace struct {
 	gate heavyGate
 
-	mu     sync.Mutex // guards what follows; held while waiting for the turn
+	mu     sync.Mutex // guards the fields below; held while waiting for a turn
 	steps  int
 	inside bool
 	since  time.Time
@@ -68,7 +69,7 @@ func (p *pace) step(ctx context.Context) error {
 	return nil
 }
 
-// close gives the place back. Nothing of the query scans any more.
+// close gives the turn back. The query must not scan any more.
 func (p *pace) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

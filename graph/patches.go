@@ -14,8 +14,8 @@ import (
 	"koine/kg"
 )
 
-// applyPatches is Mutation.applyPatches: it maps the input, makes one update,
-// and maps the receipt (WIRE 4).
+// applyPatches answers Mutation.applyPatches: it converts the input, makes one
+// update, and converts the receipt (WIRE 4).
 func applyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error) {
 	r := runOf(ctx)
 	mutations, err := r.mutations(input.Patches)
@@ -35,7 +35,7 @@ func applyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPa
 	return r.payload(result.Receipt), nil
 }
 
-// placeUpdateError says in the input's terms which part of it an error is about.
+// placeUpdateError places an error of the update in the mutation's input.
 func placeUpdateError(err error) error {
 	e := *kg.AsError(err)
 	index, part, ok := strings.Cut(e.Field, "]")
@@ -127,7 +127,7 @@ func (r *run) mutation(p *PatchInput) (m update.Mutation, err error) {
 	return m, err
 }
 
-// resource is what an id from outside names: WIRE 4 allows any text.
+// resource parses an id. WIRE 4 allows any text.
 func (r *run) resource(id string) (kg.Term, error) {
 	if t, err := r.engine.deps.Prefixes.Resource(id); err == nil {
 		return t, nil
@@ -157,7 +157,7 @@ func (r *run) object(m *update.Mutation, o *ObjectInput) (err error) {
 	return nil
 }
 
-// provenance reads the source that a provenance names.
+// provenance extracts the source from a provenance.
 func provenance(raw json.RawMessage) ([]byte, kg.AgentID, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, "", nil

@@ -7,19 +7,19 @@ import (
 	"koine/kg"
 )
 
-// fanOut is what a step is taken to lead to where nothing is known.
+// fanOut is the assumed number of results of a step if nothing is known.
 const fanOut = 4
 
-// Bounds of walking back from the ends of a path.
+// Bounds of backward evaluation of paths.
 const (
-	backwardEnds  = 1024      // that are walked back from at once
-	backwardNodes = 1_000_000 // that one such walk may hold
+	backwardEnds  = 1024      // ends evaluated together
+	backwardNodes = 1_000_000 // nodes held by one evaluation
 )
 
-// drive is what the condition lets an index look up: the ends that may fit, from
-// which the path is walked back, or all subjects of its only predicate. False
-// when it holds for entities from which the path leads nowhere, or when nothing
-// says where to begin.
+// drive returns the index lookup that the condition allows: the ends that may
+// fit, from which the path is evaluated backward, or all subjects of its only
+// predicate. It returns false if the condition also holds for entities without
+// any end, or if nothing can be looked up.
 func (p *pathMatch) drive() (drive, bool) {
 	switch {
 	case !p.needsOne():
@@ -33,8 +33,8 @@ func (p *pathMatch) drive() (drive, bool) {
 	return drive{}, false
 }
 
-// estimate is about what it costs to find the ends and to walk back from them,
-// in statements read.
+// estimate is an estimate of the statements read to find the ends and to go
+// backward from them.
 func (p *pathMatch) estimate(s *kg.Snapshot) (uint64, error) {
 	ends := uint64(1)
 	if p.where != nil && len(p.where.drives) > 0 {
@@ -54,14 +54,15 @@ func (p *pathMatch) estimate(s *kg.Snapshot) (uint64, error) {
 			return 0, err
 		}
 	}
-	// A seek for each end, and one for each entity that it leads back to.
+	// A seek for each end, and one for each entity reached from it.
 	return min(ends, tooMany)*2 + min(ends*min(fan, tooMany), tooMany)*2, nil
 }
 
-// tooMany is more than any store has, and can be multiplied by itself.
+// tooMany exceeds any store and can be multiplied by itself.
 const tooMany = 1 << 31
 
-// sources are the entities from which the path leads to an end that may fit.
+// sources returns the entities from which the path reaches an end that may
+// fit.
 func (p *pathMatch) sources(s *kg.Snapshot) ([]kg.ID, error) {
 	ends, err := p.likelyEnds(s)
 	if err != nil {
@@ -90,7 +91,7 @@ func (p *pathMatch) sources(s *kg.Snapshot) ([]kg.ID, error) {
 	return out, nil
 }
 
-// stepBack takes one step back from each of the ends, which are in order.
+// stepBack goes one step backward from each of the ends, which are sorted.
 func stepBack(s *kg.Snapshot, predicate kg.Term, inverted bool, ends []kg.ID) (out []kg.ID, err error) {
 	id, known, err := s.ID(predicate)
 	if err != nil || !known {
@@ -117,7 +118,7 @@ func stepBack(s *kg.Snapshot, predicate kg.Term, inverted bool, ends []kg.ID) (o
 	return out, sweep.Err()
 }
 
-// likelyEnds are all ends that fit, and perhaps others.
+// likelyEnds returns all ends that fit, and perhaps others.
 func (p *pathMatch) likelyEnds(s *kg.Snapshot) (ids []kg.ID, err error) {
 	if p.where != nil && len(p.where.drives) > 0 {
 		for e, err := range candidates(s, p.where, nil) {
@@ -156,5 +157,5 @@ func (p *pathMatch) likelyEnds(s *kg.Snapshot) (ids []kg.ID, err error) {
 	return ids, nil
 }
 
-// errTooManyLiterals says that a text cannot be looked up in all languages.
+// errTooManyLiterals reports that a text cannot be looked up in all languages.
 var errTooManyLiterals = kg.Errorf(kg.CodeLimitExceeded, "the text cannot be looked up in every language and datatype")

@@ -13,20 +13,20 @@ import (
 	"koine/kg"
 )
 
-// Bounds of the automatic persisted queries. A longer text is executed like any
-// other and not kept.
+// Bounds of the automatic persisted queries. A longer text is executed but not
+// stored.
 const (
 	DefaultPersistedQueries = 1_000
 	DefaultPersistedBytes   = 8 << 20
 	MaxPersistedQueryBytes  = 64 << 10
 )
 
-// persisted are the query texts that clients have registered, by their SHA-256.
-// It is safe for concurrent use.
+// persisted stores the query texts registered by clients, by their SHA-256. It
+// is safe for concurrent use.
 type persisted struct {
 	maxQueries, maxBytes int // of one generation
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	// Two generations, as in documents.
 	young, old map[string]string
 	bytes      int // of the young texts
@@ -42,7 +42,7 @@ func newPersisted(maxQueries, maxBytes int) *persisted {
 	return &persisted{maxQueries: (maxQueries + 1) / 2, maxBytes: maxBytes / 2, young: map[string]string{}}
 }
 
-// get is the text with the hash, "" when it is not there.
+// get returns the text with the hash, "" if there is none.
 func (p *persisted) get(hash string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *persisted) keep(hash, text string) {
 	}
 }
 
-// put is called with p.mu held.
+// put must be called with p.mu held.
 func (p *persisted) put(hash, text string) {
 	if len(text) > p.maxBytes {
 		return
@@ -80,9 +80,9 @@ func (p *persisted) put(hash, text string) {
 	p.bytes += len(text)
 }
 
-// of gives the valid document that a request means, and its text: it may send
-// the text, an id (GraphQL over HTTP, appendix A), or a hash (automatic
-// persisted queries).
+// of returns the valid document of a request and its text. A request has the
+// text, an id (GraphQL over HTTP, appendix A), or a hash (automatic persisted
+// queries).
 func (d *documents) of(req *operation.Request) (doc *ast.QueryDocument, text string, errs gqlerror.List) {
 	text, hash, err := d.text(req)
 	if err != nil {
@@ -106,8 +106,9 @@ func wrapped(err error) *gqlerror.Error {
 	return &gqlerror.Error{Message: err.Error(), Err: err}
 }
 
-// text finds the text of a request. hash is that of the extension
-// persistedQuery, checked if there is a text; "" if there is no such extension.
+// text returns the text of a request. hash is the hash in the extension
+// persistedQuery, checked against the text if there is one; "" without the
+// extension.
 func (d *documents) text(req *operation.Request) (text, hash string, err error) {
 	if req.DocumentID != "" {
 		text, err = d.byID(req)
@@ -155,7 +156,7 @@ func (d *documents) byID(req *operation.Request) (string, error) {
 	return text, nil
 }
 
-// readPersistedQuery reads {"version": 1, "sha256Hash": "…"}.
+// readPersistedQuery parses {"version": 1, "sha256Hash": "…"}.
 func readPersistedQuery(extension any) (hash string, err error) {
 	members, _ := extension.(map[string]any)
 	version := ""
@@ -172,8 +173,8 @@ func readPersistedQuery(extension any) (hash string, err error) {
 	return strings.ToLower(hash), nil
 }
 
-// persistedQueryNotFound has the message and the code by which clients know that
-// they have to send the text as well.
+// persistedQueryNotFound has the message and the code by which clients know
+// that they have to send the text.
 func persistedQueryNotFound() error {
 	return &gqlerror.Error{Message: "PersistedQueryNotFound", Extensions: map[string]any{
 		"code": "PERSISTED_QUERY_NOT_FOUND", "hint": "Send the query's text with its hash once."}}

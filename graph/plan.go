@@ -13,17 +13,17 @@ import (
 	"koine/kg"
 )
 
-// planner turns selection sets into plans: everything that can be checked or
-// computed before the store is read.
+// planner turns selection sets into plans. It does all checks and computations
+// that need no read from the store.
 type planner struct {
 	ctx  context.Context
 	run  *run
 	op   *graphql.OperationContext
-	path ast.Path // of the field that is being planned, without indexes
-	// lists tells behind how many names of path an index would stand.
+	path ast.Path // of the field being planned, without indexes
+	// lists holds the lengths of path's prefixes after which an index belongs.
 	lists []int
-	// view is what the planned fields read, before a revision was set: what
-	// cursors are bound to.
+	// view is the view of the planned fields before its revision is set.
+	// Cursors are bound to it.
 	view kg.View
 }
 
@@ -34,8 +34,8 @@ func newPlanner(ctx context.Context, view kg.View) *planner {
 	}
 }
 
-// eachField plans the fields of a selection set, as they apply to an object of
-// the type with these implementors.
+// eachField plans the fields of a selection set that apply to an object type
+// with these implementors.
 func (p *planner) eachField(set ast.SelectionSet, implementors []string, plan func(f graphql.CollectedField, key []byte) error) error {
 	for _, f := range graphql.CollectFields(p.op, set, implementors) {
 		p.path = append(p.path, ast.PathName(f.Alias))
@@ -48,13 +48,13 @@ func (p *planner) eachField(set ast.SelectionSet, implementors []string, plan fu
 	return nil
 }
 
-// args are the arguments of a field, coerced by the generated code.
+// args returns the arguments of a field, coerced by the generated code.
 func (p *planner) args(f graphql.CollectedField, parse func(context.Context, map[string]any) (map[string]any, error)) (map[string]any, error) {
 	args, err := parse(p.ctx, f.ArgumentMap(p.op.Variables))
 	if err == nil {
 		return args, nil
 	}
-	// The generated code thinks that the argument is one of the root field.
+	// The generated code assumes that the argument belongs to the root field.
 	out := &gqlerror.Error{Message: err.Error(), Path: slices.Clone(p.path), Err: err}
 	var g *gqlerror.Error
 	if root := graphql.GetPath(p.ctx); errors.As(err, &g) && len(g.Path) > len(root) {
@@ -64,19 +64,19 @@ func (p *planner) args(f graphql.CollectedField, parse func(context.Context, map
 	return nil, out
 }
 
-// unplanned is the answer to a field that the schema has and the plan does
-// not: a mistake in this package, which its tests look for.
+// unplanned reports a field of the schema without a plan: a bug in this
+// package, which its tests look for.
 func unplanned(f graphql.CollectedField) error {
 	return fmt.Errorf("no plan for the field %s", f.Name)
 }
 
-// argument is a typed argument; absent and null are the zero value.
+// argument returns a typed argument, the zero value if it is absent or null.
 func argument[T any](args map[string]any, name string) T {
 	v, _ := args[name].(T)
 	return v
 }
 
-// inList plans what is inside of a list.
+// inList plans the content of a list.
 func (p *planner) inList(plan func() error) error {
 	p.lists = append(p.lists, len(p.path))
 	err := plan()

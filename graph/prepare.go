@@ -14,9 +14,8 @@ import (
 	"koine/kg"
 )
 
-// prepare turns the request of a run into an operation that may be executed:
-// parsed, validated, within the limits, with its variables coerced. Nothing
-// has been read from the store by then.
+// prepare turns a request into an executable operation: parsed, validated,
+// within the limits, with coerced variables. It reads nothing from the store.
 func (e *Engine) prepare(ctx context.Context, r *run) (opCtx *graphql.OperationContext, errs gqlerror.List) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -89,7 +88,7 @@ func chooseOperation(doc *ast.QueryDocument, name string) (*ast.OperationDefinit
 	return nil, err
 }
 
-// Kind tells what the request asks for; "" when it is not valid.
+// Kind returns the type of the operation, "" if the request is invalid.
 func (e *Engine) Kind(req *operation.Request) ast.Operation {
 	if !utf8.ValidString(req.Query) {
 		return ""

@@ -8,7 +8,8 @@ import (
 	"koine/kg"
 )
 
-// heartbeat says that who the request acts for is there.
+// heartbeat answers Mutation.heartbeat for the agent that the request acts
+// for.
 func heartbeat(ctx context.Context, says *PresenceStatus) (*Presence, error) {
 	r := runOf(ctx)
 	if r.engine.deps.Presence == nil {

@@ -23,8 +23,8 @@ type proposalEvent struct {
 	by      review.Caller
 }
 
-// proposalEventField is one of a ProposalChange; of a proposal also of those, of
-// which `reviews` has a part of its own.
+// proposalEventField is a field of a ProposalChange. part has the selected
+// fields of `proposal`, and of `reviews` inside of it.
 type proposalEventField struct {
 	key    []byte
 	name   string
@@ -48,13 +48,14 @@ func followProposals(ctx context.Context, id *string, resume *Position) error {
 	})
 }
 
-// proposalSubject follows proposals: of those that stand each is told once.
+// proposalSubject follows proposals. Its snapshot has each existing proposal
+// once.
 type proposalSubject struct {
 	follow.Statements
 	standing kg.Filter
 }
 
-// Stand yields the statement of each proposal's status.
+// Stand yields the statement with each proposal's status.
 func (s proposalSubject) Stand(ctx context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
 	return follow.Statements{Filter: s.standing}.Stand(ctx, snapshot)
 }
@@ -74,8 +75,8 @@ func (p *planner) proposalChange(set ast.SelectionSet) (fields []proposalEventFi
 	return fields, err
 }
 
-// proposal plans the fields of a proposal or of a review: the names are those of
-// its JSON.
+// proposal plans the fields of a proposal or of a review. Their names are
+// those of the JSON form.
 func (p *planner) proposal(set ast.SelectionSet, implementors []string) (fields []proposalEventField, err error) {
 	err = p.eachField(set, implementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := proposalEventField{key: key, name: f.Name}
@@ -132,7 +133,7 @@ func (c *proposalEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// membersOf are those of a value's JSON.
+// membersOf returns the members of a value's JSON form.
 func membersOf(v any) (map[string]json.RawMessage, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -142,10 +143,11 @@ func membersOf(v any) (map[string]json.RawMessage, error) {
 	return m, json.Unmarshal(raw, &m)
 }
 
-// proposalTimes are the fields that hold a DateTime, which has a form of its own.
+// proposalTimes are the fields of type DateTime, which has a format of its
+// own.
 var proposalTimes = map[string]bool{"createdAt": true, "expiresAt": true, "endedAt": true, "time": true}
 
-// appendPart writes what was selected of an object.
+// appendPart writes the selected fields of an object.
 func appendPart(b []byte, fields []proposalEventField, typename string, of map[string]json.RawMessage) ([]byte, error) {
 	b = append(b, '{')
 	for i, f := range fields {

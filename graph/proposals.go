@@ -11,17 +11,17 @@ import (
 	"koine/kg"
 )
 
-// Reviews keeps and decides about held updates (review.Service).
+// Reviews keeps held updates and decides on them (review.Service).
 type Reviews interface {
 	Get(ctx context.Context, by review.Caller, id string) (*review.Proposal, error)
 	List(ctx context.Context, by review.Caller, q review.Query) (*review.Page, error)
 	Decide(ctx context.Context, by review.Caller, id string, d review.Decision, comment string, expected *kg.Revision) (*review.Proposal, error)
-	// At is Get as of a revision.
+	// At is Get at a revision.
 	At(ctx context.Context, by review.Caller, id string, r kg.Revision) (*review.Proposal, error)
 	Withdraw(ctx context.Context, by review.Caller, id string) (*review.Proposal, error)
 }
 
-// reviews gives what keeps the proposals, and who asks.
+// reviews returns the review service and the caller.
 func (r *run) reviews() (Reviews, review.Caller, error) {
 	by := review.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Reviews == nil {
@@ -81,7 +81,8 @@ func withdrawProposal(ctx context.Context, id string) (*Proposal, error) {
 	return r.decided(p, err)
 }
 
-// decided answers a mutation: the position of the answer is behind what it did.
+// decided answers a mutation of a proposal and notes the position after its
+// commit.
 func (r *run) decided(p *review.Proposal, err error) (*Proposal, error) {
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func shownProposal(p *review.Proposal) *Proposal {
 	return out
 }
 
-// given is a pointer to what is not zero.
+// given returns a pointer to a value, nil for the zero value.
 func given[T string | time.Time | kg.Revision](v T) *T {
 	var zero T
 	if v == zero {
@@ -130,7 +131,7 @@ func given[T string | time.Time | kg.Revision](v T) *T {
 	return &v
 }
 
-// patchJSON is a patch in the form of PatchInput.
+// patchJSON encodes a patch in the form of PatchInput.
 func patchJSON(p *kg.Patch) json.RawMessage {
 	type id struct {
 		ID string `json:"id"`
@@ -170,7 +171,7 @@ func patchJSON(p *kg.Patch) json.RawMessage {
 		Statement statement `json:"statement"`
 	}{p.Op.String(), s})
 	if err != nil {
-		return json.RawMessage("null") // a certainty that is no number: none is stored
+		return json.RawMessage("null") // not a number: never stored
 	}
 	return raw
 }

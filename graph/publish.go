@@ -13,7 +13,7 @@ import (
 	"koine/kg"
 )
 
-// publishMessage is Mutation.publishMessage.
+// publishMessage answers Mutation.publishMessage.
 func publishMessage(ctx context.Context, input PublishMessageInput) (*PublishMessagePayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channels()
@@ -32,7 +32,7 @@ func publishMessage(ctx context.Context, input PublishMessageInput) (*PublishMes
 	return published(receipt), nil
 }
 
-// positionOf is the position behind what a publication made.
+// positionOf returns the position after the commit of a publication.
 func (r *run) positionOf(receipt *channels.Receipt) kg.Position {
 	if m := receipt.Message; m != nil && !receipt.Replayed {
 		return endOf(r.engine.deps.Store, m.Revision)
@@ -40,7 +40,8 @@ func (r *run) positionOf(receipt *channels.Receipt) kg.Position {
 	return r.engine.deps.Store.Head()
 }
 
-// publishTo publishes where the input says: by the name of a channel, or otherwise.
+// publishTo publishes to the channel named in the input, or to the one with
+// its id.
 func publishTo(ctx context.Context, service *channels.Service, by channels.Caller, input *PublishMessageInput, p channels.Publication) (*channels.Receipt, error) {
 	switch {
 	case input.ScopeID == nil && input.ChannelName == nil:
@@ -57,7 +58,7 @@ func publishTo(ctx context.Context, service *channels.Service, by channels.Calle
 	return receipt, nil
 }
 
-// publication reads the input. Nothing in it is checked that the domain checks.
+// publication converts the input. The domain checks it.
 func (r *run) publication(ctx context.Context, input *PublishMessageInput) (channels.Publication, update.Facts, error) {
 	facts, err := r.facts(ctx, input.Patches)
 	if err != nil {
@@ -76,7 +77,7 @@ func (r *run) publication(ctx context.Context, input *PublishMessageInput) (chan
 	}, facts, nil
 }
 
-// facts reads patches.
+// facts converts patches.
 func (r *run) facts(ctx context.Context, patches []PatchInput) (update.Facts, error) {
 	mutations, err := r.mutations(patches)
 	if err != nil {
@@ -84,7 +85,7 @@ func (r *run) facts(ctx context.Context, patches []PatchInput) (update.Facts, er
 	}
 	for i := range mutations {
 		if patches[i].Statement.Graph == nil {
-			mutations[i].Quad.Graph = kg.Term{} // the channel says which
+			mutations[i].Quad.Graph = kg.Term{} // the channel chooses the graph
 		}
 	}
 	facts, err := update.FactsOf(ctx, r.engine.deps.Names, r.request.Principal, mutations)
@@ -96,11 +97,11 @@ func (r *run) facts(ctx context.Context, patches []PatchInput) (update.Facts, er
 	return facts, nil
 }
 
-// patchIndex is the index with which the domain names a patch.
+// patchIndex matches the index of a patch in an error of the domain.
 var patchIndex = regexp.MustCompile(`^patches\[(\d+)\]`)
 
-// placePublishError says in the input's terms which part of it an error is about; of
-// tells which element of patches the domain's patches are of.
+// placePublishError places an error of the domain in the mutation's input. of
+// maps the domain's patches to elements of `patches`.
 func placePublishError(err error, of []int) error {
 	e := kg.AsError(err)
 	at := patchIndex.FindStringSubmatch(e.Field)

@@ -7,11 +7,11 @@ import (
 	"koine/kg"
 )
 
-// quantified is how many of the ends of a path must fit.
+// quantified is the number of a path's ends that must fit.
 type quantified struct {
 	quantifier Quantifier       // "" for any number
 	count      func(int64) bool // nil for none
-	most       int64            // from which on count says the same of every number
+	most       int64            // count is constant for greater numbers
 }
 
 func quantify(f *PathFilter) quantified {
@@ -33,12 +33,12 @@ func quantify(f *PathFilter) quantified {
 	return q
 }
 
-// needsOne tells whether the condition holds only where some end fits.
+// needsOne reports whether the condition requires an end that fits.
 func (q quantified) needsOne() bool {
 	return q.quantifier == QuantifierSome || q.quantifier == QuantifierSingle || q.count != nil && !q.count(0)
 }
 
-// holds looks at the ends until it is clear whether the condition holds.
+// holds tests ends until the result is known.
 func (q quantified) holds(ends iter.Seq2[kg.ID, error], fits func(kg.ID) (bool, error)) (bool, error) {
 	n := int64(0)
 	for id, err := range ends {
@@ -63,19 +63,19 @@ func (q quantified) holds(ends iter.Seq2[kg.ID, error], fits func(kg.ID) (bool, 
 	return q.allows(n), nil
 }
 
-// settled tells that it makes no difference how many more fit than these n, at
-// least one.
+// settled reports whether the result for n fitting ends, at least one, is
+// final.
 func (q quantified) settled(n int64) bool {
 	switch {
 	case q.quantifier == QuantifierNone, q.quantifier == QuantifierSingle && n > 1:
 		return true
 	case q.quantifier == QuantifierEvery:
-		return false // one that does not fit may come
+		return false // an end that does not fit may follow
 	}
 	return (q.quantifier != QuantifierSingle) && (q.count == nil || n > q.most)
 }
 
-// allows tells whether n is a number of ends that may fit.
+// allows reports whether n fitting ends meet the condition.
 func (q quantified) allows(n int64) bool {
 	if q.count != nil && !q.count(n) {
 		return false

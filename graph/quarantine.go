@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// quarantineTable finds who knows whose assertions do not count.
+// quarantineTable returns the table of quarantined agents.
 func (r *run) quarantineTable() (*belief.Quarantines, error) {
 	if r.engine.deps.Quarantines == nil {
 		return nil, kg.Errorf(kg.CodeInvalid, "this store knows no quarantine")
@@ -15,7 +15,7 @@ func (r *run) quarantineTable() (*belief.Quarantines, error) {
 	return r.engine.deps.Quarantines, nil
 }
 
-// quarantineAgent is Mutation.quarantineAgent.
+// quarantineAgent answers Mutation.quarantineAgent.
 func quarantineAgent(ctx context.Context, input QuarantineAgentInput) (*QuarantinePayload, error) {
 	r := runOf(ctx)
 	table, err := r.quarantineTable()
@@ -28,7 +28,7 @@ func quarantineAgent(ctx context.Context, input QuarantineAgentInput) (*Quaranti
 	return r.quarantinePayload(e, err)
 }
 
-// liftQuarantine is Mutation.liftQuarantine.
+// liftQuarantine answers Mutation.liftQuarantine.
 func liftQuarantine(ctx context.Context, input LiftQuarantineInput) (*QuarantinePayload, error) {
 	r := runOf(ctx)
 	table, err := r.quarantineTable()
@@ -59,7 +59,7 @@ func (r *run) quarantinePayload(e *belief.Effect, err error) (*QuarantinePayload
 	return p, nil
 }
 
-// commitID is that of the commit that an update made, nil for none.
+// commitID returns the id of an update's commit, nil if it made none.
 func (r *run) commitID(receipt kg.Receipt) *string {
 	if !receipt.Committed {
 		return nil

@@ -8,15 +8,14 @@ import (
 	"koine/kg"
 )
 
-// reading is a root field that is answered in three steps: see the package
-// comment.
+// reading is a root field answered in three steps: see the package comment.
 type reading struct {
 	*planner
 	field graphql.CollectedField
 	args  map[string]any
 }
 
-// read begins a reading of the field that the context is about.
+// read begins to read the field of the context.
 func read(ctx context.Context, view *ViewInput) (reading, error) {
 	fc := graphql.GetFieldContext(ctx)
 	v, err := runOf(ctx).view(view)
@@ -29,7 +28,7 @@ func read(ctx context.Context, view *ViewInput) (reading, error) {
 	return reading{newPlanner(ctx, v), fc.Field, fc.Args}, nil
 }
 
-// loader opens the snapshot that the reading reads.
+// loader opens the snapshot to read.
 func (r reading) loader() (*loader, error) {
 	s, err := r.run.open(r.ctx, r.view)
 	if err != nil {
@@ -38,7 +37,7 @@ func (r reading) loader() (*loader, error) {
 	return newLoader(r.ctx, r.run, s, r.view), nil
 }
 
-// answer leaves what write writes as the field's answer.
+// answer stores the output of write as the field's answer.
 func (r reading) answer(write func(b []byte) []byte) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -46,7 +45,7 @@ func (r reading) answer(write func(b []byte) []byte) error {
 	if c := r.run.cutter; c != nil {
 		return c.leaveOpen(r.ctx, write)
 	}
-	// A guess: what was loaded, and as much again for the names of fields.
+	// Preallocate the loaded bytes, and as many for the names of fields.
 	b := write(make([]byte, 0, min(2*r.run.bytes.Load()+256, maxGuess)))
 	if len(b) > r.run.engine.limits.ResultBytes {
 		return r.run.engine.limits.resultTooLarge()
@@ -64,7 +63,7 @@ func readEntity(ctx context.Context, iri kg.Term, view *ViewInput) error {
 	return r.showEntity(iri)
 }
 
-// showEntity answers a field that is an entity.
+// showEntity answers a field of type Entity.
 func (r reading) showEntity(iri kg.Term) error {
 	plan, err := r.entity(r.field.Selections)
 	if err != nil {
@@ -85,7 +84,7 @@ func (r reading) answerEntity(l *loader, plan *entityPlan, iri kg.Term) error {
 	return r.answer(node.write)
 }
 
-// entity loads one entity, nil when the view shows nothing of it.
+// entity loads one entity, nil if the view shows nothing of it.
 func (l *loader) entity(plan *entityPlan, iri kg.Term) (*entityNode, error) {
 	ref, err := l.ref(iri)
 	if err != nil {
@@ -103,7 +102,7 @@ func (l *loader) entity(plan *entityPlan, iri kg.Term) (*entityNode, error) {
 	return nodes[0], nil
 }
 
-// shows tells whether the view shows a statement with the entity.
+// shows reports whether the view shows a statement with the entity.
 func (l *loader) shows(ref entityRef) (bool, error) {
 	if ref.id == (kg.ID{}) {
 		return false, nil
@@ -149,9 +148,9 @@ func readPage(
 	return r.answer(page.write)
 }
 
-// pageLoader opens what a page is read from. A page that goes on after a cursor
-// opens that of its first page itself; the newest one would only be opened to
-// be left unread, and would make the answer's revision look newer.
+// pageLoader opens the snapshot of a page. A page with a cursor later opens
+// the snapshot of the walk's first page itself. Opening the newest one as well
+// would make the answer's revision look newer.
 func (r reading) pageLoader(c *connection) (*loader, error) {
 	if c.after != nil {
 		return newLoader(r.ctx, r.run, nil, r.view), nil
@@ -159,7 +158,7 @@ func (r reading) pageLoader(c *connection) (*loader, error) {
 	return r.loader()
 }
 
-// openView gives the snapshot of a view argument.
+// openView opens the snapshot of a view argument.
 func openView(ctx context.Context, view *ViewInput) (*kg.Snapshot, error) {
 	v, err := runOf(ctx).view(view)
 	if err != nil {

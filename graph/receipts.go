@@ -7,7 +7,8 @@ import (
 	"koine/kg"
 )
 
-// ReadMarker is up to where the caller read the channel, nil where it may not.
+// ReadMarker is the sequence number up to which the caller has read the
+// channel, nil if it may not read it.
 func (c *Channel) ReadMarker(ctx context.Context) (*int64, error) {
 	service, by, err := runOf(ctx).channels()
 	if err != nil {
@@ -17,7 +18,8 @@ func (c *Channel) ReadMarker(ctx context.Context) (*int64, error) {
 	return ifRead(&n, err)
 }
 
-// Unread is how many messages wait for the caller, nil where it may not read them.
+// Unread counts the caller's unread messages. It is nil if the caller may not
+// read the channel.
 func (c *Channel) Unread(ctx context.Context) (*UnreadCount, error) {
 	service, by, err := runOf(ctx).channels()
 	if err != nil {
@@ -27,7 +29,7 @@ func (c *Channel) Unread(ctx context.Context) (*UnreadCount, error) {
 	return ifRead(&UnreadCount{Count: n.Count, More: n.More}, err)
 }
 
-// ifRead is nil of a channel that the caller may find only, or no longer.
+// ifRead turns the errors of a caller that may not read the channel into nil.
 func ifRead[T any](v *T, err error) (*T, error) {
 	if kg.CodeOf(err) == kg.CodePermissionDenied {
 		return nil, nil
@@ -35,8 +37,8 @@ func ifRead[T any](v *T, err error) (*T, error) {
 	return unlessGone(v, err)
 }
 
-// ReceiptStatus is what became of the message at the caller, nil where it is not for
-// it.
+// ReceiptStatus is the message's receipt at the caller, nil if the message is
+// not addressed to it.
 func (m *Message) ReceiptStatus(ctx context.Context) (*ReceiptStatus, error) {
 	service, by, err := runOf(ctx).channels()
 	if err != nil {
@@ -46,7 +48,8 @@ func (m *Message) ReceiptStatus(ctx context.Context) (*ReceiptStatus, error) {
 	return unlessGone(enumOrNil[ReceiptStatus](state), err)
 }
 
-// Receipts are what became of the message at its recipients, nil where it is gone.
+// Receipts are the message's receipts at its recipients, nil if the message is
+// gone.
 func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
 	r := runOf(ctx)
 	service, by, err := r.channels()
@@ -67,11 +70,11 @@ func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
 	return out, nil
 }
 
-const sizeOfReceipt = 48 // beside the agent's name
+const sizeOfReceipt = 48 // in addition to the agent's name
 
 func pointer[T any](v T, err error) (*T, error) { return &v, err }
 
-// acknowledgeMessages is Mutation.acknowledgeMessages.
+// acknowledgeMessages answers Mutation.acknowledgeMessages.
 func acknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*Channel, error) {
 	r := runOf(ctx)
 	service, by, err := r.channels()

@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// recordOf is a statement in the form of a patch.
+// recordOf returns a statement in the form of a patch.
 func recordOf(q kg.Quad) *StatementRecord {
 	r := &StatementRecord{
 		StatementID: presentIDs.statement(q), Subject: &ResourceRecord{ID: q.Subject.ExternalID()}, Predicate: &ResourceRecord{ID: q.Predicate.ExternalID()},
@@ -36,8 +36,8 @@ func objectRecordOf(t kg.Term) *ObjectRecord {
 	return r
 }
 
-// assertionOf and commitOf are for answers that return little: what returns much
-// is written by the engine.
+// assertionOf and commitOf serve small answers. The engine writes large ones
+// itself.
 func assertionOf(a kg.Assertion) *Assertion {
 	out := &Assertion{
 		Source: string(a.Source), RecordedAt: a.Time, Revision: a.Revision, Provenance: json.RawMessage(a.Provenance),
@@ -57,7 +57,7 @@ func assertionsOf(list []kg.Assertion) []Assertion {
 	return out
 }
 
-// commitOf is nil for none.
+// commitOf converts a commit, nil for nil.
 func (r *run) commitOf(c *kg.Commit) *Commit {
 	if c == nil {
 		return nil
@@ -68,7 +68,7 @@ func (r *run) commitOf(c *kg.Commit) *Commit {
 	}
 }
 
-// textOrNil is nil for what was not said.
+// textOrNil returns nil for "".
 func textOrNil(s string) *string {
 	if s == "" {
 		return nil
@@ -76,7 +76,7 @@ func textOrNil(s string) *string {
 	return &s
 }
 
-// timeOrNil is nil for the zero time.
+// timeOrNil returns nil for the zero time.
 func timeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -84,8 +84,8 @@ func timeOrNil(t time.Time) *time.Time {
 	return &t
 }
 
-// statementRef finds the statement that the input names as the snapshot shows it;
-// found is false when it shows none.
+// statementRef finds the statement of an input in the snapshot. found is false
+// if the snapshot does not show it.
 func (r *run) statementRef(s *kg.Snapshot, ref *StatementRef) (st kg.Statement, found bool, err error) {
 	if ref.ID != nil {
 		if ref.Subject != nil || ref.Predicate != nil || ref.Object != nil || ref.Graph != nil {

@@ -12,17 +12,18 @@ import (
 	"koine/kg"
 )
 
-// Bounds of a regular expression. RE2 takes no more time for a text than its
-// length times the instructions that the expression is compiled to. Of a long text
-// that is seconds, so that a match ends with whoever asks.
+// Bounds of a regular expression. RE2 takes at most time proportional to the
+// length of the text times the number of compiled instructions. For a long
+// text that may be seconds, so a match ends with its context.
 const (
 	MaxRegexBytes        = 1_000
 	MaxRegexInstructions = 500
 )
 
-// matchRegex compiles a regular expression in RE2 syntax; nil for none. The test
-// holds when it is found anywhere in a text. It ends with ctx, and is false then:
-// what is read under a context that has ended is no answer (reading.answer).
+// matchRegex compiles a regular expression in RE2 syntax, nil for none. The
+// test looks for a match anywhere in a text. It reports false when ctx is
+// done, which does not matter: reading.answer discards answers read under such
+// a context.
 func matchRegex(ctx context.Context, expression *string) (func(text string) bool, error) {
 	if expression == nil {
 		return nil, nil
@@ -41,7 +42,7 @@ func matchRegex(ctx context.Context, expression *string) (func(text string) bool
 		return nil, regexError(text, err).At("regex")
 	}
 	charge := func(int) error {
-		runtime.Gosched() // light queries do not wait for a long match
+		runtime.Gosched() // so that light queries do not wait for a long match
 		return ctx.Err()
 	}
 	return func(text string) bool {
@@ -50,7 +51,8 @@ func matchRegex(ctx context.Context, expression *string) (func(text string) bool
 	}, nil
 }
 
-// regexError says what is wrong, and where as far as the parser tells.
+// regexError describes a syntax error, with its offset if the parser reports
+// one.
 func regexError(text string, err error) *kg.Error {
 	var wrong *syntax.Error
 	if !errors.As(err, &wrong) {
@@ -65,18 +67,18 @@ func regexError(text string, err error) *kg.Error {
 	return e
 }
 
-// wrongAt is where the parser stumbled, -1 if that is nowhere in particular. Of
-// parentheses it tells the expression only.
+// wrongAt returns the offset of a syntax error, -1 if it has none. For
+// parentheses the parser reports the whole expression.
 func wrongAt(text string, wrong *syntax.Error) int {
 	switch wrong.Code {
-	case syntax.ErrMissingParen: // the outermost that stays open
+	case syntax.ErrMissingParen: // the outermost one left open
 		for i := len(text) - 1; i >= 0; i-- {
 			if text[i] == '(' && parses(text[:i]) {
 				wrong.Expr = ""
 				return i
 			}
 		}
-	case syntax.ErrUnexpectedParen: // the first that closes nothing
+	case syntax.ErrUnexpectedParen: // the first one that closes nothing
 		for i := range len(text) {
 			if text[i] == ')' && parses(text[:i]) && !parses(text[:i+1]) {
 				wrong.Expr = ""

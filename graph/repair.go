@@ -8,7 +8,7 @@ import (
 	"koine/kg"
 )
 
-// revertCommit is Mutation.revertCommit.
+// revertCommit answers Mutation.revertCommit.
 func revertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPayload, error) {
 	r := runOf(ctx)
 	store := r.engine.deps.Store
@@ -33,7 +33,7 @@ func revertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPa
 	return p, nil
 }
 
-// resolveContradiction is Mutation.resolveContradiction.
+// resolveContradiction answers Mutation.resolveContradiction.
 func resolveContradiction(ctx context.Context, input ResolveContradictionInput) (*ResolveContradictionPayload, error) {
 	r := runOf(ctx)
 	s, err := openView(ctx, &ViewInput{AllGraphs: new(true)})
@@ -71,7 +71,7 @@ func (r *run) wroteIf(receipt kg.Receipt) {
 	}
 }
 
-// quadsOf finds the statements that a list names.
+// quadsOf finds the statements of a list.
 func (r *run) quadsOf(s *kg.Snapshot, field string, refs []StatementRef) ([]kg.Quad, error) {
 	out := make([]kg.Quad, len(refs))
 	for i := range refs {

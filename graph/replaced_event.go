@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// replacedPlan is what is asked of a GraphReplaced.
+// replacedPlan is the plan of a GraphReplaced.
 type replacedPlan []replacedField
 
 type replacedField struct {

@@ -7,13 +7,13 @@ import (
 	"koine/kg"
 )
 
-// maxHintedID bounds the ids, in bytes, of which a hint tells the IRI.
+// maxHintedID bounds the ids, in bytes, for which a hint shows the IRI.
 const maxHintedID = 200
 
-// resourceNamed is the resource that a text names: an absolute IRI, a registered
-// prefix:name or "_:label". Other texts can be ids of subjects and objects too (WIRE §4),
-// but not here, where a prefix that was forgotten would be found nowhere without a word:
-// the error tells the IRI that such an id is kept under.
+// resourceNamed parses the name of a resource: an absolute IRI, a registered
+// prefix:name or "_:label". Other texts are valid ids of subjects and objects
+// (WIRE §4), but not here, where a forgotten prefix would silently find
+// nothing. The error shows the IRI under which such an id is stored.
 func resourceNamed(prefixes *kg.Prefixes, text string) (kg.Term, error) {
 	t, err := prefixes.Resource(text)
 	if err == nil || len(text) > maxHintedID {

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// retractMessage is Mutation.retractMessage.
+// retractMessage answers Mutation.retractMessage.
 func retractMessage(ctx context.Context, input RetractMessageInput) (*RetractMessagePayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channels()

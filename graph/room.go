@@ -7,49 +7,51 @@ import (
 	"koine/channels"
 )
 
-// Limits are what the channel bounds of its own.
+// Limits are the channel's own limits.
 func (c *Channel) Limits() *ChannelLimits {
 	l := &c.of.Limits
 	return &ChannelLimits{MessagesPerMinute: unlessZero(l.MessagesPerMinute), Streams: unlessZero(l.Streams), MessageBytes: unlessZero(l.MessageBytes)}
 }
 
-// Status tells whether it takes messages.
+// Status tells whether the channel is open or closed.
 func (c *Channel) Status() ChannelStatus { return ChannelStatus(inSchema(c.of.Status())) }
 
-// ClosedAt is nil of one that is open.
+// ClosedAt is nil for an open channel.
 func (c *Channel) ClosedAt() *time.Time { return timeOrNil(c.of.ClosedAt) }
 
-// ClosedReason is nil where nothing was said.
+// ClosedReason is nil if none was given.
 func (c *Channel) ClosedReason() *string { return some(c.of.CloseReason) }
 
-// ExpireAfterSeconds are whole seconds, rounded up; nil for never.
+// ExpireAfterSeconds is rounded up to whole seconds; nil if the channel does
+// not expire.
 func (c *Channel) ExpireAfterSeconds() *int64 {
 	return unlessZero(int64((c.of.ExpireAfter + time.Second - 1) / time.Second))
 }
 
-// ExpiresAt is nil for never.
+// ExpiresAt is nil if the channel does not expire.
 func (c *Channel) ExpiresAt() *time.Time { return timeOrNil(c.of.ExpiresAt()) }
 
-// KeepMessages is nil for all.
+// KeepMessages is nil if all messages are kept.
 func (c *Channel) KeepMessages() *int64 { return unlessZero(c.of.KeepMessages) }
 
-// Scope is what it belongs to, nil for nothing.
+// Scope is the channel's scope, nil for none.
 func (c *Channel) Scope(ctx context.Context) (*Scope, error) {
 	return scopeIfAny(ctx, c.of.Scope)
 }
 
-// ScopeID is the id of that.
+// ScopeID is the id of the channel's scope.
 func (c *Channel) ScopeID() *string { return some(string(c.of.Scope)) }
 
-// MemberPolicy is nil of a channel outside of a scope.
+// MemberPolicy is nil for a channel outside of a scope.
 func (c *Channel) MemberPolicy() *ChannelMemberPolicy {
 	return enumOrNil[ChannelMemberPolicy](c.of.MemberPolicy)
 }
 
-// Audit tells whether its messages are copied to the events of its scope.
+// Audit reports whether messages are copied to the events of the channel's
+// scope.
 func (c *Channel) Audit() bool { return c.of.Audit }
 
-// Invitations are those that the caller may know of.
+// Invitations are the open invitations that the caller may see.
 func (c *Channel) Invitations(ctx context.Context) ([]ChannelInvitation, error) {
 	r := runOf(ctx)
 	service, by, err := r.channels()
@@ -67,13 +69,13 @@ func (c *Channel) Invitations(ctx context.Context) ([]ChannelInvitation, error) 
 	return out, r.charge(sizeOfBar * len(out))
 }
 
-// Bars are nil where the caller may not know of them.
+// Bars are the channel's restrictions, nil if the caller may not see them.
 func (c *Channel) Bars(ctx context.Context) ([]ChannelBar, error) {
 	list, err := runOf(ctx).bars(c.of.ID)
 	return list, orGone(err)
 }
 
-// unlessZero is nil for 0, which the domain writes for: none.
+// unlessZero returns nil for 0, the domain's value for no bound.
 func unlessZero[T int | int64](n T) *T {
 	if n == 0 {
 		return nil
@@ -81,11 +83,11 @@ func unlessZero[T int | int64](n T) *T {
 	return &n
 }
 
-// tier is that of who asks.
+// tier returns the tier of the caller.
 func (r *run) tier() *ChannelTier {
 	service, by, err := r.channels()
 	if err != nil {
-		return nil // there are no channels
+		return nil // channels are disabled
 	}
 	t := service.TierOf(by)
 	return &ChannelTier{
@@ -94,7 +96,7 @@ func (r *run) tier() *ChannelTier {
 	}
 }
 
-// limitsIn are the limits that an input says; nil for none.
+// limitsIn converts an input of limits, nil for nil.
 func limitsIn(input *ChannelLimitsInput) *channels.Limits {
 	if input == nil {
 		return nil
@@ -102,8 +104,8 @@ func limitsIn(input *ChannelLimitsInput) *channels.Limits {
 	return &channels.Limits{MessagesPerMinute: deref(input.MessagesPerMinute), Streams: deref(input.Streams), MessageBytes: deref(input.MessageBytes)}
 }
 
-// staying is how long a channel is to stay open; nil for nothing said. What is past
-// the domain's bounds stays past them, and does not overflow.
+// staying converts an idle timeout, nil for nil. A value beyond the domain's
+// bounds stays beyond them without overflowing.
 func staying(n *int64) *time.Duration {
 	if n == nil {
 		return nil

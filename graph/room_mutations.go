@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// changeChannel answers a mutation with the channel as the caller sees it afterwards,
-// nil where it no longer does. place says where in the arguments an error is.
+// changeChannel answers a mutation with the channel as the caller sees it
+// afterwards, nil if it no longer does. place adds the argument to an error.
 func (r *run) changeChannel(ctx context.Context, id string, place func(error) error, change func(*channels.Service, channels.Caller, channels.ChannelID) error) (*Channel, error) {
 	service, by, err := r.channels()
 	if err != nil {
@@ -21,7 +21,7 @@ func (r *run) changeChannel(ctx context.Context, id string, place func(error) er
 	return unlessGone(readChannel(ctx, id))
 }
 
-// asIs leaves an error where it is.
+// asIs returns the error unchanged.
 func asIs(err error) error { return err }
 
 func closeChannel(ctx context.Context, input CloseChannelInput) (*Channel, error) {

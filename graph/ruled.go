@@ -9,7 +9,7 @@ import (
 	"koine/internal/operation"
 )
 
-// Ask is an operation about which the operator's rules are asked.
+// Ask describes an operation to the operator's rules.
 type Ask struct {
 	Request      *operation.Request
 	Subscription bool
@@ -22,9 +22,8 @@ type Rules interface {
 	Refuses(ctx context.Context, a Ask) error
 }
 
-// ruled asks the rules about a query or a subscription, and notes in the context
-// that they were asked. What a mutation does is judged where it is done, and what
-// it reads belongs to it.
+// ruled evaluates the rules for a query or a subscription, and marks the
+// context as checked. Mutations are judged by the update that they make.
 func (e *Engine) ruled(ctx context.Context, r *run, op *graphql.OperationContext) (context.Context, error) {
 	if e.deps.Rules == nil {
 		return ctx, nil

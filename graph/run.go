@@ -14,47 +14,48 @@ import (
 	"koine/kg"
 )
 
-// run is one operation while it is executed: what it reads and under which
-// bounds. Its fields may be resolved concurrently.
+// run is the state of one operation during its execution. Its fields may be
+// resolved concurrently.
 type run struct {
 	engine  *Engine
 	request *operation.Request
-	ctx     context.Context   // that of the operation; a run lives no longer
+	ctx     context.Context   // the operation's context; a run does not outlive it
 	ec      *executionContext // parses arguments; set before execution
-	bytes   atomic.Int64      // of what was loaded for the answer
-	// snapshot takes one; that of the store, or of the stream that an event is of.
+	bytes   atomic.Int64      // loaded for the answer
+	// snapshot takes a snapshot of the store, or of the stream that an event
+	// belongs to.
 	snapshot func(context.Context, kg.View) (*kg.Snapshot, error)
 
-	// What follows is only for an operation with a budget, whose root fields are
+	// The fields below are used only with a budget, where root fields are
 	// answered one after the other.
 	budgeted bool
 	allowed  allowance
 	meter    kg.Meter
-	cutter   *cutter // of the root field at which the work is, nil without a budget
+	cutter   *cutter // of the root field being answered; nil without a budget
 	cutters  []*cutter
-	given    int // elements, of all its lists
+	given    int // elements given in all lists
 	cuts     []operation.Cut
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	snapshots []opened
 	pinned    bool        // revision is set
-	revision  kg.Revision // that the operation reads where nothing else is asked for
-	now       time.Time   // the evaluation time of all its reads
+	revision  kg.Revision // revision read unless a view names another one
+	now       time.Time   // evaluation time of all reads
 	moments   map[time.Time]kg.Revision
-	sources   []kg.AgentID // of what was read from the log
+	sources   []kg.AgentID // of changes read from the log
 	lowest    *kg.Position
-	written   *kg.Position // behind what a mutation made
+	written   *kg.Position // position after the commit of a mutation
 	noted     []operation.Hint
-	came      map[kg.Revision]*Message // of commits that were looked at, nil for none
-	madeFor   map[kg.Revision]*Task    // of such too
+	came      map[kg.Revision]*Message // messages of commits, nil for none
+	madeFor   map[kg.Revision]*Task    // tasks of commits, nil for none
 }
 
 func newRun(e *Engine, req *operation.Request) *run {
 	return &run{engine: e, request: req, snapshot: e.deps.Store.View}
 }
 
-// opened is a snapshot with the view that was asked for, its revision and
-// evaluation time filled in.
+// opened is a snapshot with its view, in which revision and evaluation time
+// are set.
 type opened struct {
 	view     kg.View
 	snapshot *kg.Snapshot
@@ -71,8 +72,8 @@ func (r *run) context(ctx context.Context, opCtx *graphql.OperationContext) cont
 
 func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
 
-// open gives the snapshot of a view, the same one for equal views. A view that
-// names no revision gets that of the operation.
+// open returns the snapshot of a view, the same one for equal views. A view
+// without a revision gets that of the operation.
 func (r *run) open(ctx context.Context, view kg.View) (*kg.Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,8 +111,9 @@ func (r *run) open(ctx context.Context, view kg.View) (*kg.Snapshot, error) {
 	return s, nil
 }
 
-// close frees what was read from, and notes in the result what was read: the
-// oldest revision, so that following from its position misses nothing.
+// close closes the snapshots and records in the result what was read. The
+// result's position is that of the oldest revision read, so that following
+// from it misses nothing.
 func (r *run) close(result *operation.Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +137,7 @@ func (r *run) close(result *operation.Result) {
 	}
 }
 
-// noteSources notes who backs what is shown of the log.
+// noteSources notes the sources of assertions read from the log.
 func (r *run) noteSources(list []kg.Assertion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,7 +146,7 @@ func (r *run) noteSources(list []kg.Assertion) {
 	}
 }
 
-// addSources adds agents that are not there, as far as there is room.
+// addSources adds agents that are missing, up to kg.MaxSources.
 func addSources(to []kg.AgentID, agents ...kg.AgentID) []kg.AgentID {
 	for _, a := range agents {
 		if len(to) < kg.MaxSources && !slices.Contains(to, a) {
@@ -154,7 +156,7 @@ func addSources(to []kg.AgentID, agents ...kg.AgentID) []kg.AgentID {
 	return to
 }
 
-// charge accounts for n bytes that were loaded for the answer.
+// charge accounts for n bytes loaded for the answer.
 func (r *run) charge(n int) error {
 	if r.bytes.Add(int64(n)) > int64(r.engine.limits.ResultBytes) {
 		return r.engine.limits.resultTooLarge()

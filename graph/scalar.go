@@ -14,8 +14,8 @@ import (
 	"koine/kg"
 )
 
-// The scalars of the schema, each bound to the Go type of the domain that it
-// stands for. The generated code finds the functions by their names.
+// The scalars of the schema, each bound to a Go type of the domain. The
+// generated code finds the functions by their names.
 
 // MarshalIRI writes the full IRI, or "_:label".
 func MarshalIRI(t kg.Term) graphql.ContextMarshaler {
@@ -25,7 +25,7 @@ func MarshalIRI(t kg.Term) graphql.ContextMarshaler {
 	})
 }
 
-// UnmarshalIRI reads an absolute IRI, a registered prefix:name or "_:label".
+// UnmarshalIRI parses an absolute IRI, a registered prefix:name or "_:label".
 func UnmarshalIRI(ctx context.Context, v any) (kg.Term, error) {
 	text, ok := v.(string)
 	if !ok {
@@ -41,7 +41,7 @@ func MarshalLong(n int64) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) { write(w, strconv.AppendInt(nil, n, 10)) })
 }
 
-// UnmarshalLong reads a whole number or a string of digits.
+// UnmarshalLong parses a whole number or a string of digits.
 func UnmarshalLong(v any) (int64, error) {
 	text, ok := digits(v)
 	if !ok {
@@ -59,7 +59,7 @@ func MarshalRevision(r kg.Revision) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) { write(w, strconv.AppendUint(nil, uint64(r), 10)) })
 }
 
-// UnmarshalRevision reads a whole number or a string of digits.
+// UnmarshalRevision parses a whole number or a string of digits.
 func UnmarshalRevision(v any) (kg.Revision, error) {
 	text, ok := digits(v)
 	if !ok {
@@ -80,7 +80,7 @@ func MarshalMoment(m kg.Moment) graphql.Marshaler {
 	return MarshalDateTime(m.Time)
 }
 
-// UnmarshalMoment reads a whole number, a string of digits, or RFC 3339.
+// UnmarshalMoment parses a whole number, a string of digits, or RFC 3339.
 func UnmarshalMoment(v any) (kg.Moment, error) {
 	text, ok := digits(v)
 	if !ok {
@@ -92,7 +92,7 @@ func UnmarshalMoment(v any) (kg.Moment, error) {
 // MarshalDateTime writes RFC 3339 in UTC, to the millisecond.
 func MarshalDateTime(t time.Time) graphql.Marshaler { return quoted(formatTime(t)) }
 
-// UnmarshalDateTime reads RFC 3339.
+// UnmarshalDateTime parses RFC 3339.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	text, _ := v.(string)
 	t, err := time.Parse(time.RFC3339Nano, text)
@@ -123,8 +123,8 @@ func UnmarshalJSON(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// emptyLists makes lists of the nil slices that the parser gives for [], which
-// would become null.
+// emptyLists replaces the nil slices that the parser gives for [] by empty
+// ones, which do not become null.
 func emptyLists(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -143,23 +143,23 @@ func emptyLists(v any) any {
 	return v
 }
 
-// Cursor marks a place in a connection: see page.go.
+// Cursor marks a place in a connection: see cursor.go.
 type Cursor string
 
 // MarshalGQL writes the token.
 func (c Cursor) MarshalGQL(w io.Writer) { write(w, appendString(nil, string(c))) }
 
-// UnmarshalGQL reads a token; whether it fits is seen where it is used.
+// UnmarshalGQL accepts any string. Its use validates the token.
 func (c *Cursor) UnmarshalGQL(v any) error { return unmarshalToken((*string)(c), v, "a cursor") }
 
 // Position is a token of a place in the log (Store.FormatPosition), or one of
-// the words that say where a subscription starts.
+// the words for the start of a subscription.
 type Position string
 
 // MarshalGQL writes the token.
 func (p Position) MarshalGQL(w io.Writer) { write(w, appendString(nil, string(p))) }
 
-// UnmarshalGQL reads a token or word; whether it fits is seen where it is used.
+// UnmarshalGQL accepts any string. Its use validates the token.
 func (p *Position) UnmarshalGQL(v any) error { return unmarshalToken((*string)(p), v, "a position") }
 
 func unmarshalToken(to *string, v any, what string) error {
@@ -174,7 +174,7 @@ func unmarshalToken(to *string, v any, what string) error {
 // MarshalChangeOp writes the operation's name.
 func MarshalChangeOp(op kg.Op) graphql.Marshaler { return quoted(op.String()) }
 
-// UnmarshalChangeOp reads an operation's name.
+// UnmarshalChangeOp parses the name of an operation.
 func UnmarshalChangeOp(v any) (kg.Op, error) {
 	for _, op := range []kg.Op{kg.Add, kg.Remove, kg.Replace} {
 		if v == op.String() {
@@ -184,7 +184,7 @@ func UnmarshalChangeOp(v any) (kg.Op, error) {
 	return 0, kg.Errorf(kg.CodeInvalid, "a kind of change is add, remove or replace")
 }
 
-// digits is the text of a whole number that came as JSON or in the query.
+// digits returns the text of a whole number from JSON or from the query.
 func digits(v any) (string, bool) {
 	switch v := v.(type) {
 	case int:
@@ -201,7 +201,7 @@ func digits(v any) (string, bool) {
 	return "", false
 }
 
-// jsonKind says what a wrong value is, in the words of JSON.
+// jsonKind names the JSON type of a value.
 func jsonKind(v any) string {
 	switch v.(type) {
 	case nil:
@@ -224,6 +224,5 @@ func quoted(s string) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) { write(w, appendString(nil, s)) })
 }
 
-// write drops the error: answers are written into memory, where writing cannot
-// fail.
+// write ignores the error: answers are written to memory, which cannot fail.
 func write(w io.Writer, b []byte) { _, _ = w.Write(b) }

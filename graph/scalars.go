@@ -7,13 +7,13 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// scalarField is a field of an object that holds scalars only.
+// scalarField is a field of an object that has only scalars.
 type scalarField struct {
 	key  []byte
 	name string
 }
 
-// scalars plans an object of which all fields are scalars with these names.
+// scalars plans an object with scalar fields of these names.
 func (p *planner) scalars(set ast.SelectionSet, implementors []string, names ...string) (fields []scalarField, err error) {
 	err = p.eachField(set, implementors, func(f graphql.CollectedField, key []byte) error {
 		fields = append(fields, scalarField{key, f.Name})

@@ -25,7 +25,8 @@ func readScope(ctx context.Context, id string) (*Scope, error) {
 	return &Scope{s}, r.charge(sizeOfScope(s))
 }
 
-// scopeIfAny is the scope with the id; nil for "" and where the caller has no access.
+// scopeIfAny returns the scope with the id, nil for "" and if the caller has
+// no access.
 func scopeIfAny(ctx context.Context, id channels.ScopeID) (*Scope, error) {
 	if id == "" {
 		return nil, nil
@@ -54,13 +55,13 @@ func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l chann
 	return &ScopeConnection{Nodes: nodes, PageInfo: page}, err
 }
 
-// IsNode tells that Query.node finds it.
+// IsNode marks a type that Query.node returns.
 func (*Scope) IsNode() {}
 
-// ID of the scope.
+// ID is the id of the scope.
 func (s *Scope) ID() string { return string(s.of.ID) }
 
-// Kind tells an intent from a task.
+// Kind is intent or task.
 func (s *Scope) Kind() ScopeKind {
 	if s.of.Parent == "" {
 		return ScopeKindIntent
@@ -68,19 +69,19 @@ func (s *Scope) Kind() ScopeKind {
 	return ScopeKindTask
 }
 
-// Parent is the intent that a task belongs to, nil for an intent.
+// Parent is the intent of a task, nil for an intent.
 func (s *Scope) Parent(ctx context.Context) (*Scope, error) { return scopeIfAny(ctx, s.of.Parent) }
 
-// ParentID is the id of that.
+// ParentID is the id of the parent.
 func (s *Scope) ParentID() *string { return some(string(s.of.Parent)) }
 
-// Title of the scope.
+// Title is nil if the scope has none.
 func (s *Scope) Title() *string { return some(s.of.Title) }
 
-// Status of the scope.
+// Status is the status of the scope.
 func (s *Scope) Status() ScopeStatus { return ScopeStatus(inSchema(s.of.Status)) }
 
-// Access says who may see it.
+// Access lists the agents and roles with access.
 func (s *Scope) Access() *ScopeAccess {
 	a := &s.of.Access
 	return &ScopeAccess{Everybody: a.Everybody, Agents: agentTexts(a.Agents), Roles: notNil(a.Roles)}
@@ -89,33 +90,33 @@ func (s *Scope) Access() *ScopeAccess {
 // Coordinator is nil for none.
 func (s *Scope) Coordinator() *string { return some(string(s.of.Coordinator)) }
 
-// CreatedAt is when it was made.
+// CreatedAt is when the scope was created.
 func (s *Scope) CreatedAt() time.Time { return s.of.CreatedAt }
 
-// CreatedBy is who made it.
+// CreatedBy is the agent that created the scope.
 func (s *Scope) CreatedBy() string { return string(s.of.CreatedBy) }
 
-// EndedAt is nil of one that has not.
+// EndedAt is nil while the scope is active.
 func (s *Scope) EndedAt() *time.Time { return timeOrNil(s.of.EndedAt) }
 
-// EndReason is nil where nothing was said.
+// EndReason is nil if none was given.
 func (s *Scope) EndReason() *string { return some(s.of.EndReason) }
 
-// Version of the scope.
+// Version increases with each change of the scope.
 func (s *Scope) Version() int64 { return s.of.Version }
 
-// Tasks reads those of an intent.
+// Tasks reads the tasks of an intent.
 func (s *Scope) Tasks(ctx context.Context, first *int, after *Cursor, status *ScopeStatus) (*ScopeConnection, error) {
 	l := channels.ScopeListQuery{Parent: s.of.ID, Status: channels.ScopeStatus(inDomain(deref(status)))}
 	return runOf(ctx).listScopes(ctx, first, after, l)
 }
 
-// Channels reads those that belong to the scope.
+// Channels reads the channels of the scope.
 func (s *Scope) Channels(ctx context.Context, first *int, after *Cursor) (*ChannelConnection, error) {
 	return runOf(ctx).listChannels(ctx, first, after, channels.ListQuery{Scope: s.of.ID})
 }
 
-// Entity is the scope as an entity; the engine writes it.
+// Entity is the scope as an entity. The engine writes it.
 func (s *Scope) Entity(ctx context.Context) (*Entity, error) {
 	return nil, readOwnEntity(ctx, s.of.ID.Entity())
 }
@@ -141,7 +142,7 @@ func createScope(ctx context.Context, input CreateScopeInput) (*Scope, error) {
 	}))
 }
 
-// accessIn is the access that an input says; nil for none.
+// accessIn converts an input of access, nil for nil.
 func accessIn(input *ScopeAccessInput) *channels.ScopeAccess {
 	if input == nil {
 		return nil

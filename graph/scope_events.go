@@ -13,7 +13,8 @@ import (
 // ScopeEvent is an event of a scope.
 type ScopeEvent struct{ of *channels.ScopeEvent }
 
-// Events reads a page of the log of the scope. Its cursors are numbers of events.
+// Events reads a page of the scope's event log. Its cursors are sequence
+// numbers.
 func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, after *Cursor) (*ScopeEventConnection, error) {
 	r := runOf(ctx)
 	service, by, err := r.channels()
@@ -48,7 +49,7 @@ func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, af
 	return &ScopeEventConnection{Nodes: nodes, PageInfo: tokenPage(after, next)}, err
 }
 
-// eventsBehind is the number behind which a page begins.
+// eventsBehind returns the sequence number after which a page begins.
 func eventsBehind(since *int64, after *Cursor) (int64, error) {
 	behind := deref(since)
 	if behind < 0 {
@@ -58,7 +59,7 @@ func eventsBehind(since *int64, after *Cursor) (int64, error) {
 	return max(behind, n), err
 }
 
-// VerifyEvents checks the log of the scope.
+// VerifyEvents verifies the hash chain of the scope's events.
 func (s *Scope) VerifyEvents(ctx context.Context, fromSequence int64) (*ScopeEventCheck, error) {
 	service, by, err := runOf(ctx).channels()
 	if err != nil {
@@ -74,22 +75,23 @@ func (s *Scope) VerifyEvents(ctx context.Context, fromSequence int64) (*ScopeEve
 	return &ScopeEventCheck{Verified: check.Verified, Head: some(check.Head), Next: unlessZero(check.Next)}, nil
 }
 
-// Sequence is its number in the scope.
+// Sequence is the number of the event in its scope.
 func (e *ScopeEvent) Sequence() int64 { return e.of.Sequence }
 
-// Type says what happened.
+// Type is the type of the event.
 func (e *ScopeEvent) Type() string { return e.of.Type }
 
-// Actor is who did it.
+// Actor is the agent that caused the event.
 func (e *ScopeEvent) Actor() string { return string(e.of.Actor) }
 
-// Time is when.
+// Time is when the event happened.
 func (e *ScopeEvent) Time() time.Time { return e.of.Time }
 
 // Data is a JSON object.
 func (e *ScopeEvent) Data() json.RawMessage { return e.of.Data }
 
-// Message is that of which the event is a copy, nil where the caller reads none.
+// Message is the message that the event copies, nil if the caller may not read
+// it.
 func (e *ScopeEvent) Message(ctx context.Context) (*Message, error) {
 	var data struct{ MessageID channels.MessageID }
 	if e.of.Type != channels.EventMessage || json.Unmarshal(e.of.Data, &data) != nil {
@@ -98,8 +100,8 @@ func (e *ScopeEvent) Message(ctx context.Context) (*Message, error) {
 	return messageIfAny(ctx, data.MessageID)
 }
 
-// PreviousHash is nil of the first event.
+// PreviousHash is nil for the first event.
 func (e *ScopeEvent) PreviousHash() *string { return some(e.of.Previous) }
 
-// Hash of the event.
+// Hash is the hash of the event and of all events before it.
 func (e *ScopeEvent) Hash() string { return e.of.Hash }

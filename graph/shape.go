@@ -5,8 +5,7 @@ import (
 )
 
 // shape is the size of a selection set with its fragments expanded. Numbers
-// stop growing at tooMuch: fragments that spread each other double at each
-// step.
+// saturate at tooMuch: fragments that spread each other double at each step.
 type shape struct{ depth, fields, aliases int }
 
 const tooMuch = 1 << 30
@@ -17,11 +16,11 @@ func (s *shape) add(t shape) {
 	s.aliases = min(s.aliases+t.aliases, tooMuch)
 }
 
-// measure finds the shape of what was parsed and not yet validated: fragments
-// may be missing, and may spread themselves.
+// measure computes the shape of a parsed document before validation: fragments
+// may be missing or recursive.
 type measure struct {
 	fragments ast.FragmentDefinitionList
-	known     map[string]shape // and, as a zero shape, those that are being measured
+	known     map[string]shape // also those being measured, as a zero shape
 }
 
 func (m *measure) set(set ast.SelectionSet) (s shape) {
@@ -48,7 +47,7 @@ func (m *measure) fragment(name string) shape {
 	if s, ok := m.known[name]; ok {
 		return s
 	}
-	// A cycle counts once here; validation will name it.
+	// A cycle counts once here. Validation reports it.
 	m.known[name] = shape{}
 	if f := m.fragments.ForName(name); f != nil {
 		m.known[name] = m.set(f.SelectionSet)
@@ -56,7 +55,7 @@ func (m *measure) fragment(name string) shape {
 	return m.known[name]
 }
 
-// checkShape looks at a document before it is validated.
+// checkShape checks a document before validation.
 func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
 	m := &measure{fragments: doc.Fragments, known: map[string]shape{}}
 	total := shape{}
@@ -66,7 +65,7 @@ func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
 			return limitError("rootFields", "the operation has more than %d root fields", l.RootFields).hint("Split it into several operations.")
 		}
 	}
-	for _, f := range doc.Fragments { // used or not, validation looks at each
+	for _, f := range doc.Fragments { // validation reads unused ones too
 		s := m.fragment(f.Name)
 		total = shape{max(total.depth, s.depth), max(total.fields, s.fields), max(total.aliases, s.aliases)}
 	}
@@ -85,9 +84,9 @@ func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
 	return nil
 }
 
-// repeated tells whether a selection set has a response name more than max
+// repeated reports whether a selection set has a response name more than max
 // times: validation compares each of them with each other. The number of
-// fields has been bounded before.
+// fields is already bounded.
 func (m *measure) repeated(doc *ast.QueryDocument, max int) bool {
 	for _, op := range doc.Operations {
 		if m.repeats(op.SelectionSet, max) {
@@ -132,9 +131,9 @@ func (m *measure) count(set ast.SelectionSet, counts map[string]int, seen map[st
 	return false
 }
 
-// countFlat counts what a fragment adds to the set that spreads it. The sets
-// inside are looked at where the fragment is defined: that also ends with
-// fragments that spread themselves.
+// countFlat counts the fields that a fragment adds to the set that spreads it.
+// Inner sets are counted at the fragment's definition, so recursive fragments
+// terminate.
 func (m *measure) countFlat(set ast.SelectionSet, counts map[string]int, seen map[string]bool, max int) bool {
 	for _, sel := range set {
 		switch sel := sel.(type) {
@@ -158,7 +157,7 @@ func (m *measure) countFlat(set ast.SelectionSet, counts map[string]int, seen ma
 	return false
 }
 
-// rootFields counts the fields of an operation itself. A fragment counts once:
+// rootFields counts the root fields of an operation. A fragment counts once:
 // spreading it again adds no field.
 func (m *measure) rootFields(set ast.SelectionSet, seen map[string]bool) (n int) {
 	for _, sel := range set {

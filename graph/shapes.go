@@ -7,7 +7,8 @@ import (
 	"koine/kg"
 )
 
-// shapeSet is the shapes that the store judges by, none where it does not.
+// shapeSet returns the shapes that the store validates with, an empty set for
+// none.
 func (e *Engine) shapeSet() *shapes.Set {
 	if e.deps.Shapes == nil {
 		return &shapes.Set{}
@@ -15,7 +16,7 @@ func (e *Engine) shapeSet() *shapes.Set {
 	return e.deps.Shapes
 }
 
-// readShapes is Query.shapes.
+// readShapes answers Query.shapes.
 func readShapes(ctx context.Context) []Shape {
 	list := runOf(ctx).engine.shapeSet().List()
 	out := make([]Shape, len(list))
@@ -55,7 +56,7 @@ func orNil(text string) *string {
 	return &text
 }
 
-// readViolations is Query.violations.
+// readViolations answers Query.violations.
 func readViolations(ctx context.Context, first *int, shape *kg.Term, view *ViewInput) (*ValidationReport, error) {
 	snapshot, err := openView(ctx, view)
 	if err != nil {
@@ -86,7 +87,7 @@ func readViolations(ctx context.Context, first *int, shape *kg.Term, view *ViewI
 	return out, nil
 }
 
-// setShapes is Mutation.setShapes.
+// setShapes answers Mutation.setShapes.
 func setShapes(ctx context.Context, turtle string, supportedOnly, dryRun *bool, justification *string) (*SetShapesPayload, error) {
 	quads, err := shapes.Parse(turtle)
 	if err != nil {
@@ -112,7 +113,7 @@ func setShapes(ctx context.Context, turtle string, supportedOnly, dryRun *bool, 
 	}, nil
 }
 
-// removeShapes is Mutation.removeShapes.
+// removeShapes answers Mutation.removeShapes.
 func removeShapes(ctx context.Context, ids []kg.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
 	r := runOf(ctx)
 	receipt, err := shapes.Remove(ctx, r.engine.deps.Store, r.shapesMeta(dryRun, justification), ids)

@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// sendSignal is Mutation.sendSignal.
+// sendSignal answers Mutation.sendSignal.
 func sendSignal(ctx context.Context, input SendSignalInput) (*SendSignalPayload, error) {
 	service, by, err := runOf(ctx).channels()
 	if err != nil {
@@ -24,14 +24,14 @@ func sendSignal(ctx context.Context, input SendSignalInput) (*SendSignalPayload,
 	return &SendSignalPayload{Sent: true}, nil
 }
 
-// signalSource is the signals of a channel as the source of a Stream. It has no
-// positions but those at which its events were told.
+// signalSource is the source of a Stream of a channel's signals. Signals have
+// no positions of their own. Their events have the log's head at the time.
 type signalSource struct {
 	ownSource
 	signals iter.Seq2[channels.Signal, error]
 	end     context.CancelFunc
 	began   kg.Position
-	// current is the signal of the event that is being yielded.
+	// current is the signal of the event being yielded.
 	current channels.Signal
 }
 
@@ -47,10 +47,10 @@ func (s *signalSource) Events() iter.Seq2[operation.Event, error] {
 	}
 }
 
-// Position is where it began: a signal is at none.
+// Position is the position at which the stream began.
 func (s *signalSource) Position() kg.Position { return s.began }
 
-// Close ends the listening.
+// Close ends the stream.
 func (s *signalSource) Close() { s.end() }
 
 // signalEvent is the content of Subscription.signalSent.

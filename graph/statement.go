@@ -9,10 +9,10 @@ import (
 	"koine/kg"
 )
 
-// statementPlan is what a selection set asks of statements.
+// statementPlan is the plan of a selection set on statements.
 type statementPlan struct {
 	fields     []statementField
-	terms      uint8 // the have… of the fact that the fields need
+	terms      uint8 // have… bits of the fact that the fields need
 	assertions bool
 	ids        bool // some field shows the id
 }
@@ -39,10 +39,10 @@ const (
 type statementField struct {
 	kind       statementKind
 	key        []byte
-	entity     *entityPlan   // of subject, and of an object that is one
-	literal    []scalarField // of an object that is none
+	entity     *entityPlan   // for subject, and for an object that is an entity
+	literal    []scalarField // for an object that is a literal
 	assertions []scalarField
-	inside     *insidePlan // of evidence and tasks
+	inside     *insidePlan // for evidence and tasks
 	first      int
 }
 
@@ -113,10 +113,10 @@ func (p *planner) assertionField(f graphql.CollectedField, field *statementField
 	return err
 }
 
-// statementBehind plans a list of what the commits of a statement's assertions came with
-// or were made for.
+// statementBehind plans a list of messages or tasks of the commits of a
+// statement's assertions.
 func (p *planner) statementBehind(f graphql.CollectedField, field *statementField, kind statementKind) error {
-	args, err := p.args(f, p.run.ec.field_Statement_evidence_args) // those of tasks, too
+	args, err := p.args(f, p.run.ec.field_Statement_evidence_args) // field tasks has the same ones
 	if err != nil {
 		return err
 	}
@@ -125,13 +125,13 @@ func (p *planner) statementBehind(f graphql.CollectedField, field *statementFiel
 	return err
 }
 
-// statementNode is a statement in the answer, loaded.
+// statementNode is a loaded statement.
 type statementNode struct {
 	plan      *statementPlan
 	statement kg.Statement
-	ids       *nodeIDs       // nil where no field shows an id
-	links     []*entityNode  // for each of the plan's fields: its entity, if it has one
-	texts     map[int][]byte // of the plan's fields of which there is one
+	ids       *nodeIDs       // nil if no field shows an id
+	links     []*entityNode  // the entity of each of the plan's fields, nil for none
+	texts     map[int][]byte // the texts of the plan's fields that have one
 }
 
 func (n *statementNode) write(b []byte) []byte {

@@ -16,7 +16,7 @@ type statementEvent struct{ change changePlan }
 // followStatements establishes Subscription.statementChanged.
 func followStatements(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) error {
 	return subscribeTo(ctx, resume, view, func(p *planner, field ast.SelectionSet) (eventContent, follow.Subject, error) {
-		match, err := matchChanges(context.WithoutCancel(ctx), where) // it is asked as long as the stream is open
+		match, err := matchChanges(context.WithoutCancel(ctx), where) // the test runs as long as the stream is open
 		if err != nil {
 			return nil, nil, kg.AsError(err).At("where")
 		}
@@ -38,7 +38,8 @@ func (c *statementEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 	return nodes[0].write(nil, l.engine), nil
 }
 
-// keep is the test of a match as a watch wants it: of one assertion at a time.
+// keep returns the match's test as a filter of a watch, which tests one
+// assertion at a time.
 func (m statementMatch) keep() func(kg.Statement) bool {
 	if m.test == nil {
 		return nil

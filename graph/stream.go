@@ -12,29 +12,30 @@ import (
 	"koine/kg"
 )
 
-// Stream is an established subscription: what is followed, with what the
-// operation selected of it.
+// Stream is an established subscription: its source and the plan of its
+// events.
 type Stream struct {
 	source
-	ctx     context.Context // that of the stream
+	ctx     context.Context // the stream's context
 	engine  *Engine
 	request *operation.Request
 	plan    *eventPlan
 	view    kg.View
-	hints   atomic.Pointer[[]operation.Hint] // until an event has told them
+	hints   atomic.Pointer[[]operation.Hint] // until an event has sent them
 }
 
-// source is where a stream's events come from: a follow.Following, or the messages
-// of a channel.
+// source is the source of a stream's events: a follow.Following, or a stream
+// of a domain package.
 type source interface {
 	operation.Subscription
-	// Snapshot is what stands, while its events are being yielded; nil otherwise.
+	// Snapshot returns the snapshot while its events are being yielded, nil
+	// otherwise.
 	Snapshot() *kg.Snapshot
-	// View takes a snapshot for what the events are told with.
+	// View takes a snapshot in which the events are read.
 	View(ctx context.Context, v kg.View) (*kg.Snapshot, error)
 }
 
-// register takes the stream's place in the log.
+// register starts following at the given start.
 func (s *Stream) register(subject follow.Subject, start operation.Resume) error {
 	if err := s.followable(); err != nil {
 		return err
@@ -44,7 +45,7 @@ func (s *Stream) register(subject follow.Subject, start operation.Resume) error 
 	return err
 }
 
-// followable refuses views under which nothing can be followed.
+// followable refuses views in which changes cannot be followed.
 func (s *Stream) followable() error {
 	if s.view.At != 0 || s.view.MaxAge != 0 {
 		return kg.Errorf(kg.CodeInvalid, "changes cannot be watched under an age or at a revision").At("view")
@@ -52,14 +53,14 @@ func (s *Stream) followable() error {
 	return nil
 }
 
-// Events yields what stands, if that was asked for, and then the changes. It
+// Events yields the snapshot, if it was requested, and then the changes. It
 // ends with an error: the context's, or a *kg.Error (CodeResync, CodeClosed,
-// CodeLimitExceeded where more would have to be watched than may be, CodeInternal
-// for a panic in what finds the changes, which is logged). A panic in the writing
-// of an event is an internal error of that event.
+// CodeLimitExceeded if more would have to be watched than allowed,
+// CodeInternal for a panic in finding the changes, which is logged). A panic
+// in writing an event is an internal error of that event.
 func (s *Stream) Events() iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
-		ours := true // a panic of whoever takes the events is not
+		ours := true // false while the consumer runs: its panics are not ours
 		defer func() {
 			if ours {
 				if p := recover(); p != nil {
@@ -88,7 +89,7 @@ func (s *Stream) Events() iter.Seq2[operation.Event, error] {
 	}
 }
 
-// broken logs a panic, and is the error that tells of it.
+// broken logs a panic and returns an internal error.
 func (s *Stream) broken(value any) error {
 	err := s.engine.recovered(s.ctx, value).(*panicError)
 	s.engine.present(s.atField(err))
@@ -96,10 +97,10 @@ func (s *Stream) broken(value any) error {
 	return &kg.Error{Code: kg.CodeInternal, Message: "internal error", Err: err}
 }
 
-// atField says that the error is of the subscription's field.
+// atField places an error at the subscription's field.
 func (s *Stream) atField(err error) error { return atPath(ast.Path{ast.PathName(s.plan.alias)}, err) }
 
-// UpToDate is an event that tells the position scanned to.
+// UpToDate returns an event with the position scanned to.
 func (s *Stream) UpToDate() operation.Event {
 	e := operation.Event{UpToDate: true, Position: s.Position()}
 	e.Result, _, _ = s.result(&e)
@@ -107,7 +108,7 @@ func (s *Stream) UpToDate() operation.Event {
 	return e
 }
 
-// untold gives the hints of the operation to the first who asks.
+// untold returns the hints of the operation, once.
 func (s *Stream) untold() []operation.Hint {
 	if hints := s.hints.Swap(nil); hints != nil {
 		return *hints
@@ -115,13 +116,13 @@ func (s *Stream) untold() []operation.Hint {
 	return nil
 }
 
-// Resync is the result that tells why the subscription cannot go on.
+// Resync returns the result that says why the subscription cannot go on.
 func (s *Stream) Resync(err *kg.Error) operation.Result {
 	return operation.Result{Data: s.plan.wrap(s.plan.resync.writeResync(s.engine, err))}
 }
 
-// result writes what the operation selected of an event, and tells whether it is
-// one. An error ends the subscription.
+// result writes the selected fields of an event. told is false if the event is
+// skipped. An error in ends ends the subscription.
 func (s *Stream) result(e *operation.Event) (result operation.Result, told bool, ends error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.engine.limits.Duration)
 	defer cancel()
@@ -154,10 +155,10 @@ func (s *Stream) result(e *operation.Event) (result operation.Result, told bool,
 	return result, true, nil
 }
 
-// telling is the writing of one event.
+// telling writes one event.
 type telling struct {
 	stream *Stream
-	ctx    context.Context // of this event: it bounds the time
+	ctx    context.Context // bounds the time for this event
 	run    *run
 }
 
@@ -171,8 +172,8 @@ func (t *telling) write(e *operation.Event) ([]byte, error) {
 	return t.stream.plan.content.write(t, e)
 }
 
-// loader reads what the event shows of entities beyond their names: as of the
-// event's own revision. Where nothing reads, there is nothing to read from.
+// loader returns a loader at the event's revision. Without reads it has no
+// snapshot.
 func (t *telling) loader(e *operation.Event, reads bool) (*loader, error) {
 	switch {
 	case !reads:
@@ -183,7 +184,7 @@ func (t *telling) loader(e *operation.Event, reads bool) (*loader, error) {
 	return t.loaderAt(e.Position.Revision)
 }
 
-// loaderAt reads as of a revision, which is not 0.
+// loaderAt returns a loader at a revision other than 0.
 func (t *telling) loaderAt(r kg.Revision) (*loader, error) {
 	view := t.stream.view
 	view.At = r

@@ -8,15 +8,15 @@ import (
 	"koine/kg"
 )
 
-// subject is an entity under test or on its way into the answer, with the
-// statements that were gathered of it.
+// subject is an entity under test or being loaded, with its gathered
+// statements.
 type subject struct {
 	snapshot *kg.Snapshot
 	id       kg.ID
 	name     kg.Term
 	// rows are the statements with the wanted predicates, by their index.
 	rows [][]kg.Row
-	scan *entityScan // of one under test
+	scan *entityScan // of an entity under test
 }
 
 func (s *subject) term() (kg.Term, error) {
@@ -30,15 +30,14 @@ func (s *subject) term() (kg.Term, error) {
 	return s.name, nil
 }
 
-// wants are predicates to gather, in the order of their ids.
+// wants are the predicates to gather, sorted by id.
 type wants struct {
 	ids   []kg.ID
-	index []int // of each id, where its rows go
-	n     int   // how many were asked for
+	index []int // index of the rows, for each id
+	n     int   // number of predicates requested
 }
 
-// resolve finds the ids of predicates; those that the store does not know have
-// no rows.
+// resolve finds the ids of predicates. Predicates without an id have no rows.
 func resolve(predicates []kg.Term, find func(kg.Term) (id kg.ID, known bool, err error)) (w wants, err error) {
 	w.n = len(predicates)
 	for i, p := range predicates {
@@ -58,7 +57,7 @@ func resolve(predicates []kg.Term, find func(kg.Term) (id kg.ID, known bool, err
 
 func compareIDs(a, b kg.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// find is where the rows of a predicate go, -1 when it is not wanted.
+// find returns the index of a predicate's rows, -1 if it is not wanted.
 func (w *wants) find(predicate kg.ID) int {
 	for i, id := range w.ids {
 		if id == predicate {
@@ -68,18 +67,18 @@ func (w *wants) find(predicate kg.ID) int {
 	return -1
 }
 
-// maxSkipped is how many statements of an entity are passed over before the
-// wanted predicates are sought one by one: a seek costs as much as reading
-// some dozens of statements.
+// maxSkipped is the number of an entity's statements skipped before the wanted
+// predicates are sought one by one: a seek costs as much as reading some
+// dozens of statements.
 const maxSkipped = 64
 
-// gatherer reads the statements with wanted predicates of one subject after
-// the other, in one walk over the index if they come in order.
+// gatherer reads the statements with wanted predicates of a sequence of
+// subjects, in one walk over the index if they come in order.
 type gatherer struct {
 	sweep *kg.Sweep
 	wants *wants
-	// each is called for a statement with a wanted predicate, in the order of
-	// the index. The row is valid during the call.
+	// each is called for each statement with a wanted predicate, in the order
+	// of the index. The row is valid during the call.
 	each func(wanted int, row *kg.Row) error
 }
 
@@ -89,7 +88,7 @@ func newGatherer(s *kg.Snapshot, w *wants, each func(wanted int, row *kg.Row) er
 
 func (g *gatherer) close() { g.sweep.Close() }
 
-// gather reads those of a subject.
+// gather reads the statements of a subject.
 func (g *gatherer) gather(id kg.ID) error {
 	switch len(g.wants.ids) {
 	case 0:
@@ -114,7 +113,7 @@ func (g *gatherer) gather(id kg.ID) error {
 	return g.sweep.Err()
 }
 
-// gatherBehind seeks each of the wanted predicates that come behind this one.
+// gatherBehind seeks each of the wanted predicates after this one.
 func (g *gatherer) gatherBehind(id, predicate kg.ID) error {
 	for _, p := range g.wants.ids {
 		if compareIDs(p, predicate) <= 0 {
@@ -137,7 +136,7 @@ func (g *gatherer) gatherOne(id, predicate kg.ID) error {
 	return g.sweep.Err()
 }
 
-// subjectGatherer gathers the rows of a subject at a time.
+// subjectGatherer gathers the rows of one subject at a time.
 type subjectGatherer struct {
 	*gatherer
 	s *subject
@@ -152,8 +151,8 @@ func gatherSubjects(s *kg.Snapshot, w *wants) *subjectGatherer {
 	return g
 }
 
-// next makes s the subject with this id, with its rows. It may be used again
-// for the next one: then nothing may hold on to its rows.
+// next makes s the subject with this id, with its rows. The memory of s is
+// reused, so nothing may retain its rows.
 func (g *subjectGatherer) next(s *subject, id kg.ID) error {
 	if s.rows == nil {
 		s.rows = make([][]kg.Row, g.wants.n)
@@ -174,8 +173,8 @@ var lastID = func() (id kg.ID) {
 	return id
 }()
 
-// allSubjects yields each subject behind after once, in the order of ids, with
-// the wanted statements, in one scan.
+// allSubjects yields each subject after `after` once, in id order, with the
+// wanted statements, in one scan.
 func allSubjects(s *kg.Snapshot, w *wants, after *kg.ID) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
 		var from *kg.IDQuad

@@ -13,11 +13,11 @@ import (
 	"koine/kg"
 )
 
-// Subscribe establishes a subscription: when it returns, the operation is
-// valid, what it reads is allowed, and nothing after its start can be missed.
-// The error is an *operation.InvalidError when the operation itself is wrong,
-// else a *kg.Error (CodePositionGone, CodeOverloaded …). The subscription lives
-// no longer than ctx and must be closed. It is a *Stream.
+// Subscribe establishes a subscription. When it returns, the operation is
+// valid, its reads are allowed, and no change after its start can be missed.
+// The error is an *operation.InvalidError if the operation is invalid,
+// otherwise a *kg.Error (CodePositionGone, CodeOverloaded …). The subscription
+// does not outlive ctx and must be closed. It is a *Stream.
 func (e *Engine) Subscribe(ctx context.Context, req operation.Request) (operation.Subscription, error) {
 	s, err := e.subscribe(ctx, req)
 	if err != nil {
@@ -39,7 +39,7 @@ func (e *Engine) subscribe(ctx context.Context, req operation.Request) (*Stream,
 	if err != nil {
 		return nil, err
 	}
-	// The resolver of the field does the work; see newStream.
+	// The resolver of the field does the work: see newStream.
 	f := &following{ctx: ctx}
 	ctx = context.WithValue(r.context(ctx, opCtx), followingKey{}, f)
 	errs = e.establish(ctx)
@@ -51,15 +51,15 @@ func (e *Engine) subscribe(ctx context.Context, req operation.Request) (*Stream,
 			f.subscription.hints.Store(&hints)
 		}
 		return f.subscription, nil
-	case errors.As(f.err, &known) && (known.Code != kg.CodeInvalid || known.Field != "" && known.Field == req.Resume.Said): // the operation is right
+	case errors.As(f.err, &known) && (known.Code != kg.CodeInvalid || known.Field != "" && known.Field == req.Resume.Said): // the operation is valid
 		return nil, f.err
 	}
 	return nil, &operation.InvalidError{Errors: errs}
 }
 
 // establish lets the generated code parse the arguments and call the resolver.
-// What it would make of the resolver's channel is not used: an event is written
-// by its own plan.
+// The generated code's writing of events is not used: each event is written by
+// the stream's own plan.
 func (e *Engine) establish(ctx context.Context) (errs gqlerror.List) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -67,7 +67,7 @@ func (e *Engine) establish(ctx context.Context) (errs gqlerror.List) {
 		}
 	}()
 	op := graphql.GetOperationContext(ctx)
-	// The library's rule of validation counts two aliases of a field as one.
+	// The library's validation counts two aliases of a field as one.
 	if len(graphql.CollectFields(op, op.Operation.SelectionSet, subscriptionImplementors)) != 1 {
 		return e.present(kg.Errorf(kg.CodeInvalid, "a subscription has exactly one root field"))
 	}
@@ -80,11 +80,11 @@ func (e *Engine) establish(ctx context.Context) (errs gqlerror.List) {
 	return graphql.GetErrors(ctx)
 }
 
-// following is where the resolver of a subscription leaves what it
-// established, or why it could not.
+// following is where the resolver of a subscription stores the stream or the
+// error.
 type following struct {
-	// ctx is that of the stream. It does not hold on to the parsed operation,
-	// as that of the resolver does.
+	// ctx is the stream's context. Unlike the resolver's, it does not retain
+	// the parsed operation.
 	ctx          context.Context
 	subscription *Stream
 	err          error
@@ -92,8 +92,8 @@ type following struct {
 
 type followingKey struct{}
 
-// subscribeTo establishes the subscription that the resolver's field asks for;
-// of makes what it follows and what it tells of that.
+// subscribeTo establishes the subscription of the resolver's field. of makes
+// its content and its subject.
 func subscribeTo(ctx context.Context, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, follow.Subject, error)) error {
 	f, _ := ctx.Value(followingKey{}).(*following)
 	f.subscription, f.err = newStream(ctx, f.ctx, resume, view, of)
@@ -123,8 +123,9 @@ func newStream(ctx, life context.Context, resume *Position, view *ViewInput, of 
 	return s, s.register(subject, start)
 }
 
-// start says where the subscription starts. What the request itself says wins:
-// it is of a client that comes back with the same operation.
+// start returns the start of the subscription. The request's own start takes
+// precedence over the argument: a client that reconnects sends the same
+// operation.
 func (r *run) start(argument *Position) (operation.Resume, error) {
 	if r.request.Resume.Start != operation.Unsaid || argument == nil {
 		return r.request.Resume, nil

@@ -13,11 +13,11 @@ import (
 // Task is a task as the caller sees it.
 type Task struct {
 	of *tasks.Task
-	// whole tells that all of it was read.
+	// whole reports that the artifacts were loaded too.
 	whole bool
 }
 
-// tasks gives what keeps the tasks, and who asks.
+// tasks returns the task service and the caller.
 func (r *run) tasks() (*tasks.Service, tasks.Caller, error) {
 	by := tasks.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Tasks == nil {
@@ -40,7 +40,8 @@ func readTask(ctx context.Context, id string) (*Task, error) {
 	return &Task{of: t}, r.charge(sizeOfTask(t))
 }
 
-// taskIfAny is the task with the id; nil for "" and where the caller takes no part in it.
+// taskIfAny returns the task with the id, nil for "" and if the caller takes
+// no part in it.
 func taskIfAny(ctx context.Context, id tasks.TaskID) (*Task, error) {
 	if id == "" || runOf(ctx).engine.deps.Tasks == nil {
 		return nil, nil
@@ -71,22 +72,22 @@ func sizeOfParts(parts []tasks.Part) (n int) {
 	return n
 }
 
-// IsNode tells that Query.node finds it.
+// IsNode marks a type that Query.node returns.
 func (*Task) IsNode() {}
 
-// ID of the task.
+// ID is the id of the task.
 func (t *Task) ID() string { return string(t.of.ID) }
 
-// ContextID groups it with others.
+// ContextID groups related tasks.
 func (t *Task) ContextID() string { return t.of.Context }
 
-// Creator is who asked for it.
+// Creator is the agent that created the task.
 func (t *Task) Creator() string { return string(t.of.Creator) }
 
-// Handler is who does it.
+// Handler is the agent that works on the task.
 func (t *Task) Handler() string { return string(t.of.Handler) }
 
-// Status is how far it is.
+// Status is the state of the task.
 func (t *Task) Status() *TaskStatus { return shownStatus(&t.of.Status) }
 
 func shownStatus(s *tasks.Status) *TaskStatus {
@@ -96,22 +97,22 @@ func shownStatus(s *tasks.Status) *TaskStatus {
 	return &TaskStatus{State: TaskState(s.State), Message: shownMessage(s.Message), Time: s.Time}
 }
 
-// MessageCount is how many messages it has.
+// MessageCount counts the messages of the task.
 func (t *Task) MessageCount() int { return t.of.Messages }
 
 // Metadata is a JSON object, nil for none.
 func (t *Task) Metadata() json.RawMessage { return t.of.Metadata }
 
-// ParentID is the task that it is a part of.
+// ParentID is the id of the parent task.
 func (t *Task) ParentID() *string { return some(string(t.of.Parent)) }
 
-// Parent is that task, nil where the caller takes no part in it.
+// Parent is the parent task, nil if the caller takes no part in it.
 func (t *Task) Parent(ctx context.Context) (*Task, error) { return taskIfAny(ctx, t.of.Parent) }
 
-// UserID is for whom it is done.
+// UserID is the user for whom the task is done.
 func (t *Task) UserID() *string { return some(t.of.User) }
 
-// Failure is why it failed.
+// Failure is the reason of a failed task.
 func (t *Task) Failure() *TaskFailure { return shownFailure(t.of.Failure) }
 
 func shownFailure(f *tasks.Failure) *TaskFailure {
@@ -121,21 +122,21 @@ func shownFailure(f *tasks.Failure) *TaskFailure {
 	return &TaskFailure{Code: f.Code, Message: f.Message, Details: f.Details}
 }
 
-// CreatedAt is when it was made.
+// CreatedAt is when the task was created.
 func (t *Task) CreatedAt() time.Time { return t.of.Created }
 
-// UpdatedAt is when it changed last.
+// UpdatedAt is when the task changed last.
 func (t *Task) UpdatedAt() time.Time { return t.of.Updated }
 
-// Version of the task.
+// Version increases with each change of the task.
 func (t *Task) Version() int64 { return t.of.Version }
 
-// Entity is the task as an entity; the engine writes it.
+// Entity is the task as an entity. The engine writes it.
 func (t *Task) Entity(ctx context.Context) (*Entity, error) {
 	return nil, readOwnEntity(ctx, t.of.ID.Entity())
 }
 
-// Artifacts reads what its handler made.
+// Artifacts reads the artifacts of the task.
 func (t *Task) Artifacts(ctx context.Context) ([]Artifact, error) {
 	r := runOf(ctx)
 	service, by, err := r.tasks()
@@ -158,7 +159,7 @@ func (t *Task) Artifacts(ctx context.Context) ([]Artifact, error) {
 	return out, nil
 }
 
-// TaskMessage is something that was said about a task.
+// TaskMessage is a message of a task.
 type TaskMessage struct{ of *tasks.Message }
 
 func shownMessage(m *tasks.Message) *TaskMessage {
@@ -168,28 +169,28 @@ func shownMessage(m *tasks.Message) *TaskMessage {
 	return &TaskMessage{m}
 }
 
-// MessageID is of who sent it.
+// MessageID is the id that the sender gave.
 func (m *TaskMessage) MessageID() string { return m.of.ID }
 
-// Role is as what its author speaks.
+// Role is the author's role in the task.
 func (m *TaskMessage) Role() TaskRole { return TaskRole(m.of.Role) }
 
-// Author is who said it.
+// Author is the agent that sent the message.
 func (m *TaskMessage) Author() string { return string(m.of.Author) }
 
-// Parts are what it says.
+// Parts is the content of the message.
 func (m *TaskMessage) Parts() []Part { return shownParts(m.of.Parts) }
 
-// Text joins the texts of its parts.
+// Text joins the texts of the parts.
 func (m *TaskMessage) Text() string { return textOf(m.of.Parts) }
 
 // Metadata is a JSON object, nil for none.
 func (m *TaskMessage) Metadata() json.RawMessage { return m.of.Metadata }
 
-// Extensions are those that it follows.
+// Extensions are the URIs of the extensions that the message follows.
 func (m *TaskMessage) Extensions() []string { return notNil(m.of.Extensions) }
 
-// ReferenceTaskIds are the tasks that it speaks of.
+// ReferenceTaskIds are the ids of related tasks.
 func (m *TaskMessage) ReferenceTaskIds() []string { return idTexts(m.of.References) }
 
 func idTexts[T ~string](list []T) []string {
@@ -200,7 +201,7 @@ func idTexts[T ~string](list []T) []string {
 	return out
 }
 
-// Time is when it was said.
+// Time is when the message was sent.
 func (m *TaskMessage) Time() time.Time { return m.of.Time }
 
 // Part is a piece of content.
@@ -224,7 +225,7 @@ func textOf(parts []tasks.Part) string {
 	return strings.Join(lines, "\n")
 }
 
-// Kind is which content it has.
+// Kind is the kind of the content.
 func (p *Part) Kind() PartKind {
 	switch {
 	case p.of.Text != nil:
@@ -237,22 +238,22 @@ func (p *Part) Kind() PartKind {
 	return PartKindData
 }
 
-// Text of the part.
+// Text is set for a part of kind text.
 func (p *Part) Text() *string { return p.of.Text }
 
-// Raw is in base64.
+// Raw is base64.
 func (p *Part) Raw() *string { return p.of.Raw }
 
-// URL is where the content is.
+// URL is the location of the content.
 func (p *Part) URL() *string { return p.of.URL }
 
 // Data is any JSON.
 func (p *Part) Data() json.RawMessage { return p.of.Data }
 
-// MediaType of the content.
+// MediaType is the media type of the content.
 func (p *Part) MediaType() *string { return some(p.of.MediaType) }
 
-// Filename of the content.
+// Filename is the file name of the content.
 func (p *Part) Filename() *string { return some(p.of.Filename) }
 
 // Metadata is a JSON object, nil for none.

@@ -11,7 +11,8 @@ import (
 // TaskCommit is a commit that was made for a task.
 type TaskCommit struct{ of *kg.Commit }
 
-// Commits reads a page of what was made for the task. Its cursors are revisions.
+// Commits reads a page of the commits made for the task. Its cursors are
+// revisions.
 func (t *Task) Commits(ctx context.Context, first *int, after *Cursor) (*TaskCommitConnection, error) {
 	r := runOf(ctx)
 	page, err := r.taskPage(first, after)
@@ -31,20 +32,21 @@ func (t *Task) Commits(ctx context.Context, first *int, after *Cursor) (*TaskCom
 	return &TaskCommitConnection{Nodes: nodes, PageInfo: tokenPage(after, next)}, err
 }
 
-// Commit itself.
+// Commit is the commit.
 func (c *TaskCommit) Commit(ctx context.Context) *Commit { return runOf(ctx).commitOf(c.of) }
 
-// Message is the one that it came with, nil for none and where the caller may not read it.
+// Message is the message that the commit came with, nil for none and if the
+// caller may not read it.
 func (c *TaskCommit) Message(ctx context.Context) (*Message, error) {
 	return runOf(ctx).messageBehind(ctx, c.of.Revision)
 }
 
-// Facts are what it asserted; the engine writes them.
+// Facts are the statements that the commit asserted. The engine writes them.
 func (c *TaskCommit) Facts(ctx context.Context, first *int) ([]Statement, error) {
 	return nil, readFacts(ctx, first, func(context.Context, *run) ([]*kg.Commit, error) { return []*kg.Commit{c.of}, nil })
 }
 
-// TaskID is the task that the message was published for, as its author says.
+// TaskID is the id of the task that the author published the message for.
 func (m *Message) TaskID(ctx context.Context) (*string, error) {
 	c, err := runOf(ctx).commitSeen(ctx, m.of.Revision)
 	if c == nil || err != nil {
@@ -53,13 +55,13 @@ func (m *Message) TaskID(ctx context.Context) (*string, error) {
 	return some(c.TaskID), nil
 }
 
-// Task is that task, nil where the caller or the author takes no part in it.
+// Task is that task, nil if the caller or the author takes no part in it.
 func (m *Message) Task(ctx context.Context) (*Task, error) {
 	return runOf(ctx).taskBehind(ctx, m.of.Revision)
 }
 
-// commitSeen is a commit as the caller sees it, nil where it does not or the log has it
-// no more.
+// commitSeen returns a commit as the caller sees it, nil if the caller may not
+// see it or the log no longer has it.
 func (r *run) commitSeen(ctx context.Context, revision kg.Revision) (*kg.Commit, error) {
 	if revision == 0 {
 		return nil, nil
@@ -72,8 +74,9 @@ func (r *run) commitSeen(ctx context.Context, revision kg.Revision) (*kg.Commit,
 	return c, err
 }
 
-// taskBehind is the task that a commit was made for; nil for none and where the caller
-// takes no part in it, or does not see all of the commit.
+// taskBehind returns the task that a commit was made for. It is nil if there
+// is none, if the caller takes no part in it, or if the caller may not see the
+// whole commit.
 func (r *run) taskBehind(ctx context.Context, revision kg.Revision) (*Task, error) {
 	return ofCommit(r, &r.madeFor, revision, func() (*Task, error) {
 		c, err := r.commitSeen(ctx, revision)

@@ -12,16 +12,17 @@ import (
 	"koine/kg"
 )
 
-// taskSource is what becomes of a task as the source of a Stream.
+// taskSource is the source of a Stream of a task's events.
 type taskSource struct {
 	ownSource
 	stream *tasks.Stream
 	told   atomic.Pointer[kg.Position]
-	// current is the event that is being yielded; none of its kinds for the task itself.
+	// current is the event being yielded. For the task itself it has none of
+	// the event's kinds set.
 	current tasks.Event
 }
 
-// Events yields the task, if that was asked for, and an event for each that happens to it.
+// Events yields the task, if that was requested, and then its events.
 func (s *taskSource) Events() iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
 		if s.stream.Task != nil {
@@ -46,21 +47,21 @@ func (s *taskSource) Events() iter.Seq2[operation.Event, error] {
 	}
 }
 
-// taskVersion is the property that changes with a task.
+// taskVersion is the property that changes with every change of a task.
 var taskVersion = kg.IRI(kg.OwnVocabulary + "taskVersion")
 
-// event tells of what happens by a statement of the task's record.
+// event represents an event by a statement of the task's record.
 func (s *taskSource) event() operation.Event {
 	t, e := s.stream.About(), &s.current
 	q := kg.Quad{Subject: t.ID.Entity(), Predicate: taskVersion, Object: kg.Integer(e.Version), Graph: t.Graph()}
 	return ownEvent(kg.Replace, q, &kg.Commit{Revision: e.Position.Revision, Time: e.Time, Principal: e.By, Actor: e.By, TaskID: string(t.ID)}, e.Position)
 }
 
-// Position is behind the last event that is out, the zero Position while there is no
-// saying.
+// Position is the position after the last event that was sent, or the zero
+// Position if none is known.
 func (s *taskSource) Position() kg.Position { return deref(s.told.Load()) }
 
-// Close ends the stream of the task.
+// Close ends the stream.
 func (s *taskSource) Close() { s.stream.Close() }
 
 // taskEvent is the content of Subscription.taskChanged.
@@ -79,18 +80,18 @@ func (c *taskEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 	})
 }
 
-// TaskChange is something that happened to a task.
+// TaskChange is an event of a task.
 type TaskChange struct {
 	of    *tasks.Event
 	about *tasks.Task
-	task  *tasks.Task // as it stood, nil where it is to be read
+	task  *tasks.Task // state at the event, nil if it has to be read
 	at    Position
 }
 
-// IsTaskEvent says that it is one.
+// IsTaskEvent marks a member of the union TaskEvent.
 func (*TaskChange) IsTaskEvent() {}
 
-// Kind is what happened.
+// Kind is the kind of the event.
 func (c *TaskChange) Kind() TaskChangeKind {
 	switch {
 	case c.of.Status != nil:
@@ -103,10 +104,10 @@ func (c *TaskChange) Kind() TaskChangeKind {
 	return TaskChangeKindTask
 }
 
-// TaskID is that of the task.
+// TaskID is the id of the task.
 func (c *TaskChange) TaskID() string { return string(c.about.ID) }
 
-// Task is the task as it stood, or as it is now.
+// Task is the task at the event, or in its present state.
 func (c *TaskChange) Task(ctx context.Context) (*Task, error) {
 	if c.task != nil {
 		return &Task{of: c.task, whole: true}, nil
@@ -114,10 +115,10 @@ func (c *TaskChange) Task(ctx context.Context) (*Task, error) {
 	return taskIfAny(ctx, c.about.ID)
 }
 
-// Said is a message of the creator's.
+// Said is a message of the creator.
 func (c *TaskChange) Said() *TaskMessage { return shownMessage(c.of.Message) }
 
-// Artifact is what was handed over.
+// Artifact is a delivered artifact or a chunk of one.
 func (c *TaskChange) Artifact() *Artifact {
 	if c.of.Chunk == nil {
 		return nil
@@ -125,7 +126,7 @@ func (c *TaskChange) Artifact() *Artifact {
 	return &Artifact{of: &c.of.Chunk.Artifact, task: c.about.ID}
 }
 
-// Append tells whether that comes behind what was there.
+// Append reports whether the chunk is appended to the existing artifact.
 func (c *TaskChange) Append() *bool {
 	if c.of.Chunk == nil {
 		return nil
@@ -133,13 +134,13 @@ func (c *TaskChange) Append() *bool {
 	return &c.of.Chunk.Append
 }
 
-// Status is how far the task is from then on.
+// Status is the new status of the task.
 func (c *TaskChange) Status() *TaskStatus { return shownStatus(c.of.Status) }
 
-// Failure is why it failed.
+// Failure is the reason of a failure.
 func (c *TaskChange) Failure() *TaskFailure { return shownFailure(c.of.Failure) }
 
-// Position is behind it.
+// Position is the position after the event.
 func (c *TaskChange) Position() *Position { return &c.at }
 
 // followTask establishes Subscription.taskChanged.

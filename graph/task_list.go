@@ -42,12 +42,12 @@ func (r *run) listTasks(ctx context.Context, first *int, after *Cursor, q tasks.
 	return &TaskConnection{Nodes: nodes, PageInfo: tokenPage(after, page.Next), TotalCount: page.Total}, err
 }
 
-// taskPage says which page of what a task has is read, and as whom.
+// taskPage describes a page of a task's messages or commits, and the caller.
 type taskPage struct {
 	service *tasks.Service
 	by      tasks.Caller
 	size    int
-	behind  int64 // the number that the cursor is
+	behind  int64 // number in the cursor
 }
 
 func (r *run) taskPage(first *int, after *Cursor) (p taskPage, err error) {
@@ -61,19 +61,21 @@ func (r *run) taskPage(first *int, after *Cursor) (p taskPage, err error) {
 	return p, err
 }
 
-// Subtasks reads the parts of the task.
+// Subtasks reads the subtasks of the task.
 func (t *Task) Subtasks(ctx context.Context, first *int, after *Cursor) (*TaskConnection, error) {
 	return runOf(ctx).listTasks(ctx, first, after, tasks.Query{Parent: t.of.ID})
 }
 
-// Messages reads a page of what was said. Its cursors are numbers of messages.
+// Messages reads a page of the task's messages. Its cursors are message
+// numbers.
 func (t *Task) Messages(ctx context.Context, first *int, after *Cursor) (*TaskMessageConnection, error) {
 	r := runOf(ctx)
 	page, err := r.taskPage(first, after)
 	if err != nil {
 		return nil, err
 	}
-	// Up to what is told of the task: later ones come with its next version.
+	// The page ends at the task's loaded version. Later messages come with its
+	// next version.
 	behind := int(min(page.behind, int64(t.of.Messages)))
 	list, err := page.service.Messages(ctx, page.by, t.of.ID, behind, min(page.size, t.of.Messages-behind))
 	if err != nil {

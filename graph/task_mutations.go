@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// sendTaskMessage answers Mutation.sendMessage. It always makes a task of what is new:
-// what a worker of this server's could answer at once it answers there.
+// sendTaskMessage answers Mutation.sendMessage. A new message always creates a
+// task, also for a handler that could answer directly.
 func sendTaskMessage(ctx context.Context, input SendMessageInput) (*SendMessagePayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.tasks()
@@ -57,7 +57,7 @@ func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
 			Metadata: noNull(a.Metadata), Extensions: a.Extensions, Complete: deref(a.Complete),
 		}})
 	}
-	// What is asked for of the artifacts and messages is read when it is.
+	// Selected artifacts and messages are read by their own resolvers.
 	out, err := service.SubmitReport(ctx, by, tasks.TaskID(input.TaskID), report, tasks.ReadOptions{})
 	if err != nil {
 		return nil, inInput(renamed(err, map[string]string{"id": "taskId", "error": "failure", "error.code": "failure.code", "version": "expectedVersion"}))
@@ -94,8 +94,8 @@ func deleteTask(ctx context.Context, id string) (*DeletedTask, error) {
 	return &DeletedTask{TaskID: id}, nil
 }
 
-// changedTask answers with a task that was changed: the position of the answer is
-// behind what is shown of it.
+// changedTask answers with a changed task and notes the position after its
+// change.
 func (r *run) changedTask(service *tasks.Service, t *tasks.Task) *Task {
 	r.wroteUpTo(service.PositionAfter(t))
 	return &Task{of: t, whole: true}
@@ -109,7 +109,7 @@ func partsIn(list []PartInput) []tasks.Part {
 	return out
 }
 
-// noNull is JSON that is not null.
+// noNull returns nil for the JSON value null.
 func noNull[T ~[]byte](raw T) T {
 	if string(raw) == "null" {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"koine/kg"
 )
 
-// domainPage is the size of a page of what a domain gives at most so many of.
+// domainPage returns the page size of a list that a domain bounds by most.
 func (r *run) domainPage(first *int, most int) (int, error) {
 	if first != nil && *first < 1 {
 		return 0, kg.Errorf(kg.CodeInvalid, "first is at least 1").At("first")
@@ -16,7 +16,8 @@ func (r *run) domainPage(first *int, most int) (int, error) {
 	return limits.pageSize(first, DefaultPageSize)
 }
 
-// behindNumber is the number, from 1 on, that is the cursor of some lists; 0 for none.
+// behindNumber parses the cursor of a list whose cursors are numbers from 1
+// on; 0 for none.
 func behindNumber(after *Cursor) (int64, error) {
 	if after == nil {
 		return 0, nil
@@ -28,7 +29,7 @@ func behindNumber(after *Cursor) (int64, error) {
 	return n, nil
 }
 
-// tokenPage is what is known of a page that only its end is marked of.
+// tokenPage makes the PageInfo of a list that has only end cursors.
 func tokenPage(after *Cursor, next string) *PageInfo {
 	p := &PageInfo{HasNextPage: next != "", HasPreviousPage: after != nil}
 	if next != "" {
@@ -38,7 +39,7 @@ func tokenPage(after *Cursor, next string) *PageInfo {
 	return p
 }
 
-// nodesOf are the nodes of a page, each charged with the bytes that it holds.
+// nodesOf converts the elements of a page and charges each with its size.
 func nodesOf[D, N any](r *run, page []D, node func(D) N, size func(D) int) ([]N, error) {
 	out := make([]N, len(page))
 	for i, d := range page {

@@ -7,20 +7,20 @@ import (
 	"koine/kg"
 )
 
-// trail is a path that leads on from the entities of a match. A single predicate
-// is one of the predicates that the match wants: its statements are there
-// already, with all others of the entity.
+// trail is a path from the entities of a match. A single predicate becomes one
+// of the match's wanted predicates, so that its statements are gathered with
+// the others.
 type trail struct {
 	path *path.Path
-	slot int // of what a scan has for it
-	// wanted is the index of the single predicate, -1 for other paths. against is
-	// the predicate of a path that is one predicate against its direction.
+	slot int // index of its state in a scan
+	// wanted is the index of the single predicate, -1 for other paths. against
+	// is the predicate of a path of one inverted predicate.
 	wanted  int
 	against kg.Term
 }
 
-// maxFollowed bounds the statements that one scan reads for one path; what
-// bounds it in practice is the time that an operation may take.
+// maxFollowed bounds the statements that one scan reads for one path. In
+// practice the operation's time bounds it.
 const maxFollowed = 50_000_000
 
 // trail compiles a path.
@@ -40,13 +40,11 @@ func (m *entityMatch) trail(text string) (*trail, error) {
 	return t, nil
 }
 
-// ends yields the ids of what a path leads to from an entity, or of the values
-// of a property, each once.
+// ends yields the ids that a path reaches from an entity, or the values of a
+// property, each once.
 type ends func(*subject) iter.Seq2[kg.ID, error]
 
-// ends compiles a property or a path, one of which is given: what it leads to
-// from an entity under test is then one call away, and costs no more than it
-// must.
+// ends compiles a property or a path; one of them is given.
 func (m *entityMatch) ends(property *kg.Term, text *string) (ends, error) {
 	if property != nil {
 		return wantedEnds(m.want(*property)), nil
@@ -70,7 +68,7 @@ func (t *trail) ends() ends {
 	}
 }
 
-// wantedEnds are the objects of the statements with a wanted predicate.
+// wantedEnds yields the objects of the statements with a wanted predicate.
 func wantedEnds(wanted int) ends {
 	return func(s *subject) iter.Seq2[kg.ID, error] {
 		return func(yield func(kg.ID, error) bool) {
@@ -88,12 +86,12 @@ func wantedEnds(wanted int) ends {
 	}
 }
 
-// trailScan is what a scan over entities keeps of a trail.
+// trailScan is the state of a trail in a scan over entities.
 type trailScan struct {
 	bound *path.Bound
-	sweep *kg.Sweep // of a predicate against its direction
-	id    kg.ID     // the predicate; zero when the store does not know it
-	ends  *endScan  // what is known about the ends
+	sweep *kg.Sweep // for an inverted predicate
+	id    kg.ID     // the predicate; zero if it has none
+	ends  *endScan  // cached results for the ends
 }
 
 func (t *trailScan) close() {
@@ -112,7 +110,8 @@ func (s *entityScan) trail(slot int) *trailScan {
 	return s.trails[slot]
 }
 
-// follow yields where a path leads from an entity, the nearest first.
+// follow yields the nodes that a path reaches from an entity, the nearest
+// first.
 func (s *entityScan) follow(t *trail, from kg.ID) iter.Seq2[kg.ID, error] {
 	on := s.trail(t.slot)
 	if on.bound == nil {

@@ -20,8 +20,8 @@ const (
 	MaxTrustedDocuments = 50_000
 )
 
-// TrustedDocuments are documents that the operator has vouched for, each known
-// by its id and by the SHA-256 of its text. They do not change.
+// TrustedDocuments are documents approved by the operator, by id and by the
+// SHA-256 of their text. They are immutable.
 type TrustedDocuments struct {
 	ids    map[string]string // id → text
 	hashes map[string]string // SHA-256 in hexadecimal → text
@@ -31,11 +31,11 @@ type TrustedDocuments struct {
 // Len is the number of texts.
 func (t *TrustedDocuments) Len() int { return len(t.texts) }
 
-// The form of the manifests that Apollo's tools write.
+// The format of manifests written by Apollo's tools.
 const apolloManifest = "apollo-persisted-query-manifest"
 
-// ReadTrustedDocuments reads a manifest in one of the two forms in common use:
-// an object from id to document text, or the operations manifest of Apollo's
+// ReadTrustedDocuments parses a manifest in one of the two common forms: an
+// object from id to document text, or the operations manifest of Apollo's
 // tools ({"format": "apollo-persisted-query-manifest", "version": 1,
 // "operations": [{"id", "body"}]}).
 func ReadTrustedDocuments(r io.Reader) (*TrustedDocuments, error) {
@@ -106,7 +106,7 @@ func (t *TrustedDocuments) add(id, text string) error {
 	return nil
 }
 
-// hashPrefix stands before ids that are the SHA-256 of the text, in lower-case
+// hashPrefix precedes ids that are the SHA-256 of the text, in lower-case
 // hexadecimal (GraphQL over HTTP, appendix A).
 const hashPrefix = "sha256:"
 
@@ -115,7 +115,7 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// byHash is the document with the hash, or with the hash for an id.
+// byHash returns the document with the hash, or with the hash as its id.
 func (t *TrustedDocuments) byHash(hash string) string {
 	if t == nil {
 		return ""
@@ -144,14 +144,14 @@ func (t *TrustedDocuments) has(text string) bool {
 	return ok
 }
 
-// InvalidDocument is a trusted document that this server cannot execute.
+// InvalidDocument is a trusted document that is invalid in the schema.
 type InvalidDocument struct {
 	ID     string
 	Errors gqlerror.List
 }
 
-// InvalidDocuments are the trusted documents that are not valid in the schema,
-// by id.
+// InvalidDocuments returns the trusted documents that are invalid in the
+// schema, sorted by id.
 func (e *Engine) InvalidDocuments() (invalid []InvalidDocument) {
 	if e.options.Trusted == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"koine/kg"
 )
 
-// value is what a term means.
+// value is the value that a term denotes.
 type value = valuespace.Value
 
 func valueOf(t kg.Term) value { return valuespace.Of(t) }

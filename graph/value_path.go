@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// entityValue plans Entity.value and values: of a property, or of what a path
-// leads to. A path of one predicate is a property.
+// entityValue plans Entity.value and values: of a property, or at the ends of
+// a path. A path of one predicate is a property.
 func (p *planner) entityValue(plan *entityPlan, f graphql.CollectedField, field *entityField) error {
 	field.kind, field.first = entityValue, 1
 	parse := p.run.ec.field_Entity_value_args
@@ -44,7 +44,7 @@ func (p *planner) entityValue(plan *entityPlan, f graphql.CollectedField, field 
 	return nil
 }
 
-// valuesAt writes the values at the end of a path, for all entities.
+// valuesAt writes the values at the ends of a path, for all entities.
 func (l *loader) valuesAt(plan *entityPlan, field int, nodes []entityNode, batch *entityBatch) error {
 	f := &plan.fields[field]
 	led, err := l.led(f.way, nodes)
@@ -74,8 +74,8 @@ func (l *loader) valuesAt(plan *entityPlan, field int, nodes []entityNode, batch
 	return nil
 }
 
-// smallest writes the smallest value. What a path leads to has no certainty and
-// no time of its own to choose by.
+// smallest writes the smallest value. The ends of a path have neither
+// certainty nor time to choose by.
 func (l *loader) smallest(g *gathered, found []candidate, b []byte) ([]byte, error) {
 	terms, err := l.objects(g, found)
 	if err != nil || len(terms) == 0 {

@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// view is what a field reads: the view of the request, narrowed by the field's
-// own argument (WIRE 3).
+// view returns the view of a field: the request's view, narrowed by the
+// field's own argument (WIRE 3).
 func (r *run) view(v *ViewInput) (kg.View, error) {
 	view := r.request.View
 	view.Principal = r.request.Principal
@@ -68,8 +68,8 @@ func (r *run) view(v *ViewInput) (kg.View, error) {
 	return view, view.Valid()
 }
 
-// orZero is the time in UTC, so that equal views compare equal; the zero time
-// for none.
+// orZero returns a time in UTC, so that equal views compare equal; the zero
+// time for nil.
 func orZero(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -77,8 +77,8 @@ func orZero(t *time.Time) time.Time {
 	return t.UTC()
 }
 
-// maxAge turns seconds into an age. 0 seconds is the shortest one there is,
-// because an age of 0 in a kg.View stands for any.
+// maxAge converts seconds to an age. 0 seconds becomes the shortest age,
+// because an age of 0 in a kg.View means any age.
 func maxAge(seconds int64) (time.Duration, error) {
 	if seconds < 0 {
 		return 0, kg.Errorf(kg.CodeInvalid, "an age cannot be negative").At("view.maxAgeSeconds")
@@ -89,9 +89,8 @@ func maxAge(seconds int64) (time.Duration, error) {
 	return max(time.Duration(seconds)*time.Second, 1), nil
 }
 
-// narrowGraphs intersects the graphs. A request that names none restricts
-// nothing: koine's own graphs, which it does not show by itself, are shown
-// when they are named.
+// narrowGraphs intersects the graphs. System graphs are shown only if they are
+// named, which a request without graphs allows.
 func narrowGraphs(view *kg.View, v *ViewInput) {
 	if v.AllGraphs != nil && *v.AllGraphs && view.Graphs == nil {
 		view.AllGraphs = true

@@ -14,11 +14,11 @@ import (
 	"koine/kg"
 )
 
-// idView is the view in an id, as base64url of its JSON. It holds what decides
-// which statements and assertions are shown, and not who asks: an id grants
-// nothing. Equal conditions have equal bytes: lists are sorted and without
-// repetition, a moment to read is the revision that it stood for, and an
-// age is the moment from which on it admitted assertions.
+// idView is the view in an id, as base64url of its JSON. It holds the
+// conditions that determine the shown statements and assertions, and not the
+// caller: an id grants nothing. Equal conditions have equal bytes: lists are
+// sorted and without duplicates, a moment is replaced by its revision, and an
+// age by the earliest admitted time.
 type idView struct {
 	At                 kg.Revision `json:"at,omitempty"`
 	Graphs             *[]string   `json:"graphs,omitempty"` // "" is the default graph
@@ -32,8 +32,8 @@ type idView struct {
 	BelievedBy         *[]string   `json:"believedBy,omitempty"`
 }
 
-// canonicalView is the view in an id. v.At is 0 where no revision was named; now
-// is the evaluation time of an age.
+// canonicalView returns the view for an id. v.At is 0 if no revision was
+// named. now is the evaluation time of an age.
 func canonicalView(v kg.View, now time.Time) idView {
 	c := idView{At: v.At, IncludeQuarantined: v.Doubted, MinCertainty: max(v.MinCertainty, 0), ValidAt: canonicalTime(v.ValidAt)}
 	if v.Graphs != nil {
@@ -42,7 +42,7 @@ func canonicalView(v kg.View, now time.Time) idView {
 			names[i] = g.Name()
 		}
 		c.Graphs = sortedSet(names)
-	} else { // see kg.View: named graphs leave these without a meaning
+	} else { // see kg.View: with named graphs these have no meaning
 		c.AllGraphs, c.IncludePending = v.AllGraphs, v.IncludePending && !v.AllGraphs
 	}
 	recorded := v.Recorded
@@ -53,7 +53,7 @@ func canonicalView(v kg.View, now time.Time) idView {
 	if v.Believed != nil {
 		agents := make([]string, 0, len(v.Believed))
 		for _, a := range v.Believed {
-			if utf8.ValidString(string(a)) { // no agent is called otherwise
+			if utf8.ValidString(string(a)) { // no agent id is otherwise
 				agents = append(agents, string(a))
 			}
 		}
@@ -68,8 +68,8 @@ func sortedSet(list []string) *[]string {
 	return &list
 }
 
-// canonicalTime is the time in seconds since 1970, "" for the zero time. RFC 3339 has no
-// words for the years that times of other zones may be in.
+// canonicalTime returns a time in seconds since 1970, "" for the zero time.
+// RFC 3339 cannot represent all years of times in other zones.
 func canonicalTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -92,8 +92,8 @@ func (c *idView) present() bool {
 		c.RecordedFrom == "" && c.RecordedUntil == "" && c.ValidAt == "" && c.BelievedBy == nil
 }
 
-// ids makes the ids of what the view shows. A view for which the ids would be too
-// long is an error.
+// ids returns the ids of the view. It is an error if the ids would be too
+// long.
 func (c *idView) ids() (*nodeIDs, error) {
 	if c.present() {
 		return presentIDs, nil
@@ -111,8 +111,8 @@ func (c *idView) ids() (*nodeIDs, error) {
 	return &nodeIDs{token: "@" + base64.RawURLEncoding.EncodeToString(text) + ":"}, nil
 }
 
-// parseViewToken reads the view in an id. Anybody may have written it: it is
-// refused unless it is what canonicalView makes.
+// parseViewToken parses the view in an id. The id may be forged, so it must
+// equal the canonical form.
 func parseViewToken(text string) (*ViewInput, error) {
 	refuse := func(why string) (*ViewInput, error) {
 		e := kg.Errorf(kg.CodeInvalid, "the view in the id %s", why)
@@ -140,7 +140,7 @@ func parseViewToken(text string) (*ViewInput, error) {
 	return c.input(&v), nil
 }
 
-// view is what canonicalView made the view from, or as good as that.
+// view returns a view whose canonical form is c.
 func (c *idView) view() (v kg.View, err error) {
 	v = kg.View{At: c.At, AllGraphs: c.AllGraphs, IncludePending: c.IncludePending, Doubted: c.IncludeQuarantined, MinCertainty: c.MinCertainty}
 	if c.Graphs != nil {
@@ -175,7 +175,7 @@ func (c *idView) view() (v kg.View, err error) {
 	return v, v.Valid()
 }
 
-// input is the view as the argument that asks for it.
+// input returns the view as an argument.
 func (c *idView) input(v *kg.View) *ViewInput {
 	in := &ViewInput{AllGraphs: &c.AllGraphs, IncludePending: &c.IncludePending, IncludeQuarantined: &c.IncludeQuarantined}
 	if c.At != 0 {

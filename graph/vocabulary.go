@@ -8,7 +8,7 @@ import (
 	"koine/kg"
 )
 
-// Vocabulary is the words that a graph is written in, as a view shows it.
+// Vocabulary is the vocabulary of the statements in a view.
 type Vocabulary struct{ snapshot *kg.Snapshot }
 
 func vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error) {
@@ -24,17 +24,18 @@ func (v *Vocabulary) Prefixes(ctx context.Context) []kg.Prefix {
 	return runOf(ctx).engine.deps.Prefixes.All()
 }
 
-// Schemes lists the URI schemes that are allowed beside those that every store takes.
+// Schemes lists the URI schemes that are allowed in addition to the built-in
+// ones.
 func (v *Vocabulary) Schemes(ctx context.Context) []string {
 	return runOf(ctx).engine.deps.Store.KeptSchemes()
 }
 
-// Classes lists the classes in use, the greatest first.
+// Classes lists the classes in use, the most frequent first.
 func (v *Vocabulary) Classes(ctx context.Context, first *int) ([]TermCount, error) {
 	return termCounts(ctx, v.snapshot.Classes, first)
 }
 
-// Predicates lists the predicates in use, the greatest first.
+// Predicates lists the predicates in use, the most frequent first.
 func (v *Vocabulary) Predicates(ctx context.Context, first *int) ([]TermCount, error) {
 	return termCounts(ctx, v.snapshot.Predicates, first)
 }
@@ -61,7 +62,7 @@ func termCounts(ctx context.Context, count func() ([]kg.TermCount, error), first
 	return out, err
 }
 
-// greatest cuts a list of counts to its first, the greatest first.
+// greatest returns the first counts of a list, the greatest first.
 func greatest(ctx context.Context, count func() ([]kg.TermCount, error), first *int) ([]kg.TermCount, error) {
 	n, err := runOf(ctx).engine.limits.pageSize(first, DefaultVocabularySize)
 	if err != nil {
@@ -74,7 +75,7 @@ func greatest(ctx context.Context, count func() ([]kg.TermCount, error), first *
 	return list[:min(n, len(list))], err
 }
 
-// Stats counts what a view shows.
+// Stats has the counts of a view.
 type Stats struct{ snapshot *kg.Snapshot }
 
 func stats(ctx context.Context, view *ViewInput) (*Stats, error) {
@@ -85,27 +86,27 @@ func stats(ctx context.Context, view *ViewInput) (*Stats, error) {
 	return &Stats{s}, nil
 }
 
-// Revision is the one that was counted.
+// Revision is the counted revision.
 func (s *Stats) Revision() kg.Revision { return s.snapshot.Revision() }
 
-// Position is behind that revision.
+// Position is the position after that revision.
 func (s *Stats) Position(ctx context.Context) Position {
 	return Position(runOf(ctx).engine.deps.Store.FormatPosition(s.snapshot.Position()))
 }
 
-// Statements counts them, once in each graph that holds them.
+// Statements counts statements, once for each graph that holds them.
 func (s *Stats) Statements() (int64, error) {
 	n, err := s.snapshot.Count(kg.Pattern{})
 	return int64(n), err
 }
 
-// Graphs counts those that hold statements.
+// Graphs counts the graphs that hold statements.
 func (s *Stats) Graphs() (int64, error) { return countOf(s.snapshot.Graphs) }
 
-// Predicates counts those in use.
+// Predicates counts the predicates in use.
 func (s *Stats) Predicates() (int64, error) { return countOf(s.snapshot.Predicates) }
 
-// Classes counts those in use.
+// Classes counts the classes in use.
 func (s *Stats) Classes() (int64, error) { return countOf(s.snapshot.Classes) }
 
 func countOf(list func() ([]kg.TermCount, error)) (int64, error) {

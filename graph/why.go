@@ -72,8 +72,8 @@ func (r *run) step(s belief.Step) StatementStep {
 	return out
 }
 
-// proposalOf reads the proposal whose patches a commit applied, nil for none and
-// for one that the caller may not read. Each is read once.
+// proposalOf returns the proposal whose patches a commit applied. It is nil if
+// there is none or the caller may not read it. Each proposal is read once.
 func (r *run) proposalOf(ctx context.Context, c *kg.Commit, known map[string]*Proposal) (*Proposal, error) {
 	if c == nil || c.Held || c.ProposalID == "" || r.engine.deps.Reviews == nil {
 		return nil, nil
@@ -89,7 +89,7 @@ func (r *run) proposalOf(ctx context.Context, c *kg.Commit, known map[string]*Pr
 	return p, err
 }
 
-// countUpTo is an argument that counts, which is absent, or from 0 to most.
+// countUpTo returns an argument between 0 and most, otherwise if it is absent.
 func countUpTo(n *int, otherwise, most int) (int, error) {
 	switch {
 	case n == nil:

@@ -7,15 +7,15 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// compress makes the middleware that sends answers of this size and above as
-// gzip to who takes that.
+// compress returns a middleware that compresses answers of at least size bytes
+// for clients that accept gzip.
 func compress(size int) func(http.Handler) http.HandlerFunc {
 	wrap, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(size), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false),
-		gzhttp.ContentTypeFilter(gzhttp.CompressAllContentTypeFilter), // all that comes here is text
+		gzhttp.ContentTypeFilter(gzhttp.CompressAllContentTypeFilter), // all answers here are text
 	)
 	if err != nil {
-		panic(err) // a size below zero
+		panic(err) // negative size
 	}
 	return wrap
 }

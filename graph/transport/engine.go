@@ -11,46 +11,46 @@ import (
 	"koine/kg"
 )
 
-// Engine executes the operations (graph.Engine). It is called from many
-// goroutines at a time.
+// Engine executes operations (graph.Engine). It must be safe for concurrent
+// use.
 type Engine interface {
 	// Execute runs a query or a mutation. A result without Data was refused
-	// before anything was executed, or could not be given at all.
+	// before execution, or has no data at all.
 	Execute(context.Context, operation.Request) operation.Result
 	// Subscribe establishes a subscription, which must be a Subscription. Its
 	// error is an *operation.InvalidError or a *kg.Error.
 	Subscribe(context.Context, operation.Request) (operation.Subscription, error)
-	// Kind tells what the request asks for; "" when it is not valid, which
-	// Execute then says in full.
+	// Kind returns the type of the operation, "" for an invalid request, whose
+	// errors Execute then returns.
 	Kind(*operation.Request) ast.Operation
-	// Present gives an error its form for the outside, and logs what is not
-	// meant for there.
+	// Present converts an error to its public form and logs internal errors.
 	Present(error) gqlerror.List
-	// SDL is the schema in GraphQL's schema definition language.
+	// SDL returns the schema in GraphQL's schema definition language.
 	SDL() string
 }
 
-// Subscription is what the Engine's Subscribe gives: it can also say in the
-// operation's own terms where it is, and why it cannot go on.
+// Subscription is the subscription returned by the Engine. It also encodes its
+// position and its end in the form of the operation.
 type Subscription interface {
 	operation.Subscription
-	// UpToDate is an event that tells the position scanned to.
+	// UpToDate returns an event with the position scanned to.
 	UpToDate() operation.Event
-	// Resync is the result that tells that the log behind the subscription is
-	// gone.
+	// Resync returns the result that reports that the log no longer has the
+	// subscription's position.
 	Resync(*kg.Error) operation.Result
 }
 
-// Positions writes and reads the tokens of positions (kg.Store).
+// Positions encodes and parses position tokens (kg.Store).
 type Positions interface {
 	FormatPosition(kg.Position) string
 	ParsePosition(string) (kg.Position, error)
 }
 
-// Deps are what a Handler works with. All are required.
+// Deps are the services that a Handler uses. All are required.
 type Deps struct {
 	Engine    Engine
 	Positions Positions
-	// Streams counts what stays open, and ends it when the server shuts down.
+	// Streams counts the open streams and ends them when the server shuts
+	// down.
 	Streams *sse.Server
 }

@@ -17,10 +17,10 @@ import (
 )
 
 // serveEvents answers with an event stream (graphql-sse, distinct connections
-// mode): each result an event `next`, and `complete` at the end. What GraphQL
-// refuses is told in such a stream too, as the protocol says: the clients there
-// are make a network error of any other answer, and try again. What may work a
-// moment later is refused with an ordinary response, for that very reason.
+// mode): an event `next` for each result, and `complete` at the end. GraphQL
+// errors are sent in such a stream too, as the protocol requires: its clients
+// treat any other answer as a network error and retry. A refusal that may
+// succeed later therefore is an ordinary response.
 func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operation.Request, kind ast.Operation) {
 	_, wantsIDs := r.Header[http.CanonicalHeaderKey("Last-Event-ID")]
 	var f *feed
@@ -49,8 +49,8 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operat
 	}
 }
 
-// resume begins the operation, behind the last event that a client has seen if
-// it says so.
+// resume begins the operation, after the last event that the client has seen
+// if the client names one.
 func (h *Handler) resume(ctx context.Context, last string, req operation.Request, kind ast.Operation) (*feed, *operation.Result) {
 	if last != "" {
 		after, err := h.positions.ParsePosition(last)
@@ -62,7 +62,7 @@ func (h *Handler) resume(ctx context.Context, last string, req operation.Request
 	return h.begin(ctx, req, kind)
 }
 
-// isOverload tells whether the same request may work a moment later.
+// isOverload reports whether the same request may succeed later.
 func isOverload(refused *operation.Result) bool {
 	if refused == nil || len(refused.Errors) == 0 {
 		return false
@@ -73,7 +73,7 @@ func isOverload(refused *operation.Result) bool {
 
 var completeEvent = sse.Event{Name: "complete"}
 
-// events is the stream of an operation.
+// events is the event stream of an operation.
 func (h *Handler) events(ctx context.Context, f *feed) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		for s, err := range f.steps(ctx) {
@@ -89,7 +89,7 @@ func (h *Handler) events(ctx context.Context, f *feed) iter.Seq2[sse.Event, erro
 	}
 }
 
-// failure is the stream of an operation that was refused.
+// failure is the event stream of a refused operation.
 func (h *Handler) failure(refused *operation.Result) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		if yield(h.next(refused, false), nil) {
@@ -98,7 +98,7 @@ func (h *Handler) failure(refused *operation.Result) iter.Seq2[sse.Event, error]
 	}
 }
 
-// next is the event of a result. With an id a client can resume behind it.
+// next returns the event of a result. A resumable one has an id.
 func (h *Handler) next(result *operation.Result, resumable bool) sse.Event {
 	e := sse.Event{Name: "next", Data: h.appendResponse(nil, result)}
 	if resumable {
@@ -107,7 +107,7 @@ func (h *Handler) next(result *operation.Result, resumable bool) sse.Event {
 	return e
 }
 
-// token is a position as clients know it; "" for the zero Position.
+// token encodes a position, "" for the zero Position.
 func (h *Handler) token(at kg.Position) string {
 	if at == (kg.Position{}) {
 		return ""
@@ -115,8 +115,9 @@ func (h *Handler) token(at kg.Position) string {
 	return h.positions.FormatPosition(at)
 }
 
-// lastEvent tells a client why the server ends its stream, and from where to
-// resume. No `complete` follows: there is more to come, on another connection.
+// lastEvent returns the event that tells a client why the server ends its
+// stream, and the position from which to resume. No `complete` follows: the
+// operation goes on over another connection.
 func lastEvent(reason error, last string) (sse.Event, bool) {
 	code, message := string(kg.CodeInternal), "internal error"
 	var ended *kg.Error
@@ -138,10 +139,10 @@ func lastEvent(reason error, last string) (sse.Event, bool) {
 	return sse.Event{Name: "next", Data: append(b, '}')}, true
 }
 
-// codeTooManyStreams is that of a refusal because all places for streams are taken.
+// codeTooManyStreams is the code of a refusal at the limit of streams.
 const codeTooManyStreams = "TOO_MANY_STREAMS"
 
-// codeOfRefusal is the code of a *sse.Refused.
+// codeOfRefusal returns the code of a *sse.Refused.
 func codeOfRefusal(err error) string {
 	if errors.Is(err, sse.ErrTooManyStreams) {
 		return codeTooManyStreams
@@ -149,7 +150,7 @@ func codeOfRefusal(err error) string {
 	return string(kg.CodeOf(err))
 }
 
-// presentRefused is a *sse.Refused as the errors of an operation.
+// presentRefused converts a *sse.Refused to the errors of an operation.
 func (h *Handler) presentRefused(err error) gqlerror.List {
 	if !errors.Is(err, sse.ErrTooManyStreams) {
 		return h.engine.Present(errors.Unwrap(err))
@@ -158,11 +159,11 @@ func (h *Handler) presentRefused(err error) gqlerror.List {
 		"code": codeTooManyStreams, "retryAfterMs": sse.DefaultRetryAfter.Milliseconds(), "hint": "Close streams, or try again later."}}}
 }
 
-// refuseStream answers when no stream could be begun.
+// refuseStream answers a request whose stream could not be started.
 func refuseStream(w http.ResponseWriter, err error) {
 	refused := (*sse.Refused)(nil)
 	if !errors.As(err, &refused) {
-		return // the stream was begun, and has ended with its last event
+		return // the stream was started and has ended with its last event
 	}
 	if refused.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(refused.RetryAfter/time.Second)))

@@ -15,26 +15,26 @@ import (
 	"koine/kg"
 )
 
-// step is what an operation that is under way says next.
+// step is one result of a running operation.
 type step struct {
 	result operation.Result
-	// failed says that the errors of the result ended the operation, and that
-	// there is no more of it.
+	// failed reports that the errors of the result ended the operation.
 	failed bool
 }
 
-// feed is an operation that has begun: a subscription, or the one result of a
-// query or mutation. It must be closed.
+// feed is a running operation: a subscription, or the one result of a query or
+// mutation. It must be closed.
 type feed struct {
 	handler      *Handler
 	result       operation.Result
 	subscription Subscription       // nil for a query or mutation
-	stop         context.CancelFunc // ends the subscription's context
-	leave        func()             // gives a place among the streams back; nil if it has none
+	stop         context.CancelFunc // cancels the subscription's context
+	leave        func()             // releases a slot among the streams; nil for none
 }
 
-// begin executes a query or mutation, or establishes a subscription. If that was
-// refused, and nothing of it was done, there is no feed but a result that says so.
+// begin executes a query or mutation, or establishes a subscription. It
+// returns a result instead of a feed if the operation was refused before
+// execution.
 func (h *Handler) begin(ctx context.Context, req operation.Request, kind ast.Operation) (*feed, *operation.Result) {
 	if kind != ast.Subscription {
 		result := h.execute(ctx, req)
@@ -55,8 +55,8 @@ func (h *Handler) begin(ctx context.Context, req operation.Request, kind ast.Ope
 	return nil, &operation.Result{Errors: h.engine.Present(err)}
 }
 
-// beginShared begins an operation on a connection that it shares with others: there a
-// subscription has a place among the streams of its own.
+// beginShared begins an operation on a connection shared with others, where a
+// subscription takes a slot among the streams of its own.
 func (h *Handler) beginShared(ctx context.Context, req operation.Request, kind ast.Operation) (*feed, *operation.Result) {
 	if kind != ast.Subscription {
 		return h.begin(ctx, req, kind)
@@ -98,8 +98,8 @@ func (h *Handler) subscribe(ctx context.Context, req operation.Request) (_ Subsc
 	return told, nil
 }
 
-// kind is the engine's Kind; a request that makes it panic has none, and the
-// error is that of executing it.
+// kind calls the engine's Kind. It returns "" after a panic, which executing
+// the request then reports.
 func (h *Handler) kind(req *operation.Request) (kind ast.Operation) {
 	defer func() {
 		if recover() != nil {
@@ -109,7 +109,7 @@ func (h *Handler) kind(req *operation.Request) (kind ast.Operation) {
 	return h.engine.Kind(req)
 }
 
-// execute is the engine's Execute; a panic is an internal error.
+// execute calls the engine's Execute. A panic becomes an internal error.
 func (h *Handler) execute(ctx context.Context, req operation.Request) (result operation.Result) {
 	began := time.Now()
 	defer func() {
@@ -133,7 +133,7 @@ func outcomeOf(result *operation.Result) string {
 
 func panicked(value any) error { return fmt.Errorf("panic: %v\n%s", value, debug.Stack()) }
 
-// close frees what the operation holds.
+// close releases the resources of the operation.
 func (f *feed) close() {
 	if f.subscription != nil {
 		f.stop()
@@ -144,9 +144,9 @@ func (f *feed) close() {
 	}
 }
 
-// position is up to where all results of a subscription have been sent; the zero
-// Position when there is no saying. One counts once the next is asked for, so
-// one that is on its way does not yet.
+// position is the position up to which all results of a subscription were
+// sent, the zero Position if unknown. A result counts when the next one is
+// requested, so a result being sent does not count yet.
 func (f *feed) position() kg.Position {
 	if f == nil || f.subscription == nil {
 		return kg.Position{}
@@ -154,8 +154,8 @@ func (f *feed) position() kg.Position {
 	return f.subscription.Position()
 }
 
-// steps are all that the operation says. They end with an error only when ctx
-// ends, whose owner says why; else the operation is complete.
+// steps yields the results of the operation. They end with an error only when
+// ctx ends; otherwise the operation is complete.
 func (f *feed) steps(ctx context.Context) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		if f.subscription == nil {
@@ -176,16 +176,16 @@ func (f *feed) steps(ctx context.Context) iter.Seq2[step, error] {
 	}
 }
 
-// follow is the results of a subscription. While nothing matches it tells now
-// and then the position scanned to, so that a client that comes back after a
-// long time need not start anew.
+// follow yields the results of a subscription. While nothing matches, it
+// regularly yields the position scanned to, so that a client that reconnects
+// much later need not start over.
 func (f *feed) follow(ctx context.Context) iter.Seq2[operation.Result, error] {
 	return func(yield func(operation.Result, error) bool) {
 		pulling, stop := context.WithCancel(ctx)
 		events, wait := pull(pulling, f.subscription.Events())
 		defer wait()
 		defer stop()
-		defer f.stop() // before the wait: the log may have nothing to say
+		defer f.stop() // before the wait: the log may be idle
 		every := f.handler.options.UpToDateEvery
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
@@ -211,9 +211,8 @@ func (f *feed) follow(ctx context.Context) iter.Seq2[operation.Result, error] {
 	}
 }
 
-// end tells why a subscription cannot go on. Resync is a result like others; any
-// other end is an error, after which a client may come back behind what it was
-// told last.
+// end returns the last step of a subscription. Resync is an ordinary result.
+// Any other end is an error with the position from which a client may resume.
 func (f *feed) end(ctx context.Context, err error, told kg.Position) (step, error) {
 	if ctx.Err() != nil {
 		return step{}, err
@@ -227,15 +226,15 @@ func (f *feed) end(ctx context.Context, err error, told kg.Position) (step, erro
 	return step{result: operation.Result{Errors: f.handler.engine.Present(err), Position: told}, failed: true}, nil
 }
 
-// pulled is an element of a sequence that is read on another goroutine.
+// pulled is an element of a sequence read by another goroutine.
 type pulled struct {
 	event operation.Event
 	err   error
-	sent  chan struct{} // to be closed when the event is out
+	sent  chan struct{} // the consumer closes it when the event was sent
 }
 
-// pull reads the sequence on a goroutine of its own, and asks for an element
-// when the one before is out. It ends with ctx; wait waits for that.
+// pull reads the sequence in a goroutine, and reads an element only after the
+// one before was sent. It ends with ctx. wait waits for its end.
 func pull(ctx context.Context, seq iter.Seq2[operation.Event, error]) (events <-chan pulled, wait func()) {
 	out := make(chan pulled)
 	done := make(chan struct{})
@@ -259,8 +258,8 @@ func pull(ctx context.Context, seq iter.Seq2[operation.Event, error]) (events <-
 	return out, func() { <-done }
 }
 
-// guarded is the sequence with a panic as its last error: one on a goroutine of
-// ours would end the process.
+// guarded yields a panic of the sequence as its last error: in a goroutine it
+// would end the process.
 func guarded[T any](seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		wanted := true

@@ -16,8 +16,8 @@ import (
 	"koine/kg"
 )
 
-// Handler speaks GraphQL for an engine, and gives the schema as a document at a
-// path that ends with /schema.
+// Handler serves GraphQL for an engine, and the schema as a document at a path
+// that ends with /schema.
 type Handler struct {
 	engine    Engine
 	positions Positions
@@ -26,13 +26,13 @@ type Handler struct {
 	sdl       []byte
 	etag      string
 
-	schema, answer http.Handler // whose answers are compressed
+	schema, answer http.Handler // compressing handlers
 	reservations   *reservations
-	pending        *throttle.Pool // sockets that have not sent connection_init
+	pending        *throttle.Pool // sockets before connection_init
 }
 
-// NewHandler makes a handler. The streams' server ends what stays open when it
-// is shut down; the handler itself has nothing to be closed.
+// NewHandler returns a handler. Its streams end with the server Deps.Streams.
+// The handler itself need not be closed.
 func NewHandler(deps Deps, options Options) *Handler {
 	sdl := []byte(deps.Engine.SDL())
 	sum := sha256.Sum256(sdl)
@@ -66,7 +66,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveAnswer answers with one response, compressed or not.
+// serveAnswer answers with a single response.
 func (h *Handler) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	form := negotiate(r.Header.Values("Accept"))
 	if req, _, ok := h.read(w, r, form); ok {
@@ -75,8 +75,8 @@ func (h *Handler) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read gives the operation of a request, and its kind if that matters. What
-// carries none that may be executed is answered.
+// read decodes the operation of a request, and its type if that matters. It
+// answers invalid requests itself.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, form responseForm) (req operation.Request, kind ast.Operation, ok bool) {
 	req, e := h.decode(w, r)
 	if e == nil && (req.QueriesOnly || form == formEvents) {
@@ -94,9 +94,10 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, form responseForm
 	return req, kind, true
 }
 
-// schemaType is the media type of the schema at a path, "" where it is not: plain text
-// for people at /schema, and a GraphQL document at the names by whose end tools such as
-// graphql-codegen tell a schema from an endpoint.
+// schemaType returns the media type of the schema at a path, "" for other
+// paths. /schema is plain text for people. The other names have the file
+// extensions by which tools such as graphql-codegen distinguish a schema from
+// an endpoint.
 func schemaType(path string) string {
 	switch path = strings.TrimSuffix(path, "/"); {
 	case strings.HasSuffix(path, "/schema"):
@@ -120,13 +121,13 @@ func (h *Handler) serveSchema(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	_, _ = w.Write(h.sdl) // a client that went away needs no answer
+	_, _ = w.Write(h.sdl) // the client may be gone
 }
 
-// statusOf is the HTTP status of a result (GraphQL over HTTP, section 6.4).
-// Under application/json, whose readers drop the body of any other status, an
-// answer in GraphQL's own terms is always 200. What may work a moment later is
-// 429 in any case, where nothing at all could be given.
+// statusOf returns the HTTP status of a result (GraphQL over HTTP, section
+// 6.4). Under application/json a GraphQL response always has status 200,
+// because clients of that media type drop the body of any other status. An
+// overload without any data is 429 in both forms.
 func statusOf(form responseForm, result *operation.Result) int {
 	if isOverload(result) && gaveNothing(result.Data) {
 		return http.StatusTooManyRequests
@@ -146,7 +147,7 @@ func statusOf(form responseForm, result *operation.Result) int {
 	return http.StatusBadRequest
 }
 
-// gaveNothing tells whether each field of an answer is null.
+// gaveNothing reports whether every field of an answer is null.
 func gaveNothing(data json.RawMessage) bool {
 	var fields map[string]json.RawMessage
 	if len(data) > 0 && json.Unmarshal(data, &fields) != nil {

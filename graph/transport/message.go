@@ -9,11 +9,11 @@ import (
 	"koine/internal/operation"
 )
 
-// subprotocol is the name of the protocol: GraphQL over WebSocket, as graphql-ws
-// describes it.
+// subprotocol is the name of the protocol GraphQL over WebSocket, as specified
+// by graphql-ws.
 const subprotocol = "graphql-transport-ws"
 
-// The close codes that are the protocol's own.
+// Close codes of the protocol.
 const (
 	closeInvalid      websocket.StatusCode = 4400
 	closeUnauthorized websocket.StatusCode = 4401
@@ -24,8 +24,8 @@ const (
 	closeManyInits    websocket.StatusCode = 4429
 )
 
-// closing is why the server closes a socket, as the client is told. A reason has
-// at most 123 bytes (RFC 6455, section 5.5).
+// closing is the reason why the server closes a socket. A reason has at most
+// 123 bytes (RFC 6455, section 5.5).
 type closing struct {
 	code   websocket.StatusCode
 	reason string
@@ -35,15 +35,15 @@ func (c *closing) Error() string { return c.reason }
 
 func invalidMessage(reason string) error { return &closing{closeInvalid, "Invalid message: " + reason} }
 
-// message is what a client sends.
+// message is a message from a client.
 type message struct {
 	kind    string
 	id      string
-	payload json.RawMessage // an object; nil if there is none
+	payload json.RawMessage // an object, nil for none
 	request operation.Request
 }
 
-// readMessage checks a message's form. The error is a *closing.
+// readMessage parses a message. The error is a *closing.
 func readMessage(text []byte) (m message, err error) {
 	fields, e := decodeObject(text, "it")
 	if e != nil {
@@ -110,7 +110,7 @@ func pongMessage(payload json.RawMessage) []byte {
 func openMessage(kind, id string) []byte {
 	quoted, err := json.Marshal(id)
 	if err != nil {
-		panic(err) // a string always encodes
+		panic(err) // strings always encode
 	}
 	return append(append(append([]byte(`{"type":"`), kind...), `","id":`...), quoted...)
 }

@@ -22,8 +22,8 @@ var formTypes = map[responseForm]string{
 	formEvents:   "text/event-stream",
 }
 
-// negotiate chooses the form that the Accept headers like best; the first of
-// equals. Who does not say, or takes anything, gets application/json.
+// negotiate returns the form with the highest quality in the Accept headers,
+// the first of equals. A client without a preference gets application/json.
 func negotiate(accept []string) (best responseForm) {
 	quality, said := 0.0, false
 	for _, part := range strings.Split(strings.Join(accept, ","), ",") {

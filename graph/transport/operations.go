@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// MaxOperationID bounds the id that a client gives an operation, in bytes: each
-// of its messages repeats it.
+// MaxOperationID bounds the id of an operation, in bytes: each of its messages
+// repeats it.
 const MaxOperationID = 256
 
 var (
@@ -16,31 +16,31 @@ var (
 	errEnded     = errors.New("the connection has ended")
 )
 
-// operations are those that share one connection, by the ids that the client
-// gave them. They end with the context that they were started under.
+// operations are the operations on one connection, by client-chosen id. They
+// end with the context under which they were started.
 type operations struct {
 	max int
 
-	mu    sync.Mutex // guards byID and ended, and stopped of all of them
+	mu    sync.Mutex // guards byID and ended, and stopped of all operations
 	byID  map[string]*running
-	ended bool           // no more are started
-	all   sync.WaitGroup // those that were started and have not ended
+	ended bool           // no further operation may start
+	all   sync.WaitGroup // started operations that have not ended
 }
 
-// running is one of them.
+// running is a started operation.
 type running struct {
 	id      string
 	ctx     context.Context
 	cancel  context.CancelFunc
-	stopped bool // by the client, which wants nothing more of it
+	stopped bool // by the client: no further message is sent
 }
 
 func newOperations(max int) *operations {
 	return &operations{max: max, byID: map[string]*running{}}
 }
 
-// start takes an id and a place; end must be called. The error is errDuplicate,
-// errTooMany or errEnded.
+// start registers an operation. end must be called for it. The error is
+// errDuplicate, errTooMany or errEnded.
 func (o *operations) start(ctx context.Context, id string) (*running, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,8 +59,8 @@ func (o *operations) start(ctx context.Context, id string) (*running, error) {
 	return r, nil
 }
 
-// stop ends the operation with the id, if there is one: nothing more is sent of
-// it, and its id is free.
+// stop ends the operation with the id, if it exists. No further message is
+// sent and the id is free.
 func (o *operations) stop(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,8 +71,8 @@ func (o *operations) stop(id string) {
 	}
 }
 
-// passes tells whether a message of the operation may still go out. The last one
-// gives its id and its place back: a client that has read it may use both.
+// passes reports whether a message of the operation may be sent. The last
+// message frees the id and the slot: a client that has read it may reuse both.
 func (o *operations) passes(r *running, last bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,15 +82,15 @@ func (o *operations) passes(r *running, last bool) bool {
 	return !r.stopped
 }
 
-// end is for when an operation has ended.
+// end must be called when an operation has ended.
 func (o *operations) end(r *running) {
 	o.passes(r, true)
 	r.cancel()
 	o.all.Done()
 }
 
-// wait lets no more be started, and waits for those that are. The context that
-// they were started under must have ended.
+// wait prevents further starts and waits for all operations. The context under
+// which they were started must be done.
 func (o *operations) wait() {
 	o.mu.Lock()
 	o.ended = true

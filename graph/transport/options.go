@@ -11,64 +11,64 @@ import (
 	"koine/internal/throttle"
 )
 
-// Options of a Handler. The zero value of each means its default.
+// Options of a Handler. A zero member means its default.
 type Options struct {
-	// MaxBodyBytes bounds a request's body, and a message of a socket.
+	// MaxBodyBytes bounds a request body and a socket message.
 	MaxBodyBytes int64
-	// CompressBytes is the size from which an answer is compressed for a client
-	// that takes gzip. What is streamed is not.
+	// CompressBytes is the size from which answers are compressed for clients
+	// that accept gzip. Streams are not compressed.
 	CompressBytes int
-	// UpToDateEvery is how often a subscription is told the position scanned to
-	// while nothing matches.
+	// UpToDateEvery is the interval at which an idle subscription gets the
+	// position scanned to.
 	UpToDateEvery time.Duration
 
-	// MaxOperations bounds the operations that are under way on one socket or
-	// one stream.
+	// MaxOperations bounds the concurrent operations on one socket or stream.
 	MaxOperations int
-	// MaxReservations bounds the reservations that have no stream yet, and
-	// ReserveTimeout how long one may have none.
+	// MaxReservations bounds the reservations without a stream. ReserveTimeout
+	// is how long a reservation waits for its stream.
 	MaxReservations int
 	ReserveTimeout  time.Duration
-	// MaxPendingSockets bounds the sockets that have not sent connection_init, of
-	// which one caller may have half of what the others leave. They take no place
-	// among the streams.
+	// MaxPendingSockets bounds the sockets that have not sent connection_init.
+	// One caller may have half of those that the others leave. They take no
+	// slot among the streams.
 	MaxPendingSockets int
-	// Intake bounds what sockets sent and is not answered yet, and how slowly a
-	// message may come.
+	// Intake bounds the unanswered messages of sockets, and the minimal speed
+	// at which a message must arrive.
 	Intake throttle.Intake
-	// InitTimeout is how long a socket may take to send connection_init.
+	// InitTimeout bounds the time until connection_init.
 	InitTimeout time.Duration
-	// WriteTimeout is how long one message to a socket may take.
+	// WriteTimeout bounds the time to write one message to a socket.
 	WriteTimeout time.Duration
-	// Heartbeat is how often a socket is asked whether it is still there.
+	// Heartbeat is the interval of pings to a socket.
 	Heartbeat time.Duration
-	// Admit, if set, is asked before each operation of a socket, for whoever the
-	// context carries: an operation there is what a request is elsewhere. Its
-	// error refuses the operation; leave is called when the operation has been
-	// executed, or its subscription established.
+	// Admit, if set, is called before each operation of a socket, with its
+	// caller in the context: an operation there corresponds to a request
+	// elsewhere. An error refuses the operation. leave is called when the
+	// operation has been executed, or its subscription established.
 	Admit func(ctx context.Context) (leave func(), err error)
-	// OriginAllowed tells whether a page of the request's Origin may open a socket;
-	// nil means only the server's own pages may.
+	// OriginAllowed reports whether a page of the request's Origin may open a
+	// socket. nil allows only the server's own pages.
 	OriginAllowed func(*http.Request) bool
-	// Observe, if set, is told of each operation that was executed, or established
-	// if it is a subscription: its kind, and "ok", "partial" (data and errors) or
+	// Observe, if set, is called for each executed operation or established
+	// subscription with its type, and "ok", "partial" (data and errors) or
 	// "failed".
 	Observe func(kind, outcome string, took time.Duration)
-	// Connect says whose the operations of a socket are, from who opened it and
-	// the payload of its connection_init (nil if it had none). An error forbids
-	// the connection. ctx is that of the socket, which end ends. Nil: they are of
-	// who opened it, whatever the payload says.
+	// Connect returns the caller of a socket's operations, given the caller
+	// that opened the socket and the payload of connection_init (nil for
+	// none). An error refuses the connection. ctx is the socket's context,
+	// which end cancels. With a nil Connect the operations belong to the
+	// caller that opened the socket, and the payload is ignored.
 	Connect func(ctx context.Context, end func(error), opened caller.Caller, payload json.RawMessage) (caller.Caller, error)
 }
 
 // Defaults and bounds of a Handler.
 const (
-	DefaultMaxBodyBytes  = 8 << 20 // room for a literal of kg.DefaultLiteralBytes with its escapes
-	DefaultCompressBytes = 1400    // what fits into one packet gains nothing
+	DefaultMaxBodyBytes  = 8 << 20 // room for an escaped literal of kg.DefaultLiteralBytes
+	DefaultCompressBytes = 1400    // an answer that fits into one packet gains nothing
 	DefaultUpToDateEvery = 15 * time.Second
 
-	// MaxInitBytes bounds a message of a socket before connection_init was taken,
-	// which has room for a credential and little more.
+	// MaxInitBytes bounds a socket message before connection_init was
+	// accepted: room for a credential and little more.
 	MaxInitBytes = 8 << 10
 
 	DefaultMaxOperations   = 100

@@ -17,13 +17,13 @@ import (
 	"koine/kg"
 )
 
-// httpError is a request that carries no operation: refused before GraphQL.
+// httpError is the answer to a request without a valid GraphQL operation.
 type httpError struct {
 	status  int
 	code    kg.Code
 	message string
 	allow   string
-	errs    gqlerror.List // in place of code and message
+	errs    gqlerror.List // instead of code and message
 }
 
 func (e *httpError) write(w http.ResponseWriter, form responseForm) {
@@ -59,14 +59,14 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request) (operation.Requ
 	return operation.Request{}, &httpError{status: http.StatusMethodNotAllowed, code: kg.CodeInvalid, allow: "GET, POST, PUT, DELETE", message: "GraphQL is asked with GET or POST"}
 }
 
-// Any of these headers makes a browser ask before it sends a request to
-// another site.
+// Any of these headers makes a browser send a preflight request to another
+// site.
 var preflightHeaders = []string{"X-Agent-ID", "GraphQL-Require-Preflight", "Apollo-Require-Preflight", "X-API-Key", "Authorization"}
 
-// refuseCrossSite refuses what a page of another site can make a browser send
-// without asking. A POST cannot be such a request, because it needs a JSON
-// content type; a GET is one when the browser says that it comes from another
-// site. What is no browser says nothing of the kind.
+// refuseCrossSite refuses requests that a page of another site can send
+// without a preflight. A POST needs a JSON content type and therefore a
+// preflight. A GET is refused if the browser marks it as cross-site. Clients
+// other than browsers do not send that mark.
 func refuseCrossSite(r *http.Request) *httpError {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "cross-site" && site != "same-site" {
 		return nil
@@ -102,7 +102,7 @@ func decodeQuery(r *http.Request) (operation.Request, *httpError) {
 	return req, nil
 }
 
-// namesDocument tells whether a request has a document, by whatever name.
+// namesDocument reports whether a request has a document, an id or a hash.
 func namesDocument(req *operation.Request) bool {
 	return req.Query != "" || req.DocumentID != "" || req.Extensions["persistedQuery"] != nil
 }
@@ -131,8 +131,8 @@ func (h *Handler) decodeBody(w http.ResponseWriter, r *http.Request) (req operat
 	return decodeFields(fields)
 }
 
-// decodeFields reads the members of a request. null equals absent; members
-// that are not known are ignored, as the specification says.
+// decodeFields reads the members of a request. null equals absent. Unknown
+// members are ignored, as the specification requires.
 func decodeFields(fields map[string]json.RawMessage) (req operation.Request, e *httpError) {
 	for _, m := range []struct {
 		name string
@@ -156,7 +156,7 @@ func decodeFields(fields map[string]json.RawMessage) (req operation.Request, e *
 	return req, nil
 }
 
-// decodeObject reads the members of one JSON object.
+// decodeObject reads the members of a JSON object.
 func decodeObject(text []byte, what string) (fields map[string]json.RawMessage, e *httpError) {
 	switch {
 	case !utf8.Valid(text):
@@ -183,8 +183,8 @@ func decodeNumbers(text []byte, to any) error {
 	return dec.Decode(to)
 }
 
-// jsonDepth is the greatest nesting in a JSON text; of what is no JSON it may
-// be anything.
+// jsonDepth returns the maximal nesting of a JSON text. For invalid JSON the
+// result is arbitrary.
 func jsonDepth(text []byte) (greatest int) {
 	depth, inString := 0, false
 	for i := 0; i < len(text); i++ {

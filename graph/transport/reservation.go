@@ -19,17 +19,17 @@ import (
 )
 
 // reservations are the streams of graphql-sse's single connection mode, from
-// when they are asked for until they end. It is safe for concurrent use.
+// their reservation until their end. It is safe for concurrent use.
 type reservations struct {
 	handler *Handler
 
-	mu      sync.Mutex // guards what follows, and opened of all of them
+	mu      sync.Mutex // guards the fields below, and opened of all reservations
 	byToken map[string]*reservation
-	waiting *throttle.Pool // those without a stream, of which each caller has a share
+	waiting *throttle.Pool // reservations without a stream, shared among callers
 }
 
-// reservation is one stream, or the promise of one. It has a place among the
-// streams from the beginning, so that it is counted and shut down with them.
+// reservation is a stream, or a reserved one. It has a slot among the streams
+// from the beginning, so it is counted and shut down with them.
 type reservation struct {
 	token      string
 	owner      caller.Caller
@@ -37,13 +37,13 @@ type reservation struct {
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
 	operations *operations
-	out        chan event // not buffered: an operation waits for its stream
+	out        chan event // unbuffered: operations wait for their stream
 	opened     bool
-	expiry     *time.Timer // while it is not opened
+	expiry     *time.Timer // runs until the stream is opened
 }
 
-// event is an event of an operation on its way to the stream. One of an
-// operation that was stopped meanwhile is dropped.
+// event is an event of an operation on its way to the stream. It is dropped if
+// the operation was stopped meanwhile.
 type event struct {
 	sse  sse.Event
 	of   *running
@@ -54,8 +54,8 @@ func newReservations(h *Handler) *reservations {
 	return &reservations{handler: h, byToken: map[string]*reservation{}, waiting: throttle.NewPool(int64(h.options.MaxReservations))}
 }
 
-// reserve makes a reservation, which lives until its stream ends, and without a
-// stream for a short time. The error is a *sse.Refused.
+// reserve makes a reservation, which lives until its stream ends, or expires
+// without one. The error is a *sse.Refused.
 func (all *reservations) reserve(ctx context.Context) (*reservation, error) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	r := &reservation{
@@ -81,7 +81,8 @@ func (all *reservations) reserve(ctx context.Context) (*reservation, error) {
 	return r, nil
 }
 
-// watch frees a reservation when it ends; that of a stream, when the stream has.
+// watch removes a reservation when its context is done, and waits for its
+// operations.
 func (all *reservations) watch(r *reservation) {
 	<-r.ctx.Done()
 	all.mu.Lock()
@@ -94,7 +95,7 @@ func (all *reservations) watch(r *reservation) {
 	}
 }
 
-// remove is called with all.mu held.
+// remove must be called with all.mu held.
 func (all *reservations) remove(r *reservation) {
 	r.expiry.Stop()
 	if all.byToken[r.token] == r {
@@ -120,16 +121,15 @@ func (all *reservations) get(token string) *reservation {
 	return all.byToken[token]
 }
 
-// isOf tells whether the caller has exactly the rights of who reserved the stream,
-// by that credential or by another: operations are done with the rights of that
-// one.
+// isOf reports whether the caller has exactly the rights of the reservation's
+// owner, with any credential: operations run with the owner's rights.
 func (r *reservation) isOf(c caller.Caller) bool {
 	a, b := &r.owner.Principal, &c.Principal
 	return a.ID == b.ID && r.owner.Acting() == c.Acting() && slices.Equal(a.Roles, b.Roles) && slices.Equal(a.ActFor, b.ActFor)
 }
 
-// open makes the caller the one that serves the reservation's stream: there is
-// one at a time, and it is the last.
+// open reports whether the caller gets to serve the reservation's stream. It
+// succeeds once.
 func (all *reservations) open(r *reservation) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -142,7 +142,7 @@ func (all *reservations) open(r *reservation) bool {
 	return true
 }
 
-// serve is the stream of an opened reservation.
+// serve writes the stream of an opened reservation.
 func (r *reservation) serve(w http.ResponseWriter, req *http.Request) error {
 	defer context.AfterFunc(req.Context(), func() { r.cancel(context.Cause(req.Context())) })()
 	defer r.operations.wait()
@@ -150,7 +150,7 @@ func (r *reservation) serve(w http.ResponseWriter, req *http.Request) error {
 	return r.place.Serve(w, req, r.events())
 }
 
-// events are those of all operations, as they come.
+// events yields the events of all operations as they come.
 func (r *reservation) events() iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		for {
@@ -167,17 +167,17 @@ func (r *reservation) events() iter.Seq2[sse.Event, error] {
 	}
 }
 
-// play sends what an operation says to the stream.
+// play sends the steps of an operation to the stream.
 func (r *reservation) play(op *running, f *feed) {
 	defer r.operations.end(op)
 	defer f.close()
 	for s, err := range f.steps(op.ctx) {
-		if err != nil { // the operation was stopped, or the reservation ends
+		if err != nil { // the operation was stopped, or the reservation ended
 			return
 		}
 		payload := f.handler.appendResponse(nil, &s.result)
 		if len(payload)+maxEnvelope > f.handler.streams.MaxEventBytes() {
-			// Sent as it is, it would end the stream for all operations.
+			// The original would end the stream for all operations.
 			payload = append(appendErrors([]byte(`{"errors":`), eventTooLarge()), '}')
 			s.failed = true
 		}
@@ -194,7 +194,7 @@ func (r *reservation) play(op *running, f *feed) {
 func (r *reservation) send(op *running, name string, payload json.RawMessage, last bool) bool {
 	data, err := json.Marshal(op.id)
 	if err != nil {
-		panic(err) // a string always encodes
+		panic(err) // strings always encode
 	}
 	data = append([]byte(`{"id":`), data...)
 	if payload != nil {
@@ -208,8 +208,8 @@ func (r *reservation) send(op *running, name string, payload json.RawMessage, la
 	}
 }
 
-// maxEnvelope is what stands around a payload at the most: an id of which each
-// byte takes an escape, and the fields of the event.
+// maxEnvelope bounds the bytes around a payload: an id in which each byte is
+// escaped, and the fields of the event.
 const maxEnvelope = 6*MaxOperationID + 100
 
 func eventTooLarge() gqlerror.List {

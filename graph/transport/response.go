@@ -13,8 +13,8 @@ import (
 	"koine/kg"
 )
 
-// appendResponse writes a result as a GraphQL response, with the revision and
-// the position behind it in its extensions.
+// appendResponse writes a result as a GraphQL response, with its revision and
+// the position after it in the extensions.
 func (h *Handler) appendResponse(b []byte, result *operation.Result) []byte {
 	b = append(b, '{')
 	if len(result.Errors) > 0 {
@@ -26,7 +26,7 @@ func (h *Handler) appendResponse(b []byte, result *operation.Result) []byte {
 	b = append(b, `"extensions":{`...)
 	if at := result.Position; at != (kg.Position{}) {
 		b = strconv.AppendUint(append(b, `"revision":`...), uint64(at.Revision), 10)
-		b = append(append(b, `,"position":"`...), h.token(at)...) // a token needs no escapes
+		b = append(append(b, `,"position":"`...), h.token(at)...) // tokens need no escapes
 		b = append(b, '"')
 		b = appendExtension(b, "truncated", result.Cuts)
 		b = appendExtension(b, "hints", result.Hints)
@@ -34,28 +34,28 @@ func (h *Handler) appendResponse(b []byte, result *operation.Result) []byte {
 	return append(b, "}}"...)
 }
 
-// appendExtension adds a list to the extensions, unless it is empty.
+// appendExtension adds a list to the extensions unless it is empty.
 func appendExtension[T any](b []byte, name string, list []T) []byte {
 	if len(list) == 0 {
 		return b
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
-		return b // cannot happen: such lists are of texts and numbers
+		return b // cannot happen: the lists hold texts and numbers
 	}
 	return append(append(append(append(b, `,"`...), name...), `":`...), text...)
 }
 
 func appendErrors(b []byte, errs gqlerror.List) []byte {
 	text, err := json.Marshal(errs)
-	if err != nil { // an extension that is no JSON: the messages are still worth something
+	if err != nil { // an extension cannot be encoded
 		return append(b, `[{"message":"internal error"}]`...)
 	}
 	return append(b, text...)
 }
 
-// placed are the errors that ended an operation, the first with the position to
-// go on from: where nothing but errors can be sent.
+// placed returns the errors that ended an operation, the first with the
+// position from which to resume, for protocols that send nothing else.
 func (h *Handler) placed(result *operation.Result) gqlerror.List {
 	if result.Position == (kg.Position{}) {
 		return result.Errors
@@ -80,7 +80,7 @@ func (h *Handler) writeResult(w http.ResponseWriter, form responseForm, result *
 	writeBody(w, form, statusOf(form, result), h.appendResponse(make([]byte, 0, len(result.Data)+256), result))
 }
 
-// refuse answers a request that carries no operation.
+// refuse answers a request without a valid operation.
 func refuse(w http.ResponseWriter, form responseForm, status int, code, message string) {
 	b := appendErrors([]byte(`{"errors":`), gqlerror.List{{Message: message, Extensions: map[string]any{"code": code}}})
 	writeBody(w, form, status, append(b, '}'))
@@ -95,10 +95,11 @@ func writeBody(w http.ResponseWriter, form responseForm, status int, b []byte) {
 	w.Header().Add("Vary", "Accept")
 	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(status)
-	_, _ = w.Write(b) // a client that went away needs no answer
+	_, _ = w.Write(b) // the client may be gone
 }
 
-// tooManyOperations says that a connection is full.
+// tooManyOperations reports that a connection has reached its limit of
+// operations.
 func tooManyOperations() *gqlerror.Error {
 	return &gqlerror.Error{Message: "there are too many operations on this connection", Extensions: map[string]any{
 		"code": string(kg.CodeLimitExceeded), "limit": "operations",

@@ -13,8 +13,8 @@ import (
 	"koine/kg"
 )
 
-// TokenHeader carries the token of a reserved stream; the search parameter
-// "token" does as well.
+// TokenHeader carries the token of a reserved stream. The search parameter
+// "token" is equivalent.
 const TokenHeader = "X-GraphQL-Event-Stream-Token"
 
 func tokenOf(r *http.Request) string {
@@ -24,9 +24,10 @@ func tokenOf(r *http.Request) string {
 	return r.URL.Query().Get("token")
 }
 
-// serveSingle answers what belongs to graphql-sse's single connection mode, and
-// says whether the request does: PUT reserves a stream, GET opens it, other
-// requests with its token run operations on it, DELETE stops one.
+// serveSingle answers requests of graphql-sse's single connection mode and
+// reports whether the request is one: PUT reserves a stream, GET opens it,
+// other requests with its token run operations on it, DELETE stops an
+// operation.
 func (h *Handler) serveSingle(w http.ResponseWriter, r *http.Request, form responseForm) bool {
 	token := tokenOf(r)
 	switch {
@@ -70,10 +71,10 @@ func (h *Handler) reserve(w http.ResponseWriter, r *http.Request, token string) 
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusCreated)
-	_, _ = w.Write([]byte(reserved.token)) // a client that went away lets it expire
+	_, _ = w.Write([]byte(reserved.token)) // the reservation expires if the client is gone
 }
 
-// reserved is the reservation that a request is about.
+// reserved returns the reservation of a request.
 func (h *Handler) reserved(r *http.Request, token string) (*reservation, *httpError) {
 	if r.Method == http.MethodGet {
 		if e := refuseCrossSite(r); e != nil {
@@ -101,8 +102,8 @@ func (h *Handler) openReserved(w http.ResponseWriter, r *http.Request, reserved 
 	}
 }
 
-// operate begins an operation whose results go to the stream. What is refused
-// before that is answered here.
+// operate begins an operation whose results go to the stream. Earlier errors
+// are answered directly.
 func (h *Handler) operate(w http.ResponseWriter, r *http.Request, reserved *reservation) {
 	req, e := h.decode(w, r)
 	if e != nil {
@@ -131,7 +132,7 @@ func (h *Handler) operate(w http.ResponseWriter, r *http.Request, reserved *rese
 	}
 }
 
-// startReserved gives an operation its place on the stream.
+// startReserved registers an operation on the stream.
 func startReserved(reserved *reservation, req *operation.Request) (*running, *httpError) {
 	id, _ := req.Extensions["operationId"].(string)
 	if id == "" || len(id) > MaxOperationID {
@@ -149,7 +150,7 @@ func startReserved(reserved *reservation, req *operation.Request) (*running, *ht
 	return op, nil
 }
 
-// stop ends an operation, if it is still there.
+// stop ends an operation, if it still runs.
 func (h *Handler) stop(w http.ResponseWriter, r *http.Request, reserved *reservation) {
 	id := r.URL.Query().Get("operationId")
 	if id == "" {
@@ -168,7 +169,7 @@ func conflict(message string) *httpError {
 	return &httpError{status: http.StatusConflict, code: kg.CodeInvalid, message: message}
 }
 
-// acceptsText tells whether plain text is among what the Accept headers take.
+// acceptsText reports whether the Accept headers allow plain text.
 func acceptsText(accept []string) bool {
 	all := strings.Join(accept, ",")
 	return strings.TrimSpace(all) == "" || strings.Contains(all, "*/*") || strings.Contains(all, "text/*") || strings.Contains(all, "text/plain")

@@ -19,27 +19,27 @@ import (
 	"koine/kg"
 )
 
-// socket is one connection of graphql-transport-ws. One goroutine reads, one
-// writes, one looks whether the client is still there, and each operation has
-// its own; serve waits for all of them.
+// socket is a connection of graphql-transport-ws. It has a goroutine that
+// reads, one that writes, one that pings, and one for each operation. serve
+// waits for all of them.
 type socket struct {
 	handler    *Handler
 	conn       *websocket.Conn
-	ctx        context.Context // its cause says why the socket ends
+	ctx        context.Context // its cause is the reason of the socket's end
 	cancel     context.CancelCauseFunc
-	out        chan frame // not buffered: what cannot be written is not made
+	out        chan frame // unbuffered: results are made at the pace of writing
 	operations *operations
 
-	// Of the reader alone.
+	// Used by the reading goroutine only.
 	who          caller.Caller
-	settled      func() // gives its place among those without connection_init back
-	leave        func() // gives its place among the streams back
+	settled      func() // releases its slot among the sockets before connection_init
+	leave        func() // releases its slot among the streams
 	initialising *time.Timer
 	initialised  bool
 }
 
-// frame is a message on its way to the client. One of an operation that was
-// stopped meanwhile is dropped; the last one of an operation frees its id.
+// frame is a message on its way to the client. It is dropped if its operation
+// was stopped meanwhile. The last frame of an operation frees its id.
 type frame struct {
 	text []byte
 	of   *running
@@ -50,15 +50,16 @@ func isUpgrade(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// serveSocket upgrades a connection and serves it until it ends. Its place among
-// the streams is that of an event stream: it is counted and shut down with them.
+// serveSocket upgrades a connection and serves it until its end. Like an event
+// stream it takes a slot among the streams, so it is counted and shut down
+// with them.
 func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if allowed := h.options.OriginAllowed; allowed != nil && !allowed(r) {
 		refuse(w, formJSON, http.StatusForbidden, string(kg.CodePermissionDenied), "pages of this origin may not open a socket")
 		return
 	}
-	// A client is told at once that there is no place for it; it takes one when it
-	// has said what it wants.
+	// A client learns at once that no slot is free. It takes one only after
+	// connection_init.
 	free, err := h.streams.Acquire(r.Context())
 	if err != nil {
 		refuseStream(w, err)
@@ -79,7 +80,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	defer place.Close()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		Subprotocols: []string{subprotocol}, InsecureSkipVerify: h.options.OriginAllowed != nil, // which was asked
+		Subprotocols: []string{subprotocol}, InsecureSkipVerify: h.options.OriginAllowed != nil, // OriginAllowed has checked it
 	})
 	if err != nil {
 		return // Accept has answered
@@ -96,8 +97,8 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	s.serve()
 }
 
-// pend takes a place for a socket that has not sent connection_init. settled gives it
-// back and may be called again.
+// pend takes a slot for a socket before connection_init. settled releases it
+// and may be called again.
 func (h *Handler) pend(who caller.Caller) (settled func(), ok bool) {
 	owner := throttle.OwnerOf(who)
 	if !h.pending.Acquire(owner, 1) {
@@ -121,24 +122,24 @@ func (s *socket) serve() {
 	s.leave()
 }
 
-// guard ends the socket when f does; a panic on a goroutine of ours would end
-// the process.
+// guard ends the socket when f returns. A panic would otherwise end the
+// process.
 func (s *socket) guard(f func() error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.handler.engine.Present(panicked(p)) // which logs it
+			s.handler.engine.Present(panicked(p)) // Present logs it
 			s.cancel(&closing{websocket.StatusInternalError, "Internal error"})
 		}
 	}()
 	s.cancel(f())
 }
 
-// read takes messages until the connection ends.
+// read handles messages until the connection ends.
 func (s *socket) read() error {
 	h := s.handler
 	for {
-		// Not the socket's context: the library closes a connection whose read
-		// is cancelled, and the reason would be lost.
+		// The socket's context is not used: the library closes a connection
+		// whose read is cancelled, and the reason would be lost.
 		kind, from, err := s.conn.Reader(context.Background())
 		if err != nil {
 			return sse.ErrClientGone
@@ -147,9 +148,10 @@ func (s *socket) read() error {
 			if _, err := io.Copy(io.Discard, from); err != nil {
 				return sse.ErrClientGone
 			}
-			continue // the rest up to the client's own close
+			continue // drain until the client's close frame
 		}
-		// Two bytes past the bound, so that it is the library that says that a message is too large.
+		// Two bytes beyond the bound let the library report a message that is
+		// too large.
 		text, received, err := h.options.Intake.ReadMessage(throttle.OwnerOf(s.who), from, h.options.MaxBodyBytes+2, s.late)
 		switch {
 		case kg.CodeOf(err) == kg.CodeOverloaded:
@@ -169,13 +171,13 @@ func (s *socket) read() error {
 	}
 }
 
-// late ends a socket whose client does not finish a message.
+// late ends a socket whose client does not complete a message in time.
 func (s *socket) late() {
 	s.cancel(&closing{websocket.StatusPolicyViolation, "A message did not arrive in time"})
 }
 
-// take does what a message asks for. Its error ends the socket. What was received
-// is released when it has been answered.
+// take handles a message. Its error ends the socket. received is released when
+// the message has been answered.
 func (s *socket) take(text []byte, received *throttle.Received) error {
 	m, err := readMessage(text)
 	if err == nil && m.kind == "subscribe" {
@@ -241,7 +243,7 @@ func (s *socket) subscribe(m message, received *throttle.Received) error {
 	case errors.Is(err, errTooMany):
 		s.send(frame{text: errorMessage(m.id, gqlerror.List{tooManyOperations()})})
 		return nil
-	case err != nil: // the socket has ended meanwhile
+	case err != nil: // the socket has ended
 		return nil
 	}
 	m.request.Principal, m.request.Actor = s.who.Principal, s.who.Actor
@@ -254,7 +256,8 @@ func (s *socket) subscribe(m message, received *throttle.Received) error {
 	return nil
 }
 
-// notConnected is how a socket closes whose caller is not let in, or not any more.
+// notConnected returns the close frame for a caller that is not, or no longer,
+// admitted.
 func notConnected(err error) *closing {
 	switch code := kg.CodeOf(err); code {
 	case kg.CodeUnauthenticated:
@@ -265,10 +268,10 @@ func notConnected(err error) *closing {
 	return &closing{closeForbidden, "Forbidden"}
 }
 
-// maxCloseReason is what a close frame has room for.
+// maxCloseReason is the maximal length of a close reason.
 const maxCloseReason = 123
 
-// perform runs an operation and sends what it says.
+// perform runs an operation and sends its results.
 func (s *socket) perform(op *running, m message) {
 	h := s.handler
 	f, refused := s.begin(op.ctx, m)
@@ -279,7 +282,7 @@ func (s *socket) perform(op *running, m message) {
 	defer f.close()
 	for step, err := range f.steps(op.ctx) {
 		switch {
-		case err != nil: // the operation was stopped, or the socket ends
+		case err != nil: // the operation was stopped, or the socket ended
 			return
 		case step.failed:
 			s.send(frame{errorMessage(m.id, h.placed(&step.result)), op, true})
@@ -302,7 +305,8 @@ func (s *socket) begin(ctx context.Context, m message) (*feed, *operation.Result
 	return h.beginShared(caller.With(ctx, s.who), m.request, h.kind(&m.request))
 }
 
-// send hands a frame to the writer, and says whether it took it.
+// send passes a frame to the writing goroutine and reports whether it was
+// accepted.
 func (s *socket) send(f frame) bool {
 	stopped := s.ctx.Done()
 	if f.of != nil {
@@ -318,7 +322,7 @@ func (s *socket) send(f frame) bool {
 
 // write sends frames until the socket ends.
 func (s *socket) write() error {
-	// What is being written when the socket ends has a little time left.
+	// A frame being written when the socket ends has a short grace period.
 	writing, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	defer cancel()
 	defer context.AfterFunc(s.ctx, func() { time.AfterFunc(sse.DefaultLastTimeout, cancel) })()
@@ -337,9 +341,9 @@ func (s *socket) write() error {
 	}
 }
 
-// writeFrame writes under a deadline. A client that only just makes it is told
-// that it is too slow; one that does not is cut off, for nothing can follow half
-// a frame.
+// writeFrame writes a frame within a deadline. A client that barely meets it
+// gets an error for being too slow. One that does not is disconnected, because
+// nothing can follow half a frame.
 func (s *socket) writeFrame(ctx context.Context, text []byte) error {
 	limit := s.handler.options.WriteTimeout
 	ctx, cancel := context.WithTimeout(ctx, limit+sse.DefaultLastTimeout)
@@ -354,15 +358,14 @@ func (s *socket) writeFrame(ctx context.Context, text []byte) error {
 	return nil
 }
 
-// beat pings the client, which answers by itself, and ends the socket of one
-// that does not.
+// beat pings the client and ends the socket if it does not answer.
 func (s *socket) beat() error {
 	ticker := time.NewTicker(s.handler.options.Heartbeat)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			// Not the socket's context: a ping that is cut off closes the
+			// The socket's context is not used: a cancelled ping closes the
 			// connection, and the reason would be lost.
 			ctx, cancel := context.WithTimeout(context.Background(), s.handler.options.WriteTimeout+sse.DefaultLastTimeout)
 			err := s.conn.Ping(ctx)
@@ -376,7 +379,7 @@ func (s *socket) beat() error {
 	}
 }
 
-// close tells the client why, if it can be told.
+// close sends the client the reason, if it can be reached.
 func (s *socket) close() {
 	var told *closing
 	var ended *kg.Error
@@ -392,5 +395,5 @@ func (s *socket) close() {
 		_ = s.conn.CloseNow()
 		return
 	}
-	_ = s.conn.Close(told.code, told.reason) // a client that is gone needs no reason
+	_ = s.conn.Close(told.code, told.reason) // the client may be gone
 }
