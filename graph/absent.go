@@ -22,7 +22,7 @@ func newAbsent(terms []kg.Term) absent {
 // predicateID returns the id of a predicate. The label predicates are needed
 // for most entities, a store uses one or two of them, and finding that a term
 // is missing takes a seek, so the misses are cached in engine.absent.
-func (l *loader) predicate(t kg.Term) (kg.ID, bool, error) {
+func (l *loader) predicateID(t kg.Term) (kg.ID, bool, error) {
 	until, watched := l.engine.absent[t]
 	revision := uint64(l.snapshot.Revision())
 	if watched && revision <= until.Load() {

@@ -14,7 +14,7 @@ import (
 // The fields about agents. Package agents holds the rules and checks the
 // rights.
 
-func (r *run) agents() *agents.Service { return agents.NewService(r.engine.deps.Store) }
+func (r *run) agentService() *agents.Service { return agents.NewService(r.engine.deps.Store) }
 
 func readMe(ctx context.Context) (*Me, error) {
 	r := runOf(ctx)
@@ -26,7 +26,7 @@ func readMe(ctx context.Context) (*Me, error) {
 	if p.Method == "" {
 		me.Method = kg.MethodLocal // code inside this process
 	}
-	record, err := r.agents().Get(ctx, p.ID)
+	record, err := r.agentService().Get(ctx, p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -41,13 +41,13 @@ func readMe(ctx context.Context) (*Me, error) {
 	if most := int(r.engine.deps.Store.MaxBacked()); most > 0 && !p.Trusted() {
 		me.MaxStatements = &most
 	}
-	me.Tier = r.tier()
+	me.Tier = r.callerTier()
 	return me, nil
 }
 
 func readAgent(ctx context.Context, id string) (*Agent, error) {
 	r := runOf(ctx)
-	record, err := r.agents().Get(ctx, kg.AgentID(id))
+	record, err := r.agentService().Get(ctx, kg.AgentID(id))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func readAgents(ctx context.Context, first *int, after, capability *string) ([]A
 	if capability != nil {
 		list, err = r.agentsThatCan(ctx, *capability, kg.CanonicalAgent(deref(after)), n)
 	} else {
-		list, _, err = r.agents().List(ctx, kg.CanonicalAgent(deref(after)), n)
+		list, _, err = r.agentService().List(ctx, kg.CanonicalAgent(deref(after)), n)
 	}
 	out := make([]Agent, 0, len(list))
 	for i := range list {
@@ -83,7 +83,7 @@ func (r *run) agentsThatCan(ctx context.Context, capability string, after kg.Age
 	if capability == "" {
 		return nil, kg.Errorf(kg.CodeInvalid, "a capability has at least one letter").At("capability")
 	}
-	directory, _, err := r.directory()
+	directory, _, err := r.agentDirectory()
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +98,8 @@ func (r *run) agentsThatCan(ctx context.Context, capability string, after kg.Age
 	return list, nil
 }
 
-// directory returns the directory in which agents register, and the caller.
-func (r *run) directory() (*agents.Directory, agents.Caller, error) {
+// agentDirectory returns the directory in which agents register, and the caller.
+func (r *run) agentDirectory() (*agents.Directory, agents.Caller, error) {
 	by := agents.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Agents == nil {
 		return nil, by, kg.Errorf(kg.CodeNotFound, "agents cannot register here")
@@ -109,7 +109,7 @@ func (r *run) directory() (*agents.Directory, agents.Caller, error) {
 
 func registerAgent(ctx context.Context, input RegisterAgentInput) (*Agent, error) {
 	r := runOf(ctx)
-	directory, by, err := r.directory()
+	directory, by, err := r.agentDirectory()
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func inCard(err error) error {
 
 func deregisterAgent(ctx context.Context, id string) (*Agent, error) {
 	r := runOf(ctx)
-	directory, by, err := r.directory()
+	directory, by, err := r.agentDirectory()
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func deregisterAgent(ctx context.Context, id string) (*Agent, error) {
 // its record.
 func updateCard(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
 	r := runOf(ctx)
-	directory, by, err := r.directory()
+	directory, by, err := r.agentDirectory()
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func updateAgent(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
 		status := agents.Status(*input.Status)
 		change.Status = &status
 	}
-	record, err := r.agents().Update(ctx, r.ownMeta(), kg.AgentID(input.ID), change)
+	record, err := r.agentService().Update(ctx, r.ownMeta(), kg.AgentID(input.ID), change)
 	if err != nil {
 		return nil, inInput(err)
 	}
@@ -208,7 +208,7 @@ func shownRegistration(g *agents.Registration) *AgentRegistration {
 		return nil
 	}
 	out := &AgentRegistration{
-		Description: some(g.Description), Version: some(g.Version), Role: some(g.Role), Endpoint: some(g.Endpoint), Capabilities: notNil(g.Tags()),
+		Description: nilIfEmpty(g.Description), Version: nilIfEmpty(g.Version), Role: nilIfEmpty(g.Role), Endpoint: nilIfEmpty(g.Endpoint), Capabilities: notNil(g.Tags()),
 		Skills: notNil(g.Skills), Parameters: g.Parameters, Auth: g.Auth, Limits: g.Limits, Metadata: g.Metadata, Other: g.ExtraJSON(), At: g.Time,
 	}
 	if !g.Changed.IsZero() {
@@ -223,7 +223,7 @@ func (r *run) toAgent(record *agents.Record) (*Agent, error) {
 	if record == nil {
 		return nil, nil
 	}
-	a := &Agent{ID: string(record.ID), Name: some(record.Name), Owner: some(string(record.Owner)), Roles: notNil(record.Roles), Status: AgentStatus(record.Status), Since: record.Since}
+	a := &Agent{ID: string(record.ID), Name: nilIfEmpty(record.Name), Owner: nilIfEmpty(string(record.Owner)), Roles: notNil(record.Roles), Status: AgentStatus(record.Status), Since: record.Since}
 	a.Registration = shownRegistration(record.Registration)
 	if tracker := r.engine.deps.Presence; tracker != nil {
 		a.Presence = shownPresence(tracker.Get(record.ID))

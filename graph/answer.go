@@ -29,7 +29,7 @@ func answerFields(ctx context.Context, next graphql.Resolver) (any, error) {
 	res, err := next(context.WithValue(ctx, answerKey{}, a))
 	if err == nil && a.json != nil {
 		var errs []error
-		a.json, errs, err = a.failures.place(a.json, graphql.GetPath(ctx))
+		a.json, errs, err = a.failures.placeErrors(a.json, graphql.GetPath(ctx))
 		for _, failed := range errs {
 			graphql.AddError(ctx, failed)
 		}

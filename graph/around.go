@@ -18,15 +18,15 @@ type lists struct {
 	statements []*statementPlan
 }
 
-// list plans a field `entities` or `statements` and returns its index.
-func (p *planner) list(l *lists, f graphql.CollectedField) (i int, err error) {
+// planList plans a field `entities` or `statements` and returns its index.
+func (p *planner) planList(l *lists, f graphql.CollectedField) (i int, err error) {
 	err = p.inList(func() error {
 		if f.Name == "entities" {
-			plan, err := p.entity(f.Selections)
+			plan, err := p.planEntity(f.Selections)
 			l.entities, i = append(l.entities, plan), len(l.entities)
 			return err
 		}
-		plan, err := p.statement(f.Selections)
+		plan, err := p.planStatement(f.Selections)
 		l.statements, i = append(l.statements, plan), len(l.statements)
 		return err
 	})
@@ -40,21 +40,21 @@ type listed struct {
 	statements [][]statementNode // per plan
 }
 
-func (l *loader) listed(of *lists, ids []kg.ID, rows []kg.Row) (*listed, error) {
+func (l *loader) loadLists(of *lists, ids []kg.ID, rows []kg.Row) (*listed, error) {
 	out := &listed{run: l.run}
 	refs := make([]entityRef, len(ids))
 	for i, id := range ids {
 		refs[i].id = id
 	}
 	for _, plan := range of.entities {
-		nodes, err := l.entities(plan, refs)
+		nodes, err := l.loadEntities(plan, refs)
 		if err != nil {
 			return nil, err
 		}
 		out.entities = append(out.entities, nodes)
 	}
 	for _, plan := range of.statements {
-		nodes, err := l.statements(plan, rows)
+		nodes, err := l.loadStatements(plan, rows)
 		if err != nil {
 			return nil, err
 		}
@@ -87,21 +87,21 @@ func (r *run) inElement(k int, write func() []byte) []byte {
 	return write()
 }
 
-func (l *listed) entity(selection int) func(b []byte, k int) []byte {
+func (l *listed) entityWriter(selection int) func(b []byte, k int) []byte {
 	return func(b []byte, k int) []byte { return l.entities[selection][k].write(b) }
 }
 
-func (l *listed) statement(selection int) func(b []byte, k int) []byte {
+func (l *listed) statementWriter(selection int) func(b []byte, k int) []byte {
 	return func(b []byte, k int) []byte { return l.statements[selection][k].write(b) }
 }
 
-// edges reads the arguments `predicates` and `direction`.
-func (l Limits) edges(args map[string]any) path.Edges {
+// pathEdges reads the arguments `predicates` and `direction`.
+func (l Limits) pathEdges(args map[string]any) path.Edges {
 	e := path.Edges{Statements: l.Reads}
 	if list, ok := args["predicates"].([]kg.Term); ok && list != nil {
 		e.Predicates = list
 	}
-	switch argument[Direction](args, "direction") {
+	switch argumentOf[Direction](args, "direction") {
 	case DirectionOut:
 		e.Direction = path.Along
 	case DirectionIn:
@@ -117,16 +117,16 @@ type partField struct {
 	list int // index of the list, for entities and statements
 }
 
-// parts plans an object that holds lists and the named scalars.
-func (p *planner) parts(l *lists, set ast.SelectionSet, implementors []string, scalars ...string) (fields []partField, err error) {
+// planParts plans an object that holds lists and the named scalars.
+func (p *planner) planParts(l *lists, set ast.SelectionSet, implementors []string, scalars ...string) (fields []partField, err error) {
 	err = p.eachField(set, implementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := partField{key: key, name: f.Name}
 		switch f.Name {
 		case "__typename":
 		case "entities", "statements":
-			field.list, err = p.list(l, f)
+			field.list, err = p.planList(l, f)
 		default:
-			err = unplanned(f)
+			err = unplannedField(f)
 			for _, name := range scalars {
 				if f.Name == name {
 					err = nil
@@ -159,43 +159,43 @@ func appendParts(b []byte, fields []partField, typename string, value func(b []b
 
 // readShortestPaths answers Query.shortestPaths.
 func readShortestPaths(ctx context.Context, from, to kg.Term, maxDepth, k int, view *ViewInput) error {
-	r, err := read(ctx, view)
+	r, err := beginReading(ctx, view)
 	if err != nil {
 		return err
 	}
 	var of lists
 	var fields []partField
 	if err := r.inList(func() (err error) {
-		fields, err = r.parts(&of, r.field.Selections, graphPathImplementors, "length")
+		fields, err = r.planParts(&of, r.field.Selections, graphPathImplementors, "length")
 		return err
 	}); err != nil {
 		return err
 	}
-	l, err := r.loader()
+	l, err := r.openLoader()
 	if err != nil {
 		return err
 	}
-	routes, ids, rows, deeper, err := l.routes(from, to, r.run.engine.limits.edges(r.args), maxDepth, k)
+	routes, ids, rows, deeper, err := l.findRoutes(from, to, r.run.engine.limits.pathEdges(r.args), maxDepth, k)
 	if err != nil {
 		return err
 	}
 	if deeper {
 		r.run.noteDepth(r.field.Alias, maxDepth)
 	}
-	all, err := l.listed(&of, ids, rows)
+	all, err := l.loadLists(&of, ids, rows)
 	if err != nil {
 		return err
 	}
-	return r.answer(func(b []byte) []byte {
+	return r.storeAnswer(func(b []byte) []byte {
 		entity, statement := 0, 0
 		b = all.appendList(b, 0, len(routes), func(b []byte, i int) []byte {
 			n := len(routes[i])
 			b = appendParts(b, fields, "GraphPath", func(b []byte, f *partField) []byte {
 				switch f.name {
 				case "entities":
-					return all.appendList(b, entity, entity+n+1, all.entity(f.list))
+					return all.appendList(b, entity, entity+n+1, all.entityWriter(f.list))
 				case "statements":
-					return all.appendList(b, statement, statement+n, all.statement(f.list))
+					return all.appendList(b, statement, statement+n, all.statementWriter(f.list))
 				}
 				return appendUint(b, uint64(n))
 			})
@@ -206,19 +206,19 @@ func readShortestPaths(ctx context.Context, from, to kg.Term, maxDepth, k int, v
 	})
 }
 
-// routes finds the paths. The entities and the statements of all of them come
+// findRoutes finds the paths. The entities and the statements of all of them come
 // back in one slice each.
-func (l *loader) routes(from, to kg.Term, e path.Edges, maxDepth, k int) (routes []path.Route, ids []kg.ID, rows []kg.Row, deeper bool, err error) {
-	a, err := l.ref(from)
+func (l *loader) findRoutes(from, to kg.Term, e path.Edges, maxDepth, k int) (routes []path.Route, ids []kg.ID, rows []kg.Row, deeper bool, err error) {
+	a, err := l.newEntityRef(from)
 	if err != nil {
 		return nil, nil, nil, false, err
 	}
-	z, err := l.ref(to)
+	z, err := l.newEntityRef(to)
 	if err != nil {
 		return nil, nil, nil, false, err
 	}
 	for _, end := range []entityRef{a, z} { // searching at all would reveal an entity that the view does not show
-		if there, err := l.shows(end); err != nil || !there {
+		if there, err := l.showsEntity(end); err != nil || !there {
 			return nil, nil, nil, false, err
 		}
 	}

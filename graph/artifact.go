@@ -14,7 +14,7 @@ type Artifact struct {
 	task tasks.TaskID
 }
 
-func (a *Artifact) size() int {
+func (a *Artifact) byteSize() int {
 	return sizeOfParts(a.of.Parts) + len(a.of.Metadata) + len(a.of.Name) + len(a.of.Description)
 }
 
@@ -38,7 +38,7 @@ func artifactIfAny(ctx context.Context, ref string) (*Artifact, error) {
 	if !ok || r.engine.deps.Tasks == nil {
 		return nil, nil
 	}
-	service, by, err := r.tasks()
+	service, by, err := r.taskService()
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func artifactIfAny(ctx context.Context, ref string) (*Artifact, error) {
 		return nil, err
 	}
 	a := &Artifact{of: found, task: task}
-	return a, r.charge(a.size())
+	return a, r.chargeBytes(a.byteSize())
 }
 
 // IsNode marks a type that Query.node returns.
@@ -66,10 +66,10 @@ func (a *Artifact) ArtifactID() string { return a.of.ID }
 func (a *Artifact) TaskID() string { return string(a.task) }
 
 // Name is nil if the artifact has none.
-func (a *Artifact) Name() *string { return some(a.of.Name) }
+func (a *Artifact) Name() *string { return nilIfEmpty(a.of.Name) }
 
 // Description is nil if the artifact has none.
-func (a *Artifact) Description() *string { return some(a.of.Description) }
+func (a *Artifact) Description() *string { return nilIfEmpty(a.of.Description) }
 
 // Parts is the content of the artifact.
 func (a *Artifact) Parts() []Part { return shownParts(a.of.Parts) }

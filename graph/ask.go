@@ -15,14 +15,14 @@ import (
 	"koine/kg"
 )
 
-// ask answers Mutation.ask.
-func ask(ctx context.Context, input AskInput) (*AskPayload, error) {
-	answer, err := runOf(ctx).ask(ctx, &input, (*channels.Service).Ask)
+// askAgent answers Mutation.ask.
+func askAgent(ctx context.Context, input AskInput) (*AskPayload, error) {
+	answer, err := runOf(ctx).askAndWait(ctx, &input, (*channels.Service).Ask)
 	timedOut := kg.CodeOf(err) == kg.CodeTimeout && answer != nil && answer.Message != nil
 	if err != nil && !timedOut {
 		return nil, err
 	}
-	p := &AskPayload{Publication: published(&answer.Receipt), TimedOut: timedOut}
+	p := &AskPayload{Publication: publicationPayload(&answer.Receipt), TimedOut: timedOut}
 	if len(answer.Responses) > 0 {
 		p.Response = &Message{of: answer.Responses[0]}
 	}
@@ -31,21 +31,21 @@ func ask(ctx context.Context, input AskInput) (*AskPayload, error) {
 
 // askAll answers Mutation.askAll.
 func askAll(ctx context.Context, input AskInput) (*AskAllPayload, error) {
-	answer, err := runOf(ctx).ask(ctx, &input, (*channels.Service).AskAll)
+	answer, err := runOf(ctx).askAndWait(ctx, &input, (*channels.Service).AskAll)
 	if err != nil {
 		return nil, err
 	}
-	p := &AskAllPayload{Publication: published(&answer.Receipt), Responses: make([]Message, len(answer.Responses))}
+	p := &AskAllPayload{Publication: publicationPayload(&answer.Receipt), Responses: make([]Message, len(answer.Responses))}
 	for i, m := range answer.Responses {
 		p.Responses[i] = Message{of: m}
 	}
 	return p, nil
 }
 
-// ask publishes a request and waits for responses with the given method. The
+// askAndWait publishes a request and waits for responses with the given method. The
 // answer is also returned beside an error that came after the publication.
-func (r *run) ask(ctx context.Context, input *AskInput, with func(*channels.Service, context.Context, channels.Caller, channels.Question) (*channels.Answer, error)) (*channels.Answer, error) {
-	service, by, err := r.channels()
+func (r *run) askAndWait(ctx context.Context, input *AskInput, with func(*channels.Service, context.Context, channels.Caller, channels.Question) (*channels.Answer, error)) (*channels.Answer, error) {
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -59,14 +59,14 @@ func (r *run) ask(ctx context.Context, input *AskInput, with func(*channels.Serv
 		return nil, kg.Errorf(kg.CodeInvalid, "one asks in a channel that is there: say its id").At("channelId").At("message").At("input")
 	}
 	var facts update.Facts
-	if q.Publication, facts, err = r.publication(ctx, input.Message); err != nil {
+	if q.Publication, facts, err = r.convertPublication(ctx, input.Message); err != nil {
 		return nil, inMessage(err)
 	}
 	answer, err := with(service, ctx, by, q)
 	if answer != nil && answer.Message != nil {
-		r.wroteUpTo(r.engine.deps.Store.Head())
+		r.notePosition(r.engine.deps.Store.Head())
 		for _, m := range answer.Responses {
-			if err := r.charge(sizeOfMessage(m)); err != nil {
+			if err := r.chargeBytes(sizeOfMessage(m)); err != nil {
 				return nil, err
 			}
 		}
@@ -103,7 +103,7 @@ func (e *Engine) askTime(op *graphql.OperationContext) (sum time.Duration, err e
 	}
 	if sum > e.limits.AskTime {
 		return 0, limitError("askTime", "the operation would wait for %v; %v is the most", sum, e.limits.AskTime).
-			hint("Wait for less, and ask again with the same idempotencyKey.")
+			withHint("Wait for less, and ask again with the same idempotencyKey.")
 	}
 	return sum, nil
 }

@@ -31,7 +31,7 @@ func auditList(ctx context.Context, asked auditQuery) (*AuditConnection, error) 
 	if !r.request.Principal.IsAdmin() {
 		return nil, kg.Errorf(kg.CodePermissionDenied, "the audit list is for administrators")
 	}
-	q, err := asked.query(r.engine.limits)
+	q, err := asked.toQuery(r.engine.limits)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func auditList(ctx context.Context, asked auditQuery) (*AuditConnection, error) 
 	return out, nil
 }
 
-func (asked auditQuery) query(limits Limits) (q audit.Query, err error) {
+func (asked auditQuery) toQuery(limits Limits) (q audit.Query, err error) {
 	if q.First, err = limits.pageSize(asked.first, DefaultPageSize); err != nil {
 		return q, err
 	}
@@ -132,9 +132,9 @@ func (e *Engine) noteRefusals(ctx context.Context, result *operation.Result) {
 	}
 }
 
-// failure returns the first error of an operation for its trace span, nil if
+// firstFailure returns the first error of an operation for its trace span, nil if
 // there is none.
-func failure(result *operation.Result) error {
+func firstFailure(result *operation.Result) error {
 	if len(result.Errors) == 0 {
 		return nil
 	}

@@ -7,14 +7,14 @@ import (
 	"koine/kg"
 )
 
-// sizeOfBar is the approximate size of a restriction or an invitation in an
+// sizeOfRestriction is the approximate size of a restriction or an invitation in an
 // answer, in bytes.
-const sizeOfBar = 64
+const sizeOfRestriction = 64
 
-// bars lists the restrictions of a channel, or those that hold in all
+// listRestrictions lists the restrictions of a channel, or those that hold in all
 // channels.
-func (r *run) bars(id channels.ChannelID) ([]ChannelBar, error) {
-	service, by, err := r.channels()
+func (r *run) listRestrictions(id channels.ChannelID) ([]ChannelBar, error) {
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -29,12 +29,12 @@ func (r *run) bars(id channels.ChannelID) ([]ChannelBar, error) {
 			out[i].Kind = ChannelBarKindMute
 		}
 	}
-	return out, r.charge(sizeOfBar * len(out))
+	return out, r.chargeBytes(sizeOfRestriction * len(out))
 }
 
-// orGone drops the errors of a caller that may not see the channel, or no
+// unlessHidden drops the errors of a caller that may not see the channel, or no
 // longer.
-func orGone(err error) error {
+func unlessHidden(err error) error {
 	switch kg.CodeOf(err) {
 	case kg.CodeChannelNotFound, kg.CodePermissionDenied:
 		return nil
@@ -44,13 +44,13 @@ func orGone(err error) error {
 
 // readChannelBars answers Query.channelBars.
 func readChannelBars(ctx context.Context) ([]ChannelBar, error) {
-	return runOf(ctx).bars(channels.AllChannels)
+	return runOf(ctx).listRestrictions(channels.AllChannels)
 }
 
-// barred answers a mutation that bans or mutes an agent in one channel, or in
+// changeRestrictions answers a mutation that bans or mutes an agent in one channel, or in
 // all.
-func (r *run) barred(ctx context.Context, channel *string, everywhere bool, change func(*channels.Service, channels.Caller, channels.ChannelID) error) (*BarPayload, error) {
-	service, by, err := r.channels()
+func (r *run) changeRestrictions(ctx context.Context, channel *string, everywhere bool, change func(*channels.Service, channels.Caller, channels.ChannelID) error) (*BarPayload, error) {
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -61,38 +61,38 @@ func (r *run) barred(ctx context.Context, channel *string, everywhere bool, chan
 	if err := change(service, by, id); err != nil {
 		return nil, inInput(err)
 	}
-	r.wroteUpTo(r.engine.deps.Store.Head())
+	r.notePosition(r.engine.deps.Store.Head())
 	out := &BarPayload{}
 	if !everywhere {
 		if out.Channel, err = unlessGone(readChannel(ctx, string(id))); err != nil {
 			return nil, err
 		}
 	}
-	out.Bars, err = r.bars(id)
+	out.Bars, err = r.listRestrictions(id)
 	out.Bars = notNil(out.Bars)
-	return out, orGone(err)
+	return out, unlessHidden(err)
 }
 
 func banAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
-	return runOf(ctx).barred(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
 		return s.Ban(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
 	})
 }
 
 func muteAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
-	return runOf(ctx).barred(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
 		return s.Mute(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
 	})
 }
 
 func unbanAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
-	return runOf(ctx).barred(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
 		return s.Unban(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
 func unmuteAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
-	return runOf(ctx).barred(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
 		return s.Unmute(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }

@@ -22,22 +22,22 @@ type allowance struct {
 	reads  int64 // statements read
 }
 
-// unbounded is the allowance of an operation without a budget. ResultBytes
+// defaultAllowance is the allowance of an operation without a budget. ResultBytes
 // bounds every answer, and an operation with any budget is cut there as well.
-func (r *run) unbounded() allowance {
+func (r *run) defaultAllowance() allowance {
 	return allowance{bytes: r.engine.limits.ResultBytes, reads: math.MaxInt64}
 }
 
-// reason returns the cut reason of an answer that reaches the byte bound.
-func (a allowance) reason() operation.CutReason {
+// cutReason returns the cut reason of an answer that reaches the byte bound.
+func (a allowance) cutReason() operation.CutReason {
 	if a.tokens {
 		return operation.CutTokens
 	}
 	return operation.CutBytes
 }
 
-// narrow returns the smaller of each bound. A zero in the budget is no bound.
-func (a allowance) narrow(b operation.Budget) allowance {
+// narrowBy returns the smaller of each bound. A zero in the budget is no bound.
+func (a allowance) narrowBy(b operation.Budget) allowance {
 	if b.MaxBytes > 0 && b.MaxBytes < a.bytes {
 		a.bytes, a.tokens = b.MaxBytes, false
 	}
@@ -74,24 +74,24 @@ func budgetOf(in *BudgetInput) (b operation.Budget, err error) {
 // setBudget collects the bounds of the whole operation: the request's budget,
 // its extension `budget`, and the document's directive @budget.
 func (r *run) setBudget(op *ast.OperationDefinition, variables map[string]any) error {
-	a := r.unbounded().narrow(r.request.Budget)
+	a := r.defaultAllowance().narrowBy(r.request.Budget)
 	said, ok := r.request.Extensions["budget"]
 	if ok && said != nil {
 		b, err := readBudget("extensions.budget", said)
 		if err != nil {
 			return err
 		}
-		a = a.narrow(b)
+		a = a.narrowBy(b)
 	}
 	if d := op.Directives.ForName("budget"); d != nil {
 		b, err := readBudget("@budget", d.ArgumentMap(variables))
 		if err != nil {
 			return err
 		}
-		a = a.narrow(b)
+		a = a.narrowBy(b)
 	}
 	r.allowed = a
-	r.budgeted = a != r.unbounded() || asksBudget(op.SelectionSet, map[string]bool{})
+	r.budgeted = a != r.defaultAllowance() || asksBudget(op.SelectionSet, map[string]bool{})
 	return nil
 }
 

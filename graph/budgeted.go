@@ -28,30 +28,30 @@ func (e *Engine) execBudgeted(ctx context.Context) *graphql.Response {
 	a := &budgetedAnswer{run: r}
 	for _, f := range graphql.CollectFields(opCtx, opCtx.Operation.SelectionSet, queryImplementors) {
 		r.cutter = nil
-		field := r.ec._Query(ctx, ast.SelectionSet{alone(f)})
+		field := r.ec._Query(ctx, ast.SelectionSet{standaloneField(f)})
 		a.fields = append(a.fields, rootField{alias: f.Alias, text: field, cutter: r.cutter})
 		if r.cutter != nil {
-			r.cutter.leave()
+			r.cutter.leaveField()
 		}
 	}
 	errs := graphql.GetErrors(ctx)
-	if over := a.size() + a.slack() - r.allowed.bytes; over > 0 {
+	if over := a.byteSize() + a.totalSlack() - r.allowed.bytes; over > 0 {
 		return &graphql.Response{Errors: append(errs, e.presentError(ctx, needsBytes(r.allowed, r.allowed.bytes+over)))}
 	}
 	for _, f := range a.fields {
 		if f.cutter == nil || f.cutter.write == nil {
 			continue
 		}
-		if err := a.fill(ctx, f.cutter); err != nil {
+		if err := a.fillLists(ctx, f.cutter); err != nil {
 			f.cutter.answer.json = []byte("null")
 			errs = append(errs, e.presentError(ctx, atPath(ast.Path{ast.PathName(f.alias)}, err)))
 		}
 	}
-	return &graphql.Response{Data: a.text(), Errors: errs}
+	return &graphql.Response{Data: a.joinFields(), Errors: errs}
 }
 
-// alone returns the field with its fragments merged and without directives.
-func alone(f graphql.CollectedField) *ast.Field {
+// standaloneField returns the field with its fragments merged and without directives.
+func standaloneField(f graphql.CollectedField) *ast.Field {
 	field := *f.Field
 	field.SelectionSet, field.Directives = f.Selections, nil
 	return &field
@@ -69,7 +69,7 @@ type rootField struct {
 	cutter *cutter           // nil for a field that the engine does not write
 }
 
-func (a *budgetedAnswer) text() []byte {
+func (a *budgetedAnswer) joinFields() []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i, f := range a.fields {
@@ -86,38 +86,38 @@ func (a *budgetedAnswer) text() []byte {
 	return b.Bytes()
 }
 
-func (a *budgetedAnswer) size() int { return len(a.text()) }
+func (a *budgetedAnswer) byteSize() int { return len(a.joinFields()) }
 
-// slack is by how many bytes the unfilled lists may grow without getting an
+// totalSlack is by how many bytes the unfilled lists may grow without getting an
 // element.
-func (a *budgetedAnswer) slack() (n int) {
+func (a *budgetedAnswer) totalSlack() (n int) {
 	for _, f := range a.fields {
 		if f.cutter != nil {
 			for _, g := range f.cutter.pages {
-				n += g.slack()
+				n += g.slackBytes()
 			}
 		}
 	}
 	return n
 }
 
-// fill fills the lists of one root field.
-func (a *budgetedAnswer) fill(ctx context.Context, c *cutter) (err error) {
+// fillLists fills the lists of one root field.
+func (a *budgetedAnswer) fillLists(ctx context.Context, c *cutter) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = a.run.engine.recovered(ctx, p)
+			err = a.run.engine.recoverPanic(ctx, p)
 		}
 	}()
-	room := a.run.allowed.bytes - a.size() - a.slack()
+	room := a.run.allowed.bytes - a.byteSize() - a.totalSlack()
 	c.most, c.ownBytes = a.run.allowed, false
-	if own := c.own.bytes - len(c.answer.json) - c.slack(); own < room {
+	if own := c.own.bytes - len(c.answer.json) - c.pageSlack(); own < room {
 		c.most, c.ownBytes, room = c.own, true, own
 	}
-	c.enter()
-	defer c.leave()
+	c.enterField()
+	defer c.leaveField()
 	pages := c.pages
 	c.pages = nil
-	if _, err := c.fill(pages, room); err != nil {
+	if _, err := c.fillPages(pages, room); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -127,9 +127,9 @@ func (a *budgetedAnswer) fill(ctx context.Context, c *cutter) (err error) {
 	return nil
 }
 
-func (c *cutter) slack() (n int) {
+func (c *cutter) pageSlack() (n int) {
 	for _, g := range c.pages {
-		n += g.slack()
+		n += g.slackBytes()
 	}
 	return n
 }
@@ -140,17 +140,17 @@ func (r *run) newCutter(args map[string]any) (*cutter, error) {
 	if !r.budgeted {
 		return nil, nil
 	}
-	b, err := budgetOf(argument[*BudgetInput](args, "budget"))
+	b, err := budgetOf(argumentOf[*BudgetInput](args, "budget"))
 	if err != nil {
 		return nil, err
 	}
-	own := allowance{bytes: math.MaxInt, reads: math.MaxInt64}.narrow(b)
-	if r.allowed == r.unbounded() && b == (operation.Budget{}) {
+	own := allowance{bytes: math.MaxInt, reads: math.MaxInt64}.narrowBy(b)
+	if r.allowed == r.defaultAllowance() && b == (operation.Budget{}) {
 		return nil, nil
 	}
 	c := &cutter{run: r, own: own}
 	r.cutters = append(r.cutters, c)
-	c.enter()
+	c.enterField()
 	return c, nil
 }
 
@@ -158,7 +158,7 @@ func (r *run) newCutter(args map[string]any) (*cutter, error) {
 func (c *cutter) leaveOpen(ctx context.Context, write func(b []byte) []byte) error {
 	c.answer = answerOf(ctx)
 	c.answer.json = write(nil)
-	if over := len(c.answer.json) + c.slack() - c.own.bytes; over > 0 {
+	if over := len(c.answer.json) + c.pageSlack() - c.own.bytes; over > 0 {
 		return needsBytes(c.own, c.own.bytes+over)
 	}
 	c.write = write
@@ -197,13 +197,13 @@ func needsBytes(most allowance, bytes int) error {
 
 func (e *Engine) presentBudget(out *gqlerror.Error, err *budgetError) {
 	out.Message = err.what
-	extend(out, "code", string(kg.CodeBudgetExceeded))
+	setExtension(out, "code", string(kg.CodeBudgetExceeded))
 	if err.part == "" {
-		extend(out, "hint", "Give a greater budget, or leave out what needs all of it: orderBy, totalCount, groups.")
+		setExtension(out, "hint", "Give a greater budget, or leave out what needs all of it: orderBy, totalCount, groups.")
 		return
 	}
-	extend(out, "hint", fmt.Sprintf("Give at least %s: %d, or ask for less of each element.", err.part, err.needs))
-	extend(out, "budget", map[string]int{err.part: err.needs})
+	setExtension(out, "hint", fmt.Sprintf("Give at least %s: %d, or ask for less of each element.", err.part, err.needs))
+	setExtension(out, "budget", map[string]int{err.part: err.needs})
 }
 
 // isSpent reports whether a scan ended because it used up the statements of

@@ -7,17 +7,17 @@ import (
 	"koine/kg"
 )
 
-// candidates yields the entities that may match, each once, in id order and
+// scanCandidates yields the entities that may match, each once, in id order and
 // after the id `after` if it is set, together with the statements that the
 // test needs. A subject is valid until the next one.
-func candidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject, error] {
+func scanCandidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
-		w, err := resolve(m.wanted, s.ID)
+		w, err := resolvePredicates(m.wanted, s.ID)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		d, ids, err := m.driven(s, after)
+		d, ids, err := m.chooseDrive(s, after)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -45,8 +45,8 @@ func candidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject
 			if err == nil {
 				err = g.next(c, id)
 			}
-			if err == nil && !m.anywhere() && (len(d.iris) > 0 || d.path != nil) {
-				err = c.confirm()
+			if err == nil && !m.matchesObjects() && (len(d.iris) > 0 || d.path != nil) {
+				err = c.confirmShown()
 			}
 			if err == errNoSubject {
 				continue
@@ -58,46 +58,46 @@ func candidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject
 	}
 }
 
-// driven chooses a drive and starts reading its ids. It returns nil if all
+// chooseDrive chooses a drive and starts reading its ids. It returns nil if all
 // entities have to be scanned.
-func (m *entityMatch) driven(s *kg.Snapshot, after *kg.ID) (*drive, iter.Seq2[kg.ID, error], error) {
+func (m *entityMatch) chooseDrive(s *kg.Snapshot, after *kg.ID) (*drive, iter.Seq2[kg.ID, error], error) {
 	if len(m.drives) == 1 && m.drives[0].path == nil {
 		d := &m.drives[0]
-		if ok, err := m.affords(s, d); !ok {
+		if ok, err := m.withinBudget(s, d); !ok {
 			return nil, nil, err
 		}
-		return d, d.ids(s, after), nil
+		return d, d.candidateIDs(s, after), nil
 	}
-	d, _, err := cheapest(s, m.drives)
+	d, _, err := cheapestDrive(s, m.drives)
 	if err != nil || d == nil {
 		return nil, nil, err
 	}
-	if ok, err := m.affords(s, d); !ok {
+	if ok, err := m.withinBudget(s, d); !ok {
 		return nil, nil, err
 	}
 	if d.path == nil {
-		return d, d.ids(s, after), nil
+		return d, d.candidateIDs(s, after), nil
 	}
-	ids, err := d.path.sources(s)
-	if kg.CodeOf(err) == kg.CodeLimitExceeded && !m.anywhere() { // scanning the entities reads less at a time
+	ids, err := d.path.findSources(s)
+	if kg.CodeOf(err) == kg.CodeLimitExceeded && !m.matchesObjects() { // scanning the entities reads less at a time
 		rest := slices.DeleteFunc(slices.Clone(m.drives), func(d drive) bool { return d.path != nil })
-		if d, _, err = cheapest(s, rest); err != nil || d == nil {
+		if d, _, err = cheapestDrive(s, rest); err != nil || d == nil {
 			return nil, nil, err
 		}
-		return d, d.ids(s, after), nil
+		return d, d.candidateIDs(s, after), nil
 	}
 	return d, func(yield func(kg.ID, error) bool) { yieldSorted(ids, after, yield) }, err
 }
 
-// affords reports whether a drive that has to be read as a whole fits into the
+// withinBudget reports whether a drive that has to be read as a whole fits into the
 // rest of the budget. If it does not, all entities are scanned instead: the
 // scan can end after any entity and finds them in the same order.
-func (m *entityMatch) affords(s *kg.Snapshot, d *drive) (bool, error) {
+func (m *entityMatch) withinBudget(s *kg.Snapshot, d *drive) (bool, error) {
 	left, limited := s.ReadsLeft()
-	if !limited || m.anywhere() || d.path != nil || d.iris != nil || !d.object.IsZero() {
+	if !limited || m.matchesObjects() || d.path != nil || d.iris != nil || !d.object.IsZero() {
 		return true, nil
 	}
-	n, err := d.estimate(s)
+	n, err := d.estimateReads(s)
 	if isSpent(err) {
 		return false, nil
 	}
@@ -106,9 +106,9 @@ func (m *entityMatch) affords(s *kg.Snapshot, d *drive) (bool, error) {
 
 var errNoSubject = kg.Errorf(kg.CodeNotFound, "no statement has this subject")
 
-// confirm returns errNoSubject unless the view shows a statement with this
+// confirmShown returns errNoSubject unless the view shows a statement with this
 // subject: a term may have an id without one.
-func (s *subject) confirm() error {
+func (s *subject) confirmShown() error {
 	for _, rows := range s.rows {
 		if len(rows) > 0 {
 			return nil
@@ -120,16 +120,16 @@ func (s *subject) confirm() error {
 	return errNoSubject
 }
 
-// cheapest returns the drive with the fewest candidates according to the
+// cheapestDrive returns the drive with the fewest candidates according to the
 // catalogue, and an estimate of the statements that it reads. It returns nil
 // if scanning all entities is cheaper or there is no drive.
-func cheapest(s *kg.Snapshot, drives []drive) (best *drive, least uint64, err error) {
+func cheapestDrive(s *kg.Snapshot, drives []drive) (best *drive, least uint64, err error) {
 	for i := range drives {
 		d := &drives[i]
 		if d.iris != nil {
 			return d, uint64(len(d.iris)), nil
 		}
-		n, err := d.estimate(s)
+		n, err := d.estimateReads(s)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -146,12 +146,12 @@ func cheapest(s *kg.Snapshot, drives []drive) (best *drive, least uint64, err er
 	return best, least, nil
 }
 
-// estimate is an estimate of how many statements the drive reads.
-func (d *drive) estimate(s *kg.Snapshot) (sum uint64, err error) {
+// estimateReads is an estimate of how many statements the drive reads.
+func (d *drive) estimateReads(s *kg.Snapshot) (sum uint64, err error) {
 	if d.path != nil {
-		return d.path.estimate(s)
+		return d.path.estimateReads(s)
 	}
-	if n, known, err := d.peek(s); known || err != nil {
+	if n, known, err := d.peekCount(s); known || err != nil {
 		return n, err
 	}
 	for _, predicate := range d.predicates {
@@ -178,10 +178,10 @@ func (d *drive) estimate(s *kg.Snapshot) (sum uint64, err error) {
 // peekRows bounds the statements that peek counts.
 const peekRows = 256
 
-// peek counts the statements that a lookup finds. known is false if there are
+// peekCount counts the statements that a lookup finds. known is false if there are
 // more than peekRows, if the drive is no lookup, or if the catalogue has the
 // count.
-func (d *drive) peek(s *kg.Snapshot) (n uint64, known bool, err error) {
+func (d *drive) peekCount(s *kg.Snapshot) (n uint64, known bool, err error) {
 	if len(d.predicates) == 0 || d.predicates[0] == rdfType {
 		return 0, false, nil
 	}
@@ -214,20 +214,20 @@ func (d *drive) peek(s *kg.Snapshot) (n uint64, known bool, err error) {
 	return n, true, nil
 }
 
-// ids yields the ids of the drive's entities in order.
-func (d *drive) ids(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+// candidateIDs yields the ids of the drive's entities in order.
+func (d *drive) candidateIDs(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	switch {
 	case d.iris != nil:
-		return d.named(s, after)
+		return d.namedIDs(s, after)
 	case !d.object.IsZero():
 		return d.subjectsOf(s, after)
 	case d.text != nil:
-		return d.worded(s, after)
+		return d.textSubjects(s, after)
 	}
-	return d.scanned(s, after)
+	return d.scannedSubjects(s, after)
 }
 
-func (d *drive) named(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+func (d *drive) namedIDs(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		var ids []kg.ID
 		for _, t := range d.iris {
@@ -284,13 +284,13 @@ func (d *drive) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error]
 	}
 }
 
-// worded looks the text up with every language and datatype in the dictionary.
+// textSubjects looks the text up with every language and datatype in the dictionary.
 // With too many of them it scans the predicates instead.
-func (d *drive) worded(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+func (d *drive) textSubjects(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		literals, complete, err := s.Literals(*d.text)
 		if err == nil && !complete {
-			d.scanned(s, after)(yield)
+			d.scannedSubjects(s, after)(yield)
 			return
 		}
 		var ids []kg.ID
@@ -314,15 +314,15 @@ func (d *drive) worded(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 // predicates.
 func (d *drive) subjectsWith(s *kg.Snapshot, object kg.Term, ids []kg.ID) (_ []kg.ID, err error) {
 	for _, predicate := range d.predicates {
-		if ids, err = subjects(s, kg.Pattern{Predicate: predicate, Object: object}, ids); err != nil {
+		if ids, err = appendSubjects(s, kg.Pattern{Predicate: predicate, Object: object}, ids); err != nil {
 			return ids, err
 		}
 	}
 	return ids, nil
 }
 
-// subjects appends the subjects of the statements that match the pattern.
-func subjects(s *kg.Snapshot, pattern kg.Pattern, ids []kg.ID) ([]kg.ID, error) {
+// appendSubjects appends the subjects of the statements that match the pattern.
+func appendSubjects(s *kg.Snapshot, pattern kg.Pattern, ids []kg.ID) ([]kg.ID, error) {
 	p, known, err := idPattern(s, pattern)
 	if !known || err != nil {
 		return ids, err
@@ -336,14 +336,14 @@ func subjects(s *kg.Snapshot, pattern kg.Pattern, ids []kg.ID) ([]kg.ID, error) 
 	return ids, nil
 }
 
-// scanned reads all statements with the predicates and keeps the subjects
+// scannedSubjects reads all statements with the predicates and keeps the subjects
 // whose object fits.
-func (d *drive) scanned(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+func (d *drive) scannedSubjects(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		var ids []kg.ID
 		for _, predicate := range d.predicates {
 			var err error
-			if ids, err = d.scan(s, predicate, ids); err != nil {
+			if ids, err = d.scanPredicate(s, predicate, ids); err != nil {
 				yield(kg.ID{}, err)
 				return
 			}
@@ -352,9 +352,9 @@ func (d *drive) scanned(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	}
 }
 
-// scan appends the subjects of one predicate. Equal objects are adjacent, so
+// scanPredicate appends the subjects of one predicate. Equal objects are adjacent, so
 // each is tested once.
-func (d *drive) scan(s *kg.Snapshot, predicate kg.Term, ids []kg.ID) ([]kg.ID, error) {
+func (d *drive) scanPredicate(s *kg.Snapshot, predicate kg.Term, ids []kg.ID) ([]kg.ID, error) {
 	p, known, err := idPattern(s, kg.Pattern{Predicate: predicate})
 	if !known || err != nil {
 		return ids, err

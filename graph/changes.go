@@ -31,57 +31,57 @@ var changeConnections = connectionTypes{
 	edgeName: "ChangeEdge", edges: changeEdgeImplementors,
 }
 
-// changeList plans a field with changes.
-func (p *planner) changeList(f graphql.CollectedField, args map[string]any) (c *changeList, err error) {
+// planChangeList plans a field with changes.
+func (p *planner) planChangeList(f graphql.CollectedField, args map[string]any) (c *changeList, err error) {
 	c = &changeList{
 		connection: &connection{limit: p.run.engine.limits.ResultBytes},
-		backward:   argument[SortDirection](args, "order") == SortDirectionDesc,
-		after:      argument[*Position](args, "after"),
-		since:      argument[*kg.Moment](args, "since"), until: argument[*kg.Moment](args, "until"),
-		direction: argument[Direction](args, "direction"),
+		backward:   argumentOf[SortDirection](args, "order") == SortDirectionDesc,
+		after:      argumentOf[*Position](args, "after"),
+		since:      argumentOf[*kg.Moment](args, "since"), until: argumentOf[*kg.Moment](args, "until"),
+		direction: argumentOf[Direction](args, "direction"),
 	}
 	if p.view.MaxAge != 0 {
 		return nil, kg.Errorf(kg.CodeInvalid, "changes cannot be seen under an age: say since, or view.recordedAt").At("view.maxAgeSeconds")
 	}
-	if c.first, err = p.run.engine.limits.pageSize(argument[*int](args, "first"), DefaultPageSize); err != nil {
+	if c.first, err = p.run.engine.limits.pageSize(argumentOf[*int](args, "first"), DefaultPageSize); err != nil {
 		return nil, err
 	}
 	if c.after != nil { // so that hasPreviousPage is true
 		cursor := Cursor(*c.after)
 		c.connection.after = &cursor
 	}
-	if c.match, err = matchChanges(p.ctx, argument[*StatementFilter](args, "where")); err != nil {
+	if c.match, err = matchChanges(p.ctx, argumentOf[*StatementFilter](args, "where")); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
-	c.filter = kg.Filter{Ops: argument[[]kg.Op](args, "ops"), View: p.view, Keep: c.match.keep()}
+	c.filter = kg.Filter{Ops: argumentOf[[]kg.Op](args, "ops"), View: p.view, Keep: c.match.watchFilter()}
 	c.filter.View.At = 0 // the log range ends at the view's revision instead
 	c.element = func(set ast.SelectionSet) (int, error) {
 		plan := &changePlan{}
 		c.plans = append(c.plans, plan)
-		return len(c.plans) - 1, p.change(plan, set)
+		return len(c.plans) - 1, p.planChange(plan, set)
 	}
 	c.events = func(set ast.SelectionSet) (int, error) {
 		c.filter.Replacements = true
 		i, err := c.element(set)
 		if err == nil {
-			c.plans[i].replaced, err = p.replaced(set)
+			c.plans[i].replaced, err = p.planReplaced(set)
 		}
 		return i, err
 	}
-	return c, p.connection(c.connection, f.Selections, changeConnections)
+	return c, p.planConnection(c.connection, f.Selections, changeConnections)
 }
 
 // readChanges answers Query.changes.
 func readChanges(ctx context.Context, view *ViewInput) error {
-	r, err := read(ctx, view)
+	r, err := beginReading(ctx, view)
 	if err != nil {
 		return err
 	}
-	c, err := r.changeList(r.field, r.args)
+	c, err := r.planChangeList(r.field, r.args)
 	if err != nil {
 		return err
 	}
-	l, err := r.loader()
+	l, err := r.openLoader()
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func readChanges(ctx context.Context, view *ViewInput) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(g.write)
+	return r.storeAnswer(g.write)
 }
 
 func (l *loader) changePage(c *changeList) (*page, error) {
@@ -104,7 +104,7 @@ func (l *loader) changePage(c *changeList) (*page, error) {
 		return nil, atAfter(err)
 	}
 	g := &page{connection: c.connection}
-	events, err := l.take(c, g, nil, log.Events())
+	events, err := l.collectEvents(c, g, nil, log.Events())
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (l *loader) logRange(c *changeList) (part kg.LogRange, err error) {
 		if m == nil {
 			return nil
 		}
-		r, err := l.moment(*m, argument)
+		r, err := l.resolveArgument(*m, argument)
 		*to = kg.Position{Epoch: part.Until.Epoch, Revision: r, Index: kg.EndOfCommit}
 		if oldest := store.Oldest(); err == nil && to.Compare(oldest) < 0 {
 			gone := kg.Errorf(kg.CodePositionGone, "the log goes back to revision %d, not to %d", oldest.Revision, r).At(argument)
@@ -151,7 +151,7 @@ func (l *loader) logRange(c *changeList) (part kg.LogRange, err error) {
 	if c.after == nil {
 		return part, nil
 	}
-	from, err := l.position(*c.after)
+	from, err := l.parsePosition(*c.after)
 	switch {
 	case err != nil:
 		return part, err
@@ -163,9 +163,9 @@ func (l *loader) logRange(c *changeList) (part kg.LogRange, err error) {
 	return part, nil
 }
 
-// position parses a position token or one of the words "earliest" and
+// parsePosition parses a position token or one of the words "earliest" and
 // "latest".
-func (l *loader) position(p Position) (kg.Position, error) {
+func (l *loader) parsePosition(p Position) (kg.Position, error) {
 	store := l.engine.deps.Store
 	switch p {
 	case "earliest":
@@ -180,9 +180,9 @@ func (l *loader) position(p Position) (kg.Position, error) {
 	return at, nil
 }
 
-// take appends events to a page until it is full, and notes whether another
+// collectEvents appends events to a page until it is full, and notes whether another
 // one follows.
-func (l *loader) take(c *changeList, g *page, taken []operation.Event, events iter.Seq2[kg.Event, error]) ([]operation.Event, error) {
+func (l *loader) collectEvents(c *changeList, g *page, taken []operation.Event, events iter.Seq2[kg.Event, error]) ([]operation.Event, error) {
 	for e, err := range events {
 		if err != nil {
 			return nil, atAfter(err)
@@ -191,7 +191,7 @@ func (l *loader) take(c *changeList, g *page, taken []operation.Event, events it
 			g.more = true
 			break
 		}
-		if err := l.run.charge(eventSize(&e)); err != nil {
+		if err := l.run.chargeBytes(eventSize(&e)); err != nil {
 			return nil, err
 		}
 		l.run.noteSources(e.Statement.Assertions)
@@ -234,7 +234,7 @@ func (l *loader) endPage(g *page, reached kg.Position) {
 func (l *loader) shareChanges(c *changeList, events []operation.Event, pages []*page, starts []int) error {
 	loaded := make([][]changeNode, len(c.plans))
 	for i, plan := range c.plans {
-		nodes, err := l.changes(plan, events)
+		nodes, err := l.loadChanges(plan, events)
 		if err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ import (
 // Channel is a channel as the caller sees it.
 type Channel struct{ of *channels.Channel }
 
-// channels returns the channel service and the caller.
-func (r *run) channels() (*channels.Service, channels.Caller, error) {
+// channelService returns the channel service and the caller.
+func (r *run) channelService() (*channels.Service, channels.Caller, error) {
 	by := channels.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Channels == nil {
 		return nil, by, kg.Errorf(kg.CodeNotFound, "there are no channels here")
@@ -24,7 +24,7 @@ func (r *run) channels() (*channels.Service, channels.Caller, error) {
 
 // readChannel answers Query.channel.
 func readChannel(ctx context.Context, id string) (*Channel, error) {
-	service, by, err := runOf(ctx).channels()
+	service, by, err := runOf(ctx).channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func readChannel(ctx context.Context, id string) (*Channel, error) {
 // argument.
 func shownChannel(c *channels.Channel, err error) (*Channel, error) {
 	if err != nil {
-		return nil, asAsked(err)
+		return nil, atArgument(err)
 	}
 	return &Channel{c}, nil
 }
@@ -49,14 +49,14 @@ func unlessGone[T any](v *T, err error) (*T, error) {
 	return v, err
 }
 
-// asked maps the domain's field names to the schema's argument names.
-var asked = map[string]string{"sinceTimestamp": "sinceTime", "authorIds": "authors", "pageToken": "after", "channelId": "id", "messageId": "id"}
+// argumentNames maps the domain's field names to the schema's argument names.
+var argumentNames = map[string]string{"sinceTimestamp": "sinceTime", "authorIds": "authors", "pageToken": "after", "channelId": "id", "messageId": "id"}
 
-// asAsked places an error in the argument that it is about.
-func asAsked(err error) error { return renamed(err, asked) }
+// atArgument places an error in the argument that it is about.
+func atArgument(err error) error { return withFieldNames(err, argumentNames) }
 
-// renamed translates the field name of an error.
-func renamed(err error, names map[string]string) error {
+// withFieldNames translates the field name of an error.
+func withFieldNames(err error, names map[string]string) error {
 	e := kg.AsError(err)
 	name, ok := names[e.Field]
 	if !ok {
@@ -75,7 +75,7 @@ func readChannels(ctx context.Context, first *int, after *Cursor, visibility *Ch
 }
 
 func (r *run) listChannels(ctx context.Context, first *int, after *Cursor, l channels.ListQuery) (*ChannelConnection, error) {
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func channelNodes[D, N any](r *run, first *int, after *Cursor, list func(size in
 	}
 	page, next, err := list(n, string(deref(after)))
 	if err != nil {
-		return nil, nil, asAsked(err)
+		return nil, nil, atArgument(err)
 	}
 	nodes, err := nodesOf(r, page, node, size)
 	return nodes, tokenPage(after, next), err
@@ -122,10 +122,10 @@ func (c *Channel) ID() string { return string(c.of.ID) }
 func (c *Channel) Kind() ChannelKind { return ChannelKind(inSchema(c.of.Kind)) }
 
 // Name is nil if the channel has none.
-func (c *Channel) Name() *string { return some(c.of.Name) }
+func (c *Channel) Name() *string { return nilIfEmpty(c.of.Name) }
 
 // Topic is nil if the channel has none.
-func (c *Channel) Topic() *string { return some(c.of.Topic) }
+func (c *Channel) Topic() *string { return nilIfEmpty(c.of.Topic) }
 
 // Visibility tells which agents find the channel.
 func (c *Channel) Visibility() ChannelVisibility {
@@ -136,7 +136,7 @@ func (c *Channel) Visibility() ChannelVisibility {
 func (c *Channel) CreatedAt() *time.Time { return timeOrNil(c.of.CreatedAt) }
 
 // CreatedBy is nil for a direct channel that does not exist yet.
-func (c *Channel) CreatedBy() *string { return some(string(c.of.CreatedBy)) }
+func (c *Channel) CreatedBy() *string { return nilIfEmpty(string(c.of.CreatedBy)) }
 
 // Members are ordered by the time at which they joined.
 func (c *Channel) Members() []ChannelMember {

@@ -68,10 +68,10 @@ type channelEvent struct {
 
 func (c *channelEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 	if m := c.source.current.Message; m != nil {
-		return t.message(c.plan, m, e.Position)
+		return t.writeMessage(c.plan, m, e.Position)
 	}
 	change := &ChannelChange{c.source.current.Control, Position(t.stream.engine.deps.Store.FormatPosition(e.Position))}
-	return newLoader(t.ctx, t.run, nil, t.stream.view).inside(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+	return newLoader(t.ctx, t.run, nil, t.stream.view).writeGenerated(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._ChannelChange(ctx, c.plan.set, change)
 	})
 }
@@ -97,7 +97,7 @@ func (c *ChannelChange) Channel(ctx context.Context) (*Channel, error) {
 }
 
 // Agent is the agent that the change is about, nil for none.
-func (c *ChannelChange) Agent() *string { return some(string(c.of.Agent)) }
+func (c *ChannelChange) Agent() *string { return nilIfEmpty(string(c.of.Agent)) }
 
 // Role is the agent's role after the change, or before it left.
 func (c *ChannelChange) Role() *ChannelRole { return enumOrNil[ChannelRole](c.of.Role) }
@@ -127,7 +127,7 @@ func (c *ChannelChange) Position() *Position { return &c.at }
 // followChannel establishes Subscription.channelChanged.
 func followChannel(ctx context.Context, id string, resume *Position) error {
 	return subscribeChannels(ctx, resume, func(o *opening) (eventContent, source, error) {
-		from, told := o.position()
+		from, told := o.startPosition()
 		events, err := o.service.StreamEvents(o.life, o.by, channels.ChannelID(id), &from)
 		s := &channelSource{ownSource: ownSource{o.store}, events: events}
 		s.told.Store(told)

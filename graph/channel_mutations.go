@@ -12,17 +12,17 @@ import (
 // its commit.
 func (r *run) changedChannel(c *channels.Channel, err error) (*Channel, error) {
 	if err != nil {
-		return nil, inInput(renamed(err, inInputs))
+		return nil, inInput(withFieldNames(err, inInputs))
 	}
-	r.wroteUpTo(r.engine.deps.Store.Head())
+	r.notePosition(r.engine.deps.Store.Head())
 	return &Channel{c}, nil
 }
 
 // inInputs maps the domain's field names to the schema's input members.
 var inInputs = map[string]string{"expireAfter": "expireAfterSeconds", "parent": "parentId"}
 
-// wroteUpTo notes the position after the commit of a mutation.
-func (r *run) wroteUpTo(p kg.Position) {
+// notePosition notes the position after the commit of a mutation.
+func (r *run) notePosition(p kg.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.written = &p
@@ -30,7 +30,7 @@ func (r *run) wroteUpTo(p kg.Position) {
 
 func createChannel(ctx context.Context, input CreateChannelInput) (*Channel, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func createChannel(ctx context.Context, input CreateChannelInput) (*Channel, err
 	d.Visibility = channels.Visibility(inDomain(deref(input.Visibility)))
 	d.Kind, d.MaxMembers = channels.Kind(inDomain(deref(input.Kind))), deref(input.MaxMembers)
 	d.KeepMessages, d.Audit, d.MemberPolicy = deref(input.KeepMessages), input.Audit, channels.MemberPolicy(inDomain(deref(input.MemberPolicy)))
-	d.Limits, d.ExpireAfter = deref(limitsIn(input.Limits)), deref(staying(input.ExpireAfterSeconds))
+	d.Limits, d.ExpireAfter = deref(limitsIn(input.Limits)), deref(idleTimeout(input.ExpireAfterSeconds))
 	if rights := rightsIn(input.Rights); rights != nil {
 		d.Rights = *rights
 	}
@@ -64,12 +64,12 @@ func rightsIn(input *ChannelRightsInput) *channels.Rights {
 
 func updateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
 	change := channels.ChannelUpdate{ExpectedVersion: input.ExpectedVersion, Name: input.Name, Topic: input.Topic, Rights: rightsIn(input.Rights), MaxMembers: input.MaxMembers}
-	change.Limits, change.ExpireAfter, change.KeepMessages, change.Audit = limitsIn(input.Limits), staying(input.ExpireAfterSeconds), input.KeepMessages, input.Audit
+	change.Limits, change.ExpireAfter, change.KeepMessages, change.Audit = limitsIn(input.Limits), idleTimeout(input.ExpireAfterSeconds), input.KeepMessages, input.Audit
 	if p := input.MetadataPatch; p != nil {
 		change.Remove = p.Remove
 		if err := json.Unmarshal(orNull(p.Set), &change.Set); err != nil {
@@ -88,20 +88,20 @@ func orNull(raw json.RawMessage) json.RawMessage {
 
 func deleteChannel(ctx context.Context, id string) (*DeletedChannel, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
 	if err := service.Delete(ctx, by, channels.ChannelID(id)); err != nil {
 		return nil, err
 	}
-	r.wroteUpTo(r.engine.deps.Store.Head())
+	r.notePosition(r.engine.deps.Store.Head())
 	return &DeletedChannel{ChannelID: id}, nil
 }
 
 func addChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channel, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func addChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channe
 
 func removeChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*Channel, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func ownEvent(op kg.Op, q kg.Quad, c *kg.Commit, at kg.Position) operation.Event
 // subscribeChannels establishes a subscription to events of package channels.
 func subscribeChannels(ctx context.Context, resume *Position, open func(*opening) (eventContent, source, error)) error {
 	return subscribeOwn(ctx, resume, func(o *opening) (c eventContent, s source, err error) {
-		if o.service, o.by, err = runOf(ctx).channels(); err != nil {
+		if o.service, o.by, err = runOf(ctx).channelService(); err != nil {
 			return nil, nil, err
 		}
 		return open(o)
@@ -61,32 +61,32 @@ func subscribeOwn(ctx context.Context, resume *Position, open func(*opening) (ev
 
 func newOwnStream(ctx, life context.Context, resume *Position, open func(*opening) (eventContent, source, error)) (*Stream, error) {
 	r, field := runOf(ctx), graphql.GetFieldContext(ctx).Field
-	v, err := r.view(nil)
+	v, err := r.fieldView(nil)
 	if err != nil {
 		return nil, err
 	}
 	s := &Stream{ctx: life, engine: r.engine, request: r.request, view: v}
-	if err := s.followable(); err != nil {
+	if err := s.checkView(); err != nil {
 		return nil, err
 	}
-	start, err := r.start(resume)
+	start, err := r.startPosition(resume)
 	if err != nil {
 		return nil, err
 	}
 	p := newPlanner(ctx, v)
-	if s.plan, err = p.event(field, nil); err != nil {
+	if s.plan, err = p.planEvent(field, nil); err != nil {
 		return nil, err
 	}
-	o := &opening{life: life, store: r.engine.deps.Store, start: start, plan: p.inside(field)}
+	o := &opening{life: life, store: r.engine.deps.Store, start: start, plan: p.planGenerated(field)}
 	if s.plan.content, s.source, err = open(o); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// position returns the position to start after, zero for the beginning, and
+// startPosition returns the position to start after, zero for the beginning, and
 // the position up to which there is nothing to send, nil for the beginning.
-func (o *opening) position() (from kg.Position, told *kg.Position) {
+func (o *opening) startPosition() (from kg.Position, told *kg.Position) {
 	switch o.start.Start {
 	case operation.Earliest, operation.Snapshot:
 		return kg.Position{}, nil

@@ -14,7 +14,7 @@ func (l *loader) closeStatements(g *page, p kg.IDPattern, known bool, after *kg.
 	c := g.connection
 	if c.total && known {
 		if g.total, err = countStatements(l.snapshot, c, p); err != nil {
-			return unsplit(err)
+			return unsplittableError(err)
 		}
 	}
 	var begin []byte
@@ -26,7 +26,7 @@ func (l *loader) closeStatements(g *page, p kg.IDPattern, known bool, after *kg.
 		f = noFeed{}
 	}
 	peek := c.statementMatch.test == nil && len(c.statementOrder) == 0
-	return l.closed(g, f, peek || !known, statementKeyBytes, l.sealer(bound, begin))
+	return l.closePage(g, f, peek || !known, statementKeyBytes, l.cursorSealer(bound, begin))
 }
 
 // closeEntities is closeStatements for a page of entities.
@@ -35,26 +35,26 @@ func (l *loader) closeEntities(c *connection, after *kg.ID) (*page, error) {
 	if c.total {
 		n, err := countEntities(l.snapshot, c)
 		if err != nil {
-			return nil, unsplit(err)
+			return nil, unsplittableError(err)
 		}
 		g.total = n
 	}
-	if err := l.groupEntities(c, candidates(l.snapshot, c.entityMatch, nil), g); err != nil {
-		return nil, unsplit(err)
+	if err := l.groupEntities(c, scanCandidates(l.snapshot, c.entityMatch, nil), g); err != nil {
+		return nil, unsplittableError(err)
 	}
 	var begin []byte
 	if after != nil {
 		begin = after[:]
 	}
-	return g, l.closed(g, l.entityFeed(c, after), false, entityKeyBytes, l.sealer(c.bound, begin))
+	return g, l.closePage(g, l.entityFeed(c, after), false, entityKeyBytes, l.cursorSealer(c.bound, begin))
 }
 
 func countEntities(s *kg.Snapshot, c *connection) (n uint64, err error) {
-	for e, err := range candidates(s, c.entityMatch, nil) {
+	for e, err := range scanCandidates(s, c.entityMatch, nil) {
 		if err != nil {
 			return n, err
 		}
-		ok, err := c.entityMatch.holds(e)
+		ok, err := c.entityMatch.matchesEntity(e)
 		if err != nil {
 			return n, err
 		}
@@ -65,14 +65,14 @@ func countEntities(s *kg.Snapshot, c *connection) (n uint64, err error) {
 	return n, nil
 }
 
-// sealer returns the function that makes the cursors of a page beginning after
+// cursorSealer returns the function that makes the cursors of a page beginning after
 // a key.
-func (l *loader) sealer(bound cursorBound, begin []byte) func(key []byte) string {
+func (l *loader) cursorSealer(bound cursorBound, begin []byte) func(key []byte) string {
 	return func(key []byte) string {
 		if key == nil {
 			key = begin
 		}
-		return l.engine.seal(l.snapshot, bound, key)
+		return l.engine.sealCursor(l.snapshot, bound, key)
 	}
 }
 
@@ -81,8 +81,8 @@ type noFeed struct{}
 
 func (noFeed) next() (bool, error)    { return false, nil }
 func (noFeed) load() (element, error) { return element{}, nil }
-func (noFeed) stood() []byte          { return nil }
-func (noFeed) once()                  {}
+func (noFeed) lastKey() []byte        { return nil }
+func (noFeed) limitToOne()            {}
 func (noFeed) close()                 {}
 
 // closeChanges is closeStatements for a page of changes. The events are
@@ -111,7 +111,7 @@ func (l *loader) closeChanges(c *changeList, g *page, events []operation.Event, 
 			return func(b []byte, selection int) []byte { return one.node(b, selection, 0) }, err
 		},
 	}
-	return l.closed(g, f, true, 4, func(key []byte) string {
+	return l.closePage(g, f, true, 4, func(key []byte) string {
 		at := begin
 		if key != nil && len(events) > 0 {
 			i := int(binary.BigEndian.Uint32(key))
@@ -133,7 +133,7 @@ func (l *loader) closeDifferences(c *diffList, g *page, p kg.IDPattern, known bo
 	if after != nil {
 		begin = differenceKey(g.from, *after)
 	}
-	return l.closed(g, f, !known, len(begin), l.sealer(c.bound, begin))
+	return l.closePage(g, f, !known, len(begin), l.cursorSealer(c.bound, begin))
 }
 
 func (l *loader) differenceFeed(c *diffList, from kg.Revision, p kg.IDPattern, after *kg.IDQuad) feed {
@@ -149,7 +149,7 @@ func (l *loader) differenceFeed(c *diffList, from kg.Revision, p kg.IDPattern, a
 				for d, err := range l.snapshot.Diff(from, p, after) {
 					ok := false
 					if err == nil {
-						ok, err = c.either(f, &d)
+						ok, err = c.holdsEither(f, &d)
 					}
 					if err == nil && !ok {
 						if !looked(d) {

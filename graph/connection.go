@@ -95,23 +95,23 @@ var statementConnections = connectionTypes{
 	edgeName: "StatementEdge", edges: statementEdgeImplementors,
 }
 
-// selection plans a selection of elements and returns its index.
-func (p *planner) selection(c *connection, set ast.SelectionSet) (int, error) {
+// planElements plans a selection of elements and returns its index.
+func (p *planner) planElements(c *connection, set ast.SelectionSet) (int, error) {
 	if c.element != nil {
 		return c.element(set)
 	}
 	if c.entityMatch != nil {
-		plan, err := p.entity(set)
+		plan, err := p.planEntity(set)
 		c.entities = append(c.entities, plan)
 		return len(c.entities) - 1, err
 	}
-	plan, err := p.statement(set)
+	plan, err := p.planStatement(set)
 	c.statements = append(c.statements, plan)
 	return len(c.statements) - 1, err
 }
 
-// connection plans the fields of a connection.
-func (p *planner) connection(c *connection, set ast.SelectionSet, types connectionTypes) error {
+// planConnection plans the fields of a connection.
+func (p *planner) planConnection(c *connection, set ast.SelectionSet, types connectionTypes) error {
 	c.path, c.lists = slices.Clone(p.path), slices.Clone(p.lists)
 	return p.eachField(set, types.implementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := connectionField{key: key, typename: types.name}
@@ -120,18 +120,18 @@ func (p *planner) connection(c *connection, set ast.SelectionSet, types connecti
 		case "edges":
 			field.kind, field.typename = connectionEdges, types.edgeName
 			err = p.inList(func() (err error) {
-				field.edge, err = p.edge(c, f.Selections, types)
+				field.edge, err = p.planEdge(c, f.Selections, types)
 				return err
 			})
 		case "nodes":
 			field.kind = connectionNodes
 			err = p.inList(func() (err error) {
-				field.selection, err = p.selection(c, f.Selections)
+				field.selection, err = p.planElements(c, f.Selections)
 				return err
 			})
 		case "events":
 			if c.events == nil {
-				return unplanned(f)
+				return unplannedField(f)
 			}
 			field.kind, field.events = connectionNodes, true
 			err = p.inList(func() (err error) {
@@ -140,17 +140,17 @@ func (p *planner) connection(c *connection, set ast.SelectionSet, types connecti
 			})
 		case "pageInfo":
 			field.kind = connectionPageInfo
-			field.info, err = p.pageInfo(c, f.Selections)
+			field.info, err = p.planPageInfo(c, f.Selections)
 		case "totalCount":
 			field.kind, c.total = connectionTotal, true
 		case "groups":
 			field.kind = connectionGroups
-			field.selection, err = p.groups(c, f)
+			field.selection, err = p.planGroups(c, f)
 		case "from", "to":
 			field.kind, field.typename = connectionRevision, f.Name
 		default:
 			if c.extra == nil {
-				return unplanned(f)
+				return unplannedField(f)
 			}
 			field.kind = connectionExtra
 			field.selection, err = c.extra(f)
@@ -160,18 +160,18 @@ func (p *planner) connection(c *connection, set ast.SelectionSet, types connecti
 	})
 }
 
-// groups plans a field `groups` and returns its index.
-func (p *planner) groups(c *connection, f graphql.CollectedField) (int, error) {
+// planGroups plans a field `groups` and returns its index.
+func (p *planner) planGroups(c *connection, f graphql.CollectedField) (int, error) {
 	if c.otherGroups != nil {
 		return c.otherGroups(f)
 	}
 	if c.entityMatch != nil {
-		return len(c.entityGroups), p.entityGroups(c, f)
+		return len(c.entityGroups), p.planEntityGroups(c, f)
 	}
-	return len(c.statementGroups), p.statementGroups(c, f)
+	return len(c.statementGroups), p.planStatementGroups(c, f)
 }
 
-func (p *planner) edge(c *connection, set ast.SelectionSet, types connectionTypes) (fields []edgeField, err error) {
+func (p *planner) planEdge(c *connection, set ast.SelectionSet, types connectionTypes) (fields []edgeField, err error) {
 	err = p.eachField(set, types.edges, func(f graphql.CollectedField, key []byte) (err error) {
 		field := edgeField{key: key, name: f.Name}
 		switch f.Name {
@@ -179,9 +179,9 @@ func (p *planner) edge(c *connection, set ast.SelectionSet, types connectionType
 		case "cursor":
 			c.cursors = true
 		case "node":
-			field.selection, err = p.selection(c, f.Selections)
+			field.selection, err = p.planElements(c, f.Selections)
 		default:
-			return unplanned(f)
+			return unplannedField(f)
 		}
 		fields = append(fields, field)
 		return err
@@ -189,7 +189,7 @@ func (p *planner) edge(c *connection, set ast.SelectionSet, types connectionType
 	return fields, err
 }
 
-func (p *planner) pageInfo(c *connection, set ast.SelectionSet) (fields []edgeField, err error) {
+func (p *planner) planPageInfo(c *connection, set ast.SelectionSet) (fields []edgeField, err error) {
 	err = p.eachField(set, pageInfoImplementors, func(f graphql.CollectedField, key []byte) error {
 		fields = append(fields, edgeField{key: key, name: f.Name})
 		switch f.Name {
@@ -197,58 +197,58 @@ func (p *planner) pageInfo(c *connection, set ast.SelectionSet) (fields []edgeFi
 			c.cursors = true
 		case "__typename", "hasNextPage", "hasPreviousPage", "truncated":
 		default:
-			return unplanned(f)
+			return unplannedField(f)
 		}
 		return nil
 	})
 	return fields, err
 }
 
-// paging reads the arguments that all connections have.
-func (p *planner) paging(c *connection, f graphql.CollectedField, args map[string]any) (err error) {
-	c.after = argument[*Cursor](args, "after")
-	c.first, err = p.run.engine.limits.pageSize(argument[*int](args, "first"), DefaultPageSize)
+// planPaging reads the arguments that all connections have.
+func (p *planner) planPaging(c *connection, f graphql.CollectedField, args map[string]any) (err error) {
+	c.after = argumentOf[*Cursor](args, "after")
+	c.first, err = p.run.engine.limits.pageSize(argumentOf[*int](args, "first"), DefaultPageSize)
 	if err != nil {
 		return err
 	}
 	c.view, c.limit = p.view, p.run.engine.limits.ResultBytes
-	c.bound, err = p.bind(f)
+	c.bound, err = p.bindCursor(f)
 	return err
 }
 
-func (p *planner) statementConnection(f graphql.CollectedField, args map[string]any) (c *connection, err error) {
+func (p *planner) planStatementConnection(f graphql.CollectedField, args map[string]any) (c *connection, err error) {
 	c = &connection{}
-	if err := p.paging(c, f, args); err != nil {
+	if err := p.planPaging(c, f, args); err != nil {
 		return nil, err
 	}
-	if c.statementMatch, err = matchStatement(p.ctx, argument[*StatementFilter](args, "where")); err != nil {
+	if c.statementMatch, err = matchStatement(p.ctx, argumentOf[*StatementFilter](args, "where")); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
-	c.statementOrder = orderStatements(argument[[]StatementOrder](args, "orderBy"))
-	return c, p.connection(c, f.Selections, statementConnections)
+	c.statementOrder = orderStatements(argumentOf[[]StatementOrder](args, "orderBy"))
+	return c, p.planConnection(c, f.Selections, statementConnections)
 }
 
-func (p *planner) entityConnection(f graphql.CollectedField, args map[string]any) (*connection, error) {
+func (p *planner) planEntityConnection(f graphql.CollectedField, args map[string]any) (*connection, error) {
 	match := func(f *EntityFilter) (*entityMatch, error) { return p.run.engine.matchEntity(p.ctx, f) }
-	return p.entitiesThat(match, f, args)
+	return p.planEntitiesMatching(match, f, args)
 }
 
-// entitiesThat plans a connection of entities with a condition compiled by
+// planEntitiesMatching plans a connection of entities with a condition compiled by
 // match.
-func (p *planner) entitiesThat(
+func (p *planner) planEntitiesMatching(
 	match func(*EntityFilter) (*entityMatch, error), f graphql.CollectedField, args map[string]any,
 ) (c *connection, err error) {
 	c = &connection{}
-	if err := p.paging(c, f, args); err != nil {
+	if err := p.planPaging(c, f, args); err != nil {
 		return nil, err
 	}
-	if c.entityMatch, err = match(argument[*EntityFilter](args, "where")); err != nil {
+	if c.entityMatch, err = match(argumentOf[*EntityFilter](args, "where")); err != nil {
 		return nil, kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("where")
 	}
-	if c.entityOrder, err = orderEntities(argument[[]EntityOrder](args, "orderBy"), c.entityMatch); err != nil {
+	if c.entityOrder, err = orderEntities(argumentOf[[]EntityOrder](args, "orderBy"), c.entityMatch); err != nil {
 		return nil, kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("orderBy")
 	}
-	return c, p.connection(c, f.Selections, entityConnections)
+	return c, p.planConnection(c, f.Selections, entityConnections)
 }
 
 // page is a loaded page of a connection.
@@ -281,7 +281,7 @@ func (g *page) write(b []byte) []byte {
 		return g.writeFields(b)
 	}
 	from := len(b)
-	g.cut.cutter.wait(g)
+	g.cut.cutter.queuePage(g)
 	b = g.writeFields(b)
 	g.cut.base = len(b) - from
 	g.cut.fixed = g.cut.base - g.infoBytes(0, g.more, g.truncated)
@@ -386,11 +386,11 @@ func (of *connectionField) writeEdge(b []byte, cursor func([]byte) []byte, node 
 	return append(b, '}')
 }
 
-// ends returns the cursors of a page, "" for none.
-func (g *page) ends() (start, end string) {
+// endCursors returns the cursors of a page, "" for none.
+func (g *page) endCursors() (start, end string) {
 	switch {
 	case g.cut != nil:
-		start, end = g.cut.ends(g.truncated)
+		start, end = g.cut.endCursors(g.truncated)
 	case g.size > 0:
 		start, end = g.cursors[0], g.cursors[g.size-1]
 	}
@@ -403,7 +403,7 @@ func (g *page) ends() (start, end string) {
 func (g *page) writeInfo(b []byte, fields []edgeField) []byte {
 	var start, end string
 	if g.connection.cursors {
-		start, end = g.ends()
+		start, end = g.endCursors()
 	}
 	b = append(b, '{')
 	for i, f := range fields {

@@ -20,15 +20,15 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *Vi
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.view(view)
+	v, err := r.fieldView(view)
 	if err != nil {
 		return nil, err
 	}
-	s, begin, bound, err := r.behind(ctx, v, after)
+	s, begin, bound, err := r.openContradictions(ctx, v, after)
 	if err != nil {
 		return nil, err
 	}
-	constraints, err := r.open(ctx, kg.View{Principal: v.Principal, Graphs: []kg.Term{kg.ShapesGraph}, At: s.Revision()})
+	constraints, err := r.openSnapshot(ctx, kg.View{Principal: v.Principal, Graphs: []kg.Term{kg.ShapesGraph}, At: s.Revision()})
 	if err != nil {
 		return nil, err
 	}
@@ -45,26 +45,26 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *Vi
 		page.Nodes[i] = contradictionOf(c)
 	}
 	if found.More {
-		end := Cursor(r.engine.seal(s, bound, found.End.Bytes()))
+		end := Cursor(r.engine.sealCursor(s, bound, found.End.Bytes()))
 		page.EndCursor = &end
 	}
 	return page, nil
 }
 
-// behind opens the snapshot of the page that a cursor continues, and returns
+// openContradictions opens the snapshot of the page that a cursor continues, and returns
 // the place where the page begins.
-func (r *run) behind(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, begin belief.Cursor, bound cursorBound, err error) {
+func (r *run) openContradictions(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, begin belief.Cursor, bound cursorBound, err error) {
 	// The evaluation time is left out: all pages of a walk read at that of the
 	// first page.
 	named := v
 	named.At, named.Now = 0, time.Time{}
 	epoch := r.engine.deps.Store.Head().Epoch
-	bound = cursorBound{}.of(kg.String("contradictions " + epoch.String() + " " + viewKey(named)))
+	bound = cursorBound{}.forEntity(kg.String("contradictions " + epoch.String() + " " + viewKey(named)))
 	if after == nil {
-		s, err = r.open(ctx, v)
+		s, err = r.openSnapshot(ctx, v)
 		return s, begin, bound, err
 	}
-	at, err := r.engine.unsealAny(*after, bound)
+	at, err := r.engine.unsealAnyCursor(*after, bound)
 	if err != nil {
 		return nil, begin, bound, err
 	}

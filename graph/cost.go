@@ -16,18 +16,18 @@ import (
 func (r *run) checkCost(op *ast.OperationDefinition, variables map[string]any) error {
 	l := r.engine.limits
 	c := &costing{limits: l, variables: variables, fragments: map[string]cost{}}
-	whole := c.set(op.SelectionSet).all()
+	whole := c.setCost(op.SelectionSet).total()
 	if whole > l.Complexity && op.Operation == ast.Query && r.budgeted {
 		whole = c.cutSet(op.SelectionSet, r.allowed)
 	}
 	if whole > l.Complexity {
-		return limitError("complexity", "the operation could cost %s; at most %d is allowed", many(whole), l.Complexity).
-			hint("Ask for smaller pages (first), above all in the inner lists, for fewer fields, or with a budget.")
+		return limitError("complexity", "the operation could cost %s; at most %d is allowed", formatCost(whole), l.Complexity).
+			withHint("Ask for smaller pages (first), above all in the inner lists, for fewer fields, or with a budget.")
 	}
 	return nil
 }
 
-func many(n int) string {
+func formatCost(n int) string {
 	if n >= tooMuch {
 		return "very many"
 	}
@@ -38,7 +38,7 @@ func many(n int) string {
 // element of the page and once for the rest.
 type cost struct{ once, each int }
 
-func (c cost) all() int { return min(c.once+c.each, tooMuch) }
+func (c cost) total() int { return min(c.once+c.each, tooMuch) }
 
 // costing walks a valid document: its fragments exist and have no cycle.
 type costing struct {
@@ -48,42 +48,42 @@ type costing struct {
 	single    bool // each page of a connection counts one element
 }
 
-func (c *costing) set(set ast.SelectionSet) (sum cost) {
+func (c *costing) setCost(set ast.SelectionSet) (sum cost) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
-			if n := c.field(sel); isElements(sel) {
+			if n := c.fieldCost(sel); isElements(sel) {
 				sum.each += n
 			} else {
 				sum.once += n
 			}
 		case *ast.InlineFragment:
-			sum = sum.plus(c.set(sel.SelectionSet))
+			sum = sum.add(c.setCost(sel.SelectionSet))
 		case *ast.FragmentSpread:
 			n, ok := c.fragments[sel.Name]
 			if !ok {
-				n = c.set(sel.Definition.SelectionSet)
+				n = c.setCost(sel.Definition.SelectionSet)
 				c.fragments[sel.Name] = n
 			}
-			sum = sum.plus(n)
+			sum = sum.add(n)
 		}
 		sum = cost{min(sum.once, tooMuch), min(sum.each, tooMuch)}
 	}
 	return sum
 }
 
-func (c cost) plus(d cost) cost { return cost{c.once + d.once, c.each + d.each} }
+func (c cost) add(d cost) cost { return cost{c.once + d.once, c.each + d.each} }
 
 // isElements reports whether a field lists the elements of a page.
 func isElements(f *ast.Field) bool {
 	return (f.Name == "nodes" || f.Name == "edges" || f.Name == "events") && f.ObjectDefinition != nil && isConnection(f.ObjectDefinition.Name)
 }
 
-func (c *costing) field(f *ast.Field) int {
-	inner := c.set(f.SelectionSet)
+func (c *costing) fieldCost(f *ast.Field) int {
+	inner := c.setCost(f.SelectionSet)
 	if f.Definition != nil && f.Definition.Arguments.ForName("first") != nil {
 		connection := isConnection(f.Definition.Type.Name())
-		n := min(c.first(f), tooMuch) // no product is more than 2^60
+		n := min(c.pageSize(f), tooMuch) // no product is more than 2^60
 		if connection && c.single {
 			n = 1
 		}
@@ -92,18 +92,18 @@ func (c *costing) field(f *ast.Field) int {
 			inner.once *= n
 		}
 	}
-	total := inner.all()
+	total := inner.total()
 	switch f.Name {
 	case "neighbourhood":
-		total *= c.neighbours(f)
+		total *= c.neighbourCount(f)
 	case "responses":
 		total *= channels.MaxAnswers
 	case "messageCounts":
 		total *= channels.MaxCounts
 	case "shortestPaths":
-		total *= c.number(f, "k", 1, path.MaxRoutes) * c.number(f, "maxDepth", 6, path.MaxRouteLength)
+		total *= c.intArgument(f, "k", 1, path.MaxRoutes) * c.intArgument(f, "maxDepth", 6, path.MaxRouteLength)
 	}
-	return min(c.weight(f)+total, tooMuch)
+	return min(c.fieldWeight(f)+total, tooMuch)
 }
 
 // cutSet is the cost of the root fields under budgets.
@@ -127,17 +127,17 @@ func (c *costing) cutSet(set ast.SelectionSet, whole allowance) (sum int) {
 // takes bytes of the answer, which count 1 each (a field takes several), and
 // at least one statement, for which it costs no more than the first.
 func (c *costing) cutField(f *ast.Field, whole allowance) int {
-	full := c.field(f)
+	full := c.fieldCost(f)
 	a := whole
 	if arg := f.Arguments.ForName("budget"); arg != nil {
 		if v, err := arg.Value.Value(c.variables); err == nil && v != nil {
 			if b, err := readBudget("budget", v); err == nil { // otherwise the planner refuses it
-				a = a.narrow(b)
+				a = a.narrowBy(b)
 			}
 		}
 	}
 	one := &costing{limits: c.limits, variables: c.variables, fragments: map[string]cost{}, single: true}
-	least := one.field(f)
+	least := one.fieldCost(f)
 	full = min(full, least+min(a.bytes, tooMuch))
 	if a.reads < tooMuch {
 		full = min(full, least*max(1, int(a.reads)))
@@ -145,13 +145,13 @@ func (c *costing) cutField(f *ast.Field, whole allowance) int {
 	return full
 }
 
-// neighbours is the number of statements of a neighbourhood that a field asks
+// neighbourCount is the number of statements of a neighbourhood that a field asks
 // for.
-func (c *costing) neighbours(f *ast.Field) int {
+func (c *costing) neighbourCount(f *ast.Field) int {
 	if arg := f.Arguments.ForName("budget"); arg != nil {
 		v, _ := arg.Value.Value(c.variables)
 		budget, _ := v.(map[string]any)
-		if text, ok := digits(budget["maxStatements"]); ok {
+		if text, ok := digitText(budget["maxStatements"]); ok {
 			if n, err := strconv.Atoi(text); err == nil && n > 0 {
 				return min(n, MaxNeighbourhood)
 			}
@@ -160,9 +160,9 @@ func (c *costing) neighbours(f *ast.Field) int {
 	return DefaultNeighbourhood
 }
 
-// first is the page size that a field asks for. A value out of bounds counts
+// pageSize is the page size that a field asks for. A value out of bounds counts
 // as the greatest: it is refused later, with a better message.
-func (c *costing) first(f *ast.Field) int {
+func (c *costing) pageSize(f *ast.Field) int {
 	unasked := DefaultPageSize
 	if f.ObjectDefinition != nil && (f.ObjectDefinition.Name == "Vocabulary" || f.Name == "graphs") {
 		unasked = DefaultVocabularySize
@@ -170,12 +170,12 @@ func (c *costing) first(f *ast.Field) int {
 	if len(f.SelectionSet) == 0 {
 		return 1 // a list of scalars has no fields of its own
 	}
-	return c.number(f, "first", min(unasked, c.limits.PageSize), c.limits.PageSize)
+	return c.intArgument(f, "first", min(unasked, c.limits.PageSize), c.limits.PageSize)
 }
 
-// number is the value of an argument, or unasked without one. A value out of
+// intArgument is the value of an argument, or unasked without one. A value out of
 // bounds counts as most.
-func (c *costing) number(f *ast.Field, name string, unasked, most int) int {
+func (c *costing) intArgument(f *ast.Field, name string, unasked, most int) int {
 	arg := f.Arguments.ForName(name)
 	if arg == nil {
 		return unasked

@@ -55,8 +55,8 @@ var unindexed = map[string]bool{
 // costly are the arguments with conditions, orders, paths and patterns.
 var costly = map[string]bool{"where": true, "orderBy": true, "pattern": true, "path": true, "by": true, "compute": true}
 
-// weight is the cost of a field without its selection set.
-func (c *costing) weight(f *ast.Field) int {
+// fieldWeight is the cost of a field without its selection set.
+func (c *costing) fieldWeight(f *ast.Field) int {
 	n := costField
 	if f.Definition == nil || f.ObjectDefinition == nil {
 		return n // __typename
@@ -74,7 +74,7 @@ func (c *costing) weight(f *ast.Field) int {
 	case "groups":
 		n = costGroups
 	case "neighbourhood":
-		n = costAround * c.number(f, "depth", 1, path.MaxRadius)
+		n = costAround * c.intArgument(f, "depth", 1, path.MaxRadius)
 	case "contradictions":
 		n = costContradictions
 	case "subtasks":
@@ -88,7 +88,7 @@ func (c *costing) weight(f *ast.Field) int {
 	case "verifyEvents":
 		n = costVerify
 	case "shortestPaths":
-		n = costRoute * c.number(f, "maxDepth", 6, path.MaxRouteLength)
+		n = costRoute * c.intArgument(f, "maxDepth", 6, path.MaxRouteLength)
 	}
 	for _, arg := range f.Arguments {
 		if !costly[arg.Name] || arg.Name == "orderBy" && f.Name == "groups" { // groups are ordered in memory

@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-func (p *planner) counts(f graphql.CollectedField) ([]scalarField, error) {
-	return p.scalars(f.Selections, termCountImplementors, "iri", "count")
+func (p *planner) planCounts(f graphql.CollectedField) ([]scalarField, error) {
+	return p.planScalars(f.Selections, termCountImplementors, "iri", "count")
 }
 
 func appendCounts(b []byte, list []kg.TermCount, fields []scalarField) []byte {
@@ -21,8 +21,8 @@ func appendCounts(b []byte, list []kg.TermCount, fields []scalarField) []byte {
 	})
 }
 
-// predicates writes the outgoing predicates with their counts.
-func (l *loader) predicates(g *gathered, id kg.ID, fields []scalarField, b []byte) ([]byte, error) {
+// appendPredicates writes the outgoing predicates with their counts.
+func (l *loader) appendPredicates(g *gathered, id kg.ID, fields []scalarField, b []byte) ([]byte, error) {
 	counts := map[kg.ID]uint64{}
 	if id != (kg.ID{}) {
 		for g.sweep.Seek(kg.IDPattern{Subject: id}, nil); g.sweep.Next(); {

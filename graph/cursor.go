@@ -38,7 +38,7 @@ const (
 // to.
 type cursorBound [sha256.Size]byte
 
-func (p *planner) bind(f graphql.CollectedField) (bound cursorBound, err error) {
+func (p *planner) bindCursor(f graphql.CollectedField) (bound cursorBound, err error) {
 	args := f.ArgumentMap(p.op.Variables)
 	delete(args, "first")
 	delete(args, "after")
@@ -97,8 +97,8 @@ func viewKey(v kg.View) string {
 	return string(b)
 }
 
-// of returns the bound of the same list of one entity.
-func (c cursorBound) of(entity kg.Term) cursorBound {
+// forEntity returns the bound of the same list of one entity.
+func (c cursorBound) forEntity(entity kg.Term) cursorBound {
 	return sha256.Sum256(append(c[:], entity.String()...))
 }
 
@@ -109,7 +109,7 @@ type place struct {
 	key      []byte // empty: before the first element
 }
 
-func (e *Engine) seal(s *kg.Snapshot, bound cursorBound, key []byte) string {
+func (e *Engine) sealCursor(s *kg.Snapshot, bound cursorBound, key []byte) string {
 	b := make([]byte, 0, 17+statementKeyBytes)
 	b = append(b, cursorLayout)
 	b = binary.BigEndian.AppendUint64(b, uint64(s.Revision()))
@@ -117,8 +117,8 @@ func (e *Engine) seal(s *kg.Snapshot, bound cursorBound, key []byte) string {
 	return e.deps.Store.Seal(append(b, key...), bound[:])
 }
 
-func (e *Engine) unseal(c Cursor, bound cursorBound, keyBytes int) (place, error) {
-	at, err := e.unsealAny(c, bound)
+func (e *Engine) unsealCursor(c Cursor, bound cursorBound, keyBytes int) (place, error) {
+	at, err := e.unsealAnyCursor(c, bound)
 	if err == nil && len(at.key) != keyBytes && len(at.key) != 0 {
 		return place{}, foreignCursor()
 	}
@@ -129,8 +129,8 @@ func foreignCursor() error {
 	return kg.Errorf(kg.CodeCursorForeign, "the cursor is not one of this list").At("after")
 }
 
-// unsealAny opens a cursor whose key has no fixed length.
-func (e *Engine) unsealAny(c Cursor, bound cursorBound) (place, error) {
+// unsealAnyCursor opens a cursor whose key has no fixed length.
+func (e *Engine) unsealAnyCursor(c Cursor, bound cursorBound) (place, error) {
 	b, err := e.deps.Store.Unseal(string(c), bound[:])
 	if err != nil {
 		return place{}, kg.AsError(err).At("after")
@@ -148,7 +148,7 @@ func (e *Engine) unsealAny(c Cursor, bound cursorBound) (place, error) {
 // openAt opens the snapshot of the page that a cursor continues.
 func (r *run) openAt(ctx context.Context, view kg.View, at place) (*kg.Snapshot, error) {
 	view.At, view.Now = at.revision, at.now
-	s, err := r.open(ctx, view)
+	s, err := r.openSnapshot(ctx, view)
 	switch kg.CodeOf(err) {
 	case kg.CodeRevisionGone, kg.CodeRevisionAhead:
 		e := kg.Errorf(kg.CodeCursorGone, "revision %d, which the cursor's first page read, can no longer be read", at.revision)

@@ -45,18 +45,18 @@ type cut struct {
 	peeked bool  // it is known whether there is an element
 }
 
-// closed prepares a page to be filled from the feed by a cutter. peek means
+// closePage prepares a page to be filled from the feed by a cutter. peek means
 // that looking for the first element is almost free, so that an empty page is
 // recognized at once. keyBytes is the length of the feed's keys. seal makes
 // the cursor after the element with a key, or at the page's beginning for nil.
 // Pages in lists need the planner's inList for correct paths.
-func (l *loader) closed(g *page, f feed, peek bool, keyBytes int, seal func(key []byte) string) error {
+func (l *loader) closePage(g *page, f feed, peek bool, keyBytes int, seal func(key []byte) string) error {
 	c := l.run.cutter
 	t := &cut{cutter: c, feed: f, seal: seal, first: g.connection.first, texts: make([][]byte, len(g.connection.fields))}
 	g.cut = t
 	c.feeds = append(c.feeds, f)
 	if peek {
-		_, err := t.find()
+		_, err := t.findNext()
 		if err != nil && !isSpent(err) {
 			return err
 		}
@@ -78,8 +78,8 @@ func (g *page) finish() { g.more, g.truncated, g.end = g.cut.rest, false, g.cut.
 
 func quotedLen(s string) int { return len(s) + len(`""`) }
 
-// find makes the next element ready and reports whether there is one.
-func (t *cut) find() (bool, error) {
+// findNext makes the next element ready and reports whether there is one.
+func (t *cut) findNext() (bool, error) {
 	if t.found || t.ended {
 		return t.found, nil
 	}
@@ -87,7 +87,7 @@ func (t *cut) find() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	t.found, t.ended, t.before = found, !found, t.feed.stood()
+	t.found, t.ended, t.before = found, !found, t.feed.lastKey()
 	return found, nil
 }
 
@@ -114,8 +114,8 @@ type cutter struct {
 	measuring bool // the text is only measured, then dropped
 }
 
-// enter resumes work on the field: statements read count for it.
-func (c *cutter) enter() {
+// enterField resumes work on the field: statements read count for it.
+func (c *cutter) enterField() {
 	r := c.run
 	c.begun = r.meter.Read()
 	limit := r.allowed.reads
@@ -131,7 +131,7 @@ func (c *cutter) enter() {
 	r.cutter = c
 }
 
-func (c *cutter) leave() {
+func (c *cutter) leaveField() {
 	c.spent += c.run.meter.Read() - c.begun
 	c.run.cutter = nil
 	c.run.meter.Limit(0)
@@ -146,9 +146,9 @@ func (c *cutter) close() {
 	}
 }
 
-// wait queues a closed page that is being written. It is filled once the rest
+// queuePage queues a closed page that is being written. It is filled once the rest
 // of its enclosing element is known to fit.
-func (c *cutter) wait(g *page) {
+func (c *cutter) queuePage(g *page) {
 	if c.measuring {
 		return
 	}
@@ -160,27 +160,27 @@ func (c *cutter) wait(g *page) {
 	t.times++
 }
 
-// slack is by how many bytes a page may grow without getting an element.
-func (g *page) slack() int {
+// slackBytes is by how many bytes a page may grow without getting an element.
+func (g *page) slackBytes() int {
 	t := g.cut
-	longest := g.frame(0, t.rest, false)
+	longest := g.frameBytes(0, t.rest, false)
 	if !t.peeked { // it may be cut after a key that was looked at
-		longest = max(longest, g.frame(0, true, true)+(t.cursor-t.end)*g.connection.infos("endCursor"))
+		longest = max(longest, g.frameBytes(0, true, true)+(t.cursor-t.end)*g.connection.countInfoFields("endCursor"))
 	}
 	return max(0, longest-t.base) * t.times
 }
 
-// fill fills waiting pages, which may grow by room bytes together. It returns
+// fillPages fills waiting pages, which may grow by room bytes together. It returns
 // the reason of the first cut, "" if none was cut.
-func (c *cutter) fill(pages []*page, room int) (reason operation.CutReason, err error) {
+func (c *cutter) fillPages(pages []*page, room int) (reason operation.CutReason, err error) {
 	for _, g := range pages {
 		t := g.cut
-		room += g.slack()
+		room += g.slackBytes()
 		most := t.base + room/t.times
 		if err := c.fillPage(g, most); err != nil {
-			return "", atPath(g.path(), err)
+			return "", atPath(g.answerPath(), err)
 		}
-		room -= (g.frame(t.size, g.more, g.truncated) + t.bytes() - t.base) * t.times
+		room -= (g.frameBytes(t.size, g.more, g.truncated) + t.textBytes() - t.base) * t.times
 		if reason == "" {
 			reason = t.reason
 		}
@@ -195,23 +195,23 @@ func (c *cutter) fillPage(g *page, most int) error {
 	g.finish()
 	defer t.feed.close()
 	for t.size < t.first {
-		found, err := t.find()
+		found, err := t.findNext()
 		switch {
 		case isSpent(err):
-			return c.end(g, operation.CutStatements, t.feed.stood())
+			return c.endPage(g, operation.CutStatements, t.feed.lastKey())
 		case err != nil:
 			return err
 		case !found:
 			return nil
 		}
-		if on, err := c.take(g, most); !on || err != nil {
+		if on, err := c.takeElement(g, most); !on || err != nil {
 			return err
 		}
 	}
 	if t.first == 0 || t.size > 0 {
-		found, err := t.find()
+		found, err := t.findNext()
 		if isSpent(err) {
-			return c.end(g, operation.CutStatements, t.feed.stood())
+			return c.endPage(g, operation.CutStatements, t.feed.lastKey())
 		}
 		g.more = found || g.more
 		return err
@@ -219,13 +219,13 @@ func (c *cutter) fillPage(g *page, most int) error {
 	return nil
 }
 
-// take adds the ready element to the page, with as much of its inner pages as
+// takeElement adds the ready element to the page, with as much of its inner pages as
 // fits. It reports whether the page goes on.
-func (c *cutter) take(g *page, most int) (on bool, err error) {
+func (c *cutter) takeElement(g *page, most int) (on bool, err error) {
 	t := g.cut
 	e, err := t.feed.load()
 	if isSpent(err) {
-		return false, c.end(g, operation.CutStatements, t.before)
+		return false, c.endPage(g, operation.CutStatements, t.before)
 	}
 	if err != nil {
 		return false, err
@@ -235,7 +235,7 @@ func (c *cutter) take(g *page, most int) (on bool, err error) {
 	more := false
 	if t.size+1 == t.first {
 		// After the last element nothing else makes room for a longer "false".
-		if more, err = t.find(); isSpent(err) {
+		if more, err = t.findNext(); isSpent(err) {
 			more, err = true, nil
 		}
 		more = more || t.rest
@@ -246,40 +246,40 @@ func (c *cutter) take(g *page, most int) (on bool, err error) {
 	outer, at := c.pages, c.indexes
 	// The page may stand in a list that no budget cuts: its own indexes count.
 	c.pages, c.indexes = nil, append(slices.Clip(t.at), t.size)
-	marks := t.append(g, e)
+	marks := t.appendElement(g, e)
 	inner := c.pages
-	size := max(g.frame(t.size+1, true, true), g.frame(t.size+1, more, false)) + t.bytes()
+	size := max(g.frameBytes(t.size+1, true, true), g.frameBytes(t.size+1, more, false)) + t.textBytes()
 	for _, p := range inner {
-		size += p.slack()
+		size += p.slackBytes()
 	}
 	if size > most {
-		t.restore(marks)
+		t.truncateTexts(marks)
 		c.pages, c.indexes = outer, at
-		return false, c.full(g, size-most, before)
+		return false, c.endFullPage(g, size-most, before)
 	}
 	c.given++
 	c.run.given++
-	t.taken(e)
-	reason, err := c.fill(inner, most-size)
+	t.noteTaken(e)
+	reason, err := c.fillPages(inner, most-size)
 	if err == nil && len(inner) > 0 {
-		t.restore(marks)
-		t.append(g, e)
+		t.truncateTexts(marks)
+		t.appendElement(g, e)
 	}
 	c.pages, c.indexes = outer, at
 	if err != nil || reason == "" || t.size == t.first {
 		return err == nil, err
 	}
 	// After an incomplete element the page ends.
-	found, err := t.find()
+	found, err := t.findNext()
 	if isSpent(err) || found {
-		return false, c.end(g, reason, e.key)
+		return false, c.endPage(g, reason, e.key)
 	}
 	return false, err
 }
 
-// append writes the element after the others and returns the previous lengths
+// appendElement writes the element after the others and returns the previous lengths
 // of the texts.
-func (t *cut) append(g *page, e element) (marks []int) {
+func (t *cut) appendElement(g *page, e element) (marks []int) {
 	marks = make([]int, len(t.texts))
 	for i := range g.connection.fields {
 		f := &g.connection.fields[i]
@@ -302,13 +302,13 @@ func (t *cut) append(g *page, e element) (marks []int) {
 	return marks
 }
 
-func (t *cut) restore(marks []int) {
+func (t *cut) truncateTexts(marks []int) {
 	for i, n := range marks {
 		t.texts[i] = t.texts[i][:n]
 	}
 }
 
-func (t *cut) taken(e element) {
+func (t *cut) noteTaken(e element) {
 	t.size++
 	t.endKey = e.key
 	if t.size == 1 {
@@ -316,15 +316,15 @@ func (t *cut) taken(e element) {
 	}
 }
 
-func (t *cut) bytes() (n int) {
+func (t *cut) textBytes() (n int) {
 	for _, b := range t.texts {
 		n += len(b)
 	}
 	return n
 }
 
-// end ends a page after the element with the key.
-func (c *cutter) end(g *page, reason operation.CutReason, key []byte) error {
+// endPage ends a page after the element with the key.
+func (c *cutter) endPage(g *page, reason operation.CutReason, key []byte) error {
 	t := g.cut
 	if reason == operation.CutStatements && key == nil && !c.mayBeEmpty(c.own.reads <= c.run.allowed.reads) {
 		return c.needsStatements(g)
@@ -335,16 +335,16 @@ func (c *cutter) end(g *page, reason operation.CutReason, key []byte) error {
 		t.end = quotedLen(cursor)
 	}
 	g.more, g.truncated, g.end = true, true, ""
-	c.run.noteCut(operation.Cut{Path: g.path(), Reason: reason, Cursor: cursor})
+	c.run.noteCut(operation.Cut{Path: g.answerPath(), Reason: reason, Cursor: cursor})
 	return nil
 }
 
-// full ends a page before an element that is too long by over bytes.
-func (c *cutter) full(g *page, over int, key []byte) error {
+// endFullPage ends a page before an element that is too long by over bytes.
+func (c *cutter) endFullPage(g *page, over int, key []byte) error {
 	if key == nil && !c.mayBeEmpty(c.ownBytes) {
 		return needsBytes(c.most, c.most.bytes+over)
 	}
-	return c.end(g, c.most.reason(), key)
+	return c.endPage(g, c.most.cutReason(), key)
 }
 
 // mayBeEmpty reports whether a page may stay without an element. Another page
@@ -356,23 +356,23 @@ func (c *cutter) mayBeEmpty(own bool) bool {
 // needsStatements measures, bounded by time only, how many statements the
 // first element takes.
 func (c *cutter) needsStatements(g *page) error {
-	return c.needed(func() error {
-		g.cut.feed.once()
+	return c.measureReads(func() error {
+		g.cut.feed.limitToOne()
 		return g.cut.readOne()
 	})
 }
 
 // readOne reads the next element.
 func (t *cut) readOne() error {
-	found, err := t.find()
+	found, err := t.findNext()
 	if found && err == nil {
 		_, err = t.feed.load()
 	}
 	return err
 }
 
-// needed measures how many statements read takes.
-func (c *cutter) needed(read func() error) error {
+// measureReads measures how many statements read takes.
+func (c *cutter) measureReads(read func() error) error {
 	c.run.meter.Limit(0)
 	if err := read(); err != nil {
 		return err
@@ -387,8 +387,8 @@ func (c *cutter) needed(read func() error) error {
 	}
 }
 
-// path is the page's path in the answer.
-func (g *page) path() (path ast.Path) {
+// answerPath is the page's path in the answer.
+func (g *page) answerPath() (path ast.Path) {
 	at := 0
 	for i, name := range g.connection.path {
 		path = append(path, name)
@@ -400,13 +400,13 @@ func (g *page) path() (path ast.Path) {
 	return path
 }
 
-// frame is the number of bytes of the page without its elements.
-func (g *page) frame(size int, more, truncated bool) int {
+// frameBytes is the number of bytes of the page without its elements.
+func (g *page) frameBytes(size int, more, truncated bool) int {
 	return g.cut.fixed + g.infoBytes(size, more, truncated)
 }
 
-// ends returns the cursors of the page.
-func (t *cut) ends(truncated bool) (start, end string) {
+// endCursors returns the cursors of the page.
+func (t *cut) endCursors(truncated bool) (start, end string) {
 	if t.size > 0 {
 		start = t.seal(t.startKey)
 	}
@@ -416,8 +416,8 @@ func (t *cut) ends(truncated bool) (start, end string) {
 	return start, end
 }
 
-// infos counts the fields of pageInfo with this name.
-func (c *connection) infos(name string) (n int) {
+// countInfoFields counts the fields of pageInfo with this name.
+func (c *connection) countInfoFields(name string) (n int) {
 	for i := range c.fields {
 		for _, f := range c.fields[i].info {
 			if f.name == name {

@@ -24,18 +24,18 @@ type decided struct {
 	all   map[kg.ID]bool // for predicates and graphs, of which there are few
 }
 
-// decide reports whether the test holds for a part of the statement. Equal ids
+// decideCached reports whether the test holds for a part of the statement. Equal ids
 // are adjacent in a scan, and predicates and graphs are few: a term is decoded
 // and tested only if its id is not cached.
-func (f *fact) decide(slot int, part factPart, test termTest) (bool, error) {
+func (f *fact) decideCached(slot int, part factPart, test termTest) (bool, error) {
 	if f.snapshot == nil { // not part of a scan
-		t, err := f.part(part)
+		t, err := f.partTerm(part)
 		return err == nil && test(t), err
 	}
 	for slot >= len(f.decided) {
 		f.decided = append(f.decided, decided{})
 	}
-	d, id := &f.decided[slot], f.id(part)
+	d, id := &f.decided[slot], f.partID(part)
 	if d.known && d.last == id {
 		return d.holds, nil
 	}
@@ -44,7 +44,7 @@ func (f *fact) decide(slot int, part factPart, test termTest) (bool, error) {
 		if err := f.snapshot.Err(); err != nil { // a test may take long
 			return false, err
 		}
-		t, err := f.part(part)
+		t, err := f.partTerm(part)
 		if err != nil {
 			return false, err
 		}
@@ -60,7 +60,7 @@ func (f *fact) decide(slot int, part factPart, test termTest) (bool, error) {
 	return holds, nil
 }
 
-func (f *fact) id(part factPart) kg.ID {
+func (f *fact) partID(part factPart) kg.ID {
 	switch part {
 	case partSubject:
 		return f.row.Subject
@@ -72,14 +72,14 @@ func (f *fact) id(part factPart) kg.ID {
 	return f.row.Graph
 }
 
-func (f *fact) part(part factPart) (kg.Term, error) {
+func (f *fact) partTerm(part factPart) (kg.Term, error) {
 	switch part {
 	case partSubject:
-		return f.subject()
+		return f.subjectTerm()
 	case partPredicate:
-		return f.predicate()
+		return f.predicateTerm()
 	case partObject:
-		return f.object()
+		return f.objectTerm()
 	}
-	return f.graph()
+	return f.graphTerm()
 }

@@ -35,36 +35,36 @@ var diffConnections = connectionTypes{
 	edgeName: "DiffEdge", edges: diffEdgeImplementors,
 }
 
-func (p *planner) diffList(f graphql.CollectedField, args map[string]any) (c *diffList, err error) {
-	c = &diffList{connection: &connection{}, to: argument[*kg.Moment](args, "to")}
-	from := argument[kg.Moment](args, "from")
+func (p *planner) planDiffList(f graphql.CollectedField, args map[string]any) (c *diffList, err error) {
+	c = &diffList{connection: &connection{}, to: argumentOf[*kg.Moment](args, "to")}
+	from := argumentOf[kg.Moment](args, "from")
 	c.from = &from
-	if err := p.paging(c.connection, f, args); err != nil {
+	if err := p.planPaging(c.connection, f, args); err != nil {
 		return nil, err
 	}
-	if c.statementMatch, err = matchChanges(p.ctx, argument[*StatementFilter](args, "where")); err != nil {
+	if c.statementMatch, err = matchChanges(p.ctx, argumentOf[*StatementFilter](args, "where")); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
 	c.element = func(set ast.SelectionSet) (int, error) {
 		plan := &differencePlan{}
 		c.plans = append(c.plans, plan)
-		return len(c.plans) - 1, p.difference(plan, set)
+		return len(c.plans) - 1, p.planDifference(plan, set)
 	}
-	return c, p.connection(c.connection, f.Selections, diffConnections)
+	return c, p.planConnection(c.connection, f.Selections, diffConnections)
 }
 
-func (p *planner) difference(plan *differencePlan, set ast.SelectionSet) error {
+func (p *planner) planDifference(plan *differencePlan, set ast.SelectionSet) error {
 	return p.eachField(set, statementDifferenceImplementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := differenceField{key: key, name: f.Name}
 		switch f.Name {
 		case "statement", "previous":
 			var s *statementPlan
-			s, err = p.statement(f.Selections)
+			s, err = p.planStatement(f.Selections)
 			field.plan = len(plan.statement)
 			plan.statement = append(plan.statement, s)
 		case "__typename", "op":
 		default:
-			return unplanned(f)
+			return unplannedField(f)
 		}
 		plan.fields = append(plan.fields, field)
 		return err
@@ -73,11 +73,11 @@ func (p *planner) difference(plan *differencePlan, set ast.SelectionSet) error {
 
 // readDiff answers Query.diff.
 func readDiff(ctx context.Context, view *ViewInput) error {
-	r, err := read(ctx, view)
+	r, err := beginReading(ctx, view)
 	if err != nil {
 		return err
 	}
-	c, err := r.diffList(r.field, r.args)
+	c, err := r.planDiffList(r.field, r.args)
 	if err != nil {
 		return err
 	}
@@ -89,11 +89,11 @@ func readDiff(ctx context.Context, view *ViewInput) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(g.write)
+	return r.storeAnswer(g.write)
 }
 
 func (l *loader) diffPage(c *diffList) (*page, error) {
-	l, from, after, err := l.between(c)
+	l, from, after, err := l.openDifference(c)
 	if err != nil {
 		return nil, err
 	}
@@ -113,21 +113,21 @@ func (l *loader) diffPage(c *diffList) (*page, error) {
 	}
 	var found []kg.Difference
 	if known {
-		if found, err = l.differences(c, g, l.snapshot.Diff(from, p, after)); err != nil {
+		if found, err = l.collectDifferences(c, g, l.snapshot.Diff(from, p, after)); err != nil {
 			return nil, err
 		}
 	}
 	return g, l.loadDifferences(c, g, found)
 }
 
-// between opens the snapshot of the later moment and returns the earlier
+// openDifference opens the snapshot of the later moment and returns the earlier
 // revision and the statement after which the page begins. A cursor carries
 // both revisions, so that a moment in the future keeps the meaning that it had
 // for the first page.
-func (l *loader) between(c *diffList) (later *loader, from kg.Revision, after *kg.IDQuad, err error) {
+func (l *loader) openDifference(c *diffList) (later *loader, from kg.Revision, after *kg.IDQuad, err error) {
 	view := c.view
 	if c.after != nil {
-		at, err := l.engine.unseal(*c.after, c.bound, 8+statementKeyBytes)
+		at, err := l.engine.unsealCursor(*c.after, c.bound, 8+statementKeyBytes)
 		if err != nil {
 			return l, 0, nil, err
 		}
@@ -142,7 +142,7 @@ func (l *loader) between(c *diffList) (later *loader, from kg.Revision, after *k
 		return newLoader(l.ctx, l.run, s, view), kg.Revision(binary.BigEndian.Uint64(at.key)), &q, nil
 	}
 	if c.to != nil {
-		to, err := l.moment(*c.to, "to")
+		to, err := l.resolveArgument(*c.to, "to")
 		if err == nil && to == 0 {
 			err = kg.Errorf(kg.CodeRevisionGone, "%s is before the first commit: there is nothing to read", c.to).At("to")
 		}
@@ -152,25 +152,25 @@ func (l *loader) between(c *diffList) (later *loader, from kg.Revision, after *k
 		view.At = to
 		s := l.snapshot
 		if to != s.Revision() {
-			if s, err = l.run.open(l.ctx, view); err != nil {
+			if s, err = l.run.openSnapshot(l.ctx, view); err != nil {
 				return l, 0, nil, err
 			}
 		}
-		from, err := l.moment(*c.from, "from")
+		from, err := l.resolveArgument(*c.from, "from")
 		return newLoader(l.ctx, l.run, s, view), from, nil, err
 	}
-	from, err = l.moment(*c.from, "from")
+	from, err = l.resolveArgument(*c.from, "from")
 	return l, from, nil, err
 }
 
-// differences collects the differences of a page.
-func (l *loader) differences(c *diffList, g *page, all iter.Seq2[kg.Difference, error]) (found []kg.Difference, err error) {
+// collectDifferences collects the differences of a page.
+func (l *loader) collectDifferences(c *diffList, g *page, all iter.Seq2[kg.Difference, error]) (found []kg.Difference, err error) {
 	f := &fact{snapshot: l.snapshot}
 	for d, err := range all {
 		if err != nil {
 			return nil, err
 		}
-		ok, err := c.either(f, &d)
+		ok, err := c.holdsEither(f, &d)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +183,7 @@ func (l *loader) differences(c *diffList, g *page, all iter.Seq2[kg.Difference, 
 		}
 		found = append(found, d)
 		if c.cursors {
-			g.cursors = append(g.cursors, l.engine.seal(l.snapshot, c.bound, differenceKey(g.from, d.IDQuad)))
+			g.cursors = append(g.cursors, l.engine.sealCursor(l.snapshot, c.bound, differenceKey(g.from, d.IDQuad)))
 		}
 	}
 	g.size = len(found)
@@ -194,14 +194,14 @@ func differenceKey(from kg.Revision, q kg.IDQuad) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(from)), quadKey(q)...)
 }
 
-// either reports whether the condition holds for the statement at one of the
+// holdsEither reports whether the condition holds for the statement at one of the
 // two moments.
-func (c *diffList) either(f *fact, d *kg.Difference) (bool, error) {
+func (c *diffList) holdsEither(f *fact, d *kg.Difference) (bool, error) {
 	for _, v := range [...]*kg.Version{&d.Before, &d.After} {
 		if v.From == 0 {
 			continue
 		}
-		if ok, err := c.holds(f, v.Row); ok || err != nil {
+		if ok, err := c.matchesRow(f, v.Row); ok || err != nil {
 			return ok, err
 		}
 	}
@@ -234,7 +234,7 @@ func (l *loader) loadDifferences(c *diffList, g *page, found []kg.Difference) er
 				continue
 			}
 			var err error
-			if nodes[s][i], err = l.statements(plan.statement[f.plan], rows); err != nil {
+			if nodes[s][i], err = l.loadStatements(plan.statement[f.plan], rows); err != nil {
 				return err
 			}
 			if plan.statement[f.plan].ids {

@@ -51,19 +51,19 @@ func newDocuments(schema *ast.Schema, limits Limits, o *Options) *documents {
 
 // get returns the valid document of a query text, or its errors.
 func (d *documents) get(query string) (*ast.QueryDocument, gqlerror.List) {
-	if doc := d.cached(query); doc != nil {
+	if doc := d.lookUp(query); doc != nil {
 		return doc, nil
 	}
 	doc, errs := d.parse(query)
 	if len(errs) == 0 && len(query) <= maxCachedQueryBytes {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.keep(query, doc)
+		d.addYoung(query, doc)
 	}
 	return doc, errs
 }
 
-func (d *documents) cached(query string) *ast.QueryDocument {
+func (d *documents) lookUp(query string) *ast.QueryDocument {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if doc := d.young[query]; doc != nil {
@@ -71,13 +71,13 @@ func (d *documents) cached(query string) *ast.QueryDocument {
 	}
 	doc := d.old[query]
 	if doc != nil {
-		d.keep(query, doc)
+		d.addYoung(query, doc)
 	}
 	return doc
 }
 
-// keep puts a document into the young generation. d.mu is held.
-func (d *documents) keep(query string, doc *ast.QueryDocument) {
+// addYoung puts a document into the young generation. d.mu is held.
+func (d *documents) addYoung(query string, doc *ast.QueryDocument) {
 	if len(d.young) >= (d.max+1)/2 {
 		d.old, d.young = d.young, map[string]*ast.QueryDocument{}
 	}
@@ -115,7 +115,7 @@ func (d *documents) parseError(err error) *gqlerror.Error {
 	}
 	if strings.HasPrefix(g.Message, "exceeded token limit") {
 		return &gqlerror.Error{Message: g.Message, Err: limitError("tokens", "the query has more than %d tokens", d.limits.Tokens).
-			hint("Send the large parts as variables, or split the query.")}
+			withHint("Send the large parts as variables, or split the query.")}
 	}
 	errcode.Set(g, errcode.ParseFailed)
 	return g

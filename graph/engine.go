@@ -164,14 +164,14 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 		e.noteRefusals(ctx, &result)
 		result.Duration = time.Since(started)
 	}()
-	opCtx, errs := e.prepare(ctx, r)
+	opCtx, errs := e.prepareOperation(ctx, r)
 	if len(errs) == 0 && opCtx.Operation.Operation == ast.Subscription {
-		errs = e.present(kg.Errorf(kg.CodeInvalid, "a subscription is a stream: ask for it with Accept: text/event-stream, or with knowledge/subscribe"))
+		errs = e.presentErrors(kg.Errorf(kg.CodeInvalid, "a subscription is a stream: ask for it with Accept: text/event-stream, or with knowledge/subscribe"))
 	}
 	if len(errs) == 0 {
 		wait, err := e.askTime(opCtx)
 		if err != nil {
-			errs = e.present(err)
+			errs = e.presentErrors(err)
 		}
 		if wait > 0 {
 			longer, cancel := context.WithTimeout(request, wait+e.limits.Duration)
@@ -181,13 +181,13 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	}
 	if len(errs) == 0 {
 		var err error
-		if ctx, err = e.ruled(ctx, r, opCtx); err != nil {
-			errs = e.present(err)
+		if ctx, err = e.checkRules(ctx, r, opCtx); err != nil {
+			errs = e.presentErrors(err)
 		}
 	}
 	if len(errs) == 0 && opCtx.Operation.Operation == ast.Query {
 		if err := r.asOfNow(opCtx); err != nil {
-			errs = e.present(err)
+			errs = e.presentErrors(err)
 		}
 	}
 	if len(errs) > 0 {
@@ -198,35 +198,35 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	if e.deps.Span != nil {
 		var end func(error)
 		ctx, end = e.deps.Span(ctx, "graphql "+string(result.Kind))
-		defer func() { end(failure(&result)) }()
+		defer func() { end(firstFailure(&result)) }()
 	}
 	if result.Kind == ast.Query {
-		ctx = r.metered(kg.WithPace(ctx, pace.step))
+		ctx = r.withMeter(kg.WithPace(ctx, pace.step))
 	}
-	response := e.exec(r.context(ctx, opCtx))
+	response := e.executeOperation(r.withRun(ctx, opCtx))
 	result.Data, result.Errors, result.Cuts = response.Data, response.Errors, r.cuts
 	if !slices.ContainsFunc(result.Errors, isInternal) { // a failure inside would repeat itself
-		result.Hints = r.hints(ctx, opCtx)
+		result.Hints = r.findHints(ctx, opCtx)
 	}
 	if n := len(result.Data); n > e.limits.ResultBytes {
-		result.Data, result.Errors = nil, e.present(e.limits.resultTooLarge())
+		result.Data, result.Errors = nil, e.presentErrors(e.limits.resultTooLarge())
 	}
 	return result
 }
 
-// exec runs the operation of the context in the generated code. A panic
+// executeOperation runs the operation of the context in the generated code. A panic
 // outside of a field becomes an error of the whole operation.
-func (e *Engine) exec(ctx context.Context) (response *graphql.Response) {
+func (e *Engine) executeOperation(ctx context.Context) (response *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
-			err := e.present(e.recovered(ctx, p))
+			err := e.presentErrors(e.recoverPanic(ctx, p))
 			response = &graphql.Response{Errors: err}
 		}
 	}()
-	if err := runOf(ctx).await(ctx, queryImplementors); err != nil {
-		return &graphql.Response{Errors: e.present(err)}
+	if err := runOf(ctx).awaitRevision(ctx, queryImplementors); err != nil {
+		return &graphql.Response{Errors: e.presentErrors(err)}
 	}
-	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recovered)
+	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recoverPanic)
 	op, ec := graphql.GetOperationContext(ctx).Operation, runOf(ctx).ec
 	// executableSchema.Exec is not used: it makes a map of all input types for
 	// each operation, to serve custom unmarshalers, of which there are none.
@@ -268,8 +268,8 @@ func inOrder(op *graphql.OperationContext, errs gqlerror.List) gqlerror.List {
 
 // Present converts an error that belongs to no field to its public form, a
 // list of one. Internal errors are logged.
-func (e *Engine) Present(err error) gqlerror.List { return e.present(err) }
+func (e *Engine) Present(err error) gqlerror.List { return e.presentErrors(err) }
 
-func (e *Engine) present(err error) gqlerror.List {
+func (e *Engine) presentErrors(err error) gqlerror.List {
 	return gqlerror.List{e.presentError(context.Background(), err)}
 }

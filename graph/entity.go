@@ -59,12 +59,12 @@ type entityField struct {
 	inside    *insidePlan   // of asChannel, asMessage and asTask
 }
 
-func (p *planner) entity(set ast.SelectionSet) (*entityPlan, error) {
+func (p *planner) planEntity(set ast.SelectionSet) (*entityPlan, error) {
 	n := len(set) + len(p.run.engine.labels)
 	plan := &entityPlan{fields: make([]entityField, 0, len(set)), wanted: make([]kg.Term, 0, n), uses: make([][]use, 0, n)}
 	err := p.eachField(set, entityImplementors, func(f graphql.CollectedField, key []byte) error {
 		field := entityField{key: key}
-		if err := p.entityField(plan, f, &field); err != nil {
+		if err := p.planEntityField(plan, f, &field); err != nil {
 			return err
 		}
 		plan.fields = append(plan.fields, field)
@@ -73,7 +73,7 @@ func (p *planner) entity(set ast.SelectionSet) (*entityPlan, error) {
 	return plan, err
 }
 
-func (p *planner) entityField(plan *entityPlan, f graphql.CollectedField, field *entityField) error {
+func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, field *entityField) error {
 	ec := p.run.ec
 	switch f.Name {
 	case "__typename":
@@ -89,61 +89,61 @@ func (p *planner) entityField(plan *entityPlan, f graphql.CollectedField, field 
 	switch f.Name {
 	case "types":
 		field.kind = entityTypes
-		plan.want(rdfType, 0)
+		plan.wantPredicate(rdfType, 0)
 	case "label":
-		args, err := p.args(f, ec.field_Entity_label_args)
-		field.kind, field.langs = entityLabel, lowerAll(argument[[]string](args, "lang"))
+		args, err := p.parseArgs(f, ec.field_Entity_label_args)
+		field.kind, field.langs = entityLabel, lowerAll(argumentOf[[]string](args, "lang"))
 		for rank, predicate := range p.run.engine.labels {
-			plan.want(predicate, rank)
+			plan.wantPredicate(predicate, rank)
 		}
 		return err
 	case "value", "values":
-		return p.entityValue(plan, f, field)
+		return p.planEntityValue(plan, f, field)
 	case "out", "in":
-		return p.entityStatements(f, field)
+		return p.planEntityStatements(f, field)
 	case "degree":
-		args, err := p.args(f, ec.field_Entity_degree_args)
-		field.kind, field.direction = entityDegree, argument[Direction](args, "direction")
+		args, err := p.parseArgs(f, ec.field_Entity_degree_args)
+		field.kind, field.direction = entityDegree, argumentOf[Direction](args, "direction")
 		return err
 	case "predicates":
 		var err error
 		field.kind = entityPredicates
-		field.counts, err = p.counts(f)
+		field.counts, err = p.planCounts(f)
 		return err
 	case "history":
-		return p.entityHistory(f, field)
+		return p.planEntityHistory(f, field)
 	case "follow":
-		return p.entityFollow(f, field)
+		return p.planEntityFollow(f, field)
 	case "neighbourhood":
-		return p.entityNeighbourhood(f, field)
+		return p.planEntityNeighbourhood(f, field)
 	case "asChannel":
-		field.kind, field.inside = entityAsChannel, p.inside(f)
+		field.kind, field.inside = entityAsChannel, p.planGenerated(f)
 	case "asMessage":
-		field.kind, field.inside = entityAsMessage, p.inside(f)
+		field.kind, field.inside = entityAsMessage, p.planGenerated(f)
 	case "asTask":
-		field.kind, field.inside = entityAsTask, p.inside(f)
+		field.kind, field.inside = entityAsTask, p.planGenerated(f)
 	default:
-		return unplanned(f)
+		return unplannedField(f)
 	}
 	return nil
 }
 
-func (p *planner) entityStatements(f graphql.CollectedField, field *entityField) (err error) {
+func (p *planner) planEntityStatements(f graphql.CollectedField, field *entityField) (err error) {
 	field.kind, field.direction = entityStatements, DirectionOut
 	parse := p.run.ec.field_Entity_out_args
 	if f.Name == "in" {
 		field.direction, parse = DirectionIn, p.run.ec.field_Entity_in_args
 	}
-	args, err := p.args(f, parse)
+	args, err := p.parseArgs(f, parse)
 	if err != nil {
 		return err
 	}
-	field.page, err = p.statementConnection(f, args)
+	field.page, err = p.planStatementConnection(f, args)
 	return err
 }
 
-// want notes that the field being planned needs the predicate's statements.
-func (plan *entityPlan) want(predicate kg.Term, rank int) {
+// wantPredicate notes that the field being planned needs the predicate's statements.
+func (plan *entityPlan) wantPredicate(predicate kg.Term, rank int) {
 	i := slices.Index(plan.wanted, predicate)
 	if i < 0 {
 		i = len(plan.wanted)

@@ -36,26 +36,26 @@ func followEntity(ctx context.Context, iri kg.Term, depth int, resume *Position,
 		content := &entityEvent{iri: iri}
 		limits := p.run.engine.limits
 		subject := &follow.Surroundings{Entity: iri, Depth: depth, Seen: p.view, Entities: limits.WatchedEntities, Reads: limits.WatchedReads}
-		return content, subject, p.entityEvent(content, field)
+		return content, subject, p.planEntityEvent(content, field)
 	})
 }
 
-func (p *planner) entityEvent(c *entityEvent, set ast.SelectionSet) error {
+func (p *planner) planEntityEvent(c *entityEvent, set ast.SelectionSet) error {
 	return p.eachField(set, entityChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := entityEventField{key: key, name: f.Name}
 		switch f.Name {
 		case "entity":
-			field.entity, err = p.entity(f.Selections)
+			field.entity, err = p.planEntity(f.Selections)
 			c.reads = true // needed in any case, to know whether the entity exists
 		case "changes":
 			field.change = &changePlan{}
-			err = p.change(field.change, f.Selections)
+			err = p.planChange(field.change, f.Selections)
 			c.reads = c.reads || field.change.reads
 		case "commit":
-			field.commit, err = p.commit(f.Selections)
+			field.commit, err = p.planCommit(f.Selections)
 		case "__typename", "snapshot", "position":
 		default:
-			return unplanned(f)
+			return unplannedField(f)
 		}
 		c.fields = append(c.fields, field)
 		return err
@@ -63,7 +63,7 @@ func (p *planner) entityEvent(c *entityEvent, set ast.SelectionSet) error {
 }
 
 func (c *entityEvent) write(t *telling, e *operation.Event) ([]byte, error) {
-	l, err := t.loader(e, c.reads)
+	l, err := t.loaderFor(e, c.reads)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (c *entityEvent) writeField(b []byte, f *entityEventField, l *loader, e *op
 
 // appendEntity writes an entity, null if the view shows nothing of it.
 func (l *loader) appendEntity(b []byte, plan *entityPlan, iri kg.Term) ([]byte, error) {
-	node, err := l.entity(plan, iri)
+	node, err := l.loadEntity(plan, iri)
 	if node == nil || err != nil {
 		return append(b, "null"...), err
 	}
@@ -111,7 +111,7 @@ func (l *loader) appendChanges(b []byte, plan *changePlan, e *operation.Event) (
 	for i := range each {
 		each[i] = operation.Event{Changes: e.Changes[i : i+1], Position: e.Changes[i].Position}
 	}
-	nodes, err := l.changes(plan, each)
+	nodes, err := l.loadChanges(plan, each)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (l *loader) appendChanges(b []byte, plan *changePlan, e *operation.Event) (
 		}
 		from := len(b)
 		b = nodes[i].write(b, l.engine)
-		if err := l.run.charge(len(b) - from); err != nil {
+		if err := l.run.chargeBytes(len(b) - from); err != nil {
 			return nil, err
 		}
 	}

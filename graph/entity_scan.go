@@ -26,9 +26,9 @@ func (s *entityScan) close() {
 	}
 }
 
-// degree counts the statements with the entity, which is cheap if the entities
+// countDegree counts the statements with the entity, which is cheap if the entities
 // come in id order.
-func (s *entityScan) degree(id kg.ID, d Direction) (n uint64, err error) {
+func (s *entityScan) countDegree(id kg.ID, d Direction) (n uint64, err error) {
 	count := func(side int, p kg.IDPattern) {
 		if s.degrees[side] == nil {
 			s.degrees[side] = s.fact.snapshot.Sweep()

@@ -44,14 +44,14 @@ func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
 		e.presentLimit(out, e.limits.tooSlow())
 	case errors.Is(err, context.Canceled):
 		out.Message = "the request was given up"
-		extend(out, "code", string(kg.CodeClosed))
+		setExtension(out, "code", string(kg.CodeClosed))
 	case errors.As(err, &known) && known.Code != kg.CodeInternal:
 		e.presentKnown(out, known)
 	case g != nil && (g.Err == nil || errors.Unwrap(g.Err) == nil && out.Extensions["code"] != nil):
 		// Errors of the libraries' parser, validator and argument coercion:
 		// their messages are meant for the caller.
 		if out.Extensions["code"] == nil {
-			extend(out, "code", string(kg.CodeInvalid))
+			setExtension(out, "code", string(kg.CodeInvalid))
 		}
 	default:
 		e.presentInternal(ctx, out, err)
@@ -73,33 +73,33 @@ func (e *Engine) presentLimit(out *gqlerror.Error, err *LimitError) {
 	if err.Limit == "duration" {
 		code = kg.CodeTimeout
 	}
-	extend(out, "code", string(code))
-	extend(out, "limit", err.Limit)
+	setExtension(out, "code", string(code))
+	setExtension(out, "limit", err.Limit)
 	if err.Hint != "" {
-		extend(out, "hint", err.Hint)
+		setExtension(out, "hint", err.Hint)
 	}
 }
 
 func (e *Engine) presentKnown(out *gqlerror.Error, err *kg.Error) {
 	out.Message = err.Message
-	extend(out, "code", string(err.Code))
+	setExtension(out, "code", string(err.Code))
 	if err.Field != "" {
-		extend(out, "field", err.Field)
+		setExtension(out, "field", err.Field)
 	}
 	if err.Limit != "" {
-		extend(out, "limit", err.Limit)
+		setExtension(out, "limit", err.Limit)
 	}
 	if err.Hint != "" {
-		extend(out, "hint", err.Hint)
+		setExtension(out, "hint", err.Hint)
 	}
 	if err.RetryAfter > 0 {
-		extend(out, "retryAfterMs", err.RetryAfter.Milliseconds())
+		setExtension(out, "retryAfterMs", err.RetryAfter.Milliseconds())
 	}
 	if err.Oldest != nil {
-		extend(out, "oldest", e.deps.Store.FormatPosition(*err.Oldest))
+		setExtension(out, "oldest", e.deps.Store.FormatPosition(*err.Oldest))
 	}
 	if err.OldestSequence > 0 {
-		extend(out, "oldestSequence", err.OldestSequence)
+		setExtension(out, "oldestSequence", err.OldestSequence)
 	}
 }
 
@@ -130,7 +130,7 @@ func placeArgument(out *gqlerror.Error, field ast.Path) {
 	case out.Path == nil:
 		out.Path = field
 	case len(out.Path) > len(field) && out.Path[:len(field)].String() == field.String() && out.Extensions["field"] == nil && len(out.Locations) == 0:
-		extend(out, "field", out.Path[len(field):].String())
+		setExtension(out, "field", out.Path[len(field):].String())
 		out.Path = field
 	}
 }
@@ -144,8 +144,8 @@ func variableError(schema *ast.Schema, op *ast.OperationDefinition, err error) e
 	}
 	field := "$" + g.Path[1:].String()
 	out := &gqlerror.Error{Message: "variable " + field + " " + g.Message, Err: g.Err}
-	extend(out, "code", errcode.ValidationFailed)
-	extend(out, "field", field)
+	setExtension(out, "code", errcode.ValidationFailed)
+	setExtension(out, "field", field)
 	if g.Message == "unknown field" {
 		hintMember(schema, op, g.Path[1:], out)
 	}
@@ -161,7 +161,7 @@ func atPath(path ast.Path, err error) error {
 	return &gqlerror.Error{Message: err.Error(), Path: slices.Clone(path), Err: err}
 }
 
-func extend(g *gqlerror.Error, key string, value any) {
+func setExtension(g *gqlerror.Error, key string, value any) {
 	// The map may belong to a cached or shared error, so it is copied.
 	m := make(map[string]any, len(g.Extensions)+1)
 	for k, v := range g.Extensions {
@@ -180,8 +180,8 @@ type panicError struct {
 
 func (p *panicError) Error() string { return "panic" }
 
-// recovered is the graphql.RecoverFunc. The panic is logged when it is
+// recoverPanic is the graphql.RecoverFunc. The panic is logged when it is
 // presented.
-func (e *Engine) recovered(_ context.Context, value any) error {
+func (e *Engine) recoverPanic(_ context.Context, value any) error {
 	return &panicError{value: value, stack: debug.Stack()}
 }

@@ -47,49 +47,49 @@ type changeField struct {
 // pointPlan is the plan of UpToDate and Resync, which have only scalars.
 type pointPlan []scalarField
 
-func (p *planner) event(f graphql.CollectedField, content eventContent) (plan *eventPlan, err error) {
+func (p *planner) planEvent(f graphql.CollectedField, content eventContent) (plan *eventPlan, err error) {
 	plan = &eventPlan{alias: f.Alias, key: append(appendString(nil, f.Alias), ':'), content: content}
 	if !p.run.engine.schema.Schema().Types[f.Definition.Type.Name()].IsAbstractType() {
 		return plan, nil // an event type without positions
 	}
-	if plan.replaced, err = p.replaced(f.Selections); err != nil {
+	if plan.replaced, err = p.planReplaced(f.Selections); err != nil {
 		return nil, err
 	}
-	if plan.upToDate, err = p.scalars(f.Selections, upToDateImplementors, "position", "revision"); err != nil {
+	if plan.upToDate, err = p.planScalars(f.Selections, upToDateImplementors, "position", "revision"); err != nil {
 		return nil, err
 	}
-	plan.resync, err = p.scalars(f.Selections, resyncImplementors, "reason", "oldest")
+	plan.resync, err = p.planScalars(f.Selections, resyncImplementors, "reason", "oldest")
 	return plan, err
 }
 
-func (p *planner) change(plan *changePlan, set ast.SelectionSet) error {
+func (p *planner) planChange(plan *changePlan, set ast.SelectionSet) error {
 	return p.eachField(set, statementChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := changeField{key: key, name: f.Name}
 		switch f.Name {
 		case "statement", "previous":
 			var s *statementPlan
-			s, err = p.statement(f.Selections)
+			s, err = p.planStatement(f.Selections)
 			field.plan = len(plan.statement)
 			plan.statement = append(plan.statement, s)
-			plan.reads = plan.reads || s.reads()
+			plan.reads = plan.reads || s.readsEntities()
 		case "commit":
-			field.commit, err = p.commit(f.Selections)
+			field.commit, err = p.planCommit(f.Selections)
 		case "__typename", "op", "statementRemains", "changeId", "snapshot", "snapshotEnd", "position":
 		default:
-			return unplanned(f)
+			return unplannedField(f)
 		}
 		plan.fields = append(plan.fields, field)
 		return err
 	})
 }
 
-func (p *planner) commit(set ast.SelectionSet) ([]scalarField, error) {
-	return p.scalars(set, commitImplementors,
+func (p *planner) planCommit(set ast.SelectionSet) ([]scalarField, error) {
+	return p.planScalars(set, commitImplementors,
 		"id", "commitId", "revision", "time", "principal", "actor", "justification", "taskId", "sessionId", "messageId")
 }
 
-// reads reports whether an entity of the statement shows more than its name.
-func (plan *statementPlan) reads() bool {
+// readsEntities reports whether an entity of the statement shows more than its name.
+func (plan *statementPlan) readsEntities() bool {
 	for i := range plan.fields {
 		if e := plan.fields[i].entity; e != nil && e.reads {
 			return true
@@ -98,8 +98,8 @@ func (plan *statementPlan) reads() bool {
 	return false
 }
 
-// wrap makes the event the data of a result.
-func (plan *eventPlan) wrap(event []byte) []byte {
+// wrapData makes the event the data of a result.
+func (plan *eventPlan) wrapData(event []byte) []byte {
 	b := make([]byte, 0, len(plan.key)+len(event)+2)
 	b = append(append(b, '{'), plan.key...)
 	return append(append(b, event...), '}')
@@ -112,9 +112,9 @@ type changeNode struct {
 	shown [][]statementNode // the statements of each of the plan's fields
 }
 
-// changes loads the change of each event: the statements of each field in one
+// loadChanges loads the change of each event: the statements of each field in one
 // batch.
-func (l *loader) changes(plan *changePlan, events []operation.Event) ([]changeNode, error) {
+func (l *loader) loadChanges(plan *changePlan, events []operation.Event) ([]changeNode, error) {
 	nodes := make([]changeNode, len(events))
 	for i := range nodes {
 		nodes[i] = changeNode{plan: plan, event: &events[i], shown: make([][]statementNode, len(plan.fields))}
@@ -136,14 +136,14 @@ func (l *loader) changes(plan *changePlan, events []operation.Event) ([]changeNo
 			}
 			starts[k+1] = len(all)
 		}
-		statements, err := l.known(plan.statement[f.plan], all)
+		statements, err := l.newStatementNodes(plan.statement[f.plan], all)
 		if err != nil {
 			return nil, err
 		}
 		for k := range nodes {
 			nodes[k].shown[i] = statements[starts[k]:starts[k+1]]
 			if plan.statement[f.plan].ids {
-				if err := l.identify(nodes[k].shown[i], &events[k], f.name == "previous"); err != nil {
+				if err := l.identifyStatements(nodes[k].shown[i], &events[k], f.name == "previous"); err != nil {
 					return nil, err
 				}
 			}
@@ -152,15 +152,15 @@ func (l *loader) changes(plan *changePlan, events []operation.Event) ([]changeNo
 	return nodes, nil
 }
 
-// identify gives the statements of a change their ids. A change shows only the
+// identifyStatements gives the statements of a change their ids. A change shows only the
 // assertions that it added or removed, so its statements have the ids of the
 // revision before or after it, in a view of those assertions' sources.
-func (l *loader) identify(nodes []statementNode, e *operation.Event, previous bool) (err error) {
+func (l *loader) identifyStatements(nodes []statementNode, e *operation.Event, previous bool) (err error) {
 	c := &e.Changes[0]
 	for i := range nodes {
 		n := &nodes[i]
 		if e.Snapshot {
-			n.ids, err = l.ids(true)
+			n.ids, err = l.viewIDs(true)
 		} else {
 			view := l.view
 			view.At = c.Position.Revision
@@ -210,13 +210,13 @@ func (n *changeNode) write(b []byte, engine *Engine) []byte {
 	return append(b, '}')
 }
 
-// known makes nodes of statements that did not come from a scan.
-func (l *loader) known(plan *statementPlan, statements []kg.Statement) ([]statementNode, error) {
+// newStatementNodes makes nodes of statements that did not come from a scan.
+func (l *loader) newStatementNodes(plan *statementPlan, statements []kg.Statement) ([]statementNode, error) {
 	nodes := make([]statementNode, len(statements))
 	for i, s := range statements {
 		nodes[i] = statementNode{plan: plan, statement: s}
 	}
-	return nodes, l.link(plan, nodes, nil)
+	return nodes, l.linkEntities(plan, nodes, nil)
 }
 
 func (f *changeField) write(b []byte, engine *Engine, e *operation.Event) []byte {

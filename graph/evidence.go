@@ -8,11 +8,11 @@ import (
 	"koine/kg"
 )
 
-// messageBehind returns the message that a commit came with, or whose held
+// messageOfCommit returns the message that a commit came with, or whose held
 // facts it applied. It returns nil if there is none or the caller may not read
 // it. The commit's reference alone is not trusted: the message must refer to
 // the commit as well.
-func (r *run) messageBehind(ctx context.Context, revision kg.Revision) (*Message, error) {
+func (r *run) messageOfCommit(ctx context.Context, revision kg.Revision) (*Message, error) {
 	if r.engine.deps.Channels == nil || revision == 0 {
 		return nil, nil
 	}
@@ -62,9 +62,9 @@ func (r *run) findBehind(ctx context.Context, revision kg.Revision) (*Message, e
 	return m, nil
 }
 
-// behind loads, for one field of all statements, the messages or the tasks of
+// loadOrigins loads, for one field of all statements, the messages or the tasks of
 // the commits that made their assertions.
-func (l *loader) behind(plan *statementPlan, field int, nodes []statementNode) error {
+func (l *loader) loadOrigins(plan *statementPlan, field int, nodes []statementNode) error {
 	f := &plan.fields[field]
 	ctx := context.WithValue(l.ctx, runKey{}, l.run)
 	find := l.appendEvidence
@@ -73,13 +73,13 @@ func (l *loader) behind(plan *statementPlan, field int, nodes []statementNode) e
 	}
 	for i := range nodes {
 		n := &nodes[i]
-		text, err := l.behindEach(n.statement.Assertions, f.first, func(b []byte, revision kg.Revision, told map[string]bool) ([]byte, error) {
+		text, err := l.appendOrigins(n.statement.Assertions, f.first, func(b []byte, revision kg.Revision, told map[string]bool) ([]byte, error) {
 			return find(ctx, b, f.inside, revision, told)
 		})
 		if err != nil {
 			return err
 		}
-		if err := l.run.charge(len(text)); err != nil {
+		if err := l.run.chargeBytes(len(text)); err != nil {
 			return err
 		}
 		if n.texts == nil {
@@ -90,10 +90,10 @@ func (l *loader) behind(plan *statementPlan, field int, nodes []statementNode) e
 	return nil
 }
 
-// behindEach lists up to most results of find for the commits of assertions,
+// appendOrigins lists up to most results of find for the commits of assertions,
 // the oldest first. find appends results that are not in told and adds them to
 // it.
-func (l *loader) behindEach(assertions []kg.Assertion, most int, find func(b []byte, revision kg.Revision, told map[string]bool) ([]byte, error)) (b []byte, err error) {
+func (l *loader) appendOrigins(assertions []kg.Assertion, most int, find func(b []byte, revision kg.Revision, told map[string]bool) ([]byte, error)) (b []byte, err error) {
 	revisions := make([]kg.Revision, len(assertions))
 	for i, a := range assertions {
 		revisions[i] = a.Revision
@@ -120,7 +120,7 @@ func (l *loader) behindEach(assertions []kg.Assertion, most int, find func(b []b
 }
 
 func (l *loader) appendEvidence(ctx context.Context, b []byte, plan *insidePlan, revision kg.Revision, told map[string]bool) ([]byte, error) {
-	m, err := l.run.messageBehind(ctx, revision)
+	m, err := l.run.messageOfCommit(ctx, revision)
 	if m == nil || err != nil || told[string(m.of.ID)] {
 		return b, err
 	}
@@ -129,7 +129,7 @@ func (l *loader) appendEvidence(ctx context.Context, b []byte, plan *insidePlan,
 }
 
 func (l *loader) appendMadeFor(ctx context.Context, b []byte, plan *insidePlan, revision kg.Revision, told map[string]bool) ([]byte, error) {
-	t, err := l.run.taskBehind(ctx, revision)
+	t, err := l.run.taskOfCommit(ctx, revision)
 	if t == nil || err != nil || told[t.ID()] {
 		return b, err
 	}

@@ -31,9 +31,9 @@ func factOf(s kg.Statement) *fact {
 	return &fact{quad: s.Quad, assertions: s.Assertions, have: haveAll}
 }
 
-func (f *fact) at(row kg.Row) { f.row, f.have, f.assertions = row, 0, nil }
+func (f *fact) moveTo(row kg.Row) { f.row, f.have, f.assertions = row, 0, nil }
 
-func (f *fact) term(part uint8, id kg.ID, to *kg.Term) (kg.Term, error) {
+func (f *fact) decodeTerm(part uint8, id kg.ID, to *kg.Term) (kg.Term, error) {
 	if f.have&part == 0 {
 		t, err := f.snapshot.Term(id)
 		if err != nil {
@@ -45,16 +45,20 @@ func (f *fact) term(part uint8, id kg.ID, to *kg.Term) (kg.Term, error) {
 	return *to, nil
 }
 
-func (f *fact) subject() (kg.Term, error) {
-	return f.term(haveSubject, f.row.Subject, &f.quad.Subject)
+func (f *fact) subjectTerm() (kg.Term, error) {
+	return f.decodeTerm(haveSubject, f.row.Subject, &f.quad.Subject)
 }
-func (f *fact) predicate() (kg.Term, error) {
-	return f.term(havePredicate, f.row.Predicate, &f.quad.Predicate)
+func (f *fact) predicateTerm() (kg.Term, error) {
+	return f.decodeTerm(havePredicate, f.row.Predicate, &f.quad.Predicate)
 }
-func (f *fact) object() (kg.Term, error) { return f.term(haveObject, f.row.Object, &f.quad.Object) }
-func (f *fact) graph() (kg.Term, error)  { return f.term(haveGraph, f.row.Graph, &f.quad.Graph) }
+func (f *fact) objectTerm() (kg.Term, error) {
+	return f.decodeTerm(haveObject, f.row.Object, &f.quad.Object)
+}
+func (f *fact) graphTerm() (kg.Term, error) {
+	return f.decodeTerm(haveGraph, f.row.Graph, &f.quad.Graph)
+}
 
-func (f *fact) statement() (kg.Statement, error) {
+func (f *fact) loadStatement() (kg.Statement, error) {
 	if f.have&haveAssertions == 0 {
 		list, err := f.snapshot.Assertions(f.row)
 		if err != nil {
@@ -66,8 +70,8 @@ func (f *fact) statement() (kg.Statement, error) {
 	return kg.Statement{Quad: f.quad, Assertions: f.assertions}, nil
 }
 
-// moment is the evaluation time of the read, from which ages are counted.
-func (f *fact) moment() (time.Time, error) {
+// evaluationTime is the evaluation time of the read, from which ages are counted.
+func (f *fact) evaluationTime() (time.Time, error) {
 	if f.snapshot == nil {
 		return f.now, errTimeless
 	}

@@ -27,8 +27,8 @@ type failures struct {
 	of   []gqlerror.List // indexed by the mark's number; paths begin at the object
 }
 
-// keep marks the text of an object with errors.
-func (f *failures) keep(text []byte, errs gqlerror.List) []byte {
+// markObject marks the text of an object with errors.
+func (f *failures) markObject(text []byte, errs gqlerror.List) []byte {
 	if f.mark == "" {
 		f.mark = "failed " + rand.Text() + " " // no name in GraphQL has a space
 	}
@@ -47,14 +47,14 @@ func (p placed) Error() string { return p.of.Error() }
 
 func (p placed) Unwrap() error { return p.of }
 
-// place removes the marks from an answer that stands at a path, and returns
+// placeErrors removes the marks from an answer that stands at a path, and returns
 // the errors with their paths in the whole result.
-func (f *failures) place(text []byte, at ast.Path) ([]byte, []error, error) {
+func (f *failures) placeErrors(text []byte, at ast.Path) ([]byte, []error, error) {
 	if len(f.of) == 0 {
 		return text, nil, nil
 	}
 	w := failureWalk{failures: f, text: json.NewDecoder(bytes.NewReader(text))}
-	if err := w.value(slices.Clone(at)); err != nil {
+	if err := w.walkValue(slices.Clone(at)); err != nil {
 		return nil, nil, err
 	}
 	marks := regexp.MustCompile(`"` + regexp.QuoteMeta(f.mark) + `\d+":0,?`)
@@ -68,8 +68,8 @@ type failureWalk struct {
 	found []error
 }
 
-// value walks through the value at the path.
-func (w *failureWalk) value(at ast.Path) error {
+// walkValue walks through the value at the path.
+func (w *failureWalk) walkValue(at ast.Path) error {
 	token, err := w.text.Token()
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (w *failureWalk) value(at ast.Path) error {
 	switch token {
 	case json.Delim('['):
 		for i := 0; w.text.More(); i++ {
-			if err := w.value(append(at, ast.PathIndex(i))); err != nil {
+			if err := w.walkValue(append(at, ast.PathIndex(i))); err != nil {
 				return err
 			}
 		}
@@ -89,9 +89,9 @@ func (w *failureWalk) value(at ast.Path) error {
 			}
 			key, _ := name.(string)
 			if n, marked := strings.CutPrefix(key, w.mark); marked {
-				w.take(n, at)
+				w.collectErrors(n, at)
 			}
-			if err := w.value(append(at, ast.PathName(key))); err != nil {
+			if err := w.walkValue(append(at, ast.PathName(key))); err != nil {
 				return err
 			}
 		}
@@ -102,8 +102,8 @@ func (w *failureWalk) value(at ast.Path) error {
 	return err
 }
 
-// take collects the errors of a mark at the path.
-func (w *failureWalk) take(n string, at ast.Path) {
+// collectErrors collects the errors of a mark at the path.
+func (w *failureWalk) collectErrors(n string, at ast.Path) {
 	i, err := strconv.Atoi(n)
 	if err != nil || i < 0 || i >= len(w.of) {
 		return

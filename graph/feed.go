@@ -17,12 +17,12 @@ type feed interface {
 	// load reads the element that next found last. The element's own pages
 	// stay closed.
 	load() (element, error)
-	// stood returns the key of the last element examined before the one that
+	// lastKey returns the key of the last element examined before the one that
 	// next found, or before next failed; nil for none.
-	stood() []byte
-	// once makes next return after examining one more element, even if it does
+	lastKey() []byte
+	// limitToOne makes next return after examining one more element, even if it does
 	// not match.
-	once()
+	limitToOne()
 	close()
 }
 
@@ -58,7 +58,7 @@ func (f *scanFeed[K]) next() (bool, error) {
 		f.behind, f.found = f.key(*f.found), nil
 	}
 	if f.pull == nil {
-		f.pull, f.stop = iter.Pull2(guarded(f.scan(f.behind, func(k K) bool { f.behind = f.key(k); return !f.single })))
+		f.pull, f.stop = iter.Pull2(guardPanics(f.scan(f.behind, func(k K) bool { f.behind = f.key(k); return !f.single })))
 	}
 	k, err, ok := f.pull()
 	if err != nil {
@@ -71,9 +71,9 @@ func (f *scanFeed[K]) next() (bool, error) {
 	return ok, nil
 }
 
-// guarded yields a panic of the scan as its last error: iter.Pull2 would
+// guardPanics yields a panic of the scan as its last error: iter.Pull2 would
 // re-panic elsewhere and lose the stack.
-func guarded[K any](scan iter.Seq2[K, error]) iter.Seq2[K, error] {
+func guardPanics[K any](scan iter.Seq2[K, error]) iter.Seq2[K, error] {
 	return func(yield func(K, error) bool) {
 		wanted := true
 		defer func() {
@@ -94,9 +94,9 @@ func (f *scanFeed[K]) load() (element, error) {
 	return element{key: f.key(*f.found), write: write, eventOnly: f.eventOnly != nil && f.eventOnly(*f.found)}, err
 }
 
-func (f *scanFeed[K]) stood() []byte { return f.behind }
+func (f *scanFeed[K]) lastKey() []byte { return f.behind }
 
-func (f *scanFeed[K]) once() { f.single = true }
+func (f *scanFeed[K]) limitToOne() { f.single = true }
 
 func (f *scanFeed[K]) close() {
 	if f.stop != nil {
@@ -116,16 +116,16 @@ func (l *loader) statementFeed(c *connection, p kg.IDPattern, after *kg.IDQuad) 
 				from = &q
 			}
 			if len(c.statementOrder) > 0 {
-				return sorted(func() (listing[kg.Row], error) { return listStatements(l.snapshot, c.andOne(), p, from) })
+				return sortedKeys(func() (listing[kg.Row], error) { return listStatements(l.snapshot, c.withOneMore(), p, from) })
 			}
-			return l.fitting(c, p, from, looked)
+			return l.scanStatements(c, p, from, looked)
 		},
 		key: func(row kg.Row) []byte { return quadKey(row.IDQuad) },
 		read: func(row kg.Row) (func([]byte, int) []byte, error) {
 			nodes := make([][]statementNode, len(c.statements))
 			for i, selection := range c.statements {
 				var err error
-				if nodes[i], err = l.statements(selection, []kg.Row{row}); err != nil {
+				if nodes[i], err = l.loadStatements(selection, []kg.Row{row}); err != nil {
 					return nil, err
 				}
 			}
@@ -134,14 +134,14 @@ func (l *loader) statementFeed(c *connection, p kg.IDPattern, after *kg.IDQuad) 
 	}
 }
 
-// fitting yields the statements for which the connection's test holds.
-func (l *loader) fitting(c *connection, p kg.IDPattern, after *kg.IDQuad, looked func(kg.Row) bool) iter.Seq2[kg.Row, error] {
+// scanStatements yields the statements for which the connection's test holds.
+func (l *loader) scanStatements(c *connection, p kg.IDPattern, after *kg.IDQuad, looked func(kg.Row) bool) iter.Seq2[kg.Row, error] {
 	return func(yield func(kg.Row, error) bool) {
 		f := &fact{snapshot: l.snapshot}
 		for row, err := range l.snapshot.MatchIDs(p, after) {
 			ok := false
 			if err == nil {
-				ok, err = c.holds(f, row)
+				ok, err = c.matchesRow(f, row)
 			}
 			switch {
 			case err == nil && !ok:
@@ -165,16 +165,16 @@ func (l *loader) entityFeed(c *connection, after *kg.ID) feed {
 				copy(from[:], behind)
 			}
 			if len(c.entityOrder) > 0 {
-				return sorted(func() (listing[kg.ID], error) { return sortEntities(l.snapshot, c.andOne(), from) })
+				return sortedKeys(func() (listing[kg.ID], error) { return sortEntities(l.snapshot, c.withOneMore(), from) })
 			}
-			return l.matching(c, from, looked)
+			return l.scanEntities(c, from, looked)
 		},
 		key: func(id kg.ID) []byte { return id[:] },
 		read: func(id kg.ID) (func([]byte, int) []byte, error) {
 			nodes := make([][]*entityNode, len(c.entities))
 			for i, selection := range c.entities {
 				var err error
-				if nodes[i], err = l.entities(selection, []entityRef{{id: id}}); err != nil {
+				if nodes[i], err = l.loadEntities(selection, []entityRef{{id: id}}); err != nil {
 					return nil, err
 				}
 			}
@@ -183,15 +183,15 @@ func (l *loader) entityFeed(c *connection, after *kg.ID) feed {
 	}
 }
 
-// matching yields the entities that match.
-func (l *loader) matching(c *connection, after *kg.ID, looked func(kg.ID) bool) iter.Seq2[kg.ID, error] {
+// scanEntities yields the entities that match.
+func (l *loader) scanEntities(c *connection, after *kg.ID, looked func(kg.ID) bool) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
-		for e, err := range candidates(l.snapshot, c.entityMatch, after) {
+		for e, err := range scanCandidates(l.snapshot, c.entityMatch, after) {
 			if err != nil {
 				yield(kg.ID{}, err)
 				return
 			}
-			ok, err := c.entityMatch.holds(e)
+			ok, err := c.entityMatch.matchesEntity(e)
 			switch {
 			case err == nil && !ok:
 				if !looked(e.id) {
@@ -204,13 +204,13 @@ func (l *loader) matching(c *connection, after *kg.ID, looked func(kg.ID) bool) 
 	}
 }
 
-// sorted yields the elements of a page that only a full scan finds.
-func sorted[K any](list func() (listing[K], error)) iter.Seq2[K, error] {
+// sortedKeys yields the elements of a page that only a full scan finds.
+func sortedKeys[K any](list func() (listing[K], error)) iter.Seq2[K, error] {
 	return func(yield func(K, error) bool) {
 		g, err := list()
 		if err != nil {
 			var none K
-			yield(none, unsplit(err))
+			yield(none, unsplittableError(err))
 			return
 		}
 		for _, k := range g.keys {
@@ -221,17 +221,17 @@ func sorted[K any](list func() (listing[K], error)) iter.Seq2[K, error] {
 	}
 }
 
-// andOne returns the connection with one more element, which shows whether
+// withOneMore returns the connection with one more element, which shows whether
 // there is a next page.
-func (c *connection) andOne() *connection {
+func (c *connection) withOneMore() *connection {
 	more := *c
 	more.first++
 	return &more
 }
 
-// unsplit converts the error of a result that cannot be cut when the budget is
+// unsplittableError converts the error of a result that cannot be cut when the budget is
 // spent. Unlike CodeBudgetExceeded of a scan, a budgetError fails the field.
-func unsplit(err error) error {
+func unsplittableError(err error) error {
 	if !isSpent(err) {
 		return err
 	}

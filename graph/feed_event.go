@@ -32,8 +32,8 @@ func followScopeMessages(ctx context.Context, scope string, resume *Position) er
 }
 
 func deliverFeed(ctx context.Context, resume *Position, open func(*opening, *kg.Position) (*channels.Feed, error)) error {
-	return deliver(ctx, resume, func(o *opening, s *messageSource) error {
-		from, told := o.position()
+	return subscribeMessages(ctx, resume, func(o *opening, s *messageSource) error {
+		from, told := o.startPosition()
 		from = wholeCommit(from)
 		feed, err := open(o, &from)
 		if err != nil {

@@ -18,16 +18,16 @@ type assertionFilter struct {
 	revision   *RevisionFilter
 }
 
-func (f *StatementFilter) assertions() assertionFilter {
+func (f *StatementFilter) assertionFilter() assertionFilter {
 	return assertionFilter{f.Certainty, f.AssertedBy, f.RecordedAt, f.AgeSeconds, f.Revision}
 }
 
-func (f *PropertyFilter) assertions() assertionFilter {
+func (f *PropertyFilter) assertionFilter() assertionFilter {
 	return assertionFilter{f.Certainty, f.AssertedBy, f.RecordedAt, f.AgeSeconds, f.Revision}
 }
 
-// test compiles the condition. A nil test always holds.
-func (c assertionFilter) test(ctx context.Context) (factTest, error) {
+// compile compiles the condition. A nil test always holds.
+func (c assertionFilter) compile(ctx context.Context) (factTest, error) {
 	if c == (assertionFilter{}) {
 		return nil, nil
 	}
@@ -35,9 +35,9 @@ func (c assertionFilter) test(ctx context.Context) (factTest, error) {
 	if err != nil {
 		return nil, kg.AsError(err).At("assertedBy")
 	}
-	revision, recordedAt, certainty, age := c.revision.test(), c.recordedAt.test(), c.certainty.statementTest(), c.ageSeconds.test()
+	revision, recordedAt, certainty, age := c.revision.compile(), c.recordedAt.compile(), c.certainty.statementTest(), c.ageSeconds.compile()
 	return func(f *fact) (bool, error) {
-		s, err := f.statement()
+		s, err := f.loadStatement()
 		if err != nil {
 			return false, err
 		}
@@ -50,7 +50,7 @@ func (c assertionFilter) test(ctx context.Context) (factTest, error) {
 		if age == nil {
 			return true, nil
 		}
-		now, err := f.moment()
+		now, err := f.evaluationTime()
 		return err == nil && age(ageSeconds(now.Sub(s.RecordedAt()))), err
 	}, nil
 }
@@ -71,7 +71,7 @@ func (f *FloatFilter) statementTest() func(kg.Statement) bool {
 	if f == nil {
 		return nil
 	}
-	test := f.test()
+	test := f.compile()
 	return func(s kg.Statement) bool {
 		certainty, stated := s.Certainty()
 		return (f.Exists == nil || *f.Exists == stated) && test(certainty)

@@ -55,7 +55,7 @@ func (e *Engine) matchEntity(ctx context.Context, f *EntityFilter) (*entityMatch
 	if f.Type != nil && f.Type.Eq != nil && reflect.DeepEqual(*f, EntityFilter{Type: &IRIFilter{Eq: f.Type.Eq}}) {
 		// The index by class returns exactly the matches: no test is needed.
 		m := &entityMatch{ctx: ctx, engine: e, class: *f.Type.Eq}
-		return m, m.drive(f)
+		return m, m.collectDrives(f)
 	}
 	return e.matchEntityAt(ctx, f, 0)
 }
@@ -72,14 +72,14 @@ func (e *Engine) matchEntityAt(ctx context.Context, f *EntityFilter, depth int) 
 		return nil, err
 	}
 	m.test = test
-	return m, m.drive(f)
+	return m, m.collectDrives(f)
 }
 
-// anywhere reports whether a match need not be the subject of a statement.
-func (m *entityMatch) anywhere() bool { return m.depth > 0 }
+// matchesObjects reports whether a match need not be the subject of a statement.
+func (m *entityMatch) matchesObjects() bool { return m.depth > 0 }
 
-// want returns the index of a predicate in wanted.
-func (m *entityMatch) want(predicate kg.Term) int {
+// wantPredicate returns the index of a predicate in wanted.
+func (m *entityMatch) wantPredicate(predicate kg.Term) int {
 	if i := slices.Index(m.wanted, predicate); i >= 0 {
 		return i
 	}
@@ -98,11 +98,11 @@ func (m *entityMatch) compile(f *EntityFilter) (entityTest, error) {
 		{"iri", func() (entityTest, error) { return iriTest(m.ctx, f.Iri) }},
 		{"type", func() (entityTest, error) { return m.typeTest(f.Type) }},
 		{"label", func() (entityTest, error) { return m.labelTest(f.Label) }},
-		{"property", func() (entityTest, error) { return m.properties(f.Property) }},
+		{"property", func() (entityTest, error) { return m.compileProperties(f.Property) }},
 		{"path", func() (entityTest, error) { return m.pathFilters(f.Path) }},
-		{"and", func() (entityTest, error) { return m.every(f.And) }},
-		{"or", func() (entityTest, error) { return m.some(f.Or) }},
-		{"not", func() (entityTest, error) { return m.none(f.Not) }},
+		{"and", func() (entityTest, error) { return m.compileAnd(f.And) }},
+		{"or", func() (entityTest, error) { return m.compileOr(f.Or) }},
+		{"not", func() (entityTest, error) { return m.compileNot(f.Not) }},
 	} {
 		test, err := part.compile()
 		if err != nil {
@@ -115,7 +115,7 @@ func (m *entityMatch) compile(f *EntityFilter) (entityTest, error) {
 	return allEntities(tests), nil
 }
 
-func (m *entityMatch) each(list []EntityFilter) ([]entityTest, error) {
+func (m *entityMatch) compileEach(list []EntityFilter) ([]entityTest, error) {
 	tests := make([]entityTest, len(list))
 	for i := range list {
 		test, err := m.compile(&list[i])
@@ -127,20 +127,20 @@ func (m *entityMatch) each(list []EntityFilter) ([]entityTest, error) {
 	return tests, nil
 }
 
-func (m *entityMatch) every(list []EntityFilter) (entityTest, error) {
-	tests, err := m.each(list)
+func (m *entityMatch) compileAnd(list []EntityFilter) (entityTest, error) {
+	tests, err := m.compileEach(list)
 	return allEntities(tests), err
 }
 
-func (m *entityMatch) some(list []EntityFilter) (entityTest, error) {
+func (m *entityMatch) compileOr(list []EntityFilter) (entityTest, error) {
 	if list == nil {
 		return nil, nil
 	}
-	tests, err := m.each(list)
+	tests, err := m.compileEach(list)
 	return anyEntity(tests), err
 }
 
-func (m *entityMatch) none(f *EntityFilter) (entityTest, error) {
+func (m *entityMatch) compileNot(f *EntityFilter) (entityTest, error) {
 	if f == nil {
 		return nil, nil
 	}
@@ -180,7 +180,7 @@ func allEntities(tests []entityTest) entityTest {
 // someValue holds if the predicate has a value that fits. A nil test fits all
 // values.
 func (m *entityMatch) someValue(predicate kg.Term, test termTest) entityTest {
-	i := m.want(predicate)
+	i := m.wantPredicate(predicate)
 	return func(s *subject) (bool, error) {
 		for _, row := range s.rows[i] {
 			if test == nil {
@@ -203,11 +203,11 @@ func (m *entityMatch) someValue(predicate kg.Term, test termTest) entityTest {
 
 // someStatement holds if a statement with the predicate fits.
 func (m *entityMatch) someStatement(predicate kg.Term, test factTest) entityTest {
-	i := m.want(predicate)
+	i := m.wantPredicate(predicate)
 	return func(s *subject) (bool, error) {
 		f := &s.scan.fact
 		for _, row := range s.rows[i] {
-			f.at(row)
+			f.moveTo(row)
 			if ok, err := test(f); ok || err != nil {
 				return ok, err
 			}
@@ -222,7 +222,7 @@ func iriTest(ctx context.Context, f *IRIFilter) (entityTest, error) {
 		return nil, err
 	}
 	return func(s *subject) (bool, error) {
-		t, err := s.term()
+		t, err := s.entityTerm()
 		return err == nil && test(t), err
 	}, nil
 }
@@ -231,8 +231,8 @@ func (m *entityMatch) typeTest(f *IRIFilter) (entityTest, error) {
 	if f == nil {
 		return nil, nil
 	}
-	if f.absent() {
-		return m.absence(rdfType, kg.Term.IsResource, f.onlyAbsent()), nil
+	if f.requiresAbsence() {
+		return m.absenceTest(rdfType, kg.Term.IsResource, f.requiresOnlyAbsence()), nil
 	}
 	fits, err := classFits(m.ctx, f)
 	return m.someValue(rdfType, fits), err
@@ -244,9 +244,9 @@ func classFits(ctx context.Context, f *IRIFilter) (termTest, error) {
 	return func(t kg.Term) bool { return t.IsResource() && (test == nil || test(t)) }, err
 }
 
-// absence holds if the predicate has no value for which counts holds. It never
+// absenceTest holds if the predicate has no value for which counts holds. It never
 // holds if possible is false.
-func (m *entityMatch) absence(predicate kg.Term, counts termTest, possible bool) entityTest {
+func (m *entityMatch) absenceTest(predicate kg.Term, counts termTest, possible bool) entityTest {
 	there := m.someValue(predicate, counts)
 	return func(s *subject) (bool, error) {
 		ok, err := there(s)
@@ -289,9 +289,9 @@ func labelFits(ctx context.Context, f *StringFilter) (fits termTest, bare bool, 
 	return func(t kg.Term) bool { return t.IsLiteral() && match(t.Value(), true) }, match("", false), nil
 }
 
-// values returns the part of a property condition that is about a single
+// valueFilter returns the part of a property condition that is about a single
 // value.
-func (f *PropertyFilter) values() *ValueFilter {
+func (f *PropertyFilter) valueFilter() *ValueFilter {
 	return &ValueFilter{
 		Eq: f.Eq, Ne: f.Ne, In: f.In, Nin: f.Nin, Lt: f.Lt, Lte: f.Lte, Gt: f.Gt, Gte: f.Gte,
 		Contains: f.Contains, StartsWith: f.StartsWith, EndsWith: f.EndsWith, Regex: f.Regex,
@@ -299,10 +299,10 @@ func (f *PropertyFilter) values() *ValueFilter {
 	}
 }
 
-func (m *entityMatch) properties(list []PropertyFilter) (entityTest, error) {
+func (m *entityMatch) compileProperties(list []PropertyFilter) (entityTest, error) {
 	var tests []entityTest
 	for i := range list {
-		test, err := m.property(&list[i])
+		test, err := m.compileProperty(&list[i])
 		if err != nil {
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
@@ -311,39 +311,39 @@ func (m *entityMatch) properties(list []PropertyFilter) (entityTest, error) {
 	return allEntities(tests), nil
 }
 
-func (m *entityMatch) property(f *PropertyFilter) (entityTest, error) {
-	fits, err := matchValue(m.ctx, f.values())
+func (m *entityMatch) compileProperty(f *PropertyFilter) (entityTest, error) {
+	fits, err := matchValue(m.ctx, f.valueFilter())
 	if err != nil {
 		return nil, err
 	}
-	held, err := m.heldBy(f)
+	held, err := m.compileStatementTest(f)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case f.Exists != nil && !*f.Exists:
-		return m.absence(f.Predicate, nil, fits == nil && held == nil), nil
+		return m.absenceTest(f.Predicate, nil, fits == nil && held == nil), nil
 	case held == nil:
 		return m.someValue(f.Predicate, fits), nil
 	}
-	return m.someStatement(f.Predicate, allFacts([]factTest{m.statements.remember(partObject, fits), held})), nil
+	return m.someStatement(f.Predicate, allFacts([]factTest{m.statements.cachedTest(partObject, fits), held})), nil
 }
 
-// heldBy compiles the part of the condition that is about the value's
+// compileStatementTest compiles the part of the condition that is about the value's
 // statement: graph and assertions. nil means no such condition.
-func (m *entityMatch) heldBy(f *PropertyFilter) (factTest, error) {
-	graph, err := m.statements.graph(f.Graph)
+func (m *entityMatch) compileStatementTest(f *PropertyFilter) (factTest, error) {
+	graph, err := m.statements.compileGraph(f.Graph)
 	if err != nil {
 		return nil, kg.AsError(err).At("graph")
 	}
-	assertions, err := f.assertions().test(m.ctx)
+	assertions, err := f.assertionFilter().compile(m.ctx)
 	return allFacts([]factTest{graph, assertions}), err
 }
 
-// drive collects the lookups that the condition allows. A lookup must be
+// collectDrives collects the lookups that the condition allows. A lookup must be
 // necessary for a match, so branches of `or`, conditions under `not` and
 // conditions of absence give none.
-func (m *entityMatch) drive(f *EntityFilter) error {
+func (m *entityMatch) collectDrives(f *EntityFilter) error {
 	if f.Iri != nil {
 		if t := onlyIRI(f.Iri); t != nil {
 			m.drives = append(m.drives, drive{iris: []kg.Term{*t}})
@@ -351,7 +351,7 @@ func (m *entityMatch) drive(f *EntityFilter) error {
 			m.drives = append(m.drives, drive{iris: f.Iri.In})
 		}
 	}
-	if f.Type != nil && !f.Type.absent() {
+	if f.Type != nil && !f.Type.requiresAbsence() {
 		d, err := typeDrive(m.ctx, f.Type)
 		if err != nil {
 			return err
@@ -370,19 +370,19 @@ func (m *entityMatch) drive(f *EntityFilter) error {
 		if p.Exists != nil && !*p.Exists {
 			continue
 		}
-		fits, err := matchValue(m.ctx, p.values())
+		fits, err := matchValue(m.ctx, p.valueFilter())
 		if err != nil {
 			return err
 		}
 		m.drives = append(m.drives, drive{predicates: []kg.Term{p.Predicate}, object: p.onlyObject(), text: p.onlyText(), fits: fits})
 	}
 	for i := range f.Path {
-		if d, ok := m.paths[&f.Path[i]].drive(); ok {
+		if d, ok := m.paths[&f.Path[i]].lookupDrive(); ok {
 			m.drives = append(m.drives, d)
 		}
 	}
 	for i := range f.And {
-		if err := m.drive(&f.And[i]); err != nil {
+		if err := m.collectDrives(&f.And[i]); err != nil {
 			return err
 		}
 	}

@@ -73,13 +73,13 @@ func TestLongListsOfValues(t *testing.T) {
 		floats.In[i], longs.In[i], revisions.In[i], times.In[i] = float64(i), int64(i), kg.Revision(i), moment(i)
 	}
 	except := assertionFilter{certainty: &FloatFilter{Nin: floats.In[2:]}, revision: &RevisionFilter{Nin: revisions.In[1:]}, recordedAt: &DateTimeFilter{Nin: times.In}}
-	assertions, err := except.test(t.Context())
+	assertions, err := except.compile(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	statement := factOf(kg.Statement{Assertions: []kg.Assertion{{Time: moment(size)}}})
-	count := quantify(&PathFilter{Count: longs})
-	float, long, revision, at := floats.test(), longs.test(), revisions.test(), times.test()
+	count := newQuantification(&PathFilter{Count: longs})
+	float, long, revision, at := floats.compile(), longs.compile(), revisions.compile(), times.compile()
 	elsewhere := time.FixedZone("", 3600)
 	began := time.Now()
 	for i := range 20_000 {
@@ -89,7 +89,7 @@ func TestLongListsOfValues(t *testing.T) {
 		}
 		n := size - 20_000 + i
 		if !float(float64(n)) || float(float64(n)+0.5) || !long(int64(n)) || long(-1) || !revision(kg.Revision(n)) || revision(size) ||
-			!at(moment(n).In(elsewhere)) || at(moment(size)) || !count.allows(int64(n)) || count.allows(size) {
+			!at(moment(n).In(elsewhere)) || at(moment(size)) || !count.allowsCount(int64(n)) || count.allowsCount(size) {
 			t.Fatalf("%d", n)
 		}
 		if ok, err := assertions(statement); !ok || err != nil {

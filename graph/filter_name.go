@@ -17,30 +17,30 @@ func matchIRI(ctx context.Context, f *IRIFilter) (termTest, error) {
 		return nil, err
 	}
 	return allTerms(
-		exists(f.Exists), termEqual(f.Eq, true), termEqual(f.Ne, false), termAmong(f.In, true), termAmong(f.Nin, false),
+		existsTest(f.Exists), termEqual(f.Eq, true), termEqual(f.Ne, false), termAmong(f.In, true), termAmong(f.Nin, false),
 		nameTest(f.Contains, strings.Contains), nameTest(f.StartsWith, strings.HasPrefix), nameTest(f.EndsWith, strings.HasSuffix), re,
 	), nil
 }
 
-// exists compiles `exists` for a present value.
-func exists(f *bool) termTest {
+// existsTest compiles `exists` for a present value.
+func existsTest(f *bool) termTest {
 	if f == nil || *f {
 		return nil
 	}
 	return func(kg.Term) bool { return false }
 }
 
-// absent reports whether the condition requires absence.
-func (f *IRIFilter) absent() bool { return f.Exists != nil && !*f.Exists }
+// requiresAbsence reports whether the condition requires absence.
+func (f *IRIFilter) requiresAbsence() bool { return f.Exists != nil && !*f.Exists }
 
-// onlyAbsent reports whether the condition requires absence and nothing else.
-func (f *IRIFilter) onlyAbsent() bool {
-	return f.absent() && f.Eq == nil && f.Ne == nil && f.In == nil && f.Nin == nil &&
+// requiresOnlyAbsence reports whether the condition requires absence and nothing else.
+func (f *IRIFilter) requiresOnlyAbsence() bool {
+	return f.requiresAbsence() && f.Eq == nil && f.Ne == nil && f.In == nil && f.Nin == nil &&
 		f.Contains == nil && f.StartsWith == nil && f.EndsWith == nil && f.Regex == nil
 }
 
-// equality reports whether the condition has no operator but eq.
-func (f *IRIFilter) equality() bool {
+// isEquality reports whether the condition has no operator but eq.
+func (f *IRIFilter) isEquality() bool {
 	return f == nil || f.Exists == nil && f.Ne == nil && f.In == nil && f.Nin == nil &&
 		f.Contains == nil && f.StartsWith == nil && f.EndsWith == nil && f.Regex == nil
 }
@@ -60,19 +60,19 @@ func matchGraph(ctx context.Context, f *GraphFilter) (termTest, error) {
 	}
 	return allTerms(
 		termEqual(f.Eq, true), termEqual(f.Ne, false), termAmong(graphNames(f.In), true), termAmong(graphNames(f.Nin), false), isDefault,
-		named(nameTest(f.Contains, strings.Contains)), named(nameTest(f.StartsWith, strings.HasPrefix)),
-		named(nameTest(f.EndsWith, strings.HasSuffix)), named(re),
+		namedOnly(nameTest(f.Contains, strings.Contains)), namedOnly(nameTest(f.StartsWith, strings.HasPrefix)),
+		namedOnly(nameTest(f.EndsWith, strings.HasSuffix)), namedOnly(re),
 	), nil
 }
 
-// equality reports whether the condition has no operator but eq.
-func (f *GraphFilter) equality() bool {
+// isEquality reports whether the condition has no operator but eq.
+func (f *GraphFilter) isEquality() bool {
 	return f == nil || f.Ne == nil && f.In == nil && f.Nin == nil && f.Default == nil &&
 		f.Contains == nil && f.StartsWith == nil && f.EndsWith == nil && f.Regex == nil
 }
 
-// named makes a test fail for the default graph, which has no name.
-func named(test termTest) termTest {
+// namedOnly makes a test fail for the default graph, which has no name.
+func namedOnly(test termTest) termTest {
 	if test == nil {
 		return nil
 	}

@@ -39,28 +39,28 @@ func orderedTest[T any, K comparable](f ordered[T], compare func(a, b T) int, ke
 	}
 }
 
-func itself[T any](v T) T { return v }
+func identityKey[T any](v T) T { return v }
 
-// test compiles the condition. A nil test always holds. The numbers are never
+// compile compiles the condition. A nil test always holds. The numbers are never
 // NaN.
-func (f *FloatFilter) test() func(float64) bool {
+func (f *FloatFilter) compile() func(float64) bool {
 	if f == nil {
 		return nil
 	}
-	return orderedTest(ordered[float64]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, cmp.Compare, itself)
+	return orderedTest(ordered[float64]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, cmp.Compare, identityKey)
 }
 
-// test compiles the condition. A nil test always holds.
-func (f *LongFilter) test() func(int64) bool {
+// compile compiles the condition. A nil test always holds.
+func (f *LongFilter) compile() func(int64) bool {
 	if f == nil {
 		return nil
 	}
-	return orderedTest(ordered[int64]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, cmp.Compare, itself)
+	return orderedTest(ordered[int64]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, cmp.Compare, identityKey)
 }
 
-// test compiles the condition for a present time, as stored ones are. A nil
+// compile compiles the condition for a present time, as stored ones are. A nil
 // test always holds.
-func (f *DateTimeFilter) test() func(time.Time) bool {
+func (f *DateTimeFilter) compile() func(time.Time) bool {
 	if f == nil {
 		return nil
 	}
@@ -70,14 +70,14 @@ func (f *DateTimeFilter) test() func(time.Time) bool {
 	return orderedTest(ordered[time.Time]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, time.Time.Compare, func(t time.Time) valuespace.Instant { return valuespace.At(t).Instant() })
 }
 
-// test compiles the condition for a present revision, as stored ones are. A
+// compile compiles the condition for a present revision, as stored ones are. A
 // nil test always holds.
-func (f *RevisionFilter) test() func(kg.Revision) bool {
+func (f *RevisionFilter) compile() func(kg.Revision) bool {
 	if f == nil {
 		return nil
 	}
 	if f.Exists != nil && !*f.Exists {
 		return func(kg.Revision) bool { return false }
 	}
-	return orderedTest(ordered[kg.Revision]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, cmp.Compare, itself)
+	return orderedTest(ordered[kg.Revision]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, cmp.Compare, identityKey)
 }

@@ -27,7 +27,7 @@ func (m *entityMatch) pathFilters(list []PathFilter) (entityTest, error) {
 		if err != nil {
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
-		tests = append(tests, p.test)
+		tests = append(tests, p.testEntity)
 		if m.paths == nil {
 			m.paths = map[*PathFilter]*pathMatch{}
 		}
@@ -42,11 +42,11 @@ func (m *entityMatch) pathFilter(f *PathFilter) (p *pathMatch, err error) {
 		e.Hint = "Write steps as one path, such as ex:directed/ex:country."
 		return nil, e
 	}
-	p = &pathMatch{quantified: quantify(f)}
-	if p.trail, err = m.trail(f.Path); err != nil {
+	p = &pathMatch{quantified: newQuantification(f)}
+	if p.trail, err = m.compileTrail(f.Path); err != nil {
 		return nil, kg.AsError(err).At("path")
 	}
-	p.ends = p.trail.ends()
+	p.ends = p.trail.endsFunc()
 	if p.value, err = matchValue(m.ctx, f.Value); err != nil {
 		return nil, kg.AsError(err).At("value")
 	}
@@ -62,8 +62,8 @@ func (m *entityMatch) pathFilter(f *PathFilter) (p *pathMatch, err error) {
 	return p, nil
 }
 
-func (p *pathMatch) test(s *subject) (bool, error) {
-	return p.holds(p.ends(s), s.scan.ends(p).fits)
+func (p *pathMatch) testEntity(s *subject) (bool, error) {
+	return p.evaluate(p.ends(s), s.scan.endScanOf(p).endFits)
 }
 
 // endScan is the state of a scan for the ends of one path.
@@ -79,16 +79,16 @@ type endScan struct {
 // maxKnownEnds bounds the cached ends. Others are tested again.
 const maxKnownEnds = 1_000_000
 
-func (s *entityScan) ends(p *pathMatch) *endScan {
-	t := s.trail(p.trail.slot)
+func (s *entityScan) endScanOf(p *pathMatch) *endScan {
+	t := s.trailScanAt(p.trail.slot)
 	if t.ends == nil {
 		t.ends = &endScan{match: p, snapshot: s.fact.snapshot, known: map[kg.ID]bool{}}
 	}
 	return t.ends
 }
 
-// fits reports whether an end meets the condition.
-func (e *endScan) fits(id kg.ID) (bool, error) {
+// endFits reports whether an end meets the condition.
+func (e *endScan) endFits(id kg.ID) (bool, error) {
 	if e.match.value != nil {
 		if err := e.snapshot.Err(); err != nil { // a test may take long
 			return false, err
@@ -107,17 +107,17 @@ func (e *endScan) fits(id kg.ID) (bool, error) {
 	if ok, known := e.known[id]; known {
 		return ok, nil
 	}
-	ok, err := e.holds(id)
+	ok, err := e.whereHolds(id)
 	if err == nil && len(e.known) < maxKnownEnds {
 		e.known[id] = ok
 	}
 	return ok, err
 }
 
-// holds tests the entity at an end.
-func (e *endScan) holds(id kg.ID) (bool, error) {
+// whereHolds tests the entity at an end.
+func (e *endScan) whereHolds(id kg.ID) (bool, error) {
 	if e.scan == nil {
-		w, err := resolve(e.match.where.wanted, e.snapshot.ID)
+		w, err := resolvePredicates(e.match.where.wanted, e.snapshot.ID)
 		if err != nil {
 			return false, err
 		}
@@ -128,7 +128,7 @@ func (e *endScan) holds(id kg.ID) (bool, error) {
 	if err := e.gather.next(s, id); err != nil {
 		return false, err
 	}
-	return e.match.where.holds(s)
+	return e.match.where.matchesEntity(s)
 }
 
 func (e *endScan) close() {

@@ -35,15 +35,15 @@ func matchStatement(ctx context.Context, f *StatementFilter) (m statementMatch, 
 	c := statementCompiler{ctx: ctx}
 	m.test, err = c.compile(f)
 	m.ages, m.asserted = c.ages, c.asserted
-	if f.bound() {
+	if f.isBound() {
 		m.test = nil // the pattern covers the whole condition
 	}
 	return m, err
 }
 
-// rows scans the statements that match the pattern, with their assertions if
+// scanRows scans the statements that match the pattern, with their assertions if
 // the test reads them.
-func (m *statementMatch) rows(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad) iter.Seq2[kg.Row, error] {
+func (m *statementMatch) scanRows(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad) iter.Seq2[kg.Row, error] {
 	if m.asserted && p == (kg.IDPattern{Subject: p.Subject}) {
 		return s.MatchAsserted(p, after)
 	}
@@ -95,11 +95,11 @@ func onlyGraph(f *GraphFilter) *kg.Term {
 	return nil
 }
 
-// bound reports whether the condition consists of equalities only, so that the
+// isBound reports whether the condition consists of equalities only, so that the
 // pattern covers all of it.
-func (f *StatementFilter) bound() bool {
-	return f.And == nil && f.Or == nil && f.Not == nil && f.Object == nil && f.assertions() == (assertionFilter{}) &&
-		f.Subject.equality() && f.Predicate.equality() && f.Graph.equality()
+func (f *StatementFilter) isBound() bool {
+	return f.And == nil && f.Or == nil && f.Not == nil && f.Object == nil && f.assertionFilter() == (assertionFilter{}) &&
+		f.Subject.isEquality() && f.Predicate.isEquality() && f.Graph.isEquality()
 }
 
 // matchChanges compiles a condition on changed statements. Ages are refused: a
@@ -130,20 +130,20 @@ type statementCompiler struct {
 // last those that need the assertions.
 func (c *statementCompiler) compile(f *StatementFilter) (factTest, error) {
 	c.ages = c.ages || f.AgeSeconds != nil
-	c.asserted = c.asserted || f.assertions() != (assertionFilter{})
+	c.asserted = c.asserted || f.assertionFilter() != (assertionFilter{})
 	var tests []factTest
 	for _, part := range []struct {
 		name    string
 		compile func() (factTest, error)
 	}{
-		{"predicate", func() (factTest, error) { return c.part(partPredicate, f.Predicate) }},
-		{"graph", func() (factTest, error) { return c.graph(f.Graph) }},
-		{"subject", func() (factTest, error) { return c.part(partSubject, f.Subject) }},
-		{"object", func() (factTest, error) { return c.object(f.Object) }},
-		{"", func() (factTest, error) { return f.assertions().test(c.ctx) }},
-		{"and", func() (factTest, error) { return c.every(f.And) }},
-		{"or", func() (factTest, error) { return c.some(f.Or) }},
-		{"not", func() (factTest, error) { return c.none(f.Not) }},
+		{"predicate", func() (factTest, error) { return c.compilePart(partPredicate, f.Predicate) }},
+		{"graph", func() (factTest, error) { return c.compileGraph(f.Graph) }},
+		{"subject", func() (factTest, error) { return c.compilePart(partSubject, f.Subject) }},
+		{"object", func() (factTest, error) { return c.compileObject(f.Object) }},
+		{"", func() (factTest, error) { return f.assertionFilter().compile(c.ctx) }},
+		{"and", func() (factTest, error) { return c.compileAnd(f.And) }},
+		{"or", func() (factTest, error) { return c.compileOr(f.Or) }},
+		{"not", func() (factTest, error) { return c.compileNot(f.Not) }},
 	} {
 		test, err := part.compile()
 		if err != nil && part.name != "" {
@@ -157,33 +157,33 @@ func (c *statementCompiler) compile(f *StatementFilter) (factTest, error) {
 	return allFacts(tests), nil
 }
 
-func (c *statementCompiler) part(part factPart, f *IRIFilter) (factTest, error) {
+func (c *statementCompiler) compilePart(part factPart, f *IRIFilter) (factTest, error) {
 	test, err := matchIRI(c.ctx, f)
-	return c.remember(part, test), err
+	return c.cachedTest(part, test), err
 }
 
-func (c *statementCompiler) graph(f *GraphFilter) (factTest, error) {
+func (c *statementCompiler) compileGraph(f *GraphFilter) (factTest, error) {
 	test, err := matchGraph(c.ctx, f)
-	return c.remember(partGraph, test), err
+	return c.cachedTest(partGraph, test), err
 }
 
-func (c *statementCompiler) object(f *ValueFilter) (factTest, error) {
+func (c *statementCompiler) compileObject(f *ValueFilter) (factTest, error) {
 	test, err := matchValue(c.ctx, f)
-	return c.remember(partObject, test), err
+	return c.cachedTest(partObject, test), err
 }
 
-// remember makes a test of one part of a statement whose result is cached by
+// cachedTest makes a test of one part of a statement whose result is cached by
 // id.
-func (c *statementCompiler) remember(part factPart, test termTest) factTest {
+func (c *statementCompiler) cachedTest(part factPart, test termTest) factTest {
 	if test == nil {
 		return nil
 	}
 	slot := c.slots
 	c.slots++
-	return func(f *fact) (bool, error) { return f.decide(slot, part, test) }
+	return func(f *fact) (bool, error) { return f.decideCached(slot, part, test) }
 }
 
-func (c *statementCompiler) each(list []StatementFilter) ([]factTest, error) {
+func (c *statementCompiler) compileEach(list []StatementFilter) ([]factTest, error) {
 	out := make([]factTest, len(list))
 	for i := range list {
 		test, err := c.compile(&list[i])
@@ -198,20 +198,20 @@ func (c *statementCompiler) each(list []StatementFilter) ([]factTest, error) {
 	return out, nil
 }
 
-func (c *statementCompiler) every(list []StatementFilter) (factTest, error) {
-	tests, err := c.each(list)
+func (c *statementCompiler) compileAnd(list []StatementFilter) (factTest, error) {
+	tests, err := c.compileEach(list)
 	return allFacts(tests), err
 }
 
-func (c *statementCompiler) some(list []StatementFilter) (factTest, error) {
+func (c *statementCompiler) compileOr(list []StatementFilter) (factTest, error) {
 	if list == nil {
 		return nil, nil
 	}
-	tests, err := c.each(list)
+	tests, err := c.compileEach(list)
 	return anyFact(tests), err
 }
 
-func (c *statementCompiler) none(f *StatementFilter) (factTest, error) {
+func (c *statementCompiler) compileNot(f *StatementFilter) (factTest, error) {
 	if f == nil {
 		return nil, nil
 	}

@@ -62,9 +62,9 @@ func matchText(ctx context.Context, f *StringFilter) (textMatch, error) {
 	}, nil
 }
 
-// lower returns the condition in lower case, except for the regular
+// toLower returns the condition in lower case, except for the regular
 // expression.
-func (f *StringFilter) lower() *StringFilter {
+func (f *StringFilter) toLower() *StringFilter {
 	out := *f
 	for _, s := range [...]**string{&out.Eq, &out.Ne, &out.Lt, &out.Lte, &out.Gt, &out.Gte, &out.Contains, &out.StartsWith, &out.EndsWith} {
 		if *s != nil {

@@ -75,7 +75,7 @@ func valueIRI(ctx context.Context, f *IRIFilter) (termTest, error) {
 		return nil, nil
 	}
 	test, err := matchIRI(ctx, f)
-	absent := f.onlyAbsent()
+	absent := f.requiresOnlyAbsence()
 	return func(t kg.Term) bool {
 		if !t.IsResource() {
 			return absent
@@ -90,7 +90,7 @@ func valueLanguage(ctx context.Context, f *StringFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
 	}
-	test, err := matchText(ctx, f.lower())
+	test, err := matchText(ctx, f.toLower())
 	return func(t kg.Term) bool { return isText(t) && test(t.LangKey(), t.LangKey() != "") }, err
 }
 
@@ -101,7 +101,7 @@ func valueDatatype(ctx context.Context, f *IRIFilter) (termTest, error) {
 		return nil, nil
 	}
 	test, err := matchIRI(ctx, f)
-	absent := f.onlyAbsent()
+	absent := f.requiresOnlyAbsence()
 	return func(t kg.Term) bool {
 		if !t.IsLiteral() {
 			return absent
@@ -118,8 +118,8 @@ type comparison struct {
 	not   bool // negated: holds also for values of another kind
 }
 
-func (c *comparison) test(v value) bool {
-	if c.not && c.unknown(v) {
+func (c *comparison) testValue(v value) bool {
+	if c.not && c.isUndetermined(v) {
 		return false
 	}
 	n, ok, ordered := c.compare(v)
@@ -161,11 +161,11 @@ func matchComparisons(f *ValueFilter) (termTest, error) {
 	return func(t kg.Term) bool {
 		v := valueOf(t)
 		for i := range all {
-			if !all[i].test(v) {
+			if !all[i].testValue(v) {
 				return false
 			}
 		}
-		return (among == nil || among.contains(v)) && (except == nil || !except.contains(v) && !except.unknown(v))
+		return (among == nil || among.contains(v)) && (except == nil || !except.contains(v) && !except.isUndetermined(v))
 	}, nil
 }
 

@@ -2,12 +2,12 @@ package graph
 
 import "koine/kg"
 
-// looked resolves the pattern to ids. If the pattern has only a predicate and
+// lookupPattern resolves the pattern to ids. If the pattern has only a predicate and
 // the condition fixes the text, the pattern is narrowed to the literal with
 // that text, provided that the view shows exactly one. The statements keep the
 // order that they have without narrowing, so cursors are valid in both cases.
 // known is false if nothing can match.
-func (m *statementMatch) looked(s *kg.Snapshot) (p kg.IDPattern, known bool, err error) {
+func (m *statementMatch) lookupPattern(s *kg.Snapshot) (p kg.IDPattern, known bool, err error) {
 	p, known, err = idPattern(s, m.pattern)
 	if m.text == nil || !known || err != nil || p.Predicate == (kg.ID{}) || p != (kg.IDPattern{Predicate: p.Predicate}) {
 		return p, known, err

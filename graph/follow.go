@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// way parses the argument `path`. It returns nil without one.
-func (p *planner) way(args map[string]any) (*path.Path, error) {
+// parsePath parses the argument `path`. It returns nil without one.
+func (p *planner) parsePath(args map[string]any) (*path.Path, error) {
 	var text string
 	switch v := args["path"].(type) {
 	case string:
@@ -31,24 +31,24 @@ func (p *planner) way(args map[string]any) (*path.Path, error) {
 	return w, nil
 }
 
-// entityFollow plans Entity.follow.
-func (p *planner) entityFollow(f graphql.CollectedField, field *entityField) error {
-	args, err := p.args(f, p.run.ec.field_Entity_follow_args)
+// planEntityFollow plans Entity.follow.
+func (p *planner) planEntityFollow(f graphql.CollectedField, field *entityField) error {
+	args, err := p.parseArgs(f, p.run.ec.field_Entity_follow_args)
 	if err != nil {
 		return err
 	}
 	field.kind = entityFollow
-	if field.way, err = p.way(args); err != nil {
+	if field.way, err = p.parsePath(args); err != nil {
 		return err
 	}
 	match := func(f *EntityFilter) (*entityMatch, error) { return p.run.engine.matchEntityAt(p.ctx, f, 0) }
-	field.page, err = p.entitiesThat(match, f, args)
+	field.page, err = p.planEntitiesMatching(match, f, args)
 	return err
 }
 
-// led returns the nodes that a path reaches from each of the entities, in id
+// followPath returns the nodes that a path reaches from each of the entities, in id
 // order. All entities are evaluated together, level by level.
-func (l *loader) led(w *path.Path, nodes []entityNode) ([][]kg.ID, error) {
+func (l *loader) followPath(w *path.Path, nodes []entityNode) ([][]kg.ID, error) {
 	b, err := w.Bind(l.snapshot, path.Options{Nodes: l.engine.limits.PathNodes, Statements: l.engine.limits.Reads})
 	if err != nil {
 		return nil, err
@@ -70,19 +70,19 @@ func (l *loader) led(w *path.Path, nodes []entityNode) ([][]kg.ID, error) {
 	return out, nil
 }
 
-// follows loads a field `follow` of the entities: one page each, with the
+// loadFollowed loads a field `follow` of the entities: one page each, with the
 // entities of all pages loaded together.
-func (l *loader) follows(plan *entityPlan, field int, nodes []entityNode) (err error) {
+func (l *loader) loadFollowed(plan *entityPlan, field int, nodes []entityNode) (err error) {
 	c := plan.fields[field].page
 	from, after := l, make([]*kg.ID, len(nodes))
 	for i := range nodes {
 		if c.after != nil {
-			if from, after[i], err = l.resumeEntity(c, c.bound.of(nodes[i].subject.name)); err != nil {
+			if from, after[i], err = l.resumeEntity(c, c.bound.forEntity(nodes[i].subject.name)); err != nil {
 				return err
 			}
 		}
 	}
-	led, err := from.led(plan.fields[field].way, nodes)
+	led, err := from.followPath(plan.fields[field].way, nodes)
 	if err != nil {
 		return err
 	}
@@ -97,9 +97,9 @@ func (l *loader) follows(plan *entityPlan, field int, nodes []entityNode) (err e
 	for i := range nodes {
 		g := &page{connection: c}
 		pages[i], nodes[i].slots[field].page = g, g
-		bound := c.bound.of(nodes[i].subject.name)
+		bound := c.bound.forEntity(nodes[i].subject.name)
 		ids := slices.DeleteFunc(led[i], func(id kg.ID) bool { return !id.IsResource() })
-		if err := from.groupEntities(c, x.subjects(ids), g); err != nil {
+		if err := from.groupEntities(c, x.scanSubjects(ids), g); err != nil {
 			return err
 		}
 		if l.run.cutter != nil {
@@ -108,7 +108,7 @@ func (l *loader) follows(plan *entityPlan, field int, nodes []entityNode) (err e
 			}
 			continue
 		}
-		found, err := x.list(ids, after[i])
+		found, err := x.listPage(ids, after[i])
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (l *loader) follows(plan *entityPlan, field int, nodes []entityNode) (err e
 		for _, id := range found.keys {
 			refs = append(refs, entityRef{id: id})
 			if c.cursors {
-				g.cursors = append(g.cursors, l.engine.seal(from.snapshot, bound, slices.Clone(id[:])))
+				g.cursors = append(g.cursors, l.engine.sealCursor(from.snapshot, bound, slices.Clone(id[:])))
 			}
 		}
 		starts[i+1] = len(refs)
@@ -130,7 +130,7 @@ func (l *loader) follows(plan *entityPlan, field int, nodes []entityNode) (err e
 // shareEntities loads the entities of several pages together.
 func (l *loader) shareEntities(c *connection, refs []entityRef, pages []*page, starts []int) error {
 	for _, selection := range c.entities {
-		nodes, err := l.entities(selection, refs)
+		nodes, err := l.loadEntities(selection, refs)
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (l *loader) shareEntities(c *connection, refs []entityRef, pages []*page, s
 // resumeEntity opens the snapshot of an entity connection's cursor and returns
 // the entity after which the page begins.
 func (l *loader) resumeEntity(c *connection, bound cursorBound) (*loader, *kg.ID, error) {
-	l, key, err := l.reopen(c, bound, entityKeyBytes)
+	l, key, err := l.reopenSnapshot(c, bound, entityKeyBytes)
 	if err != nil || len(key) == 0 {
 		return l, nil, err
 	}
@@ -163,7 +163,7 @@ type followEnds struct {
 }
 
 func (l *loader) newEnds(c *connection) (*followEnds, error) {
-	w, err := resolve(c.entityMatch.wanted, l.snapshot.ID)
+	w, err := resolvePredicates(c.entityMatch.wanted, l.snapshot.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (x *followEnds) close() {
 	x.subject.scan.close()
 }
 
-func (x *followEnds) fits(id kg.ID) (bool, error) {
+func (x *followEnds) endFits(id kg.ID) (bool, error) {
 	if x.c.entityMatch.test == nil {
 		return true, nil
 	}
@@ -188,16 +188,16 @@ func (x *followEnds) fits(id kg.ID) (bool, error) {
 	if err := x.gather.next(&x.subject, id); err != nil {
 		return false, err
 	}
-	ok, err := x.c.entityMatch.holds(&x.subject)
+	ok, err := x.c.entityMatch.matchesEntity(&x.subject)
 	if err == nil {
 		x.known[id] = ok
 	}
 	return ok, err
 }
 
-// subjects yields the entities with these ids, untested. Each is valid until
+// scanSubjects yields the entities with these ids, untested. Each is valid until
 // the next one.
-func (x *followEnds) subjects(ids []kg.ID) iter.Seq2[*subject, error] {
+func (x *followEnds) scanSubjects(ids []kg.ID) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
 		for _, id := range ids {
 			err := x.gather.next(&x.subject, id)
@@ -208,8 +208,8 @@ func (x *followEnds) subjects(ids []kg.ID) iter.Seq2[*subject, error] {
 	}
 }
 
-// behind returns the ids after one. ids are sorted.
-func behind(ids []kg.ID, after *kg.ID) []kg.ID {
+// idsAfter returns the ids after one. ids are sorted.
+func idsAfter(ids []kg.ID, after *kg.ID) []kg.ID {
 	if after == nil {
 		return ids
 	}
@@ -220,18 +220,18 @@ func behind(ids []kg.ID, after *kg.ID) []kg.ID {
 	return ids[i:]
 }
 
-// list finds the page of the matching entities after `after`.
-func (x *followEnds) list(ids []kg.ID, after *kg.ID) (g listing[kg.ID], err error) {
+// listPage finds the page of the matching entities after `after`.
+func (x *followEnds) listPage(ids []kg.ID, after *kg.ID) (g listing[kg.ID], err error) {
 	if x.c.total {
-		if g.total, err = x.count(ids); err != nil {
+		if g.total, err = x.countFitting(ids); err != nil {
 			return g, err
 		}
 	}
-	for _, id := range behind(ids, after) {
+	for _, id := range idsAfter(ids, after) {
 		if len(g.keys) > x.c.first {
 			break
 		}
-		ok, err := x.fits(id)
+		ok, err := x.endFits(id)
 		if err != nil {
 			return g, err
 		}
@@ -239,13 +239,13 @@ func (x *followEnds) list(ids []kg.ID, after *kg.ID) (g listing[kg.ID], err erro
 			g.keys = append(g.keys, id)
 		}
 	}
-	g.cut(x.c.first)
+	g.trimTo(x.c.first)
 	return g, nil
 }
 
-func (x *followEnds) count(ids []kg.ID) (n uint64, err error) {
+func (x *followEnds) countFitting(ids []kg.ID) (n uint64, err error) {
 	for _, id := range ids {
-		ok, err := x.fits(id)
+		ok, err := x.endFits(id)
 		if err != nil {
 			return n, err
 		}
@@ -265,8 +265,8 @@ func (l *loader) closeFollowed(c *connection, g *page, ids []kg.ID, after *kg.ID
 			return err
 		}
 		defer x.close()
-		if g.total, err = x.count(ids); err != nil {
-			return unsplit(err)
+		if g.total, err = x.countFitting(ids); err != nil {
+			return unsplittableError(err)
 		}
 	}
 	var begin []byte
@@ -280,9 +280,9 @@ func (l *loader) closeFollowed(c *connection, g *page, ids []kg.ID, after *kg.ID
 			id := kg.ID(stood)
 			from = &id
 		}
-		return l.fittingEnds(c, behind(ids, from), looked)
+		return l.fittingEnds(c, idsAfter(ids, from), looked)
 	}
-	return l.closed(g, f, c.entityMatch.test == nil, entityKeyBytes, l.sealer(bound, begin))
+	return l.closePage(g, f, c.entityMatch.test == nil, entityKeyBytes, l.cursorSealer(bound, begin))
 }
 
 // fittingEnds yields the ids whose entities match.
@@ -295,7 +295,7 @@ func (l *loader) fittingEnds(c *connection, ids []kg.ID, looked func(kg.ID) bool
 		}
 		defer x.close()
 		for _, id := range ids {
-			ok, err := x.fits(id)
+			ok, err := x.endFits(id)
 			switch {
 			case err == nil && !ok:
 				if !looked(id) {

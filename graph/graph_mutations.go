@@ -14,7 +14,7 @@ import (
 // createGraph answers Mutation.createGraph.
 func createGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error) {
 	r := runOf(ctx)
-	graphs, err := r.graphs()
+	graphs, err := r.graphService()
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func createGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, er
 	}
 	p, receipt, err := graphs.Create(ctx, r.graphMeta(input.Justification, input.IdempotencyKey), policy.Creation{
 		Graph: deref(input.Iri), Public: isPublic(input.Visibility),
-		Owners: grantees(input.Owners), Writers: grantees(input.Writers), Readers: grantees(input.Readers),
+		Owners: toGrantees(input.Owners), Writers: toGrantees(input.Writers), Readers: toGrantees(input.Readers),
 	})
 	if err != nil {
 		return nil, atInput(err)
@@ -36,7 +36,7 @@ func createGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, er
 // setGraphPolicy answers Mutation.setGraphPolicy.
 func setGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPayload, error) {
 	r := runOf(ctx)
-	graphs, err := r.graphs()
+	graphs, err := r.graphService()
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func setGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPaylo
 	}
 	p, receipt, err := graphs.Set(ctx, m, policy.PolicyUpdate{
 		Graph: graphNamed(input.Iri), Public: isPublic(input.Visibility),
-		Owners: grantees(input.Owners), Writers: grantees(input.Writers), Readers: grantees(input.Readers),
+		Owners: toGrantees(input.Owners), Writers: toGrantees(input.Writers), Readers: toGrantees(input.Readers),
 	})
 	if err != nil {
 		return nil, atInput(err)
@@ -57,7 +57,7 @@ func setGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPaylo
 // deleteGraph answers Mutation.deleteGraph.
 func deleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error) {
 	r := runOf(ctx)
-	graphs, err := r.graphs()
+	graphs, err := r.graphService()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func deleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPaylo
 	if err != nil {
 		return nil, atInput(err)
 	}
-	r.wrote(d.Receipt)
+	r.noteReceipt(d.Receipt)
 	return &DeleteGraphPayload{
 		Removed: int64(d.Removed), Remaining: int64(d.Remaining),
 		Revision: d.Receipt.Revision, Position: Position(r.engine.deps.Store.FormatPosition(d.Receipt.Position)),
@@ -91,7 +91,7 @@ func replaceGraph(ctx context.Context, input ReplaceGraphInput) (*ReplaceGraphPa
 	if err != nil {
 		return nil, atInput(err)
 	}
-	r.wrote(kg.Receipt{Revision: replaced.Revision, Position: replaced.Position})
+	r.noteReceipt(kg.Receipt{Revision: replaced.Revision, Position: replaced.Position})
 	p := &ReplaceGraphPayload{
 		Added: int64(replaced.Added), Removed: int64(replaced.Removed),
 		Revision: replaced.Revision, Position: Position(store.FormatPosition(replaced.Position)),
@@ -133,8 +133,8 @@ func isPublic(v *GraphVisibility) *bool {
 	return &public
 }
 
-// grantees converts a list, nil for an absent one.
-func grantees(list []string) []policy.Grantee {
+// toGrantees converts a list, nil for an absent one.
+func toGrantees(list []string) []policy.Grantee {
 	if list == nil {
 		return nil
 	}
@@ -145,15 +145,15 @@ func grantees(list []string) []policy.Grantee {
 	return out
 }
 
-// wrote notes the position after the commit of a mutation.
-func (r *run) wrote(receipt kg.Receipt) {
+// noteReceipt notes the position after the commit of a mutation.
+func (r *run) noteReceipt(receipt kg.Receipt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.written = &receipt.Position
 }
 
 func (r *run) graphPayload(graph kg.Term, receipt kg.Receipt) *GraphPayload {
-	r.wrote(receipt)
+	r.noteReceipt(receipt)
 	store := r.engine.deps.Store
 	p := &GraphPayload{
 		Graph:    &Graph{term: graph, at: receipt.Revision},

@@ -17,8 +17,8 @@ type Graph struct {
 	at   kg.Revision // revision at which its statements are counted; 0 for the operation's
 }
 
-// graphs returns the service that keeps graph policies.
-func (r *run) graphs() (*policy.Graphs, error) {
+// graphService returns the service that keeps graph policies.
+func (r *run) graphService() (*policy.Graphs, error) {
 	if r.engine.deps.Graphs == nil {
 		return nil, kg.Errorf(kg.CodeInvalid, "this store keeps no policies of graphs")
 	}
@@ -28,7 +28,7 @@ func (r *run) graphs() (*policy.Graphs, error) {
 // readGraphs answers Query.graphs.
 func readGraphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error) {
 	r := runOf(ctx)
-	graphs, err := r.graphs()
+	graphs, err := r.graphService()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func readGraphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error
 
 // readGraph answers Query.graph.
 func readGraph(ctx context.Context, name *kg.Term) (*Graph, error) {
-	graphs, err := runOf(ctx).graphs()
+	graphs, err := runOf(ctx).graphService()
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (g *Graph) Iri() *kg.Term {
 // shows.
 func (g *Graph) Statements(ctx context.Context) (int64, error) {
 	r := runOf(ctx)
-	view, err := r.view(nil)
+	view, err := r.fieldView(nil)
 	if err != nil {
 		return 0, err
 	}
@@ -114,7 +114,7 @@ func (g *Graph) Statements(ctx context.Context) (int64, error) {
 	if g.at != 0 {
 		view.At = g.at
 	}
-	s, err := r.open(ctx, view)
+	s, err := r.openSnapshot(ctx, view)
 	if err != nil {
 		return 0, err
 	}
@@ -124,7 +124,7 @@ func (g *Graph) Statements(ctx context.Context) (int64, error) {
 
 // Rights lists the caller's rights on the graph.
 func (g *Graph) Rights(ctx context.Context) ([]GraphRight, error) {
-	graphs, err := runOf(ctx).graphs()
+	graphs, err := runOf(ctx).graphService()
 	if err != nil {
 		return nil, err
 	}
@@ -141,12 +141,12 @@ var graphRights = map[kg.Right]GraphRight{
 
 // Policy is the graph's policy, nil unless the caller may manage the graph.
 func (g *Graph) Policy(ctx context.Context) (*GraphPolicy, error) {
-	graphs, err := runOf(ctx).graphs()
+	graphs, err := runOf(ctx).graphService()
 	if err != nil || !graphs.Allowed(runOf(ctx).request.Principal, g.term, kg.Manage) {
 		return nil, err
 	}
 	p, stored := graphs.PolicyOf(g.term)
-	out := &GraphPolicy{Visibility: GraphVisibilityPrivate, Owners: texts(p.Owners), Writers: texts(p.Writers), Readers: texts(p.Readers)}
+	out := &GraphPolicy{Visibility: GraphVisibilityPrivate, Owners: granteeTexts(p.Owners), Writers: granteeTexts(p.Writers), Readers: granteeTexts(p.Readers)}
 	if p.Public {
 		out.Visibility = GraphVisibilityPublic
 	}
@@ -156,7 +156,7 @@ func (g *Graph) Policy(ctx context.Context) (*GraphPolicy, error) {
 	return out, nil
 }
 
-func texts(list []policy.Grantee) []string {
+func granteeTexts(list []policy.Grantee) []string {
 	out := make([]string, len(list))
 	for i, g := range list {
 		out[i] = string(g)

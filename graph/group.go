@@ -42,9 +42,9 @@ const (
 // sizeOfGroup is the index of "count" among a group's terms.
 const sizeOfGroup = -1
 
-// grouping plans the part that all fields `groups` share: names, conditions,
+// planGrouping plans the part that all fields `groups` share: names, conditions,
 // order and selection.
-func (p *planner) grouping(f graphql.CollectedField, args map[string]any, keys, computed []string) (s groupShape, err error) {
+func (p *planner) planGrouping(f graphql.CollectedField, args map[string]any, keys, computed []string) (s groupShape, err error) {
 	s = groupShape{limits: p.run.engine.limits, nKeys: len(keys), names: slices.Concat(keys, computed)}
 	switch {
 	case len(keys) > MaxGroupKeys:
@@ -58,21 +58,21 @@ func (p *planner) grouping(f graphql.CollectedField, args map[string]any, keys, 
 			return s, e.At("as")
 		}
 	}
-	if s.first, err = s.limits.pageSize(argument[*int](args, "first"), DefaultPageSize); err != nil {
+	if s.first, err = s.limits.pageSize(argumentOf[*int](args, "first"), DefaultPageSize); err != nil {
 		return s, err
 	}
-	if s.having, err = s.conditions(argument[[]GroupCondition](args, "having")); err != nil {
+	if s.having, err = s.compileHaving(argumentOf[[]GroupCondition](args, "having")); err != nil {
 		return s, kg.AsError(err).At("having")
 	}
-	if s.order, err = s.ordering(argument[[]GroupOrder](args, "orderBy")); err != nil {
+	if s.order, err = s.compileOrder(argumentOf[[]GroupOrder](args, "orderBy")); err != nil {
 		return s, kg.AsError(err).At("orderBy")
 	}
-	s.fields, err = p.groupFields(&s, f.Selections)
+	s.fields, err = p.planGroupFields(&s, f.Selections)
 	return s, err
 }
 
-// named returns the index of a key or value by its name.
-func (s *groupShape) named(name string) (int, error) {
+// termIndex returns the index of a key or value by its name.
+func (s *groupShape) termIndex(name string) (int, error) {
 	if name == "count" {
 		return sizeOfGroup, nil
 	}
@@ -94,10 +94,10 @@ func quotedList(names []string) (text string) {
 	return text
 }
 
-func (s *groupShape) conditions(list []GroupCondition) (out []func(*group) bool, err error) {
+func (s *groupShape) compileHaving(list []GroupCondition) (out []func(*group) bool, err error) {
 	for i := range list {
 		c := &list[i]
-		of, err := s.named(c.As)
+		of, err := s.termIndex(c.As)
 		if err != nil {
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
@@ -106,7 +106,7 @@ func (s *groupShape) conditions(list []GroupCondition) (out []func(*group) bool,
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
 		out = append(out, func(g *group) bool {
-			t := g.term(of)
+			t := g.termAt(of)
 			if c.Exists != nil && *c.Exists == t.IsZero() {
 				return false
 			}
@@ -116,7 +116,7 @@ func (s *groupShape) conditions(list []GroupCondition) (out []func(*group) bool,
 	return out, nil
 }
 
-func (s *groupShape) shows(g *group) bool {
+func (s *groupShape) meetsHaving(g *group) bool {
 	for _, holds := range s.having {
 		if !holds(g) {
 			return false
@@ -125,16 +125,16 @@ func (s *groupShape) shows(g *group) bool {
 	return true
 }
 
-func (s *groupShape) ordering(list []GroupOrder) (o ordering[*group], err error) {
+func (s *groupShape) compileOrder(list []GroupOrder) (o ordering[*group], err error) {
 	for i, by := range list {
-		of, err := s.named(by.As)
+		of, err := s.termIndex(by.As)
 		if err != nil {
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
 		o = append(o, orderKey[*group]{
 			down: by.Direction == SortDirectionDesc, nullFirst: by.Nulls == NullsOrderFirst,
 			of: func(g *group) (value, bool, error) {
-				t := g.term(of)
+				t := g.termAt(of)
 				if t.IsZero() {
 					return value{}, false, nil
 				}
@@ -145,7 +145,7 @@ func (s *groupShape) ordering(list []GroupOrder) (o ordering[*group], err error)
 	return o, nil
 }
 
-func (p *planner) groupFields(s *groupShape, set ast.SelectionSet) (fields []groupField, err error) {
+func (p *planner) planGroupFields(s *groupShape, set ast.SelectionSet) (fields []groupField, err error) {
 	err = p.eachField(set, groupImplementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := groupField{key: key, name: f.Name}
 		parse := p.run.ec.field_Group_key_args
@@ -158,25 +158,25 @@ func (p *planner) groupFields(s *groupShape, set ast.SelectionSet) (fields []gro
 			parse = p.run.ec.field_Group_value_args
 		case "entity":
 			parse = p.run.ec.field_Group_entity_args
-			if field.entity, err = p.entity(f.Selections); err != nil {
+			if field.entity, err = p.planEntity(f.Selections); err != nil {
 				return err
 			}
 		case "term":
 			parse = p.run.ec.field_Group_term_args
-			if field.entity, err = p.entity(f.Selections); err == nil {
-				field.literal, err = p.literal(f.Selections)
+			if field.entity, err = p.planEntity(f.Selections); err == nil {
+				field.literal, err = p.planLiteral(f.Selections)
 			}
 			if err != nil {
 				return err
 			}
 		default:
-			return unplanned(f)
+			return unplannedField(f)
 		}
-		args, err := p.args(f, parse)
+		args, err := p.parseArgs(f, parse)
 		if err != nil {
 			return err
 		}
-		field.of, err = s.named(argument[string](args, "as"))
+		field.of, err = s.termIndex(argumentOf[string](args, "as"))
 		fields = append(fields, field)
 		return err
 	})
@@ -202,15 +202,15 @@ func (l *loader) groupList(s *groupShape, groups []group) (*groupList, error) {
 		var refs []entityRef
 		var at []int
 		for k := range groups {
-			if t := groups[k].term(f.of); t.IsResource() {
-				ref, err := l.ref(t)
+			if t := groups[k].termAt(f.of); t.IsResource() {
+				ref, err := l.newEntityRef(t)
 				if err != nil {
 					return nil, err
 				}
 				refs, at = append(refs, ref), append(at, k)
 			}
 		}
-		nodes, err := l.entities(f.entity, refs)
+		nodes, err := l.loadEntities(f.entity, refs)
 		if err != nil {
 			return nil, err
 		}
@@ -249,7 +249,7 @@ func (l *groupList) writeGroup(b []byte, k int) []byte {
 		case "count":
 			b = appendUint(b, g.count)
 		case "key", "value":
-			b = appendNullable(b, g.term(f.of))
+			b = appendNullable(b, g.termAt(f.of))
 		case "entity":
 			if n := l.entities[i][k]; n != nil {
 				b = n.write(b)
@@ -269,7 +269,7 @@ func (l *groupList) writeTerm(b []byte, f *groupField, i, k int) []byte {
 	if n := l.entities[i][k]; n != nil {
 		return n.write(b)
 	}
-	if t := l.groups[k].term(f.of); t.IsLiteral() {
+	if t := l.groups[k].termAt(f.of); t.IsLiteral() {
 		return appendLiteral(b, t, f.literal)
 	}
 	return append(b, "null"...)

@@ -9,16 +9,16 @@ import (
 	"koine/kg"
 )
 
-// entityGroups plans the field `groups` of a list of entities. Predicates that
+// planEntityGroups plans the field `groups` of a list of entities. Predicates that
 // it needs are added to wanted of the list's match.
-func (p *planner) entityGroups(c *connection, f graphql.CollectedField) error {
-	args, err := p.args(f, p.run.ec.field_EntityConnection_groups_args)
+func (p *planner) planEntityGroups(c *connection, f graphql.CollectedField) error {
+	args, err := p.parseArgs(f, p.run.ec.field_EntityConnection_groups_args)
 	if err != nil {
 		return err
 	}
 	g := &grouping[*subject]{}
 	var keys, computed []string
-	for i, by := range argument[[]EntityGroupKey](args, "by") {
+	for i, by := range argumentOf[[]EntityGroupKey](args, "by") {
 		of, err := valuesOf(c.entityMatch, by.Property, by.Path)
 		if err == nil && of == nil {
 			err = kg.Errorf(kg.CodeInvalid, "a key needs either property or path")
@@ -28,23 +28,23 @@ func (p *planner) entityGroups(c *connection, f graphql.CollectedField) error {
 		}
 		g.keys, keys = append(g.keys, of), append(keys, by.As)
 	}
-	for i, what := range argument[[]EntityAggregate](args, "compute") {
+	for i, what := range argumentOf[[]EntityAggregate](args, "compute") {
 		of, err := valuesOf(c.entityMatch, what.Property, what.Path)
 		if err == nil {
-			err = computable(what.Fn, of == nil)
+			err = checkComputable(what.Fn, of == nil)
 		}
 		if err != nil {
 			return kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("compute[" + strconv.Itoa(i) + "]")
 		}
 		g.compute, computed = append(g.compute, computation[*subject]{what.Fn, of}), append(computed, what.As)
 	}
-	g.groupShape, err = p.grouping(f, args, keys, computed)
+	g.groupShape, err = p.planGrouping(f, args, keys, computed)
 	c.entityGroups = append(c.entityGroups, g)
 	return err
 }
 
-// computable refuses functions that need a value if there is none.
-func computable(fn AggregateFunction, things bool) error {
+// checkComputable refuses functions that need a value if there is none.
+func checkComputable(fn AggregateFunction, things bool) error {
 	if things && fn != AggregateFunctionCount {
 		return kg.Errorf(kg.CodeInvalid, "%s needs something to compute with: only COUNT counts the things themselves", fn)
 	}
@@ -60,7 +60,7 @@ func valuesOf(m *entityMatch, property *kg.Term, path *string) (extract[*subject
 	case property == nil && path == nil:
 		return nil, nil
 	}
-	of, err := m.ends(property, path)
+	of, err := m.compileEnds(property, path)
 	if err != nil {
 		return nil, kg.AsError(err).At("path")
 	}
@@ -69,7 +69,7 @@ func valuesOf(m *entityMatch, property *kg.Term, path *string) (extract[*subject
 			if err != nil {
 				return to, err
 			}
-			n, err := all.of(id)
+			n, err := all.indexOfID(id)
 			if err != nil {
 				return to, err
 			}
@@ -87,7 +87,7 @@ func (l *loader) groupEntities(c *connection, of iter.Seq2[*subject, error], pag
 			if err != nil {
 				return err
 			}
-			ok, err := c.entityMatch.holds(e)
+			ok, err := c.entityMatch.matchesEntity(e)
 			if err == nil && ok {
 				err = t.add(e)
 			}
@@ -104,7 +104,7 @@ func (l *loader) groupEntities(c *connection, of iter.Seq2[*subject, error], pag
 
 // showGroups loads the groups and adds them to the page.
 func showGroups[T any](l *loader, t *groupTable[T], page *page) error {
-	groups, err := t.list()
+	groups, err := t.listGroups()
 	if err != nil {
 		return err
 	}
@@ -113,29 +113,29 @@ func showGroups[T any](l *loader, t *groupTable[T], page *page) error {
 	return err
 }
 
-// statementGroups plans the field `groups` of a list of statements.
-func (p *planner) statementGroups(c *connection, f graphql.CollectedField) error {
-	args, err := p.args(f, p.run.ec.field_StatementConnection_groups_args)
+// planStatementGroups plans the field `groups` of a list of statements.
+func (p *planner) planStatementGroups(c *connection, f graphql.CollectedField) error {
+	args, err := p.parseArgs(f, p.run.ec.field_StatementConnection_groups_args)
 	if err != nil {
 		return err
 	}
 	g := &grouping[*fact]{}
 	var keys, computed []string
-	for _, by := range argument[[]StatementGroupKey](args, "by") {
+	for _, by := range argumentOf[[]StatementGroupKey](args, "by") {
 		g.assertions = g.assertions || by.By == StatementGroupBySource
 		g.keys, keys = append(g.keys, statementGroupKey(by.By)), append(keys, by.As)
 	}
-	for i, what := range argument[[]StatementAggregate](args, "compute") {
+	for i, what := range argumentOf[[]StatementAggregate](args, "compute") {
 		var of extract[*fact]
 		if what.Of != nil {
 			of = statementValue(*what.Of)
 		}
-		if err := computable(what.Fn, of == nil); err != nil {
+		if err := checkComputable(what.Fn, of == nil); err != nil {
 			return kg.AsError(err).At("compute[" + strconv.Itoa(i) + "]")
 		}
 		g.compute, computed = append(g.compute, computation[*fact]{what.Fn, of}), append(computed, what.As)
 	}
-	g.groupShape, err = p.grouping(f, args, keys, computed)
+	g.groupShape, err = p.planGrouping(f, args, keys, computed)
 	c.statementGroups = append(c.statementGroups, g)
 	return err
 }
@@ -158,13 +158,13 @@ func statementGroupKey(by StatementGroupBy) extract[*fact] {
 		})
 	}
 	return func(all *members, f *fact, to []member) ([]member, error) {
-		s, err := f.statement()
+		s, err := f.loadStatement()
 		for _, a := range s.Assertions {
 			if err != nil {
 				break
 			}
 			var n member
-			n, err = all.term(kg.String(string(a.Source)))
+			n, err = all.indexOfTerm(kg.String(string(a.Source)))
 			to = append(to, n)
 		}
 		return to, err
@@ -175,7 +175,7 @@ func statementGroupKey(by StatementGroupBy) extract[*fact] {
 func statementValue(of StatementOrderKey) extract[*fact] {
 	part := func(id func(kg.Row) kg.ID) extract[*fact] {
 		return func(all *members, f *fact, to []member) ([]member, error) {
-			n, err := all.of(id(f.row))
+			n, err := all.indexOfID(id(f.row))
 			if err == nil && all.values[n].term == kg.DefaultGraph {
 				return to, nil
 			}
@@ -205,11 +205,11 @@ func statementValue(of StatementOrderKey) extract[*fact] {
 // assertionValue extracts a value from the assertions of a statement.
 func assertionValue(of func(kg.Statement) kg.Term) extract[*fact] {
 	return func(all *members, f *fact, to []member) ([]member, error) {
-		s, err := f.statement()
+		s, err := f.loadStatement()
 		if err != nil {
 			return to, err
 		}
-		n, err := all.term(of(s))
+		n, err := all.indexOfTerm(of(s))
 		return append(to, n), err
 	}
 }
@@ -233,11 +233,11 @@ func (l *loader) groupStatements(c *connection, p kg.IDPattern, known bool, page
 
 func (l *loader) addStatements(t *groupTable[*fact], c *connection, p kg.IDPattern) error {
 	f := &fact{snapshot: l.snapshot}
-	for row, err := range c.statementMatch.rows(l.snapshot, p, nil) {
+	for row, err := range c.statementMatch.scanRows(l.snapshot, p, nil) {
 		if err != nil {
 			return err
 		}
-		ok, err := c.holds(f, row)
+		ok, err := c.matchesRow(f, row)
 		if err == nil && ok {
 			err = addFact(t, f)
 		}
@@ -254,7 +254,7 @@ func addFact(t *groupTable[*fact], f *fact) error {
 	if !t.plan.assertions {
 		return t.add(f)
 	}
-	s, err := f.statement()
+	s, err := f.loadStatement()
 	if err != nil {
 		return err
 	}

@@ -63,12 +63,12 @@ func newGroupTable[T any](s *kg.Snapshot, plan *grouping[T]) *groupTable[T] {
 		found: make([][]member, len(plan.keys)), values: make([][]member, len(plan.compute)),
 	}
 	if len(plan.keys) == 0 {
-		t.insert(noKey) // one group of everything, even of nothing
+		t.insertGroup(noKey) // one group of everything, even of nothing
 	}
 	return t
 }
 
-func (t *groupTable[T]) insert(key groupKey) int {
+func (t *groupTable[T]) insertGroup(key groupKey) int {
 	i := len(t.keys)
 	t.index[key] = int32(i)
 	t.keys, t.counts = append(t.keys, key), append(t.counts, 0)
@@ -78,8 +78,8 @@ func (t *groupTable[T]) insert(key groupKey) int {
 	return i
 }
 
-// of returns the cells of a group.
-func (t *groupTable[T]) of(group int) []cell {
+// groupCells returns the cells of a group.
+func (t *groupTable[T]) groupCells(group int) []cell {
 	n := len(t.plan.compute)
 	return t.cells[group*n : (group+1)*n]
 }
@@ -88,7 +88,7 @@ func (t *groupTable[T]) of(group int) []cell {
 // values that it has.
 func (t *groupTable[T]) add(thing T) (err error) {
 	for i, of := range t.plan.keys {
-		if t.found[i], err = t.distinct(of, thing, t.found[i][:0]); err != nil {
+		if t.found[i], err = t.distinctMembers(of, thing, t.found[i][:0]); err != nil {
 			return err
 		}
 		if len(t.found[i]) == 0 {
@@ -97,16 +97,16 @@ func (t *groupTable[T]) add(thing T) (err error) {
 	}
 	for i := range t.plan.compute {
 		if of := t.plan.compute[i].of; of != nil {
-			if t.values[i], err = t.distinct(of, thing, t.values[i][:0]); err != nil {
+			if t.values[i], err = t.distinctMembers(of, thing, t.values[i][:0]); err != nil {
 				return err
 			}
 		}
 	}
-	return t.spread(noKey, 0)
+	return t.spreadKeys(noKey, 0)
 }
 
-// distinct returns the distinct members of an element.
-func (t *groupTable[T]) distinct(of extract[T], thing T, to []member) ([]member, error) {
+// distinctMembers returns the distinct members of an element.
+func (t *groupTable[T]) distinctMembers(of extract[T], thing T, to []member) ([]member, error) {
 	list, err := of(t.members, thing, to)
 	if len(list) > 1 {
 		slices.Sort(list)
@@ -115,30 +115,30 @@ func (t *groupTable[T]) distinct(of extract[T], thing T, to []member) ([]member,
 	return list, err
 }
 
-// spread enumerates the combinations of members for the keys from next on.
-func (t *groupTable[T]) spread(key groupKey, next int) error {
+// spreadKeys enumerates the combinations of members for the keys from next on.
+func (t *groupTable[T]) spreadKeys(key groupKey, next int) error {
 	if next < len(t.found) {
 		for _, m := range t.found[next] {
 			key[next] = m
-			if err := t.spread(key, next+1); err != nil {
+			if err := t.spreadKeys(key, next+1); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	i, err := t.find(key)
+	i, err := t.findGroup(key)
 	if err != nil {
 		return err
 	}
 	t.counts[i]++
 	for k := range t.plan.compute {
-		c, to := &t.plan.compute[k], &t.of(i)[k]
+		c, to := &t.plan.compute[k], &t.groupCells(i)[k]
 		if c.of == nil {
 			to.count++
 			continue
 		}
 		for _, m := range t.values[k] {
-			if err := t.count(to, c.fn, m); err != nil {
+			if err := t.countMember(to, c.fn, m); err != nil {
 				return err
 			}
 		}
@@ -146,29 +146,29 @@ func (t *groupTable[T]) spread(key groupKey, next int) error {
 	return nil
 }
 
-func (t *groupTable[T]) find(key groupKey) (int, error) {
+func (t *groupTable[T]) findGroup(key groupKey) (int, error) {
 	if i, ok := t.index[key]; ok {
 		return int(i), nil
 	}
 	if (len(t.keys)+1)*(1+len(t.plan.compute)) > t.plan.limits.Groups {
 		return 0, limitError("groups", "there are more than %d groups and values computed of them", t.plan.limits.Groups).
-			hint("Group by something with fewer values, narrow what is grouped, or compute less.")
+			withHint("Group by something with fewer values, narrow what is grouped, or compute less.")
 	}
-	return t.insert(key), nil
+	return t.insertGroup(key), nil
 }
 
-func (t *groupTable[T]) count(c *cell, fn AggregateFunction, m member) error {
+func (t *groupTable[T]) countMember(c *cell, fn AggregateFunction, m member) error {
 	c.count++
 	v := &t.members.values[m]
 	switch fn {
 	case AggregateFunctionCountDistinct:
-		return t.know(c, m)
+		return t.noteDistinct(c, m)
 	case AggregateFunctionMin:
-		if c.best == nobody || v.order(&t.members.values[c.best]) < 0 {
+		if c.best == nobody || v.compareTo(&t.members.values[c.best]) < 0 {
 			c.best = m
 		}
 	case AggregateFunctionMax:
-		if c.best == nobody || v.order(&t.members.values[c.best]) > 0 {
+		if c.best == nobody || v.compareTo(&t.members.values[c.best]) > 0 {
 			c.best = m
 		}
 	case AggregateFunctionSum, AggregateFunctionAvg:
@@ -180,8 +180,8 @@ func (t *groupTable[T]) count(c *cell, fn AggregateFunction, m member) error {
 	return nil
 }
 
-// know adds a value to the distinct values of a cell.
-func (t *groupTable[T]) know(c *cell, m member) error {
+// noteDistinct adds a value to the distinct values of a cell.
+func (t *groupTable[T]) noteDistinct(c *cell, m member) error {
 	if _, known := c.distinct[m]; known {
 		return nil
 	}
@@ -195,8 +195,8 @@ func (t *groupTable[T]) know(c *cell, m member) error {
 	return nil
 }
 
-// result returns the value of a cell, the zero Term for null.
-func (t *groupTable[T]) result(c *cell, fn AggregateFunction) kg.Term {
+// cellResult returns the value of a cell, the zero Term for null.
+func (t *groupTable[T]) cellResult(c *cell, fn AggregateFunction) kg.Term {
 	switch fn {
 	case AggregateFunctionCountDistinct:
 		return kg.Integer(int64(len(c.distinct)))
@@ -206,12 +206,12 @@ func (t *groupTable[T]) result(c *cell, fn AggregateFunction) kg.Term {
 		if c.sum == nil {
 			return kg.Integer(0)
 		}
-		return c.sum.result()
+		return c.sum.sumTerm()
 	case AggregateFunctionAvg:
 		if c.sum == nil {
 			return kg.Term{}
 		}
-		return c.sum.mean()
+		return c.sum.meanTerm()
 	}
 	return kg.Integer(int64(c.count))
 }
@@ -223,10 +223,10 @@ func (t *groupTable[T]) termOf(m member) kg.Term {
 	return t.members.values[m].term
 }
 
-// list returns the groups that the field shows, ordered by the requested keys,
+// listGroups returns the groups that the field shows, ordered by the requested keys,
 // then by decreasing size, then by their key terms, so that the order is
 // deterministic.
-func (t *groupTable[T]) list() ([]group, error) {
+func (t *groupTable[T]) listGroups() ([]group, error) {
 	shown := best[*group, group]{order: t.plan.order, compare: t.plan.compareGroups, n: t.plan.first}
 	var scratch group
 	for i := range t.keys {
@@ -234,17 +234,17 @@ func (t *groupTable[T]) list() ([]group, error) {
 		for _, m := range t.keys[i][:t.plan.nKeys] {
 			scratch.terms = append(scratch.terms, t.termOf(m))
 		}
-		for k, c := range t.of(i) {
-			scratch.terms = append(scratch.terms, t.result(&c, t.plan.compute[k].fn))
+		for k, c := range t.groupCells(i) {
+			scratch.terms = append(scratch.terms, t.cellResult(&c, t.plan.compute[k].fn))
 		}
-		if !t.plan.shows(&scratch) {
+		if !t.plan.meetsHaving(&scratch) {
 			continue
 		}
 		if err := shown.add(&scratch, group{slices.Clone(scratch.terms), scratch.count}); err != nil {
 			return nil, err
 		}
 	}
-	return shown.keys(), nil
+	return shown.firstKeys(), nil
 }
 
 // group is a group in the answer: the terms of its keys followed by its
@@ -254,8 +254,8 @@ type group struct {
 	count uint64
 }
 
-// term returns the term at an index given by groupShape.named.
-func (g *group) term(i int) kg.Term {
+// termAt returns the term at an index given by groupShape.named.
+func (g *group) termAt(i int) kg.Term {
 	if i == sizeOfGroup {
 		return kg.Integer(int64(g.count))
 	}

@@ -22,16 +22,16 @@ const (
 	maxCandidates = 10_000
 )
 
-// hints returns hints about predicates, classes, graphs and entities of the
+// findHints returns hints about predicates, classes, graphs and entities of the
 // operation that do not occur in the caller's view, with similar names that
 // do. Names that the catalogue knows cost nothing more. A panic costs the
 // hints, not the answer.
-func (r *run) hints(ctx context.Context, opCtx *graphql.OperationContext) (out []operation.Hint) {
+func (r *run) findHints(ctx context.Context, opCtx *graphql.OperationContext) (out []operation.Hint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
-			r.engine.present(r.engine.recovered(ctx, p)) // present logs it
+			r.engine.presentErrors(r.engine.recoverPanic(ctx, p)) // present logs it
 			out = nil
 		}
 	}()
@@ -45,12 +45,12 @@ func (r *run) hints(ctx context.Context, opCtx *graphql.OperationContext) (out [
 		return nil // nothing was read
 	}
 	defer m.guesser.close()
-	m.set(opCtx.Operation.SelectionSet)
+	m.checkSet(opCtx.Operation.SelectionSet)
 	return m.hints
 }
 
-// look checks whether a mentioned name occurs, and adds a hint if it does not.
-func (m *mentions) look(x mention) {
+// lookUp checks whether a mentioned name occurs, and adds a hint if it does not.
+func (m *mentions) lookUp(x mention) {
 	e, principal := m.run.engine, m.run.request.Principal.ID
 	if e.occurring.has(principal, x) {
 		return
@@ -63,24 +63,24 @@ func (m *mentions) look(x mention) {
 	var ok bool
 	switch x.what {
 	case "entity":
-		h, ok = m.guesser.entity(m.ctx, m.run, t)
+		h, ok = m.guesser.entityHint(m.ctx, m.run, t)
 	case aLiteral, aValue:
-		h, ok = m.guesser.literal(m.ctx, m.run, x, t)
+		h, ok = m.guesser.literalHint(m.ctx, m.run, x, t)
 	default:
-		if m.snapshot == nil && m.guesser.open(m.ctx, m.run) == nil {
+		if m.snapshot == nil && m.guesser.openViews(m.ctx, m.run) == nil {
 			m.snapshot = m.guesser.all
 		}
 		if m.snapshot == nil {
 			return
 		}
-		there, err := occurs(m.snapshot, x.what, t)
+		there, err := termOccurs(m.snapshot, x.what, t)
 		if there {
 			e.occurring.add(principal, x)
 		}
 		if there || err != nil {
 			return
 		}
-		h, ok = m.guesser.hint(m.ctx, m.run, x, t)
+		h, ok = m.guesser.suggestHint(m.ctx, m.run, x, t)
 	}
 	if !ok {
 		return
@@ -127,9 +127,9 @@ func (o *occurring) add(principal kg.AgentID, x mention) {
 	o.known[occurrence{principal, x}] = struct{}{}
 }
 
-// occurs reports whether the view shows a statement with the subject,
+// termOccurs reports whether the view shows a statement with the subject,
 // predicate or object, of the class, or in the graph.
-func occurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
+func termOccurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
 	id, known, err := s.ID(t)
 	if err != nil || !known {
 		return false, err
@@ -169,7 +169,7 @@ type guesser struct {
 	failed, opened bool
 }
 
-func (g *guesser) open(ctx context.Context, r *run) (err error) {
+func (g *guesser) openViews(ctx context.Context, r *run) (err error) {
 	if g.opened {
 		return nil
 	}
@@ -192,17 +192,17 @@ func (g *guesser) close() {
 	}
 }
 
-func (g *guesser) hint(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
+func (g *guesser) suggestHint(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
 	if g.failed {
 		return h, false
 	}
-	err := g.open(ctx, r)
+	err := g.openViews(ctx, r)
 	there := false
 	if err == nil {
-		there, err = occurs(g.all, x.what, t)
+		there, err = termOccurs(g.all, x.what, t)
 	}
 	if err == nil && !there {
-		err = g.list(x.what)
+		err = g.loadNames(x.what)
 	}
 	if err != nil || there {
 		g.failed = err != nil // a failure costs the hint only
@@ -213,14 +213,14 @@ func (g *guesser) hint(ctx context.Context, r *run, x mention, t kg.Term) (h ope
 		h.Message = fmt.Sprintf("you may see no graph %s", t.Value())
 	}
 	h.Nearest = nearest.IRIs(t.Value(), g.names[x.what], maxNearest)
-	if prefix, local, ok := r.engine.unregistered(t.Value()); ok && len(h.Nearest) == 0 {
+	if prefix, local, ok := r.engine.splitUnregistered(t.Value()); ok && len(h.Nearest) == 0 {
 		tellPrefix(&h, r.engine.deps.Prefixes, prefix, local)
 	}
 	return h, true
 }
 
-// list loads the names of a kind.
-func (g *guesser) list(what string) error {
+// loadNames loads the names of a kind.
+func (g *guesser) loadNames(what string) error {
 	if g.names[what] != nil {
 		return nil
 	}

@@ -10,9 +10,9 @@ import (
 	"koine/kg"
 )
 
-// unregistered splits an IRI of the form prefix:name whose prefix is neither
+// splitUnregistered splits an IRI of the form prefix:name whose prefix is neither
 // registered nor a known URI scheme.
-func (e *Engine) unregistered(iri string) (prefix, local string, ok bool) {
+func (e *Engine) splitUnregistered(iri string) (prefix, local string, ok bool) {
 	prefix, local, ok = strings.Cut(iri, ":")
 	return prefix, local, ok && !strings.HasPrefix(local, "//") && e.deps.Prefixes.Registrable(prefix) && !e.deps.Store.KnowsScheme(prefix)
 }
@@ -35,19 +35,19 @@ func tellPrefix(h *operation.Hint, prefixes *kg.Prefixes, prefix, local string) 
 	}
 }
 
-// entity returns a hint about an entity that does not occur and seems to have
+// entityHint returns a hint about an entity that does not occur and seems to have
 // a mistyped prefix. There is no list of entity names to suggest from.
-func (g *guesser) entity(ctx context.Context, r *run, t kg.Term) (h operation.Hint, ok bool) {
+func (g *guesser) entityHint(ctx context.Context, r *run, t kg.Term) (h operation.Hint, ok bool) {
 	prefixes := r.engine.deps.Prefixes
-	prefix, local, ok := r.engine.unregistered(t.Value())
+	prefix, local, ok := r.engine.splitUnregistered(t.Value())
 	if !ok || g.failed {
 		return h, false
 	}
-	err := g.open(ctx, r)
+	err := g.openViews(ctx, r)
 	there := false
 	for _, what := range [...]string{"subject", "object", "predicate", "graph"} {
 		if err == nil && !there {
-			there, err = occurs(g.all, what, t)
+			there, err = termOccurs(g.all, what, t)
 		}
 	}
 	if g.failed = err != nil; g.failed || there {
@@ -58,15 +58,15 @@ func (g *guesser) entity(ctx context.Context, r *run, t kg.Term) (h operation.Hi
 	return h, true
 }
 
-// literal returns a hint about a text that is compared with literals, occurs
+// literalHint returns a hint about a text that is compared with literals, occurs
 // as none, and is the IRI of an existing entity.
-func (g *guesser) literal(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
-	if g.failed || !t.IsResource() || g.open(ctx, r) != nil {
+func (g *guesser) literalHint(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
+	if g.failed || !t.IsResource() || g.openViews(ctx, r) != nil {
 		return h, false
 	}
-	there, err := occurs(g.all, "subject", t)
+	there, err := termOccurs(g.all, "subject", t)
 	if err == nil && !there {
-		there, err = occurs(g.all, "object", t)
+		there, err = termOccurs(g.all, "object", t)
 	}
 	if err != nil || !there {
 		return h, false
@@ -76,7 +76,7 @@ func (g *guesser) literal(ctx context.Context, r *run, x mention, t kg.Term) (h 
 		return h, false
 	}
 	for _, l := range literals {
-		if there, err := occurs(g.all, "object", l); there || err != nil {
+		if there, err := termOccurs(g.all, "object", l); there || err != nil {
 			return h, false
 		}
 	}

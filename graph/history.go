@@ -9,20 +9,20 @@ import (
 	"koine/kg"
 )
 
-// entityHistory plans Entity.history.
-func (p *planner) entityHistory(f graphql.CollectedField, field *entityField) error {
-	args, err := p.args(f, p.run.ec.field_Entity_history_args)
+// planEntityHistory plans Entity.history.
+func (p *planner) planEntityHistory(f graphql.CollectedField, field *entityField) error {
+	args, err := p.parseArgs(f, p.run.ec.field_Entity_history_args)
 	if err != nil {
 		return err
 	}
 	field.kind = entityHistory
-	field.history, err = p.changeList(f, args)
+	field.history, err = p.planChangeList(f, args)
 	return err
 }
 
-// histories loads a field `history` of the entities: one page each, with the
+// loadHistories loads a field `history` of the entities: one page each, with the
 // changes of all pages loaded together.
-func (l *loader) histories(plan *entityPlan, field int, nodes []entityNode) error {
+func (l *loader) loadHistories(plan *entityPlan, field int, nodes []entityNode) error {
 	c := plan.fields[field].history
 	part, err := l.logRange(c)
 	if err != nil {
@@ -33,7 +33,7 @@ func (l *loader) histories(plan *entityPlan, field int, nodes []entityNode) erro
 	starts := make([]int, len(nodes)+1)
 	for i := range nodes {
 		pages[i] = &page{connection: c.connection}
-		if events, err = l.history(c, part, nodes[i].subject.name, pages[i], events); err != nil {
+		if events, err = l.appendHistory(c, part, nodes[i].subject.name, pages[i], events); err != nil {
 			return err
 		}
 		if l.run.cutter != nil {
@@ -50,11 +50,11 @@ func (l *loader) histories(plan *entityPlan, field int, nodes []entityNode) erro
 	return l.shareChanges(c, events, pages, starts)
 }
 
-// history appends the changes of a page of one entity's history to events. The
+// appendHistory appends the changes of a page of one entity's history to events. The
 // index of past versions gives the commits to read.
-func (l *loader) history(c *changeList, part kg.LogRange, entity kg.Term, g *page, events []operation.Event) ([]operation.Event, error) {
+func (l *loader) appendHistory(c *changeList, part kg.LogRange, entity kg.Term, g *page, events []operation.Event) ([]operation.Event, error) {
 	store, filter := l.engine.deps.Store, c.filter
-	filter.Patterns = c.around(entity)
+	filter.Patterns = c.entityPatterns(entity)
 	whole, err := store.ReadLog(l.ctx, filter, part) // reports a range that the log no longer has
 	if err != nil {
 		return nil, atAfter(err)
@@ -81,7 +81,7 @@ func (l *loader) history(c *changeList, part kg.LogRange, entity kg.Term, g *pag
 		if err != nil {
 			return nil, atAfter(err)
 		}
-		if events, err = l.take(c, g, events, log.Events()); err != nil {
+		if events, err = l.collectEvents(c, g, events, log.Events()); err != nil {
 			return nil, err
 		}
 		if reached = log.Reached(); g.more {
@@ -106,9 +106,9 @@ func (n *entityNode) hadPast() bool {
 	return false
 }
 
-// around returns the patterns of the statements with the entity that meet the
+// entityPatterns returns the patterns of the statements with the entity that meet the
 // condition.
-func (c *changeList) around(entity kg.Term) []kg.Pattern {
+func (c *changeList) entityPatterns(entity kg.Term) []kg.Pattern {
 	patterns := []kg.Pattern{} // an empty list matches nothing, unlike nil
 	for _, side := range []struct {
 		asked bool

@@ -10,7 +10,7 @@ import (
 // readInbox answers Query.inbox.
 func readInbox(ctx context.Context, first *int, after *Position) (*Inbox, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func readInbox(ctx context.Context, first *int, after *Position) (*Inbox, error)
 			return nil, kg.AsError(err).At("after")
 		}
 		for _, d := range page {
-			if err := r.charge(sizeOfMessage(d.Message)); err != nil {
+			if err := r.chargeBytes(sizeOfMessage(d.Message)); err != nil {
 				return nil, err
 			}
 			out.Nodes = append(out.Nodes, Message{of: d.Message})

@@ -31,7 +31,7 @@ func engineAnswers(fc *graphql.FieldContext) bool {
 // code writes. A budget does not cut such a field.
 func readInside(ctx context.Context) (reading, error) {
 	fc := graphql.GetFieldContext(ctx)
-	v, err := runOf(ctx).view(nil)
+	v, err := runOf(ctx).fieldView(nil)
 	return reading{newPlanner(ctx, v), fc.Field, fc.Args}, err
 }
 
@@ -55,14 +55,14 @@ type insidePlan struct {
 	set ast.SelectionSet
 }
 
-func (p *planner) inside(f graphql.CollectedField) *insidePlan {
+func (p *planner) planGenerated(f graphql.CollectedField) *insidePlan {
 	return &insidePlan{op: p.op, set: f.Selections}
 }
 
-// inside lets the generated code write an object. A failed field becomes null
+// writeGenerated lets the generated code write an object. A failed field becomes null
 // and its error one of the answer's. The whole answer fails instead under a
 // budget, in an event, or if the field is non-null.
-func (l *loader) inside(plan *insidePlan, object func(context.Context, *executionContext) graphql.Marshaler) ([]byte, error) {
+func (l *loader) writeGenerated(plan *insidePlan, object func(context.Context, *executionContext) graphql.Marshaler) ([]byte, error) {
 	r := l.run
 	whole, _ := l.ctx.Value(answerKey{}).(*answer)
 	if c := r.cutter; c != nil { // see readInside
@@ -75,7 +75,7 @@ func (l *loader) inside(plan *insidePlan, object func(context.Context, *executio
 		ec = newExecutionContext(plan.op, r.engine.schema, nil)
 	}
 	ctx := graphql.WithOperationContext(context.WithValue(l.ctx, runKey{}, r), plan.op)
-	ctx = graphql.WithResponseContext(ctx, r.engine.presentError, r.engine.recovered)
+	ctx = graphql.WithResponseContext(ctx, r.engine.presentError, r.engine.recoverPanic)
 	var b bytes.Buffer
 	object(ctx, ec).MarshalGQL(&b)
 	errs := graphql.GetErrors(ctx)
@@ -91,25 +91,25 @@ func (l *loader) inside(plan *insidePlan, object func(context.Context, *executio
 		e.Path = e.Path[min(from, len(e.Path)):]
 		errs[i] = &e
 	}
-	return whole.failures.keep(b.Bytes(), errs), nil
+	return whole.failures.markObject(b.Bytes(), errs), nil
 }
 
 func (l *loader) appendChannel(b []byte, plan *insidePlan, c *Channel) ([]byte, error) {
-	text, err := l.inside(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+	text, err := l.writeGenerated(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._Channel(ctx, plan.set, c)
 	})
 	return append(b, text...), err
 }
 
 func (l *loader) appendTask(b []byte, plan *insidePlan, t *Task) ([]byte, error) {
-	text, err := l.inside(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+	text, err := l.writeGenerated(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._Task(ctx, plan.set, t)
 	})
 	return append(b, text...), err
 }
 
 func (l *loader) appendMessage(b []byte, plan *insidePlan, m *Message) ([]byte, error) {
-	text, err := l.inside(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+	text, err := l.writeGenerated(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._Message(ctx, plan.set, m)
 	})
 	return append(b, text...), err

@@ -12,7 +12,7 @@ import (
 // The fields about API keys. Package auth holds the rules and checks the
 // rights.
 
-func (r *run) keys() *auth.Keys { return auth.NewKeys(r.engine.deps.Store) }
+func (r *run) keyService() *auth.Keys { return auth.NewKeys(r.engine.deps.Store) }
 
 // ownMeta returns the Meta of a mutation without a justification or an
 // idempotency key.
@@ -22,7 +22,7 @@ func (r *run) ownMeta() kg.Meta {
 
 func createAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload, error) {
 	r := runOf(ctx)
-	lifetime, err := seconds(input.LifetimeSeconds)
+	lifetime, err := parseSeconds(input.LifetimeSeconds)
 	if err != nil {
 		return nil, kg.AsError(err).At("lifetimeSeconds").At("input")
 	}
@@ -33,7 +33,7 @@ func createAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload,
 	for _, agent := range input.ActFor {
 		wish.ActFor = append(wish.ActFor, kg.AgentID(agent))
 	}
-	made, err := r.keys().Create(ctx, r.ownMeta(), wish)
+	made, err := r.keyService().Create(ctx, r.ownMeta(), wish)
 	if err != nil {
 		return nil, inInput(err)
 	}
@@ -42,11 +42,11 @@ func createAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload,
 
 func rotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload, error) {
 	r := runOf(ctx)
-	overlap, err := seconds(input.OverlapSeconds)
+	overlap, err := parseSeconds(input.OverlapSeconds)
 	if err != nil {
 		return nil, kg.AsError(err).At("overlapSeconds").At("input")
 	}
-	made, old, err := r.keys().Rotate(ctx, r.ownMeta(), input.ID, overlap)
+	made, old, err := r.keyService().Rotate(ctx, r.ownMeta(), input.ID, overlap)
 	if err != nil {
 		return nil, inInput(err)
 	}
@@ -55,7 +55,7 @@ func rotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload,
 
 func revokeAPIKey(ctx context.Context, id string) (*APIKey, error) {
 	r := runOf(ctx)
-	gone, err := r.keys().Revoke(ctx, r.ownMeta(), id)
+	gone, err := r.keyService().Revoke(ctx, r.ownMeta(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func readAPIKeys(ctx context.Context, agent *string, ended bool, first *int, aft
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.keys().List(ctx, r.request.Principal, kg.AgentID(deref(agent)), ended)
+	list, err := r.keyService().List(ctx, r.request.Principal, kg.AgentID(deref(agent)), ended)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +88,9 @@ func readAPIKeys(ctx context.Context, agent *string, ended bool, first *int, aft
 
 func apiKey(k *auth.Key) *APIKey {
 	return &APIKey{
-		ID: k.Name, Mode: modes[k.Mode], Name: some(k.Label), Agent: string(k.Agent), Roles: notNil(k.Roles), ActFor: agentTexts(k.ActFor),
+		ID: k.Name, Mode: modes[k.Mode], Name: nilIfEmpty(k.Label), Agent: string(k.Agent), Roles: notNil(k.Roles), ActFor: agentTexts(k.ActFor),
 		State: APIKeyState(k.StateAt(time.Now())), CreatedAt: k.Created, CreatedBy: string(k.CreatedBy),
-		ExpiresAt: someTime(k.Expires), RevokedAt: someTime(k.Revoked), ReplacedBy: some(k.ReplacedBy),
+		ExpiresAt: someTime(k.Expires), RevokedAt: someTime(k.Revoked), ReplacedBy: nilIfEmpty(k.ReplacedBy),
 	}
 }
 
@@ -99,7 +99,7 @@ var modes = map[auth.Mode]APIKeyMode{auth.Live: APIKeyModeLive, auth.Test: APIKe
 // maxSeconds is the greatest number of seconds that a Duration can hold.
 const maxSeconds = int64(1<<63-1) / int64(time.Second)
 
-func seconds(n *int64) (time.Duration, error) {
+func parseSeconds(n *int64) (time.Duration, error) {
 	if n == nil {
 		return 0, nil
 	}
@@ -117,7 +117,7 @@ func inInput(err error) error {
 	return err
 }
 
-func some(text string) *string {
+func nilIfEmpty(text string) *string {
 	if text == "" {
 		return nil
 	}

@@ -111,8 +111,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// pattern returns the limits for evaluating a pattern.
-func (l Limits) pattern() pattern.Limits {
+// patternLimits returns the limits for evaluating a pattern.
+func (l Limits) patternLimits() pattern.Limits {
 	return pattern.Limits{Rows: int64(l.Rows), BufferedRows: l.KeptRows, Statements: int64(l.Reads), Nodes: l.PathNodes}
 }
 
@@ -130,19 +130,19 @@ func limitError(limit, format string, args ...any) *LimitError {
 	return &LimitError{Limit: limit, Message: fmt.Sprintf(format, args...)}
 }
 
-func (e *LimitError) hint(text string) *LimitError {
+func (e *LimitError) withHint(text string) *LimitError {
 	e.Hint = text
 	return e
 }
 
 func (l Limits) tooSlow() *LimitError {
 	return limitError("duration", "the operation took longer than %v", l.Duration).
-		hint("Ask for less: a smaller page, a narrower filter, no totalCount.")
+		withHint("Ask for less: a smaller page, a narrower filter, no totalCount.")
 }
 
 func (l Limits) resultTooLarge() error {
 	return limitError("resultBytes", "the answer is larger than %d bytes", l.ResultBytes).
-		hint("Ask for fewer fields or a smaller page (first).")
+		withHint("Ask for fewer fields or a smaller page (first).")
 }
 
 // pageSize returns the page size requested with first.
@@ -154,7 +154,7 @@ func (l Limits) pageSize(first *int, unasked int) (int, error) {
 		return 0, kg.Errorf(kg.CodeInvalid, "first cannot be negative").At("first")
 	case *first > l.PageSize:
 		return 0, limitError("pageSize", "a page of %d is larger than the %d that are given", *first, l.PageSize).
-			hint("Ask for smaller pages and go on with after: pageInfo.endCursor.")
+			withHint("Ask for smaller pages and go on with after: pageInfo.endCursor.")
 	}
 	return *first, nil
 }
@@ -162,27 +162,27 @@ func (l Limits) pageSize(first *int, unasked int) (int, error) {
 func (l Limits) checkVariables(variables map[string]any) error {
 	if n := sizeOf(variables, l.VariableBytes); n > l.VariableBytes {
 		return limitError("variableBytes", "the variables are larger than %d bytes", l.VariableBytes).
-			hint("Send them in several operations.")
+			withHint("Send them in several operations.")
 	}
-	if deeper(variables, MaxVariableDepth) {
+	if nestedDeeper(variables, MaxVariableDepth) {
 		return limitError("variableDepth", "the variables are nested deeper than %d", MaxVariableDepth).
-			hint("Say the same with fewer conditions in each other.")
+			withHint("Say the same with fewer conditions in each other.")
 	}
 	return nil
 }
 
-// deeper reports whether a value nests lists and objects deeper than most.
-func deeper(v any, most int) bool {
+// nestedDeeper reports whether a value nests lists and objects deeper than most.
+func nestedDeeper(v any, most int) bool {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			if most == 0 || deeper(e, most-1) {
+			if most == 0 || nestedDeeper(e, most-1) {
 				return true
 			}
 		}
 	case map[string]any:
 		for _, e := range v {
-			if most == 0 || deeper(e, most-1) {
+			if most == 0 || nestedDeeper(e, most-1) {
 				return true
 			}
 		}

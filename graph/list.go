@@ -13,9 +13,9 @@ type listing[K any] struct {
 	total uint64 // counted on demand
 }
 
-// cut removes the element beyond the page, which shows that there is a next
+// trimTo removes the element beyond the page, which shows that there is a next
 // one.
-func (g *listing[K]) cut(first int) {
+func (g *listing[K]) trimTo(first int) {
 	if len(g.keys) > first {
 		g.keys, g.more = g.keys[:first], true
 	}
@@ -36,11 +36,11 @@ func listEntities(s *kg.Snapshot, c *connection, after *kg.ID) (g listing[kg.ID]
 	if count {
 		from, g.total = nil, 0 // all entities have to be tested
 	}
-	for e, err := range candidates(s, c.entityMatch, from) {
+	for e, err := range scanCandidates(s, c.entityMatch, from) {
 		if err != nil {
 			return g, err
 		}
-		ok, err := c.entityMatch.holds(e)
+		ok, err := c.entityMatch.matchesEntity(e)
 		if err != nil {
 			return g, err
 		}
@@ -57,11 +57,11 @@ func listEntities(s *kg.Snapshot, c *connection, after *kg.ID) (g listing[kg.ID]
 			break
 		}
 	}
-	g.cut(c.first)
+	g.trimTo(c.first)
 	return g, nil
 }
 
-func (m *entityMatch) holds(s *subject) (bool, error) {
+func (m *entityMatch) matchesEntity(s *subject) (bool, error) {
 	if m.test == nil {
 		return true, nil
 	}
@@ -75,11 +75,11 @@ func sortEntities(s *kg.Snapshot, c *connection, after *kg.ID) (g listing[kg.ID]
 			return g, err
 		}
 	}
-	for e, err := range candidates(s, c.entityMatch, nil) {
+	for e, err := range scanCandidates(s, c.entityMatch, nil) {
 		if err != nil {
 			return g, err
 		}
-		ok, err := c.entityMatch.holds(e)
+		ok, err := c.entityMatch.matchesEntity(e)
 		if err == nil && ok {
 			g.total++
 			err = b.add(e, e.id)
@@ -88,14 +88,14 @@ func sortEntities(s *kg.Snapshot, c *connection, after *kg.ID) (g listing[kg.ID]
 			return g, err
 		}
 	}
-	g.keys = b.keys()
-	g.cut(c.first)
+	g.keys = b.firstKeys()
+	g.trimTo(c.first)
 	return g, nil
 }
 
 // rankEntity computes the rank of a cursor's entity.
 func rankEntity(s *kg.Snapshot, c *connection, id kg.ID) (*ranked[kg.ID], error) {
-	w, err := resolve(c.entityMatch.wanted, s.ID)
+	w, err := resolvePredicates(c.entityMatch.wanted, s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func rankEntity(s *kg.Snapshot, c *connection, id kg.ID) (*ranked[kg.ID], error)
 	if err := g.next(e, id); err != nil {
 		return nil, err
 	}
-	r, err := c.entityOrder.rank(e)
+	r, err := c.entityOrder.rankOf(e)
 	return &ranked[kg.ID]{r, id}, err
 }
 
@@ -116,7 +116,7 @@ func rankEntity(s *kg.Snapshot, c *connection, id kg.ID) (*ranked[kg.ID], error)
 func listStatements(s *kg.Snapshot, c *connection, p kg.IDPattern, after *kg.IDQuad) (listing[kg.Row], error) {
 	l := newStatementLister(s, c, p)
 	defer l.close()
-	return l.list(p, after)
+	return l.listPage(p, after)
 }
 
 // statementLister finds pages of one connection for a sequence of patterns. It
@@ -132,21 +132,21 @@ type statementLister struct {
 }
 
 func newStatementLister(s *kg.Snapshot, c *connection, p kg.IDPattern) *statementLister {
-	return &statementLister{snapshot: s, c: c, sweep: c.sweep(s, p), fact: fact{snapshot: s}}
+	return &statementLister{snapshot: s, c: c, sweep: c.startSweep(s, p), fact: fact{snapshot: s}}
 }
 
-// sweep starts a walk over statements of patterns like this one. It includes
+// startSweep starts a walk over statements of patterns like this one. It includes
 // the assertions if they are needed and cheap: see kg.SweepAsserted.
-func (c *connection) sweep(s *kg.Snapshot, p kg.IDPattern) *kg.Sweep {
+func (c *connection) startSweep(s *kg.Snapshot, p kg.IDPattern) *kg.Sweep {
 	ofSubject := p == kg.IDPattern{Subject: p.Subject}
-	if c.statementMatch.asserted && ofSubject || c.assertions() && p.Subject != (kg.ID{}) && (ofSubject || p.Predicate != (kg.ID{})) {
+	if c.statementMatch.asserted && ofSubject || c.showsAssertions() && p.Subject != (kg.ID{}) && (ofSubject || p.Predicate != (kg.ID{})) {
 		return s.SweepAsserted()
 	}
 	return s.Sweep()
 }
 
-// assertions reports whether the answer shows assertions.
-func (c *connection) assertions() bool {
+// showsAssertions reports whether the answer shows assertions.
+func (c *connection) showsAssertions() bool {
 	return slices.ContainsFunc(c.statements, func(p *statementPlan) bool { return p.assertions })
 }
 
@@ -157,14 +157,14 @@ func (l *statementLister) close() {
 	}
 }
 
-func (l *statementLister) list(p kg.IDPattern, after *kg.IDQuad) (g listing[kg.Row], err error) {
+func (l *statementLister) listPage(p kg.IDPattern, after *kg.IDQuad) (g listing[kg.Row], err error) {
 	if len(l.c.statementOrder) > 0 {
-		return l.sort(p, after)
+		return l.sortPage(p, after)
 	}
 	start, count := len(l.rows), l.c.total && after == nil && l.c.statementMatch.test != nil // counted during the walk
 	for l.sweep.Seek(p, after); (count || len(l.rows)-start <= l.c.first) && l.sweep.Next(); {
 		row := l.sweep.Row()
-		ok, err := l.c.holds(&l.fact, *row)
+		ok, err := l.c.matchesRow(&l.fact, *row)
 		if err != nil {
 			return g, err
 		}
@@ -179,16 +179,16 @@ func (l *statementLister) list(p kg.IDPattern, after *kg.IDQuad) (g listing[kg.R
 		return g, err
 	}
 	g.keys = l.rows[start:]
-	g.cut(l.c.first)
+	g.trimTo(l.c.first)
 	l.rows = l.rows[:start+len(g.keys)]
 	if l.c.total && !count {
-		g.total, err = l.count(p)
+		g.total, err = l.countAll(p)
 	}
 	return g, err
 }
 
-func (c *connection) holds(f *fact, row kg.Row) (bool, error) {
-	f.at(row)
+func (c *connection) matchesRow(f *fact, row kg.Row) (bool, error) {
+	f.moveTo(row)
 	if c.statementMatch.test == nil {
 		return true, nil
 	}
@@ -200,19 +200,19 @@ func (c *connection) holds(f *fact, row kg.Row) (bool, error) {
 func countStatements(s *kg.Snapshot, c *connection, p kg.IDPattern) (uint64, error) {
 	l := newStatementLister(s, c, p)
 	defer l.close()
-	return l.count(p)
+	return l.countAll(p)
 }
 
-// count counts the statements of the pattern on all pages.
-func (l *statementLister) count(p kg.IDPattern) (n uint64, err error) {
+// countAll counts the statements of the pattern on all pages.
+func (l *statementLister) countAll(p kg.IDPattern) (n uint64, err error) {
 	if l.totals == nil {
-		l.totals = l.c.sweep(l.snapshot, p)
+		l.totals = l.c.startSweep(l.snapshot, p)
 	}
 	if l.c.statementMatch.test == nil {
 		return l.totals.Count(p)
 	}
 	for l.totals.Seek(p, nil); l.totals.Next(); {
-		ok, err := l.c.holds(&l.fact, *l.totals.Row())
+		ok, err := l.c.matchesRow(&l.fact, *l.totals.Row())
 		if err != nil {
 			return n, err
 		}
@@ -223,7 +223,7 @@ func (l *statementLister) count(p kg.IDPattern) (n uint64, err error) {
 	return n, l.totals.Err()
 }
 
-func (l *statementLister) sort(p kg.IDPattern, after *kg.IDQuad) (g listing[kg.Row], err error) {
+func (l *statementLister) sortPage(p kg.IDPattern, after *kg.IDQuad) (g listing[kg.Row], err error) {
 	b := best[*fact, kg.Row]{order: l.c.statementOrder, compare: compareRows, n: l.c.first + 1}
 	if after != nil {
 		if b.after, err = rankStatement(l.snapshot, l.c, *after); err != nil {
@@ -232,7 +232,7 @@ func (l *statementLister) sort(p kg.IDPattern, after *kg.IDQuad) (g listing[kg.R
 	}
 	for l.sweep.Seek(p, nil); l.sweep.Next(); {
 		row := l.sweep.Row()
-		ok, err := l.c.holds(&l.fact, *row)
+		ok, err := l.c.matchesRow(&l.fact, *row)
 		if err == nil && ok {
 			g.total++
 			err = b.add(&l.fact, *row)
@@ -241,8 +241,8 @@ func (l *statementLister) sort(p kg.IDPattern, after *kg.IDQuad) (g listing[kg.R
 			return g, err
 		}
 	}
-	g.keys = b.keys()
-	g.cut(l.c.first)
+	g.keys = b.firstKeys()
+	g.trimTo(l.c.first)
 	l.rows = append(l.rows, g.keys...)
 	return g, l.sweep.Err()
 }
@@ -253,8 +253,8 @@ func rankStatement(s *kg.Snapshot, c *connection, q kg.IDQuad) (*ranked[kg.Row],
 			return nil, err
 		}
 		f := &fact{snapshot: s}
-		f.at(row)
-		r, err := c.statementOrder.rank(f)
+		f.moveTo(row)
+		r, err := c.statementOrder.rankOf(f)
 		return &ranked[kg.Row]{r, row}, err
 	}
 	// The graph's policy has changed, so the view no longer shows the

@@ -23,8 +23,8 @@ func newLoader(ctx context.Context, r *run, s *kg.Snapshot, view kg.View) *loade
 	return &loader{ctx: ctx, run: r, snapshot: s, engine: r.engine, view: view}
 }
 
-// ids returns the ids of the loader's view, nil if shown is false.
-func (l *loader) ids(shown bool) (ids *nodeIDs, err error) {
+// viewIDs returns the ids of the loader's view, nil if shown is false.
+func (l *loader) viewIDs(shown bool) (ids *nodeIDs, err error) {
 	if shown && l.made == nil {
 		l.made, err = l.idsIn(l.view)
 	}
@@ -41,7 +41,7 @@ func (l *loader) idsIn(view kg.View) (*nodeIDs, error) {
 		now = l.snapshot.View().Now
 	}
 	c := canonicalView(view, now)
-	return c.ids()
+	return c.nodeIDs()
 }
 
 // entityRef names an entity to load by its id, and by its name if that is
@@ -51,17 +51,17 @@ type entityRef struct {
 	name kg.Term
 }
 
-func (l *loader) ref(t kg.Term) (entityRef, error) {
+func (l *loader) newEntityRef(t kg.Term) (entityRef, error) {
 	id, _, err := l.snapshot.ID(t)
 	return entityRef{id, t}, err
 }
 
-// entities loads the entities of refs and returns their nodes in the same
+// loadEntities loads the entities of refs and returns their nodes in the same
 // order. Duplicates are read once, and all are read in the order of the index.
-func (l *loader) entities(plan *entityPlan, refs []entityRef) ([]*entityNode, error) {
+func (l *loader) loadEntities(plan *entityPlan, refs []entityRef) ([]*entityNode, error) {
 	out := make([]*entityNode, len(refs))
 	nodes := make([]entityNode, 0, len(refs))
-	ids, err := l.ids(plan.ids)
+	ids, err := l.viewIDs(plan.ids)
 	if err != nil {
 		return nil, err
 	}
@@ -75,18 +75,18 @@ func (l *loader) entities(plan *entityPlan, refs []entityRef) ([]*entityNode, er
 		if order != nil && k > 0 {
 			before = order[k-1]
 		}
-		if k > 0 && refs[i].same(&refs[before]) {
+		if k > 0 && refs[i].sameEntity(&refs[before]) {
 			out[i] = out[before]
 			continue
 		}
 		nodes = append(nodes, entityNode{plan: plan, batch: batch, subject: subject{snapshot: l.snapshot, id: refs[i].id, name: refs[i].name}})
 		out[i] = &nodes[len(nodes)-1]
 	}
-	return out, l.fill(plan, nodes, batch)
+	return out, l.loadFields(plan, nodes, batch)
 }
 
-// same reports whether two refs name one entity.
-func (r *entityRef) same(of *entityRef) bool {
+// sameEntity reports whether two refs name one entity.
+func (r *entityRef) sameEntity(of *entityRef) bool {
 	return r.id == of.id && (r.id != kg.ID{} || r.name == of.name)
 }
 
@@ -113,8 +113,8 @@ func indexOrder(refs []entityRef) []int {
 	return order
 }
 
-func (l *loader) fill(plan *entityPlan, nodes []entityNode, batch *entityBatch) error {
-	w, err := resolve(plan.wanted, l.predicate)
+func (l *loader) loadFields(plan *entityPlan, nodes []entityNode, batch *entityBatch) error {
+	w, err := resolvePredicates(plan.wanted, l.predicateID)
 	if err != nil {
 		return err
 	}
@@ -125,13 +125,13 @@ func (l *loader) fill(plan *entityPlan, nodes []entityNode, batch *entityBatch) 
 		n := &nodes[i]
 		n.slots, slots = slots[:len(plan.fields):len(plan.fields)], slots[len(plan.fields):]
 		if plan.named || plan.reads {
-			if _, err := n.subject.term(); err != nil {
+			if _, err := n.subject.entityTerm(); err != nil {
 				return err
 			}
 		}
 		before := len(batch.arena)
 		if plan.reads {
-			if err := l.read(n, g); err != nil {
+			if err := l.readFields(n, g); err != nil {
 				return err
 			}
 		}
@@ -142,7 +142,7 @@ func (l *loader) fill(plan *entityPlan, nodes []entityNode, batch *entityBatch) 
 		if i == 0 { // estimate for the others
 			batch.arena = slices.Grow(batch.arena, min(size*len(nodes)*5/4, maxGuess))
 		}
-		if err := l.run.charge(size + len(n.subject.name.Value())); err != nil {
+		if err := l.run.chargeBytes(size + len(n.subject.name.Value())); err != nil {
 			return err
 		}
 	}
@@ -150,13 +150,13 @@ func (l *loader) fill(plan *entityPlan, nodes []entityNode, batch *entityBatch) 
 		var err error
 		switch plan.fields[i].kind {
 		case entityStatements:
-			err = l.pages(plan, i, nodes)
+			err = l.loadStatementPages(plan, i, nodes)
 		case entityHistory:
-			err = l.histories(plan, i, nodes)
+			err = l.loadHistories(plan, i, nodes)
 		case entityFollow:
-			err = l.follows(plan, i, nodes)
+			err = l.loadFollowed(plan, i, nodes)
 		case entityAround:
-			err = l.neighbourhoods(plan, i, nodes, batch)
+			err = l.loadNeighbourhoods(plan, i, nodes, batch)
 		case entityValue, entityValues:
 			if plan.fields[i].way != nil {
 				err = l.valuesAt(plan, i, nodes, batch)
@@ -193,13 +193,13 @@ type candidate struct {
 func (l *loader) gatherEntities(plan *entityPlan, w *wants) *gathered {
 	g := &gathered{of: make([][]candidate, len(plan.fields))}
 	if plan.reads {
-		g.gatherer = newGatherer(l.snapshot, w, g.take)
+		g.gatherer = newGatherer(l.snapshot, w, g.addRow)
 	}
 	return g
 }
 
-// take gives a statement to the fields that want its predicate.
-func (g *gathered) take(wanted int, row *kg.Row) error {
+// addRow gives a statement to the fields that want its predicate.
+func (g *gathered) addRow(wanted int, row *kg.Row) error {
 	n := g.node
 	n.found = true
 	for _, u := range n.plan.uses[wanted] {
@@ -224,21 +224,21 @@ func (g *gathered) close() {
 	}
 }
 
-// read loads all of an entity except its pages.
-func (l *loader) read(n *entityNode, g *gathered) error {
+// readFields loads all of an entity except its pages.
+func (l *loader) readFields(n *entityNode, g *gathered) error {
 	g.node = n
 	for i := range g.of {
 		g.of[i] = g.of[i][:0]
 	}
 	if n.subject.id != (kg.ID{}) {
-		if err := g.gather(n.subject.id); err != nil {
+		if err := g.gatherSubject(n.subject.id); err != nil {
 			return err
 		}
 	}
 	for i := range n.plan.fields {
 		f := &n.plan.fields[i]
 		from := len(n.batch.arena)
-		b, err := l.leaf(n, f, g, g.of[i], n.batch.arena)
+		b, err := l.appendField(n, f, g, g.of[i], n.batch.arena)
 		if err != nil {
 			return err
 		}
@@ -252,29 +252,29 @@ func sameTriple(a, b *kg.Row) bool {
 	return a.Subject == b.Subject && a.Predicate == b.Predicate && a.Object == b.Object
 }
 
-// leaf writes the value of a field that is not a page.
-func (l *loader) leaf(n *entityNode, f *entityField, g *gathered, found []candidate, b []byte) ([]byte, error) {
+// appendField writes the value of a field that is not a page.
+func (l *loader) appendField(n *entityNode, f *entityField, g *gathered, found []candidate, b []byte) ([]byte, error) {
 	switch f.kind {
 	case entityTypes:
-		return l.types(g, found, b)
+		return l.appendTypes(g, found, b)
 	case entityLabel:
-		return l.label(found, f.langs, b)
+		return l.appendLabel(found, f.langs, b)
 	case entityValue:
-		return l.value(g, found, b)
+		return l.appendBestValue(g, found, b)
 	case entityValues:
-		return l.values(g, found, f.first, b)
+		return l.appendValues(g, found, f.first, b)
 	case entityDegree:
-		return l.degree(g, n.subject.id, f.direction, b)
+		return l.appendDegree(g, n.subject.id, f.direction, b)
 	case entityPredicates:
-		return l.predicates(g, n.subject.id, f.counts, b)
+		return l.appendPredicates(g, n.subject.id, f.counts, b)
 	case entityAsChannel, entityAsMessage, entityAsTask:
-		return l.typed(n.subject.name, f, b)
+		return l.appendTyped(n.subject.name, f, b)
 	}
 	return b, nil
 }
 
-// objects decodes the objects. The result is valid until the next call.
-func (l *loader) objects(g *gathered, found []candidate) ([]kg.Term, error) {
+// decodeObjects decodes the objects. The result is valid until the next call.
+func (l *loader) decodeObjects(g *gathered, found []candidate) ([]kg.Term, error) {
 	g.terms = g.terms[:0]
 	for i := range found {
 		t, err := l.snapshot.Term(found[i].row.Object)
@@ -286,8 +286,8 @@ func (l *loader) objects(g *gathered, found []candidate) ([]kg.Term, error) {
 	return g.terms, nil
 }
 
-func (l *loader) types(g *gathered, found []candidate, b []byte) ([]byte, error) {
-	terms, err := l.objects(g, found)
+func (l *loader) appendTypes(g *gathered, found []candidate, b []byte) ([]byte, error) {
+	terms, err := l.decodeObjects(g, found)
 	if err != nil {
 		return b, err
 	}
@@ -306,9 +306,9 @@ func (l *loader) types(g *gathered, found []candidate, b []byte) ([]byte, error)
 	return append(b, ']'), nil
 }
 
-// value chooses the value with the greatest certainty, then the newest, then
+// appendBestValue chooses the value with the greatest certainty, then the newest, then
 // the smallest.
-func (l *loader) value(g *gathered, found []candidate, b []byte) ([]byte, error) {
+func (l *loader) appendBestValue(g *gathered, found []candidate, b []byte) ([]byte, error) {
 	if len(found) == 0 {
 		return append(b, "null"...), nil
 	}
@@ -359,12 +359,12 @@ func (l *loader) appendTermOf(b []byte, id kg.ID) ([]byte, error) {
 	return appendValue(b, t), err
 }
 
-func (l *loader) values(g *gathered, found []candidate, first int, b []byte) ([]byte, error) {
+func (l *loader) appendValues(g *gathered, found []candidate, first int, b []byte) ([]byte, error) {
 	if len(found) == 1 && first > 0 {
 		b, err := l.appendTermOf(append(b, '['), found[0].row.Object)
 		return append(b, ']'), err
 	}
-	terms, err := l.objects(g, found)
+	terms, err := l.decodeObjects(g, found)
 	if err != nil || len(terms) == 0 {
 		return append(b, "[]"...), err
 	}
@@ -387,13 +387,13 @@ func (l *loader) values(g *gathered, found []candidate, first int, b []byte) ([]
 	return append(b, ']'), nil
 }
 
-func (l *loader) degree(g *gathered, id kg.ID, d Direction, b []byte) ([]byte, error) {
+func (l *loader) appendDegree(g *gathered, id kg.ID, d Direction, b []byte) ([]byte, error) {
 	if id == (kg.ID{}) {
 		return append(b, '0'), nil
 	}
 	if g.scan == nil {
 		g.scan = newEntityScan(l.snapshot)
 	}
-	n, err := g.scan.degree(id, d)
+	n, err := g.scan.countDegree(id, d)
 	return appendUint(b, n), err
 }

@@ -16,7 +16,7 @@ func lowerAll(list []string) []string {
 	return out
 }
 
-func (l *loader) label(found []candidate, langs []string, b []byte) ([]byte, error) {
+func (l *loader) appendLabel(found []candidate, langs []string, b []byte) ([]byte, error) {
 	t, err := bestLabel(l.snapshot, found, langs)
 	if err != nil || t.IsZero() {
 		return append(b, "null"...), err

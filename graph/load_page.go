@@ -6,9 +6,9 @@ import (
 	"koine/kg"
 )
 
-// pages loads a field `out` or `in` of the entities: one page each, with the
+// loadStatementPages loads a field `out` or `in` of the entities: one page each, with the
 // statements of all pages loaded together.
-func (l *loader) pages(plan *entityPlan, field int, nodes []entityNode) error {
+func (l *loader) loadStatementPages(plan *entityPlan, field int, nodes []entityNode) error {
 	f := &plan.fields[field]
 	c := f.page
 	pattern, known, err := idPattern(l.snapshot, c.statementMatch.pattern)
@@ -26,11 +26,11 @@ func (l *loader) pages(plan *entityPlan, field int, nodes []entityNode) error {
 		pages[i].connection = c
 		bound := c.bound
 		if c.cursors || c.after != nil || l.run.cutter != nil {
-			bound = bound.of(nodes[i].subject.name)
+			bound = bound.forEntity(nodes[i].subject.name)
 		}
 		var after *kg.IDQuad
 		if c.after != nil {
-			if from, after, err = l.resume(c, bound); err != nil {
+			if from, after, err = l.resumeStatements(c, bound); err != nil {
 				return err
 			}
 		}
@@ -44,7 +44,7 @@ func (l *loader) pages(plan *entityPlan, field int, nodes []entityNode) error {
 				lister = newStatementLister(from.snapshot, c, p)
 				defer lister.close()
 			}
-			g, err := lister.list(p, after)
+			g, err := lister.listPage(p, after)
 			if err != nil {
 				return err
 			}
@@ -77,10 +77,10 @@ func joinPattern(p kg.IDPattern, d Direction, id kg.ID) (kg.IDPattern, bool) {
 	return p, true
 }
 
-// reopen returns a loader at the revision of the connection's cursor, and the
+// reopenSnapshot returns a loader at the revision of the connection's cursor, and the
 // cursor's key, which is empty at the beginning of the list.
-func (l *loader) reopen(c *connection, bound cursorBound, keyBytes int) (*loader, []byte, error) {
-	at, err := l.engine.unseal(*c.after, bound, keyBytes)
+func (l *loader) reopenSnapshot(c *connection, bound cursorBound, keyBytes int) (*loader, []byte, error) {
+	at, err := l.engine.unsealCursor(*c.after, bound, keyBytes)
 	if err != nil {
 		return l, nil, err
 	}
@@ -91,10 +91,10 @@ func (l *loader) reopen(c *connection, bound cursorBound, keyBytes int) (*loader
 	return newLoader(l.ctx, l.run, s, l.view), at.key, nil
 }
 
-// resume opens the snapshot of a statement connection's cursor and returns the
+// resumeStatements opens the snapshot of a statement connection's cursor and returns the
 // statement after which the page begins.
-func (l *loader) resume(c *connection, bound cursorBound) (*loader, *kg.IDQuad, error) {
-	l, key, err := l.reopen(c, bound, statementKeyBytes)
+func (l *loader) resumeStatements(c *connection, bound cursorBound) (*loader, *kg.IDQuad, error) {
+	l, key, err := l.reopenSnapshot(c, bound, statementKeyBytes)
 	if err != nil || len(key) == 0 {
 		return l, nil, err
 	}
@@ -107,7 +107,7 @@ func (l *loader) fillPage(g *page, found listing[kg.Row], bound cursorBound) {
 	if g.connection.cursors {
 		g.cursors = make([]string, len(found.keys))
 		for i, row := range found.keys {
-			g.cursors[i] = l.engine.seal(l.snapshot, bound, quadKey(row.IDQuad))
+			g.cursors[i] = l.engine.sealCursor(l.snapshot, bound, quadKey(row.IDQuad))
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (l *loader) fillPage(g *page, found listing[kg.Row], bound cursorBound) {
 // shareStatements loads the statements of several pages together.
 func (l *loader) shareStatements(c *connection, rows []kg.Row, pages []*page, starts []int) error {
 	for _, selection := range c.statements {
-		nodes, err := l.statements(selection, rows)
+		nodes, err := l.loadStatements(selection, rows)
 		if err != nil {
 			return err
 		}
@@ -131,12 +131,12 @@ func (l *loader) statementPage(c *connection) (*page, error) {
 	var after *kg.IDQuad
 	var err error
 	if c.after != nil {
-		if l, after, err = l.resume(c, c.bound); err != nil {
+		if l, after, err = l.resumeStatements(c, c.bound); err != nil {
 			return nil, err
 		}
 	}
 	g := &page{connection: c}
-	p, known, err := c.statementMatch.looked(l.snapshot)
+	p, known, err := c.statementMatch.lookupPattern(l.snapshot)
 	if err == nil {
 		err = l.groupStatements(c, p, known, g)
 	}
@@ -182,15 +182,15 @@ func (l *loader) entityPage(c *connection) (*page, error) {
 	for i, id := range found.keys {
 		refs[i].id = id
 		if c.cursors {
-			g.cursors = append(g.cursors, l.engine.seal(l.snapshot, c.bound, slices.Clone(id[:])))
+			g.cursors = append(g.cursors, l.engine.sealCursor(l.snapshot, c.bound, slices.Clone(id[:])))
 		}
 	}
 	for _, selection := range c.entities {
-		nodes, err := l.entities(selection, refs)
+		nodes, err := l.loadEntities(selection, refs)
 		if err != nil {
 			return nil, err
 		}
 		g.entities = append(g.entities, nodes)
 	}
-	return g, l.groupEntities(c, candidates(l.snapshot, c.entityMatch, nil), g)
+	return g, l.groupEntities(c, scanCandidates(l.snapshot, c.entityMatch, nil), g)
 }

@@ -2,35 +2,35 @@ package graph
 
 import "koine/kg"
 
-// statements loads the statements of rows.
-func (l *loader) statements(plan *statementPlan, rows []kg.Row) ([]statementNode, error) {
-	ids, err := l.ids(plan.ids)
+// loadStatements loads the statements of rows.
+func (l *loader) loadStatements(plan *statementPlan, rows []kg.Row) ([]statementNode, error) {
+	ids, err := l.viewIDs(plan.ids)
 	if err != nil {
 		return nil, err
 	}
 	nodes := make([]statementNode, len(rows))
 	f := fact{snapshot: l.snapshot}
 	for i, row := range rows {
-		f.at(row)
-		size, err := f.decode(plan)
+		f.moveTo(row)
+		size, err := f.decodeParts(plan)
 		if err != nil {
 			return nil, err
 		}
-		if err := l.run.charge(size); err != nil {
+		if err := l.run.chargeBytes(size); err != nil {
 			return nil, err
 		}
 		nodes[i] = statementNode{plan: plan, ids: ids, statement: kg.Statement{Quad: f.quad, Assertions: f.assertions}}
 	}
-	return nodes, l.link(plan, nodes, rows)
+	return nodes, l.linkEntities(plan, nodes, rows)
 }
 
-// decode reads the parts of the statement that the plan shows, and returns
+// decodeParts reads the parts of the statement that the plan shows, and returns
 // their size.
-func (f *fact) decode(plan *statementPlan) (size int, err error) {
+func (f *fact) decodeParts(plan *statementPlan) (size int, err error) {
 	for _, part := range [...]struct {
 		of   uint8
 		term func() (kg.Term, error)
-	}{{haveSubject, f.subject}, {havePredicate, f.predicate}, {haveObject, f.object}, {haveGraph, f.graph}} {
+	}{{haveSubject, f.subjectTerm}, {havePredicate, f.predicateTerm}, {haveObject, f.objectTerm}, {haveGraph, f.graphTerm}} {
 		if plan.terms&part.of == 0 {
 			continue
 		}
@@ -41,7 +41,7 @@ func (f *fact) decode(plan *statementPlan) (size int, err error) {
 		size += len(t.Value())
 	}
 	if plan.assertions {
-		s, err := f.statement()
+		s, err := f.loadStatement()
 		for _, a := range s.Assertions {
 			size += len(a.Source) + len(a.Provenance)
 		}
@@ -50,9 +50,9 @@ func (f *fact) decode(plan *statementPlan) (size int, err error) {
 	return size, nil
 }
 
-// link loads the entities that the statements show, one batch for each field.
+// linkEntities loads the entities that the statements show, one batch for each field.
 // rows is nil for statements that came without ids.
-func (l *loader) link(plan *statementPlan, nodes []statementNode, rows []kg.Row) error {
+func (l *loader) linkEntities(plan *statementPlan, nodes []statementNode, rows []kg.Row) error {
 	links := make([]*entityNode, len(nodes)*len(plan.fields))
 	for i := range nodes {
 		nodes[i].links, links = links[:len(plan.fields)], links[len(plan.fields):]
@@ -60,7 +60,7 @@ func (l *loader) link(plan *statementPlan, nodes []statementNode, rows []kg.Row)
 	for i := range plan.fields {
 		f := &plan.fields[i]
 		if f.kind == statementEvidence || f.kind == statementTasks {
-			if err := l.behind(plan, i, nodes); err != nil {
+			if err := l.loadOrigins(plan, i, nodes); err != nil {
 				return err
 			}
 		}
@@ -70,7 +70,7 @@ func (l *loader) link(plan *statementPlan, nodes []statementNode, rows []kg.Row)
 		var refs []entityRef
 		var at []int
 		for k := range nodes {
-			ref, ok, err := l.end(f, &nodes[k], rows, k)
+			ref, ok, err := l.endEntity(f, &nodes[k], rows, k)
 			if err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ func (l *loader) link(plan *statementPlan, nodes []statementNode, rows []kg.Row)
 				refs, at = append(refs, ref), append(at, k)
 			}
 		}
-		entities, err := l.entities(f.entity, refs)
+		entities, err := l.loadEntities(f.entity, refs)
 		if err != nil {
 			return err
 		}
@@ -89,9 +89,9 @@ func (l *loader) link(plan *statementPlan, nodes []statementNode, rows []kg.Row)
 	return nil
 }
 
-// end returns the entity at the end of a statement that the field shows, false
+// endEntity returns the entity at the end of a statement that the field shows, false
 // for a literal.
-func (l *loader) end(f *statementField, n *statementNode, rows []kg.Row, k int) (ref entityRef, ok bool, err error) {
+func (l *loader) endEntity(f *statementField, n *statementNode, rows []kg.Row, k int) (ref entityRef, ok bool, err error) {
 	object := f.kind == statementObject
 	if object && !n.statement.Object.IsResource() {
 		return ref, false, nil
@@ -104,7 +104,7 @@ func (l *loader) end(f *statementField, n *statementNode, rows []kg.Row, k int) 
 		if l.snapshot == nil {
 			return entityRef{name: t}, true, nil
 		}
-		ref, err = l.ref(t)
+		ref, err = l.newEntityRef(t)
 		return ref, true, err
 	}
 	if object {

@@ -8,9 +8,9 @@ import (
 	"koine/kg"
 )
 
-// typed writes the channel, message or task of an entity. It writes null for
+// appendTyped writes the channel, message or task of an entity. It writes null for
 // any other entity and for one that the caller may not see.
-func (l *loader) typed(entity kg.Term, f *entityField, b []byte) ([]byte, error) {
+func (l *loader) appendTyped(entity kg.Term, f *entityField, b []byte) ([]byte, error) {
 	ctx := context.WithValue(l.ctx, runKey{}, l.run)
 	if f.kind == entityAsTask {
 		t, err := taskIfAny(ctx, tasks.TaskOf(entity))

@@ -44,35 +44,35 @@ var matchConnections = connectionTypes{
 	edgeName: "MatchEdge", edges: matchEdgeImplementors,
 }
 
-func (p *planner) matchList(f graphql.CollectedField, args map[string]any) (c *matchList, err error) {
-	in := argument[PatternInput](args, "pattern")
+func (p *planner) planMatchList(f graphql.CollectedField, args map[string]any) (c *matchList, err error) {
+	in := argumentOf[PatternInput](args, "pattern")
 	c = &matchList{
-		connection: &connection{}, input: &in, prefixes: p.run.engine.deps.Prefixes, limits: p.run.engine.limits.pattern(),
-		distinct: argument[bool](args, "distinct"), explain: argument[bool](args, "explain"),
+		connection: &connection{}, input: &in, prefixes: p.run.engine.deps.Prefixes, limits: p.run.engine.limits.patternLimits(),
+		distinct: argumentOf[bool](args, "distinct"), explain: argumentOf[bool](args, "explain"),
 	}
-	if err := p.paging(c.connection, f, args); err != nil {
+	if err := p.planPaging(c.connection, f, args); err != nil {
 		return nil, err
 	}
 	compiled, err := c.compile(p.ctx, nil)
 	if err = p.run.tellPrefixed(p.ctx, err); err != nil {
 		return nil, err
 	}
-	c.show(compiled)
-	if err := c.choose(argument[[]string](args, "select"), argument[[]MatchOrder](args, "orderBy")); err != nil {
+	c.noteNames(compiled)
+	if err := c.checkVariables(argumentOf[[]string](args, "select"), argumentOf[[]MatchOrder](args, "orderBy")); err != nil {
 		return nil, err
 	}
 	c.element = func(set ast.SelectionSet) (int, error) {
-		plan, err := p.row(c, set)
+		plan, err := p.planRow(c, set)
 		c.rows = append(c.rows, plan)
 		return len(c.rows) - 1, err
 	}
 	c.extra = func(f graphql.CollectedField) (int, error) {
-		x, err := p.matchExtra(c, f)
+		x, err := p.planMatchExtra(c, f)
 		c.extras = append(c.extras, x)
 		return len(c.extras) - 1, err
 	}
-	c.otherGroups = func(f graphql.CollectedField) (int, error) { return len(c.groups), p.matchGroups(c, f) }
-	return c, p.connection(c.connection, f.Selections, matchConnections)
+	c.otherGroups = func(f graphql.CollectedField) (int, error) { return len(c.groups), p.planMatchGroups(c, f) }
+	return c, p.planConnection(c.connection, f.Selections, matchConnections)
 }
 
 // compile compiles the pattern. With a snapshot it looks texts up in it.
@@ -81,7 +81,7 @@ func (c *matchList) compile(ctx context.Context, s *kg.Snapshot) (*pattern.Patte
 	if s != nil {
 		r.literals = func(text string) ([]kg.Term, bool, error) { return shownLiterals(s, text) }
 	}
-	g, err := r.read(c.input)
+	g, err := r.readPattern(c.input)
 	if err != nil {
 		return nil, atField(err, "pattern")
 	}
@@ -109,8 +109,8 @@ func shownLiterals(s *kg.Snapshot, text string) (shown []kg.Term, complete bool,
 	return shown, complete, err
 }
 
-// show notes the variables that rows can show.
-func (c *matchList) show(p *pattern.Pattern) {
+// noteNames notes the variables that rows can show.
+func (c *matchList) noteNames(p *pattern.Pattern) {
 	for _, name := range p.Names() {
 		if !isHidden(name) {
 			c.names = append(c.names, name)
@@ -118,8 +118,8 @@ func (c *matchList) show(p *pattern.Pattern) {
 	}
 }
 
-// choose checks the variables named in the arguments.
-func (c *matchList) choose(selected []string, order []MatchOrder) error {
+// checkVariables checks the variables named in the arguments.
+func (c *matchList) checkVariables(selected []string, order []MatchOrder) error {
 	c.columns = c.names
 	if selected != nil {
 		c.columns = selected
@@ -169,11 +169,11 @@ func termOrder(by MatchOrder) func(a, b kg.Term) int {
 
 // readMatch answers Query.match.
 func readMatch(ctx context.Context, view *ViewInput) error {
-	r, err := read(ctx, view)
+	r, err := beginReading(ctx, view)
 	if err != nil {
 		return err
 	}
-	c, err := r.matchList(r.field, r.args)
+	c, err := r.planMatchList(r.field, r.args)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func readMatch(ctx context.Context, view *ViewInput) error {
 	}
 	g, err := l.matchPage(c)
 	if cutter := l.run.cutter; cutter != nil && isSpent(err) { // before the first row
-		err = cutter.needed(func() error {
+		err = cutter.measureReads(func() error {
 			g, err := l.matchPage(c)
 			if err != nil {
 				return err
@@ -194,18 +194,18 @@ func readMatch(ctx context.Context, view *ViewInput) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(g.write)
+	return r.storeAnswer(g.write)
 }
 
-// query returns the query for the rows after a place.
-func (c *matchList) query(after []byte) pattern.Query {
+// patternQuery returns the query for the rows after a place.
+func (c *matchList) patternQuery(after []byte) pattern.Query {
 	return pattern.Query{Select: c.columns, Distinct: c.distinct, Order: c.order, First: c.first + 1, After: after}
 }
 
 func (l *loader) matchPage(c *matchList) (*page, error) {
 	var after []byte
 	if c.after != nil {
-		at, err := l.engine.unsealAny(*c.after, c.bound)
+		at, err := l.engine.unsealAnyCursor(*c.after, c.bound)
 		if err != nil {
 			return nil, err
 		}
@@ -230,14 +230,14 @@ func (l *loader) matchPage(c *matchList) (*page, error) {
 	if l.run.cutter != nil {
 		return g, l.closeSolutions(c, p, g, after)
 	}
-	return g, l.solutions(c, p, g, after)
+	return g, l.loadSolutionPage(c, p, g, after)
 }
 
 func unsplitIn(l *loader, err error) error {
 	if l.run.cutter == nil {
 		return err
 	}
-	return unsplit(err)
+	return unsplittableError(err)
 }
 
 // allSolutions counts and groups the solutions of all pages.
@@ -249,7 +249,7 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 	for i, plan := range c.groups {
 		tables[i] = newGroupTable(l.snapshot, plan)
 	}
-	q := c.query(nil)
+	q := c.patternQuery(nil)
 	q.Order = nil
 	e, err := p.Evaluate(l.ctx, l.snapshot, q)
 	if err != nil {
@@ -274,9 +274,9 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 	return nil
 }
 
-// solutions loads a page of rows.
-func (l *loader) solutions(c *matchList, p *pattern.Pattern, g *page, after []byte) error {
-	e, err := p.Evaluate(l.ctx, l.snapshot, c.query(after))
+// loadSolutionPage loads a page of rows.
+func (l *loader) loadSolutionPage(c *matchList, p *pattern.Pattern, g *page, after []byte) error {
+	e, err := p.Evaluate(l.ctx, l.snapshot, c.patternQuery(after))
 	if err != nil {
 		return err
 	}
@@ -291,11 +291,11 @@ func (l *loader) solutions(c *matchList, p *pattern.Pattern, g *page, after []by
 		}
 		found = append(found, slices.Clone(solution(row)))
 		if c.cursors {
-			g.cursors = append(g.cursors, l.engine.seal(l.snapshot, c.bound, e.Cursor()))
+			g.cursors = append(g.cursors, l.engine.sealCursor(l.snapshot, c.bound, e.Cursor()))
 		}
 	}
 	g.size = len(found)
-	c.shape(g, e)
+	c.setExtras(g, e)
 	return l.loadSolutions(c, g, found)
 }
 
@@ -307,7 +307,7 @@ type matchedRow struct {
 
 // closeSolutions prepares the page to be filled by a cutter.
 func (l *loader) closeSolutions(c *matchList, p *pattern.Pattern, g *page, after []byte) error {
-	planned, err := p.Evaluate(l.ctx, l.snapshot, c.query(after))
+	planned, err := p.Evaluate(l.ctx, l.snapshot, c.patternQuery(after))
 	if err != nil {
 		return err
 	}
@@ -320,14 +320,14 @@ func (l *loader) closeSolutions(c *matchList, p *pattern.Pattern, g *page, after
 				e := planned
 				if planned = nil; e == nil {
 					var err error
-					if e, err = p.Evaluate(l.ctx, l.snapshot, c.query(behind)); err != nil {
+					if e, err = p.Evaluate(l.ctx, l.snapshot, c.patternQuery(behind)); err != nil {
 						yield(matchedRow{}, err)
 						return
 					}
 				}
 				for row, err := range e.Rows() {
 					if err != nil {
-						yield(matchedRow{}, l.whole(c, err))
+						yield(matchedRow{}, l.sortedError(c, err))
 						return
 					}
 					if !yield(matchedRow{slices.Clone(solution(row)), e.Cursor()}, nil) {
@@ -343,20 +343,20 @@ func (l *loader) closeSolutions(c *matchList, p *pattern.Pattern, g *page, after
 			return func(b []byte, selection int) []byte { return one.node(b, selection, 0) }, err
 		},
 	}
-	c.shape(g, planned)
-	return l.closed(g, f, false, planned.MaxCursorBytes(), l.sealer(c.bound, after))
+	c.setExtras(g, planned)
+	return l.closePage(g, f, false, planned.MaxCursorBytes(), l.cursorSealer(c.bound, after))
 }
 
-// whole reports a spent budget of sorted rows, which cannot be cut.
-func (l *loader) whole(c *matchList, err error) error {
+// sortedError reports a spent budget of sorted rows, which cannot be cut.
+func (l *loader) sortedError(c *matchList, err error) error {
 	if len(c.order) > 0 {
-		return unsplit(err)
+		return unsplittableError(err)
 	}
 	return err
 }
 
-// shape sets the page's fields that only this connection has.
-func (c *matchList) shape(g *page, e *pattern.Evaluation) {
+// setExtras sets the page's fields that only this connection has.
+func (c *matchList) setExtras(g *page, e *pattern.Evaluation) {
 	steps, read := e.Explain(), e.StatementsRead()
 	g.extra = func(b []byte, i int) []byte {
 		x := c.extras[i]

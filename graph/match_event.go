@@ -41,17 +41,17 @@ type matchEventField struct {
 // followMatch establishes Subscription.matchChanged.
 func followMatch(ctx context.Context, input PatternInput, selected []string, resume *Position, view *ViewInput) error {
 	return subscribeTo(ctx, resume, view, func(p *planner, set ast.SelectionSet) (eventContent, follow.Subject, error) {
-		c, err := p.matchEvent(&input, selected)
+		c, err := p.planMatchEvent(&input, selected)
 		if err != nil {
 			return nil, nil, err
 		}
-		return c, c, c.plan(p, set)
+		return c, c, c.planFields(p, set)
 	})
 }
 
-// matchEvent compiles the pattern. Texts are not looked up, because literals
+// planMatchEvent compiles the pattern. Texts are not looked up, because literals
 // written later must match too.
-func (p *planner) matchEvent(input *PatternInput, selected []string) (*matchEvent, error) {
+func (p *planner) planMatchEvent(input *PatternInput, selected []string) (*matchEvent, error) {
 	limits := p.run.engine.limits
 	c := &matchEvent{view: p.view, part: limits.SnapshotRows}
 	c.list = &matchList{connection: &connection{}, input: input, prefixes: p.run.engine.deps.Prefixes}
@@ -60,12 +60,12 @@ func (p *planner) matchEvent(input *PatternInput, selected []string) (*matchEven
 		return nil, err
 	}
 	c.list.pattern = compiled
-	c.list.show(compiled)
-	if err := c.list.choose(selected, nil); err != nil {
+	c.list.noteNames(compiled)
+	if err := c.list.checkVariables(selected, nil); err != nil {
 		return nil, err
 	}
 	reader := &patternReader{ctx: context.WithoutCancel(p.ctx), prefixes: c.list.prefixes}
-	group, err := reader.read(input)
+	group, err := reader.readPattern(input)
 	if err != nil {
 		return nil, atField(err, "pattern")
 	}
@@ -73,24 +73,24 @@ func (p *planner) matchEvent(input *PatternInput, selected []string) (*matchEven
 	return c, atField(err, "pattern")
 }
 
-func (c *matchEvent) plan(p *planner, set ast.SelectionSet) error {
+func (c *matchEvent) planFields(p *planner, set ast.SelectionSet) error {
 	return p.eachField(set, matchChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := matchEventField{key: key, name: f.Name}
 		switch f.Name {
 		case "added", "removed":
 			list := *c.list
 			var plan *rowPlan
-			plan, err = p.row(&list, f.Selections)
+			plan, err = p.planRow(&list, f.Selections)
 			list.rows = []*rowPlan{plan}
 			field.rows = &list
 		case "changes":
 			field.change = &changePlan{}
-			err = p.change(field.change, f.Selections)
+			err = p.planChange(field.change, f.Selections)
 		case "commit":
-			field.commit, err = p.commit(f.Selections)
+			field.commit, err = p.planCommit(f.Selections)
 		case "__typename", "columns", "snapshot", "snapshotEnd", "position":
 		default:
-			return unplanned(f)
+			return unplannedField(f)
 		}
 		c.fields = append(c.fields, field)
 		return err
@@ -115,7 +115,7 @@ func (c *matchEvent) Stand(ctx context.Context, s *kg.Snapshot) iter.Seq2[operat
 	return func(yield func(operation.Event, error) bool) {
 		var example *kg.Statement
 		var failed error
-		err := follow.Ending(c.parts(ctx, s), func(part []livematch.Row, last bool) bool {
+		err := follow.Ending(c.snapshotParts(ctx, s), func(part []livematch.Row, last bool) bool {
 			if c.standing == nil {
 				// Protocols with events about statements represent the rows by
 				// a statement that the pattern matches, or by any statement.
@@ -132,7 +132,7 @@ func (c *matchEvent) Stand(ctx context.Context, s *kg.Snapshot) iter.Seq2[operat
 	}
 }
 
-func (c *matchEvent) parts(ctx context.Context, s *kg.Snapshot) iter.Seq2[[]livematch.Row, error] {
+func (c *matchEvent) snapshotParts(ctx context.Context, s *kg.Snapshot) iter.Seq2[[]livematch.Row, error] {
 	return func(yield func([]livematch.Row, error) bool) {
 		var part []livematch.Row
 		for row, err := range c.match.Standing(ctx, s) {
@@ -159,29 +159,29 @@ func (c *matchEvent) parts(ctx context.Context, s *kg.Snapshot) iter.Seq2[[]live
 func (c *matchEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 	if e.Snapshot {
 		l := newLoader(t.ctx, t.run, t.stream.Snapshot(), t.stream.view)
-		return c.event(l, nil, livematch.Difference{Added: c.standing}, e)
+		return c.writeEvent(l, nil, livematch.Difference{Added: c.standing}, e)
 	}
-	b, err := c.changed(t, e)
+	b, err := c.writeChanged(t, e)
 	if err == nil && len(b) > t.run.engine.limits.ResultBytes {
 		err = t.run.engine.limits.resultTooLarge()
 	}
 	var limit *LimitError
 	switch {
 	case errors.As(err, &limit):
-		return nil, untold(e, limit.Message)
+		return nil, resyncError(e, limit.Message)
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, untold(e, "it takes too long")
+		return nil, resyncError(e, "it takes too long")
 	}
 	return b, err
 }
 
-func untold(e *operation.Event, why string) error {
+func resyncError(e *operation.Event, why string) error {
 	err := kg.Errorf(kg.CodeResync, "the rows that came and went with revision %d cannot be told: %s", e.Position.Revision, why)
 	err.Hint = "Start from a snapshot."
 	return err
 }
 
-func (c *matchEvent) changed(t *telling, e *operation.Event) ([]byte, error) {
+func (c *matchEvent) writeChanged(t *telling, e *operation.Event) ([]byte, error) {
 	after, err := t.loaderAt(e.Position.Revision)
 	if err != nil {
 		return nil, err
@@ -199,12 +199,12 @@ func (c *matchEvent) changed(t *telling, e *operation.Event) ([]byte, error) {
 	if err != nil || rows.Empty() {
 		return nil, err
 	}
-	return c.event(after, before, rows, e)
+	return c.writeEvent(after, before, rows, e)
 }
 
-// event writes an event. before loads the removed rows as of the revision
+// writeEvent writes an event. before loads the removed rows as of the revision
 // before.
-func (c *matchEvent) event(l, before *loader, rows livematch.Difference, e *operation.Event) (b []byte, err error) {
+func (c *matchEvent) writeEvent(l, before *loader, rows livematch.Difference, e *operation.Event) (b []byte, err error) {
 	b = []byte{'{'}
 	for i := range c.fields {
 		if i > 0 {
@@ -268,7 +268,7 @@ func (l *loader) appendRows(b []byte, list *matchList, rows []livematch.Row) ([]
 		}
 		from := len(b)
 		b = g.node(b, 0, k)
-		if err := l.run.charge(len(b) - from); err != nil {
+		if err := l.run.chargeBytes(len(b) - from); err != nil {
 			return nil, err
 		}
 	}

@@ -15,8 +15,8 @@ type explanationPlan struct {
 	steps  [][]scalarField // for each `steps`
 }
 
-// matchExtra plans a field that only MatchConnection has.
-func (p *planner) matchExtra(c *matchList, f graphql.CollectedField) (matchExtra, error) {
+// planMatchExtra plans a field that only MatchConnection has.
+func (p *planner) planMatchExtra(c *matchList, f graphql.CollectedField) (matchExtra, error) {
 	switch f.Name {
 	case "columns":
 		return matchExtra{columns: true}, nil
@@ -29,15 +29,15 @@ func (p *planner) matchExtra(c *matchList, f graphql.CollectedField) (matchExtra
 			switch f.Name {
 			case "__typename", "statementsRead":
 			case "steps":
-				steps, err = p.scalars(f.Selections, matchStepImplementors, "depth", "operation", "pattern", "index", "estimate", "rows", "statementsRead")
+				steps, err = p.planScalars(f.Selections, matchStepImplementors, "depth", "operation", "pattern", "index", "estimate", "rows", "statementsRead")
 			default:
-				err = unplanned(f)
+				err = unplannedField(f)
 			}
 			plan.steps = append(plan.steps, steps)
 			return err
 		})
 	}
-	return matchExtra{}, unplanned(f)
+	return matchExtra{}, unplannedField(f)
 }
 
 func (x *explanationPlan) write(b []byte, steps []pattern.Step, read int64) []byte {

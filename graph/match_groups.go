@@ -9,16 +9,16 @@ import (
 	"koine/kg"
 )
 
-// matchGroups plans the field `groups`.
-func (p *planner) matchGroups(c *matchList, f graphql.CollectedField) error {
-	args, err := p.args(f, p.run.ec.field_MatchConnection_groups_args)
+// planMatchGroups plans the field `groups`.
+func (p *planner) planMatchGroups(c *matchList, f graphql.CollectedField) error {
+	args, err := p.parseArgs(f, p.run.ec.field_MatchConnection_groups_args)
 	if err != nil {
 		return err
 	}
 	g := &grouping[solution]{}
 	var keys, computed []string
-	for i, by := range argument[[]MatchGroupKey](args, "by") {
-		of, err := c.column(by.Var, "by["+strconv.Itoa(i)+"].var")
+	for i, by := range argumentOf[[]MatchGroupKey](args, "by") {
+		of, err := c.extractColumn(by.Var, "by["+strconv.Itoa(i)+"].var")
 		if err != nil {
 			return err
 		}
@@ -28,26 +28,26 @@ func (p *planner) matchGroups(c *matchList, f graphql.CollectedField) error {
 		}
 		g.keys, keys = append(g.keys, of), append(keys, name)
 	}
-	for i, what := range argument[[]MatchAggregate](args, "compute") {
+	for i, what := range argumentOf[[]MatchAggregate](args, "compute") {
 		field := "compute[" + strconv.Itoa(i) + "]"
 		var of extract[solution]
 		if what.Var != nil {
-			if of, err = c.column(*what.Var, field+".var"); err != nil {
+			if of, err = c.extractColumn(*what.Var, field+".var"); err != nil {
 				return err
 			}
 		}
-		if err := computable(what.Fn, of == nil); err != nil {
+		if err := checkComputable(what.Fn, of == nil); err != nil {
 			return kg.AsError(err).At(field)
 		}
 		g.compute, computed = append(g.compute, computation[solution]{what.Fn, of}), append(computed, what.As)
 	}
-	g.groupShape, err = p.grouping(f, args, keys, computed)
+	g.groupShape, err = p.planGrouping(f, args, keys, computed)
 	c.groups = append(c.groups, g)
 	return err
 }
 
-// column extracts the value of a variable.
-func (c *matchList) column(name, field string) (extract[solution], error) {
+// extractColumn extracts the value of a variable.
+func (c *matchList) extractColumn(name, field string) (extract[solution], error) {
 	among := c.names
 	if c.distinct {
 		among = c.columns
@@ -60,7 +60,7 @@ func (c *matchList) column(name, field string) (extract[solution], error) {
 		if id == (kg.ID{}) {
 			return to, nil
 		}
-		n, err := all.of(id)
+		n, err := all.indexOfID(id)
 		return append(to, n), err
 	}, nil
 }

@@ -30,14 +30,14 @@ func hiddenVariable(n int) string { return fmt.Sprintf(" %d", n) }
 
 func isHidden(name string) bool { return strings.HasPrefix(name, " ") }
 
-// read converts the pattern. Errors name their place in it.
-func (r *patternReader) read(in *PatternInput) (pattern.Group, error) {
-	r.collect(in)
-	return r.group(in)
+// readPattern converts the pattern. Errors name their place in it.
+func (r *patternReader) readPattern(in *PatternInput) (pattern.Group, error) {
+	r.collectVariables(in)
+	return r.readGroup(in)
 }
 
-// collect notes the variables of all triples.
-func (r *patternReader) collect(in *PatternInput) {
+// collectVariables notes the variables of all triples.
+func (r *patternReader) collectVariables(in *PatternInput) {
 	for i := range in.Triples {
 		t := &in.Triples[i]
 		for _, text := range []*string{&t.S, &t.P, t.O, t.G} {
@@ -51,41 +51,41 @@ func (r *patternReader) collect(in *PatternInput) {
 	}
 	for _, list := range [][]PatternInput{in.Optional, in.Union, in.NotExists} {
 		for i := range list {
-			r.collect(&list[i])
+			r.collectVariables(&list[i])
 		}
 	}
 }
 
-func (r *patternReader) group(in *PatternInput) (g pattern.Group, err error) {
+func (r *patternReader) readGroup(in *PatternInput) (g pattern.Group, err error) {
 	for i := range in.Triples {
-		if err := r.triple(&g, &in.Triples[i]); err != nil {
+		if err := r.readTriple(&g, &in.Triples[i]); err != nil {
 			return g, kg.AsError(err).At(fmt.Sprintf("triples[%d]", i))
 		}
 	}
 	for i := range in.Filter {
-		f, err := r.filter(&in.Filter[i])
+		f, err := r.readFilter(&in.Filter[i])
 		if err != nil {
 			return g, kg.AsError(err).At(fmt.Sprintf("filter[%d]", i))
 		}
 		g.Filters = append(g.Filters, f)
 	}
-	if g.Optional, err = r.groups("optional", in.Optional); err != nil {
+	if g.Optional, err = r.readGroups("optional", in.Optional); err != nil {
 		return g, err
 	}
-	if g.NotExists, err = r.groups("notExists", in.NotExists); err != nil {
+	if g.NotExists, err = r.readGroups("notExists", in.NotExists); err != nil {
 		return g, err
 	}
 	if in.Union == nil {
 		return g, nil
 	}
-	union, err := r.groups("union", in.Union)
+	union, err := r.readGroups("union", in.Union)
 	g.Unions = [][]pattern.Group{union}
 	return g, err
 }
 
-func (r *patternReader) groups(field string, list []PatternInput) (out []pattern.Group, err error) {
+func (r *patternReader) readGroups(field string, list []PatternInput) (out []pattern.Group, err error) {
 	for i := range list {
-		g, err := r.group(&list[i])
+		g, err := r.readGroup(&list[i])
 		if err != nil {
 			return nil, kg.AsError(err).At(fmt.Sprintf("%s[%d]", field, i))
 		}
@@ -94,16 +94,16 @@ func (r *patternReader) groups(field string, list []PatternInput) (out []pattern
 	return out, nil
 }
 
-func (r *patternReader) triple(g *pattern.Group, in *TriplePattern) (err error) {
+func (r *patternReader) readTriple(g *pattern.Group, in *TriplePattern) (err error) {
 	var t pattern.Triple
-	if t.Subject, err = r.node(in.S); err != nil {
+	if t.Subject, err = r.readNode(in.S); err != nil {
 		return kg.AsError(err).At("s")
 	}
-	if err := r.predicate(&t, in.P); err != nil {
+	if err := r.readPredicate(&t, in.P); err != nil {
 		return kg.AsError(err).At("p")
 	}
 	if in.G != nil {
-		if t.Graph, err = r.node(*in.G); err != nil {
+		if t.Graph, err = r.readNode(*in.G); err != nil {
 			return kg.AsError(err).At("g")
 		}
 		if t.Path != nil && strings.HasPrefix(*in.G, "?") {
@@ -115,10 +115,10 @@ func (r *patternReader) triple(g *pattern.Group, in *TriplePattern) (err error) 
 	case (in.O != nil) == value:
 		return kg.Errorf(kg.CodeInvalid, "either o or value must be given, and not both").At("o")
 	case in.O != nil:
-		t.Object, err = r.node(*in.O)
+		t.Object, err = r.readNode(*in.O)
 		err = atField(err, "o")
 	default:
-		err = r.value(g, &t, in)
+		err = r.readValue(g, &t, in)
 	}
 	g.Triples = append(g.Triples, t)
 	return err
@@ -131,31 +131,31 @@ func atField(err error, field string) error {
 	return kg.AsError(err).At(field)
 }
 
-// node parses a variable, or an IRI like the scalar IRI.
-func (r *patternReader) node(text string) (pattern.Node, error) {
+// readNode parses a variable, or an IRI like the scalar IRI.
+func (r *patternReader) readNode(text string) (pattern.Node, error) {
 	if name, ok := strings.CutPrefix(text, "?"); ok {
-		return variable(name)
+		return parseVariable(name)
 	}
 	t, err := resourceNamed(r.prefixes, text)
 	return pattern.Term(t), err
 }
 
-func variable(name string) (pattern.Node, error) {
+func parseVariable(name string) (pattern.Node, error) {
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c == '?' }) {
 		return pattern.Node{}, kg.Errorf(kg.CodeInvalid, "%q is not the name of a variable", name)
 	}
 	return pattern.Var(name), nil
 }
 
-// predicate parses a variable, a full IRI, or a path.
-func (r *patternReader) predicate(t *pattern.Triple, text string) (err error) {
+// readPredicate parses a variable, a full IRI, or a path.
+func (r *patternReader) readPredicate(t *pattern.Triple, text string) (err error) {
 	scheme, _, _ := strings.Cut(text, ":")
 	switch {
 	case strings.HasPrefix(text, "?"):
-		t.Predicate, err = variable(text[1:])
+		t.Predicate, err = parseVariable(text[1:])
 		return err
 	case kg.IsScheme(scheme) && !strings.ContainsAny(text, "<>|^*(){} ") && !path.TwoIRIs(text):
-		t.Predicate, err = r.node(text)
+		t.Predicate, err = r.readNode(text)
 		return err
 	}
 	way, err := path.Parse(text, r.prefixes)
@@ -170,17 +170,17 @@ func (r *patternReader) predicate(t *pattern.Triple, text string) (err error) {
 	return nil
 }
 
-// value sets the object of a triple to the literals equal to a value. A text
+// readValue sets the object of a triple to the literals equal to a value. A text
 // is looked up. Other equal literals cannot be enumerated, so they are
 // represented by a hidden variable with a condition.
-func (r *patternReader) value(g *pattern.Group, t *pattern.Triple, in *TriplePattern) error {
+func (r *patternReader) readValue(g *pattern.Group, t *pattern.Triple, in *TriplePattern) error {
 	o, err := parseOperand(in.Value)
 	if err != nil {
 		return kg.AsError(err).At("value")
 	}
 	equal := comparison{operand: o, holds: isZero}
 	byText := o.Kind == valuespace.KindText && !o.hasMoment
-	equals := func(l kg.Term) bool { return equal.test(valueOf(l)) }
+	equals := func(l kg.Term) bool { return equal.testValue(valueOf(l)) }
 	if in.Datatype != nil && o.Kind == valuespace.KindText {
 		// A string with its datatype is a complete literal: "1" of xsd:integer
 		// also equals 01.
@@ -214,8 +214,8 @@ func (r *patternReader) value(g *pattern.Group, t *pattern.Triple, in *TriplePat
 	return nil
 }
 
-// knows checks that a variable occurs in a triple.
-func (r *patternReader) knows(name, field string) error {
+// checkVariable checks that a variable occurs in a triple.
+func (r *patternReader) checkVariable(name, field string) error {
 	if slices.Contains(r.names, name) {
 		return nil
 	}

@@ -30,7 +30,7 @@ type rowField struct {
 	literal []scalarField // for a term that is a literal
 }
 
-func (p *planner) row(c *matchList, set ast.SelectionSet) (*rowPlan, error) {
+func (p *planner) planRow(c *matchList, set ast.SelectionSet) (*rowPlan, error) {
 	plan := &rowPlan{}
 	err := p.eachField(set, matchRowImplementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := rowField{key: key}
@@ -39,7 +39,7 @@ func (p *planner) row(c *matchList, set ast.SelectionSet) (*rowPlan, error) {
 		case "values":
 			field.kind = rowValues
 		default:
-			err = p.rowField(c, f, &field)
+			err = p.planRowField(c, f, &field)
 		}
 		plan.fields = append(plan.fields, field)
 		return err
@@ -47,8 +47,8 @@ func (p *planner) row(c *matchList, set ast.SelectionSet) (*rowPlan, error) {
 	return plan, err
 }
 
-// rowField plans a field of one variable.
-func (p *planner) rowField(c *matchList, f graphql.CollectedField, field *rowField) error {
+// planRowField plans a field of one variable.
+func (p *planner) planRowField(c *matchList, f graphql.CollectedField, field *rowField) error {
 	ec := p.run.ec
 	parse := ec.field_MatchRow_value_args
 	switch f.Name {
@@ -59,21 +59,21 @@ func (p *planner) rowField(c *matchList, f graphql.CollectedField, field *rowFie
 	case "term":
 		field.kind, parse = rowTerm, ec.field_MatchRow_term_args
 	default:
-		return unplanned(f)
+		return unplannedField(f)
 	}
-	args, err := p.args(f, parse)
+	args, err := p.parseArgs(f, parse)
 	if err != nil {
 		return err
 	}
-	field.name = argument[string](args, "var")
+	field.name = argumentOf[string](args, "var")
 	if !slices.Contains(c.columns, field.name) {
 		return unknownVariable(field.name, c.columns).At("var")
 	}
 	if field.kind == rowValue {
 		return nil
 	}
-	if field.entity, err = p.entity(f.Selections); err == nil && field.kind == rowTerm {
-		field.literal, err = p.literal(f.Selections)
+	if field.entity, err = p.planEntity(f.Selections); err == nil && field.kind == rowTerm {
+		field.literal, err = p.planLiteral(f.Selections)
 	}
 	return err
 }
@@ -133,7 +133,7 @@ func (l *loader) decodeColumn(batch *solutionBatch, found []solution, name strin
 		if err != nil {
 			return err
 		}
-		if err := l.run.charge(len(t.Value())); err != nil {
+		if err := l.run.chargeBytes(len(t.Value())); err != nil {
 			return err
 		}
 		terms[k] = t
@@ -152,7 +152,7 @@ func (l *loader) linkColumn(c *matchList, f *rowField, found []solution) ([]*ent
 			refs, at = append(refs, entityRef{id: id}), append(at, k)
 		}
 	}
-	entities, err := l.entities(f.entity, refs)
+	entities, err := l.loadEntities(f.entity, refs)
 	if err != nil {
 		return nil, err
 	}

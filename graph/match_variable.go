@@ -14,30 +14,30 @@ type variables struct {
 	of    *patternReader
 }
 
-// at returns the index of a variable among the terms passed to the condition.
-func (v *variables) at(name, field string) (int, error) {
+// indexOf returns the index of a variable among the terms passed to the condition.
+func (v *variables) indexOf(name, field string) (int, error) {
 	for i, n := range v.names {
 		if n == name {
 			return i, nil
 		}
 	}
 	v.names = append(v.names, name)
-	return len(v.names) - 1, v.of.knows(name, field)
+	return len(v.names) - 1, v.of.checkVariable(name, field)
 }
 
 // rowTest reports whether a condition holds for the values of the variables.
 type rowTest func([]kg.Term) bool
 
-func (r *patternReader) filter(in *VariableFilter) (pattern.Filter, error) {
+func (r *patternReader) readFilter(in *VariableFilter) (pattern.Filter, error) {
 	v := &variables{of: r}
-	test, err := v.condition(in)
+	test, err := v.compileCondition(in)
 	return pattern.Filter{Vars: v.names, Holds: test}, err
 }
 
-// condition compiles a condition. A condition on the value does not hold for
+// compileCondition compiles a condition. A condition on the value does not hold for
 // an unbound variable.
-func (v *variables) condition(in *VariableFilter) (rowTest, error) {
-	self, err := v.at(in.Var, "var")
+func (v *variables) compileCondition(in *VariableFilter) (rowTest, error) {
+	self, err := v.indexOf(in.Var, "var")
 	if err != nil {
 		return nil, err
 	}
@@ -53,20 +53,20 @@ func (v *variables) condition(in *VariableFilter) (rowTest, error) {
 		}
 		all = append(all, func(t []kg.Term) bool { return !t[self].IsZero() && (test == nil || test(t[self])) })
 	}
-	compared, err := v.comparisons(in, self)
+	compared, err := v.compileComparisons(in, self)
 	if err != nil {
 		return nil, err
 	}
 	all = append(all, compared...)
 	if in.Not != nil {
-		test, err := v.condition(in.Not)
+		test, err := v.compileCondition(in.Not)
 		if err != nil {
 			return nil, kg.AsError(err).At("not")
 		}
 		all = append(all, func(t []kg.Term) bool { return !test(t) })
 	}
 	if in.Or != nil {
-		some, err := v.some(in.Or)
+		some, err := v.compileOr(in.Or)
 		if err != nil {
 			return nil, err
 		}
@@ -82,11 +82,11 @@ func (v *variables) condition(in *VariableFilter) (rowTest, error) {
 	}, nil
 }
 
-func (v *variables) some(list []VariableFilter) (rowTest, error) {
+func (v *variables) compileOr(list []VariableFilter) (rowTest, error) {
 	tests := make([]rowTest, len(list))
 	for i := range list {
 		var err error
-		if tests[i], err = v.condition(&list[i]); err != nil {
+		if tests[i], err = v.compileCondition(&list[i]); err != nil {
 			return nil, kg.AsError(err).At(fmt.Sprintf("or[%d]", i))
 		}
 	}
@@ -100,8 +100,8 @@ func (v *variables) some(list []VariableFilter) (rowTest, error) {
 	}, nil
 }
 
-// comparisons compiles the comparisons of a variable with others, by value.
-func (v *variables) comparisons(in *VariableFilter, self int) (all []rowTest, err error) {
+// compileComparisons compiles the comparisons of a variable with others, by value.
+func (v *variables) compileComparisons(in *VariableFilter, self int) (all []rowTest, err error) {
 	for _, c := range [...]struct {
 		field string
 		other *string
@@ -118,7 +118,7 @@ func (v *variables) comparisons(in *VariableFilter, self int) (all []rowTest, er
 		if c.other == nil {
 			continue
 		}
-		other, err := v.at(*c.other, c.field)
+		other, err := v.indexOf(*c.other, c.field)
 		if err != nil {
 			return nil, err
 		}

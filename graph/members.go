@@ -32,8 +32,8 @@ type memberValue struct {
 	value value
 }
 
-// order is a total order of members.
-func (m *memberValue) order(n *memberValue) int {
+// compareTo is a total order of members.
+func (m *memberValue) compareTo(n *memberValue) int {
 	return cmp.Or(m.value.Order(n.value), m.term.Compare(n.term))
 }
 
@@ -41,8 +41,8 @@ func newMembers(s *kg.Snapshot, max int) *members {
 	return &members{snapshot: s, max: max, byID: map[kg.ID]member{}, byTerm: map[kg.Term]member{}}
 }
 
-// of returns the member of an id.
-func (m *members) of(id kg.ID) (member, error) {
+// indexOfID returns the member of an id.
+func (m *members) indexOfID(id kg.ID) (member, error) {
 	if n, ok := m.byID[id]; ok {
 		return n, nil
 	}
@@ -50,13 +50,13 @@ func (m *members) of(id kg.ID) (member, error) {
 	if err != nil {
 		return nobody, err
 	}
-	n, err := m.term(t)
+	n, err := m.indexOfTerm(t)
 	m.byID[id] = n
 	return n, err
 }
 
-// term returns the member of a term.
-func (m *members) term(t kg.Term) (member, error) {
+// indexOfTerm returns the member of a term.
+func (m *members) indexOfTerm(t kg.Term) (member, error) {
 	if n, ok := m.byTerm[t]; ok {
 		return n, nil
 	}
@@ -71,7 +71,7 @@ func (m *members) term(t kg.Term) (member, error) {
 
 func (m *members) tooMany() error {
 	return limitError("groupedValues", "the groups are made of more than %d different values", m.max).
-		hint("Group by something with fewer values, or narrow what is grouped.")
+		withHint("Group by something with fewer values, or narrow what is grouped.")
 }
 
 // sum adds numbers: integers and decimals exactly, floats and doubles with
@@ -112,7 +112,7 @@ func (s *sum) add(m *memberValue) {
 	s.exact.Add(s.exact, m.value.Fraction())
 }
 
-func (s *sum) total() *big.Rat {
+func (s *sum) exactSum() *big.Rat {
 	r := new(big.Rat).SetInt64(s.whole)
 	if s.exact != nil {
 		r.Add(r, s.exact)
@@ -123,25 +123,25 @@ func (s *sum) total() *big.Rat {
 // meanDigits is the number of decimals of a mean without a finite expansion.
 const meanDigits = 18
 
-// result returns the sum as a literal, 0 without summands.
-func (s *sum) result() kg.Term {
+// sumTerm returns the sum as a literal, 0 without summands.
+func (s *sum) sumTerm() kg.Term {
 	if s.inexact {
-		f, _ := s.total().Float64()
+		f, _ := s.exactSum().Float64()
 		return doubleTerm(f + s.float)
 	}
-	return decimalTerm(s.total())
+	return decimalTerm(s.exactSum())
 }
 
-// mean returns the arithmetic mean, the zero Term without summands.
-func (s *sum) mean() kg.Term {
+// meanTerm returns the arithmetic mean, the zero Term without summands.
+func (s *sum) meanTerm() kg.Term {
 	if s.n == 0 {
 		return kg.Term{}
 	}
 	if s.inexact {
-		f, _ := s.total().Float64()
+		f, _ := s.exactSum().Float64()
 		return doubleTerm((f + s.float) / float64(s.n))
 	}
-	return decimalTerm(new(big.Rat).Quo(s.total(), new(big.Rat).SetInt(new(big.Int).SetUint64(s.n))))
+	return decimalTerm(new(big.Rat).Quo(s.exactSum(), new(big.Rat).SetInt(new(big.Int).SetUint64(s.n))))
 }
 
 func doubleTerm(f float64) kg.Term {

@@ -45,34 +45,34 @@ const (
 // moments.
 var mentionArguments = []string{"predicate", "predicates", "path", "iri", "where", "orderBy", "by", "compute", "pattern", "view"}
 
-func names(f *ast.Field, argument string) (member string, ok bool) {
+func namingArgument(f *ast.Field, argument string) (member string, ok bool) {
 	if f.Name == "shortestPaths" && (argument == "from" || argument == "to") {
 		return "iri", true
 	}
 	return argument, slices.Contains(mentionArguments, argument)
 }
 
-func (m *mentions) set(set ast.SelectionSet) {
+func (m *mentions) checkSet(set ast.SelectionSet) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
 			m.path = append(m.path, sel.Alias)
 			for _, a := range sel.Arguments {
-				if member, ok := names(sel, a.Name); ok {
-					m.written(member, a.Value)
+				if member, ok := namingArgument(sel, a.Name); ok {
+					m.checkLiteral(member, a.Value)
 				}
 			}
-			m.set(sel.SelectionSet)
+			m.checkSet(sel.SelectionSet)
 			m.path = m.path[:len(m.path)-1]
 		case *ast.InlineFragment:
-			m.set(sel.SelectionSet)
+			m.checkSet(sel.SelectionSet)
 		case *ast.FragmentSpread:
 			if !m.fragments[sel.Name] { // report once, at the first spread
 				if m.fragments == nil {
 					m.fragments = map[string]bool{}
 				}
 				m.fragments[sel.Name] = true
-				m.set(sel.Definition.SelectionSet)
+				m.checkSet(sel.Definition.SelectionSet)
 			}
 		}
 	}
@@ -87,31 +87,31 @@ var mentionMembers = map[string]string{
 	"literal": aLiteral, "value": aValue,
 }
 
-// written checks one member of the arguments as written in the document. In a
+// checkLiteral checks one member of the arguments as written in the document. In a
 // condition the IRI or literal is in eq or in. Other operators contain no
 // names.
-func (m *mentions) written(name string, v *ast.Value) {
+func (m *mentions) checkLiteral(name string, v *ast.Value) {
 	switch v.Kind {
 	case ast.Variable:
-		m.member(name, m.variables[v.Raw])
+		m.checkValue(name, m.variables[v.Raw])
 	case ast.StringValue, ast.BlockValue:
-		m.note(mentionMembers[name], v.Raw)
+		m.noteName(mentionMembers[name], v.Raw)
 	case ast.ListValue:
 		for _, child := range v.Children {
-			m.written(name, child.Value)
+			m.checkLiteral(name, child.Value)
 		}
 	case ast.ObjectValue:
 		for _, child := range v.Children {
-			if to := m.inside(name, child.Name); to != "" {
-				m.written(to, child.Value)
+			if to := m.nestedName(name, child.Name); to != "" {
+				m.checkLiteral(to, child.Value)
 			}
 		}
 	}
 }
 
-// inside returns the name under which a nested member is checked, "" to skip
+// nestedName returns the name under which a nested member is checked, "" to skip
 // it.
-func (m *mentions) inside(name, member string) string {
+func (m *mentions) nestedName(name, member string) string {
 	switch member {
 	case "eq", "in":
 		if name == "property" || name == "object" || name == "value" {
@@ -124,39 +124,39 @@ func (m *mentions) inside(name, member string) string {
 	return member
 }
 
-// member is written for a value passed in a variable.
-func (m *mentions) member(name string, v any) {
+// checkValue is written for a value passed in a variable.
+func (m *mentions) checkValue(name string, v any) {
 	switch v := v.(type) {
 	case nil:
 	case string:
-		m.note(mentionMembers[name], v)
+		m.noteName(mentionMembers[name], v)
 	case []any:
 		for _, e := range v {
-			m.member(name, e)
+			m.checkValue(name, e)
 		}
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if to := m.inside(name, k); to != "" {
-				m.member(to, v[k])
+			if to := m.nestedName(name, k); to != "" {
+				m.checkValue(to, v[k])
 			}
 		}
 	default: // a single value, which the library has converted to a list
 		if list := reflect.ValueOf(v); list.Kind() == reflect.Slice {
 			for i := range list.Len() {
-				m.member(name, list.Index(i).Interface())
+				m.checkValue(name, list.Index(i).Interface())
 			}
 		}
 	}
 }
 
-// note checks a text that may be an IRI: not a variable, and not several
+// noteName checks a text that may be an IRI: not a variable, and not several
 // words.
-func (m *mentions) note(what, text string) {
+func (m *mentions) noteName(what, text string) {
 	if what == "" || text == "" || len(m.seen) >= maxMentions || text[0] == '?' {
 		return
 	}
 	if what == aPath {
-		m.steps(text)
+		m.checkPath(text)
 		return
 	}
 	if strings.ContainsAny(text, "<|^*+ ") || !strings.Contains(text, ":") {
@@ -164,13 +164,13 @@ func (m *mentions) note(what, text string) {
 	}
 	if x := (mention{what, text}); !slices.Contains(m.seen, x) {
 		m.seen = append(m.seen, x)
-		m.look(x)
+		m.lookUp(x)
 	}
 }
 
-// steps checks the predicates of a path. If all of them occur, the result is
+// checkPath checks the predicates of a path. If all of them occur, the result is
 // cached for the whole path, which is not parsed again.
-func (m *mentions) steps(text string) {
+func (m *mentions) checkPath(text string) {
 	e, principal := m.run.engine, m.run.request.Principal.ID
 	whole := mention{aPath, text}
 	if e.occurring.has(principal, whole) {
@@ -182,7 +182,7 @@ func (m *mentions) steps(text string) {
 	}
 	all := true
 	for _, t := range w.Predicates() {
-		m.note("predicate", t.Value())
+		m.noteName("predicate", t.Value())
 		all = all && e.occurring.has(principal, mention{"predicate", t.Value()})
 	}
 	if all {

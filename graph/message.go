@@ -19,15 +19,15 @@ type Message struct {
 // readMessage answers Query.message.
 func readMessage(ctx context.Context, id string) (*Message, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
 	m, err := service.Message(ctx, by, channels.MessageID(id))
 	if err != nil {
-		return nil, asAsked(err)
+		return nil, atArgument(err)
 	}
-	return &Message{of: m}, r.charge(sizeOfMessage(m))
+	return &Message{of: m}, r.chargeBytes(sizeOfMessage(m))
 }
 
 // messageIfAny returns the message with the id, nil for "" and if the caller
@@ -110,7 +110,7 @@ func (m *Message) Metadata() json.RawMessage { return m.of.Metadata }
 func (m *Message) ArtifactRefs() []string { return notNil(m.of.ArtifactRefs) }
 
 // IdempotencyKey is the key that the author gave.
-func (m *Message) IdempotencyKey() *string { return some(m.of.IdempotencyKey) }
+func (m *Message) IdempotencyKey() *string { return nilIfEmpty(m.of.IdempotencyKey) }
 
 // MessageType is the kind of interaction, nil if the author gave none.
 func (m *Message) MessageType() *MessageType { return enumOrNil[MessageType](m.of.Interaction) }
@@ -131,19 +131,19 @@ func enumOrNil[E, T ~string](word T) *E {
 }
 
 // Format is the format of the text.
-func (m *Message) Format() *string { return some(m.of.Format) }
+func (m *Message) Format() *string { return nilIfEmpty(m.of.Format) }
 
 // Tags are sorted.
 func (m *Message) Tags() []string { return notNil(m.of.Tags) }
 
 // Recipient is the address that the author gave.
-func (m *Message) Recipient() *string { return some(m.of.To) }
+func (m *Message) Recipient() *string { return nilIfEmpty(m.of.To) }
 
 // Recipients are the agents that the address stood for.
 func (m *Message) Recipients() []string { return agentTexts(m.of.Recipients) }
 
 // CorrelationID is the id of the request that the message answers.
-func (m *Message) CorrelationID() *string { return some(string(m.of.Correlation)) }
+func (m *Message) CorrelationID() *string { return nilIfEmpty(string(m.of.Correlation)) }
 
 // Correlation is the request that the message answers.
 func (m *Message) Correlation(ctx context.Context) (*Message, error) {
@@ -154,7 +154,7 @@ func (m *Message) Correlation(ctx context.Context) (*Message, error) {
 func (m *Message) ExpiresAt() *time.Time { return timeOrNil(m.of.ExpiresAt) }
 
 // ReplyToID is the id of the message that this one replies to.
-func (m *Message) ReplyToID() *string { return some(string(m.of.ReplyTo)) }
+func (m *Message) ReplyToID() *string { return nilIfEmpty(string(m.of.ReplyTo)) }
 
 // ReplyTo is the message that this one replies to.
 func (m *Message) ReplyTo(ctx context.Context) (*Message, error) {
@@ -162,13 +162,13 @@ func (m *Message) ReplyTo(ctx context.Context) (*Message, error) {
 }
 
 // ThreadID is the id of the message's thread.
-func (m *Message) ThreadID() *string { return some(m.of.Thread) }
+func (m *Message) ThreadID() *string { return nilIfEmpty(m.of.Thread) }
 
 // FactCount is the number of patches published with the message.
 func (m *Message) FactCount() int { return m.of.FactCount }
 
 // ProposalID is the id of the proposal that holds the message's facts.
-func (m *Message) ProposalID() *string { return some(m.of.ProposalID) }
+func (m *Message) ProposalID() *string { return nilIfEmpty(m.of.ProposalID) }
 
 // Proposal is that proposal, nil if the caller may not read it.
 func (m *Message) Proposal(ctx context.Context) (*Proposal, error) {

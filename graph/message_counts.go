@@ -12,7 +12,7 @@ import (
 // not read the channel.
 func (c *Channel) MessageCounts(ctx context.Context, from, to *time.Time, authors []string) ([]MessageCount, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -20,14 +20,14 @@ func (c *Channel) MessageCounts(ctx context.Context, from, to *time.Time, author
 	for _, a := range authors {
 		q.Authors = append(q.Authors, kg.AgentID(a))
 	}
-	list, err := ifRead(pointer(service.Counts(ctx, by, c.of.ID, q)))
+	list, err := unlessUnreadable(pointerTo(service.Counts(ctx, by, c.of.ID, q)))
 	if err != nil || list == nil {
-		return nil, asAsked(err)
+		return nil, atArgument(err)
 	}
 	out := make([]MessageCount, len(*list))
 	for i, n := range *list {
 		out[i] = MessageCount{Day: n.Day.Format(time.DateOnly), Author: string(n.Author), Messages: n.Messages}
-		if err := r.charge(len(n.Author) + sizeOfCount); err != nil {
+		if err := r.chargeBytes(len(n.Author) + sizeOfCount); err != nil {
 			return nil, err
 		}
 	}

@@ -64,14 +64,14 @@ type messageEvent struct {
 }
 
 func (c *messageEvent) write(t *telling, e *operation.Event) ([]byte, error) {
-	return t.message(c.plan, c.source.current, e.Position)
+	return t.writeMessage(c.plan, c.source.current, e.Position)
 }
 
-// message writes a MessagePublished.
-func (t *telling) message(plan *insidePlan, m *channels.Message, at kg.Position) ([]byte, error) {
+// writeMessage writes a MessagePublished.
+func (t *telling) writeMessage(plan *insidePlan, m *channels.Message, at kg.Position) ([]byte, error) {
 	position := Position(t.stream.engine.deps.Store.FormatPosition(at))
 	event := &MessagePublished{Message: &Message{of: m}, Sequence: m.Sequence, Position: &position}
-	return newLoader(t.ctx, t.run, nil, t.stream.view).inside(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+	return newLoader(t.ctx, t.run, nil, t.stream.view).writeGenerated(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._MessagePublished(ctx, plan.set, event)
 	})
 }
@@ -79,16 +79,16 @@ func (t *telling) message(plan *insidePlan, m *channels.Message, at kg.Position)
 // followMessages establishes Subscription.messagePublished.
 func followMessages(ctx context.Context, channelID string, since *int64, resume *Position) error {
 	id := channels.ChannelID(channelID)
-	return deliver(ctx, resume, func(o *opening, s *messageSource) (err error) {
+	return subscribeMessages(ctx, resume, func(o *opening, s *messageSource) (err error) {
 		if since != nil && resume != nil {
 			return kg.Errorf(kg.CodeInvalid, "a start is said once").At("resume")
 		}
 		if o.start.Start != operation.Unsaid {
 			said := since
-			if since, err = s.since(ctx, o, id); err != nil {
+			if since, err = s.startSequence(ctx, o, id); err != nil {
 				return err
 			}
-			if err := s.agrees(ctx, o, id, said, since); err != nil {
+			if err := s.checkStart(ctx, o, id, said, since); err != nil {
 				return err
 			}
 		} else if since == nil {
@@ -114,18 +114,18 @@ func followMessages(ctx context.Context, channelID string, since *int64, resume 
 	})
 }
 
-// deliver establishes a subscription to messages. open opens the stream.
-func deliver(ctx context.Context, resume *Position, open func(*opening, *messageSource) error) error {
+// subscribeMessages establishes a subscription to messages. open opens the stream.
+func subscribeMessages(ctx context.Context, resume *Position, open func(*opening, *messageSource) error) error {
 	return subscribeChannels(ctx, resume, func(o *opening) (eventContent, source, error) {
 		s := &messageSource{ownSource: ownSource{o.store}}
 		return &messageEvent{plan: o.plan, source: s}, s, open(o, s)
 	})
 }
 
-// agrees returns an error if the request's start differs from the sequence
+// checkStart returns an error if the request's start differs from the sequence
 // said in the operation. since is the request's start as a sequence, nil for
 // messages from now on.
-func (s *messageSource) agrees(ctx context.Context, o *opening, id channels.ChannelID, said, since *int64) error {
+func (s *messageSource) checkStart(ctx context.Context, o *opening, id channels.ChannelID, said, since *int64) error {
 	if said == nil || o.start.Said == "" {
 		return nil
 	}
@@ -144,9 +144,9 @@ func (s *messageSource) agrees(ctx context.Context, o *opening, id channels.Chan
 	return e
 }
 
-// since returns the sequence number after which a start lies, nil for messages
+// startSequence returns the sequence number after which a start lies, nil for messages
 // from now on.
-func (s *messageSource) since(ctx context.Context, o *opening, id channels.ChannelID) (*int64, error) {
+func (s *messageSource) startSequence(ctx context.Context, o *opening, id channels.ChannelID) (*int64, error) {
 	var number int64
 	start := o.start
 	switch start.Start {

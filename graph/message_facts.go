@@ -19,11 +19,11 @@ func readFacts(ctx context.Context, first *int, find func(context.Context, *run)
 	if err != nil {
 		return err
 	}
-	plan, err := r.statement(r.field.Selections)
+	plan, err := r.planStatement(r.field.Selections)
 	if err != nil {
 		return err
 	}
-	l, err := r.loader()
+	l, err := r.openLoader()
 	if err != nil {
 		return err
 	}
@@ -37,11 +37,11 @@ func readFacts(ctx context.Context, first *int, find func(context.Context, *run)
 			return err
 		}
 	}
-	nodes, err := l.statements(plan, rows)
+	nodes, err := l.loadStatements(plan, rows)
 	if err != nil {
 		return err
 	}
-	return r.answer(func(b []byte) []byte {
+	return r.storeAnswer(func(b []byte) []byte {
 		b = append(b, '[')
 		for i := range nodes {
 			if i > 0 {

@@ -18,7 +18,7 @@ func (c *Channel) Messages(
 	authors []string, where *MessageFilter, order SortDirection, first *int, after *Cursor,
 ) (*MessageConnection, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -30,17 +30,17 @@ func (c *Channel) Messages(
 	for _, a := range authors {
 		q.Authors = append(q.Authors, kg.AgentID(a))
 	}
-	if err := r.filtered(&q, where); err != nil {
+	if err := r.applyMessageFilter(&q, where); err != nil {
 		return nil, err
 	}
-	return r.messages(first, after, c, func(n int, token string) ([]*channels.Message, string, error) {
+	return r.readMessagePage(first, after, c, func(n int, token string) ([]*channels.Message, string, error) {
 		q.PageSize, q.PageToken = n, token
 		return service.History(ctx, by, c.of.ID, q)
 	})
 }
 
-// filtered adds the conditions of a filter to the query.
-func (r *run) filtered(q *channels.HistoryQuery, where *MessageFilter) error {
+// applyMessageFilter adds the conditions of a filter to the query.
+func (r *run) applyMessageFilter(q *channels.HistoryQuery, where *MessageFilter) error {
 	if where == nil {
 		return nil
 	}
@@ -56,9 +56,9 @@ func (r *run) filtered(q *channels.HistoryQuery, where *MessageFilter) error {
 	return nil
 }
 
-// messages reads a page of messages in small batches. channel is the channel
+// readMessagePage reads a page of messages in small batches. channel is the channel
 // of all of them, nil if unknown.
-func (r *run) messages(first *int, after *Cursor, channel *Channel, read func(n int, token string) ([]*channels.Message, string, error)) (*MessageConnection, error) {
+func (r *run) readMessagePage(first *int, after *Cursor, channel *Channel, read func(n int, token string) ([]*channels.Message, string, error)) (*MessageConnection, error) {
 	n, err := r.channelPage(first)
 	if err != nil {
 		return nil, err
@@ -68,10 +68,10 @@ func (r *run) messages(first *int, after *Cursor, channel *Channel, read func(n 
 	for {
 		list, next, err := read(min(n-len(out.Nodes), messagesAtOnce), token)
 		if err != nil {
-			return nil, asAsked(err)
+			return nil, atArgument(err)
 		}
 		for _, m := range list {
-			if err := r.charge(sizeOfMessage(m)); err != nil {
+			if err := r.chargeBytes(sizeOfMessage(m)); err != nil {
 				return nil, err
 			}
 			out.Nodes = append(out.Nodes, Message{of: m, channel: channel})
@@ -97,11 +97,11 @@ func sizeOfMessage(m *channels.Message) int {
 // Replies reads the messages that reply to this one.
 func (m *Message) Replies(ctx context.Context, first *int, after *Cursor) (*MessageConnection, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	return r.messages(first, after, m.channel, func(n int, token string) ([]*channels.Message, string, error) {
+	return r.readMessagePage(first, after, m.channel, func(n int, token string) ([]*channels.Message, string, error) {
 		return service.Replies(ctx, by, m.of.ID, n, token)
 	})
 }

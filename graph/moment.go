@@ -10,10 +10,10 @@ import (
 	"koine/kg"
 )
 
-// resolve returns the revision of a moment, 0 before the first commit. A time
+// resolveMoment returns the revision of a moment, 0 before the first commit. A time
 // has the same revision throughout an operation, and never a newer one than
 // the operation reads.
-func (r *run) resolve(m kg.Moment) (kg.Revision, error) {
+func (r *run) resolveMoment(m kg.Moment) (kg.Revision, error) {
 	if m.Time.IsZero() {
 		return m.Revision, nil
 	}
@@ -38,20 +38,20 @@ func (r *run) resolve(m kg.Moment) (kg.Revision, error) {
 	return revision, nil
 }
 
-// readable is resolve for a moment to read at, which must not be before the
+// resolveReadable is resolve for a moment to read at, which must not be before the
 // first commit.
-func (r *run) readable(m kg.Moment) (kg.Revision, error) {
-	revision, err := r.resolve(m)
+func (r *run) resolveReadable(m kg.Moment) (kg.Revision, error) {
+	revision, err := r.resolveMoment(m)
 	if err == nil && revision == 0 {
 		err = kg.Errorf(kg.CodeRevisionGone, "%s is before the first commit: there is nothing to read", m)
 	}
 	return revision, err
 }
 
-// moment is resolve for an argument. The moment must not be later than the
+// resolveArgument is resolve for an argument. The moment must not be later than the
 // loader's snapshot.
-func (l *loader) moment(m kg.Moment, argument string) (kg.Revision, error) {
-	revision, err := l.run.resolve(m)
+func (l *loader) resolveArgument(m kg.Moment, argument string) (kg.Revision, error) {
+	revision, err := l.run.resolveMoment(m)
 	if err != nil {
 		return 0, kg.AsError(err).At(argument)
 	}
@@ -65,10 +65,10 @@ func (l *loader) moment(m kg.Moment, argument string) (kg.Revision, error) {
 	return 0, kg.Errorf(kg.CodeRevisionAhead, "revision %d is not there yet: %d is read", revision, newest).At(argument)
 }
 
-// await waits until the store has the newest minimal revision that a view of
+// awaitRevision waits until the store has the newest minimal revision that a view of
 // the operation requires. It must run before anything is read, because the
 // operation reads one revision.
-func (r *run) await(ctx context.Context, implementors []string) error {
+func (r *run) awaitRevision(ctx context.Context, implementors []string) error {
 	op := graphql.GetOperationContext(ctx)
 	if !strings.Contains(op.RawQuery, "view") {
 		return nil

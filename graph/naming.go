@@ -13,15 +13,15 @@ const MaxSchemesAtOnce = 100
 // registerPrefix answers Mutation.registerPrefix.
 func registerPrefix(ctx context.Context, input RegisterPrefixInput) (*NamesPayload, error) {
 	r := runOf(ctx)
-	receipt, err := kgnames.Register(ctx, r.engine.deps.Store, r.naming("Register the prefix", input.Name), map[string]string{input.Name: input.Namespace}, deref(input.Force))
-	return r.named(receipt, err, "input")
+	receipt, err := kgnames.Register(ctx, r.engine.deps.Store, r.namesMeta("Register the prefix", input.Name), map[string]string{input.Name: input.Namespace}, deref(input.Force))
+	return r.namesPayload(receipt, err, "input")
 }
 
 // removePrefix answers Mutation.removePrefix.
 func removePrefix(ctx context.Context, name string) (*NamesPayload, error) {
 	r := runOf(ctx)
-	receipt, err := kgnames.Remove(ctx, r.engine.deps.Store, r.naming("Remove the prefix", name), name)
-	return r.named(receipt, err, "name")
+	receipt, err := kgnames.Remove(ctx, r.engine.deps.Store, r.namesMeta("Remove the prefix", name), name)
+	return r.namesPayload(receipt, err, "name")
 }
 
 // allowSchemes answers Mutation.allowSchemes.
@@ -39,8 +39,8 @@ func changeSchemes(ctx context.Context, why string, names []string, change func(
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "%d schemes are more than the %d that are taken at a time", len(names), MaxSchemesAtOnce).At("names")
 	}
 	r := runOf(ctx)
-	receipt, err := change(ctx, r.engine.deps.Store, r.naming(why, names...), names...)
-	return r.named(receipt, err, "names")
+	receipt, err := change(ctx, r.engine.deps.Store, r.namesMeta(why, names...), names...)
+	return r.namesPayload(receipt, err, "names")
 }
 
 // tellPrefixed adds the prefixed form, if one exists, to an error about a name
@@ -52,19 +52,19 @@ func (r *run) tellPrefixed(ctx context.Context, err error) error {
 	return r.engine.deps.Names.TellPrefixed(ctx, r.request.Principal, err)
 }
 
-// naming returns the Meta of a change of names.
-func (r *run) naming(why string, names ...string) kg.Meta {
-	m := r.meta(&ApplyPatchesInput{})
+// namesMeta returns the Meta of a change of names.
+func (r *run) namesMeta(why string, names ...string) kg.Meta {
+	m := r.patchesMeta(&ApplyPatchesInput{})
 	m.Method = "registerPrefix"
 	m.Justification = kgnames.Justification(why, names)
 	return m
 }
 
-func (r *run) named(receipt kg.Receipt, err error, field string) (*NamesPayload, error) {
+func (r *run) namesPayload(receipt kg.Receipt, err error, field string) (*NamesPayload, error) {
 	if err != nil {
 		return nil, kg.AsError(err).At(field)
 	}
-	r.wroteUpTo(receipt.Position)
+	r.notePosition(receipt.Position)
 	store := r.engine.deps.Store
 	return &NamesPayload{
 		Prefixes: r.engine.deps.Prefixes.All(), Schemes: store.KeptSchemes(),

@@ -39,7 +39,7 @@ func hintNames(schema *ast.Schema, doc *ast.QueryDocument, err *gqlerror.Error) 
 		}
 	}
 	if near := nearest.Name(found[1], names); near != "" {
-		extend(err, "hint", "Did you mean "+prefix+near+"?")
+		setExtension(err, "hint", "Did you mean "+prefix+near+"?")
 	}
 }
 
@@ -72,6 +72,6 @@ func hintMember(schema *ast.Schema, op *ast.OperationDefinition, path ast.Path, 
 		names = append(names, f.Name)
 	}
 	if near := nearest.Name(string(name), names); near != "" {
-		extend(err, "hint", "Did you mean "+near+"?")
+		setExtension(err, "hint", "Did you mean "+near+"?")
 	}
 }

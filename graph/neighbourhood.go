@@ -25,14 +25,14 @@ type aroundPlan struct {
 	bytes  int // bound on the answer's text; 0 for none
 }
 
-// entityNeighbourhood plans Entity.neighbourhood.
-func (p *planner) entityNeighbourhood(f graphql.CollectedField, field *entityField) error {
-	args, err := p.args(f, p.run.ec.field_Entity_neighbourhood_args)
+// planEntityNeighbourhood plans Entity.neighbourhood.
+func (p *planner) planEntityNeighbourhood(f graphql.CollectedField, field *entityField) error {
+	args, err := p.parseArgs(f, p.run.ec.field_Entity_neighbourhood_args)
 	if err != nil {
 		return err
 	}
-	a := &aroundPlan{depth: argument[int](args, "depth"), edges: p.run.engine.limits.edges(args)}
-	budget, err := budgetOf(argument[*BudgetInput](args, "budget"))
+	a := &aroundPlan{depth: argumentOf[int](args, "depth"), edges: p.run.engine.limits.pathEdges(args)}
+	budget, err := budgetOf(argumentOf[*BudgetInput](args, "budget"))
 	if err != nil {
 		return err
 	}
@@ -42,10 +42,10 @@ func (p *planner) entityNeighbourhood(f graphql.CollectedField, field *entityFie
 	}
 	a.extent = path.Extent{Entities: MaxNeighbourhood, Statements: n}
 	if budget.MaxBytes > 0 || budget.MaxTokens > 0 {
-		a.bytes = p.run.unbounded().narrow(budget).bytes
+		a.bytes = p.run.defaultAllowance().narrowBy(budget).bytes
 	}
 	field.kind, field.around = entityAround, a
-	a.fields, err = p.parts(&a.lists, f.Selections, neighbourhoodImplementors, "depth", "truncated")
+	a.fields, err = p.planParts(&a.lists, f.Selections, neighbourhoodImplementors, "depth", "truncated")
 	return err
 }
 
@@ -67,9 +67,9 @@ type aroundKey struct {
 	field int
 }
 
-// neighbourhoods loads a field `neighbourhood` of the entities, with the
+// loadNeighbourhoods loads a field `neighbourhood` of the entities, with the
 // entities and statements of all neighbourhoods loaded together.
-func (l *loader) neighbourhoods(plan *entityPlan, field int, nodes []entityNode, batch *entityBatch) error {
+func (l *loader) loadNeighbourhoods(plan *entityPlan, field int, nodes []entityNode, batch *entityBatch) error {
 	a := plan.fields[field].around
 	var ids []kg.ID
 	var rows []kg.Row
@@ -81,7 +81,7 @@ func (l *loader) neighbourhoods(plan *entityPlan, field int, nodes []entityNode,
 		}
 		ids, rows = append(ids, arounds[i].Entities...), append(rows, arounds[i].Statements...)
 	}
-	all, err := l.listed(&a.lists, ids, rows)
+	all, err := l.loadLists(&a.lists, ids, rows)
 	if err != nil {
 		return err
 	}
@@ -99,18 +99,18 @@ func (l *loader) neighbourhoods(plan *entityPlan, field int, nodes []entityNode,
 			all.statements[k] = all.statements[k][len(around.Statements):]
 		}
 		n := &aroundNode{plan: a, around: around, listed: part}
-		n.give(len(around.Statements))
+		n.limitTo(len(around.Statements))
 		if a.bytes > 0 {
-			n.fit(a.bytes)
+			n.fitBytes(a.bytes)
 		}
 		batch.arounds[aroundKey{&nodes[i], field}] = n
 	}
 	return nil
 }
 
-// give limits the answer to the first statements and the entities that they
+// limitTo limits the answer to the first statements and the entities that they
 // reach.
-func (n *aroundNode) give(statements int) {
+func (n *aroundNode) limitTo(statements int) {
 	n.statements, n.entities, n.depth = statements, n.entities[:0], 0
 	for i, by := range n.around.By {
 		if by < statements {
@@ -123,9 +123,9 @@ func (n *aroundNode) give(statements int) {
 	n.cut = n.around.Cut || statements < len(n.around.Statements)
 }
 
-// fit gives as many statements as fit into so many bytes. Lists inside of its
+// fitBytes gives as many statements as fit into so many bytes. Lists inside of its
 // elements count as empty: the operation's budget bounds them.
-func (n *aroundNode) fit(bytes int) {
+func (n *aroundNode) fitBytes(bytes int) {
 	if c := n.run.cutter; c != nil {
 		c.measuring = true
 		defer func() { c.measuring = false }()
@@ -133,14 +133,14 @@ func (n *aroundNode) fit(bytes int) {
 	low, high := 0, n.statements // low fits, high may
 	for low < high {
 		middle := (low + high + 1) / 2
-		n.give(middle)
+		n.limitTo(middle)
 		if len(n.write(nil)) <= bytes {
 			low = middle
 		} else {
 			high = middle - 1
 		}
 	}
-	n.give(low)
+	n.limitTo(low)
 }
 
 func (n *aroundNode) write(b []byte) []byte {
@@ -148,10 +148,10 @@ func (n *aroundNode) write(b []byte) []byte {
 		switch f.name {
 		case "entities":
 			return n.appendList(b, 0, len(n.entities), func(b []byte, k int) []byte {
-				return n.listed.entity(f.list)(b, n.entities[k])
+				return n.listed.entityWriter(f.list)(b, n.entities[k])
 			})
 		case "statements":
-			return n.appendList(b, 0, n.statements, n.listed.statement(f.list))
+			return n.appendList(b, 0, n.statements, n.listed.statementWriter(f.list))
 		case "depth":
 			return appendUint(b, uint64(n.depth))
 		}

@@ -36,7 +36,7 @@ func readNode(ctx context.Context, id string) (Node, error) {
 
 // readAsNode begins to read in the view of an id.
 func readAsNode(ctx context.Context, view *ViewInput) (reading, error) {
-	r, err := read(ctx, view)
+	r, err := beginReading(ctx, view)
 	if err != nil && view != nil {
 		e := *kg.AsError(err)
 		e.Field = "id"
@@ -62,11 +62,11 @@ func readStatementNode(ctx context.Context, view *ViewInput, key string) error {
 	if err != nil {
 		return err
 	}
-	plan, err := r.statement(r.field.Selections)
+	plan, err := r.planStatement(r.field.Selections)
 	if err != nil {
 		return err
 	}
-	l, err := r.loader()
+	l, err := r.openLoader()
 	if err != nil {
 		return err
 	}
@@ -74,11 +74,11 @@ func readStatementNode(ctx context.Context, view *ViewInput, key string) error {
 	if err != nil || !found {
 		return err
 	}
-	nodes, err := l.statements(plan, []kg.Row{row})
+	nodes, err := l.loadStatements(plan, []kg.Row{row})
 	if err != nil {
 		return err
 	}
-	return r.answer(nodes[0].write)
+	return r.storeAnswer(nodes[0].write)
 }
 
 // namedNode finds the object with an id of its own, nil if the caller can see
@@ -170,6 +170,6 @@ func keyNode(ctx context.Context, id string) (Node, error) {
 	if !r.request.Principal.IsAdmin() {
 		return nil, nil
 	}
-	key, err := r.keys().Get(ctx, r.request.Principal, id)
+	key, err := r.keyService().Get(ctx, r.request.Principal, id)
 	return asNode(apiKey(&key), err)
 }

@@ -63,8 +63,8 @@ func (ids *nodeIDs) appendEntity(b []byte, t kg.Term) []byte {
 	return append(b[:quote], b[quote+1:]...)
 }
 
-// statement returns the id of a statement.
-func (ids *nodeIDs) statement(q kg.Quad) string {
+// statementID returns the id of a statement.
+func (ids *nodeIDs) statementID(q kg.Quad) string {
 	key := keyOfStatement(q)
 	if len(statementIDPrefix)+len(ids.token)+len(key) > MaxNodeIDBytes {
 		key = hashedName(key)
@@ -102,13 +102,13 @@ func parseNodeID(id, prefix string) (view *ViewInput, name string, ours bool, er
 			return nil, "", true, kg.Errorf(kg.CodeInvalid, "the id has no name behind its view").At("id")
 		}
 		view, err = parseViewToken(text)
-		return view, unhashed(name, &err), true, err
+		return view, rejectHashed(name, &err), true, err
 	}
-	return nil, unhashed(rest[1:], &err), true, err
+	return nil, rejectHashed(rest[1:], &err), true, err
 }
 
-// unhashed returns the name, and sets an error if it was replaced by its hash.
-func unhashed(name string, err *error) string {
+// rejectHashed returns the name, and sets an error if it was replaced by its hash.
+func rejectHashed(name string, err *error) string {
 	if strings.HasPrefix(name, hashMark) && *err == nil {
 		e := kg.Errorf(kg.CodeInvalid, "the id holds only the hash of a long name, by which nothing is found")
 		e.Hint = "Ask by the name itself: entity(iri:) or statements(where:)."

@@ -39,8 +39,8 @@ func (r *run) notAsOf(field string) error {
 	return e
 }
 
-// metered makes reads of package channels count against the budget of a query.
-func (r *run) metered(ctx context.Context) context.Context {
+// withMeter makes reads of package channels count against the budget of a query.
+func (r *run) withMeter(ctx context.Context) context.Context {
 	if !r.budgeted {
 		return ctx
 	}

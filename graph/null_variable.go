@@ -33,18 +33,18 @@ func withoutNulls(op *ast.OperationDefinition, variables map[string]any) (ast.Se
 	}
 	n := &nulls{variables: variables, fragments: map[string]error{}}
 	broken := map[string]error{}
-	return n.roots(op.SelectionSet, nil, broken), broken
+	return n.rootFields(op.SelectionSet, nil, broken), broken
 }
 
-// roots copies root fields without directives that cannot be evaluated. All
+// rootFields copies root fields without directives that cannot be evaluated. All
 // fields under such a directive get its error.
-func (n *nulls) roots(set ast.SelectionSet, by error, broken map[string]error) (out ast.SelectionSet) {
+func (n *nulls) rootFields(set ast.SelectionSet, by error, broken map[string]error) (out ast.SelectionSet) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
 			err := by
 			if err == nil {
-				err = n.field(sel)
+				err = n.checkField(sel)
 			}
 			field := *sel
 			if err != nil {
@@ -67,38 +67,38 @@ func (n *nulls) roots(set ast.SelectionSet, by error, broken map[string]error) (
 }
 
 func (n *nulls) rootFragment(f ast.InlineFragment, by error, broken map[string]error) *ast.InlineFragment {
-	if err := n.directives(f.Directives); by == nil && err != nil {
+	if err := n.checkDirectives(f.Directives); by == nil && err != nil {
 		by = err
 	}
 	if by != nil {
 		f.Directives = nil
 	}
-	f.SelectionSet = n.roots(f.SelectionSet, by, broken)
+	f.SelectionSet = n.rootFields(f.SelectionSet, by, broken)
 	return &f
 }
 
-func (n *nulls) field(f *ast.Field) error {
-	if err := n.directives(f.Directives); err != nil {
+func (n *nulls) checkField(f *ast.Field) error {
+	if err := n.checkDirectives(f.Directives); err != nil {
 		return err
 	}
-	if err := n.arguments(f.Arguments); err != nil {
+	if err := n.checkArguments(f.Arguments); err != nil {
 		return err
 	}
-	return n.set(f.SelectionSet)
+	return n.checkSet(f.SelectionSet)
 }
 
-func (n *nulls) set(set ast.SelectionSet) (err error) {
+func (n *nulls) checkSet(set ast.SelectionSet) (err error) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
-			err = n.field(sel)
+			err = n.checkField(sel)
 		case *ast.InlineFragment:
-			if err = n.directives(sel.Directives); err == nil {
-				err = n.set(sel.SelectionSet)
+			if err = n.checkDirectives(sel.Directives); err == nil {
+				err = n.checkSet(sel.SelectionSet)
 			}
 		case *ast.FragmentSpread:
-			if err = n.directives(sel.Directives); err == nil {
-				err = n.fragment(sel.Definition)
+			if err = n.checkDirectives(sel.Directives); err == nil {
+				err = n.checkFragment(sel.Definition)
 			}
 		}
 		if err != nil {
@@ -108,34 +108,34 @@ func (n *nulls) set(set ast.SelectionSet) (err error) {
 	return nil
 }
 
-func (n *nulls) fragment(f *ast.FragmentDefinition) error {
+func (n *nulls) checkFragment(f *ast.FragmentDefinition) error {
 	err, known := n.fragments[f.Name]
 	if !known {
-		err = n.set(f.SelectionSet)
+		err = n.checkSet(f.SelectionSet)
 		n.fragments[f.Name] = err
 	}
 	return err
 }
 
-func (n *nulls) directives(list ast.DirectiveList) error {
+func (n *nulls) checkDirectives(list ast.DirectiveList) error {
 	for _, d := range list {
-		if err := n.arguments(d.Arguments); err != nil {
+		if err := n.checkArguments(d.Arguments); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n *nulls) arguments(list ast.ArgumentList) error {
+func (n *nulls) checkArguments(list ast.ArgumentList) error {
 	for _, a := range list {
-		if err := n.value(a.Value); err != nil {
+		if err := n.checkValue(a.Value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n *nulls) value(v *ast.Value) error {
+func (n *nulls) checkValue(v *ast.Value) error {
 	if v.Kind == ast.Variable {
 		given, ok := n.variables[v.Raw]
 		if !ok || given != nil || v.ExpectedType == nil || !v.ExpectedType.NonNull {
@@ -146,7 +146,7 @@ func (n *nulls) value(v *ast.Value) error {
 		return e
 	}
 	for _, child := range v.Children {
-		if err := n.value(child.Value); err != nil {
+		if err := n.checkValue(child.Value); err != nil {
 			return err
 		}
 	}

@@ -73,9 +73,9 @@ func (o *operand) compare(v value) (c int, ok, ordered bool) {
 	return c, ordered, ordered
 }
 
-// unknown reports whether equality of the value and the operand is
+// isUndetermined reports whether equality of the value and the operand is
 // undetermined, as for two moments of which one has a time zone.
-func (o *operand) unknown(v value) bool {
+func (o *operand) isUndetermined(v value) bool {
 	if v.Kind != valuespace.KindMoment || !o.hasMoment {
 		return false
 	}
@@ -126,9 +126,9 @@ func (s *operandSet) add(o *operand) {
 	}
 }
 
-// unknown reports whether equality of the value and an operand of the set is
+// isUndetermined reports whether equality of the value and an operand of the set is
 // undetermined.
-func (s *operandSet) unknown(v value) bool {
+func (s *operandSet) isUndetermined(v value) bool {
 	return v.Kind == valuespace.KindMoment && slices.ContainsFunc(s.kinds, func(m valuespace.Moment) bool { _, _, known := v.Moment.Compare(m); return !known })
 }
 

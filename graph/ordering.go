@@ -26,7 +26,7 @@ type rankKey struct {
 	null bool
 }
 
-func (o ordering[T]) rank(t T) (rank, error) {
+func (o ordering[T]) rankOf(t T) (rank, error) {
 	r := make(rank, len(o))
 	for i, k := range o {
 		v, there, err := k.of(t)
@@ -76,33 +76,33 @@ type best[T, K any] struct {
 	kept    []ranked[K]
 }
 
-func (c *best[T, K]) less(a, b ranked[K]) int {
+func (c *best[T, K]) compareRanked(a, b ranked[K]) int {
 	return cmp.Or(c.order.compare(a.rank, b.rank), c.compare(a.key, b.key))
 }
 
 func (c *best[T, K]) add(t T, key K) error {
-	r, err := c.order.rank(t)
+	r, err := c.order.rankOf(t)
 	if err != nil {
 		return err
 	}
 	e := ranked[K]{r, key}
-	if c.after != nil && c.less(e, *c.after) <= 0 {
+	if c.after != nil && c.compareRanked(e, *c.after) <= 0 {
 		return nil
 	}
 	if c.kept = append(c.kept, e); len(c.kept) >= 2*c.n+1024 {
-		c.cut()
+		c.trimToSize()
 	}
 	return nil
 }
 
-func (c *best[T, K]) cut() {
-	slices.SortFunc(c.kept, c.less)
+func (c *best[T, K]) trimToSize() {
+	slices.SortFunc(c.kept, c.compareRanked)
 	c.kept = c.kept[:min(len(c.kept), c.n)]
 }
 
-// keys returns the first n keys in order.
-func (c *best[T, K]) keys() []K {
-	c.cut()
+// firstKeys returns the first n keys in order.
+func (c *best[T, K]) firstKeys() []K {
+	c.trimToSize()
 	out := make([]K, len(c.kept))
 	for i, e := range c.kept {
 		out[i] = e.key
@@ -131,16 +131,16 @@ func statementKey(by StatementOrderKey) func(*fact) (value, bool, error) {
 	}
 	switch by {
 	case StatementOrderKeySubject:
-		return term((*fact).subject)
+		return term((*fact).subjectTerm)
 	case StatementOrderKeyPredicate:
-		return term((*fact).predicate)
+		return term((*fact).predicateTerm)
 	case StatementOrderKeyObject:
-		return term((*fact).object)
+		return term((*fact).objectTerm)
 	case StatementOrderKeyGraph:
-		return term((*fact).graph)
+		return term((*fact).graphTerm)
 	}
 	return func(f *fact) (v value, _ bool, err error) {
-		s, err := f.statement()
+		s, err := f.loadStatement()
 		switch by {
 		case StatementOrderKeyCertainty:
 			v.Number, _ = s.Certainty()
@@ -162,7 +162,7 @@ func orderEntities(list []EntityOrder, m *entityMatch) (o ordering[*subject], er
 		case by.By != nil && by.Property == nil && by.Path == nil:
 			k.of = entityKey(*by.By, m)
 		case by.By == nil && (by.Property == nil) != (by.Path == nil):
-			of, err := m.ends(by.Property, by.Path)
+			of, err := m.compileEnds(by.Property, by.Path)
 			if err != nil {
 				return nil, kg.AsError(err).At("path").At("[" + strconv.Itoa(i) + "]")
 			}
@@ -206,19 +206,19 @@ func entityKey(by EntityOrderKey, m *entityMatch) func(*subject) (value, bool, e
 	case EntityOrderKeyLabel:
 		wanted := make([]int, len(m.engine.labels))
 		for i, l := range m.engine.labels {
-			wanted[i] = m.want(l)
+			wanted[i] = m.wantPredicate(l)
 		}
 		return func(s *subject) (value, bool, error) { return labelKey(s, wanted) }
 	}
 	return func(s *subject) (value, bool, error) {
-		t, err := s.term()
+		t, err := s.entityTerm()
 		return valueOf(t), true, err
 	}
 }
 
 func degreeKey(d Direction) func(*subject) (value, bool, error) {
 	return func(s *subject) (v value, _ bool, err error) {
-		n, err := s.scan.degree(s.id, d)
+		n, err := s.scan.countDegree(s.id, d)
 		v.Number = float64(n)
 		return v, true, err
 	}

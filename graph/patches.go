@@ -18,11 +18,11 @@ import (
 // update, and converts the receipt (WIRE 4).
 func applyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error) {
 	r := runOf(ctx)
-	mutations, err := r.mutations(input.Patches)
+	mutations, err := r.convertPatches(input.Patches)
 	if err != nil {
 		return nil, kg.AsError(r.tellPrefixed(ctx, err)).At("patches").At("input")
 	}
-	result, err := update.Apply(ctx, r.engine.deps.Store, r.engine.deps.Names, update.Request{Meta: r.meta(&input), Mutations: mutations})
+	result, err := update.Apply(ctx, r.engine.deps.Store, r.engine.deps.Names, update.Request{Meta: r.patchesMeta(&input), Mutations: mutations})
 	if err != nil {
 		return nil, placeUpdateError(err)
 	}
@@ -32,7 +32,7 @@ func applyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPa
 		r.noted = append(r.noted, h.Under(graphql.GetFieldContext(ctx).Field.Alias, "input", "patches"))
 	}
 	r.mu.Unlock()
-	return r.payload(result.Receipt), nil
+	return r.patchesPayload(result.Receipt), nil
 }
 
 // placeUpdateError places an error of the update in the mutation's input.
@@ -53,7 +53,7 @@ func placeUpdateError(err error) error {
 	return e.At("patches").At("input")
 }
 
-func (r *run) meta(input *ApplyPatchesInput) kg.Meta {
+func (r *run) patchesMeta(input *ApplyPatchesInput) kg.Meta {
 	req := r.request
 	m := kg.Meta{
 		Principal: req.Principal, Actor: req.Actor,
@@ -84,10 +84,10 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
-func (r *run) mutations(patches []PatchInput) ([]update.Mutation, error) {
+func (r *run) convertPatches(patches []PatchInput) ([]update.Mutation, error) {
 	out := make([]update.Mutation, len(patches))
 	for i := range patches {
-		m, err := r.mutation(&patches[i])
+		m, err := r.convertPatch(&patches[i])
 		if err != nil {
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
@@ -96,10 +96,10 @@ func (r *run) mutations(patches []PatchInput) ([]update.Mutation, error) {
 	return out, nil
 }
 
-func (r *run) mutation(p *PatchInput) (m update.Mutation, err error) {
+func (r *run) convertPatch(p *PatchInput) (m update.Mutation, err error) {
 	s := p.Statement
 	m.Op = p.Op
-	if m.Quad.Subject, err = r.resource(s.Subject.ID); err != nil {
+	if m.Quad.Subject, err = r.parseResource(s.Subject.ID); err != nil {
 		return m, kg.AsError(err).At("statement.subject.id")
 	}
 	if m.Quad.Predicate, err = r.engine.deps.Prefixes.Resource(s.Predicate.ID); err != nil {
@@ -110,7 +110,7 @@ func (r *run) mutation(p *PatchInput) (m update.Mutation, err error) {
 			return m, kg.AsError(err).At("statement.subject.type")
 		}
 	}
-	if err := r.object(&m, s.Object); err != nil {
+	if err := r.convertObject(&m, s.Object); err != nil {
 		return m, kg.AsError(err).At("statement.object")
 	}
 	m.Quad.Graph = kg.DefaultGraph
@@ -123,19 +123,19 @@ func (r *run) mutation(p *PatchInput) (m update.Mutation, err error) {
 		m.Certainty, m.HasCertainty = *s.Certainty, true
 	}
 	m.Validity = kg.TimeSpan{From: orZero(s.ValidFrom), Until: orZero(s.ValidTo)}
-	m.Provenance, m.Source, err = provenance(s.Provenance)
+	m.Provenance, m.Source, err = parseProvenance(s.Provenance)
 	return m, err
 }
 
-// resource parses an id. WIRE 4 allows any text.
-func (r *run) resource(id string) (kg.Term, error) {
+// parseResource parses an id. WIRE 4 allows any text.
+func (r *run) parseResource(id string) (kg.Term, error) {
 	if t, err := r.engine.deps.Prefixes.Resource(id); err == nil {
 		return t, nil
 	}
 	return kg.ResourceFromID(id)
 }
 
-func (r *run) object(m *update.Mutation, o *ObjectInput) (err error) {
+func (r *run) convertObject(m *update.Mutation, o *ObjectInput) (err error) {
 	hasValue := o.Value != nil && string(o.Value) != "null"
 	switch {
 	case (o.ID != nil) == hasValue:
@@ -146,7 +146,7 @@ func (r *run) object(m *update.Mutation, o *ObjectInput) (err error) {
 	case o.Language != nil:
 		return kg.Errorf(kg.CodeInvalid, "only a value has a language").At("language")
 	}
-	if m.Quad.Object, err = r.resource(*o.ID); err != nil {
+	if m.Quad.Object, err = r.parseResource(*o.ID); err != nil {
 		return kg.AsError(err).At("id")
 	}
 	if o.Type != nil {
@@ -157,8 +157,8 @@ func (r *run) object(m *update.Mutation, o *ObjectInput) (err error) {
 	return nil
 }
 
-// provenance extracts the source from a provenance.
-func provenance(raw json.RawMessage) ([]byte, kg.AgentID, error) {
+// parseProvenance extracts the source from a provenance.
+func parseProvenance(raw json.RawMessage) ([]byte, kg.AgentID, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, "", nil
 	}
@@ -171,7 +171,7 @@ func provenance(raw json.RawMessage) ([]byte, kg.AgentID, error) {
 	return raw, kg.CanonicalAgent(deref(p.Source)), nil
 }
 
-func (r *run) payload(receipt kg.Receipt) *ApplyPatchesPayload {
+func (r *run) patchesPayload(receipt kg.Receipt) *ApplyPatchesPayload {
 	store := r.engine.deps.Store
 	p := &ApplyPatchesPayload{
 		Success:            receipt.Verdict.Outcome == kg.Accepted || receipt.Verdict.Outcome == kg.Held,

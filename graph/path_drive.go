@@ -16,11 +16,11 @@ const (
 	backwardNodes = 1_000_000 // nodes held by one evaluation
 )
 
-// drive returns the index lookup that the condition allows: the ends that may
+// lookupDrive returns the index lookup that the condition allows: the ends that may
 // fit, from which the path is evaluated backward, or all subjects of its only
 // predicate. It returns false if the condition also holds for entities without
 // any end, or if nothing can be looked up.
-func (p *pathMatch) drive() (drive, bool) {
+func (p *pathMatch) lookupDrive() (drive, bool) {
 	switch {
 	case !p.needsOne():
 		return drive{}, false
@@ -33,12 +33,12 @@ func (p *pathMatch) drive() (drive, bool) {
 	return drive{}, false
 }
 
-// estimate is an estimate of the statements read to find the ends and to go
+// estimateReads is an estimate of the statements read to find the ends and to go
 // backward from them.
-func (p *pathMatch) estimate(s *kg.Snapshot) (uint64, error) {
+func (p *pathMatch) estimateReads(s *kg.Snapshot) (uint64, error) {
 	ends := uint64(1)
 	if p.where != nil && len(p.where.drives) > 0 {
-		d, n, err := cheapest(s, p.where.drives)
+		d, n, err := cheapestDrive(s, p.where.drives)
 		if err != nil || d == nil {
 			return tooMany, err
 		}
@@ -61,9 +61,9 @@ func (p *pathMatch) estimate(s *kg.Snapshot) (uint64, error) {
 // tooMany exceeds any store and can be multiplied by itself.
 const tooMany = 1 << 31
 
-// sources returns the entities from which the path reaches an end that may
+// findSources returns the entities from which the path reaches an end that may
 // fit.
-func (p *pathMatch) sources(s *kg.Snapshot) ([]kg.ID, error) {
+func (p *pathMatch) findSources(s *kg.Snapshot) ([]kg.ID, error) {
 	ends, err := p.likelyEnds(s)
 	if err != nil {
 		return nil, err
@@ -121,11 +121,11 @@ func stepBack(s *kg.Snapshot, predicate kg.Term, inverted bool, ends []kg.ID) (o
 // likelyEnds returns all ends that fit, and perhaps others.
 func (p *pathMatch) likelyEnds(s *kg.Snapshot) (ids []kg.ID, err error) {
 	if p.where != nil && len(p.where.drives) > 0 {
-		for e, err := range candidates(s, p.where, nil) {
+		for e, err := range scanCandidates(s, p.where, nil) {
 			if err != nil {
 				return nil, err
 			}
-			ok, err := p.where.holds(e)
+			ok, err := p.where.matchesEntity(e)
 			if err != nil {
 				return nil, err
 			}

@@ -56,8 +56,8 @@ func (p *persisted) get(hash string) string {
 	return text
 }
 
-// keep registers a valid text under its hash.
-func (p *persisted) keep(hash, text string) {
+// registerText registers a valid text under its hash.
+func (p *persisted) registerText(hash, text string) {
 	if len(text) > MaxPersistedQueryBytes {
 		return
 	}
@@ -80,36 +80,36 @@ func (p *persisted) put(hash, text string) {
 	p.bytes += len(text)
 }
 
-// of returns the valid document of a request and its text. A request has the
+// documentOf returns the valid document of a request and its text. A request has the
 // text, an id (GraphQL over HTTP, appendix A), or a hash (automatic persisted
 // queries).
-func (d *documents) of(req *operation.Request) (doc *ast.QueryDocument, text string, errs gqlerror.List) {
-	text, hash, err := d.text(req)
+func (d *documents) documentOf(req *operation.Request) (doc *ast.QueryDocument, text string, errs gqlerror.List) {
+	text, hash, err := d.requestText(req)
 	if err != nil {
-		return nil, "", gqlerror.List{wrapped(err)}
+		return nil, "", gqlerror.List{wrapError(err)}
 	}
 	if d.onlyTrusted && !d.trusted.has(text) {
-		return nil, "", gqlerror.List{wrapped(notTrusted())}
+		return nil, "", gqlerror.List{wrapError(notTrusted())}
 	}
 	doc, errs = d.get(text)
 	if len(errs) == 0 && hash != "" && req.Query != "" && !d.onlyTrusted {
-		d.persisted.keep(hash, text)
+		d.persisted.registerText(hash, text)
 	}
 	return doc, text, errs
 }
 
-// wrapped carries a *kg.Error through a list of GraphQL errors.
-func wrapped(err error) *gqlerror.Error {
+// wrapError carries a *kg.Error through a list of GraphQL errors.
+func wrapError(err error) *gqlerror.Error {
 	if g, ok := err.(*gqlerror.Error); ok {
 		return g
 	}
 	return &gqlerror.Error{Message: err.Error(), Err: err}
 }
 
-// text returns the text of a request. hash is the hash in the extension
+// requestText returns the text of a request. hash is the hash in the extension
 // persistedQuery, checked against the text if there is one; "" without the
 // extension.
-func (d *documents) text(req *operation.Request) (text, hash string, err error) {
+func (d *documents) requestText(req *operation.Request) (text, hash string, err error) {
 	if req.DocumentID != "" {
 		text, err = d.byID(req)
 		return text, "", err

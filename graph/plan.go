@@ -48,8 +48,8 @@ func (p *planner) eachField(set ast.SelectionSet, implementors []string, plan fu
 	return nil
 }
 
-// args returns the arguments of a field, coerced by the generated code.
-func (p *planner) args(f graphql.CollectedField, parse func(context.Context, map[string]any) (map[string]any, error)) (map[string]any, error) {
+// parseArgs returns the arguments of a field, coerced by the generated code.
+func (p *planner) parseArgs(f graphql.CollectedField, parse func(context.Context, map[string]any) (map[string]any, error)) (map[string]any, error) {
 	args, err := parse(p.ctx, f.ArgumentMap(p.op.Variables))
 	if err == nil {
 		return args, nil
@@ -59,19 +59,19 @@ func (p *planner) args(f graphql.CollectedField, parse func(context.Context, map
 	var g *gqlerror.Error
 	if root := graphql.GetPath(p.ctx); errors.As(err, &g) && len(g.Path) > len(root) {
 		out.Message, out.Err = g.Message, g.Err
-		extend(out, "field", g.Path[len(root):].String())
+		setExtension(out, "field", g.Path[len(root):].String())
 	}
 	return nil, out
 }
 
-// unplanned reports a field of the schema without a plan: a bug in this
+// unplannedField reports a field of the schema without a plan: a bug in this
 // package, which its tests look for.
-func unplanned(f graphql.CollectedField) error {
+func unplannedField(f graphql.CollectedField) error {
 	return fmt.Errorf("no plan for the field %s", f.Name)
 }
 
-// argument returns a typed argument, the zero value if it is absent or null.
-func argument[T any](args map[string]any, name string) T {
+// argumentOf returns a typed argument, the zero value if it is absent or null.
+func argumentOf[T any](args map[string]any, name string) T {
 	v, _ := args[name].(T)
 	return v
 }

@@ -14,49 +14,49 @@ import (
 	"koine/kg"
 )
 
-// prepare turns a request into an executable operation: parsed, validated,
+// prepareOperation turns a request into an executable operation: parsed, validated,
 // within the limits, with coerced variables. It reads nothing from the store.
-func (e *Engine) prepare(ctx context.Context, r *run) (opCtx *graphql.OperationContext, errs gqlerror.List) {
+func (e *Engine) prepareOperation(ctx context.Context, r *run) (opCtx *graphql.OperationContext, errs gqlerror.List) {
 	defer func() {
 		if p := recover(); p != nil {
-			errs = e.present(e.recovered(ctx, p))
+			errs = e.presentErrors(e.recoverPanic(ctx, p))
 		}
 	}()
 	req := r.request
 	if !utf8.ValidString(req.Query) {
-		return nil, e.present(kg.Errorf(kg.CodeInvalid, "the query is not valid UTF-8"))
+		return nil, e.presentErrors(kg.Errorf(kg.CodeInvalid, "the query is not valid UTF-8"))
 	}
 	if err := e.limits.checkVariables(req.Variables); err != nil {
-		return nil, e.present(err)
+		return nil, e.presentErrors(err)
 	}
-	doc, text, errs := e.documents.of(req)
+	doc, text, errs := e.documents.documentOf(req)
 	if len(errs) > 0 {
 		return nil, e.presentAll(errs)
 	}
 	op, err := chooseOperation(doc, req.OperationName)
 	if err != nil {
-		return nil, e.present(err)
+		return nil, e.presentErrors(err)
 	}
 	variables, err := validator.VariableValues(e.schema.Schema(), op, req.Variables)
 	if err != nil {
-		return nil, e.present(variableError(e.schema.Schema(), op, err))
+		return nil, e.presentErrors(variableError(e.schema.Schema(), op, err))
 	}
 	if op.Operation == ast.Mutation {
 		if err := e.refuseMutation(req.Principal, req.QueriesOnly); err != nil {
-			return nil, e.present(err)
+			return nil, e.presentErrors(err)
 		}
 	}
 	if err := r.setBudget(op, variables); err != nil {
-		return nil, e.present(err)
+		return nil, e.presentErrors(err)
 	}
 	if err := r.checkCost(op, variables); err != nil {
-		return nil, e.present(err)
+		return nil, e.presentErrors(err)
 	}
 	set, broken := withoutNulls(op, variables)
 	if len(broken) > 0 {
 		if op.Operation == ast.Subscription {
 			for _, err := range broken {
-				return nil, e.present(err)
+				return nil, e.presentErrors(err)
 			}
 		}
 		copied := *op
@@ -69,7 +69,7 @@ func (e *Engine) prepare(ctx context.Context, r *run) (opCtx *graphql.OperationC
 		Extensions:             req.Extensions,
 		Doc:                    doc,
 		Operation:              op,
-		RecoverFunc:            e.recovered,
+		RecoverFunc:            e.recoverPanic,
 		ResolverMiddleware:     answerFields,
 		RootResolverMiddleware: answerRoots(broken),
 	}
@@ -93,7 +93,7 @@ func (e *Engine) Kind(req *operation.Request) ast.Operation {
 	if !utf8.ValidString(req.Query) {
 		return ""
 	}
-	doc, _, errs := e.documents.of(req)
+	doc, _, errs := e.documents.documentOf(req)
 	if len(errs) > 0 {
 		return ""
 	}

@@ -35,12 +35,12 @@ type proposalEventField struct {
 // followProposals establishes Subscription.proposalChanged.
 func followProposals(ctx context.Context, id *string, resume *Position) error {
 	return subscribeTo(ctx, resume, nil, func(p *planner, field ast.SelectionSet) (eventContent, follow.Subject, error) {
-		service, by, err := p.run.reviews()
+		service, by, err := p.run.reviewService()
 		if err != nil {
 			return nil, nil, err
 		}
 		content := &proposalEvent{reviews: service, by: by}
-		content.fields, err = p.proposalChange(field)
+		content.fields, err = p.planProposalChange(field)
 		filter := kg.Filter{Patterns: review.Patterns(deref(id)), View: kg.View{Principal: p.view.Principal, AllGraphs: true}}
 		subject := proposalSubject{follow.Statements{Filter: filter}, filter}
 		subject.standing.Patterns = review.StandingPatterns(deref(id))
@@ -60,14 +60,14 @@ func (s proposalSubject) Stand(ctx context.Context, snapshot *kg.Snapshot) iter.
 	return follow.Statements{Filter: s.standing}.Stand(ctx, snapshot)
 }
 
-func (p *planner) proposalChange(set ast.SelectionSet) (fields []proposalEventField, err error) {
+func (p *planner) planProposalChange(set ast.SelectionSet) (fields []proposalEventField, err error) {
 	err = p.eachField(set, proposalChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := proposalEventField{key: key, name: f.Name}
 		switch f.Name {
 		case "proposal":
-			field.part, err = p.proposal(f.Selections, proposalImplementors)
+			field.part, err = p.planProposal(f.Selections, proposalImplementors)
 		case "commit":
-			field.commit, err = p.commit(f.Selections)
+			field.commit, err = p.planCommit(f.Selections)
 		}
 		fields = append(fields, field)
 		return err
@@ -75,13 +75,13 @@ func (p *planner) proposalChange(set ast.SelectionSet) (fields []proposalEventFi
 	return fields, err
 }
 
-// proposal plans the fields of a proposal or of a review. Their names are
+// planProposal plans the fields of a proposal or of a review. Their names are
 // those of the JSON form.
-func (p *planner) proposal(set ast.SelectionSet, implementors []string) (fields []proposalEventField, err error) {
+func (p *planner) planProposal(set ast.SelectionSet, implementors []string) (fields []proposalEventField, err error) {
 	err = p.eachField(set, implementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := proposalEventField{key: key, name: f.Name}
 		if f.Name == "reviews" {
-			field.part, err = p.proposal(f.Selections, proposalReviewImplementors)
+			field.part, err = p.planProposal(f.Selections, proposalReviewImplementors)
 		}
 		fields = append(fields, field)
 		return err

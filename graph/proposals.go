@@ -21,8 +21,8 @@ type Reviews interface {
 	Withdraw(ctx context.Context, by review.Caller, id string) (*review.Proposal, error)
 }
 
-// reviews returns the review service and the caller.
-func (r *run) reviews() (Reviews, review.Caller, error) {
+// reviewService returns the review service and the caller.
+func (r *run) reviewService() (Reviews, review.Caller, error) {
 	by := review.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Reviews == nil {
 		return nil, by, kg.Errorf(kg.CodeNotFound, "nothing is held for review here")
@@ -31,7 +31,7 @@ func (r *run) reviews() (Reviews, review.Caller, error) {
 }
 
 func readProposals(ctx context.Context, status *ProposalStatus, author *string, first *int, after *string) (*ProposalConnection, error) {
-	service, by, err := runOf(ctx).reviews()
+	service, by, err := runOf(ctx).reviewService()
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func readProposals(ctx context.Context, status *ProposalStatus, author *string, 
 }
 
 func readProposal(ctx context.Context, id string) (*Proposal, error) {
-	service, by, err := runOf(ctx).reviews()
+	service, by, err := runOf(ctx).reviewService()
 	if err != nil {
 		return nil, err
 	}
@@ -63,27 +63,27 @@ func readProposal(ctx context.Context, id string) (*Proposal, error) {
 
 func reviewProposal(ctx context.Context, id string, d ReviewDecision, comment *string, expected *kg.Revision) (*Proposal, error) {
 	r := runOf(ctx)
-	service, by, err := r.reviews()
+	service, by, err := r.reviewService()
 	if err != nil {
 		return nil, err
 	}
 	p, err := service.Decide(ctx, by, id, review.Decision(strings.ToLower(string(d))), deref(comment), expected)
-	return r.decided(p, err)
+	return r.proposalPayload(p, err)
 }
 
 func withdrawProposal(ctx context.Context, id string) (*Proposal, error) {
 	r := runOf(ctx)
-	service, by, err := r.reviews()
+	service, by, err := r.reviewService()
 	if err != nil {
 		return nil, err
 	}
 	p, err := service.Withdraw(ctx, by, id)
-	return r.decided(p, err)
+	return r.proposalPayload(p, err)
 }
 
-// decided answers a mutation of a proposal and notes the position after its
+// proposalPayload answers a mutation of a proposal and notes the position after its
 // commit.
-func (r *run) decided(p *review.Proposal, err error) (*Proposal, error) {
+func (r *run) proposalPayload(p *review.Proposal, err error) (*Proposal, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +105,10 @@ func answerProposal(p *review.Proposal, err error) (*Proposal, error) {
 func shownProposal(p *review.Proposal) *Proposal {
 	out := &Proposal{
 		ID: p.ID, Status: ProposalStatus(strings.ToUpper(string(p.Status))), Author: string(p.Author), Actor: string(p.Actor),
-		Patches: make([]json.RawMessage, len(p.Patches)), Justification: given(p.Justification), TaskID: given(p.TaskID), SessionID: given(p.SessionID),
-		Reason: given(p.Reason), Rules: append([]string{}, p.Rules...), RequiredApprovals: p.RequiredApprovals, Approvals: p.Approvals(),
-		ReviewerRoles: append([]string{}, p.ReviewerRoles...), CreatedAt: p.Created, ExpiresAt: p.Expires, EndedAt: given(p.Ended),
-		Conflict: given(p.Conflict), AppliedIn: given(p.AppliedIn), Revision: p.Revision, Reviews: make([]ProposalReview, len(p.Reviews)),
+		Patches: make([]json.RawMessage, len(p.Patches)), Justification: nilIfZero(p.Justification), TaskID: nilIfZero(p.TaskID), SessionID: nilIfZero(p.SessionID),
+		Reason: nilIfZero(p.Reason), Rules: append([]string{}, p.Rules...), RequiredApprovals: p.RequiredApprovals, Approvals: p.Approvals(),
+		ReviewerRoles: append([]string{}, p.ReviewerRoles...), CreatedAt: p.Created, ExpiresAt: p.Expires, EndedAt: nilIfZero(p.Ended),
+		Conflict: nilIfZero(p.Conflict), AppliedIn: nilIfZero(p.AppliedIn), Revision: p.Revision, Reviews: make([]ProposalReview, len(p.Reviews)),
 	}
 	for i := range p.Patches {
 		out.Patches[i] = patchJSON(&p.Patches[i])
@@ -116,14 +116,14 @@ func shownProposal(p *review.Proposal) *Proposal {
 	for i, r := range p.Reviews {
 		out.Reviews[i] = ProposalReview{
 			Reviewer: string(r.Reviewer), Actor: string(cmp.Or(r.Actor, r.Reviewer)), Decision: ReviewDecision(strings.ToUpper(string(r.Decision))),
-			Comment: given(r.Comment), Time: r.Time,
+			Comment: nilIfZero(r.Comment), Time: r.Time,
 		}
 	}
 	return out
 }
 
-// given returns a pointer to a value, nil for the zero value.
-func given[T string | time.Time | kg.Revision](v T) *T {
+// nilIfZero returns a pointer to a value, nil for the zero value.
+func nilIfZero[T string | time.Time | kg.Revision](v T) *T {
 	var zero T
 	if v == zero {
 		return nil
@@ -165,7 +165,7 @@ func patchJSON(p *kg.Patch) json.RawMessage {
 	if p.HasCertainty {
 		s.Certainty = &p.Certainty
 	}
-	s.ValidFrom, s.ValidTo = given(p.Validity.From), given(p.Validity.Until)
+	s.ValidFrom, s.ValidTo = nilIfZero(p.Validity.From), nilIfZero(p.Validity.Until)
 	raw, err := json.Marshal(struct {
 		Op        string    `json:"op"`
 		Statement statement `json:"statement"`

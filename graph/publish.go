@@ -16,11 +16,11 @@ import (
 // publishMessage answers Mutation.publishMessage.
 func publishMessage(ctx context.Context, input PublishMessageInput) (*PublishMessagePayload, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	p, facts, err := r.publication(ctx, &input)
+	p, facts, err := r.convertPublication(ctx, &input)
 	if err != nil {
 		return nil, err
 	}
@@ -28,8 +28,8 @@ func publishMessage(ctx context.Context, input PublishMessageInput) (*PublishMes
 	if err != nil {
 		return nil, placePublishError(err, facts.Of)
 	}
-	r.wroteUpTo(r.positionOf(receipt))
-	return published(receipt), nil
+	r.notePosition(r.positionOf(receipt))
+	return publicationPayload(receipt), nil
 }
 
 // positionOf returns the position after the commit of a publication.
@@ -53,14 +53,14 @@ func publishTo(ctx context.Context, service *channels.Service, by channels.Calle
 	}
 	receipt, err := service.PublishByName(ctx, by, channels.ScopeID(*input.ScopeID), *input.ChannelName, p)
 	if err != nil {
-		return nil, renamed(err, map[string]string{"name": "channelName"})
+		return nil, withFieldNames(err, map[string]string{"name": "channelName"})
 	}
 	return receipt, nil
 }
 
-// publication converts the input. The domain checks it.
-func (r *run) publication(ctx context.Context, input *PublishMessageInput) (channels.Publication, update.Facts, error) {
-	facts, err := r.facts(ctx, input.Patches)
+// convertPublication converts the input. The domain checks it.
+func (r *run) convertPublication(ctx context.Context, input *PublishMessageInput) (channels.Publication, update.Facts, error) {
+	facts, err := r.convertFacts(ctx, input.Patches)
 	if err != nil {
 		return channels.Publication{}, facts, kg.AsError(err).At("input")
 	}
@@ -77,9 +77,9 @@ func (r *run) publication(ctx context.Context, input *PublishMessageInput) (chan
 	}, facts, nil
 }
 
-// facts converts patches.
-func (r *run) facts(ctx context.Context, patches []PatchInput) (update.Facts, error) {
-	mutations, err := r.mutations(patches)
+// convertFacts converts patches.
+func (r *run) convertFacts(ctx context.Context, patches []PatchInput) (update.Facts, error) {
+	mutations, err := r.convertPatches(patches)
 	if err != nil {
 		return update.Facts{}, kg.AsError(r.tellPrefixed(ctx, err)).At("patches")
 	}
@@ -117,14 +117,14 @@ func placePublishError(err error, of []int) error {
 	return placeUpdateError(&out)
 }
 
-func published(receipt *channels.Receipt) *PublishMessagePayload {
+func publicationPayload(receipt *channels.Receipt) *PublishMessagePayload {
 	verdict := &receipt.Verdict
 	p := &PublishMessagePayload{
 		Success: receipt.Message != nil, Replayed: receipt.Replayed, StatementsAffected: int64(receipt.Affected),
-		VerificationStatus: "Verified", VerificationDetails: some(verdict.Details),
+		VerificationStatus: "Verified", VerificationDetails: nilIfEmpty(verdict.Details),
 	}
 	if receipt.Message != nil {
-		p.Message, p.ProposalID = &Message{of: receipt.Message}, some(receipt.Message.ProposalID)
+		p.Message, p.ProposalID = &Message{of: receipt.Message}, nilIfEmpty(receipt.Message.ProposalID)
 	}
 	switch verdict.Outcome {
 	case kg.Accepted:

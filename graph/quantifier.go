@@ -14,8 +14,8 @@ type quantified struct {
 	most       int64            // count is constant for greater numbers
 }
 
-func quantify(f *PathFilter) quantified {
-	q := quantified{count: f.Count.test()}
+func newQuantification(f *PathFilter) quantified {
+	q := quantified{count: f.Count.compile()}
 	switch {
 	case f.Quantifier != nil:
 		q.quantifier = *f.Quantifier
@@ -38,8 +38,8 @@ func (q quantified) needsOne() bool {
 	return q.quantifier == QuantifierSome || q.quantifier == QuantifierSingle || q.count != nil && !q.count(0)
 }
 
-// holds tests ends until the result is known.
-func (q quantified) holds(ends iter.Seq2[kg.ID, error], fits func(kg.ID) (bool, error)) (bool, error) {
+// evaluate tests ends until the result is known.
+func (q quantified) evaluate(ends iter.Seq2[kg.ID, error], fits func(kg.ID) (bool, error)) (bool, error) {
 	n := int64(0)
 	for id, err := range ends {
 		if err != nil {
@@ -56,16 +56,16 @@ func (q quantified) holds(ends iter.Seq2[kg.ID, error], fits func(kg.ID) (bool, 
 			continue
 		}
 		n++
-		if q.settled(n) {
+		if q.isSettled(n) {
 			break
 		}
 	}
-	return q.allows(n), nil
+	return q.allowsCount(n), nil
 }
 
-// settled reports whether the result for n fitting ends, at least one, is
+// isSettled reports whether the result for n fitting ends, at least one, is
 // final.
-func (q quantified) settled(n int64) bool {
+func (q quantified) isSettled(n int64) bool {
 	switch {
 	case q.quantifier == QuantifierNone, q.quantifier == QuantifierSingle && n > 1:
 		return true
@@ -75,8 +75,8 @@ func (q quantified) settled(n int64) bool {
 	return (q.quantifier != QuantifierSingle) && (q.count == nil || n > q.most)
 }
 
-// allows reports whether n fitting ends meet the condition.
-func (q quantified) allows(n int64) bool {
+// allowsCount reports whether n fitting ends meet the condition.
+func (q quantified) allowsCount(n int64) bool {
 	if q.count != nil && !q.count(n) {
 		return false
 	}

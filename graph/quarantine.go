@@ -46,7 +46,7 @@ func (r *run) quarantinePayload(e *belief.Effect, err error) (*QuarantinePayload
 		return nil, atInput(err)
 	}
 	if e.Receipt.Committed {
-		r.wrote(e.Receipt)
+		r.noteReceipt(e.Receipt)
 	}
 	p := &QuarantinePayload{
 		Agent: string(e.Agent), AssertionsAffected: int64(e.Assertions), StatementsAffected: int64(e.Statements), Complete: e.Complete,
@@ -68,8 +68,8 @@ func (r *run) commitID(receipt kg.Receipt) *string {
 	return &id
 }
 
-// quarantines answers Query.quarantines.
-func quarantines(ctx context.Context) ([]Quarantine, error) {
+// readQuarantines answers Query.quarantines.
+func readQuarantines(ctx context.Context) ([]Quarantine, error) {
 	r := runOf(ctx)
 	table, err := r.quarantineTable()
 	if err != nil {

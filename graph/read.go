@@ -15,10 +15,10 @@ type reading struct {
 	args  map[string]any
 }
 
-// read begins to read the field of the context.
-func read(ctx context.Context, view *ViewInput) (reading, error) {
+// beginReading begins to read the field of the context.
+func beginReading(ctx context.Context, view *ViewInput) (reading, error) {
 	fc := graphql.GetFieldContext(ctx)
-	v, err := runOf(ctx).view(view)
+	v, err := runOf(ctx).fieldView(view)
 	if err != nil {
 		return reading{}, err
 	}
@@ -28,17 +28,17 @@ func read(ctx context.Context, view *ViewInput) (reading, error) {
 	return reading{newPlanner(ctx, v), fc.Field, fc.Args}, nil
 }
 
-// loader opens the snapshot to read.
-func (r reading) loader() (*loader, error) {
-	s, err := r.run.open(r.ctx, r.view)
+// openLoader opens the snapshot to read.
+func (r reading) openLoader() (*loader, error) {
+	s, err := r.run.openSnapshot(r.ctx, r.view)
 	if err != nil {
 		return nil, err
 	}
 	return newLoader(r.ctx, r.run, s, r.view), nil
 }
 
-// answer stores the output of write as the field's answer.
-func (r reading) answer(write func(b []byte) []byte) error {
+// storeAnswer stores the output of write as the field's answer.
+func (r reading) storeAnswer(write func(b []byte) []byte) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (r reading) answer(write func(b []byte) []byte) error {
 
 // readEntity answers Query.entity.
 func readEntity(ctx context.Context, iri kg.Term, view *ViewInput) error {
-	r, err := read(ctx, view)
+	r, err := beginReading(ctx, view)
 	if err != nil {
 		return err
 	}
@@ -65,11 +65,11 @@ func readEntity(ctx context.Context, iri kg.Term, view *ViewInput) error {
 
 // showEntity answers a field of type Entity.
 func (r reading) showEntity(iri kg.Term) error {
-	plan, err := r.entity(r.field.Selections)
+	plan, err := r.planEntity(r.field.Selections)
 	if err != nil {
 		return err
 	}
-	l, err := r.loader()
+	l, err := r.openLoader()
 	if err != nil {
 		return err
 	}
@@ -77,33 +77,33 @@ func (r reading) showEntity(iri kg.Term) error {
 }
 
 func (r reading) answerEntity(l *loader, plan *entityPlan, iri kg.Term) error {
-	node, err := l.entity(plan, iri)
+	node, err := l.loadEntity(plan, iri)
 	if node == nil || err != nil {
 		return err
 	}
-	return r.answer(node.write)
+	return r.storeAnswer(node.write)
 }
 
-// entity loads one entity, nil if the view shows nothing of it.
-func (l *loader) entity(plan *entityPlan, iri kg.Term) (*entityNode, error) {
-	ref, err := l.ref(iri)
+// loadEntity loads one entity, nil if the view shows nothing of it.
+func (l *loader) loadEntity(plan *entityPlan, iri kg.Term) (*entityNode, error) {
+	ref, err := l.newEntityRef(iri)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := l.entities(plan, []entityRef{ref})
+	nodes, err := l.loadEntities(plan, []entityRef{ref})
 	if err != nil {
 		return nil, err
 	}
 	if !nodes[0].found && !nodes[0].hadPast() {
-		if there, err := l.shows(ref); err != nil || !there {
+		if there, err := l.showsEntity(ref); err != nil || !there {
 			return nil, err
 		}
 	}
 	return nodes[0], nil
 }
 
-// shows reports whether the view shows a statement with the entity.
-func (l *loader) shows(ref entityRef) (bool, error) {
+// showsEntity reports whether the view shows a statement with the entity.
+func (l *loader) showsEntity(ref entityRef) (bool, error) {
 	if ref.id == (kg.ID{}) {
 		return false, nil
 	}
@@ -116,12 +116,12 @@ func (l *loader) shows(ref entityRef) (bool, error) {
 
 // readEntities answers Query.entities.
 func readEntities(ctx context.Context, view *ViewInput) error {
-	return readPage(ctx, view, (*planner).entityConnection, (*loader).entityPage)
+	return readPage(ctx, view, (*planner).planEntityConnection, (*loader).entityPage)
 }
 
 // readStatements answers Query.statements.
 func readStatements(ctx context.Context, view *ViewInput) error {
-	return readPage(ctx, view, (*planner).statementConnection, (*loader).statementPage)
+	return readPage(ctx, view, (*planner).planStatementConnection, (*loader).statementPage)
 }
 
 func readPage(
@@ -129,7 +129,7 @@ func readPage(
 	plan func(*planner, graphql.CollectedField, map[string]any) (*connection, error),
 	load func(*loader, *connection) (*page, error),
 ) error {
-	r, err := read(ctx, view)
+	r, err := beginReading(ctx, view)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func readPage(
 	if err != nil {
 		return err
 	}
-	return r.answer(page.write)
+	return r.storeAnswer(page.write)
 }
 
 // pageLoader opens the snapshot of a page. A page with a cursor later opens
@@ -155,14 +155,14 @@ func (r reading) pageLoader(c *connection) (*loader, error) {
 	if c.after != nil {
 		return newLoader(r.ctx, r.run, nil, r.view), nil
 	}
-	return r.loader()
+	return r.openLoader()
 }
 
 // openView opens the snapshot of a view argument.
 func openView(ctx context.Context, view *ViewInput) (*kg.Snapshot, error) {
-	v, err := runOf(ctx).view(view)
+	v, err := runOf(ctx).fieldView(view)
 	if err != nil {
 		return nil, err
 	}
-	return runOf(ctx).open(ctx, v)
+	return runOf(ctx).openSnapshot(ctx, v)
 }

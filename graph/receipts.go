@@ -10,27 +10,27 @@ import (
 // ReadMarker is the sequence number up to which the caller has read the
 // channel, nil if it may not read it.
 func (c *Channel) ReadMarker(ctx context.Context) (*int64, error) {
-	service, by, err := runOf(ctx).channels()
+	service, by, err := runOf(ctx).channelService()
 	if err != nil {
 		return nil, err
 	}
 	n, err := service.ReadMarker(ctx, by, c.of.ID)
-	return ifRead(&n, err)
+	return unlessUnreadable(&n, err)
 }
 
 // Unread counts the caller's unread messages. It is nil if the caller may not
 // read the channel.
 func (c *Channel) Unread(ctx context.Context) (*UnreadCount, error) {
-	service, by, err := runOf(ctx).channels()
+	service, by, err := runOf(ctx).channelService()
 	if err != nil {
 		return nil, err
 	}
 	n, err := service.Unread(ctx, by, c.of.ID)
-	return ifRead(&UnreadCount{Count: n.Count, More: n.More}, err)
+	return unlessUnreadable(&UnreadCount{Count: n.Count, More: n.More}, err)
 }
 
-// ifRead turns the errors of a caller that may not read the channel into nil.
-func ifRead[T any](v *T, err error) (*T, error) {
+// unlessUnreadable turns the errors of a caller that may not read the channel into nil.
+func unlessUnreadable[T any](v *T, err error) (*T, error) {
 	if kg.CodeOf(err) == kg.CodePermissionDenied {
 		return nil, nil
 	}
@@ -40,7 +40,7 @@ func ifRead[T any](v *T, err error) (*T, error) {
 // ReceiptStatus is the message's receipt at the caller, nil if the message is
 // not addressed to it.
 func (m *Message) ReceiptStatus(ctx context.Context) (*ReceiptStatus, error) {
-	service, by, err := runOf(ctx).channels()
+	service, by, err := runOf(ctx).channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -52,18 +52,18 @@ func (m *Message) ReceiptStatus(ctx context.Context) (*ReceiptStatus, error) {
 // gone.
 func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	list, err := unlessGone(pointer(service.Receipts(ctx, by, m.of.Channel, m.of.ID)))
+	list, err := unlessGone(pointerTo(service.Receipts(ctx, by, m.of.Channel, m.of.ID)))
 	if err != nil || list == nil {
 		return nil, err
 	}
 	out := make([]MessageReceipt, len(*list))
 	for i, receipt := range *list {
 		out[i] = MessageReceipt{Agent: string(receipt.Agent), Status: ReceiptStatus(inSchema(receipt.State))}
-		if err := r.charge(len(receipt.Agent) + sizeOfReceipt); err != nil {
+		if err := r.chargeBytes(len(receipt.Agent) + sizeOfReceipt); err != nil {
 			return nil, err
 		}
 	}
@@ -72,12 +72,12 @@ func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
 
 const sizeOfReceipt = 48 // in addition to the agent's name
 
-func pointer[T any](v T, err error) (*T, error) { return &v, err }
+func pointerTo[T any](v T, err error) (*T, error) { return &v, err }
 
 // acknowledgeMessages answers Mutation.acknowledgeMessages.
 func acknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*Channel, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}

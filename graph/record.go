@@ -10,7 +10,7 @@ import (
 // recordOf returns a statement in the form of a patch.
 func recordOf(q kg.Quad) *StatementRecord {
 	r := &StatementRecord{
-		StatementID: presentIDs.statement(q), Subject: &ResourceRecord{ID: q.Subject.ExternalID()}, Predicate: &ResourceRecord{ID: q.Predicate.ExternalID()},
+		StatementID: presentIDs.statementID(q), Subject: &ResourceRecord{ID: q.Subject.ExternalID()}, Predicate: &ResourceRecord{ID: q.Predicate.ExternalID()},
 		Object: objectRecordOf(q.Object),
 	}
 	if q.Graph != kg.DefaultGraph {
@@ -105,7 +105,7 @@ func (r *run) statementRef(s *kg.Snapshot, ref *StatementRef) (st kg.Statement, 
 	if ref.Subject == nil || ref.Predicate == nil || ref.Object == nil {
 		return st, false, kg.Errorf(kg.CodeInvalid, "a statement is named by its id, or by subject, predicate and object")
 	}
-	m, err := r.mutation(&PatchInput{Op: kg.Remove, Statement: &StatementInput{Subject: ref.Subject, Predicate: ref.Predicate, Object: ref.Object, Graph: ref.Graph}})
+	m, err := r.convertPatch(&PatchInput{Op: kg.Remove, Statement: &StatementInput{Subject: ref.Subject, Predicate: ref.Predicate, Object: ref.Object, Graph: ref.Graph}})
 	if err != nil {
 		return st, false, err
 	}

@@ -73,14 +73,14 @@ func wrongAt(text string, wrong *syntax.Error) int {
 	switch wrong.Code {
 	case syntax.ErrMissingParen: // the outermost one left open
 		for i := len(text) - 1; i >= 0; i-- {
-			if text[i] == '(' && parses(text[:i]) {
+			if text[i] == '(' && parsesRegex(text[:i]) {
 				wrong.Expr = ""
 				return i
 			}
 		}
 	case syntax.ErrUnexpectedParen: // the first one that closes nothing
 		for i := range len(text) {
-			if text[i] == ')' && parses(text[:i]) && !parses(text[:i+1]) {
+			if text[i] == ')' && parsesRegex(text[:i]) && !parsesRegex(text[:i+1]) {
 				wrong.Expr = ""
 				return i
 			}
@@ -89,7 +89,7 @@ func wrongAt(text string, wrong *syntax.Error) int {
 	return strings.Index(text, wrong.Expr)
 }
 
-func parses(text string) bool {
+func parsesRegex(text string) bool {
 	_, err := syntax.Parse(text, syntax.Perl)
 	return err == nil
 }

@@ -26,8 +26,8 @@ func revertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPa
 		p.VerificationStatus, p.Revision = "Rejected - Changed Since", store.Head().Revision
 		return p, nil
 	}
-	v := r.payload(rev.Receipt)
-	r.wroteIf(rev.Receipt)
+	v := r.patchesPayload(rev.Receipt)
+	r.noteIfCommitted(rev.Receipt)
 	p.Success, p.StatementsAffected, p.VerificationStatus, p.VerificationDetails = v.Success, v.StatementsAffected, v.VerificationStatus, v.VerificationDetails
 	p.Revision, p.Position, p.CommitID, p.ProposalID = v.Revision, &v.Position, v.CommitID, v.ProposalID
 	return p, nil
@@ -57,17 +57,17 @@ func resolveContradiction(ctx context.Context, input ResolveContradictionInput) 
 	if err != nil {
 		return nil, atInput(err)
 	}
-	v := r.payload(receipt)
-	r.wroteIf(receipt)
+	v := r.patchesPayload(receipt)
+	r.noteIfCommitted(receipt)
 	return &ResolveContradictionPayload{
 		Success: v.Success, StatementsAffected: v.StatementsAffected, VerificationStatus: v.VerificationStatus, VerificationDetails: v.VerificationDetails,
 		Revision: v.Revision, Position: v.Position, CommitID: v.CommitID, ProposalID: v.ProposalID,
 	}, nil
 }
 
-func (r *run) wroteIf(receipt kg.Receipt) {
+func (r *run) noteIfCommitted(receipt kg.Receipt) {
 	if receipt.Committed {
-		r.wrote(receipt)
+		r.noteReceipt(receipt)
 	}
 }
 

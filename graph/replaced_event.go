@@ -16,15 +16,15 @@ type replacedField struct {
 	commit []scalarField
 }
 
-func (p *planner) replaced(set ast.SelectionSet) (plan replacedPlan, err error) {
+func (p *planner) planReplaced(set ast.SelectionSet) (plan replacedPlan, err error) {
 	err = p.eachField(set, graphReplacedImplementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := replacedField{key: key, name: f.Name}
 		switch f.Name {
 		case "commit":
-			field.commit, err = p.commit(f.Selections)
+			field.commit, err = p.planCommit(f.Selections)
 		case "__typename", "graph", "statementsBefore", "statementsAfter", "statementsAdded", "statementsRemoved", "changeId", "position":
 		default:
-			return unplanned(f)
+			return unplannedField(f)
 		}
 		plan = append(plan, field)
 		return err

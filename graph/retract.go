@@ -12,7 +12,7 @@ import (
 // retractMessage answers Mutation.retractMessage.
 func retractMessage(ctx context.Context, input RetractMessageInput) (*RetractMessagePayload, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -23,18 +23,18 @@ func retractMessage(ctx context.Context, input RetractMessageInput) (*RetractMes
 	if err != nil {
 		return nil, inInput(err)
 	}
-	r.wroteUpTo(r.positionOf(&receipt.Receipt))
-	return retracted(receipt), nil
+	r.notePosition(r.positionOf(&receipt.Receipt))
+	return retractionPayload(receipt), nil
 }
 
-func retracted(receipt *channels.RetractionReceipt) *RetractMessagePayload {
-	shown := published(&receipt.Receipt)
+func retractionPayload(receipt *channels.RetractionReceipt) *RetractMessagePayload {
+	shown := publicationPayload(&receipt.Receipt)
 	p := &RetractMessagePayload{
 		Success: receipt.Verdict.Outcome == kg.Accepted || receipt.Verdict.Outcome == kg.Held,
 		Message: shown.Message, Replayed: receipt.Replayed, DryRun: receipt.DryRun, Kept: receipt.Kept,
 		Withdrawn: make([]json.RawMessage, len(receipt.Withdrawn)), StatementsAffected: shown.StatementsAffected,
-		VerificationStatus: shown.VerificationStatus, VerificationDetails: shown.VerificationDetails, ProposalID: cmp.Or(some(receipt.Proposal), shown.ProposalID),
-		WithdrawnProposalID: some(receipt.WithdrawnProposal),
+		VerificationStatus: shown.VerificationStatus, VerificationDetails: shown.VerificationDetails, ProposalID: cmp.Or(nilIfEmpty(receipt.Proposal), shown.ProposalID),
+		WithdrawnProposalID: nilIfEmpty(receipt.WithdrawnProposal),
 	}
 	for i := range receipt.Withdrawn {
 		p.Withdrawn[i] = patchJSON(&receipt.Withdrawn[i])

@@ -20,7 +20,7 @@ func (c *Channel) Status() ChannelStatus { return ChannelStatus(inSchema(c.of.St
 func (c *Channel) ClosedAt() *time.Time { return timeOrNil(c.of.ClosedAt) }
 
 // ClosedReason is nil if none was given.
-func (c *Channel) ClosedReason() *string { return some(c.of.CloseReason) }
+func (c *Channel) ClosedReason() *string { return nilIfEmpty(c.of.CloseReason) }
 
 // ExpireAfterSeconds is rounded up to whole seconds; nil if the channel does
 // not expire.
@@ -40,7 +40,7 @@ func (c *Channel) Scope(ctx context.Context) (*Scope, error) {
 }
 
 // ScopeID is the id of the channel's scope.
-func (c *Channel) ScopeID() *string { return some(string(c.of.Scope)) }
+func (c *Channel) ScopeID() *string { return nilIfEmpty(string(c.of.Scope)) }
 
 // MemberPolicy is nil for a channel outside of a scope.
 func (c *Channel) MemberPolicy() *ChannelMemberPolicy {
@@ -54,25 +54,25 @@ func (c *Channel) Audit() bool { return c.of.Audit }
 // Invitations are the open invitations that the caller may see.
 func (c *Channel) Invitations(ctx context.Context) ([]ChannelInvitation, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
 	list, err := service.Invitations(by, c.of.ID)
-	if err := orGone(err); err != nil {
+	if err := unlessHidden(err); err != nil {
 		return nil, err
 	}
 	out := make([]ChannelInvitation, len(list))
 	for i, one := range list {
 		out[i] = ChannelInvitation{Agent: string(one.Agent), By: string(one.By), At: one.At}
 	}
-	return out, r.charge(sizeOfBar * len(out))
+	return out, r.chargeBytes(sizeOfRestriction * len(out))
 }
 
 // Bars are the channel's restrictions, nil if the caller may not see them.
 func (c *Channel) Bars(ctx context.Context) ([]ChannelBar, error) {
-	list, err := runOf(ctx).bars(c.of.ID)
-	return list, orGone(err)
+	list, err := runOf(ctx).listRestrictions(c.of.ID)
+	return list, unlessHidden(err)
 }
 
 // unlessZero returns nil for 0, the domain's value for no bound.
@@ -83,15 +83,15 @@ func unlessZero[T int | int64](n T) *T {
 	return &n
 }
 
-// tier returns the tier of the caller.
-func (r *run) tier() *ChannelTier {
-	service, by, err := r.channels()
+// callerTier returns the tier of the caller.
+func (r *run) callerTier() *ChannelTier {
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil // channels are disabled
 	}
 	t := service.TierOf(by)
 	return &ChannelTier{
-		Name: some(t.Name), MessagesPerMinute: unlessZero(t.MessagesPerMinute), Streams: unlessZero(t.Streams),
+		Name: nilIfEmpty(t.Name), MessagesPerMinute: unlessZero(t.MessagesPerMinute), Streams: unlessZero(t.Streams),
 		Channels: unlessZero(t.Channels), MessageBytes: unlessZero(t.MessageBytes),
 	}
 }
@@ -104,9 +104,9 @@ func limitsIn(input *ChannelLimitsInput) *channels.Limits {
 	return &channels.Limits{MessagesPerMinute: deref(input.MessagesPerMinute), Streams: deref(input.Streams), MessageBytes: deref(input.MessageBytes)}
 }
 
-// staying converts an idle timeout, nil for nil. A value beyond the domain's
+// idleTimeout converts an idle timeout, nil for nil. A value beyond the domain's
 // bounds stays beyond them without overflowing.
-func staying(n *int64) *time.Duration {
+func idleTimeout(n *int64) *time.Duration {
 	if n == nil {
 		return nil
 	}

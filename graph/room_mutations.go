@@ -10,14 +10,14 @@ import (
 // changeChannel answers a mutation with the channel as the caller sees it
 // afterwards, nil if it no longer does. place adds the argument to an error.
 func (r *run) changeChannel(ctx context.Context, id string, place func(error) error, change func(*channels.Service, channels.Caller, channels.ChannelID) error) (*Channel, error) {
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
 	if err := change(service, by, channels.ChannelID(id)); err != nil {
 		return nil, place(err)
 	}
-	r.wroteUpTo(r.engine.deps.Store.Head())
+	r.notePosition(r.engine.deps.Store.Head())
 	return unlessGone(readChannel(ctx, id))
 }
 
@@ -26,7 +26,7 @@ func asIs(err error) error { return err }
 
 func closeChannel(ctx context.Context, input CloseChannelInput) (*Channel, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func closeChannel(ctx context.Context, input CloseChannelInput) (*Channel, error
 
 func joinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -84,13 +84,13 @@ func declineInvitation(ctx context.Context, id string) (*LeftChannel, error) {
 
 func removeAgent(ctx context.Context, agent string) (*RemovedAgent, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
 	n, err := service.RemoveAgent(ctx, by, kg.AgentID(agent))
 	if n > 0 {
-		r.wroteUpTo(r.engine.deps.Store.Head())
+		r.notePosition(r.engine.deps.Store.Head())
 	}
 	if err != nil {
 		return nil, err

@@ -22,9 +22,9 @@ type Rules interface {
 	Refuses(ctx context.Context, a Ask) error
 }
 
-// ruled evaluates the rules for a query or a subscription, and marks the
+// checkRules evaluates the rules for a query or a subscription, and marks the
 // context as checked. Mutations are judged by the update that they make.
-func (e *Engine) ruled(ctx context.Context, r *run, op *graphql.OperationContext) (context.Context, error) {
+func (e *Engine) checkRules(ctx context.Context, r *run, op *graphql.OperationContext) (context.Context, error) {
 	if e.deps.Rules == nil {
 		return ctx, nil
 	}

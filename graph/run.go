@@ -63,8 +63,8 @@ type opened struct {
 
 type runKey struct{}
 
-// context carries the run and the operation to the resolvers.
-func (r *run) context(ctx context.Context, opCtx *graphql.OperationContext) context.Context {
+// withRun carries the run and the operation to the resolvers.
+func (r *run) withRun(ctx context.Context, opCtx *graphql.OperationContext) context.Context {
 	r.ctx = ctx
 	r.ec = newExecutionContext(opCtx, r.engine.schema, nil)
 	return graphql.WithOperationContext(context.WithValue(ctx, runKey{}, r), opCtx)
@@ -72,9 +72,9 @@ func (r *run) context(ctx context.Context, opCtx *graphql.OperationContext) cont
 
 func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
 
-// open returns the snapshot of a view, the same one for equal views. A view
+// openSnapshot returns the snapshot of a view, the same one for equal views. A view
 // without a revision gets that of the operation.
-func (r *run) open(ctx context.Context, view kg.View) (*kg.Snapshot, error) {
+func (r *run) openSnapshot(ctx context.Context, view kg.View) (*kg.Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	asked := view.At != 0
@@ -156,8 +156,8 @@ func addSources(to []kg.AgentID, agents ...kg.AgentID) []kg.AgentID {
 	return to
 }
 
-// charge accounts for n bytes loaded for the answer.
-func (r *run) charge(n int) error {
+// chargeBytes accounts for n bytes loaded for the answer.
+func (r *run) chargeBytes(n int) error {
 	if r.bytes.Add(int64(n)) > int64(r.engine.limits.ResultBytes) {
 		return r.engine.limits.resultTooLarge()
 	}

@@ -43,7 +43,7 @@ func MarshalLong(n int64) graphql.Marshaler {
 
 // UnmarshalLong parses a whole number or a string of digits.
 func UnmarshalLong(v any) (int64, error) {
-	text, ok := digits(v)
+	text, ok := digitText(v)
 	if !ok {
 		return 0, kg.Errorf(kg.CodeInvalid, "a Long is a whole number, not %s", jsonKind(v))
 	}
@@ -61,7 +61,7 @@ func MarshalRevision(r kg.Revision) graphql.Marshaler {
 
 // UnmarshalRevision parses a whole number or a string of digits.
 func UnmarshalRevision(v any) (kg.Revision, error) {
-	text, ok := digits(v)
+	text, ok := digitText(v)
 	if !ok {
 		return 0, kg.Errorf(kg.CodeInvalid, "a revision is a whole number, not %s", jsonKind(v))
 	}
@@ -82,7 +82,7 @@ func MarshalMoment(m kg.Moment) graphql.Marshaler {
 
 // UnmarshalMoment parses a whole number, a string of digits, or RFC 3339.
 func UnmarshalMoment(v any) (kg.Moment, error) {
-	text, ok := digits(v)
+	text, ok := digitText(v)
 	if !ok {
 		return kg.Moment{}, kg.Errorf(kg.CodeInvalid, "a moment is a revision or an RFC 3339 time, not %s", jsonKind(v))
 	}
@@ -90,7 +90,7 @@ func UnmarshalMoment(v any) (kg.Moment, error) {
 }
 
 // MarshalDateTime writes RFC 3339 in UTC, to the millisecond.
-func MarshalDateTime(t time.Time) graphql.Marshaler { return quoted(formatTime(t)) }
+func MarshalDateTime(t time.Time) graphql.Marshaler { return quotedScalar(formatTime(t)) }
 
 // UnmarshalDateTime parses RFC 3339.
 func UnmarshalDateTime(v any) (time.Time, error) {
@@ -172,7 +172,7 @@ func unmarshalToken(to *string, v any, what string) error {
 }
 
 // MarshalChangeOp writes the operation's name.
-func MarshalChangeOp(op kg.Op) graphql.Marshaler { return quoted(op.String()) }
+func MarshalChangeOp(op kg.Op) graphql.Marshaler { return quotedScalar(op.String()) }
 
 // UnmarshalChangeOp parses the name of an operation.
 func UnmarshalChangeOp(v any) (kg.Op, error) {
@@ -184,8 +184,8 @@ func UnmarshalChangeOp(v any) (kg.Op, error) {
 	return 0, kg.Errorf(kg.CodeInvalid, "a kind of change is add, remove or replace")
 }
 
-// digits returns the text of a whole number from JSON or from the query.
-func digits(v any) (string, bool) {
+// digitText returns the text of a whole number from JSON or from the query.
+func digitText(v any) (string, bool) {
 	switch v := v.(type) {
 	case int:
 		return strconv.Itoa(v), true
@@ -220,7 +220,7 @@ func jsonKind(v any) string {
 	return fmt.Sprintf("%T", v)
 }
 
-func quoted(s string) graphql.Marshaler {
+func quotedScalar(s string) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) { write(w, appendString(nil, s)) })
 }
 

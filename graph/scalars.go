@@ -13,12 +13,12 @@ type scalarField struct {
 	name string
 }
 
-// scalars plans an object with scalar fields of these names.
-func (p *planner) scalars(set ast.SelectionSet, implementors []string, names ...string) (fields []scalarField, err error) {
+// planScalars plans an object with scalar fields of these names.
+func (p *planner) planScalars(set ast.SelectionSet, implementors []string, names ...string) (fields []scalarField, err error) {
 	err = p.eachField(set, implementors, func(f graphql.CollectedField, key []byte) error {
 		fields = append(fields, scalarField{key, f.Name})
 		if f.Name != "__typename" && !slices.Contains(names, f.Name) {
-			return unplanned(f)
+			return unplannedField(f)
 		}
 		return nil
 	})

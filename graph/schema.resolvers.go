@@ -249,7 +249,7 @@ func (r *mutationResolver) AcknowledgeMessages(ctx context.Context, input Acknow
 
 // Ask is the resolver for the ask field.
 func (r *mutationResolver) Ask(ctx context.Context, input AskInput) (*AskPayload, error) {
-	return ask(ctx, input)
+	return askAgent(ctx, input)
 }
 
 // AskAll is the resolver for the askAll field.
@@ -329,7 +329,7 @@ func (r *queryResolver) Diff(ctx context.Context, from kg.Moment, to *kg.Moment,
 
 // Why is the resolver for the why field.
 func (r *queryResolver) Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementReasons, error) {
-	return why(ctx, statement, first, view)
+	return explainStatement(ctx, statement, first, view)
 }
 
 // Proposals is the resolver for the proposals field.
@@ -349,12 +349,12 @@ func (r *queryResolver) Contradictions(ctx context.Context, first *int, after *C
 
 // Quarantines is the resolver for the quarantines field.
 func (r *queryResolver) Quarantines(ctx context.Context) ([]Quarantine, error) {
-	return quarantines(ctx)
+	return readQuarantines(ctx)
 }
 
 // Vocabulary is the resolver for the vocabulary field.
 func (r *queryResolver) Vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error) {
-	return vocabulary(ctx, view)
+	return readVocabulary(ctx, view)
 }
 
 // Me is the resolver for the me field.
@@ -379,7 +379,7 @@ func (r *queryResolver) APIKeys(ctx context.Context, agent *string, ended bool, 
 
 // Stats is the resolver for the stats field.
 func (r *queryResolver) Stats(ctx context.Context, view *ViewInput) (*Stats, error) {
-	return stats(ctx, view)
+	return readStats(ctx, view)
 }
 
 // Revision is the resolver for the revision field.

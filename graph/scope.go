@@ -14,15 +14,15 @@ type Scope struct{ of *channels.Scope }
 // readScope answers Query.scope.
 func readScope(ctx context.Context, id string) (*Scope, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
 	s, err := service.GetScope(ctx, by, channels.ScopeID(id))
 	if err != nil {
-		return nil, renamed(err, map[string]string{"scopeId": "id"})
+		return nil, withFieldNames(err, map[string]string{"scopeId": "id"})
 	}
-	return &Scope{s}, r.charge(sizeOfScope(s))
+	return &Scope{s}, r.chargeBytes(sizeOfScope(s))
 }
 
 // scopeIfAny returns the scope with the id, nil for "" and if the caller has
@@ -43,7 +43,7 @@ func readScopes(ctx context.Context, first *int, after *Cursor, parent *string, 
 }
 
 func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l channels.ScopeListQuery) (*ScopeConnection, error) {
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +73,10 @@ func (s *Scope) Kind() ScopeKind {
 func (s *Scope) Parent(ctx context.Context) (*Scope, error) { return scopeIfAny(ctx, s.of.Parent) }
 
 // ParentID is the id of the parent.
-func (s *Scope) ParentID() *string { return some(string(s.of.Parent)) }
+func (s *Scope) ParentID() *string { return nilIfEmpty(string(s.of.Parent)) }
 
 // Title is nil if the scope has none.
-func (s *Scope) Title() *string { return some(s.of.Title) }
+func (s *Scope) Title() *string { return nilIfEmpty(s.of.Title) }
 
 // Status is the status of the scope.
 func (s *Scope) Status() ScopeStatus { return ScopeStatus(inSchema(s.of.Status)) }
@@ -88,7 +88,7 @@ func (s *Scope) Access() *ScopeAccess {
 }
 
 // Coordinator is nil for none.
-func (s *Scope) Coordinator() *string { return some(string(s.of.Coordinator)) }
+func (s *Scope) Coordinator() *string { return nilIfEmpty(string(s.of.Coordinator)) }
 
 // CreatedAt is when the scope was created.
 func (s *Scope) CreatedAt() time.Time { return s.of.CreatedAt }
@@ -100,7 +100,7 @@ func (s *Scope) CreatedBy() string { return string(s.of.CreatedBy) }
 func (s *Scope) EndedAt() *time.Time { return timeOrNil(s.of.EndedAt) }
 
 // EndReason is nil if none was given.
-func (s *Scope) EndReason() *string { return some(s.of.EndReason) }
+func (s *Scope) EndReason() *string { return nilIfEmpty(s.of.EndReason) }
 
 // Version increases with each change of the scope.
 func (s *Scope) Version() int64 { return s.of.Version }
@@ -124,15 +124,15 @@ func (s *Scope) Entity(ctx context.Context) (*Entity, error) {
 // changedScope answers a mutation of a scope.
 func (r *run) changedScope(s *channels.Scope, err error) (*Scope, error) {
 	if err != nil {
-		return nil, inInput(renamed(err, inInputs))
+		return nil, inInput(withFieldNames(err, inInputs))
 	}
-	r.wroteUpTo(r.engine.deps.Store.Head())
-	return &Scope{s}, r.charge(sizeOfScope(s))
+	r.notePosition(r.engine.deps.Store.Head())
+	return &Scope{s}, r.chargeBytes(sizeOfScope(s))
 }
 
 func createScope(ctx context.Context, input CreateScopeInput) (*Scope, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func accessIn(input *ScopeAccessInput) *channels.ScopeAccess {
 
 func updateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func updateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error) {
 
 func endScope(ctx context.Context, input EndScopeInput) (*Scope, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ type ScopeEvent struct{ of *channels.ScopeEvent }
 // numbers.
 func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, after *Cursor) (*ScopeEventConnection, error) {
 	r := runOf(ctx)
-	service, by, err := r.channels()
+	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +55,13 @@ func eventsBehind(since *int64, after *Cursor) (int64, error) {
 	if behind < 0 {
 		return 0, kg.Errorf(kg.CodeInvalid, "a number is not negative").At("sinceSequence")
 	}
-	n, err := behindNumber(after)
+	n, err := parseNumberCursor(after)
 	return max(behind, n), err
 }
 
 // VerifyEvents verifies the hash chain of the scope's events.
 func (s *Scope) VerifyEvents(ctx context.Context, fromSequence int64) (*ScopeEventCheck, error) {
-	service, by, err := runOf(ctx).channels()
+	service, by, err := runOf(ctx).channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +70,9 @@ func (s *Scope) VerifyEvents(ctx context.Context, fromSequence int64) (*ScopeEve
 	}
 	check, err := service.VerifyEvents(ctx, by, s.of.ID, fromSequence)
 	if err != nil {
-		return nil, renamed(err, map[string]string{"from": "fromSequence"})
+		return nil, withFieldNames(err, map[string]string{"from": "fromSequence"})
 	}
-	return &ScopeEventCheck{Verified: check.Verified, Head: some(check.Head), Next: unlessZero(check.Next)}, nil
+	return &ScopeEventCheck{Verified: check.Verified, Head: nilIfEmpty(check.Head), Next: unlessZero(check.Next)}, nil
 }
 
 // Sequence is the number of the event in its scope.
@@ -101,7 +101,7 @@ func (e *ScopeEvent) Message(ctx context.Context) (*Message, error) {
 }
 
 // PreviousHash is nil for the first event.
-func (e *ScopeEvent) PreviousHash() *string { return some(e.of.Previous) }
+func (e *ScopeEvent) PreviousHash() *string { return nilIfEmpty(e.of.Previous) }
 
 // Hash is the hash of the event and of all events before it.
 func (e *ScopeEvent) Hash() string { return e.of.Hash }

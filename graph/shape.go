@@ -23,11 +23,11 @@ type measure struct {
 	known     map[string]shape // also those being measured, as a zero shape
 }
 
-func (m *measure) set(set ast.SelectionSet) (s shape) {
+func (m *measure) measureSet(set ast.SelectionSet) (s shape) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
-			inner := m.set(sel.SelectionSet)
+			inner := m.measureSet(sel.SelectionSet)
 			inner.depth++
 			inner.fields = min(inner.fields+1, tooMuch)
 			if sel.Alias != sel.Name {
@@ -35,22 +35,22 @@ func (m *measure) set(set ast.SelectionSet) (s shape) {
 			}
 			s.add(inner)
 		case *ast.InlineFragment:
-			s.add(m.set(sel.SelectionSet))
+			s.add(m.measureSet(sel.SelectionSet))
 		case *ast.FragmentSpread:
-			s.add(m.fragment(sel.Name))
+			s.add(m.measureFragment(sel.Name))
 		}
 	}
 	return s
 }
 
-func (m *measure) fragment(name string) shape {
+func (m *measure) measureFragment(name string) shape {
 	if s, ok := m.known[name]; ok {
 		return s
 	}
 	// A cycle counts once here. Validation reports it.
 	m.known[name] = shape{}
 	if f := m.fragments.ForName(name); f != nil {
-		m.known[name] = m.set(f.SelectionSet)
+		m.known[name] = m.measureSet(f.SelectionSet)
 	}
 	return m.known[name]
 }
@@ -60,61 +60,61 @@ func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
 	m := &measure{fragments: doc.Fragments, known: map[string]shape{}}
 	total := shape{}
 	for _, op := range doc.Operations {
-		total.add(m.set(op.SelectionSet))
+		total.add(m.measureSet(op.SelectionSet))
 		if n := m.rootFields(op.SelectionSet, map[string]bool{}); n > l.RootFields {
-			return limitError("rootFields", "the operation has more than %d root fields", l.RootFields).hint("Split it into several operations.")
+			return limitError("rootFields", "the operation has more than %d root fields", l.RootFields).withHint("Split it into several operations.")
 		}
 	}
 	for _, f := range doc.Fragments { // validation reads unused ones too
-		s := m.fragment(f.Name)
+		s := m.measureFragment(f.Name)
 		total = shape{max(total.depth, s.depth), max(total.fields, s.fields), max(total.aliases, s.aliases)}
 	}
 	switch {
 	case total.depth > l.Depth:
 		return limitError("depth", "the query is %d fields deep; at most %d are allowed", total.depth, l.Depth).
-			hint("Ask for the deeper parts in a second operation, starting from what this one gives.")
+			withHint("Ask for the deeper parts in a second operation, starting from what this one gives.")
 	case total.fields > l.Fields:
-		return limitError("fields", "the query has more than %d fields", l.Fields).hint("Split it into several operations.")
+		return limitError("fields", "the query has more than %d fields", l.Fields).withHint("Split it into several operations.")
 	case total.aliases > l.Aliases:
 		return limitError("aliases", "the query has more than %d aliases", l.Aliases).
-			hint("Ask for several things of a kind with a filter such as iri: {in: […]} in place of aliases.")
-	case m.repeated(doc, l.Repeats):
-		return limitError("repeats", "the query asks for the same field more than %d times in one place", l.Repeats).hint("Once is enough.")
+			withHint("Ask for several things of a kind with a filter such as iri: {in: […]} in place of aliases.")
+	case m.hasRepeats(doc, l.Repeats):
+		return limitError("repeats", "the query asks for the same field more than %d times in one place", l.Repeats).withHint("Once is enough.")
 	}
 	return nil
 }
 
-// repeated reports whether a selection set has a response name more than max
+// hasRepeats reports whether a selection set has a response name more than max
 // times: validation compares each of them with each other. The number of
 // fields is already bounded.
-func (m *measure) repeated(doc *ast.QueryDocument, max int) bool {
+func (m *measure) hasRepeats(doc *ast.QueryDocument, max int) bool {
 	for _, op := range doc.Operations {
-		if m.repeats(op.SelectionSet, max) {
+		if m.setRepeats(op.SelectionSet, max) {
 			return true
 		}
 	}
 	for _, f := range doc.Fragments {
-		if m.repeats(f.SelectionSet, max) {
+		if m.setRepeats(f.SelectionSet, max) {
 			return true
 		}
 	}
 	return false
 }
 
-func (m *measure) repeats(set ast.SelectionSet, max int) bool {
+func (m *measure) setRepeats(set ast.SelectionSet, max int) bool {
 	counts := map[string]int{}
-	return m.count(set, counts, map[string]bool{}, max)
+	return m.countRepeats(set, counts, map[string]bool{}, max)
 }
 
-func (m *measure) count(set ast.SelectionSet, counts map[string]int, seen map[string]bool, max int) bool {
+func (m *measure) countRepeats(set ast.SelectionSet, counts map[string]int, seen map[string]bool, max int) bool {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
-			if counts[sel.Alias]++; counts[sel.Alias] > max || len(sel.SelectionSet) > 0 && m.repeats(sel.SelectionSet, max) {
+			if counts[sel.Alias]++; counts[sel.Alias] > max || len(sel.SelectionSet) > 0 && m.setRepeats(sel.SelectionSet, max) {
 				return true
 			}
 		case *ast.InlineFragment:
-			if m.count(sel.SelectionSet, counts, seen, max) {
+			if m.countRepeats(sel.SelectionSet, counts, seen, max) {
 				return true
 			}
 		case *ast.FragmentSpread:

@@ -134,5 +134,5 @@ func (r *run) shapesPayload(receipt kg.Receipt, err error) (*ApplyPatchesPayload
 	r.mu.Lock()
 	r.written = &receipt.Position
 	r.mu.Unlock()
-	return r.payload(receipt), nil
+	return r.patchesPayload(receipt), nil
 }

@@ -14,7 +14,7 @@ import (
 
 // sendSignal answers Mutation.sendSignal.
 func sendSignal(ctx context.Context, input SendSignalInput) (*SendSignalPayload, error) {
-	service, by, err := runOf(ctx).channels()
+	service, by, err := runOf(ctx).channelService()
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (c *signalEvent) write(t *telling, _ *operation.Event) ([]byte, error) {
 	signal := &ChannelSignal{
 		ChannelID: string(one.Channel), From: string(one.From), Kind: string(one.Kind), Data: json.RawMessage(one.Data), Time: one.Time, Dropped: one.Dropped,
 	}
-	return newLoader(t.ctx, t.run, nil, t.stream.view).inside(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+	return newLoader(t.ctx, t.run, nil, t.stream.view).writeGenerated(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._ChannelSignal(ctx, c.plan.set, signal)
 	})
 }

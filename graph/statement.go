@@ -46,11 +46,11 @@ type statementField struct {
 	first      int
 }
 
-func (p *planner) statement(set ast.SelectionSet) (*statementPlan, error) {
+func (p *planner) planStatement(set ast.SelectionSet) (*statementPlan, error) {
 	plan := &statementPlan{}
 	err := p.eachField(set, statementImplementors, func(f graphql.CollectedField, key []byte) error {
 		field := statementField{key: key}
-		if err := p.statementField(plan, f, &field); err != nil {
+		if err := p.planStatementField(plan, f, &field); err != nil {
 			return err
 		}
 		plan.fields = append(plan.fields, field)
@@ -59,7 +59,7 @@ func (p *planner) statement(set ast.SelectionSet) (*statementPlan, error) {
 	return plan, err
 }
 
-func (p *planner) statementField(plan *statementPlan, f graphql.CollectedField, field *statementField) (err error) {
+func (p *planner) planStatementField(plan *statementPlan, f graphql.CollectedField, field *statementField) (err error) {
 	switch f.Name {
 	case "__typename":
 	case "id":
@@ -67,15 +67,15 @@ func (p *planner) statementField(plan *statementPlan, f graphql.CollectedField, 
 		plan.terms |= haveSubject | havePredicate | haveObject | haveGraph
 	case "subject":
 		field.kind = statementSubject
-		field.entity, err = p.entity(f.Selections)
+		field.entity, err = p.planEntity(f.Selections)
 	case "predicate":
 		field.kind = statementPredicate
 		plan.terms |= havePredicate
 	case "object":
 		field.kind = statementObject
 		plan.terms |= haveObject
-		if field.entity, err = p.entity(f.Selections); err == nil {
-			field.literal, err = p.literal(f.Selections)
+		if field.entity, err = p.planEntity(f.Selections); err == nil {
+			field.literal, err = p.planLiteral(f.Selections)
 		}
 	case "graph":
 		field.kind = statementGraph
@@ -85,12 +85,12 @@ func (p *planner) statementField(plan *statementPlan, f graphql.CollectedField, 
 		plan.terms |= haveGraph
 	default:
 		plan.assertions = true
-		return p.assertionField(f, field)
+		return p.planAssertionField(f, field)
 	}
 	return err
 }
 
-func (p *planner) assertionField(f graphql.CollectedField, field *statementField) (err error) {
+func (p *planner) planAssertionField(f graphql.CollectedField, field *statementField) (err error) {
 	switch f.Name {
 	case "certainty":
 		field.kind = statementCertainty
@@ -98,30 +98,30 @@ func (p *planner) assertionField(f graphql.CollectedField, field *statementField
 		field.kind = statementAssertedBy
 	case "assertions":
 		field.kind = statementAssertions
-		field.assertions, err = p.assertions(f.Selections)
+		field.assertions, err = p.planAssertions(f.Selections)
 	case "recordedAt":
 		field.kind = statementRecordedAt
 	case "revision":
 		field.kind = statementRevision
 	case "evidence":
-		return p.statementBehind(f, field, statementEvidence)
+		return p.planStatementOrigins(f, field, statementEvidence)
 	case "tasks":
-		return p.statementBehind(f, field, statementTasks)
+		return p.planStatementOrigins(f, field, statementTasks)
 	default:
-		return unplanned(f)
+		return unplannedField(f)
 	}
 	return err
 }
 
-// statementBehind plans a list of messages or tasks of the commits of a
+// planStatementOrigins plans a list of messages or tasks of the commits of a
 // statement's assertions.
-func (p *planner) statementBehind(f graphql.CollectedField, field *statementField, kind statementKind) error {
-	args, err := p.args(f, p.run.ec.field_Statement_evidence_args) // field tasks has the same ones
+func (p *planner) planStatementOrigins(f graphql.CollectedField, field *statementField, kind statementKind) error {
+	args, err := p.parseArgs(f, p.run.ec.field_Statement_evidence_args) // field tasks has the same ones
 	if err != nil {
 		return err
 	}
-	field.kind, field.inside = kind, p.inside(f)
-	field.first, err = p.run.engine.limits.pageSize(argument[*int](args, "first"), DefaultPageSize)
+	field.kind, field.inside = kind, p.planGenerated(f)
+	field.first, err = p.run.engine.limits.pageSize(argumentOf[*int](args, "first"), DefaultPageSize)
 	return err
 }
 
@@ -147,7 +147,7 @@ func (n *statementNode) write(b []byte) []byte {
 		case statementTypename:
 			b = append(b, `"Statement"`...)
 		case statementID:
-			b = appendString(b, n.ids.statement(s.Quad))
+			b = appendString(b, n.ids.statementID(s.Quad))
 		case statementSubject:
 			b = n.links[i].write(b)
 		case statementPredicate:
@@ -195,8 +195,8 @@ func (f *statementField) writeAssertions(b []byte, s *kg.Statement) []byte {
 	return append(b, "null"...)
 }
 
-func (p *planner) literal(set ast.SelectionSet) ([]scalarField, error) {
-	return p.scalars(set, literalImplementors, "value", "lexical", "datatype", "language")
+func (p *planner) planLiteral(set ast.SelectionSet) ([]scalarField, error) {
+	return p.planScalars(set, literalImplementors, "value", "lexical", "datatype", "language")
 }
 
 func appendLiteral(b []byte, t kg.Term, fields []scalarField) []byte {
@@ -216,8 +216,8 @@ func appendLiteral(b []byte, t kg.Term, fields []scalarField) []byte {
 	})
 }
 
-func (p *planner) assertions(set ast.SelectionSet) ([]scalarField, error) {
-	return p.scalars(set, assertionImplementors, "source", "certainty", "recordedAt", "validFrom", "validTo", "revision", "provenance")
+func (p *planner) planAssertions(set ast.SelectionSet) ([]scalarField, error) {
+	return p.planScalars(set, assertionImplementors, "source", "certainty", "recordedAt", "validFrom", "validTo", "revision", "provenance")
 }
 
 func appendAssertions(b []byte, list []kg.Assertion, fields []scalarField) []byte {

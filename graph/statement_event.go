@@ -21,26 +21,26 @@ func followStatements(ctx context.Context, where *StatementFilter, ops []kg.Op, 
 			return nil, nil, kg.AsError(err).At("where")
 		}
 		content := &statementEvent{}
-		filter := kg.Filter{Patterns: []kg.Pattern{match.pattern}, Ops: ops, View: p.view, Keep: match.keep(), Replacements: true}
-		return content, follow.Statements{Filter: filter}, p.change(&content.change, field)
+		filter := kg.Filter{Patterns: []kg.Pattern{match.pattern}, Ops: ops, View: p.view, Keep: match.watchFilter(), Replacements: true}
+		return content, follow.Statements{Filter: filter}, p.planChange(&content.change, field)
 	})
 }
 
 func (c *statementEvent) write(t *telling, e *operation.Event) ([]byte, error) {
-	l, err := t.loader(e, c.change.reads)
+	l, err := t.loaderFor(e, c.change.reads)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := l.changes(&c.change, []operation.Event{*e})
+	nodes, err := l.loadChanges(&c.change, []operation.Event{*e})
 	if err != nil {
 		return nil, err
 	}
 	return nodes[0].write(nil, l.engine), nil
 }
 
-// keep returns the match's test as a filter of a watch, which tests one
+// watchFilter returns the match's test as a filter of a watch, which tests one
 // assertion at a time.
-func (m statementMatch) keep() func(kg.Statement) bool {
+func (m statementMatch) watchFilter() func(kg.Statement) bool {
 	if m.test == nil {
 		return nil
 	}

@@ -35,9 +35,9 @@ type source interface {
 	View(ctx context.Context, v kg.View) (*kg.Snapshot, error)
 }
 
-// register starts following at the given start.
-func (s *Stream) register(subject follow.Subject, start operation.Resume) error {
-	if err := s.followable(); err != nil {
+// startFollowing starts following at the given start.
+func (s *Stream) startFollowing(subject follow.Subject, start operation.Resume) error {
+	if err := s.checkView(); err != nil {
 		return err
 	}
 	f, err := follow.Start(s.ctx, s.engine.deps.Store, subject, start)
@@ -45,8 +45,8 @@ func (s *Stream) register(subject follow.Subject, start operation.Resume) error 
 	return err
 }
 
-// followable refuses views in which changes cannot be followed.
-func (s *Stream) followable() error {
+// checkView refuses views in which changes cannot be followed.
+func (s *Stream) checkView() error {
 	if s.view.At != 0 || s.view.MaxAge != 0 {
 		return kg.Errorf(kg.CodeInvalid, "changes cannot be watched under an age or at a revision").At("view")
 	}
@@ -64,17 +64,17 @@ func (s *Stream) Events() iter.Seq2[operation.Event, error] {
 		defer func() {
 			if ours {
 				if p := recover(); p != nil {
-					yield(operation.Event{}, s.broken(p))
+					yield(operation.Event{}, s.reportPanic(p))
 				}
 			}
 		}()
 		for e, err := range s.source.Events() {
 			told := true
 			if err == nil {
-				e.Result, told, err = s.result(&e)
+				e.Result, told, err = s.eventResult(&e)
 			}
 			if told {
-				e.Result.Hints = s.untold()
+				e.Result.Hints = s.takeHints()
 				ours = false
 				more := yield(e, err)
 				ours = true
@@ -89,10 +89,10 @@ func (s *Stream) Events() iter.Seq2[operation.Event, error] {
 	}
 }
 
-// broken logs a panic and returns an internal error.
-func (s *Stream) broken(value any) error {
-	err := s.engine.recovered(s.ctx, value).(*panicError)
-	s.engine.present(s.atField(err))
+// reportPanic logs a panic and returns an internal error.
+func (s *Stream) reportPanic(value any) error {
+	err := s.engine.recoverPanic(s.ctx, value).(*panicError)
+	s.engine.presentErrors(s.atField(err))
 	err.logged = true
 	return &kg.Error{Code: kg.CodeInternal, Message: "internal error", Err: err}
 }
@@ -103,13 +103,13 @@ func (s *Stream) atField(err error) error { return atPath(ast.Path{ast.PathName(
 // UpToDate returns an event with the position scanned to.
 func (s *Stream) UpToDate() operation.Event {
 	e := operation.Event{UpToDate: true, Position: s.Position()}
-	e.Result, _, _ = s.result(&e)
-	e.Result.Hints = s.untold()
+	e.Result, _, _ = s.eventResult(&e)
+	e.Result.Hints = s.takeHints()
 	return e
 }
 
-// untold returns the hints of the operation, once.
-func (s *Stream) untold() []operation.Hint {
+// takeHints returns the hints of the operation, once.
+func (s *Stream) takeHints() []operation.Hint {
 	if hints := s.hints.Swap(nil); hints != nil {
 		return *hints
 	}
@@ -118,12 +118,12 @@ func (s *Stream) untold() []operation.Hint {
 
 // Resync returns the result that says why the subscription cannot go on.
 func (s *Stream) Resync(err *kg.Error) operation.Result {
-	return operation.Result{Data: s.plan.wrap(s.plan.resync.writeResync(s.engine, err))}
+	return operation.Result{Data: s.plan.wrapData(s.plan.resync.writeResync(s.engine, err))}
 }
 
-// result writes the selected fields of an event. told is false if the event is
+// eventResult writes the selected fields of an event. told is false if the event is
 // skipped. An error in ends ends the subscription.
-func (s *Stream) result(e *operation.Event) (result operation.Result, told bool, ends error) {
+func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told bool, ends error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.engine.limits.Duration)
 	defer cancel()
 	t := &telling{stream: s, ctx: ctx, run: newRun(s.engine, s.request)}
@@ -131,7 +131,7 @@ func (s *Stream) result(e *operation.Event) (result operation.Result, told bool,
 	defer func() {
 		if p := recover(); p != nil {
 			told, ends = true, nil
-			result.Data, result.Errors = nil, s.engine.present(s.atField(s.engine.recovered(s.ctx, p)))
+			result.Data, result.Errors = nil, s.engine.presentErrors(s.atField(s.engine.recoverPanic(s.ctx, p)))
 		}
 		t.run.close(&result)
 		result.Position = e.Position
@@ -146,12 +146,12 @@ func (s *Stream) result(e *operation.Event) (result operation.Result, told bool,
 	case s.ctx.Err() != nil:
 		return result, true, s.ctx.Err()
 	case err != nil:
-		result.Errors = s.engine.present(s.atField(err))
+		result.Errors = s.engine.presentErrors(s.atField(err))
 		return result, true, nil
 	case b == nil:
 		return result, false, nil
 	}
-	result.Data = s.plan.wrap(b)
+	result.Data = s.plan.wrapData(b)
 	return result, true, nil
 }
 
@@ -172,9 +172,9 @@ func (t *telling) write(e *operation.Event) ([]byte, error) {
 	return t.stream.plan.content.write(t, e)
 }
 
-// loader returns a loader at the event's revision. Without reads it has no
+// loaderFor returns a loader at the event's revision. Without reads it has no
 // snapshot.
-func (t *telling) loader(e *operation.Event, reads bool) (*loader, error) {
+func (t *telling) loaderFor(e *operation.Event, reads bool) (*loader, error) {
 	switch {
 	case !reads:
 		return newLoader(t.ctx, t.run, nil, t.stream.view), nil
@@ -188,7 +188,7 @@ func (t *telling) loader(e *operation.Event, reads bool) (*loader, error) {
 func (t *telling) loaderAt(r kg.Revision) (*loader, error) {
 	view := t.stream.view
 	view.At = r
-	snapshot, err := t.run.open(t.ctx, view)
+	snapshot, err := t.run.openSnapshot(t.ctx, view)
 	if err != nil {
 		return nil, err
 	}

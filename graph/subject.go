@@ -19,7 +19,7 @@ type subject struct {
 	scan *entityScan // of an entity under test
 }
 
-func (s *subject) term() (kg.Term, error) {
+func (s *subject) entityTerm() (kg.Term, error) {
 	if s.name.IsZero() {
 		t, err := s.snapshot.Term(s.id)
 		if err != nil {
@@ -37,8 +37,8 @@ type wants struct {
 	n     int   // number of predicates requested
 }
 
-// resolve finds the ids of predicates. Predicates without an id have no rows.
-func resolve(predicates []kg.Term, find func(kg.Term) (id kg.ID, known bool, err error)) (w wants, err error) {
+// resolvePredicates finds the ids of predicates. Predicates without an id have no rows.
+func resolvePredicates(predicates []kg.Term, find func(kg.Term) (id kg.ID, known bool, err error)) (w wants, err error) {
 	w.n = len(predicates)
 	for i, p := range predicates {
 		id, known, err := find(p)
@@ -57,8 +57,8 @@ func resolve(predicates []kg.Term, find func(kg.Term) (id kg.ID, known bool, err
 
 func compareIDs(a, b kg.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// find returns the index of a predicate's rows, -1 if it is not wanted.
-func (w *wants) find(predicate kg.ID) int {
+// rowIndex returns the index of a predicate's rows, -1 if it is not wanted.
+func (w *wants) rowIndex(predicate kg.ID) int {
 	for i, id := range w.ids {
 		if id == predicate {
 			return w.index[i]
@@ -88,8 +88,8 @@ func newGatherer(s *kg.Snapshot, w *wants, each func(wanted int, row *kg.Row) er
 
 func (g *gatherer) close() { g.sweep.Close() }
 
-// gather reads the statements of a subject.
-func (g *gatherer) gather(id kg.ID) error {
+// gatherSubject reads the statements of a subject.
+func (g *gatherer) gatherSubject(id kg.ID) error {
 	switch len(g.wants.ids) {
 	case 0:
 		return nil
@@ -99,7 +99,7 @@ func (g *gatherer) gather(id kg.ID) error {
 	skipped := 0
 	for g.sweep.Seek(kg.IDPattern{Subject: id}, nil); g.sweep.Next(); {
 		row := g.sweep.Row()
-		i := g.wants.find(row.Predicate)
+		i := g.wants.rowIndex(row.Predicate)
 		if i < 0 {
 			if skipped++; skipped >= maxSkipped {
 				return g.gatherBehind(row.Subject, row.Predicate)
@@ -127,7 +127,7 @@ func (g *gatherer) gatherBehind(id, predicate kg.ID) error {
 }
 
 func (g *gatherer) gatherOne(id, predicate kg.ID) error {
-	i := g.wants.find(predicate)
+	i := g.wants.rowIndex(predicate)
 	for g.sweep.Seek(kg.IDPattern{Subject: id, Predicate: predicate}, nil); g.sweep.Next(); {
 		if err := g.each(i, g.sweep.Row()); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (g *subjectGatherer) next(s *subject, id kg.ID) error {
 	}
 	s.id, s.name = id, kg.Term{}
 	g.s = s
-	return g.gather(id)
+	return g.gatherSubject(id)
 }
 
 // lastID is greater than all ids.
@@ -193,7 +193,7 @@ func allSubjects(s *kg.Snapshot, w *wants, after *kg.ID) iter.Seq2[*subject, err
 				}
 				current = &subject{snapshot: s, id: row.Subject, rows: make([][]kg.Row, w.n)}
 			}
-			if i := w.find(row.Predicate); i >= 0 {
+			if i := w.rowIndex(row.Predicate); i >= 0 {
 				current.rows[i] = append(current.rows[i], row)
 			}
 		}

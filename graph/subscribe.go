@@ -19,35 +19,35 @@ import (
 // otherwise a *kg.Error (CodePositionGone, CodeOverloaded …). The subscription
 // does not outlive ctx and must be closed. It is a *Stream.
 func (e *Engine) Subscribe(ctx context.Context, req operation.Request) (operation.Subscription, error) {
-	s, err := e.subscribe(ctx, req)
+	s, err := e.establishStream(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (e *Engine) subscribe(ctx context.Context, req operation.Request) (*Stream, error) {
+func (e *Engine) establishStream(ctx context.Context, req operation.Request) (*Stream, error) {
 	r := newRun(e, &req)
-	opCtx, errs := e.prepare(ctx, r)
+	opCtx, errs := e.prepareOperation(ctx, r)
 	if len(errs) == 0 && opCtx.Operation.Operation != ast.Subscription {
-		errs = e.present(kg.Errorf(kg.CodeInvalid, "the operation is a %s, not a subscription", opCtx.Operation.Operation))
+		errs = e.presentErrors(kg.Errorf(kg.CodeInvalid, "the operation is a %s, not a subscription", opCtx.Operation.Operation))
 	}
 	if len(errs) > 0 {
 		return nil, &operation.InvalidError{Errors: errs}
 	}
-	ctx, err := e.ruled(ctx, r, opCtx)
+	ctx, err := e.checkRules(ctx, r, opCtx)
 	if err != nil {
 		return nil, err
 	}
 	// The resolver of the field does the work: see newStream.
 	f := &following{ctx: ctx}
-	ctx = context.WithValue(r.context(ctx, opCtx), followingKey{}, f)
-	errs = e.establish(ctx)
+	ctx = context.WithValue(r.withRun(ctx, opCtx), followingKey{}, f)
+	errs = e.runResolver(ctx)
 	switch known := (*kg.Error)(nil); {
 	case len(errs) == 0 && f.subscription == nil:
 		return nil, kg.Errorf(kg.CodeInternal, "internal error")
 	case len(errs) == 0:
-		if hints := r.hints(ctx, opCtx); hints != nil {
+		if hints := r.findHints(ctx, opCtx); hints != nil {
 			f.subscription.hints.Store(&hints)
 		}
 		return f.subscription, nil
@@ -57,25 +57,25 @@ func (e *Engine) subscribe(ctx context.Context, req operation.Request) (*Stream,
 	return nil, &operation.InvalidError{Errors: errs}
 }
 
-// establish lets the generated code parse the arguments and call the resolver.
+// runResolver lets the generated code parse the arguments and call the resolver.
 // The generated code's writing of events is not used: each event is written by
 // the stream's own plan.
-func (e *Engine) establish(ctx context.Context) (errs gqlerror.List) {
+func (e *Engine) runResolver(ctx context.Context) (errs gqlerror.List) {
 	defer func() {
 		if p := recover(); p != nil {
-			errs = e.present(e.recovered(ctx, p))
+			errs = e.presentErrors(e.recoverPanic(ctx, p))
 		}
 	}()
 	op := graphql.GetOperationContext(ctx)
 	// The library's validation counts two aliases of a field as one.
 	if len(graphql.CollectFields(op, op.Operation.SelectionSet, subscriptionImplementors)) != 1 {
-		return e.present(kg.Errorf(kg.CodeInvalid, "a subscription has exactly one root field"))
+		return e.presentErrors(kg.Errorf(kg.CodeInvalid, "a subscription has exactly one root field"))
 	}
-	if err := runOf(ctx).await(ctx, subscriptionImplementors); err != nil {
+	if err := runOf(ctx).awaitRevision(ctx, subscriptionImplementors); err != nil {
 		ctx.Value(followingKey{}).(*following).err = err
-		return e.present(err)
+		return e.presentErrors(err)
 	}
-	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recovered)
+	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recoverPanic)
 	e.schema.Exec(ctx)
 	return graphql.GetErrors(ctx)
 }
@@ -102,7 +102,7 @@ func subscribeTo(ctx context.Context, resume *Position, view *ViewInput, of func
 
 func newStream(ctx, life context.Context, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, follow.Subject, error)) (*Stream, error) {
 	r, fc := runOf(ctx), graphql.GetFieldContext(ctx)
-	v, err := r.view(view)
+	v, err := r.fieldView(view)
 	if err != nil {
 		return nil, err
 	}
@@ -111,22 +111,22 @@ func newStream(ctx, life context.Context, resume *Position, view *ViewInput, of 
 	if err != nil {
 		return nil, err
 	}
-	plan, err := p.event(fc.Field, content)
+	plan, err := p.planEvent(fc.Field, content)
 	if err != nil {
 		return nil, err
 	}
-	start, err := r.start(resume)
+	start, err := r.startPosition(resume)
 	if err != nil {
 		return nil, err
 	}
 	s := &Stream{ctx: life, engine: r.engine, request: r.request, plan: plan, view: v}
-	return s, s.register(subject, start)
+	return s, s.startFollowing(subject, start)
 }
 
-// start returns the start of the subscription. The request's own start takes
+// startPosition returns the start of the subscription. The request's own start takes
 // precedence over the argument: a client that reconnects sends the same
 // operation.
-func (r *run) start(argument *Position) (operation.Resume, error) {
+func (r *run) startPosition(argument *Position) (operation.Resume, error) {
 	if r.request.Resume.Start != operation.Unsaid || argument == nil {
 		return r.request.Resume, nil
 	}

@@ -17,8 +17,8 @@ type Task struct {
 	whole bool
 }
 
-// tasks returns the task service and the caller.
-func (r *run) tasks() (*tasks.Service, tasks.Caller, error) {
+// taskService returns the task service and the caller.
+func (r *run) taskService() (*tasks.Service, tasks.Caller, error) {
 	by := tasks.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Tasks == nil {
 		return nil, by, kg.Errorf(kg.CodeNotFound, "there are no tasks here")
@@ -29,7 +29,7 @@ func (r *run) tasks() (*tasks.Service, tasks.Caller, error) {
 // readTask answers Query.task.
 func readTask(ctx context.Context, id string) (*Task, error) {
 	r := runOf(ctx)
-	service, by, err := r.tasks()
+	service, by, err := r.taskService()
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func readTask(ctx context.Context, id string) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Task{of: t}, r.charge(sizeOfTask(t))
+	return &Task{of: t}, r.chargeBytes(sizeOfTask(t))
 }
 
 // taskIfAny returns the task with the id, nil for "" and if the caller takes
@@ -104,13 +104,13 @@ func (t *Task) MessageCount() int { return t.of.Messages }
 func (t *Task) Metadata() json.RawMessage { return t.of.Metadata }
 
 // ParentID is the id of the parent task.
-func (t *Task) ParentID() *string { return some(string(t.of.Parent)) }
+func (t *Task) ParentID() *string { return nilIfEmpty(string(t.of.Parent)) }
 
 // Parent is the parent task, nil if the caller takes no part in it.
 func (t *Task) Parent(ctx context.Context) (*Task, error) { return taskIfAny(ctx, t.of.Parent) }
 
 // UserID is the user for whom the task is done.
-func (t *Task) UserID() *string { return some(t.of.User) }
+func (t *Task) UserID() *string { return nilIfEmpty(t.of.User) }
 
 // Failure is the reason of a failed task.
 func (t *Task) Failure() *TaskFailure { return shownFailure(t.of.Failure) }
@@ -139,7 +139,7 @@ func (t *Task) Entity(ctx context.Context) (*Entity, error) {
 // Artifacts reads the artifacts of the task.
 func (t *Task) Artifacts(ctx context.Context) ([]Artifact, error) {
 	r := runOf(ctx)
-	service, by, err := r.tasks()
+	service, by, err := r.taskService()
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (t *Task) Artifacts(ctx context.Context) ([]Artifact, error) {
 	out := make([]Artifact, len(whole.Artifacts))
 	for i := range whole.Artifacts {
 		out[i] = Artifact{of: &whole.Artifacts[i], task: t.of.ID}
-		if err := r.charge(out[i].size()); err != nil {
+		if err := r.chargeBytes(out[i].byteSize()); err != nil {
 			return nil, err
 		}
 	}
@@ -251,10 +251,10 @@ func (p *Part) URL() *string { return p.of.URL }
 func (p *Part) Data() json.RawMessage { return p.of.Data }
 
 // MediaType is the media type of the content.
-func (p *Part) MediaType() *string { return some(p.of.MediaType) }
+func (p *Part) MediaType() *string { return nilIfEmpty(p.of.MediaType) }
 
 // Filename is the file name of the content.
-func (p *Part) Filename() *string { return some(p.of.Filename) }
+func (p *Part) Filename() *string { return nilIfEmpty(p.of.Filename) }
 
 // Metadata is a JSON object, nil for none.
 func (p *Part) Metadata() json.RawMessage { return p.of.Metadata }

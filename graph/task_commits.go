@@ -38,7 +38,7 @@ func (c *TaskCommit) Commit(ctx context.Context) *Commit { return runOf(ctx).com
 // Message is the message that the commit came with, nil for none and if the
 // caller may not read it.
 func (c *TaskCommit) Message(ctx context.Context) (*Message, error) {
-	return runOf(ctx).messageBehind(ctx, c.of.Revision)
+	return runOf(ctx).messageOfCommit(ctx, c.of.Revision)
 }
 
 // Facts are the statements that the commit asserted. The engine writes them.
@@ -52,12 +52,12 @@ func (m *Message) TaskID(ctx context.Context) (*string, error) {
 	if c == nil || err != nil {
 		return nil, err
 	}
-	return some(c.TaskID), nil
+	return nilIfEmpty(c.TaskID), nil
 }
 
 // Task is that task, nil if the caller or the author takes no part in it.
 func (m *Message) Task(ctx context.Context) (*Task, error) {
-	return runOf(ctx).taskBehind(ctx, m.of.Revision)
+	return runOf(ctx).taskOfCommit(ctx, m.of.Revision)
 }
 
 // commitSeen returns a commit as the caller sees it, nil if the caller may not
@@ -74,10 +74,10 @@ func (r *run) commitSeen(ctx context.Context, revision kg.Revision) (*kg.Commit,
 	return c, err
 }
 
-// taskBehind returns the task that a commit was made for. It is nil if there
+// taskOfCommit returns the task that a commit was made for. It is nil if there
 // is none, if the caller takes no part in it, or if the caller may not see the
 // whole commit.
-func (r *run) taskBehind(ctx context.Context, revision kg.Revision) (*Task, error) {
+func (r *run) taskOfCommit(ctx context.Context, revision kg.Revision) (*Task, error) {
 	return ofCommit(r, &r.madeFor, revision, func() (*Task, error) {
 		c, err := r.commitSeen(ctx, revision)
 		if c == nil || err != nil {

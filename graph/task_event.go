@@ -28,7 +28,7 @@ func (s *taskSource) Events() iter.Seq2[operation.Event, error] {
 		if s.stream.Task != nil {
 			at, t := s.stream.Position(), s.stream.Task
 			s.current = tasks.Event{Position: at, Time: t.Updated, By: t.Creator, Version: t.Version}
-			if !yield(s.event(), nil) {
+			if !yield(s.currentEvent(), nil) {
 				return
 			}
 			s.told.Store(&at)
@@ -39,7 +39,7 @@ func (s *taskSource) Events() iter.Seq2[operation.Event, error] {
 				return
 			}
 			s.current = e
-			if !yield(s.event(), nil) {
+			if !yield(s.currentEvent(), nil) {
 				return
 			}
 			s.told.Store(&e.Position)
@@ -50,8 +50,8 @@ func (s *taskSource) Events() iter.Seq2[operation.Event, error] {
 // taskVersion is the property that changes with every change of a task.
 var taskVersion = kg.IRI(kg.OwnVocabulary + "taskVersion")
 
-// event represents an event by a statement of the task's record.
-func (s *taskSource) event() operation.Event {
+// currentEvent represents an event by a statement of the task's record.
+func (s *taskSource) currentEvent() operation.Event {
 	t, e := s.stream.About(), &s.current
 	q := kg.Quad{Subject: t.ID.Entity(), Predicate: taskVersion, Object: kg.Integer(e.Version), Graph: t.Graph()}
 	return ownEvent(kg.Replace, q, &kg.Commit{Revision: e.Position.Revision, Time: e.Time, Principal: e.By, Actor: e.By, TaskID: string(t.ID)}, e.Position)
@@ -75,7 +75,7 @@ func (c *taskEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 	if change.Kind() == TaskChangeKindTask {
 		change.task = c.source.stream.Task
 	}
-	return newLoader(t.ctx, t.run, nil, t.stream.view).inside(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+	return newLoader(t.ctx, t.run, nil, t.stream.view).writeGenerated(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._TaskChange(ctx, c.plan.set, change)
 	})
 }
@@ -146,7 +146,7 @@ func (c *TaskChange) Position() *Position { return &c.at }
 // followTask establishes Subscription.taskChanged.
 func followTask(ctx context.Context, id string, after *Position) error {
 	return subscribeOwn(ctx, after, func(o *opening) (eventContent, source, error) {
-		service, by, err := runOf(ctx).tasks()
+		service, by, err := runOf(ctx).taskService()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -157,7 +157,7 @@ func followTask(ctx context.Context, id string, after *Position) error {
 		default:
 			from := kg.Position{Epoch: o.store.Epoch(), Index: kg.EndOfCommit}
 			if start != operation.Earliest {
-				from, _ = o.position()
+				from, _ = o.startPosition()
 			}
 			s.told.Store(&from)
 			s.stream, err = service.FollowFrom(o.life, by, tasks.TaskID(id), from)

@@ -22,7 +22,7 @@ func readTasks(ctx context.Context, first *int, after *Cursor, q tasks.Query, ha
 }
 
 func (r *run) listTasks(ctx context.Context, first *int, after *Cursor, q tasks.Query) (*TaskConnection, error) {
-	service, by, err := r.tasks()
+	service, by, err := r.taskService()
 	if err != nil {
 		return nil, err
 	}
@@ -51,13 +51,13 @@ type taskPage struct {
 }
 
 func (r *run) taskPage(first *int, after *Cursor) (p taskPage, err error) {
-	if p.service, p.by, err = r.tasks(); err != nil {
+	if p.service, p.by, err = r.taskService(); err != nil {
 		return p, err
 	}
 	if p.size, err = r.domainPage(first, tasks.MaxPage); err != nil {
 		return p, err
 	}
-	p.behind, err = behindNumber(after)
+	p.behind, err = parseNumberCursor(after)
 	return p, err
 }
 

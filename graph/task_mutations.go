@@ -11,7 +11,7 @@ import (
 // task, also for a handler that could answer directly.
 func sendTaskMessage(ctx context.Context, input SendMessageInput) (*SendMessagePayload, error) {
 	r := runOf(ctx)
-	service, by, err := r.tasks()
+	service, by, err := r.taskService()
 	if err != nil {
 		return nil, err
 	}
@@ -25,17 +25,17 @@ func sendTaskMessage(ctx context.Context, input SendMessageInput) (*SendMessageP
 	}
 	sent, err := service.Send(ctx, by, s)
 	if err != nil {
-		return nil, inInput(renamed(err, map[string]string{"id": "taskId"}))
+		return nil, inInput(withFieldNames(err, map[string]string{"id": "taskId"}))
 	}
 	at := service.PositionAfter(sent.Task)
-	r.wroteUpTo(at)
+	r.notePosition(at)
 	return &SendMessagePayload{Task: &Task{of: sent.Task, whole: true}, Replayed: sent.Replayed, Position: Position(r.engine.deps.Store.FormatPosition(at))}, nil
 }
 
 // reportTask answers Mutation.reportTask.
 func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
 	r := runOf(ctx)
-	service, by, err := r.tasks()
+	service, by, err := r.taskService()
 	if err != nil {
 		return nil, err
 	}
@@ -60,22 +60,22 @@ func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
 	// Selected artifacts and messages are read by their own resolvers.
 	out, err := service.SubmitReport(ctx, by, tasks.TaskID(input.TaskID), report, tasks.ReadOptions{})
 	if err != nil {
-		return nil, inInput(renamed(err, map[string]string{"id": "taskId", "error": "failure", "error.code": "failure.code", "version": "expectedVersion"}))
+		return nil, inInput(withFieldNames(err, map[string]string{"id": "taskId", "error": "failure", "error.code": "failure.code", "version": "expectedVersion"}))
 	}
-	r.wroteUpTo(service.PositionAfter(out.Task))
-	return &Task{of: out.Task}, r.charge(sizeOfTask(out.Task))
+	r.notePosition(service.PositionAfter(out.Task))
+	return &Task{of: out.Task}, r.chargeBytes(sizeOfTask(out.Task))
 }
 
 // cancelTask answers Mutation.cancelTask.
 func cancelTask(ctx context.Context, id string) (*Task, error) {
 	r := runOf(ctx)
-	service, by, err := r.tasks()
+	service, by, err := r.taskService()
 	if err != nil {
 		return nil, err
 	}
 	t, err := service.Cancel(ctx, by, tasks.TaskID(id))
 	if err != nil {
-		return nil, renamed(err, map[string]string{"id": "taskId"})
+		return nil, withFieldNames(err, map[string]string{"id": "taskId"})
 	}
 	return r.changedTask(service, t), nil
 }
@@ -83,21 +83,21 @@ func cancelTask(ctx context.Context, id string) (*Task, error) {
 // deleteTask answers Mutation.deleteTask.
 func deleteTask(ctx context.Context, id string) (*DeletedTask, error) {
 	r := runOf(ctx)
-	service, by, err := r.tasks()
+	service, by, err := r.taskService()
 	if err != nil {
 		return nil, err
 	}
 	if err := service.Delete(ctx, by, tasks.TaskID(id)); err != nil {
-		return nil, renamed(err, map[string]string{"id": "taskId"})
+		return nil, withFieldNames(err, map[string]string{"id": "taskId"})
 	}
-	r.wroteUpTo(r.engine.deps.Store.Head())
+	r.notePosition(r.engine.deps.Store.Head())
 	return &DeletedTask{TaskID: id}, nil
 }
 
 // changedTask answers with a changed task and notes the position after its
 // change.
 func (r *run) changedTask(service *tasks.Service, t *tasks.Task) *Task {
-	r.wroteUpTo(service.PositionAfter(t))
+	r.notePosition(service.PositionAfter(t))
 	return &Task{of: t, whole: true}
 }
 

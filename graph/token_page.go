@@ -16,9 +16,9 @@ func (r *run) domainPage(first *int, most int) (int, error) {
 	return limits.pageSize(first, DefaultPageSize)
 }
 
-// behindNumber parses the cursor of a list whose cursors are numbers from 1
+// parseNumberCursor parses the cursor of a list whose cursors are numbers from 1
 // on; 0 for none.
-func behindNumber(after *Cursor) (int64, error) {
+func parseNumberCursor(after *Cursor) (int64, error) {
 	if after == nil {
 		return 0, nil
 	}
@@ -44,7 +44,7 @@ func nodesOf[D, N any](r *run, page []D, node func(D) N, size func(D) int) ([]N,
 	out := make([]N, len(page))
 	for i, d := range page {
 		out[i] = node(d)
-		if err := r.charge(size(d)); err != nil {
+		if err := r.chargeBytes(size(d)); err != nil {
 			return nil, err
 		}
 	}

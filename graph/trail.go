@@ -23,8 +23,8 @@ type trail struct {
 // practice the operation's time bounds it.
 const maxFollowed = 50_000_000
 
-// trail compiles a path.
-func (m *entityMatch) trail(text string) (*trail, error) {
+// compileTrail compiles a path.
+func (m *entityMatch) compileTrail(text string) (*trail, error) {
 	p, err := path.Parse(text, m.engine.deps.Prefixes)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (m *entityMatch) trail(text string) (*trail, error) {
 	case single && inverted:
 		t.against = predicate
 	case single:
-		t.wanted = m.want(predicate)
+		t.wanted = m.wantPredicate(predicate)
 	}
 	return t, nil
 }
@@ -44,27 +44,27 @@ func (m *entityMatch) trail(text string) (*trail, error) {
 // property, each once.
 type ends func(*subject) iter.Seq2[kg.ID, error]
 
-// ends compiles a property or a path; one of them is given.
-func (m *entityMatch) ends(property *kg.Term, text *string) (ends, error) {
+// compileEnds compiles a property or a path; one of them is given.
+func (m *entityMatch) compileEnds(property *kg.Term, text *string) (ends, error) {
 	if property != nil {
-		return wantedEnds(m.want(*property)), nil
+		return wantedEnds(m.wantPredicate(*property)), nil
 	}
-	t, err := m.trail(*text)
+	t, err := m.compileTrail(*text)
 	if err != nil {
 		return nil, err
 	}
-	return t.ends(), nil
+	return t.endsFunc(), nil
 }
 
-func (t *trail) ends() ends {
+func (t *trail) endsFunc() ends {
 	if t.wanted >= 0 {
 		return wantedEnds(t.wanted)
 	}
 	return func(s *subject) iter.Seq2[kg.ID, error] {
 		if !t.against.IsZero() {
-			return s.scan.against(t, s.id)
+			return s.scan.followInverse(t, s.id)
 		}
-		return s.scan.follow(t, s.id)
+		return s.scan.followPath(t, s.id)
 	}
 }
 
@@ -103,17 +103,17 @@ func (t *trailScan) close() {
 	}
 }
 
-func (s *entityScan) trail(slot int) *trailScan {
+func (s *entityScan) trailScanAt(slot int) *trailScan {
 	for slot >= len(s.trails) {
 		s.trails = append(s.trails, &trailScan{})
 	}
 	return s.trails[slot]
 }
 
-// follow yields the nodes that a path reaches from an entity, the nearest
+// followPath yields the nodes that a path reaches from an entity, the nearest
 // first.
-func (s *entityScan) follow(t *trail, from kg.ID) iter.Seq2[kg.ID, error] {
-	on := s.trail(t.slot)
+func (s *entityScan) followPath(t *trail, from kg.ID) iter.Seq2[kg.ID, error] {
+	on := s.trailScanAt(t.slot)
 	if on.bound == nil {
 		b, err := t.path.Bind(s.fact.snapshot, path.Options{Statements: maxFollowed})
 		if err != nil {
@@ -124,11 +124,11 @@ func (s *entityScan) follow(t *trail, from kg.ID) iter.Seq2[kg.ID, error] {
 	return on.bound.Forward(from)
 }
 
-// against yields the subjects of the statements with one predicate and this
+// followInverse yields the subjects of the statements with one predicate and this
 // object.
-func (s *entityScan) against(t *trail, object kg.ID) iter.Seq2[kg.ID, error] {
+func (s *entityScan) followInverse(t *trail, object kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
-		on := s.trail(t.slot)
+		on := s.trailScanAt(t.slot)
 		if on.sweep == nil {
 			id, _, err := s.fact.snapshot.ID(t.against)
 			if err != nil {

@@ -8,36 +8,36 @@ import (
 	"koine/kg"
 )
 
-// entityValue plans Entity.value and values: of a property, or at the ends of
+// planEntityValue plans Entity.value and values: of a property, or at the ends of
 // a path. A path of one predicate is a property.
-func (p *planner) entityValue(plan *entityPlan, f graphql.CollectedField, field *entityField) error {
+func (p *planner) planEntityValue(plan *entityPlan, f graphql.CollectedField, field *entityField) error {
 	field.kind, field.first = entityValue, 1
 	parse := p.run.ec.field_Entity_value_args
 	if f.Name == "values" {
 		field.kind, parse = entityValues, p.run.ec.field_Entity_values_args
 	}
-	args, err := p.args(f, parse)
+	args, err := p.parseArgs(f, parse)
 	if err != nil {
 		return err
 	}
 	if field.kind == entityValues {
-		if field.first, err = p.run.engine.limits.pageSize(argument[*int](args, "first"), DefaultMaxPageSize); err != nil {
+		if field.first, err = p.run.engine.limits.pageSize(argumentOf[*int](args, "first"), DefaultMaxPageSize); err != nil {
 			return err
 		}
 	}
-	predicate := argument[*kg.Term](args, "predicate")
-	way, err := p.way(args)
+	predicate := argumentOf[*kg.Term](args, "predicate")
+	way, err := p.parsePath(args)
 	switch {
 	case err != nil:
 		return err
 	case (predicate == nil) == (way == nil):
 		return kg.Errorf(kg.CodeInvalid, "either a predicate or a path must be given, and not both").At("predicate")
 	case predicate != nil:
-		plan.want(*predicate, 0)
+		plan.wantPredicate(*predicate, 0)
 		return nil
 	}
 	if one, inverted, ok := way.Single(); ok && !inverted {
-		plan.want(one, 0)
+		plan.wantPredicate(one, 0)
 		return nil
 	}
 	field.way = way
@@ -47,7 +47,7 @@ func (p *planner) entityValue(plan *entityPlan, f graphql.CollectedField, field 
 // valuesAt writes the values at the ends of a path, for all entities.
 func (l *loader) valuesAt(plan *entityPlan, field int, nodes []entityNode, batch *entityBatch) error {
 	f := &plan.fields[field]
-	led, err := l.led(f.way, nodes)
+	led, err := l.followPath(f.way, nodes)
 	if err != nil {
 		return err
 	}
@@ -59,12 +59,12 @@ func (l *loader) valuesAt(plan *entityPlan, field int, nodes []entityNode, batch
 			found[k].row.Object = id
 		}
 		if f.kind == entityValues {
-			batch.arena, err = l.values(g, found, f.first, batch.arena)
+			batch.arena, err = l.appendValues(g, found, f.first, batch.arena)
 		} else {
-			batch.arena, err = l.smallest(g, found, batch.arena)
+			batch.arena, err = l.appendSmallest(g, found, batch.arena)
 		}
 		if err == nil {
-			err = l.run.charge(len(batch.arena) - from)
+			err = l.run.chargeBytes(len(batch.arena) - from)
 		}
 		if err != nil {
 			return err
@@ -74,10 +74,10 @@ func (l *loader) valuesAt(plan *entityPlan, field int, nodes []entityNode, batch
 	return nil
 }
 
-// smallest writes the smallest value. The ends of a path have neither
+// appendSmallest writes the smallest value. The ends of a path have neither
 // certainty nor time to choose by.
-func (l *loader) smallest(g *gathered, found []candidate, b []byte) ([]byte, error) {
-	terms, err := l.objects(g, found)
+func (l *loader) appendSmallest(g *gathered, found []candidate, b []byte) ([]byte, error) {
+	terms, err := l.decodeObjects(g, found)
 	if err != nil || len(terms) == 0 {
 		return append(b, "null"...), err
 	}

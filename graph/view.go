@@ -8,16 +8,16 @@ import (
 	"koine/kg"
 )
 
-// view returns the view of a field: the request's view, narrowed by the
+// fieldView returns the view of a field: the request's view, narrowed by the
 // field's own argument (WIRE 3).
-func (r *run) view(v *ViewInput) (kg.View, error) {
+func (r *run) fieldView(v *ViewInput) (kg.View, error) {
 	view := r.request.View
 	view.Principal = r.request.Principal
 	if v == nil {
 		return view, view.Valid()
 	}
 	if v.At != nil {
-		at, err := r.readable(*v.At)
+		at, err := r.resolveReadable(*v.At)
 		if err != nil {
 			return view, kg.AsError(err).At("view.at")
 		}

@@ -87,15 +87,15 @@ func parseCanonicalTime(text string) (time.Time, error) {
 	return time.Unix(s, n).UTC(), nil
 }
 
-func (c *idView) present() bool {
+func (c *idView) isPresent() bool {
 	return c.At == 0 && c.Graphs == nil && !c.AllGraphs && !c.IncludePending && !c.IncludeQuarantined && c.MinCertainty == 0 &&
 		c.RecordedFrom == "" && c.RecordedUntil == "" && c.ValidAt == "" && c.BelievedBy == nil
 }
 
-// ids returns the ids of the view. It is an error if the ids would be too
+// nodeIDs returns the ids of the view. It is an error if the ids would be too
 // long.
-func (c *idView) ids() (*nodeIDs, error) {
-	if c.present() {
+func (c *idView) nodeIDs() (*nodeIDs, error) {
+	if c.isPresent() {
 		return presentIDs, nil
 	}
 	text, err := json.Marshal(c)
@@ -129,19 +129,19 @@ func parseViewToken(text string) (*ViewInput, error) {
 	if err := decoder.Decode(&c); err != nil {
 		return refuse("is not one that was given out")
 	}
-	v, err := c.view()
+	v, err := c.toView()
 	if err != nil {
 		return refuse("is not one that was given out: " + kg.AsError(err).Message)
 	}
 	again := canonicalView(v, time.Time{})
-	if canonical, err := json.Marshal(&again); err != nil || !bytes.Equal(canonical, data) || again.present() {
+	if canonical, err := json.Marshal(&again); err != nil || !bytes.Equal(canonical, data) || again.isPresent() {
 		return refuse("is not one that was given out")
 	}
-	return c.input(&v), nil
+	return c.toInput(&v), nil
 }
 
-// view returns a view whose canonical form is c.
-func (c *idView) view() (v kg.View, err error) {
+// toView returns a view whose canonical form is c.
+func (c *idView) toView() (v kg.View, err error) {
 	v = kg.View{At: c.At, AllGraphs: c.AllGraphs, IncludePending: c.IncludePending, Doubted: c.IncludeQuarantined, MinCertainty: c.MinCertainty}
 	if c.Graphs != nil {
 		v.Graphs = make([]kg.Term, 0, len(*c.Graphs))
@@ -175,8 +175,8 @@ func (c *idView) view() (v kg.View, err error) {
 	return v, v.Valid()
 }
 
-// input returns the view as an argument.
-func (c *idView) input(v *kg.View) *ViewInput {
+// toInput returns the view as an argument.
+func (c *idView) toInput(v *kg.View) *ViewInput {
 	in := &ViewInput{AllGraphs: &c.AllGraphs, IncludePending: &c.IncludePending, IncludeQuarantined: &c.IncludeQuarantined}
 	if c.At != 0 {
 		in.At = &kg.Moment{Revision: c.At}

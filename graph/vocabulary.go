@@ -11,7 +11,7 @@ import (
 // Vocabulary is the vocabulary of the statements in a view.
 type Vocabulary struct{ snapshot *kg.Snapshot }
 
-func vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error) {
+func readVocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error) {
 	s, err := openView(ctx, view)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (v *Vocabulary) Predicates(ctx context.Context, first *int) ([]TermCount, e
 
 // Graphs lists the graphs that hold statements, the greatest first.
 func (v *Vocabulary) Graphs(ctx context.Context, first *int) ([]GraphCount, error) {
-	list, err := greatest(ctx, v.snapshot.Graphs, first)
+	list, err := greatestCounts(ctx, v.snapshot.Graphs, first)
 	out := make([]GraphCount, len(list))
 	for i, c := range list {
 		out[i].Count = int64(c.Count)
@@ -54,7 +54,7 @@ func (v *Vocabulary) Graphs(ctx context.Context, first *int) ([]GraphCount, erro
 }
 
 func termCounts(ctx context.Context, count func() ([]kg.TermCount, error), first *int) ([]TermCount, error) {
-	list, err := greatest(ctx, count, first)
+	list, err := greatestCounts(ctx, count, first)
 	out := make([]TermCount, len(list))
 	for i, c := range list {
 		out[i] = TermCount{Iri: c.Term, Count: int64(c.Count)}
@@ -62,8 +62,8 @@ func termCounts(ctx context.Context, count func() ([]kg.TermCount, error), first
 	return out, err
 }
 
-// greatest returns the first counts of a list, the greatest first.
-func greatest(ctx context.Context, count func() ([]kg.TermCount, error), first *int) ([]kg.TermCount, error) {
+// greatestCounts returns the first counts of a list, the greatest first.
+func greatestCounts(ctx context.Context, count func() ([]kg.TermCount, error), first *int) ([]kg.TermCount, error) {
 	n, err := runOf(ctx).engine.limits.pageSize(first, DefaultVocabularySize)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func greatest(ctx context.Context, count func() ([]kg.TermCount, error), first *
 // Stats has the counts of a view.
 type Stats struct{ snapshot *kg.Snapshot }
 
-func stats(ctx context.Context, view *ViewInput) (*Stats, error) {
+func readStats(ctx context.Context, view *ViewInput) (*Stats, error) {
 	s, err := openView(ctx, view)
 	if err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// why answers Query.why.
-func why(ctx context.Context, ref StatementRef, first *int, view *ViewInput) (*StatementReasons, error) {
+// explainStatement answers Query.why.
+func explainStatement(ctx context.Context, ref StatementRef, first *int, view *ViewInput) (*StatementReasons, error) {
 	r := runOf(ctx)
 	steps, err := countUpTo(first, belief.DefaultSteps, belief.MaxSteps)
 	if err != nil {
@@ -37,19 +37,19 @@ func why(ctx context.Context, ref StatementRef, first *int, view *ViewInput) (*S
 		if err != nil {
 			return nil, err
 		}
-		message, err := r.messageBehind(ctx, a.Revision)
+		message, err := r.messageOfCommit(ctx, a.Revision)
 		if err != nil {
 			return nil, err
 		}
 		out.Backing = append(out.Backing, Backing{Assertion: assertionOf(a), Commit: r.commitOf(c), Proposal: proposal, Message: message})
 	}
 	for _, step := range account.History {
-		shown := r.step(step)
+		shown := r.convertStep(step)
 		if shown.Proposal, err = r.proposalOf(ctx, step.Commit, proposals); err != nil {
 			return nil, err
 		}
 		if step.Commit != nil {
-			if shown.Message, err = r.messageBehind(ctx, step.Commit.Revision); err != nil {
+			if shown.Message, err = r.messageOfCommit(ctx, step.Commit.Revision); err != nil {
 				return nil, err
 			}
 		}
@@ -58,7 +58,7 @@ func why(ctx context.Context, ref StatementRef, first *int, view *ViewInput) (*S
 	return out, nil
 }
 
-func (r *run) step(s belief.Step) StatementStep {
+func (r *run) convertStep(s belief.Step) StatementStep {
 	out := StatementStep{
 		Op: s.Op, Assertion: assertionOf(s.Assertion), StatementRemains: s.Remains, Commit: r.commitOf(s.Commit),
 		Previous: []PreviousRecord{},

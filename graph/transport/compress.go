@@ -7,9 +7,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// compress returns a middleware that compresses answers of at least size bytes
+// newCompressor returns a middleware that compresses answers of at least size bytes
 // for clients that accept gzip.
-func compress(size int) func(http.Handler) http.HandlerFunc {
+func newCompressor(size int) func(http.Handler) http.HandlerFunc {
 	wrap, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(size), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false),
 		gzhttp.ContentTypeFilter(gzhttp.CompressAllContentTypeFilter), // all answers here are text

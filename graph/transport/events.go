@@ -26,7 +26,7 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operat
 	var f *feed
 	stream, err := h.streams.Open(r.Context(), sse.StreamOptions{
 		IDs:      wantsIDs,
-		Position: func(string) string { return h.token(f.position()) },
+		Position: func(string) string { return h.positionToken(f.position()) },
 		Last:     lastEvent,
 	})
 	if err != nil {
@@ -34,24 +34,24 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operat
 		return
 	}
 	defer stream.Close()
-	f, refused := h.resume(stream.Context(), r.Header.Get("Last-Event-ID"), req, kind)
+	f, refused := h.resumeFeed(stream.Context(), r.Header.Get("Last-Event-ID"), req, kind)
 	if isOverload(refused) {
 		h.writeResult(w, formResponse, refused)
 		return
 	}
-	events := h.failure(refused)
+	events := h.failureStream(refused)
 	if f != nil {
 		defer f.close()
-		events = h.events(stream.Context(), f)
+		events = h.eventStream(stream.Context(), f)
 	}
 	if err := stream.Serve(w, r, events); err != nil {
 		refuseStream(w, err)
 	}
 }
 
-// resume begins the operation, after the last event that the client has seen
+// resumeFeed begins the operation, after the last event that the client has seen
 // if the client names one.
-func (h *Handler) resume(ctx context.Context, last string, req operation.Request, kind ast.Operation) (*feed, *operation.Result) {
+func (h *Handler) resumeFeed(ctx context.Context, last string, req operation.Request, kind ast.Operation) (*feed, *operation.Result) {
 	if last != "" {
 		after, err := h.positions.ParsePosition(last)
 		if err != nil {
@@ -59,7 +59,7 @@ func (h *Handler) resume(ctx context.Context, last string, req operation.Request
 		}
 		req.Resume = operation.Resume{Start: operation.After, After: after}
 	}
-	return h.begin(ctx, req, kind)
+	return h.beginFeed(ctx, req, kind)
 }
 
 // isOverload reports whether the same request may succeed later.
@@ -73,15 +73,15 @@ func isOverload(refused *operation.Result) bool {
 
 var completeEvent = sse.Event{Name: "complete"}
 
-// events is the event stream of an operation.
-func (h *Handler) events(ctx context.Context, f *feed) iter.Seq2[sse.Event, error] {
+// eventStream is the event stream of an operation.
+func (h *Handler) eventStream(ctx context.Context, f *feed) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		for s, err := range f.steps(ctx) {
 			if err != nil {
 				yield(sse.Event{}, err)
 				return
 			}
-			if !yield(h.next(&s.result, f.subscription != nil), nil) {
+			if !yield(h.nextEvent(&s.result, f.subscription != nil), nil) {
 				return
 			}
 		}
@@ -89,26 +89,26 @@ func (h *Handler) events(ctx context.Context, f *feed) iter.Seq2[sse.Event, erro
 	}
 }
 
-// failure is the event stream of a refused operation.
-func (h *Handler) failure(refused *operation.Result) iter.Seq2[sse.Event, error] {
+// failureStream is the event stream of a refused operation.
+func (h *Handler) failureStream(refused *operation.Result) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
-		if yield(h.next(refused, false), nil) {
+		if yield(h.nextEvent(refused, false), nil) {
 			yield(completeEvent, nil)
 		}
 	}
 }
 
-// next returns the event of a result. A resumable one has an id.
-func (h *Handler) next(result *operation.Result, resumable bool) sse.Event {
+// nextEvent returns the event of a result. A resumable one has an id.
+func (h *Handler) nextEvent(result *operation.Result, resumable bool) sse.Event {
 	e := sse.Event{Name: "next", Data: h.appendResponse(nil, result)}
 	if resumable {
-		e.ID = h.token(result.Position)
+		e.ID = h.positionToken(result.Position)
 	}
 	return e
 }
 
-// token encodes a position, "" for the zero Position.
-func (h *Handler) token(at kg.Position) string {
+// positionToken encodes a position, "" for the zero Position.
+func (h *Handler) positionToken(at kg.Position) string {
 	if at == (kg.Position{}) {
 		return ""
 	}
@@ -170,7 +170,7 @@ func refuseStream(w http.ResponseWriter, err error) {
 	}
 	if limited := (*kg.Error)(nil); errors.As(err, &limited) && limited.Code == kg.CodeRateLimited {
 		w.Header().Set("Retry-After", strconv.Itoa(int((limited.RetryAfter+time.Second-1)/time.Second)))
-		refuse(w, formJSON, http.StatusTooManyRequests, string(limited.Code), limited.Message)
+		writeRefusal(w, formJSON, http.StatusTooManyRequests, string(limited.Code), limited.Message)
 		return
 	}
 	code, message := codeTooManyStreams, "there are too many streams"
@@ -180,5 +180,5 @@ func refuseStream(w http.ResponseWriter, err error) {
 	case errors.Is(err, sse.ErrUnsupported):
 		code, message = string(kg.CodeInternal), "this connection cannot stream"
 	}
-	refuse(w, formJSON, http.StatusServiceUnavailable, code, message)
+	writeRefusal(w, formJSON, http.StatusServiceUnavailable, code, message)
 }

@@ -32,10 +32,10 @@ type feed struct {
 	leave        func()             // releases a slot among the streams; nil for none
 }
 
-// begin executes a query or mutation, or establishes a subscription. It
+// beginFeed executes a query or mutation, or establishes a subscription. It
 // returns a result instead of a feed if the operation was refused before
 // execution.
-func (h *Handler) begin(ctx context.Context, req operation.Request, kind ast.Operation) (*feed, *operation.Result) {
+func (h *Handler) beginFeed(ctx context.Context, req operation.Request, kind ast.Operation) (*feed, *operation.Result) {
 	if kind != ast.Subscription {
 		result := h.execute(ctx, req)
 		if result.Data == nil && len(result.Errors) > 0 {
@@ -44,7 +44,7 @@ func (h *Handler) begin(ctx context.Context, req operation.Request, kind ast.Ope
 		return &feed{handler: h, result: result}, nil
 	}
 	ctx, stop := context.WithCancel(ctx)
-	s, err := h.subscribe(ctx, req)
+	s, err := h.subscribeEngine(ctx, req)
 	if err == nil {
 		return &feed{handler: h, subscription: s, stop: stop}, nil
 	}
@@ -59,13 +59,13 @@ func (h *Handler) begin(ctx context.Context, req operation.Request, kind ast.Ope
 // subscription takes a slot among the streams of its own.
 func (h *Handler) beginShared(ctx context.Context, req operation.Request, kind ast.Operation) (*feed, *operation.Result) {
 	if kind != ast.Subscription {
-		return h.begin(ctx, req, kind)
+		return h.beginFeed(ctx, req, kind)
 	}
 	leave, err := h.streams.Acquire(ctx)
 	if err != nil {
 		return nil, &operation.Result{Errors: h.presentRefused(err)}
 	}
-	f, refused := h.begin(ctx, req, kind)
+	f, refused := h.beginFeed(ctx, req, kind)
 	if f == nil {
 		leave()
 		return nil, refused
@@ -74,11 +74,11 @@ func (h *Handler) beginShared(ctx context.Context, req operation.Request, kind a
 	return f, nil
 }
 
-func (h *Handler) subscribe(ctx context.Context, req operation.Request) (_ Subscription, err error) {
+func (h *Handler) subscribeEngine(ctx context.Context, req operation.Request) (_ Subscription, err error) {
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicked(p)
+			err = panicError(p)
 		}
 		outcome := "ok"
 		if err != nil {
@@ -98,9 +98,9 @@ func (h *Handler) subscribe(ctx context.Context, req operation.Request) (_ Subsc
 	return told, nil
 }
 
-// kind calls the engine's Kind. It returns "" after a panic, which executing
+// operationKind calls the engine's Kind. It returns "" after a panic, which executing
 // the request then reports.
-func (h *Handler) kind(req *operation.Request) (kind ast.Operation) {
+func (h *Handler) operationKind(req *operation.Request) (kind ast.Operation) {
 	defer func() {
 		if recover() != nil {
 			kind = ""
@@ -114,7 +114,7 @@ func (h *Handler) execute(ctx context.Context, req operation.Request) (result op
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			result = operation.Result{Errors: h.engine.Present(panicked(p))}
+			result = operation.Result{Errors: h.engine.Present(panicError(p))}
 		}
 		h.options.Observe(cmp.Or(string(result.Kind), "invalid"), outcomeOf(&result), time.Since(began))
 	}()
@@ -131,7 +131,7 @@ func outcomeOf(result *operation.Result) string {
 	return "partial"
 }
 
-func panicked(value any) error { return fmt.Errorf("panic: %v\n%s", value, debug.Stack()) }
+func panicError(value any) error { return fmt.Errorf("panic: %v\n%s", value, debug.Stack()) }
 
 // close releases the resources of the operation.
 func (f *feed) close() {
@@ -163,9 +163,9 @@ func (f *feed) steps(ctx context.Context) iter.Seq2[step, error] {
 			return
 		}
 		told := f.position()
-		for result, err := range guarded(f.follow(ctx)) {
+		for result, err := range guardPanics(f.followResults(ctx)) {
 			if err != nil {
-				yield(f.end(ctx, err, told))
+				yield(f.endStep(ctx, err, told))
 				return
 			}
 			if !yield(step{result: result}, nil) {
@@ -176,13 +176,13 @@ func (f *feed) steps(ctx context.Context) iter.Seq2[step, error] {
 	}
 }
 
-// follow yields the results of a subscription. While nothing matches, it
+// followResults yields the results of a subscription. While nothing matches, it
 // regularly yields the position scanned to, so that a client that reconnects
 // much later need not start over.
-func (f *feed) follow(ctx context.Context) iter.Seq2[operation.Result, error] {
+func (f *feed) followResults(ctx context.Context) iter.Seq2[operation.Result, error] {
 	return func(yield func(operation.Result, error) bool) {
 		pulling, stop := context.WithCancel(ctx)
-		events, wait := pull(pulling, f.subscription.Events())
+		events, wait := pullEvents(pulling, f.subscription.Events())
 		defer wait()
 		defer stop()
 		defer f.stop() // before the wait: the log may be idle
@@ -211,9 +211,9 @@ func (f *feed) follow(ctx context.Context) iter.Seq2[operation.Result, error] {
 	}
 }
 
-// end returns the last step of a subscription. Resync is an ordinary result.
+// endStep returns the last step of a subscription. Resync is an ordinary result.
 // Any other end is an error with the position from which a client may resume.
-func (f *feed) end(ctx context.Context, err error, told kg.Position) (step, error) {
+func (f *feed) endStep(ctx context.Context, err error, told kg.Position) (step, error) {
 	if ctx.Err() != nil {
 		return step{}, err
 	}
@@ -233,15 +233,15 @@ type pulled struct {
 	sent  chan struct{} // the consumer closes it when the event was sent
 }
 
-// pull reads the sequence in a goroutine, and reads an element only after the
+// pullEvents reads the sequence in a goroutine, and reads an element only after the
 // one before was sent. It ends with ctx. wait waits for its end.
-func pull(ctx context.Context, seq iter.Seq2[operation.Event, error]) (events <-chan pulled, wait func()) {
+func pullEvents(ctx context.Context, seq iter.Seq2[operation.Event, error]) (events <-chan pulled, wait func()) {
 	out := make(chan pulled)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer close(out)
-		for e, err := range guarded(seq) {
+		for e, err := range guardPanics(seq) {
 			p := pulled{e, err, make(chan struct{})}
 			select {
 			case out <- p:
@@ -258,15 +258,15 @@ func pull(ctx context.Context, seq iter.Seq2[operation.Event, error]) (events <-
 	return out, func() { <-done }
 }
 
-// guarded yields a panic of the sequence as its last error: in a goroutine it
+// guardPanics yields a panic of the sequence as its last error: in a goroutine it
 // would end the process.
-func guarded[T any](seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+func guardPanics[T any](seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		wanted := true
 		defer func() {
 			if p := recover(); p != nil && wanted {
 				var none T
-				yield(none, panicked(p))
+				yield(none, panicError(p))
 			}
 		}()
 		seq(func(value T, err error) bool {

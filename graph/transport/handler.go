@@ -40,7 +40,7 @@ func NewHandler(deps Deps, options Options) *Handler {
 		engine: deps.Engine, positions: deps.Positions, streams: deps.Streams, options: options.withDefaults(),
 		sdl: sdl, etag: `W/"` + hex.EncodeToString(sum[:8]) + `"`,
 	}
-	compressed := compress(h.options.CompressBytes)
+	compressed := newCompressor(h.options.CompressBytes)
 	h.schema, h.answer = compressed(http.HandlerFunc(h.serveSchema)), compressed(http.HandlerFunc(h.serveAnswer))
 	h.reservations, h.pending = newReservations(h), throttle.NewPool(int64(h.options.MaxPendingSockets))
 	return h
@@ -56,9 +56,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSocket(w, r)
 	case h.serveSingle(w, r, form):
 	case form == formNone:
-		refuse(w, formJSON, http.StatusNotAcceptable, string(kg.CodeInvalid), "the answer can be application/graphql-response+json, application/json or text/event-stream")
+		writeRefusal(w, formJSON, http.StatusNotAcceptable, string(kg.CodeInvalid), "the answer can be application/graphql-response+json, application/json or text/event-stream")
 	case form == formEvents:
-		if req, kind, ok := h.read(w, r, form); ok {
+		if req, kind, ok := h.readRequest(w, r, form); ok {
 			h.serveEvents(w, r, req, kind)
 		}
 	default:
@@ -69,18 +69,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serveAnswer answers with a single response.
 func (h *Handler) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	form := negotiate(r.Header.Values("Accept"))
-	if req, _, ok := h.read(w, r, form); ok {
+	if req, _, ok := h.readRequest(w, r, form); ok {
 		result := h.execute(r.Context(), req)
 		h.writeResult(w, form, &result)
 	}
 }
 
-// read decodes the operation of a request, and its type if that matters. It
+// readRequest decodes the operation of a request, and its type if that matters. It
 // answers invalid requests itself.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, form responseForm) (req operation.Request, kind ast.Operation, ok bool) {
+func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request, form responseForm) (req operation.Request, kind ast.Operation, ok bool) {
 	req, e := h.decode(w, r)
 	if e == nil && (req.QueriesOnly || form == formEvents) {
-		kind = h.kind(&req)
+		kind = h.operationKind(&req)
 	}
 	if req.QueriesOnly && kind == ast.Mutation {
 		e = mutationByGet()
@@ -111,7 +111,7 @@ func schemaType(path string) string {
 func (h *Handler) serveSchema(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		refuse(w, formJSON, http.StatusMethodNotAllowed, string(kg.CodeInvalid), "the schema is read with GET")
+		writeRefusal(w, formJSON, http.StatusMethodNotAllowed, string(kg.CodeInvalid), "the schema is read with GET")
 		return
 	}
 	w.Header().Set("Content-Type", schemaType(r.URL.Path))

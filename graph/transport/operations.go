@@ -71,9 +71,9 @@ func (o *operations) stop(id string) {
 	}
 }
 
-// passes reports whether a message of the operation may be sent. The last
+// maySend reports whether a message of the operation may be sent. The last
 // message frees the id and the slot: a client that has read it may reuse both.
-func (o *operations) passes(r *running, last bool) bool {
+func (o *operations) maySend(r *running, last bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if last && o.byID[r.id] == r {
@@ -84,7 +84,7 @@ func (o *operations) passes(r *running, last bool) bool {
 
 // end must be called when an operation has ended.
 func (o *operations) end(r *running) {
-	o.passes(r, true)
+	o.maySend(r, true)
 	r.cancel()
 	o.all.Done()
 }

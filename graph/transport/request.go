@@ -34,7 +34,7 @@ func (e *httpError) write(w http.ResponseWriter, form responseForm) {
 		writeBody(w, form, e.status, append(appendErrors([]byte(`{"errors":`), e.errs), '}'))
 		return
 	}
-	refuse(w, form, e.status, string(e.code), e.message)
+	writeRefusal(w, form, e.status, string(e.code), e.message)
 }
 
 func mutationByGet() *httpError {

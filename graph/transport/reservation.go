@@ -147,16 +147,16 @@ func (r *reservation) serve(w http.ResponseWriter, req *http.Request) error {
 	defer context.AfterFunc(req.Context(), func() { r.cancel(context.Cause(req.Context())) })()
 	defer r.operations.wait()
 	defer r.cancel(nil)
-	return r.place.Serve(w, req, r.events())
+	return r.place.Serve(w, req, r.eventStream())
 }
 
-// events yields the events of all operations as they come.
-func (r *reservation) events() iter.Seq2[sse.Event, error] {
+// eventStream yields the events of all operations as they come.
+func (r *reservation) eventStream() iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		for {
 			select {
 			case e := <-r.out:
-				if r.operations.passes(e.of, e.last) && !yield(e.sse, nil) {
+				if r.operations.maySend(e.of, e.last) && !yield(e.sse, nil) {
 					return
 				}
 			case <-r.ctx.Done():
@@ -167,8 +167,8 @@ func (r *reservation) events() iter.Seq2[sse.Event, error] {
 	}
 }
 
-// play sends the steps of an operation to the stream.
-func (r *reservation) play(op *running, f *feed) {
+// playFeed sends the steps of an operation to the stream.
+func (r *reservation) playFeed(op *running, f *feed) {
 	defer r.operations.end(op)
 	defer f.close()
 	for s, err := range f.steps(op.ctx) {

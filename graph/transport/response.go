@@ -26,7 +26,7 @@ func (h *Handler) appendResponse(b []byte, result *operation.Result) []byte {
 	b = append(b, `"extensions":{`...)
 	if at := result.Position; at != (kg.Position{}) {
 		b = strconv.AppendUint(append(b, `"revision":`...), uint64(at.Revision), 10)
-		b = append(append(b, `,"position":"`...), h.token(at)...) // tokens need no escapes
+		b = append(append(b, `,"position":"`...), h.positionToken(at)...) // tokens need no escapes
 		b = append(b, '"')
 		b = appendExtension(b, "truncated", result.Cuts)
 		b = appendExtension(b, "hints", result.Hints)
@@ -54,9 +54,9 @@ func appendErrors(b []byte, errs gqlerror.List) []byte {
 	return append(b, text...)
 }
 
-// placed returns the errors that ended an operation, the first with the
+// withPosition returns the errors that ended an operation, the first with the
 // position from which to resume, for protocols that send nothing else.
-func (h *Handler) placed(result *operation.Result) gqlerror.List {
+func (h *Handler) withPosition(result *operation.Result) gqlerror.List {
 	if result.Position == (kg.Position{}) {
 		return result.Errors
 	}
@@ -66,7 +66,7 @@ func (h *Handler) placed(result *operation.Result) gqlerror.List {
 	if first.Extensions == nil {
 		first.Extensions = map[string]any{}
 	}
-	first.Extensions["position"] = h.token(result.Position)
+	first.Extensions["position"] = h.positionToken(result.Position)
 	errs[0] = &first
 	return errs
 }
@@ -80,8 +80,8 @@ func (h *Handler) writeResult(w http.ResponseWriter, form responseForm, result *
 	writeBody(w, form, statusOf(form, result), h.appendResponse(make([]byte, 0, len(result.Data)+256), result))
 }
 
-// refuse answers a request without a valid operation.
-func refuse(w http.ResponseWriter, form responseForm, status int, code, message string) {
+// writeRefusal answers a request without a valid operation.
+func writeRefusal(w http.ResponseWriter, form responseForm, status int, code, message string) {
 	b := appendErrors([]byte(`{"errors":`), gqlerror.List{{Message: message, Extensions: map[string]any{"code": code}}})
 	writeBody(w, form, status, append(b, '}'))
 }

@@ -32,34 +32,34 @@ func (h *Handler) serveSingle(w http.ResponseWriter, r *http.Request, form respo
 	token := tokenOf(r)
 	switch {
 	case r.Method == http.MethodPut:
-		h.reserve(w, r, token)
+		h.serveReserve(w, r, token)
 		return true
 	case r.Method == http.MethodDelete:
 	case token == "" || r.Method != http.MethodGet && r.Method != http.MethodPost:
 		return false
 	}
-	reserved, e := h.reserved(r, token)
+	reserved, e := h.findReservation(r, token)
 	switch {
 	case e != nil:
 		e.write(w, formJSON)
 	case r.Method == http.MethodDelete:
-		h.stop(w, r, reserved)
+		h.serveStop(w, r, reserved)
 	case r.Method == http.MethodGet && form == formEvents && !r.URL.Query().Has("query"):
 		h.openReserved(w, r, reserved)
 	default:
-		h.operate(w, r, reserved)
+		h.serveOperation(w, r, reserved)
 	}
 	return true
 }
 
-// reserve answers with the token of a new reservation.
-func (h *Handler) reserve(w http.ResponseWriter, r *http.Request, token string) {
+// serveReserve answers with the token of a new reservation.
+func (h *Handler) serveReserve(w http.ResponseWriter, r *http.Request, token string) {
 	if token != "" && h.reservations.get(token) != nil {
-		conflict("there is a stream with this token").write(w, formJSON)
+		conflictError("there is a stream with this token").write(w, formJSON)
 		return
 	}
 	if !acceptsText(r.Header.Values("Accept")) {
-		refuse(w, formJSON, http.StatusNotAcceptable, string(kg.CodeInvalid), "the token of a reservation is text/plain")
+		writeRefusal(w, formJSON, http.StatusNotAcceptable, string(kg.CodeInvalid), "the token of a reservation is text/plain")
 		return
 	}
 	reserved, err := h.reservations.reserve(r.Context())
@@ -74,8 +74,8 @@ func (h *Handler) reserve(w http.ResponseWriter, r *http.Request, token string) 
 	_, _ = w.Write([]byte(reserved.token)) // the reservation expires if the client is gone
 }
 
-// reserved returns the reservation of a request.
-func (h *Handler) reserved(r *http.Request, token string) (*reservation, *httpError) {
+// findReservation returns the reservation of a request.
+func (h *Handler) findReservation(r *http.Request, token string) (*reservation, *httpError) {
 	if r.Method == http.MethodGet {
 		if e := refuseCrossSite(r); e != nil {
 			return nil, e
@@ -94,7 +94,7 @@ func (h *Handler) reserved(r *http.Request, token string) (*reservation, *httpEr
 // openReserved answers with the stream of a reservation.
 func (h *Handler) openReserved(w http.ResponseWriter, r *http.Request, reserved *reservation) {
 	if !h.reservations.open(reserved) {
-		conflict("the stream is open already").write(w, formJSON)
+		conflictError("the stream is open already").write(w, formJSON)
 		return
 	}
 	if err := reserved.serve(w, r); err != nil {
@@ -102,16 +102,16 @@ func (h *Handler) openReserved(w http.ResponseWriter, r *http.Request, reserved 
 	}
 }
 
-// operate begins an operation whose results go to the stream. Earlier errors
+// serveOperation begins an operation whose results go to the stream. Earlier errors
 // are answered directly.
-func (h *Handler) operate(w http.ResponseWriter, r *http.Request, reserved *reservation) {
+func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, reserved *reservation) {
 	req, e := h.decode(w, r)
 	if e != nil {
 		e.write(w, formResponse)
 		return
 	}
 	req.Principal, req.Actor = reserved.owner.Principal, reserved.owner.Actor
-	kind := h.kind(&req)
+	kind := h.operationKind(&req)
 	if req.QueriesOnly && kind == ast.Mutation {
 		mutationByGet().write(w, formResponse)
 		return
@@ -127,7 +127,7 @@ func (h *Handler) operate(w http.ResponseWriter, r *http.Request, reserved *rese
 		reserved.operations.end(op)
 		h.writeResult(w, formResponse, refused)
 	default:
-		go reserved.play(op, f)
+		go reserved.playFeed(op, f)
 		w.WriteHeader(http.StatusAccepted)
 	}
 }
@@ -141,7 +141,7 @@ func startReserved(reserved *reservation, req *operation.Request) (*running, *ht
 	op, err := reserved.operations.start(reserved.ctx, id)
 	switch {
 	case errors.Is(err, errDuplicate):
-		return nil, conflict("there is an operation with this id")
+		return nil, conflictError("there is an operation with this id")
 	case errors.Is(err, errTooMany):
 		return nil, &httpError{status: http.StatusTooManyRequests, errs: gqlerror.List{tooManyOperations()}}
 	case err != nil:
@@ -150,8 +150,8 @@ func startReserved(reserved *reservation, req *operation.Request) (*running, *ht
 	return op, nil
 }
 
-// stop ends an operation, if it still runs.
-func (h *Handler) stop(w http.ResponseWriter, r *http.Request, reserved *reservation) {
+// serveStop ends an operation, if it still runs.
+func (h *Handler) serveStop(w http.ResponseWriter, r *http.Request, reserved *reservation) {
 	id := r.URL.Query().Get("operationId")
 	if id == "" {
 		badRequest("the parameter operationId is missing").write(w, formJSON)
@@ -165,7 +165,7 @@ func noStream() *httpError {
 	return &httpError{status: http.StatusNotFound, code: kg.CodeNotFound, message: "there is no stream with this token"}
 }
 
-func conflict(message string) *httpError {
+func conflictError(message string) *httpError {
 	return &httpError{status: http.StatusConflict, code: kg.CodeInvalid, message: message}
 }
 

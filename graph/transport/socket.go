@@ -55,7 +55,7 @@ func isUpgrade(r *http.Request) bool {
 // with them.
 func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if allowed := h.options.OriginAllowed; allowed != nil && !allowed(r) {
-		refuse(w, formJSON, http.StatusForbidden, string(kg.CodePermissionDenied), "pages of this origin may not open a socket")
+		writeRefusal(w, formJSON, http.StatusForbidden, string(kg.CodePermissionDenied), "pages of this origin may not open a socket")
 		return
 	}
 	// A client learns at once that no slot is free. It takes one only after
@@ -67,7 +67,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	free()
 	who := caller.From(r.Context())
-	settled, ok := h.pend(who)
+	settled, ok := h.takePendingSlot(who)
 	if !ok {
 		refuseStream(w, &sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter})
 		return
@@ -97,9 +97,9 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	s.serve()
 }
 
-// pend takes a slot for a socket before connection_init. settled releases it
+// takePendingSlot takes a slot for a socket before connection_init. settled releases it
 // and may be called again.
-func (h *Handler) pend(who caller.Caller) (settled func(), ok bool) {
+func (h *Handler) takePendingSlot(who caller.Caller) (settled func(), ok bool) {
 	owner := throttle.OwnerOf(who)
 	if !h.pending.Acquire(owner, 1) {
 		return nil, false
@@ -113,21 +113,21 @@ func (s *socket) serve() {
 	})
 	defer s.initialising.Stop()
 	var all sync.WaitGroup
-	all.Go(func() { s.guard(s.read) })
-	all.Go(func() { s.guard(s.beat) })
-	s.guard(s.write)
+	all.Go(func() { s.guardRun(s.read) })
+	all.Go(func() { s.guardRun(s.pingLoop) })
+	s.guardRun(s.write)
 	s.close()
 	s.operations.wait()
 	all.Wait()
 	s.leave()
 }
 
-// guard ends the socket when f returns. A panic would otherwise end the
+// guardRun ends the socket when f returns. A panic would otherwise end the
 // process.
-func (s *socket) guard(f func() error) {
+func (s *socket) guardRun(f func() error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.handler.engine.Present(panicked(p)) // Present logs it
+			s.handler.engine.Present(panicError(p)) // Present logs it
 			s.cancel(&closing{websocket.StatusInternalError, "Internal error"})
 		}
 	}()
@@ -152,7 +152,7 @@ func (s *socket) read() error {
 		}
 		// Two bytes beyond the bound let the library report a message that is
 		// too large.
-		text, received, err := h.options.Intake.ReadMessage(throttle.OwnerOf(s.who), from, h.options.MaxBodyBytes+2, s.late)
+		text, received, err := h.options.Intake.ReadMessage(throttle.OwnerOf(s.who), from, h.options.MaxBodyBytes+2, s.endLate)
 		switch {
 		case kg.CodeOf(err) == kg.CodeOverloaded:
 			return notConnected(err)
@@ -163,7 +163,7 @@ func (s *socket) read() error {
 			received.Release()
 			err = invalidMessage("it must be text")
 		} else {
-			err = s.take(text, received)
+			err = s.handleMessage(text, received)
 		}
 		if err != nil {
 			s.cancel(err)
@@ -171,17 +171,17 @@ func (s *socket) read() error {
 	}
 }
 
-// late ends a socket whose client does not complete a message in time.
-func (s *socket) late() {
+// endLate ends a socket whose client does not complete a message in time.
+func (s *socket) endLate() {
 	s.cancel(&closing{websocket.StatusPolicyViolation, "A message did not arrive in time"})
 }
 
-// take handles a message. Its error ends the socket. received is released when
+// handleMessage handles a message. Its error ends the socket. received is released when
 // the message has been answered.
-func (s *socket) take(text []byte, received *throttle.Received) error {
+func (s *socket) handleMessage(text []byte, received *throttle.Received) error {
 	m, err := readMessage(text)
 	if err == nil && m.kind == "subscribe" {
-		return s.subscribe(m, received)
+		return s.handleSubscribe(m, received)
 	}
 	defer received.Release()
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *socket) take(text []byte, received *throttle.Received) error {
 	}
 	switch m.kind {
 	case "connection_init":
-		return s.initialise(m)
+		return s.handleInit(m)
 	case "ping":
 		s.send(frame{text: pongMessage(m.payload)})
 	case "complete":
@@ -198,7 +198,7 @@ func (s *socket) take(text []byte, received *throttle.Received) error {
 	return nil
 }
 
-func (s *socket) initialise(m message) error {
+func (s *socket) handleInit(m message) error {
 	if s.initialised {
 		return &closing{closeManyInits, "Too many initialisation requests"}
 	}
@@ -222,7 +222,7 @@ func (s *socket) initialise(m message) error {
 	return nil
 }
 
-func (s *socket) subscribe(m message, received *throttle.Received) error {
+func (s *socket) handleSubscribe(m message, received *throttle.Received) error {
 	started := false
 	defer func() {
 		if !started {
@@ -251,7 +251,7 @@ func (s *socket) subscribe(m message, received *throttle.Received) error {
 	go func() {
 		defer s.operations.end(op)
 		defer received.Release()
-		s.perform(op, m)
+		s.runOperation(op, m)
 	}()
 	return nil
 }
@@ -271,10 +271,10 @@ func notConnected(err error) *closing {
 // maxCloseReason is the maximal length of a close reason.
 const maxCloseReason = 123
 
-// perform runs an operation and sends its results.
-func (s *socket) perform(op *running, m message) {
+// runOperation runs an operation and sends its results.
+func (s *socket) runOperation(op *running, m message) {
 	h := s.handler
-	f, refused := s.begin(op.ctx, m)
+	f, refused := s.beginOperation(op.ctx, m)
 	if refused != nil {
 		s.send(frame{errorMessage(m.id, refused.Errors), op, true})
 		return
@@ -285,7 +285,7 @@ func (s *socket) perform(op *running, m message) {
 		case err != nil: // the operation was stopped, or the socket ended
 			return
 		case step.failed:
-			s.send(frame{errorMessage(m.id, h.placed(&step.result)), op, true})
+			s.send(frame{errorMessage(m.id, h.withPosition(&step.result)), op, true})
 			return
 		case !s.send(frame{h.nextMessage(m.id, &step.result), op, false}):
 			return
@@ -294,15 +294,15 @@ func (s *socket) perform(op *running, m message) {
 	s.send(frame{completeMessage(m.id), op, true})
 }
 
-// begin begins an operation, if it is admitted.
-func (s *socket) begin(ctx context.Context, m message) (*feed, *operation.Result) {
+// beginOperation begins an operation, if it is admitted.
+func (s *socket) beginOperation(ctx context.Context, m message) (*feed, *operation.Result) {
 	h := s.handler
 	leave, err := h.options.Admit(caller.With(ctx, s.who))
 	if err != nil {
 		return nil, &operation.Result{Errors: h.engine.Present(err)}
 	}
 	defer leave()
-	return h.beginShared(caller.With(ctx, s.who), m.request, h.kind(&m.request))
+	return h.beginShared(caller.With(ctx, s.who), m.request, h.operationKind(&m.request))
 }
 
 // send passes a frame to the writing goroutine and reports whether it was
@@ -329,7 +329,7 @@ func (s *socket) write() error {
 	for {
 		select {
 		case f := <-s.out:
-			if f.of != nil && !s.operations.passes(f.of, f.last) {
+			if f.of != nil && !s.operations.maySend(f.of, f.last) {
 				continue
 			}
 			if err := s.writeFrame(writing, f.text); err != nil {
@@ -358,8 +358,8 @@ func (s *socket) writeFrame(ctx context.Context, text []byte) error {
 	return nil
 }
 
-// beat pings the client and ends the socket if it does not answer.
-func (s *socket) beat() error {
+// pingLoop pings the client and ends the socket if it does not answer.
+func (s *socket) pingLoop() error {
 	ticker := time.NewTicker(s.handler.options.Heartbeat)
 	defer ticker.Stop()
 	for {
