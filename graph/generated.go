@@ -345,32 +345,33 @@ func newExecutionContext(
 
 var sources = []*ast.Source{
 	{Name: "../schema.graphqls", Input: `"""
-How much of an answer to give at the most, for all root fields of a query together, as BudgetInput says it.
-Where lists were cut is told in ` + "`" + `extensions.truncated` + "`" + ` of the answer.
+Bounds the size of the whole answer of a query, as described for BudgetInput. ` + "`" + `extensions.truncated` + "`" + ` of the
+answer lists the pages that were cut.
 """
 directive @budget(
   "Bytes of JSON in ` + "`" + `data` + "`" + `."
   maxBytes: Int
   "Tokens of a language model, estimated as one for every three bytes of JSON, rounded up."
   maxTokens: Int
-  "Statements read for it."
+  "Statements read for the answer."
   maxStatements: Int
 ) on QUERY
 
 """
-An IRI: an absolute one such as "https://schema.org/name", one with a registered prefix such as
-"schema:name" (see Vocabulary.prefixes), or a blank node such as "_:b1". Answers hold it in full. What was written under
-an id that is none of these, such as "agent 7", is at "urn:koine:id:" and the id, percent-encoded: "urn:koine:id:agent%207".
+An IRI: an absolute one such as "https://schema.org/name", one with a registered prefix such as "schema:name"
+(see Vocabulary.prefixes), or a blank node such as "_:b1". Answers contain it in full. An entity that was
+written with any other id, such as "agent 7", has the IRI "urn:koine:id:" followed by the percent-encoded id:
+"urn:koine:id:agent%207".
 """
 scalar IRI
 
 "A whole number of up to 64 bits, written as a JSON number. Input may also be a string of digits."
 scalar Long
 
-"A moment as RFC 3339 writes it, such as \"2026-01-31T12:00:00Z\". Answers are in UTC."
+"A date and time in RFC 3339, such as \"2026-01-31T12:00:00Z\". Answers are in UTC."
 scalar DateTime
 
-"Any JSON value. As the value of a literal: a string, a number or a boolean."
+"Any JSON value. The value of a literal is a string, a number or a boolean."
 scalar JSON
 
 """
@@ -380,301 +381,292 @@ the first. A JSON number; input may also be a string of digits.
 scalar Revision
 
 """
-Marks a place in a list, for ` + "`" + `after` + "`" + `. A cursor is opaque and sealed: it works only for the same
-field with the same arguments (other than ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `), view and caller. It carries the
-revision of the first page, so that all the pages of a walk read the same revision.
+A place in a list, for ` + "`" + `after` + "`" + `. A cursor is opaque and sealed: it is valid only for the same field with the same
+arguments (other than ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `), view and caller. It carries the revision of the first page, so that
+all pages of a walk read the same revision.
 """
 scalar Cursor
 
 """
-Where a reader stands in the log: an opaque token, as in ` + "`" + `extensions.position` + "`" + `. As the argument
-` + "`" + `resume` + "`" + ` it may also be one of the words "latest", "earliest" and "snapshot".
+A place in the log: an opaque token, as in ` + "`" + `extensions.position` + "`" + `. The argument ` + "`" + `resume` + "`" + ` also accepts the words
+"latest", "earliest" and "snapshot".
 """
 scalar Position
 
-"""
-A moment in the history of the graph: the number of a revision, or an RFC 3339 time, which stands for
-the newest revision that was committed by then.
-"""
+"A moment in the history of the graph: a revision number, or an RFC 3339 time, which denotes the newest revision committed by then."
 scalar Moment
 
 """
-A way through the graph, as a SPARQL 1.1 property path: predicates (absolute IRIs in angle brackets, or
-registered prefix:name) joined by ` + "`" + `/` + "`" + ` (then), ` + "`" + `|` + "`" + ` (or), ` + "`" + `^` + "`" + ` (against the direction), ` + "`" + `*` + "`" + ` ` + "`" + `+` + "`" + ` ` + "`" + `?` + "`" + ` ` + "`" + `{m,n}` + "`" + `
-(repeated), ` + "`" + `!` + "`" + ` (any but these) and parentheses, such as "schema:actor/^schema:actor" or "foaf:knows+".
+A SPARQL 1.1 property path: predicates (absolute IRIs in angle brackets, or registered prefix:name) combined by
+` + "`" + `/` + "`" + ` (sequence), ` + "`" + `|` + "`" + ` (alternative), ` + "`" + `^` + "`" + ` (inverse), ` + "`" + `*` + "`" + ` ` + "`" + `+` + "`" + ` ` + "`" + `?` + "`" + ` ` + "`" + `{m,n}` + "`" + ` (repetition), ` + "`" + `!` + "`" + ` (negation) and
+parentheses, such as "schema:actor/^schema:actor" or "foaf:knows+".
 """
 scalar Path
 
-"A part of a pattern: a variable such as \"?film\", or an IRI as the scalar IRI takes it."
+"A term of a pattern: a variable such as \"?film\", or an IRI in the form of the scalar IRI."
 scalar PatternTerm
 
-"The predicate of a pattern: a variable such as \"?p\", or a property path as the scalar Path takes it; a single IRI is one."
+"The predicate of a pattern: a variable such as \"?p\", or a property path in the form of the scalar Path, such as a single IRI."
 scalar PatternPath
 
-"What the graph is asked. Everything in one operation reads the same revision."
+"The queries. Everything in one operation reads the same revision."
 type Query {
   """
-  Anything that has an ` + "`" + `id` + "`" + `, by that id. Entities and statements are read in the view that their id names, which
-  narrows that of the operation. Null when that view shows nothing of it, and when you may not see it.
+  The object with this id. Entities and statements are read in the view that their id names, which narrows the
+  view of the operation. Null if the view shows nothing of the object, or if you may not see it.
   """
   node(
-    "The id as an earlier answer gave it, of at most 16 KiB. A bare IRI is taken as well, and names the entity in the present."
+    "The id from an earlier answer, at most 16 KiB. A bare IRI names the entity in the present."
     id: ID!
   ): Node
 
-  "One entity. Null when the view shows no statement that has it as subject or object."
+  "An entity. Null if the view shows no statement that has it as subject or object."
   entity(
-    "Which one."
+    "The IRI of the entity."
     iri: IRI!
-    "What this read sees. It narrows the view of the operation."
+    "The view of this field. It narrows the view of the operation."
     view: ViewInput
   ): Entity
 
-  """
-  The entities, that is the subjects of the statements that the view shows, each once, in an order
-  that stays the same from page to page.
-  """
+  "The entities: the distinct subjects of the statements in the view. The order is stable across pages."
   entities(
-    "Only those that this holds for."
+    "Only elements that match this filter."
     where: EntityFilter
-    "The order: by the first key, then the next; what is equal in all comes in the order of the store."
+    "The sort keys, the most significant first. Ties are in the order of the store."
     orderBy: [EntityOrder!]
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
-    "What this read sees. It narrows the view of the operation."
+    "The view of this field. It narrows the view of the operation."
     view: ViewInput
-    "How much of an answer to give at the most; ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it was cut, ` + "`" + `pageInfo.endCursor` + "`" + ` where to go on."
+    "A bound on the size of the answer. ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it cut the page, which ` + "`" + `pageInfo.endCursor` + "`" + ` continues."
     budget: BudgetInput
   ): EntityConnection
 
-  "The statements, in an order that stays the same from page to page."
+  "The statements in the view. The order is stable across pages."
   statements(
-    "Only those that this holds for."
+    "Only elements that match this filter."
     where: StatementFilter
-    "The order: by the first key, then the next; what is equal in all comes in the order of the store."
+    "The sort keys, the most significant first. Ties are in the order of the store."
     orderBy: [StatementOrder!]
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
-    "What this read sees. It narrows the view of the operation."
+    "The view of this field. It narrows the view of the operation."
     view: ViewInput
-    "How much of an answer to give at the most; ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it was cut, ` + "`" + `pageInfo.endCursor` + "`" + ` where to go on."
+    "A bound on the size of the answer. ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it cut the page, which ` + "`" + `pageInfo.endCursor` + "`" + ` continues."
     budget: BudgetInput
   ): StatementConnection
 
   """
-  The solutions of a pattern: every way to put things of the graph for its variables so that it holds,
-  as in SPARQL. Without ` + "`" + `g` + "`" + ` in a triple all the graphs that the view shows are read as one.
+  The solutions of a pattern: every assignment of terms to its variables that makes it hold, as in SPARQL. A
+  triple without ` + "`" + `g` + "`" + ` matches in the union of all graphs in the view.
   """
   match(
-    "What must hold."
+    "The pattern to match."
     pattern: PatternInput!
-    "The variables that the rows show, without \"?\". All of the pattern if not said."
+    "The variables that the rows show, without \"?\". By default all variables of the pattern."
     select: [String!]
-    "Each row once. Otherwise there is a row for each way in which the pattern holds."
+    "Return distinct rows only. By default there is a row for each way in which the pattern holds."
     distinct: Boolean! = false
-    "The order: by the first key, then the next. Without it the rows come as they are found, the same from page to page."
+    "The sort keys, the most significant first. The default order is stable across pages."
     orderBy: [MatchOrder!]
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
-    "Tell how the answer is found: see MatchConnection.explanation."
+    "Return the query plan: see MatchConnection.explanation."
     explain: Boolean! = false
-    "What this read sees. It narrows the view of the operation."
+    "The view of this field. It narrows the view of the operation."
     view: ViewInput
-    "How much of an answer to give at the most; ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it was cut, ` + "`" + `pageInfo.endCursor` + "`" + ` where to go on."
+    "A bound on the size of the answer. ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it cut the page, which ` + "`" + `pageInfo.endCursor` + "`" + ` continues."
     budget: BudgetInput
   ): MatchConnection
 
   """
-  The shortest ways from one entity to another, none through the same entity twice, the shortest first. From
-  an entity to itself there is one, of length 0, if the view shows anything of it.
+  The shortest paths from one entity to another, the shortest first. No path visits an entity twice. From an
+  entity to itself there is one path of length 0 if the view shows the entity.
   """
   shortestPaths(
-    "Where they start."
+    "The first entity."
     from: IRI!
-    "Where they end."
+    "The last entity."
     to: IRI!
-    "Only through statements with these predicates. Any but rdf:type if not said: it is gone through where it is named."
+    "Only statements with these predicates. By default all predicates except rdf:type, which is followed only if it is listed."
     predicates: [IRI!]
-    "Along the statements (OUT), against them (IN), or either way."
+    "The direction in which statements are followed: from subject to object (OUT), from object to subject (IN), or both."
     direction: Direction! = BOTH
-    "How many statements long at most: 12 at the most."
+    "The maximal length of a path, in statements: at most 12."
     maxDepth: Int! = 6
-    "How many of them: 100 at the most."
+    "The maximal number of paths: at most 100."
     k: Int! = 1
-    "What this read sees. It narrows the view of the operation."
+    "The view of this field. It narrows the view of the operation."
     view: ViewInput
   ): [GraphPath!]
 
   """
-  What was done and what was refused, the newest first: each commit with who, when, why and how much,
-  each refusal with why not. For administrators. Commits are there for as far back as the log goes;
-  refusals are the newest 10,000, across restarts. One page looks at no more than 10,000
-  commits: then it ends early, perhaps without a single entry, and goes on behind its ` + "`" + `endCursor` + "`" + `.
+  The audit list, the newest entries first: each commit with its principal, time, reason and size, and each
+  refusal with its reason. For administrators. It contains the commits in the log and the newest 10,000
+  refusals, across restarts. A page reads at most 10,000 commits: it may then be short or empty, and continues
+  after its ` + "`" + `endCursor` + "`" + `.
   """
   audit(
-    "At most so many. 100 if not said."
+    "The page size: 100 by default."
     first: Int
-    "Only those behind this cursor of the same list."
+    "Only entries after this cursor of the same list."
     after: Cursor
-    "Only what this caller did or was refused."
+    "Only entries of this principal."
     principal: String
-    "Only what was done, or refused, in this agent's name."
+    "Only entries of this actor."
     actor: String
-    "Only from this time on."
+    "Only entries at or after this time."
     since: DateTime
-    "Only up to this time."
+    "Only entries at or before this time."
     until: DateTime
-    "Only these kinds. All of them if not said."
+    "Only entries of these kinds. By default all kinds."
     kinds: [AuditKind!]
-    "Only what was done with this channel and its messages."
+    "Only actions on this channel and its messages."
     channelId: ID
   ): AuditConnection!
 
   """
-  What has changed, from the log: the same events as ` + "`" + `statementChanged` + "`" + ` sends, as a list. A position
-  from here, from a subscription or from ` + "`" + `extensions.position` + "`" + ` fits everywhere. One page looks at no
-  more than 10,000 commits: then it ends early, perhaps without a single change, and goes on behind its
-  ` + "`" + `endCursor` + "`" + `. When the log no longer goes back to ` + "`" + `after` + "`" + ` or ` + "`" + `since` + "`" + `, the error ` + "`" + `POSITION_GONE` + "`" + ` tells
-  the oldest position that can be had.
+  The changes in the log: the events of ` + "`" + `statementChanged` + "`" + ` as a list. Positions from this list, from
+  subscriptions and from ` + "`" + `extensions.position` + "`" + ` are interchangeable. A page reads at most 10,000 commits: it may
+  then be short or empty, and continues after its ` + "`" + `endCursor` + "`" + `. If the log no longer has ` + "`" + `after` + "`" + ` or ` + "`" + `since` + "`" + `, the
+  error ` + "`" + `POSITION_GONE` + "`" + ` contains the oldest available position.
   """
   changes(
-    "Only the changes of statements that this holds for, as for ` + "`" + `statementChanged` + "`" + `."
+    "Only changes of statements that match this filter, as for ` + "`" + `statementChanged` + "`" + `."
     where: StatementFilter
-    "Only these kinds of changes. All of them if not said."
+    "Only changes of these kinds. By default all kinds."
     ops: [ChangeOp!]
-    "The oldest first (ASC), or the newest first (DESC)."
+    "The oldest first (ASC) or the newest first (DESC)."
     order: SortDirection! = ASC
-    "Only those behind this position, newest first those before it; or \"earliest\" or \"latest\"."
+    "Only changes after this position, or before it if the newest come first. The words \"earliest\" and \"latest\" are accepted."
     after: Position
     "Only changes made after this moment. 0 is before the first commit."
     since: Moment
-    "Only changes made by this moment."
+    "Only changes made up to this moment."
     until: Moment
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
-    "What this read sees. It narrows the view of the operation. With ` + "`" + `at` + "`" + `, the changes made by then; ` + "`" + `maxAgeSeconds` + "`" + ` is refused."
+    "The view of this field. It narrows the view of the operation. ` + "`" + `at` + "`" + ` limits the list to changes made by then. ` + "`" + `maxAgeSeconds` + "`" + ` is refused."
     view: ViewInput
-    "How much of an answer to give at the most; ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it was cut, ` + "`" + `pageInfo.endCursor` + "`" + ` where to go on."
+    "A bound on the size of the answer. ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it cut the page, which ` + "`" + `pageInfo.endCursor` + "`" + ` continues."
     budget: BudgetInput
   ): ChangeConnection
 
   """
-  What is different between two moments, whatever happened in between, one statement at a time. It does
-  not need the log. What is shown of entities is as of the later moment.
+  The differences between two moments, one per statement, regardless of the changes in between. It does not need
+  the log. Entities are shown as of the later moment.
   """
   diff(
     "The earlier moment. 0 is before the first commit."
     from: Moment!
-    "The later moment. The revision that the operation reads if not said."
+    "The later moment. By default the revision that the operation reads."
     to: Moment
-    "Only statements that this holds for, at either moment."
+    "Only statements that match this filter at one of the two moments."
     where: StatementFilter
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
-    "What this read sees, at both moments. It narrows the view of the operation; with ` + "`" + `at` + "`" + `, that is the later moment if no other is said."
+    "The view of this field, at both moments. It narrows the view of the operation. ` + "`" + `at` + "`" + ` is the default of the later moment."
     view: ViewInput
-    "How much of an answer to give at the most; ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it was cut, ` + "`" + `pageInfo.endCursor` + "`" + ` where to go on."
+    "A bound on the size of the answer. ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it cut the page, which ` + "`" + `pageInfo.endCursor` + "`" + ` continues."
     budget: BudgetInput
   ): DiffConnection
 
   """
-  Why a statement stands: who asserts it, in which commits, for which reasons, and what led to it. Null when
-  the view shows no such statement. What you may not see is absent from the reasons as well.
+  The reasons for a statement: its assertions with their commits, and its history. Null if the view does not
+  show the statement. Reasons that you may not see are left out.
   """
   why(
-    "Which one."
+    "The statement to explain."
     statement: StatementRef!
-    "How many steps of its history at most, the newest: 10 if not said, 100 at the most."
+    "The maximal number of steps in the history, the newest: 10 by default, at most 100."
     first: Int
-    "What this read sees. It narrows the view of the operation. An age limit does not shorten the history."
+    "The view of this field. It narrows the view of the operation. A maximal age does not shorten the history."
     view: ViewInput
   ): StatementReasons
 
-  """
-  Updates that wait for review, or did, the oldest first: your own, and those that you may review.
-  """
+  "The updates that are or were held for review, the oldest first: your own, and those that you may review."
   proposals(
-    "Only those in this state."
+    "Only proposals with this status."
     status: ProposalStatus
-    "Only those of this agent."
+    "Only proposals of this author."
     author: String
-    "How many at most: 25 if not said, 100 at the most."
+    "The page size: 25 by default, at most 100."
     first: Int
-    "Only those behind this one: its id."
+    "Only proposals after the one with this id."
     after: ID
   ): ProposalConnection
 
-  "One proposal. An error NOT_FOUND when there is none that you may see."
+  "A proposal. The error is NOT_FOUND if it does not exist or you may not see it."
   proposal(
-    "Its id, as the answer to the held update gave it."
+    "The id of the proposal, as in the answer to the held update."
     id: ID!
   ): Proposal
   """
   Statements that cannot all hold: several values of an owl:FunctionalProperty, several subjects of an
-  owl:InverseFunctionalProperty, more values than a shape allows its targets (sh:maxCount of one property,
-  forwards or backwards), owl:sameAs against owl:differentFrom, and classes that are owl:disjointWith each other; as the
-  graph that the view shows declares them. What holds at different times only does not contradict.
+  owl:InverseFunctionalProperty, more values than a shape allows for its targets (sh:maxCount of one property or
+  its inverse), owl:sameAs against owl:differentFrom, and classes that are owl:disjointWith each other, as
+  declared in the view. Statements with disjoint validity do not contradict each other.
   """
   contradictions(
-    "How many at most: 25 if not said, 100 at the most."
+    "The page size: 25 by default, at most 100."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
-    "What this read sees. It narrows the view of the operation."
+    "The view of this field. It narrows the view of the operation."
     view: ViewInput
   ): ContradictionPage
 
-  "The agents under quarantine, in the order of their names. For administrators."
+  "The agents under quarantine, ordered by id. For administrators."
   quarantines: [Quarantine!]
 
-  "The words that this graph is written in: ask this first when you do not know the data."
+  "The vocabulary of the graph: its prefixes, classes, predicates and graphs. Start here if you do not know the data."
   vocabulary(
-    "What this read sees. It narrows the view of the operation."
+    "The view of this field. It narrows the view of the operation."
     view: ViewInput
   ): Vocabulary
 
-  "Who you are to this server."
+  "The caller as authenticated by the server."
   me: Me!
 
-  "The agents on record, in the order of their ids."
+  "The agents on record, ordered by id."
   agents(
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
-    "Only those whose id comes behind this one."
+    "Only agents after the one with this id."
     after: String
-    "Only those that are registered and can do this: one of their capabilities, or the id or a tag of a skill."
+    "Only registered agents with this capability: a capability of the card, or the id or a tag of a skill."
     capability: String
   ): [Agent!]
 
-  "One agent's record. Null if there is none."
+  "The record of an agent. Null if there is none."
   agent(
-    "Which one; a bare id ` + "`" + `x` + "`" + ` is the same as ` + "`" + `agent://x` + "`" + `."
+    "The id of the agent. A bare id ` + "`" + `x` + "`" + ` means ` + "`" + `agent://x` + "`" + `."
     id: String!
   ): Agent
 
   "The API keys, the oldest first. For administrators."
   apiKeys(
-    "Only those of this agent."
+    "Only keys of this agent."
     agent: String
-    "Also those that were revoked or have expired."
+    "Include revoked and expired keys."
     ended: Boolean! = false
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
-    "Only those behind the key of this id."
+    "Only keys after the one with this id."
     after: ID
   ): [ApiKey!]
 
-  "How much there is, counted over what the view shows."
+  "The counts of statements, graphs, predicates and classes in the view."
   stats(
-    "What this read sees. It narrows the view of the operation."
+    "The view of this field. It narrows the view of the operation."
     view: ViewInput
   ): Stats
 
@@ -682,1002 +674,1003 @@ type Query {
   revision: Revision
 
   """
-  The graphs that you may read, koine's own left out: those that hold statements, and those that were made
-  and are still empty. The default graph comes first, the others by their names.
+  The graphs that you may read, except system graphs: those that hold statements, and those that were created
+  and are empty. The default graph comes first, the others are ordered by name.
   """
   graphs(
-    "How many at most: 100 if not said, 1000 at the most."
+    "The page size: 100 by default, at most 1000."
     first: Int
-    "Only those whose names come behind this one."
+    "Only graphs after the one with this name."
     after: IRI
   ): [Graph!]
 
-  "A channel. An error CHANNEL_NOT_FOUND when there is none that you may see."
+  "A channel. The error is CHANNEL_NOT_FOUND if it does not exist or you may not see it."
   channel(
-    "Its id."
+    "The id of the channel."
     id: ID!
   ): Channel
 
   """
-  The channels that you are a member of or invited to, and the public ones, or those of a scope, but no direct ones, in
-  the order in which they were made.
+  The channels that you are a member of or invited to, and the public ones, or those of a scope, in the order of
+  their creation. Direct channels are not listed.
   """
   channels(
-    "How many at most: 25 if not said, 200 at the most."
+    "The page size: 25 by default, at most 200."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
-    "Only public ones, or only private ones."
+    "Only channels with this visibility."
     visibility: ChannelVisibility
-    "Only those that this agent is a member of."
+    "Only channels that this agent is a member of."
     member: String
-    "Only those that you are invited to."
+    "Only channels that you are invited to."
     invited: Boolean! = false
-    "All those of this scope that you may find. Those that you take part in without being a member are not listed otherwise."
+    "Only channels of this scope, including those that you may find without being a member."
     scopeId: ID
   ): ChannelConnection
 
-  "A scope. An error SCOPE_NOT_FOUND when there is none that you have access to."
+  "A scope. The error is SCOPE_NOT_FOUND if it does not exist or you have no access."
   scope(
-    "Its id."
+    "The id of the scope."
     id: ID!
   ): Scope
 
-  "The scopes that you have access to, in the order in which they were made."
+  "The scopes that you have access to, in the order of their creation."
   scopes(
-    "How many at most: 25 if not said, 200 at the most."
+    "The page size: 25 by default, at most 200."
     first: Int
-    "Only those behind this cursor. A page may be short or empty before the last."
+    "Only elements after this cursor. A page before the last may be short or empty."
     after: Cursor
     "Only tasks of this intent."
     parentId: ID
-    "Only those of this status."
+    "Only scopes with this status."
     status: ScopeStatus
   ): ScopeConnection
 
-  "Who is banned or muted in all channels of this server. For administrators."
+  "The bans and mutes that hold in all channels of this server. For administrators."
   channelBars: [ChannelBar!]
 
-  "A message. An error NOT_FOUND when there is none that you may read."
+  "A message. The error is NOT_FOUND if it does not exist or you may not read it."
   message(
-    "Its id."
+    "The id of the message."
     id: ID!
   ): Message
 
   """
-  The messages that are for you: those that others wrote and that are addressed to you or to a role that you had then,
-  in all channels that you may read, and those to everybody in the channels that you are a member of. They come in the
-  order in which they were published.
+  Your messages: those that other agents addressed to you, or to a role that you had then, in all channels that
+  you may read, and those addressed to everybody in channels that you are a member of. They are in the order of
+  publication.
   """
   inbox(
-    "How many at most: 25 if not said, 200 at the most."
+    "The page size: 25 by default, at most 200."
     first: Int
-    "Only those behind this position: that of a page before, of an answer or of an event."
+    "Only messages after this position, from a previous page, an answer or an event."
     after: Position
   ): Inbox
 
-  "One graph, the default graph if no name is said. Null when there is none of the name that you may read."
+  "A graph, by default the default graph. Null if it does not exist or you may not read it."
   graph(
-    "Its name."
+    "The name of the graph."
     iri: IRI
   ): Graph
 
-  "The shapes that updates are judged by, in the order of their names. As RDF they are in the graph urn:koine:graph:shapes."
+  "The shapes that updates are validated against, ordered by name. As RDF they are in the graph urn:koine:graph:shapes."
   shapes: [Shape!]
 
-  "What is kept in the shapes graph and is not judged, of shapes and of anything else, in the order of the names."
+  "The parts of the shapes graph that are not validated, ordered by name."
   shapesLeftOut: [LeftOut!]
 
   """
-  What stands against the shapes: a validation report as SHACL has them, over what the view shows. It
-  is bounded by ` + "`" + `first` + "`" + ` and by a budget of its own; ` + "`" + `complete` + "`" + ` tells whether either ended it.
+  The violations of the shapes: a SHACL validation report over the view. It is bounded by ` + "`" + `first` + "`" + ` and by a
+  budget of its own; ` + "`" + `complete` + "`" + ` tells whether either was reached.
   """
   violations(
-    "How many at most: 100 if not said, 1000 at the most."
+    "The page size: 100 by default, at most 1000."
     first: Int
-    "Only those of this shape."
+    "Only violations of this shape."
     shape: IRI
-    "What this read sees. It narrows the view of the operation."
+    "The view of this field. It narrows the view of the operation."
     view: ViewInput
   ): ValidationReport
 
-  "One task. An error TASK_NOT_FOUND when there is none that you take part in: its creator, its handler and administrators do."
+  "A task. The error is TASK_NOT_FOUND unless you are its creator, its handler or an administrator."
   task(
-    "Its id."
+    "The id of the task."
     id: ID!
   ): Task
 
-  "The tasks that you take part in, those that changed last first. A task that changes while pages are read moves to the front."
+  "The tasks that you take part in, the most recently changed first. A task that changes during paging moves to the front."
   tasks(
-    "How many at most: 25 if not said, 100 at the most."
+    "The page size: 25 by default, at most 100."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
-    "Those that you asked for. Without this and ` + "`" + `handled` + "`" + ` it is both, and for an administrator all that there are."
+    "Only tasks that you created. Without this and ` + "`" + `handled` + "`" + ` both kinds are listed, and all tasks for administrators."
     created: Boolean! = false
-    "Those that you handle."
+    "Only tasks that you handle."
     handled: Boolean! = false
-    "Only those of this context."
+    "Only tasks of this context."
     contextId: String
-    "Only those that this agent handles."
+    "Only tasks handled by this agent."
     handler: String
-    "Only those in one of these states."
+    "Only tasks in one of these states."
     states: [TaskState!]
-    "Only the parts of this task."
+    "Only subtasks of this task."
     parentId: ID
-    "Only those that changed then or later."
+    "Only tasks that changed at or after this time."
     since: DateTime
   ): TaskConnection
 }
 
-"How the graph is changed."
+"The mutations."
 type Mutation {
   """
-  Puts an agent under quarantine: what it asserted, or asserts from now on, counts for nobody, in no read,
-  count, path, history or subscription. Nothing is removed, and ` + "`" + `liftQuarantine` + "`" + ` makes it count again. Said
-  again with another ` + "`" + `since` + "`" + `, it is another quarantine. For administrators.
+  Puts an agent under quarantine: its past and future assertions do not count in any read, count, path, history
+  or subscription. Nothing is removed, and ` + "`" + `liftQuarantine` + "`" + ` makes them count again. A new ` + "`" + `since` + "`" + ` replaces the
+  previous one. For administrators.
   """
   quarantineAgent(
-    "Whom, and from when on."
+    "The agent, and the beginning of the quarantine."
     input: QuarantineAgentInput!
   ): QuarantinePayload
 
   """
-  Undoes a commit with a new one: each statement that it changed is backed again as before, by the same
-  agents with their certainty, validity and provenance. Where a statement has changed since, nothing is
-  written and the conflicts are told. For who may write all of its graphs and speak for all agents
-  concerned, and for administrators.
+  Reverts a commit by a new one: every statement that it changed gets back its previous assertions, with
+  sources, certainty, validity and provenance. If a statement has changed since, nothing is written and the
+  conflicts are returned. For administrators, and for agents that may write all graphs of the commit and act for
+  all sources concerned.
   """
   revertCommit(
-    "Which one, and how."
+    "The commit to revert."
     input: RevertCommitInput!
   ): RevertCommitPayload
 
   """
-  Settles a contradiction: removes the statements to drop, all or none, if those to keep stand. The same
-  rules hold as for removals by ` + "`" + `applyPatches` + "`" + `.
+  Resolves a contradiction: removes all statements to drop, or none, provided that the statements to keep exist.
+  The rules are those of removals by ` + "`" + `applyPatches` + "`" + `.
   """
   resolveContradiction(
-    "What to keep and what to drop."
+    "The statements to keep and to drop."
     input: ResolveContradictionInput!
   ): ResolveContradictionPayload
 
-  "Ends an agent's quarantine: what it asserted counts again. For administrators."
+  "Ends the quarantine of an agent: its assertions count again. For administrators."
   liftQuarantine(
-    "Whose."
+    "The agent."
     input: LiftQuarantineInput!
   ): QuarantinePayload
 
   """
-  Registers a prefix, by which IRIs of its namespace may be written from then on, by everybody. A prefix
-  has one meaning: another one is refused without ` + "`" + `force` + "`" + `. For administrators; in open mode for everybody.
+  Registers a prefix for the IRIs of a namespace. A prefix has one meaning: changing it requires ` + "`" + `force` + "`" + `. For
+  administrators; in open mode for everybody.
   """
   registerPrefix(
-    "The prefix, and what it stands for."
+    "The prefix and its namespace."
     input: RegisterPrefixInput!
   ): NamesPayload
 
-  "Removes a prefix. What is stored stays as it is. For administrators; in open mode for everybody."
+  "Removes a prefix. Stored data is unchanged. For administrators; in open mode for everybody."
   removePrefix(
     "The prefix, without a colon."
     name: String!
   ): NamesPayload
 
   """
-  Allows the URI schemes to be used in new names: ` + "`" + `applyPatches` + "`" + ` refuses names with a scheme that is
-  neither allowed, nor a registered prefix, nor one that every store takes. For administrators; in open
-  mode for everybody.
+  Allows URI schemes in new names: ` + "`" + `applyPatches` + "`" + ` refuses names with a scheme that is neither allowed, nor a
+  registered prefix, nor built in. For administrators; in open mode for everybody.
   """
   allowSchemes(
     "The schemes, without a colon."
     names: [String!]!
   ): NamesPayload
 
-  "Takes URI schemes back that were allowed. What is stored stays as it is. For administrators; in open mode for everybody."
+  "Removes URI schemes from those allowed. Stored data is unchanged. For administrators; in open mode for everybody."
   forbidSchemes(
     "The schemes, without a colon."
     names: [String!]!
   ): NamesPayload
 
-  "Makes an API key, and the record of its agent if there is none. For administrators."
+  "Creates an API key, and the record of its agent if there is none. For administrators."
   createApiKey(
-    "Whose key it is, and what it gives."
+    "The agent, the roles and the lifetime of the key."
     input: CreateApiKeyInput!
   ): ApiKeyPayload
 
-  "Makes a key like another, which goes on for a while. For administrators."
+  "Replaces a key by a new one with the same properties. The old key stays valid for the overlap. For administrators."
   rotateApiKey(
-    "Which one, and for how long it goes on."
+    "The key, and the overlap."
     input: RotateApiKeyInput!
   ): ApiKeyPayload
 
-  "Ends a key at once, and every stream that was opened with it. For administrators."
+  "Revokes a key and closes every stream that was opened with it. For administrators."
   revokeApiKey(
-    "The key's id."
+    "The id of the key."
     id: ID!
   ): ApiKey
 
-  "Changes an agent's record: administrators all of it, an agent its own name. With a card, see registerAgent."
+  """
+  Changes the record of an agent. Administrators may change all of it, an agent its own name. With a card, the
+  rights are those of registerAgent.
+  """
   updateAgent(
-    "Which one, and what is to be different."
+    "The agent, and the changes."
     input: UpdateAgentInput!
   ): Agent
 
   """
-  Makes an agent one that can be asked, or says all that is said of it anew. The agent itself may, who may act for
-  it, its owner and administrators.
+  Registers an agent, so that others can send it requests, or replaces its registration. Allowed to the agent,
+  agents that may act for it, its owner and administrators.
   """
   registerAgent(
-    "Which one, and what it says of itself."
+    "The agent, and its card."
     input: RegisterAgentInput!
   ): Agent
 
   """
-  Ends that an agent can be asked: what it said of itself goes, and it leaves all channels. Its record and its tasks
-  stay. Who may register it may.
+  Removes the registration of an agent: its card is removed and it leaves all channels. Its record and its tasks
+  stay. The rights are those of registerAgent.
   """
   deregisterAgent(
-    "Which one."
+    "The id of the agent."
     id: String!
   ): Agent
 
   """
-  Says that the agent for which the request acts is there, for 60 seconds unless it says so again or has a
-  stream open. The first time makes its record. Only what changes by it is written, and soon after.
+  Reports that the agent of the request is online, for 60 seconds unless it repeats the heartbeat or has a
+  stream open. The first heartbeat creates the agent's record. Only changes of the presence are written, after a
+  short delay.
   """
   heartbeat(
-    "What it is meanwhile. Without it, what it said last; OFFLINE takes the last heartbeat back."
+    "The status to report. By default the last reported one. OFFLINE withdraws the last heartbeat."
     status: PresenceStatus
   ): Presence
 
-  """
-  Applies patches, all or none, as one commit. The patches have the form of ` + "`" + `mutations` + "`" + ` in
-  ` + "`" + `knowledge/update` + "`" + `, and the same rules hold.
-  """
+  "Applies patches as one commit, all or none. The patches have the form of ` + "`" + `mutations` + "`" + ` in ` + "`" + `knowledge/update` + "`" + `, and the same rules apply."
   applyPatches(
-    "What to do, and why."
+    "The patches, with justification and options."
     input: ApplyPatchesInput!
   ): ApplyPatchesPayload
 
-  "Makes a graph, and you its owner."
+  "Creates a graph. You become its owner."
   createGraph(
-    "How it is called, and who may do what."
+    "The name and the policy of the graph."
     input: CreateGraphInput!
   ): GraphPayload
 
-  "Says who may do what with a graph. Its owners may, and administrators."
+  "Changes the policy of a graph. For its owners and administrators."
   setGraphPolicy(
-    "Which graph, and what changes."
+    "The graph, and the changes of its policy."
     input: SetGraphPolicyInput!
   ): GraphPayload
 
   """
-  Makes a graph hold exactly the statements of a document and no others. A statement that stays keeps its
-  assertions and its history. Beyond 10,000 statements or 8 MiB of text, the content is exchanged as a whole:
-  history and subscriptions that the graph concerns tell ` + "`" + `GraphReplaced` + "`" + ` in the place of single changes, and these
-  subscriptions end with ` + "`" + `Resync` + "`" + `.
+  Replaces the content of a graph by the statements of a document. Statements that stay keep their assertions
+  and their history. Beyond 10,000 statements or 8 MiB of text, the content is replaced as a whole: history and
+  subscriptions get ` + "`" + `GraphReplaced` + "`" + ` instead of single changes, and these subscriptions end with ` + "`" + `Resync` + "`" + `.
   """
   replaceGraph(
-    "Which graph, and what it is to hold."
+    "The graph, and its new content."
     input: ReplaceGraphInput!
   ): ReplaceGraphPayload
 
   """
-  Deletes a graph of any size: from now on nobody reads or writes it, its past included. Its owners may, and
-  administrators. They may make it again, with nothing of what it held.
+  Deletes a graph of any size: nobody can read or write it any more, its past included. For its owners and
+  administrators, who may create it again without its previous content.
   """
   deleteGraph(
-    "Which graph."
+    "The graph."
     input: DeleteGraphInput!
   ): DeleteGraphPayload
 
   """
-  Keeps shapes (SHACL core) that later updates are judged by. A shape of the document replaces the kept
-  one of the same name with all that it is made of; the others stay. What cannot be judged is refused,
-  and the document with it. Administrators only.
+  Stores shapes (SHACL core) that later updates are validated against. A shape replaces the stored shape of the
+  same name, and the others stay. A document with unsupported parts is refused. For administrators.
   """
   setShapes(
-    "The shapes, in Turtle with its own prefixes. Each has an IRI; what it is made of may be blank nodes."
+    "The shapes, in Turtle with its own prefixes. Each shape has an IRI; its parts may be blank nodes."
     turtle: String!
-    "Leave out what cannot be judged, and list it in ` + "`" + `leftOut` + "`" + `. By default it is refused."
+    "Skip unsupported parts and list them in ` + "`" + `leftOut` + "`" + `. By default the document is refused."
     supportedOnly: Boolean
-    "Only check them."
+    "Validate only, without writing."
     dryRun: Boolean
-    "Why, for the log."
+    "The justification, which is kept with the commit."
     justification: String
   ): SetShapesPayload
 
-  "Takes shapes away with all that they alone are made of. Administrators only."
+  "Removes shapes with all their parts that no other shape uses. For administrators."
   removeShapes(
-    "Their names. One that is not there is an error."
+    "The names of the shapes. An unknown name is an error."
     shapes: [IRI!]!
-    "Only say what would go."
+    "Report the removals only, without writing."
     dryRun: Boolean
-    "Why, for the log."
+    "The justification, which is kept with the commit."
     justification: String
   ): ApplyPatchesPayload
 
   """
-  Approves or rejects a proposal of somebody else's. The last approval that is required applies its patches
-  in the same commit, in the name of its author, unless the graph no longer takes them (CONFLICTED). A
-  rejection ends it. To say the same again changes nothing.
+  Approves or rejects a proposal. You cannot review your own proposal. The last required approval applies the
+  patches in the same commit, on behalf of the author, unless the graph no longer accepts them (CONFLICTED). A
+  rejection ends the proposal. Repeating a decision has no effect.
   """
   reviewProposal(
-    "Which one."
+    "The id of the proposal."
     id: ID!
-    "What you decide."
+    "The decision."
     decision: ReviewDecision!
-    "Why: kept with the decision."
+    "The reason, which is kept with the decision."
     comment: String
-    "Refuse when the proposal, or an entity that it is about, changed after this revision."
+    "Refuse if the proposal, or an entity that it concerns, changed after this revision."
     expectedRevision: Revision
   ): Proposal
 
-  "Takes back a proposal of your own."
+  "Withdraws a proposal of your own."
   withdrawProposal(
-    "Which one."
+    "The id of the proposal."
     id: ID!
   ): Proposal
 
-  "Makes a channel, which you own."
+  "Creates a channel. You become its owner."
   createChannel(
-    "What it is to be like."
+    "The properties of the channel."
     input: CreateChannelInput!
   ): Channel
 
-  "Changes what a channel says of itself. Who manages it may, and its owners also rights and bounds."
+  "Changes the properties of a channel. For agents that manage it; rights and limits for its owners."
   updateChannel(
-    "Which one, and what is to be different."
+    "The channel, and the changes."
     input: UpdateChannelInput!
   ): Channel
 
-  "Deletes a channel for good: nobody reads it from then on, its past included. Its owners may."
+  "Deletes a channel permanently: nobody can read it any more, its past included. For its owners."
   deleteChannel(
-    "Which one."
+    "The id of the channel."
     channelId: ID!
   ): DeletedChannel
 
-  "Makes an agent a member of a channel, or gives a member another role. Its owners may."
+  "Adds a member to a channel, or changes a member's role. For the channel's owners."
   addChannelMember(
-    "Whom, and where."
+    "The channel, the agent and its role."
     input: AddChannelMemberInput!
   ): Channel
 
-  "Takes an agent out of a channel. Its owners may, and each member itself. An error INVALID for who would read on through the scope: ban it."
+  """
+  Removes a member from a channel. For the channel's owners, and for the member itself. The error is INVALID if
+  the agent could still read the channel through its scope: ban it instead.
+  """
   removeChannelMember(
-    "Whom, and where."
+    "The channel and the agent."
     input: RemoveChannelMemberInput!
   ): Channel
 
-  "Closes a channel: it takes no message any more and is read on. Its owners may, who made it, and who runs its scope."
+  "Closes a channel: it takes no more messages and stays readable. For its owners and its creator, and for the agents that run its scope."
   closeChannel(
-    "Which one, and why."
+    "The channel, and the reason."
     input: CloseChannelInput!
   ): Channel
 
-  "Makes you a member of a channel that you may find: where everybody may join, or with an invitation."
+  "Joins a channel that is open to everybody, or that you are invited to."
   joinChannel(
-    "Which one, and as what."
+    "The channel, and your role."
     input: JoinChannelInput!
   ): Channel
 
-  "Takes you out of a channel. Its last owner stays."
+  "Leaves a channel. The last owner cannot leave."
   leaveChannel(
-    "Which one."
+    "The id of the channel."
     channelId: ID!
   ): LeftChannel
 
   """
-  Lets an agent find a channel and become a member. Who lets agents in may; members, where everybody may join. An agent
-  that is invited or a member already stays so. An error NOT_MEMBER for one without access to the scope of the channel;
-  in a channel outside of a scope an agent may be invited before the server has ever seen it.
+  Invites an agent: it can find the channel and join. For agents with the right to admit members; for all
+  members where everybody may join. Inviting an invited agent or a member has no effect. The error is NOT_MEMBER
+  if the agent has no access to the channel's scope. In a channel without a scope the agent need not be on
+  record.
   """
   inviteMember(
-    "Whom, and where."
+    "The channel and the agent."
     input: InvitationInput!
   ): Channel
 
-  "Takes an invitation back. Who may invite may."
+  "Withdraws an invitation. The rights are those of inviteMember."
   withdrawInvitation(
-    "Whose, and where."
+    "The channel and the agent."
     input: InvitationInput!
   ): Channel
 
-  "Makes you a member of a channel that you are invited to."
+  "Accepts an invitation: you become a member of the channel."
   acceptInvitation(
-    "Which one."
+    "The id of the channel."
     channelId: ID!
   ): Channel
 
-  "Says no to an invitation."
+  "Declines an invitation."
   declineInvitation(
-    "Which channel it is to."
+    "The id of the channel."
     channelId: ID!
   ): LeftChannel
 
   """
-  Keeps an agent out of a channel, or of all: it finds nothing there, and its membership stays for when the ban ends. Who
-  manages the channel bans those of a lesser role; administrators everybody from the whole server.
+  Bans an agent from one channel or from all: it cannot find the channel, and keeps its membership for the end
+  of the ban. Agents that manage the channel may ban those with a lesser role; administrators may ban any agent
+  from all channels.
   """
   banAgent(
-    "Whom, where, and until when."
+    "The agent, the channel, and the end of the ban."
     input: BarInput!
   ): BarPayload
 
-  "Ends a ban. One that is not there is no error."
+  "Ends a ban. Without a ban it has no effect."
   unbanAgent(
-    "Whose, and where."
+    "The agent and the channel."
     input: UnbarInput!
   ): BarPayload
 
-  "Keeps an agent from publishing in a channel, or in all: it reads on. Who may ban may."
+  "Mutes an agent in one channel or in all: it can read and cannot publish. The rights are those of banAgent."
   muteAgent(
-    "Whom, where, and until when."
+    "The agent, the channel, and the end of the mute."
     input: BarInput!
   ): BarPayload
 
-  "Ends a mute. One that is not there is no error."
+  "Ends a mute. Without a mute it has no effect."
   unmuteAgent(
-    "Whose, and where."
+    "The agent and the channel."
     input: UnbarInput!
   ): BarPayload
 
   """
-  Takes an agent out of all channels, for good: its memberships and invitations go, requests that nobody else could
-  answer expire, and where it was the last owner another member becomes one. An agent itself may, and administrators.
-  It may be repeated: what is done already is not done again.
+  Removes an agent from all channels permanently: its memberships and invitations end, requests that no other
+  agent can answer expire, and another member becomes owner of channels without one. For the agent itself and
+  for administrators. Repeating it is safe.
   """
   removeAgent(
-    "Whom."
+    "The id of the agent."
     principalId: String!
   ): RemovedAgent
 
-  "Makes a scope, which you run: an intent, or with ` + "`" + `parentId` + "`" + ` a task of one that you have access to."
+  "Creates a scope that you run: an intent, or with ` + "`" + `parentId` + "`" + ` a task of an intent that you have access to."
   createScope(
-    "What it is to be like."
+    "The properties of the scope."
     input: CreateScopeInput!
   ): Scope
 
-  "Changes a scope. Who made or coordinates it may, or the intent that it is a task of."
+  "Changes a scope. For its creator and coordinator, and for those of its intent."
   updateScope(
-    "Which one, and what is to be different."
+    "The scope, and the changes."
     input: UpdateScopeInput!
   ): Scope
 
-  "Ends a scope with its tasks: all of their channels close with it. Who may change it may."
+  "Ends a scope and its tasks, and closes all of their channels. The rights are those of updateScope."
   endScope(
-    "Which one, and how."
+    "The scope, and its final status."
     input: EndScopeInput!
   ): Scope
 
   """
-  Appends a message to a channel. Who may post there may. Facts that come with it are judged as by ` + "`" + `applyPatches` + "`" + `, and
-  are committed with it: rejected, there is no message either; held for review, the message is published and
-  tells where they wait.
+  Publishes a message in a channel. For agents with the right to post. Facts in the message are judged as by
+  ` + "`" + `applyPatches` + "`" + ` and are committed with it: if they are rejected, the message is not published; if they are held
+  for review, it is published with the id of their proposal.
   """
   publishMessage(
-    "Where to, and what."
+    "The channel and the message."
     input: PublishMessageInput!
   ): PublishMessagePayload
 
   """
-  Takes a message back: a message of its own says so, and the content of the first one is not shown from then on. Its
-  author may, unless it is muted or reads the channel no more, and owners and moderators. To take it back again is to be
-  told of the first time. A channel that is closed takes no retraction (CHANNEL_CLOSED); what a message there asserted
-  is undone by ` + "`" + `revertCommit` + "`" + `.
+  Retracts a message: a new message announces it, and the content of the retracted one is hidden. For its
+  author, unless it is muted or may no longer read the channel, and for owners and moderators. Repeating it
+  returns the first retraction. In a closed channel the error is CHANNEL_CLOSED; use ` + "`" + `revertCommit` + "`" + ` to undo
+  facts of a message there.
   """
   retractMessage(
-    "Which one, and what of it."
+    "The message, and whether to withdraw its facts."
     input: RetractMessageInput!
   ): RetractMessagePayload
 
   """
-  Says what of a channel you got: messages that are for you arrived, or were read, which includes that. One that says
-  READ is answered when that is durable; one that says DELIVERED at once, and what it says shows up to a second later.
+  Acknowledges messages addressed to you as delivered or read. READ includes DELIVERED. READ is durable when the
+  mutation returns. DELIVERED returns at once and takes effect within a second.
   """
   acknowledgeMessages(
-    "Which ones."
+    "The channel and its messages."
     input: AcknowledgeMessagesInput!
   ): Channel
 
   """
-  Publishes a request and waits for the first response to it. When none came in time the request has expired, unless it
-  says another ` + "`" + `expiresAt` + "`" + ` or has an ` + "`" + `idempotencyKey` + "`" + `: with a key it stands, and to ask again with the same one is to
-  wait on. One operation waits for a minute at the most.
+  Publishes a request and waits for the first response. On timeout the request expires, unless it has its own
+  ` + "`" + `expiresAt` + "`" + ` or an ` + "`" + `idempotencyKey` + "`" + `: repeating the request with the same key continues the wait. An operation
+  waits at most a minute.
   """
   ask(
-    "What, of whom, and how long to wait."
+    "The request, and how long to wait."
     input: AskInput!
   ): AskPayload
 
   """
-  Publishes a request and collects the responses to it until each of its recipients has responded or the time is up.
-  It is for an agent, or for a role (` + "`" + `recipient: "role:critic"` + "`" + `): all whose record has it, who take part in the channel
-  and may publish there are its recipients. Such roles are those of keys and tokens, not those of members, and there is
-  none for everybody in a channel. One operation waits for a minute at the most.
+  Publishes a request and collects the responses until every recipient has responded or the time is up. The
+  recipient is an agent or a role (` + "`" + `recipient: "role:critic"` + "`" + `), which stands for all agents with that role on
+  record that take part in the channel and may publish there. Such roles come from keys and tokens; roles of
+  members do not count. A request cannot address everybody. An operation waits at most a minute.
   """
   askAll(
-    "What, of whom, and how long to wait."
+    "The request, and how long to wait."
     input: AskInput!
   ): AskAllPayload
 
   """
-  Tells those who listen to a channel something at this moment, and nobody later. Members may who are neither muted nor
-  observers, 5 times a second on the average and 10 times at once.
+  Sends a signal to the current listeners of a channel. It is not stored. For members that are neither muted nor
+  observers, 5 times a second on average, with bursts of 10.
   """
   sendSignal(
-    "Where, and what."
+    "The channel and the signal."
     input: SendSignalInput!
   ): SendSignalPayload
 
   """
-  Gives an agent something to do: makes a task, or goes on with one that has not ended. The same message with the same
-  ` + "`" + `messageId` + "`" + ` is sent once, however often it is said. ` + "`" + `taskChanged` + "`" + ` behind ` + "`" + `position` + "`" + ` tells what becomes of it.
+  Sends a message to an agent: creates a task, or continues one that has not ended. The same message with the
+  same ` + "`" + `messageId` + "`" + ` is sent once. ` + "`" + `taskChanged` + "`" + ` after ` + "`" + `position` + "`" + ` follows the task.
   """
   sendMessage(
-    "To whom, and what."
+    "The recipient and the message."
     input: SendMessageInput!
   ): SendMessagePayload
 
-  "Says what becomes of a task and hands over artifacts, in one commit. For the agent that handles it."
+  "Reports the state of a task and delivers artifacts, in one commit. For the handler of the task."
   reportTask(
-    "Of which, and what."
+    "The task, its state and artifacts."
     input: ReportTaskInput!
   ): Task
 
-  "Ends a task before its time. For its creator and its handler."
+  "Cancels a task. For its creator and its handler."
   cancelTask(
-    "Which one."
+    "The id of the task."
     taskId: ID!
   ): Task
 
-  "Takes a task away, with its messages and artifacts. For its creator. Older revisions keep it."
+  "Deletes a task with its messages and artifacts. For its creator. Older revisions still contain it."
   deleteTask(
-    "Which one."
+    "The id of the task."
     taskId: ID!
   ): DeletedTask
 }
 
-"What can be followed. One event per change; ` + "`" + `extensions.position` + "`" + ` tells where to resume from."
+"The subscriptions. Each change is one event; ` + "`" + `extensions.position` + "`" + ` is the position to resume from."
 type Subscription {
   """
-  The changes of statements, in the order of the log, each once. An event is the difference between
-  what the view shows before and after a change. A view with ` + "`" + `at` + "`" + ` or ` + "`" + `maxAgeSeconds` + "`" + ` is refused.
+  The changes of statements, each once, in the order of the log. An event is the difference between the view
+  before and after a change. A view with ` + "`" + `at` + "`" + ` or ` + "`" + `maxAgeSeconds` + "`" + ` is refused.
   """
   statementChanged(
-    "Only the changes of statements that this holds for. What it says of certainty, source, time and revision is about the assertion that changed."
+    "Only changes of statements that match this filter. Conditions on certainty, source, time and revision apply to the assertion that changed."
     where: StatementFilter
-    "Only these kinds of changes. All of them if not said."
+    "Only changes of these kinds. By default all kinds."
     ops: [ChangeOp!]
     """
-    Where to start: "latest" (what comes from now on, the default), "earliest" (the oldest change that
-    the log still has), "snapshot" (first what matches now, then what changes after exactly that
-    revision), or a position from an earlier answer or event, to go on behind it.
+    The start: "latest" (changes from now on, the default), "earliest" (the oldest change in the log),
+    "snapshot" (the present matches, followed by all later changes), or a position from an earlier answer or
+    event, to continue after it.
     """
     resume: Position
-    "What this subscription sees. It narrows the view of the operation."
+    "The view of this subscription. It narrows the view of the operation."
     view: ViewInput
   ): StatementEvent
 
   """
-  The changes of one entity and, with a depth, of what is around it: one event for each commit that
-  changed a statement of theirs. A view with ` + "`" + `at` + "`" + ` or ` + "`" + `maxAgeSeconds` + "`" + ` is refused.
+  The changes of an entity and, with a depth, of its neighbourhood: one event for each commit that changed their
+  statements. A view with ` + "`" + `at` + "`" + ` or ` + "`" + `maxAgeSeconds` + "`" + ` is refused.
   """
   entityChanged(
-    "Which one. It need not exist yet."
+    "The IRI of the entity, which need not exist yet."
     iri: IRI!
     """
-    How far its surroundings reach: with 0 they are the statements of which it is the subject, with 1 those
-    at either end of which it is, and with each more, up to 3, those of the entities that are one statement
-    further away, not counting those of rdf:type. They follow the graph: a commit is told with what it changed around the entities that
-    were there before it or are after it. There may be at most 256 of these.
+    The size of the neighbourhood: 0 covers the statements with the entity as subject, 1 those with the entity
+    as subject or object, and each further step, up to 3, adds the statements of the entities one statement
+    further away, not counting rdf:type. The neighbourhood follows the graph: an event has the commit's changes
+    around the entities that were in it before or after. It may have at most 256 entities.
     """
     depth: Int! = 0
-    "Where to start, as for ` + "`" + `statementChanged` + "`" + `."
+    "The start, as for ` + "`" + `statementChanged` + "`" + `."
     resume: Position
-    "What this subscription sees. It narrows the view of the operation."
+    "The view of this subscription. It narrows the view of the operation."
     view: ViewInput
   ): EntityEvent
 
   """
-  The solutions of a pattern as they come and go: one event for each commit that made or ended one.
-  Each row counts once, in however many ways the pattern holds. A commit that changes more than can be told
-  (10,000 rows, or a search that reads more than 1,000,000 statements or holds more than 100,000 rows) ends the
-  subscription with ` + "`" + `Resync` + "`" + `: begin again with a snapshot. A pattern that is followed has at most 16 triples.
-  A view with ` + "`" + `at` + "`" + ` or ` + "`" + `maxAgeSeconds` + "`" + ` is refused.
+  The changes of a pattern's solutions: one event for each commit that added or removed one. Rows are distinct.
+  A commit whose effect is too large (10,000 rows, a search that reads more than 1,000,000 statements or holds
+  more than 100,000 rows) ends the subscription with ` + "`" + `Resync` + "`" + `: start again with a snapshot. The pattern may have
+  at most 16 triples. A view with ` + "`" + `at` + "`" + ` or ` + "`" + `maxAgeSeconds` + "`" + ` is refused.
   """
   matchChanged(
-    "What must hold, as for ` + "`" + `match` + "`" + `."
+    "The pattern to match, as for ` + "`" + `match` + "`" + `."
     pattern: PatternInput!
-    "The variables that the rows show, without \"?\". All of the pattern if not said."
+    "The variables that the rows show, without \"?\". By default all variables of the pattern."
     select: [String!]
-    "Where to start, as for ` + "`" + `statementChanged` + "`" + `."
+    "The start, as for ` + "`" + `statementChanged` + "`" + `."
     resume: Position
-    "What this subscription sees. It narrows the view of the operation."
+    "The view of this subscription. It narrows the view of the operation."
     view: ViewInput
   ): MatchEvent
 
   """
-  Proposals as they are made, reviewed and ended, as far as you may see them: one event for each commit that
-  changed one. That one has expired is told when it is written down, with a later commit.
+  The creation, review and end of proposals that you may see: one event for each commit that changed one. The
+  expiry of a proposal is reported when a later commit records it.
   """
   proposalChanged(
-    "Only this one. It need not exist yet."
+    "Only the proposal with this id, which need not exist yet."
     id: ID
-    "Where to start, as for ` + "`" + `statementChanged` + "`" + `; a snapshot tells the proposals that there are."
+    "The start, as for ` + "`" + `statementChanged` + "`" + `. The snapshot contains the existing proposals."
     resume: Position
   ): ProposalEvent
 
   """
-  The messages of a channel in the order of their sequence, without a gap: those that there are behind a start,
-  then each as it is published. It ends with the error CHANNEL_NOT_FOUND when you may not read the channel any
-  more.
+  The messages of a channel in the order of their sequence numbers, without a gap: existing messages after the
+  start, then new ones. It ends with the error CHANNEL_NOT_FOUND when you may no longer read the channel.
   """
   messagePublished(
-    "Which channel."
+    "The id of the channel."
     channelId: ID!
-    "Begin behind this sequence: 0 for all messages. What comes from now on, if not said."
+    "Start after this sequence number; 0 for all messages. By default new messages only. ` + "`" + `resume` + "`" + ` and ` + "`" + `sinceSequence` + "`" + ` are mutually exclusive."
     sinceSequence: Long
-    "Where to start in place of that: behind a position, or \"latest\"; \"earliest\" and \"snapshot\" are the first message."
+    """
+    Start after a position, or at "latest"; "earliest" and "snapshot" mean the first message. ` + "`" + `resume` + "`" + ` and
+    ` + "`" + `sinceSequence` + "`" + ` are mutually exclusive.
+    """
     resume: Position
   ): MessageEvent
 
-  "The messages of ` + "`" + `inbox` + "`" + `, those that there are behind a start, then each as it is published, also in channels that come later."
+  "The messages of ` + "`" + `inbox` + "`" + `: existing ones after the start, then new ones, also in channels created later."
   inboxPublished(
-    "Where to start: \"latest\" if not said; \"earliest\" and \"snapshot\" are the first message."
+    "The start: \"latest\" by default; \"earliest\" and \"snapshot\" mean the first message."
     resume: Position
   ): MessageEvent
 
-  "The messages of all channels that you are a member of, those included that you join later, in the order in which they were published."
+  "The messages of all channels that you are a member of, including those that you join later, in the order of publication."
   memberMessagePublished(
-    "Where to start, as for ` + "`" + `inboxPublished` + "`" + `."
+    "The start, as for ` + "`" + `inboxPublished` + "`" + `."
     resume: Position
   ): MessageEvent
 
   """
-  The messages of all channels of a scope and of its tasks that you may read, those included that are made later, in the
-  order in which they were published. An error SCOPE_NOT_FOUND when there is no scope that you have access to.
+  The messages of all channels of a scope and its tasks that you may read, including channels created later, in
+  the order of publication. The error is SCOPE_NOT_FOUND if you have no access to the scope.
   """
   scopeMessagePublished(
-    "Which scope."
+    "The id of the scope."
     scopeId: ID!
-    "Where to start, as for ` + "`" + `inboxPublished` + "`" + `."
+    "The start, as for ` + "`" + `inboxPublished` + "`" + `."
     resume: Position
   ): MessageEvent
 
   """
-  What becomes of a channel: who joins, leaves or gets another role, and that it is updated, closed or deleted, with
-  its messages between, in the order of the log. It ends as ` + "`" + `messagePublished` + "`" + ` does, and behind the deletion.
+  The changes of a channel in the order of the log: members that join, leave or change roles, updates, closing
+  and deletion, and its messages in between. It ends like ` + "`" + `messagePublished` + "`" + `, and after the deletion.
   """
   channelChanged(
-    "Which channel."
+    "The id of the channel."
     channelId: ID!
     """
-    Where to start: "latest" if not said; "earliest" and "snapshot" are the making of the channel, as far as the log
-    still has it. A position is that of an event of this subscription, or of an answer.
+    The start: "latest" by default; "earliest" and "snapshot" mean the creation of the channel, as far as the
+    log has it. A position comes from an event of this subscription or from an answer.
     """
     resume: Position
   ): ChannelEvent
 
   """
-  The signals of a channel from now on. They are told to who listens and kept nowhere, so that there is no way to
-  resume. It ends with an error when you may not read the channel any more.
+  The signals of a channel from now on. Signals go to current listeners only and are not stored, so the
+  subscription cannot resume. It ends with an error when you may no longer read the channel.
   """
   signalSent(
-    "Which channel."
+    "The id of the channel."
     channelId: ID!
   ): ChannelSignal
 
   """
-  What becomes of a task: first the task as it stands, then what is said, handed over and reported, each in the order of
-  the log. It ends behind the status with which the task ends, and with the error TASK_NOT_FOUND when the task is deleted.
+  The changes of a task: its present state, then messages, artifacts and status changes in the order of the log.
+  It ends after the final status, or with the error TASK_NOT_FOUND when the task is deleted.
   """
   taskChanged(
-    "Which one."
+    "The id of the task."
     id: ID!
     """
-    Where to start: with the task as it stands, if not said, which is "snapshot"; "latest" is what comes from now on,
-    "earliest" the making of the task. A position is that of an event, or of the answer of ` + "`" + `sendMessage` + "`" + `.
+    The start: "snapshot" by default, which begins with the present state; "latest" gives new events only,
+    "earliest" begins at the creation of the task. A position comes from an event or from the answer of
+    ` + "`" + `sendMessage` + "`" + `.
     """
     after: Position
   ): TaskEvent
 }
 
-"Something with an id by which it can be asked for again. No two things have the same one."
+"An object with a globally unique id by which it can be read again."
 interface Node {
   "The id, for ` + "`" + `node` + "`" + `."
   id: ID!
 }
 
-"""
-A thing that statements are about: an IRI or a blank node. An entity has no fixed fields; ask for
-the properties that you need by predicate.
-"""
+"A thing that statements are about: an IRI or a blank node. An entity has no fixed fields; select its properties by predicate."
 type Entity implements Node {
   """
-  The id, for ` + "`" + `node` + "`" + `: it names the entity and the view in which it is shown. In the present that is "urn:koine:entity:" and
-  the IRI; in any other view (` + "`" + `at` + "`" + `, also of the newest revision, a certainty, an age, a time, graphs, agents) there is a
-  token of the view in between. Views that show the same by the same conditions have the same token, however they are
-  written. An id has at most 16 KiB: in a view for which that is not enough, ` + "`" + `id` + "`" + ` is an error; an IRI for which it is not enough is
-  replaced by "#" and its hash, and ` + "`" + `node` + "`" + ` does not find it.
+  The id, for ` + "`" + `node` + "`" + `. It names the entity and the view in which it is shown. In the present it is
+  "urn:koine:entity:" followed by the IRI. In any other view (` + "`" + `at` + "`" + `, even of the newest revision, a certainty, an
+  age, a time, graphs, agents) it contains a token of the view. Equal views have equal tokens. An id has at most
+  16 KiB: if a view needs more, ` + "`" + `id` + "`" + ` is an error; an IRI that needs more is replaced by "#" and its hash, and
+  ` + "`" + `node` + "`" + ` does not find it.
   """
   id: ID!
   "The IRI, or \"_:label\" for a blank node."
   iri: IRI!
-  "The classes it is an instance of (rdf:type), each once, in the order of their IRIs."
+  "The classes of the entity (rdf:type), distinct and ordered by IRI."
   types: [IRI!]!
   """
-  A name for people: a value of rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title or
-  what else the server is told to use. Of several the one in the language liked best, then that of the
-  property that comes first here. Null when there is none.
+  The label of the entity: a value of rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title, or of
+  the properties configured in the server. Among several labels the language preference decides, then the order
+  of the properties. Null if there is none.
   """
   label(
-    """
-    Language tags, the best liked first. "en" also fits "en-gb". When none of them is found, one without
-    a language is taken, then any.
-    """
+    "The preferred language tags in order. \"en\" also matches \"en-gb\". If none matches, a label without a language is preferred to any other."
     lang: [String!]
   ): String
   """
-  The value of a property: of a literal its value (a number, a boolean or a string), of a resource its
-  IRI. Of several values the one with the greatest certainty, then the newest, then the smallest; at the
-  end of a path the smallest. Null when there is none.
+  The value of a property: a number, a boolean or a string for a literal, the IRI for a resource. Among several
+  values it is the one with the greatest certainty, then the newest, then the smallest; at the end of a path the
+  smallest. Null if there is none.
   """
   value(
     "The property. Either this or ` + "`" + `path` + "`" + `."
     predicate: IRI
-    "What this path leads to, literals and entities. Either this or ` + "`" + `predicate` + "`" + `."
+    "The path to the values, which are literals and entities. Either this or ` + "`" + `predicate` + "`" + `."
     path: Path
   ): JSON
-  "All the values of a property, as ` + "`" + `value` + "`" + ` gives them, each once, the smallest first."
+  "The distinct values of a property in the form of ` + "`" + `value` + "`" + `, in ascending order."
   values(
     "The property. Either this or ` + "`" + `path` + "`" + `."
     predicate: IRI
-    "What this path leads to, literals and entities. Either this or ` + "`" + `predicate` + "`" + `."
+    "The path to the values, which are literals and entities. Either this or ` + "`" + `predicate` + "`" + `."
     path: Path
-    "How many at most: 1000 if not said, which is also the most."
+    "The page size: 1000 by default, which is also the maximum."
     first: Int
   ): [JSON!]!
-  "The statements that have this entity as subject."
+  "The statements with this entity as subject."
   out(
-    "Only those that this holds for."
+    "Only elements that match this filter."
     where: StatementFilter
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
   ): StatementConnection!
-  "The statements that have this entity as object."
+  "The statements with this entity as object."
   in(
-    "Only those that this holds for."
+    "Only elements that match this filter."
     where: StatementFilter
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
   ): StatementConnection!
-  "How many statements there are with this entity."
+  "The number of statements with this entity."
   degree(
-    "As subject, as object, or either."
+    "Count statements with the entity as subject (OUT), as object (IN), or both."
     direction: Direction! = BOTH
   ): Long!
-  "The properties that this entity has as a subject, with the number of statements of each, in the order of their IRIs."
+  "The predicates of the statements with this entity as subject, with the number of statements, ordered by IRI."
   predicates: [TermCount!]!
-  "The entities that a path leads to from here, each once. For the values at its end ask ` + "`" + `values(path: …)` + "`" + `."
+  "The distinct entities that a path reaches from here. Use ` + "`" + `values(path: …)` + "`" + ` for literals."
   follow(
-    "The way."
+    "The path to follow."
     path: Path!
-    "Only those that this holds for."
+    "Only elements that match this filter."
     where: EntityFilter
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
   ): EntityConnection!
-  "What is around this entity: the statements within a number of steps, the nearest first, and the entities that they lead to."
+  "The neighbourhood of the entity: the statements within a number of steps, the nearest first, and the entities that they reach."
   neighbourhood(
-    "How many statements away: 6 at the most."
+    "The number of steps: at most 6."
     depth: Int! = 1
-    "Only through statements with these predicates. Any but rdf:type if not said: it is gone through where it is named."
+    "Only statements with these predicates. By default all predicates except rdf:type, which is followed only if it is listed."
     predicates: [IRI!]
-    "Along the statements (OUT), against them (IN), or either way."
+    "The direction in which statements are followed: from subject to object (OUT), from object to subject (IN), or both."
     direction: Direction! = BOTH
-    "How much to give at the most: 1000 statements if not said, 10000 at the most. ` + "`" + `truncated` + "`" + ` tells whether there was more. ` + "`" + `maxStatements` + "`" + ` bounds the statements that are given here; lists inside of them count as empty."
+    """
+    A bound on the size: 1000 statements by default, at most 10000. ` + "`" + `truncated` + "`" + ` tells whether it was reached.
+    ` + "`" + `maxStatements` + "`" + ` bounds the returned statements; lists inside of them count as empty.
+    """
     budget: BudgetInput
   ): Neighbourhood!
   """
-  What has happened to this entity, as far as the log goes back: the changes of its statements in every
-  commit that did not leave them all as they were. It costs what it tells, not the length of the log. An
-  entity of which nothing is left is given where its history is asked for. A view with ` + "`" + `maxAgeSeconds` + "`" + `
-  is refused.
+  The history of the entity as far as the log goes back: the changes of its statements in every commit that had
+  an effect on them. The cost depends on the size of the history, not of the log. Selecting the history also
+  finds an entity that no longer has statements. A view with ` + "`" + `maxAgeSeconds` + "`" + ` is refused.
   """
   history(
-    "Only the changes of statements that this holds for."
+    "Only changes of statements that match this filter."
     where: StatementFilter
-    "Statements with this entity as subject (OUT), as object (IN), or either."
+    "Statements with this entity as subject (OUT), as object (IN), or both."
     direction: Direction! = OUT
-    "The oldest first (ASC), or the newest first (DESC)."
+    "The oldest first (ASC) or the newest first (DESC)."
     order: SortDirection! = DESC
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
-    "Only those behind this position, newest first those before it; or \"earliest\" or \"latest\"."
+    "Only changes after this position, or before it if the newest come first. The words \"earliest\" and \"latest\" are accepted."
     after: Position
   ): ChangeConnection!
-  "The channel that this entity is, a ` + "`" + `koine:Channel` + "`" + `. Null when it is none that you may see."
+  "The channel that this entity represents (` + "`" + `koine:Channel` + "`" + `). Null if it is no channel or you may not see it."
   asChannel: Channel
-  "The message that this entity is, a ` + "`" + `koine:Message` + "`" + `. Null when it is none that you may read."
+  "The message that this entity represents (` + "`" + `koine:Message` + "`" + `). Null if it is no message or you may not read it."
   asMessage: Message
-  "The task that this entity is, a ` + "`" + `koine:Task` + "`" + `. Null when it is none that you take part in."
+  "The task that this entity represents (` + "`" + `koine:Task` + "`" + `). Null if it is no task or you take no part in it."
   asTask: Task
 }
 
-"A literal: a value that is no entity."
+"A literal value."
 type Literal {
   """
-  The value: a number or a boolean where the datatype is one, a string otherwise. Never null: the type
-  is that of Entity.value, so that both can be asked for beside each other.
+  The value: a number or a boolean for such datatypes, otherwise a string. Never null; the type matches
+  Entity.value, so that both can be selected together.
   """
   value: JSON
-  "The value as it is written, with all its digits."
+  "The lexical form, with all its digits."
   lexical: String!
   "The datatype, such as http://www.w3.org/2001/XMLSchema#integer."
   datatype: IRI!
-  "The language tag of a text, as RFC 5646 recommends to write it."
+  "The language tag of a text, in the form that RFC 5646 recommends."
   language: String
 }
 
-"What can be the object of a statement."
+"The object of a statement."
 union Term = Entity | Literal
 
-"One statement of a graph: subject, predicate, object. It is backed by one or more assertions."
+"A statement of a graph: subject, predicate and object. It is backed by one or more assertions."
 type Statement implements Node {
   """
-  The id, for ` + "`" + `node` + "`" + `: it names the statement and the view in which it is shown, as ` + "`" + `Entity.id` + "`" + ` does. What is behind the last
-  colon is the same in every view, wherever this subject, predicate, object and graph come together. In a change it
-  is the id of the statement as of that commit, or the one before, asserted by those who changed it only.
+  The id, for ` + "`" + `node` + "`" + `. It names the statement and the view in which it is shown, like ` + "`" + `Entity.id` + "`" + `. The part after
+  the last colon is the same in every view for the same subject, predicate, object and graph. In a change it is
+  the id as of that commit, or the one before, in a view of the changed assertions' sources.
   """
   id: ID!
-  "What the statement is about."
+  "The subject of the statement."
   subject: Entity!
-  "What it says about it."
+  "The predicate of the statement."
   predicate: IRI!
-  "The other end: an entity or a literal."
+  "The object of the statement: an entity or a literal."
   object: Term!
-  "The graph that holds it. Null for the default graph, which has no name."
+  "The graph of the statement. Null for the default graph, which has no name."
   graph: IRI
-  "The greatest certainty, 0 to 1, among its assertions. Null when none of them states one: it is asserted as a fact, which counts as 1."
+  "The greatest certainty of its assertions, from 0 to 1. Null if none states one: then it is asserted as a fact, which counts as 1."
   certainty: Float
-  "The agents that assert it."
+  "The sources of its assertions."
   assertedBy: [String!]!
-  "What each of these agents asserts."
+  "The assertions that back the statement."
   assertions: [Assertion!]!
-  "When the newest of its assertions was recorded."
+  "When the newest assertion was recorded."
   recordedAt: DateTime!
-  "The commit that made the newest of its assertions."
+  "The revision of the newest assertion."
   revision: Revision!
-  "Whether it waits for review: it is in the pending graph of a proposal, which ` + "`" + `view.includePending` + "`" + ` shows."
+  "Whether the statement is held for review: it is in the pending graph of a proposal, which ` + "`" + `view.includePending` + "`" + ` shows."
   pending: Boolean!
-  "The messages that its assertions came with, as far as you may read them, the oldest first."
+  "The messages that its assertions came with and that you may read, the oldest first."
   evidence(
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
   ): [Message!]!
-  "The tasks that its assertions were made for (` + "`" + `Task.commits` + "`" + `), of those that you take part in, in the order of the assertions."
+  "The tasks that its assertions were made for (` + "`" + `Task.commits` + "`" + `) and that you take part in, in the order of the assertions."
   tasks(
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
   ): [Task!]!
 }
 
-"One agent's backing of a statement."
+"The assertion of a statement by one source."
 type Assertion {
-  "The agent."
+  "The agent that asserts the statement."
   source: String!
-  "How certain it is, 0 to 1. Null when it states it as a fact, which counts as 1."
+  "The certainty, from 0 to 1. Null if it is asserted as a fact, which counts as 1."
   certainty: Float
   "When it was recorded."
   recordedAt: DateTime!
-  "From when on what it says holds. Null: it always did."
+  "The beginning of the validity. Null if it is unbounded."
   validFrom: DateTime
-  "From when on what it says no longer holds. Null: it always will."
+  "The end of the validity, which is exclusive. Null if it is unbounded."
   validTo: DateTime
-  "The commit that made the assertion as it is now."
+  "The revision that last changed the assertion."
   revision: Revision!
-  "Where it comes from, as the agent told."
+  "The provenance given by the source."
   provenance: JSON
 }
 
-"Names a statement: by its ` + "`" + `id` + "`" + `, or by what it says, as a patch does."
+"Identifies a statement by its ` + "`" + `id` + "`" + `, or by subject, predicate and object, as in a patch."
 input StatementRef {
-  "The id that an answer gave it, in whatever view. Nothing else is said then."
+  "The id from an answer, in any view. It excludes the other members."
   id: ID
-  "What it is about."
+  "The subject."
   subject: SubjectInput
-  "What it says about it."
+  "The predicate."
   predicate: PredicateInput
-  "The other end."
+  "The object."
   object: ObjectInput
-  "The graph. The default graph if not said."
+  "The graph. By default the default graph."
   graph: String
 }
 
-"A statement in the form of a patch, ready to be sent in one."
+"A statement in the form of a patch."
 type StatementRecord {
-  "The statement's ` + "`" + `Statement.id` + "`" + ` in the present."
+  "The id of the statement in the present."
   statementId: ID!
-  "What it is about."
+  "The subject."
   subject: ResourceRecord!
-  "What it says about it."
+  "The predicate."
   predicate: ResourceRecord!
-  "The other end."
+  "The object."
   object: ObjectRecord!
-  "The graph. Null: the default graph."
+  "The graph. Null for the default graph."
   graph: String
 }
 
 "A resource in a record."
 type ResourceRecord {
-  "Its IRI, or the text that identifies it."
+  "The IRI, or another identifying text."
   id: String!
 }
 
 "The object of a record: an entity by ` + "`" + `id` + "`" + `, or a literal by ` + "`" + `value` + "`" + `."
 type ObjectRecord {
-  "Of an entity."
+  "The id of an entity."
   id: String
-  "Of a literal: a string, a number or a boolean."
+  "The value of a literal: a string, a number or a boolean."
   value: JSON
-  "Of a literal its datatype, an IRI. Null for a plain string and for one with a language."
+  "The datatype of a literal, an IRI. Null for a plain string and for a string with a language."
   type: String
   "The language tag of a string."
   language: String
 }
 
-"Why a statement stands."
+"The reasons for a statement."
 type StatementReasons {
   "The statement."
   statement: StatementRecord!
-  "Who asserts it, each with the commit that made the assertion what it is."
+  "The assertions that back the statement, each with the commit that last changed it."
   backing: [Backing!]!
-  "What led to it, the newest first: each time that an assertion of it was made, changed or withdrawn."
+  "The history of the statement, the newest first: each assertion that was added, changed or removed."
   history: [StatementStep!]!
-  "Whether there is more history than that: older steps, or what the log no longer has."
+  "Whether there is more history: older steps, or steps that the log no longer has."
   moreHistory: Boolean!
 }
 
-"One agent's assertion of a statement and where it comes from."
+"An assertion with its origin."
 type Backing {
-  "What it asserts."
+  "The assertion."
   assertion: Assertion!
-  "The commit that made the assertion what it is. Null when the log no longer has it."
+  "The commit that last changed the assertion. Null if the log no longer has it."
   commit: Commit
-  "The proposal whose patches that commit applied after review, as far as you may read it: with its reviews."
+  "The proposal whose patches the commit applied, with its reviews. Null if there is none or you may not read it."
   proposal: Proposal
-  "The message that it came with, as far as you may read it."
+  "The message that the commit came with. Null if there is none or you may not read it."
   message: Message
 }
 
 "A change of a statement."
 type StatementStep {
-  "What happened. A changed assertion is a ` + "`" + `replace` + "`" + `, with the earlier one in ` + "`" + `previous` + "`" + `."
+  "The kind of the change. A changed assertion is a ` + "`" + `replace` + "`" + `, with the earlier one in ` + "`" + `previous` + "`" + `."
   op: ChangeOp!
-  "The assertion that was made or withdrawn."
+  "The assertion that was added or removed."
   assertion: Assertion!
-  "What it took the place of."
+  "The statements and assertions that it replaced."
   previous: [PreviousRecord!]!
-  "After ` + "`" + `remove` + "`" + `: the statement that took its place, if one did."
+  "After ` + "`" + `remove` + "`" + `: the statement that replaced this one, if any."
   replacedBy: StatementRecord
   "After ` + "`" + `remove` + "`" + `: whether other assertions still backed the statement."
   statementRemains: Boolean!
-  "The commit. Null when the log no longer has it."
+  "The commit. Null if the log no longer has it."
   commit: Commit
-  "The proposal whose patches that commit applied after review, as far as you may read it: with its reviews."
+  "The proposal whose patches the commit applied, with its reviews. Null if there is none or you may not read it."
   proposal: Proposal
-  "The message that it came with, as far as you may read it."
+  "The message that the commit came with. Null if there is none or you may not read it."
   message: Message
 }
 
-"A statement that went, with the assertions that went with it."
+"A removed statement with the removed assertions."
 type PreviousRecord {
   "The statement."
   statement: StatementRecord!
@@ -1685,126 +1678,126 @@ type PreviousRecord {
   assertions: [Assertion!]!
 }
 
-"What ` + "`" + `quarantineAgent` + "`" + ` takes."
+"The input of ` + "`" + `quarantineAgent` + "`" + `."
 input QuarantineAgentInput {
-  "The agent whose assertions are not to count."
+  "The agent to put under quarantine."
   agent: String!
-  "From when on: what it recorded then or later. All that it ever asserted if not said."
+  "The beginning: assertions recorded at or after this time do not count. By default all of its assertions."
   since: DateTime
-  "Why: kept with the commit."
+  "The justification, which is kept with the commit."
   justification: String
-  "Tell what would disappear, and do nothing."
+  "Report the effect only, without writing."
   dryRun: Boolean
 }
 
-"What ` + "`" + `revertCommit` + "`" + ` takes."
+"The input of ` + "`" + `revertCommit` + "`" + `."
 input RevertCommitInput {
-  "The commit's number."
+  "The revision of the commit."
   revision: Revision!
-  "Why: kept with the new commit."
+  "The justification, which is kept with the new commit."
   justification: String
-  "Put back also what has changed since: what others did to those statements is undone too."
+  "Revert statements that have changed since as well, which undoes the later changes."
   force: Boolean
-  "Tell what would become of it, and do nothing."
+  "Report the effect only, without writing."
   dryRun: Boolean
 }
 
-"What became of a ` + "`" + `revertCommit` + "`" + `."
+"The result of ` + "`" + `revertCommit` + "`" + `."
 type RevertCommitPayload {
-  "Whether it was reverted, or with ` + "`" + `dryRun` + "`" + ` could be."
+  "Whether the commit was reverted, or could be with ` + "`" + `dryRun` + "`" + `."
   success: Boolean!
-  "How many changes that made."
+  "The number of changes."
   statementsAffected: Long!
-  "The statements that have changed since: with ` + "`" + `force` + "`" + ` they were put back, otherwise they are why nothing was. 100 at the most."
+  "The statements that have changed since, at most 100. With ` + "`" + `force` + "`" + ` they were reverted too, otherwise nothing was written because of them."
   conflicts: [BackedStatement!]!
-  "How many of these there are."
+  "The number of conflicts."
   conflictCount: Int!
-  "\"Verified\", \"Pending Review\", or \"Rejected - \" and the reason."
+  "\"Verified\", \"Pending Review\", or \"Rejected - \" followed by the reason."
   verificationStatus: String!
   "An explanation of the status."
   verificationDetails: String
-  "The revision that it made, or the newest if it made none."
+  "The revision of the commit, or the newest revision if there is no commit."
   revision: Revision!
-  "The position behind that revision. Null when nothing was written because of conflicts."
+  "The position after that revision. Null if conflicts prevented the commit."
   position: Position
-  "The new commit's id. Null when there is none."
+  "The id of the new commit, null if there is none."
   commitId: ID
-  "The proposal that it became, where it waits for review."
+  "The id of the proposal if the update is held for review."
   proposalId: ID
 }
 
-"What ` + "`" + `resolveContradiction` + "`" + ` takes."
+"The input of ` + "`" + `resolveContradiction` + "`" + `."
 input ResolveContradictionInput {
-  "The statements that are right: they must still stand."
+  "The statements to keep, which must exist."
   keep: [StatementRef!]
-  "The statements to remove, with all their assertions: 1000 at the most."
+  "The statements to remove with all their assertions, at most 1000."
   drop: [StatementRef!]!
-  "Why: kept with the commit."
+  "The justification, which is kept with the commit."
   justification: String
-  "Tell what would become of it, and do nothing."
+  "Report the effect only, without writing."
   dryRun: Boolean
 }
 
-"What became of a ` + "`" + `resolveContradiction` + "`" + `."
+"The result of ` + "`" + `resolveContradiction` + "`" + `."
 type ResolveContradictionPayload {
-  "Whether it was accepted. When not, ` + "`" + `verificationStatus` + "`" + ` says why."
+  "Whether the update was accepted. If not, ` + "`" + `verificationStatus` + "`" + ` gives the reason."
   success: Boolean!
-  "How many statements went."
+  "The number of removed statements."
   statementsAffected: Long!
-  "\"Verified\", \"Pending Review\", or \"Rejected - \" and the reason."
+  "\"Verified\", \"Pending Review\", or \"Rejected - \" followed by the reason."
   verificationStatus: String!
   "An explanation of the status."
   verificationDetails: String
-  "The revision that it made, or the newest if it made none."
+  "The revision of the commit, or the newest revision if there is no commit."
   revision: Revision!
-  "The position behind that revision."
+  "The position after that revision."
   position: Position!
-  "The commit's id. Null when there is none."
+  "The id of the commit, null if there is none."
   commitId: ID
-  "The proposal that it became, where it waits for review."
+  "The id of the proposal if the update is held for review."
   proposalId: ID
 }
 
 "A page of contradictions."
 type ContradictionPage {
-  "The contradictions, by kind and then in an order that is the same from page to page."
+  "The contradictions, ordered by kind. The order is stable across pages."
   nodes: [Contradiction!]!
-  "Whether there are more behind them."
+  "Whether there are more contradictions."
   hasNextPage: Boolean!
-  "Goes into ` + "`" + `after` + "`" + ` to get these. Null when there are no more."
+  "The cursor for ` + "`" + `after` + "`" + ` of the next page. Null on the last page."
   endCursor: Cursor
   """
-  False when the search for this page ended early: after a million statements, and then ` + "`" + `hasNextPage` + "`" + ` and
-  ` + "`" + `endCursor` + "`" + ` go on from there; or because more than ten thousand properties, targets or pairs are declared.
+  False if the search ended early: after a million statements, where ` + "`" + `hasNextPage` + "`" + ` and ` + "`" + `endCursor` + "`" + ` continue it,
+  or because more than ten thousand properties, targets or pairs are declared.
   """
   complete: Boolean!
 }
 
 "Statements that cannot all hold."
 type Contradiction {
-  "What makes it one."
+  "The kind of contradiction."
   kind: ContradictionKind!
-  "The same in words."
+  "A description of the contradiction."
   reason: String!
-  "What it is about: the entity, or the literal that several things share."
+  "The subject of the contradiction: the entity, or the literal that several entities share."
   about: ObjectRecord!
-  "The property that has too many values; rdf:type for classes. Null for sameAs and differentFrom."
+  "The property with too many values; rdf:type for classes. Null for owl:sameAs and owl:differentFrom."
   property: IRI
-  "Its sides and who backs them, 20 at the most."
+  "The contradicting statements with their assertions, at most 20."
   statements: [BackedStatement!]!
-  "How many sides there are, counted up to 10,000."
+  "The number of contradicting statements, counted up to 10,000."
   statementCount: Int!
 }
 
-"A statement with those who assert it; with nobody, it does not stand."
+"A statement with its assertions. Without assertions it does not exist."
 type BackedStatement {
   "The statement."
   statement: StatementRecord!
-  "Who asserts it, and how."
+  "The assertions."
   assertions: [Assertion!]!
 }
 
-"What makes statements contradict."
+"The kinds of contradictions."
 enum ContradictionKind {
   "Several values of an owl:FunctionalProperty."
   FUNCTIONAL
@@ -1818,45 +1811,45 @@ enum ContradictionKind {
   DISJOINT
 }
 
-"What ` + "`" + `liftQuarantine` + "`" + ` takes."
+"The input of ` + "`" + `liftQuarantine` + "`" + `."
 input LiftQuarantineInput {
-  "The agent whose assertions are to count again."
+  "The agent whose quarantine ends."
   agent: String!
-  "Why: kept with the commit."
+  "The justification, which is kept with the commit."
   justification: String
-  "Tell what would come back, and do nothing."
+  "Report the effect only, without writing."
   dryRun: Boolean
 }
 
-"What a quarantine, or its end, does to what is read."
+"The effect of a quarantine, or of its end."
 type QuarantinePayload {
   "The agent."
   agent: String!
-  "How many of its assertions count no longer, or again. Of the default view, as administrators see it."
+  "The number of assertions that no longer count, or count again, in the default view of administrators."
   assertionsAffected: Long!
-  "How many statements are there no longer, or again, because no other agent asserts them."
+  "The number of statements that disappear or reappear because no other agent asserts them."
   statementsAffected: Long!
   "Some of these statements."
   examples: [StatementRecord!]!
-  "Whether all statements were counted: only the first five million are looked at."
+  "Whether all statements were counted: the count reads at most five million."
   complete: Boolean!
-  "Whether it was only told."
+  "Whether this was a dry run."
   dryRun: Boolean!
-  "The revision that it made, or the newest if it changed nothing."
+  "The revision of the commit, or the newest revision if nothing changed."
   revision: Revision!
-  "The position behind that revision."
+  "The position after that revision."
   position: Position!
-  "The commit's id. Null when there is none: it was so already, or it was a dry run."
+  "The id of the commit. Null if nothing changed or this was a dry run."
   commitId: ID
 }
 
-"An agent's quarantine."
+"The quarantine of an agent."
 type Quarantine {
   "The agent."
   agent: String!
-  "From when on what it recorded does not count. Null: all that it ever asserted."
+  "The beginning: assertions recorded at or after this time do not count. Null if none of its assertions count."
   since: DateTime
-  "The commit that began it. Null when the log no longer has it."
+  "The commit that started the quarantine. Null if the log no longer has it."
   commit: Commit
 }
 
@@ -1864,35 +1857,35 @@ type Quarantine {
 type EntityConnection {
   "The entities with their cursors."
   edges: [EntityEdge!]!
-  "The entities alone."
+  "The entities."
   nodes: [Entity!]!
-  "Where this page stands in the whole."
+  "The page information."
   pageInfo: PageInfo!
-  "How many there are on all pages together. Ask only when needed: it may take a scan."
+  "The number of elements on all pages. It may take a scan, so select it only if needed."
   totalCount: Long!
   """
-  The entities in groups, with what is computed of each; of all pages together. One of which a key has several
-  values is in several groups; one without a value of a key is in the group whose key is null.
+  The entities of all pages in groups, with values computed for each group. An entity with several values of a
+  key is in several groups; one without a value is in the group whose key is null.
   """
   groups(
-    "What the groups have in common. Nothing: one group of all."
+    "The keys of the groups. Without keys there is one group of all elements."
     by: [EntityGroupKey!]
-    "What to compute of each group. Its size is always there, as ` + "`" + `count` + "`" + `."
+    "The values to compute for each group. Its size is always available as ` + "`" + `count` + "`" + `."
     compute: [EntityAggregate!]
-    "Only the groups that all of these hold for."
+    "Only groups that meet all of these conditions."
     having: [GroupCondition!]
-    "The order: by the first key, then the next; without it the greatest groups come first."
+    "The sort keys, the most significant first. By default the greatest groups come first."
     orderBy: [GroupOrder!]
-    "How many groups at most: 25 if not said, 1000 at the most."
+    "The maximal number of groups: 25 by default, at most 1000."
     first: Int
   ): [Group!]!
 }
 
-"An entity in a page."
+"An entity with its cursor."
 type EntityEdge {
   "The entity."
   node: Entity!
-  "Its place, for ` + "`" + `after` + "`" + `."
+  "The cursor of the element, for ` + "`" + `after` + "`" + `."
   cursor: Cursor!
 }
 
@@ -1900,49 +1893,49 @@ type EntityEdge {
 type StatementConnection {
   "The statements with their cursors."
   edges: [StatementEdge!]!
-  "The statements alone."
+  "The statements."
   nodes: [Statement!]!
-  "Where this page stands in the whole."
+  "The page information."
   pageInfo: PageInfo!
-  "How many there are on all pages together. Ask only when needed: it may take a scan."
+  "The number of elements on all pages. It may take a scan, so select it only if needed."
   totalCount: Long!
   """
-  The statements in groups, with what is computed of each; of all pages together. One of which a key has several
-  values is in several groups; one without a value of a key is in the group whose key is null.
+  The statements of all pages in groups, with values computed for each group. A statement with several values of
+  a key is in several groups; one without a value is in the group whose key is null.
   """
   groups(
-    "What the groups have in common. Nothing: one group of all."
+    "The keys of the groups. Without keys there is one group of all elements."
     by: [StatementGroupKey!]
-    "What to compute of each group. Its size is always there, as ` + "`" + `count` + "`" + `."
+    "The values to compute for each group. Its size is always available as ` + "`" + `count` + "`" + `."
     compute: [StatementAggregate!]
-    "Only the groups that all of these hold for."
+    "Only groups that meet all of these conditions."
     having: [GroupCondition!]
-    "The order: by the first key, then the next; without it the greatest groups come first."
+    "The sort keys, the most significant first. By default the greatest groups come first."
     orderBy: [GroupOrder!]
-    "How many groups at most: 25 if not said, 1000 at the most."
+    "The maximal number of groups: 25 by default, at most 1000."
     first: Int
   ): [Group!]!
 }
 
-"A statement in a page."
+"A statement with its cursor."
 type StatementEdge {
   "The statement."
   node: Statement!
-  "Its place, for ` + "`" + `after` + "`" + `."
+  "The cursor of the element, for ` + "`" + `after` + "`" + `."
   cursor: Cursor!
 }
 
-"Where a page stands in the whole (Relay cursor connections)."
+"Information about a page (Relay cursor connections)."
 type PageInfo {
-  "Whether there is more behind this page."
+  "Whether there are more elements after this page."
   hasNextPage: Boolean!
-  "Whether this page was asked for with ` + "`" + `after` + "`" + `."
+  "Whether this page was requested with ` + "`" + `after` + "`" + `."
   hasPreviousPage: Boolean!
-  "The cursor of the first element. Null when the page is empty."
+  "The cursor of the first element. Null if the page is empty."
   startCursor: Cursor
-  "The cursor of the last element, for ` + "`" + `after` + "`" + ` of the next page. Null when the page is empty."
+  "The cursor of the last element, for ` + "`" + `after` + "`" + ` of the next page. Null if the page is empty."
   endCursor: Cursor
-  "Whether a budget cut this page short: there is more, behind ` + "`" + `endCursor` + "`" + ` of this very revision."
+  "Whether a budget cut the page. More elements of the same revision follow ` + "`" + `endCursor` + "`" + `."
   truncated: Boolean!
 }
 
@@ -1952,106 +1945,106 @@ type MatchConnection {
   columns: [String!]!
   "The rows with their cursors."
   edges: [MatchEdge!]!
-  "The rows alone."
+  "The rows."
   nodes: [MatchRow!]!
-  "Where this page stands in the whole."
+  "The page information."
   pageInfo: PageInfo!
-  "How many there are on all pages together. Ask only when needed: it may take a scan."
+  "The number of elements on all pages. It may take a scan, so select it only if needed."
   totalCount: Long!
   """
-  The rows in groups, with what is computed of each; of all pages together. One of which a key has several
-  values is in several groups; one without a value of a key is in the group whose key is null.
+  The rows of all pages in groups, with values computed for each group. A row with several values of a key is in
+  several groups; one without a value is in the group whose key is null.
   """
   groups(
-    "What the groups have in common. Nothing: one group of all."
+    "The keys of the groups. Without keys there is one group of all elements."
     by: [MatchGroupKey!]
-    "What to compute of each group. Its size is always there, as ` + "`" + `count` + "`" + `."
+    "The values to compute for each group. Its size is always available as ` + "`" + `count` + "`" + `."
     compute: [MatchAggregate!]
-    "Only the groups that all of these hold for."
+    "Only groups that meet all of these conditions."
     having: [GroupCondition!]
-    "The order: by the first key, then the next; without it the greatest groups come first."
+    "The sort keys, the most significant first. By default the greatest groups come first."
     orderBy: [GroupOrder!]
-    "How many groups at most: 25 if not said, 1000 at the most."
+    "The maximal number of groups: 25 by default, at most 1000."
     first: Int
   ): [Group!]!
-  "How the answer was found. Null unless ` + "`" + `explain: true` + "`" + ` was asked for."
+  "The query plan with its costs. Null unless ` + "`" + `explain` + "`" + ` is true."
   explanation: MatchExplanation
 }
 
-"A row in a page."
+"A row with its cursor."
 type MatchEdge {
   "The row."
   node: MatchRow!
-  "Its place, for ` + "`" + `after` + "`" + `."
+  "The cursor of the element, for ` + "`" + `after` + "`" + `."
   cursor: Cursor!
 }
 
-"One solution of a pattern: what stands for each of its variables."
+"A solution of a pattern."
 type MatchRow {
-  "What stands for all the columns, in their order, as ` + "`" + `value` + "`" + ` gives it."
+  "The values of all columns in their order, in the form of ` + "`" + `value` + "`" + `."
   values: [JSON]!
-  "What stands for a variable: of a literal its value, of an entity its IRI. Null where nothing does (` + "`" + `optional` + "`" + `, ` + "`" + `union` + "`" + `)."
+  "The value of a variable: the value of a literal, or the IRI of an entity. Null if the variable is unbound (` + "`" + `optional` + "`" + `, ` + "`" + `union` + "`" + `)."
   value(
-    "The variable, without \"?\"."
+    "The name of the variable, without \"?\"."
     var: String!
   ): JSON
-  "The entity that stands for a variable. Null for a literal, and where nothing does."
+  "The entity bound to a variable. Null for a literal and for an unbound variable."
   entity(
-    "The variable, without \"?\"."
+    "The name of the variable, without \"?\"."
     var: String!
   ): Entity
-  "The entity or literal that stands for a variable. Null where nothing does."
+  "The entity or literal bound to a variable. Null if the variable is unbound."
   term(
-    "The variable, without \"?\"."
+    "The name of the variable, without \"?\"."
     var: String!
   ): Term
 }
 
-"How the solutions of a pattern were found: the steps in the order in which they were taken."
+"The query plan of a pattern: its steps in the order of execution."
 type MatchExplanation {
-  "The steps, each feeding the next."
+  "The steps. Each feeds the next one."
   steps: [MatchStep!]!
-  "How many statements were read for this page."
+  "The number of statements read for this page."
   statementsRead: Long!
 }
 
-"One step of finding the solutions of a pattern."
+"A step of a query plan."
 type MatchStep {
-  "How deep the step is nested in optional, union and notExists."
+  "The nesting depth in optional, union and notExists."
   depth: Int!
-  "What is done, such as \"scan\", \"nested loop\", \"merge\", \"filter\"."
+  "The operation, such as \"scan\", \"nested loop\", \"merge\" or \"filter\"."
   operation: String!
-  "The part of the pattern that it is about."
+  "The part of the pattern."
   pattern: String!
-  "The order of the index that is read, such as \"POSG\". Null where none is."
+  "The order of the index that is read, such as \"POSG\". Null if none is."
   index: String
-  "How many rows were expected of it, from the counts in the catalogue."
+  "The estimated number of rows, from the counts in the catalogue."
   estimate: Long!
-  "How many rows it gave."
+  "The actual number of rows."
   rows: Long!
-  "How many statements were read in it."
+  "The number of statements read in this step."
   statementsRead: Long!
 }
 
-"A way from one entity to another."
+"A path from one entity to another."
 type GraphPath {
-  "How many statements long it is."
+  "The length of the path, in statements."
   length: Int!
-  "The entities on it, from the first to the last."
+  "The entities on the path, from the first to the last."
   entities: [Entity!]!
-  "The statements on it, in order; one that is taken against its direction stands as it is."
+  "The statements on the path in order. A statement that is followed backward is shown unchanged."
   statements: [Statement!]!
 }
 
-"What is around an entity."
+"The neighbourhood of an entity."
 type Neighbourhood {
-  "The entities within reach without the one in the middle, the nearest first."
+  "The entities in the neighbourhood except the central one, the nearest first."
   entities: [Entity!]!
-  "The statements within reach, the nearest first."
+  "The statements in the neighbourhood, the nearest first."
   statements: [Statement!]!
-  "How many statements away the furthest of them is."
+  "The distance of the farthest statement."
   depth: Int!
-  "Whether there was more than the budget allowed."
+  "Whether the budget cut the neighbourhood."
   truncated: Boolean!
 }
 
@@ -2059,25 +2052,25 @@ type Neighbourhood {
 type ChangeConnection {
   "The changes with their cursors."
   edges: [ChangeEdge!]!
-  "The changes alone."
+  "The changes."
   nodes: [StatementChange!]!
-  """
-  The changes, and the graphs whose content was exchanged as a whole (` + "`" + `GraphReplaced` + "`" + `), in the order of the log. Where it
-  is asked for, those count for ` + "`" + `first` + "`" + ` too.
-  """
+  "The changes and the replaced graphs (` + "`" + `GraphReplaced` + "`" + `), in the order of the log. If it is selected, replaced graphs count for ` + "`" + `first` + "`" + ` too."
   events: [ChangeEvent!]!
-  "Where this page stands in the whole. The cursors are positions: ` + "`" + `endCursor` + "`" + `, which an empty page has too, is for ` + "`" + `after` + "`" + `, or for ` + "`" + `resume` + "`" + ` of a subscription."
+  """
+  The page information. The cursors are positions: ` + "`" + `endCursor` + "`" + `, which an empty page has too, is valid for
+  ` + "`" + `after` + "`" + ` and for ` + "`" + `resume` + "`" + ` of a subscription.
+  """
   pageInfo: PageInfo!
 }
 
-"What a list of changes tells."
+"An event of a list of changes."
 union ChangeEvent = StatementChange | GraphReplaced
 
-"A change in a page."
+"A change with its cursor."
 type ChangeEdge {
   "The change."
   node: StatementChange!
-  "Its place, for ` + "`" + `after` + "`" + `: a position, behind the change, or in front of it where the newest come first."
+  "The cursor for ` + "`" + `after` + "`" + `: the position after the change, or before it if the newest come first."
   cursor: Cursor!
 }
 
@@ -2085,103 +2078,103 @@ type ChangeEdge {
 type AuditConnection {
   "The entries, the newest first."
   nodes: [AuditEntry!]!
-  "Where this page stands in the whole. ` + "`" + `endCursor` + "`" + `, which an empty page has too, is for ` + "`" + `after` + "`" + `."
+  "The page information. ` + "`" + `endCursor` + "`" + `, which an empty page has too, is for ` + "`" + `after` + "`" + `."
   pageInfo: PageInfo!
 }
 
-"Something that was done, or was refused."
+"A commit or a refusal."
 type AuditEntry {
-  "When. Of a refusal that was repeated, the first time."
+  "The time. The first time for a repeated refusal."
   time: DateTime!
-  "What it was about."
+  "The kind of the entry."
   kind: AuditKind!
-  "Whether it was done."
+  "Whether the request was accepted."
   accepted: Boolean!
-  "Who was authenticated; empty where that is not known."
+  "The authenticated agent; empty if unknown."
   principal: String!
-  "The agent in whose name it was."
+  "The agent that the principal acted for."
   actor: String!
-  "The commit's number. Null for a refusal."
+  "The revision of the commit. Null for a refusal."
   revision: Revision
-  "How many statements or assertions the commit added."
+  "The number of statements or assertions that the commit added."
   added: Int
-  "How many it removed."
+  "The number of statements or assertions that the commit removed."
   removed: Int
-  "Why, as its author told."
+  "The justification given by the author."
   justification: String
-  "The proposal that the commit holds, or applies."
+  "The id of the proposal that the commit holds or applies."
   proposalId: String
-  "What the commit did with channels and their messages, up to 100 things. Null for nothing."
+  "The actions of the commit on channels and messages, at most 100. Null if there are none."
   channels: [AuditChannel!]
-  "Why not: the code of the refusal. Null for a commit."
+  "The code of the refusal. Null for a commit."
   reason: String
-  "The path of the route that was asked. Null where there is none."
+  "The request path. Null if there is none."
   path: String
-  "Where the request came from, where that is known."
+  "The address of the client, if known."
   address: String
-  "The request, as in the server's log; of a refusal that was repeated, the first one."
+  "The id of the request in the server's log. The first one for a repeated refusal."
   requestId: String
-  "How often it was refused within a minute."
+  "The number of refusals within a minute."
   count: Int
-  "The last of these times."
+  "The time of the last of these refusals."
   last: DateTime
 }
 
-"One thing that a commit did with a channel."
+"An action of a commit on a channel."
 type AuditChannel {
-  "What it was."
+  "The action."
   action: AuditAction!
-  "The channel, also one that has been deleted."
+  "The id of the channel, which may have been deleted."
   channelId: ID!
-  "The message that was published, or that something was noted about."
+  "The id of the message that was published or changed its state."
   eventId: ID
-  "Who was added or removed."
+  "The agent that was added or removed."
   member: String
 }
 
-"What was done with a channel."
+"The actions on channels."
 enum AuditAction {
-  "It was made."
+  "The channel was created."
   CREATE
-  "Its name, topic, metadata or rights were changed."
+  "The name, topic, metadata or rights were changed."
   UPDATE
-  "It was deleted."
+  "The channel was deleted."
   DELETE
-  "Somebody became a member, or was given another role."
+  "A member was added, or its role was changed."
   ADD_MEMBER
-  "Somebody is a member no longer."
+  "A member was removed."
   REMOVE_MEMBER
   "A message was published."
   PUBLISH
-  "Something was noted about a message: that it was received, retracted or answered, or has expired."
+  "A message was acknowledged, retracted or answered, or it expired."
   NOTE
 }
 
-"What an audit entry is about. A commit has one kind: that which comes first here, of all that is in it."
+"The kinds of audit entries. A commit has the first kind in this list that applies to it."
 enum AuditKind {
-  "A credential was made, changed or revoked."
+  "A credential was created, changed or revoked."
   KEY
-  "Who may do what with a graph was changed."
+  "The policy of a graph was changed."
   POLICY
-  "An update was held for review, reviewed, withdrawn, or applied after it."
+  "An update was held for review, or a proposal was reviewed, withdrawn or applied."
   PROPOSAL
-  "Something else in a graph of koine's own was changed."
+  "Another system graph was changed."
   ADMIN
-  "A channel was made, changed or deleted, or who is in it; or a scope was made, changed or ended."
+  "A channel, its members or a scope was created, changed or ended."
   CHANNEL
-  "A message was published, or something was noted about one."
+  "A message was published or changed its state."
   MESSAGE
   "Any other update."
   UPDATE
-  "Refused: the caller may not do it, or the graph is not there for it."
+  "A request was refused: the caller lacks the right, or the graph is hidden from it."
   DENIED
-  "Refused: it is not known who is calling."
+  "A request was refused: the caller was not authenticated."
   AUTHENTICATION
-  "Refused: too much was asked for."
+  "A request was refused: a rate limit was exceeded."
   RATE_LIMIT
 }
 
-"A page of the differences between two moments."
+"A page of differences between two moments."
 type DiffConnection {
   "The revision of the earlier moment."
   from: Revision!
@@ -2189,237 +2182,231 @@ type DiffConnection {
   to: Revision!
   "The differences with their cursors."
   edges: [DiffEdge!]!
-  "The differences alone."
+  "The differences."
   nodes: [StatementDifference!]!
-  "Where this page stands in the whole."
+  "The page information."
   pageInfo: PageInfo!
 }
 
-"A difference in a page."
+"A difference with its cursor."
 type DiffEdge {
   "The difference."
   node: StatementDifference!
-  "Its place, for ` + "`" + `after` + "`" + `."
+  "The cursor of the element, for ` + "`" + `after` + "`" + `."
   cursor: Cursor!
 }
 
-"How one statement differs between two moments."
+"The difference of a statement between two moments."
 type StatementDifference {
-  "` + "`" + `add` + "`" + `: it is there only at the later moment. ` + "`" + `remove` + "`" + `: only at the earlier. ` + "`" + `replace` + "`" + `: at both, with other assertions."
+  "` + "`" + `add` + "`" + `: it exists only at the later moment. ` + "`" + `remove` + "`" + `: only at the earlier one. ` + "`" + `replace` + "`" + `: at both, with different assertions."
   op: ChangeOp!
-  "The statement as it stands at the later moment, or as it stood at the earlier when it is gone."
+  "The statement as of the later moment, or of the earlier one if it was removed."
   statement: Statement!
-  "The statement as it stood at the earlier moment. Null when it was not there."
+  "The statement as of the earlier moment. Null if it did not exist."
   previous: Statement
 }
 
-"Things that have something in common, and what was computed of them."
+"Elements with common keys, and the values computed for them."
 type Group {
-  "What they have in common, by the names given with ` + "`" + `as` + "`" + `; a JSON object. Null stands for: no value."
+  "The keys by the names given with ` + "`" + `as` + "`" + `, as a JSON object. Null means no value."
   keys: JSON!
-  "What was computed of them, by the names given with ` + "`" + `as` + "`" + `; a JSON object."
+  "The computed values by the names given with ` + "`" + `as` + "`" + `, as a JSON object."
   values: JSON!
-  "One of the keys."
+  "A key of the group."
   key(
     "The name given with ` + "`" + `as` + "`" + `."
     as: String!
   ): JSON
-  "One of the keys as an entity. Null when it is none."
+  "A key of the group as an entity. Null if it is none."
   entity(
     "The name given with ` + "`" + `as` + "`" + `."
     as: String!
   ): Entity
-  "One of the keys, or of the values that were computed, as an entity or a literal, which knows its language and datatype. Null when there is none."
+  "A key or computed value as an entity or a literal with language and datatype. Null if there is none."
   term(
     "The name given with ` + "`" + `as` + "`" + `."
     as: String!
   ): Term
-  "One of the values that were computed."
+  "A computed value."
   value(
     "The name given with ` + "`" + `as` + "`" + `."
     as: String!
   ): JSON
-  "How many things are in the group."
+  "The number of elements in the group."
   count: Long!
 }
 
-"The words that the graph is written in."
+"The vocabulary of the graph."
 type Vocabulary {
-  "The prefixes by which IRIs may be shortened in what you send: the newest, in every view."
+  "The prefixes that may be used in requests: the newest ones, in every view."
   prefixes: [Prefix!]!
-  "The URI schemes that new names may have beside those that every store takes, as ` + "`" + `koine scheme add` + "`" + ` allows them."
+  "The URI schemes allowed in new names in addition to the built-in ones, as managed by ` + "`" + `koine scheme` + "`" + `."
   schemes: [String!]!
-  "The classes that entities are instances of, with the number of statements that say so, the greatest first."
+  "The classes in use with the number of their rdf:type statements, the greatest first."
   classes(
-    "How many at most: 100 if not said, 1000 at the most."
+    "The page size: 100 by default, at most 1000."
     first: Int
   ): [TermCount!]!
   "The predicates in use, with the number of their statements, the greatest first."
   predicates(
-    "How many at most: 100 if not said, 1000 at the most."
+    "The page size: 100 by default, at most 1000."
     first: Int
   ): [TermCount!]!
   "The graphs, with the number of their statements, the greatest first."
   graphs(
-    "How many at most: 100 if not said, 1000 at the most."
+    "The page size: 100 by default, at most 1000."
     first: Int
   ): [GraphCount!]!
 }
 
 "A short name for the beginning of IRIs."
 type Prefix {
-  "The short name, written before a colon."
+  "The short name, without a colon."
   name: String!
-  "What it stands for."
+  "The IRI that the prefix stands for."
   namespace: String!
 }
 
-"What ` + "`" + `registerPrefix` + "`" + ` takes."
+"The input of ` + "`" + `registerPrefix` + "`" + `."
 input RegisterPrefixInput {
-  "The short name: letters, digits, ` + "`" + `-` + "`" + ` and ` + "`" + `_` + "`" + `, at most 64, and no URI scheme."
+  "The short name: letters, digits, ` + "`" + `-` + "`" + ` and ` + "`" + `_` + "`" + `, at most 64, and not a URI scheme."
   name: String!
-  "The IRI that it stands for, which most often ends in ` + "`" + `/` + "`" + ` or ` + "`" + `#` + "`" + `."
+  "The IRI that the prefix stands for, which usually ends in ` + "`" + `/` + "`" + ` or ` + "`" + `#` + "`" + `."
   namespace: String!
-  "Give a prefix that is registered another meaning. What is stored stays as it is."
+  "Change the meaning of a registered prefix. Stored data is unchanged."
   force: Boolean
 }
 
-"The prefixes and URI schemes of the store after a change."
+"The prefixes and URI schemes after a change."
 type NamesPayload {
   "All prefixes."
   prefixes: [Prefix!]!
-  "The URI schemes that are allowed beside those that every store takes."
+  "The URI schemes allowed in addition to the built-in ones."
   schemes: [String!]!
-  "The revision that the change made, or the newest if it changed nothing."
+  "The revision of the commit, or the newest revision if nothing changed."
   revision: Revision!
-  "The position behind it."
+  "The position after that revision."
   position: Position!
 }
 
-"A class or predicate and how often it is used."
+"A class or predicate with its number of statements."
 type TermCount {
   "The class or predicate."
   iri: IRI!
-  "How many statements use it."
+  "The number of statements."
   count: Long!
 }
 
-"A graph and its size."
+"A graph with its number of statements."
 type GraphCount {
   "The graph. Null for the default graph, which has no name."
   graph: IRI
-  "How many statements it holds."
+  "The number of statements."
   count: Long!
 }
 
-"A graph: how it is called, and what you may do with it."
+"A graph with its policy and your rights."
 type Graph {
-  "Its name. Null for the default graph, which has none."
+  "The name of the graph. Null for the default graph, which has none."
   iri: IRI
-  "How many statements of it the operation sees."
+  "The number of its statements in the view of the operation."
   statements: Long!
-  "What you may do with it."
+  "Your rights on the graph."
   rights: [GraphRight!]!
-  "Who may do what, for those who may manage it; null for others."
+  "The policy of the graph. Null unless you may manage it."
   policy: GraphPolicy
 }
 
-"What one may do with a graph."
+"The rights on a graph."
 enum GraphRight {
-  "Know that it is there."
+  "See that the graph exists."
   DISCOVER
-  "Read its statements, as they are and as they were."
+  "Read the statements and their past."
   READ
-  "Change its statements."
+  "Change the statements."
   WRITE
-  "Say who may do what, and delete it."
+  "Change the policy, and delete the graph."
   MANAGE
 }
 
-"Who may read a graph."
+"The visibility of a graph."
 enum GraphVisibility {
-  "Everybody."
+  "Everybody may read the graph."
   PUBLIC
-  "Those whom the policy names."
+  "Only the agents in the policy may read the graph."
   PRIVATE
 }
 
-"""
-Who may do what with a graph. Each list names agents by their ids, roles as "role:NAME", or everybody as "*".
-Administrators may do everything.
-"""
+"The access policy of a graph. Each list has agent ids, roles as \"role:NAME\", and \"*\" for everybody. Administrators have all rights."
 type GraphPolicy {
-  "Whether everybody may read it."
+  "Whether everybody may read the graph."
   visibility: GraphVisibility!
-  "Who may do everything with it."
+  "The agents with all rights."
   owners: [String!]!
-  "Who may read and write it."
+  "The agents that may read and write."
   writers: [String!]!
-  "Who may read it, beside owners and writers."
+  "The agents that may read, in addition to owners and writers."
   readers: [String!]!
-  "The revision that made the policy what it is. Null while none was set: this is then what the server holds by default."
+  "The revision that last changed the policy. Null if none was set: then it is the server's default."
   revision: Revision
 }
 
-"How much there is, counted over what the view shows."
+"The counts of statements, graphs, predicates and classes in the view."
 type Stats {
-  "The revision that was counted."
+  "The counted revision."
   revision: Revision!
-  "The position behind that revision: follow changes from here."
+  "The position after that revision, from which to follow changes."
   position: Position!
-  "Statements, counted once in each graph that holds them."
+  "The number of statements, counted once for each graph that holds them."
   statements: Long!
-  "Graphs that hold statements."
+  "The number of graphs that hold statements."
   graphs: Long!
-  "Predicates in use."
+  "The number of predicates in use."
   predicates: Long!
-  "Classes in use."
+  "The number of classes in use."
   classes: Long!
 }
 
 """
-What a read sees. Everything that is said here narrows what the request itself says; the parts add
-up. Without any, a read sees the newest revision of all graphs that you may read but koine's own.
+The conditions of a read. They narrow the view of the request and are combined. By default a read sees the
+newest revision of all graphs that you may read, except system graphs.
 """
 input ViewInput {
-  "Read as of this moment."
+  "The moment to read at."
   at: Moment
-  "Only these graphs; null stands for the default graph. Koine's own graphs are seen when they are named here."
+  "Only these graphs; null is the default graph. System graphs are included if they are listed."
   graphs: [IRI]
-  "All graphs that you may read, also koine's own."
+  "All graphs that you may read, including system graphs."
   allGraphs: Boolean
-  "Only assertions with at least this certainty, 0 to 1. One without a certainty counts as 1."
+  "Only assertions with at least this certainty, from 0 to 1. An assertion without one counts as 1."
   minCertainty: Float
   "Only assertions recorded at most this many seconds ago."
   maxAgeSeconds: Long
-  "Only assertions recorded in this span of time."
+  "Only assertions recorded in this time span."
   recordedAt: TimeSpanInput
-  """
-  Read at this revision or a newer one, as ` + "`" + `applyPatches` + "`" + ` gave it: the operation waits until it is
-  there, for a few seconds.
-  """
+  "Read at this revision or a newer one, as returned by ` + "`" + `applyPatches` + "`" + `: the operation waits for it for a few seconds."
   minRevision: Revision
-  "Only assertions that are valid at this time: see ` + "`" + `Assertion.validFrom` + "`" + `. It may be one to come."
+  "Only assertions valid at this time, past or future: see ` + "`" + `Assertion.validFrom` + "`" + `."
   validAt: DateTime
-  "Only assertions of these agents, 1024 at the most."
+  "Only assertions of these agents, at most 1024."
   believedBy: [String!]
-  "Also what proposals under review would add, as far as you may read those; ` + "`" + `Statement.pending` + "`" + ` tells them."
+  "Include the statements of proposals under review that you may read; ` + "`" + `Statement.pending` + "`" + ` marks them."
   includePending: Boolean
-  "Also assertions of agents under quarantine, which otherwise count for nobody. For administrators."
+  "Include assertions of agents under quarantine. For administrators."
   includeQuarantined: Boolean
 }
 
-"A span of time. Without a ` + "`" + `from` + "`" + ` it has no beginning, without an ` + "`" + `until` + "`" + ` no end."
+"A time span. Without ` + "`" + `from` + "`" + ` it has no beginning, without ` + "`" + `until` + "`" + ` no end."
 input TimeSpanInput {
-  "Its beginning, which belongs to it."
+  "The inclusive beginning."
   from: DateTime
-  "Its end, which does not."
+  "The exclusive end."
   until: DateTime
 }
 
 """
-A condition on statements. All parts that are given must hold; null is as good as not given. A
-condition never holds for what is not there: absence is ` + "`" + `exists: false` + "`" + ` or ` + "`" + `not` + "`" + `.
+A condition on statements. All given members must hold; null equals absent. A condition never holds for a
+missing value: use ` + "`" + `exists: false` + "`" + ` or ` + "`" + `not` + "`" + ` for absence.
 """
 input StatementFilter {
   "The subject."
@@ -2430,18 +2417,18 @@ input StatementFilter {
   object: ValueFilter
   "The graph."
   graph: GraphFilter
-  "The certainty, where none counts as 1; ` + "`" + `exists` + "`" + ` tells whether one is stated."
+  "The certainty, which is 1 if none is stated; ` + "`" + `exists` + "`" + ` tells whether one is stated."
   certainty: FloatFilter
-  "The agents that assert it: holds when some one fits."
+  "The sources: holds if one of them matches."
   assertedBy: StringFilter
   "When the newest assertion was recorded."
   recordedAt: DateTimeFilter
   """
-  How long ago that was, in whole seconds, rounded up: ` + "`" + `lte` + "`" + ` says the same as ` + "`" + `maxAgeSeconds` + "`" + ` in a view.
-  Where changes are followed or listed an age is refused: it would change without any change.
+  The age of the newest assertion in seconds, rounded up: ` + "`" + `lte` + "`" + ` equals ` + "`" + `maxAgeSeconds` + "`" + ` of a view. It is refused
+  for lists and subscriptions of changes, because an age changes without a commit.
   """
   ageSeconds: LongFilter
-  "The commit that made the newest assertion."
+  "The revision of the newest assertion."
   revision: RevisionFilter
   "All of these must hold."
   and: [StatementFilter!]
@@ -2452,22 +2439,22 @@ input StatementFilter {
 }
 
 """
-A condition on entities. All parts that are given must hold; null is as good as not given.
+A condition on entities. All given members must hold; null equals absent.
 
-The graph is open: a property may have no value, one, or several. A condition on a property holds
-when **some** value fits it, and then all the operators at that property are about the same value. So
-` + "`" + `ne` + "`" + ` ("some value is another one") is not the opposite of ` + "`" + `eq` + "`" + `; for "no value is this one" say ` + "`" + `not` + "`" + `.
+The graph is open: a property may have no value, one, or several. A condition on a property holds if **some**
+value meets it, and all operators of the condition apply to the same value. So ` + "`" + `ne` + "`" + ` ("some value differs") is
+not the opposite of ` + "`" + `eq` + "`" + `; use ` + "`" + `not` + "`" + ` for "no value is equal".
 """
 input EntityFilter {
   "The entity's own IRI."
   iri: IRIFilter
-  "Its classes (rdf:type): holds when some one fits, or with ` + "`" + `exists: false` + "`" + ` when it has none."
+  "The classes (rdf:type): holds if one matches, or with ` + "`" + `exists: false` + "`" + ` if there is none."
   type: IRIFilter
-  "Its labels, as for Entity.label, in any language: holds when some one fits."
+  "The labels, as for Entity.label, in any language: holds if one matches."
   label: StringFilter
-  "Its properties: every one of these must hold. A single condition needs no list."
+  "Conditions on properties, all of which must hold. A single condition needs no list."
   property: [PropertyFilter!]
-  "What paths lead to from it: every one of these must hold. Nested 4 deep at the most."
+  "Conditions on paths, all of which must hold. They may be nested up to 4 deep."
   path: [PathFilter!]
   "All of these must hold."
   and: [EntityFilter!]
@@ -2478,27 +2465,26 @@ input EntityFilter {
 }
 
 """
-A condition on the values of one property: holds when some value fits all the operators that are
-given, those on the statement that holds the value included. Without operators it holds when there is
-a value at all.
+A condition on the values of a property: holds if one value meets all given operators, including those on the
+statement with the value. Without operators it holds if there is any value.
 """
 input PropertyFilter {
   "The property."
   predicate: IRI!
-  "With true: there is a value. With false: there is none, and no other operator can hold."
+  "With true: a value exists. With false: none does, and no other operator can hold."
   exists: Boolean
   """
-  The value is equal, as ValueFilter.eq says. A text is looked up in the index, but for one that reads
-  as a date; other values of the property are read.
+  The value is equal, as for ValueFilter.eq. A text is looked up in the index unless it reads as a date. Other
+  values are found by reading the property.
   """
   eq: JSON
-  "The value is another one, of whatever kind."
+  "The value differs, of any kind."
   ne: JSON
   "The value is equal to one of these."
   in: [JSON!]
-  "The value is none of these."
+  "The value equals none of these."
   nin: [JSON!]
-  "The value is less, as ValueFilter.lt says."
+  "The value is less, as for ValueFilter.lt."
   lt: JSON
   "The value is less or equal."
   lte: JSON
@@ -2512,77 +2498,76 @@ input PropertyFilter {
   startsWith: String
   "The value is a text that ends with this."
   endsWith: String
-  "The value is a text that this regular expression finds something in, as StringFilter.regex says."
+  "The value is a text in which this regular expression matches, as for StringFilter.regex."
   regex: String
-  "The value is an entity whose IRI fits."
+  "The value is an entity whose IRI matches."
   iri: IRIFilter
-  "The value is a text with a language tag that fits."
+  "The value is a text whose language tag matches."
   language: StringFilter
-  "The value is a literal whose datatype fits."
+  "The value is a literal whose datatype matches."
   datatype: IRIFilter
-  "The certainty of the statement that holds the value, as for StatementFilter."
+  "The certainty of the statement with the value, as for StatementFilter."
   certainty: FloatFilter
-  "The agents that assert that statement: holds when some one fits."
+  "The sources of that statement: holds if one of them matches."
   assertedBy: StringFilter
-  "When that statement's newest assertion was recorded."
+  "When the newest assertion of that statement was recorded."
   recordedAt: DateTimeFilter
-  "How long ago that was, in whole seconds, as for StatementFilter."
+  "The age of that assertion in seconds, as for StatementFilter."
   ageSeconds: LongFilter
-  "The commit that made that statement's newest assertion."
+  "The revision of that assertion."
   revision: RevisionFilter
-  "The graph that holds that statement."
+  "The graph of that statement."
   graph: GraphFilter
 }
 
 """
-A condition on what a path leads to: the ends, each of which counts once, however many ways lead there.
-An end fits when it fits both ` + "`" + `where` + "`" + ` and ` + "`" + `value` + "`" + `, as far as they are given. The quantifier and ` + "`" + `count` + "`" + `
-must both hold, as far as they are given.
+A condition on the ends of a path, each of which counts once. An end matches if it meets ` + "`" + `where` + "`" + ` and ` + "`" + `value` + "`" + `, as
+far as they are given. The quantifier and ` + "`" + `count` + "`" + ` must both hold, as far as they are given.
 """
 input PathFilter {
-  "The way."
+  "The path."
   path: Path!
-  "How many of the ends must fit. SOME if neither this nor ` + "`" + `count` + "`" + ` is said."
+  "The quantifier over the ends. SOME if neither this nor ` + "`" + `count` + "`" + ` is given."
   quantifier: Quantifier
-  "The end is an entity that this holds for."
+  "The end is an entity that matches."
   where: EntityFilter
-  "The end is an entity or a literal that this holds for."
+  "The end is an entity or a literal that matches."
   value: ValueFilter
-  "How many ends fit. ` + "`" + `count: {gte: 3}` + "`" + ` says: at least three."
+  "The number of matching ends. ` + "`" + `count: {gte: 3}` + "`" + ` means at least three."
   count: LongFilter
 }
 
-"How many of several things a condition must hold for."
+"A quantifier over the ends of a path."
 enum Quantifier {
-  "At least one."
+  "At least one end matches."
   SOME
-  "All of them. It also holds when there is none, as always in logic: say SOME too where there must be one."
+  "All ends match, also if there is none. Add SOME to require one."
   EVERY
-  "None of them, or there is none."
+  "No end matches."
   NONE
-  "Exactly one of them."
+  "Exactly one end matches."
   SINGLE
 }
 
 """
-A condition on a value, the object of a statement. All the operators that are given must hold.
+A condition on a value, the object of a statement. All given operators must hold.
 
-Values are compared by what they mean, not by how they are written: a number with every numeric
-literal (1, 1.0 and 1e0 are equal), a boolean with booleans, a string with every other literal: with a
-text by its characters, in any language, with a date, a time or both by the moment, when the string
-is one of the same datatype, with or without a time zone as it is, with any other literal by how that is
-written. Values that cannot be compared are neither equal nor less nor greater. For entities use ` + "`" + `iri` + "`" + `.
+Values are compared by meaning, not by spelling: a number with every numeric literal (1, 1.0 and 1e0 are equal),
+a boolean with booleans, and a string with every other literal: with a text by its characters, in any language;
+with a date, a time or both by the moment, if the string denotes one of the same datatype, with or without a
+time zone as it is; with any other literal by its lexical form. Incomparable values are neither equal nor less
+nor greater. Use ` + "`" + `iri` + "`" + ` for entities.
 """
 input ValueFilter {
   "Equal."
   eq: JSON
-  "Another one, of whatever kind, but no time whose time zone is not known where this one's is, or the other way round."
+  "Differs, of any kind. Times of which only one has a time zone do not match."
   ne: JSON
   "Equal to one of these."
   in: [JSON!]
-  "None of these, each as ` + "`" + `ne` + "`" + ` says."
+  "Equals none of these, as for ` + "`" + `ne` + "`" + `."
   nin: [JSON!]
-  "Less: a smaller number, an earlier moment, false before true, a text before it in the order of its characters' code points."
+  "Less: a smaller number, an earlier moment, false before true, a text earlier in code point order."
   lt: JSON
   "Less or equal."
   lte: JSON
@@ -2596,79 +2581,79 @@ input ValueFilter {
   startsWith: String
   "A text that ends with this."
   endsWith: String
-  "A text that this regular expression finds something in, as StringFilter.regex says."
+  "A text in which this regular expression matches, as for StringFilter.regex."
   regex: String
-  "An entity whose IRI fits; with ` + "`" + `exists: false` + "`" + ` a literal."
+  "An entity whose IRI matches; with ` + "`" + `exists: false` + "`" + ` a literal."
   iri: IRIFilter
-  "A text with a language tag that fits, in whatever case the two are written; ` + "`" + `regex` + "`" + ` sees the tag in lower case."
+  "A text whose language tag matches, ignoring case; ` + "`" + `regex` + "`" + ` sees the tag in lower case."
   language: StringFilter
-  "A literal whose datatype fits."
+  "A literal whose datatype matches."
   datatype: IRIFilter
 }
 
 "A condition on an IRI."
 input IRIFilter {
-  "There is one, or with false: there is none."
+  "With true: a value exists. With false: none does."
   exists: Boolean
-  "This one."
+  "Equal."
   eq: IRI
-  "Another one."
+  "Not equal."
   ne: IRI
-  "One of these."
+  "Equal to one of these."
   in: [IRI!]
-  "None of these."
+  "Equal to none of these."
   nin: [IRI!]
-  "The IRI in full contains this."
+  "The full IRI contains this."
   contains: String
-  "The IRI in full starts with this."
+  "The full IRI starts with this."
   startsWith: String
-  "The IRI in full ends with this."
+  "The full IRI ends with this."
   endsWith: String
-  "This regular expression finds something in the IRI in full, as StringFilter.regex says."
+  "This regular expression matches in the full IRI, as for StringFilter.regex."
   regex: String
 }
 
 "A condition on the graph that holds a statement."
 input GraphFilter {
-  "This one."
+  "Equal."
   eq: IRI
-  "Another one, or the default graph."
+  "Not equal; also the default graph."
   ne: IRI
-  "One of these; null stands for the default graph."
+  "Equal to one of these; null is the default graph."
   in: [IRI]
-  "None of these; null stands for the default graph."
+  "Equal to none of these; null is the default graph."
   nin: [IRI]
-  "With true: the default graph. With false: a graph with a name."
+  "With true: the default graph. With false: a named graph."
   default: Boolean
-  "A graph with a name that contains this."
+  "A named graph whose name contains this."
   contains: String
-  "A graph with a name that starts with this."
+  "A named graph whose name starts with this."
   startsWith: String
-  "A graph with a name that ends with this."
+  "A named graph whose name ends with this."
   endsWith: String
-  "A graph with a name that this regular expression finds something in, as StringFilter.regex says."
+  "A named graph in whose name this regular expression matches, as for StringFilter.regex."
   regex: String
 }
 
 "A condition on a text."
 input StringFilter {
-  "There is one, or with false: there is none."
+  "With true: a value exists. With false: none does."
   exists: Boolean
-  "This one."
+  "Equal."
   eq: String
-  "Another one."
+  "Not equal."
   ne: String
-  "One of these."
+  "Equal to one of these."
   in: [String!]
-  "None of these."
+  "Equal to none of these."
   nin: [String!]
-  "Before this in the order of code points."
+  "Less in code point order."
   lt: String
-  "Before this, or this."
+  "Less or equal in code point order."
   lte: String
-  "Behind this in the order of code points."
+  "Greater in code point order."
   gt: String
-  "Behind this, or this."
+  "Greater or equal in code point order."
   gte: String
   "Contains this."
   contains: String
@@ -2677,23 +2662,23 @@ input StringFilter {
   "Ends with this."
   endsWith: String
   """
-  This regular expression finds something in the text: RE2 syntax, case matters unless it begins with
-  ` + "`" + `(?i)` + "`" + `, ` + "`" + `^` + "`" + ` and ` + "`" + `$` + "`" + ` stand for the beginning and the end of the text. 1,000 bytes at the most.
+  This regular expression matches in the text: RE2 syntax, case-sensitive unless it begins with ` + "`" + `(?i)` + "`" + `; ` + "`" + `^` + "`" + ` and
+  ` + "`" + `$` + "`" + ` match the beginning and the end of the text. At most 1,000 bytes.
   """
   regex: String
 }
 
 "A condition on a number."
 input FloatFilter {
-  "There is one, or with false: there is none."
+  "With true: a value exists. With false: none does."
   exists: Boolean
   "Equal."
   eq: Float
-  "Another one."
+  "Not equal."
   ne: Float
-  "One of these."
+  "Equal to one of these."
   in: [Float!]
-  "None of these."
+  "Equal to none of these."
   nin: [Float!]
   "Less."
   lt: Float
@@ -2709,11 +2694,11 @@ input FloatFilter {
 input LongFilter {
   "Equal."
   eq: Long
-  "Another one."
+  "Not equal."
   ne: Long
-  "One of these."
+  "Equal to one of these."
   in: [Long!]
-  "None of these."
+  "Equal to none of these."
   nin: [Long!]
   "Less."
   lt: Long
@@ -2727,87 +2712,87 @@ input LongFilter {
 
 "A condition on a moment."
 input DateTimeFilter {
-  "There is one, or with false: there is none."
+  "With true: a value exists. With false: none does."
   exists: Boolean
-  "This moment."
+  "Equal."
   eq: DateTime
-  "Another moment."
+  "Not equal."
   ne: DateTime
-  "One of these."
+  "Equal to one of these."
   in: [DateTime!]
-  "None of these."
+  "Equal to none of these."
   nin: [DateTime!]
   "Before."
   lt: DateTime
-  "Before, or at this moment."
+  "Before or equal."
   lte: DateTime
   "After."
   gt: DateTime
-  "After, or at this moment."
+  "After or equal."
   gte: DateTime
 }
 
 "A condition on a revision."
 input RevisionFilter {
-  "There is one, or with false: there is none."
+  "With true: a value exists. With false: none does."
   exists: Boolean
-  "This one."
+  "Equal."
   eq: Revision
-  "Another one."
+  "Not equal."
   ne: Revision
-  "One of these."
+  "Equal to one of these."
   in: [Revision!]
-  "None of these."
+  "Equal to none of these."
   nin: [Revision!]
-  "An older one."
+  "Older."
   lt: Revision
-  "An older one, or this."
+  "Older or equal."
   lte: Revision
-  "A newer one."
+  "Newer."
   gt: Revision
-  "A newer one, or this."
+  "Newer or equal."
   gte: Revision
 }
 
-"A key to order entities by: one of ` + "`" + `by` + "`" + `, ` + "`" + `property` + "`" + ` and ` + "`" + `path` + "`" + `."
+"A sort key of entities: one of ` + "`" + `by` + "`" + `, ` + "`" + `property` + "`" + ` and ` + "`" + `path` + "`" + `."
 input EntityOrder {
-  "What of the entity."
+  "An attribute of the entity."
   by: EntityOrderKey
   "The value of this property: the smallest value when ascending, the greatest when descending."
   property: IRI
-  "What this path leads to: the smallest value when ascending, the greatest when descending."
+  "The ends of this path: the smallest value when ascending, the greatest when descending."
   path: Path
-  "Upwards or downwards."
+  "Ascending or descending."
   direction: SortDirection! = ASC
-  "Where entities without a value go."
+  "The place of entities without a value."
   nulls: NullsOrder! = LAST
 }
 
-"What entities can be ordered by, beside properties."
+"The attributes that entities can be ordered by."
 enum EntityOrderKey {
   "The IRI."
   IRI
-  "A label, as Entity.label gives it without languages."
+  "The label, as for Entity.label without languages."
   LABEL
-  "The number of statements that have it as subject or object."
+  "The number of statements with the entity as subject or object."
   DEGREE
-  "The number of statements that have it as subject."
+  "The number of statements with the entity as subject."
   OUT_DEGREE
-  "The number of statements that have it as object."
+  "The number of statements with the entity as object."
   IN_DEGREE
 }
 
-"A key to order statements by."
+"A sort key of statements."
 input StatementOrder {
-  "What of the statement."
+  "An attribute of the statement."
   by: StatementOrderKey!
-  "Upwards or downwards."
+  "Ascending or descending."
   direction: SortDirection! = ASC
-  "Where statements without a value go: those of the default graph, which has no name. If not said, as if it were the smallest."
+  "The place of statements without a value: those of the default graph, which has no name. By default they count as the smallest."
   nulls: NullsOrder
 }
 
-"What statements can be ordered by."
+"The attributes that statements can be ordered by."
 enum StatementOrderKey {
   "The subject's IRI."
   SUBJECT
@@ -2817,32 +2802,29 @@ enum StatementOrderKey {
   OBJECT
   "The graph's IRI; the default graph has none."
   GRAPH
-  "The certainty, where none counts as 1."
+  "The certainty, which is 1 if none is stated."
   CERTAINTY
   "When the newest assertion was recorded."
   RECORDED_AT
-  "The commit that made the newest assertion."
+  "The revision of the newest assertion."
   REVISION
 }
 
-"""
-What must hold, as a basic graph pattern of SPARQL. A variable stands for the same thing everywhere in
-the pattern. All the parts that are given must hold together.
-"""
+"A basic graph pattern of SPARQL. A variable has the same value everywhere in the pattern. All given parts must hold together."
 input PatternInput {
-  "Statements that must be there."
+  "Statements that must exist."
   triples: [TriplePattern!]
-  "Conditions on what stands for the variables."
+  "Conditions on the variables."
   filter: [VariableFilter!]
-  "Patterns that add to a solution what they can, and leave it as it is where they do not hold."
+  "Patterns that extend a solution if they match, and leave it unchanged otherwise."
   optional: [PatternInput!]
-  "Alternatives: the solutions of each of these count."
+  "Alternatives, whose solutions are combined."
   union: [PatternInput!]
-  "Patterns that must not hold."
+  "Patterns that must not match."
   notExists: [PatternInput!]
 }
 
-"A statement with variables in it. The object is ` + "`" + `o` + "`" + ` or ` + "`" + `value` + "`" + `, not both."
+"A statement with variables. The object is ` + "`" + `o` + "`" + ` or ` + "`" + `value` + "`" + `, not both."
 input TriplePattern {
   "The subject: a variable or an IRI."
   s: PatternTerm!
@@ -2850,36 +2832,36 @@ input TriplePattern {
   p: PatternPath!
   "The object: a variable or an IRI."
   o: PatternTerm
-  "The object: a literal that is equal, as ValueFilter.eq says."
+  "The object: a literal that is equal, as for ValueFilter.eq."
   value: JSON
-  "The language of ` + "`" + `value` + "`" + `. Any if not said."
+  "The language of ` + "`" + `value` + "`" + `. By default any."
   language: String
-  "The datatype of ` + "`" + `value` + "`" + `. Any if not said. A string is then the literal's text: ` + "`" + `1` + "`" + ` of xsd:integer equals ` + "`" + `01` + "`" + `."
+  "The datatype of ` + "`" + `value` + "`" + `. By default any. With a datatype, a string is the lexical form: ` + "`" + `1` + "`" + ` of xsd:integer equals ` + "`" + `01` + "`" + `."
   datatype: IRI
-  "The graph: a variable or an IRI. Without it all graphs are read as one."
+  "The graph: a variable or an IRI. By default the union of all graphs."
   g: PatternTerm
 }
 
-"""
-A condition on what stands for a variable: all the operators that are given must hold. Nothing holds
-for a variable without a value but ` + "`" + `exists: false` + "`" + ` and ` + "`" + `not` + "`" + `.
-"""
+"A condition on a variable. All given operators must hold. For an unbound variable only ` + "`" + `exists: false` + "`" + ` and ` + "`" + `not` + "`" + ` hold."
 input VariableFilter {
-  "The variable, without \"?\"."
+  "The name of the variable, without \"?\"."
   var: String!
-  "With true: something stands for it. With false: nothing does."
+  "With true: the variable is bound. With false: it is not."
   exists: Boolean
   "A condition on the value."
   value: ValueFilter
-  "Equal to what stands for this variable, as ` + "`" + `=` + "`" + ` of SPARQL has it: numbers, booleans, dates and times by value, texts with their language, all else the same term."
+  """
+  Equal to the value of this variable, like ` + "`" + `=` + "`" + ` in SPARQL: numbers, booleans, dates and times by value, texts
+  with their language, other terms by identity.
+  """
   eqVar: String
-  "Another one than what stands for this variable, as ` + "`" + `!=` + "`" + ` of SPARQL has it: what cannot be compared is neither equal nor another one."
+  "Not equal to the value of this variable, like ` + "`" + `!=` + "`" + ` in SPARQL. Incomparable values are neither equal nor unequal."
   neVar: String
-  "Less than what stands for this variable. Entities are in the order of their IRIs, so that ` + "`" + `ltVar` + "`" + ` takes each pair once."
+  "Less than the value of this variable. Entities are ordered by IRI, so that ` + "`" + `ltVar` + "`" + ` matches each pair once."
   ltVar: String
   "Less or equal."
   lteVar: String
-  "Greater than what stands for this variable."
+  "Greater than the value of this variable."
   gtVar: String
   "Greater or equal."
   gteVar: String
@@ -2889,45 +2871,45 @@ input VariableFilter {
   not: VariableFilter
 }
 
-"A variable to order rows by."
+"A sort key of rows."
 input MatchOrder {
-  "The variable, without \"?\"."
+  "The name of the variable, without \"?\"."
   var: String!
-  "Upwards or downwards."
+  "Ascending or descending."
   direction: SortDirection! = ASC
-  "Where rows without a value go."
+  "The place of rows without a value."
   nulls: NullsOrder! = LAST
 }
 
-"How much of an answer to give at the most. What is not said is not bounded by it."
+"Bounds on the size of an answer. Absent members do not bound it."
 input BudgetInput {
   "Bytes of JSON."
   maxBytes: Int
   "Tokens of a language model, estimated as one for every three bytes of JSON, rounded up."
   maxTokens: Int
-  "Statements read for it."
+  "Statements read for the answer."
   maxStatements: Int
 }
 
-"Something that entities have in common: ` + "`" + `property` + "`" + ` or ` + "`" + `path` + "`" + `, not both."
+"A key of groups of entities: ` + "`" + `property` + "`" + ` or ` + "`" + `path` + "`" + `, not both."
 input EntityGroupKey {
   "The name of the key in the groups."
   as: String!
-  "The values of this property."
+  "Group by the values of this property."
   property: IRI
-  "What this path leads to."
+  "Group by the ends of this path."
   path: Path
 }
 
-"Something that statements have in common."
+"A key of groups of statements."
 input StatementGroupKey {
   "The name of the key in the groups."
   as: String!
-  "What of the statement."
+  "An attribute of the statement."
   by: StatementGroupBy!
 }
 
-"What statements can be grouped by."
+"The attributes that statements can be grouped by."
 enum StatementGroupBy {
   "The subject."
   SUBJECT
@@ -2937,83 +2919,83 @@ enum StatementGroupBy {
   OBJECT
   "The graph; null is the default graph."
   GRAPH
-  "The agent that asserts it. What is grouped are then the assertions, each with its own certainty and time."
+  "The source. It groups assertions, each with its own certainty and time."
   SOURCE
-  "The certainty, where none counts as 1."
+  "The certainty, which is 1 if none is stated."
   CERTAINTY
   "The day on which the newest assertion was recorded, in UTC."
   DAY
 }
 
-"Something that rows have in common."
+"A key of groups of rows."
 input MatchGroupKey {
-  "The name of the key in the groups. That of the variable if not said."
+  "The name of the key in the groups. By default the name of the variable."
   as: String
-  "The variable, without \"?\"."
+  "The name of the variable, without \"?\"."
   var: String!
 }
 
-"Something to compute."
+"An aggregate function."
 enum AggregateFunction {
-  "How many values there are. Without a value to look at: how many things."
+  "The number of values, or of elements if no values are given."
   COUNT
-  "How many different terms there are: 1 and 1.0 are two, and so are texts in two languages."
+  "The number of distinct terms: 1 and 1.0 are different, and so are texts in two languages."
   COUNT_DISTINCT
-  "The smallest value, in the order that ` + "`" + `orderBy` + "`" + ` has."
+  "The smallest value, in the order of ` + "`" + `orderBy` + "`" + `."
   MIN
   "The greatest value."
   MAX
-  "The sum of the numbers: exact, unless a number is a float or a double. What is no number is passed over."
+  "The sum of the numbers: exact unless a number is a float or a double. Other values are ignored."
   SUM
-  "The mean of the numbers. Null when there is none."
+  "The mean of the numbers. Null if there are none."
   AVG
 }
 
-"Something to compute of a group of entities: of the values of ` + "`" + `property` + "`" + `, of what ` + "`" + `path` + "`" + ` leads to, or of the entities themselves."
+"An aggregate over a group of entities: over the values of ` + "`" + `property` + "`" + `, the ends of ` + "`" + `path` + "`" + `, or the entities."
 input EntityAggregate {
   "The name of the result in the groups."
   as: String!
-  "What to compute."
+  "The function."
   fn: AggregateFunction!
-  "Of the values of this property, each once for each entity."
+  "The values of this property, distinct for each entity."
   property: IRI
-  "Of what this path leads to, each once for each entity."
+  "The ends of this path, distinct for each entity."
   path: Path
 }
 
-"Something to compute of a group of statements: of a part of them, or of themselves."
+"An aggregate over a group of statements: over an attribute, or the statements."
 input StatementAggregate {
   "The name of the result in the groups."
   as: String!
-  "What to compute."
+  "The function."
   fn: AggregateFunction!
-  "Of what. The statements themselves if not said."
+  "The attribute. By default the statements."
   of: StatementOrderKey
 }
 
-"Something to compute of a group of rows: of a variable, or of the rows themselves."
+"An aggregate over a group of rows: over a variable, or the rows."
 input MatchAggregate {
   "The name of the result in the groups."
   as: String!
-  "What to compute."
+  "The function."
   fn: AggregateFunction!
-  "Of what stands for this variable, without \"?\". The rows themselves if not said."
+  "The name of the variable, without \"?\". By default the rows."
   var: String
 }
 
-"A condition on a key or value of a group, or on its size with ` + "`" + `as: \"count\"` + "`" + `. All the operators that are given must hold."
+"A condition on a key or computed value of a group, or on its size with ` + "`" + `as: \"count\"` + "`" + `. All given operators must hold."
 input GroupCondition {
   "The name of the key or value."
   as: String!
   "With true: it is not null. With false: it is null."
   exists: Boolean
-  "Equal, as ValueFilter.eq says."
+  "Equal, as for ValueFilter.eq."
   eq: JSON
-  "Another one."
+  "Not equal."
   ne: JSON
   "Equal to one of these."
   in: [JSON!]
-  "None of these."
+  "Equal to none of these."
   nin: [JSON!]
   "Less."
   lt: JSON
@@ -3025,78 +3007,78 @@ input GroupCondition {
   gte: JSON
 }
 
-"A key or value of groups to order them by, or their size with ` + "`" + `as: \"count\"` + "`" + `."
+"A sort key of groups: a key or computed value, or the size with ` + "`" + `as: \"count\"` + "`" + `."
 input GroupOrder {
   "The name of the key or value."
   as: String!
-  "Upwards or downwards."
+  "Ascending or descending."
   direction: SortDirection! = ASC
-  "Where groups without a value go."
+  "The place of groups without a value."
   nulls: NullsOrder! = LAST
 }
 
-"A direction of ordering."
+"A sort direction."
 enum SortDirection {
-  "Upwards: the smallest first."
+  "Ascending: the smallest first."
   ASC
-  "Downwards: the greatest first."
+  "Descending: the greatest first."
   DESC
 }
 
-"Where the elements without a value go."
+"The place of elements without a value."
 enum NullsOrder {
-  "Before all others."
+  "Before all other elements."
   FIRST
-  "Behind all others."
+  "After all other elements."
   LAST
 }
 
-"A side of statements, seen from an entity."
+"The direction of statements, seen from an entity."
 enum Direction {
   "The entity is the subject."
   OUT
   "The entity is the object."
   IN
-  "Either. A statement from an entity to itself counts once for each side."
+  "Both. A statement from an entity to itself counts twice."
   BOTH
 }
 
-"A kind of change."
+"The kinds of changes."
 enum ChangeOp {
-  "A statement, or one more assertion of it, comes in. As a patch: assert it."
+  "A statement, or another assertion of it, is added. In a patch: assert the statement."
   add
-  "A statement, or one assertion of it, goes. As a patch: remove it."
+  "A statement, or an assertion of it, is removed. In a patch: remove the statement."
   remove
-  "A statement or assertion takes the place of others. As a patch: remove every statement with the same subject, predicate and graph, and add this one."
+  "A statement or assertion replaces others. In a patch: remove every statement with the same subject, predicate and graph, and add this one."
   replace
 }
 
-"What to do, and why. A null member is as good as none."
+"The input of ` + "`" + `applyPatches` + "`" + `. Null equals absent."
 input ApplyPatchesInput {
   "1 to 10,000 patches, applied in this order."
   patches: [PatchInput!]!
-  "Why: kept with the commit, for those who ask later."
+  "The justification, which is kept with the commit."
   justification: String
   """
-  Makes a retry safe: the same key with the same patches gets the first answer again. The same key with
-  other patches is refused.
+  An idempotency key, which makes a retry safe: the same key with the same patches returns the first answer. The
+  same key with other patches is refused.
   """
   idempotencyKey: String
-  "Refuse when a statement of an affected subject and graph changed after this revision."
+  "Refuse if a statement of an affected subject and graph changed after this revision."
   expectedRevision: Revision
-  "Judge and count, and write nothing."
+  "Judge and count only, without writing."
   dryRun: Boolean
-  "The task that this is done for."
+  "The id of the task that the update belongs to."
   taskId: String
-  "The session that this is done in."
+  "The id of the session that the update belongs to."
   sessionId: String
-  "Whose assertions these are where a patch names nobody: you, if not said."
+  "The source of assertions in patches that name none. By default you."
   sourceAgentId: String
 }
 
-"One wish for a change (knowledge graph extension, KnowledgeGraphPatch)."
+"A patch (knowledge graph extension, KnowledgeGraphPatch)."
 input PatchInput {
-  "What to do with the statement."
+  "The operation."
   op: ChangeOp!
   "The statement."
   statement: StatementInput!
@@ -3104,29 +3086,29 @@ input PatchInput {
 
 "A statement in a patch (knowledge graph extension, KGStatement)."
 input StatementInput {
-  "What it is about."
+  "The subject."
   subject: SubjectInput!
-  "What it says about it."
+  "The predicate."
   predicate: PredicateInput!
-  "The other end."
+  "The object."
   object: ObjectInput!
-  "The graph. The default graph if not said."
+  "The graph. By default the default graph."
   graph: String
-  "How certain it is, 0 to 1. Without it, it is asserted as a fact."
+  "The certainty, from 0 to 1. Without one the statement is asserted as a fact."
   certainty: Float
-  "From when on it holds. Without it, it always did."
+  "The beginning of the validity. Unbounded by default."
   validFrom: DateTime
-  "From when on it no longer holds: later than ` + "`" + `validFrom` + "`" + `. Without it, it always will."
+  "The exclusive end of the validity, later than ` + "`" + `validFrom` + "`" + `. Unbounded by default."
   validTo: DateTime
-  "An object that says where it comes from. Its member ` + "`" + `sourceAgentId` + "`" + ` names the asserting agent."
+  "The provenance, an object. Its member ` + "`" + `sourceAgentId` + "`" + ` names the source."
   provenance: JSON
 }
 
 "The subject of a patch."
 input SubjectInput {
-  "An absolute IRI, a registered prefix:name, or any other text that identifies it."
+  "An absolute IRI, a registered prefix:name, or any other identifying text."
   id: String!
-  "Its class: asserts rdf:type in the same commit."
+  "The class: asserts rdf:type in the same commit."
   type: String
 }
 
@@ -3138,237 +3120,237 @@ input PredicateInput {
 
 "The object of a patch: an entity by ` + "`" + `id` + "`" + `, or a literal by ` + "`" + `value` + "`" + `, not both."
 input ObjectInput {
-  "An absolute IRI, a registered prefix:name, or any other text that identifies it."
+  "An absolute IRI, a registered prefix:name, or any other identifying text."
   id: String
   "A string, a number or a boolean."
   value: JSON
-  "Of an entity its class, which is asserted too; of a literal its datatype, an IRI or an xsd: name."
+  "For an entity its class, which is asserted too; for a literal its datatype, an IRI or an xsd: name."
   type: String
   "The language tag of a string."
   language: String
 }
 
-"A graph that is to be made. What is not said is as the server has it for new graphs: private, if it was not told otherwise."
+"The input of ` + "`" + `createGraph` + "`" + `. Defaults come from the server's configuration for new graphs, which is private unless changed."
 input CreateGraphInput {
   """
-  Its name: one that begins with your own agent id and a slash, such as "agent://dora/notes". Administrators choose any.
-  Without one, a name is made up.
+  The name, which begins with your agent id and a slash, such as "agent://dora/notes". Administrators choose any
+  name. By default a name is generated.
   """
   iri: IRI
-  "Whether everybody may read it."
+  "Whether everybody may read the graph."
   visibility: GraphVisibility
-  "Who may do everything with it: agent ids, or \"role:NAME\". You, if nobody is named."
+  "The agents with all rights: agent ids or \"role:NAME\". By default you."
   owners: [String!]
-  "Who may read and write it: agent ids, \"role:NAME\", or \"*\" for everybody."
+  "The agents that may read and write: agent ids, \"role:NAME\", or \"*\" for everybody."
   writers: [String!]
-  "Who may read it: agent ids, \"role:NAME\", or \"*\" for everybody."
+  "The agents that may read: agent ids, \"role:NAME\", or \"*\" for everybody."
   readers: [String!]
-  "Makes a retry safe: the same key with the same input gives the same graph."
+  "An idempotency key, which makes a retry safe: the same key with the same input returns the same graph."
   idempotencyKey: String
-  "Why: kept with the commit, for those who ask later."
+  "The justification, which is kept with the commit."
   justification: String
 }
 
-"What is to change in who may do what with a graph. What is not said stays; a list that is said takes the place of the one before."
+"The input of ` + "`" + `setGraphPolicy` + "`" + `. Absent members stay unchanged; a given list replaces the previous one."
 input SetGraphPolicyInput {
-  "Which graph. The default graph, if not said."
+  "The graph. By default the default graph."
   iri: IRI
-  "Whether everybody may read it."
+  "Whether everybody may read the graph."
   visibility: GraphVisibility
-  "Who may do everything with it. One has to be left, unless an administrator says otherwise."
+  "The agents with all rights. At least one must remain unless the caller is an administrator."
   owners: [String!]
-  "Who may read and write it."
+  "The agents that may read and write."
   writers: [String!]
-  "Who may read it."
+  "The agents that may read."
   readers: [String!]
-  "Refuse when the policy changed after this revision."
+  "Refuse if the policy changed after this revision."
   expectedRevision: Revision
-  "Makes a retry safe."
+  "An idempotency key, which makes a retry safe."
   idempotencyKey: String
-  "Why: kept with the commit, for those who ask later."
+  "The justification, which is kept with the commit."
   justification: String
 }
 
-"A graph, and what it is to hold."
+"The input of ` + "`" + `replaceGraph` + "`" + `."
 input ReplaceGraphInput {
-  "Which graph. The default graph, if not said."
+  "The graph. By default the default graph."
   iri: IRI
-  "What it is to hold, in Turtle with its own prefixes. One without statements empties the graph."
+  "The new content, in Turtle with its own prefixes. A document without statements empties the graph."
   turtle: String!
-  "Refuse when a statement of the graph that is to change, or of its subjects, changed after this revision."
+  "Refuse if a statement to be changed, or one of its subject, changed after this revision."
   expectedRevision: Revision
-  "Makes a retry safe."
+  "An idempotency key, which makes a retry safe."
   idempotencyKey: String
-  "Why: kept with the commit, for those who ask later."
+  "The justification, which is kept with the commit."
   justification: String
 }
 
-"What became of a graph that was replaced."
+"The result of ` + "`" + `replaceGraph` + "`" + `."
 type ReplaceGraphPayload {
-  "How many statements came, or got the caller's assertion."
+  "The number of statements that were added or got an assertion of the caller."
   added: Long!
-  "How many statements went."
+  "The number of statements that were removed."
   removed: Long!
-  "The revision that this made, or the newest when it changed nothing."
+  "The revision of the commit, or the newest revision if nothing changed."
   revision: Revision!
-  "The position behind that revision: follow changes from here."
+  "The position after that revision, from which to follow changes."
   position: Position!
-  "The commit's id. Null when nothing changed, or it waits for review."
+  "The id of the commit. Null if nothing changed or the update is held for review."
   commitId: ID
-  "The proposal that it became, where it waits for review."
+  "The id of the proposal if the update is held for review."
   proposalId: ID
 }
 
-"A graph that is to be deleted."
+"The input of ` + "`" + `deleteGraph` + "`" + `."
 input DeleteGraphInput {
-  "Which graph."
+  "The graph."
   iri: IRI!
-  "Why: kept with the commits, for those who ask later."
+  "The justification, which is kept with the commits."
   justification: String
 }
 
-"What became of a graph."
+"The result of a mutation of a graph."
 type GraphPayload {
   "The graph."
   graph: Graph!
-  "The revision that this made, or the newest when it changed nothing."
+  "The revision of the commit, or the newest revision if nothing changed."
   revision: Revision!
-  "The position behind that revision: follow changes from here."
+  "The position after that revision, from which to follow changes."
   position: Position!
-  "The commit's id. Null when nothing changed."
+  "The id of the commit, null if nothing changed."
   commitId: ID
 }
 
-"What became of a graph that was deleted."
+"The result of ` + "`" + `deleteGraph` + "`" + `."
 type DeleteGraphPayload {
-  "How many statements this call removed."
+  "The number of statements that this call removed."
   removed: Long!
-  "How many statements are still to be removed, where the call was cut short. Nobody sees them any more; the same call again goes on with them."
+  "The number of statements left if the call was interrupted. They are hidden already; repeat the call to remove them."
   remaining: Long!
-  "The revision of the last commit that this made, or the newest when there was nothing left to do."
+  "The revision of the last commit of this call, or the newest revision if nothing was left to remove."
   revision: Revision!
-  "The position behind that revision: follow changes from here."
+  "The position after that revision, from which to follow changes."
   position: Position!
 }
 
-"What became of the patches."
+"The result of ` + "`" + `applyPatches` + "`" + `."
 type ApplyPatchesPayload {
-  "Whether they were accepted. When not, ` + "`" + `verificationStatus` + "`" + ` says why."
+  "Whether the update was accepted. If not, ` + "`" + `verificationStatus` + "`" + ` gives the reason."
   success: Boolean!
-  "How many changes they made."
+  "The number of changes."
   statementsAffected: Long!
-  "The subjects whose statements changed, in order, each once."
+  "The distinct subjects whose statements changed, sorted."
   affectedIds: [String!]!
-  "\"Verified\", \"Pending Review\", or \"Rejected - \" and the reason."
+  "\"Verified\", \"Pending Review\", or \"Rejected - \" followed by the reason."
   verificationStatus: String!
   "An explanation of the status."
   verificationDetails: String
-  "The revision that they made, or the newest when they changed nothing."
+  "The revision of the commit, or the newest revision if nothing changed."
   revision: Revision!
-  "The position behind that revision: follow changes from here."
+  "The position after that revision, from which to follow changes."
   position: Position!
-  "The commit's id. Null when there is none: they changed nothing, were refused or held, or it was a dry run."
+  "The id of the commit. Null if nothing changed, the patches were refused or held, or this was a dry run."
   commitId: ID
-  "The proposal that they became, where they wait for review."
+  "The id of the proposal if the update is held for review."
   proposalId: ID
 }
 
-"An update that waits for review, or did."
+"An update that is or was held for review."
 type Proposal implements Node {
-  "Its id."
+  "The id of the proposal."
   id: ID!
-  "Where it is."
+  "The status of the proposal."
   status: ProposalStatus!
-  "Who was authenticated when it was asked for."
+  "The authenticated agent that requested the update."
   author: String!
-  "The agent in whose name it was asked for."
+  "The agent that the author acted for."
   actor: String!
-  "What it would do, in the form of ` + "`" + `ApplyPatchesInput.patches` + "`" + `."
+  "The patches, in the form of ` + "`" + `ApplyPatchesInput.patches` + "`" + `."
   patches: [JSON!]!
-  "Why, as its author told."
+  "The justification given by the author."
   justification: String
-  "The task that it was asked for."
+  "The id of the task that the update belongs to."
   taskId: String
-  "The session that it was asked in."
+  "The id of the session that the update belongs to."
   sessionId: String
-  "Why it is held."
+  "The reason for holding the update."
   reason: String
-  "The rules that hold it."
+  "The rules that hold the update."
   rules: [String!]!
-  "How many different agents have to approve it."
+  "The number of required approvals by different agents."
   requiredApprovals: Int!
-  "How many have."
+  "The number of approvals."
   approvals: Int!
-  "The roles that may review it, beside administrators."
+  "The roles that may review the proposal, in addition to administrators."
   reviewerRoles: [String!]!
-  "When it was asked for."
+  "When the update was requested."
   createdAt: DateTime!
-  "When it is no longer decided about."
+  "When the proposal expires."
   expiresAt: DateTime!
-  "When it got its last status. Null while it is pending."
+  "When the proposal got its final status. Null while it is pending."
   endedAt: DateTime
-  "Why it could not be applied, of one that is CONFLICTED."
+  "The reason why a CONFLICTED proposal could not be applied."
   conflict: String
-  "The revision with its patches, of one that is APPLIED."
+  "The revision that applied an APPLIED proposal."
   appliedIn: Revision
-  "What the reviewers said, in order."
+  "The reviews, in order."
   reviews: [ProposalReview!]!
-  "The commit that last changed it."
+  "The revision that last changed the proposal."
   revision: Revision!
 }
 
-"What a subscription to proposals sends."
+"An event of ` + "`" + `proposalChanged` + "`" + `."
 union ProposalEvent = ProposalChange | UpToDate | Resync
 
-"A proposal changed, or stood in the snapshot."
+"A change of a proposal, or a proposal in the snapshot."
 type ProposalChange {
   "The proposal as of the commit."
   proposal: Proposal!
-  "Whether it stood before anything was followed."
+  "Whether this event belongs to the snapshot."
   snapshot: Boolean!
-  "Whether it is the last of the snapshot."
+  "Whether this is the last event of the snapshot."
   snapshotEnd: Boolean!
-  "The commit that changed it. Null in the snapshot."
+  "The commit with the change. Null in the snapshot."
   commit: Commit
-  "Where to resume from behind this event. Null inside a snapshot: one that is cut short starts again."
+  "The position to resume from after this event. Null within a snapshot: an interrupted snapshot starts over."
   position: Position
 }
 
-"What one reviewer said."
+"A review of a proposal."
 type ProposalReview {
-  "Who was authenticated."
+  "The authenticated agent that reviewed the proposal."
   reviewer: String!
-  "The agent in whose name it was said."
+  "The agent that the reviewer acted for."
   actor: String!
-  "What was decided."
+  "The decision."
   decision: ReviewDecision!
-  "Why."
+  "The reason given by the reviewer."
   comment: String
-  "When."
+  "When the review was made."
   time: DateTime!
 }
 
-"Where a proposal is."
+"The status of a proposal."
 enum ProposalStatus {
-  "It waits for review."
+  "The proposal waits for review."
   PENDING
-  "It was approved, and its patches were applied."
+  "The proposal was approved, and its patches were applied."
   APPLIED
-  "A reviewer rejected it."
+  "A reviewer rejected the proposal."
   REJECTED
-  "Its author took it back."
+  "The author withdrew the proposal."
   WITHDRAWN
-  "Nobody decided in time."
+  "The proposal was not decided in time."
   EXPIRED
-  "It was approved, and the graph did not take its patches any more."
+  "The proposal was approved, and the graph no longer accepted its patches."
   CONFLICTED
 }
 
-"What a reviewer decides."
+"The decision of a reviewer."
 enum ReviewDecision {
-  "It is right."
+  "Approve the proposal."
   APPROVE
-  "It is not."
+  "Reject the proposal."
   REJECT
 }
 
@@ -3376,197 +3358,199 @@ enum ReviewDecision {
 type ProposalConnection {
   "The proposals."
   nodes: [Proposal!]!
-  "Whether there are more: ask with the last id as ` + "`" + `after` + "`" + `."
+  "Whether there are more proposals. Pass the last id as ` + "`" + `after` + "`" + `."
   hasNextPage: Boolean!
 }
 
-"A conversation: messages in the one order in which they were published."
+"A conversation with numbered messages."
 type Channel implements Node {
-  "Its id."
+  "The id of the channel."
   id: ID!
-  "What sort of channel it is."
+  "The kind of the channel."
   kind: ChannelKind!
-  "What people call it."
+  "The display name."
   name: String
-  "What it is about."
+  "The topic of the channel."
   topic: String
-  "Who may read it."
+  "The visibility of the channel."
   visibility: ChannelVisibility!
-  "When it was made. Null of a direct channel without a message yet."
+  "When the channel was created. Null for a direct channel without messages."
   createdAt: DateTime
-  "The agent that made it. Null of a direct channel without a message yet, and for who may find the channel and not read it: ` + "`" + `invitations` + "`" + ` tells who invited."
+  """
+  The agent that created the channel. Null for a direct channel without messages, and for callers that may find
+  the channel without reading it; ` + "`" + `invitations` + "`" + ` shows them who invited them.
+  """
   createdBy: String
-  "Who takes part, in the order in which they joined."
+  "The members, in the order in which they joined."
   members: [ChannelMember!]!
-  "What its members keep with it, a JSON object."
+  "Metadata of the members, a JSON object."
   metadata: JSON
-  "Who may do what."
+  "The rights in the channel."
   rights: ChannelRights!
-  "How many members it may have. Null for as many as channels of this server may."
+  "The maximal number of members. Null if the server's limit applies."
   maxMembers: Int
-  "What it bounds of its own."
+  "The channel's own limits."
   limits: ChannelLimits!
-  "Whether it takes messages."
+  "Whether the channel is open or closed."
   status: ChannelStatus!
-  "When it was closed. Null of one that is open."
+  "When the channel was closed. Null while it is open."
   closedAt: DateTime
-  "Why it was closed. Null where nothing was said."
+  "The reason for closing the channel. Null if none was given."
   closedReason: String
-  "How many seconds after its last message it closes by itself, rounded up. Null for never."
+  "The idle timeout in seconds, rounded up: the channel closes so long after its last message. Null if it does not."
   expireAfterSeconds: Long
-  "When that is if nothing more is said. Null for never, of one that is closed, and when you may not read it."
+  "When the idle timeout closes the channel. Null without a timeout, for a closed channel, and if you may not read it."
   expiresAt: DateTime
-  "How many messages keep their content, the newest. Null for all."
+  "The number of newest messages that keep their content. Null for all."
   keepMessages: Long
-  "What it belongs to. Null of a channel that belongs to nothing."
+  "The scope that the channel belongs to. Null for none."
   scope: Scope
-  "The id of that scope."
+  "The id of the scope."
   scopeId: ID
-  "Who takes part in it, of a channel in a scope. Null of others."
+  "How members of a channel in a scope are determined. Null for a channel without a scope."
   memberPolicy: ChannelMemberPolicy
-  "Whether each message is copied to the events of the scope."
+  "Whether messages are copied to the events of the scope."
   audit: Boolean!
-  "Who is invited and has not answered. Who neither reads nor manages the channel is told of its own invitation only."
+  "The open invitations. Callers that neither read nor manage the channel see only their own."
   invitations: [ChannelInvitation!]!
-  "Who is banned or muted there and when that ends. Null for who neither reads nor manages the channel."
+  "The bans and mutes in the channel. Null for callers that neither read nor manage the channel."
   bars: [ChannelBar!]
-  "1 at first, and one more with each change of name, topic, metadata, rights or membership."
+  "The version: 1 at first, incremented by each change of name, topic, metadata, rights or membership."
   version: Long!
-  "How many messages were ever published, which is the sequence of the last."
+  "The number of messages ever published, which is the sequence number of the last one."
   messageCount: Long!
-  "When that was. Null when there is none."
+  "When the last message was published. Null if there is none."
   lastMessageAt: DateTime
   """
-  Its messages. A page may hold fewer than asked for where few are as they are to be, and
-  then goes on behind its ` + "`" + `endCursor` + "`" + `. Where something behind a lower bound is no longer
-  kept, the error ` + "`" + `POSITION_GONE` + "`" + ` tells the oldest that is in ` + "`" + `extensions.oldestSequence` + "`" + `;
-  without one the first page begins there.
+  The messages of the channel. A page may be short if few messages match, and continues after its ` + "`" + `endCursor` + "`" + `.
+  If messages after a lower bound are no longer kept, the error ` + "`" + `POSITION_GONE` + "`" + ` contains the oldest sequence
+  number in ` + "`" + `extensions.oldestSequence` + "`" + `. Without a lower bound the first page begins there.
   """
   messages(
-    "Only those behind this sequence. Either this or ` + "`" + `sinceTime` + "`" + `."
+    "Only messages after this sequence number. Excludes ` + "`" + `sinceTime` + "`" + ` and ` + "`" + `sinceMessageId` + "`" + `."
     sinceSequence: Long
-    "Only those published then or later. Either this or ` + "`" + `sinceSequence` + "`" + `."
+    "Only messages published at or after this time. Excludes ` + "`" + `sinceSequence` + "`" + ` and ` + "`" + `sinceMessageId` + "`" + `."
     sinceTime: DateTime
-    "Only those behind this message. In place of ` + "`" + `sinceSequence` + "`" + `."
+    "Only messages after this one. Excludes ` + "`" + `sinceSequence` + "`" + ` and ` + "`" + `sinceTime` + "`" + `."
     sinceMessageId: ID
-    "Only those before this sequence."
+    "Only messages before this sequence number."
     beforeSequence: Long
-    "Only those published then or before. In place of ` + "`" + `beforeSequence` + "`" + `."
+    "Only messages published at or before this time. Excludes ` + "`" + `beforeSequence` + "`" + `."
     beforeTime: DateTime
-    "Only those before this message. In place of ` + "`" + `beforeSequence` + "`" + `."
+    "Only messages before this one. Excludes ` + "`" + `beforeSequence` + "`" + `."
     beforeMessageId: ID
-    "Only those of these agents, 32 at the most."
+    "Only messages of these agents, at most 32."
     authors: [String!]
-    "Only those that all of this holds for. What is about the content leaves out messages whose content is withheld."
+    "Only messages that match this filter. Conditions on the content leave out messages whose content is withheld."
     where: MessageFilter
-    "In the order of their sequence (ASC), or the newest first (DESC)."
+    "In the order of sequence numbers (ASC), or the newest first (DESC)."
     order: SortDirection! = ASC
-    "How many at most: 25 if not said, 200 at the most."
+    "The page size: 25 by default, at most 200."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
   ): MessageConnection
-  "Up to which sequence you have read it: 0 at first. Null when you may not read it."
+  "The sequence number up to which you have read the channel, 0 at first. Null if you may not read it."
   readMarker: Long
-  "How many messages wait for you. Null when you may not read it."
+  "The number of unread messages. Null if you may not read the channel."
   unread: UnreadCount
   """
-  How many messages each agent published on each day, in the order of the days and then of the agents. Whatever becomes
-  of a message later, it stays counted. Null when you may not read the channel.
+  The number of messages of each agent on each day, ordered by day and agent. Messages stay counted after
+  retraction or expiry. Null if you may not read the channel.
   """
   messageCounts(
-    "From the day (UTC) of this time on. Not said, a year back or from the making of the channel. 366 days at the most."
+    "The first day (UTC): by default a year ago, or the creation of the channel. At most 366 days."
     from: DateTime
-    "Up to the day of this time, which is included. Today, if not said."
+    "The last day, inclusive. By default today."
     to: DateTime
-    "Only the messages of these agents, 32 at the most."
+    "Only messages of these agents, at most 32."
     authors: [String!]
   ): [MessageCount!]
-  "The channel as an entity of the graph, as all the graphs show it that you may read. Null when they show nothing of it."
+  "The channel as an entity, in all graphs that you may read. Null if they show nothing of it."
   entity: Entity
-  "The graph of what its messages assert where they name none; of a public channel that is the default graph."
+  "The graph for facts of messages that name none. For a public channel it is the default graph."
   factsGraph: IRI!
 }
 
-"Who may do what in a channel."
+"The rights in a channel."
 type ChannelRights {
-  "Find it: its name and topic. Who may read it finds it in any case."
+  "Find the channel, its name and topic. The right to read includes it."
   discover: ChannelWho!
-  "Let agents in. Given to EVERYBODY, they let themselves in."
+  "Admit members. With EVERYBODY, agents join by themselves."
   join: ChannelWho!
-  "Read its messages, members, metadata and facts."
+  "Read the messages, members, metadata and facts."
   read: ChannelWho!
-  "Publish."
+  "Publish messages."
   post: ChannelWho!
-  "Change its name, topic and metadata, mute and ban."
+  "Change the name, topic and metadata, mute and ban."
   manage: ChannelWho!
 }
 
-"Who may do what in a channel. What is not said is as it is for channels of the kind and visibility."
+"The rights in a channel. Absent members have the defaults of the channel's kind and visibility."
 input ChannelRightsInput {
-  "Find it."
+  "Find the channel."
   discover: ChannelWho
-  "Let agents in."
+  "Admit members."
   join: ChannelWho
-  "Read it."
+  "Read the channel."
   read: ChannelWho
-  "Publish."
+  "Publish messages."
   post: ChannelWho
-  "Change its name, topic and metadata, mute and ban."
+  "Change the name, topic and metadata, mute and ban."
   manage: ChannelWho
 }
 
-"To whom a right in a channel is given. Each includes those before it."
+"The holders of a right in a channel. Each includes those before it."
 enum ChannelWho {
-  "Its owners."
+  "The owners."
   OWNERS
-  "Its moderators."
+  "The moderators."
   MODERATORS
-  "Its members. Observers are among them where it is about finding and reading."
+  "The members. For finding and reading, observers are included."
   MEMBERS
-  "Everybody with access: whoever there is, in a public channel, and whoever has access to the scope, in one of ` + "`" + `memberPolicy` + "`" + ` SCOPE."
+  "Everybody with access: all agents in a public channel, and all agents with access to the scope with ` + "`" + `memberPolicy` + "`" + ` SCOPE."
   EVERYBODY
 }
 
-"What sort of channel it is."
+"The kinds of channels."
 enum ChannelKind {
-  "One that was made, with members who come and go."
+  "A channel with members that are added and removed."
   CHANNEL
-  "The one of exactly two agents, which is there by itself."
+  "The channel of exactly two agents, which always exists."
   DIRECT
-  "One in which owners publish and the others read."
+  "A channel in which owners publish and the others read."
   BROADCAST
-  "One that is entered, to read from then on: by whoever finds it where it is PUBLIC, else by who is invited."
+  "A channel that agents enter: by themselves if it is PUBLIC, by invitation otherwise."
   ROOM
 }
 
-"Who may read a channel."
+"The visibility of a channel."
 enum ChannelVisibility {
-  "Its members. For others it is not there."
+  "Only members may read the channel. It is hidden from others."
   PRIVATE
-  "Everybody. Only members publish."
+  "Everybody may read the channel. Only members publish."
   PUBLIC
 }
 
-"What a member may do."
+"The roles of members."
 enum ChannelRole {
-  "Everything."
+  "All rights."
   OWNER
-  "What members may, and change name, topic and metadata, mute and ban."
+  "The rights of members, and to change name, topic and metadata, mute and ban."
   MODERATOR
-  "Publish."
+  "Read and publish."
   MEMBER
-  "Read, and never publish."
+  "Read only."
   OBSERVER
 }
 
-"One who takes part in a channel."
+"A member of a channel."
 type ChannelMember {
   "The agent."
   agent: String!
-  "What it may do."
+  "The role of the member."
   role: ChannelRole!
-  "When it joined. Null of a direct channel without a message yet."
+  "When the agent joined. Null in a direct channel without messages."
   joinedAt: DateTime
 }
 
@@ -3574,277 +3558,280 @@ type ChannelMember {
 type ChannelConnection {
   "The channels."
   nodes: [Channel!]!
-  "Where this page stands in the whole. ` + "`" + `endCursor` + "`" + ` is null behind the last page."
+  "The page information. ` + "`" + `endCursor` + "`" + ` is null on the last page."
   pageInfo: PageInfo!
 }
 
-"What somebody published in a channel. It never changes."
+"A message in a channel. It never changes."
 type Message implements Node {
-  "Its id."
+  "The id of the message."
   id: ID!
-  "The channel. Null when it is no longer there for you."
+  "The channel. Null if you can no longer see it."
   channel: Channel
-  "Its channel's id."
+  "The id of the channel."
   channelId: ID!
-  "Its number in the channel: 1, 2, 3 … without a gap."
+  "The sequence number in the channel: 1, 2, 3 … without a gap."
   sequence: Long!
-  "When it was published."
+  "When the message was published."
   time: DateTime!
-  "The agent that published it."
+  "The agent that published the message."
   author: String!
-  "What it says, as it was given: JSON objects. Empty of one that is withheld."
+  "The parts of the message, as JSON objects. Empty if the content is withheld."
   parts: [JSON!]!
-  "Why its content is not shown. Null where it is."
+  "The reason for withholding the content. Null if it is shown."
   withheld: WithheldReason
-  "The message that it takes back."
+  "The message that this one retracts."
   retracts: Message
-  "The message that took it back."
+  "The message that retracted this one."
   retractedBy: Message
-  "Whether only its author and its recipients read its content."
+  "Whether only the author and the recipients may read the content."
   private: Boolean!
-  "The first response to it, of a request."
+  "The first response to a request."
   answeredBy: Message
-  "The texts of its parts, a line each."
+  "The texts of the parts, one line each."
   text: String!
-  "What its author keeps with it, a JSON object."
+  "Metadata of the author, a JSON object."
   metadata: JSON
-  "The artifacts that it refers to."
+  "The references to artifacts."
   artifactRefs: [String!]!
   """
-  Those of them that are artifacts of tasks, in the same order: ` + "`" + `<task>/<id>` + "`" + ` and ` + "`" + `urn:koine:artifact:<task>/<id>` + "`" + ` are.
-  Null in the place of each that is none, or that you may not see.
+  The artifacts of tasks among the references, in the same order: ` + "`" + `<task>/<id>` + "`" + ` and
+  ` + "`" + `urn:koine:artifact:<task>/<id>` + "`" + `. Null for other references, and for artifacts that you may not see.
   """
   artifacts: [Artifact]
-  "The task that it was published for, as its author says. Null where you do not see all that came with it."
+  "The id of the task that the author published the message for. Null if you may not see the whole commit."
   taskId: String
-  "That task. Null where you take no part in it, or its author does not."
+  "That task. Null if you or the author take no part in it."
   task: Task
-  "The author's key that makes publishing it again safe."
+  "The idempotency key of the author."
   idempotencyKey: String
-  "What it is for between its author and its recipients. Null of one that does not say."
+  "The interaction type. Null if the author gave none."
   messageType: MessageType
-  "How its content is meant. Null of one that does not say."
+  "The content type. Null if the author gave none."
   contentType: MessageContentType
-  "The form of its text, such as \"markdown\"."
+  "The format of the text, such as \"markdown\"."
   format: String
-  "Its tags, each once, in order."
+  "The distinct tags, sorted."
   tags: [String!]!
-  "Whom its author addresses: an agent, \"role:\" and a role, or \"*\" for everybody. Null is everybody too."
+  "The address: an agent, \"role:\" and a role, or \"*\" for everybody. Null means everybody too."
   recipient: String
-  "The agents that ` + "`" + `recipient` + "`" + ` stood for when it was published. Empty for everybody."
+  "The agents that ` + "`" + `recipient` + "`" + ` stood for at publication. Empty for everybody."
   recipients: [String!]!
-  "The id of the request that it answers."
+  "The id of the request that the message answers."
   correlationId: ID
-  "The request that it answers."
+  "The request that the message answers."
   correlation: Message
-  "From when on it is not delivered any more."
+  "When the message expires."
   expiresAt: DateTime
-  "What became of it at you. Null of one that is not for you."
+  "Your receipt of the message. Null if it is not addressed to you."
   receiptStatus: ReceiptStatus
-  "What became of it at each of its recipients: of one to everybody, at the members of the channel but for its author. Null when it is no longer there for you."
+  "The receipts of the recipients, or of all members except the author for a message to everybody. Null if you can no longer see the message."
   receipts: [MessageReceipt!]
-  "The id of the message that it replies to."
+  "The id of the message that this one replies to."
   replyToId: ID
-  "The message that it replies to."
+  "The message that this one replies to."
   replyTo: Message
-  "The thread that it belongs to."
+  "The id of the thread."
   threadId: String
-  "The messages that reply to it, in the order of their sequence."
+  "The replies to this message, in the order of sequence numbers."
   replies(
-    "How many at most: 25 if not said, 200 at the most."
+    "The page size: 25 by default, at most 200."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
   ): MessageConnection
   """
-  What it asserts: the statements that its commit made, or that of its proposal, as far as they stand with what
-  it asserted and you may read them.
+  The facts of the message: the statements that its commit, or that of its proposal, asserted, as far as they
+  still have those assertions and you may read them.
   """
   facts(
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
   ): [Statement!]
-  "How many patches were published with it, whatever became of them."
+  "The number of patches published with the message."
   factCount: Int!
-  "The id of the proposal in which what it asserts was held."
+  "The id of the proposal that holds the facts of the message."
   proposalId: ID
-  "That proposal. Null when there is none that you may read."
+  "That proposal. Null if there is none or you may not read it."
   proposal: Proposal
-  "The message as an entity of the graph, as all the graphs show it that you may read. Null when they show nothing of it."
+  "The message as an entity, in all graphs that you may read. Null if they show nothing of it."
   entity: Entity
-  "The commit that it came with."
+  "The revision of the message's commit."
   revision: Revision!
-  "The position behind that commit: follow what comes after it from here."
+  "The position after that commit, from which to follow changes."
   position: Position!
 }
 
-"Why the content of a message is not shown."
+"The reasons for withholding the content of a message."
 enum WithheldReason {
-  "Its author, or an owner or moderator of the channel, took it back."
+  "The author, an owner or a moderator retracted the message."
   RETRACTED
-  "It was to be read before a time that has come."
+  "The message has expired."
   EXPIRED
-  "It is for others."
+  "The message is addressed to others."
   ADDRESSED
-  "The channel keeps so many messages only."
+  "The channel keeps the content of newer messages only."
   EVICTED
-  "It was taken out of the store for good. Its author may be empty."
+  "The content was erased from the store. The author may be empty."
   ERASED
 }
 
-"What messages are to be like. A member that is not said, or null, holds for all."
+"A filter of messages. Absent and null members match all."
 input MessageFilter {
-  "For this agent: addressed to it, to a role that it had then, or to everybody, and not its own."
+  "Messages for this agent: addressed to it, to a role that it had then, or to everybody, except its own."
   recipient: String
-  "With true, for you in the same sense. In place of ` + "`" + `recipient` + "`" + `."
+  "With true: messages for you in the same sense. Excludes ` + "`" + `recipient` + "`" + `."
   forMe: Boolean
-  "For this."
+  "Messages of this interaction type."
   messageType: MessageType
-  "Meant so."
+  "Messages of this content type."
   contentType: MessageContentType
-  "With this tag."
+  "Messages with this tag."
   tag: String
-  "Of this thread."
+  "Messages of this thread."
   threadId: String
-  "In answer to this request."
+  "Responses to this request."
   correlationId: ID
-  "For you, and this became of them at you."
+  "Messages for you whose receipt has this status."
   status: ReceiptStatus
 }
 
-"What became of a message at one of its recipients."
+"The status of a receipt."
 enum ReceiptStatus {
-  "Nothing was said of it."
+  "The message was not acknowledged."
   PENDING
-  "It arrived."
+  "The message was delivered."
   DELIVERED
-  "It was read."
+  "The message was read."
   READ
-  "It expired before it was read, or its channel was closed."
+  "The message expired unread, or its channel was closed."
   EXPIRED
 }
 
-"What became of a message at one of its recipients."
+"The receipt of a message at a recipient."
 type MessageReceipt {
   "The agent."
   agent: String!
-  "What became of it there."
+  "The status of the receipt."
   status: ReceiptStatus!
 }
 
-"How many messages an agent published in a channel on one day."
+"The number of messages of an agent in a channel on one day."
 type MessageCount {
   "The day in UTC, such as \"2026-01-31\"."
   day: String!
   "The agent."
   author: String!
-  "How many."
+  "The number of messages."
   messages: Long!
 }
 
-"How many messages of a channel wait for you: those behind your read marker that are for you, that you did not read singly, and whose content is still there. None of a channel that is closed."
+"""
+The number of unread messages in a channel: those after your read marker that are for you, not read
+individually, and whose content is available. 0 for a closed channel.
+"""
 type UnreadCount {
-  "How many of the first 1000 behind your read marker."
+  "The number of unread messages among the first 1000 after your read marker."
   count: Int!
-  "Whether there are messages behind those."
+  "Whether there are messages after those."
   more: Boolean!
 }
 
-"What a message is for between its author and its recipients."
+"The interaction types of messages."
 enum MessageType {
-  "It expects a response."
+  "A request, which expects a response."
   REQUEST
-  "It answers a request."
+  "A response to a request."
   RESPONSE
-  "It expects nothing."
+  "A notification, which expects no response."
   NOTIFY
-  "It is for everybody in the channel."
+  "A message to everybody in the channel."
   BROADCAST
 }
 
-"How the content of a message is meant."
+"The content types of messages."
 enum MessageContentType {
-  "As text."
+  "Text."
   TEXT
-  "As data."
+  "Structured data."
   STRUCTURED
-  "As something to do."
+  "An action to perform."
   ACTION
-  "As a notice of koine's own."
+  "A notice of koine."
   SYSTEM
 }
 
-"What a subscription to a channel sends."
+"An event of subscriptions to messages."
 union MessageEvent = MessagePublished | UpToDate | Resync
 
 "A message was published."
 type MessagePublished {
-  "The message, as it is shown now."
+  "The message in its present state."
   message: Message!
-  "Its sequence."
+  "The sequence number of the message."
   sequence: Long!
-  "Where to resume from behind it. Never null: the type is that of StatementChange.position."
+  "The position to resume from after this event. Never null; the type matches StatementChange.position."
   position: Position
 }
 
-"What ` + "`" + `channelChanged` + "`" + ` sends."
+"An event of ` + "`" + `channelChanged` + "`" + `."
 union ChannelEvent = ChannelChange | MessagePublished | UpToDate | Resync
 
-"A channel, or who is in it, has changed."
+"A change of a channel or its members."
 type ChannelChange {
-  "What has become of it."
+  "The kind of the change."
   kind: ChannelChangeKind!
-  "Its id."
+  "The id of the channel."
   channelId: ID!
-  "The channel as it is now. Null when it is no longer there for you."
+  "The channel in its present state. Null if you can no longer see it."
   channel: Channel
-  "Whom it is about, of the kinds about members."
+  "The member, for changes of members."
   agent: String
-  "What that one is from then on. Of one that left, what it was."
+  "The new role of the member, or the role that it had before it left."
   role: ChannelRole
   "The agent that made the change."
   by: String!
-  "The version of the channel from then on. Null where that has not changed."
+  "The new version of the channel. Null if it is unchanged."
   version: Long
-  "When it was."
+  "When the change was made."
   time: DateTime!
-  "The commit that it came with."
+  "The revision of the commit."
   revision: Revision!
-  "Where to resume from behind it. Never null: the type is that of StatementChange.position."
+  "The position to resume from after this event. Never null; the type matches StatementChange.position."
   position: Position
 }
 
-"What has become of a channel."
+"The kinds of channel changes."
 enum ChannelChangeKind {
-  "It was made."
+  "The channel was created."
   CREATED
-  "An agent became a member."
+  "An agent joined."
   JOINED
-  "An agent is no member any more."
+  "A member left."
   LEFT
-  "A member got another role."
+  "The role of a member changed."
   ROLE
-  "Its name, topic, metadata, rights or bounds are other ones."
+  "The name, topic, metadata, rights or limits changed."
   UPDATED
-  "It takes no messages any more."
+  "The channel was closed."
   CLOSED
-  "It is gone. There is nothing behind this."
+  "The channel was deleted. No event follows."
   DELETED
 }
 
-"What somebody tells those who listen to a channel at this moment."
+"A signal to the current listeners of a channel."
 type ChannelSignal {
   "The channel."
   channelId: ID!
-  "The agent that sent it."
+  "The agent that sent the signal."
   from: String!
-  "What it is about: \"typing\", \"reaction\" or another word."
+  "The kind: \"typing\", \"reaction\" or another word."
   kind: String!
-  "What there is to say about it, a JSON object."
+  "The data, a JSON object."
   data: JSON
-  "When it was sent."
+  "When the signal was sent."
   time: DateTime!
-  "How many signals before it were dropped, because they were not taken in time."
+  "The number of earlier signals dropped because the client was too slow."
   dropped: Int!
 }
 
@@ -3852,9 +3839,9 @@ type ChannelSignal {
 type Inbox {
   "The messages."
   nodes: [Message!]!
-  "Behind what was looked at: for the next page, or for ` + "`" + `inboxPublished` + "`" + ` to go on with what comes."
+  "The position after the scanned messages, for the next page or for ` + "`" + `inboxPublished` + "`" + `."
   position: Position!
-  "Whether there may be more now. A page can hold fewer messages than were asked for, and even none, with more behind it."
+  "Whether there may be more messages. A page may be short or empty with more messages after it."
   hasNextPage: Boolean!
 }
 
@@ -3862,100 +3849,100 @@ type Inbox {
 type MessageConnection {
   "The messages."
   nodes: [Message!]!
-  "Where this page stands in the whole. ` + "`" + `endCursor` + "`" + ` is null behind the last page."
+  "The page information. ` + "`" + `endCursor` + "`" + ` is null on the last page."
   pageInfo: PageInfo!
 }
 
-"A channel that is to be made."
+"The input of ` + "`" + `createChannel` + "`" + `."
 input CreateChannelInput {
-  "What sort of channel it is to be: CHANNEL if not said, and never DIRECT."
+  "The kind of the channel, except DIRECT. CHANNEL by default."
   kind: ChannelKind
-  "What people call it: 128 characters at the most."
+  "The display name, at most 128 characters."
   name: String
-  "What it is about: 1024 characters at the most."
+  "The topic, at most 1024 characters."
   topic: String
-  "Who may read it. PRIVATE if not said."
+  "The visibility. PRIVATE by default."
   visibility: ChannelVisibility
-  "Who takes part beside you, who become its owner."
+  "The members in addition to you, who become the owner."
   members: [ChannelMemberInput!]
-  "A JSON object of 16 KiB at the most."
+  "Metadata, a JSON object of at most 16 KiB."
   metadata: JSON
-  "Who may do what, where it is to be otherwise than for others of its kind and visibility."
+  "The rights, as far as they differ from the defaults of the kind and visibility."
   rights: ChannelRightsInput
-  "How many members it may have. As many as channels of this server may, if not said."
+  "The maximal number of members. By default the server's limit."
   maxMembers: Int
-  "What it bounds of its own: nothing if not said."
+  "The channel's own limits. None by default."
   limits: ChannelLimitsInput
-  "How many seconds after its last message it closes by itself, ten years at the most. Never if not said."
+  "The idle timeout in seconds after the last message, at most ten years. None by default."
   expireAfterSeconds: Long
-  "How many messages keep their content, the newest. All if not said."
+  "The number of newest messages that keep their content. All by default."
   keepMessages: Long
-  "The scope that it is to belong to. Such a channel needs a name that no other of the scope has, and is not public."
+  "The scope of the channel. Such a channel needs a name that is unique in the scope and cannot be public."
   scopeId: ID
-  "Who takes part in it. For a channel in a scope: EXPLICIT if not said."
+  "How members are determined, for a channel in a scope. EXPLICIT by default."
   memberPolicy: ChannelMemberPolicy
-  "Whether each message is copied to the events of the scope."
+  "Whether messages are copied to the events of the scope."
   audit: Boolean! = false
   """
-  Makes a retry safe, 128 characters at the most: the same request under the same key answers the channel that the
-  first one made. Another request under it is the error IDEMPOTENCY_CONFLICT.
+  An idempotency key of at most 128 characters, which makes a retry safe: the same request with the same key
+  returns the channel of the first one. Another request with the key is the error IDEMPOTENCY_CONFLICT.
   """
   idempotencyKey: String
 }
 
-"A member of a channel that is to be made."
+"A member of a new channel."
 input ChannelMemberInput {
   "The agent."
   principalId: String!
-  "What it may do. MEMBER if not said."
+  "The role. MEMBER by default."
   role: ChannelRole
 }
 
-"What is to be different of a channel. What is not said stays."
+"The input of ` + "`" + `updateChannel` + "`" + `. Absent members stay unchanged."
 input UpdateChannelInput {
-  "Which one."
+  "The id of the channel."
   channelId: ID!
-  "The version that you know: another one is the error VERSION_CONFLICT."
+  "The expected version. If it differs, the error is VERSION_CONFLICT."
   expectedVersion: Long!
-  "What people call it; \"\" for nothing."
+  "The display name; \"\" removes it."
   name: String
-  "What it is about; \"\" for nothing."
+  "The topic; \"\" removes it."
   topic: String
-  "What is to be different in its metadata."
+  "The changes of the metadata."
   metadataPatch: MetadataPatchInput
-  "Who may do what: all that is to be otherwise than for others of its kind and visibility. For owners."
+  "The rights, as far as they differ from the defaults of the kind and visibility. They replace the previous ones. For owners."
   rights: ChannelRightsInput
-  "How many members it may have; 0 for as many as channels of this server may. For owners."
+  "The maximal number of members; 0 for the server's limit. For owners."
   maxMembers: Int
-  "What it bounds of its own: takes the place of all that it does. For owners."
+  "The channel's own limits, which replace the previous ones. For owners."
   limits: ChannelLimitsInput
-  "How many seconds after its last message it closes by itself; 0 for never. For owners."
+  "The idle timeout in seconds after the last message; 0 for none. For owners."
   expireAfterSeconds: Long
-  "How many messages keep their content, the newest; 0 for all. What is too much goes as messages come. For owners."
+  "The number of newest messages that keep their content; 0 for all. The content of older messages is removed as new ones come. For owners."
   keepMessages: Long
-  "Whether each message is copied to the events of the scope. For owners."
+  "Whether messages are copied to the events of the scope. For owners."
   audit: Boolean
 }
 
-"What is to be different in metadata."
+"Changes of metadata."
 input MetadataPatchInput {
-  "Members to set: a JSON object."
+  "The members to set, a JSON object."
   set: JSON
-  "The names of members to take away."
+  "The names of the members to remove."
   remove: [String!]
 }
 
-"An agent that is to become a member of a channel, or to get another role there."
+"The input of ` + "`" + `addChannelMember` + "`" + `."
 input AddChannelMemberInput {
   "The channel."
   channelId: ID!
   "The agent."
   principalId: String!
-  "What it may do. MEMBER if not said."
+  "The role. MEMBER by default."
   role: ChannelRole
 }
 
-"An agent that is to be taken out of a channel."
+"The input of ` + "`" + `removeChannelMember` + "`" + `."
 input RemoveChannelMemberInput {
   "The channel."
   channelId: ID!
@@ -3963,117 +3950,117 @@ input RemoveChannelMemberInput {
   principalId: String!
 }
 
-"A channel that was deleted."
+"The result of ` + "`" + `deleteChannel` + "`" + `."
 type DeletedChannel {
-  "The id that it had."
+  "The id of the deleted channel."
   channelId: ID!
 }
 
-"A channel that you left, or that you will not join."
+"The result of leaving a channel or declining an invitation."
 type LeftChannel {
-  "Its id."
+  "The id of the channel."
   channelId: ID!
-  "The channel. Null when it is no longer there for you."
+  "The channel. Null if you can no longer see it."
   channel: Channel
 }
 
-"Whether a channel takes messages."
+"The status of a channel."
 enum ChannelStatus {
-  "It does."
+  "The channel takes messages."
   OPEN
-  "It is read on, and never opens again."
+  "The channel takes no more messages and stays readable. It cannot be reopened."
   CLOSED
 }
 
-"Who takes part in a channel of a scope."
+"How the members of a channel in a scope are determined."
 enum ChannelMemberPolicy {
-  "Its members who also have access to the scope."
+  "The listed members that also have access to the scope."
   EXPLICIT
-  "Whoever has access to the scope."
+  "All agents with access to the scope."
   SCOPE
 }
 
-"What a channel bounds of its own."
+"The limits of a channel."
 type ChannelLimits {
-  "How many messages each author may publish in any minute. Null for no bound."
+  "The maximal number of messages of each author per minute. Null for no limit."
   messagesPerMinute: Int
-  "How many streams of it may be open at once. Null for no bound."
+  "The maximal number of concurrent streams of the channel. Null for no limit."
   streams: Int
-  "How large a message may be, in bytes of parts, metadata and references. Null for no bound of its own."
+  "The maximal size of a message, in bytes of parts, metadata and references. Null if the server's limit applies."
   messageBytes: Int
 }
 
-"What a channel is to bound of its own. What is not said, or 0, is not bounded."
+"The limits of a channel. Absent members and 0 mean no limit."
 input ChannelLimitsInput {
-  "How many messages each author may publish in any minute: 6000 at the most."
+  "The maximal number of messages of each author per minute, at most 6000."
   messagesPerMinute: Int
-  "How many streams of it may be open at once."
+  "The maximal number of concurrent streams of the channel."
   streams: Int
-  "How large a message may be, in bytes of parts, metadata and references."
+  "The maximal size of a message, in bytes of parts, metadata and references."
   messageBytes: Int
 }
 
-"What one principal may do in channels, whichever they are and however many agents it acts for. Null is no bound."
+"The limits of a principal over all channels and all agents that it acts for. Null means no limit."
 type ChannelTier {
-  "What the operator calls it. Of several, all are named."
+  "The name given by the operator. Several names are joined."
   name: String
-  "How many messages it may publish in any minute."
+  "The maximal number of messages per minute."
   messagesPerMinute: Int
-  "How many streams of channels it may have open at once."
+  "The maximal number of concurrent streams of channels."
   streams: Int
-  "How many channels an agent of its may be in. Direct ones do not count."
+  "The maximal number of channels that each of its agents may be in, not counting direct ones."
   channels: Int
-  "How large a message may be, in bytes of parts, metadata and references."
+  "The maximal size of a message, in bytes of parts, metadata and references."
   messageBytes: Int
 }
 
-"That an agent may find a channel and become a member."
+"An invitation of an agent to a channel."
 type ChannelInvitation {
   "The agent."
   agent: String!
-  "Who invited it."
+  "The agent that sent the invitation."
   by: String!
-  "When."
+  "When the invitation was sent."
   at: DateTime!
 }
 
-"That an agent is kept from a channel, or from all of them."
+"A restriction of an agent in one channel or in all."
 type ChannelBar {
   "The agent."
   agent: String!
-  "What it may not do."
+  "The kind of the restriction."
   kind: ChannelBarKind!
-  "Since when."
+  "When the restriction began."
   from: DateTime!
-  "When it ends by itself. Null for never."
+  "When the restriction ends. Null if it has no end."
   until: DateTime
 }
 
-"What one may not do who is barred."
+"The kinds of restrictions."
 enum ChannelBarKind {
-  "Find the channel."
+  "A ban: the agent cannot find the channel."
   BAN
-  "Publish."
+  "A mute: the agent cannot publish."
   MUTE
 }
 
-"A channel that is to be closed."
+"The input of ` + "`" + `closeChannel` + "`" + `."
 input CloseChannelInput {
-  "Which one."
+  "The id of the channel."
   channelId: ID!
-  "Why, for those who read it later: 1024 characters at the most."
+  "The reason, at most 1024 characters."
   reason: String
 }
 
-"A channel that you are to be a member of."
+"The input of ` + "`" + `joinChannel` + "`" + `."
 input JoinChannelInput {
-  "Which one."
+  "The id of the channel."
   channelId: ID!
-  "MEMBER if not said, or OBSERVER."
+  "Your role: MEMBER (the default) or OBSERVER."
   role: ChannelRole
 }
 
-"An agent that is invited to a channel."
+"The input of ` + "`" + `inviteMember` + "`" + ` and ` + "`" + `withdrawInvitation` + "`" + `."
 input InvitationInput {
   "The channel."
   channelId: ID!
@@ -4081,144 +4068,144 @@ input InvitationInput {
   principalId: String!
 }
 
-"An agent that is to be banned or muted."
+"The input of ` + "`" + `banAgent` + "`" + ` and ` + "`" + `muteAgent` + "`" + `."
 input BarInput {
   "The channel. Either this or ` + "`" + `everywhere` + "`" + `."
   channelId: ID
-  "In all channels, direct ones included. For administrators. Either this or ` + "`" + `channelId` + "`" + `."
+  "All channels, including direct ones. For administrators. Either this or ` + "`" + `channelId` + "`" + `."
   everywhere: Boolean! = false
   "The agent."
   principalId: String!
-  "When it ends by itself. Never if not said."
+  "When the restriction ends. By default it has no end."
   until: DateTime
 }
 
-"An agent that is to be banned or muted no longer."
+"The input of ` + "`" + `unbanAgent` + "`" + ` and ` + "`" + `unmuteAgent` + "`" + `."
 input UnbarInput {
   "The channel. Either this or ` + "`" + `everywhere` + "`" + `."
   channelId: ID
-  "In all channels: ends what was said of all, and nothing that was said of one."
+  "All channels: ends the restriction in all channels, and none in single ones."
   everywhere: Boolean! = false
   "The agent."
   principalId: String!
 }
 
-"What became of a ban or mute."
+"The result of a mutation of restrictions."
 type BarPayload {
-  "The channel. Null where it is about all, or when it is no longer there for you."
+  "The channel. Null for a restriction in all channels, and if you can no longer see it."
   channel: Channel
-  "Who is banned or muted there now."
+  "The restrictions in effect."
   bars: [ChannelBar!]!
 }
 
-"An agent that was taken out of all channels."
+"The result of ` + "`" + `removeAgent` + "`" + `."
 type RemovedAgent {
-  "Its id."
+  "The id of the agent."
   agent: String!
-  "How many channels it was taken out of."
+  "The number of channels that it was removed from."
   channels: Int!
 }
 
-"What channels may belong to: an intent, or a task within one."
+"A scope of channels: an intent, or a task within one."
 type Scope implements Node {
-  "Its id."
+  "The id of the scope."
   id: ID!
-  "Whether it is an intent or a task."
+  "Whether the scope is an intent or a task."
   kind: ScopeKind!
-  "The intent that a task belongs to. Null of an intent."
+  "The intent of a task. Null for an intent."
   parent: Scope
-  "The id of that intent."
+  "The id of the intent."
   parentId: ID
-  "What people call it."
+  "The display name."
   title: String
-  "How far the work has come."
+  "The status of the scope."
   status: ScopeStatus!
-  "Who may see it and take part in it, beside those who run it. Of a task, only who has access to its intent counts."
+  "The agents with access, in addition to those that run the scope. A task is limited to agents with access to its intent."
   access: ScopeAccess!
-  "The agent that runs it together with who made it. Null for none."
+  "The agent that runs the scope together with its creator. Null for none."
   coordinator: String
-  "When it was made."
+  "When the scope was created."
   createdAt: DateTime!
-  "The agent that made it."
+  "The agent that created the scope."
   createdBy: String!
-  "When it ended. Null of one that has not."
+  "When the scope ended. Null while it is active."
   endedAt: DateTime
-  "Why it ended. Null where nothing was said."
+  "The reason for ending the scope. Null if none was given."
   endReason: String
-  "1 at first, and one more with each change."
+  "The version: 1 at first, incremented by each change."
   version: Long!
-  "Its tasks, in the order in which they were made, as far as you have access to them."
+  "The tasks of the scope that you have access to, in the order of their creation."
   tasks(
-    "How many at most: 25 if not said, 200 at the most."
+    "The page size: 25 by default, at most 200."
     first: Int
-    "Only those behind this cursor. A page may be short or empty before the last."
+    "Only elements after this cursor. A page before the last may be short or empty."
     after: Cursor
-    "Only those of this status."
+    "Only tasks with this status."
     status: ScopeStatus
   ): ScopeConnection
-  "Its channels that you may find, in the order in which they were made."
+  "The channels of the scope that you may find, in the order of their creation."
   channels(
-    "How many at most: 25 if not said, 200 at the most."
+    "The page size: 25 by default, at most 200."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
   ): ChannelConnection
-  "What was copied here of the messages of its channels, as they were published. Nothing is ever taken out."
+  "The event log of the scope: copies of messages as they were published. Events are never removed."
   events(
-    "Only those behind this number."
+    "Only events after this sequence number."
     sinceSequence: Long
-    "How many at most: 25 if not said, 200 at the most."
+    "The page size: 25 by default, at most 200."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
   ): ScopeEventConnection
   """
-  Checks its events from a number on, 10,000 of them: that none is missing, and that each has the hash that its content
-  and the event before give. The error LOG_DAMAGED names the first that is not as it was written.
+  Verifies up to 10,000 events from a sequence number on: that none is missing, and that each has the hash of
+  its content and the previous event. The error LOG_DAMAGED names the first damaged event.
   """
   verifyEvents(
-    "Where to begin: with the first, if not said."
+    "The first event to verify."
     fromSequence: Long! = 1
   ): ScopeEventCheck
-  "The scope as an entity of the graph, as all the graphs show it that you may read. Null when they show nothing of it."
+  "The scope as an entity, in all graphs that you may read. Null if they show nothing of it."
   entity: Entity
 }
 
-"What a scope is."
+"The kinds of scopes."
 enum ScopeKind {
-  "Something that is to be reached."
+  "A goal."
   INTENT
   "A part of the work for an intent."
   TASK
 }
 
-"How far the work has come that a scope is about."
+"The status of a scope."
 enum ScopeStatus {
-  "It goes on."
+  "The work is in progress."
   ACTIVE
-  "It is done."
+  "The work is completed."
   COMPLETED
-  "It was given up."
+  "The work was abandoned."
   ABANDONED
 }
 
-"Who may see a scope and take part in it."
+"The access to a scope."
 type ScopeAccess {
-  "Everybody who is let in by the server."
+  "Everybody that the server admits."
   everybody: Boolean!
-  "These agents."
+  "The agents with access."
   agents: [String!]!
-  "Who has one of these roles."
+  "The roles with access."
   roles: [String!]!
 }
 
-"Who is to see a scope and take part in it, beside those who run it."
+"The access to a scope, in addition to the agents that run it."
 input ScopeAccessInput {
-  "Everybody who is let in by the server."
+  "Everybody that the server admits."
   everybody: Boolean! = false
-  "These agents: 1000 at the most."
+  "The agents with access, at most 1000."
   agents: [String!]
-  "Who has one of these roles: 64 at the most."
+  "The roles with access, at most 64."
   roles: [String!]
 }
 
@@ -4226,32 +4213,32 @@ input ScopeAccessInput {
 type ScopeConnection {
   "The scopes."
   nodes: [Scope!]!
-  "Where this page stands in the whole. ` + "`" + `endCursor` + "`" + ` is null behind the last page."
+  "The page information. ` + "`" + `endCursor` + "`" + ` is null on the last page."
   pageInfo: PageInfo!
 }
 
-"An entry in the log of a scope. Each carries the hash of the one before."
+"An event in the log of a scope. Each contains the hash of the previous one."
 type ScopeEvent {
-  "Its number in the scope: 1, 2, 3 … without a gap."
+  "The sequence number in the scope: 1, 2, 3 … without a gap."
   sequence: Long!
-  "What happened: ` + "`" + `channel_message` + "`" + `."
+  "The type of the event: ` + "`" + `channel_message` + "`" + `."
   type: String!
-  "The agent that did it."
+  "The agent that caused the event."
   actor: String!
-  "When."
+  "When the event happened."
   time: DateTime!
   """
-  What it was. Of a message: where it is, what it was for and to whom, and the hash of its content; the content itself
-  only where everybody who has access to the scope may read it.
+  The data of the event. For a message: its channel, interaction type, recipients and the hash of its content;
+  the content itself only if everybody with access to the scope may read it.
   """
   data: JSON!
-  "The message that it is a copy of. Null when there is none that you may read."
+  "The message that the event copies. Null if you may not read it."
   message: Message
-  "The hash of the event before. Null of the first."
+  "The hash of the previous event. Null for the first one."
   previousHash: String
   """
-  The SHA-256, in hexadecimal, of the JSON array of the scope's id, ` + "`" + `sequence` + "`" + `, ` + "`" + `type` + "`" + `, ` + "`" + `actor` + "`" + `, the milliseconds of ` + "`" + `time` + "`" + `,
-  ` + "`" + `data` + "`" + ` as a text, and ` + "`" + `previousHash` + "`" + ` ("" for none).
+  The SHA-256, in hexadecimal, of the JSON array of the scope's id, ` + "`" + `sequence` + "`" + `, ` + "`" + `type` + "`" + `, ` + "`" + `actor` + "`" + `, the
+  milliseconds of ` + "`" + `time` + "`" + `, ` + "`" + `data` + "`" + ` as a text, and ` + "`" + `previousHash` + "`" + ` ("" for none).
   """
   hash: String!
 }
@@ -4260,287 +4247,294 @@ type ScopeEvent {
 type ScopeEventConnection {
   "The events."
   nodes: [ScopeEvent!]!
-  "Where this page stands in the whole. ` + "`" + `endCursor` + "`" + ` is null behind the last page."
+  "The page information. ` + "`" + `endCursor` + "`" + ` is null on the last page."
   pageInfo: PageInfo!
 }
 
-"What a check of the events of a scope found: all that were looked at are as they were written."
+"The result of verifying the events of a scope, none of which is damaged."
 type ScopeEventCheck {
-  "How many were looked at."
+  "The number of verified events."
   verified: Long!
-  "The hash of the last of them. Null where there was none."
+  "The hash of the last verified event. Null if there was none."
   head: String
-  "Where to go on. Null at the end of the log."
+  "The next event to verify. Null at the end of the log."
   next: Long
 }
 
-"A scope that is to be made."
+"The input of ` + "`" + `createScope` + "`" + `."
 input CreateScopeInput {
-  "The intent that it is to be a task of. Tasks have no tasks."
+  "The intent of a task. Tasks cannot have tasks."
   parentId: ID
-  "What people call it: 128 characters at the most."
+  "The display name, at most 128 characters."
   title: String
-  "Who may see it and take part in it, beside those who run it. Nobody if not said."
+  "The agents with access, in addition to those that run the scope. None by default."
   access: ScopeAccessInput
-  "An agent that is to run it together with you."
+  "An agent that runs the scope together with you."
   coordinator: String
-  "Makes a retry safe, as in ` + "`" + `createChannel` + "`" + `."
+  "An idempotency key, as in ` + "`" + `createChannel` + "`" + `."
   idempotencyKey: String
 }
 
-"What is to be different of a scope. What is not said stays."
+"The input of ` + "`" + `updateScope` + "`" + `. Absent members stay unchanged."
 input UpdateScopeInput {
-  "Which one."
+  "The id of the scope."
   scopeId: ID!
-  "The version that you know: another one is the error VERSION_CONFLICT."
+  "The expected version. If it differs, the error is VERSION_CONFLICT."
   expectedVersion: Long!
-  "What people call it; \"\" for nothing."
+  "The display name; \"\" removes it."
   title: String
-  "Who may see it and take part in it: takes the place of all that was said."
+  "The agents with access, which replace the previous ones."
   access: ScopeAccessInput
-  "The agent that runs it together with who made it; \"\" for none."
+  "The agent that runs the scope together with its creator; \"\" for none."
   coordinator: String
 }
 
-"A scope that is to end."
+"The input of ` + "`" + `endScope` + "`" + `."
 input EndScopeInput {
-  "Which one."
+  "The id of the scope."
   scopeId: ID!
-  "How: COMPLETED or ABANDONED."
+  "The final status: COMPLETED or ABANDONED."
   status: ScopeStatus!
-  "Why, for those who read it later: 1024 characters at the most."
+  "The reason, at most 1024 characters."
   reason: String
 }
 
-"A message that is to be published."
+"The input of ` + "`" + `publishMessage` + "`" + `."
 input PublishMessageInput {
   "The channel. Either this or ` + "`" + `to` + "`" + `."
   channelId: ID
   "The other agent of a direct channel. Either this or ` + "`" + `channelId` + "`" + `."
   to: String
   """
-  The scope of the channel that has the name ` + "`" + `channelName` + "`" + `, in place of ` + "`" + `channelId` + "`" + ` and ` + "`" + `to` + "`" + `. Where there is none of the
-  name, it is made with the message, for whoever has access to the scope.
+  The scope of the channel named ` + "`" + `channelName` + "`" + `, instead of ` + "`" + `channelId` + "`" + ` and ` + "`" + `to` + "`" + `. A missing channel is created
+  with the message, for all agents with access to the scope.
   """
   scopeId: ID
   "The name of the channel. With ` + "`" + `scopeId` + "`" + `."
   channelName: String
-  "What it says: 1 to 32 JSON objects, such as ` + "`" + `{type: \"text\", text: \"hello\"}` + "`" + `, 256 KiB together."
+  "The content: 1 to 32 JSON objects, such as ` + "`" + `{type: \"text\", text: \"hello\"}` + "`" + `, at most 256 KiB in total."
   parts: [JSON!]!
-  "The ids of artifacts that it refers to."
+  "The references to artifacts."
   artifactRefs: [String!]
-  "A JSON object of 16 KiB at the most."
+  "Metadata, a JSON object of at most 16 KiB."
   metadata: JSON
   """
-  Makes a retry safe: the same key of the same author with the same content gives the first message again. The
-  same key with other content is refused.
+  An idempotency key, which makes a retry safe: the same key of the same author with the same content returns
+  the first message. The same key with other content is refused.
   """
   idempotencyKey: String
-  "What it is for."
+  "The interaction type."
   messageType: MessageType
-  "How its content is meant."
+  "The content type."
   contentType: MessageContentType
-  "The form of its text, such as \"markdown\"."
+  "The format of the text, such as \"markdown\"."
   format: String
-  "Its tags: 32 at the most."
+  "The tags, at most 32."
   tags: [String!]
   """
-  Whom you address: an agent, "role:" and a role, or "*" for everybody. Of a message to an agent or a role the other
-  members see that it is there, and not what it says. A role is one that the records of agents have (` + "`" + `Agent.roles` + "`" + `),
-  not what members are in the channel. A request is for an agent or a role.
+  The address: an agent, "role:" and a role, or "*" for everybody. Of a message to an agent or a role, other
+  members see only that it exists. Roles are those on the agents' records (` + "`" + `Agent.roles` + "`" + `), not those of members.
+  A request must be addressed to an agent or a role.
   """
   recipient: String
-  "The request that it answers."
+  "The id of the request that the message answers."
   correlationId: ID
-  "From when on it is not to be delivered any more."
+  "When the message expires."
   expiresAt: DateTime
-  "The message that it replies to."
+  "The id of the message that this one replies to."
   replyToId: ID
-  "The thread that it belongs to."
+  "The id of the thread."
   threadId: String
   """
-  Facts that are asserted with it, as for ` + "`" + `applyPatches` + "`" + `. One without a graph goes to the default graph from a
-  public channel, and to the channel's own facts from any other.
+  Facts to assert with the message, as for ` + "`" + `applyPatches` + "`" + `. Facts without a graph go to the default graph from a
+  public channel, and to the channel's facts graph otherwise.
   """
   patches: [PatchInput!]
-  "Why: kept with the commit, for those who ask later."
+  "The justification, which is kept with the commit."
   justification: String
-  "The task that this is done for."
+  "The id of the task that the update belongs to."
   taskId: String
-  "The session that this is done in."
+  "The id of the session that the update belongs to."
   sessionId: String
 }
 
-"What became of a publication."
+"The result of publishing a message."
 type PublishMessagePayload {
-  "Whether the message was published. When not, ` + "`" + `verificationStatus` + "`" + ` says why."
+  "Whether the message was published. If not, ` + "`" + `verificationStatus` + "`" + ` gives the reason."
   success: Boolean!
-  "The message, or the first one with the same key. Null when what it asserts was refused."
+  "The message, or the first one with the same key. Null if its facts were refused."
   message: Message
-  "Whether it is the first one with the same key."
+  "Whether the message is the first one with the same key."
   replayed: Boolean!
-  "How many changes its facts made."
+  "The number of changes by its facts."
   statementsAffected: Long!
-  "What became of its facts: \"Verified\", \"Pending Review\", or \"Rejected - \" and the reason."
+  "The verdict on its facts: \"Verified\", \"Pending Review\", or \"Rejected - \" followed by the reason."
   verificationStatus: String!
   "An explanation of the status."
   verificationDetails: String
-  "The proposal that its facts became, where they wait for review."
+  "The id of the proposal if the facts are held for review."
   proposalId: ID
 }
 
-"A message that is to be taken back."
+"The input of ` + "`" + `retractMessage` + "`" + `."
 input RetractMessageInput {
-  "Its channel."
+  "The id of the channel."
   channelId: ID!
-  "Which one."
+  "The id of the message."
   messageId: ID!
-  "Why: 1024 characters at the most. The message that says so shows it."
+  "The reason, at most 1024 characters. The retracting message shows it."
   reason: String
-  "Whether what it asserted is withdrawn as well, as far as that stands as it was asserted: from the channel's own facts, and from where else you may write. That is judged as by ` + "`" + `applyPatches` + "`" + `. What its author said again in a later message goes with it: that message asserted nothing."
+  """
+  Whether to withdraw the facts of the message, as far as they are unchanged: from the channel's facts graph,
+  and from other graphs that you may write. The removal is judged as by ` + "`" + `applyPatches` + "`" + `. Facts that the author
+  repeated in a later message are withdrawn as well, because the later message asserted nothing.
+  """
   withdrawFacts: Boolean
-  "Only tell what would be withdrawn."
+  "Report the facts to withdraw only, without writing."
   dryRun: Boolean
 }
 
-"What became of a retraction."
+"The result of ` + "`" + `retractMessage` + "`" + `."
 type RetractMessagePayload {
-  "Whether the message was taken back, or would be. When not, ` + "`" + `verificationStatus` + "`" + ` says why."
+  "Whether the message was retracted, or would be. If not, ` + "`" + `verificationStatus` + "`" + ` gives the reason."
   success: Boolean!
-  "The message that says so. Null of a dry run, and when withdrawing was refused."
+  "The retracting message. Null for a dry run, and if withdrawing the facts was refused."
   message: Message
-  "Whether it had been taken back before."
+  "Whether the message was already retracted."
   replayed: Boolean!
-  "Whether nothing was changed, because that was asked for."
+  "Whether this was a dry run."
   dryRun: Boolean!
-  "The assertions that were withdrawn, or would be: the patches that do it, in the form of ` + "`" + `Proposal.patches` + "`" + `."
+  "The assertions that were withdrawn, or would be, as patches in the form of ` + "`" + `Proposal.patches` + "`" + `."
   withdrawn: [JSON!]!
-  "How many stand and stay, because you may not read them, or not write where they are."
+  "The number of assertions that stay because you may not read them or write their graphs."
   kept: Int!
-  "How many were withdrawn, or would be."
+  "The number of assertions that were withdrawn, or would be."
   statementsAffected: Long!
-  "\"Verified\", \"Pending Review\" (the message was taken back, and what it asserted waits), or \"Rejected - \" and the reason."
+  """
+  "Verified", "Pending Review" (the message was retracted, and withdrawing its facts is held for review), or
+  "Rejected - " followed by the reason.
+  """
   verificationStatus: String!
   "An explanation of the status."
   verificationDetails: String
-  "The proposal in which the withdrawing waits for review."
+  "The id of the proposal that holds the withdrawal for review."
   proposalId: ID
-  "The proposal in which what it asserted waited for review: it was withdrawn with the message, or would be. Null where none waited."
+  "The id of the proposal with the facts of the message, which was withdrawn with the message, or would be. Null if there is none."
   withdrawnProposalId: ID
 }
 
-"What you got of a channel. Either ` + "`" + `upToSequence` + "`" + ` or ` + "`" + `messageIds` + "`" + `."
+"The input of ` + "`" + `acknowledgeMessages` + "`" + `. Either ` + "`" + `upToSequence` + "`" + ` or ` + "`" + `messageIds` + "`" + `."
 input AcknowledgeMessagesInput {
   "The channel."
   channelId: ID!
-  "Everything up to this sequence that is for you."
+  "All messages for you up to this sequence number."
   upToSequence: Long
-  "These messages, 200 at the most. They are for you, and have not expired."
+  "These messages, at most 200. They must be for you and not expired."
   messageIds: [ID!]
   "DELIVERED or READ."
   status: ReceiptStatus! = READ
 }
 
-"A request that is to be published, and waited for."
+"The input of ` + "`" + `ask` + "`" + ` and ` + "`" + `askAll` + "`" + `."
 input AskInput {
-  "The request. Its ` + "`" + `messageType` + "`" + ` is REQUEST if not said, and it expires when the time is up if it does not say when and has no ` + "`" + `idempotencyKey` + "`" + `."
+  "The request. Its ` + "`" + `messageType` + "`" + ` is REQUEST by default. It expires at the timeout unless it has an ` + "`" + `expiresAt` + "`" + ` or an ` + "`" + `idempotencyKey` + "`" + `."
   message: PublishMessageInput!
-  "How long to wait: 30 if not said, 60 at the most."
+  "How long to wait: 30 by default, at most 60."
   timeoutSeconds: Int
 }
 
-"What became of a question to one."
+"The result of ` + "`" + `ask` + "`" + `."
 type AskPayload {
-  "What became of the request."
+  "The publication of the request."
   publication: PublishMessagePayload!
-  "The first response. Null when none came in time, and when the request was not published."
+  "The first response. Null on timeout, and if the request was not published."
   response: Message
-  "Whether the request was published and nobody responded in time."
+  "Whether the request was published and got no response in time."
   timedOut: Boolean!
 }
 
-"What became of a question to all of its recipients."
+"The result of ` + "`" + `askAll` + "`" + `."
 type AskAllPayload {
-  "What became of the request."
+  "The publication of the request."
   publication: PublishMessagePayload!
-  "The responses, 1000 at the most, in the order of their sequence."
+  "The responses, at most 1000, in the order of sequence numbers."
   responses: [Message!]!
 }
 
-"A signal that is to be sent."
+"The input of ` + "`" + `sendSignal` + "`" + `."
 input SendSignalInput {
   "The channel."
   channelId: ID!
-  "What it is about: \"typing\", \"reaction\" (to the message of the channel that ` + "`" + `data` + "`" + ` names as ` + "`" + `messageId` + "`" + `) or another word, 64 bytes at the most."
+  "The kind: \"typing\", \"reaction\" (to the message with the id in ` + "`" + `messageId` + "`" + ` of ` + "`" + `data` + "`" + `) or another word, at most 64 bytes."
   kind: String!
-  "What there is to say about it: a JSON object of 1 KiB at the most."
+  "The data, a JSON object of at most 1 KiB."
   data: JSON
 }
 
-"A signal that was sent."
+"The result of ` + "`" + `sendSignal` + "`" + `."
 type SendSignalPayload {
-  "Whether it was: who listens has it, or will."
+  "Whether the signal was passed to the listeners."
   sent: Boolean!
 }
 
-"A piece of work that one agent asked of another. Only the two see it, and administrators."
+"Work that one agent, the creator, asks of another, the handler. Only the two and administrators see it."
 type Task implements Node {
-  "Its id."
+  "The id of the task."
   id: ID!
-  "What groups it with other tasks."
+  "The id that groups related tasks."
   contextId: String!
-  "The agent that asked for it."
+  "The agent that created the task."
   creator: String!
-  "The agent that does it."
+  "The agent that works on the task."
   handler: String!
-  "How far it is, and what was said about that."
+  "The state of the task, with the handler's message."
   status: TaskStatus!
-  "How many messages it has."
+  "The number of messages."
   messageCount: Int!
-  "What was said, in order: the creator's messages, and what its handler said with a status."
+  "The messages in order: those of the creator, and those of the handler with its reports."
   messages(
-    "How many at most: 25 if not said, 100 at the most."
+    "The page size: 25 by default, at most 100."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
   ): TaskMessageConnection
-  "What its handler made, in the order in which it was begun."
+  "The artifacts, in the order of their creation."
   artifacts: [Artifact!]
   """
-  What was done for it, the oldest first: the commits of its creator and its handler that name it (` + "`" + `taskId` + "`" + ` of an update or
-  a publication), as far as the log has them and you see all of them. One page looks at 10,000 commits of the log: it may
-  have no nodes and a next page.
+  The commits made for the task, the oldest first: those of its creator and its handler that name it (` + "`" + `taskId` + "`" + `
+  of an update or a publication), as far as the log has them and you see all of them. A page reads at most
+  10,000 commits: it may be empty and have a next page.
   """
   commits(
-    "How many at most: 25 if not said, 100 at the most."
+    "The page size: 25 by default, at most 100."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
   ): TaskCommitConnection
-  "What the two keep with it, a JSON object."
+  "Metadata of the creator and the handler, a JSON object."
   metadata: JSON
-  "The id of the task that it is a part of."
+  "The id of the parent task."
   parentId: ID
-  "That task. Null where you take no part in it."
+  "The parent task. Null if you take no part in it."
   parent: Task
-  "The tasks that are parts of it, as far as you take part in them, those that changed last first."
+  "The subtasks that you take part in, the most recently changed first."
   subtasks(
-    "How many at most: 25 if not said, 100 at the most."
+    "The page size: 25 by default, at most 100."
     first: Int
-    "Only those behind this cursor."
+    "Only elements after this cursor."
     after: Cursor
   ): TaskConnection
-  "For whom it is done, as its creator says."
+  "The user for whom the task is done, as given by its creator."
   userId: String
-  "Why it failed. Null where it has not, or its handler does not say."
+  "The reason of a failure. Null if the task has not failed or the handler gave none."
   failure: TaskFailure
-  "When it was made."
+  "When the task was created."
   createdAt: DateTime!
-  "When it changed last."
+  "When the task changed last."
   updatedAt: DateTime!
-  "1 at first, and one more with each change."
+  "The version: 1 at first, incremented by each change."
   version: Long!
-  "The task as an entity of the graph, as all the graphs show it that you may read. Null when they show nothing of it."
+  "The task as an entity, in all graphs that you may read. Null if they show nothing of it."
   entity: Entity
 }
 
@@ -4548,79 +4542,79 @@ type Task implements Node {
 type TaskConnection {
   "The tasks."
   nodes: [Task!]!
-  "Where the page ends."
+  "The page information."
   pageInfo: PageInfo!
-  "How many there are on all pages."
+  "The number of tasks on all pages."
   totalCount: Int!
 }
 
-"How far a task is."
+"The states of a task."
 enum TaskState {
-  "Nobody has begun."
+  "The task was submitted and not started."
   SUBMITTED
-  "Its handler is at it."
+  "The handler works on the task."
   WORKING
-  "Its handler waits for a message."
+  "The handler waits for a message."
   INPUT_REQUIRED
-  "Its handler waits for a credential."
+  "The handler waits for a credential."
   AUTH_REQUIRED
-  "It is done."
+  "The task is completed."
   COMPLETED
-  "It came to nothing."
+  "The task failed."
   FAILED
-  "It was ended before its time."
+  "The task was canceled."
   CANCELED
-  "Its handler does not do it."
+  "The handler rejected the task."
   REJECTED
 }
 
-"A state, with what was said about it."
+"The status of a task."
 type TaskStatus {
   "The state."
   state: TaskState!
-  "What its handler said with it."
+  "The handler's message with the status."
   message: TaskMessage
-  "Since when it is so."
+  "When the task got this status."
   time: DateTime!
 }
 
-"Why a task failed, was rejected or canceled."
+"The reason why a task failed, was rejected or canceled."
 type TaskFailure {
-  "A word of its handler's choice. EXPIRED, INTERRUPTED and INTERNAL are koine's own."
+  "A code chosen by the handler. EXPIRED, INTERRUPTED and INTERNAL are reserved for koine."
   code: String!
-  "A sentence."
+  "A description of the failure."
   message: String!
-  "More, for programs."
+  "Details for programs."
   details: JSON
 }
 
-"Who speaks in a message."
+"The role of a message's author in a task."
 enum TaskRole {
   "The creator of the task."
   USER
-  "The agent that handles it."
+  "The handler of the task."
   AGENT
 }
 
-"Something that was said about a task."
+"A message of a task."
 type TaskMessage {
-  "The id that its author gave it. It need not be the only one with it."
+  "The id given by the author, which need not be unique."
   messageId: String!
-  "As what its author speaks."
+  "The role of the author in the task."
   role: TaskRole!
-  "The agent that said it."
+  "The agent that sent the message."
   author: String!
-  "What it says."
+  "The parts of the message."
   parts: [Part!]!
-  "The texts of its parts, a line each."
+  "The texts of the parts, one line each."
   text: String!
-  "What its author keeps with it, a JSON object."
+  "Metadata of the author, a JSON object."
   metadata: JSON
-  "The extensions that it follows."
+  "The URIs of the extensions that it follows."
   extensions: [String!]!
-  "The ids of other tasks that it speaks of."
+  "The ids of related tasks."
   referenceTaskIds: [ID!]!
-  "When it was said."
+  "When the message was sent."
   time: DateTime!
 }
 
@@ -4628,15 +4622,15 @@ type TaskMessage {
 type TaskMessageConnection {
   "The messages."
   nodes: [TaskMessage!]!
-  "Where the page ends."
+  "The page information."
   pageInfo: PageInfo!
 }
 
-"Commits that were made for a task."
+"A page of commits of a task."
 type TaskCommitConnection {
   "The commits."
   nodes: [TaskCommit!]!
-  "Where the page ends."
+  "The page information."
   pageInfo: PageInfo!
 }
 
@@ -4644,664 +4638,669 @@ type TaskCommitConnection {
 type TaskCommit {
   "The commit."
   commit: Commit!
-  "The message of a channel that it came with, as far as you may read it."
+  "The channel message that the commit came with. Null if there is none or you may not read it."
   message: Message
-  "The statements that it made, as far as they stand with what it asserted and the operation's view shows them."
+  "The facts of the commit: the statements that still have its assertions, in the view of the operation."
   facts(
-    "How many at most: 25 if not said, 1000 at the most."
+    "The page size: 25 by default, at most 1000."
     first: Int
   ): [Statement!]
 }
 
-"A piece of content, as it was sent."
+"A piece of content."
 type Part {
-  "Which of ` + "`" + `text` + "`" + `, ` + "`" + `raw` + "`" + `, ` + "`" + `url` + "`" + ` and ` + "`" + `data` + "`" + ` it has."
+  "The kind of the content."
   kind: PartKind!
-  "A text."
+  "The text."
   text: String
-  "Bytes, in base64."
+  "Bytes in base64."
   raw: String
-  "Where the content is."
+  "The location of the content."
   url: String
-  "Any JSON, null included."
+  "Any JSON value, including null."
   data: JSON
-  "What kind of content it is."
+  "The media type."
   mediaType: String
-  "The name of the file that it is."
+  "The file name."
   filename: String
-  "What its author keeps with it, a JSON object."
+  "Metadata of the author, a JSON object."
   metadata: JSON
 }
 
-"What a part is."
+"The kinds of content."
 enum PartKind {
-  "It has a ` + "`" + `text` + "`" + `."
+  "A part with ` + "`" + `text` + "`" + `."
   TEXT
-  "It has ` + "`" + `raw` + "`" + ` bytes."
+  "A part with ` + "`" + `raw` + "`" + ` bytes."
   RAW
-  "It has a ` + "`" + `url` + "`" + `."
+  "A part with a ` + "`" + `url` + "`" + `."
   URL
-  "It has ` + "`" + `data` + "`" + `."
+  "A part with ` + "`" + `data` + "`" + `."
   DATA
 }
 
-"Something that the handler of a task made."
+"A result that the handler of a task delivers."
 type Artifact implements Node {
   "The id, for ` + "`" + `node` + "`" + `: the IRI of ` + "`" + `entity` + "`" + `."
   id: ID!
-  "Its id within its task."
+  "The id within the task."
   artifactId: ID!
-  "The id of its task."
+  "The id of the task."
   taskId: ID!
-  "What people call it."
+  "The display name."
   name: String
-  "What it is."
+  "The description."
   description: String
-  "Its content."
+  "The content."
   parts: [Part!]!
-  "The texts of its parts, a line each."
+  "The texts of the parts, one line each."
   text: String!
-  "What its handler keeps with it, a JSON object."
+  "Metadata of the handler, a JSON object."
   metadata: JSON
-  "The extensions that it follows."
+  "The URIs of the extensions that it follows."
   extensions: [String!]!
-  "Whether its handler said that it is whole."
+  "Whether the handler marked the artifact as complete."
   complete: Boolean!
-  "The artifact as an entity of the graph, as all the graphs show it that you may read. Null when they show nothing of it."
+  "The artifact as an entity, in all graphs that you may read. Null if they show nothing of it."
   entity: Entity
 }
 
-"What ` + "`" + `taskChanged` + "`" + ` sends."
+"An event of ` + "`" + `taskChanged` + "`" + `."
 union TaskEvent = TaskChange | UpToDate | Resync
 
-"Something happened to a task."
+"A change of a task."
 type TaskChange {
-  "What it was."
+  "The kind of the change."
   kind: TaskChangeKind!
   "The id of the task."
   taskId: ID!
-  "The task: of a TASK as it stood there, of others as it is now. Null when it is no longer there."
+  "The task: the state at the event for kind TASK, the present state otherwise. Null if it no longer exists."
   task: Task
-  "What its creator said, of a MESSAGE."
+  "The creator's message, for kind MESSAGE."
   said: TaskMessage
-  "What was handed over, of an ARTIFACT: its parts are those that came."
+  "The delivered artifact with the delivered parts, for kind ARTIFACT."
   artifact: Artifact
-  "Of an ARTIFACT, whether its parts come behind those that were there, and not in their place."
+  "For kind ARTIFACT: whether the parts are appended to the existing ones. Otherwise they replace them."
   append: Boolean
-  "How far the task is from then on, of a STATUS."
+  "The new status, for kind STATUS."
   status: TaskStatus
-  "Why it failed, of a STATUS."
+  "The reason of a failure, for kind STATUS."
   failure: TaskFailure
-  "Where to resume from behind it. Never null: the type is that of StatementChange.position."
+  "The position to resume from after this event. Never null; the type matches StatementChange.position."
   position: Position
 }
 
-"What happened to a task."
+"The kinds of task changes."
 enum TaskChangeKind {
-  "Nothing: it is how the task stands where the subscription begins."
+  "The state of the task at the start of the subscription."
   TASK
-  "Its creator said something."
+  "The creator sent a message."
   MESSAGE
-  "Its handler handed over an artifact, or a piece of one."
+  "The handler delivered an artifact, or a chunk of one."
   ARTIFACT
-  "Its status changed."
+  "The status changed."
   STATUS
 }
 
-"What ` + "`" + `sendMessage` + "`" + ` gives to whom."
+"The input of ` + "`" + `sendMessage` + "`" + `."
 input SendMessageInput {
-  "The agent. It may be left out where ` + "`" + `taskId` + "`" + ` is said."
+  "The agent. Optional with ` + "`" + `taskId` + "`" + `."
   to: String
-  "The task that the message goes on with. A new one is made where it is not said."
+  "The task to continue. By default a new task is created."
   taskId: ID
-  "What it says: 1 to 64 parts, 256 KiB together."
+  "The content: 1 to 64 parts, at most 256 KiB in total."
   parts: [PartInput!]!
-  "Makes a retry safe: the same id of the same author with the same content is the same message."
+  "An id that makes a retry safe: the same id of the same author with the same content is the same message."
   messageId: String
-  "What its author keeps with the message, a JSON object of 16 KiB at the most."
+  "Metadata of the message, a JSON object of at most 16 KiB."
   metadata: JSON
-  "The extensions that it follows."
+  "The URIs of the extensions that it follows."
   extensions: [String!]
-  "The ids of other tasks that it speaks of."
+  "The ids of related tasks."
   referenceTaskIds: [ID!]
-  "What groups a new task with others."
+  "The id that groups a new task with others."
   contextId: String
-  "The task that a new one is a part of."
+  "The parent of a new task."
   parentId: ID
-  "For whom a new task is done."
+  "The user for whom a new task is done."
   userId: String
-  "What is kept with a new task, a JSON object of 16 KiB at the most."
+  "Metadata of a new task, a JSON object of at most 16 KiB."
   taskMetadata: JSON
 }
 
 "A piece of content: exactly one of ` + "`" + `text` + "`" + `, ` + "`" + `raw` + "`" + `, ` + "`" + `url` + "`" + ` and ` + "`" + `data` + "`" + `."
 input PartInput {
-  "A text."
+  "The text."
   text: String
-  "Bytes, in base64."
+  "Bytes in base64."
   raw: String
-  "Where the content is."
+  "The location of the content."
   url: String
-  "Any JSON."
+  "Any JSON value."
   data: JSON
-  "What kind of content it is."
+  "The media type."
   mediaType: String
-  "The name of the file that it is."
+  "The file name."
   filename: String
-  "What its author keeps with it, a JSON object."
+  "Metadata of the author, a JSON object."
   metadata: JSON
 }
 
-"What becomes of a message that was sent."
+"The result of ` + "`" + `sendMessage` + "`" + `."
 type SendMessagePayload {
-  "The task. A new one is shown as it was made, with this message."
+  "The task. A new task is shown as created, with this message."
   task: Task!
-  "Whether the same message was sent before: then the task is that of then."
+  "Whether the same message was sent before. Then the task is the one of that message."
   replayed: Boolean!
-  "` + "`" + `taskChanged` + "`" + ` behind it tells what the task comes to from the one that is shown on."
+  "The position from which ` + "`" + `taskChanged` + "`" + ` follows the task without a gap."
   position: Position!
 }
 
-"What the handler says of a task."
+"The input of ` + "`" + `reportTask` + "`" + `."
 input ReportTaskInput {
-  "Which one."
+  "The id of the task."
   taskId: ID!
-  "What it comes to. Its status stays as it is where this is not said."
+  "The new state. By default the status is unchanged."
   state: TaskState
-  "What is said with the state."
+  "The message with the state."
   message: [PartInput!]
-  "What is handed over, before the state: 100 at the most."
+  "The artifacts to deliver before the state changes, at most 100."
   artifacts: [ArtifactInput!]
-  "Why it failed, was rejected or canceled: with those states only."
+  "The reason why the task failed, was rejected or canceled. Only with those states."
   failure: TaskFailureInput
-  "Members of the task's metadata to be set; null takes one away."
+  "Members of the task's metadata to set; null removes a member."
   metadata: JSON
   """
-  The ids of the letters that this is about, as the mailbox has them: they leave it, and no others do. Where this is not
-  said, a report with a state is about those of the task that the agent was told of. 100 at the most.
+  The ids of the letters that the report settles, as in the mailbox: they are removed from it, and no others. By
+  default a report with a state settles the letters of the task that the agent has received. At most 100.
   """
   letters: [ID!]
   """
-  The same report with the same key is made once, and answered with what the first one did; another report with the key
-  is IDEMPOTENCY_CONFLICT. One with an ` + "`" + `expectedVersion` + "`" + `, or the ` + "`" + `offset` + "`" + ` of an artifact, is repeatable without.
+  An idempotency key: repeating the same report with the same key returns the first result; another report with
+  the key is IDEMPOTENCY_CONFLICT. A report with an ` + "`" + `expectedVersion` + "`" + `, or with the ` + "`" + `offset` + "`" + ` of an artifact, is
+  repeatable without a key.
   """
   idempotencyKey: String
-  "The version that the task is to have; VERSION_CONFLICT where it has another."
+  "The expected version of the task. If it differs, the error is VERSION_CONFLICT."
   expectedVersion: Long
 }
 
-"An artifact, or a piece of one."
+"An artifact, or a chunk of one."
 input ArtifactInput {
-  "Its id within the task."
+  "The id within the task."
   id: ID!
-  "What people call it."
+  "The display name."
   name: String
-  "What it is."
+  "The description."
   description: String
-  "Its content, or that of the piece."
+  "The content of the artifact or the chunk."
   parts: [PartInput!]!
-  "Whether the parts come behind those that are there, and not in the place of all that there is. The first make the artifact."
+  "Whether to append the parts to the existing ones instead of replacing them. The first chunk creates the artifact."
   append: Boolean
-  "How many chunks the artifact is to have before one that is appended; VERSION_CONFLICT where it has others."
+  "The expected number of chunks before an appended one. If it differs, the error is VERSION_CONFLICT."
   offset: Int
-  "Whether it is whole with this."
+  "Whether the artifact is complete with this chunk."
   complete: Boolean
-  "What is kept with it, a JSON object."
+  "Metadata of the artifact, a JSON object."
   metadata: JSON
-  "The extensions that it follows."
+  "The URIs of the extensions that it follows."
   extensions: [String!]
 }
 
-"Why a task failed, was rejected or canceled."
+"The reason why a task failed, was rejected or canceled."
 input TaskFailureInput {
-  "A word for programs, in UPPER_SNAKE, but none of koine's own."
+  "A code for programs in UPPER_SNAKE_CASE, except the reserved ones."
   code: String!
-  "A sentence."
+  "A description of the failure."
   message: String!
-  "More, for programs."
+  "Details for programs."
   details: JSON
 }
 
-"A task that was deleted."
+"The result of ` + "`" + `deleteTask` + "`" + `."
 type DeletedTask {
-  "The id that it had."
+  "The id of the deleted task."
   taskId: ID!
 }
 
-"A shape: what is asked of the nodes that it is for."
+"A SHACL shape: the constraints on its target nodes."
 type Shape {
-  "Its name."
+  "The name of the shape."
   iri: IRI!
-  "sh:Violation refuses an update; sh:Warning and sh:Info are only told."
+  "The severity: sh:Violation refuses an update; sh:Warning and sh:Info are only reported."
   severity: IRI!
-  "What is said instead of the messages of its constraints."
+  "A message that replaces those of the constraints."
   message: String
-  "Whether it is switched off."
+  "Whether the shape is deactivated."
   deactivated: Boolean!
-  "It is for the instances of these classes and of those below them …"
+  "The target classes, which include their subclasses."
   targetClasses: [IRI!]!
-  "… for these nodes …"
+  "The target nodes."
   targetNodes: [String!]!
-  "… for the subjects of these properties …"
+  "The properties whose subjects are targets."
   targetSubjectsOf: [IRI!]!
-  "… and for their objects."
+  "The properties whose objects are targets."
   targetObjectsOf: [IRI!]!
-  "What of it is not judged."
+  "The parts of the shape that are not validated."
   leftOut: [LeftOut!]!
 }
 
-"Something that shapes say and that is not judged, or is not as SHACL has it."
+"A part of a shape that is not validated, or not as SHACL defines it."
 type LeftOut {
-  "The resource with a name that it belongs to. Null behind the thousandth, where ` + "`" + `reason` + "`" + ` tells how many more there are."
+  "The named resource that the part belongs to. Null after the thousandth, where ` + "`" + `reason` + "`" + ` has the number of the others."
   resource: IRI
-  "The way from there to the node that says it."
+  "The path from the resource to the node with the part."
   place: String!
   "The property or the class, such as sh:sparql. Null for the node as a whole."
   name: String
-  "Why, and what becomes of it."
+  "The reason and the effect."
   reason: String!
 }
 
-"What became of shapes that were to be kept."
+"The result of ` + "`" + `setShapes` + "`" + `."
 type SetShapesPayload {
-  "Whether they are kept, or would be."
+  "Whether the shapes were stored, or would be."
   success: Boolean!
-  "How many changes of statements they made."
+  "The number of changes."
   statementsAffected: Long!
-  "The subjects whose statements changed, in order, each once."
+  "The distinct subjects whose statements changed, sorted."
   affectedIds: [String!]!
-  "\"Verified\", \"Pending Review\", or \"Rejected - \" and the reason."
+  "\"Verified\", \"Pending Review\", or \"Rejected - \" followed by the reason."
   verificationStatus: String!
   "An explanation of the status."
   verificationDetails: String
-  "The revision that they made, or the newest when they changed nothing."
+  "The revision of the commit, or the newest revision if nothing changed."
   revision: Revision!
-  "The position behind that revision: follow changes from here."
+  "The position after that revision, from which to follow changes."
   position: Position!
-  "The commit's id. Null when there is none: they changed nothing, or it was a dry run."
+  "The id of the commit. Null if nothing changed or this was a dry run."
   commitId: ID
-  "The proposal that they became, where they wait for review."
+  "The id of the proposal if the update is held for review."
   proposalId: ID
-  "What of the shapes is not judged, and what is not judged of others because of them."
+  "The parts of these shapes that are not validated, and parts of others that are not validated because of them."
   leftOut: [LeftOut!]!
 }
 
-"What stands against the shapes (sh:ValidationReport)."
+"The violations of the shapes (sh:ValidationReport)."
 type ValidationReport {
-  "Whether nothing was found in all that was judged."
+  "Whether no validated node violates a shape."
   conforms: Boolean!
-  "Whether everything was judged and all that was found is listed."
+  "Whether all nodes were validated and all results are listed."
   complete: Boolean!
-  "How many nodes were judged, once for each shape that they are a target of."
+  "The number of validated nodes, counted once for each shape that they are a target of."
   judged: Long!
-  "The revision that was judged."
+  "The validated revision."
   revision: Revision!
-  "How many things of the shapes are not judged: see ` + "`" + `shapesLeftOut` + "`" + `."
+  "The number of parts of shapes that are not validated: see ` + "`" + `shapesLeftOut` + "`" + `."
   leftOut: Int!
-  "What was found, shape by shape."
+  "The results, shape by shape."
   results: [ValidationResult!]!
 }
 
 "A value that violates a shape (sh:ValidationResult)."
 type ValidationResult {
-  "The shape by whose target it was found."
+  "The shape whose target has the violation."
   shape: IRI!
-  "The node that was looked at: an IRI, \"_:\" and a label, or a text."
+  "The validated node: an IRI, \"_:\" and a label, or a text."
   focusNode: String!
-  "The way from there to the values, in the notation of SPARQL. Null for the node itself."
+  "The path from the node to the values, in SPARQL notation. Null for the node itself."
   path: String
-  "What is wrong, in the notation of N-Triples. Null where it is all values together."
+  "The violating value, in N-Triples notation. Null if all values together violate the shape."
   value: String
-  "The shape with the constraint, which may be one inside of the other."
+  "The shape with the constraint, which may be nested in the target's shape."
   sourceShape: IRI!
   "The kind of constraint, such as sh:MinCountConstraintComponent."
   sourceConstraintComponent: IRI!
-  "That of the shape with the constraint."
+  "The severity of the shape with the constraint."
   severity: IRI!
-  "What it says to people."
+  "A description of the violation."
   message: String!
 }
 
-"What a subscription to changes of statements sends."
+"An event of ` + "`" + `statementChanged` + "`" + `."
 union StatementEvent = StatementChange | GraphReplaced | UpToDate | Resync
 
-"A statement changed, or stood in the snapshot."
+"A change of a statement, or a statement in the snapshot."
 type StatementChange {
-  "The kind of change, as the view shows it. ` + "`" + `add` + "`" + ` for a statement of the snapshot."
+  "The kind of the change in the view. ` + "`" + `add` + "`" + ` for a statement in the snapshot."
   op: ChangeOp!
   "The statement with the assertion that changed."
   statement: Statement!
-  "What went, when it was replaced."
+  "The statements and assertions that were replaced."
   previous: [Statement!]!
   "After ` + "`" + `remove` + "`" + `: whether other assertions still back the statement."
   statementRemains: Boolean!
-  "Names this change: the same after a replay."
+  "The id of this change, the same after a replay."
   changeId: ID!
-  "Whether it stood in the snapshot, that is before anything was followed."
+  "Whether this event belongs to the snapshot."
   snapshot: Boolean!
-  "Whether it is the last of the snapshot."
+  "Whether this is the last event of the snapshot."
   snapshotEnd: Boolean!
-  "The commit that made the change. Null in the snapshot."
+  "The commit with the change. Null in the snapshot."
   commit: Commit
-  "Where to resume from behind this event. Null inside a snapshot: one that is cut short starts again."
+  "The position to resume from after this event. Null within a snapshot: an interrupted snapshot starts over."
   position: Position
 }
 
 """
-The content of a graph was exchanged as a whole by one commit, as ` + "`" + `replaceGraph` + "`" + ` does beyond 10,000 statements. What that
-did to single statements is not told. It comes to those who may read the graph, where the filter and the view leave
-room for it, whatever else they say. A subscription ends behind it with ` + "`" + `Resync` + "`" + `. The counts are of the whole graph, and null
-where some of it may be hidden from you, or was erased.
+A commit replaced the content of a graph as a whole, as ` + "`" + `replaceGraph` + "`" + ` does beyond 10,000 statements. Changes of
+single statements are not reported. Readers of the graph get this event if their filter and view do not exclude
+the graph, whatever other conditions they have. The subscription then ends with ` + "`" + `Resync` + "`" + `. The counts cover the
+whole graph, and are null if part of it may be hidden from you or was erased.
 """
 type GraphReplaced {
   "The graph. Null for the default graph, which has no name."
   graph: IRI
-  "How many statements it held."
+  "The number of statements before the commit."
   statementsBefore: Long
-  "How many it holds since."
+  "The number of statements after the commit."
   statementsAfter: Long
-  "How many came, or got another assertion."
+  "The number of statements that were added or got another assertion."
   statementsAdded: Long
-  "How many went."
+  "The number of statements that were removed."
   statementsRemoved: Long
-  "Names this change: the same after a replay."
+  "The id of this change, the same after a replay."
   changeId: ID!
-  "The commit that did it. Never null: the type is that of StatementChange.commit."
+  "The commit. Never null; the type matches StatementChange.commit."
   commit: Commit
-  "Where to resume from behind this event: before the ` + "`" + `Resync` + "`" + `. Never null: the type is that of StatementChange.position."
+  "The position to resume from after this event, before the ` + "`" + `Resync` + "`" + `. Never null; the type matches StatementChange.position."
   position: Position
 }
 
-"What a subscription to an entity sends."
+"An event of ` + "`" + `entityChanged` + "`" + `."
 union EntityEvent = EntityChange | GraphReplaced | UpToDate | Resync
 
-"An entity, or something around it, changed, or stood in the snapshot."
+"A change of an entity or its neighbourhood, or their state in the snapshot."
 type EntityChange {
-  "The entity as it stands after the commit. Null when the view shows nothing of it."
+  "The entity after the commit. Null if the view shows nothing of it."
   entity: Entity
-  "What changed, in the order of the log. Empty in the snapshot."
+  "The changes in the order of the log. Empty in the snapshot."
   changes: [StatementChange!]!
-  "Whether this is how it stood before anything was followed."
+  "Whether this event is the snapshot."
   snapshot: Boolean!
-  "The commit that made the changes. Null in the snapshot."
+  "The commit with the changes. Null in the snapshot."
   commit: Commit
-  "Where to resume from behind this event."
+  "The position to resume from after this event."
   position: Position
 }
 
-"What a subscription to a pattern sends."
+"An event of ` + "`" + `matchChanged` + "`" + `."
 union MatchEvent = MatchChange | GraphReplaced | UpToDate | Resync
 
-"Solutions of a pattern came or went, or stood in the snapshot."
+"A change of a pattern's solutions, or solutions in the snapshot."
 type MatchChange {
   "The variables that the rows show, in the order of ` + "`" + `MatchRow.values` + "`" + `."
   columns: [String!]!
-  "The rows that are there since the commit, or that stood."
+  "The rows added by the commit, or in the snapshot."
   added: [MatchRow!]!
-  "The rows that are no longer there. What they show of entities is as of the revision before the commit."
+  "The rows removed by the commit. Their entities are shown as of the revision before it."
   removed: [MatchRow!]!
   """
-  The changes of statements that the pattern speaks of, in the order of the log; of the commit that one
-  resumed in the middle of, those behind the position. Empty in the snapshot.
+  The changes of statements that the pattern depends on, in the order of the log. After resuming within a
+  commit, only those after the position. Empty in the snapshot.
   """
   changes: [StatementChange!]!
-  "Whether these rows stood before anything was followed."
+  "Whether this event belongs to the snapshot."
   snapshot: Boolean!
-  "Whether these are the last of the snapshot."
+  "Whether this is the last event of the snapshot."
   snapshotEnd: Boolean!
-  "The commit that made the changes. Null in the snapshot."
+  "The commit with the changes. Null in the snapshot."
   commit: Commit
-  "Where to resume from behind this event. Null inside a snapshot: one that is cut short starts again."
+  "The position to resume from after this event. Null within a snapshot: an interrupted snapshot starts over."
   position: Position
 }
 
-"Who is calling, as the server sees it."
+"The caller as authenticated by the server."
 type Me {
-  "The agent that was authenticated; in open mode, the one that the caller says it is."
+  "The authenticated agent; in open mode the agent that the caller claims to be."
   id: String!
-  "The agent for which the request acts: ` + "`" + `id` + "`" + `, unless it said another."
+  "The agent that the request acts for. By default ` + "`" + `id` + "`" + `."
   actingFor: String!
-  "What it is, beside itself."
+  "The roles of the credential."
   roles: [String!]!
-  "The agents that it may act for; ` + "`" + `*` + "`" + ` is everybody."
+  "The agents that it may act for; ` + "`" + `*` + "`" + ` means all agents."
   actFor: [String!]!
-  "How it was authenticated: ` + "`" + `open` + "`" + ` (not at all), ` + "`" + `key` + "`" + `, ` + "`" + `jwt` + "`" + ` or ` + "`" + `local` + "`" + `."
+  "The method of authentication: ` + "`" + `open` + "`" + ` (none), ` + "`" + `key` + "`" + `, ` + "`" + `jwt` + "`" + ` or ` + "`" + `local` + "`" + `."
   method: String!
-  "Its record. Null if there is none."
+  "The record of the agent. Null if there is none."
   agent: Agent
-  "How many statements ` + "`" + `id` + "`" + ` is a source of now, in all graphs but koine's own."
+  "The number of statements that ` + "`" + `id` + "`" + ` is a source of, in all graphs except system graphs."
   statements: Int!
-  "How many it may be a source of. Null for no limit."
+  "The maximal number of statements that it may be a source of. Null for no limit."
   maxStatements: Int
-  "What it may do in channels. Null where there are none."
+  "Its limits in channels. Null if channels are disabled."
   tier: ChannelTier
 }
 
-"What is known of an agent that has been here."
+"The record of an agent."
 type Agent implements Node {
-  "Its id."
+  "The id of the agent."
   id: ID!
-  "What people call it."
+  "The display name."
   name: String
-  "The agent that answers for it."
+  "The agent that is responsible for it."
   owner: String
-  "The roles that its credentials have brought so far. What counts in a request are those of the request's credential."
+  "The roles that its credentials have had so far. A request has the roles of its own credential."
   roles: [String!]!
-  "Whether it is let in."
+  "Whether the agent may use the server."
   status: AgentStatus!
-  "When its record was made."
+  "When the record was created."
   since: DateTime!
-  "How many statements it is a source of now, in all graphs but koine's own. Null for who is neither this agent nor an administrator."
+  "The number of statements that it is a source of, in all graphs except system graphs. Null unless you are this agent or an administrator."
   statements: Int
-  "Whether it is there. Null where that is not known: by the command line on a data directory."
+  "The presence of the agent. Null if it is unknown, as for the command line on a data directory."
   presence: Presence
-  "What it says of itself. Null for one that is not registered and cannot be asked."
+  "The registration of the agent. Null if it is not registered and cannot receive requests."
   registration: AgentRegistration
 }
 
-"What an agent says of itself. Nothing in it gives it rights."
+"The registration of an agent, by its own account. It grants no rights."
 type AgentRegistration {
-  "What it is for."
+  "The description."
   description: String
-  "Its version."
+  "The version."
   version: String
-  "What it does; not a role of its credentials."
+  "The function of the agent, which is not a role of its credentials."
   role: String
-  "Its own address, if it has one."
+  "The address of the agent, if it has one."
   endpoint: String
-  "What it can do, as tags."
+  "The capabilities, as tags."
   capabilities: [String!]!
-  "What it can do, as in an A2A card: objects with id, name and tags."
+  "The skills in the form of an A2A card: objects with id, name and tags."
   skills: [JSON!]!
-  "What it takes, an object."
+  "The parameters that it accepts, an object."
   parameters: JSON
-  "How it wants to be authenticated to, an object."
+  "How to authenticate to the agent, an object."
   auth: JSON
-  "How much it does, an object. Nobody sees to it but the agent."
+  "The limits of the agent, an object. koine does not enforce them."
   limits: JSON
-  "What it keeps with it, an object."
+  "Metadata of the agent, an object."
   metadata: JSON
-  "The members of its card that koine does not understand, an object."
+  "The members of its card that koine does not interpret, an object."
   other: JSON
-  "When it registered."
+  "When the agent registered."
   at: DateTime!
-  "When it last said something else. Null if never."
+  "When the registration last changed. Null if never."
   changedAt: DateTime
 }
 
-"Whether an agent is there, as of this moment."
+"The presence of an agent at this moment."
 type Presence {
-  "What it is."
+  "The presence status."
   status: PresenceStatus!
-  "Since when. Null if it was never there."
+  "When the agent got this status. Null if it was never online."
   since: DateTime
 }
 
-"Whether an agent is there: it has a stream open, or sent a heartbeat not long ago."
+"The presence of an agent. An agent with an open stream or a recent heartbeat is online."
 enum PresenceStatus {
-  "It is."
+  "The agent is online."
   ONLINE
-  "It is, and does nothing: it says so, or wrote nothing for five minutes."
+  "The agent is online and idle: it reported so, or wrote nothing for five minutes."
   IDLE
-  "It is, and says that it has no time."
+  "The agent is online and reported to be busy."
   BUSY
-  "It is not."
+  "The agent is offline."
   OFFLINE
 }
 
-"Whether an agent is let in."
+"Whether an agent may use the server."
 enum AgentStatus {
-  "It is."
+  "The agent may use the server."
   ACTIVE
-  "It is not, whatever it brings; its streams have ended."
+  "The agent is refused with any credential, and its streams were closed."
   SUSPENDED
 }
 
 "An API key, without its secret."
 type ApiKey implements Node {
-  "Its id: the part of the key between mode and secret."
+  "The id, which is the part of the key between mode and secret."
   id: ID!
-  "What it is for."
+  "The mode of the key."
   mode: ApiKeyMode!
-  "What people call it."
+  "The display name."
   name: String
-  "Whose key it is."
+  "The agent of the key."
   agent: String!
-  "The roles that it gives."
+  "The roles that the key grants."
   roles: [String!]!
-  "The agents that it may act for; ` + "`" + `*` + "`" + ` is everybody."
+  "The agents that it may act for; ` + "`" + `*` + "`" + ` means all agents."
   actFor: [String!]!
-  "Whether it is good."
+  "The state of the key."
   state: ApiKeyState!
-  "When it was made."
+  "When the key was created."
   createdAt: DateTime!
-  "Who made it."
+  "The agent that created the key."
   createdBy: String!
-  "When it stops being good. Null: never."
+  "When the key expires. Null if it does not."
   expiresAt: DateTime
-  "When it was revoked. Null if it was not."
+  "When the key was revoked. Null if it was not."
   revokedAt: DateTime
-  "The id of the key that took its place in a rotation."
+  "The id of the key that replaced it in a rotation."
   replacedBy: ID
 }
 
-"What a key is for. It stands in the key, so that people and scanners see it."
+"The mode of a key, which is visible in the key to people and secret scanners."
 enum ApiKeyMode {
-  "A key for work: ` + "`" + `ak_live_…` + "`" + `."
+  "A production key: ` + "`" + `ak_live_…` + "`" + `."
   LIVE
-  "A key for trying things: ` + "`" + `ak_test_…` + "`" + `. A server can be told to take none."
+  "A test key: ` + "`" + `ak_test_…` + "`" + `. A server can be configured to refuse them."
   TEST
 }
 
-"Whether a key is good."
+"The state of a key."
 enum ApiKeyState {
-  "It is."
+  "The key is valid."
   ACTIVE
-  "Its time is over."
+  "The key has expired."
   EXPIRED
-  "It was revoked."
+  "The key was revoked."
   REVOKED
 }
 
-"A key that is to be made."
+"The input of ` + "`" + `createApiKey` + "`" + `."
 input CreateApiKeyInput {
-  "Whose key it is; a bare id ` + "`" + `x` + "`" + ` is the same as ` + "`" + `agent://x` + "`" + `."
+  "The agent of the key. A bare id ` + "`" + `x` + "`" + ` means ` + "`" + `agent://x` + "`" + `."
   agent: String!
-  "What people call it."
+  "The display name."
   name: String
-  "The roles that it gives: ` + "`" + `admin` + "`" + `, ` + "`" + `reviewer` + "`" + `, ` + "`" + `reader` + "`" + `, ` + "`" + `metrics` + "`" + `, ` + "`" + `backup` + "`" + `, or words of your own. A key with none but the last three of these changes nothing: a ` + "`" + `reader` + "`" + ` reads what its agent may, a ` + "`" + `backup` + "`" + ` key takes backups and does nothing else."
+  """
+  The roles that the key grants: ` + "`" + `admin` + "`" + `, ` + "`" + `reviewer` + "`" + `, ` + "`" + `reader` + "`" + `, ` + "`" + `metrics` + "`" + `, ` + "`" + `backup` + "`" + `, or roles of your own. A key
+  with only ` + "`" + `reader` + "`" + `, ` + "`" + `metrics` + "`" + ` and ` + "`" + `backup` + "`" + ` cannot write: a ` + "`" + `reader` + "`" + ` reads the data of its agent, a ` + "`" + `backup` + "`" + `
+  key can only take backups.
+  """
   roles: [String!]
-  "The agents that it may act for, or ` + "`" + `*` + "`" + ` for everybody."
+  "The agents that it may act for, or ` + "`" + `*` + "`" + ` for all agents."
   actFor: [String!]
-  "What it is for. LIVE if not said."
+  "The mode. LIVE by default."
   mode: ApiKeyMode
-  "How many seconds it is good; for ever if not said."
+  "The lifetime in seconds. Unlimited by default."
   lifetimeSeconds: Long
 }
 
-"A key that is to be rotated."
+"The input of ` + "`" + `rotateApiKey` + "`" + `."
 input RotateApiKeyInput {
-  "Its id."
+  "The id of the key."
   id: ID!
-  "How many seconds it goes on beside the new one: 0 if not said, 30 days at the most."
+  "How many seconds the old key stays valid: 0 by default, at most 30 days."
   overlapSeconds: Long
 }
 
-"A key that was made."
+"A created key with its secret."
 type ApiKeyPayload {
   "The key."
   key: ApiKey!
-  "All of it, secret included. It is told this once and kept nowhere."
+  "The complete key including the secret. It is returned only once and not stored."
   secret: String!
-  "The key that it takes the place of, with its new end."
+  "The replaced key with its new expiry."
   replaced: ApiKey
 }
 
-"An agent that is to be asked."
+"The input of ` + "`" + `registerAgent` + "`" + `."
 input RegisterAgentInput {
-  "Which one: without it, the one for which the request acts."
+  "The id of the agent. By default the agent that the request acts for."
   id: String
   """
-  What it says of itself, an object: ` + "`" + `name` + "`" + `, ` + "`" + `description` + "`" + `, ` + "`" + `version` + "`" + `, ` + "`" + `owner` + "`" + `, ` + "`" + `role` + "`" + `, ` + "`" + `endpoint` + "`" + `, ` + "`" + `capabilities` + "`" + `,
-  ` + "`" + `skills` + "`" + `, ` + "`" + `parameters` + "`" + `, ` + "`" + `auth` + "`" + `, ` + "`" + `limits` + "`" + `, ` + "`" + `metadata` + "`" + `. Whatever else is in it is kept.
+  The card, an object: ` + "`" + `name` + "`" + `, ` + "`" + `description` + "`" + `, ` + "`" + `version` + "`" + `, ` + "`" + `owner` + "`" + `, ` + "`" + `role` + "`" + `, ` + "`" + `endpoint` + "`" + `, ` + "`" + `capabilities` + "`" + `, ` + "`" + `skills` + "`" + `,
+  ` + "`" + `parameters` + "`" + `, ` + "`" + `auth` + "`" + `, ` + "`" + `limits` + "`" + `, ` + "`" + `metadata` + "`" + `. Other members are kept.
   """
   card: JSON!
 }
 
-"What is to be different in an agent's record. What is not said stays."
+"The input of ` + "`" + `updateAgent` + "`" + `. Absent members stay unchanged."
 input UpdateAgentInput {
-  "Which one."
+  "The id of the agent."
   id: String!
-  "What people call it; \"\" for nothing."
+  "The display name; \"\" removes it."
   name: String
-  "The agent that answers for it; \"\" for nobody."
+  "The agent that is responsible for it; \"\" for none."
   owner: String
-  "Whether it is let in."
+  "Whether the agent may use the server."
   status: AgentStatus
-  "Members that are put into the card of an agent that is registered; null takes one away."
+  "Members of the card of a registered agent to set; null removes a member."
   card: JSON
 }
 
-"An accepted update: who, when and why."
+"An accepted update."
 type Commit implements Node {
   "The id, for ` + "`" + `node` + "`" + `: \"urn:koine:commit:\" and its number."
   id: ID!
-  "The id that updates answer with, on every protocol."
+  "The id that answers to updates contain, in every protocol."
   commitId: ID!
-  "Its number."
+  "The revision number."
   revision: Revision!
-  "When it was made."
+  "When the commit was made."
   time: DateTime!
-  "Who was authenticated."
+  "The authenticated agent."
   principal: String!
-  "The agent in whose name it was made."
+  "The agent that the principal acted for."
   actor: String!
-  "Why, as its author told."
+  "The justification given by the author."
   justification: String
-  "The task that it was made for."
+  "The id of the task that the commit belongs to."
   taskId: String
-  "The session that it was made in."
+  "The id of the session that the commit belongs to."
   sessionId: String
-  "The message that it came with."
+  "The id of the message that the commit came with."
   messageId: String
 }
 
-"Nothing more matches up to here. Sent at the end of an empty snapshot, and from time to time when nothing matches."
+"There are no more matches up to this position. Sent at the end of an empty snapshot, and at intervals while nothing matches."
 type UpToDate {
-  "Where to resume from. Never null: the type is that of StatementChange.position."
+  "The position to resume from. Never null; the type matches StatementChange.position."
   position: Position
-  "The revision that was scanned to."
+  "The revision scanned to."
   revision: Revision!
 }
 
 """
-The last event of a subscription that cannot go on without a gap: the log behind it is gone, or what you may
-see is no longer what it was. Read anew, then follow from there (` + "`" + `resume: "snapshot"` + "`" + ` does both).
+The last event of a subscription that cannot continue without a gap: the log no longer has the changes, or your
+access has changed. Read again and follow from there (` + "`" + `resume: "snapshot"` + "`" + ` does both).
 """
 type Resync {
-  "What happened. ` + "`" + `ACCESS_CHANGED` + "`" + ` where what you may see has changed."
+  "The reason. ` + "`" + `ACCESS_CHANGED` + "`" + ` if your access has changed."
   reason: String!
-  "The oldest position from which changes can still be followed."
+  "The oldest position from which changes can be followed."
   oldest: Position
 }
 `, BuiltIn: false},

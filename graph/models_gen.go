@@ -11,290 +11,290 @@ import (
 	"time"
 )
 
-// What a list of changes tells.
+// An event of a list of changes.
 type ChangeEvent interface {
 	IsChangeEvent()
 }
 
-// What `channelChanged` sends.
+// An event of `channelChanged`.
 type ChannelEvent interface {
 	IsChannelEvent()
 }
 
-// What a subscription to an entity sends.
+// An event of `entityChanged`.
 type EntityEvent interface {
 	IsEntityEvent()
 }
 
-// What a subscription to a pattern sends.
+// An event of `matchChanged`.
 type MatchEvent interface {
 	IsMatchEvent()
 }
 
-// What a subscription to a channel sends.
+// An event of subscriptions to messages.
 type MessageEvent interface {
 	IsMessageEvent()
 }
 
-// Something with an id by which it can be asked for again. No two things have the same one.
+// An object with a globally unique id by which it can be read again.
 type Node interface {
 	IsNode()
 }
 
-// What a subscription to proposals sends.
+// An event of `proposalChanged`.
 type ProposalEvent interface {
 	IsProposalEvent()
 }
 
-// What a subscription to changes of statements sends.
+// An event of `statementChanged`.
 type StatementEvent interface {
 	IsStatementEvent()
 }
 
-// What `taskChanged` sends.
+// An event of `taskChanged`.
 type TaskEvent interface {
 	IsTaskEvent()
 }
 
-// What can be the object of a statement.
+// The object of a statement.
 type Term interface {
 	IsTerm()
 }
 
-// What you got of a channel. Either `upToSequence` or `messageIds`.
+// The input of `acknowledgeMessages`. Either `upToSequence` or `messageIds`.
 type AcknowledgeMessagesInput struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
-	// Everything up to this sequence that is for you.
+	// All messages for you up to this sequence number.
 	UpToSequence *int64 `json:"upToSequence"`
-	// These messages, 200 at the most. They are for you, and have not expired.
+	// These messages, at most 200. They must be for you and not expired.
 	MessageIds []string `json:"messageIds"`
 	// DELIVERED or READ.
 	Status ReceiptStatus `json:"status"`
 }
 
-// An agent that is to become a member of a channel, or to get another role there.
+// The input of `addChannelMember`.
 type AddChannelMemberInput struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
 	// The agent.
 	PrincipalID string `json:"principalId"`
-	// What it may do. MEMBER if not said.
+	// The role. MEMBER by default.
 	Role *ChannelRole `json:"role"`
 }
 
-// What is known of an agent that has been here.
+// The record of an agent.
 type Agent struct {
-	// Its id.
+	// The id of the agent.
 	ID string `json:"id"`
-	// What people call it.
+	// The display name.
 	Name *string `json:"name"`
-	// The agent that answers for it.
+	// The agent that is responsible for it.
 	Owner *string `json:"owner"`
-	// The roles that its credentials have brought so far. What counts in a request are those of the request's credential.
+	// The roles that its credentials have had so far. A request has the roles of its own credential.
 	Roles []string `json:"roles"`
-	// Whether it is let in.
+	// Whether the agent may use the server.
 	Status AgentStatus `json:"status"`
-	// When its record was made.
+	// When the record was created.
 	Since time.Time `json:"since"`
-	// How many statements it is a source of now, in all graphs but koine's own. Null for who is neither this agent nor an administrator.
+	// The number of statements that it is a source of, in all graphs except system graphs. Null unless you are this agent or an administrator.
 	Statements *int `json:"statements"`
-	// Whether it is there. Null where that is not known: by the command line on a data directory.
+	// The presence of the agent. Null if it is unknown, as for the command line on a data directory.
 	Presence *Presence `json:"presence"`
-	// What it says of itself. Null for one that is not registered and cannot be asked.
+	// The registration of the agent. Null if it is not registered and cannot receive requests.
 	Registration *AgentRegistration `json:"registration"`
 }
 
 func (Agent) IsNode() {}
 
-// What an agent says of itself. Nothing in it gives it rights.
+// The registration of an agent, by its own account. It grants no rights.
 type AgentRegistration struct {
-	// What it is for.
+	// The description.
 	Description *string `json:"description"`
-	// Its version.
+	// The version.
 	Version *string `json:"version"`
-	// What it does; not a role of its credentials.
+	// The function of the agent, which is not a role of its credentials.
 	Role *string `json:"role"`
-	// Its own address, if it has one.
+	// The address of the agent, if it has one.
 	Endpoint *string `json:"endpoint"`
-	// What it can do, as tags.
+	// The capabilities, as tags.
 	Capabilities []string `json:"capabilities"`
-	// What it can do, as in an A2A card: objects with id, name and tags.
+	// The skills in the form of an A2A card: objects with id, name and tags.
 	Skills []json.RawMessage `json:"skills"`
-	// What it takes, an object.
+	// The parameters that it accepts, an object.
 	Parameters json.RawMessage `json:"parameters"`
-	// How it wants to be authenticated to, an object.
+	// How to authenticate to the agent, an object.
 	Auth json.RawMessage `json:"auth"`
-	// How much it does, an object. Nobody sees to it but the agent.
+	// The limits of the agent, an object. koine does not enforce them.
 	Limits json.RawMessage `json:"limits"`
-	// What it keeps with it, an object.
+	// Metadata of the agent, an object.
 	Metadata json.RawMessage `json:"metadata"`
-	// The members of its card that koine does not understand, an object.
+	// The members of its card that koine does not interpret, an object.
 	Other json.RawMessage `json:"other"`
-	// When it registered.
+	// When the agent registered.
 	At time.Time `json:"at"`
-	// When it last said something else. Null if never.
+	// When the registration last changed. Null if never.
 	ChangedAt *time.Time `json:"changedAt"`
 }
 
 // An API key, without its secret.
 type APIKey struct {
-	// Its id: the part of the key between mode and secret.
+	// The id, which is the part of the key between mode and secret.
 	ID string `json:"id"`
-	// What it is for.
+	// The mode of the key.
 	Mode APIKeyMode `json:"mode"`
-	// What people call it.
+	// The display name.
 	Name *string `json:"name"`
-	// Whose key it is.
+	// The agent of the key.
 	Agent string `json:"agent"`
-	// The roles that it gives.
+	// The roles that the key grants.
 	Roles []string `json:"roles"`
-	// The agents that it may act for; `*` is everybody.
+	// The agents that it may act for; `*` means all agents.
 	ActFor []string `json:"actFor"`
-	// Whether it is good.
+	// The state of the key.
 	State APIKeyState `json:"state"`
-	// When it was made.
+	// When the key was created.
 	CreatedAt time.Time `json:"createdAt"`
-	// Who made it.
+	// The agent that created the key.
 	CreatedBy string `json:"createdBy"`
-	// When it stops being good. Null: never.
+	// When the key expires. Null if it does not.
 	ExpiresAt *time.Time `json:"expiresAt"`
-	// When it was revoked. Null if it was not.
+	// When the key was revoked. Null if it was not.
 	RevokedAt *time.Time `json:"revokedAt"`
-	// The id of the key that took its place in a rotation.
+	// The id of the key that replaced it in a rotation.
 	ReplacedBy *string `json:"replacedBy"`
 }
 
 func (APIKey) IsNode() {}
 
-// A key that was made.
+// A created key with its secret.
 type APIKeyPayload struct {
 	// The key.
 	Key *APIKey `json:"key"`
-	// All of it, secret included. It is told this once and kept nowhere.
+	// The complete key including the secret. It is returned only once and not stored.
 	Secret string `json:"secret"`
-	// The key that it takes the place of, with its new end.
+	// The replaced key with its new expiry.
 	Replaced *APIKey `json:"replaced"`
 }
 
-// What to do, and why. A null member is as good as none.
+// The input of `applyPatches`. Null equals absent.
 type ApplyPatchesInput struct {
 	// 1 to 10,000 patches, applied in this order.
 	Patches []PatchInput `json:"patches"`
-	// Why: kept with the commit, for those who ask later.
+	// The justification, which is kept with the commit.
 	Justification *string `json:"justification"`
-	// Makes a retry safe: the same key with the same patches gets the first answer again. The same key with
-	// other patches is refused.
+	// An idempotency key, which makes a retry safe: the same key with the same patches returns the first answer. The
+	// same key with other patches is refused.
 	IdempotencyKey *string `json:"idempotencyKey"`
-	// Refuse when a statement of an affected subject and graph changed after this revision.
+	// Refuse if a statement of an affected subject and graph changed after this revision.
 	ExpectedRevision *kg.Revision `json:"expectedRevision"`
-	// Judge and count, and write nothing.
+	// Judge and count only, without writing.
 	DryRun *bool `json:"dryRun"`
-	// The task that this is done for.
+	// The id of the task that the update belongs to.
 	TaskID *string `json:"taskId"`
-	// The session that this is done in.
+	// The id of the session that the update belongs to.
 	SessionID *string `json:"sessionId"`
-	// Whose assertions these are where a patch names nobody: you, if not said.
+	// The source of assertions in patches that name none. By default you.
 	SourceAgentID *string `json:"sourceAgentId"`
 }
 
-// What became of the patches.
+// The result of `applyPatches`.
 type ApplyPatchesPayload struct {
-	// Whether they were accepted. When not, `verificationStatus` says why.
+	// Whether the update was accepted. If not, `verificationStatus` gives the reason.
 	Success bool `json:"success"`
-	// How many changes they made.
+	// The number of changes.
 	StatementsAffected int64 `json:"statementsAffected"`
-	// The subjects whose statements changed, in order, each once.
+	// The distinct subjects whose statements changed, sorted.
 	AffectedIds []string `json:"affectedIds"`
-	// "Verified", "Pending Review", or "Rejected - " and the reason.
+	// "Verified", "Pending Review", or "Rejected - " followed by the reason.
 	VerificationStatus string `json:"verificationStatus"`
 	// An explanation of the status.
 	VerificationDetails *string `json:"verificationDetails"`
-	// The revision that they made, or the newest when they changed nothing.
+	// The revision of the commit, or the newest revision if nothing changed.
 	Revision kg.Revision `json:"revision"`
-	// The position behind that revision: follow changes from here.
+	// The position after that revision, from which to follow changes.
 	Position Position `json:"position"`
-	// The commit's id. Null when there is none: they changed nothing, were refused or held, or it was a dry run.
+	// The id of the commit. Null if nothing changed, the patches were refused or held, or this was a dry run.
 	CommitID *string `json:"commitId"`
-	// The proposal that they became, where they wait for review.
+	// The id of the proposal if the update is held for review.
 	ProposalID *string `json:"proposalId"`
 }
 
-// An artifact, or a piece of one.
+// An artifact, or a chunk of one.
 type ArtifactInput struct {
-	// Its id within the task.
+	// The id within the task.
 	ID string `json:"id"`
-	// What people call it.
+	// The display name.
 	Name *string `json:"name"`
-	// What it is.
+	// The description.
 	Description *string `json:"description"`
-	// Its content, or that of the piece.
+	// The content of the artifact or the chunk.
 	Parts []PartInput `json:"parts"`
-	// Whether the parts come behind those that are there, and not in the place of all that there is. The first make the artifact.
+	// Whether to append the parts to the existing ones instead of replacing them. The first chunk creates the artifact.
 	Append *bool `json:"append"`
-	// How many chunks the artifact is to have before one that is appended; VERSION_CONFLICT where it has others.
+	// The expected number of chunks before an appended one. If it differs, the error is VERSION_CONFLICT.
 	Offset *int `json:"offset"`
-	// Whether it is whole with this.
+	// Whether the artifact is complete with this chunk.
 	Complete *bool `json:"complete"`
-	// What is kept with it, a JSON object.
+	// Metadata of the artifact, a JSON object.
 	Metadata json.RawMessage `json:"metadata"`
-	// The extensions that it follows.
+	// The URIs of the extensions that it follows.
 	Extensions []string `json:"extensions"`
 }
 
-// What became of a question to all of its recipients.
+// The result of `askAll`.
 type AskAllPayload struct {
-	// What became of the request.
+	// The publication of the request.
 	Publication *PublishMessagePayload `json:"publication"`
-	// The responses, 1000 at the most, in the order of their sequence.
+	// The responses, at most 1000, in the order of sequence numbers.
 	Responses []Message `json:"responses"`
 }
 
-// A request that is to be published, and waited for.
+// The input of `ask` and `askAll`.
 type AskInput struct {
-	// The request. Its `messageType` is REQUEST if not said, and it expires when the time is up if it does not say when and has no `idempotencyKey`.
+	// The request. Its `messageType` is REQUEST by default. It expires at the timeout unless it has an `expiresAt` or an `idempotencyKey`.
 	Message *PublishMessageInput `json:"message"`
-	// How long to wait: 30 if not said, 60 at the most.
+	// How long to wait: 30 by default, at most 60.
 	TimeoutSeconds *int `json:"timeoutSeconds"`
 }
 
-// What became of a question to one.
+// The result of `ask`.
 type AskPayload struct {
-	// What became of the request.
+	// The publication of the request.
 	Publication *PublishMessagePayload `json:"publication"`
-	// The first response. Null when none came in time, and when the request was not published.
+	// The first response. Null on timeout, and if the request was not published.
 	Response *Message `json:"response"`
-	// Whether the request was published and nobody responded in time.
+	// Whether the request was published and got no response in time.
 	TimedOut bool `json:"timedOut"`
 }
 
-// One agent's backing of a statement.
+// The assertion of a statement by one source.
 type Assertion struct {
-	// The agent.
+	// The agent that asserts the statement.
 	Source string `json:"source"`
-	// How certain it is, 0 to 1. Null when it states it as a fact, which counts as 1.
+	// The certainty, from 0 to 1. Null if it is asserted as a fact, which counts as 1.
 	Certainty *float64 `json:"certainty"`
 	// When it was recorded.
 	RecordedAt time.Time `json:"recordedAt"`
-	// From when on what it says holds. Null: it always did.
+	// The beginning of the validity. Null if it is unbounded.
 	ValidFrom *time.Time `json:"validFrom"`
-	// From when on what it says no longer holds. Null: it always will.
+	// The end of the validity, which is exclusive. Null if it is unbounded.
 	ValidTo *time.Time `json:"validTo"`
-	// The commit that made the assertion as it is now.
+	// The revision that last changed the assertion.
 	Revision kg.Revision `json:"revision"`
-	// Where it comes from, as the agent told.
+	// The provenance given by the source.
 	Provenance json.RawMessage `json:"provenance"`
 }
 
-// One thing that a commit did with a channel.
+// An action of a commit on a channel.
 type AuditChannel struct {
-	// What it was.
+	// The action.
 	Action AuditAction `json:"action"`
-	// The channel, also one that has been deleted.
+	// The id of the channel, which may have been deleted.
 	ChannelID string `json:"channelId"`
-	// The message that was published, or that something was noted about.
+	// The id of the message that was published or changed its state.
 	EventID *string `json:"eventId"`
-	// Who was added or removed.
+	// The agent that was added or removed.
 	Member *string `json:"member"`
 }
 
@@ -302,95 +302,95 @@ type AuditChannel struct {
 type AuditConnection struct {
 	// The entries, the newest first.
 	Nodes []AuditEntry `json:"nodes"`
-	// Where this page stands in the whole. `endCursor`, which an empty page has too, is for `after`.
+	// The page information. `endCursor`, which an empty page has too, is for `after`.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
-// Something that was done, or was refused.
+// A commit or a refusal.
 type AuditEntry struct {
-	// When. Of a refusal that was repeated, the first time.
+	// The time. The first time for a repeated refusal.
 	Time time.Time `json:"time"`
-	// What it was about.
+	// The kind of the entry.
 	Kind AuditKind `json:"kind"`
-	// Whether it was done.
+	// Whether the request was accepted.
 	Accepted bool `json:"accepted"`
-	// Who was authenticated; empty where that is not known.
+	// The authenticated agent; empty if unknown.
 	Principal string `json:"principal"`
-	// The agent in whose name it was.
+	// The agent that the principal acted for.
 	Actor string `json:"actor"`
-	// The commit's number. Null for a refusal.
+	// The revision of the commit. Null for a refusal.
 	Revision *kg.Revision `json:"revision"`
-	// How many statements or assertions the commit added.
+	// The number of statements or assertions that the commit added.
 	Added *int `json:"added"`
-	// How many it removed.
+	// The number of statements or assertions that the commit removed.
 	Removed *int `json:"removed"`
-	// Why, as its author told.
+	// The justification given by the author.
 	Justification *string `json:"justification"`
-	// The proposal that the commit holds, or applies.
+	// The id of the proposal that the commit holds or applies.
 	ProposalID *string `json:"proposalId"`
-	// What the commit did with channels and their messages, up to 100 things. Null for nothing.
+	// The actions of the commit on channels and messages, at most 100. Null if there are none.
 	Channels []AuditChannel `json:"channels"`
-	// Why not: the code of the refusal. Null for a commit.
+	// The code of the refusal. Null for a commit.
 	Reason *string `json:"reason"`
-	// The path of the route that was asked. Null where there is none.
+	// The request path. Null if there is none.
 	Path *string `json:"path"`
-	// Where the request came from, where that is known.
+	// The address of the client, if known.
 	Address *string `json:"address"`
-	// The request, as in the server's log; of a refusal that was repeated, the first one.
+	// The id of the request in the server's log. The first one for a repeated refusal.
 	RequestID *string `json:"requestId"`
-	// How often it was refused within a minute.
+	// The number of refusals within a minute.
 	Count *int `json:"count"`
-	// The last of these times.
+	// The time of the last of these refusals.
 	Last *time.Time `json:"last"`
 }
 
-// A statement with those who assert it; with nobody, it does not stand.
+// A statement with its assertions. Without assertions it does not exist.
 type BackedStatement struct {
 	// The statement.
 	Statement *StatementRecord `json:"statement"`
-	// Who asserts it, and how.
+	// The assertions.
 	Assertions []Assertion `json:"assertions"`
 }
 
-// One agent's assertion of a statement and where it comes from.
+// An assertion with its origin.
 type Backing struct {
-	// What it asserts.
+	// The assertion.
 	Assertion *Assertion `json:"assertion"`
-	// The commit that made the assertion what it is. Null when the log no longer has it.
+	// The commit that last changed the assertion. Null if the log no longer has it.
 	Commit *Commit `json:"commit"`
-	// The proposal whose patches that commit applied after review, as far as you may read it: with its reviews.
+	// The proposal whose patches the commit applied, with its reviews. Null if there is none or you may not read it.
 	Proposal *Proposal `json:"proposal"`
-	// The message that it came with, as far as you may read it.
+	// The message that the commit came with. Null if there is none or you may not read it.
 	Message *Message `json:"message"`
 }
 
-// An agent that is to be banned or muted.
+// The input of `banAgent` and `muteAgent`.
 type BarInput struct {
 	// The channel. Either this or `everywhere`.
 	ChannelID *string `json:"channelId"`
-	// In all channels, direct ones included. For administrators. Either this or `channelId`.
+	// All channels, including direct ones. For administrators. Either this or `channelId`.
 	Everywhere bool `json:"everywhere"`
 	// The agent.
 	PrincipalID string `json:"principalId"`
-	// When it ends by itself. Never if not said.
+	// When the restriction ends. By default it has no end.
 	Until *time.Time `json:"until"`
 }
 
-// What became of a ban or mute.
+// The result of a mutation of restrictions.
 type BarPayload struct {
-	// The channel. Null where it is about all, or when it is no longer there for you.
+	// The channel. Null for a restriction in all channels, and if you can no longer see it.
 	Channel *Channel `json:"channel"`
-	// Who is banned or muted there now.
+	// The restrictions in effect.
 	Bars []ChannelBar `json:"bars"`
 }
 
-// How much of an answer to give at the most. What is not said is not bounded by it.
+// Bounds on the size of an answer. Absent members do not bound it.
 type BudgetInput struct {
 	// Bytes of JSON.
 	MaxBytes *int `json:"maxBytes"`
 	// Tokens of a language model, estimated as one for every three bytes of JSON, rounded up.
 	MaxTokens *int `json:"maxTokens"`
-	// Statements read for it.
+	// Statements read for the answer.
 	MaxStatements *int `json:"maxStatements"`
 }
 
@@ -398,32 +398,32 @@ type BudgetInput struct {
 type ChangeConnection struct {
 	// The changes with their cursors.
 	Edges []ChangeEdge `json:"edges"`
-	// The changes alone.
+	// The changes.
 	Nodes []StatementChange `json:"nodes"`
-	// The changes, and the graphs whose content was exchanged as a whole (`GraphReplaced`), in the order of the log. Where it
-	// is asked for, those count for `first` too.
+	// The changes and the replaced graphs (`GraphReplaced`), in the order of the log. If it is selected, replaced graphs count for `first` too.
 	Events []ChangeEvent `json:"events"`
-	// Where this page stands in the whole. The cursors are positions: `endCursor`, which an empty page has too, is for `after`, or for `resume` of a subscription.
+	// The page information. The cursors are positions: `endCursor`, which an empty page has too, is valid for
+	// `after` and for `resume` of a subscription.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
-// A change in a page.
+// A change with its cursor.
 type ChangeEdge struct {
 	// The change.
 	Node *StatementChange `json:"node"`
-	// Its place, for `after`: a position, behind the change, or in front of it where the newest come first.
+	// The cursor for `after`: the position after the change, or before it if the newest come first.
 	Cursor Cursor `json:"cursor"`
 }
 
-// That an agent is kept from a channel, or from all of them.
+// A restriction of an agent in one channel or in all.
 type ChannelBar struct {
 	// The agent.
 	Agent string `json:"agent"`
-	// What it may not do.
+	// The kind of the restriction.
 	Kind ChannelBarKind `json:"kind"`
-	// Since when.
+	// When the restriction began.
 	From time.Time `json:"from"`
-	// When it ends by itself. Null for never.
+	// When the restriction ends. Null if it has no end.
 	Until *time.Time `json:"until"`
 }
 
@@ -431,145 +431,145 @@ type ChannelBar struct {
 type ChannelConnection struct {
 	// The channels.
 	Nodes []Channel `json:"nodes"`
-	// Where this page stands in the whole. `endCursor` is null behind the last page.
+	// The page information. `endCursor` is null on the last page.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
-// That an agent may find a channel and become a member.
+// An invitation of an agent to a channel.
 type ChannelInvitation struct {
 	// The agent.
 	Agent string `json:"agent"`
-	// Who invited it.
+	// The agent that sent the invitation.
 	By string `json:"by"`
-	// When.
+	// When the invitation was sent.
 	At time.Time `json:"at"`
 }
 
-// What a channel bounds of its own.
+// The limits of a channel.
 type ChannelLimits struct {
-	// How many messages each author may publish in any minute. Null for no bound.
+	// The maximal number of messages of each author per minute. Null for no limit.
 	MessagesPerMinute *int `json:"messagesPerMinute"`
-	// How many streams of it may be open at once. Null for no bound.
+	// The maximal number of concurrent streams of the channel. Null for no limit.
 	Streams *int `json:"streams"`
-	// How large a message may be, in bytes of parts, metadata and references. Null for no bound of its own.
+	// The maximal size of a message, in bytes of parts, metadata and references. Null if the server's limit applies.
 	MessageBytes *int `json:"messageBytes"`
 }
 
-// What a channel is to bound of its own. What is not said, or 0, is not bounded.
+// The limits of a channel. Absent members and 0 mean no limit.
 type ChannelLimitsInput struct {
-	// How many messages each author may publish in any minute: 6000 at the most.
+	// The maximal number of messages of each author per minute, at most 6000.
 	MessagesPerMinute *int `json:"messagesPerMinute"`
-	// How many streams of it may be open at once.
+	// The maximal number of concurrent streams of the channel.
 	Streams *int `json:"streams"`
-	// How large a message may be, in bytes of parts, metadata and references.
+	// The maximal size of a message, in bytes of parts, metadata and references.
 	MessageBytes *int `json:"messageBytes"`
 }
 
-// One who takes part in a channel.
+// A member of a channel.
 type ChannelMember struct {
 	// The agent.
 	Agent string `json:"agent"`
-	// What it may do.
+	// The role of the member.
 	Role ChannelRole `json:"role"`
-	// When it joined. Null of a direct channel without a message yet.
+	// When the agent joined. Null in a direct channel without messages.
 	JoinedAt *time.Time `json:"joinedAt"`
 }
 
-// A member of a channel that is to be made.
+// A member of a new channel.
 type ChannelMemberInput struct {
 	// The agent.
 	PrincipalID string `json:"principalId"`
-	// What it may do. MEMBER if not said.
+	// The role. MEMBER by default.
 	Role *ChannelRole `json:"role"`
 }
 
-// Who may do what in a channel.
+// The rights in a channel.
 type ChannelRights struct {
-	// Find it: its name and topic. Who may read it finds it in any case.
+	// Find the channel, its name and topic. The right to read includes it.
 	Discover ChannelWho `json:"discover"`
-	// Let agents in. Given to EVERYBODY, they let themselves in.
+	// Admit members. With EVERYBODY, agents join by themselves.
 	Join ChannelWho `json:"join"`
-	// Read its messages, members, metadata and facts.
+	// Read the messages, members, metadata and facts.
 	Read ChannelWho `json:"read"`
-	// Publish.
+	// Publish messages.
 	Post ChannelWho `json:"post"`
-	// Change its name, topic and metadata, mute and ban.
+	// Change the name, topic and metadata, mute and ban.
 	Manage ChannelWho `json:"manage"`
 }
 
-// Who may do what in a channel. What is not said is as it is for channels of the kind and visibility.
+// The rights in a channel. Absent members have the defaults of the channel's kind and visibility.
 type ChannelRightsInput struct {
-	// Find it.
+	// Find the channel.
 	Discover *ChannelWho `json:"discover"`
-	// Let agents in.
+	// Admit members.
 	Join *ChannelWho `json:"join"`
-	// Read it.
+	// Read the channel.
 	Read *ChannelWho `json:"read"`
-	// Publish.
+	// Publish messages.
 	Post *ChannelWho `json:"post"`
-	// Change its name, topic and metadata, mute and ban.
+	// Change the name, topic and metadata, mute and ban.
 	Manage *ChannelWho `json:"manage"`
 }
 
-// What somebody tells those who listen to a channel at this moment.
+// A signal to the current listeners of a channel.
 type ChannelSignal struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
-	// The agent that sent it.
+	// The agent that sent the signal.
 	From string `json:"from"`
-	// What it is about: "typing", "reaction" or another word.
+	// The kind: "typing", "reaction" or another word.
 	Kind string `json:"kind"`
-	// What there is to say about it, a JSON object.
+	// The data, a JSON object.
 	Data json.RawMessage `json:"data"`
-	// When it was sent.
+	// When the signal was sent.
 	Time time.Time `json:"time"`
-	// How many signals before it were dropped, because they were not taken in time.
+	// The number of earlier signals dropped because the client was too slow.
 	Dropped int `json:"dropped"`
 }
 
-// What one principal may do in channels, whichever they are and however many agents it acts for. Null is no bound.
+// The limits of a principal over all channels and all agents that it acts for. Null means no limit.
 type ChannelTier struct {
-	// What the operator calls it. Of several, all are named.
+	// The name given by the operator. Several names are joined.
 	Name *string `json:"name"`
-	// How many messages it may publish in any minute.
+	// The maximal number of messages per minute.
 	MessagesPerMinute *int `json:"messagesPerMinute"`
-	// How many streams of channels it may have open at once.
+	// The maximal number of concurrent streams of channels.
 	Streams *int `json:"streams"`
-	// How many channels an agent of its may be in. Direct ones do not count.
+	// The maximal number of channels that each of its agents may be in, not counting direct ones.
 	Channels *int `json:"channels"`
-	// How large a message may be, in bytes of parts, metadata and references.
+	// The maximal size of a message, in bytes of parts, metadata and references.
 	MessageBytes *int `json:"messageBytes"`
 }
 
-// A channel that is to be closed.
+// The input of `closeChannel`.
 type CloseChannelInput struct {
-	// Which one.
+	// The id of the channel.
 	ChannelID string `json:"channelId"`
-	// Why, for those who read it later: 1024 characters at the most.
+	// The reason, at most 1024 characters.
 	Reason *string `json:"reason"`
 }
 
-// An accepted update: who, when and why.
+// An accepted update.
 type Commit struct {
 	// The id, for `node`: "urn:koine:commit:" and its number.
 	ID string `json:"id"`
-	// The id that updates answer with, on every protocol.
+	// The id that answers to updates contain, in every protocol.
 	CommitID string `json:"commitId"`
-	// Its number.
+	// The revision number.
 	Revision kg.Revision `json:"revision"`
-	// When it was made.
+	// When the commit was made.
 	Time time.Time `json:"time"`
-	// Who was authenticated.
+	// The authenticated agent.
 	Principal string `json:"principal"`
-	// The agent in whose name it was made.
+	// The agent that the principal acted for.
 	Actor string `json:"actor"`
-	// Why, as its author told.
+	// The justification given by the author.
 	Justification *string `json:"justification"`
-	// The task that it was made for.
+	// The id of the task that the commit belongs to.
 	TaskID *string `json:"taskId"`
-	// The session that it was made in.
+	// The id of the session that the commit belongs to.
 	SessionID *string `json:"sessionId"`
-	// The message that it came with.
+	// The id of the message that the commit came with.
 	MessageID *string `json:"messageId"`
 }
 
@@ -577,172 +577,174 @@ func (Commit) IsNode() {}
 
 // Statements that cannot all hold.
 type Contradiction struct {
-	// What makes it one.
+	// The kind of contradiction.
 	Kind ContradictionKind `json:"kind"`
-	// The same in words.
+	// A description of the contradiction.
 	Reason string `json:"reason"`
-	// What it is about: the entity, or the literal that several things share.
+	// The subject of the contradiction: the entity, or the literal that several entities share.
 	About *ObjectRecord `json:"about"`
-	// The property that has too many values; rdf:type for classes. Null for sameAs and differentFrom.
+	// The property with too many values; rdf:type for classes. Null for owl:sameAs and owl:differentFrom.
 	Property *kg.Term `json:"property"`
-	// Its sides and who backs them, 20 at the most.
+	// The contradicting statements with their assertions, at most 20.
 	Statements []BackedStatement `json:"statements"`
-	// How many sides there are, counted up to 10,000.
+	// The number of contradicting statements, counted up to 10,000.
 	StatementCount int `json:"statementCount"`
 }
 
 // A page of contradictions.
 type ContradictionPage struct {
-	// The contradictions, by kind and then in an order that is the same from page to page.
+	// The contradictions, ordered by kind. The order is stable across pages.
 	Nodes []Contradiction `json:"nodes"`
-	// Whether there are more behind them.
+	// Whether there are more contradictions.
 	HasNextPage bool `json:"hasNextPage"`
-	// Goes into `after` to get these. Null when there are no more.
+	// The cursor for `after` of the next page. Null on the last page.
 	EndCursor *Cursor `json:"endCursor"`
-	// False when the search for this page ended early: after a million statements, and then `hasNextPage` and
-	// `endCursor` go on from there; or because more than ten thousand properties, targets or pairs are declared.
+	// False if the search ended early: after a million statements, where `hasNextPage` and `endCursor` continue it,
+	// or because more than ten thousand properties, targets or pairs are declared.
 	Complete bool `json:"complete"`
 }
 
-// A key that is to be made.
+// The input of `createApiKey`.
 type CreateAPIKeyInput struct {
-	// Whose key it is; a bare id `x` is the same as `agent://x`.
+	// The agent of the key. A bare id `x` means `agent://x`.
 	Agent string `json:"agent"`
-	// What people call it.
+	// The display name.
 	Name *string `json:"name"`
-	// The roles that it gives: `admin`, `reviewer`, `reader`, `metrics`, `backup`, or words of your own. A key with none but the last three of these changes nothing: a `reader` reads what its agent may, a `backup` key takes backups and does nothing else.
+	// The roles that the key grants: `admin`, `reviewer`, `reader`, `metrics`, `backup`, or roles of your own. A key
+	// with only `reader`, `metrics` and `backup` cannot write: a `reader` reads the data of its agent, a `backup`
+	// key can only take backups.
 	Roles []string `json:"roles"`
-	// The agents that it may act for, or `*` for everybody.
+	// The agents that it may act for, or `*` for all agents.
 	ActFor []string `json:"actFor"`
-	// What it is for. LIVE if not said.
+	// The mode. LIVE by default.
 	Mode *APIKeyMode `json:"mode"`
-	// How many seconds it is good; for ever if not said.
+	// The lifetime in seconds. Unlimited by default.
 	LifetimeSeconds *int64 `json:"lifetimeSeconds"`
 }
 
-// A channel that is to be made.
+// The input of `createChannel`.
 type CreateChannelInput struct {
-	// What sort of channel it is to be: CHANNEL if not said, and never DIRECT.
+	// The kind of the channel, except DIRECT. CHANNEL by default.
 	Kind *ChannelKind `json:"kind"`
-	// What people call it: 128 characters at the most.
+	// The display name, at most 128 characters.
 	Name *string `json:"name"`
-	// What it is about: 1024 characters at the most.
+	// The topic, at most 1024 characters.
 	Topic *string `json:"topic"`
-	// Who may read it. PRIVATE if not said.
+	// The visibility. PRIVATE by default.
 	Visibility *ChannelVisibility `json:"visibility"`
-	// Who takes part beside you, who become its owner.
+	// The members in addition to you, who become the owner.
 	Members []ChannelMemberInput `json:"members"`
-	// A JSON object of 16 KiB at the most.
+	// Metadata, a JSON object of at most 16 KiB.
 	Metadata json.RawMessage `json:"metadata"`
-	// Who may do what, where it is to be otherwise than for others of its kind and visibility.
+	// The rights, as far as they differ from the defaults of the kind and visibility.
 	Rights *ChannelRightsInput `json:"rights"`
-	// How many members it may have. As many as channels of this server may, if not said.
+	// The maximal number of members. By default the server's limit.
 	MaxMembers *int `json:"maxMembers"`
-	// What it bounds of its own: nothing if not said.
+	// The channel's own limits. None by default.
 	Limits *ChannelLimitsInput `json:"limits"`
-	// How many seconds after its last message it closes by itself, ten years at the most. Never if not said.
+	// The idle timeout in seconds after the last message, at most ten years. None by default.
 	ExpireAfterSeconds *int64 `json:"expireAfterSeconds"`
-	// How many messages keep their content, the newest. All if not said.
+	// The number of newest messages that keep their content. All by default.
 	KeepMessages *int64 `json:"keepMessages"`
-	// The scope that it is to belong to. Such a channel needs a name that no other of the scope has, and is not public.
+	// The scope of the channel. Such a channel needs a name that is unique in the scope and cannot be public.
 	ScopeID *string `json:"scopeId"`
-	// Who takes part in it. For a channel in a scope: EXPLICIT if not said.
+	// How members are determined, for a channel in a scope. EXPLICIT by default.
 	MemberPolicy *ChannelMemberPolicy `json:"memberPolicy"`
-	// Whether each message is copied to the events of the scope.
+	// Whether messages are copied to the events of the scope.
 	Audit bool `json:"audit"`
-	// Makes a retry safe, 128 characters at the most: the same request under the same key answers the channel that the
-	// first one made. Another request under it is the error IDEMPOTENCY_CONFLICT.
+	// An idempotency key of at most 128 characters, which makes a retry safe: the same request with the same key
+	// returns the channel of the first one. Another request with the key is the error IDEMPOTENCY_CONFLICT.
 	IdempotencyKey *string `json:"idempotencyKey"`
 }
 
-// A graph that is to be made. What is not said is as the server has it for new graphs: private, if it was not told otherwise.
+// The input of `createGraph`. Defaults come from the server's configuration for new graphs, which is private unless changed.
 type CreateGraphInput struct {
-	// Its name: one that begins with your own agent id and a slash, such as "agent://dora/notes". Administrators choose any.
-	// Without one, a name is made up.
+	// The name, which begins with your agent id and a slash, such as "agent://dora/notes". Administrators choose any
+	// name. By default a name is generated.
 	Iri *kg.Term `json:"iri"`
-	// Whether everybody may read it.
+	// Whether everybody may read the graph.
 	Visibility *GraphVisibility `json:"visibility"`
-	// Who may do everything with it: agent ids, or "role:NAME". You, if nobody is named.
+	// The agents with all rights: agent ids or "role:NAME". By default you.
 	Owners []string `json:"owners"`
-	// Who may read and write it: agent ids, "role:NAME", or "*" for everybody.
+	// The agents that may read and write: agent ids, "role:NAME", or "*" for everybody.
 	Writers []string `json:"writers"`
-	// Who may read it: agent ids, "role:NAME", or "*" for everybody.
+	// The agents that may read: agent ids, "role:NAME", or "*" for everybody.
 	Readers []string `json:"readers"`
-	// Makes a retry safe: the same key with the same input gives the same graph.
+	// An idempotency key, which makes a retry safe: the same key with the same input returns the same graph.
 	IdempotencyKey *string `json:"idempotencyKey"`
-	// Why: kept with the commit, for those who ask later.
+	// The justification, which is kept with the commit.
 	Justification *string `json:"justification"`
 }
 
-// A scope that is to be made.
+// The input of `createScope`.
 type CreateScopeInput struct {
-	// The intent that it is to be a task of. Tasks have no tasks.
+	// The intent of a task. Tasks cannot have tasks.
 	ParentID *string `json:"parentId"`
-	// What people call it: 128 characters at the most.
+	// The display name, at most 128 characters.
 	Title *string `json:"title"`
-	// Who may see it and take part in it, beside those who run it. Nobody if not said.
+	// The agents with access, in addition to those that run the scope. None by default.
 	Access *ScopeAccessInput `json:"access"`
-	// An agent that is to run it together with you.
+	// An agent that runs the scope together with you.
 	Coordinator *string `json:"coordinator"`
-	// Makes a retry safe, as in `createChannel`.
+	// An idempotency key, as in `createChannel`.
 	IdempotencyKey *string `json:"idempotencyKey"`
 }
 
 // A condition on a moment.
 type DateTimeFilter struct {
-	// There is one, or with false: there is none.
+	// With true: a value exists. With false: none does.
 	Exists *bool `json:"exists"`
-	// This moment.
+	// Equal.
 	Eq *time.Time `json:"eq"`
-	// Another moment.
+	// Not equal.
 	Ne *time.Time `json:"ne"`
-	// One of these.
+	// Equal to one of these.
 	In []time.Time `json:"in"`
-	// None of these.
+	// Equal to none of these.
 	Nin []time.Time `json:"nin"`
 	// Before.
 	Lt *time.Time `json:"lt"`
-	// Before, or at this moment.
+	// Before or equal.
 	Lte *time.Time `json:"lte"`
 	// After.
 	Gt *time.Time `json:"gt"`
-	// After, or at this moment.
+	// After or equal.
 	Gte *time.Time `json:"gte"`
 }
 
-// A graph that is to be deleted.
+// The input of `deleteGraph`.
 type DeleteGraphInput struct {
-	// Which graph.
+	// The graph.
 	Iri kg.Term `json:"iri"`
-	// Why: kept with the commits, for those who ask later.
+	// The justification, which is kept with the commits.
 	Justification *string `json:"justification"`
 }
 
-// What became of a graph that was deleted.
+// The result of `deleteGraph`.
 type DeleteGraphPayload struct {
-	// How many statements this call removed.
+	// The number of statements that this call removed.
 	Removed int64 `json:"removed"`
-	// How many statements are still to be removed, where the call was cut short. Nobody sees them any more; the same call again goes on with them.
+	// The number of statements left if the call was interrupted. They are hidden already; repeat the call to remove them.
 	Remaining int64 `json:"remaining"`
-	// The revision of the last commit that this made, or the newest when there was nothing left to do.
+	// The revision of the last commit of this call, or the newest revision if nothing was left to remove.
 	Revision kg.Revision `json:"revision"`
-	// The position behind that revision: follow changes from here.
+	// The position after that revision, from which to follow changes.
 	Position Position `json:"position"`
 }
 
-// A channel that was deleted.
+// The result of `deleteChannel`.
 type DeletedChannel struct {
-	// The id that it had.
+	// The id of the deleted channel.
 	ChannelID string `json:"channelId"`
 }
 
-// A task that was deleted.
+// The result of `deleteTask`.
 type DeletedTask struct {
-	// The id that it had.
+	// The id of the deleted task.
 	TaskID string `json:"taskId"`
 }
 
-// A page of the differences between two moments.
+// A page of differences between two moments.
 type DiffConnection struct {
 	// The revision of the earlier moment.
 	From kg.Revision `json:"from"`
@@ -750,75 +752,73 @@ type DiffConnection struct {
 	To kg.Revision `json:"to"`
 	// The differences with their cursors.
 	Edges []DiffEdge `json:"edges"`
-	// The differences alone.
+	// The differences.
 	Nodes []StatementDifference `json:"nodes"`
-	// Where this page stands in the whole.
+	// The page information.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
-// A difference in a page.
+// A difference with its cursor.
 type DiffEdge struct {
 	// The difference.
 	Node *StatementDifference `json:"node"`
-	// Its place, for `after`.
+	// The cursor of the element, for `after`.
 	Cursor Cursor `json:"cursor"`
 }
 
-// A scope that is to end.
+// The input of `endScope`.
 type EndScopeInput struct {
-	// Which one.
+	// The id of the scope.
 	ScopeID string `json:"scopeId"`
-	// How: COMPLETED or ABANDONED.
+	// The final status: COMPLETED or ABANDONED.
 	Status ScopeStatus `json:"status"`
-	// Why, for those who read it later: 1024 characters at the most.
+	// The reason, at most 1024 characters.
 	Reason *string `json:"reason"`
 }
 
-// A thing that statements are about: an IRI or a blank node. An entity has no fixed fields; ask for
-// the properties that you need by predicate.
+// A thing that statements are about: an IRI or a blank node. An entity has no fixed fields; select its properties by predicate.
 type Entity struct {
-	// The id, for `node`: it names the entity and the view in which it is shown. In the present that is "urn:koine:entity:" and
-	// the IRI; in any other view (`at`, also of the newest revision, a certainty, an age, a time, graphs, agents) there is a
-	// token of the view in between. Views that show the same by the same conditions have the same token, however they are
-	// written. An id has at most 16 KiB: in a view for which that is not enough, `id` is an error; an IRI for which it is not enough is
-	// replaced by "#" and its hash, and `node` does not find it.
+	// The id, for `node`. It names the entity and the view in which it is shown. In the present it is
+	// "urn:koine:entity:" followed by the IRI. In any other view (`at`, even of the newest revision, a certainty, an
+	// age, a time, graphs, agents) it contains a token of the view. Equal views have equal tokens. An id has at most
+	// 16 KiB: if a view needs more, `id` is an error; an IRI that needs more is replaced by "#" and its hash, and
+	// `node` does not find it.
 	ID string `json:"id"`
 	// The IRI, or "_:label" for a blank node.
 	Iri kg.Term `json:"iri"`
-	// The classes it is an instance of (rdf:type), each once, in the order of their IRIs.
+	// The classes of the entity (rdf:type), distinct and ordered by IRI.
 	Types []kg.Term `json:"types"`
-	// A name for people: a value of rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title or
-	// what else the server is told to use. Of several the one in the language liked best, then that of the
-	// property that comes first here. Null when there is none.
+	// The label of the entity: a value of rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title, or of
+	// the properties configured in the server. Among several labels the language preference decides, then the order
+	// of the properties. Null if there is none.
 	Label *string `json:"label"`
-	// The value of a property: of a literal its value (a number, a boolean or a string), of a resource its
-	// IRI. Of several values the one with the greatest certainty, then the newest, then the smallest; at the
-	// end of a path the smallest. Null when there is none.
+	// The value of a property: a number, a boolean or a string for a literal, the IRI for a resource. Among several
+	// values it is the one with the greatest certainty, then the newest, then the smallest; at the end of a path the
+	// smallest. Null if there is none.
 	Value json.RawMessage `json:"value"`
-	// All the values of a property, as `value` gives them, each once, the smallest first.
+	// The distinct values of a property in the form of `value`, in ascending order.
 	Values []json.RawMessage `json:"values"`
-	// The statements that have this entity as subject.
+	// The statements with this entity as subject.
 	Out *StatementConnection `json:"out"`
-	// The statements that have this entity as object.
+	// The statements with this entity as object.
 	In *StatementConnection `json:"in"`
-	// How many statements there are with this entity.
+	// The number of statements with this entity.
 	Degree int64 `json:"degree"`
-	// The properties that this entity has as a subject, with the number of statements of each, in the order of their IRIs.
+	// The predicates of the statements with this entity as subject, with the number of statements, ordered by IRI.
 	Predicates []TermCount `json:"predicates"`
-	// The entities that a path leads to from here, each once. For the values at its end ask `values(path: …)`.
+	// The distinct entities that a path reaches from here. Use `values(path: …)` for literals.
 	Follow *EntityConnection `json:"follow"`
-	// What is around this entity: the statements within a number of steps, the nearest first, and the entities that they lead to.
+	// The neighbourhood of the entity: the statements within a number of steps, the nearest first, and the entities that they reach.
 	Neighbourhood *Neighbourhood `json:"neighbourhood"`
-	// What has happened to this entity, as far as the log goes back: the changes of its statements in every
-	// commit that did not leave them all as they were. It costs what it tells, not the length of the log. An
-	// entity of which nothing is left is given where its history is asked for. A view with `maxAgeSeconds`
-	// is refused.
+	// The history of the entity as far as the log goes back: the changes of its statements in every commit that had
+	// an effect on them. The cost depends on the size of the history, not of the log. Selecting the history also
+	// finds an entity that no longer has statements. A view with `maxAgeSeconds` is refused.
 	History *ChangeConnection `json:"history"`
-	// The channel that this entity is, a `koine:Channel`. Null when it is none that you may see.
+	// The channel that this entity represents (`koine:Channel`). Null if it is no channel or you may not see it.
 	AsChannel *Channel `json:"asChannel"`
-	// The message that this entity is, a `koine:Message`. Null when it is none that you may read.
+	// The message that this entity represents (`koine:Message`). Null if it is no message or you may not read it.
 	AsMessage *Message `json:"asMessage"`
-	// The task that this entity is, a `koine:Task`. Null when it is none that you take part in.
+	// The task that this entity represents (`koine:Task`). Null if it is no task or you take no part in it.
 	AsTask *Task `json:"asTask"`
 }
 
@@ -826,29 +826,29 @@ func (Entity) IsNode() {}
 
 func (Entity) IsTerm() {}
 
-// Something to compute of a group of entities: of the values of `property`, of what `path` leads to, or of the entities themselves.
+// An aggregate over a group of entities: over the values of `property`, the ends of `path`, or the entities.
 type EntityAggregate struct {
 	// The name of the result in the groups.
 	As string `json:"as"`
-	// What to compute.
+	// The function.
 	Fn AggregateFunction `json:"fn"`
-	// Of the values of this property, each once for each entity.
+	// The values of this property, distinct for each entity.
 	Property *kg.Term `json:"property"`
-	// Of what this path leads to, each once for each entity.
+	// The ends of this path, distinct for each entity.
 	Path *string `json:"path"`
 }
 
-// An entity, or something around it, changed, or stood in the snapshot.
+// A change of an entity or its neighbourhood, or their state in the snapshot.
 type EntityChange struct {
-	// The entity as it stands after the commit. Null when the view shows nothing of it.
+	// The entity after the commit. Null if the view shows nothing of it.
 	Entity *Entity `json:"entity"`
-	// What changed, in the order of the log. Empty in the snapshot.
+	// The changes in the order of the log. Empty in the snapshot.
 	Changes []StatementChange `json:"changes"`
-	// Whether this is how it stood before anything was followed.
+	// Whether this event is the snapshot.
 	Snapshot bool `json:"snapshot"`
-	// The commit that made the changes. Null in the snapshot.
+	// The commit with the changes. Null in the snapshot.
 	Commit *Commit `json:"commit"`
-	// Where to resume from behind this event.
+	// The position to resume from after this event.
 	Position *Position `json:"position"`
 }
 
@@ -858,40 +858,40 @@ func (EntityChange) IsEntityEvent() {}
 type EntityConnection struct {
 	// The entities with their cursors.
 	Edges []EntityEdge `json:"edges"`
-	// The entities alone.
+	// The entities.
 	Nodes []Entity `json:"nodes"`
-	// Where this page stands in the whole.
+	// The page information.
 	PageInfo *PageInfo `json:"pageInfo"`
-	// How many there are on all pages together. Ask only when needed: it may take a scan.
+	// The number of elements on all pages. It may take a scan, so select it only if needed.
 	TotalCount int64 `json:"totalCount"`
-	// The entities in groups, with what is computed of each; of all pages together. One of which a key has several
-	// values is in several groups; one without a value of a key is in the group whose key is null.
+	// The entities of all pages in groups, with values computed for each group. An entity with several values of a
+	// key is in several groups; one without a value is in the group whose key is null.
 	Groups []Group `json:"groups"`
 }
 
-// An entity in a page.
+// An entity with its cursor.
 type EntityEdge struct {
 	// The entity.
 	Node *Entity `json:"node"`
-	// Its place, for `after`.
+	// The cursor of the element, for `after`.
 	Cursor Cursor `json:"cursor"`
 }
 
-// A condition on entities. All parts that are given must hold; null is as good as not given.
+// A condition on entities. All given members must hold; null equals absent.
 //
-// The graph is open: a property may have no value, one, or several. A condition on a property holds
-// when **some** value fits it, and then all the operators at that property are about the same value. So
-// `ne` ("some value is another one") is not the opposite of `eq`; for "no value is this one" say `not`.
+// The graph is open: a property may have no value, one, or several. A condition on a property holds if **some**
+// value meets it, and all operators of the condition apply to the same value. So `ne` ("some value differs") is
+// not the opposite of `eq`; use `not` for "no value is equal".
 type EntityFilter struct {
 	// The entity's own IRI.
 	Iri *IRIFilter `json:"iri"`
-	// Its classes (rdf:type): holds when some one fits, or with `exists: false` when it has none.
+	// The classes (rdf:type): holds if one matches, or with `exists: false` if there is none.
 	Type *IRIFilter `json:"type"`
-	// Its labels, as for Entity.label, in any language: holds when some one fits.
+	// The labels, as for Entity.label, in any language: holds if one matches.
 	Label *StringFilter `json:"label"`
-	// Its properties: every one of these must hold. A single condition needs no list.
+	// Conditions on properties, all of which must hold. A single condition needs no list.
 	Property []PropertyFilter `json:"property"`
-	// What paths lead to from it: every one of these must hold. Nested 4 deep at the most.
+	// Conditions on paths, all of which must hold. They may be nested up to 4 deep.
 	Path []PathFilter `json:"path"`
 	// All of these must hold.
 	And []EntityFilter `json:"and"`
@@ -901,41 +901,41 @@ type EntityFilter struct {
 	Not *EntityFilter `json:"not"`
 }
 
-// Something that entities have in common: `property` or `path`, not both.
+// A key of groups of entities: `property` or `path`, not both.
 type EntityGroupKey struct {
 	// The name of the key in the groups.
 	As string `json:"as"`
-	// The values of this property.
+	// Group by the values of this property.
 	Property *kg.Term `json:"property"`
-	// What this path leads to.
+	// Group by the ends of this path.
 	Path *string `json:"path"`
 }
 
-// A key to order entities by: one of `by`, `property` and `path`.
+// A sort key of entities: one of `by`, `property` and `path`.
 type EntityOrder struct {
-	// What of the entity.
+	// An attribute of the entity.
 	By *EntityOrderKey `json:"by"`
 	// The value of this property: the smallest value when ascending, the greatest when descending.
 	Property *kg.Term `json:"property"`
-	// What this path leads to: the smallest value when ascending, the greatest when descending.
+	// The ends of this path: the smallest value when ascending, the greatest when descending.
 	Path *string `json:"path"`
-	// Upwards or downwards.
+	// Ascending or descending.
 	Direction SortDirection `json:"direction"`
-	// Where entities without a value go.
+	// The place of entities without a value.
 	Nulls NullsOrder `json:"nulls"`
 }
 
 // A condition on a number.
 type FloatFilter struct {
-	// There is one, or with false: there is none.
+	// With true: a value exists. With false: none does.
 	Exists *bool `json:"exists"`
 	// Equal.
 	Eq *float64 `json:"eq"`
-	// Another one.
+	// Not equal.
 	Ne *float64 `json:"ne"`
-	// One of these.
+	// Equal to one of these.
 	In []float64 `json:"in"`
-	// None of these.
+	// Equal to none of these.
 	Nin []float64 `json:"nin"`
 	// Less.
 	Lt *float64 `json:"lt"`
@@ -947,93 +947,92 @@ type FloatFilter struct {
 	Gte *float64 `json:"gte"`
 }
 
-// A graph and its size.
+// A graph with its number of statements.
 type GraphCount struct {
 	// The graph. Null for the default graph, which has no name.
 	Graph *kg.Term `json:"graph"`
-	// How many statements it holds.
+	// The number of statements.
 	Count int64 `json:"count"`
 }
 
 // A condition on the graph that holds a statement.
 type GraphFilter struct {
-	// This one.
+	// Equal.
 	Eq *kg.Term `json:"eq"`
-	// Another one, or the default graph.
+	// Not equal; also the default graph.
 	Ne *kg.Term `json:"ne"`
-	// One of these; null stands for the default graph.
+	// Equal to one of these; null is the default graph.
 	In []*kg.Term `json:"in"`
-	// None of these; null stands for the default graph.
+	// Equal to none of these; null is the default graph.
 	Nin []*kg.Term `json:"nin"`
-	// With true: the default graph. With false: a graph with a name.
+	// With true: the default graph. With false: a named graph.
 	Default *bool `json:"default"`
-	// A graph with a name that contains this.
+	// A named graph whose name contains this.
 	Contains *string `json:"contains"`
-	// A graph with a name that starts with this.
+	// A named graph whose name starts with this.
 	StartsWith *string `json:"startsWith"`
-	// A graph with a name that ends with this.
+	// A named graph whose name ends with this.
 	EndsWith *string `json:"endsWith"`
-	// A graph with a name that this regular expression finds something in, as StringFilter.regex says.
+	// A named graph in whose name this regular expression matches, as for StringFilter.regex.
 	Regex *string `json:"regex"`
 }
 
-// A way from one entity to another.
+// A path from one entity to another.
 type GraphPath struct {
-	// How many statements long it is.
+	// The length of the path, in statements.
 	Length int `json:"length"`
-	// The entities on it, from the first to the last.
+	// The entities on the path, from the first to the last.
 	Entities []Entity `json:"entities"`
-	// The statements on it, in order; one that is taken against its direction stands as it is.
+	// The statements on the path in order. A statement that is followed backward is shown unchanged.
 	Statements []Statement `json:"statements"`
 }
 
-// What became of a graph.
+// The result of a mutation of a graph.
 type GraphPayload struct {
 	// The graph.
 	Graph *Graph `json:"graph"`
-	// The revision that this made, or the newest when it changed nothing.
+	// The revision of the commit, or the newest revision if nothing changed.
 	Revision kg.Revision `json:"revision"`
-	// The position behind that revision: follow changes from here.
+	// The position after that revision, from which to follow changes.
 	Position Position `json:"position"`
-	// The commit's id. Null when nothing changed.
+	// The id of the commit, null if nothing changed.
 	CommitID *string `json:"commitId"`
 }
 
-// Who may do what with a graph. Each list names agents by their ids, roles as "role:NAME", or everybody as "*".
-// Administrators may do everything.
+// The access policy of a graph. Each list has agent ids, roles as "role:NAME", and "*" for everybody. Administrators have all rights.
 type GraphPolicy struct {
-	// Whether everybody may read it.
+	// Whether everybody may read the graph.
 	Visibility GraphVisibility `json:"visibility"`
-	// Who may do everything with it.
+	// The agents with all rights.
 	Owners []string `json:"owners"`
-	// Who may read and write it.
+	// The agents that may read and write.
 	Writers []string `json:"writers"`
-	// Who may read it, beside owners and writers.
+	// The agents that may read, in addition to owners and writers.
 	Readers []string `json:"readers"`
-	// The revision that made the policy what it is. Null while none was set: this is then what the server holds by default.
+	// The revision that last changed the policy. Null if none was set: then it is the server's default.
 	Revision *kg.Revision `json:"revision"`
 }
 
-// The content of a graph was exchanged as a whole by one commit, as `replaceGraph` does beyond 10,000 statements. What that
-// did to single statements is not told. It comes to those who may read the graph, where the filter and the view leave
-// room for it, whatever else they say. A subscription ends behind it with `Resync`. The counts are of the whole graph, and null
-// where some of it may be hidden from you, or was erased.
+// A commit replaced the content of a graph as a whole, as `replaceGraph` does beyond 10,000 statements. Changes of
+// single statements are not reported. Readers of the graph get this event if their filter and view do not exclude
+// the graph, whatever other conditions they have. The subscription then ends with `Resync`. The counts cover the
+// whole graph, and are null if part of it may be hidden from you or was erased.
 type GraphReplaced struct {
 	// The graph. Null for the default graph, which has no name.
 	Graph *kg.Term `json:"graph"`
-	// How many statements it held.
+	// The number of statements before the commit.
 	StatementsBefore *int64 `json:"statementsBefore"`
-	// How many it holds since.
+	// The number of statements after the commit.
 	StatementsAfter *int64 `json:"statementsAfter"`
-	// How many came, or got another assertion.
+	// The number of statements that were added or got another assertion.
 	StatementsAdded *int64 `json:"statementsAdded"`
-	// How many went.
+	// The number of statements that were removed.
 	StatementsRemoved *int64 `json:"statementsRemoved"`
-	// Names this change: the same after a replay.
+	// The id of this change, the same after a replay.
 	ChangeID string `json:"changeId"`
-	// The commit that did it. Never null: the type is that of StatementChange.commit.
+	// The commit. Never null; the type matches StatementChange.commit.
 	Commit *Commit `json:"commit"`
-	// Where to resume from behind this event: before the `Resync`. Never null: the type is that of StatementChange.position.
+	// The position to resume from after this event, before the `Resync`. Never null; the type matches StatementChange.position.
 	Position *Position `json:"position"`
 }
 
@@ -1045,37 +1044,37 @@ func (GraphReplaced) IsEntityEvent() {}
 
 func (GraphReplaced) IsMatchEvent() {}
 
-// Things that have something in common, and what was computed of them.
+// Elements with common keys, and the values computed for them.
 type Group struct {
-	// What they have in common, by the names given with `as`; a JSON object. Null stands for: no value.
+	// The keys by the names given with `as`, as a JSON object. Null means no value.
 	Keys json.RawMessage `json:"keys"`
-	// What was computed of them, by the names given with `as`; a JSON object.
+	// The computed values by the names given with `as`, as a JSON object.
 	Values json.RawMessage `json:"values"`
-	// One of the keys.
+	// A key of the group.
 	Key json.RawMessage `json:"key"`
-	// One of the keys as an entity. Null when it is none.
+	// A key of the group as an entity. Null if it is none.
 	Entity *Entity `json:"entity"`
-	// One of the keys, or of the values that were computed, as an entity or a literal, which knows its language and datatype. Null when there is none.
+	// A key or computed value as an entity or a literal with language and datatype. Null if there is none.
 	Term Term `json:"term"`
-	// One of the values that were computed.
+	// A computed value.
 	Value json.RawMessage `json:"value"`
-	// How many things are in the group.
+	// The number of elements in the group.
 	Count int64 `json:"count"`
 }
 
-// A condition on a key or value of a group, or on its size with `as: "count"`. All the operators that are given must hold.
+// A condition on a key or computed value of a group, or on its size with `as: "count"`. All given operators must hold.
 type GroupCondition struct {
 	// The name of the key or value.
 	As string `json:"as"`
 	// With true: it is not null. With false: it is null.
 	Exists *bool `json:"exists"`
-	// Equal, as ValueFilter.eq says.
+	// Equal, as for ValueFilter.eq.
 	Eq json.RawMessage `json:"eq"`
-	// Another one.
+	// Not equal.
 	Ne json.RawMessage `json:"ne"`
 	// Equal to one of these.
 	In []json.RawMessage `json:"in"`
-	// None of these.
+	// Equal to none of these.
 	Nin []json.RawMessage `json:"nin"`
 	// Less.
 	Lt json.RawMessage `json:"lt"`
@@ -1087,35 +1086,35 @@ type GroupCondition struct {
 	Gte json.RawMessage `json:"gte"`
 }
 
-// A key or value of groups to order them by, or their size with `as: "count"`.
+// A sort key of groups: a key or computed value, or the size with `as: "count"`.
 type GroupOrder struct {
 	// The name of the key or value.
 	As string `json:"as"`
-	// Upwards or downwards.
+	// Ascending or descending.
 	Direction SortDirection `json:"direction"`
-	// Where groups without a value go.
+	// The place of groups without a value.
 	Nulls NullsOrder `json:"nulls"`
 }
 
 // A condition on an IRI.
 type IRIFilter struct {
-	// There is one, or with false: there is none.
+	// With true: a value exists. With false: none does.
 	Exists *bool `json:"exists"`
-	// This one.
+	// Equal.
 	Eq *kg.Term `json:"eq"`
-	// Another one.
+	// Not equal.
 	Ne *kg.Term `json:"ne"`
-	// One of these.
+	// Equal to one of these.
 	In []kg.Term `json:"in"`
-	// None of these.
+	// Equal to none of these.
 	Nin []kg.Term `json:"nin"`
-	// The IRI in full contains this.
+	// The full IRI contains this.
 	Contains *string `json:"contains"`
-	// The IRI in full starts with this.
+	// The full IRI starts with this.
 	StartsWith *string `json:"startsWith"`
-	// The IRI in full ends with this.
+	// The full IRI ends with this.
 	EndsWith *string `json:"endsWith"`
-	// This regular expression finds something in the IRI in full, as StringFilter.regex says.
+	// This regular expression matches in the full IRI, as for StringFilter.regex.
 	Regex *string `json:"regex"`
 }
 
@@ -1123,13 +1122,13 @@ type IRIFilter struct {
 type Inbox struct {
 	// The messages.
 	Nodes []Message `json:"nodes"`
-	// Behind what was looked at: for the next page, or for `inboxPublished` to go on with what comes.
+	// The position after the scanned messages, for the next page or for `inboxPublished`.
 	Position Position `json:"position"`
-	// Whether there may be more now. A page can hold fewer messages than were asked for, and even none, with more behind it.
+	// Whether there may be more messages. A page may be short or empty with more messages after it.
 	HasNextPage bool `json:"hasNextPage"`
 }
 
-// An agent that is invited to a channel.
+// The input of `inviteMember` and `withdrawInvitation`.
 type InvitationInput struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
@@ -1137,54 +1136,54 @@ type InvitationInput struct {
 	PrincipalID string `json:"principalId"`
 }
 
-// A channel that you are to be a member of.
+// The input of `joinChannel`.
 type JoinChannelInput struct {
-	// Which one.
+	// The id of the channel.
 	ChannelID string `json:"channelId"`
-	// MEMBER if not said, or OBSERVER.
+	// Your role: MEMBER (the default) or OBSERVER.
 	Role *ChannelRole `json:"role"`
 }
 
-// A channel that you left, or that you will not join.
+// The result of leaving a channel or declining an invitation.
 type LeftChannel struct {
-	// Its id.
+	// The id of the channel.
 	ChannelID string `json:"channelId"`
-	// The channel. Null when it is no longer there for you.
+	// The channel. Null if you can no longer see it.
 	Channel *Channel `json:"channel"`
 }
 
-// Something that shapes say and that is not judged, or is not as SHACL has it.
+// A part of a shape that is not validated, or not as SHACL defines it.
 type LeftOut struct {
-	// The resource with a name that it belongs to. Null behind the thousandth, where `reason` tells how many more there are.
+	// The named resource that the part belongs to. Null after the thousandth, where `reason` has the number of the others.
 	Resource *kg.Term `json:"resource"`
-	// The way from there to the node that says it.
+	// The path from the resource to the node with the part.
 	Place string `json:"place"`
 	// The property or the class, such as sh:sparql. Null for the node as a whole.
 	Name *string `json:"name"`
-	// Why, and what becomes of it.
+	// The reason and the effect.
 	Reason string `json:"reason"`
 }
 
-// What `liftQuarantine` takes.
+// The input of `liftQuarantine`.
 type LiftQuarantineInput struct {
-	// The agent whose assertions are to count again.
+	// The agent whose quarantine ends.
 	Agent string `json:"agent"`
-	// Why: kept with the commit.
+	// The justification, which is kept with the commit.
 	Justification *string `json:"justification"`
-	// Tell what would come back, and do nothing.
+	// Report the effect only, without writing.
 	DryRun *bool `json:"dryRun"`
 }
 
-// A literal: a value that is no entity.
+// A literal value.
 type Literal struct {
-	// The value: a number or a boolean where the datatype is one, a string otherwise. Never null: the type
-	// is that of Entity.value, so that both can be asked for beside each other.
+	// The value: a number or a boolean for such datatypes, otherwise a string. Never null; the type matches
+	// Entity.value, so that both can be selected together.
 	Value json.RawMessage `json:"value"`
-	// The value as it is written, with all its digits.
+	// The lexical form, with all its digits.
 	Lexical string `json:"lexical"`
 	// The datatype, such as http://www.w3.org/2001/XMLSchema#integer.
 	Datatype kg.Term `json:"datatype"`
-	// The language tag of a text, as RFC 5646 recommends to write it.
+	// The language tag of a text, in the form that RFC 5646 recommends.
 	Language *string `json:"language"`
 }
 
@@ -1194,11 +1193,11 @@ func (Literal) IsTerm() {}
 type LongFilter struct {
 	// Equal.
 	Eq *int64 `json:"eq"`
-	// Another one.
+	// Not equal.
 	Ne *int64 `json:"ne"`
-	// One of these.
+	// Equal to one of these.
 	In []int64 `json:"in"`
-	// None of these.
+	// Equal to none of these.
 	Nin []int64 `json:"nin"`
 	// Less.
 	Lt *int64 `json:"lt"`
@@ -1210,34 +1209,34 @@ type LongFilter struct {
 	Gte *int64 `json:"gte"`
 }
 
-// Something to compute of a group of rows: of a variable, or of the rows themselves.
+// An aggregate over a group of rows: over a variable, or the rows.
 type MatchAggregate struct {
 	// The name of the result in the groups.
 	As string `json:"as"`
-	// What to compute.
+	// The function.
 	Fn AggregateFunction `json:"fn"`
-	// Of what stands for this variable, without "?". The rows themselves if not said.
+	// The name of the variable, without "?". By default the rows.
 	Var *string `json:"var"`
 }
 
-// Solutions of a pattern came or went, or stood in the snapshot.
+// A change of a pattern's solutions, or solutions in the snapshot.
 type MatchChange struct {
 	// The variables that the rows show, in the order of `MatchRow.values`.
 	Columns []string `json:"columns"`
-	// The rows that are there since the commit, or that stood.
+	// The rows added by the commit, or in the snapshot.
 	Added []MatchRow `json:"added"`
-	// The rows that are no longer there. What they show of entities is as of the revision before the commit.
+	// The rows removed by the commit. Their entities are shown as of the revision before it.
 	Removed []MatchRow `json:"removed"`
-	// The changes of statements that the pattern speaks of, in the order of the log; of the commit that one
-	// resumed in the middle of, those behind the position. Empty in the snapshot.
+	// The changes of statements that the pattern depends on, in the order of the log. After resuming within a
+	// commit, only those after the position. Empty in the snapshot.
 	Changes []StatementChange `json:"changes"`
-	// Whether these rows stood before anything was followed.
+	// Whether this event belongs to the snapshot.
 	Snapshot bool `json:"snapshot"`
-	// Whether these are the last of the snapshot.
+	// Whether this is the last event of the snapshot.
 	SnapshotEnd bool `json:"snapshotEnd"`
-	// The commit that made the changes. Null in the snapshot.
+	// The commit with the changes. Null in the snapshot.
 	Commit *Commit `json:"commit"`
-	// Where to resume from behind this event. Null inside a snapshot: one that is cut short starts again.
+	// The position to resume from after this event. Null within a snapshot: an interrupted snapshot starts over.
 	Position *Position `json:"position"`
 }
 
@@ -1249,102 +1248,102 @@ type MatchConnection struct {
 	Columns []string `json:"columns"`
 	// The rows with their cursors.
 	Edges []MatchEdge `json:"edges"`
-	// The rows alone.
+	// The rows.
 	Nodes []MatchRow `json:"nodes"`
-	// Where this page stands in the whole.
+	// The page information.
 	PageInfo *PageInfo `json:"pageInfo"`
-	// How many there are on all pages together. Ask only when needed: it may take a scan.
+	// The number of elements on all pages. It may take a scan, so select it only if needed.
 	TotalCount int64 `json:"totalCount"`
-	// The rows in groups, with what is computed of each; of all pages together. One of which a key has several
-	// values is in several groups; one without a value of a key is in the group whose key is null.
+	// The rows of all pages in groups, with values computed for each group. A row with several values of a key is in
+	// several groups; one without a value is in the group whose key is null.
 	Groups []Group `json:"groups"`
-	// How the answer was found. Null unless `explain: true` was asked for.
+	// The query plan with its costs. Null unless `explain` is true.
 	Explanation *MatchExplanation `json:"explanation"`
 }
 
-// A row in a page.
+// A row with its cursor.
 type MatchEdge struct {
 	// The row.
 	Node *MatchRow `json:"node"`
-	// Its place, for `after`.
+	// The cursor of the element, for `after`.
 	Cursor Cursor `json:"cursor"`
 }
 
-// How the solutions of a pattern were found: the steps in the order in which they were taken.
+// The query plan of a pattern: its steps in the order of execution.
 type MatchExplanation struct {
-	// The steps, each feeding the next.
+	// The steps. Each feeds the next one.
 	Steps []MatchStep `json:"steps"`
-	// How many statements were read for this page.
+	// The number of statements read for this page.
 	StatementsRead int64 `json:"statementsRead"`
 }
 
-// Something that rows have in common.
+// A key of groups of rows.
 type MatchGroupKey struct {
-	// The name of the key in the groups. That of the variable if not said.
+	// The name of the key in the groups. By default the name of the variable.
 	As *string `json:"as"`
-	// The variable, without "?".
+	// The name of the variable, without "?".
 	Var string `json:"var"`
 }
 
-// A variable to order rows by.
+// A sort key of rows.
 type MatchOrder struct {
-	// The variable, without "?".
+	// The name of the variable, without "?".
 	Var string `json:"var"`
-	// Upwards or downwards.
+	// Ascending or descending.
 	Direction SortDirection `json:"direction"`
-	// Where rows without a value go.
+	// The place of rows without a value.
 	Nulls NullsOrder `json:"nulls"`
 }
 
-// One solution of a pattern: what stands for each of its variables.
+// A solution of a pattern.
 type MatchRow struct {
-	// What stands for all the columns, in their order, as `value` gives it.
+	// The values of all columns in their order, in the form of `value`.
 	Values []json.RawMessage `json:"values"`
-	// What stands for a variable: of a literal its value, of an entity its IRI. Null where nothing does (`optional`, `union`).
+	// The value of a variable: the value of a literal, or the IRI of an entity. Null if the variable is unbound (`optional`, `union`).
 	Value json.RawMessage `json:"value"`
-	// The entity that stands for a variable. Null for a literal, and where nothing does.
+	// The entity bound to a variable. Null for a literal and for an unbound variable.
 	Entity *Entity `json:"entity"`
-	// The entity or literal that stands for a variable. Null where nothing does.
+	// The entity or literal bound to a variable. Null if the variable is unbound.
 	Term Term `json:"term"`
 }
 
-// One step of finding the solutions of a pattern.
+// A step of a query plan.
 type MatchStep struct {
-	// How deep the step is nested in optional, union and notExists.
+	// The nesting depth in optional, union and notExists.
 	Depth int `json:"depth"`
-	// What is done, such as "scan", "nested loop", "merge", "filter".
+	// The operation, such as "scan", "nested loop", "merge" or "filter".
 	Operation string `json:"operation"`
-	// The part of the pattern that it is about.
+	// The part of the pattern.
 	Pattern string `json:"pattern"`
-	// The order of the index that is read, such as "POSG". Null where none is.
+	// The order of the index that is read, such as "POSG". Null if none is.
 	Index *string `json:"index"`
-	// How many rows were expected of it, from the counts in the catalogue.
+	// The estimated number of rows, from the counts in the catalogue.
 	Estimate int64 `json:"estimate"`
-	// How many rows it gave.
+	// The actual number of rows.
 	Rows int64 `json:"rows"`
-	// How many statements were read in it.
+	// The number of statements read in this step.
 	StatementsRead int64 `json:"statementsRead"`
 }
 
-// Who is calling, as the server sees it.
+// The caller as authenticated by the server.
 type Me struct {
-	// The agent that was authenticated; in open mode, the one that the caller says it is.
+	// The authenticated agent; in open mode the agent that the caller claims to be.
 	ID string `json:"id"`
-	// The agent for which the request acts: `id`, unless it said another.
+	// The agent that the request acts for. By default `id`.
 	ActingFor string `json:"actingFor"`
-	// What it is, beside itself.
+	// The roles of the credential.
 	Roles []string `json:"roles"`
-	// The agents that it may act for; `*` is everybody.
+	// The agents that it may act for; `*` means all agents.
 	ActFor []string `json:"actFor"`
-	// How it was authenticated: `open` (not at all), `key`, `jwt` or `local`.
+	// The method of authentication: `open` (none), `key`, `jwt` or `local`.
 	Method string `json:"method"`
-	// Its record. Null if there is none.
+	// The record of the agent. Null if there is none.
 	Agent *Agent `json:"agent"`
-	// How many statements `id` is a source of now, in all graphs but koine's own.
+	// The number of statements that `id` is a source of, in all graphs except system graphs.
 	Statements int `json:"statements"`
-	// How many it may be a source of. Null for no limit.
+	// The maximal number of statements that it may be a source of. Null for no limit.
 	MaxStatements *int `json:"maxStatements"`
-	// What it may do in channels. Null where there are none.
+	// Its limits in channels. Null if channels are disabled.
 	Tier *ChannelTier `json:"tier"`
 }
 
@@ -1352,47 +1351,47 @@ type Me struct {
 type MessageConnection struct {
 	// The messages.
 	Nodes []Message `json:"nodes"`
-	// Where this page stands in the whole. `endCursor` is null behind the last page.
+	// The page information. `endCursor` is null on the last page.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
-// How many messages an agent published in a channel on one day.
+// The number of messages of an agent in a channel on one day.
 type MessageCount struct {
 	// The day in UTC, such as "2026-01-31".
 	Day string `json:"day"`
 	// The agent.
 	Author string `json:"author"`
-	// How many.
+	// The number of messages.
 	Messages int64 `json:"messages"`
 }
 
-// What messages are to be like. A member that is not said, or null, holds for all.
+// A filter of messages. Absent and null members match all.
 type MessageFilter struct {
-	// For this agent: addressed to it, to a role that it had then, or to everybody, and not its own.
+	// Messages for this agent: addressed to it, to a role that it had then, or to everybody, except its own.
 	Recipient *string `json:"recipient"`
-	// With true, for you in the same sense. In place of `recipient`.
+	// With true: messages for you in the same sense. Excludes `recipient`.
 	ForMe *bool `json:"forMe"`
-	// For this.
+	// Messages of this interaction type.
 	MessageType *MessageType `json:"messageType"`
-	// Meant so.
+	// Messages of this content type.
 	ContentType *MessageContentType `json:"contentType"`
-	// With this tag.
+	// Messages with this tag.
 	Tag *string `json:"tag"`
-	// Of this thread.
+	// Messages of this thread.
 	ThreadID *string `json:"threadId"`
-	// In answer to this request.
+	// Responses to this request.
 	CorrelationID *string `json:"correlationId"`
-	// For you, and this became of them at you.
+	// Messages for you whose receipt has this status.
 	Status *ReceiptStatus `json:"status"`
 }
 
 // A message was published.
 type MessagePublished struct {
-	// The message, as it is shown now.
+	// The message in its present state.
 	Message *Message `json:"message"`
-	// Its sequence.
+	// The sequence number of the message.
 	Sequence int64 `json:"sequence"`
-	// Where to resume from behind it. Never null: the type is that of StatementChange.position.
+	// The position to resume from after this event. Never null; the type matches StatementChange.position.
 	Position *Position `json:"position"`
 }
 
@@ -1400,57 +1399,57 @@ func (MessagePublished) IsMessageEvent() {}
 
 func (MessagePublished) IsChannelEvent() {}
 
-// What became of a message at one of its recipients.
+// The receipt of a message at a recipient.
 type MessageReceipt struct {
 	// The agent.
 	Agent string `json:"agent"`
-	// What became of it there.
+	// The status of the receipt.
 	Status ReceiptStatus `json:"status"`
 }
 
-// What is to be different in metadata.
+// Changes of metadata.
 type MetadataPatchInput struct {
-	// Members to set: a JSON object.
+	// The members to set, a JSON object.
 	Set json.RawMessage `json:"set"`
-	// The names of members to take away.
+	// The names of the members to remove.
 	Remove []string `json:"remove"`
 }
 
-// How the graph is changed.
+// The mutations.
 type Mutation struct {
 }
 
-// The prefixes and URI schemes of the store after a change.
+// The prefixes and URI schemes after a change.
 type NamesPayload struct {
 	// All prefixes.
 	Prefixes []kg.Prefix `json:"prefixes"`
-	// The URI schemes that are allowed beside those that every store takes.
+	// The URI schemes allowed in addition to the built-in ones.
 	Schemes []string `json:"schemes"`
-	// The revision that the change made, or the newest if it changed nothing.
+	// The revision of the commit, or the newest revision if nothing changed.
 	Revision kg.Revision `json:"revision"`
-	// The position behind it.
+	// The position after that revision.
 	Position Position `json:"position"`
 }
 
-// What is around an entity.
+// The neighbourhood of an entity.
 type Neighbourhood struct {
-	// The entities within reach without the one in the middle, the nearest first.
+	// The entities in the neighbourhood except the central one, the nearest first.
 	Entities []Entity `json:"entities"`
-	// The statements within reach, the nearest first.
+	// The statements in the neighbourhood, the nearest first.
 	Statements []Statement `json:"statements"`
-	// How many statements away the furthest of them is.
+	// The distance of the farthest statement.
 	Depth int `json:"depth"`
-	// Whether there was more than the budget allowed.
+	// Whether the budget cut the neighbourhood.
 	Truncated bool `json:"truncated"`
 }
 
 // The object of a patch: an entity by `id`, or a literal by `value`, not both.
 type ObjectInput struct {
-	// An absolute IRI, a registered prefix:name, or any other text that identifies it.
+	// An absolute IRI, a registered prefix:name, or any other identifying text.
 	ID *string `json:"id"`
 	// A string, a number or a boolean.
 	Value json.RawMessage `json:"value"`
-	// Of an entity its class, which is asserted too; of a literal its datatype, an IRI or an xsd: name.
+	// For an entity its class, which is asserted too; for a literal its datatype, an IRI or an xsd: name.
 	Type *string `json:"type"`
 	// The language tag of a string.
 	Language *string `json:"language"`
@@ -1458,84 +1457,82 @@ type ObjectInput struct {
 
 // The object of a record: an entity by `id`, or a literal by `value`.
 type ObjectRecord struct {
-	// Of an entity.
+	// The id of an entity.
 	ID *string `json:"id"`
-	// Of a literal: a string, a number or a boolean.
+	// The value of a literal: a string, a number or a boolean.
 	Value json.RawMessage `json:"value"`
-	// Of a literal its datatype, an IRI. Null for a plain string and for one with a language.
+	// The datatype of a literal, an IRI. Null for a plain string and for a string with a language.
 	Type *string `json:"type"`
 	// The language tag of a string.
 	Language *string `json:"language"`
 }
 
-// Where a page stands in the whole (Relay cursor connections).
+// Information about a page (Relay cursor connections).
 type PageInfo struct {
-	// Whether there is more behind this page.
+	// Whether there are more elements after this page.
 	HasNextPage bool `json:"hasNextPage"`
-	// Whether this page was asked for with `after`.
+	// Whether this page was requested with `after`.
 	HasPreviousPage bool `json:"hasPreviousPage"`
-	// The cursor of the first element. Null when the page is empty.
+	// The cursor of the first element. Null if the page is empty.
 	StartCursor *Cursor `json:"startCursor"`
-	// The cursor of the last element, for `after` of the next page. Null when the page is empty.
+	// The cursor of the last element, for `after` of the next page. Null if the page is empty.
 	EndCursor *Cursor `json:"endCursor"`
-	// Whether a budget cut this page short: there is more, behind `endCursor` of this very revision.
+	// Whether a budget cut the page. More elements of the same revision follow `endCursor`.
 	Truncated bool `json:"truncated"`
 }
 
 // A piece of content: exactly one of `text`, `raw`, `url` and `data`.
 type PartInput struct {
-	// A text.
+	// The text.
 	Text *string `json:"text"`
-	// Bytes, in base64.
+	// Bytes in base64.
 	Raw *string `json:"raw"`
-	// Where the content is.
+	// The location of the content.
 	URL *string `json:"url"`
-	// Any JSON.
+	// Any JSON value.
 	Data json.RawMessage `json:"data"`
-	// What kind of content it is.
+	// The media type.
 	MediaType *string `json:"mediaType"`
-	// The name of the file that it is.
+	// The file name.
 	Filename *string `json:"filename"`
-	// What its author keeps with it, a JSON object.
+	// Metadata of the author, a JSON object.
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// One wish for a change (knowledge graph extension, KnowledgeGraphPatch).
+// A patch (knowledge graph extension, KnowledgeGraphPatch).
 type PatchInput struct {
-	// What to do with the statement.
+	// The operation.
 	Op kg.Op `json:"op"`
 	// The statement.
 	Statement *StatementInput `json:"statement"`
 }
 
-// A condition on what a path leads to: the ends, each of which counts once, however many ways lead there.
-// An end fits when it fits both `where` and `value`, as far as they are given. The quantifier and `count`
-// must both hold, as far as they are given.
+// A condition on the ends of a path, each of which counts once. An end matches if it meets `where` and `value`, as
+// far as they are given. The quantifier and `count` must both hold, as far as they are given.
 type PathFilter struct {
-	// The way.
+	// The path.
 	Path string `json:"path"`
-	// How many of the ends must fit. SOME if neither this nor `count` is said.
+	// The quantifier over the ends. SOME if neither this nor `count` is given.
 	Quantifier *Quantifier `json:"quantifier"`
-	// The end is an entity that this holds for.
+	// The end is an entity that matches.
 	Where *EntityFilter `json:"where"`
-	// The end is an entity or a literal that this holds for.
+	// The end is an entity or a literal that matches.
 	Value *ValueFilter `json:"value"`
-	// How many ends fit. `count: {gte: 3}` says: at least three.
+	// The number of matching ends. `count: {gte: 3}` means at least three.
 	Count *LongFilter `json:"count"`
 }
 
-// What must hold, as a basic graph pattern of SPARQL. A variable stands for the same thing everywhere in
-// the pattern. All the parts that are given must hold together.
+// A basic graph pattern of SPARQL. A variable has the same value everywhere in the pattern. All given parts must hold together.
 type PatternInput struct {
-	// Statements that must be there.
+	// Statements that must exist.
 	Triples []TriplePattern `json:"triples"`
-	// Conditions on what stands for the variables.
+	// Conditions on the variables.
 	Filter []VariableFilter `json:"filter"`
-	// Patterns that add to a solution what they can, and leave it as it is where they do not hold.
+	// Patterns that extend a solution if they match, and leave it unchanged otherwise.
 	Optional []PatternInput `json:"optional"`
-	// Alternatives: the solutions of each of these count.
+	// Alternatives, whose solutions are combined.
 	Union []PatternInput `json:"union"`
-	// Patterns that must not hold.
+	// Patterns that must not match.
 	NotExists []PatternInput `json:"notExists"`
 }
 
@@ -1545,15 +1542,15 @@ type PredicateInput struct {
 	ID string `json:"id"`
 }
 
-// Whether an agent is there, as of this moment.
+// The presence of an agent at this moment.
 type Presence struct {
-	// What it is.
+	// The presence status.
 	Status PresenceStatus `json:"status"`
-	// Since when. Null if it was never there.
+	// When the agent got this status. Null if it was never online.
 	Since *time.Time `json:"since"`
 }
 
-// A statement that went, with the assertions that went with it.
+// A removed statement with the removed assertions.
 type PreviousRecord struct {
 	// The statement.
 	Statement *StatementRecord `json:"statement"`
@@ -1561,24 +1558,23 @@ type PreviousRecord struct {
 	Assertions []Assertion `json:"assertions"`
 }
 
-// A condition on the values of one property: holds when some value fits all the operators that are
-// given, those on the statement that holds the value included. Without operators it holds when there is
-// a value at all.
+// A condition on the values of a property: holds if one value meets all given operators, including those on the
+// statement with the value. Without operators it holds if there is any value.
 type PropertyFilter struct {
 	// The property.
 	Predicate kg.Term `json:"predicate"`
-	// With true: there is a value. With false: there is none, and no other operator can hold.
+	// With true: a value exists. With false: none does, and no other operator can hold.
 	Exists *bool `json:"exists"`
-	// The value is equal, as ValueFilter.eq says. A text is looked up in the index, but for one that reads
-	// as a date; other values of the property are read.
+	// The value is equal, as for ValueFilter.eq. A text is looked up in the index unless it reads as a date. Other
+	// values are found by reading the property.
 	Eq json.RawMessage `json:"eq"`
-	// The value is another one, of whatever kind.
+	// The value differs, of any kind.
 	Ne json.RawMessage `json:"ne"`
 	// The value is equal to one of these.
 	In []json.RawMessage `json:"in"`
-	// The value is none of these.
+	// The value equals none of these.
 	Nin []json.RawMessage `json:"nin"`
-	// The value is less, as ValueFilter.lt says.
+	// The value is less, as for ValueFilter.lt.
 	Lt json.RawMessage `json:"lt"`
 	// The value is less or equal.
 	Lte json.RawMessage `json:"lte"`
@@ -1592,85 +1588,85 @@ type PropertyFilter struct {
 	StartsWith *string `json:"startsWith"`
 	// The value is a text that ends with this.
 	EndsWith *string `json:"endsWith"`
-	// The value is a text that this regular expression finds something in, as StringFilter.regex says.
+	// The value is a text in which this regular expression matches, as for StringFilter.regex.
 	Regex *string `json:"regex"`
-	// The value is an entity whose IRI fits.
+	// The value is an entity whose IRI matches.
 	Iri *IRIFilter `json:"iri"`
-	// The value is a text with a language tag that fits.
+	// The value is a text whose language tag matches.
 	Language *StringFilter `json:"language"`
-	// The value is a literal whose datatype fits.
+	// The value is a literal whose datatype matches.
 	Datatype *IRIFilter `json:"datatype"`
-	// The certainty of the statement that holds the value, as for StatementFilter.
+	// The certainty of the statement with the value, as for StatementFilter.
 	Certainty *FloatFilter `json:"certainty"`
-	// The agents that assert that statement: holds when some one fits.
+	// The sources of that statement: holds if one of them matches.
 	AssertedBy *StringFilter `json:"assertedBy"`
-	// When that statement's newest assertion was recorded.
+	// When the newest assertion of that statement was recorded.
 	RecordedAt *DateTimeFilter `json:"recordedAt"`
-	// How long ago that was, in whole seconds, as for StatementFilter.
+	// The age of that assertion in seconds, as for StatementFilter.
 	AgeSeconds *LongFilter `json:"ageSeconds"`
-	// The commit that made that statement's newest assertion.
+	// The revision of that assertion.
 	Revision *RevisionFilter `json:"revision"`
-	// The graph that holds that statement.
+	// The graph of that statement.
 	Graph *GraphFilter `json:"graph"`
 }
 
-// An update that waits for review, or did.
+// An update that is or was held for review.
 type Proposal struct {
-	// Its id.
+	// The id of the proposal.
 	ID string `json:"id"`
-	// Where it is.
+	// The status of the proposal.
 	Status ProposalStatus `json:"status"`
-	// Who was authenticated when it was asked for.
+	// The authenticated agent that requested the update.
 	Author string `json:"author"`
-	// The agent in whose name it was asked for.
+	// The agent that the author acted for.
 	Actor string `json:"actor"`
-	// What it would do, in the form of `ApplyPatchesInput.patches`.
+	// The patches, in the form of `ApplyPatchesInput.patches`.
 	Patches []json.RawMessage `json:"patches"`
-	// Why, as its author told.
+	// The justification given by the author.
 	Justification *string `json:"justification"`
-	// The task that it was asked for.
+	// The id of the task that the update belongs to.
 	TaskID *string `json:"taskId"`
-	// The session that it was asked in.
+	// The id of the session that the update belongs to.
 	SessionID *string `json:"sessionId"`
-	// Why it is held.
+	// The reason for holding the update.
 	Reason *string `json:"reason"`
-	// The rules that hold it.
+	// The rules that hold the update.
 	Rules []string `json:"rules"`
-	// How many different agents have to approve it.
+	// The number of required approvals by different agents.
 	RequiredApprovals int `json:"requiredApprovals"`
-	// How many have.
+	// The number of approvals.
 	Approvals int `json:"approvals"`
-	// The roles that may review it, beside administrators.
+	// The roles that may review the proposal, in addition to administrators.
 	ReviewerRoles []string `json:"reviewerRoles"`
-	// When it was asked for.
+	// When the update was requested.
 	CreatedAt time.Time `json:"createdAt"`
-	// When it is no longer decided about.
+	// When the proposal expires.
 	ExpiresAt time.Time `json:"expiresAt"`
-	// When it got its last status. Null while it is pending.
+	// When the proposal got its final status. Null while it is pending.
 	EndedAt *time.Time `json:"endedAt"`
-	// Why it could not be applied, of one that is CONFLICTED.
+	// The reason why a CONFLICTED proposal could not be applied.
 	Conflict *string `json:"conflict"`
-	// The revision with its patches, of one that is APPLIED.
+	// The revision that applied an APPLIED proposal.
 	AppliedIn *kg.Revision `json:"appliedIn"`
-	// What the reviewers said, in order.
+	// The reviews, in order.
 	Reviews []ProposalReview `json:"reviews"`
-	// The commit that last changed it.
+	// The revision that last changed the proposal.
 	Revision kg.Revision `json:"revision"`
 }
 
 func (Proposal) IsNode() {}
 
-// A proposal changed, or stood in the snapshot.
+// A change of a proposal, or a proposal in the snapshot.
 type ProposalChange struct {
 	// The proposal as of the commit.
 	Proposal *Proposal `json:"proposal"`
-	// Whether it stood before anything was followed.
+	// Whether this event belongs to the snapshot.
 	Snapshot bool `json:"snapshot"`
-	// Whether it is the last of the snapshot.
+	// Whether this is the last event of the snapshot.
 	SnapshotEnd bool `json:"snapshotEnd"`
-	// The commit that changed it. Null in the snapshot.
+	// The commit with the change. Null in the snapshot.
 	Commit *Commit `json:"commit"`
-	// Where to resume from behind this event. Null inside a snapshot: one that is cut short starts again.
+	// The position to resume from after this event. Null within a snapshot: an interrupted snapshot starts over.
 	Position *Position `json:"position"`
 }
 
@@ -1680,161 +1676,161 @@ func (ProposalChange) IsProposalEvent() {}
 type ProposalConnection struct {
 	// The proposals.
 	Nodes []Proposal `json:"nodes"`
-	// Whether there are more: ask with the last id as `after`.
+	// Whether there are more proposals. Pass the last id as `after`.
 	HasNextPage bool `json:"hasNextPage"`
 }
 
-// What one reviewer said.
+// A review of a proposal.
 type ProposalReview struct {
-	// Who was authenticated.
+	// The authenticated agent that reviewed the proposal.
 	Reviewer string `json:"reviewer"`
-	// The agent in whose name it was said.
+	// The agent that the reviewer acted for.
 	Actor string `json:"actor"`
-	// What was decided.
+	// The decision.
 	Decision ReviewDecision `json:"decision"`
-	// Why.
+	// The reason given by the reviewer.
 	Comment *string `json:"comment"`
-	// When.
+	// When the review was made.
 	Time time.Time `json:"time"`
 }
 
-// A message that is to be published.
+// The input of `publishMessage`.
 type PublishMessageInput struct {
 	// The channel. Either this or `to`.
 	ChannelID *string `json:"channelId"`
 	// The other agent of a direct channel. Either this or `channelId`.
 	To *string `json:"to"`
-	// The scope of the channel that has the name `channelName`, in place of `channelId` and `to`. Where there is none of the
-	// name, it is made with the message, for whoever has access to the scope.
+	// The scope of the channel named `channelName`, instead of `channelId` and `to`. A missing channel is created
+	// with the message, for all agents with access to the scope.
 	ScopeID *string `json:"scopeId"`
 	// The name of the channel. With `scopeId`.
 	ChannelName *string `json:"channelName"`
-	// What it says: 1 to 32 JSON objects, such as `{type: "text", text: "hello"}`, 256 KiB together.
+	// The content: 1 to 32 JSON objects, such as `{type: "text", text: "hello"}`, at most 256 KiB in total.
 	Parts []json.RawMessage `json:"parts"`
-	// The ids of artifacts that it refers to.
+	// The references to artifacts.
 	ArtifactRefs []string `json:"artifactRefs"`
-	// A JSON object of 16 KiB at the most.
+	// Metadata, a JSON object of at most 16 KiB.
 	Metadata json.RawMessage `json:"metadata"`
-	// Makes a retry safe: the same key of the same author with the same content gives the first message again. The
-	// same key with other content is refused.
+	// An idempotency key, which makes a retry safe: the same key of the same author with the same content returns
+	// the first message. The same key with other content is refused.
 	IdempotencyKey *string `json:"idempotencyKey"`
-	// What it is for.
+	// The interaction type.
 	MessageType *MessageType `json:"messageType"`
-	// How its content is meant.
+	// The content type.
 	ContentType *MessageContentType `json:"contentType"`
-	// The form of its text, such as "markdown".
+	// The format of the text, such as "markdown".
 	Format *string `json:"format"`
-	// Its tags: 32 at the most.
+	// The tags, at most 32.
 	Tags []string `json:"tags"`
-	// Whom you address: an agent, "role:" and a role, or "*" for everybody. Of a message to an agent or a role the other
-	// members see that it is there, and not what it says. A role is one that the records of agents have (`Agent.roles`),
-	// not what members are in the channel. A request is for an agent or a role.
+	// The address: an agent, "role:" and a role, or "*" for everybody. Of a message to an agent or a role, other
+	// members see only that it exists. Roles are those on the agents' records (`Agent.roles`), not those of members.
+	// A request must be addressed to an agent or a role.
 	Recipient *string `json:"recipient"`
-	// The request that it answers.
+	// The id of the request that the message answers.
 	CorrelationID *string `json:"correlationId"`
-	// From when on it is not to be delivered any more.
+	// When the message expires.
 	ExpiresAt *time.Time `json:"expiresAt"`
-	// The message that it replies to.
+	// The id of the message that this one replies to.
 	ReplyToID *string `json:"replyToId"`
-	// The thread that it belongs to.
+	// The id of the thread.
 	ThreadID *string `json:"threadId"`
-	// Facts that are asserted with it, as for `applyPatches`. One without a graph goes to the default graph from a
-	// public channel, and to the channel's own facts from any other.
+	// Facts to assert with the message, as for `applyPatches`. Facts without a graph go to the default graph from a
+	// public channel, and to the channel's facts graph otherwise.
 	Patches []PatchInput `json:"patches"`
-	// Why: kept with the commit, for those who ask later.
+	// The justification, which is kept with the commit.
 	Justification *string `json:"justification"`
-	// The task that this is done for.
+	// The id of the task that the update belongs to.
 	TaskID *string `json:"taskId"`
-	// The session that this is done in.
+	// The id of the session that the update belongs to.
 	SessionID *string `json:"sessionId"`
 }
 
-// What became of a publication.
+// The result of publishing a message.
 type PublishMessagePayload struct {
-	// Whether the message was published. When not, `verificationStatus` says why.
+	// Whether the message was published. If not, `verificationStatus` gives the reason.
 	Success bool `json:"success"`
-	// The message, or the first one with the same key. Null when what it asserts was refused.
+	// The message, or the first one with the same key. Null if its facts were refused.
 	Message *Message `json:"message"`
-	// Whether it is the first one with the same key.
+	// Whether the message is the first one with the same key.
 	Replayed bool `json:"replayed"`
-	// How many changes its facts made.
+	// The number of changes by its facts.
 	StatementsAffected int64 `json:"statementsAffected"`
-	// What became of its facts: "Verified", "Pending Review", or "Rejected - " and the reason.
+	// The verdict on its facts: "Verified", "Pending Review", or "Rejected - " followed by the reason.
 	VerificationStatus string `json:"verificationStatus"`
 	// An explanation of the status.
 	VerificationDetails *string `json:"verificationDetails"`
-	// The proposal that its facts became, where they wait for review.
+	// The id of the proposal if the facts are held for review.
 	ProposalID *string `json:"proposalId"`
 }
 
-// An agent's quarantine.
+// The quarantine of an agent.
 type Quarantine struct {
 	// The agent.
 	Agent string `json:"agent"`
-	// From when on what it recorded does not count. Null: all that it ever asserted.
+	// The beginning: assertions recorded at or after this time do not count. Null if none of its assertions count.
 	Since *time.Time `json:"since"`
-	// The commit that began it. Null when the log no longer has it.
+	// The commit that started the quarantine. Null if the log no longer has it.
 	Commit *Commit `json:"commit"`
 }
 
-// What `quarantineAgent` takes.
+// The input of `quarantineAgent`.
 type QuarantineAgentInput struct {
-	// The agent whose assertions are not to count.
+	// The agent to put under quarantine.
 	Agent string `json:"agent"`
-	// From when on: what it recorded then or later. All that it ever asserted if not said.
+	// The beginning: assertions recorded at or after this time do not count. By default all of its assertions.
 	Since *time.Time `json:"since"`
-	// Why: kept with the commit.
+	// The justification, which is kept with the commit.
 	Justification *string `json:"justification"`
-	// Tell what would disappear, and do nothing.
+	// Report the effect only, without writing.
 	DryRun *bool `json:"dryRun"`
 }
 
-// What a quarantine, or its end, does to what is read.
+// The effect of a quarantine, or of its end.
 type QuarantinePayload struct {
 	// The agent.
 	Agent string `json:"agent"`
-	// How many of its assertions count no longer, or again. Of the default view, as administrators see it.
+	// The number of assertions that no longer count, or count again, in the default view of administrators.
 	AssertionsAffected int64 `json:"assertionsAffected"`
-	// How many statements are there no longer, or again, because no other agent asserts them.
+	// The number of statements that disappear or reappear because no other agent asserts them.
 	StatementsAffected int64 `json:"statementsAffected"`
 	// Some of these statements.
 	Examples []StatementRecord `json:"examples"`
-	// Whether all statements were counted: only the first five million are looked at.
+	// Whether all statements were counted: the count reads at most five million.
 	Complete bool `json:"complete"`
-	// Whether it was only told.
+	// Whether this was a dry run.
 	DryRun bool `json:"dryRun"`
-	// The revision that it made, or the newest if it changed nothing.
+	// The revision of the commit, or the newest revision if nothing changed.
 	Revision kg.Revision `json:"revision"`
-	// The position behind that revision.
+	// The position after that revision.
 	Position Position `json:"position"`
-	// The commit's id. Null when there is none: it was so already, or it was a dry run.
+	// The id of the commit. Null if nothing changed or this was a dry run.
 	CommitID *string `json:"commitId"`
 }
 
-// What the graph is asked. Everything in one operation reads the same revision.
+// The queries. Everything in one operation reads the same revision.
 type Query struct {
 }
 
-// An agent that is to be asked.
+// The input of `registerAgent`.
 type RegisterAgentInput struct {
-	// Which one: without it, the one for which the request acts.
+	// The id of the agent. By default the agent that the request acts for.
 	ID *string `json:"id"`
-	// What it says of itself, an object: `name`, `description`, `version`, `owner`, `role`, `endpoint`, `capabilities`,
-	// `skills`, `parameters`, `auth`, `limits`, `metadata`. Whatever else is in it is kept.
+	// The card, an object: `name`, `description`, `version`, `owner`, `role`, `endpoint`, `capabilities`, `skills`,
+	// `parameters`, `auth`, `limits`, `metadata`. Other members are kept.
 	Card json.RawMessage `json:"card"`
 }
 
-// What `registerPrefix` takes.
+// The input of `registerPrefix`.
 type RegisterPrefixInput struct {
-	// The short name: letters, digits, `-` and `_`, at most 64, and no URI scheme.
+	// The short name: letters, digits, `-` and `_`, at most 64, and not a URI scheme.
 	Name string `json:"name"`
-	// The IRI that it stands for, which most often ends in `/` or `#`.
+	// The IRI that the prefix stands for, which usually ends in `/` or `#`.
 	Namespace string `json:"namespace"`
-	// Give a prefix that is registered another meaning. What is stored stays as it is.
+	// Change the meaning of a registered prefix. Stored data is unchanged.
 	Force *bool `json:"force"`
 }
 
-// An agent that is to be taken out of a channel.
+// The input of `removeChannelMember`.
 type RemoveChannelMemberInput struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
@@ -1842,112 +1838,113 @@ type RemoveChannelMemberInput struct {
 	PrincipalID string `json:"principalId"`
 }
 
-// An agent that was taken out of all channels.
+// The result of `removeAgent`.
 type RemovedAgent struct {
-	// Its id.
+	// The id of the agent.
 	Agent string `json:"agent"`
-	// How many channels it was taken out of.
+	// The number of channels that it was removed from.
 	Channels int `json:"channels"`
 }
 
-// A graph, and what it is to hold.
+// The input of `replaceGraph`.
 type ReplaceGraphInput struct {
-	// Which graph. The default graph, if not said.
+	// The graph. By default the default graph.
 	Iri *kg.Term `json:"iri"`
-	// What it is to hold, in Turtle with its own prefixes. One without statements empties the graph.
+	// The new content, in Turtle with its own prefixes. A document without statements empties the graph.
 	Turtle string `json:"turtle"`
-	// Refuse when a statement of the graph that is to change, or of its subjects, changed after this revision.
+	// Refuse if a statement to be changed, or one of its subject, changed after this revision.
 	ExpectedRevision *kg.Revision `json:"expectedRevision"`
-	// Makes a retry safe.
+	// An idempotency key, which makes a retry safe.
 	IdempotencyKey *string `json:"idempotencyKey"`
-	// Why: kept with the commit, for those who ask later.
+	// The justification, which is kept with the commit.
 	Justification *string `json:"justification"`
 }
 
-// What became of a graph that was replaced.
+// The result of `replaceGraph`.
 type ReplaceGraphPayload struct {
-	// How many statements came, or got the caller's assertion.
+	// The number of statements that were added or got an assertion of the caller.
 	Added int64 `json:"added"`
-	// How many statements went.
+	// The number of statements that were removed.
 	Removed int64 `json:"removed"`
-	// The revision that this made, or the newest when it changed nothing.
+	// The revision of the commit, or the newest revision if nothing changed.
 	Revision kg.Revision `json:"revision"`
-	// The position behind that revision: follow changes from here.
+	// The position after that revision, from which to follow changes.
 	Position Position `json:"position"`
-	// The commit's id. Null when nothing changed, or it waits for review.
+	// The id of the commit. Null if nothing changed or the update is held for review.
 	CommitID *string `json:"commitId"`
-	// The proposal that it became, where it waits for review.
+	// The id of the proposal if the update is held for review.
 	ProposalID *string `json:"proposalId"`
 }
 
-// What the handler says of a task.
+// The input of `reportTask`.
 type ReportTaskInput struct {
-	// Which one.
+	// The id of the task.
 	TaskID string `json:"taskId"`
-	// What it comes to. Its status stays as it is where this is not said.
+	// The new state. By default the status is unchanged.
 	State *TaskState `json:"state"`
-	// What is said with the state.
+	// The message with the state.
 	Message []PartInput `json:"message"`
-	// What is handed over, before the state: 100 at the most.
+	// The artifacts to deliver before the state changes, at most 100.
 	Artifacts []ArtifactInput `json:"artifacts"`
-	// Why it failed, was rejected or canceled: with those states only.
+	// The reason why the task failed, was rejected or canceled. Only with those states.
 	Failure *TaskFailureInput `json:"failure"`
-	// Members of the task's metadata to be set; null takes one away.
+	// Members of the task's metadata to set; null removes a member.
 	Metadata json.RawMessage `json:"metadata"`
-	// The ids of the letters that this is about, as the mailbox has them: they leave it, and no others do. Where this is not
-	// said, a report with a state is about those of the task that the agent was told of. 100 at the most.
+	// The ids of the letters that the report settles, as in the mailbox: they are removed from it, and no others. By
+	// default a report with a state settles the letters of the task that the agent has received. At most 100.
 	Letters []string `json:"letters"`
-	// The same report with the same key is made once, and answered with what the first one did; another report with the key
-	// is IDEMPOTENCY_CONFLICT. One with an `expectedVersion`, or the `offset` of an artifact, is repeatable without.
+	// An idempotency key: repeating the same report with the same key returns the first result; another report with
+	// the key is IDEMPOTENCY_CONFLICT. A report with an `expectedVersion`, or with the `offset` of an artifact, is
+	// repeatable without a key.
 	IdempotencyKey *string `json:"idempotencyKey"`
-	// The version that the task is to have; VERSION_CONFLICT where it has another.
+	// The expected version of the task. If it differs, the error is VERSION_CONFLICT.
 	ExpectedVersion *int64 `json:"expectedVersion"`
 }
 
-// What `resolveContradiction` takes.
+// The input of `resolveContradiction`.
 type ResolveContradictionInput struct {
-	// The statements that are right: they must still stand.
+	// The statements to keep, which must exist.
 	Keep []StatementRef `json:"keep"`
-	// The statements to remove, with all their assertions: 1000 at the most.
+	// The statements to remove with all their assertions, at most 1000.
 	Drop []StatementRef `json:"drop"`
-	// Why: kept with the commit.
+	// The justification, which is kept with the commit.
 	Justification *string `json:"justification"`
-	// Tell what would become of it, and do nothing.
+	// Report the effect only, without writing.
 	DryRun *bool `json:"dryRun"`
 }
 
-// What became of a `resolveContradiction`.
+// The result of `resolveContradiction`.
 type ResolveContradictionPayload struct {
-	// Whether it was accepted. When not, `verificationStatus` says why.
+	// Whether the update was accepted. If not, `verificationStatus` gives the reason.
 	Success bool `json:"success"`
-	// How many statements went.
+	// The number of removed statements.
 	StatementsAffected int64 `json:"statementsAffected"`
-	// "Verified", "Pending Review", or "Rejected - " and the reason.
+	// "Verified", "Pending Review", or "Rejected - " followed by the reason.
 	VerificationStatus string `json:"verificationStatus"`
 	// An explanation of the status.
 	VerificationDetails *string `json:"verificationDetails"`
-	// The revision that it made, or the newest if it made none.
+	// The revision of the commit, or the newest revision if there is no commit.
 	Revision kg.Revision `json:"revision"`
-	// The position behind that revision.
+	// The position after that revision.
 	Position Position `json:"position"`
-	// The commit's id. Null when there is none.
+	// The id of the commit, null if there is none.
 	CommitID *string `json:"commitId"`
-	// The proposal that it became, where it waits for review.
+	// The id of the proposal if the update is held for review.
 	ProposalID *string `json:"proposalId"`
 }
 
 // A resource in a record.
 type ResourceRecord struct {
-	// Its IRI, or the text that identifies it.
+	// The IRI, or another identifying text.
 	ID string `json:"id"`
 }
 
-// The last event of a subscription that cannot go on without a gap: the log behind it is gone, or what you may
-// see is no longer what it was. Read anew, then follow from there (`resume: "snapshot"` does both).
+// The last event of a subscription that cannot continue without a gap: the log no longer has the changes, or your
+// access has changed. Read again and follow from there (`resume: "snapshot"` does both).
 type Resync struct {
-	// What happened. `ACCESS_CHANGED` where what you may see has changed.
+	// The reason. `ACCESS_CHANGED` if your access has changed.
 	Reason string `json:"reason"`
-	// The oldest position from which changes can still be followed.
+	// The oldest position from which changes can be followed.
 	Oldest *Position `json:"oldest"`
 }
 
@@ -1965,129 +1962,132 @@ func (Resync) IsEntityEvent() {}
 
 func (Resync) IsMatchEvent() {}
 
-// A message that is to be taken back.
+// The input of `retractMessage`.
 type RetractMessageInput struct {
-	// Its channel.
+	// The id of the channel.
 	ChannelID string `json:"channelId"`
-	// Which one.
+	// The id of the message.
 	MessageID string `json:"messageId"`
-	// Why: 1024 characters at the most. The message that says so shows it.
+	// The reason, at most 1024 characters. The retracting message shows it.
 	Reason *string `json:"reason"`
-	// Whether what it asserted is withdrawn as well, as far as that stands as it was asserted: from the channel's own facts, and from where else you may write. That is judged as by `applyPatches`. What its author said again in a later message goes with it: that message asserted nothing.
+	// Whether to withdraw the facts of the message, as far as they are unchanged: from the channel's facts graph,
+	// and from other graphs that you may write. The removal is judged as by `applyPatches`. Facts that the author
+	// repeated in a later message are withdrawn as well, because the later message asserted nothing.
 	WithdrawFacts *bool `json:"withdrawFacts"`
-	// Only tell what would be withdrawn.
+	// Report the facts to withdraw only, without writing.
 	DryRun *bool `json:"dryRun"`
 }
 
-// What became of a retraction.
+// The result of `retractMessage`.
 type RetractMessagePayload struct {
-	// Whether the message was taken back, or would be. When not, `verificationStatus` says why.
+	// Whether the message was retracted, or would be. If not, `verificationStatus` gives the reason.
 	Success bool `json:"success"`
-	// The message that says so. Null of a dry run, and when withdrawing was refused.
+	// The retracting message. Null for a dry run, and if withdrawing the facts was refused.
 	Message *Message `json:"message"`
-	// Whether it had been taken back before.
+	// Whether the message was already retracted.
 	Replayed bool `json:"replayed"`
-	// Whether nothing was changed, because that was asked for.
+	// Whether this was a dry run.
 	DryRun bool `json:"dryRun"`
-	// The assertions that were withdrawn, or would be: the patches that do it, in the form of `Proposal.patches`.
+	// The assertions that were withdrawn, or would be, as patches in the form of `Proposal.patches`.
 	Withdrawn []json.RawMessage `json:"withdrawn"`
-	// How many stand and stay, because you may not read them, or not write where they are.
+	// The number of assertions that stay because you may not read them or write their graphs.
 	Kept int `json:"kept"`
-	// How many were withdrawn, or would be.
+	// The number of assertions that were withdrawn, or would be.
 	StatementsAffected int64 `json:"statementsAffected"`
-	// "Verified", "Pending Review" (the message was taken back, and what it asserted waits), or "Rejected - " and the reason.
+	// "Verified", "Pending Review" (the message was retracted, and withdrawing its facts is held for review), or
+	// "Rejected - " followed by the reason.
 	VerificationStatus string `json:"verificationStatus"`
 	// An explanation of the status.
 	VerificationDetails *string `json:"verificationDetails"`
-	// The proposal in which the withdrawing waits for review.
+	// The id of the proposal that holds the withdrawal for review.
 	ProposalID *string `json:"proposalId"`
-	// The proposal in which what it asserted waited for review: it was withdrawn with the message, or would be. Null where none waited.
+	// The id of the proposal with the facts of the message, which was withdrawn with the message, or would be. Null if there is none.
 	WithdrawnProposalID *string `json:"withdrawnProposalId"`
 }
 
-// What `revertCommit` takes.
+// The input of `revertCommit`.
 type RevertCommitInput struct {
-	// The commit's number.
+	// The revision of the commit.
 	Revision kg.Revision `json:"revision"`
-	// Why: kept with the new commit.
+	// The justification, which is kept with the new commit.
 	Justification *string `json:"justification"`
-	// Put back also what has changed since: what others did to those statements is undone too.
+	// Revert statements that have changed since as well, which undoes the later changes.
 	Force *bool `json:"force"`
-	// Tell what would become of it, and do nothing.
+	// Report the effect only, without writing.
 	DryRun *bool `json:"dryRun"`
 }
 
-// What became of a `revertCommit`.
+// The result of `revertCommit`.
 type RevertCommitPayload struct {
-	// Whether it was reverted, or with `dryRun` could be.
+	// Whether the commit was reverted, or could be with `dryRun`.
 	Success bool `json:"success"`
-	// How many changes that made.
+	// The number of changes.
 	StatementsAffected int64 `json:"statementsAffected"`
-	// The statements that have changed since: with `force` they were put back, otherwise they are why nothing was. 100 at the most.
+	// The statements that have changed since, at most 100. With `force` they were reverted too, otherwise nothing was written because of them.
 	Conflicts []BackedStatement `json:"conflicts"`
-	// How many of these there are.
+	// The number of conflicts.
 	ConflictCount int `json:"conflictCount"`
-	// "Verified", "Pending Review", or "Rejected - " and the reason.
+	// "Verified", "Pending Review", or "Rejected - " followed by the reason.
 	VerificationStatus string `json:"verificationStatus"`
 	// An explanation of the status.
 	VerificationDetails *string `json:"verificationDetails"`
-	// The revision that it made, or the newest if it made none.
+	// The revision of the commit, or the newest revision if there is no commit.
 	Revision kg.Revision `json:"revision"`
-	// The position behind that revision. Null when nothing was written because of conflicts.
+	// The position after that revision. Null if conflicts prevented the commit.
 	Position *Position `json:"position"`
-	// The new commit's id. Null when there is none.
+	// The id of the new commit, null if there is none.
 	CommitID *string `json:"commitId"`
-	// The proposal that it became, where it waits for review.
+	// The id of the proposal if the update is held for review.
 	ProposalID *string `json:"proposalId"`
 }
 
 // A condition on a revision.
 type RevisionFilter struct {
-	// There is one, or with false: there is none.
+	// With true: a value exists. With false: none does.
 	Exists *bool `json:"exists"`
-	// This one.
+	// Equal.
 	Eq *kg.Revision `json:"eq"`
-	// Another one.
+	// Not equal.
 	Ne *kg.Revision `json:"ne"`
-	// One of these.
+	// Equal to one of these.
 	In []kg.Revision `json:"in"`
-	// None of these.
+	// Equal to none of these.
 	Nin []kg.Revision `json:"nin"`
-	// An older one.
+	// Older.
 	Lt *kg.Revision `json:"lt"`
-	// An older one, or this.
+	// Older or equal.
 	Lte *kg.Revision `json:"lte"`
-	// A newer one.
+	// Newer.
 	Gt *kg.Revision `json:"gt"`
-	// A newer one, or this.
+	// Newer or equal.
 	Gte *kg.Revision `json:"gte"`
 }
 
-// A key that is to be rotated.
+// The input of `rotateApiKey`.
 type RotateAPIKeyInput struct {
-	// Its id.
+	// The id of the key.
 	ID string `json:"id"`
-	// How many seconds it goes on beside the new one: 0 if not said, 30 days at the most.
+	// How many seconds the old key stays valid: 0 by default, at most 30 days.
 	OverlapSeconds *int64 `json:"overlapSeconds"`
 }
 
-// Who may see a scope and take part in it.
+// The access to a scope.
 type ScopeAccess struct {
-	// Everybody who is let in by the server.
+	// Everybody that the server admits.
 	Everybody bool `json:"everybody"`
-	// These agents.
+	// The agents with access.
 	Agents []string `json:"agents"`
-	// Who has one of these roles.
+	// The roles with access.
 	Roles []string `json:"roles"`
 }
 
-// Who is to see a scope and take part in it, beside those who run it.
+// The access to a scope, in addition to the agents that run it.
 type ScopeAccessInput struct {
-	// Everybody who is let in by the server.
+	// Everybody that the server admits.
 	Everybody bool `json:"everybody"`
-	// These agents: 1000 at the most.
+	// The agents with access, at most 1000.
 	Agents []string `json:"agents"`
-	// Who has one of these roles: 64 at the most.
+	// The roles with access, at most 64.
 	Roles []string `json:"roles"`
 }
 
@@ -2095,17 +2095,17 @@ type ScopeAccessInput struct {
 type ScopeConnection struct {
 	// The scopes.
 	Nodes []Scope `json:"nodes"`
-	// Where this page stands in the whole. `endCursor` is null behind the last page.
+	// The page information. `endCursor` is null on the last page.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
-// What a check of the events of a scope found: all that were looked at are as they were written.
+// The result of verifying the events of a scope, none of which is damaged.
 type ScopeEventCheck struct {
-	// How many were looked at.
+	// The number of verified events.
 	Verified int64 `json:"verified"`
-	// The hash of the last of them. Null where there was none.
+	// The hash of the last verified event. Null if there was none.
 	Head *string `json:"head"`
-	// Where to go on. Null at the end of the log.
+	// The next event to verify. Null at the end of the log.
 	Next *int64 `json:"next"`
 }
 
@@ -2113,191 +2113,191 @@ type ScopeEventCheck struct {
 type ScopeEventConnection struct {
 	// The events.
 	Nodes []ScopeEvent `json:"nodes"`
-	// Where this page stands in the whole. `endCursor` is null behind the last page.
+	// The page information. `endCursor` is null on the last page.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
-// What `sendMessage` gives to whom.
+// The input of `sendMessage`.
 type SendMessageInput struct {
-	// The agent. It may be left out where `taskId` is said.
+	// The agent. Optional with `taskId`.
 	To *string `json:"to"`
-	// The task that the message goes on with. A new one is made where it is not said.
+	// The task to continue. By default a new task is created.
 	TaskID *string `json:"taskId"`
-	// What it says: 1 to 64 parts, 256 KiB together.
+	// The content: 1 to 64 parts, at most 256 KiB in total.
 	Parts []PartInput `json:"parts"`
-	// Makes a retry safe: the same id of the same author with the same content is the same message.
+	// An id that makes a retry safe: the same id of the same author with the same content is the same message.
 	MessageID *string `json:"messageId"`
-	// What its author keeps with the message, a JSON object of 16 KiB at the most.
+	// Metadata of the message, a JSON object of at most 16 KiB.
 	Metadata json.RawMessage `json:"metadata"`
-	// The extensions that it follows.
+	// The URIs of the extensions that it follows.
 	Extensions []string `json:"extensions"`
-	// The ids of other tasks that it speaks of.
+	// The ids of related tasks.
 	ReferenceTaskIds []string `json:"referenceTaskIds"`
-	// What groups a new task with others.
+	// The id that groups a new task with others.
 	ContextID *string `json:"contextId"`
-	// The task that a new one is a part of.
+	// The parent of a new task.
 	ParentID *string `json:"parentId"`
-	// For whom a new task is done.
+	// The user for whom a new task is done.
 	UserID *string `json:"userId"`
-	// What is kept with a new task, a JSON object of 16 KiB at the most.
+	// Metadata of a new task, a JSON object of at most 16 KiB.
 	TaskMetadata json.RawMessage `json:"taskMetadata"`
 }
 
-// What becomes of a message that was sent.
+// The result of `sendMessage`.
 type SendMessagePayload struct {
-	// The task. A new one is shown as it was made, with this message.
+	// The task. A new task is shown as created, with this message.
 	Task *Task `json:"task"`
-	// Whether the same message was sent before: then the task is that of then.
+	// Whether the same message was sent before. Then the task is the one of that message.
 	Replayed bool `json:"replayed"`
-	// `taskChanged` behind it tells what the task comes to from the one that is shown on.
+	// The position from which `taskChanged` follows the task without a gap.
 	Position Position `json:"position"`
 }
 
-// A signal that is to be sent.
+// The input of `sendSignal`.
 type SendSignalInput struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
-	// What it is about: "typing", "reaction" (to the message of the channel that `data` names as `messageId`) or another word, 64 bytes at the most.
+	// The kind: "typing", "reaction" (to the message with the id in `messageId` of `data`) or another word, at most 64 bytes.
 	Kind string `json:"kind"`
-	// What there is to say about it: a JSON object of 1 KiB at the most.
+	// The data, a JSON object of at most 1 KiB.
 	Data json.RawMessage `json:"data"`
 }
 
-// A signal that was sent.
+// The result of `sendSignal`.
 type SendSignalPayload struct {
-	// Whether it was: who listens has it, or will.
+	// Whether the signal was passed to the listeners.
 	Sent bool `json:"sent"`
 }
 
-// What is to change in who may do what with a graph. What is not said stays; a list that is said takes the place of the one before.
+// The input of `setGraphPolicy`. Absent members stay unchanged; a given list replaces the previous one.
 type SetGraphPolicyInput struct {
-	// Which graph. The default graph, if not said.
+	// The graph. By default the default graph.
 	Iri *kg.Term `json:"iri"`
-	// Whether everybody may read it.
+	// Whether everybody may read the graph.
 	Visibility *GraphVisibility `json:"visibility"`
-	// Who may do everything with it. One has to be left, unless an administrator says otherwise.
+	// The agents with all rights. At least one must remain unless the caller is an administrator.
 	Owners []string `json:"owners"`
-	// Who may read and write it.
+	// The agents that may read and write.
 	Writers []string `json:"writers"`
-	// Who may read it.
+	// The agents that may read.
 	Readers []string `json:"readers"`
-	// Refuse when the policy changed after this revision.
+	// Refuse if the policy changed after this revision.
 	ExpectedRevision *kg.Revision `json:"expectedRevision"`
-	// Makes a retry safe.
+	// An idempotency key, which makes a retry safe.
 	IdempotencyKey *string `json:"idempotencyKey"`
-	// Why: kept with the commit, for those who ask later.
+	// The justification, which is kept with the commit.
 	Justification *string `json:"justification"`
 }
 
-// What became of shapes that were to be kept.
+// The result of `setShapes`.
 type SetShapesPayload struct {
-	// Whether they are kept, or would be.
+	// Whether the shapes were stored, or would be.
 	Success bool `json:"success"`
-	// How many changes of statements they made.
+	// The number of changes.
 	StatementsAffected int64 `json:"statementsAffected"`
-	// The subjects whose statements changed, in order, each once.
+	// The distinct subjects whose statements changed, sorted.
 	AffectedIds []string `json:"affectedIds"`
-	// "Verified", "Pending Review", or "Rejected - " and the reason.
+	// "Verified", "Pending Review", or "Rejected - " followed by the reason.
 	VerificationStatus string `json:"verificationStatus"`
 	// An explanation of the status.
 	VerificationDetails *string `json:"verificationDetails"`
-	// The revision that they made, or the newest when they changed nothing.
+	// The revision of the commit, or the newest revision if nothing changed.
 	Revision kg.Revision `json:"revision"`
-	// The position behind that revision: follow changes from here.
+	// The position after that revision, from which to follow changes.
 	Position Position `json:"position"`
-	// The commit's id. Null when there is none: they changed nothing, or it was a dry run.
+	// The id of the commit. Null if nothing changed or this was a dry run.
 	CommitID *string `json:"commitId"`
-	// The proposal that they became, where they wait for review.
+	// The id of the proposal if the update is held for review.
 	ProposalID *string `json:"proposalId"`
-	// What of the shapes is not judged, and what is not judged of others because of them.
+	// The parts of these shapes that are not validated, and parts of others that are not validated because of them.
 	LeftOut []LeftOut `json:"leftOut"`
 }
 
-// A shape: what is asked of the nodes that it is for.
+// A SHACL shape: the constraints on its target nodes.
 type Shape struct {
-	// Its name.
+	// The name of the shape.
 	Iri kg.Term `json:"iri"`
-	// sh:Violation refuses an update; sh:Warning and sh:Info are only told.
+	// The severity: sh:Violation refuses an update; sh:Warning and sh:Info are only reported.
 	Severity kg.Term `json:"severity"`
-	// What is said instead of the messages of its constraints.
+	// A message that replaces those of the constraints.
 	Message *string `json:"message"`
-	// Whether it is switched off.
+	// Whether the shape is deactivated.
 	Deactivated bool `json:"deactivated"`
-	// It is for the instances of these classes and of those below them …
+	// The target classes, which include their subclasses.
 	TargetClasses []kg.Term `json:"targetClasses"`
-	// … for these nodes …
+	// The target nodes.
 	TargetNodes []string `json:"targetNodes"`
-	// … for the subjects of these properties …
+	// The properties whose subjects are targets.
 	TargetSubjectsOf []kg.Term `json:"targetSubjectsOf"`
-	// … and for their objects.
+	// The properties whose objects are targets.
 	TargetObjectsOf []kg.Term `json:"targetObjectsOf"`
-	// What of it is not judged.
+	// The parts of the shape that are not validated.
 	LeftOut []LeftOut `json:"leftOut"`
 }
 
-// One statement of a graph: subject, predicate, object. It is backed by one or more assertions.
+// A statement of a graph: subject, predicate and object. It is backed by one or more assertions.
 type Statement struct {
-	// The id, for `node`: it names the statement and the view in which it is shown, as `Entity.id` does. What is behind the last
-	// colon is the same in every view, wherever this subject, predicate, object and graph come together. In a change it
-	// is the id of the statement as of that commit, or the one before, asserted by those who changed it only.
+	// The id, for `node`. It names the statement and the view in which it is shown, like `Entity.id`. The part after
+	// the last colon is the same in every view for the same subject, predicate, object and graph. In a change it is
+	// the id as of that commit, or the one before, in a view of the changed assertions' sources.
 	ID string `json:"id"`
-	// What the statement is about.
+	// The subject of the statement.
 	Subject *Entity `json:"subject"`
-	// What it says about it.
+	// The predicate of the statement.
 	Predicate kg.Term `json:"predicate"`
-	// The other end: an entity or a literal.
+	// The object of the statement: an entity or a literal.
 	Object Term `json:"object"`
-	// The graph that holds it. Null for the default graph, which has no name.
+	// The graph of the statement. Null for the default graph, which has no name.
 	Graph *kg.Term `json:"graph"`
-	// The greatest certainty, 0 to 1, among its assertions. Null when none of them states one: it is asserted as a fact, which counts as 1.
+	// The greatest certainty of its assertions, from 0 to 1. Null if none states one: then it is asserted as a fact, which counts as 1.
 	Certainty *float64 `json:"certainty"`
-	// The agents that assert it.
+	// The sources of its assertions.
 	AssertedBy []string `json:"assertedBy"`
-	// What each of these agents asserts.
+	// The assertions that back the statement.
 	Assertions []Assertion `json:"assertions"`
-	// When the newest of its assertions was recorded.
+	// When the newest assertion was recorded.
 	RecordedAt time.Time `json:"recordedAt"`
-	// The commit that made the newest of its assertions.
+	// The revision of the newest assertion.
 	Revision kg.Revision `json:"revision"`
-	// Whether it waits for review: it is in the pending graph of a proposal, which `view.includePending` shows.
+	// Whether the statement is held for review: it is in the pending graph of a proposal, which `view.includePending` shows.
 	Pending bool `json:"pending"`
-	// The messages that its assertions came with, as far as you may read them, the oldest first.
+	// The messages that its assertions came with and that you may read, the oldest first.
 	Evidence []Message `json:"evidence"`
-	// The tasks that its assertions were made for (`Task.commits`), of those that you take part in, in the order of the assertions.
+	// The tasks that its assertions were made for (`Task.commits`) and that you take part in, in the order of the assertions.
 	Tasks []Task `json:"tasks"`
 }
 
 func (Statement) IsNode() {}
 
-// Something to compute of a group of statements: of a part of them, or of themselves.
+// An aggregate over a group of statements: over an attribute, or the statements.
 type StatementAggregate struct {
 	// The name of the result in the groups.
 	As string `json:"as"`
-	// What to compute.
+	// The function.
 	Fn AggregateFunction `json:"fn"`
-	// Of what. The statements themselves if not said.
+	// The attribute. By default the statements.
 	Of *StatementOrderKey `json:"of"`
 }
 
-// A statement changed, or stood in the snapshot.
+// A change of a statement, or a statement in the snapshot.
 type StatementChange struct {
-	// The kind of change, as the view shows it. `add` for a statement of the snapshot.
+	// The kind of the change in the view. `add` for a statement in the snapshot.
 	Op kg.Op `json:"op"`
 	// The statement with the assertion that changed.
 	Statement *Statement `json:"statement"`
-	// What went, when it was replaced.
+	// The statements and assertions that were replaced.
 	Previous []Statement `json:"previous"`
 	// After `remove`: whether other assertions still back the statement.
 	StatementRemains bool `json:"statementRemains"`
-	// Names this change: the same after a replay.
+	// The id of this change, the same after a replay.
 	ChangeID string `json:"changeId"`
-	// Whether it stood in the snapshot, that is before anything was followed.
+	// Whether this event belongs to the snapshot.
 	Snapshot bool `json:"snapshot"`
-	// Whether it is the last of the snapshot.
+	// Whether this is the last event of the snapshot.
 	SnapshotEnd bool `json:"snapshotEnd"`
-	// The commit that made the change. Null in the snapshot.
+	// The commit with the change. Null in the snapshot.
 	Commit *Commit `json:"commit"`
-	// Where to resume from behind this event. Null inside a snapshot: one that is cut short starts again.
+	// The position to resume from after this event. Null within a snapshot: an interrupted snapshot starts over.
 	Position *Position `json:"position"`
 }
 
@@ -2309,37 +2309,37 @@ func (StatementChange) IsStatementEvent() {}
 type StatementConnection struct {
 	// The statements with their cursors.
 	Edges []StatementEdge `json:"edges"`
-	// The statements alone.
+	// The statements.
 	Nodes []Statement `json:"nodes"`
-	// Where this page stands in the whole.
+	// The page information.
 	PageInfo *PageInfo `json:"pageInfo"`
-	// How many there are on all pages together. Ask only when needed: it may take a scan.
+	// The number of elements on all pages. It may take a scan, so select it only if needed.
 	TotalCount int64 `json:"totalCount"`
-	// The statements in groups, with what is computed of each; of all pages together. One of which a key has several
-	// values is in several groups; one without a value of a key is in the group whose key is null.
+	// The statements of all pages in groups, with values computed for each group. A statement with several values of
+	// a key is in several groups; one without a value is in the group whose key is null.
 	Groups []Group `json:"groups"`
 }
 
-// How one statement differs between two moments.
+// The difference of a statement between two moments.
 type StatementDifference struct {
-	// `add`: it is there only at the later moment. `remove`: only at the earlier. `replace`: at both, with other assertions.
+	// `add`: it exists only at the later moment. `remove`: only at the earlier one. `replace`: at both, with different assertions.
 	Op kg.Op `json:"op"`
-	// The statement as it stands at the later moment, or as it stood at the earlier when it is gone.
+	// The statement as of the later moment, or of the earlier one if it was removed.
 	Statement *Statement `json:"statement"`
-	// The statement as it stood at the earlier moment. Null when it was not there.
+	// The statement as of the earlier moment. Null if it did not exist.
 	Previous *Statement `json:"previous"`
 }
 
-// A statement in a page.
+// A statement with its cursor.
 type StatementEdge struct {
 	// The statement.
 	Node *Statement `json:"node"`
-	// Its place, for `after`.
+	// The cursor of the element, for `after`.
 	Cursor Cursor `json:"cursor"`
 }
 
-// A condition on statements. All parts that are given must hold; null is as good as not given. A
-// condition never holds for what is not there: absence is `exists: false` or `not`.
+// A condition on statements. All given members must hold; null equals absent. A condition never holds for a
+// missing value: use `exists: false` or `not` for absence.
 type StatementFilter struct {
 	// The subject.
 	Subject *IRIFilter `json:"subject"`
@@ -2349,16 +2349,16 @@ type StatementFilter struct {
 	Object *ValueFilter `json:"object"`
 	// The graph.
 	Graph *GraphFilter `json:"graph"`
-	// The certainty, where none counts as 1; `exists` tells whether one is stated.
+	// The certainty, which is 1 if none is stated; `exists` tells whether one is stated.
 	Certainty *FloatFilter `json:"certainty"`
-	// The agents that assert it: holds when some one fits.
+	// The sources: holds if one of them matches.
 	AssertedBy *StringFilter `json:"assertedBy"`
 	// When the newest assertion was recorded.
 	RecordedAt *DateTimeFilter `json:"recordedAt"`
-	// How long ago that was, in whole seconds, rounded up: `lte` says the same as `maxAgeSeconds` in a view.
-	// Where changes are followed or listed an age is refused: it would change without any change.
+	// The age of the newest assertion in seconds, rounded up: `lte` equals `maxAgeSeconds` of a view. It is refused
+	// for lists and subscriptions of changes, because an age changes without a commit.
 	AgeSeconds *LongFilter `json:"ageSeconds"`
-	// The commit that made the newest assertion.
+	// The revision of the newest assertion.
 	Revision *RevisionFilter `json:"revision"`
 	// All of these must hold.
 	And []StatementFilter `json:"and"`
@@ -2368,123 +2368,123 @@ type StatementFilter struct {
 	Not *StatementFilter `json:"not"`
 }
 
-// Something that statements have in common.
+// A key of groups of statements.
 type StatementGroupKey struct {
 	// The name of the key in the groups.
 	As string `json:"as"`
-	// What of the statement.
+	// An attribute of the statement.
 	By StatementGroupBy `json:"by"`
 }
 
 // A statement in a patch (knowledge graph extension, KGStatement).
 type StatementInput struct {
-	// What it is about.
+	// The subject.
 	Subject *SubjectInput `json:"subject"`
-	// What it says about it.
+	// The predicate.
 	Predicate *PredicateInput `json:"predicate"`
-	// The other end.
+	// The object.
 	Object *ObjectInput `json:"object"`
-	// The graph. The default graph if not said.
+	// The graph. By default the default graph.
 	Graph *string `json:"graph"`
-	// How certain it is, 0 to 1. Without it, it is asserted as a fact.
+	// The certainty, from 0 to 1. Without one the statement is asserted as a fact.
 	Certainty *float64 `json:"certainty"`
-	// From when on it holds. Without it, it always did.
+	// The beginning of the validity. Unbounded by default.
 	ValidFrom *time.Time `json:"validFrom"`
-	// From when on it no longer holds: later than `validFrom`. Without it, it always will.
+	// The exclusive end of the validity, later than `validFrom`. Unbounded by default.
 	ValidTo *time.Time `json:"validTo"`
-	// An object that says where it comes from. Its member `sourceAgentId` names the asserting agent.
+	// The provenance, an object. Its member `sourceAgentId` names the source.
 	Provenance json.RawMessage `json:"provenance"`
 }
 
-// A key to order statements by.
+// A sort key of statements.
 type StatementOrder struct {
-	// What of the statement.
+	// An attribute of the statement.
 	By StatementOrderKey `json:"by"`
-	// Upwards or downwards.
+	// Ascending or descending.
 	Direction SortDirection `json:"direction"`
-	// Where statements without a value go: those of the default graph, which has no name. If not said, as if it were the smallest.
+	// The place of statements without a value: those of the default graph, which has no name. By default they count as the smallest.
 	Nulls *NullsOrder `json:"nulls"`
 }
 
-// Why a statement stands.
+// The reasons for a statement.
 type StatementReasons struct {
 	// The statement.
 	Statement *StatementRecord `json:"statement"`
-	// Who asserts it, each with the commit that made the assertion what it is.
+	// The assertions that back the statement, each with the commit that last changed it.
 	Backing []Backing `json:"backing"`
-	// What led to it, the newest first: each time that an assertion of it was made, changed or withdrawn.
+	// The history of the statement, the newest first: each assertion that was added, changed or removed.
 	History []StatementStep `json:"history"`
-	// Whether there is more history than that: older steps, or what the log no longer has.
+	// Whether there is more history: older steps, or steps that the log no longer has.
 	MoreHistory bool `json:"moreHistory"`
 }
 
-// A statement in the form of a patch, ready to be sent in one.
+// A statement in the form of a patch.
 type StatementRecord struct {
-	// The statement's `Statement.id` in the present.
+	// The id of the statement in the present.
 	StatementID string `json:"statementId"`
-	// What it is about.
+	// The subject.
 	Subject *ResourceRecord `json:"subject"`
-	// What it says about it.
+	// The predicate.
 	Predicate *ResourceRecord `json:"predicate"`
-	// The other end.
+	// The object.
 	Object *ObjectRecord `json:"object"`
-	// The graph. Null: the default graph.
+	// The graph. Null for the default graph.
 	Graph *string `json:"graph"`
 }
 
-// Names a statement: by its `id`, or by what it says, as a patch does.
+// Identifies a statement by its `id`, or by subject, predicate and object, as in a patch.
 type StatementRef struct {
-	// The id that an answer gave it, in whatever view. Nothing else is said then.
+	// The id from an answer, in any view. It excludes the other members.
 	ID *string `json:"id"`
-	// What it is about.
+	// The subject.
 	Subject *SubjectInput `json:"subject"`
-	// What it says about it.
+	// The predicate.
 	Predicate *PredicateInput `json:"predicate"`
-	// The other end.
+	// The object.
 	Object *ObjectInput `json:"object"`
-	// The graph. The default graph if not said.
+	// The graph. By default the default graph.
 	Graph *string `json:"graph"`
 }
 
 // A change of a statement.
 type StatementStep struct {
-	// What happened. A changed assertion is a `replace`, with the earlier one in `previous`.
+	// The kind of the change. A changed assertion is a `replace`, with the earlier one in `previous`.
 	Op kg.Op `json:"op"`
-	// The assertion that was made or withdrawn.
+	// The assertion that was added or removed.
 	Assertion *Assertion `json:"assertion"`
-	// What it took the place of.
+	// The statements and assertions that it replaced.
 	Previous []PreviousRecord `json:"previous"`
-	// After `remove`: the statement that took its place, if one did.
+	// After `remove`: the statement that replaced this one, if any.
 	ReplacedBy *StatementRecord `json:"replacedBy"`
 	// After `remove`: whether other assertions still backed the statement.
 	StatementRemains bool `json:"statementRemains"`
-	// The commit. Null when the log no longer has it.
+	// The commit. Null if the log no longer has it.
 	Commit *Commit `json:"commit"`
-	// The proposal whose patches that commit applied after review, as far as you may read it: with its reviews.
+	// The proposal whose patches the commit applied, with its reviews. Null if there is none or you may not read it.
 	Proposal *Proposal `json:"proposal"`
-	// The message that it came with, as far as you may read it.
+	// The message that the commit came with. Null if there is none or you may not read it.
 	Message *Message `json:"message"`
 }
 
 // A condition on a text.
 type StringFilter struct {
-	// There is one, or with false: there is none.
+	// With true: a value exists. With false: none does.
 	Exists *bool `json:"exists"`
-	// This one.
+	// Equal.
 	Eq *string `json:"eq"`
-	// Another one.
+	// Not equal.
 	Ne *string `json:"ne"`
-	// One of these.
+	// Equal to one of these.
 	In []string `json:"in"`
-	// None of these.
+	// Equal to none of these.
 	Nin []string `json:"nin"`
-	// Before this in the order of code points.
+	// Less in code point order.
 	Lt *string `json:"lt"`
-	// Before this, or this.
+	// Less or equal in code point order.
 	Lte *string `json:"lte"`
-	// Behind this in the order of code points.
+	// Greater in code point order.
 	Gt *string `json:"gt"`
-	// Behind this, or this.
+	// Greater or equal in code point order.
 	Gte *string `json:"gte"`
 	// Contains this.
 	Contains *string `json:"contains"`
@@ -2492,28 +2492,28 @@ type StringFilter struct {
 	StartsWith *string `json:"startsWith"`
 	// Ends with this.
 	EndsWith *string `json:"endsWith"`
-	// This regular expression finds something in the text: RE2 syntax, case matters unless it begins with
-	// `(?i)`, `^` and `$` stand for the beginning and the end of the text. 1,000 bytes at the most.
+	// This regular expression matches in the text: RE2 syntax, case-sensitive unless it begins with `(?i)`; `^` and
+	// `$` match the beginning and the end of the text. At most 1,000 bytes.
 	Regex *string `json:"regex"`
 }
 
 // The subject of a patch.
 type SubjectInput struct {
-	// An absolute IRI, a registered prefix:name, or any other text that identifies it.
+	// An absolute IRI, a registered prefix:name, or any other identifying text.
 	ID string `json:"id"`
-	// Its class: asserts rdf:type in the same commit.
+	// The class: asserts rdf:type in the same commit.
 	Type *string `json:"type"`
 }
 
-// What can be followed. One event per change; `extensions.position` tells where to resume from.
+// The subscriptions. Each change is one event; `extensions.position` is the position to resume from.
 type Subscription struct {
 }
 
-// Commits that were made for a task.
+// A page of commits of a task.
 type TaskCommitConnection struct {
 	// The commits.
 	Nodes []TaskCommit `json:"nodes"`
-	// Where the page ends.
+	// The page information.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -2521,29 +2521,29 @@ type TaskCommitConnection struct {
 type TaskConnection struct {
 	// The tasks.
 	Nodes []Task `json:"nodes"`
-	// Where the page ends.
+	// The page information.
 	PageInfo *PageInfo `json:"pageInfo"`
-	// How many there are on all pages.
+	// The number of tasks on all pages.
 	TotalCount int `json:"totalCount"`
 }
 
-// Why a task failed, was rejected or canceled.
+// The reason why a task failed, was rejected or canceled.
 type TaskFailure struct {
-	// A word of its handler's choice. EXPIRED, INTERRUPTED and INTERNAL are koine's own.
+	// A code chosen by the handler. EXPIRED, INTERRUPTED and INTERNAL are reserved for koine.
 	Code string `json:"code"`
-	// A sentence.
+	// A description of the failure.
 	Message string `json:"message"`
-	// More, for programs.
+	// Details for programs.
 	Details json.RawMessage `json:"details"`
 }
 
-// Why a task failed, was rejected or canceled.
+// The reason why a task failed, was rejected or canceled.
 type TaskFailureInput struct {
-	// A word for programs, in UPPER_SNAKE, but none of koine's own.
+	// A code for programs in UPPER_SNAKE_CASE, except the reserved ones.
 	Code string `json:"code"`
-	// A sentence.
+	// A description of the failure.
 	Message string `json:"message"`
-	// More, for programs.
+	// Details for programs.
 	Details json.RawMessage `json:"details"`
 }
 
@@ -2551,37 +2551,37 @@ type TaskFailureInput struct {
 type TaskMessageConnection struct {
 	// The messages.
 	Nodes []TaskMessage `json:"nodes"`
-	// Where the page ends.
+	// The page information.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
-// A state, with what was said about it.
+// The status of a task.
 type TaskStatus struct {
 	// The state.
 	State TaskState `json:"state"`
-	// What its handler said with it.
+	// The handler's message with the status.
 	Message *TaskMessage `json:"message"`
-	// Since when it is so.
+	// When the task got this status.
 	Time time.Time `json:"time"`
 }
 
-// A class or predicate and how often it is used.
+// A class or predicate with its number of statements.
 type TermCount struct {
 	// The class or predicate.
 	Iri kg.Term `json:"iri"`
-	// How many statements use it.
+	// The number of statements.
 	Count int64 `json:"count"`
 }
 
-// A span of time. Without a `from` it has no beginning, without an `until` no end.
+// A time span. Without `from` it has no beginning, without `until` no end.
 type TimeSpanInput struct {
-	// Its beginning, which belongs to it.
+	// The inclusive beginning.
 	From *time.Time `json:"from"`
-	// Its end, which does not.
+	// The exclusive end.
 	Until *time.Time `json:"until"`
 }
 
-// A statement with variables in it. The object is `o` or `value`, not both.
+// A statement with variables. The object is `o` or `value`, not both.
 type TriplePattern struct {
 	// The subject: a variable or an IRI.
 	S string `json:"s"`
@@ -2589,39 +2589,40 @@ type TriplePattern struct {
 	P string `json:"p"`
 	// The object: a variable or an IRI.
 	O *string `json:"o"`
-	// The object: a literal that is equal, as ValueFilter.eq says.
+	// The object: a literal that is equal, as for ValueFilter.eq.
 	Value json.RawMessage `json:"value"`
-	// The language of `value`. Any if not said.
+	// The language of `value`. By default any.
 	Language *string `json:"language"`
-	// The datatype of `value`. Any if not said. A string is then the literal's text: `1` of xsd:integer equals `01`.
+	// The datatype of `value`. By default any. With a datatype, a string is the lexical form: `1` of xsd:integer equals `01`.
 	Datatype *kg.Term `json:"datatype"`
-	// The graph: a variable or an IRI. Without it all graphs are read as one.
+	// The graph: a variable or an IRI. By default the union of all graphs.
 	G *string `json:"g"`
 }
 
-// An agent that is to be banned or muted no longer.
+// The input of `unbanAgent` and `unmuteAgent`.
 type UnbarInput struct {
 	// The channel. Either this or `everywhere`.
 	ChannelID *string `json:"channelId"`
-	// In all channels: ends what was said of all, and nothing that was said of one.
+	// All channels: ends the restriction in all channels, and none in single ones.
 	Everywhere bool `json:"everywhere"`
 	// The agent.
 	PrincipalID string `json:"principalId"`
 }
 
-// How many messages of a channel wait for you: those behind your read marker that are for you, that you did not read singly, and whose content is still there. None of a channel that is closed.
+// The number of unread messages in a channel: those after your read marker that are for you, not read
+// individually, and whose content is available. 0 for a closed channel.
 type UnreadCount struct {
-	// How many of the first 1000 behind your read marker.
+	// The number of unread messages among the first 1000 after your read marker.
 	Count int `json:"count"`
-	// Whether there are messages behind those.
+	// Whether there are messages after those.
 	More bool `json:"more"`
 }
 
-// Nothing more matches up to here. Sent at the end of an empty snapshot, and from time to time when nothing matches.
+// There are no more matches up to this position. Sent at the end of an empty snapshot, and at intervals while nothing matches.
 type UpToDate struct {
-	// Where to resume from. Never null: the type is that of StatementChange.position.
+	// The position to resume from. Never null; the type matches StatementChange.position.
 	Position *Position `json:"position"`
-	// The revision that was scanned to.
+	// The revision scanned to.
 	Revision kg.Revision `json:"revision"`
 }
 
@@ -2639,113 +2640,113 @@ func (UpToDate) IsEntityEvent() {}
 
 func (UpToDate) IsMatchEvent() {}
 
-// What is to be different in an agent's record. What is not said stays.
+// The input of `updateAgent`. Absent members stay unchanged.
 type UpdateAgentInput struct {
-	// Which one.
+	// The id of the agent.
 	ID string `json:"id"`
-	// What people call it; "" for nothing.
+	// The display name; "" removes it.
 	Name *string `json:"name"`
-	// The agent that answers for it; "" for nobody.
+	// The agent that is responsible for it; "" for none.
 	Owner *string `json:"owner"`
-	// Whether it is let in.
+	// Whether the agent may use the server.
 	Status *AgentStatus `json:"status"`
-	// Members that are put into the card of an agent that is registered; null takes one away.
+	// Members of the card of a registered agent to set; null removes a member.
 	Card json.RawMessage `json:"card"`
 }
 
-// What is to be different of a channel. What is not said stays.
+// The input of `updateChannel`. Absent members stay unchanged.
 type UpdateChannelInput struct {
-	// Which one.
+	// The id of the channel.
 	ChannelID string `json:"channelId"`
-	// The version that you know: another one is the error VERSION_CONFLICT.
+	// The expected version. If it differs, the error is VERSION_CONFLICT.
 	ExpectedVersion int64 `json:"expectedVersion"`
-	// What people call it; "" for nothing.
+	// The display name; "" removes it.
 	Name *string `json:"name"`
-	// What it is about; "" for nothing.
+	// The topic; "" removes it.
 	Topic *string `json:"topic"`
-	// What is to be different in its metadata.
+	// The changes of the metadata.
 	MetadataPatch *MetadataPatchInput `json:"metadataPatch"`
-	// Who may do what: all that is to be otherwise than for others of its kind and visibility. For owners.
+	// The rights, as far as they differ from the defaults of the kind and visibility. They replace the previous ones. For owners.
 	Rights *ChannelRightsInput `json:"rights"`
-	// How many members it may have; 0 for as many as channels of this server may. For owners.
+	// The maximal number of members; 0 for the server's limit. For owners.
 	MaxMembers *int `json:"maxMembers"`
-	// What it bounds of its own: takes the place of all that it does. For owners.
+	// The channel's own limits, which replace the previous ones. For owners.
 	Limits *ChannelLimitsInput `json:"limits"`
-	// How many seconds after its last message it closes by itself; 0 for never. For owners.
+	// The idle timeout in seconds after the last message; 0 for none. For owners.
 	ExpireAfterSeconds *int64 `json:"expireAfterSeconds"`
-	// How many messages keep their content, the newest; 0 for all. What is too much goes as messages come. For owners.
+	// The number of newest messages that keep their content; 0 for all. The content of older messages is removed as new ones come. For owners.
 	KeepMessages *int64 `json:"keepMessages"`
-	// Whether each message is copied to the events of the scope. For owners.
+	// Whether messages are copied to the events of the scope. For owners.
 	Audit *bool `json:"audit"`
 }
 
-// What is to be different of a scope. What is not said stays.
+// The input of `updateScope`. Absent members stay unchanged.
 type UpdateScopeInput struct {
-	// Which one.
+	// The id of the scope.
 	ScopeID string `json:"scopeId"`
-	// The version that you know: another one is the error VERSION_CONFLICT.
+	// The expected version. If it differs, the error is VERSION_CONFLICT.
 	ExpectedVersion int64 `json:"expectedVersion"`
-	// What people call it; "" for nothing.
+	// The display name; "" removes it.
 	Title *string `json:"title"`
-	// Who may see it and take part in it: takes the place of all that was said.
+	// The agents with access, which replace the previous ones.
 	Access *ScopeAccessInput `json:"access"`
-	// The agent that runs it together with who made it; "" for none.
+	// The agent that runs the scope together with its creator; "" for none.
 	Coordinator *string `json:"coordinator"`
 }
 
-// What stands against the shapes (sh:ValidationReport).
+// The violations of the shapes (sh:ValidationReport).
 type ValidationReport struct {
-	// Whether nothing was found in all that was judged.
+	// Whether no validated node violates a shape.
 	Conforms bool `json:"conforms"`
-	// Whether everything was judged and all that was found is listed.
+	// Whether all nodes were validated and all results are listed.
 	Complete bool `json:"complete"`
-	// How many nodes were judged, once for each shape that they are a target of.
+	// The number of validated nodes, counted once for each shape that they are a target of.
 	Judged int64 `json:"judged"`
-	// The revision that was judged.
+	// The validated revision.
 	Revision kg.Revision `json:"revision"`
-	// How many things of the shapes are not judged: see `shapesLeftOut`.
+	// The number of parts of shapes that are not validated: see `shapesLeftOut`.
 	LeftOut int `json:"leftOut"`
-	// What was found, shape by shape.
+	// The results, shape by shape.
 	Results []ValidationResult `json:"results"`
 }
 
 // A value that violates a shape (sh:ValidationResult).
 type ValidationResult struct {
-	// The shape by whose target it was found.
+	// The shape whose target has the violation.
 	Shape kg.Term `json:"shape"`
-	// The node that was looked at: an IRI, "_:" and a label, or a text.
+	// The validated node: an IRI, "_:" and a label, or a text.
 	FocusNode string `json:"focusNode"`
-	// The way from there to the values, in the notation of SPARQL. Null for the node itself.
+	// The path from the node to the values, in SPARQL notation. Null for the node itself.
 	Path *string `json:"path"`
-	// What is wrong, in the notation of N-Triples. Null where it is all values together.
+	// The violating value, in N-Triples notation. Null if all values together violate the shape.
 	Value *string `json:"value"`
-	// The shape with the constraint, which may be one inside of the other.
+	// The shape with the constraint, which may be nested in the target's shape.
 	SourceShape kg.Term `json:"sourceShape"`
 	// The kind of constraint, such as sh:MinCountConstraintComponent.
 	SourceConstraintComponent kg.Term `json:"sourceConstraintComponent"`
-	// That of the shape with the constraint.
+	// The severity of the shape with the constraint.
 	Severity kg.Term `json:"severity"`
-	// What it says to people.
+	// A description of the violation.
 	Message string `json:"message"`
 }
 
-// A condition on a value, the object of a statement. All the operators that are given must hold.
+// A condition on a value, the object of a statement. All given operators must hold.
 //
-// Values are compared by what they mean, not by how they are written: a number with every numeric
-// literal (1, 1.0 and 1e0 are equal), a boolean with booleans, a string with every other literal: with a
-// text by its characters, in any language, with a date, a time or both by the moment, when the string
-// is one of the same datatype, with or without a time zone as it is, with any other literal by how that is
-// written. Values that cannot be compared are neither equal nor less nor greater. For entities use `iri`.
+// Values are compared by meaning, not by spelling: a number with every numeric literal (1, 1.0 and 1e0 are equal),
+// a boolean with booleans, and a string with every other literal: with a text by its characters, in any language;
+// with a date, a time or both by the moment, if the string denotes one of the same datatype, with or without a
+// time zone as it is; with any other literal by its lexical form. Incomparable values are neither equal nor less
+// nor greater. Use `iri` for entities.
 type ValueFilter struct {
 	// Equal.
 	Eq json.RawMessage `json:"eq"`
-	// Another one, of whatever kind, but no time whose time zone is not known where this one's is, or the other way round.
+	// Differs, of any kind. Times of which only one has a time zone do not match.
 	Ne json.RawMessage `json:"ne"`
 	// Equal to one of these.
 	In []json.RawMessage `json:"in"`
-	// None of these, each as `ne` says.
+	// Equals none of these, as for `ne`.
 	Nin []json.RawMessage `json:"nin"`
-	// Less: a smaller number, an earlier moment, false before true, a text before it in the order of its characters' code points.
+	// Less: a smaller number, an earlier moment, false before true, a text earlier in code point order.
 	Lt json.RawMessage `json:"lt"`
 	// Less or equal.
 	Lte json.RawMessage `json:"lte"`
@@ -2759,34 +2760,34 @@ type ValueFilter struct {
 	StartsWith *string `json:"startsWith"`
 	// A text that ends with this.
 	EndsWith *string `json:"endsWith"`
-	// A text that this regular expression finds something in, as StringFilter.regex says.
+	// A text in which this regular expression matches, as for StringFilter.regex.
 	Regex *string `json:"regex"`
-	// An entity whose IRI fits; with `exists: false` a literal.
+	// An entity whose IRI matches; with `exists: false` a literal.
 	Iri *IRIFilter `json:"iri"`
-	// A text with a language tag that fits, in whatever case the two are written; `regex` sees the tag in lower case.
+	// A text whose language tag matches, ignoring case; `regex` sees the tag in lower case.
 	Language *StringFilter `json:"language"`
-	// A literal whose datatype fits.
+	// A literal whose datatype matches.
 	Datatype *IRIFilter `json:"datatype"`
 }
 
-// A condition on what stands for a variable: all the operators that are given must hold. Nothing holds
-// for a variable without a value but `exists: false` and `not`.
+// A condition on a variable. All given operators must hold. For an unbound variable only `exists: false` and `not` hold.
 type VariableFilter struct {
-	// The variable, without "?".
+	// The name of the variable, without "?".
 	Var string `json:"var"`
-	// With true: something stands for it. With false: nothing does.
+	// With true: the variable is bound. With false: it is not.
 	Exists *bool `json:"exists"`
 	// A condition on the value.
 	Value *ValueFilter `json:"value"`
-	// Equal to what stands for this variable, as `=` of SPARQL has it: numbers, booleans, dates and times by value, texts with their language, all else the same term.
+	// Equal to the value of this variable, like `=` in SPARQL: numbers, booleans, dates and times by value, texts
+	// with their language, other terms by identity.
 	EqVar *string `json:"eqVar"`
-	// Another one than what stands for this variable, as `!=` of SPARQL has it: what cannot be compared is neither equal nor another one.
+	// Not equal to the value of this variable, like `!=` in SPARQL. Incomparable values are neither equal nor unequal.
 	NeVar *string `json:"neVar"`
-	// Less than what stands for this variable. Entities are in the order of their IRIs, so that `ltVar` takes each pair once.
+	// Less than the value of this variable. Entities are ordered by IRI, so that `ltVar` matches each pair once.
 	LtVar *string `json:"ltVar"`
 	// Less or equal.
 	LteVar *string `json:"lteVar"`
-	// Greater than what stands for this variable.
+	// Greater than the value of this variable.
 	GtVar *string `json:"gtVar"`
 	// Greater or equal.
 	GteVar *string `json:"gteVar"`
@@ -2796,41 +2797,40 @@ type VariableFilter struct {
 	Not *VariableFilter `json:"not"`
 }
 
-// What a read sees. Everything that is said here narrows what the request itself says; the parts add
-// up. Without any, a read sees the newest revision of all graphs that you may read but koine's own.
+// The conditions of a read. They narrow the view of the request and are combined. By default a read sees the
+// newest revision of all graphs that you may read, except system graphs.
 type ViewInput struct {
-	// Read as of this moment.
+	// The moment to read at.
 	At *kg.Moment `json:"at"`
-	// Only these graphs; null stands for the default graph. Koine's own graphs are seen when they are named here.
+	// Only these graphs; null is the default graph. System graphs are included if they are listed.
 	Graphs []*kg.Term `json:"graphs"`
-	// All graphs that you may read, also koine's own.
+	// All graphs that you may read, including system graphs.
 	AllGraphs *bool `json:"allGraphs"`
-	// Only assertions with at least this certainty, 0 to 1. One without a certainty counts as 1.
+	// Only assertions with at least this certainty, from 0 to 1. An assertion without one counts as 1.
 	MinCertainty *float64 `json:"minCertainty"`
 	// Only assertions recorded at most this many seconds ago.
 	MaxAgeSeconds *int64 `json:"maxAgeSeconds"`
-	// Only assertions recorded in this span of time.
+	// Only assertions recorded in this time span.
 	RecordedAt *TimeSpanInput `json:"recordedAt"`
-	// Read at this revision or a newer one, as `applyPatches` gave it: the operation waits until it is
-	// there, for a few seconds.
+	// Read at this revision or a newer one, as returned by `applyPatches`: the operation waits for it for a few seconds.
 	MinRevision *kg.Revision `json:"minRevision"`
-	// Only assertions that are valid at this time: see `Assertion.validFrom`. It may be one to come.
+	// Only assertions valid at this time, past or future: see `Assertion.validFrom`.
 	ValidAt *time.Time `json:"validAt"`
-	// Only assertions of these agents, 1024 at the most.
+	// Only assertions of these agents, at most 1024.
 	BelievedBy []string `json:"believedBy"`
-	// Also what proposals under review would add, as far as you may read those; `Statement.pending` tells them.
+	// Include the statements of proposals under review that you may read; `Statement.pending` marks them.
 	IncludePending *bool `json:"includePending"`
-	// Also assertions of agents under quarantine, which otherwise count for nobody. For administrators.
+	// Include assertions of agents under quarantine. For administrators.
 	IncludeQuarantined *bool `json:"includeQuarantined"`
 }
 
-// Whether an agent is let in.
+// Whether an agent may use the server.
 type AgentStatus string
 
 const (
-	// It is.
+	// The agent may use the server.
 	AgentStatusActive AgentStatus = "ACTIVE"
-	// It is not, whatever it brings; its streams have ended.
+	// The agent is refused with any credential, and its streams were closed.
 	AgentStatusSuspended AgentStatus = "SUSPENDED"
 )
 
@@ -2868,21 +2868,21 @@ func (e AgentStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// Something to compute.
+// An aggregate function.
 type AggregateFunction string
 
 const (
-	// How many values there are. Without a value to look at: how many things.
+	// The number of values, or of elements if no values are given.
 	AggregateFunctionCount AggregateFunction = "COUNT"
-	// How many different terms there are: 1 and 1.0 are two, and so are texts in two languages.
+	// The number of distinct terms: 1 and 1.0 are different, and so are texts in two languages.
 	AggregateFunctionCountDistinct AggregateFunction = "COUNT_DISTINCT"
-	// The smallest value, in the order that `orderBy` has.
+	// The smallest value, in the order of `orderBy`.
 	AggregateFunctionMin AggregateFunction = "MIN"
 	// The greatest value.
 	AggregateFunctionMax AggregateFunction = "MAX"
-	// The sum of the numbers: exact, unless a number is a float or a double. What is no number is passed over.
+	// The sum of the numbers: exact unless a number is a float or a double. Other values are ignored.
 	AggregateFunctionSum AggregateFunction = "SUM"
-	// The mean of the numbers. Null when there is none.
+	// The mean of the numbers. Null if there are none.
 	AggregateFunctionAvg AggregateFunction = "AVG"
 )
 
@@ -2924,13 +2924,13 @@ func (e AggregateFunction) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What a key is for. It stands in the key, so that people and scanners see it.
+// The mode of a key, which is visible in the key to people and secret scanners.
 type APIKeyMode string
 
 const (
-	// A key for work: `ak_live_…`.
+	// A production key: `ak_live_…`.
 	APIKeyModeLive APIKeyMode = "LIVE"
-	// A key for trying things: `ak_test_…`. A server can be told to take none.
+	// A test key: `ak_test_…`. A server can be configured to refuse them.
 	APIKeyModeTest APIKeyMode = "TEST"
 )
 
@@ -2968,15 +2968,15 @@ func (e APIKeyMode) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// Whether a key is good.
+// The state of a key.
 type APIKeyState string
 
 const (
-	// It is.
+	// The key is valid.
 	APIKeyStateActive APIKeyState = "ACTIVE"
-	// Its time is over.
+	// The key has expired.
 	APIKeyStateExpired APIKeyState = "EXPIRED"
-	// It was revoked.
+	// The key was revoked.
 	APIKeyStateRevoked APIKeyState = "REVOKED"
 )
 
@@ -3015,23 +3015,23 @@ func (e APIKeyState) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What was done with a channel.
+// The actions on channels.
 type AuditAction string
 
 const (
-	// It was made.
+	// The channel was created.
 	AuditActionCreate AuditAction = "CREATE"
-	// Its name, topic, metadata or rights were changed.
+	// The name, topic, metadata or rights were changed.
 	AuditActionUpdate AuditAction = "UPDATE"
-	// It was deleted.
+	// The channel was deleted.
 	AuditActionDelete AuditAction = "DELETE"
-	// Somebody became a member, or was given another role.
+	// A member was added, or its role was changed.
 	AuditActionAddMember AuditAction = "ADD_MEMBER"
-	// Somebody is a member no longer.
+	// A member was removed.
 	AuditActionRemoveMember AuditAction = "REMOVE_MEMBER"
 	// A message was published.
 	AuditActionPublish AuditAction = "PUBLISH"
-	// Something was noted about a message: that it was received, retracted or answered, or has expired.
+	// A message was acknowledged, retracted or answered, or it expired.
 	AuditActionNote AuditAction = "NOTE"
 )
 
@@ -3074,13 +3074,13 @@ func (e AuditAction) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What one may not do who is barred.
+// The kinds of restrictions.
 type ChannelBarKind string
 
 const (
-	// Find the channel.
+	// A ban: the agent cannot find the channel.
 	ChannelBarKindBan ChannelBarKind = "BAN"
-	// Publish.
+	// A mute: the agent cannot publish.
 	ChannelBarKindMute ChannelBarKind = "MUTE"
 )
 
@@ -3118,23 +3118,23 @@ func (e ChannelBarKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What has become of a channel.
+// The kinds of channel changes.
 type ChannelChangeKind string
 
 const (
-	// It was made.
+	// The channel was created.
 	ChannelChangeKindCreated ChannelChangeKind = "CREATED"
-	// An agent became a member.
+	// An agent joined.
 	ChannelChangeKindJoined ChannelChangeKind = "JOINED"
-	// An agent is no member any more.
+	// A member left.
 	ChannelChangeKindLeft ChannelChangeKind = "LEFT"
-	// A member got another role.
+	// The role of a member changed.
 	ChannelChangeKindRole ChannelChangeKind = "ROLE"
-	// Its name, topic, metadata, rights or bounds are other ones.
+	// The name, topic, metadata, rights or limits changed.
 	ChannelChangeKindUpdated ChannelChangeKind = "UPDATED"
-	// It takes no messages any more.
+	// The channel was closed.
 	ChannelChangeKindClosed ChannelChangeKind = "CLOSED"
-	// It is gone. There is nothing behind this.
+	// The channel was deleted. No event follows.
 	ChannelChangeKindDeleted ChannelChangeKind = "DELETED"
 )
 
@@ -3177,17 +3177,17 @@ func (e ChannelChangeKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What sort of channel it is.
+// The kinds of channels.
 type ChannelKind string
 
 const (
-	// One that was made, with members who come and go.
+	// A channel with members that are added and removed.
 	ChannelKindChannel ChannelKind = "CHANNEL"
-	// The one of exactly two agents, which is there by itself.
+	// The channel of exactly two agents, which always exists.
 	ChannelKindDirect ChannelKind = "DIRECT"
-	// One in which owners publish and the others read.
+	// A channel in which owners publish and the others read.
 	ChannelKindBroadcast ChannelKind = "BROADCAST"
-	// One that is entered, to read from then on: by whoever finds it where it is PUBLIC, else by who is invited.
+	// A channel that agents enter: by themselves if it is PUBLIC, by invitation otherwise.
 	ChannelKindRoom ChannelKind = "ROOM"
 )
 
@@ -3227,13 +3227,13 @@ func (e ChannelKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// Who takes part in a channel of a scope.
+// How the members of a channel in a scope are determined.
 type ChannelMemberPolicy string
 
 const (
-	// Its members who also have access to the scope.
+	// The listed members that also have access to the scope.
 	ChannelMemberPolicyExplicit ChannelMemberPolicy = "EXPLICIT"
-	// Whoever has access to the scope.
+	// All agents with access to the scope.
 	ChannelMemberPolicyScope ChannelMemberPolicy = "SCOPE"
 )
 
@@ -3271,17 +3271,17 @@ func (e ChannelMemberPolicy) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What a member may do.
+// The roles of members.
 type ChannelRole string
 
 const (
-	// Everything.
+	// All rights.
 	ChannelRoleOwner ChannelRole = "OWNER"
-	// What members may, and change name, topic and metadata, mute and ban.
+	// The rights of members, and to change name, topic and metadata, mute and ban.
 	ChannelRoleModerator ChannelRole = "MODERATOR"
-	// Publish.
+	// Read and publish.
 	ChannelRoleMember ChannelRole = "MEMBER"
-	// Read, and never publish.
+	// Read only.
 	ChannelRoleObserver ChannelRole = "OBSERVER"
 )
 
@@ -3321,13 +3321,13 @@ func (e ChannelRole) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// Whether a channel takes messages.
+// The status of a channel.
 type ChannelStatus string
 
 const (
-	// It does.
+	// The channel takes messages.
 	ChannelStatusOpen ChannelStatus = "OPEN"
-	// It is read on, and never opens again.
+	// The channel takes no more messages and stays readable. It cannot be reopened.
 	ChannelStatusClosed ChannelStatus = "CLOSED"
 )
 
@@ -3365,13 +3365,13 @@ func (e ChannelStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// Who may read a channel.
+// The visibility of a channel.
 type ChannelVisibility string
 
 const (
-	// Its members. For others it is not there.
+	// Only members may read the channel. It is hidden from others.
 	ChannelVisibilityPrivate ChannelVisibility = "PRIVATE"
-	// Everybody. Only members publish.
+	// Everybody may read the channel. Only members publish.
 	ChannelVisibilityPublic ChannelVisibility = "PUBLIC"
 )
 
@@ -3409,17 +3409,17 @@ func (e ChannelVisibility) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// To whom a right in a channel is given. Each includes those before it.
+// The holders of a right in a channel. Each includes those before it.
 type ChannelWho string
 
 const (
-	// Its owners.
+	// The owners.
 	ChannelWhoOwners ChannelWho = "OWNERS"
-	// Its moderators.
+	// The moderators.
 	ChannelWhoModerators ChannelWho = "MODERATORS"
-	// Its members. Observers are among them where it is about finding and reading.
+	// The members. For finding and reading, observers are included.
 	ChannelWhoMembers ChannelWho = "MEMBERS"
-	// Everybody with access: whoever there is, in a public channel, and whoever has access to the scope, in one of `memberPolicy` SCOPE.
+	// Everybody with access: all agents in a public channel, and all agents with access to the scope with `memberPolicy` SCOPE.
 	ChannelWhoEverybody ChannelWho = "EVERYBODY"
 )
 
@@ -3459,7 +3459,7 @@ func (e ChannelWho) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What makes statements contradict.
+// The kinds of contradictions.
 type ContradictionKind string
 
 const (
@@ -3512,7 +3512,7 @@ func (e ContradictionKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// A side of statements, seen from an entity.
+// The direction of statements, seen from an entity.
 type Direction string
 
 const (
@@ -3520,7 +3520,7 @@ const (
 	DirectionOut Direction = "OUT"
 	// The entity is the object.
 	DirectionIn Direction = "IN"
-	// Either. A statement from an entity to itself counts once for each side.
+	// Both. A statement from an entity to itself counts twice.
 	DirectionBoth Direction = "BOTH"
 )
 
@@ -3559,19 +3559,19 @@ func (e Direction) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What entities can be ordered by, beside properties.
+// The attributes that entities can be ordered by.
 type EntityOrderKey string
 
 const (
 	// The IRI.
 	EntityOrderKeyIri EntityOrderKey = "IRI"
-	// A label, as Entity.label gives it without languages.
+	// The label, as for Entity.label without languages.
 	EntityOrderKeyLabel EntityOrderKey = "LABEL"
-	// The number of statements that have it as subject or object.
+	// The number of statements with the entity as subject or object.
 	EntityOrderKeyDegree EntityOrderKey = "DEGREE"
-	// The number of statements that have it as subject.
+	// The number of statements with the entity as subject.
 	EntityOrderKeyOutDegree EntityOrderKey = "OUT_DEGREE"
-	// The number of statements that have it as object.
+	// The number of statements with the entity as object.
 	EntityOrderKeyInDegree EntityOrderKey = "IN_DEGREE"
 )
 
@@ -3612,17 +3612,17 @@ func (e EntityOrderKey) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What one may do with a graph.
+// The rights on a graph.
 type GraphRight string
 
 const (
-	// Know that it is there.
+	// See that the graph exists.
 	GraphRightDiscover GraphRight = "DISCOVER"
-	// Read its statements, as they are and as they were.
+	// Read the statements and their past.
 	GraphRightRead GraphRight = "READ"
-	// Change its statements.
+	// Change the statements.
 	GraphRightWrite GraphRight = "WRITE"
-	// Say who may do what, and delete it.
+	// Change the policy, and delete the graph.
 	GraphRightManage GraphRight = "MANAGE"
 )
 
@@ -3662,13 +3662,13 @@ func (e GraphRight) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// Who may read a graph.
+// The visibility of a graph.
 type GraphVisibility string
 
 const (
-	// Everybody.
+	// Everybody may read the graph.
 	GraphVisibilityPublic GraphVisibility = "PUBLIC"
-	// Those whom the policy names.
+	// Only the agents in the policy may read the graph.
 	GraphVisibilityPrivate GraphVisibility = "PRIVATE"
 )
 
@@ -3706,17 +3706,17 @@ func (e GraphVisibility) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// How the content of a message is meant.
+// The content types of messages.
 type MessageContentType string
 
 const (
-	// As text.
+	// Text.
 	MessageContentTypeText MessageContentType = "TEXT"
-	// As data.
+	// Structured data.
 	MessageContentTypeStructured MessageContentType = "STRUCTURED"
-	// As something to do.
+	// An action to perform.
 	MessageContentTypeAction MessageContentType = "ACTION"
-	// As a notice of koine's own.
+	// A notice of koine.
 	MessageContentTypeSystem MessageContentType = "SYSTEM"
 )
 
@@ -3756,17 +3756,17 @@ func (e MessageContentType) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What a message is for between its author and its recipients.
+// The interaction types of messages.
 type MessageType string
 
 const (
-	// It expects a response.
+	// A request, which expects a response.
 	MessageTypeRequest MessageType = "REQUEST"
-	// It answers a request.
+	// A response to a request.
 	MessageTypeResponse MessageType = "RESPONSE"
-	// It expects nothing.
+	// A notification, which expects no response.
 	MessageTypeNotify MessageType = "NOTIFY"
-	// It is for everybody in the channel.
+	// A message to everybody in the channel.
 	MessageTypeBroadcast MessageType = "BROADCAST"
 )
 
@@ -3806,13 +3806,13 @@ func (e MessageType) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// Where the elements without a value go.
+// The place of elements without a value.
 type NullsOrder string
 
 const (
-	// Before all others.
+	// Before all other elements.
 	NullsOrderFirst NullsOrder = "FIRST"
-	// Behind all others.
+	// After all other elements.
 	NullsOrderLast NullsOrder = "LAST"
 )
 
@@ -3850,17 +3850,17 @@ func (e NullsOrder) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What a part is.
+// The kinds of content.
 type PartKind string
 
 const (
-	// It has a `text`.
+	// A part with `text`.
 	PartKindText PartKind = "TEXT"
-	// It has `raw` bytes.
+	// A part with `raw` bytes.
 	PartKindRaw PartKind = "RAW"
-	// It has a `url`.
+	// A part with a `url`.
 	PartKindURL PartKind = "URL"
-	// It has `data`.
+	// A part with `data`.
 	PartKindData PartKind = "DATA"
 )
 
@@ -3900,17 +3900,17 @@ func (e PartKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// Whether an agent is there: it has a stream open, or sent a heartbeat not long ago.
+// The presence of an agent. An agent with an open stream or a recent heartbeat is online.
 type PresenceStatus string
 
 const (
-	// It is.
+	// The agent is online.
 	PresenceStatusOnline PresenceStatus = "ONLINE"
-	// It is, and does nothing: it says so, or wrote nothing for five minutes.
+	// The agent is online and idle: it reported so, or wrote nothing for five minutes.
 	PresenceStatusIdle PresenceStatus = "IDLE"
-	// It is, and says that it has no time.
+	// The agent is online and reported to be busy.
 	PresenceStatusBusy PresenceStatus = "BUSY"
-	// It is not.
+	// The agent is offline.
 	PresenceStatusOffline PresenceStatus = "OFFLINE"
 )
 
@@ -3950,21 +3950,21 @@ func (e PresenceStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// Where a proposal is.
+// The status of a proposal.
 type ProposalStatus string
 
 const (
-	// It waits for review.
+	// The proposal waits for review.
 	ProposalStatusPending ProposalStatus = "PENDING"
-	// It was approved, and its patches were applied.
+	// The proposal was approved, and its patches were applied.
 	ProposalStatusApplied ProposalStatus = "APPLIED"
-	// A reviewer rejected it.
+	// A reviewer rejected the proposal.
 	ProposalStatusRejected ProposalStatus = "REJECTED"
-	// Its author took it back.
+	// The author withdrew the proposal.
 	ProposalStatusWithdrawn ProposalStatus = "WITHDRAWN"
-	// Nobody decided in time.
+	// The proposal was not decided in time.
 	ProposalStatusExpired ProposalStatus = "EXPIRED"
-	// It was approved, and the graph did not take its patches any more.
+	// The proposal was approved, and the graph no longer accepted its patches.
 	ProposalStatusConflicted ProposalStatus = "CONFLICTED"
 )
 
@@ -4006,17 +4006,17 @@ func (e ProposalStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// How many of several things a condition must hold for.
+// A quantifier over the ends of a path.
 type Quantifier string
 
 const (
-	// At least one.
+	// At least one end matches.
 	QuantifierSome Quantifier = "SOME"
-	// All of them. It also holds when there is none, as always in logic: say SOME too where there must be one.
+	// All ends match, also if there is none. Add SOME to require one.
 	QuantifierEvery Quantifier = "EVERY"
-	// None of them, or there is none.
+	// No end matches.
 	QuantifierNone Quantifier = "NONE"
-	// Exactly one of them.
+	// Exactly one end matches.
 	QuantifierSingle Quantifier = "SINGLE"
 )
 
@@ -4056,17 +4056,17 @@ func (e Quantifier) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What became of a message at one of its recipients.
+// The status of a receipt.
 type ReceiptStatus string
 
 const (
-	// Nothing was said of it.
+	// The message was not acknowledged.
 	ReceiptStatusPending ReceiptStatus = "PENDING"
-	// It arrived.
+	// The message was delivered.
 	ReceiptStatusDelivered ReceiptStatus = "DELIVERED"
-	// It was read.
+	// The message was read.
 	ReceiptStatusRead ReceiptStatus = "READ"
-	// It expired before it was read, or its channel was closed.
+	// The message expired unread, or its channel was closed.
 	ReceiptStatusExpired ReceiptStatus = "EXPIRED"
 )
 
@@ -4106,13 +4106,13 @@ func (e ReceiptStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What a reviewer decides.
+// The decision of a reviewer.
 type ReviewDecision string
 
 const (
-	// It is right.
+	// Approve the proposal.
 	ReviewDecisionApprove ReviewDecision = "APPROVE"
-	// It is not.
+	// Reject the proposal.
 	ReviewDecisionReject ReviewDecision = "REJECT"
 )
 
@@ -4150,11 +4150,11 @@ func (e ReviewDecision) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What a scope is.
+// The kinds of scopes.
 type ScopeKind string
 
 const (
-	// Something that is to be reached.
+	// A goal.
 	ScopeKindIntent ScopeKind = "INTENT"
 	// A part of the work for an intent.
 	ScopeKindTask ScopeKind = "TASK"
@@ -4194,15 +4194,15 @@ func (e ScopeKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// How far the work has come that a scope is about.
+// The status of a scope.
 type ScopeStatus string
 
 const (
-	// It goes on.
+	// The work is in progress.
 	ScopeStatusActive ScopeStatus = "ACTIVE"
-	// It is done.
+	// The work is completed.
 	ScopeStatusCompleted ScopeStatus = "COMPLETED"
-	// It was given up.
+	// The work was abandoned.
 	ScopeStatusAbandoned ScopeStatus = "ABANDONED"
 )
 
@@ -4241,13 +4241,13 @@ func (e ScopeStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// A direction of ordering.
+// A sort direction.
 type SortDirection string
 
 const (
-	// Upwards: the smallest first.
+	// Ascending: the smallest first.
 	SortDirectionAsc SortDirection = "ASC"
-	// Downwards: the greatest first.
+	// Descending: the greatest first.
 	SortDirectionDesc SortDirection = "DESC"
 )
 
@@ -4285,7 +4285,7 @@ func (e SortDirection) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What statements can be grouped by.
+// The attributes that statements can be grouped by.
 type StatementGroupBy string
 
 const (
@@ -4297,9 +4297,9 @@ const (
 	StatementGroupByObject StatementGroupBy = "OBJECT"
 	// The graph; null is the default graph.
 	StatementGroupByGraph StatementGroupBy = "GRAPH"
-	// The agent that asserts it. What is grouped are then the assertions, each with its own certainty and time.
+	// The source. It groups assertions, each with its own certainty and time.
 	StatementGroupBySource StatementGroupBy = "SOURCE"
-	// The certainty, where none counts as 1.
+	// The certainty, which is 1 if none is stated.
 	StatementGroupByCertainty StatementGroupBy = "CERTAINTY"
 	// The day on which the newest assertion was recorded, in UTC.
 	StatementGroupByDay StatementGroupBy = "DAY"
@@ -4344,7 +4344,7 @@ func (e StatementGroupBy) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What statements can be ordered by.
+// The attributes that statements can be ordered by.
 type StatementOrderKey string
 
 const (
@@ -4356,11 +4356,11 @@ const (
 	StatementOrderKeyObject StatementOrderKey = "OBJECT"
 	// The graph's IRI; the default graph has none.
 	StatementOrderKeyGraph StatementOrderKey = "GRAPH"
-	// The certainty, where none counts as 1.
+	// The certainty, which is 1 if none is stated.
 	StatementOrderKeyCertainty StatementOrderKey = "CERTAINTY"
 	// When the newest assertion was recorded.
 	StatementOrderKeyRecordedAt StatementOrderKey = "RECORDED_AT"
-	// The commit that made the newest assertion.
+	// The revision of the newest assertion.
 	StatementOrderKeyRevision StatementOrderKey = "REVISION"
 )
 
@@ -4403,17 +4403,17 @@ func (e StatementOrderKey) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// What happened to a task.
+// The kinds of task changes.
 type TaskChangeKind string
 
 const (
-	// Nothing: it is how the task stands where the subscription begins.
+	// The state of the task at the start of the subscription.
 	TaskChangeKindTask TaskChangeKind = "TASK"
-	// Its creator said something.
+	// The creator sent a message.
 	TaskChangeKindMessage TaskChangeKind = "MESSAGE"
-	// Its handler handed over an artifact, or a piece of one.
+	// The handler delivered an artifact, or a chunk of one.
 	TaskChangeKindArtifact TaskChangeKind = "ARTIFACT"
-	// Its status changed.
+	// The status changed.
 	TaskChangeKindStatus TaskChangeKind = "STATUS"
 )
 
@@ -4453,13 +4453,13 @@ func (e TaskChangeKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// Who speaks in a message.
+// The role of a message's author in a task.
 type TaskRole string
 
 const (
 	// The creator of the task.
 	TaskRoleUser TaskRole = "USER"
-	// The agent that handles it.
+	// The handler of the task.
 	TaskRoleAgent TaskRole = "AGENT"
 )
 
@@ -4497,25 +4497,25 @@ func (e TaskRole) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// How far a task is.
+// The states of a task.
 type TaskState string
 
 const (
-	// Nobody has begun.
+	// The task was submitted and not started.
 	TaskStateSubmitted TaskState = "SUBMITTED"
-	// Its handler is at it.
+	// The handler works on the task.
 	TaskStateWorking TaskState = "WORKING"
-	// Its handler waits for a message.
+	// The handler waits for a message.
 	TaskStateInputRequired TaskState = "INPUT_REQUIRED"
-	// Its handler waits for a credential.
+	// The handler waits for a credential.
 	TaskStateAuthRequired TaskState = "AUTH_REQUIRED"
-	// It is done.
+	// The task is completed.
 	TaskStateCompleted TaskState = "COMPLETED"
-	// It came to nothing.
+	// The task failed.
 	TaskStateFailed TaskState = "FAILED"
-	// It was ended before its time.
+	// The task was canceled.
 	TaskStateCanceled TaskState = "CANCELED"
-	// Its handler does not do it.
+	// The handler rejected the task.
 	TaskStateRejected TaskState = "REJECTED"
 )
 
@@ -4559,19 +4559,19 @@ func (e TaskState) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// Why the content of a message is not shown.
+// The reasons for withholding the content of a message.
 type WithheldReason string
 
 const (
-	// Its author, or an owner or moderator of the channel, took it back.
+	// The author, an owner or a moderator retracted the message.
 	WithheldReasonRetracted WithheldReason = "RETRACTED"
-	// It was to be read before a time that has come.
+	// The message has expired.
 	WithheldReasonExpired WithheldReason = "EXPIRED"
-	// It is for others.
+	// The message is addressed to others.
 	WithheldReasonAddressed WithheldReason = "ADDRESSED"
-	// The channel keeps so many messages only.
+	// The channel keeps the content of newer messages only.
 	WithheldReasonEvicted WithheldReason = "EVICTED"
-	// It was taken out of the store for good. Its author may be empty.
+	// The content was erased from the store. The author may be empty.
 	WithheldReasonErased WithheldReason = "ERASED"
 )
 
