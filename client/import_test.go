@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// importing is what the README and the package's documentation say of how a module of
+// importing is what docs/first-agent.md and the package's documentation say of how a module of
 // one's own takes the package in.
 const importing = "go mod edit -require koine@v0.0.0 -replace koine=../koine -replace github.com/dgraph-io/badger/v4=../koine/internal/third_party/badger"
 
 // A module of one's own builds with the package, as it is said, from what this one was
 // built of.
 func TestImportedFromAnotherModule(t *testing.T) {
-	for _, document := range []string{"../README.md", "doc.go"} {
+	for _, document := range []string{"../docs/first-agent.md", "doc.go"} {
 		if text, err := os.ReadFile(document); err != nil || !strings.Contains(string(text), importing+"\n") {
 			t.Errorf("%s does not say %q: %v", document, importing, err)
 		}

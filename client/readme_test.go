@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The Go in the README is that of an example, which is run.
-func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+// The Go in docs/doors.md is that of an example, which is run.
+func TestDoors(t *testing.T) {
+	document, err := os.ReadFile("../docs/doors.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -16,7 +16,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, behind, _ := strings.Cut(string(readme), "```go\n")
+	_, behind, _ := strings.Cut(string(document), "```go\n")
 	shown, _, ok := strings.Cut(behind, "```")
 	if !ok || !strings.Contains(string(examples), "{\n"+shown+"}\n") {
 		t.Errorf("no function in example_test.go is\n%s", shown)

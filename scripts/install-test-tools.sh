@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need beyond Go: Chromium, curl, zsh and fish, rapper (which
-# writes RDF/XML), and the node packages of the playground, of the GraphQL and A2A
+# writes RDF/XML), Python, and the node packages of the playground, of the GraphQL and A2A
 # clients, and of the SPARQL engine that patterns are compared with.
 # Says nothing and changes nothing when all of it is there. Needs node >= 20.19 and
 # npm; installs the rest with apt, for which it must be root or may use sudo.
@@ -38,6 +38,7 @@ debian curl curl ca-certificates
 debian zsh zsh
 debian fish fish
 debian rapper raptor2-utils
+debian python3 python3
 
 for tool in node npm; do
   if ! command -v "$tool" >/dev/null; then

@@ -24,12 +24,12 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 			(*commands).serve,
 			elsewhere, // all tests
 			(*commands).askTheDemo,
-			elsewhere, // client's TestImportedFromAnotherModule
-			elsewhere, // TestTourOfTrust
-			elsewhere, // TestTourOfTrust
 		},
-		"docs/operations.md": {elsewhere /* TestScripts/names */, elsewhere /* TestScripts/load */, (*commands).backUp, (*commands).erase},
-		"docs/security.md":   {(*commands).keepKeys, (*commands).serve, (*commands).suspend, (*commands).keepShapes, (*commands).lookFirst},
+		"docs/first-agent.md": {(*commands).serve, elsewhere /* client's TestImportedFromAnotherModule */},
+		"docs/trust.md":       {elsewhere /* TestTourOfTrust */, elsewhere /* TestTourOfTrust */},
+		"docs/deploying.md":   {func(c *commands) { c.serveTeam() }, (*commands).administerTeam},
+		"docs/operations.md":  {elsewhere /* TestScripts/names */, elsewhere /* TestScripts/load */, (*commands).backUp, (*commands).erase},
+		"docs/security.md":    {(*commands).keepKeys, (*commands).serve, (*commands).suspend, (*commands).keepShapes, (*commands).lookFirst},
 	} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			text := document(t, path)
@@ -194,6 +194,35 @@ func (c *commands) serve() {
 		}
 	}
 	startServer(c.T, flags...)
+}
+
+// serveTeam starts the server of the block, which writes the first key into a file of
+// the commands' directory.
+func (c *commands) serveTeam() string {
+	var flags []string
+	given := serverOf(c.T, c.document, "--admin-key-file")
+	for i := 0; i < len(given); i++ {
+		switch given[i] {
+		case "--data": // one of the test's own
+			i++
+		case "--admin-key-file":
+			i++
+			flags = append(flags, "--admin-key-file", filepath.Join(c.dir, given[i]))
+		default:
+			flags = append(flags, given[i])
+		}
+	}
+	_, url := startServer(c.T, flags...)
+	return url
+}
+
+// administerTeam makes a key, a graph and a backup on that server, with the first key.
+func (c *commands) administerTeam() {
+	printed := c.run(c.block, c.serveTeam())
+	c.has(printed, "of agent://dora", "prices")
+	if _, err := os.Stat(filepath.Join(c.dir, "monday.koine")); err != nil {
+		c.Error(err)
+	}
 }
 
 // askTheDemo asks a server as the README does, and follows it up to the first event.

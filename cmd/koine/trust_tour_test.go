@@ -13,18 +13,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// trustBlocks are those of the README's tour of trust: a command and what it
+// trustBlocks are those of docs/trust.md: a command and what it
 // prints. The word refused says that it is one that fails.
 var trustBlocks = regexp.MustCompile("(?s)```console trust( refused)?\n\\$ ([^\n]*(?:\n  [^\n]*)*)\n(.*?)```")
 
 // trustMasks are what differs from run to run, beside masks.
 var trustMasks = regexp.MustCompile(`ak_live_\w+|Key \w{12} of|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// The tour of trust is run as the README tells it: against the server that it starts,
+// The tour of trust is run as the document tells it: against the server that it starts,
 // but for its port, in one shell, with the administrator's key that the first
 // start printed. With UPDATE_README=1 what it prints is written into it.
 func TestTourOfTrust(t *testing.T) {
-	const path = "../../README.md"
+	const path = "../../docs/trust.md"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"koine/channels"
+	"koine/graph"
+)
+
+// The reference of errors has a row for each code of package kg, and for no other.
+func TestErrorsOfTheReference(t *testing.T) {
+	text := document(t, "docs/reference/errors.md")
+	_, reasons, _ := strings.Cut(text, "\n## Reasons\n")
+	reasons, _, _ = strings.Cut(reasons, "\n## ")
+	shown := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\|").FindAllStringSubmatch(reasons, -1) {
+		shown[row[1]] = true
+	}
+	codes := codesOf(t, "../../kg")
+	if len(codes) < 40 {
+		t.Fatalf("package kg has %d codes", len(codes))
+	}
+	for _, code := range codes {
+		if !shown[code] {
+			t.Errorf("docs/reference/errors.md has no row for %s", code)
+		}
+		delete(shown, code)
+	}
+	for code := range shown {
+		t.Errorf("docs/reference/errors.md has a row for %s, which no code of package kg is", code)
+	}
+}
+
+// codesOf are the values of the constants of type Code in a package.
+func codesOf(t *testing.T, dir string) (codes []string) {
+	t.Helper()
+	packages, err := parser.ParseDir(token.NewFileSet(), dir, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages {
+		ast.Inspect(p, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			if name, ok := spec.Type.(*ast.Ident); ok && name.Name == "Code" {
+				for _, value := range spec.Values {
+					if text, ok := value.(*ast.BasicLit); ok {
+						if code, err := strconv.Unquote(text.Value); err == nil {
+							codes = append(codes, code)
+						}
+					}
+				}
+			}
+			return true
+		})
+	}
+	return codes
+}
+
+// The reference of limits has the flags of the server with their defaults.
+func TestFlagsOfTheLimits(t *testing.T) {
+	parser, err := newParser(terminal{out: io.Discard, err: io.Discard}, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaults := map[string]string{}
+	walkFlags(parser.Model.Node, func(node *kong.Node, f *kong.Flag) {
+		if node.Name == "serve" {
+			defaults[f.Name] = f.Default
+		}
+	})
+	rows := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (\\S+) \\|").FindAllStringSubmatch(document(t, "docs/reference/limits.md"), -1)
+	if len(rows) < 10 {
+		t.Fatalf("docs/reference/limits.md has %d flags", len(rows))
+	}
+	for _, row := range rows {
+		if is, ok := defaults[row[1]]; !ok || is != row[2] {
+			t.Errorf("docs/reference/limits.md says that --%s is %s; it is %q", row[1], row[2], is)
+		}
+	}
+}
+
+// The reference of limits has the bounds that the packages declare.
+func TestBoundsOfTheLimits(t *testing.T) {
+	text := document(t, "docs/reference/limits.md")
+	for _, bound := range []struct {
+		row string
+		is  int
+	}{
+		{"`tokens`", graph.DefaultTokens},
+		{"`depth`", graph.DefaultDepth},
+		{"`fields`", graph.DefaultFields},
+		{"`aliases`", graph.DefaultAliases},
+		{"`repeats`", graph.DefaultRepeats},
+		{"`rootFields`", graph.DefaultRootFields},
+		{"`complexity`", graph.DefaultComplexity},
+		{"`pageSize`", graph.DefaultMaxPageSize},
+		{"`groups`", graph.DefaultGroups},
+		{"`groupedValues`", graph.DefaultGroupedValues},
+		{"`rows`", graph.DefaultRows},
+		{"`keptRows`", graph.DefaultKeptRows},
+		{"`reads`", graph.DefaultReads},
+		{"`pathNodes`", graph.DefaultPathNodes},
+		{"`commits`", graph.DefaultCommits},
+		{"name of a channel", channels.MaxNameRunes},
+		{"message with its metadata", channels.MaxMessageBytes},
+		{"parts, artifacts and tags of a message", channels.MaxParts},
+		{"page of messages", channels.MaxPage},
+		{"members of a channel", channels.DefaultMaxMembers},
+		{"channels of a server", channels.DefaultMaxChannels},
+		{"channels of an intent with its tasks", channels.MaxScopeChannels},
+	} {
+		if row := fmt.Sprintf("\n| %s | %s", bound.row, grouped(bound.is)); !strings.Contains(text, row+" ") && !strings.Contains(text, row+",") {
+			t.Errorf("docs/reference/limits.md has no row%s", row)
+		}
+	}
+}
+
+// grouped is a number with a comma between groups of three digits.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
