@@ -46,6 +46,7 @@ type jsonldReader struct {
 	keptContextBytes int
 	keptMeaningBytes int
 	keyed            []*activeContext // those with keys
+	joinedBytes      uint64           // see chargeIRI
 	steps            uint64           // a measure of work
 	quads            uint64
 	rejected         uint64

@@ -47,6 +47,9 @@ func (p *jsonldReader) expandIRI(c *activeContext, text string, how expansion, l
 			}
 		}
 		if t := c.term(prefix); t != nil && t.iri != "" && t.prefix {
+			if err := p.chargeIRI(t.iri, suffix); err != nil {
+				return "", false, err
+			}
 			return t.iri + suffix, true, nil
 		}
 		if scheme(text) != "" {
@@ -54,14 +57,41 @@ func (p *jsonldReader) expandIRI(c *activeContext, text string, how expansion, l
 		}
 	}
 	if how&expandVocab != 0 && c.hasVocab {
+		if err := p.chargeIRI(c.vocab, text); err != nil {
+			return "", false, err
+		}
 		return c.vocab + text, true, nil
 	}
 	if how&expandRelative != 0 && c.base != "" {
+		if err := p.chargeIRI(c.base, text); err != nil {
+			return "", false, err
+		}
 		if resolved, err := resolveIRI(c.base, text); err == nil {
 			return resolved, true, nil
 		}
 	}
 	return text, true, nil
+}
+
+// Bounds on the IRIs that a document puts together of a vocabulary, a prefix or a base and
+// another text. A few bytes of a document can make an IRI of a mebibyte each: without a
+// bound on their sum the time is that of the document's length squared.
+const (
+	maxJoinedBytes = 256 << 20
+	// maxJoinedPerByte is how many further bytes each byte of the document allows.
+	maxJoinedPerByte = 32
+)
+
+// chargeIRI counts an IRI before it is put together of two texts. It fails where the
+// document puts together more than its length allows.
+func (p *jsonldReader) chargeIRI(front, rest string) error {
+	p.joinedBytes += uint64(len(front) + len(rest))
+	if most := maxJoinedBytes + maxJoinedPerByte*p.s.steps; p.joinedBytes > most {
+		e := tooLong("the IRIs that the document puts together of @vocab, prefixes and @base have more than %d bytes: %d and %d for each byte that was read", most, maxJoinedBytes, maxJoinedPerByte)
+		e.Hint = "Use a shorter @vocab, prefix or @base, or send N-Quads."
+		return e
+	}
+	return nil
 }
 
 // isIRI tells whether an expanded text is an IRI or a blank node.

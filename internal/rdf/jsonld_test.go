@@ -606,6 +606,57 @@ func TestJSONLDLongIRIsAreNotKept(t *testing.T) {
 	}
 }
 
+// The IRIs that a document puts together of a long vocabulary, prefix or base are bounded in
+// their sum, by what was read of the document: else a document of a few mebibytes takes hours.
+func TestJSONLDJoinedIRIsAreBounded(t *testing.T) {
+	const allowed, allowedPerByte = 256 << 20, 32
+	long := "http://x/" + strings.Repeat("v", 500<<10) + "/"
+	for name, shape := range map[string]struct{ begin, each, end string }{
+		"keys of a vocabulary": {`{"@context":{"@vocab":"` + long + `"},"@id":"urn:s"`, `,"k%06d":null`, `,"urn:p":1}`},
+		"keys with a prefix":   {`{"@context":{"p":"` + long + `"},"@id":"urn:s"`, `,"p:k%06d":null`, `,"urn:p":1}`},
+		"types":                {`{"@context":{"@vocab":"` + long + `"},"@type":["urn:t"`, `,"k%06d"`, `],"urn:p":1}`},
+		"nodes":                {`{"@context":{"@base":"` + long + `"},"urn:p":["1"`, `,{"@id":"k%06d"}`, `]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			document := func(n int) string {
+				var b strings.Builder
+				b.WriteString(shape.begin)
+				for i := range n {
+					fmt.Fprintf(&b, shape.each, i)
+				}
+				return b.String() + shape.end
+			}
+			read := func(n int) (err error) {
+				for _, err = range rdf.Read(strings.NewReader(document(n)), rdf.JSONLD, rdf.Options{}) {
+				}
+				return err
+			}
+			one := len(long) + len("k000000")
+			within := (allowed+allowedPerByte*len(shape.begin))/one - 4 // the first ones are put together twice
+			if err := read(within); err != nil {
+				t.Errorf("%d IRIs of %d bytes: %v", within, one, err)
+			}
+			beyond := within + 5 + allowedPerByte*(len(document(within))-len(shape.begin)+1<<16)/one
+			err := read(beyond)
+			if kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), "the IRIs that the document puts together") {
+				t.Errorf("%d IRIs of %d bytes: got %v, want that they are too many", beyond, one, err)
+			}
+		})
+	}
+	// Each byte of a long document allows some: an IRI for every few bytes is no fault.
+	many := `{"@context":{"@vocab":"http://x/` + strings.Repeat("v", 300) + `#"},"@type":["T"` + strings.Repeat(`,"T"`, 1<<20) + `]}`
+	read := 0
+	for _, err := range rdf.Read(strings.NewReader(many), rdf.JSONLD, rdf.Options{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		read++
+	}
+	if read == 0 {
+		t.Error("a document of many types has no statement")
+	}
+}
+
 // A ring of 200,000 blank nodes and a clique of 500 are read in a time that follows their
 // statements: their labels are those of the document, and nothing compares them.
 func TestJSONLDRingAndClique(t *testing.T) {
