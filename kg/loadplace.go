@@ -23,12 +23,12 @@ func (s *Store) LoadedUpTo(ctx context.Context, principal AgentID, session strin
 		if ctx.Err() != nil {
 			return "", 0, errGivenUp(ctx)
 		}
-		c, err := s.readCommit(r)
+		c, err := s.readEntryHead(r)
 		if err != nil {
 			return "", 0, err
 		}
-		if c.SessionID == session && c.Principal == principal {
-			return c.MessageID, r, nil
+		if c.sessionID == session && c.principal == principal {
+			return c.messageID, r, nil
 		}
 		progress.step(uint64(newest - r + 1))
 	}

@@ -238,7 +238,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Streams: streams, Positions: store},
 		agentapi.Options{Intake: intake, Logger: log, OriginAllowed: server.OriginAllowed, Connect: server.Connect, Refused: refusedOf(trail)}))
 
-	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Refused: trail.RecordDenied}, rdfdata.Options{PublicURL: c.PublicURL, JSONLD: jsonld, Ending: ctx})
+	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Charge: limiter.ChargeUpdate, Refused: trail.RecordDenied}, rdfdata.Options{PublicURL: c.PublicURL, JSONLD: jsonld, Ending: ctx})
 	for _, pattern := range []string{rdfdata.Path, rdfdata.Path + "/"} {
 		server.HandleUpload(pattern, httpd.Plain, data)
 	}

@@ -3,6 +3,7 @@ package throttle
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"koine/internal/caller"
 	"koine/kg"
@@ -15,7 +16,29 @@ func (t *Throttle) AdmitUpdate(ctx context.Context, m kg.Meta) error {
 	if m.Principal.Trusted() {
 		return nil
 	}
-	return t.AllowUpdate(m.Principal.ID, caller.From(ctx).Address)
+	one, _ := ctx.Value(admissionKey{}).(*admission)
+	if one != nil && one.given.Load() {
+		return nil
+	}
+	if err := t.AllowUpdate(m.Principal.ID, caller.From(ctx).Address); err != nil {
+		return err
+	}
+	if one != nil {
+		one.given.Store(true)
+	}
+	return nil
+}
+
+// admission is what the updates of one request share: the first that is let in lets in the
+// others.
+type admission struct{ given atomic.Bool }
+
+type admissionKey struct{}
+
+// WithOneAdmission returns a context whose updates AdmitUpdate counts as one, as it does a
+// load: what is taken in is not stopped on its way. ChargeUpdate accounts for the rest.
+func WithOneAdmission(ctx context.Context) context.Context {
+	return context.WithValue(ctx, admissionKey{}, new(admission))
 }
 
 // ChargeUpdate implements kg.Options.ChargeUpdate: it charges the work of a bulk load

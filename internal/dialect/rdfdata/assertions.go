@@ -7,6 +7,7 @@ import (
 	"koine/internal/assertions"
 	"koine/internal/caller"
 	"koine/internal/rdf"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -54,7 +55,17 @@ func (h *handler) restore(r *http.Request, d *document, _ target, _ standing) (o
 	if err := document.AddAll(rdf.ReadContext(r.Context(), in, d.format, d.options)); err != nil {
 		return report{}, err
 	}
-	done, err := assertions.Restore(r.Context(), h.Store, meta(r, d.why), document.Statements(), assertions.RestoreOptions{Dir: h.options.TempDir})
+	// Admitted once, as a load: how many commits it takes follows from the document's
+	// justifications.
+	ctx, m := throttle.WithOneAdmission(r.Context()), meta(r, d.why)
+	charged := uint64(0)
+	progress := func(assertions uint64) {
+		for h.Charge != nil && assertions > (charged+1)*kg.LoadUpdateQuads {
+			charged++
+			h.Charge(ctx, m)
+		}
+	}
+	done, err := assertions.Restore(ctx, h.Store, m, document.Statements(), assertions.RestoreOptions{Dir: h.options.TempDir, Progress: progress})
 	if err != nil {
 		return report{}, err
 	}

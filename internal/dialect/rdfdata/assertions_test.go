@@ -2,6 +2,7 @@ package rdfdata_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,14 +13,21 @@ import (
 	"koine/internal/caller"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/policy"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
 // roleServer is a handler over a store where X-Agent-Id and X-Role say who asks.
 func roleServer(t *testing.T) (*kg.Store, http.Handler) {
 	t.Helper()
+	return throttledServer(t, nil)
+}
+
+// throttledServer is a roleServer that bounds updates.
+func throttledServer(t *testing.T, limiter *throttle.Throttle) (*kg.Store, http.Handler) {
+	t.Helper()
 	policies := policy.New(policy.Options{})
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: policies.Follow})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: policies.Follow, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +40,7 @@ func roleServer(t *testing.T) (*kg.Store, http.Handler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: prefixes, Graphs: policy.NewGraphs(store, policies)}, rdfdata.Options{TempDir: t.TempDir()})
+	handler := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: prefixes, Graphs: policy.NewGraphs(store, policies), Charge: limiter.ChargeUpdate}, rdfdata.Options{TempDir: t.TempDir()})
 	return store, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := kg.Principal{ID: kg.AgentID(r.Header.Get("X-Agent-Id")), Method: "key"}
 		if role := r.Header.Get("X-Role"); role != "" {
@@ -52,6 +60,59 @@ func ask(h http.Handler, method, query, role, contentType, body string) *httptes
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
+}
+
+// TestRestoreIsOneUpdate proves that a document with assertions counts as one update of its
+// caller, however many justifications and thus commits it has, and as another for each
+// further kg.LoadUpdateQuads assertions, which what the caller asks next is held against.
+func TestRestoreIsOneUpdate(t *testing.T) {
+	source, from := roleServer(t)
+	say := func(statements, justifications int) {
+		t.Helper()
+		for i := range justifications {
+			meta := kg.Meta{Principal: kg.SystemPrincipal(), Justification: fmt.Sprint("because of ", i)}
+			_, err := source.Update(t.Context(), meta, func(tx *kg.Tx) error {
+				for k := range statements {
+					q := kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:x:", statements, ":", i)), Predicate: kg.IRI("urn:x:p"), Object: kg.Integer(int64(k)), Graph: kg.DefaultGraph}
+					if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: q, Source: "agent://scout"}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	now := time.Unix(1_700_000_000, 0)
+	// Two updates at a time, and then one an hour: a restore that waited for its share would
+	// not end.
+	limiter := throttle.New(throttle.Options{Principal: throttle.Limits{Updates: 1.0 / 3600}, Burst: 2 * time.Hour, Clock: func() time.Time { return now }})
+	_, to := throttledServer(t, limiter)
+	post := func(want int, charges string) {
+		t.Helper()
+		document := ask(from, "GET", "?assertions=rdf", "", "", "").Body.String()
+		taken := ask(to, "POST", "?assertions=rdf", kg.RoleAdmin, "application/n-quads", document)
+		var report struct{ Commits int }
+		if err := json.Unmarshal(taken.Body.Bytes(), &report); err != nil || taken.Code != 200 || report.Commits != want {
+			t.Fatalf("%s: got %d %s, want %d commits", charges, taken.Code, taken.Body, want)
+		}
+	}
+	again := func(want int, when string) {
+		t.Helper()
+		if got := ask(to, "POST", "?default", kg.RoleAdmin, "application/n-triples", "<urn:x:a> <urn:x:b> <urn:x:c> ."); got.Code != want {
+			t.Errorf("%s: an update is answered %d %s, want %d", when, got.Code, got.Body, want)
+		}
+	}
+	say(1, 20)
+	post(20, "few assertions of many reasons")
+	again(200, "behind one restore")
+	again(429, "behind another update")
+	now = now.Add(2 * time.Hour)
+	say(5_000, 3) // 15,000 more: two updates
+	post(15, "many assertions")
+	again(429, "behind a long restore")
 }
 
 // TestAssertions proves that a document with assertions goes out and in over HTTP, and

@@ -36,7 +36,7 @@ import (
 
 // stateOf is the state of what a snapshot shows of the target, "" for one that has no
 // tag; some tells that it shows a statement.
-func stateOf(s *kg.Snapshot, t target, past, some bool) (state string, err error) {
+func (h *handler) stateOf(s *kg.Snapshot, t target, past, some bool) (state string, err error) {
 	v := s.View()
 	switch {
 	case s.HidesStatements():
@@ -48,7 +48,7 @@ func stateOf(s *kg.Snapshot, t target, past, some bool) (state string, err error
 	case !some:
 		state = "e"
 	default:
-		last, err := s.LastChange(t.graph)
+		last, err := h.changes.Of(s, t.graph)
 		if err != nil {
 			return "", err
 		}
@@ -172,7 +172,7 @@ func (h *handler) find(r *http.Request, t target) (found standing, err error) {
 	if !isConditional(r) {
 		return found, nil
 	}
-	state, err := stateOf(s, t, false, some)
+	state, err := h.stateOf(s, t, false, some)
 	if err != nil {
 		return found, err
 	}

@@ -49,7 +49,7 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error
 	if !some && t.named && !t.isDefault() && !h.Graphs.Exists(snapshot.View().Principal, t.graph) {
 		return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", t.graph.Name())
 	}
-	state, err := stateOf(snapshot, t, r.URL.Query().Has("at"), some)
+	state, err := h.stateOf(snapshot, t, r.URL.Query().Has("at"), some)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ type Store interface {
 	ReadableAt(context.Context, kg.Moment) (kg.Revision, error)
 	Head() kg.Position
 	LiteralBytes() int
+	NewLastChanges() *kg.LastChanges
 	FormatPosition(kg.Position) string
 	CommitID(kg.Revision) string
 	names.Known
@@ -57,6 +58,9 @@ type Deps struct {
 	// Graphs deletes graphs and makes up their names.
 	Graphs Graphs
 	Logger *slog.Logger // may be nil
+	// Charge, if set, is told for each further kg.LoadUpdateQuads assertions that a document
+	// with descriptions of them brought in, as kg.Options.Charge is of loads.
+	Charge func(context.Context, kg.Meta)
 	// Refused, if set, is told of each error: so that what somebody may not do is
 	// noted.
 	Refused func(context.Context, kg.Code)
@@ -101,11 +105,12 @@ type handler struct {
 	Deps
 	options Options
 	imports *throttle.Pool // a place for each import that goes on
+	changes *kg.LastChanges
 }
 
 // NewHandler serves /data. It finds the caller in the request's context.
 func NewHandler(d Deps, o Options) http.Handler {
-	h := &handler{Deps: d, options: o.withDefaults()}
+	h := &handler{Deps: d, options: o.withDefaults(), changes: d.Store.NewLastChanges()}
 	h.imports = throttle.NewPool(int64(h.options.MaxImports))
 	return h
 }
