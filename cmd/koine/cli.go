@@ -122,7 +122,12 @@ func parsed(err error) *kong.Context {
 func complain(t terminal, err error, command *kong.Context) int {
 	code := exitCode(err)
 	if code == exitInterrupted {
-		t.fail("interrupted", code)
+		message := "interrupted"
+		var i interruption
+		if errors.As(err, &i) {
+			message += " " + i.standing
+		}
+		t.fail(message, code)
 		return code
 	}
 	var more []string

@@ -66,6 +66,23 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
+// interruption is the error of a command that a signal ended, with what it had done by then:
+// a text that goes on behind "interrupted".
+type interruption struct {
+	error
+	standing string
+}
+
+func (i interruption) Unwrap() error { return i.error }
+
+// interruptedWith adds what a command had done to its error, if a signal ended it.
+func interruptedWith(err error, standing string) error {
+	if !errors.Is(err, context.Canceled) || errors.As(err, new(interruption)) {
+		return err
+	}
+	return interruption{err, standing}
+}
+
 // exitStatus ends a command that did what was asked for with this code, as that of a
 // comparison whose sides differ. Nothing more is said.
 type exitStatus int
@@ -89,10 +106,10 @@ func exitCode(err error) int {
 		return own.code
 	case errors.As(err, &refused):
 		return exitCodeAt(refused)
+	case errors.Is(err, context.Canceled): // also in the middle of a document
+		return exitInterrupted
 	case errors.As(err, &syntax):
 		return exitRefused
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
 	case errors.As(err, &called) && called.Timeout():
 		return exitFailure
 	case errors.As(err, &network), errors.As(err, &called):

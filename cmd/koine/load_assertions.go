@@ -36,13 +36,17 @@ func (l *loading) restore(ctx context.Context, s *source) (err error) {
 	err = document.AddAll(rdf.ReadContext(ctx, &cancelled{ctx, in}, s.format, s.options))
 	s.progress.done()
 	if err != nil {
-		return err
+		return interruptedWith(err, fmt.Sprintf("while %s was read: nothing of it was written", s.name))
 	}
 	meta := kg.Meta{Principal: l.c.local(), Justification: justification(l.c.Why, s.name)}
 	report, err := assertions.Restore(ctx, l.store, meta, document.Statements(), assertions.RestoreOptions{Dir: l.c.Data})
 	if err != nil {
+		standing := fmt.Sprintf("%s assertions before it are in the store; loading the file again adds the rest", countText(report.Changed))
+		if errors.Is(err, context.Canceled) {
+			return interruptedWith(err, fmt.Sprintf("in %s: %s", s.name, standing))
+		}
 		if report.Changed > 0 {
-			return fmt.Errorf("%w\n%s assertions before it are in the store; loading the file again adds the rest", err, countText(report.Changed))
+			return fmt.Errorf("%w\n%s", err, standing)
 		}
 		return err
 	}

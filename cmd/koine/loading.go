@@ -35,7 +35,7 @@ func (l *loading) run(ctx context.Context) error {
 	for _, s := range l.sources {
 		u, d, err := l.check(ctx, s)
 		if err != nil {
-			return err
+			return interruptedWith(err, "while "+s.name+" was checked: nothing of the files was written")
 		}
 		unknown, declared = append(unknown, u), append(declared, d)
 	}
@@ -188,10 +188,17 @@ func (l *loading) name() string {
 // interrupted says where a load was that has failed.
 func (l *loading) interrupted(err error, report kg.LoadReport) error {
 	if report.Commits == 0 {
-		return err
+		if l.from > 0 {
+			return interruptedWith(err, fmt.Sprintf("%s, where it had begun: --resume goes on there", l.where(l.from)))
+		}
+		return interruptedWith(err, "before anything of the files was written")
 	}
-	return fmt.Errorf("%w\nstopped %s: the %s before it are in the store, at revision %d; the same command with --resume goes on there",
-		err, l.where(l.from+report.Read), countText(l.from+report.Read), report.Revision)
+	in := l.from + report.Read
+	standing := fmt.Sprintf("%s: the %s before it are in the store, at revision %d; the same command with --resume goes on there", l.where(in), countText(in), report.Revision)
+	if errors.Is(err, context.Canceled) {
+		return interruptedWith(err, standing)
+	}
+	return fmt.Errorf("%w\nstopped %s", err, standing)
 }
 
 // read gives the statements of the files that are not in the store yet.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,81 @@ func loadingOf(t *testing.T, store *kg.Store, said io.Writer, resume bool, files
 	})
 	l.work = newWork(l.sources)
 	return l
+}
+
+// TestInterruptedLoadSaysWhereItWas ends loads as Ctrl-C does. One line on standard error
+// says what of which file is in the store, and the exit code is that of an interruption.
+func TestInterruptedLoadSaysWhereItWas(t *testing.T) {
+	const each = 60
+	files := map[string]string{}
+	for _, name := range []string{"a.nq", "b.nq"} {
+		var text strings.Builder
+		for i := range each {
+			fmt.Fprintf(&text, "<urn:s%d> <urn:in> \"%s\" .\n", i, name)
+		}
+		files[name] = text.String()
+	}
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	complaint := func(err error) string {
+		t.Helper()
+		var said strings.Builder
+		if code := complain(terminal{err: &said}, err, nil); code != exitInterrupted {
+			t.Errorf("%v: exit code %d, want %d", err, code, exitInterrupted)
+		}
+		return said.String()
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = loadingOf(t, store, io.Discard, false, files).run(ended)
+	if got, want := complaint(err), "koine: interrupted while a.nq was checked: nothing of the files was written\n"; got != want {
+		t.Errorf("while it is checked: %q, want %q", got, want)
+	}
+
+	l := loadingOf(t, store, io.Discard, false, files)
+	for _, s := range l.sources {
+		if _, _, err := l.check(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := complaint(l.interrupted(ended.Err(), kg.LoadReport{})), "koine: interrupted before anything of the files was written\n"; got != want {
+		t.Errorf("before the first commit: %q, want %q", got, want)
+	}
+	const most, commits = 70, 7
+	ctx, interrupt := context.WithTimeout(t.Context(), time.Minute)
+	defer interrupt()
+	taken := make(chan struct{}, each)
+	source := func(yield func(kg.Quad, error) bool) {
+		n := 0
+		for q, err := range l.read(ctx) {
+			if n == most {
+				break
+			}
+			if n++; !yield(q, err) {
+				return
+			}
+		}
+		for range commits { // all that was read is in the load
+			<-taken
+		}
+		interrupt()
+		if err := store.WaitFor(t.Context(), commits); err != nil {
+			t.Error(err)
+		}
+	}
+	meta := kg.Meta{Principal: l.c.local(), SessionID: l.session()}
+	report, err := store.Load(ctx, meta, source, kg.LoadOptions{CommitQuads: 10, Place: l.place, Progress: func(uint64) { taken <- struct{}{} }})
+	want := "koine: interrupted at statement 11 of 60 in b.nq: the 70 before it are in the store, at revision 7; the same command with --resume goes on there\n"
+	if got := complaint(l.interrupted(err, report)); got != want {
+		t.Errorf("in the second file: %q, want %q", got, want)
+	}
+	var said strings.Builder
+	if err := loadingOf(t, store, &said, true, files).run(t.Context()); err != nil || !strings.Contains(said.String(), "resuming at statement 11 of 60 in b.nq") {
+		t.Errorf("it does not go on there: %v, %q", err, said.String())
+	}
 }
 
 // TestLoadResumes interrupts a load in its second file: it says where it was, goes on there

@@ -42,7 +42,7 @@ func (c *loadCommand) replaceIn(ctx context.Context, t terminal, store *kg.Store
 	report, err := store.ReplaceGraph(ctx, meta, graph, r.all(ctx), kg.ReplaceOptions{Progress: r.written})
 	r.end()
 	if err != nil {
-		return err
+		return interruptedWith(err, "before the graph was replaced: it is as it was")
 	}
 	r.say(report.Added, report.Removed, report.Revision, time.Since(began))
 	return nil

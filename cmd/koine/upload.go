@@ -51,7 +51,7 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 	if err != nil {
 		return err
 	}
-	for _, s := range sources {
+	for i, s := range sources {
 		if c.KeepPrefixes {
 			if err := c.registerDeclared(ctx, t, s); err != nil {
 				return err
@@ -62,13 +62,24 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 		}
 		query.Set("justification", justification(c.Why, s.name))
 		if err := c.send(ctx, t, server, http.MethodPost, s, query); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return interruptedWith(fmt.Errorf("%s: %w", s.name, err), fmt.Sprintf("in %s: %s loaded before it, and a part of it may be; sending it again adds what is missing", s.name, filesText(i)))
 		}
 	}
 	if c.Replace != "" {
 		return c.replaceOn(ctx, t, server, query, sources)
 	}
 	return nil
+}
+
+// filesText counts files, with their verb.
+func filesText(n int) string {
+	switch n {
+	case 0:
+		return "no file is"
+	case 1:
+		return "the file is"
+	}
+	return fmt.Sprintf("%d files are", n)
 }
 
 // registerDeclared registers the prefixes of a file with the server.
