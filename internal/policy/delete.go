@@ -69,11 +69,21 @@ func (g *Graphs) writeTombstone(tx *kg.Tx, graph kg.Term) error {
 		return nil
 	}
 	if err := g.checkManage(tx, graph); err != nil {
-		return err
+		return hintAbsent(err)
 	}
 	p, _ := g.PolicyOf(graph)
 	p.Deleted, p.Public, p.Writers, p.Readers = true, false, nil, nil
 	return Write(tx, p)
+}
+
+// hintAbsent says what to do where there is no graph to delete. It is the same for one that
+// was deleted, one that is hidden and one that never was.
+func hintAbsent(err error) error {
+	e := *kg.AsError(err)
+	if e.Code == kg.CodeGraphNotFound {
+		e.Hint = "If it was to be deleted, nothing is left to do: a deleted graph is absent for all but its owners and administrators. Otherwise look at its name: graphs lists those that you may read."
+	}
+	return &e
 }
 
 // countRemaining counts the statements left in a deleted graph.

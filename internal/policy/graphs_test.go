@@ -224,6 +224,21 @@ func TestDelete(t *testing.T) {
 		b.close()
 		b.open(policy.Options{})
 	}
+	// What is absent is hinted at in one way, whatever it was.
+	hidden := iri("agent://dora/hidden")
+	b.must(b.say(dora, hidden, "x"))
+	told := map[string]string{}
+	for _, absent := range []kg.Term{g, hidden, iri("agent://dora/never")} {
+		_, err := b.graphs.Delete(context.Background(), ask(eve), absent)
+		e := kg.AsError(err)
+		if e.Code != kg.CodeGraphNotFound || !strings.Contains(e.Hint, "nothing is left to do") {
+			t.Errorf("deleting %s: %v, hint %q", absent, err, e.Hint)
+		}
+		told[strings.ReplaceAll(e.Message, absent.String(), "G")+e.Hint+e.Field] = absent.String()
+	}
+	if len(told) != 1 {
+		t.Errorf("what is absent is told in %d ways: %q", len(told), told)
+	}
 	for _, g := range []kg.Term{kg.DefaultGraph, kg.SystemGraph} {
 		if _, err := b.graphs.Delete(context.Background(), ask(admin), g); err == nil {
 			t.Errorf("%s was deleted", g)
