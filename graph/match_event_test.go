@@ -115,7 +115,7 @@ func TestMatchChangedBounds(t *testing.T) {
 	if known.Code != kg.CodeResync {
 		t.Fatalf("got %v, want %s", err, kg.CodeResync)
 	}
-	if got := string(f.sub.(*graph.Stream).Resync(known).Data); !strings.Contains(got, `"reason":"3 rows came and went with revision 2, which is more than the 2 that are told"`) {
+	if got := string(f.sub.(*graph.Stream).Resync(known).Data); !strings.Contains(got, `"reason":"revision 2 changed 3 rows; the limit is 2"`) {
 		t.Errorf("got %s", got)
 	}
 	for query, want := range map[string]string{

@@ -60,7 +60,7 @@ func TestShapesAreKeptAndJudge(t *testing.T) {
 	film := map[string]any{"turtle": filmShape}
 	b.update(add(kg.IRI("https://example.org/old"), kg.IRI(kg.RDFType), kg.IRI("https://example.org/Film")))
 
-	fails(t, b.withRoles(setFilmShape, film), kg.CodePermissionDenied, "only an administrator changes shapes")
+	fails(t, b.withRoles(setFilmShape, film), kg.CodePermissionDenied, "only an administrator can change shapes")
 	answers(t, b.withRoles(setFilmShape, map[string]any{"turtle": filmShape, "dryRun": true}, kg.RoleAdmin), `{"setShapes":{"success":true,"statementsAffected":10,"commitId":null}}`)
 	answers(t, b.withRoles(`{ shapes { iri } }`, nil), `{"shapes":[]}`)
 	if r := b.withRoles(setFilmShape, film, kg.RoleAdmin); len(r.Errors) > 0 {
@@ -79,10 +79,10 @@ func TestShapesAreKeptAndJudge(t *testing.T) {
 			`"sourceConstraintComponent":"http://www.w3.org/ns/shacl#MinCountConstraintComponent","severity":"http://www.w3.org/ns/shacl#Violation","message":"has 0 of at least 1 values"}]}}`)
 	fails(t, b.withRoles(`{ violations(first: 1001) { conforms } }`, nil), kg.CodeLimitExceeded, "1000")
 	fails(t, b.withRoles(`{ violations(first: 0) { conforms } }`, nil), kg.CodeInvalid, "at least 1")
-	fails(t, b.withRoles(`{ violations(shape: "ex:None") { conforms } }`, nil), kg.CodeNotFound, "there is no shape")
+	fails(t, b.withRoles(`{ violations(shape: "ex:None") { conforms } }`, nil), kg.CodeNotFound, "not found")
 
 	fails(t, b.withRoles(`mutation { removeShapes(shapes: ["ex:FilmShape"]) { success } }`, nil), kg.CodePermissionDenied, "only an administrator")
-	fails(t, b.withRoles(`mutation { removeShapes(shapes: ["ex:None"]) { success } }`, nil, kg.RoleAdmin), kg.CodeNotFound, "there is no shape")
+	fails(t, b.withRoles(`mutation { removeShapes(shapes: ["ex:None"]) { success } }`, nil, kg.RoleAdmin), kg.CodeNotFound, "not found")
 	answers(t, b.withRoles(`mutation { removeShapes(shapes: ["ex:FilmShape"]) { success statementsAffected } }`, nil, kg.RoleAdmin), `{"removeShapes":{"success":true,"statementsAffected":10}}`)
 	answers(t, b.withRoles(`{ violations { conforms judged } }`, nil), `{"violations":{"conforms":true,"judged":0}}`)
 }
@@ -91,7 +91,7 @@ func TestShapesThatDoNotCompileAreRefusedWithTheirPlace(t *testing.T) {
 	b := judged(t)
 	fails(t, b.withRoles(setFilmShape, map[string]any{"turtle": filmShape + "\nex:Broken ex:p"}, kg.RoleAdmin), kg.CodeInvalid, "line 7")
 	fails(t, b.withRoles(setFilmShape, map[string]any{"turtle": strings.Replace(filmShape, "sh:minCount 1", `sh:minCount "one"`, 1)}, kg.RoleAdmin), kg.CodeInvalid,
-		`<https://example.org/FilmShape>: sh:property: property <https://example.org/title>: sh:minCount: "one" is no number of things`)
+		`<https://example.org/FilmShape>: sh:property: property <https://example.org/title>: sh:minCount: "one" is not a non-negative integer`)
 	answers(t, b.withRoles(`{ shapes { iri } }`, nil), `{"shapes":[]}`)
 }
 
@@ -101,10 +101,10 @@ func TestShapesThatAreJudgedInPart(t *testing.T) {
 	b := judged(t)
 	film := map[string]any{"turtle": strings.Replace(filmShape, "sh:minCount 1", "sh:minCount 1 ; sh:sparql []", 1)}
 	fails(t, b.withRoles(setFilmShape, film, kg.RoleAdmin), kg.CodeInvalid,
-		`<https://example.org/FilmShape>: sh:property: property <https://example.org/title>: sh:sparql: a constraint in SPARQL, which is not judged`)
-	const left = `[{"resource":"https://example.org/FilmShape","place":"<https://example.org/FilmShape>: sh:property: property <https://example.org/title>","name":"sh:sparql","reason":"a constraint in SPARQL, which is not judged"}]`
+		`<https://example.org/FilmShape>: sh:property: property <https://example.org/title>: sh:sparql: a constraint in SPARQL, which is not supported`)
+	const left = `[{"resource":"https://example.org/FilmShape","place":"<https://example.org/FilmShape>: sh:property: property <https://example.org/title>","name":"sh:sparql","reason":"a constraint in SPARQL, which is not supported"}]`
 	const set = `mutation($turtle: String!) { setShapes(turtle: $turtle, supportedOnly: true) { success statementsAffected leftOut { resource place name reason } } }`
-	fails(t, b.withRoles(set, film), kg.CodePermissionDenied, "only an administrator changes shapes")
+	fails(t, b.withRoles(set, film), kg.CodePermissionDenied, "only an administrator can change shapes")
 	answers(t, b.withRoles(set, film, kg.RoleAdmin), `{"setShapes":{"success":true,"statementsAffected":11,"leftOut":`+left+`}}`)
 	answers(t, b.withRoles(`{ shapes { leftOut { resource place name reason } } shapesLeftOut { resource place name reason } violations { conforms leftOut } }`, nil),
 		`{"shapes":[{"leftOut":`+left+`}],"shapesLeftOut":`+left+`,"violations":{"conforms":true,"leftOut":1}}`)

@@ -10,16 +10,16 @@ import (
 	"koine/kg"
 )
 
-// Difference are the rows that came and went with a commit, each in a fixed
-// order. No row is in both.
+// Difference has the rows that a commit added and removed, each in a stable order.
+// No row is in both.
 type Difference struct{ Added, Removed []Row }
 
-// Empty tells that nothing came or went.
+// Empty reports whether no row was added or removed.
 func (d *Difference) Empty() bool { return len(d.Added)+len(d.Removed) == 0 }
 
-// Difference finds the rows that came and went between two snapshots of one
-// view, as of before and after a commit; before is nil at the revision 0. It
-// fails with CodeResync when that takes more than the limits allow.
+// Difference returns the rows that were added and removed between two snapshots of
+// one view, before and after a commit; before is nil at revision 0. It fails with
+// CodeResync if that exceeds the limits.
 func (m *Match) Difference(ctx context.Context, before, after *kg.Snapshot, commit *kg.Commit) (Difference, error) {
 	d := &comparison{Match: m, ctx: ctx, before: before, after: after, left: m.limits.Evaluations}
 	out, err := d.run(commit)
@@ -27,25 +27,25 @@ func (m *Match) Difference(ctx context.Context, before, after *kg.Snapshot, comm
 	case err == nil:
 		return out, nil
 	case kg.CodeOf(err) == kg.CodeLimitExceeded:
-		return out, tooMuch("the rows that came and went with revision %d cannot be told: %s", commit.Revision, kg.AsError(err).Message)
+		return out, tooMuch("the row changes of revision %d cannot be computed: %s", commit.Revision, kg.AsError(err).Message)
 	case errors.Is(err, context.DeadlineExceeded):
-		return out, tooMuch("the rows that came and went with revision %d were not found in time", commit.Revision)
+		return out, tooMuch("the row changes of revision %d were not computed in time", commit.Revision)
 	}
 	return out, err
 }
 
-// comparison is the finding of one difference.
+// comparison computes one difference.
 type comparison struct {
 	*Match
 	ctx           context.Context
 	before, after *kg.Snapshot
-	left          int // evaluations
+	left          int // evaluations left
 }
 
-// whole is the binding that every solution agrees with.
+// whole returns the empty binding, with which every solution agrees.
 func whole() []binding { return []binding{{}} }
 
-// errSpent says that going from binding to binding takes too many evaluations.
+// errSpent reports that the bindings need too many evaluations.
 var errSpent = errors.New("too many evaluations")
 
 func (d *comparison) run(commit *kg.Commit) (Difference, error) {
@@ -59,12 +59,12 @@ func (d *comparison) run(commit *kg.Commit) (Difference, error) {
 		out, err = d.under(whole())
 	}
 	if n := len(out.Added) + len(out.Removed); err == nil && n > d.limits.Rows {
-		err = tooMuch("%d rows came and went with revision %d, which is more than the %d that are told", n, commit.Revision, d.limits.Rows)
+		err = tooMuch("revision %d changed %d rows; the limit is %d", commit.Revision, n, d.limits.Rows)
 	}
 	return out, err
 }
 
-// under finds the difference of what agrees with any of the bindings.
+// under returns the difference of the rows that agree with any of the bindings.
 func (d *comparison) under(bindings []binding) (out Difference, err error) {
 	was, is := rows{}, rows{}
 	for _, b := range bindings {
@@ -78,7 +78,7 @@ func (d *comparison) under(bindings []binding) (out Difference, err error) {
 			return out, err
 		}
 	}
-	// A row may be there by another solution, which no binding led to.
+	// A solution that agrees with no binding may give the same row.
 	hidden := slices.ContainsFunc(bindings, func(b binding) bool { return !d.shows(b) })
 	if out.Added, err = d.only(is, was, d.before, hidden); err != nil {
 		return out, err
@@ -87,8 +87,8 @@ func (d *comparison) under(bindings []binding) (out Difference, err error) {
 	return out, err
 }
 
-// bindings are what the changes say of the solutions that changed; one that is
-// empty stands for all.
+// bindings returns the bindings of the solutions that the commit may have changed.
+// An empty binding stands for all solutions.
 func (d *comparison) bindings(commit *kg.Commit) ([]binding, error) {
 	id := func(t kg.Term) (kg.ID, error) {
 		id, known, err := d.after.ID(t)
@@ -122,7 +122,7 @@ func (d *comparison) bindings(commit *kg.Commit) ([]binding, error) {
 	return widest(list), nil
 }
 
-// widest leaves out what is within another one.
+// widest removes bindings that a more general one covers.
 func widest(list []binding) []binding {
 	slices.SortFunc(list, func(a, b binding) int {
 		if len(a) != len(b) {
@@ -139,8 +139,8 @@ func widest(list []binding) []binding {
 	return out
 }
 
-// shows tells whether rows show all that is bound: then any solution that gives
-// the same row agrees with the binding.
+// shows reports whether rows show all variables of the binding: then every solution
+// with the same row agrees with it.
 func (d *comparison) shows(b binding) bool {
 	for name := range b {
 		if !slices.Contains(d.columns, name) {
@@ -150,7 +150,7 @@ func (d *comparison) shows(b binding) bool {
 	return true
 }
 
-// spend takes one of the evaluations that there are.
+// spend counts one evaluation against the limits.
 func (d *comparison) spend() error {
 	if d.left--; d.left < 0 {
 		return errSpent
@@ -165,7 +165,7 @@ func (d *comparison) spend() error {
 	return nil
 }
 
-// evaluate adds the rows under the binding to the set.
+// evaluate adds the rows that agree with the binding to the set.
 func (d *comparison) evaluate(s *kg.Snapshot, b binding, into rows) error {
 	var failed error
 	err := d.each(s, b, func(r Row) bool {
@@ -185,9 +185,9 @@ func (d *comparison) evaluate(s *kg.Snapshot, b binding, into rows) error {
 	return err
 }
 
-// key is the same for a row of either snapshot. A path without a step leads to a
-// term that is in no statement, too; it is told by the id that it has afterwards,
-// as the commit may be what makes it one of the store.
+// key returns a key that is equal for equal rows of both snapshots. A path of length
+// zero may yield a term that the store does not know; the key uses the id that the
+// term has after the commit, because the commit may add it.
 func (d *comparison) key(s *kg.Snapshot, r Row) (string, error) {
 	settled := r
 	for i, id := range r {
@@ -233,8 +233,8 @@ func (d *comparison) each(s *kg.Snapshot, b binding, yield func(Row) bool) error
 	return nil
 }
 
-// only lists the rows that the other set does not have, nor, where that has to
-// be asked, its snapshot.
+// only returns the rows of set that are not in other and, if ask is set, not in the
+// other snapshot either.
 func (d *comparison) only(set, other rows, in *kg.Snapshot, ask bool) (list []Row, err error) {
 	for key, row := range set {
 		if _, there := other[key]; there {
@@ -258,7 +258,7 @@ func (d *comparison) only(set, other rows, in *kg.Snapshot, ask bool) (list []Ro
 	return list, nil
 }
 
-// has tells whether a snapshot has the row, by whatever solution.
+// has reports whether any solution of the snapshot gives the row.
 func (d *comparison) has(s *kg.Snapshot, row Row) (found bool, err error) {
 	b := binding{}
 	for i, name := range d.columns {

@@ -1,23 +1,21 @@
-// Package livematch tells how the solutions of a graph pattern change with a
-// commit: which rows came, and which went.
+// Package livematch computes how a commit changes the solutions of a graph pattern:
+// the rows that it adds and removes.
 //
-// # How
+// # Evaluation
 //
-// Each changed statement is compared with each triple of the pattern, also those
-// in optional groups, alternatives and groups that must be absent. Where it
-// fits, what the triple's variables would be is a binding: the solutions that
-// the change may have made or ended agree with it. The whole pattern is then
-// evaluated under each binding as of before the commit and after it, and the
-// difference of the two sets of rows is what changed. So the cost goes with what
-// the commit touched, not with how much matches.
+// Each changed statement is matched against each triple of the pattern, including
+// those in optional groups, alternatives and negated groups. A match yields a binding
+// of the triple's variables; only solutions that agree with the binding can have
+// changed. The whole pattern is then evaluated under each binding before and after
+// the commit, and the difference of the two sets of rows is the result. The cost thus
+// depends on the size of the commit, not on the number of matches.
 //
-// A binding is used for a variable only if every solution of every group around
-// the triple binds it: elsewhere a solution may lack the variable, and change
-// all the same. Inside a group that must be absent what the solution around it
-// binds stands for its variables at any depth, so only the groups around that
-// one count. A change that leaves no binding, and one of a path with more than
-// one step, make the pattern be evaluated in full.
+// A binding uses a variable only if every solution of every enclosing group binds it:
+// otherwise a solution could lack the variable and still change. In a negated group
+// the bindings of the outer solution apply at any depth, so that only the groups
+// around the negated group count. A change that yields no binding, or that touches a
+// path of more than one step, makes the pattern be evaluated in full.
 //
-// Rows are a set. Where the rows do not show all that was bound, another
-// solution may give the same row, and it is looked for before a row is told.
+// Rows form a set. If rows do not show all bound variables, another solution may give
+// the same row; it is looked for before the row is reported.
 package livematch

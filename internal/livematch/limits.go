@@ -2,17 +2,17 @@ package livematch
 
 import "koine/kg"
 
-// Limits of a live pattern. A zero member means its default. What a commit would
-// need beyond them is CodeResync: the rows have to be read anew.
+// Limits bounds a live pattern. A zero field means its default. A commit that needs
+// more fails with CodeResync: the client has to read the rows again.
 type Limits struct {
-	Triples     int // of the pattern, all its groups together
-	Rows        int // that come and go with one commit
-	Evaluations int // of the pattern under bindings, for one commit; beyond it is evaluated in full
-	Statements  int // read for one commit
-	Standing    int // rows that stand, in a snapshot or where all is evaluated
+	Triples     int // of the pattern, in all its groups
+	Rows        int // added and removed by one commit
+	Evaluations int // per commit; beyond it, the pattern is evaluated in full
+	Statements  int // read per commit
+	Standing    int // in a snapshot, or in a full evaluation
 }
 
-// The defaults of Limits.
+// The default limits.
 const (
 	DefaultTriples     = 16
 	DefaultRows        = 10_000
@@ -36,9 +36,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// tooMuch says that a commit's rows cannot be told.
+// tooMuch returns the error for a commit that exceeds the limits.
 func tooMuch(format string, args ...any) error {
 	e := kg.Errorf(kg.CodeResync, format, args...)
-	e.Hint = "Start from a snapshot."
+	e.Hint = "Subscribe again from a snapshot."
 	return e
 }

@@ -59,7 +59,7 @@ func TestBounds(t *testing.T) {
 		rows     int
 		why      string
 	}{
-		{"rows", livematch.Limits{Rows: 10}, livematch.Limits{Rows: 9}, nil, 10, "10 rows came and went with revision 2, which is more than the 9 that are told"},
+		{"rows", livematch.Limits{Rows: 10}, livematch.Limits{Rows: 9}, nil, 10, "revision 2 changed 10 rows; the limit is 9"},
 		// Beyond so many bindings all is evaluated, which may read no more than this.
 		{"evaluations", livematch.Limits{Evaluations: 10, Standing: 50}, livematch.Limits{Evaluations: 9, Standing: 50}, nil, 10, "more than 50 rows would have to be held in memory"},
 		{"standing", livematch.Limits{Evaluations: 1, Standing: 60}, livematch.Limits{Evaluations: 1, Standing: 59}, nil, 10, "more than 59 rows would have to be held in memory"},

@@ -10,23 +10,21 @@ import (
 	"koine/kg"
 )
 
-// Row is a solution: the id of each column's variable, zero for one that is not
-// bound.
+// Row is a solution: the id of each column's variable, zero for an unbound one.
 type Row []kg.ID
 
-// Match is a pattern whose solutions are followed. It never changes, and may be
-// used concurrently.
+// Match is a compiled live pattern. It is immutable and safe for concurrent use.
 type Match struct {
 	group   pattern.Group
 	pattern *pattern.Pattern
 	columns []string
-	at      []int // of the columns in the pattern's rows
+	at      []int // columns in the pattern's rows
 	places  []place
 	certain []string
 	limits  Limits
 }
 
-// New checks the pattern. The columns are the variables that rows show; nil is
+// New compiles the pattern. The columns are the variables that rows show; nil means
 // all.
 func New(group pattern.Group, columns []string, limits Limits) (*Match, error) {
 	limits = limits.withDefaults()
@@ -43,7 +41,7 @@ func New(group pattern.Group, columns []string, limits Limits) (*Match, error) {
 	for _, name := range m.columns {
 		i := p.Column(name)
 		if i < 0 {
-			return nil, kg.Errorf(kg.CodeInvalid, "the pattern binds no variable %s", name).At("select")
+			return nil, kg.Errorf(kg.CodeInvalid, "the pattern does not bind the variable %s", name).At("select")
 		}
 		m.at = append(m.at, i)
 	}
@@ -51,10 +49,10 @@ func New(group pattern.Group, columns []string, limits Limits) (*Match, error) {
 	return m, nil
 }
 
-// Columns are the variables that rows show.
+// Columns returns the variables that rows show.
 func (m *Match) Columns() []string { return m.columns }
 
-// Patterns are those of the statements that the solutions depend on.
+// Patterns returns the patterns of the statements on which the solutions depend.
 func (m *Match) Patterns() (list []kg.Pattern) {
 	for i := range m.places {
 		for _, p := range m.places[i].patterns {
@@ -66,8 +64,8 @@ func (m *Match) Patterns() (list []kg.Pattern) {
 	return list
 }
 
-// Standing yields the rows of a snapshot, each once. It fails with
-// CodeLimitExceeded when there are more than can be told.
+// Standing yields the rows of a snapshot, each once. It fails with CodeLimitExceeded if
+// the pattern's limits are exceeded.
 func (m *Match) Standing(ctx context.Context, s *kg.Snapshot) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		e, err := m.pattern.Evaluate(ctx, s, pattern.Query{Distinct: true, Select: m.columns})
@@ -87,7 +85,7 @@ func (m *Match) Standing(ctx context.Context, s *kg.Snapshot) iter.Seq2[Row, err
 	}
 }
 
-// row is what the columns show of a solution.
+// row projects a solution to the columns.
 func (m *Match) row(solution pattern.Row) Row {
 	row := make(Row, len(m.at))
 	for i, at := range m.at {
@@ -96,7 +94,7 @@ func (m *Match) row(solution pattern.Row) Row {
 	return row
 }
 
-// rows is a set of rows, each by its key.
+// rows is a set of rows by key.
 type rows map[string]Row
 
 func (r Row) key() string {
@@ -107,10 +105,10 @@ func (r Row) key() string {
 	return string(b)
 }
 
-// binding gives variables their ids.
+// binding maps variables to ids.
 type binding map[string]kg.ID
 
-// key is the same for equal bindings.
+// key returns a key that is equal for equal bindings.
 func (b binding) key() string {
 	names := make([]string, 0, len(b))
 	for name := range b {
@@ -126,7 +124,7 @@ func (b binding) key() string {
 	return string(key)
 }
 
-// within tells whether whatever agrees with b agrees with the more general one.
+// within reports whether general covers b: its variables have the same ids in b.
 func (b binding) within(general binding) bool {
 	for name, id := range general {
 		if b[name] != id {

@@ -7,20 +7,20 @@ import (
 	"koine/kg"
 )
 
-// place is a triple of a pattern, with what a change of a statement that fits it
-// says of the solutions.
+// place is a triple of a pattern and the binding that a changed statement yields for
+// it.
 type place struct {
 	triple *pattern.Triple
-	// usable are its variables whose values a changed solution has.
+	// usable are the variables that every changed solution binds.
 	usable []string
-	// whole tells that a statement that fits says nothing: it is but a part of a
-	// way.
+	// whole reports that a match yields no binding: the statement is one step of a
+	// longer path.
 	whole    bool
-	patterns []kg.Pattern // of the statements that fit
+	patterns []kg.Pattern // of matching statements
 }
 
-// placesOf lists the triples of a group and of all in it. usable are the
-// variables that may be used in it, going by what is around it.
+// placesOf returns the triples of a group and of its nested groups. usable are the
+// variables that every enclosing group binds.
 func placesOf(g *pattern.Group, usable []string) (list []place) {
 	for i := range g.Triples {
 		list = append(list, placeOf(&g.Triples[i], usable))
@@ -39,8 +39,8 @@ func placesOf(g *pattern.Group, usable []string) (list []place) {
 	return list
 }
 
-// absentPlaces lists those of a group that must be absent: what is bound around
-// it is bound all through it.
+// absentPlaces returns the triples of a negated group: outer bindings apply in all of
+// it.
 func absentPlaces(g *pattern.Group, usable []string) (list []place) {
 	for i := range g.Triples {
 		list = append(list, placeOf(&g.Triples[i], usable))
@@ -93,7 +93,7 @@ func nodes(t *pattern.Triple) [4]pattern.Node {
 	return [...]pattern.Node{t.Subject, t.Predicate, t.Object, t.Graph}
 }
 
-// only is the term of a node that is one, else the zero Term.
+// only returns the node's term if it has exactly one, else the zero Term.
 func only(n pattern.Node) kg.Term {
 	if _, terms := n.Parts(); len(terms) == 1 {
 		return terms[0]
@@ -101,14 +101,13 @@ func only(n pattern.Node) kg.Term {
 	return kg.Term{}
 }
 
-// fits tells whether the statement may be one of the triple's, or a part of its
-// path.
+// fits reports whether the statement may match the triple or be a step of its path.
 func (p *place) fits(q kg.Quad) bool {
 	return slices.ContainsFunc(p.patterns, func(f kg.Pattern) bool { return f.Matches(q) })
 }
 
-// binding is what the statement says of solutions that it changed: false when it
-// cannot be one of the triple's. The binding is empty when it says nothing.
+// binding returns the binding that a changed statement yields. It reports false if the
+// statement does not match. An empty binding covers all solutions.
 func (p *place) binding(q kg.Quad, id func(kg.Term) (kg.ID, error)) (binding, bool, error) {
 	if !p.fits(q) {
 		return nil, false, nil

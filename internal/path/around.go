@@ -28,8 +28,8 @@ type Edges struct {
 	Statements int
 }
 
-// crossing steps from entities to their neighbours.
-type crossing struct {
+// expander steps from entities to their neighbours.
+type expander struct {
 	snapshot   *kg.Snapshot
 	predicates []kg.ID // sorted; nil for all but left
 	left       kg.ID
@@ -37,8 +37,8 @@ type crossing struct {
 	read       int
 }
 
-func (e Edges) bind(s *kg.Snapshot) (*crossing, error) {
-	c := &crossing{snapshot: s, statements: e.Statements}
+func (e Edges) bind(s *kg.Snapshot) (*expander, error) {
+	c := &expander{snapshot: s, statements: e.Statements}
 	if c.statements <= 0 {
 		c.statements = DefaultStatements
 	}
@@ -62,7 +62,7 @@ func (e Edges) bind(s *kg.Snapshot) (*crossing, error) {
 	return c, nil
 }
 
-func (c *crossing) charge() error {
+func (c *expander) charge() error {
 	if c.read++; c.read > c.statements {
 		e := kg.Errorf(kg.CodeLimitExceeded, "the search reads more than %d statements", c.statements)
 		e.Limit = "reads"
@@ -74,7 +74,7 @@ func (c *crossing) charge() error {
 
 // each calls do for the statements of the entities, which are sorted, in the given
 // direction. It takes one pass over the index.
-func (c *crossing) each(of []kg.ID, against bool, do func(row *kg.Row) error) error {
+func (c *expander) each(of []kg.ID, against bool, do func(row *kg.Row) error) error {
 	sweep := c.snapshot.Sweep()
 	defer sweep.Close()
 	for _, id := range of {
@@ -96,7 +96,7 @@ func (c *crossing) each(of []kg.ID, against bool, do func(row *kg.Row) error) er
 	return sweep.Err()
 }
 
-func (c *crossing) scan(sweep *kg.Sweep, pattern kg.IDPattern, do func(row *kg.Row) error) error {
+func (c *expander) scan(sweep *kg.Sweep, pattern kg.IDPattern, do func(row *kg.Row) error) error {
 	if err := c.charge(); err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func Neighbourhood(s *kg.Snapshot, of kg.ID, depth int, edges Edges, extent Exte
 		return &Around{}, err
 	}
 	n := &surroundings{
-		crossing: c, extent: extent, around: &Around{},
+		expander: c, extent: extent, around: &Around{},
 		seen: map[kg.ID]struct{}{of: {}}, passed: map[kg.IDQuad]struct{}{}, level: []kg.ID{of},
 	}
 	for range depth {
@@ -72,7 +72,7 @@ func Neighbourhood(s *kg.Snapshot, of kg.ID, depth int, edges Edges, extent Exte
 
 // surroundings is a neighbourhood under construction.
 type surroundings struct {
-	*crossing
+	*expander
 	extent Extent
 	around *Around
 	seen   map[kg.ID]struct{}

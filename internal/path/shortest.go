@@ -79,7 +79,7 @@ func Shortest(s *kg.Snapshot, from, to kg.ID, edges Edges, maxDepth, k int) (rou
 	if err != nil {
 		return nil, false, err
 	}
-	x := &meeting{crossing: c, out: map[kg.ID][]Step{}, known: map[stepKey]struct{}{}}
+	x := &bidirectionalSearch{expander: c, out: map[kg.ID][]Step{}, known: map[stepKey]struct{}{}}
 	x.sides[0] = newSide(from, edges.Direction)
 	x.sides[1] = newSide(to, reverse(edges.Direction))
 	routes, err = x.find(from, to, maxDepth, k)
@@ -97,10 +97,10 @@ func reverse(d Direction) Direction {
 	return Either
 }
 
-// meeting is a bidirectional search. Invariant: when the sides have expanded a and b
+// bidirectionalSearch is a bidirectional search. Invariant: when the sides have expanded a and b
 // levels, out holds every step of every route of up to a+b steps.
-type meeting struct {
-	*crossing
+type bidirectionalSearch struct {
+	*expander
 	sides [2]side // from the start, from the end
 	out   map[kg.ID][]Step
 	known map[stepKey]struct{}
@@ -124,7 +124,7 @@ func newSide(id kg.ID, d Direction) side {
 
 // find searches length by length: it completes the steps of all routes of that length
 // and then lists the routes.
-func (x *meeting) find(from, to kg.ID, maxDepth, k int) (routes []Route, err error) {
+func (x *bidirectionalSearch) find(from, to kg.ID, maxDepth, k int) (routes []Route, err error) {
 	known := 0
 	for length := 1; length <= maxDepth && len(routes) < k; length++ {
 		for ; known < length; known++ {
@@ -146,7 +146,7 @@ func (x *meeting) find(from, to kg.ID, maxDepth, k int) (routes []Route, err err
 			}
 			continue
 		}
-		l := lister{meeting: x, to: to, left: x.distances(to), on: map[kg.ID]bool{from: true}, k: k, routes: routes}
+		l := lister{bidirectionalSearch: x, to: to, left: x.distances(to), on: map[kg.ID]bool{from: true}, k: k, routes: routes}
 		if err := l.list(from, length); err != nil {
 			return nil, err
 		}
@@ -156,7 +156,7 @@ func (x *meeting) find(from, to kg.ID, maxDepth, k int) (routes []Route, err err
 }
 
 // touch reports whether the sides have reached a common entity.
-func (x *meeting) touch() bool {
+func (x *bidirectionalSearch) touch() bool {
 	few, many := x.sides[0].seen, x.sides[1].seen
 	if len(few) > len(many) {
 		few, many = many, few
@@ -170,7 +170,7 @@ func (x *meeting) touch() bool {
 }
 
 // expand expands one side by a level.
-func (x *meeting) expand(i int) error {
+func (x *bidirectionalSearch) expand(i int) error {
 	sd := &x.sides[i]
 	slices.SortFunc(sd.level, compareIDs)
 	var next []kg.ID
@@ -211,7 +211,7 @@ func (x *meeting) expand(i int) error {
 }
 
 // distances returns the distance of each entity from the end over the known steps.
-func (x *meeting) distances(to kg.ID) map[kg.ID]int {
+func (x *bidirectionalSearch) distances(to kg.ID) map[kg.ID]int {
 	into := map[kg.ID][]kg.ID{}
 	for near, steps := range x.out {
 		for _, s := range steps {
@@ -233,7 +233,7 @@ func (x *meeting) distances(to kg.ID) map[kg.ID]int {
 // lister lists the routes of one length over the known steps, depth first, pruned to
 // steps from which the end is reachable.
 type lister struct {
-	*meeting
+	*bidirectionalSearch
 	to     kg.ID
 	left   map[kg.ID]int
 	on     map[kg.ID]bool // entities of the current route

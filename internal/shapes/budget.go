@@ -8,19 +8,19 @@ import (
 	"koine/kg"
 )
 
-// Budget bounds what one judgement or report may cost. The zero Budget is the
-// default one.
+// Budget bounds the cost of one validation or report. The zero Budget has the
+// defaults.
 type Budget struct {
-	// Steps counts statements read and values tested: one for each, one more for
-	// each KiB of text in it, and one for each 256 instructions that a regular
+	// Steps is the number of statements read and values tested. A value costs one
+	// more step per KiB of text, and one per 256 instructions that a regular
 	// expression may execute on it.
 	Steps int
-	// Time is that of one judgement. An update that is judged again has the same
-	// again.
+	// Time bounds one validation. A repeated validation of an update has the same
+	// time again.
 	Time time.Duration
 }
 
-// Defaults of Budget.
+// The defaults of Budget.
 const (
 	DefaultSteps = 1_000_000
 	DefaultTime  = 5 * time.Second
@@ -36,7 +36,7 @@ func (b Budget) withDefaults() Budget {
 	return b
 }
 
-// meter is a budget while it is spent.
+// meter tracks the use of a budget.
 type meter struct {
 	ctx     context.Context
 	left    int
@@ -53,16 +53,17 @@ func newMeter(ctx context.Context, b Budget) *meter {
 }
 
 const (
-	// lookEvery is after how many steps the clock and the context are asked. A step
-	// takes a microsecond, and some hundreds where its statement is on a disk.
+	// lookEvery is the number of steps between two looks at the clock and the
+	// context. A step takes a microsecond, or some hundreds if the statement is on
+	// disk.
 	lookEvery = 32
-	// yieldEvery is how long a judgement keeps its processor.
+	// yieldEvery is the time after which a validation yields the processor.
 	yieldEvery = time.Millisecond
-	// bytesPerStep is how much text of a value counts as one step more.
+	// bytesPerStep is the length of text that costs one more step.
 	bytesPerStep = 1 << 10
 )
 
-// cost is the number of steps that reading or testing a value takes.
+// cost returns the number of steps for reading or testing a value.
 func cost(t kg.Term) int { return 1 + (len(t.Value())+len(t.Datatype()))/bytesPerStep }
 
 func costOf(list []kg.Term) (n int) {
@@ -75,8 +76,8 @@ func costOf(list []kg.Term) (n int) {
 func (m *meter) spend(steps int) error {
 	m.left -= steps
 	if m.left < 0 {
-		e := kg.Errorf(kg.CodeJudgeLimit, "judging by the shapes would take more than %d steps", m.limit.Steps)
-		e.Limit, e.Hint = "shapes.steps", "Change less at a time, or ask an administrator for simpler shapes."
+		e := kg.Errorf(kg.CodeJudgeLimit, "validation by the shapes takes more than %d steps", m.limit.Steps)
+		e.Limit, e.Hint = "shapes.steps", "Split the update, or ask an administrator for simpler shapes."
 		return e
 	}
 	before := m.spent / lookEvery
@@ -87,11 +88,11 @@ func (m *meter) spend(steps int) error {
 	return m.look()
 }
 
-// look ends a judgement that nobody waits for any more, or that takes too long, and
-// lets others run: light requests stay light beside it.
+// look ends a validation if the context is done or the time is over. It also yields the
+// processor, so that cheap requests are not delayed.
 func (m *meter) look() error {
 	if err := m.ctx.Err(); err != nil {
-		return kg.Errorf(kg.CodeTimeout, "judging by the shapes was given up: %w", err)
+		return kg.Errorf(kg.CodeTimeout, "validation by the shapes was cancelled: %w", err)
 	}
 	now := time.Now()
 	if now.Sub(m.yielded) > yieldEvery {
@@ -99,8 +100,8 @@ func (m *meter) look() error {
 		m.yielded = now
 	}
 	if now.After(m.until) {
-		e := kg.Errorf(kg.CodeJudgeLimit, "judging by the shapes would take longer than %s", m.limit.Time)
-		e.Limit, e.Hint = "shapes.time", "Change less at a time, or ask an administrator for simpler shapes."
+		e := kg.Errorf(kg.CodeJudgeLimit, "validation by the shapes takes longer than %s", m.limit.Time)
+		e.Limit, e.Hint = "shapes.time", "Split the update, or ask an administrator for simpler shapes."
 		return e
 	}
 	return nil

@@ -7,29 +7,29 @@ import (
 	"koine/kg"
 )
 
-// Bounds of what is compiled.
+// Limits of the compiler.
 const (
-	MaxShapes    = 10_000 // with those inside of others
-	MaxNesting   = 32     // of shapes in each other, and of paths
-	MaxReads     = 10_000 // different things that one shape with targets looks up
-	MaxPathSteps = 1_000  // of paths that are more than a property
+	MaxShapes    = 10_000 // including nested shapes
+	MaxNesting   = 32     // of shapes and of paths
+	MaxReads     = 10_000 // dependencies of one shape with targets
+	MaxPathSteps = 1_000  // of paths longer than one property
 )
 
-// set is all shapes, compiled. It never changes.
+// set is the compiled form of all shapes. It is immutable.
 type set struct {
-	roots   []*shape // those with targets that are not deactivated, in order
-	all     []*shape // in order, without those inside of others that have no name
+	roots   []*shape // active shapes with targets, sorted
+	all     []*shape // sorted, without nested anonymous shapes
 	index   index
-	since   kg.Revision // from which on they are known to have been in force
-	issues  []issue     // what is not judged, or is no SHACL
-	leftOut []LeftOut   // the same for people
+	since   kg.Revision // first revision known to be validated by them
+	issues  []issue     // unsupported or invalid parts
+	leftOut []LeftOut   // issues in the form of LeftOut
 }
 
-// compile makes shapes of the statements of the shapes graph. What cannot be judged
-// is left out and among the issues; what passes a bound is an error.
+// compile compiles the shapes graph. Unsupported parts are omitted and recorded as
+// issues; exceeding a limit is an error.
 //
-// What is left out never makes a shape refuse more: what it would make stricter is
-// left out as well (see leaveOutAround).
+// Omitting a part never makes a shape stricter: constraints that would become stricter
+// are omitted as well (see leaveOutAround).
 func compile(d document) (*set, error) {
 	c := newCompiler(d)
 	c.survey()
@@ -68,7 +68,7 @@ func compile(d document) (*set, error) {
 	return out, nil
 }
 
-// compileWhole is compile of what must not have anything that is left out.
+// compileWhole is compile for shapes in which nothing may be omitted.
 func compileWhole(d document) (*set, error) {
 	s, err := compile(d)
 	if err == nil && len(s.issues) > 0 {
@@ -80,15 +80,15 @@ func compileWhole(d document) (*set, error) {
 type compiler struct {
 	doc        document
 	parameters map[string]parameter
-	kinds      map[kg.Term][]kg.Term // of a class: what of SHACL and RDFS it is or is below
+	kinds      map[kg.Term][]kg.Term // the SHACL and RDFS classes that each class is or extends
 	custom     map[kg.Term]kg.Term   // parameters of constraint components to the component
-	covered    map[kg.Term]bool      // parts of what is not judged
+	covered    map[kg.Term]bool      // parts of unsupported nodes
 	shapes     map[kg.Term]*shape
-	queue      []*shape // that have a name and are not built
-	steps      int      // of paths that may still come
+	queue      []*shape // named shapes to build
+	steps      int      // path steps left
 	noted      map[issueKey]bool
 	issues     []issue
-	over       error // a bound that was passed
+	over       error // the first limit that was exceeded
 }
 
 func newCompiler(d document) *compiler {
@@ -98,7 +98,7 @@ func newCompiler(d document) *compiler {
 	}
 }
 
-// passed notes that a bound of all shapes was passed.
+// passed records that a limit on all shapes was exceeded.
 func (c *compiler) passed(format string, args ...any) error {
 	if c.over == nil {
 		c.over = tooMuch(format, args...)
@@ -106,8 +106,8 @@ func (c *compiler) passed(format string, args ...any) error {
 	return c.over
 }
 
-// isA tells whether the node is an instance of a class of SHACL or RDFS, by the
-// classes of the document (SHACL, section 1.1).
+// isA reports whether the node is an instance of a SHACL or RDFS class, by the class
+// hierarchy of the document (SHACL, section 1.1).
 func (c *compiler) isA(node, class kg.Term) bool {
 	for _, t := range c.doc[node][rdfType] {
 		if slices.Contains(c.kinds[t], class) {
@@ -117,7 +117,7 @@ func (c *compiler) isA(node, class kg.Term) bool {
 	return false
 }
 
-// isShape tells whether the subject is meant as a shape by itself.
+// isShape reports whether the subject is a shape of its own.
 func (c *compiler) isShape(subject kg.Term) bool {
 	for _, class := range []string{"NodeShape", "PropertyShape"} {
 		if c.isA(subject, shTerm(class)) {
@@ -133,7 +133,7 @@ func (c *compiler) isShape(subject kg.Term) bool {
 	return false
 }
 
-// top compiles a shape that stands by itself, with those that it leads to.
+// top compiles a shape of its own and the shapes that it references.
 func (c *compiler) top(id kg.Term) (*shape, error) {
 	s, err := c.shape(id, 0)
 	for len(c.queue) > 0 && c.over == nil {
@@ -144,20 +144,20 @@ func (c *compiler) top(id kg.Term) (*shape, error) {
 	return s, cmpErr(c.over, err)
 }
 
-// shape compiles one shape once. One with a name is built later, so that depth is
-// that of shapes without one in each other.
+// shape compiles a shape once. Named shapes are queued, so that depth counts nested
+// anonymous shapes only.
 func (c *compiler) shape(id kg.Term, depth int) (*shape, error) {
 	if s, begun := c.shapes[id]; begun {
 		return s, nil
 	}
 	if depth > MaxNesting {
-		return nil, c.passed("%s: shapes are more than %d deep in each other", id, MaxNesting)
+		return nil, c.passed("%s: shapes are nested more than %d deep", id, MaxNesting)
 	}
 	if len(c.shapes) >= MaxShapes {
 		return nil, c.passed("there are more than %d shapes", MaxShapes)
 	}
 	if !id.IsResource() {
-		return nil, invalid("%s is no shape", id)
+		return nil, invalid("%s is not a shape", id)
 	}
 	s := &shape{id: id, severity: Violation}
 	c.shapes[id] = s
@@ -172,7 +172,7 @@ func (c *compiler) shape(id kg.Term, depth int) (*shape, error) {
 	return s, c.over
 }
 
-// build compiles what the properties of a shape say.
+// build compiles the properties of a shape.
 func (c *compiler) build(s *shape, depth int) {
 	for _, predicate := range c.doc.properties(s.id) {
 		if c.over != nil {
@@ -192,7 +192,7 @@ func (c *compiler) build(s *shape, depth int) {
 		case unjudged[name] == "":
 			c.note(s.id, predicate, errNoTerm)
 			s.weak = true
-		case !harmless[name]: // noted by survey
+		case !harmless[name]: // recorded by survey
 			s.weak = true
 		}
 	}
@@ -202,20 +202,20 @@ func (c *compiler) build(s *shape, depth int) {
 	}
 }
 
-// implicitTarget: a shape that is a class is for its instances (SHACL, section
-// 2.1.3.3).
+// implicitTarget makes a shape that is a class target the instances of the class
+// (SHACL, section 2.1.3.3).
 func (c *compiler) implicitTarget(s *shape) {
 	if !c.isA(s.id, kg.IRI(rdfs+"Class")) && !c.isA(s.id, kg.IRI(owl+"Class")) || slices.Contains(s.targets.classes, s.id) {
 		return
 	}
 	if s.id.Kind() != kg.KindIRI {
-		c.note(s.id, kg.Term{}, invalid("a shape that is a class has a name"))
+		c.note(s.id, kg.Term{}, invalid("a shape that is a class must have an IRI"))
 		return
 	}
 	s.targets.classes = append(s.targets.classes, s.id)
 }
 
-// path reads sh:path, which makes a property shape of a shape.
+// path compiles sh:path, which makes the shape a property shape.
 func (c *compiler) path(s *shape) error {
 	values := c.doc.objects(s.id, shTerm("path"))
 	err := func() error {
@@ -223,9 +223,9 @@ func (c *compiler) path(s *shape) error {
 		case len(values) == 0 && c.isA(s.id, shTerm("PropertyShape")):
 			return invalid("a property shape needs an sh:path")
 		case len(values) > 1:
-			return invalid("a shape has one sh:path at most")
+			return invalid("a shape has at most one sh:path")
 		case len(values) == 1 && c.isA(s.id, shTerm("NodeShape")):
-			return invalid("a node shape has no sh:path")
+			return invalid("a node shape must not have an sh:path")
 		}
 		return nil
 	}()
@@ -243,7 +243,7 @@ func (c *compiler) path(s *shape) error {
 	return err
 }
 
-// property reads a property of a shape that is no constraint.
+// property compiles a property of a shape that is not a constraint.
 func (c *compiler) property(s *shape, name string) {
 	values := c.doc.objects(s.id, shTerm(name))
 	note := func(err error) {
@@ -256,7 +256,7 @@ func (c *compiler) property(s *shape, name string) {
 		s.targets.nodes = values
 		for _, v := range values {
 			if v.Kind() == kg.KindBlank {
-				note(invalid("a blank node is no target: no data can have it"))
+				note(invalid("a blank node cannot be a target"))
 			}
 		}
 	case "targetClass", "targetSubjectsOf", "targetObjectsOf":
@@ -275,7 +275,7 @@ func (c *compiler) property(s *shape, name string) {
 			return
 		}
 		if s.severity = values[0]; strings.HasPrefix(s.severity.Value(), sh) && s.severity != Violation && s.severity != Warning && s.severity != Info {
-			note(invalid("there is no severity %s: it counts as sh:Violation", qname(s.severity)))
+			note(invalid("severity %s is unknown: it is treated as sh:Violation", qname(s.severity)))
 		}
 	case "deactivated":
 		on, err := flag(values)
@@ -283,14 +283,14 @@ func (c *compiler) property(s *shape, name string) {
 			note(err)
 			s.void, s.weak = true, true
 		} else if v := values[0].Value(); v != "true" && v != "false" {
-			note(invalid("%s is written neither as true nor as false: it counts as false", values[0]))
+			note(invalid("%s is neither true nor false; it is treated as false", values[0]))
 		}
 		s.deactivated = on
 	case "message":
 		s.message = preferred(values)
 		for _, v := range values {
 			if !isText(v) && v.Lang() == "" {
-				note(invalid("%s is no text: it is told as it is", v))
+				note(invalid("%s is not a string; it is used as written", v))
 			}
 		}
 	case "ignoredProperties":
@@ -301,7 +301,7 @@ func (c *compiler) property(s *shape, name string) {
 	}
 }
 
-// isText tells whether the term is a literal of xsd:string.
+// isText reports whether the term is an xsd:string literal.
 func isText(t kg.Term) bool { return t.IsLiteral() && t.Datatype() == kg.XSDString }
 
 // constraint compiles the constraints of a parameter.
@@ -319,7 +319,7 @@ func (c *compiler) constraint(s *shape, name string, depth int) {
 		}
 		return
 	case !p.many && len(values) > 1:
-		lose(invalid("it can be given once only"))
+		lose(invalid("it must be given once"))
 		return
 	}
 	for _, value := range values {
@@ -335,15 +335,15 @@ func (c *compiler) constraint(s *shape, name string, depth int) {
 	}
 }
 
-// customConstraint notes a constraint of a component that is not judged.
+// customConstraint records a constraint of an unsupported component.
 func (c *compiler) customConstraint(s *shape, predicate kg.Term) {
 	if component, ok := c.custom[predicate]; ok {
-		c.note(s.id, predicate, invalid("a constraint of %s, which is not judged", component))
+		c.note(s.id, predicate, invalid("a constraint of %s, which is not supported", component))
 		s.weak = true
 	}
 }
 
-// preferred is the message for people who did not say their language.
+// preferred returns the message for clients that state no language.
 func preferred(values []kg.Term) string {
 	best := values[0]
 	for _, v := range values {
@@ -356,7 +356,7 @@ func preferred(values []kg.Term) string {
 
 func one(values []kg.Term) error {
 	if len(values) > 1 {
-		return invalid("it can be given once only")
+		return invalid("it must be given once")
 	}
 	return nil
 }
@@ -373,7 +373,7 @@ func cmpErr(errs ...error) error {
 func onlyIRIs(values []kg.Term) error {
 	for _, v := range values {
 		if v.Kind() != kg.KindIRI {
-			return invalid("%s is no IRI", v)
+			return invalid("%s is not an IRI", v)
 		}
 	}
 	return nil
@@ -395,7 +395,7 @@ func (c *compiler) way(at kg.Term, depth int) (way, error) {
 		return link{predicate: at}, nil
 	}
 	if c.steps--; c.steps < 0 {
-		return nil, c.passed("paths have more than %d steps", MaxPathSteps)
+		return nil, c.passed("the paths have more than %d steps", MaxPathSteps)
 	}
 	if depth > MaxNesting {
 		return nil, c.passed("a path is more than %d deep", MaxNesting)
@@ -409,12 +409,12 @@ func (c *compiler) way(at kg.Term, depth int) (way, error) {
 		return sequence(list), err
 	}
 	if len(of) != 1 {
-		return nil, invalid("%s is no path", at)
+		return nil, invalid("%s is not a path", at)
 	}
 	for predicate, values := range of {
 		name := strings.TrimPrefix(predicate.Value(), sh)
 		if len(values) != 1 {
-			return nil, invalid("sh:%s is of one path", name)
+			return nil, invalid("sh:%s takes one path", name)
 		}
 		if name == "alternativePath" {
 			list, err := c.ways(values[0], depth)
@@ -435,7 +435,7 @@ func (c *compiler) way(at kg.Term, depth int) (way, error) {
 			return optional{w}, nil
 		}
 	}
-	return nil, invalid("%s is no path", at)
+	return nil, invalid("%s is not a path", at)
 }
 
 func (c *compiler) ways(head kg.Term, depth int) ([]way, error) {
@@ -444,7 +444,7 @@ func (c *compiler) ways(head kg.Term, depth int) ([]way, error) {
 		return nil, err
 	}
 	if len(list) < 2 {
-		return nil, invalid("a sequence or an alternative has two parts at least")
+		return nil, invalid("a sequence or an alternative needs at least two parts")
 	}
 	out := make([]way, len(list))
 	for i, t := range list {

@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// component of a constraint that reads more than the values.
+// named is the component of a constraint that reads more than the value nodes.
 type named string
 
 func (n named) component() string { return string(n) + "ConstraintComponent" }
@@ -17,8 +17,8 @@ type (
 		named
 		class kg.Term
 	}
-	// equalsConstraint, disjointConstraint and lessThanConstraint compare the
-	// values with those that the focus node has for a property.
+	// equalsConstraint, disjointConstraint and lessThanConstraint compare the value
+	// nodes with the values of another property of the focus node.
 	equalsConstraint struct {
 		named
 		with link
@@ -56,7 +56,7 @@ func (c equalsConstraint) check(v *view, f *found) error {
 	}
 	in, have := setOf(others), setOf(f.values)
 	for _, value := range f.values {
-		if !in[value] && !f.violates(value, "is no value of "+c.with.predicate.Value()) {
+		if !in[value] && !f.violates(value, "is not a value of "+c.with.predicate.Value()) {
 			return nil
 		}
 	}
@@ -106,7 +106,7 @@ func (c lessThanConstraint) check(v *view, f *found) error {
 				f.degree++
 			}
 		}
-		for range f.degree { // one for each of the others
+		for range f.degree { // once for each of the others
 			if !f.violates(value, words+c.with.predicate.Value()) {
 				return nil
 			}
@@ -142,7 +142,7 @@ func setOf(list []kg.Term) map[kg.Term]bool {
 	return set
 }
 
-// parts is of constraints that are made of shapes for the values.
+// parts is the base of constraints that contain shapes for the value nodes.
 type parts struct {
 	named
 	shapes []*shape
@@ -170,8 +170,8 @@ func (p parts) conforming(v *view, value kg.Term) (n int, err error) {
 
 type (
 	propertyConstraint struct{ parts }
-	// logicalConstraint is sh:node, sh:not, sh:and, sh:or and sh:xone: each asks
-	// for a number of conforming shapes.
+	// logicalConstraint is sh:node, sh:not, sh:and, sh:or or sh:xone: each requires
+	// a number of conforming shapes.
 	logicalConstraint struct {
 		parts
 		holds func(conforming, of int) bool
@@ -179,7 +179,7 @@ type (
 		words string
 	}
 	qualifiedConstraint struct {
-		parts    // the qualified shape
+		parts    // the qualified value shape
 		siblings []*shape
 		least    bool
 		n        int
@@ -198,17 +198,17 @@ func (c propertyConstraint) check(v *view, f *found) error {
 	return nil
 }
 
-// grading says by what a value that does not conform is compared with itself.
+// grading is how two states of a non-conforming value are compared.
 type grading uint8
 
 const (
 	ungraded     grading = iota
-	gradedByEach         // each of the shapes is to hold
-	gradedByAll          // one of them is to hold
+	gradedByEach         // all shapes must conform
+	gradedByAll          // one shape must conform
 )
 
-// tooManyConform is the aspect of a sh:xone of which more than one holds: another
-// fault than none that does.
+// tooManyConform is the aspect of a sh:xone with several conforming shapes: a different
+// violation than none.
 const tooManyConform = "several"
 
 func (c logicalConstraint) check(v *view, f *found) error {

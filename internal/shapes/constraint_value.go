@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// own is a constraint that reads nothing but the values.
+// own is the base of constraints that read the value nodes only.
 type own struct{ name string }
 
 func (o own) component() string        { return o.name + "ConstraintComponent" }
@@ -107,7 +107,7 @@ func (c rangeConstraint) check(_ *view, f *found) error {
 	})
 }
 
-// lexical is the text of an IRI or a literal; a blank node has none.
+// lexical returns the text of an IRI or a literal. It reports false for a blank node.
 func lexical(t kg.Term) (string, bool) { return t.Value(), t.Kind() != kg.KindBlank }
 
 func (c lengthConstraint) check(_ *view, f *found) error {
@@ -135,7 +135,7 @@ func (c patternConstraint) check(v *view, f *found) error {
 	})
 }
 
-// Language tags and ranges are compared without case (RFC 4647, section 2).
+// check compares language tags and ranges without case (RFC 4647, section 2).
 func (c languageInConstraint) check(_ *view, f *found) error {
 	return f.each(func(value kg.Term) (string, error) {
 		lang := value.LangKey()

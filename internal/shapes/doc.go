@@ -1,48 +1,46 @@
-// Package shapes judges updates by SHACL shapes that are kept in the graph
+// Package shapes validates updates against SHACL shapes that are stored in the graph
 // (https://www.w3.org/TR/shacl/, the core language).
 //
 // # Use
 //
-// Shapes are statements of the graph kg.ShapesGraph, which everybody reads and
-// administrators write, with Put and Remove. A Set holds them compiled: it is
-// filled once after the store is opened (Load) and then follows the commits that
-// change the graph (Follow). It is a kg.Verifier; Report lists what violates the
-// shapes in the present.
+// Shapes are statements of the graph kg.ShapesGraph. Everybody can read it;
+// administrators write it with Put and Remove. A Set holds the compiled shapes: Load
+// compiles them when the store is opened, Follow applies the commits that change the
+// graph. Set is a kg.Verifier. Set.Report lists the current violations.
 //
-// # What is judged
+// # Semantics
 //
-// An update is refused for the violations that it brings: those of the graph
-// with it that are none of the graph without it, or are worse there. Worse are a
-// count that is further from its bound, and a value that violates more of the
-// shapes inside of a shape. What violates a shape already, and as much, is
-// reported, not refused, however the shape came later. The data of a
-// judgement are the graphs that the caller reads, as one, without koine's own: so
-// nothing that is hidden from the caller decides or shows in a message. A
-// violation across a graph that the caller does not read is found by Report for
-// somebody who does.
+// An update is rejected for the violations that it introduces: those of the graph
+// after the update that are absent before it, or have become worse. A count becomes
+// worse if it moves away from its bound, a value if it violates more of the nested
+// shapes. A violation that already exists to the same degree is reported, not
+// rejected, even if the shape is newer than the data. The data are the graphs that
+// the caller can read, merged, without koine's system graphs: no hidden statement
+// influences the result or occurs in a message. Report, called by an agent that can
+// read all graphs involved, finds violations across graphs.
 //
-// Shapes may say what is not judged only if it was asked for (PutSupported). It is
-// left out then, with what would refuse more without it (LeftOut).
+// Unsupported features are rejected unless PutSupported is used. It omits them,
+// together with the constraints that would become stricter without them (LeftOut).
 //
-// A node that is under judgement by a recursive shape counts as conforming to it.
+// A node that is being validated by a recursive shape counts as conforming to it.
 //
-// # How
+// # Evaluation
 //
-// A shape is compiled once to constraints over paths. Beside them it keeps what
-// they read: after which way from the focus node which property is looked up. A
-// change of a statement is looked up there by its predicate, and the way is gone
-// back from the statement to the focus nodes whose result may have changed. Only
-// these are judged, in the graph with the update first; one without a finding is
-// done, and for the others the graph without it says which findings are new.
+// A shape is compiled once to constraints over paths, and to the dependencies of its
+// result: each is a property and the path from the focus node to the node that has
+// it. For a changed statement, the index finds the dependencies by predicate and
+// follows their paths backwards to the focus nodes with a possibly different result.
+// Only these are validated, first after the update. If a node has findings, it is
+// also validated before the update, to tell new findings from old ones.
 //
-// Going back through the graph with the update is enough: the result of a focus
-// node changes only if something that is read for it changes, and what leads to
-// the first such thing has not changed itself.
+// Following the paths backwards in the graph after the update suffices: the result of
+// a focus node changes only if something that is read for it changes, and the path to
+// the first such statement has not changed.
 //
-// A recursive shape keeps what it reads itself, and which shapes use it. Nodes whose
-// verdict by it may have changed lead back to the focus nodes of these, unless they
-// conform with the update and without it.
+// A recursive shape has its own dependencies and the list of shapes that use it. From
+// a node with a possibly different verdict, the search continues to the focus nodes of
+// these shapes, unless the node conforms both before and after the update.
 //
-// What was read is part of the verdict (kg.Verdict.Depends): the committer judges
-// again when another update changed any of it meanwhile.
+// The verdict contains the statements read (kg.Verdict.Depends): the committer
+// validates again if another update has changed any of them meanwhile.
 package shapes

@@ -6,7 +6,7 @@ import (
 	"koine/kg"
 )
 
-// document is the statements of the shapes graph, by subject and property.
+// document has the statements of the shapes graph by subject and predicate.
 type document map[kg.Term]map[kg.Term][]kg.Term
 
 func (d document) add(q kg.Quad) {
@@ -28,8 +28,8 @@ func documentOf(quads []kg.Quad) document {
 	return d
 }
 
-// subjects lists them in the order of their terms, so that shapes and errors come
-// in the same order whatever order the statements came in.
+// subjects returns the subjects sorted by term, so that the order of shapes and errors
+// does not depend on the order of statements.
 func (d document) subjects() []kg.Term {
 	out := make([]kg.Term, 0, len(d))
 	for t := range d {
@@ -48,7 +48,7 @@ func (d document) properties(subject kg.Term) []kg.Term {
 	return out
 }
 
-// objects are in the order of their terms.
+// objects returns the objects sorted by term.
 func (d document) objects(subject, predicate kg.Term) []kg.Term {
 	list := slices.Clone(d[subject][predicate])
 	slices.SortFunc(list, kg.Term.Compare)

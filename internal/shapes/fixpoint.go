@@ -6,32 +6,31 @@ import (
 	"koine/kg"
 )
 
-// MaxDepth bounds how many nodes may be under judgement in each other, by recursive
-// shapes.
+// MaxDepth is the largest number of nested node validations by recursive shapes.
 const MaxDepth = 10_000
 
-// pair is a question about a node.
+// pair is a question: does the node conform to the shape.
 type pair struct {
 	shape *shape
 	node  kg.Term
 }
 
-// fixpoint answers questions that lead back to themselves: while a pair is under
-// judgement, the answer to it is the assumed one.
+// fixpoint answers recursive questions. While a pair is being decided, it has the assumed
+// answer.
 //
-// An answer that differs from the assumption is final where the answers can only
-// become more assumed by it (shape.settles). One that is as assumed may rest on pairs
-// that are still under judgement; then it is pending, and good as long as they are.
-// They are found as Tarjan's algorithm finds components: low is the number of the
-// oldest pair that something rests on.
+// An answer other than the assumed one is final if assumptions can only move answers
+// towards the assumed one (shape.settles). An assumed answer may depend on pairs that are
+// still open; it is then pending and valid as long as they are. Dependencies are tracked
+// as in Tarjan's algorithm for components: low is the number of the oldest pair that an
+// answer depends on.
 type fixpoint struct {
 	assumed bool
-	next    int           // numbers are given in order, and never again
-	open    map[pair]int  // under judgement, with their numbers
-	settled map[pair]bool // as assumed, whatever else
-	others  map[pair]bool // otherwise than assumed
-	pending map[pair]int  // as assumed, while what is open stays so, with their numbers
-	trail   []pair        // those pending, in order
+	next    int           // numbers increase and are never reused
+	open    map[pair]int  // being decided, with their numbers
+	settled map[pair]bool // final, with the assumed answer
+	others  map[pair]bool // with the other answer
+	pending map[pair]int  // assumed as long as the open pairs are, with their numbers
+	trail   []pair        // pending pairs in order
 	low     int
 }
 
@@ -39,7 +38,7 @@ func newFixpoint(assumed bool) *fixpoint {
 	return &fixpoint{assumed: assumed, open: map[pair]int{}, settled: map[pair]bool{}, others: map[pair]bool{}, pending: map[pair]int{}}
 }
 
-// known gives an answer that there is.
+// known returns a known answer.
 func (x *fixpoint) known(p pair) (answer, ok bool) {
 	n, found := x.open[p]
 	if !found {
@@ -55,7 +54,7 @@ func (x *fixpoint) known(p pair) (answer, ok bool) {
 	return !x.assumed, x.others[p]
 }
 
-// decide answers by ask, once where it may be remembered.
+// decide answers a question with ask, once if it may be remembered.
 func (x *fixpoint) decide(p pair, remember bool, ask func() (bool, error)) (bool, error) {
 	if answer, ok := x.known(p); ok {
 		return answer, nil
@@ -97,7 +96,7 @@ func (x *fixpoint) enter(p pair) (n, outer, mark int) {
 	return n, outer, mark
 }
 
-// forget drops what is pending from a mark on.
+// forget removes the pending pairs from a mark on.
 func (x *fixpoint) forget(mark int) {
 	for _, p := range x.trail[mark:] {
 		delete(x.pending, p)
@@ -105,9 +104,8 @@ func (x *fixpoint) forget(mark int) {
 	x.trail = x.trail[:mark]
 }
 
-// during runs what looks closer at a pair that was answered otherwise than assumed,
-// with the pair under judgement: other such answers, which may rest on this one, are
-// asked for anew.
+// during runs a closer examination of a pair with the unexpected answer, with the pair
+// open: answers that may depend on this one are computed again.
 func (x *fixpoint) during(p pair, run func() error) error {
 	if len(x.open) >= MaxDepth {
 		return tooDeep()
@@ -125,10 +123,10 @@ func (x *fixpoint) during(p pair, run func() error) error {
 }
 
 func tooDeep() error {
-	e := kg.Errorf(kg.CodeJudgeLimit, "judging by recursive shapes would go more than %d nodes deep", MaxDepth)
+	e := kg.Errorf(kg.CodeJudgeLimit, "validation by recursive shapes is nested more than %d nodes deep", MaxDepth)
 	e.Limit, e.Hint = "shapes.depth", "Ask an administrator for shapes that are not recursive, or for a path such as sh:zeroOrMorePath instead."
 	return e
 }
 
-// size is how much is remembered.
+// size returns the number of remembered answers.
 func (x *fixpoint) size() int { return len(x.settled) + len(x.others) }

@@ -2,7 +2,7 @@ package shapes
 
 import "koine/kg"
 
-// key is what makes a finding before and one after an update the same.
+// key identifies a finding across an update.
 type key struct {
 	focus   kg.Term
 	path    string
@@ -16,9 +16,9 @@ func (f *finding) key() key {
 	return key{f.focus, f.path, f.value, f.shape, f.ordinal, f.aspect}
 }
 
-// older is what was found without an update.
+// older has the findings before an update.
 type older struct {
-	degree map[key]int // of the worst with the key
+	degree map[key]int // largest degree per key
 	before *view
 	after  *view
 }
@@ -32,8 +32,7 @@ func olderOf(found []finding, before, after *view) *older {
 	return o
 }
 
-// covers tells whether what is found with the update was there without it, and
-// was as bad.
+// covers reports whether a finding after the update existed before it to the same degree.
 func (o *older) covers(f *finding) (bool, error) {
 	degree, there := o.degree[f.key()]
 	if !there || f.degree > degree {
@@ -47,12 +46,12 @@ func (o *older) covers(f *finding) (bool, error) {
 	return !worse, err
 }
 
-// worse tells whether a value that conforms neither before nor after an update is
-// further from it after: by what it is to conform to each of, if it is further
-// from any; by what it is to conform to one of, if it is further from all.
+// worse reports whether a value that conforms neither before nor after an update is
+// further from conforming after it: if all shapes must conform, with respect to any of
+// them; if one shape must conform, with respect to all.
 func (c logicalConstraint) worse(f *finding, before, after *view) (bool, error) {
 	if c.grade == ungraded || f.aspect == tooManyConform {
-		return false, nil // by their number alone
+		return false, nil // compared by their number only
 	}
 	for _, s := range c.shapes {
 		worse, err := s.worse(f.value, before, after)
@@ -66,9 +65,9 @@ func (c logicalConstraint) worse(f *finding, before, after *view) (bool, error) 
 	return c.grade == gradedByAll, nil
 }
 
-// worse tells whether the update brings what violates the shape for the node, or
-// makes it worse. A node that is compared already, by a recursive shape, is not worse
-// by itself.
+// worse reports whether the update introduces a violation of the shape by the node or
+// makes one worse. For a node that is already being compared by a recursive shape, it
+// reports false.
 func (s *shape) worse(node kg.Term, before, after *view) (bool, error) {
 	if !s.recursive {
 		return s.worsened(node, before, after)
@@ -94,7 +93,7 @@ func (s *shape) worsened(node kg.Term, before, after *view) (bool, error) {
 	return false, nil
 }
 
-// validated lists what of the node violates the shape.
+// validated returns the violations of the shape by the node.
 func (s *shape) validated(v *view, node kg.Term) (list []finding, err error) {
 	err = s.collect(v, node, func(f finding) bool {
 		list = append(list, f)

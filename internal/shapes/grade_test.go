@@ -78,5 +78,5 @@ func TestDetailsOfWhatGotWorse(t *testing.T) {
 	accepts(t, store, `ex:ann a ex:Person ; ex:name "Ann", "Anna", 3 .`)
 	put(t, store, personShape)
 	r, err := write(t, store, by("ann"), parse(t, `ex:ann ex:name "Nan" .`, kg.DefaultGraph), nil)
-	refused(t, r, err, "http://example.org/ann, http://example.org/name: has 4 values, at most 1 are allowed", "\nnot by this update: http://example.org/ann, http://example.org/name, \"3\"")
+	refused(t, r, err, "http://example.org/ann, http://example.org/name: has 4 values, at most 1 are allowed", "\nexisting: http://example.org/ann, http://example.org/name, \"3\"")
 }

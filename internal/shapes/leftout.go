@@ -9,20 +9,19 @@ import (
 	"koine/kg"
 )
 
-// MaxLeftOut bounds what may be left out of the shapes.
+// MaxLeftOut is the largest number of omitted parts.
 const MaxLeftOut = 1_000
 
-// LeftOut is something that the shapes say and that is not judged, or is no SHACL.
+// LeftOut is a part of the shapes that is unsupported or invalid and was omitted.
 type LeftOut struct {
-	// Shape is the resource with a name that it belongs to.
+	// Shape is the named resource that contains it.
 	Shape kg.Term
-	// Place leads from Shape to the node that has it, as in
+	// Place is the path from Shape to the node that has it, such as
 	// "<https://example.org/S>: sh:property: property <https://example.org/p>".
 	Place string
-	// Name is the property or the class, as in "sh:sparql"; "" for the node as a
-	// whole.
+	// Name is the property or the class, such as "sh:sparql"; "" for the whole node.
 	Name string
-	// Reason says why, and what becomes of it.
+	// Reason is the reason and the consequence.
 	Reason string
 }
 
@@ -33,14 +32,14 @@ func (l LeftOut) String() string {
 	return l.Place + ": " + l.Name + ": " + l.Reason
 }
 
-// issue is what LeftOut is made of. Two of equal keys are the same.
+// issue is the compiler's form of LeftOut. Issues with equal keys are the same.
 type issue struct {
 	issueKey
 	err *kg.Error
 }
 
 type issueKey struct {
-	subject, predicate kg.Term // the predicate may be absent
+	subject, predicate kg.Term // the predicate may be zero
 	reason             string
 }
 
@@ -55,10 +54,10 @@ func (c *compiler) note(subject, predicate kg.Term, err error) {
 	c.issues = append(c.issues, issue{key, e})
 }
 
-// maxReason bounds a reason, which may quote a value.
+// maxReason is the largest length of a reason in bytes; a reason may quote a value.
 const maxReason = 500
 
-// qname shortens names of SHACL.
+// qname abbreviates names of SHACL.
 func qname(t kg.Term) string {
 	if name, ours := strings.CutPrefix(t.Value(), sh); ours {
 		return "sh:" + name
@@ -66,7 +65,7 @@ func qname(t kg.Term) string {
 	return t.String()
 }
 
-// places tells where the nodes of a document are.
+// places locates the nodes of a document.
 type places struct {
 	doc document
 	of  map[kg.Term]parent // of blank nodes
@@ -88,7 +87,7 @@ func placesIn(d document) *places {
 	return p
 }
 
-// find gives the resource with a name that a node belongs to, and the way to it.
+// find returns the named resource that contains a node, and the path to it.
 func (p *places) find(node kg.Term) (root kg.Term, place string) {
 	var parts []string
 	for seen := map[kg.Term]bool{}; ; {
@@ -110,10 +109,10 @@ func (p *places) find(node kg.Term) (root kg.Term, place string) {
 	return node, clipTo(strings.Join(parts, ": "), maxPlace)
 }
 
-// maxPlace bounds the text of a place.
+// maxPlace is the largest length of a place in bytes.
 const maxPlace = 2_000
 
-// list tells issues to people, by shape.
+// list returns issues as LeftOut, sorted by shape.
 func (p *places) list(issues []issue) []LeftOut {
 	out := make([]LeftOut, 0, min(len(issues), MaxLeftOut+1))
 	for i, x := range issues {
@@ -138,7 +137,7 @@ func (p *places) leftOut(x issue) LeftOut {
 	return l
 }
 
-// refuse makes an error of issues, which names the first.
+// refuse returns an error for the issues; it names the first.
 func (p *places) refuse(issues []issue) error {
 	first := issues[0]
 	e := *first.err
@@ -146,7 +145,7 @@ func (p *places) refuse(issues []issue) error {
 	if n := len(issues) - 1; n > 0 {
 		e.Message += fmt.Sprintf(" (and %d more)", n)
 	}
-	const keep = "Ask for what can be judged only (koine shapes put --supported-only, supportedOnly of setShapes): it keeps the rest and lists what is left out."
+	const keep = "Put only the supported parts (koine shapes put --supported-only, supportedOnly of setShapes): koine stores the rest and lists the omitted parts."
 	e.Hint = strings.TrimSpace(e.Hint + " " + keep)
 	return &e
 }

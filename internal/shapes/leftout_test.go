@@ -131,7 +131,7 @@ func TestLeavingOutRefusesNothingMore(t *testing.T) {
 		{"a pattern with flags that cannot be read", `sh:property [ sh:path ex:p ; sh:pattern "A" ; sh:flags "y" ]`, []string{"ex:S: sh:property: property ex:p: sh:pattern"}, false},
 		{"a severity that cannot be read", `sh:class ex:D ; sh:severity "low"`, []string{"ex:S: sh:severity"}, false},
 		{"a switch that cannot be read", `sh:class ex:D ; sh:deactivated "yes"`, []string{"ex:S: sh:deactivated"}, false},
-		{"a target that is computed", `sh:class ex:D ; sh:target [ a sh:SPARQLTarget ]`, []string{"ex:S: sh:target"}, true},
+		{"a computed target", `sh:class ex:D ; sh:target [ a sh:SPARQLTarget ]`, []string{"ex:S: sh:target"}, true},
 		{"not of a shape with a target that is computed", `sh:not [ sh:class ex:C ; sh:target [ a sh:SPARQLTarget ] ]`, []string{"ex:S: sh:not: sh:target"}, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestBoundOfWhatIsLeftOut(t *testing.T) {
 	}
 	store, set := judgedStore(t, kg.Options{})
 	_, _, err := shapes.PutSupported(within(t), store, kg.Meta{Principal: admin}, many(shapes.MaxLeftOut+1))
-	if kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), "1001 things would be left out") {
+	if kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), "1001 parts would be left out") {
 		t.Errorf("got %v", err)
 	}
 	if _, left, err := shapes.PutSupported(within(t), store, kg.Meta{Principal: admin}, many(shapes.MaxLeftOut)); err != nil || len(left) != shapes.MaxLeftOut {

@@ -6,21 +6,21 @@ import (
 	"koine/kg"
 )
 
-// Limit is that the targets of a shape have so many values of a property at the
-// most: a sh:maxCount on a path of one step, forwards or backwards. Those of
-// shapes for the same node are among them (sh:property, sh:node, sh:and), those
-// of an alternative, of a negation, and of shapes for the values are not.
+// Limit is an upper bound on the values of a property of the targets: a sh:maxCount on a
+// path of one step, forward or inverse. It may come from a shape for the same node
+// (sh:property, sh:node, sh:and), not from an alternative, a negation or a shape for the
+// values.
 type Limit struct {
-	Shape    kg.Term // the one with the targets
+	Shape    kg.Term // the shape with the targets
 	Property kg.Term
-	Inverse  bool // subjects that have the target as the value
+	Inverse  bool // the target is the value, and subjects are counted
 	Most     int
-	// What it holds for: a node that is any of these.
+	// The target declarations: a node that meets any of these is a target.
 	Nodes, Classes, SubjectsOf, ObjectsOf []kg.Term
 }
 
-// Limits lists those of the shapes that stood at the revision of the snapshot,
-// which has to show the shapes graph, in the order of the shapes.
+// Limits returns the limits of the shapes in force at the snapshot's revision, in the
+// order of the shapes. The snapshot's view must include the shapes graph.
 func (s *Set) Limits(ctx context.Context, snapshot *kg.Snapshot) ([]Limit, error) {
 	now := s.current()
 	if snapshot.Revision() < now.since {
@@ -42,8 +42,8 @@ func (s *Set) Limits(ctx context.Context, snapshot *kg.Snapshot) ([]Limit, error
 	return list, ctx.Err()
 }
 
-// limits notes what the shape allows its focus node. Inside are the shapes that are
-// asked already.
+// limits reports the shape's bounds for its focus node to note. inside are the shapes
+// already visited.
 func (s *shape) limits(inside map[*shape]bool, note func(l link, most int)) {
 	if s.deactivated || inside[s] {
 		return
@@ -68,7 +68,7 @@ func (s *shape) limits(inside map[*shape]bool, note func(l link, most int)) {
 
 func (s *shape) limitsInside(p parts, asked map[*shape]bool, note func(l link, most int)) {
 	if s.way != nil {
-		return // of the values
+		return // a shape for the values
 	}
 	for _, inside := range p.shapes {
 		inside.limits(asked, note)

@@ -11,14 +11,14 @@ import (
 	"koine/kg"
 )
 
-// parameter is a property of shapes that constrains.
+// parameter is a constraint parameter.
 type parameter struct {
-	many   bool // each value is a constraint of its own
+	many   bool // each value is a separate constraint
 	onPath bool // property shapes only
 	make   func(c *compiler, s *shape, value kg.Term, depth int) ([]constraint, error)
 }
 
-// parameters are those of SHACL core (SHACL, section 4).
+// parameters returns the parameters of SHACL core (SHACL, section 4).
 func parameters() map[string]parameter {
 	return map[string]parameter{
 		"class":            {many: true, make: makeClass},
@@ -70,11 +70,11 @@ func makeNodeKind(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, er
 	return []constraint{nodeKindConstraint{own{"NodeKind"}, kind}}, nil
 }
 
-// count reads a number of things.
+// count parses a non-negative integer.
 func count(value kg.Term) (int, error) {
 	n, err := strconv.Atoi(value.Value())
 	if err != nil || value.Datatype() != kg.XSDInteger || n < 0 {
-		return 0, invalid("%s is no number of things", value)
+		return 0, invalid("%s is not a non-negative integer", value)
 	}
 	return n, nil
 }
@@ -96,14 +96,14 @@ func makeLength(name string, least bool) func(*compiler, *shape, kg.Term, int) (
 func makeRange(name, words string, holds func(int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
 	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
 		if _, ok := compare(value, value); !ok {
-			return nil, invalid("%s has no order", value)
+			return nil, invalid("%s is not an ordered value", value)
 		}
 		return []constraint{rangeConstraint{own{name}, value, holds, words}}, nil
 	}
 }
 
-// Bounds of a regular expression, which RE2 runs in time proportional to the
-// text and to its instructions.
+// Limits of a regular expression. RE2 runs in time proportional to the text and to the
+// number of instructions.
 const (
 	MaxPatternBytes        = 1_000
 	MaxPatternInstructions = 2_000
@@ -111,14 +111,14 @@ const (
 
 func makePattern(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, error) {
 	if !value.IsLiteral() {
-		return nil, invalid("%s is no text", value)
+		return nil, invalid("%s is not a string", value)
 	}
 	if !isText(value) {
-		c.note(s.id, shTerm("pattern"), invalid("%s is no xsd:string: it is judged as if it were", clip(beginning(value))))
+		c.note(s.id, shTerm("pattern"), invalid("%s is not an xsd:string: it is treated as one", clip(beginning(value))))
 	}
 	text := value.Value()
 	if len(text) > MaxPatternBytes {
-		return nil, tooMuch("%d bytes are more than the %d that are read", len(text), MaxPatternBytes)
+		return nil, tooMuch("%d bytes exceed the limit of %d", len(text), MaxPatternBytes)
 	}
 	flags, err := c.flags(s)
 	if err != nil {
@@ -127,17 +127,17 @@ func makePattern(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, err
 	source := flags(text)
 	re, err := pacedregexp.Compile(source, MaxPatternInstructions)
 	if long := (*pacedregexp.TooLongError)(nil); errors.As(err, &long) {
-		return nil, tooMuch("%q comes to %d steps, more than the %d that are allowed", clip(text), long.Instructions, long.Max)
+		return nil, tooMuch("%q compiles to %d instructions; the limit is %d", clip(text), long.Instructions, long.Max)
 	}
 	if err != nil {
-		e := invalid("%q cannot be read: %v", clip(text), err)
+		e := invalid("%q is not a valid regular expression: %v", clip(text), err)
 		e.Hint = "The syntax is RE2's: no backreferences and no lookaround."
 		return nil, e
 	}
 	return []constraint{patternConstraint{own{"Pattern"}, re, text}}, nil
 }
 
-// flags is what sh:flags makes of a pattern (XPath functions, section 5.6.2).
+// flags compiles sh:flags of a pattern (XPath functions, section 5.6.2).
 func (c *compiler) flags(s *shape) (func(string) string, error) {
 	values := c.doc.objects(s.id, shTerm("flags"))
 	if err := one(values); err != nil {
@@ -146,7 +146,7 @@ func (c *compiler) flags(s *shape) (func(string) string, error) {
 	all := ""
 	if len(values) == 1 {
 		if all = values[0].Value(); !isText(values[0]) {
-			c.note(s.id, shTerm("flags"), invalid("%s is no xsd:string: it is read as if it were", values[0]))
+			c.note(s.id, shTerm("flags"), invalid("%s is not an xsd:string: it is treated as one", values[0]))
 		}
 	}
 	group := ""
@@ -181,7 +181,7 @@ func makeLanguageIn(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, 
 	ranges := make([]string, len(list))
 	for i, t := range list {
 		if ranges[i] = strings.ToLower(t.Value()); !isText(t) {
-			c.note(s.id, shTerm("languageIn"), invalid("%s is no xsd:string: it is judged as if it were", t))
+			c.note(s.id, shTerm("languageIn"), invalid("%s is not an xsd:string: it is treated as one", t))
 		}
 	}
 	return []constraint{languageInConstraint{own{"LanguageIn"}, ranges}}, nil
@@ -221,7 +221,7 @@ func makeIn(c *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
 	return []constraint{inConstraint{own{"In"}, setOf(list), few(list)}}, nil
 }
 
-// few names the first of a list.
+// few returns the first names of a list.
 func few(list []kg.Term) string {
 	const most = 5
 	names := make([]string, 0, most)
@@ -288,7 +288,7 @@ func makeOne(name named, grade grading, words string, holds func(int, int) bool)
 			return nil, err
 		}
 		if name == "Node" && s.way != nil {
-			c.note(outer.id, shTerm("node"), invalid("%s is no node shape: it is judged with its path", shapeName(s)))
+			c.note(outer.id, shTerm("node"), invalid("%s is not a node shape; it is validated with its path", shapeName(s)))
 		}
 		return []constraint{logicalConstraint{parts{name, []*shape{s}}, holds, grade, words + shapeName(s)}}, nil
 	}
@@ -310,7 +310,7 @@ func makeSeveral(name named, grade grading, words string, holds func(int, int) b
 	}
 }
 
-// shapeName is how messages call a shape: labels of blank nodes say nothing.
+// shapeName names a shape in messages; labels of blank nodes are meaningless.
 func shapeName(s *shape) string {
 	if s.id.Kind() == kg.KindIRI {
 		return s.id.Value()
@@ -320,7 +320,7 @@ func shapeName(s *shape) string {
 
 func makeQualified(c *compiler, s *shape, value kg.Term, depth int) ([]constraint, error) {
 	if len(c.doc[s.id][shTerm("qualifiedValueShape")]) > 1 {
-		c.note(s.id, shTerm("qualifiedValueShape"), invalid("it can be given once only: each is judged"))
+		c.note(s.id, shTerm("qualifiedValueShape"), invalid("it must be given once; each value is validated"))
 	}
 	of, err := c.shape(value, depth+1)
 	if err != nil {
@@ -350,8 +350,8 @@ func makeQualified(c *compiler, s *shape, value kg.Term, depth int) ([]constrain
 	return out, nil
 }
 
-// siblings are the shapes that a value must not conform to where the qualified
-// shapes are disjoint (SHACL, section 4.7.3).
+// siblings returns the shapes that a value must not conform to if the qualified shapes
+// are disjoint (SHACL, section 4.7.3).
 func (c *compiler) siblings(s *shape, own kg.Term, depth int) ([]*shape, error) {
 	disjoint := c.doc.objects(s.id, shTerm("qualifiedValueShapesDisjoint"))
 	if len(disjoint) == 0 {

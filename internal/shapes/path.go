@@ -6,14 +6,13 @@ import (
 	"koine/kg"
 )
 
-// way is a property path. Inversions are at its single steps only.
+// way is a property path. Only single steps are inverted.
 type way interface {
-	// from lists the nodes that the way leads to from any of the starts, each
-	// once.
+	// from returns the end nodes of the path from any of the starts, each once.
 	from(v *view, starts []kg.Term) ([]kg.Term, error)
-	// back is the way from its end to its start.
+	// back returns the inverse path.
 	back() way
-	// reads tells note what is looked up after which way.
+	// reads calls note for each link that is looked up, with the path before it.
 	reads(before []way, note func(before []way, l link))
 	String() string
 }
@@ -25,7 +24,7 @@ type (
 	}
 	sequence    []way
 	alternative []way
-	// repeat is any number of times; with least 1 once at least.
+	// repeat repeats a path least times or more; least is 0 or 1.
 	repeat struct {
 		of    way
 		least int
@@ -134,12 +133,12 @@ func (r repeat) reads(before []way, note func([]way, link)) {
 
 func (o optional) reads(before []way, note func([]way, link)) { o.of.reads(before, note) }
 
-// then is one way behind others. What it is given stays as it is.
+// then appends to a path without changing before.
 func then(before []way, w ...way) []way {
 	return append(before[:len(before):len(before)], w...)
 }
 
-// String is the path in the notation of SPARQL, a single step without brackets.
+// String returns the path in SPARQL syntax, a single step without brackets.
 func (l link) String() string {
 	if l.inverse {
 		return "^" + l.predicate.Value()
@@ -174,13 +173,13 @@ func joined(list []way, between string) string {
 	return strings.Join(parts, between)
 }
 
-// nodes is a set of nodes in the order in which they came.
+// nodes is a set of nodes in insertion order.
 type nodes struct {
 	list []kg.Term
 	seen map[kg.Term]bool
 }
 
-// add gives those that are new.
+// add returns the nodes that are new.
 func (s *nodes) add(list []kg.Term) (fresh []kg.Term) {
 	if s.seen == nil {
 		s.seen = make(map[kg.Term]bool, len(list))

@@ -9,44 +9,45 @@ import (
 	"koine/kg"
 )
 
-// Bounds of what is kept.
+// Limits of the stored shapes.
 const (
 	MaxTextBytes  = 1 << 20
 	MaxStatements = 50_000 // of the shapes graph
 )
 
-// Writer is the write door (kg.Store).
+// Writer is the part of kg.Store that updates the graph.
 type Writer interface {
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 }
 
-// Parse reads shapes written in Turtle. A *rdf.SyntaxError says the line. What an IRI may
-// not hold is percent-encoded: schema.org's shapes name one with two "#".
+// Parse parses shapes in Turtle. A syntax error is a *rdf.SyntaxError with the line.
+// Characters that an IRI may not contain are percent-encoded: schema.org's shapes have an
+// IRI with two "#".
 func Parse(turtle string) ([]kg.Quad, error) {
 	if len(turtle) > MaxTextBytes {
-		return nil, tooMuch("%d bytes of shapes are more than the %d that are taken at a time", len(turtle), MaxTextBytes)
+		return nil, tooMuch("the shapes have %d bytes; the limit is %d", len(turtle), MaxTextBytes)
 	}
 	var quads []kg.Quad
 	o := rdf.Options{Tag: rdf.DocumentTag(sha256.Sum256([]byte(turtle))), Graph: kg.ShapesGraph, FixIRIs: true}
 	for q, err := range rdf.Read(strings.NewReader(turtle), rdf.Turtle, o) {
 		if err != nil {
-			return nil, kg.Errorf(kg.CodeInvalid, "the shapes cannot be read: %w", err)
+			return nil, kg.Errorf(kg.CodeInvalid, "the shapes are not valid Turtle: %w", err)
 		}
 		quads = append(quads, q)
 	}
 	return quads, nil
 }
 
-// Put keeps shapes: those that the statements name replace those of the same
-// names, and the others stay. All that they say has to be judged, and all of it
-// together has to compile, or nothing changes. Administrators only.
+// Put stores shapes. The shapes that the statements name replace those of the same names;
+// the others stay. If any part is unsupported or the shapes do not compile together,
+// nothing changes. Only administrators may call it.
 func Put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad) (kg.Receipt, error) {
 	r, _, err := put(ctx, store, m, quads, false)
 	return r, err
 }
 
-// PutSupported is Put of shapes that need not be judged as a whole. It lists what of
-// them is left out, and what of the shapes that are kept is left out because of them.
+// PutSupported is Put for shapes with unsupported parts. It returns the omitted parts of
+// these shapes, and those of the stored shapes that are omitted because of them.
 func PutSupported(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad) (kg.Receipt, []LeftOut, error) {
 	return put(ctx, store, m, quads, true)
 }
@@ -65,7 +66,7 @@ func put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad, supporte
 		return kg.Receipt{}, nil, err
 	}
 	if len(names) == 0 {
-		return kg.Receipt{}, nil, invalid("there is no shape with a name in it: give each an IRI, so that it can be replaced and taken away")
+		return kg.Receipt{}, nil, invalid("the document has no named shape: give each shape an IRI, so that it can be replaced and removed")
 	}
 	r, err = change(ctx, store, m, func(kept []kg.Quad) ([]kg.Quad, error) {
 		var next []kg.Quad
@@ -74,7 +75,7 @@ func put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad, supporte
 				next = append(next, q)
 			}
 		}
-		// What the old shapes alone were made of goes with them.
+		// Remove the parts that only the old shapes used.
 		return append(reachable(next), quads...), nil
 	}, func(kept, next []kg.Quad) error {
 		issues, err := brought(kept, next, written)
@@ -87,7 +88,7 @@ func put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad, supporte
 			return p.refuse(issues)
 		}
 		if len(issues) > MaxLeftOut {
-			return tooMuch("%d things would be left out, more than the %d that are listed: the first is %s", len(issues), MaxLeftOut, p.leftOut(issues[0]))
+			return tooMuch("%d parts would be left out; the limit is %d; the first is %s", len(issues), MaxLeftOut, p.leftOut(issues[0]))
 		}
 		left = p.list(issues)
 		return nil
@@ -98,8 +99,8 @@ func put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad, supporte
 	return r, left, err
 }
 
-// brought lists what cannot be judged of the statements next, if it is of one of the
-// subjects that were written, or could be judged among the statements kept.
+// brought returns the issues of next that belong to a written subject or that kept does
+// not have.
 func brought(kept, next []kg.Quad, written map[kg.Term]bool) ([]issue, error) {
 	after, err := compile(documentOf(next))
 	if err != nil || len(after.issues) == 0 {
@@ -120,8 +121,8 @@ func brought(kept, next []kg.Quad, written map[kg.Term]bool) ([]issue, error) {
 	return out, nil
 }
 
-// Remove takes shapes away with what they alone are made of. One that is not
-// there is CodeNotFound. Administrators only.
+// Remove removes shapes and the parts that only they use. For an unknown shape it returns
+// CodeNotFound. Only administrators may call it.
 func Remove(ctx context.Context, store Writer, m kg.Meta, ids []kg.Term) (kg.Receipt, error) {
 	return change(ctx, store, m, func(kept []kg.Quad) ([]kg.Quad, error) {
 		gone := map[kg.Term]bool{}
@@ -138,7 +139,7 @@ func Remove(ctx context.Context, store Writer, m kg.Meta, ids []kg.Term) (kg.Rec
 		}
 		for _, id := range ids {
 			if !gone[id] {
-				return nil, kg.Errorf(kg.CodeNotFound, "there is no shape %s", id)
+				return nil, kg.Errorf(kg.CodeNotFound, "shape %s not found", id)
 			}
 		}
 		return reachable(next), nil
@@ -153,12 +154,12 @@ func Remove(ctx context.Context, store Writer, m kg.Meta, ids []kg.Term) (kg.Rec
 
 func administrators(m *kg.Meta) error {
 	if !m.Principal.IsAdmin() {
-		return kg.Errorf(kg.CodePermissionDenied, "only an administrator changes shapes")
+		return kg.Errorf(kg.CodePermissionDenied, "only an administrator can change shapes")
 	}
 	return nil
 }
 
-// change makes what fn says of the shapes graph, if admit has nothing against it.
+// change replaces the shapes graph by the result of fn if admit accepts it.
 func change(ctx context.Context, store Writer, m kg.Meta, fn func(kept []kg.Quad) ([]kg.Quad, error), admit func(kept, next []kg.Quad) error) (kg.Receipt, error) {
 	if err := administrators(&m); err != nil {
 		return kg.Receipt{}, err
@@ -185,13 +186,13 @@ func change(ctx context.Context, store Writer, m kg.Meta, fn func(kept []kg.Quad
 	})
 }
 
-// sound tells what keeps statements from being the shapes graph.
+// sound returns an error if the statements are not a valid shapes graph.
 func sound(quads []kg.Quad) error {
 	if len(quads) > MaxStatements {
-		return tooMuch("%d statements of shapes are more than the %d that are kept", len(quads), MaxStatements)
+		return tooMuch("the shapes have %d statements; the limit is %d", len(quads), MaxStatements)
 	}
 	if named := reachable(quads); len(named) < len(quads) {
-		return invalid("a shape has no name: give it an IRI, so that it can be replaced and taken away")
+		return invalid("a shape has no name: give it an IRI, so that it can be replaced and removed")
 	}
 	return nil
 }
@@ -222,8 +223,8 @@ func replace(tx *kg.Tx, kept, next []kg.Quad) error {
 	return nil
 }
 
-// reachable is the statements of resources with a name, and of the blank nodes
-// that they are made of.
+// reachable returns the statements of named resources and of the blank nodes that they
+// reference.
 func reachable(quads []kg.Quad) []kg.Quad {
 	of := map[kg.Term][]kg.Term{} // blank objects of a subject
 	var at []kg.Term

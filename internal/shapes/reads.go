@@ -6,35 +6,35 @@ import (
 	"koine/kg"
 )
 
-// dependency is something that is read for the focus nodes of a shape: one with
-// targets, or a recursive one.
+// dependency is a property that is read for the focus nodes of a shape with targets or of
+// a recursive shape.
 type dependency struct {
 	root *shape
-	link // an absent predicate stands for every one
-	// back leads from the node where it is read to the focus nodes; empty when
+	link // a zero predicate stands for any
+	// back leads from the node that has the property to the focus nodes; empty if
 	// they are the same.
 	back sequence
-	// below narrows a link to the type of a node, or to a class above one: only
-	// what is this class or below it counts. Zero narrows nothing.
+	// below narrows a link to rdf:type or rdfs:subClassOf: only objects that are
+	// this class or a subclass matter. Zero narrows nothing.
 	below kg.Term
-	// target: it decides only whether the node is a target.
+	// target reports that the property only decides whether the node is a target.
 	target bool
 }
 
-// use is that the focus nodes of a shape are judged by a recursive shape inside of
-// it, or its values are.
+// use records that the focus nodes of a shape, or their values, are validated by a nested
+// recursive shape.
 type use struct {
 	by   *shape
 	of   *shape
-	back sequence // from the node that is judged to the focus nodes
+	back sequence // from the validated node to the focus nodes
 }
 
-// reads collects the dependencies of a shape, up to the recursive shapes inside.
+// reads collects the dependencies of a shape, up to nested recursive shapes.
 type reads struct {
 	root *shape
 	list []*dependency
 	uses []use
-	over bool // there were more than MaxReads
+	over bool // MaxReads was exceeded
 }
 
 func (r *reads) note(before []way, l link) { r.add(before, l, kg.Term{}) }
@@ -46,14 +46,14 @@ func (r *reads) add(before []way, l link, below kg.Term) {
 	r.list = append(r.list, &dependency{root: r.root, link: l, back: sequence(before).back().(sequence), below: below})
 }
 
-// class notes that it is asked whether a node is an instance of the class.
+// class records a test for an instance of the class.
 func (r *reads) class(before []way, class kg.Term) {
 	typed := link{predicate: rdfType}
 	r.add(before, typed, class)
 	r.add(then(before, typed, upward), link{predicate: subClassOf}, class)
 }
 
-// shape notes what judging a node by the shape reads.
+// shape records the dependencies of validating a node by the shape.
 func (r *reads) shape(s *shape, focus []way) {
 	if s.deactivated || r.over {
 		return
@@ -78,7 +78,7 @@ func (r *reads) body(s *shape, focus []way) {
 	}
 }
 
-// targets notes what decides whether a node is a target.
+// targets records the dependencies of being a target.
 func (r *reads) targets() {
 	t := &r.root.targets
 	for _, class := range t.classes {
@@ -95,8 +95,8 @@ func (r *reads) targets() {
 	}
 }
 
-// readsOf lists what the judgement of a shape's targets, or of any node by a
-// recursive shape, depends on.
+// readsOf returns the dependencies of validating a shape's targets, or any node by a
+// recursive shape.
 func readsOf(s *shape, root bool) (*reads, error) {
 	r := &reads{root: s}
 	if root {
@@ -106,13 +106,12 @@ func readsOf(s *shape, root bool) (*reads, error) {
 		r.body(s, nil)
 	}
 	if r.over {
-		return nil, tooMuch("%s reads more than %d things", s.id, MaxReads)
+		return nil, tooMuch("%s has more than %d dependencies", s.id, MaxReads)
 	}
 	return r, nil
 }
 
-// index finds dependencies by the predicate of a change, and where recursive shapes
-// are used.
+// index finds dependencies by predicate, and the uses of recursive shapes.
 type index struct {
 	by   map[kg.Term][]*dependency
 	any  []*dependency
@@ -132,12 +131,12 @@ func (x *index) add(r *reads) {
 	}
 }
 
-// affected is the focus nodes of each shape whose result a set of changes may have
-// changed, in the order in which they were found.
+// affected has, for each shape, the focus nodes with a result that a set of changes may
+// have changed, in order of discovery.
 type affected struct {
 	shapes        []*shape
 	foci          map[*shape]*nodes
-	todo          []pair // of recursive shapes, whose users are to be looked at
+	todo          []pair // by recursive shapes with uses to follow
 	before, after *view
 }
 
@@ -151,7 +150,7 @@ func (a *affected) add(s *shape, list []kg.Term) (fresh []kg.Term) {
 	return set.add(list)
 }
 
-// affectedBy goes back from the changes to the focus nodes.
+// affectedBy follows the dependencies from the changes back to the focus nodes.
 func (x *index) affectedBy(changes []kg.Change, before, after *view) (*affected, error) {
 	a := &affected{foci: map[*shape]*nodes{}, before: before, after: after}
 	judged := &affected{foci: map[*shape]*nodes{}} // by recursive shapes
@@ -190,8 +189,8 @@ func appendPairs(list []pair, s *shape, of []kg.Term) []pair {
 	return list
 }
 
-// goBack goes on from nodes that are judged by recursive shapes to the focus nodes of
-// the shapes that these are inside of.
+// goBack continues from nodes validated by recursive shapes to the focus nodes of the
+// shapes that use them.
 func (x *index) goBack(a, judged *affected) error {
 	for len(a.todo) > 0 {
 		p := a.todo[len(a.todo)-1]
@@ -216,11 +215,11 @@ func (x *index) goBack(a, judged *affected) error {
 	return nil
 }
 
-// conformsStill tells whether a node conforms to a recursive shape with the update
-// and without it, so that nothing around notices.
+// conformsStill reports whether a node conforms to a recursive shape both before and after
+// the update, so that the shapes around it are not affected.
 func (a *affected) conformsStill(p pair) (bool, error) {
 	if !p.shape.settles {
-		return false, nil // it depends on what is around
+		return false, nil // depends on the outer validation
 	}
 	for _, v := range []*view{a.after, a.before} {
 		if ok, err := p.shape.conforms(v, p.node); err != nil || !ok {
@@ -230,7 +229,7 @@ func (a *affected) conformsStill(p pair) (bool, error) {
 	return true, nil
 }
 
-// counts tells whether a change of the statement can change what is read.
+// counts reports whether a change of the statement can change the result of the read.
 func (d *dependency) counts(q kg.Quad, before, after *view) (bool, error) {
 	if err := after.meter.spend(1); err != nil {
 		return false, err

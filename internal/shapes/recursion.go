@@ -1,7 +1,7 @@
 package shapes
 
-// markRecursive finds the shapes that are inside of themselves, and gives all shapes
-// that the roots lead to, in order.
+// markRecursive marks the shapes that contain themselves. It returns all shapes reachable
+// from the roots, in order.
 func markRecursive(roots []*shape) []*shape {
 	r := &recursion{number: map[*shape]int{}, low: map[*shape]int{}, on: map[*shape]bool{}}
 	for _, s := range roots {
@@ -14,7 +14,7 @@ func markRecursive(roots []*shape) []*shape {
 
 // recursion is Tarjan's algorithm over shapes.
 type recursion struct {
-	number, low map[*shape]int // from 1 on
+	number, low map[*shape]int // from 1
 	on          map[*shape]bool
 	stack       []*shape
 	order       []*shape
@@ -50,7 +50,7 @@ func (r *recursion) visit(s *shape) {
 	r.stack = r.stack[:at]
 }
 
-// markTogether marks shapes that all lead to each other.
+// markTogether marks the shapes of one component.
 func markTogether(list []*shape) {
 	together := make(map[*shape]bool, len(list))
 	for _, s := range list {

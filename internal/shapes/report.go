@@ -6,41 +6,41 @@ import (
 	"koine/kg"
 )
 
-// Bounds of a report.
+// Limits of a report.
 const (
 	DefaultReported = 100
 	MaxReported     = 1_000
-	// maxRemembered is after how many lookups a report forgets what it read.
+	// maxRemembered is the number of lookups after which a report drops its cache.
 	maxRemembered = 100_000
 )
 
-// ReportOptions say what a report lists.
+// ReportOptions selects the findings of a report.
 type ReportOptions struct {
-	Limit  int     // findings; 0 is DefaultReported
-	Shape  kg.Term // only of this one; zero for all
+	Limit  int     // largest number of findings; 0 is DefaultReported
+	Shape  kg.Term // restricts the report to one shape; zero for all
 	Budget Budget
 }
 
-// Report is what a snapshot holds against the shapes (a sh:ValidationReport).
+// Report is the result of validating a snapshot (a sh:ValidationReport).
 type Report struct {
-	// Conforms tells that nothing was found in all that was judged.
+	// Conforms reports that nothing was found in the validated part.
 	Conforms bool
-	// Complete tells that all was judged and all findings are listed. Otherwise
-	// the limit or the budget ended the report.
+	// Complete reports that everything was validated and all findings are listed.
+	// Otherwise the limit or the budget ended the report.
 	Complete bool
 	Findings []Finding
-	// Judged counts the targets.
+	// Judged is the number of validated targets.
 	Judged int
-	// LeftOut counts what of the shapes is not judged.
+	// LeftOut is the number of omitted parts of the shapes.
 	LeftOut int
 }
 
-// Report judges all targets in the snapshot, as its view shows them.
+// Report validates all targets in the snapshot's view.
 func (s *Set) Report(ctx context.Context, snapshot *kg.Snapshot, o ReportOptions) (*Report, error) {
 	return s.current().report(ctx, snapshot, o)
 }
 
-// Validate judges by shapes that are not kept, if all of them can be judged.
+// Validate validates with shapes that are not stored. All of them must be supported.
 func Validate(ctx context.Context, snapshot *kg.Snapshot, shapes []kg.Quad, o ReportOptions) (*Report, error) {
 	compiled, err := compileWhole(documentOf(shapes))
 	if err != nil {
@@ -75,13 +75,13 @@ func (s *set) report(ctx context.Context, snapshot *kg.Snapshot, o ReportOptions
 		}
 	}
 	if !found {
-		return nil, kg.Errorf(kg.CodeNotFound, "there is no shape %s with targets", o.Shape)
+		return nil, kg.Errorf(kg.CodeNotFound, "shape %s not found, or it has no targets", o.Shape)
 	}
 	r.Conforms = len(r.Findings) == 0
 	return r, nil
 }
 
-// judge adds what the targets of a shape violate.
+// judge adds the violations of a shape by its targets.
 func (r *Report) judge(v *view, root *shape, limit int) error {
 	targets, err := root.targets.all(v)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *Report) judge(v *view, root *shape, limit int) error {
 	return nil
 }
 
-// all lists the targets that there are.
+// all returns all targets.
 func (t *targets) all(v *view) ([]kg.Term, error) {
 	var out nodes
 	out.add(t.nodes)

@@ -11,18 +11,19 @@ import (
 	"koine/kg"
 )
 
-// Set is the shapes of a store, compiled, and judges by them. It is safe for
-// concurrent use. The zero Set has no shapes and the default budget.
+// Set is the compiled shapes of a store, a kg.Verifier. It is safe for concurrent use. The
+// zero Set has no shapes and the default budget.
 type Set struct {
-	// Budget of a judgement. Not to be changed in use.
+	// Budget bounds one validation. It must not be changed in use.
 	Budget Budget
-	// Logger is told when the shapes graph holds what is not judged; nil discards.
+	// Logger receives a warning if the shapes graph has unsupported parts; nil
+	// discards it.
 	Logger *slog.Logger
 
 	now atomic.Pointer[set]
 
 	mirror records.Mirror
-	quads  map[kg.Quad]bool // the shapes graph; belongs to take
+	quads  map[kg.Quad]bool // shapes graph; used by take only
 }
 
 func (s *Set) current() *set {
@@ -32,38 +33,38 @@ func (s *Set) current() *set {
 	return &set{}
 }
 
-// graph is what the shapes are kept in.
+// graph matches the shapes graph.
 var graph = kg.Pattern{Graph: kg.ShapesGraph}
 
-// Load reads the shapes of a store that was just opened. What of them cannot be
-// judged is left out, with one warning: Put refuses it or lists it, and what was kept
-// before Put did is judged as it was. Shapes past a bound are an error.
+// Load compiles the shapes of a store that was just opened. Unsupported parts are omitted
+// with one warning: Put rejects or lists them, and shapes stored before Put did so stay
+// valid. Exceeding a limit is an error.
 func (s *Set) Load(ctx context.Context, store *kg.Store) error {
 	var broken error
 	err := s.mirror.Load(ctx, store, func(at kg.Revision, facts []records.Fact) { broken = s.take(at, facts) }, graph)
 	if err == nil && broken != nil {
 		e := *kg.AsError(broken)
-		e.Message = "the shapes of this store cannot be used: " + e.Message
-		e.Hint = "Take the shape away with: koine shapes remove --data DIR IRI"
+		e.Message = "the shapes of this store are invalid: " + e.Message
+		e.Hint = "Remove the shape with: koine shapes remove --data DIR IRI"
 		err = &e
 	}
 	if left := s.LeftOut(); err == nil && len(left) > 0 && s.Logger != nil {
-		s.Logger.Warn("not all of the shapes is judged: koine shapes list tells what is left out", "things", len(left), "first", left[0].String())
+		s.Logger.Warn("parts of the shapes are not supported: koine shapes list shows them", "things", len(left), "first", left[0].String())
 	}
 	return err
 }
 
-// Follow takes a commit in; for kg.Options.OnSystemChange. Shapes past a bound, which
-// Put would have refused, leave the ones before them in force.
+// Follow applies a commit; use it as kg.Options.OnSystemChange. If the new shapes exceed a
+// limit, which Put prevents, the previous ones stay in force.
 func (s *Set) Follow(c *kg.Commit) {
 	s.mirror.Follow(c, func(at kg.Revision, facts []records.Fact) {
 		if err := s.take(at, facts); err != nil && s.Logger != nil {
-			s.Logger.Error("the shapes of a commit cannot be used: the ones before stay in force", "revision", at, "error", err)
+			s.Logger.Error("the shapes of a commit are invalid: the previous shapes stay in force", "revision", at, "error", err)
 		}
 	}, graph)
 }
 
-// take makes the shapes those of the revision, if they compile.
+// take compiles the shapes of a revision and puts them in force.
 func (s *Set) take(at kg.Revision, facts []records.Fact) error {
 	if s.quads == nil {
 		s.quads = map[kg.Quad]bool{}
@@ -108,18 +109,18 @@ func inOrder(quads map[kg.Quad]bool) []kg.Quad {
 	})
 }
 
-// Shape is one of a Set, for people.
+// Shape describes a stored shape.
 type Shape struct {
 	ID          kg.Term
 	Severity    kg.Term
 	Message     string // "" for those of its constraints
 	Deactivated bool
-	// What it is judged for.
+	// The target declarations.
 	Classes, Nodes, SubjectsOf, ObjectsOf []kg.Term
-	LeftOut                               []LeftOut // what of it is not judged
+	LeftOut                               []LeftOut // omitted parts
 }
 
-// List gives the shapes that have a name, in the order of their names.
+// List returns the named shapes in the order of their names.
 func (s *Set) List() []Shape {
 	now := s.current()
 	left := map[kg.Term][]LeftOut{}
@@ -136,6 +137,6 @@ func (s *Set) List() []Shape {
 	return out
 }
 
-// LeftOut lists what is not judged of all that is kept, shapes or not, in the order of
-// their names.
+// LeftOut returns the omitted parts of everything in the shapes graph, in the order of
+// names.
 func (s *Set) LeftOut() []LeftOut { return s.current().leftOut }

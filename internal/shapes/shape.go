@@ -4,23 +4,23 @@ import (
 	"koine/kg"
 )
 
-// shape is one that was compiled. It never changes.
+// shape is a compiled shape. It is immutable.
 type shape struct {
 	id          kg.Term
-	way         way // from the focus node to the values; nil for a node shape
+	way         way // from the focus node to the value nodes; nil for a node shape
 	severity    kg.Term
 	message     string // "" for that of the constraint
 	deactivated bool
 	constraints []constraint
 	targets     targets
-	root        bool // it has targets, and is judged
-	recursive   bool // it is inside of itself
-	settles     bool // by constraints only that hold still when more nodes conform inside
-	void        bool // it cannot be read, and constrains nothing
-	weak        bool // something of it, or of a shape inside, is left out
+	root        bool // has targets and is active
+	recursive   bool // contains itself
+	settles     bool // has only constraints that stay satisfied when more nodes conform to nested shapes
+	void        bool // invalid; constrains nothing
+	weak        bool // part of it, or of a nested shape, is omitted
 }
 
-// targets say which nodes a shape is judged for.
+// targets are the target declarations of a shape.
 type targets struct {
 	nodes      []kg.Term
 	classes    []kg.Term
@@ -32,7 +32,7 @@ func (t *targets) none() bool {
 	return len(t.nodes)+len(t.classes)+len(t.subjectsOf)+len(t.objectsOf) == 0
 }
 
-// has tells whether the node is a target.
+// has reports whether the node is a target.
 func (t *targets) has(v *view, node kg.Term) (bool, error) {
 	for _, n := range t.nodes {
 		if n == node {
@@ -55,27 +55,26 @@ func (t *targets) has(v *view, node kg.Term) (bool, error) {
 	return false, nil
 }
 
-// finding is a value that violates a constraint.
+// finding is a violation of a constraint.
 type finding struct {
 	focus     kg.Term
 	path      string
-	value     kg.Term // zero where the constraint is on all values together
+	value     kg.Term // zero for a violation by all values together
 	shape     *shape
 	component string
-	ordinal   int    // of the constraint in the shape
-	aspect    string // tells findings apart that have no value, or are wrong in another way
-	degree    int    // how wrong it is, where that can be counted
+	ordinal   int    // index of the constraint in the shape
+	aspect    string // separates findings without a value or of different causes
+	degree    int    // size of the violation, if it can be counted
 	message   string
 }
 
-// emit takes a finding and tells whether more are wanted.
+// emit receives a finding and reports whether to continue.
 type emit func(finding) bool
 
-// validate hands out what of the node violates the shape. It ends early where out
-// wants no more, and tells whether it does. Without out it ends at the first finding.
+// validate passes the violations of the shape by the node to out until out returns false,
+// and reports whether to continue. With a nil out, it ends at the first violation.
 //
-// A node that is under judgement by a recursive shape counts as conforming to it
-// meanwhile.
+// A node that is being validated by a recursive shape counts as conforming to it.
 func (s *shape) validate(v *view, focus kg.Term, out emit) (more bool, err error) {
 	switch {
 	case s.deactivated:
@@ -106,7 +105,7 @@ func (s *shape) validate(v *view, focus kg.Term, out emit) (more bool, err error
 	return more, err
 }
 
-// check asks the constraints.
+// check runs the constraints.
 func (s *shape) check(v *view, focus kg.Term, out emit) (more bool, err error) {
 	values := []kg.Term{focus}
 	path := ""
@@ -131,19 +130,19 @@ func (s *shape) check(v *view, focus kg.Term, out emit) (more bool, err error) {
 	return true, nil
 }
 
-// collect is validate from the outside: what is told is told once.
+// collect is validate at top level: each finding is reported once.
 func (s *shape) collect(v *view, node kg.Term, out emit) error {
 	clear(v.told)
 	_, err := s.validate(v, node, out)
 	return err
 }
 
-// conforms tells whether nothing of the node violates the shape.
+// conforms reports whether the node has no violations of the shape.
 func (s *shape) conforms(v *view, node kg.Term) (bool, error) {
 	return s.validate(v, node, nil)
 }
 
-// found is what a constraint is asked about, and where it says what it finds.
+// found is the input of a constraint and the receiver of its findings.
 type found struct {
 	focus     kg.Term
 	values    []kg.Term
@@ -153,11 +152,11 @@ type found struct {
 	ordinal   int
 	aspect    string
 	degree    int
-	out       emit // nil where only the first finding is wanted
-	ended     bool // no more findings are wanted
+	out       emit // nil to stop at the first finding
+	ended     bool // out returned false
 }
 
-// violates notes a finding, and tells whether more are wanted.
+// violates adds a finding and reports whether to continue.
 func (f *found) violates(value kg.Term, message string) bool {
 	return f.violatesAt(f.path, value, message)
 }
@@ -175,8 +174,7 @@ func (f *found) violatesAt(path string, value kg.Term, message string) bool {
 	return more
 }
 
-// each is for constraints on single values: test says what is wrong with one, ""
-// for nothing.
+// each runs a test on each value. test returns the message for a violation, "" for none.
 func (f *found) each(test func(value kg.Term) (string, error)) error {
 	for _, value := range f.values {
 		wrong, err := test(value)
@@ -190,12 +188,12 @@ func (f *found) each(test func(value kg.Term) (string, error)) error {
 	return nil
 }
 
-// constraint is one of a shape's.
+// constraint is one constraint of a shape.
 type constraint interface {
-	// component is the name of the constraint component, without sh:.
+	// component returns the name of the constraint component, without sh:.
 	component() string
 	check(v *view, f *found) error
-	// reads notes what is looked up beyond the path of the shape itself; focus is
-	// the way to the focus node, values that to the values.
+	// reads records the dependencies beyond the path of the shape itself; focus is the
+	// path to the focus node, values the path to the value nodes.
 	reads(r *reads, focus, values []way)
 }

@@ -17,7 +17,7 @@ import (
 const suiteDir = "KOINE_SHACL_SUITE"
 
 // TestSuiteOfW3C: all of core gives the report that the suite wants. Nothing of the
-// SPARQL part, which is not judged, passes without a word.
+// SPARQL part, which is not supported, passes without a word.
 func TestSuiteOfW3C(t *testing.T) {
 	dir := os.Getenv(suiteDir)
 	if dir == "" {

@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// kindsOf lists for each class of a document which classes of SHACL and RDFS it is
-// or is below.
+// kindsOf returns, for each class of a document, the SHACL and RDFS classes that it is or
+// extends.
 func kindsOf(d document) map[kg.Term][]kg.Term {
 	below := map[kg.Term][]kg.Term{}
 	roots := map[kg.Term]bool{kg.IRI(rdfs + "Class"): true, kg.IRI(owl + "Class"): true}
@@ -39,11 +39,11 @@ func kindsOf(d document) map[kg.Term][]kg.Term {
 	return kinds
 }
 
-// errNoTerm is what is said of a property.
-var errNoTerm error = invalid("there is no such term in SHACL")
+// errNoTerm is the error for an unknown property.
+var errNoTerm error = invalid("SHACL does not define this term")
 
-// isData tells whether a subject is no shape and says something in another
-// vocabulary: shapes and data may stand in one document.
+// isData reports whether a subject is not a shape but described in another vocabulary:
+// shapes and data may share a document.
 func (c *compiler) isData(s kg.Term) bool {
 	if c.isShape(s) {
 		return false
@@ -56,15 +56,15 @@ func (c *compiler) isData(s kg.Term) bool {
 	return false
 }
 
-// survey notes what of the vocabulary of SHACL and its extensions stands in the
-// document and is not judged, wherever it stands, and what is no term of it.
+// survey records the unsupported terms of SHACL and its extensions in the document, and
+// unknown terms of these vocabularies.
 func (c *compiler) survey() {
 	subjects := c.doc.subjects()
 	for _, s := range subjects {
 		c.cover(s)
 	}
 	for _, s := range subjects {
-		if c.covered[s] || strings.HasPrefix(s.Value(), sh) { // the vocabulary's own description
+		if c.covered[s] || strings.HasPrefix(s.Value(), sh) { // the vocabulary itself
 			continue
 		}
 		class := c.unjudgedClass(s)
@@ -76,8 +76,8 @@ func (c *compiler) survey() {
 	}
 }
 
-// unjudgedClass notes that the subject is an instance of what is not judged, or of
-// no class that there is, and gives that class.
+// unjudgedClass records that the subject is an instance of an unsupported or unknown
+// class, and returns the class.
 func (c *compiler) unjudgedClass(s kg.Term) (found string) {
 	for _, t := range c.doc.objects(s, rdfType) {
 		for _, kind := range c.kinds[t] {
@@ -85,10 +85,10 @@ func (c *compiler) unjudgedClass(s kg.Term) (found string) {
 			switch {
 			case !ours || classes[name] || found != "":
 			case unjudgedClasses[name] != "":
-				c.note(s, kind, invalid("%s, which is not judged", unjudgedClasses[name]))
+				c.note(s, kind, invalid("%s, which is not supported", unjudgedClasses[name]))
 				found = name
 			default:
-				c.note(s, kind, invalid("there is no such class in SHACL"))
+				c.note(s, kind, invalid("SHACL does not define this class"))
 				found = name
 			}
 		}
@@ -96,13 +96,13 @@ func (c *compiler) unjudgedClass(s kg.Term) (found string) {
 	return found
 }
 
-// unjudgedProperty gives the reason why a property is not judged, nil for none. What
-// a subject has of a class that is not judged itself is not told again.
+// unjudgedProperty returns the reason why a property is unsupported, nil for none. The
+// properties of an instance of an unsupported class are not recorded again.
 func (c *compiler) unjudgedProperty(p kg.Term, class string) error {
 	name, ours := strings.CutPrefix(p.Value(), sh)
 	switch {
 	case p == imports:
-		return invalid("a link to further shapes, which is not followed: put them too")
+		return invalid("links to further shapes are not followed; put those shapes as well")
 	case !ours || described[name] || ofShapes[name] || ofPaths[name] || c.parameters[name].make != nil:
 		return nil
 	case unjudged[name] == "":
@@ -110,11 +110,11 @@ func (c *compiler) unjudgedProperty(p kg.Term, class string) error {
 	case class != "":
 		return nil
 	}
-	return invalid("%s, which is not judged", unjudged[name])
+	return invalid("%s, which is not supported", unjudged[name])
 }
 
-// cover marks what belongs to something that is not judged, so that it is told once,
-// and collects the parameters of constraint components.
+// cover marks the parts of an unsupported node, so that it is recorded once, and collects
+// the parameters of constraint components.
 func (c *compiler) cover(s kg.Term) {
 	component := c.isA(s, shTerm("ConstraintComponent"))
 	for _, name := range []string{"validator", "nodeValidator", "propertyValidator"} {
@@ -136,8 +136,8 @@ func (c *compiler) cover(s kg.Term) {
 	}
 }
 
-// coverAll marks a node and the blank nodes that it leads to. A shape that stands by
-// itself is left.
+// coverAll marks a node and the blank nodes that it references, except shapes of their
+// own.
 func (c *compiler) coverAll(node kg.Term) {
 	if c.covered[node] || !node.IsResource() || c.isA(node, shTerm("NodeShape")) || c.isA(node, shTerm("PropertyShape")) {
 		return
@@ -152,11 +152,11 @@ func (c *compiler) coverAll(node kg.Term) {
 	}
 }
 
-// leaveOutAround leaves out what would mean something else without what is left out
-// inside of it: sh:not, sh:xone and qualified shapes. What is left of the other
-// constraints refuses less than all of it, and what it refuses all of it does.
+// leaveOutAround omits the constraints that would become stricter without an omitted
+// nested part: sh:not, sh:xone and qualified shapes. All other constraints become weaker
+// or stay the same when a part is omitted.
 func (c *compiler) leaveOutAround() {
-	around := map[*shape][]*shape{} // the shapes that have one inside
+	around := map[*shape][]*shape{} // shapes by nested shape
 	var weak []*shape
 	for _, s := range c.shapes {
 		for _, x := range s.constraints {
@@ -185,8 +185,8 @@ func (c *compiler) leaveOutAround() {
 	}
 }
 
-// meansOther tells whether a constraint means something else because a shape inside
-// of it is weak, and notes it.
+// meansOther reports whether a constraint would become stricter because a nested shape is
+// weak, and records it.
 func (c *compiler) meansOther(s *shape, x constraint) bool {
 	if growing(x) || !slices.ContainsFunc(insideOf(x), func(inside *shape) bool { return inside.weak }) {
 		return false
@@ -195,11 +195,11 @@ func (c *compiler) meansOther(s *shape, x constraint) bool {
 	if name == "" {
 		name = "qualifiedValueShape"
 	}
-	c.note(s.id, shTerm(name), invalid("what is left out inside of it would change what it says"))
+	c.note(s.id, shTerm(name), invalid("an omitted nested part would change its meaning"))
 	return true
 }
 
-// insideOf lists the shapes for values that a constraint is made of.
+// insideOf returns the shapes for value nodes in a constraint.
 func insideOf(x constraint) []*shape {
 	switch x := x.(type) {
 	case propertyConstraint:
@@ -212,8 +212,8 @@ func insideOf(x constraint) []*shape {
 	return nil
 }
 
-// growing tells whether a constraint that holds still does when more nodes conform
-// to the shapes inside of it.
+// growing reports whether a satisfied constraint stays satisfied when more nodes conform
+// to its nested shapes.
 func growing(x constraint) bool {
 	switch x := x.(type) {
 	case logicalConstraint:

@@ -5,8 +5,8 @@ import (
 	"koine/kg"
 )
 
-// compare orders two literals as SPARQL's < does (SPARQL 1.1, section 17.3), which has no
-// order of texts with a language; ok is false where it has no answer.
+// compare orders two literals as SPARQL's < does (SPARQL 1.1, section 17.3). ok is false if
+// they are not ordered, as language-tagged strings are not.
 func compare(a, b kg.Term) (c int, ok bool) {
 	if !a.IsLiteral() || !b.IsLiteral() || a.Lang() != "" || b.Lang() != "" {
 		return 0, false

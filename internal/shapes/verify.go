@@ -8,16 +8,16 @@ import (
 	"koine/kg"
 )
 
-// MaxDetails bounds the findings of each sort that a verdict tells.
+// MaxDetails is the largest number of findings of each sort in a verdict.
 const MaxDetails = 10
 
-// Reason is that of a verdict that refuses (WIRE 4).
+// Reason is the reason of a rejecting verdict (WIRE 4).
 const Reason = "Constraint Violation"
 
-// Idle tells whether there is no shape to judge by.
+// Idle reports whether there are no shapes to validate.
 func (s *Set) Idle() bool { return len(s.current().roots) == 0 }
 
-// Verify judges an update: see the package.
+// Verify validates an update. See the package documentation.
 func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	verdict := kg.Verdict{Depends: []kg.Dependency{{Graph: kg.ShapesGraph}}}
 	shapes := s.current()
@@ -52,11 +52,11 @@ func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	return verdict, nil
 }
 
-// tally is what a judgement found.
+// tally collects the findings of a validation.
 type tally struct {
-	brought sample // violations that the update brings or makes worse
-	warned  sample // other findings that it brings
-	older   sample // violations that are there without it
+	brought sample // violations that the update introduces or makes worse
+	warned  sample // other findings that it introduces
+	older   sample // violations that exist without it
 }
 
 type sample struct {
@@ -70,8 +70,7 @@ func (s *sample) add(f Finding) {
 	}
 }
 
-// judge compares what a node violates after the update with what it violated
-// before.
+// judge compares the violations by a node after the update with those before it.
 func (t *tally) judge(root *shape, node kg.Term, before, after *view) error {
 	now, err := root.findings(after, node)
 	if err != nil || len(now) == 0 {
@@ -102,7 +101,7 @@ func (t *tally) judge(root *shape, node kg.Term, before, after *view) error {
 	return nil
 }
 
-// findings lists what of the node violates the shape, if it is a target.
+// findings returns the violations of the shape by the node if it is a target.
 func (s *shape) findings(v *view, node kg.Term) (list []finding, err error) {
 	if ok, err := s.targets.has(v, node); !ok || err != nil {
 		return nil, err
@@ -110,12 +109,12 @@ func (s *shape) findings(v *view, node kg.Term) (list []finding, err error) {
 	return s.validated(v, node)
 }
 
-// String is the details of a verdict.
+// String returns the details of a verdict.
 func (t *tally) String() string {
 	var b strings.Builder
 	t.brought.write(&b, "")
 	t.warned.write(&b, "warning: ")
-	t.older.write(&b, "not by this update: ")
+	t.older.write(&b, "existing: ")
 	return b.String()
 }
 
@@ -131,7 +130,7 @@ func (s *sample) write(b *strings.Builder, sort string) {
 	}
 }
 
-// depends adds what was read.
+// depends adds the dependencies that were read.
 func (v *view) depends(list []kg.Dependency) []kg.Dependency {
 	for l := range v.known {
 		list = append(list, kg.Dependency{Node: l.node, Predicate: l.predicate, Inverse: l.inverse})

@@ -28,7 +28,7 @@ func TestAnUpdateIsRefusedForWhatItBrings(t *testing.T) {
 		t.Errorf("what no shape reads was judged: %s", r.Verdict.Details)
 	}
 	r = accepts(t, store, `ex:Other rdfs:subClassOf ex:Person . ex:old a ex:Other .`)
-	if want := "not by this update: http://example.org/old, http://example.org/name: has 0 of at least 1 values (shape http://example.org/PersonShape)"; r.Verdict.Details != want {
+	if want := "existing: http://example.org/old, http://example.org/name: has 0 of at least 1 values (shape http://example.org/PersonShape)"; r.Verdict.Details != want {
 		t.Errorf("got %q, want %q", r.Verdict.Details, want)
 	}
 

@@ -4,28 +4,28 @@ import (
 	"koine/kg"
 )
 
-// view reads the data of a judgement, the graphs of a snapshot as one, and
-// remembers what it read. It belongs to one goroutine.
+// view reads the data of a validation, the merged graphs of a snapshot, through a cache.
+// It belongs to one goroutine.
 type view struct {
 	snapshot *kg.Snapshot
 	meter    *meter
 	known    map[lookup]ends
 	all      map[kg.Term]properties
-	own      map[kg.ID]bool               // graphs: whether koine keeps them for itself
-	above    map[kg.Term]map[kg.Term]bool // classes above one, with it
+	own      map[kg.ID]bool               // system graphs by id
+	above    map[kg.Term]map[kg.Term]bool // superclasses of a class, and itself
 
-	conforming *fixpoint     // whether nodes conform to recursive shapes
-	worsened   *fixpoint     // whether they are further from them than without the update
-	told       map[pair]bool // whose findings were told already
+	conforming *fixpoint     // nodes that conform to recursive shapes
+	worsened   *fixpoint     // nodes that are further from conforming than before the update
+	told       map[pair]bool // pairs with findings already reported
 }
 
-// lookup is the question where a link leads to from a node.
+// lookup is a link from a node.
 type lookup struct {
 	node kg.Term
 	link
 }
 
-// ends is where a link leads to, and how many steps it takes to go over them.
+// ends are the end nodes of a link, and the number of steps for iterating over them.
 type ends struct {
 	list []kg.Term
 	cost int
@@ -33,7 +33,8 @@ type ends struct {
 
 type property struct{ predicate, object kg.Term }
 
-// pairs is what a node says of itself, and how many steps it takes to go over it.
+// properties are the properties of a node, and the number of steps for iterating over
+// them.
 type properties struct {
 	list []property
 	cost int
@@ -47,8 +48,8 @@ func newView(s *kg.Snapshot, m *meter) *view {
 	}
 }
 
-// read lists where the link leads to from the node, each end once. The list is
-// not to be changed.
+// read returns the end nodes of the link from the node, each once. The caller must not
+// change the list.
 func (v *view) read(node kg.Term, l link) ([]kg.Term, error) {
 	if err := v.meter.spend(cost(node)); err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
 		}
 		if hidden, err := v.isOwn(row.Graph); err != nil {
 			return nil, err
-		} else if hidden || end == last { // of a further graph
+		} else if hidden || end == last { // in another graph
 			continue
 		}
 		last = end
@@ -110,7 +111,7 @@ func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
 	return ends, nil
 }
 
-// properties lists what the node says of itself, each once.
+// properties returns the properties of the node, each once.
 func (v *view) properties(node kg.Term) ([]property, error) {
 	if err := v.meter.spend(cost(node)); err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func (v *view) scanProperties(at kg.ID) (list []property, err error) {
 	return list, nil
 }
 
-// isOwn tells whether koine keeps the graph for itself: no data then.
+// isOwn reports whether the graph is a system graph, which is not data.
 func (v *view) isOwn(graph kg.ID) (bool, error) {
 	own, ok := v.own[graph]
 	if ok {
@@ -179,7 +180,7 @@ func (v *view) isOwn(graph kg.ID) (bool, error) {
 
 var upward = repeat{link{predicate: subClassOf}, 0}
 
-// isA tells whether the node is an instance of the class or of one below it.
+// isA reports whether the node is an instance of the class or of a subclass.
 func (v *view) isA(node, class kg.Term) (bool, error) {
 	types, err := v.read(node, link{predicate: rdfType})
 	if err != nil {
@@ -193,7 +194,7 @@ func (v *view) isA(node, class kg.Term) (bool, error) {
 	return false, nil
 }
 
-// isBelow tells whether a class is the other one or below it.
+// isBelow reports whether a class is the other one or a subclass of it.
 func (v *view) isBelow(class, other kg.Term) (bool, error) {
 	if class == other {
 		return true, nil
@@ -210,7 +211,7 @@ func (v *view) isBelow(class, other kg.Term) (bool, error) {
 	return above[other], nil
 }
 
-// ends lists the subjects, or the objects, of a property.
+// ends returns the subjects, or the objects, of a property.
 func (v *view) ends(predicate kg.Term, objects bool) ([]kg.Term, error) {
 	var out nodes
 	at, found, err := v.snapshot.ID(predicate)

@@ -7,25 +7,25 @@ import (
 	"koine/kg"
 )
 
-// Finding is a value that violates a shape (a sh:ValidationResult).
+// Finding is a violation of a shape (a sh:ValidationResult).
 type Finding struct {
-	// Shape is the one whose target Target is, by which it was found.
+	// Shape is the validated shape, Target its target.
 	Shape, Target kg.Term
-	// Focus is what was looked at: Target, or what a nested shape came to.
+	// Focus is the focus node: Target, or a node that a nested shape validated.
 	Focus kg.Term
-	// Path from Focus to the values, in SPARQL's notation; "" for Focus itself.
+	// Path is the path from Focus to the values in SPARQL syntax; "" for Focus itself.
 	Path string
-	// Value is what is wrong; zero where it is all the values together.
+	// Value is the violating value; zero if all values together violate the shape.
 	Value kg.Term
-	// Source is the shape with the constraint; Component names it, as in
-	// sh:MinCountConstraintComponent.
+	// Source is the shape with the constraint. Component is the constraint component,
+	// such as sh:MinCountConstraintComponent.
 	Source    kg.Term
 	Component string
 	Severity  kg.Term
 	Message   string
 }
 
-// Refuses tells whether a finding of this severity refuses an update.
+// Refuses reports whether a finding of this severity rejects an update.
 func (f *Finding) Refuses() bool { return f.Severity != Warning && f.Severity != Info }
 
 func (f *finding) public(root *shape, target kg.Term) Finding {
@@ -35,7 +35,7 @@ func (f *finding) public(root *shape, target kg.Term) Finding {
 	}
 }
 
-// String is the finding in one line, for details and logs.
+// String returns the finding in one line, for details and logs.
 func (f *Finding) String() string {
 	var b strings.Builder
 	b.WriteString(clip(f.Focus.Name()))
@@ -52,9 +52,9 @@ func (f *Finding) String() string {
 	return b.String()
 }
 
-const most = 200 // bytes of what is told of a node, a path, a value or a message
+const most = 200 // largest length in bytes of a node, path, value or message
 
-// beginning is how a term is written, or the beginning of that where clip cuts it.
+// beginning returns the term in Turtle syntax, or a prefix that is long enough for clip.
 func beginning(t kg.Term) string {
 	if t.IsLiteral() && len(t.Value()) > 2*most {
 		t = kg.String(strings.ToValidUTF8(t.Value()[:2*most], ""))
@@ -62,7 +62,7 @@ func beginning(t kg.Term) string {
 	return t.String()
 }
 
-// clip shortens what may be long, and keeps it on one line.
+// clip truncates a text and puts it on one line.
 func clip(text string) string { return clipTo(text, most) }
 
 func clipTo(text string, most int) string {

@@ -19,7 +19,7 @@ var (
 
 func shTerm(name string) kg.Term { return kg.IRI(sh + name) }
 
-// The severities of findings. Only the first refuses an update.
+// The severities of findings. Only Violation rejects an update.
 var (
 	Violation = shTerm("Violation")
 	Warning   = shTerm("Warning")
@@ -34,8 +34,8 @@ func namesOf(list ...string) map[string]bool {
 	return set
 }
 
-// described are the properties that are for people or forms, or belong to reports
-// or to queries, and constrain nothing by themselves.
+// described are properties without effect on validation: for people, forms, reports or
+// queries.
 var described = namesOf(
 	"name", "description", "order", "group", "defaultValue", "labelTemplate", "optional",
 	"prefixes", "declare", "prefix", "namespace", "suggestedShapesGraph",
@@ -43,7 +43,7 @@ var described = namesOf(
 	"sourceConstraint", "sourceConstraintComponent", "sourceShape", "value", "shapesGraphWellFormed",
 )
 
-// ofShapes are the properties of a shape beside the parameters of constraints.
+// ofShapes are the properties of a shape that are not constraint parameters.
 var ofShapes = namesOf(
 	"targetNode", "targetClass", "targetSubjectsOf", "targetObjectsOf", "severity", "message", "deactivated", "path",
 	"flags", "ignoredProperties", "qualifiedMinCount", "qualifiedMaxCount", "qualifiedValueShapesDisjoint",
@@ -52,13 +52,13 @@ var ofShapes = namesOf(
 // ofPaths are the properties of paths.
 var ofPaths = namesOf("alternativePath", "inversePath", "zeroOrMorePath", "oneOrMorePath", "zeroOrOnePath")
 
-// unjudged are the properties that SHACL and its extensions define and that are not
-// judged, and what each is.
+// unjudged are the unsupported properties of SHACL and its extensions, with a description
+// of each.
 var unjudged = map[string]string{
 	"sparql":     "a constraint in SPARQL",
 	"js":         "a constraint in JavaScript",
 	"expression": "a constraint by a node expression",
-	"target":     "a target that is computed",
+	"target":     "a computed target",
 	"rule":       "a rule that infers statements",
 	"values":     "values that a node expression computes",
 	"entailment": "an entailment regime",
@@ -82,22 +82,22 @@ var unjudged = map[string]string{
 	"filterShape": "a node expression", "nodes": "a node expression", "intersection": "a node expression", "union": "a node expression",
 }
 
-// harmless are those of them without which a shape still says the same about a node.
+// harmless are the unsupported properties that do not change the result for a node.
 var harmless = namesOf("target", "rule", "entailment", "shapesGraph")
 
-// classes are those whose instances constrain nothing by themselves, or are shapes.
+// classes are the classes without unsupported instances.
 var classes = namesOf(
 	"NodeShape", "PropertyShape", "Shape", "PropertyGroup", "Severity", "NodeKind", "Parameter", "PrefixDeclaration",
 	"AbstractResult", "ValidationReport", "ValidationResult",
 )
 
-// unjudgedClasses are those whose instances are not judged.
+// unjudgedClasses are the classes with unsupported instances.
 var unjudgedClasses = map[string]string{
-	"ConstraintComponent": "a constraint component of one's own",
-	"Parameterizable":     "something with parameters of its own",
+	"ConstraintComponent": "a custom constraint component",
+	"Parameterizable":     "a custom parameterizable",
 	"Validator":           "a validator", "SPARQLAskValidator": "a validator in SPARQL", "SPARQLSelectValidator": "a validator in SPARQL", "JSValidator": "a validator in JavaScript",
 	"SPARQLConstraint": "a constraint in SPARQL", "JSConstraint": "a constraint in JavaScript",
-	"Target": "a target that is computed", "SPARQLTarget": "a target in SPARQL", "JSTarget": "a target in JavaScript",
+	"Target": "a computed target", "SPARQLTarget": "a target in SPARQL", "JSTarget": "a target in JavaScript",
 	"TargetType": "a type of targets", "SPARQLTargetType": "a type of targets in SPARQL", "JSTargetType": "a type of targets in JavaScript",
 	"Rule": "a rule that infers statements", "TripleRule": "a rule that infers statements", "SPARQLRule": "a rule in SPARQL", "JSRule": "a rule in JavaScript",
 	"Function": "a function", "SPARQLFunction": "a function in SPARQL", "JSFunction": "a function in JavaScript",

@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// momentKind is the datatype of a moment, and whether it has a time zone: only
-// moments of one kind compare.
+// momentKind is the datatype of a moment and whether it has a time zone. Only moments
+// of the same kind are comparable.
 type momentKind uint8
 
 const (
@@ -22,15 +22,15 @@ const (
 	localTimeOfDay
 )
 
-// Moment is the value of a date, a time or both. Without a time zone it is read as in
-// UTC, and its kind says so.
+// Moment is the value of a date, a time or a dateTime. Without a time zone it is read
+// as UTC, and its kind records that.
 type Moment struct {
 	kind momentKind
 	at   time.Time
-	rest string // digits of the second's fraction behind the nanoseconds
+	rest string // fraction digits below nanoseconds
 }
 
-// Instant is when a moment is: equal moments have the same.
+// Instant is a comparable key: equal moments have equal instants.
 type Instant struct {
 	kind        momentKind
 	seconds     int64
@@ -38,31 +38,31 @@ type Instant struct {
 	rest        string
 }
 
-// At is the moment of a time in UTC.
+// At returns the moment of t in UTC.
 func At(t time.Time) Moment { return Moment{at: t} }
 
-// Time is the moment's time; one without a time zone is read as in UTC.
+// Time returns the time of the moment, read as UTC if it has no time zone.
 func (m Moment) Time() time.Time { return m.at }
 
-// Instant is the moment's key.
+// Instant returns the key of the moment.
 func (m Moment) Instant() Instant { return Instant{m.kind, m.at.Unix(), m.at.Nanosecond(), m.rest} }
 
 // Compare compares two moments as Value.Compare does.
 func (m Moment) Compare(n Moment) (c int, ordered, known bool) {
 	if m.kind != n.kind {
-		// With and without a zone they might be the same; of different datatypes not.
+		// A moment with a zone and one without may be equal; different datatypes differ.
 		return 1, false, m.kind/2 != n.kind/2
 	}
 	return m.Order(n), true, true
 }
 
-// Order is a total order: by time, whatever the kind.
+// Order is a total order: by time, then by kind.
 func (m Moment) Order(n Moment) int {
 	return cmp.Or(m.at.Compare(n.at), strings.Compare(m.rest, n.rest), cmp.Compare(m.kind, n.kind))
 }
 
-// ParseMoment reads a literal of a datatype of times: XML Schema Datatypes 1.1,
-// section 3.3.7 to 3.3.9 and 3.4.28. The hour 24 is the next day's midnight.
+// ParseMoment parses a literal of a temporal datatype: XML Schema Datatypes 1.1,
+// sections 3.3.7 to 3.3.9 and 3.4.28. Hour 24 is midnight of the next day.
 func ParseMoment(text, datatype string) (m Moment, ok bool) {
 	p := momentParser{text: text, ok: true}
 	var year, month, day, hour, minute, second, nanosecond int
@@ -77,7 +77,7 @@ func ParseMoment(text, datatype string) (m Moment, ok bool) {
 		year, month, day = p.date()
 	case xsdTime:
 		m.kind = timeOfDay
-		year, month, day = 1972, 12, 31 // as XML Schema has it
+		year, month, day = 1972, 12, 31 // as XML Schema defines
 		hour, minute, second, nanosecond = p.time(&m.rest)
 		hour %= 24
 	default:
@@ -94,16 +94,16 @@ func ParseMoment(text, datatype string) (m Moment, ok bool) {
 	return m, true
 }
 
-// momentParser reads from the front of a text; ok is false once something did not fit.
+// momentParser consumes a text from the front. ok is false after a mismatch.
 type momentParser struct {
 	text string
 	ok   bool
 }
 
-// maxYearDigits bounds the years that are told apart.
+// maxYearDigits is the largest number of digits of a supported year.
 const maxYearDigits = 9
 
-// hasLongYear tells whether a date's year has more digits than are told apart.
+// hasLongYear reports whether a date's year has more digits than are supported.
 func hasLongYear(text string) bool {
 	year, _, _ := strings.Cut(strings.TrimPrefix(text, "-"), "-")
 	return len(year) > maxYearDigits
@@ -180,7 +180,7 @@ func (p *momentParser) zone() (offset time.Duration, local bool) {
 	return offset, false
 }
 
-// within reads a number of two digits in these bounds.
+// within parses a number of two digits between least and most.
 func (p *momentParser) within(least, most int) int {
 	n := p.number(2)
 	p.ok = p.ok && n >= least && n <= most
@@ -201,7 +201,7 @@ func (p *momentParser) number(digits int) (n int) {
 	return n
 }
 
-// sign passes over one character.
+// sign consumes one character.
 func (p *momentParser) sign(c byte) {
 	if p.ok = p.ok && p.text != "" && p.text[0] == c; p.ok {
 		p.text = p.text[1:]

@@ -16,10 +16,10 @@ const (
 	xsdDateTimeStamp = kg.XSD + "dateTimeStamp"
 )
 
-// bounds are those of a datatype derived from xsd:integer, both of them in it; "" is none.
+// bounds are the inclusive bounds of a datatype derived from xsd:integer; "" is none.
 type bounds struct{ least, most string }
 
-// integerTypes are the datatypes derived from xsd:integer, and itself.
+// integerTypes has xsd:integer and the datatypes derived from it.
 var integerTypes = map[string]bounds{
 	kg.XSDInteger: {}, kg.XSD + "nonPositiveInteger": {most: "0"}, kg.XSD + "negativeInteger": {most: "-1"},
 	kg.XSD + "nonNegativeInteger": {least: "0"}, kg.XSD + "positiveInteger": {least: "1"},
@@ -38,8 +38,8 @@ func isNumeric(datatype string) bool {
 	return integer || datatype == kg.XSDDecimal || datatype == kg.XSDDouble || datatype == xsdFloat
 }
 
-// parseNumber reads a literal of one of the number datatypes. exact tells that its
-// value is the one that is written, and not the nearest float or double.
+// parseNumber parses a literal of a numeric datatype. exact reports that the value is
+// the decimal as written, not the nearest float or double.
 func parseNumber(text, datatype string) (f float64, exact, ok bool) {
 	within, integer := integerTypes[datatype]
 	switch {
@@ -70,11 +70,11 @@ func parseNumber(text, datatype string) (f float64, exact, ok bool) {
 		bits = 32
 	}
 	f, err := strconv.ParseFloat(text, bits)
-	return f, exact, err == nil || math.IsInf(f, 0) // too great is infinite
+	return f, exact, err == nil || math.IsInf(f, 0) // overflow yields infinity
 }
 
-// isDecimal tells whether the text is digits with a sign before them, and a point
-// among them if that is allowed.
+// isDecimal reports whether the text is an optional sign and digits, with a decimal
+// point if allowed.
 func isDecimal(text string, point bool) bool {
 	if text != "" && (text[0] == '+' || text[0] == '-') {
 		text = text[1:]
@@ -93,8 +93,8 @@ func isDecimal(text string, point bool) bool {
 	return digits > 0
 }
 
-// compareNumbers compares as SPARQL does: what is exact with the other digit by
-// digit, and everything with a float or double as doubles.
+// compareNumbers compares as SPARQL does: two exact numbers digit by digit, others as
+// doubles.
 func compareNumbers(v, w Value) int {
 	if c := cmp.Compare(v.Number, w.Number); c != 0 || !v.Exact || !w.Exact {
 		return c
@@ -102,7 +102,7 @@ func compareNumbers(v, w Value) int {
 	return compareDecimals(v.Text, w.Text)
 }
 
-// orderNumbers is a total order: NaN first, and of equal doubles what is exact last.
+// orderNumbers is a total order: NaN first; among equal doubles, exact numbers last.
 func orderNumbers(v, w Value) int {
 	return cmp.Or(cmp.Compare(v.Number, w.Number), compareBooleans(v.Exact, w.Exact), compareNumbers(v, w))
 }
@@ -123,7 +123,7 @@ func compareDecimals(a, b string) int {
 	return c
 }
 
-// decimal is a decimal without the zeros that mean nothing; zero is not negative.
+// decimal is a decimal without redundant zeros; zero is not negative.
 type decimal struct {
 	negative        bool
 	whole, fraction string
@@ -138,7 +138,7 @@ func canonicalDecimal(text string) (d decimal) {
 	return d
 }
 
-// DecimalKey is the same for equal decimals only, however they are written.
+// DecimalKey returns a key that is equal for equal decimals only.
 func DecimalKey(text string) string {
 	d := canonicalDecimal(text)
 	sign := ""
@@ -148,11 +148,11 @@ func DecimalKey(text string) string {
 	return sign + d.whole + "." + d.fraction
 }
 
-// maxFractionDigits bounds what is summed up digit by digit; numbers that are longer
-// are summed up as float64.
+// maxFractionDigits is the largest number of digits for exact sums. Longer numbers are
+// summed as float64.
 const maxFractionDigits = 400
 
-// Fraction is the number as a fraction, for sums.
+// Fraction returns the number as a fraction, for sums.
 func (v Value) Fraction() *big.Rat {
 	if v.Exact && len(v.Text) <= maxFractionDigits {
 		if r, ok := new(big.Rat).SetString(v.Text); ok {

@@ -8,8 +8,7 @@ import (
 	"koine/kg"
 )
 
-// Kind sorts the values of different kinds, which are different and in no
-// order.
+// Kind is the kind of a value. Values of different kinds differ and are not ordered.
 type Kind uint8
 
 // The kinds.
@@ -18,22 +17,22 @@ const (
 	KindMoment
 	KindBoolean
 	KindText
-	KindOther // a literal of a datatype without values here, or that is none of its datatype
+	KindOther // a literal that is ill-formed, or of an unsupported datatype
 	KindResource
 )
 
-// Value is what a term means: it stands for the literals that are written otherwise, too.
+// Value is the value of a term. Literals with different lexical forms may share it.
 type Value struct {
 	Kind    Kind
 	Number  float64
-	Exact   bool // of a number: it is an integer or a decimal, written in Text
+	Exact   bool // number is an integer or a decimal, written in Text
 	Moment  Moment
 	Boolean bool
-	Text    string // also of the other kinds: how it is written
-	Lang    string // of a text
+	Text    string // string value, or the lexical form of another kind
+	Lang    string // language tag of a string
 }
 
-// Of is the meaning of a term.
+// Of returns the value of a term.
 func Of(t kg.Term) Value {
 	v := Value{Kind: KindOther, Text: t.Value()}
 	if t.IsResource() {
@@ -62,8 +61,8 @@ func Of(t kg.Term) Value {
 	return v
 }
 
-// Order is a total order of values, for lists: by kind, then by meaning where that
-// has an order, and by something that stays the same where it has none.
+// Order is a total order for sorting: by kind, then by value if the kind is ordered,
+// else by a stable criterion.
 func (v Value) Order(w Value) int {
 	if c := cmp.Compare(v.place(), w.place()); c != 0 {
 		return c
@@ -79,7 +78,7 @@ func (v Value) Order(w Value) int {
 	return strings.Compare(v.Text, w.Text)
 }
 
-// place is where the values of a kind stand in order, with blank nodes before IRIs.
+// place is the rank of the value's kind in Order; blank nodes sort before IRIs.
 func (v Value) place() int {
 	if v.Kind == KindResource && strings.HasPrefix(v.Text, "_:") {
 		return int(v.Kind)
@@ -87,14 +86,14 @@ func (v Value) place() int {
 	return int(v.Kind) + 1
 }
 
-// Compare compares two values as the operators of SPARQL 1.1, section 17.3, do.
-// Without ordered they are equal or different, and neither is less; without known it
-// cannot be told whether they are equal.
+// Compare compares two values as the operators of SPARQL 1.1, section 17.3, do. If
+// ordered is false, the values are equal or different and neither is less. If known is
+// false, it is undecidable whether they are equal.
 func (v Value) Compare(w Value) (c int, ordered, known bool) {
 	switch {
 	case v.Kind == KindOther || w.Kind == KindOther:
-		// A resource is no literal, and what literals of an unknown datatype mean
-		// nobody knows.
+		// A resource is not a literal; the values of literals of an unknown
+		// datatype are unknown.
 		return 1, false, v.Kind == KindResource || w.Kind == KindResource
 	case v.Kind != w.Kind:
 		return 1, false, true
@@ -117,8 +116,8 @@ func (v Value) Compare(w Value) (c int, ordered, known bool) {
 	return strings.Compare(v.Text, w.Text), true, true
 }
 
-// CompareTerms is the comparison of two terms: what is the same term is equal,
-// whatever it means, but for a number that is none.
+// CompareTerms compares the values of two terms. Identical terms are equal, whatever
+// their datatype, except NaN.
 func CompareTerms(a, b kg.Term) (c int, ordered, known bool) {
 	v := Of(a)
 	c, ordered, known = v.Compare(Of(b))
@@ -128,8 +127,8 @@ func CompareTerms(a, b kg.Term) (c int, ordered, known bool) {
 	return c, ordered, known
 }
 
-// WellFormed tells whether a literal's text is one of its datatype. A datatype without
-// values here is taken at its word.
+// WellFormed reports whether a literal's lexical form is valid for its datatype. Forms
+// of an unsupported datatype are accepted.
 func WellFormed(t kg.Term) bool {
 	switch datatype := t.Datatype(); {
 	case datatype == kg.XSDBoolean, isNumeric(datatype):
