@@ -11,23 +11,23 @@ import (
 	"koine/kg"
 )
 
-// CompareOptions configures Compare. The zero CompareOptions work.
+// CompareOptions configures Compare. The zero value has the defaults.
 type CompareOptions struct {
 	// WithoutAssertions compares statements only.
 	WithoutAssertions bool
-	// Labels takes blank nodes for the same where their labels are. Without it they
-	// are the same where what is said of them is.
+	// Labels compares blank nodes by label. Otherwise they are compared by the
+	// statements about them.
 	Labels bool
-	// MaxBlank bounds the statements with blank nodes that are held in memory of each
-	// side; DefaultMaxBlank when 0. With more, nodes are compared by their labels.
+	// MaxBlank bounds the statements with blank nodes that each side holds in
+	// memory; 0 means DefaultMaxBlank. Beyond it, nodes are compared by label.
 	MaxBlank int
-	// MaxBlankWork bounds the work of pairing blank nodes, in looks at a statement
-	// of one; DefaultMaxBlankWork when 0.
+	// MaxBlankWork bounds the work of pairing blank nodes, in visits to a statement;
+	// 0 means DefaultMaxBlankWork.
 	MaxBlankWork int
-	// Dir is where temporary files are made; "" means the system's.
+	// Dir is the directory for temporary files; "" means the system's.
 	Dir string
-	// SortBytes is how much memory sorting may take for each side;
-	// extsort.DefaultBytes when 0.
+	// SortBytes bounds the memory for sorting each side; 0 means
+	// extsort.DefaultBytes.
 	SortBytes int
 }
 
@@ -37,24 +37,24 @@ const (
 	DefaultMaxBlankWork = 50_000_000
 )
 
-// Difference is what became of one statement. It was added, or removed, or stands on
-// both sides by other assertions.
+// Difference is a statement that was added or removed, or that has different assertions
+// on the two sides.
 type Difference struct {
 	kg.Quad
-	Was, Is bool // it stands on the one and on the other side
-	// Before and After are the assertions of the two sides by source, without those
-	// that both have.
+	Was, Is bool // present before, present after
+	// Before and After are the assertions of the two sides, sorted by source, without
+	// those that both sides have.
 	Before, After []Assertion
 }
 
-// Comparison is two sets of statements side by side. It must be closed.
+// Comparison is the result of Compare. Close must be called.
 type Comparison struct {
 	before, after *extsort.Sorter
 	notes         []string
 }
 
-// Compare reads two sets of statements, each of which holds a statement once, in any
-// order. Memory is bounded: see CompareOptions.
+// Compare reads two sets of statements in any order; each set must have a statement at
+// most once. CompareOptions bound the memory.
 func Compare(ctx context.Context, before, after iter.Seq2[Statement, error], o CompareOptions) (_ *Comparison, err error) {
 	if o.MaxBlank == 0 {
 		o.MaxBlank = DefaultMaxBlank
@@ -80,11 +80,11 @@ func Compare(ctx context.Context, before, after iter.Seq2[Statement, error], o C
 	switch {
 	case o.Labels:
 	case one.overflowed || other.overflowed:
-		c.note("there are more than %d statements with blank nodes: those nodes are compared by their labels", o.MaxBlank)
+		c.note("more than %d statements have blank nodes: blank nodes are compared by label", o.MaxBlank)
 	default:
 		names, unsure := pairBlank(one.blank, other.blank, o.MaxBlankWork)
 		if unsure {
-			c.note("not all blank nodes could be told apart with bounded work: some of the differences may be of their labels only")
+			c.note("blank nodes could not all be paired within the work limit: some differences may be in labels only")
 		}
 		rename(other.blank, names)
 	}
@@ -95,22 +95,22 @@ func (c *Comparison) note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// Notes say what the comparison could not find out, as sentences.
+// Notes returns the limits of the comparison's accuracy, as sentences.
 func (c *Comparison) Notes() []string { return c.notes }
 
-// Sure tells whether a difference is one for certain. Where blank nodes could not be paired,
-// that of a statement with some may be of their labels only.
+// Sure reports whether a difference is certain. If blank nodes could not be paired,
+// statements with blank nodes may differ in labels only.
 func (c *Comparison) Sure(d *Difference) bool { return len(c.notes) == 0 || !hasBlank(&d.Quad) }
 
-// Close lets memory and temporary files go.
+// Close releases memory and temporary files.
 func (c *Comparison) Close() error { return errors.Join(c.before.Close(), c.after.Close()) }
 
 // side is one of the two sets while it is read.
 type side struct {
 	sorter     *extsort.Sorter
 	options    *CompareOptions
-	blank      []Statement // with blank nodes
-	overflowed bool        // there are too many of them
+	blank      []Statement // statements with blank nodes
+	overflowed bool        // exceeded MaxBlank
 	buf        []byte
 }
 
@@ -145,7 +145,7 @@ func (s *side) read(st Statement) error {
 	return nil
 }
 
-// flush sorts what was held.
+// flush adds the buffered statements to the sorter.
 func (s *side) flush() error {
 	for i := range s.blank {
 		if err := s.add(&s.blank[i]); err != nil {
@@ -179,7 +179,7 @@ func rename(statements []Statement, names map[kg.Term]kg.Term) {
 	}
 }
 
-// Differences yields what differs, ordered by graph, subject, predicate and object.
+// Differences yields the differences, ordered by graph, subject, predicate and object.
 func (c *Comparison) Differences() iter.Seq2[Difference, error] {
 	return func(yield func(Difference, error) bool) {
 		before, stopBefore := newCursor(c.before)
@@ -202,7 +202,7 @@ func (c *Comparison) Differences() iter.Seq2[Difference, error] {
 	}
 }
 
-// merge takes the least statement of both sides; ok when it differs.
+// merge consumes the smallest statement of both sides; ok reports that it differs.
 func merge(before, after *cursor) (d Difference, ok bool, err error) {
 	if err := errors.Join(before.err, after.err); err != nil {
 		return d, false, err
@@ -233,7 +233,7 @@ func merge(before, after *cursor) (d Difference, ok bool, err error) {
 	return d, order != 0 || len(d.Before)+len(d.After) > 0, nil
 }
 
-// without is the list less what the other has too.
+// without returns the assertions of list that other lacks.
 func without(list, other []Assertion) (out []Assertion) {
 	for i := range list {
 		if !has(other, &list[i]) {
@@ -252,14 +252,14 @@ func has(list []Assertion, a *Assertion) bool {
 	return false
 }
 
-// cursor stands on a statement of one side.
+// cursor iterates over the statements of one side.
 type cursor struct {
 	pull func() ([]byte, error, bool)
 	more bool
 	err  error
 	quad kg.Quad
 	key  []byte
-	rest []byte // its assertions
+	rest []byte // encoded assertions
 }
 
 func newCursor(s *extsort.Sorter) (*cursor, func()) {

@@ -1,7 +1,7 @@
-// Package assertions moves what koine knows of statements beside what they say:
-// who asserts them, how surely, since when and why. It describes assertions in
-// RDF 1.1 (Export), reads such descriptions back (Document), writes them into a
-// store (Restore), and compares two stores with all of it (Compare).
+// Package assertions moves assertions together with their statements: their sources,
+// certainties, times and reasons. It describes assertions in RDF 1.1 (Export), parses
+// such descriptions (Document), writes them into a store (Restore), and compares two
+// stores including assertions (Compare).
 //
 // # Description of an assertion
 //
@@ -18,23 +18,22 @@
 //	    ka:provenance "{\"page\":7}" ;
 //	    ka:justification "Found in the minutes" .
 //
-// Without ka:graph the statement is in the graph without a name. The last five are
-// there where the assertion has them.
+// Without ka:graph the statement is in the default graph. The last five properties are
+// optional.
 //
 // # Layout of a document
 //
-// The statements stand in their graphs as in any export. Behind them come the
-// version of the vocabulary (ka: owl:versionInfo "1") and the descriptions, in
-// the graph ka:assertions where the format names graphs, and otherwise together
-// with the statements. Blank nodes of the store are written as _:s-label and the
-// descriptions as _:a1, _:a2, …, so that no statement of the store is about a
-// description of this document.
+// The statements come first, in their graphs, as in any export. Then follow the version
+// of the vocabulary (ka: owl:versionInfo "1") and the descriptions, in the graph
+// ka:assertions if the format supports named graphs, else in the same graph. Blank
+// nodes of the store are written as _:s-label and descriptions as _:a1, _:a2, …, so
+// that no statement of the store can refer to a description.
 //
-// # Which nodes are descriptions
+// # Descriptions and data
 //
-// A store may hold descriptions as data, because a document was loaded as data. All
-// statements of the store are described in the document, and those of its
-// descriptions are not. So a node of the class ka:Assertion is a description
-// unless a statement about it is described itself: then it is data. What somebody
-// writes into a store can therefore not become somebody else's assertion.
+// A store may contain descriptions as data, because a document was loaded as data. An
+// export describes all statements of the store, but not those of its own descriptions.
+// Thus a node of the class ka:Assertion is a description unless a statement about it
+// is itself described: then it is data. This keeps agents from forging assertions of
+// others by writing descriptions into a store.
 package assertions

@@ -10,31 +10,31 @@ import (
 	"koine/kg"
 )
 
-// DocumentOptions say how a document is read.
+// DocumentOptions configures a Document.
 type DocumentOptions struct {
-	// HasGraphs tells whether the document's format names graphs. Where it does not,
-	// a description's ka:graph alone says where its statement stands.
+	// HasGraphs reports whether the document's format supports named graphs. If not,
+	// only a description's ka:graph determines the graph of its statement.
 	HasGraphs bool
-	// Dir is where temporary files are made; "" means the system's.
+	// Dir is the directory for temporary files; "" means the system's.
 	Dir string
-	// SortBytes is how much memory each of three sortings may take;
-	// extsort.DefaultBytes when 0.
+	// SortBytes bounds the memory of each of three sorters; 0 means
+	// extsort.DefaultBytes.
 	SortBytes int
 }
 
-// Document puts the statements of a document and the descriptions of their
-// assertions together. They may come in any order: memory is bounded, and what does
-// not fit goes to temporary files. It belongs to one goroutine and must be closed.
+// Document joins the statements of a document with the descriptions of their assertions.
+// They may come in any order; memory is bounded by spilling to temporary files. A Document
+// belongs to one goroutine. Close must be called.
 type Document struct {
 	ctx        context.Context
 	options    DocumentOptions
-	nodes      *extsort.Sorter // what may be part of a description, by its subject
-	statements *extsort.Sorter // statements and claims of them, by the statement
+	nodes      *extsort.Sorter // possible parts of descriptions, by subject
+	statements *extsort.Sorter // statements and their assertions, by statement
 	unasserted uint64
 	buf        []byte
 }
 
-// NewDocument begins an empty document.
+// NewDocument returns an empty document.
 func NewDocument(ctx context.Context, o DocumentOptions) *Document {
 	d := &Document{ctx: ctx, options: o}
 	d.nodes, d.statements = d.sorter(), d.sorter()
@@ -45,15 +45,15 @@ func (d *Document) sorter() *extsort.Sorter {
 	return extsort.New(d.ctx, extsort.Options{Dir: d.options.Dir, Bytes: d.options.SortBytes})
 }
 
-// Close lets memory and temporary files go.
+// Close releases memory and temporary files.
 func (d *Document) Close() error { return errors.Join(d.nodes.Close(), d.statements.Close()) }
 
-// Unasserted counts the descriptions of statements that the document does not hold.
-// To describe a statement is not to assert it, so Statements leaves them out. It is
-// known when Statements has ended.
+// Unasserted returns the number of descriptions of statements that the document does not
+// contain. To describe a statement is not to assert it, so Statements omits them. The
+// number is final when Statements has ended.
 func (d *Document) Unasserted() uint64 { return d.unasserted }
 
-// Add takes a quad of the document.
+// Add adds a quad of the document.
 func (d *Document) Add(q kg.Quad) error {
 	if q.Graph.IsZero() {
 		q.Graph = kg.DefaultGraph
@@ -68,14 +68,14 @@ func (d *Document) Add(q kg.Quad) error {
 	return d.nodes.Add(d.buf)
 }
 
-// A record of statements is subject, predicate and object, and then one of these. So
-// those of one statement come together, the statement before its claims.
+// A record of statements is subject, predicate and object, followed by one of these tags.
+// Records of one statement are thus adjacent, the statement before its assertions.
 const (
-	inAnyGraph = 0 // the statement, in a format without graphs; its graph follows
-	inGraph    = 1 // the graph follows, and then:
+	inAnyGraph = 0 // statement in a format without graphs; its graph follows
+	inGraph    = 1 // the graph follows, then one of:
 
 	isStatement = 0 // the statement
-	isClaim     = 1 // an assertion of it, which follows
+	isClaim     = 1 // an assertion, which follows
 )
 
 func (d *Document) addData(q *kg.Quad) error {
@@ -92,7 +92,7 @@ func appendTriple(dst []byte, q *kg.Quad) []byte {
 	return appendTerm(appendTerm(appendTerm(dst, q.Subject), q.Predicate), q.Object)
 }
 
-// AddAll takes all quads of a document.
+// AddAll adds all quads of a document.
 func (d *Document) AddAll(quads iter.Seq2[kg.Quad, error]) error {
 	for q, err := range quads {
 		if err == nil {
@@ -105,9 +105,9 @@ func (d *Document) AddAll(quads iter.Seq2[kg.Quad, error]) error {
 	return nil
 }
 
-// Statements yields the document's statements with their assertions, ordered by
-// subject, predicate, object and graph. It may be called once, and nothing be added
-// behind it. An error is the last.
+// Statements yields the document's statements with their assertions, ordered by subject,
+// predicate, object and graph. It must be called once, after the last Add. An error ends
+// the sequence.
 func (d *Document) Statements() iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		if err := d.claim(); err != nil {
@@ -118,8 +118,8 @@ func (d *Document) Statements() iter.Seq2[Statement, error] {
 	}
 }
 
-// claim sorts the nodes out: descriptions become claims of their statements, and all
-// else is data.
+// claim classifies the nodes: descriptions become assertions of their statements, all
+// others are data.
 func (d *Document) claim() error {
 	described, err := d.described()
 	if err != nil {
@@ -147,8 +147,8 @@ func (d *Document) claim() error {
 	return err
 }
 
-// described sorts the subjects of all that is described and could be part of a
-// description itself: those are data.
+// described returns the sorted subjects of described statements that could be parts of a
+// description: these subjects are data.
 func (d *Document) described() (*extsort.Sorter, error) {
 	out := d.sorter()
 	for n, err := range d.eachNode() {
@@ -165,7 +165,7 @@ func (d *Document) described() (*extsort.Sorter, error) {
 	return out, nil
 }
 
-// take adds a node as data or as what it claims.
+// take adds a node as data or as an assertion.
 func (d *Document) take(n *node, data bool) error {
 	switch {
 	case !data && n.statesVersion():
@@ -188,8 +188,8 @@ func (d *Document) take(n *node, data bool) error {
 	return d.statements.Add(d.buf)
 }
 
-// eachNode yields what may be descriptions, ordered by subject; a node with many
-// statements in parts.
+// eachNode yields the possible descriptions, ordered by subject; a node with many statements
+// comes in parts.
 func (d *Document) eachNode() iter.Seq2[*node, error] {
 	return func(yield func(*node, error) bool) {
 		n := new(node)

@@ -70,15 +70,15 @@ func TestDocument(t *testing.T) {
 			`<urn:x:x> <http://www.w3.org/ns/prov#wasAttributedTo> <agent://ann> DEFAULT`}, false, 0},
 		{"a known version", `ka: owl:versionInfo "1" . :s :p "o" .`, rdf.Turtle, []string{`<urn:x:s> <urn:x:p> "o" DEFAULT`}, false, 0},
 		{"a newer version", `ka: owl:versionInfo "2" . :s :p "o" .`, rdf.Turtle, []string{"version 2 of the vocabulary, and this koine reads version 1"}, true, 0},
-		{"two subjects", `:x a ka:Assertion ; rdf:subject :t ; ` + about + by + `.`, rdf.Turtle, []string{`<urn:x:x> of an assertion: it has more than one <http://www.w3.org/1999/02/22-rdf-syntax-ns#subject>`}, true, 0},
-		{"no source", `:x a ka:Assertion ; ` + about + `.`, rdf.Turtle, []string{`it has no <http://www.w3.org/ns/prov#wasAttributedTo>`}, true, 0},
-		{"a certainty of 2", `:x a ka:Assertion ; ` + about + by + `; ka:certainty 2 .`, rdf.Turtle, []string{"a certainty is a number between 0 and 1"}, true, 0},
-		{"a time without a zone", `:x a ka:Assertion ; ` + about + by + `; prov:generatedAtTime "2026-01-01T00:00:00"^^xsd:dateTime .`, rdf.Turtle, []string{"an xsd:dateTime with a time zone is wanted"}, true, 0},
-		{"an agent that is a text", `:x a ka:Assertion ; ` + about + `prov:wasAttributedTo "ann" .`, rdf.Turtle, []string{"an agent is named by an IRI"}, true, 0},
-		{"a graph that is a text", `:x a ka:Assertion ; ` + about + by + `; ka:graph "g" .`, rdf.Turtle, []string{"a graph is a resource"}, true, 0},
-		{"a revision that is none", `:x a ka:Assertion ; ` + about + by + `; ka:revision -1 .`, rdf.Turtle, []string{"a revision is a number"}, true, 0},
+		{"two subjects", `:x a ka:Assertion ; rdf:subject :t ; ` + about + by + `.`, rdf.Turtle, []string{`<urn:x:x> of an assertion: more than one <http://www.w3.org/1999/02/22-rdf-syntax-ns#subject>`}, true, 0},
+		{"no source", `:x a ka:Assertion ; ` + about + `.`, rdf.Turtle, []string{`<http://www.w3.org/ns/prov#wasAttributedTo> is missing`}, true, 0},
+		{"a certainty of 2", `:x a ka:Assertion ; ` + about + by + `; ka:certainty 2 .`, rdf.Turtle, []string{"a certainty must be a number between 0 and 1"}, true, 0},
+		{"a time without a zone", `:x a ka:Assertion ; ` + about + by + `; prov:generatedAtTime "2026-01-01T00:00:00"^^xsd:dateTime .`, rdf.Turtle, []string{"expected an xsd:dateTime with a time zone"}, true, 0},
+		{"an agent that is a text", `:x a ka:Assertion ; ` + about + `prov:wasAttributedTo "ann" .`, rdf.Turtle, []string{"an agent must be an IRI"}, true, 0},
+		{"a graph that is a text", `:x a ka:Assertion ; ` + about + by + `; ka:graph "g" .`, rdf.Turtle, []string{"a graph must be a resource"}, true, 0},
+		{"a revision that is none", `:x a ka:Assertion ; ` + about + by + `; ka:revision -1 .`, rdf.Turtle, []string{"a revision must be a number"}, true, 0},
 		{"a source that says two things", `:s :p "o" . [] a ka:Assertion ; ` + about + by + `. [] a ka:Assertion ; ` + about + by + `; ka:certainty 0.5 .`, rdf.Turtle,
-			[]string{`two descriptions differ in what agent://ann asserts of <urn:x:s> <urn:x:p> "o"`}, true, 0},
+			[]string{`two descriptions of the assertion by agent://ann of <urn:x:s> <urn:x:p> "o" differ`}, true, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			d := read(t, []byte(prologue+row.text), row.format)

@@ -10,11 +10,11 @@ import (
 	"koine/kg"
 )
 
-// Records are sorted by their bytes. A text ends with 0 1 and a zero byte in it is
-// written as 0 255, so that none is the beginning of another and records of the same
-// terms stand together.
+// Records are sorted by their bytes. A text ends with 0 1, and a zero byte in it is encoded
+// as 0 255, so that no text is a prefix of another and records with equal terms are
+// adjacent.
 
-var errRecord = errors.New("a temporary record of a statement cannot be read")
+var errRecord = errors.New("a temporary record of a statement is corrupt")
 
 func appendText(dst []byte, text string) []byte {
 	for {
@@ -37,7 +37,7 @@ func indexZero(text string) int {
 	return -1
 }
 
-// record is a record while it is read. The first error stays.
+// record decodes a record. The first error is sticky.
 type record struct {
 	rest []byte
 	err  error

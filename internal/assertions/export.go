@@ -8,16 +8,16 @@ import (
 	"koine/kg"
 )
 
-// Labels of blank nodes in a document.
+// Prefixes of blank node labels in a document.
 const (
-	storeLabel       = "s-" // before that of a node of the store
-	descriptionLabel = "a"  // before the number of a description
+	storeLabel       = "s-" // of nodes of the store
+	descriptionLabel = "a"  // of descriptions
 )
 
-// Export yields a document of all that the snapshot shows, as the package's comment
-// lays it out: the statements graph by graph in the order of their names, then the
-// version of the vocabulary, then a description of each assertion. A snapshot that
-// shows nothing gives nothing.
+// Export yields a document with all statements in the snapshot's view, laid out as the
+// package comment describes: the statements graph by graph, sorted by graph name, then the
+// version of the vocabulary, then a description of each assertion. An empty view yields
+// nothing.
 func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
 		some := false
@@ -52,7 +52,7 @@ func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 	}
 }
 
-// Statements yields all that the snapshot shows, with why it was asserted.
+// Statements yields all statements in the snapshot's view with their assertions and reasons.
 func Statements(s *kg.Snapshot) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		explain := Explain(s)
@@ -68,8 +68,8 @@ func Statements(s *kg.Snapshot) iter.Seq2[Statement, error] {
 	}
 }
 
-// Explain gives a function that adds to a statement of the snapshot why it was
-// asserted, as far as the principal may know.
+// Explain returns a function that adds the reasons of its assertions to a statement, as far
+// as the snapshot's principal may see them.
 func Explain(s *kg.Snapshot) func(kg.Statement) (Statement, error) {
 	why := reasons{snapshot: s}
 	return func(st kg.Statement) (Statement, error) {
@@ -96,11 +96,11 @@ func shown(s *kg.Snapshot) iter.Seq2[kg.Statement, error] {
 	}
 }
 
-// maxReasons bounds the text of the reasons that are remembered, in bytes.
+// maxReasons bounds the size of the reason cache in bytes.
 const maxReasons = 8 << 20
 
-// reasons gives why commits were made, and remembers it: neighbours were mostly
-// asserted in the same commit.
+// reasons caches the justifications of commits: adjacent statements are mostly asserted in
+// the same commit.
 type reasons struct {
 	snapshot *kg.Snapshot
 	known    map[kg.Revision]string
@@ -136,7 +136,7 @@ func (r *reasons) of(revision kg.Revision) (string, error) {
 	return why, nil
 }
 
-// describe is the description of an assertion of the quad.
+// describe returns the description of an assertion of the quad.
 func describe(node kg.Term, q *kg.Quad, a *Assertion) []kg.Quad {
 	out := make([]kg.Quad, 0, 14)
 	say := func(p, o kg.Term) {
@@ -172,7 +172,7 @@ func describe(node kg.Term, q *kg.Quad, a *Assertion) []kg.Quad {
 	return out
 }
 
-// ofStore is a quad as a document with descriptions writes it.
+// ofStore returns the quad with blank nodes labelled as in a document with descriptions.
 func ofStore(q kg.Quad) kg.Quad {
 	for _, t := range [...]*kg.Term{&q.Subject, &q.Object, &q.Graph} {
 		if t.Kind() == kg.KindBlank {

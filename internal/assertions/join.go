@@ -2,7 +2,7 @@ package assertions
 
 import "koine/kg"
 
-// join yields each statement with the claims that follow it.
+// join yields each statement with the assertions that follow it.
 func (d *Document) join(yield func(Statement, error) bool) {
 	j := joining{document: d, yield: yield}
 	for row, err := range d.statements.Sorted() {
@@ -21,17 +21,17 @@ func (d *Document) join(yield func(Statement, error) bool) {
 	j.endLoose()
 }
 
-// joining is what is known of the statement at hand.
+// joining is the state of the current statement.
 type joining struct {
 	document *Document
 	yield    func(Statement, error) bool
 	ended    bool
 
-	at      Statement // zero for none
-	present bool      // the document holds it
+	at      Statement // current statement, zero for none
+	present bool      // the document contains it
 
-	// loose is the statement at hand of a format without graphs, zero for none;
-	// placed tells that a claim says in which graph it stands.
+	// loose is the current statement of a format without graphs, zero for none.
+	// placed reports that an assertion determines its graph.
 	loose  kg.Quad
 	placed bool
 }
@@ -63,23 +63,22 @@ func (j *joining) row(row []byte) error {
 	return j.claim(a)
 }
 
-// claim adds an assertion to the statement at hand. Claims of one source come one
-// behind the other.
+// claim adds an assertion to the current statement. Assertions of one source are adjacent.
 func (j *joining) claim(a Assertion) error {
 	if n := len(j.at.Assertions); n > 0 && j.at.Assertions[n-1].Source == a.Source {
 		if j.at.Assertions[n-1].Equal(&a) {
 			return nil
 		}
-		return kg.Errorf(kg.CodeInvalid, "two descriptions differ in what %s asserts of %s", a.Source, told(&j.at.Quad))
+		return kg.Errorf(kg.CodeInvalid, "two descriptions of the assertion by %s of %s differ", a.Source, told(&j.at.Quad))
 	}
 	if len(j.at.Assertions) == kg.MaxAssertions {
-		return kg.Errorf(kg.CodeLimitExceeded, "a statement is backed by at most %d sources: %s", kg.MaxAssertions, told(&j.at.Quad))
+		return kg.Errorf(kg.CodeLimitExceeded, "a statement can have at most %d sources: %s", kg.MaxAssertions, told(&j.at.Quad))
 	}
 	j.at.Assertions = append(j.at.Assertions, a)
 	return nil
 }
 
-// endStatement yields the statement at hand if the document holds it.
+// endStatement yields the current statement if the document contains it.
 func (j *joining) endStatement() {
 	if j.at.Subject.IsZero() || j.ended {
 		return
@@ -94,8 +93,8 @@ func (j *joining) endStatement() {
 	j.at, j.present = Statement{}, false
 }
 
-// endLoose yields the statement of a format without graphs if no claim says where it
-// stands: then it is where the reader put it.
+// endLoose yields the statement of a format without graphs if no assertion determines its
+// graph: it then has the graph that the reader assigned.
 func (j *joining) endLoose() {
 	if !j.loose.Subject.IsZero() && !j.placed && !j.ended {
 		j.ended = !j.yield(Statement{Quad: j.loose}, nil)
@@ -107,7 +106,7 @@ func sameTriple(a, b *kg.Quad) bool {
 	return a.Subject == b.Subject && a.Predicate == b.Predicate && a.Object == b.Object
 }
 
-// maxTold bounds how much of a statement an error repeats, in bytes.
+// maxTold is the largest length in bytes of a statement in an error.
 const maxTold = 256
 
 func told(q *kg.Quad) string {

@@ -8,19 +8,18 @@ import (
 	"koine/kg"
 )
 
-// maxNodeStatements bounds the statements of a description: it has at most two classes
-// and one of each property. A node with more is data.
+// maxNodeStatements bounds the statements of a description: two classes at most, and each
+// property once. A node with more is data.
 const maxNodeStatements = 16
 
-// node is a subject with those of its statements in one graph that may be part of a
-// description.
+// node is a subject with its statements in one graph that may be part of a description.
 type node struct {
 	subject kg.Term
 	quads   []kg.Quad
-	more    bool // it has further ones, so that it is no description
+	more    bool // has more statements and is not a description
 }
 
-// isAssertion tells whether the node is of the class of descriptions.
+// isAssertion reports whether the node has the class of descriptions.
 func (n *node) isAssertion() bool {
 	if n.more {
 		return false
@@ -33,8 +32,7 @@ func (n *node) isAssertion() bool {
 	return false
 }
 
-// statesVersion tells whether all that is said of the node is the version of the
-// vocabulary.
+// statesVersion reports whether the node only states the version of the vocabulary.
 func (n *node) statesVersion() bool {
 	for i := range n.quads {
 		if n.quads[i].Predicate != versionInfo {
@@ -47,15 +45,15 @@ func (n *node) statesVersion() bool {
 func (n *node) checkVersion() error {
 	for i := range n.quads {
 		if v := n.quads[i].Object.Value(); v != Version {
-			e := kg.Errorf(kg.CodeInvalid, "the document describes assertions in version %s of the vocabulary, and this koine reads version %s", clip(v), Version)
-			e.Hint = "Load it without its assertions, or with a newer koine."
+			e := kg.Errorf(kg.CodeInvalid, "the document uses version %s of the assertion vocabulary; this version of koine supports version %s", clip(v), Version)
+			e.Hint = "Load it without assertions, or with a newer version of koine."
 			return e
 		}
 	}
 	return nil
 }
 
-// claim is what a description says: an assertion and the quad that it is of.
+// claim decodes a description: an assertion and its quad.
 func (n *node) claim() (q kg.Quad, a Assertion, err error) {
 	q.Graph = kg.DefaultGraph
 	said := map[kg.Term]bool{}
@@ -65,7 +63,7 @@ func (n *node) claim() (q kg.Quad, a Assertion, err error) {
 			continue
 		}
 		if said[p] {
-			return q, a, n.wrong("it has more than one %s", p)
+			return q, a, n.wrong("more than one %s", p)
 		}
 		said[p] = true
 		if err := set(&q, &a, p, o); err != nil {
@@ -74,7 +72,7 @@ func (n *node) claim() (q kg.Quad, a Assertion, err error) {
 	}
 	for _, p := range [...]kg.Term{subject, predicate, object, wasAttributedTo} {
 		if !said[p] {
-			return q, a, n.wrong("it has no %s", p)
+			return q, a, n.wrong("%s is missing", p)
 		}
 	}
 	return q, a, nil
@@ -84,7 +82,7 @@ func (n *node) wrong(format string, args ...any) error {
 	return kg.Errorf(kg.CodeInvalid, "the description "+n.subject.String()+" of an assertion: "+format, args...)
 }
 
-// set takes over what one property of a description says.
+// set decodes one property of a description.
 func set(q *kg.Quad, a *Assertion, property, o kg.Term) (err error) {
 	switch property {
 	case subject:
@@ -96,12 +94,12 @@ func set(q *kg.Quad, a *Assertion, property, o kg.Term) (err error) {
 	case graph:
 		q.Graph = o
 		if !o.IsResource() {
-			err = kg.Errorf(kg.CodeInvalid, "a graph is a resource")
+			err = kg.Errorf(kg.CodeInvalid, "a graph must be a resource")
 		}
 	case wasAttributedTo:
 		a.Source = kg.CanonicalAgent(o.Value())
 		if err = a.Source.Valid(); err == nil && o.Kind() != kg.KindIRI {
-			err = kg.Errorf(kg.CodeInvalid, "an agent is named by an IRI")
+			err = kg.Errorf(kg.CodeInvalid, "an agent must be an IRI")
 		}
 	case generatedAtTime:
 		a.Time, err = dateTime(o)
@@ -115,7 +113,7 @@ func set(q *kg.Quad, a *Assertion, property, o kg.Term) (err error) {
 	case revision:
 		var n uint64
 		if n, err = strconv.ParseUint(o.Value(), 10, 64); err != nil {
-			err = kg.Errorf(kg.CodeInvalid, "a revision is a number")
+			err = kg.Errorf(kg.CodeInvalid, "a revision must be a number")
 		}
 		a.Revision = kg.Revision(n)
 	case provenance:
@@ -128,7 +126,7 @@ func set(q *kg.Quad, a *Assertion, property, o kg.Term) (err error) {
 
 func text(o kg.Term) error {
 	if !o.IsLiteral() {
-		return kg.Errorf(kg.CodeInvalid, "a text is wanted")
+		return kg.Errorf(kg.CodeInvalid, "expected a literal")
 	}
 	return nil
 }
@@ -136,7 +134,7 @@ func text(o kg.Term) error {
 func dateTime(o kg.Term) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, o.Value())
 	if err != nil || o.Datatype() != kg.XSDDateTime {
-		return t, kg.Errorf(kg.CodeInvalid, "an xsd:dateTime with a time zone is wanted")
+		return t, kg.Errorf(kg.CodeInvalid, "expected an xsd:dateTime with a time zone")
 	}
 	return t.UTC().Truncate(time.Millisecond), nil
 }
@@ -149,7 +147,7 @@ func number(o kg.Term) (float64, error) {
 		err = strconv.ErrSyntax
 	}
 	if err != nil || !(f >= 0 && f <= 1) {
-		return f, kg.Errorf(kg.CodeInvalid, "a certainty is a number between 0 and 1")
+		return f, kg.Errorf(kg.CodeInvalid, "a certainty must be a number between 0 and 1")
 	}
 	return f, nil
 }

@@ -7,15 +7,14 @@ import (
 	"koine/kg"
 )
 
-// pairBlank pairs the blank nodes of two sets of statements and gives those of after
-// the names of their partners; one without a partner gets a name that before does not
-// have. Nodes are told apart by colour refinement: they have the same colour as long
-// as what is said of them, and of their neighbours, and so on, is the same. Where nodes
-// stay alike, one of each side is paired, which tells their neighbours apart.
+// pairBlank pairs the blank nodes of two sets of statements and returns names for those of
+// after: the label of the partner, or a label that before does not use. It uses colour
+// refinement: nodes have the same colour as long as their statements, those of their
+// neighbours, and so on, are the same. Among nodes that remain equal, one of each side is
+// paired, which distinguishes their neighbours.
 //
-// Since statements are compared with the names that come of it, what is found equal is
-// equal. What is found different may be so because a pair was guessed wrong, or because
-// the work was ended by its bound: then unsure is true.
+// Statements are then compared with these names, so that equality is certain. A difference
+// may result from a wrong guess, or from the limit on work: then unsure is true.
 func pairBlank(before, after []Statement, work int) (names map[kg.Term]kg.Term, unsure bool) {
 	p := &pairing{seed: maphash.MakeSeed(), work: work, numbers: [2]map[kg.Term]int32{{}, {}}}
 	for i := range before {
@@ -24,8 +23,8 @@ func pairBlank(before, after []Statement, work int) (names map[kg.Term]kg.Term, 
 	for i := range after {
 		p.add(1, &after[i])
 	}
-	// First nodes that are equal to the last assertion, then those of which the same is
-	// said, then those that hold the same place beside nodes that have a partner.
+	// First pair nodes with equal statements and assertions, then those with equal
+	// statements, then those in equal positions beside paired nodes.
 	p.pairAlike(true)
 	for more := true; more && p.work >= 0; {
 		more = p.pairAlike(false)
@@ -37,29 +36,29 @@ func pairBlank(before, after []Statement, work int) (names map[kg.Term]kg.Term, 
 
 const nobody = -1
 
-// blankStatement is a statement of blank nodes.
+// blankStatement is a statement with blank nodes.
 type blankStatement struct {
 	nodes [3]int32 // subject, object and graph, or nobody
 	says  uint64   // hash of all other terms
-	whole uint64   // of the assertions too
+	whole uint64   // hash of all other terms and the assertions
 }
 
 type pairing struct {
 	seed    maphash.Seed
-	work    int // that is left
+	work    int // remaining
 	unsure  bool
 	numbers [2]map[kg.Term]int32 // of the nodes of each side
-	labels  []kg.Term            // of each node
+	labels  []kg.Term            // by node
 	side    []uint8
-	partner []int32 // or nobody
+	partner []int32 // by node, or nobody
 	about   [][]int32
 	all     []blankStatement
 
-	colour  []int32      // of each node
-	members [][2][]int32 // of each colour, by side
-	place   []int32      // of each node in its members
-	touched []int32      // colours that are new or lost members since pairAlone
-	whole   bool         // assertions tell apart too
+	colour  []int32      // by node
+	members [][2][]int32 // by colour and side
+	place   []int32      // index of each node in its members
+	touched []int32      // colours that are new or have lost members since pairAlone
+	whole   bool         // assertions count too
 }
 
 func (p *pairing) add(side uint8, st *Statement) {
@@ -101,7 +100,7 @@ func (p *pairing) number(side uint8, t kg.Term) int32 {
 	return n
 }
 
-// pairAlike pairs all nodes that cannot be told apart, and tells whether it paired any.
+// pairAlike pairs nodes of equal colour and reports whether it paired any.
 func (p *pairing) pairAlike(whole bool) (some bool) {
 	p.whole = whole
 	more := p.refine(p.recolour())
@@ -125,9 +124,8 @@ func (p *pairing) pairAlike(whole bool) (some bool) {
 	return some
 }
 
-// pairAlone pairs the nodes that are alone on their sides with their colour. It comes
-// before any guess, after which the neighbours of all nodes without a partner are
-// looked at again.
+// pairAlone pairs nodes that are the only ones of their colour on each side. It runs before
+// any guess; after a guess, the neighbours of all unpaired nodes are examined again.
 func (p *pairing) pairAlone() (some bool) {
 	for _, c := range p.touched {
 		if m := p.members[c]; len(m[0]) == 1 && len(m[1]) == 1 && p.partner[m[0][0]] == nobody {
@@ -145,8 +143,8 @@ func (p *pairing) bothSides(c int32) bool {
 
 func (p *pairing) join(one, other int32) { p.partner[one], p.partner[other] = other, one }
 
-// recolour gives each pair a colour of its own and all other nodes one together, and
-// lists these.
+// recolour gives each pair a colour of its own and all other nodes a common one, and returns
+// the other nodes.
 func (p *pairing) recolour() (free []int32) {
 	p.members, p.touched, p.colour, p.place = nil, nil, make([]int32, len(p.labels)), make([]int32, len(p.labels))
 	rest := p.newColour()
@@ -184,7 +182,7 @@ func (p *pairing) move(n, c int32) {
 	p.enter(n, c)
 }
 
-// neighbours adds the nodes without a partner that share a statement with the node.
+// neighbours adds the unpaired nodes that share a statement with the node.
 func (p *pairing) neighbours(list []int32, n int32) []int32 {
 	p.work -= len(p.about[n])
 	for _, s := range p.about[n] {
@@ -197,8 +195,8 @@ func (p *pairing) neighbours(list []int32, n int32) []int32 {
 	return list
 }
 
-// refine tells nodes apart until their colours are stable, beginning with those whose
-// neighbours changed. It is false when the work was too much.
+// refine refines the colours until they are stable, beginning with nodes next to a change.
+// It reports false if the work limit is exceeded.
 func (p *pairing) refine(dirty []int32) bool {
 	for len(dirty) > 0 {
 		byColour := map[int32][]int32{}
@@ -214,7 +212,7 @@ func (p *pairing) refine(dirty []int32) bool {
 		}
 		dirty = nil
 		for _, c := range colours {
-			if p.bothSides(c) { // otherwise there is nobody to pair with
+			if p.bothSides(c) { // otherwise there is no partner
 				dirty = p.split(c, byColour[c], dirty)
 			}
 			if p.work < 0 {
@@ -226,8 +224,8 @@ func (p *pairing) refine(dirty []int32) bool {
 	return true
 }
 
-// split tells those members of a colour apart whose neighbours changed, and adds the
-// neighbours of all that get another colour to dirty.
+// split divides the members of a colour next to a change by signature, and adds the
+// neighbours of recoloured nodes to dirty.
 func (p *pairing) split(c int32, changed, dirty []int32) []int32 {
 	groups := map[uint64][]int32{}
 	var order []uint64
@@ -238,7 +236,7 @@ func (p *pairing) split(c int32, changed, dirty []int32) []int32 {
 		}
 		groups[sum] = append(groups[sum], n)
 	}
-	var stay uint64 // the largest group keeps the colour where no other member does
+	var stay uint64 // the largest group keeps the colour if no other member does
 	if len(changed) == len(p.members[c][0])+len(p.members[c][1]) {
 		for _, sum := range order {
 			if stay == 0 || len(groups[sum]) > len(groups[stay]) {
@@ -260,7 +258,7 @@ func (p *pairing) split(c int32, changed, dirty []int32) []int32 {
 	return dirty
 }
 
-// signature sums up what is said of a node. It is never 0.
+// signature combines the roles of a node. It is never 0.
 func (p *pairing) signature(n int32) uint64 {
 	sum := uint64(1)
 	p.work -= len(p.about[n])
@@ -270,8 +268,7 @@ func (p *pairing) signature(n int32) uint64 {
 	return max(sum, 1)
 }
 
-// role is what a statement says of one of its nodes: where it stands, beside which
-// colours.
+// role hashes the position of a node in a statement and the colours of the other nodes.
 func (p *pairing) role(s *blankStatement, n int32) uint64 {
 	var b [8 + 3*5]byte
 	says := s.says
@@ -294,8 +291,8 @@ func (p *pairing) role(s *blankStatement, n int32) uint64 {
 	return maphash.Bytes(p.seed, b[:])
 }
 
-// pairByPlace pairs nodes that alone on their sides hold the same place in a statement
-// of which all other terms are the same, and tells whether it paired any.
+// pairByPlace pairs nodes that are, on each side, the only ones in the same position of a
+// statement with equal other terms. It reports whether it paired any.
 func (p *pairing) pairByPlace() (some bool) {
 	for more := true; more && p.work >= 0; {
 		more = false
@@ -333,7 +330,7 @@ func (p *pairing) pairByPlace() (some bool) {
 	return some
 }
 
-// fixed tells whether all other nodes of a statement have a partner.
+// fixed reports whether all other nodes of a statement have a partner.
 func (p *pairing) fixed(s *blankStatement, n int32) bool {
 	for _, other := range s.nodes {
 		if other != nobody && other != n && p.partner[other] == nobody {
@@ -343,7 +340,7 @@ func (p *pairing) fixed(s *blankStatement, n int32) bool {
 	return true
 }
 
-// pairByLabel pairs the nodes that are left and have the same label.
+// pairByLabel pairs the remaining nodes with equal labels.
 func (p *pairing) pairByLabel() {
 	for label, n := range p.numbers[0] {
 		if other, ok := p.numbers[1][label]; ok && p.partner[n] == nobody && p.partner[other] == nobody {
@@ -352,8 +349,8 @@ func (p *pairing) pairByLabel() {
 	}
 }
 
-// unpaired tells whether both sides have nodes without a partner, or pairs of which
-// not the same is said.
+// unpaired reports whether both sides have unpaired nodes, or pairs with different
+// statements.
 func (p *pairing) unpaired() bool {
 	p.whole = true
 	p.recolour()
@@ -365,7 +362,7 @@ func (p *pairing) unpaired() bool {
 	return false
 }
 
-// names are those that the nodes of the other side get.
+// names returns the names for the nodes of the other side.
 func (p *pairing) names() map[kg.Term]kg.Term {
 	out := map[kg.Term]kg.Term{}
 	for label, n := range p.numbers[1] {
@@ -382,8 +379,7 @@ func (p *pairing) names() map[kg.Term]kg.Term {
 	return out
 }
 
-// taken tells whether another node than that of the other side with the label of its
-// own has a name.
+// taken reports whether a node other than the one with the label own has the name.
 func (p *pairing) taken(name, own kg.Term) bool {
 	_, one := p.numbers[0][name]
 	_, other := p.numbers[1][name]

@@ -13,51 +13,51 @@ import (
 	"koine/kg"
 )
 
-// Store is what Restore writes to: kg.Store.
+// Store is the part of kg.Store that Restore uses.
 type Store interface {
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 }
 
-// RestoreOptions configures Restore. The zero RestoreOptions work.
+// RestoreOptions configures Restore. The zero value has the defaults.
 type RestoreOptions struct {
-	// Dir is where temporary files are made; "" means the system's.
+	// Dir is the directory for temporary files; "" means the system's.
 	Dir string
-	// SortBytes is how much memory sorting may take; extsort.DefaultBytes when 0.
+	// SortBytes bounds the memory for sorting; 0 means extsort.DefaultBytes.
 	SortBytes int
-	// Progress is called after each commit with how many assertions were taken in.
-	// May be nil.
+	// Progress, if set, is called after each commit with the number of assertions
+	// written so far.
 	Progress func(assertions uint64)
-	// MaxWait bounds how long one commit is tried while the store takes none of this
-	// caller (kg.CodeOverloaded, kg.CodeRateLimited); five minutes when 0.
+	// MaxWait bounds the retries of one commit that the store rejects with
+	// kg.CodeOverloaded or kg.CodeRateLimited; 0 means five minutes.
 	MaxWait time.Duration
 }
 
 func (o *RestoreOptions) maxWait() time.Duration { return cmp.Or(o.MaxWait, maxWait) }
 
-// Bounds of a commit of Restore: others wait behind it.
+// Limits of one commit of Restore: other updates wait behind it.
 const (
 	commitPatches = 1_000
 	commitBytes   = 2 << 20
 )
 
-// RestoreReport says what Restore did, also one that failed on the way.
+// RestoreReport is the progress of Restore, also after a failure.
 type RestoreReport struct {
-	Statements uint64 // that were taken in
-	Assertions uint64 // of them, with those of statements that have none in the document
-	Changed    uint64 // assertions that were new or changed something
+	Statements uint64 // written
+	Assertions uint64 // written, including those for statements without any in the document
+	Changed    uint64 // new or changed assertions
 	Commits    uint64
 	Revision   kg.Revision // of the last commit; 0 for none
 }
 
-// Restore writes statements with their assertions into a store. Each assertion keeps
-// source, certainty, times, provenance and justification; its revision is one of this
-// store. They are written in the order of their old revisions, and those of one
-// justification that follow each other together, because a commit has one. Statements
-// without assertions come last and are those of the Meta's actor, for its reason.
-// Only administrators may. A failure leaves the commits before it in place.
+// Restore writes statements with their assertions into a store. Each assertion keeps its
+// source, certainty, times, provenance and justification and gets a new revision. Assertions
+// are written in the order of their old revisions; consecutive ones with the same
+// justification share a commit, because a commit has one justification. Statements without
+// assertions come last and are asserted by the Meta's actor. Only administrators may call
+// it. After a failure, the commits made so far stay.
 func Restore(ctx context.Context, store Store, m kg.Meta, statements iter.Seq2[Statement, error], o RestoreOptions) (report RestoreReport, err error) {
 	if !m.Principal.IsAdmin() {
-		return report, kg.Errorf(kg.CodePermissionDenied, "only an administrator loads other agents' assertions")
+		return report, kg.Errorf(kg.CodePermissionDenied, "only an administrator can load assertions of other agents")
 	}
 	sorter := extsort.New(ctx, extsort.Options{Dir: o.Dir, Bytes: o.SortBytes})
 	defer func() { err = errors.Join(err, sorter.Close()) }()
@@ -92,8 +92,8 @@ func Restore(ctx context.Context, store Store, m kg.Meta, statements iter.Seq2[S
 	return report, r.commit()
 }
 
-// appendRestored encodes an assertion so that those of one commit come together; a nil
-// one is that of whoever restores.
+// appendRestored encodes an assertion so that assertions of one commit are adjacent. A nil
+// assertion is one by the actor of Restore.
 func appendRestored(dst []byte, q *kg.Quad, a *Assertion, why string) []byte {
 	last := uint64(math.MaxUint64)
 	if a != nil {
@@ -107,7 +107,7 @@ func appendRestored(dst []byte, q *kg.Quad, a *Assertion, why string) []byte {
 	return appendAssertion(append(dst, 1), a)
 }
 
-// restoring gathers the assertions of a commit.
+// restoring collects the assertions of a commit.
 type restoring struct {
 	ctx     context.Context
 	store   Store
@@ -145,7 +145,7 @@ func (r *restoring) take(row []byte) error {
 	return nil
 }
 
-// commit writes what was gathered.
+// commit writes the collected assertions.
 func (r *restoring) commit() error {
 	if len(r.patches) == 0 {
 		return nil
@@ -172,16 +172,15 @@ func (r *restoring) commit() error {
 	return nil
 }
 
-// retryQueue is how long it waits for room in a full queue of updates, or for its share
-// of them, where the store does not say how long; maxWait is how long for one commit
-// altogether.
+// retryQueue is the delay before a retry if the store does not state one; maxWait is the
+// default limit on all retries of one commit.
 const (
 	retryQueue = 100 * time.Millisecond
 	maxWait    = 5 * time.Minute
 )
 
-// update commits the patches. That others are many, or the commits themselves more than
-// the caller's share at a time, is no reason to give up half way.
+// update commits the patches. It retries if the store is overloaded or the caller exceeds
+// its rate, because giving up would leave a partial restore.
 func (r *restoring) update(m kg.Meta) (kg.Receipt, error) {
 	for waited := time.Duration(0); ; {
 		receipt, err := r.store.Update(r.ctx, m, func(tx *kg.Tx) error {
@@ -204,12 +203,12 @@ func (r *restoring) update(m kg.Meta) (kg.Receipt, error) {
 		case <-wait.C:
 		case <-r.ctx.Done():
 			wait.Stop()
-			return receipt, kg.Errorf(kg.CodeTimeout, "the load was given up before its end: %w", r.ctx.Err())
+			return receipt, kg.Errorf(kg.CodeTimeout, "the load was cancelled: %w", r.ctx.Err())
 		}
 	}
 }
 
-// about says which statement an error is about.
+// about adds the statement to an error.
 func about(q *kg.Quad, err error) error {
 	e := *kg.AsError(err)
 	e.Message = told(q) + ": " + e.Message

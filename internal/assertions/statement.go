@@ -8,27 +8,27 @@ import (
 	"koine/kg"
 )
 
-// Assertion is an assertion with why it was made: the justification of its commit.
+// Assertion is an assertion with the justification of its commit.
 type Assertion struct {
 	kg.Assertion
 	Justification string
 }
 
-// Equal tells whether two assertions are the same in all but the revision, which has
-// a meaning in their own store only.
+// Equal reports whether two assertions are equal except for the revision, which is specific
+// to a store.
 func (a *Assertion) Equal(b *Assertion) bool {
 	return a.Source == b.Source && a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Time.Equal(b.Time) &&
 		a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance) && a.Justification == b.Justification
 }
 
-// Statement is a quad with its assertions. A document may hold one without any: then
-// it says no more than a plain document.
+// Statement is a quad with its assertions. A document may have a statement without
+// assertions.
 type Statement struct {
 	kg.Quad
 	Assertions []Assertion
 }
 
-// bySource puts assertions in the order in which they are compared and shown.
+// bySource sorts assertions by source.
 func bySource(list []Assertion) {
 	slices.SortFunc(list, func(a, b Assertion) int { return cmp.Compare(a.Source, b.Source) })
 }

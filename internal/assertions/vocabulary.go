@@ -2,11 +2,11 @@ package assertions
 
 import "koine/kg"
 
-// Namespace is that of koine's own properties of assertions, ka: for short.
+// Namespace is the namespace of koine's assertion properties, abbreviated ka:.
 const Namespace = "https://koine.example/ns/assertion#"
 
-// Version of the vocabulary, which a document states as owl:versionInfo of the
-// namespace. It goes up when a reader of the one before could misunderstand.
+// Version is the version of the vocabulary, which a document states as owl:versionInfo of
+// the namespace. It is incremented if a reader of the previous version could misread.
 const Version = "1"
 
 const (
@@ -14,7 +14,7 @@ const (
 	owl  = "http://www.w3.org/2002/07/owl#"
 )
 
-// WithPrefixes is the prefixes with ka: for the namespace, unless they have another ka:.
+// WithPrefixes adds ka: for the namespace unless p has a ka: already.
 func WithPrefixes(p *kg.Prefixes) *kg.Prefixes {
 	all := map[string]string{"ka": Namespace}
 	for _, one := range p.All() {
@@ -27,7 +27,7 @@ func WithPrefixes(p *kg.Prefixes) *kg.Prefixes {
 	return with
 }
 
-// Graph holds the descriptions where the format of a document names graphs.
+// Graph is the graph of the descriptions in formats that support named graphs.
 var Graph = kg.IRI(Namespace + "assertions")
 
 var (
@@ -52,14 +52,14 @@ var (
 	justification   = kg.IRI(Namespace + "justification")
 )
 
-// properties are those that a description has beside its classes.
+// properties are the properties of a description besides rdf:type.
 var properties = map[kg.Term]bool{
 	subject: true, predicate: true, object: true, graph: true, wasAttributedTo: true, generatedAtTime: true, revision: true,
 	certainty: true, validFrom: true, validTo: true, provenance: true, justification: true,
 }
 
-// describes tells whether a statement like this one may be part of a description, or
-// state the version of the vocabulary.
+// describes reports whether a statement may be part of a description or state the version
+// of the vocabulary.
 func describes(q *kg.Quad) bool {
 	switch q.Predicate {
 	case rdfType:

@@ -13,27 +13,27 @@ import (
 	"os"
 )
 
-// TempPattern matches the names that temporary files have for a moment: one that is
-// found when nobody sorts is left over and may be removed.
+// TempPattern matches the names that temporary files have for a moment. A file found while
+// no sort is running is a leftover and may be removed.
 const TempPattern = "sorting-*.tmp"
 
-// runBuffer is what reading or writing a run takes.
+// runBuffer is the size of the buffer for reading or writing a run.
 const runBuffer = 64 << 10
 
-// errRun says that a run does not hold what was written.
-var errRun = errors.New("a temporary file of a sorting is not as it was written")
+// errRun reports a corrupt run.
+var errRun = errors.New("a temporary file of a sorter is corrupt")
 
-// Run is a temporary file of records in order: of each how many bytes it shares with
-// the one before, how many follow, and these.
+// Run is a temporary file of sorted records. Each is encoded as the length of the prefix
+// shared with the previous record, the length of the rest, and the rest.
 type Run struct {
 	file *os.File
 	size int64
 }
 
-// Size is how many bytes the file has.
+// Size returns the size of the file in bytes.
 func (r *Run) Size() int64 { return r.size }
 
-// Close lets the file go. A nil Run has none.
+// Close closes the file. A nil Run has none.
 func (r *Run) Close() error {
 	if r == nil {
 		return nil
@@ -56,8 +56,7 @@ type RunWriter struct {
 	head []byte
 }
 
-// NewRun begins a run, whose file loses its name at once. It must be ended by Finish or
-// Abandon.
+// NewRun creates a run; its file is unlinked at once. Finish or Abandon must be called.
 func NewRun(dir string) (*RunWriter, error) {
 	file, err := os.CreateTemp(dir, TempPattern)
 	if err != nil {
@@ -69,19 +68,19 @@ func NewRun(dir string) (*RunWriter, error) {
 	return &RunWriter{run: &Run{file: file}, out: bufio.NewWriterSize(file, runBuffer)}, nil
 }
 
-// Add writes a record, which must not be less than the one before.
+// Add writes a record, which must not be less than the previous one.
 func (w *RunWriter) Add(record []byte) error {
 	shared := sharedPrefix(w.last, record)
 	w.head = binary.AppendUvarint(w.head[:0], uint64(shared))
 	w.head = binary.AppendUvarint(w.head, uint64(len(record)-shared))
-	_, _ = w.out.Write(w.head) // its error comes with the next
+	_, _ = w.out.Write(w.head) // the error is sticky
 	_, err := w.out.Write(record[shared:])
 	w.run.size += int64(len(w.head) + len(record) - shared)
 	w.last = append(w.last[:shared], record[shared:]...)
 	return err
 }
 
-// Finish gives the run. After an error there is none.
+// Finish returns the run. After an error there is none.
 func (w *RunWriter) Finish() (*Run, error) {
 	if err := w.out.Flush(); err != nil {
 		return nil, errors.Join(err, w.Abandon())
@@ -89,10 +88,10 @@ func (w *RunWriter) Finish() (*Run, error) {
 	return w.run, nil
 }
 
-// Abandon lets the file go.
+// Abandon closes the file.
 func (w *RunWriter) Abandon() error { return w.run.Close() }
 
-// writeRun writes the records, which come in order.
+// writeRun writes sorted records.
 func writeRun(ctx context.Context, dir string, records iter.Seq2[[]byte, error]) (*Run, error) {
 	w, err := NewRun(dir)
 	if err != nil {
@@ -123,10 +122,10 @@ func sharedPrefix(a, b []byte) int {
 	return n
 }
 
-// runReader stands on a record of a run.
+// runReader iterates over a run.
 type runReader struct {
 	in     *bufio.Reader
-	left   int64 // bytes of the run that are to come
+	left   int64 // bytes left in the run
 	record []byte
 }
 
@@ -134,7 +133,7 @@ func (r *Run) reader() *runReader {
 	return &runReader{in: bufio.NewReaderSize(io.NewSectionReader(r.file, 0, r.size), runBuffer), left: r.size}
 }
 
-// next goes on to the next record; false at the end.
+// next reads the next record. It reports false at the end.
 func (r *runReader) next() (bool, error) {
 	shared, err := binary.ReadUvarint(r.in)
 	if errors.Is(err, io.EOF) && r.left == 0 {
@@ -167,7 +166,7 @@ func uvarintBytes(v uint64) int {
 	return n
 }
 
-// byRecord is a heap of readers, the one with the least record first.
+// byRecord is a heap of readers, smallest record first.
 type byRecord []*runReader
 
 func (h byRecord) Len() int           { return len(h) }
@@ -180,8 +179,8 @@ func (h *byRecord) Pop() any {
 	return last
 }
 
-// Merge gives the records of all runs, and of rows, which are in order, in order. Each is
-// valid until the next; an error is the last.
+// Merge yields the records of all runs and of rows, which must be sorted, in order. A record
+// is valid until the next one; an error ends the sequence.
 func Merge(runs []*Run, rows [][]byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		rows := rows

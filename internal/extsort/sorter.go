@@ -1,6 +1,5 @@
-// Package extsort puts records in order that need not fit into memory: what is
-// beyond a bound goes to temporary files, as runs that are in order themselves and
-// are merged when the records are read.
+// Package extsort sorts records that need not fit into memory. Beyond a memory limit it
+// writes sorted runs to temporary files and merges them when the records are read.
 package extsort
 
 import (
@@ -11,49 +10,49 @@ import (
 	"slices"
 )
 
-// DefaultBytes is how much memory a Sorter fills before it writes a run.
+// DefaultBytes is the memory that a Sorter fills before it writes a run.
 const DefaultBytes = 32 << 20
 
 const (
-	// fanIn is how many runs of one size there are before they become one of the
-	// next: it bounds how many files are open, and what reading them takes.
+	// fanIn is the number of runs on a level before they are merged into one run of
+	// the next: it bounds the open files and the buffers for reading them.
 	fanIn = 32
-	// chunkBytes is how much memory is taken at a time; a longer record has a piece
-	// of its own.
+	// chunkBytes is the size of a memory chunk; a longer record has a chunk of its
+	// own.
 	chunkBytes = 256 << 10
-	// rowBytes is what a record takes in memory besides its bytes.
+	// rowBytes is the memory of a record besides its bytes.
 	rowBytes = 24
-	// checkEvery is how many records are merged between two looks at the context.
+	// checkEvery is the number of merged records between two checks of the context.
 	checkEvery = 4096
 )
 
-// Options of a Sorter.
+// Options configures a Sorter.
 type Options struct {
-	// Dir is where temporary files are made. They lose their names (TempPattern) at
-	// once, so that whatever ends the process leaves nothing behind.
+	// Dir is the directory for temporary files. They are unlinked at once (see
+	// TempPattern), so that a crash leaves nothing behind.
 	Dir string
-	// Bytes is how much memory the records may take before they are written;
-	// DefaultBytes when 0.
+	// Bytes is the memory for records before they are written to a run; 0 means
+	// DefaultBytes.
 	Bytes int
-	// Room, if set, is asked before so many bytes are written; its error ends the
-	// sorting.
+	// Room, if set, is called before that many bytes are written; its error ends the
+	// sort.
 	Room func(bytes int64) error
 }
 
-// Sorter takes records in any order and gives them in that of their bytes, those
-// that are the same as often as they came. It belongs to one goroutine.
+// Sorter takes records in any order and yields them in byte order, duplicates included. It
+// belongs to one goroutine.
 type Sorter struct {
 	ctx     context.Context
 	options Options
 	rows    [][]byte // in memory
-	chunks  [][]byte // that hold them, and are used again
-	used    int      // of chunks
-	bytes   int      // of rows, with what they take themselves
-	levels  [][]*Run // by size; a run is about fanIn of those of the level below
+	chunks  [][]byte // that hold the rows and are reused
+	used    int      // chunks in use
+	bytes   int      // of rows, including overhead
+	levels  [][]*Run // by size; a run merges about fanIn runs of the level below
 	spilled bool
 }
 
-// New makes a sorter. It must be closed.
+// New returns a sorter. Close must be called.
 func New(ctx context.Context, o Options) *Sorter {
 	if o.Bytes == 0 {
 		o.Bytes = DefaultBytes
@@ -61,8 +60,8 @@ func New(ctx context.Context, o Options) *Sorter {
 	return &Sorter{ctx: ctx, options: o}
 }
 
-// Add takes a copy of a record. The error is of the temporary files, of Room, or
-// the context's.
+// Add adds a copy of a record. It may return an error of the temporary files, of Room, or
+// of the context.
 func (s *Sorter) Add(record []byte) error {
 	if n := len(record) + rowBytes; s.bytes+n > s.options.Bytes && len(s.rows) > 0 {
 		if err := s.spill(); err != nil {
@@ -74,7 +73,7 @@ func (s *Sorter) Add(record []byte) error {
 	return nil
 }
 
-// Spilled tells whether the records did not fit into memory.
+// Spilled reports whether records were written to temporary files.
 func (s *Sorter) Spilled() bool { return s.spilled }
 
 // keep copies a record into a chunk.
@@ -99,7 +98,7 @@ func (s *Sorter) keepIn(i int, record []byte) []byte {
 	return s.chunks[i][at:len(s.chunks[i]):len(s.chunks[i])]
 }
 
-// spill writes what is in memory as a run.
+// spill writes the records in memory as a run.
 func (s *Sorter) spill() error {
 	slices.SortFunc(s.rows, bytes.Compare)
 	err := s.add(0, int64(s.bytes), func(yield func([]byte, error) bool) {
@@ -114,8 +113,7 @@ func (s *Sorter) spill() error {
 	return err
 }
 
-// add writes a run of a level, of at most so many bytes, and merges the level when
-// it is full.
+// add writes a run of at most most bytes on a level, and merges the level when it is full.
 func (s *Sorter) add(level int, most int64, records iter.Seq2[[]byte, error]) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
@@ -145,14 +143,14 @@ func (s *Sorter) add(level int, most int64, records iter.Seq2[[]byte, error]) er
 	return errors.Join(s.add(level+1, total, Merge(full, nil)), closeRuns(full))
 }
 
-// Sorted gives all records in order; each is valid until the next. An error is the
-// last. It may be asked for several times, and nothing may be added behind it.
+// Sorted yields all records in order. A record is valid until the next one; an error ends the
+// sequence. It may be called several times; Add must not be called afterwards.
 func (s *Sorter) Sorted() iter.Seq2[[]byte, error] {
 	slices.SortFunc(s.rows, bytes.Compare)
 	return Merge(slices.Concat(s.levels...), s.rows)
 }
 
-// Close lets memory and files go.
+// Close releases memory and files.
 func (s *Sorter) Close() error {
 	err := closeRuns(slices.Concat(s.levels...))
 	*s = Sorter{ctx: s.ctx, options: s.options}

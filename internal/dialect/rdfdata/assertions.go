@@ -33,7 +33,7 @@ func mayRestore(r *http.Request) error {
 	if caller.From(r.Context()).Principal.IsAdmin() {
 		return nil
 	}
-	return kg.Errorf(kg.CodePermissionDenied, "only an administrator loads other agents' assertions").At("assertions")
+	return kg.Errorf(kg.CodePermissionDenied, "only an administrator can load assertions of other agents").At("assertions")
 }
 
 // restored is what became of a document with descriptions of assertions.
