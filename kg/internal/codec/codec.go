@@ -1,5 +1,5 @@
-// Package codec reads and writes the small binary encodings of the store.
-// Reading never panics and never allocates more than the input is long.
+// Package codec implements the small binary encodings of the store. Decoding never panics and
+// never allocates more than the length of the input.
 package codec
 
 import (
@@ -8,15 +8,15 @@ import (
 	"math"
 )
 
-// ErrMalformed says that the bytes are not what they should be.
+// ErrMalformed reports malformed input.
 var ErrMalformed = errors.New("malformed encoding")
 
-// AppendBytes appends a length and the bytes.
+// AppendBytes appends the length and the bytes.
 func AppendBytes(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// AppendString appends a length and the string.
+// AppendString appends the length and the string.
 func AppendString(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
@@ -26,17 +26,17 @@ func AppendFloat(dst []byte, f float64) []byte {
 	return binary.BigEndian.AppendUint64(dst, math.Float64bits(f))
 }
 
-// Reader takes values off the front of a byte slice. After the first failure
-// every value is zero and Err says ErrMalformed.
+// Reader decodes values from the front of a byte slice. After the first failure all values are
+// zero and Err returns ErrMalformed.
 type Reader struct {
 	b   []byte
 	bad bool
 }
 
-// NewReader reads from b, which must not change meanwhile.
+// NewReader returns a Reader of b, which must not change meanwhile.
 func NewReader(b []byte) *Reader { return &Reader{b: b} }
 
-// Err is ErrMalformed after a failure.
+// Err returns ErrMalformed after a failure.
 func (r *Reader) Err() error {
 	if r.bad {
 		return ErrMalformed
@@ -44,7 +44,7 @@ func (r *Reader) Err() error {
 	return nil
 }
 
-// Close is Err, and ErrMalformed if something is left over.
+// Close returns Err, and ErrMalformed if input is left over.
 func (r *Reader) Close() error {
 	if len(r.b) > 0 {
 		r.Fail()
@@ -52,17 +52,17 @@ func (r *Reader) Close() error {
 	return r.Err()
 }
 
-// Len is the number of bytes left.
+// Len returns the number of bytes left.
 func (r *Reader) Len() int { return len(r.b) }
 
-// Fail makes every further value zero.
+// Fail makes the Reader fail: all further values are zero.
 func (r *Reader) Fail() { r.bad, r.b = true, nil }
 
-// padded tells whether a number takes more bytes than it must. None is written
-// like that, and a number in two forms would let one thing have two keys.
+// padded reports whether a number has redundant bytes. Encoders never write such numbers, and
+// accepting a second form would give one value two keys.
 func padded(number []byte) bool { return len(number) > 1 && number[len(number)-1] == 0 }
 
-// Uvarint takes an unsigned number.
+// Uvarint decodes an unsigned number.
 func (r *Reader) Uvarint() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 || padded(r.b[:n]) {
@@ -73,7 +73,7 @@ func (r *Reader) Uvarint() uint64 {
 	return v
 }
 
-// Varint takes a signed number.
+// Varint decodes a signed number.
 func (r *Reader) Varint() int64 {
 	v, n := binary.Varint(r.b)
 	if n <= 0 || padded(r.b[:n]) {
@@ -84,8 +84,8 @@ func (r *Reader) Varint() int64 {
 	return v
 }
 
-// Count takes the length of a list whose elements take at least size bytes
-// each, so that a forged length cannot make the reader allocate.
+// Count decodes the length of a list with elements of at least size bytes. It fails if the input
+// is too short for them, so that a forged length cannot cause a large allocation.
 func (r *Reader) Count(size int) int {
 	n := r.Uvarint()
 	if n > uint64(len(r.b)/size) {
@@ -95,7 +95,7 @@ func (r *Reader) Count(size int) int {
 	return int(n)
 }
 
-// Byte takes one byte.
+// Byte decodes one byte.
 func (r *Reader) Byte() byte {
 	b := r.Take(1)
 	if b == nil {
@@ -104,7 +104,7 @@ func (r *Reader) Byte() byte {
 	return b[0]
 }
 
-// Float takes a float64.
+// Float decodes a float64.
 func (r *Reader) Float() float64 {
 	b := r.Take(8)
 	if b == nil {
@@ -113,13 +113,13 @@ func (r *Reader) Float() float64 {
 	return math.Float64frombits(binary.BigEndian.Uint64(b))
 }
 
-// Bytes takes what AppendBytes appended; the result is a part of the input.
+// Bytes decodes bytes written by AppendBytes; the result aliases the input.
 func (r *Reader) Bytes() []byte { return r.Take(r.Count(1)) }
 
-// String takes what AppendString appended.
+// String decodes a string written by AppendString.
 func (r *Reader) String() string { return string(r.Bytes()) }
 
-// Take takes n bytes, nil if there are not as many.
+// Take returns the next n bytes. It fails and returns nil if there are not as many.
 func (r *Reader) Take(n int) []byte {
 	if n > len(r.b) || n < 0 {
 		r.Fail()
@@ -130,5 +130,5 @@ func (r *Reader) Take(n int) []byte {
 	return b
 }
 
-// Rest takes all that is left.
+// Rest returns all bytes that are left.
 func (r *Reader) Rest() []byte { return r.Take(len(r.b)) }

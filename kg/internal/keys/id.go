@@ -8,9 +8,9 @@ import (
 // IDSize is the length of an id.
 const IDSize = 9
 
-// ID stands for a term in the index: a tag, then either the term's number in
-// the dictionary or, for small values, the value itself, so that it needs no
-// dictionary entry and sorts by value. The zero ID is no term.
+// ID is a term in the index: a tag, followed by the term's number in the dictionary or, for
+// small values, the value itself, which then needs no dictionary entry and sorts by value. The
+// zero ID is not a term.
 type ID [IDSize]byte
 
 // The tags. Those of resources come first.
@@ -18,8 +18,8 @@ const (
 	TagDefaultGraph = 0x01
 	TagIRI          = 0x02 // number
 	TagBlank        = 0x03 // number
-	TagKnownIRI     = 0x04 // which of those that the layout itself knows
-	TagGeneration   = 0x05 // revision that began it; in the place of a graph only
+	TagKnownIRI     = 0x04 // index of an IRI that is built into the layout
+	TagGeneration   = 0x05 // revision in which it began; as a graph only
 	TagLiteral      = 0x10 // number
 	TagBoolean      = 0x20 // 0 or 1
 	TagInteger      = 0x21 // int64
@@ -32,52 +32,51 @@ const (
 // DefaultGraph is the id of the default graph.
 var DefaultGraph = ID{TagDefaultGraph}
 
-// Sequence is the id of the property that numbers what stands in a graph: 1, 2,
-// 3 … It has no number of the dictionary's, so that the same id means it in every
-// store.
+// Sequence is the id of the property that numbers the entries of a graph: 1, 2, 3 … It is built
+// in, so that it is the same in every store.
 var Sequence = ID{TagKnownIRI, IDSize - 1: 1}
 
-// Ordered is the id of one of the properties whose statements are kept in the order of
-// their objects, graph by graph.
+// Ordered returns the id of the n-th property with statements that are indexed by object within
+// each graph.
 func Ordered(n uint8) ID { return ID{TagKnownIRI, IDSize - 2: 1, IDSize - 1: n} }
 
-// Generation is the id under which the statements of a graph are kept whose content
-// was written beside it, in commits from this revision on.
+// Generation returns the id under which the statements of a replaced graph are stored: their
+// content was written in commits from the revision began on.
 func Generation(began uint64) ID { return Numbered(TagGeneration, began) }
 
-// IsZero tells whether this is no id: "any" in a pattern.
+// IsZero reports whether the id is zero, which matches any term in a pattern.
 func (id ID) IsZero() bool { return id[0] == 0 }
 
-// Tag says what the other bytes are.
+// Tag returns the tag.
 func (id ID) Tag() byte { return id[0] }
 
-// IsResource tells whether the id stands for an IRI or a blank node.
+// IsResource reports whether the id stands for an IRI or a blank node.
 func (id ID) IsResource() bool {
 	return id[0] == TagIRI || id[0] == TagBlank || id[0] == TagKnownIRI
 }
 
-// IsNumbered tells whether the id holds a dictionary number.
+// IsNumbered reports whether the id has a dictionary number.
 func (id ID) IsNumbered() bool {
 	return id[0] == TagIRI || id[0] == TagBlank || id[0] == TagLiteral
 }
 
-// Numbered is the id of the dictionary's term with this number.
+// Numbered returns the id of the term with this dictionary number.
 func Numbered(tag byte, number uint64) ID {
 	id := ID{tag}
 	binary.BigEndian.PutUint64(id[1:], number)
 	return id
 }
 
-// Number is the dictionary number of a numbered id.
+// Number returns the dictionary number of a numbered id.
 func (id ID) Number() uint64 { return binary.BigEndian.Uint64(id[1:]) }
 
-// FromInt makes an id that sorts by the signed value.
+// FromInt returns an id that sorts by the signed value.
 func FromInt(tag byte, v int64) ID { return Numbered(tag, uint64(v)^(1<<63)) }
 
-// Int is the value of an id that FromInt made.
+// Int returns the value of an id made by FromInt.
 func (id ID) Int() int64 { return int64(id.Number() ^ (1 << 63)) }
 
-// FromDouble makes an id that sorts by the value; not for NaN.
+// FromDouble returns an id that sorts by the value. NaN is not allowed.
 func FromDouble(v float64) ID {
 	b := math.Float64bits(v)
 	if b>>63 == 1 {
@@ -88,7 +87,7 @@ func FromDouble(v float64) ID {
 	return Numbered(TagDouble, b)
 }
 
-// Double is the value of an id that FromDouble made.
+// Double returns the value of an id made by FromDouble.
 func (id ID) Double() float64 {
 	b := id.Number()
 	if b>>63 == 1 {
@@ -97,19 +96,19 @@ func (id ID) Double() float64 {
 	return math.Float64frombits(^b)
 }
 
-// MaxInlineString is the longest string that an id can hold.
+// MaxInlineString is the largest length in bytes of a string in an id.
 const MaxInlineString = IDSize - 2
 
-// FromString makes an id that sorts by the bytes of the string, which has at
-// most MaxInlineString bytes.
+// FromString returns an id that sorts by the bytes of the string, which must have at most
+// MaxInlineString bytes.
 func FromString(s string) ID {
 	id := ID{TagString}
 	id[IDSize-1] = byte(copy(id[1:IDSize-1], s))
 	return id
 }
 
-// Text is the string of an id that FromString made; false if no string makes
-// this id.
+// Text returns the string of an id made by FromString. It reports false if the id is not
+// valid for a string.
 func (id ID) Text() (string, bool) {
 	n := int(id[IDSize-1])
 	if n > MaxInlineString {

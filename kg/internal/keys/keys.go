@@ -1,8 +1,8 @@
-// Package keys is the layout of the index: which bytes every key is made of.
-// It knows ids and bytes, and nothing of terms, views or commits.
+// Package keys defines the layout of the index: the bytes of every key. It deals with ids and
+// bytes, not with terms, views or commits.
 //
-// One prefix byte, then fixed-width parts (numbers big-endian, so that keys
-// sort like what they mean):
+// A key is one prefix byte followed by fixed-width parts (numbers big-endian, so that keys sort by
+// value):
 //
 //	00  meta        00 | name
 //	01  term → id   01 | 00 | term record        records of up to 64 bytes
@@ -28,13 +28,12 @@
 //	40  idempotency 40 | hash(16)                value: revision, content hash
 //	80…ff           reserved
 //
-// SPOG answers "what is known of this subject", POSG "who has this value",
-// OSPG "who refers to this resource" (a literal is found through POSG: leaving
-// literals out of OSPG makes loading about a third faster), GSPO "what does
-// this graph hold". GPOS answers "in this graph, from number 41 on"; it would be a fourth more
-// keys for all statements, and only what is numbered and ordered is asked for so. The
-// past orders mirror them for reads of older revisions,
-// so that the present pays nothing for history.
+// SPOG answers "statements of this subject", POSG "subjects with this value", OSPG "references to
+// this resource" (literals are found through POSG; omitting them from OSPG makes loading about a
+// third faster), GSPO "statements of this graph". GPOS answers "in this graph, from number 41 on";
+// for all statements it would add a quarter more keys, so it has only numbered and ordered
+// properties. The past orders mirror them for reads of older revisions, so that reads of the
+// present do not pay for history.
 package keys
 
 import (
@@ -42,10 +41,10 @@ import (
 	"encoding/binary"
 )
 
-// Version of this layout. An index with another one is rebuilt from the log.
+// Version is the version of this layout. An index with another version is rebuilt from the log.
 const Version = 1
 
-// The prefixes.
+// The key prefixes.
 const (
 	prefixMeta      = 0x00
 	prefixTerm      = 0x01
@@ -60,10 +59,10 @@ const (
 	prefixIdem      = 0x40
 )
 
-// Order is one of the index orders; its value is the prefix byte.
+// Order is an index order. Its value is the prefix byte.
 type Order byte
 
-// The orders of the present, and of the past.
+// The orders of the present; past is added for those of the past.
 const (
 	SPOG Order = 0x10
 	POSG Order = 0x11
@@ -74,10 +73,10 @@ const (
 	past Order = 0x08
 )
 
-// Orders lists the orders of the present.
+// Orders are the orders of the present.
 var Orders = [...]Order{SPOG, POSG, OSPG, GSPO, GPOS}
 
-// Holds tells whether the order has a key for the quad.
+// Holds reports whether the order has a key for the quad.
 func (o Order) Holds(q Quad) bool {
 	switch o &^ past {
 	case OSPG:
@@ -88,10 +87,10 @@ func (o Order) Holds(q Quad) bool {
 	return true
 }
 
-// Past is the order of the same shape that holds the past.
+// Past returns the order of the past with the same sequence of ids.
 func (o Order) Past() Order { return o | past }
 
-// Quad is a statement in ids. A zero ID in a pattern stands for any.
+// Quad is a statement of ids. In a pattern, the zero ID matches any.
 type Quad struct{ Subject, Predicate, Object, Graph ID }
 
 // QuadKeySize is the length of a key of the present, PastKeySize of the past.
@@ -100,7 +99,7 @@ const (
 	PastKeySize = QuadKeySize + 16
 )
 
-// parts gives the ids in the order's own sequence.
+// parts returns the ids in the sequence of the order.
 func (o Order) parts(q *Quad) [4]*ID {
 	switch o &^ past {
 	case POSG:
@@ -124,8 +123,8 @@ func (o Order) Append(dst []byte, q Quad) []byte {
 	return dst
 }
 
-// AppendPrefix appends the longest prefix of the order that the bound ids of
-// the pattern make, and says how many ids it holds.
+// AppendPrefix appends the longest key prefix that the bound ids of the pattern determine, and
+// returns the number of ids in it.
 func (o Order) AppendPrefix(dst []byte, pattern Quad) (prefix []byte, bound int) {
 	dst = append(dst, byte(o))
 	for _, id := range o.parts(&pattern) {
@@ -138,8 +137,8 @@ func (o Order) AppendPrefix(dst []byte, pattern Quad) (prefix []byte, bound int)
 	return dst, bound
 }
 
-// Parse reads the ids of a key of this order, of the present or the past. The
-// key must have the length of its kind.
+// Parse decodes the ids of a key of this order, of the present or the past. It reports false if
+// the key is malformed.
 func (o Order) Parse(key []byte) (q Quad, ok bool) {
 	want := QuadKeySize
 	if o&past != 0 {
@@ -157,8 +156,8 @@ func (o Order) Parse(key []byte) (q Quad, ok bool) {
 	return q, true
 }
 
-// Choose picks the order whose prefix binds most of the pattern. A literal
-// object without a predicate has no order of its own: see NeedsPredicates.
+// Choose returns the order with the longest prefix for the pattern. For a literal object without
+// a predicate there is none: see NeedsPredicates.
 func Choose(pattern Quad) Order {
 	s, p, o, g := !pattern.Subject.IsZero(), !pattern.Predicate.IsZero(), !pattern.Object.IsZero(), !pattern.Graph.IsZero()
 	resource := o && pattern.Object.IsResource()
@@ -183,15 +182,14 @@ func Choose(pattern Quad) Order {
 	return SPOG
 }
 
-// NeedsPredicates tells whether a pattern can only be answered through POSG
-// once for every predicate: a literal object, and neither subject nor
-// predicate.
+// NeedsPredicates reports whether the pattern must be answered through POSG once per predicate: it
+// has a literal object, and neither subject nor predicate.
 func NeedsPredicates(pattern Quad) bool {
 	return pattern.Subject.IsZero() && pattern.Predicate.IsZero() &&
 		!pattern.Object.IsZero() && !pattern.Object.IsResource()
 }
 
-// Matches tells whether q fits the pattern.
+// Matches reports whether q matches the pattern.
 func Matches(pattern, q Quad) bool {
 	return (pattern.Subject.IsZero() || pattern.Subject == q.Subject) &&
 		(pattern.Predicate.IsZero() || pattern.Predicate == q.Predicate) &&
@@ -199,14 +197,14 @@ func Matches(pattern, q Quad) bool {
 		(pattern.Graph.IsZero() || pattern.Graph == q.Graph)
 }
 
-// AppendPast appends the key of an interval [from, to) of q's past.
+// AppendPast appends the past key of q for the interval [from, to).
 func (o Order) AppendPast(dst []byte, q Quad, from, to uint64) []byte {
 	dst = o.Past().Append(dst, q)
 	dst = binary.BigEndian.AppendUint64(dst, to)
 	return binary.BigEndian.AppendUint64(dst, from)
 }
 
-// Interval reads the interval of a past key.
+// Interval decodes the interval of a past key.
 func Interval(key []byte) (from, to uint64, ok bool) {
 	if len(key) != PastKeySize {
 		return 0, 0, false
@@ -216,14 +214,14 @@ func Interval(key []byte) (from, to uint64, ok bool) {
 	return from, to, from < to
 }
 
-// Meta is the key of one of the index's own values.
+// Meta returns the key of a metadata value of the index.
 func Meta(name string) []byte { return append([]byte{prefixMeta}, name...) }
 
-// maxInlineRecord is the longest term record that is its own key.
+// maxInlineRecord is the largest term record that is part of its key.
 const maxInlineRecord = 64
 
-// Term is the key under which the number of a term is found. hashed tells that
-// the key is a hash, so that the record itself must be compared.
+// Term returns the key of the dictionary entry of a term. hashed reports that the key is a hash,
+// so that the record must be compared.
 func Term(record []byte, hash func([]byte) [16]byte) (key []byte, hashed bool) {
 	if len(record) <= maxInlineRecord {
 		return append([]byte{prefixTerm, 0}, record...), false
@@ -232,16 +230,16 @@ func Term(record []byte, hash func([]byte) [16]byte) (key []byte, hashed bool) {
 	return append([]byte{prefixTerm, 1}, h[:]...), true
 }
 
-// TermPrefix and NumberPrefix begin all keys of the dictionary's two sides.
+// TermPrefix and NumberPrefix return the prefixes of the two sides of the dictionary.
 func TermPrefix() []byte   { return []byte{prefixTerm} }
 func NumberPrefix() []byte { return []byte{prefixNumber} }
 
-// Number is the key of the term record with this number.
+// Number returns the key of the term record with this number.
 func Number(n uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{prefixNumber}, n)
 }
 
-// ParseNumber reads a key that Number made.
+// ParseNumber decodes a key made by Number.
 func ParseNumber(key []byte) (uint64, bool) {
 	if len(key) != 9 || key[0] != prefixNumber {
 		return 0, false
@@ -249,20 +247,20 @@ func ParseNumber(key []byte) (uint64, bool) {
 	return binary.BigEndian.Uint64(key[1:]), true
 }
 
-// Last is the key of the last change of a subject in a graph.
+// Last returns the key of the last change of a subject in a graph.
 func Last(graph, subject ID) []byte { return pair(prefixLast, graph, subject) }
 
-// Predicate and Class are the keys of the catalogue's counts.
+// Predicate and Class return the keys of the catalogue's counts.
 func Predicate(graph, predicate ID) []byte { return pair(PrefixPredicate, graph, predicate) }
 func Class(graph, class ID) []byte         { return pair(PrefixClass, graph, class) }
 
-// Source is the key of the catalogue's count of what an agent, by its number in
-// the dictionary, backs.
+// Source returns the key of the number of statements that an agent asserts; number is the agent's
+// dictionary number.
 func Source(number uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{PrefixSource}, number)
 }
 
-// ParseSource reads a key that Source made.
+// ParseSource decodes a key made by Source.
 func ParseSource(key []byte) (number uint64, ok bool) {
 	if len(key) != 9 || key[0] != PrefixSource {
 		return 0, false
@@ -270,15 +268,15 @@ func ParseSource(key []byte) (number uint64, ok bool) {
 	return binary.BigEndian.Uint64(key[1:]), true
 }
 
-// GenerationRecord is the key of what is known of a generation of a graph.
+// GenerationRecord returns the key of the record of a graph's generation.
 func GenerationRecord(began uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{prefixGen}, began)
 }
 
-// GenerationPrefix begins all of them.
+// GenerationPrefix returns the prefix of the generation records.
 func GenerationPrefix() []byte { return []byte{prefixGen} }
 
-// ParseGenerationRecord reads a key that GenerationRecord made.
+// ParseGenerationRecord decodes a key made by GenerationRecord.
 func ParseGenerationRecord(key []byte) (began uint64, ok bool) {
 	if len(key) != 9 || key[0] != prefixGen {
 		return 0, false
@@ -286,20 +284,19 @@ func ParseGenerationRecord(key []byte) (began uint64, ok bool) {
 	return binary.BigEndian.Uint64(key[1:]), true
 }
 
-// Language is the key that says that some literal has the language tag.
+// Language returns the key that records that some literal has the language tag.
 func Language(tag string) []byte { return append([]byte{prefixLanguage}, tag...) }
 
-// LanguagePrefix begins all of them.
+// LanguagePrefix returns the prefix of the language keys.
 func LanguagePrefix() []byte { return []byte{prefixLanguage} }
 
-// Datatype is the key that says that some literal, numbered in the dictionary,
-// has the datatype.
+// Datatype returns the key that records that some literal in the dictionary has the datatype.
 func Datatype(iri string) []byte { return append([]byte{prefixDatatype}, iri...) }
 
-// DatatypePrefix begins all of them.
+// DatatypePrefix returns the prefix of the datatype keys.
 func DatatypePrefix() []byte { return []byte{prefixDatatype} }
 
-// LastPrefix begins all keys of last changes.
+// LastPrefix returns the prefix of the last-change keys.
 func LastPrefix() []byte { return []byte{prefixLast} }
 
 func pair(prefix byte, a, b ID) []byte {
@@ -309,7 +306,7 @@ func pair(prefix byte, a, b ID) []byte {
 	return append(k, b[:]...)
 }
 
-// ParsePair reads a key of two ids: a last change or a count.
+// ParsePair decodes a key of two ids: a last change or a count.
 func ParsePair(key []byte) (a, b ID, ok bool) {
 	if len(key) != 1+2*IDSize {
 		return a, b, false
@@ -319,13 +316,13 @@ func ParsePair(key []byte) (a, b ID, ok bool) {
 	return a, b, !a.IsZero() && !b.IsZero()
 }
 
-// Idempotency is the key of a remembered answer.
+// Idempotency returns the key of a stored idempotent response.
 func Idempotency(hash [16]byte) []byte { return append([]byte{prefixIdem}, hash[:]...) }
 
-// IdempotencyPrefix begins all of them.
+// IdempotencyPrefix returns the prefix of the idempotency keys.
 func IdempotencyPrefix() []byte { return []byte{prefixIdem} }
 
-// Successor is the first key behind every key that begins with prefix.
+// Successor returns the first key after all keys with the prefix.
 func Successor(prefix []byte) []byte {
 	k := bytes.Clone(prefix)
 	for i := len(k) - 1; i >= 0; i-- {

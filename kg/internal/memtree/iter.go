@@ -1,12 +1,11 @@
 package memtree
 
-// Iter walks over a map that is not written to meanwhile: after a write it must seek
-// anew.
+// Iter iterates over a map. After a write to the map it must Seek again.
 type Iter[V any] struct {
 	m    *Map[V]
 	leaf *node[V]
 	at   int
-	// way are the inner nodes above the leaf, each with the kid that was taken.
+	// way is the path of inner nodes above the leaf, each with the index of the child.
 	way   [maxHeight]step[V]
 	depth int
 }
@@ -16,14 +15,14 @@ type step[V any] struct {
 	at int
 }
 
-// maxHeight is more than how high a tree becomes: it grows when its root is full, and
-// each kid of an inner node came by filling a node that had width/4 kids to begin with.
+// maxHeight exceeds the height of any tree: a tree grows when its root is full, and each child
+// of an inner node resulted from filling a node that had width/4 children.
 const maxHeight = 12
 
-// Iter stands nowhere before its first Seek.
+// Iter returns an unpositioned iterator; call Seek first.
 func (m *Map[V]) Iter() Iter[V] { return Iter[V]{m: m} }
 
-// Seek goes to the first key from this one on; false if there is none.
+// Seek moves to the first key at or after key. It reports false if there is none.
 func (it *Iter[V]) Seek(key string) bool {
 	n := it.m.root
 	if n == nil {
@@ -42,13 +41,13 @@ func (it *Iter[V]) Seek(key string) bool {
 	return it.at < n.n || it.nextLeaf()
 }
 
-// Next goes to the next key; false if there is none. It stands on one.
+// Next moves to the next key. It reports false if there is none. The iterator must be valid.
 func (it *Iter[V]) Next() bool {
 	it.at++
 	return it.at < it.leaf.n || it.nextLeaf()
 }
 
-// nextLeaf goes to the first key of the leaf behind.
+// nextLeaf moves to the first key of the next leaf.
 func (it *Iter[V]) nextLeaf() bool {
 	for it.depth > 0 {
 		s := &it.way[it.depth-1]
@@ -71,13 +70,13 @@ func (it *Iter[V]) nextLeaf() bool {
 	return false
 }
 
-// Key and Value are of where it stands.
+// Key returns the current key.
 func (it *Iter[V]) Key() string { return it.leaf.keys[it.at] }
 
-// Value: see Key.
+// Value returns the value of the current key.
 func (it *Iter[V]) Value() V { return it.leaf.vals[it.at] }
 
-// Ascend calls fn with all keys from this one on, in order, until it says false.
+// Ascend calls fn for all keys at or after from, in order, until fn returns false.
 func (m *Map[V]) Ascend(from string, fn func(key string, value V) bool) {
 	it := m.Iter()
 	for ok := it.Seek(from); ok; ok = it.Next() {
@@ -87,5 +86,5 @@ func (m *Map[V]) Ascend(from string, fn func(key string, value V) bool) {
 	}
 }
 
-// Scan is Ascend of all keys.
+// Scan calls fn for all keys, in order, until fn returns false.
 func (m *Map[V]) Scan(fn func(key string, value V) bool) { m.Ascend("", fn) }

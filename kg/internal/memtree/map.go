@@ -1,66 +1,63 @@
-// Package memtree is a sorted map in memory: a B+ tree whose copies cost nothing and
-// share what does not change, and which finds the place of a key quickly where keys
-// come in runs. Those of an index do: what is new about a predicate, a graph or the
-// newest subject goes behind what was new about it before.
+// Package memtree is a sorted in-memory map: a copy-on-write B+ tree with constant-time copies
+// that share unchanged nodes. It is fast for keys that arrive in runs, as those of an index do:
+// new keys of a predicate, a graph or the newest subject follow the previous ones.
 package memtree
 
-// width is how many keys a leaf holds, and how many children any other node. A node
-// that is shared is copied when it is written to, so that it should not be large.
+// width is the number of keys of a leaf and of children of an inner node. A shared node is copied
+// when it is written to, so that it should not be large.
 const width = 32
 
-// sparse is up to how many keys or children a node that lost one is joined with its
-// neighbour, and joined up to how many the two may have together: a tree whose keys
-// come and go does not keep a node for each that stayed.
+// A node that has lost an entry and has at most sparse entries left is joined with its neighbour
+// if they have at most joined entries together: deletions do not leave many small nodes behind.
 const (
 	sparse = width / 4
 	joined = width * 3 / 4
 )
 
-// Map holds values by their keys, in the order of these. The zero value is an empty
-// one. A map that is written to belongs to one goroutine; one that is not, may be read
-// by many.
+// Map is a sorted map. The zero value is empty. A map that is written to belongs to one goroutine;
+// concurrent reads are safe without writes.
 type Map[V any] struct {
 	root *node[V]
-	// owner is who may write to the nodes that have it: all others are shared with
+	// owner marks the nodes that this map may write to. All others are shared with
 	// copies.
 	owner *owner
 	len   int
-	// near are leaves that were written to last, each in the place of its keys' runs;
-	// as many as a power of two.
+	// near caches the leaves written to last, each in the slot of its run of keys. Its
+	// length is a power of two.
 	near   []*node[V]
-	missed int // how often the leaf at hand was not the one, since there are so many places
+	missed int // cache misses at the current size of near
 }
 
-// owner is told from others by its address.
+// owner is compared by address.
 type owner struct{ _ byte }
 
 // node is a leaf, or an inner node if it has kids.
 type node[V any] struct {
 	owner *owner
 	n     int
-	// last is where a leaf took the last key that was new.
+	// last is the index at which a leaf inserted its last new key.
 	last int
-	// low and high are bounds of a leaf: keys from low on and below high belong here,
-	// others perhaps do too. No high is "".
+	// low and high bound a leaf: keys in [low, high) belong here, others may as well. An
+	// empty high is unbounded.
 	low, high string
-	// keys are those of the leaf's values. Of an inner node keys[i] is at most the
-	// least key below kids[i], and more than all below kids[i-1]; keys[0] says nothing.
+	// keys are the keys of a leaf. In an inner node keys[i] is at most the smallest key
+	// below kids[i] and greater than all keys below kids[i-1]; keys[0] is unused.
 	keys [width]string
 	vals [width]V
 	kids *[width]*node[V]
 }
 
-// Len is how many keys there are.
+// Len returns the number of keys.
 func (m *Map[V]) Len() int { return m.len }
 
-// Copy is a map that says the same, and goes on saying it whatever becomes of this
-// one. It writes to the map that it is called of.
+// Copy returns a snapshot of the map that later writes to m do not change. Copy itself counts as
+// a write to m.
 func (m *Map[V]) Copy() *Map[V] {
-	m.owner = nil // what is there is shared from now on
+	m.owner = nil // existing nodes are shared from now on
 	return &Map[V]{root: m.root, len: m.len}
 }
 
-// Get is the value of a key.
+// Get returns the value of a key.
 func (m *Map[V]) Get(key string) (value V, found bool) {
 	n := m.root
 	if n == nil {
@@ -76,23 +73,23 @@ func (m *Map[V]) Get(key string) (value V, found bool) {
 	return value, found
 }
 
-// Set gives a key a value, and says which it had.
+// Set sets the value of a key and returns the previous one.
 func (m *Map[V]) Set(key string, value V) (old V, had bool) {
 	at, had := m.Place(key)
 	old, *at = *at, value
 	return old, had
 }
 
-// Place is where the value of a key is, which is made if there is none: had is false,
-// and the value the zero one, which must be replaced before the map is asked for
-// anything else. What is written there after that is lost, or worse.
+// Place returns the location of the value of a key. If the key is missing, it is inserted with the
+// zero value and had is false. The location is valid until the next call on the map; a value
+// must be stored before that if had is false.
 func (m *Map[V]) Place(key string) (value *V, had bool) {
 	if m.owner == nil {
 		m.own()
 	}
 	near := m.place(key)
 	if leaf := *near; leaf != nil && leaf.owner == m.owner && leaf.n > 0 {
-		if leaf.keys[leaf.n-1] < key { // as in a run that goes on
+		if leaf.keys[leaf.n-1] < key { // the run continues
 			if leaf.n < width && (key < leaf.high || leaf.high == "") {
 				leaf.keys[leaf.n], leaf.last = key, leaf.n
 				leaf.n++
@@ -129,7 +126,7 @@ func (m *Map[V]) Place(key string) (value *V, had bool) {
 	return &leaf.vals[i], had
 }
 
-// own makes the map one that writes to nodes of its own.
+// own gives the map an owner, so that it writes to nodes of its own.
 func (m *Map[V]) own() {
 	m.owner = new(owner)
 	if m.near == nil {
@@ -140,17 +137,17 @@ func (m *Map[V]) own() {
 	}
 }
 
-// fewPlaces is how many leaves a map keeps at hand at first, manyPlaces at most. It has
-// more when they were missed more than perPlace times for each.
+// fewPlaces is the initial size of the leaf cache, manyPlaces the largest. It grows after perPlace
+// misses per slot.
 const (
 	fewPlaces  = 16
 	manyPlaces = 1 << 10
 	perPlace   = 4
 )
 
-// place is where the leaf is kept that was last written to in the run of a key. A run
-// is told by the first ten bytes, which in keys of an index are what it is about, and
-// of these by those that differ most. Short keys are one run for each first byte.
+// place returns the cache slot of the run of a key. A run is identified by the first ten bytes,
+// which in index keys are the leading id, hashed by the bytes that vary most. Short keys are
+// one run per first byte.
 func (m *Map[V]) place(key string) **node[V] {
 	var run uint64
 	switch {
@@ -163,14 +160,14 @@ func (m *Map[V]) place(key string) **node[V] {
 	return &m.near[run*golden>>32&uint64(len(m.near)-1)]
 }
 
-// covers tells that a key belongs in the leaf, if anywhere.
+// covers reports whether the key belongs to the leaf.
 func (n *node[V]) covers(key string) bool {
 	return key >= n.low && (key < n.high || n.high == "")
 }
 
-// find is where a key of a leaf is, or would be.
+// find returns the index of a key in a leaf, or the index at which to insert it.
 func (n *node[V]) find(key string) (at int, found bool) {
-	// The last key is asked first: most that are new go behind it.
+	// Compare the last key first: most new keys follow it.
 	if n.n == 0 || n.keys[n.n-1] < key {
 		return n.n, false
 	}
@@ -186,9 +183,9 @@ func (n *node[V]) find(key string) (at int, found bool) {
 	return lo, n.keys[lo&(width-1)] == key
 }
 
-// child is below which of its kids a key belongs.
+// child returns the index of the child for a key.
 func (n *node[V]) child(key string) int {
-	lo, hi := 0, n.n-1 // the last whose key is at most this one
+	lo, hi := 0, n.n-1 // the last child with a key at most this one
 	for lo < hi {
 		mid := int(uint(lo+hi+1) / 2)
 		if n.keys[mid&(width-1)] <= key {
@@ -200,7 +197,7 @@ func (n *node[V]) child(key string) int {
 	return lo
 }
 
-// open makes place for a key in a leaf that is not full.
+// open inserts a key with the zero value into a leaf that is not full.
 func (n *node[V]) open(i int, key string) {
 	if i < n.n {
 		copy(n.keys[i+1:n.n+1], n.keys[i:n.n])
@@ -213,7 +210,7 @@ func (n *node[V]) open(i int, key string) {
 	n.last = i
 }
 
-// descend is the leaf that a key belongs to, all nodes on the way the map's own.
+// descend returns the leaf for a key, after copying all shared nodes on the path.
 func (m *Map[V]) descend(key string) *node[V] {
 	n := m.mine(&m.root)
 	var low, high string
@@ -231,7 +228,7 @@ func (m *Map[V]) descend(key string) *node[V] {
 	return n
 }
 
-// mine is the node at a place, which is replaced by a copy if it is shared.
+// mine returns the node at a location, after replacing it by a copy if it is shared.
 func (m *Map[V]) mine(at **node[V]) *node[V] {
 	if (*at).owner == m.owner {
 		return *at
@@ -246,9 +243,8 @@ func (m *Map[V]) mine(at **node[V]) *node[V] {
 	return &n
 }
 
-// split makes room for a key that would be at i of its leaf, which is full, and gives
-// the leaf that it belongs to then. Full nodes on the way are split before, so that
-// each has room for what comes from below.
+// split makes room for a key at index i of its full leaf and returns the leaf for the key. Full
+// nodes on the path are split first, so that each has room for a new child.
 func (m *Map[V]) split(key string, i int) *node[V] {
 	if m.root.n == width {
 		root := &node[V]{owner: m.owner, n: 1, kids: new([width]*node[V])}
@@ -279,7 +275,7 @@ func (m *Map[V]) split(key string, i int) *node[V] {
 	return n
 }
 
-// adopt takes a kid, whose low is the least that it may hold.
+// adopt inserts a child at index i.
 func (n *node[V]) adopt(i int, kid *node[V]) {
 	copy(n.keys[i+1:n.n+1], n.keys[i:n.n])
 	copy(n.kids[i+1:n.n+1], n.kids[i:n.n])
@@ -287,8 +283,8 @@ func (n *node[V]) adopt(i int, kid *node[V]) {
 	n.n++
 }
 
-// splitLeaf moves the keys from some place on to a new leaf. A run that goes on stays
-// together, and leaves full leaves behind.
+// splitLeaf moves the keys from some index on to a new leaf. It keeps a run that continues
+// together and leaves full leaves behind.
 func (n *node[V]) splitLeaf(key string, i int) *node[V] {
 	from := width / 2
 	if i == n.n || i > 0 && i == n.last+1 {
@@ -307,11 +303,11 @@ func (n *node[V]) splitLeaf(key string, i int) *node[V] {
 	return right
 }
 
-// splitInner is splitLeaf of an inner node, whose kids all have something.
+// splitInner splits an inner node. Both halves get children.
 func (n *node[V]) splitInner(key string) *node[V] {
 	from := width / 2
 	if n.child(key) == n.n-1 {
-		from = width * 3 / 4 // likely a run that goes on
+		from = width * 3 / 4 // likely a run that continues
 	}
 	right := &node[V]{n: n.n - from, kids: new([width]*node[V]), low: n.keys[from]}
 	copy(right.keys[:], n.keys[from:])
@@ -322,7 +318,7 @@ func (n *node[V]) splitInner(key string) *node[V] {
 	return right
 }
 
-// Delete takes a key out, and says what it had.
+// Delete removes a key and returns its value.
 func (m *Map[V]) Delete(key string) (old V, had bool) {
 	if m.root == nil {
 		return old, false
@@ -344,7 +340,7 @@ func (m *Map[V]) Delete(key string) (old V, had bool) {
 	return old, had
 }
 
-// remove takes a key out of a leaf.
+// remove removes a key from a leaf.
 func (n *node[V]) remove(key string) (old V, had bool) {
 	i, had := n.find(key)
 	if !had {
@@ -360,8 +356,7 @@ func (n *node[V]) remove(key string) (old V, had bool) {
 	return old, true
 }
 
-// deleteBelow takes a key out below a node of the map's own, and joins what becomes
-// sparse.
+// deleteBelow removes a key below a node that the map owns, and joins sparse nodes.
 func (m *Map[V]) deleteBelow(n *node[V], key string) (old V, had bool) {
 	if n.kids == nil {
 		return n.remove(key)
@@ -382,7 +377,7 @@ func (m *Map[V]) deleteBelow(n *node[V], key string) (old V, had bool) {
 	return old, had
 }
 
-// join moves what is below the kid behind i to that at i.
+// join moves the entries of the child at i+1 to the child at i.
 func (m *Map[V]) join(n *node[V], i int) {
 	left, right := m.mine(&n.kids[i]), m.mine(&n.kids[i+1])
 	right.keys[0] = n.firstOf(i+1, right)
@@ -396,8 +391,7 @@ func (m *Map[V]) join(n *node[V], i int) {
 	n.disown(i + 1)
 }
 
-// firstOf is the first key of a leaf, and what bounds the first kid of an inner node
-// from below.
+// firstOf returns the first key of a leaf, or the lower bound of the first child of an inner node.
 func (n *node[V]) firstOf(i int, kid *node[V]) string {
 	if kid.kids == nil {
 		return kid.keys[0]
@@ -405,7 +399,7 @@ func (n *node[V]) firstOf(i int, kid *node[V]) string {
 	return n.keys[i]
 }
 
-// disown lets a kid go, which no place keeps at hand any more.
+// disown removes a child. It clears the owner, so that a leaf in the cache is not written to.
 func (n *node[V]) disown(i int) {
 	n.kids[i].owner = nil
 	copy(n.keys[i:n.n], n.keys[i+1:n.n])

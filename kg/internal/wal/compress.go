@@ -22,7 +22,7 @@ var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil,
 		zstd.WithDecoderConcurrency(0),
 		zstd.WithDecoderMaxMemory(MaxPayloadBytes),
-		zstd.WithDecodeAllCapLimit(true)) // never grow past what the header announces
+		zstd.WithDecodeAllCapLimit(true)) // never grow past the announced size
 	if err != nil {
 		panic(err) // constant options
 	}
@@ -33,8 +33,8 @@ func compress(dst, payload []byte) []byte {
 	return zstdEncoder().EncodeAll(payload, dst)
 }
 
-// decompress uses the room that it is given, or allocates want bytes, which the caller
-// has bounded, and no more.
+// decompress decompresses into room if it is large enough, or allocates want bytes, a
+// number that the caller has bounded.
 func decompress(stored []byte, want int, room []byte) ([]byte, error) {
 	if cap(room) < want {
 		room = make([]byte, 0, want)

@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dataSync makes what was written to a file durable with all that is needed to find
-// it, and leaves out when it was written: fsync writes that too, and has a journaling
-// file system commit for it.
+// dataSync makes written data durable, with the metadata needed to read it, but without
+// the modification time: fsync includes that, which costs a commit of the journal.
 func dataSync(f types.WritableFile) error {
 	file, ok := f.(interface{ Fd() uintptr })
 	if !ok {

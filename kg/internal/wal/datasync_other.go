@@ -4,5 +4,5 @@ package wal
 
 import "github.com/hashicorp/raft-wal/types"
 
-// dataSync is Sync where the system has nothing less.
+// dataSync is Sync on systems without fdatasync.
 func dataSync(f types.WritableFile) error { return f.Sync() }

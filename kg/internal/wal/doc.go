@@ -1,38 +1,36 @@
-// Package wal is the append-only log of a data directory: the place where a
-// commit becomes durable, and the truth that every index is built from.
+// Package wal is the append-only log of a data directory. A commit is durable once it
+// is in the log, and every index can be rebuilt from it.
 //
-// It stores payload bytes under contiguous indexes 1, 2, 3 … and knows nothing
-// of what is in them. Underneath is github.com/hashicorp/raft-wal, which gives
-// segments, one fsync for a batch and head truncation, and which trusts its
-// disk. What this package adds is distrust: each payload travels in a frame
-// (see frame.go) with a checksum, its own index, and the hash of the frame
-// before it, and all of that is compared on every read.
+// The log stores opaque payloads under contiguous indexes 1, 2, 3 … It builds on
+// github.com/hashicorp/raft-wal, which provides segments, one fsync per batch and head
+// truncation, but trusts its disk. This package adds verification: each payload is
+// stored in a frame (see frame.go) with a checksum, its own index, and the hash of the
+// previous frame. All of them are checked on every read.
 //
 // Promises:
 //
-//   - Append returns nil only when the whole batch is on stable storage and
-//     everything else that belongs to it was written, and it costs one fsync (a
-//     segment that fills up is changed in the background).
-//   - What Read and Entries return is what was appended under that index, or an
-//     error that is ErrDamaged. Bytes are never returned unchecked.
-//   - After a failed append the Log takes no more appends until it is opened
-//     again: the entry may or may not be there then, and writing another one
-//     under the same index could make two different entries of one index real.
-//   - Open refuses a log that has lost entries that it can prove were durable
-//     (see tail.go for the proofs, and below for what has none).
+//   - Append returns nil only when the whole batch is on stable storage and all
+//     bookkeeping for it is written. It costs one fsync (a full segment is changed in
+//     the background).
+//   - Read and Entries return the bytes that were appended under the index, or an
+//     ErrDamaged. They never return unchecked bytes.
+//   - After a failed append the Log refuses appends until it is opened again: the
+//     entry may or may not be durable, and writing another one under the same index
+//     could create two versions of one entry.
+//   - Open refuses a log that has provably lost durable entries (tail.go describes the
+//     proofs; the undetectable cases follow).
 //
-// A directory holds the segments (*.wal, raft-wal's), their metadata twice
-// (meta.go), and a mark of the last durable entry (mark.go), which is written
-// after each append without a sync of its own.
+// A directory has the segments (*.wal, written by raft-wal), two copies of their
+// metadata (meta.go), and a mark of the last durable entry (mark.go), which is
+// written after each append without a sync of its own.
 //
-// What cannot be noticed: after a power cut, the loss of last batches that no
-// legible frame behind them and no mark tells of. It looks exactly like a write
-// that the power cut tore. After a clean close, or a killed process on a machine
-// that stayed up, the mark tells. And entries of another log, put in place of
-// these as whole segments, are only noticed where they meet the own ones.
-// Whoever knows a later index or a hash from elsewhere should compare it with
-// Last and Hash.
+// Undetectable: after a power cut, the loss of the last batches if neither a legible
+// frame behind them nor the mark records them. It looks like a write that the power
+// cut tore. After a clean close, or a killed process on a machine that stayed up, the
+// mark records them. Whole segments replaced by those of another log are detected
+// only where they meet the original ones. A caller that knows a later index or a hash
+// from elsewhere should compare it with Last and Hash.
 //
-// One process at a time may have the directory open. The package takes no lock:
+// Only one process at a time may have the directory open. The package takes no lock;
 // the owner of the data directory does.
 package wal

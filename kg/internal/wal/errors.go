@@ -22,17 +22,17 @@ var (
 	// ErrVersion means that an intact frame was written in a format that this
 	// program does not know.
 	ErrVersion = errors.New("wal: unknown frame version")
-	// ErrDamaged means that stored bytes are not what was written, or are gone.
+	// ErrDamaged means that stored bytes have changed or are missing.
 	// The error is always a *DamageError, which says where.
 	ErrDamaged = errors.New("wal: log damaged")
 )
 
-// DamageError is an ErrDamaged with its place: the index whose entry does not
-// fit, and what does not fit. Index is 0 when the damage is not in an entry.
+// DamageError is an ErrDamaged with its location: the index of the damaged entry (0 if
+// the damage is not in an entry) and a description.
 type DamageError struct {
 	Index uint64
 	What  string
-	Err   error // the cause below, nil when a comparison failed
+	Err   error // the cause; nil if a comparison failed
 }
 
 func (e *DamageError) Error() string {

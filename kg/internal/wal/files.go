@@ -9,23 +9,23 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// segmentFiles is the file system as raft-wal sees it for its segments: it
-// counts how far each file is written (they are preallocated, so their sizes say
-// nothing), and it keeps raft-wal from changing anything in a read-only log.
+// segmentFiles is the file system for raft-wal's segments. It records how far each file is
+// written (segments are preallocated, so their sizes are meaningless) and prevents changes
+// in a read-only log.
 type segmentFiles struct {
 	types.VFS
 	readOnly bool
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	used      map[string]int64
-	createErr error // of the last segment that was to be made
-	spare     bool  // there is a spare segment
-	beyond    int64 // how many bytes behind its size the newest segment has blocks for
+	createErr error // error of the last creation of a segment
+	spare     bool  // a spare segment exists
+	beyond    int64 // allocated bytes behind the size of the newest segment
 
-	unsupported bool // the file system cannot allocate; of the one who appends
+	unsupported bool // the file system cannot allocate; used by the appender only
 }
 
-// newest is the segment that is appended to, how far it is written, beyond, and spare.
+// newest returns the segment that is appended to, its written length, beyond, and spare.
 func (s *segmentFiles) newest() (name string, end, beyond int64, spare bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,13 +127,13 @@ type countedFile struct {
 	types.WritableFile
 	owner *segmentFiles
 	name  string
-	// synced tells that all of the file was once: its size and, for a new one, that it
-	// is in its directory.
+	// synced reports that the whole file was synced once, including its size and, for a
+	// new file, its directory entry.
 	synced atomic.Bool
-	dir    string // to sync with it the first time; "" where the file does
+	dir    string // directory to sync with the first sync; "" if not needed
 }
 
-// Sync makes what was written durable.
+// Sync makes written data durable.
 func (f *countedFile) Sync() error {
 	if f.synced.Load() {
 		return dataSync(f.WritableFile)
@@ -170,7 +170,7 @@ func (noFiles) Create(string, string, uint64) (types.WritableFile, error) {
 func (noFiles) OpenReader(string, string) (types.ReadableFile, error) { return nil, os.ErrNotExist }
 func (noFiles) OpenWriter(string, string) (types.WritableFile, error) { return nil, os.ErrNotExist }
 
-// noFile stands for a segment that a read-only log would have to make.
+// noFile stands for a segment that a read-only log would have to create.
 type noFile struct{}
 
 func (noFile) ReadAt([]byte, int64) (int, error)  { return 0, io.EOF }

@@ -1,6 +1,6 @@
 package wal
 
-// A frame is what the log stores for one entry. All numbers are big-endian.
+// A frame stores one entry of the log. All numbers are big-endian.
 //
 //	offset size
 //	     0    2  magic B5 4B
@@ -18,8 +18,8 @@ package wal
 // The first eight bytes keep their meaning in every later format version, so
 // that a newer frame is told apart from a damaged one.
 //
-// The magic is no frame type of raft-wal (these are 0 to 3), so that a scan
-// which lost its way stops at a payload and does not take it for structure.
+// The magic is not a frame type of raft-wal (these are 0 to 3), so that a scan that lost
+// its position stops at a payload instead of reading it as structure.
 //
 // "Settled" turns each frame into a witness: a log that ends before the settled
 // index of any frame that is still legible has lost durable entries.
@@ -34,11 +34,11 @@ import (
 const (
 	// FormatVersion is the version of the frames that are written.
 	FormatVersion = 1
-	// MaxEntryBytes is the most that a whole frame may have. It is far below
-	// the 64 MiB up to which raft-wal can read (it accepts more than that).
+	// MaxEntryBytes is the largest size of a frame. It is far below the 64 MiB that
+	// raft-wal can read back (it accepts larger writes).
 	MaxEntryBytes = 16 << 20
-	// MaxPayloadBytes is the most that a payload may have before compression,
-	// and so the most that reading an entry allocates for it.
+	// MaxPayloadBytes is the largest size of a payload before compression, and thus
+	// the largest allocation for reading an entry.
 	MaxPayloadBytes = 64 << 20
 	// CompressFromBytes is the payload size from which compression is tried.
 	CompressFromBytes = 4 << 10
@@ -50,16 +50,15 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Prepared is a payload made ready for the log: checked, compressed where that
-// helps, and laid out behind room for its header. Only the header's index and
-// hash are missing, which depend on the entries before it, so that a committer
-// has almost nothing left to do. A Prepared is good for one append.
+// Prepared is a payload ready to be appended: checked, compressed if that helps, and laid
+// out behind a header. Only the index and the hash in the header are missing, because they
+// depend on the previous entry. A Prepared can be appended once.
 type Prepared struct {
 	frame []byte
 }
 
-// Prepare lays out payload, which it copies. It may run concurrently. The error
-// is ErrTooLarge or nil.
+// Prepare copies payload into a frame. It is safe for concurrent use. The error is
+// ErrTooLarge or nil.
 func Prepare(payload []byte) (Prepared, error) {
 	if len(payload) > MaxPayloadBytes {
 		return Prepared{}, fmt.Errorf("%w: payload of %d bytes, at most %d", ErrTooLarge, len(payload), MaxPayloadBytes)
@@ -80,7 +79,7 @@ func Prepare(payload []byte) (Prepared, error) {
 	return prepared(b, len(payload), flags), nil
 }
 
-// prepared notes in a frame what is known before the append.
+// prepared writes the parts of the header that are known before the append.
 func prepared(b []byte, payload int, flags byte) Prepared {
 	b[0], b[1], b[2], b[3] = magic0, magic1, FormatVersion, flags
 	binary.BigEndian.PutUint32(b[56:], uint32(payload))
@@ -88,8 +87,8 @@ func prepared(b []byte, payload int, flags byte) Prepared {
 	return Prepared{frame: b}
 }
 
-// Bytes is the size of the frame: what the entry will take in the log, but for
-// up to 15 bytes of raft-wal's own.
+// Bytes returns the size of the frame. In the log the entry takes up to 15 more bytes of
+// raft-wal's own.
 func (p Prepared) Bytes() int { return len(p.frame) }
 
 // seal completes the header and returns the hash that the next entry carries.
@@ -117,9 +116,8 @@ type frame struct {
 	raw        []byte // header included
 }
 
-// decodeFrame takes a whole frame apart and checks everything that can be
-// checked without its neighbours. Errors say what does not fit; ErrVersion is
-// the only sentinel among them.
+// decodeFrame decodes a frame and checks everything except its neighbours. ErrVersion is the
+// only sentinel error.
 func decodeFrame(b []byte) (frame, error) {
 	if len(b) < headerBytes {
 		return frame{}, fmt.Errorf("frame of %d bytes, a header has %d", len(b), headerBytes)
@@ -163,8 +161,8 @@ func (f frame) check(storedLen uint32) error {
 	return nil
 }
 
-// payload returns the entry's bytes: uncompressed ones alias the frame, others room, if
-// that is large enough.
+// payload returns the payload. Uncompressed bytes alias the frame; others are in room if it
+// is large enough.
 func (f frame) payload(room []byte) ([]byte, error) {
 	if f.flags&flagZstd == 0 {
 		return f.stored, nil

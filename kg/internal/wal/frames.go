@@ -1,31 +1,30 @@
 package wal
 
-// Frames is a place in which the entries of one append are prepared after those of
-// another: most are small, and an append is done with them when it returns. It belongs
-// to one goroutine.
+// Frames is a buffer in which the entries of one append after another are prepared: most are
+// small, and an append does not retain them. It belongs to one goroutine.
 type Frames struct {
-	room []byte // its length is what is taken
+	room []byte // len is the used part
 }
 
-// Bounds of the place, in bytes: that for one entry at least, and no more than for a large
-// group of usual ones.
+// Size limits of the buffer in bytes: at least one entry, at most a large group of usual
+// entries.
 const (
 	minFrames = headerBytes + CompressFromBytes
 	maxFrames = 256 << 10
 )
 
-// Clear gives the place to the next append. What was prepared before must not be used
-// any more.
+// Clear resets the buffer for the next append. Frames prepared before must no longer be
+// used.
 func (f *Frames) Clear() { f.room = f.room[:0] }
 
-// Prepare is the function of this name, whose frame is good until Clear.
+// Prepare is Prepare with a frame that is valid until Clear.
 func (f *Frames) Prepare(payload []byte) (Prepared, error) {
 	if len(payload) >= CompressFromBytes {
 		return Prepare(payload)
 	}
 	at, n := len(f.room), headerBytes+len(payload)
 	if cap(f.room)-at < n {
-		// What was prepared before stays where it is.
+		// Frames prepared before stay in the old buffer.
 		f.room, at = make([]byte, 0, max(minFrames, min(2*cap(f.room), maxFrames))), 0
 	}
 	f.room = f.room[:at+n]

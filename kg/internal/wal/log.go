@@ -12,11 +12,11 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// MaxBatchBytes is the most that the frames of one append may add up to.
+// MaxBatchBytes is the largest total size of the frames of one append.
 const MaxBatchBytes = 256 << 20
 
-// Log is an open log. Reads may run concurrently with each other and with
-// appends; appends and truncations take turns among themselves.
+// Log is an open log. Reads are safe for concurrent use, also with appends; appends and
+// truncations are serialised.
 type Log struct {
 	dir     string
 	options Options // with defaults
@@ -25,11 +25,11 @@ type Log struct {
 	last    atomic.Uint64
 	hashes  hashCache
 
-	// open is held shared while raft-wal is used and alone by Close: raft-wal
-	// itself does not survive reads during its Close. Taken after writing.
+	// open is held shared while raft-wal is used and exclusively by Close, because
+	// raft-wal does not tolerate reads during its Close. Lock order: writing, open.
 	open   sync.RWMutex
 	closed bool
-	// The log is opened again under its readers when it was stalled.
+	// A stalled log is reopened under its readers.
 	wal   *raftwal.WAL
 	files *segmentFiles
 	meta  *metaStore
@@ -38,19 +38,19 @@ type Log struct {
 	writing  sync.Mutex
 	lastHash [sha256.Size]byte
 	mark     types.WritableFile // nil when read-only
-	failed   error              // the first failure of a write; ErrReadOnly from the start
-	stalled  error              // why nothing can be written until there is room; nil for nothing
+	failed   error              // first failed write; ErrReadOnly from the start
+	stalled  error              // reason why appends wait for free space; nil if they do not
 }
 
-// First is the lowest index that can be read, 0 when the log is empty.
+// First returns the lowest readable index, 0 if the log is empty.
 func (l *Log) First() uint64 { return l.first.Load() }
 
-// Last is the highest durable index, 0 when the log is empty.
+// Last returns the highest durable index, 0 if the log is empty.
 func (l *Log) Last() uint64 { return l.last.Load() }
 
-// UsedBytes is what the entries and the segments' own structures take in the
-// segment files. The files themselves are larger (preallocated), and entries that
-// were truncated count until their segment is deleted.
+// UsedBytes returns the space taken by entries and structures in the segment files. The files
+// are larger, because they are preallocated. Truncated entries count until their segment is
+// deleted.
 func (l *Log) UsedBytes() int64 {
 	l.open.RLock()
 	defer l.open.RUnlock()
@@ -69,12 +69,11 @@ func (l *Log) Append(first uint64, payloads [][]byte) error {
 	return l.AppendPrepared(first, batch)
 }
 
-// AppendPrepared writes batch as entries first, first+1 … with one fsync, and
-// returns when they are durable. ErrGap, ErrTooLarge, ErrClosed, ErrReadOnly and
-// ErrNoSpace mean that nothing was written; after ErrNoSpace later appends succeed
-// once there is room. After any other error it is unknown whether
-// some or all entries will be there when the log is opened again, and every
-// later append fails with an error that wraps the first.
+// AppendPrepared writes batch as entries first, first+1 … with one fsync and returns when
+// they are durable. After ErrGap, ErrTooLarge, ErrClosed, ErrReadOnly and ErrNoSpace nothing
+// was written; after ErrNoSpace, appends succeed again once there is free space. After any
+// other error it is unknown whether the entries will be in the log when it is opened again,
+// and every later append fails with an error that wraps the first.
 func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -111,7 +110,7 @@ func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 	return nil
 }
 
-// store writes entries of which the last has the hash, and marks it.
+// store writes entries and their mark; hash is that of the last entry.
 func (l *Log) store(logs []*raft.Log, hash [sha256.Size]byte) error {
 	bytes := int64(0)
 	for _, e := range logs {
@@ -142,9 +141,9 @@ func (l *Log) store(logs []*raft.Log, hash [sha256.Size]byte) error {
 	return fmt.Errorf("wal: append of entries %d to %d: %w", logs[0].Index, end.index, err)
 }
 
-// writeMark notes a durable entry in the mark file. An append whose mark cannot be
-// written has failed, although its sync succeeded: a volume that refuses one write
-// may have lost the one before.
+// writeMark writes a durable entry to the mark file. If that fails, the append has failed
+// although its sync succeeded: a volume that rejects one write may have lost the previous
+// one.
 func (l *Log) writeMark(last uint64, hash [sha256.Size]byte) error {
 	if _, err := l.mark.WriteAt(encodeMark(indexHash{last, hash}), 0); err != nil {
 		l.failed = err
@@ -160,8 +159,8 @@ func (l *Log) advance(last uint64, hash [sha256.Size]byte) {
 	l.last.Store(last)
 }
 
-// LastHash is the SHA-256 of the frame of the last entry, which was appended by this
-// process: it costs nothing, and checks nothing of what is in the files.
+// LastHash returns the SHA-256 of the frame of the last entry from memory, without checking
+// the files.
 func (l *Log) LastHash() [sha256.Size]byte {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -172,7 +171,7 @@ func checkBatch(batch []Prepared) error {
 	total := 0
 	for i, p := range batch {
 		if len(p.frame) < headerBytes {
-			return fmt.Errorf("wal: payload %d of %d was not prepared", i+1, len(batch))
+			return fmt.Errorf("wal: payload %d of %d is not prepared", i+1, len(batch))
 		}
 		total += len(p.frame)
 	}
@@ -201,9 +200,8 @@ func (l *Log) writable() error {
 	return nil
 }
 
-// TruncateFront drops the entries below index before, which must not be above
-// Last: the last entry always stays, as the end of the chain. Space is given
-// back in whole segments.
+// TruncateFront removes the entries below index before, which must not be above Last: the last
+// entry stays, as the end of the chain. Space is released in whole segments.
 func (l *Log) TruncateFront(before uint64) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -219,7 +217,7 @@ func (l *Log) TruncateFront(before uint64) error {
 	if before <= first {
 		return nil
 	}
-	l.first.Store(before) // ahead of the deed, so that no reader takes it for damage
+	l.first.Store(before) // before the truncation, so that no reader reports damage
 	if err := l.wal.DeleteRange(first, before-1); err != nil {
 		l.first.Store(first)
 		if isNoSpace(err) {

@@ -1,9 +1,8 @@
 package wal
 
-// The file "mark" names an entry that was durable. It is written over after
-// every append, without a sync (the append has done its own, and one more would
-// halve the rate), and synced when the log is closed. So it may be old after a
-// power cut, it may be torn, and it is never ahead of the log: a log that ends
+// The file "mark" names a durable entry. It is overwritten after every append without a
+// sync (a second sync would halve the rate) and synced when the log is closed. After a
+// power cut it may be old or torn, but it is never ahead of the log: a log that ends
 // before it has lost entries.
 //
 //	offset size
@@ -28,8 +27,8 @@ const (
 	markBytes = 48
 )
 
-// readMark returns nil when there is no mark or none that is legible: both mean
-// only that nothing is known.
+// readMark returns nil if the mark is missing or not legible: both mean that nothing is
+// known.
 func readMark(files types.VFS, dir string) (*indexHash, error) {
 	f, err := files.OpenReader(dir, markName)
 	if errors.Is(err, os.ErrNotExist) {
@@ -62,7 +61,7 @@ func encodeMark(m indexHash) []byte {
 	return b
 }
 
-// openMark opens the file for writing, and makes it when there is none.
+// openMark opens the file for writing and creates it if it is missing.
 func openMark(files types.VFS, dir string) (types.WritableFile, error) {
 	f, err := files.OpenWriter(dir, markName)
 	if errors.Is(err, os.ErrNotExist) {

@@ -8,10 +8,10 @@ package wal
 //	    12    4  length of the body, big-endian
 //	    16    …  body, JSON (metaBody)
 //
-// Every change writes one of them, syncs, then writes the other and syncs. So a
-// write that a power cut tears leaves the other whole, and so does a byte that
-// goes bad later. raft-wal's own store, bbolt, was not taken: a flipped byte in
-// it can panic or crash the process, and it is opened behind a lock that waits.
+// Every change writes and syncs one file, then the other. A write torn by a power cut thus
+// leaves the other file intact, and so does later bit rot. bbolt, raft-wal's default store,
+// was rejected: a flipped byte in it can panic or crash the process, and opening it waits
+// for a lock.
 
 import (
 	"encoding/binary"
@@ -49,15 +49,15 @@ type metaStore struct {
 	files    types.VFS
 	dir      string
 	readOnly bool
-	lenient  bool // lost entries are no reason to refuse
+	lenient  bool // do not refuse a log with lost entries
 
 	body   metaBody
-	next   int  // the file to write first: never the only good one
+	next   int  // file to write first: never the only valid one
 	uneven bool // the files differ, or one is not legible
 	failed error
 }
 
-// openMeta reads the metadata; there is none yet for a new log.
+// openMeta reads the metadata; a new log has none yet.
 func openMeta(files types.VFS, dir string, readOnly bool) (*metaStore, error) {
 	m := &metaStore{files: files, dir: dir, readOnly: readOnly}
 	var bodies [2]*metaBody
@@ -85,8 +85,8 @@ func openMeta(files types.VFS, dir string, readOnly bool) (*metaStore, error) {
 	return m, checkSegments(best.State)
 }
 
-// refuseUnlessNew tells a log that was never begun (no metadata, or a first
-// write of it torn) from one whose metadata is gone.
+// refuseUnlessNew distinguishes a log that was never begun (no metadata, or its first write
+// was torn) from one that has lost its metadata.
 func (m *metaStore) refuseUnlessNew(faults [2]error) error {
 	names, err := m.files.ListDir(m.dir)
 	if err != nil {
@@ -159,8 +159,8 @@ func encodeMeta(body metaBody) ([]byte, error) {
 	return b, nil
 }
 
-// checkSegments refuses metadata that raft-wal would take at its word: segments
-// must follow each other, and only the last may be open.
+// checkSegments checks metadata that raft-wal trusts: segments must be contiguous, and only
+// the last may be open.
 func checkSegments(s types.PersistentState) error {
 	for i, seg := range s.Segments {
 		last := i == len(s.Segments)-1
@@ -175,17 +175,17 @@ func checkSegments(s types.PersistentState) error {
 	return nil
 }
 
-// Load gives raft-wal what openMeta has read.
+// Load returns the metadata that openMeta has read.
 func (m *metaStore) Load(string) (types.PersistentState, error) { return m.body.State, nil }
 
-// CommitState replaces the metadata in both files. After a failure every later
-// call fails too, because what the files hold is not known any more.
+// CommitState replaces the metadata in both files. After a failure every later call fails,
+// because the content of the files is unknown.
 func (m *metaStore) CommitState(s types.PersistentState) error {
 	if m.readOnly || m.failed != nil {
 		return m.failed
 	}
 	for i := range s.Segments {
-		s.Segments[i].Codec = codecID // raft-wal writes its own here, whatever its codec is
+		s.Segments[i].Codec = codecID // raft-wal always writes the id of its own codec
 	}
 	m.body.Version = metaVersion
 	m.body.Sequence++
@@ -194,7 +194,7 @@ func (m *metaStore) CommitState(s types.PersistentState) error {
 	return m.failed
 }
 
-// repair makes both files equal again after one was torn or went bad.
+// repair makes both files equal again after one was torn or damaged.
 func (m *metaStore) repair() error {
 	if !m.uneven || m.readOnly {
 		return nil
@@ -202,7 +202,7 @@ func (m *metaStore) repair() error {
 	return m.CommitState(m.body.State)
 }
 
-// bytes is how long the files are.
+// bytes returns the length of the files.
 func (m *metaStore) bytes() int64 {
 	b, err := encodeMeta(m.body)
 	if err != nil {
@@ -242,9 +242,9 @@ func (m *metaStore) write(name string, b []byte) error {
 
 var errNoStable = errors.New("wal: no stable store")
 
-// GetStable and SetStable belong to raft's use of raft-wal; nobody calls them here.
+// GetStable and SetStable are for raft's use of raft-wal; they are never called here.
 func (m *metaStore) GetStable([]byte) ([]byte, error) { return nil, errNoStable }
 func (m *metaStore) SetStable(_, _ []byte) error      { return errNoStable }
 
-// Close has nothing to close: the files are open only while they are written.
+// Close does nothing: the files are open only while they are written.
 func (m *metaStore) Close() error { return nil }

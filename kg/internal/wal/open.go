@@ -15,31 +15,31 @@ import (
 )
 
 const (
-	// DefaultSegmentBytes is the size at which a segment file is closed and the
-	// next one begun. Files are preallocated at this size.
+	// DefaultSegmentBytes is the size at which a segment file is closed and the next
+	// one begun. Files are preallocated at this size.
 	DefaultSegmentBytes = 64 << 20
-	// MaxSegmentBytes bounds Options.SegmentBytes; offsets within a segment, its
-	// last batch included, have to fit in 32 bits.
+	// MaxSegmentBytes is the largest Options.SegmentBytes: offsets in a segment,
+	// including its last batch, must fit in 32 bits.
 	MaxSegmentBytes = 1 << 30
 )
 
-// Options of Open. The zero value works.
+// Options configures Open. The zero value has the defaults.
 type Options struct {
-	// SegmentBytes is DefaultSegmentBytes when 0, at most MaxSegmentBytes.
+	// SegmentBytes is the segment size; 0 means DefaultSegmentBytes.
 	SegmentBytes int
-	// ReadOnly opens a log for reading what is legible of it: nothing in the
-	// directory is changed, and lost entries are no reason to refuse unless Checked is set.
+	// ReadOnly opens the legible part of a log for reading. Nothing in the directory
+	// is changed, and lost entries are accepted unless Checked is set.
 	ReadOnly bool
-	// Checked makes a read-only open refuse as damaged what an open for writing refuses.
+	// Checked makes a read-only open refuse the damage that a writable open refuses.
 	Checked bool
-	// ReadWhenFull opens a log that needs room to be opened, and has none, for reading
-	// for now: appends are refused with ErrNoSpace until there is room.
+	// ReadWhenFull opens a log for reading if the volume has no space to open it for
+	// writing: appends fail with ErrNoSpace until there is space.
 	ReadWhenFull bool
-	// Begin is the first index of a log that is empty; 1 when 0.
+	// Begin is the first index of an empty log; 0 means 1.
 	Begin uint64
-	// Files is the file system, the real one when nil. Tests pass waltest.Files.
+	// Files is the file system; nil means the real one. Tests pass waltest.Files.
 	Files types.VFS
-	// Logger takes what raft-wal reports from its background work.
+	// Logger receives reports of raft-wal's background work.
 	Logger *slog.Logger
 }
 
@@ -59,13 +59,12 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Open opens the log in dir, and makes dir and an empty log when there is none.
-// The error is ErrDamaged when the log cannot be what was written, and then
-// nothing was changed; Options.ReadOnly still gives what can be read. The caller
-// holds the lock of the directory.
+// Open opens the log in dir and creates dir and an empty log if they are missing. The error
+// is ErrDamaged if the log is provably damaged; nothing is changed then, and
+// Options.ReadOnly still opens the legible part. The caller holds the lock of the directory.
 //
-// The last segment is read as a whole, and one sync is made: what Open shows
-// survives a power cut.
+// Open reads the last segment completely and syncs it: all entries that it exposes survive a
+// power cut.
 func Open(dir string, o Options) (*Log, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -84,7 +83,7 @@ func Open(dir string, o Options) (*Log, error) {
 	return l, nil
 }
 
-// Stalled is why nothing can be appended until there is room, nil where there is.
+// Stalled returns the reason why appends wait for free space, nil if they do not.
 func (l *Log) Stalled() error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -131,8 +130,8 @@ func open(dir string, o Options) (*Log, error) {
 	return l, nil
 }
 
-// Nothing is a read-only log without entries. It stands in for one of which
-// nothing can be read.
+// Nothing returns a read-only log without entries. It replaces a log of which nothing is
+// legible.
 func Nothing() (*Log, error) { return Open("", Options{ReadOnly: true, Files: noFiles{}}) }
 
 // start checks the end of the log and opens the mark for writing.
@@ -156,16 +155,15 @@ func (l *Log) start(dir string, files types.VFS, mark *indexHash) error {
 	if err := removeSpare(dir); err != nil {
 		return err
 	}
-	// raft-wal syncs the directory with the first sync of a file that it made
-	// itself, not for one that it found after a crash.
+	// raft-wal syncs the directory with the first sync of a file that it created, but
+	// not of a file that it found after a crash.
 	if err := syncDir(dir); err != nil {
 		return fmt.Errorf("wal: %w", err)
 	}
 	return nil
 }
 
-// checkEnd checks the last entry and its link, and that the marked entry is the one
-// that was marked.
+// checkEnd checks the last entry and its link, and that the marked entry has the marked hash.
 func (l *Log) checkEnd(mark *indexHash) error {
 	if last := l.last.Load(); last != 0 {
 		_, hash, err := l.entry(last)
@@ -187,7 +185,7 @@ func (l *Log) checkEnd(mark *indexHash) error {
 	return nil
 }
 
-// startReadOnly checks nothing unless Options.Checked is set: reads do, one by one.
+// startReadOnly checks nothing unless Options.Checked is set: reads check each entry.
 func (l *Log) startReadOnly(mark *indexHash) error {
 	l.failed = ErrReadOnly
 	if err := l.loadRange(); err != nil || !l.options.Checked {
@@ -210,7 +208,7 @@ func (l *Log) loadRange() error {
 	return nil
 }
 
-// makeDir makes dir and its entry in its parent durable.
+// makeDir creates dir and makes its entry in its parent durable.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -229,8 +227,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// lowerError maps an error of raft-wal: what only damage can explain becomes
-// ErrDamaged, the rest (input/output errors, permissions) keeps its own name.
+// lowerError maps an error of raft-wal: those that only damage can explain become ErrDamaged,
+// others (I/O errors, permissions) are wrapped.
 func lowerError(index uint64, what string, err error) error {
 	if errors.Is(err, types.ErrCorrupt) || errors.Is(err, types.ErrNotFound) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrNotExist) {

@@ -13,17 +13,17 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// codecID names our frames in raft-wal's metadata and segment headers ("koine").
+// codecID identifies our frames in raft-wal's metadata and segment headers ("koine").
 const codecID = 0x6b6f696e65
 
-// codec makes raft-wal store the frame alone, without the fields of raft.Log
-// (index, term, type, time), which the frame has or has no use for.
+// codec makes raft-wal store the frame alone, without the fields of raft.Log (index, term,
+// type, time): the frame has its own index, and the others are unused.
 type codec struct{}
 
 func (codec) ID() uint64 { return codecID }
 
-// Encode hands the frame over. raft-wal makes a buffer for each entry, whose bytes it
-// only reads: they need not be copied there.
+// Encode passes the frame without a copy: raft-wal uses a new buffer for each entry and only
+// reads its bytes.
 func (codec) Encode(l *raft.Log, w io.Writer) error {
 	if b, ok := w.(*bytes.Buffer); ok && b.Len() == 0 {
 		*b = *bytes.NewBuffer(l.Data)
@@ -33,7 +33,7 @@ func (codec) Encode(l *raft.Log, w io.Writer) error {
 	return err
 }
 
-// Decode copies, because raft-wal takes b back, into the room that l.Data has.
+// Decode copies b, which raft-wal reuses, into the capacity of l.Data.
 func (codec) Decode(b []byte, l *raft.Log) error {
 	if cap(l.Data) < len(b) {
 		l.Data = slices.Clone(b)
@@ -43,10 +43,9 @@ func (codec) Decode(b []byte, l *raft.Log) error {
 	return nil
 }
 
-// filer is raft-wal's own, but for the codec: raft-wal 0.4.2 gives each new
-// segment the id of its built-in codec, and then refuses to open what it wrote
-// because the id is not that of the codec in use. metaStore does the same for
-// the metadata.
+// filer wraps raft-wal's filer to set the codec: raft-wal 0.4.2 writes the id of its built-in
+// codec into each new segment and then refuses to open the segment, because the id is not
+// that of the codec in use. metaStore does the same for the metadata.
 type filer struct{ *segment.Filer }
 
 func (f filer) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
@@ -56,8 +55,8 @@ func (f filer) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
 
 func isSegmentName(name string) bool { return strings.HasSuffix(name, ".wal") }
 
-// newHCLogger sends what raft-wal logs, which is only failures of its background
-// work, to a slog.Logger.
+// newHCLogger forwards raft-wal's log, which has only failures of its background work, to a
+// slog.Logger.
 func newHCLogger(to *slog.Logger) hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{
 		Name:        "wal",

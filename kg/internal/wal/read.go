@@ -11,16 +11,15 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Entry is what was appended under an index.
+// Entry is an entry of the log.
 type Entry struct {
 	Index   uint64
 	Payload []byte // the receiver may keep it
 }
 
-// Read returns the payload of one entry, checked against its checksum, its
-// index and the hash of its predecessor (where that has not been truncated).
-// The caller may keep the slice. The error is ErrNotFound, ErrDamaged, ErrClosed
-// or one of the file system.
+// Read returns the payload of one entry. It checks the checksum, the index and the hash of the
+// previous entry (unless that was truncated). The caller may keep the slice. The error is
+// ErrNotFound, ErrDamaged, ErrClosed or one of the file system.
 func (l *Log) Read(index uint64) ([]byte, error) {
 	f, _, err := l.entry(index)
 	if err != nil {
@@ -29,10 +28,9 @@ func (l *Log) Read(index uint64) ([]byte, error) {
 	return unpack(f)
 }
 
-// Hash returns the SHA-256 of the frame of an entry. A checkpoint that keeps the
-// hash of its last entry can later be compared with the log, also when that
-// entry itself was truncated: the index First()-1 is answered from the link in
-// the first entry.
+// Hash returns the SHA-256 of the frame of an entry. A checkpoint that stores the hash of its
+// last entry can later be compared with the log, even if that entry was truncated: for the
+// index First()-1 the link in the first entry has the hash.
 func (l *Log) Hash(index uint64) ([32]byte, error) {
 	if index != 0 && index+1 == l.First() {
 		f, _, err := l.entry(index + 1)
@@ -42,9 +40,9 @@ func (l *Log) Hash(index uint64) ([32]byte, error) {
 	return hash, err
 }
 
-// Entries yields the entries from index from to index to (Last, if that is
-// lower or to is 0), and ends with the first error. It checks the same as Read.
-// A from above Last yields nothing, one below First ErrNotFound.
+// Entries yields the entries from index from to index to (Last, if that is lower or to is 0).
+// An error ends the sequence. It checks as Read does. A from above Last yields nothing, one
+// below First yields ErrNotFound.
 func (l *Log) Entries(from, to uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		last := l.Last()
@@ -67,12 +65,12 @@ func (l *Log) Entries(from, to uint64) iter.Seq2[Entry, error] {
 	}
 }
 
-// verifyStride is how many entries Verify reads between two calls of progress.
+// verifyStride is the number of entries between two calls of Verify's progress.
 const verifyStride = 1024
 
-// Verify reads the whole log and checks everything in it, payloads too. It calls
-// progress, which may be nil, now and then and at the end, with counts of
-// entries. What is appended meanwhile is not looked at.
+// Verify reads and checks the whole log, including payloads. It calls progress, which may be
+// nil, now and then and at the end, with numbers of entries. Entries appended meanwhile are not
+// read.
 func (l *Log) Verify(ctx context.Context, progress func(done, total uint64)) error {
 	if progress == nil {
 		progress = func(uint64, uint64) {}
@@ -82,7 +80,7 @@ func (l *Log) Verify(ctx context.Context, progress func(done, total uint64)) err
 		return l.stillOpen()
 	}
 	total := last - first + 1
-	var frames, room []byte // room for frames and payloads, which nobody keeps
+	var frames, room []byte // reused buffers for frames and payloads
 	for index := first; index <= last; index++ {
 		f, _, err := l.entryInto(index, frames)
 		if err != nil {
@@ -113,12 +111,12 @@ func (l *Log) stillOpen() error {
 	return nil
 }
 
-// entry reads one entry, checks it and its link, and returns its hash too.
+// entry reads one entry, checks it and its link, and returns its hash.
 func (l *Log) entry(index uint64) (frame, [sha256.Size]byte, error) {
 	return l.entryInto(index, nil)
 }
 
-// entryInto is entry with room that the frame may take.
+// entryInto is entry with a buffer for the frame.
 func (l *Log) entryInto(index uint64, room []byte) (frame, [sha256.Size]byte, error) {
 	f, hash, err := l.lone(index, room)
 	if err != nil {
@@ -126,7 +124,7 @@ func (l *Log) entryInto(index uint64, room []byte) (frame, [sha256.Size]byte, er
 	}
 	want, err := l.hashBefore(index)
 	if errors.Is(err, ErrNotFound) {
-		return f, hash, nil // truncated: the link leads nowhere any more
+		return f, hash, nil // truncated: the link has no target
 	}
 	if err != nil {
 		return frame{}, hash, err
@@ -141,8 +139,7 @@ func wrongLink(index uint64, got, want [sha256.Size]byte) error {
 	return damaged(index, nil, "carries hash %x of its predecessor, which has %x", got[:8], want[:8])
 }
 
-// hashBefore is the hash that the entry must carry; ErrNotFound if that is not
-// known any more.
+// hashBefore returns the hash of the previous entry; ErrNotFound if it is unknown.
 func (l *Log) hashBefore(index uint64) ([sha256.Size]byte, error) {
 	if index == 1 {
 		return [sha256.Size]byte{}, nil
@@ -175,7 +172,7 @@ func (l *Log) lone(index uint64, room []byte) (frame, [sha256.Size]byte, error) 
 	return f, hash, nil
 }
 
-// raftLogs are used again, since raft-wal has each of them escape.
+// raftLogs are pooled, because raft-wal makes them escape.
 var raftLogs = sync.Pool{New: func() any { return new(raft.Log) }}
 
 func (l *Log) rawFrame(index uint64, room []byte) ([]byte, error) {
@@ -196,7 +193,7 @@ func (l *Log) rawFrame(index uint64, room []byte) ([]byte, error) {
 	if err == nil {
 		return raw, nil
 	}
-	// A truncation may have closed the file below a reader that came late.
+	// A truncation may have closed the file under a slow reader.
 	if index < l.First() {
 		return nil, ErrNotFound
 	}
@@ -211,10 +208,10 @@ func unpack(f frame) ([]byte, error) {
 	return payload, nil
 }
 
-// maxRoom is up to where room for payloads is used again.
+// maxRoom is the largest payload buffer that is reused.
 const maxRoom = 1 << 20
 
-// unpackInto checks the payload of a frame, and gives back the room that it took.
+// unpackInto checks the payload of a frame and returns the buffer for reuse.
 func (f frame) unpackInto(room []byte) ([]byte, error) {
 	payload, err := f.payload(room)
 	if err != nil {
@@ -226,12 +223,12 @@ func (f frame) unpackInto(room []byte) ([]byte, error) {
 	return room, nil
 }
 
-// hashCacheEntries is how many hashes are remembered: enough that a reader in
-// order, and a few of them at once, never read an entry twice for its hash.
+// hashCacheEntries is the size of the hash cache: a few concurrent sequential readers never
+// read an entry twice for its hash.
 const hashCacheEntries = 1024
 
-// hashCache remembers hashes of entries that were written or checked by this
-// process. Its zero value is ready; it may be used concurrently.
+// hashCache has hashes of entries that this process wrote or checked. The zero value is ready;
+// it is safe for concurrent use.
 type hashCache struct {
 	slots [hashCacheEntries]atomic.Pointer[indexHash]
 }

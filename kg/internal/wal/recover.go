@@ -10,21 +10,18 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// recoverTail looks at the directory before raft-wal does, refuses what raft-wal
-// would lose in silence, and then brings the last segment into a state that it
-// handles well:
+// recoverTail examines the directory before raft-wal does, refuses damage that raft-wal would
+// ignore silently, and brings the last segment into a state that raft-wal handles correctly:
 //
-//   - what a crash left behind the last good batch is set to zero. Otherwise a
-//     later, shorter batch would be followed by the remains of older ones, and
-//     remains can contain whole batches;
-//   - the segment is synced. After a killed process the page cache may show
-//     entries that were never synced, and those are about to be believed;
-//   - a segment that is full is closed in the metadata. raft-wal does that in
-//     the background, and when it did not come to it, refuses appends for ever.
+//   - bytes behind the last good batch are set to zero. Otherwise a later, shorter batch
+//     would be followed by remains of older ones, which may contain whole batches;
+//   - the segment is synced. After a killed process the page cache may show entries that
+//     were never synced, and they are about to be trusted;
+//   - a full segment is closed in the metadata. raft-wal does that in the background; if a
+//     crash prevented it, raft-wal refuses appends forever.
 //
-// mark is an entry known to have been durable, or nil. The result says how far
-// each segment file is written. In a read-only log nothing is changed, and in a lenient
-// one nothing refused.
+// mark is an entry known to have been durable, or nil. The result is the written length of each
+// segment file. A read-only log is not changed, and a lenient one is not refused.
 func (m *metaStore) recoverTail(mark *indexHash, segmentBytes int) (map[string]int64, error) {
 	used := make(map[string]int64)
 	for _, seg := range m.body.State.Segments {
@@ -55,13 +52,13 @@ func (m *metaStore) recoverTail(mark *indexHash, segmentBytes int) (map[string]i
 	return used, nil
 }
 
-// sealedEnd is where the commit frame behind the index of a full segment ends.
+// sealedEnd returns the end of the commit frame behind the index of a full segment.
 func sealedEnd(seg types.SegmentInfo) int64 {
 	index := int64(seg.MaxIndex-seg.BaseIndex+1) * 4
 	return int64(seg.IndexStart) + (index+7)&^7 + lowerHeaderBytes
 }
 
-// settleTail examines the last segment and tidies it up.
+// settleTail examines the last segment and repairs it.
 func (m *metaStore) settleTail(mark *indexHash) (t tail, name string, err error) {
 	segments := m.body.State.Segments
 	if len(segments) == 0 {
@@ -71,7 +68,7 @@ func (m *metaStore) settleTail(mark *indexHash) (t tail, name string, err error)
 	name = segment.FileName(last)
 	f, err := m.openTail(name)
 	if errors.Is(err, os.ErrNotExist) {
-		// The metadata comes before the file, so this can be a crash.
+		// The metadata is written before the file, so a crash can explain this.
 		t = tail{last: last.BaseIndex - 1}
 		return t, name, t.check(mark)
 	}
@@ -100,9 +97,9 @@ func (m *metaStore) openTail(name string) (types.WritableFile, error) {
 	return readOnlyFile{f}, nil
 }
 
-// checkFiles compares the list of segment files with the metadata. raft-wal
-// deletes files that the metadata does not name, which is right for those that
-// were truncated and wrong when it is the metadata that is old.
+// checkFiles compares the segment files with the metadata. raft-wal deletes files that the
+// metadata does not name, which is right for truncated segments and wrong if the metadata is
+// old.
 func (m *metaStore) checkFiles() error {
 	names, err := m.files.ListDir(m.dir)
 	if err != nil {
@@ -130,13 +127,13 @@ func (m *metaStore) checkFiles() error {
 	return nil
 }
 
-// check compares where the log ends with where it is known to have been.
+// check compares the end of the log with entries known to have been durable.
 func (t tail) check(mark *indexHash) error {
 	if t.settled > t.last {
-		return damaged(t.last+1, nil, "the log breaks off here, a frame behind it shows that entry %d was durable", t.settled)
+		return damaged(t.last+1, nil, "the log ends before this entry, but a later frame proves that entry %d was durable", t.settled)
 	}
 	if mark != nil && mark.index > t.last {
-		return damaged(t.last+1, nil, "the log breaks off here, entry %d was durable", mark.index)
+		return damaged(t.last+1, nil, "the log ends before this entry, but entry %d was durable", mark.index)
 	}
 	return nil
 }
@@ -156,8 +153,8 @@ func (t tail) tidy(f types.WritableFile) error {
 	return nil
 }
 
-// finishRotation records that the last segment is full, and the next one, whose
-// file raft-wal then makes.
+// finishRotation records that the last segment is full, and its successor, for which raft-wal
+// then creates the file.
 func (m *metaStore) finishRotation(t tail, segmentBytes int) error {
 	s := m.body.State
 	full := &s.Segments[len(s.Segments)-1]

@@ -12,36 +12,35 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// A log does not break because its volume is full. Before an append, all that it may
-// write has its blocks:
+// A full volume must not break the log. Before an append, everything that it may write is
+// allocated:
 //
-//   - the segment, to the end of the batch: a segment is allocated when it is made, and
-//     its last batch may reach beyond,
-//   - from three quarters of a segment on the next one, as the file "spare", which gets
-//     its name when raft-wal makes a segment,
-//   - the metadata files, with the segment that they get next.
+//   - the segment to the end of the batch: segments are allocated when they are created, but
+//     the last batch may reach beyond,
+//   - from three quarters of a segment on, the next one as the file "spare", which is renamed
+//     when raft-wal creates a segment,
+//   - the metadata files, including the next segment's entry.
 //
-// Where there is no room, the append is refused with ErrNoSpace before it writes
-// anything. Where the file system cannot allocate (Allocates), or a write fails for want
-// of space all the same, the log is opened again, which tells what of the batch is there.
+// If there is no space, the append fails with ErrNoSpace before it writes anything. If the file
+// system cannot allocate (Allocates), or a write still fails for lack of space, the log is
+// reopened to find out which entries of the batch are durable.
 
 const spareName = "spare"
 
-// metaRoom is by how much metadata may grow before there is a next look at it.
+// metaRoom is the growth of the metadata between two allocations.
 const metaRoom = 4 << 10
 
-// isNoSpace tells that an operation failed because the volume, or somebody's share of it,
-// is full.
+// isNoSpace reports whether an operation failed because the volume or a quota is full.
 func isNoSpace(err error) bool {
 	return errors.Is(err, ErrNoSpace) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 func noSpace(what string, err error) error { return fmt.Errorf("%w: %s: %w", ErrNoSpace, what, err) }
 
-// systemFiles is the file system of the machine.
+// systemFiles is the real file system.
 type systemFiles struct{ *rwfs.FS }
 
-// renamer is a file system that can make a spare segment.
+// renamer is a file system that can create a spare segment.
 type renamer interface {
 	types.VFS
 	rename(dir, from, to string) error
@@ -51,7 +50,7 @@ func (systemFiles) rename(dir, from, to string) error {
 	return os.Rename(filepath.Join(dir, from), filepath.Join(dir, to))
 }
 
-// Create is that of raft-wal, but that nothing is left of a file that has no room.
+// Create is raft-wal's Create, but removes a file for which there is no space.
 func (s systemFiles) Create(dir, name string, size uint64) (types.WritableFile, error) {
 	f, err := s.FS.Create(dir, name, size)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -60,7 +59,7 @@ func (s systemFiles) Create(dir, name string, size uint64) (types.WritableFile, 
 	return f, err
 }
 
-// makeRoom allocates what an append of so many bytes may write.
+// makeRoom allocates the space for an append of the given size.
 func (l *Log) makeRoom(bytes int64) error {
 	files, ok := l.files.VFS.(renamer)
 	if !ok || l.files.unsupported {
@@ -107,7 +106,7 @@ func (l *Log) makeRoom(bytes int64) error {
 	return nil
 }
 
-// removeSpare removes the spare segment, which the next append may need again.
+// removeSpare removes the spare segment; the next append creates it again if needed.
 func removeSpare(dir string) error {
 	if err := os.Remove(filepath.Join(dir, spareName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("wal: %w", err)
@@ -115,15 +114,15 @@ func removeSpare(dir string) error {
 	return nil
 }
 
-// awaitRotation waits until raft-wal has changed segments, if it is about to.
+// awaitRotation waits for a pending change of segments in raft-wal.
 func (l *Log) awaitRotation() error {
 	l.open.RLock()
 	defer l.open.RUnlock()
 	behind := l.last.Load() + 1
-	return l.wal.DeleteRange(behind, behind) // nothing is there: it only waits
+	return l.wal.DeleteRange(behind, behind) // deletes nothing, but waits
 }
 
-// allocate gives a file of the log blocks.
+// allocate allocates blocks for a file of the log.
 func (l *Log) allocate(name string, off, bytes int64) error {
 	f, err := os.OpenFile(filepath.Join(l.dir, name), os.O_RDWR, 0)
 	if err != nil {
@@ -142,8 +141,8 @@ func (l *Log) allocate(name string, off, bytes int64) error {
 	return nil
 }
 
-// Allocates tells whether the file system can allocate blocks ahead. Where it cannot,
-// free space is all that keeps a write from failing.
+// Allocates reports whether the file system can preallocate blocks. If not, only free space
+// keeps writes from failing.
 func (l *Log) Allocates() bool {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -155,8 +154,8 @@ func (l *Log) Allocates() bool {
 	return !l.files.unsupported
 }
 
-// stalled is why nothing can be appended for now: an append or a change of segments has
-// failed for want of space. It is nil after any other failure.
+// stalledBy returns the reason why appends wait for free space if err, the failure of an append
+// or of a change of segments, is due to lack of space. Otherwise it returns nil.
 func (l *Log) stalledBy(err error) error {
 	switch {
 	case isNoSpace(err):
@@ -169,8 +168,8 @@ func (l *Log) stalledBy(err error) error {
 	return nil
 }
 
-// resume opens the files of a stalled log again. They hold what was acknowledged, or
-// that and the batch whose append failed, which is told by its last entry and hash.
+// resume reopens the files of a stalled log. They have the acknowledged entries and possibly
+// the batch of the failed append, which batchEnd identifies by its last entry and hash.
 func (l *Log) resume(batchEnd *indexHash) (appended bool, err error) {
 	l.open.Lock()
 	defer l.open.Unlock()
@@ -191,11 +190,11 @@ func (l *Log) resume(batchEnd *indexHash) (appended bool, err error) {
 		case batchEnd != nil && last == batchEnd.index && hash == batchEnd.hash:
 			appended = true
 		default:
-			err = errors.Join(damaged(last, nil, "is the last one, and %d was before the volume was full", l.last.Load()), again.Close())
+			err = errors.Join(damaged(last, nil, "is the last entry; before the volume was full it was %d", l.last.Load()), again.Close())
 		}
 	}
 	if err != nil {
-		// Readers go on with what can be read.
+		// Readers continue with the legible part.
 		o.ReadOnly = true
 		if r, readErr := Open(l.dir, o); readErr == nil {
 			l.wal, l.files, l.meta = r.wal, r.files, r.meta

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate gives a file blocks from off on, and leaves its size as it is. The error is
-// errors.ErrUnsupported where the file system cannot.
+// allocate allocates blocks for a file from off on and keeps its size. The error is
+// errors.ErrUnsupported if the file system cannot.
 func allocate(f interface{ Fd() uintptr }, off, bytes int64) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, off, bytes)

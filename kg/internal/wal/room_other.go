@@ -4,5 +4,5 @@ package wal
 
 import "errors"
 
-// allocate is not there.
+// allocate is not supported.
 func allocate(interface{ Fd() uintptr }, int64, int64) error { return errors.ErrUnsupported }

@@ -1,13 +1,11 @@
 package wal
 
-// The last segment is the only one that a crash can leave in disorder. raft-wal
-// reads it on opening up to the first frame header that makes no sense, compares
-// the checksum of the last batch that it came to, and takes what is before that
-// for the log: a bad byte in the middle loses the rest without a word. So the
-// segment is read here first, every batch with its checksum, and what comes
-// behind the last good one is searched for frames that are still legible. Each
-// of them says in its header up to where the log was durable when it was
-// written; if that is further than the good batches reach, entries are lost.
+// Only the last segment can be torn by a crash. When raft-wal opens it, it reads up to the first
+// invalid frame header, compares the checksum of the last batch found, and takes everything
+// before for the log: a bad byte in the middle silently loses the rest. So the segment is read
+// here first, every batch with its checksum, and the bytes behind the last good batch are
+// searched for legible frames. The header of each frame states up to which index the log was
+// durable when it was written; if that is beyond the good batches, entries are lost.
 //
 // raft-wal's layout (its segment/format.go), little-endian, everything padded
 // to 8 bytes: a file header of 32 bytes, then frames of an 8-byte header
@@ -34,21 +32,21 @@ const (
 	lowerCommit      = 3
 	scanBufferBytes  = 1 << 20
 	// maxWitnessBytes bounds the bytes that are checksummed in search of legible
-	// frames behind the good batches, where anything may look like a frame.
+	// frames behind the good batches, where arbitrary bytes may look like a frame.
 	maxWitnessBytes = 1 << 30
 )
 
-// tail describes the last segment as it was found.
+// tail is the state of the last segment as found.
 type tail struct {
-	last     uint64 // index of the last entry in a good batch
-	end      int64  // offset behind that batch, 0 when there is none
+	last     uint64 // offset behind that batch, 0 if there is none
+	end      int64  // offset of the segment's index in a good batch, else 0
 	sealedAt int64  // offset of the segment's index if a good batch has it, else 0
 	dirtyEnd int64  // offset behind the last byte that is not zero, or end
 	settled  uint64 // highest index that a legible frame says was durable
 }
 
-// scanTail reads the segment that begins with index base. Errors are those of
-// reading, and damage within a batch whose own checksum fits.
+// scanTail reads the segment that begins with index base. The error is one of reading, or damage
+// within a batch with a valid checksum.
 func scanTail(f types.ReadableFile, base uint64) (tail, error) {
 	s := tailScan{
 		r:    bufio.NewReaderSize(io.NewSectionReader(f, 0, math.MaxInt64), scanBufferBytes),
@@ -64,11 +62,11 @@ func scanTail(f types.ReadableFile, base uint64) (tail, error) {
 	return t, err
 }
 
-// errScanEnd ends a scan where no further good batch follows.
+// errScanEnd ends a scan if no good batch follows.
 var errScanEnd = errors.New("no further batch")
 
-// tailScan walks over batches. off, crc, next, odd and indexAt belong to the
-// batch that is being read, tail to those before it.
+// tailScan iterates over batches. off, crc, next, odd and indexAt describe the current batch,
+// tail the previous ones.
 type tailScan struct {
 	r       *bufio.Reader
 	buf     []byte
@@ -76,7 +74,7 @@ type tailScan struct {
 	off     int64
 	crc     uint32
 	next    uint64
-	odd     error // what was wrong with an entry
+	odd     error // damage of an entry
 	indexAt int64
 	tail    tail
 }
@@ -135,7 +133,7 @@ func (s *tailScan) entry(n uint32) error {
 	return nil
 }
 
-// index passes over the index of a full segment: one offset for each entry.
+// index skips the index of a full segment: one offset per entry.
 func (s *tailScan) index(n uint32) error {
 	if uint64(n) != 4*(s.next-s.base) {
 		return errScanEnd
@@ -160,8 +158,8 @@ func (s *tailScan) commit(crc uint32) error {
 	return nil
 }
 
-// content reads n bytes and their padding into the batch's checksum. What it
-// returns is good until the next call.
+// content reads n bytes and their padding into the batch's checksum. The result is valid until
+// the next call.
 func (s *tailScan) content(n int) ([]byte, error) {
 	padded := (n + 7) &^ 7
 	if cap(s.buf) < padded {
@@ -184,8 +182,8 @@ func (s *tailScan) read(b []byte) error {
 	return err
 }
 
-// scanLeftover looks at everything behind the good batches: where it ends, and
-// what its legible frames say.
+// scanLeftover examines the bytes behind the good batches: their end, and the legible frames
+// among them.
 func scanLeftover(f types.ReadableFile, t *tail) error {
 	t.dirtyEnd = t.end
 	budget := maxWitnessBytes
@@ -209,7 +207,7 @@ func scanLeftover(f types.ReadableFile, t *tail) error {
 			if err != nil {
 				return err
 			}
-			if size > 0 { // go on behind it: what a payload contains proves nothing
+			if size > 0 { // skip it: frames within a payload prove nothing
 				t.settled = max(t.settled, w.settled)
 				skip = int64(i) + (size+7)&^7
 				t.dirtyEnd = max(t.dirtyEnd, at+int64(i)+size)
@@ -235,7 +233,7 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// witness reads the frame at offset at, if one is there; else its size is 0.
+// witness reads the frame at offset at; the size is 0 if there is none.
 func witness(f types.ReadableFile, at int64, budget *int) (frame, int64, error) {
 	var h [headerBytes]byte
 	if n, err := f.ReadAt(h[:], at); n < len(h) {

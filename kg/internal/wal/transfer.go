@@ -9,17 +9,17 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Frame is an entry as it is stored, to be carried to another log: with its
-// bytes go its checksum and its link, so that the chain stays the same.
+// Frame is an entry in stored form, for copying it to another log: it includes the checksum and
+// the link, so that the chain is preserved.
 type Frame struct {
 	Index uint64
-	Prev  [sha256.Size]byte // hash of the entry before it; zeros for the first of all
+	Prev  [sha256.Size]byte // hash of the previous entry; zeros for entry 1
 	Hash  [sha256.Size]byte
 	Raw   []byte // the receiver may keep it
 }
 
-// ParseFrame checks the bytes of a frame, its payload included. Errors are
-// ErrDamaged and ErrVersion.
+// ParseFrame checks the bytes of a frame, including its payload. Errors are ErrDamaged and
+// ErrVersion.
 func ParseFrame(raw []byte) (Frame, error) {
 	f, err := decodeFrame(raw)
 	if err == nil {
@@ -34,7 +34,7 @@ func ParseFrame(raw []byte) (Frame, error) {
 	return Frame{f.index, f.prev, sha256.Sum256(raw), raw}, nil
 }
 
-// Payload is what was appended under the index.
+// Payload returns the payload of the entry.
 func (f Frame) Payload() ([]byte, error) {
 	d, err := decodeFrame(f.Raw)
 	if err != nil {
@@ -43,7 +43,7 @@ func (f Frame) Payload() ([]byte, error) {
 	return unpack(d)
 }
 
-// Frames yields the entries from … to as they are stored, checked as by Read.
+// Frames yields the entries from … to in stored form, checked as by Read.
 func (l *Log) Frames(from, to uint64) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		for index := from; index <= to; index++ {
@@ -62,10 +62,9 @@ func (l *Log) Frames(from, to uint64) iter.Seq2[Frame, error] {
 	}
 }
 
-// AppendFrames appends entries of another log as they were stored there, with
-// one fsync. They must follow the last entry and carry its hash; an empty log may
-// begin anywhere. Errors mean what those of AppendPrepared mean, and ErrDamaged
-// that they do not hang together.
+// AppendFrames appends stored entries of another log with one fsync. They must follow the last
+// entry and carry its hash; an empty log may begin at any index. Errors are those of
+// AppendPrepared, and ErrDamaged if the entries are not linked.
 func (l *Log) AppendFrames(frames []Frame) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -99,7 +98,7 @@ func (l *Log) follows(frames []Frame) error {
 	total := 0
 	for _, f := range frames {
 		if f.Index != next || f.Index == 0 {
-			return fmt.Errorf("%w: entry %d where %d comes next", ErrGap, f.Index, next)
+			return fmt.Errorf("%w: got entry %d, the next is %d", ErrGap, f.Index, next)
 		}
 		if f.Prev != prev {
 			return damaged(f.Index, nil, "carries hash %x of its predecessor, which has %x", f.Prev[:8], prev[:8])

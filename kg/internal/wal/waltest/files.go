@@ -1,5 +1,5 @@
-// Package waltest gives tests a file system for a log that fails when told to,
-// counts syncs, and knows what a power cut would leave of the directory.
+// Package waltest provides a file system for tests of a log. It can fail on demand, counts
+// syncs, and reproduces the directory after a power cut.
 //
 //	files := waltest.New()
 //	l, _ := wal.Open(dir, wal.Options{Files: files})
@@ -7,14 +7,14 @@
 //	… append until an append fails …
 //	for keep := 0; keep <= files.Unsynced(); keep++ {
 //		cut := t.TempDir()
-//		files.PowerCut(dir, cut, keep)    // what a power cut leaves now
+//		files.PowerCut(dir, cut, keep)    // the state after a power cut
 //		l, err := wal.Open(cut, wal.Options{})
 //		…
 //	}
 //
-// It works on real files, so a directory can also be opened, copied (Copy) and
-// spoiled (Flip) without it. Syncs and failures are those of segment files, but for
-// FailOperation, which is about all files; a power cut treats all of them alike.
+// It works on real files, so that a directory can also be opened, copied (Copy) and
+// corrupted (Flip) without it. Syncs and failures concern segment files only, except for
+// FailOperation; a power cut concerns all files.
 package waltest
 
 import (
@@ -31,55 +31,53 @@ import (
 )
 
 var (
-	// ErrSync is what a sync fails with.
+	// ErrSync is the error of a failed sync.
 	ErrSync = errors.New("waltest: sync failed")
-	// ErrFull is what a write to a full volume fails with.
+	// ErrFull is the error of a write to a full volume.
 	ErrFull error = syscall.ENOSPC
 )
 
-// Files is a types.VFS over the real file system. It may be used concurrently,
-// and by several logs one after the other.
+// Files is a types.VFS over the real file system. It is safe for concurrent use, and for
+// several logs one after the other.
 type Files struct {
 	types.VFS
 
-	mu       sync.Mutex // guards what follows, and is held while files change
-	changes  []change   // not synced, in the order of writing
+	mu       sync.Mutex // guards the fields below; held while files change
+	changes  []change   // unsynced, in write order
 	unlinked map[string]bool
 	syncs    int
-	failAt   int // the count of syncs at which one fails, 0 for never
+	failAt   int // sync that fails, 0 for none
 	full     bool
 
 	operations int // of any file
-	breakAt    int // the count of operations at which the volume breaks, 0 for never
+	breakAt    int // operation that fails, 0 for none
 	failure    Failure
 }
 
-// Failure says how a volume breaks.
+// Failure is the way in which a volume fails.
 type Failure int
 
 const (
-	// Once lets one operation fail, and those that follow succeed.
+	// Once fails one operation; later ones succeed.
 	Once Failure = iota
-	// Dead lets the operation fail and all that follow.
+	// Dead fails the operation and all later ones.
 	Dead
-	// Lying is Dead but for a sync: it reports success, and nothing that it should
-	// have covered is durable. A volume that is just going away does that.
+	// Lying is Dead except for a sync: it reports success without making anything
+	// durable, as a volume that is about to fail may do.
 	Lying
 )
 
-// ErrIO is what the operations of a volume fail with that broke, as an error of the
-// file, which tells its path.
+// ErrIO is the error of operations on a failed volume, wrapped in a PathError.
 var ErrIO error = syscall.EIO
 
-// Operations is how many files were made and how many writes and syncs of any file
-// were asked for so far.
+// Operations returns the number of file creations, writes and syncs so far.
 func (f *Files) Operations() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.operations
 }
 
-// FailOperation lets the volume break at the n-th operation from now on, as counted by
+// FailOperation makes the volume fail at the n-th operation from now, as counted by
 // Operations; 1 is the next one.
 func (f *Files) FailOperation(n int, how Failure) {
 	f.mu.Lock()
@@ -87,7 +85,7 @@ func (f *Files) FailOperation(n int, how Failure) {
 	f.breakAt, f.failure = f.operations+n, how
 }
 
-// operate counts an operation on a file and tells whether it fails. Callers hold mu.
+// operate counts an operation on a file and returns its injected error. Callers hold mu.
 func (f *Files) operate(path string) error {
 	f.operations++
 	if f.operations == f.breakAt || f.breakAt > 0 && f.operations > f.breakAt && f.failure != Once {
@@ -96,45 +94,44 @@ func (f *Files) operate(path string) error {
 	return nil
 }
 
-// change is one write that no sync has covered.
+// change is an unsynced write.
 type change struct {
 	path    string
 	off     int64
-	old     []byte // what was there, shorter where the file ended
+	old     []byte // previous bytes, shorter at the end of the file
 	written int
-	lost    bool // a sync failed: the kernel has forgotten it, no later sync covers it
+	lost    bool // a sync failed: later syncs do not cover it either
 }
 
-// New returns a file system in which nothing fails.
+// New returns a file system without failures.
 func New() *Files {
 	return &Files{VFS: fs.New(), unlinked: make(map[string]bool)}
 }
 
-// Syncs is how many syncs of segment files were asked for so far.
+// Syncs returns the number of syncs of segment files so far.
 func (f *Files) Syncs() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.syncs
 }
 
-// FailSync lets the n-th sync of a segment file from now on fail, once; 1 is the
-// next one. What it should have covered stays visible but is never durable, as
-// on Linux.
+// FailSync makes the n-th sync of a segment file from now fail once; 1 is the next one. As on
+// Linux, the data stays visible but never becomes durable.
 func (f *Files) FailSync(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failAt = f.syncs + n
 }
 
-// SetFull makes the volume full, or gives it room again. A write to a segment
-// file on a full volume stores half of its bytes and fails with ErrFull.
+// SetFull makes the volume full, or frees space. A write to a segment file on a full volume
+// stores half of its bytes and fails with ErrFull.
 func (f *Files) SetFull(full bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.full = full
 }
 
-// Unsynced is how many bytes of segment files were written and not synced.
+// Unsynced returns the number of unsynced bytes of segment files.
 func (f *Files) Unsynced() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,8 +146,7 @@ func (f *Files) Unsynced() int {
 
 func isSegment(path string) bool { return strings.HasSuffix(path, ".wal") }
 
-// Create makes a file whose entry in the directory is not durable until its
-// first sync.
+// Create creates a file with a directory entry that is not durable before its first sync.
 func (f *Files) Create(dir, name string, size uint64) (types.WritableFile, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -229,8 +225,8 @@ func (w *file) WriteAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// record remembers a change; one that repeats the last of its file exactly in
-// place (the mark does that) adds nothing. Callers hold mu.
+// record records a change, unless it repeats the last one of its file in place, as the mark does.
+// Callers hold mu.
 func (f *Files) record(c change) {
 	for i := len(f.changes) - 1; i >= 0; i-- {
 		if before := f.changes[i]; before.path == c.path {
@@ -243,7 +239,7 @@ func (f *Files) record(c change) {
 	f.changes = append(f.changes, c)
 }
 
-// Sync does not sync: the plug is only pulled in PowerCut, which knows what was.
+// Sync does not sync: PowerCut undoes the changes that were not synced.
 func (w *file) Sync() error {
 	f := w.owner
 	f.mu.Lock()
@@ -267,7 +263,7 @@ func (w *file) Sync() error {
 	return nil
 }
 
-// lose notes that no later sync covers what was written to a file. Callers hold mu.
+// lose records that no later sync covers the writes to a file. Callers hold mu.
 func (f *Files) lose(path string) {
 	for i := range f.changes {
 		f.changes[i].lost = f.changes[i].lost || f.changes[i].path == path

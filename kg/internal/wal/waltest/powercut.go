@@ -10,11 +10,10 @@ import (
 	"slices"
 )
 
-// PowerCut writes to the directory to, which must be empty or absent, what a
-// power cut at this moment could leave of dir: everything that was synced, and of
-// the bytes of segment files that were not, the first keep in the order of
-// writing. With keep 0 no other file keeps unsynced bytes either, and a file that
-// was never synced is gone; else both stay. The log in dir may be open and busy.
+// PowerCut writes a possible state of dir after a power cut to the directory to, which must be
+// empty or absent: everything synced, and the first keep unsynced bytes of segment files in
+// write order. With keep 0 no other file keeps unsynced bytes either, and a file that was never
+// synced is missing; otherwise both are kept. The log in dir may be open and busy.
 func (f *Files) PowerCut(dir, to string, keep int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -31,7 +30,7 @@ func (f *Files) PowerCut(dir, to string, keep int) error {
 			}
 		}
 	}
-	// Forwards to share out the bytes that are kept, backwards to undo the rest.
+	// Forward to distribute the kept bytes, backward to undo the rest.
 	var undo []change
 	for _, c := range f.changes {
 		if filepath.Dir(c.path) != filepath.Clean(dir) || none && f.unlinked[c.path] {
@@ -56,7 +55,7 @@ func (f *Files) PowerCut(dir, to string, keep int) error {
 	return nil
 }
 
-// undo puts back what was there, zeros where the file had ended.
+// undo restores the previous bytes, zeros behind the former end of the file.
 func (c change) undo(path string) error {
 	return edit(path, func(w *os.File) error {
 		_, err := w.WriteAt(append(bytes.Clone(c.old), make([]byte, c.written-len(c.old))...), c.off)
@@ -64,8 +63,8 @@ func (c change) undo(path string) error {
 	})
 }
 
-// Copy copies the files of dir (not its directories) to the directory to, and
-// makes that; blocks of zeros become holes.
+// Copy copies the files of dir, without subdirectories, to the directory to, and creates it.
+// Zero blocks become holes.
 func Copy(dir, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
@@ -121,8 +120,7 @@ func Segments(dir string) ([]string, error) {
 	return filepath.Glob(filepath.Join(dir, "*.wal"))
 }
 
-// Written is how far a file is written: the offset behind its last byte that is
-// not zero.
+// Written returns the offset behind the last non-zero byte of a file.
 func Written(path string) (int64, error) {
 	b, err := os.ReadFile(path)
 	return int64(len(bytes.TrimRight(b, "\x00"))), err
