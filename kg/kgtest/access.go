@@ -12,8 +12,8 @@ import (
 	"koine/kg"
 )
 
-// policies is an Access by a table of graphs: who has more than nothing there.
-// A graph that is not in the table is open to all. Its answers can be kept.
+// policies is an Access over a table of rights by graph and agent. A graph without an entry is
+// open to all. Its answers can be cached.
 type policies struct {
 	mu      sync.Mutex
 	rules   map[kg.Term]map[kg.AgentID]kg.Right
@@ -49,8 +49,8 @@ func newPolicies() *policies {
 	}}
 }
 
-// testAccess proves that what a caller may not read does not exist for it,
-// whichever way it asks, and that the newest policy decides.
+// testAccess proves that data which a caller may not read is invisible to it through every
+// operation, and that the newest policy applies.
 func testAccess(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{Access: newPolicies()})
 	secret := quadIn(hidden, "secret", "secretly", "secret")
@@ -112,8 +112,8 @@ func readsAsAllowed(t *testing.T, b *both, who kg.Principal) {
 	}
 }
 
-// commitAsAllowed proves that a commit shows the changes that its reader may
-// see, and that one which has no others is not there.
+// commitAsAllowed proves that a commit has the changes that its reader may see, and that a
+// commit without such changes is not found.
 func commitAsAllowed(t *testing.T, b *both, r kg.Revision) {
 	t.Helper()
 	var want []string
@@ -162,7 +162,7 @@ func writesAsAllowed(t *testing.T, b *both) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			head := b.model.Head()
-			// The good patch beside it must not stay either.
+			// The valid patch beside it must not be applied either.
 			b.update(kg.Meta{Principal: row.who}, add(quad("s", "p", "\"beside "+row.name), ""), row.do)
 			want := head
 			if row.code == "" {
@@ -190,9 +190,9 @@ func writesAsAllowed(t *testing.T, b *both) {
 	})
 }
 
-// newestPolicy opens and shuts a graph while somebody reads and watches. Each
-// step waits for the event of the one before it. The store has the policies as
-// they are, or as an Access without a version.
+// newestPolicy opens and closes a graph while an agent reads and watches. Each step waits for
+// the event of the previous one. The store uses given, which is access itself or an Access
+// without a version.
 func newestPolicy(t *testing.T, f Factory, access *policies, given kg.Access) {
 	b := newBoth(t, f, kg.Options{Access: given})
 	rec := Record(t, b.Store, kg.Filter{View: kg.View{Principal: reader}}, b.Oldest())
@@ -200,7 +200,7 @@ func newestPolicy(t *testing.T, f Factory, access *policies, given kg.Access) {
 	say := func(open bool, text string) {
 		q := quadIn(hidden, "s", "p", "\""+text)
 		b.update(kg.Meta{}, add(q, ""))
-		b.update(kg.Meta{}, add(quad("s", "p", "\""+text), "")) // seen anyway
+		b.update(kg.Meta{}, add(quad("s", "p", "\""+text), "")) // always visible
 		want++
 		if open {
 			want++
@@ -218,7 +218,7 @@ func newestPolicy(t *testing.T, f Factory, access *policies, given kg.Access) {
 	say(false, "shut")
 	access.set(hidden, map[kg.AgentID]kg.Right{tester.ID: kg.Manage, reader.ID: kg.Read})
 	say(true, "open")
-	for r, n := range map[kg.Revision]uint64{1: 1, b.model.Head(): 2} { // also what was said while it was shut
+	for r, n := range map[kg.Revision]uint64{1: 1, b.model.Head(): 2} { // including writes while it was closed
 		snap := openTo(t, b.Store, reader, r)
 		if got, err := snap.Count(kg.Pattern{Graph: hidden}); got != n || err != nil {
 			t.Errorf("as of %d, opened later: got %d statements, %v, want %d", r, got, err, n)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// maxLine bounds what a child says in one line.
+// maxLine is the largest length of a line that a child writes.
 const maxLine = 1 << 20
 
-// Child runs the test binary again, as the process that a kill test kills: settings
-// are variables of the environment by which its TestMain knows that. Each line that
-// the child says goes to heard, also those that come behind its end, because they
-// were said before. It is killed with SIGKILL when heard has enough, and when the time
-// is up. An end of its own is an error, as is one of heard, which ends it too.
+// Child runs the test binary again as the victim of a kill test. settings are environment
+// variables that tell the TestMain of the child so. heard receives each line that the child
+// writes, including lines still in the pipe after its death. The child is killed with SIGKILL
+// when heard reports enough or the time is up. It is an error if the child exits by itself.
+// An error of heard kills the child, too.
 func Child(lives time.Duration, heard func(line []byte) (enough bool, err error), settings ...string) error {
 	var stderr bytes.Buffer
 	child := exec.Command(os.Args[0])
@@ -45,7 +45,7 @@ func Child(lives time.Duration, heard func(line []byte) (enough bool, err error)
 	if err != nil {
 		kill()
 	}
-	_ = child.Wait() // says that it was killed
+	_ = child.Wait() // reports that it was killed
 	if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); err == nil && (!ok || status.Signal() != syscall.SIGKILL) {
 		err = fmt.Errorf("the child ended by itself: %v", child.ProcessState)
 	}

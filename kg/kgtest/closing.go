@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// testClosing proves that closing ends everything with its reason, waits for
-// what is under way, and that nothing works afterwards or hangs.
+// testClosing proves that Close ends everything with its reason and waits for running calls,
+// and that later calls fail without blocking.
 func testClosing(t *testing.T, f Factory) {
 	t.Run("calls afterwards", func(t *testing.T) { callsAfterwards(t, f) })
 	t.Run("watchers end", func(t *testing.T) {
@@ -73,13 +73,13 @@ func callsAfterwards(t *testing.T, f Factory) {
 	if token := closed.FormatPosition(head); token == "" {
 		t.Error("FormatPosition gives nothing")
 	}
-	closed.Stats() // must not panic: it is asked at any time
+	closed.Stats() // must not panic: it may be called at any time
 }
 
 func second[T any](_ T, err error) error { return err }
 
-// updatesEnd closes a store while updates are made: each of them is either in
-// the log afterwards, or told that the store is closed.
+// updatesEnd closes a store during updates: each of them is either in the log afterwards, or
+// has failed because the store was closed.
 func updatesEnd(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	const writers = 8

@@ -11,9 +11,9 @@ import (
 	"koine/kg"
 )
 
-// Codes lists the codes of errors that kg has, read from its source: a test of a
-// protocol's table sees a new one before anybody meets it. The directory is that of
-// package kg, from where the test runs.
+// Codes returns the error codes of package kg, parsed from its source, so that the test of a
+// protocol's error table notices a new code. dir is the directory of package kg relative to the
+// test.
 func Codes(t testing.TB, dir string) (out []kg.Code) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), dir+"/errors.go", nil, parser.SkipObjectResolution)

@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// byValue lets cmp compare terms and revisions with ==.
+// byValue makes cmp compare terms with ==.
 var byValue = cmp.Comparer(func(a, b kg.Term) bool { return a == b })
 
 func all(seq iter.Seq2[kg.Statement, error]) ([]kg.Statement, error) {
@@ -26,7 +26,7 @@ func all(seq iter.Seq2[kg.Statement, error]) ([]kg.Statement, error) {
 	return out, nil
 }
 
-// open gives a snapshot that is closed at the latest when the test ends.
+// open returns a snapshot that is closed at the end of the test at the latest.
 func open(t testing.TB, s *Store, v kg.View) *kg.Snapshot {
 	t.Helper()
 	snap, err := s.View(within(t), v)
@@ -37,7 +37,7 @@ func open(t testing.TB, s *Store, v kg.View) *kg.Snapshot {
 	return snap
 }
 
-// sameStatements compares what a snapshot and the model say to a pattern.
+// sameStatements compares the snapshot's matches of a pattern with the model's.
 func sameStatements(t testing.TB, m *Model, snap *kg.Snapshot, p kg.Pattern) {
 	t.Helper()
 	got, err := all(snap.Match(p))
@@ -88,9 +88,8 @@ func sameCounts(t testing.TB, m *Model, snap *kg.Snapshot) {
 	}
 }
 
-// sameCommit compares a commit of the store with the model's. The model takes
-// over the order in which the store removed what a replace took away: any is
-// right, and the events come in it.
+// sameCommit compares a commit of the store with the model's. The model adopts the order in
+// which the store removed replaced statements: any order is valid, and events come in it.
 func sameCommit(ctx context.Context, t testing.TB, m *Model, s *Store, r kg.Revision) {
 	t.Helper()
 	got, err := s.Commit(ctx, tester, r)
@@ -118,7 +117,7 @@ func sameCommit(ctx context.Context, t testing.TB, m *Model, s *Store, r kg.Revi
 	}
 }
 
-// sameEverything compares the present, the catalogue, and every commit.
+// sameEverything compares the present, the catalogue and every commit.
 func sameEverything(t testing.TB, m *Model, s *Store) {
 	t.Helper()
 	if got := s.Head().Revision; got != m.Head() {
@@ -133,7 +132,7 @@ func sameEverything(t testing.TB, m *Model, s *Store) {
 	}
 }
 
-// sameAnswer compares what came of an update with what must.
+// sameAnswer compares the result of an update with the expected one.
 func sameAnswer(t testing.TB, want Answer, got kg.Receipt, err error) {
 	t.Helper()
 	if code := kg.CodeOf(err); code != want.Code {
@@ -151,7 +150,7 @@ func sameAnswer(t testing.TB, want Answer, got kg.Receipt, err error) {
 	}
 }
 
-// apply is the function of an update that applies the patches.
+// apply returns an update function that applies the patches.
 func apply(patches []kg.Patch) func(*kg.Tx) error {
 	return func(tx *kg.Tx) error {
 		for _, p := range patches {
@@ -163,7 +162,7 @@ func apply(patches []kg.Patch) func(*kg.Tx) error {
 	}
 }
 
-// thenFail is do, which then fails with errOwn.
+// thenFail wraps do to fail with errOwn afterwards.
 func thenFail(do func(*kg.Tx) error) func(*kg.Tx) error {
 	return func(tx *kg.Tx) error {
 		if err := do(tx); err != nil {
@@ -173,20 +172,20 @@ func thenFail(do func(*kg.Tx) error) func(*kg.Tx) error {
 	}
 }
 
-// both does the same update to a store and its model and compares.
+// both applies the same updates to a store and its model and compares the results.
 type both struct {
 	*Store
 	model *Model
 	t     testing.TB
 }
 
-// newBoth makes a store and the model of it.
+// newBoth returns a new store with its model.
 func newBoth(t testing.TB, f Factory, o kg.Options) *both {
 	s := f(t, o)
 	return &both{Store: s, model: NewModel(s.Head().Epoch, o.Access), t: t}
 }
 
-// time is that of a commit of the store.
+// time returns the time of a commit of the store.
 func (b *both) time(t testing.TB, r kg.Revision) time.Time {
 	t.Helper()
 	c, err := b.Commit(within(t), tester, r)
@@ -196,7 +195,7 @@ func (b *both) time(t testing.TB, r kg.Revision) time.Time {
 	return c.Time
 }
 
-// update does it to both. Patches and meta name agents in full.
+// update updates both. Patches and meta must have agent ids in full.
 func (b *both) update(meta kg.Meta, patches ...kg.Patch) kg.Receipt {
 	b.t.Helper()
 	if meta.Principal.ID == "" {
@@ -212,7 +211,7 @@ func (b *both) update(meta kg.Meta, patches ...kg.Patch) kg.Receipt {
 	return got
 }
 
-// shows compares the whole present under a view.
+// shows compares the whole present in a view.
 func (b *both) shows(v kg.View) {
 	b.t.Helper()
 	snap := open(b.t, b.Store, v)
@@ -236,8 +235,8 @@ func replace(q kg.Quad, source kg.AgentID) kg.Patch {
 	return kg.Patch{Op: kg.Replace, Quad: q, Source: source}
 }
 
-// quad is a statement of the default graph about IRIs "urn:" and these names;
-// an object that begins with a quotation mark is a string.
+// quad returns a statement of the default graph with the IRIs "urn:"+name; an object that begins
+// with a quotation mark is a string.
 func quad(s, p, o string) kg.Quad { return quadIn(kg.DefaultGraph, s, p, o) }
 
 func quadIn(graph kg.Term, s, p, o string) kg.Quad {
@@ -248,10 +247,10 @@ func quadIn(graph kg.Term, s, p, o string) kg.Quad {
 	return kg.Quad{Subject: kg.IRI("urn:" + s), Predicate: kg.IRI("urn:" + p), Object: object, Graph: graph}
 }
 
-// seconds keeps tests short that are about time.
+// seconds abbreviates durations.
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// until waits for something that only other goroutines bring about.
+// until waits for a condition that other goroutines establish.
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for ctx := within(t); !done(); runtime.Gosched() {

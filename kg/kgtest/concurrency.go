@@ -13,14 +13,13 @@ import (
 	"koine/kg"
 )
 
-// testConcurrency does what only many can do to a store.
+// testConcurrency tests concurrent use of a store.
 func testConcurrency(t *testing.T, f Factory) {
 	t.Run("everybody at once", func(t *testing.T) { everybody(t, f) })
 	t.Run("a counter by expected revisions", func(t *testing.T) { counter(t, f) })
 }
 
-// counter has several writers add one to a number that they read before: with
-// the revision that they expect, none of them writes over another's.
+// counter has several writers increment a number: with expected revisions, no increment is lost.
 func counter(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	const writers, each = 6, 20
@@ -68,13 +67,12 @@ func counter(t *testing.T, f Factory) {
 	}
 }
 
-// everybody runs writers, readers and watchers at the same time. It
-// proves that every receipt names the commit that was made of its update, that
-// the log leads to the state, that a reader sees whole commits only and its own
-// writes, that a check finds nothing wrong at any moment, and that all watchers
-// see the same.
+// everybody runs writers, readers and watchers concurrently. It proves that every receipt names
+// the commit of its update, that the log determines the state, that a reader sees whole commits
+// only, including its own writes, that a check never finds a problem, and that all watchers see
+// the same events.
 func everybody(t *testing.T, f Factory) {
-	var ticks atomic.Int64 // of a clock that goes back as often as forward
+	var ticks atomic.Int64 // of a clock that moves back as often as forward
 	start := NewClock().Now()
 	clock := func() time.Time { return start.Add(time.Duration(ticks.Add(1)%7) * time.Second) }
 	b := newBoth(t, f, kg.Options{Clock: clock})
@@ -135,8 +133,8 @@ func everybody(t *testing.T, f Factory) {
 	}
 }
 
-// writePairs makes commits that each move a pair of statements on together:
-// the left and the right value of a writer are always the same.
+// writePairs makes commits that each update a pair of statements: the left and the right value of
+// a writer are always equal.
 func writePairs(ctx context.Context, t *testing.T, s *Store, writer, n int) (receipts []kg.Receipt) {
 	subject := fmt.Sprint("s", writer%3)
 	for i := range n {
@@ -163,7 +161,7 @@ func writePairs(ctx context.Context, t *testing.T, s *Store, writer, n int) (rec
 	return receipts
 }
 
-// readWholeCommits reads until it is told to stop, and compares left and right.
+// readWholeCommits compares left and right values until ctx is done.
 func readWholeCommits(ctx context.Context, t *testing.T, s *Store) {
 	last := kg.Revision(0)
 	for ctx.Err() == nil {
@@ -191,13 +189,13 @@ func readWholeCommits(ctx context.Context, t *testing.T, s *Store) {
 	}
 }
 
-// readThenFollow takes snapshots and watches from where they stand until it is
-// told to stop: the next commit must be the first that is told.
+// readThenFollow takes snapshots and watches from their positions until ctx is done: the first
+// event must be of the next commit.
 func readThenFollow(ctx context.Context, t *testing.T, s *Store) {
 	for ctx.Err() == nil {
 		snap, err := s.View(ctx, kg.View{Principal: tester})
 		if err != nil {
-			return // told to stop
+			return // ctx is done
 		}
 		from := snap.Position()
 		snap.Close()

@@ -12,38 +12,38 @@ import (
 
 // Distrust is a kg.Distrust that a test sets.
 type Distrust struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	doubts  kg.Doubts
 	changed kg.Revision
 }
 
-// NewDistrust doubts these from the beginning.
+// NewDistrust returns a Distrust with the given doubts from the beginning.
 func NewDistrust(doubts kg.Doubts) *Distrust { return &Distrust{doubts: doubts} }
 
-// Set changes the doubts, as of a commit.
+// Set replaces the doubts as of the commit in.
 func (d *Distrust) Set(doubts kg.Doubts, in kg.Revision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.doubts, d.changed = doubts, in
 }
 
-// Doubted is that of kg.Distrust.
+// Doubted implements kg.Distrust.
 func (d *Distrust) Doubted() kg.Doubts {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.doubts
 }
 
-// DoubtsChanged is that of kg.Distrust.
+// DoubtsChanged implements kg.Distrust.
 func (d *Distrust) DoubtsChanged(after kg.Revision) (bool, kg.Revision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.changed > after, max(after, d.changed)
 }
 
-// testDistrust proves that what an agent under quarantine said is not there for
-// any read, at any revision, under any view, for updates and those who judge
-// them; and that it is there again when the quarantine is lifted.
+// testDistrust proves that assertions of an agent under quarantine are invisible to any read, at
+// any revision, in any view, to updates and to verifiers; and that they are visible again when
+// the quarantine is lifted.
 func testDistrust(t *testing.T, f Factory) {
 	clock := NewClock()
 	distrust := NewDistrust(nil)
@@ -129,7 +129,7 @@ func testDistrust(t *testing.T, f Factory) {
 		if err != nil || inside != 0 || before != 0 || after != 0 {
 			t.Errorf("%v: the update saw %d, the verifier %d before and %d after; want none", err, inside, before, after)
 		}
-		// To replace takes away what is not seen, too.
+		// A replace removes invisible statements, too.
 		b.update(kg.Meta{}, kg.Patch{Op: kg.Replace, Quad: quad("s", "p", "only"), Source: good})
 		set(nil)
 		snap := open(t, b.Store, kg.View{Principal: tester})
@@ -152,8 +152,8 @@ func testDistrust(t *testing.T, f Factory) {
 	})
 }
 
-// testDistrustWatched proves that whoever follows is told when the doubts change,
-// and then follows under the new ones.
+// testDistrustWatched proves that a watcher is notified when the doubts change, and then
+// continues under the new ones.
 func testDistrustWatched(t *testing.T, f Factory) {
 	distrust := NewDistrust(nil)
 	b := newBoth(t, f, kg.Options{
@@ -167,7 +167,7 @@ func testDistrustWatched(t *testing.T, f Factory) {
 	if _, err := follower.Wait(within(t), 2); err != nil {
 		t.Fatal(err)
 	}
-	// A commit to the system graph, which changes whom to doubt.
+	// A commit to the system graph changes the doubts.
 	b.update(kg.Meta{}, add(kg.Quad{Subject: kg.IRI("urn:x"), Predicate: kg.IRI("urn:y"), Object: kg.IRI("urn:z"), Graph: kg.SystemGraph}, ""))
 	if err := follower.End(within(t)); kg.CodeOf(err) != kg.CodeAccessChanged {
 		t.Errorf("a follower ended with %v, want ACCESS_CHANGED", err)

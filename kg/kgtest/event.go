@@ -6,9 +6,8 @@ import (
 	"koine/kg"
 )
 
-// Events is what a watcher with the filter must be told that starts behind the
-// position: of each change, the difference of what the filter's view shows
-// before and after it.
+// Events returns the events that a watcher with the filter must receive behind the position from:
+// for each change, the difference of the filter's view before and after it.
 func (m *Model) Events(f kg.Filter, from kg.Position) []kg.Event {
 	w := watching{model: m, filter: f}
 	var out []kg.Event
@@ -28,13 +27,13 @@ func (m *Model) Events(f kg.Filter, from kg.Position) []kg.Event {
 	return out
 }
 
-// behind tells whether the change lies at or before the position.
+// behind reports whether the change is at or before the position.
 func behind(c *kg.Commit, i int, p kg.Position) bool {
 	return kg.Position{Revision: c.Revision, Index: uint32(i)}.Compare(p) <= 0
 }
 
-// positionOf is behind a change; behind the last one of its commit it is
-// behind the commit.
+// positionOf returns the position behind a change; for the last change of a commit, the end of the
+// commit.
 func positionOf(epoch kg.Epoch, c *kg.Commit, i int) kg.Position {
 	p := kg.Position{Epoch: epoch, Revision: c.Revision, Index: uint32(i)}
 	if i == len(c.Changes)-1 {
@@ -43,7 +42,7 @@ func positionOf(epoch kg.Epoch, c *kg.Commit, i int) kg.Position {
 	return p
 }
 
-// fits tells whether the quad fits any of the patterns, or there are none.
+// fits reports whether the quad matches any of the patterns; nil matches all.
 func fits(patterns []kg.Pattern, q kg.Quad) bool {
 	return patterns == nil || slices.ContainsFunc(patterns, func(p kg.Pattern) bool { return p.Matches(q) })
 }
@@ -53,7 +52,7 @@ type watching struct {
 	filter kg.Filter
 }
 
-// shown is what the filter shows of a statement that these assertions back.
+// shown returns the assertions of a statement that the filter's view shows.
 func (w watching) shown(q kg.Quad, backing []kg.Assertion) []kg.Assertion {
 	if !fits(w.filter.Patterns, q) || !w.model.sees(w.filter.View, q.Graph) {
 		return nil
@@ -73,7 +72,7 @@ func (w watching) event(commit *kg.Commit, i int) (kg.Event, bool) {
 		if c.ReplacedBy >= 0 {
 			by := commit.Changes[c.ReplacedBy]
 			if w.shown(by.Quad, []kg.Assertion{by.Assertion}) != nil {
-				return kg.Event{}, false // told with what came in its place
+				return kg.Event{}, false // part of the event of the replacement
 			}
 		}
 		return w.removed(c)
@@ -81,7 +80,7 @@ func (w watching) event(commit *kg.Commit, i int) (kg.Event, bool) {
 	return w.added(commit, c)
 }
 
-// removed is the event of a change that withdrew one assertion or all.
+// removed returns the event of a change that removed one assertion or all.
 func (w watching) removed(c kg.Change) (kg.Event, bool) {
 	gone := w.shown(c.Quad, []kg.Assertion{c.Assertion})
 	if len(c.After) == 0 && len(c.Before) > 1 {
@@ -97,9 +96,8 @@ func (w watching) removed(c kg.Change) (kg.Event, bool) {
 	}, true
 }
 
-// added is the event of a change that made an assertion. The assertion of the
-// same source that stood before it, and what a replace took away, are what
-// went.
+// added returns the event of a change that made an assertion. The previous assertion by the same
+// source and the replaced statements are its removals.
 func (w watching) added(commit *kg.Commit, c kg.Change) (kg.Event, bool) {
 	var went []kg.Statement
 	for _, r := range c.Replaces {
@@ -116,7 +114,7 @@ func (w watching) added(commit *kg.Commit, c kg.Change) (kg.Event, bool) {
 	switch {
 	case came == nil && own == nil:
 		return kg.Event{}, false
-	case came == nil: // changed into what the view does not show
+	case came == nil: // the view does not show the new assertion
 		return kg.Event{
 			Op: kg.Remove, Statement: kg.Statement{Quad: c.Quad, Assertions: own},
 			StatementRemains: w.shown(c.Quad, c.After) != nil,

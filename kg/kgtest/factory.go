@@ -9,28 +9,26 @@ import (
 	"koine/kg"
 )
 
-// patience bounds every wait in the suite: a store that never answers fails
-// its test instead of holding it up.
+// patience bounds every wait in the suite, so that a store that hangs fails its test.
 const patience = time.Minute
 
-// checkTime bounds the check at the end, which reads all there is several times: after
-// a soak that is millions of statements.
+// checkTime bounds the final check, which reads all data several times: after a soak test
+// these are millions of statements.
 const checkTime = 10 * time.Minute
 
-// Factory makes an empty store for one test. It takes care of closing it when
-// the test is over, and of checking it then.
+// Factory creates an empty store for one test. The store is closed and checked at the end of the
+// test.
 type Factory func(t testing.TB, o kg.Options) *Store
 
-// Store is a store under test that can be closed and opened again.
+// Store is a store under test that can be closed and reopened.
 type Store struct {
 	*kg.Store
 	t      testing.TB
 	reopen func() (*kg.Store, error)
 }
 
-// NewStore is the Store of a factory: s is open, and open opens the same data
-// again after s was closed. Cleanup compares all parts of the store with each
-// other once more.
+// NewStore returns the Store of a factory: s is open, and open reopens the same data after s was
+// closed. At the end of the test, all parts of the store are compared with each other.
 func NewStore(t testing.TB, s *kg.Store, open func() (*kg.Store, error)) *Store {
 	store := &Store{Store: s, t: t, reopen: open}
 	t.Cleanup(func() {
@@ -44,11 +42,11 @@ func NewStore(t testing.TB, s *kg.Store, open func() (*kg.Store, error)) *Store 
 	return store
 }
 
-// Disk makes stores in a directory of the test.
+// Disk is a Factory of stores in a temporary directory.
 func Disk(t testing.TB, o kg.Options) *Store {
 	t.Helper()
 	if o.ReserveBytes == 0 && o.FreeBytes == nil {
-		o.ReserveBytes = 1 // updates must not fail because the machine has little free space
+		o.ReserveBytes = 1 // updates must not fail on a machine with little free space
 	}
 	dir := filepath.Join(t.TempDir(), "data")
 	open := func() (*kg.Store, error) { return kg.Open(dir, o) }
@@ -59,7 +57,7 @@ func Disk(t testing.TB, o kg.Options) *Store {
 	return NewStore(t, s, open)
 }
 
-// MustClose closes the store, if it is open.
+// MustClose closes the store if it is open.
 func (s *Store) MustClose() {
 	s.t.Helper()
 	if s.Store == nil {
@@ -82,7 +80,7 @@ func (s *Store) Reopen() {
 	s.Store = again
 }
 
-// MustCheck fails the test when a part of the store disagrees with another.
+// MustCheck fails the test if parts of the store are inconsistent.
 func (s *Store) MustCheck(ctx context.Context) {
 	s.t.Helper()
 	report, err := s.Check(ctx, kg.CheckOptions{})
@@ -94,7 +92,7 @@ func (s *Store) MustCheck(ctx context.Context) {
 	}
 }
 
-// Run holds the stores of the factory against everything the suite knows.
+// Run runs the whole suite on stores of the factory.
 func Run(t *testing.T, f Factory) {
 	for _, group := range []struct {
 		name string
@@ -128,13 +126,13 @@ func Run(t *testing.T, f Factory) {
 		{"Random", testRandom},
 	} {
 		t.Run(group.name, func(t *testing.T) {
-			t.Parallel() // each has stores of its own, and much of it waits for the disk
+			t.Parallel() // tests use separate stores and mostly wait for the disk
 			group.run(t, f)
 		})
 	}
 }
 
-// within is a context that ends when a store should long have answered.
+// within returns a context with the suite's time limit.
 func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)

@@ -9,8 +9,7 @@ import (
 	"koine/kg"
 )
 
-// forgetting is an Access under which the past of one graph is for one principal
-// only.
+// forgetting is an Access that shows the past of one graph to one principal only.
 type forgetting struct {
 	*policies
 	graph kg.Term
@@ -24,8 +23,8 @@ func (f forgetting) Forgets(p kg.Principal) func(kg.Term) bool {
 	return func(graph kg.Term) bool { return graph == f.graph }
 }
 
-// forgotten tells whether the principal is not told how the statement stood in that
-// revision, because it no longer does.
+// forgotten reports whether the statement as of the revision is hidden from the principal, because
+// it has changed since.
 func (m *Model) forgotten(p kg.Principal, q kg.Quad, r kg.Revision) bool {
 	f, ok := m.access.(kg.Forgetter)
 	if !ok || f.Forgets(p) == nil || !f.Forgets(p)(q.Graph) {
@@ -36,7 +35,7 @@ func (m *Model) forgotten(p kg.Principal, q kg.Quad, r kg.Revision) bool {
 	return then != now
 }
 
-// remembered are the events of the past of which the principal of the filter is told.
+// remembered returns the past events that the principal of the filter may see.
 func (m *Model) remembered(f kg.Filter, from kg.Position) (out []kg.Event) {
 	ops := f.Ops
 	f.Ops = nil
@@ -61,9 +60,8 @@ func (m *Model) remembered(f kg.Filter, from kg.Position) (out []kg.Event) {
 	return out
 }
 
-// testForgetting proves that what went from a graph that forgets is not there for
-// those for whom it does, whichever way they ask for the past, and that nothing else
-// changes.
+// testForgetting proves that removed statements of a graph with a hidden past are invisible to
+// the principals concerned through every operation on the past, and that nothing else changes.
 func testForgetting(t *testing.T, f Factory) {
 	d := newDice(11)
 	access := forgetting{newPolicies(), graphs[1], tester.ID}
@@ -102,7 +100,7 @@ func testForgetting(t *testing.T, f Factory) {
 			}
 		})
 	}
-	t.Run("by its access alone", func(t *testing.T) { // else nothing of it was proved
+	t.Run("by its access alone", func(t *testing.T) { // otherwise the test would prove nothing
 		filter := kg.Filter{View: kg.View{Principal: reader, Graphs: []kg.Term{graphs[1]}}}
 		all, left := b.model.Events(filter, b.Oldest()), b.model.remembered(filter, b.Oldest())
 		if len(left) == 0 || len(left) >= len(all) {
@@ -165,8 +163,8 @@ func (b *both) sameRememberedCommit(t *testing.T, who kg.Principal, r kg.Revisio
 	}
 }
 
-// followForgetting follows a graph that forgets while something goes from it, comes
-// back afterwards, and reads it from the beginning.
+// followForgetting follows a graph with a hidden past during a removal, resumes afterwards, and
+// reads it from the beginning.
 func followForgetting(t *testing.T, f Factory) {
 	access := forgetting{newPolicies(), readable, tester.ID}
 	b := newBoth(t, f, kg.Options{Access: access})
@@ -261,8 +259,8 @@ func followForgetting(t *testing.T, f Factory) {
 	})
 }
 
-// comeBack watches from a position on until an update that it makes itself, and
-// gives the code with which that ended before.
+// comeBack watches from a position until an update that it makes itself, and returns the code of
+// an earlier end.
 func comeBack(t *testing.T, b *both, f kg.Filter, from kg.Position, events bool) kg.Code {
 	t.Helper()
 	w, err := b.Watch(within(t), f, from)

@@ -9,15 +9,15 @@ import (
 	"koine/kg"
 )
 
-// History is what one watcher was told.
+// History is the recording of one watcher.
 type History struct {
-	// From is the position that the watcher started behind.
+	// From is the position at which the watcher started.
 	From   kg.Position
 	Events []kg.Event
 }
 
-// Ordered: events come in the order of their positions, each is of the commit
-// that its position names, and time does not go back.
+// Ordered checks that events are in the order of their positions, that each belongs to the commit
+// that its position names, and that time does not go back.
 func Ordered(h History) error {
 	last := h.From
 	for i, e := range h.Events {
@@ -38,8 +38,8 @@ func Ordered(h History) error {
 	return nil
 }
 
-// Unique: no change is told twice, neither by itself nor among those that a
-// replace took away; and nothing is told that lies before the start.
+// Unique checks that no change is delivered twice, neither by itself nor among the removals of a
+// replace, and that nothing before the start is delivered.
 func Unique(h History) error {
 	told := map[change]bool{}
 	for i, e := range h.Events {
@@ -56,9 +56,8 @@ func Unique(h History) error {
 	return nil
 }
 
-// Gapless, for a watcher that is shown everything: between the start and the
-// last event, every commit that changed something is told of. The log holds
-// the commits, revision 1 first.
+// Gapless checks, for a watcher without a filter, that between the start and the last event every
+// commit with changes is delivered. log has the commits from revision 1 on.
 func Gapless(h History, log []*kg.Commit) error {
 	if len(h.Events) == 0 {
 		return nil
@@ -77,8 +76,8 @@ func Gapless(h History, log []*kg.Commit) error {
 	return nil
 }
 
-// Atomic, for a watcher that is shown everything: the events of one commit
-// stand together, and tell every change of it that lies behind the start.
+// Atomic checks, for a watcher without a filter, that the events of one commit are contiguous and
+// deliver every change behind the start.
 func Atomic(h History, log []*kg.Commit) error {
 	done := map[kg.Revision]bool{}
 	for i := 0; i < len(h.Events); {
@@ -105,10 +104,9 @@ func Atomic(h History, log []*kg.Commit) error {
 	return nil
 }
 
-// Resumable: whoever cuts the history anywhere, also inside a commit, and goes
-// on from the position of the last event before the cut, is told the rest and
-// nothing else. The function resume watches from a position until it has n
-// events. At most about tries cuts are made, spread over the history.
+// Resumable checks that a watcher which stops anywhere, even inside a commit, and resumes from the
+// position of its last event receives exactly the rest. resume watches from a position until it has
+// n events. About tries cuts are made, spread over the history.
 func Resumable(h History, tries int, resume func(from kg.Position, n int) ([]kg.Event, error)) error {
 	step := max(1, (len(h.Events)+1)/max(1, tries))
 	for cut := 0; cut < len(h.Events); cut += step {
@@ -127,7 +125,7 @@ func Resumable(h History, tries int, resume func(from kg.Position, n int) ([]kg.
 	return nil
 }
 
-// Filtered: the watcher is told exactly what the model says for its filter.
+// Filtered checks that the events are exactly those of the model for the filter.
 func Filtered(h History, m *Model, f kg.Filter) error {
 	if diff := cmp.Diff(eventLines(m.Events(f, h.From)), eventLines(h.Events)); diff != "" {
 		return fmt.Errorf("the events are not those of the filter (-want +got):\n%s", diff)
@@ -140,7 +138,7 @@ type change struct {
 	index    int
 }
 
-// covers are the changes that an event tells.
+// covers returns the changes that an event delivers.
 func covers(e kg.Event) []change {
 	index := int(e.Position.Index)
 	if e.Position.Index == kg.EndOfCommit && e.Commit != nil {

@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// testIdempotency proves that a retry with the same key gets the first answer
-// and changes nothing, whatever happened in between.
+// testIdempotency proves that a retry with the same key gets the first response and changes
+// nothing, whatever happened in between.
 func testIdempotency(t *testing.T, f Factory) {
 	q := quad("s", "p", "o")
 	keyed := func(key string, hash byte) kg.Meta {
@@ -55,7 +55,7 @@ func testIdempotency(t *testing.T, f Factory) {
 			t.Errorf("got %+v, want an empty commit", got)
 		}
 		b.update(kg.Meta{}, add(q, ""))
-		b.update(keyed("k", 1), remove(q, "")) // is not done now
+		b.update(keyed("k", 1), remove(q, "")) // does not remove it now
 		b.shows(kg.View{Principal: tester})
 	})
 	t.Run("refusals and dry runs are forgotten", func(t *testing.T) {

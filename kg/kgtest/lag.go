@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// testLag proves that a watcher may be as slow or as late as it likes: it
-// reads the log where the newest commits have left memory, and misses nothing.
+// testLag proves that a watcher may be arbitrarily slow or late: it reads the log after the newest
+// commits have left memory, and misses nothing.
 func testLag(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{RingCommits: 32, RingBytes: 16 << 10})
 	start := b.Head()
@@ -23,7 +23,7 @@ func testLag(t *testing.T, f Factory) {
 	slow := make(chan error, 1)
 	written := make(chan struct{})
 	var slowEvents []kg.Event
-	go func() { // takes one event, and the others when all is written
+	go func() { // reads one event, and the rest after all writes
 		w, err := b.Watch(within(t), everything(), start)
 		close(first)
 		if err != nil {
@@ -77,7 +77,7 @@ func testLag(t *testing.T, f Factory) {
 	}
 }
 
-// manyWriters makes commits of one statement each, at the same time.
+// manyWriters makes commits of one statement each, concurrently.
 func manyWriters(t *testing.T, s *Store, writers, each int) {
 	t.Helper()
 	ctx := within(t)
@@ -99,7 +99,7 @@ func manyWriters(t *testing.T, s *Store, writers, each int) {
 	}
 }
 
-// follow takes into the model what others did to the store.
+// follow applies commits of others to the model.
 func follow(t *testing.T, b *both) {
 	t.Helper()
 	for r := b.model.Head() + 1; r <= b.Head().Revision; r++ {

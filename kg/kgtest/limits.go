@@ -8,8 +8,7 @@ import (
 	"koine/kg"
 )
 
-// testLimits goes to each named bound and one past it. What is refused leaves
-// nothing.
+// testLimits tests each limit at its maximum and one beyond. A rejected update leaves nothing.
 func testLimits(t *testing.T, f Factory) {
 	q := quad("s", "p", "o")
 	text := func(n int) string { return strings.Repeat("x", n) }
@@ -103,8 +102,7 @@ func testLimits(t *testing.T, f Factory) {
 	t.Run("MaxChanges", func(t *testing.T) { maxChanges(t, f) })
 }
 
-// maxChanges proves that the bound holds for the changes that patches come to,
-// which a replace makes many of.
+// maxChanges proves that the limit applies to the resulting changes, of which a replace makes many.
 func maxChanges(t *testing.T, f Factory) {
 	store := f(t, kg.Options{})
 	addMany := func(n int) func(*kg.Tx) error {
@@ -138,8 +136,8 @@ func maxChanges(t *testing.T, f Factory) {
 	}
 }
 
-// maxCommitBytes fills commits with large terms: what is below the bound is
-// taken and read back, what is above it refused.
+// maxCommitBytes fills commits with large terms: a commit below the limit is accepted and readable,
+// one above it is rejected.
 func maxCommitBytes(t *testing.T, f Factory) {
 	store := f(t, kg.Options{})
 	ctx, d := within(t), newDice(3)
@@ -165,7 +163,7 @@ func maxCommitBytes(t *testing.T, f Factory) {
 	if _, err := store.Update(ctx, kg.Meta{Principal: tester}, apply(large(fits))); err != nil {
 		t.Fatalf("below the bound: %.200v", err)
 	}
-	wide := large(fits + 2) // in as many graphs, whose names are what is too much
+	wide := large(fits + 2) // in as many graphs: the graph names exceed the limit
 	for i := range wide {
 		wide[i].Quad.Object, wide[i].Quad.Graph = kg.Integer(int64(i)), kg.IRI("urn:"+noise()[4:])
 	}

@@ -24,8 +24,7 @@ func quadsOf(n int, fail error) iter.Seq2[kg.Quad, error] {
 	}
 }
 
-// loadedQuad is the i-th of many quads that share subjects, predicates,
-// classes and graphs.
+// loadedQuad returns the i-th of many quads that share subjects, predicates, classes and graphs.
 func loadedQuad(i int) kg.Quad {
 	q := kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s:", i/10)), Predicate: kg.IRI(fmt.Sprint("urn:p:", i%10)), Object: kg.Integer(int64(i))}
 	switch i % 10 {
@@ -41,8 +40,7 @@ func loadedQuad(i int) kg.Quad {
 	return q
 }
 
-// testLoad proves that loading in bulk, loading beside what is there, and
-// applying patches come to the same.
+// testLoad proves that a bulk load, a load into a non-empty store, and patches have the same result.
 func testLoad(t *testing.T, f Factory) {
 	const n = 12_000 // more than one commit
 	t.Run("into an empty store", func(t *testing.T) {
@@ -110,7 +108,7 @@ func testLoad(t *testing.T, f Factory) {
 			if _, err := b.Load(within(t), kg.Meta{Principal: tester}, quadsOf(n, errOwn), kg.LoadOptions{}); !errors.Is(err, errOwn) {
 				t.Errorf("%s: got %v, want the source's own error", name, err)
 			}
-			follow(t, b) // whole commits of it may be there
+			follow(t, b) // some of its commits may exist
 			sameEverything(t, b.model, b.Store)
 			b.update(kg.Meta{}, add(quad("s", "p", "o2"), ""))
 			b.Reopen()
@@ -119,7 +117,7 @@ func testLoad(t *testing.T, f Factory) {
 	})
 }
 
-// loads loads n quads, each of them said twice, and compares everything.
+// loads loads n quads, each twice, and compares everything.
 func loads(t *testing.T, b *both, n int, bulk bool) {
 	t.Helper()
 	twice := func(yield func(kg.Quad, error) bool) {
@@ -161,9 +159,8 @@ func loads(t *testing.T, b *both, n int, bulk bool) {
 	}
 }
 
-// loadsBesideOwn loads in bulk into a store that has koine's own statements, a
-// past, and answers to remember. A snapshot that stays open through the load
-// must go on to show what it showed.
+// loadsBesideOwn bulk-loads into a store with system graphs, a past and idempotency keys. A snapshot
+// that stays open during the load must not change.
 func loadsBesideOwn(t *testing.T, f Factory, n int, stays bool) {
 	b := newBoth(t, f, kg.Options{})
 	keyed := kg.Meta{Principal: tester, IdempotencyKey: "k"}
@@ -196,7 +193,7 @@ func loadsBesideOwn(t *testing.T, f Factory, n int, stays bool) {
 	sameEverything(t, b.model, b.Store)
 }
 
-// loadsWhileOthersWrite proves that nobody's update is lost beside a load.
+// loadsWhileOthersWrite proves that no update is lost during a load.
 func loadsWhileOthersWrite(t *testing.T, f Factory, n int) {
 	b := newBoth(t, f, kg.Options{})
 	ctx := within(t)
@@ -238,9 +235,9 @@ func loadsWhileOthersWrite(t *testing.T, f Factory, n int) {
 	}
 }
 
-// loadsRefused proves that a load is under the same rules as an update.
+// loadsRefused proves that a load obeys the rules of an update.
 func loadsRefused(t *testing.T, f Factory) {
-	// The graph stands elsewhere in a quad before, where it is nothing special.
+	// In the first quad the graph is an object, where it has no special meaning.
 	one := func(q kg.Quad) iter.Seq2[kg.Quad, error] {
 		before := quad("s", "p", "first")
 		if !q.Graph.IsZero() {

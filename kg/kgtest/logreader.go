@@ -11,10 +11,10 @@ import (
 	"koine/kg"
 )
 
-// revision is one of those that there are.
+// revision returns a random existing revision.
 func (d dice) revision(m *Model) kg.Revision { return kg.Revision(1 + d.IntN(int(m.Head()))) }
 
-// position lies before the first commit, behind one, or within one.
+// position returns a position before the first commit, behind one, or within one.
 func (d dice) position(m *Model) kg.Position {
 	p := kg.Position{Epoch: m.epoch, Revision: kg.Revision(d.IntN(int(m.Head()) + 1)), Index: kg.EndOfCommit}
 	if p.Revision > 0 && d.in100(50) {
@@ -34,8 +34,7 @@ func (d dice) logRange(m *Model) kg.LogRange {
 	return r
 }
 
-// sameLog reads a part of the log in pages of this many events, and compares
-// what all of them hold with the model.
+// sameLog reads a part of the log in pages of size events, and compares them with the model.
 func sameLog(t testing.TB, m *Model, s *Store, f kg.Filter, part kg.LogRange, size int) {
 	t.Helper()
 	want := []kg.Event{}
@@ -71,7 +70,7 @@ func sameLog(t testing.TB, m *Model, s *Store, f kg.Filter, part kg.LogRange, si
 	}
 }
 
-// ends tells whether the position is behind the event's change.
+// ends reports whether the position is behind the event's change.
 func ends(e kg.Event, p kg.Position) bool {
 	return e.Position.Index == kg.EndOfCommit && e.Position.Revision == p.Revision && int(p.Index) >= len(e.Commit.Changes)-1
 }
@@ -86,15 +85,15 @@ func readLog(ctx context.Context, s *Store, f kg.Filter, part kg.LogRange, size 
 			return events, l.Reached(), false, err
 		}
 		if len(events) == size {
-			break // it stays unread
+			break // stays unread
 		}
 		events = append(events, e)
 	}
 	return events, l.Reached(), l.Done(), nil
 }
 
-// testLog proves that reading the log tells what a watcher is told, in both
-// directions, in pages of any size, and stops where it must.
+// testLog proves that reading the log returns the events of a watcher, in both directions, in pages of
+// any size, and stops at the requested end.
 func testLog(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{RingCommits: 8})
 	d := newDice(10)

@@ -7,27 +7,27 @@ import (
 	"koine/kg"
 )
 
-// Model is the meaning of the store in plain maps. It keeps everything that
-// ever was, looks at all of it for every question, and knows nothing of time,
-// disks or goroutines: a store must answer as it does. Not for concurrent use.
+// Model is an executable specification of the store in plain maps. It keeps the whole history, scans
+// it for every question, and ignores time, disks and goroutines: a store must give the same answers.
+// It is not safe for concurrent use.
 type Model struct {
-	// Commits are all there were, the oldest first: Commits[i] is revision i+1.
+	// Commits are all commits, oldest first: Commits[i] has revision i+1.
 	Commits []*kg.Commit
-	// Doubts say whose assertions do not count.
+	// Doubts are the agents under quarantine.
 	Doubts kg.Doubts
 
 	access  kg.Access
 	epoch   kg.Epoch
 	past    map[kg.Quad][]version
 	changed map[pair]kg.Revision
-	// floors are the revisions at which graphs were replaced as a whole: every subject
-	// in them changed then. began are those at which graphs were dropped.
+	// floors are the revisions at which graphs were replaced as a whole, which changed
+	// every subject in them. began are those at which graphs were dropped.
 	floors, began map[kg.Term]kg.Revision
 	answers       map[answerKey]answer
 }
 
-// version is what backed a statement from a revision on; no assertions means
-// that there was no statement.
+// version has the assertions of a statement from a revision on; without assertions, the statement is
+// absent.
 type version struct {
 	from       kg.Revision
 	assertions []kg.Assertion
@@ -45,8 +45,7 @@ type answer struct {
 	receipt kg.Receipt
 }
 
-// NewModel is the model of an empty store with this epoch, in which access
-// decides.
+// NewModel returns the model of an empty store with this epoch and access.
 func NewModel(epoch kg.Epoch, access kg.Access) *Model {
 	if access == nil {
 		access = kg.AllowAll{}
@@ -62,10 +61,10 @@ func NewModel(epoch kg.Epoch, access kg.Access) *Model {
 	}
 }
 
-// Head is the newest revision.
+// Head returns the newest revision.
 func (m *Model) Head() kg.Revision { return kg.Revision(len(m.Commits)) }
 
-// at is what backed the statement in that revision, and since when.
+// at returns the assertions of the statement in that revision, and since when they are unchanged.
 func (m *Model) at(q kg.Quad, r kg.Revision) ([]kg.Assertion, kg.Revision) {
 	versions := m.past[q]
 	for i := len(versions) - 1; i >= 0; i-- {
@@ -76,16 +75,16 @@ func (m *Model) at(q kg.Quad, r kg.Revision) ([]kg.Assertion, kg.Revision) {
 	return nil, 0
 }
 
-// Answer is what an update must come to.
+// Answer is the expected result of an update.
 type Answer struct {
-	// Code of the error, "" when there is none.
+	// Code is that of the error, "" if there is none.
 	Code    kg.Code
 	Receipt kg.Receipt
 	Changes []kg.Change
 }
 
-// Update does what Store.Update must do when its function applies the patches.
-// The commit, if there is one, is of the time given.
+// Update computes the result of Store.Update with a function that applies the patches. The commit, if
+// any, has the revision and time of st.
 func (m *Model) Update(meta kg.Meta, patches []kg.Patch, st Stamp) Answer {
 	if first, ok := m.answers[m.answerKey(meta)]; ok && meta.IdempotencyKey != "" {
 		if first.hash != meta.ContentHash {
@@ -149,8 +148,8 @@ func (m *Model) commit(stage *Stage) {
 	}
 }
 
-// Replay takes over a commit that a store says it made. It refuses one that
-// does not follow from what there was.
+// Replay applies a commit that a store reports. It fails if the commit does not follow from the
+// previous state.
 func (m *Model) Replay(c *kg.Commit) error {
 	if c.Revision != m.Head()+1 {
 		return fmt.Errorf("commit %d comes after commit %d", c.Revision, m.Head())

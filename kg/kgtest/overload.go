@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// testOverload proves that what waits is bounded, and that a caller that is
-// turned away is told when to come again and left nothing.
+// testOverload proves that queues are bounded, and that a rejected caller is told when to retry and
+// leaves nothing behind.
 func testOverload(t *testing.T, f Factory) {
 	t.Run("a full queue", func(t *testing.T) { fullQueue(t, f) })
 	t.Run("too long in the queue", func(t *testing.T) {
@@ -53,7 +53,7 @@ func overloaded(t *testing.T, err error) {
 	}
 }
 
-// hold keeps the committer busy until it is let go.
+// hold keeps the committer busy until letGo is called.
 func hold(t *testing.T, s *Store) (letGo func()) {
 	t.Helper()
 	busy, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -108,7 +108,7 @@ func fullQueue(t *testing.T, f Factory) {
 	b.update(kg.Meta{}, add(quad("s", "p", "again"), ""))
 }
 
-// givenUp proves that an update whose caller goes while it waits is not made.
+// givenUp proves that an update is not made if its caller cancels it while it is queued.
 func givenUp(t *testing.T, f Factory) {
 	s := f(t, kg.Options{})
 	letGo := hold(t, s)
@@ -132,8 +132,7 @@ func givenUp(t *testing.T, f Factory) {
 	}
 }
 
-// fullVolume proves that updates are refused below the reserve, and that reads
-// and watches go on.
+// fullVolume proves that updates are rejected below the reserve, and that reads and watches continue.
 func fullVolume(t *testing.T, f Factory) {
 	var free atomic.Uint64
 	free.Store(1000)

@@ -11,8 +11,7 @@ import (
 	"koine/kg"
 )
 
-// samePages reads a pattern in pages of this size and compares what all pages
-// hold with the model.
+// samePages reads a pattern in pages of the given size and compares their union with the model.
 func samePages(t testing.TB, m *Model, snap *kg.Snapshot, p kg.Pattern, size int) {
 	t.Helper()
 	ids, known := patternIDs(t, snap, p)
@@ -62,7 +61,7 @@ func readPage(t testing.TB, snap *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad,
 	return rows
 }
 
-// patternIDs is the pattern in ids; not known when a term of it has none.
+// patternIDs resolves the pattern to ids; known is false if a term has none.
 func patternIDs(t testing.TB, snap *kg.Snapshot, p kg.Pattern) (ids kg.IDPattern, known bool) {
 	t.Helper()
 	for _, at := range []struct {
@@ -149,7 +148,7 @@ func testPages(t *testing.T, f Factory) {
 	})
 }
 
-// scanEnds proves that a long scan ends soon when nobody wants it any more.
+// scanEnds proves that a long scan ends soon after its context is cancelled.
 func scanEnds(t *testing.T, f Factory) {
 	const many = 5000
 	store := f(t, kg.Options{})

@@ -10,9 +10,9 @@ import (
 	"koine/kg"
 )
 
-// testPatches walks through what patches mean. Every step is compared with the
-// model, which an error common to both would pass: so the rows also say in
-// words how many changes there must be and what stands in the end.
+// testPatches tests the semantics of patches. Every step is compared with the model; because the model
+// may share an error with the store, each row also has the expected number of changes and the final
+// statements.
 func testPatches(t *testing.T, f Factory) {
 	q, other, third := quad("s", "p", "o"), quad("s", "p", "o2"), quad("s", "p", "\"text")
 	const a, b = kg.AgentID("agent://a"), kg.AgentID("agent://b")
@@ -21,7 +21,7 @@ func testPatches(t *testing.T, f Factory) {
 		before  []kg.Patch
 		patches []kg.Patch
 		changes int
-		want    map[kg.Quad]int // how many assertions back each statement
+		want    map[kg.Quad]int // number of assertions of each statement
 	}{
 		{"add", nil, []kg.Patch{add(q, a)}, 1, map[kg.Quad]int{q: 1}},
 		{"add again", []kg.Patch{add(q, a)}, []kg.Patch{add(q, a)}, 0, map[kg.Quad]int{q: 1}},
@@ -137,8 +137,8 @@ func testPatches(t *testing.T, f Factory) {
 	})
 }
 
-// refusedPatches proves that a patch that cannot be is refused with its field,
-// and that nothing of its update stays.
+// refusedPatches proves that an invalid patch is rejected with its field, and that nothing of its
+// update remains.
 func refusedPatches(t *testing.T, f Factory) {
 	store := f(t, kg.Options{})
 	good := quad("s", "p", "o")
@@ -187,8 +187,8 @@ func refusedPatches(t *testing.T, f Factory) {
 	}
 }
 
-// seesItsOwn proves that Tx.Match shows the present with what the update did
-// so far, for every way to ask.
+// seesItsOwn proves that Tx.Match shows the present with the effects of the update so far, for every
+// pattern.
 func seesItsOwn(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(2)
@@ -222,7 +222,7 @@ func seesItsOwn(t *testing.T, f Factory) {
 	}
 }
 
-// patternsOf are the sixteen patterns that fit a quad.
+// patternsOf returns the sixteen patterns that match a quad.
 func patternsOf(q kg.Quad) []kg.Pattern {
 	var out []kg.Pattern
 	for bound := range 16 {

@@ -44,22 +44,21 @@ func testRandom(t *testing.T, f Factory) {
 	}
 }
 
-// run does random things to a store and its model. It proves that reads of
-// every kind, watches, receipts and history agree with the model through
-// updates, refusals, concurrency and reopening.
+// run applies random operations to a store and its model. It proves that reads of every kind, watches,
+// receipts and history agree with the model through updates, rejections, concurrency and reopening.
 type run struct {
 	t         *testing.T
 	dice      dice
 	clock     *Clock
 	store     *Store
 	model     *Model
-	judged    bool // by a verifier
+	judged    bool // a verifier is set
 	recorders []*Recorder
 }
 
-// newRun makes the store with small bounds, so that they matter. With every
-// other seed a verifier has every update done twice: for trial, and in earnest.
-// In half of the runs one source is under quarantine from some time on.
+// newRun creates the store with small limits, so that they take effect. With every other seed a
+// verifier runs every update twice: for trial, and in earnest. In half of the runs one source is
+// under quarantine from some time on.
 func newRun(t *testing.T, f Factory, seed uint64) *run {
 	clock := NewClock()
 	options := kg.Options{
@@ -160,7 +159,7 @@ func (r *run) meta() kg.Meta {
 	return m
 }
 
-// update does one update, which looks at what it did so far on its way.
+// update makes one update that reads its own effects.
 func (r *run) update() {
 	meta, patches, look := r.meta(), r.dice.patches(), r.dice.pattern()
 	got, err := r.store.Update(within(r.t), meta, func(tx *kg.Tx) error {
@@ -188,13 +187,12 @@ func (r *run) update() {
 	}
 }
 
-// rejected is the task of updates that the verifier, where there is one, does
-// not let through.
+// rejected is the task of updates that the verifier, if any, rejects.
 const rejected = "rejected"
 
 var errOwn = errors.New("the caller thought better of it")
 
-// failing does an update whose function fails after it changed something.
+// failing makes an update with a function that fails after changes.
 func (r *run) failing() {
 	patches := r.dice.patches()
 	_, err := r.store.Update(within(r.t), kg.Meta{Principal: tester}, thenFail(apply(patches)))
@@ -206,8 +204,8 @@ func (r *run) failing() {
 	}
 }
 
-// concurrent does several updates at once, and then in the model in the order
-// of the revisions that they got. Some of them fail or are refused.
+// concurrent makes several updates concurrently, and then in the model in the order of their
+// revisions. Some of them fail or are rejected.
 func (r *run) concurrent() {
 	type done struct {
 		meta    kg.Meta
@@ -252,8 +250,7 @@ func (r *run) concurrent() {
 	}
 }
 
-// ballast makes the index so large now and then that what is kept in memory
-// goes to disk.
+// ballast grows the index now and then until data in memory is flushed to disk.
 func (r *run) ballast() {
 	q := r.dice.quad()
 	q.Object = kg.String(strings.Repeat(fmt.Sprint(r.dice.Uint64(), " "), 20_000))
@@ -275,8 +272,8 @@ func (r *run) read(v kg.View) {
 	sameStatements(r.t, r.model, snap, kg.Pattern{})
 }
 
-// history compares what is told of the past with the model: the versions of a
-// pattern's statements, what differs from an older revision, and the log.
+// history compares the past with the model: the versions of a pattern's statements, the differences
+// from an older revision, and the log.
 func (r *run) history() {
 	if r.model.Head() == 0 {
 		return
@@ -305,8 +302,7 @@ func (r *run) pages() {
 	samePages(r.t, r.model, snap, r.dice.pattern(), 1+r.dice.IntN(7))
 }
 
-// reopen closes the store and opens it again. Its watchers end, and go on
-// where they stood.
+// reopen closes the store and opens it again. Its watchers end and resume.
 func (r *run) reopen() {
 	r.store.MustClose()
 	for _, rec := range r.recorders {
@@ -323,8 +319,8 @@ func (r *run) reopen() {
 	sameEverything(r.t, r.model, r.store)
 }
 
-// mark ends the history of each filter with changes that it is told, as far
-// as there are any: whoever has these has all.
+// mark ends the history of each filter with visible changes, if possible: a watcher that has received
+// these has received all.
 func (r *run) mark() {
 	for _, rec := range r.recorders {
 		var p kg.Pattern
@@ -355,8 +351,7 @@ func (r *run) mark() {
 	}
 }
 
-// finish holds what was recorded, and what can be watched now, against the
-// model and every promise.
+// finish checks the recordings, and new watches, against the model and every promise.
 func (r *run) finish() {
 	sameEverything(r.t, r.model, r.store)
 	for _, rec := range r.recorders {
@@ -398,7 +393,7 @@ func (r *run) keepsPromises(rec *Recorder) {
 	}
 }
 
-// everything is the filter that leaves nothing out.
+// everything returns the filter that excludes nothing.
 func everything() kg.Filter {
 	return kg.Filter{View: kg.View{Principal: tester, AllGraphs: true, Doubted: true}}
 }

@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// replaceGraph replaces a graph by some of what it holds and some that is new. How many
-// statements make it an exchange of the whole is for the store to say.
+// replaceGraph replaces a graph by some of its statements and some new ones. The store decides from
+// which number of statements on it exchanges the graph as a whole.
 func (r *run) replaceGraph() {
 	meta, graph := r.meta(), pick(r.dice, graphs[:3])
 	meta.IdempotencyKey, meta.ContentHash = "", [32]byte{}
@@ -26,7 +26,7 @@ func (r *run) replaceGraph() {
 	got, err := r.store.ReplaceGraph(within(r.t), meta, graph, thenEnd(quads, fails), kg.ReplaceOptions{})
 	made := r.store.Head().Revision - before
 	switch {
-	case err != nil && made > 0: // a part of it was written
+	case err != nil && made > 0: // a part was written
 		r.skipTo(r.store.Head().Revision)
 		if errors.Is(err, errOwn) || meta.TaskID == rejected {
 			return
@@ -44,7 +44,7 @@ func (r *run) replaceGraph() {
 		r.t.Fatalf("ReplaceGraph takes a source that fails: %+v", got)
 	case got.Whole:
 		r.exchanged(meta, graph, quads, got)
-	case made > 1: // written and given up, because it changes nothing
+	case made > 1: // written and rolled back, because nothing changes
 		r.skipTo(r.store.Head().Revision)
 		if c := r.model.differs(meta, graph, quads); c != 0 || got.Added+got.Removed != 0 {
 			r.t.Fatalf("ReplaceGraph says that nothing changes: %+v, want %d changes", got, c)
@@ -54,7 +54,7 @@ func (r *run) replaceGraph() {
 	}
 }
 
-// content is what a graph becomes: some of what stands there, and some that does not.
+// content returns the new content of a graph: some of its statements, and some new ones.
 func (r *run) content(graph kg.Term) (quads []kg.Quad) {
 	for _, st := range r.model.Match(kg.View{Principal: tester, AllGraphs: true, Doubted: true}, kg.Pattern{Graph: graph}) {
 		if r.dice.in100(60) {
@@ -87,7 +87,7 @@ func thenEnd(quads []kg.Quad, err error) iter.Seq2[kg.Quad, error] {
 	}
 }
 
-// exchanged takes over a replacement of the whole.
+// exchanged applies an exchange of a whole graph to the model.
 func (r *run) exchanged(meta kg.Meta, graph kg.Term, quads []kg.Quad, got kg.ReplaceReport) {
 	if code := r.model.refusesExchange(meta, graph); code != "" || meta.DryRun || meta.TaskID == rejected {
 		r.t.Fatalf("ReplaceGraph of the whole: got %+v, want %q", got, code)
@@ -102,7 +102,7 @@ func (r *run) exchanged(meta kg.Meta, graph kg.Term, quads []kg.Quad, got kg.Rep
 		r.t.Fatalf("the exchange: %v", err)
 	}
 	want := meta
-	if len(r.model.Doubts) > 0 && c.Principal != tester.ID && c.Actor != tester.ID { // they may speak of what is hidden
+	if len(r.model.Doubts) > 0 && c.Principal != tester.ID && c.Actor != tester.ID { // may refer to hidden statements
 		want.TaskID, want.Justification = "", ""
 	}
 	if c.Principal != meta.Principal.ID || c.Actor != actor(meta) || c.TaskID != want.TaskID || c.Justification != want.Justification {
@@ -121,7 +121,7 @@ func (r *run) sameReport(want, got kg.ReplaceReport) {
 	}
 }
 
-// replacedInOne takes over a replacement that is an ordinary commit.
+// replacedInOne applies a replacement in an ordinary commit to the model.
 func (r *run) replacedInOne(meta kg.Meta, graph kg.Term, quads []kg.Quad, got kg.ReplaceReport) {
 	created, before := len(r.model.visible(meta.Principal, graph)) == 0, r.model.Head()
 	stamp, made := Stamp{Revision: before + 1}, []kg.Change(nil)
@@ -151,7 +151,7 @@ func (r *run) replacedInOne(meta kg.Meta, graph kg.Term, quads []kg.Quad, got kg
 	r.sameReport(want, got)
 }
 
-// skipTo takes over commits that nobody is shown.
+// skipTo applies commits without visible changes to the model.
 func (r *run) skipTo(last kg.Revision) {
 	r.t.Helper()
 	for n := r.model.Head() + 1; n <= last; n++ {
@@ -165,8 +165,8 @@ func (r *run) skipTo(last kg.Revision) {
 	}
 }
 
-// drop deletes a graph. Who followed begins anew behind it: what it was told of the
-// graph is told to nobody any more.
+// drop deletes a graph. Watchers start again behind the deletion: earlier events of the graph are not
+// delivered any more.
 func (r *run) drop() {
 	graph := pick(r.dice, graphs[1:3])
 	for _, rec := range r.recorders {
@@ -199,7 +199,7 @@ func (r *run) drop() {
 	sameEverything(r.t, r.model, r.store)
 }
 
-// told waits until a recorder was told all that there is, and compares it.
+// told waits until a recorder has received all events, and compares them.
 func (r *run) told(rec *Recorder) {
 	r.t.Helper()
 	h, err := rec.Wait(within(r.t), len(r.model.Events(rec.filter, rec.from)))
@@ -214,13 +214,13 @@ func (r *run) told(rec *Recorder) {
 	}
 }
 
-// visible is what the model shows of a graph to who replaces it.
+// visible returns the statements of a graph that the principal can see.
 func (m *Model) visible(p kg.Principal, graph kg.Term) []kg.Statement {
 	return m.Match(kg.View{Principal: p, AllGraphs: true}, kg.Pattern{Graph: graph})
 }
 
-// ordinary is the update that replaces a graph in one commit. What goes may go in any
-// order: it goes in that of the store's changes, where there are any.
+// ordinary is the update that replaces a graph in one commit. Removals may come in any order; those in
+// made, if any, determine it.
 func (m *Model) ordinary(meta kg.Meta, graph kg.Term, quads []kg.Quad, st Stamp, made []kg.Change) Answer {
 	var patches []kg.Patch
 	for _, stands := range m.visible(meta.Principal, graph) {
@@ -241,7 +241,7 @@ func (m *Model) ordinary(meta kg.Meta, graph kg.Term, quads []kg.Quad, st Stamp,
 	return m.Update(meta, patches, st)
 }
 
-// refusesExchange is the code with which a replacement of the whole is refused, or "".
+// refusesExchange returns the code with which an exchange of the graph is rejected, or "".
 func (m *Model) refusesExchange(meta kg.Meta, graph kg.Term) kg.Code {
 	if code := m.Stage(meta, Stamp{}).Apply(add(kg.Quad{Graph: graph}, "")); code != "" {
 		return code
@@ -261,13 +261,13 @@ func (m *Model) refusesExchange(meta kg.Meta, graph kg.Term) kg.Code {
 	return ""
 }
 
-// differs counts what an exchange of a graph for the quads would change.
+// differs counts the changes of an exchange of a graph for the quads.
 func (m *Model) differs(meta kg.Meta, graph kg.Term, quads []kg.Quad) int {
 	meta.HasExpected, meta.DryRun, meta.IdempotencyKey = false, true, ""
 	return len(m.ordinary(meta, graph, quads, Stamp{}, nil).Changes)
 }
 
-// came counts what came to a graph and what went since a revision.
+// came counts the statements added to and removed from a graph since a revision.
 func (m *Model) came(graph kg.Term, before kg.Revision) (came, went uint64) {
 	for q := range m.past {
 		now, since := m.at(q, m.Head())

@@ -8,9 +8,8 @@ import (
 	"koine/kg"
 )
 
-// Match is what a snapshot of the view must yield, in the order of
-// compareQuads. A zero At is the newest revision; Now must be set where an age
-// is.
+// Match returns the statements of a snapshot of the view that match the pattern, in the order of
+// compareQuads. A zero At is the newest revision; Now must be set if MaxAge is.
 func (m *Model) Match(v kg.View, p kg.Pattern) []kg.Statement {
 	revision := m.Head()
 	if v.At != 0 {
@@ -33,7 +32,7 @@ func (m *Model) Match(v kg.View, p kg.Pattern) []kg.Statement {
 	return out
 }
 
-// sees tells whether the view shows the graph.
+// sees reports whether the view shows the graph.
 func (m *Model) sees(v kg.View, graph kg.Term) bool {
 	switch {
 	case !m.access.Allowed(v.Principal, graph, kg.Read):
@@ -44,7 +43,7 @@ func (m *Model) sees(v kg.View, graph kg.Term) bool {
 	return v.AllGraphs || !strings.HasPrefix(graph.Value(), kg.OwnGraphPrefix)
 }
 
-// admitted are the assertions that the view shows.
+// admitted returns the assertions that the view shows.
 func (m *Model) admitted(v kg.View, graph kg.Term, all []kg.Assertion) []kg.Assertion {
 	var out []kg.Assertion
 	for _, a := range all {
@@ -66,8 +65,7 @@ func (m *Model) admitted(v kg.View, graph kg.Term, all []kg.Assertion) []kg.Asse
 	return out
 }
 
-// Counts are the numbers of statements that the view shows by predicate, by
-// class, and by graph.
+// Counts returns the numbers of statements in the view by predicate, by class, and by graph.
 func (m *Model) Counts(v kg.View) (predicates, classes, graphs map[kg.Term]uint64) {
 	predicates, classes, graphs = map[kg.Term]uint64{}, map[kg.Term]uint64{}, map[kg.Term]uint64{}
 	for _, s := range m.Match(v, kg.Pattern{}) {

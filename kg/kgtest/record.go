@@ -10,24 +10,24 @@ import (
 	"koine/kg"
 )
 
-// Recorder watches and keeps what it is told.
+// Recorder records the events of a watcher.
 type Recorder struct {
 	filter kg.Filter
 	from   kg.Position
 	stop   context.CancelFunc
-	ended  chan struct{} // closed when the watching goroutine is gone
+	ended  chan struct{} // closed when the watching goroutine has ended
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	more   chan struct{}
 	events []kg.Event
-	// resyncs are the positions that it was sent to, because a graph was replaced.
+	// resyncs are the positions of resyncs, which replaced graphs cause.
 	resyncs []kg.Position
-	last    kg.Position // where the watcher stood when it ended
-	err     error       // why it ended
+	last    kg.Position // final position of the watcher
+	err     error       // reason of its end
 }
 
-// Record starts a watcher and a goroutine that keeps its events until the test
-// ends or Stop is called.
+// Record starts a watcher and a goroutine that records its events until the test ends or Stop is
+// called.
 func Record(t testing.TB, s *Store, f kg.Filter, from kg.Position) *Recorder {
 	t.Helper()
 	r := &Recorder{filter: f, from: from, more: make(chan struct{})}
@@ -55,8 +55,8 @@ func (r *Recorder) attach(s *Store, from kg.Position) error {
 	return nil
 }
 
-// follow keeps what a watcher is told, and gives the one that goes on where it was sent
-// to, nil when it ended for another reason.
+// follow records the events of a watcher. It returns the watcher that continues after a resync, nil if
+// the watcher ended for another reason.
 func (r *Recorder) follow(ctx context.Context, s *Store, w *kg.Watcher) (next *kg.Watcher) {
 	defer w.Close()
 	for e, err := range w.Events() {
@@ -81,7 +81,7 @@ func (r *Recorder) follow(ctx context.Context, s *Store, w *kg.Watcher) (next *k
 	return next
 }
 
-// resyncOf is where a watcher is sent to that follows a graph which was replaced.
+// resyncOf returns the position of a resync because of a replaced graph.
 func resyncOf(err error) (kg.Position, bool) {
 	if kg.CodeOf(err) != kg.CodeResync || kg.AsError(err).Oldest == nil {
 		return kg.Position{}, false
@@ -89,7 +89,7 @@ func resyncOf(err error) (kg.Position, bool) {
 	return *kg.AsError(err).Oldest, true
 }
 
-// Wait waits until there are n events, and gives all that are there by then.
+// Wait waits until there are n events and returns all events so far.
 func (r *Recorder) Wait(ctx context.Context, n int) (History, error) {
 	for {
 		r.mu.Lock()
@@ -115,7 +115,7 @@ func (r *Recorder) Stop() {
 	<-r.ended
 }
 
-// End waits until the watcher ends of itself, and says why it did.
+// End waits until the watcher ends by itself and returns the reason.
 func (r *Recorder) End(ctx context.Context) error {
 	select {
 	case <-r.ended:
@@ -127,8 +127,7 @@ func (r *Recorder) End(ctx context.Context) error {
 	return r.err
 }
 
-// Resume goes on where the watcher stood when it ended, with another store
-// that has the same log.
+// Resume resumes the watch at the final position of the watcher, on another store with the same log.
 func (r *Recorder) Resume(s *Store) error {
 	r.Stop()
 	from := r.from
@@ -139,8 +138,8 @@ func (r *Recorder) Resume(s *Store) error {
 	return r.attach(s, from)
 }
 
-// Watched gives the first n events behind the position. Sent on because a graph was
-// replaced as a whole, it goes on there.
+// Watched returns the first n events behind the position. It continues after resyncs because of
+// replaced graphs.
 func Watched(ctx context.Context, s *Store, f kg.Filter, from kg.Position, n int) (events []kg.Event, err error) {
 	for again := true; again; {
 		if events, from, again, err = watchedOn(ctx, s, f, from, n, events); err != nil {

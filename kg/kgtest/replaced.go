@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// Skip takes over a commit that changes nothing that is read, such as one that writes a
-// part of a graph that is replaced as a whole.
+// Skip applies a commit without visible changes, such as one that writes a part of a graph that is
+// being replaced as a whole.
 func (m *Model) Skip(c *kg.Commit) error {
 	if len(c.Changes) > 0 || c.Replaced != nil {
 		return fmt.Errorf("commit %d changes something: %d changes, %s", c.Revision, len(c.Changes), replacedText(c.Replaced))
@@ -17,9 +17,8 @@ func (m *Model) Skip(c *kg.Commit) error {
 	return m.Replay(c)
 }
 
-// Exchange takes over the commit that makes a graph hold exactly the quads, and refuses
-// one that says something else. A statement that stays keeps its assertions, and one
-// that the caller does not see stays.
+// Exchange applies the commit that makes a graph hold exactly the quads, and fails if the commit differs.
+// Statements that stay keep their assertions; statements that the caller cannot see stay.
 func (m *Model) Exchange(c *kg.Commit, graph kg.Term, quads []kg.Quad) error {
 	if c.Revision != m.Head()+1 || len(c.Changes) > 0 || c.Replaced == nil {
 		return fmt.Errorf("commit %d after commit %d replaces no graph: %d changes, %s", c.Revision, m.Head(), len(c.Changes), replacedText(c.Replaced))
@@ -53,7 +52,7 @@ func (m *Model) Exchange(c *kg.Commit, graph kg.Term, quads []kg.Quad) error {
 			became[q], said.Added = after, said.Added+1
 		}
 	}
-	if len(m.Doubts) > 0 { // the counts may be of what is hidden
+	if len(m.Doubts) > 0 { // the counts may include hidden statements
 		said = kg.GraphReplacement{Graph: graph}
 	}
 	if want, got := replacedText(&said), replacedText(c.Replaced); want != got {
@@ -68,7 +67,7 @@ func (m *Model) Exchange(c *kg.Commit, graph kg.Term, quads []kg.Quad) error {
 	return nil
 }
 
-// Drop takes over the commit that deletes a graph: what was in it stands at no revision.
+// Drop applies the commit that deletes a graph: its statements exist at no revision any more.
 func (m *Model) Drop(c *kg.Commit, graph kg.Term) error {
 	if err := m.Skip(c); err != nil {
 		return err
@@ -81,7 +80,7 @@ func (m *Model) Drop(c *kg.Commit, graph kg.Term) error {
 	return nil
 }
 
-// wrote tells whether anything was ever written to a graph since it was dropped.
+// wrote reports whether anything was written to a graph since it was dropped.
 func (m *Model) wrote(graph kg.Term) bool {
 	for q := range m.past {
 		if q.Graph == graph {
@@ -101,11 +100,11 @@ func (m *Model) standing(graph kg.Term) (n uint64) {
 	return n
 }
 
-// buried tells that a graph was dropped after the revision.
+// buried reports whether a graph was dropped after the revision.
 func (m *Model) buried(graph kg.Term, r kg.Revision) bool { return r < m.began[graph] }
 
-// Resyncs are the positions that a watcher with the filter that starts behind the
-// position is sent to, because a graph that it follows was replaced as a whole.
+// Resyncs returns the positions of the resyncs of a watcher with the filter that starts behind the
+// position: one for each graph in its view that was replaced as a whole.
 func (m *Model) Resyncs(f kg.Filter, from kg.Position) (out []kg.Position) {
 	for _, c := range m.Commits {
 		behind := kg.Position{Epoch: m.epoch, Revision: c.Revision, Index: kg.EndOfCommit}
@@ -121,8 +120,8 @@ func (m *Model) Resyncs(f kg.Filter, from kg.Position) (out []kg.Position) {
 	return out
 }
 
-// shownCommit is a commit as it is shown to the principal: without what it changed in
-// graphs that were dropped since. nil where nothing is left of it.
+// shownCommit returns a commit as the principal sees it: without changes in graphs that were dropped
+// since. It returns nil if no change is left.
 func (m *Model) shownCommit(c *kg.Commit, p kg.Principal) *kg.Commit {
 	out := *c
 	if r := out.Replaced; r != nil && m.buried(r.Graph, c.Revision) {

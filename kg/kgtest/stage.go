@@ -8,21 +8,21 @@ import (
 	"koine/kg"
 )
 
-// Stamp is what a store alone decides about an update: its revision and time.
+// Stamp is the part of an update's result that the store chooses: its revision and time.
 type Stamp struct {
 	Revision kg.Revision
 	Time     time.Time
 }
 
-// Stage is an update of a Model that has not been committed: the model's Tx.
+// Stage is an uncommitted update of a Model: the model's Tx.
 type Stage struct {
-	// Changes that the update makes so far, in order.
+	// Changes are the changes of the update so far, in order.
 	Changes []kg.Change
 
 	model   *Model
 	meta    kg.Meta
 	stamp   Stamp
-	now     map[kg.Quad][]kg.Assertion // what this update changed; empty for gone
+	now     map[kg.Quad][]kg.Assertion // assertions that this update changed; empty if removed
 	touched map[pair]bool
 }
 
@@ -31,7 +31,7 @@ func (m *Model) Stage(meta kg.Meta, st Stamp) *Stage {
 	return &Stage{model: m, meta: meta, stamp: st, now: map[kg.Quad][]kg.Assertion{}, touched: map[pair]bool{}}
 }
 
-// backing is what backs the statement as this update sees it, and since when.
+// backing returns the assertions of the statement as this update sees it, and since when they exist.
 func (s *Stage) backing(q kg.Quad) ([]kg.Assertion, kg.Revision) {
 	assertions, since := s.model.at(q, s.model.Head())
 	if own, ok := s.now[q]; ok {
@@ -43,7 +43,7 @@ func (s *Stage) backing(q kg.Quad) ([]kg.Assertion, kg.Revision) {
 	return assertions, since
 }
 
-// Apply does one valid patch and gives the code of its refusal, or "".
+// Apply applies a valid patch and returns the code of its rejection, or "".
 func (s *Stage) Apply(p kg.Patch) kg.Code {
 	if p.Quad.Graph.IsZero() {
 		p.Quad.Graph = kg.DefaultGraph
@@ -69,7 +69,7 @@ func (s *Stage) Apply(p kg.Patch) kg.Code {
 	return ""
 }
 
-// holds tells whether anything stands in the graph.
+// holds reports whether the graph has a statement.
 func (s *Stage) holds(graph kg.Term) bool {
 	for q := range s.now {
 		if q.Graph == graph && len(s.now[q]) > 0 {
@@ -109,7 +109,7 @@ func (s *Stage) add(p kg.Patch, replaces []uint32) bool {
 	return true
 }
 
-// remove takes away one source's assertion, or all for the source "".
+// remove removes one source's assertion, or all for the source "".
 func (s *Stage) remove(q kg.Quad, source kg.AgentID, replacedBy int) {
 	before, since := s.backing(q)
 	if len(before) == 0 {
@@ -129,8 +129,7 @@ func (s *Stage) remove(q kg.Quad, source kg.AgentID, replacedBy int) {
 	})
 }
 
-// replace takes away the other statements with the same subject, predicate and
-// graph, and adds this one.
+// replace removes the other statements with the same subject, predicate and graph, and adds this one.
 func (s *Stage) replace(p kg.Patch) {
 	from := len(s.Changes)
 	for _, other := range s.match(kg.Pattern{Subject: p.Quad.Subject, Predicate: p.Quad.Predicate, Graph: p.Quad.Graph}, kg.View{Doubted: true}) {
@@ -154,8 +153,8 @@ func (s *Stage) change(c kg.Change) {
 	s.Changes = append(s.Changes, c)
 }
 
-// Match is what Tx.Match must yield: the statements of every graph that the
-// caller may read as they are now, with what this update did to them.
+// Match returns the result of Tx.Match: the current statements of every graph that the caller may read,
+// with the effects of this update.
 func (s *Stage) Match(p kg.Pattern) []kg.Statement { return s.match(p, kg.View{}) }
 
 func (s *Stage) match(p kg.Pattern, v kg.View) []kg.Statement {
@@ -178,8 +177,7 @@ func (s *Stage) match(p kg.Pattern, v kg.View) []kg.Statement {
 	return out
 }
 
-// changedAfter tells whether a statement of an affected subject changed after
-// that revision.
+// changedAfter reports whether a statement of an affected subject changed after the revision.
 func (s *Stage) changedAfter(r kg.Revision) bool {
 	for p := range s.touched {
 		if max(s.model.changed[p], s.model.floors[p.graph]) > r {

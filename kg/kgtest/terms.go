@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// someTerms are terms of every kind, and around every border that a store
-// might draw when it keeps small values in another way than large ones.
+// someTerms returns terms of every kind, with values around every boundary at which a store may switch
+// between encodings.
 func someTerms() []kg.Term {
 	terms := []kg.Term{
 		kg.IRI("urn:a"), kg.IRI("https://example.org/ä/世界?q=1#x"), kg.IRI("urn:" + strings.Repeat("long/", 400)),
@@ -22,7 +22,7 @@ func someTerms() []kg.Term {
 		kg.Typed("", "urn:type"), kg.Typed("x", "urn:type"), kg.Typed("x", "urn:type2"), kg.Typed("1", kg.XSD+"int"),
 		kg.Typed("<b>", kg.RDF+"HTML"),
 	}
-	for n := 1; n <= 20; n++ { // a border lies somewhere among the short strings
+	for n := 1; n <= 20; n++ { // some boundary lies among the short strings
 		terms = append(terms, kg.String(strings.Repeat("s", n)), kg.Typed(strings.Repeat("9", n), kg.XSDInteger))
 	}
 	for shift := 0; shift < 64; shift += 7 {
@@ -58,15 +58,15 @@ func someTerms() []kg.Term {
 		}
 	}
 	large := strings.Repeat("a large text that many terms begin with; ", 5000)
-	for i := range 5 { // the same for 200 KiB
+	for i := range 5 { // equal in the first 200 KiB
 		terms = append(terms, kg.String(large+fmt.Sprint(i)), kg.LangString(large+fmt.Sprint(i), "en"), kg.IRI("urn:"+strings.ReplaceAll(large, " ", "_")+fmt.Sprint(i)))
 	}
 	slices.SortFunc(terms, kg.Term.Compare)
 	return slices.Compact(terms)
 }
 
-// testTerms proves that each term comes back from the store as the very same
-// term, stays apart from all others, and is found again by itself.
+// testTerms proves that each term is read back unchanged, is distinct from all others, and can be looked
+// up.
 func testTerms(t *testing.T, f Factory) {
 	store := f(t, kg.Options{})
 	terms, p := someTerms(), kg.IRI("urn:p")

@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// The suite compares statements, changes and events as lines of text: one form
-// that leaves nothing out, sorts, and can be read where two lists differ.
+// The suite compares statements, changes and events as lines of text in a form that is complete, sortable,
+// and readable in a diff.
 
 const timeForm = "15:04:05.000"
 
@@ -26,7 +26,7 @@ func assertionText(a kg.Assertion) string {
 	return fmt.Sprintf("%s %s %s r%d", s, a.Time.UTC().Format(timeForm), a.Provenance, a.Revision)
 }
 
-// assertionsText puts the assertions in the order of their sources.
+// assertionsText formats the assertions sorted by source.
 func assertionsText(as []kg.Assertion) string {
 	lines := make([]string, len(as))
 	for i, a := range as {
@@ -40,7 +40,7 @@ func quadText(q kg.Quad) string {
 	return fmt.Sprintf("%s %s %s %s", termText(q.Graph), termText(q.Subject), termText(q.Predicate), termText(q.Object))
 }
 
-// termText has a hash in place of what nobody would read.
+// termText abbreviates a long term with a hash.
 func termText(t kg.Term) string {
 	s := t.String()
 	if len(s) <= 200 {
@@ -53,7 +53,7 @@ func statementText(s kg.Statement) string {
 	return quadText(s.Quad) + " " + assertionsText(s.Assertions)
 }
 
-// statementLines are the statements as sorted lines.
+// statementLines returns the statements as sorted lines.
 func statementLines(statements []kg.Statement) []string {
 	lines := make([]string, len(statements))
 	for i, s := range statements {
@@ -78,9 +78,8 @@ func changeText(c kg.Change) string {
 		assertionsText(c.Before), c.Since, assertionsText(c.After), c.Replaces, c.ReplacedBy)
 }
 
-// changeLines are the changes in order, except that neighbouring removals of
-// the same subject, predicate and graph come sorted: a store may find in any
-// order what a replace takes away.
+// changeLines returns the changes in order, except that adjacent removals of the same subject, predicate
+// and graph are sorted: a store may remove replaced statements in any order.
 func changeLines(changes []kg.Change) []string {
 	lines := make([]string, len(changes))
 	for i, c := range changes {

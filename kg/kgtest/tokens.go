@@ -16,8 +16,7 @@ var (
 	uuidV5  = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 )
 
-// testTokens is about what leaves the store as text: positions, sealed
-// cursors, and ids.
+// testTokens tests the textual tokens of a store: positions, sealed cursors, and ids.
 func testTokens(t *testing.T, f Factory) {
 	store, other := f(t, kg.Options{}), f(t, kg.Options{})
 	for range 3 {
@@ -113,7 +112,7 @@ func seals(t *testing.T, store, other *Store) {
 		changed := []byte(token)
 		changed[i] ^= 1
 		if i == len(token)-1 && len(token)%4 != 0 {
-			continue // the last character may carry bits that mean nothing
+			continue // the last character may have unused bits
 		}
 		foreign(fmt.Sprintf("character %d changed", i), store, string(changed), bound)
 		foreign(fmt.Sprintf("cut at %d", i), store, token[:i], bound)

@@ -9,8 +9,7 @@ import (
 	"koine/kg"
 )
 
-// testUpdates is about what surrounds the patches: receipts, conditions, time,
-// and functions that fail.
+// testUpdates tests receipts, conditions, time, and update functions that fail.
 func testUpdates(t *testing.T, f Factory) {
 	q, q2 := quad("s", "p", "o"), quad("s2", "p", "o")
 	t.Run("revisions have no gap", func(t *testing.T) {
@@ -86,7 +85,7 @@ func testUpdates(t *testing.T, f Factory) {
 		if r, err := b.RevisionAt(within(t), time.Now().Add(time.Hour)); r != 0 || err != nil {
 			t.Errorf("RevisionAt of an empty store: got %d, %v, want 0", r, err)
 		}
-		b.update(kg.Meta{}) // nothing at all
+		b.update(kg.Meta{}) // empty update
 		b.update(kg.Meta{}, add(q, ""))
 		for _, r := range []kg.Revision{0, 2, 1 << 63} {
 			if c, err := b.Commit(within(t), tester, r); kg.CodeOf(err) != kg.CodeNotFound {

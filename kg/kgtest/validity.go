@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// testValidity says in words when an assertion counts at a time, alone and with
-// the other parts of a view, and holds it against the model.
+// testValidity tests when an assertion is valid, alone and with other options of a view, and compares
+// with the model.
 func testValidity(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	const a1, a2 = kg.AgentID("agent://a"), kg.AgentID("agent://b")
@@ -28,7 +28,7 @@ func testValidity(t *testing.T, f Factory) {
 	)
 	b.update(kg.Meta{}, in(add(quad("s", "p", "changed"), a1), begin, end))
 	b.update(kg.Meta{}, in(add(quad("s", "p", "changed"), a1), end, never))
-	b.update(kg.Meta{}, in(add(quad("s", "p", "changed"), a1), end, never)) // the same once more: no commit
+	b.update(kg.Meta{}, in(add(quad("s", "p", "changed"), a1), end, never)) // unchanged: no commit
 	if head := b.Head().Revision; head != 3 {
 		t.Errorf("revision %d, want 3: an assertion that says the same, validity included, changes nothing", head)
 	}

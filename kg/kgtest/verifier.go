@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// judge is a Verifier that keeps what it is asked and answers by a function.
+// judge is a Verifier that records its calls and responds by a function.
 type judge struct {
 	answer func(ctx context.Context, j kg.Judgement) (kg.Verdict, error)
 
@@ -43,7 +43,7 @@ func (v *judge) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) 
 	return v.answer(ctx, j)
 }
 
-// of are the judgements of one task's update.
+// of returns the judgements of one task's update.
 func (v *judge) of(task string) []asked {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -58,8 +58,8 @@ func (v *judge) of(task string) []asked {
 
 func accept(context.Context, kg.Judgement) (kg.Verdict, error) { return kg.Verdict{}, nil }
 
-// testVerifier proves that every update is judged on what it changes before
-// anything of it is there, and that a refusal leaves nothing.
+// testVerifier proves that every update is verified before any of its changes is visible, and that a
+// rejection leaves nothing.
 func testVerifier(t *testing.T, f Factory) {
 	q, q2 := quad("s", "p", "o"), quad("s", "p", "o2")
 	t.Run("is asked about the changes", func(t *testing.T) {
@@ -109,7 +109,7 @@ func testVerifier(t *testing.T, f Factory) {
 				sameEverything(t, b.model, b.Store)
 				v.answer = accept
 				meta.DryRun = false
-				b.update(meta, add(q2, "")) // the key was not used up
+				b.update(meta, add(q2, "")) // the key was not used
 			})
 		}
 	}
@@ -128,8 +128,8 @@ func testVerifier(t *testing.T, f Factory) {
 	})
 }
 
-// askedAgain holds up the judgement of one update until another one is
-// committed, which changes the subject given.
+// askedAgain delays the judgement of one update until another one has committed a change of the given
+// subject.
 func askedAgain(t *testing.T, f Factory, subject string, times int) {
 	asking, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once

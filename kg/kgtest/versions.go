@@ -11,15 +11,14 @@ import (
 	"koine/kg"
 )
 
-// Version is what Snapshot.Versions tells of one statement between two
-// revisions.
+// Version is the result of Snapshot.Versions for one statement between two revisions.
 type Version struct {
 	kg.Statement
 	From, To kg.Revision
 }
 
-// Versions are those of the pattern's statements up to the view's revision, by
-// looking at every revision there was.
+// Versions returns the versions of the pattern's statements up to the view's revision, by scanning every
+// revision.
 func (m *Model) Versions(v kg.View, p kg.Pattern) []Version {
 	last := orElse(v.At, m.Head())
 	var out []Version
@@ -60,8 +59,8 @@ func versionLines(versions []Version) []string {
 	return lines
 }
 
-// sameVersions compares the past and present of a pattern with the model, read
-// at once and from behind a statement in the middle.
+// sameVersions compares the past and present of a pattern with the model, read at once and from a
+// statement in the middle.
 func sameVersions(t testing.TB, m *Model, snap *kg.Snapshot, p kg.Pattern) {
 	t.Helper()
 	ids, known := patternIDs(t, snap, p)
@@ -115,13 +114,12 @@ func versionOf(t testing.TB, snap *kg.Snapshot, v kg.Version) Version {
 	return Version{s, v.From, v.To}
 }
 
-// sameDifferences compares what differs from an older revision with what the
-// model shows at both.
+// sameDifferences compares the differences from an older revision with those of the model.
 func sameDifferences(t testing.TB, m *Model, snap *kg.Snapshot, p kg.Pattern, from kg.Revision) {
 	t.Helper()
 	ids, known := patternIDs(t, snap, p)
 	if !known {
-		return // sameVersions looks at that
+		return // covered by sameVersions
 	}
 	var got []string
 	var rows []kg.IDQuad
@@ -133,7 +131,7 @@ func sameDifferences(t testing.TB, m *Model, snap *kg.Snapshot, p kg.Pattern, fr
 		for name, v := range map[string]kg.Version{"-": d.Before, "+": d.After} {
 			if v.From != 0 {
 				text := name + statementText(versionOf(t, snap, v).Statement) + " "
-				line = max(line+text, text+line) // in one order
+				line = max(line+text, text+line) // in a fixed order
 			}
 		}
 		got, rows = append(got, line), append(rows, d.IDQuad)
@@ -182,8 +180,8 @@ func (m *Model) differences(v kg.View, p kg.Pattern, from kg.Revision) []string 
 	return out
 }
 
-// testVersions proves that the past of statements is told as it was, under any
-// view and from any revision, and that it can be told without the log.
+// testVersions proves that the past of statements is returned unchanged, in any view and from any
+// revision, and without the log.
 func testVersions(t *testing.T, f Factory) {
 	clock := NewClock()
 	b := newBoth(t, f, kg.Options{Clock: clock.Now})
@@ -244,7 +242,7 @@ func testVersions(t *testing.T, f Factory) {
 	})
 }
 
-// hiddenPast shuts a graph: what stood in it has no past either.
+// hiddenPast closes a graph: its past becomes invisible, too.
 func hiddenPast(t *testing.T, f Factory) {
 	access := newPolicies()
 	b := newBoth(t, f, kg.Options{Access: access})
@@ -258,8 +256,8 @@ func hiddenPast(t *testing.T, f Factory) {
 	}
 }
 
-// differencesByLog has so many statements beside those that change that the log
-// is less work; and then so much changes that it is not.
+// differencesByLog has so many unchanged statements that reading the log is cheaper; and then so many
+// changes that it is not.
 func differencesByLog(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(9)
@@ -289,8 +287,8 @@ func differencesByLog(t *testing.T, f Factory) {
 	}
 }
 
-// testChangedBack proves that what was changed and changed back makes no
-// difference between the revisions before and after.
+// testChangedBack proves that a change that was reverted is not a difference between the revisions before
+// and after.
 func testChangedBack(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	q := quad("s", "p", "o")

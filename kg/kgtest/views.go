@@ -15,8 +15,7 @@ import (
 	"koine/kg"
 )
 
-// testViews holds what a view shows against the model, and says the plain
-// cases in words.
+// testViews compares views with the model, and tests basic cases explicitly.
 func testViews(t *testing.T, f Factory) {
 	clock := NewClock()
 	b := newBoth(t, f, kg.Options{Clock: clock.Now})
@@ -124,7 +123,7 @@ func waiting(t *testing.T, b *both) {
 	}
 }
 
-// testPast proves that a revision, once made, reads the same for ever.
+// testPast proves that a committed revision never changes.
 func testPast(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(4)
@@ -196,11 +195,11 @@ func testPast(t *testing.T, f Factory) {
 	})
 }
 
-// outlives writes more over a few hundred statements than the index keeps in
-// memory while a snapshot reads what was there before.
+// outlives overwrites statements with more data than the index keeps in memory while a snapshot reads
+// the previous ones.
 func outlives(t *testing.T, f Factory) {
 	store := f(t, kg.Options{MemTableBytes: kg.MinMemTableBytes})
-	const rounds = 20 // of several megabytes, so that the index is compacted
+	const rounds = 20 // of several megabytes each, so that the index is compacted
 	text := "\"" + strings.Repeat("a large text ", 600)
 	write := func(round int) {
 		patches := make([]kg.Patch, 400)
@@ -235,8 +234,7 @@ func outlives(t *testing.T, f Factory) {
 	}
 }
 
-// testCatalogue proves that counts are those of the statements that a view
-// shows, through changes of every kind.
+// testCatalogue proves that counts are those of the statements in a view, through changes of every kind.
 func testCatalogue(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(5)
@@ -269,8 +267,8 @@ func testCatalogue(t *testing.T, f Factory) {
 	})
 }
 
-// shows proves that the view shows, and counts, what the model says, and that
-// these are the statements with the wanted objects ("o" for urn:o).
+// shows proves that the view shows, and counts, the statements of the model, and that these are the
+// statements with the wanted objects ("o" for urn:o).
 func shows(t *testing.T, b *both, view kg.View, want []string) {
 	t.Helper()
 	view.Principal = tester

@@ -8,7 +8,7 @@ import (
 	"koine/kg"
 )
 
-// The vocabulary of the tests is small, so that what they do at random meets.
+// The vocabulary of the tests is small, so that random operations interact.
 var (
 	subjects = []kg.Term{
 		kg.IRI("urn:s:1"), kg.IRI("urn:s:2"), kg.IRI("urn:s:3"), kg.Blank("b1"),
@@ -41,24 +41,24 @@ var marker = kg.IRI("urn:s:marker")
 
 var tester = kg.Principal{ID: "agent://tester", Method: "local"}
 
-// dice is where everything random in a run comes from.
+// dice is the source of randomness of a run.
 type dice struct{ *rand.Rand }
 
 func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0x6b6f696e65))} }
 
-// in tells whether something comes to pass that does n times of a hundred.
+// in100 reports an event with a probability of n percent.
 func (d dice) in100(n int) bool { return d.IntN(100) < n }
 
 func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
 
-// quad is of the vocabulary, but for some objects that are new to the store.
+// quad returns a quad of the vocabulary, sometimes with a new object.
 func (d dice) quad() kg.Quad {
 	q := kg.Quad{Subject: pick(d, subjects), Predicate: pick(d, predicates), Object: pick(d, objects), Graph: pick(d, graphs)}
 	switch n := d.IntN(100); {
 	case n < 4:
 		q.Object = kg.IRI(fmt.Sprint("urn:new:", d.Uint32()))
 	case n < 8:
-		q.Object = kg.String(fmt.Sprint("a text that nobody wrote before: ", d.Uint32()))
+		q.Object = kg.String(fmt.Sprint("a new text: ", d.Uint32()))
 	}
 	return q
 }
@@ -93,14 +93,14 @@ func (d dice) patches() []kg.Patch {
 	patches := make([]kg.Patch, 1+d.IntN(6))
 	for i := range patches {
 		patches[i] = d.patch()
-		if i > 0 && d.in100(30) { // meet within the update
+		if i > 0 && d.in100(30) { // interact within the update
 			patches[i].Quad = patches[i-1].Quad
 		}
 	}
 	return patches
 }
 
-// pattern binds each position or leaves it open, all sixteen ways alike.
+// pattern binds or omits each position; all sixteen combinations are equally likely.
 func (d dice) pattern() kg.Pattern {
 	var p kg.Pattern
 	bound := d.IntN(16)
@@ -119,7 +119,7 @@ func (d dice) pattern() kg.Pattern {
 	return p
 }
 
-// caller is mostly the one who may do everything.
+// caller returns tester, which has all rights, or sometimes reader.
 func (d dice) caller() kg.Principal {
 	if d.in100(15) {
 		return reader
@@ -127,7 +127,7 @@ func (d dice) caller() kg.Principal {
 	return tester
 }
 
-// view is a view of the newest revision.
+// view returns a random view of the newest revision.
 func (d dice) view() kg.View {
 	v := kg.View{Principal: d.caller()}
 	switch d.IntN(4) {
@@ -159,7 +159,7 @@ func (d dice) view() kg.View {
 	return v
 }
 
-// span is one of the time in which most runs take place.
+// span returns a span of the time in which most runs take place.
 func (d dice) span() (s kg.TimeSpan) {
 	s.From = noon.Add(time.Duration(d.IntN(20_000)) * time.Millisecond)
 	if d.in100(50) {
@@ -173,8 +173,8 @@ func (d dice) span() (s kg.TimeSpan) {
 
 func (d dice) filter() kg.Filter {
 	f := kg.Filter{View: d.view()}
-	f.View.MaxAge = 0                  // an age cannot be part of a watch
-	for range d.IntN(12) * d.IntN(2) { // from none to more than are compared one by one
+	f.View.MaxAge = 0                  // MaxAge is invalid in a watch
+	for range d.IntN(12) * d.IntN(2) { // from none to more than are matched one by one
 		p := d.pattern()
 		if d.in100(30) {
 			p.Subject, p.Object = kg.Term{}, kg.Term{}
@@ -190,7 +190,7 @@ func (d dice) filter() kg.Filter {
 	return f
 }
 
-// orElse is v, or other where v is the zero value.
+// orElse returns v, or other if v is the zero value.
 func orElse[T comparable](v, other T) T {
 	var zero T
 	if v == zero {

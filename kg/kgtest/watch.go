@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// testWatch proves what a watcher is told of each kind of change, how it
-// starts and ends, and that a snapshot and what follows it fit together.
+// testWatch tests the events of each kind of change, the start and the end of a watcher, and that a
+// snapshot and the events behind it are consistent.
 func testWatch(t *testing.T, f Factory) {
 	t.Run("what is told", func(t *testing.T) { whatIsTold(t, f) })
 	t.Run("every filter", func(t *testing.T) { everyFilter(t, f) })
@@ -149,7 +149,7 @@ func testWatch(t *testing.T, f Factory) {
 	})
 }
 
-// whatIsTold walks through the kinds of changes under the kinds of filters.
+// whatIsTold tests all kinds of changes with all kinds of filters.
 func whatIsTold(t *testing.T, f Factory) {
 	q, other := quad("s", "p", "o"), quad("s", "p", "o2")
 	const a, b = kg.AgentID("agent://a"), kg.AgentID("agent://b")
@@ -244,12 +244,12 @@ func inShort(e kg.Event) string {
 	return s
 }
 
-// everyFilter watches a random history from several places with many filters,
-// and holds what is told against every promise.
+// everyFilter watches a random history from several positions with many filters, and checks the events
+// against every promise.
 func everyFilter(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{RingCommits: 16})
 	d := newDice(6)
-	var live []*Recorder // the same promises, told as it happens
+	var live []*Recorder // the same promises on live events
 	for range 100 {
 		live = append(live, Record(t, b.Store, d.filter(), b.Head()))
 	}
@@ -292,8 +292,8 @@ func everyFilter(t *testing.T, f Factory) {
 	}
 }
 
-// snapshotThenFollow proves that a snapshot and the events behind its position
-// come to what a later snapshot shows.
+// snapshotThenFollow proves that a snapshot and the events behind its position result in the state of a
+// later snapshot.
 func snapshotThenFollow(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(7)
@@ -325,7 +325,7 @@ func snapshotThenFollow(t *testing.T, f Factory) {
 		for _, s := range e.Previous {
 			set(s, false)
 		}
-		if e.Op == kg.Remove && !e.StatementRemains { // all that is left went
+		if e.Op == kg.Remove && !e.StatementRemains { // removes all remaining assertions
 			for key := range state {
 				if len(key) > len(quadText(e.Statement.Quad)) && key[:len(quadText(e.Statement.Quad))+1] == quadText(e.Statement.Quad)+" " {
 					state[key] = false

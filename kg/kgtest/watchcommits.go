@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// testWatchCommits proves that what is told commit by commit is what is told
-// change by change, and that a filter can be changed on the way without a gap.
+// testWatchCommits proves that watching by commit delivers the events of watching by change, and that a
+// filter can be changed without a gap.
 func testWatchCommits(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{RingCommits: 8})
 	d := newDice(11)
@@ -41,8 +41,7 @@ func testWatchCommits(t *testing.T, f Factory) {
 	})
 }
 
-// beforeTheFilter: what a new filter fits and has come before it, when nobody
-// looked for it, is told.
+// beforeTheFilter proves that events which match a new filter, but came before it, are delivered.
 func beforeTheFilter(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	of := func(subject string) kg.Filter {
@@ -67,7 +66,7 @@ func beforeTheFilter(t *testing.T, f Factory) {
 			return
 		}
 		b.update(kg.Meta{}, add(quad("b", "p", at(b.Head())), ""))
-		if _, err := matched.Wait(within(t), 3-len(want)); err != nil { // for the watcher of "a" it is past
+		if _, err := matched.Wait(within(t), 3-len(want)); err != nil { // it is past for the watcher of "a"
 			t.Fatal(err)
 		}
 		if err := w.Refilter(of("b")); err != nil {
@@ -76,8 +75,8 @@ func beforeTheFilter(t *testing.T, f Factory) {
 	}
 }
 
-// commitsOf watches from the position, now and then with another filter from
-// where it is, while more is written, until nothing more is to be told.
+// commitsOf watches from the position, sometimes with another filter from the current position, during
+// writes, until no more events are expected.
 func commitsOf(t *testing.T, b *both, d dice, from kg.Position) {
 	t.Helper()
 	filter := d.filter()
@@ -119,7 +118,7 @@ func commitsOf(t *testing.T, b *both, d dice, from kg.Position) {
 	}
 }
 
-// firstCommit are the events of the commit that the first is of.
+// firstCommit returns the events of the commit of the first event.
 func firstCommit(events []kg.Event) []kg.Event {
 	for i, e := range events {
 		if e.Position.Revision != events[0].Position.Revision {
