@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// layer says what a package, or all below a folder ("…/..."), may import of
-// koine, and of other modules where that is bounded too. The reason stands
-// beside it: whoever wants to lift a ban argues with it.
+// layer lists the packages of koine, or all below a folder ("…/..."), and the other modules that a package
+// may import, with the reason.
 type layer struct {
 	of      string
 	imports []string // packages and folders of koine
@@ -20,15 +19,15 @@ type layer struct {
 	why     string
 }
 
-// storage is what the store may lean on: a log, an index, data structures.
+// storage lists the packages on which the store may depend: a log, an index, data structures.
 var storage = []string{
 	"github.com/dgraph-io/badger/v4", "github.com/dgraph-io/ristretto/v2", "github.com/hashicorp/raft-wal", "github.com/hashicorp/raft", "github.com/klauspost/compress",
 	"github.com/tidwall/btree", "github.com/maypok86/otter/v2", "github.com/google/uuid",
 	"github.com/cespare/xxhash/v2", "go.etcd.io/bbolt", "github.com/hashicorp/go-hclog", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/text",
 }
 
-// law is the whole of it. The first row that fits a package counts; a package
-// without a row is an error, so that a new one gets its place on purpose.
+// law is the list of all layers. The first row that matches a package applies; a package without a row is
+// an error, so that a new package is placed deliberately.
 var law = []layer{
 	{"koine/kg/internal/...", []string{"koine/kg/internal/..."}, storage,
 		"the parts of the store each keep one promise; they must not know the whole that is made of them"},
@@ -157,7 +156,7 @@ var law = []layer{
 		"only cmd imports everything: that is where it is wired together"},
 }
 
-// pkg is what `go list` says of a package. Tests may import what they like.
+// pkg is a package as reported by `go list`. Tests may import anything.
 type pkg struct {
 	ImportPath string
 	Imports    []string
@@ -199,7 +198,7 @@ func allowed(l layer, imported string, modules map[string]string) bool {
 	return l.modules == nil || slices.Contains(l.modules, module)
 }
 
-// fits tells whether the package is the one that the pattern names, or below it.
+// fits reports whether the pattern names the package or a folder above it.
 func fits(path, pattern string) bool {
 	if folder, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return path == folder || strings.HasPrefix(path, folder+"/")
@@ -207,8 +206,7 @@ func fits(path, pattern string) bool {
 	return path == pattern
 }
 
-// list gives koine's own packages, and the module of each other package that
-// they depend on.
+// list returns koine's packages, and the module of each other package on which they depend.
 func list(t *testing.T) (ours []pkg, modules map[string]string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", "-json=ImportPath,Imports,Module,Standard", "koine/...").Output()
@@ -238,7 +236,7 @@ func list(t *testing.T) (ours []pkg, modules map[string]string) {
 	return ours, modules
 }
 
-// The law itself holds what it says: a few imports that it must refuse.
+// TestLawRefuses checks that the law rejects some invalid imports.
 func TestLawRefuses(t *testing.T) {
 	modules := map[string]string{"github.com/99designs/gqlgen/graphql": "github.com/99designs/gqlgen"}
 	for _, row := range []struct{ from, to string }{

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// own lists the folders whose code may write and read koine's own graphs past the
-// rules of access, and what belongs to each. Whoever is added decides himself who
-// may do what: nobody behind it asks again.
+// own lists the folders that may read and write system graphs without access checks, and the vocabulary
+// that belongs to each. Code in such a folder must check access itself.
 var own = map[string]string{
 	"kg":                "it is the capability's home",
 	"internal/records":  "the writing of records for agents and auth",

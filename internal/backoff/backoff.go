@@ -1,5 +1,5 @@
-// Package backoff says how long to wait before something is tried again: for all that
-// calls a server which may be away or busy.
+// Package backoff computes the delay before a retry, for clients of servers that may be unreachable or
+// overloaded.
 package backoff
 
 import (
@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Waits bounds the waits: the first is about Min, and none is longer than Max.
+// Waits bounds the delays: the first is about Min, and none is longer than Max.
 type Waits struct{ Min, Max time.Duration }
 
-// After is the wait behind the nth attempt in vain, from 0. It doubles each time, and
-// half of it is random, so that those who were turned away together do not come back
-// together. A hint of the server's makes it longer, up to Max.
+// After returns the delay after attempt n, counted from 0. It doubles with each attempt, and half of it is
+// random, so that clients that were rejected together do not retry together. A server's hint extends it,
+// up to Max.
 func (w Waits) After(n int, hint time.Duration) time.Duration {
 	wait := w.Min
 	for ; n > 0 && wait < w.Max; n-- {
@@ -25,7 +25,7 @@ func (w Waits) After(n int, hint time.Duration) time.Duration {
 	return max(wait/2+rand.N(wait/2+1), min(hint, w.Max))
 }
 
-// Sleep waits. It gives the context's error if that ends first.
+// Sleep waits for the given time. It returns the error of ctx if that is done first.
 func Sleep(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -37,11 +37,10 @@ func Sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// maxHint is the longest that a server is believed.
+// maxHint is the largest hint that is accepted.
 const maxHint = time.Hour
 
-// Hint is what the server says of when to come back: "Retry-After" in seconds. It is 0
-// if it says nothing, or nothing that can be believed.
+// Hint returns the server's Retry-After in seconds as a duration, 0 if it is missing or unreasonable.
 func Hint(header http.Header) time.Duration {
 	seconds, err := strconv.Atoi(header.Get("Retry-After"))
 	if err != nil || seconds < 0 || seconds > int(maxHint/time.Second) {

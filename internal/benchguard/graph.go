@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// The graph has films with performances by people, as the film graph of the other
-// benchmarks has them.
+// The graph has films with performances by people, as the film graph of the other benchmarks.
 const (
 	films           = 20_000
 	people          = 8_000
@@ -19,7 +18,7 @@ const (
 	rdfType         = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 )
 
-// writeGraph writes the graph as N-Quads, the same each time.
+// writeGraph writes the graph as N-Quads, always with the same content.
 func writeGraph(path string) error {
 	f, err := os.Create(path)
 	if err != nil {

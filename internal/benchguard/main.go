@@ -15,9 +15,9 @@ func main() {
 	log.SetPrefix("benchguard: ")
 	var o options
 	flag.StringVar(&o.base, "base", "", "the `binary` to compare with")
-	flag.StringVar(&o.head, "head", "", "the `binary` that is compared")
+	flag.StringVar(&o.head, "head", "", "the `binary` to compare")
 	flag.StringVar(&o.out, "out", ".", "the `directory` for base.txt and head.txt")
-	flag.IntVar(&o.rounds, "rounds", 8, "how often both sides are measured")
+	flag.IntVar(&o.rounds, "rounds", 8, "number of rounds")
 	flag.Float64Var(&o.scale, "scale", 1, "multiplies the requests of each row")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -34,7 +34,7 @@ type options struct {
 	scale      float64
 }
 
-// run measures both sides in turns; the one that begins changes with each round.
+// run measures both sides in turns; the first side alternates by round.
 func run(ctx context.Context, o options) error {
 	work, err := os.MkdirTemp("", "benchguard-")
 	if err != nil {

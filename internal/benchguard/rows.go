@@ -18,20 +18,20 @@ type row struct {
 	name     string
 	clients  int
 	requests int
-	// prepare is run before the row, and is not measured; may be nil.
+	// prepare, if set, runs before the row and is not measured.
 	prepare func(context.Context, *server) error
-	// request makes the n-th request.
+	// request returns the n-th request.
 	request func(n int) request
-	// listeners is how many streams of the channel are told of each request.
+	// listeners is the number of streams of the channel that receive each request.
 	listeners int
 }
 
 type request struct {
 	path, body string
-	accept     string // text that the answer must hold: a refusal is no measurement
+	accept     string // text that the response must contain: a rejection is not a measurement
 }
 
-// rows are about a dozen of what docs/benchmarks.md measures.
+// rows are about a dozen of the measurements in docs/benchmarks.md.
 var rows = []row{
 	{name: "Entity", clients: 16, requests: 15_000, request: func(n int) request {
 		return graphQL(fmt.Sprintf(`{ entity(iri: "%sfilm/%d") { iri label types } }`, namespace, n*17%films), `"label":"The film`)
@@ -91,7 +91,7 @@ func publish(channel string, n int) request {
 	}, `"sequence":`)
 }
 
-// channels has the ids of the channels that a server made for its rows.
+// channels has the ids of the channels that prepare created.
 var channels sync.Map
 
 func channelID(name string) string {
@@ -118,7 +118,7 @@ func createChannel(name string) func(context.Context, *server) error {
 	}
 }
 
-// run measures a row: a tenth of it first to warm up.
+// run measures a row after a warm-up with a tenth of it.
 func (v *server) run(ctx context.Context, s *side, r row, scale float64) error {
 	if r.prepare != nil {
 		if err := r.prepare(ctx, v); err != nil {
@@ -151,7 +151,7 @@ func (v *server) run(ctx context.Context, s *side, r row, scale float64) error {
 	return s.report(r.name, total, after-before)
 }
 
-// sendAll sends the requests from one number to another.
+// sendAll sends the requests numbered from to to-1.
 func (v *server) sendAll(ctx context.Context, r row, from, to int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -171,7 +171,7 @@ func (v *server) sendAll(ctx context.Context, r row, from, to int) error {
 	return context.Cause(ctx)
 }
 
-// maxAnswer bounds what is read of an answer.
+// maxAnswer is the largest response body that is read.
 const maxAnswer = 1 << 30
 
 func (v *server) send(ctx context.Context, q request) ([]byte, error) {
@@ -202,7 +202,7 @@ func (v *server) send(ctx context.Context, q request) ([]byte, error) {
 	return raw, nil
 }
 
-// listen opens the streams of a row. told waits until each has had all events.
+// listen opens the streams of a row. told waits until each has received all events.
 func (v *server) listen(ctx context.Context, r row, events int) (told func() error, err error) {
 	done := make(chan error, r.listeners)
 	for range r.listeners {
@@ -235,7 +235,7 @@ func (v *server) listen(ctx context.Context, r row, events int) (told func() err
 	}, nil
 }
 
-// countEvents reads until there were n events with data.
+// countEvents reads n events with data.
 func countEvents(r io.Reader, n int) error {
 	for lines := bufio.NewReader(r); n > 0; {
 		line, err := lines.ReadString('\n')

@@ -20,11 +20,11 @@ import (
 type side struct {
 	name   string
 	binary string
-	dir    string // for its data directories
+	dir    string // parent of its data directories
 	out    *os.File
 }
 
-// report writes one result in the format of benchmarks.
+// report writes one result in benchmark format.
 func (s *side) report(row string, ops int, cpu time.Duration) error {
 	_, err := fmt.Fprintf(s.out, "Benchmark%s %d %.0f cpu-ns/op\n", row, ops, float64(cpu.Nanoseconds())/float64(ops))
 	return err
@@ -59,8 +59,7 @@ func (s *side) measure(ctx context.Context, graph string, scale float64) error {
 	return s.restart(ctx, dir)
 }
 
-// restart measures the time that a start takes until it answers, on what the rows
-// left.
+// restart measures a start on the data that the rows left, until the server answers.
 func (s *side) restart(ctx context.Context, dir string) error {
 	server, err := s.start(ctx, dir)
 	if err != nil {
@@ -142,13 +141,13 @@ func (v *server) stop() error {
 	return v.cmd.Wait()
 }
 
-// cpu is the processor time that the server has taken, in steps of a clock tick.
+// cpu returns the processor time of the server, with the resolution of a clock tick.
 func (v *server) cpu() (time.Duration, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", v.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	// The name in parentheses may hold anything; utime and stime are fields 14 and 15.
+	// The name in parentheses may contain anything; utime and stime are fields 14 and 15.
 	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("/proc/PID/stat has %d fields", len(fields))

@@ -1,8 +1,7 @@
-// Package conformance is the agent that the public A2A compatibility kit expects of
-// a server that it tests: what it does is chosen by the prefix of a message's id. It
-// stands in for koine's own behaviour (koine serve --conformance-agent), and is of no
-// other use. The kit sends the same ids again and again: messages to it are no
-// repetitions of each other (tasks.Options.Repeats).
+// Package conformance is the agent that the public A2A compatibility kit expects of the server under
+// test: the prefix of a message's id selects its behaviour. It replaces koine's own agent (koine serve
+// --conformance-agent) and has no other use. The kit reuses message ids: messages with the same id are
+// not repetitions of each other (tasks.Options.Repeats).
 package conformance
 
 import (
@@ -16,10 +15,10 @@ import (
 	"koine/internal/tasks"
 )
 
-// DefaultDelay is how long what the kit wants to see at work is worked on.
+// DefaultDelay is the duration of work that the kit wants to observe.
 const DefaultDelay = 2 * time.Second
 
-// Agent is the agent.
+// Agent is the agent. The zero value is ready.
 type Agent struct {
 	Delay time.Duration // 0 is DefaultDelay
 }
@@ -28,10 +27,10 @@ var _ tasks.Worker = Agent{}
 
 const greeting = "Hello from TCK"
 
-// CheckMessage refuses content of any type but text and JSON.
+// CheckMessage rejects content of types other than text and JSON.
 func (Agent) CheckMessage(m *tasks.Message) error { return m.CheckTypes("text/*", "application/json") }
 
-// Answer answers what wants a message and no task.
+// Answer answers messages that expect a message instead of a task.
 func (Agent) Answer(_ context.Context, _ caller.Caller, m *tasks.Message) (*tasks.Message, error) {
 	for _, prefix := range []string{"tck-message-response", "tck-stream-002"} {
 		if strings.HasPrefix(m.ID, prefix) {
@@ -41,7 +40,7 @@ func (Agent) Answer(_ context.Context, _ caller.Caller, m *tasks.Message) (*task
 	return nil, nil
 }
 
-// behaviours are in the order in which they are looked for.
+// behaviours are matched in order.
 var behaviours = []struct {
 	prefix string
 	work   []step
@@ -68,7 +67,7 @@ var textFile = tasks.Part{
 	Raw: text(base64.StdEncoding.EncodeToString([]byte(greeting))), MediaType: "text/plain", Filename: "output.txt",
 }
 
-// Work does what the message's id asks for. What it does not know it completes.
+// Work runs the behaviour for the message's id. It completes unknown ones.
 func (a Agent) Work(ctx context.Context, j *tasks.Job) error {
 	work := completes
 	for _, b := range behaviours {

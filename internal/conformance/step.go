@@ -8,7 +8,7 @@ import (
 	"koine/internal/tasks"
 )
 
-// step is a part of what the agent does.
+// step is a part of a behaviour.
 type step func(context.Context, Agent, *tasks.Job) error
 
 var completes = []step{says(tasks.Completed, greeting)}
@@ -21,7 +21,7 @@ func reports(r tasks.Report) step {
 	return func(ctx context.Context, _ Agent, j *tasks.Job) error { return j.Report(ctx, r) }
 }
 
-// reaches comes to a state, and says is a word with it.
+// reaches reports a state; says reports a state with a message.
 func reaches(state tasks.State) step { return reports(tasks.Report{State: state}) }
 
 func says(state tasks.State, word string) step {
@@ -30,7 +30,7 @@ func says(state tasks.State, word string) step {
 	}
 }
 
-// pause lets the kit see the task at work.
+// pause gives the kit time to observe the working task.
 func pause(ctx context.Context, a Agent, _ *tasks.Job) error {
 	select {
 	case <-ctx.Done():
@@ -40,13 +40,13 @@ func pause(ctx context.Context, a Agent, _ *tasks.Job) error {
 	}
 }
 
-// makes hands one artifact over, and completes.
+// makes delivers one artifact and completes.
 func makes(p tasks.Part) []step {
 	a := tasks.Artifact{ID: "artifact-1", Parts: []tasks.Part{p}, Complete: true}
 	return []step{reports(tasks.Report{Artifacts: []tasks.Chunk{{Artifact: a}}, State: tasks.Completed})}
 }
 
-// streams works, hands an artifact over chunk by chunk, and completes.
+// streams works, delivers an artifact in chunks, and completes.
 func streams(chunks ...[]tasks.Part) []step {
 	out := []step{reaches(tasks.Working)}
 	for i, parts := range chunks {

@@ -1,9 +1,9 @@
-// Package garbage sets how much garbage a server lets gather before it collects it.
+// Package garbage tunes the garbage collector of a server.
 //
-// Go collects when there is as much garbage as there is that lives. A server with a small
-// heap that writes much is then always collecting: a store that was just opened, where
-// 30 MiB live, did so after every 1,500 messages. So garbage may come to a fixed amount
-// where less than that lives, and is collected as Go does by itself where more does.
+// By default Go collects when the garbage is as large as the live heap. A server with a small heap that
+// writes much then collects permanently: a store that was just opened, with 30 MiB live, did so after
+// every 1,500 messages. This package allows a fixed amount of garbage while the live heap is smaller,
+// and keeps Go's default when it is larger.
 package garbage
 
 import (
@@ -17,21 +17,19 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// Allowed is about how many bytes of garbage may gather, where the machine has enough:
-// never more than one part in share of its memory, or of what the process's control group
-// may take of that. It is never less than what lives, nor more than most percent of it.
+// Allowed is the amount of garbage in bytes that may accumulate: at most 1/share of the memory of the
+// machine or control group, at least the size of the live heap, and at most most percent of it.
 const (
 	Allowed = 256 << 20
 	share   = 8
 	most    = 800
 )
 
-// goDefault is the percentage that Go begins with: as much garbage as there is that lives.
+// goDefault is Go's default GOGC.
 const goDefault = 100
 
-// Allow lets garbage gather as above from here on, in the whole process and as long as it
-// runs. Who set GOGC in the environment has decided otherwise, and nothing is done; nor is
-// it where the memory cannot be told, or when it is called again.
+// Allow applies the above to the process as long as it runs. It does nothing if GOGC is set in the
+// environment, if the memory size is unknown, or when it is called again.
 var Allow = sync.OnceFunc(func() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -41,9 +39,8 @@ var Allow = sync.OnceFunc(func() {
 	}
 })
 
-// least is the least of what the providers give: a group without a limit may be said to
-// have one beyond all that the machine has. It is 0 where one of them fails, which may
-// know of less.
+// least returns the smallest result of the providers: a group without a limit may report one beyond the
+// machine's memory. It returns 0 if one of them fails, because its result might be smaller.
 func least(of ...memlimit.Provider) (memory uint64) {
 	for _, provider := range of {
 		switch m, err := provider(); {
@@ -57,24 +54,24 @@ func least(of ...memlimit.Provider) (memory uint64) {
 	return memory
 }
 
-// allowed is how much garbage may gather on a machine with so many bytes of memory.
+// allowed returns the allowed garbage for the given memory in bytes.
 func allowed(memory uint64) uint64 { return min(Allowed, memory/share) }
 
-// percent is what part of so many bytes that live comes to what is allowed.
+// percent returns the GOGC percentage for the given live heap and allowed garbage in bytes.
 func percent(live, allowed uint64) int {
 	return int(min(max(goDefault, goDefault*allowed/max(live, 1)), most))
 }
 
-// pace sets the percentage by what the last collection found to live, and has itself
-// called again after the next one: a finalizer runs when a collection has found its object
-// unreachable. Until it runs the percentage is the old one, which is why that is bounded.
+// pace sets the percentage for the live heap of the last collection, and reruns after the next one: a
+// finalizer runs when a collection has found its object unreachable. Until then the previous percentage
+// applies, which is why it is bounded.
 func pace(allowed uint64) {
 	debug.SetGCPercent(percent(live(), allowed))
 	runtime.SetFinalizer(new([16]byte), func(*[16]byte) { pace(allowed) })
 }
 
-// live is how many bytes the percentage is of: what the last collection found to live on
-// the heap, and what it looks through besides.
+// live returns the size in bytes to which the percentage applies: the live heap of the last collection, and
+// the other scanned memory.
 func live() (bytes uint64) {
 	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(s)

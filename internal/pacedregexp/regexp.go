@@ -1,5 +1,5 @@
-// Package pacedregexp matches regular expressions against texts of any length. A match
-// is charged for while it runs, so that whoever pays can end it.
+// Package pacedregexp matches regular expressions against texts of any length. It charges the caller's
+// budget while a match runs, so that the caller can end it.
 package pacedregexp
 
 import (
@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// InstructionsPerStep is how many instructions of an expression count as one step,
-	// each being executed for each character at most.
+	// InstructionsPerStep is the number of instructions of an expression per step; each may be
+	// executed once per character.
 	InstructionsPerStep = 256
-	// chargeEvery is after how many steps a match charges. They take some 100 µs.
+	// chargeEvery is the number of steps between two charges, which take some 100 µs.
 	chargeEvery = 32
 )
 
@@ -28,7 +28,7 @@ type Regexp struct {
 type TooLongError struct{ Instructions, Max int }
 
 func (e *TooLongError) Error() string {
-	return fmt.Sprintf("comes to %d instructions, more than the %d that are allowed", e.Instructions, e.Max)
+	return fmt.Sprintf("compiles to %d instructions; the limit is %d", e.Instructions, e.Max)
 }
 
 // Compile compiles an expression in the syntax of package regexp. The error is a
@@ -52,11 +52,11 @@ func Compile(source string, maxInstructions int) (*Regexp, error) {
 	return &Regexp{re, len(program.Inst)}, nil
 }
 
-// Instructions is the number of instructions of the expression.
+// Instructions returns the number of instructions of the expression.
 func (r *Regexp) Instructions() int { return r.instructions }
 
-// Match reports whether the text has a match. It charges for what it executes as it
-// goes, and returns the error of charge, which ends it.
+// Match reports whether the text has a match. It charges for the executed instructions as it goes. An error
+// of charge ends the match and is returned.
 func (r *Regexp) Match(text string, charge func(steps int) error) (bool, error) {
 	if work := r.instructions * len(text); work <= chargeEvery*InstructionsPerStep {
 		return r.re.MatchString(text), charge(work / InstructionsPerStep)
@@ -69,12 +69,12 @@ func (r *Regexp) Match(text string, charge func(steps int) error) (bool, error) 
 	return found && reader.err == nil, reader.err
 }
 
-// runeReader gives a text to an expression for as long as it is paid for.
+// runeReader passes a text to an expression as long as charge accepts.
 type runeReader struct {
 	text         string
 	instructions int
 	charge       func(steps int) error
-	work         int // not charged for yet
+	work         int // uncharged instructions
 	err          error
 }
 

@@ -1,5 +1,5 @@
-// Package plainjson writes JSON in which texts stand as they were given: what HTML would
-// mind is not escaped, so that what is stored, hashed and sent is what was said.
+// Package plainjson encodes JSON without escaping HTML characters, so that stored, hashed and sent texts
+// are those that the client sent.
 package plainjson
 
 import (
@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 )
 
-// Encode is a value as JSON, without a line's end.
+// Encode returns value as JSON, without a newline.
 func Encode(value any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -16,7 +16,7 @@ func Encode(value any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// MustEncode is Encode of what has a form in it: texts, numbers, and JSON that was read.
+// MustEncode is Encode for values that always encode: texts, numbers, and decoded JSON.
 func MustEncode(value any) json.RawMessage {
 	raw, err := Encode(value)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// Mistyped says of an error of encoding/json which member has a value of another kind
-// than it should, and what it should be: "is a list". It is false for other errors.
+// Mistyped returns, for a type error of encoding/json, the field and its expected type in the form "is a
+// list". It reports false for other errors.
 func Mistyped(err error) (field, should string, ok bool) {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -16,7 +16,7 @@ func Mistyped(err error) (field, should string, ok bool) {
 	return wrong.Field, "is " + kindOf(wrong.Type), true
 }
 
-// kindOf is what JSON calls a value of the type, with its article.
+// kindOf returns the JSON name of the type, with its article.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -19,38 +19,37 @@ import (
 	"koine/kg"
 )
 
-// Options of a Tracing. What they leave open the SDK takes from the environment,
-// as OpenTelemetry has it: OTEL_EXPORTER_OTLP_HEADERS, …_TIMEOUT, …_COMPRESSION,
-// …_CERTIFICATE, OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES,
-// OTEL_SERVICE_NAME, OTEL_BSP_….
+// Options configures a Tracing. The SDK reads all other settings from OpenTelemetry's environment
+// variables: OTEL_EXPORTER_OTLP_HEADERS, …_TIMEOUT, …_COMPRESSION, …_CERTIFICATE,
+// OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME, OTEL_BSP_….
 type Options struct {
-	// Endpoint is the address of the collector's OTLP over HTTP, to which
-	// /v1/traces is added, such as http://127.0.0.1:4318; "" for that of
-	// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, as it stands.
+	// Endpoint is the address of the collector for OTLP over HTTP, without /v1/traces, such as
+	// http://127.0.0.1:4318; "" means OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, which is used
+	// unchanged.
 	Endpoint string
 	Version  string
-	Logger   *slog.Logger // discards when nil
-	// Exporter takes the spans; nil for one that sends them to Endpoint.
+	Logger   *slog.Logger // nil discards
+	// Exporter receives the spans; nil means an exporter to Endpoint.
 	Exporter sdktrace.SpanExporter
 }
 
-// Bounds of what waits to be sent, unless OTEL_BSP_… says otherwise. What is more
-// is dropped: a collector that is slow or away must not hold requests up.
+// Limits of the export queue, unless OTEL_BSP_… sets others. Excess spans are dropped: a slow or
+// unreachable collector must not delay requests.
 const (
 	MaxQueuedSpans = sdktrace.DefaultMaxQueueSize
 	MaxBatchSpans  = sdktrace.DefaultMaxExportBatchSize
 	BatchEvery     = sdktrace.DefaultScheduleDelay * time.Millisecond
 )
 
-// Tracing makes spans. It is safe for concurrent use.
+// Tracing creates spans. It is safe for concurrent use.
 type Tracing struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 }
 
-// New starts to send traces; Close ends it. Which of them are kept is what
-// OTEL_TRACES_SAMPLER says, all of them without it. An error says that the options
-// or the environment make no sense; a collector that is away is none.
+// New starts exporting traces; Close stops it. OTEL_TRACES_SAMPLER selects traces; without it all are
+// exported. The error reports invalid options or environment; an unreachable collector is not an
+// error.
 func New(ctx context.Context, o Options) (*Tracing, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -74,25 +73,25 @@ func New(ctx context.Context, o Options) (*Tracing, error) {
 	return &Tracing{provider, provider.Tracer("koine")}, nil
 }
 
-// teller says in the log when spans begin and cease to be lost.
+// teller logs when spans begin and cease to be lost.
 type teller struct {
 	sdktrace.SpanExporter
 	log     *slog.Logger
-	failing atomic.Bool // so that a collector that is away is one line
+	failing atomic.Bool // so that an unreachable collector is logged once
 }
 
-// ExportSpans sends a batch. One that cannot be sent is dropped.
+// ExportSpans sends a batch. It drops a batch that it cannot send.
 func (e *teller) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	if was := e.failing.Swap(err != nil); err != nil && !was {
-		e.log.Warn("traces are not taken by the collector, and are dropped", "error", err)
+		e.log.Warn("the collector rejects traces: they are dropped", "error", err)
 	} else if err == nil && was {
-		e.log.Info("traces are taken by the collector again")
+		e.log.Info("the collector accepts traces again")
 	}
-	return nil // the SDK would only log it once more
+	return nil // the SDK would log it again
 }
 
-// Close sends what waits, for as long as ctx lets it.
+// Close sends the queued spans until ctx is done.
 func (t *Tracing) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -102,8 +101,8 @@ func (t *Tracing) Close(ctx context.Context) error {
 
 var traceContext propagation.TraceContext
 
-// Request begins the span of a request, below that of its traceparent if it has
-// one. end is called once, with the status of the answer.
+// Request starts the span of a request, as a child of its traceparent if present. end must be called
+// once, with the status of the response.
 func (t *Tracing) Request(r *http.Request, route string) (ctx context.Context, end func(status int)) {
 	ctx = r.Context()
 	if t == nil {
@@ -120,8 +119,8 @@ func (t *Tracing) Request(r *http.Request, route string) (ctx context.Context, e
 	}
 }
 
-// Span begins a span inside of the one that the context carries. end is called
-// once, with the error that it ended with; of that only the code is told.
+// Span starts a child of the span in the context. end must be called once, with the resulting error; only
+// its code is recorded.
 func (t *Tracing) Span(ctx context.Context, name string) (inner context.Context, end func(error)) {
 	if t == nil || !trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx, func(error) {}
@@ -137,8 +136,7 @@ func (t *Tracing) Span(ctx context.Context, name string) (inner context.Context,
 	}
 }
 
-// Begin is Span as a function for others to call, and nil where t is: what is
-// not traced then costs nothing.
+// Begin returns Span as a function, nil for a nil Tracing, so that callers pay nothing without tracing.
 func (t *Tracing) Begin() func(context.Context, string) (context.Context, func(error)) {
 	if t == nil {
 		return nil
@@ -146,9 +144,8 @@ func (t *Tracing) Begin() func(context.Context, string) (context.Context, func(e
 	return t.Span
 }
 
-// Stages is kg.Options.Stages: a span for each stage of an update, with the time
-// that it took, inside of the one that the context carries. The group, which
-// updates of other requests may share, is named by koine.group.
+// Stages implements kg.Options.Stages: it adds a span for each stage of an update to the span in the
+// context. koine.group identifies the commit group, which updates of other requests may share.
 func (t *Tracing) Stages(ctx context.Context, s kg.Stages) {
 	if t == nil || !trace.SpanFromContext(ctx).IsRecording() {
 		return
@@ -163,7 +160,7 @@ func (t *Tracing) Stages(ctx context.Context, s kg.Stages) {
 	}
 }
 
-// ForStages is Stages as a function for kg, and nil where t is.
+// ForStages returns Stages as a function, nil for a nil Tracing.
 func (t *Tracing) ForStages() func(context.Context, kg.Stages) {
 	if t == nil {
 		return nil

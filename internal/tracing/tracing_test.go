@@ -224,7 +224,7 @@ func TestACollectorThatRefuses(t *testing.T) {
 		end(200)
 	}
 	closeTracing(t, tr)
-	if n := strings.Count(log.String(), "not taken by the collector"); n != 1 {
+	if n := strings.Count(log.String(), "the collector rejects traces"); n != 1 {
 		t.Errorf("%d lines:\n%s", n, log.String())
 	}
 }

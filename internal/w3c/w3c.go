@@ -1,8 +1,8 @@
-// Package w3c finds the test suites of the W3C for tests of other packages.
+// Package w3c locates the W3C test suites for tests of other packages.
 //
-// The suites come with the Go module github.com/geoknoesis/rdf-go, which go.mod names
-// for its test files alone, so that go.sum pins what they hold. KOINE_W3C_TESTS names a
-// checkout of https://github.com/w3c/rdf-tests to run instead of the module's copy.
+// The suites are part of the Go module github.com/geoknoesis/rdf-go, which go.mod requires for
+// its test files only, so that go.sum pins their content. KOINE_W3C_TESTS selects a checkout of
+// https://github.com/w3c/rdf-tests instead.
 package w3c
 
 import (
@@ -14,12 +14,10 @@ import (
 	"testing"
 )
 
-// Checkout returns the checkout of w3c/rdf-tests that KOINE_W3C_TESTS names, "" if
-// there is none.
+// Checkout returns the checkout of w3c/rdf-tests that KOINE_W3C_TESTS names, "" if it is unset.
 func Checkout() string { return os.Getenv("KOINE_W3C_TESTS") }
 
-// RDFTests returns the directory of a copy of w3c/rdf-tests: the checkout's, else the
-// module's.
+// RDFTests returns the directory of w3c/rdf-tests: the checkout's, else the module's.
 func RDFTests(t testing.TB) string {
 	t.Helper()
 	if checkout := Checkout(); checkout != "" {
@@ -38,13 +36,13 @@ func module(t testing.TB) string {
 	t.Helper()
 	dir, err := download()
 	if err != nil {
-		t.Fatalf("the W3C suites cannot be had: %v", err)
+		t.Fatalf("the W3C test suites are not available: %v", err)
 	}
 	return filepath.Join(dir, "w3c-tests")
 }
 
-// download gives the directory of the module in the module cache. What is there is not
-// fetched again.
+// download returns the directory of the module in the module cache. It downloads the module if it is
+// missing.
 var download = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "mod", "download", "-json", "github.com/geoknoesis/rdf-go").Output()
 	if err != nil {
