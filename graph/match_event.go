@@ -135,7 +135,7 @@ func (c *matchEvent) Stand(ctx context.Context, s *kg.Snapshot) iter.Seq2[operat
 func (c *matchEvent) snapshotParts(ctx context.Context, s *kg.Snapshot) iter.Seq2[[]livematch.Row, error] {
 	return func(yield func([]livematch.Row, error) bool) {
 		var part []livematch.Row
-		for row, err := range c.match.Standing(ctx, s) {
+		for row, err := range c.match.Rows(ctx, s) {
 			if err != nil {
 				yield(nil, err)
 				return

@@ -40,7 +40,7 @@ func (c *catalogue) add(d *deltas, revision Revision, changed func(key string, t
 		if e.by == 0 {
 			continue
 		}
-		t, _ := c.tallies.Place(e.key)
+		t, _ := c.tallies.GetOrInsert(e.key)
 		if t.revision >= revision {
 			continue
 		}

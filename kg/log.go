@@ -58,9 +58,9 @@ func errLogDamaged(cause error) *Error {
 	var file *fs.PathError
 	switch {
 	case errors.As(cause, &d):
-		e = Errorf(CodeLogDamaged, "the log is damaged at entry %d: %s", d.Index, d.What)
+		e = Errorf(CodeLogDamaged, "the log is damaged at entry %d: %s", d.Index, d.Detail)
 		if d.Index == 0 {
-			e = Errorf(CodeLogDamaged, "the log is damaged: %s", d.What)
+			e = Errorf(CodeLogDamaged, "the log is damaged: %s", d.Detail)
 		}
 	case !errors.As(cause, &file):
 		e = Errorf(CodeLogDamaged, "the log is damaged: %v", cause)

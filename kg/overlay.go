@@ -162,7 +162,7 @@ func (w keyWrite) into(t *memTree) (old *memValue, grown int) {
 			return old, -len(w.key) - len(old.value)
 		}
 	}
-	at, had := t.Place(w.key)
+	at, had := t.GetOrInsert(w.key)
 	old = *at
 	*at = w.value
 	if !had {

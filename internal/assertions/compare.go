@@ -80,18 +80,18 @@ func Compare(ctx context.Context, before, after iter.Seq2[Statement, error], o C
 	switch {
 	case o.Labels:
 	case one.overflowed || other.overflowed:
-		c.note("more than %d statements have blank nodes: blank nodes are compared by label", o.MaxBlank)
+		c.addNote("more than %d statements have blank nodes: blank nodes are compared by label", o.MaxBlank)
 	default:
 		names, unsure := pairBlank(one.blank, other.blank, o.MaxBlankWork)
 		if unsure {
-			c.note("blank nodes could not all be paired within the work limit: some differences may be in labels only")
+			c.addNote("blank nodes could not all be paired within the work limit: some differences may be in labels only")
 		}
-		rename(other.blank, names)
+		renameNodes(other.blank, names)
 	}
 	return c, errors.Join(one.flush(), other.flush())
 }
 
-func (c *Comparison) note(format string, args ...any) {
+func (c *Comparison) addNote(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
@@ -117,7 +117,7 @@ type side struct {
 func (s *side) readAll(statements iter.Seq2[Statement, error]) error {
 	for st, err := range statements {
 		if err == nil {
-			err = s.read(st)
+			err = s.addStatement(st)
 		}
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func (s *side) readAll(statements iter.Seq2[Statement, error]) error {
 	return nil
 }
 
-func (s *side) read(st Statement) error {
+func (s *side) addStatement(st Statement) error {
 	if st.Graph.IsZero() {
 		st.Graph = kg.DefaultGraph
 	}
@@ -135,11 +135,11 @@ func (s *side) read(st Statement) error {
 	}
 	bySource(st.Assertions)
 	if s.options.Labels || s.overflowed || !hasBlank(&st.Quad) {
-		return s.add(&st)
+		return s.addRecord(&st)
 	}
 	if len(s.blank) == s.options.MaxBlank {
 		s.overflowed = true
-		return errors.Join(s.flush(), s.add(&st))
+		return errors.Join(s.flush(), s.addRecord(&st))
 	}
 	s.blank = append(s.blank, st)
 	return nil
@@ -148,7 +148,7 @@ func (s *side) read(st Statement) error {
 // flush adds the buffered statements to the sorter.
 func (s *side) flush() error {
 	for i := range s.blank {
-		if err := s.add(&s.blank[i]); err != nil {
+		if err := s.addRecord(&s.blank[i]); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func (s *side) flush() error {
 	return nil
 }
 
-func (s *side) add(st *Statement) error {
+func (s *side) addRecord(st *Statement) error {
 	s.buf = appendTriple(appendTerm(s.buf[:0], st.Graph), &st.Quad)
 	for i := range st.Assertions {
 		s.buf = appendAssertion(s.buf, &st.Assertions[i])
@@ -168,7 +168,7 @@ func hasBlank(q *kg.Quad) bool {
 	return q.Subject.Kind() == kg.KindBlank || q.Object.Kind() == kg.KindBlank || q.Graph.Kind() == kg.KindBlank
 }
 
-func rename(statements []Statement, names map[kg.Term]kg.Term) {
+func renameNodes(statements []Statement, names map[kg.Term]kg.Term) {
 	for i := range statements {
 		q := &statements[i].Quad
 		for _, t := range [...]*kg.Term{&q.Subject, &q.Object, &q.Graph} {
@@ -187,7 +187,7 @@ func (c *Comparison) Differences() iter.Seq2[Difference, error] {
 		after, stopAfter := newCursor(c.after)
 		defer stopAfter()
 		for before.more || after.more {
-			d, ok, err := merge(before, after)
+			d, ok, err := mergeNext(before, after)
 			if err != nil {
 				yield(Difference{}, err)
 				return
@@ -202,8 +202,8 @@ func (c *Comparison) Differences() iter.Seq2[Difference, error] {
 	}
 }
 
-// merge consumes the smallest statement of both sides; ok reports that it differs.
-func merge(before, after *cursor) (d Difference, ok bool, err error) {
+// mergeNext consumes the smallest statement of both sides; ok reports that it differs.
+func mergeNext(before, after *cursor) (d Difference, ok bool, err error) {
 	if err := errors.Join(before.err, after.err); err != nil {
 		return d, false, err
 	}
@@ -217,33 +217,33 @@ func merge(before, after *cursor) (d Difference, ok bool, err error) {
 		order = bytes.Compare(before.key, after.key)
 	}
 	if order <= 0 {
-		d.Quad, d.Was, d.Before = before.quad, true, before.list()
+		d.Quad, d.Was, d.Before = before.quad, true, before.decodeAssertions()
 		before.next()
 	}
 	if order >= 0 {
-		d.Quad, d.Is, d.After = after.quad, true, after.list()
+		d.Quad, d.Is, d.After = after.quad, true, after.decodeAssertions()
 		after.next()
 	}
 	if err := errors.Join(before.err, after.err); err != nil {
 		return d, false, err
 	}
 	if order == 0 {
-		d.Before, d.After = without(d.Before, d.After), without(d.After, d.Before)
+		d.Before, d.After = subtract(d.Before, d.After), subtract(d.After, d.Before)
 	}
 	return d, order != 0 || len(d.Before)+len(d.After) > 0, nil
 }
 
-// without returns the assertions of list that other lacks.
-func without(list, other []Assertion) (out []Assertion) {
+// subtract returns the assertions of list that other lacks.
+func subtract(list, other []Assertion) (out []Assertion) {
 	for i := range list {
-		if !has(other, &list[i]) {
+		if !containsEqual(other, &list[i]) {
 			out = append(out, list[i])
 		}
 	}
 	return out
 }
 
-func has(list []Assertion, a *Assertion) bool {
+func containsEqual(list []Assertion, a *Assertion) bool {
 	for i := range list {
 		if list[i].Equal(a) {
 			return true
@@ -277,17 +277,17 @@ func (c *cursor) next() {
 		return
 	}
 	r := record{rest: row}
-	c.quad = kg.Quad{Graph: r.term(), Subject: r.term(), Predicate: r.term(), Object: r.term()}
+	c.quad = kg.Quad{Graph: r.readTerm(), Subject: r.readTerm(), Predicate: r.readTerm(), Object: r.readTerm()}
 	c.key = append(c.key[:0], row[:len(row)-len(r.rest)]...)
 	c.rest = append(c.rest[:0], r.rest...)
 	c.err = r.err
 }
 
-// list decodes the assertions.
-func (c *cursor) list() (list []Assertion) {
+// decodeAssertions decodes the assertions.
+func (c *cursor) decodeAssertions() (list []Assertion) {
 	r := record{rest: c.rest}
 	for len(r.rest) > 0 {
-		list = append(list, r.assertion())
+		list = append(list, r.readAssertion())
 	}
 	if r.err != nil {
 		c.err = r.err

@@ -37,11 +37,11 @@ type Document struct {
 // NewDocument returns an empty document.
 func NewDocument(ctx context.Context, o DocumentOptions) *Document {
 	d := &Document{ctx: ctx, options: o}
-	d.nodes, d.statements = d.sorter(), d.sorter()
+	d.nodes, d.statements = d.newSorter(), d.newSorter()
 	return d
 }
 
-func (d *Document) sorter() *extsort.Sorter {
+func (d *Document) newSorter() *extsort.Sorter {
 	return extsort.New(d.ctx, extsort.Options{Dir: d.options.Dir, Bytes: d.options.SortBytes})
 }
 
@@ -58,7 +58,7 @@ func (d *Document) Add(q kg.Quad) error {
 	if q.Graph.IsZero() {
 		q.Graph = kg.DefaultGraph
 	}
-	if !describes(&q) {
+	if !isDescriptive(&q) {
 		return d.addData(&q)
 	}
 	d.buf = appendTerm(d.buf[:0], q.Subject)
@@ -110,18 +110,18 @@ func (d *Document) AddAll(quads iter.Seq2[kg.Quad, error]) error {
 // the sequence.
 func (d *Document) Statements() iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
-		if err := d.claim(); err != nil {
+		if err := d.classifyNodes(); err != nil {
 			yield(Statement{}, err)
 			return
 		}
-		d.join(yield)
+		d.joinStatements(yield)
 	}
 }
 
-// claim classifies the nodes: descriptions become assertions of their statements, all
+// classifyNodes classifies the nodes: descriptions become assertions of their statements, all
 // others are data.
-func (d *Document) claim() error {
-	described, err := d.described()
+func (d *Document) classifyNodes() error {
+	described, err := d.describedSubjects()
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (d *Document) claim() error {
 			data, err, more = next()
 		}
 		if err == nil {
-			err = d.take(n, more && bytes.Equal(data, key))
+			err = d.addNode(n, more && bytes.Equal(data, key))
 		}
 		if err != nil {
 			return err
@@ -147,13 +147,13 @@ func (d *Document) claim() error {
 	return err
 }
 
-// described returns the sorted subjects of described statements that could be parts of a
+// describedSubjects returns the sorted subjects of described statements that could be parts of a
 // description: these subjects are data.
-func (d *Document) described() (*extsort.Sorter, error) {
-	out := d.sorter()
+func (d *Document) describedSubjects() (*extsort.Sorter, error) {
+	out := d.newSorter()
 	for n, err := range d.eachNode() {
 		if err == nil && n.isAssertion() {
-			if q, _, bad := n.claim(); bad == nil && describes(&q) {
+			if q, _, bad := n.decodeAssertion(); bad == nil && isDescriptive(&q) {
 				err = out.Add(appendTerm(nil, q.Subject))
 			}
 		}
@@ -165,8 +165,8 @@ func (d *Document) described() (*extsort.Sorter, error) {
 	return out, nil
 }
 
-// take adds a node as data or as an assertion.
-func (d *Document) take(n *node, data bool) error {
+// addNode adds a node as data or as an assertion.
+func (d *Document) addNode(n *node, data bool) error {
 	switch {
 	case !data && n.statesVersion():
 		return n.checkVersion()
@@ -178,7 +178,7 @@ func (d *Document) take(n *node, data bool) error {
 		}
 		return nil
 	}
-	q, a, err := n.claim()
+	q, a, err := n.decodeAssertion()
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (d *Document) eachNode() iter.Seq2[*node, error] {
 			r := record{rest: row}
 			var q kg.Quad
 			if err == nil {
-				q.Subject, q.Graph, q.Predicate, q.Object = r.term(), r.term(), r.term(), r.term()
+				q.Subject, q.Graph, q.Predicate, q.Object = r.readTerm(), r.readTerm(), r.readTerm(), r.readTerm()
 				err = r.err
 			}
 			if err != nil {

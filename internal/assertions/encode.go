@@ -47,7 +47,7 @@ func (r *record) fail() {
 	r.rest, r.err = nil, errRecord
 }
 
-func (r *record) byte() byte {
+func (r *record) readByte() byte {
 	if len(r.rest) == 0 {
 		r.fail()
 		return 0
@@ -57,7 +57,7 @@ func (r *record) byte() byte {
 	return b
 }
 
-func (r *record) text() string {
+func (r *record) readText() string {
 	var out []byte
 	for {
 		i := bytes.IndexByte(r.rest, 0)
@@ -75,7 +75,7 @@ func (r *record) text() string {
 	}
 }
 
-func (r *record) uvarint() uint64 {
+func (r *record) readUvarint() uint64 {
 	v, n := binary.Uvarint(r.rest)
 	if n <= 0 {
 		r.fail()
@@ -85,7 +85,7 @@ func (r *record) uvarint() uint64 {
 	return v
 }
 
-func (r *record) varint() int64 {
+func (r *record) readVarint() int64 {
 	v, n := binary.Varint(r.rest)
 	if n <= 0 {
 		r.fail()
@@ -110,20 +110,20 @@ func appendTerm(dst []byte, t kg.Term) []byte {
 	return dst
 }
 
-func (r *record) term() kg.Term {
-	switch kg.Kind(r.byte()) {
+func (r *record) readTerm() kg.Term {
+	switch kg.Kind(r.readByte()) {
 	case kg.KindDefaultGraph:
 		return kg.DefaultGraph
 	case kg.KindIRI:
-		return kg.IRI(r.text())
+		return kg.IRI(r.readText())
 	case kg.KindBlank:
-		return kg.Blank(r.text())
+		return kg.Blank(r.readText())
 	case kg.KindLiteral:
-		value := r.text()
-		if r.byte() == 1 {
-			return kg.LangString(value, r.text())
+		value := r.readText()
+		if r.readByte() == 1 {
+			return kg.LangString(value, r.readText())
 		}
-		return kg.Typed(value, r.text())
+		return kg.Typed(value, r.readText())
 	}
 	r.fail()
 	return kg.Term{}
@@ -166,12 +166,12 @@ func appendAssertion(dst []byte, a *Assertion) []byte {
 	return dst
 }
 
-func (r *record) assertion() (a Assertion) {
-	a.Source = kg.AgentID(r.text())
-	flags := r.byte()
-	a.Time = time.UnixMilli(r.varint()).UTC()
-	a.Revision = kg.Revision(r.uvarint())
-	a.Justification = r.text()
+func (r *record) readAssertion() (a Assertion) {
+	a.Source = kg.AgentID(r.readText())
+	flags := r.readByte()
+	a.Time = time.UnixMilli(r.readVarint()).UTC()
+	a.Revision = kg.Revision(r.readUvarint())
+	a.Justification = r.readText()
 	if flags&hasCertainty != 0 {
 		if len(r.rest) < 8 {
 			r.fail()
@@ -181,13 +181,13 @@ func (r *record) assertion() (a Assertion) {
 		r.rest = r.rest[8:]
 	}
 	if flags&hasFrom != 0 {
-		a.Validity.From = time.UnixMilli(r.varint()).UTC()
+		a.Validity.From = time.UnixMilli(r.readVarint()).UTC()
 	}
 	if flags&hasUntil != 0 {
-		a.Validity.Until = time.UnixMilli(r.varint()).UTC()
+		a.Validity.Until = time.UnixMilli(r.readVarint()).UTC()
 	}
 	if flags&hasProvenance != 0 {
-		a.Provenance = []byte(r.text())
+		a.Provenance = []byte(r.readText())
 	}
 	return a
 }

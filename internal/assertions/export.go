@@ -21,12 +21,12 @@ const (
 func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
 		some := false
-		for st, err := range shown(s) {
+		for st, err := range viewStatements(s) {
 			if err != nil {
 				yield(kg.Quad{}, err)
 				return
 			}
-			if some = true; !yield(ofStore(st.Quad), nil) {
+			if some = true; !yield(relabelBlank(st.Quad), nil) {
 				return
 			}
 		}
@@ -42,7 +42,7 @@ func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 			for i := range st.Assertions {
 				number++
 				node := kg.Blank(descriptionLabel + strconv.Itoa(number))
-				for _, q := range describe(node, &st.Quad, &st.Assertions[i]) {
+				for _, q := range descriptionOf(node, &st.Quad, &st.Assertions[i]) {
 					if !yield(q, nil) {
 						return
 					}
@@ -56,7 +56,7 @@ func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 func Statements(s *kg.Snapshot) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		explain := Explain(s)
-		for st, err := range shown(s) {
+		for st, err := range viewStatements(s) {
 			var out Statement
 			if err == nil {
 				out, err = explain(st)
@@ -71,14 +71,14 @@ func Statements(s *kg.Snapshot) iter.Seq2[Statement, error] {
 // Explain returns a function that adds the reasons of its assertions to a statement, as far
 // as the snapshot's principal may see them.
 func Explain(s *kg.Snapshot) func(kg.Statement) (Statement, error) {
-	why := reasons{snapshot: s}
+	why := reasonCache{snapshot: s}
 	return func(st kg.Statement) (Statement, error) {
-		list, err := why.all(st.Assertions)
+		list, err := why.withReasons(st.Assertions)
 		return Statement{st.Quad, list}, err
 	}
 }
 
-func shown(s *kg.Snapshot) iter.Seq2[kg.Statement, error] {
+func viewStatements(s *kg.Snapshot) iter.Seq2[kg.Statement, error] {
 	return func(yield func(kg.Statement, error) bool) {
 		graphs, err := s.Graphs()
 		if err != nil {
@@ -99,18 +99,18 @@ func shown(s *kg.Snapshot) iter.Seq2[kg.Statement, error] {
 // maxReasons bounds the size of the reason cache in bytes.
 const maxReasons = 8 << 20
 
-// reasons caches the justifications of commits: adjacent statements are mostly asserted in
+// reasonCache caches the justifications of commits: adjacent statements are mostly asserted in
 // the same commit.
-type reasons struct {
+type reasonCache struct {
 	snapshot *kg.Snapshot
 	known    map[kg.Revision]string
 	bytes    int
 }
 
-func (r *reasons) all(list []kg.Assertion) ([]Assertion, error) {
+func (r *reasonCache) withReasons(list []kg.Assertion) ([]Assertion, error) {
 	out := make([]Assertion, len(list))
 	for i, a := range list {
-		why, err := r.of(a.Revision)
+		why, err := r.reasonOf(a.Revision)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func (r *reasons) all(list []kg.Assertion) ([]Assertion, error) {
 	return out, nil
 }
 
-func (r *reasons) of(revision kg.Revision) (string, error) {
+func (r *reasonCache) reasonOf(revision kg.Revision) (string, error) {
 	const perEntry = 64
 	if why, ok := r.known[revision]; ok {
 		return why, nil
@@ -136,13 +136,13 @@ func (r *reasons) of(revision kg.Revision) (string, error) {
 	return why, nil
 }
 
-// describe returns the description of an assertion of the quad.
-func describe(node kg.Term, q *kg.Quad, a *Assertion) []kg.Quad {
+// descriptionOf returns the description of an assertion of the quad.
+func descriptionOf(node kg.Term, q *kg.Quad, a *Assertion) []kg.Quad {
 	out := make([]kg.Quad, 0, 14)
 	say := func(p, o kg.Term) {
 		out = append(out, kg.Quad{Subject: node, Predicate: p, Object: o, Graph: Graph})
 	}
-	of := ofStore(*q)
+	of := relabelBlank(*q)
 	say(rdfType, rdfStatement)
 	say(rdfType, assertion)
 	say(subject, of.Subject)
@@ -172,8 +172,8 @@ func describe(node kg.Term, q *kg.Quad, a *Assertion) []kg.Quad {
 	return out
 }
 
-// ofStore returns the quad with blank nodes labelled as in a document with descriptions.
-func ofStore(q kg.Quad) kg.Quad {
+// relabelBlank returns the quad with blank nodes labelled as in a document with descriptions.
+func relabelBlank(q kg.Quad) kg.Quad {
 	for _, t := range [...]*kg.Term{&q.Subject, &q.Object, &q.Graph} {
 		if t.Kind() == kg.KindBlank {
 			*t = kg.Blank(storeLabel + t.Value())

@@ -2,12 +2,12 @@ package assertions
 
 import "koine/kg"
 
-// join yields each statement with the assertions that follow it.
-func (d *Document) join(yield func(Statement, error) bool) {
-	j := joining{document: d, yield: yield}
+// joinStatements yields each statement with the assertions that follow it.
+func (d *Document) joinStatements(yield func(Statement, error) bool) {
+	j := joinState{document: d, yield: yield}
 	for row, err := range d.statements.Sorted() {
 		if err == nil {
-			err = j.row(row)
+			err = j.addRow(row)
 		}
 		if err != nil {
 			yield(Statement{}, err)
@@ -21,8 +21,8 @@ func (d *Document) join(yield func(Statement, error) bool) {
 	j.endLoose()
 }
 
-// joining is the state of the current statement.
-type joining struct {
+// joinState is the state of the current statement.
+type joinState struct {
 	document *Document
 	yield    func(Statement, error) bool
 	ended    bool
@@ -30,62 +30,62 @@ type joining struct {
 	at      Statement // current statement, zero for none
 	present bool      // the document contains it
 
-	// loose is the current statement of a format without graphs, zero for none.
+	// graphless is the current statement of a format without graphs, zero for none.
 	// placed reports that an assertion determines its graph.
-	loose  kg.Quad
-	placed bool
+	graphless kg.Quad
+	hasGraph  bool
 }
 
-func (j *joining) row(row []byte) error {
+func (j *joinState) addRow(row []byte) error {
 	r := record{rest: row}
-	q := kg.Quad{Subject: r.term(), Predicate: r.term(), Object: r.term()}
-	loose := r.byte() == inAnyGraph
-	q.Graph = r.term()
+	q := kg.Quad{Subject: r.readTerm(), Predicate: r.readTerm(), Object: r.readTerm()}
+	loose := r.readByte() == inAnyGraph
+	q.Graph = r.readTerm()
 	if loose || q != j.at.Quad {
 		j.endStatement()
 	}
-	if !sameTriple(&q, &j.loose) {
+	if !sameTriple(&q, &j.graphless) {
 		j.endLoose()
 	}
 	if loose {
-		j.loose = q
+		j.graphless = q
 		return r.err
 	}
 	j.at.Quad = q
-	if r.byte() == isStatement {
+	if r.readByte() == isStatement {
 		j.present = true
 		return r.err
 	}
-	a := r.assertion()
+	a := r.readAssertion()
 	if r.err != nil {
 		return r.err
 	}
-	return j.claim(a)
+	return j.addAssertion(a)
 }
 
-// claim adds an assertion to the current statement. Assertions of one source are adjacent.
-func (j *joining) claim(a Assertion) error {
+// addAssertion adds an assertion to the current statement. Assertions of one source are adjacent.
+func (j *joinState) addAssertion(a Assertion) error {
 	if n := len(j.at.Assertions); n > 0 && j.at.Assertions[n-1].Source == a.Source {
 		if j.at.Assertions[n-1].Equal(&a) {
 			return nil
 		}
-		return kg.Errorf(kg.CodeInvalid, "two descriptions of the assertion by %s of %s differ", a.Source, told(&j.at.Quad))
+		return kg.Errorf(kg.CodeInvalid, "two descriptions of the assertion by %s of %s differ", a.Source, clippedTriple(&j.at.Quad))
 	}
 	if len(j.at.Assertions) == kg.MaxAssertions {
-		return kg.Errorf(kg.CodeLimitExceeded, "a statement can have at most %d sources: %s", kg.MaxAssertions, told(&j.at.Quad))
+		return kg.Errorf(kg.CodeLimitExceeded, "a statement can have at most %d sources: %s", kg.MaxAssertions, clippedTriple(&j.at.Quad))
 	}
 	j.at.Assertions = append(j.at.Assertions, a)
 	return nil
 }
 
 // endStatement yields the current statement if the document contains it.
-func (j *joining) endStatement() {
+func (j *joinState) endStatement() {
 	if j.at.Subject.IsZero() || j.ended {
 		return
 	}
-	switch loose := sameTriple(&j.at.Quad, &j.loose); {
+	switch loose := sameTriple(&j.at.Quad, &j.graphless); {
 	case loose || j.present:
-		j.placed = j.placed || loose
+		j.hasGraph = j.hasGraph || loose
 		j.ended = !j.yield(j.at, nil)
 	default:
 		j.document.unasserted += uint64(len(j.at.Assertions))
@@ -95,21 +95,21 @@ func (j *joining) endStatement() {
 
 // endLoose yields the statement of a format without graphs if no assertion determines its
 // graph: it then has the graph that the reader assigned.
-func (j *joining) endLoose() {
-	if !j.loose.Subject.IsZero() && !j.placed && !j.ended {
-		j.ended = !j.yield(Statement{Quad: j.loose}, nil)
+func (j *joinState) endLoose() {
+	if !j.graphless.Subject.IsZero() && !j.hasGraph && !j.ended {
+		j.ended = !j.yield(Statement{Quad: j.graphless}, nil)
 	}
-	j.loose, j.placed = kg.Quad{}, false
+	j.graphless, j.hasGraph = kg.Quad{}, false
 }
 
 func sameTriple(a, b *kg.Quad) bool {
 	return a.Subject == b.Subject && a.Predicate == b.Predicate && a.Object == b.Object
 }
 
-// maxTold is the largest length in bytes of a statement in an error.
-const maxTold = 256
+// maxErrorBytes is the largest length in bytes of a statement in an error.
+const maxErrorBytes = 256
 
-func told(q *kg.Quad) string {
+func clippedTriple(q *kg.Quad) string {
 	text := q.Subject.String() + " " + q.Predicate.String() + " " + q.Object.String()
-	return clip(text)
+	return clipText(text)
 }

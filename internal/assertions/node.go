@@ -45,7 +45,7 @@ func (n *node) statesVersion() bool {
 func (n *node) checkVersion() error {
 	for i := range n.quads {
 		if v := n.quads[i].Object.Value(); v != Version {
-			e := kg.Errorf(kg.CodeInvalid, "the document uses version %s of the assertion vocabulary; this version of koine supports version %s", clip(v), Version)
+			e := kg.Errorf(kg.CodeInvalid, "the document uses version %s of the assertion vocabulary; this version of koine supports version %s", clipText(v), Version)
 			e.Hint = "Load it without assertions, or with a newer version of koine."
 			return e
 		}
@@ -53,8 +53,8 @@ func (n *node) checkVersion() error {
 	return nil
 }
 
-// claim decodes a description: an assertion and its quad.
-func (n *node) claim() (q kg.Quad, a Assertion, err error) {
+// decodeAssertion decodes a description: an assertion and its quad.
+func (n *node) decodeAssertion() (q kg.Quad, a Assertion, err error) {
 	q.Graph = kg.DefaultGraph
 	said := map[kg.Term]bool{}
 	for i := range n.quads {
@@ -63,27 +63,27 @@ func (n *node) claim() (q kg.Quad, a Assertion, err error) {
 			continue
 		}
 		if said[p] {
-			return q, a, n.wrong("more than one %s", p)
+			return q, a, n.errorf("more than one %s", p)
 		}
 		said[p] = true
-		if err := set(&q, &a, p, o); err != nil {
-			return q, a, n.wrong("%s %s: %s", p, clip(o.String()), kg.AsError(err).Message)
+		if err := setProperty(&q, &a, p, o); err != nil {
+			return q, a, n.errorf("%s %s: %s", p, clipText(o.String()), kg.AsError(err).Message)
 		}
 	}
 	for _, p := range [...]kg.Term{subject, predicate, object, wasAttributedTo} {
 		if !said[p] {
-			return q, a, n.wrong("%s is missing", p)
+			return q, a, n.errorf("%s is missing", p)
 		}
 	}
 	return q, a, nil
 }
 
-func (n *node) wrong(format string, args ...any) error {
+func (n *node) errorf(format string, args ...any) error {
 	return kg.Errorf(kg.CodeInvalid, "the description "+n.subject.String()+" of an assertion: "+format, args...)
 }
 
-// set decodes one property of a description.
-func set(q *kg.Quad, a *Assertion, property, o kg.Term) (err error) {
+// setProperty decodes one property of a description.
+func setProperty(q *kg.Quad, a *Assertion, property, o kg.Term) (err error) {
 	switch property {
 	case subject:
 		q.Subject = o
@@ -109,7 +109,7 @@ func set(q *kg.Quad, a *Assertion, property, o kg.Term) (err error) {
 		a.Validity.Until, err = dateTime(o)
 	case certainty:
 		a.HasCertainty = true
-		a.Certainty, err = number(o)
+		a.Certainty, err = parseCertainty(o)
 	case revision:
 		var n uint64
 		if n, err = strconv.ParseUint(o.Value(), 10, 64); err != nil {
@@ -117,14 +117,14 @@ func set(q *kg.Quad, a *Assertion, property, o kg.Term) (err error) {
 		}
 		a.Revision = kg.Revision(n)
 	case provenance:
-		a.Provenance, err = []byte(o.Value()), text(o)
+		a.Provenance, err = []byte(o.Value()), requireLiteral(o)
 	case justification:
-		a.Justification, err = o.Value(), text(o)
+		a.Justification, err = o.Value(), requireLiteral(o)
 	}
 	return err
 }
 
-func text(o kg.Term) error {
+func requireLiteral(o kg.Term) error {
 	if !o.IsLiteral() {
 		return kg.Errorf(kg.CodeInvalid, "expected a literal")
 	}
@@ -139,7 +139,7 @@ func dateTime(o kg.Term) (time.Time, error) {
 	return t.UTC().Truncate(time.Millisecond), nil
 }
 
-func number(o kg.Term) (float64, error) {
+func parseCertainty(o kg.Term) (float64, error) {
 	f, err := strconv.ParseFloat(o.Value(), 64)
 	switch o.Datatype() {
 	case kg.XSDDouble, kg.XSDDecimal, kg.XSDInteger, kg.XSD + "float":
@@ -152,9 +152,9 @@ func number(o kg.Term) (float64, error) {
 	return f, nil
 }
 
-func clip(s string) string {
-	if len(s) <= maxTold {
+func clipText(s string) string {
+	if len(s) <= maxErrorBytes {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxTold], "") + "…"
+	return strings.ToValidUTF8(s[:maxErrorBytes], "") + "…"
 }

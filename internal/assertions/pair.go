@@ -18,10 +18,10 @@ import (
 func pairBlank(before, after []Statement, work int) (names map[kg.Term]kg.Term, unsure bool) {
 	p := &pairing{seed: maphash.MakeSeed(), work: work, numbers: [2]map[kg.Term]int32{{}, {}}}
 	for i := range before {
-		p.add(0, &before[i])
+		p.addStatement(0, &before[i])
 	}
 	for i := range after {
-		p.add(1, &after[i])
+		p.addStatement(1, &after[i])
 	}
 	// First pair nodes with equal statements and assertions, then those with equal
 	// statements, then those in equal positions beside paired nodes.
@@ -31,10 +31,10 @@ func pairBlank(before, after []Statement, work int) (names map[kg.Term]kg.Term, 
 		more = p.pairByPlace() || more
 	}
 	p.pairByLabel()
-	return p.names(), p.unsure && p.unpaired()
+	return p.afterNames(), p.unsure && p.hasUnpaired()
 }
 
-const nobody = -1
+const unpaired = -1
 
 // blankStatement is a statement with blank nodes.
 type blankStatement struct {
@@ -61,13 +61,13 @@ type pairing struct {
 	whole   bool         // assertions count too
 }
 
-func (p *pairing) add(side uint8, st *Statement) {
+func (p *pairing) addStatement(side uint8, st *Statement) {
 	var s blankStatement
 	var key []byte
 	for i, t := range [...]kg.Term{st.Subject, st.Object, st.Graph} {
-		s.nodes[i] = nobody
+		s.nodes[i] = unpaired
 		if t.Kind() == kg.KindBlank {
-			s.nodes[i] = p.number(side, t)
+			s.nodes[i] = p.numberOf(side, t)
 		} else {
 			key = appendTerm(append(key, byte(i)), t)
 		}
@@ -83,19 +83,19 @@ func (p *pairing) add(side uint8, st *Statement) {
 	n := int32(len(p.all))
 	p.all = append(p.all, s)
 	for i, node := range s.nodes {
-		if node != nobody && (i == 0 || node != s.nodes[0]) && (i < 2 || node != s.nodes[1]) {
+		if node != unpaired && (i == 0 || node != s.nodes[0]) && (i < 2 || node != s.nodes[1]) {
 			p.about[node] = append(p.about[node], n)
 		}
 	}
 }
 
-func (p *pairing) number(side uint8, t kg.Term) int32 {
+func (p *pairing) numberOf(side uint8, t kg.Term) int32 {
 	n, ok := p.numbers[side][t]
 	if !ok {
 		n = int32(len(p.labels))
 		p.numbers[side][t] = n
 		p.labels, p.side = append(p.labels, t), append(p.side, side)
-		p.partner, p.about = append(p.partner, nobody), append(p.about, nil)
+		p.partner, p.about = append(p.partner, unpaired), append(p.about, nil)
 	}
 	return n
 }
@@ -103,21 +103,21 @@ func (p *pairing) number(side uint8, t kg.Term) int32 {
 // pairAlike pairs nodes of equal colour and reports whether it paired any.
 func (p *pairing) pairAlike(whole bool) (some bool) {
 	p.whole = whole
-	more := p.refine(p.recolour())
+	more := p.refineColours(p.resetColours())
 	some = p.pairAlone()
 	for c := int32(0); more && int(c) < len(p.members); c++ { // refining adds colours
-		for more && p.bothSides(c) && p.partner[p.members[c][0][0]] == nobody {
+		for more && p.bothSides(c) && p.partner[p.members[c][0][0]] == unpaired {
 			one, other := p.members[c][0][0], p.members[c][1][0]
-			p.join(one, other)
+			p.pairNodes(one, other)
 			some = true
 			var dirty []int32
 			fresh := p.newColour()
 			for _, n := range [...]int32{one, other} {
-				p.move(n, fresh)
-				dirty = p.neighbours(dirty, n)
+				p.changeColour(n, fresh)
+				dirty = p.appendNeighbours(dirty, n)
 			}
 			p.unsure = p.unsure || len(dirty) > 0
-			more = p.refine(dirty)
+			more = p.refineColours(dirty)
 			p.pairAlone()
 		}
 	}
@@ -128,8 +128,8 @@ func (p *pairing) pairAlike(whole bool) (some bool) {
 // any guess; after a guess, the neighbours of all unpaired nodes are examined again.
 func (p *pairing) pairAlone() (some bool) {
 	for _, c := range p.touched {
-		if m := p.members[c]; len(m[0]) == 1 && len(m[1]) == 1 && p.partner[m[0][0]] == nobody {
-			p.join(m[0][0], m[1][0])
+		if m := p.members[c]; len(m[0]) == 1 && len(m[1]) == 1 && p.partner[m[0][0]] == unpaired {
+			p.pairNodes(m[0][0], m[1][0])
 			some = true
 		}
 	}
@@ -141,22 +141,22 @@ func (p *pairing) bothSides(c int32) bool {
 	return len(p.members[c][0]) > 0 && len(p.members[c][1]) > 0
 }
 
-func (p *pairing) join(one, other int32) { p.partner[one], p.partner[other] = other, one }
+func (p *pairing) pairNodes(one, other int32) { p.partner[one], p.partner[other] = other, one }
 
-// recolour gives each pair a colour of its own and all other nodes a common one, and returns
+// resetColours gives each pair a colour of its own and all other nodes a common one, and returns
 // the other nodes.
-func (p *pairing) recolour() (free []int32) {
+func (p *pairing) resetColours() (free []int32) {
 	p.members, p.touched, p.colour, p.place = nil, nil, make([]int32, len(p.labels)), make([]int32, len(p.labels))
 	rest := p.newColour()
 	for n := range int32(len(p.labels)) {
 		switch other := p.partner[n]; {
-		case other == nobody:
-			p.enter(n, rest)
+		case other == unpaired:
+			p.setColour(n, rest)
 			free = append(free, n)
 		case n < other:
 			fresh := p.newColour()
-			p.enter(n, fresh)
-			p.enter(other, fresh)
+			p.setColour(n, fresh)
+			p.setColour(other, fresh)
 		}
 	}
 	return free
@@ -168,26 +168,26 @@ func (p *pairing) newColour() int32 {
 	return c
 }
 
-func (p *pairing) enter(n, c int32) {
+func (p *pairing) setColour(n, c int32) {
 	list := &p.members[c][p.side[n]]
 	p.colour[n], p.place[n] = c, int32(len(*list))
 	*list = append(*list, n)
 }
 
-func (p *pairing) move(n, c int32) {
+func (p *pairing) changeColour(n, c int32) {
 	list := &p.members[p.colour[n]][p.side[n]]
 	last := (*list)[len(*list)-1]
 	(*list)[p.place[n]], p.place[last] = last, p.place[n]
 	*list = (*list)[:len(*list)-1]
-	p.enter(n, c)
+	p.setColour(n, c)
 }
 
-// neighbours adds the unpaired nodes that share a statement with the node.
-func (p *pairing) neighbours(list []int32, n int32) []int32 {
+// appendNeighbours adds the unpaired nodes that share a statement with the node.
+func (p *pairing) appendNeighbours(list []int32, n int32) []int32 {
 	p.work -= len(p.about[n])
 	for _, s := range p.about[n] {
 		for _, other := range p.all[s].nodes {
-			if other != nobody && other != n && p.partner[other] == nobody {
+			if other != unpaired && other != n && p.partner[other] == unpaired {
 				list = append(list, other)
 			}
 		}
@@ -195,9 +195,9 @@ func (p *pairing) neighbours(list []int32, n int32) []int32 {
 	return list
 }
 
-// refine refines the colours until they are stable, beginning with nodes next to a change.
+// refineColours refines the colours until they are stable, beginning with nodes next to a change.
 // It reports false if the work limit is exceeded.
-func (p *pairing) refine(dirty []int32) bool {
+func (p *pairing) refineColours(dirty []int32) bool {
 	for len(dirty) > 0 {
 		byColour := map[int32][]int32{}
 		var colours []int32
@@ -213,7 +213,7 @@ func (p *pairing) refine(dirty []int32) bool {
 		dirty = nil
 		for _, c := range colours {
 			if p.bothSides(c) { // otherwise there is no partner
-				dirty = p.split(c, byColour[c], dirty)
+				dirty = p.splitColour(c, byColour[c], dirty)
 			}
 			if p.work < 0 {
 				p.unsure = true
@@ -224,13 +224,13 @@ func (p *pairing) refine(dirty []int32) bool {
 	return true
 }
 
-// split divides the members of a colour next to a change by signature, and adds the
+// splitColour divides the members of a colour next to a change by signature, and adds the
 // neighbours of recoloured nodes to dirty.
-func (p *pairing) split(c int32, changed, dirty []int32) []int32 {
+func (p *pairing) splitColour(c int32, changed, dirty []int32) []int32 {
 	groups := map[uint64][]int32{}
 	var order []uint64
 	for _, n := range changed {
-		sum := p.signature(n)
+		sum := p.signatureOf(n)
 		if len(groups[sum]) == 0 {
 			order = append(order, sum)
 		}
@@ -251,25 +251,25 @@ func (p *pairing) split(c int32, changed, dirty []int32) []int32 {
 		fresh := p.newColour()
 		p.touched = append(p.touched, c)
 		for _, n := range groups[sum] {
-			p.move(n, fresh)
-			dirty = p.neighbours(dirty, n)
+			p.changeColour(n, fresh)
+			dirty = p.appendNeighbours(dirty, n)
 		}
 	}
 	return dirty
 }
 
-// signature combines the roles of a node. It is never 0.
-func (p *pairing) signature(n int32) uint64 {
+// signatureOf combines the roles of a node. It is never 0.
+func (p *pairing) signatureOf(n int32) uint64 {
 	sum := uint64(1)
 	p.work -= len(p.about[n])
 	for _, s := range p.about[n] {
-		sum += p.role(&p.all[s], n)
+		sum += p.roleHash(&p.all[s], n)
 	}
 	return max(sum, 1)
 }
 
-// role hashes the position of a node in a statement and the colours of the other nodes.
-func (p *pairing) role(s *blankStatement, n int32) uint64 {
+// roleHash hashes the position of a node in a statement and the colours of the other nodes.
+func (p *pairing) roleHash(s *blankStatement, n int32) uint64 {
 	var b [8 + 3*5]byte
 	says := s.says
 	if p.whole {
@@ -279,7 +279,7 @@ func (p *pairing) role(s *blankStatement, n int32) uint64 {
 	for i, other := range s.nodes {
 		at := b[8+5*i:]
 		switch other {
-		case nobody:
+		case unpaired:
 			at[0] = 1
 		case n:
 			at[0] = 2
@@ -297,19 +297,19 @@ func (p *pairing) pairByPlace() (some bool) {
 	for more := true; more && p.work >= 0; {
 		more = false
 		p.whole = false
-		p.recolour()
+		p.resetColours()
 		places := map[uint64][2][]int32{}
 		var order []uint64
 		for n := range int32(len(p.labels)) {
-			if p.partner[n] != nobody {
+			if p.partner[n] != unpaired {
 				continue
 			}
 			p.work -= len(p.about[n])
 			for _, s := range p.about[n] {
-				if !p.fixed(&p.all[s], n) {
+				if !p.othersPaired(&p.all[s], n) {
 					continue
 				}
-				role := p.role(&p.all[s], n)
+				role := p.roleHash(&p.all[s], n)
 				holders, known := places[role]
 				if !known {
 					order = append(order, role)
@@ -320,8 +320,8 @@ func (p *pairing) pairByPlace() (some bool) {
 		}
 		for _, role := range order {
 			h := places[role]
-			if len(h[0]) == 1 && len(h[1]) == 1 && p.partner[h[0][0]] == nobody && p.partner[h[1][0]] == nobody {
-				p.join(h[0][0], h[1][0])
+			if len(h[0]) == 1 && len(h[1]) == 1 && p.partner[h[0][0]] == unpaired && p.partner[h[1][0]] == unpaired {
+				p.pairNodes(h[0][0], h[1][0])
 				some, more = true, true
 			}
 		}
@@ -330,10 +330,10 @@ func (p *pairing) pairByPlace() (some bool) {
 	return some
 }
 
-// fixed reports whether all other nodes of a statement have a partner.
-func (p *pairing) fixed(s *blankStatement, n int32) bool {
+// othersPaired reports whether all other nodes of a statement have a partner.
+func (p *pairing) othersPaired(s *blankStatement, n int32) bool {
 	for _, other := range s.nodes {
-		if other != nobody && other != n && p.partner[other] == nobody {
+		if other != unpaired && other != n && p.partner[other] == unpaired {
 			return false
 		}
 	}
@@ -343,35 +343,35 @@ func (p *pairing) fixed(s *blankStatement, n int32) bool {
 // pairByLabel pairs the remaining nodes with equal labels.
 func (p *pairing) pairByLabel() {
 	for label, n := range p.numbers[0] {
-		if other, ok := p.numbers[1][label]; ok && p.partner[n] == nobody && p.partner[other] == nobody {
-			p.join(n, other)
+		if other, ok := p.numbers[1][label]; ok && p.partner[n] == unpaired && p.partner[other] == unpaired {
+			p.pairNodes(n, other)
 		}
 	}
 }
 
-// unpaired reports whether both sides have unpaired nodes, or pairs with different
+// hasUnpaired reports whether both sides have unpaired nodes, or pairs with different
 // statements.
-func (p *pairing) unpaired() bool {
+func (p *pairing) hasUnpaired() bool {
 	p.whole = true
-	p.recolour()
+	p.resetColours()
 	for n, other := range p.partner {
-		if other == nobody || p.signature(int32(n)) != p.signature(other) {
+		if other == unpaired || p.signatureOf(int32(n)) != p.signatureOf(other) {
 			return true
 		}
 	}
 	return false
 }
 
-// names returns the names for the nodes of the other side.
-func (p *pairing) names() map[kg.Term]kg.Term {
+// afterNames returns the names for the nodes of the other side.
+func (p *pairing) afterNames() map[kg.Term]kg.Term {
 	out := map[kg.Term]kg.Term{}
 	for label, n := range p.numbers[1] {
-		if other := p.partner[n]; other != nobody {
+		if other := p.partner[n]; other != unpaired {
 			out[label] = p.labels[other]
 			continue
 		}
 		name := label
-		for p.taken(name, label) {
+		for p.isTaken(name, label) {
 			name = kg.Blank(name.Value() + "-other")
 		}
 		out[label] = name
@@ -379,8 +379,8 @@ func (p *pairing) names() map[kg.Term]kg.Term {
 	return out
 }
 
-// taken reports whether a node other than the one with the label own has the name.
-func (p *pairing) taken(name, own kg.Term) bool {
+// isTaken reports whether a node other than the one with the label own has the name.
+func (p *pairing) isTaken(name, own kg.Term) bool {
 	_, one := p.numbers[0][name]
 	_, other := p.numbers[1][name]
 	return one || other && name != own

@@ -80,10 +80,10 @@ func Restore(ctx context.Context, store Store, m kg.Meta, statements iter.Seq2[S
 			return report, err
 		}
 	}
-	r := restoring{ctx: ctx, store: store, meta: m, options: o, report: &report}
+	r := restorer{ctx: ctx, store: store, meta: m, options: o, report: &report}
 	for row, err := range sorter.Sorted() {
 		if err == nil {
-			err = r.take(row)
+			err = r.addRow(row)
 		}
 		if err != nil {
 			return report, err
@@ -107,8 +107,8 @@ func appendRestored(dst []byte, q *kg.Quad, a *Assertion, why string) []byte {
 	return appendAssertion(append(dst, 1), a)
 }
 
-// restoring collects the assertions of a commit.
-type restoring struct {
+// restorer collects the assertions of a commit.
+type restorer struct {
 	ctx     context.Context
 	store   Store
 	meta    kg.Meta
@@ -120,15 +120,15 @@ type restoring struct {
 	bytes   int
 }
 
-func (r *restoring) take(row []byte) error {
+func (r *restorer) addRow(row []byte) error {
 	if len(row) < 8 {
 		return errRecord
 	}
 	in := record{rest: row[8:]}
-	why := in.text()
-	p := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: in.term(), Predicate: in.term(), Object: in.term(), Graph: in.term()}}
-	if in.byte() == 1 {
-		a := in.assertion()
+	why := in.readText()
+	p := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: in.readTerm(), Predicate: in.readTerm(), Object: in.readTerm(), Graph: in.readTerm()}}
+	if in.readByte() == 1 {
+		a := in.readAssertion()
 		p.Source, p.Certainty, p.HasCertainty, p.Validity, p.Provenance, p.Time = a.Source, a.Certainty, a.HasCertainty, a.Validity, a.Provenance, a.Time
 	}
 	if in.err != nil {
@@ -146,13 +146,13 @@ func (r *restoring) take(row []byte) error {
 }
 
 // commit writes the collected assertions.
-func (r *restoring) commit() error {
+func (r *restorer) commit() error {
 	if len(r.patches) == 0 {
 		return nil
 	}
 	m := r.meta
 	m.Justification = r.why
-	receipt, err := r.update(m)
+	receipt, err := r.updateWithRetry(m)
 	if err != nil {
 		return err
 	}
@@ -179,14 +179,14 @@ const (
 	maxWait    = 5 * time.Minute
 )
 
-// update commits the patches. It retries if the store is overloaded or the caller exceeds
+// updateWithRetry commits the patches. It retries if the store is overloaded or the caller exceeds
 // its rate, because giving up would leave a partial restore.
-func (r *restoring) update(m kg.Meta) (kg.Receipt, error) {
+func (r *restorer) updateWithRetry(m kg.Meta) (kg.Receipt, error) {
 	for waited := time.Duration(0); ; {
 		receipt, err := r.store.Update(r.ctx, m, func(tx *kg.Tx) error {
 			for _, p := range r.patches {
 				if err := tx.Apply(p); err != nil {
-					return about(&p.Quad, err)
+					return withStatement(&p.Quad, err)
 				}
 			}
 			return nil
@@ -208,9 +208,9 @@ func (r *restoring) update(m kg.Meta) (kg.Receipt, error) {
 	}
 }
 
-// about adds the statement to an error.
-func about(q *kg.Quad, err error) error {
+// withStatement adds the statement to an error.
+func withStatement(q *kg.Quad, err error) error {
 	e := *kg.AsError(err)
-	e.Message = told(q) + ": " + e.Message
+	e.Message = clippedTriple(q) + ": " + e.Message
 	return &e
 }

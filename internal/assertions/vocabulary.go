@@ -58,9 +58,9 @@ var properties = map[kg.Term]bool{
 	certainty: true, validFrom: true, validTo: true, provenance: true, justification: true,
 }
 
-// describes reports whether a statement may be part of a description or state the version
+// isDescriptive reports whether a statement may be part of a description or state the version
 // of the vocabulary.
-func describes(q *kg.Quad) bool {
+func isDescriptive(q *kg.Quad) bool {
 	switch q.Predicate {
 	case rdfType:
 		return q.Object == rdfStatement || q.Object == assertion

@@ -59,7 +59,7 @@ func run(ctx context.Context, o options) error {
 	for round := range o.rounds {
 		for i := range sides {
 			s := sides[(round+i)%2]
-			if err := s.measure(ctx, data, o.scale); err != nil {
+			if err := s.measureRound(ctx, data, o.scale); err != nil {
 				return fmt.Errorf("%s, round %d: %w", s.name, round+1, err)
 			}
 		}

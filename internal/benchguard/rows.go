@@ -34,46 +34,46 @@ type request struct {
 // rows are about a dozen of the measurements in docs/benchmarks.md.
 var rows = []row{
 	{name: "Entity", clients: 16, requests: 15_000, request: func(n int) request {
-		return graphQL(fmt.Sprintf(`{ entity(iri: "%sfilm/%d") { iri label types } }`, namespace, n*17%films), `"label":"The film`)
+		return graphQLRequest(fmt.Sprintf(`{ entity(iri: "%sfilm/%d") { iri label types } }`, namespace, n*17%films), `"label":"The film`)
 	}},
 	{name: "Entities", clients: 4, requests: 250, request: func(n int) request {
-		return graphQL(`{ entities(first: 500, where: {type: {eq: "`+namespace+`Film"}}) { nodes { iri label types } } }`, `"label":"The film`)
+		return graphQLRequest(`{ entities(first: 500, where: {type: {eq: "`+namespace+`Film"}}) { nodes { iri label types } } }`, `"label":"The film`)
 	}},
 	{name: "Match", clients: 4, requests: 3_000, request: func(n int) request {
-		return graphQL(fmt.Sprintf(`{ match(pattern: {triples: [{s: "%[1]sfilm/%[2]d", p: "<%[1]sstarring>", o: "?p"}, {s: "?p", p: "<%[1]sactor>", o: "?a"}, {s: "?a", p: "rdfs:label", o: "?n"}]}) { nodes { value(var: "n") } } }`,
+		return graphQLRequest(fmt.Sprintf(`{ match(pattern: {triples: [{s: "%[1]sfilm/%[2]d", p: "<%[1]sstarring>", o: "?p"}, {s: "?p", p: "<%[1]sactor>", o: "?a"}, {s: "?a", p: "rdfs:label", o: "?n"}]}) { nodes { value(var: "n") } } }`,
 			namespace, n*13%films), `of the cast`)
 	}},
 	{name: "KnowledgeQuery", clients: 16, requests: 12_000, request: func(n int) request {
-		return rpc("knowledge/query", map[string]any{"query": fmt.Sprintf(`{ entity(iri: "%sfilm/%d") { iri label } }`, namespace, n*17%films)}, `"label":"The film`)
+		return rpcRequest("knowledge/query", map[string]any{"query": fmt.Sprintf(`{ entity(iri: "%sfilm/%d") { iri label } }`, namespace, n*17%films)}, `"label":"The film`)
 	}},
-	{name: "UpdateOne", clients: 1, requests: 1_500, request: func(n int) request { return update("one", n) }},
-	{name: "UpdateMany", clients: 64, requests: 8_000, request: func(n int) request { return update("many", n) }},
+	{name: "UpdateOne", clients: 1, requests: 1_500, request: func(n int) request { return updateRequest("one", n) }},
+	{name: "UpdateMany", clients: 64, requests: 8_000, request: func(n int) request { return updateRequest("many", n) }},
 	{name: "Message", clients: 16, requests: 3_000, request: func(n int) request {
-		return rpc("SendMessage", map[string]any{"message": map[string]any{
+		return rpcRequest("SendMessage", map[string]any{"message": map[string]any{
 			"messageId": fmt.Sprintf("m%d", n), "role": "ROLE_USER",
 			"parts": []any{map[string]any{"data": map[string]any{"query": fmt.Sprintf(`{ entity(iri: "%sfilm/%d") { label } }`, namespace, n%films)}}},
 		}}, `TASK_STATE_COMPLETED`)
 	}},
-	{name: "Publish", clients: 32, requests: 8_000, prepare: createChannel("publish"), request: func(n int) request { return publish("publish", n) }},
+	{name: "Publish", clients: 32, requests: 8_000, prepare: createChannel("publish"), request: func(n int) request { return publishRequest("publish", n) }},
 	{name: "History", clients: 8, requests: 3_000, request: func(n int) request {
-		return rpc("channels/history", map[string]any{"channelId": channelID("publish"), "pageSize": 50, "sinceSequence": n % 2_000}, `"sequence":`)
+		return rpcRequest("channels/history", map[string]any{"channelId": channelID("publish"), "pageSize": 50, "sinceSequence": n % 2_000}, `"sequence":`)
 	}},
-	{name: "FanOut", clients: 1, requests: 150, listeners: 200, prepare: createChannel("fanout"), request: func(n int) request { return publish("fanout", n) }},
+	{name: "FanOut", clients: 1, requests: 150, listeners: 200, prepare: createChannel("fanout"), request: func(n int) request { return publishRequest("fanout", n) }},
 	{name: "Export", clients: 1, requests: 2, request: func(int) request { return request{path: "/data", accept: namespace} }},
 }
 
-func graphQL(query, accept string) request {
+func graphQLRequest(query, accept string) request {
 	body, _ := json.Marshal(map[string]string{"query": query}) // strings always marshal
 	return request{"/graphql", string(body), accept}
 }
 
-func rpc(method string, params any, accept string) request {
+func rpcRequest(method string, params any, accept string) request {
 	body, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) // plain values always marshal
 	return request{"/a2a", string(body), accept}
 }
 
-// update adds ten statements of a new subject.
-func update(series string, n int) request {
+// updateRequest adds ten statements of a new subject.
+func updateRequest(series string, n int) request {
 	var patches []any
 	for i := range 10 {
 		patches = append(patches, map[string]any{"op": "add", "statement": map[string]any{
@@ -82,11 +82,11 @@ func update(series string, n int) request {
 			"object":    map[string]any{"value": fmt.Sprintf("value %d of %d", i, n)},
 		}})
 	}
-	return rpc("knowledge/update", map[string]any{"mutations": patches}, `"statementsAffected":10`)
+	return rpcRequest("knowledge/update", map[string]any{"mutations": patches}, `"statementsAffected":10`)
 }
 
-func publish(channel string, n int) request {
-	return rpc("channels/publish", map[string]any{
+func publishRequest(channel string, n int) request {
+	return rpcRequest("channels/publish", map[string]any{
 		"channelId": channelID(channel), "parts": []any{map[string]any{"type": "text", "text": fmt.Sprintf("%s %d %s", channel, n, strings.Repeat("word ", 40))}},
 	}, `"sequence":`)
 }
@@ -101,7 +101,7 @@ func channelID(name string) string {
 
 func createChannel(name string) func(context.Context, *server) error {
 	return func(ctx context.Context, v *server) error {
-		raw, err := v.send(ctx, rpc("channels/create", map[string]any{"name": name}, `"channel":`))
+		raw, err := v.sendRequest(ctx, rpcRequest("channels/create", map[string]any{"name": name}, `"channel":`))
 		if err != nil {
 			return err
 		}
@@ -118,8 +118,8 @@ func createChannel(name string) func(context.Context, *server) error {
 	}
 }
 
-// run measures a row after a warm-up with a tenth of it.
-func (v *server) run(ctx context.Context, s *side, r row, scale float64) error {
+// runRow measures a row after a warm-up with a tenth of it.
+func (v *server) runRow(ctx context.Context, s *side, r row, scale float64) error {
 	if r.prepare != nil {
 		if err := r.prepare(ctx, v); err != nil {
 			return err
@@ -127,14 +127,14 @@ func (v *server) run(ctx context.Context, s *side, r row, scale float64) error {
 	}
 	total := max(1, int(float64(r.requests)*scale))
 	warm := total / 10
-	told, err := v.listen(ctx, r, warm+total)
+	told, err := v.openStreams(ctx, r, warm+total)
 	if err == nil {
 		err = v.sendAll(ctx, r, 0, warm)
 	}
 	if err != nil {
 		return err
 	}
-	before, err := v.cpu()
+	before, err := v.cpuTime()
 	if err == nil {
 		err = v.sendAll(ctx, r, warm, warm+total)
 	}
@@ -144,11 +144,11 @@ func (v *server) run(ctx context.Context, s *side, r row, scale float64) error {
 	if err != nil {
 		return err
 	}
-	after, err := v.cpu()
+	after, err := v.cpuTime()
 	if err != nil {
 		return err
 	}
-	return s.report(r.name, total, after-before)
+	return s.writeResult(r.name, total, after-before)
 }
 
 // sendAll sends the requests numbered from to to-1.
@@ -161,7 +161,7 @@ func (v *server) sendAll(ctx context.Context, r row, from, to int) error {
 	for range r.clients {
 		clients.Go(func() {
 			for n := int(next.Add(1)) - 1; n < to && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
-				if _, err := v.send(ctx, r.request(n)); err != nil {
+				if _, err := v.sendRequest(ctx, r.request(n)); err != nil {
 					cancel(err)
 				}
 			}
@@ -171,10 +171,10 @@ func (v *server) sendAll(ctx context.Context, r row, from, to int) error {
 	return context.Cause(ctx)
 }
 
-// maxAnswer is the largest response body that is read.
-const maxAnswer = 1 << 30
+// maxResponseBytes is the largest response body that is read.
+const maxResponseBytes = 1 << 30
 
-func (v *server) send(ctx context.Context, q request) ([]byte, error) {
+func (v *server) sendRequest(ctx context.Context, q request) ([]byte, error) {
 	method := http.MethodPost
 	if q.body == "" {
 		method = http.MethodGet
@@ -192,7 +192,7 @@ func (v *server) send(ctx context.Context, q request) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes))
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +202,8 @@ func (v *server) send(ctx context.Context, q request) ([]byte, error) {
 	return raw, nil
 }
 
-// listen opens the streams of a row. told waits until each has received all events.
-func (v *server) listen(ctx context.Context, r row, events int) (told func() error, err error) {
+// openStreams opens the streams of a row. told waits until each has received all events.
+func (v *server) openStreams(ctx context.Context, r row, events int) (told func() error, err error) {
 	done := make(chan error, r.listeners)
 	for range r.listeners {
 		body, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "channels/stream", "params": map[string]any{"channelId": channelID("fanout")}}) // strings always marshal

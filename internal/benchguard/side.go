@@ -24,14 +24,14 @@ type side struct {
 	out    *os.File
 }
 
-// report writes one result in benchmark format.
-func (s *side) report(row string, ops int, cpu time.Duration) error {
+// writeResult writes one result in benchmark format.
+func (s *side) writeResult(row string, ops int, cpu time.Duration) error {
 	_, err := fmt.Fprintf(s.out, "Benchmark%s %d %.0f cpu-ns/op\n", row, ops, float64(cpu.Nanoseconds())/float64(ops))
 	return err
 }
 
-// measure loads the graph, serves it, and runs all rows once.
-func (s *side) measure(ctx context.Context, graph string, scale float64) error {
+// measureRound loads the graph, serves it, and runs all rows once.
+func (s *side) measureRound(ctx context.Context, graph string, scale float64) error {
 	dir := filepath.Join(s.dir, "data")
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -40,33 +40,33 @@ func (s *side) measure(ctx context.Context, graph string, scale float64) error {
 	if out, err := load.CombinedOutput(); err != nil {
 		return fmt.Errorf("load: %w\n%s", err, out)
 	}
-	if err := s.report("Load", graphStatements, load.ProcessState.UserTime()+load.ProcessState.SystemTime()); err != nil {
+	if err := s.writeResult("Load", graphStatements, load.ProcessState.UserTime()+load.ProcessState.SystemTime()); err != nil {
 		return err
 	}
-	server, err := s.start(ctx, dir)
+	server, err := s.startServer(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer server.stop()
 	for _, r := range rows {
-		if err := server.run(ctx, s, r, scale); err != nil {
+		if err := server.runRow(ctx, s, r, scale); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
 	if err := server.stop(); err != nil {
 		return err
 	}
-	return s.restart(ctx, dir)
+	return s.measureStart(ctx, dir)
 }
 
-// restart measures a start on the data that the rows left, until the server answers.
-func (s *side) restart(ctx context.Context, dir string) error {
-	server, err := s.start(ctx, dir)
+// measureStart measures a start on the data that the rows left, until the server answers.
+func (s *side) measureStart(ctx context.Context, dir string) error {
+	server, err := s.startServer(ctx, dir)
 	if err != nil {
 		return err
 	}
-	used, err := server.cpu()
-	return errors.Join(err, s.report("Start", 1, used), server.stop())
+	used, err := server.cpuTime()
+	return errors.Join(err, s.writeResult("Start", 1, used), server.stop())
 }
 
 // server is a running koine.
@@ -78,7 +78,7 @@ type server struct {
 	ended  bool
 }
 
-func (s *side) start(ctx context.Context, dir string) (*server, error) {
+func (s *side) startServer(ctx context.Context, dir string) (*server, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -141,8 +141,8 @@ func (v *server) stop() error {
 	return v.cmd.Wait()
 }
 
-// cpu returns the processor time of the server, with the resolution of a clock tick.
-func (v *server) cpu() (time.Duration, error) {
+// cpuTime returns the processor time of the server, with the resolution of a clock tick.
+func (v *server) cpuTime() (time.Duration, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", v.cmd.Process.Pid))
 	if err != nil {
 		return 0, err

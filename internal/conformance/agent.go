@@ -34,7 +34,7 @@ func (Agent) CheckMessage(m *tasks.Message) error { return m.CheckTypes("text/*"
 func (Agent) Answer(_ context.Context, _ caller.Caller, m *tasks.Message) (*tasks.Message, error) {
 	for _, prefix := range []string{"tck-message-response", "tck-stream-002"} {
 		if strings.HasPrefix(m.ID, prefix) {
-			return &tasks.Message{ID: m.ID + "-response", Role: tasks.Agent, Parts: part("Direct message response")}, nil
+			return &tasks.Message{ID: m.ID + "-response", Role: tasks.Agent, Parts: textParts("Direct message response")}, nil
 		}
 	}
 	return nil, nil
@@ -46,25 +46,25 @@ var behaviours = []struct {
 	work   []step
 }{
 	{"tck-complete-task", completes},
-	{"tck-delayed-complete", []step{reaches(tasks.Working), pause, says(tasks.Completed, "Done after delay")}},
-	{"test-resubscribe-message-id", []step{reaches(tasks.Working), pause, pause, reaches(tasks.Completed)}},
-	{"tck-artifact-text", makes(tasks.TextPart("Generated text content"))},
-	{"tck-artifact-file-url", makes(tasks.Part{URL: text("https://example.com/output.txt"), MediaType: "text/plain", Filename: "output.txt"})},
-	{"tck-artifact-file", makes(textFile)},
-	{"tck-artifact-data", makes(tasks.DataPart(json.RawMessage(`{"key":"value","count":42}`)))},
-	{"tck-input-required", []step{reaches(tasks.InputRequired)}},
-	{"tck-auth-required", []step{reaches(tasks.AuthRequired)}},
-	{"tck-reject-task", []step{says(tasks.Rejected, "rejected")}},
-	{"tck-stream-artifact-chunked", streams(part("chunk-1 "), part("chunk-2"))},
-	{"tck-stream-artifact-file", streams([]tasks.Part{textFile})},
-	{"tck-stream-artifact-text", streams(part("Streamed text content"))},
-	{"tck-stream-ordering-001", streams(part("Ordered output"))},
-	{"tck-stream-003", streams(part("Stream task lifecycle"))},
-	{"tck-stream-", streams(part("Stream hello from TCK"))},
+	{"tck-delayed-complete", []step{stateStep(tasks.Working), pauseStep, messageStep(tasks.Completed, "Done after delay")}},
+	{"test-resubscribe-message-id", []step{stateStep(tasks.Working), pauseStep, pauseStep, stateStep(tasks.Completed)}},
+	{"tck-artifact-text", artifactSteps(tasks.TextPart("Generated text content"))},
+	{"tck-artifact-file-url", artifactSteps(tasks.Part{URL: stringPtr("https://example.com/output.txt"), MediaType: "text/plain", Filename: "output.txt"})},
+	{"tck-artifact-file", artifactSteps(textFile)},
+	{"tck-artifact-data", artifactSteps(tasks.DataPart(json.RawMessage(`{"key":"value","count":42}`)))},
+	{"tck-input-required", []step{stateStep(tasks.InputRequired)}},
+	{"tck-auth-required", []step{stateStep(tasks.AuthRequired)}},
+	{"tck-reject-task", []step{messageStep(tasks.Rejected, "rejected")}},
+	{"tck-stream-artifact-chunked", streamSteps(textParts("chunk-1 "), textParts("chunk-2"))},
+	{"tck-stream-artifact-file", streamSteps([]tasks.Part{textFile})},
+	{"tck-stream-artifact-text", streamSteps(textParts("Streamed text content"))},
+	{"tck-stream-ordering-001", streamSteps(textParts("Ordered output"))},
+	{"tck-stream-003", streamSteps(textParts("Stream task lifecycle"))},
+	{"tck-stream-", streamSteps(textParts("Stream hello from TCK"))},
 }
 
 var textFile = tasks.Part{
-	Raw: text(base64.StdEncoding.EncodeToString([]byte(greeting))), MediaType: "text/plain", Filename: "output.txt",
+	Raw: stringPtr(base64.StdEncoding.EncodeToString([]byte(greeting))), MediaType: "text/plain", Filename: "output.txt",
 }
 
 // Work runs the behaviour for the message's id. It completes unknown ones.

@@ -129,7 +129,7 @@ type runReader struct {
 	record []byte
 }
 
-func (r *Run) reader() *runReader {
+func (r *Run) newReader() *runReader {
 	return &runReader{in: bufio.NewReaderSize(io.NewSectionReader(r.file, 0, r.size), runBuffer), left: r.size}
 }
 
@@ -186,7 +186,7 @@ func Merge(runs []*Run, rows [][]byte) iter.Seq2[[]byte, error] {
 		rows := rows
 		var readers byRecord
 		for _, r := range runs {
-			reader := r.reader()
+			reader := r.newReader()
 			more, err := reader.next()
 			if err != nil {
 				yield(nil, err)

@@ -64,11 +64,11 @@ func New(ctx context.Context, o Options) *Sorter {
 // of the context.
 func (s *Sorter) Add(record []byte) error {
 	if n := len(record) + rowBytes; s.bytes+n > s.options.Bytes && len(s.rows) > 0 {
-		if err := s.spill(); err != nil {
+		if err := s.spillRows(); err != nil {
 			return err
 		}
 	}
-	s.rows = append(s.rows, s.keep(record))
+	s.rows = append(s.rows, s.copyRecord(record))
 	s.bytes += len(record) + rowBytes
 	return nil
 }
@@ -76,32 +76,32 @@ func (s *Sorter) Add(record []byte) error {
 // Spilled reports whether records were written to temporary files.
 func (s *Sorter) Spilled() bool { return s.spilled }
 
-// keep copies a record into a chunk.
-func (s *Sorter) keep(record []byte) []byte {
+// copyRecord copies a record into a chunk.
+func (s *Sorter) copyRecord(record []byte) []byte {
 	if len(record) > chunkBytes {
 		return bytes.Clone(record)
 	}
 	if s.used > 0 && cap(s.chunks[s.used-1])-len(s.chunks[s.used-1]) >= len(record) {
-		return s.keepIn(s.used-1, record)
+		return s.copyInto(s.used-1, record)
 	}
 	if s.used == len(s.chunks) {
 		s.chunks = append(s.chunks, make([]byte, 0, chunkBytes))
 	}
 	s.used++
 	s.chunks[s.used-1] = s.chunks[s.used-1][:0]
-	return s.keepIn(s.used-1, record)
+	return s.copyInto(s.used-1, record)
 }
 
-func (s *Sorter) keepIn(i int, record []byte) []byte {
+func (s *Sorter) copyInto(i int, record []byte) []byte {
 	at := len(s.chunks[i])
 	s.chunks[i] = append(s.chunks[i], record...)
 	return s.chunks[i][at:len(s.chunks[i]):len(s.chunks[i])]
 }
 
-// spill writes the records in memory as a run.
-func (s *Sorter) spill() error {
+// spillRows writes the records in memory as a run.
+func (s *Sorter) spillRows() error {
 	slices.SortFunc(s.rows, bytes.Compare)
-	err := s.add(0, int64(s.bytes), func(yield func([]byte, error) bool) {
+	err := s.addRun(0, int64(s.bytes), func(yield func([]byte, error) bool) {
 		for _, row := range s.rows {
 			if !yield(row, nil) {
 				return
@@ -113,8 +113,8 @@ func (s *Sorter) spill() error {
 	return err
 }
 
-// add writes a run of at most most bytes on a level, and merges the level when it is full.
-func (s *Sorter) add(level int, most int64, records iter.Seq2[[]byte, error]) error {
+// addRun writes a run of at most most bytes on a level, and merges the level when it is full.
+func (s *Sorter) addRun(level int, most int64, records iter.Seq2[[]byte, error]) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (s *Sorter) add(level int, most int64, records iter.Seq2[[]byte, error]) er
 	for _, r := range full {
 		total += r.size
 	}
-	return errors.Join(s.add(level+1, total, Merge(full, nil)), closeRuns(full))
+	return errors.Join(s.addRun(level+1, total, Merge(full, nil)), closeRuns(full))
 }
 
 // Sorted yields all records in order. A record is valid until the next one; an error ends the

@@ -34,14 +34,14 @@ var Allow = sync.OnceFunc(func() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	if memory := least(memlimit.FromCgroup, memlimit.FromSystem); memory > 0 {
-		pace(allowed(memory))
+	if memory := smallestLimit(memlimit.FromCgroup, memlimit.FromSystem); memory > 0 {
+		setPercent(allowedGarbage(memory))
 	}
 })
 
-// least returns the smallest result of the providers: a group without a limit may report one beyond the
+// smallestLimit returns the smallest result of the providers: a group without a limit may report one beyond the
 // machine's memory. It returns 0 if one of them fails, because its result might be smaller.
-func least(of ...memlimit.Provider) (memory uint64) {
+func smallestLimit(of ...memlimit.Provider) (memory uint64) {
 	for _, provider := range of {
 		switch m, err := provider(); {
 		case errors.Is(err, memlimit.ErrNoLimit), errors.Is(err, memlimit.ErrNoCgroup), errors.Is(err, memlimit.ErrCgroupsNotSupported):
@@ -54,25 +54,25 @@ func least(of ...memlimit.Provider) (memory uint64) {
 	return memory
 }
 
-// allowed returns the allowed garbage for the given memory in bytes.
-func allowed(memory uint64) uint64 { return min(Allowed, memory/share) }
+// allowedGarbage returns the allowed garbage for the given memory in bytes.
+func allowedGarbage(memory uint64) uint64 { return min(Allowed, memory/share) }
 
-// percent returns the GOGC percentage for the given live heap and allowed garbage in bytes.
-func percent(live, allowed uint64) int {
+// gcPercent returns the GOGC percentage for the given live heap and allowed garbage in bytes.
+func gcPercent(live, allowed uint64) int {
 	return int(min(max(goDefault, goDefault*allowed/max(live, 1)), most))
 }
 
-// pace sets the percentage for the live heap of the last collection, and reruns after the next one: a
+// setPercent sets the percentage for the live heap of the last collection, and reruns after the next one: a
 // finalizer runs when a collection has found its object unreachable. Until then the previous percentage
 // applies, which is why it is bounded.
-func pace(allowed uint64) {
-	debug.SetGCPercent(percent(live(), allowed))
-	runtime.SetFinalizer(new([16]byte), func(*[16]byte) { pace(allowed) })
+func setPercent(allowed uint64) {
+	debug.SetGCPercent(gcPercent(liveBytes(), allowed))
+	runtime.SetFinalizer(new([16]byte), func(*[16]byte) { setPercent(allowed) })
 }
 
-// live returns the size in bytes to which the percentage applies: the live heap of the last collection, and
+// liveBytes returns the size in bytes to which the percentage applies: the live heap of the last collection, and
 // the other scanned memory.
-func live() (bytes uint64) {
+func liveBytes() (bytes uint64) {
 	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(s)
 	for i := range s {

@@ -22,7 +22,7 @@ func TestAllowed(t *testing.T) {
 		512 << 20: 64 << 20,
 		0:         0,
 	} {
-		if got := allowed(memory); got != want {
+		if got := allowedGarbage(memory); got != want {
 			t.Errorf("with %d bytes of memory %d of garbage, want %d", memory, got, want)
 		}
 	}
@@ -44,7 +44,7 @@ func TestLeast(t *testing.T) {
 		{of(none, none), 0},
 		{of(fails(errors.New("cannot be read")), memlimit.Limit(2)), 0},
 	} {
-		if got := least(c.of...); got != c.want {
+		if got := smallestLimit(c.of...); got != c.want {
 			t.Errorf("%d: %d, want %d", i, got, c.want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestPercent(t *testing.T) {
 		{4 << 30, 256 << 20, 100},
 		{32 << 20, 0, 100},
 	} {
-		if got := percent(c.live, c.allowed); got != c.want {
+		if got := gcPercent(c.live, c.allowed); got != c.want {
 			t.Errorf("%d live and %d allowed: %d %%, want %d", c.live, c.allowed, got, c.want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestPace(t *testing.T) {
 		}
 		return
 	}
-	pace(Allowed)
+	setPercent(Allowed)
 	awaitGarbage(t, 0, 100<<20)
 	some := make([]byte, 40<<20)
 	awaitGarbage(t, 220<<20, 290<<20)

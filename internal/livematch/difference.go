@@ -42,21 +42,21 @@ type comparison struct {
 	left          int // evaluations left
 }
 
-// whole returns the empty binding, with which every solution agrees.
-func whole() []binding { return []binding{{}} }
+// emptyBinding returns the empty binding, with which every solution agrees.
+func emptyBinding() []binding { return []binding{{}} }
 
-// errSpent reports that the bindings need too many evaluations.
-var errSpent = errors.New("too many evaluations")
+// errTooManyEvaluations reports that the bindings need too many evaluations.
+var errTooManyEvaluations = errors.New("too many evaluations")
 
 func (d *comparison) run(commit *kg.Commit) (Difference, error) {
-	bindings, err := d.bindings(commit)
+	bindings, err := d.bindingsOf(commit)
 	if err != nil {
 		return Difference{}, err
 	}
-	out, err := d.under(bindings)
-	if errors.Is(err, errSpent) {
+	out, err := d.diffUnder(bindings)
+	if errors.Is(err, errTooManyEvaluations) {
 		d.left = 1
-		out, err = d.under(whole())
+		out, err = d.diffUnder(emptyBinding())
 	}
 	if n := len(out.Added) + len(out.Removed); err == nil && n > d.limits.Rows {
 		err = tooMuch("revision %d changed %d rows; the limit is %d", commit.Revision, n, d.limits.Rows)
@@ -64,32 +64,32 @@ func (d *comparison) run(commit *kg.Commit) (Difference, error) {
 	return out, err
 }
 
-// under returns the difference of the rows that agree with any of the bindings.
-func (d *comparison) under(bindings []binding) (out Difference, err error) {
+// diffUnder returns the difference of the rows that agree with any of the bindings.
+func (d *comparison) diffUnder(bindings []binding) (out Difference, err error) {
 	was, is := rows{}, rows{}
 	for _, b := range bindings {
-		if err := d.spend(); err != nil {
+		if err := d.countEvaluation(); err != nil {
 			return out, err
 		}
-		if err := d.evaluate(d.before, b, was); err != nil {
+		if err := d.addRows(d.before, b, was); err != nil {
 			return out, err
 		}
-		if err := d.evaluate(d.after, b, is); err != nil {
+		if err := d.addRows(d.after, b, is); err != nil {
 			return out, err
 		}
 	}
 	// A solution that agrees with no binding may give the same row.
-	hidden := slices.ContainsFunc(bindings, func(b binding) bool { return !d.shows(b) })
-	if out.Added, err = d.only(is, was, d.before, hidden); err != nil {
+	hidden := slices.ContainsFunc(bindings, func(b binding) bool { return !d.showsAll(b) })
+	if out.Added, err = d.missingFrom(is, was, d.before, hidden); err != nil {
 		return out, err
 	}
-	out.Removed, err = d.only(was, is, d.after, hidden)
+	out.Removed, err = d.missingFrom(was, is, d.after, hidden)
 	return out, err
 }
 
-// bindings returns the bindings of the solutions that the commit may have changed.
+// bindingsOf returns the bindings of the solutions that the commit may have changed.
 // An empty binding stands for all solutions.
-func (d *comparison) bindings(commit *kg.Commit) ([]binding, error) {
+func (d *comparison) bindingsOf(commit *kg.Commit) ([]binding, error) {
 	id := func(t kg.Term) (kg.ID, error) {
 		id, known, err := d.after.ID(t)
 		if err == nil && !known {
@@ -99,19 +99,19 @@ func (d *comparison) bindings(commit *kg.Commit) ([]binding, error) {
 	}
 	found := map[string]binding{}
 	for i := range commit.Changes {
-		for k := range d.places {
-			b, ok, err := d.places[k].binding(commit.Changes[i].Quad, id)
+		for k := range d.triggers {
+			b, ok, err := d.triggers[k].bindingFor(commit.Changes[i].Quad, id)
 			if err != nil {
 				return nil, err
 			}
 			if len(b) == 0 && ok {
-				return whole(), nil
+				return emptyBinding(), nil
 			}
 			if ok {
 				found[b.key()] = b
 			}
 			if len(found) > d.limits.Evaluations {
-				return whole(), nil
+				return emptyBinding(), nil
 			}
 		}
 	}
@@ -119,11 +119,11 @@ func (d *comparison) bindings(commit *kg.Commit) ([]binding, error) {
 	for _, b := range found {
 		list = append(list, b)
 	}
-	return widest(list), nil
+	return removeCovered(list), nil
 }
 
-// widest removes bindings that a more general one covers.
-func widest(list []binding) []binding {
+// removeCovered removes bindings that a more general one covers.
+func removeCovered(list []binding) []binding {
 	slices.SortFunc(list, func(a, b binding) int {
 		if len(a) != len(b) {
 			return len(a) - len(b)
@@ -132,16 +132,16 @@ func widest(list []binding) []binding {
 	})
 	var out []binding
 	for _, b := range list {
-		if !slices.ContainsFunc(out, b.within) {
+		if !slices.ContainsFunc(out, b.isCoveredBy) {
 			out = append(out, b)
 		}
 	}
 	return out
 }
 
-// shows reports whether rows show all variables of the binding: then every solution
+// showsAll reports whether rows show all variables of the binding: then every solution
 // with the same row agrees with it.
-func (d *comparison) shows(b binding) bool {
+func (d *comparison) showsAll(b binding) bool {
 	for name := range b {
 		if !slices.Contains(d.columns, name) {
 			return false
@@ -150,10 +150,10 @@ func (d *comparison) shows(b binding) bool {
 	return true
 }
 
-// spend counts one evaluation against the limits.
-func (d *comparison) spend() error {
+// countEvaluation counts one evaluation against the limits.
+func (d *comparison) countEvaluation() error {
 	if d.left--; d.left < 0 {
-		return errSpent
+		return errTooManyEvaluations
 	}
 	read := d.after.StatementsRead()
 	if d.before != nil {
@@ -165,30 +165,30 @@ func (d *comparison) spend() error {
 	return nil
 }
 
-// evaluate adds the rows that agree with the binding to the set.
-func (d *comparison) evaluate(s *kg.Snapshot, b binding, into rows) error {
+// addRows adds the rows that agree with the binding to the set.
+func (d *comparison) addRows(s *kg.Snapshot, b binding, into rows) error {
 	var failed error
-	err := d.each(s, b, func(r Row) bool {
+	err := d.eachRow(s, b, func(r Row) bool {
 		var key string
-		if key, failed = d.key(s, r); failed != nil {
+		if key, failed = d.rowKey(s, r); failed != nil {
 			return false
 		}
 		into[key] = r
-		return len(into) <= d.limits.Standing
+		return len(into) <= d.limits.SnapshotRows
 	})
 	if err == nil {
 		err = failed
 	}
-	if err == nil && len(into) > d.limits.Standing {
-		err = kg.Errorf(kg.CodeLimitExceeded, "more than %d rows would have to be compared", d.limits.Standing)
+	if err == nil && len(into) > d.limits.SnapshotRows {
+		err = kg.Errorf(kg.CodeLimitExceeded, "more than %d rows would have to be compared", d.limits.SnapshotRows)
 	}
 	return err
 }
 
-// key returns a key that is equal for equal rows of both snapshots. A path of length
+// rowKey returns a key that is equal for equal rows of both snapshots. A path of length
 // zero may yield a term that the store does not know; the key uses the id that the
 // term has after the commit, because the commit may add it.
-func (d *comparison) key(s *kg.Snapshot, r Row) (string, error) {
+func (d *comparison) rowKey(s *kg.Snapshot, r Row) (string, error) {
 	settled := r
 	for i, id := range r {
 		if !kg.IsLocal(id) {
@@ -213,7 +213,7 @@ func (d *comparison) key(s *kg.Snapshot, r Row) (string, error) {
 	return settled.key(), nil
 }
 
-func (d *comparison) each(s *kg.Snapshot, b binding, yield func(Row) bool) error {
+func (d *comparison) eachRow(s *kg.Snapshot, b binding, yield func(Row) bool) error {
 	if s == nil {
 		return nil
 	}
@@ -226,25 +226,25 @@ func (d *comparison) each(s *kg.Snapshot, b binding, yield func(Row) bool) error
 		if err != nil {
 			return err
 		}
-		if !yield(d.row(row)) {
+		if !yield(d.projectRow(row)) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// only returns the rows of set that are not in other and, if ask is set, not in the
+// missingFrom returns the rows of set that are not in other and, if ask is set, not in the
 // other snapshot either.
-func (d *comparison) only(set, other rows, in *kg.Snapshot, ask bool) (list []Row, err error) {
+func (d *comparison) missingFrom(set, other rows, in *kg.Snapshot, ask bool) (list []Row, err error) {
 	for key, row := range set {
 		if _, there := other[key]; there {
 			continue
 		}
 		if ask {
-			if err := d.spend(); err != nil {
+			if err := d.countEvaluation(); err != nil {
 				return nil, err
 			}
-			there, err := d.has(in, row)
+			there, err := d.hasRow(in, row)
 			if err != nil {
 				return nil, err
 			}
@@ -258,15 +258,15 @@ func (d *comparison) only(set, other rows, in *kg.Snapshot, ask bool) (list []Ro
 	return list, nil
 }
 
-// has reports whether any solution of the snapshot gives the row.
-func (d *comparison) has(s *kg.Snapshot, row Row) (found bool, err error) {
+// hasRow reports whether any solution of the snapshot gives the row.
+func (d *comparison) hasRow(s *kg.Snapshot, row Row) (found bool, err error) {
 	b := binding{}
 	for i, name := range d.columns {
 		if slices.Contains(d.certain, name) {
 			b[name] = row[i]
 		}
 	}
-	err = d.each(s, b, func(r Row) bool {
+	err = d.eachRow(s, b, func(r Row) bool {
 		found = slices.Equal(r, row)
 		return !found
 	})

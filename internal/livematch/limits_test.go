@@ -61,9 +61,9 @@ func TestBounds(t *testing.T) {
 	}{
 		{"rows", livematch.Limits{Rows: 10}, livematch.Limits{Rows: 9}, nil, 10, "revision 2 changed 10 rows; the limit is 9"},
 		// Beyond so many bindings all is evaluated, which may read no more than this.
-		{"evaluations", livematch.Limits{Evaluations: 10, Standing: 50}, livematch.Limits{Evaluations: 9, Standing: 50}, nil, 10, "more than 50 rows would have to be held in memory"},
-		{"standing", livematch.Limits{Evaluations: 1, Standing: 60}, livematch.Limits{Evaluations: 1, Standing: 59}, nil, 10, "more than 59 rows would have to be held in memory"},
-		{"asking again", livematch.Limits{Evaluations: 20, Standing: 50}, livematch.Limits{Evaluations: 19, Standing: 9}, []string{"who"}, 0, "more than 9 rows would have to be compared"},
+		{"evaluations", livematch.Limits{Evaluations: 10, SnapshotRows: 50}, livematch.Limits{Evaluations: 9, SnapshotRows: 50}, nil, 10, "more than 50 rows would have to be held in memory"},
+		{"standing", livematch.Limits{Evaluations: 1, SnapshotRows: 60}, livematch.Limits{Evaluations: 1, SnapshotRows: 59}, nil, 10, "more than 59 rows would have to be held in memory"},
+		{"asking again", livematch.Limits{Evaluations: 20, SnapshotRows: 50}, livematch.Limits{Evaluations: 19, SnapshotRows: 9}, []string{"who"}, 0, "more than 9 rows would have to be compared"},
 		{"statements", livematch.Limits{}, livematch.Limits{Statements: 9}, nil, 10, "the pattern needs more than 9 statements"},
 	} {
 		d, _, err := last(t.Context(), t, s, likers(), row.columns, row.at)

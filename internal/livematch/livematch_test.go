@@ -198,7 +198,7 @@ func (h *history) standing(m *livematch.Match, r int) map[string]bool {
 	if h.at[r] == nil {
 		return set
 	}
-	for row, err := range m.Standing(h.t.Context(), h.at[r]) {
+	for row, err := range m.Rows(h.t.Context(), h.at[r]) {
 		if err != nil {
 			h.t.Fatal(err)
 		}

@@ -15,13 +15,13 @@ type Row []kg.ID
 
 // Match is a compiled live pattern. It is immutable and safe for concurrent use.
 type Match struct {
-	group   pattern.Group
-	pattern *pattern.Pattern
-	columns []string
-	at      []int // columns in the pattern's rows
-	places  []place
-	certain []string
-	limits  Limits
+	group    pattern.Group
+	pattern  *pattern.Pattern
+	columns  []string
+	at       []int // columns in the pattern's rows
+	triggers []trigger
+	certain  []string
+	limits   Limits
 }
 
 // New compiles the pattern. The columns are the variables that rows show; nil means
@@ -29,7 +29,7 @@ type Match struct {
 func New(group pattern.Group, columns []string, limits Limits) (*Match, error) {
 	limits = limits.withDefaults()
 	p, err := pattern.Compile(group, pattern.Limits{
-		Triples: limits.Triples, Statements: int64(limits.Statements), BufferedRows: limits.Standing,
+		Triples: limits.Triples, Statements: int64(limits.Statements), BufferedRows: limits.SnapshotRows,
 	})
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func New(group pattern.Group, columns []string, limits Limits) (*Match, error) {
 		}
 		m.at = append(m.at, i)
 	}
-	m.places = placesOf(&m.group, m.certain)
+	m.triggers = triggersOf(&m.group, m.certain)
 	return m, nil
 }
 
@@ -54,8 +54,8 @@ func (m *Match) Columns() []string { return m.columns }
 
 // Patterns returns the patterns of the statements on which the solutions depend.
 func (m *Match) Patterns() (list []kg.Pattern) {
-	for i := range m.places {
-		for _, p := range m.places[i].patterns {
+	for i := range m.triggers {
+		for _, p := range m.triggers[i].patterns {
 			if !slices.Contains(list, p) {
 				list = append(list, p)
 			}
@@ -64,9 +64,9 @@ func (m *Match) Patterns() (list []kg.Pattern) {
 	return list
 }
 
-// Standing yields the rows of a snapshot, each once. It fails with CodeLimitExceeded if
+// Rows yields the rows of a snapshot, each once. It fails with CodeLimitExceeded if
 // the pattern's limits are exceeded.
-func (m *Match) Standing(ctx context.Context, s *kg.Snapshot) iter.Seq2[Row, error] {
+func (m *Match) Rows(ctx context.Context, s *kg.Snapshot) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		e, err := m.pattern.Evaluate(ctx, s, pattern.Query{Distinct: true, Select: m.columns})
 		if err != nil {
@@ -78,15 +78,15 @@ func (m *Match) Standing(ctx context.Context, s *kg.Snapshot) iter.Seq2[Row, err
 				yield(nil, err)
 				return
 			}
-			if !yield(m.row(row), nil) {
+			if !yield(m.projectRow(row), nil) {
 				return
 			}
 		}
 	}
 }
 
-// row projects a solution to the columns.
-func (m *Match) row(solution pattern.Row) Row {
+// projectRow projects a solution to the columns.
+func (m *Match) projectRow(solution pattern.Row) Row {
 	row := make(Row, len(m.at))
 	for i, at := range m.at {
 		row[i] = solution[at]
@@ -124,8 +124,8 @@ func (b binding) key() string {
 	return string(key)
 }
 
-// within reports whether general covers b: its variables have the same ids in b.
-func (b binding) within(general binding) bool {
+// isCoveredBy reports whether general covers b: its variables have the same ids in b.
+func (b binding) isCoveredBy(general binding) bool {
 	for name, id := range general {
 		if b[name] != id {
 			return false

@@ -7,55 +7,55 @@ import (
 	"koine/kg"
 )
 
-// place is a triple of a pattern and the binding that a changed statement yields for
+// trigger is a triple of a pattern and the binding that a changed statement yields for
 // it.
-type place struct {
+type trigger struct {
 	triple *pattern.Triple
 	// usable are the variables that every changed solution binds.
 	usable []string
-	// whole reports that a match yields no binding: the statement is one step of a
+	// wholePattern reports that a match yields no binding: the statement is one step of a
 	// longer path.
-	whole    bool
-	patterns []kg.Pattern // of matching statements
+	wholePattern bool
+	patterns     []kg.Pattern // of matching statements
 }
 
-// placesOf returns the triples of a group and of its nested groups. usable are the
+// triggersOf returns the triples of a group and of its nested groups. usable are the
 // variables that every enclosing group binds.
-func placesOf(g *pattern.Group, usable []string) (list []place) {
+func triggersOf(g *pattern.Group, usable []string) (list []trigger) {
 	for i := range g.Triples {
-		list = append(list, placeOf(&g.Triples[i], usable))
+		list = append(list, newTrigger(&g.Triples[i], usable))
 	}
 	for _, union := range g.Unions {
 		for k := range union {
-			list = append(list, placesOf(&union[k], both(usable, union[k].Certain()))...)
+			list = append(list, triggersOf(&union[k], intersectNames(usable, union[k].Certain()))...)
 		}
 	}
 	for i := range g.Optional {
-		list = append(list, placesOf(&g.Optional[i], both(usable, g.Optional[i].Certain()))...)
+		list = append(list, triggersOf(&g.Optional[i], intersectNames(usable, g.Optional[i].Certain()))...)
 	}
 	for i := range g.NotExists {
-		list = append(list, absentPlaces(&g.NotExists[i], usable)...)
+		list = append(list, negatedTriggers(&g.NotExists[i], usable)...)
 	}
 	return list
 }
 
-// absentPlaces returns the triples of a negated group: outer bindings apply in all of
+// negatedTriggers returns the triples of a negated group: outer bindings apply in all of
 // it.
-func absentPlaces(g *pattern.Group, usable []string) (list []place) {
+func negatedTriggers(g *pattern.Group, usable []string) (list []trigger) {
 	for i := range g.Triples {
-		list = append(list, placeOf(&g.Triples[i], usable))
+		list = append(list, newTrigger(&g.Triples[i], usable))
 	}
 	groups := append(slices.Clone(g.Optional), g.NotExists...)
 	for _, union := range g.Unions {
 		groups = append(groups, union...)
 	}
 	for i := range groups {
-		list = append(list, absentPlaces(&groups[i], usable)...)
+		list = append(list, negatedTriggers(&groups[i], usable)...)
 	}
 	return list
 }
 
-func both(a, b []string) (names []string) {
+func intersectNames(a, b []string) (names []string) {
 	for _, name := range a {
 		if slices.Contains(b, name) {
 			names = append(names, name)
@@ -64,16 +64,16 @@ func both(a, b []string) (names []string) {
 	return names
 }
 
-func placeOf(t *pattern.Triple, usable []string) place {
-	p := place{triple: t, whole: t.Path != nil}
-	for _, n := range nodes(t) {
+func newTrigger(t *pattern.Triple, usable []string) trigger {
+	p := trigger{triple: t, wholePattern: t.Path != nil}
+	for _, n := range tripleNodes(t) {
 		if name, _ := n.Parts(); name != "" && slices.Contains(usable, name) && !slices.Contains(p.usable, name) {
 			p.usable = append(p.usable, name)
 		}
 	}
-	fixed := kg.Pattern{Graph: only(t.Graph)}
+	fixed := kg.Pattern{Graph: singleTerm(t.Graph)}
 	if t.Path == nil {
-		fixed.Subject, fixed.Predicate, fixed.Object = only(t.Subject), only(t.Predicate), only(t.Object)
+		fixed.Subject, fixed.Predicate, fixed.Object = singleTerm(t.Subject), singleTerm(t.Predicate), singleTerm(t.Object)
 		p.patterns = []kg.Pattern{fixed}
 		return p
 	}
@@ -89,35 +89,35 @@ func placeOf(t *pattern.Triple, usable []string) place {
 	return p
 }
 
-func nodes(t *pattern.Triple) [4]pattern.Node {
+func tripleNodes(t *pattern.Triple) [4]pattern.Node {
 	return [...]pattern.Node{t.Subject, t.Predicate, t.Object, t.Graph}
 }
 
-// only returns the node's term if it has exactly one, else the zero Term.
-func only(n pattern.Node) kg.Term {
+// singleTerm returns the node's term if it has exactly one, else the zero Term.
+func singleTerm(n pattern.Node) kg.Term {
 	if _, terms := n.Parts(); len(terms) == 1 {
 		return terms[0]
 	}
 	return kg.Term{}
 }
 
-// fits reports whether the statement may match the triple or be a step of its path.
-func (p *place) fits(q kg.Quad) bool {
+// matchesQuad reports whether the statement may match the triple or be a step of its path.
+func (p *trigger) matchesQuad(q kg.Quad) bool {
 	return slices.ContainsFunc(p.patterns, func(f kg.Pattern) bool { return f.Matches(q) })
 }
 
-// binding returns the binding that a changed statement yields. It reports false if the
+// bindingFor returns the binding that a changed statement yields. It reports false if the
 // statement does not match. An empty binding covers all solutions.
-func (p *place) binding(q kg.Quad, id func(kg.Term) (kg.ID, error)) (binding, bool, error) {
-	if !p.fits(q) {
+func (p *trigger) bindingFor(q kg.Quad, id func(kg.Term) (kg.ID, error)) (binding, bool, error) {
+	if !p.matchesQuad(q) {
 		return nil, false, nil
 	}
-	if p.whole {
+	if p.wholePattern {
 		return binding{}, true, nil
 	}
 	terms := [...]kg.Term{q.Subject, q.Predicate, q.Object, q.Graph}
 	found := map[string]kg.Term{}
-	for i, n := range nodes(p.triple) {
+	for i, n := range tripleNodes(p.triple) {
 		name, oneOf := n.Parts()
 		if name == "" {
 			if len(oneOf) > 1 && !slices.Contains(oneOf, terms[i]) {

@@ -37,7 +37,7 @@ type expander struct {
 	read       int
 }
 
-func (e Edges) bind(s *kg.Snapshot) (*expander, error) {
+func (e Edges) bindPredicates(s *kg.Snapshot) (*expander, error) {
 	c := &expander{snapshot: s, statements: e.Statements}
 	if c.statements <= 0 {
 		c.statements = DefaultStatements
@@ -62,7 +62,7 @@ func (e Edges) bind(s *kg.Snapshot) (*expander, error) {
 	return c, nil
 }
 
-func (c *expander) charge() error {
+func (c *expander) countRead() error {
 	if c.read++; c.read > c.statements {
 		e := kg.Errorf(kg.CodeLimitExceeded, "the search reads more than %d statements", c.statements)
 		e.Limit = "reads"
@@ -72,9 +72,9 @@ func (c *expander) charge() error {
 	return nil
 }
 
-// each calls do for the statements of the entities, which are sorted, in the given
+// eachStatement calls do for the statements of the entities, which are sorted, in the given
 // direction. It takes one pass over the index.
-func (c *expander) each(of []kg.ID, against bool, do func(row *kg.Row) error) error {
+func (c *expander) eachStatement(of []kg.ID, against bool, do func(row *kg.Row) error) error {
 	sweep := c.snapshot.Sweep()
 	defer sweep.Close()
 	for _, id := range of {
@@ -83,12 +83,12 @@ func (c *expander) each(of []kg.ID, against bool, do func(row *kg.Row) error) er
 			pattern = kg.IDPattern{Object: id}
 		}
 		if c.predicates == nil {
-			if err := c.scan(sweep, pattern, do); err != nil {
+			if err := c.scanPattern(sweep, pattern, do); err != nil {
 				return err
 			}
 		}
 		for _, pattern.Predicate = range c.predicates {
-			if err := c.scan(sweep, pattern, do); err != nil {
+			if err := c.scanPattern(sweep, pattern, do); err != nil {
 				return err
 			}
 		}
@@ -96,12 +96,12 @@ func (c *expander) each(of []kg.ID, against bool, do func(row *kg.Row) error) er
 	return sweep.Err()
 }
 
-func (c *expander) scan(sweep *kg.Sweep, pattern kg.IDPattern, do func(row *kg.Row) error) error {
-	if err := c.charge(); err != nil {
+func (c *expander) scanPattern(sweep *kg.Sweep, pattern kg.IDPattern, do func(row *kg.Row) error) error {
+	if err := c.countRead(); err != nil {
 		return err
 	}
 	for sweep.Seek(pattern, nil); sweep.Next(); {
-		if err := c.charge(); err != nil {
+		if err := c.countRead(); err != nil {
 			return err
 		}
 		if c.predicates == nil && sweep.Row().Predicate == c.left {

@@ -39,24 +39,24 @@ type label struct {
 	inverse    bool
 }
 
-func (l label) equal(m label) bool {
+func (l label) equals(m label) bool {
 	return l.negated == m.negated && l.inverse == m.inverse && slices.Equal(l.predicates, m.predicates)
 }
 
-// set is a set of positions. Position 0 is before the first step; the others are
+// positionSet is a set of positions. Position 0 is before the first step; the others are
 // the steps of the path with repetitions expanded.
-type set [(MaxSteps + 1 + 63) / 64]uint64
+type positionSet [(MaxSteps + 1 + 63) / 64]uint64
 
-func (s *set) add(i int)      { s[i/64] |= 1 << (i % 64) }
-func (s *set) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+func (s *positionSet) add(i int)      { s[i/64] |= 1 << (i % 64) }
+func (s *positionSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 
-func (s *set) union(o set) {
+func (s *positionSet) union(o positionSet) {
 	for i := range s {
 		s[i] |= o[i]
 	}
 }
 
-func (s set) each(do func(i int)) {
+func (s positionSet) forEach(do func(i int)) {
 	for w, word := range s {
 		for ; word != 0; word &= word - 1 {
 			do(w*64 + bits.TrailingZeros64(word))
@@ -68,27 +68,27 @@ func (s set) each(do func(i int)) {
 // may begin and end.
 type fragment struct {
 	nullable    bool
-	first, last set
+	first, last positionSet
 }
 
 // builder numbers positions and collects the follow sets.
 type builder struct {
 	labels []label
 	at     []int // the label of each position
-	follow []set
+	follow []positionSet
 }
 
-// compile builds the automaton that reads the expression from the start or, inverted,
+// compileAutomaton builds the automaton that reads the expression from the start or, inverted,
 // from the end.
-func compile(e expression, inverted bool) *automaton {
-	b := &builder{at: []int{-1}, follow: make([]set, 1)}
-	whole := b.build(e, inverted)
+func compileAutomaton(e expression, inverted bool) *automaton {
+	b := &builder{at: []int{-1}, follow: make([]positionSet, 1)}
+	whole := b.buildFragment(e, inverted)
 	b.follow[0] = whole.first
 	a := &automaton{labels: b.labels, states: make([]state, len(b.at))}
 	for i := range a.states {
-		a.states[i] = state{accepts: whole.last.has(i) || i == 0 && whole.nullable, moves: b.moves(b.follow[i])}
+		a.states[i] = state{accepts: whole.last.has(i) || i == 0 && whole.nullable, moves: b.movesFrom(b.follow[i])}
 	}
-	a.merge()
+	a.mergeStates()
 	for _, s := range a.states {
 		if s.accepts {
 			a.accepting++
@@ -97,9 +97,9 @@ func compile(e expression, inverted bool) *automaton {
 	return a
 }
 
-// moves groups the positions of a follow set by their labels.
-func (b *builder) moves(follow set) (list []move) {
-	follow.each(func(i int) {
+// movesFrom groups the positions of a follow set by their labels.
+func (b *builder) movesFrom(follow positionSet) (list []move) {
+	follow.forEach(func(i int) {
 		k := slices.IndexFunc(list, func(m move) bool { return m.label == b.at[i] })
 		if k < 0 {
 			k = len(list)
@@ -111,18 +111,18 @@ func (b *builder) moves(follow set) (list []move) {
 	return list
 }
 
-func (b *builder) build(e expression, inverted bool) fragment {
+func (b *builder) buildFragment(e expression, inverted bool) fragment {
 	switch e := e.(type) {
 	case link:
-		return b.position(label{[]kg.Term{e.predicate}, false, inverted})
+		return b.newPosition(label{[]kg.Term{e.predicate}, false, inverted})
 	case negated:
-		return b.position(label{e.predicates, true, inverted})
+		return b.newPosition(label{e.predicates, true, inverted})
 	case inverse:
-		return b.build(e.of, !inverted)
+		return b.buildFragment(e.of, !inverted)
 	case alternative:
-		out := b.build(e[0], inverted)
+		out := b.buildFragment(e[0], inverted)
 		for _, part := range e[1:] {
-			f := b.build(part, inverted)
+			f := b.buildFragment(part, inverted)
 			out.nullable = out.nullable || f.nullable
 			out.first.union(f.first)
 			out.last.union(f.last)
@@ -135,28 +135,28 @@ func (b *builder) build(e expression, inverted bool) fragment {
 			if inverted { // from the end: last part first
 				part = e[len(e)-1-i]
 			}
-			out = b.concat(out, b.build(part, inverted))
+			out = b.concatFragments(out, b.buildFragment(part, inverted))
 		}
 		return out
 	}
-	return b.repeated(e.(repeat), inverted)
+	return b.expandRepeat(e.(repeat), inverted)
 }
 
-func (b *builder) position(l label) (f fragment) {
-	k := slices.IndexFunc(b.labels, l.equal)
+func (b *builder) newPosition(l label) (f fragment) {
+	k := slices.IndexFunc(b.labels, l.equals)
 	if k < 0 {
 		k = len(b.labels)
 		b.labels = append(b.labels, l)
 	}
 	i := len(b.at)
-	b.at, b.follow = append(b.at, k), append(b.follow, set{})
+	b.at, b.follow = append(b.at, k), append(b.follow, positionSet{})
 	f.first.add(i)
 	f.last.add(i)
 	return f
 }
 
-func (b *builder) concat(f, g fragment) fragment {
-	f.last.each(func(i int) { b.follow[i].union(g.first) })
+func (b *builder) concatFragments(f, g fragment) fragment {
+	f.last.forEach(func(i int) { b.follow[i].union(g.first) })
 	if f.nullable {
 		f.first.union(g.first)
 	}
@@ -166,33 +166,33 @@ func (b *builder) concat(f, g fragment) fragment {
 	return fragment{f.nullable && g.nullable, f.first, g.last}
 }
 
-// repeated expands a repetition: x{2,4} as x/x/(x/x?)?, which needs fewer
+// expandRepeat expands a repetition: x{2,4} as x/x/(x/x?)?, which needs fewer
 // transitions than x/x/x?/x?, and x{2,} as x/x+.
-func (b *builder) repeated(r repeat, inverted bool) fragment {
+func (b *builder) expandRepeat(r repeat, inverted bool) fragment {
 	optional := fragment{nullable: true}
 	if r.most == many {
 		if r.least == 0 {
-			return b.loop(b.build(r.of, inverted), true)
+			return b.loopFragment(b.buildFragment(r.of, inverted), true)
 		}
-		optional = b.loop(b.build(r.of, inverted), false)
+		optional = b.loopFragment(b.buildFragment(r.of, inverted), false)
 		r.most = r.least
 		r.least--
 		r.most--
 	}
 	for range r.most - r.least {
-		optional = b.concat(b.build(r.of, inverted), optional)
+		optional = b.concatFragments(b.buildFragment(r.of, inverted), optional)
 		optional.nullable = true
 	}
 	out := optional
 	for range r.least {
-		out = b.concat(b.build(r.of, inverted), out)
+		out = b.concatFragments(b.buildFragment(r.of, inverted), out)
 	}
 	return out
 }
 
-// loop adds a transition from the end of the fragment to its beginning.
-func (b *builder) loop(f fragment, nullable bool) fragment {
-	f.last.each(func(i int) { b.follow[i].union(f.first) })
+// loopFragment adds a transition from the end of the fragment to its beginning.
+func (b *builder) loopFragment(f fragment, nullable bool) fragment {
+	f.last.forEach(func(i int) { b.follow[i].union(f.first) })
 	f.nullable = f.nullable || nullable
 	return f
 }
@@ -201,16 +201,16 @@ func (b *builder) loop(f fragment, nullable bool) fragment {
 // rounds as it has steps and has nothing to merge.
 const maxMergeRounds = 32
 
-// merge merges equivalent states, which shrinks the search: p* needs one state, and
+// mergeStates merges equivalent states, which shrinks the search: p* needs one state, and
 // (a|b)/c as many as b/c.
-func (a *automaton) merge() {
+func (a *automaton) mergeStates() {
 	class := make([]uint8, len(a.states))
 	n := 1
 	for range maxMergeRounds {
-		next, m := a.refine(class)
+		next, m := a.refineClasses(class)
 		if m == n {
 			if n < len(a.states) {
-				a.collapse(class, n)
+				a.collapseClasses(class, n)
 			}
 			return
 		}
@@ -218,17 +218,17 @@ func (a *automaton) merge() {
 	}
 }
 
-// refine separates states that accept differently or have transitions to
+// refineClasses separates states that accept differently or have transitions to
 // different classes. Classes are numbered in order of first use: state 0 is in
 // class 0.
-func (a *automaton) refine(class []uint8) (next []uint8, n int) {
+func (a *automaton) refineClasses(class []uint8) (next []uint8, n int) {
 	known := map[string]uint8{}
 	next = make([]uint8, len(a.states))
 	var key []byte
 	for i, s := range a.states {
 		key = strconv.AppendBool(key[:0], s.accepts)
 		for _, m := range s.moves {
-			to := classes(m.to, class)
+			to := distinctClasses(m.to, class)
 			key = binary.BigEndian.AppendUint16(key, uint16(m.label))
 			key = binary.BigEndian.AppendUint16(key, uint16(len(to)))
 			key = append(key, to...)
@@ -243,8 +243,8 @@ func (a *automaton) refine(class []uint8) (next []uint8, n int) {
 	return next, len(known)
 }
 
-// classes returns the distinct classes of the states, sorted.
-func classes(states []uint8, class []uint8) []uint8 {
+// distinctClasses returns the distinct classes of the states, sorted.
+func distinctClasses(states []uint8, class []uint8) []uint8 {
 	out := make([]uint8, len(states))
 	for i, s := range states {
 		out[i] = class[s]
@@ -253,8 +253,8 @@ func classes(states []uint8, class []uint8) []uint8 {
 	return slices.Compact(out)
 }
 
-// collapse keeps the first state of each class.
-func (a *automaton) collapse(class []uint8, n int) {
+// collapseClasses keeps the first state of each class.
+func (a *automaton) collapseClasses(class []uint8, n int) {
 	out := make([]state, n)
 	done := make([]bool, n)
 	for i, s := range a.states {
@@ -264,7 +264,7 @@ func (a *automaton) collapse(class []uint8, n int) {
 		}
 		done[c] = true
 		for k := range s.moves {
-			s.moves[k].to = classes(s.moves[k].to, class)
+			s.moves[k].to = distinctClasses(s.moves[k].to, class)
 		}
 		out[c] = s
 	}

@@ -95,10 +95,10 @@ func (b *Bound) StatementsRead() int { return int(b.read.Load()) }
 
 // Forward yields the ends of the path from a node, each once, nearest first. The
 // zero id has none. An error ends the sequence.
-func (b *Bound) Forward(from kg.ID) iter.Seq2[kg.ID, error] { return b.from(&b.forward, from) }
+func (b *Bound) Forward(from kg.ID) iter.Seq2[kg.ID, error] { return b.walkFrom(&b.forward, from) }
 
 // Backward yields the starts of the path to a node, as Forward does.
-func (b *Bound) Backward(to kg.ID) iter.Seq2[kg.ID, error] { return b.from(&b.backward, to) }
+func (b *Bound) Backward(to kg.ID) iter.Seq2[kg.ID, error] { return b.walkFrom(&b.backward, to) }
 
 // End is an end of the path from the start with the given index.
 type End struct {
@@ -109,10 +109,10 @@ type End struct {
 // ForwardAll yields the ends of the path from many nodes at once: each end once per
 // start, starts interleaved. It takes as many passes over the index as the start
 // that needs the most.
-func (b *Bound) ForwardAll(from []kg.ID) iter.Seq2[End, error] { return b.walk(&b.forward, from) }
+func (b *Bound) ForwardAll(from []kg.ID) iter.Seq2[End, error] { return b.searchFrom(&b.forward, from) }
 
 // BackwardAll yields the starts of the path to many nodes, as ForwardAll does.
-func (b *Bound) BackwardAll(to []kg.ID) iter.Seq2[End, error] { return b.walk(&b.backward, to) }
+func (b *Bound) BackwardAll(to []kg.ID) iter.Seq2[End, error] { return b.searchFrom(&b.backward, to) }
 
 // Connects reports whether the path leads from one node to the other.
 func (b *Bound) Connects(from, to kg.ID) (bool, error) {
@@ -124,9 +124,9 @@ func (b *Bound) Connects(from, to kg.ID) (bool, error) {
 	return false, nil
 }
 
-func (b *Bound) from(a *boundAutomaton, id kg.ID) iter.Seq2[kg.ID, error] {
+func (b *Bound) walkFrom(a *boundAutomaton, id kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
-		for end, err := range b.walk(a, []kg.ID{id}) {
+		for end, err := range b.searchFrom(a, []kg.ID{id}) {
 			if !yield(end.ID, err) {
 				return
 			}
@@ -134,8 +134,8 @@ func (b *Bound) from(a *boundAutomaton, id kg.ID) iter.Seq2[kg.ID, error] {
 	}
 }
 
-// charge counts one statement read or looked up.
-func (b *Bound) charge() error {
+// countRead counts one statement read or looked up.
+func (b *Bound) countRead() error {
 	if b.read.Add(1) > int64(b.statements) {
 		return tooManyStatements(b.statements)
 	}

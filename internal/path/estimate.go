@@ -20,7 +20,7 @@ const (
 // nothing. Use it to order joins only.
 func (b *Bound) Estimate(from, to bool) (uint64, error) {
 	e := estimator{b}
-	pairs, err := e.pairs(b.path.root)
+	pairs, err := e.estimatePairs(b.path.root)
 	if err != nil {
 		return 0, err
 	}
@@ -53,12 +53,12 @@ func fanOut(e expression) float64 {
 		}
 		return n
 	case repeat:
-		return min(max(1, fanOut(e.of)*rounds(e)), enough)
+		return min(max(1, fanOut(e.of)*repeatRounds(e)), enough)
 	}
 	return guessedFanOut
 }
 
-func rounds(r repeat) float64 {
+func repeatRounds(r repeat) float64 {
 	if r.most == many {
 		return float64(r.least + guessedRounds)
 	}
@@ -67,27 +67,27 @@ func rounds(r repeat) float64 {
 
 type estimator struct{ *Bound }
 
-// pairs estimates the number of pairs that an expression relates.
-func (e estimator) pairs(x expression) (float64, error) {
+// estimatePairs estimates the number of pairs that an expression relates.
+func (e estimator) estimatePairs(x expression) (float64, error) {
 	switch x := x.(type) {
 	case link:
 		id, known, err := e.snapshot.ID(x.predicate)
 		if err != nil || !known {
 			return 0, err
 		}
-		n, err := e.count(&boundLabel{one: id})
+		n, err := e.countStatements(&boundLabel{one: id})
 		return float64(n), err
 	case negated:
-		n, err := e.count(&boundLabel{})
+		n, err := e.countStatements(&boundLabel{})
 		return float64(n), err
 	case inverse:
-		return e.pairs(x.of)
+		return e.estimatePairs(x.of)
 	case sequence:
-		return e.sequence(x)
+		return e.estimateSequence(x)
 	case alternative:
 		sum := 0.0
 		for _, part := range x {
-			n, err := e.pairs(part)
+			n, err := e.estimatePairs(part)
 			if err != nil {
 				return 0, err
 			}
@@ -96,21 +96,21 @@ func (e estimator) pairs(x expression) (float64, error) {
 		return min(sum, enough), nil
 	}
 	r := x.(repeat)
-	n, err := e.pairs(r.of)
-	n *= rounds(r)
+	n, err := e.estimatePairs(r.of)
+	n *= repeatRounds(r)
 	if err == nil && r.least == 0 {
 		var all uint64
-		all, err = e.count(&boundLabel{})
+		all, err = e.countStatements(&boundLabel{})
 		n += float64(all) / guessedNodes
 	}
 	return min(n, enough), err
 }
 
-// sequence starts from the part with the fewest pairs and multiplies outwards.
-func (e estimator) sequence(list sequence) (float64, error) {
+// estimateSequence starts from the part with the fewest pairs and multiplies outwards.
+func (e estimator) estimateSequence(list sequence) (float64, error) {
 	least := math.Inf(1)
 	for i, part := range list {
-		n, err := e.pairs(part)
+		n, err := e.estimatePairs(part)
 		if err != nil {
 			return 0, err
 		}
@@ -124,8 +124,8 @@ func (e estimator) sequence(list sequence) (float64, error) {
 	return least, nil
 }
 
-// count returns the catalogue's number of statements with the label.
-func (b *Bound) count(l *boundLabel) (uint64, error) {
+// countStatements returns the catalogue's number of statements with the label.
+func (b *Bound) countStatements(l *boundLabel) (uint64, error) {
 	if l.dead {
 		return 0, nil
 	}

@@ -65,7 +65,7 @@ func partsOf(list []expression, inverted bool) []*Path {
 	parts := make([]*Path, len(list))
 	for i, e := range list {
 		if inverted {
-			e = invert(e)
+			e = invertExpr(e)
 		}
 		parts[i] = newPath(e)
 	}

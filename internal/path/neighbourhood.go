@@ -51,17 +51,17 @@ func Neighbourhood(s *kg.Snapshot, of kg.ID, depth int, edges Edges, extent Exte
 	if extent.Statements <= 0 {
 		extent.Statements = DefaultAround
 	}
-	c, err := edges.bind(s)
+	c, err := edges.bindPredicates(s)
 	if err != nil || !of.IsResource() {
 		return &Around{}, err
 	}
-	n := &surroundings{
+	n := &neighbourhoodBuilder{
 		expander: c, extent: extent, around: &Around{},
 		seen: map[kg.ID]struct{}{of: {}}, passed: map[kg.IDQuad]struct{}{}, level: []kg.ID{of},
 	}
 	for range depth {
-		if err := n.widen(edges.Direction); err != nil || n.around.Cut || len(n.level) == 0 {
-			if err == errStopped {
+		if err := n.expandLevel(edges.Direction); err != nil || n.around.Cut || len(n.level) == 0 {
+			if err == errSearchStopped {
 				err = nil
 			}
 			return n.around, err
@@ -70,8 +70,8 @@ func Neighbourhood(s *kg.Snapshot, of kg.ID, depth int, edges Edges, extent Exte
 	return n.around, nil
 }
 
-// surroundings is a neighbourhood under construction.
-type surroundings struct {
+// neighbourhoodBuilder is a neighbourhood under construction.
+type neighbourhoodBuilder struct {
 	*expander
 	extent Extent
 	around *Around
@@ -87,16 +87,16 @@ type neighbour struct {
 	by int
 }
 
-// widen expands one level.
-func (n *surroundings) widen(d Direction) error {
+// expandLevel expands one level.
+func (n *neighbourhoodBuilder) expandLevel(d Direction) error {
 	n.next = nil
 	before := len(n.around.Statements)
 	var err error
 	if d != Against {
-		err = n.each(n.level, false, func(row *kg.Row) error { return n.take(row, row.Object) })
+		err = n.eachStatement(n.level, false, func(row *kg.Row) error { return n.addStatement(row, row.Object) })
 	}
 	if err == nil && d != Along {
-		err = n.each(n.level, true, func(row *kg.Row) error { return n.take(row, row.Subject) })
+		err = n.eachStatement(n.level, true, func(row *kg.Row) error { return n.addStatement(row, row.Subject) })
 	}
 	slices.SortFunc(n.next, func(a, b neighbour) int { return compareIDs(a.id, b.id) })
 	n.level = nil
@@ -111,7 +111,7 @@ func (n *surroundings) widen(d Direction) error {
 	return err
 }
 
-func (n *surroundings) take(row *kg.Row, far kg.ID) error {
+func (n *neighbourhoodBuilder) addStatement(row *kg.Row, far kg.ID) error {
 	if _, old := n.passed[row.IDQuad]; old {
 		return nil // already taken from its other end
 	}
@@ -119,7 +119,7 @@ func (n *surroundings) take(row *kg.Row, far kg.ID) error {
 	fresh := !known && far.IsResource()
 	if len(n.around.Statements) == n.extent.Statements || fresh && len(n.around.Entities)+len(n.next) == n.extent.Entities {
 		n.around.Cut = true
-		return errStopped
+		return errSearchStopped
 	}
 	n.passed[row.IDQuad] = struct{}{}
 	n.around.Statements = append(n.around.Statements, *row)

@@ -23,15 +23,15 @@ const (
 // statements.
 func (b *Bound) Pairs() iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
-		err := b.pairs(func(p Pair) bool { return yield(p, nil) })
-		if err != nil && err != errStopped {
+		err := b.yieldPairs(func(p Pair) bool { return yield(p, nil) })
+		if err != nil && err != errSearchStopped {
 			yield(Pair{}, err)
 		}
 	}
 }
 
-func (b *Bound) pairs(yield func(Pair) bool) error {
-	a, backwards, err := b.side()
+func (b *Bound) yieldPairs(yield func(Pair) bool) error {
+	a, backwards, err := b.chooseSide()
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (b *Bound) pairs(yield func(Pair) bool) error {
 		starts = starts[:0]
 		return err
 	}
-	for id, err := range b.starts(a) {
+	for id, err := range b.startNodes(a) {
 		if err != nil {
 			return err
 		}
@@ -60,15 +60,15 @@ func (b *Bound) pairs(yield func(Pair) bool) error {
 	return flush()
 }
 
-// side chooses the end to start from: the one with nodes in index order,
+// chooseSide chooses the end to start from: the one with nodes in index order,
 // or else the one with fewer first steps.
-func (b *Bound) side() (a *boundAutomaton, backwards bool, err error) {
+func (b *Bound) chooseSide() (a *boundAutomaton, backwards bool, err error) {
 	forward, err := b.startCost(&b.forward)
 	if err != nil || b.path.Nullable() {
 		return &b.forward, false, err
 	}
 	backward, err := b.startCost(&b.backward)
-	if ordered := b.backward.ordered(); ordered != b.forward.ordered() {
+	if ordered := b.backward.startsOrdered(); ordered != b.forward.startsOrdered() {
 		// Saved memory is worth a few times as many steps.
 		if ordered {
 			backward /= 4
@@ -82,9 +82,9 @@ func (b *Bound) side() (a *boundAutomaton, backwards bool, err error) {
 	return &b.forward, false, err
 }
 
-// ordered reports whether the index returns the first nodes in order: the objects of
+// startsOrdered reports whether the index returns the first nodes in order: the objects of
 // one predicate.
-func (a *boundAutomaton) ordered() bool {
+func (a *boundAutomaton) startsOrdered() bool {
 	moves := a.states[0].moves
 	if len(moves) != 1 || a.states[0].accepts {
 		return false
@@ -100,19 +100,19 @@ func (b *Bound) pairsFrom(a *boundAutomaton, starts []kg.ID, most int, yield fun
 	for len(starts) > 0 {
 		chunk := starts[:min(most, len(starts))]
 		ends = ends[:0]
-		w := b.newWalk(a, func(e End, _ error) bool { ends = append(ends, e); return true })
+		w := b.newSearch(a, func(e End, _ error) bool { ends = append(ends, e); return true })
 		switch err := w.run(chunk); {
-		case err == errWide && len(chunk) > 1:
+		case err == errSearchTooWide && len(chunk) > 1:
 			most = len(chunk) / 2
 			continue
-		case err == errWide:
+		case err == errSearchTooWide:
 			return most, tooManyNodes(b.nodes)
 		case err != nil:
 			return most, err
 		}
 		for _, e := range ends {
 			if !yield(chunk[e.Start], e.ID) {
-				return most, errStopped
+				return most, errSearchStopped
 			}
 		}
 		starts = starts[len(chunk):]
@@ -126,7 +126,7 @@ func (b *Bound) pairsFrom(a *boundAutomaton, starts []kg.ID, most int, yield fun
 // startCost estimates the number of statements that match the first step.
 func (b *Bound) startCost(a *boundAutomaton) (sum uint64, err error) {
 	for _, m := range a.states[0].moves {
-		n, err := b.count(&a.labels[m.label])
+		n, err := b.countStatements(&a.labels[m.label])
 		if err != nil {
 			return 0, err
 		}
@@ -135,14 +135,14 @@ func (b *Bound) startCost(a *boundAutomaton) (sum uint64, err error) {
 	return sum, nil
 }
 
-// starts yields the nodes that have a first step, each once; for a path that may have
+// startNodes yields the nodes that have a first step, each once; for a path that may have
 // length zero, all nodes. Nodes that the index does not return in order are collected
 // first, at most as many as are read.
-func (b *Bound) starts(a *boundAutomaton) iter.Seq2[kg.ID, error] {
+func (b *Bound) startNodes(a *boundAutomaton) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
-		if a.ordered() {
+		if a.startsOrdered() {
 			l := &a.labels[a.states[0].moves[0].label]
-			if err := b.collect(l, func(id kg.ID) bool { return yield(id, nil) }); err != nil {
+			if err := b.collectStarts(l, func(id kg.ID) bool { return yield(id, nil) }); err != nil {
 				yield(kg.ID{}, err)
 			}
 			return
@@ -156,9 +156,9 @@ func (b *Bound) starts(a *boundAutomaton) iter.Seq2[kg.ID, error] {
 		}
 		found, sorted := []kg.ID(nil), 0
 		for _, l := range labels {
-			err := b.collect(l, func(id kg.ID) bool {
+			err := b.collectStarts(l, func(id kg.ID) bool {
 				if found = append(found, id); len(found) >= 2*sorted+maxStarts {
-					found = distinct(found)
+					found = sortDistinct(found)
 					sorted = len(found)
 				}
 				return true
@@ -168,7 +168,7 @@ func (b *Bound) starts(a *boundAutomaton) iter.Seq2[kg.ID, error] {
 				return
 			}
 		}
-		for _, id := range distinct(found) {
+		for _, id := range sortDistinct(found) {
 			if !yield(id, nil) {
 				return
 			}
@@ -176,21 +176,21 @@ func (b *Bound) starts(a *boundAutomaton) iter.Seq2[kg.ID, error] {
 	}
 }
 
-func distinct(ids []kg.ID) []kg.ID {
+func sortDistinct(ids []kg.ID) []kg.ID {
 	slices.SortFunc(ids, compareIDs)
 	return slices.Compact(ids)
 }
 
-// collect yields the near ends of all statements with the label until yield returns
+// collectStarts yields the near ends of all statements with the label until yield returns
 // false.
-func (b *Bound) collect(l *boundLabel, yield func(kg.ID) bool) error {
+func (b *Bound) collectStarts(l *boundLabel, yield func(kg.ID) bool) error {
 	if l.dead {
 		return nil
 	}
 	var last kg.ID
 	for row, err := range b.snapshot.MatchIDs(kg.IDPattern{Predicate: l.one, Graph: b.graph}, nil) {
 		if err == nil {
-			err = b.charge()
+			err = b.countRead()
 		}
 		if err != nil {
 			return err

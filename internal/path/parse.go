@@ -39,9 +39,9 @@ func Parse(text string, prefixes *kg.Prefixes) (*Path, error) {
 		return nil, kg.Errorf(kg.CodeInvalid, "a path must be valid UTF-8")
 	}
 	p := parser{text: text, prefixes: prefixes}
-	root, err := p.alternative()
+	root, err := p.parseAlternative()
 	if err == nil && p.peek() != 0 {
-		err = p.expected("the end, an operator or a repetition")
+		err = p.errExpected("the end, an operator or a repetition")
 	}
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Parse(text string, prefixes *kg.Prefixes) (*Path, error) {
 }
 
 func newPath(root expression) *Path {
-	return &Path{root: root, forward: compile(root, false), backward: compile(root, true)}
+	return &Path{root: root, forward: compileAutomaton(root, false), backward: compileAutomaton(root, true)}
 }
 
 // parser is a recursive-descent parser without backtracking.
@@ -72,8 +72,8 @@ func (p *parser) peek() byte {
 	return p.text[p.at]
 }
 
-// take consumes the byte if it is next.
-func (p *parser) take(c byte) bool {
+// consume consumes the byte if it is next.
+func (p *parser) consume(c byte) bool {
 	if p.peek() != c || c == 0 {
 		return false
 	}
@@ -81,8 +81,8 @@ func (p *parser) take(c byte) bool {
 	return true
 }
 
-// expected returns the error for unexpected input.
-func (p *parser) expected(input string) error {
+// errExpected returns the error for unexpected input.
+func (p *parser) errExpected(input string) error {
 	found := "the path ends"
 	if p.peek() != 0 {
 		r, _ := utf8.DecodeRuneInString(p.text[p.at:])
@@ -91,27 +91,27 @@ func (p *parser) expected(input string) error {
 	return kg.Errorf(kg.CodeInvalid, "path, offset %d: expected %s, but %s", p.at, input, found)
 }
 
-func (p *parser) beyond(at int, format string, args ...any) error {
+func (p *parser) errLimit(at int, format string, args ...any) error {
 	return kg.Errorf(kg.CodeLimitExceeded, "path, offset %d: %s", at, fmt.Sprintf(format, args...))
 }
 
-func (p *parser) alternative() (expression, error) {
-	list, err := p.list('|', p.sequence)
+func (p *parser) parseAlternative() (expression, error) {
+	list, err := p.parseList('|', p.parseSequence)
 	if err != nil {
 		return nil, err
 	}
-	return join[alternative](list), nil
+	return joinList[alternative](list), nil
 }
 
-func (p *parser) sequence() (expression, error) {
-	list, err := p.list('/', p.element)
+func (p *parser) parseSequence() (expression, error) {
+	list, err := p.parseList('/', p.parseElement)
 	if err != nil {
 		return nil, err
 	}
-	return join[sequence](list), nil
+	return joinList[sequence](list), nil
 }
 
-func (p *parser) list(between byte, part func() (expression, error)) (list []expression, err error) {
+func (p *parser) parseList(between byte, part func() (expression, error)) (list []expression, err error) {
 	steps := 0
 	for {
 		start := p.at
@@ -119,98 +119,98 @@ func (p *parser) list(between byte, part func() (expression, error)) (list []exp
 		if err != nil {
 			return nil, err
 		}
-		if steps += e.steps(); steps > MaxSteps {
-			return nil, p.tooLong(start)
+		if steps += e.stepCount(); steps > MaxSteps {
+			return nil, p.errTooLong(start)
 		}
 		list = append(list, e)
-		if !p.take(between) {
+		if !p.consume(between) {
 			return list, nil
 		}
 	}
 }
 
-func (p *parser) tooLong(at int) error {
-	return p.beyond(at, "the path has more than %d steps after its repetitions are expanded", MaxSteps)
+func (p *parser) errTooLong(at int) error {
+	return p.errLimit(at, "the path has more than %d steps after its repetitions are expanded", MaxSteps)
 }
 
-// element parses PathEltOrInverse with its repetition.
-func (p *parser) element() (expression, error) {
-	inverted := p.take('^')
+// parseElement parses PathEltOrInverse with its repetition.
+func (p *parser) parseElement() (expression, error) {
+	inverted := p.consume('^')
 	if inverted && p.peek() == '^' {
-		return nil, p.expected("a predicate, ! or ( behind ^")
+		return nil, p.errExpected("a predicate, ! or ( behind ^")
 	}
-	e, err := p.primary()
+	e, err := p.parsePrimary()
 	if err == nil {
-		e, err = p.repetition(e)
+		e, err = p.parseRepetition(e)
 	}
 	if err == nil && inverted {
-		e = invert(e)
+		e = invertExpr(e)
 	}
 	return e, err
 }
 
-func (p *parser) primary() (expression, error) {
+func (p *parser) parsePrimary() (expression, error) {
 	switch p.peek() {
 	case '(':
-		return p.group()
+		return p.parseGroup()
 	case '!':
 		p.at++
-		return p.negated()
+		return p.parseNegated()
 	}
-	predicate, err := p.predicate("a predicate, ^, ! or (")
+	predicate, err := p.parsePredicate("a predicate, ^, ! or (")
 	return link{predicate}, err
 }
 
-func (p *parser) group() (expression, error) {
+func (p *parser) parseGroup() (expression, error) {
 	if p.nesting++; p.nesting > MaxNesting {
-		return nil, p.beyond(p.at, "parentheses are nested deeper than %d", MaxNesting)
+		return nil, p.errLimit(p.at, "parentheses are nested deeper than %d", MaxNesting)
 	}
 	p.at++
-	e, err := p.alternative()
+	e, err := p.parseAlternative()
 	if err != nil {
 		return nil, err
 	}
-	if !p.take(')') {
-		return nil, p.expected(") or an operator")
+	if !p.consume(')') {
+		return nil, p.errExpected(") or an operator")
 	}
 	p.nesting--
 	return e, nil
 }
 
-// negated parses a PathNegatedPropertySet, behind `!`.
-func (p *parser) negated() (expression, error) {
+// parseNegated parses a PathNegatedPropertySet, behind `!`.
+func (p *parser) parseNegated() (expression, error) {
 	var along, against []kg.Term
 	one := func() error {
 		to := &along
-		if p.take('^') {
+		if p.consume('^') {
 			to = &against
 		}
-		predicate, err := p.predicate("a predicate or ^ and a predicate")
+		predicate, err := p.parsePredicate("a predicate or ^ and a predicate")
 		*to = append(*to, predicate)
 		return err
 	}
-	if !p.take('(') {
+	if !p.consume('(') {
 		err := one()
-		return exclude(along, against), err
+		return newNegated(along, against), err
 	}
-	if p.take(')') {
-		return exclude(nil, nil), nil
+	if p.consume(')') {
+		return newNegated(nil, nil), nil
 	}
 	for {
 		if err := one(); err != nil {
 			return nil, err
 		}
-		if p.take(')') {
-			return exclude(along, against), nil
+		if p.consume(')') {
+			return newNegated(along, against), nil
 		}
-		if !p.take('|') {
-			return nil, p.expected("| or )")
+		if !p.consume('|') {
+			return nil, p.errExpected("| or )")
 		}
 	}
 }
 
-// repetition parses an optional repetition of the primary.
-func (p *parser) repetition(of expression) (expression, error) {
+// parseRepetition parses an optional repetition of the primary.
+func (p *parser) parseRepetition(of expression) (expression, error) {
 	start, r := p.at, repeat{of: of, least: 0, most: many}
 	switch p.peek() {
 	case '*':
@@ -222,17 +222,17 @@ func (p *parser) repetition(of expression) (expression, error) {
 		p.at++
 		r.most = 1
 	case '{':
-		if err := p.braces(&r); err != nil {
+		if err := p.parseBraces(&r); err != nil {
 			return nil, err
 		}
 	default:
 		return of, nil
 	}
 	if c := p.peek(); c != 0 && strings.IndexByte("*+?{", c) >= 0 {
-		return nil, p.expected("an operator (a part has one repetition; use parentheses to repeat it again)")
+		return nil, p.errExpected("an operator (a part has one repetition; use parentheses to repeat it again)")
 	}
-	if r.steps() > MaxSteps {
-		return nil, p.tooLong(start)
+	if r.stepCount() > MaxSteps {
+		return nil, p.errTooLong(start)
 	}
 	if r.least == 1 && r.most == 1 {
 		return of, nil
@@ -240,17 +240,17 @@ func (p *parser) repetition(of expression) (expression, error) {
 	return r, nil
 }
 
-// braces parses {m}, {m,n}, {m,} or {,n}.
-func (p *parser) braces(r *repeat) error {
+// parseBraces parses {m}, {m,n}, {m,} or {,n}.
+func (p *parser) parseBraces(r *repeat) error {
 	start := p.at
 	p.at++
-	least, hasLeast, err := p.number()
+	least, hasLeast, err := p.parseNumber()
 	if err != nil {
 		return err
 	}
 	r.least, r.most = least, least
-	if p.take(',') {
-		most, hasMost, err := p.number()
+	if p.consume(',') {
+		most, hasMost, err := p.parseNumber()
 		switch {
 		case err != nil:
 			return err
@@ -259,13 +259,13 @@ func (p *parser) braces(r *repeat) error {
 		case hasLeast:
 			r.most = many
 		default:
-			return p.expected("a number")
+			return p.errExpected("a number")
 		}
 	} else if !hasLeast {
-		return p.expected("a number or a comma")
+		return p.errExpected("a number or a comma")
 	}
-	if !p.take('}') {
-		return p.expected("}")
+	if !p.consume('}') {
+		return p.errExpected("}")
 	}
 	if r.most != many && r.most < r.least {
 		return kg.Errorf(kg.CodeInvalid, "path, offset %d: expected {m,n} with m not above n", start)
@@ -273,7 +273,7 @@ func (p *parser) braces(r *repeat) error {
 	return nil
 }
 
-func (p *parser) number() (n int, there bool, err error) {
+func (p *parser) parseNumber() (n int, there bool, err error) {
 	p.peek()
 	start := p.at
 	for p.at < len(p.text) && p.text[p.at] >= '0' && p.text[p.at] <= '9' {
@@ -284,50 +284,50 @@ func (p *parser) number() (n int, there bool, err error) {
 	}
 	n, err = strconv.Atoi(p.text[start:p.at])
 	if err != nil || n > MaxRepetition {
-		return 0, true, p.beyond(start, "a repetition is at most %d", MaxRepetition)
+		return 0, true, p.errLimit(start, "a repetition is at most %d", MaxRepetition)
 	}
 	return n, true, nil
 }
 
-// predicate parses an IRI in one of its forms. expected describes the valid input
+// parsePredicate parses an IRI in one of its forms. expected describes the valid input
 // for the error.
-func (p *parser) predicate(expected string) (kg.Term, error) {
+func (p *parser) parsePredicate(expected string) (kg.Term, error) {
 	switch c := p.peek(); {
 	case c == '<':
-		return p.bracketed()
+		return p.parseBracketedIRI()
 	case c == 0 || strings.IndexByte(signs, c) >= 0:
-		return kg.Term{}, p.expected(expected)
+		return kg.Term{}, p.errExpected(expected)
 	}
 	start := p.at
-	name := p.word(signs)
+	name := p.consumeWord(signs)
 	if name == "a" {
 		return kg.IRI(kg.RDFType), nil
 	}
 	prefix, local, ok := strings.Cut(name, ":")
 	if !ok {
-		e := p.notIRI(start, "expected prefix:name or an IRI in angle brackets, but %q has no colon", name)
+		e := p.errNotIRI(start, "expected prefix:name or an IRI in angle brackets, but %q has no colon", name)
 		e.Err = &kg.BareNameError{Name: name}
 		return kg.Term{}, e
 	}
 	if local == "" && strings.HasPrefix(p.text[p.at:], "//") {
-		return p.hierarchical(start)
+		return p.parseHierarchicalIRI(start)
 	}
 	switch {
-	case p.knows(prefix):
-		name += p.slashed()
+	case p.knowsPrefix(prefix):
+		name += p.consumeLocalSlashes()
 	case !kg.IsScheme(prefix):
-		return kg.Term{}, p.unknownPrefix(start, prefix)
+		return kg.Term{}, p.errUnknownPrefix(start, prefix)
 	}
 	t, err := p.prefixes.Resource(name)
 	if err != nil || t.Kind() != kg.KindIRI {
-		return t, p.notIRI(start, "%q is not an IRI", name)
+		return t, p.errNotIRI(start, "%q is not an IRI", name)
 	}
 	return t, nil
 }
 
-// slashed consumes the rest of a local part: any number of slashes, each with a
+// consumeLocalSlashes consumes the rest of a local part: any number of slashes, each with a
 // word that is not a predicate.
-func (p *parser) slashed() string {
+func (p *parser) consumeLocalSlashes() string {
 	start := p.at
 	for strings.HasPrefix(p.text[p.at:], "/") {
 		next := p.text[p.at+1:]
@@ -345,8 +345,8 @@ func (p *parser) slashed() string {
 // signs are the characters that end a word.
 const signs = " \t\r\n|/^*+?{}()!<>"
 
-// word consumes the text before any of the characters.
-func (p *parser) word(until string) string {
+// consumeWord consumes the text before any of the characters.
+func (p *parser) consumeWord(until string) string {
 	start := p.at
 	if n := strings.IndexAny(p.text[start:], until); n >= 0 {
 		p.at += n
@@ -356,29 +356,29 @@ func (p *parser) word(until string) string {
 	return p.text[start:p.at]
 }
 
-func (p *parser) bracketed() (kg.Term, error) {
+func (p *parser) parseBracketedIRI() (kg.Term, error) {
 	start := p.at
 	p.at++
-	iri := p.word(">")
+	iri := p.consumeWord(">")
 	if p.at == len(p.text) {
-		return kg.Term{}, p.expected(">")
+		return kg.Term{}, p.errExpected(">")
 	}
 	p.at++
 	t, err := kg.ParseIRI(iri)
 	if err != nil || t.Kind() != kg.KindIRI {
-		return t, p.notIRI(start, "%q is not an absolute IRI", iri)
+		return t, p.errNotIRI(start, "%q is not an absolute IRI", iri)
 	}
 	return t, nil
 }
 
-// hierarchical parses a bare IRI with "//" that begins at start.
-func (p *parser) hierarchical(start int) (kg.Term, error) {
+// parseHierarchicalIRI parses a bare IRI with "//" that begins at start.
+func (p *parser) parseHierarchicalIRI(start int) (kg.Term, error) {
 	p.at = start
-	iri := p.word(" \t\r\n|)")
+	iri := p.consumeWord(" \t\r\n|)")
 	_, authority, _ := strings.Cut(iri, "//")
 	_, rest, _ := strings.Cut(authority, "/")
 	if strings.ContainsAny(iri, "^*+?{}(!<>") || strings.Contains(rest, ":") {
-		e := p.notIRI(start, "expected angle brackets: the end of the IRI %q is ambiguous", iri)
+		e := p.errNotIRI(start, "expected angle brackets: the end of the IRI %q is ambiguous", iri)
 		if first, second, two := twoIRIs(iri); two {
 			e.Hint = fmt.Sprintf("Write <%s>/<%s> for two steps, <%s> for one predicate.", first, second, iri)
 		}
@@ -386,7 +386,7 @@ func (p *parser) hierarchical(start int) (kg.Term, error) {
 	}
 	t, err := kg.ParseIRI(iri)
 	if err != nil {
-		return t, p.notIRI(start, "%q is not an IRI", iri)
+		return t, p.errNotIRI(start, "%q is not an IRI", iri)
 	}
 	return t, nil
 }
@@ -413,7 +413,7 @@ func twoIRIs(text string) (first, second string, ok bool) {
 	return "", "", false
 }
 
-func (p *parser) notIRI(at int, format, text string) *kg.Error {
+func (p *parser) errNotIRI(at int, format, text string) *kg.Error {
 	const most = 60
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
@@ -423,17 +423,17 @@ func (p *parser) notIRI(at int, format, text string) *kg.Error {
 	return e
 }
 
-func (p *parser) knows(prefix string) bool {
+func (p *parser) knowsPrefix(prefix string) bool {
 	return slices.ContainsFunc(p.prefixes.All(), func(q kg.Prefix) bool { return q.Name == prefix })
 }
 
-func (p *parser) unknownPrefix(at int, prefix string) error {
+func (p *parser) errUnknownPrefix(at int, prefix string) error {
 	all := p.prefixes.All()
 	names := make([]string, len(all))
 	for i, q := range all {
 		names[i] = q.Name
 	}
-	e := p.notIRI(at, "the prefix %q is not registered", prefix)
+	e := p.errNotIRI(at, "the prefix %q is not registered", prefix)
 	e.Hint = "Registered prefixes: " + strings.Join(names, ", ") + "."
 	if near := nearest.Name(prefix, names); near != "" {
 		e.Hint = "Did you mean " + near + "?"

@@ -19,11 +19,11 @@ type Path struct {
 // expression is a part of a path in normal form: sequences and alternatives are
 // flat, {1} and double inversion are removed.
 type expression interface {
-	// steps returns the number of single steps with repetitions expanded.
-	steps() int
-	// binding returns the precedence of the operator.
-	binding() binding
-	append(b []byte) []byte
+	// stepCount returns the number of single steps with repetitions expanded.
+	stepCount() int
+	// precedence returns the precedence of the operator.
+	precedence() binding
+	appendTo(b []byte) []byte
 }
 
 type binding uint8
@@ -58,7 +58,7 @@ const many = -1
 
 // String returns the path in canonical syntax, which Parse reads as the same path:
 // full IRIs, no spaces, no redundant parentheses.
-func (p *Path) String() string { return string(p.root.append(nil)) }
+func (p *Path) String() string { return string(p.root.appendTo(nil)) }
 
 // Single reports whether the path is one predicate, and whether it is inverted. The
 // path then relates exactly the subjects and objects of the predicate's statements.
@@ -77,48 +77,48 @@ func (p *Path) Single() (predicate kg.Term, inverted, ok bool) {
 // node to itself.
 func (p *Path) Nullable() bool { return p.forward.states[0].accepts }
 
-func (link) steps() int      { return 1 }
-func (negated) steps() int   { return 1 }
-func (i inverse) steps() int { return i.of.steps() }
+func (link) stepCount() int      { return 1 }
+func (negated) stepCount() int   { return 1 }
+func (i inverse) stepCount() int { return i.of.stepCount() }
 
-func (s sequence) steps() int    { return sumSteps(s) }
-func (a alternative) steps() int { return sumSteps(a) }
+func (s sequence) stepCount() int    { return sumSteps(s) }
+func (a alternative) stepCount() int { return sumSteps(a) }
 
-// steps cannot overflow: the parser has measured the operand. An empty repetition
+// stepCount cannot overflow: the parser has measured the operand. An empty repetition
 // counts as one step, which bounds the nesting of empty repetitions.
-func (r repeat) steps() int {
+func (r repeat) stepCount() int {
 	if r.most == many {
-		return r.of.steps() * max(r.least, 1)
+		return r.of.stepCount() * max(r.least, 1)
 	}
-	return max(1, r.of.steps()*r.most)
+	return max(1, r.of.stepCount()*r.most)
 }
 
 func sumSteps(list []expression) (n int) {
 	for _, e := range list {
-		n += e.steps()
+		n += e.stepCount()
 	}
 	return n
 }
 
-func (link) binding() binding        { return bindPrimary }
-func (negated) binding() binding     { return bindPrimary }
-func (inverse) binding() binding     { return bindInverse }
-func (sequence) binding() binding    { return bindSequence }
-func (alternative) binding() binding { return bindAlternative }
-func (repeat) binding() binding      { return bindRepeat }
+func (link) precedence() binding        { return bindPrimary }
+func (negated) precedence() binding     { return bindPrimary }
+func (inverse) precedence() binding     { return bindInverse }
+func (sequence) precedence() binding    { return bindSequence }
+func (alternative) precedence() binding { return bindAlternative }
+func (repeat) precedence() binding      { return bindRepeat }
 
 // appendWithin appends an expression, in parentheses if its precedence is below
 // least.
 func appendWithin(b []byte, e expression, least binding) []byte {
-	if e.binding() >= least {
-		return e.append(b)
+	if e.precedence() >= least {
+		return e.appendTo(b)
 	}
-	return append(e.append(append(b, '(')), ')')
+	return append(e.appendTo(append(b, '(')), ')')
 }
 
-func (l link) append(b []byte) []byte { return append(b, l.predicate.String()...) }
+func (l link) appendTo(b []byte) []byte { return append(b, l.predicate.String()...) }
 
-func (n negated) append(b []byte) []byte {
+func (n negated) appendTo(b []byte) []byte {
 	if len(n.predicates) == 1 {
 		return append(append(b, '!'), n.predicates[0].String()...)
 	}
@@ -132,10 +132,10 @@ func (n negated) append(b []byte) []byte {
 	return append(b, ')')
 }
 
-func (i inverse) append(b []byte) []byte { return appendWithin(append(b, '^'), i.of, bindRepeat) }
+func (i inverse) appendTo(b []byte) []byte { return appendWithin(append(b, '^'), i.of, bindRepeat) }
 
-func (s sequence) append(b []byte) []byte    { return appendList(b, s, '/', bindInverse) }
-func (a alternative) append(b []byte) []byte { return appendList(b, a, '|', bindSequence) }
+func (s sequence) appendTo(b []byte) []byte    { return appendList(b, s, '/', bindInverse) }
+func (a alternative) appendTo(b []byte) []byte { return appendList(b, a, '|', bindSequence) }
 
 func appendList(b []byte, list []expression, between byte, least binding) []byte {
 	for i, e := range list {
@@ -147,7 +147,7 @@ func appendList(b []byte, list []expression, between byte, least binding) []byte
 	return b
 }
 
-func (r repeat) append(b []byte) []byte {
+func (r repeat) appendTo(b []byte) []byte {
 	b = appendWithin(b, r.of, bindPrimary)
 	switch {
 	case r.least == 0 && r.most == many:
@@ -167,17 +167,17 @@ func (r repeat) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// invert swaps the ends of an expression. It removes a double inversion.
-func invert(e expression) expression {
+// invertExpr swaps the ends of an expression. It removes a double inversion.
+func invertExpr(e expression) expression {
 	if i, ok := e.(inverse); ok {
 		return i.of
 	}
 	return inverse{e}
 }
 
-// join returns a sequence or an alternative of the list. Nested parts of the same
+// joinList returns a sequence or an alternative of the list. Nested parts of the same
 // kind are flattened.
-func join[L ~[]expression](list []expression) expression {
+func joinList[L ~[]expression](list []expression) expression {
 	if len(list) == 1 {
 		return list[0]
 	}
@@ -192,20 +192,20 @@ func join[L ~[]expression](list []expression) expression {
 	return any(flat).(expression)
 }
 
-// exclude returns a negated property set (SPARQL 1.1, section 18.2.2.1): forward,
+// newNegated returns a negated property set (SPARQL 1.1, section 18.2.2.1): forward,
 // inverted, or an alternative of both.
-func exclude(along, against []kg.Term) expression {
+func newNegated(along, against []kg.Term) expression {
 	var list []expression
 	if len(along) > 0 || len(against) == 0 {
-		list = append(list, negated{sorted(along)})
+		list = append(list, negated{sortTerms(along)})
 	}
 	if len(against) > 0 {
-		list = append(list, inverse{negated{sorted(against)}})
+		list = append(list, inverse{negated{sortTerms(against)}})
 	}
-	return join[alternative](list)
+	return joinList[alternative](list)
 }
 
-func sorted(list []kg.Term) []kg.Term {
+func sortTerms(list []kg.Term) []kg.Term {
 	slices.SortFunc(list, func(a, b kg.Term) int {
 		return cmp.Or(strings.Compare(a.Value(), b.Value()), a.Compare(b))
 	})

@@ -33,7 +33,7 @@ func (s Step) To() kg.ID {
 	return s.Object
 }
 
-func (s Step) from() kg.ID {
+func (s Step) fromNode() kg.ID {
 	if s.Inverse {
 		return s.Object
 	}
@@ -75,19 +75,19 @@ func Shortest(s *kg.Snapshot, from, to kg.ID, edges Edges, maxDepth, k int) (rou
 	if from == to {
 		return []Route{{}}, false, nil
 	}
-	c, err := edges.bind(s)
+	c, err := edges.bindPredicates(s)
 	if err != nil {
 		return nil, false, err
 	}
 	x := &bidirectionalSearch{expander: c, out: map[kg.ID][]Step{}, known: map[stepKey]struct{}{}}
 	x.sides[0] = newSide(from, edges.Direction)
-	x.sides[1] = newSide(to, reverse(edges.Direction))
-	routes, err = x.find(from, to, maxDepth, k)
+	x.sides[1] = newSide(to, reverseDirection(edges.Direction))
+	routes, err = x.findRoutes(from, to, maxDepth, k)
 	more := len(x.sides[0].level) > 0 && len(x.sides[1].level) > 0
 	return routes, err == nil && len(routes) == 0 && more, err
 }
 
-func reverse(d Direction) Direction {
+func reverseDirection(d Direction) Direction {
 	switch d {
 	case Along:
 		return Against
@@ -122,9 +122,9 @@ func newSide(id kg.ID, d Direction) side {
 	return side{direction: d, seen: map[kg.ID]struct{}{id: {}}, level: []kg.ID{id}}
 }
 
-// find searches length by length: it completes the steps of all routes of that length
+// findRoutes searches length by length: it completes the steps of all routes of that length
 // and then lists the routes.
-func (x *bidirectionalSearch) find(from, to kg.ID, maxDepth, k int) (routes []Route, err error) {
+func (x *bidirectionalSearch) findRoutes(from, to kg.ID, maxDepth, k int) (routes []Route, err error) {
 	known := 0
 	for length := 1; length <= maxDepth && len(routes) < k; length++ {
 		for ; known < length; known++ {
@@ -136,18 +136,18 @@ func (x *bidirectionalSearch) find(from, to kg.ID, maxDepth, k int) (routes []Ro
 				known = maxDepth // one end is exhausted
 				break
 			}
-			if err := x.expand(i); err != nil {
+			if err := x.expandSide(i); err != nil {
 				return nil, err
 			}
 		}
-		if _, met := x.sides[0].seen[to]; !met && !x.touch() {
+		if _, met := x.sides[0].seen[to]; !met && !x.hasMet() {
 			if len(x.sides[0].level) == 0 || len(x.sides[1].level) == 0 {
 				return nil, nil
 			}
 			continue
 		}
-		l := lister{bidirectionalSearch: x, to: to, left: x.distances(to), on: map[kg.ID]bool{from: true}, k: k, routes: routes}
-		if err := l.list(from, length); err != nil {
+		l := routeLister{bidirectionalSearch: x, to: to, left: x.distancesTo(to), on: map[kg.ID]bool{from: true}, k: k, routes: routes}
+		if err := l.listFrom(from, length); err != nil {
 			return nil, err
 		}
 		routes = l.routes
@@ -155,8 +155,8 @@ func (x *bidirectionalSearch) find(from, to kg.ID, maxDepth, k int) (routes []Ro
 	return routes, nil
 }
 
-// touch reports whether the sides have reached a common entity.
-func (x *bidirectionalSearch) touch() bool {
+// hasMet reports whether the sides have reached a common entity.
+func (x *bidirectionalSearch) hasMet() bool {
 	few, many := x.sides[0].seen, x.sides[1].seen
 	if len(few) > len(many) {
 		few, many = many, few
@@ -169,8 +169,8 @@ func (x *bidirectionalSearch) touch() bool {
 	return false
 }
 
-// expand expands one side by a level.
-func (x *bidirectionalSearch) expand(i int) error {
+// expandSide expands one side by a level.
+func (x *bidirectionalSearch) expandSide(i int) error {
 	sd := &x.sides[i]
 	slices.SortFunc(sd.level, compareIDs)
 	var next []kg.ID
@@ -187,7 +187,7 @@ func (x *bidirectionalSearch) expand(i int) error {
 		key := stepKey{row.Subject, row.Predicate, row.Object, step.Inverse}
 		if _, old := x.known[key]; !old {
 			x.known[key] = struct{}{}
-			x.out[step.from()] = append(x.out[step.from()], step)
+			x.out[step.fromNode()] = append(x.out[step.fromNode()], step)
 		}
 		if _, old := sd.seen[far]; !old {
 			sd.seen[far] = struct{}{}
@@ -198,7 +198,7 @@ func (x *bidirectionalSearch) expand(i int) error {
 		if sd.direction == Along && against || sd.direction == Against && !against {
 			continue
 		}
-		err := x.each(sd.level, against, func(row *kg.Row) error {
+		err := x.eachStatement(sd.level, against, func(row *kg.Row) error {
 			reach(row, against)
 			return nil
 		})
@@ -210,8 +210,8 @@ func (x *bidirectionalSearch) expand(i int) error {
 	return nil
 }
 
-// distances returns the distance of each entity from the end over the known steps.
-func (x *bidirectionalSearch) distances(to kg.ID) map[kg.ID]int {
+// distancesTo returns the distance of each entity from the end over the known steps.
+func (x *bidirectionalSearch) distancesTo(to kg.ID) map[kg.ID]int {
 	into := map[kg.ID][]kg.ID{}
 	for near, steps := range x.out {
 		for _, s := range steps {
@@ -230,9 +230,9 @@ func (x *bidirectionalSearch) distances(to kg.ID) map[kg.ID]int {
 	return left
 }
 
-// lister lists the routes of one length over the known steps, depth first, pruned to
+// routeLister lists the routes of one length over the known steps, depth first, pruned to
 // steps from which the end is reachable.
-type lister struct {
+type routeLister struct {
 	*bidirectionalSearch
 	to     kg.ID
 	left   map[kg.ID]int
@@ -243,7 +243,7 @@ type lister struct {
 	sorted map[kg.ID]bool
 }
 
-func (l *lister) list(at kg.ID, length int) error {
+func (l *routeLister) listFrom(at kg.ID, length int) error {
 	if length == 0 {
 		l.routes = append(l.routes, slices.Clone(l.way))
 		return nil
@@ -262,12 +262,12 @@ func (l *lister) list(at kg.ID, length int) error {
 		if !leads || left > length-1 || l.on[next] || next == l.to && length > 1 {
 			continue
 		}
-		if err := l.charge(); err != nil {
+		if err := l.countRead(); err != nil {
 			return err
 		}
 		l.on[next] = true
 		l.way = append(l.way, s)
-		if err := l.list(next, length-1); err != nil {
+		if err := l.listFrom(next, length-1); err != nil {
 			return err
 		}
 		l.way = l.way[:len(l.way)-1]

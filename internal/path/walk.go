@@ -8,39 +8,39 @@ import (
 	"koine/kg"
 )
 
-// walk is a breadth-first search over pairs of a state and a node, one level of
+// search is a breadth-first search over pairs of a state and a node, one level of
 // single steps at a time.
-type walk struct {
+type search struct {
 	*Bound
 	a     *boundAutomaton
 	yield func(End, error) bool
 
 	// frontier holds the places reached in each state; next is the frontier of the
 	// next level.
-	frontier, next [][]place
+	frontier, next [][]reached
 	seen           map[visit]struct{}
 	// ends are the yielded ends. They are only kept if several states accept; with
 	// a single accepting state, seen suffices.
 	ends map[End]struct{}
 }
 
-// place is a node reached from a start.
-type place struct {
+// reached is a node reached from a start.
+type reached struct {
 	id    kg.ID
 	start uint32
 }
 
 type visit struct {
-	place
+	reached
 	state uint8
 }
 
-// walk yields the ends of the automaton from the starts.
-func (b *Bound) walk(a *boundAutomaton, starts []kg.ID) iter.Seq2[End, error] {
+// searchFrom yields the ends of the automaton from the starts.
+func (b *Bound) searchFrom(a *boundAutomaton, starts []kg.ID) iter.Seq2[End, error] {
 	return func(yield func(End, error) bool) {
-		switch err := b.newWalk(a, yield).run(starts); err {
-		case nil, errStopped:
-		case errWide:
+		switch err := b.newSearch(a, yield).run(starts); err {
+		case nil, errSearchStopped:
+		case errSearchTooWide:
 			yield(End{}, tooManyNodes(b.nodes))
 		default:
 			yield(End{}, err)
@@ -48,10 +48,10 @@ func (b *Bound) walk(a *boundAutomaton, starts []kg.ID) iter.Seq2[End, error] {
 	}
 }
 
-func (b *Bound) newWalk(a *boundAutomaton, yield func(End, error) bool) *walk {
-	w := &walk{
+func (b *Bound) newSearch(a *boundAutomaton, yield func(End, error) bool) *search {
+	w := &search{
 		Bound: b, a: a, yield: yield, seen: map[visit]struct{}{},
-		frontier: make([][]place, len(a.states)), next: make([][]place, len(a.states)),
+		frontier: make([][]reached, len(a.states)), next: make([][]reached, len(a.states)),
 	}
 	if a.accepting > 1 {
 		w.ends = map[End]struct{}{}
@@ -59,31 +59,31 @@ func (b *Bound) newWalk(a *boundAutomaton, yield func(End, error) bool) *walk {
 	return w
 }
 
-// errStopped ends a walk that the caller stopped.
-var errStopped = kg.Errorf(kg.CodeClosed, "the walk was stopped")
+// errSearchStopped ends a walk that the caller stopped.
+var errSearchStopped = kg.Errorf(kg.CodeClosed, "the walk was stopped")
 
-// errWide ends a walk that exceeds Options.Nodes.
-var errWide = kg.Errorf(kg.CodeLimitExceeded, "the walk is too wide")
+// errSearchTooWide ends a walk that exceeds Options.Nodes.
+var errSearchTooWide = kg.Errorf(kg.CodeLimitExceeded, "the walk is too wide")
 
-func (w *walk) run(starts []kg.ID) error {
+func (w *search) run(starts []kg.ID) error {
 	for i, id := range starts {
 		if id == (kg.ID{}) {
 			continue
 		}
-		if err := w.reach(0, place{id, uint32(i)}); err != nil {
+		if err := w.addReached(0, reached{id, uint32(i)}); err != nil {
 			return err
 		}
 	}
-	for w.advance() {
+	for w.nextLevel() {
 		for i, places := range w.frontier {
 			if len(places) == 0 {
 				continue
 			}
-			slices.SortFunc(places, func(p, q place) int {
+			slices.SortFunc(places, func(p, q reached) int {
 				return cmp.Or(compareIDs(p.id, q.id), cmp.Compare(p.start, q.start))
 			})
 			for _, m := range w.a.states[i].moves {
-				if err := w.step(places, &m); err != nil {
+				if err := w.stepAll(places, &m); err != nil {
 					return err
 				}
 			}
@@ -92,8 +92,8 @@ func (w *walk) run(starts []kg.ID) error {
 	return nil
 }
 
-// advance makes next the frontier. It reports false if the frontier is empty.
-func (w *walk) advance() bool {
+// nextLevel makes next the frontier. It reports false if the frontier is empty.
+func (w *search) nextLevel() bool {
 	w.frontier, w.next = w.next, w.frontier
 	any := false
 	for i := range w.next {
@@ -103,8 +103,8 @@ func (w *walk) advance() bool {
 	return any
 }
 
-// reach adds a place in a state to the search.
-func (w *walk) reach(state uint8, p place) error {
+// addReached adds a place in a state to the search.
+func (w *search) addReached(state uint8, p reached) error {
 	s := &w.a.states[state]
 	if len(s.moves) > 0 || w.ends == nil {
 		v := visit{p, state}
@@ -112,7 +112,7 @@ func (w *walk) reach(state uint8, p place) error {
 			return nil
 		}
 		if len(w.seen) == w.nodes {
-			return errWide
+			return errSearchTooWide
 		}
 		w.seen[v] = struct{}{}
 		if len(s.moves) > 0 {
@@ -128,19 +128,19 @@ func (w *walk) reach(state uint8, p place) error {
 			return nil
 		}
 		if len(w.ends) == w.nodes {
-			return errWide
+			return errSearchTooWide
 		}
 		w.ends[end] = struct{}{}
 	}
 	if !w.yield(end, nil) {
-		return errStopped
+		return errSearchStopped
 	}
 	return nil
 }
 
-// step follows one transition from all places, which are sorted: one pass over the
+// stepAll follows one transition from all places, which are sorted: one pass over the
 // index.
-func (w *walk) step(places []place, m *move) error {
+func (w *search) stepAll(places []reached, m *move) error {
 	l := &w.a.labels[m.label]
 	if l.dead {
 		return nil
@@ -161,8 +161,8 @@ func (w *walk) step(places []place, m *move) error {
 }
 
 // stepFrom follows one transition from the places of one node.
-func (w *walk) stepFrom(sweep *kg.Sweep, l *boundLabel, places []place, to []uint8) error {
-	if err := w.charge(); err != nil {
+func (w *search) stepFrom(sweep *kg.Sweep, l *boundLabel, places []reached, to []uint8) error {
+	if err := w.countRead(); err != nil {
 		return err
 	}
 	pattern := kg.IDPattern{Subject: places[0].id, Predicate: l.one, Graph: w.graph}
@@ -175,7 +175,7 @@ func (w *walk) stepFrom(sweep *kg.Sweep, l *boundLabel, places []place, to []uin
 	var last kg.ID
 	for sweep.Seek(pattern, nil); sweep.Next(); {
 		row := sweep.Row()
-		if err := w.charge(); err != nil {
+		if err := w.countRead(); err != nil {
 			return err
 		}
 		far := row.Object
@@ -188,7 +188,7 @@ func (w *walk) stepFrom(sweep *kg.Sweep, l *boundLabel, places []place, to []uin
 		last = far
 		for _, p := range places {
 			for _, state := range to {
-				if err := w.reach(state, place{far, p.start}); err != nil {
+				if err := w.addReached(state, reached{far, p.start}); err != nil {
 					return err
 				}
 			}

@@ -63,17 +63,17 @@ const (
 	bytesPerStep = 1 << 10
 )
 
-// cost returns the number of steps for reading or testing a value.
-func cost(t kg.Term) int { return 1 + (len(t.Value())+len(t.Datatype()))/bytesPerStep }
+// stepCost returns the number of steps for reading or testing a value.
+func stepCost(t kg.Term) int { return 1 + (len(t.Value())+len(t.Datatype()))/bytesPerStep }
 
 func costOf(list []kg.Term) (n int) {
 	for _, t := range list {
-		n += cost(t)
+		n += stepCost(t)
 	}
 	return n
 }
 
-func (m *meter) spend(steps int) error {
+func (m *meter) spendSteps(steps int) error {
 	m.left -= steps
 	if m.left < 0 {
 		e := kg.Errorf(kg.CodeJudgeLimit, "validation by the shapes takes more than %d steps", m.limit.Steps)
@@ -85,12 +85,12 @@ func (m *meter) spend(steps int) error {
 	if m.spent != steps && m.spent/lookEvery == before {
 		return nil
 	}
-	return m.look()
+	return m.checkDeadline()
 }
 
-// look ends a validation if the context is done or the time is over. It also yields the
+// checkDeadline ends a validation if the context is done or the time is over. It also yields the
 // processor, so that cheap requests are not delayed.
-func (m *meter) look() error {
+func (m *meter) checkDeadline() error {
 	if err := m.ctx.Err(); err != nil {
 		return kg.Errorf(kg.CodeTimeout, "validation by the shapes was cancelled: %w", err)
 	}

@@ -15,8 +15,8 @@ const (
 	MaxPathSteps = 1_000  // of paths longer than one property
 )
 
-// set is the compiled form of all shapes. It is immutable.
-type set struct {
+// shapeSet is the compiled form of all shapes. It is immutable.
+type shapeSet struct {
 	roots   []*shape // active shapes with targets, sorted
 	all     []*shape // sorted, without nested anonymous shapes
 	index   index
@@ -25,30 +25,30 @@ type set struct {
 	leftOut []LeftOut   // issues in the form of LeftOut
 }
 
-// compile compiles the shapes graph. Unsupported parts are omitted and recorded as
+// compileShapes compiles the shapes graph. Unsupported parts are omitted and recorded as
 // issues; exceeding a limit is an error.
 //
 // Omitting a part never makes a shape stricter: constraints that would become stricter
 // are omitted as well (see leaveOutAround).
-func compile(d document) (*set, error) {
+func compileShapes(d document) (*shapeSet, error) {
 	c := newCompiler(d)
-	c.survey()
-	out := &set{index: index{by: map[kg.Term][]*dependency{}, uses: map[*shape][]use{}}}
-	for _, subject := range d.subjects() {
+	c.recordUnsupported()
+	out := &shapeSet{index: index{by: map[kg.Term][]*dependency{}, uses: map[*shape][]use{}}}
+	for _, subject := range d.sortedSubjects() {
 		if c.covered[subject] || !c.isShape(subject) {
 			continue
 		}
-		s, err := c.top(subject)
+		s, err := c.compileTop(subject)
 		if err != nil {
 			return nil, err
 		}
-		if subject.Kind() == kg.KindIRI || !s.targets.none() {
+		if subject.Kind() == kg.KindIRI || !s.targets.isEmpty() {
 			out.all = append(out.all, s)
 		}
 	}
 	c.leaveOutAround()
 	for _, s := range out.all {
-		if s.root = !s.targets.none() && !s.deactivated && !s.void; s.root {
+		if s.root = !s.targets.isEmpty() && !s.deactivated && !s.invalid; s.root {
 			out.roots = append(out.roots, s)
 		}
 	}
@@ -63,16 +63,16 @@ func compile(d document) (*set, error) {
 		out.index.add(r)
 	}
 	if out.issues = c.issues; len(c.issues) > 0 {
-		out.leftOut = placesIn(d).list(c.issues)
+		out.leftOut = newLocator(d).listIssues(c.issues)
 	}
 	return out, nil
 }
 
 // compileWhole is compile for shapes in which nothing may be omitted.
-func compileWhole(d document) (*set, error) {
-	s, err := compile(d)
+func compileWhole(d document) (*shapeSet, error) {
+	s, err := compileShapes(d)
 	if err == nil && len(s.issues) > 0 {
-		return nil, placesIn(d).refuse(s.issues)
+		return nil, newLocator(d).errorFor(s.issues)
 	}
 	return s, err
 }
@@ -84,7 +84,7 @@ type compiler struct {
 	custom     map[kg.Term]kg.Term   // parameters of constraint components to the component
 	covered    map[kg.Term]bool      // parts of unsupported nodes
 	shapes     map[kg.Term]*shape
-	queue      []*shape // named shapes to build
+	pending    []*shape // named shapes to build
 	steps      int      // path steps left
 	noted      map[issueKey]bool
 	issues     []issue
@@ -93,13 +93,13 @@ type compiler struct {
 
 func newCompiler(d document) *compiler {
 	return &compiler{
-		doc: d, parameters: parameters(), kinds: kindsOf(d), shapes: map[kg.Term]*shape{}, steps: MaxPathSteps,
+		doc: d, parameters: coreParameters(), kinds: kindsOf(d), shapes: map[kg.Term]*shape{}, steps: MaxPathSteps,
 		custom: map[kg.Term]kg.Term{}, covered: map[kg.Term]bool{}, noted: map[issueKey]bool{},
 	}
 }
 
-// passed records that a limit on all shapes was exceeded.
-func (c *compiler) passed(format string, args ...any) error {
+// recordLimit records that a limit on all shapes was exceeded.
+func (c *compiler) recordLimit(format string, args ...any) error {
 	if c.over == nil {
 		c.over = tooMuch(format, args...)
 	}
@@ -126,55 +126,55 @@ func (c *compiler) isShape(subject kg.Term) bool {
 	}
 	for p := range c.doc[subject] {
 		name, ours := strings.CutPrefix(p.Value(), sh)
-		if ours && (strings.HasPrefix(name, "target") || c.parameters[name].make != nil || name == "property" || name == "path") {
+		if ours && (strings.HasPrefix(name, "target") || c.parameters[name].compile != nil || name == "property" || name == "path") {
 			return true
 		}
 	}
 	return false
 }
 
-// top compiles a shape of its own and the shapes that it references.
-func (c *compiler) top(id kg.Term) (*shape, error) {
-	s, err := c.shape(id, 0)
-	for len(c.queue) > 0 && c.over == nil {
-		next := c.queue[len(c.queue)-1]
-		c.queue = c.queue[:len(c.queue)-1]
-		c.build(next, 0)
+// compileTop compiles a shape of its own and the shapes that it references.
+func (c *compiler) compileTop(id kg.Term) (*shape, error) {
+	s, err := c.compileShape(id, 0)
+	for len(c.pending) > 0 && c.over == nil {
+		next := c.pending[len(c.pending)-1]
+		c.pending = c.pending[:len(c.pending)-1]
+		c.buildShape(next, 0)
 	}
 	return s, cmpErr(c.over, err)
 }
 
-// shape compiles a shape once. Named shapes are queued, so that depth counts nested
+// compileShape compiles a shape once. Named shapes are queued, so that depth counts nested
 // anonymous shapes only.
-func (c *compiler) shape(id kg.Term, depth int) (*shape, error) {
+func (c *compiler) compileShape(id kg.Term, depth int) (*shape, error) {
 	if s, begun := c.shapes[id]; begun {
 		return s, nil
 	}
 	if depth > MaxNesting {
-		return nil, c.passed("%s: shapes are nested more than %d deep", id, MaxNesting)
+		return nil, c.recordLimit("%s: shapes are nested more than %d deep", id, MaxNesting)
 	}
 	if len(c.shapes) >= MaxShapes {
-		return nil, c.passed("there are more than %d shapes", MaxShapes)
+		return nil, c.recordLimit("there are more than %d shapes", MaxShapes)
 	}
 	if !id.IsResource() {
 		return nil, invalid("%s is not a shape", id)
 	}
 	s := &shape{id: id, severity: Violation}
 	c.shapes[id] = s
-	if err := c.path(s); err != nil {
-		s.void, s.weak = true, true
+	if err := c.compilePath(s); err != nil {
+		s.invalid, s.weak = true, true
 	}
 	if id.Kind() == kg.KindIRI {
-		c.queue = append(c.queue, s)
+		c.pending = append(c.pending, s)
 	} else {
-		c.build(s, depth)
+		c.buildShape(s, depth)
 	}
 	return s, c.over
 }
 
-// build compiles the properties of a shape.
-func (c *compiler) build(s *shape, depth int) {
-	for _, predicate := range c.doc.properties(s.id) {
+// buildShape compiles the properties of a shape.
+func (c *compiler) buildShape(s *shape, depth int) {
+	for _, predicate := range c.doc.sortedProperties(s.id) {
 		if c.over != nil {
 			return
 		}
@@ -184,20 +184,20 @@ func (c *compiler) build(s *shape, depth int) {
 			c.customConstraint(s, predicate)
 		case described[name]:
 		case ofPaths[name]:
-			c.note(s.id, predicate, invalid("it is a property of paths, not of shapes"))
+			c.recordIssue(s.id, predicate, invalid("it is a property of paths, not of shapes"))
 		case ofShapes[name]:
-			c.property(s, name)
-		case c.parameters[name].make != nil:
-			c.constraint(s, name, depth)
+			c.compileProperty(s, name)
+		case c.parameters[name].compile != nil:
+			c.compileConstraint(s, name, depth)
 		case unjudged[name] == "":
-			c.note(s.id, predicate, errNoTerm)
+			c.recordIssue(s.id, predicate, errNoTerm)
 			s.weak = true
 		case !harmless[name]: // recorded by survey
 			s.weak = true
 		}
 	}
 	c.implicitTarget(s)
-	if s.void {
+	if s.invalid {
 		s.constraints = nil
 	}
 }
@@ -209,15 +209,15 @@ func (c *compiler) implicitTarget(s *shape) {
 		return
 	}
 	if s.id.Kind() != kg.KindIRI {
-		c.note(s.id, kg.Term{}, invalid("a shape that is a class must have an IRI"))
+		c.recordIssue(s.id, kg.Term{}, invalid("a shape that is a class must have an IRI"))
 		return
 	}
 	s.targets.classes = append(s.targets.classes, s.id)
 }
 
-// path compiles sh:path, which makes the shape a property shape.
-func (c *compiler) path(s *shape) error {
-	values := c.doc.objects(s.id, shTerm("path"))
+// compilePath compiles sh:path, which makes the shape a property shape.
+func (c *compiler) compilePath(s *shape) error {
+	values := c.doc.sortedObjects(s.id, shTerm("path"))
 	err := func() error {
 		switch {
 		case len(values) == 0 && c.isA(s.id, shTerm("PropertyShape")):
@@ -230,25 +230,25 @@ func (c *compiler) path(s *shape) error {
 		return nil
 	}()
 	if err != nil {
-		c.note(s.id, kg.Term{}, err)
+		c.recordIssue(s.id, kg.Term{}, err)
 		return err
 	}
 	if len(values) == 0 {
 		return nil
 	}
-	if s.way, err = c.way(values[0], 0); err != nil {
+	if s.way, err = c.parsePath(values[0], 0); err != nil {
 		s.way = nil
-		c.note(s.id, shTerm("path"), err)
+		c.recordIssue(s.id, shTerm("path"), err)
 	}
 	return err
 }
 
-// property compiles a property of a shape that is not a constraint.
-func (c *compiler) property(s *shape, name string) {
-	values := c.doc.objects(s.id, shTerm(name))
+// compileProperty compiles a property of a shape that is not a constraint.
+func (c *compiler) compileProperty(s *shape, name string) {
+	values := c.doc.sortedObjects(s.id, shTerm(name))
 	note := func(err error) {
 		if err != nil {
-			c.note(s.id, shTerm(name), err)
+			c.recordIssue(s.id, shTerm(name), err)
 		}
 	}
 	switch name {
@@ -269,25 +269,25 @@ func (c *compiler) property(s *shape, name string) {
 			}
 		}
 	case "severity":
-		if err := cmpErr(one(values), onlyIRIs(values)); err != nil {
+		if err := cmpErr(requireSingle(values), onlyIRIs(values)); err != nil {
 			note(err)
-			s.void, s.weak = true, true
+			s.invalid, s.weak = true, true
 			return
 		}
 		if s.severity = values[0]; strings.HasPrefix(s.severity.Value(), sh) && s.severity != Violation && s.severity != Warning && s.severity != Info {
-			note(invalid("severity %s is unknown: it is treated as sh:Violation", qname(s.severity)))
+			note(invalid("severity %s is unknown: it is treated as sh:Violation", shortName(s.severity)))
 		}
 	case "deactivated":
-		on, err := flag(values)
+		on, err := parseFlag(values)
 		if err != nil {
 			note(err)
-			s.void, s.weak = true, true
+			s.invalid, s.weak = true, true
 		} else if v := values[0].Value(); v != "true" && v != "false" {
 			note(invalid("%s is neither true nor false; it is treated as false", values[0]))
 		}
 		s.deactivated = on
 	case "message":
-		s.message = preferred(values)
+		s.message = preferredMessage(values)
 		for _, v := range values {
 			if !isText(v) && v.Lang() == "" {
 				note(invalid("%s is not a string; it is used as written", v))
@@ -297,24 +297,24 @@ func (c *compiler) property(s *shape, name string) {
 		_, err := c.ignoredProperties(s)
 		note(err)
 	case "qualifiedMinCount", "qualifiedMaxCount":
-		note(one(values))
+		note(requireSingle(values))
 	}
 }
 
 // isText reports whether the term is an xsd:string literal.
 func isText(t kg.Term) bool { return t.IsLiteral() && t.Datatype() == kg.XSDString }
 
-// constraint compiles the constraints of a parameter.
-func (c *compiler) constraint(s *shape, name string, depth int) {
+// compileConstraint compiles the constraints of a parameter.
+func (c *compiler) compileConstraint(s *shape, name string, depth int) {
 	predicate, p := shTerm(name), c.parameters[name]
-	values := c.doc.objects(s.id, predicate)
+	values := c.doc.sortedObjects(s.id, predicate)
 	lose := func(err error) {
-		c.note(s.id, predicate, err)
+		c.recordIssue(s.id, predicate, err)
 		s.weak = true
 	}
 	switch {
 	case p.onPath && s.way == nil:
-		if !s.void {
+		if !s.invalid {
 			lose(invalid("only a property shape can have it"))
 		}
 		return
@@ -323,7 +323,7 @@ func (c *compiler) constraint(s *shape, name string, depth int) {
 		return
 	}
 	for _, value := range values {
-		list, err := p.make(c, s, value, depth)
+		list, err := p.compile(c, s, value, depth)
 		if c.over != nil {
 			return
 		}
@@ -338,13 +338,13 @@ func (c *compiler) constraint(s *shape, name string, depth int) {
 // customConstraint records a constraint of an unsupported component.
 func (c *compiler) customConstraint(s *shape, predicate kg.Term) {
 	if component, ok := c.custom[predicate]; ok {
-		c.note(s.id, predicate, invalid("a constraint of %s, which is not supported", component))
+		c.recordIssue(s.id, predicate, invalid("a constraint of %s, which is not supported", component))
 		s.weak = true
 	}
 }
 
-// preferred returns the message for clients that state no language.
-func preferred(values []kg.Term) string {
+// preferredMessage returns the message for clients that state no language.
+func preferredMessage(values []kg.Term) string {
 	best := values[0]
 	for _, v := range values {
 		if v.Lang() == "" || v.Lang() == "en" && best.Lang() != "" {
@@ -354,7 +354,7 @@ func preferred(values []kg.Term) string {
 	return best.Value()
 }
 
-func one(values []kg.Term) error {
+func requireSingle(values []kg.Term) error {
 	if len(values) > 1 {
 		return invalid("it must be given once")
 	}
@@ -379,8 +379,8 @@ func onlyIRIs(values []kg.Term) error {
 	return nil
 }
 
-func flag(values []kg.Term) (bool, error) {
-	if err := one(values); err != nil {
+func parseFlag(values []kg.Term) (bool, error) {
+	if err := requireSingle(values); err != nil {
 		return false, err
 	}
 	if values[0].Datatype() != kg.XSDBoolean {
@@ -389,23 +389,23 @@ func flag(values []kg.Term) (bool, error) {
 	return values[0].Value() == "true", nil
 }
 
-// way compiles a path (SHACL, section 2.3.1).
-func (c *compiler) way(at kg.Term, depth int) (way, error) {
+// parsePath compiles a path (SHACL, section 2.3.1).
+func (c *compiler) parsePath(at kg.Term, depth int) (propertyPath, error) {
 	if at.Kind() == kg.KindIRI && at != rdfNil && depth == 0 {
 		return link{predicate: at}, nil
 	}
 	if c.steps--; c.steps < 0 {
-		return nil, c.passed("the paths have more than %d steps", MaxPathSteps)
+		return nil, c.recordLimit("the paths have more than %d steps", MaxPathSteps)
 	}
 	if depth > MaxNesting {
-		return nil, c.passed("a path is more than %d deep", MaxNesting)
+		return nil, c.recordLimit("a path is more than %d deep", MaxNesting)
 	}
 	if at.Kind() == kg.KindIRI && at != rdfNil {
 		return link{predicate: at}, nil
 	}
 	of := c.doc[at]
 	if len(of[rdfFirst]) > 0 {
-		list, err := c.ways(at, depth)
+		list, err := c.parsePathList(at, depth)
 		return sequence(list), err
 	}
 	if len(of) != 1 {
@@ -417,16 +417,16 @@ func (c *compiler) way(at kg.Term, depth int) (way, error) {
 			return nil, invalid("sh:%s takes one path", name)
 		}
 		if name == "alternativePath" {
-			list, err := c.ways(values[0], depth)
+			list, err := c.parsePathList(values[0], depth)
 			return alternative(list), err
 		}
-		w, err := c.way(values[0], depth+1)
+		w, err := c.parsePath(values[0], depth+1)
 		if err != nil {
 			return nil, err
 		}
 		switch name {
 		case "inversePath":
-			return w.back(), nil
+			return w.inverted(), nil
 		case "zeroOrMorePath":
 			return repeat{w, 0}, nil
 		case "oneOrMorePath":
@@ -438,17 +438,17 @@ func (c *compiler) way(at kg.Term, depth int) (way, error) {
 	return nil, invalid("%s is not a path", at)
 }
 
-func (c *compiler) ways(head kg.Term, depth int) ([]way, error) {
-	list, err := c.doc.list(head)
+func (c *compiler) parsePathList(head kg.Term, depth int) ([]propertyPath, error) {
+	list, err := c.doc.readList(head)
 	if err != nil {
 		return nil, err
 	}
 	if len(list) < 2 {
 		return nil, invalid("a sequence or an alternative needs at least two parts")
 	}
-	out := make([]way, len(list))
+	out := make([]propertyPath, len(list))
 	for i, t := range list {
-		if out[i], err = c.way(t, depth+1); err != nil {
+		if out[i], err = c.parsePath(t, depth+1); err != nil {
 			return nil, err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // named is the component of a constraint that reads more than the value nodes.
 type named string
 
-func (n named) component() string { return string(n) + "ConstraintComponent" }
+func (n named) componentName() string { return string(n) + "ConstraintComponent" }
 
 type (
 	classConstraint struct {
@@ -38,8 +38,8 @@ type (
 	}
 )
 
-func (c classConstraint) check(v *view, f *found) error {
-	return f.each(func(value kg.Term) (string, error) {
+func (c classConstraint) check(v *dataView, f *checkContext) error {
+	return f.eachValue(func(value kg.Term) (string, error) {
 		if ok, err := v.isA(value, c.class); ok || err != nil {
 			return "", err
 		}
@@ -47,36 +47,40 @@ func (c classConstraint) check(v *view, f *found) error {
 	})
 }
 
-func (c classConstraint) reads(r *reads, _, values []way) { r.class(values, c.class) }
+func (c classConstraint) recordReads(r *dependencies, _, values []propertyPath) {
+	r.addInstanceTest(values, c.class)
+}
 
-func (c equalsConstraint) check(v *view, f *found) error {
-	others, err := v.read(f.focus, c.with)
+func (c equalsConstraint) check(v *dataView, f *checkContext) error {
+	others, err := v.readLink(f.focus, c.with)
 	if err != nil {
 		return err
 	}
 	in, have := setOf(others), setOf(f.values)
 	for _, value := range f.values {
-		if !in[value] && !f.violates(value, "is not a value of "+c.with.predicate.Value()) {
+		if !in[value] && !f.addViolation(value, "is not a value of "+c.with.predicate.Value()) {
 			return nil
 		}
 	}
 	for _, other := range others {
-		if !have[other] && !f.violates(other, "is a value of "+c.with.predicate.Value()+" only") {
+		if !have[other] && !f.addViolation(other, "is a value of "+c.with.predicate.Value()+" only") {
 			return nil
 		}
 	}
 	return nil
 }
 
-func (c equalsConstraint) reads(r *reads, focus, _ []way) { r.note(focus, c.with) }
+func (c equalsConstraint) recordReads(r *dependencies, focus, _ []propertyPath) {
+	r.addLink(focus, c.with)
+}
 
-func (c disjointConstraint) check(v *view, f *found) error {
-	others, err := v.read(f.focus, c.with)
+func (c disjointConstraint) check(v *dataView, f *checkContext) error {
+	others, err := v.readLink(f.focus, c.with)
 	if err != nil {
 		return err
 	}
 	in := setOf(others)
-	return f.each(func(value kg.Term) (string, error) {
+	return f.eachValue(func(value kg.Term) (string, error) {
 		if in[value] {
 			return "is a value of " + c.with.predicate.Value() + " too", nil
 		}
@@ -84,10 +88,12 @@ func (c disjointConstraint) check(v *view, f *found) error {
 	})
 }
 
-func (c disjointConstraint) reads(r *reads, focus, _ []way) { r.note(focus, c.with) }
+func (c disjointConstraint) recordReads(r *dependencies, focus, _ []propertyPath) {
+	r.addLink(focus, c.with)
+}
 
-func (c lessThanConstraint) check(v *view, f *found) error {
-	others, err := v.read(f.focus, c.with)
+func (c lessThanConstraint) check(v *dataView, f *checkContext) error {
+	others, err := v.readLink(f.focus, c.with)
 	if err != nil {
 		return err
 	}
@@ -97,17 +103,17 @@ func (c lessThanConstraint) check(v *view, f *found) error {
 	}
 	each := costOf(others)
 	for _, value := range f.values {
-		if err := v.meter.spend(each); err != nil {
+		if err := v.meter.spendSteps(each); err != nil {
 			return err
 		}
 		f.degree = 0
 		for _, other := range others {
-			if order, ok := compare(value, other); !ok || order > 0 || !c.orEqual && order == 0 {
+			if order, ok := compareLiterals(value, other); !ok || order > 0 || !c.orEqual && order == 0 {
 				f.degree++
 			}
 		}
 		for range f.degree { // once for each of the others
-			if !f.violates(value, words+c.with.predicate.Value()) {
+			if !f.addViolation(value, words+c.with.predicate.Value()) {
 				return nil
 			}
 		}
@@ -115,16 +121,18 @@ func (c lessThanConstraint) check(v *view, f *found) error {
 	return nil
 }
 
-func (c lessThanConstraint) reads(r *reads, focus, _ []way) { r.note(focus, c.with) }
+func (c lessThanConstraint) recordReads(r *dependencies, focus, _ []propertyPath) {
+	r.addLink(focus, c.with)
+}
 
-func (c closedConstraint) check(v *view, f *found) error {
+func (c closedConstraint) check(v *dataView, f *checkContext) error {
 	for _, value := range f.values {
-		list, err := v.properties(value)
+		list, err := v.readProperties(value)
 		if err != nil {
 			return err
 		}
 		for _, p := range list {
-			if !c.allowed[p.predicate] && !f.violatesAt(p.predicate.Value(), p.object, "is not among the properties of a closed shape") {
+			if !c.allowed[p.predicate] && !f.addViolationAt(p.predicate.Value(), p.object, "is not among the properties of a closed shape") {
 				return nil
 			}
 		}
@@ -132,7 +140,9 @@ func (c closedConstraint) check(v *view, f *found) error {
 	return nil
 }
 
-func (c closedConstraint) reads(r *reads, _, values []way) { r.note(values, link{}) }
+func (c closedConstraint) recordReads(r *dependencies, _, values []propertyPath) {
+	r.addLink(values, link{})
+}
 
 func setOf(list []kg.Term) map[kg.Term]bool {
 	set := make(map[kg.Term]bool, len(list))
@@ -148,16 +158,16 @@ type parts struct {
 	shapes []*shape
 }
 
-func (p parts) reads(r *reads, _, values []way) {
+func (p parts) recordReads(r *dependencies, _, values []propertyPath) {
 	for _, s := range p.shapes {
-		r.shape(s, values)
+		r.addShape(s, values)
 	}
 }
 
-// conforming counts the shapes that the value conforms to.
-func (p parts) conforming(v *view, value kg.Term) (n int, err error) {
+// countConforming counts the shapes that the value conforms to.
+func (p parts) countConforming(v *dataView, value kg.Term) (n int, err error) {
 	for _, s := range p.shapes {
-		ok, err := s.conforms(v, value)
+		ok, err := s.isConforming(v, value)
 		if err != nil {
 			return 0, err
 		}
@@ -186,7 +196,7 @@ type (
 	}
 )
 
-func (c propertyConstraint) check(v *view, f *found) error {
+func (c propertyConstraint) check(v *dataView, f *checkContext) error {
 	for _, value := range f.values {
 		for _, s := range c.shapes {
 			if more, err := s.validate(v, value, f.out); err != nil || !more {
@@ -211,9 +221,9 @@ const (
 // violation than none.
 const tooManyConform = "several"
 
-func (c logicalConstraint) check(v *view, f *found) error {
-	return f.each(func(value kg.Term) (string, error) {
-		n, err := c.conforming(v, value)
+func (c logicalConstraint) check(v *dataView, f *checkContext) error {
+	return f.eachValue(func(value kg.Term) (string, error) {
+		n, err := c.countConforming(v, value)
 		if err != nil || c.holds(n, len(c.shapes)) {
 			return "", err
 		}
@@ -225,10 +235,10 @@ func (c logicalConstraint) check(v *view, f *found) error {
 	})
 }
 
-func (c qualifiedConstraint) check(v *view, f *found) error {
+func (c qualifiedConstraint) check(v *dataView, f *checkContext) error {
 	n := 0
 	for _, value := range f.values {
-		ok, err := c.qualifies(v, value)
+		ok, err := c.isQualified(v, value)
 		if err != nil {
 			return err
 		}
@@ -239,32 +249,32 @@ func (c qualifiedConstraint) check(v *view, f *found) error {
 	switch {
 	case c.least && n < c.n:
 		f.degree = c.n - n
-		f.violates(kg.Term{}, "has "+strconv.Itoa(n)+" of at least "+strconv.Itoa(c.n)+" values that conform to "+shapeName(c.shapes[0]))
+		f.addViolation(kg.Term{}, "has "+strconv.Itoa(n)+" of at least "+strconv.Itoa(c.n)+" values that conform to "+shapeName(c.shapes[0]))
 	case !c.least && n > c.n:
 		f.degree = n - c.n
-		f.violates(kg.Term{}, "has "+strconv.Itoa(n)+" values that conform to "+shapeName(c.shapes[0])+", at most "+strconv.Itoa(c.n)+" are allowed")
+		f.addViolation(kg.Term{}, "has "+strconv.Itoa(n)+" values that conform to "+shapeName(c.shapes[0])+", at most "+strconv.Itoa(c.n)+" are allowed")
 	}
 	return nil
 }
 
-func (c qualifiedConstraint) qualifies(v *view, value kg.Term) (bool, error) {
-	ok, err := c.shapes[0].conforms(v, value)
+func (c qualifiedConstraint) isQualified(v *dataView, value kg.Term) (bool, error) {
+	ok, err := c.shapes[0].isConforming(v, value)
 	if !ok || err != nil {
 		return false, err
 	}
 	for _, s := range c.siblings {
-		if ok, err := s.conforms(v, value); ok || err != nil {
+		if ok, err := s.isConforming(v, value); ok || err != nil {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-func (c qualifiedConstraint) reads(r *reads, focus, values []way) {
-	c.parts.reads(r, focus, values)
+func (c qualifiedConstraint) recordReads(r *dependencies, focus, values []propertyPath) {
+	c.parts.recordReads(r, focus, values)
 	for _, s := range c.siblings {
 		if !slices.Contains(c.shapes, s) {
-			r.shape(s, values)
+			r.addShape(s, values)
 		}
 	}
 }

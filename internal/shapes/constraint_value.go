@@ -14,8 +14,8 @@ import (
 // own is the base of constraints that read the value nodes only.
 type own struct{ name string }
 
-func (o own) component() string        { return o.name + "ConstraintComponent" }
-func (own) reads(*reads, []way, []way) {}
+func (o own) componentName() string                                   { return o.name + "ConstraintComponent" }
+func (own) recordReads(*dependencies, []propertyPath, []propertyPath) {}
 
 type (
 	countConstraint struct {
@@ -63,21 +63,21 @@ type (
 	}
 )
 
-func (c countConstraint) check(_ *view, f *found) error {
+func (c countConstraint) check(_ *dataView, f *checkContext) error {
 	n := len(f.values)
 	switch {
 	case c.least && n < c.n:
 		f.degree = c.n - n
-		f.violates(kg.Term{}, "has "+strconv.Itoa(n)+" of at least "+strconv.Itoa(c.n)+" values")
+		f.addViolation(kg.Term{}, "has "+strconv.Itoa(n)+" of at least "+strconv.Itoa(c.n)+" values")
 	case !c.least && n > c.n:
 		f.degree = n - c.n
-		f.violates(kg.Term{}, "has "+strconv.Itoa(n)+" values, at most "+strconv.Itoa(c.n)+" are allowed")
+		f.addViolation(kg.Term{}, "has "+strconv.Itoa(n)+" values, at most "+strconv.Itoa(c.n)+" are allowed")
 	}
 	return nil
 }
 
-func (c datatypeConstraint) check(_ *view, f *found) error {
-	return f.each(func(value kg.Term) (string, error) {
+func (c datatypeConstraint) check(_ *dataView, f *checkContext) error {
+	return f.eachValue(func(value kg.Term) (string, error) {
 		switch {
 		case value.Datatype() != c.datatype:
 			return "is not of the datatype " + c.datatype, nil
@@ -88,8 +88,8 @@ func (c datatypeConstraint) check(_ *view, f *found) error {
 	})
 }
 
-func (c nodeKindConstraint) check(_ *view, f *found) error {
-	return f.each(func(value kg.Term) (string, error) {
+func (c nodeKindConstraint) check(_ *dataView, f *checkContext) error {
+	return f.eachValue(func(value kg.Term) (string, error) {
 		name := map[kg.Kind]string{kg.KindIRI: "IRI", kg.KindBlank: "BlankNode", kg.KindLiteral: "Literal"}[value.Kind()]
 		if c.kind == name || strings.HasPrefix(c.kind, name+"Or") || strings.HasSuffix(c.kind, "Or"+name) {
 			return "", nil
@@ -98,21 +98,21 @@ func (c nodeKindConstraint) check(_ *view, f *found) error {
 	})
 }
 
-func (c rangeConstraint) check(_ *view, f *found) error {
-	return f.each(func(value kg.Term) (string, error) {
-		if order, ok := compare(value, c.bound); ok && c.holds(order) {
+func (c rangeConstraint) check(_ *dataView, f *checkContext) error {
+	return f.eachValue(func(value kg.Term) (string, error) {
+		if order, ok := compareLiterals(value, c.bound); ok && c.holds(order) {
 			return "", nil
 		}
-		return "is not " + c.words + " " + clip(c.bound.Value()), nil
+		return "is not " + c.words + " " + clipText(c.bound.Value()), nil
 	})
 }
 
-// lexical returns the text of an IRI or a literal. It reports false for a blank node.
-func lexical(t kg.Term) (string, bool) { return t.Value(), t.Kind() != kg.KindBlank }
+// lexicalForm returns the text of an IRI or a literal. It reports false for a blank node.
+func lexicalForm(t kg.Term) (string, bool) { return t.Value(), t.Kind() != kg.KindBlank }
 
-func (c lengthConstraint) check(_ *view, f *found) error {
-	return f.each(func(value kg.Term) (string, error) {
-		text, ok := lexical(value)
+func (c lengthConstraint) check(_ *dataView, f *checkContext) error {
+	return f.eachValue(func(value kg.Term) (string, error) {
+		text, ok := lexicalForm(value)
 		n := utf8.RuneCountInString(text)
 		switch {
 		case ok && (c.least && n >= c.n || !c.least && n <= c.n):
@@ -124,10 +124,10 @@ func (c lengthConstraint) check(_ *view, f *found) error {
 	})
 }
 
-func (c patternConstraint) check(v *view, f *found) error {
-	return f.each(func(value kg.Term) (string, error) {
-		if text, ok := lexical(value); ok {
-			if found, err := c.re.Match(text, v.meter.spend); found || err != nil {
+func (c patternConstraint) check(v *dataView, f *checkContext) error {
+	return f.eachValue(func(value kg.Term) (string, error) {
+		if text, ok := lexicalForm(value); ok {
+			if found, err := c.re.Match(text, v.meter.spendSteps); found || err != nil {
 				return "", err
 			}
 		}
@@ -136,8 +136,8 @@ func (c patternConstraint) check(v *view, f *found) error {
 }
 
 // check compares language tags and ranges without case (RFC 4647, section 2).
-func (c languageInConstraint) check(_ *view, f *found) error {
-	return f.each(func(value kg.Term) (string, error) {
+func (c languageInConstraint) check(_ *dataView, f *checkContext) error {
+	return f.eachValue(func(value kg.Term) (string, error) {
 		lang := value.LangKey()
 		for _, r := range c.ranges {
 			if lang != "" && (r == "*" || lang == r || strings.HasPrefix(lang, r+"-")) {
@@ -148,7 +148,7 @@ func (c languageInConstraint) check(_ *view, f *found) error {
 	})
 }
 
-func (uniqueLangConstraint) check(_ *view, f *found) error {
+func (uniqueLangConstraint) check(_ *dataView, f *checkContext) error {
 	count := map[string]int{}
 	var langs []string
 	for _, value := range f.values {
@@ -160,22 +160,22 @@ func (uniqueLangConstraint) check(_ *view, f *found) error {
 	slices.Sort(langs)
 	for _, lang := range langs {
 		f.aspect, f.degree = lang, count[lang]
-		if !f.violates(kg.Term{}, "has several values in the language "+lang) {
+		if !f.addViolation(kg.Term{}, "has several values in the language "+lang) {
 			return nil
 		}
 	}
 	return nil
 }
 
-func (c hasValueConstraint) check(_ *view, f *found) error {
+func (c hasValueConstraint) check(_ *dataView, f *checkContext) error {
 	if !slices.Contains(f.values, c.value) {
-		f.violates(kg.Term{}, "lacks the value "+clip(c.value.Name()))
+		f.addViolation(kg.Term{}, "lacks the value "+clipText(c.value.Name()))
 	}
 	return nil
 }
 
-func (c inConstraint) check(_ *view, f *found) error {
-	return f.each(func(value kg.Term) (string, error) {
+func (c inConstraint) check(_ *dataView, f *checkContext) error {
+	return f.eachValue(func(value kg.Term) (string, error) {
 		if c.members[value] {
 			return "", nil
 		}

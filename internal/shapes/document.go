@@ -28,9 +28,9 @@ func documentOf(quads []kg.Quad) document {
 	return d
 }
 
-// subjects returns the subjects sorted by term, so that the order of shapes and errors
+// sortedSubjects returns the subjects sorted by term, so that the order of shapes and errors
 // does not depend on the order of statements.
-func (d document) subjects() []kg.Term {
+func (d document) sortedSubjects() []kg.Term {
 	out := make([]kg.Term, 0, len(d))
 	for t := range d {
 		out = append(out, t)
@@ -39,7 +39,7 @@ func (d document) subjects() []kg.Term {
 	return out
 }
 
-func (d document) properties(subject kg.Term) []kg.Term {
+func (d document) sortedProperties(subject kg.Term) []kg.Term {
 	out := make([]kg.Term, 0, len(d[subject]))
 	for t := range d[subject] {
 		out = append(out, t)
@@ -48,8 +48,8 @@ func (d document) properties(subject kg.Term) []kg.Term {
 	return out
 }
 
-// objects returns the objects sorted by term.
-func (d document) objects(subject, predicate kg.Term) []kg.Term {
+// sortedObjects returns the objects sorted by term.
+func (d document) sortedObjects(subject, predicate kg.Term) []kg.Term {
 	list := slices.Clone(d[subject][predicate])
 	slices.SortFunc(list, kg.Term.Compare)
 	return list
@@ -59,8 +59,8 @@ func (d document) has(subject, predicate, object kg.Term) bool {
 	return slices.Contains(d[subject][predicate], object)
 }
 
-// list reads an rdf:List.
-func (d document) list(head kg.Term) ([]kg.Term, error) {
+// readList reads an rdf:List.
+func (d document) readList(head kg.Term) ([]kg.Term, error) {
 	var out []kg.Term
 	for at, seen := head, map[kg.Term]bool{}; at != rdfNil; {
 		first, rest := d[at][rdfFirst], d[at][rdfRest]

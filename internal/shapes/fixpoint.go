@@ -38,8 +38,8 @@ func newFixpoint(assumed bool) *fixpoint {
 	return &fixpoint{assumed: assumed, open: map[pair]int{}, settled: map[pair]bool{}, others: map[pair]bool{}, pending: map[pair]int{}}
 }
 
-// known returns a known answer.
-func (x *fixpoint) known(p pair) (answer, ok bool) {
+// lookUp returns a known answer.
+func (x *fixpoint) lookUp(p pair) (answer, ok bool) {
 	n, found := x.open[p]
 	if !found {
 		n, found = x.pending[p]
@@ -54,15 +54,15 @@ func (x *fixpoint) known(p pair) (answer, ok bool) {
 	return !x.assumed, x.others[p]
 }
 
-// decide answers a question with ask, once if it may be remembered.
-func (x *fixpoint) decide(p pair, remember bool, ask func() (bool, error)) (bool, error) {
-	if answer, ok := x.known(p); ok {
+// decidePair answers a question with ask, once if it may be remembered.
+func (x *fixpoint) decidePair(p pair, remember bool, ask func() (bool, error)) (bool, error) {
+	if answer, ok := x.lookUp(p); ok {
 		return answer, nil
 	}
 	if len(x.open) >= MaxDepth {
 		return false, tooDeep()
 	}
-	n, outer, mark := x.enter(p)
+	n, outer, mark := x.enterPair(p)
 	answer, err := ask()
 	low := x.low
 	delete(x.open, p)
@@ -74,13 +74,13 @@ func (x *fixpoint) decide(p pair, remember bool, ask func() (bool, error)) (bool
 		x.low = min(outer, low)
 	case answer != x.assumed:
 		x.others[p] = true
-		x.forget(mark)
+		x.forgetPending(mark)
 	case low >= n:
 		x.settled[p] = true
 		for _, inside := range x.trail[mark:] {
 			x.settled[inside] = true
 		}
-		x.forget(mark)
+		x.forgetPending(mark)
 	default:
 		x.pending[p] = n
 		x.trail = append(x.trail, p)
@@ -89,34 +89,34 @@ func (x *fixpoint) decide(p pair, remember bool, ask func() (bool, error)) (bool
 	return answer, nil
 }
 
-func (x *fixpoint) enter(p pair) (n, outer, mark int) {
+func (x *fixpoint) enterPair(p pair) (n, outer, mark int) {
 	n, outer, mark = x.next, x.low, len(x.trail)
 	x.next++
 	x.open[p], x.low = n, n
 	return n, outer, mark
 }
 
-// forget removes the pending pairs from a mark on.
-func (x *fixpoint) forget(mark int) {
+// forgetPending removes the pending pairs from a mark on.
+func (x *fixpoint) forgetPending(mark int) {
 	for _, p := range x.trail[mark:] {
 		delete(x.pending, p)
 	}
 	x.trail = x.trail[:mark]
 }
 
-// during runs a closer examination of a pair with the unexpected answer, with the pair
+// withOpen runs a closer examination of a pair with the unexpected answer, with the pair
 // open: answers that may depend on this one are computed again.
-func (x *fixpoint) during(p pair, run func() error) error {
+func (x *fixpoint) withOpen(p pair, run func() error) error {
 	if len(x.open) >= MaxDepth {
 		return tooDeep()
 	}
 	before := x.others
 	x.others = map[pair]bool{}
-	_, outer, mark := x.enter(p)
+	_, outer, mark := x.enterPair(p)
 	err := run()
 	delete(x.open, p)
 	x.low = outer
-	x.forget(mark)
+	x.forgetPending(mark)
 	maps.Copy(before, x.others)
 	x.others = before
 	return err

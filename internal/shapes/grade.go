@@ -16,15 +16,15 @@ func (f *finding) key() key {
 	return key{f.focus, f.path, f.value, f.shape, f.ordinal, f.aspect}
 }
 
-// older has the findings before an update.
-type older struct {
+// priorFindings has the findings before an update.
+type priorFindings struct {
 	degree map[key]int // largest degree per key
-	before *view
-	after  *view
+	before *dataView
+	after  *dataView
 }
 
-func olderOf(found []finding, before, after *view) *older {
-	o := &older{make(map[key]int, len(found)), before, after}
+func newPriorFindings(found []finding, before, after *dataView) *priorFindings {
+	o := &priorFindings{make(map[key]int, len(found)), before, after}
 	for i := range found {
 		k := found[i].key()
 		o.degree[k] = max(o.degree[k], found[i].degree)
@@ -33,7 +33,7 @@ func olderOf(found []finding, before, after *view) *older {
 }
 
 // covers reports whether a finding after the update existed before it to the same degree.
-func (o *older) covers(f *finding) (bool, error) {
+func (o *priorFindings) covers(f *finding) (bool, error) {
 	degree, there := o.degree[f.key()]
 	if !there || f.degree > degree {
 		return false, nil
@@ -42,19 +42,19 @@ func (o *older) covers(f *finding) (bool, error) {
 	if !ok {
 		return true, nil
 	}
-	worse, err := c.worse(f, o.before, o.after)
+	worse, err := c.hasWorsened(f, o.before, o.after)
 	return !worse, err
 }
 
-// worse reports whether a value that conforms neither before nor after an update is
+// hasWorsened reports whether a value that conforms neither before nor after an update is
 // further from conforming after it: if all shapes must conform, with respect to any of
 // them; if one shape must conform, with respect to all.
-func (c logicalConstraint) worse(f *finding, before, after *view) (bool, error) {
+func (c logicalConstraint) hasWorsened(f *finding, before, after *dataView) (bool, error) {
 	if c.grade == ungraded || f.aspect == tooManyConform {
 		return false, nil // compared by their number only
 	}
 	for _, s := range c.shapes {
-		worse, err := s.worse(f.value, before, after)
+		worse, err := s.hasWorsened(f.value, before, after)
 		if err != nil {
 			return false, err
 		}
@@ -65,26 +65,26 @@ func (c logicalConstraint) worse(f *finding, before, after *view) (bool, error) 
 	return c.grade == gradedByAll, nil
 }
 
-// worse reports whether the update introduces a violation of the shape by the node or
+// hasWorsened reports whether the update introduces a violation of the shape by the node or
 // makes one worse. For a node that is already being compared by a recursive shape, it
 // reports false.
-func (s *shape) worse(node kg.Term, before, after *view) (bool, error) {
+func (s *shape) hasWorsened(node kg.Term, before, after *dataView) (bool, error) {
 	if !s.recursive {
-		return s.worsened(node, before, after)
+		return s.computeWorsened(node, before, after)
 	}
-	return after.worsened.decide(pair{s, node}, true, func() (bool, error) { return s.worsened(node, before, after) })
+	return after.worsened.decidePair(pair{s, node}, true, func() (bool, error) { return s.computeWorsened(node, before, after) })
 }
 
-func (s *shape) worsened(node kg.Term, before, after *view) (bool, error) {
-	now, err := s.validated(after, node)
+func (s *shape) computeWorsened(node kg.Term, before, after *dataView) (bool, error) {
+	now, err := s.violationsOf(after, node)
 	if err != nil || len(now) == 0 {
 		return false, err
 	}
-	then, err := s.validated(before, node)
+	then, err := s.violationsOf(before, node)
 	if err != nil {
 		return false, err
 	}
-	old := olderOf(then, before, after)
+	old := newPriorFindings(then, before, after)
 	for i := range now {
 		if covered, err := old.covers(&now[i]); err != nil || !covered {
 			return err == nil, err
@@ -93,9 +93,9 @@ func (s *shape) worsened(node kg.Term, before, after *view) (bool, error) {
 	return false, nil
 }
 
-// validated returns the violations of the shape by the node.
-func (s *shape) validated(v *view, node kg.Term) (list []finding, err error) {
-	err = s.collect(v, node, func(f finding) bool {
+// violationsOf returns the violations of the shape by the node.
+func (s *shape) violationsOf(v *dataView, node kg.Term) (list []finding, err error) {
+	err = s.collectFindings(v, node, func(f finding) bool {
 		list = append(list, f)
 		return true
 	})

@@ -43,10 +43,10 @@ type issueKey struct {
 	reason             string
 }
 
-// note records an issue of a property of a subject.
-func (c *compiler) note(subject, predicate kg.Term, err error) {
+// recordIssue records an issue of a property of a subject.
+func (c *compiler) recordIssue(subject, predicate kg.Term, err error) {
 	e := kg.AsError(err)
-	key := issueKey{subject, predicate, clipTo(e.Message, maxReason)}
+	key := issueKey{subject, predicate, truncateText(e.Message, maxReason)}
 	if c.noted[key] {
 		return
 	}
@@ -57,27 +57,27 @@ func (c *compiler) note(subject, predicate kg.Term, err error) {
 // maxReason is the largest length of a reason in bytes; a reason may quote a value.
 const maxReason = 500
 
-// qname abbreviates names of SHACL.
-func qname(t kg.Term) string {
+// shortName abbreviates names of SHACL.
+func shortName(t kg.Term) string {
 	if name, ours := strings.CutPrefix(t.Value(), sh); ours {
 		return "sh:" + name
 	}
 	return t.String()
 }
 
-// places locates the nodes of a document.
-type places struct {
+// locator locates the nodes of a document.
+type locator struct {
 	doc document
 	of  map[kg.Term]parent // of blank nodes
 }
 
 type parent struct{ subject, predicate kg.Term }
 
-func placesIn(d document) *places {
-	p := &places{d, map[kg.Term]parent{}}
-	for _, s := range d.subjects() {
-		for _, predicate := range d.properties(s) {
-			for _, o := range d.objects(s, predicate) {
+func newLocator(d document) *locator {
+	p := &locator{d, map[kg.Term]parent{}}
+	for _, s := range d.sortedSubjects() {
+		for _, predicate := range d.sortedProperties(s) {
+			for _, o := range d.sortedObjects(s, predicate) {
 				if _, known := p.of[o]; !known && o.Kind() == kg.KindBlank && o != s {
 					p.of[o] = parent{s, predicate}
 				}
@@ -87,8 +87,8 @@ func placesIn(d document) *places {
 	return p
 }
 
-// find returns the named resource that contains a node, and the path to it.
-func (p *places) find(node kg.Term) (root kg.Term, place string) {
+// locate returns the named resource that contains a node, and the path to it.
+func (p *locator) locate(node kg.Term) (root kg.Term, place string) {
 	var parts []string
 	for seen := map[kg.Term]bool{}; ; {
 		up, inside := p.of[node]
@@ -100,20 +100,20 @@ func (p *places) find(node kg.Term) (root kg.Term, place string) {
 			parts = append(parts, "property "+paths[0].String())
 		}
 		if up.predicate != rdfFirst && up.predicate != rdfRest {
-			parts = append(parts, qname(up.predicate))
+			parts = append(parts, shortName(up.predicate))
 		}
 		node = up.subject
 	}
 	parts = append(parts, node.String())
 	slices.Reverse(parts)
-	return node, clipTo(strings.Join(parts, ": "), maxPlace)
+	return node, truncateText(strings.Join(parts, ": "), maxPlace)
 }
 
 // maxPlace is the largest length of a place in bytes.
 const maxPlace = 2_000
 
-// list returns issues as LeftOut, sorted by shape.
-func (p *places) list(issues []issue) []LeftOut {
+// listIssues returns issues as LeftOut, sorted by shape.
+func (p *locator) listIssues(issues []issue) []LeftOut {
 	out := make([]LeftOut, 0, min(len(issues), MaxLeftOut+1))
 	for i, x := range issues {
 		if i == MaxLeftOut {
@@ -128,17 +128,17 @@ func (p *places) list(issues []issue) []LeftOut {
 	return out
 }
 
-func (p *places) leftOut(x issue) LeftOut {
+func (p *locator) leftOut(x issue) LeftOut {
 	l := LeftOut{Reason: x.reason}
-	l.Shape, l.Place = p.find(x.subject)
+	l.Shape, l.Place = p.locate(x.subject)
 	if !x.predicate.IsZero() {
-		l.Name = qname(x.predicate)
+		l.Name = shortName(x.predicate)
 	}
 	return l
 }
 
-// refuse returns an error for the issues; it names the first.
-func (p *places) refuse(issues []issue) error {
+// errorFor returns an error for the issues; it names the first.
+func (p *locator) errorFor(issues []issue) error {
 	first := issues[0]
 	e := *first.err
 	e.Message = p.leftOut(first).String()

@@ -22,29 +22,29 @@ type Limit struct {
 // Limits returns the limits of the shapes in force at the snapshot's revision, in the
 // order of the shapes. The snapshot's view must include the shapes graph.
 func (s *Set) Limits(ctx context.Context, snapshot *kg.Snapshot) ([]Limit, error) {
-	now := s.current()
+	now := s.currentSet()
 	if snapshot.Revision() < now.since {
 		quads, err := shapesOf(snapshot)
 		if err != nil {
 			return nil, err
 		}
-		if now, err = compile(documentOf(inOrder(quads))); err != nil {
+		if now, err = compileShapes(documentOf(inOrder(quads))); err != nil {
 			return nil, err
 		}
 	}
 	var list []Limit
 	for _, root := range now.roots {
 		t := &root.targets
-		root.limits(map[*shape]bool{}, func(l link, most int) {
+		root.collectLimits(map[*shape]bool{}, func(l link, most int) {
 			list = append(list, Limit{root.id, l.predicate, l.inverse, most, t.nodes, t.classes, t.subjectsOf, t.objectsOf})
 		})
 	}
 	return list, ctx.Err()
 }
 
-// limits reports the shape's bounds for its focus node to note. inside are the shapes
+// collectLimits reports the shape's bounds for its focus node to note. inside are the shapes
 // already visited.
-func (s *shape) limits(inside map[*shape]bool, note func(l link, most int)) {
+func (s *shape) collectLimits(inside map[*shape]bool, note func(l link, most int)) {
 	if s.deactivated || inside[s] {
 		return
 	}
@@ -71,6 +71,6 @@ func (s *shape) limitsInside(p parts, asked map[*shape]bool, note func(l link, m
 		return // a shape for the values
 	}
 	for _, inside := range p.shapes {
-		inside.limits(asked, note)
+		inside.collectLimits(asked, note)
 	}
 }

@@ -13,43 +13,43 @@ import (
 
 // parameter is a constraint parameter.
 type parameter struct {
-	many   bool // each value is a separate constraint
-	onPath bool // property shapes only
-	make   func(c *compiler, s *shape, value kg.Term, depth int) ([]constraint, error)
+	many    bool // each value is a separate constraint
+	onPath  bool // property shapes only
+	compile func(c *compiler, s *shape, value kg.Term, depth int) ([]constraint, error)
 }
 
-// parameters returns the parameters of SHACL core (SHACL, section 4).
-func parameters() map[string]parameter {
+// coreParameters returns the parameters of SHACL core (SHACL, section 4).
+func coreParameters() map[string]parameter {
 	return map[string]parameter{
-		"class":            {many: true, make: makeClass},
-		"datatype":         {make: makeDatatype},
-		"nodeKind":         {make: makeNodeKind},
-		"minCount":         {onPath: true, make: makeCount("MinCount", true)},
-		"maxCount":         {onPath: true, make: makeCount("MaxCount", false)},
-		"minExclusive":     {make: makeRange("MinExclusive", "greater than", func(c int) bool { return c > 0 })},
-		"minInclusive":     {make: makeRange("MinInclusive", "at least", func(c int) bool { return c >= 0 })},
-		"maxExclusive":     {make: makeRange("MaxExclusive", "less than", func(c int) bool { return c < 0 })},
-		"maxInclusive":     {make: makeRange("MaxInclusive", "at most", func(c int) bool { return c <= 0 })},
-		"minLength":        {make: makeLength("MinLength", true)},
-		"maxLength":        {make: makeLength("MaxLength", false)},
-		"pattern":          {make: makePattern},
-		"languageIn":       {make: makeLanguageIn},
-		"uniqueLang":       {onPath: true, make: makeUniqueLang},
-		"equals":           {many: true, make: makeEquals},
-		"disjoint":         {many: true, make: makeDisjoint},
-		"lessThan":         {many: true, onPath: true, make: makeLessThan("LessThan", false)},
-		"lessThanOrEquals": {many: true, onPath: true, make: makeLessThan("LessThanOrEquals", true)},
-		"hasValue":         {many: true, make: makeHasValue},
-		"in":               {make: makeIn},
-		"closed":           {make: makeClosed},
-		"property":         {many: true, make: makeProperty},
-		"node":             {many: true, make: makeOne("Node", gradedByEach, "does not conform to ", func(n, _ int) bool { return n == 1 })},
-		"not":              {many: true, make: makeOne("Not", ungraded, "conforms to ", func(n, _ int) bool { return n == 0 })},
-		"and":              {many: true, make: makeSeveral("And", gradedByEach, "does not conform to all of ", func(n, of int) bool { return n == of })},
-		"or":               {many: true, make: makeSeveral("Or", gradedByAll, "conforms to none of ", func(n, _ int) bool { return n > 0 })},
-		"xone":             {many: true, make: makeSeveral("Xone", gradedByAll, "does not conform to exactly one of ", func(n, _ int) bool { return n == 1 })},
+		"class":            {many: true, compile: makeClass},
+		"datatype":         {compile: makeDatatype},
+		"nodeKind":         {compile: makeNodeKind},
+		"minCount":         {onPath: true, compile: makeCount("MinCount", true)},
+		"maxCount":         {onPath: true, compile: makeCount("MaxCount", false)},
+		"minExclusive":     {compile: makeRange("MinExclusive", "greater than", func(c int) bool { return c > 0 })},
+		"minInclusive":     {compile: makeRange("MinInclusive", "at least", func(c int) bool { return c >= 0 })},
+		"maxExclusive":     {compile: makeRange("MaxExclusive", "less than", func(c int) bool { return c < 0 })},
+		"maxInclusive":     {compile: makeRange("MaxInclusive", "at most", func(c int) bool { return c <= 0 })},
+		"minLength":        {compile: makeLength("MinLength", true)},
+		"maxLength":        {compile: makeLength("MaxLength", false)},
+		"pattern":          {compile: makePattern},
+		"languageIn":       {compile: makeLanguageIn},
+		"uniqueLang":       {onPath: true, compile: makeUniqueLang},
+		"equals":           {many: true, compile: makeEquals},
+		"disjoint":         {many: true, compile: makeDisjoint},
+		"lessThan":         {many: true, onPath: true, compile: makeLessThan("LessThan", false)},
+		"lessThanOrEquals": {many: true, onPath: true, compile: makeLessThan("LessThanOrEquals", true)},
+		"hasValue":         {many: true, compile: makeHasValue},
+		"in":               {compile: makeIn},
+		"closed":           {compile: makeClosed},
+		"property":         {many: true, compile: makeProperty},
+		"node":             {many: true, compile: makeOne("Node", gradedByEach, "does not conform to ", func(n, _ int) bool { return n == 1 })},
+		"not":              {many: true, compile: makeOne("Not", ungraded, "conforms to ", func(n, _ int) bool { return n == 0 })},
+		"and":              {many: true, compile: makeSeveral("And", gradedByEach, "does not conform to all of ", func(n, of int) bool { return n == of })},
+		"or":               {many: true, compile: makeSeveral("Or", gradedByAll, "conforms to none of ", func(n, _ int) bool { return n > 0 })},
+		"xone":             {many: true, compile: makeSeveral("Xone", gradedByAll, "does not conform to exactly one of ", func(n, _ int) bool { return n == 1 })},
 
-		"qualifiedValueShape": {many: true, onPath: true, make: makeQualified},
+		"qualifiedValueShape": {many: true, onPath: true, compile: makeQualified},
 	}
 }
 
@@ -70,8 +70,8 @@ func makeNodeKind(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, er
 	return []constraint{nodeKindConstraint{own{"NodeKind"}, kind}}, nil
 }
 
-// count parses a non-negative integer.
-func count(value kg.Term) (int, error) {
+// parseCount parses a non-negative integer.
+func parseCount(value kg.Term) (int, error) {
 	n, err := strconv.Atoi(value.Value())
 	if err != nil || value.Datatype() != kg.XSDInteger || n < 0 {
 		return 0, invalid("%s is not a non-negative integer", value)
@@ -81,21 +81,21 @@ func count(value kg.Term) (int, error) {
 
 func makeCount(name string, least bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
 	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-		n, err := count(value)
+		n, err := parseCount(value)
 		return []constraint{countConstraint{own{name}, least, n}}, err
 	}
 }
 
 func makeLength(name string, least bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
 	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-		n, err := count(value)
+		n, err := parseCount(value)
 		return []constraint{lengthConstraint{own{name}, least, n}}, err
 	}
 }
 
 func makeRange(name, words string, holds func(int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
 	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-		if _, ok := compare(value, value); !ok {
+		if _, ok := compareLiterals(value, value); !ok {
 			return nil, invalid("%s is not an ordered value", value)
 		}
 		return []constraint{rangeConstraint{own{name}, value, holds, words}}, nil
@@ -114,39 +114,39 @@ func makePattern(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, err
 		return nil, invalid("%s is not a string", value)
 	}
 	if !isText(value) {
-		c.note(s.id, shTerm("pattern"), invalid("%s is not an xsd:string: it is treated as one", clip(beginning(value))))
+		c.recordIssue(s.id, shTerm("pattern"), invalid("%s is not an xsd:string: it is treated as one", clipText(formatPrefix(value))))
 	}
 	text := value.Value()
 	if len(text) > MaxPatternBytes {
 		return nil, tooMuch("%d bytes exceed the limit of %d", len(text), MaxPatternBytes)
 	}
-	flags, err := c.flags(s)
+	flags, err := c.patternFlags(s)
 	if err != nil {
 		return nil, err
 	}
 	source := flags(text)
 	re, err := pacedregexp.Compile(source, MaxPatternInstructions)
 	if long := (*pacedregexp.TooLongError)(nil); errors.As(err, &long) {
-		return nil, tooMuch("%q compiles to %d instructions; the limit is %d", clip(text), long.Instructions, long.Max)
+		return nil, tooMuch("%q compiles to %d instructions; the limit is %d", clipText(text), long.Instructions, long.Max)
 	}
 	if err != nil {
-		e := invalid("%q is not a valid regular expression: %v", clip(text), err)
+		e := invalid("%q is not a valid regular expression: %v", clipText(text), err)
 		e.Hint = "The syntax is RE2's: no backreferences and no lookaround."
 		return nil, e
 	}
 	return []constraint{patternConstraint{own{"Pattern"}, re, text}}, nil
 }
 
-// flags compiles sh:flags of a pattern (XPath functions, section 5.6.2).
-func (c *compiler) flags(s *shape) (func(string) string, error) {
-	values := c.doc.objects(s.id, shTerm("flags"))
-	if err := one(values); err != nil {
+// patternFlags compiles sh:flags of a pattern (XPath functions, section 5.6.2).
+func (c *compiler) patternFlags(s *shape) (func(string) string, error) {
+	values := c.doc.sortedObjects(s.id, shTerm("flags"))
+	if err := requireSingle(values); err != nil {
 		return nil, err
 	}
 	all := ""
 	if len(values) == 1 {
 		if all = values[0].Value(); !isText(values[0]) {
-			c.note(s.id, shTerm("flags"), invalid("%s is not an xsd:string: it is treated as one", values[0]))
+			c.recordIssue(s.id, shTerm("flags"), invalid("%s is not an xsd:string: it is treated as one", values[0]))
 		}
 	}
 	group := ""
@@ -174,21 +174,21 @@ func (c *compiler) flags(s *shape) (func(string) string, error) {
 }
 
 func makeLanguageIn(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, error) {
-	list, err := c.doc.list(value)
+	list, err := c.doc.readList(value)
 	if err != nil {
 		return nil, err
 	}
 	ranges := make([]string, len(list))
 	for i, t := range list {
 		if ranges[i] = strings.ToLower(t.Value()); !isText(t) {
-			c.note(s.id, shTerm("languageIn"), invalid("%s is not an xsd:string: it is treated as one", t))
+			c.recordIssue(s.id, shTerm("languageIn"), invalid("%s is not an xsd:string: it is treated as one", t))
 		}
 	}
 	return []constraint{languageInConstraint{own{"LanguageIn"}, ranges}}, nil
 }
 
 func makeUniqueLang(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-	on, err := flag([]kg.Term{value})
+	on, err := parseFlag([]kg.Term{value})
 	if !on || err != nil {
 		return nil, err
 	}
@@ -214,19 +214,19 @@ func makeHasValue(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, er
 }
 
 func makeIn(c *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-	list, err := c.doc.list(value)
+	list, err := c.doc.readList(value)
 	if err != nil {
 		return nil, err
 	}
-	return []constraint{inConstraint{own{"In"}, setOf(list), few(list)}}, nil
+	return []constraint{inConstraint{own{"In"}, setOf(list), joinFew(list)}}, nil
 }
 
-// few returns the first names of a list.
-func few(list []kg.Term) string {
+// joinFew returns the first names of a list.
+func joinFew(list []kg.Term) string {
 	const most = 5
 	names := make([]string, 0, most)
 	for _, t := range list[:min(len(list), most)] {
-		names = append(names, clip(t.Name()))
+		names = append(names, clipText(t.Name()))
 	}
 	text := strings.Join(names, ", ")
 	if len(list) > most {
@@ -236,7 +236,7 @@ func few(list []kg.Term) string {
 }
 
 func makeClosed(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, error) {
-	on, err := flag([]kg.Term{value})
+	on, err := parseFlag([]kg.Term{value})
 	if !on || err != nil {
 		return nil, err
 	}
@@ -259,23 +259,23 @@ func makeClosed(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, erro
 }
 
 func (c *compiler) ignoredProperties(s *shape) ([]kg.Term, error) {
-	heads := c.doc.objects(s.id, shTerm("ignoredProperties"))
+	heads := c.doc.sortedObjects(s.id, shTerm("ignoredProperties"))
 	if len(heads) == 0 {
 		return nil, nil
 	}
-	if err := one(heads); err != nil {
+	if err := requireSingle(heads); err != nil {
 		return nil, err
 	}
-	list, err := c.doc.list(heads[0])
+	list, err := c.doc.readList(heads[0])
 	return list, cmpErr(err, onlyIRIs(list))
 }
 
 func makeProperty(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
-	s, err := c.shape(value, depth+1)
+	s, err := c.compileShape(value, depth+1)
 	if err != nil {
 		return nil, err
 	}
-	if s.way == nil && !s.void {
+	if s.way == nil && !s.invalid {
 		return nil, invalid("%s has no sh:path", value)
 	}
 	return []constraint{propertyConstraint{parts{"Property", []*shape{s}}}}, nil
@@ -283,12 +283,12 @@ func makeProperty(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint
 
 func makeOne(name named, grade grading, words string, holds func(int, int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
 	return func(c *compiler, outer *shape, value kg.Term, depth int) ([]constraint, error) {
-		s, err := c.shape(value, depth+1)
+		s, err := c.compileShape(value, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		if name == "Node" && s.way != nil {
-			c.note(outer.id, shTerm("node"), invalid("%s is not a node shape; it is validated with its path", shapeName(s)))
+			c.recordIssue(outer.id, shTerm("node"), invalid("%s is not a node shape; it is validated with its path", shapeName(s)))
 		}
 		return []constraint{logicalConstraint{parts{name, []*shape{s}}, holds, grade, words + shapeName(s)}}, nil
 	}
@@ -296,13 +296,13 @@ func makeOne(name named, grade grading, words string, holds func(int, int) bool)
 
 func makeSeveral(name named, grade grading, words string, holds func(int, int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
 	return func(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
-		list, err := c.doc.list(value)
+		list, err := c.doc.readList(value)
 		if err != nil {
 			return nil, err
 		}
 		all := make([]*shape, len(list))
 		for i, t := range list {
-			if all[i], err = c.shape(t, depth+1); err != nil {
+			if all[i], err = c.compileShape(t, depth+1); err != nil {
 				return nil, err
 			}
 		}
@@ -320,13 +320,13 @@ func shapeName(s *shape) string {
 
 func makeQualified(c *compiler, s *shape, value kg.Term, depth int) ([]constraint, error) {
 	if len(c.doc[s.id][shTerm("qualifiedValueShape")]) > 1 {
-		c.note(s.id, shTerm("qualifiedValueShape"), invalid("it must be given once; each value is validated"))
+		c.recordIssue(s.id, shTerm("qualifiedValueShape"), invalid("it must be given once; each value is validated"))
 	}
-	of, err := c.shape(value, depth+1)
+	of, err := c.compileShape(value, depth+1)
 	if err != nil {
 		return nil, err
 	}
-	siblings, err := c.siblings(s, value, depth)
+	siblings, err := c.siblingShapes(s, value, depth)
 	if err != nil {
 		return nil, err
 	}
@@ -336,8 +336,8 @@ func makeQualified(c *compiler, s *shape, value kg.Term, depth int) ([]constrain
 		name     named
 		least    bool
 	}{{"qualifiedMinCount", "QualifiedMinCount", true}, {"qualifiedMaxCount", "QualifiedMaxCount", false}} {
-		for _, v := range c.doc.objects(s.id, shTerm(bound.property)) {
-			n, err := count(v)
+		for _, v := range c.doc.sortedObjects(s.id, shTerm(bound.property)) {
+			n, err := parseCount(v)
 			if err != nil {
 				return nil, err
 			}
@@ -350,23 +350,23 @@ func makeQualified(c *compiler, s *shape, value kg.Term, depth int) ([]constrain
 	return out, nil
 }
 
-// siblings returns the shapes that a value must not conform to if the qualified shapes
+// siblingShapes returns the shapes that a value must not conform to if the qualified shapes
 // are disjoint (SHACL, section 4.7.3).
-func (c *compiler) siblings(s *shape, own kg.Term, depth int) ([]*shape, error) {
-	disjoint := c.doc.objects(s.id, shTerm("qualifiedValueShapesDisjoint"))
+func (c *compiler) siblingShapes(s *shape, own kg.Term, depth int) ([]*shape, error) {
+	disjoint := c.doc.sortedObjects(s.id, shTerm("qualifiedValueShapesDisjoint"))
 	if len(disjoint) == 0 {
 		return nil, nil
 	}
-	if on, err := flag(disjoint); !on || err != nil {
+	if on, err := parseFlag(disjoint); !on || err != nil {
 		return nil, err
 	}
-	var found nodes
-	for _, parent := range c.doc.subjects() {
+	var found nodeSet
+	for _, parent := range c.doc.sortedSubjects() {
 		if !c.doc.has(parent, shTerm("property"), s.id) {
 			continue
 		}
-		for _, p := range c.doc.objects(parent, shTerm("property")) {
-			found.add(c.doc.objects(p, shTerm("qualifiedValueShape")))
+		for _, p := range c.doc.sortedObjects(parent, shTerm("property")) {
+			found.add(c.doc.sortedObjects(p, shTerm("qualifiedValueShape")))
 		}
 	}
 	var out []*shape
@@ -374,7 +374,7 @@ func (c *compiler) siblings(s *shape, own kg.Term, depth int) ([]*shape, error) 
 		if id == own {
 			continue
 		}
-		sibling, err := c.shape(id, depth+1)
+		sibling, err := c.compileShape(id, depth+1)
 		if err != nil {
 			return nil, err
 		}

@@ -6,14 +6,14 @@ import (
 	"koine/kg"
 )
 
-// way is a property path. Only single steps are inverted.
-type way interface {
-	// from returns the end nodes of the path from any of the starts, each once.
-	from(v *view, starts []kg.Term) ([]kg.Term, error)
-	// back returns the inverse path.
-	back() way
-	// reads calls note for each link that is looked up, with the path before it.
-	reads(before []way, note func(before []way, l link))
+// propertyPath is a property path. Only single steps are inverted.
+type propertyPath interface {
+	// endNodes returns the end nodes of the path from any of the starts, each once.
+	endNodes(v *dataView, starts []kg.Term) ([]kg.Term, error)
+	// inverted returns the inverse path.
+	inverted() propertyPath
+	// recordLinks calls note for each link that is looked up, with the path before it.
+	recordLinks(before []propertyPath, note func(before []propertyPath, l link))
 	String() string
 }
 
@@ -22,23 +22,23 @@ type (
 		predicate kg.Term
 		inverse   bool
 	}
-	sequence    []way
-	alternative []way
+	sequence    []propertyPath
+	alternative []propertyPath
 	// repeat repeats a path least times or more; least is 0 or 1.
 	repeat struct {
-		of    way
+		of    propertyPath
 		least int
 	}
-	optional struct{ of way }
+	optional struct{ of propertyPath }
 )
 
-func (l link) from(v *view, starts []kg.Term) ([]kg.Term, error) {
+func (l link) endNodes(v *dataView, starts []kg.Term) ([]kg.Term, error) {
 	if len(starts) == 1 {
-		return v.read(starts[0], l)
+		return v.readLink(starts[0], l)
 	}
-	var out nodes
+	var out nodeSet
 	for _, n := range starts {
-		ends, err := v.read(n, l)
+		ends, err := v.readLink(n, l)
 		if err != nil {
 			return nil, err
 		}
@@ -47,19 +47,19 @@ func (l link) from(v *view, starts []kg.Term) ([]kg.Term, error) {
 	return out.list, nil
 }
 
-func (s sequence) from(v *view, at []kg.Term) (_ []kg.Term, err error) {
+func (s sequence) endNodes(v *dataView, at []kg.Term) (_ []kg.Term, err error) {
 	for _, w := range s {
-		if at, err = w.from(v, at); err != nil {
+		if at, err = w.endNodes(v, at); err != nil {
 			return nil, err
 		}
 	}
 	return at, nil
 }
 
-func (a alternative) from(v *view, starts []kg.Term) ([]kg.Term, error) {
-	var out nodes
+func (a alternative) endNodes(v *dataView, starts []kg.Term) ([]kg.Term, error) {
+	var out nodeSet
 	for _, w := range a {
-		ends, err := w.from(v, starts)
+		ends, err := w.endNodes(v, starts)
 		if err != nil {
 			return nil, err
 		}
@@ -68,73 +68,75 @@ func (a alternative) from(v *view, starts []kg.Term) ([]kg.Term, error) {
 	return out.list, nil
 }
 
-func (r repeat) from(v *view, starts []kg.Term) (_ []kg.Term, err error) {
-	var out nodes
+func (r repeat) endNodes(v *dataView, starts []kg.Term) (_ []kg.Term, err error) {
+	var out nodeSet
 	level := starts
 	if r.least > 0 {
-		if level, err = r.of.from(v, starts); err != nil {
+		if level, err = r.of.endNodes(v, starts); err != nil {
 			return nil, err
 		}
 	}
 	for level = out.add(level); len(level) > 0; level = out.add(level) {
-		if level, err = r.of.from(v, level); err != nil {
+		if level, err = r.of.endNodes(v, level); err != nil {
 			return nil, err
 		}
 	}
 	return out.list, nil
 }
 
-func (o optional) from(v *view, starts []kg.Term) ([]kg.Term, error) {
-	var out nodes
+func (o optional) endNodes(v *dataView, starts []kg.Term) ([]kg.Term, error) {
+	var out nodeSet
 	out.add(starts)
-	ends, err := o.of.from(v, starts)
+	ends, err := o.of.endNodes(v, starts)
 	out.add(ends)
 	return out.list, err
 }
 
-func (l link) back() way     { return link{l.predicate, !l.inverse} }
-func (r repeat) back() way   { return repeat{r.of.back(), r.least} }
-func (o optional) back() way { return optional{o.of.back()} }
+func (l link) inverted() propertyPath     { return link{l.predicate, !l.inverse} }
+func (r repeat) inverted() propertyPath   { return repeat{r.of.inverted(), r.least} }
+func (o optional) inverted() propertyPath { return optional{o.of.inverted()} }
 
-func (s sequence) back() way {
+func (s sequence) inverted() propertyPath {
 	out := make(sequence, len(s))
 	for i, w := range s {
-		out[len(s)-1-i] = w.back()
+		out[len(s)-1-i] = w.inverted()
 	}
 	return out
 }
 
-func (a alternative) back() way {
+func (a alternative) inverted() propertyPath {
 	out := make(alternative, len(a))
 	for i, w := range a {
-		out[i] = w.back()
+		out[i] = w.inverted()
 	}
 	return out
 }
 
-func (l link) reads(before []way, note func([]way, link)) { note(before, l) }
+func (l link) recordLinks(before []propertyPath, note func([]propertyPath, link)) { note(before, l) }
 
-func (s sequence) reads(before []way, note func([]way, link)) {
+func (s sequence) recordLinks(before []propertyPath, note func([]propertyPath, link)) {
 	for _, w := range s {
-		w.reads(before, note)
-		before = then(before, w)
+		w.recordLinks(before, note)
+		before = appendPath(before, w)
 	}
 }
 
-func (a alternative) reads(before []way, note func([]way, link)) {
+func (a alternative) recordLinks(before []propertyPath, note func([]propertyPath, link)) {
 	for _, w := range a {
-		w.reads(before, note)
+		w.recordLinks(before, note)
 	}
 }
 
-func (r repeat) reads(before []way, note func([]way, link)) {
-	r.of.reads(then(before, repeat{r.of, 0}), note)
+func (r repeat) recordLinks(before []propertyPath, note func([]propertyPath, link)) {
+	r.of.recordLinks(appendPath(before, repeat{r.of, 0}), note)
 }
 
-func (o optional) reads(before []way, note func([]way, link)) { o.of.reads(before, note) }
+func (o optional) recordLinks(before []propertyPath, note func([]propertyPath, link)) {
+	o.of.recordLinks(before, note)
+}
 
-// then appends to a path without changing before.
-func then(before []way, w ...way) []way {
+// appendPath appends to a path without changing before.
+func appendPath(before []propertyPath, w ...propertyPath) []propertyPath {
 	return append(before[:len(before):len(before)], w...)
 }
 
@@ -146,8 +148,8 @@ func (l link) String() string {
 	return l.predicate.Value()
 }
 
-func (s sequence) String() string    { return joined(s, "/") }
-func (a alternative) String() string { return joined(a, "|") }
+func (s sequence) String() string    { return joinPaths(s, "/") }
+func (a alternative) String() string { return joinPaths(a, "|") }
 func (o optional) String() string    { return "(" + o.of.String() + ")?" }
 
 func (r repeat) String() string {
@@ -157,7 +159,7 @@ func (r repeat) String() string {
 	return "(" + r.of.String() + ")*"
 }
 
-func joined(list []way, between string) string {
+func joinPaths(list []propertyPath, between string) string {
 	parts := make([]string, len(list))
 	for i, w := range list {
 		l, single := w.(link)
@@ -173,14 +175,14 @@ func joined(list []way, between string) string {
 	return strings.Join(parts, between)
 }
 
-// nodes is a set of nodes in insertion order.
-type nodes struct {
+// nodeSet is a set of nodes in insertion order.
+type nodeSet struct {
 	list []kg.Term
 	seen map[kg.Term]bool
 }
 
 // add returns the nodes that are new.
-func (s *nodes) add(list []kg.Term) (fresh []kg.Term) {
+func (s *nodeSet) add(list []kg.Term) (fresh []kg.Term) {
 	if s.seen == nil {
 		s.seen = make(map[kg.Term]bool, len(list))
 	}

@@ -62,13 +62,13 @@ func put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad, supporte
 			names[s] = true
 		}
 	}
-	if err := administrators(&m); err != nil {
+	if err := requireAdmin(&m); err != nil {
 		return kg.Receipt{}, nil, err
 	}
 	if len(names) == 0 {
 		return kg.Receipt{}, nil, invalid("the document has no named shape: give each shape an IRI, so that it can be replaced and removed")
 	}
-	r, err = change(ctx, store, m, func(kept []kg.Quad) ([]kg.Quad, error) {
+	r, err = changeShapes(ctx, store, m, func(kept []kg.Quad) ([]kg.Quad, error) {
 		var next []kg.Quad
 		for _, q := range kept {
 			if !names[q.Subject] {
@@ -76,21 +76,21 @@ func put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad, supporte
 			}
 		}
 		// Remove the parts that only the old shapes used.
-		return append(reachable(next), quads...), nil
+		return append(reachableStatements(next), quads...), nil
 	}, func(kept, next []kg.Quad) error {
-		issues, err := brought(kept, next, written)
+		issues, err := newIssues(kept, next, written)
 		if err != nil || len(issues) == 0 {
 			left = nil
 			return err
 		}
-		p := placesIn(documentOf(next))
+		p := newLocator(documentOf(next))
 		if !supportedOnly {
-			return p.refuse(issues)
+			return p.errorFor(issues)
 		}
 		if len(issues) > MaxLeftOut {
 			return tooMuch("%d parts would be left out; the limit is %d; the first is %s", len(issues), MaxLeftOut, p.leftOut(issues[0]))
 		}
-		left = p.list(issues)
+		left = p.listIssues(issues)
 		return nil
 	})
 	if err != nil {
@@ -99,15 +99,15 @@ func put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad, supporte
 	return r, left, err
 }
 
-// brought returns the issues of next that belong to a written subject or that kept does
+// newIssues returns the issues of next that belong to a written subject or that kept does
 // not have.
-func brought(kept, next []kg.Quad, written map[kg.Term]bool) ([]issue, error) {
-	after, err := compile(documentOf(next))
+func newIssues(kept, next []kg.Quad, written map[kg.Term]bool) ([]issue, error) {
+	after, err := compileShapes(documentOf(next))
 	if err != nil || len(after.issues) == 0 {
 		return nil, err
 	}
 	old := map[issueKey]bool{}
-	if before, err := compile(documentOf(kept)); err == nil {
+	if before, err := compileShapes(documentOf(kept)); err == nil {
 		for _, x := range before.issues {
 			old[x.issueKey] = true
 		}
@@ -124,7 +124,7 @@ func brought(kept, next []kg.Quad, written map[kg.Term]bool) ([]issue, error) {
 // Remove removes shapes and the parts that only they use. For an unknown shape it returns
 // CodeNotFound. Only administrators may call it.
 func Remove(ctx context.Context, store Writer, m kg.Meta, ids []kg.Term) (kg.Receipt, error) {
-	return change(ctx, store, m, func(kept []kg.Quad) ([]kg.Quad, error) {
+	return changeShapes(ctx, store, m, func(kept []kg.Quad) ([]kg.Quad, error) {
 		gone := map[kg.Term]bool{}
 		for _, id := range ids {
 			gone[id] = false
@@ -142,26 +142,26 @@ func Remove(ctx context.Context, store Writer, m kg.Meta, ids []kg.Term) (kg.Rec
 				return nil, kg.Errorf(kg.CodeNotFound, "shape %s not found", id)
 			}
 		}
-		return reachable(next), nil
+		return reachableStatements(next), nil
 	}, func(kept, next []kg.Quad) error {
-		issues, err := brought(kept, next, nil)
+		issues, err := newIssues(kept, next, nil)
 		if err == nil && len(issues) > 0 {
-			err = placesIn(documentOf(next)).refuse(issues)
+			err = newLocator(documentOf(next)).errorFor(issues)
 		}
 		return err
 	})
 }
 
-func administrators(m *kg.Meta) error {
+func requireAdmin(m *kg.Meta) error {
 	if !m.Principal.IsAdmin() {
 		return kg.Errorf(kg.CodePermissionDenied, "only an administrator can change shapes")
 	}
 	return nil
 }
 
-// change replaces the shapes graph by the result of fn if admit accepts it.
-func change(ctx context.Context, store Writer, m kg.Meta, fn func(kept []kg.Quad) ([]kg.Quad, error), admit func(kept, next []kg.Quad) error) (kg.Receipt, error) {
-	if err := administrators(&m); err != nil {
+// changeShapes replaces the shapes graph by the result of fn if admit accepts it.
+func changeShapes(ctx context.Context, store Writer, m kg.Meta, fn func(kept []kg.Quad) ([]kg.Quad, error), admit func(kept, next []kg.Quad) error) (kg.Receipt, error) {
+	if err := requireAdmin(&m); err != nil {
 		return kg.Receipt{}, err
 	}
 	return store.Update(ctx, m, func(tx *kg.Tx) error {
@@ -176,29 +176,29 @@ func change(ctx context.Context, store Writer, m kg.Meta, fn func(kept []kg.Quad
 		if err != nil {
 			return err
 		}
-		if err := sound(next); err != nil {
+		if err := checkShapesGraph(next); err != nil {
 			return err
 		}
 		if err := admit(kept, next); err != nil {
 			return err
 		}
-		return replace(tx, kept, next)
+		return replaceStatements(tx, kept, next)
 	})
 }
 
-// sound returns an error if the statements are not a valid shapes graph.
-func sound(quads []kg.Quad) error {
+// checkShapesGraph returns an error if the statements are not a valid shapes graph.
+func checkShapesGraph(quads []kg.Quad) error {
 	if len(quads) > MaxStatements {
 		return tooMuch("the shapes have %d statements; the limit is %d", len(quads), MaxStatements)
 	}
-	if named := reachable(quads); len(named) < len(quads) {
+	if named := reachableStatements(quads); len(named) < len(quads) {
 		return invalid("a shape has no name: give it an IRI, so that it can be replaced and removed")
 	}
 	return nil
 }
 
-// replace applies the difference.
-func replace(tx *kg.Tx, kept, next []kg.Quad) error {
+// replaceStatements applies the difference.
+func replaceStatements(tx *kg.Tx, kept, next []kg.Quad) error {
 	has, wants := map[kg.Quad]bool{}, map[kg.Quad]bool{}
 	for _, q := range kept {
 		has[q] = true
@@ -223,9 +223,9 @@ func replace(tx *kg.Tx, kept, next []kg.Quad) error {
 	return nil
 }
 
-// reachable returns the statements of named resources and of the blank nodes that they
+// reachableStatements returns the statements of named resources and of the blank nodes that they
 // reference.
-func reachable(quads []kg.Quad) []kg.Quad {
+func reachableStatements(quads []kg.Quad) []kg.Quad {
 	of := map[kg.Term][]kg.Term{} // blank objects of a subject
 	var at []kg.Term
 	seen := map[kg.Term]bool{}

@@ -29,66 +29,66 @@ type use struct {
 	back sequence // from the validated node to the focus nodes
 }
 
-// reads collects the dependencies of a shape, up to nested recursive shapes.
-type reads struct {
+// dependencies collects the dependencies of a shape, up to nested recursive shapes.
+type dependencies struct {
 	root *shape
 	list []*dependency
 	uses []use
 	over bool // MaxReads was exceeded
 }
 
-func (r *reads) note(before []way, l link) { r.add(before, l, kg.Term{}) }
+func (r *dependencies) addLink(before []propertyPath, l link) { r.add(before, l, kg.Term{}) }
 
-func (r *reads) add(before []way, l link, below kg.Term) {
+func (r *dependencies) add(before []propertyPath, l link, below kg.Term) {
 	if r.over = r.over || len(r.list)+len(r.uses) >= MaxReads; r.over {
 		return
 	}
-	r.list = append(r.list, &dependency{root: r.root, link: l, back: sequence(before).back().(sequence), below: below})
+	r.list = append(r.list, &dependency{root: r.root, link: l, back: sequence(before).inverted().(sequence), below: below})
 }
 
-// class records a test for an instance of the class.
-func (r *reads) class(before []way, class kg.Term) {
+// addInstanceTest records a test for an instance of the class.
+func (r *dependencies) addInstanceTest(before []propertyPath, class kg.Term) {
 	typed := link{predicate: rdfType}
 	r.add(before, typed, class)
-	r.add(then(before, typed, upward), link{predicate: subClassOf}, class)
+	r.add(appendPath(before, typed, upward), link{predicate: subClassOf}, class)
 }
 
-// shape records the dependencies of validating a node by the shape.
-func (r *reads) shape(s *shape, focus []way) {
+// addShape records the dependencies of validating a node by the shape.
+func (r *dependencies) addShape(s *shape, focus []propertyPath) {
 	if s.deactivated || r.over {
 		return
 	}
 	if s.recursive {
 		if r.over = len(r.list)+len(r.uses) >= MaxReads; !r.over {
-			r.uses = append(r.uses, use{r.root, s, sequence(focus).back().(sequence)})
+			r.uses = append(r.uses, use{r.root, s, sequence(focus).inverted().(sequence)})
 		}
 		return
 	}
-	r.body(s, focus)
+	r.addBody(s, focus)
 }
 
-func (r *reads) body(s *shape, focus []way) {
+func (r *dependencies) addBody(s *shape, focus []propertyPath) {
 	values := focus
 	if s.way != nil {
-		s.way.reads(focus, r.note)
-		values = then(focus, s.way)
+		s.way.recordLinks(focus, r.addLink)
+		values = appendPath(focus, s.way)
 	}
 	for _, c := range s.constraints {
-		c.reads(r, focus, values)
+		c.recordReads(r, focus, values)
 	}
 }
 
-// targets records the dependencies of being a target.
-func (r *reads) targets() {
+// addTargets records the dependencies of being a target.
+func (r *dependencies) addTargets() {
 	t := &r.root.targets
 	for _, class := range t.classes {
-		r.class(nil, class)
+		r.addInstanceTest(nil, class)
 	}
 	for _, p := range t.subjectsOf {
-		r.note(nil, link{p, false})
+		r.addLink(nil, link{p, false})
 	}
 	for _, p := range t.objectsOf {
-		r.note(nil, link{p, true})
+		r.addLink(nil, link{p, true})
 	}
 	for _, d := range r.list {
 		d.target = true
@@ -97,13 +97,13 @@ func (r *reads) targets() {
 
 // readsOf returns the dependencies of validating a shape's targets, or any node by a
 // recursive shape.
-func readsOf(s *shape, root bool) (*reads, error) {
-	r := &reads{root: s}
+func readsOf(s *shape, root bool) (*dependencies, error) {
+	r := &dependencies{root: s}
 	if root {
-		r.targets()
+		r.addTargets()
 	}
 	if !s.deactivated {
-		r.body(s, nil)
+		r.addBody(s, nil)
 	}
 	if r.over {
 		return nil, tooMuch("%s has more than %d dependencies", s.id, MaxReads)
@@ -118,7 +118,7 @@ type index struct {
 	uses map[*shape][]use
 }
 
-func (x *index) add(r *reads) {
+func (x *index) add(r *dependencies) {
 	for _, d := range r.list {
 		if d.predicate.IsZero() {
 			x.any = append(x.any, d)
@@ -131,19 +131,19 @@ func (x *index) add(r *reads) {
 	}
 }
 
-// affected has, for each shape, the focus nodes with a result that a set of changes may
+// affectedNodes has, for each shape, the focus nodes with a result that a set of changes may
 // have changed, in order of discovery.
-type affected struct {
+type affectedNodes struct {
 	shapes        []*shape
-	foci          map[*shape]*nodes
+	foci          map[*shape]*nodeSet
 	todo          []pair // by recursive shapes with uses to follow
-	before, after *view
+	before, after *dataView
 }
 
-func (a *affected) add(s *shape, list []kg.Term) (fresh []kg.Term) {
+func (a *affectedNodes) add(s *shape, list []kg.Term) (fresh []kg.Term) {
 	set := a.foci[s]
 	if set == nil {
-		set = &nodes{}
+		set = &nodeSet{}
 		a.foci[s] = set
 		a.shapes = append(a.shapes, s)
 	}
@@ -151,16 +151,16 @@ func (a *affected) add(s *shape, list []kg.Term) (fresh []kg.Term) {
 }
 
 // affectedBy follows the dependencies from the changes back to the focus nodes.
-func (x *index) affectedBy(changes []kg.Change, before, after *view) (*affected, error) {
-	a := &affected{foci: map[*shape]*nodes{}, before: before, after: after}
-	judged := &affected{foci: map[*shape]*nodes{}} // by recursive shapes
+func (x *index) affectedBy(changes []kg.Change, before, after *dataView) (*affectedNodes, error) {
+	a := &affectedNodes{foci: map[*shape]*nodeSet{}, before: before, after: after}
+	judged := &affectedNodes{foci: map[*shape]*nodeSet{}} // by recursive shapes
 	for i := range changes {
 		q := changes[i].Quad
 		if kg.IsOwnGraph(q.Graph) {
 			continue
 		}
 		for _, d := range slices.Concat(x.by[q.Predicate], x.any) {
-			if ok, err := d.counts(q, before, after); err != nil {
+			if ok, err := d.isAffectedBy(q, before, after); err != nil {
 				return nil, err
 			} else if !ok {
 				continue
@@ -169,7 +169,7 @@ func (x *index) affectedBy(changes []kg.Change, before, after *view) (*affected,
 			if d.inverse {
 				at = q.Object
 			}
-			foci, err := d.back.from(after, []kg.Term{at})
+			foci, err := d.back.endNodes(after, []kg.Term{at})
 			if err != nil {
 				return nil, err
 			}
@@ -191,18 +191,18 @@ func appendPairs(list []pair, s *shape, of []kg.Term) []pair {
 
 // goBack continues from nodes validated by recursive shapes to the focus nodes of the
 // shapes that use them.
-func (x *index) goBack(a, judged *affected) error {
+func (x *index) goBack(a, judged *affectedNodes) error {
 	for len(a.todo) > 0 {
 		p := a.todo[len(a.todo)-1]
 		a.todo = a.todo[:len(a.todo)-1]
-		if same, err := a.conformsStill(p); err != nil || same {
+		if same, err := a.stillConforms(p); err != nil || same {
 			if err != nil {
 				return err
 			}
 			continue
 		}
 		for _, u := range x.uses[p.shape] {
-			foci, err := u.back.from(a.after, []kg.Term{p.node})
+			foci, err := u.back.endNodes(a.after, []kg.Term{p.node})
 			if err != nil {
 				return err
 			}
@@ -215,23 +215,23 @@ func (x *index) goBack(a, judged *affected) error {
 	return nil
 }
 
-// conformsStill reports whether a node conforms to a recursive shape both before and after
+// stillConforms reports whether a node conforms to a recursive shape both before and after
 // the update, so that the shapes around it are not affected.
-func (a *affected) conformsStill(p pair) (bool, error) {
-	if !p.shape.settles {
+func (a *affectedNodes) stillConforms(p pair) (bool, error) {
+	if !p.shape.monotone {
 		return false, nil // depends on the outer validation
 	}
-	for _, v := range []*view{a.after, a.before} {
-		if ok, err := p.shape.conforms(v, p.node); err != nil || !ok {
+	for _, v := range []*dataView{a.after, a.before} {
+		if ok, err := p.shape.isConforming(v, p.node); err != nil || !ok {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// counts reports whether a change of the statement can change the result of the read.
-func (d *dependency) counts(q kg.Quad, before, after *view) (bool, error) {
-	if err := after.meter.spend(1); err != nil {
+// isAffectedBy reports whether a change of the statement can change the result of the read.
+func (d *dependency) isAffectedBy(q kg.Quad, before, after *dataView) (bool, error) {
+	if err := after.meter.spendSteps(1); err != nil {
 		return false, err
 	}
 	if d.below.IsZero() {

@@ -6,7 +6,7 @@ func markRecursive(roots []*shape) []*shape {
 	r := &recursion{number: map[*shape]int{}, low: map[*shape]int{}, on: map[*shape]bool{}}
 	for _, s := range roots {
 		if r.number[s] == 0 {
-			r.visit(s)
+			r.visitShape(s)
 		}
 	}
 	return r.order
@@ -20,7 +20,7 @@ type recursion struct {
 	order       []*shape
 }
 
-func (r *recursion) visit(s *shape) {
+func (r *recursion) visitShape(s *shape) {
 	r.order = append(r.order, s)
 	r.number[s] = len(r.order)
 	r.low[s] = len(r.order)
@@ -29,7 +29,7 @@ func (r *recursion) visit(s *shape) {
 	for _, x := range s.constraints {
 		for _, inside := range insideOf(x) {
 			if r.number[inside] == 0 {
-				r.visit(inside)
+				r.visitShape(inside)
 				r.low[s] = min(r.low[s], r.low[inside])
 			} else if r.on[inside] {
 				r.low[s] = min(r.low[s], r.number[inside])
@@ -62,12 +62,12 @@ func markTogether(list []*shape) {
 			for _, inside := range insideOf(x) {
 				if together[inside] {
 					recursive = true
-					settles = settles && growing(x)
+					settles = settles && isMonotone(x)
 				}
 			}
 		}
 	}
 	for _, s := range list {
-		s.recursive, s.settles = recursive, recursive && settles
+		s.recursive, s.monotone = recursive, recursive && settles
 	}
 }

@@ -37,7 +37,7 @@ type Report struct {
 
 // Report validates all targets in the snapshot's view.
 func (s *Set) Report(ctx context.Context, snapshot *kg.Snapshot, o ReportOptions) (*Report, error) {
-	return s.current().report(ctx, snapshot, o)
+	return s.currentSet().reportOn(ctx, snapshot, o)
 }
 
 // Validate validates with shapes that are not stored. All of them must be supported.
@@ -46,10 +46,10 @@ func Validate(ctx context.Context, snapshot *kg.Snapshot, shapes []kg.Quad, o Re
 	if err != nil {
 		return nil, err
 	}
-	return compiled.report(ctx, snapshot, o)
+	return compiled.reportOn(ctx, snapshot, o)
 }
 
-func (s *set) report(ctx context.Context, snapshot *kg.Snapshot, o ReportOptions) (*Report, error) {
+func (s *shapeSet) reportOn(ctx context.Context, snapshot *kg.Snapshot, o ReportOptions) (*Report, error) {
 	if o.Limit == 0 {
 		o.Limit = DefaultReported
 	}
@@ -64,7 +64,7 @@ func (s *set) report(ctx context.Context, snapshot *kg.Snapshot, o ReportOptions
 			continue
 		}
 		found = true
-		if err := r.judge(v, root, o.Limit); kg.CodeOf(err) == kg.CodeJudgeLimit {
+		if err := r.validateTargets(v, root, o.Limit); kg.CodeOf(err) == kg.CodeJudgeLimit {
 			r.Complete = false
 			break
 		} else if err != nil {
@@ -81,9 +81,9 @@ func (s *set) report(ctx context.Context, snapshot *kg.Snapshot, o ReportOptions
 	return r, nil
 }
 
-// judge adds the violations of a shape by its targets.
-func (r *Report) judge(v *view, root *shape, limit int) error {
-	targets, err := root.targets.all(v)
+// validateTargets adds the violations of a shape by its targets.
+func (r *Report) validateTargets(v *dataView, root *shape, limit int) error {
+	targets, err := root.targets.allTargets(v)
 	if err != nil {
 		return err
 	}
@@ -94,12 +94,12 @@ func (r *Report) judge(v *view, root *shape, limit int) error {
 			v.conforming = newFixpoint(true)
 		}
 		r.Judged++
-		err := root.collect(v, node, func(f finding) bool {
+		err := root.collectFindings(v, node, func(f finding) bool {
 			if len(r.Findings) == limit {
 				r.Complete = false
 				return false
 			}
-			r.Findings = append(r.Findings, f.public(root, node))
+			r.Findings = append(r.Findings, f.export(root, node))
 			return true
 		})
 		if err != nil || !r.Complete {
@@ -109,13 +109,13 @@ func (r *Report) judge(v *view, root *shape, limit int) error {
 	return nil
 }
 
-// all returns all targets.
-func (t *targets) all(v *view) ([]kg.Term, error) {
-	var out nodes
+// allTargets returns all targets.
+func (t *targets) allTargets(v *dataView) ([]kg.Term, error) {
+	var out nodeSet
 	out.add(t.nodes)
 	if len(t.classes) > 0 {
-		instances := sequence{upward.back(), link{rdfType, true}}
-		list, err := instances.from(v, t.classes)
+		instances := sequence{upward.inverted(), link{rdfType, true}}
+		list, err := instances.endNodes(v, t.classes)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func (t *targets) all(v *view) ([]kg.Term, error) {
 	}
 	for i, properties := range [...][]kg.Term{t.subjectsOf, t.objectsOf} {
 		for _, p := range properties {
-			list, err := v.ends(p, i == 1)
+			list, err := v.readEnds(p, i == 1)
 			if err != nil {
 				return nil, err
 			}

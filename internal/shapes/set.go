@@ -20,17 +20,17 @@ type Set struct {
 	// discards it.
 	Logger *slog.Logger
 
-	now atomic.Pointer[set]
+	now atomic.Pointer[shapeSet]
 
 	mirror records.Mirror
 	quads  map[kg.Quad]bool // shapes graph; used by take only
 }
 
-func (s *Set) current() *set {
+func (s *Set) currentSet() *shapeSet {
 	if now := s.now.Load(); now != nil {
 		return now
 	}
-	return &set{}
+	return &shapeSet{}
 }
 
 // graph matches the shapes graph.
@@ -41,7 +41,7 @@ var graph = kg.Pattern{Graph: kg.ShapesGraph}
 // valid. Exceeding a limit is an error.
 func (s *Set) Load(ctx context.Context, store *kg.Store) error {
 	var broken error
-	err := s.mirror.Load(ctx, store, func(at kg.Revision, facts []records.Fact) { broken = s.take(at, facts) }, graph)
+	err := s.mirror.Load(ctx, store, func(at kg.Revision, facts []records.Fact) { broken = s.applyShapes(at, facts) }, graph)
 	if err == nil && broken != nil {
 		e := *kg.AsError(broken)
 		e.Message = "the shapes of this store are invalid: " + e.Message
@@ -58,14 +58,14 @@ func (s *Set) Load(ctx context.Context, store *kg.Store) error {
 // limit, which Put prevents, the previous ones stay in force.
 func (s *Set) Follow(c *kg.Commit) {
 	s.mirror.Follow(c, func(at kg.Revision, facts []records.Fact) {
-		if err := s.take(at, facts); err != nil && s.Logger != nil {
+		if err := s.applyShapes(at, facts); err != nil && s.Logger != nil {
 			s.Logger.Error("the shapes of a commit are invalid: the previous shapes stay in force", "revision", at, "error", err)
 		}
 	}, graph)
 }
 
-// take compiles the shapes of a revision and puts them in force.
-func (s *Set) take(at kg.Revision, facts []records.Fact) error {
+// applyShapes compiles the shapes of a revision and puts them in force.
+func (s *Set) applyShapes(at kg.Revision, facts []records.Fact) error {
 	if s.quads == nil {
 		s.quads = map[kg.Quad]bool{}
 	}
@@ -76,7 +76,7 @@ func (s *Set) take(at kg.Revision, facts []records.Fact) error {
 			delete(s.quads, f.Quad)
 		}
 	}
-	compiled, err := compile(documentOf(inOrder(s.quads)))
+	compiled, err := compileShapes(documentOf(inOrder(s.quads)))
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ type Shape struct {
 
 // List returns the named shapes in the order of their names.
 func (s *Set) List() []Shape {
-	now := s.current()
+	now := s.currentSet()
 	left := map[kg.Term][]LeftOut{}
 	for _, l := range now.leftOut {
 		left[l.Shape] = append(left[l.Shape], l)
@@ -139,4 +139,4 @@ func (s *Set) List() []Shape {
 
 // LeftOut returns the omitted parts of everything in the shapes graph, in the order of
 // names.
-func (s *Set) LeftOut() []LeftOut { return s.current().leftOut }
+func (s *Set) LeftOut() []LeftOut { return s.currentSet().leftOut }

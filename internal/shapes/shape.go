@@ -7,7 +7,7 @@ import (
 // shape is a compiled shape. It is immutable.
 type shape struct {
 	id          kg.Term
-	way         way // from the focus node to the value nodes; nil for a node shape
+	way         propertyPath // from the focus node to the value nodes; nil for a node shape
 	severity    kg.Term
 	message     string // "" for that of the constraint
 	deactivated bool
@@ -15,8 +15,8 @@ type shape struct {
 	targets     targets
 	root        bool // has targets and is active
 	recursive   bool // contains itself
-	settles     bool // has only constraints that stay satisfied when more nodes conform to nested shapes
-	void        bool // invalid; constrains nothing
+	monotone    bool // has only constraints that stay satisfied when more nodes conform to nested shapes
+	invalid     bool // invalid; constrains nothing
 	weak        bool // part of it, or of a nested shape, is omitted
 }
 
@@ -28,12 +28,12 @@ type targets struct {
 	objectsOf  []kg.Term
 }
 
-func (t *targets) none() bool {
+func (t *targets) isEmpty() bool {
 	return len(t.nodes)+len(t.classes)+len(t.subjectsOf)+len(t.objectsOf) == 0
 }
 
-// has reports whether the node is a target.
-func (t *targets) has(v *view, node kg.Term) (bool, error) {
+// isTarget reports whether the node is a target.
+func (t *targets) isTarget(v *dataView, node kg.Term) (bool, error) {
 	for _, n := range t.nodes {
 		if n == node {
 			return true, nil
@@ -46,7 +46,7 @@ func (t *targets) has(v *view, node kg.Term) (bool, error) {
 	}
 	for i, list := range [...][]kg.Term{t.subjectsOf, t.objectsOf} {
 		for _, p := range list {
-			ends, err := v.read(node, link{p, i == 1})
+			ends, err := v.readLink(node, link{p, i == 1})
 			if len(ends) > 0 || err != nil {
 				return err == nil, err
 			}
@@ -68,49 +68,49 @@ type finding struct {
 	message   string
 }
 
-// emit receives a finding and reports whether to continue.
-type emit func(finding) bool
+// emitFunc receives a finding and reports whether to continue.
+type emitFunc func(finding) bool
 
 // validate passes the violations of the shape by the node to out until out returns false,
 // and reports whether to continue. With a nil out, it ends at the first violation.
 //
 // A node that is being validated by a recursive shape counts as conforming to it.
-func (s *shape) validate(v *view, focus kg.Term, out emit) (more bool, err error) {
+func (s *shape) validate(v *dataView, focus kg.Term, out emitFunc) (more bool, err error) {
 	switch {
 	case s.deactivated:
 		return true, nil
 	case !s.recursive:
-		return s.check(v, focus, out)
+		return s.runConstraints(v, focus, out)
 	}
-	if err := v.meter.spend(1); err != nil {
+	if err := v.meter.spendSteps(1); err != nil {
 		return false, err
 	}
 	p := pair{s, focus}
-	if out == nil || s.settles {
-		ok, err := v.conforming.decide(p, s.settles, func() (bool, error) { return s.check(v, focus, nil) })
+	if out == nil || s.monotone {
+		ok, err := v.conforming.decidePair(p, s.monotone, func() (bool, error) { return s.runConstraints(v, focus, nil) })
 		if out == nil || ok || err != nil {
 			return ok, err
 		}
-	} else if _, known := v.conforming.known(p); known {
+	} else if _, known := v.conforming.lookUp(p); known {
 		return true, nil
 	}
 	if v.told[p] {
 		return true, nil
 	}
 	v.told[p] = true
-	err = v.conforming.during(p, func() (err error) {
-		more, err = s.check(v, focus, out)
+	err = v.conforming.withOpen(p, func() (err error) {
+		more, err = s.runConstraints(v, focus, out)
 		return err
 	})
 	return more, err
 }
 
-// check runs the constraints.
-func (s *shape) check(v *view, focus kg.Term, out emit) (more bool, err error) {
+// runConstraints runs the constraints.
+func (s *shape) runConstraints(v *dataView, focus kg.Term, out emitFunc) (more bool, err error) {
 	values := []kg.Term{focus}
 	path := ""
 	if s.way != nil {
-		if values, err = s.way.from(v, values); err != nil {
+		if values, err = s.way.endNodes(v, values); err != nil {
 			return false, err
 		}
 		if out != nil {
@@ -119,10 +119,10 @@ func (s *shape) check(v *view, focus kg.Term, out emit) (more bool, err error) {
 	}
 	each := 1 + costOf(values)
 	for i, c := range s.constraints {
-		if err := v.meter.spend(each); err != nil {
+		if err := v.meter.spendSteps(each); err != nil {
 			return false, err
 		}
-		f := found{focus: focus, values: values, path: path, shape: s, component: c.component(), ordinal: i, out: out}
+		f := checkContext{focus: focus, values: values, path: path, shape: s, component: c.componentName(), ordinal: i, out: out}
 		if err := c.check(v, &f); err != nil || f.ended {
 			return false, err
 		}
@@ -130,20 +130,20 @@ func (s *shape) check(v *view, focus kg.Term, out emit) (more bool, err error) {
 	return true, nil
 }
 
-// collect is validate at top level: each finding is reported once.
-func (s *shape) collect(v *view, node kg.Term, out emit) error {
+// collectFindings is validate at top level: each finding is reported once.
+func (s *shape) collectFindings(v *dataView, node kg.Term, out emitFunc) error {
 	clear(v.told)
 	_, err := s.validate(v, node, out)
 	return err
 }
 
-// conforms reports whether the node has no violations of the shape.
-func (s *shape) conforms(v *view, node kg.Term) (bool, error) {
+// isConforming reports whether the node has no violations of the shape.
+func (s *shape) isConforming(v *dataView, node kg.Term) (bool, error) {
 	return s.validate(v, node, nil)
 }
 
-// found is the input of a constraint and the receiver of its findings.
-type found struct {
+// checkContext is the input of a constraint and the receiver of its findings.
+type checkContext struct {
 	focus     kg.Term
 	values    []kg.Term
 	path      string
@@ -152,16 +152,16 @@ type found struct {
 	ordinal   int
 	aspect    string
 	degree    int
-	out       emit // nil to stop at the first finding
-	ended     bool // out returned false
+	out       emitFunc // nil to stop at the first finding
+	ended     bool     // out returned false
 }
 
-// violates adds a finding and reports whether to continue.
-func (f *found) violates(value kg.Term, message string) bool {
-	return f.violatesAt(f.path, value, message)
+// addViolation adds a finding and reports whether to continue.
+func (f *checkContext) addViolation(value kg.Term, message string) bool {
+	return f.addViolationAt(f.path, value, message)
 }
 
-func (f *found) violatesAt(path string, value kg.Term, message string) bool {
+func (f *checkContext) addViolationAt(path string, value kg.Term, message string) bool {
 	if f.out == nil {
 		f.ended = true
 		return false
@@ -174,14 +174,14 @@ func (f *found) violatesAt(path string, value kg.Term, message string) bool {
 	return more
 }
 
-// each runs a test on each value. test returns the message for a violation, "" for none.
-func (f *found) each(test func(value kg.Term) (string, error)) error {
+// eachValue runs a test on each value. test returns the message for a violation, "" for none.
+func (f *checkContext) eachValue(test func(value kg.Term) (string, error)) error {
 	for _, value := range f.values {
 		wrong, err := test(value)
 		if err != nil {
 			return err
 		}
-		if wrong != "" && !f.violates(value, wrong) {
+		if wrong != "" && !f.addViolation(value, wrong) {
 			return nil
 		}
 	}
@@ -190,10 +190,10 @@ func (f *found) each(test func(value kg.Term) (string, error)) error {
 
 // constraint is one constraint of a shape.
 type constraint interface {
-	// component returns the name of the constraint component, without sh:.
-	component() string
-	check(v *view, f *found) error
-	// reads records the dependencies beyond the path of the shape itself; focus is the
+	// componentName returns the name of the constraint component, without sh:.
+	componentName() string
+	check(v *dataView, f *checkContext) error
+	// recordReads records the dependencies beyond the path of the shape itself; focus is the
 	// path to the focus node, values the path to the value nodes.
-	reads(r *reads, focus, values []way)
+	recordReads(r *dependencies, focus, values []propertyPath)
 }

@@ -24,7 +24,7 @@ func kindsOf(d document) map[kg.Term][]kg.Term {
 	}
 	kinds := map[kg.Term][]kg.Term{}
 	for root := range roots {
-		var reached nodes
+		var reached nodeSet
 		for level := reached.add([]kg.Term{root}); len(level) > 0; {
 			var next []kg.Term
 			for _, class := range level {
@@ -56,21 +56,21 @@ func (c *compiler) isData(s kg.Term) bool {
 	return false
 }
 
-// survey records the unsupported terms of SHACL and its extensions in the document, and
+// recordUnsupported records the unsupported terms of SHACL and its extensions in the document, and
 // unknown terms of these vocabularies.
-func (c *compiler) survey() {
-	subjects := c.doc.subjects()
+func (c *compiler) recordUnsupported() {
+	subjects := c.doc.sortedSubjects()
 	for _, s := range subjects {
-		c.cover(s)
+		c.coverNode(s)
 	}
 	for _, s := range subjects {
 		if c.covered[s] || strings.HasPrefix(s.Value(), sh) { // the vocabulary itself
 			continue
 		}
 		class := c.unjudgedClass(s)
-		for _, p := range c.doc.properties(s) {
+		for _, p := range c.doc.sortedProperties(s) {
 			if reason := c.unjudgedProperty(p, class); reason != nil && (reason != errNoTerm || !c.isData(s)) {
-				c.note(s, p, reason)
+				c.recordIssue(s, p, reason)
 			}
 		}
 	}
@@ -79,16 +79,16 @@ func (c *compiler) survey() {
 // unjudgedClass records that the subject is an instance of an unsupported or unknown
 // class, and returns the class.
 func (c *compiler) unjudgedClass(s kg.Term) (found string) {
-	for _, t := range c.doc.objects(s, rdfType) {
+	for _, t := range c.doc.sortedObjects(s, rdfType) {
 		for _, kind := range c.kinds[t] {
 			name, ours := strings.CutPrefix(kind.Value(), sh)
 			switch {
 			case !ours || classes[name] || found != "":
 			case unjudgedClasses[name] != "":
-				c.note(s, kind, invalid("%s, which is not supported", unjudgedClasses[name]))
+				c.recordIssue(s, kind, invalid("%s, which is not supported", unjudgedClasses[name]))
 				found = name
 			default:
-				c.note(s, kind, invalid("SHACL does not define this class"))
+				c.recordIssue(s, kind, invalid("SHACL does not define this class"))
 				found = name
 			}
 		}
@@ -103,7 +103,7 @@ func (c *compiler) unjudgedProperty(p kg.Term, class string) error {
 	switch {
 	case p == imports:
 		return invalid("links to further shapes are not followed; put those shapes as well")
-	case !ours || described[name] || ofShapes[name] || ofPaths[name] || c.parameters[name].make != nil:
+	case !ours || described[name] || ofShapes[name] || ofPaths[name] || c.parameters[name].compile != nil:
 		return nil
 	case unjudged[name] == "":
 		return errNoTerm
@@ -113,9 +113,9 @@ func (c *compiler) unjudgedProperty(p kg.Term, class string) error {
 	return invalid("%s, which is not supported", unjudged[name])
 }
 
-// cover marks the parts of an unsupported node, so that it is recorded once, and collects
+// coverNode marks the parts of an unsupported node, so that it is recorded once, and collects
 // the parameters of constraint components.
-func (c *compiler) cover(s kg.Term) {
+func (c *compiler) coverNode(s kg.Term) {
 	component := c.isA(s, shTerm("ConstraintComponent"))
 	for _, name := range []string{"validator", "nodeValidator", "propertyValidator"} {
 		component = component || len(c.doc[s][shTerm(name)]) > 0
@@ -178,24 +178,24 @@ func (c *compiler) leaveOutAround() {
 			}
 		}
 	}
-	for _, id := range c.doc.subjects() {
+	for _, id := range c.doc.sortedSubjects() {
 		if s := c.shapes[id]; s != nil && s.weak {
-			s.constraints = slices.DeleteFunc(s.constraints, func(x constraint) bool { return c.meansOther(s, x) })
+			s.constraints = slices.DeleteFunc(s.constraints, func(x constraint) bool { return c.changesMeaning(s, x) })
 		}
 	}
 }
 
-// meansOther reports whether a constraint would become stricter because a nested shape is
+// changesMeaning reports whether a constraint would become stricter because a nested shape is
 // weak, and records it.
-func (c *compiler) meansOther(s *shape, x constraint) bool {
-	if growing(x) || !slices.ContainsFunc(insideOf(x), func(inside *shape) bool { return inside.weak }) {
+func (c *compiler) changesMeaning(s *shape, x constraint) bool {
+	if isMonotone(x) || !slices.ContainsFunc(insideOf(x), func(inside *shape) bool { return inside.weak }) {
 		return false
 	}
-	name := map[string]string{"NotConstraintComponent": "not", "XoneConstraintComponent": "xone"}[x.component()]
+	name := map[string]string{"NotConstraintComponent": "not", "XoneConstraintComponent": "xone"}[x.componentName()]
 	if name == "" {
 		name = "qualifiedValueShape"
 	}
-	c.note(s.id, shTerm(name), invalid("an omitted nested part would change its meaning"))
+	c.recordIssue(s.id, shTerm(name), invalid("an omitted nested part would change its meaning"))
 	return true
 }
 
@@ -212,9 +212,9 @@ func insideOf(x constraint) []*shape {
 	return nil
 }
 
-// growing reports whether a satisfied constraint stays satisfied when more nodes conform
+// isMonotone reports whether a satisfied constraint stays satisfied when more nodes conform
 // to its nested shapes.
-func growing(x constraint) bool {
+func isMonotone(x constraint) bool {
 	switch x := x.(type) {
 	case logicalConstraint:
 		return x.named != "Not" && x.named != "Xone"

@@ -15,12 +15,12 @@ const MaxDetails = 10
 const Reason = "Constraint Violation"
 
 // Idle reports whether there are no shapes to validate.
-func (s *Set) Idle() bool { return len(s.current().roots) == 0 }
+func (s *Set) Idle() bool { return len(s.currentSet().roots) == 0 }
 
 // Verify validates an update. See the package documentation.
 func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	verdict := kg.Verdict{Depends: []kg.Dependency{{Graph: kg.ShapesGraph}}}
-	shapes := s.current()
+	shapes := s.currentSet()
 	if len(shapes.roots) == 0 {
 		return verdict, nil
 	}
@@ -36,7 +36,7 @@ func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 			continue
 		}
 		for _, node := range foci.foci[root].list {
-			if err := t.judge(root, node, before, after); err != nil {
+			if err := t.validateNode(root, node, before, after); err != nil {
 				return kg.Verdict{}, err
 			}
 		}
@@ -48,7 +48,7 @@ func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	if len(foci.shapes) > 0 {
 		verdict.Depends = append(verdict.Depends, kg.Dependency{Graph: kg.SystemGraph})
 	}
-	verdict.Depends = after.depends(before.depends(verdict.Depends))
+	verdict.Depends = after.appendDepends(before.appendDepends(verdict.Depends))
 	return verdict, nil
 }
 
@@ -70,23 +70,23 @@ func (s *sample) add(f Finding) {
 	}
 }
 
-// judge compares the violations by a node after the update with those before it.
-func (t *tally) judge(root *shape, node kg.Term, before, after *view) error {
-	now, err := root.findings(after, node)
+// validateNode compares the violations by a node after the update with those before it.
+func (t *tally) validateNode(root *shape, node kg.Term, before, after *dataView) error {
+	now, err := root.targetFindings(after, node)
 	if err != nil || len(now) == 0 {
 		return err
 	}
-	then, err := root.findings(before, node)
+	then, err := root.targetFindings(before, node)
 	if err != nil {
 		return err
 	}
-	old := olderOf(then, before, after)
+	old := newPriorFindings(then, before, after)
 	for i := range now {
 		covered, err := old.covers(&now[i])
 		if err != nil {
 			return err
 		}
-		f := now[i].public(root, node)
+		f := now[i].export(root, node)
 		switch {
 		case covered:
 			if f.Refuses() {
@@ -101,12 +101,12 @@ func (t *tally) judge(root *shape, node kg.Term, before, after *view) error {
 	return nil
 }
 
-// findings returns the violations of the shape by the node if it is a target.
-func (s *shape) findings(v *view, node kg.Term) (list []finding, err error) {
-	if ok, err := s.targets.has(v, node); !ok || err != nil {
+// targetFindings returns the violations of the shape by the node if it is a target.
+func (s *shape) targetFindings(v *dataView, node kg.Term) (list []finding, err error) {
+	if ok, err := s.targets.isTarget(v, node); !ok || err != nil {
 		return nil, err
 	}
-	return s.validated(v, node)
+	return s.violationsOf(v, node)
 }
 
 // String returns the details of a verdict.
@@ -130,8 +130,8 @@ func (s *sample) write(b *strings.Builder, sort string) {
 	}
 }
 
-// depends adds the dependencies that were read.
-func (v *view) depends(list []kg.Dependency) []kg.Dependency {
+// appendDepends adds the dependencies that were read.
+func (v *dataView) appendDepends(list []kg.Dependency) []kg.Dependency {
 	for l := range v.known {
 		list = append(list, kg.Dependency{Node: l.node, Predicate: l.predicate, Inverse: l.inverse})
 	}

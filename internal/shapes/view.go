@@ -4,9 +4,9 @@ import (
 	"koine/kg"
 )
 
-// view reads the data of a validation, the merged graphs of a snapshot, through a cache.
+// dataView reads the data of a validation, the merged graphs of a snapshot, through a cache.
 // It belongs to one goroutine.
-type view struct {
+type dataView struct {
 	snapshot *kg.Snapshot
 	meter    *meter
 	known    map[lookup]ends
@@ -40,35 +40,35 @@ type properties struct {
 	cost int
 }
 
-func newView(s *kg.Snapshot, m *meter) *view {
-	return &view{
+func newView(s *kg.Snapshot, m *meter) *dataView {
+	return &dataView{
 		snapshot: s, meter: m, known: map[lookup]ends{}, all: map[kg.Term]properties{},
 		own: map[kg.ID]bool{}, above: map[kg.Term]map[kg.Term]bool{},
 		conforming: newFixpoint(true), worsened: newFixpoint(false), told: map[pair]bool{},
 	}
 }
 
-// read returns the end nodes of the link from the node, each once. The caller must not
+// readLink returns the end nodes of the link from the node, each once. The caller must not
 // change the list.
-func (v *view) read(node kg.Term, l link) ([]kg.Term, error) {
-	if err := v.meter.spend(cost(node)); err != nil {
+func (v *dataView) readLink(node kg.Term, l link) ([]kg.Term, error) {
+	if err := v.meter.spendSteps(stepCost(node)); err != nil {
 		return nil, err
 	}
 	key := lookup{node, l}
 	if e, ok := v.known[key]; ok {
-		return e.list, v.meter.spend(e.cost)
+		return e.list, v.meter.spendSteps(e.cost)
 	}
 	if node.IsLiteral() && !l.inverse {
 		return nil, nil
 	}
-	list, err := v.scan(node, l)
+	list, err := v.scanLink(node, l)
 	if err == nil {
 		v.known[key] = ends{list, costOf(list)}
 	}
 	return list, err
 }
 
-func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
+func (v *dataView) scanLink(node kg.Term, l link) (ends []kg.Term, err error) {
 	at, found, err := v.snapshot.ID(node)
 	if !found || err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
 	var last kg.ID
 	for row, err := range v.snapshot.MatchIDs(p, nil) {
 		if err == nil {
-			err = v.meter.spend(1)
+			err = v.meter.spendSteps(1)
 		}
 		if err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
 		last = end
 		t, err := v.snapshot.Term(end)
 		if err == nil {
-			err = v.meter.spend(cost(t) - 1)
+			err = v.meter.spendSteps(stepCost(t) - 1)
 		}
 		if err != nil {
 			return nil, err
@@ -111,13 +111,13 @@ func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
 	return ends, nil
 }
 
-// properties returns the properties of the node, each once.
-func (v *view) properties(node kg.Term) ([]property, error) {
-	if err := v.meter.spend(cost(node)); err != nil {
+// readProperties returns the properties of the node, each once.
+func (v *dataView) readProperties(node kg.Term) ([]property, error) {
+	if err := v.meter.spendSteps(stepCost(node)); err != nil {
 		return nil, err
 	}
 	if known, ok := v.all[node]; ok || node.IsLiteral() {
-		return known.list, v.meter.spend(known.cost)
+		return known.list, v.meter.spendSteps(known.cost)
 	}
 	var list []property
 	at, found, err := v.snapshot.ID(node)
@@ -131,17 +131,17 @@ func (v *view) properties(node kg.Term) ([]property, error) {
 	}
 	sum := 0
 	for i := range list {
-		sum += cost(list[i].object)
+		sum += stepCost(list[i].object)
 	}
 	v.all[node] = properties{list, sum}
 	return list, nil
 }
 
-func (v *view) scanProperties(at kg.ID) (list []property, err error) {
+func (v *dataView) scanProperties(at kg.ID) (list []property, err error) {
 	var last kg.IDQuad
 	for row, err := range v.snapshot.MatchIDs(kg.IDPattern{Subject: at}, nil) {
 		if err == nil {
-			err = v.meter.spend(1)
+			err = v.meter.spendSteps(1)
 		}
 		if err != nil {
 			return nil, err
@@ -154,7 +154,7 @@ func (v *view) scanProperties(at kg.ID) (list []property, err error) {
 		last = row.IDQuad
 		q, err := v.snapshot.Quad(row)
 		if err == nil {
-			err = v.meter.spend(cost(q.Object) - 1)
+			err = v.meter.spendSteps(stepCost(q.Object) - 1)
 		}
 		if err != nil {
 			return nil, err
@@ -165,7 +165,7 @@ func (v *view) scanProperties(at kg.ID) (list []property, err error) {
 }
 
 // isOwn reports whether the graph is a system graph, which is not data.
-func (v *view) isOwn(graph kg.ID) (bool, error) {
+func (v *dataView) isOwn(graph kg.ID) (bool, error) {
 	own, ok := v.own[graph]
 	if ok {
 		return own, nil
@@ -181,8 +181,8 @@ func (v *view) isOwn(graph kg.ID) (bool, error) {
 var upward = repeat{link{predicate: subClassOf}, 0}
 
 // isA reports whether the node is an instance of the class or of a subclass.
-func (v *view) isA(node, class kg.Term) (bool, error) {
-	types, err := v.read(node, link{predicate: rdfType})
+func (v *dataView) isA(node, class kg.Term) (bool, error) {
+	types, err := v.readLink(node, link{predicate: rdfType})
 	if err != nil {
 		return false, err
 	}
@@ -195,14 +195,14 @@ func (v *view) isA(node, class kg.Term) (bool, error) {
 }
 
 // isBelow reports whether a class is the other one or a subclass of it.
-func (v *view) isBelow(class, other kg.Term) (bool, error) {
+func (v *dataView) isBelow(class, other kg.Term) (bool, error) {
 	if class == other {
 		return true, nil
 	}
 	if above, known := v.above[class]; known {
-		return above[other], v.meter.spend(1)
+		return above[other], v.meter.spendSteps(1)
 	}
-	list, err := upward.from(v, []kg.Term{class})
+	list, err := upward.endNodes(v, []kg.Term{class})
 	if err != nil {
 		return false, err
 	}
@@ -211,16 +211,16 @@ func (v *view) isBelow(class, other kg.Term) (bool, error) {
 	return above[other], nil
 }
 
-// ends returns the subjects, or the objects, of a property.
-func (v *view) ends(predicate kg.Term, objects bool) ([]kg.Term, error) {
-	var out nodes
+// readEnds returns the subjects, or the objects, of a property.
+func (v *dataView) readEnds(predicate kg.Term, objects bool) ([]kg.Term, error) {
+	var out nodeSet
 	at, found, err := v.snapshot.ID(predicate)
 	if !found || err != nil {
 		return nil, err
 	}
 	for row, err := range v.snapshot.MatchIDs(kg.IDPattern{Predicate: at}, nil) {
 		if err == nil {
-			err = v.meter.spend(1)
+			err = v.meter.spendSteps(1)
 		}
 		if err != nil {
 			return nil, err
@@ -236,7 +236,7 @@ func (v *view) ends(predicate kg.Term, objects bool) ([]kg.Term, error) {
 		}
 		t, err := v.snapshot.Term(end)
 		if err == nil {
-			err = v.meter.spend(cost(t) - 1)
+			err = v.meter.spendSteps(stepCost(t) - 1)
 		}
 		if err != nil {
 			return nil, err

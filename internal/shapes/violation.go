@@ -28,7 +28,7 @@ type Finding struct {
 // Refuses reports whether a finding of this severity rejects an update.
 func (f *Finding) Refuses() bool { return f.Severity != Warning && f.Severity != Info }
 
-func (f *finding) public(root *shape, target kg.Term) Finding {
+func (f *finding) export(root *shape, target kg.Term) Finding {
 	return Finding{
 		Shape: root.id, Target: target, Focus: f.focus, Path: f.path, Value: f.value,
 		Source: f.shape.id, Component: sh + f.component, Severity: f.shape.severity, Message: f.message,
@@ -38,34 +38,34 @@ func (f *finding) public(root *shape, target kg.Term) Finding {
 // String returns the finding in one line, for details and logs.
 func (f *Finding) String() string {
 	var b strings.Builder
-	b.WriteString(clip(f.Focus.Name()))
+	b.WriteString(clipText(f.Focus.Name()))
 	if f.Path != "" {
-		fmt.Fprintf(&b, ", %s", clip(f.Path))
+		fmt.Fprintf(&b, ", %s", clipText(f.Path))
 	}
 	if !f.Value.IsZero() {
-		fmt.Fprintf(&b, ", %s", clip(beginning(f.Value)))
+		fmt.Fprintf(&b, ", %s", clipText(formatPrefix(f.Value)))
 	}
-	fmt.Fprintf(&b, ": %s", clip(f.Message))
+	fmt.Fprintf(&b, ": %s", clipText(f.Message))
 	if f.Shape.Kind() == kg.KindIRI {
-		fmt.Fprintf(&b, " (shape %s)", clip(f.Shape.Value()))
+		fmt.Fprintf(&b, " (shape %s)", clipText(f.Shape.Value()))
 	}
 	return b.String()
 }
 
-const most = 200 // largest length in bytes of a node, path, value or message
+const maxDetailBytes = 200 // largest length in bytes of a node, path, value or message
 
-// beginning returns the term in Turtle syntax, or a prefix that is long enough for clip.
-func beginning(t kg.Term) string {
-	if t.IsLiteral() && len(t.Value()) > 2*most {
-		t = kg.String(strings.ToValidUTF8(t.Value()[:2*most], ""))
+// formatPrefix returns the term in Turtle syntax, or a prefix that is long enough for clip.
+func formatPrefix(t kg.Term) string {
+	if t.IsLiteral() && len(t.Value()) > 2*maxDetailBytes {
+		t = kg.String(strings.ToValidUTF8(t.Value()[:2*maxDetailBytes], ""))
 	}
 	return t.String()
 }
 
-// clip truncates a text and puts it on one line.
-func clip(text string) string { return clipTo(text, most) }
+// clipText truncates a text and puts it on one line.
+func clipText(text string) string { return truncateText(text, maxDetailBytes) }
 
-func clipTo(text string, most int) string {
+func truncateText(text string, most int) string {
 	if len(text) > 2*most {
 		text = text[:2*most]
 	}

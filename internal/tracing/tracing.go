@@ -69,19 +69,19 @@ func New(ctx context.Context, o Options) (*Tracing, error) {
 	if err != nil {
 		return nil, err
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(&teller{SpanExporter: o.Exporter, log: o.Logger}), sdktrace.WithResource(about))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(&exportLogger{SpanExporter: o.Exporter, log: o.Logger}), sdktrace.WithResource(about))
 	return &Tracing{provider, provider.Tracer("koine")}, nil
 }
 
-// teller logs when spans begin and cease to be lost.
-type teller struct {
+// exportLogger logs when spans begin and cease to be lost.
+type exportLogger struct {
 	sdktrace.SpanExporter
 	log     *slog.Logger
 	failing atomic.Bool // so that an unreachable collector is logged once
 }
 
 // ExportSpans sends a batch. It drops a batch that it cannot send.
-func (e *teller) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (e *exportLogger) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	if was := e.failing.Swap(err != nil); err != nil && !was {
 		e.log.Warn("the collector rejects traces: they are dropped", "error", err)

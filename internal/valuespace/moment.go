@@ -69,21 +69,21 @@ func ParseMoment(text, datatype string) (m Moment, ok bool) {
 	switch datatype {
 	case kg.XSDDateTime, xsdDateTimeStamp:
 		m.kind = dateTime
-		year, month, day = p.date()
-		p.sign('T')
-		hour, minute, second, nanosecond = p.time(&m.rest)
+		year, month, day = p.parseDate()
+		p.consumeByte('T')
+		hour, minute, second, nanosecond = p.parseTime(&m.rest)
 	case kg.XSDDate:
 		m.kind = date
-		year, month, day = p.date()
+		year, month, day = p.parseDate()
 	case xsdTime:
 		m.kind = timeOfDay
 		year, month, day = 1972, 12, 31 // as XML Schema defines
-		hour, minute, second, nanosecond = p.time(&m.rest)
+		hour, minute, second, nanosecond = p.parseTime(&m.rest)
 		hour %= 24
 	default:
 		return m, false
 	}
-	zone, local := p.zone()
+	zone, local := p.parseZone()
 	if !p.ok || p.text != "" || local && datatype == xsdDateTimeStamp {
 		return m, false
 	}
@@ -117,7 +117,7 @@ func isTemporal(datatype string) bool {
 	return false
 }
 
-func (p *momentParser) date() (year, month, day int) {
+func (p *momentParser) parseDate() (year, month, day int) {
 	negative := strings.HasPrefix(p.text, "-")
 	p.text = strings.TrimPrefix(p.text, "-")
 	n := 0
@@ -125,24 +125,24 @@ func (p *momentParser) date() (year, month, day int) {
 		n++
 	}
 	p.ok = p.ok && n >= 4 && n <= maxYearDigits && (n == 4 || p.text[0] != '0')
-	year = p.number(n)
+	year = p.parseNumber(n)
 	if negative {
 		year = -year
 	}
-	p.sign('-')
-	month = p.within(1, 12)
-	p.sign('-')
-	day = p.within(1, 31)
+	p.consumeByte('-')
+	month = p.parseTwoDigits(1, 12)
+	p.consumeByte('-')
+	day = p.parseTwoDigits(1, 31)
 	p.ok = p.ok && day <= time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 	return year, month, day
 }
 
-func (p *momentParser) time(rest *string) (hour, minute, second, nanosecond int) {
-	hour = p.within(0, 24)
-	p.sign(':')
-	minute = p.within(0, 59)
-	p.sign(':')
-	second = p.within(0, 59)
+func (p *momentParser) parseTime(rest *string) (hour, minute, second, nanosecond int) {
+	hour = p.parseTwoDigits(0, 24)
+	p.consumeByte(':')
+	minute = p.parseTwoDigits(0, 59)
+	p.consumeByte(':')
+	second = p.parseTwoDigits(0, 59)
 	if strings.HasPrefix(p.text, ".") {
 		n := 1
 		for n < len(p.text) && isDigit(p.text[n]) {
@@ -158,7 +158,7 @@ func (p *momentParser) time(rest *string) (hour, minute, second, nanosecond int)
 	return hour, minute, second, nanosecond
 }
 
-func (p *momentParser) zone() (offset time.Duration, local bool) {
+func (p *momentParser) parseZone() (offset time.Duration, local bool) {
 	switch {
 	case p.text == "":
 		return 0, true
@@ -169,9 +169,9 @@ func (p *momentParser) zone() (offset time.Duration, local bool) {
 	negative := p.text[0] == '-'
 	p.ok = p.ok && (negative || p.text[0] == '+')
 	p.text = p.text[1:]
-	hours := p.within(0, 14)
-	p.sign(':')
-	minutes := p.within(0, 59)
+	hours := p.parseTwoDigits(0, 14)
+	p.consumeByte(':')
+	minutes := p.parseTwoDigits(0, 59)
 	p.ok = p.ok && (hours < 14 || minutes == 0)
 	offset = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
 	if negative {
@@ -180,14 +180,14 @@ func (p *momentParser) zone() (offset time.Duration, local bool) {
 	return offset, false
 }
 
-// within parses a number of two digits between least and most.
-func (p *momentParser) within(least, most int) int {
-	n := p.number(2)
+// parseTwoDigits parses a number of two digits between least and most.
+func (p *momentParser) parseTwoDigits(least, most int) int {
+	n := p.parseNumber(2)
 	p.ok = p.ok && n >= least && n <= most
 	return n
 }
 
-func (p *momentParser) number(digits int) (n int) {
+func (p *momentParser) parseNumber(digits int) (n int) {
 	if len(p.text) < digits || digits > maxYearDigits {
 		p.ok = false
 	}
@@ -201,8 +201,8 @@ func (p *momentParser) number(digits int) (n int) {
 	return n
 }
 
-// sign consumes one character.
-func (p *momentParser) sign(c byte) {
+// consumeByte consumes one character.
+func (p *momentParser) consumeByte(c byte) {
 	if p.ok = p.ok && p.text != "" && p.text[0] == c; p.ok {
 		p.text = p.text[1:]
 	}

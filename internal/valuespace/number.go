@@ -29,7 +29,7 @@ var integerTypes = map[string]bounds{
 	kg.XSD + "unsignedShort": {"0", "65535"}, kg.XSD + "unsignedByte": {"0", "255"},
 }
 
-func (b bounds) hold(integer string) bool {
+func (b bounds) contains(integer string) bool {
 	return (b.least == "" || compareDecimals(integer, b.least) >= 0) && (b.most == "" || compareDecimals(integer, b.most) <= 0)
 }
 
@@ -44,7 +44,7 @@ func parseNumber(text, datatype string) (f float64, exact, ok bool) {
 	within, integer := integerTypes[datatype]
 	switch {
 	case integer:
-		exact, ok = true, isDecimal(text, false) && within.hold(text)
+		exact, ok = true, isDecimal(text, false) && within.contains(text)
 	case datatype == kg.XSDDecimal:
 		exact, ok = true, isDecimal(text, true)
 	case datatype == kg.XSDDouble, datatype == xsdFloat:

@@ -64,7 +64,7 @@ func Of(t kg.Term) Value {
 // Order is a total order for sorting: by kind, then by value if the kind is ordered,
 // else by a stable criterion.
 func (v Value) Order(w Value) int {
-	if c := cmp.Compare(v.place(), w.place()); c != 0 {
+	if c := cmp.Compare(v.orderRank(), w.orderRank()); c != 0 {
 		return c
 	}
 	switch v.Kind {
@@ -78,8 +78,8 @@ func (v Value) Order(w Value) int {
 	return strings.Compare(v.Text, w.Text)
 }
 
-// place is the rank of the value's kind in Order; blank nodes sort before IRIs.
-func (v Value) place() int {
+// orderRank is the rank of the value's kind in Order; blank nodes sort before IRIs.
+func (v Value) orderRank() int {
 	if v.Kind == KindResource && strings.HasPrefix(v.Text, "_:") {
 		return int(v.Kind)
 	}

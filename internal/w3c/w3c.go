@@ -23,16 +23,16 @@ func RDFTests(t testing.TB) string {
 	if checkout := Checkout(); checkout != "" {
 		return checkout
 	}
-	return filepath.Join(module(t), "rdf-tests")
+	return filepath.Join(moduleDir(t), "rdf-tests")
 }
 
 // JSONLD returns the directory of the tests of w3c/json-ld-api.
 func JSONLD(t testing.TB) string {
 	t.Helper()
-	return filepath.Join(module(t), "jsonld")
+	return filepath.Join(moduleDir(t), "jsonld")
 }
 
-func module(t testing.TB) string {
+func moduleDir(t testing.TB) string {
 	t.Helper()
 	dir, err := download()
 	if err != nil {

@@ -29,7 +29,7 @@ func (p *policies) Allowed(who kg.Principal, graph kg.Term, right kg.Right) bool
 	return !ok || rule[who.ID] >= right
 }
 
-func (p *policies) set(graph kg.Term, rule map[kg.AgentID]kg.Right) {
+func (p *policies) setRule(graph kg.Term, rule map[kg.AgentID]kg.Right) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules[graph] = rule
@@ -168,7 +168,7 @@ func writesAsAllowed(t *testing.T, b *both) {
 			if row.code == "" {
 				want++
 			}
-			_, err := b.Update(within(t), kg.Meta{Principal: row.who, DryRun: true}, apply([]kg.Patch{row.do}))
+			_, err := b.Update(within(t), kg.Meta{Principal: row.who, DryRun: true}, applyPatches([]kg.Patch{row.do}))
 			if code := kg.CodeOf(err); code != row.code || b.Head().Revision != want {
 				t.Errorf("got %q (%v) at revision %d, want %q at %d", code, err, b.Head().Revision, row.code, want)
 			}
@@ -176,7 +176,7 @@ func writesAsAllowed(t *testing.T, b *both) {
 	}
 	t.Run("an update reads what its caller may", func(t *testing.T) {
 		_, err := b.Update(within(t), kg.Meta{Principal: reader, DryRun: true}, func(tx *kg.Tx) error {
-			found, err := all(tx.Match(kg.Pattern{}))
+			found, err := collect(tx.Match(kg.Pattern{}))
 			for _, s := range found {
 				if s.Graph == hidden {
 					t.Errorf("Tx.Match shows %s", statementText(s))
@@ -216,7 +216,7 @@ func newestPolicy(t *testing.T, f Factory, access *policies, given kg.Access) {
 		}
 	}
 	say(false, "shut")
-	access.set(hidden, map[kg.AgentID]kg.Right{tester.ID: kg.Manage, reader.ID: kg.Read})
+	access.setRule(hidden, map[kg.AgentID]kg.Right{tester.ID: kg.Manage, reader.ID: kg.Read})
 	say(true, "open")
 	for r, n := range map[kg.Revision]uint64{1: 1, b.model.Head(): 2} { // including writes while it was closed
 		snap := openTo(t, b.Store, reader, r)
@@ -225,7 +225,7 @@ func newestPolicy(t *testing.T, f Factory, access *policies, given kg.Access) {
 		}
 		snap.Close()
 	}
-	access.set(hidden, map[kg.AgentID]kg.Right{tester.ID: kg.Manage})
+	access.setRule(hidden, map[kg.AgentID]kg.Right{tester.ID: kg.Manage})
 	say(false, "shut again")
 	snap := openTo(t, b.Store, reader, 3)
 	defer snap.Close()

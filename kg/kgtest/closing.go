@@ -15,8 +15,8 @@ func testClosing(t *testing.T, f Factory) {
 	t.Run("watchers end", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		b.update(kg.Meta{}, add(quad("s", "p", "o"), ""))
-		atHead := Record(t, b.Store, everything(), b.Head())
-		behind := Record(t, b.Store, everything(), b.Oldest())
+		atHead := Record(t, b.Store, matchAll(), b.Head())
+		behind := Record(t, b.Store, matchAll(), b.Oldest())
 		if _, err := behind.Wait(within(t), 1); err != nil {
 			t.Fatal(err)
 		}
@@ -46,21 +46,21 @@ func callsAfterwards(t *testing.T, f Factory) {
 	s := f(t, kg.Options{})
 	ctx := within(t)
 	meta := kg.Meta{Principal: tester}
-	if _, err := s.Update(ctx, meta, apply([]kg.Patch{add(quad("s", "p", "o"), "")})); err != nil {
+	if _, err := s.Update(ctx, meta, applyPatches([]kg.Patch{add(quad("s", "p", "o"), "")})); err != nil {
 		t.Fatal(err)
 	}
 	head, closed := s.Head(), s.Store
 	s.MustClose()
 	for name, err := range map[string]error{
-		"Update":     second(closed.Update(ctx, meta, apply([]kg.Patch{add(quad("s", "p", "o2"), "")}))),
-		"dry Update": second(closed.Update(ctx, kg.Meta{Principal: tester, DryRun: true}, apply(nil))),
-		"Load":       second(closed.Load(ctx, meta, func(func(kg.Quad, error) bool) {}, kg.LoadOptions{})),
-		"View":       second(closed.View(ctx, kg.View{})),
-		"Watch":      second(closed.Watch(ctx, everything(), head)),
+		"Update":     errOf(closed.Update(ctx, meta, applyPatches([]kg.Patch{add(quad("s", "p", "o2"), "")}))),
+		"dry Update": errOf(closed.Update(ctx, kg.Meta{Principal: tester, DryRun: true}, applyPatches(nil))),
+		"Load":       errOf(closed.Load(ctx, meta, func(func(kg.Quad, error) bool) {}, kg.LoadOptions{})),
+		"View":       errOf(closed.View(ctx, kg.View{})),
+		"Watch":      errOf(closed.Watch(ctx, matchAll(), head)),
 		"WaitFor":    closed.WaitFor(ctx, head.Revision+1),
-		"RevisionAt": second(closed.RevisionAt(ctx, time.Now())),
-		"Commit":     second(closed.Commit(ctx, tester, 1)),
-		"Check":      second(closed.Check(ctx, kg.CheckOptions{})),
+		"RevisionAt": errOf(closed.RevisionAt(ctx, time.Now())),
+		"Commit":     errOf(closed.Commit(ctx, tester, 1)),
+		"Check":      errOf(closed.Check(ctx, kg.CheckOptions{})),
 		"Ready":      closed.Ready(),
 	} {
 		if code := kg.CodeOf(err); code != kg.CodeClosed {
@@ -76,7 +76,7 @@ func callsAfterwards(t *testing.T, f Factory) {
 	closed.Stats() // must not panic: it may be called at any time
 }
 
-func second[T any](_ T, err error) error { return err }
+func errOf[T any](_ T, err error) error { return err }
 
 // updatesEnd closes a store during updates: each of them is either in the log afterwards, or
 // has failed because the store was closed.
@@ -97,7 +97,7 @@ func updatesEnd(t *testing.T, f Factory) {
 				q := quad("s", "p", "o")
 				q.Object = kg.Integer(int64(w*1_000_000 + i))
 				var r kg.Receipt
-				if r, o.err = store.Update(context.Background(), kg.Meta{Principal: tester}, apply([]kg.Patch{add(q, "")})); o.err == nil {
+				if r, o.err = store.Update(context.Background(), kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(q, "")})); o.err == nil {
 					o.made = append(o.made, r.Revision)
 				}
 				if i == 3 || o.err != nil {
@@ -122,7 +122,7 @@ func updatesEnd(t *testing.T, f Factory) {
 			made[r] = true
 		}
 	}
-	follow(t, b)
+	replayNew(t, b)
 	sameEverything(t, b.model, b.Store)
 	if len(made) != int(b.model.Head()) {
 		t.Errorf("%d commits were answered, %d are there", len(made), b.model.Head())

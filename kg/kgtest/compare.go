@@ -15,7 +15,7 @@ import (
 // byValue makes cmp compare terms with ==.
 var byValue = cmp.Comparer(func(a, b kg.Term) bool { return a == b })
 
-func all(seq iter.Seq2[kg.Statement, error]) ([]kg.Statement, error) {
+func collect(seq iter.Seq2[kg.Statement, error]) ([]kg.Statement, error) {
 	var out []kg.Statement
 	for s, err := range seq {
 		if err != nil {
@@ -40,7 +40,7 @@ func open(t testing.TB, s *Store, v kg.View) *kg.Snapshot {
 // sameStatements compares the snapshot's matches of a pattern with the model's.
 func sameStatements(t testing.TB, m *Model, snap *kg.Snapshot, p kg.Pattern) {
 	t.Helper()
-	got, err := all(snap.Match(p))
+	got, err := collect(snap.Match(p))
 	if err != nil {
 		t.Fatalf("Match(%v): %v", p, err)
 	}
@@ -150,8 +150,8 @@ func sameAnswer(t testing.TB, want Answer, got kg.Receipt, err error) {
 	}
 }
 
-// apply returns an update function that applies the patches.
-func apply(patches []kg.Patch) func(*kg.Tx) error {
+// applyPatches returns an update function that applies the patches.
+func applyPatches(patches []kg.Patch) func(*kg.Tx) error {
 	return func(tx *kg.Tx) error {
 		for _, p := range patches {
 			if err := tx.Apply(p); err != nil {
@@ -201,7 +201,7 @@ func (b *both) update(meta kg.Meta, patches ...kg.Patch) kg.Receipt {
 	if meta.Principal.ID == "" {
 		meta.Principal = tester
 	}
-	got, err := b.Update(within(b.t), meta, apply(patches))
+	got, err := b.Update(within(b.t), meta, applyPatches(patches))
 	before := b.model.Head()
 	want := b.model.Update(meta, patches, Stamp{before + 1, got.Time})
 	sameAnswer(b.t, want, got, err)
@@ -211,8 +211,8 @@ func (b *both) update(meta kg.Meta, patches ...kg.Patch) kg.Receipt {
 	return got
 }
 
-// shows compares the whole present in a view.
-func (b *both) shows(v kg.View) {
+// compareAll compares the whole present in a view.
+func (b *both) compareAll(v kg.View) {
 	b.t.Helper()
 	snap := open(b.t, b.Store, v)
 	defer snap.Close()
@@ -250,8 +250,8 @@ func quadIn(graph kg.Term, s, p, o string) kg.Quad {
 // seconds abbreviates durations.
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// until waits for a condition that other goroutines establish.
-func until(t testing.TB, what string, done func() bool) {
+// waitUntil waits for a condition that other goroutines establish.
+func waitUntil(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for ctx := within(t); !done(); runtime.Gosched() {
 		if ctx.Err() != nil {

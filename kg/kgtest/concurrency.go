@@ -15,12 +15,12 @@ import (
 
 // testConcurrency tests concurrent use of a store.
 func testConcurrency(t *testing.T, f Factory) {
-	t.Run("everybody at once", func(t *testing.T) { everybody(t, f) })
-	t.Run("a counter by expected revisions", func(t *testing.T) { counter(t, f) })
+	t.Run("everybody at once", func(t *testing.T) { useConcurrently(t, f) })
+	t.Run("a counter by expected revisions", func(t *testing.T) { countConcurrently(t, f) })
 }
 
-// counter has several writers increment a number: with expected revisions, no increment is lost.
-func counter(t *testing.T, f Factory) {
+// countConcurrently has several writers increment a number: with expected revisions, no increment is lost.
+func countConcurrently(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	const writers, each = 6, 20
 	q := quad("s", "p", "o")
@@ -33,7 +33,7 @@ func counter(t *testing.T, f Factory) {
 			return err
 		}
 		defer snap.Close()
-		found, err := all(snap.Match(kg.Pattern{Subject: q.Subject, Predicate: q.Predicate}))
+		found, err := collect(snap.Match(kg.Pattern{Subject: q.Subject, Predicate: q.Predicate}))
 		if err != nil || len(found) != 1 {
 			return fmt.Errorf("the number is %v, %w", found, err)
 		}
@@ -41,7 +41,7 @@ func counter(t *testing.T, f Factory) {
 		next := q
 		next.Object = kg.Integer(int64(n) + 1)
 		meta := kg.Meta{Principal: tester, HasExpected: true, ExpectedRevision: snap.Revision()}
-		_, err = b.Update(ctx, meta, apply([]kg.Patch{replace(next, "")}))
+		_, err = b.Update(ctx, meta, applyPatches([]kg.Patch{replace(next, "")}))
 		return err
 	}
 	var wg sync.WaitGroup
@@ -59,26 +59,26 @@ func counter(t *testing.T, f Factory) {
 		})
 	}
 	wg.Wait()
-	follow(t, b)
+	replayNew(t, b)
 	sameEverything(t, b.model, b.Store)
 	q.Object = kg.Integer(writers * each)
-	if now, _ := b.model.at(q, b.model.Head()); len(now) == 0 {
+	if now, _ := b.model.stateAt(q, b.model.Head()); len(now) == 0 {
 		t.Errorf("the number is not %d in the end", writers*each)
 	}
 }
 
-// everybody runs writers, readers and watchers concurrently. It proves that every receipt names
+// useConcurrently runs writers, readers and watchers concurrently. It proves that every receipt names
 // the commit of its update, that the log determines the state, that a reader sees whole commits
 // only, including its own writes, that a check never finds a problem, and that all watchers see
 // the same events.
-func everybody(t *testing.T, f Factory) {
+func useConcurrently(t *testing.T, f Factory) {
 	var ticks atomic.Int64 // of a clock that moves back as often as forward
 	start := NewClock().Now()
 	clock := func() time.Time { return start.Add(time.Duration(ticks.Add(1)%7) * time.Second) }
 	b := newBoth(t, f, kg.Options{Clock: clock})
 	var recorders []*Recorder
 	for range 8 {
-		recorders = append(recorders, Record(t, b.Store, everything(), b.Head()))
+		recorders = append(recorders, Record(t, b.Store, matchAll(), b.Head()))
 	}
 	ctx, stopReading := context.WithCancel(within(t))
 	var readers sync.WaitGroup
@@ -101,7 +101,7 @@ func everybody(t *testing.T, f Factory) {
 	if t.Failed() {
 		t.FailNow()
 	}
-	follow(t, b)
+	replayNew(t, b)
 	sameEverything(t, b.model, b.Store)
 	if want := kg.Revision(writers * each); b.model.Head() != want {
 		t.Errorf("got %d commits, want %d", b.model.Head(), want)
@@ -115,11 +115,11 @@ func everybody(t *testing.T, f Factory) {
 	}
 	var first []string
 	for _, rec := range recorders {
-		h, err := rec.Wait(within(t), len(b.model.Events(everything(), rec.from)))
+		h, err := rec.Wait(within(t), len(b.model.Events(matchAll(), rec.from)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range []error{Ordered(h), Unique(h), Gapless(h, b.model.Commits), Atomic(h, b.model.Commits), Filtered(h, b.model, everything())} {
+		for _, err := range []error{Ordered(h), Unique(h), Gapless(h, b.model.Commits), Atomic(h, b.model.Commits), Filtered(h, b.model, matchAll())} {
 			if err != nil {
 				t.Error(err)
 			}
@@ -142,7 +142,7 @@ func writePairs(ctx context.Context, t *testing.T, s *Store, writer, n int) (rec
 		left, right := quad(subject, "left", "o"), quad(subject, "right", "o")
 		left.Object, right.Object = value, value
 		meta := kg.Meta{Principal: tester, TaskID: fmt.Sprint(writer, " ", i)}
-		r, err := s.Update(ctx, meta, apply([]kg.Patch{replace(left, ""), replace(right, "")}))
+		r, err := s.Update(ctx, meta, applyPatches([]kg.Patch{replace(left, ""), replace(right, "")}))
 		if err != nil {
 			t.Errorf("Update: %v", err)
 			return receipts
@@ -170,11 +170,11 @@ func readWholeCommits(ctx context.Context, t *testing.T, s *Store) {
 			t.Errorf("View: %v", err)
 			return
 		}
-		left, err := all(snap.Match(kg.Pattern{Predicate: kg.IRI("urn:left")}))
+		left, err := collect(snap.Match(kg.Pattern{Predicate: kg.IRI("urn:left")}))
 		if err != nil {
 			t.Errorf("Match: %v", err)
 		}
-		right, err := all(snap.Match(kg.Pattern{Predicate: kg.IRI("urn:right")}))
+		right, err := collect(snap.Match(kg.Pattern{Predicate: kg.IRI("urn:right")}))
 		if err != nil {
 			t.Errorf("Match: %v", err)
 		}
@@ -199,12 +199,12 @@ func readThenFollow(ctx context.Context, t *testing.T, s *Store) {
 		}
 		from := snap.Position()
 		snap.Close()
-		events, err := Watched(ctx, s, everything(), from, 1)
+		events, err := Watched(ctx, s, matchAll(), from, 1)
 		if err == nil && events[0].Position.Revision != from.Revision+1 {
-			t.Errorf("the first event behind %s is at %s", at(from), at(events[0].Position))
+			t.Errorf("the first event behind %s is at %s", positionText(from), positionText(events[0].Position))
 		}
 		if err != nil && ctx.Err() == nil {
-			t.Errorf("watching from %s: %v", at(from), err)
+			t.Errorf("watching from %s: %v", positionText(from), err)
 			return
 		}
 	}

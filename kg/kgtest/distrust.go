@@ -47,7 +47,7 @@ func (d *Distrust) DoubtsChanged(after kg.Revision) (bool, kg.Revision) {
 func testDistrust(t *testing.T, f Factory) {
 	clock := NewClock()
 	distrust := NewDistrust(nil)
-	verifier := &judge{}
+	verifier := &recordingVerifier{}
 	look := func(context.Context, kg.Judgement) (kg.Verdict, error) { return kg.Verdict{}, nil }
 	verifier.answer = func(ctx context.Context, j kg.Judgement) (kg.Verdict, error) { return look(ctx, j) }
 	b := newBoth(t, f, kg.Options{Clock: clock.Now, Distrust: distrust, Verifier: verifier})
@@ -98,7 +98,7 @@ func testDistrust(t *testing.T, f Factory) {
 			sameLog(t, b.model, b.Store, kg.Filter{View: kg.View{Principal: tester, AllGraphs: true}}, kg.LogRange{After: b.Oldest(), Until: b.Head()}, 100)
 			snap := open(t, b.Store, kg.View{Principal: tester})
 			defer snap.Close()
-			found, err := all(snap.Match(kg.Pattern{}))
+			found, err := collect(snap.Match(kg.Pattern{}))
 			if err != nil || len(found) != len(row.want) {
 				t.Errorf("got %d statements (%v), want %v", len(found), err, row.want)
 			}
@@ -113,13 +113,13 @@ func testDistrust(t *testing.T, f Factory) {
 				of *kg.Snapshot
 				n  *int
 			}{{j.Before, &before}, {j.After, &after}} {
-				found, failed := all(part.of.Match(late))
+				found, failed := collect(part.of.Match(late))
 				*part.n, err = len(found), errors.Join(err, failed)
 			}
 			return v, err
 		}
 		_, err := b.Update(within(t), kg.Meta{Principal: tester, DryRun: true}, func(tx *kg.Tx) error {
-			found, err := all(tx.Match(late))
+			found, err := collect(tx.Match(late))
 			inside = len(found)
 			if err == nil {
 				err = tx.Apply(add(quad("s", "p", "new"), good))
@@ -163,7 +163,7 @@ func testDistrustWatched(t *testing.T, f Factory) {
 	b.update(kg.Meta{}, add(quad("s", "p", "1"), "agent://b"), add(quad("s", "p", "2"), "agent://a"))
 	filter := kg.Filter{View: kg.View{Principal: tester}}
 	follower := Record(t, b.Store, filter, b.Oldest())
-	knowing := Record(t, b.Store, everything(), b.Oldest())
+	knowing := Record(t, b.Store, matchAll(), b.Oldest())
 	if _, err := follower.Wait(within(t), 2); err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,14 @@ import (
 // Events returns the events that a watcher with the filter must receive behind the position from:
 // for each change, the difference of the filter's view before and after it.
 func (m *Model) Events(f kg.Filter, from kg.Position) []kg.Event {
-	w := watching{model: m, filter: f}
+	w := filterView{model: m, filter: f}
 	var out []kg.Event
 	for _, c := range m.Commits {
 		for i := range c.Changes {
-			if behind(c, i, from) || m.buried(c.Changes[i].Quad.Graph, c.Revision) {
+			if isBehind(c, i, from) || m.isDropped(c.Changes[i].Quad.Graph, c.Revision) {
 				continue
 			}
-			e, ok := w.event(c, i)
+			e, ok := w.eventOf(c, i)
 			if !ok || f.Ops != nil && !slices.Contains(f.Ops, e.Op) {
 				continue
 			}
@@ -27,8 +27,8 @@ func (m *Model) Events(f kg.Filter, from kg.Position) []kg.Event {
 	return out
 }
 
-// behind reports whether the change is at or before the position.
-func behind(c *kg.Commit, i int, p kg.Position) bool {
+// isBehind reports whether the change is at or before the position.
+func isBehind(c *kg.Commit, i int, p kg.Position) bool {
 	return kg.Position{Revision: c.Revision, Index: uint32(i)}.Compare(p) <= 0
 }
 
@@ -42,23 +42,23 @@ func positionOf(epoch kg.Epoch, c *kg.Commit, i int) kg.Position {
 	return p
 }
 
-// fits reports whether the quad matches any of the patterns; nil matches all.
-func fits(patterns []kg.Pattern, q kg.Quad) bool {
+// matchesAny reports whether the quad matches any of the patterns; nil matches all.
+func matchesAny(patterns []kg.Pattern, q kg.Quad) bool {
 	return patterns == nil || slices.ContainsFunc(patterns, func(p kg.Pattern) bool { return p.Matches(q) })
 }
 
-type watching struct {
+type filterView struct {
 	model  *Model
 	filter kg.Filter
 }
 
-// shown returns the assertions of a statement that the filter's view shows.
-func (w watching) shown(q kg.Quad, backing []kg.Assertion) []kg.Assertion {
-	if !fits(w.filter.Patterns, q) || !w.model.sees(w.filter.View, q.Graph) {
+// visibleAssertions returns the assertions of a statement that the filter's view shows.
+func (w filterView) visibleAssertions(q kg.Quad, backing []kg.Assertion) []kg.Assertion {
+	if !matchesAny(w.filter.Patterns, q) || !w.model.isVisible(w.filter.View, q.Graph) {
 		return nil
 	}
 	var out []kg.Assertion
-	for _, a := range w.model.admitted(w.filter.View, q.Graph, backing) {
+	for _, a := range w.model.admittedAssertions(w.filter.View, q.Graph, backing) {
 		if w.filter.Keep == nil || w.filter.Keep(kg.Statement{Quad: q, Assertions: []kg.Assertion{a}}) {
 			out = append(out, a)
 		}
@@ -66,25 +66,25 @@ func (w watching) shown(q kg.Quad, backing []kg.Assertion) []kg.Assertion {
 	return out
 }
 
-func (w watching) event(commit *kg.Commit, i int) (kg.Event, bool) {
+func (w filterView) eventOf(commit *kg.Commit, i int) (kg.Event, bool) {
 	c := commit.Changes[i]
 	if c.Op == kg.Remove {
 		if c.ReplacedBy >= 0 {
 			by := commit.Changes[c.ReplacedBy]
-			if w.shown(by.Quad, []kg.Assertion{by.Assertion}) != nil {
+			if w.visibleAssertions(by.Quad, []kg.Assertion{by.Assertion}) != nil {
 				return kg.Event{}, false // part of the event of the replacement
 			}
 		}
-		return w.removed(c)
+		return w.removalEvent(c)
 	}
-	return w.added(commit, c)
+	return w.additionEvent(commit, c)
 }
 
-// removed returns the event of a change that removed one assertion or all.
-func (w watching) removed(c kg.Change) (kg.Event, bool) {
-	gone := w.shown(c.Quad, []kg.Assertion{c.Assertion})
+// removalEvent returns the event of a change that removed one assertion or all.
+func (w filterView) removalEvent(c kg.Change) (kg.Event, bool) {
+	gone := w.visibleAssertions(c.Quad, []kg.Assertion{c.Assertion})
 	if len(c.After) == 0 && len(c.Before) > 1 {
-		gone = w.shown(c.Quad, c.Before)
+		gone = w.visibleAssertions(c.Quad, c.Before)
 	}
 	if len(gone) == 0 {
 		return kg.Event{}, false
@@ -92,32 +92,32 @@ func (w watching) removed(c kg.Change) (kg.Event, bool) {
 	return kg.Event{
 		Op:               kg.Remove,
 		Statement:        kg.Statement{Quad: c.Quad, Assertions: gone[:1]},
-		StatementRemains: w.shown(c.Quad, c.After) != nil,
+		StatementRemains: w.visibleAssertions(c.Quad, c.After) != nil,
 	}, true
 }
 
-// added returns the event of a change that made an assertion. The previous assertion by the same
+// additionEvent returns the event of a change that made an assertion. The previous assertion by the same
 // source and the replaced statements are its removals.
-func (w watching) added(commit *kg.Commit, c kg.Change) (kg.Event, bool) {
+func (w filterView) additionEvent(commit *kg.Commit, c kg.Change) (kg.Event, bool) {
 	var went []kg.Statement
 	for _, r := range c.Replaces {
 		other := commit.Changes[r]
-		if gone := w.shown(other.Quad, other.Before); gone != nil {
+		if gone := w.visibleAssertions(other.Quad, other.Before); gone != nil {
 			went = append(went, kg.Statement{Quad: other.Quad, Assertions: gone})
 		}
 	}
 	var own []kg.Assertion
 	if i := bySource(c.Before, c.Assertion.Source); i >= 0 {
-		own = w.shown(c.Quad, c.Before[i:i+1])
+		own = w.visibleAssertions(c.Quad, c.Before[i:i+1])
 	}
-	came := w.shown(c.Quad, []kg.Assertion{c.Assertion})
+	came := w.visibleAssertions(c.Quad, []kg.Assertion{c.Assertion})
 	switch {
 	case came == nil && own == nil:
 		return kg.Event{}, false
 	case came == nil: // the view does not show the new assertion
 		return kg.Event{
 			Op: kg.Remove, Statement: kg.Statement{Quad: c.Quad, Assertions: own},
-			StatementRemains: w.shown(c.Quad, c.After) != nil,
+			StatementRemains: w.visibleAssertions(c.Quad, c.After) != nil,
 		}, true
 	case own != nil:
 		went = append(went, kg.Statement{Quad: c.Quad, Assertions: own})

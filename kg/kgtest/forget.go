@@ -9,34 +9,34 @@ import (
 	"koine/kg"
 )
 
-// forgetting is an Access that shows the past of one graph to one principal only.
-type forgetting struct {
+// forgetfulAccess is an Access that shows the past of one graph to one principal only.
+type forgetfulAccess struct {
 	*policies
 	graph kg.Term
 	to    kg.AgentID
 }
 
-func (f forgetting) Forgets(p kg.Principal) func(kg.Term) bool {
+func (f forgetfulAccess) Forgets(p kg.Principal) func(kg.Term) bool {
 	if p.ID == f.to {
 		return nil
 	}
 	return func(graph kg.Term) bool { return graph == f.graph }
 }
 
-// forgotten reports whether the statement as of the revision is hidden from the principal, because
+// isForgotten reports whether the statement as of the revision is hidden from the principal, because
 // it has changed since.
-func (m *Model) forgotten(p kg.Principal, q kg.Quad, r kg.Revision) bool {
+func (m *Model) isForgotten(p kg.Principal, q kg.Quad, r kg.Revision) bool {
 	f, ok := m.access.(kg.Forgetter)
 	if !ok || f.Forgets(p) == nil || !f.Forgets(p)(q.Graph) {
 		return false
 	}
-	_, then := m.at(q, r)
-	_, now := m.at(q, m.Head())
+	_, then := m.stateAt(q, r)
+	_, now := m.stateAt(q, m.Head())
 	return then != now
 }
 
-// remembered returns the past events that the principal of the filter may see.
-func (m *Model) remembered(f kg.Filter, from kg.Position) (out []kg.Event) {
+// rememberedEvents returns the past events that the principal of the filter may see.
+func (m *Model) rememberedEvents(f kg.Filter, from kg.Position) (out []kg.Event) {
 	ops := f.Ops
 	f.Ops = nil
 	forgets := func(kg.Term) bool { return false }
@@ -45,7 +45,7 @@ func (m *Model) remembered(f kg.Filter, from kg.Position) (out []kg.Event) {
 	}
 	for _, e := range m.Events(f, from) {
 		if forgets(e.Statement.Graph) {
-			now, _ := m.at(e.Statement.Quad, m.Head())
+			now, _ := m.stateAt(e.Statement.Quad, m.Head())
 			a := e.Statement.Assertions[0]
 			stands := slices.ContainsFunc(now, func(b kg.Assertion) bool { return b.Source == a.Source && b.Revision == a.Revision })
 			if e.Op == kg.Remove || !stands {
@@ -64,7 +64,7 @@ func (m *Model) remembered(f kg.Filter, from kg.Position) (out []kg.Event) {
 // the principals concerned through every operation on the past, and that nothing else changes.
 func testForgetting(t *testing.T, f Factory) {
 	d := newDice(11)
-	access := forgetting{newPolicies(), graphs[1], tester.ID}
+	access := forgetfulAccess{newPolicies(), graphs[1], tester.ID}
 	b := newBoth(t, f, kg.Options{Access: access, RingCommits: 8})
 	for range 80 {
 		b.update(kg.Meta{}, d.patches()...)
@@ -102,7 +102,7 @@ func testForgetting(t *testing.T, f Factory) {
 	}
 	t.Run("by its access alone", func(t *testing.T) { // otherwise the test would prove nothing
 		filter := kg.Filter{View: kg.View{Principal: reader, Graphs: []kg.Term{graphs[1]}}}
-		all, left := b.model.Events(filter, b.Oldest()), b.model.remembered(filter, b.Oldest())
+		all, left := b.model.Events(filter, b.Oldest()), b.model.rememberedEvents(filter, b.Oldest())
 		if len(left) == 0 || len(left) >= len(all) {
 			t.Errorf("of %d events %d are remembered", len(all), len(left))
 		}
@@ -113,7 +113,7 @@ func testForgetting(t *testing.T, f Factory) {
 // sameRemembered reads the whole log, in both directions and as a watcher.
 func (b *both) sameRemembered(t *testing.T, f kg.Filter) {
 	t.Helper()
-	want := eventLines(b.model.remembered(f, b.Oldest()))
+	want := eventLines(b.model.rememberedEvents(f, b.Oldest()))
 	got, err := Watched(within(t), b.Store, f, b.Oldest(), len(want))
 	if diff := cmp.Diff(want, eventLines(got)); err != nil || diff != "" {
 		t.Fatalf("watching under %+v: %v (-want +got):\n%s", f, err, diff)
@@ -138,7 +138,7 @@ func (b *both) sameRememberedCommit(t *testing.T, who kg.Principal, r kg.Revisio
 	var want, got []string
 	for _, ch := range whole.Changes {
 		if forgets != nil && forgets(ch.Quad.Graph) {
-			now, _ := b.model.at(ch.Quad, b.model.Head())
+			now, _ := b.model.stateAt(ch.Quad, b.model.Head())
 			if ch.Op == kg.Remove || !slices.ContainsFunc(now, func(a kg.Assertion) bool { return a.Source == ch.Assertion.Source && a.Revision == r }) {
 				continue
 			}
@@ -166,7 +166,7 @@ func (b *both) sameRememberedCommit(t *testing.T, who kg.Principal, r kg.Revisio
 // followForgetting follows a graph with a hidden past during a removal, resumes afterwards, and
 // reads it from the beginning.
 func followForgetting(t *testing.T, f Factory) {
-	access := forgetting{newPolicies(), readable, tester.ID}
+	access := forgetfulAccess{newPolicies(), readable, tester.ID}
 	b := newBoth(t, f, kg.Options{Access: access})
 	kept, gone := quadIn(readable, "s", "p", "kept"), quadIn(readable, "s", "p", "gone")
 	b.update(kg.Meta{}, add(kept, ""), add(gone, ""))

@@ -23,15 +23,15 @@ func Ordered(h History) error {
 	for i, e := range h.Events {
 		switch {
 		case e.Commit == nil:
-			return fmt.Errorf("event %d at %s has no commit", i, at(e.Position))
+			return fmt.Errorf("event %d at %s has no commit", i, positionText(e.Position))
 		case e.Commit.Revision != e.Position.Revision:
-			return fmt.Errorf("event %d at %s is said to be of commit %d", i, at(e.Position), e.Commit.Revision)
+			return fmt.Errorf("event %d at %s is said to be of commit %d", i, positionText(e.Position), e.Commit.Revision)
 		case e.Position.Epoch != h.From.Epoch:
-			return fmt.Errorf("event %d at %s is of another log", i, at(e.Position))
+			return fmt.Errorf("event %d at %s is of another log", i, positionText(e.Position))
 		case e.Position.Compare(last) < 0:
-			return fmt.Errorf("event %d at %s comes after %s", i, at(e.Position), at(last))
+			return fmt.Errorf("event %d at %s comes after %s", i, positionText(e.Position), positionText(last))
 		case i > 0 && e.Commit.Time.Before(h.Events[i-1].Commit.Time):
-			return fmt.Errorf("event %d at %s is older than the one before it", i, at(e.Position))
+			return fmt.Errorf("event %d at %s is older than the one before it", i, positionText(e.Position))
 		}
 		last = e.Position
 	}
@@ -44,11 +44,11 @@ func Unique(h History) error {
 	told := map[change]bool{}
 	for i, e := range h.Events {
 		if e.Position.Compare(h.From) <= 0 {
-			return fmt.Errorf("event %d at %s does not lie behind the start %s", i, at(e.Position), at(h.From))
+			return fmt.Errorf("event %d at %s does not lie behind the start %s", i, positionText(e.Position), positionText(h.From))
 		}
-		for _, c := range covers(e) {
+		for _, c := range coveredChanges(e) {
 			if told[c] {
-				return fmt.Errorf("event %d at %s tells change %d of the commit again", i, at(e.Position), c.index)
+				return fmt.Errorf("event %d at %s tells change %d of the commit again", i, positionText(e.Position), c.index)
 			}
 			told[c] = true
 		}
@@ -68,7 +68,7 @@ func Gapless(h History, log []*kg.Commit) error {
 	}
 	last := h.Events[len(h.Events)-1].Position.Revision
 	for _, c := range log {
-		expected := len(c.Changes) > 0 && !behind(c, len(c.Changes)-1, h.From) && c.Revision <= last
+		expected := len(c.Changes) > 0 && !isBehind(c, len(c.Changes)-1, h.From) && c.Revision <= last
 		if expected && !told[c.Revision] {
 			return fmt.Errorf("nothing is told of commit %d", c.Revision)
 		}
@@ -91,12 +91,12 @@ func Atomic(h History, log []*kg.Commit) error {
 		}
 		told := map[change]bool{}
 		for ; i < len(h.Events) && h.Events[i].Position.Revision == revision; i++ {
-			for _, c := range covers(h.Events[i]) {
+			for _, c := range coveredChanges(h.Events[i]) {
 				told[c] = true
 			}
 		}
 		for index := range log[revision-1].Changes {
-			if !behind(log[revision-1], index, h.From) && !told[change{revision, index}] {
+			if !isBehind(log[revision-1], index, h.From) && !told[change{revision, index}] {
 				return fmt.Errorf("change %d of commit %d is not told", index, revision)
 			}
 		}
@@ -116,10 +116,10 @@ func Resumable(h History, tries int, resume func(from kg.Position, n int) ([]kg.
 		}
 		rest, err := resume(from, len(h.Events)-cut)
 		if err != nil {
-			return fmt.Errorf("resuming behind %s: %w", at(from), err)
+			return fmt.Errorf("resuming behind %s: %w", positionText(from), err)
 		}
 		if diff := cmp.Diff(eventLines(h.Events[cut:]), eventLines(rest)); diff != "" {
-			return fmt.Errorf("resuming behind %s tells something else (-whole +resumed):\n%s", at(from), diff)
+			return fmt.Errorf("resuming behind %s tells something else (-whole +resumed):\n%s", positionText(from), diff)
 		}
 	}
 	return nil
@@ -138,8 +138,8 @@ type change struct {
 	index    int
 }
 
-// covers returns the changes that an event delivers.
-func covers(e kg.Event) []change {
+// coveredChanges returns the changes that an event delivers.
+func coveredChanges(e kg.Event) []change {
 	index := int(e.Position.Index)
 	if e.Position.Index == kg.EndOfCommit && e.Commit != nil {
 		index = len(e.Commit.Changes) - 1
@@ -157,7 +157,7 @@ func covers(e kg.Event) []change {
 	return out
 }
 
-func at(p kg.Position) string {
+func positionText(p kg.Position) string {
 	if p.Index == kg.EndOfCommit {
 		return fmt.Sprintf("%d.end", p.Revision)
 	}

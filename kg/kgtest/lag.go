@@ -13,7 +13,7 @@ import (
 func testLag(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{RingCommits: 32, RingBytes: 16 << 10})
 	start := b.Head()
-	idle, err := b.Watch(within(t), everything(), start)
+	idle, err := b.Watch(within(t), matchAll(), start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func testLag(t *testing.T, f Factory) {
 	written := make(chan struct{})
 	var slowEvents []kg.Event
 	go func() { // reads one event, and the rest after all writes
-		w, err := b.Watch(within(t), everything(), start)
+		w, err := b.Watch(within(t), matchAll(), start)
 		close(first)
 		if err != nil {
 			slow <- err
@@ -48,7 +48,7 @@ func testLag(t *testing.T, f Factory) {
 	<-first
 	manyWriters(t, b.Store, writers, each)
 	close(written)
-	follow(t, b)
+	replayNew(t, b)
 	if err := <-slow; err != nil {
 		t.Fatalf("a slow watcher: %v", err)
 	}
@@ -63,13 +63,13 @@ func testLag(t *testing.T, f Factory) {
 		}
 	}
 	histories["one that did nothing"] = History{start, events}
-	late, err := Watched(within(t), b.Store, everything(), b.Oldest(), writers*each)
+	late, err := Watched(within(t), b.Store, matchAll(), b.Oldest(), writers*each)
 	if err != nil {
 		t.Fatalf("one that came late: %v", err)
 	}
 	histories["one that came late"] = History{b.Oldest(), late}
 	for name, h := range histories {
-		for _, err := range []error{Ordered(h), Unique(h), Gapless(h, b.model.Commits), Atomic(h, b.model.Commits), Filtered(h, b.model, everything())} {
+		for _, err := range []error{Ordered(h), Unique(h), Gapless(h, b.model.Commits), Atomic(h, b.model.Commits), Filtered(h, b.model, matchAll())} {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -86,7 +86,7 @@ func manyWriters(t *testing.T, s *Store, writers, each int) {
 		wg.Go(func() {
 			for i := range each {
 				q := quad(fmt.Sprint("s", w), "p", fmt.Sprint("o", i))
-				if _, err := s.Update(ctx, kg.Meta{Principal: tester}, apply([]kg.Patch{add(q, "")})); err != nil {
+				if _, err := s.Update(ctx, kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(q, "")})); err != nil {
 					t.Errorf("Update: %v", err)
 					return
 				}
@@ -99,8 +99,8 @@ func manyWriters(t *testing.T, s *Store, writers, each int) {
 	}
 }
 
-// follow applies commits of others to the model.
-func follow(t *testing.T, b *both) {
+// replayNew applies commits of others to the model.
+func replayNew(t *testing.T, b *both) {
 	t.Helper()
 	for r := b.model.Head() + 1; r <= b.Head().Revision; r++ {
 		c, err := b.Commit(within(t), tester, r)

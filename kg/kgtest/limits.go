@@ -56,7 +56,7 @@ func testLimits(t *testing.T, f Factory) {
 		t.Run(row.name, func(t *testing.T) {
 			b := newBoth(t, f, kg.Options{})
 			meta, patches := row.make(row.bound + 1)
-			_, err := b.Update(within(t), meta, apply(patches))
+			_, err := b.Update(within(t), meta, applyPatches(patches))
 			if code := kg.CodeOf(err); code != kg.CodeLimitExceeded {
 				t.Errorf("past the bound: got %q (%.200v), want %q", code, err, kg.CodeLimitExceeded)
 			}
@@ -122,7 +122,7 @@ func maxChanges(t *testing.T, f Factory) {
 		count uint64
 	}{
 		{"adding as many as can be", addMany(kg.MaxChanges), "", kg.MaxChanges},
-		{"replacing one too many", apply([]kg.Patch{replace(quad("s", "p", "new"), "")}), kg.CodeLimitExceeded, kg.MaxChanges},
+		{"replacing one too many", applyPatches([]kg.Patch{replace(quad("s", "p", "new"), "")}), kg.CodeLimitExceeded, kg.MaxChanges},
 	} {
 		_, err := store.Update(within(t), kg.Meta{Principal: tester}, row.do)
 		if code := kg.CodeOf(err); code != row.code {
@@ -156,18 +156,18 @@ func maxCommitBytes(t *testing.T, f Factory) {
 		return patches
 	}
 	fits := kg.MaxCommitBytes/kg.MaxResourceBytes - 1
-	_, err := store.Update(ctx, kg.Meta{Principal: tester}, apply(large(fits+2)))
+	_, err := store.Update(ctx, kg.Meta{Principal: tester}, applyPatches(large(fits+2)))
 	if code := kg.CodeOf(err); code != kg.CodeLimitExceeded {
 		t.Errorf("past the bound: got %q (%.200v), want %q", code, err, kg.CodeLimitExceeded)
 	}
-	if _, err := store.Update(ctx, kg.Meta{Principal: tester}, apply(large(fits))); err != nil {
+	if _, err := store.Update(ctx, kg.Meta{Principal: tester}, applyPatches(large(fits))); err != nil {
 		t.Fatalf("below the bound: %.200v", err)
 	}
 	wide := large(fits + 2) // in as many graphs: the graph names exceed the limit
 	for i := range wide {
 		wide[i].Quad.Object, wide[i].Quad.Graph = kg.Integer(int64(i)), kg.IRI("urn:"+noise()[4:])
 	}
-	_, err = store.Update(ctx, kg.Meta{Principal: tester}, apply(wide))
+	_, err = store.Update(ctx, kg.Meta{Principal: tester}, applyPatches(wide))
 	if code := kg.CodeOf(err); code != kg.CodeLimitExceeded {
 		t.Errorf("past the bound with the names of graphs: got %q (%.200v), want %q", code, err, kg.CodeLimitExceeded)
 	}

@@ -45,7 +45,7 @@ func testLoad(t *testing.T, f Factory) {
 	const n = 12_000 // more than one commit
 	t.Run("into an empty store", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
-		loads(t, b, n, true)
+		loadTwice(t, b, n, true)
 		d := newDice(8)
 		for range 20 {
 			b.update(kg.Meta{}, d.patches()...)
@@ -61,7 +61,7 @@ func testLoad(t *testing.T, f Factory) {
 	t.Run("beside what is there", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		b.update(kg.Meta{}, add(quad("s", "p", "o"), ""), add(loadedQuad(3), ""), addWith(loadedQuad(1), tester.ID, 0.5))
-		loads(t, b, n, true)
+		loadTwice(t, b, n, true)
 		b.Reopen()
 		sameEverything(t, b.model, b.Store)
 	})
@@ -69,7 +69,7 @@ func testLoad(t *testing.T, f Factory) {
 	t.Run("is told to watchers", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		rec := Record(t, b.Store, kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.IRI("urn:p:4")}}, View: kg.View{Principal: tester}}, b.Head())
-		loads(t, b, n, true)
+		loadTwice(t, b, n, true)
 		h, err := rec.Wait(within(t), n/10)
 		if err == nil {
 			err = errors.Join(Ordered(h), Unique(h), Filtered(h, b.model, rec.filter))
@@ -98,7 +98,7 @@ func testLoad(t *testing.T, f Factory) {
 		if _, err := b.Load(within(t), kg.Meta{Principal: tester}, bad, kg.LoadOptions{}); kg.CodeOf(err) != kg.CodeInvalid {
 			t.Errorf("got %v, want %s", err, kg.CodeInvalid)
 		}
-		follow(t, b)
+		replayNew(t, b)
 		sameEverything(t, b.model, b.Store)
 	})
 	t.Run("a source that fails", func(t *testing.T) {
@@ -108,7 +108,7 @@ func testLoad(t *testing.T, f Factory) {
 			if _, err := b.Load(within(t), kg.Meta{Principal: tester}, quadsOf(n, errOwn), kg.LoadOptions{}); !errors.Is(err, errOwn) {
 				t.Errorf("%s: got %v, want the source's own error", name, err)
 			}
-			follow(t, b) // some of its commits may exist
+			replayNew(t, b) // some of its commits may exist
 			sameEverything(t, b.model, b.Store)
 			b.update(kg.Meta{}, add(quad("s", "p", "o2"), ""))
 			b.Reopen()
@@ -117,8 +117,8 @@ func testLoad(t *testing.T, f Factory) {
 	})
 }
 
-// loads loads n quads, each twice, and compares everything.
-func loads(t *testing.T, b *both, n int, bulk bool) {
+// loadTwice loads n quads, each twice, and compares everything.
+func loadTwice(t *testing.T, b *both, n int, bulk bool) {
 	t.Helper()
 	twice := func(yield func(kg.Quad, error) bool) {
 		for i := range n {
@@ -142,12 +142,12 @@ func loads(t *testing.T, b *both, n int, bulk bool) {
 	if report.Bulk != bulk {
 		t.Errorf("Bulk: got %v, want %v", report.Bulk, bulk)
 	}
-	follow(t, b)
+	replayNew(t, b)
 	if got := uint64(b.model.Head() - before); report.Commits != got || report.Revision != b.model.Head() {
 		t.Errorf("the report says %d commits up to %d, there are %d up to %d", report.Commits, report.Revision, got, b.model.Head())
 	}
 	for i := range n {
-		if s, _ := b.model.at(normal(loadedQuad(i)), b.model.Head()); bySource(s, tester.ID) < 0 {
+		if s, _ := b.model.stateAt(normalQuad(loadedQuad(i)), b.model.Head()); bySource(s, tester.ID) < 0 {
 			t.Fatalf("%s was not loaded", quadText(loadedQuad(i)))
 		}
 	}
@@ -172,7 +172,7 @@ func loadsBesideOwn(t *testing.T, f Factory, n int, stays bool) {
 	if !stays {
 		snap.Close()
 	}
-	loads(t, b, n, true)
+	loadTwice(t, b, n, true)
 	if stays {
 		sameStatements(t, b.model, snap, kg.Pattern{})
 		sameCounts(t, b.model, snap)
@@ -205,7 +205,7 @@ func loadsWhileOthersWrite(t *testing.T, f Factory, n int) {
 			for {
 				q := quad(fmt.Sprint("other", w), "p", "o")
 				q.Object = kg.Integer(int64(made[w]))
-				if _, err := b.Update(ctx, kg.Meta{Principal: tester}, apply([]kg.Patch{add(q, "")})); err != nil {
+				if _, err := b.Update(ctx, kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(q, "")})); err != nil {
 					t.Errorf("Update: %v", err)
 					return
 				}
@@ -224,7 +224,7 @@ func loadsWhileOthersWrite(t *testing.T, f Factory, n int) {
 	if err != nil {
 		t.Fatalf("Load: %v", err)
 	}
-	follow(t, b)
+	replayNew(t, b)
 	sameEverything(t, b.model, b.Store)
 	total := n
 	for _, m := range made {
@@ -268,7 +268,7 @@ func loadsRefused(t *testing.T, f Factory) {
 			t.Run(fmt.Sprintf("%s, online %v", row.name, online), func(t *testing.T) {
 				options := kg.Options{Access: newPolicies()}
 				if row.verdict != kg.Accepted {
-					options.Verifier = &judge{answer: func(context.Context, kg.Judgement) (kg.Verdict, error) {
+					options.Verifier = &recordingVerifier{answer: func(context.Context, kg.Judgement) (kg.Verdict, error) {
 						return kg.Verdict{Outcome: row.verdict}, nil
 					}}
 				}
@@ -293,7 +293,7 @@ func loadsRefused(t *testing.T, f Factory) {
 	}
 }
 
-func normal(q kg.Quad) kg.Quad {
+func normalQuad(q kg.Quad) kg.Quad {
 	if q.Graph.IsZero() {
 		q.Graph = kg.DefaultGraph
 	}

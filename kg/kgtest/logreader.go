@@ -17,18 +17,18 @@ func (d dice) revision(m *Model) kg.Revision { return kg.Revision(1 + d.IntN(int
 // position returns a position before the first commit, behind one, or within one.
 func (d dice) position(m *Model) kg.Position {
 	p := kg.Position{Epoch: m.epoch, Revision: kg.Revision(d.IntN(int(m.Head()) + 1)), Index: kg.EndOfCommit}
-	if p.Revision > 0 && d.in100(50) {
+	if p.Revision > 0 && d.chance(50) {
 		p.Index = uint32(d.IntN(4))
 	}
 	return p
 }
 
 func (d dice) logRange(m *Model) kg.LogRange {
-	r := kg.LogRange{After: d.position(m), Until: d.position(m), Backward: d.in100(50)}
-	if d.in100(80) && r.Until.Compare(r.After) < 0 {
+	r := kg.LogRange{After: d.position(m), Until: d.position(m), Backward: d.chance(50)}
+	if d.chance(80) && r.Until.Compare(r.After) < 0 {
 		r.After, r.Until = r.Until, r.After
 	}
-	if d.in100(50) {
+	if d.chance(50) {
 		r.Commits = 1 + d.IntN(5)
 	}
 	return r
@@ -39,7 +39,7 @@ func sameLog(t testing.TB, m *Model, s *Store, f kg.Filter, part kg.LogRange, si
 	t.Helper()
 	want := []kg.Event{}
 	for _, e := range m.Events(f, part.After) {
-		if e.Start().Compare(part.Until) < 0 && !(e.Position.Compare(part.Until) > 0 && part.Until.Index != kg.EndOfCommit && !ends(e, part.Until)) {
+		if e.Start().Compare(part.Until) < 0 && !(e.Position.Compare(part.Until) > 0 && part.Until.Index != kg.EndOfCommit && !isLastEvent(e, part.Until)) {
 			want = append(want, e)
 		}
 	}
@@ -61,17 +61,17 @@ func sameLog(t testing.TB, m *Model, s *Store, f kg.Filter, part kg.LogRange, si
 			from = &rest.Until
 		}
 		if *from == reached || pages > len(m.Commits)+len(want) {
-			t.Fatalf("reading the log %+v does not get beyond %s", part, at(reached))
+			t.Fatalf("reading the log %+v does not get beyond %s", part, positionText(reached))
 		}
 		*from = reached
 	}
 	if diff := cmp.Diff(eventLines(want), eventLines(got)); diff != "" {
-		t.Fatalf("the log %s to %s, backward %v, under %+v (-want +got):\n%s", at(part.After), at(part.Until), part.Backward, f, diff)
+		t.Fatalf("the log %s to %s, backward %v, under %+v (-want +got):\n%s", positionText(part.After), positionText(part.Until), part.Backward, f, diff)
 	}
 }
 
-// ends reports whether the position is behind the event's change.
-func ends(e kg.Event, p kg.Position) bool {
+// isLastEvent reports whether the position is behind the event's change.
+func isLastEvent(e kg.Event, p kg.Position) bool {
 	return e.Position.Index == kg.EndOfCommit && e.Position.Revision == p.Revision && int(p.Index) >= len(e.Commit.Changes)-1
 }
 
@@ -106,7 +106,7 @@ func testLog(t *testing.T, f Factory) {
 		for i := range 150 {
 			filter := d.filter()
 			if i%5 == 0 {
-				filter = everything()
+				filter = matchAll()
 			}
 			sameLog(t, b.model, b.Store, filter, d.logRange(b.model), 1+d.IntN(7))
 		}
@@ -114,7 +114,7 @@ func testLog(t *testing.T, f Factory) {
 	t.Run("everything, backward, event by event", func(t *testing.T) {
 		part := all
 		part.Backward = true
-		sameLog(t, b.model, b.Store, everything(), part, 1)
+		sameLog(t, b.model, b.Store, matchAll(), part, 1)
 	})
 	t.Run("stops after so many commits", func(t *testing.T) {
 		none := kg.Filter{Patterns: []kg.Pattern{{Subject: kg.IRI("urn:nobody")}}, View: kg.View{Principal: tester}}
@@ -128,7 +128,7 @@ func testLog(t *testing.T, f Factory) {
 			}
 			events, reached, done, err := readLog(within(t), b.Store, none, part, 10)
 			if len(events) != 0 || reached != want || done || err != nil {
-				t.Errorf("backward %v: got %d events, %s, done %v, %v, want none and %s", backward, len(events), at(reached), done, err, at(want))
+				t.Errorf("backward %v: got %d events, %s, done %v, %v, want none and %s", backward, len(events), positionText(reached), done, err, positionText(want))
 			}
 			part.Commits = len(b.model.Commits)
 			if _, _, done, err := readLog(within(t), b.Store, none, part, 10); !done || err != nil {
@@ -139,7 +139,7 @@ func testLog(t *testing.T, f Factory) {
 	t.Run("ends with its context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if _, _, _, err := readLog(ctx, b.Store, everything(), all, 10); !errors.Is(err, context.Canceled) {
+		if _, _, _, err := readLog(ctx, b.Store, matchAll(), all, 10); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want that it was cancelled", err)
 		}
 	})
@@ -171,10 +171,10 @@ func testLog(t *testing.T, f Factory) {
 		if oldest.Revision == 0 {
 			t.Fatal("the log was not cut")
 		}
-		_, err := b.ReadLog(within(t), everything(), all)
+		_, err := b.ReadLog(within(t), matchAll(), all)
 		if kg.CodeOf(err) != kg.CodePositionGone || kg.AsError(err).Oldest == nil || *kg.AsError(err).Oldest != oldest {
-			t.Errorf("got %v, want %s with the oldest position %s", err, kg.CodePositionGone, at(oldest))
+			t.Errorf("got %v, want %s with the oldest position %s", err, kg.CodePositionGone, positionText(oldest))
 		}
-		sameLog(t, b.model, b.Store, everything(), kg.LogRange{After: oldest, Until: head, Backward: true}, 3)
+		sameLog(t, b.model, b.Store, matchAll(), kg.LogRange{After: oldest, Until: head, Backward: true}, 3)
 	})
 }

@@ -64,8 +64,8 @@ func NewModel(epoch kg.Epoch, access kg.Access) *Model {
 // Head returns the newest revision.
 func (m *Model) Head() kg.Revision { return kg.Revision(len(m.Commits)) }
 
-// at returns the assertions of the statement in that revision, and since when they are unchanged.
-func (m *Model) at(q kg.Quad, r kg.Revision) ([]kg.Assertion, kg.Revision) {
+// stateAt returns the assertions of the statement in that revision, and since when they are unchanged.
+func (m *Model) stateAt(q kg.Quad, r kg.Revision) ([]kg.Assertion, kg.Revision) {
 	versions := m.past[q]
 	for i := len(versions) - 1; i >= 0; i-- {
 		if v := versions[i]; v.from <= r {
@@ -105,14 +105,14 @@ func (m *Model) Update(meta kg.Meta, patches []kg.Patch, st Stamp) Answer {
 	if meta.HasExpected && stage.changedAfter(meta.ExpectedRevision) {
 		return Answer{Code: kg.CodeRevisionConflict}
 	}
-	return m.finish(stage)
+	return m.finishStage(stage)
 }
 
 func (m *Model) answerKey(meta kg.Meta) answerKey {
 	return answerKey{meta.Principal.ID, meta.IdempotencyKey}
 }
 
-func (m *Model) finish(stage *Stage) Answer {
+func (m *Model) finishStage(stage *Stage) Answer {
 	meta, changes := stage.meta, stage.Changes
 	receipt := kg.Receipt{Revision: m.Head(), DryRun: meta.DryRun, Affected: len(changes)}
 	for _, c := range changes {
@@ -121,7 +121,7 @@ func (m *Model) finish(stage *Stage) Answer {
 		}
 	}
 	if !meta.DryRun && (len(changes) > 0 || meta.IdempotencyKey != "") {
-		m.commit(stage)
+		m.commitStage(stage)
 		receipt.Committed, receipt.Revision, receipt.Time = true, m.Head(), stage.stamp.Time
 	}
 	receipt.Position = kg.Position{Epoch: m.epoch, Revision: receipt.Revision, Index: kg.EndOfCommit}
@@ -131,7 +131,7 @@ func (m *Model) finish(stage *Stage) Answer {
 	return Answer{Receipt: receipt, Changes: changes}
 }
 
-func (m *Model) commit(stage *Stage) {
+func (m *Model) commitStage(stage *Stage) {
 	meta := stage.meta
 	m.Commits = append(m.Commits, &kg.Commit{
 		Revision: m.Head() + 1, Time: stage.stamp.Time,
@@ -159,7 +159,7 @@ func (m *Model) Replay(c *kg.Commit) error {
 	}
 	stage := m.Stage(metaOf(c), Stamp{Revision: c.Revision, Time: c.Time})
 	for i, change := range c.Changes {
-		before, since := stage.backing(change.Quad)
+		before, since := stage.assertionsOf(change.Quad)
 		got := fmt.Sprintf("%s since %d", assertionsText(change.Before), change.Since)
 		if want := fmt.Sprintf("%s since %d", assertionsText(before), since); got != want {
 			return fmt.Errorf("commit %d, change %d: before is %s, but was %s", c.Revision, i, got, want)
@@ -167,7 +167,7 @@ func (m *Model) Replay(c *kg.Commit) error {
 		stage.now[change.Quad] = change.After
 		stage.Changes = append(stage.Changes, change)
 	}
-	m.commit(stage)
+	m.commitStage(stage)
 	return nil
 }
 

@@ -16,8 +16,8 @@ func testOverload(t *testing.T, f Factory) {
 	t.Run("a full queue", func(t *testing.T) { fullQueue(t, f) })
 	t.Run("too long in the queue", func(t *testing.T) {
 		s := f(t, kg.Options{QueueTime: time.Nanosecond})
-		_, err := s.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{add(quad("s", "p", "o"), "")}))
-		overloaded(t, err)
+		_, err := s.Update(within(t), kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(quad("s", "p", "o"), "")}))
+		checkOverloaded(t, err)
 		if got := s.Head().Revision; got != 0 {
 			t.Errorf("made revision %d", got)
 		}
@@ -27,16 +27,16 @@ func testOverload(t *testing.T, f Factory) {
 		s := f(t, kg.Options{MaxWatchers: 3})
 		var open []*kg.Watcher
 		for range 3 {
-			w, err := s.Watch(within(t), everything(), s.Head())
+			w, err := s.Watch(within(t), matchAll(), s.Head())
 			if err != nil {
 				t.Fatal(err)
 			}
 			open = append(open, w)
 		}
-		_, err := s.Watch(within(t), everything(), s.Head())
-		overloaded(t, err)
+		_, err := s.Watch(within(t), matchAll(), s.Head())
+		checkOverloaded(t, err)
 		open[0].Close()
-		if open[0], err = s.Watch(within(t), everything(), s.Head()); err != nil {
+		if open[0], err = s.Watch(within(t), matchAll(), s.Head()); err != nil {
 			t.Errorf("after one has gone: %v", err)
 		}
 		for _, w := range open {
@@ -46,15 +46,15 @@ func testOverload(t *testing.T, f Factory) {
 	t.Run("a full volume", func(t *testing.T) { fullVolume(t, f) })
 }
 
-func overloaded(t *testing.T, err error) {
+func checkOverloaded(t *testing.T, err error) {
 	t.Helper()
 	if e := kg.AsError(err); err == nil || e.Code != kg.CodeOverloaded || e.RetryAfter <= 0 {
 		t.Errorf("got %v, want %s and when to try again", err, kg.CodeOverloaded)
 	}
 }
 
-// hold keeps the committer busy until letGo is called.
-func hold(t *testing.T, s *Store) (letGo func()) {
+// blockCommitter keeps the committer busy until letGo is called.
+func blockCommitter(t *testing.T, s *Store) (letGo func()) {
 	t.Helper()
 	busy, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	ctx := within(t)
@@ -85,25 +85,25 @@ func hold(t *testing.T, s *Store) (letGo func()) {
 func fullQueue(t *testing.T, f Factory) {
 	const length = 5
 	b := newBoth(t, f, kg.Options{QueueLength: length})
-	letGo := hold(t, b.Store)
+	letGo := blockCommitter(t, b.Store)
 	ctx := within(t)
 	waiting := make(chan error, length)
 	for range length {
 		go func() {
-			_, err := b.Update(ctx, kg.Meta{Principal: tester}, apply([]kg.Patch{add(quad("s", "p", "o"), ""), addWith(quad("s", "p", "o"), "", 0.5)}))
+			_, err := b.Update(ctx, kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(quad("s", "p", "o"), ""), addWith(quad("s", "p", "o"), "", 0.5)}))
 			waiting <- err
 		}()
 	}
-	until(t, "the queue to fill", func() bool { return b.Stats().QueueLength == length })
-	_, err := b.Update(ctx, kg.Meta{Principal: tester}, apply([]kg.Patch{add(quad("s", "p", "too much"), "")}))
-	overloaded(t, err)
+	waitUntil(t, "the queue to fill", func() bool { return b.Stats().QueueLength == length })
+	_, err := b.Update(ctx, kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(quad("s", "p", "too much"), "")}))
+	checkOverloaded(t, err)
 	letGo()
 	for range length {
 		if err := <-waiting; err != nil {
 			t.Errorf("an update that waited: %v", err)
 		}
 	}
-	follow(t, b)
+	replayNew(t, b)
 	sameEverything(t, b.model, b.Store)
 	b.update(kg.Meta{}, add(quad("s", "p", "again"), ""))
 }
@@ -111,20 +111,20 @@ func fullQueue(t *testing.T, f Factory) {
 // givenUp proves that an update is not made if its caller cancels it while it is queued.
 func givenUp(t *testing.T, f Factory) {
 	s := f(t, kg.Options{})
-	letGo := hold(t, s)
+	letGo := blockCommitter(t, s)
 	ctx, cancel := context.WithCancel(within(t))
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.Update(ctx, kg.Meta{Principal: tester}, apply([]kg.Patch{add(quad("s", "p", "o"), "")}))
+		_, err := s.Update(ctx, kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(quad("s", "p", "o"), "")}))
 		done <- err
 	}()
-	until(t, "the update to wait", func() bool { return s.Stats().QueueLength == 1 })
+	waitUntil(t, "the update to wait", func() bool { return s.Stats().QueueLength == 1 })
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that it was cancelled", err)
 	}
 	letGo()
-	if _, err := s.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{add(quad("s", "p", "next"), "")})); err != nil {
+	if _, err := s.Update(within(t), kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(quad("s", "p", "next"), "")})); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Head().Revision; got != 1 {
@@ -142,7 +142,7 @@ func fullVolume(t *testing.T, f Factory) {
 		t.Errorf("Ready with just the reserve free: %v", err)
 	}
 	free.Store(999)
-	_, err := b.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{add(quad("s", "p", "o2"), "")}))
+	_, err := b.Update(within(t), kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(quad("s", "p", "o2"), "")}))
 	if code := kg.CodeOf(err); code != kg.CodeDiskFull {
 		t.Errorf("below the reserve: got %q (%v), want %s", code, err, kg.CodeDiskFull)
 	}
@@ -150,7 +150,7 @@ func fullVolume(t *testing.T, f Factory) {
 		t.Errorf("Ready: got %q, want %s", code, kg.CodeDiskFull)
 	}
 	sameEverything(t, b.model, b.Store)
-	if _, err := Watched(within(t), b.Store, everything(), b.Oldest(), 1); err != nil {
+	if _, err := Watched(within(t), b.Store, matchAll(), b.Oldest(), 1); err != nil {
 		t.Errorf("Watch: %v", err)
 	}
 	free.Store(1000)

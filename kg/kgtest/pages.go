@@ -156,7 +156,7 @@ func scanEnds(t *testing.T, f Factory) {
 	for i := range patches {
 		patches[i] = add(quad(fmt.Sprint("s", i), "p", "o"), "")
 	}
-	if _, err := store.Update(within(t), kg.Meta{Principal: tester}, apply(patches)); err != nil {
+	if _, err := store.Update(within(t), kg.Meta{Principal: tester}, applyPatches(patches)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(within(t))

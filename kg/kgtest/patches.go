@@ -84,7 +84,7 @@ func testPatches(t *testing.T, f Factory) {
 			if len(backed) != len(row.want) {
 				t.Errorf("got %d statements, want %d", len(backed), len(row.want))
 			}
-			b.shows(kg.View{Principal: tester})
+			b.compareAll(kg.View{Principal: tester})
 			sameEverything(t, b.model, b.Store)
 		})
 	}
@@ -103,7 +103,7 @@ func testPatches(t *testing.T, f Factory) {
 					return err
 				}
 			}
-			if left, err := all(tx.Match(kg.Pattern{})); len(left) != 0 || err != nil {
+			if left, err := collect(tx.Match(kg.Pattern{})); len(left) != 0 || err != nil {
 				t.Errorf("left over: %v, %v", statementLines(left), err)
 			}
 			return nil
@@ -111,7 +111,7 @@ func testPatches(t *testing.T, f Factory) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		follow(t, b)
+		replayNew(t, b)
 		sameEverything(t, b.model, b.Store)
 	})
 	t.Run("refused", func(t *testing.T) { refusedPatches(t, f) })
@@ -124,7 +124,7 @@ func testPatches(t *testing.T, f Factory) {
 					return err
 				}
 				for _, p := range patternsOf(q) {
-					if found, err := all(tx.Match(p)); err != nil || len(found) == 0 {
+					if found, err := collect(tx.Match(p)); err != nil || len(found) == 0 {
 						t.Errorf("Tx.Match(%v) after adding %s: got %v, %v", p, quadText(q), statementLines(found), err)
 					}
 				}
@@ -176,7 +176,7 @@ func refusedPatches(t *testing.T, f Factory) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			head := store.Head()
-			_, err := store.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{add(quad("s", "p", "first"), ""), row.patch}))
+			_, err := store.Update(within(t), kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(quad("s", "p", "first"), ""), row.patch}))
 			if code := kg.CodeOf(err); code != row.code {
 				t.Errorf("got %q (%v), want %q", code, err, row.code)
 			}
@@ -206,7 +206,7 @@ func seesItsOwn(t *testing.T, f Factory) {
 				stage.Apply(p)
 			}
 			for _, look := range patternsOf(patches[0].Quad) {
-				got, err := all(tx.Match(look))
+				got, err := collect(tx.Match(look))
 				if err != nil {
 					return err
 				}

@@ -44,9 +44,9 @@ func testRandom(t *testing.T, f Factory) {
 	}
 }
 
-// run applies random operations to a store and its model. It proves that reads of every kind, watches,
+// randomRun applies random operations to a store and its model. It proves that reads of every kind, watches,
 // receipts and history agree with the model through updates, rejections, concurrency and reopening.
-type run struct {
+type randomRun struct {
 	t         *testing.T
 	dice      dice
 	clock     *Clock
@@ -59,7 +59,7 @@ type run struct {
 // newRun creates the store with small limits, so that they take effect. With every other seed a
 // verifier runs every update twice: for trial, and in earnest. In half of the runs one source is
 // under quarantine from some time on.
-func newRun(t *testing.T, f Factory, seed uint64) *run {
+func newRun(t *testing.T, f Factory, seed uint64) *randomRun {
 	clock := NewClock()
 	options := kg.Options{
 		Clock: clock.Now, TermCache: 16, RingCommits: 8, RingBytes: 4 << 10, GroupCommits: 3, MemTableBytes: kg.MinMemTableBytes,
@@ -69,7 +69,7 @@ func newRun(t *testing.T, f Factory, seed uint64) *run {
 		}},
 	}
 	if seed%2 == 1 {
-		options.Verifier = &judge{answer: func(_ context.Context, j kg.Judgement) (v kg.Verdict, err error) {
+		options.Verifier = &recordingVerifier{answer: func(_ context.Context, j kg.Judgement) (v kg.Verdict, err error) {
 			if j.Meta.TaskID == rejected {
 				v.Outcome = kg.Rejected
 			}
@@ -78,57 +78,57 @@ func newRun(t *testing.T, f Factory, seed uint64) *run {
 	}
 	d := newDice(seed)
 	doubts := kg.Doubts(nil)
-	if d.in100(50) {
+	if d.chance(50) {
 		doubts = kg.Doubts{pick(d, sources): noon.Add(time.Duration(d.IntN(20_000)) * time.Millisecond)}
 	}
 	options.Distrust = NewDistrust(doubts)
 	store := f(t, options)
 	model := NewModel(store.Head().Epoch, options.Access)
 	model.Doubts = doubts
-	return &run{t: t, dice: d, clock: clock, store: store, judged: options.Verifier != nil, model: model}
+	return &randomRun{t: t, dice: d, clock: clock, store: store, judged: options.Verifier != nil, model: model}
 }
 
-func (r *run) steps(n int) {
+func (r *randomRun) steps(n int) {
 	for i := range 12 {
 		f := r.dice.filter()
 		if i == 0 {
-			f = everything()
+			f = matchAll()
 		}
 		r.recorders = append(r.recorders, Record(r.t, r.store, f, r.store.Oldest()))
 	}
 	for range n {
 		r.step()
 	}
-	r.mark()
-	r.finish()
+	r.markEnd()
+	r.checkPromises()
 }
 
-func (r *run) step() {
+func (r *randomRun) step() {
 	switch n := r.dice.IntN(1000); {
 	case n < 450:
 		r.update()
 	case n < 492:
 		r.replaceGraph()
 	case n < 500:
-		r.drop()
+		r.dropGraph()
 	case n < 540:
-		r.failing()
+		r.failingUpdate()
 	case n < 580:
-		r.concurrent()
+		r.concurrentUpdates()
 	case n < 780:
-		r.read(r.dice.view())
+		r.compareView(r.dice.view())
 	case n < 880:
 		v := r.dice.view()
 		v.At = kg.Revision(1 + r.dice.IntN(int(r.model.Head())+1))
 		if v.At <= r.model.Head() {
-			r.read(v)
+			r.compareView(v)
 		}
 	case n < 905:
-		r.history()
+		r.compareHistory()
 	case n < 930:
-		r.pages()
+		r.comparePages()
 	case n < 955:
-		r.ballast()
+		r.growIndex()
 	case n < 980:
 		r.clock.Move(time.Duration(r.dice.IntN(3000)-500) * time.Millisecond)
 	case n < 990:
@@ -140,19 +140,19 @@ func (r *run) step() {
 	}
 }
 
-func (r *run) meta() kg.Meta {
+func (r *randomRun) meta() kg.Meta {
 	m := kg.Meta{Principal: r.dice.caller(), Justification: "because", TaskID: "task", SessionID: "session", MessageID: "message"}
-	if r.dice.in100(30) {
+	if r.dice.chance(30) {
 		m.Actor = pick(r.dice, sources)
 	}
 	switch {
-	case r.dice.in100(10):
+	case r.dice.chance(10):
 		m.DryRun = true
-	case r.dice.in100(20):
+	case r.dice.chance(20):
 		m.IdempotencyKey = fmt.Sprintf("key %d", r.dice.IntN(20))
 		m.ContentHash[0] = byte(r.dice.IntN(2))
 	}
-	if r.dice.in100(15) {
+	if r.dice.chance(15) {
 		m.HasExpected = true
 		m.ExpectedRevision = r.model.Head() - min(r.model.Head(), kg.Revision(r.dice.IntN(6)))
 	}
@@ -160,7 +160,7 @@ func (r *run) meta() kg.Meta {
 }
 
 // update makes one update that reads its own effects.
-func (r *run) update() {
+func (r *randomRun) update() {
 	meta, patches, look := r.meta(), r.dice.patches(), r.dice.pattern()
 	got, err := r.store.Update(within(r.t), meta, func(tx *kg.Tx) error {
 		stage := r.model.Stage(meta, Stamp{tx.Revision(), tx.Time()})
@@ -169,7 +169,7 @@ func (r *run) update() {
 				return err
 			}
 			stage.Apply(p)
-			found, err := all(tx.Match(look))
+			found, err := collect(tx.Match(look))
 			if err != nil {
 				return err
 			}
@@ -192,10 +192,10 @@ const rejected = "rejected"
 
 var errOwn = errors.New("the caller thought better of it")
 
-// failing makes an update with a function that fails after changes.
-func (r *run) failing() {
+// failingUpdate makes an update with a function that fails after changes.
+func (r *randomRun) failingUpdate() {
 	patches := r.dice.patches()
-	_, err := r.store.Update(within(r.t), kg.Meta{Principal: tester}, thenFail(apply(patches)))
+	_, err := r.store.Update(within(r.t), kg.Meta{Principal: tester}, thenFail(applyPatches(patches)))
 	if !errors.Is(err, errOwn) {
 		r.t.Fatalf("Update: got %v, want the function's own error", err)
 	}
@@ -204,9 +204,9 @@ func (r *run) failing() {
 	}
 }
 
-// concurrent makes several updates concurrently, and then in the model in the order of their
+// concurrentUpdates makes several updates concurrently, and then in the model in the order of their
 // revisions. Some of them fail or are rejected.
-func (r *run) concurrent() {
+func (r *randomRun) concurrentUpdates() {
 	type done struct {
 		meta    kg.Meta
 		patches []kg.Patch
@@ -220,11 +220,11 @@ func (r *run) concurrent() {
 		u := &updates[i]
 		u.meta = kg.Meta{Principal: tester, TaskID: fmt.Sprint("task ", i)}
 		u.patches = r.dice.patches()
-		do := apply(u.patches)
+		do := applyPatches(u.patches)
 		switch {
-		case r.dice.in100(20):
+		case r.dice.chance(20):
 			do = thenFail(do)
-		case r.dice.in100(20) && r.judged:
+		case r.dice.chance(20) && r.judged:
 			u.meta.TaskID = rejected
 		}
 		wg.Go(func() { u.receipt, u.err = r.store.Update(ctx, u.meta, do) })
@@ -250,17 +250,17 @@ func (r *run) concurrent() {
 	}
 }
 
-// ballast grows the index now and then until data in memory is flushed to disk.
-func (r *run) ballast() {
+// growIndex grows the index now and then until data in memory is flushed to disk.
+func (r *randomRun) growIndex() {
 	q := r.dice.quad()
 	q.Object = kg.String(strings.Repeat(fmt.Sprint(r.dice.Uint64(), " "), 20_000))
 	meta, patches := kg.Meta{Principal: tester}, []kg.Patch{add(q, ""), remove(q, "")}
-	got, err := r.store.Update(within(r.t), meta, apply(patches))
+	got, err := r.store.Update(within(r.t), meta, applyPatches(patches))
 	sameAnswer(r.t, r.model.Update(meta, patches, Stamp{r.model.Head() + 1, got.Time}), got, err)
 	sameCommit(within(r.t), r.t, r.model, r.store, r.model.Head())
 }
 
-func (r *run) read(v kg.View) {
+func (r *randomRun) compareView(v kg.View) {
 	snap := open(r.t, r.store, v)
 	defer snap.Close()
 	if want := orElse(v.At, r.model.Head()); snap.Revision() != want {
@@ -272,14 +272,14 @@ func (r *run) read(v kg.View) {
 	sameStatements(r.t, r.model, snap, kg.Pattern{})
 }
 
-// history compares the past with the model: the versions of a pattern's statements, the differences
+// compareHistory compares the past with the model: the versions of a pattern's statements, the differences
 // from an older revision, and the log.
-func (r *run) history() {
+func (r *randomRun) compareHistory() {
 	if r.model.Head() == 0 {
 		return
 	}
 	v := r.dice.view()
-	if r.dice.in100(30) {
+	if r.dice.chance(30) {
 		v.At = r.dice.revision(r.model)
 	}
 	snap := open(r.t, r.store, v)
@@ -292,9 +292,9 @@ func (r *run) history() {
 	sameLog(r.t, r.model, r.store, r.dice.filter(), r.dice.logRange(r.model), 1+r.dice.IntN(9))
 }
 
-func (r *run) pages() {
+func (r *randomRun) comparePages() {
 	v := r.dice.view()
-	if r.dice.in100(30) && r.model.Head() > 0 {
+	if r.dice.chance(30) && r.model.Head() > 0 {
 		v.At = kg.Revision(1 + r.dice.IntN(int(r.model.Head())))
 	}
 	snap := open(r.t, r.store, v)
@@ -303,7 +303,7 @@ func (r *run) pages() {
 }
 
 // reopen closes the store and opens it again. Its watchers end and resume.
-func (r *run) reopen() {
+func (r *randomRun) reopen() {
 	r.store.MustClose()
 	for _, rec := range r.recorders {
 		if err := rec.End(within(r.t)); kg.CodeOf(err) != kg.CodeClosed {
@@ -319,9 +319,9 @@ func (r *run) reopen() {
 	sameEverything(r.t, r.model, r.store)
 }
 
-// mark ends the history of each filter with visible changes, if possible: a watcher that has received
+// markEnd ends the history of each filter with visible changes, if possible: a watcher that has received
 // these has received all.
-func (r *run) mark() {
+func (r *randomRun) markEnd() {
 	for _, rec := range r.recorders {
 		var p kg.Pattern
 		if all := rec.filter.Patterns; len(all) > 0 {
@@ -345,35 +345,35 @@ func (r *run) mark() {
 		}
 		for _, patch := range []kg.Patch{remove(q, ""), add(q, source), addWith(q, source, 1), remove(q, "")} {
 			meta := kg.Meta{Principal: tester}
-			got, err := r.store.Update(within(r.t), meta, apply([]kg.Patch{patch}))
+			got, err := r.store.Update(within(r.t), meta, applyPatches([]kg.Patch{patch}))
 			sameAnswer(r.t, r.model.Update(meta, []kg.Patch{patch}, Stamp{r.model.Head() + 1, got.Time}), got, err)
 		}
 	}
 }
 
-// finish checks the recordings, and new watches, against the model and every promise.
-func (r *run) finish() {
+// checkPromises checks the recordings, and new watches, against the model and every promise.
+func (r *randomRun) checkPromises() {
 	sameEverything(r.t, r.model, r.store)
 	for _, rec := range r.recorders {
 		r.keepsPromises(rec)
 	}
 	for range 6 {
 		f, from := r.dice.filter(), kg.Position{Epoch: r.store.Head().Epoch, Index: kg.EndOfCommit}
-		if head := int(r.model.Head()); r.dice.in100(70) {
+		if head := int(r.model.Head()); r.dice.chance(70) {
 			from.Revision = kg.Revision(1 + r.dice.IntN(head))
 			from.Index = uint32(r.dice.IntN(4))
 		}
 		events, err := Watched(within(r.t), r.store, f, from, len(r.model.Events(f, from)))
 		if err != nil {
-			r.t.Fatalf("watching %+v from %s: %v", f, at(from), err)
+			r.t.Fatalf("watching %+v from %s: %v", f, positionText(from), err)
 		}
 		if err := Filtered(History{from, events}, r.model, f); err != nil {
-			r.t.Fatalf("watching %+v from %s: %v", f, at(from), err)
+			r.t.Fatalf("watching %+v from %s: %v", f, positionText(from), err)
 		}
 	}
 }
 
-func (r *run) keepsPromises(rec *Recorder) {
+func (r *randomRun) keepsPromises(rec *Recorder) {
 	ctx := within(r.t)
 	h, err := rec.Wait(ctx, len(r.model.Events(rec.filter, rec.from)))
 	if err != nil {
@@ -393,7 +393,7 @@ func (r *run) keepsPromises(rec *Recorder) {
 	}
 }
 
-// everything returns the filter that excludes nothing.
-func everything() kg.Filter {
+// matchAll returns the filter that excludes nothing.
+func matchAll() kg.Filter {
 	return kg.Filter{View: kg.View{Principal: tester, AllGraphs: true, Doubted: true}}
 }

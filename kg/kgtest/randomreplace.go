@@ -11,15 +11,15 @@ import (
 
 // replaceGraph replaces a graph by some of its statements and some new ones. The store decides from
 // which number of statements on it exchanges the graph as a whole.
-func (r *run) replaceGraph() {
+func (r *randomRun) replaceGraph() {
 	meta, graph := r.meta(), pick(r.dice, graphs[:3])
 	meta.IdempotencyKey, meta.ContentHash = "", [32]byte{}
-	if r.judged && r.dice.in100(15) {
+	if r.judged && r.dice.chance(15) {
 		meta.TaskID = rejected
 	}
-	quads := r.content(graph)
+	quads := r.newContent(graph)
 	var fails error
-	if r.dice.in100(10) {
+	if r.dice.chance(10) {
 		fails = errOwn
 	}
 	before := r.model.Head()
@@ -36,17 +36,17 @@ func (r *run) replaceGraph() {
 		}
 	case errors.Is(err, errOwn), err != nil && meta.TaskID == rejected:
 	case err != nil:
-		want := r.model.ordinary(meta, graph, quads, Stamp{}, nil).Code
+		want := r.model.ordinaryReplace(meta, graph, quads, Stamp{}, nil).Code
 		if code := kg.CodeOf(err); code != want && !(meta.DryRun && code == kg.CodeInvalid) && code != r.model.refusesExchange(meta, graph) {
 			r.t.Fatalf("ReplaceGraph: got %v, want %q", err, want)
 		}
 	case fails != nil:
 		r.t.Fatalf("ReplaceGraph takes a source that fails: %+v", got)
 	case got.Whole:
-		r.exchanged(meta, graph, quads, got)
+		r.applyExchange(meta, graph, quads, got)
 	case made > 1: // written and rolled back, because nothing changes
 		r.skipTo(r.store.Head().Revision)
-		if c := r.model.differs(meta, graph, quads); c != 0 || got.Added+got.Removed != 0 {
+		if c := r.model.countDifferences(meta, graph, quads); c != 0 || got.Added+got.Removed != 0 {
 			r.t.Fatalf("ReplaceGraph says that nothing changes: %+v, want %d changes", got, c)
 		}
 	default:
@@ -54,10 +54,10 @@ func (r *run) replaceGraph() {
 	}
 }
 
-// content returns the new content of a graph: some of its statements, and some new ones.
-func (r *run) content(graph kg.Term) (quads []kg.Quad) {
+// newContent returns the new content of a graph: some of its statements, and some new ones.
+func (r *randomRun) newContent(graph kg.Term) (quads []kg.Quad) {
 	for _, st := range r.model.Match(kg.View{Principal: tester, AllGraphs: true, Doubted: true}, kg.Pattern{Graph: graph}) {
-		if r.dice.in100(60) {
+		if r.dice.chance(60) {
 			quads = append(quads, st.Quad)
 		}
 	}
@@ -66,7 +66,7 @@ func (r *run) content(graph kg.Term) (quads []kg.Quad) {
 		q.Graph = graph
 		quads = append(quads, q)
 	}
-	if r.dice.in100(10) {
+	if r.dice.chance(10) {
 		quads = nil
 	}
 	r.dice.Shuffle(len(quads), func(i, j int) { quads[i], quads[j] = quads[j], quads[i] })
@@ -87,13 +87,13 @@ func thenEnd(quads []kg.Quad, err error) iter.Seq2[kg.Quad, error] {
 	}
 }
 
-// exchanged applies an exchange of a whole graph to the model.
-func (r *run) exchanged(meta kg.Meta, graph kg.Term, quads []kg.Quad, got kg.ReplaceReport) {
+// applyExchange applies an exchange of a whole graph to the model.
+func (r *randomRun) applyExchange(meta kg.Meta, graph kg.Term, quads []kg.Quad, got kg.ReplaceReport) {
 	if code := r.model.refusesExchange(meta, graph); code != "" || meta.DryRun || meta.TaskID == rejected {
 		r.t.Fatalf("ReplaceGraph of the whole: got %+v, want %q", got, code)
 	}
 	r.skipTo(got.Revision - 1)
-	created, before := len(r.model.visible(meta.Principal, graph)) == 0, r.model.Head()
+	created, before := len(r.model.visibleStatements(meta.Principal, graph)) == 0, r.model.Head()
 	c, err := r.store.Commit(within(r.t), tester, got.Revision)
 	if err == nil {
 		err = r.model.Exchange(c, graph, quads)
@@ -109,11 +109,11 @@ func (r *run) exchanged(meta kg.Meta, graph kg.Term, quads []kg.Quad, got kg.Rep
 		r.t.Fatalf("the exchange is told as %+v, and %+v asked", c, meta)
 	}
 	report := kg.ReplaceReport{Read: uint64(len(quads)), Created: created, Whole: true, Commits: 1, Revision: before + 1, Position: kg.Position{Epoch: r.model.epoch, Revision: before + 1, Index: kg.EndOfCommit}}
-	report.Added, report.Removed = r.model.came(graph, before)
+	report.Added, report.Removed = r.model.countAdded(graph, before)
 	r.sameReport(report, got)
 }
 
-func (r *run) sameReport(want, got kg.ReplaceReport) {
+func (r *randomRun) sameReport(want, got kg.ReplaceReport) {
 	r.t.Helper()
 	if got.Read != want.Read || got.Added != want.Added || got.Removed != want.Removed || got.Created != want.Created ||
 		got.Whole != want.Whole || got.Commits != want.Commits || got.Revision != want.Revision || got.Position != want.Position || got.Replayed != want.Replayed {
@@ -122,8 +122,8 @@ func (r *run) sameReport(want, got kg.ReplaceReport) {
 }
 
 // replacedInOne applies a replacement in an ordinary commit to the model.
-func (r *run) replacedInOne(meta kg.Meta, graph kg.Term, quads []kg.Quad, got kg.ReplaceReport) {
-	created, before := len(r.model.visible(meta.Principal, graph)) == 0, r.model.Head()
+func (r *randomRun) replacedInOne(meta kg.Meta, graph kg.Term, quads []kg.Quad, got kg.ReplaceReport) {
+	created, before := len(r.model.visibleStatements(meta.Principal, graph)) == 0, r.model.Head()
 	stamp, made := Stamp{Revision: before + 1}, []kg.Change(nil)
 	if got.Revision > before {
 		c, err := r.store.Commit(within(r.t), tester, got.Revision)
@@ -132,7 +132,7 @@ func (r *run) replacedInOne(meta kg.Meta, graph kg.Term, quads []kg.Quad, got kg
 		}
 		stamp.Time, made = c.Time, c.Changes
 	}
-	answer := r.model.ordinary(meta, graph, quads, stamp, made)
+	answer := r.model.ordinaryReplace(meta, graph, quads, stamp, made)
 	if answer.Code != "" {
 		r.t.Fatalf("ReplaceGraph: got %+v, want %q", got, answer.Code)
 	}
@@ -152,7 +152,7 @@ func (r *run) replacedInOne(meta kg.Meta, graph kg.Term, quads []kg.Quad, got kg
 }
 
 // skipTo applies commits without visible changes to the model.
-func (r *run) skipTo(last kg.Revision) {
+func (r *randomRun) skipTo(last kg.Revision) {
 	r.t.Helper()
 	for n := r.model.Head() + 1; n <= last; n++ {
 		c, err := r.store.Commit(within(r.t), tester, n)
@@ -165,15 +165,15 @@ func (r *run) skipTo(last kg.Revision) {
 	}
 }
 
-// drop deletes a graph. Watchers start again behind the deletion: earlier events of the graph are not
+// dropGraph deletes a graph. Watchers start again behind the deletion: earlier events of the graph are not
 // delivered any more.
-func (r *run) drop() {
+func (r *randomRun) dropGraph() {
 	graph := pick(r.dice, graphs[1:3])
 	for _, rec := range r.recorders {
-		r.told(rec)
+		r.awaitRecorder(rec)
 		rec.Stop()
 	}
-	stood, wrote := r.model.standing(graph), r.model.wrote(graph)
+	stood, wrote := r.model.countStatements(graph), r.model.hasWritten(graph)
 	got, err := r.store.DropGraph(within(r.t), kg.Meta{Principal: tester}, graph)
 	if err != nil || got.Removed != stood {
 		r.t.Fatalf("DropGraph(%s): got %+v, %v, want %d statements", graph, got, err, stood)
@@ -199,8 +199,8 @@ func (r *run) drop() {
 	sameEverything(r.t, r.model, r.store)
 }
 
-// told waits until a recorder has received all events, and compares them.
-func (r *run) told(rec *Recorder) {
+// awaitRecorder waits until a recorder has received all events, and compares them.
+func (r *randomRun) awaitRecorder(rec *Recorder) {
 	r.t.Helper()
 	h, err := rec.Wait(within(r.t), len(r.model.Events(rec.filter, rec.from)))
 	if err == nil {
@@ -214,16 +214,16 @@ func (r *run) told(rec *Recorder) {
 	}
 }
 
-// visible returns the statements of a graph that the principal can see.
-func (m *Model) visible(p kg.Principal, graph kg.Term) []kg.Statement {
+// visibleStatements returns the statements of a graph that the principal can see.
+func (m *Model) visibleStatements(p kg.Principal, graph kg.Term) []kg.Statement {
 	return m.Match(kg.View{Principal: p, AllGraphs: true}, kg.Pattern{Graph: graph})
 }
 
-// ordinary is the update that replaces a graph in one commit. Removals may come in any order; those in
+// ordinaryReplace is the update that replaces a graph in one commit. Removals may come in any order; those in
 // made, if any, determine it.
-func (m *Model) ordinary(meta kg.Meta, graph kg.Term, quads []kg.Quad, st Stamp, made []kg.Change) Answer {
+func (m *Model) ordinaryReplace(meta kg.Meta, graph kg.Term, quads []kg.Quad, st Stamp, made []kg.Change) Answer {
 	var patches []kg.Patch
-	for _, stands := range m.visible(meta.Principal, graph) {
+	for _, stands := range m.visibleStatements(meta.Principal, graph) {
 		if !slices.Contains(quads, stands.Quad) {
 			patches = append(patches, remove(stands.Quad, ""))
 		}
@@ -261,16 +261,16 @@ func (m *Model) refusesExchange(meta kg.Meta, graph kg.Term) kg.Code {
 	return ""
 }
 
-// differs counts the changes of an exchange of a graph for the quads.
-func (m *Model) differs(meta kg.Meta, graph kg.Term, quads []kg.Quad) int {
+// countDifferences counts the changes of an exchange of a graph for the quads.
+func (m *Model) countDifferences(meta kg.Meta, graph kg.Term, quads []kg.Quad) int {
 	meta.HasExpected, meta.DryRun, meta.IdempotencyKey = false, true, ""
-	return len(m.ordinary(meta, graph, quads, Stamp{}, nil).Changes)
+	return len(m.ordinaryReplace(meta, graph, quads, Stamp{}, nil).Changes)
 }
 
-// came counts the statements added to and removed from a graph since a revision.
-func (m *Model) came(graph kg.Term, before kg.Revision) (came, went uint64) {
+// countAdded counts the statements added to and removed from a graph since a revision.
+func (m *Model) countAdded(graph kg.Term, before kg.Revision) (came, went uint64) {
 	for q := range m.past {
-		now, since := m.at(q, m.Head())
+		now, since := m.stateAt(q, m.Head())
 		switch {
 		case q.Graph != graph || since <= before:
 		case len(now) == 0:
@@ -293,7 +293,7 @@ func (r *Recorder) sentBack(m *Model) error {
 	before := func(all []kg.Position) (out []string) {
 		for _, p := range all {
 			if p.Compare(last) < 0 {
-				out = append(out, at(p))
+				out = append(out, positionText(p))
 			}
 		}
 		return out

@@ -17,14 +17,14 @@ func (m *Model) Match(v kg.View, p kg.Pattern) []kg.Statement {
 	}
 	var out []kg.Statement
 	for q := range m.past {
-		if !p.Matches(q) || !m.sees(v, q.Graph) {
+		if !p.Matches(q) || !m.isVisible(v, q.Graph) {
 			continue
 		}
-		all, _ := m.at(q, revision)
-		if m.forgotten(v.Principal, q, revision) {
+		all, _ := m.stateAt(q, revision)
+		if m.isForgotten(v.Principal, q, revision) {
 			continue
 		}
-		if shown := m.admitted(v, q.Graph, all); len(shown) > 0 {
+		if shown := m.admittedAssertions(v, q.Graph, all); len(shown) > 0 {
 			out = append(out, kg.Statement{Quad: q, Assertions: shown})
 		}
 	}
@@ -32,8 +32,8 @@ func (m *Model) Match(v kg.View, p kg.Pattern) []kg.Statement {
 	return out
 }
 
-// sees reports whether the view shows the graph.
-func (m *Model) sees(v kg.View, graph kg.Term) bool {
+// isVisible reports whether the view shows the graph.
+func (m *Model) isVisible(v kg.View, graph kg.Term) bool {
 	switch {
 	case !m.access.Allowed(v.Principal, graph, kg.Read):
 		return false
@@ -43,8 +43,8 @@ func (m *Model) sees(v kg.View, graph kg.Term) bool {
 	return v.AllGraphs || !strings.HasPrefix(graph.Value(), kg.OwnGraphPrefix)
 }
 
-// admitted returns the assertions that the view shows.
-func (m *Model) admitted(v kg.View, graph kg.Term, all []kg.Assertion) []kg.Assertion {
+// admittedAssertions returns the assertions that the view shows.
+func (m *Model) admittedAssertions(v kg.View, graph kg.Term, all []kg.Assertion) []kg.Assertion {
 	var out []kg.Assertion
 	for _, a := range all {
 		certainty := 1.0

@@ -49,15 +49,15 @@ func (r *Recorder) attach(s *Store, from kg.Position) error {
 	go func() {
 		defer close(r.ended)
 		for w != nil {
-			w = r.follow(ctx, s, w)
+			w = r.recordFrom(ctx, s, w)
 		}
 	}()
 	return nil
 }
 
-// follow records the events of a watcher. It returns the watcher that continues after a resync, nil if
+// recordFrom records the events of a watcher. It returns the watcher that continues after a resync, nil if
 // the watcher ended for another reason.
-func (r *Recorder) follow(ctx context.Context, s *Store, w *kg.Watcher) (next *kg.Watcher) {
+func (r *Recorder) recordFrom(ctx context.Context, s *Store, w *kg.Watcher) (next *kg.Watcher) {
 	defer w.Close()
 	for e, err := range w.Events() {
 		behind, resync := resyncOf(err)

@@ -30,17 +30,17 @@ func (m *Model) Exchange(c *kg.Commit, graph kg.Term, quads []kg.Quad) error {
 		wanted[q] = true
 	}
 	for q := range m.past {
-		stood, _ := m.at(q, m.Head())
+		stood, _ := m.stateAt(q, m.Head())
 		switch {
 		case q.Graph != graph || len(stood) == 0 || wanted[q]:
-		case len(m.admitted(kg.View{}, graph, stood)) == 0:
+		case len(m.admittedAssertions(kg.View{}, graph, stood)) == 0:
 			said.Statements++
 		default:
 			became[q], said.Removed = nil, said.Removed+1
 		}
 	}
 	for q := range wanted {
-		stood, _ := m.at(q, m.Head())
+		stood, _ := m.stateAt(q, m.Head())
 		made := kg.Assertion{Source: c.Actor, Time: c.Time, Revision: c.Revision}
 		i := bySource(stood, made.Source)
 		said.Statements++
@@ -80,8 +80,8 @@ func (m *Model) Drop(c *kg.Commit, graph kg.Term) error {
 	return nil
 }
 
-// wrote reports whether anything was written to a graph since it was dropped.
-func (m *Model) wrote(graph kg.Term) bool {
+// hasWritten reports whether anything was written to a graph since it was dropped.
+func (m *Model) hasWritten(graph kg.Term) bool {
 	for q := range m.past {
 		if q.Graph == graph {
 			return true
@@ -90,18 +90,18 @@ func (m *Model) wrote(graph kg.Term) bool {
 	return false
 }
 
-// standing counts the statements of a graph.
-func (m *Model) standing(graph kg.Term) (n uint64) {
+// countStatements counts the statements of a graph.
+func (m *Model) countStatements(graph kg.Term) (n uint64) {
 	for q := range m.past {
-		if stood, _ := m.at(q, m.Head()); q.Graph == graph && len(stood) > 0 {
+		if stood, _ := m.stateAt(q, m.Head()); q.Graph == graph && len(stood) > 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// buried reports whether a graph was dropped after the revision.
-func (m *Model) buried(graph kg.Term, r kg.Revision) bool { return r < m.began[graph] }
+// isDropped reports whether a graph was dropped after the revision.
+func (m *Model) isDropped(graph kg.Term, r kg.Revision) bool { return r < m.began[graph] }
 
 // Resyncs returns the positions of the resyncs of a watcher with the filter that starts behind the
 // position: one for each graph in its view that was replaced as a whole.
@@ -113,7 +113,7 @@ func (m *Model) Resyncs(f kg.Filter, from kg.Position) (out []kg.Position) {
 		}
 		graph := c.Replaced.Graph
 		follows := f.Patterns == nil || slices.ContainsFunc(f.Patterns, func(p kg.Pattern) bool { return p.Graph.IsZero() || p.Graph == graph })
-		if follows && m.sees(f.View, graph) && !m.buried(graph, c.Revision) {
+		if follows && m.isVisible(f.View, graph) && !m.isDropped(graph, c.Revision) {
 			out = append(out, behind)
 		}
 	}
@@ -124,10 +124,10 @@ func (m *Model) Resyncs(f kg.Filter, from kg.Position) (out []kg.Position) {
 // since. It returns nil if no change is left.
 func (m *Model) shownCommit(c *kg.Commit, p kg.Principal) *kg.Commit {
 	out := *c
-	if r := out.Replaced; r != nil && m.buried(r.Graph, c.Revision) {
+	if r := out.Replaced; r != nil && m.isDropped(r.Graph, c.Revision) {
 		out.Replaced = nil
 	}
-	if !slices.ContainsFunc(c.Changes, func(ch kg.Change) bool { return m.buried(ch.Quad.Graph, c.Revision) }) {
+	if !slices.ContainsFunc(c.Changes, func(ch kg.Change) bool { return m.isDropped(ch.Quad.Graph, c.Revision) }) {
 		return &out
 	}
 	out.Changes, out.ContentHash = nil, [32]byte{}
@@ -135,7 +135,7 @@ func (m *Model) shownCommit(c *kg.Commit, p kg.Principal) *kg.Commit {
 		out.Justification, out.TaskID, out.SessionID, out.MessageID, out.IdempotencyKey = "", "", "", "", ""
 	}
 	for _, ch := range c.Changes {
-		if !m.buried(ch.Quad.Graph, c.Revision) {
+		if !m.isDropped(ch.Quad.Graph, c.Revision) {
 			ch.Replaces, ch.ReplacedBy = nil, -1
 			out.Changes = append(out.Changes, ch)
 		}

@@ -31,9 +31,9 @@ func (m *Model) Stage(meta kg.Meta, st Stamp) *Stage {
 	return &Stage{model: m, meta: meta, stamp: st, now: map[kg.Quad][]kg.Assertion{}, touched: map[pair]bool{}}
 }
 
-// backing returns the assertions of the statement as this update sees it, and since when they exist.
-func (s *Stage) backing(q kg.Quad) ([]kg.Assertion, kg.Revision) {
-	assertions, since := s.model.at(q, s.model.Head())
+// assertionsOf returns the assertions of the statement as this update sees it, and since when they exist.
+func (s *Stage) assertionsOf(q kg.Quad) ([]kg.Assertion, kg.Revision) {
+	assertions, since := s.model.stateAt(q, s.model.Head())
 	if own, ok := s.now[q]; ok {
 		assertions, since = own, s.stamp.Revision
 	}
@@ -54,23 +54,23 @@ func (s *Stage) Apply(p kg.Patch) kg.Code {
 	if !s.model.access.Allowed(s.meta.Principal, p.Quad.Graph, kg.Write) {
 		return kg.CodePermissionDenied
 	}
-	if p.Quad.Graph != kg.DefaultGraph && !s.holds(p.Quad.Graph) && !s.model.access.Allowed(s.meta.Principal, p.Quad.Graph, kg.Create) {
+	if p.Quad.Graph != kg.DefaultGraph && !s.hasStatements(p.Quad.Graph) && !s.model.access.Allowed(s.meta.Principal, p.Quad.Graph, kg.Create) {
 		return kg.CodeGraphNotFound
 	}
 	s.touched[pair{p.Quad.Graph, p.Quad.Subject}] = true
 	switch p.Op {
 	case kg.Add:
-		s.add(p, nil)
+		s.addAssertion(p, nil)
 	case kg.Remove:
-		s.remove(p.Quad, p.Source, -1)
+		s.removeAssertions(p.Quad, p.Source, -1)
 	case kg.Replace:
-		s.replace(p)
+		s.replaceStatements(p)
 	}
 	return ""
 }
 
-// holds reports whether the graph has a statement.
-func (s *Stage) holds(graph kg.Term) bool {
+// hasStatements reports whether the graph has a statement.
+func (s *Stage) hasStatements(graph kg.Term) bool {
 	for q := range s.now {
 		if q.Graph == graph && len(s.now[q]) > 0 {
 			return true
@@ -84,7 +84,7 @@ func (s *Stage) holds(graph kg.Term) bool {
 	return false
 }
 
-func (s *Stage) add(p kg.Patch, replaces []uint32) bool {
+func (s *Stage) addAssertion(p kg.Patch, replaces []uint32) bool {
 	made := kg.Assertion{
 		Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty,
 		Validity: p.Validity, Time: s.stamp.Time, Provenance: p.Provenance, Revision: s.stamp.Revision,
@@ -92,7 +92,7 @@ func (s *Stage) add(p kg.Patch, replaces []uint32) bool {
 	if made.Source == "" {
 		made.Source = actor(s.meta)
 	}
-	before, since := s.backing(p.Quad)
+	before, since := s.assertionsOf(p.Quad)
 	after := slices.Clone(before)
 	if i := bySource(before, made.Source); i < 0 {
 		after = append(after, made)
@@ -102,16 +102,16 @@ func (s *Stage) add(p kg.Patch, replaces []uint32) bool {
 		}
 		after[i] = made
 	}
-	s.change(kg.Change{
+	s.recordChange(kg.Change{
 		Op: kg.Add, Quad: p.Quad, Assertion: made,
 		Before: before, Since: since, After: after, Replaces: replaces, ReplacedBy: -1,
 	})
 	return true
 }
 
-// remove removes one source's assertion, or all for the source "".
-func (s *Stage) remove(q kg.Quad, source kg.AgentID, replacedBy int) {
-	before, since := s.backing(q)
+// removeAssertions removes one source's assertion, or all for the source "".
+func (s *Stage) removeAssertions(q kg.Quad, source kg.AgentID, replacedBy int) {
+	before, since := s.assertionsOf(q)
 	if len(before) == 0 {
 		return
 	}
@@ -123,45 +123,45 @@ func (s *Stage) remove(q kg.Quad, source kg.AgentID, replacedBy int) {
 		}
 		gone, after = before[i], slices.Delete(slices.Clone(before), i, i+1)
 	}
-	s.change(kg.Change{
+	s.recordChange(kg.Change{
 		Op: kg.Remove, Quad: q, Assertion: gone,
 		Before: before, Since: since, After: after, ReplacedBy: replacedBy,
 	})
 }
 
-// replace removes the other statements with the same subject, predicate and graph, and adds this one.
-func (s *Stage) replace(p kg.Patch) {
+// replaceStatements removes the other statements with the same subject, predicate and graph, and adds this one.
+func (s *Stage) replaceStatements(p kg.Patch) {
 	from := len(s.Changes)
-	for _, other := range s.match(kg.Pattern{Subject: p.Quad.Subject, Predicate: p.Quad.Predicate, Graph: p.Quad.Graph}, kg.View{Doubted: true}) {
+	for _, other := range s.matchView(kg.Pattern{Subject: p.Quad.Subject, Predicate: p.Quad.Predicate, Graph: p.Quad.Graph}, kg.View{Doubted: true}) {
 		if other.Quad != p.Quad {
-			s.remove(other.Quad, "", -1)
+			s.removeAssertions(other.Quad, "", -1)
 		}
 	}
 	var replaces []uint32
 	for i := from; i < len(s.Changes); i++ {
 		replaces = append(replaces, uint32(i))
 	}
-	if s.add(p, replaces) {
+	if s.addAssertion(p, replaces) {
 		for _, i := range replaces {
 			s.Changes[i].ReplacedBy = len(s.Changes) - 1
 		}
 	}
 }
 
-func (s *Stage) change(c kg.Change) {
+func (s *Stage) recordChange(c kg.Change) {
 	s.now[c.Quad] = c.After
 	s.Changes = append(s.Changes, c)
 }
 
 // Match returns the result of Tx.Match: the current statements of every graph that the caller may read,
 // with the effects of this update.
-func (s *Stage) Match(p kg.Pattern) []kg.Statement { return s.match(p, kg.View{}) }
+func (s *Stage) Match(p kg.Pattern) []kg.Statement { return s.matchView(p, kg.View{}) }
 
-func (s *Stage) match(p kg.Pattern, v kg.View) []kg.Statement {
+func (s *Stage) matchView(p kg.Pattern, v kg.View) []kg.Statement {
 	var out []kg.Statement
 	seen := func(q kg.Quad) {
-		assertions, _ := s.backing(q)
-		if assertions = s.model.admitted(v, q.Graph, assertions); len(assertions) > 0 && p.Matches(q) && s.model.access.Allowed(s.meta.Principal, q.Graph, kg.Read) {
+		assertions, _ := s.assertionsOf(q)
+		if assertions = s.model.admittedAssertions(v, q.Graph, assertions); len(assertions) > 0 && p.Matches(q) && s.model.access.Allowed(s.meta.Principal, q.Graph, kg.Read) {
 			out = append(out, kg.Statement{Quad: q, Assertions: assertions})
 		}
 	}

@@ -113,11 +113,11 @@ func cameBack(t *testing.T, store *Store, terms []kg.Term) {
 	defer snap.Close()
 	for i, term := range terms {
 		subject := kg.IRI(fmt.Sprint("urn:s:", i))
-		bySubject, err := all(snap.Match(kg.Pattern{Subject: subject}))
+		bySubject, err := collect(snap.Match(kg.Pattern{Subject: subject}))
 		if err != nil || len(bySubject) != 1 || bySubject[0].Object != term {
 			t.Errorf("%.100s came back as %.200s, %v", term, statementLines(bySubject), err)
 		}
-		byObject, err := all(snap.Match(kg.Pattern{Predicate: kg.IRI("urn:p"), Object: term}))
+		byObject, err := collect(snap.Match(kg.Pattern{Predicate: kg.IRI("urn:p"), Object: term}))
 		if err != nil || len(byObject) != 1 || byObject[0].Subject != subject || byObject[0].Object != term {
 			t.Errorf("%.100s finds %.200s, %v, want the one statement with it", term, statementLines(byObject), err)
 		}
@@ -132,7 +132,7 @@ func cameBack(t *testing.T, store *Store, terms []kg.Term) {
 		if !term.IsResource() {
 			continue
 		}
-		asSubject, err := all(snap.Match(kg.Pattern{Subject: term}))
+		asSubject, err := collect(snap.Match(kg.Pattern{Subject: term}))
 		if err != nil || len(asSubject) != 1 || asSubject[0].Object != kg.Integer(int64(i)) {
 			t.Errorf("%.100s as a subject finds %.200s, %v", term, statementLines(asSubject), err)
 		}

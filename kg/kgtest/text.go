@@ -87,7 +87,7 @@ func changeLines(changes []kg.Change) []string {
 	}
 	for i := 0; i < len(changes); {
 		j := i + 1
-		for j < len(changes) && siblings(changes[i], changes[j]) {
+		for j < len(changes) && areAdjacentRemovals(changes[i], changes[j]) {
 			j++
 		}
 		slices.Sort(lines[i:j])
@@ -96,7 +96,7 @@ func changeLines(changes []kg.Change) []string {
 	return lines
 }
 
-func siblings(a, b kg.Change) bool {
+func areAdjacentRemovals(a, b kg.Change) bool {
 	return a.Op == kg.Remove && b.Op == kg.Remove && a.Quad.Subject == b.Quad.Subject &&
 		a.Quad.Predicate == b.Quad.Predicate && a.Quad.Graph == b.Quad.Graph
 }

@@ -21,18 +21,18 @@ func testTokens(t *testing.T, f Factory) {
 	store, other := f(t, kg.Options{}), f(t, kg.Options{})
 	for range 3 {
 		for _, s := range []*Store{store, other} {
-			_, err := s.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{replace(quad("s", "p", fmt.Sprint("o", s.Head().Revision)), "")}))
+			_, err := s.Update(within(t), kg.Meta{Principal: tester}, applyPatches([]kg.Patch{replace(quad("s", "p", fmt.Sprint("o", s.Head().Revision)), "")}))
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	t.Run("positions", func(t *testing.T) { positions(t, store, other) })
-	t.Run("seals", func(t *testing.T) { seals(t, store, other) })
-	t.Run("ids", func(t *testing.T) { ids(t, store, other) })
+	t.Run("positions", func(t *testing.T) { testPositions(t, store, other) })
+	t.Run("seals", func(t *testing.T) { testSeals(t, store, other) })
+	t.Run("ids", func(t *testing.T) { testIDs(t, store, other) })
 }
 
-func positions(t *testing.T, store, other *Store) {
+func testPositions(t *testing.T, store, other *Store) {
 	head := store.Head()
 	if head.Revision != 3 || head.Index != kg.EndOfCommit {
 		t.Errorf("Head: got %+v, want the end of commit 3", head)
@@ -70,7 +70,7 @@ func positions(t *testing.T, store, other *Store) {
 		"to come":          {Epoch: head.Epoch, Revision: 4},
 		"far to come":      {Epoch: head.Epoch, Revision: 1 << 62, Index: kg.EndOfCommit},
 	} {
-		w, err := store.Watch(within(t), everything(), p)
+		w, err := store.Watch(within(t), matchAll(), p)
 		if e := kg.AsError(err); err == nil || e.Code != kg.CodePositionGone || e.Oldest == nil {
 			t.Errorf("Watch from a position %s: got %v, want %s with the oldest position", name, err, kg.CodePositionGone)
 		}
@@ -80,7 +80,7 @@ func positions(t *testing.T, store, other *Store) {
 	}
 }
 
-func seals(t *testing.T, store, other *Store) {
+func testSeals(t *testing.T, store, other *Store) {
 	plain, bound := []byte("what only the store may read"), []byte("who asked for what")
 	token := store.Seal(plain, bound)
 	if !urlSafe.MatchString(token) {
@@ -119,7 +119,7 @@ func seals(t *testing.T, store, other *Store) {
 	}
 }
 
-func ids(t *testing.T, store, other *Store) {
+func testIDs(t *testing.T, store, other *Store) {
 	seen := map[string]string{}
 	note := func(what, id string) {
 		if !uuidV5.MatchString(id) {

@@ -19,7 +19,7 @@ func testUpdates(t *testing.T, f Factory) {
 				t.Errorf("got revision %d, want %d", got.Revision, i+1)
 			}
 			b.update(kg.Meta{}, remove(q2, ""))
-			failed(t, b.Store)
+			checkOwnError(t, b.Store)
 			b.update(kg.Meta{DryRun: true}, add(q2, ""))
 		}
 	})
@@ -46,7 +46,7 @@ func testUpdates(t *testing.T, f Factory) {
 	t.Run("a function that fails leaves nothing", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		b.update(kg.Meta{}, add(q, ""))
-		failed(t, b.Store)
+		checkOwnError(t, b.Store)
 		sameEverything(t, b.model, b.Store)
 	})
 	t.Run("a function that panics leaves nothing", func(t *testing.T) {
@@ -69,7 +69,7 @@ func testUpdates(t *testing.T, f Factory) {
 		b := newBoth(t, f, kg.Options{})
 		bare := kg.Meta{Principal: kg.Principal{ID: "tester"}, Actor: "actor", IdempotencyKey: "k"}
 		full := kg.Meta{Principal: kg.Principal{ID: "agent://tester"}, Actor: "agent://actor", IdempotencyKey: "k"}
-		if r, err := b.Update(within(t), bare, apply([]kg.Patch{add(q, "source"), add(q2, "")})); err != nil || r.Revision != 1 {
+		if r, err := b.Update(within(t), bare, applyPatches([]kg.Patch{add(q, "source"), add(q2, "")})); err != nil || r.Revision != 1 {
 			t.Fatalf("got %+v, %v", r, err)
 		}
 		want := b.model.Update(full, []kg.Patch{add(q, "agent://source"), add(q2, "")}, Stamp{1, b.time(t, 1)})
@@ -97,7 +97,7 @@ func testUpdates(t *testing.T, f Factory) {
 		b := newBoth(t, f, kg.Options{})
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if _, err := b.Update(ctx, kg.Meta{Principal: tester}, apply([]kg.Patch{add(q, "")})); err == nil {
+		if _, err := b.Update(ctx, kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(q, "")})); err == nil {
 			t.Error("an update of a caller that was gone before it began succeeds")
 		}
 		sameEverything(t, b.model, b.Store)
@@ -106,15 +106,15 @@ func testUpdates(t *testing.T, f Factory) {
 	t.Run("own graphs stand beside the others", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		b.update(kg.Meta{}, add(quadIn(ownGraph, "s", "p", "o"), ""), add(q, ""))
-		b.shows(kg.View{Principal: tester})
-		b.shows(kg.View{Principal: tester, AllGraphs: true})
-		b.shows(kg.View{Principal: tester, Graphs: []kg.Term{ownGraph}})
+		b.compareAll(kg.View{Principal: tester})
+		b.compareAll(kg.View{Principal: tester, AllGraphs: true})
+		b.compareAll(kg.View{Principal: tester, Graphs: []kg.Term{ownGraph}})
 	})
 }
 
-func failed(t *testing.T, s *Store) {
+func checkOwnError(t *testing.T, s *Store) {
 	t.Helper()
-	_, err := s.Update(within(t), kg.Meta{Principal: tester}, thenFail(apply([]kg.Patch{add(quad("never", "p", "o"), "")})))
+	_, err := s.Update(within(t), kg.Meta{Principal: tester}, thenFail(applyPatches([]kg.Patch{add(quad("never", "p", "o"), "")})))
 	if !errors.Is(err, errOwn) {
 		t.Errorf("got %v, want the function's own error", err)
 	}

@@ -48,19 +48,19 @@ func testValidity(t *testing.T, f Factory) {
 		{"as it was said before", kg.View{ValidAt: begin, At: 2}, []string{"always", "from", "both", "either", "changed"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			shows(t, b, row.view, row.want)
+			compareObjects(t, b, row.view, row.want)
 		})
 	}
 	t.Run("stored to the millisecond, in UTC", func(t *testing.T) {
 		zone := time.FixedZone("east", 7200)
 		from := time.Date(2020, 5, 4, 3, 2, 1, 999_999_999, zone)
 		p := in(add(quad("s", "p", "precise"), a1), from, from.Add(time.Hour))
-		if _, err := b.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{p})); err != nil {
+		if _, err := b.Update(within(t), kg.Meta{Principal: tester}, applyPatches([]kg.Patch{p})); err != nil {
 			t.Fatal(err)
 		}
 		snap := open(t, b.Store, kg.View{Principal: tester})
 		defer snap.Close()
-		found, err := all(snap.Match(kg.Pattern{Object: kg.IRI("urn:precise")}))
+		found, err := collect(snap.Match(kg.Pattern{Object: kg.IRI("urn:precise")}))
 		if err != nil || len(found) != 1 {
 			t.Fatalf("got %v, %v", found, err)
 		}
@@ -80,7 +80,7 @@ func testValidity(t *testing.T, f Factory) {
 			"a beginning in the year 10000":         {kg.TimeSpan{From: year(10000)}, "validFrom"},
 			"an end before our era":                 {kg.TimeSpan{Until: year(0)}, "validTo"},
 		} {
-			_, err := b.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{{Op: kg.Add, Quad: quad("s", "p", "no"), Validity: row.span}}))
+			_, err := b.Update(within(t), kg.Meta{Principal: tester}, applyPatches([]kg.Patch{{Op: kg.Add, Quad: quad("s", "p", "no"), Validity: row.span}}))
 			if e := kg.AsError(err); err == nil || e.Code != kg.CodeInvalid || e.Field != row.field {
 				t.Errorf("%s: got %v, want INVALID at %s", name, err, row.field)
 			}

@@ -12,8 +12,8 @@ import (
 	"koine/kg"
 )
 
-// judge is a Verifier that records its calls and responds by a function.
-type judge struct {
+// recordingVerifier is a Verifier that records its calls and responds by a function.
+type recordingVerifier struct {
 	answer func(ctx context.Context, j kg.Judgement) (kg.Verdict, error)
 
 	mu    sync.Mutex
@@ -28,12 +28,12 @@ type asked struct {
 	at      kg.Revision
 }
 
-func (v *judge) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
-	before, err := all(j.Before.Match(kg.Pattern{}))
+func (v *recordingVerifier) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
+	before, err := collect(j.Before.Match(kg.Pattern{}))
 	if err != nil {
 		return kg.Verdict{}, err
 	}
-	after, err := all(j.After.Match(kg.Pattern{}))
+	after, err := collect(j.After.Match(kg.Pattern{}))
 	if err != nil {
 		return kg.Verdict{}, err
 	}
@@ -43,8 +43,8 @@ func (v *judge) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) 
 	return v.answer(ctx, j)
 }
 
-// of returns the judgements of one task's update.
-func (v *judge) of(task string) []asked {
+// judgementsOf returns the judgements of one task's update.
+func (v *recordingVerifier) judgementsOf(task string) []asked {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var out []asked
@@ -63,12 +63,12 @@ func accept(context.Context, kg.Judgement) (kg.Verdict, error) { return kg.Verdi
 func testVerifier(t *testing.T, f Factory) {
 	q, q2 := quad("s", "p", "o"), quad("s", "p", "o2")
 	t.Run("is asked about the changes", func(t *testing.T) {
-		v := &judge{answer: accept}
+		v := &recordingVerifier{answer: accept}
 		b := newBoth(t, f, kg.Options{Verifier: v, Clock: NewClock().Now}) // a trial is of another moment
 		b.update(kg.Meta{TaskID: "first"}, add(q, "agent://a"), add(q, "agent://b"))
 		before := statementLines(b.model.Match(kg.View{}, kg.Pattern{}))
 		b.update(kg.Meta{TaskID: "second"}, replace(q2, ""))
-		judged := v.of("second")
+		judged := v.judgementsOf("second")
 		if len(judged) != 1 {
 			t.Fatalf("asked %d times, want once", len(judged))
 		}
@@ -94,12 +94,12 @@ func testVerifier(t *testing.T, f Factory) {
 	} {
 		for _, dry := range []bool{false, true} {
 			t.Run(row.name+map[bool]string{true: ", dry run"}[dry], func(t *testing.T) {
-				v := &judge{answer: accept}
+				v := &recordingVerifier{answer: accept}
 				b := newBoth(t, f, kg.Options{Verifier: v})
 				b.update(kg.Meta{}, add(q, ""))
 				v.answer = func(context.Context, kg.Judgement) (kg.Verdict, error) { return row.verdict, row.err }
 				meta := kg.Meta{Principal: tester, DryRun: dry, IdempotencyKey: "k"}
-				got, err := b.Update(within(t), meta, apply([]kg.Patch{add(q2, "")}))
+				got, err := b.Update(within(t), meta, applyPatches([]kg.Patch{add(q2, "")}))
 				if code := kg.CodeOf(err); code != row.code {
 					t.Errorf("got %q (%v), want %q", code, err, row.code)
 				}
@@ -116,9 +116,9 @@ func testVerifier(t *testing.T, f Factory) {
 	t.Run("is asked again when the subject changed", func(t *testing.T) { askedAgain(t, f, "s", 2) })
 	t.Run("is not asked again when another subject changed", func(t *testing.T) { askedAgain(t, f, "other", 1) })
 	t.Run("panics", func(t *testing.T) {
-		v := &judge{answer: func(context.Context, kg.Judgement) (kg.Verdict, error) { panic("the verifier is broken") }}
+		v := &recordingVerifier{answer: func(context.Context, kg.Judgement) (kg.Verdict, error) { panic("the verifier is broken") }}
 		b := newBoth(t, f, kg.Options{Verifier: v})
-		_, err := b.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{add(q, "")}))
+		_, err := b.Update(within(t), kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(q, "")}))
 		if code := kg.CodeOf(err); code != kg.CodeInternal {
 			t.Errorf("got %q (%v), want %q", code, err, kg.CodeInternal)
 		}
@@ -133,7 +133,7 @@ func testVerifier(t *testing.T, f Factory) {
 func askedAgain(t *testing.T, f Factory, subject string, times int) {
 	asking, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	v := &judge{answer: func(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
+	v := &recordingVerifier{answer: func(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 		if j.Meta.TaskID == "held up" {
 			once.Do(func() {
 				close(asking)
@@ -149,7 +149,7 @@ func askedAgain(t *testing.T, f Factory, subject string, times int) {
 	ctx := within(t)
 	held := make(chan error, 1)
 	go func() {
-		_, err := store.Update(ctx, kg.Meta{Principal: tester, TaskID: "held up"}, apply([]kg.Patch{add(quad("s", "p", "o"), "")}))
+		_, err := store.Update(ctx, kg.Meta{Principal: tester, TaskID: "held up"}, applyPatches([]kg.Patch{add(quad("s", "p", "o"), "")}))
 		held <- err
 	}()
 	select {
@@ -157,14 +157,14 @@ func askedAgain(t *testing.T, f Factory, subject string, times int) {
 	case <-ctx.Done():
 		t.Fatal("the verifier is not asked")
 	}
-	if _, err := store.Update(ctx, kg.Meta{Principal: tester}, apply([]kg.Patch{add(quad(subject, "p", "first"), "")})); err != nil {
+	if _, err := store.Update(ctx, kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(quad(subject, "p", "first"), "")})); err != nil {
 		t.Fatalf("an update while another one is judged: %v", err)
 	}
 	close(goOn)
 	if err := <-held; err != nil {
 		t.Fatalf("Update: %v", err)
 	}
-	judged := v.of("held up")
+	judged := v.judgementsOf("held up")
 	if len(judged) != times {
 		t.Fatalf("asked %d times, want %d", len(judged), times)
 	}

@@ -23,14 +23,14 @@ func (m *Model) Versions(v kg.View, p kg.Pattern) []Version {
 	last := orElse(v.At, m.Head())
 	var out []Version
 	for q := range m.past {
-		if !p.Matches(q) || !m.sees(v, q.Graph) {
+		if !p.Matches(q) || !m.isVisible(v, q.Graph) {
 			continue
 		}
 		stood := "[]"
 		for r := kg.Revision(1); r <= last; r++ {
-			all, _ := m.at(q, r)
-			shown := m.admitted(v, q.Graph, all)
-			if m.forgotten(v.Principal, q, r) {
+			all, _ := m.stateAt(q, r)
+			shown := m.admittedAssertions(v, q.Graph, all)
+			if m.isForgotten(v.Principal, q, r) {
 				shown = nil
 			}
 			text := assertionsText(shown)
@@ -149,12 +149,12 @@ func sameDifferences(t testing.TB, m *Model, snap *kg.Snapshot, p kg.Pattern, fr
 		}
 	}
 	slices.Sort(got)
-	if diff := gocmp.Diff(m.differences(snap.View(), p, from), got); diff != "" {
+	if diff := gocmp.Diff(m.differencesSince(snap.View(), p, from), got); diff != "" {
 		t.Fatalf("Diff(%d, %v) under %+v (-want +got):\n%s", from, p, snap.View(), diff)
 	}
 }
 
-func (m *Model) differences(v kg.View, p kg.Pattern, from kg.Revision) []string {
+func (m *Model) differencesSince(v kg.View, p kg.Pattern, from kg.Revision) []string {
 	then := map[kg.Quad]string{}
 	v.At = orElse(v.At, m.Head())
 	now := m.Match(v, p)

@@ -56,7 +56,7 @@ func testViews(t *testing.T, f Factory) {
 		{"no longer recent then", kg.View{MaxAge: seconds(9), Now: clock.Now().Add(seconds(9) + time.Millisecond)}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			shows(t, b, row.view, row.want)
+			compareObjects(t, b, row.view, row.want)
 		})
 	}
 	t.Run("what a snapshot says of itself", func(t *testing.T) {
@@ -68,7 +68,7 @@ func testViews(t *testing.T, f Factory) {
 		if got := snap.Position(); got != b.Head() {
 			t.Errorf("Position: got %v, want the head %v", got, b.Head())
 		}
-		if _, err := all(snap.Match(kg.Pattern{Subject: kg.IRI("urn:s"), Graph: kg.DefaultGraph})); err != nil {
+		if _, err := collect(snap.Match(kg.Pattern{Subject: kg.IRI("urn:s"), Graph: kg.DefaultGraph})); err != nil {
 			t.Fatal(err)
 		}
 		if got := snap.StatementsRead(); got != 3 {
@@ -101,10 +101,10 @@ func testViews(t *testing.T, f Factory) {
 			}
 		}
 	})
-	t.Run("waiting for a revision", func(t *testing.T) { waiting(t, b) })
+	t.Run("waiting for a revision", func(t *testing.T) { testWaitFor(t, b) })
 }
 
-func waiting(t *testing.T, b *both) {
+func testWaitFor(t *testing.T, b *both) {
 	if err := b.WaitFor(within(t), b.model.Head()); err != nil {
 		t.Errorf("WaitFor the newest revision: %v", err)
 	}
@@ -166,7 +166,7 @@ func testPast(t *testing.T, f Factory) {
 		}
 		sameCounts(t, b.model, snap)
 	})
-	t.Run("a snapshot outlives what is written over it", func(t *testing.T) { outlives(t, f) })
+	t.Run("a snapshot outlives what is written over it", func(t *testing.T) { testSnapshotOutlives(t, f) })
 	t.Run("a scan inside a scan, and many at once", func(t *testing.T) {
 		snap := open(t, b.Store, kg.View{Principal: tester, AllGraphs: true})
 		want := statementLines(b.model.Match(snap.View(), kg.Pattern{}))
@@ -195,9 +195,9 @@ func testPast(t *testing.T, f Factory) {
 	})
 }
 
-// outlives overwrites statements with more data than the index keeps in memory while a snapshot reads
+// testSnapshotOutlives overwrites statements with more data than the index keeps in memory while a snapshot reads
 // the previous ones.
-func outlives(t *testing.T, f Factory) {
+func testSnapshotOutlives(t *testing.T, f Factory) {
 	store := f(t, kg.Options{MemTableBytes: kg.MinMemTableBytes})
 	const rounds = 20 // of several megabytes each, so that the index is compacted
 	text := "\"" + strings.Repeat("a large text ", 600)
@@ -206,14 +206,14 @@ func outlives(t *testing.T, f Factory) {
 		for i := range patches {
 			patches[i] = replace(quad(fmt.Sprint("s", i), "p", fmt.Sprint(text, i, " ", round)), "")
 		}
-		if _, err := store.Update(within(t), kg.Meta{Principal: tester}, apply(patches)); err != nil {
+		if _, err := store.Update(within(t), kg.Meta{Principal: tester}, applyPatches(patches)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write(0)
 	used, unused := open(t, store, kg.View{Principal: tester}), open(t, store, kg.View{Principal: tester})
 	read := func(snap *kg.Snapshot) []string {
-		found, err := all(snap.Match(kg.Pattern{}))
+		found, err := collect(snap.Match(kg.Pattern{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,9 +267,9 @@ func testCatalogue(t *testing.T, f Factory) {
 	})
 }
 
-// shows proves that the view shows, and counts, the statements of the model, and that these are the
+// compareObjects proves that the view shows, and counts, the statements of the model, and that these are the
 // statements with the wanted objects ("o" for urn:o).
-func shows(t *testing.T, b *both, view kg.View, want []string) {
+func compareObjects(t *testing.T, b *both, view kg.View, want []string) {
 	t.Helper()
 	view.Principal = tester
 	snap := open(t, b.Store, view)

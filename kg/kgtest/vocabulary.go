@@ -46,8 +46,8 @@ type dice struct{ *rand.Rand }
 
 func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0x6b6f696e65))} }
 
-// in100 reports an event with a probability of n percent.
-func (d dice) in100(n int) bool { return d.IntN(100) < n }
+// chance reports an event with a probability of n percent.
+func (d dice) chance(n int) bool { return d.IntN(100) < n }
 
 func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
 
@@ -73,17 +73,17 @@ func (d dice) patch() kg.Patch {
 	default:
 		p.Op = kg.Replace
 	}
-	if d.in100(70) {
+	if d.chance(70) {
 		p.Source = pick(d, sources)
 	}
 	if p.Op == kg.Remove {
 		return p
 	}
-	if d.in100(70) {
+	if d.chance(70) {
 		p.Certainty, p.HasCertainty = pick(d, certainties), true
 	}
 	p.Provenance = pick(d, provenances)
-	if d.in100(40) {
+	if d.chance(40) {
 		p.Validity = pick(d, validities)
 	}
 	return p
@@ -93,7 +93,7 @@ func (d dice) patches() []kg.Patch {
 	patches := make([]kg.Patch, 1+d.IntN(6))
 	for i := range patches {
 		patches[i] = d.patch()
-		if i > 0 && d.in100(30) { // interact within the update
+		if i > 0 && d.chance(30) { // interact within the update
 			patches[i].Quad = patches[i-1].Quad
 		}
 	}
@@ -121,7 +121,7 @@ func (d dice) pattern() kg.Pattern {
 
 // caller returns tester, which has all rights, or sometimes reader.
 func (d dice) caller() kg.Principal {
-	if d.in100(15) {
+	if d.chance(15) {
 		return reader
 	}
 	return tester
@@ -135,25 +135,25 @@ func (d dice) view() kg.View {
 		v.AllGraphs = true
 	case 1:
 		for _, g := range graphs {
-			if d.in100(50) {
+			if d.chance(50) {
 				v.Graphs = append(v.Graphs, g)
 			}
 		}
 	}
-	if d.in100(40) {
+	if d.chance(40) {
 		v.MinCertainty = pick(d, certainties)
 	}
-	if d.in100(30) {
+	if d.chance(30) {
 		v.MaxAge = time.Duration(1+d.IntN(4000)) * time.Millisecond
 	}
-	if d.in100(20) {
+	if d.chance(20) {
 		v.Recorded = d.span()
 	}
-	if d.in100(25) {
+	if d.chance(25) {
 		v.ValidAt = pick(d, years)
 	}
-	v.Doubted = d.in100(15)
-	if d.in100(30) {
+	v.Doubted = d.chance(15)
+	if d.chance(30) {
 		v.Believed = append(v.Believed, pick(d, sources), pick(d, sources))
 	}
 	return v
@@ -162,10 +162,10 @@ func (d dice) view() kg.View {
 // span returns a span of the time in which most runs take place.
 func (d dice) span() (s kg.TimeSpan) {
 	s.From = noon.Add(time.Duration(d.IntN(20_000)) * time.Millisecond)
-	if d.in100(50) {
+	if d.chance(50) {
 		s.Until = s.From.Add(time.Duration(1+d.IntN(20_000)) * time.Millisecond)
 	}
-	if d.in100(30) && !s.Until.IsZero() {
+	if d.chance(30) && !s.Until.IsZero() {
 		s.From = time.Time{}
 	}
 	return s
@@ -176,15 +176,15 @@ func (d dice) filter() kg.Filter {
 	f.View.MaxAge = 0                  // MaxAge is invalid in a watch
 	for range d.IntN(12) * d.IntN(2) { // from none to more than are matched one by one
 		p := d.pattern()
-		if d.in100(30) {
+		if d.chance(30) {
 			p.Subject, p.Object = kg.Term{}, kg.Term{}
 		}
 		f.Patterns = append(f.Patterns, p)
 	}
-	if d.in100(30) {
+	if d.chance(30) {
 		f.Ops = []kg.Op{pick(d, []kg.Op{kg.Add, kg.Remove, kg.Replace}), pick(d, []kg.Op{kg.Add, kg.Remove, kg.Replace})}
 	}
-	if d.in100(30) {
+	if d.chance(30) {
 		f.Keep = func(s kg.Statement) bool { return !s.Object.IsLiteral() }
 	}
 	return f

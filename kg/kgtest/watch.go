@@ -50,7 +50,7 @@ func testWatch(t *testing.T, f Factory) {
 	t.Run("ends with its context", func(t *testing.T) {
 		s := f(t, kg.Options{})
 		ctx, cancel := context.WithCancel(context.Background())
-		w, err := s.Watch(ctx, everything(), s.Head())
+		w, err := s.Watch(ctx, matchAll(), s.Head())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func testWatch(t *testing.T, f Factory) {
 	})
 	t.Run("ends when it is closed", func(t *testing.T) {
 		s := f(t, kg.Options{})
-		w, err := s.Watch(within(t), everything(), s.Head())
+		w, err := s.Watch(within(t), matchAll(), s.Head())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func testWatch(t *testing.T, f Factory) {
 	})
 	t.Run("is registered when Watch returns", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
-		rec := Record(t, b.Store, everything(), b.Head())
+		rec := Record(t, b.Store, matchAll(), b.Head())
 		b.update(kg.Meta{}, add(quad("s", "p", "o"), ""))
 		if h, err := rec.Wait(within(t), 1); err != nil || len(h.Events) != 1 {
 			t.Errorf("got %v, %v", eventLines(h.Events), err)
@@ -100,20 +100,20 @@ func testWatch(t *testing.T, f Factory) {
 		b.update(kg.Meta{}, add(quad("s", "p", "o1"), ""), add(quad("s", "p", "o2"), ""), add(quad("s", "p", "o3"), ""))
 		b.update(kg.Meta{}, add(quad("s", "p", "o4"), ""))
 		want := b.Oldest()
-		w, err := b.Watch(within(t), everything(), want)
+		w, err := b.Watch(within(t), matchAll(), want)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer w.Close()
 		if got := w.Position(); got != want {
-			t.Errorf("before the first event: got %s, want %s", at(got), at(want))
+			t.Errorf("before the first event: got %s, want %s", positionText(got), positionText(want))
 		}
 		for e, err := range w.Events() {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := w.Position(); got != want {
-				t.Errorf("at the event of %s: got %s, want %s", at(e.Position), at(got), at(want))
+				t.Errorf("at the event of %s: got %s, want %s", positionText(e.Position), positionText(got), positionText(want))
 			}
 			if want = e.Position; want == b.Head() {
 				break
@@ -140,7 +140,7 @@ func testWatch(t *testing.T, f Factory) {
 		}()
 		for i := range 5 {
 			b.update(kg.Meta{}, addWith(quad("s", "p", "o"), "", float64(i)/10))
-			until(t, "the watcher to move on", func() bool { return w.Position() == b.Head() })
+			waitUntil(t, "the watcher to move on", func() bool { return w.Position() == b.Head() })
 		}
 		cancel()
 		b.MustClose()
@@ -270,13 +270,13 @@ func everyFilter(t *testing.T, f Factory) {
 	for i := range 60 {
 		filter := d.filter()
 		if i == 0 {
-			filter = everything()
+			filter = matchAll()
 		}
 		for _, from := range starts {
 			resume := func(from kg.Position, n int) ([]kg.Event, error) { return Watched(within(t), b.Store, filter, from, n) }
 			events, err := resume(from, len(b.model.Events(filter, from)))
 			if err != nil {
-				t.Fatalf("watching %+v from %s: %v", filter, at(from), err)
+				t.Fatalf("watching %+v from %s: %v", filter, positionText(from), err)
 			}
 			h := History{from, events}
 			checks := []error{Ordered(h), Unique(h), Filtered(h, b.model, filter), Resumable(h, 4, resume)}
@@ -285,7 +285,7 @@ func everyFilter(t *testing.T, f Factory) {
 			}
 			for _, err := range checks {
 				if err != nil {
-					t.Errorf("watching %+v from %s: %v", filter, at(from), err)
+					t.Errorf("watching %+v from %s: %v", filter, positionText(from), err)
 				}
 			}
 		}
@@ -307,7 +307,7 @@ func snapshotThenFollow(t *testing.T, f Factory) {
 			state[quadText(s.Quad)+" "+string(a.Source)] = there
 		}
 	}
-	found, err := all(snap.Match(kg.Pattern{}))
+	found, err := collect(snap.Match(kg.Pattern{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func snapshotThenFollow(t *testing.T, f Factory) {
 	for range 30 {
 		b.update(kg.Meta{}, d.patches()...)
 	}
-	events, err := Watched(within(t), b.Store, everything(), snap.Position(), len(b.model.Events(everything(), snap.Position())))
+	events, err := Watched(within(t), b.Store, matchAll(), snap.Position(), len(b.model.Events(matchAll(), snap.Position())))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func testWatchCommits(t *testing.T, f Factory) {
 	}
 	t.Run("what came before the filter", func(t *testing.T) { beforeTheFilter(t, f) })
 	t.Run("refused", func(t *testing.T) {
-		w, err := b.Watch(within(t), everything(), b.Oldest())
+		w, err := b.Watch(within(t), matchAll(), b.Oldest())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func testWatchCommits(t *testing.T, f Factory) {
 			break
 		}
 		w.Close()
-		if err := w.Refilter(everything()); kg.CodeOf(err) != kg.CodeClosed {
+		if err := w.Refilter(matchAll()); kg.CodeOf(err) != kg.CodeClosed {
 			t.Errorf("closed: got %v, want %s", err, kg.CodeClosed)
 		}
 	})
@@ -65,7 +65,7 @@ func beforeTheFilter(t *testing.T, f Factory) {
 		if want = want[1:]; len(want) == 0 {
 			return
 		}
-		b.update(kg.Meta{}, add(quad("b", "p", at(b.Head())), ""))
+		b.update(kg.Meta{}, add(quad("b", "p", positionText(b.Head())), ""))
 		if _, err := matched.Wait(within(t), 3-len(want)); err != nil { // it is past for the watcher of "a"
 			t.Fatal(err)
 		}
@@ -94,21 +94,21 @@ func commitsOf(t *testing.T, b *both, d dice, from kg.Position) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(eventLines(want), eventLines(got)); diff != "" {
-			t.Fatalf("watching %+v from %s (-want +got):\n%s", filter, at(from), diff)
+			t.Fatalf("watching %+v from %s (-want +got):\n%s", filter, positionText(from), diff)
 		}
 		if p := w.Position(); p.Compare(from) < 0 || p.Compare(want[0].Position) >= 0 {
-			t.Fatalf("while commit %d is told the position is %s", want[0].Position.Revision, at(p))
+			t.Fatalf("while commit %d is told the position is %s", want[0].Position.Revision, positionText(p))
 		}
 		from = kg.Position{Epoch: from.Epoch, Revision: want[0].Position.Revision, Index: kg.EndOfCommit}
-		for d.in100(60) {
+		for d.chance(60) {
 			b.update(kg.Meta{}, d.patches()...)
 		}
-		if d.in100(50) {
+		if d.chance(50) {
 			filter = d.filter()
 			if err := w.Refilter(filter); err != nil {
 				t.Fatal(err)
 			}
-			if d.in100(20) {
+			if d.chance(20) {
 				b.update(kg.Meta{}, d.patches()...)
 			}
 		}

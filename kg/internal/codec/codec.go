@@ -58,14 +58,14 @@ func (r *Reader) Len() int { return len(r.b) }
 // Fail makes the Reader fail: all further values are zero.
 func (r *Reader) Fail() { r.bad, r.b = true, nil }
 
-// padded reports whether a number has redundant bytes. Encoders never write such numbers, and
+// isPadded reports whether a number has redundant bytes. Encoders never write such numbers, and
 // accepting a second form would give one value two keys.
-func padded(number []byte) bool { return len(number) > 1 && number[len(number)-1] == 0 }
+func isPadded(number []byte) bool { return len(number) > 1 && number[len(number)-1] == 0 }
 
 // Uvarint decodes an unsigned number.
 func (r *Reader) Uvarint() uint64 {
 	v, n := binary.Uvarint(r.b)
-	if n <= 0 || padded(r.b[:n]) {
+	if n <= 0 || isPadded(r.b[:n]) {
 		r.Fail()
 		return 0
 	}
@@ -76,7 +76,7 @@ func (r *Reader) Uvarint() uint64 {
 // Varint decodes a signed number.
 func (r *Reader) Varint() int64 {
 	v, n := binary.Varint(r.b)
-	if n <= 0 || padded(r.b[:n]) {
+	if n <= 0 || isPadded(r.b[:n]) {
 		r.Fail()
 		return 0
 	}

@@ -31,7 +31,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		if a, b, ok := ParsePair(key); ok {
-			same(t, key, pair(key[0], a, b))
+			same(t, key, pairKey(key[0], a, b))
 		}
 		if n, ok := ParseNumber(key); ok {
 			same(t, key, Number(n))

@@ -99,8 +99,8 @@ const (
 	PastKeySize = QuadKeySize + 16
 )
 
-// parts returns the ids in the sequence of the order.
-func (o Order) parts(q *Quad) [4]*ID {
+// idsOf returns the ids in the sequence of the order.
+func (o Order) idsOf(q *Quad) [4]*ID {
 	switch o &^ past {
 	case POSG:
 		return [4]*ID{&q.Predicate, &q.Object, &q.Subject, &q.Graph}
@@ -117,7 +117,7 @@ func (o Order) parts(q *Quad) [4]*ID {
 // Append appends the key of q in this order.
 func (o Order) Append(dst []byte, q Quad) []byte {
 	dst = append(dst, byte(o))
-	for _, id := range o.parts(&q) {
+	for _, id := range o.idsOf(&q) {
 		dst = append(dst, id[:]...)
 	}
 	return dst
@@ -127,7 +127,7 @@ func (o Order) Append(dst []byte, q Quad) []byte {
 // returns the number of ids in it.
 func (o Order) AppendPrefix(dst []byte, pattern Quad) (prefix []byte, bound int) {
 	dst = append(dst, byte(o))
-	for _, id := range o.parts(&pattern) {
+	for _, id := range o.idsOf(&pattern) {
 		if id.IsZero() {
 			break
 		}
@@ -147,7 +147,7 @@ func (o Order) Parse(key []byte) (q Quad, ok bool) {
 	if len(key) != want || key[0] != byte(o) {
 		return q, false
 	}
-	for i, id := range o.parts(&q) {
+	for i, id := range o.idsOf(&q) {
 		copy(id[:], key[1+i*IDSize:])
 		if id.IsZero() {
 			return q, false
@@ -248,11 +248,11 @@ func ParseNumber(key []byte) (uint64, bool) {
 }
 
 // Last returns the key of the last change of a subject in a graph.
-func Last(graph, subject ID) []byte { return pair(prefixLast, graph, subject) }
+func Last(graph, subject ID) []byte { return pairKey(prefixLast, graph, subject) }
 
 // Predicate and Class return the keys of the catalogue's counts.
-func Predicate(graph, predicate ID) []byte { return pair(PrefixPredicate, graph, predicate) }
-func Class(graph, class ID) []byte         { return pair(PrefixClass, graph, class) }
+func Predicate(graph, predicate ID) []byte { return pairKey(PrefixPredicate, graph, predicate) }
+func Class(graph, class ID) []byte         { return pairKey(PrefixClass, graph, class) }
 
 // Source returns the key of the number of statements that an agent asserts; number is the agent's
 // dictionary number.
@@ -299,7 +299,7 @@ func DatatypePrefix() []byte { return []byte{prefixDatatype} }
 // LastPrefix returns the prefix of the last-change keys.
 func LastPrefix() []byte { return []byte{prefixLast} }
 
-func pair(prefix byte, a, b ID) []byte {
+func pairKey(prefix byte, a, b ID) []byte {
 	k := make([]byte, 0, 1+2*IDSize)
 	k = append(k, prefix)
 	k = append(k, a[:]...)

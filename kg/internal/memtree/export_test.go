@@ -29,8 +29,8 @@ func (m *Map[V]) Check() error {
 	if m.root == nil {
 		return nil
 	}
-	if len(m.near) > manyPlaces {
-		return fmt.Errorf("%d leaves are at hand", len(m.near))
+	if len(m.leafCache) > maxCacheSlots {
+		return fmt.Errorf("%d leaves are at hand", len(m.leafCache))
 	}
 	keys := 0
 	var walk func(n *node[V], low, high string, depth int) error
@@ -82,7 +82,7 @@ func (m *Map[V]) Check() error {
 	if keys != m.len {
 		return fmt.Errorf("%d keys where %d are counted", keys, m.len)
 	}
-	for _, leaf := range m.near {
+	for _, leaf := range m.leafCache {
 		if leaf == nil || m.owner == nil || leaf.owner != m.owner {
 			continue
 		}

@@ -5,8 +5,8 @@ type Iter[V any] struct {
 	m    *Map[V]
 	leaf *node[V]
 	at   int
-	// way is the path of inner nodes above the leaf, each with the index of the child.
-	way   [maxHeight]step[V]
+	// path is the path of inner nodes above the leaf, each with the index of the child.
+	path  [maxHeight]step[V]
 	depth int
 }
 
@@ -31,13 +31,13 @@ func (it *Iter[V]) Seek(key string) bool {
 	}
 	it.depth = 0
 	for n.kids != nil {
-		i := n.child(key)
-		it.way[it.depth] = step[V]{n, i}
+		i := n.childIndex(key)
+		it.path[it.depth] = step[V]{n, i}
 		it.depth++
 		n = n.kids[i]
 	}
 	it.leaf = n
-	it.at, _ = n.find(key)
+	it.at, _ = n.findKey(key)
 	return it.at < n.n || it.nextLeaf()
 }
 
@@ -50,14 +50,14 @@ func (it *Iter[V]) Next() bool {
 // nextLeaf moves to the first key of the next leaf.
 func (it *Iter[V]) nextLeaf() bool {
 	for it.depth > 0 {
-		s := &it.way[it.depth-1]
+		s := &it.path[it.depth-1]
 		if s.at++; s.at == s.n.n {
 			it.depth--
 			continue
 		}
 		n := s.n.kids[s.at]
 		for n.kids != nil {
-			it.way[it.depth] = step[V]{n, 0}
+			it.path[it.depth] = step[V]{n, 0}
 			it.depth++
 			n = n.kids[0]
 		}

@@ -22,10 +22,10 @@ type Map[V any] struct {
 	// copies.
 	owner *owner
 	len   int
-	// near caches the leaves written to last, each in the slot of its run of keys. Its
+	// leafCache caches the leaves written to last, each in the slot of its run of keys. Its
 	// length is a power of two.
-	near   []*node[V]
-	missed int // cache misses at the current size of near
+	leafCache []*node[V]
+	missed    int // cache misses at the current size of near
 }
 
 // owner is compared by address.
@@ -64,9 +64,9 @@ func (m *Map[V]) Get(key string) (value V, found bool) {
 		return value, false
 	}
 	for n.kids != nil {
-		n = n.kids[n.child(key)]
+		n = n.kids[n.childIndex(key)]
 	}
-	i, found := n.find(key)
+	i, found := n.findKey(key)
 	if found {
 		value = n.vals[i]
 	}
@@ -75,19 +75,19 @@ func (m *Map[V]) Get(key string) (value V, found bool) {
 
 // Set sets the value of a key and returns the previous one.
 func (m *Map[V]) Set(key string, value V) (old V, had bool) {
-	at, had := m.Place(key)
+	at, had := m.GetOrInsert(key)
 	old, *at = *at, value
 	return old, had
 }
 
-// Place returns the location of the value of a key. If the key is missing, it is inserted with the
+// GetOrInsert returns the location of the value of a key. If the key is missing, it is inserted with the
 // zero value and had is false. The location is valid until the next call on the map; a value
 // must be stored before that if had is false.
-func (m *Map[V]) Place(key string) (value *V, had bool) {
+func (m *Map[V]) GetOrInsert(key string) (value *V, had bool) {
 	if m.owner == nil {
-		m.own()
+		m.takeOwnership()
 	}
-	near := m.place(key)
+	near := m.cacheSlot(key)
 	if leaf := *near; leaf != nil && leaf.owner == m.owner && leaf.n > 0 {
 		if leaf.keys[leaf.n-1] < key { // the run continues
 			if leaf.n < width && (key < leaf.high || leaf.high == "") {
@@ -97,9 +97,9 @@ func (m *Map[V]) Place(key string) (value *V, had bool) {
 				return &leaf.vals[leaf.n-1], false
 			}
 		} else if key >= leaf.low {
-			i, had := leaf.find(key)
+			i, had := leaf.findKey(key)
 			if !had && leaf.n < width {
-				leaf.open(i, key)
+				leaf.insertAt(i, key)
 				m.len++
 				return &leaf.vals[i], false
 			}
@@ -108,29 +108,29 @@ func (m *Map[V]) Place(key string) (value *V, had bool) {
 			}
 		}
 	}
-	leaf := m.descend(key)
-	i, had := leaf.find(key)
+	leaf := m.ownedLeaf(key)
+	i, had := leaf.findKey(key)
 	if !had && leaf.n == width {
-		leaf = m.split(key, i)
-		i, _ = leaf.find(key)
+		leaf = m.splitFor(key, i)
+		i, _ = leaf.findKey(key)
 	}
-	if m.missed++; m.missed > len(m.near)*perPlace && len(m.near) < manyPlaces {
-		m.near, m.missed = make([]*node[V], 4*len(m.near)), 0
-		near = m.place(key)
+	if m.missed++; m.missed > len(m.leafCache)*missesPerSlot && len(m.leafCache) < maxCacheSlots {
+		m.leafCache, m.missed = make([]*node[V], 4*len(m.leafCache)), 0
+		near = m.cacheSlot(key)
 	}
 	*near = leaf
 	if !had {
-		leaf.open(i, key)
+		leaf.insertAt(i, key)
 		m.len++
 	}
 	return &leaf.vals[i], had
 }
 
-// own gives the map an owner, so that it writes to nodes of its own.
-func (m *Map[V]) own() {
+// takeOwnership gives the map an owner, so that it writes to nodes of its own.
+func (m *Map[V]) takeOwnership() {
 	m.owner = new(owner)
-	if m.near == nil {
-		m.near = make([]*node[V], fewPlaces)
+	if m.leafCache == nil {
+		m.leafCache = make([]*node[V], minCacheSlots)
 	}
 	if m.root == nil {
 		m.root = &node[V]{owner: m.owner}
@@ -140,15 +140,15 @@ func (m *Map[V]) own() {
 // fewPlaces is the initial size of the leaf cache, manyPlaces the largest. It grows after perPlace
 // misses per slot.
 const (
-	fewPlaces  = 16
-	manyPlaces = 1 << 10
-	perPlace   = 4
+	minCacheSlots = 16
+	maxCacheSlots = 1 << 10
+	missesPerSlot = 4
 )
 
-// place returns the cache slot of the run of a key. A run is identified by the first ten bytes,
+// cacheSlot returns the cache slot of the run of a key. A run is identified by the first ten bytes,
 // which in index keys are the leading id, hashed by the bytes that vary most. Short keys are
 // one run per first byte.
-func (m *Map[V]) place(key string) **node[V] {
+func (m *Map[V]) cacheSlot(key string) **node[V] {
 	var run uint64
 	switch {
 	case len(key) >= 10:
@@ -157,16 +157,16 @@ func (m *Map[V]) place(key string) **node[V] {
 		run = uint64(key[0])
 	}
 	const golden = 0x9e3779b97f4a7c15
-	return &m.near[run*golden>>32&uint64(len(m.near)-1)]
+	return &m.leafCache[run*golden>>32&uint64(len(m.leafCache)-1)]
 }
 
-// covers reports whether the key belongs to the leaf.
-func (n *node[V]) covers(key string) bool {
+// contains reports whether the key belongs to the leaf.
+func (n *node[V]) contains(key string) bool {
 	return key >= n.low && (key < n.high || n.high == "")
 }
 
-// find returns the index of a key in a leaf, or the index at which to insert it.
-func (n *node[V]) find(key string) (at int, found bool) {
+// findKey returns the index of a key in a leaf, or the index at which to insert it.
+func (n *node[V]) findKey(key string) (at int, found bool) {
 	// Compare the last key first: most new keys follow it.
 	if n.n == 0 || n.keys[n.n-1] < key {
 		return n.n, false
@@ -183,8 +183,8 @@ func (n *node[V]) find(key string) (at int, found bool) {
 	return lo, n.keys[lo&(width-1)] == key
 }
 
-// child returns the index of the child for a key.
-func (n *node[V]) child(key string) int {
+// childIndex returns the index of the child for a key.
+func (n *node[V]) childIndex(key string) int {
 	lo, hi := 0, n.n-1 // the last child with a key at most this one
 	for lo < hi {
 		mid := int(uint(lo+hi+1) / 2)
@@ -197,8 +197,8 @@ func (n *node[V]) child(key string) int {
 	return lo
 }
 
-// open inserts a key with the zero value into a leaf that is not full.
-func (n *node[V]) open(i int, key string) {
+// insertAt inserts a key with the zero value into a leaf that is not full.
+func (n *node[V]) insertAt(i int, key string) {
 	if i < n.n {
 		copy(n.keys[i+1:n.n+1], n.keys[i:n.n])
 		copy(n.vals[i+1:n.n+1], n.vals[i:n.n])
@@ -210,26 +210,26 @@ func (n *node[V]) open(i int, key string) {
 	n.last = i
 }
 
-// descend returns the leaf for a key, after copying all shared nodes on the path.
-func (m *Map[V]) descend(key string) *node[V] {
-	n := m.mine(&m.root)
+// ownedLeaf returns the leaf for a key, after copying all shared nodes on the path.
+func (m *Map[V]) ownedLeaf(key string) *node[V] {
+	n := m.ownedNode(&m.root)
 	var low, high string
 	for n.kids != nil {
-		i := n.child(key)
+		i := n.childIndex(key)
 		if i > 0 {
 			low = n.keys[i]
 		}
 		if i+1 < n.n {
 			high = n.keys[i+1]
 		}
-		n = m.mine(&n.kids[i])
+		n = m.ownedNode(&n.kids[i])
 	}
 	n.low, n.high = low, high
 	return n
 }
 
-// mine returns the node at a location, after replacing it by a copy if it is shared.
-func (m *Map[V]) mine(at **node[V]) *node[V] {
+// ownedNode returns the node at a location, after replacing it by a copy if it is shared.
+func (m *Map[V]) ownedNode(at **node[V]) *node[V] {
 	if (*at).owner == m.owner {
 		return *at
 	}
@@ -243,9 +243,9 @@ func (m *Map[V]) mine(at **node[V]) *node[V] {
 	return &n
 }
 
-// split makes room for a key at index i of its full leaf and returns the leaf for the key. Full
+// splitFor makes room for a key at index i of its full leaf and returns the leaf for the key. Full
 // nodes on the path are split first, so that each has room for a new child.
-func (m *Map[V]) split(key string, i int) *node[V] {
+func (m *Map[V]) splitFor(key string, i int) *node[V] {
 	if m.root.n == width {
 		root := &node[V]{owner: m.owner, n: 1, kids: new([width]*node[V])}
 		root.kids[0] = m.root
@@ -253,7 +253,7 @@ func (m *Map[V]) split(key string, i int) *node[V] {
 	}
 	n := m.root
 	for n.kids != nil {
-		at := n.child(key)
+		at := n.childIndex(key)
 		kid := n.kids[at]
 		if kid.n < width {
 			n = kid
@@ -265,7 +265,7 @@ func (m *Map[V]) split(key string, i int) *node[V] {
 		} else {
 			right = kid.splitInner(key)
 		}
-		n.adopt(at+1, right)
+		n.insertChild(at+1, right)
 		right.owner = m.owner
 		if key >= right.low {
 			kid = right
@@ -275,8 +275,8 @@ func (m *Map[V]) split(key string, i int) *node[V] {
 	return n
 }
 
-// adopt inserts a child at index i.
-func (n *node[V]) adopt(i int, kid *node[V]) {
+// insertChild inserts a child at index i.
+func (n *node[V]) insertChild(i int, kid *node[V]) {
 	copy(n.keys[i+1:n.n+1], n.keys[i:n.n])
 	copy(n.kids[i+1:n.n+1], n.kids[i:n.n])
 	n.keys[i], n.kids[i] = kid.low, kid
@@ -306,7 +306,7 @@ func (n *node[V]) splitLeaf(key string, i int) *node[V] {
 // splitInner splits an inner node. Both halves get children.
 func (n *node[V]) splitInner(key string) *node[V] {
 	from := width / 2
-	if n.child(key) == n.n-1 {
+	if n.childIndex(key) == n.n-1 {
 		from = width * 3 / 4 // likely a run that continues
 	}
 	right := &node[V]{n: n.n - from, kids: new([width]*node[V]), low: n.keys[from]}
@@ -324,12 +324,12 @@ func (m *Map[V]) Delete(key string) (old V, had bool) {
 		return old, false
 	}
 	if m.owner == nil {
-		m.own()
+		m.takeOwnership()
 	}
-	if leaf := *m.place(key); leaf != nil && leaf.owner == m.owner && leaf.n > sparse && leaf.covers(key) {
-		old, had = leaf.remove(key)
+	if leaf := *m.cacheSlot(key); leaf != nil && leaf.owner == m.owner && leaf.n > sparse && leaf.contains(key) {
+		old, had = leaf.removeKey(key)
 	} else {
-		old, had = m.deleteBelow(m.mine(&m.root), key)
+		old, had = m.deleteBelow(m.ownedNode(&m.root), key)
 		for m.root.kids != nil && m.root.n == 1 {
 			m.root = m.root.kids[0]
 		}
@@ -340,9 +340,9 @@ func (m *Map[V]) Delete(key string) (old V, had bool) {
 	return old, had
 }
 
-// remove removes a key from a leaf.
-func (n *node[V]) remove(key string) (old V, had bool) {
-	i, had := n.find(key)
+// removeKey removes a key from a leaf.
+func (n *node[V]) removeKey(key string) (old V, had bool) {
+	i, had := n.findKey(key)
 	if !had {
 		return old, false
 	}
@@ -359,27 +359,27 @@ func (n *node[V]) remove(key string) (old V, had bool) {
 // deleteBelow removes a key below a node that the map owns, and joins sparse nodes.
 func (m *Map[V]) deleteBelow(n *node[V], key string) (old V, had bool) {
 	if n.kids == nil {
-		return n.remove(key)
+		return n.removeKey(key)
 	}
-	i := n.child(key)
-	kid := m.mine(&n.kids[i])
+	i := n.childIndex(key)
+	kid := m.ownedNode(&n.kids[i])
 	if old, had = m.deleteBelow(kid, key); !had || kid.n > sparse {
 		return old, had
 	}
 	switch {
 	case kid.n == 0:
-		n.disown(i)
+		n.removeChild(i)
 	case i+1 < n.n && kid.n+n.kids[i+1].n <= joined:
-		m.join(n, i)
+		m.joinChildren(n, i)
 	case i > 0 && kid.n+n.kids[i-1].n <= joined:
-		m.join(n, i-1)
+		m.joinChildren(n, i-1)
 	}
 	return old, had
 }
 
-// join moves the entries of the child at i+1 to the child at i.
-func (m *Map[V]) join(n *node[V], i int) {
-	left, right := m.mine(&n.kids[i]), m.mine(&n.kids[i+1])
+// joinChildren moves the entries of the child at i+1 to the child at i.
+func (m *Map[V]) joinChildren(n *node[V], i int) {
+	left, right := m.ownedNode(&n.kids[i]), m.ownedNode(&n.kids[i+1])
 	right.keys[0] = n.firstOf(i+1, right)
 	copy(left.keys[left.n:], right.keys[:right.n])
 	if left.kids == nil {
@@ -388,7 +388,7 @@ func (m *Map[V]) join(n *node[V], i int) {
 		copy(left.kids[left.n:], right.kids[:right.n])
 	}
 	left.n += right.n
-	n.disown(i + 1)
+	n.removeChild(i + 1)
 }
 
 // firstOf returns the first key of a leaf, or the lower bound of the first child of an inner node.
@@ -399,8 +399,8 @@ func (n *node[V]) firstOf(i int, kid *node[V]) string {
 	return n.keys[i]
 }
 
-// disown removes a child. It clears the owner, so that a leaf in the cache is not written to.
-func (n *node[V]) disown(i int) {
+// removeChild removes a child. It clears the owner, so that a leaf in the cache is not written to.
+func (n *node[V]) removeChild(i int) {
 	n.kids[i].owner = nil
 	copy(n.keys[i:n.n], n.keys[i+1:n.n])
 	copy(n.kids[i:n.n], n.kids[i+1:n.n])

@@ -30,9 +30,9 @@ var (
 // DamageError is an ErrDamaged with its location: the index of the damaged entry (0 if
 // the damage is not in an entry) and a description.
 type DamageError struct {
-	Index uint64
-	What  string
-	Err   error // the cause; nil if a comparison failed
+	Index  uint64
+	Detail string
+	Err    error // the cause; nil if a comparison failed
 }
 
 func (e *DamageError) Error() string {
@@ -40,7 +40,7 @@ func (e *DamageError) Error() string {
 	if e.Index != 0 {
 		s = fmt.Sprintf("%s at entry %d", s, e.Index)
 	}
-	s += ": " + e.What
+	s += ": " + e.Detail
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
@@ -52,6 +52,6 @@ func (e *DamageError) Is(target error) bool { return target == ErrDamaged }
 
 func (e *DamageError) Unwrap() error { return e.Err }
 
-func damaged(index uint64, cause error, format string, args ...any) error {
-	return &DamageError{Index: index, What: fmt.Sprintf(format, args...), Err: cause}
+func damageErrorf(index uint64, cause error, format string, args ...any) error {
+	return &DamageError{Index: index, Detail: fmt.Sprintf(format, args...), Err: cause}
 }

@@ -25,8 +25,8 @@ type segmentFiles struct {
 	unsupported bool // the file system cannot allocate; used by the appender only
 }
 
-// newest returns the segment that is appended to, its written length, beyond, and spare.
-func (s *segmentFiles) newest() (name string, end, beyond int64, spare bool) {
+// newestSegment returns the segment that is appended to, its written length, beyond, and spare.
+func (s *segmentFiles) newestSegment() (name string, end, beyond int64, spare bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, used := range s.used {
@@ -55,13 +55,13 @@ func (s *segmentFiles) createError() error {
 	return s.createErr
 }
 
-func (s *segmentFiles) grow(name string, end int64) {
+func (s *segmentFiles) recordWritten(name string, end int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used[name] = max(s.used[name], end)
 }
 
-func (s *segmentFiles) total() int64 {
+func (s *segmentFiles) totalUsed() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum := int64(0)
@@ -150,7 +150,7 @@ func (f *countedFile) Sync() error {
 
 func (f *countedFile) WriteAt(b []byte, off int64) (int, error) {
 	n, err := f.WritableFile.WriteAt(b, off)
-	f.owner.grow(f.name, off+int64(n))
+	f.owner.recordWritten(f.name, off+int64(n))
 	return n, err
 }
 

@@ -76,11 +76,11 @@ func Prepare(payload []byte) (Prepared, error) {
 	if len(b) > MaxEntryBytes {
 		return Prepared{}, fmt.Errorf("%w: frame of %d bytes, at most %d", ErrTooLarge, len(b), MaxEntryBytes)
 	}
-	return prepared(b, len(payload), flags), nil
+	return newPrepared(b, len(payload), flags), nil
 }
 
-// prepared writes the parts of the header that are known before the append.
-func prepared(b []byte, payload int, flags byte) Prepared {
+// newPrepared writes the parts of the header that are known before the append.
+func newPrepared(b []byte, payload int, flags byte) Prepared {
 	b[0], b[1], b[2], b[3] = magic0, magic1, FormatVersion, flags
 	binary.BigEndian.PutUint32(b[56:], uint32(payload))
 	binary.BigEndian.PutUint32(b[60:], uint32(len(b)-headerBytes))
@@ -140,10 +140,10 @@ func decodeFrame(b []byte) (frame, error) {
 		stored:     b[headerBytes:],
 		raw:        b,
 	}
-	return f, f.check(binary.BigEndian.Uint32(b[60:]))
+	return f, f.checkHeader(binary.BigEndian.Uint32(b[60:]))
 }
 
-func (f frame) check(storedLen uint32) error {
+func (f frame) checkHeader(storedLen uint32) error {
 	switch {
 	case f.flags&^flagZstd != 0:
 		return fmt.Errorf("unknown flags %02x", f.flags)
@@ -161,9 +161,9 @@ func (f frame) check(storedLen uint32) error {
 	return nil
 }
 
-// payload returns the payload. Uncompressed bytes alias the frame; others are in room if it
+// decodePayload returns the payload. Uncompressed bytes alias the frame; others are in room if it
 // is large enough.
-func (f frame) payload(room []byte) ([]byte, error) {
+func (f frame) decodePayload(room []byte) ([]byte, error) {
 	if f.flags&flagZstd == 0 {
 		return f.stored, nil
 	}

@@ -45,7 +45,7 @@ func TestFrameRoundTrip(t *testing.T) {
 			if f.index != 7 || f.settled != 3 || f.prev != [32]byte{1, 2, 3} || f.flags == flagZstd != tc.compressed {
 				t.Errorf("header %d %d %x flags %d", f.index, f.settled, f.prev[:3], f.flags)
 			}
-			if got, err := f.payload(nil); err != nil || !bytes.Equal(got, tc.payload) {
+			if got, err := f.decodePayload(nil); err != nil || !bytes.Equal(got, tc.payload) {
 				t.Errorf("payload of %d bytes, %v, want %d bytes", len(got), err, len(tc.payload))
 			}
 		})
@@ -87,7 +87,7 @@ func TestHostileCompression(t *testing.T) {
 		b := reseal(bytes.Clone(bomb), announced)
 		f, err := decodeFrame(b)
 		if err == nil {
-			_, err = f.payload(nil)
+			_, err = f.decodePayload(nil)
 		}
 		if err == nil {
 			t.Errorf("%s than the payload announced: decoded", name)
@@ -126,7 +126,7 @@ func FuzzDecodeFrame(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got, err := fr.payload(nil); err == nil && len(got) != int(fr.payloadLen) {
+		if got, err := fr.decodePayload(nil); err == nil && len(got) != int(fr.payloadLen) {
 			t.Errorf("payload of %d bytes, announced %d", len(got), fr.payloadLen)
 		}
 	})

@@ -30,5 +30,5 @@ func (f *Frames) Prepare(payload []byte) (Prepared, error) {
 	f.room = f.room[:at+n]
 	b := f.room[at : at+n : at+n]
 	copy(b[headerBytes:], payload)
-	return prepared(b, len(payload), 0), nil
+	return newPrepared(b, len(payload), 0), nil
 }

@@ -54,7 +54,7 @@ func (l *Log) Last() uint64 { return l.last.Load() }
 func (l *Log) UsedBytes() int64 {
 	l.open.RLock()
 	defer l.open.RUnlock()
-	return l.files.total()
+	return l.files.totalUsed()
 }
 
 // Append prepares payloads and appends them; see AppendPrepared.
@@ -77,7 +77,7 @@ func (l *Log) Append(first uint64, payloads [][]byte) error {
 func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	if err := l.writable(); err != nil {
+	if err := l.checkWritable(); err != nil {
 		return err
 	}
 	settled := l.last.Load()
@@ -99,19 +99,19 @@ func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 		hashes[i] = prev
 		logs[i] = &raft.Log{Index: index, Data: p.frame}
 	}
-	if err := l.store(logs, prev); err != nil {
+	if err := l.storeLogs(logs, prev); err != nil {
 		return err
 	}
 	for i, h := range hashes {
 		l.hashes.put(first+uint64(i), h)
 	}
 	l.first.CompareAndSwap(0, first)
-	l.advance(first+uint64(len(batch))-1, prev)
+	l.setLast(first+uint64(len(batch))-1, prev)
 	return nil
 }
 
-// store writes entries and their mark; hash is that of the last entry.
-func (l *Log) store(logs []*raft.Log, hash [sha256.Size]byte) error {
+// storeLogs writes entries and their mark; hash is that of the last entry.
+func (l *Log) storeLogs(logs []*raft.Log, hash [sha256.Size]byte) error {
 	bytes := int64(0)
 	for _, e := range logs {
 		bytes += int64(len(e.Data))
@@ -128,7 +128,7 @@ func (l *Log) store(logs []*raft.Log, hash [sha256.Size]byte) error {
 	}
 	if full := l.stalledBy(err); full != nil {
 		l.stalled = full
-		appended, resumeErr := l.resume(&end)
+		appended, resumeErr := l.reopenStalled(&end)
 		if appended {
 			return nil
 		}
@@ -152,8 +152,8 @@ func (l *Log) writeMark(last uint64, hash [sha256.Size]byte) error {
 	return nil
 }
 
-// advance makes a durable entry the last one.
-func (l *Log) advance(last uint64, hash [sha256.Size]byte) {
+// setLast makes a durable entry the last one.
+func (l *Log) setLast(last uint64, hash [sha256.Size]byte) {
 	l.lastHash = hash
 	l.first.CompareAndSwap(0, 1)
 	l.last.Store(last)
@@ -181,7 +181,7 @@ func checkBatch(batch []Prepared) error {
 	return nil
 }
 
-func (l *Log) writable() error {
+func (l *Log) checkWritable() error {
 	switch {
 	case l.closed:
 		return ErrClosed
@@ -190,7 +190,7 @@ func (l *Log) writable() error {
 	case l.failed != nil:
 		return fmt.Errorf("wal: no writes after an earlier failure: %w", l.failed)
 	case l.stalled != nil:
-		if _, err := l.resume(nil); isNoSpace(err) {
+		if _, err := l.reopenStalled(nil); isNoSpace(err) {
 			return noSpace("opening the log for writing", err)
 		} else if err != nil {
 			l.failed = err
@@ -205,7 +205,7 @@ func (l *Log) writable() error {
 func (l *Log) TruncateFront(before uint64) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	if err := l.writable(); err != nil {
+	if err := l.checkWritable(); err != nil {
 		return err
 	}
 	l.open.RLock()

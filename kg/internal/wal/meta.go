@@ -94,7 +94,7 @@ func (m *metaStore) refuseUnlessNew(faults [2]error) error {
 	}
 	for _, name := range names {
 		if isSegmentName(name) {
-			return damaged(0, errors.Join(faults[:]...), "segment %s without metadata", name)
+			return damageErrorf(0, errors.Join(faults[:]...), "segment %s without metadata", name)
 		}
 	}
 	for _, fault := range faults {
@@ -102,7 +102,7 @@ func (m *metaStore) refuseUnlessNew(faults [2]error) error {
 			return nil
 		}
 	}
-	return damaged(0, errors.Join(faults[:]...), "metadata")
+	return damageErrorf(0, errors.Join(faults[:]...), "metadata")
 }
 
 var errMeta = errors.New("metadata not legible")
@@ -169,7 +169,7 @@ func checkSegments(s types.PersistentState) error {
 			seg.MinIndex < seg.BaseIndex, !last && seg.MaxIndex < seg.MinIndex,
 			seg.IndexStart > math.MaxUint32,
 			i > 0 && s.Segments[i-1].MaxIndex+1 != seg.BaseIndex:
-			return damaged(0, nil, "metadata of segment %d of %d", i+1, len(s.Segments))
+			return damageErrorf(0, nil, "metadata of segment %d of %d", i+1, len(s.Segments))
 		}
 	}
 	return nil
@@ -194,16 +194,16 @@ func (m *metaStore) CommitState(s types.PersistentState) error {
 	return m.failed
 }
 
-// repair makes both files equal again after one was torn or damaged.
-func (m *metaStore) repair() error {
+// repairFiles makes both files equal again after one was torn or damaged.
+func (m *metaStore) repairFiles() error {
 	if !m.uneven || m.readOnly {
 		return nil
 	}
 	return m.CommitState(m.body.State)
 }
 
-// bytes returns the length of the files.
-func (m *metaStore) bytes() int64 {
+// encodedLen returns the length of the files.
+func (m *metaStore) encodedLen() int64 {
 	b, err := encodeMeta(m.body)
 	if err != nil {
 		return maxMetaBytes

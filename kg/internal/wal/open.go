@@ -122,7 +122,7 @@ func open(dir string, o Options) (*Log, error) {
 	if o.ReadOnly {
 		err = l.startReadOnly(mark)
 	} else {
-		err = l.start(dir, o.Files, mark)
+		err = l.startWriting(dir, o.Files, mark)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -134,8 +134,8 @@ func open(dir string, o Options) (*Log, error) {
 // legible.
 func Nothing() (*Log, error) { return Open("", Options{ReadOnly: true, Files: noFiles{}}) }
 
-// start checks the end of the log and opens the mark for writing.
-func (l *Log) start(dir string, files types.VFS, mark *indexHash) error {
+// startWriting checks the end of the log and opens the mark for writing.
+func (l *Log) startWriting(dir string, files types.VFS, mark *indexHash) error {
 	if err := l.loadRange(); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (l *Log) start(dir string, files types.VFS, mark *indexHash) error {
 		if err := l.writeMark(last, l.lastHash); err != nil {
 			return err
 		}
-		l.advance(last, l.lastHash)
+		l.setLast(last, l.lastHash)
 	}
 	if err := removeSpare(dir); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (l *Log) start(dir string, files types.VFS, mark *indexHash) error {
 // checkEnd checks the last entry and its link, and that the marked entry has the marked hash.
 func (l *Log) checkEnd(mark *indexHash) error {
 	if last := l.last.Load(); last != 0 {
-		_, hash, err := l.entry(last)
+		_, hash, err := l.readFrame(last)
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (l *Log) checkEnd(mark *indexHash) error {
 		return err
 	}
 	if hash != mark.hash {
-		return damaged(mark.index, nil, "has hash %x, %x was durable", hash[:8], mark.hash[:8])
+		return damageErrorf(mark.index, nil, "has hash %x, %x was durable", hash[:8], mark.hash[:8])
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func syncDir(dir string) error {
 func lowerError(index uint64, what string, err error) error {
 	if errors.Is(err, types.ErrCorrupt) || errors.Is(err, types.ErrNotFound) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrNotExist) {
-		return damaged(index, err, "%s", what)
+		return damageErrorf(index, err, "%s", what)
 	}
 	return fmt.Errorf("wal: %s: %w", what, err)
 }

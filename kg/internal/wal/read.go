@@ -21,7 +21,7 @@ type Entry struct {
 // previous entry (unless that was truncated). The caller may keep the slice. The error is
 // ErrNotFound, ErrDamaged, ErrClosed or one of the file system.
 func (l *Log) Read(index uint64) ([]byte, error) {
-	f, _, err := l.entry(index)
+	f, _, err := l.readFrame(index)
 	if err != nil {
 		return nil, err
 	}
@@ -33,10 +33,10 @@ func (l *Log) Read(index uint64) ([]byte, error) {
 // index First()-1 the link in the first entry has the hash.
 func (l *Log) Hash(index uint64) ([32]byte, error) {
 	if index != 0 && index+1 == l.First() {
-		f, _, err := l.entry(index + 1)
+		f, _, err := l.readFrame(index + 1)
 		return f.prev, err
 	}
-	_, hash, err := l.entry(index)
+	_, hash, err := l.readFrame(index)
 	return hash, err
 }
 
@@ -82,7 +82,7 @@ func (l *Log) Verify(ctx context.Context, progress func(done, total uint64)) err
 	total := last - first + 1
 	var frames, room []byte // reused buffers for frames and payloads
 	for index := first; index <= last; index++ {
-		f, _, err := l.entryInto(index, frames)
+		f, _, err := l.readFrameInto(index, frames)
 		if err != nil {
 			return err
 		}
@@ -111,14 +111,14 @@ func (l *Log) stillOpen() error {
 	return nil
 }
 
-// entry reads one entry, checks it and its link, and returns its hash.
-func (l *Log) entry(index uint64) (frame, [sha256.Size]byte, error) {
-	return l.entryInto(index, nil)
+// readFrame reads one entry, checks it and its link, and returns its hash.
+func (l *Log) readFrame(index uint64) (frame, [sha256.Size]byte, error) {
+	return l.readFrameInto(index, nil)
 }
 
-// entryInto is entry with a buffer for the frame.
-func (l *Log) entryInto(index uint64, room []byte) (frame, [sha256.Size]byte, error) {
-	f, hash, err := l.lone(index, room)
+// readFrameInto is entry with a buffer for the frame.
+func (l *Log) readFrameInto(index uint64, room []byte) (frame, [sha256.Size]byte, error) {
+	f, hash, err := l.readLone(index, room)
 	if err != nil {
 		return frame{}, hash, err
 	}
@@ -136,7 +136,7 @@ func (l *Log) entryInto(index uint64, room []byte) (frame, [sha256.Size]byte, er
 }
 
 func wrongLink(index uint64, got, want [sha256.Size]byte) error {
-	return damaged(index, nil, "carries hash %x of its predecessor, which has %x", got[:8], want[:8])
+	return damageErrorf(index, nil, "carries hash %x of its predecessor, which has %x", got[:8], want[:8])
 }
 
 // hashBefore returns the hash of the previous entry; ErrNotFound if it is unknown.
@@ -147,12 +147,12 @@ func (l *Log) hashBefore(index uint64) ([sha256.Size]byte, error) {
 	if hash, ok := l.hashes.get(index - 1); ok {
 		return hash, nil
 	}
-	_, hash, err := l.lone(index-1, nil)
+	_, hash, err := l.readLone(index-1, nil)
 	return hash, err
 }
 
-// lone reads one entry and checks it without its neighbours.
-func (l *Log) lone(index uint64, room []byte) (frame, [sha256.Size]byte, error) {
+// readLone reads one entry and checks it without its neighbours.
+func (l *Log) readLone(index uint64, room []byte) (frame, [sha256.Size]byte, error) {
 	raw, err := l.rawFrame(index, room)
 	if err != nil {
 		return frame{}, [sha256.Size]byte{}, err
@@ -162,10 +162,10 @@ func (l *Log) lone(index uint64, room []byte) (frame, [sha256.Size]byte, error) 
 		return frame{}, [sha256.Size]byte{}, err
 	}
 	if err != nil {
-		return frame{}, [sha256.Size]byte{}, damaged(index, err, "frame")
+		return frame{}, [sha256.Size]byte{}, damageErrorf(index, err, "frame")
 	}
 	if f.index != index {
-		return frame{}, [sha256.Size]byte{}, damaged(index, nil, "found entry %d in its place", f.index)
+		return frame{}, [sha256.Size]byte{}, damageErrorf(index, nil, "found entry %d in its place", f.index)
 	}
 	hash := sha256.Sum256(raw)
 	l.hashes.put(index, hash)
@@ -201,9 +201,9 @@ func (l *Log) rawFrame(index uint64, room []byte) ([]byte, error) {
 }
 
 func unpack(f frame) ([]byte, error) {
-	payload, err := f.payload(nil)
+	payload, err := f.decodePayload(nil)
 	if err != nil {
-		return nil, damaged(f.index, err, "payload")
+		return nil, damageErrorf(f.index, err, "payload")
 	}
 	return payload, nil
 }
@@ -213,9 +213,9 @@ const maxRoom = 1 << 20
 
 // unpackInto checks the payload of a frame and returns the buffer for reuse.
 func (f frame) unpackInto(room []byte) ([]byte, error) {
-	payload, err := f.payload(room)
+	payload, err := f.decodePayload(room)
 	if err != nil {
-		return nil, damaged(f.index, err, "payload")
+		return nil, damageErrorf(f.index, err, "payload")
 	}
 	if f.flags&flagZstd != 0 && cap(payload) <= maxRoom {
 		room = payload[:0]

@@ -44,7 +44,7 @@ func (m *metaStore) recoverTail(mark *indexHash, segmentBytes int) (map[string]i
 	if t.sealedAt != 0 && !m.readOnly {
 		err = m.finishRotation(t, segmentBytes)
 	} else {
-		err = m.repair()
+		err = m.repairFiles()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("wal: metadata: %w", err)
@@ -62,7 +62,7 @@ func sealedEnd(seg types.SegmentInfo) int64 {
 func (m *metaStore) settleTail(mark *indexHash) (t tail, name string, err error) {
 	segments := m.body.State.Segments
 	if len(segments) == 0 {
-		return tail{}, "", tail{}.check(mark)
+		return tail{}, "", tail{}.checkMark(mark)
 	}
 	last := segments[len(segments)-1]
 	name = segment.FileName(last)
@@ -70,17 +70,17 @@ func (m *metaStore) settleTail(mark *indexHash) (t tail, name string, err error)
 	if errors.Is(err, os.ErrNotExist) {
 		// The metadata is written before the file, so a crash can explain this.
 		t = tail{last: last.BaseIndex - 1}
-		return t, name, t.check(mark)
+		return t, name, t.checkMark(mark)
 	}
 	if err != nil {
 		return t, name, fmt.Errorf("wal: %w", err)
 	}
 	t, err = scanTail(f, last.BaseIndex)
 	if err == nil {
-		err = t.check(mark)
+		err = t.checkMark(mark)
 	}
 	if err == nil && !m.readOnly {
-		err = t.tidy(f)
+		err = t.repair(f)
 	}
 	return t, name, errors.Join(err, f.Close())
 }
@@ -113,32 +113,32 @@ func (m *metaStore) checkFiles() error {
 		}
 		var base, id uint64
 		if _, err := fmt.Sscanf(name, "%020d-%016x.wal", &base, &id); err != nil {
-			return damaged(0, err, "segment name %q", name)
+			return damageErrorf(0, err, "segment name %q", name)
 		}
 		if id >= m.body.State.NextSegmentID {
-			return damaged(base, nil, "segment %s is newer than the metadata", name)
+			return damageErrorf(base, nil, "segment %s is newer than the metadata", name)
 		}
 	}
 	for _, seg := range m.body.State.Segments {
 		if name := segment.FileName(seg); !seg.SealTime.IsZero() && !there[name] {
-			return damaged(seg.BaseIndex, nil, "segment %s is gone", name)
+			return damageErrorf(seg.BaseIndex, nil, "segment %s is gone", name)
 		}
 	}
 	return nil
 }
 
-// check compares the end of the log with entries known to have been durable.
-func (t tail) check(mark *indexHash) error {
+// checkMark compares the end of the log with entries known to have been durable.
+func (t tail) checkMark(mark *indexHash) error {
 	if t.settled > t.last {
-		return damaged(t.last+1, nil, "the log ends before this entry, but a later frame proves that entry %d was durable", t.settled)
+		return damageErrorf(t.last+1, nil, "the log ends before this entry, but a later frame proves that entry %d was durable", t.settled)
 	}
 	if mark != nil && mark.index > t.last {
-		return damaged(t.last+1, nil, "the log ends before this entry, but entry %d was durable", mark.index)
+		return damageErrorf(t.last+1, nil, "the log ends before this entry, but entry %d was durable", mark.index)
 	}
 	return nil
 }
 
-func (t tail) tidy(f types.WritableFile) error {
+func (t tail) repair(f types.WritableFile) error {
 	zeros := make([]byte, min(t.dirtyEnd-t.end, scanBufferBytes))
 	for at := t.end; at < t.dirtyEnd; {
 		n, err := f.WriteAt(zeros[:min(t.dirtyEnd-at, int64(len(zeros)))], at)

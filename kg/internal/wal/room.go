@@ -68,15 +68,15 @@ func (l *Log) makeRoom(bytes int64) error {
 	// Each entry has a header, padding, and four bytes in the segment's index.
 	bytes += bytes/8 + 4<<10
 	size := int64(l.options.SegmentBytes)
-	name, end, beyond, spare := l.files.newest()
+	name, end, beyond, spare := l.files.newestSegment()
 	if end+bytes >= size/4*3 {
 		if err := l.awaitRotation(); err != nil {
 			return err
 		}
-		name, end, beyond, spare = l.files.newest()
+		name, end, beyond, spare = l.files.newestSegment()
 	}
 	if over := end + bytes - size; name != "" && over > beyond {
-		if err := l.allocate(name, size, over); err != nil {
+		if err := l.allocateFile(name, size, over); err != nil {
 			return err
 		}
 		l.files.setBeyond(over)
@@ -85,7 +85,7 @@ func (l *Log) makeRoom(bytes int64) error {
 		return nil
 	}
 	for _, name := range metaNames {
-		if err := l.allocate(name, 0, l.meta.bytes()+metaRoom); err != nil {
+		if err := l.allocateFile(name, 0, l.meta.encodedLen()+metaRoom); err != nil {
 			return err
 		}
 	}
@@ -122,8 +122,8 @@ func (l *Log) awaitRotation() error {
 	return l.wal.DeleteRange(behind, behind) // deletes nothing, but waits
 }
 
-// allocate allocates blocks for a file of the log.
-func (l *Log) allocate(name string, off, bytes int64) error {
+// allocateFile allocates blocks for a file of the log.
+func (l *Log) allocateFile(name string, off, bytes int64) error {
 	f, err := os.OpenFile(filepath.Join(l.dir, name), os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("wal: %w", err)
@@ -148,7 +148,7 @@ func (l *Log) Allocates() bool {
 	defer l.writing.Unlock()
 	if l.mark != nil && !l.files.unsupported {
 		if _, ok := l.files.VFS.(renamer); ok {
-			_ = l.allocate(markName, 0, markBytes)
+			_ = l.allocateFile(markName, 0, markBytes)
 		}
 	}
 	return !l.files.unsupported
@@ -168,9 +168,9 @@ func (l *Log) stalledBy(err error) error {
 	return nil
 }
 
-// resume reopens the files of a stalled log. They have the acknowledged entries and possibly
+// reopenStalled reopens the files of a stalled log. They have the acknowledged entries and possibly
 // the batch of the failed append, which batchEnd identifies by its last entry and hash.
-func (l *Log) resume(batchEnd *indexHash) (appended bool, err error) {
+func (l *Log) reopenStalled(batchEnd *indexHash) (appended bool, err error) {
 	l.open.Lock()
 	defer l.open.Unlock()
 	if l.wal != nil {
@@ -190,7 +190,7 @@ func (l *Log) resume(batchEnd *indexHash) (appended bool, err error) {
 		case batchEnd != nil && last == batchEnd.index && hash == batchEnd.hash:
 			appended = true
 		default:
-			err = errors.Join(damaged(last, nil, "is the last entry; before the volume was full it was %d", l.last.Load()), again.Close())
+			err = errors.Join(damageErrorf(last, nil, "is the last entry; before the volume was full it was %d", l.last.Load()), again.Close())
 		}
 	}
 	if err != nil {

@@ -54,7 +54,7 @@ func scanTail(f types.ReadableFile, base uint64) (tail, error) {
 		next: base,
 		tail: tail{last: base - 1},
 	}
-	if err := s.batches(); err != nil && !errors.Is(err, errScanEnd) {
+	if err := s.scanBatches(); err != nil && !errors.Is(err, errScanEnd) {
 		return tail{}, err
 	}
 	t := s.tail
@@ -79,8 +79,8 @@ type tailScan struct {
 	tail    tail
 }
 
-func (s *tailScan) batches() error {
-	if _, err := s.content(fileHeaderBytes); err != nil {
+func (s *tailScan) scanBatches() error {
+	if _, err := s.readContent(fileHeaderBytes); err != nil {
 		return err
 	}
 	for {
@@ -90,7 +90,7 @@ func (s *tailScan) batches() error {
 		}
 		n := binary.LittleEndian.Uint32(h[4:])
 		if h[0] == lowerCommit {
-			if err := s.commit(n); err != nil {
+			if err := s.scanCommit(n); err != nil {
 				return err
 			}
 			continue
@@ -98,11 +98,11 @@ func (s *tailScan) batches() error {
 		s.crc = crc32.Update(s.crc, castagnoli, h[:])
 		switch h[0] {
 		case lowerEntry:
-			if err := s.entry(n); err != nil {
+			if err := s.scanEntry(n); err != nil {
 				return err
 			}
 		case lowerIndex:
-			if err := s.index(n); err != nil {
+			if err := s.skipIndex(n); err != nil {
 				return err
 			}
 		default:
@@ -111,11 +111,11 @@ func (s *tailScan) batches() error {
 	}
 }
 
-func (s *tailScan) entry(n uint32) error {
+func (s *tailScan) scanEntry(n uint32) error {
 	if n > MaxEntryBytes {
 		return errScanEnd
 	}
-	b, err := s.content(int(n))
+	b, err := s.readContent(int(n))
 	if err != nil {
 		return err
 	}
@@ -125,25 +125,25 @@ func (s *tailScan) entry(n uint32) error {
 	case errors.Is(err, ErrVersion):
 		s.odd = err
 	case err != nil:
-		s.odd = damaged(s.next, err, "frame")
+		s.odd = damageErrorf(s.next, err, "frame")
 	case f.index != s.next:
-		s.odd = damaged(s.next, nil, "found entry %d in its place", f.index)
+		s.odd = damageErrorf(s.next, nil, "found entry %d in its place", f.index)
 	}
 	s.next++
 	return nil
 }
 
-// index skips the index of a full segment: one offset per entry.
-func (s *tailScan) index(n uint32) error {
+// skipIndex skips the index of a full segment: one offset per entry.
+func (s *tailScan) skipIndex(n uint32) error {
 	if uint64(n) != 4*(s.next-s.base) {
 		return errScanEnd
 	}
 	s.indexAt = s.off
-	_, err := s.content(int(n))
+	_, err := s.readContent(int(n))
 	return err
 }
 
-func (s *tailScan) commit(crc uint32) error {
+func (s *tailScan) scanCommit(crc uint32) error {
 	if crc != s.crc {
 		return errScanEnd
 	}
@@ -158,9 +158,9 @@ func (s *tailScan) commit(crc uint32) error {
 	return nil
 }
 
-// content reads n bytes and their padding into the batch's checksum. The result is valid until
+// readContent reads n bytes and their padding into the batch's checksum. The result is valid until
 // the next call.
-func (s *tailScan) content(n int) ([]byte, error) {
+func (s *tailScan) readContent(n int) ([]byte, error) {
 	padded := (n + 7) &^ 7
 	if cap(s.buf) < padded {
 		s.buf = make([]byte, padded)
@@ -203,7 +203,7 @@ func scanLeftover(f types.ReadableFile, t *tail) error {
 			if len(word) < 8 || word[0] != magic0 || word[1] != magic1 || budget <= 0 {
 				continue
 			}
-			w, size, err := witness(f, at+int64(i), &budget)
+			w, size, err := readWitness(f, at+int64(i), &budget)
 			if err != nil {
 				return err
 			}
@@ -233,8 +233,8 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// witness reads the frame at offset at; the size is 0 if there is none.
-func witness(f types.ReadableFile, at int64, budget *int) (frame, int64, error) {
+// readWitness reads the frame at offset at; the size is 0 if there is none.
+func readWitness(f types.ReadableFile, at int64, budget *int) (frame, int64, error) {
 	var h [headerBytes]byte
 	if n, err := f.ReadAt(h[:], at); n < len(h) {
 		return frame{}, 0, ignoreEOF(err)

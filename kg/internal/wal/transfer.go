@@ -23,13 +23,13 @@ type Frame struct {
 func ParseFrame(raw []byte) (Frame, error) {
 	f, err := decodeFrame(raw)
 	if err == nil {
-		_, err = f.payload(nil)
+		_, err = f.decodePayload(nil)
 	}
 	if errors.Is(err, ErrVersion) {
 		return Frame{}, err
 	}
 	if err != nil {
-		return Frame{}, damaged(f.index, err, "frame")
+		return Frame{}, damageErrorf(f.index, err, "frame")
 	}
 	return Frame{f.index, f.prev, sha256.Sum256(raw), raw}, nil
 }
@@ -38,7 +38,7 @@ func ParseFrame(raw []byte) (Frame, error) {
 func (f Frame) Payload() ([]byte, error) {
 	d, err := decodeFrame(f.Raw)
 	if err != nil {
-		return nil, damaged(f.Index, err, "frame")
+		return nil, damageErrorf(f.Index, err, "frame")
 	}
 	return unpack(d)
 }
@@ -47,7 +47,7 @@ func (f Frame) Payload() ([]byte, error) {
 func (l *Log) Frames(from, to uint64) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		for index := from; index <= to; index++ {
-			f, hash, err := l.entry(index)
+			f, hash, err := l.readFrame(index)
 			if err == nil {
 				_, err = unpack(f)
 			}
@@ -68,10 +68,10 @@ func (l *Log) Frames(from, to uint64) iter.Seq2[Frame, error] {
 func (l *Log) AppendFrames(frames []Frame) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	if err := l.writable(); err != nil || len(frames) == 0 {
+	if err := l.checkWritable(); err != nil || len(frames) == 0 {
 		return err
 	}
-	if err := l.follows(frames); err != nil {
+	if err := l.checkFollows(frames); err != nil {
 		return err
 	}
 	logs := make([]*raft.Log, len(frames))
@@ -79,18 +79,18 @@ func (l *Log) AppendFrames(frames []Frame) error {
 		logs[i] = &raft.Log{Index: f.Index, Data: f.Raw}
 	}
 	last := frames[len(frames)-1]
-	if err := l.store(logs, last.Hash); err != nil {
+	if err := l.storeLogs(logs, last.Hash); err != nil {
 		return err
 	}
 	for _, f := range frames {
 		l.hashes.put(f.Index, f.Hash)
 	}
 	l.first.CompareAndSwap(0, frames[0].Index)
-	l.advance(last.Index, last.Hash)
+	l.setLast(last.Index, last.Hash)
 	return nil
 }
 
-func (l *Log) follows(frames []Frame) error {
+func (l *Log) checkFollows(frames []Frame) error {
 	next, prev := l.last.Load()+1, l.lastHash
 	if l.last.Load() == 0 {
 		next, prev = frames[0].Index, frames[0].Prev
@@ -101,12 +101,12 @@ func (l *Log) follows(frames []Frame) error {
 			return fmt.Errorf("%w: got entry %d, the next is %d", ErrGap, f.Index, next)
 		}
 		if f.Prev != prev {
-			return damaged(f.Index, nil, "carries hash %x of its predecessor, which has %x", f.Prev[:8], prev[:8])
+			return damageErrorf(f.Index, nil, "carries hash %x of its predecessor, which has %x", f.Prev[:8], prev[:8])
 		}
 		next, prev, total = next+1, f.Hash, total+len(f.Raw)
 	}
 	if frames[0].Index == 1 && frames[0].Prev != [sha256.Size]byte{} {
-		return damaged(1, nil, "the first entry carries a hash")
+		return damageErrorf(1, nil, "the first entry carries a hash")
 	}
 	if total > MaxBatchBytes {
 		return fmt.Errorf("%w: batch of %d bytes, at most %d", ErrTooLarge, total, MaxBatchBytes)

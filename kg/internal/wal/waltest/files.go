@@ -85,8 +85,8 @@ func (f *Files) FailOperation(n int, how Failure) {
 	f.breakAt, f.failure = f.operations+n, how
 }
 
-// operate counts an operation on a file and returns its injected error. Callers hold mu.
-func (f *Files) operate(path string) error {
+// countOperation counts an operation on a file and returns its injected error. Callers hold mu.
+func (f *Files) countOperation(path string) error {
 	f.operations++
 	if f.operations == f.breakAt || f.breakAt > 0 && f.operations > f.breakAt && f.failure != Once {
 		return &iofs.PathError{Op: "write", Path: path, Err: ErrIO}
@@ -150,7 +150,7 @@ func isSegment(path string) bool { return strings.HasSuffix(path, ".wal") }
 func (f *Files) Create(dir, name string, size uint64) (types.WritableFile, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.operate(filepath.Join(dir, name)); err != nil {
+	if err := f.countOperation(filepath.Join(dir, name)); err != nil {
 		return nil, err
 	}
 	w, err := f.VFS.Create(dir, name, size)
@@ -180,12 +180,12 @@ func (f *Files) Delete(dir, name string) error {
 	}
 	path := filepath.Join(dir, name)
 	delete(f.unlinked, path)
-	f.drop(func(c change) bool { return c.path == path })
+	f.dropChanges(func(c change) bool { return c.path == path })
 	return nil
 }
 
-// drop removes the changes that match. Callers hold mu.
-func (f *Files) drop(match func(change) bool) {
+// dropChanges removes the changes that match. Callers hold mu.
+func (f *Files) dropChanges(match func(change) bool) {
 	kept := f.changes[:0]
 	for _, c := range f.changes {
 		if !match(c) {
@@ -205,7 +205,7 @@ func (w *file) WriteAt(b []byte, off int64) (int, error) {
 	f := w.owner
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.operate(w.path); err != nil {
+	if err := f.countOperation(w.path); err != nil {
 		return 0, err
 	}
 	refuse := f.full && isSegment(w.path)
@@ -217,7 +217,7 @@ func (w *file) WriteAt(b []byte, off int64) (int, error) {
 	if err != nil && err != io.EOF {
 		return 0, err
 	}
-	f.record(change{path: w.path, off: off, old: old[:n], written: len(b)})
+	f.recordChange(change{path: w.path, off: off, old: old[:n], written: len(b)})
 	n, err = w.WritableFile.WriteAt(b, off)
 	if err == nil && refuse {
 		err = ErrFull
@@ -225,9 +225,9 @@ func (w *file) WriteAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// record records a change, unless it repeats the last one of its file in place, as the mark does.
+// recordChange records a change, unless it repeats the last one of its file in place, as the mark does.
 // Callers hold mu.
-func (f *Files) record(c change) {
+func (f *Files) recordChange(c change) {
 	for i := len(f.changes) - 1; i >= 0; i-- {
 		if before := f.changes[i]; before.path == c.path {
 			if before.off == c.off && before.written == c.written && !before.lost && !isSegment(c.path) {
@@ -244,8 +244,8 @@ func (w *file) Sync() error {
 	f := w.owner
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.operate(w.path); err != nil {
-		f.lose(w.path)
+	if err := f.countOperation(w.path); err != nil {
+		f.markLost(w.path)
 		if f.operations == f.breakAt && f.failure == Lying {
 			return nil
 		}
@@ -254,17 +254,17 @@ func (w *file) Sync() error {
 	if isSegment(w.path) {
 		f.syncs++
 		if f.syncs == f.failAt {
-			f.lose(w.path)
+			f.markLost(w.path)
 			return ErrSync
 		}
 	}
 	delete(f.unlinked, w.path)
-	f.drop(func(c change) bool { return c.path == w.path && !c.lost })
+	f.dropChanges(func(c change) bool { return c.path == w.path && !c.lost })
 	return nil
 }
 
-// lose records that no later sync covers the writes to a file. Callers hold mu.
-func (f *Files) lose(path string) {
+// markLost records that no later sync covers the writes to a file. Callers hold mu.
+func (f *Files) markLost(path string) {
 	for i := range f.changes {
 		f.changes[i].lost = f.changes[i].lost || f.changes[i].path == path
 	}

@@ -57,7 +57,7 @@ func (f *Files) PowerCut(dir, to string, keep int) error {
 
 // undo restores the previous bytes, zeros behind the former end of the file.
 func (c change) undo(path string) error {
-	return edit(path, func(w *os.File) error {
+	return editFile(path, func(w *os.File) error {
 		_, err := w.WriteAt(append(bytes.Clone(c.old), make([]byte, c.written-len(c.old))...), c.off)
 		return err
 	})
@@ -128,7 +128,7 @@ func Written(path string) (int64, error) {
 
 // Flip changes the bits of mask in the byte at offset off of a file.
 func Flip(path string, off int64, mask byte) error {
-	return edit(path, func(w *os.File) error {
+	return editFile(path, func(w *os.File) error {
 		var b [1]byte
 		if _, err := w.ReadAt(b[:], off); err != nil {
 			return fmt.Errorf("flip byte %d: %w", off, err)
@@ -139,7 +139,7 @@ func Flip(path string, off int64, mask byte) error {
 	})
 }
 
-func edit(path string, change func(*os.File) error) error {
+func editFile(path string, change func(*os.File) error) error {
 	w, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
