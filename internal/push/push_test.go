@@ -266,7 +266,7 @@ func TestTriedAgain(t *testing.T) {
 	task := d.give(push.Config{URL: w.URL + "/?key=secret-in-url", Token: "secret-token", Scheme: "Bearer", Credentials: "secret-credentials"})
 	d.report(task, tasks.Completed, "a", "b", "c", "d")
 	w.expect(t, "artifact a", "COMPLETED")
-	for _, want := range []string{"answered 404", "answered 302", "answered 503"} {
+	for _, want := range []string{"status 404", "status 302", "status 503"} {
 		d.wait(want)
 	}
 	if text := d.log.String(); strings.Contains(text, "secret") || strings.Contains(text, w.URL) {
@@ -594,7 +594,7 @@ func TestMaxPending(t *testing.T) {
 	w.expect(t, "COMPLETED")
 }
 
-// Of the hooks that are to be called, MaxSending are called at a time, and the next one
+// Of the hooks that are to be called, MaxConcurrent are called at a time, and the next one
 // when a call is over.
 func TestMaxSending(t *testing.T) {
 	const most, hooks = 2, 6
