@@ -18,6 +18,9 @@ type recipientResolver struct {
 	request *Message // the request that a response answers
 }
 
+// resolveRecipients sets the recipients of the message. It returns an error if a
+// message or an agent that it refers to does not exist, or if a recipient could not
+// read or answer it.
 func (a *recipientResolver) resolveRecipients() error {
 	m := a.message
 	if m.ReplyTo != "" {

@@ -48,6 +48,7 @@ func AuditActionsOf(c *kg.Commit) []AuditAction {
 	return a.withoutImplied()
 }
 
+// actionCollector collects the actions of a commit without duplicates.
 type actionCollector struct {
 	list []AuditAction
 	seen map[AuditAction]bool

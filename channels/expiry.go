@@ -108,6 +108,8 @@ func (x *messageExpirer) addStatement(st kg.Statement) {
 	}
 }
 
+// enqueue adds an expiry to the queue, and drops the latest one if the queue is full.
+// The caller holds x.mu.
 func (x *messageExpirer) enqueue(d queuedExpiry) {
 	if x.truncated && d.at >= x.horizon {
 		return

@@ -95,6 +95,8 @@ func (l *idleQueue) close() {
 	l.done.Wait()
 }
 
+// runIdleCloser closes channels whose idle timeout has ended until the queue is closed
+// or the store is.
 func (s *Service) runIdleCloser(ctx context.Context) {
 	var before []ChannelID
 	for {

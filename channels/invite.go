@@ -108,6 +108,7 @@ func (s *Service) DeclineInvitation(ctx context.Context, by Caller, id ChannelID
 	return s.removeInvitation(ctx, by, id, agent, "channels/decline", func(*entry, kg.AgentID) error { return nil })
 }
 
+// removeInvitation removes the invitation of an agent if must allows it for the caller.
 func (s *Service) removeInvitation(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID, method string, must func(*entry, kg.AgentID) error) error {
 	_, err := s.alterChannel(ctx, by, id, method, must, func(w *writer, c *Channel) error {
 		if !c.isInvited(agent) {
@@ -143,6 +144,7 @@ func (s *Service) Join(ctx context.Context, by Caller, id ChannelID, role Role) 
 	return s.joinChannel(ctx, by, id, role, "channels/join", (*entry).mustBeLetIn)
 }
 
+// joinChannel makes the caller a member with this role if must allows it.
 func (s *Service) joinChannel(ctx context.Context, by Caller, id ChannelID, role Role, method string, must func(*entry, kg.AgentID) error) (*Channel, error) {
 	agent, err := by.actingAgent()
 	if err != nil {

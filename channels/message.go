@@ -324,6 +324,8 @@ func (r *messageReader) readStatements(m *Message, subject, graph kg.ID) error {
 	return r.contents.Err()
 }
 
+// applyStored adds a stored statement, and takes the revision and, for an erased
+// message, the time from the assertion of its sequence.
 func (m *Message) applyStored(st *kg.Statement) error {
 	if m.ID == "" {
 		m.ID = messageIDIn(st.Subject)

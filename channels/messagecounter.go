@@ -67,6 +67,8 @@ func (c *messageCounter) enqueue(id ChannelID) {
 	}
 }
 
+// run counts due messages until ctx is done or the store is closed. After an error it
+// scans the store again.
 func (c *messageCounter) run(ctx context.Context) {
 	behind := c.scanUncounted(ctx)
 	for {

@@ -55,6 +55,8 @@ func (r *receiptQueue) signalWake() {
 	}
 }
 
+// enqueue adds an acknowledgement to the queue. It fails if the queue is full or
+// closed.
 func (r *receiptQueue) enqueue(a *pendingAck) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,6 +123,8 @@ func (r *receiptQueue) dequeue() (id ChannelID, list []*pendingAck, pause time.D
 	return "", nil, pause, r.closed
 }
 
+// commitBatch writes acknowledgements of one channel in one commit and reports the
+// results to their callers.
 func (r *receiptQueue) commitBatch(id ChannelID, list []*pendingAck) {
 	ctx, cancel := context.WithTimeout(context.Background(), receiptTime)
 	defer cancel()

@@ -38,6 +38,7 @@ type writer struct {
 	n     int // number of applied patches
 }
 
+// quadFor returns a statement of the record.
 func (w *writer) quadFor(property, object kg.Term) kg.Quad {
 	if w.id == AllChannels {
 		return kg.Quad{Subject: serverEntity, Predicate: property, Object: object, Graph: kg.SystemGraph}
@@ -45,6 +46,7 @@ func (w *writer) quadFor(property, object kg.Term) kg.Quad {
 	return kg.Quad{Subject: w.id.Entity(), Predicate: property, Object: object, Graph: w.id.RecordGraph()}
 }
 
+// applyPatch applies a patch unless an earlier one failed.
 func (w *writer) applyPatch(p kg.Patch) {
 	if w.err == nil {
 		w.err = w.tx.ApplyOwn(p)

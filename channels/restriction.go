@@ -140,6 +140,7 @@ func (s *Service) Restrictions(by Caller, id ChannelID) ([]Restriction, error) {
 	return slices.DeleteFunc(slices.Clone(list), func(b Restriction) bool { return !b.activeAt(now) }), nil
 }
 
+// updateRestriction adds a restriction if stands is set and removes it otherwise.
 func (s *Service) updateRestriction(ctx context.Context, by Caller, id ChannelID, b Restriction, stands bool) error {
 	agent, err := parseMember(b.Agent)
 	if err != nil {

@@ -73,6 +73,8 @@ const maxRetractions = 4
 // errMeanwhile reports that the message changed since the retraction was prepared.
 var errMeanwhile = errors.New("message changed concurrently")
 
+// retractOnce attempts a retraction. It fails with errMeanwhile if the message changes
+// concurrently.
 func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*RetractionReceipt, error) {
 	agent, _, err := s.requireReadable(by, r.Channel)
 	if err != nil {

@@ -79,6 +79,7 @@ func entryOf(c *kg.Commit) Entry {
 	return e
 }
 
+// kindOf returns the kind of a change by its graph, subject and predicate.
 func kindOf(q *kg.Quad) Kind {
 	graph := q.Graph.Value()
 	switch {

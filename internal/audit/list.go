@@ -107,6 +107,7 @@ func (l *lister) seekUntil() error {
 	return nil
 }
 
+// lister merges commits and refusals into a page.
 type lister struct {
 	ctx      context.Context
 	commits  Commits

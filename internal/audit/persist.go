@@ -101,6 +101,7 @@ func (k *persister) enqueueRepeated(r *Refusal) {
 	k.wakeWriter()
 }
 
+// run writes queued refusals, at most once per WriteInterval, until stop is closed.
 func (k *persister) run() {
 	defer close(k.stopped)
 	timer := time.NewTimer(0)

@@ -170,6 +170,8 @@ func withHint(err error) error {
 // dummyKey is compared with unknown keys, so that they take the same time.
 var dummyKey = &Key{hash: hashOf("")}
 
+// holderOfKey authenticates an API key. Its duration does not depend on whether the key
+// exists.
 func (g *Gate) holderOfKey(text string) (h credentialHolder, err error) {
 	name, ok := nameOf(text)
 	if !ok || g.options.Keys == nil {
@@ -186,6 +188,7 @@ func (g *Gate) holderOfKey(text string) (h credentialHolder, err error) {
 	return credentialHolder{p, name, key.Expires}, nil
 }
 
+// holderOfToken authenticates a bearer token.
 func (g *Gate) holderOfToken(text string) (h credentialHolder, err error) {
 	if g.options.Tokens == nil {
 		return h, errInvalid

@@ -496,7 +496,7 @@ func TestRestored(t *testing.T) {
 }
 
 // No more calls are under way than there are places.
-func TestMaxSending(t *testing.T) {
+func TestMaxConcurrent(t *testing.T) {
 	o := open()
 	o.MaxConcurrent = 1
 	f := newOffice(t, o)

@@ -89,6 +89,7 @@ func (s *Service) followLog(w *kg.Watcher) {
 	}
 }
 
+// rescanMailboxes queues the letters that arrived while the log was not followed.
 func (s *Service) rescanMailboxes() error {
 	for _, h := range s.allHooks() {
 		if err := h.scanMailbox(); err != nil && h.ctx.Err() == nil {

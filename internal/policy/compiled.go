@@ -21,6 +21,7 @@ type granted struct {
 	right kg.Right
 }
 
+// compile returns the policy in a form that is fast to evaluate.
 func (p *Policy) compile() *compiledPolicy {
 	r := &compiledPolicy{Policy: *p}
 	if p.Public {

@@ -50,6 +50,7 @@ func (d *draft) applyStatement(predicate, object kg.Term, stands bool, r kg.Revi
 	}
 }
 
+// updateGrantees adds a grantee to a sorted list, or removes it if it does not stand.
 func updateGrantees(list []Grantee, g Grantee, stands bool) []Grantee {
 	i, found := slices.BinarySearch(list, g)
 	switch {

@@ -43,6 +43,7 @@ var watchedPatterns = []kg.Pattern{
 // Follow applies a commit (kg.Options.OnSystemChange).
 func (t *Tracker) Follow(c *kg.Commit) { t.mirror.Follow(c, t.applyFacts, watchedPatterns...) }
 
+// applyFacts passes changes of agent records to the tracker.
 func (t *Tracker) applyFacts(_ kg.Revision, facts []records.Fact) {
 	for _, f := range facts {
 		agent := kg.AgentID(f.Subject.Value())

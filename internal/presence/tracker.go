@@ -84,6 +84,8 @@ func (t *Tracker) Connect(agent kg.AgentID) (release func()) {
 	return sync.OnceFunc(func() { t.releaseConnection(e) })
 }
 
+// releaseConnection removes a connection. After the last one the agent lingers unless
+// it has signed off.
 func (t *Tracker) releaseConnection(e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -596,7 +596,7 @@ func TestMaxPending(t *testing.T) {
 
 // Of the hooks that are to be called, MaxConcurrent are called at a time, and the next one
 // when a call is over.
-func TestMaxSending(t *testing.T) {
+func TestMaxConcurrent(t *testing.T) {
 	const most, hooks = 2, 6
 	d := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true, MaxConcurrent: most, Timeout: time.Hour}})
 	came, release := make(chan int32, hooks), make(chan struct{})

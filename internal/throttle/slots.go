@@ -15,6 +15,8 @@ func newSlotCounter[K comparable](most int) *slotCounter[K] {
 	return &slotCounter[K]{max: most, taken: map[K]int{}}
 }
 
+// tryAcquire takes a slot of the key. It reports false if the key has the maximum
+// number of slots.
 func (p *slotCounter[K]) tryAcquire(key K) bool {
 	if p.max <= 0 {
 		return true

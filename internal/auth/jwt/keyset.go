@@ -88,6 +88,7 @@ func readFile(name string) ([]byte, error) {
 	return readBounded(f)
 }
 
+// readBounded reads up to MaxSetBytes.
 func readBounded(r io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r, MaxSetBytes+1))
 	if err == nil && len(body) > MaxSetBytes {
