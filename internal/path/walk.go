@@ -59,10 +59,10 @@ func (b *Bound) newSearch(a *boundAutomaton, yield func(End, error) bool) *searc
 	return w
 }
 
-// errSearchStopped ends a walk that the caller stopped.
+// errSearchStopped ends a search that the caller stopped.
 var errSearchStopped = kg.Errorf(kg.CodeClosed, "the walk was stopped")
 
-// errSearchTooWide ends a walk that exceeds Options.Nodes.
+// errSearchTooWide ends a search that exceeds Options.Nodes.
 var errSearchTooWide = kg.Errorf(kg.CodeLimitExceeded, "the walk is too wide")
 
 func (w *search) run(starts []kg.ID) error {

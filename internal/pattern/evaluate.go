@@ -101,8 +101,8 @@ func (p *Pattern) planQuery(ctx context.Context, q Query, by *planner) (*Evaluat
 	return e, nil
 }
 
-// outerStep returns the first step if it is a scan that runs once, whose rows
-// therefore have the order of an index. It returns nil if there is none.
+// outerStep returns the first step if it is a scan that runs once, so that its
+// rows have the order of an index. It returns nil if there is none.
 func (p *plan) outerStep() *step {
 	for _, s := range p.steps {
 		switch s.kind {

@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// op is a linked step. run is called once for each input row and calls the next
+// op is a linked step. processRow is called once for each input row and calls the next
 // op for each output row. It returns false to stop the evaluation: enough rows
 // were returned, or an error occurred. An op is not reentrant.
 type op interface{ run() bool }

@@ -18,7 +18,7 @@ type Step struct {
 	// Estimate is the expected number of rows behind the step for one run of its
 	// group.
 	Estimate float64
-	// Runs is how often the step ran; Statements and Rows are what it read and
+	// Runs is how often the step ran; Statements and Rows are the numbers read and
 	// passed on.
 	Runs, Statements, Rows int64
 	Groups                 [][]Step

@@ -37,7 +37,7 @@ type step struct {
 	rows     int64
 }
 
-// check is a triple whose only unbound variable is the one by which the step's
+// check is a triple with exactly one unbound variable, by which the step's
 // triple is sorted: both are scanned side by side.
 type check struct {
 	triple *boundTriple
@@ -282,8 +282,8 @@ func (g *groupPlanner) addUnion(x element) error {
 	return nil
 }
 
-// addConditions adds the filters and NotExists whose variables no longer change, or
-// all remaining ones.
+// addConditions adds the filters and NotExists with variables that no longer change,
+// or all remaining ones.
 func (g *groupPlanner) addConditions(all bool) {
 	for i, f := range g.scope.filters {
 		if !g.filterDone[i] && (all || f.open.isSubsetOf(&g.bound)) {

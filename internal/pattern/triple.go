@@ -16,8 +16,7 @@ type boundNode struct {
 	id   kg.ID
 }
 
-// boundTriple is a triple pattern whose variables are slots and whose terms are
-// ids.
+// boundTriple is a triple pattern with slots for variables and ids for terms.
 type boundTriple struct {
 	source *Triple
 	nodes  [4]boundNode // subject, predicate, object, graph
