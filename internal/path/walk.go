@@ -60,10 +60,10 @@ func (b *Bound) newSearch(a *boundAutomaton, yield func(End, error) bool) *searc
 }
 
 // errSearchStopped ends a search that the caller stopped.
-var errSearchStopped = kg.Errorf(kg.CodeClosed, "the walk was stopped")
+var errSearchStopped = kg.Errorf(kg.CodeClosed, "the search was stopped")
 
 // errSearchTooWide ends a search that exceeds Options.Nodes.
-var errSearchTooWide = kg.Errorf(kg.CodeLimitExceeded, "the walk is too wide")
+var errSearchTooWide = kg.Errorf(kg.CodeLimitExceeded, "the search is too wide")
 
 func (w *search) run(starts []kg.ID) error {
 	for i, id := range starts {
