@@ -95,10 +95,10 @@ func (b *Bound) StatementsRead() int { return int(b.read.Load()) }
 
 // Forward yields the ends of the path from a node, each once, nearest first. The
 // zero id has none. An error ends the sequence.
-func (b *Bound) Forward(from kg.ID) iter.Seq2[kg.ID, error] { return b.walkFrom(&b.forward, from) }
+func (b *Bound) Forward(from kg.ID) iter.Seq2[kg.ID, error] { return b.searchOne(&b.forward, from) }
 
 // Backward yields the starts of the path to a node, as Forward does.
-func (b *Bound) Backward(to kg.ID) iter.Seq2[kg.ID, error] { return b.walkFrom(&b.backward, to) }
+func (b *Bound) Backward(to kg.ID) iter.Seq2[kg.ID, error] { return b.searchOne(&b.backward, to) }
 
 // End is an end of the path from the start with the given index.
 type End struct {
@@ -124,7 +124,7 @@ func (b *Bound) Connects(from, to kg.ID) (bool, error) {
 	return false, nil
 }
 
-func (b *Bound) walkFrom(a *boundAutomaton, id kg.ID) iter.Seq2[kg.ID, error] {
+func (b *Bound) searchOne(a *boundAutomaton, id kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		for end, err := range b.searchFrom(a, []kg.ID{id}) {
 			if !yield(end.ID, err) {

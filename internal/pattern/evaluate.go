@@ -208,7 +208,7 @@ func (e *Evaluation) run(end op) {
 	if e.outer {
 		e.plan.outerStep().scan.outermost = true
 	}
-	first.run()
+	first.processRow()
 }
 
 // Cursor returns the cursor behind the row that was returned last.
@@ -241,7 +241,7 @@ type rowOp struct {
 	all        bool // include the rows before the cursor; the caller skips them
 }
 
-func (o *rowOp) run() bool {
+func (o *rowOp) processRow() bool {
 	m := o.evaluation.machine
 	row := Row(m.row[:len(o.evaluation.pattern.names)])
 	if o.seen != nil {

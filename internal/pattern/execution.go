@@ -10,7 +10,7 @@ import (
 // op is a linked step. processRow is called once for each input row and calls the next
 // op for each output row. It returns false to stop the evaluation: enough rows
 // were returned, or an error occurred. An op is not reentrant.
-type op interface{ run() bool }
+type op interface{ processRow() bool }
 
 // execution is the state that the ops of an evaluation share. It belongs to one
 // goroutine.

@@ -9,7 +9,7 @@ type filterOp struct {
 	terms []kg.Term
 }
 
-func (o *filterOp) run() bool {
+func (o *filterOp) processRow() bool {
 	o.step.runs++
 	f := o.step.filter
 	for i, slot := range f.slots {
@@ -25,7 +25,7 @@ func (o *filterOp) run() bool {
 		return true
 	}
 	o.step.rows++
-	return o.next.run()
+	return o.next.processRow()
 }
 
 type unionOp struct {
@@ -35,10 +35,10 @@ type unionOp struct {
 	alternatives []op
 }
 
-func (o *unionOp) run() bool {
+func (o *unionOp) processRow() bool {
 	o.step.runs++
 	for _, a := range o.alternatives {
-		if !a.run() {
+		if !a.processRow() {
 			return false
 		}
 	}
@@ -52,7 +52,7 @@ type passOp struct {
 	next op
 }
 
-func (o *passOp) run() bool { return o.m.countRow(o.step) && o.next.run() }
+func (o *passOp) processRow() bool { return o.m.countRow(o.step) && o.next.processRow() }
 
 type optionalOp struct {
 	m     *execution
@@ -62,21 +62,21 @@ type optionalOp struct {
 	found bool
 }
 
-func (o *optionalOp) run() bool {
+func (o *optionalOp) processRow() bool {
 	o.step.runs++
 	o.found = false
-	if !o.group.run() {
+	if !o.group.processRow() {
 		return false
 	}
-	return o.found || o.m.countRow(o.step) && o.next.run()
+	return o.found || o.m.countRow(o.step) && o.next.processRow()
 }
 
 // foundOp ends an optional group.
 type foundOp struct{ of *optionalOp }
 
-func (o *foundOp) run() bool {
+func (o *foundOp) processRow() bool {
 	o.of.found = true
-	return o.of.m.countRow(o.of.step) && o.of.next.run()
+	return o.of.m.countRow(o.of.step) && o.of.next.processRow()
 }
 
 type mergeOp struct {
@@ -85,19 +85,19 @@ type mergeOp struct {
 	next op
 }
 
-func (o *mergeOp) run() bool {
+func (o *mergeOp) processRow() bool {
 	o.step.runs++
 	inner, outer := o.m.row[o.step.merge.inner], &o.m.row[o.step.merge.outer]
 	switch {
 	case inner.IsZero() || *outer == inner:
 		o.step.rows++
-		return o.next.run()
+		return o.next.processRow()
 	case !outer.IsZero():
 		return true // incompatible
 	}
 	*outer = inner
 	o.step.rows++
-	more := o.next.run()
+	more := o.next.processRow()
 	// A plan for NotExists may have extended the row meanwhile.
 	o.m.row[o.step.merge.outer] = kg.ID{}
 	return more
@@ -115,7 +115,7 @@ type absentOp struct {
 	found   bool
 }
 
-func (o *absentOp) run() bool {
+func (o *absentOp) processRow() bool {
 	o.step.runs++
 	group, err := o.groupFor()
 	if err != nil {
@@ -123,14 +123,14 @@ func (o *absentOp) run() bool {
 		return false
 	}
 	o.found = false
-	if !group.run() && !o.found {
+	if !group.processRow() && !o.found {
 		return false
 	}
 	if o.found {
 		return o.m.err == nil
 	}
 	o.step.rows++
-	return o.next.run()
+	return o.next.processRow()
 }
 
 // groupFor returns the group for the variables that the row binds.
@@ -181,7 +181,7 @@ func (o *absentOp) groupFor() (op, error) {
 // presentOp ends a NotExists group: one solution is enough.
 type presentOp struct{ of *absentOp }
 
-func (o *presentOp) run() bool {
+func (o *presentOp) processRow() bool {
 	o.of.found = true
 	return false
 }

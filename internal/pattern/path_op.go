@@ -56,7 +56,7 @@ func (k *endsCache) followCached(from kg.ID, forward bool, walk func(kg.ID) iter
 	}
 }
 
-func (o *pathOp) run() bool {
+func (o *pathOp) processRow() bool {
 	o.step.runs++
 	t := o.step.triple
 	p, ok := t.patternFor(o.m.row)
@@ -179,7 +179,7 @@ func (o *pathOp) emitPair(t *boundTriple, from, to kg.ID, err error) bool {
 			o.m.row[p] = to
 		}
 	}
-	more := !same || o.m.countRow(o.step) && o.next.run()
+	more := !same || o.m.countRow(o.step) && o.next.processRow()
 	if p >= 0 && s != p {
 		o.m.row[p] = was[1]
 	}

@@ -37,7 +37,7 @@ func newScan(m *execution, s *step, next op) *scanOp {
 	return o
 }
 
-func (o *scanOp) run() bool {
+func (o *scanOp) processRow() bool {
 	o.step.runs++
 	t := o.step.triple
 	p, ok := t.patternFor(o.m.row)
@@ -149,7 +149,7 @@ func (o *scanOp) emitRow(q *kg.IDQuad, checked bool) bool {
 		if o.outermost {
 			o.m.outer.beginRow(q, o.step.triple.anyGraph)
 		}
-		more = o.m.countRow(o.step) && o.next.run()
+		more = o.m.countRow(o.step) && o.next.processRow()
 	}
 	for k := range o.nfree {
 		o.m.row[places[o.free[k]].slot] = kg.ID{}

@@ -38,7 +38,7 @@ type (
 	}
 )
 
-func (c classConstraint) check(v *dataView, f *checkContext) error {
+func (c classConstraint) checkValues(v *dataView, f *checkContext) error {
 	return f.eachValue(func(value kg.Term) (string, error) {
 		if ok, err := v.isA(value, c.class); ok || err != nil {
 			return "", err
@@ -51,7 +51,7 @@ func (c classConstraint) recordReads(r *dependencies, _, values []propertyPath) 
 	r.addInstanceTest(values, c.class)
 }
 
-func (c equalsConstraint) check(v *dataView, f *checkContext) error {
+func (c equalsConstraint) checkValues(v *dataView, f *checkContext) error {
 	others, err := v.readLink(f.focus, c.with)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c equalsConstraint) recordReads(r *dependencies, focus, _ []propertyPath) 
 	r.addLink(focus, c.with)
 }
 
-func (c disjointConstraint) check(v *dataView, f *checkContext) error {
+func (c disjointConstraint) checkValues(v *dataView, f *checkContext) error {
 	others, err := v.readLink(f.focus, c.with)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (c disjointConstraint) recordReads(r *dependencies, focus, _ []propertyPath
 	r.addLink(focus, c.with)
 }
 
-func (c lessThanConstraint) check(v *dataView, f *checkContext) error {
+func (c lessThanConstraint) checkValues(v *dataView, f *checkContext) error {
 	others, err := v.readLink(f.focus, c.with)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (c lessThanConstraint) recordReads(r *dependencies, focus, _ []propertyPath
 	r.addLink(focus, c.with)
 }
 
-func (c closedConstraint) check(v *dataView, f *checkContext) error {
+func (c closedConstraint) checkValues(v *dataView, f *checkContext) error {
 	for _, value := range f.values {
 		list, err := v.readProperties(value)
 		if err != nil {
@@ -196,7 +196,7 @@ type (
 	}
 )
 
-func (c propertyConstraint) check(v *dataView, f *checkContext) error {
+func (c propertyConstraint) checkValues(v *dataView, f *checkContext) error {
 	for _, value := range f.values {
 		for _, s := range c.shapes {
 			if more, err := s.validate(v, value, f.out); err != nil || !more {
@@ -221,7 +221,7 @@ const (
 // violation than none.
 const tooManyConform = "several"
 
-func (c logicalConstraint) check(v *dataView, f *checkContext) error {
+func (c logicalConstraint) checkValues(v *dataView, f *checkContext) error {
 	return f.eachValue(func(value kg.Term) (string, error) {
 		n, err := c.countConforming(v, value)
 		if err != nil || c.holds(n, len(c.shapes)) {
@@ -235,7 +235,7 @@ func (c logicalConstraint) check(v *dataView, f *checkContext) error {
 	})
 }
 
-func (c qualifiedConstraint) check(v *dataView, f *checkContext) error {
+func (c qualifiedConstraint) checkValues(v *dataView, f *checkContext) error {
 	n := 0
 	for _, value := range f.values {
 		ok, err := c.isQualified(v, value)

@@ -63,7 +63,7 @@ type (
 	}
 )
 
-func (c countConstraint) check(_ *dataView, f *checkContext) error {
+func (c countConstraint) checkValues(_ *dataView, f *checkContext) error {
 	n := len(f.values)
 	switch {
 	case c.least && n < c.n:
@@ -76,7 +76,7 @@ func (c countConstraint) check(_ *dataView, f *checkContext) error {
 	return nil
 }
 
-func (c datatypeConstraint) check(_ *dataView, f *checkContext) error {
+func (c datatypeConstraint) checkValues(_ *dataView, f *checkContext) error {
 	return f.eachValue(func(value kg.Term) (string, error) {
 		switch {
 		case value.Datatype() != c.datatype:
@@ -88,7 +88,7 @@ func (c datatypeConstraint) check(_ *dataView, f *checkContext) error {
 	})
 }
 
-func (c nodeKindConstraint) check(_ *dataView, f *checkContext) error {
+func (c nodeKindConstraint) checkValues(_ *dataView, f *checkContext) error {
 	return f.eachValue(func(value kg.Term) (string, error) {
 		name := map[kg.Kind]string{kg.KindIRI: "IRI", kg.KindBlank: "BlankNode", kg.KindLiteral: "Literal"}[value.Kind()]
 		if c.kind == name || strings.HasPrefix(c.kind, name+"Or") || strings.HasSuffix(c.kind, "Or"+name) {
@@ -98,7 +98,7 @@ func (c nodeKindConstraint) check(_ *dataView, f *checkContext) error {
 	})
 }
 
-func (c rangeConstraint) check(_ *dataView, f *checkContext) error {
+func (c rangeConstraint) checkValues(_ *dataView, f *checkContext) error {
 	return f.eachValue(func(value kg.Term) (string, error) {
 		if order, ok := compareLiterals(value, c.bound); ok && c.holds(order) {
 			return "", nil
@@ -110,7 +110,7 @@ func (c rangeConstraint) check(_ *dataView, f *checkContext) error {
 // lexicalForm returns the text of an IRI or a literal. It reports false for a blank node.
 func lexicalForm(t kg.Term) (string, bool) { return t.Value(), t.Kind() != kg.KindBlank }
 
-func (c lengthConstraint) check(_ *dataView, f *checkContext) error {
+func (c lengthConstraint) checkValues(_ *dataView, f *checkContext) error {
 	return f.eachValue(func(value kg.Term) (string, error) {
 		text, ok := lexicalForm(value)
 		n := utf8.RuneCountInString(text)
@@ -124,7 +124,7 @@ func (c lengthConstraint) check(_ *dataView, f *checkContext) error {
 	})
 }
 
-func (c patternConstraint) check(v *dataView, f *checkContext) error {
+func (c patternConstraint) checkValues(v *dataView, f *checkContext) error {
 	return f.eachValue(func(value kg.Term) (string, error) {
 		if text, ok := lexicalForm(value); ok {
 			if found, err := c.re.Match(text, v.meter.spendSteps); found || err != nil {
@@ -135,8 +135,8 @@ func (c patternConstraint) check(v *dataView, f *checkContext) error {
 	})
 }
 
-// check compares language tags and ranges without case (RFC 4647, section 2).
-func (c languageInConstraint) check(_ *dataView, f *checkContext) error {
+// checkValues compares language tags and ranges without case (RFC 4647, section 2).
+func (c languageInConstraint) checkValues(_ *dataView, f *checkContext) error {
 	return f.eachValue(func(value kg.Term) (string, error) {
 		lang := value.LangKey()
 		for _, r := range c.ranges {
@@ -148,7 +148,7 @@ func (c languageInConstraint) check(_ *dataView, f *checkContext) error {
 	})
 }
 
-func (uniqueLangConstraint) check(_ *dataView, f *checkContext) error {
+func (uniqueLangConstraint) checkValues(_ *dataView, f *checkContext) error {
 	count := map[string]int{}
 	var langs []string
 	for _, value := range f.values {
@@ -167,14 +167,14 @@ func (uniqueLangConstraint) check(_ *dataView, f *checkContext) error {
 	return nil
 }
 
-func (c hasValueConstraint) check(_ *dataView, f *checkContext) error {
+func (c hasValueConstraint) checkValues(_ *dataView, f *checkContext) error {
 	if !slices.Contains(f.values, c.value) {
 		f.addViolation(kg.Term{}, "lacks the value "+clipText(c.value.Name()))
 	}
 	return nil
 }
 
-func (c inConstraint) check(_ *dataView, f *checkContext) error {
+func (c inConstraint) checkValues(_ *dataView, f *checkContext) error {
 	return f.eachValue(func(value kg.Term) (string, error) {
 		if c.members[value] {
 			return "", nil

@@ -123,7 +123,7 @@ func (s *shape) runConstraints(v *dataView, focus kg.Term, out emitFunc) (more b
 			return false, err
 		}
 		f := checkContext{focus: focus, values: values, path: path, shape: s, component: c.componentName(), ordinal: i, out: out}
-		if err := c.check(v, &f); err != nil || f.ended {
+		if err := c.checkValues(v, &f); err != nil || f.ended {
 			return false, err
 		}
 	}
@@ -192,7 +192,7 @@ func (f *checkContext) eachValue(test func(value kg.Term) (string, error)) error
 type constraint interface {
 	// componentName returns the name of the constraint component, without sh:.
 	componentName() string
-	check(v *dataView, f *checkContext) error
+	checkValues(v *dataView, f *checkContext) error
 	// recordReads records the dependencies beyond the path of the shape itself; focus is the
 	// path to the focus node, values the path to the value nodes.
 	recordReads(r *dependencies, focus, values []propertyPath)
