@@ -90,8 +90,8 @@ func TestEntityChangedRefuses(t *testing.T) {
 		`entityChanged(iri: "ex:s", depth: -1)`:                        "a depth is between 0 and 3, not -1",
 		`entityChanged(iri: "ex:s", view: {at: 1})`:                    "changes cannot be watched under an age or at a revision",
 		`entityChanged(iri: "x")`:                                      `"x" is neither an absolute IRI nor a registered prefix:name`,
-		`entityChanged(iri: "ex:s", depth: 2)`:                         "there are more entities around it at revision 2 than the 2 that can be watched",
-		`entityChanged(iri: "ex:s", depth: 2, resume: "snapshot")`:     "there are more entities around it at revision 2 than the 2 that can be watched",
+		`entityChanged(iri: "ex:s", depth: 2)`:                         "the entity has more entities around it at revision 2 than the limit of 2",
+		`entityChanged(iri: "ex:s", depth: 2, resume: "snapshot")`:     "the entity has more entities around it at revision 2 than the limit of 2",
 		`entityChanged(iri: "ex:s", resume: "` + "AgAAAAAAAAAL" + `")`: "the position is not of this log",
 	} {
 		sub, err := b.engine.Subscribe(t.Context(), b.request(`subscription { `+query+` { __typename } }`, ""))

@@ -278,7 +278,7 @@ type keptProposals struct {
 
 func (k keptProposals) Get(_ context.Context, by review.Caller, id string) (*review.Proposal, error) {
 	if id != "p1" || by.Principal.ID == k.hiddenFrom {
-		return nil, kg.Errorf(kg.CodeNotFound, "there is no proposal %s", id)
+		return nil, kg.Errorf(kg.CodeNotFound, "proposal %s does not exist", id)
 	}
 	return &review.Proposal{ID: id, Status: review.Applied, Reviews: []review.Review{{Reviewer: "agent://judge", Decision: review.Approve, Comment: "I looked"}}}, nil
 }

@@ -72,7 +72,7 @@ type Contradiction struct {
 // Search selects a page of contradictions.
 type Search struct {
 	Most  int    // MaxContradictions at the most
-	After Cursor // Found.End of the page before
+	After Cursor // Page.End of the page before
 	// Compare bounds the statements that are read: MaxCompared if 0.
 	Compare int
 }

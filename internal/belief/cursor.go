@@ -7,17 +7,17 @@ import (
 )
 
 // Cursor is the position at which a search for contradictions stopped. It is valid in
-// one store at one revision only. The zero Place is the beginning.
+// one store at one revision only. The zero Cursor is the beginning.
 type Cursor struct {
 	kind Kind
 	nth  uint32    // number of the declaration within the kind
 	row  kg.IDQuad // last row checked for it; zero for none
 }
 
-// CursorBytes is the length of Place.Bytes.
+// CursorBytes is the length of Cursor.Bytes.
 const CursorBytes = 1 + 4 + 4*len(kg.ID{})
 
-// Bytes encodes the place for a cursor.
+// Bytes encodes the cursor.
 func (p Cursor) Bytes() []byte {
 	b := binary.BigEndian.AppendUint32([]byte{byte(p.kind)}, p.nth)
 	for _, id := range [...]kg.ID{p.row.Subject, p.row.Predicate, p.row.Object, p.row.Graph} {
@@ -26,7 +26,7 @@ func (p Cursor) Bytes() []byte {
 	return b
 }
 
-// ParseCursor decodes Place.Bytes. It reports false for any other input.
+// ParseCursor decodes Cursor.Bytes. It reports false for any other input.
 func ParseCursor(b []byte) (p Cursor, ok bool) {
 	if len(b) != CursorBytes || b[0] > byte(Disjoint) {
 		return p, false

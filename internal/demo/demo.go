@@ -1,8 +1,9 @@
-// Package demo holds a small graph to look around in: a team of agents that
-// asks why a battery loses its capacity. Its statements come from several
-// sources with different certainties, lie in a few named graphs, and were
-// written in commits with reasons, one of them taking something back: so there
-// is a history to read and a contradiction to find.
+// Package demo contains a small example graph: a team of agents investigates why a
+// battery loses its capacity. Its statements have several sources, different
+// certainties and named graphs, and were written in commits with justifications, one of
+// them a removal. So there is a history to read and a contradiction to find.
+//
+// Load writes the graph into an empty store; Publish makes its named graphs readable.
 package demo
 
 import (
@@ -15,20 +16,20 @@ import (
 	"koine/kg"
 )
 
-// Prefixes are the short names that go with the graph.
+// Prefixes are the prefixes of the graph.
 var Prefixes = map[string]string{
 	"lab":     "https://koine.example/demo/",
 	"finding": "https://koine.example/demo/finding/",
 }
 
-// Finding is the IRI of the finding that the examples begin with.
+// Finding is the IRI of the finding that the examples start with.
 const Finding = "https://koine.example/demo/finding/1"
 
 //go:embed lab/*.trig
 var files embed.FS
 
-// Load writes the graph into the store, with its prefixes but for those that are named
-// in without, unless the store has commits already. It tells whether it did.
+// Load writes the graph and its prefixes, except those in without, into a store that
+// has no commits. It reports whether it wrote anything.
 func Load(ctx context.Context, store *kg.Store, without ...string) (bool, error) {
 	if store.Head().Revision > 0 {
 		return false, nil
@@ -48,7 +49,7 @@ func Load(ctx context.Context, store *kg.Store, without ...string) (bool, error)
 	return true, nil
 }
 
-// write makes the commit, which registers the prefixes too.
+// write makes the commit and registers the prefixes in it.
 func (c commit) write(ctx context.Context, store *kg.Store, prefixes map[string]string) error {
 	patches, err := c.patches()
 	if err != nil {

@@ -2,14 +2,14 @@ package demo
 
 import "koine/kg"
 
-// commit is one step of the team's work: a file of statements, single ones, or
+// commit is one step of the team's work: a file of statements, single statements, or
 // both.
 type commit struct {
 	by        kg.AgentID
 	why       string
 	task      string
 	certainty float64 // 0: facts
-	evidence  string  // JSON, the provenance of what is said
+	evidence  string  // JSON, the provenance of the statements
 	file      string
 	says      []said
 }
@@ -30,7 +30,7 @@ func lab(name string) kg.Term { return kg.IRI(Prefixes["lab"] + name) }
 
 func finding(n string) kg.Term { return kg.IRI(Prefixes["finding"] + n) }
 
-// history is how the graph came about, oldest first.
+// history lists the commits of the graph, oldest first.
 var history = []commit{
 	{by: ada, why: "The team and its question", file: "1-team.trig"},
 	{by: bruno, why: "Read two papers on water in the crystal", task: "read-literature", certainty: 0.7,

@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// graphs are the named graphs, each with the agent that fills it.
+// graphs are the named graphs, each with its owner.
 var graphs = []struct {
 	name  kg.Term
 	owner kg.AgentID
@@ -16,9 +16,9 @@ var graphs = []struct {
 	{lab("measurements"), chen},
 }
 
-// Publish lets everybody who is let in read the named graphs, and gives each to the
-// agent that fills it. A graph that has a policy already keeps it, and one that holds
-// nothing gets none. policies must be those of the store.
+// Publish makes the named graphs readable for every authenticated agent and gives each
+// to its owner. A graph keeps an existing policy, and an empty graph gets none.
+// policies must be those of the store.
 func Publish(ctx context.Context, store *kg.Store, policies *policy.Policies) error {
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Justification: "The demo is for everybody to read"}
 	_, err := store.Update(ctx, meta, func(tx *kg.Tx) error {

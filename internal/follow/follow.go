@@ -1,7 +1,7 @@
-// Package follow reads what stands now and then what changes, without a gap
-// and without a duplicate between the two: the one way in which every protocol
-// shows changes. What is followed is a Subject: Statements, Surroundings, or
-// what its owner makes of commits.
+// Package follow delivers the present state and then the changes, without a gap or a
+// duplicate between them: the single implementation of subscriptions for all protocols.
+// A Subject defines the content: Statements, Surroundings, or one that another package
+// derives from commits.
 package follow
 
 import (
@@ -13,34 +13,34 @@ import (
 	"koine/kg"
 )
 
-// Subject is what is followed. It belongs to one Following, which calls it from
-// one goroutine at a time.
+// Subject is the content of a subscription. It belongs to one Following, which calls it
+// from one goroutine at a time.
 type Subject interface {
-	// View is under whose eyes it is seen. It has no revision and no age.
+	// View returns the view of the subscription. It has no revision and no age.
 	View() kg.View
-	// Begin gives the filter for what comes behind the position.
+	// Begin returns the filter for the changes after the position.
 	Begin(ctx context.Context, store *kg.Store, from kg.Position) (kg.Filter, error)
-	// Stand yields what stands, with Snapshot set, and SnapshotEnd on the last;
-	// nothing when nothing does.
+	// Stand yields the present state, with Snapshot set on each event and SnapshotEnd
+	// on the last; nothing if it is empty.
 	Stand(context.Context, *kg.Snapshot) iter.Seq2[operation.Event, error]
-	// Changes yields what the watcher tells, and ends as it does.
+	// Changes yields the events of the watcher and ends as the watcher does.
 	Changes(context.Context, *kg.Store, *kg.Watcher) iter.Seq2[operation.Event, error]
 }
 
-// Following is a registered subscription to a subject. Events is used once, from
-// one goroutine; Position from any. It must be closed.
+// Following is a registered subscription to a subject. Use Events once, from one
+// goroutine; Position is safe from any. It must be closed.
 type Following struct {
-	ctx      context.Context // that of the stream
+	ctx      context.Context // of the stream
 	store    *kg.Store
 	subject  Subject
 	watcher  *kg.Watcher
-	snapshot *kg.Snapshot // what stands first; nil without, and after it
-	standing atomic.Bool  // the snapshot is not out yet
+	snapshot *kg.Snapshot // present state to deliver first; nil if none, and afterwards
+	standing atomic.Bool  // the snapshot is not fully delivered yet
 }
 
-// Start registers it: when it returns, nothing behind its start can be missed.
-// Without a start it shows the future only. It lives no longer than ctx. Errors
-// are those of the subject, of Store.View and of Store.Watch.
+// Start registers a subscription: no change after its start can be missed once Start
+// returns. Without a start it delivers the future only. It ends with ctx. Errors are
+// those of the subject, of Store.View and of Store.Watch.
 func Start(ctx context.Context, store *kg.Store, subject Subject, from operation.Resume) (*Following, error) {
 	f := &Following{ctx: ctx, store: store, subject: subject}
 	position := from.After
@@ -65,8 +65,7 @@ func Start(ctx context.Context, store *kg.Store, subject Subject, from operation
 }
 
 func (f *Following) watch(from kg.Position) error {
-	// What cannot be watched from is refused for that, before anything is read
-	// there.
+	// Refuse an invalid position before reading anything.
 	if err := f.store.CheckPosition(from); err != nil {
 		return err
 	}
@@ -78,8 +77,8 @@ func (f *Following) watch(from kg.Position) error {
 	return err
 }
 
-// Position is the one scanned to, and the zero Position while a snapshot is not
-// out yet: one that is cut short can only be begun again.
+// Position is the position scanned to. It is zero until the snapshot is delivered,
+// because an interrupted snapshot can only be started again.
 func (f *Following) Position() kg.Position {
 	if f.standing.Load() {
 		return kg.Position{}
@@ -87,15 +86,15 @@ func (f *Following) Position() kg.Position {
 	return f.watcher.Position()
 }
 
-// Snapshot is what stands, while its events are being yielded; nil otherwise.
+// Snapshot returns the snapshot while its events are being yielded; nil otherwise.
 func (f *Following) Snapshot() *kg.Snapshot { return f.snapshot }
 
-// View takes a snapshot for what the events are told with (kg.Watcher.View).
+// View takes a snapshot to resolve the events with (kg.Watcher.View).
 func (f *Following) View(ctx context.Context, v kg.View) (*kg.Snapshot, error) {
 	return f.watcher.View(ctx, v)
 }
 
-// Close gives the place back. Events must have ended.
+// Close releases the subscription. Events must have ended.
 func (f *Following) Close() {
 	f.watcher.Close()
 	f.closeSnapshot()
@@ -108,9 +107,9 @@ func (f *Following) closeSnapshot() {
 	}
 }
 
-// Events yields what stands, if that was asked for, and then the changes; the
-// events have no Result. It ends with an error: the context's, or a *kg.Error
-// (CodeResync, CodeClosed, and those of the subject).
+// Events yields the present state, if requested, and then the changes; the events have
+// no Result. It ends with an error: the context's, or a *kg.Error (CodeResync,
+// CodeClosed, and those of the subject).
 func (f *Following) Events() iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
 		if f.snapshot != nil && !f.stand(yield) {
@@ -120,8 +119,8 @@ func (f *Following) Events() iter.Seq2[operation.Event, error] {
 	}
 }
 
-// stand yields what stands, its end with the position, and tells whether to go
-// on.
+// stand yields the snapshot and its end with the position, and reports whether to
+// continue.
 func (f *Following) stand(yield func(operation.Event, error) bool) bool {
 	defer f.closeSnapshot()
 	at, ended := f.snapshot.Position(), false
@@ -141,8 +140,8 @@ func (f *Following) stand(yield func(operation.Event, error) bool) bool {
 	return true
 }
 
-// Ending yields the elements and tells of each whether it is the last, and the
-// error that ended them.
+// Ending yields the elements with a flag that marks the last one, and returns the error
+// that ended them.
 func Ending[T any](elements iter.Seq2[T, error], yield func(element T, last bool) bool) error {
 	var held T
 	some := false

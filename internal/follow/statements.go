@@ -9,13 +9,14 @@ import (
 	"koine/kg"
 )
 
-// Statements are a Subject: what a filter selects, each change for itself.
+// Statements is a Subject: the statements that a filter selects, one event for each
+// change.
 type Statements struct{ Filter kg.Filter }
 
-// View is that of the filter.
+// View returns the view of the filter.
 func (s Statements) View() kg.View { return s.Filter.View }
 
-// Begin gives the filter.
+// Begin returns the filter.
 func (s Statements) Begin(context.Context, *kg.Store, kg.Position) (kg.Filter, error) {
 	return s.Filter, nil
 }
@@ -74,8 +75,8 @@ func (s Statements) statements(snapshot *kg.Snapshot) iter.Seq2[kg.Statement, er
 	}
 }
 
-// Commits yields the changes of each commit together, as a Subject whose filter
-// stays has its Changes.
+// Commits yields the changes of each commit together, as Changes of a Subject with a
+// constant filter.
 func Commits(w *kg.Watcher) iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
 		for changes, err := range w.Commits() {
@@ -90,8 +91,8 @@ func Commits(w *kg.Watcher) iter.Seq2[operation.Event, error] {
 	}
 }
 
-// commitEvent is the event of a commit, behind which its position lies, or that of a
-// graph that the commit replaced.
+// commitEvent returns the event of a commit, with the position after it, or the event
+// of the replacement of a graph.
 func commitEvent(changes []kg.Event) operation.Event {
 	at := changes[0].Position
 	if changes[0].Replaced == nil { // its position is before the end of the commit

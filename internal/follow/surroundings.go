@@ -9,45 +9,42 @@ import (
 	"koine/kg"
 )
 
-// Bounds of Surroundings: how deep they are at the most, how many entities they
-// have, and how many statements are read to find these.
+// Limits of Surroundings: depth, number of entities, and statements read to find them.
 const (
 	MaxDepth        = 3
-	MaxEntities     = kg.MaxPatterns / 2 // each takes two patterns of a filter
+	MaxEntities     = kg.MaxPatterns / 2 // each needs two patterns of a filter
 	DefaultEntities = 256
 	DefaultReads    = 100_000
 )
 
-// Surroundings are a Subject: an entity and what is around it, one event for
-// each commit. With depth 0 these are the statements of which the entity is the
-// subject; with depth d all those at either end of which is an entity that is
-// within d-1 statements of it, in either direction, as the view shows them. These
-// are not statements of its class (rdf:type), by which everything else of that
-// class would be around it.
+// Surroundings is a Subject: an entity and its surroundings, one event for each commit.
+// With depth 0 these are the statements with the entity as subject; with depth d, the
+// statements with either end within d-1 links of the entity, in either direction, as
+// the view shows them. A class (rdf:type) is not a link, because it would connect all
+// instances of the class.
 //
-// Which entities these are follows the graph: a commit is told with what it
-// changed around the entities before or after it. So it depends on nothing but
-// the graph at the position, and a stream that is taken up again goes on as it
-// would have.
+// The set of entities follows the graph: an event has the changes of a commit around
+// the entities before or after the commit. So it depends only on the graph at the
+// position, and a resumed stream continues exactly as the interrupted one.
 type Surroundings struct {
 	Entity kg.Term
 	Depth  int
 	Seen   kg.View
-	// Entities and Reads bound the search; 0 stands for the defaults. Beyond them
-	// it fails with CodeLimitExceeded.
+	// Entities and Reads limit the search; 0 selects the defaults. Beyond them it fails
+	// with CodeLimitExceeded.
 	Entities, Reads int
 
 	now entities
-	// within is the commit in the middle of which they are begun to be followed,
-	// 0 for none: now is then of before and after it, and next of after it.
+	// within is the commit in the middle of which the stream starts, 0 for none. In
+	// that case now holds the entities before and after it, and next those after it.
 	within kg.Revision
 	next   entities
 }
 
-// entities are those whose statements are watched.
+// entities is the set of entities whose statements are watched.
 type entities map[kg.Term]struct{}
 
-// View is under whose eyes they are seen.
+// View returns the view of the subscription.
 func (s *Surroundings) View() kg.View { return s.Seen }
 
 // Begin finds the entities as of the position.
@@ -57,8 +54,8 @@ func (s *Surroundings) Begin(ctx context.Context, store *kg.Store, from kg.Posit
 	}
 	s.now = s.next
 	if from.Index != kg.EndOfCommit && from.Revision > 0 {
-		// The link that made them more may lie before the position, and what it
-		// made part of them behind it.
+		// The link that extended the set may be before the position, and the statements
+		// around the added entities after it.
 		before, err := s.at(ctx, store, from.Revision-1)
 		if err != nil {
 			return f, err
@@ -85,7 +82,7 @@ func (s *Surroundings) filter() kg.Filter {
 	return f
 }
 
-// Stand is the entity as it stands: one event, whose content is not a statement.
+// Stand yields one event for the entity, without a statement.
 func (s *Surroundings) Stand(_ context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
 		standing, err := FirstStatement(snapshot, kg.Pattern{Subject: s.Entity}, kg.Pattern{Object: s.Entity})
@@ -93,8 +90,8 @@ func (s *Surroundings) Stand(_ context.Context, snapshot *kg.Snapshot) iter.Seq2
 	}
 }
 
-// FirstStatement returns the first statement of the first pattern that has any that the
-// snapshot shows, or nil.
+// FirstStatement returns the first visible statement of the first pattern that has one,
+// or nil.
 func FirstStatement(s *kg.Snapshot, patterns ...kg.Pattern) (*kg.Statement, error) {
 	for _, p := range patterns {
 		for st, err := range s.Match(p) {
@@ -107,7 +104,7 @@ func FirstStatement(s *kg.Snapshot, patterns ...kg.Pattern) (*kg.Statement, erro
 	return nil, nil
 }
 
-// Changes yields the commits, and follows the entities.
+// Changes yields the commits and updates the set of entities.
 func (s *Surroundings) Changes(ctx context.Context, store *kg.Store, w *kg.Watcher) iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
 		for changes, err := range w.Commits() {
@@ -125,13 +122,12 @@ func (s *Surroundings) Changes(ctx context.Context, store *kg.Store, w *kg.Watch
 	}
 }
 
-// commit makes of what was seen of a commit what is to be told of it, and goes
-// on with the entities as of behind it.
+// commit returns the changes of a commit to deliver, and updates the set of entities.
 func (s *Surroundings) commit(ctx context.Context, store *kg.Store, w *kg.Watcher, changes []kg.Event) ([]kg.Event, error) {
 	end := commitEvent(changes).Position
 	seen, before, after := s.now, s.now, s.now
 	if s.within == end.Revision {
-		after = s.next // and what was seen is of before and after
+		after = s.next // changes are around the entities of both sides
 	} else {
 		if s.within != 0 {
 			before, after = s.next, s.next
@@ -150,16 +146,16 @@ func (s *Surroundings) commit(ctx context.Context, store *kg.Store, w *kg.Watche
 			return nil, err
 		}
 	}
-	// A link that made them more fits the filter that was: the commit cannot have
-	// been passed over, but not all was seen of it.
+	// A link that extends the set matches the old filter, so the commit was not missed,
+	// but some of its changes were.
 	if told := union(before, after); !maps.Equal(told, seen) {
 		return s.read(ctx, w, end, told)
 	}
 	return changes, nil
 }
 
-// read gives what one commit changed around the entities, behind where the watcher
-// is.
+// read returns all changes of one commit around the entities, after the position of the
+// watcher.
 func (s *Surroundings) read(ctx context.Context, w *kg.Watcher, end kg.Position, around entities) (changes []kg.Event, err error) {
 	from := w.Position()
 	if before := (kg.Position{Epoch: end.Epoch, Revision: end.Revision - 1, Index: kg.EndOfCommit}); from.Compare(before) < 0 {
@@ -179,7 +175,7 @@ func (s *Surroundings) read(ctx context.Context, w *kg.Watcher, end kg.Position,
 	return changes, nil
 }
 
-// touch tells whether a statement is one of the entities'.
+// touch reports whether a statement has one of the entities.
 func (s *Surroundings) touch(set entities, q kg.Quad) bool {
 	if _, ok := set[q.Subject]; ok || s.Depth == 0 {
 		return ok
@@ -190,7 +186,7 @@ func (s *Surroundings) touch(set entities, q kg.Quad) bool {
 
 var rdfType = kg.IRI(kg.RDFType)
 
-// linked tells whether a link between two entities came or went.
+// linked reports whether a link between two entities was added or removed.
 func linked(changes []kg.Event) bool {
 	for i := range changes {
 		if changes[i].Statement.Object.IsResource() && changes[i].Statement.Predicate != rdfType {
@@ -239,10 +235,10 @@ func orDefault(n, unsaid int) int {
 	return n
 }
 
-// search finds what is linked with an entity, breadth first.
+// search finds the linked entities, breadth first.
 type search struct {
 	snapshot    *kg.Snapshot
-	class       kg.ID // the predicate that links nothing
+	class       kg.ID // rdf:type, which is not a link
 	found       map[kg.ID]struct{}
 	most, reads int
 }
@@ -268,22 +264,22 @@ func (s *search) from(start kg.ID, steps int) error {
 	return nil
 }
 
-// linked finds the entities at the other end of what fits, that were not found
-// before.
+// linked returns the entities at the other end of matching statements that were not
+// found before.
 func (s *search) linked(p kg.IDPattern, other func(kg.Row) kg.ID) (found []kg.ID, err error) {
 	for row, err := range s.snapshot.MatchIDs(p, nil) {
 		if err != nil {
 			return nil, err
 		}
 		if s.reads--; s.reads < 0 {
-			return nil, s.tooMuch("too many statements are around it at revision %d to find all entities that they link", s.snapshot.Revision())
+			return nil, s.tooMuch("the entity has too many statements around it at revision %d to find all linked entities", s.snapshot.Revision())
 		}
 		id := other(row)
 		if _, had := s.found[id]; had || !id.IsResource() || row.Predicate == s.class {
 			continue
 		}
 		if s.found[id] = struct{}{}; len(s.found) > s.most {
-			return nil, s.tooMuch("there are more entities around it at revision %d than the %d that can be watched", s.snapshot.Revision(), s.most)
+			return nil, s.tooMuch("the entity has more entities around it at revision %d than the limit of %d", s.snapshot.Revision(), s.most)
 		}
 		found = append(found, id)
 	}
@@ -292,7 +288,7 @@ func (s *search) linked(p kg.IDPattern, other func(kg.Row) kg.ID) (found []kg.ID
 
 func (s *search) tooMuch(format string, args ...any) error {
 	e := kg.Errorf(kg.CodeLimitExceeded, format, args...).At("depth")
-	e.Hint = "Follow it with a smaller depth, or follow what matters of it with a pattern."
+	e.Hint = "Use a smaller depth, or subscribe to statements with a pattern."
 	return e
 }
 

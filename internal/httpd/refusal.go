@@ -196,7 +196,7 @@ func (s *Server) noteRefusal(ctx context.Context, who caller.Caller, f *refusal)
 }
 
 func (s *Server) notFound(w http.ResponseWriter, _ *http.Request) {
-	f := &refusal{status: http.StatusNotFound, reason: string(kg.CodeNotFound), message: "there is nothing at this path",
+	f := &refusal{status: http.StatusNotFound, reason: string(kg.CodeNotFound), message: "the path does not exist",
 		hint: "The agent card is at /.well-known/agent-card.json."}
 	writeJSON(w, f.status, f.body(s.forms["/"]))
 }

@@ -29,12 +29,12 @@ func TestPaths(t *testing.T) {
 		{"POST", "/", nil, 200, "", "/ agent://anonymous open"},
 		{"POST", "/a2a", nil, 200, "", "/a2a agent://anonymous open"},
 		{"POST", "/a2a/", nil, 200, "", "/a2a/ agent://anonymous open"},
-		{"POST", "/a2a/x", nil, 404, "", "there is nothing at this path"},
+		{"POST", "/a2a/x", nil, 404, "", "the path does not exist"},
 		{"GET", "/", []string{"Accept: text/html,*/*"}, 302, "playground", ""},
 		{"GET", "/", nil, 200, "", "koine: one knowledge graph"},
 		{"GET", "/healthz", nil, 200, "", `{"status":"ok"}`},
 		{"GET", "/readyz", nil, 503, "", `{"status":"not ready","reason":"READ_ONLY: the disk is gone"}`},
-		{"GET", "/nothing", nil, 404, "", `{"error":{"message":"there is nothing at this path","data":{"reason":"NOT_FOUND","domain":"koine",` +
+		{"GET", "/nothing", nil, 404, "", `{"error":{"message":"the path does not exist","data":{"reason":"NOT_FOUND","domain":"koine",` +
 			`"hint":"The agent card is at /.well-known/agent-card.json."}}}`},
 	} {
 		resp, body := do(t, r, row.method, row.path, "", row.header...)

@@ -8,31 +8,31 @@ import (
 	"koine/kg"
 )
 
-// Unknown is a prefix or scheme of IRIs in a document that the store does not know, with
-// how many times it is used.
+// Unknown is a prefix or IRI scheme in a document that the store does not know, with
+// the number of its uses.
 type Unknown struct {
 	Prefix string `json:"prefix"`
 	Count  uint64 `json:"count"`
-	// Example is one of the IRIs, Nearest what may have been meant.
+	// Example is one of the IRIs, Nearest are similar known names.
 	Example string   `json:"example"`
 	Nearest []string `json:"nearest,omitempty"`
 }
 
-// Bounds of a Census.
+// Limits of a Census.
 const (
-	maxCounted = 1000 // prefixes that are told apart
-	maxTold    = 20   // prefixes that are told
+	maxCounted = 1000 // distinct prefixes counted
+	maxTold    = 20   // prefixes reported
 )
 
-// Known tells which names a store knows (kg.Store).
+// Known is the part of kg.Store that knows names.
 type Known interface {
 	KnowsScheme(name string) bool
 	Prefixes() *kg.Prefixes
 	KeptSchemes() []string
 }
 
-// Census counts the names of a document that the store does not know. What is loaded
-// came about elsewhere, and is not refused for its names.
+// Census counts the names of a document that the store does not know. Loaded data has
+// foreign names, so they are counted and not refused.
 type Census struct {
 	store   Known
 	known   string
@@ -69,7 +69,7 @@ func (c *Census) Add(q *kg.Quad) {
 	}
 }
 
-// Unknown returns what was found, the most used first.
+// Unknown returns the unknown names, the most used first.
 func (c *Census) Unknown() (out []Unknown) {
 	for _, u := range c.unknown {
 		out = append(out, *u)

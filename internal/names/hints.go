@@ -14,21 +14,21 @@ import (
 	"koine/kg"
 )
 
-// Bounds of hints about one update.
+// Limits of the hints about one update.
 const (
-	maxLooks      = 32   // names that are looked up in the store
-	maxCandidates = 2000 // predicates or classes that a new one is compared with
-	maxPrefixes   = 64   // prefixes under which a bare name is looked for
+	maxLooks      = 32   // names looked up in the store
+	maxCandidates = 2000 // predicates or classes compared with a new one
+	maxPrefixes   = 64   // prefixes tried for a bare name
 
-	// hintTime is how long the looking takes at the most: where many statements are
-	// hidden from the caller, finding none of them takes time.
+	// hintTime limits the time of the search: if many statements are hidden from the
+	// caller, finding a visible one takes time.
 	hintTime = 50 * time.Millisecond
 )
 
-// Hint looks at the patch at an index that Check has passed, before it is applied: whether its
-// predicate or class is new and near to one that is used, whether its object is a
-// literal where all others are resources, and whether an id without a prefix exists with
-// one. What is in use is remembered, so that most patches cost a look at a map.
+// Hint examines a patch that passed Check, before it is applied: whether its predicate
+// or class is new and similar to a used one, whether its object is a literal although
+// all others are resources, and whether an id without a prefix exists with one. Names
+// in use are cached, so most patches cost one map lookup.
 func (g *Judging) Hint(p *kg.Patch, index int) {
 	if p.Op == kg.Remove {
 		return
@@ -51,10 +51,10 @@ func (g *Judging) Hint(p *kg.Patch, index int) {
 	}
 }
 
-// Hints returns what was found, at most operation.MaxHints.
+// Hints returns the hints found, at most operation.MaxHints.
 func (g *Judging) Hints() []operation.Hint { return g.hints }
 
-// Close ends the judging.
+// Close releases the snapshots.
 func (g *Judging) Close() {
 	if g.standing != nil {
 		g.standing.Close()
@@ -64,8 +64,8 @@ func (g *Judging) Close() {
 }
 
 // TellPrefixed adds to an error about a name without a prefix (kg.BareNameError) the
-// names with a prefix under which the caller may see something. Other errors come back
-// as they are.
+// prefixed names that exist in statements visible to the caller. It returns other
+// errors unchanged.
 func (j *Judge) TellPrefixed(ctx context.Context, p kg.Principal, err error) error {
 	var bare *kg.BareNameError
 	var known *kg.Error
@@ -79,26 +79,26 @@ func (j *Judge) TellPrefixed(ctx context.Context, p kg.Principal, err error) err
 		return err
 	}
 	e := *known
-	e.Err = nil // it is told once
+	e.Err = nil // the message contains it
 	e.Message += fmt.Sprintf("; did you mean %s?", strings.Join(found, " or "))
 	return &e
 }
 
-// guesser looks at what the caller may read, once there is something to look for. An
-// error ends the looking, because a hint is worth none.
+// guesser searches the statements visible to the caller. It opens its snapshot on first
+// use. An error ends the search without failing the update.
 type guesser struct {
 	ctx       context.Context
 	judge     *Judge
 	principal kg.Principal
 
-	all    *kg.Snapshot // of all graphs that the caller may read
+	all    *kg.Snapshot // all graphs that the caller may read
 	cancel context.CancelFunc
 	failed error
 	looks  int
 	hints  []operation.Hint
-	last   use    // which was looked at last
-	index  int    // of the patch that is looked at
-	part   string // of that
+	last   use    // the last use examined
+	index  int    // of the patch being examined
+	part   string // of that patch
 	names  map[string][]string
 }
 
@@ -118,7 +118,7 @@ func (g *guesser) open() bool {
 	return g.failed == nil
 }
 
-// view is of all that the principal may read.
+// view returns a snapshot of everything that the principal may read.
 func (j *Judge) view(ctx context.Context, p kg.Principal) (*kg.Snapshot, error) {
 	return j.store.View(ctx, kg.View{Principal: p, AllGraphs: true, Now: time.Now()})
 }
@@ -133,8 +133,7 @@ func (g *guesser) close() {
 	}
 }
 
-// next tells whether a use is one to look up: not one that was seen before, nor one past
-// the bounds.
+// next reports whether a use must be looked up: it is not cached and within the limits.
 func (g *guesser) next(u use) bool {
 	if g.last == u || g.judge.seen.has(u) {
 		return false
@@ -147,7 +146,7 @@ func (g *guesser) next(u use) bool {
 	return g.open()
 }
 
-// use hints at a predicate or a class that is new and near to one that is used.
+// use adds a hint for a predicate or class that is new and similar to a used one.
 func (g *guesser) use(what string, t kg.Term) {
 	u := use{g.principal.ID, what, t}
 	if !g.next(u) {
@@ -166,12 +165,12 @@ func (g *guesser) use(what string, t kg.Term) {
 		return
 	}
 	g.add(operation.Hint{
-		Message: fmt.Sprintf("nothing that you may see had the %s %s before; did you mean %s?", what, g.short(t.Value()), strings.Join(g.shorts(near), " or ")),
+		Message: fmt.Sprintf("the %s %s is new among the statements visible to you; did you mean %s?", what, g.short(t.Value()), strings.Join(g.shorts(near), " or ")),
 		Nearest: near,
 	})
 }
 
-// used lists the predicates or classes that the caller may see, the most used first.
+// used lists the predicates or classes visible to the caller, the most used first.
 func (g *guesser) used(what string) []string {
 	if list, ok := g.names[what]; ok {
 		return list
@@ -196,7 +195,7 @@ func (g *guesser) used(what string) []string {
 	return list
 }
 
-// literal hints at a literal where all objects of the predicate are resources.
+// literal adds a hint for a literal if all objects of the predicate are resources.
 func (g *guesser) literal(predicate kg.Term) {
 	u := use{g.principal.ID, "literal", predicate}
 	if !g.next(u) {
@@ -210,7 +209,7 @@ func (g *guesser) literal(predicate kg.Term) {
 	literal, err := g.all.HasLiteralOf(id)
 	if err != nil || literal {
 		g.failed = err
-		g.judge.seen.add(u) // or there is too much to look through
+		g.judge.seen.add(u) // or the predicate has too many statements to search
 		return
 	}
 	for row, err := range g.all.MatchIDs(kg.IDPattern{Predicate: id}, nil) {
@@ -218,7 +217,7 @@ func (g *guesser) literal(predicate kg.Term) {
 			g.failed = err
 			return
 		}
-		hint := operation.Hint{Message: fmt.Sprintf("all objects of %s that you may see are resources, and this one is a literal; for a resource say id, not value", g.short(predicate.Value()))}
+		hint := operation.Hint{Message: fmt.Sprintf("all visible objects of %s are resources, and this one is a literal; to refer to a resource, set id instead of value", g.short(predicate.Value()))}
 		if example, err := g.all.Term(row.Object); err == nil && example.Kind() == kg.KindIRI {
 			hint.Message += ", as in " + g.short(example.Value())
 		}
@@ -227,7 +226,7 @@ func (g *guesser) literal(predicate kg.Term) {
 	}
 }
 
-// bareName hints at an id that was written without a prefix and exists with one.
+// bareName adds a hint for an id without a prefix that exists with one.
 func (g *guesser) bareName(t kg.Term) {
 	text, ok := strings.CutPrefix(t.Value(), kg.ForeignIDPrefix)
 	if !ok || t.Kind() != kg.KindIRI {
@@ -264,15 +263,14 @@ func (g *guesser) add(h operation.Hint) {
 	g.hints = append(g.hints, h)
 }
 
-// prefixed lists the names with one of the prefixes that occur in what the caller may
-// see.
+// prefixed lists the prefixed forms of a name that exist in visible statements.
 func (g *guesser) prefixed(text string) (found []string) {
 	if text == "" || len(text) > 256 || !g.open() {
 		return nil
 	}
 	prefixes := g.judge.store.Prefixes().All()
 	kept := g.judge.store.KeptPrefixes()
-	slices.SortStableFunc(prefixes, func(a, b kg.Prefix) int { // those of the store's own first
+	slices.SortStableFunc(prefixes, func(a, b kg.Prefix) int { // registered prefixes before built-in ones
 		_, x := kept[a.Name]
 		_, y := kept[b.Name]
 		return b2i(y) - b2i(x)
@@ -323,8 +321,8 @@ func (g *guesser) long(name string) string {
 	return name
 }
 
-// occurs tells whether the view shows a statement with the subject, predicate or object,
-// of the class, or in the graph.
+// occurs reports whether the snapshot shows a statement with the term as subject,
+// predicate, object, class or graph.
 func occurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
 	id, known, err := s.ID(t)
 	if err != nil || !known {
@@ -355,11 +353,11 @@ func occurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
 	return n > 0, err
 }
 
-// maxSeen bounds the uses that are remembered.
+// maxSeen limits the cached uses.
 const maxSeen = 10_000
 
-// seen remembers which principal saw which name in use. A name that is gone since, or
-// that the principal may no longer see, only gets no hint. It may be used concurrently.
+// seen caches which principal saw which name in use. A stale entry only suppresses a
+// hint. Safe for concurrent use.
 type seen struct {
 	mu   sync.RWMutex
 	uses map[use]struct{} // guarded by mu; emptied when full

@@ -11,25 +11,25 @@ import (
 	"koine/kg"
 )
 
-// Mode says what becomes of names that the store does not know.
+// Mode selects the treatment of unknown names.
 type Mode string
 
 // The modes. The zero Mode is Strict.
 const (
-	Strict  Mode = "strict"  // they are refused
-	Lenient Mode = "lenient" // they are written, with a hint
+	Strict  Mode = "strict"  // refuse them
+	Lenient Mode = "lenient" // write them and add a hint
 )
 
-// Valid reports a mode that there is not.
+// Valid returns an error for an undefined mode.
 func (m Mode) Valid() error {
 	switch m {
 	case "", Strict, Lenient:
 		return nil
 	}
-	return kg.Errorf(kg.CodeInvalid, "names are judged %s or %s, not %q", Strict, Lenient, string(m))
+	return kg.Errorf(kg.CodeInvalid, "the mode of names must be %s or %s, not %q", Strict, Lenient, string(m))
 }
 
-// Judge judges names in the updates of one store. It may be used concurrently.
+// Judge checks names in the updates of one store. Safe for concurrent use.
 type Judge struct {
 	store   *kg.Store
 	lenient bool
@@ -41,31 +41,31 @@ func NewJudge(store *kg.Store, mode Mode) *Judge {
 	return &Judge{store: store, lenient: mode == Lenient}
 }
 
-// Judging is the judging of one update. It belongs to one goroutine and must be closed.
+// Judging is the check of one update. It belongs to one goroutine and must be closed.
 type Judging struct {
 	*guesser
 	judge *Judge
-	// known is the scheme that was found to be known last, with its colon: most names of
-	// an update begin alike.
+	// known is the last scheme found to be known, with its colon: most names of an
+	// update share it.
 	known string
-	said  map[string]bool // schemes that a hint was given about
-	// standing is what names are looked for in that the store may have already; nil until
-	// there is one.
+	said  map[string]bool // schemes with a hint
+	// standing is the snapshot for looking up names that the store may already have;
+	// nil until needed.
 	standing *kg.Snapshot
-	// proposed tells that the update has waited for review: its names are in the store by
-	// its proposal already, and what only waits is not counted.
+	// proposed means that the update comes from a proposal: its names are in the store
+	// because of the proposal, so pending statements do not count.
 	proposed bool
 }
 
-// Begin begins to judge an update of the principal's.
+// Begin starts the check of an update by the principal.
 func (j *Judge) Begin(ctx context.Context, p kg.Principal) *Judging {
 	return &Judging{guesser: &guesser{ctx: ctx, judge: j, principal: p}, judge: j}
 }
 
-// Check refuses the patch at an index, not a removal, of which a subject, predicate, object, graph or
-// datatype has a name that the store does not know, with CodeUnknownPrefix and the part
-// as Field. implied is the part of the mutation, like "subject.type", where the patch
-// states a type on the side, and otherwise "".
+// Check returns CodeUnknownPrefix if a subject, predicate, object, graph or datatype of
+// a patch has an unknown name, with the part as Field. It ignores removals. implied is
+// the part of the mutation, like "subject.type", if the patch states an implied type,
+// and otherwise "".
 func (g *Judging) Check(p *kg.Patch, index int, implied string) error {
 	if p.Op == kg.Remove {
 		return nil
@@ -87,7 +87,7 @@ func (g *Judging) Check(p *kg.Patch, index int, implied string) error {
 	return g.name(q.Graph, "graph")
 }
 
-// name judges one term.
+// name checks one term.
 func (g *Judging) name(t kg.Term, field string) error {
 	iri := iriOf(t)
 	if iri == "" || g.known != "" && strings.HasPrefix(iri, g.known) {
@@ -95,7 +95,7 @@ func (g *Judging) name(t kg.Term, field string) error {
 	}
 	scheme, _, ok := strings.Cut(iri, ":")
 	if !ok {
-		return nil // Patch.Normalise refuses it
+		return nil // Patch.Normalise returns the error
 	}
 	if g.judge.store.KnowsScheme(scheme) {
 		g.known = iri[:len(scheme)+1]
@@ -122,7 +122,7 @@ func (g *Judging) name(t kg.Term, field string) error {
 	return nil
 }
 
-// iriOf is the IRI that a term has: its own, or that of its datatype.
+// iriOf returns the IRI of a term: its own, or that of its datatype.
 func iriOf(t kg.Term) string {
 	switch t.Kind() {
 	case kg.KindIRI:
@@ -135,9 +135,9 @@ func iriOf(t kg.Term) string {
 	return ""
 }
 
-// stands tells whether the store has the name already, as far as the caller may know:
-// administrators may know all of it, others what occurs in the statements that they read,
-// and so do both for what was proposed.
+// stands reports whether the store already has the name, as far as the caller may know:
+// administrators see all names, others those in the statements that they may read; the
+// same limit applies to all for a proposal.
 func (g *Judging) stands(t kg.Term, iri string) (bool, error) {
 	if g.standing == nil {
 		view := kg.View{Principal: g.principal, AllGraphs: !g.proposed, Now: time.Now()}
@@ -162,20 +162,20 @@ func (g *Judging) stands(t kg.Term, iri string) (bool, error) {
 	return false, nil
 }
 
-// unknown is the error about a name that the store does not know.
+// unknown returns the error for an unknown name.
 func (j *Judge) unknown(iri, scheme string) *kg.Error {
 	e := kg.Errorf(kg.CodeUnknownPrefix, "%s: %s is neither a registered prefix nor a known URI scheme", clip(iri), clip(scheme))
 	if near := j.nearest(iri, scheme); len(near) > 0 {
 		e.Message += fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
 	}
-	e.Hint = "Write the whole IRI, or have an administrator register the prefix (registerPrefix, koine prefix add) or allow the scheme (koine scheme add)."
+	e.Hint = "Write the full IRI, or ask an administrator to register the prefix (registerPrefix, koine prefix add) or allow the scheme (koine scheme add)."
 	return e
 }
 
-// maxNearest bounds the names that may have been meant.
+// maxNearest limits the suggested names.
 const maxNearest = 3
 
-// nearest are the names that may have been meant, as they may be written.
+// nearest lists similar known names.
 func (j *Judge) nearest(iri, scheme string) []string { return nearestTo(j.store, iri, scheme) }
 
 func nearestTo(store Known, iri, scheme string) (out []string) {
@@ -183,7 +183,7 @@ func nearestTo(store Known, iri, scheme string) (out []string) {
 	var candidates []string
 	if !strings.HasPrefix(rest, "//") {
 		for _, p := range store.Prefixes().All() {
-			if p.Name == scheme { // registered since the name was written
+			if p.Name == scheme { // registered after the name was written
 				return []string{clip(p.Namespace + rest)}
 			}
 			candidates = append(candidates, p.Name)
@@ -197,7 +197,7 @@ func nearestTo(store Known, iri, scheme string) (out []string) {
 	return out
 }
 
-// clip bounds a name from outside that goes into a message.
+// clip limits the length of client text in a message.
 func clip(s string) string {
 	const most = 120
 	if len(s) <= most {
@@ -206,15 +206,16 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// Term judges a name that an update is about to bring in by itself, with field as Field.
+// Term checks a single name that an update will add, with field as Field.
 func (j *Judge) Term(ctx context.Context, p kg.Principal, t kg.Term, field string) error {
 	g := j.Begin(ctx, p)
 	defer g.Close()
 	return g.name(t, field)
 }
 
-// Patches judges the patches of a proposal that is about to be applied. That a proposal
-// brings a name does not make it known. Field is the index of the patch with the part.
+// Patches checks the patches of a proposal that is about to be applied. A name is not
+// known merely because a proposal has it. Field is the index of the patch with the
+// part.
 func (j *Judge) Patches(ctx context.Context, p kg.Principal, patches []kg.Patch) error {
 	g := j.Begin(ctx, p)
 	g.proposed = true
@@ -222,8 +223,8 @@ func (j *Judge) Patches(ctx context.Context, p kg.Principal, patches []kg.Patch)
 	for i := range patches {
 		if err := g.Check(&patches[i], i, ""); err != nil {
 			e := kg.AsError(err).At(fmt.Sprintf("[%d]", i))
-			if e.Code == kg.CodeUnknownPrefix { // its names are what was proposed: a prefix of now changes none
-				e.Hint = "Reject the proposal and have it made again with whole IRIs, or, where it is no prefix, have an administrator allow the scheme (koine scheme add)."
+			if e.Code == kg.CodeUnknownPrefix { // registering a prefix now does not change the proposed names
+				e.Hint = "Reject the proposal and submit it again with full IRIs, or ask an administrator to allow the scheme (koine scheme add)."
 			}
 			return e
 		}

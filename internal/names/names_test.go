@@ -64,7 +64,7 @@ func TestHints(t *testing.T) {
 		{"a predicate that is used", "", "", add(ex("c"), ex("label"), kg.String("C"), kg.DefaultGraph)},
 		{"a slip", "did you mean ex:label?", "0.statement.predicate", add(ex("c"), ex("lable"), kg.String("C"), kg.DefaultGraph)},
 		{"a class", "did you mean ex:Person?", "0.statement.type", add(ex("c"), kg.RDFType, kg.IRI(ex("Persn")), kg.DefaultGraph)},
-		{"a literal", "all objects of ex:supports that you may see are resources", "0.statement.object", add(ex("c"), ex("supports"), kg.String("b"), kg.DefaultGraph)},
+		{"a literal", "all visible objects of ex:supports are resources", "0.statement.object", add(ex("c"), ex("supports"), kg.String("b"), kg.DefaultGraph)},
 		{"a bare id", "ex:Finding exists", "0.statement.subject", add(kg.ForeignIDPrefix+"Finding", ex("label"), kg.String("F"), kg.DefaultGraph)},
 		{"something new", "", "", add(ex("c"), ex("inventedBy"), kg.IRI(ex("d")), kg.DefaultGraph)},
 	} {

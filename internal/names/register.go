@@ -10,10 +10,11 @@ import (
 	"koine/kg"
 )
 
-// Register registers prefixes, each with its namespace, in one commit; without anything
-// new there is none. A prefix has one meaning, or what was written and what is asked for
-// are different entities: another one is CodeInvalid unless force is set, which leaves
-// what is stored as it is. Otherwise errors are those of kg.Store.ChangeNames.
+// Register registers prefixes with their namespaces in one commit, or none if nothing
+// changes. A registered prefix keeps its namespace, because changing it would give
+// stored and new names different meanings: another one is CodeInvalid unless force is
+// set. force does not change stored statements. Other errors are those of
+// kg.Store.ChangeNames.
 func Register(ctx context.Context, store *kg.Store, m kg.Meta, prefixes map[string]string, force bool) (kg.Receipt, error) {
 	return store.ChangeNames(ctx, m, func(n *kg.Names) error {
 		for _, name := range slices.Sorted(maps.Keys(prefixes)) {
@@ -31,7 +32,7 @@ func Register(ctx context.Context, store *kg.Store, m kg.Meta, prefixes map[stri
 	})
 }
 
-// Meaning returns the namespace of a prefix that is kept or built in.
+// Meaning returns the namespace of a registered or built-in prefix.
 func Meaning(kept map[string]string, name string) (namespace string, known bool) {
 	if namespace, known = kept[name]; !known {
 		namespace, known = kg.BuiltinPrefixes[name]
@@ -39,23 +40,23 @@ func Meaning(kept map[string]string, name string) (namespace string, known bool)
 	return namespace, known
 }
 
-// ErrOtherMeaning refuses to give a prefix another meaning.
+// ErrOtherMeaning is the error for a prefix that is registered with another namespace.
 func ErrOtherMeaning(name, before string) *kg.Error {
-	e := kg.Errorf(kg.CodeInvalid, "in this store, %s is %s", name, before)
-	e.Hint = "Use another name, or force the change: what is stored stays as it is, and " + name + ":… means other IRIs from then on."
+	e := kg.Errorf(kg.CodeInvalid, "the prefix %s is already registered as %s", name, before)
+	e.Hint = "Use another prefix, or force the change: stored statements stay, and " + name + ":… means other IRIs from then on."
 	return e
 }
 
-// Remove removes prefixes; what is stored stays as it is. A prefix that is not kept is
-// CodeNotFound, and one that is built in gets back its own meaning.
+// Remove removes prefixes; stored statements stay. An unregistered prefix is
+// CodeNotFound. A built-in prefix with another namespace gets its own back.
 func Remove(ctx context.Context, store *kg.Store, m kg.Meta, prefixes ...string) (kg.Receipt, error) {
 	return store.ChangeNames(ctx, m, func(n *kg.Names) error {
 		for _, name := range prefixes {
 			if _, kept := n.Prefixes[name]; !kept {
 				if _, builtin := kg.BuiltinPrefixes[name]; builtin {
-					return kg.Errorf(kg.CodeInvalid, "%s is built in, and stays", name)
+					return kg.Errorf(kg.CodeInvalid, "the prefix %s is built in and cannot be removed", name)
 				}
-				return kg.Errorf(kg.CodeNotFound, "there is no prefix %q", name)
+				return kg.Errorf(kg.CodeNotFound, "prefix %q is not registered", name)
 			}
 			delete(n.Prefixes, name)
 		}
@@ -75,17 +76,17 @@ func AllowSchemes(ctx context.Context, store *kg.Store, m kg.Meta, schemes ...st
 	})
 }
 
-// ForbidSchemes takes URI schemes away from those that AllowSchemes made known; what is
-// stored stays. One that is not among them is CodeNotFound.
+// ForbidSchemes removes URI schemes that AllowSchemes added; stored statements stay.
+// Another scheme is CodeNotFound.
 func ForbidSchemes(ctx context.Context, store *kg.Store, m kg.Meta, schemes ...string) (kg.Receipt, error) {
 	return store.ChangeNames(ctx, m, func(n *kg.Names) error {
 		for _, scheme := range schemes {
 			scheme = strings.ToLower(scheme)
 			if !n.Schemes[scheme] {
 				if builtinScheme(scheme) {
-					return kg.Errorf(kg.CodeInvalid, "every store knows the URI scheme %s", scheme)
+					return kg.Errorf(kg.CodeInvalid, "the URI scheme %s is built in and cannot be removed", scheme)
 				}
-				return kg.Errorf(kg.CodeNotFound, "there is no URI scheme %q", scheme)
+				return kg.Errorf(kg.CodeNotFound, "URI scheme %q is not registered", scheme)
 			}
 			delete(n.Schemes, scheme)
 		}
@@ -95,7 +96,8 @@ func ForbidSchemes(ctx context.Context, store *kg.Store, m kg.Meta, schemes ...s
 
 func builtinScheme(name string) bool { return kg.IsScheme(name) || name == "tel" }
 
-// Justification is the reason of a commit that registers names at the operator's word.
+// Justification returns the justification of a commit that registers names for the
+// operator.
 func Justification(what string, names []string) string {
 	return fmt.Sprintf("%s: %s", what, strings.Join(names, ", "))
 }

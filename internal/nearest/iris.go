@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// maxNamespaceSlips is how different the beginnings of two IRIs may be that end
-// alike: http for https, or another year.
+// maxNamespaceSlips is the largest edit distance between the namespaces of two IRIs
+// with the same local name: http for https, or another year.
 const maxNamespaceSlips = 6
 
-// maxShortBytes is how long a name is that two slips make another one, unless it begins
-// alike.
+// maxShortBytes is the length up to which two edits make another name, unless the first
+// letters agree.
 const maxShortBytes = 4
 
-// IRIs are up to most of the candidates that the IRI may be a slip of, the
-// nearest first. What stands behind the last # or / decides; an IRI that ends in
-// the same name also counts from another namespace, if that is like this one.
+// IRIs returns up to most candidates that are similar to the IRI, nearest first. The
+// part after the last # or / decides; an IRI with the same local name also counts if
+// its namespace is similar.
 func IRIs(iri string, candidates []string, most int) []string {
 	type guess struct {
 		iri  string
@@ -47,8 +47,7 @@ func IRIs(iri string, candidates []string, most int) []string {
 	return out
 }
 
-// Names are up to most of the names that the given one may be a slip of, the
-// nearest first.
+// Names returns up to most names that are similar to the given one, nearest first.
 func Names(name string, names []string, most int) []string {
 	away := map[string]int{}
 	var found []string
@@ -61,10 +60,10 @@ func Names(name string, names []string, most int) []string {
 	return found[:min(most, len(found))]
 }
 
-// slips counts what is wrong with a name; false when it is another one. One slip is
-// forgiven in up to three letters of the shorter name, and two in more; in four letters
-// only where both begin alike: livs may be likes, but ipfs is not rdfs. That is more than
-// Name forgives, which offers a single one.
+// slips returns the edit distance of two names, and false if they are not similar. It
+// allows one edit for up to three letters of the shorter name, and two for more; for
+// four letters only if the first letters agree: livs may be likes, but ipfs is not
+// rdfs. This is more lenient than Name, which returns a single suggestion.
 func slips(name, meant string) (n int, near bool) {
 	if strings.EqualFold(name, meant) {
 		return 0, true
@@ -75,17 +74,17 @@ func slips(name, meant string) (n int, near bool) {
 	name, meant = strings.ToLower(name), strings.ToLower(meant)
 	n = distance(name, meant)
 	shorter := min(len(name), len(meant))
-	if n > min(maxSlips, (shorter+2)/3) || n >= len(name) { // no letter is the same
+	if n > min(maxSlips, (shorter+2)/3) || n >= len(name) { // nothing in common
 		return n, false
 	}
 	return n, n == 1 || shorter > maxShortBytes || name[0] == meant[0]
 }
 
-// split parts an IRI into its namespace and its local name.
+// split splits an IRI into its namespace and its local name.
 func split(iri string) (space, name string) {
 	i := strings.LastIndexAny(iri, "#/:") + 1
 	return iri[:i], iri[i:]
 }
 
-// clip bounds what a distance is computed of.
+// clip limits the input of distance.
 func clip(s string) string { return s[:min(len(s), 2*maxGuessedBytes)] }

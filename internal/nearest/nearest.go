@@ -1,16 +1,17 @@
-// Package nearest guesses what a misspelt name was to be, for the hint of an error.
+// Package nearest suggests known names that are similar to a misspelt one, for the
+// hints of errors.
 package nearest
 
 import "strings"
 
-// Bounds of a guess at what a name was to be.
+// Limits of a suggestion.
 const (
-	maxGuessedBytes = 40 // longer names are no slip
-	maxSlips        = 2  // letters too many, too few or wrong, or neighbours that changed places
+	maxGuessedBytes = 40 // longer names get no suggestion
+	maxSlips        = 2  // edits: insertion, deletion, substitution, transposition of neighbours
 )
 
-// Name is the name that the given one may be a slip of, "" for none: the
-// same but for upper and lower case, or with few letters wrong for its length.
+// Name returns the known name that is most similar to the given one, "" for none: equal
+// up to case, or with few edits for its length.
 func Name(name string, names []string) string {
 	if len(name) > maxGuessedBytes {
 		return ""
@@ -27,8 +28,8 @@ func Name(name string, names []string) string {
 	return best
 }
 
-// distance is the number of bytes to add, drop or change, where two neighbours that
-// changed places are one slip (optimal string alignment).
+// distance returns the edit distance in bytes, where a transposition of neighbours is
+// one edit (optimal string alignment).
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -4,12 +4,12 @@ import "context"
 
 type askedKey struct{}
 
-// WithAsked marks the context of an operation about which the operator's rules
-// were asked. Without it the store asks about each read by itself, knowing no more
-// than who reads: so no door is forgotten, and none is asked about twice.
+// WithAsked marks the context of an operation that the operator's rules have already
+// judged. Without the mark the store judges each read itself, knowing only the reader:
+// so no entry point is unjudged, and none is judged twice.
 func WithAsked(ctx context.Context) context.Context {
 	return context.WithValue(ctx, askedKey{}, true)
 }
 
-// Asked tells whether the context is one of WithAsked.
+// Asked reports whether the context has the mark of WithAsked.
 func Asked(ctx context.Context) bool { return ctx.Value(askedKey{}) != nil }

@@ -1,6 +1,6 @@
-// Package operation is the form in which a GraphQL operation passes between a
-// protocol adapter and the engine: package graph implements it, package a2a and
-// others ask for it, and neither knows the other.
+// Package operation defines the form in which a GraphQL operation passes between a
+// protocol and the engine: package graph implements it, package a2a and others call it,
+// and neither depends on the other.
 package operation
 
 import (
@@ -14,14 +14,13 @@ import (
 	"koine/kg"
 )
 
-// Request is one operation to execute. Its document is Query, or that of a
-// DocumentID or of the extension persistedQuery that the engine knows.
+// Request is one operation to execute. Its document is Query, or the document with the
+// DocumentID or the persistedQuery extension that the engine knows.
 type Request struct {
 	Query         string
 	DocumentID    string
 	OperationName string
-	// Variables as decoded JSON; numbers are json.Number, so that none loses
-	// digits.
+	// Variables as decoded JSON; numbers are json.Number to keep all digits.
 	Variables  map[string]any
 	Extensions map[string]any
 
@@ -29,65 +28,62 @@ type Request struct {
 	Actor     kg.AgentID // "" means the principal itself
 	TaskID    string
 	SessionID string
-	// Method is how the operation came, such as "knowledge/query", and Metadata the
-	// JSON object that came with it; the operator's rules look at them.
+	// Method is the calling method, such as "knowledge/query", and Metadata the JSON
+	// object of the request; the operator's rules read both.
 	Method   string
 	Metadata json.RawMessage
 
-	// View is that of the whole operation; an explicit view argument in the
-	// query can only narrow it. Its Principal is set from the one above.
+	// View is the view of the whole operation; a view argument in the query can only
+	// narrow it. Its Principal is set from the one above.
 	View kg.View
 
-	// Budget bounds the answer to a query, beside what the document says.
+	// Budget limits the answer to a query, in addition to the limits in the document.
 	Budget Budget
 
-	// QueriesOnly refuses mutations, as HTTP GET must.
+	// QueriesOnly refuses mutations, as HTTP GET requires.
 	QueriesOnly bool
-	// Resume says where a subscription starts, when it is not said in the
-	// operation itself.
+	// Resume is the start of a subscription, if the operation does not contain one.
 	Resume Resume
 }
 
-// Result is the answer to a query or a mutation, or one event of a
-// subscription.
+// Result is the answer to a query or a mutation, or one event of a subscription.
 type Result struct {
-	// Kind is what was executed; "" where it did not come to that.
+	// Kind is the kind of operation executed; "" if execution did not start.
 	Kind ast.Operation
-	// Data is the content of GraphQL's `data`; nil when nothing could be given.
+	// Data is GraphQL's `data`; nil if there is none.
 	Data   json.RawMessage
 	Errors gqlerror.List
 	// Cuts are the places at which a budget ended a list, up to MaxCuts.
 	Cuts []Cut
-	// Hints are for who wonders why there is nothing, up to MaxHints.
+	// Hints explain empty results, up to MaxHints.
 	Hints []Hint
 
-	// Position behind the revision that was read, or that a mutation made.
+	// Position is the position after the revision read or written.
 	Position       kg.Position
 	StatementsRead int64
-	// Scans counts the walks over the index: one reads a whole level of the
-	// answer, however many rows it has.
+	// Scans counts index scans: one reads a whole level of the answer, however many
+	// rows it has.
 	Scans    int64
 	Sources  []kg.AgentID // whose assertions were read, up to 20
 	Duration time.Duration
 }
 
-// Budget is how much of an answer is wanted at the most. A zero member bounds
-// nothing.
+// Budget limits the size of an answer. A zero member is no limit.
 type Budget struct {
 	MaxBytes      int // of Result.Data
-	MaxTokens     int // the same, as one token for every three bytes
-	MaxStatements int // read for it
+	MaxTokens     int // of Result.Data, counting one token for every three bytes
+	MaxStatements int // read for the answer
 }
 
-// Cut is a place at which a budget ended a list early. As JSON it looks the
-// same in every protocol.
+// Cut is a place at which a budget ended a list early. Its JSON is the same in every
+// protocol.
 type Cut struct {
 	Path   ast.Path  `json:"path"` // of the list's field
 	Reason CutReason `json:"reason"`
-	Cursor string    `json:"cursor"` // to go on from, for the field's argument `after`
+	Cursor string    `json:"cursor"` // value of the field's argument `after` to continue
 }
 
-// CutReason says which part of a budget was used up.
+// CutReason is the part of a budget that was used up.
 type CutReason string
 
 // The reasons.
@@ -97,21 +93,21 @@ const (
 	CutStatements CutReason = "STATEMENTS"
 )
 
-// Hint is about something that an operation names and that finds nothing, such
-// as a predicate that does not occur in what the caller may see; or about something that
-// an update writes and that looks like a slip.
+// Hint explains a name in an operation that matches nothing, such as a predicate
+// without visible statements, or a likely typing error in an update.
 type Hint struct {
-	Path    ast.Path `json:"path"` // of the field that names it, without indexes
+	Path    ast.Path `json:"path"` // of the field with the name, without indexes
 	Message string   `json:"message"`
-	Nearest []string `json:"nearest,omitempty"` // IRIs, as they may be written, that may have been meant
+	Nearest []string `json:"nearest,omitempty"` // similar IRIs, in input form
 }
 
-// PartOf is the path of a part of the patch at an index, as "3.statement.predicate".
+// PartOf returns the path of a part of the patch at an index, as
+// "3.statement.predicate".
 func PartOf(index int, part string) ast.Path {
 	return ast.Path{ast.PathIndex(index), ast.PathName("statement"), ast.PathName(part)}
 }
 
-// Under puts names before a hint's path.
+// Under returns the hint with names put before its path.
 func (h Hint) Under(names ...string) Hint {
 	path := make(ast.Path, 0, len(names)+len(h.Path))
 	for _, name := range names {
@@ -121,17 +117,17 @@ func (h Hint) Under(names ...string) Hint {
 	return h
 }
 
-// MaxHints bounds what a Result lists.
+// MaxHints limits the hints of a Result.
 const MaxHints = 10
 
-// MaxCuts bounds the places that a Result lists.
+// MaxCuts limits the cuts of a Result.
 const MaxCuts = 100
 
-// Start is where a subscription starts.
+// Start is the start of a subscription.
 type Start uint8
 
-// The starts. The zero Start leaves it to the operation's own `resume`
-// argument, and without one shows the future only.
+// The starts. The zero Start leaves it to the operation's own `resume` argument;
+// without one the subscription delivers the future only.
 const (
 	Unsaid Start = iota
 	Latest
@@ -144,39 +140,40 @@ const (
 type Resume struct {
 	Start Start
 	After kg.Position
-	// Said names what of the request says so, where the operation may not say another
-	// start then. "" of a client that comes back: what it says is newer than its operation.
+	// Said names the part of the request that sets the start; the operation must not
+	// set another one then. It is "" for a reconnecting client, whose position takes
+	// precedence over its operation.
 	Said string
 }
 
-// Event is one element of a subscription: what a commit changed, something that
-// stood in the snapshot, or UpToDate.
+// Event is one element of a subscription: the changes of a commit, an element of the
+// snapshot, or UpToDate.
 type Event struct {
-	// Changes that caused the event, in the order of the log: of one commit, and
-	// at least one. In a snapshot it is the statement that stands, with Op Add and
-	// no Commit; none where what stands is no statement.
+	// Changes are the changes that caused the event, in log order, all of one commit
+	// and at least one. In a snapshot it is the statement with Op Add and no Commit;
+	// empty if the element is not a statement.
 	Changes []kg.Event
-	// Standing is one of the statements behind an event of a snapshot that has no
-	// Changes, or nil. Protocols whose events are about statements need it.
+	// Standing is one of the statements of a snapshot event without Changes, or nil,
+	// for protocols whose events need a statement.
 	Standing *kg.Statement
-	// Nothing tells that the event of a snapshot shows no statement.
+	// Nothing reports that the event of a snapshot shows no statement.
 	Nothing bool
-	// Snapshot tells that the event is of the snapshot, SnapshotEnd that it is
-	// the last of it. An empty snapshot ends with an UpToDate event.
+	// Snapshot marks an event of the snapshot, SnapshotEnd the last of it. An empty
+	// snapshot ends with an UpToDate event.
 	Snapshot, SnapshotEnd bool
-	// Revision and Taken, in a snapshot, are which it shows and when it was taken.
+	// Revision and Taken are the revision and the time of the snapshot.
 	Revision kg.Revision
 	Taken    time.Time
-	// UpToDate tells that nothing more matches up to Position.
+	// UpToDate means that nothing more matches up to Position.
 	UpToDate bool
-	// Position to resume from behind this event; zero inside a snapshot.
+	// Position is the position to resume from after this event; zero inside a snapshot.
 	Position kg.Position
-	// Result is what the operation selected.
+	// Result is the result of the operation for the event.
 	Result Result
 }
 
-// Replaced tells of the graph whose content was exchanged as a whole, nil where the event
-// is another: it is its only change then.
+// Replaced returns the graph whose content was replaced as a whole; nil for another
+// event. It is the only change of its event.
 func (e *Event) Replaced() *kg.GraphReplacement {
 	if len(e.Changes) != 1 {
 		return nil
@@ -184,19 +181,19 @@ func (e *Event) Replaced() *kg.GraphReplacement {
 	return e.Changes[0].Replaced
 }
 
-// Subscription is an established one: valid, authorised and registered. Events
-// is used once, from one goroutine, and ends with an error when the stream
-// cannot go on. Position may be called at any time and gives the position
-// scanned to, and the zero Position until the snapshot is out: one that is cut
-// short can only be begun again. Close frees it.
+// Subscription is an established subscription: valid, authorised and registered. Use
+// Events once, from one goroutine; it ends with an error when the stream cannot
+// continue. Position is safe at any time: it is the position scanned to, and zero until
+// the snapshot is delivered, because an interrupted snapshot can only be started again.
+// Close releases it.
 type Subscription interface {
 	Events() iter.Seq2[Event, error]
 	Position() kg.Position
 	Close()
 }
 
-// InvalidError says that an operation does not parse, validate, or is of the
-// wrong kind: it was not executed.
+// InvalidError means that an operation does not parse or validate, or has the wrong
+// kind. It was not executed.
 type InvalidError struct{ Errors gqlerror.List }
 
 func (e *InvalidError) Error() string { return e.Errors.Error() }

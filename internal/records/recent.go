@@ -11,7 +11,7 @@ import (
 // again only if one of them concerns it.
 const MaxRecentChanges = 4096
 
-// RecentChanges remembers the recent changes of access rules. The zero Lately is ready. Safe
+// RecentChanges remembers the recent changes of access rules. The zero value is ready. Safe
 // for concurrent use.
 type RecentChanges[T any] struct {
 	newest atomic.Uint64 // the revision of the last change; 0 for none since the start

@@ -14,35 +14,36 @@ import (
 	"koine/kg"
 )
 
-// MaxBodyBytes is how much of a body is read where nothing else is said.
+// MaxBodyBytes is the default limit of a request body.
 const MaxBodyBytes = 4 << 20
 
-// Body reads a JSON document of one of these media types, application/json always. Nothing
-// but JSON is read: a foreign web page can send forms and plain text without asking first.
+// Body reads a JSON document with one of these media types, or application/json. It
+// accepts nothing else because a foreign web page can send forms and plain text without
+// a preflight request.
 //
-// Errors: CodeContentType for another media type; CodeInvalid; CodeLimitExceeded for more
-// than most bytes.
+// Errors: CodeContentType for another media type; CodeInvalid; CodeLimitExceeded for
+// more than most bytes.
 func Body(w http.ResponseWriter, r *http.Request, most int64, types ...string) (json.RawMessage, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" && !slices.Contains(types, kind) {
-		return nil, kg.Errorf(kg.CodeContentType, "a body is application/json").At("Content-Type")
+		return nil, kg.Errorf(kg.CodeContentType, "the content type must be application/json").At("Content-Type")
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "the body is larger than the %d bytes that are taken", most)
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "the body exceeds the limit of %d bytes", most)
 	case err != nil:
-		return nil, kg.Errorf(kg.CodeInvalid, "the body did not arrive")
+		return nil, kg.Errorf(kg.CodeInvalid, "the body could not be read")
 	case !json.Valid(raw):
-		return nil, kg.Errorf(kg.CodeInvalid, "the body is no JSON")
+		return nil, kg.Errorf(kg.CodeInvalid, "the body is not valid JSON")
 	}
 	return raw, nil
 }
 
-// Decode reads a JSON document into a value of ours.
+// Decode decodes a JSON document.
 //
-// Errors: CodeInvalid, with the member that is of another type.
+// Errors: CodeInvalid, with the member that has the wrong type as Field.
 func Decode(raw []byte, into any) error {
 	err := json.Unmarshal(raw, into)
 	if err == nil {
@@ -54,19 +55,19 @@ func Decode(raw []byte, into any) error {
 		}
 		return kg.Errorf(kg.CodeInvalid, "%s", should).At(field)
 	}
-	return kg.Errorf(kg.CodeInvalid, "the body is no JSON: %s", err)
+	return kg.Errorf(kg.CodeInvalid, "the body is not valid JSON: %s", err)
 }
 
-// Write answers with a value as JSON.
+// Write writes a value as JSON.
 func Write(w http.ResponseWriter, status int, value any) {
-	body := plainjson.MustEncode(value) // structs of ours, with JSON that was read or written by us
+	body := plainjson.MustEncode(value) // our structs always encode
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) // the client may be gone
 }
 
-// RetryAfter is after how many seconds what is answered with the status may be tried
-// again, 0 for never.
+// RetryAfter returns the seconds after which a request with this status may be retried,
+// 0 for never.
 func RetryAfter(status int, wait time.Duration) int {
 	if status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable {
 		return 0
@@ -74,8 +75,8 @@ func RetryAfter(status int, wait time.Duration) int {
 	return max(1, int((wait+time.Second-1)/time.Second))
 }
 
-// Refuse answers with an error, after how many seconds it may be tried again, and how one
-// is let in where that is what is wrong.
+// Refuse writes an error, with Retry-After in seconds, and with WWW-Authenticate for
+// status 401.
 func Refuse(w http.ResponseWriter, status, retry int, body any) {
 	if retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(retry))
@@ -86,8 +87,7 @@ func Refuse(w http.ResponseWriter, status, retry int, body any) {
 	Write(w, status, body)
 }
 
-// Limit is how many of a list are asked for, from 1 to most; otherwise where nothing is
-// said.
+// Limit returns the query parameter limit, from 1 to most; otherwise if it is absent.
 //
 // Errors: CodeInvalid.
 func Limit(r *http.Request, otherwise, most int) (int, error) {
@@ -97,7 +97,7 @@ func Limit(r *http.Request, otherwise, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most {
-		return 0, kg.Errorf(kg.CodeInvalid, "is between 1 and %d", most).At("limit")
+		return 0, kg.Errorf(kg.CodeInvalid, "limit must be between 1 and %d", most).At("limit")
 	}
 	return n, nil
 }

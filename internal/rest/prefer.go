@@ -8,14 +8,13 @@ import (
 	"koine/kg"
 )
 
-// The preferences of who asks for a change (RFC 7240, section 4.2).
+// The values of the preference return (RFC 7240, section 4.2).
 const (
 	PreferMinimal        = "minimal"
 	PreferRepresentation = "representation"
 )
 
-// Preference is how much of what was changed is to be in the answer; "" where nothing is
-// preferred.
+// Preference returns the client's preference for the answer to a change; "" for none.
 func Preference(r *http.Request) string {
 	for _, line := range r.Header.Values("Prefer") {
 		for wish := range strings.SplitSeq(line, ",") {
@@ -33,8 +32,8 @@ func Preference(r *http.Request) string {
 	return ""
 }
 
-// Answered says in the header of an answer which preference was followed, the version that
-// there is now, and whether the request is a repetition.
+// Answered sets the headers of an answer: the applied preference, the current version,
+// and whether the request was a replay.
 func Answered(w http.ResponseWriter, preference string, version int64, replayed bool) {
 	if preference != "" {
 		w.Header().Set("Preference-Applied", "return="+preference)
@@ -45,16 +44,16 @@ func Answered(w http.ResponseWriter, preference string, version int64, replayed 
 	}
 }
 
-// IdempotencyKey is the key under which a request may be repeated, "" for none.
+// IdempotencyKey returns the idempotency key of a request, "" for none.
 //
-// Errors: CodeInvalid for one that is empty, or said twice.
+// Errors: CodeInvalid if it is empty or given twice.
 func IdempotencyKey(r *http.Request) (string, error) {
 	values := r.Header.Values("Idempotency-Key")
 	switch {
 	case len(values) == 0:
 		return "", nil
 	case len(values) > 1 || values[0] == "":
-		return "", kg.Errorf(kg.CodeInvalid, "a request has one idempotency key, which is not empty").At("Idempotency-Key")
+		return "", kg.Errorf(kg.CodeInvalid, "the idempotency key must be given once and must not be empty").At("Idempotency-Key")
 	}
 	return values[0], nil
 }

@@ -49,8 +49,8 @@ func TestRoutes(t *testing.T) {
 		{"PATCH", "/a/x", 400, `"no"`, ""},
 		{"DELETE", "/a/x", 204, "", ""},
 		{"GET", "/own", 418, "", ""},
-		{"POST", "/a/x", 405, `"POST is not for this path: it takes GET, HEAD, PATCH, DELETE"`, "GET, HEAD, PATCH, DELETE"},
-		{"GET", "/b", 404, `"there is nothing at this path"`, ""},
+		{"POST", "/a/x", 405, `"the path does not support POST: use GET, HEAD, PATCH, DELETE"`, "GET, HEAD, PATCH, DELETE"},
+		{"GET", "/b", 404, `"the path does not exist"`, ""},
 	} {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(row.method, row.path, nil)
 		r.Pattern = "before"

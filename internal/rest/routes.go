@@ -1,5 +1,5 @@
-// Package rest answers requests about resources with JSON: what the protocols that are made
-// of paths and methods have in common. What an error looks like is theirs.
+// Package rest serves JSON over paths and methods: the common part of the REST
+// protocols. Each protocol supplies its own error format.
 package rest
 
 import (
@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// Call answers a request with a status and a body, nil for none. With status 0 it has
-// answered itself.
+// Call handles a request and returns a status and a body, nil for none. Status 0 means
+// that it has written the answer itself.
 type Call func(w http.ResponseWriter, r *http.Request) (status int, body any, err error)
 
-// Routes are calls by the patterns of http.ServeMux. All are added before the first
-// request; then it is safe for concurrent use.
+// Routes maps patterns of http.ServeMux to calls. Add all before the first request;
+// after that it is safe for concurrent use.
 type Routes struct {
 	mux    *http.ServeMux
 	refuse func(http.ResponseWriter, *http.Request, error)
 }
 
-// NewRoutes makes empty routes. refuse answers for calls that fail, and with a *NoRoute for
-// requests that fit none.
+// NewRoutes returns empty routes. refuse writes the answer for calls that fail, and for
+// requests without a route, with a *NoRoute.
 func NewRoutes(refuse func(http.ResponseWriter, *http.Request, error)) *Routes {
 	return &Routes{http.NewServeMux(), refuse}
 }
 
-// Handle adds what answers by itself.
+// Handle adds a handler.
 func (m *Routes) Handle(pattern string, h http.HandlerFunc) { m.mux.HandleFunc(pattern, h) }
 
 // Call adds a call.
@@ -42,9 +42,9 @@ func (m *Routes) Call(pattern string, do Call) {
 	})
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP serves a request.
 func (m *Routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r = r.WithContext(r.Context()) // a copy: who called has noted its own pattern
+	r = r.WithContext(r.Context()) // a copy: the outer mux has set its own pattern
 	if _, pattern := m.mux.Handler(r); pattern != "" {
 		m.mux.ServeHTTP(w, r)
 		return
@@ -56,7 +56,7 @@ func (m *Routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.refuse(w, r, none)
 }
 
-// methods lists those that there are for the path.
+// methods lists the methods of the path.
 func (m *Routes) methods(r *http.Request) (out []string) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		other := r.Clone(r.Context())
@@ -68,20 +68,20 @@ func (m *Routes) methods(r *http.Request) (out []string) {
 	return out
 }
 
-// NoRoute says that no call fits a request.
+// NoRoute is the error for a request without a route.
 type NoRoute struct {
 	Method  string
-	Methods []string // that the path is for; none where there is nothing
+	Methods []string // supported by the path; empty if the path does not exist
 }
 
 func (n *NoRoute) Error() string {
 	if len(n.Methods) == 0 {
-		return "there is nothing at this path"
+		return "the path does not exist"
 	}
-	return n.Method + " is not for this path: it takes " + strings.Join(n.Methods, ", ")
+	return "the path does not support " + n.Method + ": use " + strings.Join(n.Methods, ", ")
 }
 
-// Status is that of HTTP: of a method that is not for the path, or of no such path.
+// Status returns the HTTP status: method not allowed, or not found.
 func (n *NoRoute) Status() int {
 	if len(n.Methods) == 0 {
 		return http.StatusNotFound

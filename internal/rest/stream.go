@@ -7,14 +7,14 @@ import (
 	"koine/kg"
 )
 
-// NoStream is why no stream was opened: CodeOverloaded where the server serves no more of
-// them, any other error as it is.
+// NoStream converts the error of a stream that could not be opened: CodeOverloaded if
+// the server is at its limit, other errors unchanged.
 func NoStream(err error) error {
 	var refused *sse.Refused
 	if !errors.As(err, &refused) {
 		return err
 	}
-	e := kg.Errorf(kg.CodeOverloaded, "no stream can be opened now")
+	e := kg.Errorf(kg.CodeOverloaded, "the server has too many open streams; try again later")
 	e.RetryAfter = refused.RetryAfter
 	return e
 }

@@ -7,9 +7,9 @@ import (
 	"koine/kg"
 )
 
-// waits is the proposal in which the same patches of the same author wait already that
-// came with the same message, "" for none. Only who says what becomes of the message
-// where they are held (kg.Meta.WhenHeld) comes with it again.
+// waits returns the pending proposal with the same patches, author and message, "" for
+// none. Only a caller that handles the message of a held update (kg.Meta.WhenHeld)
+// submits it again.
 func waits(tx *kg.Tx, h *kg.HeldUpdate, pieces []string) (id string, err error) {
 	if h.Meta.MessageID == "" || h.Meta.WhenHeld == nil {
 		return "", nil
@@ -38,7 +38,7 @@ func waits(tx *kg.Tx, h *kg.HeldUpdate, pieces []string) (id string, err error) 
 	return "", nil
 }
 
-// asks tells whether the patches of the proposal are these.
+// asks reports whether the proposal has exactly these patches.
 func asks(tx *kg.Tx, id string, pieces []string) (bool, error) {
 	var has []string
 	for st, err := range tx.MatchOwn(kg.Pattern{Subject: graphOf(id), Predicate: propPatches, Graph: graphOf(id)}) {

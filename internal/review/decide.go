@@ -12,31 +12,27 @@ import (
 	"koine/kg"
 )
 
-// maxRounds bounds how often a decision is begun anew because another one came
-// between.
+// maxRounds limits the retries of a decision after concurrent decisions.
 const maxRounds = 8
 
-// errChanged tells that the proposal is no longer what the decision was made
-// ready for.
+// errChanged means that the proposal changed after it was read.
 var errChanged = errors.New("the proposal has changed")
 
-// Decide writes down what a reviewer says. The last approval that is required
-// applies the patches, or marks the proposal conflicted where the graph does not
-// take them; a rejection ends it. To say the same
-// twice is to say it once.
+// Decide records a review. The last required approval applies the patches, or marks the
+// proposal conflicted if the graph does not accept them; a rejection ends it. Repeating
+// a decision has no effect.
 //
-// Errors: CodeNotFound where the caller may not see the proposal;
-// CodePermissionDenied for the author, for who has none of the roles, and for who
-// does not see all that it would do;
-// CodeProposalClosed when it has ended; CodeRevisionConflict when expected is
-// given and the proposal, or a subject that its patches are about, changed after
-// it; those of Store.Update that are not about the patches.
+// Errors: CodeNotFound if the caller may not see the proposal; CodePermissionDenied for
+// the author, for a caller without a reviewer role, and for a caller that does not see
+// all patches; CodeProposalClosed if it has ended; CodeRevisionConflict if expected is
+// given and the proposal, or a subject of its patches, changed after it; those of
+// Store.Update that do not concern the patches.
 func (s *Service) Decide(ctx context.Context, by Caller, id string, d Decision, comment string, expected *kg.Revision) (*Proposal, error) {
 	if d != Approve && d != Reject {
-		return nil, kg.Errorf(kg.CodeInvalid, "a decision is to approve or to reject").At("decision")
+		return nil, kg.Errorf(kg.CodeInvalid, "the decision must be approve or reject").At("decision")
 	}
 	if len(comment) > MaxCommentBytes {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "a comment of %d bytes is longer than the %d that are stored", len(comment), MaxCommentBytes).At("comment")
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "the comment has %d bytes, more than the limit of %d", len(comment), MaxCommentBytes).At("comment")
 	}
 	for range maxRounds {
 		p, err := s.get(ctx, by, id)
@@ -50,7 +46,7 @@ func (s *Service) Decide(ctx context.Context, by Caller, id string, d Decision, 
 			return nil, err
 		}
 		if p.Status != Pending && said(p, by.Principal.ID, d) {
-			return s.shown(p, by.Principal), nil // the answer to the first time was lost
+			return s.shown(p, by.Principal), nil // a retry after a lost answer
 		}
 		r := &decision{service: s, by: by, proposal: p, decision: d, comment: comment, expected: expected}
 		err = r.make(ctx)
@@ -62,23 +58,23 @@ func (s *Service) Decide(ctx context.Context, by Caller, id string, d Decision, 
 		}
 		return s.Get(ctx, by, id)
 	}
-	return nil, kg.Errorf(kg.CodeOverloaded, "too many decide about the proposal at one time")
+	return nil, kg.Errorf(kg.CodeOverloaded, "too many concurrent decisions on the proposal; try again")
 }
 
-// mayReview refuses the author, and who has none of the roles.
+// mayReview returns an error for the author and for a caller without a reviewer role.
 func mayReview(by Caller, p *Proposal) error {
 	switch {
 	case by.wrote(p.Author, p.Actor):
-		return kg.Errorf(kg.CodePermissionDenied, "nobody decides about a proposal of their own")
+		return kg.Errorf(kg.CodePermissionDenied, "you cannot review your own proposal")
 	case by.Principal.IsAdmin():
 		return nil
 	case slices.ContainsFunc(p.ReviewerRoles, by.Principal.HasRole):
 		return nil
 	}
-	return kg.Errorf(kg.CodePermissionDenied, "you are none of those who may review this: %s", strings.Join(p.ReviewerRoles, ", "))
+	return kg.Errorf(kg.CodePermissionDenied, "reviewing the proposal requires one of the roles: %s", strings.Join(p.ReviewerRoles, ", "))
 }
 
-// decision is one reviewer's, on its way.
+// decision is a review in progress.
 type decision struct {
 	service  *Service
 	by       Caller
@@ -87,7 +83,7 @@ type decision struct {
 	comment  string
 	expected *kg.Revision
 
-	own error // what kept the decision from being made, and is not about the patches
+	own error // failure of the decision itself, not of the patches
 }
 
 // make commits the decision.
@@ -97,7 +93,7 @@ func (d *decision) make(ctx context.Context) error {
 	}
 	return d.commit(ctx, func(tx *kg.Tx, p *Proposal) error {
 		if d.decision == Approve && d.completes(p) {
-			return errChanged // another approval came between
+			return errChanged // a concurrent approval
 		}
 		if d.decision == Reject {
 			return end(tx, p.ID, Rejected, d.by.Principal.ID)
@@ -106,7 +102,7 @@ func (d *decision) make(ctx context.Context) error {
 	})
 }
 
-// completes tells whether the reviewer's approval is the last that is required.
+// completes reports whether the reviewer's approval is the last one required.
 func (d *decision) completes(p *Proposal) bool {
 	approvers := p.approvers()
 	if !slices.Contains(approvers, d.by.Principal.ID) {
@@ -115,7 +111,7 @@ func (d *decision) completes(p *Proposal) bool {
 	return len(approvers) >= p.RequiredApprovals
 }
 
-// commit writes the review in the reviewer's name, and what then does.
+// commit records the review in the reviewer's name and calls then in the same update.
 func (d *decision) commit(ctx context.Context, then func(*kg.Tx, *Proposal) error) error {
 	meta := kg.Meta{Principal: d.by.Principal, Actor: d.by.Actor, ProposalID: d.proposal.ID}
 	receipt, err := d.service.store.Update(ctx, meta, func(tx *kg.Tx) error {
@@ -131,8 +127,8 @@ func (d *decision) commit(ctx context.Context, then func(*kg.Tx, *Proposal) erro
 	return accepted(receipt, err)
 }
 
-// accepted is the error of an update of koine's own: a verifier that refuses one
-// has not left alone what it should.
+// accepted converts the verdict on an update of koine's own to an error: a verifier
+// must not refuse it.
 func accepted(r kg.Receipt, err error) error {
 	if err == nil && r.Verdict.Outcome != kg.Accepted {
 		err = kg.Errorf(kg.CodeConstraintViolation, "%s: %s", r.Verdict.Reason, r.Verdict.Details)
@@ -140,8 +136,8 @@ func accepted(r kg.Receipt, err error) error {
 	return err
 }
 
-// begin reads the proposal inside the update, refuses what can no longer be
-// decided, and writes the review down.
+// begin reads the proposal inside the update, returns an error if it can no longer be
+// decided, and records the review.
 func (d *decision) begin(tx *kg.Tx) (*Proposal, error) {
 	p, err := read(tx.MatchOwn, d.proposal.ID, false)
 	if err != nil {
@@ -161,12 +157,12 @@ func (d *decision) begin(tx *kg.Tx) (*Proposal, error) {
 	return p, d.write(tx, p)
 }
 
-// said tells whether the principal has decided so before.
+// said reports whether the principal has made this decision before.
 func said(p *Proposal, reviewer kg.AgentID, d Decision) bool {
 	return slices.ContainsFunc(p.Reviews, func(r Review) bool { return r.Reviewer == reviewer && r.Decision == d })
 }
 
-// write writes the review down, unless the same was said before.
+// write records the review, unless it repeats an earlier one.
 func (d *decision) write(tx *kg.Tx, p *Proposal) error {
 	if said(p, d.by.Principal.ID, d.decision) {
 		return nil
@@ -185,8 +181,8 @@ func (d *decision) write(tx *kg.Tx, p *Proposal) error {
 	return w.err
 }
 
-// unchanged refuses when the proposal, or a subject that its patches are about,
-// changed after the revision.
+// unchanged returns an error if the proposal, or a subject of its patches, changed
+// after the revision.
 func unchanged(tx *kg.Tx, p *Proposal, changed, after kg.Revision) error {
 	if changed > after {
 		return kg.Errorf(kg.CodeRevisionConflict, "the proposal changed in revision %d, after the expected %d", changed, after).At("expectedRevision")
@@ -202,25 +198,26 @@ func unchangedSubjects(tx *kg.Tx, p *Proposal, after kg.Revision) error {
 			return err
 		}
 		if last > after {
-			return kg.Errorf(kg.CodeRevisionConflict, "a statement that the proposal is about changed in revision %d, after the expected %d", last, after).At("expectedRevision")
+			return kg.Errorf(kg.CodeRevisionConflict, "a subject of the proposal changed in revision %d, after the expected %d", last, after).At("expectedRevision")
 		}
 	}
 	return nil
 }
 
-// stands tells whether the author of a proposal still has these rights.
+// stands reports whether the author still has these rights.
 func (s *Service) stands(p *Proposal, rights kg.Principal) bool {
 	now, err := s.options.Standing(p.principal())
 	return err == nil && reflect.DeepEqual(now, rights)
 }
 
-// lost says that the author of a proposal no longer has the rights to make it.
+// lost is the conflict reason for an author that no longer has the rights to make the
+// proposal.
 func lost(p *Proposal, err error) string {
-	return fmt.Sprintf("the author %s may not ask for it any more: %v", p.Author, err)
+	return fmt.Sprintf("the author %s no longer has the rights for it: %v", p.Author, err)
 }
 
-// apply makes the update in the author's name and with the rights that it has
-// now, in the commit that writes the last review down.
+// apply applies the patches in the author's name and with the author's current rights,
+// in the commit that records the last review.
 func (d *decision) apply(ctx context.Context) error {
 	p := d.proposal
 	author, err := d.service.options.Standing(p.principal())
@@ -264,8 +261,8 @@ func (d *decision) apply(ctx context.Context) error {
 	return d.conflict(ctx, kg.AsError(err).Error())
 }
 
-// applied ends the proposal. It comes behind the patches, whose changes are
-// judged by their place.
+// applied ends the proposal. It runs after the patches, because changes are judged by
+// their index.
 func (d *decision) applied(tx *kg.Tx) error {
 	id := d.proposal.ID
 	w := &writer{tx: tx, graph: graphOf(id), source: d.by.Principal.ID}
@@ -294,14 +291,14 @@ func (d *decision) patch(tx *kg.Tx) error {
 	return nil
 }
 
-// aboutPatches are the codes of what is wrong with the patches; others are of the
-// moment, and the proposal goes on waiting.
+// aboutPatches are the codes of errors in the patches; after others the proposal stays
+// pending.
 var aboutPatches = map[kg.Code]bool{
 	kg.CodeInvalid: true, kg.CodeLimitExceeded: true, kg.CodeNotFound: true, kg.CodeGraphNotFound: true, kg.CodePermissionDenied: true,
 	kg.CodeSourceForbidden: true, kg.CodeReserved: true, kg.CodeConstraintViolation: true, kg.CodeAlignmentViolation: true, kg.CodeRevisionConflict: true,
 }
 
-// conflictOf says why a verdict keeps the patches out.
+// conflictOf returns the reason for which a verdict refuses the patches.
 func conflictOf(v kg.Verdict) string {
 	reason := v.Reason
 	if v.Outcome == kg.Held {
@@ -325,15 +322,15 @@ func (d *decision) conflict(ctx context.Context, why string) error {
 	})
 }
 
-// Withdraw ends a proposal of the caller's own; an administrator may withdraw
-// any. Errors are those of Decide.
+// Withdraw ends a proposal of the caller; an administrator may withdraw any. Errors are
+// those of Decide.
 func (s *Service) Withdraw(ctx context.Context, by Caller, id string) (*Proposal, error) {
 	p, err := s.Get(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}
 	if !by.wrote(p.Author, p.Actor) && !by.Principal.IsAdmin() {
-		return nil, kg.Errorf(kg.CodePermissionDenied, "only its author withdraws a proposal")
+		return nil, kg.Errorf(kg.CodePermissionDenied, "only the author may withdraw a proposal")
 	}
 	meta := kg.Meta{Principal: by.Principal, Actor: by.Actor, ProposalID: id}
 	receipt, err := s.store.Update(ctx, meta, func(tx *kg.Tx) error {
@@ -359,9 +356,9 @@ func (s *Service) Withdraw(ctx context.Context, by Caller, id string) (*Proposal
 }
 
 func errNotFound(id string) *kg.Error {
-	return kg.Errorf(kg.CodeNotFound, "there is no proposal %s", id).At("id")
+	return kg.Errorf(kg.CodeNotFound, "proposal %s does not exist", id).At("id")
 }
 
 func errClosed(p *Proposal) *kg.Error {
-	return kg.Errorf(kg.CodeProposalClosed, "the proposal is %s: it is no longer decided about", p.Status)
+	return kg.Errorf(kg.CodeProposalClosed, "the proposal is already %s", p.Status)
 }

@@ -7,15 +7,15 @@ import (
 	"koine/kg"
 )
 
-// place is where a statement stands, as far as what is hidden goes by it.
+// place is the predicate and graph of a statement, by which rules hide it.
 type place struct{ predicate, graph kg.Term }
 
-// maxPlaces bounds the places of one proposal that are kept. What one with more
-// would add is shown to nobody as statements, where anything is hidden at all; its
-// patches are looked at one by one.
+// maxPlaces limits the places stored for one proposal. If a proposal has more and any
+// rule hides statements, its pending graph is hidden, and its patches are checked one
+// by one.
 const maxPlaces = 256
 
-// placesOf lists the places of the patches, each once; nil when there are too many.
+// placesOf lists the distinct places of the patches; nil if there are too many.
 func placesOf(patches []kg.Patch) (list []place) {
 	seen := map[place]bool{}
 	for i := range patches {
@@ -33,8 +33,8 @@ func placesOf(patches []kg.Patch) (list []place) {
 	return list
 }
 
-// term is how a place is stored: the predicate, and behind a space the graph, if it
-// is not the default graph. IRIs have no spaces.
+// term encodes a place: the predicate, then a space and the graph unless it is the
+// default graph. IRIs have no spaces.
 func (at place) term() kg.Term {
 	if at.graph == kg.DefaultGraph {
 		return kg.String(at.predicate.Value())
@@ -50,17 +50,16 @@ func placeOf(t kg.Term) place {
 	return place{kg.IRI(predicate), kg.IRI(graph)}
 }
 
-// hides tells whether any of the places that the entry is about, with the predicate
-// or with any for the zero Term, is hidden. Of an entry that does not know its
-// places all are.
+// hides reports whether any place of the entry with the predicate, or with any
+// predicate for the zero Term, is hidden. An entry without places counts as hidden.
 func (e *entry) hides(hides func(predicate, graph kg.Term) bool, predicate kg.Term) bool {
 	return len(e.about) == 0 || slices.ContainsFunc(e.about, func(at place) bool {
 		return (predicate.IsZero() || predicate == at.predicate) && hides(at.predicate, at.graph)
 	})
 }
 
-// Hides adds to what the access behind it hides what proposals would make of it:
-// what is hidden in a graph is hidden in the graph of a proposal about that graph.
+// Hides extends the hiding rules of the next Access to proposals: statements hidden in
+// a graph are hidden in the graph of a proposal about that graph.
 func (g *Guard) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 	hides := g.Front.Hides(p)
 	if hides == nil {
@@ -82,7 +81,7 @@ func (g *Guard) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 	}
 }
 
-// shown is the proposal without the patches that are hidden from the principal.
+// shown removes the patches that are hidden from the principal.
 func (s *Service) shown(p *Proposal, to kg.Principal) *Proposal {
 	hides := kg.Hidden(s.access, to)
 	if hides == nil {
@@ -94,11 +93,11 @@ func (s *Service) shown(p *Proposal, to kg.Principal) *Proposal {
 	return p
 }
 
-// seesAll refuses who does not see all that a proposal would do.
+// seesAll returns an error unless the caller sees all patches of a proposal.
 func (s *Service) seesAll(by Caller, p *Proposal) error {
 	hides := kg.Hidden(s.access, by.Principal)
 	if hides != nil && slices.ContainsFunc(p.Patches, func(patch kg.Patch) bool { return hides(patch.Quad.Predicate, patch.Quad.Graph) }) {
-		return kg.Errorf(kg.CodePermissionDenied, "some of what it would do is hidden from you: others have to decide about it")
+		return kg.Errorf(kg.CodePermissionDenied, "some patches of the proposal are hidden from you: another reviewer must decide")
 	}
 	return nil
 }

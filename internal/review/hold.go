@@ -10,10 +10,9 @@ import (
 	"koine/kg"
 )
 
-// Hold makes a held update a proposal (kg.Holder). It fails with
-// CodeLimitExceeded when its author has too many that are open, or its patches
-// are too large. What is asked for again with the message that it came with
-// (kg.Meta.WhenHeld) is the proposal in which it waits.
+// Hold turns a held update into a proposal (kg.Holder). It fails with CodeLimitExceeded
+// if its author has too many open proposals or its patches are too large. Submitting it
+// again with the same message (kg.Meta.WhenHeld) returns the existing proposal.
 func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
 	pieces, err := encodePatches(h.Patches)
 	if err != nil {
@@ -27,7 +26,7 @@ func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
 	}
 	author := h.Meta.Principal
 	if open := s.table.lists.openOf(author.ID, tx.Time()); open >= s.options.OpenPerAgent {
-		e := kg.Errorf(kg.CodeLimitExceeded, "%d proposals of yours wait for review: that is the most that may", open)
+		e := kg.Errorf(kg.CodeLimitExceeded, "the author has %d proposals waiting for review, the limit", open)
 		e.Hint = "Wait until some are decided, or withdraw some."
 		return "", e
 	}
@@ -51,20 +50,20 @@ func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
 // writer writes statements about a proposal.
 type writer struct {
 	tx     *kg.Tx
-	graph  kg.Term // that of the proposal
+	graph  kg.Term // of the proposal
 	source kg.AgentID
 	err    error
 }
 
-// about states something about a subject in the proposal's graph.
+// about adds a statement about a subject in the proposal's graph.
 func (w *writer) about(subject, property, object kg.Term) {
 	w.apply(kg.Patch{Op: kg.Add, Source: w.source, Quad: kg.Quad{Subject: subject, Predicate: property, Object: object, Graph: w.graph}})
 }
 
-// add states something about the proposal.
+// add adds a statement about the proposal.
 func (w *writer) add(property, object kg.Term) { w.about(w.graph, property, object) }
 
-// text states a text, unless there is none.
+// text adds a text property, unless it is empty.
 func (w *writer) text(property kg.Term, text string) {
 	if text != "" {
 		w.add(property, kg.String(text))
@@ -119,7 +118,7 @@ func (w *writer) describe(h *kg.HeldUpdate, expires time.Duration) {
 	w.add(propStatus, kg.String(string(Pending)))
 }
 
-// pend states what the patches would add in a graph of its own.
+// pend writes the statements that the patches would add to the pending graph.
 func (w *writer) pend(graph kg.Term, patches []kg.Patch) {
 	for _, p := range patches {
 		if p.Op == kg.Remove {
@@ -131,7 +130,7 @@ func (w *writer) pend(graph kg.Term, patches []kg.Patch) {
 	}
 }
 
-// end gives a proposal its last status and takes away what it would add.
+// end sets the final status of a proposal and clears its pending graph.
 func end(tx *kg.Tx, id string, status Status, by kg.AgentID) error {
 	w := &writer{tx: tx, graph: graphOf(id), source: by}
 	w.apply(kg.Patch{Op: kg.Replace, Source: by, Quad: kg.Quad{Subject: w.graph, Predicate: propStatus, Object: kg.String(string(status)), Graph: w.graph}})
@@ -149,10 +148,10 @@ func end(tx *kg.Tx, id string, status Status, by kg.AgentID) error {
 	return w.err
 }
 
-// sweep writes down that a proposal has expired, one in each commit about proposals
-// that is made anyway. It counts as expired before. One, because with patches of
-// MaxPatchBytes, and what the commit is about itself, the commit must stay below
-// kg.MaxCommitBytes. What the commit itself is about has not expired.
+// sweep records the expiry of one proposal, in a commit about proposals that is made
+// anyway. It counts as expired before that. It is one only, because the commit must
+// stay below kg.MaxCommitBytes with up to MaxPatchBytes of patches and its own content.
+// The commit's own proposal is not expired.
 func (s *Service) sweep(tx *kg.Tx) error {
 	if id := s.table.lists.expired(tx.Time()); id != "" {
 		return end(tx, id, Expired, kg.System)

@@ -7,36 +7,36 @@ import (
 	"koine/kg"
 )
 
-// Bounds of List.
+// Limits of List.
 const (
 	DefaultPage = 25
 	MaxPage     = 100
-	// MaxPageBytes bounds the patches of a page, as they are stored; one proposal
-	// is in a page in any case.
+	// MaxPageBytes limits the stored size of the patches in a page; a page has at least
+	// one proposal in any case.
 	MaxPageBytes = 8 << 20
 )
 
-// Query says which proposals are listed.
+// Query selects proposals.
 type Query struct {
 	Status Status     // "" for any
-	Author kg.AgentID // principal or acting agent; "" for anybody
+	Author kg.AgentID // principal or acting agent; "" for any
 	First  int        // DefaultPage when 0
-	After  string     // the id of the last one seen
+	After  string     // id of the last proposal of the page before
 }
 
-// Page is a list of proposals, the oldest first.
+// Page is a page of proposals, oldest first.
 type Page struct {
 	Proposals []*Proposal
 	More      bool
 }
 
-// system reads everything there is.
+// system returns a snapshot of everything.
 func (s *Service) system(ctx context.Context) (*kg.Snapshot, error) {
 	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
 }
 
-// Get gives a proposal that the caller may read, with those patches that are not
-// hidden from it; otherwise there is none (CodeNotFound).
+// Get returns a proposal that the caller may read, without the patches that are hidden
+// from it. Otherwise the error is CodeNotFound.
 func (s *Service) Get(ctx context.Context, by Caller, id string) (*Proposal, error) {
 	p, err := s.get(ctx, by, id)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Service) get(ctx context.Context, by Caller, id string) (*Proposal, err
 	return p.at(s.options.Clock()), nil
 }
 
-// At is Get as of a revision: the status is the one that was written down by then.
+// At is Get as of a revision, with the status recorded at that time.
 func (s *Service) At(ctx context.Context, by Caller, id string, r kg.Revision) (*Proposal, error) {
 	e, ok := s.table.get(id)
 	if !ok || !by.Principal.Trusted() && !e.readable(by.Principal) {
@@ -87,8 +87,8 @@ func (s *Service) At(ctx context.Context, by Caller, id string, r kg.Revision) (
 	return s.shown(p, by.Principal), nil
 }
 
-// Patterns are the statements of which a change is one of proposals: of one, or
-// of all for "".
+// Patterns returns the patterns of statements that change with a proposal, or with any
+// for "".
 func Patterns(id string) []kg.Pattern {
 	patterns := []kg.Pattern{{Predicate: propStatus}, {Predicate: propReview}}
 	for i := range patterns {
@@ -99,11 +99,12 @@ func Patterns(id string) []kg.Pattern {
 	return patterns
 }
 
-// StandingPatterns are those of Patterns of which each proposal has one statement.
+// StandingPatterns returns those of Patterns that match one statement for each
+// proposal.
 func StandingPatterns(id string) []kg.Pattern { return Patterns(id)[:1] }
 
-// Changed tells which proposal an event of Patterns is about. Of the events of
-// one commit only one counts.
+// Changed returns the proposal that an event of Patterns is about. Of the events of one
+// commit only one counts.
 func Changed(e *kg.Event) (id string, counts bool) {
 	q := e.Statement.Quad
 	id, counts = strings.CutPrefix(q.Graph.Value(), kg.ProposalGraphPrefix)
@@ -113,7 +114,7 @@ func Changed(e *kg.Event) (id string, counts bool) {
 	if q.Predicate != propReview || e.Commit == nil {
 		return id, q.Predicate == propStatus
 	}
-	for i := range e.Commit.Changes { // that it ended is told with its status
+	for i := range e.Commit.Changes { // the event of its status reports the end
 		if c := &e.Commit.Changes[i]; c.Op == kg.Add && c.Quad.Graph == q.Graph && c.Quad.Predicate == propStatus {
 			return id, false
 		}
@@ -121,13 +122,13 @@ func Changed(e *kg.Event) (id string, counts bool) {
 	return id, true
 }
 
-// List gives the proposals that the caller may read, a page at a time.
+// List lists the proposals that the caller may read, a page at a time.
 func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
 	if q.First == 0 {
 		q.First = DefaultPage
 	}
 	if q.First < 0 || q.First > MaxPage {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "first is 1 to %d, not %d", MaxPage, q.First).At("first")
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "first must be between 1 and %d, not %d", MaxPage, q.First).At("first")
 	}
 	q.Author = kg.CanonicalAgent(string(q.Author))
 	snapshot, err := s.system(ctx)
@@ -154,7 +155,7 @@ func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
 			return nil, err
 		}
 		if p == nil || q.Status != "" && p.at(now).Status != q.Status {
-			continue // made after the snapshot, or of another status
+			continue // created after the snapshot, or of another status
 		}
 		if bytes += p.bytes; len(page.Proposals) == q.First || len(page.Proposals) > 0 && bytes > MaxPageBytes {
 			page.More = true

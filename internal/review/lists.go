@@ -10,13 +10,12 @@ import (
 	"koine/kg"
 )
 
-// lists are the proposals in order, and those that have not ended by author and by
-// the time at which they expire: so that who looks for these does not walk over all
-// that there ever were.
+// lists indexes the proposals: all in order, and the open ones by author and by expiry,
+// so that no lookup walks over all proposals that ever existed.
 type lists struct {
-	mu sync.Mutex // guards what follows
-	// order has the ids of all, in the order in which they were made: ids begin
-	// with their time. What was handed out of it is never written again.
+	mu sync.Mutex // guards the fields below
+	// order has all ids in order of creation: ids begin with their time. Returned
+	// slices of it are never overwritten.
 	order    []string
 	open     map[string]*waiting
 	byAuthor map[kg.AgentID]map[string]*waiting
@@ -28,10 +27,10 @@ type waiting struct {
 	id      string
 	author  kg.AgentID
 	expires time.Time
-	place   int // in the heap
+	place   int // index in the heap
 }
 
-// note takes in what a proposal is now.
+// note updates the index with the present state of a proposal.
 func (l *lists) note(id string, e *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +60,7 @@ func (l *lists) note(id string, e *entry) {
 	heap.Push(&l.expiries, w)
 }
 
-// all lists the proposals behind one.
+// all lists the proposals after one.
 func (l *lists) all(after string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,14 +71,14 @@ func (l *lists) all(after string) []string {
 	return l.order[i:len(l.order):len(l.order)]
 }
 
-// unended lists those behind one that have not ended; they may have expired.
+// unended lists the proposals after one that have not ended; they may have expired.
 func (l *lists) unended(after string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(l.open)), func(id string) bool { return id <= after })
 }
 
-// openOf counts the proposals of a principal that wait.
+// openOf counts the pending proposals of a principal.
 func (l *lists) openOf(author kg.AgentID, now time.Time) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +90,7 @@ func (l *lists) openOf(author kg.AgentID, now time.Time) (n int) {
 	return n
 }
 
-// expired is a proposal that has expired and has not ended: the one that expired
-// first. "" is none.
+// expired returns the first expired proposal that has not ended, "" for none.
 func (l *lists) expired(now time.Time) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +100,7 @@ func (l *lists) expired(now time.Time) string {
 	return l.expiries[0].id
 }
 
-// expiries is a heap: the next to expire comes first.
+// expiries is a heap, the next to expire first.
 type expiries []*waiting
 
 func (h expiries) Len() int { return len(h) }

@@ -11,16 +11,16 @@ import (
 	"koine/kg"
 )
 
-// MaxPatchBytes bounds the patches of one proposal, as JSON. A larger update
-// that needs review is refused.
+// MaxPatchBytes limits the patches of one proposal, as JSON. A larger update that needs
+// review is refused.
 const MaxPatchBytes = 3 << 20
 
-// pieceBytes is how much of the JSON one statement holds, far below what a term
-// may have.
+// pieceBytes is the size of the JSON piece in one statement, far below the limit of a
+// term.
 const pieceBytes = 128 << 10
 
-// storedTerm is a term as it is, where the JSON of the protocols gives it the form that
-// people write.
+// storedTerm is the exact form of a term; the JSON of the protocols uses a form for
+// people instead.
 type storedTerm struct {
 	IRI      string  `json:"iri,omitempty"`
 	Blank    string  `json:"blank,omitempty"`
@@ -71,7 +71,7 @@ func (s storedTerm) term() kg.Term {
 	return kg.Typed(*s.Literal, s.Datatype)
 }
 
-// encodePatches gives the JSON of the patches in pieces, each behind its number.
+// encodePatches returns the JSON of the patches in numbered pieces.
 func encodePatches(patches []kg.Patch) ([]string, error) {
 	list := make([]storedPatch, len(patches))
 	for i, p := range patches {
@@ -102,8 +102,8 @@ func encodePatches(patches []kg.Patch) ([]string, error) {
 	}
 	text := b.String()
 	if len(text) > MaxPatchBytes {
-		e := kg.Errorf(kg.CodeLimitExceeded, "the update needs review, and %d bytes of patches are more than the %d that are held", len(text), MaxPatchBytes)
-		e.Hint = "Split it."
+		e := kg.Errorf(kg.CodeLimitExceeded, "the update needs review, and its patches have %d bytes, more than the limit of %d", len(text), MaxPatchBytes)
+		e.Hint = "Split the update."
 		return nil, e
 	}
 	var pieces []string
@@ -118,7 +118,7 @@ func encodePatches(patches []kg.Patch) ([]string, error) {
 	return pieces, nil
 }
 
-// decodePatches puts the pieces together.
+// decodePatches assembles the pieces.
 func decodePatches(pieces []string) ([]kg.Patch, error) {
 	slices.Sort(pieces)
 	var b strings.Builder

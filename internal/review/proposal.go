@@ -7,23 +7,24 @@ import (
 	"koine/kg"
 )
 
-// Status is where a proposal is.
+// Status is the state of a proposal.
 type Status string
 
-// The states. A proposal is pending until it is in one of the others, for good.
+// The states. A proposal is pending until it reaches one of the others, which are
+// final.
 const (
 	Pending    Status = "pending"
 	Applied    Status = "applied"    // approved, and its patches are in the graph
 	Rejected   Status = "rejected"   // by a reviewer
 	Withdrawn  Status = "withdrawn"  // by its author
-	Expired    Status = "expired"    // nobody decided in time
-	Conflicted Status = "conflicted" // approved, but the graph of then did not take it
+	Expired    Status = "expired"    // not decided in time
+	Conflicted Status = "conflicted" // approved, but the patches could not be applied
 )
 
 // Statuses lists them all.
 var Statuses = []Status{Pending, Applied, Rejected, Withdrawn, Expired, Conflicted}
 
-// Decision is what a reviewer says.
+// Decision is the decision of a reviewer.
 type Decision string
 
 // The decisions.
@@ -32,45 +33,45 @@ const (
 	Reject  Decision = "reject"
 )
 
-// Proposal is an update under review, or one that was.
+// Proposal is an update that is or was under review.
 type Proposal struct {
 	ID     string
 	Status Status
-	// Author is the principal that asked for the update, Actor the agent that it
-	// acted for.
+	// Author is the principal that requested the update, Actor the agent it acted for.
 	Author, Actor kg.AgentID
-	// Patches that the caller may see; Hidden counts the others.
+	// Patches are the patches that the caller may see; Hidden counts the others.
 	Patches       []kg.Patch
 	Hidden        int
 	Justification string
 	TaskID        string
 	SessionID     string
 	MessageID     string
-	// Reason is why it is held, Rules what holds it.
+	// Reason is the reason for the review, Rules the rules that held the update.
 	Reason string
 	Rules  []string
 
 	RequiredApprovals int
-	// ReviewerRoles are those that may review beside administrators.
+	// ReviewerRoles are the roles that may review, beside administrators.
 	ReviewerRoles    []string
 	Created, Expires time.Time
-	// Ended is when it got its last status; zero while it is pending.
+	// Ended is the time of the final status; zero while pending.
 	Ended time.Time
-	// Conflict says why it could not be applied, or why koine withdrew it.
+	// Conflict is the reason for which it could not be applied, or for which koine
+	// withdrew it.
 	Conflict string
-	// AppliedIn is the revision with its patches; 0 if there is none.
+	// AppliedIn is the revision of its patches; 0 if none.
 	AppliedIn kg.Revision
 	Reviews   []Review
-	// Revision that last changed it.
+	// Revision is the revision of its last change.
 	Revision kg.Revision
 
-	bytes       int // of the patches, as they are stored
+	bytes       int // stored size of the patches
 	authority   authority
 	expected    kg.Revision
 	hasExpected bool
 }
 
-// Review is what one reviewer said.
+// Review is the decision of one reviewer.
 type Review struct {
 	Reviewer kg.AgentID // the principal
 	Actor    kg.AgentID // the agent that it acted for
@@ -79,7 +80,7 @@ type Review struct {
 	Time     time.Time
 }
 
-// authority is with which rights the author asked.
+// authority holds the rights with which the author requested the update.
 type authority struct {
 	Roles  []string     `json:"roles,omitempty"`
 	ActFor []kg.AgentID `json:"actFor,omitempty"`
@@ -87,12 +88,12 @@ type authority struct {
 	Key    string       `json:"key,omitempty"`
 }
 
-// principal is the author with the rights that it had.
+// principal returns the author with the rights of that time.
 func (p *Proposal) principal() kg.Principal {
 	return kg.Principal{ID: p.Author, Roles: p.authority.Roles, ActFor: p.authority.ActFor, Method: p.authority.Method, Key: p.authority.Key}
 }
 
-// Approvals counts the principals that have approved it.
+// Approvals counts the principals that have approved.
 func (p *Proposal) Approvals() int { return len(p.approvers()) }
 
 func (p *Proposal) approvers() []kg.AgentID {
@@ -105,7 +106,7 @@ func (p *Proposal) approvers() []kg.AgentID {
 	return list
 }
 
-// at makes the status that of a moment: what is written down may be older.
+// at updates the status to the given time: the stored one may be older.
 func (p *Proposal) at(now time.Time) *Proposal {
 	if p.Status == Pending && !now.Before(p.Expires) {
 		p.Status, p.Ended = Expired, p.Expires
@@ -113,8 +114,8 @@ func (p *Proposal) at(now time.Time) *Proposal {
 	return p
 }
 
-// Caller is who asks: the principal, and the agent that it acts for ("" for
-// itself).
+// Caller is the caller of a method: the principal, and the agent that it acts for (""
+// for itself).
 type Caller struct {
 	Principal kg.Principal
 	Actor     kg.AgentID
@@ -127,8 +128,8 @@ func (c Caller) actor() kg.AgentID {
 	return c.Principal.ID
 }
 
-// wrote tells whether the proposal is the caller's own: the principal and the
-// agent it acts for, compared on both sides.
+// wrote reports whether the proposal is the caller's own: the principal and the agent
+// it acts for, compared on both sides.
 func (c Caller) wrote(author, actor kg.AgentID) bool {
 	return c.Principal.ID == author || c.Principal.ID == actor || c.actor() == author || c.actor() == actor
 }

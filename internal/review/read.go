@@ -10,11 +10,11 @@ import (
 	"koine/kg"
 )
 
-// matcher reads statements: a snapshot, or an update under way.
+// matcher reads statements of a snapshot or of an update.
 type matcher func(kg.Pattern) iter.Seq2[kg.Statement, error]
 
-// read reads a proposal with its reviews; nil when there is none. Without
-// patches those are left out.
+// read reads a proposal with its reviews, and with its patches if patches is set; nil
+// if it does not exist.
 func read(match matcher, id string, patches bool) (*Proposal, error) {
 	p := &Proposal{ID: id}
 	graph := graphOf(id)
@@ -76,7 +76,7 @@ func compare(a, b kg.AgentID) int {
 	return 0
 }
 
-// take takes one property of a proposal in.
+// take sets one property of a proposal.
 func (p *Proposal) take(property, object kg.Term) (err error) {
 	text := object.Value()
 	switch property {

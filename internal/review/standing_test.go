@@ -42,7 +42,7 @@ func TestTheAuthorsStandingOfNowCounts(t *testing.T) {
 		conflict string // "" for one that is applied
 	}{
 		{"all as it was", kept, false, ""},
-		{"suspended", func(kg.Principal) (kg.Principal, error) { return kg.Principal{}, refused }, false, "the author agent://ann may not ask for it any more: the agent agent://ann is suspended"},
+		{"suspended", func(kg.Principal) (kg.Principal, error) { return kg.Principal{}, refused }, false, "the author agent://ann no longer has the rights for it: the agent agent://ann is suspended"},
 		{"may read only", kept, true, "not write it"},
 		{"has lost the role", func(p kg.Principal) (kg.Principal, error) { p.Roles = nil; return p, nil }, false, "not write it"},
 		{"may not act for the agent", func(p kg.Principal) (kg.Principal, error) { p.ActFor = nil; return p, nil }, false, "you may not act for agent://team"},

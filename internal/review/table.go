@@ -10,23 +10,22 @@ import (
 	"koine/kg"
 )
 
-// entry is what is kept in memory of each proposal: who may read it, and until
-// when it is open. An entry is never changed, another takes its place.
+// entry is the part of a proposal that is kept in memory: its readers and its expiry.
+// Entries are immutable and replaced on change.
 type entry struct {
 	author, actor kg.AgentID
 	roles         []string
 	expires       time.Time
 	open          bool
-	about         []place // none where it is not known
+	about         []place // empty if unknown
 }
 
-// readable tells whether the principal may read the proposal.
+// readable reports whether the principal may read the proposal.
 func (e *entry) readable(p kg.Principal) bool {
 	return p.IsAdmin() || p.ID == e.author || p.ID == e.actor || slices.ContainsFunc(e.roles, p.HasRole)
 }
 
-// table follows the proposals of the store. Whoever asks about access takes no
-// lock.
+// table follows the proposals of the store. Access checks take no lock.
 type table struct {
 	entries sync.Map // id → *entry
 	lists   lists
@@ -40,8 +39,8 @@ func (t *table) get(id string) (*entry, bool) {
 	return e.(*entry), true
 }
 
-// entryProperties are those that entries are made of, and entryStatements are the
-// statements of a commit to look at.
+// entryProperties are the properties in an entry, and entryStatements the patterns for
+// commits.
 var (
 	entryProperties = []kg.Term{propAuthor, propActor, propReviewerRole, propExpires, propAbout, propStatus}
 	entryStatements = patternsOf(entryProperties)
@@ -54,7 +53,7 @@ func patternsOf(properties []kg.Term) (list []kg.Pattern) {
 	return list
 }
 
-// take takes properties of proposals in.
+// take applies facts about proposals.
 func (t *table) take(_ kg.Revision, facts []records.Fact) {
 	for _, f := range facts {
 		id, ok := strings.CutPrefix(f.Graph.Value(), kg.ProposalGraphPrefix)
@@ -64,7 +63,7 @@ func (t *table) take(_ kg.Revision, facts []records.Fact) {
 	}
 }
 
-// note takes one property of a proposal in.
+// note applies one property of a proposal.
 func (t *table) note(id string, property, object kg.Term) {
 	var e entry
 	if old, ok := t.get(id); ok {
@@ -90,15 +89,14 @@ func (t *table) note(id string, property, object kg.Term) {
 	t.lists.note(id, &e)
 }
 
-// Guard is the access to what belongs to proposals, in front of the access to all
-// else.
+// Guard controls access to the graphs of proposals and passes everything else on.
 type Guard struct {
 	kg.Front
 	table *table
 }
 
-// Allowed answers for the graphs of proposals: the author, those who may review
-// and administrators read them, nobody writes them but this package.
+// Allowed decides for the graphs of proposals: the author, the reviewers and
+// administrators read them, and only this package writes them.
 func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	id, ok := proposalOf(graph)
 	if !ok {
@@ -114,7 +112,7 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	return ok && e.readable(p)
 }
 
-// proposalOf is the proposal that a graph belongs to.
+// proposalOf returns the proposal that a graph belongs to.
 func proposalOf(graph kg.Term) (id string, ok bool) {
 	if id, ok = strings.CutPrefix(graph.Value(), kg.ProposalGraphPrefix); ok {
 		return id, true

@@ -2,9 +2,8 @@ package review
 
 import "koine/kg"
 
-// TakeBack withdraws a proposal in the commit of an update that takes back what it
-// came with, and says why. One that has ended stays as it is, and so does one that
-// is not there: it is not taken then.
+// TakeBack withdraws a proposal with a reason, in the commit of an update that retracts
+// its origin. It reports false if the proposal has ended or does not exist.
 func (s *Service) TakeBack(tx *kg.Tx, id, why string) (taken bool, err error) {
 	p, err := read(tx.MatchOwn, id, false)
 	if err != nil || p == nil || p.at(tx.Time()).Status != Pending {

@@ -12,22 +12,22 @@ import (
 	"koine/kg"
 )
 
-// budget is what is left of the cost and time of one judgement.
+// budget is the remaining cost and time of one judgement.
 type budget struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	cost   uint64 // left for the judgement
 
 	perRule uint64
-	rule    uint64 // left for the evaluation in progress, beside what CEL counts
-	ended   error  // why the judgement has to end
-	unseen  uint64 // steps paid since the clock and the context were looked at
+	rule    uint64 // left for the current evaluation, apart from CEL's own count
+	ended   error  // reason for which the judgement must end
+	unseen  uint64 // steps paid since the last check of clock and context
 	yielded time.Time
 }
 
 const (
-	// lookEvery is after how many steps the clock and the context are looked at. A step
-	// takes a microsecond, and some hundreds where it reads a statement from a disk.
+	// lookEvery is the number of steps between checks of the clock and the context. A
+	// step takes a microsecond, or some hundreds if it reads a statement from disk.
 	lookEvery = 32
 	// yieldEvery is how long a judgement keeps its processor.
 	yieldEvery = time.Millisecond
@@ -40,13 +40,13 @@ func (s *Set) budget(ctx context.Context) *budget {
 }
 
 func errLimit(what string) *kg.Error {
-	e := kg.Errorf(kg.CodeJudgeLimit, "the operator's rules take more %s for this than they may", what)
-	e.Hint = "Ask for less at a time."
+	e := kg.Errorf(kg.CodeJudgeLimit, "judging the request by the operator's rules exceeds the limit of %s", what)
+	e.Hint = "Split the request."
 	return e
 }
 
-// charge takes steps that the evaluation in progress costs beside those that CEL counts
-// afterwards. An error ends the judgement, whatever the rule makes of it.
+// charge takes steps of the current evaluation that CEL does not count itself. An error
+// ends the judgement, whatever the rule does with it.
 func (b *budget) charge(steps int) error {
 	if b.ended != nil {
 		return b.ended
@@ -60,8 +60,8 @@ func (b *budget) charge(steps int) error {
 	return b.pay(n)
 }
 
-// read takes the steps of reading a value of so many bytes for the rules of a judgement.
-// It is no evaluation's alone: rules share what was read.
+// read takes the steps of reading a value of this size. They are not charged to one
+// evaluation, because rules share the values read.
 func (b *budget) read(bytes int) error {
 	if b.ended != nil {
 		return b.ended
@@ -74,8 +74,8 @@ func (b *budget) read(bytes int) error {
 	return b.pay(n)
 }
 
-// pay takes steps of the judgement's. Every now and then it looks at the clock and the
-// context, and lets others run.
+// pay takes steps of the judgement. At intervals it checks the clock and the context,
+// and yields the processor.
 func (b *budget) pay(n uint64) error {
 	b.cost -= n
 	if b.unseen += n; b.unseen < lookEvery {
@@ -93,8 +93,8 @@ func (b *budget) pay(n uint64) error {
 	return nil
 }
 
-// holds evaluates a rule. A rule that cannot be evaluated holds: failed then says
-// why. err ends the judgement.
+// holds evaluates a rule. A rule that cannot be evaluated holds, and failed is the
+// reason. err ends the judgement.
 func (b *budget) holds(r *Rule, vars map[string]any) (holds bool, failed, err error) {
 	if b.ctx.Err() != nil {
 		return false, nil, context.Cause(b.ctx)

@@ -13,22 +13,21 @@ import (
 	"koine/kg"
 )
 
-// DefaultPoll is how often a File looks whether it has changed.
+// DefaultPoll is the interval at which a File checks for changes.
 const DefaultPoll = time.Second
 
-// File is the rules of a file that may change while they are in force. It is
-// safe for concurrent use.
+// File holds the rules of a file that may change. It is safe for concurrent use.
 type File struct {
 	path    string
 	options Options
 	log     *slog.Logger
 	set     atomic.Pointer[Set]
 	version atomic.Uint64
-	sum     atomic.Pointer[[32]byte] // of the text that was looked at last
+	sum     atomic.Pointer[[32]byte] // of the text read last
 	changed atomic.Pointer[func()]
 }
 
-// Open reads the rules of a file; one that is broken is an error.
+// Open reads the rules of a file. An invalid file is an error.
 func Open(path string, o Options, log *slog.Logger) (*File, error) {
 	f := &File{path: path, options: o, log: log}
 	text, err := read(path)
@@ -45,7 +44,7 @@ func Open(path string, o Options, log *slog.Logger) (*File, error) {
 	return f, nil
 }
 
-// read reads no more of a file than it may have.
+// read reads a file up to the size limit.
 func read(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -59,17 +58,17 @@ func read(path string) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// Set is the rules in force.
+// Set returns the rules in force.
 func (f *File) Set() *Set { return f.set.Load() }
 
 // Reloads counts the changes of the rules in force (kg.Options.RulesVersion).
 func (f *File) Reloads() uint64 { return f.version.Load() }
 
-// OnChange has fn called after other rules have come into force.
+// OnChange sets a function to call after new rules have come into force.
 func (f *File) OnChange(fn func()) { f.changed.Store(&fn) }
 
-// Reload reads the file again, if it is another than the last time. A broken one
-// is refused, which is logged, and the rules in force stay.
+// Reload reads the file again and installs its rules if it has changed. If the file is
+// invalid, Reload logs the error and the old rules stay in force.
 func (f *File) Reload() error {
 	text, err := read(f.path)
 	if err != nil {
@@ -85,26 +84,26 @@ func (f *File) Reload() error {
 	}
 	f.sum.Store(&sum)
 	f.set.Store(set)
-	f.version.Add(1) // behind it: who still sees the old number may judge by the new rules
-	f.log.Info("the rules have changed", "file", f.path, "rules", len(set.Rules()))
+	f.version.Add(1) // after Store: a reader of the old number may already use the new rules
+	f.log.Info("rules reloaded", "file", f.path, "rules", len(set.Rules()))
 	if fn := f.changed.Load(); fn != nil {
 		(*fn)()
 	}
 	return nil
 }
 
-// refused logs what is wrong with the file, once for the same text.
+// refused logs an invalid file, once for the same text.
 func (f *File) refused(err error, sum [32]byte) error {
 	if *f.sum.Load() != sum {
 		f.sum.Store(&sum)
-		f.log.Error("the changed file of rules is refused, the old rules stay", "file", f.path, "error", err)
+		f.log.Error("the changed file of rules is invalid, the old rules stay in force", "file", f.path, "error", err)
 	}
 	return err
 }
 
-// Follow reloads the file when it changes, and at once for each thing that comes
-// through now, until the context ends. Reading a small file every second costs
-// less than watching the places that editors and mounted volumes replace it from.
+// Follow reloads the file when it changes and for each signal from now, until the
+// context ends. Reading a small file every second costs less than watching all the ways
+// in which editors and mounted volumes replace it.
 func (f *File) Follow(ctx context.Context, every time.Duration, now <-chan os.Signal) {
 	if every == 0 {
 		every = DefaultPoll
@@ -127,8 +126,8 @@ func (f *File) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	return f.Set().Verify(ctx, j)
 }
 
-// Refuses is that of the rules in force.
+// Refuses is Set.Refuses of the rules in force.
 func (f *File) Refuses(ctx context.Context, q Query) error { return f.Set().Refuses(ctx, q) }
 
-// Hides is that of the rules in force.
+// Hides is Set.Hides of the rules in force.
 func (f *File) Hides(p kg.Principal) func(predicate, graph kg.Term) bool { return f.Set().Hides(p) }

@@ -11,14 +11,14 @@ import (
 	"koine/kg"
 )
 
-// Reasons of verdicts that are not a rule's own.
+// Reasons of verdicts that do not come from a rule.
 const reasonUnclear = "Rule Failed"
 
-// Verify judges an update (kg.Verifier): what it publishes by the rules on messages,
-// and each change by each rule on updates. The hardest effect counts. Changes of
-// koine's own graphs are not judged, nor what koine itself says in a channel, nor who
-// works on the data directory itself, and a rule that the update's proposal has
-// satisfied does not hold it again.
+// Verify judges an update (kg.Verifier): its messages by the rules on messages, and
+// each change by the rules on updates. The most severe effect counts. It does not judge
+// changes of koine's own graphs, notices, and principals that work on the data
+// directory itself. A rule that the update's proposal has satisfied does not hold it
+// again.
 func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	says, changes := len(s.rules[OnMessage]) > 0 && publishes(&j), len(s.rules[OnUpdate]) > 0 && facts(&j) > 0
 	if !says && !changes || j.Meta.Principal.Trusted() {
@@ -40,7 +40,7 @@ func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	return judging.sum.Verdict, nil
 }
 
-// judging is one judgement of an update on its way.
+// judging is one judgement of an update in progress.
 type judging struct {
 	set      *Set
 	budget   *budget
@@ -50,7 +50,7 @@ type judging struct {
 	sum      verdict
 }
 
-// vars are the variables that all rules have, for some more to be put in.
+// vars returns the variables common to all rules, for the caller to extend.
 func (g *judging) vars() map[string]any {
 	if g.fixed == nil {
 		m := &g.j.Meta
@@ -62,7 +62,7 @@ func (g *judging) vars() map[string]any {
 	return vars
 }
 
-// ask asks the rules about one thing.
+// ask evaluates rules with the given variables.
 func (g *judging) ask(list []*Rule, vars map[string]any, about string) error {
 	for _, r := range list {
 		if r.Effect == Review && slices.Contains(g.j.Meta.Reviewed, r.Name) || g.sum.has(r) {
@@ -79,7 +79,7 @@ func (g *judging) ask(list []*Rule, vars map[string]any, about string) error {
 	return nil
 }
 
-// said judges what the update publishes.
+// said judges the messages of the update.
 func (g *judging) said() error {
 	messages, err := g.messages()
 	if err != nil {
@@ -103,7 +103,7 @@ func (g *judging) said() error {
 	return nil
 }
 
-// looked notes that the verdict is about a message.
+// looked records that the verdict depends on a message.
 func (g *judging) looked(m *channels.JudgedMessage) {
 	g.sum.Depends = append(g.sum.Depends, m.Depends...)
 	g.sum.Own = append(g.sum.Own, m.Message.ID.Entity())
@@ -133,16 +133,16 @@ func (g *judging) changed() error {
 	return nil
 }
 
-// verdict is the sum of what the rules say.
+// verdict accumulates the results of the rules.
 type verdict struct {
 	kg.Verdict
 	spoken map[*Rule]bool
 }
 
-// has tells whether the rule has spoken: once is enough.
+// has reports whether the rule has held before: one result for each rule is enough.
 func (v *verdict) has(r *Rule) bool { return v.spoken[r] }
 
-// add takes in what a rule says about something.
+// add adds the result of a rule that holds.
 func (v *verdict) add(r *Rule, about string, failed error) {
 	if v.spoken == nil {
 		v.spoken = map[*Rule]bool{}
@@ -157,7 +157,7 @@ func (v *verdict) add(r *Rule, about string, failed error) {
 	case Review:
 		next.Outcome, next.Hold = kg.Held, r.Hold
 	}
-	// The status tells one reason only, and of what is held none.
+	// The status shows one reason only, and none for a held update.
 	if message := r.Message; failed == nil && message != "" && (r.Effect == Review || next.Outcome == v.Outcome) {
 		next.Details += ": " + message
 	}
@@ -170,15 +170,15 @@ func (v *verdict) add(r *Rule, about string, failed error) {
 	v.Verdict = v.Verdict.And(next)
 }
 
-// Call is what came with a request beside what it asks for.
+// Call is the context of a request.
 type Call struct {
-	// Method is how it was asked, such as "knowledge/update".
+	// Method is the calling method, such as "knowledge/update".
 	Method            string
 	TaskID, SessionID string
 	Metadata          []byte // JSON object; nil for none
 }
 
-// shared are the variables that all rules have but those that hide.
+// shared returns the variables of all rules except those that hide.
 func shared(p kg.Principal, actor kg.AgentID, c Call) map[string]any {
 	metadata := map[string]any{}
 	if json.Unmarshal(c.Metadata, &metadata) != nil || metadata == nil {

@@ -12,14 +12,14 @@ import (
 	"koine/kg"
 )
 
-// publishes tells whether an update publishes anything.
+// publishes reports whether an update publishes a message.
 func publishes(j *kg.Judgement) bool {
 	return slices.ContainsFunc(j.Changes, func(c kg.Change) bool {
 		return c.Op == kg.Add && c.Quad.Predicate == kg.Sequence && kg.IsOwnGraph(c.Quad.Graph)
 	})
 }
 
-// facts counts the changes of an update that are not koine's own.
+// facts counts the changes of an update outside koine's own graphs.
 func facts(j *kg.Judgement) (n int) {
 	for i := range j.Changes {
 		if !kg.Reserved(j.Changes[i].Quad) {
@@ -41,8 +41,8 @@ func messageSize(m *channels.Message) int {
 	return size
 }
 
-// messageValue is how rules see a message with so many facts; nil is none, of which
-// everything is empty.
+// messageValue converts a message with its number of facts to a value for rules; nil
+// gives empty fields.
 func messageValue(of *channels.JudgedMessage, facts int) map[string]any {
 	m, c := new(channels.Message), new(channels.Channel)
 	if of != nil {
@@ -70,8 +70,8 @@ func messageValue(of *channels.JudgedMessage, facts int) map[string]any {
 	}
 }
 
-// messages gives what an update publishes, or whose facts it makes, to rules that
-// ask; it is looked for once.
+// messages returns a function that finds the messages of an update, at most once, when
+// a rule needs them.
 func (s *Set) messages(b *budget, j *kg.Judgement) func() ([]channels.JudgedMessage, error) {
 	return sync.OnceValues(func() ([]channels.JudgedMessage, error) {
 		if s.options.Messages == nil {
@@ -81,8 +81,8 @@ func (s *Set) messages(b *budget, j *kg.Judgement) func() ([]channels.JudgedMess
 	})
 }
 
-// message gives the one that the changes of the update come with, to rules that look at
-// it. Of an update that comes with none everything is empty.
+// message returns a function for the variable message of rules on updates: the message
+// published with the update. Without one, its fields are empty.
 func (g *judging) message() func() ref.Val {
 	return sync.OnceValue(func() ref.Val {
 		all, err := g.messages()

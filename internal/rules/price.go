@@ -14,28 +14,28 @@ import (
 	"koine/kg"
 )
 
-// CEL counts what a call has cost when it returns, and looks at the deadline in loops
-// only. Calls that may take long by themselves are charged for while they run.
+// CEL counts the cost of a call when it returns, and checks the deadline in loops only.
+// Calls that may take long by themselves charge the budget while they run.
 
 const (
-	// bytesPerStep is how much text of a value counts as one step more.
+	// bytesPerStep is the amount of text that counts as one more step.
 	bytesPerStep = 1 << 10
-	// MaxPatternInstructions bounds a regular expression of a rule.
+	// MaxPatternInstructions limits a regular expression of a rule.
 	MaxPatternInstructions = 10_000
-	// MaxPatternBytes bounds a regular expression that a rule takes from what it looks
-	// at. It is compiled for each evaluation.
+	// MaxPatternBytes limits a regular expression that a rule takes from data. It is
+	// compiled for each evaluation.
 	MaxPatternBytes = 256
-	// instructionsCompiledPerStep is how many instructions of such an expression are
-	// compiled for one step.
+	// instructionsCompiledPerStep is the number of instructions of such an expression
+	// that are compiled for one step.
 	instructionsCompiledPerStep = 8
 )
 
-// budgetVariable is the name under which an evaluation has its budget. No expression
-// can write it.
+// budgetVariable is the variable that holds the budget of an evaluation. No expression
+// can contain this name.
 const budgetVariable = "#budget"
 
-// price replaces calls whose time grows with what they are given by ones that charge
-// the budget while they run (interpreter.InterpretableDecoratorV2).
+// price replaces calls whose time depends on their arguments by calls that charge the
+// budget while they run (interpreter.InterpretableDecoratorV2).
 func price(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok || len(call.Args()) != 2 {
@@ -72,7 +72,7 @@ func price(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	return i, nil
 }
 
-// pricedCall is a call of two arguments that charges while it runs.
+// pricedCall is a call with two arguments that charges while it runs.
 type pricedCall struct {
 	interpreter.InterpretableCall
 	apply func(b *budget, lhs, rhs ref.Val) ref.Val
@@ -102,14 +102,14 @@ func (c *pricedCall) Eval(activation interpreter.Activation) ref.Val {
 	return c.Exec(interpreter.AsFrame(activation))
 }
 
-// matches matches a text with an expression that is known now only.
+// matches matches a text with a pattern that is not constant.
 func matches(b *budget, text, pattern ref.Val) ref.Val {
 	source, ok := pattern.(types.String)
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(pattern)
 	}
 	if len(source) > MaxPatternBytes {
-		return types.WrapErr(kg.Errorf(kg.CodeInvalid, "a pattern that is not written in the rule has at most %d bytes, not %d", MaxPatternBytes, len(source)))
+		return types.WrapErr(kg.Errorf(kg.CodeInvalid, "a pattern that is not constant may have at most %d bytes, not %d", MaxPatternBytes, len(source)))
 	}
 	re, err := pacedregexp.Compile(string(source), MaxPatternInstructions)
 	if err != nil {
@@ -133,7 +133,7 @@ func match(b *budget, re *pacedregexp.Regexp, text ref.Val) ref.Val {
 	return types.Bool(found)
 }
 
-// equal is types.Equal, charged for by each pair of values that is compared.
+// equal is types.Equal, charged for each compared pair of values.
 func equal(b *budget, lhs, rhs ref.Val) ref.Val {
 	switch l := lhs.(type) {
 	case traits.Lister:
@@ -188,8 +188,8 @@ func equalMaps(b *budget, l, r traits.Mapper) ref.Val {
 	return types.True
 }
 
-// equalItems compares two members, for a step more. Members that cannot be compared
-// differ in nothing, as in CEL.
+// equalItems compares two members for one more step. Members that cannot be compared
+// count as equal, as in CEL.
 func equalItems(b *budget, lhs, rhs ref.Val) ref.Val {
 	if err := b.charge(1); err != nil {
 		return types.WrapErr(err)
@@ -218,7 +218,8 @@ func in(b *budget, value, container ref.Val) ref.Val {
 	return types.False
 }
 
-// textSize is the number of bytes of a text; 0 of what takes no time to compare.
+// textSize is the number of bytes of a text; 0 for values that compare in constant
+// time.
 func textSize(v ref.Val) int {
 	switch v := v.(type) {
 	case types.String:
@@ -229,7 +230,7 @@ func textSize(v ref.Val) int {
 	return 0
 }
 
-// estimator counts calls in which CEL traverses a text for nothing
+// estimator sets the cost of calls in which CEL traverses a text without counting it
 // (interpreter.ActualCostEstimator).
 type estimator struct{}
 

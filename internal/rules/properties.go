@@ -10,9 +10,9 @@ import (
 	"koine/kg"
 )
 
-// properties are those of an entity, as a map from property to values. A property
-// that a rule names is read by itself, so that however many others the entity has
-// are in nobody's way; what looks at the whole map reads all of it.
+// properties is the map from property to values of an entity. A property that a rule
+// names is read by itself, so the number of other properties does not matter; a rule
+// that uses the whole map reads all of it.
 type properties struct {
 	budget   *budget
 	snapshot *kg.Snapshot
@@ -21,7 +21,7 @@ type properties struct {
 
 var _ traits.Mapper = (*properties)(nil)
 
-// Find gives the values of a property.
+// Find returns the values of a property.
 func (p *properties) Find(key ref.Val) (ref.Val, bool) {
 	name, ok := key.(types.String)
 	if !ok {
@@ -29,7 +29,7 @@ func (p *properties) Find(key ref.Val) (ref.Val, bool) {
 	}
 	property, err := kg.ResourceFromID(string(name))
 	if err != nil {
-		return nil, false // no property is called that
+		return nil, false // not the name of a property
 	}
 	byName, err := p.read(property)
 	if err != nil {
@@ -42,7 +42,7 @@ func (p *properties) Find(key ref.Val) (ref.Val, bool) {
 	return types.DefaultTypeAdapter.NativeToValue(list), true
 }
 
-// Get is Find for a property that has to be there.
+// Get is Find for a required property.
 func (p *properties) Get(key ref.Val) ref.Val {
 	v, found := p.Find(key)
 	if !found && v == nil {
@@ -51,7 +51,7 @@ func (p *properties) Get(key ref.Val) ref.Val {
 	return v
 }
 
-// Contains tells whether the entity has the property.
+// Contains reports whether the entity has the property.
 func (p *properties) Contains(key ref.Val) ref.Val {
 	v, found := p.Find(key)
 	if v != nil && types.IsUnknownOrError(v) {
@@ -79,7 +79,7 @@ func (p *properties) read(property kg.Term) (map[string][]any, error) {
 	return byName, nil
 }
 
-// all is the whole map, or the error of reading it.
+// all returns the whole map, or the error of reading it.
 func (p *properties) all() ref.Val {
 	byName, err := p.read(kg.Term{})
 	if err != nil {
@@ -88,8 +88,8 @@ func (p *properties) all() ref.Val {
 	return types.DefaultTypeAdapter.NativeToValue(byName)
 }
 
-// Iterator walks over the names of the properties. Where they cannot be read
-// there is one, which is the error.
+// Iterator iterates over the names of the properties. If they cannot be read, it yields
+// the error.
 func (p *properties) Iterator() traits.Iterator {
 	if m, ok := p.all().(traits.Mapper); ok {
 		return m.Iterator()
@@ -117,12 +117,12 @@ func (p *properties) Equal(other ref.Val) ref.Val {
 	return all.Equal(other)
 }
 
-// ConvertToNative gives the whole map.
+// ConvertToNative converts the whole map.
 func (p *properties) ConvertToNative(to reflect.Type) (any, error) {
 	return p.all().ConvertToNative(to)
 }
 
-// ConvertToType gives the whole map.
+// ConvertToType converts the whole map.
 func (p *properties) ConvertToType(to ref.Type) ref.Val {
 	if to == types.TypeType {
 		return types.MapType
@@ -130,8 +130,8 @@ func (p *properties) ConvertToType(to ref.Type) ref.Val {
 	return p.all().ConvertToType(to)
 }
 
-// Type is that of maps.
+// Type is the type of maps.
 func (p *properties) Type() ref.Type { return types.MapType }
 
-// Value is the whole map.
+// Value returns the whole map.
 func (p *properties) Value() any { return p.all().Value() }

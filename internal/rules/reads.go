@@ -6,7 +6,7 @@ import (
 	"koine/kg"
 )
 
-// Query is a query or a subscription that is about to be executed.
+// Query is a query or a subscription before execution.
 type Query struct {
 	Principal     kg.Principal
 	Actor         kg.AgentID
@@ -14,11 +14,10 @@ type Query struct {
 	Subscription  bool
 	Text          string
 	OperationName string
-	Fields        []string // of the root, without aliases
+	Fields        []string // root fields, without aliases
 }
 
-// Refuses is an error with CodeAlignmentViolation when a rule refuses the query,
-// and nil when none does.
+// Refuses returns an error with CodeAlignmentViolation if a rule refuses the query.
 func (s *Set) Refuses(ctx context.Context, q Query) error {
 	list := s.rules[OnQuery]
 	if q.Subscription {
@@ -43,9 +42,9 @@ func (s *Set) Refuses(ctx context.Context, q Query) error {
 	return nil
 }
 
-// Hides gives a function that tells whether statements with a predicate in a
-// graph are hidden from the principal; nil when nothing is. It is for one read:
-// it remembers nothing, whoever asks does. Trusted principals see everything.
+// Hides returns a function that reports whether statements with a predicate in a graph
+// are hidden from the principal; nil if nothing is. It is for one read and does not
+// cache: the caller does. Trusted principals see everything.
 func (s *Set) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 	list := s.rules[OnRead]
 	if len(list) == 0 || p.Trusted() {

@@ -9,31 +9,31 @@ import (
 	"koine/kg"
 )
 
-// On is what a rule is about.
+// On is the kind of request that a rule judges.
 type On string
 
-// What rules are about.
+// The kinds of requests.
 const (
-	OnUpdate    On = "update"    // each change that an update makes
+	OnUpdate    On = "update"    // each change of an update
 	OnMessage   On = "message"   // a message, before it is published
 	OnQuery     On = "query"     // a query, before it is executed
 	OnSubscribe On = "subscribe" // a subscription, before it begins
-	OnRead      On = "read"      // statements, wherever they are read
+	OnRead      On = "read"      // statements in every read
 )
 
-// Effect is what becomes of what a rule is true of.
+// Effect is the effect of a rule that holds.
 type Effect string
 
 // The effects.
 const (
-	Reject    Effect = "reject"    // the update is refused with a result; of a message, nothing is published
+	Reject    Effect = "reject"    // the update is refused with a result; a message is not published
 	Review    Effect = "review"    // the update is held until others have approved it
 	Violation Effect = "violation" // the update is refused with an error
-	Hide      Effect = "hide"      // the statement is not there for the caller
+	Hide      Effect = "hide"      // the statement is invisible to the caller
 	Refuse    Effect = "refuse"    // the query or subscription is refused with an error
 )
 
-// effects are those that make sense on something.
+// effects are the permitted effects for each kind of request.
 var effects = map[On][]Effect{
 	OnUpdate:    {Reject, Review, Violation},
 	OnMessage:   {Reject, Violation},
@@ -42,7 +42,7 @@ var effects = map[On][]Effect{
 	OnRead:      {Hide},
 }
 
-// Bounds of a file of rules.
+// Limits of a file of rules.
 const (
 	MaxFileBytes       = 1 << 20
 	MaxRules           = 256
@@ -53,45 +53,43 @@ const (
 	maxExpressionDepth = 64
 )
 
-// MaxExpiry is the longest that a rule lets a proposal wait.
+// MaxExpiry is the longest time that a rule may let a proposal wait.
 const MaxExpiry = 366 * 24 * time.Hour
 
-// Rule is one rule, compiled.
+// Rule is one compiled rule.
 type Rule struct {
 	Name    string
 	On      On
 	When    string
 	Effect  Effect
 	Message string
-	// Hold is what it takes to let through what the rule holds; nil unless
-	// Effect is Review.
+	// Hold is the review that the rule requires; nil unless Effect is Review.
 	Hold *kg.Hold
 
 	program cel.Program
 }
 
-// compile checks the expression and makes it ready, with the cost that one
-// evaluation may have.
+// compile checks and compiles the expression; cost limits one evaluation.
 func (r *Rule) compile(env *cel.Env, cost uint64) error {
 	ast, issues := env.Compile(r.When)
 	if err := issues.Err(); err != nil {
 		return err
 	}
 	if ast.OutputType() != cel.BoolType && ast.OutputType() != cel.DynType {
-		return kg.Errorf(kg.CodeInvalid, "a condition is true or false, not of type %s", ast.OutputType())
+		return kg.Errorf(kg.CodeInvalid, "the condition must have type bool, not %s", ast.OutputType())
 	}
 	var err error
-	// No EvalOptions that track state: they switch the cost limit off.
+	// No EvalOptions that track state: they disable the cost limit.
 	r.program, err = env.Program(ast, cel.CostLimit(cost), cel.CostTracking(estimator{}), cel.InterruptCheckFrequency(interruptEvery),
 		cel.CustomDecoratorV2(price))
 	return err
 }
 
-// interruptEvery is after how many steps of a loop an evaluation looks at its
-// deadline. A step may traverse a long text.
+// interruptEvery is the number of steps of a loop between checks of the deadline. A
+// step may traverse a long text.
 const interruptEvery = 4
 
-// text is what a caller is told about the rule.
+// text is the reason given to the caller.
 func (r *Rule) text() string {
 	if r.Message != "" {
 		return r.Message
@@ -99,7 +97,7 @@ func (r *Rule) text() string {
 	return "Rule " + r.Name
 }
 
-// oneLine puts what CEL says of an expression into one line.
+// oneLine joins the lines of a CEL error.
 func oneLine(err error) string {
 	var parts []string
 	for line := range strings.Lines(err.Error()) {

@@ -23,15 +23,15 @@ const (
 	DefaultJudgementTime = 2 * time.Second
 )
 
-// Options bound what judging may take. The zero Options is a working one.
+// Options limits judging. The zero Options is valid.
 type Options struct {
-	// RuleCost bounds one evaluation of one rule, in the units of CEL's cost
-	// model: about one for each step; JudgementCost all those of one update, query
-	// or subscription.
+	// RuleCost limits one evaluation of one rule, in the units of CEL's cost model,
+	// about one for each step; JudgementCost limits all evaluations of one update,
+	// query or subscription.
 	RuleCost, JudgementCost uint64
 	JudgementTime           time.Duration
-	// Messages finds what an update publishes (channels.Service.Judged); nil where
-	// there are no channels.
+	// Messages finds the messages of an update (channels.Service.Judged); nil without
+	// channels.
 	Messages func(context.Context, kg.Judgement) ([]channels.JudgedMessage, error)
 }
 
@@ -48,18 +48,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Set is the rules of one file. It does not change and is safe for concurrent
-// use.
+// Set holds the rules of one file. It is immutable and safe for concurrent use.
 type Set struct {
 	options Options
 	rules   map[On][]*Rule
 }
 
-// Parse reads a file of rules. An error of it names the lines.
+// Parse parses a file of rules. Errors name the line.
 func Parse(text []byte, o Options) (*Set, error) {
 	s := &Set{options: o.withDefaults(), rules: map[On][]*Rule{}}
 	if len(text) > MaxFileBytes {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "a file of rules has at most %d bytes", MaxFileBytes)
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "the file of rules exceeds the limit of %d bytes", MaxFileBytes)
 	}
 	p := parser{set: s, envs: map[On]*cel.Env{}, names: map[string]int{}}
 	var document fileNode
@@ -69,7 +68,7 @@ func Parse(text []byte, o Options) (*Set, error) {
 		return nil, kg.Errorf(kg.CodeInvalid, "%w", err)
 	}
 	if n := len(document.Rules); n > MaxRules {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "line %d: %d rules are more than the %d that a file may have", document.Rules[MaxRules].Line, n, MaxRules)
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "line %d: the file has %d rules, more than the limit of %d", document.Rules[MaxRules].Line, n, MaxRules)
 	}
 	var errs []error
 	for i := range document.Rules {
@@ -92,12 +91,12 @@ func (s *Set) Rules() []*Rule {
 	return list
 }
 
-// fileNode is the file; each rule keeps its place.
+// fileNode is the parsed file; each rule keeps its line.
 type fileNode struct {
 	Rules []yaml.Node `yaml:"rules"`
 }
 
-// ruleNode is a rule as it is written.
+// ruleNode is a rule as written in the file.
 type ruleNode struct {
 	Name    string `yaml:"name"`
 	On      On     `yaml:"on"`
@@ -115,19 +114,19 @@ type ruleNode struct {
 type parser struct {
 	set   *Set
 	envs  map[On]*cel.Env
-	names map[string]int // to the line of the rule
+	names map[string]int // line of each rule
 }
 
-// known are the members of a rule; yaml.Node.Decode knows no KnownFields.
+// known are the members of a rule; yaml.Node.Decode has no KnownFields.
 var known = []string{"name", "on", "when", "effect", "message", "review"}
 
 func (p *parser) rule(node *yaml.Node) error {
 	if node.Kind != yaml.MappingNode {
-		return errors.New("a rule is a mapping with name, on, when and effect")
+		return errors.New("a rule must be a mapping with name, on, when and effect")
 	}
 	for i := 0; i < len(node.Content); i += 2 {
 		if key := node.Content[i]; !slices.Contains(known, key.Value) {
-			return fmt.Errorf("a rule has no %q: it has %v", key.Value, known)
+			return fmt.Errorf("unknown member %q of a rule: use %v", key.Value, known)
 		}
 	}
 	var n ruleNode
@@ -139,7 +138,7 @@ func (p *parser) rule(node *yaml.Node) error {
 		return err
 	}
 	if n.Review != nil && r.Effect != Review {
-		return fmt.Errorf("rule %s: only the effect review has a member review", r.Name)
+		return fmt.Errorf("rule %s: review requires effect review", r.Name)
 	}
 	if r.Effect == Review {
 		var err error
@@ -162,33 +161,33 @@ func (p *parser) rule(node *yaml.Node) error {
 	return nil
 }
 
-// check refuses what is wrong with a rule beside its expression.
+// check validates a rule except for its expression.
 func (p *parser) check(r *Rule, line int) error {
 	switch {
 	case r.Name == "":
-		return errors.New("a rule needs a name")
+		return errors.New("a rule requires a name")
 	case len(r.Name) > MaxNameBytes:
-		return fmt.Errorf("a name has at most %d bytes", MaxNameBytes)
+		return fmt.Errorf("the name of a rule may have at most %d bytes", MaxNameBytes)
 	case p.names[r.Name] != 0:
-		return fmt.Errorf("rule %s: line %d has one of that name", r.Name, p.names[r.Name])
+		return fmt.Errorf("rule %s: line %d has a rule of the same name", r.Name, p.names[r.Name])
 	case effects[r.On] == nil:
-		return fmt.Errorf("rule %s: on is update, message, query, subscribe or read, not %q", r.Name, r.On)
+		return fmt.Errorf("rule %s: on must be update, message, query, subscribe or read, not %q", r.Name, r.On)
 	case r.On == OnMessage && r.Effect == Review:
-		return fmt.Errorf("rule %s: a message cannot wait for review, its number would be missing: hold its facts with a rule on update that looks at message", r.Name)
+		return fmt.Errorf("rule %s: a message cannot wait for review, because its sequence number would be missing: hold its facts with a rule on update that uses message", r.Name)
 	case !slices.Contains(effects[r.On], r.Effect):
-		return fmt.Errorf("rule %s: on %s the effect is one of %v, not %q", r.Name, r.On, effects[r.On], r.Effect)
+		return fmt.Errorf("rule %s: on %s the effect must be one of %v, not %q", r.Name, r.On, effects[r.On], r.Effect)
 	case r.When == "":
-		return fmt.Errorf("rule %s: when is missing: true holds always", r.Name)
+		return fmt.Errorf("rule %s: when is missing: write true to hold always", r.Name)
 	case len(r.When) > MaxExpressionBytes:
-		return fmt.Errorf("rule %s: a condition has at most %d bytes", r.Name, MaxExpressionBytes)
+		return fmt.Errorf("rule %s: the condition may have at most %d bytes", r.Name, MaxExpressionBytes)
 	case len(r.Message) > MaxMessageBytes:
-		return fmt.Errorf("rule %s: a message has at most %d bytes", r.Name, MaxMessageBytes)
+		return fmt.Errorf("rule %s: the message may have at most %d bytes", r.Name, MaxMessageBytes)
 	}
 	p.names[r.Name] = line
 	return nil
 }
 
-// hold reads what it takes to let a held update through.
+// hold parses the review that a rule requires.
 func hold(n *ruleNode) (*kg.Hold, error) {
 	h := &kg.Hold{Approvals: 1, Rules: []string{n.Name}}
 	if n.Review == nil {
@@ -198,7 +197,7 @@ func hold(n *ruleNode) (*kg.Hold, error) {
 		h.Approvals = *n.Review.Approvals
 	}
 	if h.Approvals < 1 || h.Approvals > MaxApprovals {
-		return nil, fmt.Errorf("approvals are 1 to %d, not %d", MaxApprovals, h.Approvals)
+		return nil, fmt.Errorf("approvals must be between 1 and %d, not %d", MaxApprovals, h.Approvals)
 	}
 	h.Roles = n.Review.Roles
 	if n.Review.Role != "" {
@@ -207,7 +206,7 @@ func hold(n *ruleNode) (*kg.Hold, error) {
 	if n.Review.Expires != "" {
 		var err error
 		if h.Expires, err = time.ParseDuration(n.Review.Expires); err != nil || h.Expires <= 0 || h.Expires > MaxExpiry {
-			return nil, fmt.Errorf("expires is a span of time such as 72h, at most %s, not %q", MaxExpiry, n.Review.Expires)
+			return nil, fmt.Errorf("expires must be a duration such as 72h, at most %s, not %q", MaxExpiry, n.Review.Expires)
 		}
 	}
 	return h, nil

@@ -8,11 +8,11 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// record is a type that rules see: its fields. Values of it are maps with these
-// keys.
+// record is a type in the environment of rules: its fields. Its values are maps with
+// these keys.
 type record map[string]*cel.Type
 
-// The names of the types, as errors in a rule show them.
+// The names of the types, as in the errors of a rule.
 const (
 	typePatch     = "koine.Patch"
 	typeStatement = "koine.Statement"
@@ -29,7 +29,7 @@ var (
 	anything   = cel.MapType(cel.StringType, cel.DynType)
 )
 
-// records are the types that rules see.
+// records are the types in the environment of rules.
 var records = map[string]record{
 	typePatch: {
 		"op": cel.StringType, "subject": cel.StringType, "predicate": cel.StringType,
@@ -64,7 +64,7 @@ var records = map[string]record{
 	},
 }
 
-// provider tells CEL about records; all else is the registry's.
+// provider adds records to the types of the registry.
 type provider struct{ types.Provider }
 
 func (p provider) FindStructType(name string) (*types.Type, bool) {
@@ -81,8 +81,8 @@ func (p provider) FindStructFieldNames(name string) ([]string, bool) {
 	return p.Provider.FindStructFieldNames(name)
 }
 
-// FindStructFieldType gives no way to get at a field: CEL then looks it up in
-// the value, which is a map.
+// FindStructFieldType returns no accessor: CEL then looks the field up in the value,
+// which is a map.
 func (p provider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
 	if r, ok := records[name]; ok {
 		t, found := r[field]
@@ -91,13 +91,13 @@ func (p provider) FindStructFieldType(name, field string) (*types.FieldType, boo
 	return p.Provider.FindStructFieldType(name, field)
 }
 
-// common are the variables that every rule but one that hides may look at.
+// common are the variables of all rules except those that hide.
 var common = record{
 	"caller": cel.ObjectType(typeCaller),
 	"method": cel.StringType, "taskId": cel.StringType, "sessionId": cel.StringType, "metadata": anything,
 }
 
-// variables are what rules may look at, by what they are on.
+// variables are the other variables of rules, by the kind of request.
 var variables = map[On]record{
 	OnUpdate: {
 		"patch": cel.ObjectType(typePatch), "statement": cel.ObjectType(typeStatement),
@@ -110,7 +110,7 @@ var variables = map[On]record{
 	OnRead:      {"caller": cel.ObjectType(typeCaller), "statement": cel.ObjectType(typePlace)},
 }
 
-// environment is the CEL of rules on something.
+// environment returns the CEL environment for a kind of request.
 func environment(on On) (*cel.Env, error) {
 	registry, err := types.NewRegistry()
 	if err != nil {

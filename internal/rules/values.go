@@ -12,17 +12,17 @@ import (
 	"koine/kg"
 )
 
-// Bounds of what rules see of the graph around a change. A rule that looks at
-// what has more cannot be evaluated: nothing is left out, because who wants to
-// hide a statement from a rule would add others.
+// Limits of the part of the graph that a rule sees. A rule that asks for more cannot be
+// evaluated: leaving statements out would let a caller hide one from a rule by adding
+// others.
 const (
-	MaxBefore       = 1000 // statements that stand with the same subject, predicate and graph
-	MaxEntityValues = 1000 // of the subject: of one property where a rule names it, or of all
-	MaxEntityTypes  = 256  // of the subject, with the update and without it
+	MaxBefore       = 1000 // existing statements with the same subject, predicate and graph
+	MaxEntityValues = 1000 // of the subject: of one property if the rule names it, or of all
+	MaxEntityTypes  = 256  // of the subject, with and without the update
 )
 
-// value is how rules see an object: a number, a boolean, a moment, or else its
-// text; of a resource its IRI.
+// value converts an object for rules: a number, a boolean, a time, or else its text;
+// for a resource its IRI.
 func value(t kg.Term) any {
 	switch v := valuespace.Of(t); v.Kind {
 	case valuespace.KindBoolean:
@@ -40,7 +40,7 @@ func value(t kg.Term) any {
 	return t.ExternalID()
 }
 
-// text is how rules see a resource or a graph; "" for the default graph.
+// text converts a resource or a graph for rules; "" for the default graph.
 func text(t kg.Term) string {
 	if t == kg.DefaultGraph {
 		return ""
@@ -48,7 +48,7 @@ func text(t kg.Term) string {
 	return t.ExternalID()
 }
 
-// object fills in what rules see of an object.
+// object sets the fields of an object.
 func object(m map[string]any, t kg.Term) map[string]any {
 	m["object"], m["datatype"], m["language"] = value(t), "", t.Lang()
 	if t.IsLiteral() {
@@ -57,7 +57,7 @@ func object(m map[string]any, t kg.Term) map[string]any {
 	return m
 }
 
-// jsonObject is a JSON object as rules see it; an empty one where there is none.
+// jsonObject decodes a JSON object for rules; it is empty if there is none.
 func jsonObject(raw []byte) map[string]any {
 	m := map[string]any{}
 	if json.Unmarshal(raw, &m) != nil || m == nil {
@@ -66,7 +66,7 @@ func jsonObject(raw []byte) map[string]any {
 	return m
 }
 
-// patchValue is how rules see a change.
+// patchValue converts a change for rules.
 func patchValue(c *kg.Change) map[string]any {
 	m := object(map[string]any{
 		"op": c.Op.String(), "subject": text(c.Quad.Subject), "predicate": text(c.Quad.Predicate), "graph": text(c.Quad.Graph),
@@ -80,7 +80,7 @@ func patchValue(c *kg.Change) map[string]any {
 	return m
 }
 
-// withdrawn lists whose assertions a change takes away.
+// withdrawn lists the sources whose assertions a change removes.
 func withdrawn(c *kg.Change) []string {
 	list := []string{}
 	if c.Op != kg.Remove {
@@ -98,8 +98,8 @@ func withdrawn(c *kg.Change) []string {
 	return list
 }
 
-// size is the number of bytes that rules see of an object and of what is said about its
-// statement.
+// size is the number of bytes of an object and of the provenance of its statement that
+// rules may see.
 func size(object kg.Term, assertions []kg.Assertion) int {
 	n := len(object.Value())
 	for i := range assertions {
@@ -108,8 +108,8 @@ func size(object kg.Term, assertions []kg.Assertion) int {
 	return n
 }
 
-// statementValue is how rules see a statement that stands; one that does not has
-// no assertions and the certainty 0.
+// statementValue converts a statement for rules; a statement that does not exist has no
+// assertions and certainty 0.
 func statementValue(s kg.Statement) map[string]any {
 	sources, assertions := []string{}, []any{}
 	for _, a := range s.Assertions {
@@ -126,7 +126,8 @@ func statementValue(s kg.Statement) map[string]any {
 	}, s.Object)
 }
 
-// before lists what stands with the change's subject, predicate and graph.
+// before returns a function for the existing statements with the change's subject,
+// predicate and graph.
 func before(b *budget, j *kg.Judgement, c *kg.Change) func() ref.Val {
 	return func() ref.Val {
 		list := []any{}
@@ -135,7 +136,7 @@ func before(b *budget, j *kg.Judgement, c *kg.Change) func() ref.Val {
 				return types.WrapErr(err)
 			}
 			if len(list) == MaxBefore {
-				return types.WrapErr(kg.Errorf(kg.CodeInvalid, "more than %d statements stand before it", MaxBefore))
+				return types.WrapErr(kg.Errorf(kg.CodeInvalid, "more than %d statements exist before the change", MaxBefore))
 			}
 			if err := b.read(size(s.Object, s.Assertions)); err != nil {
 				return types.WrapErr(err)
@@ -146,8 +147,8 @@ func before(b *budget, j *kg.Judgement, c *kg.Change) func() ref.Val {
 	}
 }
 
-// entity is the subject of a change as it stands with the update; its types are
-// those that it has before and after.
+// entity returns a function for the subject of a change with its properties after the
+// update; its types are those before and after.
 func entity(b *budget, j *kg.Judgement, subject kg.Term) func() ref.Val {
 	return func() ref.Val {
 		kinds := []string{}
@@ -163,7 +164,7 @@ func entity(b *budget, j *kg.Judgement, subject kg.Term) func() ref.Val {
 	}
 }
 
-// addTypes adds the types that the subject has on a side.
+// addTypes adds the types of the subject in a snapshot.
 func addTypes(b *budget, kinds []string, side *kg.Snapshot, subject kg.Term) ([]string, error) {
 	read := 0
 	for s, err := range side.Match(kg.Pattern{Subject: subject, Predicate: kg.IRI(kg.RDFType)}) {
@@ -183,7 +184,7 @@ func addTypes(b *budget, kinds []string, side *kg.Snapshot, subject kg.Term) ([]
 	return kinds, nil
 }
 
-// callerValue is how rules see who is calling.
+// callerValue converts the caller for rules.
 func callerValue(p kg.Principal, actor kg.AgentID) map[string]any {
 	if actor == "" {
 		actor = p.ID

@@ -1,6 +1,6 @@
-// Package social generates a social network of any size, for benchmarks: people with
-// profiles, who know each other, posts with replies and tags, and likes. It is the same
-// for the same number, and nothing of it is kept in memory.
+// Package social generates a social network of any size for benchmarks: people with
+// profiles and acquaintances, posts with replies and tags, and likes. The output is
+// deterministic for a size and is never held in memory.
 package social
 
 import (
@@ -13,14 +13,13 @@ import (
 	"koine/kg"
 )
 
-// Namespace is that of the network's own names; Vocabulary is that of its properties.
+// Namespace is the namespace of the entities; Vocabulary is that of the properties.
 const (
 	Namespace  = "https://social.example/"
 	Vocabulary = Namespace + "ns#"
 )
 
-// A person comes with friends, posts and likes; each is about as many statements as these
-// say together.
+// The statements generated for each person: friends, posts and likes.
 const (
 	friendsEach = 8
 	postsEach   = 5
@@ -32,7 +31,7 @@ var began = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var words = [...]string{"morning", "coffee", "river", "train", "music", "window", "garden", "winter", "letter", "bridge", "market", "forest", "evening", "harbour", "ticket", "mountain"}
 
-// property is an IRI of the vocabulary.
+// property returns an IRI of the vocabulary.
 func property(name string) kg.Term { return kg.IRI(Vocabulary + name) }
 
 var (
@@ -58,8 +57,8 @@ func personIRI(n int) kg.Term { return kg.IRI(Namespace + "person/" + strconv.It
 func postIRI(n int) kg.Term   { return kg.IRI(Namespace + "post/" + strconv.Itoa(n)) }
 func tagIRI(n int) kg.Term    { return kg.IRI(Namespace + "tag/" + strconv.Itoa(n)) }
 
-// Statements gives the first n statements of the network in the graph. A few of them say
-// the same as an earlier one, as data from outside does.
+// Statements yields the first n statements of the network, in the given graph. A few
+// repeat an earlier one, as in real data.
 func Statements(n int, graph kg.Term) iter.Seq[kg.Quad] {
 	return func(yield func(kg.Quad) bool) {
 		g := &generator{graph: graph, left: n, yield: yield, dice: rand.New(rand.NewPCG(1, 2))}
@@ -100,8 +99,8 @@ func (g *generator) words(n int) string {
 	return text
 }
 
-// some is a number below n: small ones come more often, as those who joined early are known
-// to more people.
+// some returns a number below n, small ones more often: people who joined early have
+// more acquaintances.
 func (g *generator) some(n int) int {
 	a, b := g.dice.Float64(), g.dice.Float64()
 	return int(a * b * float64(n))

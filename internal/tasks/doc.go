@@ -4,7 +4,7 @@
 // by which they change and who may see them.
 //
 // Begin with Service: Send creates a task or continues one, Report changes it, Get and
-// List read, Follow streams events, Mail and Concerning deliver to agents.
+// List read, Follow streams events, Mail and OpenFeed deliver to agents.
 //
 // # Storage
 //

@@ -18,7 +18,7 @@ type FeedEvent struct {
 	// in that commit.
 	Task   *Task
 	Events []Event
-	// Position is the position after this event: FeedFrom resumes there. It is zero for
+	// Position is the position after this event: OpenFeedFrom resumes there. It is zero for
 	// letters that waited, which every feed yields again.
 	Position kg.Position
 	// More, after the missed tasks, reports that older ones are left out.
@@ -69,11 +69,11 @@ const MaxMissed = 1000
 // created in the meantime are read and left out.
 const maxMissedLooked = 10 * MaxMissed
 
-// OpenFeedFrom is Concerning for an agent that has read up to a position. The feed
+// OpenFeedFrom is OpenFeed for an agent that has read up to a position. The feed
 // starts with the present state of each task that changed after it, the most recent
 // MaxMissed at most.
 //
-// Errors: those of Concerning; CodePositionGone for a position of another log.
+// Errors: those of OpenFeed; CodePositionGone for a position of another log.
 func (s *Service) OpenFeedFrom(ctx context.Context, by caller.Caller, after kg.Position) (*Feed, error) {
 	head := s.store.Head()
 	if after.Epoch != head.Epoch || after.Revision > head.Revision {

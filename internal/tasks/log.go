@@ -9,7 +9,7 @@ import (
 // changes a matching statement.
 func ChangesPattern() kg.Pattern { return kg.Pattern{Predicate: records.Property(propVersion)} }
 
-// ChangedBy returns the task that an event of Changes is about, "" if none is. The
+// ChangedBy returns the task that an event of ChangesPattern is about, "" if none is. The
 // removal of a replaced version is about none; gone reports that the task was deleted.
 func ChangedBy(e *kg.Event) (id TaskID, gone bool) {
 	st := &e.Statement

@@ -19,7 +19,7 @@ type Notice struct {
 // statement.
 func MailPattern() kg.Pattern { return kg.Pattern{Predicate: records.Property(propMail)} }
 
-// ParseMailEvent returns the owner of the mailbox and the letter of an event of Mail.
+// ParseMailEvent returns the owner of the mailbox and the letter of an event of MailPattern.
 func ParseMailEvent(e *kg.Event) (kg.AgentID, Notice) {
 	id, n := letterOf(e.Statement.Subject)
 	return kg.AgentID(e.Statement.Object.Value()), Notice{id, n, e.Commit.Revision}

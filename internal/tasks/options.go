@@ -60,7 +60,7 @@ type Options struct {
 	// LeaveGrace is how long the tasks of an agent that deregistered wait for its
 	// return before they fail.
 	LeaveGrace time.Duration
-	// Registered reports whether an agent is registered again after Left; nil is Known.
+	// Registered reports whether an agent is registered again after RecordDeparture; nil is Known.
 	Registered func(kg.AgentID) bool
 	// Unregistered lists the known agents that are not registered; nil is none. It is
 	// called once.

@@ -10,13 +10,13 @@ import (
 	"koine/kg"
 )
 
-// contentVersion goes first into the hash. Answers to idempotent updates are
-// remembered for days: what follows it may only change together with it.
+// contentVersion is the start of the hashed text. Receipts of idempotent updates are
+// remembered for days, so the format below may only change together with it.
 const contentVersion = "koine update 1\n"
 
-// content is the canonical form of a step: members in the order of their
-// names, one line each. A member that came later is left out where it is not
-// set, so that what asks for nothing of it keeps its hash.
+// content is the canonical form of a step: members in alphabetical order, one line
+// each. Members added later are omitted if empty, so that requests without them keep
+// their hash.
 type content struct {
 	Certainty  *float64        `json:"certainty,omitempty"`
 	Graph      string          `json:"graph"`
@@ -31,15 +31,15 @@ type content struct {
 	ValidTo    *time.Time      `json:"validTo,omitempty"`
 }
 
-// textOf is an object in N-Triples notation, its language tag in lower case: a retry of a
-// request is recognised however its tags are spelled.
+// textOf returns an object in N-Triples notation with its language tag in lower case,
+// so that a retry matches however it spells the tag.
 func textOf(t kg.Term) string {
 	text := t.String()
 	return text[:len(text)-len(t.Lang())] + t.LangKey()
 }
 
-// contentHash is the SHA-256 of the canonical JSON of the steps. Terms stand
-// in it in N-Triples notation.
+// contentHash returns the SHA-256 of the canonical JSON of the steps. Terms are in
+// N-Triples notation.
 func contentHash(steps []step) (sum [32]byte) {
 	h := sha256.New()
 	io.WriteString(h, contentVersion)
@@ -60,8 +60,8 @@ func contentHash(steps []step) (sum [32]byte) {
 			c.ValidTo = &v.Until
 		}
 		if err := enc.Encode(c); err != nil {
-			// Only a certainty that is no number gets here, and the store
-			// refuses it: the hash of such a request is never kept.
+			// Only a certainty of NaN or infinity fails to encode, and the store
+			// refuses it: the hash of such a request is never stored.
 			io.WriteString(h, err.Error())
 		}
 	}
@@ -69,9 +69,8 @@ func contentHash(steps []step) (sum [32]byte) {
 	return sum
 }
 
-// canonical is the JSON with its members in the order of their names and no
-// space between; numbers keep their digits. What is no JSON stays absent: the
-// store refuses it.
+// canonical returns the JSON with sorted members and without spaces; numbers keep their
+// digits. It returns nil for invalid JSON, which the store refuses.
 func canonical(raw []byte) json.RawMessage {
 	if len(raw) == 0 {
 		return nil

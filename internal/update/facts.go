@@ -8,20 +8,19 @@ import (
 	"koine/kg"
 )
 
-// Facts are mutations as plain patches, for those who write them with something
-// else in one commit.
+// Facts are mutations as plain patches, for callers that write them in one commit with
+// something else.
 type Facts struct {
 	Patches []kg.Patch
-	// Implied tells of each patch whether it is an rdf:type that a mutation states
-	// on the side: it is left out where its source backs that type already.
+	// Implied marks the patches that state an implied rdf:type: the caller omits one if
+	// its source already asserts that type.
 	Implied []bool
-	// Of tells of each patch which mutation it is of.
+	// Of is the index of the mutation of each patch.
 	Of []int
 }
 
-// FactsOf spells mutations out. What they leave unsaid of graph and source stays so:
-// who writes the patches says it.
-// Names are judged as in Apply, for the principal.
+// FactsOf expands mutations into patches. It leaves an empty graph or source empty for
+// the caller to set. It checks names as Apply does, for the principal.
 func FactsOf(ctx context.Context, judge *names.Judge, by kg.Principal, mutations []Mutation) (f Facts, err error) {
 	judging := judge.Begin(ctx, by)
 	defer judging.Close()
@@ -31,11 +30,11 @@ func FactsOf(ctx context.Context, judge *names.Judge, by kg.Principal, mutations
 	for i := range mutations {
 		m := &mutations[i]
 		p := m.Patch
-		if p.Op == kg.Remove { // what backs a statement is no part of taking it away
+		if p.Op == kg.Remove { // a removal has no evidence of its own
 			p.Certainty, p.HasCertainty, p.Validity, p.Provenance = 0, false, kg.TimeSpan{}, nil
 		}
 		if !m.ObjectType.IsZero() && !p.Quad.Object.IsResource() {
-			return Facts{}, kg.Errorf(kg.CodeInvalid, "only a resource has an rdf:type").At(fmt.Sprintf("[%d].object.type", i))
+			return Facts{}, kg.Errorf(kg.CodeInvalid, "the object must be a resource to have an rdf:type").At(fmt.Sprintf("[%d].object.type", i))
 		}
 		if err := judging.Check(&p, i, ""); err != nil {
 			return Facts{}, at(err, i)

@@ -9,43 +9,43 @@ import (
 // step is one patch of the normalised request. Steps are applied in order.
 type step struct {
 	kg.Patch
-	mutation int // index in the request
-	// implied marks an rdf:type patch that a mutation states on the side. It
-	// yields to what its source says of that type already: only a mutation of
-	// its own sets the certainty, the validity or the provenance of a type.
+	mutation int // index of the mutation in the request
+	// implied marks an rdf:type patch that a mutation implies. It has no effect if its
+	// source already asserts that type: only an explicit mutation sets the certainty,
+	// validity or provenance of a type.
 	implied bool
-	part    string // of the mutation that an implied patch is of
+	part    string // part of the mutation that implies the patch
 }
 
 var rdfType = kg.IRI(kg.RDFType)
 
-// typing is an rdf:type statement and who makes it.
+// typing is an rdf:type statement with its source.
 type typing struct {
 	quad   kg.Quad
 	source kg.AgentID
 }
 
-// typeParts are the parts of a mutation that state a type on the side.
+// typeParts are the parts of a mutation that imply a type.
 var typeParts = [...]string{"subject.type", "object.type"}
 
-// normalise checks the mutations and spells out what they leave unsaid, so that
-// requests that ask for the same thing become the same steps: the graph, the
-// source, the types as patches of their own.
+// normalise checks the mutations and fills in omitted parts, so that equivalent
+// requests become equal steps: the graph, the source, and the types as patches of their
+// own.
 func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 	steps := make([]step, 0, len(mutations))
-	// stated holds the types that the steps since the last removal imply:
-	// saying them again has no effect.
+	// stated holds the types implied by the steps since the last removal: repeating
+	// them has no effect.
 	stated := map[typing]bool{}
 	for i, m := range mutations {
 		p := m.Patch
-		if p.Op == kg.Remove { // what backs a statement is no part of taking it away
+		if p.Op == kg.Remove { // a removal has no evidence of its own
 			p.Certainty, p.HasCertainty, p.Validity, p.Provenance = 0, false, kg.TimeSpan{}, nil
 		}
 		if err := p.Normalise(source); err != nil {
 			return nil, at(err, i)
 		}
 		if !m.ObjectType.IsZero() && !p.Quad.Object.IsResource() {
-			return nil, kg.Errorf(kg.CodeInvalid, "only a resource has an rdf:type").At(fmt.Sprintf("[%d].object.type", i))
+			return nil, kg.Errorf(kg.CodeInvalid, "the object must be a resource to have an rdf:type").At(fmt.Sprintf("[%d].object.type", i))
 		}
 		steps = append(steps, step{Patch: p, mutation: i})
 		if p.Op != kg.Add {
@@ -69,12 +69,12 @@ func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 	return steps, nil
 }
 
-// at says which mutation an error is about.
+// at adds the index of the mutation to an error.
 func at(err error, mutation int) error {
 	return kg.AsError(err).At(fmt.Sprintf("[%d]", mutation))
 }
 
-// run applies the step inside the transaction.
+// run applies the step in the transaction.
 func (s *step) run(tx *kg.Tx) error {
 	if s.implied {
 		said, err := says(tx, s.Source, s.Quad)
@@ -85,7 +85,7 @@ func (s *step) run(tx *kg.Tx) error {
 	return tx.Apply(s.Patch)
 }
 
-// says tells whether the source backs the statement already.
+// says reports whether the source already asserts the statement.
 func says(tx *kg.Tx, source kg.AgentID, q kg.Quad) (bool, error) {
 	for st, err := range tx.Match(kg.Pattern(q)) {
 		if err != nil {

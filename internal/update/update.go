@@ -1,10 +1,9 @@
-// Package update is how protocols write patches: GraphQL's applyPatches and
-// knowledge/update both end here, so that they follow the same rules. It
-// normalises what was asked for, hashes it for idempotency, and calls the
-// store's write door once.
+// Package update writes mutations for all protocols: GraphQL's applyPatches and
+// knowledge/update both call Apply, so they follow the same rules. Apply normalises a
+// request, hashes it for idempotency, and calls Store.Update once.
 //
-// It knows no protocol: an Error's Field begins with the index of the mutation
-// that it is about, "[3].object", and the adapter puts its own name before it.
+// The package knows no protocol: an Error's Field begins with the index of the
+// mutation, "[3].object", and the adapter prepends its own name.
 package update
 
 import (
@@ -15,51 +14,50 @@ import (
 	"koine/kg"
 )
 
-// MaxMutations bounds one request. The changes that it leads to have a bound
-// of their own, kg.MaxChanges: a type given beside a resource may be one more.
+// MaxMutations limits one request. The resulting changes have their own limit,
+// kg.MaxChanges: an implied type may be one more.
 const MaxMutations = kg.MaxPatches
 
-// Mutation is a patch together with the types that it states on the side.
+// Mutation is a patch together with the types that it implies.
 type Mutation struct {
 	kg.Patch
-	// SubjectType and ObjectType assert rdf:type of the subject, and of an
-	// object that is a resource, in the same commit and graph and for the same
-	// source; the zero Term says nothing. A Remove ignores them.
+	// SubjectType and ObjectType assert the rdf:type of the subject, and of an object
+	// that is a resource, in the same commit and graph and for the same source; the
+	// zero Term asserts nothing. A Remove ignores them.
 	SubjectType, ObjectType kg.Term
 }
 
 // Request is one atomic update.
 type Request struct {
-	// Meta as the store takes it; its ContentHash is set here.
+	// Meta is the metadata for the store; Apply sets its ContentHash.
 	Meta      kg.Meta
 	Mutations []Mutation
 }
 
-// Store is the write door (kg.Store).
+// Store is the part of kg.Store that Apply needs.
 type Store interface {
 	Foresight(source kg.AgentID, patches int) *kg.Foresight
 	CheckAgent(context.Context, kg.AgentID) error
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 }
 
-// Result is the receipt of an update with hints about it: what was written and looks
-// like a slip. The path of a hint begins with the index of the mutation.
+// Result is the receipt of an update with hints about likely typing errors. The path of
+// a hint begins with the index of the mutation.
 type Result struct {
 	kg.Receipt
 	Hints []operation.Hint
 }
 
-// Apply makes the update, all of it or nothing. The caller's slice is not
-// changed. Errors are those of Store.Update and of kg.Tx.Apply, the latter
-// with the index of the mutation in Field; CodeUnknownPrefix for a name that judge
-// refuses; CodeInvalid without a mutation;
-// CodeLimitExceeded past MaxMutations.
+// Apply applies all mutations atomically. It does not modify the caller's slice. Errors
+// are those of Store.Update and of kg.Tx.Apply, the latter with the index of the
+// mutation in Field; CodeUnknownPrefix for a name that judge refuses; CodeInvalid
+// without a mutation; CodeLimitExceeded past MaxMutations.
 func Apply(ctx context.Context, store Store, judge *names.Judge, r Request) (Result, error) {
 	switch n := len(r.Mutations); {
 	case n == 0:
-		return Result{}, kg.Errorf(kg.CodeInvalid, "an update needs at least one mutation")
+		return Result{}, kg.Errorf(kg.CodeInvalid, "an update requires at least one mutation")
 	case n > MaxMutations:
-		e := kg.Errorf(kg.CodeLimitExceeded, "an update of %d mutations is larger than the %d that are taken", n, MaxMutations)
+		e := kg.Errorf(kg.CodeLimitExceeded, "the update has %d mutations, more than the limit of %d", n, MaxMutations)
 		e.Hint = "Send several updates, or load a file of RDF."
 		return Result{}, e
 	}
@@ -96,9 +94,9 @@ func Apply(ctx context.Context, store Store, judge *names.Judge, r Request) (Res
 	return Result{receipt, hints}, err
 }
 
-// checkSources refuses sources that no agent may be, before anybody waits for the
-// committer. Each of them is checked once, and so is the source of the whole update:
-// the command line brings it without a door that has seen it.
+// checkSources checks that every source is a permitted agent before the update is
+// queued. It checks each of them once, and also the source of the whole update, which
+// no protocol has checked if it comes from the command line.
 func checkSources(ctx context.Context, store Store, source kg.AgentID, steps []step) error {
 	if source != "" {
 		if err := store.CheckAgent(ctx, kg.CanonicalAgent(string(source))); err != nil {
@@ -119,7 +117,7 @@ func checkSources(ctx context.Context, store Store, source kg.AgentID, steps []s
 	return nil
 }
 
-// judged judges the names of the steps, before anybody waits for the committer.
+// judged checks the names of the steps before the update is queued.
 func judged(ctx context.Context, judge *names.Judge, by kg.Principal, steps []step) ([]operation.Hint, error) {
 	judging := judge.Begin(ctx, by)
 	defer judging.Close()
@@ -135,7 +133,7 @@ func judged(ctx context.Context, judge *names.Judge, by kg.Principal, steps []st
 	return judging.Hints(), nil
 }
 
-// sourceOf is whose assertions the update makes where a mutation names nobody.
+// sourceOf returns the source of mutations that name none.
 func sourceOf(m kg.Meta) kg.AgentID {
 	if m.Actor != "" {
 		return m.Actor
