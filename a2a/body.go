@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// readBody reads the request's body within its bound.
+// readBody reads the request's body up to its limit.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, *Error) {
 	if !isJSON(r.Header) {
 		return nil, wrongContentType(r.Header)
@@ -22,13 +22,14 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, *Erro
 	case errors.As(err, &over):
 		return nil, tooLarge(most)
 	case err != nil:
-		return nil, parseError(errors.New("the body did not arrive"))
+		return nil, parseError(errors.New("the body could not be read"))
 	}
 	return body, nil
 }
 
-// isJSON tells whether the body claims to be JSON in UTF-8. Nothing else is
-// read: a foreign web page can send forms and plain text without asking first.
+// isJSON reports whether the body is declared as JSON in UTF-8. Nothing else is
+// accepted, because a foreign web page can send forms and plain text without a
+// preflight request.
 func isJSON(header http.Header) bool {
 	kind, params, err := mime.ParseMediaType(header.Get("Content-Type"))
 	if err != nil || header.Get("Content-Encoding") != "" {

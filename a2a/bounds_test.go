@@ -32,7 +32,7 @@ func TestBodyBound(t *testing.T) {
 		t.Errorf("8 MiB: got %s", got)
 	}
 	want := "413 application/json\n" + `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Request payload validation error",` +
-		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","detail":"the body is larger than the 8 MiB that are taken","hint":"Send less at a time; /data takes RDF of any size."}}}` + "\n"
+		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","detail":"the body exceeds the limit of 8 MiB","hint":"Split the request; /data accepts RDF of any size."}}}` + "\n"
 	for _, n := range []int{8<<20 + 1, 9 << 20} {
 		if got := s.post(t, padded(n)); got != want {
 			t.Errorf("%d bytes: got %s", n, got)
@@ -81,7 +81,7 @@ func TestBatchBound(t *testing.T) {
 		t.Errorf("100 requests: got %s", got)
 	}
 	if got, want := s.post(t, batch(101)), "200 application/json\n"+`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Request payload validation error",`+
-		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","detail":"a batch of 101 requests is larger than the 100 that are taken","hint":"Send several batches."}}}`+"\n"; got != want {
+		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","detail":"the batch has 101 requests, more than the limit of 100","hint":"Send several batches."}}}`+"\n"; got != want {
 		t.Errorf("101 requests: got %s", got)
 	}
 }
@@ -96,7 +96,7 @@ func TestMutationBound(t *testing.T) {
 		return `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{"mutations":[` + strings.TrimSuffix(b.String(), ",") + `]}}`
 	}
 	if got, want := s.post(t, update(10_001)), "200 application/json\n"+`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid parameters",`+
-		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","field":"mutations","detail":"10001 patches are more than the 10000 that are taken at a time"}}}`+"\n"; got != want {
+		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","field":"mutations","detail":"10001 patches exceed the limit of 10000"}}}`+"\n"; got != want {
 		t.Errorf("10,001 patches: got %s", got)
 	}
 	if got, want := s.post(t, update(10_000)), "200 application/json\n"+`{"jsonrpc":"2.0","id":1,"result":{"success":true,"statementsAffected":10000,"affectedIds":["urn:s"],`+

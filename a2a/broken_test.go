@@ -53,7 +53,7 @@ func TestInternalErrors(t *testing.T) {
 			Observe: func(method string, code int, _ time.Duration) { calls = append(calls, fmt.Sprint(method, " ", code)) },
 		}))
 		want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error","data":{"reason":"INTERNAL","domain":"koine",` +
-			`"hint":"It was logged under the request id.","requestId":"r1"}}}`
+			`"hint":"The server's log has the details under the request id.","requestId":"r1"}}}`
 		for _, row := range []struct {
 			method string
 			status int
@@ -85,7 +85,7 @@ func TestGivenUp(t *testing.T) {
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	}))
 	status, body := serve(h, `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"query":"x"}}`, "knowledge/subscribe")
-	if want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"the request was given up","data":{"reason":"TIMEOUT","domain":"koine"}}}`; status != 503 || body != want || log.Len() > 0 {
+	if want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"the request was canceled","data":{"reason":"TIMEOUT","domain":"koine"}}}`; status != 503 || body != want || log.Len() > 0 {
 		t.Errorf("got %d %s, logged %q", status, body, log.String())
 	}
 }
@@ -146,13 +146,13 @@ func TestLastEvents(t *testing.T) {
 		{"the store is closed", nil, func() error { return kg.Errorf(kg.CodeClosed, "the store was closed") },
 			`{"code":-32012,"message":"the store was closed","data":{"reason":"SERVER_SHUTDOWN","domain":"koine","position":"` + at + `"}}`, 0},
 		{"something unexpected", nil, func() error { return errors.New("the secret") },
-			`{"code":-32603,"message":"Internal error","data":{"reason":"INTERNAL","domain":"koine","hint":"It was logged under the request id.","position":"` + at + `","requestId":"r1"}}`, 1},
+			`{"code":-32603,"message":"Internal error","data":{"reason":"INTERNAL","domain":"koine","hint":"The server's log has the details under the request id.","position":"` + at + `","requestId":"r1"}}`, 1},
 		{"a panic", nil, func() error { panic("the secret") },
-			`{"code":-32603,"message":"Internal error","data":{"reason":"INTERNAL","domain":"koine","hint":"It was logged under the request id.","position":"` + at + `","requestId":"r1"}}`, 1},
+			`{"code":-32603,"message":"Internal error","data":{"reason":"INTERNAL","domain":"koine","hint":"The server's log has the details under the request id.","position":"` + at + `","requestId":"r1"}}`, 1},
 		{"its time", nil, func() error { return context.DeadlineExceeded },
-			`{"code":-32012,"message":"the stream's time is over","data":{"reason":"TIMEOUT","domain":"koine",` + again + `,"position":"` + at + `"}}`, 0},
+			`{"code":-32012,"message":"the stream's time limit was reached","data":{"reason":"TIMEOUT","domain":"koine",` + again + `,"position":"` + at + `"}}`, 0},
 		{"an event that is too large", large, func() error { return nil },
-			`{"code":-32012,"message":"the next event is larger than what is sent","data":{"reason":"EVENT_TOO_LARGE","domain":"koine","hint":"Select less, then resume from the position.","position":"` + at + `"}}`, 0},
+			`{"code":-32012,"message":"the next event exceeds the size limit","data":{"reason":"EVENT_TOO_LARGE","domain":"koine","hint":"Select less, then resume from the position.","position":"` + at + `"}}`, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			streams := sse.New(sse.Options{MaxEventBytes: 1000})

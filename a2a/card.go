@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// KnowledgeExtensionURI identifies the knowledge graph extension in agent
-// cards. Its text gives it no URI of its own.
+// KnowledgeExtensionURI identifies the knowledge graph extension in agent cards. The
+// specification defines no URI.
 const KnowledgeExtensionURI = "urn:koine:a2a:knowledge-graph:1.0"
 
-// ChannelsExtensionURI identifies the channels extension, whose text gives it none
-// either. The version is that of its capability (section 13).
+// ChannelsExtensionURI identifies the channels extension. The specification defines no
+// URI; the version is that of its capability (section 13).
 const ChannelsExtensionURI = "urn:koine:a2a:channels:0.1"
 
-// The paths that the card links to. Whoever wires the handlers serves them.
+// The paths that the card links to. The caller mounts the handlers there.
 const (
 	RPCPath        = "/a2a"
 	ChangesPath    = "/changes"
@@ -30,29 +30,29 @@ const (
 	documentMaxAge = time.Hour
 )
 
-// CardOptions are what the agent card says of this server.
+// CardOptions configures the agent card.
 type CardOptions struct {
-	// Name and Description; "" means those of koine.
+	// Name and Description; "" selects those of koine.
 	Name, Description string
-	// Version of the server.
+	// Version is the version of the server.
 	Version string
-	// PublicURL is the address under which clients reach the server, without a
-	// slash at its end; "" means the one that the card is asked for at.
+	// PublicURL is the address of the server for clients, without a trailing slash; ""
+	// uses the address of the request.
 	PublicURL string
-	// Keys and Tokens tell by what callers are known: API keys, bearer tokens, or
-	// neither, in open mode.
+	// Keys and Tokens select the accepted credentials: API keys, bearer tokens, both,
+	// or neither in open mode.
 	Keys, Tokens bool
-	// Channels tells that there are channels/* methods.
+	// Channels announces the channels/* methods.
 	Channels bool
-	// Push tells that there are push notifications.
+	// Push announces push notifications.
 	Push bool
-	// Only is the version of A2A that the card is of, for strict readers, which refuse
-	// what they do not know: it has neither keys of another version nor those of the
-	// extensions' own. With AnyVersion clients of each version read it.
+	// Only is the version of A2A of the card, for strict readers that refuse unknown
+	// members: it has neither members of another version nor of the extensions. Clients
+	// of all versions can read the card of AnyVersion.
 	Only CardVersion
 }
 
-// CardVersion is the version of A2A that an agent card is of.
+// CardVersion is the version of A2A of an agent card.
 type CardVersion string
 
 // The versions.
@@ -62,7 +62,7 @@ const (
 	Version03  CardVersion = "0.3"
 )
 
-// base is the address under which the server that is asked is reached.
+// base returns the address of the server.
 func (o *CardOptions) base(r *http.Request) string {
 	switch {
 	case o.PublicURL != "":
@@ -73,7 +73,7 @@ func (o *CardOptions) base(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// Card is the agent card, in the form that clients of A2A 1.0 and 0.3 both read.
+// Card is the agent card, in a form that clients of A2A 1.0 and 0.3 can both read.
 type Card struct {
 	Name                string          `json:"name"`
 	Description         string          `json:"description"`
@@ -84,9 +84,9 @@ type Card struct {
 	PreferredTransport  string          `json:"preferredTransport,omitempty"`
 	Extended            bool            `json:"supportsAuthenticatedExtendedCard,omitempty"`
 	Capabilities        Capabilities    `json:"capabilities"`
-	// SecuritySchemes say how a client shows who it is. There are no requirements
-	// beside them: the Go client cannot read correct ones, and WWW-Authenticate
-	// says the same.
+	// SecuritySchemes are the ways to authenticate. The card has no security
+	// requirements, because the Go client cannot read correct ones, and
+	// WWW-Authenticate has the same information.
 	SecuritySchemes    map[string]SecurityScheme `json:"securitySchemes,omitempty"`
 	DefaultInputModes  []string                  `json:"defaultInputModes"`
 	DefaultOutputModes []string                  `json:"defaultOutputModes"`
@@ -100,8 +100,8 @@ type CardInterface struct {
 	ProtocolVersion string `json:"protocolVersion"`
 }
 
-// Capabilities hold both forms in which the extensions are announced: the keys that
-// their texts ask for (knowledge graph extension, section 1; channels extension,
+// Capabilities announces the extensions in both forms: the members that their
+// specifications require (knowledge graph extension, section 1; channels extension,
 // section 2), and A2A's own list.
 type Capabilities struct {
 	Streaming                    bool        `json:"streaming"`
@@ -113,18 +113,18 @@ type Capabilities struct {
 	Messaging                    *Messaging  `json:"messaging,omitempty"`
 }
 
-// Messaging is the reserved key of the channels extension.
+// Messaging is the reserved member of the channels extension.
 type Messaging struct {
 	Channels MessagingChannels `json:"channels"`
 }
 
-// MessagingChannels is its capability.
+// MessagingChannels is the capability of the channels extension.
 type MessagingChannels struct {
 	Version  string   `json:"version"`
 	Features []string `json:"features"`
 }
 
-// Extension is an entry of A2A's list.
+// Extension is an entry in A2A's list of extensions.
 type Extension struct {
 	URI         string `json:"uri"`
 	Description string `json:"description"`
@@ -132,15 +132,15 @@ type Extension struct {
 	Params      any    `json:"params"` // KnowledgeParams, ChannelsParams
 }
 
-// ChannelsParams repeat the announcement of the channels extension in full and say
-// where things are.
+// ChannelsParams repeats the announcement of the channels extension in full and has the
+// addresses of its documents.
 type ChannelsParams struct {
 	Messaging  *Messaging `json:"messaging"`
 	Methods    []string   `json:"methods"`
 	JSONSchema string     `json:"jsonSchema"`
 }
 
-// KnowledgeParams do so for the knowledge graph extension.
+// KnowledgeParams are the same for the knowledge graph extension.
 type KnowledgeParams struct {
 	KnowledgeGraph               bool     `json:"knowledgeGraph"`
 	KnowledgeGraphQueryLanguages []string `json:"knowledgeGraphQueryLanguages"`
@@ -150,7 +150,7 @@ type KnowledgeParams struct {
 	Changes                      string   `json:"changes"` // the plain feed
 }
 
-// Skill is something that the agent can do.
+// Skill is a skill of the agent.
 type Skill struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`
@@ -159,8 +159,8 @@ type Skill struct {
 	Examples    []string `json:"examples"`
 }
 
-// SecurityScheme is a way to authenticate, in the form of A2A 0.3 and, in the
-// member of its own kind, in that of 1.0: each client reads the one that it knows.
+// SecurityScheme is a way to authenticate, in the form of A2A 0.3 and, in the member of
+// its own kind, in that of 1.0: each client reads the form it knows.
 type SecurityScheme struct {
 	Type         string `json:"type,omitempty"`
 	Description  string `json:"description,omitempty"`
@@ -187,7 +187,7 @@ type APIKeyScheme struct {
 	Name        string `json:"name"`
 }
 
-// securitySchemes are those of a server that takes keys, tokens, both or neither.
+// securitySchemes returns the schemes of a server with keys, tokens, both or neither.
 func securitySchemes(keys, tokens bool) map[string]SecurityScheme {
 	if !keys && !tokens {
 		return nil
@@ -209,12 +209,12 @@ func securitySchemes(keys, tokens bool) map[string]SecurityScheme {
 	return out
 }
 
-// NewCard is the card of a server that is reached at base.
+// NewCard returns the card of a server with the address base.
 func NewCard(o CardOptions, base string) Card {
 	methods := []string{"knowledge/query", "knowledge/update", "knowledge/subscribe"}
 	card := Card{
 		Name:        cmp.Or(o.Name, "koine"),
-		Description: cmp.Or(o.Description, "A knowledge graph that a team of agents shares: ask it with GraphQL, change it with patches, follow its changes."),
+		Description: cmp.Or(o.Description, "A knowledge graph shared by a team of agents: query it with GraphQL, change it with patches, and subscribe to its changes."),
 		Version:     o.Version,
 		SupportedInterfaces: []CardInterface{
 			{base + RPCPath, "JSONRPC", "1.0"},
@@ -242,7 +242,7 @@ func NewCard(o CardOptions, base string) Card {
 	return card.of(o.Only)
 }
 
-// of leaves out what readers of one version do not know.
+// of removes the members that readers of one version do not know.
 func (c Card) of(only CardVersion) Card {
 	if only == AnyVersion {
 		return c
@@ -258,7 +258,8 @@ func (c Card) of(only CardVersion) Card {
 	return c
 }
 
-// SchemesOf leaves out of security schemes what readers of one version do not know.
+// SchemesOf removes the members of security schemes that readers of one version do not
+// know.
 func SchemesOf(schemes map[string]SecurityScheme, only CardVersion) map[string]SecurityScheme {
 	if only == AnyVersion || schemes == nil {
 		return schemes
@@ -275,7 +276,7 @@ func SchemesOf(schemes map[string]SecurityScheme, only CardVersion) map[string]S
 	return out
 }
 
-// announceChannels adds what a server with channels says of them.
+// announceChannels adds the channels extension.
 func (c *Card) announceChannels(base string) {
 	methods := []string{"channels/create", "channels/get", "channels/list", "channels/update", "channels/delete", "channels/addMember", "channels/removeMember",
 		"channels/publish", "channels/history", "channels/stream"}
@@ -321,8 +322,8 @@ var skills = []Skill{
 	},
 }
 
-// NewCardHandler serves the agent card, which belongs to
-// /.well-known/agent-card.json (and agent.json, where A2A 0.2 had it).
+// NewCardHandler serves the agent card, to be mounted at /.well-known/agent-card.json
+// (and agent.json, for A2A 0.2).
 func NewCardHandler(o CardOptions) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := appendJSON(nil, NewCard(o, o.base(r)))
@@ -336,8 +337,7 @@ func NewCardHandler(o CardOptions) http.Handler {
 //go:embed schemas/knowledge.json schemas/channels.json
 var schemas embed.FS
 
-// NewSchemaHandler serves the JSON Schemas of the extensions' structures at
-// /schemas/<name>.json.
+// NewSchemaHandler serves the JSON Schemas of the extensions at /schemas/<name>.json.
 func NewSchemaHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := schemas.ReadFile(strings.TrimPrefix(r.URL.Path, "/"))
@@ -349,14 +349,13 @@ func NewSchemaHandler() http.Handler {
 	})
 }
 
-// serveDocument answers with a document that clients may keep for a while and
-// ask for again by its ETag (RFC 9110, section 13).
+// serveDocument serves a cacheable document with an ETag (RFC 9110, section 13).
 func serveDocument(w http.ResponseWriter, r *http.Request, kind string, body []byte, maxAge time.Duration) {
 	sum := sha256.Sum256(body)
 	header := w.Header()
 	header.Set("Content-Type", kind)
 	header.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:12])+`"`)
 	header.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(maxAge.Seconds())))
-	// ServeContent knows If-None-Match, HEAD and ranges.
+	// ServeContent handles If-None-Match, HEAD and ranges.
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(body)))
 }

@@ -13,19 +13,19 @@ import (
 	"koine/kg"
 )
 
-// Changes is the plain feed of changes, for EventSource and curl: GET /changes
-// with the filter as query parameters. Its events are the results of
-// knowledge/subscribe without the JSON-RPC around them and without a selection;
-// id lines are always sent. docs/reference/changes.md lists the parameters.
+// Changes serves the plain feed of changes, for EventSource and curl: GET /changes with
+// the filter as query parameters. Its events are the results of knowledge/subscribe
+// without the JSON-RPC envelope and without a selection; id lines are always sent.
+// docs/reference/changes.md lists the parameters.
 type Changes struct{ h *Handler }
 
-// NewChangesHandler makes the handler of /changes. Of deps it needs no Querier.
+// NewChangesHandler returns the handler of /changes. It needs no Querier in deps.
 func NewChangesHandler(deps Deps, options Options) *Changes {
 	return &Changes{NewHandler(deps, options)}
 }
 
-// ServeHTTP serves the feed, or answers with the error as JSON under the same
-// HTTP status that knowledge/subscribe has for it.
+// ServeHTTP serves the feed, or answers with the error as JSON under the HTTP status
+// that knowledge/subscribe uses for it.
 func (c *Changes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
@@ -74,18 +74,18 @@ func (h *Handler) writeError(w http.ResponseWriter, r *http.Request, e *Error) {
 	writeJSON(w, e.status, append(body, '}'))
 }
 
-// changesQuery is what a request for the feed asks for.
+// changesQuery is a decoded request for the feed.
 type changesQuery struct {
 	filter kg.Filter
 	resume operation.Resume
 }
 
-// query reads the parameters. One that is not known is an error: a filter with
-// a slip in it must not show everything.
+// query reads the parameters. An unknown parameter is an error, because a misspelt
+// filter must not match everything.
 func (c *Changes) query(r *http.Request) (q changesQuery, err error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return q, kg.Errorf(kg.CodeInvalid, "the query string cannot be read")
+		return q, kg.Errorf(kg.CodeInvalid, "the query string is malformed")
 	}
 	f := new(failure)
 	p := parameters{failure: f, values: values, reader: reader{failure: f, prefixes: c.h.prefixes}}

@@ -152,7 +152,7 @@ func TestTooManyChannelStreams(t *testing.T) {
 	id := s.channel(t, `{}`)
 	s.follow(t, "ann", id, "")
 	if got, want := s.call(t, "ann", "channels/stream", `{"channelId":"`+id+`"}`), "503 application/json 2\n"+
-		`{"jsonrpc":"2.0","id":1,"error":{"code":-31106,"message":"there are as many open streams as the server serves",`+
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-31106,"message":"the server has reached its limit of open streams",`+
 		`"data":{"reason":"TOO_MANY_STREAMS","domain":"koine","hint":"Close streams, or try again later.","retryAfterMs":1500}}}`+"\n"; got != want {
 		t.Errorf("got %swant %s", got, want)
 	}
@@ -187,7 +187,7 @@ func TestSlowReaderOfAChannel(t *testing.T) {
 			t.Fatalf("after %d: got %.300s", at, block)
 		}
 	}
-	if want := lastBlock(-31106, "the client did not take the events in time",
+	if want := lastBlock(-31106, "the client read too slowly",
 		fmt.Sprintf(`"reason":"SLOW_CONSUMER","domain":"koine","hint":"Resume from the position; without one, start again.","position":"%d"`, at)); block != want {
 		t.Errorf("got  %swant %s", block, want)
 	}

@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// history is channels/history (channels extension, section 7.2; WIRE §7).
+// history handles channels/history (channels extension, section 7.2; WIRE §7).
 func (h *Handler) history(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
 	q := readHistory(&params)
@@ -35,7 +35,7 @@ func readHistory(params *object) (q channels.HistoryQuery) {
 	q.PageSize = params.pageSize()
 	q.PageToken, _ = params.text("pageToken")
 	if params.has("sinceSequence") && params.has("sinceTimestamp") {
-		params.fail("sinceTimestamp", "and sinceSequence exclude each other")
+		params.fail("sinceTimestamp", "sinceTimestamp and sinceSequence are mutually exclusive")
 	}
 	if since, said := params.natural("sinceSequence"); said {
 		n := bounded(since)

@@ -10,16 +10,16 @@ import (
 	"koine/kg"
 )
 
-// Members of params that the methods of the channels extension read.
+// Readers of params that the methods of the channels extension share.
 
-// largest is the greatest whole number that every reader of JSON takes exactly.
-// Sequences and times past it are as good as this one.
+// largest is the greatest integer that every JSON reader handles exactly. Sequences and
+// times above it are clamped.
 const largest = 1<<53 - 1
 
 func bounded(n uint64) int64 { return int64(min(n, largest)) }
 
-// pageSize is the member of that name; one that is out of range is clamped, by the
-// domain at the upper end. 0 when it is absent.
+// pageSize reads the page size, clamped to its range (the domain sets the upper bound).
+// It returns 0 if absent.
 func (o *object) pageSize() int {
 	n, ok := o.clamped("pageSize", 1, math.MaxInt32)
 	if !ok {
@@ -28,13 +28,13 @@ func (o *object) pageSize() int {
 	return int(n)
 }
 
-// clamped is a member that is a whole number, brought between two bounds.
+// clamped reads an integer and clamps it between two bounds.
 func (o *object) clamped(name string, low, high int64) (n int64, ok bool) {
 	text, ok := o.number(name)
 	if !ok {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(text, 10, 64) // past its range it gives the nearest
+	n, err := strconv.ParseInt(text, 10, 64) // out of range, it returns the nearest value
 	if err != nil && n == 0 {
 		o.fail(name, "must be a whole number, not %s", clip(text))
 		return 0, false
@@ -42,8 +42,7 @@ func (o *object) clamped(name string, low, high int64) (n int64, ok bool) {
 	return min(max(n, low), high), true
 }
 
-// millis is a member that is a time in milliseconds since the epoch; the zero time
-// when it is absent.
+// millis reads a time in milliseconds since the epoch; zero if absent.
 func (o *object) millis(name string) time.Time {
 	n, ok := o.natural(name)
 	if !ok {
@@ -59,7 +58,7 @@ func (o *object) millis(name string) time.Time {
 // lastMilli is the last millisecond of the year 9999.
 const lastMilli = 253_402_300_799_999
 
-// requiredAgent is a member that names an agent and must be there.
+// requiredAgent reads a required agent.
 func (o *object) requiredAgent(name string) kg.AgentID {
 	if !o.has(name) {
 		o.know(name)
@@ -69,7 +68,7 @@ func (o *object) requiredAgent(name string) kg.AgentID {
 	return o.agent(name)
 }
 
-// texts is a member that lists strings; nil when it is absent.
+// texts reads a list of strings; nil if absent.
 func (o *object) texts(name string) []string {
 	elements, ok := o.array(name)
 	if !ok {
@@ -86,7 +85,7 @@ func (o *object) texts(name string) []string {
 	return list
 }
 
-// agentList is a member that lists agents.
+// agentList reads a list of agents.
 func (o *object) agentList(name string) (list []kg.AgentID) {
 	for i, text := range o.texts(name) {
 		id, err := caller.ParseAgent(text)
@@ -99,9 +98,9 @@ func (o *object) agentList(name string) (list []kg.AgentID) {
 	return list
 }
 
-// content is a member that is an object of the caller's own, which is kept as it
-// was sent: but for a credential in it, which is kept nowhere, and for koine's own
-// controls, of which these methods have none.
+// content reads an object of the caller's own and returns it unchanged, except for a
+// credential, which must not be stored, and for koine's controls, of which these
+// methods have none.
 func (o *object) content(name string) []byte {
 	raw := o.peek(name)
 	members, ok := o.object(name)

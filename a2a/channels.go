@@ -7,19 +7,17 @@ import (
 	"koine/channels"
 )
 
-// The methods of the channels extension about channels themselves (section 7; WIRE
-// §7). What they say of a channel that is not there and of one that the caller may
-// not see is the same, byte for byte: the domain answers, and nothing is asked
-// before it.
+// The methods of the channels extension about channels (section 7; WIRE §7). The
+// answers for a channel that does not exist and for one that the caller may not see are
+// equal byte for byte: the domain decides, and no check precedes it.
 
-// channelParams reads what a method about one channel begins with.
+// channelParams reads the common params of methods about one channel.
 func (c *call) channelParams(f *failure) (params object, id channels.ChannelID) {
 	params = readParams(f, c.params)
 	return params, channels.ChannelID(params.required("channelId"))
 }
 
-// end takes out what all methods may be given besides, and fails if anything is
-// left.
+// end reads the optional controls and fails if unknown members remain.
 func (o *object) end() error {
 	readControls(o)
 	o.done()
@@ -30,7 +28,7 @@ func (c *call) byCaller() channels.Caller {
 	return channels.Caller{Principal: c.caller.Principal, Actor: c.caller.Actor, IgnoreInvitations: true} // the extension has no invitations
 }
 
-// channelAnswer is the result of the methods that answer with a channel.
+// channelAnswer is the result of methods that return a channel.
 type channelAnswer struct {
 	Channel  *wireChannel `json:"channel"`
 	Replayed bool         `json:"replayed,omitempty"` // of channels/create
@@ -43,7 +41,7 @@ func answerWith(c *channels.Channel, err error) (any, error) {
 	return channelAnswer{encodeChannel(c), c.Replayed}, nil
 }
 
-// createChannel is channels/create.
+// createChannel handles channels/create.
 func (h *Handler) createChannel(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
@@ -67,7 +65,7 @@ func (h *Handler) createChannel(ctx context.Context, c *call) (any, error) {
 	policy, ofScope := params.text("memberPolicy")
 	d.MemberPolicy = channels.MemberPolicy(policy)
 	if ofScope && !inScope {
-		params.fail("memberPolicy", "is of a channel in a scope: it needs a scopeId")
+		params.fail("memberPolicy", "memberPolicy requires scopeId")
 	}
 	params.done()
 	if err := f.error(); err != nil {
@@ -79,7 +77,7 @@ func (h *Handler) createChannel(ctx context.Context, c *call) (any, error) {
 	return answerWith(h.channels.Create(ctx, c.byCaller(), d))
 }
 
-// getChannel is channels/get.
+// getChannel handles channels/get.
 func (h *Handler) getChannel(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
 	if err := params.end(); err != nil {
@@ -88,7 +86,7 @@ func (h *Handler) getChannel(ctx context.Context, c *call) (any, error) {
 	return answerWith(h.channels.Get(ctx, c.byCaller(), id))
 }
 
-// listChannels is channels/list.
+// listChannels handles channels/list.
 func (h *Handler) listChannels(ctx context.Context, c *call) (any, error) {
 	params := readParams(new(failure), c.params)
 	var l channels.ListQuery
@@ -116,7 +114,7 @@ func (h *Handler) listChannels(ctx context.Context, c *call) (any, error) {
 	return out, nil
 }
 
-// updateChannel is channels/update.
+// updateChannel handles channels/update.
 func (h *Handler) updateChannel(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
 	var r channels.ChannelUpdate
@@ -144,7 +142,7 @@ func (h *Handler) updateChannel(ctx context.Context, c *call) (any, error) {
 	return answerWith(h.channels.Update(ctx, c.byCaller(), id, r))
 }
 
-// deleteChannel is channels/delete.
+// deleteChannel handles channels/delete.
 func (h *Handler) deleteChannel(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
 	if err := params.end(); err != nil {
@@ -158,7 +156,7 @@ func (h *Handler) deleteChannel(ctx context.Context, c *call) (any, error) {
 	}{true}, nil
 }
 
-// addMember is channels/addMember.
+// addMember handles channels/addMember.
 func (h *Handler) addMember(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
 	agent := params.requiredAgent("principalId")
@@ -169,7 +167,7 @@ func (h *Handler) addMember(ctx context.Context, c *call) (any, error) {
 	return answerWith(h.channels.AddMember(ctx, c.byCaller(), id, agent, channels.Role(role)))
 }
 
-// removeMember is channels/removeMember.
+// removeMember handles channels/removeMember.
 func (h *Handler) removeMember(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
 	agent := params.requiredAgent("principalId")

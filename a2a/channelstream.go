@@ -13,15 +13,15 @@ import (
 	"koine/kg"
 )
 
-// Bounds of heartbeatIntervalMs; what lies outside is brought between them.
+// Bounds of heartbeatIntervalMs; values outside are clamped.
 const (
 	MinHeartbeat = time.Second
 	MaxHeartbeat = time.Minute
 )
 
-// channelStream is channels/stream (channels extension, section 7.3; WIRE §5 and
-// §7). Ids are sequences; they are sent to who says where it begins, or asks for
-// them by a Last-Event-ID, even an empty one.
+// channelStream handles channels/stream (channels extension, section 7.3; WIRE §5 and
+// §7). Ids are sequences; they are sent if the client sets the start, or sends a
+// Last-Event-ID, even an empty one.
 func (h *Handler) channelStream(_ context.Context, c *call) (*opening, error) {
 	params, id := c.channelParams(new(failure))
 	n, said := params.natural("sinceSequence")
@@ -44,16 +44,17 @@ func (h *Handler) channelStream(_ context.Context, c *call) (*opening, error) {
 	}}, nil
 }
 
-// streamStart is the sequence behind which a stream begins, and who said so.
+// streamStart is the sequence after which a stream starts, with its origin in the
+// request.
 type streamStart struct {
 	sequence int64
-	field    string // of the request
-	said     bool   // otherwise it begins with what comes
+	field    string // field of the request with the start
+	said     bool   // a start is set; otherwise the stream starts with new messages
 }
 
-// readHeader takes the start from a Last-Event-ID, which is newer than what the
-// request itself says: it is of a client that comes back with the same request. It
-// tells whether the header is there.
+// readHeader reads the start from a Last-Event-ID, which takes precedence over the
+// request: a reconnecting client repeats its request. It reports whether the header is
+// present.
 func (s *streamStart) readHeader(header http.Header) (asked bool, err error) {
 	_, asked = header[lastEventID]
 	last := header.Get(lastEventID)
@@ -62,7 +63,7 @@ func (s *streamStart) readHeader(header http.Header) (asked bool, err error) {
 	}
 	n, err := strconv.ParseUint(last, 10, 64)
 	if err != nil {
-		return asked, kg.Errorf(kg.CodeInvalid, "is the id of an event: a sequence, not %q", clip(last)).At("Last-Event-ID")
+		return asked, kg.Errorf(kg.CodeInvalid, "Last-Event-ID must be a sequence, not %q", clip(last)).At("Last-Event-ID")
 	}
 	s.sequence, s.field, s.said = bounded(n), "Last-Event-ID", true
 	return asked, nil
@@ -75,7 +76,7 @@ func (s *streamStart) since() *int64 {
 	return &s.sequence
 }
 
-// blame names what the start was taken from, where the domain says that it is wrong.
+// blame sets the field of an error about the start.
 func (s *streamStart) blame(err error) error {
 	e := kg.AsError(err)
 	if e.Field != "sinceSequence" {
@@ -86,14 +87,14 @@ func (s *streamStart) blame(err error) error {
 	return &f
 }
 
-// wireEnvelope is what a stream sends (channels extension, section 4.4).
+// wireEnvelope is an event of a stream (channels extension, section 4.4).
 type wireEnvelope struct {
 	Kind  string       `json:"kind"`
 	Event *wireMessage `json:"event"`
 }
 
-// newMessageFeed wraps the stream, which the feed's close gives back. A heartbeat
-// tells no position: every message is sent, so the last of them is where it is.
+// newMessageFeed wraps the stream, which closing the feed releases. Heartbeats have no
+// position: every message is sent, so the last message has it.
 func (h *Handler) newMessageFeed(st *channels.Stream) *feed {
 	return &feed{
 		results: h.encoded.results(st.Messages()), start: strconv.FormatInt(st.Since(), 10),
@@ -101,12 +102,12 @@ func (h *Handler) newMessageFeed(st *channels.Stream) *feed {
 	}
 }
 
-// encodedEvents is of how many of the messages that were sent last the event is kept:
-// those who follow a channel are told the same at about the same time.
+// encodedEvents is the size of the encoded-event cache: followers of a channel receive
+// the same messages at about the same time.
 const encodedEvents = 16
 
-// encoded are events as JSON, each made once for all streams that are told the same
-// message.
+// encoded caches events as JSON, so that each is encoded once for all streams of a
+// channel.
 type encoded struct {
 	mu     sync.Mutex // guards places
 	places [encodedEvents]encodedEvent
@@ -114,7 +115,7 @@ type encoded struct {
 
 type encodedEvent struct {
 	message *channels.Message
-	json    json.RawMessage // not to be changed
+	json    json.RawMessage // immutable
 }
 
 func (e *encoded) event(m *channels.Message) (json.RawMessage, error) {

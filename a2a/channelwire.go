@@ -8,9 +8,9 @@ import (
 	"koine/kg"
 )
 
-// wireChannel is Channel (channels extension, section 4.1). Of a direct channel
-// that has no message yet the times are absent, and who made it: nobody has. What
-// follows kind is koine's (WIRE §7), absent where it is not set.
+// wireChannel is Channel (channels extension, section 4.1). A direct channel without
+// messages has no times and no creator. The members after kind are extensions of koine
+// (WIRE §7), absent if not set.
 type wireChannel struct {
 	ID         channels.ChannelID  `json:"id"`
 	Name       string              `json:"name,omitempty"`
@@ -34,8 +34,7 @@ type wireMember struct {
 	JoinedAt    int64         `json:"joinedAt,omitempty"`
 }
 
-// The kinds of the extension's objects. A channel is one whatever other protocols
-// know it as.
+// The kinds of the extension's objects.
 const (
 	kindChannel      = "channel"
 	kindMessageEvent = "messageEvent"
@@ -53,7 +52,7 @@ func encodeChannel(c *channels.Channel) *wireChannel {
 	return out
 }
 
-// millisOf is a time in milliseconds since the epoch, 0 for the zero time.
+// millisOf returns a time in milliseconds since the epoch, 0 for the zero time.
 func millisOf(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -61,15 +60,15 @@ func millisOf(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// wireMessage is MessageEvent (section 4.3) and what koine adds to it (WIRE §7):
-// messageType and what follows, absent where it is not set.
+// wireMessage is MessageEvent (section 4.3) with koine's extensions (WIRE §7):
+// messageType and the members after it, absent if not set.
 type wireMessage struct {
 	ID             channels.MessageID `json:"id"`
 	ChannelID      channels.ChannelID `json:"channelId"`
 	Sequence       int64              `json:"sequence"`
 	Timestamp      int64              `json:"timestamp"`
 	Author         kg.AgentID         `json:"author"`
-	Parts          []json.RawMessage  `json:"parts,omitempty"` // absent where it is withheld
+	Parts          []json.RawMessage  `json:"parts,omitempty"` // absent if withheld
 	ArtifactRefs   []string           `json:"artifactRefs,omitempty"`
 	Metadata       json.RawMessage    `json:"metadata,omitempty"`
 	IdempotencyKey string             `json:"idempotencyKey,omitempty"`

@@ -2,9 +2,9 @@ package a2a
 
 import "koine/kg"
 
-// commitTypes finds the types that a commit asserted of its resources, to echo
-// them in its other events (WIRE §4). It keeps those of one commit: the events
-// of a commit come together.
+// commitTypes finds the types that a commit asserted of its resources, to repeat them
+// in the commit's other events (WIRE §4). It holds those of one commit, because the
+// events of a commit come together.
 type commitTypes struct {
 	revision kg.Revision
 	types    map[typed]kg.Term
@@ -14,8 +14,8 @@ type typed struct{ graph, resource kg.Term }
 
 var rdfType = kg.IRI(kg.RDFType)
 
-// echo writes the types of the subject and the object into the statement. It
-// looks only into the statement's own graph, which its reader may read.
+// echo sets the types of the subject and the object in the statement. It reads the
+// statement's own graph only, which the reader may read.
 func (c *commitTypes) echo(commit *kg.Commit, ev *kg.Event, s *wireStatement) {
 	if ev.Op == kg.Remove {
 		return
@@ -35,7 +35,7 @@ func (c *commitTypes) echo(commit *kg.Commit, ev *kg.Event, s *wireStatement) {
 	}
 }
 
-// typesOf gives, of each resource that the commit typed, the first type.
+// typesOf returns the first type of each resource that the commit typed.
 func typesOf(commit *kg.Commit) map[typed]kg.Term {
 	types := map[typed]kg.Term{}
 	for _, change := range commit.Changes {

@@ -9,15 +9,15 @@ import (
 	"koine/kg"
 )
 
-// controls are koine's own members of metadata. They live under
-// metadata.koine; the bare names are taken as well, where metadata.koine does
-// not say them (WIRE §2). Everything else in metadata is the caller's own.
+// controls are koine's own members of metadata. They are in metadata.koine; the bare
+// names are accepted too if metadata.koine does not have them (WIRE §2). All other
+// members of metadata belong to the caller.
 type controls struct {
 	at          kg.Moment // zero for none
 	minRevision kg.Revision
 	recordedAt  kg.TimeSpan
 	validAt     time.Time
-	believedBy  []kg.AgentID // nil for anybody
+	believedBy  []kg.AgentID // nil for all agents
 	budget      operation.Budget
 
 	resume   string
@@ -28,12 +28,11 @@ type controls struct {
 	hasExpected    bool
 	dryRun         bool
 
-	metadata []byte // the whole of it, as it was sent; nil if absent
+	metadata []byte // the whole object as sent; nil if absent
 }
 
-// readControls takes the controls that the method knows out of params'
-// metadata. One that it does not know is an error under metadata.koine, and
-// somebody else's business beside it.
+// readControls reads the controls of the method from params' metadata. An unknown one
+// is an error in metadata.koine and ignored beside it.
 func readControls(params *object, known ...string) controls {
 	raw := params.peek("metadata")
 	metadata, _ := params.object("metadata")
@@ -42,7 +41,7 @@ func readControls(params *object, known ...string) controls {
 	for _, name := range known {
 		own.know(name)
 		from := &own
-		if !own.has(name) && name != "budget" { // a word that others use too
+		if !own.has(name) && name != "budget" { // callers may use this name themselves
 			from = &metadata
 		}
 		c.read(name, from)
@@ -80,7 +79,7 @@ func (c *controls) read(name string, from *object) {
 	}
 }
 
-// budget is a member that bounds an answer.
+// budget reads the limits of an answer.
 func (o *object) budget(name string) (b operation.Budget) {
 	members, _ := o.object(name)
 	for _, m := range []struct {
@@ -97,8 +96,7 @@ func (o *object) budget(name string) (b operation.Budget) {
 	return b
 }
 
-// moment is a member that names a revision, as a number, or a time; the zero
-// Moment when it is absent.
+// moment reads a revision, as a number, or a time; the zero Moment if absent.
 func (o *object) moment(name string) kg.Moment {
 	raw := o.take(name)
 	if raw == nil {
@@ -115,8 +113,7 @@ func (o *object) moment(name string) kg.Moment {
 	return m
 }
 
-// span is a member that names a span of time by its ends, either of which may
-// be absent.
+// span reads a time span with optional ends.
 func (o *object) span(name string) (s kg.TimeSpan) {
 	ends, ok := o.object(name)
 	if !ok {
@@ -130,7 +127,7 @@ func (o *object) span(name string) (s kg.TimeSpan) {
 	return s
 }
 
-// time is a member that is a time; the zero time when it is absent.
+// time reads a time; zero if absent.
 func (o *object) time(name string) time.Time {
 	text, ok := o.text(name)
 	if !ok {
@@ -143,15 +140,14 @@ func (o *object) time(name string) time.Time {
 	return t.UTC()
 }
 
-// agents is a member that lists agents; nil when it is absent, and not nil when
-// it lists nobody.
+// agents reads a list of agents; nil if absent, and not nil if empty.
 func (o *object) agents(name string) []kg.AgentID {
 	elements, ok := o.array(name)
 	if !ok {
 		return nil
 	}
 	if n := len(elements); n > kg.MaxBelieved {
-		o.fail(name, "names %d agents; %d at the most", n, kg.MaxBelieved)
+		o.fail(name, "%d agents exceed the limit of %d", n, kg.MaxBelieved)
 		return nil
 	}
 	list := make([]kg.AgentID, 0, len(elements))

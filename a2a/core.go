@@ -13,7 +13,7 @@ import (
 	"koine/kg"
 )
 
-// version is one of base A2A.
+// version is a version of base A2A.
 type version struct {
 	name string // as in A2A-Version
 	base.Codec
@@ -24,8 +24,8 @@ var (
 	version03 = version{"0.3", v03.Codec{}}
 )
 
-// coreMethods are those of base A2A, in both versions (A2A 1.0, section 9; A2A 0.3,
-// section 7). They are for the agent of the handler.
+// coreMethods returns the methods of base A2A, in both versions (A2A 1.0, section 9;
+// A2A 0.3, section 7). They address the handler's agent.
 func (h *Handler) coreMethods() map[string]method {
 	unary := func(v version, f family, do func(context.Context, version, *call) (any, error)) method {
 		return method{family: f, unary: func(ctx context.Context, c *call) (any, error) {
@@ -70,14 +70,14 @@ func (h *Handler) coreMethods() map[string]method {
 	}
 }
 
-// asked refuses a request that says that it is of another version. One that says
-// nothing is of that of its method (WIRE §8).
+// asked returns an error if the request names another version. Without A2A-Version, the
+// method decides (WIRE §8).
 func (v version) asked(c *call) error {
 	said := cmp.Or(c.header.Get("A2A-Version"), c.query.Get("A2A-Version"))
 	if said == "" {
 		return nil
 	}
-	// A patch number means nothing on the wire (A2A 1.0, section 3.6).
+	// The patch number has no meaning on the wire (A2A 1.0, section 3.6).
 	words := strings.SplitN(strings.TrimSpace(said), ".", 3)
 	if len(words) == 3 {
 		words = words[:2]
@@ -88,20 +88,20 @@ func (v version) asked(c *call) error {
 	case version1.name, version03.name, "1":
 		return otherVersion(c.method, v)
 	}
-	return newError(codeVersion, "A2A "+clip(said)+" is not spoken here", details{
-		Supported: []string{version1.name, version03.name}, Hint: "Say 1.0 or 0.3 in A2A-Version.",
+	return newError(codeVersion, "A2A "+clip(said)+" is not supported", details{
+		Supported: []string{version1.name, version03.name}, Hint: "Set A2A-Version to 1.0 or 0.3.",
 	})
 }
 
-// For is the same endpoint for another agent: what is sent there is sent to it. It
-// has the methods of base A2A only.
+// For returns the endpoint of another agent, with the methods of base A2A only:
+// messages sent there go to that agent.
 func (h *Handler) For(agent kg.AgentID) *Handler {
 	other := &Handler{store: h.store, tasks: h.tasks, push: h.push, agent: agent, streams: h.streams, options: h.options, log: h.log}
 	other.table = other.coreMethods()
 	return other
 }
 
-// paramsObject are the params of a call, which are an object.
+// paramsObject returns the params of a call, which must be an object.
 func (c *call) paramsObject() ([]byte, error) {
 	switch {
 	case isAbsent(c.params):
@@ -112,7 +112,7 @@ func (c *call) paramsObject() ([]byte, error) {
 	return c.params, nil
 }
 
-// readCall reads the params of a call.
+// readCall decodes the params of a call.
 func readCall[T any](c *call, read func([]byte) (T, error)) (out T, err error) {
 	params, err := c.paramsObject()
 	if err != nil {
@@ -121,7 +121,7 @@ func readCall[T any](c *call, read func([]byte) (T, error)) (out T, err error) {
 	return read(params)
 }
 
-// sending reads what is sent, and makes of it what the domain is to send.
+// sending decodes a message and returns the request for the domain.
 func (h *Handler) sending(v version, c *call) (*base.Send, tasks.SendRequest, error) {
 	p, err := readCall(c, v.ReadSend)
 	if err != nil {
@@ -131,7 +131,7 @@ func (h *Handler) sending(v version, c *call) (*base.Send, tasks.SendRequest, er
 	return p, out, h.along(&out, p.Push)
 }
 
-// sendMessage is SendMessage and message/send.
+// sendMessage handles SendMessage and message/send.
 func (h *Handler) sendMessage(ctx context.Context, v version, c *call) (any, error) {
 	p, sending, err := h.sending(v, c)
 	if err != nil {
@@ -159,7 +159,7 @@ func (h *Handler) sendMessage(ctx context.Context, v version, c *call) (any, err
 	return v.Result(v.Task(t)), nil
 }
 
-// getTask is GetTask and tasks/get.
+// getTask handles GetTask and tasks/get.
 func (h *Handler) getTask(ctx context.Context, v version, c *call) (any, error) {
 	p, err := readCall(c, v.ReadTask)
 	if err != nil {
@@ -172,16 +172,16 @@ func (h *Handler) getTask(ctx context.Context, v version, c *call) (any, error) 
 	return v.Task(t), nil
 }
 
-// task is one of the handler's agent: others are not there.
+// task reads a task of the handler's agent; other tasks are not found.
 func (h *Handler) task(ctx context.Context, by caller.Caller, id tasks.TaskID, r tasks.ReadOptions) (*tasks.Task, error) {
 	t, err := h.tasks.Get(ctx, by, id, r)
 	if err == nil && t.Handler != h.agent {
-		return nil, kg.Errorf(kg.CodeTaskNotFound, "there is no such task").At("id")
+		return nil, kg.Errorf(kg.CodeTaskNotFound, "the task does not exist").At("id")
 	}
 	return t, err
 }
 
-// cancelTask is CancelTask and tasks/cancel.
+// cancelTask handles CancelTask and tasks/cancel.
 func (h *Handler) cancelTask(ctx context.Context, v version, c *call) (any, error) {
 	p, err := readCall(c, v.ReadTask)
 	if err != nil {
@@ -205,7 +205,7 @@ type taskPage struct {
 	Total    int    `json:"totalSize"`
 }
 
-// listTasks is ListTasks.
+// listTasks handles ListTasks.
 func (h *Handler) listTasks(ctx context.Context, v version, c *call) (any, error) {
 	p, err := readCall(c, v.ReadList)
 	if err != nil {
@@ -229,7 +229,7 @@ func (h *Handler) listTasks(ctx context.Context, v version, c *call) (any, error
 	return out, nil
 }
 
-// streamMessage is SendStreamingMessage and message/stream.
+// streamMessage handles SendStreamingMessage and message/stream.
 func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening, error) {
 	p, sending, err := h.sending(v, c)
 	if err != nil {
@@ -247,8 +247,8 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 		return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) { return koine.follow(ctx, h, v, by, sending, order) }}, nil
 	}
 	return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
-		// Of a task that goes on, the stream begins before the message, so that nothing
-		// that comes of it is missed.
+		// For an existing task the stream starts before the message is sent, so that it
+		// misses no event.
 		var st *tasks.Stream
 		if p.Task != "" {
 			if st, err = h.tasks.Follow(ctx, by, p.Task); err != nil {
@@ -274,8 +274,8 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 	}}, nil
 }
 
-// subscribeToTask is SubscribeToTask and tasks/resubscribe: the task first, and then
-// what happens to it; behind a Last-Event-ID, what happens only.
+// subscribeToTask handles SubscribeToTask and tasks/resubscribe: the task first, then
+// its events; with a Last-Event-ID, events only.
 func (h *Handler) subscribeToTask(_ context.Context, v version, c *call) (*opening, error) {
 	p, err := readCall(c, v.ReadTask)
 	if err != nil {

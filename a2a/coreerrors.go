@@ -10,15 +10,15 @@ import (
 	"koine/kg"
 )
 
-// The families of base A2A: to cancel what has ended is an error of its own.
+// The families of base A2A: canceling an ended task has an error of its own.
 var (
 	coreCalls  = family{own: codeInternal, table: coreErrors, log: true, listed: true}
 	coreCancel = family{own: codeInternal, table: cancelErrors, log: true, listed: true}
 )
 
-// coreErrors is the table of base A2A (A2A 1.0, section 5.4). What A2A has no code
-// for is about the params, or internal; or it is who may do what, for which A2A wants
-// codes of the server's own. What refuses a stream is told in a stream (refuseStream).
+// coreErrors is the table of base A2A (A2A 1.0, section 5.4). Errors without a code of
+// A2A are about the params, or internal; or about rights, for which A2A requires codes
+// of the server's own. The refusal of a stream is sent in a stream (refuseStream).
 var coreErrors = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeTaskNotFound, codeTaskNotFound, http.StatusOK, http.StatusOK},
 	{kg.CodeTaskEnded, codeUnsupported, http.StatusOK, http.StatusOK},
@@ -44,8 +44,8 @@ var coreErrors = slices.Concat(storeErrors, []errorRow{
 var cancelErrors = slices.Concat([]errorRow{{kg.CodeTaskEnded, codeNotCancelable, http.StatusOK, http.StatusOK}},
 	slices.DeleteFunc(slices.Clone(coreErrors), func(row errorRow) bool { return row.code == kg.CodeTaskEnded }))
 
-// coreDomain is where the names of A2A's own errors come from, and coreReasons are
-// these names (A2A 1.0, section 5.4). All other reasons are koine's.
+// coreDomain is the domain of A2A's own reasons, and coreReasons are these (A2A 1.0,
+// section 5.4). All other reasons are koine's.
 const coreDomain = "a2a-protocol.org"
 
 var coreReasons = map[int]string{
@@ -58,9 +58,9 @@ var coreReasons = map[int]string{
 	codeVersion:        "VERSION_NOT_SUPPORTED",
 }
 
-// listed is the error as base A2A has it: with a list of details, and where it is one
-// of A2A's own, under the name that it has there. koine's reason is the cause then. Its
-// clients show the message to people: what is wrong with the params is in it too.
+// listed converts an error to the form of base A2A: with a list of details and, if it
+// is one of A2A's own errors, with A2A's reason and koine's as the cause. Its clients
+// show the message to people, so the message includes the problem with the params.
 func (e *Error) listed() *Error {
 	if d, _ := e.Data.(details); e.Code == codeInvalidParams && !d.listed {
 		spelt := *e
@@ -74,7 +74,7 @@ func (e *Error) listed() *Error {
 	return e.with(func(d *details) {
 		d.listed = true
 		if d.Field == "to" {
-			d.Field = "" // who is asked is said by the address
+			d.Field = "" // the address names the agent
 		}
 		name, ok := coreReasons[e.Code]
 		if !ok || d.Domain == coreDomain {
@@ -87,7 +87,7 @@ func (e *Error) listed() *Error {
 	})
 }
 
-// MarshalJSON writes the details as an object, or, of an error of base A2A, as a list
+// MarshalJSON encodes the details as an object, or for an error of base A2A as a list
 // with a google.rpc.ErrorInfo (A2A 1.0, section 9.5).
 func (d details) MarshalJSON() ([]byte, error) {
 	type object details

@@ -7,7 +7,7 @@ import (
 	"koine/internal/tasks"
 )
 
-// answerFeed is a stream of one message, which is all that came of it.
+// answerFeed is a stream of one message, for a direct answer.
 func answerFeed(message any) *feed {
 	return &feed{
 		results:  func(yield func(result, error) bool) { yield(result{value: message}, nil) },
@@ -15,14 +15,14 @@ func answerFeed(message any) *feed {
 	}
 }
 
-// taskFeed is a task, unless it is nil, and what happens to it; the feed's close gives
-// the stream back.
+// taskFeed is a stream of a task, unless it is nil, and its events; closing the feed
+// releases the stream.
 func (h *Handler) taskFeed(v version, t *tasks.Task, st *tasks.Stream) *feed {
 	return &feed{results: h.taskResults(v, t, st), position: func() string { return "" }, close: st.Close}
 }
 
-// taskResults tells what A2A knows of. Every event has its position, so that a stream
-// goes on behind it.
+// taskResults yields the events that A2A defines. Each has its position, so that a
+// stream can resume after it.
 func (h *Handler) taskResults(v version, t *tasks.Task, st *tasks.Stream) iter.Seq2[result, error] {
 	return func(yield func(result, error) bool) {
 		of := st.About()
@@ -41,12 +41,12 @@ func (h *Handler) taskResults(v version, t *tasks.Task, st *tasks.Stream) iter.S
 			case e.Chunk != nil:
 				value = v.Result(v.Chunk(e.Chunk, about))
 			default:
-				continue // what its creator said, its creator knows
+				continue // the creator's own messages
 			}
 			if !yield(result{value, h.store.FormatPosition(e.Position)}, nil) {
 				return
 			}
-			// 0.3 ends a stream where the handler waits; 1.0 does not.
+			// 0.3 ends a stream when the handler waits; 1.0 does not.
 			if v.name == version03.name && e.Status != nil && e.Status.State.Settled() {
 				return
 			}

@@ -9,8 +9,8 @@ import (
 	"koine/internal/tasks"
 )
 
-// Notification writes the body of a push notification in a form that configurations
-// have (push.Options.Body).
+// Notification encodes the body of a push notification in the form of its configuration
+// (push.Options.Body).
 func Notification(form string, t *tasks.Task, e *tasks.Event) ([]byte, error) {
 	if NotifiesWhole(form) {
 		return appendJSON(nil, version03.Task(t))
@@ -27,17 +27,17 @@ func Notification(form string, t *tasks.Task, e *tasks.Event) ([]byte, error) {
 	return appendJSON(nil, v.Result(object))
 }
 
-// NotifiesWhole tells whether a form shows the task as it is (push.Options.Whole): that
-// of 0.3 does, where 1.0 shows what happened.
+// NotifiesWhole reports whether a form contains the whole task (push.Options.Whole), as
+// in 0.3; 1.0 contains the event.
 func NotifiesWhole(form string) bool { return form == v03.Form }
 
-// errNoPush is the answer of an agent that sends none.
+// errNoPush is the error of an agent without push notifications.
 func errNoPush() *Error {
 	return newError(codeNoPush, "Push notifications are not supported", details{})
 }
 
-// along gives what a message is sent with its push notification configuration, if it
-// has one.
+// along makes a request also set the push notification configuration of its message, if
+// any.
 func (h *Handler) along(s *tasks.SendRequest, c *push.Config) (err error) {
 	switch {
 	case c == nil:
@@ -49,7 +49,7 @@ func (h *Handler) along(s *tasks.SendRequest, c *push.Config) (err error) {
 	return err
 }
 
-// pushCall refuses where there is no push service, and for tasks of other agents.
+// pushCall returns an error if there is no push service, or for tasks of other agents.
 func (h *Handler) pushCall(ctx context.Context, c *call, id tasks.TaskID) error {
 	if h.push == nil {
 		return errNoPush()
@@ -58,7 +58,8 @@ func (h *Handler) pushCall(ctx context.Context, c *call, id tasks.TaskID) error 
 	return err
 }
 
-// setPush is CreateTaskPushNotificationConfig and tasks/pushNotificationConfig/set.
+// setPush handles CreateTaskPushNotificationConfig and
+// tasks/pushNotificationConfig/set.
 func (h *Handler) setPush(ctx context.Context, v version, c *call) (any, error) {
 	p, err := readCall(c, v.ReadPush)
 	if err != nil {
@@ -74,7 +75,7 @@ func (h *Handler) setPush(ctx context.Context, v version, c *call) (any, error) 
 	return v.Push(set), nil
 }
 
-// getPush is GetTaskPushNotificationConfig and tasks/pushNotificationConfig/get.
+// getPush handles GetTaskPushNotificationConfig and tasks/pushNotificationConfig/get.
 func (h *Handler) getPush(ctx context.Context, v version, c *call) (any, error) {
 	p, err := h.pushRef(ctx, v, c)
 	if err != nil {
@@ -87,7 +88,8 @@ func (h *Handler) getPush(ctx context.Context, v version, c *call) (any, error) 
 	return v.Push(config), nil
 }
 
-// listPush is ListTaskPushNotificationConfigs and tasks/pushNotificationConfig/list.
+// listPush handles ListTaskPushNotificationConfigs and
+// tasks/pushNotificationConfig/list.
 func (h *Handler) listPush(ctx context.Context, v version, c *call) (any, error) {
 	p, err := h.pushRef(ctx, v, c)
 	if err != nil {
@@ -100,7 +102,7 @@ func (h *Handler) listPush(ctx context.Context, v version, c *call) (any, error)
 	return v.Pushes(list), nil
 }
 
-// deletePush is DeleteTaskPushNotificationConfig and
+// deletePush handles DeleteTaskPushNotificationConfig and
 // tasks/pushNotificationConfig/delete.
 func (h *Handler) deletePush(ctx context.Context, v version, c *call) (any, error) {
 	p, err := h.pushRef(ctx, v, c)

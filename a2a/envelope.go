@@ -10,13 +10,12 @@ import (
 
 // request is one JSON-RPC request object (JSON-RPC 2.0, section 4).
 type request struct {
-	// id as it was sent; nil for a notification, which has none. A null id is
-	// one.
+	// id as sent; nil for a notification, which has none. A null id is an id.
 	id     []byte
 	method string
 	params []byte // nil if absent
-	// err says why it is no request object. Then id is null unless it could be
-	// read.
+	// err is the reason for which it is not a request object. Then id is null unless it
+	// could be read.
 	err *Error
 }
 
@@ -24,8 +23,8 @@ func (r *request) isNotification() bool { return r.id == nil && r.err == nil }
 
 var nullID = []byte("null")
 
-// decode reads a body: one request, or a batch. What makes the body as a whole
-// unusable is the error.
+// decode decodes a body: one request, or a batch. It returns an error if the body as a
+// whole is unusable.
 func decode(body []byte, depth, maxBatch int) (requests []request, batch bool, err *Error) {
 	if err := scan(body, depth); err != nil {
 		return nil, false, unusable(err)
@@ -40,7 +39,7 @@ func decode(body []byte, depth, maxBatch int) (requests []request, batch bool, e
 		return nil, true, invalidRequest(reasonInvalidRequest, "a batch cannot be empty", "")
 	case len(elements) > maxBatch:
 		return nil, true, invalidRequest(string(kg.CodeLimitExceeded),
-			fmt.Sprintf("a batch of %d requests is larger than the %d that are taken", len(elements), maxBatch), "Send several batches.")
+			fmt.Sprintf("the batch has %d requests, more than the limit of %d", len(elements), maxBatch), "Send several batches.")
 	}
 	for _, element := range elements {
 		requests = append(requests, readRequest(element))
@@ -61,10 +60,10 @@ func unusable(err error) *Error {
 func readRequest(raw []byte) request {
 	r := request{}
 	if raw[0] != '{' {
-		return refused(nullID, "a request is an object, not "+kindOf(raw))
+		return refused(nullID, "a request must be an object, not "+kindOf(raw))
 	}
-	// Members that JSON-RPC does not know are none of our business. Nothing is
-	// taken for absent here: a null id is an id, and a null method is none.
+	// Unknown members are ignored. null does not count as absent here: a null id is an
+	// id, and a null method is invalid.
 	var version []byte
 	var method []byte
 	for _, m := range split(raw) {
@@ -80,7 +79,7 @@ func readRequest(raw []byte) request {
 		}
 	}
 	if r.id != nil && r.id[0] != '"' && r.id[0] != 'n' && kindOf(r.id) != "a number" {
-		return refused(nullID, "an id is a string, a number or null, not "+kindOf(r.id))
+		return refused(nullID, "id must be a string, a number or null, not "+kindOf(r.id))
 	}
 	answerTo := r.id
 	if answerTo == nil {

@@ -13,9 +13,8 @@ import (
 	"koine/kg"
 )
 
-// The codes of JSON-RPC 2.0 (section 5.1), of A2A, of the knowledge graph
-// extension (section 5), and of koine's own range, which lies outside what
-// JSON-RPC and A2A claim.
+// The codes of JSON-RPC 2.0 (section 5.1), of A2A, of the knowledge graph extension
+// (section 5), and of koine's own range, which JSON-RPC and A2A do not claim.
 const (
 	codeParse            = -32700
 	codeInvalidRequest   = -32600
@@ -39,7 +38,7 @@ const (
 	codeLimitExceeded    = -31104
 	codeRateLimit        = -31105
 	codeChannelStream    = -31106
-	codeUnauthenticated  = -31401 // this and the next are those of a2a-go: A2A leaves them open
+	codeUnauthenticated  = -31401 // this and the next are the codes of a2a-go: A2A defines none
 	codeUnauthorized     = -31403
 )
 
@@ -56,14 +55,14 @@ const (
 	reasonEventTooLarge       = "EVENT_TOO_LARGE"
 )
 
-// Error is a JSON-RPC error object. Of those with a code of the standards the
-// message is fixed and the details say what is wrong.
+// Error is a JSON-RPC error object. If its code is one of the standards, the message is
+// fixed and the details have the problem.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data"`
 
-	status     int           // HTTP status where the error has one of its own; 0 otherwise
+	status     int           // HTTP status of its own; 0 for none
 	retryAfter time.Duration // for the Retry-After header
 	cause      error         // for the log
 	hidden     bool          // the cause is for the log only
@@ -73,41 +72,40 @@ func (e *Error) Error() string { return e.Message }
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// details is what koine puts into error.data: clients are told to rely on
-// reason.
+// details is koine's error.data. Clients should rely on reason.
 type details struct {
 	Reason string `json:"reason"`
 	Domain string `json:"domain"`
-	// Cause tells more of a reason: ACCESS_CHANGED of RESYNC, and koine's own of what A2A
-	// has a wider name for.
+	// Cause refines a reason: ACCESS_CHANGED for RESYNC, and koine's own reason if A2A
+	// has a more general one.
 	Cause string `json:"cause,omitempty"`
-	// Field is the part of the params that is wrong.
+	// Field is the invalid part of the params.
 	Field  string `json:"field,omitempty"`
 	Detail string `json:"detail,omitempty"`
 	Hint   string `json:"hint,omitempty"`
-	// OldestPosition can be resumed from, where the one asked for cannot.
+	// OldestPosition can be resumed from if the requested one cannot.
 	OldestPosition string `json:"oldestPosition,omitempty"`
-	// OldestSequence is that of the oldest message that is left in a channel.
+	// OldestSequence is the sequence of the oldest message in the channel.
 	OldestSequence int64 `json:"oldestSequence,omitempty"`
-	// Position to resume from after this last event of a stream.
+	// Position is the position to resume from after this last event of a stream.
 	Position     string          `json:"position,omitempty"`
 	RetryAfterMs int64           `json:"retryAfterMs,omitempty"`
 	Supported    []string        `json:"supported,omitempty"`
-	Errors       json.RawMessage `json:"errors,omitempty"` // those of GraphQL
+	Errors       json.RawMessage `json:"errors,omitempty"` // errors of GraphQL
 	RequestID    string          `json:"requestId,omitempty"`
-	// Verification is that of facts that were refused with their message.
+	// Verification is the verdict on facts that were refused with their message.
 	Verification string `json:"verificationStatus,omitempty"`
 
-	listed bool // they are written as base A2A has them
+	listed bool // encode in the form of base A2A
 }
 
-// newError makes an error with koine's details.
+// newError returns an error with koine's details.
 func newError(code int, message string, d details) *Error {
 	d.Domain = "koine"
 	return &Error{Code: code, Message: message, Data: d}
 }
 
-// with returns the error with its details changed.
+// with returns a copy of the error with changed details.
 func (e *Error) with(change func(*details)) *Error {
 	d, ok := e.Data.(details)
 	if !ok {
@@ -119,7 +117,7 @@ func (e *Error) with(change func(*details)) *Error {
 	return &f
 }
 
-// at returns the error with an HTTP status of its own.
+// at returns a copy of the error with an HTTP status of its own.
 func (e *Error) at(status int) *Error {
 	f := *e
 	f.status = status
@@ -134,9 +132,9 @@ func invalidRequest(reason, detail, hint string) *Error {
 	return newError(codeInvalidRequest, "Request payload validation error", details{Reason: reason, Detail: detail, Hint: hint})
 }
 
-// methodNotFound lists the methods that the endpoint has. The details have the form that
-// the family of the method has: of the extensions an object, of base A2A, and of names
-// that are of neither, a list.
+// methodNotFound returns an error with the methods of the endpoint. Its details have
+// the form of the method's family: an object for the extensions, a list for base A2A
+// and unknown names.
 func (h *Handler) methodNotFound(name string) *Error {
 	d := details{Reason: reasonMethodNotFound, Supported: slices.Sorted(maps.Keys(h.table))}
 	if meant := nearest.Name(name, d.Supported); meant != "" {
@@ -149,16 +147,16 @@ func (h *Handler) methodNotFound(name string) *Error {
 	return e.listed()
 }
 
-// otherVersion refuses a method that A2A-Version excludes.
+// otherVersion returns the error for a method that A2A-Version excludes.
 func otherVersion(method string, v version) *Error {
 	return newError(codeMethodNotFound, "Method not found", details{
-		Reason: reasonMethodNotFound, Detail: method + " is of A2A " + v.name, Hint: "Say " + v.name + " in A2A-Version, or leave it out.",
+		Reason: reasonMethodNotFound, Detail: method + " belongs to A2A " + v.name, Hint: "Set A2A-Version to " + v.name + ", or omit it.",
 	}).listed()
 }
 
 func tooLarge(most int64) *Error {
-	e := invalidRequest(string(kg.CodeLimitExceeded), "the body is larger than the "+sizeOf(most)+" that are taken",
-		"Send less at a time; /data takes RDF of any size.")
+	e := invalidRequest(string(kg.CodeLimitExceeded), "the body exceeds the limit of "+sizeOf(most),
+		"Split the request; /data accepts RDF of any size.")
 	return e.at(http.StatusRequestEntityTooLarge)
 }
 
@@ -167,7 +165,7 @@ func wrongContentType(header http.Header) *Error {
 	if encoding := header.Get("Content-Encoding"); encoding != "" {
 		got += " encoded as " + quoteOrNothing(encoding)
 	}
-	e := newError(codeContentType, "Incompatible content types", details{Detail: "a request is application/json in UTF-8, not " + got})
+	e := newError(codeContentType, "Incompatible content types", details{Detail: "the content type must be application/json in UTF-8, not " + got})
 	return e.listed().at(http.StatusUnsupportedMediaType)
 }
 

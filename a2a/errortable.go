@@ -11,19 +11,19 @@ import (
 	"koine/kg"
 )
 
-// family is a group of methods that share the code of their own failures, and
-// the table of all others.
+// family is a group of methods with a code for their own failures, and a table for all
+// others.
 type family struct {
 	own   int
 	table []errorRow
-	// log tells that positions are those of the log; otherwise they are sequences,
-	// from which a stream can always go on.
+	// log means that positions are those of the log; otherwise they are sequences, from
+	// which a stream can always resume.
 	log bool
-	// listed tells that details are a list, as base A2A has them.
+	// listed means that details are a list, as in base A2A.
 	listed bool
 }
 
-// form gives an error the form that the family's have.
+// form converts an error to the form of the family.
 func (f family) form(e *Error) *Error {
 	if f.listed {
 		return e.listed()
@@ -31,9 +31,9 @@ func (f family) form(e *Error) *Error {
 	return e
 }
 
-// The families: those of the knowledge graph extension (section 5), and those of
-// the channels extension (section 9), where what fails is either in its list, or
-// that a stream cannot go on, or nothing that its caller can do anything about.
+// The families: those of the knowledge graph extension (section 5), and those of the
+// channels extension (section 9), where an error is either in its list, or ends a
+// stream, or is internal.
 var (
 	queries        = family{own: codeQuery, table: errorTable, log: true}
 	updates        = family{own: codeUpdate, table: errorTable, log: true}
@@ -45,9 +45,9 @@ var (
 // own in a row stands for the family's own code.
 const own = 0
 
-// errorRow says what a kg.Code becomes: the JSON-RPC code; the HTTP status of a
-// stream that could not be established; and that of any other answer, 200 unless
-// WIRE §2 makes an exception.
+// errorRow maps a kg.Code to the JSON-RPC code, the HTTP status of a stream that could
+// not be established, and that of any other answer, 200 unless WIRE §2 makes an
+// exception.
 type errorRow struct {
 	code   kg.Code
 	rpc    int
@@ -55,8 +55,8 @@ type errorRow struct {
 	unary  int
 }
 
-// storeErrors are rows of every table: that a reader cannot go on, and that the store
-// cannot, or not now.
+// storeErrors are rows of every table: a reader cannot continue, or the store is
+// unavailable.
 var storeErrors = []errorRow{
 	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
@@ -68,7 +68,7 @@ var storeErrors = []errorRow{
 	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
 }
 
-// errorTable is that of knowledge/*. A code without a row is an internal error.
+// errorTable is the table of knowledge/*. A code without a row is an internal error.
 var errorTable = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeUnknownPrefix, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
@@ -109,9 +109,9 @@ var errorTable = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeUnauthenticated, own, http.StatusUnauthorized, http.StatusUnauthorized},
 })
 
-// channelErrors is that of channels/* (channels extension, section 9; WIRE §2 and
-// §7). Its RateLimitError has HTTP 200, but for streams: a stream that is not
-// established is never that.
+// channelErrors is the table of channels/* (channels extension, section 9; WIRE §2 and
+// §7). Its RateLimitError has HTTP 200 except for streams, because 200 would mean an
+// established stream.
 var channelErrors = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeChannelNotFound, codeChannelNotFound, http.StatusNotFound, http.StatusOK},
 	{kg.CodePermissionDenied, codePermissionDenied, http.StatusForbidden, http.StatusOK},
@@ -152,19 +152,16 @@ var channelErrors = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeBudgetExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 })
 
-// defaultRetryAfter is when to come back to a server that is overloaded and
-// does not say.
+// defaultRetryAfter is the retry delay of an overloaded server if the error has none.
 const defaultRetryAfter = time.Second
 
-// rename is for codes that clients know by another reason.
+// rename maps codes to the reasons that clients know.
 var rename = map[kg.Code]string{kg.CodeClosed: reasonServerShutdown, kg.CodeAccessChanged: string(kg.CodeResync)}
 
-// cause is for codes of which the reason that clients know them by says too
-// little.
+// cause is the cause in details for codes whose reason is too general.
 var cause = map[kg.Code]string{kg.CodeAccessChanged: string(kg.CodeAccessChanged)}
 
-// errorOf is what a failed call becomes on the wire. Fields of the error begin
-// in the params.
+// errorOf converts the error of a call. Its fields are relative to the params.
 func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error) *Error {
 	var done *Error
 	if errors.As(err, &done) {
@@ -175,9 +172,9 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 	}
 	e := kg.AsError(err)
 	if e.Code == kg.CodeInternal && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		e = kg.Errorf(kg.CodeTimeout, "the request was given up") // nobody's fault
+		e = kg.Errorf(kg.CodeTimeout, "the request was canceled") // not an internal error
 	}
-	if (e.Code == kg.CodeOverloaded || e.Code == kg.CodeRateLimited) && e.RetryAfter == 0 { // the answer always says when
+	if (e.Code == kg.CodeOverloaded || e.Code == kg.CodeRateLimited) && e.RetryAfter == 0 { // the answer always has a retry delay
 		patient := *e
 		patient.RetryAfter = defaultRetryAfter
 		e = &patient
@@ -213,7 +210,7 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 	return f.form(internalError(ctx, err, stream))
 }
 
-// oldest is the position to offer to a reader whose own is gone.
+// oldest returns the position to offer to a reader whose own is gone.
 func (h *Handler) oldest(e *kg.Error) string {
 	switch {
 	case e.Code != kg.CodePositionGone && e.Code != kg.CodeResync && e.Code != kg.CodeAccessChanged || e.OldestSequence > 0:
@@ -224,10 +221,10 @@ func (h *Handler) oldest(e *kg.Error) string {
 	return h.store.FormatPosition(h.store.Oldest())
 }
 
-// internalError hides what happened: whoever sends it logs the cause, once.
+// internalError hides the cause from the client. The caller logs the cause, once.
 func internalError(ctx context.Context, cause error, stream bool) *Error {
 	e := newError(codeInternal, "Internal error", details{Reason: string(kg.CodeInternal),
-		RequestID: caller.From(ctx).RequestID, Hint: "It was logged under the request id."})
+		RequestID: caller.From(ctx).RequestID, Hint: "The server's log has the details under the request id."})
 	e.cause, e.hidden = cause, true
 	if stream {
 		e.status = http.StatusInternalServerError

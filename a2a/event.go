@@ -8,11 +8,12 @@ import (
 	"koine/kg"
 )
 
-// wireEvent is KnowledgeGraphChangeEvent (knowledge graph extension, section
-// 4.3). What else is known of the change is in its metadata (WIRE §5).
+// wireEvent is KnowledgeGraphChangeEvent (knowledge graph extension, section 4.3). Its
+// metadata has all other data about the change (WIRE §5).
 type wireEvent struct {
 	Op string `json:"op"`
-	// Statement is one of those behind the event where a snapshot shows an entity or rows.
+	// Statement is one of the statements behind the event if a snapshot shows an entity
+	// or rows.
 	Statement      wireStatement `json:"statement"`
 	ChangeID       string        `json:"changeId"`
 	Timestamp      string        `json:"timestamp"`
@@ -20,35 +21,36 @@ type wireEvent struct {
 }
 
 type wireChange struct {
-	// Position to resume from after this event; absent inside a snapshot.
+	// Position is the position to resume from after this event; absent inside a
+	// snapshot.
 	Position string `json:"position,omitempty"`
-	// Revision that made the change; in a snapshot, the one that made the
-	// statement what it is.
+	// Revision is the revision of the change; in a snapshot, that of the statement's
+	// last change.
 	Revision kg.Revision `json:"revision"`
 	CommitID string      `json:"commitId,omitempty"`
 	// Actor is the agent that made the change; absent in a snapshot.
 	Actor kg.AgentID `json:"actor,omitempty"`
-	// Source is the agent whose assertion the statement is shown with: of a
-	// remove, the one that went. It is absent where a snapshot shows an entity or rows.
+	// Source is the agent of the shown assertion: for a remove, of the removed one. It
+	// is absent if a snapshot shows an entity or rows.
 	Source        kg.AgentID `json:"source,omitempty"`
 	Justification string     `json:"justification,omitempty"`
 	TaskID        string     `json:"taskId,omitempty"`
 	SessionID     string     `json:"sessionId,omitempty"`
-	// Previous are the statements that a replace took away.
+	// Previous are the statements that a replace removed.
 	Previous         []wirePrevious `json:"previous,omitempty"`
 	StatementRemains bool           `json:"statementRemains,omitempty"`
 	Snapshot         bool           `json:"snapshot,omitempty"`
 	SnapshotEnd      bool           `json:"snapshotEnd,omitempty"`
-	// Counts of a graph that was replaced; absent where they are not told.
+	// Counts are the counts of a replaced graph; absent if unknown.
 	Counts *wireCounts `json:"counts,omitempty"`
-	// Data and Errors are what the subscription selected, with the last change
-	// of what it tells together.
+	// Data and Errors are the selection of the subscription, with the last change of an
+	// event.
 	Data   json.RawMessage `json:"data,omitempty"`
 	Errors json.RawMessage `json:"errors,omitempty"`
 }
 
-// wirePrevious is a statement that went, with the strongest of the assertions
-// that went with it and the agent whose that was.
+// wirePrevious is a removed statement, with the strongest removed assertion and its
+// agent.
 type wirePrevious struct {
 	wireStatement
 	Source kg.AgentID `json:"source"`
@@ -59,9 +61,9 @@ func encodePrevious(s kg.Statement) wirePrevious {
 	return wirePrevious{wireStatement: encodeStatement(s.Quad, a), Source: a.Source}
 }
 
-// wireReplaced is the event of a graph whose content was exchanged as a whole: koine's
-// addition to the extension, which knows statements only. op is "graphReplaced"; graph is
-// absent for the default graph.
+// wireReplaced is the event of a graph whose content was replaced as a whole: an
+// extension of koine, because the specification knows statements only. op is
+// "graphReplaced"; graph is absent for the default graph.
 type wireReplaced struct {
 	Op             string     `json:"op"`
 	Graph          string     `json:"graph,omitempty"`
@@ -70,7 +72,7 @@ type wireReplaced struct {
 	ChangeMetadata wireChange `json:"changeMetadata"`
 }
 
-// wireCounts are of the statements of a graph that was replaced.
+// wireCounts counts the statements of a replaced graph.
 type wireCounts struct {
 	Before  uint64 `json:"statementsBefore"`
 	After   uint64 `json:"statementsAfter"`
@@ -81,17 +83,15 @@ type wireCounts struct {
 // opGraphReplaced is the op of a wireReplaced.
 const opGraphReplaced = "graphReplaced"
 
-// encoder turns the events of one stream into their wire form. It belongs to
-// one goroutine.
+// encoder encodes the events of one stream. It belongs to one goroutine.
 type encoder struct {
 	store *kg.Store
 	types commitTypes
 }
 
-// change is the wire form of one of an event's changes, and the position behind
-// it as a token ("" inside a snapshot). What was selected goes with the last of
-// them: whoever is cut off before is told it again with the rest, and nobody
-// twice.
+// change encodes one of an event's changes, with the position after it as a token (""
+// inside a snapshot). The selection goes with the last change: a client that is cut off
+// before it receives the whole event again.
 func (e *encoder) change(ev *operation.Event, i int) (wireEvent, string, error) {
 	c, last := &ev.Changes[i], i == len(ev.Changes)-1
 	out := wireEvent{Op: c.Op.String(), Statement: encodeStatement(c.Statement.Quad, strongest(c.Statement))}
@@ -126,8 +126,7 @@ func (e *encoder) commit(meta *wireChange, commit *kg.Commit) {
 	meta.Justification, meta.TaskID, meta.SessionID = commit.Justification, commit.TaskID, commit.SessionID
 }
 
-// replaced is the wire form of the event of a graph that was replaced, and the position
-// behind it.
+// replaced encodes the event of a replaced graph, with the position after it.
 func (e *encoder) replaced(ev *operation.Event, r *kg.GraphReplacement) (wireReplaced, string, error) {
 	c := &ev.Changes[0]
 	out := wireReplaced{Op: opGraphReplaced, ChangeID: e.store.ChangeID(c.Position), Timestamp: timestamp(c.Commit.Time)}
@@ -143,15 +142,14 @@ func (e *encoder) replaced(ev *operation.Event, r *kg.GraphReplacement) (wireRep
 	return out, meta.Position, err
 }
 
-// standing is the wire form of a part of a snapshot that is no statement: the
-// part with this number.
+// standing encodes the part of a snapshot with this number that is not a statement.
 func (e *encoder) standing(ev *operation.Event, part int) (wireEvent, string, error) {
 	if ev.Standing == nil {
-		err := kg.Errorf(kg.CodeInvalid, "the rows hold without a statement, and each event here has one")
-		err.Hint = "Follow the pattern over /graphql."
+		err := kg.Errorf(kg.CodeInvalid, "the rows have no statement, which every event requires here")
+		err.Hint = "Subscribe to the pattern over /graphql."
 		return wireEvent{}, "", err
 	}
-	// No source is told: by that the event is known from one of a statement.
+	// The source is omitted to tell the event from one of a statement.
 	out := wireEvent{Op: kg.Add.String(), Timestamp: timestamp(ev.Taken), Statement: encodeStatement(ev.Standing.Quad, strongest(*ev.Standing))}
 	out.ChangeID = e.store.SnapshotChangeID(ev.Revision, kg.Quad{Object: kg.Integer(int64(part))})
 	out.ChangeMetadata.Revision = ev.Revision
@@ -159,8 +157,7 @@ func (e *encoder) standing(ev *operation.Event, part int) (wireEvent, string, er
 	return out, out.ChangeMetadata.Position, err
 }
 
-// selected writes what the subscription selected of the event, and where it
-// stands.
+// selected sets the selection of the event and its position.
 func (e *encoder) selected(meta *wireChange, ev *operation.Event) (err error) {
 	meta.Data, meta.Snapshot, meta.SnapshotEnd = ev.Result.Data, ev.Snapshot, ev.SnapshotEnd
 	if len(ev.Result.Errors) > 0 {
@@ -174,5 +171,6 @@ func (e *encoder) selected(meta *wireChange, ev *operation.Event) (err error) {
 	return nil
 }
 
-// timestamp is RFC 3339 in UTC with milliseconds, as commits have them.
+// timestamp formats a time as RFC 3339 in UTC with milliseconds, the precision of
+// commits.
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

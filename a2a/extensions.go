@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// The headers in which a client says which extensions it wants, and the server which
-// are active: A2A 1.0's, and that of 0.3.
+// The headers for requested and active extensions: A2A 1.0's, and that of 0.3.
 const (
 	extensionsHeader   = "A2A-Extensions"
 	extensionsHeader03 = "X-A2A-Extensions"
 )
 
-// activate says which extensions are active in an answer (WIRE §8): those that were
-// asked for and are known here, and those whose methods are called. What is unknown
-// is left out of account.
+// activate sets the header of active extensions (WIRE §8): those that the client
+// requested and the handler supports, and those of the called methods. Unknown ones are
+// ignored.
 func (h *Handler) activate(w http.ResponseWriter, r *http.Request, requests ...request) {
 	name := extensionsHeader
 	asked := r.Header.Values(extensionsHeader)
@@ -46,7 +45,7 @@ func (h *Handler) activate(w http.ResponseWriter, r *http.Request, requests ...r
 	}
 }
 
-// knows tells whether the handler has the methods of an extension.
+// knows reports whether the handler has the methods of an extension.
 func (h *Handler) knows(uri string) bool {
 	switch uri {
 	case KnowledgeExtensionURI:
@@ -57,7 +56,7 @@ func (h *Handler) knows(uri string) bool {
 	return false
 }
 
-// extensionOf is the extension that a method is of, "" for none.
+// extensionOf returns the extension of a method, "" for none.
 func extensionOf(method string) string {
 	switch family, _, _ := strings.Cut(method, "/"); family {
 	case "knowledge":

@@ -7,23 +7,23 @@ import (
 	"koine/kg"
 )
 
-// changeFeed yields the events of a subscription to changes in their wire form.
+// changeFeed encodes the events of a subscription to changes.
 type changeFeed struct {
 	store        *kg.Store
 	subscription operation.Subscription
 	encoder      encoder
-	// mu guards what follows.
+	// mu guards held and out.
 	mu sync.Mutex
-	// held is set while an event is on its way that the position scanned to
-	// might already count: a heartbeat must not tell a position while an event
-	// in front of it is not out.
+	// held is set while an event is being written that the position scanned to may
+	// already include: a heartbeat must not report that position before the event is
+	// out.
 	held bool
-	// out is the position of the last event that is out, which the position
-	// scanned to might not count yet: a heartbeat must not go back.
+	// out is the position of the last written event, which the position scanned to may
+	// not include yet: a heartbeat must not go back.
 	out kg.Position
 }
 
-// newChangeFeed wraps the subscription, which the feed's close gives back.
+// newChangeFeed wraps the subscription, which closing the feed releases.
 func newChangeFeed(store *kg.Store, s operation.Subscription) *feed {
 	f := &changeFeed{store: store, subscription: s, encoder: encoder{store: store}}
 	return &feed{results: f.results, start: f.token(s.Position()), position: f.position, close: s.Close}
@@ -43,7 +43,7 @@ func (f *changeFeed) position() string {
 	return f.token(scanned)
 }
 
-// pass notes that the event is on its way, or that it is out.
+// pass records that the event is being written, or that it is out.
 func (f *changeFeed) pass(ev *operation.Event, out bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,8 +53,8 @@ func (f *changeFeed) pass(ev *operation.Event, out bool) {
 	}
 }
 
-// token is the position for the outside; the zero Position, inside a snapshot,
-// is none: a snapshot that is cut short can only be begun again.
+// token formats a position; the zero Position inside a snapshot gives "", because an
+// interrupted snapshot can only be started again.
 func (f *changeFeed) token(p kg.Position) string {
 	if p == (kg.Position{}) {
 		return ""
@@ -63,7 +63,7 @@ func (f *changeFeed) token(p kg.Position) string {
 }
 
 func (f *changeFeed) results(yield func(result, error) bool) {
-	part := 0 // of the snapshot
+	part := 0 // number of the part of the snapshot
 	for ev, err := range f.subscription.Events() {
 		if err != nil {
 			yield(result{}, err)
@@ -78,8 +78,8 @@ func (f *changeFeed) results(yield func(result, error) bool) {
 	}
 }
 
-// yield yields what the event is on the wire, one result for each change, and
-// tells whether to go on.
+// yield yields the encoded event, one result for each change, and reports whether to
+// continue.
 func (f *changeFeed) yield(ev *operation.Event, part int, yield func(result, error) bool) bool {
 	if ev.UpToDate || ev.Nothing {
 		return yield(result{position: f.store.FormatPosition(ev.Position)}, nil)

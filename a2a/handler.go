@@ -17,14 +17,14 @@ import (
 	"koine/kg"
 )
 
-// Handler answers JSON-RPC 2.0 requests. It is safe for concurrent use.
+// Handler serves JSON-RPC 2.0 requests. It is safe for concurrent use.
 type Handler struct {
 	store    *kg.Store
 	querier  Querier
 	channels *channels.Service // nil without any
 	tasks    *tasks.Service    // nil without any
 	push     *push.Service     // nil without any
-	agent    kg.AgentID        // to whom messages go
+	agent    kg.AgentID        // recipient of messages
 	streams  *sse.Server
 	prefixes *kg.Prefixes
 	names    *names.Judge
@@ -34,7 +34,7 @@ type Handler struct {
 	encoded  encoded
 }
 
-// NewHandler makes the handler of the JSON-RPC endpoint.
+// NewHandler returns the handler of the JSON-RPC endpoint.
 func NewHandler(deps Deps, options Options) *Handler {
 	options = options.withDefaults()
 	h := &Handler{
@@ -48,17 +48,17 @@ func NewHandler(deps Deps, options Options) *Handler {
 	return h
 }
 
-// ServeHTTP answers a POST (WIRE §2): 200 for whatever a unary method says, and
-// 204 where nothing is to be said.
+// ServeHTTP serves a POST (WIRE §2): 200 for every answer of a unary method, and 204
+// for notifications.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// A stream is served from up here, not from where its request was read: what
-	// stands on the stack below it stays in memory for as long as it is open.
+	// A stream is served from this frame, not from the one that read the request: all
+	// frames below it stay in memory for the lifetime of the stream.
 	if req := h.receive(w, r); req != nil {
 		h.serveStreamMethod(w, r, req)
 	}
 }
 
-// receive answers all requests but one for a stream, which it returns.
+// receive serves all requests but one for a stream, which it returns.
 func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (stream *request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -100,8 +100,8 @@ func (h *Handler) serveUnary(w http.ResponseWriter, r *http.Request, req *reques
 	h.write(w, r, resp)
 }
 
-// serveBatch carries the requests out in their order. Each answer stands for
-// itself; none has an HTTP status of its own.
+// serveBatch executes the requests in order. Each answer is independent; none has an
+// HTTP status of its own.
 func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, requests []request) {
 	out := []byte{'['}
 	for i := range requests {
@@ -126,10 +126,10 @@ func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, requests []
 	writeJSON(w, http.StatusOK, append(out, ']'))
 }
 
-// unknownMethod stands for the method of a request that names none of ours.
+// unknownMethod stands for an unknown method in metrics.
 const unknownMethod = "unknown"
 
-// answer carries out one request and answers it without a stream.
+// answer executes one request and answers it without a stream.
 func (h *Handler) answer(r *http.Request, req *request) *response {
 	began := time.Now()
 	resp := &response{id: req.id, err: req.err}
@@ -143,7 +143,7 @@ func (h *Handler) answer(r *http.Request, req *request) *response {
 		}
 	case resp.err != nil:
 	case m.stream != nil:
-		resp.err = invalidRequest(reasonInvalidRequest, req.method+" answers with a stream, which cannot be part of a batch", "Send it alone.")
+		resp.err = invalidRequest(reasonInvalidRequest, req.method+" answers with a stream, which cannot be part of a batch", "Send the request alone.")
 	default:
 		resp.result, resp.err = h.callUnary(r, m, req)
 	}
@@ -166,7 +166,7 @@ func (h *Handler) callUnary(r *http.Request, m method, req *request) (any, *Erro
 	return result, nil
 }
 
-// guarded makes a panic of what it calls that call's error.
+// guarded turns a panic in do into an error.
 func guarded[T any](do func() (T, error)) (result T, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -184,8 +184,7 @@ func callOf(r *http.Request, req *request) *call {
 	return c
 }
 
-// observe counts a call that has ended, and logs what was hidden from its
-// caller.
+// observe counts a call that has ended, and logs the cause of an internal error.
 func (h *Handler) observe(ctx context.Context, method string, began time.Time, e *Error) {
 	code := 0
 	if e != nil {

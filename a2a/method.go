@@ -15,21 +15,21 @@ type call struct {
 	method string
 	params []byte // nil if absent
 	header http.Header
-	query  url.Values // of the address; nil without any
+	query  url.Values // query parameters; nil if none
 	http   *http.Request
 }
 
 // method is a row of the method table. Exactly one of unary and stream is set.
 type method struct {
 	family family
-	// unary gives what becomes the result.
+	// unary returns the result.
 	unary func(context.Context, *call) (any, error)
-	// stream reads the params and says how to establish the stream. Nothing is
-	// written before it is.
+	// stream reads the params and returns how to establish the stream. Nothing is
+	// written before that.
 	stream func(context.Context, *call) (*opening, error)
 }
 
-// methods is the table.
+// methods returns the method table.
 func (h *Handler) methods() map[string]method {
 	table := map[string]method{
 		"knowledge/query":     {family: queries, unary: h.query},

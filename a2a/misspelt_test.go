@@ -29,7 +29,7 @@ func TestMisspeltMembers(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"knowledge/query","params":{"query":"{ revision }","maxAgeSecond":1}}`, "maxAgeSecond", "Did you mean maxAgeSeconds?"},
 	} {
 		got := s.post(t, c.request)
-		want := `"field":"` + c.field + `","detail":"is not known here","hint":"` + c.hint + `"}}}`
+		want := `"field":"` + c.field + `","detail":"unknown member","hint":"` + c.hint + `"}}}`
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s\nwant …%s", got, want)
 		}

@@ -9,9 +9,8 @@ import (
 	"koine/kg"
 )
 
-// reader turns KnowledgeGraphPatch objects (knowledge graph extension, sections
-// 2 and 3) into mutations. What is wrong with one is kept as the request's
-// failure, with its path.
+// reader decodes KnowledgeGraphPatch objects (knowledge graph extension, sections 2 and
+// 3) to mutations. It records an error with its path as the request's failure.
 type reader struct {
 	failure  *failure
 	prefixes *kg.Prefixes
@@ -78,7 +77,7 @@ func (r *reader) object(o *object, m *update.Mutation) {
 		m.Quad.Object = r.resource(o, "id")
 		m.ObjectType = r.iri(o, "type")
 		if language != "" {
-			o.fail("language", "is for a value that is a string")
+			o.fail("language", "language requires a string value")
 		}
 		return
 	}
@@ -90,7 +89,7 @@ func (r *reader) object(o *object, m *update.Mutation) {
 	m.Quad.Object = literal
 }
 
-// datatype spells a registered prefix:name out; kg knows xsd: itself.
+// datatype expands a registered prefix:name; kg expands xsd: itself.
 func (r *reader) datatype(text string) string {
 	if text == "" {
 		return ""
@@ -101,8 +100,8 @@ func (r *reader) datatype(text string) string {
 	return text
 }
 
-// resource is a member that must be there and names a resource: a registered
-// prefix:name, an IRI, a blank node, or any text, which comes back as it is.
+// resource reads a required resource: a registered prefix:name, an IRI, a blank node,
+// or any text, which is returned unchanged in answers.
 func (r *reader) resource(o *object, name string) kg.Term {
 	t, err := r.named(o.required(name))
 	if err != nil {
@@ -118,7 +117,7 @@ func (r *reader) named(text string) (kg.Term, error) {
 	return kg.ResourceFromID(text)
 }
 
-// iri is a member that names an IRI; the zero Term if it is absent.
+// iri reads an IRI; the zero Term if absent.
 func (r *reader) iri(o *object, name string) kg.Term {
 	text, ok := o.text(name)
 	if !ok {
@@ -134,7 +133,7 @@ func (r *reader) iri(o *object, name string) kg.Term {
 	return t
 }
 
-// graph is the graph of a statement, an IRI or a blank node; the zero Term if it is
+// graph reads the graph of a statement, an IRI or a blank node; the zero Term if
 // absent.
 func (r *reader) graph(s *object) kg.Term {
 	text, ok := s.text("graph")
@@ -148,8 +147,8 @@ func (r *reader) graph(s *object) kg.Term {
 	return t
 }
 
-// provenance keeps the object as it was sent, without its space. The agent that
-// it names is the source of the assertion.
+// provenance keeps the object as sent, without spaces. The agent in it is the source of
+// the assertion.
 func (r *reader) provenance(s *object, m *update.Mutation) {
 	raw := s.take("provenance")
 	if raw == nil {
@@ -170,7 +169,7 @@ func (r *reader) provenance(s *object, m *update.Mutation) {
 	m.Provenance = compact.Bytes()
 }
 
-// opNamed reads PatchOperationType.
+// opNamed parses PatchOperationType.
 func opNamed(name string) (kg.Op, bool) {
 	for _, op := range [...]kg.Op{kg.Add, kg.Remove, kg.Replace} {
 		if op.String() == name {

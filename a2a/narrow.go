@@ -8,10 +8,9 @@ import (
 	"koine/internal/caller"
 )
 
-// narrowed is the request with what is left of its caller's rights under
-// metadata.securityToken, a further credential that can only narrow (WIRE §1). It
-// ends when that credential does; leave is called when it was answered. The token
-// is kept nowhere.
+// narrowed restricts the request to the rights of metadata.securityToken, a further
+// credential that can only narrow (WIRE §1). The returned request ends with that
+// credential; the caller must call leave after the answer. The token is not stored.
 func (h *Handler) narrowed(r *http.Request, req *request) (narrow *http.Request, leave func(), err error) {
 	leave = func() {}
 	if h.options.Narrow == nil || !mayHaveToken(req.params) {
@@ -33,8 +32,8 @@ func (h *Handler) narrowed(r *http.Request, req *request) (narrow *http.Request,
 	return r.WithContext(caller.With(ctx, who)), func() { release(); cancel(nil) }, nil
 }
 
-// mayHaveToken tells quickly of most params that there is no token in them. An
-// escape may hide the name.
+// mayHaveToken is a quick check that most params contain no token. An escape may hide
+// the name.
 func mayHaveToken(params []byte) bool {
 	return bytes.Contains(params, []byte("securityToken")) || bytes.Contains(params, []byte(`\u`))
 }

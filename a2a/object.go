@@ -11,21 +11,20 @@ import (
 	"koine/kg"
 )
 
-// object reads the members of a JSON object that was scanned. Names are
-// compared exactly, null counts as absent, and what nobody asked for is an
-// error at the end (done). The first failure of a request sticks, so that a
-// reader need not check after each member.
+// object reads the members of a scanned JSON object. Names are compared exactly, null
+// counts as absent, and unread members are an error at the end (done). The first
+// failure of a request is kept, so that a reader need not check after each member.
 type object struct {
 	failure *failure
 	path    string
 	members []member
-	// known are the names that were asked for, to guess what a misspelt one was
-	// to be. An array, because an update reads tens of thousands of objects.
+	// known are the requested names, for suggestions. An array, because an update reads
+	// tens of thousands of objects.
 	known [maxKnown]string
 	asked int
 }
 
-// maxKnown is how many names of an object are kept to guess from.
+// maxKnown is the number of names kept for suggestions.
 const maxKnown = 12
 
 type member struct {
@@ -33,7 +32,7 @@ type member struct {
 	value []byte
 }
 
-// failure holds the first thing that is wrong with a request.
+// failure holds the first error of a request.
 type failure struct{ err *kg.Error }
 
 func (f *failure) set(path string, err *kg.Error) {
@@ -42,7 +41,7 @@ func (f *failure) set(path string, err *kg.Error) {
 	}
 }
 
-// error is nil, and not a nil *kg.Error, if nothing is wrong.
+// error returns the error as a plain nil, not a nil *kg.Error, if there is none.
 func (f *failure) error() error {
 	if f.err == nil {
 		return nil
@@ -50,8 +49,8 @@ func (f *failure) error() error {
 	return f.err
 }
 
-// readObject reads raw, which may be absent (nil or null): an object without
-// members. path names it in errors.
+// readObject decodes raw, which may be absent (nil or null): an object without members.
+// path names it in errors.
 func readObject(f *failure, path string, raw []byte) object {
 	o := object{failure: f, path: path}
 	raw = bytes.TrimSpace(raw)
@@ -65,8 +64,8 @@ func readObject(f *failure, path string, raw []byte) object {
 	return o
 }
 
-// readParams reads the params of a request. Errors name their members without
-// saying params before.
+// readParams decodes the params of a request. Errors name their members without the
+// prefix params.
 func readParams(f *failure, raw []byte) object {
 	o := readObject(f, "params", raw)
 	o.path = ""
@@ -75,7 +74,7 @@ func readParams(f *failure, raw []byte) object {
 
 func isAbsent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// take gives a member's value and takes it out; nil if absent.
+// take returns a member's value and marks it as read; nil if absent.
 func (o *object) take(name string) []byte {
 	o.know(name)
 	for i := range o.members {
@@ -91,7 +90,7 @@ func (o *object) take(name string) []byte {
 	return nil
 }
 
-// peek gives a member's value and leaves it; nil if absent.
+// peek returns a member's value without marking it; nil if absent.
 func (o *object) peek(name string) []byte {
 	for i := range o.members {
 		if o.members[i].name == name && !isAbsent(o.members[i].value) {
@@ -101,7 +100,7 @@ func (o *object) peek(name string) []byte {
 	return nil
 }
 
-// know keeps a name that the object may have.
+// know records a name that the object may have.
 func (o *object) know(name string) {
 	if o.asked < maxKnown {
 		o.known[o.asked] = name
@@ -109,18 +108,18 @@ func (o *object) know(name string) {
 	}
 }
 
-// takenName marks a member as read. No scanned name equals it: it is not UTF-8.
+// takenName marks a member as read. No scanned name equals it, because it is not UTF-8.
 const takenName = "\xff"
 
-// done fails if a member that is there was not read.
+// done fails if a member was not read.
 func (o *object) done() {
 	for _, m := range o.members {
 		if m.name != takenName && !isAbsent(m.value) {
-			err := kg.Errorf(kg.CodeInvalid, "is not known here")
+			err := kg.Errorf(kg.CodeInvalid, "unknown member")
 			if meant := nearest.Name(m.name, o.known[:o.asked]); meant != "" {
 				err.Hint = "Did you mean " + meant + "?"
 			} else if o.asked > 0 {
-				err.Hint = "Known are " + strings.Join(o.known[:o.asked], ", ") + "."
+				err.Hint = "Known members are " + strings.Join(o.known[:o.asked], ", ") + "."
 			}
 			o.failure.set(join(o.path, clip(m.name)), err)
 			return
@@ -139,7 +138,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// text is a string member. ok tells whether it is there.
+// text reads a string. ok reports whether it is present.
 func (o *object) text(name string) (s string, ok bool) {
 	raw := o.take(name)
 	if raw == nil {
@@ -152,7 +151,7 @@ func (o *object) text(name string) (s string, ok bool) {
 	return unquote(raw), true
 }
 
-// required is a string member that must be there and not be empty.
+// required reads a required, non-empty string.
 func (o *object) required(name string) string {
 	s, ok := o.text(name)
 	if !ok || s == "" {
@@ -161,7 +160,7 @@ func (o *object) required(name string) string {
 	return s
 }
 
-// number is a number member as it was written.
+// number reads a number in its source form.
 func (o *object) number(name string) (text string, ok bool) {
 	raw := o.take(name)
 	if raw == nil {
@@ -174,7 +173,7 @@ func (o *object) number(name string) (text string, ok bool) {
 	return string(raw), true
 }
 
-// flag is a boolean member.
+// flag reads a boolean.
 func (o *object) flag(name string) bool {
 	raw := o.take(name)
 	if raw == nil {
@@ -186,7 +185,7 @@ func (o *object) flag(name string) bool {
 	return raw[0] == 't'
 }
 
-// certainty is a number member between 0 and 1.
+// certainty reads a number between 0 and 1.
 func (o *object) certainty(name string) (c float64, ok bool) {
 	text, ok := o.number(name)
 	if !ok {
@@ -199,8 +198,8 @@ func (o *object) certainty(name string) (c float64, ok bool) {
 	return c, true
 }
 
-// natural is a member that is a whole number, 0 or greater; the text of one
-// will do, for writers whose numbers are too small for it.
+// natural reads a non-negative integer, also as a string, for writers whose numbers are
+// too small.
 func (o *object) natural(name string) (n uint64, ok bool) {
 	raw := o.take(name)
 	if raw == nil {
@@ -218,13 +217,13 @@ func (o *object) natural(name string) (n uint64, ok bool) {
 	return n, true
 }
 
-// object is a member that is an object; one that is absent has no members.
+// object reads an object; an absent one has no members.
 func (o *object) object(name string) (inner object, ok bool) {
 	raw := o.take(name)
 	return readObject(o.failure, join(o.path, name), raw), raw != nil
 }
 
-// array is a member that is an array, as its elements.
+// array reads an array and returns its elements.
 func (o *object) array(name string) (elements [][]byte, ok bool) {
 	raw := o.take(name)
 	if raw == nil {
@@ -237,8 +236,8 @@ func (o *object) array(name string) (elements [][]byte, ok bool) {
 	return splitArray(raw), true
 }
 
-// values is a member that is an object of any content, decoded; numbers are
-// json.Number, so that none loses digits.
+// values reads an object with any content, decoded; numbers are json.Number to keep all
+// digits.
 func (o *object) values(name string) map[string]any {
 	raw := o.take(name)
 	if raw == nil {
@@ -269,10 +268,10 @@ func kindOf(raw []byte) string {
 	return "a number"
 }
 
-// index names an element of an array in errors.
+// index formats the path of an array element.
 func index(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }
 
-// has tells whether the member is there.
+// has reports whether the member is present.
 func (o *object) has(name string) bool {
 	for _, m := range o.members {
 		if m.name == name {

@@ -23,9 +23,9 @@ type Querier interface {
 	Subscribe(context.Context, operation.Request) (operation.Subscription, error)
 }
 
-// Deps are what the handlers work with. All are required but Channels, Tasks and
-// Push: without them there are no channels/* methods, none of A2A's own, and no push
-// notifications.
+// Deps are the dependencies of the handlers. All are required except Channels, Tasks
+// and Push: without them there are no channels/* methods, no methods of base A2A, or no
+// push notifications.
 type Deps struct {
 	Store    *kg.Store
 	Querier  Querier
@@ -34,7 +34,7 @@ type Deps struct {
 	Push     *push.Service
 	Streams  *sse.Server
 	Prefixes *kg.Prefixes
-	Names    *names.Judge // nil: names are judged strictly
+	Names    *names.Judge // nil: strict
 }
 
 // Defaults of the Options.
@@ -46,44 +46,40 @@ const (
 	DefaultMaxSendWait  = 30 * time.Second
 )
 
-// Options are the bounds of the handlers. The zero value of each means its
-// default.
+// Options configures the handlers. Zero values select defaults.
 type Options struct {
 	MaxBodyBytes int64
-	// MaxDepth bounds how deeply a body may be nested.
+	// MaxDepth limits the nesting of a body.
 	MaxDepth int
-	// MaxBatch bounds the requests of one batch.
+	// MaxBatch limits the requests of one batch.
 	MaxBatch int
-	// MaxWait bounds how long a query waits for its minRevision.
+	// MaxWait limits how long a query waits for its minRevision.
 	MaxWait time.Duration
-	// MaxSendWait bounds how long sending a message waits for what comes of it; then
-	// the answer is the task as it is.
+	// MaxSendWait limits how long sending a message waits for the task to settle; after
+	// that the answer is the task in its present state.
 	MaxSendWait time.Duration
-	// Card is what the extended agent card is made of; without it there is none. It is
-	// koine's own: other agents have none.
+	// Card configures the extended agent card of koine; nil for none. Other agents have
+	// none.
 	Card *CardOptions
 	// RefuseQueryMutations makes knowledge/query refuse mutations.
 	RefuseQueryMutations bool
 	Logger               *slog.Logger
-	// Admit, if set, is asked before each request of a batch but the first, which
-	// the HTTP request stands for. Its error is that request's answer.
+	// Admit, if set, is called before each request of a batch but the first, which the
+	// HTTP request accounts for. Its error is that request's answer.
 	Admit func(context.Context) error
-	// AdmitHistory, if set, is asked before channels/history is answered. Its error
-	// is the answer.
+	// AdmitHistory, if set, is called before channels/history. Its error is the answer.
 	AdmitHistory func(context.Context) error
-	// Span, if set, begins a span of a trace for a method. end is called once.
+	// Span, if set, starts a tracing span for a method. The caller calls end once.
 	Span func(ctx context.Context, name string) (inner context.Context, end func(error))
-	// Refused, if set, is told of each error that is not GraphQL's: so that what
-	// somebody may not do is noted.
+	// Refused, if set, is called with each error outside GraphQL, for the audit trail.
 	Refused func(context.Context, kg.Code)
-	// Narrow, if set, gives what is left of a caller's rights under the further
-	// credential in metadata.securityToken (auth.Gate). end is called when that
-	// stops being good before release was called. Without it the token is not
-	// looked at.
+	// Narrow, if set, restricts a caller's rights to the further credential in
+	// metadata.securityToken (auth.Gate). It calls end if that credential becomes
+	// invalid before release is called. Without Narrow the token is ignored.
 	Narrow func(ctx context.Context, c caller.Caller, credential string, end func(error)) (narrow caller.Caller, release func(), err error)
-	// Observe, if set, is told of each call that has ended: a stream that could
-	// not be established ends at once, an established one when it closes. code
-	// is 0 or that of the error; an unknown method has the name "unknown".
+	// Observe, if set, is called with each call that has ended: a stream that could not
+	// be established ends at once, an established one when it closes. code is 0 or that
+	// of the error; an unknown method has the name "unknown".
 	Observe func(method string, code int, took time.Duration)
 }
 

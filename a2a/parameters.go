@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// parameters reads query parameters like an object's members.
+// parameters reads query parameters like the members of an object.
 type parameters struct {
 	failure *failure
 	values  url.Values
@@ -29,7 +29,7 @@ func (p *parameters) one(name string) string {
 		return ""
 	}
 	if len(all) > 1 {
-		p.fail(name, "must be said once")
+		p.fail(name, "must occur once")
 	}
 	return all[0]
 }
@@ -74,8 +74,8 @@ func (p *parameters) resource(name string) kg.Term {
 	return t
 }
 
-// pattern reads subject, predicate and the object: a resource as "object", or a
-// literal as "value" with "type" and "language".
+// pattern reads subject, predicate and the object: a resource as "object", or a literal
+// as "value" with "type" and "language".
 func (p *parameters) pattern() kg.Pattern {
 	pattern := kg.Pattern{Subject: p.resource("subject"), Predicate: p.resource("predicate"), Object: p.resource("object")}
 	_, hasValue := p.values["value"]
@@ -84,7 +84,7 @@ func (p *parameters) pattern() kg.Pattern {
 	case !hasValue && (datatype != "" || language != ""):
 		p.fail("value", "is required with type or language")
 	case hasValue && !pattern.Object.IsZero():
-		p.fail("object", "and value exclude each other")
+		p.fail("object", "object and value are mutually exclusive")
 	case hasValue:
 		literal, err := p.literal(value, datatype, language)
 		if err != nil {
@@ -95,7 +95,7 @@ func (p *parameters) pattern() kg.Pattern {
 	return pattern
 }
 
-// literal is a plain string, unless the type or the language says otherwise.
+// literal returns a plain string, unless the type or the language is set.
 func (p *parameters) literal(value, datatype, language string) (kg.Term, *kg.Error) {
 	raw, err := appendJSON(nil, value)
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *parameters) ops(name string) (ops []kg.Op) {
 	return ops
 }
 
-// graphs reads the graphs to watch; an empty name is the default graph's.
+// graphs reads the graphs to watch; an empty name is the default graph.
 func (p *parameters) graphs(name string) (graphs []kg.Term) {
 	for _, text := range p.all(name) {
 		if text == "" {
@@ -139,6 +139,6 @@ func (p *parameters) graphs(name string) (graphs []kg.Term) {
 
 func (p *parameters) done() {
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
-		p.fail(clip(name), "is not a parameter of this feed")
+		p.fail(clip(name), "unknown parameter")
 	}
 }

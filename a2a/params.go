@@ -8,19 +8,19 @@ import (
 	"koine/kg"
 )
 
-// languages that queries and subscriptions may be written in.
+// languages are the supported query languages.
 var languages = []string{"graphql"}
 
-// operationParams are what knowledge/query and knowledge/subscribe have in
-// common (knowledge graph extension, sections 4.1 and 4.3).
+// operationParams are the common params of knowledge/query and knowledge/subscribe
+// (knowledge graph extension, sections 4.1 and 4.3).
 type operationParams struct {
 	operation.Request
 	language string
 	controls controls
 }
 
-// readOperation reads them; the text of the operation stands under queryName.
-// The caller reads the members of its own before and calls done.
+// readOperation reads them; the text of the operation is the member queryName. The
+// caller reads its other members before and calls done.
 func (c *call) readOperation(params *object, queryName string, controls ...string) operationParams {
 	var p operationParams
 	p.Query = params.required(queryName)
@@ -39,16 +39,15 @@ func (c *call) readOperation(params *object, queryName string, controls ...strin
 	return p
 }
 
-// otherLanguage tells whether the operation is in a language that is not
-// executed here.
+// otherLanguage reports whether the operation is in an unsupported language.
 func (p *operationParams) otherLanguage() bool {
 	return p.language != "" && p.language != languages[0]
 }
 
-// mostAge bounds an age to what a Duration holds.
+// mostAge limits an age to the range of a Duration.
 const mostAge = uint64(1<<63-1) / uint64(time.Second)
 
-// age is a member that counts seconds. An age of 0 would show nothing.
+// age reads a number of seconds. An age of 0 would match nothing.
 func (o *object) age(name string) time.Duration {
 	n, ok := o.natural(name)
 	if ok && n == 0 {
@@ -57,7 +56,7 @@ func (o *object) age(name string) time.Duration {
 	return time.Duration(min(n, mostAge)) * time.Second
 }
 
-// agent is a member that names an agent; "" if absent.
+// agent reads an agent; "" if absent.
 func (o *object) agent(name string) kg.AgentID {
 	text, ok := o.text(name)
 	if !ok {

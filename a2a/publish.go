@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// publish is channels/publish (channels extension, section 7.1; WIRE §7).
+// publish handles channels/publish (channels extension, section 7.1; WIRE §7).
 func (h *Handler) publish(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
@@ -32,7 +32,7 @@ func (h *Handler) publish(ctx context.Context, c *call) (any, error) {
 	return encodePublished(receipt, len(p.Patches) > 0), nil
 }
 
-// readFacts reads patches as knowledge/update has them.
+// readFacts reads patches in the form of knowledge/update.
 func (h *Handler) readFacts(ctx context.Context, c *call, f *failure, params *object) update.Facts {
 	patches, said := params.array("patches")
 	if !said || len(patches) == 0 {
@@ -45,11 +45,11 @@ func (h *Handler) readFacts(ctx context.Context, c *call, f *failure, params *ob
 	return facts
 }
 
-// factPart is the index with which the domain names a patch.
+// factPart matches the index of a patch in the domain's fields.
 var factPart = regexp.MustCompile(`^patches\[(\d+)\]`)
 
-// inFacts gives an error about a patch the path that it has in the params; of tells
-// which element of patches the domain's patches are of.
+// inFacts converts the field of an error about a patch to its path in the params; of
+// maps the domain's patches to elements of patches.
 func inFacts(err error, of []int) error {
 	e := kg.AsError(err)
 	at := factPart.FindStringSubmatch(e.Field)
@@ -65,8 +65,8 @@ func inFacts(err error, of []int) error {
 	return inPatch(&f).At("patches")
 }
 
-// rejected is the error for a message that was not published because of what it says,
-// or because of its facts.
+// rejected is the error for a message that was refused because of its content or its
+// facts.
 func rejected(v kg.Verdict, facts bool) *Error {
 	message := v.Reason
 	if v.Details != "" {
@@ -96,7 +96,7 @@ func readPublication(params *object) (p channels.Publication) {
 	return p
 }
 
-// readEnvelope reads what koine adds to a publication.
+// readEnvelope reads koine's extensions of a publication.
 func readEnvelope(params *object) (e channels.Envelope) {
 	text := func(name string) string { s, _ := params.text(name); return s }
 	e.Interaction = channels.Interaction(text("messageType"))
@@ -111,8 +111,8 @@ func readEnvelope(params *object) (e channels.Envelope) {
 	return e
 }
 
-// publishAnswer is the result of channels/publish. What follows event is koine's:
-// what became of the facts, where there were any.
+// publishAnswer is the result of channels/publish. The members after event are
+// extensions of koine: the outcome of the facts, if any.
 type publishAnswer struct {
 	Event               *wireMessage `json:"event"`
 	Replayed            bool         `json:"replayed,omitempty"`
@@ -131,7 +131,7 @@ func encodePublished(r *channels.Receipt, facts bool) publishAnswer {
 	if r.Verdict.Outcome == kg.Held {
 		out.VerificationStatus, out.ProposalID = kg.ReasonHeld, r.Message.ProposalID
 	}
-	if !r.Replayed { // what the first one did is not counted again
+	if !r.Replayed { // a replay affects nothing
 		out.StatementsAffected = &r.Affected
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// query is knowledge/query (knowledge graph extension, section 4.1; WIRE §3).
+// query handles knowledge/query (knowledge graph extension, section 4.1; WIRE §3).
 func (h *Handler) query(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
@@ -21,7 +21,7 @@ func (h *Handler) query(ctx context.Context, c *call) (any, error) {
 	}
 	if p.otherLanguage() {
 		return nil, newError(codeInvalidParams, "Invalid parameters", details{Reason: reasonLanguage, Field: "queryLanguage",
-			Detail: "queries in " + quoteOrNothing(p.language) + " are not executed here", Supported: languages})
+			Detail: "the query language " + quoteOrNothing(p.language) + " is not supported", Supported: languages})
 	}
 	p.QueriesOnly = h.options.RefuseQueryMutations
 	if err := h.awaitRevision(ctx, p.controls.minRevision); err != nil {
@@ -39,7 +39,7 @@ func (h *Handler) query(ctx context.Context, c *call) (any, error) {
 	return h.queryResult(result)
 }
 
-// awaitRevision waits until reads see the revision, but not for long.
+// awaitRevision waits until reads see the revision, up to Options.MaxWait.
 func (h *Handler) awaitRevision(ctx context.Context, least kg.Revision) error {
 	if least == 0 {
 		return nil
@@ -54,7 +54,7 @@ func (h *Handler) awaitRevision(ctx context.Context, least kg.Revision) error {
 	return err
 }
 
-// revisionAt is the revision of the moment; 0, the newest, for none.
+// revisionAt returns the revision of the moment; 0, the newest, for none.
 func (h *Handler) revisionAt(ctx context.Context, at kg.Moment) (kg.Revision, error) {
 	if at == (kg.Moment{}) {
 		return 0, nil
@@ -66,7 +66,7 @@ func (h *Handler) revisionAt(ctx context.Context, at kg.Moment) (kg.Revision, er
 	return revision, nil
 }
 
-// queryMetadata says how a query was answered.
+// queryMetadata describes how a query was answered.
 type queryMetadata struct {
 	Revision       kg.Revision      `json:"revision"`
 	Position       string           `json:"position"`
@@ -78,8 +78,8 @@ type queryMetadata struct {
 	Errors         json.RawMessage  `json:"errors,omitempty"`
 }
 
-// queryResult is KnowledgeQueryResponseResult: data is the content of GraphQL's
-// data, which is not decoded on its way.
+// queryResult returns a KnowledgeQueryResponseResult: data is the content of GraphQL's
+// data, which is passed on without decoding.
 func (h *Handler) queryResult(r operation.Result) (any, error) {
 	meta := queryMetadata{
 		Revision: r.Position.Revision, Position: h.store.FormatPosition(r.Position),

@@ -11,12 +11,12 @@ import (
 	"koine/kg"
 )
 
-// queryError is what an operation that could give no data becomes: -32010 with
-// the GraphQL errors in its details and the reason of the first. Only what is
-// not about the query keeps its own code.
+// queryError converts the errors of an operation without data: -32010 with the GraphQL
+// errors in its details and the reason of the first. Errors that are not about the
+// query keep their own code.
 func queryError(failed gqlerror.List) error {
 	if len(failed) == 0 {
-		return errors.New("the engine gave neither data nor errors")
+		return errors.New("the engine returned neither data nor errors")
 	}
 	first := readExtensions(failed[0])
 	switch first.code {
@@ -33,8 +33,8 @@ func queryError(failed gqlerror.List) error {
 		RetryAfterMs: first.retryAfter.Milliseconds()})
 }
 
-// gaveNothing tells whether an operation that has errors gave no data: each of
-// its fields failed.
+// gaveNothing reports whether an operation with errors returned no data because all its
+// fields failed.
 func gaveNothing(r *operation.Result) bool {
 	if len(r.Data) == 0 || string(r.Data) == "null" {
 		return true
@@ -45,7 +45,7 @@ func gaveNothing(r *operation.Result) bool {
 	return !slices.ContainsFunc(split(r.Data), func(m member) bool { return !isAbsent(m.value) })
 }
 
-// extensions are what the engine says of an error beside its message.
+// extensions are the extensions of a GraphQL error.
 type extensions struct {
 	code       kg.Code
 	hint       string

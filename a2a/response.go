@@ -15,11 +15,11 @@ import (
 // response is one JSON-RPC response object (JSON-RPC 2.0, section 5).
 type response struct {
 	id     []byte
-	result any // json.RawMessage is written as it is
+	result any // json.RawMessage is written unchanged
 	err    *Error
 }
 
-// append appends the response object. On an error nothing usable was appended.
+// append appends the response object. After an error the appended data is unusable.
 func (resp *response) append(to []byte) ([]byte, error) {
 	to = append(to, `{"jsonrpc":"2.0","id":`...)
 	to = append(to, resp.id...)
@@ -32,8 +32,8 @@ func (resp *response) append(to []byte) ([]byte, error) {
 	return append(to, '}'), err
 }
 
-// append appends the response object; one that cannot be encoded becomes an
-// internal error.
+// append appends the response object; one that cannot be encoded becomes an internal
+// error.
 func (h *Handler) append(r *http.Request, to []byte, resp *response) []byte {
 	begin := len(to)
 	out, err := resp.append(to)
@@ -45,7 +45,7 @@ func (h *Handler) append(r *http.Request, to []byte, resp *response) []byte {
 	return fmt.Appendf(out[:begin], `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"Internal error","data":null}}`, resp.id, codeInternal)
 }
 
-// write sends one response with the HTTP status that belongs to it.
+// write writes one response with its HTTP status.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, resp *response) {
 	status := http.StatusOK
 	if e := resp.err; e != nil {
@@ -62,7 +62,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, resp *response) 
 	writeJSON(w, status, h.append(r, nil, resp))
 }
 
-// setRetryAfter rounds up: a client that comes back too early is refused again.
+// setRetryAfter rounds up, because a client that retries too early is refused again.
 func setRetryAfter(header http.Header, after time.Duration) {
 	if after > 0 {
 		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
@@ -76,8 +76,8 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // the client may be gone
 }
 
-// appendJSON appends v as JSON. Text stays text: what HTML would mind is not
-// escaped. Raw JSON is trusted and goes out as it is.
+// appendJSON appends v as JSON without escapes for HTML. Raw JSON is trusted and
+// written unchanged.
 func appendJSON(to []byte, v any) ([]byte, error) {
 	if raw, ok := v.(json.RawMessage); ok {
 		return append(to, raw...), nil

@@ -12,7 +12,7 @@ import (
 // serveStreamMethod answers a request for a stream: with the stream, or with a refusal
 // (refuseStream).
 //
-// It waits above the stream for as long as that is open (see serve).
+// Its frame stays on the stack for the lifetime of the stream (see serve).
 func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, req *request) {
 	a := &asked{method: req.method, began: time.Now(), request: r, leave: func() {}}
 	defer func() { a.leave() }()
@@ -38,8 +38,7 @@ func (h *Handler) serveAsked(w http.ResponseWriter, a *asked, req *request) erro
 	return h.serve(w, a.request, o)
 }
 
-// answered answers the request if there was no stream, and takes note of what it came
-// to.
+// answered answers the request if there was no stream, and records the outcome.
 func (h *Handler) answered(w http.ResponseWriter, a *asked, err error) {
 	var failed *Error
 	ctx := a.request.Context()
@@ -50,10 +49,10 @@ func (h *Handler) answered(w http.ResponseWriter, a *asked, err error) {
 	h.observe(ctx, a.method, a.began, failed)
 }
 
-// refuseStream answers that there is no stream: with an ordinary JSON-RPC error under the
-// HTTP status that belongs to it; or, in base A2A, with a stream of that error alone (A2A
-// 1.0, section 9.4.2), because the clients of A2A drop the body of any other status than
-// 200. What is about who calls, or how much, keeps its status for what stands between.
+// refuseStream answers a request for a stream with an error: an ordinary JSON-RPC error
+// under its HTTP status; or, in base A2A, a stream with only that error (A2A 1.0,
+// section 9.4.2), because A2A clients drop the body of any status but 200. Errors about
+// rights and limits keep their status for proxies.
 func (h *Handler) refuseStream(w http.ResponseWriter, a *asked, e *Error) {
 	resp := &response{id: a.id, err: e}
 	keeps := slices.Contains(statusesOfStreams, e.status)
@@ -62,16 +61,16 @@ func (h *Handler) refuseStream(w http.ResponseWriter, a *asked, e *Error) {
 		return
 	}
 	if err := sse.WriteSingle(w, sse.Event{Data: h.append(a.request, nil, resp)}); err != nil {
-		h.log.DebugContext(a.request.Context(), "a refusal was not sent", "method", a.method, "error", err) // the client may be gone
+		h.log.DebugContext(a.request.Context(), "refusal not sent", "method", a.method, "error", err) // the client may be gone
 	}
 }
 
-// statusesOfStreams are those that a refused stream of base A2A has too.
+// statusesOfStreams are the statuses that a refused stream of base A2A keeps.
 var statusesOfStreams = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests}
 
 func (h *Handler) openingOf(a *asked, req *request) (o *opening, err error) {
-	// The id as a part of the body would keep the body for as long as the stream
-	// is open.
+	// A subslice of the body would keep the whole body in memory for the lifetime of
+	// the stream.
 	a.id = bytes.Clone(req.id)
 	if a.request, a.leave, err = h.narrowed(a.request, req); err != nil {
 		return nil, err
@@ -84,8 +83,7 @@ func (h *Handler) openingOf(a *asked, req *request) (o *opening, err error) {
 	return o, nil
 }
 
-// responses writes each result of a stream as a JSON-RPC response to the
-// request.
+// responses encodes each result of a stream as a JSON-RPC response to the request.
 func responses(id []byte) *framing {
 	return &framing{
 		result: func(value any) ([]byte, error) { return (&response{id: id, result: value}).append(nil) },

@@ -10,19 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// What makes a body unusable although it might be JSON. What readers of JSON
-// disagree about is refused rather than guessed at (RFC 8259, sections 4, 8.2
-// and 9).
+// The errors of an unusable body. Input on which JSON readers disagree is refused and
+// not guessed at (RFC 8259, sections 4, 8.2 and 9).
 var (
 	errNotJSON   = errors.New("the body is not JSON")
 	errNotUTF8   = errors.New("the body is not UTF-8")
-	errSurrogate = errors.New("a string holds half of a surrogate pair")
+	errSurrogate = errors.New("a string has half of a surrogate pair")
 	errTooDeep   = errors.New("the body is nested too deeply")
 	errRepeated  = errors.New("an object has the same member twice")
 )
 
-// scan checks the whole body once, so that what reads it afterwards meets only
-// JSON with unique member names and Unicode text, at most depth levels deep.
+// scan checks the whole body once, so that later readers see only JSON with unique
+// member names and Unicode text, at most depth levels deep.
 func scan(body []byte, depth int) error {
 	if !utf8.Valid(body) {
 		return errNotUTF8
@@ -58,7 +57,7 @@ func whereNotJSON(body []byte) error {
 type scanner struct {
 	body   []byte
 	depth  int
-	levels []level // those below the open ones are kept for their memory
+	levels []level // levels above open are kept for reuse
 	open   int
 	isName bool // the next string is a member's name
 }
@@ -67,7 +66,7 @@ type scanner struct {
 type level struct {
 	object bool
 	names  []string
-	many   map[string]struct{} // the names, once there are too many to compare
+	many   map[string]struct{} // the names, when too many for a linear search
 }
 
 const fewNames = 16
@@ -130,7 +129,7 @@ func (l *level) add(name string) bool {
 	return true
 }
 
-// stringEnd is the index behind the string that begins at i.
+// stringEnd returns the index after the string that starts at i.
 func stringEnd(body []byte, i int) int {
 	for i++; body[i] != '"'; i++ {
 		if body[i] == '\\' {
@@ -170,7 +169,7 @@ func surrogatesPaired(quoted []byte) bool {
 	return !high
 }
 
-// unquote is the text of a JSON string that was scanned.
+// unquote decodes a scanned JSON string.
 func unquote(quoted []byte) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
@@ -182,7 +181,7 @@ func unquote(quoted []byte) string {
 	return s
 }
 
-// clip shortens text from outside before it goes into an answer.
+// clip limits the length of client text in an answer.
 func clip(s string) string {
 	const most = 120
 	if len(s) <= most {

@@ -11,16 +11,16 @@ import (
 	"koine/kg"
 )
 
-// Self is koine as an agent: whoever knows nothing of its extensions asks it with
-// messages (WIRE §8). A data part with a query is executed, one with mutations is an
-// update, as knowledge/query and knowledge/update have them; so is a text that is a
-// GraphQL document, or such data; a subscription is followed (selffollow.go); any other
-// text is looked for in the graph. What comes of it are artifacts, and a word to people.
+// Self returns koine as an agent, for clients that do not know its extensions (WIRE
+// §8). A data part with a query is executed, one with mutations is an update, as in
+// knowledge/query and knowledge/update; so is a text with a GraphQL document or such
+// data. A subscription is followed (selffollow.go); any other text is searched for in
+// the graph. The results are artifacts, with a summary for people.
 func (h *Handler) Self() tasks.Worker { return self{h} }
 
 type self struct{ h *Handler }
 
-// CheckMessage refuses files: what is asked for is text, or data.
+// CheckMessage refuses files: koine accepts text and data.
 func (self) CheckMessage(m *tasks.Message) error {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.Raw != nil || p.URL != nil {
@@ -31,17 +31,16 @@ func (self) CheckMessage(m *tasks.Message) error {
 }
 
 func errNoFiles() *kg.Error {
-	return kg.Errorf(kg.CodeContentType, "files are not taken: send data with a query or mutations, or text")
+	return kg.Errorf(kg.CodeContentType, "files are not supported: send data with a query or mutations, or text")
 }
 
-// Answer gives nothing: all that is asked of koine is a task, so that what came of it
-// is kept.
+// Answer returns nil: every message becomes a task, so that its result is kept.
 func (self) Answer(context.Context, caller.Caller, *tasks.Message) (*tasks.Message, error) {
 	return nil, nil
 }
 
-// Work does what the parts of the message ask for, one after the other. The last
-// result completes the task in the same commit; an update that is refused rejects it.
+// Work executes the parts of the message in order. The last result completes the task
+// in the same commit; a refused update rejects it.
 func (s self) Work(ctx context.Context, j *tasks.Job) error {
 	out := &outcome{job: j}
 	ctx = caller.With(ctx, j.By)
@@ -71,7 +70,7 @@ func (s self) Work(ctx context.Context, j *tasks.Job) error {
 	return out.end(ctx)
 }
 
-// carryOut does what was ordered.
+// carryOut executes an order.
 func (s self) carryOut(ctx context.Context, by caller.Caller, o *order) (json.RawMessage, error) {
 	params, err := appendJSON(nil, o.params)
 	if err != nil {
@@ -84,9 +83,9 @@ func (s self) carryOut(ctx context.Context, by caller.Caller, o *order) (json.Ra
 	case m.unary != nil:
 		result, err = m.unary(ctx, &call{caller: by, method: o.method, params: params})
 	case m.stream != nil:
-		err = kg.Errorf(kg.CodeInvalid, "%s is a stream, which is no answer to a message: call it by itself", o.method)
+		err = kg.Errorf(kg.CodeInvalid, "%s is a stream and cannot answer a message: call the method directly", o.method)
 	default:
-		err = kg.Errorf(kg.CodeInvalid, "there is no method %s. %s", clip(o.method), askHelp)
+		err = kg.Errorf(kg.CodeInvalid, "unknown method %s. %s", clip(o.method), askHelp)
 	}
 	if err != nil {
 		return nil, err
@@ -94,8 +93,8 @@ func (s self) carryOut(ctx context.Context, by caller.Caller, o *order) (json.Ra
 	return appendJSON(nil, result)
 }
 
-// domainError is an error of a method as one of the domain: what failed is said in
-// the task, under the same code, with what to do about it.
+// domainError converts an error of a method to one of the domain: the task has the same
+// code, and the hint is part of the message.
 func domainError(err error) *kg.Error {
 	e := new(Error)
 	if !errors.As(err, &e) {
@@ -111,7 +110,7 @@ func domainError(err error) *kg.Error {
 		text += ": " + d.Detail
 	}
 	for _, line := range graphQLTexts(d.Errors) {
-		if rest, same := strings.CutPrefix(line, text); same { // with its place
+		if rest, same := strings.CutPrefix(line, text); same { // the same message with its location
 			text += rest
 		} else {
 			text += "; " + line

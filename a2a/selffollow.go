@@ -16,20 +16,20 @@ import (
 	"koine/kg"
 )
 
-// A subscription that is sent to koine as a streaming message is a task that lasts as long
-// as its stream. Each event is an artifact of its own, which is told there and kept
-// nowhere: only the task, that it was worked on, and how it ended are in the log. It
-// counts as an open stream, and not among the tasks that koine works on at a time.
+// A subscription sent to koine as a streaming message is a task that lasts as long as
+// its stream. Each event is an artifact of the stream that is not stored: the log has
+// only the task, its status and its end. It counts as an open stream, and not among the
+// tasks that koine runs at a time.
 
-// standingEvents bounds the events that answer a subscription in a message that is no
-// stream.
+// standingEvents limits the events that answer a subscription in a message that is not
+// streamed.
 const standingEvents = 25
 
-// closingTime bounds how long the end of a task is written down for whose client has left.
+// closingTime limits how long it takes to record the end of a task whose client has
+// left.
 const closingTime = 5 * time.Second
 
-// follows returns the subscription that a message is, if its agent is koine; nil for any
-// other message.
+// follows returns the subscription in a message to koine; nil for any other message.
 func (h *Handler) follows(m *tasks.Message) (self, *order) {
 	s, ok := h.tasks.Worker(h.agent).(self)
 	if !ok || len(m.Parts) != 1 {
@@ -48,14 +48,14 @@ type following struct {
 	version version
 	by      caller.Caller
 	task    *tasks.Task
-	changes *tasks.Stream // of the task: its end, above all
+	changes *tasks.Stream // events of the task, to see its end
 	feed    *feed
 	cancel  context.CancelFunc // ends the feed
-	// end gives once what ended the task: its status, or why that is not known.
+	// end delivers once the last status of the task, or the error that hides it.
 	end  chan ending
-	told int    // events
-	last string // the position behind the last of them
-	over bool   // the end was told
+	told int    // number of events sent
+	last string // position after the last of them
+	over bool   // the end was sent
 }
 
 type ending struct {
@@ -63,8 +63,8 @@ type ending struct {
 	err    error
 }
 
-// follow makes the task of a subscription and establishes its stream. What is wrong with
-// the subscription fails the task, as it does for all that koine is asked.
+// follow creates the task of a subscription and establishes its stream. An invalid
+// subscription fails the task, like every order to koine.
 func (s self) follow(ctx context.Context, h *Handler, v version, by caller.Caller, sending tasks.SendRequest, o *order) (*feed, error) {
 	sending.Attended = true
 	sent, err := h.tasks.Send(ctx, by, sending)
@@ -75,7 +75,7 @@ func (s self) follow(ctx context.Context, h *Handler, v version, by caller.Calle
 	if err != nil {
 		return nil, err
 	}
-	if sent.Replayed { // the first stream tells the events, this one what becomes of the task
+	if sent.Replayed { // the first stream has the events, this one follows the task
 		return h.taskFeed(v, sent.Task, changes), nil
 	}
 	f := &following{handler: h, version: v, by: by, task: sent.Task, changes: changes, end: make(chan ending, 1)}
@@ -97,7 +97,7 @@ func (s self) follow(ctx context.Context, h *Handler, v version, by caller.Calle
 	return &feed{results: f.results(ctx), position: func() string { return "" }, close: f.close}, nil
 }
 
-// subscribe establishes the feed, and begins to wait for the end of the task.
+// subscribe establishes the feed, and starts to wait for the end of the task.
 func (f *following) subscribe(ctx context.Context, s self, o *order) (err error) {
 	o.ofTask(f.task.ID)
 	ctx, cancel := context.WithCancel(ctx)
@@ -114,7 +114,7 @@ func (f *following) subscribe(ctx context.Context, s self, o *order) (err error)
 				return
 			}
 		}
-		f.end <- ending{err: kg.Errorf(kg.CodeClosed, "the task is followed no more")}
+		f.end <- ending{err: kg.Errorf(kg.CodeClosed, "the stream of the task is closed")}
 	}()
 	return nil
 }
@@ -132,7 +132,7 @@ func (s self) subscribed(ctx context.Context, by caller.Caller, params map[strin
 	return o.establish(ctx)
 }
 
-// results tells the task, the events, and the status that ends the task.
+// results yields the task, the events, and the status that ends the task.
 func (f *following) results(ctx context.Context) iter.Seq2[result, error] {
 	return func(yield func(result, error) bool) {
 		v, about := f.version, base.About{Task: f.task.ID, Context: f.task.Context}
@@ -162,7 +162,7 @@ func (f *following) results(ctx context.Context) iter.Seq2[result, error] {
 				return
 			}
 		}
-		if ctx.Err() != nil { // the stream ends, and says so itself
+		if ctx.Err() != nil { // the stream reports its own end
 			yield(result{}, failed)
 			return
 		}
@@ -179,8 +179,8 @@ func (f *following) results(ctx context.Context) iter.Seq2[result, error] {
 	}
 }
 
-// conclude ends the task because the subscription has ended by itself, unless the task
-// has ended before it.
+// conclude ends the task after the subscription ended by itself, unless the task has
+// already ended.
 func (f *following) conclude(ctx context.Context, failed error) error {
 	r := tasks.Report{State: tasks.Completed, Message: f.says("")}
 	if failed != nil {
@@ -190,7 +190,7 @@ func (f *following) conclude(ctx context.Context, failed error) error {
 	return f.report(ctx, r)
 }
 
-// report says what becomes of the task. A task that has ended, or was deleted, stays so.
+// report reports on the task. It ignores an ended or deleted task.
 func (f *following) report(ctx context.Context, r tasks.Report) error {
 	_, err := f.handler.tasks.Report(ctx, caller.Caller{Principal: kg.SystemPrincipal()}, f.task.ID, r)
 	if code := kg.CodeOf(err); code == kg.CodeTaskEnded || code == kg.CodeTaskNotFound {
@@ -199,11 +199,12 @@ func (f *following) report(ctx context.Context, r tasks.Report) error {
 	return err
 }
 
-// says is what is said at the end: why, how much was told, and where to go on.
+// says returns the last message: the reason, the number of events, and the position to
+// resume from.
 func (f *following) says(why string) *tasks.Message {
-	text := fmt.Sprintf("%s told.", count(f.told, "event"))
+	text := fmt.Sprintf("%s sent.", count(f.told, "event"))
 	if f.last != "" {
-		text += " Go on with resume: " + strconv.Quote(f.last)
+		text += " Resume with resume: " + strconv.Quote(f.last)
 	}
 	if why != "" {
 		text = why + ". " + text
@@ -211,7 +212,7 @@ func (f *following) says(why string) *tasks.Message {
 	return &tasks.Message{Parts: []tasks.Part{tasks.TextPart(text)}}
 }
 
-// close ends the subscription, and cancels the task if it has not ended: its stream has.
+// close ends the subscription, and cancels the task if it has not ended.
 func (f *following) close() {
 	f.cancel()
 	f.feed.close()
@@ -219,22 +220,23 @@ func (f *following) close() {
 		ctx, cancel := context.WithTimeout(context.Background(), closingTime)
 		defer cancel()
 		if err := f.report(ctx, tasks.Report{State: tasks.Canceled, Message: f.says("The stream was closed")}); err != nil {
-			f.handler.log.Error("the task of a subscription was not canceled", "task", f.task.ID, "error", err)
+			f.handler.log.Error("cannot cancel the task of a subscription", "task", f.task.ID, "error", err)
 		}
 	}
 	f.changes.Close()
 }
 
-// standing is what answers a subscription in a message that is no stream.
+// standing answers a subscription in a message that is not streamed.
 type standing struct {
 	Events []any `json:"events"`
-	// Position is where a stream goes on; absent where there is more that stands.
+	// Position is the position to start a stream from; absent if the snapshot has more
+	// events.
 	Position string `json:"position,omitempty"`
 	More     bool   `json:"more,omitempty"`
 }
 
-// standing answers a subscription with the first events of its snapshot; of one that has
-// none, with where it begins.
+// standing answers a subscription with the first events of its snapshot; one without a
+// snapshot with its start position.
 func (s self) standing(ctx context.Context, by caller.Caller, params map[string]json.RawMessage) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.h.options.MaxWait)
 	defer cancel()
@@ -244,7 +246,7 @@ func (s self) standing(ctx context.Context, by caller.Caller, params map[string]
 		snapshot["metadata"] = json.RawMessage(`{"koine":{"snapshot":true}}`)
 	}
 	f, err := s.subscribed(ctx, by, snapshot)
-	if kg.CodeOf(err) == kg.CodeInvalid { // it says where it begins, or has no snapshot
+	if kg.CodeOf(err) == kg.CodeInvalid { // it has a start of its own, or no snapshot
 		if f, err = s.subscribed(ctx, by, params); err == nil {
 			defer f.close()
 			out.Position = f.start
@@ -275,7 +277,7 @@ func (s self) standing(ctx context.Context, by caller.Caller, params map[string]
 	return out, nil
 }
 
-// sayStanding says what a subscription is answered with.
+// sayStanding summarizes the answer to a subscription.
 func sayStanding(raw []byte) summary {
 	var r struct {
 		Events []json.RawMessage

@@ -182,7 +182,7 @@ func TestASubscriptionEndsWithItsClient(t *testing.T) {
 		got = s.self(t, "GetTask", `{"id":"`+f.task+`"}`)
 		return strings.Contains(got, "TASK_STATE_CANCELED")
 	})
-	resume := regexp.MustCompile(`1 event told\. Go on with resume: \\"([\w-]+)\\"`).FindStringSubmatch(got)
+	resume := regexp.MustCompile(`1 event sent\. Resume with resume: \\"([\w-]+)\\"`).FindStringSubmatch(got)
 	if resume == nil {
 		t.Fatalf("how to go on: %s", got)
 	}

@@ -10,22 +10,22 @@ import (
 	"koine/kg"
 )
 
-// order is what a part asks for: params of one of koine's own methods, or something to
-// say at once.
+// order is the request in a part: params of one of koine's own methods, or a direct
+// reply.
 type order struct {
-	method  string // "" where there is nothing to do
+	method  string // "" for a direct reply
 	params  map[string]json.RawMessage
 	say     string
-	summary func(result []byte) summary // nil where the result says it all
+	summary func(result []byte) summary // nil for no summary
 }
 
 // summary is a result in words, for people.
 type summary struct {
 	text    string
-	refused bool // what was ordered was not done
+	refused bool // the order was refused
 }
 
-// help is what koine tells about itself.
+// help is the answer to "help".
 const help = `I keep a knowledge graph. Send me
 - words to find statements that have all of them: lovelace mathematician
 - a GraphQL document to execute: { entities(first: 5) { nodes { iri label types } } }
@@ -35,10 +35,10 @@ const help = `I keep a knowledge graph. Send me
 - data with a method of mine and its params: {"method": "channels/create", "params": {"name": "lab"}}
 Data may come as text too. What there is to ask for: { vocabulary { classes { iri count } predicates { iri count } } }`
 
-// askHelp ends what is said about a part that asks for nothing.
+// askHelp ends the errors about a part without an order.
 const askHelp = `Send "help" for what can be asked.`
 
-// orderOf reads a part.
+// orderOf parses a part.
 func orderOf(p *tasks.Part) (*order, error) {
 	switch {
 	case p.Text != nil:
@@ -65,18 +65,18 @@ func orderInText(text string) (*order, error) {
 	return searchFor(text)
 }
 
-// document matches a text that is meant as one of GraphQL, well formed or not: who
-// sends it is told what is wrong with it.
+// document matches a text that looks like a GraphQL document, valid or not: an invalid
+// one gets GraphQL's errors.
 var document = regexp.MustCompile(`(?s)^(#[^\n]*\n\s*)*(\{|(query|mutation|subscription|fragment)\b[^{]*\{)`)
 
 // subscription matches a document whose first operation is a subscription.
 var subscription = regexp.MustCompile(`(?s)^(#[^\n]*\n\s*)*subscription\b[^{]*\{`)
 
-// subscribeMethod is followed for a streaming message, and answered with what stands for
-// any other.
+// subscribeMethod is followed for a streaming message, and answered with its snapshot
+// for any other.
 const subscribeMethod = "knowledge/subscribe"
 
-// dataMethods are the methods that data is params of, by the member that tells.
+// dataMethods maps a characteristic member of data to its method.
 var dataMethods = []struct{ member, method string }{
 	{"query", "knowledge/query"}, {"mutations", "knowledge/update"}, {"subscriptionQuery", subscribeMethod}, {"parts", "channels/publish"},
 }
@@ -84,7 +84,7 @@ var dataMethods = []struct{ member, method string }{
 func orderInData(data json.RawMessage) (*order, error) {
 	o := &order{params: map[string]json.RawMessage{}}
 	if kindOf(data) != "an object" {
-		return nil, kg.Errorf(kg.CodeInvalid, "data is an object with a query or mutations, not %s. %s", kindOf(data), askHelp)
+		return nil, kg.Errorf(kg.CodeInvalid, "data must be an object with a query or mutations, not %s. %s", kindOf(data), askHelp)
 	}
 	if err := json.Unmarshal(data, &o.params); err != nil {
 		return nil, err
@@ -97,36 +97,36 @@ func orderInData(data json.RawMessage) (*order, error) {
 			continue
 		}
 		if o.method != "" {
-			return nil, kg.Errorf(kg.CodeInvalid, "data has either a query or mutations. %s", askHelp)
+			return nil, kg.Errorf(kg.CodeInvalid, "data must have either a query or mutations. %s", askHelp)
 		}
 		o.method = d.method
 	}
 	if o.method == "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "data has a query, mutations, or a method with its params. %s", askHelp)
+		return nil, kg.Errorf(kg.CodeInvalid, "data must have a query, mutations, or a method with its params. %s", askHelp)
 	}
 	return o.inWords(), nil
 }
 
-// orderByName reads data that names a method of koine's extensions.
+// orderByName parses data that names a method of koine's extensions.
 func orderByName(method json.RawMessage, data map[string]json.RawMessage) (*order, error) {
 	o := &order{params: map[string]json.RawMessage{}}
 	if json.Unmarshal(method, &o.method) != nil || extensionOf(o.method) == "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "method is knowledge/… or channels/…. %s", askHelp).At("method")
+		return nil, kg.Errorf(kg.CodeInvalid, "method must be knowledge/… or channels/…. %s", askHelp).At("method")
 	}
 	for name, raw := range data {
 		switch {
 		case name == "method":
 		case name != "params":
-			return nil, kg.Errorf(kg.CodeInvalid, "data with a method has params beside it, and nothing else").At(clip(name))
+			return nil, kg.Errorf(kg.CodeInvalid, "data with a method may have only params beside it").At(clip(name))
 		case isAbsent(raw):
 		case json.Unmarshal(raw, &o.params) != nil:
-			return nil, kg.Errorf(kg.CodeInvalid, "params are an object, not %s", kindOf(raw)).At("params")
+			return nil, kg.Errorf(kg.CodeInvalid, "params must be an object, not %s", kindOf(raw)).At("params")
 		}
 	}
 	return o.inWords(), nil
 }
 
-// inWords says how the result of the method is put for people.
+// inWords sets the summary of the method.
 func (o *order) inWords() *order {
 	switch o.method {
 	case "knowledge/update":
@@ -137,7 +137,7 @@ func (o *order) inWords() *order {
 	return o
 }
 
-// ofTask adds the task to the params of a method that takes one.
+// ofTask adds the task to the params of methods that accept one.
 func (o *order) ofTask(id tasks.TaskID) {
 	switch o.method {
 	case "knowledge/query", "knowledge/update", subscribeMethod, "channels/publish":
@@ -145,7 +145,7 @@ func (o *order) ofTask(id tasks.TaskID) {
 	}
 }
 
-// sayUpdate says what became of an update.
+// sayUpdate summarizes the result of an update.
 func sayUpdate(result []byte) summary {
 	var r struct {
 		Success             bool
@@ -178,7 +178,7 @@ func quoted(text string) json.RawMessage {
 	return raw
 }
 
-// graphQLTexts are errors of GraphQL for people: what is wrong, and where.
+// graphQLTexts formats GraphQL errors with their locations, for people.
 func graphQLTexts(raw json.RawMessage) (out []string) {
 	var list []struct {
 		Message   string

@@ -10,12 +10,12 @@ import (
 	"koine/internal/tasks"
 )
 
-// outcome is what comes of a message to koine: artifacts, and what is said with the
+// outcome collects the results of a message to koine: artifacts, and a summary with the
 // last of them.
 type outcome struct {
 	job     *tasks.Job
 	said    []string
-	refused bool // the last of what was ordered
+	refused bool // the last order was refused
 	ended   bool
 }
 
@@ -25,11 +25,11 @@ func (o *outcome) say(text string) {
 	}
 }
 
-// pieceBytes of a result are in one chunk: three bytes are four in base64.
+// pieceBytes is the part of a result in one chunk: three bytes are four in base64.
 const pieceBytes = tasks.MaxMessageBytes / 4 * 3 / 3 * 3
 
-// handOver makes an artifact of the result of a part: one part of data, or where that
-// is too large, pieces of the JSON as a file, chunk by chunk.
+// handOver reports the result of a part as an artifact: one part of data, or if that is
+// too large, pieces of the JSON as a file, chunk by chunk.
 func (o *outcome) handOver(ctx context.Context, n int, name string, result json.RawMessage) error {
 	a := tasks.Artifact{ID: "result-" + strconv.Itoa(n+1), Name: name, Complete: true}
 	last := n == len(o.job.Message.Parts)-1 || o.refused
@@ -50,7 +50,7 @@ func (o *outcome) handOver(ctx context.Context, n int, name string, result json.
 	return nil
 }
 
-// report hands a chunk over, and ends the task with the last.
+// report reports a chunk, and ends the task with the last.
 func (o *outcome) report(ctx context.Context, c tasks.Chunk, last bool) error {
 	r := tasks.Report{Artifacts: []tasks.Chunk{c}}
 	if last {
@@ -69,7 +69,7 @@ func (o *outcome) message() *tasks.Message {
 	return &tasks.Message{Parts: []tasks.Part{tasks.TextPart(strings.Join(o.said, "\n"))}}
 }
 
-// end completes the task where no artifact did.
+// end completes the task if no artifact did.
 func (o *outcome) end(ctx context.Context) error {
 	if o.ended {
 		return nil

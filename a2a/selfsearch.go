@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// Bounds of a search.
+// Limits of a search.
 const (
 	maxSearchBytes = 1000
 	maxSearchWords = 8
@@ -32,14 +32,15 @@ const searchQuery = `query Search($where: StatementFilter!, $first: Int!, $budge
   }
 }`
 
-// searchFor asks for statements in which the words of a text come, in whatever order.
+// searchFor returns a search for statements that contain the words of a text in any
+// order.
 func searchFor(text string) (*order, error) {
 	words := searchWords(text)
 	switch {
 	case len(words) == 0:
-		return nil, kg.Errorf(kg.CodeInvalid, "a text without words asks for nothing. %s", askHelp)
+		return nil, kg.Errorf(kg.CodeInvalid, "the text has no words to search for. %s", askHelp)
 	case len(text) > maxSearchBytes || len(words) > maxSearchWords:
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "a text is looked for of up to %d words and %d bytes; for more, send a GraphQL query. %s", maxSearchWords, maxSearchBytes, askHelp)
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "a search accepts up to %d words and %d bytes; for more, send a GraphQL query. %s", maxSearchWords, maxSearchBytes, askHelp)
 	}
 	var all []map[string]any
 	for _, word := range words {
@@ -57,14 +58,14 @@ func searchFor(text string) (*order, error) {
 	}, nil
 }
 
-// wholeWord matches a word that no letter, mark or digit goes on with: \b knows those of
+// wholeWord matches a word with no letter, mark or digit next to it: \b knows those of
 // ASCII only.
 func wholeWord(word string) string {
 	return `(?i)(?:^|[^\pL\pM\pN])` + regexp.QuoteMeta(word) + `(?:$|[^\pL\pM\pN])`
 }
 
-// searchWords are the words of a text that say what is looked for: those of an order
-// or a question around them do not, if there are others.
+// searchWords returns the words of a text to search for: it drops the filler words of a
+// question or an order, unless there are no others.
 func searchWords(text string) []string {
 	var all, telling []string
 	for _, word := range strings.Fields(text) {
@@ -85,7 +86,7 @@ func searchWords(text string) []string {
 var fillers = strings.Fields(`a about all an and any anything are at by can could did do does everything find for from give had has have
 	how i in is it know known knows look me of on or please search show some tell that the there this to was were what when where which who whom whose why with you`)
 
-// sayFound says what was found.
+// sayFound summarizes the search results.
 func sayFound(words []string, result []byte) string {
 	var r struct {
 		Data struct {
@@ -102,11 +103,11 @@ func sayFound(words []string, result []byte) string {
 	list := strings.Join(words, ", ")
 	switch {
 	case page.Truncated:
-		return fmt.Sprintf("Found %s with: %s. Only the first %d were looked at; a GraphQL query says where to look.", count(found, "statement"), list, searchReads)
+		return fmt.Sprintf("Found %s with: %s. Only the first %d were searched; a GraphQL query can narrow the search.", count(found, "statement"), list, searchReads)
 	case found == 0:
 		return fmt.Sprintf("Nothing in the graph has: %s. %s", list, askHelp)
 	case page.HasNextPage:
-		return fmt.Sprintf("The first %s with: %s. There are more; a GraphQL query gives them page by page.", count(found, "statement"), list)
+		return fmt.Sprintf("The first %s with: %s. There are more; a GraphQL query returns them page by page.", count(found, "statement"), list)
 	}
 	return fmt.Sprintf("Found %s with: %s.", count(found, "statement"), list)
 }

@@ -1,9 +1,9 @@
 package a2a
 
-// Taking scanned JSON apart without decoding what is inside: the values are
-// slices of the request's body.
+// Splitting scanned JSON without decoding its content: the values are slices of the
+// request's body.
 
-// split gives the members of an object.
+// split returns the members of an object.
 func split(raw []byte) []member {
 	members := make([]member, 0, 4)
 	i := skipSpace(raw, 1)
@@ -22,8 +22,8 @@ func split(raw []byte) []member {
 	return members
 }
 
-// patchNames are the names that an update repeats ten thousand times: they are
-// not copied anew each time.
+// patchNames are the names that an update repeats ten thousand times, interned to save
+// copies.
 var patchNames = func() map[string]string {
 	names := map[string]string{}
 	for _, name := range [...]string{"op", "statement", "subject", "predicate", "object", "id", "value", "type", "graph", "certainty", "provenance", "language", "validFrom", "validTo"} {
@@ -39,7 +39,7 @@ func memberName(quoted []byte) string {
 	return unquote(quoted)
 }
 
-// splitArray gives the elements of an array.
+// splitArray returns the elements of an array.
 func splitArray(raw []byte) [][]byte {
 	elements := [][]byte{}
 	i := skipSpace(raw, 1)
@@ -61,7 +61,7 @@ func skipSpace(raw []byte, i int) int {
 	return i
 }
 
-// valueEnd is the index behind the value that begins at i.
+// valueEnd returns the index after the value that starts at i.
 func valueEnd(raw []byte, i int) int {
 	switch raw[i] {
 	case '"':

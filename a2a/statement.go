@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// The shapes of the knowledge graph extension, section 2, as they are sent.
-// koine adds object.language, validFrom and validTo.
+// The structures of the knowledge graph extension, section 2. koine adds
+// object.language, validFrom and validTo.
 type (
 	wireStatement struct {
 		Subject    wireResource    `json:"subject"`
@@ -33,8 +33,7 @@ type (
 	}
 )
 
-// encodeQuad is the statement without what its sources say of it. Ids are
-// those that the outside knows.
+// encodeQuad encodes a statement without its assertions, with external ids.
 func encodeQuad(q kg.Quad) wireStatement {
 	s := wireStatement{
 		Subject:   wireResource{ID: q.Subject.ExternalID()},
@@ -47,8 +46,8 @@ func encodeQuad(q kg.Quad) wireStatement {
 	return s
 }
 
-// encodeObject writes a literal so that it reads back as the same term: its
-// type is left out where the value alone tells, which is of plain strings.
+// encodeObject encodes a literal so that it decodes to the same term: its type is
+// omitted if the value determines it, as for plain strings.
 func encodeObject(t kg.Term) wireObject {
 	if t.IsResource() {
 		return wireObject{ID: t.ExternalID()}
@@ -67,7 +66,7 @@ func shortDatatype(iri string) string {
 	return iri
 }
 
-// encodeStatement is the statement as this assertion backs it.
+// encodeStatement encodes a statement with one assertion.
 func encodeStatement(q kg.Quad, a kg.Assertion) wireStatement {
 	s := encodeQuad(q)
 	if a.HasCertainty {
@@ -83,8 +82,8 @@ func encodeStatement(q kg.Quad, a kg.Assertion) wireStatement {
 	return s
 }
 
-// strongest is the assertion that a statement is shown with where no single
-// one is meant: that of the greatest certainty, and of those the newest.
+// strongest returns the assertion to show with a statement: that of the greatest
+// certainty, and among these the newest.
 func strongest(s kg.Statement) kg.Assertion {
 	var best kg.Assertion
 	for i, a := range s.Assertions {

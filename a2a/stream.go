@@ -13,17 +13,17 @@ import (
 	"koine/kg"
 )
 
-// opening is a stream that was asked for correctly and is not established yet.
+// opening is a valid request for a stream that is not established yet.
 type opening struct {
 	of    family
-	write *framing  // how it is written
-	began time.Time // once it is established
+	write *framing  // the encoding of its events
+	began time.Time // when it was established
 	// heartbeat replaces the server's interval; 0 keeps it.
 	heartbeat time.Duration
-	// ids tells whether the client asked for id lines.
+	// ids reports whether the client requested id lines.
 	ids bool
-	// establish validates, authorises and registers, under a context that ends
-	// with the stream.
+	// establish validates, authorises and registers, under a context that ends with the
+	// stream.
 	establish func(context.Context) (*feed, error)
 }
 
@@ -31,16 +31,16 @@ type opening struct {
 type feed struct {
 	// results end with the error that ends the stream.
 	results iter.Seq2[result, error]
-	// start is the position behind which the stream begins, as a token, or "".
+	// start is the position after which the stream starts, as a token, or "".
 	start string
-	// position up to which everything was yielded, as a token, or "" while it
-	// cannot be told. Any goroutine may call it.
+	// position returns the position up to which everything was yielded, as a token, or
+	// "" if unknown. It may be called from any goroutine.
 	position func() string
 	close    func()
 }
 
-// tellStart lets the stream begin with its position, if that can be told: a client that
-// is cut off before the first event has another start when it comes back.
+// tellStart makes the stream begin with an event of its position, if known: otherwise a
+// client that is cut off before the first event would reconnect at a later start.
 func (f *feed) tellStart() {
 	if f.start == "" {
 		return
@@ -55,22 +55,22 @@ func (f *feed) tellStart() {
 
 // result is one element of a stream.
 type result struct {
-	value    any    // nil: nothing but the position is told
-	position string // to resume from behind it, as a token, or ""
+	value    any    // nil: the position only
+	position string // position to resume from after it, as a token, or ""
 }
 
-// framing is how a protocol writes what a stream says.
+// framing encodes the events of a stream for a protocol.
 type framing struct {
 	result func(any) ([]byte, error)
-	// last says why the stream ends.
+	// last encodes the reason for which the stream ends.
 	last func(*Error) (sse.Event, error)
 }
 
-// serve establishes the stream and serves it to its end. An error means that
-// nothing was written and the caller answers (WIRE §5, "Establishing a stream").
+// serve establishes the stream and serves it to its end. An error means that nothing
+// was written and the caller answers (WIRE §5, "Establishing a stream").
 //
-// It waits above the stream for as long as that is open, with whatever is on its
-// stack; so what needs more of it is in functions of its own.
+// Its frame stays on the stack for the lifetime of the stream, so everything that needs
+// much stack is in functions of its own.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *opening) error {
 	st, f, err := h.establish(r.Context(), o)
 	if err != nil {
@@ -82,7 +82,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *opening) erro
 	return h.streamEnded(r.Context(), o, reason)
 }
 
-// establish opens the stream. Unless that fails it must be served and the feed
+// establish opens the stream. Unless it fails, the stream must be served and the feed
 // closed.
 func (h *Handler) establish(ctx context.Context, o *opening) (*sse.Stream, *feed, error) {
 	var f *feed
@@ -105,7 +105,7 @@ func (h *Handler) establish(ctx context.Context, o *opening) (*sse.Stream, *feed
 	return st, f, nil
 }
 
-// frame gives the results the form in which they are sent.
+// frame encodes the results as events.
 func frame(results iter.Seq2[result, error], write *framing) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		for out, err := range results {
@@ -120,8 +120,8 @@ func frame(results iter.Seq2[result, error], write *framing) iter.Seq2[sse.Event
 	}
 }
 
-// streamEnded logs what was hidden from the client. It returns an error when
-// there was no stream at all, and the caller answers.
+// streamEnded logs an internal error of a stream. It returns an error if there was no
+// stream at all, and the caller answers.
 func (h *Handler) streamEnded(ctx context.Context, o *opening, reason error) error {
 	var refused *sse.Refused
 	switch {
@@ -136,7 +136,7 @@ func (h *Handler) streamEnded(ctx context.Context, o *opening, reason error) err
 	return nil
 }
 
-// refusal is why no stream could be opened.
+// refusal converts the error of a stream that could not be opened.
 func refusal(of family, err error) error {
 	var refused *sse.Refused
 	if !errors.As(err, &refused) {
@@ -146,7 +146,7 @@ func refusal(of family, err error) error {
 	e.retryAfter = refused.RetryAfter
 	switch {
 	case errors.Is(err, sse.ErrTooManyStreams):
-		e.Message = "there are as many open streams as the server serves"
+		e.Message = "the server has reached its limit of open streams"
 		return e.with(func(d *details) { d.Reason, d.Hint = reasonTooManyStreams, "Close streams, or try again later." })
 	case errors.Is(err, sse.ErrShutdown):
 		e.Message = "the server is shutting down"
@@ -155,7 +155,7 @@ func refusal(of family, err error) error {
 	return err
 }
 
-// endOf is the last event of a stream that ends for this reason, behind the
+// endOf returns the last event of a stream that ends for this reason, after the
 // position.
 func (h *Handler) endOf(ctx context.Context, of family, reason error, position string) *Error {
 	ended := func(name, message, hint string) *Error {
@@ -164,17 +164,18 @@ func (h *Handler) endOf(ctx context.Context, of family, reason error, position s
 	again := "Resume from the position; without one, start again."
 	switch {
 	case errors.Is(reason, sse.ErrSlowConsumer):
-		return ended(reasonSlowConsumer, "the client did not take the events in time", again)
+		return ended(reasonSlowConsumer, "the client read too slowly", again)
 	case errors.Is(reason, sse.ErrShutdown):
 		return ended(reasonServerShutdown, "the server is shutting down", again)
 	case errors.Is(reason, sse.ErrEventTooLarge):
-		return ended(reasonEventTooLarge, "the next event is larger than what is sent", "Select less, then resume from the position.")
+		return ended(reasonEventTooLarge, "the next event exceeds the size limit", "Select less, then resume from the position.")
 	case errors.Is(reason, context.DeadlineExceeded):
-		return ended(string(kg.CodeTimeout), "the stream's time is over", again)
+		return ended(string(kg.CodeTimeout), "the stream's time limit was reached", again)
 	}
 	e := h.errorOf(ctx, of, true, reason)
 	return e.with(func(d *details) {
-		// From there it does not go on: error.data names the oldest place that is left.
+		// A stream cannot resume there: error.data has the oldest position that
+		// remains.
 		if gone := d.OldestSequence > 0 || of.log && d.Reason == string(kg.CodeResync); !gone {
 			d.Position = position
 		}

@@ -236,7 +236,7 @@ func TestTooManyStreams(t *testing.T) {
 	s.subscribe(t, `{}`)
 	const request = `{"jsonrpc":"2.0","id":7,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { statementChanged { __typename } }"}}`
 	resp := s.send(t, []byte(request), nil)
-	if got, want := answer(t, resp), "503 application/json 2\n"+`{"jsonrpc":"2.0","id":7,"error":{"code":-32012,"message":"there are as many open streams as the server serves",`+
+	if got, want := answer(t, resp), "503 application/json 2\n"+`{"jsonrpc":"2.0","id":7,"error":{"code":-32012,"message":"the server has reached its limit of open streams",`+
 		`"data":{"reason":"TOO_MANY_STREAMS","domain":"koine","hint":"Close streams, or try again later.","retryAfterMs":1500}}}`+"\n"; got != want {
 		t.Errorf("got %swant %s", got, want)
 	}

@@ -9,21 +9,21 @@ import (
 	"koine/kg"
 )
 
-// subscribe is knowledge/subscribe (knowledge graph extension, section 4.3;
-// WIRE §5).
+// subscribe handles knowledge/subscribe (knowledge graph extension, section 4.3; WIRE
+// §5).
 func (h *Handler) subscribe(_ context.Context, c *call) (*opening, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	p := c.readOperation(&params, "subscriptionQuery", "resume", "snapshot", "recordedAt", "validAt", "believedBy")
 	if params.has("maxAgeSeconds") {
-		params.fail("maxAgeSeconds", "cannot be part of a subscription: what is new is not old")
+		params.fail("maxAgeSeconds", "maxAgeSeconds cannot be used in a subscription")
 	}
 	params.done()
 	if err := f.error(); err != nil {
 		return nil, err
 	}
 	if p.otherLanguage() {
-		return nil, newError(codeSubscription, "subscriptions in "+quoteOrNothing(p.language)+" are not served here",
+		return nil, newError(codeSubscription, "the subscription language "+quoteOrNothing(p.language)+" is not supported",
 			details{Reason: reasonLanguage, Field: "queryLanguage", Supported: languages}).at(http.StatusNotImplemented)
 	}
 	resume, ids, err := h.readResume(c.header, "metadata.koine.resume", p.controls.resume, p.controls.snapshot)
@@ -44,9 +44,9 @@ func (h *Handler) subscribe(_ context.Context, c *call) (*opening, error) {
 	}}, nil
 }
 
-// readResume says where a stream starts and whether ids are wanted. A
-// Last-Event-ID is newer than what the request itself says: it is of a client
-// that comes back with the same request. field names resume in errors.
+// readResume returns the start of a stream and whether ids are requested. A
+// Last-Event-ID takes precedence over the request: a reconnecting client repeats its
+// request. field names resume in errors.
 func (h *Handler) readResume(header http.Header, field, resume string, snapshot bool) (from operation.Resume, ids bool, err error) {
 	_, asked := header[lastEventID]
 	said := resume != "" || snapshot
@@ -59,7 +59,7 @@ func (h *Handler) readResume(header http.Header, field, resume string, snapshot 
 		field, from.Start = "Last-Event-ID", operation.After
 		from.After, err = h.store.ParsePosition(last)
 	case snapshot && resume != "" && resume != "snapshot":
-		err = kg.Errorf(kg.CodeInvalid, "says another start than snapshot: say one of them")
+		err = kg.Errorf(kg.CodeInvalid, "resume and snapshot are mutually exclusive")
 	case snapshot || resume == "snapshot":
 		from.Start = operation.Snapshot
 	case resume == "latest":
@@ -78,15 +78,15 @@ func (h *Handler) readResume(header http.Header, field, resume string, snapshot 
 
 const lastEventID = "Last-Event-Id" // as net/http spells it
 
-// subscribeError gives a refusal of the engine its place: an operation that is
-// invalid is no invalid param.
+// subscribeError converts an error of the engine: an invalid operation is not an
+// invalid param.
 func subscribeError(err error) error {
 	var invalid *operation.InvalidError
 	if !errors.As(err, &invalid) {
 		return err
 	}
 	e := newError(codeSubscription, "the subscription is not valid", details{Reason: reasonInvalidSubscription,
-		Hint: "It is one of the subscriptions of the schema, which is served at /graphql/schema: statementChanged, entityChanged, matchChanged, messagePublished and others."}).at(http.StatusBadRequest)
+		Hint: "Use a subscription of the schema at /graphql/schema: statementChanged, entityChanged, matchChanged, messagePublished and others."}).at(http.StatusBadRequest)
 	if len(invalid.Errors) > 0 {
 		e.Message = invalid.Errors[0].Message
 	}

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// update is knowledge/update (knowledge graph extension, section 4.2; WIRE §4).
+// update handles knowledge/update (knowledge graph extension, section 4.2; WIRE §4).
 func (h *Handler) update(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
@@ -39,14 +39,14 @@ func (h *Handler) update(ctx context.Context, c *call) (any, error) {
 	return h.updateResult(result), nil
 }
 
-// readMutations reads the patches, which the params have under this name, unless there are too many to look at.
+// readMutations reads the patches in the member name, unless there are too many.
 func (h *Handler) readMutations(f *failure, name string, patches [][]byte) []update.Mutation {
 	switch n := len(patches); {
 	case n == 0:
-		f.set(name, kg.Errorf(kg.CodeInvalid, "must hold at least one patch"))
+		f.set(name, kg.Errorf(kg.CodeInvalid, "at least one patch is required"))
 		return nil
 	case n > update.MaxMutations:
-		f.set(name, kg.Errorf(kg.CodeLimitExceeded, "%d patches are more than the %d that are taken at a time", n, update.MaxMutations))
+		f.set(name, kg.Errorf(kg.CodeLimitExceeded, "%d patches exceed the limit of %d", n, update.MaxMutations))
 		return nil
 	}
 	r := &reader{failure: f, prefixes: h.prefixes}
@@ -60,12 +60,10 @@ func (h *Handler) readMutations(f *failure, name string, patches [][]byte) []upd
 	return mutations
 }
 
-// domainPart is where the domain's name for a part of a mutation begins, as in
-// "[3].object".
+// domainPart matches the domain's name for a part of a mutation, as in "[3].object".
 var domainPart = regexp.MustCompile(`^\[\d+\]\.(subject|predicate|object|graph|certainty|validFrom|validTo|provenance)`)
 
-// inParams gives an error of update.Apply the path that its part has in the
-// params.
+// inParams converts the field of an error of update.Apply to a path in the params.
 func inParams(err error) error {
 	e := kg.AsError(err)
 	switch {
@@ -77,7 +75,7 @@ func inParams(err error) error {
 	return inPatch(e).At("mutations")
 }
 
-// inPatch gives an error about a part of a patch the path that it has there.
+// inPatch converts the field of an error about a part of a patch to its path.
 func inPatch(e *kg.Error) *kg.Error {
 	f := *e
 	if at := domainPart.FindStringSubmatchIndex(f.Field); at != nil {
@@ -86,8 +84,8 @@ func inPatch(e *kg.Error) *kg.Error {
 	return &f
 }
 
-// wireUpdate is KnowledgeUpdateResponseResult and what koine adds to it:
-// revision and what follows.
+// wireUpdate is KnowledgeUpdateResponseResult with koine's extensions: revision and the
+// members after it.
 type wireUpdate struct {
 	Success             bool        `json:"success"`
 	StatementsAffected  int         `json:"statementsAffected"`
@@ -96,11 +94,11 @@ type wireUpdate struct {
 	VerificationDetails string      `json:"verificationDetails,omitempty"`
 	Revision            kg.Revision `json:"revision"`
 	Position            string      `json:"position"`
-	CommitID            *string     `json:"commitId"` // null: there is no commit
+	CommitID            *string     `json:"commitId"` // null: no commit
 	Replayed            bool        `json:"replayed,omitempty"`
 	DryRun              bool        `json:"dryRun,omitempty"`
-	ProposalID          string      `json:"proposalId,omitempty"` // of one that is held
-	// UpdateMetadata says what looks like a slip in what was written.
+	ProposalID          string      `json:"proposalId,omitempty"` // of a held update
+	// UpdateMetadata has hints about likely typing errors.
 	UpdateMetadata *updateMetadata `json:"updateMetadata,omitempty"`
 }
 

@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// agentCard is the A2A card of an agent behind the hub, which clients of A2A 1.0 and 0.3
-// both read. Its addresses are the hub's.
+// agentCard is the A2A card of an agent behind the hub, readable by clients of A2A 1.0
+// and 0.3. Its addresses are the hub's.
 type agentCard struct {
 	Name                string                        `json:"name"`
 	Description         string                        `json:"description"`
@@ -33,7 +33,7 @@ type capabilities struct {
 	PushNotifications bool `json:"pushNotifications"`
 }
 
-// card is GET /agents/<id>/.well-known/agent-card.json, and below the endpoint.
+// card handles GET /agents/<id>/.well-known/agent-card.json, also below the endpoint.
 func (h *Handler) card(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	id := agentOf(r)
 	if id == kg.System {
@@ -47,15 +47,16 @@ func (h *Handler) card(w http.ResponseWriter, r *http.Request) (int, any, error)
 	return http.StatusOK, h.cardOf(record, h.base(r)), nil
 }
 
-// noCard refuses to guess of which agent the card is asked for: relative to an address
-// without a slash at its end its last part is left out (RFC 3986, section 5.2.3).
+// noCard refuses a request for the card of an unnamed agent: a relative reference drops
+// the last segment of a base address without a trailing slash (RFC 3986, section
+// 5.2.3).
 func (h *Handler) noCard(http.ResponseWriter, *http.Request) (int, any, error) {
-	e := kg.Errorf(kg.CodeAgentNotFound, "it is not said whose card is asked for")
-	e.Hint = "Resolve it against /agents/<id>/ with the slash, or against /agents/<id>/a2a."
+	e := kg.Errorf(kg.CodeAgentNotFound, "the path does not name an agent")
+	e.Hint = "Resolve the card's path against /agents/<id>/ with the slash, or against /agents/<id>/a2a."
 	return 0, nil, e
 }
 
-// base is the address of the server.
+// base returns the address of the server.
 func (h *Handler) base(r *http.Request) string {
 	switch {
 	case h.options.PublicURL != "":
@@ -99,7 +100,7 @@ func (h *Handler) cardOf(record *agents.Record, base string) *agentCard {
 	return card
 }
 
-// wholeSkill is a skill with the members that A2A wants, as the agent gave it otherwise.
+// wholeSkill adds the members that A2A requires to a skill.
 func wholeSkill(raw json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {

@@ -10,25 +10,25 @@ import (
 	"koine/kg"
 )
 
-// What is wrong with a request before any call.
+// The codes of errors before any call.
 const (
 	codeMethod = "METHOD_NOT_ALLOWED"
 	codePath   = "PATH_NOT_FOUND"
 )
 
-// Why a mailbox ends, where it is no error of the domain.
+// The codes with which a mailbox ends, beside those of the domain.
 const (
 	codeShutdown = "SERVER_SHUTDOWN"
 	codeSlow     = "SLOW_CONSUMER"
 )
 
-// errorRow is the HTTP status of a kg.Code, which is itself the code on the wire.
+// errorRow maps a kg.Code, which is also the code on the wire, to an HTTP status.
 type errorRow struct {
 	code   kg.Code
 	status int
 }
 
-// errorTable is the whole of it. A code without a row is an internal error.
+// errorTable lists all mapped codes. A code without a row is an internal error.
 var errorTable = []errorRow{
 	{kg.CodeAgentNotFound, http.StatusNotFound},
 	{kg.CodeTaskNotFound, http.StatusNotFound},
@@ -76,12 +76,12 @@ type details struct {
 	RequestID string `json:"requestId,omitempty"`
 }
 
-// wireFailure is the body of an answer that failed.
+// wireFailure is the body of an error answer.
 type wireFailure struct {
 	Error *wireError `json:"error"`
 }
 
-// errorOf is what a failed call becomes. What is internal is logged here, once.
+// errorOf converts the error of a call. It logs internal errors, once.
 func (h *Handler) errorOf(ctx context.Context, err error) *wireError {
 	var none *rest.NoRoute
 	if errors.As(err, &none) {
@@ -105,7 +105,7 @@ func (h *Handler) errorOf(ctx context.Context, err error) *wireError {
 	h.options.Logger.Error("call failed", "request", who.RequestID, "path", who.Path, "error", err)
 	return &wireError{
 		Code: string(kg.CodeInternal), Message: "an internal error", status: http.StatusInternalServerError,
-		Details: details{RequestID: who.RequestID, Hint: "It was logged under the request id."},
+		Details: details{RequestID: who.RequestID, Hint: "The server's log has the details under the request id."},
 	}
 }
 

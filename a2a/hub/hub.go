@@ -17,7 +17,7 @@ import (
 	"koine/kg"
 )
 
-// Deps are what the handler works with. All are required.
+// Deps are the dependencies of the handler. All are required.
 type Deps struct {
 	Endpoint *a2a.Handler // koine's own
 	Card     http.Handler // koine's own
@@ -27,7 +27,7 @@ type Deps struct {
 	Streams  *sse.Server
 }
 
-// Options of the handler. The zero value of each means its default.
+// Options configures the handler. Zero values select defaults.
 type Options struct {
 	// PublicURL, Keys, Tokens, Push and Only are as in a2a.CardOptions.
 	PublicURL          string
@@ -35,11 +35,11 @@ type Options struct {
 	Keys, Tokens, Push bool
 	MaxBodyBytes       int64
 	Logger             *slog.Logger
-	// Refused, if set, is told of each error: so that what somebody may not do is noted.
+	// Refused, if set, is called with each error, for the audit trail.
 	Refused func(context.Context, kg.Code)
 }
 
-// Handler answers under /agents. It is safe for concurrent use.
+// Handler serves /agents. It is safe for concurrent use.
 type Handler struct {
 	deps    Deps
 	options Options
@@ -47,7 +47,7 @@ type Handler struct {
 	open    openMailboxes
 }
 
-// NewHandler makes the handler.
+// NewHandler returns a handler.
 func NewHandler(deps Deps, o Options) *Handler {
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, rest.MaxBodyBytes)
 	if o.Logger == nil {
@@ -66,11 +66,11 @@ func NewHandler(deps Deps, o Options) *Handler {
 		"DELETE /agents/{id}": h.deregister,
 		"GET /agents/{id}/.well-known/agent-card.json": h.card,
 		"GET /agents/{id}/.well-known/agent.json":      h.card,
-		// Where clients look that are given the address of the endpoint.
+		// For clients that have the address of the endpoint.
 		"GET /agents/{id}/a2a/.well-known/agent-card.json": h.card,
 		"GET /agents/{id}/a2a/.well-known/agent.json":      h.card,
 		"GET /agents/{id}/a2a":                             h.card,
-		// Where they look that are given the address of an agent without its slash.
+		// For clients that have the address of an agent without its slash.
 		"GET /agents/.well-known/agent-card.json": h.noCard,
 		"GET /agents/.well-known/agent.json":      h.noCard,
 		"GET /agents/{id}/mailbox":                h.mailbox,
@@ -88,13 +88,13 @@ func NewHandler(deps Deps, o Options) *Handler {
 	return h
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP serves a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.routes.ServeHTTP(w, r) }
 
-// agentOf is the agent of the path.
+// agentOf returns the agent of the path.
 func agentOf(r *http.Request) kg.AgentID { return kg.CanonicalAgent(r.PathValue("id")) }
 
-// endpoint is base A2A for an agent; koine's own is all of A2A.
+// endpoint serves base A2A for an agent, and all of A2A for koine's own.
 func (h *Handler) endpoint(w http.ResponseWriter, r *http.Request) {
 	endpoint := h.deps.Endpoint
 	if agent := agentOf(r); agent != kg.System {
@@ -103,16 +103,16 @@ func (h *Handler) endpoint(w http.ResponseWriter, r *http.Request) {
 	endpoint.ServeHTTP(w, r)
 }
 
-// Deregistered says that an agent has deregistered: its mailboxes end.
+// Deregistered ends the mailboxes of an agent that deregistered.
 func (h *Handler) Deregistered(agent kg.AgentID) { h.open.end(agent, errUnregistered()) }
 
-// agentPage is what GET /agents answers.
+// agentPage is the answer of GET /agents.
 type agentPage struct {
 	Agents []json.RawMessage `json:"agents"`
 	Next   string            `json:"nextPageToken,omitempty"`
 }
 
-// list is GET /agents.
+// list handles GET /agents.
 func (h *Handler) list(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	query := r.URL.Query()
 	first, err := rest.Limit(r, agents.DefaultPage, agents.MaxPage)
@@ -127,13 +127,13 @@ func (h *Handler) list(_ http.ResponseWriter, r *http.Request) (int, any, error)
 	return http.StatusOK, page, err
 }
 
-// get is GET /agents/<id>.
+// get handles GET /agents/<id>.
 func (h *Handler) get(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	card, err := h.deps.Agents.Card(r.Context(), caller.From(r.Context()), agentOf(r))
 	return http.StatusOK, card, err
 }
 
-// register is PUT /agents/<id>: 201 for an agent that was not registered.
+// register handles PUT /agents/<id>: 201 for a new registration.
 func (h *Handler) register(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	body, err := h.body(w, r)
 	if err != nil {
@@ -145,7 +145,7 @@ func (h *Handler) register(w http.ResponseWriter, r *http.Request) (int, any, er
 	}
 	id := agentOf(r)
 	if wish.ID != "" && wish.ID != id {
-		return 0, nil, kg.Errorf(kg.CodeInvalid, "is not that of the path").At("id")
+		return 0, nil, kg.Errorf(kg.CodeInvalid, "id differs from the agent of the path").At("id")
 	}
 	wish.ID = id
 	now, err := h.deps.Agents.Register(r.Context(), caller.From(r.Context()), wish)
@@ -159,7 +159,7 @@ func (h *Handler) register(w http.ResponseWriter, r *http.Request) (int, any, er
 	return status, h.deps.Agents.CardOf(&now), nil
 }
 
-// update is PATCH /agents/<id>.
+// update handles PATCH /agents/<id>.
 func (h *Handler) update(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	body, err := h.body(w, r)
 	if err != nil {
@@ -172,7 +172,7 @@ func (h *Handler) update(w http.ResponseWriter, r *http.Request) (int, any, erro
 	return http.StatusOK, h.deps.Agents.CardOf(&now), nil
 }
 
-// deregister is DELETE /agents/<id>.
+// deregister handles DELETE /agents/<id>.
 func (h *Handler) deregister(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	return http.StatusNoContent, nil, h.deps.Agents.Deregister(r.Context(), caller.From(r.Context()), agentOf(r))
 }

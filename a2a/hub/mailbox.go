@@ -21,35 +21,36 @@ const (
 	eventError  = "error"
 )
 
-// holder is the agent of the path, as which the caller acts.
+// holder returns the caller acting as the agent of the path.
 //
 // Errors: CodeAgentNotFound; CodeSourceForbidden.
 func holder(r *http.Request) (caller.Caller, error) {
 	who, agent := caller.From(r.Context()), agentOf(r)
 	switch {
 	case agent.Valid() != nil || agent == kg.System:
-		return who, kg.Errorf(kg.CodeAgentNotFound, "there is no mailbox of such an agent").At("id")
+		return who, kg.Errorf(kg.CodeAgentNotFound, "the agent has no mailbox").At("id")
 	case !who.Principal.MayActFor(agent):
-		return who, kg.Errorf(kg.CodeSourceForbidden, "you may not act for %s: a mailbox is its agent's", agent)
+		return who, kg.Errorf(kg.CodeSourceForbidden, "you may not act for %s: only the agent may use its mailbox", agent)
 	}
 	who.Actor = agent
 	return who, nil
 }
 
-// mailbox is GET /agents/<id>/mailbox: what waits, and then what comes. A letter is there
-// until it is acknowledged, so who opens the mailbox again finds it again.
+// mailbox handles GET /agents/<id>/mailbox: a stream of the waiting letters and then
+// new ones. A letter stays until it is acknowledged, so a reopened mailbox delivers it
+// again.
 func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	who, err := holder(r)
 	if err == nil {
-		err = who.Principal.CheckWrite() // letters are for who works on them
+		err = who.Principal.CheckWrite() // a read-only caller cannot work on letters
 	}
 	if err != nil {
 		return 0, nil, err
 	}
-	// Who has its mailbox open is there.
+	// An agent with an open mailbox counts as present.
 	ctx, leave := h.open.add(caller.With(r.Context(), who), who.Actor)
 	defer leave()
-	// Asked behind that: who deregisters now ends it.
+	// Check after add, so that a concurrent deregistration ends the mailbox.
 	if _, err := h.deps.Agents.Get(ctx, who.Actor); err != nil {
 		if kg.CodeOf(err) == kg.CodeAgentNotFound {
 			err = errUnregistered()
@@ -73,13 +74,13 @@ func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, err
 	if errors.As(err, &refused) {
 		return 0, nil, rest.NoStream(err)
 	}
-	return 0, nil, nil // what ended it was said in it
+	return 0, nil, nil // the stream has reported its end
 }
 
-// errUnregistered is what an agent is told to which nobody could write.
+// errUnregistered is the error for an agent that cannot receive messages.
 func errUnregistered() *kg.Error {
-	e := kg.Errorf(kg.CodeAgentNotFound, "the agent is not registered: nobody can write to it").At("id")
-	e.Hint = "Register it first: PUT /agents/<id>."
+	e := kg.Errorf(kg.CodeAgentNotFound, "the agent is not registered").At("id")
+	e.Hint = "Register the agent first: PUT /agents/<id>."
 	return e
 }
 
@@ -98,21 +99,21 @@ func letters(box *tasks.Mailbox) iter.Seq2[sse.Event, error] {
 	}
 }
 
-// endOf is why a mailbox ends.
+// endOf converts the reason for which a mailbox ends.
 func (h *Handler) endOf(ctx context.Context, reason error) *wireError {
 	switch {
 	case errors.Is(reason, sse.ErrShutdown):
 		return &wireError{Code: codeShutdown, Message: "the server is shutting down"}
 	case errors.Is(reason, sse.ErrSlowConsumer):
-		return &wireError{Code: codeSlow, Message: "the client did not take the letters in time: open the mailbox again"}
+		return &wireError{Code: codeSlow, Message: "the client read too slowly: open the mailbox again"}
 	case errors.Is(reason, context.DeadlineExceeded):
-		return &wireError{Code: string(kg.CodeTimeout), Message: "the stream's time is over"}
+		return &wireError{Code: string(kg.CodeTimeout), Message: "the stream's time limit was reached"}
 	}
 	return h.errorOf(ctx, reason)
 }
 
-// acknowledge is DELETE /agents/<id>/mailbox/<letter>. A letter that is gone already is no
-// error.
+// acknowledge handles DELETE /agents/<id>/mailbox/<letter>. It succeeds for a letter
+// that was acknowledged before.
 func (h *Handler) acknowledge(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	who, err := holder(r)
 	if err != nil {
@@ -125,7 +126,7 @@ func (h *Handler) acknowledge(_ http.ResponseWriter, r *http.Request) (int, any,
 	if id, _, ok := tasks.ParseLetterID(letter); ok {
 		_, err := h.handled(r, who, id)
 		if kg.CodeOf(err) == kg.CodeTaskNotFound {
-			err = kg.Errorf(kg.CodeTaskNotFound, "there is no such letter in this mailbox").At("letter")
+			err = kg.Errorf(kg.CodeTaskNotFound, "the mailbox has no such letter").At("letter")
 		}
 		if err != nil {
 			return 0, nil, err
@@ -134,16 +135,16 @@ func (h *Handler) acknowledge(_ http.ResponseWriter, r *http.Request) (int, any,
 	return http.StatusNoContent, nil, h.deps.Tasks.Acknowledge(r.Context(), who, letter)
 }
 
-// handled is a task that the agent of the mailbox handles.
+// handled reads a task that the agent of the mailbox handles.
 func (h *Handler) handled(r *http.Request, who caller.Caller, id tasks.TaskID) (*tasks.Task, error) {
 	t, err := h.deps.Tasks.Get(r.Context(), who, id, tasks.ReadOptions{})
 	if err == nil && t.Handler != who.Actor {
-		err = kg.Errorf(kg.CodeTaskNotFound, "there is no such task in this mailbox").At("taskId")
+		err = kg.Errorf(kg.CodeTaskNotFound, "the mailbox has no such task").At("taskId")
 	}
 	return t, err
 }
 
-// reported is the least that a report is answered with.
+// reported is the minimal answer to a report.
 type reported struct {
 	Task      tasks.TaskID   `json:"taskId"`
 	Version   int64          `json:"version"`
@@ -155,9 +156,9 @@ type reportedSize struct {
 	Chunks int    `json:"chunks"`
 }
 
-// report is POST /agents/<id>/mailbox/<task>: what becomes of a task that the agent
-// handles. It answers with the task, without its artifacts and messages unless the whole
-// representation is preferred: what an append costs is not to grow with what is there.
+// report handles POST /agents/<id>/mailbox/<task>: a report of the handler. It answers
+// with the task, without artifacts and messages unless the client prefers the full
+// representation, so that the cost of an append does not grow with the artifact.
 func (h *Handler) report(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	who, err := holder(r)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"koine/kg"
 )
 
-// openMailboxes are the mailboxes that are open, so that those of an agent can be ended.
+// openMailboxes tracks the open mailboxes of each agent, so that they can be ended.
 type openMailboxes struct {
 	mu  sync.Mutex
 	all map[kg.AgentID]map[*context.CancelCauseFunc]struct{}
 }
 
-// add gives a context for a mailbox of the agent, which ends with it. Who has it calls
-// leave in the end.
+// add returns a context for a mailbox of the agent; endAll cancels it. The caller must
+// call leave at the end.
 func (o *openMailboxes) add(ctx context.Context, agent kg.AgentID) (_ context.Context, leave func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	o.mu.Lock()
@@ -36,7 +36,7 @@ func (o *openMailboxes) add(ctx context.Context, agent kg.AgentID) (_ context.Co
 	}
 }
 
-// end ends those of an agent, and says why.
+// end ends the mailboxes of an agent with a reason.
 func (o *openMailboxes) end(agent kg.AgentID, reason error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"koine/internal/webhook"
 )
 
-// hookWish is what an agent says of its web hook: as a push notification configuration of
-// A2A 1.0.
+// hookWish is the configuration of a web hook: a push notification configuration of A2A
+// 1.0.
 type hookWish struct {
 	URL            string `json:"url"`
 	Token          string `json:"token"`
@@ -23,7 +23,7 @@ type hookWish struct {
 	} `json:"authentication"`
 }
 
-// hookState is what is shown of a web hook: nothing by which others could call it.
+// hookState is the visible state of a web hook, without the secrets of its calls.
 type hookState struct {
 	Origin  string       `json:"origin"`
 	Scheme  string       `json:"scheme,omitempty"`
@@ -47,11 +47,10 @@ func stateOf(s *courier.State) *hookState {
 
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// Letter is a letter as its agent gets it, in its mailbox and at its web hook
-// (courier.Options.Body).
+// Letter encodes a letter for its mailbox and its web hook (courier.Options.Body).
 func Letter(l *tasks.Letter) ([]byte, error) { return plainjson.Encode(v1.Letter(l)) }
 
-// webhook is GET /agents/<id>/webhook.
+// webhook handles GET /agents/<id>/webhook.
 func (h *Handler) webhook(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	who, err := holder(r)
 	if err != nil {
@@ -64,7 +63,7 @@ func (h *Handler) webhook(_ http.ResponseWriter, r *http.Request) (int, any, err
 	return http.StatusOK, stateOf(state), nil
 }
 
-// setWebhook is PUT /agents/<id>/webhook.
+// setWebhook handles PUT /agents/<id>/webhook.
 func (h *Handler) setWebhook(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	who, err := holder(r)
 	if err != nil {
@@ -87,7 +86,7 @@ func (h *Handler) setWebhook(w http.ResponseWriter, r *http.Request) (int, any, 
 	return http.StatusOK, stateOf(state), nil
 }
 
-// deleteWebhook is DELETE /agents/<id>/webhook.
+// deleteWebhook handles DELETE /agents/<id>/webhook.
 func (h *Handler) deleteWebhook(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	who, err := holder(r)
 	if err != nil {

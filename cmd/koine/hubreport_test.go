@@ -32,7 +32,7 @@ func TestHubReportsOnce(t *testing.T) {
 		}
 	}
 	for _, letter := range []string{"none", ids[0] + ".9", ids[0]} {
-		if status, text := ask(t, http.MethodDelete, url+"/agents/bot/mailbox/"+letter, "bot", ""); status != http.StatusNotFound || !strings.Contains(text, "there is no such letter in this mailbox") {
+		if status, text := ask(t, http.MethodDelete, url+"/agents/bot/mailbox/"+letter, "bot", ""); status != http.StatusNotFound || !strings.Contains(text, "the mailbox has no such letter") {
 			t.Errorf("no letter %s: got %d %s", letter, status, text)
 		}
 	}

@@ -40,18 +40,19 @@ func (s *Server) finish(w *response, r *http.Request, began time.Time) {
 		slog.Int64("bytes", w.bytes), slog.Duration("took", took))...)
 }
 
-// UnavailableEvery is how often the log has a warning of an answer 503: who asks too
-// much, or asks whether the server is ready, must not fill the log. The others are
-// told at the level of all requests, and counted in the next warning.
+// UnavailableEvery is the interval of warnings about answers with status 503, so that
+// overload and readiness probes do not fill the log. The answers in between are logged
+// at debug level and counted in the next warning.
 const UnavailableEvery = 10 * time.Second
 
-// unavailable are the answers 503. It is safe for concurrent use.
+// unavailable counts answers with status 503. It is safe for concurrent use.
 type unavailable struct {
-	next atomic.Int64 // when there may be a warning again, in Unix nanoseconds
+	next atomic.Int64 // time of the next warning, in Unix nanoseconds
 	left atomic.Int64 // answers since the last one
 }
 
-// level is that of one more answer, and how many before it had no warning.
+// level returns the log level of one more answer, and the number of earlier ones
+// without a warning.
 func (u *unavailable) level(now time.Time) (level slog.Level, left int64) {
 	next := u.next.Load()
 	if now.UnixNano() < next || !u.next.CompareAndSwap(next, now.Add(UnavailableEvery).UnixNano()) {

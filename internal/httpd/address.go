@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// MaxForwarded bounds how many entries of X-Forwarded-For are looked at: there
-// are not more proxies in a row.
+// MaxForwarded bounds the entries of X-Forwarded-For that are read, far above the
+// length of a chain of proxies.
 const MaxForwarded = 16
 
-// addressOf is where a request comes from: the other end of the connection, or,
-// if that is a proxy that is trusted, who it says it speaks for. What somebody
-// else wrote into X-Forwarded-For before it reached a trusted proxy is not
-// believed.
+// addressOf returns the address of the client: the peer of the connection or, if that
+// is a trusted proxy, the address that the proxy reports. Entries of X-Forwarded-For
+// from before the first trusted proxy are ignored.
 func (s *Server) addressOf(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -29,7 +28,7 @@ func (s *Server) addressOf(r *http.Request) netip.Addr {
 	for _, hop := range hops[:min(len(hops), MaxForwarded)] {
 		next, ok := hopAddr(hop)
 		if !ok {
-			break // of what stands before it nobody trusted has seen anything
+			break // no trusted proxy vouches for earlier entries
 		}
 		if addr = next; !s.trusts(addr) {
 			break
@@ -38,7 +37,7 @@ func (s *Server) addressOf(r *http.Request) netip.Addr {
 	return addr
 }
 
-// hopAddr reads an entry, which may have a port.
+// hopAddr parses an entry, which may have a port.
 func hopAddr(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))

@@ -12,27 +12,27 @@ import (
 	"time"
 )
 
-// CertificateEvery is how often the files of a certificate are looked at.
+// CertificateEvery is the interval at which the certificate files are checked.
 const CertificateEvery = 10 * time.Second
 
-// Certificate is the server's certificate with its key, of two PEM files that
-// are read again when they change. It is safe for concurrent use.
+// Certificate is the server's certificate and key from two PEM files, which it reads
+// again when they change. It is safe for concurrent use.
 type Certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
 	now               atomic.Pointer[tls.Certificate]
 
-	mu   sync.Mutex // guards seen: one reads at a time
+	mu   sync.Mutex // guards seen and serializes reads
 	seen [2]fileState
 }
 
-// fileState tells whether a file may have changed.
+// fileState detects a change of a file.
 type fileState struct {
 	modified time.Time
 	size     int64
 }
 
-// LoadCertificate reads the files. The first file may hold the whole chain.
+// LoadCertificate reads the files. The first file may contain the whole chain.
 func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log}
 	if err := c.Reload(); err != nil {
@@ -41,9 +41,8 @@ func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, 
 	return c, nil
 }
 
-// Config is what a listener with this certificate speaks: TLS 1.2 and 1.3 with
-// Go's own choice of ciphers, HTTP/2 and HTTP/1.1. Connections that are open keep
-// the certificate that they began with.
+// Config returns the TLS configuration of a listener: TLS 1.2 and 1.3 with Go's default
+// ciphers, HTTP/2 and HTTP/1.1. Open connections keep their certificate.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -52,11 +51,11 @@ func (c *Certificate) Config() *tls.Config {
 	}
 }
 
-// NotAfter is until when the certificate is valid.
+// NotAfter returns the end of the certificate's validity.
 func (c *Certificate) NotAfter() time.Time { return c.now.Load().Leaf.NotAfter }
 
-// Reload reads the files now. What cannot be used is the error, and changes
-// nothing.
+// Reload reads the files now. If they are invalid, it returns an error and keeps the
+// certificate.
 func (c *Certificate) Reload() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,9 +78,9 @@ func (c *Certificate) read() error {
 	return nil
 }
 
-// Watch reads the files again when they change, looking every so often, and on
-// each signal, until ctx ends. A pair that cannot be used is logged once, and the
-// one before stays.
+// Watch reads the files again when they change, checking at the interval and on each
+// signal, until ctx ends. If the files are invalid, Watch logs the error once and the
+// old certificate stays.
 func (c *Certificate) Watch(ctx context.Context, every time.Duration, signals <-chan os.Signal) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -96,7 +95,7 @@ func (c *Certificate) Watch(ctx context.Context, every time.Duration, signals <-
 			err = c.reloadChanged()
 		}
 		if err != nil {
-			c.log.Error("the certificate was not changed: the files cannot be used", "error", err)
+			c.log.Error("cannot load the changed certificate, the old one stays in use", "error", err)
 		}
 	}
 }

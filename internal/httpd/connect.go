@@ -9,11 +9,11 @@ import (
 	"koine/kg"
 )
 
-// Connect says whose the operations of a WebSocket are (transport.Options), from
-// who opened it and the payload of its first message. Browsers cannot give a
-// WebSocket headers, so the payload may have them: as members of its own, or below
-// "headers". end is called when the credential stops being good before ctx ends.
-// In open mode the payload says nothing.
+// Connect authenticates the operations of a WebSocket (transport.Options) from its
+// opener and the payload of its first message. Browsers cannot set headers on a
+// WebSocket, so the payload may contain them: as its own members, or below "headers".
+// Connect calls end when the credential becomes invalid before ctx ends. In open mode
+// the payload is ignored.
 func (s *Server) Connect(ctx context.Context, end func(error), opened caller.Caller, payload json.RawMessage) (caller.Caller, error) {
 	if s.options.Admit == nil {
 		return opened, nil
@@ -44,16 +44,16 @@ func (s *Server) Connect(ctx context.Context, end func(error), opened caller.Cal
 	return who, nil
 }
 
-// notConnected notes why a socket is not let in, and gives it as an error.
+// notConnected records the refusal of a socket and returns it as an error.
 func (s *Server) notConnected(ctx context.Context, who caller.Caller, f *refusal) error {
 	s.noteRefusal(ctx, who, f)
 	return f.error()
 }
 
-// error is the refusal for who answers otherwise than with a response.
+// error returns the refusal as an error, for callers without an HTTP response.
 func (f *refusal) error() error { return kg.Errorf(kg.Code(f.reason), "%s", f.message) }
 
-// headersIn takes the headers out of a payload; what is none is left.
+// headersIn extracts the headers from a payload and ignores other members.
 func headersIn(payload json.RawMessage) http.Header {
 	header := http.Header{}
 	var members map[string]json.RawMessage

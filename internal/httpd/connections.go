@@ -17,43 +17,43 @@ import (
 	"koine/internal/throttle"
 )
 
-// Bounds of the connections.
+// Limits of connections.
 const (
-	// DefaultMaxConnections bounds the connections where more files may be open.
+	// DefaultMaxConnections is the limit if the process may open enough files.
 	DefaultMaxConnections = 16_384
-	// MinConnections is what is allowed however few files may be open.
+	// MinConnections is the limit with very few files.
 	MinConnections = 8
-	// MaxSpareConnections bounds those beyond the shares, which are answered probes
-	// only.
+	// MaxSpareConnections bounds the connections beyond the shares, which are served
+	// probes only.
 	MaxSpareConnections = 64
 
-	// freshAge is how long a connection that has not sent a request header yet is
-	// left alone where its owner has no share left for another.
+	// freshAge is how long a new connection without a request is protected from
+	// eviction.
 	freshAge = time.Second
-	// evictBatch bounds the connections that are closed at a time to make room, and
-	// evictPause is how long none is looked for after none was found.
+	// evictBatch bounds the connections closed at a time to make room, and evictPause
+	// is the pause after a search that found none.
 	evictBatch = 64
 	evictPause = 100 * time.Millisecond
 )
 
-// connections shares the connections among those who open them. One counts for
-// its address until a request has said whose it is, and for that principal from
-// then on; one of a trusted proxy counts for nobody. Where an owner has no share
-// left its connections that wait for a request make room. Failing that, a new one
-// is a spare: it is answered probes and refused everything else, and the oldest
-// spare goes when there are too many.
+// connections shares the connections among their owners. A connection counts for its
+// address until a request is authenticated, and for that principal from then on; a
+// connection of a trusted proxy counts for no owner. If an owner has no share left, its
+// idle connections are closed to make room. Failing that, a new connection is a spare:
+// it is served probes and refused everything else, and the oldest spare is closed when
+// there are too many.
 type connections struct {
 	pool   *throttle.Pool
 	trusts func(netip.Addr) bool
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	open     map[*connection]struct{}
-	spares   []*connection // the oldest first
+	spares   []*connection // oldest first
 	maxSpare int
-	barren   map[throttle.Owner]time.Time // when no connection of an owner could make room
+	barren   map[throttle.Owner]time.Time // time of the last failed search for room, by owner
 }
 
-// connection is one that a client opened.
+// connection is one connection of a client.
 type connection struct {
 	net.Conn
 	all    *connections
@@ -62,7 +62,7 @@ type connection struct {
 	closed sync.Once
 
 	state atomic.Int32 // an http.ConnState
-	since atomic.Int64 // Unix nanoseconds, of the state
+	since atomic.Int64 // start of the state, in Unix nanoseconds
 
 	owner throttle.Owner // guarded by all.mu
 }
@@ -74,7 +74,7 @@ func newConnections(size int, trusts func(netip.Addr) bool) *connections {
 	}
 }
 
-// SetWriteBuffer is for sse.BoundSendBuffer.
+// SetWriteBuffer serves sse.BoundSendBuffer.
 func (c *connection) SetWriteBuffer(size int) error {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		return tcp.SetWriteBuffer(size)
@@ -90,7 +90,7 @@ func (c *connection) CloseWrite() error {
 	return nil
 }
 
-// Close closes the connection and gives its place back.
+// Close closes the connection and releases its place.
 func (c *connection) Close() error {
 	err := c.Conn.Close()
 	c.closed.Do(func() { c.all.release(c) })
@@ -110,12 +110,12 @@ func (all *connections) admit(conn net.Conn) *connection {
 	oldest := all.place(c)
 	all.mu.Unlock()
 	if oldest != nil {
-		_ = oldest.Close() // which it will notice
+		_ = oldest.Close() // its server notices
 	}
 	return c
 }
 
-// place is called with all.mu held. The spare that it returns is to be closed.
+// place is called with all.mu held. The caller must close the returned spare.
 func (all *connections) place(c *connection) (oldest *connection) {
 	take := func() bool {
 		if c.proxy {
@@ -136,8 +136,8 @@ func (all *connections) place(c *connection) (oldest *connection) {
 	return nil
 }
 
-// claim makes a connection count for who is found to use it. It returns false
-// where that owner has no share left.
+// claim assigns a connection to its authenticated owner. It returns false if that owner
+// has no share left.
 func (all *connections) claim(c *connection, owner throttle.Owner) bool {
 	if c.spare || c.proxy || !owner.Known() {
 		return true
@@ -154,7 +154,7 @@ func (all *connections) claim(c *connection, owner throttle.Owner) bool {
 	return true
 }
 
-// release gives the place of a connection back.
+// release releases the place of a connection.
 func (all *connections) release(c *connection) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -166,9 +166,8 @@ func (all *connections) release(c *connection) {
 	}
 }
 
-// makeRoom closes the connections that have waited longest for a request, of the
-// owner, or of everybody where no place is free at all. It is called with all.mu
-// held.
+// makeRoom closes the longest idle connections of the owner, or of all owners if no
+// place is free at all. It is called with all.mu held.
 func (all *connections) makeRoom(owner throttle.Owner) bool {
 	now := time.Now()
 	if now.Sub(all.barren[owner]) < evictPause {
@@ -182,7 +181,7 @@ func (all *connections) makeRoom(owner throttle.Owner) bool {
 		}
 	}
 	if len(waiting) == 0 {
-		clear(all.barren) // of those that were barren before; it stays small
+		clear(all.barren) // keeps the map small
 		all.barren[owner] = now
 		return false
 	}
@@ -195,7 +194,7 @@ func (all *connections) makeRoom(owner throttle.Owner) bool {
 	return true
 }
 
-// isWaiting reports whether the connection has no request under way.
+// isWaiting reports whether the connection is idle.
 func (c *connection) isWaiting(now time.Time) bool {
 	switch http.ConnState(c.state.Load()) {
 	case http.StateIdle:
@@ -211,14 +210,14 @@ func (c *connection) enter(state http.ConnState) {
 	c.state.Store(int32(state))
 }
 
-// stateChanged is for http.Server.ConnState.
+// stateChanged serves http.Server.ConnState.
 func stateChanged(conn net.Conn, state http.ConnState) {
 	if c := underlying(conn); c != nil {
 		c.enter(state)
 	}
 }
 
-// underlying is the connection below TLS; nil if it is none of ours.
+// underlying returns the connection below TLS; nil if it is not a *connection.
 func underlying(conn net.Conn) *connection {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
@@ -229,7 +228,7 @@ func underlying(conn net.Conn) *connection {
 
 type connectionKey struct{}
 
-// connContext is for http.Server.ConnContext.
+// connContext serves http.Server.ConnContext.
 func connContext(ctx context.Context, conn net.Conn) context.Context {
 	if c := underlying(conn); c != nil {
 		ctx = context.WithValue(ctx, connectionKey{}, c)
@@ -237,8 +236,7 @@ func connContext(ctx context.Context, conn net.Conn) context.Context {
 	return sse.ConnContext(ctx, conn)
 }
 
-// connectionOf is the connection that a request came over; nil if it is none of
-// ours.
+// connectionOf returns the connection of a request; nil if it is not a *connection.
 func connectionOf(ctx context.Context) *connection {
 	c, _ := ctx.Value(connectionKey{}).(*connection)
 	return c
@@ -250,20 +248,20 @@ type sharedListener struct {
 	all *connections
 }
 
-// Accept waits for a connection. Where no file can be opened for one, those that
-// wait for a request make room.
+// Accept waits for a connection. If the process cannot open a file for it, idle
+// connections are closed to make room.
 func (l sharedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 			l.all.shrink()
 		}
-		return nil, err // http.Server tries again a little later
+		return nil, err // http.Server retries after a delay
 	}
 	return l.all.admit(conn), nil
 }
 
-// shrink closes connections that wait for a request, whoever they are of.
+// shrink closes idle connections of any owner.
 func (all *connections) shrink() {
 	all.mu.Lock()
 	defer all.mu.Unlock()

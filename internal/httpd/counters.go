@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// Counters are those that are counted outside of the server: by what is made
-// before it. They are safe for concurrent use.
+// Counters are metrics that are counted outside the server, by parts created before it.
+// They are safe for concurrent use.
 type Counters struct {
 	rateLimited *prometheus.CounterVec
 	verdicts    *prometheus.CounterVec
@@ -18,7 +18,7 @@ type Counters struct {
 	took        *prometheus.HistogramVec
 }
 
-// NewCounters makes counters for Options.
+// NewCounters returns counters for Options.
 func NewCounters() *Counters {
 	return &Counters{
 		rateLimited: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "koine_rate_limited_total",
@@ -45,7 +45,7 @@ func (c *Counters) Operation(kind, outcome string, took time.Duration) {
 	c.took.WithLabelValues(kind).Observe(took.Seconds())
 }
 
-// Verifier counts the verdicts of a verifier; of nil it makes nil.
+// Verifier wraps a verifier to count its verdicts; nil for nil.
 func (c *Counters) Verifier(v kg.Verifier) kg.Verifier {
 	if v == nil {
 		return nil
@@ -58,8 +58,8 @@ type counted struct {
 	kg.Verifier
 }
 
-// Idle tells whether the verifier has nothing to judge by: the store does not ask it
-// then, and a replaced graph is not read through.
+// Idle reports whether the verifier has no rules: the store skips it then, and does not
+// read through a replaced graph.
 func (v counted) Idle() bool {
 	i, ok := v.Verifier.(kg.Idler)
 	return ok && i.Idle()
@@ -67,7 +67,7 @@ func (v counted) Idle() bool {
 
 var outcomes = map[kg.Outcome]string{kg.Accepted: "accepted", kg.Rejected: "rejected", kg.Violation: "violation", kg.Held: "held"}
 
-// Verify asks the verifier and counts what it says.
+// Verify calls the verifier and counts its verdict.
 func (v counted) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	verdict, err := v.Verifier.Verify(ctx, j)
 	outcome := outcomes[verdict.Outcome]

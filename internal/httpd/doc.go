@@ -1,7 +1,7 @@
-// Package httpd is the HTTP server around the adapters: it listens, finds out
-// who is calling, keeps foreign web pages out, bounds what clients can hold,
-// logs, counts, and ends in order. Adapters are handed in as http.Handlers and
-// find their caller with caller.From.
+// Package httpd is the HTTP server around the protocol adapters: it listens,
+// authenticates callers, keeps foreign web pages out, limits clients, logs, counts, and
+// shuts down in order. Adapters are http.Handlers and read their caller with
+// caller.From.
 //
 //	s := httpd.New(httpd.Options{...})
 //	s.HandleRPC(rpc)                       // POST / and /a2a
@@ -11,9 +11,9 @@
 //
 // Promises:
 //   - In open mode no web page of another site reaches anything (docs/reference/http.md).
-//   - A client that stops reading or writing is let go after a bounded time;
-//     one that makes progress is not, however much there is to move.
-//   - A panic of a handler is that request's error.
-//   - Shutdown: not ready any more, then streams end with their reason, then
-//     requests that are under way finish.
+//   - A client that stops reading or writing is disconnected after a bounded time;
+//     one that makes progress is not, however much data there is.
+//   - A panic in a handler is an error of that request only.
+//   - Shutdown: first not ready, then streams end with their reason, then
+//     requests in progress finish.
 package httpd

@@ -9,8 +9,7 @@ import (
 	"koine/internal/throttle"
 )
 
-// Handler is everything that Serve answers with: the routes and what stands
-// before them.
+// Handler returns the handler of all requests: the routes and the checks before them.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serveHTTP) }
 
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
@@ -24,12 +23,12 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = newBody(r, w, s.options.StallTimeout)
 	}
 	seen := s.traced(out, r, id)
-	out.progress() // what is still to be flushed has its time too
+	out.progress() // renew the deadline for the final flush
 	s.finish(out, seen, began)
 }
 
-// traced routes the request in a span of its own, which ends when the answer is
-// there or has become a stream.
+// traced routes the request in a span, which ends when the answer is written or has
+// become a stream.
 func (s *Server) traced(w *response, r *http.Request, id string) (seen *http.Request) {
 	if s.options.Tracing == nil {
 		return s.route(w, r, id)
@@ -45,11 +44,11 @@ func (s *Server) spanned(w *response, r *http.Request) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// route lets the request in, or refuses it, and hands it to its handler. seen
-// is the request as the handler saw it.
+// route admits or refuses the request and calls its handler. seen is the request as the
+// handler saw it.
 //
-// It waits above a stream for as long as that is open: what needs much of the stack
-// is in letIn.
+// Its frame stays on the stack for the lifetime of a stream, so everything that needs
+// much stack is in letIn.
 func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Request) {
 	seen, leave, in := s.letIn(w, r, id)
 	defer leave()
@@ -62,8 +61,9 @@ func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Requ
 	return seen
 }
 
-// letIn says who asks, receives what is sent, and takes a place for the request; or
-// it answers the request itself. leave is to be called when the request is over.
+// letIn authenticates the caller, receives the body, and takes a place for the request;
+// or it answers the request itself. The caller must call leave at the end of the
+// request.
 func (s *Server) letIn(w *response, r *http.Request, id string) (seen *http.Request, leave func(), in bool) {
 	leave = func() {}
 	_, pattern := s.mux.Handler(r)
@@ -72,7 +72,7 @@ func (s *Server) letIn(w *response, r *http.Request, id string) (seen *http.Requ
 		s.refuse(w, r, who, refused)
 		return r, leave, false
 	}
-	asked := s.cors(w.Header(), r) // before any refusal, which a page may read as well
+	asked := s.cors(w.Header(), r) // before any refusal, so that a page can read it
 	if refused := s.limitAddress(r, who.Address); refused != nil {
 		s.refuse(w, r, who, refused)
 		return r, leave, false
@@ -98,9 +98,9 @@ func (s *Server) letIn(w *response, r *http.Request, id string) (seen *http.Requ
 	return known, func() { received.Release(); end() }, true
 }
 
-// enter receives what a request sends and takes one of the places for requests
-// under way. The request gives that back when its handler has ended or its answer
-// has become a stream, whichever is first.
+// enter receives the body of a request and takes a place among the requests in
+// progress. The place is released when the handler has returned or its answer has
+// become a stream.
 func (s *Server) enter(w *response, r *http.Request, who caller.Caller, pattern string) (*throttle.Received, *refusal) {
 	owner, c := throttle.OwnerOf(who), connectionOf(r.Context())
 	if c != nil && (c.spare && !s.isProbe(r) || !s.conns.claim(c, owner)) {
@@ -108,7 +108,7 @@ func (s *Server) enter(w *response, r *http.Request, who caller.Caller, pattern 
 		return nil, tooManyConnections
 	}
 	if c != nil && c.spare {
-		w.Header().Set("Connection", "close") // others wait for its place
+		w.Header().Set("Connection", "close") // free the place for others
 	}
 	places := s.requests
 	switch {
@@ -141,16 +141,15 @@ func (s *Server) enter(w *response, r *http.Request, who caller.Caller, pattern 
 	return received, nil
 }
 
-// secure sets the headers that every answer has, whatever path gives it. A handler
-// may set stricter ones.
+// secure sets the security headers of every answer. A handler may set stricter ones.
 func secure(header http.Header) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Frame-Options", "DENY")
 }
 
-// recover turns a panic into that request's error. What was written already
-// cannot be taken back: then the connection is cut.
+// recover turns a panic into an error of the request. If part of the answer was
+// written, it cuts the connection instead.
 func (s *Server) recover(w *response, r *http.Request) {
 	value := recover()
 	if value == nil {

@@ -9,18 +9,17 @@ import (
 	"koine/kg"
 )
 
-// Admit says whose a credential is (auth.Gate). end is called, at most once and
-// without blocking, when it stops being good before release was called. The
-// error is a *kg.Error.
+// Admit authenticates a credential (auth.Gate). It calls end, at most once and without
+// blocking, if the credential becomes invalid before release is called. The error is a
+// *kg.Error.
 type Admit func(ctx context.Context, credential string, end func(error)) (p kg.Principal, release func(), err error)
 
-// MethodNone is that of a caller on a public path, and of one who opens a socket
-// and has yet to say who it is: nobody was authenticated, and it has no rights.
+// MethodNone is the method of an unauthenticated caller: on a public path, or on a
+// socket before its first message. It has no rights.
 const MethodNone = caller.MethodNone
 
-// identify finds out who is calling, and adds that to what is known of it
-// already. The request that it gives ends when the
-// credential does; leave is called when it was answered.
+// identify authenticates the caller and completes caller. The context of the returned
+// request ends with the credential; the caller must call leave after the answer.
 func (s *Server) identify(r *http.Request, who *caller.Caller) (seen *http.Request, leave func(), refused *refusal) {
 	ctx, leave := r.Context(), func() {}
 	if s.options.Admit == nil {
@@ -35,7 +34,7 @@ func (s *Server) identify(r *http.Request, who *caller.Caller) (seen *http.Reque
 	return r.WithContext(caller.With(ctx, *who)), leave, nil
 }
 
-// known finds out who is calling a server that knows credentials.
+// known authenticates the caller of a server with credentials.
 func (s *Server) known(ctx context.Context, r *http.Request, who *caller.Caller) (context.Context, func(), *refusal) {
 	_, pattern := s.mux.Handler(r)
 	if s.isPublic(pattern, r.Method) {
@@ -76,7 +75,7 @@ func (s *Server) known(ctx context.Context, r *http.Request, who *caller.Caller)
 
 var nobody = kg.Principal{ID: kg.Anonymous, Method: MethodNone}
 
-// authenticate asks whose the credential is.
+// authenticate authenticates a credential.
 func (s *Server) authenticate(ctx context.Context, credential string, who *caller.Caller) (context.Context, func(), *refusal) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p, release, err := s.options.Admit(ctx, credential, cancel)
@@ -88,11 +87,11 @@ func (s *Server) authenticate(ctx context.Context, credential string, who *calle
 	return ctx, func() { release(); cancel(nil) }, nil
 }
 
-// credentialOf is the credential that a request brings, "" if it brings none.
+// credentialOf returns the credential of a request, "" if it has none.
 func credentialOf(header http.Header) (string, *refusal) {
 	bearer, keys := header.Values("Authorization"), header.Values("X-API-Key")
 	if len(bearer)+len(keys) > 1 {
-		return "", badCredential("one credential is enough: Authorization or X-API-Key, once")
+		return "", badCredential("more than one credential: send either Authorization or X-API-Key, once")
 	}
 	if len(keys) == 1 {
 		return strings.TrimSpace(keys[0]), nil
@@ -102,12 +101,12 @@ func credentialOf(header http.Header) (string, *refusal) {
 	}
 	scheme, credential, _ := strings.Cut(bearer[0], " ")
 	if credential = strings.TrimSpace(credential); !strings.EqualFold(scheme, "Bearer") || credential == "" {
-		return "", badCredential("the Authorization header is: Bearer, a space, and an API key or a token")
+		return "", badCredential("the Authorization header must be: Bearer, a space, and an API key or a token")
 	}
 	return credential, nil
 }
 
-// actFor takes the agent that a caller acts for from X-Agent-ID.
+// actFor sets the agent that the caller acts for, from X-Agent-ID.
 func (s *Server) actFor(ctx context.Context, header http.Header, who *caller.Caller) *refusal {
 	agent, err := agentNamed(header)
 	if _, said := header["X-Agent-Id"]; err == nil && (!said || agent == who.Principal.ID) {
@@ -126,7 +125,7 @@ func (s *Server) actFor(ctx context.Context, header http.Header, who *caller.Cal
 	return nil
 }
 
-// isPublic tells whether everybody may have what the request is for.
+// isPublic reports whether the request needs no credential.
 func (s *Server) isPublic(pattern, method string) bool {
 	if pattern == "/{$}" { // the page for browsers; a POST is a call
 		return method == http.MethodGet || method == http.MethodHead
@@ -134,14 +133,14 @@ func (s *Server) isPublic(pattern, method string) bool {
 	return s.public[pattern]
 }
 
-// isUpgrade tells whether the request opens a socket whose first message may
-// bring the credential: a browser cannot send it with the request.
+// isUpgrade reports whether the request opens a socket, whose first message may have
+// the credential: a browser cannot send it with the request.
 func isUpgrade(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// mayUse refuses what of the server's own is not for everybody, and everything else to
-// who is confined to that.
+// mayUse refuses restricted routes to other roles, and all other routes to callers that
+// may use only restricted ones.
 func (s *Server) mayUse(pattern string, who *caller.Caller) *refusal {
 	role, restricted := s.restricted[pattern]
 	switch {

@@ -75,7 +75,7 @@ func knowing(d *door) *httpd.Server {
 func TestCredentials(t *testing.T) {
 	r := run(t, knowing(&door{}))
 	const (
-		none    = `{"error":{"message":"this server wants to know who is calling","data":{"reason":"UNAUTHENTICATED","domain":"koine","hint":"Send an API key or a token as Authorization: Bearer …, or a key as X-API-Key."}}}` + "\n"
+		none    = `{"error":{"message":"authentication required","data":{"reason":"UNAUTHENTICATED","domain":"koine","hint":"Send an API key or a token as Authorization: Bearer …, or a key as X-API-Key."}}}` + "\n"
 		bare    = `Bearer realm="koine"`
 		request = `Bearer realm="koine", error="invalid_request"`
 		token   = `Bearer realm="koine", error="invalid_token"`
@@ -111,9 +111,9 @@ func TestCredentials(t *testing.T) {
 		{"a fault of ours", "GET", "/changes", []string{"X-API-Key: broken"}, 500, `{"error":{"message":"Internal error"`, ""},
 		{"JSON-RPC", "POST", "/", nil, 401, `{"jsonrpc":"2.0","id":null,"error":{"code":-31102,"message":"this server wants`, bare},
 		{"JSON-RPC at /a2a/", "POST", "/a2a/", []string{"X-API-Key: wrong"}, 401, `{"jsonrpc":"2.0","id":null,"error":{"code":-31102,"message":"the credential is not valid"`, token},
-		{"the hub", "GET", "/agents", nil, 401, `{"error":{"code":"UNAUTHENTICATED","message":"this server wants to know who is calling","details":{"hint":`, bare},
-		{"the REST protocol", "GET", "/rest", nil, 401, `{"error":{"code":"AUTHENTICATION_ERROR","message":"this server wants to know who is calling","details":{"reason":"UNAUTHENTICATED","hint":`, bare},
-		{"GraphQL", "POST", "/graphql", nil, 401, `{"errors":[{"message":"this server wants to know who is calling","extensions":{"code":"UNAUTHENTICATED"`, bare},
+		{"the hub", "GET", "/agents", nil, 401, `{"error":{"code":"UNAUTHENTICATED","message":"authentication required","details":{"hint":`, bare},
+		{"the REST protocol", "GET", "/rest", nil, 401, `{"error":{"code":"AUTHENTICATION_ERROR","message":"authentication required","details":{"reason":"UNAUTHENTICATED","hint":`, bare},
+		{"GraphQL", "POST", "/graphql", nil, 401, `{"errors":[{"message":"authentication required","extensions":{"code":"UNAUTHENTICATED"`, bare},
 		{"the page of a browser", "GET", "/", nil, 200, "koine: one knowledge graph", ""},
 		{"health", "GET", "/healthz", nil, 200, `{"status":"ok"}`, ""},
 		{"readiness", "GET", "/readyz", []string{"X-API-Key: wrong"}, 200, `{"status":"ready"}`, ""},
@@ -121,10 +121,10 @@ func TestCredentials(t *testing.T) {
 		{"nothing there", "GET", "/nothing", nil, 404, `{"error":`, ""},
 		{"another method of what is public", "POST", "/schema", nil, 404, `{"error":`, ""},
 		{"metrics", "GET", "/metrics", nil, 401, none, bare},
-		{"metrics, as anybody", "GET", "/metrics", []string{"X-API-Key: dora"}, 403, `{"error":{"message":"this is for administrators"`, ""},
+		{"metrics, as anybody", "GET", "/metrics", []string{"X-API-Key: dora"}, 403, `{"error":{"message":"the path requires the role of an administrator"`, ""},
 		{"metrics, as who may", "GET", "/metrics", []string{"X-API-Key: probe"}, 200, "#", ""},
 		{"metrics, as an administrator", "GET", "/metrics", []string{"X-API-Key: root"}, 200, "#", ""},
-		{"what is for administrators", "POST", "/check", []string{"X-API-Key: probe"}, 403, `{"error":{"message":"this is for administrators"`, ""},
+		{"what is for administrators", "POST", "/check", []string{"X-API-Key: probe"}, 403, `{"error":{"message":"the path requires the role of an administrator"`, ""},
 		{"the same, as one", "POST", "/check", []string{"X-API-Key: root"}, 200, "agent://root", ""},
 	} {
 		resp, body := do(t, r, row.method, row.path, "", row.headers...)

@@ -11,20 +11,20 @@ import (
 	"koine/kg"
 )
 
-// probes are never limited: who asks whether the server is alive must not be
-// told that it is busy.
+// probes are never limited: an overloaded server must still answer liveness and
+// readiness checks.
 var probes = map[string]bool{"/healthz": true, "/readyz": true}
 
-// isProbe reports whether a request looks after the server: those have room of
-// their own, whatever others take.
+// isProbe reports whether a request is a probe or a scrape, which have places of their
+// own.
 func (s *Server) isProbe(r *http.Request) bool {
 	return probes[r.URL.Path] || r.URL.Path == metricsPath
 }
 
 const metricsPath = "/metrics"
 
-// limitAddress takes a request from the share of where it comes from. It stands
-// before authentication, so that guessing credentials is bounded too.
+// limitAddress charges a request to its address. It runs before authentication, so that
+// it also limits the guessing of credentials.
 func (s *Server) limitAddress(r *http.Request, from netip.Addr) *refusal {
 	if probes[r.URL.Path] {
 		return nil
@@ -32,8 +32,8 @@ func (s *Server) limitAddress(r *http.Request, from netip.Addr) *refusal {
 	return limited(s.options.Throttle.AllowAddress(from))
 }
 
-// limitPrincipal takes a request from the caller's share. Those who are nobody
-// share nothing.
+// limitPrincipal charges a request to its principal. Unauthenticated callers have no
+// share.
 func (s *Server) limitPrincipal(r *http.Request) *refusal {
 	who := caller.From(r.Context()).Principal
 	if probes[r.URL.Path] || who.Method == MethodNone {
@@ -51,9 +51,8 @@ func limited(err error) *refusal {
 		retry: int((e.RetryAfter + time.Second - 1) / time.Second)}
 }
 
-// AdmitOperation lets one more operation of an open socket in, as a request is
-// let in: from the share of the caller, and among those under way until leave is
-// called.
+// AdmitOperation admits one more operation on an open socket like a request: it is
+// charged to the caller, and counts as in progress until leave is called.
 func (s *Server) AdmitOperation(ctx context.Context) (leave func(), err error) {
 	if err := s.options.Throttle.AdmitCall(ctx); err != nil {
 		return nil, err

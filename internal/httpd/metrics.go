@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics are the server's numbers, in a registry of its own.
+// metrics are the server's metrics, in a registry of their own.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -22,7 +22,7 @@ type metrics struct {
 	refused  *prometheus.CounterVec
 }
 
-// buckets reach from a cached query to a large import, in seconds.
+// buckets range from a cached query to a large import, in seconds.
 var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
 func newMetrics(s *Server) *metrics {
@@ -81,11 +81,11 @@ func (m *metrics) call(method string, code int, took time.Duration) {
 	m.callTook.WithLabelValues(method).Observe(took.Seconds())
 }
 
-// routeLabel is the path of a route's pattern: "GET /healthz" is "/healthz",
-// and "/{$}", which is the root and nothing below it, is "/".
+// routeLabel returns the path of a route's pattern: "GET /healthz" is "/healthz", and
+// "/{$}" is "/".
 func routeLabel(pattern string) string {
 	if pattern == "" || pattern == "/" {
-		return "none" // refused, or nothing there
+		return "none" // refused, or no route
 	}
 	if _, path, ok := strings.Cut(pattern, " "); ok {
 		pattern = path
@@ -95,7 +95,7 @@ func routeLabel(pattern string) string {
 
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
-// methodLabel keeps clients from making up labels.
+// methodLabel keeps clients from creating labels.
 func methodLabel(method string) string {
 	if slices.Contains(methods, method) {
 		return method

@@ -12,18 +12,17 @@ import (
 	"koine/kg"
 )
 
-// Open mode: there are no credentials, the caller says who it is, and what
-// keeps strangers out is that only this machine reaches the server. A web page
-// in a browser on this machine is a stranger: it must not get in by a request
-// across sites, nor by pointing its own name at a loopback address.
+// Open mode: there are no credentials, the caller names itself, and protection comes
+// from listening on loopback only. A web page in a browser on the machine is not
+// trusted: it must not get in by a cross-site request, nor by pointing its own name at
+// a loopback address.
 
-// openPrincipal is whom open mode takes the caller for: everybody who reaches the
-// server may do anything.
+// openPrincipal returns the principal of a caller in open mode, an administrator.
 func openPrincipal(agent kg.AgentID) kg.Principal {
 	return kg.Principal{ID: agent, Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: kg.MethodOpen}
 }
 
-// admit refuses requests that come by a foreign name or from a foreign page.
+// admit refuses requests with a foreign host name or from a foreign page.
 func (s *Server) admit(r *http.Request) *refusal {
 	if s.options.Admit == nil && !s.options.Insecure && !isLoopback(r.Host) {
 		return foreignHost
@@ -34,7 +33,7 @@ func (s *Server) admit(r *http.Request) *refusal {
 	return nil
 }
 
-// isLoopback tells whether a Host header names this machine to itself.
+// isLoopback reports whether a Host header names the loopback interface.
 func isLoopback(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -48,7 +47,7 @@ func isLoopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// sameHost tells whether an origin (RFC 6454) is the host that was asked.
+// sameHost reports whether an origin (RFC 6454) is the requested host.
 func sameHost(origin, host string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -61,7 +60,7 @@ func sameHost(origin, host string) bool {
 	return strings.EqualFold(strings.TrimSuffix(u.Host, port), strings.TrimSuffix(host, port))
 }
 
-// agentOf is who the caller says it is.
+// agentOf returns the agent that the caller names.
 func (s *Server) agentOf(ctx context.Context, header http.Header) (kg.AgentID, error) {
 	agent, err := agentNamed(header)
 	if err == nil && s.options.CheckAgent != nil {
@@ -77,5 +76,5 @@ func agentNamed(header http.Header) (kg.AgentID, error) {
 	case 1:
 		return caller.ParseAgent(names[0])
 	}
-	return "", kg.Errorf(kg.CodeInvalid, "must be said once")
+	return "", kg.Errorf(kg.CodeInvalid, "the header must occur once")
 }

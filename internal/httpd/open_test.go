@@ -67,8 +67,8 @@ func TestRefusalsByForm(t *testing.T) {
 	s.Handle("/graphql", httpd.GraphQL, whoami)
 	s.Handle("GET /changes", httpd.Plain, whoami)
 	r := run(t, s)
-	hint := `"hint":"Use http://127.0.0.1 or http://localhost; --insecure lifts this."`
-	message := `"message":"this server only answers to loopback names and addresses"`
+	hint := `"hint":"Use http://127.0.0.1 or http://localhost; --insecure disables the check."`
+	message := `"message":"the server accepts loopback host names and addresses only"`
 	rpc := `{"jsonrpc":"2.0","id":null,"error":{"code":-31102,` + message + `,"data":{"reason":"HOST_FORBIDDEN","domain":"koine",` + hint + `}}}` + "\n"
 	plain := `{"error":{` + message + `,"data":{"reason":"HOST_FORBIDDEN","domain":"koine",` + hint + `}}}` + "\n"
 	for _, row := range []struct{ method, path, want string }{
@@ -121,7 +121,7 @@ func TestAgentID(t *testing.T) {
 		{"at the bound", []string{"X-Agent-ID: " + long}, 200, "/ agent://" + long + " open"},
 		{"past the bound", []string{"X-Agent-ID: " + long + "x"}, 400, bad("an agent id of 1025 bytes is longer than the 1024 that are stored")},
 		{"empty", []string{"X-Agent-ID: "}, 400, bad("agent id is empty")},
-		{"two", []string{"X-Agent-ID: a", "X-Agent-ID: b"}, 400, bad("must be said once")},
+		{"two", []string{"X-Agent-ID: a", "X-Agent-ID: b"}, 400, bad("the header must occur once")},
 		{"with a space", []string{"X-Agent-ID: a b"}, 400, bad(`\"agent://a b\" is not an agent id: use letters, digits and - . _ ~ @ +, or an IRI of a scheme in use`)},
 	} {
 		if resp, body := do(t, r, "POST", "/", "", row.header...); resp.StatusCode != row.status || body != row.want {

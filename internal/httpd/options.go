@@ -13,16 +13,16 @@ import (
 	"koine/kg"
 )
 
-// Streams are the open event streams (sse.Server).
+// Streams manages the open event streams (sse.Server).
 type Streams interface {
-	// Shutdown ends them with their reason and waits for them.
+	// Shutdown ends the streams with a reason and waits for them.
 	Shutdown(context.Context) error
 	Streams() int
 }
 
-// Store is what the server reports of the store (kg.Store).
+// Store is the part of kg.Store that the server reports.
 type Store interface {
-	// Ready is nil, or says why no updates are taken.
+	// Ready returns nil, or the reason for which the store takes no updates.
 	Ready() error
 	Stats() kg.Stats
 }
@@ -35,80 +35,76 @@ const (
 	DefaultShutdownTimeout = 20 * time.Second
 	DefaultMaxHeaderBytes  = 64 << 10
 	DefaultMaxRequests     = 4096
-	// DefaultMaxReceiving bounds the requests whose body is still on its way.
+	// DefaultMaxReceiving bounds the requests whose body is being received.
 	DefaultMaxReceiving = 16_384
-	// DefaultMaxReceivedBytes bounds what was received and is not answered yet.
+	// DefaultMaxReceivedBytes bounds the received bytes of unanswered requests.
 	DefaultMaxReceivedBytes = 256 << 20
-	// DefaultMaxScrapes bounds the reads of /metrics at a time.
+	// DefaultMaxScrapes bounds concurrent reads of /metrics.
 	DefaultMaxScrapes = 4
 	DefaultHome       = "playground"
 )
 
-// Options of a Server. Store and Streams are required; the zero value of each
-// other means its default.
+// Options configures a Server. Store and Streams are required; other zero values select
+// defaults.
 type Options struct {
 	Store   Store
 	Streams Streams
 	Logger  *slog.Logger
 
-	// Throttle bounds what one caller and one address can ask for; nil bounds
-	// nothing.
+	// Throttle limits the requests of each caller and address; nil for no limit.
 	Throttle *throttle.Throttle
-	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
+	// TrustedProxies are the proxies whose X-Forwarded-For is used.
 	TrustedProxies []netip.Prefix
 
-	// Counters are those that /metrics has beside the server's own; nil makes new
-	// ones.
+	// Counters are additional metrics of /metrics; nil creates new ones.
 	Counters *Counters
-	// Build labels the metric koine_build_info; nil leaves it out.
+	// Build labels the metric koine_build_info; nil omits it.
 	Build map[string]string
-	// Trail is told of what the server refuses; nil for none.
+	// Trail records refusals; nil for none.
 	Trail *audit.Trail
-	// Tracing makes spans of requests; nil for none.
+	// Tracing creates spans for requests; nil for none.
 	Tracing *tracing.Tracing
-	// Certificate makes the server speak TLS; nil leaves it at plain HTTP.
+	// Certificate enables TLS; nil for plain HTTP.
 	Certificate *Certificate
 
 	// AllowOrigins are the origins whose pages may use the server, as ParseOrigins
-	// gives them. In open mode none is let in.
+	// returns them. Open mode ignores them.
 	AllowOrigins []string
-	// PublicOrigin is the origin under which clients know the server, where it is
-	// not the host that they ask for; "" for none.
+	// PublicOrigin is the server's origin as clients see it, if it differs from the
+	// Host header; "" for none.
 	PublicOrigin string
 
-	// Admit lets callers in by their credential. Nil is open mode: the caller says
-	// who it is, and may do everything.
+	// Admit authenticates callers by their credential. Nil is open mode: callers name
+	// themselves and are administrators.
 	Admit Admit
-	// CheckAgent refuses ids in X-Agent-ID that no agent may have (kg.Store.CheckAgent);
-	// nil takes all that are valid.
+	// CheckAgent returns an error for an id in X-Agent-ID that is not a permitted agent
+	// (kg.Store.CheckAgent); nil permits all valid ids.
 	CheckAgent func(context.Context, kg.AgentID) error
-	// Insecure lets open mode answer under any host name, as Listen lets it
-	// bind to any address. Foreign origins stay refused.
+	// Insecure lets open mode answer under any host name, as Listen lets it bind to any
+	// address. Foreign origins stay refused.
 	Insecure bool
-	// Home is where a browser is sent that asks for /, relative to it.
+	// Home is the address, relative to /, to which browsers are redirected from /.
 	Home string
 
-	// HeaderTimeout bounds how long a request's header may take.
+	// HeaderTimeout is the time limit of a request's header.
 	HeaderTimeout time.Duration
-	// StallTimeout bounds how long a request's body or its answer may make no
-	// progress. Streams have bounds of their own.
+	// StallTimeout is the longest time without progress of a request's body or answer.
+	// Streams have limits of their own.
 	StallTimeout time.Duration
 	// IdleTimeout is how long a connection may wait for its next request.
 	IdleTimeout time.Duration
-	// ShutdownTimeout bounds how long the streams, and then the requests that
-	// are under way, may take to end.
+	// ShutdownTimeout is the time limit for ending streams and requests in progress.
 	ShutdownTimeout time.Duration
 	MaxHeaderBytes  int
-	// MaxRequests bounds the requests that are under way at a time, open
-	// streams not counted, MaxReceiving those before them whose body is still on its
-	// way. Of these, of MaxConnections and of the Intake's bytes a caller may have
-	// half of what the others leave (throttle.Pool).
+	// MaxRequests bounds the requests in progress, without open streams; MaxReceiving
+	// those whose body is being received. Of these, of MaxConnections and of the bytes
+	// of Intake, a caller may have half of the free places (throttle.Pool).
 	MaxRequests, MaxReceiving int
-	// MaxConnections bounds the open connections. 0 goes by how many files the
-	// process may have open.
+	// MaxConnections bounds the open connections. 0 derives it from the limit of open
+	// files.
 	MaxConnections int
-	// Intake bounds the bytes that were received and are not answered yet, and how
-	// slowly a body may come that is not an upload.
+	// Intake limits the received bytes of unanswered requests, and the slowness of
+	// bodies that are not uploads.
 	Intake throttle.Intake
 }
 

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// Pages of other sites. A browser says in Origin whose page sends a request, and
-// lets the page read the answer only if that says so (CORS, Fetch section 3.2).
-// koine refuses pages that were not named, on every path and for WebSockets,
-// which know no CORS. It never allows a browser's own credentials (cookies, client
+// Pages of other sites. A browser sends the page's origin in Origin, and lets the page
+// read the answer only if the answer allows it (CORS, Fetch section 3.2). koine refuses
+// origins that are not configured, on every path and also for WebSockets, to which CORS
+// does not apply. It never allows a browser's own credentials (cookies, client
 // certificates): a page sends its key or token itself.
 
-// AnyOrigin, in Options.AllowOrigins, lets every page in.
+// AnyOrigin, in Options.AllowOrigins, permits all origins.
 const AnyOrigin = "*"
 
 // MaxOrigins bounds Options.AllowOrigins.
 const MaxOrigins = 100
 
-// ParseOrigins checks a list of origins and gives them in the form in which
-// browsers send them.
+// ParseOrigins checks a list of origins and normalizes them to the form that browsers
+// send.
 func ParseOrigins(list []string) ([]string, error) {
 	if len(list) > MaxOrigins {
-		return nil, fmt.Errorf("%d origins are more than the %d that are taken", len(list), MaxOrigins)
+		return nil, fmt.Errorf("%d origins exceed the limit of %d", len(list), MaxOrigins)
 	}
 	out := make([]string, 0, len(list))
 	for _, text := range list {
@@ -41,8 +41,8 @@ func ParseOrigins(list []string) ([]string, error) {
 	return out, nil
 }
 
-// originOf is the origin of an address as browsers write it: without the
-// scheme's own port.
+// originOf returns the origin of an address as browsers write it: without the default
+// port.
 func originOf(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	switch u.Scheme {
@@ -54,7 +54,7 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// OriginOf is the origin of an address, "" of what is none.
+// OriginOf returns the origin of an address, "" for an invalid one.
 func OriginOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -63,14 +63,13 @@ func OriginOf(address string) string {
 	return originOf(u)
 }
 
-// notForPages are paths that only the server's own pages may use: what they
-// answer is for machines beside it.
+// notForPages reports paths that are for machines and closed to pages of other origins.
 func notForPages(path string) bool {
 	return probes[path] || path == "/metrics" || strings.HasPrefix(path, "/admin/")
 }
 
-// allows tells whether a page of another origin may use the path. In open mode
-// none may: nothing else would keep it out.
+// allows reports whether a page of another origin may use the path. Open mode permits
+// none, because it has no other protection.
 func (s *Server) allows(origin, path string) bool {
 	if s.isOpen() || notForPages(path) {
 		return false
@@ -78,17 +77,17 @@ func (s *Server) allows(origin, path string) bool {
 	return slices.Contains(s.options.AllowOrigins, AnyOrigin) || slices.Contains(s.options.AllowOrigins, origin)
 }
 
-// isOpen tells whether the server is in open mode.
+// isOpen reports whether the server is in open mode.
 func (s *Server) isOpen() bool { return s.options.Admit == nil }
 
-// isOwn tells whether an origin is the server's: the host that was asked, or the
-// one under which clients know it.
+// isOwn reports whether an origin is the server's own: the requested host or
+// PublicOrigin.
 func (s *Server) isOwn(origin, host string) bool {
 	return sameHost(origin, host) || s.options.PublicOrigin != "" && origin == s.options.PublicOrigin && !s.isOpen()
 }
 
-// OriginAllowed tells whether the pages that a request says it comes from may use
-// its path; true for what is from no page.
+// OriginAllowed reports whether the page that sent a request may use its path; true for
+// a request without an origin.
 func (s *Server) OriginAllowed(r *http.Request) bool {
 	for _, origin := range r.Header.Values("Origin") {
 		if !s.isOwn(origin, r.Host) && !s.allows(origin, r.URL.Path) {
@@ -106,9 +105,8 @@ const (
 	corsMaxAge = "7200" // seconds; browsers take no more
 )
 
-// cors tells the browser of a page that was let in that it may read the answer.
-// asked says that the request does no more than ask whether it might be sent: it
-// needs no credential, for browsers send none with it.
+// cors sets the CORS headers for a permitted page. asked reports a preflight request,
+// which needs no credential because browsers send none with it.
 func (s *Server) cors(header http.Header, r *http.Request) (asked bool) {
 	if len(s.options.AllowOrigins) == 0 || s.isOpen() {
 		return false

@@ -11,24 +11,23 @@ import (
 	"koine/kg"
 )
 
-// MaxBufferedBytes is how much of a body is received before its request counts as
-// under way: one byte more than any handler takes, so that it can tell.
+// MaxBufferedBytes is the part of a body that is received before its request counts as
+// in progress: one byte above every handler's limit, so that the handler notices the
+// excess.
 const MaxBufferedBytes = 8<<20 + 1
 
-// usualFiles is how many files a server is taken to have open where that cannot be
-// told.
+// usualFiles is the assumed number of open files if it is unknown.
 const usualFiles = 64
 
-// connectionsFor is how many connections there may be, with so many files that can
-// still be opened: a quarter of them, and a few, stay for the store.
+// connectionsFor returns the limit of connections for a number of free files: a quarter
+// of them, and a few, stay reserved for the store.
 func connectionsFor(files int) int {
 	return min(max((files-16)*3/4, MinConnections), DefaultMaxConnections)
 }
 
-// receive reads the body of a request, so that a place among the requests under
-// way is held for work only and not for a body that trickles in. The bytes count
-// for the owner until the received message is released. A body that is larger than
-// the handler takes is left to the handler.
+// receive reads the body of a request first, so that a slow body does not hold a place
+// among the requests in progress. The bytes count for the owner until the returned
+// value is released. A body above the handler's limit is left to the handler.
 func (s *Server) receive(r *http.Request, owner throttle.Owner) (*throttle.Received, *refusal) {
 	from, ok := r.Body.(*body)
 	if !ok {
@@ -51,13 +50,13 @@ func (s *Server) receive(r *http.Request, owner throttle.Owner) (*throttle.Recei
 		received.Release()
 		return nil, tooSlow
 	default:
-		from.broken = err // for the handler, which says it in its own way
+		from.broken = err // the handler reports it in its own format
 	}
 	r.Body = &receivedBody{buffer, from}
 	return received, nil
 }
 
-// receivedBody is a body of which the beginning, or all, has been received.
+// receivedBody is a body that has been received partly or completely.
 type receivedBody struct {
 	buffer []byte
 	*body
@@ -69,34 +68,34 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 		b.buffer = b.buffer[n:]
 		return n, nil
 	}
-	b.buffer = nil // it may be large
+	b.buffer = nil // free it
 	return b.body.Read(p)
 }
 
-// body is a request's body that must make progress.
+// body is a request body that must make progress.
 type body struct {
 	io.ReadCloser
 	rc       *http.ResponseController
 	stall    time.Duration
-	lift     bool // the deadline after each read: in HTTP/2 one that passes later ends the body
+	lift     bool // clear the deadline after each read: in HTTP/2 an expired one ends the body
 	began    time.Time
 	received int64
-	pace     throttle.Intake // how fast it has to come
-	broken   error           // what a read has ended with
+	pace     throttle.Intake // the minimal rate
+	broken   error           // the error of a failed read
 }
 
 func newBody(r *http.Request, w http.ResponseWriter, stall time.Duration) *body {
 	b := &body{ReadCloser: r.Body, rc: http.NewResponseController(w), stall: stall, lift: r.ProtoMajor >= 2, began: time.Now()}
 	if !b.lift {
-		// Where nobody reads the body, net/http does before it answers.
+		// net/http reads an unread body before it answers.
 		_ = b.rc.SetReadDeadline(b.began.Add(stall))
 	}
 	return b
 }
 
-// Read sets a deadline for each read, and lifts it at the end of the body: the
-// connection is then read for the sign that the client goes away. After any other
-// error it stays, for net/http reads on before it ends the connection.
+// Read sets a deadline for each read, and clears it at the end of the body, because
+// net/http then reads the connection to detect that the client leaves. After any other
+// error it stays, because net/http reads on before it ends the connection.
 func (b *body) Read(p []byte) (int, error) {
 	if b.broken != nil {
 		return 0, b.broken

@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// Form is how the protocol of a route writes errors.
+// Form is the format in which the protocol of a route writes errors.
 type Form uint8
 
 // The forms.
@@ -27,19 +27,19 @@ const (
 	Named
 )
 
-// refusal is an answer that the server gives in place of a handler.
+// refusal is an error answer of the server in place of a handler.
 type refusal struct {
 	status  int
 	rpc     int // code in JSON-RPC
 	reason  string
 	message string
 	hint    string
-	retry   int // seconds after which to try again; 0 for none
+	retry   int // Retry-After in seconds; 0 for none
 	// challenge is WWW-Authenticate, "" for none (RFC 6750, section 3).
 	challenge string
 }
 
-// The codes of JSON-RPC, and of koine's own range beside it, that refusals have.
+// The JSON-RPC error codes of refusals.
 const (
 	rpcInvalidRequest   = -32600
 	rpcInternal         = -32603
@@ -49,25 +49,25 @@ const (
 
 var (
 	foreignHost = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: "HOST_FORBIDDEN",
-		message: "this server only answers to loopback names and addresses",
-		hint:    "Use http://127.0.0.1 or http://localhost; --insecure lifts this."}
+		message: "the server accepts loopback host names and addresses only",
+		hint:    "Use http://127.0.0.1 or http://localhost; --insecure disables the check."}
 	foreignOrigin = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: "ORIGIN_FORBIDDEN",
-		message: "pages of other sites may not use this server"}
+		message: "the origin is not allowed to use the server"}
 	overloaded = &refusal{status: http.StatusTooManyRequests, rpc: rpcRateLimit, reason: string(kg.CodeOverloaded),
-		message: "too many requests are under way", hint: "Try again later.", retry: 1}
+		message: "too many requests are in progress", hint: "Try again later.", retry: 1}
 	tooManyConnections = &refusal{status: http.StatusTooManyRequests, rpc: rpcRateLimit, reason: string(kg.CodeOverloaded),
-		message: "you have too many connections open", hint: "Use connections again, and close those that are no longer needed.", retry: 1}
+		message: "the caller has too many open connections", hint: "Reuse connections, and close unused ones.", retry: 1}
 	tooSlow = &refusal{status: http.StatusRequestTimeout, rpc: rpcInvalidRequest, reason: string(kg.CodeTimeout),
-		message: "the body did not arrive in time", hint: "Send at least 16 KiB a second, or less at a time."}
+		message: "the body did not arrive in time", hint: "Send at least 16 KiB per second, or a smaller body."}
 	noCredential = &refusal{status: http.StatusUnauthorized, rpc: rpcPermissionDenied, reason: string(kg.CodeUnauthenticated),
-		message: "this server wants to know who is calling", challenge: challenge,
+		message: "authentication required", challenge: challenge,
 		hint: "Send an API key or a token as Authorization: Bearer …, or a key as X-API-Key."}
 	sourceForbidden = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: string(kg.CodeSourceForbidden),
-		message: "you may not act for the agent in X-Agent-ID", hint: "Without that header you act for yourself."}
+		message: "you may not act for the agent in X-Agent-ID", hint: "Omit the header to act for yourself."}
 	notForYou = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: string(kg.CodePermissionDenied),
-		message: "this is for administrators"}
+		message: "the path requires the role of an administrator"}
 	broken = &refusal{status: http.StatusInternalServerError, rpc: rpcInternal, reason: string(kg.CodeInternal),
-		message: "Internal error", hint: "It was logged under the request id."}
+		message: "Internal error", hint: "The server's log has the details under the request id."}
 )
 
 func invalidAgent(err error) *refusal {
@@ -77,14 +77,14 @@ func invalidAgent(err error) *refusal {
 
 const challenge = `Bearer realm="koine"`
 
-// badCredential is a credential that was not sent as one is.
+// badCredential is the refusal of a malformed credential.
 func badCredential(message string) *refusal {
 	f := *noCredential
 	f.message, f.challenge = message, challenge+`, error="invalid_request"`
 	return &f
 }
 
-// notAdmitted is a credential that is no good, or an agent that is not let in.
+// notAdmitted is the refusal of an invalid credential or a suspended agent.
 func notAdmitted(err error) *refusal {
 	switch e := kg.AsError(err); e.Code {
 	case kg.CodeUnauthenticated:
@@ -135,7 +135,7 @@ type (
 	}
 )
 
-// body is the refusal in the form.
+// body returns the refusal in the format.
 func (f *refusal) body(form Form) any {
 	data := refusalData{f.reason, "koine", f.hint, f.retry * 1000}
 	switch form {
@@ -159,7 +159,7 @@ func (f *refusal) body(form Form) any {
 	}{refusalError{0, f.message, data}}
 }
 
-// name is the refusal's code where codes are names.
+// name returns the refusal's code in the REST protocol of agents and tasks.
 func (f *refusal) name() string {
 	switch f.status {
 	case http.StatusUnauthorized:
@@ -176,7 +176,7 @@ func (f *refusal) name() string {
 	return "INVALID_REQUEST"
 }
 
-// refuse answers in the form of the route that the request is for.
+// refuse answers in the format of the request's route.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, who caller.Caller, f *refusal) {
 	s.noteRefusal(r.Context(), who, f)
 	_, pattern := s.mux.Handler(r)
@@ -189,7 +189,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, who caller.Calle
 	writeJSON(w, f.status, f.body(s.forms[pattern]))
 }
 
-// noteRefusal counts a refusal, and tells the trail of it.
+// noteRefusal counts a refusal and adds it to the audit trail.
 func (s *Server) noteRefusal(ctx context.Context, who caller.Caller, f *refusal) {
 	s.metrics.refused.WithLabelValues(f.reason).Inc()
 	s.options.Trail.RecordDenied(caller.With(ctx, who), kg.Code(f.reason))

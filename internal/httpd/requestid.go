@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// requestIDs names requests: by the name that the client gives, or by a number
-// behind a word that tells this run of the server from others.
+// requestIDs assigns ids to requests: the client's own, or a prefix unique to this
+// process with a number.
 type requestIDs struct {
 	run  string
 	last *atomic.Uint64

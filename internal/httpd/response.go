@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// response watches an answer on its way: its status and size, and that it makes
-// progress. A handler that sets deadlines itself (a stream) has them for itself.
+// response tracks an answer: its status, its size, and its progress. A handler that
+// sets deadlines itself, as streams do, controls them alone.
 type response struct {
 	http.ResponseWriter
 	rc      *http.ResponseController
 	stall   time.Duration
-	lift    bool        // HTTP/2: see rest
-	own     atomic.Bool // the handler sets the deadlines, maybe from another goroutine
+	lift    bool        // HTTP/2: see liftDeadline
+	own     atomic.Bool // the handler sets the deadlines, possibly from another goroutine
 	status  int         // 0 until the header is written
 	bytes   int64
 	stream  bool
-	left    func() // gives the place of a request under way back; nil if it has none
+	left    func() // releases the place of a request in progress; nil if it has none
 	flusher http.Flusher
 }
 
@@ -29,10 +29,10 @@ func newResponse(w http.ResponseWriter, r *http.Request, stall time.Duration) *r
 	return &response{ResponseWriter: w, lift: r.ProtoMajor >= 2, rc: http.NewResponseController(w), stall: stall, flusher: flusher}
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap serves http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader notes the status. Informational ones (1xx) come before it.
+// WriteHeader records the status. Informational ones (1xx) come before it.
 func (w *response) WriteHeader(status int) {
 	if status >= 200 && w.status == 0 {
 		w.status = status
@@ -55,7 +55,7 @@ func (w *response) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Flush sends what was written. The SSE library asks for this method.
+// Flush sends the written data. The SSE library calls this method.
 func (w *response) Flush() {
 	if w.flusher != nil {
 		w.progress()
@@ -64,7 +64,7 @@ func (w *response) Flush() {
 	}
 }
 
-// FlushError is for http.ResponseController.
+// FlushError serves http.ResponseController.
 func (w *response) FlushError() error {
 	w.progress()
 	err := w.rc.Flush()
@@ -72,8 +72,7 @@ func (w *response) FlushError() error {
 	return err
 }
 
-// Hijack is for protocols that the connection is upgraded to: from then on it
-// counts as a stream.
+// Hijack serves protocol upgrades: from then on the answer counts as a stream.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := w.rc.Hijack()
 	if err == nil {
@@ -84,22 +83,22 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buffered, err
 }
 
-// SetWriteDeadline is for http.ResponseController.
+// SetWriteDeadline serves http.ResponseController.
 func (w *response) SetWriteDeadline(deadline time.Time) error {
 	w.own.Store(true)
 	return w.rc.SetWriteDeadline(deadline)
 }
 
-// progress gives the next write its time. Where no deadline can be set there is
-// none.
+// progress renews the deadline of the next write. If deadlines are not supported, there
+// is none.
 func (w *response) progress() {
 	if !w.own.Load() {
 		_ = w.rc.SetWriteDeadline(time.Now().Add(w.stall))
 	}
 }
 
-// rest lifts the deadline while the handler works, where one that passes would
-// end the answer: in HTTP/2.
+// rest clears the deadline while the handler works, because in HTTP/2 an expired
+// deadline ends the answer.
 func (w *response) rest() {
 	if w.lift && !w.own.Load() {
 		_ = w.rc.SetWriteDeadline(time.Time{})

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// healthz says that the process answers.
+// healthz reports that the process answers.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, health{Status: "ok"})
 }
 
-// readyz says whether updates are taken.
+// readyz reports whether the store takes updates.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	if s.stopping.Load() {
 		writeJSON(w, http.StatusServiceUnavailable, health{Status: "not ready", Reason: "the server is shutting down"})
@@ -28,13 +28,12 @@ type health struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// home sends a browser to the page made for it, and tells everybody else what
-// is here.
+// home redirects a browser to the home page, and lists the endpoints for other clients.
 func (s *Server) home(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		// Not http.Redirect: it would make a relative address absolute, and so
-		// lose the prefix that a proxy may have put before it.
+		// Not http.Redirect: it would make a relative address absolute, and lose the
+		// prefix that a proxy may have added.
 		w.Header().Set("Location", s.options.Home)
 		w.WriteHeader(http.StatusFound)
 		return

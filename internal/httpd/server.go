@@ -13,33 +13,33 @@ import (
 	"koine/kg"
 )
 
-// Server is the HTTP server. Routes are added before Serve.
+// Server is the HTTP server. Add routes before calling Serve.
 type Server struct {
 	options Options
 	log     *slog.Logger
 	mux     *http.ServeMux
 	forms   map[string]Form // of the patterns
-	// The patterns that need no credential, those that open sockets, and those
-	// that only administrators and one role more may use.
+	// Patterns that need no credential, that open sockets, that take uploads, and that
+	// only administrators and one more role may use.
 	public, sockets, uploads map[string]bool
 	restricted               map[string]string
 	metrics                  *metrics
 	ids                      requestIDs
 
-	requests  *throttle.Pool // requests under way
-	receiving *throttle.Pool // requests whose body is on its way
+	requests  *throttle.Pool // requests in progress
+	receiving *throttle.Pool // requests whose body is being received
 	scrapes   *throttle.Pool // reads of /metrics
 	intake    throttle.Intake
 	conns     *connections
 
-	streamed map[string]bool // the patterns that a stream token opens
+	streamed map[string]bool // patterns that accept a stream token
 	tokens   *streamTokens
 
 	unavailable unavailable
 	stopping    atomic.Bool
 }
 
-// New makes a server with the routes of its own: /healthz, /readyz, /metrics.
+// New returns a server with the routes /healthz, /readyz and /metrics.
 func New(options Options) *Server {
 	s := &Server{options: options.withDefaults(), mux: http.NewServeMux(), forms: map[string]Form{}, ids: newRequestIDs()}
 	s.public, s.sockets, s.uploads, s.restricted = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]string{}
@@ -52,51 +52,48 @@ func New(options Options) *Server {
 	s.HandlePublic("GET /healthz", Plain, http.HandlerFunc(s.healthz))
 	s.HandlePublic("GET /readyz", Plain, http.HandlerFunc(s.readyz))
 	s.HandleAdmin("GET "+metricsPath, kg.RoleMetrics, Plain, s.metrics.handler())
-	if !s.isOpen() { // there everybody is let in without a token
+	if !s.isOpen() { // open mode needs no tokens
 		s.Handle("POST "+StreamTokenPath, Plain, http.HandlerFunc(s.serveStreamToken))
 	}
 	s.HandlePublic("/", Plain, http.HandlerFunc(s.notFound))
 	return s
 }
 
-// Handle adds a route. The pattern is one of http.ServeMux, the form that in
-// which the server itself refuses requests there.
+// Handle adds a route. The pattern is one of http.ServeMux; form is the format of the
+// server's own errors there.
 func (s *Server) Handle(pattern string, form Form, handler http.Handler) {
 	s.mux.Handle(pattern, handler)
 	s.forms[pattern] = form
 }
 
-// HandlePublic adds a route that needs no credential, whatever the server knows.
-// The caller of one is nobody.
+// HandlePublic adds a route that needs no credential. Its caller is unauthenticated.
 func (s *Server) HandlePublic(pattern string, form Form, handler http.Handler) {
 	s.Handle(pattern, form, handler)
 	s.public[pattern] = true
 }
 
-// HandleAdmin adds a route for administrators, and for those who have the role
-// unless it is "".
+// HandleAdmin adds a route for administrators, and for the role unless it is "".
 func (s *Server) HandleAdmin(pattern, role string, form Form, handler http.Handler) {
 	s.Handle(pattern, form, handler)
 	s.restricted[pattern] = role
 }
 
-// HandleSocket adds a route of which a WebSocket may be opened without a
-// credential. The handler must see to it that nothing is done on such a socket
-// before its caller (MethodNone) has said who it is.
+// HandleSocket adds a route on which a WebSocket may be opened without a credential.
+// The handler must do nothing on such a socket before its caller (MethodNone) has
+// authenticated.
 func (s *Server) HandleSocket(pattern string, form Form, handler http.Handler) {
 	s.Handle(pattern, form, handler)
 	s.sockets[pattern] = true
 }
 
-// HandleUpload adds a route whose bodies may be large: they are not received before
-// the handler runs, which bounds what it keeps of them and how many it takes at a
-// time.
+// HandleUpload adds a route with large bodies: the handler runs before they are
+// received, and must limit their size and number itself.
 func (s *Server) HandleUpload(pattern string, form Form, handler http.Handler) {
 	s.Handle(pattern, form, handler)
 	s.uploads[pattern] = true
 }
 
-// maxConnections is how many connections there may be.
+// maxConnections returns the limit of connections.
 func (s *Server) maxConnections() int {
 	if s.options.MaxConnections > 0 {
 		return s.options.MaxConnections
@@ -108,8 +105,8 @@ func (s *Server) maxConnections() int {
 	return connectionsFor(files)
 }
 
-// HandleRPC adds the JSON-RPC endpoint, at / and /a2a, each also with a
-// trailing slash. A browser that asks for / is sent home.
+// HandleRPC adds the JSON-RPC endpoint, at / and /a2a, each also with a trailing slash.
+// A GET of / shows the home page.
 func (s *Server) HandleRPC(rpc http.Handler) {
 	s.Handle("/{$}", JSONRPC, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -122,7 +119,7 @@ func (s *Server) HandleRPC(rpc http.Handler) {
 	s.Handle("/a2a/{$}", JSONRPC, rpc)
 }
 
-// UnknownPaths sets the form of the answer for paths at which there is nothing.
+// UnknownPaths sets the error format for paths without a route.
 func (s *Server) UnknownPaths(form Form) { s.forms["/"] = form }
 
 // Call counts a JSON-RPC call for the metrics: code is 0 or that of its error.
@@ -130,8 +127,8 @@ func (s *Server) Call(method string, code int, took time.Duration) {
 	s.metrics.call(method, code, took)
 }
 
-// Serve answers requests on the listener until ctx ends, and then ends in
-// order. It returns nil after an orderly end, and closes the listener.
+// Serve serves the listener until ctx ends, and then shuts down in order. It returns
+// nil after an orderly shutdown, and closes the listener.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s.Handler(),
@@ -141,7 +138,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		ConnContext:       connContext,
 		ConnState:         stateChanged,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		// A request outlives ctx: it is to be finished, not cut off.
+		// A request outlives ctx, because it is finished and not cut off.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	served := make(chan error, 1)
@@ -165,7 +162,7 @@ func (s *Server) serve(server *http.Server, listener net.Listener) error {
 	return server.ServeTLS(listener, "", "")
 }
 
-// shutdown ends the streams first: http.Server.Shutdown waits for them.
+// shutdown ends the streams first, because http.Server.Shutdown waits for them.
 func (s *Server) shutdown(server *http.Server) error {
 	s.stopping.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), s.options.ShutdownTimeout)

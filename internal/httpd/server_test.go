@@ -98,7 +98,7 @@ func TestMaxRequests(t *testing.T) {
 		receive(t, entered, "request to "+path)
 	}
 	resp, body := do(t, r, "POST", "/", "")
-	want := `{"jsonrpc":"2.0","id":null,"error":{"code":-31105,"message":"too many requests are under way",` +
+	want := `{"jsonrpc":"2.0","id":null,"error":{"code":-31105,"message":"too many requests are in progress",` +
 		`"data":{"reason":"OVERLOADED","domain":"koine","hint":"Try again later.","retryAfterMs":1000}}}` + "\n"
 	if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "1" || body != want {
 		t.Errorf("got %d %q %s", resp.StatusCode, resp.Header.Get("Retry-After"), body)
@@ -179,7 +179,7 @@ func TestPanics(t *testing.T) {
 	r := run(t, s)
 	resp, body := do(t, r, "POST", "/", "")
 	want := `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error",` +
-		`"data":{"reason":"INTERNAL","domain":"koine","hint":"It was logged under the request id."}}}` + "\n"
+		`"data":{"reason":"INTERNAL","domain":"koine","hint":"The server's log has the details under the request id."}}}` + "\n"
 	if resp.StatusCode != 500 || body != want {
 		t.Errorf("got %d %s, want %s", resp.StatusCode, body, want)
 	}

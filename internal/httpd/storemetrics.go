@@ -8,7 +8,7 @@ import (
 	"koine/kg"
 )
 
-// storeCollector gives the store's numbers as of one moment.
+// storeCollector reads all of the store's metrics at one moment.
 type storeCollector struct{ store Store }
 
 type storeNumber struct {
@@ -70,8 +70,8 @@ var storeHistograms = []storeDistribution{
 	storeHistogram("group_commits", "How many commits shared one sync.", func(s kg.Stats) kg.Histogram { return s.GroupCommits }),
 }
 
-// Watchers come and go, so their lag is a gauge for each bound and no histogram,
-// whose counts may only grow.
+// The lag of watchers is a gauge for each bound, because watchers come and go, and the
+// counts of a histogram may only grow.
 var (
 	storeLagging = prometheus.NewDesc("koine_store_watchers_lagging", "Watchers that are more than so many revisions behind.", []string{"revisions"}, nil)
 	storeRefused = prometheus.NewDesc("koine_store_updates_refused", "1 for the code with which all updates are refused; absent while they are taken.", []string{"code"}, nil)
@@ -84,7 +84,7 @@ func flag(holds bool) float64 {
 	return 0
 }
 
-// Describe is for the registry.
+// Describe implements prometheus.Collector.
 func (c storeCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- storeLagging
 	to <- storeRefused
@@ -96,7 +96,7 @@ func (c storeCollector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is for the registry.
+// Collect implements prometheus.Collector.
 func (c storeCollector) Collect(to chan<- prometheus.Metric) {
 	stats := c.store.Stats()
 	for _, h := range storeHistograms {

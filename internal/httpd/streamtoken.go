@@ -18,30 +18,30 @@ import (
 	"koine/kg"
 )
 
-// A browser's EventSource cannot send headers, so a page that knows a credential
-// exchanges it for a stream token, which it may put into an address: it opens one
-// stream, once, within a minute, and dies with the credential. It is taken out of the
-// address before anything else sees the request, so that no log, trace or handler has
-// it; where it is kept, its hash stands for it.
+// A browser's EventSource cannot send headers, so a page with a credential exchanges it
+// for a stream token, which it puts into an address: the token opens one stream, once,
+// within a minute, and is invalid when the credential is. The server removes it from
+// the address before anything else sees the request, so that no log, trace or handler
+// has it, and stores only its hash.
 
-// StreamTokenPath is where a stream token is made, by POST of {"url": "/changes?…"}.
+// StreamTokenPath is the path that creates stream tokens, by POST of {"url":
+// "/changes?…"}.
 const StreamTokenPath = "/stream-token"
 
-// StreamTokenParameter is the parameter of an address that carries one.
+// StreamTokenParameter is the query parameter with a stream token.
 const StreamTokenParameter = "streamToken"
 
-// Bounds of stream tokens.
+// Limits of stream tokens.
 const (
 	StreamTokenLifetime = time.Minute
-	// MaxStreamTokens bounds those that wait to be used, of which one caller may have
-	// half of what the others leave.
+	// MaxStreamTokens bounds the unused tokens. A caller may have half of the free
+	// places.
 	MaxStreamTokens = 10_000
-	// MaxStreamURLBytes bounds the address that one is for.
+	// MaxStreamURLBytes bounds the address of a token.
 	MaxStreamURLBytes = 32 << 10
 )
 
-// streamTokens are those that were made and not used yet. It is safe for concurrent
-// use.
+// streamTokens holds the unused tokens. It is safe for concurrent use.
 type streamTokens struct {
 	places *throttle.Pool
 
@@ -49,7 +49,7 @@ type streamTokens struct {
 	byHash map[[sha256.Size]byte]*streamToken
 }
 
-// streamToken is what a token stands for.
+// streamToken is the content of a token.
 type streamToken struct {
 	target     string // path and query, as targetOf writes them
 	credential string
@@ -61,16 +61,16 @@ func newStreamTokens(size int64) *streamTokens {
 	return &streamTokens{places: throttle.NewPool(size), byHash: map[[sha256.Size]byte]*streamToken{}}
 }
 
-// HandleStream adds a route of which a GET stream may be opened with a stream token.
+// HandleStream lets a stream token open a GET stream on the pattern.
 func (s *Server) HandleStream(pattern string) { s.streamed[pattern] = true }
 
-// targetOf writes an address so that two ways to write it are one.
+// targetOf normalizes an address, so that equivalent spellings compare equal.
 func targetOf(u *url.URL) (string, bool) {
 	query, err := url.ParseQuery(u.RawQuery)
 	return u.Path + "?" + query.Encode(), err == nil
 }
 
-// serveStreamToken makes a token for who asks.
+// serveStreamToken creates a token for the caller.
 func (s *Server) serveStreamToken(w http.ResponseWriter, r *http.Request) {
 	who := caller.From(r.Context())
 	target, u, refused := s.readStreamURL(r)
@@ -100,32 +100,32 @@ func (s *Server) serveStreamToken(w http.ResponseWriter, r *http.Request) {
 	}{text, u.RequestURI(), StreamTokenLifetime.Milliseconds()})
 }
 
-// readStreamURL reads which stream a token is to be for.
+// readStreamURL reads the stream that a token is for.
 func (s *Server) readStreamURL(r *http.Request) (target string, u *url.URL, refused *refusal) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return "", nil, badStreamURL("a body is application/json")
+		return "", nil, badStreamURL("the content type must be application/json")
 	}
 	var body struct {
 		URL string `json:"url"`
 	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, MaxStreamURLBytes+1))
 	if err != nil || len(raw) > MaxStreamURLBytes || json.Unmarshal(raw, &body) != nil || body.URL == "" {
-		return "", nil, badStreamURL(`the body is {"url": "/changes?…"}, the path and the query of a stream`)
+		return "", nil, badStreamURL(`the body must be {"url": "/changes?…"}, the path and the query of a stream`)
 	}
 	u, err = url.Parse(body.URL)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Fragment != "" {
-		return "", nil, badStreamURL("url is a path with a query, of this server")
+		return "", nil, badStreamURL("url must be a path of this server with a query")
 	}
 	_, pattern := s.mux.Handler(&http.Request{Method: http.MethodGet, URL: u, Host: r.Host})
 	target, valid := targetOf(u)
 	if !s.streamed[pattern] || !valid || u.Query().Has(StreamTokenParameter) {
-		return "", nil, badStreamURL("url names no stream that a stream token opens: those are /changes and /graphql")
+		return "", nil, badStreamURL("url must be a stream that accepts stream tokens: /changes or /graphql")
 	}
 	return target, u, nil
 }
 
-// add keeps a token until it is used or has expired. It returns false where its
-// caller has no share left.
+// add stores a token until it is used or expires. It returns false if its caller has no
+// share left.
 func (all *streamTokens) add(t *streamToken) (text string, ok bool) {
 	if !all.places.Acquire(throttle.OwnerOf(t.who), 1) {
 		return "", false
@@ -139,7 +139,7 @@ func (all *streamTokens) add(t *streamToken) (text string, ok bool) {
 	return text, true
 }
 
-// remove takes a token out; nil if there is none.
+// remove removes a token and returns it; nil if there is none.
 func (all *streamTokens) remove(hash [sha256.Size]byte) *streamToken {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -155,7 +155,7 @@ func (all *streamTokens) remove(hash [sha256.Size]byte) *streamToken {
 
 type streamTokenKey struct{}
 
-// hideStreamToken takes a stream token out of the address of a request.
+// hideStreamToken removes a stream token from the address of a request.
 func hideStreamToken(r *http.Request) *http.Request {
 	if !strings.Contains(r.URL.RawQuery, "oken") && !strings.Contains(r.URL.RawQuery, "%") {
 		return r
@@ -178,26 +178,26 @@ func hideStreamToken(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), streamTokenKey{}, token))
 }
 
-// redeem uses the stream token that a request has brought. It is nil, without a
-// refusal, where it has brought none.
+// redeem consumes the stream token of a request. It returns nil without a refusal if
+// there is none.
 func (s *Server) redeem(r *http.Request, pattern string) (*streamToken, *refusal) {
 	text, brought := r.Context().Value(streamTokenKey{}).(string)
 	if !brought {
 		return nil, nil
 	}
-	t := s.tokens.remove(sha256.Sum256([]byte(text))) // used, whatever comes of it
+	t := s.tokens.remove(sha256.Sum256([]byte(text))) // consumed even if the request is refused
 	target, valid := targetOf(r.URL)
 	if t == nil || !s.streamed[pattern] || r.Method != http.MethodGet || !valid || t.target != target ||
 		!strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
 		return nil, badStreamToken
 	}
-	// Whoever made the token could send headers, so this is no request that a page
-	// of another site makes without asking.
+	// The creator of the token could send headers, so this is not a cross-site request
+	// without a preflight.
 	r.Header.Set("GraphQL-Require-Preflight", "1")
 	return t, nil
 }
 
-// authenticateToken asks whose the token's credential is now.
+// authenticateToken authenticates the token's credential again.
 func (s *Server) authenticateToken(ctx context.Context, t *streamToken, who *caller.Caller) (context.Context, func(), *refusal) {
 	ctx, leave, refused := s.authenticate(ctx, t.credential, who)
 	if refused != nil {
@@ -218,9 +218,9 @@ func (s *Server) authenticateToken(ctx context.Context, t *streamToken, who *cal
 var (
 	badStreamToken = &refusal{status: http.StatusUnauthorized, rpc: rpcPermissionDenied, reason: string(kg.CodeUnauthenticated),
 		message: "the stream token was used, has expired, or is for another stream", challenge: challenge + `, error="invalid_token"`,
-		hint: "Make another with POST " + StreamTokenPath + "; it opens one stream, once, within a minute."}
+		hint: "Create another one with POST " + StreamTokenPath + "; it opens one stream, once, within a minute."}
 	tooManyStreamTokens = &refusal{status: http.StatusTooManyRequests, rpc: rpcRateLimit, reason: string(kg.CodeRateLimited),
-		message: "you have too many stream tokens that were not used", hint: "Use them, or wait until they have expired.", retry: int(StreamTokenLifetime / time.Second)}
+		message: "the caller has too many unused stream tokens", hint: "Use them, or wait until they expire.", retry: int(StreamTokenLifetime / time.Second)}
 )
 
 func badStreamURL(message string) *refusal {

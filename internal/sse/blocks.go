@@ -7,13 +7,13 @@ import (
 	"io"
 )
 
-// blockReader hands a stream on in whole blocks, with "\n" for each of the three
-// line ends that Server-Sent Events allow.
+// blockReader passes a stream on in whole blocks, with "\n" for each of the three line
+// ends that Server-Sent Events allow.
 //
-// The library's reader takes what is left at the end of the input for an event.
-// After a broken connection that is half an event, and its id, believed, would
-// lose the whole. It also searches all that it has again after each read, which
-// is quadratic in the size of an event that comes in pieces.
+// The library's reader takes the rest of the input at its end for an event. After a
+// broken connection that is half an event, and trusting its id would lose the whole
+// one. The reader also searches all of its buffer again after each read, which is
+// quadratic in the size of an event that comes in pieces.
 type blockReader struct {
 	body  io.ReadCloser
 	in    *bufio.Reader
@@ -21,7 +21,7 @@ type blockReader struct {
 	touch func() // called when something came
 
 	block []byte // the last whole block
-	rest  []byte // what of it was not read yet
+	rest  []byte // the unread part of block
 	cr    bool   // the last byte was a carriage return, so a line feed is part of it
 	begun bool   // the first line is over
 }
@@ -44,7 +44,7 @@ func (r *blockReader) readBody(p []byte) (int, error) {
 	return n, err
 }
 
-// Read returns no more than what is left of one block.
+// Read returns at most the rest of one block.
 func (r *blockReader) Read(p []byte) (int, error) {
 	if len(r.rest) == 0 {
 		if err := r.next(); err != nil {
@@ -58,8 +58,8 @@ func (r *blockReader) Read(p []byte) (int, error) {
 
 func (r *blockReader) Close() error { return r.body.Close() }
 
-// next reads a block with its empty line. What the end of the input cuts off is
-// dropped.
+// next reads a block with its empty line. It drops a block that the end of the input
+// cuts off.
 func (r *blockReader) next() error {
 	if cap(r.block) > maxPooledBlock {
 		r.block = nil

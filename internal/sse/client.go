@@ -22,7 +22,7 @@ const (
 	// DefaultIdleTimeout is longer than the longest heartbeat interval that
 	// koine offers (60 s).
 	DefaultIdleTimeout = 90 * time.Second
-	// MaxRefusalBytes is how much is read of an answer that is no stream.
+	// MaxRefusalBytes bounds the body that is read of an answer other than a stream.
 	MaxRefusalBytes = 64 << 10
 )
 
@@ -66,9 +66,9 @@ type ClientOptions struct {
 	// HTTP sends the requests; http.DefaultClient by default. Its Timeout must
 	// be 0, or it ends each stream.
 	HTTP *http.Client
-	// Refused turns an answer that is no stream into the error to report, for
-	// example a JSON-RPC error; body is the beginning of its body, the
-	// response's own is closed. The result is wrapped in a *ResponseError.
+	// Refused converts an answer that is not a stream into the error to report, for
+	// example a JSON-RPC error; body is the start of its body, the response's own is
+	// closed. The result is wrapped in a *ResponseError.
 	Refused func(response *http.Response, body []byte) error
 	// MaxEventBytes bounds the block of one event.
 	MaxEventBytes int
@@ -78,12 +78,12 @@ type ClientOptions struct {
 	// MaxAttempts is the number of connections in a row that may fail or end
 	// without an event; the error of the last is then reported. -1: no bound.
 	MaxAttempts int
-	// FailFirst reports at once why there was no stream until there has been
-	// one: a wrong address should not be tried for a minute.
+	// FailFirst reports the first failure at once as long as there has been no stream,
+	// so that a wrong address is not retried.
 	FailFirst bool
 	// IdleTimeout ends a connection on which nothing comes. -1: never.
 	IdleTimeout time.Duration
-	// Retrying is told before each wait.
+	// Retrying is called before each wait.
 	Retrying func(err error, wait time.Duration)
 }
 
@@ -97,12 +97,12 @@ func (o ClientOptions) withDefaults() ClientOptions {
 	return o
 }
 
-// ResponseError is an answer that is no stream.
+// ResponseError is an answer that is not a stream.
 type ResponseError struct {
 	Status     int
 	RetryAfter time.Duration // the server's hint, 0 for none
 	Body       []byte        // its beginning, at most MaxRefusalBytes
-	Err        error         // what ClientOptions.Refused made of it, or nil
+	Err        error         // result of ClientOptions.Refused, or nil
 }
 
 func (e *ResponseError) Error() string {
@@ -112,7 +112,7 @@ func (e *ResponseError) Error() string {
 	return fmt.Sprintf("sse: not an event stream: HTTP %d: %.200s", e.Status, e.Body)
 }
 
-// Unwrap gives the error of the dialect.
+// Unwrap returns the error of the dialect.
 func (e *ResponseError) Unwrap() error { return e.Err }
 
 // passing reports whether the same request may succeed later. 4xx is the
@@ -121,15 +121,14 @@ func (e *ResponseError) passing() bool {
 	return e.Status == http.StatusTooManyRequests || e.Status >= 500 && e.Status != http.StatusNotImplemented
 }
 
-// Subscribe reads a stream, and connects again when the connection is lost or
-// the server ends the stream, from behind the last id that it saw. Without ids
-// what happens between two connections is not seen.
+// Subscribe reads a stream. When the connection is lost or the server ends the stream,
+// it connects again and resumes after the last id. Without ids, events between two
+// connections are lost.
 //
-// An event's ID is the last one seen when it came, as in a browser; an event
-// with an ID only is a position. The iterator ends when the caller stops, or
-// with one error: the context's, a *ResponseError that will not pass,
-// ErrEventTooLarge, an error of Request, that of the last of MaxAttempts, or
-// with FailFirst that of the first.
+// An event's ID is the last one seen at its arrival, as in a browser; an event with an
+// ID only is a position. The iterator ends when the caller stops, or with one error:
+// the context's, a permanent *ResponseError, ErrEventTooLarge, an error of Request,
+// that of the last of MaxAttempts, or with FailFirst that of the first.
 func Subscribe(ctx context.Context, options ClientOptions) iter.Seq2[Event, error] {
 	options = options.withDefaults()
 	return func(yield func(Event, error) bool) {
@@ -159,7 +158,7 @@ func Subscribe(ctx context.Context, options ClientOptions) iter.Seq2[Event, erro
 	}
 }
 
-// final reports whether a new connection would be in vain.
+// final reports whether a new connection would fail again.
 func final(err error) bool {
 	var response *ResponseError
 	if errors.As(err, &response) {
@@ -189,7 +188,7 @@ func (o ClientOptions) wait(ctx context.Context, cause error, n int) error {
 	return backoff.Sleep(ctx, wait)
 }
 
-// readRefusal makes the error of an answer that is no stream, and closes it.
+// readRefusal returns the error for an answer that is not a stream, and closes it.
 func readRefusal(response *http.Response, refused func(*http.Response, []byte) error) error {
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, MaxRefusalBytes))

@@ -22,7 +22,7 @@ type connection struct {
 	last     string // the last id seen
 	streamed bool   // the answer was a stream
 	events   int    // how many events came
-	stopped  bool   // the caller has had enough
+	stopped  bool   // the caller has stopped
 	touch    func() // tells the idle timer that something came
 }
 
@@ -55,7 +55,7 @@ func (c *connection) run(parent context.Context) error {
 		return ErrIdle
 	}
 	if outer := (*url.Error)(nil); errors.As(err, &outer) {
-		return outer.Err // RoundTrip's own error says the method and the address
+		return outer.Err // RoundTrip's own error has the method and the address
 	}
 	if err == nil {
 		return ErrEnded
@@ -63,8 +63,8 @@ func (c *connection) run(parent context.Context) error {
 	return err
 }
 
-// take passes an event on and reports whether more are wanted. The library makes
-// an event of each comment, with the last id: that is no news.
+// take passes an event on and reports whether the caller wants more. The library makes
+// an event of each comment, with the last id; take ignores it.
 func (c *connection) take(msg *r3labs.Event) bool {
 	event := Event{ID: string(msg.ID), Name: string(msg.Event), Data: msg.Data}
 	if event.Name == "" && len(event.Data) == 0 && event.ID == c.last {
@@ -99,8 +99,8 @@ func (c *connection) validate(response *http.Response) error {
 // noRedirect leaves redirects to the inner client.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// once is the library's back-off that does not try again: its own neither looks
-// at the context nor at the status.
+// once is the library's back-off without retries: the library's own checks neither the
+// context nor the status.
 type once struct{}
 
 func (once) NextBackOff() time.Duration { return -1 }

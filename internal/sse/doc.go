@@ -1,12 +1,12 @@
-// Package sse is the one place where koine speaks Server-Sent Events, as a
-// server and as a client, over github.com/r3labs/sse. It moves events (an id, a
-// name, bytes) and knows nothing of what they mean.
+// Package sse is the single implementation of Server-Sent Events in koine, as a server
+// and as a client, over github.com/r3labs/sse. It moves events (an id, a name, bytes)
+// without interpreting them.
 //
-// The server side has two types. A [Server] counts the open streams, beats for
-// the idle ones and ends them all at shutdown. A [Stream] is one response: Open
-// reserves its place before the first byte, so that a refusal can still be an
-// ordinary HTTP answer, and Serve pulls events from an iterator until the
-// iterator ends, the client leaves, falls behind, or the server shuts down.
+// The server side has two types. A [Server] counts the open streams, sends heartbeats
+// to the idle ones and ends them all at shutdown. A [Stream] is one response: Open
+// reserves its place before the first byte, so that a refusal can still be an ordinary
+// HTTP answer, and Serve pulls events from an iterator until the iterator ends, the
+// client leaves or falls behind, or the server shuts down.
 //
 //	stream, err := server.Open(r.Context(), sse.StreamOptions{...})
 //	if err != nil { ... }            // *Refused: answer 503 with Retry-After
@@ -19,22 +19,22 @@
 //   - Nothing is buffered beyond [MaxInFlightBytes] (or one larger event): the
 //     iterator is pulled when there is room. There is no replay; the producer's
 //     log is the replay.
-//   - A stream that cannot take a block within the write timeout never delays
-//     another. It is told so, if it takes that last event, and closed.
+//   - A stream that cannot write a block within the write timeout never delays
+//     another. It gets a last event with the reason, if it still reads, and is closed.
 //   - The last event is written after everything before it, or not at all.
-//   - When Serve returns, the producer is no longer running, its context is done,
-//     and the hub's loop for the stream has been told to end.
+//   - When Serve returns, the producer has stopped, its context is done, and the
+//     hub's loop for the stream has been told to end.
 //
-// What r3labs/sse would do otherwise, and what keeps it from doing so here:
+// Differences from r3labs/sse alone, and how this package achieves them:
 //   - It fans a stream out to many subscribers, and one that stalls stalls all:
 //     here each request has a private stream.
-//   - A subscriber leaves through the stream's own loop, so a stream that goes
+//   - A subscriber leaves through the stream's own loop, so a stream that ends
 //     first strands it: here the stream is removed after its subscriber.
 //   - It ignores write errors, has no deadlines, begins each block with an id
-//     line (an empty one resets a client) and can write no block without data
-//     but a comment: the response writer in writer.go sees to all of these.
-//   - Its client sends GET only, takes the part of a block that a broken
-//     connection leaves behind for an event, and retries without looking at the
-//     context or the status: [Subscribe] feeds it whole blocks from a request of
-//     our own, one connection at a time.
+//     line (an empty one resets a client) and can write a block without data only
+//     as a comment: the response writer in writer.go handles all of these.
+//   - Its client sends GET only, takes a truncated block of a broken connection
+//     for an event, and retries without checking the context or the status:
+//     [Subscribe] feeds it whole blocks from a request of our own, one connection
+//     at a time.
 package sse

@@ -31,8 +31,8 @@ var (
 	ErrUsed = errors.New("sse: the stream was served or closed before")
 )
 
-// Refused says that no byte of the stream was written: the caller still owes
-// the client an answer.
+// Refused means that no byte of the stream was written: the caller must still answer
+// the client.
 type Refused struct {
 	Reason     error
 	RetryAfter time.Duration // when to try again; 0 if that would not help
@@ -40,7 +40,7 @@ type Refused struct {
 
 func (e *Refused) Error() string { return e.Reason.Error() }
 
-// Unwrap gives the reason to errors.Is.
+// Unwrap returns the reason.
 func (e *Refused) Unwrap() error { return e.Reason }
 
 // PanicError is a panic of the producer or of one of the stream's callbacks. It

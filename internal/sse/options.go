@@ -28,14 +28,14 @@ const (
 	maxTick = 250 * time.Millisecond
 )
 
-// Options are the bounds of a Server. The zero value of each means its default.
+// Options configures a Server. Zero values select defaults.
 type Options struct {
 	// Heartbeat is how long a stream may be silent before it gets a heartbeat.
 	Heartbeat time.Duration
 	// WriteTimeout is how long one block may take to be written.
 	WriteTimeout time.Duration
-	// LastTimeout is how long a stream that is ending may take to write what it
-	// still holds and its last event.
+	// LastTimeout is how long an ending stream may take to write its buffered events
+	// and its last event.
 	LastTimeout time.Duration
 	// MaxStreams bounds the streams that are open at a time.
 	MaxStreams int
@@ -47,9 +47,9 @@ type Options struct {
 	SendBuffer int
 	// RetryAfter is the hint given with a refusal.
 	RetryAfter time.Duration
-	// Admit, if set, is asked before a stream is opened, with the context of its
-	// request. Its error refuses the stream (Refused wraps it); release is called
-	// once, when the stream has given its place back.
+	// Admit, if set, is called before a stream is opened, with the context of its
+	// request. Its error refuses the stream (Refused wraps it); release is called once,
+	// when the stream has released its place.
 	Admit func(context.Context) (release func(), err error)
 }
 
@@ -64,28 +64,26 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// StreamOptions are what a dialect wants of one stream. Its functions may be
-// called from any goroutine, one at a time; they must not block and must not
-// use the stream.
+// StreamOptions configures one stream. Its functions may be called from any goroutine,
+// one at a time; they must not block and must not use the stream.
 type StreamOptions struct {
 	// Heartbeat replaces the server's interval; 0 keeps it. The ticker is no
 	// finer than a quarter of the server's interval (at most 250 ms).
 	Heartbeat time.Duration
-	// IDs says that the client asked for id lines. Otherwise none is sent, and
-	// a block of an unnamed event begins with "data: " (WIRE §5).
+	// IDs means that the client requested id lines. Without it none is sent, and a
+	// block of an unnamed event begins with "data: " (WIRE §5).
 	IDs bool
-	// From is the position that the stream starts after. Position and Last are
-	// given it until an event has carried an ID.
+	// From is the position at which the stream starts. Position and Last get it until
+	// an event has carried an ID.
 	From string
 	// Position makes a heartbeat an id-only block, if IDs is set: it returns the
 	// position up to which everything has been yielded, or "" for a comment.
 	// The argument is the ID last sent; the answer must not lie before it, and
 	// must not lie after an event that has not been yielded yet.
 	Position func(last string) string
-	// Last gives the event that tells the client why the stream ends before its
-	// iterator did, or false for none. The second argument is the ID of the last
-	// event before it, which is where to resume from: what was yielded but did
-	// not get out is not counted. It is not called when the client is gone or
-	// when the iterator ended by itself.
+	// Last returns the last event, which tells the client why the stream ends before
+	// its iterator, or false for none. The second argument is the ID of the last event
+	// before it, to resume from: yielded events that were not written do not count. It
+	// is not called when the client is gone or when the iterator ended by itself.
 	Last func(reason error, last string) (Event, bool)
 }

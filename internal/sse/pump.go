@@ -8,9 +8,9 @@ import (
 	r3labs "github.com/r3labs/sse/v2"
 )
 
-// pump moves events from the iterator to the hub, then says why it ended, and
-// ends the hub's handler. It runs on the goroutine that the hub starts when the
-// subscriber is there.
+// pump moves events from the iterator to the hub, records the reason for which it
+// ended, and ends the hub's handler. It runs on the goroutine that the hub starts for
+// the subscriber.
 func (st *Stream) pump() {
 	defer close(st.pumped)
 	st.mu.Lock()
@@ -20,7 +20,7 @@ func (st *Stream) pump() {
 
 	st.reason = st.pull()
 	if st.reason != nil {
-		st.cancel(st.reason) // what the producer started under the context ends too
+		st.cancel(st.reason) // ends the producer's work under the context too
 		st.publishLast()
 	}
 	st.mu.Lock()
@@ -29,8 +29,8 @@ func (st *Stream) pump() {
 	st.server.hub.Publish(st.id, &r3labs.Event{}) // the end, for the hub
 }
 
-// pull publishes what the iterator yields and returns why it stopped, nil being
-// the iterator's own end.
+// pull publishes the events of the iterator and returns the reason for which it
+// stopped, nil for the iterator's own end.
 func (st *Stream) pull() (reason error) {
 	defer catch(&reason)
 	for event, err := range st.events {
@@ -89,7 +89,7 @@ func (st *Stream) lastEvent() (event Event, ok bool, err error) {
 	return event, ok, nil
 }
 
-// measure gives the size of the event's block, or why it cannot be sent.
+// measure returns the size of the event's block, or an error if it cannot be sent.
 func (st *Stream) measure(event Event) (int, error) {
 	if err := event.check(); err != nil {
 		return 0, err
@@ -101,8 +101,8 @@ func (st *Stream) measure(event Event) (int, error) {
 	return size, nil
 }
 
-// send publishes an event. A position for a client that wants no ids is noted
-// only: it is where to resume from if the stream ends.
+// send publishes an event. A position for a client without ids is only recorded, as the
+// position to resume from.
 func (st *Stream) send(event Event, size int) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -115,8 +115,8 @@ func (st *Stream) send(event Event, size int) {
 	}
 }
 
-// catch turns a panic into an error: the pump and the ticker are no goroutines
-// of net/http, and a panic there would end the process.
+// catch turns a panic into an error: the pump and the ticker are not goroutines of
+// net/http, and a panic there would end the process.
 func catch(err *error) {
 	if value := recover(); value != nil {
 		*err = &PanicError{Value: value, Stack: debug.Stack()}

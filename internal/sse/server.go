@@ -19,9 +19,9 @@ type Server struct {
 	ticked  chan struct{} // closed when it has
 	stop    sync.Once
 
-	mu      sync.Mutex // guards what follows; never held while a stream is used
+	mu      sync.Mutex // guards the fields below; never held while a stream is used
 	streams map[string]*Stream
-	places  int // taken: by streams, and by what is Acquired
+	places  int // taken by streams and by Acquire
 	next    uint64
 	closed  bool
 	empty   chan struct{} // closed when the server is closed and has no stream
@@ -43,8 +43,8 @@ func New(options Options) *Server {
 	s.hub.BufferSize = 1
 	s.hub.SplitData = true
 	s.hub.Headers = map[string]string{"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-	// The hub calls both on a goroutine of their own. The first becomes the
-	// pump: what is published from here on reaches the subscriber.
+	// The hub calls both on a goroutine of their own. The first becomes the pump:
+	// events published from here on reach the subscriber.
 	s.hub.OnSubscribe = func(id string, _ *r3labs.Subscriber) { s.stream(id).pump() }
 	s.hub.OnUnsubscribe = func(id string, _ *r3labs.Subscriber) { close(s.stream(id).left) }
 	go s.tick()
@@ -72,16 +72,16 @@ func (s *Server) Open(ctx context.Context, options StreamOptions) (*Stream, erro
 	return st, nil
 }
 
-// Attach returns a stream that takes no place: a connection that Shutdown ends and
-// waits for, and that is counted, by Acquire, only when its client has said what it
-// is for. The error is a *Refused with ErrShutdown.
+// Attach returns a stream without a place: a connection that Shutdown ends and waits
+// for, and that takes a place, by Acquire, when its client has authenticated. The error
+// is a *Refused with ErrShutdown.
 func (s *Server) Attach(ctx context.Context) (*Stream, error) {
 	return s.attach(ctx, StreamOptions{})
 }
 
-// Acquire takes a place among the streams for what is no response of its own: a
-// socket, or a subscription on one. release gives it back and may be called again.
-// The error is a *Refused with ErrTooManyStreams or the error of Options.Admit.
+// Acquire takes a place among the streams for a socket, or for a subscription on one.
+// release releases it and may be called again. The error is a *Refused with
+// ErrTooManyStreams or the error of Options.Admit.
 func (s *Server) Acquire(ctx context.Context) (release func(), err error) {
 	admitted := func() {}
 	if s.options.Admit != nil {
@@ -124,14 +124,14 @@ func (s *Server) attach(ctx context.Context, options StreamOptions) (*Stream, er
 	return st, nil
 }
 
-// Streams is the number of places that are taken.
+// Streams returns the number of places taken.
 func (s *Server) Streams() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.places
 }
 
-// MaxEventBytes is the bound on the block of one event.
+// MaxEventBytes returns the limit of the block of one event.
 func (s *Server) MaxEventBytes() int { return s.options.MaxEventBytes }
 
 // Shutdown refuses new streams, ends the open ones with ErrShutdown and waits
@@ -151,7 +151,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 }
 
-// close refuses streams from now on and returns those that are open.
+// close refuses new streams and returns the open ones.
 func (s *Server) close() []*Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *Server) close() []*Stream {
 	return s.list(nil)
 }
 
-// release gives the place of a stream back.
+// release releases the place of a stream.
 func (s *Server) release(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func (s *Server) refuse(reason error) error {
 	return &Refused{Reason: reason, RetryAfter: s.options.RetryAfter}
 }
 
-// now is the time since the server began: monotonic, and fit for an atomic.
+// now returns the time since the server started: monotonic, and storable in an atomic.
 func (s *Server) now() time.Duration { return time.Since(s.began) }
 
 // tick is the one heartbeat ticker of all streams. Shutdown ends it.

@@ -5,9 +5,9 @@ import (
 	"net/http"
 )
 
-// WriteSingle answers 200 text/event-stream with one event and ends: for protocols whose
-// clients are told in a stream why there is none. It is an ordinary answer and takes no
-// place among the streams of a server.
+// WriteSingle answers 200 text/event-stream with one event and ends, for protocols that
+// report a refusal in a stream. It is an ordinary answer and takes no place among the
+// streams of a server.
 func WriteSingle(w http.ResponseWriter, e Event) error {
 	if err := e.check(); err != nil {
 		return err

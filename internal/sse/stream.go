@@ -22,17 +22,17 @@ type Stream struct {
 	events  iter.Seq2[Event, error]
 	state   atomic.Int32 // opened, serving or closed
 
-	admitted func() // gives back what Options.Admit took
+	admitted func() // release function of Options.Admit
 
-	active   atomic.Int64  // when a block was last written or a heartbeat sent, as Server.now
+	active   atomic.Int64  // time of the last block or heartbeat, as Server.now
 	inFlight atomic.Int64  // bytes published and not yet written
 	room     chan struct{} // a token when inFlight has become smaller
 	pumped   chan struct{} // closed when the pump has ended
-	left     chan struct{} // closed when the hub has let the subscriber go
-	reason   error         // why the pump ended; read after pumped
+	left     chan struct{} // closed when the hub has removed the subscriber
+	reason   error         // the reason for the pump's end; read after pumped
 
-	// mu makes one order of what is published: events, heartbeats with the
-	// position they tell, and the end. It guards last and ended.
+	// mu orders the published blocks: events, heartbeats with their position, and the
+	// end. It guards last and ended.
 	mu    sync.Mutex
 	last  string // the ID last published
 	ended bool   // nothing is published any more (or not yet)
@@ -65,8 +65,7 @@ func newStream(ctx context.Context, s *Server, id string, options StreamOptions)
 // work under it and end soon after it.
 func (st *Stream) Context() context.Context { return st.ctx }
 
-// Close gives the place of a stream that was not served back, and does nothing
-// otherwise.
+// Close releases the place of a stream that was not served, and does nothing otherwise.
 func (st *Stream) Close() {
 	if st.state.CompareAndSwap(stateOpened, stateClosed) {
 		st.end()
@@ -95,7 +94,7 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2
 	BoundSendBuffer(r, st.server.options.SendBuffer)
 	st.events = events
 	defer out.close()
-	// Whatever ends the context, the rest must be written soon.
+	// After any end of the context, the rest must be written soon.
 	defer context.AfterFunc(st.ctx, out.hurry)()
 	st.serveHub(out)
 	if st.reason == nil && out.dead { // the iterator's end did not get out
@@ -104,7 +103,7 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2
 	return st.reason
 }
 
-// end ends the context and gives the place back.
+// end ends the context and releases the place.
 func (st *Stream) end() {
 	st.cancel(nil)
 	st.server.release(st.id)
@@ -125,8 +124,8 @@ func (st *Stream) serveHub(out *writer) {
 	hub.RemoveStream(st.id)
 }
 
-// It is not inlined: the stream's goroutine waits above it, and its stack would
-// hold a request for all that time.
+// It is not inlined: the stream's goroutine waits above it, and its stack would hold a
+// request for all that time.
 //
 //go:noinline
 func (st *Stream) hubRequest(ctx context.Context) *http.Request {
@@ -138,7 +137,7 @@ func (st *Stream) hubRequest(ctx context.Context) *http.Request {
 	return request.WithContext(ctx)
 }
 
-// endReason is why the stream must end, or nil while it need not.
+// endReason returns the reason for which the stream must end, or nil.
 func (st *Stream) endReason() error {
 	if st.ctx.Err() == nil {
 		return nil
@@ -192,7 +191,7 @@ func (st *Stream) beat(now time.Duration) {
 	st.active.Store(int64(now))
 }
 
-// position asks the dialect how far its scan is; "" stands for a comment.
+// position returns the position of the dialect's scan; "" stands for a comment.
 func (st *Stream) position() (id string, err error) {
 	if !st.options.IDs || st.options.Position == nil {
 		return "", nil

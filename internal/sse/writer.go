@@ -19,14 +19,14 @@ type writer struct {
 	out    http.ResponseWriter
 	rc     *http.ResponseController
 	block  *block // nil between blocks
-	dead   bool   // a write failed; what follows is dropped
+	dead   bool   // a write failed; later blocks are dropped
 
 	// A timer watches each block, in place of a deadline set and cleared on the
 	// connection per block: on HTTP/2 a deadline that is left standing ends an
 	// idle stream, and setting one costs a message to the connection's loop.
 	timer *time.Timer
 
-	mu      sync.Mutex // guards what follows and all use of the deadline
+	mu      sync.Mutex // guards the fields below and all use of the deadline
 	writing bool
 	began   time.Duration // when the block was begun, as Server.now
 	hurried bool          // the deadline of the end is set
@@ -36,7 +36,7 @@ type writer struct {
 // block is one block of the stream while it is gathered.
 type block struct {
 	bytes []byte
-	name  int // where the event's name goes: behind the id
+	name  int // index for the event's name: after the id
 }
 
 // blocks recycles them, so that an idle stream holds none.
@@ -45,8 +45,8 @@ var blocks = sync.Pool{New: func() any { return new(block) }}
 // maxPooledBlock is the largest buffer worth keeping.
 const maxPooledBlock = 64 << 10
 
-// newWriter lifts the HTTP server's own read and write timeouts, which are made
-// for ordinary answers, and finds out whether w can stream at all.
+// newWriter clears the HTTP server's own read and write timeouts, which are for
+// ordinary answers, and checks that w can stream.
 func newWriter(st *Stream, w http.ResponseWriter) (*writer, error) {
 	rc := http.NewResponseController(w)
 	if err := rc.SetWriteDeadline(time.Time{}); err != nil {
@@ -61,7 +61,7 @@ func newWriter(st *Stream, w http.ResponseWriter) (*writer, error) {
 	return wr, nil
 }
 
-// Header is that of the response.
+// Header returns the header of the response.
 func (w *writer) Header() http.Header { return w.out.Header() }
 
 // WriteHeader sends the status; the next flush sends it off. The hub's
@@ -71,9 +71,9 @@ func (w *writer) WriteHeader(status int) {
 	w.out.WriteHeader(status)
 }
 
-// Write gathers one line of a block. It drops an id line that was not asked for
-// or is empty, puts the event's name before its data (clients that read line by
-// line need it there), and takes the comment mark off (Event.library).
+// Write gathers one line of a block. It drops an id line that was not requested or is
+// empty, puts the event's name before its data (clients that read line by line need it
+// there), and removes the comment mark (Event.library).
 func (w *writer) Write(line []byte) (int, error) {
 	if w.block == nil {
 		w.block = blocks.Get().(*block)
@@ -95,7 +95,7 @@ func (w *writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Flush sends the block that was gathered, or the header if there is none.
+// Flush sends the gathered block, or the header if there is none.
 func (w *writer) Flush() {
 	var lines []byte
 	if w.block != nil {
@@ -142,10 +142,10 @@ func (w *writer) unwatch() {
 	w.timer.Stop()
 }
 
-// strike ends the stream of a client that did not take a block in time. The
-// write itself goes on for LastTimeout: once a write on a connection has failed
-// nothing can follow it, so a deadline that cut it off right here would also
-// cut off the last event of a client that is merely slow.
+// strike ends the stream of a client that did not read a block in time. The write
+// itself may continue for LastTimeout: after a failed write nothing can follow on a
+// connection, so an immediate deadline would also cut off the last event of a client
+// that is merely slow.
 func (w *writer) strike() {
 	w.mu.Lock()
 	late := w.writing && w.stream.server.now()-w.began >= w.stream.server.options.WriteTimeout
@@ -155,7 +155,7 @@ func (w *writer) strike() {
 	}
 }
 
-// hurry gives what is left to write its deadline: none if nobody reads it.
+// hurry sets the deadline of the remaining writes: now if the client is gone.
 func (w *writer) hurry() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,13 +167,13 @@ func (w *writer) hurry() {
 	if w.stream.endReason() != ErrClientGone {
 		deadline = deadline.Add(w.stream.server.options.LastTimeout)
 	}
-	// It was accepted when the stream began; a failure now means that the
-	// connection is closed.
+	// SetWriteDeadline succeeded at the start; a failure now means that the connection
+	// is closed.
 	_ = w.rc.SetWriteDeadline(deadline)
 }
 
-// close leaves a deadline for what the HTTP server writes after the handler: the
-// end of the body. The server clears it before the connection's next request.
+// close leaves a deadline for the end of the body, which the HTTP server writes after
+// the handler. The server clears it before the connection's next request.
 func (w *writer) close() {
 	w.timer.Stop()
 	w.hurry()

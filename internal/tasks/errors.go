@@ -5,7 +5,7 @@ import "koine/kg"
 // errNoTask is the same for a task that does not exist and for one that the caller may
 // not see, so it names nothing.
 func errNoTask() *kg.Error {
-	return kg.Errorf(kg.CodeTaskNotFound, "there is no such task").At("id")
+	return kg.Errorf(kg.CodeTaskNotFound, "the task does not exist").At("id")
 }
 
 func errEnded(s State) *kg.Error {

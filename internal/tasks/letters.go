@@ -173,7 +173,7 @@ func (s *Service) Acknowledge(ctx context.Context, by caller.Caller, letter stri
 }
 
 func errNoLetter() *kg.Error {
-	return kg.Errorf(kg.CodeTaskNotFound, "there is no such letter in this mailbox").At("letter")
+	return kg.Errorf(kg.CodeTaskNotFound, "the mailbox has no such letter").At("letter")
 }
 
 // MaxDeliveredAhead bounds, for each agent, the remembered letters that were delivered

@@ -7,74 +7,73 @@ import (
 	"koine/internal/tasks"
 )
 
-// Codec reads the params of a version of A2A, and gives results the form that they
-// have there. Params are an object in JSON. What a version does not know is left
-// out of what is read; errors are *kg.Error with CodeInvalid.
+// Codec decodes the params of a version of A2A and encodes results. Params are a JSON
+// object. Unknown members are ignored; errors are *kg.Error with CodeInvalid.
 type Codec interface {
-	// ReadSend reads the params of sending a message.
+	// ReadSend reads the params of a method that sends a message.
 	ReadSend(params []byte) (*Send, error)
-	// ReadTask reads those that name a task.
+	// ReadTask reads params that name a task.
 	ReadTask(params []byte) (*TaskRef, error)
-	// ReadList reads those of listing tasks.
+	// ReadList reads the params of listing tasks.
 	ReadList(params []byte) (*List, error)
-	// ReadPush reads those that set a push notification configuration.
+	// ReadPush reads params that set a push notification configuration.
 	ReadPush(params []byte) (*push.Config, error)
-	// ReadPushRef reads those that name one, or the task of them.
+	// ReadPushRef reads params that name a push notification configuration, or the task
+	// of several.
 	ReadPushRef(params []byte) (*PushRef, error)
 
-	// Task, Message, Status and Chunk are the objects themselves.
+	// Task, Message, Status and Chunk encode objects.
 	Task(*tasks.Task) any
 	Message(m *tasks.Message, of About) any
 	Status(e *tasks.Event, of About) any
 	Chunk(c *tasks.Chunk, of About) any
 
-	// Push is a push notification configuration, without its credentials, and Pushes are
-	// all of a task. NoPush is the answer where one was deleted.
+	// Push encodes a push notification configuration without its credentials, Pushes
+	// all of a task. NoPush is the answer to a deletion.
 	Push(*push.Config) any
 	Pushes([]push.Config) any
 	NoPush() any
 
-	// Result wraps an object as sending a message answers with it, and streams send
-	// it.
+	// Result wraps an object for the answer to a sent message, and for streams.
 	Result(object any) any
 }
 
-// About is the task that something belongs to; all of it is "" for an answer without
-// a task.
+// About is the task and context of an object; both are "" for an answer without a task.
 type About struct {
 	Task    tasks.TaskID
 	Context string
 }
 
-// Of is what belongs to a task.
+// Of returns the About of a task.
 func Of(t *tasks.Task) About { return About{t.ID, t.Context} }
 
-// Send is a message that is sent.
+// Send is a message to be sent.
 type Send struct {
 	Message tasks.Message
-	Task    tasks.TaskID // "" for a new one
+	Task    tasks.TaskID // "" for a new task
 	Context string
-	// Wait until nothing more comes; otherwise the answer is the task as it is made.
+	// Wait delays the answer until the task settles; otherwise the answer is the task
+	// as created.
 	Wait bool
-	// History is how many messages the answer has; negative is all.
+	// History is the number of messages in the answer; negative for all.
 	History int
-	// Push is to be set along with the message; nil for none.
+	// Push is a configuration to set with the message; nil for none.
 	Push *push.Config
 }
 
 // PushRef names a push notification configuration.
 type PushRef struct {
 	Task tasks.TaskID
-	ID   string // "" for that which was set without one
+	ID   string // "" for the one that was set without an id
 }
 
-// TaskRef names a task, and says how much of it is wanted.
+// TaskRef names a task and the amount of history to return.
 type TaskRef struct {
 	ID      tasks.TaskID
 	History int
 }
 
-// List asks for tasks.
+// List selects tasks.
 type List struct {
 	Context   string
 	State     tasks.State // "" for all

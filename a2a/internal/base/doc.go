@@ -1,3 +1,3 @@
-// Package base has what the versions of base A2A have in common: what is asked for,
-// as it is once a version has been read, and the interface of a version.
+// Package base contains the common part of the versions of base A2A: requests in
+// decoded form, and the interface of a version.
 package base

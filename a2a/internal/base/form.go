@@ -9,17 +9,17 @@ import (
 	"koine/kg"
 )
 
-// Form is what differs between the versions in the objects that they have alike: the
+// Form holds the differences between the versions in their common objects: the type of
 // parts P, and names.
 type Form[P any] struct {
-	Kinds  bool // objects say what they are
+	Kinds  bool // objects have a member kind
 	Roles  map[tasks.Role]string
 	States map[tasks.State]string
 	Read   func(*P) (tasks.Part, error)
 	Write  func(*tasks.Part) P
 }
 
-// Message is a message as the version has it; nil for nil.
+// Message encodes a message; nil for nil.
 func (f *Form[P]) Message(m *tasks.Message, of About) *Message[P] {
 	if m == nil {
 		return nil
@@ -30,20 +30,20 @@ func (f *Form[P]) Message(m *tasks.Message, of About) *Message[P] {
 	}
 }
 
-// Status is a status. Where the handler gave a reason for a failure and said nothing,
-// the message is the reason.
+// Status encodes a status. If the handler gave a failure without a message, the failure
+// becomes the message.
 func (f *Form[P]) Status(s *tasks.Status, failure *tasks.Failure, of About) *Status[P] {
 	return &Status[P]{State: f.States[s.State], Message: f.Message(said(s, failure, of), of), Timestamp: timestamp(s.Time)}
 }
 
-// Artifact is an artifact, or what comes to it.
+// Artifact encodes an artifact, or a chunk of one.
 func (f *Form[P]) Artifact(a *tasks.Artifact) *Artifact[P] {
 	return &Artifact[P]{
 		ID: a.ID, Name: a.Name, Description: a.Description, Parts: f.parts(a.Parts), Metadata: a.Metadata, Extensions: a.Extensions,
 	}
 }
 
-// Task is a task, with as much as was read of it.
+// Task encodes a task with the parts that were read.
 func (f *Form[P]) Task(t *tasks.Task) *Task[P] {
 	of := Of(t)
 	out := &Task[P]{Kind: f.kind("task"), ID: t.ID, Context: t.Context, Status: f.Status(&t.Status, t.Failure, of), Metadata: t.Metadata}
@@ -56,8 +56,8 @@ func (f *Form[P]) Task(t *tasks.Task) *Task[P] {
 	return out
 }
 
-// Sending is a message that is sent, with the configuration of the version. The hook may be
-// nil.
+// Sending returns the request to send a message with the configuration of the version.
+// The hook may be nil.
 func (f *Form[P]) Sending(m *Message[P], history *int, wait bool, hook *push.Config) (*Send, error) {
 	if m == nil {
 		return nil, Required("message")
@@ -70,7 +70,7 @@ func (f *Form[P]) Sending(m *Message[P], history *int, wait bool, hook *push.Con
 	return &Send{Message: read, Task: m.Task, Context: m.Context, Wait: wait, History: most, Push: hook}, err
 }
 
-// Sent is a message of a creator's as the domain has it.
+// Sent decodes a message of a creator.
 func (f *Form[P]) Sent(m *Message[P]) (tasks.Message, error) {
 	switch {
 	case m.ID == "":
@@ -78,19 +78,19 @@ func (f *Form[P]) Sent(m *Message[P]) (tasks.Message, error) {
 	case m.Role == "":
 		return tasks.Message{}, Required("message.role")
 	case m.Role != f.Roles[tasks.User]:
-		return tasks.Message{}, kg.Errorf(kg.CodeInvalid, "who sends a message is %s", f.Roles[tasks.User]).At("message.role")
+		return tasks.Message{}, kg.Errorf(kg.CodeInvalid, "the role of a sender must be %s", f.Roles[tasks.User]).At("message.role")
 	}
 	return f.Said(m)
 }
 
-// Said is a message, whoever said it, as the domain has it.
+// Said decodes a message of any author.
 func (f *Form[P]) Said(m *Message[P]) (out tasks.Message, err error) {
 	out = tasks.Message{ID: m.ID, Metadata: Some(m.Metadata), Extensions: m.Extensions, References: m.References}
 	out.Parts, err = f.Parts("message.parts", m.Parts)
 	return out, err
 }
 
-// Parts are the parts as the domain has them; the field is where they stand.
+// Parts decodes parts; field is their path in the request.
 func (f *Form[P]) Parts(field string, list []P) (out []tasks.Part, err error) {
 	for i := range list {
 		p, err := f.Read(&list[i])
@@ -117,7 +117,7 @@ func (f *Form[P]) kind(name string) string {
 	return ""
 }
 
-// timestamp is a time as A2A writes it.
+// timestamp formats a time as A2A does.
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func said(s *tasks.Status, failure *tasks.Failure, of About) *tasks.Message {

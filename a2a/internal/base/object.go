@@ -6,8 +6,8 @@ import (
 	"koine/internal/tasks"
 )
 
-// The objects that both versions have alike, with the parts of a version in them. Kind
-// says which one it is in 0.3; 1.0 has none.
+// The objects common to both versions, with the parts of a version. Kind is the kind of
+// object in 0.3; 1.0 has none.
 type (
 	// Task is a Task.
 	Task[P any] struct {

@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// Decode reads an object of JSON into a struct. Names are accepted in snake_case
-// beside camelCase; null counts as absent.
+// Decode decodes a JSON object into a struct. It accepts snake_case beside camelCase;
+// null counts as absent.
 func Decode(raw []byte, into any) error {
 	raw, err := camel(raw)
 	if err == nil {
@@ -26,10 +26,10 @@ func Decode(raw []byte, into any) error {
 	return kg.AsError(err)
 }
 
-// own are the members whose content is their sender's own, and stays as it is.
+// own are the members with content of the sender's own, which stays unchanged.
 var own = map[string]bool{"metadata": true, "data": true, "details": true}
 
-// camel writes the names of members in camelCase.
+// camel converts the names of members to camelCase.
 func camel(raw []byte) ([]byte, error) {
 	if !bytes.Contains(raw, []byte("_")) {
 		return raw, nil
@@ -70,11 +70,11 @@ func camelObject(raw []byte) ([]byte, error) {
 			value = inner
 		}
 		if _, twice := out[name]; twice {
-			return nil, kg.Errorf(kg.CodeInvalid, "is there twice, in both spellings").At(name)
+			return nil, kg.Errorf(kg.CodeInvalid, "the member occurs twice, in camelCase and snake_case").At(name)
 		}
 		out[name] = value
 	}
-	return plainjson.Encode(out) // as it was sent: no < becomes an escape
+	return plainjson.Encode(out) // without escapes for HTML, as sent
 }
 
 func camelName(name string) string {
@@ -89,7 +89,7 @@ func camelName(name string) string {
 	return first
 }
 
-// Some is raw JSON, nil where it is absent or null.
+// Some returns raw JSON, nil if it is absent or null.
 func Some(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
@@ -97,7 +97,7 @@ func Some(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// HistoryOf is how much history a request wants that says so, or all of it.
+// HistoryOf returns the requested history length, -1 (all) if it is absent.
 func HistoryOf(length *int) (int, error) {
 	switch {
 	case length == nil:
@@ -108,10 +108,10 @@ func HistoryOf(length *int) (int, error) {
 	return *length, nil
 }
 
-// Required is the error of a member that is not there.
+// Required returns the error for a missing member.
 func Required(field string) *kg.Error { return kg.Errorf(kg.CodeInvalid, "is required").At(field) }
 
-// ReadTask reads the params that name a task, which are the same in both versions.
+// ReadTask reads params that name a task, which are the same in both versions.
 func ReadTask(params []byte) (*TaskRef, error) {
 	var p struct {
 		ID            tasks.TaskID `json:"id"`

@@ -11,8 +11,8 @@ type Codec struct{}
 
 var _ base.Codec = Codec{}
 
-// ReadSend reads MessageSendParams. Clients of 0.3 that say nothing of it wait, as
-// the published servers have it.
+// ReadSend reads MessageSendParams. The answer waits unless blocking is false, as in
+// the published servers.
 func (Codec) ReadSend(params []byte) (*base.Send, error) {
 	var p struct {
 		Message       *message `json:"message"`
@@ -32,27 +32,26 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 // ReadTask reads TaskQueryParams, and TaskIdParams.
 func (Codec) ReadTask(params []byte) (*base.TaskRef, error) { return base.ReadTask(params) }
 
-// ReadList refuses: 0.3 lists no tasks.
+// ReadList returns an error: 0.3 does not list tasks.
 func (Codec) ReadList([]byte) (*base.List, error) {
-	return nil, kg.Errorf(kg.CodeInvalid, "A2A 0.3 lists no tasks")
+	return nil, kg.Errorf(kg.CodeInvalid, "A2A 0.3 does not list tasks")
 }
 
-// Task is a Task.
+// Task encodes a Task.
 func (Codec) Task(t *tasks.Task) any { return form.Task(t) }
 
-// Message is a Message.
+// Message encodes a Message.
 func (Codec) Message(m *tasks.Message, of base.About) any { return form.Message(m, of) }
 
-// Status is a TaskStatusUpdateEvent. It is the final one where the stream ends behind
-// it.
+// Status encodes a TaskStatusUpdateEvent. It is final if the stream ends after it.
 func (Codec) Status(e *tasks.Event, of base.About) any {
 	return &statusUpdate{"status-update", of.Task, of.Context, form.Status(e.Status, e.Failure, of), e.Status.State.Settled()}
 }
 
-// Chunk is a TaskArtifactUpdateEvent.
+// Chunk encodes a TaskArtifactUpdateEvent.
 func (Codec) Chunk(c *tasks.Chunk, of base.About) any {
 	return &artifactUpdate{"artifact-update", of.Task, of.Context, form.Artifact(&c.Artifact), c.Append, c.Complete}
 }
 
-// Result is the object itself, which has its kind.
+// Result returns the object itself, which has a kind.
 func (Codec) Result(object any) any { return object }

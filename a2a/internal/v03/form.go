@@ -5,7 +5,7 @@ import (
 	"koine/internal/tasks"
 )
 
-// form is that of the objects that the versions have alike.
+// form is the form of the common objects in 0.3.
 var form = base.Form[part]{
 	Kinds: true,
 	Roles: map[tasks.Role]string{tasks.User: "user", tasks.Agent: "agent"},

@@ -17,7 +17,7 @@ type part struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 }
 
-// file is the content of a file, or where it is.
+// file is the content of a file, or its address.
 type file struct {
 	Bytes    *string `json:"bytes,omitempty"`
 	URI      *string `json:"uri,omitempty"`
@@ -38,7 +38,7 @@ func readPart(p *part) (tasks.Part, error) {
 		}
 		out.Raw, out.URL, out.MediaType, out.Filename = p.File.Bytes, p.File.URI, p.File.MimeType, p.File.Name
 	default:
-		return out, kg.Errorf(kg.CodeInvalid, "is text, file or data").At("kind")
+		return out, kg.Errorf(kg.CodeInvalid, "kind must be text, file or data").At("kind")
 	}
 	return out, nil
 }

@@ -8,7 +8,7 @@ import (
 	"koine/internal/tasks"
 )
 
-// Form is that of push notifications: the Task as it is.
+// Form is the form of push notifications: the Task itself.
 const Form = "0.3"
 
 // taskPush is a TaskPushNotificationConfig.
@@ -31,8 +31,8 @@ type pushAuth struct {
 	Credentials string   `json:"credentials,omitempty"`
 }
 
-// read is the configuration as the domain has it; nil for nil. Of several schemes the
-// first one that is Bearer or Basic is taken, else the first.
+// read decodes a configuration; nil for nil. Of several schemes it takes the first
+// Bearer or Basic, else the first.
 func (c *pushConfig) read() *push.Config {
 	if c == nil {
 		return nil
@@ -69,7 +69,7 @@ func (Codec) ReadPush(params []byte) (*push.Config, error) {
 	return out, nil
 }
 
-// ReadPushRef reads GetTaskPushNotificationConfigParams, and those like them.
+// ReadPushRef reads GetTaskPushNotificationConfigParams and similar params.
 func (Codec) ReadPushRef(params []byte) (*base.PushRef, error) {
 	var p struct {
 		Task tasks.TaskID `json:"id"`
@@ -84,7 +84,7 @@ func (Codec) ReadPushRef(params []byte) (*base.PushRef, error) {
 	return &base.PushRef{Task: p.Task, ID: p.ID}, nil
 }
 
-// Push is a TaskPushNotificationConfig.
+// Push encodes a TaskPushNotificationConfig.
 func (Codec) Push(c *push.Config) any {
 	out := &taskPush{c.Task, &pushConfig{ID: c.ID, URL: c.URL, Token: c.Token}}
 	if c.Scheme != "" {
@@ -93,7 +93,7 @@ func (Codec) Push(c *push.Config) any {
 	return out
 }
 
-// Pushes is a list of them.
+// Pushes encodes a list of them.
 func (v Codec) Pushes(list []push.Config) any {
 	out := []any{}
 	for i := range list {

@@ -30,7 +30,7 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 	return form.Sending(p.Message, c.HistoryLength, !c.ReturnImmediately, c.Push.read())
 }
 
-// ReadTask reads a GetTaskRequest, and those like it.
+// ReadTask reads a GetTaskRequest and similar params.
 func (Codec) ReadTask(params []byte) (*base.TaskRef, error) { return base.ReadTask(params) }
 
 // ReadList reads a ListTasksRequest.
@@ -60,12 +60,12 @@ func (Codec) ReadList(params []byte) (*base.List, error) {
 	}
 	if p.PageSize != nil {
 		if out.First = *p.PageSize; out.First < 1 || out.First > tasks.MaxPage {
-			return nil, kg.Errorf(kg.CodeInvalid, "is between 1 and %d", tasks.MaxPage).At("pageSize")
+			return nil, kg.Errorf(kg.CodeInvalid, "pageSize must be between 1 and %d", tasks.MaxPage).At("pageSize")
 		}
 	}
 	if p.Since != "" {
 		if out.Since, err = time.Parse(time.RFC3339, p.Since); err != nil {
-			return nil, kg.Errorf(kg.CodeInvalid, "is a time as in 2026-01-02T15:04:05Z").At("statusTimestampAfter")
+			return nil, kg.Errorf(kg.CodeInvalid, "statusTimestampAfter must be a time such as 2026-01-02T15:04:05Z").At("statusTimestampAfter")
 		}
 	}
 	return out, nil
@@ -80,28 +80,28 @@ func readState(text string) (tasks.State, error) {
 			return state, nil
 		}
 	}
-	e := kg.Errorf(kg.CodeInvalid, "is no state of a task")
-	e.Hint = "States are written as in TASK_STATE_COMPLETED."
+	e := kg.Errorf(kg.CodeInvalid, "unknown state of a task")
+	e.Hint = "Write the state as in TASK_STATE_COMPLETED."
 	return "", e
 }
 
-// Task is a Task.
+// Task encodes a Task.
 func (Codec) Task(t *tasks.Task) any { return form.Task(t) }
 
-// Message is a Message.
+// Message encodes a Message.
 func (Codec) Message(m *tasks.Message, of base.About) any { return form.Message(m, of) }
 
-// Status is a TaskStatusUpdateEvent.
+// Status encodes a TaskStatusUpdateEvent.
 func (Codec) Status(e *tasks.Event, of base.About) any {
 	return &statusUpdate{of.Task, of.Context, form.Status(e.Status, e.Failure, of)}
 }
 
-// Chunk is a TaskArtifactUpdateEvent.
+// Chunk encodes a TaskArtifactUpdateEvent.
 func (Codec) Chunk(c *tasks.Chunk, of base.About) any {
 	return &artifactUpdate{of.Task, of.Context, form.Artifact(&c.Artifact), c.Append, c.Complete}
 }
 
-// Result is a SendMessageResponse or a StreamResponse.
+// Result wraps an object in a SendMessageResponse or a StreamResponse.
 func (Codec) Result(object any) any {
 	switch object.(type) {
 	case *task:

@@ -5,7 +5,7 @@ import (
 	"koine/internal/tasks"
 )
 
-// form is that of the objects that the versions have alike.
+// form is the form of the common objects in 1.0.
 var form = base.Form[part]{
 	Roles: map[tasks.Role]string{tasks.User: "ROLE_USER", tasks.Agent: "ROLE_AGENT"},
 	States: map[tasks.State]string{

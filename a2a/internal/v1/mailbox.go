@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// letter is what an agent finds in its mailbox on the hub, in the objects of A2A.
+// letter is a letter in a mailbox of the hub, with objects of A2A.
 type letter struct {
 	ID       string   `json:"id"`
 	From     string   `json:"from"`
@@ -20,16 +20,16 @@ type letter struct {
 	Message  *message `json:"message"`
 }
 
-// Letter is a letter: its id, who asks, the task as it is, with its version, and the message
-// that waits. The cancel of a task says so.
+// Letter encodes a letter: its id, its sender, the present task with its version, and
+// the message. The cancellation of a task is marked as such.
 func Letter(l *tasks.Letter) any {
 	return &letter{l.ID(), string(l.Task.Creator), l.Task.Version, l.Canceled(), form.Task(l.Task), form.Message(&l.Message, base.Of(l.Task))}
 }
 
-// ReadReport reads what an agent says of a task: an object with a state, a message, a
-// list of artifacts, an error, metadata, the letters that it is about and the version that the
-// task is to have, all of which may be absent. An artifact has append and lastChunk, as an
-// update of it has, and the offset of what is appended.
+// ReadReport decodes the report of an agent: an object with a state, a message,
+// artifacts, an error, metadata, the letters that it acknowledges and the expected
+// version of the task, all optional. An artifact has append and lastChunk, as in an
+// artifact update, and the offset of an appended chunk.
 func ReadReport(raw []byte) (*tasks.Report, error) {
 	var p struct {
 		State     string   `json:"state"`
@@ -46,14 +46,14 @@ func ReadReport(raw []byte) (*tasks.Report, error) {
 		Metadata json.RawMessage `json:"metadata"`
 	}
 	if trimmed := strings.TrimSpace(string(raw)); !strings.HasPrefix(trimmed, "{") {
-		return nil, kg.Errorf(kg.CodeInvalid, "a report is an object")
+		return nil, kg.Errorf(kg.CodeInvalid, "the report must be a JSON object")
 	}
 	if err := base.Decode(raw, &p); err != nil {
 		return nil, err
 	}
 	out := &tasks.Report{Failure: p.Error, Metadata: base.Some(p.Metadata), Letters: p.Letters, Version: p.Version}
 	if p.Version < 0 {
-		return nil, kg.Errorf(kg.CodeInvalid, "is the number of a version, from 1").At("version")
+		return nil, kg.Errorf(kg.CodeInvalid, "version must be at least 1").At("version")
 	}
 	var err error
 	if out.State, err = readState(p.State); err != nil {
@@ -61,7 +61,7 @@ func ReadReport(raw []byte) (*tasks.Report, error) {
 	}
 	if m := p.Message; m != nil {
 		if m.Role != "" && m.Role != form.Roles[tasks.Agent] {
-			return nil, kg.Errorf(kg.CodeInvalid, "who reports is %s", form.Roles[tasks.Agent]).At("message.role")
+			return nil, kg.Errorf(kg.CodeInvalid, "the role of a report must be %s", form.Roles[tasks.Agent]).At("message.role")
 		}
 		said, err := form.Said(m)
 		if err != nil {
@@ -84,7 +84,7 @@ func ReadReport(raw []byte) (*tasks.Report, error) {
 		}})
 	}
 	if out.State == "" && len(out.Artifacts) == 0 && out.Metadata == nil && len(out.Letters) == 0 {
-		return nil, kg.Errorf(kg.CodeInvalid, "a report says something: a state, artifacts, metadata or letters").At("state")
+		return nil, kg.Errorf(kg.CodeInvalid, "the report is empty: set state, artifacts, metadata or letters").At("state")
 	}
 	return out, nil
 }

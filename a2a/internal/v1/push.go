@@ -6,7 +6,7 @@ import (
 	"koine/internal/tasks"
 )
 
-// Form is that of push notifications: a StreamResponse.
+// Form is the form of push notifications: a StreamResponse.
 const Form = "1.0"
 
 // pushConfig is a TaskPushNotificationConfig.
@@ -24,7 +24,7 @@ type pushAuth struct {
 	Credentials string `json:"credentials,omitempty"`
 }
 
-// read is the configuration as the domain has it; nil for nil.
+// read decodes a configuration; nil for nil.
 func (c *pushConfig) read() *push.Config {
 	if c == nil {
 		return nil
@@ -48,7 +48,7 @@ func (Codec) ReadPush(params []byte) (*push.Config, error) {
 	return p.read(), nil
 }
 
-// ReadPushRef reads a GetTaskPushNotificationConfigRequest, and those like it. There is
+// ReadPushRef reads a GetTaskPushNotificationConfigRequest and similar params. There is
 // one page.
 func (Codec) ReadPushRef(params []byte) (*base.PushRef, error) {
 	var p struct {
@@ -64,7 +64,7 @@ func (Codec) ReadPushRef(params []byte) (*base.PushRef, error) {
 	return &base.PushRef{Task: p.Task, ID: p.ID}, nil
 }
 
-// Push is a TaskPushNotificationConfig.
+// Push encodes a TaskPushNotificationConfig.
 func (Codec) Push(c *push.Config) any {
 	out := &pushConfig{Task: c.Task, ID: c.ID, URL: c.URL, Token: c.Token}
 	if c.Scheme != "" {
@@ -73,7 +73,7 @@ func (Codec) Push(c *push.Config) any {
 	return out
 }
 
-// Pushes is a ListTaskPushNotificationConfigsResponse.
+// Pushes encodes a ListTaskPushNotificationConfigsResponse.
 func (v Codec) Pushes(list []push.Config) any {
 	out := struct {
 		Configs []any  `json:"configs"`

@@ -8,13 +8,13 @@ import (
 	"koine/kg"
 )
 
-// agentPage is what GET /agents answers.
+// agentPage is the answer of GET /agents.
 type agentPage struct {
 	Agents []json.RawMessage `json:"agents"`
 	Next   kg.AgentID        `json:"nextPageToken,omitempty"`
 }
 
-// listAgents is GET /agents.
+// listAgents handles GET /agents.
 func (h *Handler) listAgents(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
 	first, after, err := pageOf(r)
 	if err != nil {
@@ -27,7 +27,7 @@ func (h *Handler) listAgents(_ http.ResponseWriter, r *http.Request, who caller.
 	return http.StatusOK, agentPage{cards, last}, err
 }
 
-// getAgent is GET /agents/:agentId.
+// getAgent handles GET /agents/:agentId.
 func (h *Handler) getAgent(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
 	card, err := h.deps.Agents.Card(r.Context(), who, kg.CanonicalAgent(r.PathValue("id")))
 	return http.StatusOK, card, err

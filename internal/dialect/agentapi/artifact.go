@@ -9,7 +9,7 @@ import (
 	"koine/internal/tasks"
 )
 
-// artifact is an Artifact; id and name are koine's additions.
+// artifact is an Artifact; id and name are extensions of koine.
 type artifact struct {
 	ID       string          `json:"id,omitempty"`
 	Type     string          `json:"type"`
@@ -18,28 +18,28 @@ type artifact struct {
 	Name     string          `json:"name,omitempty"`
 }
 
-// piece is an artifact that is handed over, or a piece of one.
+// piece is an artifact submitted by a handler, or a chunk of one.
 type piece struct {
 	artifact
-	Append bool  `json:"append"`    // puts the content behind that which is there
-	Offset *int  `json:"offset"`    // how many pieces are to be there before
-	Last   *bool `json:"lastChunk"` // whether it is whole with this; if not appended it is
+	Append bool  `json:"append"`    // append the content to the existing one
+	Offset *int  `json:"offset"`    // expected number of chunks before it
+	Last   *bool `json:"lastChunk"` // whether it is complete; default: not append
 }
 
 const typeMessage = "message" // of an artifact whose content is a list of parts
 
-// words names the artifact that is what a handler says with a state, for each message of a
-// task. Nobody hands over an artifact with such a name.
+// words returns the id of the artifact that shows the message of a status, one for each
+// message of a task. Handlers cannot submit artifacts with such an id.
 func words(task tasks.TaskID, messageID string) string {
 	return string(task) + ".message:" + messageID
 }
 
-// isWords tells whether the id is one that words gives.
+// isWords reports whether the id is one that words returns.
 func isWords(task tasks.TaskID, id string) bool {
 	return strings.HasPrefix(id, words(task, ""))
 }
 
-// writeWords is what a handler said as an artifact.
+// writeWords encodes the message of a handler as an artifact.
 func writeWords(task tasks.TaskID, m *tasks.Message) (out artifact, err error) {
 	parts, err := writeParts(m.Parts)
 	if err != nil {
@@ -50,8 +50,7 @@ func writeWords(task tasks.TaskID, m *tasks.Message) (out artifact, err error) {
 	return out, err
 }
 
-// read makes an artifact that is handed over, or a piece of one. One without an id is known
-// by its place.
+// read decodes a submitted artifact or chunk. Without an id it gets one from its index.
 func (a *piece) read(n int) (tasks.Chunk, error) {
 	c := tasks.Chunk{Artifact: tasks.Artifact{ID: a.ID, Name: a.Name, Complete: !a.Append}, Append: a.Append, Offset: a.Offset}
 	if a.Last != nil {
@@ -75,14 +74,14 @@ func (a *piece) read(n int) (tasks.Chunk, error) {
 	}
 	p, err := (&part{Type: a.Type, Content: a.Content}).read()
 	if p.Data != nil && p.Type == "" {
-		p.Type = typeData // what is said is given back
+		p.Type = typeData // keep the explicit type
 	}
 	c.Parts = []tasks.Part{p}
 	return c, err
 }
 
-// writeArtifact gives an artifact that was made here back as it was; of others, one
-// part is the content, and several are a message.
+// writeArtifact encodes an artifact. One that came through this protocol is returned
+// unchanged; of others, a single part becomes the content, and several a message.
 func writeArtifact(a *tasks.Artifact) (out artifact, err error) {
 	out = artifact{ID: a.ID, Name: a.Name, Metadata: a.Metadata}
 	if len(a.Parts) == 1 && (a.Parts[0].Text == nil || a.Parts[0].Type != "") {

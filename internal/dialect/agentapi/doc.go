@@ -1,9 +1,8 @@
-// Package agentapi is the REST and WebSocket protocol of agents and tasks (a2a-rest):
-// agents are listed, a message to one of them becomes a task, and what becomes of it
-// is read, followed over Server-Sent Events, or told over a WebSocket.
+// Package agentapi implements the REST and WebSocket protocol of agents and tasks
+// (a2a-rest): clients list agents, a message to one of them creates a task, and clients
+// read the task, follow it over Server-Sent Events, or receive it over a WebSocket.
 //
-// Its tasks are those of A2A: what is sent here is read there, and the other way
-// round. Its four states are mapped to A2A's eight and back in state.go; parts and
-// artifacts come back as they were sent. What the text leaves open is said in
-// docs/reference/rest.md.
+// The tasks are those of package tasks, shared with A2A. state.go maps the protocol's
+// four states to the eight of A2A and back; parts and artifacts are returned as they
+// were sent. docs/reference/rest.md documents the choices that the specification leaves open.
 package agentapi

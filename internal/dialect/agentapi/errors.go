@@ -20,7 +20,7 @@ const (
 	codeAuthorization  = "AUTHORIZATION_ERROR"
 	codeExecution      = "AGENT_EXECUTION_ERROR"
 	codeInternal       = "INTERNAL_SERVER_ERROR"
-	// Those that koine adds, where none of the above says what happened.
+	// Codes that koine adds for errors without a code of the protocol.
 	codeMessage    = "MESSAGE_NOT_FOUND"
 	codeTaskEnded  = "TASK_ENDED"
 	codeConflict   = "CONFLICT"
@@ -30,14 +30,14 @@ const (
 	codePath       = "NOT_FOUND"
 )
 
-// errorRow says what a kg.Code becomes.
+// errorRow maps a kg.Code to a code of the protocol and an HTTP status.
 type errorRow struct {
 	code   kg.Code
 	name   string
 	status int
 }
 
-// errorTable is the whole of it. A code without a row is an internal error.
+// errorTable lists all mapped codes. A code without a row is an internal error.
 var errorTable = []errorRow{
 	{kg.CodeAgentNotFound, codeAgent, http.StatusNotFound},
 	{kg.CodeTaskNotFound, codeTask, http.StatusNotFound},
@@ -88,7 +88,7 @@ type details struct {
 	RequestID string `json:"requestId,omitempty"`
 }
 
-// errorOf is what a failed call becomes. What is internal is logged here, once.
+// errorOf converts the error of a call. It logs internal errors, once.
 func (h *Handler) errorOf(who caller.Caller, err error) *wireError {
 	var none *rest.NoRoute
 	if errors.As(err, &none) {
@@ -107,13 +107,13 @@ func (h *Handler) errorOf(who caller.Caller, err error) *wireError {
 		out := &wireError{Code: row.name, Message: e.Message, status: row.status, retry: rest.RetryAfter(row.status, e.RetryAfter)}
 		field := e.Field
 		if field == "to" {
-			field = "agentId" // as it is called here
+			field = "agentId" // the name in this protocol
 		}
 		return out.with(details{Field: field, Hint: e.Hint, Reason: string(e.Code)})
 	}
 	h.options.Logger.Error("call failed", "request", who.RequestID, "path", who.Path, "error", err)
 	out := &wireError{Code: codeInternal, Message: "an internal error", status: http.StatusInternalServerError}
-	return out.with(details{RequestID: who.RequestID, Hint: "It was logged under the request id."})
+	return out.with(details{RequestID: who.RequestID, Hint: "The server's log has the details under the request id."})
 }
 
 func (e *wireError) with(d details) *wireError {
@@ -124,7 +124,7 @@ func (e *wireError) with(d details) *wireError {
 // refuse answers with an error.
 func refuse(w http.ResponseWriter, e *wireError) { rest.Refuse(w, e.status, e.retry, wireFailure{e}) }
 
-// wireFailure is the body of an answer that failed.
+// wireFailure is the body of an error answer.
 type wireFailure struct {
 	Error *wireError `json:"error"`
 }

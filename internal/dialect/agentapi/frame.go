@@ -8,20 +8,20 @@ import (
 
 // The types of frames.
 const (
-	frameAuth      = "auth" // koine's addition
+	frameAuth      = "auth" // extension of koine
 	frameMessage   = "message"
 	frameCreated   = "task.created"
 	frameUpdated   = "task.updated"
 	frameCompleted = "task.completed"
 	frameError     = "error"
-	frameMore      = "tasks.more" // koine's addition: not all tasks were told that changed
-	frameAck       = "ack"        // koine's addition
+	frameMore      = "tasks.more" // extension of koine: some changed tasks were left out
+	frameAck       = "ack"        // extension of koine
 )
 
-// received is a frame of a client's.
+// received is a frame from a client.
 type received struct {
 	Type      string          `json:"type"`
-	RequestID json.RawMessage `json:"requestId"` // any JSON; comes back in the answer
+	RequestID json.RawMessage `json:"requestId"` // any JSON; repeated in the answer
 	AgentID   string          `json:"agentId"`
 	Letters   []string        `json:"letters"` // of an ack
 	sending
@@ -31,14 +31,14 @@ type received struct {
 	} `json:"task"`
 }
 
-// sentFrame is a frame of koine's.
+// sentFrame is a frame from the server.
 type sentFrame struct {
 	Type      string          `json:"type"`
 	RequestID json.RawMessage `json:"requestId,omitempty"`
-	EventID   string          `json:"eventId,omitempty"` // where to go on behind it
+	EventID   string          `json:"eventId,omitempty"` // position to resume after
 	TaskID    tasks.TaskID    `json:"taskId,omitempty"`
 	Task      *task           `json:"task,omitempty"`
-	// Of a message to the agent, or of one that it sent.
+	// The message to the agent, or the one that it sent.
 	MessageID string          `json:"messageId,omitempty"`
 	AgentID   string          `json:"agentId,omitempty"`
 	From      string          `json:"from,omitempty"`
@@ -47,8 +47,8 @@ type sentFrame struct {
 	Error     *wireError      `json:"error,omitempty"`
 }
 
-// taskFrame tells how a task is. One that has failed is told as updated: the text has
-// no other word.
+// taskFrame encodes the state of a task. A failed task has the type task.updated,
+// because the specification has no other.
 func taskFrame(t *tasks.Task) (*sentFrame, error) {
 	out, err := writeTask(t)
 	f := &sentFrame{Type: frameUpdated, TaskID: t.ID, Task: out}
@@ -58,7 +58,7 @@ func taskFrame(t *tasks.Task) (*sentFrame, error) {
 	return f, err
 }
 
-// letterFrame is a message to the agent: with a task that it makes, or as one more.
+// letterFrame encodes a message to the agent: with a new task, or to an open one.
 func letterFrame(l *tasks.Letter) (*sentFrame, error) {
 	t, err := writeTask(l.Task)
 	if err != nil {

@@ -16,27 +16,27 @@ import (
 	"koine/kg"
 )
 
-// Agents are those that can be asked (agents.Directory).
+// Agents reads the registered agents (agents.Directory).
 type Agents interface {
-	// Card is what is known of an agent, as an AgentCard of this protocol.
+	// Card returns an agent as an AgentCard of this protocol.
 	//
 	// Errors: CodeAgentNotFound.
 	Card(ctx context.Context, by caller.Caller, id kg.AgentID) (json.RawMessage, error)
-	// Cards are those of up to first agents behind after that have a capability, or of any
-	// for "", in the order of their ids, and the last of them where there are more.
+	// Cards returns up to first agents after one, with the capability or any for "", in
+	// the order of their ids, and the last of them if there are more.
 	Cards(ctx context.Context, by caller.Caller, capability string, after kg.AgentID, first int) (cards []json.RawMessage, last kg.AgentID, err error)
 }
 
-// Deps are what the handler works with. All are required.
+// Deps are the dependencies of the handler. All are required.
 type Deps struct {
 	Agents  Agents
 	Tasks   *tasks.Service
 	Streams *sse.Server
-	// Positions are those of the log (kg.Store).
+	// Positions converts positions of the log (kg.Store).
 	Positions Positions
 }
 
-// Positions reads and writes positions of the log.
+// Positions formats and parses positions of the log.
 type Positions interface {
 	FormatPosition(kg.Position) string
 	// Errors: CodePositionGone.
@@ -49,39 +49,37 @@ const (
 	MaxPage     = 100
 )
 
-// Options of the handler. The zero value of each means its default.
+// Options configures the handler. Zero values select defaults.
 type Options struct {
 	MaxBodyBytes int64
-	// PingInterval is how often a socket is asked whether it is there, and how long the
-	// answer may take; AuthTimeout how long it may leave open who it is; WriteTimeout how
-	// long it may take a frame.
+	// PingInterval is the interval of pings on a socket and the time limit of their
+	// answers; AuthTimeout is the time limit of authentication, and WriteTimeout that
+	// of writing a frame.
 	PingInterval, AuthTimeout, WriteTimeout time.Duration
-	// MaxPendingSockets bounds the sockets that have not said who they are, of which one
-	// caller may have half of what the others leave. They take no place among the streams.
+	// MaxPendingSockets bounds the sockets that have not authenticated. A caller may
+	// have half of the remaining places. They do not count as streams.
 	MaxPendingSockets int
-	// Intake bounds what sockets sent and is not answered yet, and how slowly a frame may
-	// come.
+	// Intake bounds the unanswered bytes received on sockets, and the slowness of a
+	// frame.
 	Intake throttle.Intake
 	Logger *slog.Logger
-	// OriginAllowed, if set, says whether a page may open a socket.
+	// OriginAllowed, if set, reports whether a page may open a socket.
 	OriginAllowed func(*http.Request) bool
-	// Connect, if set, takes the credential in a frame of a socket's (httpd.Server).
+	// Connect, if set, authenticates with a credential in a frame (httpd.Server).
 	Connect func(ctx context.Context, end func(error), opened caller.Caller, payload json.RawMessage) (caller.Caller, error)
-	// Refused, if set, is told of each error: so that what somebody may not do is
-	// noted.
+	// Refused, if set, is called with each error, for the audit trail.
 	Refused func(caller.Caller, kg.Code)
 }
 
-// Handler answers under a prefix, which whoever mounts it strips. It is safe for
-// concurrent use.
+// Handler serves requests without their mount prefix. It is safe for concurrent use.
 type Handler struct {
 	deps    Deps
 	options Options
 	routes  *rest.Routes
-	pending *throttle.Pool // sockets that have not said who they are
+	pending *throttle.Pool // sockets that have not authenticated
 }
 
-// NewHandler makes the handler.
+// NewHandler returns a handler.
 func NewHandler(deps Deps, o Options) *Handler {
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, rest.MaxBodyBytes)
 	o.PingInterval, o.AuthTimeout = cmp.Or(o.PingInterval, DefaultPingInterval), cmp.Or(o.AuthTimeout, DefaultAuthTimeout)
@@ -118,13 +116,13 @@ func NewHandler(deps Deps, o Options) *Handler {
 	return h
 }
 
-// call answers a request, as a rest.Call.
+// call handles a request, as a rest.Call with its caller.
 type call func(w http.ResponseWriter, r *http.Request, who caller.Caller) (status int, body any, err error)
 
-// ServeHTTP answers a request under the prefix.
+// ServeHTTP serves a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.routes.ServeHTTP(w, r) }
 
-// readBody reads a JSON object.
+// readBody decodes a JSON object.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	raw, err := rest.Body(w, r, h.options.MaxBodyBytes)
 	if err != nil {
@@ -133,7 +131,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, into any) err
 	return rest.Decode(raw, into)
 }
 
-// pageOf reads how much of a list is asked for.
+// pageOf reads the page parameters of a list.
 func pageOf(r *http.Request) (first int, after string, err error) {
 	first, err = rest.Limit(r, DefaultPage, MaxPage)
 	return first, r.URL.Query().Get("pageToken"), err

@@ -174,12 +174,12 @@ func TestTasksOverREST(t *testing.T) {
 	s.wants("all of it", "bot", "PUT", "/tasks/"+id, `{"state":"completed","artifacts":`+artifacts+`}`, 200, head+`"completed"`+times+`,"artifacts":`+artifacts+`,"metadata":{"n":2}}`)
 	s.wants("too late", "bot", "PUT", "/tasks/"+id, `{"state":"in_progress"}`, 409,
 		`{"error":{"code":"TASK_ENDED","message":"the task has ended: it is COMPLETED","details":{"field":"id","reason":"TASK_ENDED"}}}`)
-	none := `{"error":{"code":"TASK_NOT_FOUND","message":"there is no such task","details":{"field":"id","reason":"TASK_NOT_FOUND"}}}`
+	none := `{"error":{"code":"TASK_NOT_FOUND","message":"the task does not exist","details":{"field":"id","reason":"TASK_NOT_FOUND"}}}`
 	for method, body := range map[string]string{"GET": "", "PUT": `{"state":"completed"}`, "DELETE": ""} {
 		s.wants(method+" of others", "eve", method, "/tasks/"+id, body, 404, none)
 		s.wants(method+" of none", "ann", method, "/tasks/none", body, 404, none)
 	}
-	s.wants("a message of others", "eve", "GET", "/messages/"+id+".1", "", 404, `{"error":{"code":"MESSAGE_NOT_FOUND","message":"there is no such message","details":{"reason":"NOT_FOUND"}}}`)
+	s.wants("a message of others", "eve", "GET", "/messages/"+id+".1", "", 404, `{"error":{"code":"MESSAGE_NOT_FOUND","message":"the message does not exist","details":{"reason":"NOT_FOUND"}}}`)
 	s.wants("others see none", "eve", "GET", "/tasks", "", 200, `{"tasks":[],"total":0}`)
 	s.wants("delete", "ann", "DELETE", "/tasks/"+id, "", 204, "")
 	s.wants("deleted", "ann", "GET", "/tasks/"+id, "", 404, none)
@@ -198,7 +198,7 @@ func TestStates(t *testing.T) {
 		"said":                    {"bot", `{"state":"failed","message":[{"type":"text","content":"tired"}]}`, tasks.Failed, `{"code":"AGENT_EXECUTION_ERROR","message":"tired"}`},
 		"rejected":                {"bot", `{"state":"failed","error":{"code":"REJECTED","message":"no"}}`, tasks.Rejected, `{"code":"REJECTED","message":"no"}`},
 		"rejected with details":   {"bot", `{"state":"failed","error":{"code":"REJECTED","message":"why not","details":{"z":1}}}`, tasks.Rejected, `{"code":"REJECTED","message":"why not","details":{"z":1}}`},
-		"rejected without":        {"bot", `{"state":"failed","error":{"code":"REJECTED"}}`, tasks.Rejected, `{"code":"REJECTED","message":"the agent does not do it"}`},
+		"rejected without":        {"bot", `{"state":"failed","error":{"code":"REJECTED"}}`, tasks.Rejected, `{"code":"REJECTED","message":"the agent rejected the task"}`},
 		"canceled":                {"ann", `{"state":"failed","error":{"code":"CANCELED","message":"no","details":[1.50]}}`, tasks.Canceled, `{"code":"CANCELED","message":"no","details":[1.50]}`},
 		"canceled without":        {"ann", `{"state":"failed","error":{"code":"CANCELED"}}`, tasks.Canceled, `{"code":"CANCELED","message":"the task was canceled"}`},
 		"canceled by the handler": {"bot", `{"state":"failed","error":{"code":"CANCELED","message":"ill"},"metadata":null}`, tasks.Canceled, `{"code":"CANCELED","message":"ill"}`},
@@ -259,8 +259,8 @@ func TestChangesOfWhatWasSaid(t *testing.T) {
 		status    int
 		want      string
 	}{
-		{"bot", `{"userId":"u2"}`, 400, `"message":"is said when the task is made","details":{"field":"userId"`},
-		{"bot", `{"parentId":"p2","state":"completed"}`, 400, `"message":"is said when the task is made","details":{"field":"parentId"`},
+		{"bot", `{"userId":"u2"}`, 400, `"message":"the member cannot change after the task is created","details":{"field":"userId"`},
+		{"bot", `{"parentId":"p2","state":"completed"}`, 400, `"message":"the member cannot change after the task is created","details":{"field":"parentId"`},
 		{"bot", `{"userId":""}`, 400, `"field":"userId"`},
 		{"ann", `{"userId":"u2","metadata":{"k":1}}`, 400, `"field":"userId"`},
 		{"eve", `{"userId":"u2"}`, 404, "TASK_NOT_FOUND"},

@@ -17,7 +17,7 @@ type part struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 }
 
-// The types that are written for parts that came through A2A.
+// The types of parts that came through A2A.
 const (
 	typeText = "text"
 	typeData = "data"
@@ -32,8 +32,8 @@ type file struct {
 	Name     string  `json:"name,omitempty"`
 }
 
-// readParts reads a message. A text that is one is a text everywhere; whatever else
-// is data with the name of its type.
+// readParts decodes a message. A part of type text with a string becomes text; every
+// other one becomes data with the name of its type.
 func readParts(list []part) ([]tasks.Part, error) {
 	out := make([]tasks.Part, 0, len(list))
 	for i := range list {
@@ -76,7 +76,8 @@ func textOf(raw json.RawMessage) (text string, ok bool) {
 	return text, raw[0] == '"' && json.Unmarshal(raw, &text) == nil
 }
 
-// fileOf is nil for what is no file of ours, which is kept as it is.
+// fileOf decodes the content of a file. It returns nil for other content, which is kept
+// as data.
 func fileOf(raw json.RawMessage) *file {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()

@@ -12,13 +12,13 @@ import (
 	"koine/kg"
 )
 
-// sending is the body of POST /agents/:agentId/messages. All but message and stream
-// are koine's additions.
+// sending is the body of POST /agents/:agentId/messages. All members but message and
+// stream are extensions of koine.
 type sending struct {
 	Message  []part          `json:"message"`
 	Stream   bool            `json:"stream"`
-	ID       string          `json:"messageId"` // the same is taken once
-	Task     tasks.TaskID    `json:"taskId"`    // of one that goes on
+	ID       string          `json:"messageId"` // a repeated message is sent once
+	Task     tasks.TaskID    `json:"taskId"`    // task to continue
 	Context  string          `json:"contextId"`
 	Parent   tasks.TaskID    `json:"parentId"`
 	User     string          `json:"userId"`
@@ -35,13 +35,13 @@ func (s *sending) read(to kg.AgentID) (out tasks.SendRequest, err error) {
 	return out, err
 }
 
-// wireSent says what became of a message. The text has taskId only.
+// wireSent is the answer to a message. The specification has taskId only.
 type wireSent struct {
 	TaskID    tasks.TaskID `json:"taskId"`
 	MessageID string       `json:"messageId,omitempty"`
 }
 
-// sendMessage is POST /agents/:agentId/messages.
+// sendMessage handles POST /agents/:agentId/messages.
 func (h *Handler) sendMessage(w http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
 	var body sending
 	if err := h.readBody(w, r, &body); err != nil {
@@ -61,8 +61,8 @@ func (h *Handler) sendMessage(w http.ResponseWriter, r *http.Request, who caller
 	return http.StatusAccepted, sentOf(sent), nil
 }
 
-// send sends a message. What is wrong with its parts is said of message, as the list of
-// them is called here.
+// send sends a message. It renames the field of errors in parts to message, its name in
+// this protocol.
 func (h *Handler) send(ctx context.Context, who caller.Caller, s tasks.SendRequest) (*tasks.SendResult, error) {
 	sent, err := h.deps.Tasks.Send(ctx, who, s)
 	if err == nil {
@@ -80,22 +80,22 @@ func sentOf(sent *tasks.SendResult) wireSent {
 	return wireSent{sent.Task.ID, messageID(sent.Task.ID, sent.Number)}
 }
 
-// messageID names a message for GET /messages: messages have no ids of their own that
-// nobody else could choose.
+// messageID returns the id of a message for GET /messages. It is not the client's own
+// id, which another client could choose too.
 func messageID(task tasks.TaskID, n int) string { return string(task) + "." + strconv.Itoa(n) }
 
-// message is what GET /messages/:messageId answers.
+// message is the answer of GET /messages/:messageId.
 type message struct {
 	ID        string          `json:"id"`
 	TaskID    tasks.TaskID    `json:"taskId"`
-	AgentID   string          `json:"agentId"` // whom the task is for
+	AgentID   string          `json:"agentId"` // the handler of the task
 	From      string          `json:"from"`
 	CreatedAt string          `json:"createdAt"`
 	Message   []part          `json:"message"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }
 
-// getMessage is GET /messages/:messageId.
+// getMessage handles GET /messages/:messageId.
 func (h *Handler) getMessage(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
 	id := r.PathValue("id")
 	task, number, _ := strings.Cut(id, ".")
@@ -116,4 +116,4 @@ func (h *Handler) getMessage(_ http.ResponseWriter, r *http.Request, who caller.
 	}, err
 }
 
-func errNoMessage() *kg.Error { return kg.Errorf(kg.CodeNotFound, "there is no such message") }
+func errNoMessage() *kg.Error { return kg.Errorf(kg.CodeNotFound, "the message does not exist") }

@@ -21,50 +21,50 @@ import (
 	"koine/kg"
 )
 
-// Bounds of a socket.
+// Limits of a socket.
 const (
 	DefaultPingInterval = 30 * time.Second
 	DefaultAuthTimeout  = 10 * time.Second
 	DefaultWriteTimeout = 10 * time.Second
-	// DefaultPendingSockets bounds those that have not said who they are, MaxAuthBytes
-	// a frame of one of them.
+	// DefaultPendingSockets bounds the sockets that have not authenticated,
+	// MaxAuthBytes a frame on one of them.
 	DefaultPendingSockets = 1_024
 	MaxAuthBytes          = 8 << 10
-	maxCloseReason        = 123 // what a close frame has room for
+	maxCloseReason        = 123 // the room in a close frame
 )
 
-// The codes with which sockets close, beside those of RFC 6455.
+// The close codes of sockets, beside those of RFC 6455.
 const (
 	closeUnauthorized websocket.StatusCode = 4401
 	closeForbidden    websocket.StatusCode = 4403
 )
 
-// socket is one connection. The goroutine that opened it reads, one tells what
-// concerns the agent, and one looks whether the client is still there.
+// socket is one connection. The goroutine that opened it reads, a second one writes the
+// events of the agent, and a third one pings the client.
 type socket struct {
 	handler *Handler
 	conn    *websocket.Conn
-	ctx     context.Context // its cause says why the socket ends
+	ctx     context.Context // its cause is the reason for the end
 	cancel  context.CancelCauseFunc
 	all     sync.WaitGroup
-	feeding bool         // of the reader alone
-	settled func()       // gives its place among those that have not said who they are back
-	leave   func()       // gives its place among the streams back
-	after   *kg.Position // up to where the client was told by a socket before; nil for none
+	feeding bool         // used by the reader only
+	settled func()       // releases its place among the pending sockets
+	leave   func()       // releases its place among the streams
+	after   *kg.Position // last position delivered by an earlier socket; nil for none
 
-	mu  sync.Mutex // guards who, which is whoever the frame before authenticated
+	mu  sync.Mutex // guards who, the caller authenticated last
 	who caller.Caller
 }
 
-// serveSocket is /ws.
+// serveSocket handles /ws.
 func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if allowed := h.options.OriginAllowed; allowed != nil && !allowed(r) {
-		refuse(w, &wireError{Code: codeAuthorization, Message: "pages of this origin may not open a socket", status: http.StatusForbidden})
+		refuse(w, &wireError{Code: codeAuthorization, Message: "the origin is not allowed to open a socket", status: http.StatusForbidden})
 		return
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
-		refuse(w, &wireError{Code: codeRequest, Message: "this path is for WebSockets: the request has no Upgrade: websocket", status: http.StatusUpgradeRequired})
+		refuse(w, &wireError{Code: codeRequest, Message: "the path requires a WebSocket: send Upgrade: websocket", status: http.StatusUpgradeRequired})
 		return
 	}
 	who := caller.From(r.Context())
@@ -73,8 +73,8 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		refuse(w, h.errorOf(who, err))
 		return
 	}
-	// A client is told at once that there is no place for it; one that has yet to say who
-	// it is takes one then.
+	// An authenticated client is refused at once if there is no place for a stream; one
+	// that must still authenticate takes its place then.
 	leave, err := h.deps.Streams.Acquire(r.Context())
 	if err != nil {
 		refuse(w, h.errorOf(who, rest.NoStream(err)))
@@ -98,7 +98,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer place.Close()
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: h.options.OriginAllowed != nil}) // which was asked
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: h.options.OriginAllowed != nil}) // checked above
 	if err != nil {
 		return // Accept has answered
 	}
@@ -113,7 +113,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	s.serve()
 }
 
-// socketAfter is the position of the after of an upgrade, nil where there is none.
+// socketAfter returns the position in the query parameter after, nil if absent.
 func (h *Handler) socketAfter(r *http.Request) (*kg.Position, error) {
 	text := r.URL.Query().Get("after")
 	if text == "" {
@@ -130,7 +130,7 @@ func (s *socket) serve() {
 	if s.who.Principal.Method == caller.MethodNone {
 		timer := time.AfterFunc(s.handler.options.AuthTimeout, func() {
 			if s.caller().Principal.Method == caller.MethodNone {
-				s.cancel(kg.Errorf(kg.CodeUnauthenticated, "the first frame says who you are: {\"type\":\"auth\"}"))
+				s.cancel(kg.Errorf(kg.CodeUnauthenticated, "authentication required: send {\"type\":\"auth\"} as the first frame"))
 			}
 		})
 		defer timer.Stop()
@@ -149,7 +149,7 @@ func (s *socket) caller() caller.Caller {
 	return s.who
 }
 
-// begin tells what concerns the agent from now on.
+// begin starts to deliver the events of the agent.
 func (s *socket) begin() {
 	if !s.feeding {
 		s.feeding = true
@@ -157,7 +157,7 @@ func (s *socket) begin() {
 	}
 }
 
-// tell writes what concerns the agent, in order.
+// tell writes the events of the agent, in order.
 func (s *socket) tell() {
 	work := s.handler.deps.Tasks
 	concerning := work.OpenFeed
@@ -194,7 +194,7 @@ func (s *socket) tellOf(h *tasks.FeedEvent) error {
 		f.MessageID = h.Letter.ID()
 	case h.Letter != nil:
 		f, err = letterFrame(h.Letter)
-	case h.Task.Version == 1: // who made it was told
+	case h.Task.Version == 1: // its creator has the answer
 		return nil
 	default:
 		f, err = taskFrame(h.Task)
@@ -208,14 +208,14 @@ func (s *socket) tellOf(h *tasks.FeedEvent) error {
 	return s.write(f)
 }
 
-// write sends a frame. A client that does not take it in time is given up.
+// write sends a frame. It gives up on a client that does not read in time.
 func (s *socket) write(f *sentFrame) error {
 	raw, err := plainjson.Encode(f)
 	if err != nil {
 		return err
 	}
-	// Not the socket's context: the library closes a connection whose write is
-	// cancelled, and the reason would be lost.
+	// Not the socket's context: the library closes a connection when a write is
+	// cancelled, and the close reason would be lost.
 	ctx, cancel := context.WithTimeout(context.Background(), s.handler.options.WriteTimeout)
 	defer cancel()
 	if err := s.conn.Write(ctx, websocket.MessageText, raw); err != nil {
@@ -227,7 +227,7 @@ func (s *socket) write(f *sentFrame) error {
 	return nil
 }
 
-// beat looks whether the client is still there.
+// beat pings the client.
 func (s *socket) beat() {
 	tick := time.NewTicker(s.handler.options.PingInterval)
 	defer tick.Stop()
@@ -247,11 +247,11 @@ func (s *socket) beat() {
 	}
 }
 
-// end closes the connection when the socket ends, and says why.
+// end closes the connection with the reason when the socket ends.
 func (s *socket) end() {
 	<-s.ctx.Done()
 	code, reason := closing(context.Cause(s.ctx))
-	_ = s.conn.Close(code, reason) // which ends the reading too
+	_ = s.conn.Close(code, reason) // ends the read too
 }
 
 func closing(cause error) (websocket.StatusCode, string) {
@@ -261,7 +261,7 @@ func closing(cause error) (websocket.StatusCode, string) {
 	case errors.Is(cause, sse.ErrShutdown) || code == kg.CodeClosed:
 		return websocket.StatusGoingAway, "the server is shutting down"
 	case errors.Is(cause, sse.ErrSlowConsumer) || code == kg.CodeResync:
-		return websocket.StatusTryAgainLater, "the client did not take the frames in time"
+		return websocket.StatusTryAgainLater, "the client read too slowly"
 	case code == kg.CodeUnauthenticated:
 		return closeUnauthorized, clip(kg.AsError(cause).Message)
 	case code == kg.CodePermissionDenied || code == kg.CodeSourceForbidden:
@@ -276,12 +276,12 @@ func closing(cause error) (websocket.StatusCode, string) {
 
 func clip(text string) string { return text[:min(len(text), maxCloseReason)] }
 
-// read takes frames until the connection ends.
+// read reads frames until the connection ends.
 func (s *socket) read() {
 	defer s.cancel(sse.ErrClientGone)
 	for {
-		// Not the socket's context: the library closes a connection whose read is
-		// cancelled, and the reason would be lost.
+		// Not the socket's context: the library closes a connection when a read is
+		// cancelled, and the close reason would be lost.
 		kind, from, err := s.conn.Reader(context.Background())
 		if err != nil {
 			return
@@ -290,7 +290,7 @@ func (s *socket) read() {
 			if _, err := io.Copy(io.Discard, from); err != nil {
 				return
 			}
-			continue // the rest up to the client's own close
+			continue // discard frames until the client closes
 		}
 		raw, received, err := s.handler.options.Intake.ReadMessage(throttle.OwnerOf(s.caller()), from, s.handler.options.MaxBodyBytes+2, s.late)
 		if err != nil {
@@ -307,16 +307,16 @@ func (s *socket) read() {
 	}
 }
 
-// late ends a socket whose client does not finish a frame.
+// late ends a socket with an incomplete frame.
 func (s *socket) late() {
-	s.cancel(kg.Errorf(kg.CodeTimeout, "a frame did not arrive in time"))
+	s.cancel(kg.Errorf(kg.CodeTimeout, "a frame did not arrive completely in time"))
 }
 
-// answer does what a frame asks for and answers it. Its error ends the socket.
+// answer executes a frame and writes the answer. Its error ends the socket.
 func (s *socket) answer(kind websocket.MessageType, raw []byte) (err error) {
 	var f received
 	if kind != websocket.MessageText {
-		err = kg.Errorf(kg.CodeInvalid, "a frame is text")
+		err = kg.Errorf(kg.CodeInvalid, "a frame must be text")
 	} else {
 		err = rest.Decode(raw, &f)
 	}
@@ -334,11 +334,11 @@ func (s *socket) answer(kind websocket.MessageType, raw []byte) (err error) {
 	return s.write(answer)
 }
 
-// take does what a frame asks for, and gives the answer to it.
+// take executes a frame and returns the answer.
 func (s *socket) take(f *received, raw []byte) (*sentFrame, error) {
 	who := s.caller()
 	if f.Type != frameAuth && who.Principal.Method == caller.MethodNone {
-		return nil, kg.Errorf(kg.CodeUnauthenticated, "the first frame says who you are: {\"type\":\"auth\"}")
+		return nil, kg.Errorf(kg.CodeUnauthenticated, "authentication required: send {\"type\":\"auth\"} as the first frame")
 	}
 	switch f.Type {
 	case frameAuth:
@@ -361,11 +361,11 @@ func (s *socket) take(f *received, raw []byte) (*sentFrame, error) {
 		}
 		return &sentFrame{Type: frameAck}, nil
 	}
-	return nil, kg.Errorf(kg.CodeInvalid, "is auth, message, task.updated, task.completed or ack").At("type")
+	return nil, kg.Errorf(kg.CodeInvalid, "type must be auth, message, task.updated, task.completed or ack").At("type")
 }
 
-// authenticate takes a credential, as browsers cannot send one in a header. A second
-// one has no meaning.
+// authenticate authenticates with a credential in a frame, because browsers cannot set
+// headers. A second authentication is ignored.
 func (s *socket) authenticate(raw []byte) error {
 	connect := s.handler.options.Connect
 	if connect == nil || s.feeding {
@@ -423,7 +423,7 @@ func (s *socket) report(who caller.Caller, f *received) (*sentFrame, error) {
 	}
 	done, err := s.handler.update(s.ctx, who, f.Task.ID, &f.Task.change, read)
 	if err != nil || f.RequestID == nil {
-		return nil, err // what it has become is told to all who take part
+		return nil, err // the feed delivers the new state to both agents
 	}
 	return taskFrame(done.Task)
 }

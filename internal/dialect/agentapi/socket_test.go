@@ -103,7 +103,7 @@ func TestSockets(t *testing.T) {
 	ann.say(`{"type":"task.completed","requestId":[1],"task":{"id":"` + id + `"}}`)
 	ann.hears(`{"type":"error","requestId":[1],"error":{"code":"AUTHORIZATION_ERROR","message":"only the handler may report on a task","details":{"field":"id","reason":"PERMISSION_DENIED"}}}`)
 	eve.say(`{"type":"task.updated","requestId":"r2","task":{"id":"` + id + `","state":"completed"}}`)
-	eve.hears(`{"type":"error","requestId":"r2","error":{"code":"TASK_NOT_FOUND","message":"there is no such task","details":{"field":"id","reason":"TASK_NOT_FOUND"}}}`)
+	eve.hears(`{"type":"error","requestId":"r2","error":{"code":"TASK_NOT_FOUND","message":"the task does not exist","details":{"field":"id","reason":"TASK_NOT_FOUND"}}}`)
 	for _, frame := range []string{`{"type":"nothing"}`, `{`, `{"type":"message","agentId":"none","message":[{"type":"text","content":"x"}]}`, `{"type":"task.updated"}`} {
 		eve.say(frame)
 		if got := eve.next(); !strings.HasPrefix(got, `{"type":"error","error":{"code":`) {
@@ -173,7 +173,7 @@ func TestSocketAuthentication(t *testing.T) {
 	})
 	ann := s.dial("")
 	ann.say(`{"type":"message","requestId":1,"agentId":"bot","message":[{"type":"text","content":"x"}]}`)
-	ann.hears(`{"type":"error","requestId":1,"error":{"code":"AUTHENTICATION_ERROR","message":"the first frame says who you are: {\"type\":\"auth\"}","details":{"reason":"UNAUTHENTICATED"}}}`)
+	ann.hears(`{"type":"error","requestId":1,"error":{"code":"AUTHENTICATION_ERROR","message":"authentication required: send {\"type\":\"auth\"} as the first frame","details":{"reason":"UNAUTHENTICATED"}}}`)
 	ann.say(`{"type":"auth","requestId":2,"authorization":"Bearer good"}`)
 	ann.hears(`{"type":"auth","requestId":2}`)
 	ann.say(`{"type":"auth","authorization":"Bearer good"}`) // a second one has no meaning
@@ -249,7 +249,7 @@ func TestRequestIDsComeBack(t *testing.T) {
 	if err := ann.conn.Write(t.Context(), websocket.MessageBinary, []byte(`{}`)); err != nil {
 		t.Fatal(err)
 	}
-	if got := ann.next(); !strings.Contains(got, "a frame is text") {
+	if got := ann.next(); !strings.Contains(got, "a frame must be text") {
 		t.Errorf("bytes: answered %s", got)
 	}
 }

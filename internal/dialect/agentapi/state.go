@@ -15,21 +15,21 @@ const (
 	failed     = "failed"
 )
 
-// states are what A2A's are here. What was canceled or rejected has failed with a code
-// that says so.
+// states maps the states of A2A to those of the protocol. Canceled and rejected tasks
+// have failed, with a code that tells them apart.
 var states = map[tasks.State]string{
 	tasks.Submitted: pending, tasks.Working: inProgress, tasks.InputRequired: inProgress, tasks.AuthRequired: inProgress,
 	tasks.Completed: completed, tasks.Failed: failed, tasks.Canceled: failed, tasks.Rejected: failed,
 }
 
-// meant are the states of A2A that a state here stands for.
+// meant maps a state of the protocol to states of A2A.
 var meant = map[string][]tasks.State{
 	pending: {tasks.Submitted}, inProgress: {tasks.Working, tasks.InputRequired, tasks.AuthRequired},
 	completed: {tasks.Completed}, failed: {tasks.Failed, tasks.Canceled, tasks.Rejected},
 }
 
-// reported are the states that a handler reports with those here; failed with the
-// codes below is the state that they say.
+// reported maps a state in a report to a state of A2A; failed with one of the codes
+// below is canceled or rejected.
 var reported = map[string]tasks.State{inProgress: tasks.Working, completed: tasks.Completed, failed: tasks.Failed}
 
 const (
@@ -37,16 +37,16 @@ const (
 	rejected = "REJECTED"
 )
 
-// readState reads a state that somebody reports, "" for none, and why.
+// readState decodes a reported state and failure; "" for none.
 func readState(text string, e *wireError) (tasks.State, *tasks.Failure, error) {
 	state, ok := reported[text]
 	switch {
 	case !ok && text != "":
-		return "", nil, kg.Errorf(kg.CodeInvalid, "is in_progress, completed or failed").At("state")
+		return "", nil, kg.Errorf(kg.CodeInvalid, "state must be in_progress, completed or failed").At("state")
 	case e == nil:
 		return state, nil, nil
 	case state != tasks.Failed:
-		return "", nil, kg.Errorf(kg.CodeInvalid, "is said with the state failed").At("error")
+		return "", nil, kg.Errorf(kg.CodeInvalid, "error requires the state failed").At("error")
 	}
 	why := &tasks.Failure{Code: cmp.Or(e.Code, codeExecution), Message: e.Message}
 	if string(e.Details) != "null" {
@@ -59,12 +59,12 @@ func readState(text string, e *wireError) (tasks.State, *tasks.Failure, error) {
 		state = tasks.Rejected
 	}
 	if state != tasks.Failed && why.Message == "" && why.Details == nil {
-		why = nil // the state says it
+		why = nil // the state has no more to add
 	}
 	return state, why, nil
 }
 
-// failureOf is why a task failed, nil for one that has not.
+// failureOf returns the failure of a task, nil if it has not failed.
 func failureOf(t *tasks.Task) *wireError {
 	out, otherwise := &wireError{Code: codeExecution}, "the agent failed"
 	switch t.Status.State {
@@ -75,7 +75,7 @@ func failureOf(t *tasks.Task) *wireError {
 	case tasks.Canceled:
 		out.Code, otherwise = canceled, "the task was canceled"
 	case tasks.Rejected:
-		out.Code, otherwise = rejected, "the agent does not do it"
+		out.Code, otherwise = rejected, "the agent rejected the task"
 	default:
 		return nil
 	}
@@ -86,7 +86,7 @@ func failureOf(t *tasks.Task) *wireError {
 	return out
 }
 
-// textOfMessage is what a message says in words.
+// textOfMessage returns the text of a message.
 func textOfMessage(m *tasks.Message) (text string) {
 	if m == nil {
 		return ""

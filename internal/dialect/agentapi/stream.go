@@ -24,32 +24,33 @@ const (
 	eventError    = "error"
 )
 
-// update is the data of an update: a piece of what is made, or how far the task is.
+// update is the data of an update event: a piece of an artifact, or the state of the
+// task.
 type update struct {
 	Type     string          `json:"type"` // partial or status
 	Content  json.RawMessage `json:"content,omitempty"`
 	Artifact string          `json:"artifactId,omitempty"`
-	PartType string          `json:"contentType,omitempty"` // of the part that it is; text if absent
-	// Replaces tells that the artifact begins anew with it: what was made of it before is not
-	// the beginning of what there is now.
+	PartType string          `json:"contentType,omitempty"` // type of the part; text if absent
+	// Replaces means that the artifact starts again with this piece: earlier pieces are
+	// void.
 	Replaces bool         `json:"replaces,omitempty"`
 	State    string       `json:"state,omitempty"`
 	TaskID   tasks.TaskID `json:"taskId,omitempty"`
 }
 
-// lastEventID is where a stream goes on that broke off.
+// lastEventID is the header with the position to resume a stream after.
 const lastEventID = "Last-Event-ID"
 
-// stream sends a message and tells what becomes of it, to the end. The message that was sent
-// before, with a Last-Event-ID, is answered with what came behind that event.
+// stream sends a message and streams its task to the end. A repeated message with a
+// Last-Event-ID resumes after that event.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Caller, s tasks.SendRequest) error {
 	after, err := h.resumed(r)
 	if err != nil {
 		return err
 	}
 	if after != nil && s.Message.ID == "" {
-		e := kg.Errorf(kg.CodeInvalid, "a stream goes on with the messageId that it began with").At("messageId")
-		e.Hint = "Or follow the task: GET tasks/<id> with Accept: text/event-stream."
+		e := kg.Errorf(kg.CodeInvalid, "resuming a stream requires the messageId of the first request").At("messageId")
+		e.Hint = "Set messageId, or follow the task: GET tasks/<id> with Accept: text/event-stream."
 		return e
 	}
 	return h.serve(w, r, who, func(ctx context.Context) (iter.Seq2[sse.Event, error], error) {
@@ -65,9 +66,9 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Call
 	})
 }
 
-// followTask is GET /tasks/:taskId for who accepts events: how the task is and what becomes of
-// it, or what came behind a Last-Event-ID. What has ended before that is no content, so that
-// nobody connects again.
+// followTask handles GET /tasks/:taskId with Accept: text/event-stream: the state of
+// the task and its events, or the events after a Last-Event-ID. If the task ended
+// before that, the answer is No Content, so that the client does not reconnect.
 func (h *Handler) followTask(w http.ResponseWriter, r *http.Request, who caller.Caller, id tasks.TaskID) (int, error) {
 	after, err := h.resumed(r)
 	if err != nil {
@@ -96,7 +97,7 @@ func (h *Handler) followTask(w http.ResponseWriter, r *http.Request, who caller.
 	})
 }
 
-// resumed is the position of the Last-Event-ID, nil where there is none.
+// resumed returns the position of the Last-Event-ID, nil if absent.
 func (h *Handler) resumed(r *http.Request) (*kg.Position, error) {
 	last := r.Header.Get(lastEventID)
 	if last == "" {
@@ -109,8 +110,8 @@ func (h *Handler) resumed(r *http.Request) (*kg.Position, error) {
 	return &after, nil
 }
 
-// serve answers with events. begin is called when there is a place for the stream, and under
-// the context of it.
+// serve answers with events. It calls begin when the stream has a place, with the
+// context of the stream.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, who caller.Caller, begin func(context.Context) (iter.Seq2[sse.Event, error], error)) error {
 	out, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{IDs: true, Last: func(reason error, _ string) (sse.Event, bool) {
 		data, err := plainjson.Encode(wireFailure{h.endOf(who, reason)})
@@ -129,11 +130,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, who caller.Calle
 	if errors.As(err, &refused) {
 		return rest.NoStream(err)
 	}
-	return nil // what ended it was said in it
+	return nil // the stream has reported its end
 }
 
-// begin sends the message; the stream begins before anything can come of it. again tells
-// that the message was sent before: then the task is as it is now.
+// begin sends the message and starts the stream before any event of the task. again
+// reports that the message was sent before; first is the present task then.
 func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.SendRequest) (first *tasks.Task, again bool, st *tasks.Stream, err error) {
 	if s.Task != "" {
 		if st, err = h.deps.Tasks.Follow(ctx, who, s.Task); err != nil {
@@ -154,19 +155,19 @@ func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.SendRequ
 	return sent.Task, sent.Replayed, st, err
 }
 
-// endOf is why a stream ends that is not at its end.
+// endOf converts the reason for which a stream ends early.
 func (h *Handler) endOf(who caller.Caller, reason error) *wireError {
 	switch {
 	case errors.Is(reason, sse.ErrShutdown):
 		return &wireError{Code: codeOverloaded, Message: "the server is shutting down"}
 	case errors.Is(reason, sse.ErrSlowConsumer):
-		return &wireError{Code: codeOverloaded, Message: "the client did not take the events in time"}
+		return &wireError{Code: codeOverloaded, Message: "the client read too slowly"}
 	}
 	return h.errorOf(who, reason)
 }
 
-// events is how the task is, and what becomes of it. For who comes again that is what was
-// made already, and the end where that has come. It closes the stream.
+// events yields the state of the task and its events. With again set it also yields the
+// existing artifacts, and the end if the task has ended. It closes the stream.
 func (h *Handler) events(first *tasks.Task, again bool, st *tasks.Stream) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		defer st.Close()
@@ -188,7 +189,7 @@ func (h *Handler) events(first *tasks.Task, again bool, st *tasks.Stream) iter.S
 	}
 }
 
-// eventsBehind is what became of a task behind a position.
+// eventsBehind yields the events of a task after a position.
 func (h *Handler) eventsBehind(ctx context.Context, who caller.Caller, id tasks.TaskID, after kg.Position) (iter.Seq2[sse.Event, error], error) {
 	st, err := h.deps.Tasks.FollowFrom(ctx, who, id, after)
 	if err != nil {
@@ -200,11 +201,11 @@ func (h *Handler) eventsBehind(ctx context.Context, who caller.Caller, id tasks.
 	}, nil
 }
 
-// telling writes what becomes of a task, until nobody listens.
+// telling writes the events of a task until the client leaves.
 type telling struct {
 	handler *Handler
 	yield   func(sse.Event, error) bool
-	after   kg.Position // what is up to here was told
+	after   kg.Position // events up to here were delivered
 	over    bool
 }
 
@@ -223,7 +224,7 @@ func (t *telling) follow(id tasks.TaskID, st *tasks.Stream) {
 	}
 }
 
-// tell says what happened: each part is an event of its own, with a position of its own.
+// tell writes an event: each part is an event of its own with its position.
 func (t *telling) tell(id tasks.TaskID, e *tasks.Event) {
 	switch {
 	case e.Chunk != nil:
@@ -238,8 +239,8 @@ func (t *telling) tell(id tasks.TaskID, e *tasks.Event) {
 	}
 }
 
-// chunk says what is new of an artifact: where the one before is the beginning of it, what
-// came behind that.
+// chunk writes the new content of an artifact: only the addition if the chunk extends
+// the previous content.
 func (t *telling) chunk(e *tasks.Event) {
 	parts, replaced := e.Chunk.Parts, e.Chunk.Replaced
 	grown, rest := grownBy(replaced, parts)
@@ -255,8 +256,8 @@ func (t *telling) chunk(e *tasks.Event) {
 	}
 }
 
-// grownBy tells whether an artifact is the one before with more behind it, and what came to
-// the text of the part that was the last.
+// grownBy reports whether the parts extend the previous ones, and returns the addition
+// to the text of the last previous part.
 func grownBy(before, now []tasks.Part) (grown bool, rest string) {
 	if len(before) == 0 || len(now) < len(before) {
 		return false, ""
@@ -277,7 +278,7 @@ func grownBy(before, now []tasks.Part) (grown bool, rest string) {
 	return strings.HasPrefix(*is, *was), strings.TrimPrefix(*is, *was)
 }
 
-// parts says all of what was made already.
+// parts writes all existing parts of an artifact.
 func (t *telling) parts(artifact string, parts []tasks.Part, at kg.Position) {
 	for i := range parts {
 		t.part(artifact, &parts[i], false, at)
@@ -308,7 +309,7 @@ func (t *telling) status(id tasks.TaskID, s *tasks.Status, why *tasks.Failure, a
 	}
 }
 
-// say writes an event, unless it was told before.
+// say writes an event, unless it was delivered before.
 func (t *telling) say(kind string, data any, at kg.Position) {
 	if t.over || t.after.Revision > 0 && at.Compare(t.after) <= 0 {
 		return

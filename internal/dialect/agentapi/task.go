@@ -23,8 +23,8 @@ type task struct {
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }
 
-// writeTask is a task as it was read. What its handler says with its state is an artifact of
-// the type message, the last of them.
+// writeTask encodes a task. The message of its status becomes the last artifact, of
+// type message.
 func writeTask(t *tasks.Task) (*task, error) {
 	out := &task{
 		ID: t.ID, AgentID: bare(t.Handler), State: states[t.Status.State], CreatedAt: timestamp(t.Created), UpdatedAt: timestamp(t.Updated),
@@ -47,7 +47,7 @@ func writeTask(t *tasks.Task) (*task, error) {
 	return out, nil
 }
 
-// bare is an agent's id as this protocol spells it.
+// bare returns an agent's id as this protocol spells it.
 func bare(id kg.AgentID) string { return strings.TrimPrefix(string(id), "agent://") }
 
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -13,17 +13,17 @@ import (
 	"koine/kg"
 )
 
-// reading is how much of a task is shown: there is no history here.
+// reading selects the shown parts of a task: this protocol has no history.
 var reading = tasks.ReadOptions{Artifacts: true}
 
-// taskPage is what GET /tasks answers.
+// taskPage is the answer of GET /tasks.
 type taskPage struct {
 	Tasks []*task `json:"tasks"`
 	Next  string  `json:"nextPageToken,omitempty"`
 	Total int     `json:"total"`
 }
 
-// listTasks is GET /tasks: those that the caller created or handles.
+// listTasks handles GET /tasks: the tasks that the caller created or handles.
 func (h *Handler) listTasks(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
 	first, after, err := pageOf(r)
 	if err != nil {
@@ -35,7 +35,7 @@ func (h *Handler) listTasks(_ http.ResponseWriter, r *http.Request, who caller.C
 	}
 	if state := values.Get("state"); state != "" {
 		if q.States = meant[state]; q.States == nil {
-			return 0, nil, kg.Errorf(kg.CodeInvalid, "is pending, in_progress, completed or failed").At("state")
+			return 0, nil, kg.Errorf(kg.CodeInvalid, "state must be pending, in_progress, completed or failed").At("state")
 		}
 	}
 	q.Parent = tasks.TaskID(values.Get("parentId"))
@@ -54,7 +54,7 @@ func (h *Handler) listTasks(_ http.ResponseWriter, r *http.Request, who caller.C
 	return http.StatusOK, out, nil
 }
 
-// getTask is GET /tasks/:taskId.
+// getTask handles GET /tasks/:taskId.
 func (h *Handler) getTask(w http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
 	if acceptsEvents(r) {
 		status, err := h.followTask(w, r, who, tasks.TaskID(r.PathValue("id")))
@@ -69,7 +69,7 @@ func (h *Handler) getTask(w http.ResponseWriter, r *http.Request, who caller.Cal
 	return http.StatusOK, out, err
 }
 
-// acceptsEvents tells whether Server-Sent Events are asked for, as browsers do.
+// acceptsEvents reports whether the client accepts Server-Sent Events.
 func acceptsEvents(r *http.Request) bool {
 	for _, line := range r.Header.Values("Accept") {
 		for kind := range strings.SplitSeq(line, ",") {
@@ -81,25 +81,25 @@ func acceptsEvents(r *http.Request) bool {
 	return false
 }
 
-// change is the body of PUT /tasks/:taskId: what is not said stays. Artifacts are those
-// of these ids, or places; others stay.
+// change is the body of PUT /tasks/:taskId: absent members stay unchanged. Artifacts
+// are matched by id, or by index; others stay.
 type change struct {
 	State     string          `json:"state"`
 	Error     *wireError      `json:"error"`
 	Artifacts []piece         `json:"artifacts"`
 	Metadata  json.RawMessage `json:"metadata"`
-	Message   []part          `json:"message"` // said with the state
-	// koine's additions, as in a report to the hub: the ids of the messages that this is
-	// about, the version that the task is to have, and a key with which it may be repeated.
+	Message   []part          `json:"message"` // message of the state
+	// Extensions of koine, as in a report to the hub: the ids of the acknowledged
+	// messages, the expected version of the task, and an idempotency key.
 	Letters []string `json:"letters"`
 	Version int64    `json:"version"`
 	Key     string   `json:"idempotencyKey"`
-	// These are said when the task is made, and may be said again as they are.
+	// Parent and User are fixed at creation and may only be repeated.
 	Parent *tasks.TaskID `json:"parentId"`
 	User   *string       `json:"userId"`
 }
 
-// settled refuses a change of what is said when the task is made.
+// settled returns an error if a change modifies a member that is fixed at creation.
 func (h *Handler) settled(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change) error {
 	if c.Parent == nil && c.User == nil {
 		return nil
@@ -108,7 +108,7 @@ func (h *Handler) settled(ctx context.Context, who caller.Caller, id tasks.TaskI
 	if err != nil {
 		return err
 	}
-	const late = "is said when the task is made"
+	const late = "the member cannot change after the task is created"
 	switch {
 	case c.Parent != nil && *c.Parent != t.Parent:
 		return kg.Errorf(kg.CodeInvalid, late).At("parentId")
@@ -121,14 +121,14 @@ func (h *Handler) settled(ctx context.Context, who caller.Caller, id tasks.TaskI
 func (c *change) read(id tasks.TaskID) (r tasks.Report, err error) {
 	r.Letters, r.Version, r.Key = c.Letters, c.Version, c.Key
 	if c.Version < 0 {
-		return r, kg.Errorf(kg.CodeInvalid, "is the number of a version, from 1").At("version")
+		return r, kg.Errorf(kg.CodeInvalid, "version must be at least 1").At("version")
 	}
 	if r.State, r.Failure, err = readState(c.State, c.Error); err != nil {
 		return r, err
 	}
 	for i := range c.Artifacts {
 		if isWords(id, c.Artifacts[i].ID) {
-			continue // as it was read: it was said already
+			continue // the message of a status, sent back unchanged
 		}
 		a, err := c.Artifacts[i].read(i)
 		if err != nil {
@@ -149,8 +149,8 @@ func (c *change) read(id tasks.TaskID) (r tasks.Report, err error) {
 	return r, nil
 }
 
-// putTask is PUT /tasks/:taskId. Its handler reports; its creator may cancel it, which
-// is to say that it failed with CANCELED.
+// putTask handles PUT /tasks/:taskId. The handler reports; the creator may cancel by
+// reporting failed with CANCELED.
 func (h *Handler) putTask(w http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
 	var body change
 	if err := h.readBody(w, r, &body); err != nil {
@@ -181,7 +181,7 @@ func (h *Handler) putTask(w http.ResponseWriter, r *http.Request, who caller.Cal
 	return http.StatusOK, out, err
 }
 
-// minimal is the least that a change is answered with.
+// minimal is the minimal answer to a change.
 type minimal struct {
 	ID        tasks.TaskID   `json:"id"`
 	State     string         `json:"state"`
@@ -209,7 +209,7 @@ func (h *Handler) update(ctx context.Context, who caller.Caller, id tasks.TaskID
 	return h.deps.Tasks.SubmitReport(ctx, who, id, report, read)
 }
 
-// deleteTask is DELETE /tasks/:taskId.
+// deleteTask handles DELETE /tasks/:taskId.
 func (h *Handler) deleteTask(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
 	return http.StatusNoContent, nil, h.deps.Tasks.Delete(r.Context(), who, tasks.TaskID(r.PathValue("id")))
 }
