@@ -288,7 +288,7 @@ func TestRefusedMessages(t *testing.T) {
 	for range channels.MaxParts - 1 {
 		p.Parts = append(p.Parts, p.Parts[0])
 	}
-	if got := w.publish(by("ann"), p); !strings.Contains(got, "more steps") {
+	if got := w.publish(by("ann"), p); !strings.Contains(got, "the limit of steps") {
 		t.Errorf("too costly a rule: %s", got)
 	}
 	if got := w.sequences(id); !slices.Equal(got, []int64{1}) {

@@ -135,7 +135,7 @@ func TestPatternsAreBounded(t *testing.T) {
 	for n, want := range map[int]string{rules.MaxPatternBytes: "accepted", rules.MaxPatternBytes + 1: "rejected"} {
 		s := store(t, parse(t, rule(`"x".matches(patch.object)`, "reject")))
 		r, err := apply(s, kg.Meta{Principal: caller("ann")}, patch(kg.Add, "urn:s", "urn:p", kg.String(strings.Repeat("a", n))))
-		if outcome(r, err) != want || want == "rejected" && !strings.Contains(r.Verdict.Details, "has at most 256 bytes") {
+		if outcome(r, err) != want || want == "rejected" && !strings.Contains(r.Verdict.Details, "may have at most 256 bytes") {
 			t.Errorf("a pattern of %d bytes from the update: got %+v, %v", n, r.Verdict, err)
 		}
 	}
