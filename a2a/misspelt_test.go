@@ -12,8 +12,8 @@ func TestMisspeltMembers(t *testing.T) {
 	update := func(statement, rest string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1}` + statement + `}}]` + rest + `}}`
 	}
-	const ofStatement = "Known are subject, predicate, object, graph, certainty, validFrom, validTo, provenance."
-	const ofUpdate = "Known are mutations, sourceAgentId, taskId, sessionId, justification, metadata."
+	const ofStatement = "Known members are subject, predicate, object, graph, certainty, validFrom, validTo, provenance."
+	const ofUpdate = "Known members are mutations, sourceAgentId, taskId, sessionId, justification, metadata."
 	for _, c := range []struct{ request, field, hint string }{
 		{update(`,"certanty":0.5`, ""), "mutations[0].statement.certanty", "Did you mean certainty?"},
 		{update(`,"Certainty":0.5`, ""), "mutations[0].statement.Certainty", "Did you mean certainty?"},

@@ -113,12 +113,12 @@ func TestStreamEndsWithItsSecurityToken(t *testing.T) {
 	}
 }
 
-// A subscription that is none is told where those that there are stand.
+// The error of an invalid subscription names the schema with the valid ones.
 func TestInvalidSubscriptionsAreToldTheWayOut(t *testing.T) {
 	s := newTestServer(t)
 	for _, text := range []string{"{ revision }", "subscription { nothing }", "subscription {"} {
 		got := s.post(t, `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"`+text+`"}}`)
-		if !strings.Contains(got, `"reason":"INVALID_SUBSCRIPTION"`) || !strings.Contains(got, `"hint":"It is one of the subscriptions of the schema, which is served at /graphql/schema:`) {
+		if !strings.Contains(got, `"reason":"INVALID_SUBSCRIPTION"`) || !strings.Contains(got, `"hint":"Use a subscription of the schema at /graphql/schema:`) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
