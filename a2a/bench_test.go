@@ -24,10 +24,10 @@ func BenchmarkReadMutations(b *testing.B) {
 			for b.Loop() {
 				var mutations []update.Mutation
 				f := new(failure)
-				requests, _, refusal := decode(body, DefaultMaxDepth, DefaultMaxBatch)
+				requests, _, refusal := decodeBody(body, DefaultMaxDepth, DefaultMaxBatch)
 				if refusal == nil {
 					params := readParams(f, requests[0].params)
-					list, _ := params.array("mutations")
+					list, _ := params.readArray("mutations")
 					mutations = h.readMutations(f, "mutations", list)
 				}
 				if refusal != nil || f.err != nil || len(mutations) != n {

@@ -62,8 +62,8 @@ const (
 	Version03  CardVersion = "0.3"
 )
 
-// base returns the address of the server.
-func (o *CardOptions) base(r *http.Request) string {
+// baseURL returns the address of the server.
+func (o *CardOptions) baseURL(r *http.Request) string {
 	switch {
 	case o.PublicURL != "":
 		return o.PublicURL
@@ -239,11 +239,11 @@ func NewCard(o CardOptions, base string) Card {
 	if o.Channels {
 		card.announceChannels(base)
 	}
-	return card.of(o.Only)
+	return card.forVersion(o.Only)
 }
 
-// of removes the members that readers of one version do not know.
-func (c Card) of(only CardVersion) Card {
+// forVersion removes the members that readers of one version do not know.
+func (c Card) forVersion(only CardVersion) Card {
 	if only == AnyVersion {
 		return c
 	}
@@ -326,7 +326,7 @@ var skills = []Skill{
 // (and agent.json, for A2A 0.2).
 func NewCardHandler(o CardOptions) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := appendJSON(nil, NewCard(o, o.base(r)))
+		body, err := appendJSON(nil, NewCard(o, o.baseURL(r)))
 		if err != nil {
 			panic(err) // plain text always encodes
 		}

@@ -34,15 +34,15 @@ func (c *Changes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	began := time.Now()
 	var failed *Error
-	if err := c.open(w, r); err != nil {
+	if err := c.openFeed(w, r); err != nil {
 		failed = c.h.errorOf(r.Context(), subscriptions, true, err)
 		c.h.writeError(w, r, failed)
 	}
-	c.h.observe(r.Context(), "changes", began, failed)
+	c.h.observeCall(r.Context(), "changes", began, failed)
 }
 
-func (c *Changes) open(w http.ResponseWriter, r *http.Request) error {
-	q, err := c.query(r)
+func (c *Changes) openFeed(w http.ResponseWriter, r *http.Request) error {
+	q, err := c.readQuery(r)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (c *Changes) open(w http.ResponseWriter, r *http.Request) error {
 		}
 		return newChangeFeed(c.h.store, sub), nil
 	}}
-	return c.h.serve(w, r, o)
+	return c.h.serveStream(w, r, o)
 }
 
 var changesFraming = &framing{
@@ -80,9 +80,9 @@ type changesQuery struct {
 	resume operation.Resume
 }
 
-// query reads the parameters. An unknown parameter is an error, because a misspelt
+// readQuery reads the parameters. An unknown parameter is an error, because a misspelt
 // filter must not match everything.
-func (c *Changes) query(r *http.Request) (q changesQuery, err error) {
+func (c *Changes) readQuery(r *http.Request) (q changesQuery, err error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return q, kg.Errorf(kg.CodeInvalid, "the query string is malformed")
@@ -91,17 +91,17 @@ func (c *Changes) query(r *http.Request) (q changesQuery, err error) {
 	p := parameters{failure: f, values: values, reader: reader{failure: f, prefixes: c.h.prefixes}}
 	q.filter.Replacements = true
 	q.filter.View.Principal = caller.From(r.Context()).Principal
-	q.filter.Patterns = []kg.Pattern{p.pattern()}
-	q.filter.Ops = p.ops("op")
-	q.filter.View.Graphs = p.graphs("graph")
-	q.filter.View.AllGraphs = p.flag("allGraphs")
-	q.filter.View.MinCertainty = p.certainty("requiredCertainty")
-	resume, snapshot := p.one("resume"), p.flag("snapshot")
-	if since := p.one("since"); resume == "" {
+	q.filter.Patterns = []kg.Pattern{p.readPattern()}
+	q.filter.Ops = p.readOps("op")
+	q.filter.View.Graphs = p.readGraphs("graph")
+	q.filter.View.AllGraphs = p.readFlag("allGraphs")
+	q.filter.View.MinCertainty = p.readCertainty("requiredCertainty")
+	resume, snapshot := p.takeOne("resume"), p.readFlag("snapshot")
+	if since := p.takeOne("since"); resume == "" {
 		resume = since
 	}
-	p.done()
-	if err := f.error(); err != nil {
+	p.checkAllRead()
+	if err := f.firstError(); err != nil {
 		return q, err
 	}
 	q.resume, _, err = c.h.readResume(r.Header, "resume", resume, snapshot)

@@ -7,11 +7,11 @@ import (
 	"koine/kg"
 )
 
-// history handles channels/history (channels extension, section 7.2; WIRE §7).
-func (h *Handler) history(ctx context.Context, c *call) (any, error) {
+// listHistory handles channels/history (channels extension, section 7.2; WIRE §7).
+func (h *Handler) listHistory(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
 	q := readHistory(&params)
-	if err := params.end(); err != nil {
+	if err := params.readRest(); err != nil {
 		return nil, err
 	}
 	if err := h.options.AdmitHistory(ctx); err != nil {
@@ -32,28 +32,28 @@ func (h *Handler) history(ctx context.Context, c *call) (any, error) {
 }
 
 func readHistory(params *object) (q channels.HistoryQuery) {
-	q.PageSize = params.pageSize()
-	q.PageToken, _ = params.text("pageToken")
-	if params.has("sinceSequence") && params.has("sinceTimestamp") {
-		params.fail("sinceTimestamp", "sinceTimestamp and sinceSequence are mutually exclusive")
+	q.PageSize = params.readPageSize()
+	q.PageToken, _ = params.readText("pageToken")
+	if params.hasMember("sinceSequence") && params.hasMember("sinceTimestamp") {
+		params.failAt("sinceTimestamp", "sinceTimestamp and sinceSequence are mutually exclusive")
 	}
-	if since, said := params.natural("sinceSequence"); said {
-		n := bounded(since)
+	if since, said := params.readNatural("sinceSequence"); said {
+		n := clampSequence(since)
 		q.SinceSequence = &n
 	}
-	before, bounds := params.natural("beforeSequence")
-	q.BeforeSequence = bounded(before)
+	before, bounds := params.readNatural("beforeSequence")
+	q.BeforeSequence = clampSequence(before)
 	if bounds && before == 0 {
-		params.failure.set("beforeSequence", kg.Errorf(kg.CodeInvalid, "must be at least 1"))
+		params.failure.setAt("beforeSequence", kg.Errorf(kg.CodeInvalid, "must be at least 1"))
 	}
-	q.SinceTime = params.millis("sinceTimestamp")
-	q.Authors = params.agentList("authorIds")
-	switch order, _ := params.text("order"); order {
+	q.SinceTime = params.readMillis("sinceTimestamp")
+	q.Authors = params.readAgentList("authorIds")
+	switch order, _ := params.readText("order"); order {
 	case "", "asc":
 	case "desc":
 		q.Descending = true
 	default:
-		params.fail("order", "must be asc or desc, not %q", clip(order))
+		params.failAt("order", "must be asc or desc, not %q", clipText(order))
 	}
 	return q
 }

@@ -14,14 +14,14 @@ import (
 // channelParams reads the common params of methods about one channel.
 func (c *call) channelParams(f *failure) (params object, id channels.ChannelID) {
 	params = readParams(f, c.params)
-	return params, channels.ChannelID(params.required("channelId"))
+	return params, channels.ChannelID(params.readRequired("channelId"))
 }
 
-// end reads the optional controls and fails if unknown members remain.
-func (o *object) end() error {
+// readRest reads the optional controls and fails if unknown members remain.
+func (o *object) readRest() error {
 	readControls(o)
-	o.done()
-	return o.failure.error()
+	o.checkAllRead()
+	return o.failure.firstError()
 }
 
 func (c *call) byCaller() channels.Caller {
@@ -46,29 +46,29 @@ func (h *Handler) createChannel(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	var d channels.Draft
-	d.Name, _ = params.text("name")
-	visibility, _ := params.text("visibility")
+	d.Name, _ = params.readText("name")
+	visibility, _ := params.readText("visibility")
 	d.Visibility = channels.Visibility(visibility)
-	elements, _ := params.array("members")
+	elements, _ := params.readArray("members")
 	for i, raw := range elements {
-		member := readObject(f, index("members", i), raw)
-		role, _ := member.text("role")
-		d.Members = append(d.Members, channels.Member{Agent: member.requiredAgent("principalId"), Role: channels.Role(role)})
-		member.done()
+		member := readObject(f, elementPath("members", i), raw)
+		role, _ := member.readText("role")
+		d.Members = append(d.Members, channels.Member{Agent: member.readRequiredAgent("principalId"), Role: channels.Role(role)})
+		member.checkAllRead()
 		if f.err != nil {
 			break
 		}
 	}
-	d.Metadata = params.content("metadata")
-	d.IdempotencyKey, _ = params.text("idempotencyKey")
-	scope, inScope := params.text("scopeId")
-	policy, ofScope := params.text("memberPolicy")
+	d.Metadata = params.readContent("metadata")
+	d.IdempotencyKey, _ = params.readText("idempotencyKey")
+	scope, inScope := params.readText("scopeId")
+	policy, ofScope := params.readText("memberPolicy")
 	d.MemberPolicy = channels.MemberPolicy(policy)
 	if ofScope && !inScope {
-		params.fail("memberPolicy", "memberPolicy requires scopeId")
+		params.failAt("memberPolicy", "memberPolicy requires scopeId")
 	}
-	params.done()
-	if err := f.error(); err != nil {
+	params.checkAllRead()
+	if err := f.firstError(); err != nil {
 		return nil, err
 	}
 	if inScope {
@@ -80,7 +80,7 @@ func (h *Handler) createChannel(ctx context.Context, c *call) (any, error) {
 // getChannel handles channels/get.
 func (h *Handler) getChannel(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
-	if err := params.end(); err != nil {
+	if err := params.readRest(); err != nil {
 		return nil, err
 	}
 	return answerWith(h.channels.Get(ctx, c.byCaller(), id))
@@ -90,14 +90,14 @@ func (h *Handler) getChannel(ctx context.Context, c *call) (any, error) {
 func (h *Handler) listChannels(ctx context.Context, c *call) (any, error) {
 	params := readParams(new(failure), c.params)
 	var l channels.ListQuery
-	l.PageSize = params.pageSize()
-	l.PageToken, _ = params.text("pageToken")
-	visibility, _ := params.text("visibility")
+	l.PageSize = params.readPageSize()
+	l.PageToken, _ = params.readText("pageToken")
+	visibility, _ := params.readText("visibility")
 	l.Visibility = channels.Visibility(visibility)
-	l.Member = params.agent("memberId")
-	scope, _ := params.text("scopeId")
+	l.Member = params.readAgent("memberId")
+	scope, _ := params.readText("scopeId")
 	l.Scope = channels.ScopeID(scope)
-	if err := params.end(); err != nil {
+	if err := params.readRest(); err != nil {
 		return nil, err
 	}
 	page, next, err := h.channels.List(ctx, c.byCaller(), l)
@@ -118,25 +118,25 @@ func (h *Handler) listChannels(ctx context.Context, c *call) (any, error) {
 func (h *Handler) updateChannel(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
 	var r channels.ChannelUpdate
-	version, ok := params.natural("expectedVersion")
+	version, ok := params.readNatural("expectedVersion")
 	if !ok {
-		params.fail("expectedVersion", "is required")
+		params.failAt("expectedVersion", "is required")
 	}
-	r.ExpectedVersion = bounded(version)
-	if name, ok := params.text("name"); ok {
+	r.ExpectedVersion = clampSequence(version)
+	if name, ok := params.readText("name"); ok {
 		r.Name = &name
 	}
-	patch, _ := params.object("metadataPatch")
-	set, _ := patch.object("set")
+	patch, _ := params.readMember("metadataPatch")
+	set, _ := patch.readMember("set")
 	if len(set.members) > 0 {
 		r.Set = make(map[string]json.RawMessage, len(set.members))
 	}
 	for _, m := range set.members {
 		r.Set[m.name] = m.value
 	}
-	r.Remove = patch.texts("remove")
-	patch.done()
-	if err := params.end(); err != nil {
+	r.Remove = patch.readTexts("remove")
+	patch.checkAllRead()
+	if err := params.readRest(); err != nil {
 		return nil, err
 	}
 	return answerWith(h.channels.Update(ctx, c.byCaller(), id, r))
@@ -145,7 +145,7 @@ func (h *Handler) updateChannel(ctx context.Context, c *call) (any, error) {
 // deleteChannel handles channels/delete.
 func (h *Handler) deleteChannel(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
-	if err := params.end(); err != nil {
+	if err := params.readRest(); err != nil {
 		return nil, err
 	}
 	if err := h.channels.Delete(ctx, c.byCaller(), id); err != nil {
@@ -159,9 +159,9 @@ func (h *Handler) deleteChannel(ctx context.Context, c *call) (any, error) {
 // addMember handles channels/addMember.
 func (h *Handler) addMember(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
-	agent := params.requiredAgent("principalId")
-	role, _ := params.text("role")
-	if err := params.end(); err != nil {
+	agent := params.readRequiredAgent("principalId")
+	role, _ := params.readText("role")
+	if err := params.readRest(); err != nil {
 		return nil, err
 	}
 	return answerWith(h.channels.AddMember(ctx, c.byCaller(), id, agent, channels.Role(role)))
@@ -170,8 +170,8 @@ func (h *Handler) addMember(ctx context.Context, c *call) (any, error) {
 // removeMember handles channels/removeMember.
 func (h *Handler) removeMember(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
-	agent := params.requiredAgent("principalId")
-	if err := params.end(); err != nil {
+	agent := params.readRequiredAgent("principalId")
+	if err := params.readRest(); err != nil {
 		return nil, err
 	}
 	return answerWith(h.channels.RemoveMember(ctx, c.byCaller(), id, agent))

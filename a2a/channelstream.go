@@ -24,21 +24,21 @@ const (
 // Last-Event-ID, even an empty one.
 func (h *Handler) channelStream(_ context.Context, c *call) (*opening, error) {
 	params, id := c.channelParams(new(failure))
-	n, said := params.natural("sinceSequence")
-	interval, _ := params.clamped("heartbeatIntervalMs", MinHeartbeat.Milliseconds(), MaxHeartbeat.Milliseconds())
-	if err := params.end(); err != nil {
+	n, said := params.readNatural("sinceSequence")
+	interval, _ := params.readClamped("heartbeatIntervalMs", MinHeartbeat.Milliseconds(), MaxHeartbeat.Milliseconds())
+	if err := params.readRest(); err != nil {
 		return nil, err
 	}
-	start := streamStart{sequence: bounded(n), field: "sinceSequence", said: said}
+	start := streamStart{sequence: clampSequence(n), field: "sinceSequence", said: said}
 	ids, err := start.readHeader(c.header)
 	if err != nil {
 		return nil, err
 	}
 	by := c.byCaller()
 	return &opening{ids: ids || said, heartbeat: time.Duration(interval) * time.Millisecond, establish: func(ctx context.Context) (*feed, error) {
-		st, err := h.channels.Stream(ctx, by, id, start.since())
+		st, err := h.channels.Stream(ctx, by, id, start.sequenceAfter())
 		if err != nil {
-			return nil, start.blame(err)
+			return nil, start.withField(err)
 		}
 		return h.newMessageFeed(st), nil
 	}}, nil
@@ -63,21 +63,21 @@ func (s *streamStart) readHeader(header http.Header) (asked bool, err error) {
 	}
 	n, err := strconv.ParseUint(last, 10, 64)
 	if err != nil {
-		return asked, kg.Errorf(kg.CodeInvalid, "Last-Event-ID must be a sequence, not %q", clip(last)).At("Last-Event-ID")
+		return asked, kg.Errorf(kg.CodeInvalid, "Last-Event-ID must be a sequence, not %q", clipText(last)).At("Last-Event-ID")
 	}
-	s.sequence, s.field, s.said = bounded(n), "Last-Event-ID", true
+	s.sequence, s.field, s.said = clampSequence(n), "Last-Event-ID", true
 	return asked, nil
 }
 
-func (s *streamStart) since() *int64 {
+func (s *streamStart) sequenceAfter() *int64 {
 	if !s.said {
 		return nil
 	}
 	return &s.sequence
 }
 
-// blame sets the field of an error about the start.
-func (s *streamStart) blame(err error) error {
+// withField sets the field of an error about the start.
+func (s *streamStart) withField(err error) error {
 	e := kg.AsError(err)
 	if e.Field != "sinceSequence" {
 		return err
@@ -97,20 +97,20 @@ type wireEnvelope struct {
 // position: every message is sent, so the last message has it.
 func (h *Handler) newMessageFeed(st *channels.Stream) *feed {
 	return &feed{
-		results: h.encoded.results(st.Messages()), start: strconv.FormatInt(st.Since(), 10),
+		results: h.encoded.encodeResults(st.Messages()), start: strconv.FormatInt(st.Since(), 10),
 		position: func() string { return "" }, close: st.Close,
 	}
 }
 
-// encodedEvents is the size of the encoded-event cache: followers of a channel receive
+// eventCacheSize is the size of the encoded-event cache: followers of a channel receive
 // the same messages at about the same time.
-const encodedEvents = 16
+const eventCacheSize = 16
 
-// encoded caches events as JSON, so that each is encoded once for all streams of a
+// eventCache caches events as JSON, so that each is encoded once for all streams of a
 // channel.
-type encoded struct {
+type eventCache struct {
 	mu     sync.Mutex // guards places
-	places [encodedEvents]encodedEvent
+	places [eventCacheSize]encodedEvent
 }
 
 type encodedEvent struct {
@@ -118,8 +118,8 @@ type encodedEvent struct {
 	json    json.RawMessage // immutable
 }
 
-func (e *encoded) event(m *channels.Message) (json.RawMessage, error) {
-	at := &e.places[m.Sequence%encodedEvents]
+func (e *eventCache) encodeEvent(m *channels.Message) (json.RawMessage, error) {
+	at := &e.places[m.Sequence%eventCacheSize]
 	e.mu.Lock()
 	known := *at
 	e.mu.Unlock()
@@ -136,12 +136,12 @@ func (e *encoded) event(m *channels.Message) (json.RawMessage, error) {
 	return raw, nil
 }
 
-func (e *encoded) results(messages iter.Seq2[*channels.Message, error]) iter.Seq2[result, error] {
+func (e *eventCache) encodeResults(messages iter.Seq2[*channels.Message, error]) iter.Seq2[result, error] {
 	return func(yield func(result, error) bool) {
 		for m, err := range messages {
 			var event json.RawMessage
 			if err == nil {
-				event, err = e.event(m)
+				event, err = e.encodeEvent(m)
 			}
 			if err != nil {
 				yield(result{}, err)

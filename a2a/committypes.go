@@ -14,9 +14,9 @@ type typed struct{ graph, resource kg.Term }
 
 var rdfType = kg.IRI(kg.RDFType)
 
-// echo sets the types of the subject and the object in the statement. It reads the
+// addTypes sets the types of the subject and the object in the statement. It reads the
 // statement's own graph only, which the reader may read.
-func (c *commitTypes) echo(commit *kg.Commit, ev *kg.Event, s *wireStatement) {
+func (c *commitTypes) addTypes(commit *kg.Commit, ev *kg.Event, s *wireStatement) {
 	if ev.Op == kg.Remove {
 		return
 	}

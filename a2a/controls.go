@@ -34,131 +34,131 @@ type controls struct {
 // readControls reads the controls of the method from params' metadata. An unknown one
 // is an error in metadata.koine and ignored beside it.
 func readControls(params *object, known ...string) controls {
-	raw := params.peek("metadata")
-	metadata, _ := params.object("metadata")
-	own, _ := metadata.object("koine")
+	raw := params.peekMember("metadata")
+	metadata, _ := params.readMember("metadata")
+	own, _ := metadata.readMember("koine")
 	c := controls{metadata: raw}
 	for _, name := range known {
-		own.know(name)
+		own.addKnown(name)
 		from := &own
-		if !own.has(name) && name != "budget" { // callers may use this name themselves
+		if !own.hasMember(name) && name != "budget" { // callers may use this name themselves
 			from = &metadata
 		}
-		c.read(name, from)
+		c.readControl(name, from)
 	}
-	own.done()
+	own.checkAllRead()
 	return c
 }
 
-func (c *controls) read(name string, from *object) {
+func (c *controls) readControl(name string, from *object) {
 	switch name {
 	case "at":
-		c.at = from.moment(name)
+		c.at = from.readMoment(name)
 	case "recordedAt":
-		c.recordedAt = from.span(name)
+		c.recordedAt = from.readSpan(name)
 	case "validAt":
-		c.validAt = from.time(name)
+		c.validAt = from.readTime(name)
 	case "believedBy":
-		c.believedBy = from.agents(name)
+		c.believedBy = from.readAgents(name)
 	case "minRevision":
-		n, _ := from.natural(name)
+		n, _ := from.readNatural(name)
 		c.minRevision = kg.Revision(n)
 	case "budget":
-		c.budget = from.budget(name)
+		c.budget = from.readBudget(name)
 	case "resume":
-		c.resume, _ = from.text(name)
+		c.resume, _ = from.readText(name)
 	case "snapshot":
-		c.snapshot = from.flag(name)
+		c.snapshot = from.readFlag(name)
 	case "idempotencyKey":
-		c.idempotencyKey, _ = from.text(name)
+		c.idempotencyKey, _ = from.readText(name)
 	case "expectedRevision":
-		n, ok := from.natural(name)
+		n, ok := from.readNatural(name)
 		c.expected, c.hasExpected = kg.Revision(n), ok
 	case "dryRun":
-		c.dryRun = from.flag(name)
+		c.dryRun = from.readFlag(name)
 	}
 }
 
-// budget reads the limits of an answer.
-func (o *object) budget(name string) (b operation.Budget) {
-	members, _ := o.object(name)
+// readBudget reads the limits of an answer.
+func (o *object) readBudget(name string) (b operation.Budget) {
+	members, _ := o.readMember(name)
 	for _, m := range []struct {
 		name string
 		to   *int
 	}{{"maxBytes", &b.MaxBytes}, {"maxTokens", &b.MaxTokens}, {"maxStatements", &b.MaxStatements}} {
-		n, ok := members.natural(m.name)
+		n, ok := members.readNatural(m.name)
 		if ok && n == 0 {
-			members.fail(m.name, "must be at least 1")
+			members.failAt(m.name, "must be at least 1")
 		}
 		*m.to = int(min(n, math.MaxInt32))
 	}
-	members.done()
+	members.checkAllRead()
 	return b
 }
 
-// moment reads a revision, as a number, or a time; the zero Moment if absent.
-func (o *object) moment(name string) kg.Moment {
-	raw := o.take(name)
+// readMoment reads a revision, as a number, or a time; the zero Moment if absent.
+func (o *object) readMoment(name string) kg.Moment {
+	raw := o.takeMember(name)
 	if raw == nil {
 		return kg.Moment{}
 	}
 	text := string(raw)
 	if raw[0] == '"' {
-		text = unquote(raw)
+		text = decodeString(raw)
 	}
 	m, err := kg.ParseMoment(text)
 	if err != nil || m == (kg.Moment{}) {
-		o.fail(name, "must be a revision, of which the first is 1, or an RFC 3339 time")
+		o.failAt(name, "must be a revision, of which the first is 1, or an RFC 3339 time")
 	}
 	return m
 }
 
-// span reads a time span with optional ends.
-func (o *object) span(name string) (s kg.TimeSpan) {
-	ends, ok := o.object(name)
+// readSpan reads a time span with optional ends.
+func (o *object) readSpan(name string) (s kg.TimeSpan) {
+	ends, ok := o.readMember(name)
 	if !ok {
 		return s
 	}
-	s = kg.TimeSpan{From: ends.time("from"), Until: ends.time("until")}
-	ends.done()
+	s = kg.TimeSpan{From: ends.readTime("from"), Until: ends.readTime("until")}
+	ends.checkAllRead()
 	if !s.Until.IsZero() && s.Until.Before(s.From) {
-		o.fail(name, "cannot end before it begins")
+		o.failAt(name, "cannot end before it begins")
 	}
 	return s
 }
 
-// time reads a time; zero if absent.
-func (o *object) time(name string) time.Time {
-	text, ok := o.text(name)
+// readTime reads a time; zero if absent.
+func (o *object) readTime(name string) time.Time {
+	text, ok := o.readText(name)
 	if !ok {
 		return time.Time{}
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		o.fail(name, "must be an RFC 3339 time")
+		o.failAt(name, "must be an RFC 3339 time")
 	}
 	return t.UTC()
 }
 
-// agents reads a list of agents; nil if absent, and not nil if empty.
-func (o *object) agents(name string) []kg.AgentID {
-	elements, ok := o.array(name)
+// readAgents reads a list of agents; nil if absent, and not nil if empty.
+func (o *object) readAgents(name string) []kg.AgentID {
+	elements, ok := o.readArray(name)
 	if !ok {
 		return nil
 	}
 	if n := len(elements); n > kg.MaxBelieved {
-		o.fail(name, "%d agents exceed the limit of %d", n, kg.MaxBelieved)
+		o.failAt(name, "%d agents exceed the limit of %d", n, kg.MaxBelieved)
 		return nil
 	}
 	list := make([]kg.AgentID, 0, len(elements))
 	for i, raw := range elements {
 		if raw[0] != '"' {
-			o.fail(index(name, i), "must be a string, not %s", kindOf(raw))
+			o.failAt(elementPath(name, i), "must be a string, not %s", kindOf(raw))
 			return nil
 		}
-		id, err := caller.ParseAgent(unquote(raw))
+		id, err := caller.ParseAgent(decodeString(raw))
 		if err != nil {
-			o.failure.set(join(o.path, index(name, i)), kg.AsError(err))
+			o.failure.setAt(joinPath(o.path, elementPath(name, i)), kg.AsError(err))
 		}
 		list = append(list, id)
 	}

@@ -29,7 +29,7 @@ var (
 func (h *Handler) coreMethods() map[string]method {
 	unary := func(v version, f family, do func(context.Context, version, *call) (any, error)) method {
 		return method{family: f, unary: func(ctx context.Context, c *call) (any, error) {
-			if err := v.asked(c); err != nil {
+			if err := v.checkVersion(c); err != nil {
 				return nil, err
 			}
 			return do(ctx, v, c)
@@ -37,7 +37,7 @@ func (h *Handler) coreMethods() map[string]method {
 	}
 	stream := func(v version, do func(context.Context, version, *call) (*opening, error)) method {
 		return method{family: coreCalls, stream: func(ctx context.Context, c *call) (*opening, error) {
-			if err := v.asked(c); err != nil {
+			if err := v.checkVersion(c); err != nil {
 				return nil, err
 			}
 			return do(ctx, v, c)
@@ -70,9 +70,9 @@ func (h *Handler) coreMethods() map[string]method {
 	}
 }
 
-// asked returns an error if the request names another version. Without A2A-Version, the
+// checkVersion returns an error if the request names another version. Without A2A-Version, the
 // method decides (WIRE §8).
-func (v version) asked(c *call) error {
+func (v version) checkVersion(c *call) error {
 	said := cmp.Or(c.header.Get("A2A-Version"), c.query.Get("A2A-Version"))
 	if said == "" {
 		return nil
@@ -88,7 +88,7 @@ func (v version) asked(c *call) error {
 	case version1.name, version03.name, "1":
 		return otherVersion(c.method, v)
 	}
-	return newError(codeVersion, "A2A "+clip(said)+" is not supported", details{
+	return newError(codeVersion, "A2A "+clipText(said)+" is not supported", details{
 		Supported: []string{version1.name, version03.name}, Hint: "Set A2A-Version to 1.0 or 0.3.",
 	})
 }
@@ -121,19 +121,19 @@ func readCall[T any](c *call, read func([]byte) (T, error)) (out T, err error) {
 	return read(params)
 }
 
-// sending decodes a message and returns the request for the domain.
-func (h *Handler) sending(v version, c *call) (*base.Send, tasks.SendRequest, error) {
+// readSending decodes a message and returns the request for the domain.
+func (h *Handler) readSending(v version, c *call) (*base.Send, tasks.SendRequest, error) {
 	p, err := readCall(c, v.ReadSend)
 	if err != nil {
 		return nil, tasks.SendRequest{}, err
 	}
 	out := tasks.SendRequest{To: h.agent, Message: p.Message, Task: p.Task, Context: p.Context}
-	return p, out, h.along(&out, p.Push)
+	return p, out, h.setPushAlong(&out, p.Push)
 }
 
 // sendMessage handles SendMessage and message/send.
 func (h *Handler) sendMessage(ctx context.Context, v version, c *call) (any, error) {
-	p, sending, err := h.sending(v, c)
+	p, sending, err := h.readSending(v, c)
 	if err != nil {
 		return nil, err
 	}
@@ -165,15 +165,15 @@ func (h *Handler) getTask(ctx context.Context, v version, c *call) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	t, err := h.task(ctx, c.caller, p.ID, tasks.ReadOptions{History: p.History, Artifacts: true})
+	t, err := h.readTask(ctx, c.caller, p.ID, tasks.ReadOptions{History: p.History, Artifacts: true})
 	if err != nil {
 		return nil, err
 	}
 	return v.Task(t), nil
 }
 
-// task reads a task of the handler's agent; other tasks are not found.
-func (h *Handler) task(ctx context.Context, by caller.Caller, id tasks.TaskID, r tasks.ReadOptions) (*tasks.Task, error) {
+// readTask reads a task of the handler's agent; other tasks are not found.
+func (h *Handler) readTask(ctx context.Context, by caller.Caller, id tasks.TaskID, r tasks.ReadOptions) (*tasks.Task, error) {
 	t, err := h.tasks.Get(ctx, by, id, r)
 	if err == nil && t.Handler != h.agent {
 		return nil, kg.Errorf(kg.CodeTaskNotFound, "the task does not exist").At("id")
@@ -187,7 +187,7 @@ func (h *Handler) cancelTask(ctx context.Context, v version, c *call) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.task(ctx, c.caller, p.ID, tasks.ReadOptions{}); err != nil {
+	if _, err := h.readTask(ctx, c.caller, p.ID, tasks.ReadOptions{}); err != nil {
 		return nil, err
 	}
 	t, err := h.tasks.Cancel(ctx, c.caller, p.ID)
@@ -231,7 +231,7 @@ func (h *Handler) listTasks(ctx context.Context, v version, c *call) (any, error
 
 // streamMessage handles SendStreamingMessage and message/stream.
 func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening, error) {
-	p, sending, err := h.sending(v, c)
+	p, sending, err := h.readSending(v, c)
 	if err != nil {
 		return nil, err
 	}
@@ -242,9 +242,11 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 		}
 		return t
 	}
-	koine, order := h.follows(&sending.Message)
+	koine, order := h.subscriptionIn(&sending.Message)
 	if order != nil && p.Task == "" {
-		return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) { return koine.follow(ctx, h, v, by, sending, order) }}, nil
+		return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
+			return koine.followSubscription(ctx, h, v, by, sending, order)
+		}}, nil
 	}
 	return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
 		// For an existing task the stream starts before the message is sent, so that it
@@ -283,7 +285,7 @@ func (h *Handler) subscribeToTask(_ context.Context, v version, c *call) (*openi
 	}
 	by, last := c.caller, c.header.Get(lastEventID)
 	return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
-		t, err := h.task(ctx, by, p.ID, tasks.ReadOptions{})
+		t, err := h.readTask(ctx, by, p.ID, tasks.ReadOptions{})
 		if err != nil {
 			return nil, err
 		}

@@ -58,10 +58,10 @@ var coreReasons = map[int]string{
 	codeVersion:        "VERSION_NOT_SUPPORTED",
 }
 
-// listed converts an error to the form of base A2A: with a list of details and, if it
+// asListed converts an error to the form of base A2A: with a list of details and, if it
 // is one of A2A's own errors, with A2A's reason and koine's as the cause. Its clients
 // show the message to people, so the message includes the problem with the params.
-func (e *Error) listed() *Error {
+func (e *Error) asListed() *Error {
 	if d, _ := e.Data.(details); e.Code == codeInvalidParams && !d.listed {
 		spelt := *e
 		for _, text := range []string{d.Field, d.Detail} {
@@ -71,7 +71,7 @@ func (e *Error) listed() *Error {
 		}
 		e = &spelt
 	}
-	return e.with(func(d *details) {
+	return e.withDetails(func(d *details) {
 		d.listed = true
 		if d.Field == "to" {
 			d.Field = "" // the address names the agent

@@ -36,9 +36,9 @@ func errNoPush() *Error {
 	return newError(codeNoPush, "Push notifications are not supported", details{})
 }
 
-// along makes a request also set the push notification configuration of its message, if
+// setPushAlong makes a request also set the push notification configuration of its message, if
 // any.
-func (h *Handler) along(s *tasks.SendRequest, c *push.Config) (err error) {
+func (h *Handler) setPushAlong(s *tasks.SendRequest, c *push.Config) (err error) {
 	switch {
 	case c == nil:
 		return nil
@@ -54,7 +54,7 @@ func (h *Handler) pushCall(ctx context.Context, c *call, id tasks.TaskID) error 
 	if h.push == nil {
 		return errNoPush()
 	}
-	_, err := h.task(ctx, c.caller, id, tasks.ReadOptions{})
+	_, err := h.readTask(ctx, c.caller, id, tasks.ReadOptions{})
 	return err
 }
 

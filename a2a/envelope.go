@@ -23,11 +23,11 @@ func (r *request) isNotification() bool { return r.id == nil && r.err == nil }
 
 var nullID = []byte("null")
 
-// decode decodes a body: one request, or a batch. It returns an error if the body as a
+// decodeBody decodes a body: one request, or a batch. It returns an error if the body as a
 // whole is unusable.
-func decode(body []byte, depth, maxBatch int) (requests []request, batch bool, err *Error) {
-	if err := scan(body, depth); err != nil {
-		return nil, false, unusable(err)
+func decodeBody(body []byte, depth, maxBatch int) (requests []request, batch bool, err *Error) {
+	if err := scanBody(body, depth); err != nil {
+		return nil, false, unusableBody(err)
 	}
 	body = bytes.TrimSpace(body)
 	if body[0] != '[' {
@@ -47,7 +47,7 @@ func decode(body []byte, depth, maxBatch int) (requests []request, batch bool, e
 	return requests, true, nil
 }
 
-func unusable(err error) *Error {
+func unusableBody(err error) *Error {
 	switch {
 	case errors.Is(err, errTooDeep):
 		return invalidRequest(string(kg.CodeLimitExceeded), err.Error(), "")
@@ -60,13 +60,13 @@ func unusable(err error) *Error {
 func readRequest(raw []byte) request {
 	r := request{}
 	if raw[0] != '{' {
-		return refused(nullID, "a request must be an object, not "+kindOf(raw))
+		return refusedRequest(nullID, "a request must be an object, not "+kindOf(raw))
 	}
 	// Unknown members are ignored. null does not count as absent here: a null id is an
 	// id, and a null method is invalid.
 	var version []byte
 	var method []byte
-	for _, m := range split(raw) {
+	for _, m := range splitObject(raw) {
 		switch m.name {
 		case "jsonrpc":
 			version = m.value
@@ -79,22 +79,22 @@ func readRequest(raw []byte) request {
 		}
 	}
 	if r.id != nil && r.id[0] != '"' && r.id[0] != 'n' && kindOf(r.id) != "a number" {
-		return refused(nullID, "id must be a string, a number or null, not "+kindOf(r.id))
+		return refusedRequest(nullID, "id must be a string, a number or null, not "+kindOf(r.id))
 	}
 	answerTo := r.id
 	if answerTo == nil {
 		answerTo = nullID
 	}
-	if version == nil || version[0] != '"' || unquote(version) != "2.0" {
-		return refused(answerTo, `jsonrpc must be "2.0"`)
+	if version == nil || version[0] != '"' || decodeString(version) != "2.0" {
+		return refusedRequest(answerTo, `jsonrpc must be "2.0"`)
 	}
 	if len(method) < len(`"x"`) || method[0] != '"' {
-		return refused(answerTo, "method must be the name of a method")
+		return refusedRequest(answerTo, "method must be the name of a method")
 	}
-	r.method = unquote(method)
+	r.method = decodeString(method)
 	return r
 }
 
-func refused(id []byte, detail string) request {
+func refusedRequest(id []byte, detail string) request {
 	return request{id: id, err: invalidRequest(reasonInvalidRequest, detail, "")}
 }

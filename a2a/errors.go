@@ -105,8 +105,8 @@ func newError(code int, message string, d details) *Error {
 	return &Error{Code: code, Message: message, Data: d}
 }
 
-// with returns a copy of the error with changed details.
-func (e *Error) with(change func(*details)) *Error {
+// withDetails returns a copy of the error with changed details.
+func (e *Error) withDetails(change func(*details)) *Error {
 	d, ok := e.Data.(details)
 	if !ok {
 		return e
@@ -117,8 +117,8 @@ func (e *Error) with(change func(*details)) *Error {
 	return &f
 }
 
-// at returns a copy of the error with an HTTP status of its own.
-func (e *Error) at(status int) *Error {
+// withStatus returns a copy of the error with an HTTP status of its own.
+func (e *Error) withStatus(status int) *Error {
 	f := *e
 	f.status = status
 	return &f
@@ -144,20 +144,20 @@ func (h *Handler) methodNotFound(name string) *Error {
 	if strings.HasPrefix(name, "knowledge/") || strings.HasPrefix(name, "channels/") {
 		return e
 	}
-	return e.listed()
+	return e.asListed()
 }
 
 // otherVersion returns the error for a method that A2A-Version excludes.
 func otherVersion(method string, v version) *Error {
 	return newError(codeMethodNotFound, "Method not found", details{
 		Reason: reasonMethodNotFound, Detail: method + " belongs to A2A " + v.name, Hint: "Set A2A-Version to " + v.name + ", or omit it.",
-	}).listed()
+	}).asListed()
 }
 
 func tooLarge(most int64) *Error {
 	e := invalidRequest(string(kg.CodeLimitExceeded), "the body exceeds the limit of "+sizeOf(most),
 		"Split the request; /data accepts RDF of any size.")
-	return e.at(http.StatusRequestEntityTooLarge)
+	return e.withStatus(http.StatusRequestEntityTooLarge)
 }
 
 func wrongContentType(header http.Header) *Error {
@@ -166,7 +166,7 @@ func wrongContentType(header http.Header) *Error {
 		got += " encoded as " + quoteOrNothing(encoding)
 	}
 	e := newError(codeContentType, "Incompatible content types", details{Detail: "the content type must be application/json in UTF-8, not " + got})
-	return e.listed().at(http.StatusUnsupportedMediaType)
+	return e.asListed().withStatus(http.StatusUnsupportedMediaType)
 }
 
 func sizeOf(bytes int64) string {
@@ -180,5 +180,5 @@ func quoteOrNothing(s string) string {
 	if s == "" {
 		return "nothing"
 	}
-	return strconv.Quote(clip(s))
+	return strconv.Quote(clipText(s))
 }

@@ -23,10 +23,10 @@ type family struct {
 	listed bool
 }
 
-// form converts an error to the form of the family.
-func (f family) form(e *Error) *Error {
+// convert converts an error to the form of the family.
+func (f family) convert(e *Error) *Error {
 	if f.listed {
-		return e.listed()
+		return e.asListed()
 	}
 	return e
 }
@@ -166,9 +166,9 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 	var done *Error
 	if errors.As(err, &done) {
 		if stream && done.status == 0 { // clients of streams see no error in a body under 200
-			done = done.at(http.StatusBadRequest)
+			done = done.withStatus(http.StatusBadRequest)
 		}
-		return f.form(done)
+		return f.convert(done)
 	}
 	e := kg.AsError(err)
 	if e.Code == kg.CodeInternal && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
@@ -197,21 +197,21 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 		if stream {
 			out.status = row.stream
 		}
-		return f.form(out.with(func(d *details) {
+		return f.convert(out.withDetails(func(d *details) {
 			if name, ok := rename[e.Code]; ok {
 				d.Reason = name
 			}
 			d.Cause = cause[e.Code]
 			if f.log {
-				d.OldestPosition = h.oldest(e)
+				d.OldestPosition = h.oldestPosition(e)
 			}
 		}))
 	}
-	return f.form(internalError(ctx, err, stream))
+	return f.convert(internalError(ctx, err, stream))
 }
 
-// oldest returns the position to offer to a reader whose own is gone.
-func (h *Handler) oldest(e *kg.Error) string {
+// oldestPosition returns the position to offer to a reader whose own is gone.
+func (h *Handler) oldestPosition(e *kg.Error) string {
 	switch {
 	case e.Code != kg.CodePositionGone && e.Code != kg.CodeResync && e.Code != kg.CodeAccessChanged || e.OldestSequence > 0:
 		return ""

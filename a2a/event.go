@@ -57,7 +57,7 @@ type wirePrevious struct {
 }
 
 func encodePrevious(s kg.Statement) wirePrevious {
-	a := strongest(s)
+	a := strongestAssertion(s)
 	return wirePrevious{wireStatement: encodeStatement(s.Quad, a), Source: a.Source}
 }
 
@@ -89,14 +89,14 @@ type encoder struct {
 	types commitTypes
 }
 
-// change encodes one of an event's changes, with the position after it as a token (""
+// encodeChange encodes one of an event's changes, with the position after it as a token (""
 // inside a snapshot). The selection goes with the last change: a client that is cut off
 // before it receives the whole event again.
-func (e *encoder) change(ev *operation.Event, i int) (wireEvent, string, error) {
+func (e *encoder) encodeChange(ev *operation.Event, i int) (wireEvent, string, error) {
 	c, last := &ev.Changes[i], i == len(ev.Changes)-1
-	out := wireEvent{Op: c.Op.String(), Statement: encodeStatement(c.Statement.Quad, strongest(c.Statement))}
+	out := wireEvent{Op: c.Op.String(), Statement: encodeStatement(c.Statement.Quad, strongestAssertion(c.Statement))}
 	meta := &out.ChangeMetadata
-	meta.Source, meta.StatementRemains = strongest(c.Statement).Source, c.StatementRemains
+	meta.Source, meta.StatementRemains = strongestAssertion(c.Statement).Source, c.StatementRemains
 	for _, previous := range c.Previous {
 		meta.Previous = append(meta.Previous, encodePrevious(previous))
 	}
@@ -104,61 +104,61 @@ func (e *encoder) change(ev *operation.Event, i int) (wireEvent, string, error) 
 	case !last:
 		meta.Position = e.store.FormatPosition(c.Position)
 	default:
-		if err := e.selected(meta, ev); err != nil {
+		if err := e.setSelection(meta, ev); err != nil {
 			return out, "", err
 		}
 	}
 	if ev.Snapshot {
 		meta.Revision = c.Statement.Revision()
 		out.ChangeID = e.store.SnapshotChangeID(c.Position.Revision, c.Statement.Quad)
-		out.Timestamp = timestamp(c.Statement.RecordedAt())
+		out.Timestamp = formatTime(c.Statement.RecordedAt())
 		return out, meta.Position, nil
 	}
 	out.ChangeID = e.store.ChangeID(c.Position)
-	out.Timestamp = timestamp(c.Commit.Time)
-	e.commit(meta, c.Commit)
-	e.types.echo(c.Commit, c, &out.Statement)
+	out.Timestamp = formatTime(c.Commit.Time)
+	e.setCommit(meta, c.Commit)
+	e.types.addTypes(c.Commit, c, &out.Statement)
 	return out, meta.Position, nil
 }
 
-func (e *encoder) commit(meta *wireChange, commit *kg.Commit) {
+func (e *encoder) setCommit(meta *wireChange, commit *kg.Commit) {
 	meta.Revision, meta.CommitID, meta.Actor = commit.Revision, e.store.CommitID(commit.Revision), commit.Actor
 	meta.Justification, meta.TaskID, meta.SessionID = commit.Justification, commit.TaskID, commit.SessionID
 }
 
-// replaced encodes the event of a replaced graph, with the position after it.
-func (e *encoder) replaced(ev *operation.Event, r *kg.GraphReplacement) (wireReplaced, string, error) {
+// encodeReplaced encodes the event of a replaced graph, with the position after it.
+func (e *encoder) encodeReplaced(ev *operation.Event, r *kg.GraphReplacement) (wireReplaced, string, error) {
 	c := &ev.Changes[0]
-	out := wireReplaced{Op: opGraphReplaced, ChangeID: e.store.ChangeID(c.Position), Timestamp: timestamp(c.Commit.Time)}
+	out := wireReplaced{Op: opGraphReplaced, ChangeID: e.store.ChangeID(c.Position), Timestamp: formatTime(c.Commit.Time)}
 	if r.Graph != kg.DefaultGraph {
 		out.Graph = r.Graph.ExternalID()
 	}
 	meta := &out.ChangeMetadata
-	e.commit(meta, c.Commit)
+	e.setCommit(meta, c.Commit)
 	if !r.Uncounted {
 		meta.Counts = &wireCounts{r.Before, r.Statements, r.Added, r.Removed}
 	}
-	err := e.selected(meta, ev)
+	err := e.setSelection(meta, ev)
 	return out, meta.Position, err
 }
 
-// standing encodes the part of a snapshot with this number that is not a statement.
-func (e *encoder) standing(ev *operation.Event, part int) (wireEvent, string, error) {
-	if ev.Standing == nil {
+// encodeStanding encodes the part of a snapshot with this number that is not a statement.
+func (e *encoder) encodeStanding(ev *operation.Event, part int) (wireEvent, string, error) {
+	if ev.Statement == nil {
 		err := kg.Errorf(kg.CodeInvalid, "the rows have no statement, which every event requires here")
 		err.Hint = "Subscribe to the pattern over /graphql."
 		return wireEvent{}, "", err
 	}
 	// The source is omitted to tell the event from one of a statement.
-	out := wireEvent{Op: kg.Add.String(), Timestamp: timestamp(ev.Taken), Statement: encodeStatement(ev.Standing.Quad, strongest(*ev.Standing))}
+	out := wireEvent{Op: kg.Add.String(), Timestamp: formatTime(ev.Taken), Statement: encodeStatement(ev.Statement.Quad, strongestAssertion(*ev.Statement))}
 	out.ChangeID = e.store.SnapshotChangeID(ev.Revision, kg.Quad{Object: kg.Integer(int64(part))})
 	out.ChangeMetadata.Revision = ev.Revision
-	err := e.selected(&out.ChangeMetadata, ev)
+	err := e.setSelection(&out.ChangeMetadata, ev)
 	return out, out.ChangeMetadata.Position, err
 }
 
-// selected sets the selection of the event and its position.
-func (e *encoder) selected(meta *wireChange, ev *operation.Event) (err error) {
+// setSelection sets the selection of the event and its position.
+func (e *encoder) setSelection(meta *wireChange, ev *operation.Event) (err error) {
 	meta.Data, meta.Snapshot, meta.SnapshotEnd = ev.Result.Data, ev.Snapshot, ev.SnapshotEnd
 	if len(ev.Result.Errors) > 0 {
 		if meta.Errors, err = appendJSON(nil, ev.Result.Errors); err != nil {
@@ -171,6 +171,6 @@ func (e *encoder) selected(meta *wireChange, ev *operation.Event) (err error) {
 	return nil
 }
 
-// timestamp formats a time as RFC 3339 in UTC with milliseconds, the precision of
+// formatTime formats a time as RFC 3339 in UTC with milliseconds, the precision of
 // commits.
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -18,5 +18,5 @@ func (h *Handler) extendedCard(_ context.Context, v version, c *call) (any, erro
 	}
 	o := *h.options.Card
 	o.Only = CardVersion(v.name)
-	return NewCard(o, o.base(c.http)), nil
+	return NewCard(o, o.baseURL(c.http)), nil
 }

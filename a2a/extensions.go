@@ -12,10 +12,10 @@ const (
 	extensionsHeader03 = "X-A2A-Extensions"
 )
 
-// activate sets the header of active extensions (WIRE §8): those that the client
+// setActiveExtensions sets the header of active extensions (WIRE §8): those that the client
 // requested and the handler supports, and those of the called methods. Unknown ones are
 // ignored.
-func (h *Handler) activate(w http.ResponseWriter, r *http.Request, requests ...request) {
+func (h *Handler) setActiveExtensions(w http.ResponseWriter, r *http.Request, requests ...request) {
 	name := extensionsHeader
 	asked := r.Header.Values(extensionsHeader)
 	if len(asked) == 0 {
@@ -28,7 +28,7 @@ func (h *Handler) activate(w http.ResponseWriter, r *http.Request, requests ...r
 	}
 	var active []string
 	add := func(uri string) {
-		if h.knows(uri) && !slices.Contains(active, uri) {
+		if h.hasExtension(uri) && !slices.Contains(active, uri) {
 			active = append(active, uri)
 		}
 	}
@@ -45,8 +45,8 @@ func (h *Handler) activate(w http.ResponseWriter, r *http.Request, requests ...r
 	}
 }
 
-// knows reports whether the handler has the methods of an extension.
-func (h *Handler) knows(uri string) bool {
+// hasExtension reports whether the handler has the methods of an extension.
+func (h *Handler) hasExtension(uri string) bool {
 	switch uri {
 	case KnowledgeExtensionURI:
 		return h.table["knowledge/query"].unary != nil

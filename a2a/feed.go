@@ -26,10 +26,10 @@ type changeFeed struct {
 // newChangeFeed wraps the subscription, which closing the feed releases.
 func newChangeFeed(store *kg.Store, s operation.Subscription) *feed {
 	f := &changeFeed{store: store, subscription: s, encoder: encoder{store: store}}
-	return &feed{results: f.results, start: f.token(s.Position()), position: f.position, close: s.Close}
+	return &feed{results: f.yieldResults, start: f.formatPosition(s.Position()), position: f.safePosition, close: s.Close}
 }
 
-func (f *changeFeed) position() string {
+func (f *changeFeed) safePosition() string {
 	f.mu.Lock()
 	held, out := f.held, f.out
 	f.mu.Unlock()
@@ -40,11 +40,11 @@ func (f *changeFeed) position() string {
 	if scanned != (kg.Position{}) && scanned.Compare(out) < 0 {
 		scanned = out
 	}
-	return f.token(scanned)
+	return f.formatPosition(scanned)
 }
 
-// pass records that the event is being written, or that it is out.
-func (f *changeFeed) pass(ev *operation.Event, out bool) {
+// markEvent records that the event is being written, or that it is out.
+func (f *changeFeed) markEvent(ev *operation.Event, out bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.held = !out
@@ -53,47 +53,47 @@ func (f *changeFeed) pass(ev *operation.Event, out bool) {
 	}
 }
 
-// token formats a position; the zero Position inside a snapshot gives "", because an
+// formatPosition formats a position; the zero Position inside a snapshot gives "", because an
 // interrupted snapshot can only be started again.
-func (f *changeFeed) token(p kg.Position) string {
+func (f *changeFeed) formatPosition(p kg.Position) string {
 	if p == (kg.Position{}) {
 		return ""
 	}
 	return f.store.FormatPosition(p)
 }
 
-func (f *changeFeed) results(yield func(result, error) bool) {
+func (f *changeFeed) yieldResults(yield func(result, error) bool) {
 	part := 0 // number of the part of the snapshot
 	for ev, err := range f.subscription.Events() {
 		if err != nil {
 			yield(result{}, err)
 			return
 		}
-		f.pass(&ev, false)
-		if !f.yield(&ev, part, yield) {
+		f.markEvent(&ev, false)
+		if !f.yieldEvent(&ev, part, yield) {
 			return
 		}
-		f.pass(&ev, true)
+		f.markEvent(&ev, true)
 		part++
 	}
 }
 
-// yield yields the encoded event, one result for each change, and reports whether to
+// yieldEvent yields the encoded event, one result for each change, and reports whether to
 // continue.
-func (f *changeFeed) yield(ev *operation.Event, part int, yield func(result, error) bool) bool {
-	if ev.UpToDate || ev.Nothing {
+func (f *changeFeed) yieldEvent(ev *operation.Event, part int, yield func(result, error) bool) bool {
+	if ev.UpToDate || ev.Empty {
 		return yield(result{position: f.store.FormatPosition(ev.Position)}, nil)
 	}
 	if r := ev.Replaced(); r != nil {
-		event, position, err := f.encoder.replaced(ev, r)
+		event, position, err := f.encoder.encodeReplaced(ev, r)
 		return yield(result{value: event, position: position}, err) && err == nil
 	}
 	if len(ev.Changes) == 0 {
-		event, position, err := f.encoder.standing(ev, part)
+		event, position, err := f.encoder.encodeStanding(ev, part)
 		return yield(result{value: event, position: position}, err) && err == nil
 	}
 	for i := range ev.Changes {
-		event, position, err := f.encoder.change(ev, i)
+		event, position, err := f.encoder.encodeChange(ev, i)
 		if !yield(result{value: event, position: position}, err) || err != nil {
 			return false
 		}

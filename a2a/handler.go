@@ -31,7 +31,7 @@ type Handler struct {
 	options  Options
 	log      *slog.Logger
 	table    map[string]method
-	encoded  encoded
+	encoded  eventCache
 }
 
 // NewHandler returns the handler of the JSON-RPC endpoint.
@@ -44,7 +44,7 @@ func NewHandler(deps Deps, options Options) *Handler {
 	if h.names == nil {
 		h.names = names.NewJudge(h.store, names.Strict)
 	}
-	h.table = h.methods()
+	h.table = h.methodTable()
 	return h
 }
 
@@ -53,13 +53,13 @@ func NewHandler(deps Deps, options Options) *Handler {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A stream is served from this frame, not from the one that read the request: all
 	// frames below it stay in memory for the lifetime of the stream.
-	if req := h.receive(w, r); req != nil {
+	if req := h.serveRequest(w, r); req != nil {
 		h.serveStreamMethod(w, r, req)
 	}
 }
 
-// receive serves all requests but one for a stream, which it returns.
-func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (stream *request) {
+// serveRequest serves all requests but one for a stream, which it returns.
+func (h *Handler) serveRequest(w http.ResponseWriter, r *http.Request) (stream *request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "JSON-RPC requests are sent with POST.", http.StatusMethodNotAllowed)
@@ -70,13 +70,13 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (stream *reque
 	var requests []request
 	var batch bool
 	if refusal == nil {
-		requests, batch, refusal = decode(body, h.options.MaxDepth, h.options.MaxBatch)
+		requests, batch, refusal = decodeBody(body, h.options.MaxDepth, h.options.MaxBatch)
 	}
-	h.activate(w, r, requests...)
+	h.setActiveExtensions(w, r, requests...)
 	switch {
 	case refusal != nil:
-		h.observe(r.Context(), unknownMethod, began, refusal)
-		h.write(w, r, &response{id: nullID, err: refusal})
+		h.observeCall(r.Context(), unknownMethod, began, refusal)
+		h.writeResponse(w, r, &response{id: nullID, err: refusal})
 	case batch:
 		h.serveBatch(w, r, requests)
 	case h.isStream(&requests[0]):
@@ -92,12 +92,12 @@ func (h *Handler) isStream(req *request) bool {
 }
 
 func (h *Handler) serveUnary(w http.ResponseWriter, r *http.Request, req *request) {
-	resp := h.answer(r, req)
+	resp := h.answerRequest(r, req)
 	if req.isNotification() {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	h.write(w, r, resp)
+	h.writeResponse(w, r, resp)
 }
 
 // serveBatch executes the requests in order. Each answer is independent; none has an
@@ -110,14 +110,14 @@ func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, requests []
 				requests[i].err = h.errorOf(r.Context(), h.table[requests[i].method].family, false, err)
 			}
 		}
-		resp := h.answer(r, &requests[i])
+		resp := h.answerRequest(r, &requests[i])
 		if requests[i].isNotification() {
 			continue
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = h.append(r, out, resp)
+		out = h.appendResponse(r, out, resp)
 	}
 	if len(out) == 1 {
 		w.WriteHeader(http.StatusNoContent)
@@ -129,8 +129,8 @@ func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, requests []
 // unknownMethod stands for an unknown method in metrics.
 const unknownMethod = "unknown"
 
-// answer executes one request and answers it without a stream.
-func (h *Handler) answer(r *http.Request, req *request) *response {
+// answerRequest executes one request and answers it without a stream.
+func (h *Handler) answerRequest(r *http.Request, req *request) *response {
 	began := time.Now()
 	resp := &response{id: req.id, err: req.err}
 	m, known := h.table[req.method]
@@ -147,17 +147,17 @@ func (h *Handler) answer(r *http.Request, req *request) *response {
 	default:
 		resp.result, resp.err = h.callUnary(r, m, req)
 	}
-	h.observe(r.Context(), name, began, resp.err)
+	h.observeCall(r.Context(), name, began, resp.err)
 	return resp
 }
 
 func (h *Handler) callUnary(r *http.Request, m method, req *request) (any, *Error) {
-	r, leave, err := h.narrowed(r, req)
+	r, leave, err := h.narrowRequest(r, req)
 	defer leave()
 	var result any
 	if err == nil {
 		ctx, end := h.options.Span(r.Context(), req.method)
-		result, err = guarded(func() (any, error) { return m.unary(ctx, callOf(r, req)) })
+		result, err = callRecovered(func() (any, error) { return m.unary(ctx, callOf(r, req)) })
 		end(err)
 	}
 	if err != nil {
@@ -166,8 +166,8 @@ func (h *Handler) callUnary(r *http.Request, m method, req *request) (any, *Erro
 	return result, nil
 }
 
-// guarded turns a panic in do into an error.
-func guarded[T any](do func() (T, error)) (result T, err error) {
+// callRecovered turns a panic in do into an error.
+func callRecovered[T any](do func() (T, error)) (result T, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
@@ -184,8 +184,8 @@ func callOf(r *http.Request, req *request) *call {
 	return c
 }
 
-// observe counts a call that has ended, and logs the cause of an internal error.
-func (h *Handler) observe(ctx context.Context, method string, began time.Time, e *Error) {
+// observeCall counts a call that has ended, and logs the cause of an internal error.
+func (h *Handler) observeCall(ctx context.Context, method string, began time.Time, e *Error) {
 	code := 0
 	if e != nil {
 		code = e.Code

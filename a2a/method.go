@@ -29,12 +29,12 @@ type method struct {
 	stream func(context.Context, *call) (*opening, error)
 }
 
-// methods returns the method table.
-func (h *Handler) methods() map[string]method {
+// methodTable returns the method table.
+func (h *Handler) methodTable() map[string]method {
 	table := map[string]method{
-		"knowledge/query":     {family: queries, unary: h.query},
-		"knowledge/update":    {family: updates, unary: h.update},
-		"knowledge/subscribe": {family: subscriptions, stream: h.subscribe},
+		"knowledge/query":     {family: queries, unary: h.queryKnowledge},
+		"knowledge/update":    {family: updates, unary: h.updateKnowledge},
+		"knowledge/subscribe": {family: subscriptions, stream: h.subscribeKnowledge},
 	}
 	if h.channels != nil {
 		maps.Copy(table, map[string]method{
@@ -45,8 +45,8 @@ func (h *Handler) methods() map[string]method {
 			"channels/delete":       {family: channelCalls, unary: h.deleteChannel},
 			"channels/addMember":    {family: channelCalls, unary: h.addMember},
 			"channels/removeMember": {family: channelCalls, unary: h.removeMember},
-			"channels/publish":      {family: channelCalls, unary: h.publish},
-			"channels/history":      {family: channelCalls, unary: h.history},
+			"channels/publish":      {family: channelCalls, unary: h.publishMessage},
+			"channels/history":      {family: channelCalls, unary: h.listHistory},
 			"channels/stream":       {family: channelStreams, stream: h.channelStream},
 		})
 	}

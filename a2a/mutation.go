@@ -16,81 +16,81 @@ type reader struct {
 	prefixes *kg.Prefixes
 }
 
-func (r *reader) mutation(path string, raw []byte) (m update.Mutation) {
+func (r *reader) readMutation(path string, raw []byte) (m update.Mutation) {
 	var ok bool
 	patch := readObject(r.failure, path, raw)
-	op := patch.required("op")
+	op := patch.readRequired("op")
 	if m.Op, ok = opNamed(op); !ok {
-		patch.fail("op", "must be add, remove or replace, not %q", clip(op))
+		patch.failAt("op", "must be add, remove or replace, not %q", clipText(op))
 	}
-	statement, ok := patch.object("statement")
+	statement, ok := patch.readMember("statement")
 	if !ok {
-		patch.fail("statement", "is required")
+		patch.failAt("statement", "is required")
 	}
-	patch.done()
-	r.statement(&statement, &m)
-	statement.done()
+	patch.checkAllRead()
+	r.readStatement(&statement, &m)
+	statement.checkAllRead()
 	return m
 }
 
-func (r *reader) statement(s *object, m *update.Mutation) {
-	subject := r.inner(s, "subject")
-	m.Quad.Subject = r.resource(&subject, "id")
-	m.SubjectType = r.iri(&subject, "type")
-	subject.done()
+func (r *reader) readStatement(s *object, m *update.Mutation) {
+	subject := r.readInner(s, "subject")
+	m.Quad.Subject = r.readResource(&subject, "id")
+	m.SubjectType = r.readIRI(&subject, "type")
+	subject.checkAllRead()
 
-	predicate := r.inner(s, "predicate")
-	m.Quad.Predicate = r.iri(&predicate, "id")
+	predicate := r.readInner(s, "predicate")
+	m.Quad.Predicate = r.readIRI(&predicate, "id")
 	if m.Quad.Predicate.IsZero() {
-		predicate.fail("id", "is required")
+		predicate.failAt("id", "is required")
 	}
-	predicate.done()
+	predicate.checkAllRead()
 
-	object := r.inner(s, "object")
-	r.object(&object, m)
-	object.done()
+	object := r.readInner(s, "object")
+	r.readKGObject(&object, m)
+	object.checkAllRead()
 
-	m.Quad.Graph = r.graph(s)
-	m.Certainty, m.HasCertainty = s.certainty("certainty")
-	m.Validity = kg.TimeSpan{From: s.time("validFrom"), Until: s.time("validTo")}
-	r.provenance(s, m)
+	m.Quad.Graph = r.readGraph(s)
+	m.Certainty, m.HasCertainty = s.readCertainty("certainty")
+	m.Validity = kg.TimeSpan{From: s.readTime("validFrom"), Until: s.readTime("validTo")}
+	r.readProvenance(s, m)
 }
 
-func (r *reader) inner(s *object, name string) object {
-	inner, ok := s.object(name)
+func (r *reader) readInner(s *object, name string) object {
+	inner, ok := s.readMember(name)
 	if !ok {
-		s.fail(name, "is required")
+		s.failAt(name, "is required")
 	}
 	return inner
 }
 
-// object reads a KGObject: exactly one of id and value.
-func (r *reader) object(o *object, m *update.Mutation) {
-	language, _ := o.text("language")
-	value := o.take("value")
-	id := o.has("id")
+// readKGObject reads a KGObject: exactly one of id and value.
+func (r *reader) readKGObject(o *object, m *update.Mutation) {
+	language, _ := o.readText("language")
+	value := o.takeMember("value")
+	id := o.hasMember("id")
 	if id == (value != nil) {
-		r.failure.set(o.path, kg.Errorf(kg.CodeInvalid, "must have exactly one of id and value"))
+		r.failure.setAt(o.path, kg.Errorf(kg.CodeInvalid, "must have exactly one of id and value"))
 		return
 	}
 	if id {
-		m.Quad.Object = r.resource(o, "id")
-		m.ObjectType = r.iri(o, "type")
+		m.Quad.Object = r.readResource(o, "id")
+		m.ObjectType = r.readIRI(o, "type")
 		if language != "" {
-			o.fail("language", "language requires a string value")
+			o.failAt("language", "language requires a string value")
 		}
 		return
 	}
-	datatype, _ := o.text("type")
-	literal, err := kg.LiteralFromJSON(value, r.datatype(datatype), language)
+	datatype, _ := o.readText("type")
+	literal, err := kg.LiteralFromJSON(value, r.expandDatatype(datatype), language)
 	if err != nil {
-		r.failure.set(o.path, kg.AsError(err))
+		r.failure.setAt(o.path, kg.AsError(err))
 	}
 	m.Quad.Object = literal
 }
 
-// datatype expands a registered prefix:name; kg expands xsd: itself.
-func (r *reader) datatype(text string) string {
+// expandDatatype expands a registered prefix:name; kg expands xsd: itself.
+func (r *reader) expandDatatype(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -100,71 +100,71 @@ func (r *reader) datatype(text string) string {
 	return text
 }
 
-// resource reads a required resource: a registered prefix:name, an IRI, a blank node,
+// readResource reads a required resource: a registered prefix:name, an IRI, a blank node,
 // or any text, which is returned unchanged in answers.
-func (r *reader) resource(o *object, name string) kg.Term {
-	t, err := r.named(o.required(name))
+func (r *reader) readResource(o *object, name string) kg.Term {
+	t, err := r.resourceNamed(o.readRequired(name))
 	if err != nil {
-		r.failure.set(join(o.path, name), kg.AsError(err))
+		r.failure.setAt(joinPath(o.path, name), kg.AsError(err))
 	}
 	return t
 }
 
-func (r *reader) named(text string) (kg.Term, error) {
+func (r *reader) resourceNamed(text string) (kg.Term, error) {
 	if t, err := r.prefixes.Resource(text); err == nil {
 		return t, nil
 	}
 	return kg.ResourceFromID(text)
 }
 
-// iri reads an IRI; the zero Term if absent.
-func (r *reader) iri(o *object, name string) kg.Term {
-	text, ok := o.text(name)
+// readIRI reads an IRI; the zero Term if absent.
+func (r *reader) readIRI(o *object, name string) kg.Term {
+	text, ok := o.readText(name)
 	if !ok {
 		return kg.Term{}
 	}
 	t, err := r.prefixes.Resource(text)
 	switch {
 	case err != nil:
-		r.failure.set(join(o.path, name), kg.AsError(err))
+		r.failure.setAt(joinPath(o.path, name), kg.AsError(err))
 	case t.Kind() != kg.KindIRI:
-		o.fail(name, "must be an IRI, not a blank node")
+		o.failAt(name, "must be an IRI, not a blank node")
 	}
 	return t
 }
 
-// graph reads the graph of a statement, an IRI or a blank node; the zero Term if
+// readGraph reads the graph of a statement, an IRI or a blank node; the zero Term if
 // absent.
-func (r *reader) graph(s *object) kg.Term {
-	text, ok := s.text("graph")
+func (r *reader) readGraph(s *object) kg.Term {
+	text, ok := s.readText("graph")
 	if !ok {
 		return kg.Term{}
 	}
 	t, err := r.prefixes.Resource(text)
 	if err != nil {
-		r.failure.set(join(s.path, "graph"), kg.AsError(err))
+		r.failure.setAt(joinPath(s.path, "graph"), kg.AsError(err))
 	}
 	return t
 }
 
-// provenance keeps the object as sent, without spaces. The agent in it is the source of
+// readProvenance keeps the object as sent, without spaces. The agent in it is the source of
 // the assertion.
-func (r *reader) provenance(s *object, m *update.Mutation) {
-	raw := s.take("provenance")
+func (r *reader) readProvenance(s *object, m *update.Mutation) {
+	raw := s.takeMember("provenance")
 	if raw == nil {
 		return
 	}
-	provenance := readObject(r.failure, join(s.path, "provenance"), raw)
-	if text, ok := provenance.text("sourceAgentId"); ok {
+	provenance := readObject(r.failure, joinPath(s.path, "provenance"), raw)
+	if text, ok := provenance.readText("sourceAgentId"); ok {
 		source, err := caller.ParseAgent(text)
 		if err != nil {
-			r.failure.set(join(provenance.path, "sourceAgentId"), kg.AsError(err))
+			r.failure.setAt(joinPath(provenance.path, "sourceAgentId"), kg.AsError(err))
 		}
 		m.Source = source
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil {
-		s.fail("provenance", "is not JSON")
+		s.failAt("provenance", "is not JSON")
 	}
 	m.Provenance = compact.Bytes()
 }

@@ -8,19 +8,19 @@ import (
 	"koine/internal/caller"
 )
 
-// narrowed restricts the request to the rights of metadata.securityToken, a further
+// narrowRequest restricts the request to the rights of metadata.securityToken, a further
 // credential that can only narrow (WIRE §1). The returned request ends with that
 // credential; the caller must call leave after the answer. The token is not stored.
-func (h *Handler) narrowed(r *http.Request, req *request) (narrow *http.Request, leave func(), err error) {
+func (h *Handler) narrowRequest(r *http.Request, req *request) (narrow *http.Request, leave func(), err error) {
 	leave = func() {}
 	if h.options.Narrow == nil || !mayHaveToken(req.params) {
 		return r, leave, nil
 	}
 	f := new(failure)
 	params := readParams(f, req.params)
-	metadata, _ := params.object("metadata")
-	token, said := metadata.text("securityToken")
-	if err := f.error(); err != nil || !said {
+	metadata, _ := params.readMember("metadata")
+	token, said := metadata.readText("securityToken")
+	if err := f.firstError(); err != nil || !said {
 		return r, leave, err
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())

@@ -35,14 +35,14 @@ type member struct {
 // failure holds the first error of a request.
 type failure struct{ err *kg.Error }
 
-func (f *failure) set(path string, err *kg.Error) {
+func (f *failure) setAt(path string, err *kg.Error) {
 	if f.err == nil {
 		f.err = err.At(path)
 	}
 }
 
-// error returns the error as a plain nil, not a nil *kg.Error, if there is none.
-func (f *failure) error() error {
+// firstError returns the error as a plain nil, not a nil *kg.Error, if there is none.
+func (f *failure) firstError() error {
 	if f.err == nil {
 		return nil
 	}
@@ -57,9 +57,9 @@ func readObject(f *failure, path string, raw []byte) object {
 	switch {
 	case isAbsent(raw):
 	case raw[0] != '{':
-		f.set(path, kg.Errorf(kg.CodeInvalid, "must be an object, not %s", kindOf(raw)))
+		f.setAt(path, kg.Errorf(kg.CodeInvalid, "must be an object, not %s", kindOf(raw)))
 	default:
-		o.members = split(raw)
+		o.members = splitObject(raw)
 	}
 	return o
 }
@@ -74,9 +74,9 @@ func readParams(f *failure, raw []byte) object {
 
 func isAbsent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// take returns a member's value and marks it as read; nil if absent.
-func (o *object) take(name string) []byte {
-	o.know(name)
+// takeMember returns a member's value and marks it as read; nil if absent.
+func (o *object) takeMember(name string) []byte {
+	o.addKnown(name)
 	for i := range o.members {
 		if o.members[i].name == name {
 			raw := o.members[i].value
@@ -90,8 +90,8 @@ func (o *object) take(name string) []byte {
 	return nil
 }
 
-// peek returns a member's value without marking it; nil if absent.
-func (o *object) peek(name string) []byte {
+// peekMember returns a member's value without marking it; nil if absent.
+func (o *object) peekMember(name string) []byte {
 	for i := range o.members {
 		if o.members[i].name == name && !isAbsent(o.members[i].value) {
 			return o.members[i].value
@@ -100,8 +100,8 @@ func (o *object) peek(name string) []byte {
 	return nil
 }
 
-// know records a name that the object may have.
-func (o *object) know(name string) {
+// addKnown records a name that the object may have.
+func (o *object) addKnown(name string) {
 	if o.asked < maxKnown {
 		o.known[o.asked] = name
 		o.asked++
@@ -111,8 +111,8 @@ func (o *object) know(name string) {
 // takenName marks a member as read. No scanned name equals it, because it is not UTF-8.
 const takenName = "\xff"
 
-// done fails if a member was not read.
-func (o *object) done() {
+// checkAllRead fails if a member was not read.
+func (o *object) checkAllRead() {
 	for _, m := range o.members {
 		if m.name != takenName && !isAbsent(m.value) {
 			err := kg.Errorf(kg.CodeInvalid, "unknown member")
@@ -121,125 +121,125 @@ func (o *object) done() {
 			} else if o.asked > 0 {
 				err.Hint = "Known members are " + strings.Join(o.known[:o.asked], ", ") + "."
 			}
-			o.failure.set(join(o.path, clip(m.name)), err)
+			o.failure.setAt(joinPath(o.path, clipText(m.name)), err)
 			return
 		}
 	}
 }
 
-func (o *object) fail(name, format string, args ...any) {
-	o.failure.set(join(o.path, name), kg.Errorf(kg.CodeInvalid, format, args...))
+func (o *object) failAt(name, format string, args ...any) {
+	o.failure.setAt(joinPath(o.path, name), kg.Errorf(kg.CodeInvalid, format, args...))
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	if path == "" {
 		return name
 	}
 	return path + "." + name
 }
 
-// text reads a string. ok reports whether it is present.
-func (o *object) text(name string) (s string, ok bool) {
-	raw := o.take(name)
+// readText reads a string. ok reports whether it is present.
+func (o *object) readText(name string) (s string, ok bool) {
+	raw := o.takeMember(name)
 	if raw == nil {
 		return "", false
 	}
 	if raw[0] != '"' {
-		o.fail(name, "must be a string, not %s", kindOf(raw))
+		o.failAt(name, "must be a string, not %s", kindOf(raw))
 		return "", false
 	}
-	return unquote(raw), true
+	return decodeString(raw), true
 }
 
-// required reads a required, non-empty string.
-func (o *object) required(name string) string {
-	s, ok := o.text(name)
+// readRequired reads a required, non-empty string.
+func (o *object) readRequired(name string) string {
+	s, ok := o.readText(name)
 	if !ok || s == "" {
-		o.fail(name, "is required")
+		o.failAt(name, "is required")
 	}
 	return s
 }
 
-// number reads a number in its source form.
-func (o *object) number(name string) (text string, ok bool) {
-	raw := o.take(name)
+// readNumber reads a number in its source form.
+func (o *object) readNumber(name string) (text string, ok bool) {
+	raw := o.takeMember(name)
 	if raw == nil {
 		return "", false
 	}
 	if kindOf(raw) != "a number" {
-		o.fail(name, "must be a number, not %s", kindOf(raw))
+		o.failAt(name, "must be a number, not %s", kindOf(raw))
 		return "", false
 	}
 	return string(raw), true
 }
 
-// flag reads a boolean.
-func (o *object) flag(name string) bool {
-	raw := o.take(name)
+// readFlag reads a boolean.
+func (o *object) readFlag(name string) bool {
+	raw := o.takeMember(name)
 	if raw == nil {
 		return false
 	}
 	if raw[0] != 't' && raw[0] != 'f' {
-		o.fail(name, "must be true or false, not %s", kindOf(raw))
+		o.failAt(name, "must be true or false, not %s", kindOf(raw))
 	}
 	return raw[0] == 't'
 }
 
-// certainty reads a number between 0 and 1.
-func (o *object) certainty(name string) (c float64, ok bool) {
-	text, ok := o.number(name)
+// readCertainty reads a number between 0 and 1.
+func (o *object) readCertainty(name string) (c float64, ok bool) {
+	text, ok := o.readNumber(name)
 	if !ok {
 		return 0, false
 	}
 	c, err := strconv.ParseFloat(text, 64)
 	if err != nil || c < 0 || c > 1 {
-		o.fail(name, "must be between 0 and 1, not %s", clip(text))
+		o.failAt(name, "must be between 0 and 1, not %s", clipText(text))
 	}
 	return c, true
 }
 
-// natural reads a non-negative integer, also as a string, for writers whose numbers are
+// readNatural reads a non-negative integer, also as a string, for writers whose numbers are
 // too small.
-func (o *object) natural(name string) (n uint64, ok bool) {
-	raw := o.take(name)
+func (o *object) readNatural(name string) (n uint64, ok bool) {
+	raw := o.takeMember(name)
 	if raw == nil {
 		return 0, false
 	}
 	text := string(raw)
 	if raw[0] == '"' {
-		text = unquote(raw)
+		text = decodeString(raw)
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		o.fail(name, "must be a whole number, not %s", clip(string(raw)))
+		o.failAt(name, "must be a whole number, not %s", clipText(string(raw)))
 		return 0, false
 	}
 	return n, true
 }
 
-// object reads an object; an absent one has no members.
-func (o *object) object(name string) (inner object, ok bool) {
-	raw := o.take(name)
-	return readObject(o.failure, join(o.path, name), raw), raw != nil
+// readMember reads an object; an absent one has no members.
+func (o *object) readMember(name string) (inner object, ok bool) {
+	raw := o.takeMember(name)
+	return readObject(o.failure, joinPath(o.path, name), raw), raw != nil
 }
 
-// array reads an array and returns its elements.
-func (o *object) array(name string) (elements [][]byte, ok bool) {
-	raw := o.take(name)
+// readArray reads an array and returns its elements.
+func (o *object) readArray(name string) (elements [][]byte, ok bool) {
+	raw := o.takeMember(name)
 	if raw == nil {
 		return nil, false
 	}
 	if raw[0] != '[' {
-		o.fail(name, "must be an array, not %s", kindOf(raw))
+		o.failAt(name, "must be an array, not %s", kindOf(raw))
 		return nil, false
 	}
 	return splitArray(raw), true
 }
 
-// values reads an object with any content, decoded; numbers are json.Number to keep all
+// readValues reads an object with any content, decoded; numbers are json.Number to keep all
 // digits.
-func (o *object) values(name string) map[string]any {
-	raw := o.take(name)
+func (o *object) readValues(name string) map[string]any {
+	raw := o.takeMember(name)
 	if raw == nil {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (o *object) values(name string) map[string]any {
 	dec.UseNumber()
 	var m map[string]any
 	if err := dec.Decode(&m); err != nil {
-		o.fail(name, "must be an object, not %s", kindOf(raw))
+		o.failAt(name, "must be an object, not %s", kindOf(raw))
 	}
 	return m
 }
@@ -268,11 +268,11 @@ func kindOf(raw []byte) string {
 	return "a number"
 }
 
-// index formats the path of an array element.
-func index(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }
+// elementPath formats the path of an array element.
+func elementPath(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }
 
-// has reports whether the member is present.
-func (o *object) has(name string) bool {
+// hasMember reports whether the member is present.
+func (o *object) hasMember(name string) bool {
 	for _, m := range o.members {
 		if m.name == name {
 			return !isAbsent(m.value)

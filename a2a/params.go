@@ -23,13 +23,13 @@ type operationParams struct {
 // caller reads its other members before and calls done.
 func (c *call) readOperation(params *object, queryName string, controls ...string) operationParams {
 	var p operationParams
-	p.Query = params.required(queryName)
-	p.language, _ = params.text("queryLanguage")
-	p.OperationName, _ = params.text("operationName")
-	p.Variables = params.values("variables")
-	p.TaskID, _ = params.text("taskId")
-	p.SessionID, _ = params.text("sessionId")
-	p.View.MinCertainty, _ = params.certainty("requiredCertainty")
+	p.Query = params.readRequired(queryName)
+	p.language, _ = params.readText("queryLanguage")
+	p.OperationName, _ = params.readText("operationName")
+	p.Variables = params.readValues("variables")
+	p.TaskID, _ = params.readText("taskId")
+	p.SessionID, _ = params.readText("sessionId")
+	p.View.MinCertainty, _ = params.readCertainty("requiredCertainty")
 	p.controls = readControls(params, controls...)
 	p.Method, p.Metadata = c.method, p.controls.metadata
 	p.Principal, p.Actor = c.caller.Principal, c.caller.Actor
@@ -44,27 +44,27 @@ func (p *operationParams) otherLanguage() bool {
 	return p.language != "" && p.language != languages[0]
 }
 
-// mostAge limits an age to the range of a Duration.
-const mostAge = uint64(1<<63-1) / uint64(time.Second)
+// maxAge limits an age to the range of a Duration.
+const maxAge = uint64(1<<63-1) / uint64(time.Second)
 
-// age reads a number of seconds. An age of 0 would match nothing.
-func (o *object) age(name string) time.Duration {
-	n, ok := o.natural(name)
+// readAge reads a number of seconds. An age of 0 would match nothing.
+func (o *object) readAge(name string) time.Duration {
+	n, ok := o.readNatural(name)
 	if ok && n == 0 {
-		o.fail(name, "must be at least 1")
+		o.failAt(name, "must be at least 1")
 	}
-	return time.Duration(min(n, mostAge)) * time.Second
+	return time.Duration(min(n, maxAge)) * time.Second
 }
 
-// agent reads an agent; "" if absent.
-func (o *object) agent(name string) kg.AgentID {
-	text, ok := o.text(name)
+// readAgent reads an agent; "" if absent.
+func (o *object) readAgent(name string) kg.AgentID {
+	text, ok := o.readText(name)
 	if !ok {
 		return ""
 	}
 	id, err := caller.ParseAgent(text)
 	if err != nil {
-		o.failure.set(join(o.path, name), kg.AsError(err))
+		o.failure.setAt(joinPath(o.path, name), kg.AsError(err))
 	}
 	return id
 }

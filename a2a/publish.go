@@ -11,36 +11,36 @@ import (
 	"koine/kg"
 )
 
-// publish handles channels/publish (channels extension, section 7.1; WIRE §7).
-func (h *Handler) publish(ctx context.Context, c *call) (any, error) {
+// publishMessage handles channels/publish (channels extension, section 7.1; WIRE §7).
+func (h *Handler) publishMessage(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	p := readPublication(&params)
 	facts := h.readFacts(ctx, c, f, &params)
-	params.done()
-	if err := f.error(); err != nil {
-		return nil, h.names.TellPrefixed(ctx, c.caller.Principal, err)
+	params.checkAllRead()
+	if err := f.firstError(); err != nil {
+		return nil, h.names.SuggestPrefixed(ctx, c.caller.Principal, err)
 	}
 	p.Patches, p.Implied = facts.Patches, facts.Implied
 	receipt, err := h.channels.Publish(ctx, c.byCaller(), p)
 	if err != nil {
-		return nil, inFacts(err, facts.Of)
+		return nil, inFacts(err, facts.Mutation)
 	}
 	if receipt.Message == nil {
-		return nil, rejected(receipt.Verdict, len(p.Patches) > 0)
+		return nil, rejectedMessage(receipt.Verdict, len(p.Patches) > 0)
 	}
 	return encodePublished(receipt, len(p.Patches) > 0), nil
 }
 
 // readFacts reads patches in the form of knowledge/update.
 func (h *Handler) readFacts(ctx context.Context, c *call, f *failure, params *object) update.Facts {
-	patches, said := params.array("patches")
+	patches, said := params.readArray("patches")
 	if !said || len(patches) == 0 {
 		return update.Facts{}
 	}
-	facts, err := update.FactsOf(ctx, h.names, c.caller.Principal, h.readMutations(f, "patches", patches))
+	facts, err := update.Expand(ctx, h.names, c.caller.Principal, h.readMutations(f, "patches", patches))
 	if err != nil {
-		f.set("", inPatch(kg.AsError(err)).At("patches"))
+		f.setAt("", inPatch(kg.AsError(err)).At("patches"))
 	}
 	return facts
 }
@@ -65,9 +65,9 @@ func inFacts(err error, of []int) error {
 	return inPatch(&f).At("patches")
 }
 
-// rejected is the error for a message that was refused because of its content or its
+// rejectedMessage is the error for a message that was refused because of its content or its
 // facts.
-func rejected(v kg.Verdict, facts bool) *Error {
+func rejectedMessage(v kg.Verdict, facts bool) *Error {
 	message := v.Reason
 	if v.Details != "" {
 		message += ": " + v.Details
@@ -80,32 +80,32 @@ func rejected(v kg.Verdict, facts bool) *Error {
 }
 
 func readPublication(params *object) (p channels.Publication) {
-	id, _ := params.text("channelId")
-	p.Channel, p.To = channels.ChannelID(id), params.agent("to")
-	parts, _ := params.array("parts")
+	id, _ := params.readText("channelId")
+	p.Channel, p.To = channels.ChannelID(id), params.readAgent("to")
+	parts, _ := params.readArray("parts")
 	for _, part := range parts {
 		p.Parts = append(p.Parts, part)
 	}
-	p.ArtifactRefs = params.texts("artifactRefs")
-	p.Metadata = params.content("metadata")
-	p.IdempotencyKey, _ = params.text("idempotencyKey")
+	p.ArtifactRefs = params.readTexts("artifactRefs")
+	p.Metadata = params.readContent("metadata")
+	p.IdempotencyKey, _ = params.readText("idempotencyKey")
 	p.Envelope = readEnvelope(params)
-	p.Justification, _ = params.text("justification")
-	p.TaskID, _ = params.text("taskId")
-	p.SessionID, _ = params.text("sessionId")
+	p.Justification, _ = params.readText("justification")
+	p.TaskID, _ = params.readText("taskId")
+	p.SessionID, _ = params.readText("sessionId")
 	return p
 }
 
 // readEnvelope reads koine's extensions of a publication.
 func readEnvelope(params *object) (e channels.Envelope) {
-	text := func(name string) string { s, _ := params.text(name); return s }
+	text := func(name string) string { s, _ := params.readText(name); return s }
 	e.Interaction = channels.Interaction(text("messageType"))
 	e.ContentType = channels.ContentType(text("contentType"))
 	e.Format = text("format")
-	e.Tags = params.texts("tags")
+	e.Tags = params.readTexts("tags")
 	e.To = text("recipient")
 	e.Correlation = channels.MessageID(text("correlationId"))
-	e.ExpiresAt = params.millis("expiresAt")
+	e.ExpiresAt = params.readMillis("expiresAt")
 	e.ReplyTo = channels.MessageID(text("replyToId"))
 	e.Thread = text("threadId")
 	return e

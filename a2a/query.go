@@ -9,14 +9,14 @@ import (
 	"koine/kg"
 )
 
-// query handles knowledge/query (knowledge graph extension, section 4.1; WIRE §3).
-func (h *Handler) query(ctx context.Context, c *call) (any, error) {
+// queryKnowledge handles knowledge/query (knowledge graph extension, section 4.1; WIRE §3).
+func (h *Handler) queryKnowledge(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	p := c.readOperation(&params, "query", "at", "minRevision", "recordedAt", "validAt", "believedBy", "budget")
-	p.View.MaxAge = params.age("maxAgeSeconds")
-	params.done()
-	if err := f.error(); err != nil {
+	p.View.MaxAge = params.readAge("maxAgeSeconds")
+	params.checkAllRead()
+	if err := f.firstError(); err != nil {
 		return nil, err
 	}
 	if p.otherLanguage() {
@@ -33,7 +33,7 @@ func (h *Handler) query(ctx context.Context, c *call) (any, error) {
 	}
 	p.Budget = p.controls.budget
 	result := h.querier.Execute(ctx, p.Request)
-	if gaveNothing(&result) {
+	if hasNoData(&result) {
 		return nil, queryError(result.Errors)
 	}
 	return h.queryResult(result)

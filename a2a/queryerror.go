@@ -33,16 +33,16 @@ func queryError(failed gqlerror.List) error {
 		RetryAfterMs: first.retryAfter.Milliseconds()})
 }
 
-// gaveNothing reports whether an operation with errors returned no data because all its
+// hasNoData reports whether an operation with errors returned no data because all its
 // fields failed.
-func gaveNothing(r *operation.Result) bool {
+func hasNoData(r *operation.Result) bool {
 	if len(r.Data) == 0 || string(r.Data) == "null" {
 		return true
 	}
 	if len(r.Errors) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(split(r.Data), func(m member) bool { return !isAbsent(m.value) })
+	return !slices.ContainsFunc(splitObject(r.Data), func(m member) bool { return !isAbsent(m.value) })
 }
 
 // extensions are the extensions of a GraphQL error.

@@ -19,8 +19,8 @@ type response struct {
 	err    *Error
 }
 
-// append appends the response object. After an error the appended data is unusable.
-func (resp *response) append(to []byte) ([]byte, error) {
+// appendTo appends the response object. After an error the appended data is unusable.
+func (resp *response) appendTo(to []byte) ([]byte, error) {
 	to = append(to, `{"jsonrpc":"2.0","id":`...)
 	to = append(to, resp.id...)
 	var err error
@@ -32,11 +32,11 @@ func (resp *response) append(to []byte) ([]byte, error) {
 	return append(to, '}'), err
 }
 
-// append appends the response object; one that cannot be encoded becomes an internal
+// appendResponse appends the response object; one that cannot be encoded becomes an internal
 // error.
-func (h *Handler) append(r *http.Request, to []byte, resp *response) []byte {
+func (h *Handler) appendResponse(r *http.Request, to []byte, resp *response) []byte {
 	begin := len(to)
-	out, err := resp.append(to)
+	out, err := resp.appendTo(to)
 	if err == nil {
 		return out
 	}
@@ -45,8 +45,8 @@ func (h *Handler) append(r *http.Request, to []byte, resp *response) []byte {
 	return fmt.Appendf(out[:begin], `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"Internal error","data":null}}`, resp.id, codeInternal)
 }
 
-// write writes one response with its HTTP status.
-func (h *Handler) write(w http.ResponseWriter, r *http.Request, resp *response) {
+// writeResponse writes one response with its HTTP status.
+func (h *Handler) writeResponse(w http.ResponseWriter, r *http.Request, resp *response) {
 	status := http.StatusOK
 	if e := resp.err; e != nil {
 		if e.status != 0 {
@@ -59,7 +59,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, resp *response) 
 			w.Header().Set("WWW-Authenticate", `Bearer realm="koine", error="invalid_token"`)
 		}
 	}
-	writeJSON(w, status, h.append(r, nil, resp))
+	writeJSON(w, status, h.appendResponse(r, nil, resp))
 }
 
 // setRetryAfter rounds up, because a client that retries too early is refused again.

@@ -14,15 +14,15 @@ import (
 //
 // Its frame stays on the stack for the lifetime of the stream (see serve).
 func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, req *request) {
-	a := &asked{method: req.method, began: time.Now(), request: r, leave: func() {}}
+	a := &streamRequest{method: req.method, began: time.Now(), request: r, leave: func() {}}
 	defer func() { a.leave() }()
 	err := h.serveAsked(w, a, req)
-	h.answered(w, a, err)
+	h.finishStream(w, a, err)
 }
 
-// asked is a request for a stream, while that is open. It is not on the stack, and it
+// streamRequest is a request for a stream, while that is open. It is not on the stack, and it
 // does not hold the body.
-type asked struct {
+type streamRequest struct {
 	method  string
 	id      []byte
 	began   time.Time
@@ -30,37 +30,37 @@ type asked struct {
 	leave   func()
 }
 
-func (h *Handler) serveAsked(w http.ResponseWriter, a *asked, req *request) error {
+func (h *Handler) serveAsked(w http.ResponseWriter, a *streamRequest, req *request) error {
 	o, err := h.openingOf(a, req)
 	if err != nil {
 		return err
 	}
-	return h.serve(w, a.request, o)
+	return h.serveStream(w, a.request, o)
 }
 
-// answered answers the request if there was no stream, and records the outcome.
-func (h *Handler) answered(w http.ResponseWriter, a *asked, err error) {
+// finishStream answers the request if there was no stream, and records the outcome.
+func (h *Handler) finishStream(w http.ResponseWriter, a *streamRequest, err error) {
 	var failed *Error
 	ctx := a.request.Context()
 	if err != nil {
 		failed = h.errorOf(ctx, h.table[a.method].family, true, err)
 		h.refuseStream(w, a, failed)
 	}
-	h.observe(ctx, a.method, a.began, failed)
+	h.observeCall(ctx, a.method, a.began, failed)
 }
 
 // refuseStream answers a request for a stream with an error: an ordinary JSON-RPC error
 // under its HTTP status; or, in base A2A, a stream with only that error (A2A 1.0,
 // section 9.4.2), because A2A clients drop the body of any status but 200. Errors about
 // rights and limits keep their status for proxies.
-func (h *Handler) refuseStream(w http.ResponseWriter, a *asked, e *Error) {
+func (h *Handler) refuseStream(w http.ResponseWriter, a *streamRequest, e *Error) {
 	resp := &response{id: a.id, err: e}
 	keeps := slices.Contains(statusesOfStreams, e.status)
 	if !h.table[a.method].family.listed || keeps {
-		h.write(w, a.request, resp)
+		h.writeResponse(w, a.request, resp)
 		return
 	}
-	if err := sse.WriteSingle(w, sse.Event{Data: h.append(a.request, nil, resp)}); err != nil {
+	if err := sse.WriteSingle(w, sse.Event{Data: h.appendResponse(a.request, nil, resp)}); err != nil {
 		h.log.DebugContext(a.request.Context(), "refusal not sent", "method", a.method, "error", err) // the client may be gone
 	}
 }
@@ -68,27 +68,27 @@ func (h *Handler) refuseStream(w http.ResponseWriter, a *asked, e *Error) {
 // statusesOfStreams are the statuses that a refused stream of base A2A keeps.
 var statusesOfStreams = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests}
 
-func (h *Handler) openingOf(a *asked, req *request) (o *opening, err error) {
+func (h *Handler) openingOf(a *streamRequest, req *request) (o *opening, err error) {
 	// A subslice of the body would keep the whole body in memory for the lifetime of
 	// the stream.
 	a.id = bytes.Clone(req.id)
-	if a.request, a.leave, err = h.narrowed(a.request, req); err != nil {
+	if a.request, a.leave, err = h.narrowRequest(a.request, req); err != nil {
 		return nil, err
 	}
 	m := h.table[req.method]
 	if o, err = m.stream(a.request.Context(), callOf(a.request, req)); err != nil {
 		return nil, err
 	}
-	o.of, o.write = m.family, responses(a.id)
+	o.of, o.write = m.family, responseFraming(a.id)
 	return o, nil
 }
 
-// responses encodes each result of a stream as a JSON-RPC response to the request.
-func responses(id []byte) *framing {
+// responseFraming encodes each result of a stream as a JSON-RPC response to the request.
+func responseFraming(id []byte) *framing {
 	return &framing{
-		result: func(value any) ([]byte, error) { return (&response{id: id, result: value}).append(nil) },
+		result: func(value any) ([]byte, error) { return (&response{id: id, result: value}).appendTo(nil) },
 		last: func(e *Error) (sse.Event, error) {
-			data, err := (&response{id: id, err: e}).append(nil)
+			data, err := (&response{id: id, err: e}).appendTo(nil)
 			return sse.Event{Data: data}, err
 		},
 	}

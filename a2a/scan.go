@@ -20,9 +20,9 @@ var (
 	errRepeated  = errors.New("an object has the same member twice")
 )
 
-// scan checks the whole body once, so that later readers see only JSON with unique
+// scanBody checks the whole body once, so that later readers see only JSON with unique
 // member names and Unicode text, at most depth levels deep.
-func scan(body []byte, depth int) error {
+func scanBody(body []byte, depth int) error {
 	if !utf8.Valid(body) {
 		return errNotUTF8
 	}
@@ -33,13 +33,13 @@ func scan(body []byte, depth int) error {
 	for i := 0; i < len(body); i++ {
 		if body[i] == '"' {
 			end := stringEnd(body, i)
-			if err := s.text(body[i:end]); err != nil {
+			if err := s.scanText(body[i:end]); err != nil {
 				return err
 			}
 			i = end - 1
 			continue
 		}
-		if err := s.sign(body[i]); err != nil {
+		if err := s.scanSign(body[i]); err != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ type level struct {
 
 const fewNames = 16
 
-func (s *scanner) sign(c byte) error {
+func (s *scanner) scanSign(c byte) error {
 	switch c {
 	case '{', '[':
 		if s.open == s.depth {
@@ -94,21 +94,21 @@ func (s *scanner) sign(c byte) error {
 	return nil
 }
 
-func (s *scanner) text(quoted []byte) error {
+func (s *scanner) scanText(quoted []byte) error {
 	if bytes.IndexByte(quoted, '\\') >= 0 && !surrogatesPaired(quoted) {
 		return errSurrogate
 	}
 	if !s.isName {
 		return nil
 	}
-	name := unquote(quoted)
-	if !s.levels[s.open-1].add(name) {
-		return fmt.Errorf("%w: %q", errRepeated, clip(name))
+	name := decodeString(quoted)
+	if !s.levels[s.open-1].addName(name) {
+		return fmt.Errorf("%w: %q", errRepeated, clipText(name))
 	}
 	return nil
 }
 
-func (l *level) add(name string) bool {
+func (l *level) addName(name string) bool {
 	if l.many == nil && len(l.names) < fewNames {
 		if slices.Contains(l.names, name) {
 			return false
@@ -169,8 +169,8 @@ func surrogatesPaired(quoted []byte) bool {
 	return !high
 }
 
-// unquote decodes a scanned JSON string.
-func unquote(quoted []byte) string {
+// decodeString decodes a scanned JSON string.
+func decodeString(quoted []byte) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
@@ -181,8 +181,8 @@ func unquote(quoted []byte) string {
 	return s
 }
 
-// clip limits the length of client text in an answer.
-func clip(s string) string {
+// clipText limits the length of client text in an answer.
+func clipText(s string) string {
 	const most = 120
 	if len(s) <= most {
 		return s

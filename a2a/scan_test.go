@@ -49,7 +49,7 @@ func TestScan(t *testing.T) {
 		{"one deeper", strings.Repeat("[", 9) + strings.Repeat("]", 9), errTooDeep},
 		{"one deeper in objects", strings.Repeat(`{"a":`, 9) + "1" + strings.Repeat("}", 9), errTooDeep},
 	} {
-		if err := scan([]byte(row.body), 8); !errors.Is(err, row.want) {
+		if err := scanBody([]byte(row.body), 8); !errors.Is(err, row.want) {
 			t.Errorf("%s: got %v, want %v", row.name, err, row.want)
 		}
 	}
@@ -67,7 +67,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		requests, batch, refusal := decode(body, 16, 8)
+		requests, batch, refusal := decodeBody(body, 16, 8)
 		if refusal != nil {
 			requests = []request{{id: nullID, err: refusal}}
 		} else if !json.Valid(body) {
@@ -85,7 +85,7 @@ func FuzzDecode(f *testing.F) {
 			if resp.id == nil {
 				resp.id = nullID
 			}
-			out, err := resp.append(nil)
+			out, err := resp.appendTo(nil)
 			if err != nil || !json.Valid(out) {
 				t.Fatalf("an answer that is not JSON: %q, %v", out, err)
 			}
@@ -134,12 +134,12 @@ func FuzzMutation(f *testing.F) {
 	}
 	prefixes := testPrefixes(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if scan(raw, 16) != nil {
+		if scanBody(raw, 16) != nil {
 			return
 		}
 		fail := new(failure)
 		r := reader{failure: fail, prefixes: prefixes}
-		m := r.mutation("p", raw)
+		m := r.readMutation("p", raw)
 		if fail.err != nil {
 			return
 		}
@@ -147,7 +147,7 @@ func FuzzMutation(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := r.mutation("p", out)
+		again := r.readMutation("p", out)
 		if fail.err != nil {
 			t.Fatalf("%s: %v", out, fail.err)
 		}

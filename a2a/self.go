@@ -24,7 +24,7 @@ type self struct{ h *Handler }
 func (self) CheckMessage(m *tasks.Message) error {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.Raw != nil || p.URL != nil {
-			return errNoFiles().At(index("parts", i))
+			return errNoFiles().At(elementPath("parts", i))
 		}
 	}
 	return m.CheckTypes("text/*", "application/json", "application/graphql")
@@ -47,31 +47,31 @@ func (s self) Work(ctx context.Context, j *tasks.Job) error {
 	for i := range j.Message.Parts {
 		o, err := orderOf(&j.Message.Parts[i])
 		if err != nil {
-			return kg.AsError(err).At(index("parts", i))
+			return kg.AsError(err).At(elementPath("parts", i))
 		}
 		if o.method == "" {
-			out.say(o.say)
+			out.addText(o.say)
 			continue
 		}
 		o.ofTask(j.Task.ID)
-		result, err := s.carryOut(ctx, j.By, o)
+		result, err := s.execute(ctx, j.By, o)
 		if err != nil {
-			return domainError(err).At(index("parts", i))
+			return domainError(err).At(elementPath("parts", i))
 		}
 		if o.summary != nil {
 			said := o.summary(result)
-			out.say(said.text)
+			out.addText(said.text)
 			out.refused = said.refused
 		}
-		if err := out.handOver(ctx, i, o.method, result); err != nil || out.refused {
+		if err := out.reportResult(ctx, i, o.method, result); err != nil || out.refused {
 			return err
 		}
 	}
-	return out.end(ctx)
+	return out.endTask(ctx)
 }
 
-// carryOut executes an order.
-func (s self) carryOut(ctx context.Context, by caller.Caller, o *order) (json.RawMessage, error) {
+// execute executes an order.
+func (s self) execute(ctx context.Context, by caller.Caller, o *order) (json.RawMessage, error) {
 	params, err := appendJSON(nil, o.params)
 	if err != nil {
 		return nil, err
@@ -79,13 +79,13 @@ func (s self) carryOut(ctx context.Context, by caller.Caller, o *order) (json.Ra
 	var result any
 	switch m := s.h.table[o.method]; {
 	case o.method == subscribeMethod:
-		result, err = s.standing(ctx, by, o.params)
+		result, err = s.answerSnapshot(ctx, by, o.params)
 	case m.unary != nil:
 		result, err = m.unary(ctx, &call{caller: by, method: o.method, params: params})
 	case m.stream != nil:
 		err = kg.Errorf(kg.CodeInvalid, "%s is a stream and cannot answer a message: call the method directly", o.method)
 	default:
-		err = kg.Errorf(kg.CodeInvalid, "unknown method %s. %s", clip(o.method), askHelp)
+		err = kg.Errorf(kg.CodeInvalid, "unknown method %s. %s", clipText(o.method), askHelp)
 	}
 	if err != nil {
 		return nil, err

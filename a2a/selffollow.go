@@ -21,16 +21,16 @@ import (
 // only the task, its status and its end. It counts as an open stream, and not among the
 // tasks that koine runs at a time.
 
-// standingEvents limits the events that answer a subscription in a message that is not
+// maxSnapshotEvents limits the events that answer a subscription in a message that is not
 // streamed.
-const standingEvents = 25
+const maxSnapshotEvents = 25
 
 // closingTime limits how long it takes to record the end of a task whose client has
 // left.
 const closingTime = 5 * time.Second
 
-// follows returns the subscription in a message to koine; nil for any other message.
-func (h *Handler) follows(m *tasks.Message) (self, *order) {
+// subscriptionIn returns the subscription in a message to koine; nil for any other message.
+func (h *Handler) subscriptionIn(m *tasks.Message) (self, *order) {
 	s, ok := h.tasks.Worker(h.agent).(self)
 	if !ok || len(m.Parts) != 1 {
 		return s, nil
@@ -53,7 +53,7 @@ type following struct {
 	cancel  context.CancelFunc // ends the feed
 	// end delivers once the last status of the task, or the error that hides it.
 	end  chan ending
-	told int    // number of events sent
+	sent int    // number of events sent
 	last string // position after the last of them
 	over bool   // the end was sent
 }
@@ -63,9 +63,9 @@ type ending struct {
 	err    error
 }
 
-// follow creates the task of a subscription and establishes its stream. An invalid
+// followSubscription creates the task of a subscription and establishes its stream. An invalid
 // subscription fails the task, like every order to koine.
-func (s self) follow(ctx context.Context, h *Handler, v version, by caller.Caller, sending tasks.SendRequest, o *order) (*feed, error) {
+func (s self) followSubscription(ctx context.Context, h *Handler, v version, by caller.Caller, sending tasks.SendRequest, o *order) (*feed, error) {
 	sending.Attended = true
 	sent, err := h.tasks.Send(ctx, by, sending)
 	if err != nil {
@@ -79,29 +79,29 @@ func (s self) follow(ctx context.Context, h *Handler, v version, by caller.Calle
 		return h.taskFeed(v, sent.Task, changes), nil
 	}
 	f := &following{handler: h, version: v, by: by, task: sent.Task, changes: changes, end: make(chan ending, 1)}
-	if err := f.subscribe(ctx, s, o); err != nil {
+	if err := f.startFeed(ctx, s, o); err != nil {
 		failed := domainError(err)
 		r := tasks.Report{State: tasks.Failed, Failure: tasks.FailureFor(failed)}
 		r.Message = &tasks.Message{Parts: []tasks.Part{tasks.TextPart(r.Failure.Message)}}
-		if err := f.report(ctx, r); err != nil {
+		if err := f.reportTask(ctx, r); err != nil {
 			changes.Close()
 			return nil, err
 		}
 		return h.taskFeed(v, sent.Task, changes), nil
 	}
-	if err := f.report(ctx, tasks.Report{State: tasks.Working}); err != nil {
-		f.close()
+	if err := f.reportTask(ctx, tasks.Report{State: tasks.Working}); err != nil {
+		f.closeAll()
 		return nil, err
 	}
 	f.task.Status.State = tasks.Working
-	return &feed{results: f.results(ctx), position: func() string { return "" }, close: f.close}, nil
+	return &feed{results: f.yieldResults(ctx), position: func() string { return "" }, close: f.closeAll}, nil
 }
 
-// subscribe establishes the feed, and starts to wait for the end of the task.
-func (f *following) subscribe(ctx context.Context, s self, o *order) (err error) {
+// startFeed establishes the feed, and starts to wait for the end of the task.
+func (f *following) startFeed(ctx context.Context, s self, o *order) (err error) {
 	o.ofTask(f.task.ID)
 	ctx, cancel := context.WithCancel(ctx)
-	if f.feed, err = s.subscribed(ctx, f.by, o.params); err != nil {
+	if f.feed, err = s.openSubscription(ctx, f.by, o.params); err != nil {
 		cancel()
 		return err
 	}
@@ -119,21 +119,21 @@ func (f *following) subscribe(ctx context.Context, s self, o *order) (err error)
 	return nil
 }
 
-// subscribed establishes the feed of a knowledge/subscribe.
-func (s self) subscribed(ctx context.Context, by caller.Caller, params map[string]json.RawMessage) (*feed, error) {
+// openSubscription establishes the feed of a knowledge/subscribe.
+func (s self) openSubscription(ctx context.Context, by caller.Caller, params map[string]json.RawMessage) (*feed, error) {
 	raw, err := appendJSON(nil, params)
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.h.subscribe(ctx, &call{caller: by, method: subscribeMethod, params: raw, header: http.Header{}})
+	o, err := s.h.subscribeKnowledge(ctx, &call{caller: by, method: subscribeMethod, params: raw, header: http.Header{}})
 	if err != nil {
 		return nil, err
 	}
 	return o.establish(ctx)
 }
 
-// results yields the task, the events, and the status that ends the task.
-func (f *following) results(ctx context.Context) iter.Seq2[result, error] {
+// yieldResults yields the task, the events, and the status that ends the task.
+func (f *following) yieldResults(ctx context.Context) iter.Seq2[result, error] {
 	return func(yield func(result, error) bool) {
 		v, about := f.version, base.About{Task: f.task.ID, Context: f.task.Context}
 		if !yield(result{v.Result(v.Task(f.task)), f.feed.start}, nil) {
@@ -151,13 +151,13 @@ func (f *following) results(ctx context.Context) iter.Seq2[result, error] {
 			if out.value == nil {
 				continue
 			}
-			f.told++
+			f.sent++
 			raw, err := appendJSON(nil, out.value)
 			if err != nil {
 				yield(result{}, err)
 				return
 			}
-			c := &tasks.Chunk{Artifact: tasks.Artifact{ID: "event-" + strconv.Itoa(f.told), Name: subscribeMethod, Parts: []tasks.Part{tasks.DataPart(raw)}, Complete: true}}
+			c := &tasks.Chunk{Artifact: tasks.Artifact{ID: "event-" + strconv.Itoa(f.sent), Name: subscribeMethod, Parts: []tasks.Part{tasks.DataPart(raw)}, Complete: true}}
 			if !yield(result{v.Result(v.Chunk(c, about)), out.position}, nil) {
 				return
 			}
@@ -166,7 +166,7 @@ func (f *following) results(ctx context.Context) iter.Seq2[result, error] {
 			yield(result{}, failed)
 			return
 		}
-		if err := f.conclude(ctx, failed); err != nil {
+		if err := f.endTask(ctx, failed); err != nil {
 			yield(result{}, err)
 			return
 		}
@@ -179,19 +179,19 @@ func (f *following) results(ctx context.Context) iter.Seq2[result, error] {
 	}
 }
 
-// conclude ends the task after the subscription ended by itself, unless the task has
+// endTask ends the task after the subscription ended by itself, unless the task has
 // already ended.
-func (f *following) conclude(ctx context.Context, failed error) error {
-	r := tasks.Report{State: tasks.Completed, Message: f.says("")}
+func (f *following) endTask(ctx context.Context, failed error) error {
+	r := tasks.Report{State: tasks.Completed, Message: f.lastMessage("")}
 	if failed != nil {
 		r.State, r.Failure = tasks.Failed, tasks.FailureFor(domainError(failed))
-		r.Message = f.says(r.Failure.Message)
+		r.Message = f.lastMessage(r.Failure.Message)
 	}
-	return f.report(ctx, r)
+	return f.reportTask(ctx, r)
 }
 
-// report reports on the task. It ignores an ended or deleted task.
-func (f *following) report(ctx context.Context, r tasks.Report) error {
+// reportTask reports on the task. It ignores an ended or deleted task.
+func (f *following) reportTask(ctx context.Context, r tasks.Report) error {
 	_, err := f.handler.tasks.Report(ctx, caller.Caller{Principal: kg.SystemPrincipal()}, f.task.ID, r)
 	if code := kg.CodeOf(err); code == kg.CodeTaskEnded || code == kg.CodeTaskNotFound {
 		return nil
@@ -199,10 +199,10 @@ func (f *following) report(ctx context.Context, r tasks.Report) error {
 	return err
 }
 
-// says returns the last message: the reason, the number of events, and the position to
+// lastMessage returns the last message: the reason, the number of events, and the position to
 // resume from.
-func (f *following) says(why string) *tasks.Message {
-	text := fmt.Sprintf("%s sent.", count(f.told, "event"))
+func (f *following) lastMessage(why string) *tasks.Message {
+	text := fmt.Sprintf("%s sent.", countOf(f.sent, "event"))
 	if f.last != "" {
 		text += " Resume with resume: " + strconv.Quote(f.last)
 	}
@@ -212,22 +212,22 @@ func (f *following) says(why string) *tasks.Message {
 	return &tasks.Message{Parts: []tasks.Part{tasks.TextPart(text)}}
 }
 
-// close ends the subscription, and cancels the task if it has not ended.
-func (f *following) close() {
+// closeAll ends the subscription, and cancels the task if it has not ended.
+func (f *following) closeAll() {
 	f.cancel()
 	f.feed.close()
 	if !f.over {
 		ctx, cancel := context.WithTimeout(context.Background(), closingTime)
 		defer cancel()
-		if err := f.report(ctx, tasks.Report{State: tasks.Canceled, Message: f.says("The stream was closed")}); err != nil {
+		if err := f.reportTask(ctx, tasks.Report{State: tasks.Canceled, Message: f.lastMessage("The stream was closed")}); err != nil {
 			f.handler.log.Error("cannot cancel the task of a subscription", "task", f.task.ID, "error", err)
 		}
 	}
 	f.changes.Close()
 }
 
-// standing answers a subscription in a message that is not streamed.
-type standing struct {
+// snapshotAnswer answers a subscription in a message that is not streamed.
+type snapshotAnswer struct {
 	Events []any `json:"events"`
 	// Position is the position to start a stream from; absent if the snapshot has more
 	// events.
@@ -235,19 +235,19 @@ type standing struct {
 	More     bool   `json:"more,omitempty"`
 }
 
-// standing answers a subscription with the first events of its snapshot; one without a
+// answerSnapshot answers a subscription with the first events of its snapshot; one without a
 // snapshot with its start position.
-func (s self) standing(ctx context.Context, by caller.Caller, params map[string]json.RawMessage) (any, error) {
+func (s self) answerSnapshot(ctx context.Context, by caller.Caller, params map[string]json.RawMessage) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.h.options.MaxWait)
 	defer cancel()
-	out := standing{Events: []any{}}
+	out := snapshotAnswer{Events: []any{}}
 	snapshot := maps.Clone(params)
 	if _, said := params["metadata"]; !said {
 		snapshot["metadata"] = json.RawMessage(`{"koine":{"snapshot":true}}`)
 	}
-	f, err := s.subscribed(ctx, by, snapshot)
+	f, err := s.openSubscription(ctx, by, snapshot)
 	if kg.CodeOf(err) == kg.CodeInvalid { // it has a start of its own, or no snapshot
-		if f, err = s.subscribed(ctx, by, params); err == nil {
+		if f, err = s.openSubscription(ctx, by, params); err == nil {
 			defer f.close()
 			out.Position = f.start
 			return out, nil
@@ -270,15 +270,15 @@ func (s self) standing(ctx context.Context, by caller.Caller, params map[string]
 		if out.Position = one.position; out.Position != "" {
 			return out, nil
 		}
-		if out.More = len(out.Events) == standingEvents; out.More {
+		if out.More = len(out.Events) == maxSnapshotEvents; out.More {
 			return out, nil
 		}
 	}
 	return out, nil
 }
 
-// sayStanding summarizes the answer to a subscription.
-func sayStanding(raw []byte) summary {
+// summarizeSnapshot summarizes the answer to a subscription.
+func summarizeSnapshot(raw []byte) summary {
 	var r struct {
 		Events []json.RawMessage
 		More   bool
@@ -286,9 +286,9 @@ func sayStanding(raw []byte) summary {
 	if json.Unmarshal(raw, &r) != nil {
 		return summary{}
 	}
-	text := fmt.Sprintf("%s now.", count(len(r.Events), "event"))
+	text := fmt.Sprintf("%s now.", countOf(len(r.Events), "event"))
 	if r.More {
-		text = fmt.Sprintf("The first %s of what stands now.", count(len(r.Events), "event"))
+		text = fmt.Sprintf("The first %s of what stands now.", countOf(len(r.Events), "event"))
 	}
 	return summary{text: text + " To be told what changes, send the subscription as a streaming message (SendStreamingMessage, in 0.3 message/stream), or call knowledge/subscribe."}
 }

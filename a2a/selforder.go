@@ -57,10 +57,10 @@ func orderInText(text string) (*order, error) {
 	case json.Valid([]byte(text)) && text[0] == '{':
 		return orderInData(json.RawMessage(text))
 	case subscription.MatchString(text):
-		o := &order{method: subscribeMethod, params: map[string]json.RawMessage{"subscriptionQuery": quoted(text)}}
+		o := &order{method: subscribeMethod, params: map[string]json.RawMessage{"subscriptionQuery": quoteJSON(text)}}
 		return o.inWords(), nil
 	case document.MatchString(text):
-		return &order{method: "knowledge/query", params: map[string]json.RawMessage{"query": quoted(text)}}, nil
+		return &order{method: "knowledge/query", params: map[string]json.RawMessage{"query": quoteJSON(text)}}, nil
 	}
 	return searchFor(text)
 }
@@ -117,7 +117,7 @@ func orderByName(method json.RawMessage, data map[string]json.RawMessage) (*orde
 		switch {
 		case name == "method":
 		case name != "params":
-			return nil, kg.Errorf(kg.CodeInvalid, "data with a method may have only params beside it").At(clip(name))
+			return nil, kg.Errorf(kg.CodeInvalid, "data with a method may have only params beside it").At(clipText(name))
 		case isAbsent(raw):
 		case json.Unmarshal(raw, &o.params) != nil:
 			return nil, kg.Errorf(kg.CodeInvalid, "params must be an object, not %s", kindOf(raw)).At("params")
@@ -130,9 +130,9 @@ func orderByName(method json.RawMessage, data map[string]json.RawMessage) (*orde
 func (o *order) inWords() *order {
 	switch o.method {
 	case "knowledge/update":
-		o.summary = sayUpdate
+		o.summary = summarizeUpdate
 	case subscribeMethod:
-		o.summary = sayStanding
+		o.summary = summarizeSnapshot
 	}
 	return o
 }
@@ -141,12 +141,12 @@ func (o *order) inWords() *order {
 func (o *order) ofTask(id tasks.TaskID) {
 	switch o.method {
 	case "knowledge/query", "knowledge/update", subscribeMethod, "channels/publish":
-		o.params["taskId"] = quoted(string(id))
+		o.params["taskId"] = quoteJSON(string(id))
 	}
 }
 
-// sayUpdate summarizes the result of an update.
-func sayUpdate(result []byte) summary {
+// summarizeUpdate summarizes the result of an update.
+func summarizeUpdate(result []byte) summary {
 	var r struct {
 		Success             bool
 		StatementsAffected  int
@@ -156,21 +156,21 @@ func sayUpdate(result []byte) summary {
 	if json.Unmarshal(result, &r) != nil {
 		return summary{}
 	}
-	text := fmt.Sprintf("%s: %s changed.", r.VerificationStatus, count(r.StatementsAffected, "statement"))
+	text := fmt.Sprintf("%s: %s changed.", r.VerificationStatus, countOf(r.StatementsAffected, "statement"))
 	if r.VerificationDetails != "" {
 		text += " " + r.VerificationDetails
 	}
 	return summary{text, !r.Success}
 }
 
-func count(n int, what string) string {
+func countOf(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func quoted(text string) json.RawMessage {
+func quoteJSON(text string) json.RawMessage {
 	raw, err := appendJSON(nil, text)
 	if err != nil {
 		panic(err) // a text

@@ -19,7 +19,7 @@ type outcome struct {
 	ended   bool
 }
 
-func (o *outcome) say(text string) {
+func (o *outcome) addText(text string) {
 	if text != "" {
 		o.said = append(o.said, text)
 	}
@@ -28,14 +28,14 @@ func (o *outcome) say(text string) {
 // pieceBytes is the part of a result in one chunk: three bytes are four in base64.
 const pieceBytes = tasks.MaxMessageBytes / 4 * 3 / 3 * 3
 
-// handOver reports the result of a part as an artifact: one part of data, or if that is
+// reportResult reports the result of a part as an artifact: one part of data, or if that is
 // too large, pieces of the JSON as a file, chunk by chunk.
-func (o *outcome) handOver(ctx context.Context, n int, name string, result json.RawMessage) error {
+func (o *outcome) reportResult(ctx context.Context, n int, name string, result json.RawMessage) error {
 	a := tasks.Artifact{ID: "result-" + strconv.Itoa(n+1), Name: name, Complete: true}
 	last := n == len(o.job.Message.Parts)-1 || o.refused
 	if len(result) <= tasks.MaxMessageBytes {
 		a.Parts = []tasks.Part{tasks.DataPart(result)}
-		return o.report(ctx, tasks.Chunk{Artifact: a}, last)
+		return o.reportChunk(ctx, tasks.Chunk{Artifact: a}, last)
 	}
 	for more := false; len(result) > 0; more = true {
 		piece := result[:min(len(result), pieceBytes)]
@@ -43,18 +43,18 @@ func (o *outcome) handOver(ctx context.Context, n int, name string, result json.
 		raw := base64.StdEncoding.EncodeToString(piece)
 		a.Parts = []tasks.Part{{Raw: &raw, MediaType: "application/json", Filename: "result.json"}}
 		a.Complete = len(result) == 0
-		if err := o.report(ctx, tasks.Chunk{Artifact: a, Append: more}, last && a.Complete); err != nil {
+		if err := o.reportChunk(ctx, tasks.Chunk{Artifact: a, Append: more}, last && a.Complete); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// report reports a chunk, and ends the task with the last.
-func (o *outcome) report(ctx context.Context, c tasks.Chunk, last bool) error {
+// reportChunk reports a chunk, and ends the task with the last.
+func (o *outcome) reportChunk(ctx context.Context, c tasks.Chunk, last bool) error {
 	r := tasks.Report{Artifacts: []tasks.Chunk{c}}
 	if last {
-		r.State, r.Message, o.ended = tasks.Completed, o.message(), true
+		r.State, r.Message, o.ended = tasks.Completed, o.summaryMessage(), true
 		if o.refused {
 			r.State = tasks.Rejected
 		}
@@ -62,17 +62,17 @@ func (o *outcome) report(ctx context.Context, c tasks.Chunk, last bool) error {
 	return o.job.Report(ctx, r)
 }
 
-func (o *outcome) message() *tasks.Message {
+func (o *outcome) summaryMessage() *tasks.Message {
 	if len(o.said) == 0 {
 		return nil
 	}
 	return &tasks.Message{Parts: []tasks.Part{tasks.TextPart(strings.Join(o.said, "\n"))}}
 }
 
-// end completes the task if no artifact did.
-func (o *outcome) end(ctx context.Context) error {
+// endTask completes the task if no artifact did.
+func (o *outcome) endTask(ctx context.Context) error {
 	if o.ended {
 		return nil
 	}
-	return o.job.Report(ctx, tasks.Report{State: tasks.Completed, Message: o.message()})
+	return o.job.Report(ctx, tasks.Report{State: tasks.Completed, Message: o.summaryMessage()})
 }

@@ -53,8 +53,8 @@ func searchFor(text string) (*order, error) {
 		return nil, err
 	}
 	return &order{
-		method: "knowledge/query", params: map[string]json.RawMessage{"query": quoted(searchQuery), "variables": variables},
-		summary: func(result []byte) summary { return summary{text: sayFound(words, result)} },
+		method: "knowledge/query", params: map[string]json.RawMessage{"query": quoteJSON(searchQuery), "variables": variables},
+		summary: func(result []byte) summary { return summary{text: summarizeSearch(words, result)} },
 	}, nil
 }
 
@@ -86,8 +86,8 @@ func searchWords(text string) []string {
 var fillers = strings.Fields(`a about all an and any anything are at by can could did do does everything find for from give had has have
 	how i in is it know known knows look me of on or please search show some tell that the there this to was were what when where which who whom whose why with you`)
 
-// sayFound summarizes the search results.
-func sayFound(words []string, result []byte) string {
+// summarizeSearch summarizes the search results.
+func summarizeSearch(words []string, result []byte) string {
 	var r struct {
 		Data struct {
 			Statements struct {
@@ -103,11 +103,11 @@ func sayFound(words []string, result []byte) string {
 	list := strings.Join(words, ", ")
 	switch {
 	case page.Truncated:
-		return fmt.Sprintf("Found %s with: %s. Only the first %d were searched; a GraphQL query can narrow the search.", count(found, "statement"), list, searchReads)
+		return fmt.Sprintf("Found %s with: %s. Only the first %d were searched; a GraphQL query can narrow the search.", countOf(found, "statement"), list, searchReads)
 	case found == 0:
 		return fmt.Sprintf("Nothing in the graph has: %s. %s", list, askHelp)
 	case page.HasNextPage:
-		return fmt.Sprintf("The first %s with: %s. There are more; a GraphQL query returns them page by page.", count(found, "statement"), list)
+		return fmt.Sprintf("The first %s with: %s. There are more; a GraphQL query returns them page by page.", countOf(found, "statement"), list)
 	}
-	return fmt.Sprintf("Found %s with: %s.", count(found, "statement"), list)
+	return fmt.Sprintf("Found %s with: %s.", countOf(found, "statement"), list)
 }

@@ -3,8 +3,8 @@ package a2a
 // Splitting scanned JSON without decoding its content: the values are slices of the
 // request's body.
 
-// split returns the members of an object.
-func split(raw []byte) []member {
+// splitObject returns the members of an object.
+func splitObject(raw []byte) []member {
 	members := make([]member, 0, 4)
 	i := skipSpace(raw, 1)
 	for raw[i] != '}' {
@@ -36,7 +36,7 @@ func memberName(quoted []byte) string {
 	if name, ok := patchNames[string(quoted)]; ok {
 		return name
 	}
-	return unquote(quoted)
+	return decodeString(quoted)
 }
 
 // splitArray returns the elements of an array.

@@ -73,18 +73,18 @@ func encodeStatement(q kg.Quad, a kg.Assertion) wireStatement {
 		s.Certainty = &a.Certainty
 	}
 	if v := a.Validity; !v.From.IsZero() {
-		s.ValidFrom = timestamp(v.From)
+		s.ValidFrom = formatTime(v.From)
 	}
 	if v := a.Validity; !v.Until.IsZero() {
-		s.ValidTo = timestamp(v.Until)
+		s.ValidTo = formatTime(v.Until)
 	}
 	s.Provenance = a.Provenance
 	return s
 }
 
-// strongest returns the assertion to show with a statement: that of the greatest
+// strongestAssertion returns the assertion to show with a statement: that of the greatest
 // certainty, and among these the newest.
-func strongest(s kg.Statement) kg.Assertion {
+func strongestAssertion(s kg.Statement) kg.Assertion {
 	var best kg.Assertion
 	for i, a := range s.Assertions {
 		c, d := a.EffectiveCertainty(), best.EffectiveCertainty()

@@ -66,25 +66,25 @@ type framing struct {
 	last func(*Error) (sse.Event, error)
 }
 
-// serve establishes the stream and serves it to its end. An error means that nothing
+// serveStream establishes the stream and serves it to its end. An error means that nothing
 // was written and the caller answers (WIRE §5, "Establishing a stream").
 //
 // Its frame stays on the stack for the lifetime of the stream, so everything that needs
 // much stack is in functions of its own.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *opening) error {
-	st, f, err := h.establish(r.Context(), o)
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, o *opening) error {
+	st, f, err := h.establishStream(r.Context(), o)
 	if err != nil {
 		return err
 	}
 	defer f.close()
 	o.began = time.Now()
-	reason := st.Serve(w, r, frame(f.results, o.write))
+	reason := st.Serve(w, r, frameResults(f.results, o.write))
 	return h.streamEnded(r.Context(), o, reason)
 }
 
-// establish opens the stream. Unless it fails, the stream must be served and the feed
+// establishStream opens the stream. Unless it fails, the stream must be served and the feed
 // closed.
-func (h *Handler) establish(ctx context.Context, o *opening) (*sse.Stream, *feed, error) {
+func (h *Handler) establishStream(ctx context.Context, o *opening) (*sse.Stream, *feed, error) {
 	var f *feed
 	st, err := h.streams.Open(ctx, sse.StreamOptions{
 		Heartbeat: o.heartbeat,
@@ -96,17 +96,17 @@ func (h *Handler) establish(ctx context.Context, o *opening) (*sse.Stream, *feed
 		},
 	})
 	if err != nil {
-		return nil, nil, refusal(o.of, err)
+		return nil, nil, streamRefusal(o.of, err)
 	}
-	if f, err = guarded(func() (*feed, error) { return o.establish(st.Context()) }); err != nil {
+	if f, err = callRecovered(func() (*feed, error) { return o.establish(st.Context()) }); err != nil {
 		st.Close()
 		return nil, nil, err
 	}
 	return st, f, nil
 }
 
-// frame encodes the results as events.
-func frame(results iter.Seq2[result, error], write *framing) iter.Seq2[sse.Event, error] {
+// frameResults encodes the results as events.
+func frameResults(results iter.Seq2[result, error], write *framing) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		for out, err := range results {
 			event := sse.Event{ID: out.position}
@@ -128,7 +128,7 @@ func (h *Handler) streamEnded(ctx context.Context, o *opening, reason error) err
 	case reason == nil || errors.Is(reason, sse.ErrClientGone):
 		return nil
 	case errors.As(reason, &refused):
-		return refusal(o.of, reason)
+		return streamRefusal(o.of, reason)
 	}
 	if e := h.endOf(ctx, o.of, reason, ""); e.hidden {
 		h.log.ErrorContext(ctx, "stream failed", "request", caller.From(ctx).RequestID, "after", time.Since(o.began), "error", reason)
@@ -136,21 +136,21 @@ func (h *Handler) streamEnded(ctx context.Context, o *opening, reason error) err
 	return nil
 }
 
-// refusal converts the error of a stream that could not be opened.
-func refusal(of family, err error) error {
+// streamRefusal converts the error of a stream that could not be opened.
+func streamRefusal(of family, err error) error {
 	var refused *sse.Refused
 	if !errors.As(err, &refused) {
 		return err
 	}
-	e := newError(of.own, "", details{RetryAfterMs: refused.RetryAfter.Milliseconds()}).at(http.StatusServiceUnavailable)
+	e := newError(of.own, "", details{RetryAfterMs: refused.RetryAfter.Milliseconds()}).withStatus(http.StatusServiceUnavailable)
 	e.retryAfter = refused.RetryAfter
 	switch {
 	case errors.Is(err, sse.ErrTooManyStreams):
 		e.Message = "the server has reached its limit of open streams"
-		return e.with(func(d *details) { d.Reason, d.Hint = reasonTooManyStreams, "Close streams, or try again later." })
+		return e.withDetails(func(d *details) { d.Reason, d.Hint = reasonTooManyStreams, "Close streams, or try again later." })
 	case errors.Is(err, sse.ErrShutdown):
 		e.Message = "the server is shutting down"
-		return e.with(func(d *details) { d.Reason = reasonServerShutdown })
+		return e.withDetails(func(d *details) { d.Reason = reasonServerShutdown })
 	}
 	return err
 }
@@ -159,7 +159,7 @@ func refusal(of family, err error) error {
 // position.
 func (h *Handler) endOf(ctx context.Context, of family, reason error, position string) *Error {
 	ended := func(name, message, hint string) *Error {
-		return of.form(newError(of.own, message, details{Reason: name, Hint: hint, Position: position}))
+		return of.convert(newError(of.own, message, details{Reason: name, Hint: hint, Position: position}))
 	}
 	again := "Resume from the position; without one, start again."
 	switch {
@@ -173,7 +173,7 @@ func (h *Handler) endOf(ctx context.Context, of family, reason error, position s
 		return ended(string(kg.CodeTimeout), "the stream's time limit was reached", again)
 	}
 	e := h.errorOf(ctx, of, true, reason)
-	return e.with(func(d *details) {
+	return e.withDetails(func(d *details) {
 		// A stream cannot resume there: error.data has the oldest position that
 		// remains.
 		if gone := d.OldestSequence > 0 || of.log && d.Reason == string(kg.CodeResync); !gone {

@@ -9,22 +9,22 @@ import (
 	"koine/kg"
 )
 
-// subscribe handles knowledge/subscribe (knowledge graph extension, section 4.3; WIRE
+// subscribeKnowledge handles knowledge/subscribe (knowledge graph extension, section 4.3; WIRE
 // §5).
-func (h *Handler) subscribe(_ context.Context, c *call) (*opening, error) {
+func (h *Handler) subscribeKnowledge(_ context.Context, c *call) (*opening, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	p := c.readOperation(&params, "subscriptionQuery", "resume", "snapshot", "recordedAt", "validAt", "believedBy")
-	if params.has("maxAgeSeconds") {
-		params.fail("maxAgeSeconds", "maxAgeSeconds cannot be used in a subscription")
+	if params.hasMember("maxAgeSeconds") {
+		params.failAt("maxAgeSeconds", "maxAgeSeconds cannot be used in a subscription")
 	}
-	params.done()
-	if err := f.error(); err != nil {
+	params.checkAllRead()
+	if err := f.firstError(); err != nil {
 		return nil, err
 	}
 	if p.otherLanguage() {
 		return nil, newError(codeSubscription, "the subscription language "+quoteOrNothing(p.language)+" is not supported",
-			details{Reason: reasonLanguage, Field: "queryLanguage", Supported: languages}).at(http.StatusNotImplemented)
+			details{Reason: reasonLanguage, Field: "queryLanguage", Supported: languages}).withStatus(http.StatusNotImplemented)
 	}
 	resume, ids, err := h.readResume(c.header, "metadata.koine.resume", p.controls.resume, p.controls.snapshot)
 	if err != nil {
@@ -52,7 +52,7 @@ func (h *Handler) readResume(header http.Header, field, resume string, snapshot 
 	said := resume != "" || snapshot
 	last := header.Get(lastEventID)
 	if said && last == "" {
-		from.Said = field
+		from.SetBy = field
 	}
 	switch {
 	case last != "":
@@ -86,7 +86,7 @@ func subscribeError(err error) error {
 		return err
 	}
 	e := newError(codeSubscription, "the subscription is not valid", details{Reason: reasonInvalidSubscription,
-		Hint: "Use a subscription of the schema at /graphql/schema: statementChanged, entityChanged, matchChanged, messagePublished and others."}).at(http.StatusBadRequest)
+		Hint: "Use a subscription of the schema at /graphql/schema: statementChanged, entityChanged, matchChanged, messagePublished and others."}).withStatus(http.StatusBadRequest)
 	if len(invalid.Errors) > 0 {
 		e.Message = invalid.Errors[0].Message
 	}
@@ -94,5 +94,5 @@ func subscribeError(err error) error {
 	if encodeErr != nil {
 		return encodeErr
 	}
-	return e.with(func(d *details) { d.Errors = raw })
+	return e.withDetails(func(d *details) { d.Errors = raw })
 }

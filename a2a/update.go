@@ -9,28 +9,28 @@ import (
 	"koine/kg"
 )
 
-// update handles knowledge/update (knowledge graph extension, section 4.2; WIRE §4).
-func (h *Handler) update(ctx context.Context, c *call) (any, error) {
+// updateKnowledge handles knowledge/update (knowledge graph extension, section 4.2; WIRE §4).
+func (h *Handler) updateKnowledge(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	var req update.Request
-	patches, _ := params.array("mutations")
+	patches, _ := params.readArray("mutations")
 	req.Meta.Principal, req.Meta.Actor = c.caller.Principal, c.caller.Actor
-	if source := params.agent("sourceAgentId"); source != "" {
+	if source := params.readAgent("sourceAgentId"); source != "" {
 		req.Meta.Actor = source
 	}
-	req.Meta.TaskID, _ = params.text("taskId")
-	req.Meta.SessionID, _ = params.text("sessionId")
-	req.Meta.Justification, _ = params.text("justification")
+	req.Meta.TaskID, _ = params.readText("taskId")
+	req.Meta.SessionID, _ = params.readText("sessionId")
+	req.Meta.Justification, _ = params.readText("justification")
 	controls := readControls(&params, "idempotencyKey", "expectedRevision", "dryRun")
 	req.Meta.IdempotencyKey = controls.idempotencyKey
 	req.Meta.ExpectedRevision, req.Meta.HasExpected = controls.expected, controls.hasExpected
 	req.Meta.DryRun = controls.dryRun
 	req.Meta.Method, req.Meta.Metadata = c.method, controls.metadata
-	params.done()
+	params.checkAllRead()
 	req.Mutations = h.readMutations(f, "mutations", patches)
-	if err := f.error(); err != nil {
-		return nil, h.names.TellPrefixed(ctx, c.caller.Principal, err)
+	if err := f.firstError(); err != nil {
+		return nil, h.names.SuggestPrefixed(ctx, c.caller.Principal, err)
 	}
 	result, err := update.Apply(ctx, h.store, h.names, req)
 	if err != nil {
@@ -43,16 +43,16 @@ func (h *Handler) update(ctx context.Context, c *call) (any, error) {
 func (h *Handler) readMutations(f *failure, name string, patches [][]byte) []update.Mutation {
 	switch n := len(patches); {
 	case n == 0:
-		f.set(name, kg.Errorf(kg.CodeInvalid, "at least one patch is required"))
+		f.setAt(name, kg.Errorf(kg.CodeInvalid, "at least one patch is required"))
 		return nil
 	case n > update.MaxMutations:
-		f.set(name, kg.Errorf(kg.CodeLimitExceeded, "%d patches exceed the limit of %d", n, update.MaxMutations))
+		f.setAt(name, kg.Errorf(kg.CodeLimitExceeded, "%d patches exceed the limit of %d", n, update.MaxMutations))
 		return nil
 	}
 	r := &reader{failure: f, prefixes: h.prefixes}
 	mutations := make([]update.Mutation, 0, len(patches))
 	for i, raw := range patches {
-		mutations = append(mutations, r.mutation(index(name, i), raw))
+		mutations = append(mutations, r.readMutation(elementPath(name, i), raw))
 		if f.err != nil {
 			return nil
 		}

@@ -72,7 +72,7 @@ func (r *run) askAndWait(ctx context.Context, input *AskInput, with func(*channe
 		}
 	}
 	if err != nil {
-		err = inMessage(placePublishError(err, facts.Of))
+		err = inMessage(placePublishError(err, facts.Mutation))
 	}
 	return answer, err
 }

@@ -36,7 +36,7 @@ func newConversingWith(t testing.TB, limits graph.Limits, o channels.Options) *c
 		limits.Duration = slowtest.Slack(graph.DefaultDuration)
 	}
 	var reviews *review.Service
-	o.WithdrawProposal = func(tx *kg.Tx, proposal, why string) (bool, error) { return reviews.TakeBack(tx, proposal, why) }
+	o.WithdrawProposal = func(tx *kg.Tx, proposal, why string) (bool, error) { return reviews.WithdrawIn(tx, proposal, why) }
 	service := channels.New(o)
 	b := newBench(t, graph.Options{}, func(o *kg.Options) {
 		reviews = review.New(review.Options{Clock: o.Clock})

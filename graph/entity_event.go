@@ -35,7 +35,7 @@ func followEntity(ctx context.Context, iri kg.Term, depth int, resume *Position,
 		}
 		content := &entityEvent{iri: iri}
 		limits := p.run.engine.limits
-		subject := &follow.Surroundings{Entity: iri, Depth: depth, Seen: p.view, Entities: limits.WatchedEntities, Reads: limits.WatchedReads}
+		subject := &follow.Surroundings{Entity: iri, Depth: depth, FromView: p.view, Entities: limits.WatchedEntities, Reads: limits.WatchedReads}
 		return content, subject, p.planEntityEvent(content, field)
 	})
 }

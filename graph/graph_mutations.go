@@ -19,7 +19,7 @@ func createGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, er
 		return nil, err
 	}
 	if input.Iri != nil {
-		if err := r.engine.deps.Names.Term(ctx, r.request.Principal, *input.Iri, "iri"); err != nil {
+		if err := r.engine.deps.Names.CheckTerm(ctx, r.request.Principal, *input.Iri, "iri"); err != nil {
 			return nil, atInput(err)
 		}
 	}

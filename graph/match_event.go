@@ -110,12 +110,12 @@ func (c *matchEvent) Changes(_ context.Context, _ *kg.Store, w *kg.Watcher) iter
 	return follow.Commits(w)
 }
 
-// Stand yields an event for each part of the rows.
-func (c *matchEvent) Stand(ctx context.Context, s *kg.Snapshot) iter.Seq2[operation.Event, error] {
+// Current yields an event for each part of the rows.
+func (c *matchEvent) Current(ctx context.Context, s *kg.Snapshot) iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
 		var example *kg.Statement
 		var failed error
-		err := follow.Ending(c.snapshotParts(ctx, s), func(part []livematch.Row, last bool) bool {
+		err := follow.MarkLast(c.snapshotParts(ctx, s), func(part []livematch.Row, last bool) bool {
 			if c.standing == nil {
 				// Protocols with events about statements represent the rows by
 				// a statement that the pattern matches, or by any statement.
@@ -124,7 +124,7 @@ func (c *matchEvent) Stand(ctx context.Context, s *kg.Snapshot) iter.Seq2[operat
 				}
 			}
 			c.standing = part
-			return yield(operation.Event{Snapshot: true, SnapshotEnd: last, Standing: example}, nil)
+			return yield(operation.Event{Snapshot: true, SnapshotEnd: last, Statement: example}, nil)
 		})
 		if err = cmp.Or(err, failed); err != nil {
 			yield(operation.Event{}, err)

@@ -83,7 +83,7 @@ func followMessages(ctx context.Context, channelID string, since *int64, resume 
 		if since != nil && resume != nil {
 			return kg.Errorf(kg.CodeInvalid, "a start is said once").At("resume")
 		}
-		if o.start.Start != operation.Unsaid {
+		if o.start.Start != operation.DefaultStart {
 			said := since
 			if since, err = s.startSequence(ctx, o, id); err != nil {
 				return err
@@ -126,7 +126,7 @@ func subscribeMessages(ctx context.Context, resume *Position, open func(*opening
 // said in the operation. since is the request's start as a sequence, nil for
 // messages from now on.
 func (s *messageSource) checkStart(ctx context.Context, o *opening, id channels.ChannelID, said, since *int64) error {
-	if said == nil || o.start.Said == "" {
+	if said == nil || o.start.SetBy == "" {
 		return nil
 	}
 	if since == nil {
@@ -139,7 +139,7 @@ func (s *messageSource) checkStart(ctx context.Context, o *opening, id channels.
 	if *since == *said {
 		return nil
 	}
-	e := kg.Errorf(kg.CodeInvalid, "begins behind message %d, and sinceSequence of the subscription behind message %d: say one of them", *since, *said).At(o.start.Said)
+	e := kg.Errorf(kg.CodeInvalid, "begins behind message %d, and sinceSequence of the subscription behind message %d: say one of them", *since, *said).At(o.start.SetBy)
 	e.Hint = "What begins behind a sequence is channels/stream, or this without the other start."
 	return e
 }

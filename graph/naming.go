@@ -49,7 +49,7 @@ func (r *run) tellPrefixed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	return r.engine.deps.Names.TellPrefixed(ctx, r.request.Principal, err)
+	return r.engine.deps.Names.SuggestPrefixed(ctx, r.request.Principal, err)
 }
 
 // namesMeta returns the Meta of a change of names.

@@ -43,7 +43,7 @@ func followProposals(ctx context.Context, id *string, resume *Position) error {
 		content.fields, err = p.planProposalChange(field)
 		filter := kg.Filter{Patterns: review.Patterns(deref(id)), View: kg.View{Principal: p.view.Principal, AllGraphs: true}}
 		subject := proposalSubject{follow.Statements{Filter: filter}, filter}
-		subject.standing.Patterns = review.StandingPatterns(deref(id))
+		subject.standing.Patterns = review.StatusPatterns(deref(id))
 		return content, subject, err
 	})
 }
@@ -55,9 +55,9 @@ type proposalSubject struct {
 	standing kg.Filter
 }
 
-// Stand yields the statement with each proposal's status.
-func (s proposalSubject) Stand(ctx context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
-	return follow.Statements{Filter: s.standing}.Stand(ctx, snapshot)
+// Current yields the statement with each proposal's status.
+func (s proposalSubject) Current(ctx context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
+	return follow.Statements{Filter: s.standing}.Current(ctx, snapshot)
 }
 
 func (p *planner) planProposalChange(set ast.SelectionSet) (fields []proposalEventField, err error) {
@@ -91,7 +91,7 @@ func (p *planner) planProposal(set ast.SelectionSet, implementors []string) (fie
 
 func (c *proposalEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 	change := &e.Changes[0]
-	id, counts := review.Changed(change)
+	id, counts := review.ParseEvent(change)
 	if !counts {
 		return nil, nil
 	}
@@ -99,7 +99,7 @@ func (c *proposalEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 	if !e.Snapshot {
 		revision = change.Commit.Revision
 	}
-	proposal, err := c.reviews.At(t.ctx, c.by, id, revision)
+	proposal, err := c.reviews.GetAt(t.ctx, c.by, id, revision)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ type Reviews interface {
 	Get(ctx context.Context, by review.Caller, id string) (*review.Proposal, error)
 	List(ctx context.Context, by review.Caller, q review.Query) (*review.Page, error)
 	Decide(ctx context.Context, by review.Caller, id string, d review.Decision, comment string, expected *kg.Revision) (*review.Proposal, error)
-	// At is Get at a revision.
-	At(ctx context.Context, by review.Caller, id string, r kg.Revision) (*review.Proposal, error)
+	// GetAt is Get at a revision.
+	GetAt(ctx context.Context, by review.Caller, id string, r kg.Revision) (*review.Proposal, error)
 	Withdraw(ctx context.Context, by review.Caller, id string) (*review.Proposal, error)
 }
 

@@ -26,7 +26,7 @@ func publishMessage(ctx context.Context, input PublishMessageInput) (*PublishMes
 	}
 	receipt, err := publishTo(ctx, service, by, &input, p)
 	if err != nil {
-		return nil, placePublishError(err, facts.Of)
+		return nil, placePublishError(err, facts.Mutation)
 	}
 	r.notePosition(r.positionOf(receipt))
 	return publicationPayload(receipt), nil
@@ -88,7 +88,7 @@ func (r *run) convertFacts(ctx context.Context, patches []PatchInput) (update.Fa
 			mutations[i].Quad.Graph = kg.Term{} // the channel chooses the graph
 		}
 	}
-	facts, err := update.FactsOf(ctx, r.engine.deps.Names, r.request.Principal, mutations)
+	facts, err := update.Expand(ctx, r.engine.deps.Names, r.request.Principal, mutations)
 	if err != nil {
 		e := *kg.AsError(err)
 		e.Field = strings.Replace(e.Field, "].", "].statement.", 1)

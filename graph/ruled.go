@@ -29,7 +29,7 @@ func (e *Engine) checkRules(ctx context.Context, r *run, op *graphql.OperationCo
 		return ctx, nil
 	}
 	if op.Operation.Operation == ast.Mutation {
-		return operation.WithAsked(ctx), nil
+		return operation.WithJudged(ctx), nil
 	}
 	of := queryImplementors
 	if op.Operation.Operation == ast.Subscription {
@@ -39,5 +39,5 @@ func (e *Engine) checkRules(ctx context.Context, r *run, op *graphql.OperationCo
 	for _, f := range graphql.CollectFields(op, op.Operation.SelectionSet, of) {
 		a.Fields = append(a.Fields, f.Name)
 	}
-	return operation.WithAsked(ctx), e.deps.Rules.Refuses(ctx, a)
+	return operation.WithJudged(ctx), e.deps.Rules.Refuses(ctx, a)
 }

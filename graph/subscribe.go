@@ -51,7 +51,7 @@ func (e *Engine) establishStream(ctx context.Context, req operation.Request) (*S
 			f.subscription.hints.Store(&hints)
 		}
 		return f.subscription, nil
-	case errors.As(f.err, &known) && (known.Code != kg.CodeInvalid || known.Field != "" && known.Field == req.Resume.Said): // the operation is valid
+	case errors.As(f.err, &known) && (known.Code != kg.CodeInvalid || known.Field != "" && known.Field == req.Resume.SetBy): // the operation is valid
 		return nil, f.err
 	}
 	return nil, &operation.InvalidError{Errors: errs}
@@ -127,7 +127,7 @@ func newStream(ctx, life context.Context, resume *Position, view *ViewInput, of 
 // precedence over the argument: a client that reconnects sends the same
 // operation.
 func (r *run) startPosition(argument *Position) (operation.Resume, error) {
-	if r.request.Resume.Start != operation.Unsaid || argument == nil {
+	if r.request.Resume.Start != operation.DefaultStart || argument == nil {
 		return r.request.Resume, nil
 	}
 	switch *argument {

@@ -152,7 +152,7 @@ func followTask(ctx context.Context, id string, after *Position) error {
 		}
 		s := &taskSource{ownSource: ownSource{o.store}}
 		switch start := o.start.Start; start {
-		case operation.Unsaid, operation.Snapshot:
+		case operation.DefaultStart, operation.Snapshot:
 			s.stream, err = service.Follow(o.life, by, tasks.TaskID(id))
 		default:
 			from := kg.Position{Epoch: o.store.Epoch(), Index: kg.EndOfCommit}

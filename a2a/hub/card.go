@@ -33,8 +33,8 @@ type capabilities struct {
 	PushNotifications bool `json:"pushNotifications"`
 }
 
-// card handles GET /agents/<id>/.well-known/agent-card.json, also below the endpoint.
-func (h *Handler) card(w http.ResponseWriter, r *http.Request) (int, any, error) {
+// getCard handles GET /agents/<id>/.well-known/agent-card.json, also below the endpoint.
+func (h *Handler) getCard(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	id := agentOf(r)
 	if id == kg.System {
 		h.deps.Card.ServeHTTP(w, r)
@@ -44,7 +44,7 @@ func (h *Handler) card(w http.ResponseWriter, r *http.Request) (int, any, error)
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusOK, h.cardOf(record, h.base(r)), nil
+	return http.StatusOK, h.cardOf(record, h.baseURL(r)), nil
 }
 
 // noCard refuses a request for the card of an unnamed agent: a relative reference drops
@@ -56,8 +56,8 @@ func (h *Handler) noCard(http.ResponseWriter, *http.Request) (int, any, error) {
 	return 0, nil, e
 }
 
-// base returns the address of the server.
-func (h *Handler) base(r *http.Request) string {
+// baseURL returns the address of the server.
+func (h *Handler) baseURL(r *http.Request) string {
 	switch {
 	case h.options.PublicURL != "":
 		return h.options.PublicURL

@@ -109,8 +109,8 @@ func (h *Handler) errorOf(ctx context.Context, err error) *wireError {
 	}
 }
 
-// refuse answers with an error.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+// writeError answers with an error.
+func (h *Handler) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	e := h.errorOf(r.Context(), err)
-	rest.Refuse(w, e.status, e.retry, wireFailure{e})
+	rest.WriteError(w, e.status, e.retry, wireFailure{e})
 }

@@ -57,34 +57,34 @@ func NewHandler(deps Deps, o Options) *Handler {
 		o.Refused = func(context.Context, kg.Code) {}
 	}
 	h := &Handler{deps: deps, options: o}
-	h.routes = rest.NewRoutes(h.refuse)
+	h.routes = rest.NewRoutes(h.writeError)
 	for pattern, do := range map[string]rest.Call{
-		"GET /agents":         h.list,
-		"GET /agents/{id}":    h.get,
-		"PUT /agents/{id}":    h.register,
-		"PATCH /agents/{id}":  h.update,
-		"DELETE /agents/{id}": h.deregister,
-		"GET /agents/{id}/.well-known/agent-card.json": h.card,
-		"GET /agents/{id}/.well-known/agent.json":      h.card,
+		"GET /agents":         h.listAgents,
+		"GET /agents/{id}":    h.getAgent,
+		"PUT /agents/{id}":    h.registerAgent,
+		"PATCH /agents/{id}":  h.updateAgent,
+		"DELETE /agents/{id}": h.deregisterAgent,
+		"GET /agents/{id}/.well-known/agent-card.json": h.getCard,
+		"GET /agents/{id}/.well-known/agent.json":      h.getCard,
 		// For clients that have the address of the endpoint.
-		"GET /agents/{id}/a2a/.well-known/agent-card.json": h.card,
-		"GET /agents/{id}/a2a/.well-known/agent.json":      h.card,
-		"GET /agents/{id}/a2a":                             h.card,
+		"GET /agents/{id}/a2a/.well-known/agent-card.json": h.getCard,
+		"GET /agents/{id}/a2a/.well-known/agent.json":      h.getCard,
+		"GET /agents/{id}/a2a":                             h.getCard,
 		// For clients that have the address of an agent without its slash.
 		"GET /agents/.well-known/agent-card.json": h.noCard,
 		"GET /agents/.well-known/agent.json":      h.noCard,
-		"GET /agents/{id}/mailbox":                h.mailbox,
-		"POST /agents/{id}/mailbox/{task}":        h.report,
-		"DELETE /agents/{id}/mailbox/{letter}":    h.acknowledge,
-		"GET /agents/{id}/webhook":                h.webhook,
+		"GET /agents/{id}/mailbox":                h.serveMailbox,
+		"POST /agents/{id}/mailbox/{task}":        h.reportTask,
+		"DELETE /agents/{id}/mailbox/{letter}":    h.acknowledgeLetter,
+		"GET /agents/{id}/webhook":                h.getWebhook,
 		"PUT /agents/{id}/webhook":                h.setWebhook,
 		"DELETE /agents/{id}/webhook":             h.deleteWebhook,
 	} {
 		h.routes.Call(pattern, do)
 		h.routes.Call(pattern+"/{$}", do)
 	}
-	h.routes.Handle("/agents/{id}/a2a", h.endpoint)
-	h.routes.Handle("/agents/{id}/a2a/{$}", h.endpoint)
+	h.routes.Handle("/agents/{id}/a2a", h.serveEndpoint)
+	h.routes.Handle("/agents/{id}/a2a/{$}", h.serveEndpoint)
 	return h
 }
 
@@ -94,8 +94,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.routes.S
 // agentOf returns the agent of the path.
 func agentOf(r *http.Request) kg.AgentID { return kg.CanonicalAgent(r.PathValue("id")) }
 
-// endpoint serves base A2A for an agent, and all of A2A for koine's own.
-func (h *Handler) endpoint(w http.ResponseWriter, r *http.Request) {
+// serveEndpoint serves base A2A for an agent, and all of A2A for koine's own.
+func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 	endpoint := h.deps.Endpoint
 	if agent := agentOf(r); agent != kg.System {
 		endpoint = endpoint.For(agent)
@@ -104,7 +104,7 @@ func (h *Handler) endpoint(w http.ResponseWriter, r *http.Request) {
 }
 
 // Deregistered ends the mailboxes of an agent that deregistered.
-func (h *Handler) Deregistered(agent kg.AgentID) { h.open.end(agent, errUnregistered()) }
+func (h *Handler) Deregistered(agent kg.AgentID) { h.open.endAll(agent, errUnregistered()) }
 
 // agentPage is the answer of GET /agents.
 type agentPage struct {
@@ -112,10 +112,10 @@ type agentPage struct {
 	Next   string            `json:"nextPageToken,omitempty"`
 }
 
-// list handles GET /agents.
-func (h *Handler) list(_ http.ResponseWriter, r *http.Request) (int, any, error) {
+// listAgents handles GET /agents.
+func (h *Handler) listAgents(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	query := r.URL.Query()
-	first, err := rest.Limit(r, agents.DefaultPage, agents.MaxPage)
+	first, err := rest.LimitParam(r, agents.DefaultPage, agents.MaxPage)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -127,15 +127,15 @@ func (h *Handler) list(_ http.ResponseWriter, r *http.Request) (int, any, error)
 	return http.StatusOK, page, err
 }
 
-// get handles GET /agents/<id>.
-func (h *Handler) get(_ http.ResponseWriter, r *http.Request) (int, any, error) {
+// getAgent handles GET /agents/<id>.
+func (h *Handler) getAgent(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	card, err := h.deps.Agents.Card(r.Context(), caller.From(r.Context()), agentOf(r))
 	return http.StatusOK, card, err
 }
 
-// register handles PUT /agents/<id>: 201 for a new registration.
-func (h *Handler) register(w http.ResponseWriter, r *http.Request) (int, any, error) {
-	body, err := h.body(w, r)
+// registerAgent handles PUT /agents/<id>: 201 for a new registration.
+func (h *Handler) registerAgent(w http.ResponseWriter, r *http.Request) (int, any, error) {
+	body, err := h.readBody(w, r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -159,9 +159,9 @@ func (h *Handler) register(w http.ResponseWriter, r *http.Request) (int, any, er
 	return status, h.deps.Agents.CardOf(&now), nil
 }
 
-// update handles PATCH /agents/<id>.
-func (h *Handler) update(w http.ResponseWriter, r *http.Request) (int, any, error) {
-	body, err := h.body(w, r)
+// updateAgent handles PATCH /agents/<id>.
+func (h *Handler) updateAgent(w http.ResponseWriter, r *http.Request) (int, any, error) {
+	body, err := h.readBody(w, r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -172,12 +172,12 @@ func (h *Handler) update(w http.ResponseWriter, r *http.Request) (int, any, erro
 	return http.StatusOK, h.deps.Agents.CardOf(&now), nil
 }
 
-// deregister handles DELETE /agents/<id>.
-func (h *Handler) deregister(_ http.ResponseWriter, r *http.Request) (int, any, error) {
+// deregisterAgent handles DELETE /agents/<id>.
+func (h *Handler) deregisterAgent(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	return http.StatusNoContent, nil, h.deps.Agents.Deregister(r.Context(), caller.From(r.Context()), agentOf(r))
 }
 
-// body reads a JSON document.
-func (h *Handler) body(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
-	return rest.Body(w, r, h.options.MaxBodyBytes, "application/merge-patch+json")
+// readBody reads a JSON document.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	return rest.ReadBody(w, r, h.options.MaxBodyBytes, "application/merge-patch+json")
 }

@@ -21,10 +21,10 @@ const (
 	eventError  = "error"
 )
 
-// holder returns the caller acting as the agent of the path.
+// mailboxOwner returns the caller acting as the agent of the path.
 //
 // Errors: CodeAgentNotFound; CodeSourceForbidden.
-func holder(r *http.Request) (caller.Caller, error) {
+func mailboxOwner(r *http.Request) (caller.Caller, error) {
 	who, agent := caller.From(r.Context()), agentOf(r)
 	switch {
 	case agent.Valid() != nil || agent == kg.System:
@@ -36,11 +36,11 @@ func holder(r *http.Request) (caller.Caller, error) {
 	return who, nil
 }
 
-// mailbox handles GET /agents/<id>/mailbox: a stream of the waiting letters and then
+// serveMailbox handles GET /agents/<id>/mailbox: a stream of the waiting letters and then
 // new ones. A letter stays until it is acknowledged, so a reopened mailbox delivers it
 // again.
-func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, error) {
-	who, err := holder(r)
+func (h *Handler) serveMailbox(w http.ResponseWriter, r *http.Request) (int, any, error) {
+	who, err := mailboxOwner(r)
 	if err == nil {
 		err = who.Principal.CheckWrite() // a read-only caller cannot work on letters
 	}
@@ -48,7 +48,7 @@ func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, err
 		return 0, nil, err
 	}
 	// An agent with an open mailbox counts as present.
-	ctx, leave := h.open.add(caller.With(r.Context(), who), who.Actor)
+	ctx, leave := h.open.addMailbox(caller.With(r.Context(), who), who.Actor)
 	defer leave()
 	// Check after add, so that a concurrent deregistration ends the mailbox.
 	if _, err := h.deps.Agents.Get(ctx, who.Actor); err != nil {
@@ -61,7 +61,7 @@ func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, err
 		return sse.Event{Name: eventError, Data: plainjson.MustEncode(wireFailure{h.endOf(ctx, reason)})}, true
 	}})
 	if err != nil {
-		return 0, nil, rest.NoStream(err)
+		return 0, nil, rest.StreamError(err)
 	}
 	defer out.Close()
 	box, err := h.deps.Tasks.Mail(out.Context(), who)
@@ -69,10 +69,10 @@ func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, err
 		return 0, nil, err
 	}
 	defer box.Close()
-	err = out.Serve(w, r, letters(box))
+	err = out.Serve(w, r, letterEvents(box))
 	var refused *sse.Refused
 	if errors.As(err, &refused) {
-		return 0, nil, rest.NoStream(err)
+		return 0, nil, rest.StreamError(err)
 	}
 	return 0, nil, nil // the stream has reported its end
 }
@@ -84,7 +84,7 @@ func errUnregistered() *kg.Error {
 	return e
 }
 
-func letters(box *tasks.Mailbox) iter.Seq2[sse.Event, error] {
+func letterEvents(box *tasks.Mailbox) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		for letter, err := range box.Letters() {
 			if err != nil {
@@ -112,10 +112,10 @@ func (h *Handler) endOf(ctx context.Context, reason error) *wireError {
 	return h.errorOf(ctx, reason)
 }
 
-// acknowledge handles DELETE /agents/<id>/mailbox/<letter>. It succeeds for a letter
+// acknowledgeLetter handles DELETE /agents/<id>/mailbox/<letter>. It succeeds for a letter
 // that was acknowledged before.
-func (h *Handler) acknowledge(_ http.ResponseWriter, r *http.Request) (int, any, error) {
-	who, err := holder(r)
+func (h *Handler) acknowledgeLetter(_ http.ResponseWriter, r *http.Request) (int, any, error) {
+	who, err := mailboxOwner(r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -124,7 +124,7 @@ func (h *Handler) acknowledge(_ http.ResponseWriter, r *http.Request) (int, any,
 	}
 	letter := r.PathValue("letter")
 	if id, _, ok := tasks.ParseLetterID(letter); ok {
-		_, err := h.handled(r, who, id)
+		_, err := h.readHandledTask(r, who, id)
 		if kg.CodeOf(err) == kg.CodeTaskNotFound {
 			err = kg.Errorf(kg.CodeTaskNotFound, "the mailbox has no such letter").At("letter")
 		}
@@ -135,8 +135,8 @@ func (h *Handler) acknowledge(_ http.ResponseWriter, r *http.Request) (int, any,
 	return http.StatusNoContent, nil, h.deps.Tasks.Acknowledge(r.Context(), who, letter)
 }
 
-// handled reads a task that the agent of the mailbox handles.
-func (h *Handler) handled(r *http.Request, who caller.Caller, id tasks.TaskID) (*tasks.Task, error) {
+// readHandledTask reads a task that the agent of the mailbox handles.
+func (h *Handler) readHandledTask(r *http.Request, who caller.Caller, id tasks.TaskID) (*tasks.Task, error) {
 	t, err := h.deps.Tasks.Get(r.Context(), who, id, tasks.ReadOptions{})
 	if err == nil && t.Handler != who.Actor {
 		err = kg.Errorf(kg.CodeTaskNotFound, "the mailbox has no such task").At("taskId")
@@ -144,8 +144,8 @@ func (h *Handler) handled(r *http.Request, who caller.Caller, id tasks.TaskID) (
 	return t, err
 }
 
-// reported is the minimal answer to a report.
-type reported struct {
+// reportAnswer is the minimal answer to a report.
+type reportAnswer struct {
 	Task      tasks.TaskID   `json:"taskId"`
 	Version   int64          `json:"version"`
 	Artifacts []reportedSize `json:"artifacts,omitempty"`
@@ -156,15 +156,15 @@ type reportedSize struct {
 	Chunks int    `json:"chunks"`
 }
 
-// report handles POST /agents/<id>/mailbox/<task>: a report of the handler. It answers
+// reportTask handles POST /agents/<id>/mailbox/<task>: a report of the handler. It answers
 // with the task, without artifacts and messages unless the client prefers the full
 // representation, so that the cost of an append does not grow with the artifact.
-func (h *Handler) report(w http.ResponseWriter, r *http.Request) (int, any, error) {
-	who, err := holder(r)
+func (h *Handler) reportTask(w http.ResponseWriter, r *http.Request) (int, any, error) {
+	who, err := mailboxOwner(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	body, err := h.body(w, r)
+	body, err := h.readBody(w, r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -173,7 +173,7 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) (int, any, erro
 		return 0, nil, err
 	}
 	id := tasks.TaskID(r.PathValue("task"))
-	if _, err := h.handled(r, who, id); err != nil {
+	if _, err := h.readHandledTask(r, who, id); err != nil {
 		return 0, nil, err
 	}
 	if said.Key, err = rest.IdempotencyKey(r); err != nil {
@@ -187,11 +187,11 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) (int, any, erro
 	if err != nil {
 		return 0, nil, err
 	}
-	rest.Answered(w, prefer, out.Task.Version, out.Replayed)
+	rest.SetAnswerHeaders(w, prefer, out.Task.Version, out.Replayed)
 	if prefer != rest.PreferMinimal {
 		return http.StatusOK, v1.Codec{}.Task(out.Task), nil
 	}
-	small := reported{Task: id, Version: out.Task.Version}
+	small := reportAnswer{Task: id, Version: out.Task.Version}
 	for _, a := range out.Artifacts {
 		small.Artifacts = append(small.Artifacts, reportedSize(a))
 	}

@@ -13,9 +13,9 @@ type openMailboxes struct {
 	all map[kg.AgentID]map[*context.CancelCauseFunc]struct{}
 }
 
-// add returns a context for a mailbox of the agent; endAll cancels it. The caller must
+// addMailbox returns a context for a mailbox of the agent; endAll cancels it. The caller must
 // call leave at the end.
-func (o *openMailboxes) add(ctx context.Context, agent kg.AgentID) (_ context.Context, leave func()) {
+func (o *openMailboxes) addMailbox(ctx context.Context, agent kg.AgentID) (_ context.Context, leave func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -36,8 +36,8 @@ func (o *openMailboxes) add(ctx context.Context, agent kg.AgentID) (_ context.Co
 	}
 }
 
-// end ends the mailboxes of an agent with a reason.
-func (o *openMailboxes) end(agent kg.AgentID, reason error) {
+// endAll ends the mailboxes of an agent with a reason.
+func (o *openMailboxes) endAll(agent kg.AgentID, reason error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for cancel := range o.all[agent] {

@@ -12,9 +12,9 @@ import (
 	"koine/internal/webhook"
 )
 
-// hookWish is the configuration of a web hook: a push notification configuration of A2A
+// hookConfig is the configuration of a web hook: a push notification configuration of A2A
 // 1.0.
-type hookWish struct {
+type hookConfig struct {
 	URL            string `json:"url"`
 	Token          string `json:"token"`
 	Authentication struct {
@@ -38,21 +38,21 @@ type hookFailing struct {
 }
 
 func stateOf(s *courier.State) *hookState {
-	out := &hookState{Origin: s.Origin, Scheme: s.Scheme, Set: timestamp(s.Set), Waiting: s.Pending}
+	out := &hookState{Origin: s.Origin, Scheme: s.Scheme, Set: formatTime(s.Set), Waiting: s.Pending}
 	if !s.FailingSince.IsZero() {
-		out.Failing = &hookFailing{timestamp(s.FailingSince), s.Failure}
+		out.Failing = &hookFailing{formatTime(s.FailingSince), s.Failure}
 	}
 	return out
 }
 
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // Letter encodes a letter for its mailbox and its web hook (courier.Options.Body).
 func Letter(l *tasks.Letter) ([]byte, error) { return plainjson.Encode(v1.Letter(l)) }
 
-// webhook handles GET /agents/<id>/webhook.
-func (h *Handler) webhook(_ http.ResponseWriter, r *http.Request) (int, any, error) {
-	who, err := holder(r)
+// getWebhook handles GET /agents/<id>/webhook.
+func (h *Handler) getWebhook(_ http.ResponseWriter, r *http.Request) (int, any, error) {
+	who, err := mailboxOwner(r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -65,15 +65,15 @@ func (h *Handler) webhook(_ http.ResponseWriter, r *http.Request) (int, any, err
 
 // setWebhook handles PUT /agents/<id>/webhook.
 func (h *Handler) setWebhook(w http.ResponseWriter, r *http.Request) (int, any, error) {
-	who, err := holder(r)
+	who, err := mailboxOwner(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	body, err := h.body(w, r)
+	body, err := h.readBody(w, r)
 	if err != nil {
 		return 0, nil, err
 	}
-	var wish hookWish
+	var wish hookConfig
 	if err := rest.Decode(body, &wish); err != nil {
 		return 0, nil, err
 	}
@@ -88,7 +88,7 @@ func (h *Handler) setWebhook(w http.ResponseWriter, r *http.Request) (int, any, 
 
 // deleteWebhook handles DELETE /agents/<id>/webhook.
 func (h *Handler) deleteWebhook(_ http.ResponseWriter, r *http.Request) (int, any, error) {
-	who, err := holder(r)
+	who, err := mailboxOwner(r)
 	if err != nil {
 		return 0, nil, err
 	}

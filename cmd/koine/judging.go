@@ -57,7 +57,7 @@ func followRules(ctx context.Context, file *rules.File) (stop func()) {
 // admitRead asks the rules about a read of which they were not told as a query or
 // subscription: /changes, GET /data, and whatever comes beside them.
 func (t *trust) admitRead(ctx context.Context, p kg.Principal, follow bool) error {
-	if operation.Asked(ctx) {
+	if operation.Judged(ctx) {
 		return nil
 	}
 	c := caller.From(ctx)

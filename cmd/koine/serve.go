@@ -179,7 +179,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	judge := names.NewJudge(store, c.mode())
-	trust.reviews.Judge(judge.Patches)
+	trust.reviews.CheckPatches(judge.CheckPatches)
 
 	intake := c.intake()
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream)})

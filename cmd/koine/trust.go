@@ -43,8 +43,8 @@ func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	reviews := review.New(review.Options{Standing: who.standing()})
-	options, err := c.tiers(channels.Options{Agents: who.eachAgent, WithdrawProposal: reviews.TakeBack})
+	reviews := review.New(review.Options{CurrentRights: who.standing()})
+	options, err := c.tiers(channels.Options{Agents: who.eachAgent, WithdrawProposal: reviews.WithdrawIn})
 	if err != nil {
 		return nil, err
 	}

@@ -42,15 +42,15 @@ func Load(ctx context.Context, store *kg.Store, without ...string) (bool, error)
 		if i > 0 {
 			prefixes = nil
 		}
-		if err := c.write(ctx, store, prefixes); err != nil {
+		if err := c.writeTo(ctx, store, prefixes); err != nil {
 			return false, fmt.Errorf("demo: %s: %w", c.why, err)
 		}
 	}
 	return true, nil
 }
 
-// write makes the commit and registers the prefixes in it.
-func (c commit) write(ctx context.Context, store *kg.Store, prefixes map[string]string) error {
+// writeTo makes the commit and registers the prefixes in it.
+func (c commit) writeTo(ctx context.Context, store *kg.Store, prefixes map[string]string) error {
 	patches, err := c.patches()
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (c commit) patches() (out []kg.Patch, err error) {
 			out = append(out, kg.Patch{Op: kg.Add, Quad: q})
 		}
 	}
-	for _, s := range c.says {
+	for _, s := range c.claims {
 		out = append(out, kg.Patch{Op: s.op, Quad: kg.Quad{Subject: s.subject, Predicate: s.predicate, Object: s.object, Graph: kg.DefaultGraph}})
 	}
 	for i := range out {

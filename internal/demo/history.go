@@ -11,10 +11,10 @@ type commit struct {
 	certainty float64 // 0: facts
 	evidence  string  // JSON, the provenance of the statements
 	file      string
-	says      []said
+	claims    []claim
 }
 
-type said struct {
+type claim struct {
 	op                         kg.Op
 	subject, predicate, object kg.Term
 }
@@ -26,9 +26,9 @@ const (
 	dora  kg.AgentID = "agent://dora"
 )
 
-func lab(name string) kg.Term { return kg.IRI(Prefixes["lab"] + name) }
+func labIRI(name string) kg.Term { return kg.IRI(Prefixes["lab"] + name) }
 
-func finding(n string) kg.Term { return kg.IRI(Prefixes["finding"] + n) }
+func findingIRI(n string) kg.Term { return kg.IRI(Prefixes["finding"] + n) }
 
 // history lists the commits of the graph, oldest first.
 var history = []commit{
@@ -41,25 +41,25 @@ var history = []commit{
 		evidence: `{"method":"inference","from":["run-7","run-8"]}`, file: "4-findings.trig"},
 	{by: bruno, why: "A second paper bears the first one out", task: "read-literature", certainty: 0.6,
 		evidence: `{"method":"reading","document":"paper-2"}`,
-		says: []said{
-			{kg.Add, finding("1"), lab("supportedBy"), lab("paper-2")},
-			{kg.Add, finding("2"), lab("answers"), lab("question-1")},
+		claims: []claim{
+			{kg.Add, findingIRI("1"), labIRI("supportedBy"), labIRI("paper-2")},
+			{kg.Add, findingIRI("2"), labIRI("answers"), labIRI("question-1")},
 		}},
 	{by: dora, why: "Both runs used the same lot of salt", task: "review", certainty: 0.55,
 		evidence: `{"method":"review","of":["finding/1","finding/2"]}`, file: "5-review.trig"},
 	{by: dora, why: "Doubts on both findings", task: "review", certainty: 0.4,
 		evidence: `{"method":"review"}`,
-		says: []said{
-			{kg.Add, finding("1"), lab("supportedBy"), lab("paper-1")},
-			{kg.Add, finding("2"), lab("contradicts"), finding("1")},
-			{kg.Add, lab("prussian-white"), lab("capacity"), kg.Typed("121.0", kg.XSDDecimal)},
+		claims: []claim{
+			{kg.Add, findingIRI("1"), labIRI("supportedBy"), labIRI("paper-1")},
+			{kg.Add, findingIRI("2"), labIRI("contradicts"), findingIRI("1")},
+			{kg.Add, labIRI("prussian-white"), labIRI("capacity"), kg.Typed("121.0", kg.XSDDecimal)},
 		}},
 	{by: bruno, why: "The capacity in the paper was that of another material", task: "read-literature",
-		says: []said{{kg.Remove, lab("prussian-white"), lab("capacity"), kg.Typed("154.0", kg.XSDDecimal)}}},
+		claims: []claim{{kg.Remove, labIRI("prussian-white"), labIRI("capacity"), kg.Typed("154.0", kg.XSDDecimal)}}},
 	{by: ada, why: "Two findings contradict each other: a third run will decide",
-		says: []said{
-			{kg.Replace, lab("question-1"), lab("status"), kg.String("in review")},
-			{kg.Add, lab("question-1"), lab("disputedBy"), finding("2")},
-			{kg.Add, lab("question-1"), lab("disputedBy"), finding("3")},
+		claims: []claim{
+			{kg.Replace, labIRI("question-1"), labIRI("status"), kg.String("in review")},
+			{kg.Add, labIRI("question-1"), labIRI("disputedBy"), findingIRI("2")},
+			{kg.Add, labIRI("question-1"), labIRI("disputedBy"), findingIRI("3")},
 		}},
 }

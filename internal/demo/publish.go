@@ -12,8 +12,8 @@ var graphs = []struct {
 	name  kg.Term
 	owner kg.AgentID
 }{
-	{lab("literature"), bruno},
-	{lab("measurements"), chen},
+	{labIRI("literature"), bruno},
+	{labIRI("measurements"), chen},
 }
 
 // Publish makes the named graphs readable for every authenticated agent and gives each
@@ -26,7 +26,7 @@ func Publish(ctx context.Context, store *kg.Store, policies *policy.Policies) er
 			if _, stored := policies.PolicyOf(g.name); stored {
 				continue
 			}
-			held, err := holds(tx, g.name)
+			held, err := hasStatements(tx, g.name)
 			if err != nil {
 				return err
 			}
@@ -42,7 +42,7 @@ func Publish(ctx context.Context, store *kg.Store, policies *policy.Policies) er
 	return err
 }
 
-func holds(tx *kg.Tx, graph kg.Term) (bool, error) {
+func hasStatements(tx *kg.Tx, graph kg.Term) (bool, error) {
 	for _, err := range tx.Match(kg.Pattern{Graph: graph}) {
 		return err == nil, err
 	}

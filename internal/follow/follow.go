@@ -20,9 +20,9 @@ type Subject interface {
 	View() kg.View
 	// Begin returns the filter for the changes after the position.
 	Begin(ctx context.Context, store *kg.Store, from kg.Position) (kg.Filter, error)
-	// Stand yields the present state, with Snapshot set on each event and SnapshotEnd
+	// Current yields the present state, with Snapshot set on each event and SnapshotEnd
 	// on the last; nothing if it is empty.
-	Stand(context.Context, *kg.Snapshot) iter.Seq2[operation.Event, error]
+	Current(context.Context, *kg.Snapshot) iter.Seq2[operation.Event, error]
 	// Changes yields the events of the watcher and ends as the watcher does.
 	Changes(context.Context, *kg.Store, *kg.Watcher) iter.Seq2[operation.Event, error]
 }
@@ -30,12 +30,12 @@ type Subject interface {
 // Following is a registered subscription to a subject. Use Events once, from one
 // goroutine; Position is safe from any. It must be closed.
 type Following struct {
-	ctx      context.Context // of the stream
-	store    *kg.Store
-	subject  Subject
-	watcher  *kg.Watcher
-	snapshot *kg.Snapshot // present state to deliver first; nil if none, and afterwards
-	standing atomic.Bool  // the snapshot is not fully delivered yet
+	ctx        context.Context // of the stream
+	store      *kg.Store
+	subject    Subject
+	watcher    *kg.Watcher
+	snapshot   *kg.Snapshot // present state to deliver first; nil if none, and afterwards
+	inSnapshot atomic.Bool  // the snapshot is not fully delivered yet
 }
 
 // Start registers a subscription: no change after its start can be missed once Start
@@ -45,7 +45,7 @@ func Start(ctx context.Context, store *kg.Store, subject Subject, from operation
 	f := &Following{ctx: ctx, store: store, subject: subject}
 	position := from.After
 	switch from.Start {
-	case operation.Unsaid, operation.Latest:
+	case operation.DefaultStart, operation.Latest:
 		position = store.Head()
 	case operation.Earliest:
 		position = store.Oldest()
@@ -55,16 +55,16 @@ func Start(ctx context.Context, store *kg.Store, subject Subject, from operation
 			return nil, err
 		}
 		f.snapshot, position = snapshot, snapshot.Position()
-		f.standing.Store(true)
+		f.inSnapshot.Store(true)
 	}
-	if err := f.watch(position); err != nil {
+	if err := f.startWatch(position); err != nil {
 		f.closeSnapshot()
 		return nil, err
 	}
 	return f, nil
 }
 
-func (f *Following) watch(from kg.Position) error {
+func (f *Following) startWatch(from kg.Position) error {
 	// Refuse an invalid position before reading anything.
 	if err := f.store.CheckPosition(from); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (f *Following) watch(from kg.Position) error {
 // Position is the position scanned to. It is zero until the snapshot is delivered,
 // because an interrupted snapshot can only be started again.
 func (f *Following) Position() kg.Position {
-	if f.standing.Load() {
+	if f.inSnapshot.Load() {
 		return kg.Position{}
 	}
 	return f.watcher.Position()
@@ -112,19 +112,19 @@ func (f *Following) closeSnapshot() {
 // CodeClosed, and those of the subject).
 func (f *Following) Events() iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
-		if f.snapshot != nil && !f.stand(yield) {
+		if f.snapshot != nil && !f.yieldSnapshot(yield) {
 			return
 		}
 		f.subject.Changes(f.ctx, f.store, f.watcher)(yield)
 	}
 }
 
-// stand yields the snapshot and its end with the position, and reports whether to
+// yieldSnapshot yields the snapshot and its end with the position, and reports whether to
 // continue.
-func (f *Following) stand(yield func(operation.Event, error) bool) bool {
+func (f *Following) yieldSnapshot(yield func(operation.Event, error) bool) bool {
 	defer f.closeSnapshot()
 	at, ended := f.snapshot.Position(), false
-	for e, err := range f.subject.Stand(f.ctx, f.snapshot) {
+	for e, err := range f.subject.Current(f.ctx, f.snapshot) {
 		e.Revision, e.Taken = at.Revision, f.snapshot.View().Now
 		if ended = e.SnapshotEnd; ended {
 			e.Position = at
@@ -136,13 +136,13 @@ func (f *Following) stand(yield func(operation.Event, error) bool) bool {
 	if !ended && !yield(operation.Event{UpToDate: true, Position: at}, nil) {
 		return false
 	}
-	f.standing.Store(false)
+	f.inSnapshot.Store(false)
 	return true
 }
 
-// Ending yields the elements with a flag that marks the last one, and returns the error
+// MarkLast yields the elements with a flag that marks the last one, and returns the error
 // that ended them.
-func Ending[T any](elements iter.Seq2[T, error], yield func(element T, last bool) bool) error {
+func MarkLast[T any](elements iter.Seq2[T, error], yield func(element T, last bool) bool) error {
 	var held T
 	some := false
 	for element, err := range elements {

@@ -36,11 +36,11 @@ func (s Statements) Changes(_ context.Context, _ *kg.Store, w *kg.Watcher) iter.
 	}
 }
 
-// Stand yields the statements that the filter selects.
-func (s Statements) Stand(_ context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
+// Current yields the statements that the filter selects.
+func (s Statements) Current(_ context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
 	at := snapshot.Position()
 	return func(yield func(operation.Event, error) bool) {
-		err := Ending(s.statements(snapshot), func(statement kg.Statement, last bool) bool {
+		err := MarkLast(s.scanStatements(snapshot), func(statement kg.Statement, last bool) bool {
 			standing := kg.Event{Op: kg.Add, Statement: statement, Position: at}
 			return yield(operation.Event{Snapshot: true, SnapshotEnd: last, Changes: []kg.Event{standing}}, nil)
 		})
@@ -50,7 +50,7 @@ func (s Statements) Stand(_ context.Context, snapshot *kg.Snapshot) iter.Seq2[op
 	}
 }
 
-func (s Statements) statements(snapshot *kg.Snapshot) iter.Seq2[kg.Statement, error] {
+func (s Statements) scanStatements(snapshot *kg.Snapshot) iter.Seq2[kg.Statement, error] {
 	return func(yield func(kg.Statement, error) bool) {
 		if s.Filter.Ops != nil && !slices.Contains(s.Filter.Ops, kg.Add) {
 			return

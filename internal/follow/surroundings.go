@@ -27,9 +27,9 @@ const (
 // the entities before or after the commit. So it depends only on the graph at the
 // position, and a resumed stream continues exactly as the interrupted one.
 type Surroundings struct {
-	Entity kg.Term
-	Depth  int
-	Seen   kg.View
+	Entity   kg.Term
+	Depth    int
+	FromView kg.View
 	// Entities and Reads limit the search; 0 selects the defaults. Beyond them it fails
 	// with CodeLimitExceeded.
 	Entities, Reads int
@@ -45,34 +45,34 @@ type Surroundings struct {
 type entities map[kg.Term]struct{}
 
 // View returns the view of the subscription.
-func (s *Surroundings) View() kg.View { return s.Seen }
+func (s *Surroundings) View() kg.View { return s.FromView }
 
 // Begin finds the entities as of the position.
 func (s *Surroundings) Begin(ctx context.Context, store *kg.Store, from kg.Position) (f kg.Filter, err error) {
-	if s.next, err = s.at(ctx, store, from.Revision); err != nil {
+	if s.next, err = s.entitiesAt(ctx, store, from.Revision); err != nil {
 		return f, err
 	}
 	s.now = s.next
 	if from.Index != kg.EndOfCommit && from.Revision > 0 {
 		// The link that extended the set may be before the position, and the statements
 		// around the added entities after it.
-		before, err := s.at(ctx, store, from.Revision-1)
+		before, err := s.entitiesAt(ctx, store, from.Revision-1)
 		if err != nil {
 			return f, err
 		}
-		s.within, s.now = from.Revision, union(before, s.next)
+		s.within, s.now = from.Revision, unionOf(before, s.next)
 	}
-	return s.filter(), nil
+	return s.buildFilter(), nil
 }
 
-func union(a, b entities) entities {
+func unionOf(a, b entities) entities {
 	both := maps.Clone(a)
 	maps.Copy(both, b)
 	return both
 }
 
-func (s *Surroundings) filter() kg.Filter {
-	f := kg.Filter{View: s.Seen, Replacements: true}
+func (s *Surroundings) buildFilter() kg.Filter {
+	f := kg.Filter{View: s.FromView, Replacements: true}
 	for e := range s.now {
 		f.Patterns = append(f.Patterns, kg.Pattern{Subject: e})
 		if s.Depth > 0 {
@@ -82,11 +82,11 @@ func (s *Surroundings) filter() kg.Filter {
 	return f
 }
 
-// Stand yields one event for the entity, without a statement.
-func (s *Surroundings) Stand(_ context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
+// Current yields one event for the entity, without a statement.
+func (s *Surroundings) Current(_ context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
 		standing, err := FirstStatement(snapshot, kg.Pattern{Subject: s.Entity}, kg.Pattern{Object: s.Entity})
-		yield(operation.Event{Snapshot: true, SnapshotEnd: true, Standing: standing, Nothing: standing == nil}, err)
+		yield(operation.Event{Snapshot: true, SnapshotEnd: true, Statement: standing, Empty: standing == nil}, err)
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *Surroundings) Changes(ctx context.Context, store *kg.Store, w *kg.Watch
 	return func(yield func(operation.Event, error) bool) {
 		for changes, err := range w.Commits() {
 			if err == nil && changes[0].Replaced == nil {
-				changes, err = s.commit(ctx, store, w, changes)
+				changes, err = s.applyCommit(ctx, store, w, changes)
 			}
 			if err != nil {
 				yield(operation.Event{}, err)
@@ -122,8 +122,8 @@ func (s *Surroundings) Changes(ctx context.Context, store *kg.Store, w *kg.Watch
 	}
 }
 
-// commit returns the changes of a commit to deliver, and updates the set of entities.
-func (s *Surroundings) commit(ctx context.Context, store *kg.Store, w *kg.Watcher, changes []kg.Event) ([]kg.Event, error) {
+// applyCommit returns the changes of a commit to deliver, and updates the set of entities.
+func (s *Surroundings) applyCommit(ctx context.Context, store *kg.Store, w *kg.Watcher, changes []kg.Event) ([]kg.Event, error) {
 	end := commitEvent(changes).Position
 	seen, before, after := s.now, s.now, s.now
 	if s.within == end.Revision {
@@ -132,9 +132,9 @@ func (s *Surroundings) commit(ctx context.Context, store *kg.Store, w *kg.Watche
 		if s.within != 0 {
 			before, after = s.next, s.next
 		}
-		if s.Depth > 1 && linked(changes) {
+		if s.Depth > 1 && changesLinks(changes) {
 			var err error
-			if after, err = s.at(ctx, store, end.Revision); err != nil {
+			if after, err = s.entitiesAt(ctx, store, end.Revision); err != nil {
 				return nil, err
 			}
 		}
@@ -142,26 +142,26 @@ func (s *Surroundings) commit(ctx context.Context, store *kg.Store, w *kg.Watche
 	s.within, s.next = 0, nil
 	if !maps.Equal(after, s.now) {
 		s.now = after
-		if err := w.Refilter(s.filter()); err != nil {
+		if err := w.Refilter(s.buildFilter()); err != nil {
 			return nil, err
 		}
 	}
 	// A link that extends the set matches the old filter, so the commit was not missed,
 	// but some of its changes were.
-	if told := union(before, after); !maps.Equal(told, seen) {
-		return s.read(ctx, w, end, told)
+	if told := unionOf(before, after); !maps.Equal(told, seen) {
+		return s.readCommit(ctx, w, end, told)
 	}
 	return changes, nil
 }
 
-// read returns all changes of one commit around the entities, after the position of the
+// readCommit returns all changes of one commit around the entities, after the position of the
 // watcher.
-func (s *Surroundings) read(ctx context.Context, w *kg.Watcher, end kg.Position, around entities) (changes []kg.Event, err error) {
+func (s *Surroundings) readCommit(ctx context.Context, w *kg.Watcher, end kg.Position, around entities) (changes []kg.Event, err error) {
 	from := w.Position()
 	if before := (kg.Position{Epoch: end.Epoch, Revision: end.Revision - 1, Index: kg.EndOfCommit}); from.Compare(before) < 0 {
 		from = before
 	}
-	filter := kg.Filter{View: s.Seen, Keep: func(st kg.Statement) bool { return s.touch(around, st.Quad) }}
+	filter := kg.Filter{View: s.FromView, Keep: func(st kg.Statement) bool { return s.touchesAny(around, st.Quad) }}
 	log, err := w.ReadLog(ctx, filter, kg.LogRange{After: from, Until: end, Commits: 1})
 	if err != nil {
 		return nil, err
@@ -175,8 +175,8 @@ func (s *Surroundings) read(ctx context.Context, w *kg.Watcher, end kg.Position,
 	return changes, nil
 }
 
-// touch reports whether a statement has one of the entities.
-func (s *Surroundings) touch(set entities, q kg.Quad) bool {
+// touchesAny reports whether a statement has one of the entities.
+func (s *Surroundings) touchesAny(set entities, q kg.Quad) bool {
 	if _, ok := set[q.Subject]; ok || s.Depth == 0 {
 		return ok
 	}
@@ -186,8 +186,8 @@ func (s *Surroundings) touch(set entities, q kg.Quad) bool {
 
 var rdfType = kg.IRI(kg.RDFType)
 
-// linked reports whether a link between two entities was added or removed.
-func linked(changes []kg.Event) bool {
+// changesLinks reports whether a link between two entities was added or removed.
+func changesLinks(changes []kg.Event) bool {
 	for i := range changes {
 		if changes[i].Statement.Object.IsResource() && changes[i].Statement.Predicate != rdfType {
 			return true
@@ -201,12 +201,12 @@ func linked(changes []kg.Event) bool {
 	return false
 }
 
-// at finds the entities as of a revision.
-func (s *Surroundings) at(ctx context.Context, store *kg.Store, r kg.Revision) (entities, error) {
+// entitiesAt finds the entities as of a revision.
+func (s *Surroundings) entitiesAt(ctx context.Context, store *kg.Store, r kg.Revision) (entities, error) {
 	if s.Depth <= 1 || r == 0 {
 		return entities{s.Entity: {}}, nil
 	}
-	view := s.Seen
+	view := s.FromView
 	view.At = r
 	snapshot, err := store.View(ctx, view)
 	if err != nil {
@@ -222,10 +222,10 @@ func (s *Surroundings) at(ctx context.Context, store *kg.Store, r kg.Revision) (
 	if err != nil || !known {
 		return entities{s.Entity: {}}, err
 	}
-	if err := search.from(start, s.Depth-1); err != nil {
+	if err := search.searchFrom(start, s.Depth-1); err != nil {
 		return nil, err
 	}
-	return search.entities()
+	return search.foundEntities()
 }
 
 func orDefault(n, unsaid int) int {
@@ -243,17 +243,17 @@ type search struct {
 	most, reads int
 }
 
-func (s *search) from(start kg.ID, steps int) error {
+func (s *search) searchFrom(start kg.ID, steps int) error {
 	s.found[start] = struct{}{}
 	reached := []kg.ID{start}
 	for range steps {
 		var next []kg.ID
 		for _, id := range reached {
-			out, err := s.linked(kg.IDPattern{Subject: id}, func(r kg.Row) kg.ID { return r.Object })
+			out, err := s.linkedWith(kg.IDPattern{Subject: id}, func(r kg.Row) kg.ID { return r.Object })
 			if err != nil {
 				return err
 			}
-			in, err := s.linked(kg.IDPattern{Object: id}, func(r kg.Row) kg.ID { return r.Subject })
+			in, err := s.linkedWith(kg.IDPattern{Object: id}, func(r kg.Row) kg.ID { return r.Subject })
 			if err != nil {
 				return err
 			}
@@ -264,9 +264,9 @@ func (s *search) from(start kg.ID, steps int) error {
 	return nil
 }
 
-// linked returns the entities at the other end of matching statements that were not
+// linkedWith returns the entities at the other end of matching statements that were not
 // found before.
-func (s *search) linked(p kg.IDPattern, other func(kg.Row) kg.ID) (found []kg.ID, err error) {
+func (s *search) linkedWith(p kg.IDPattern, other func(kg.Row) kg.ID) (found []kg.ID, err error) {
 	for row, err := range s.snapshot.MatchIDs(p, nil) {
 		if err != nil {
 			return nil, err
@@ -292,7 +292,7 @@ func (s *search) tooMuch(format string, args ...any) error {
 	return e
 }
 
-func (s *search) entities() (entities, error) {
+func (s *search) foundEntities() (entities, error) {
 	set := make(entities, len(s.found))
 	for id := range s.found {
 		t, err := s.snapshot.Term(id)

@@ -89,12 +89,12 @@ func around(t *testing.T, s *kgtest.Store, view kg.View, r kg.Revision, of kg.Te
 func wanted(t *testing.T, s *kgtest.Store, at follow.Surroundings, from kg.Position) (events []kg.Event) {
 	t.Helper()
 	for r := max(1, from.Revision); r <= s.Head().Revision; r++ {
-		set := around(t, s, at.Seen, r-1, at.Entity, at.Depth-1)
-		for e := range around(t, s, at.Seen, r, at.Entity, at.Depth-1) {
+		set := around(t, s, at.FromView, r-1, at.Entity, at.Depth-1)
+		for e := range around(t, s, at.FromView, r, at.Entity, at.Depth-1) {
 			set[e] = true
 		}
 		part := kg.LogRange{After: kg.Position{Epoch: s.Epoch(), Revision: r - 1, Index: kg.EndOfCommit}, Until: kg.Position{Epoch: s.Epoch(), Revision: r, Index: kg.EndOfCommit}}
-		log, err := s.ReadLog(t.Context(), kg.Filter{View: at.Seen, Keep: func(st kg.Statement) bool {
+		log, err := s.ReadLog(t.Context(), kg.Filter{View: at.FromView, Keep: func(st kg.Statement) bool {
 			return set[st.Subject] || at.Depth > 0 && set[st.Object]
 		}}, part)
 		if err != nil {
@@ -164,7 +164,7 @@ func TestSurroundingsFollowTheGraph(t *testing.T) {
 	for range 12 {
 		at := follow.Surroundings{Entity: entity(dice.IntN(10)), Depth: dice.IntN(follow.MaxDepth + 1)}
 		if dice.IntN(2) == 0 {
-			at.Seen.MinCertainty = 0.5
+			at.FromView.MinCertainty = 0.5
 		}
 		from := s.Oldest()
 		if dice.IntN(3) > 0 {

@@ -9,18 +9,18 @@ import (
 	"koine/internal/caller"
 )
 
-// finish counts and logs a request that has ended.
-func (s *Server) finish(w *response, r *http.Request, began time.Time) {
+// logRequest counts and logs a request that has ended.
+func (s *Server) logRequest(w *response, r *http.Request, began time.Time) {
 	took := time.Since(began)
 	status := w.status
 	if status == 0 {
 		status = http.StatusOK // what net/http sends for a handler that wrote nothing
 	}
-	s.metrics.request(r, status, took, w.stream)
+	s.metrics.countRequest(r, status, took, w.stream)
 	level, left := slog.LevelDebug, int64(0)
 	switch {
 	case status == http.StatusServiceUnavailable:
-		level, left = s.unavailable.level(time.Now())
+		level, left = s.unavailable.nextLevel(time.Now())
 	case status >= 500:
 		level = slog.LevelWarn
 	}
@@ -51,9 +51,9 @@ type unavailable struct {
 	left atomic.Int64 // answers since the last one
 }
 
-// level returns the log level of one more answer, and the number of earlier ones
+// nextLevel returns the log level of one more answer, and the number of earlier ones
 // without a warning.
-func (u *unavailable) level(now time.Time) (level slog.Level, left int64) {
+func (u *unavailable) nextLevel(now time.Time) (level slog.Level, left int64) {
 	next := u.next.Load()
 	if now.UnixNano() < next || !u.next.CompareAndSwap(next, now.Add(UnavailableEvery).UnixNano()) {
 		u.left.Add(1)

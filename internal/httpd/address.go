@@ -20,7 +20,7 @@ func (s *Server) addressOf(r *http.Request) netip.Addr {
 		return netip.Addr{}
 	}
 	addr := peer.Addr().Unmap().WithZone("")
-	if len(s.options.TrustedProxies) == 0 || !s.trusts(addr) {
+	if len(s.options.TrustedProxies) == 0 || !s.trustsProxy(addr) {
 		return addr
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -30,7 +30,7 @@ func (s *Server) addressOf(r *http.Request) netip.Addr {
 		if !ok {
 			break // no trusted proxy vouches for earlier entries
 		}
-		if addr = next; !s.trusts(addr) {
+		if addr = next; !s.trustsProxy(addr) {
 			break
 		}
 	}
@@ -51,6 +51,6 @@ func hopAddr(text string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), true
 }
 
-func (s *Server) trusts(addr netip.Addr) bool {
+func (s *Server) trustsProxy(addr netip.Addr) bool {
 	return slices.ContainsFunc(s.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

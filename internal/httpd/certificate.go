@@ -59,11 +59,11 @@ func (c *Certificate) NotAfter() time.Time { return c.now.Load().Leaf.NotAfter }
 func (c *Certificate) Reload() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen = c.states()
-	return c.read()
+	c.seen = c.fileStates()
+	return c.loadFiles()
 }
 
-func (c *Certificate) read() error {
+func (c *Certificate) loadFiles() error {
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
 		return fmt.Errorf("certificate %s with key %s: %w", c.certFile, c.keyFile, err)
@@ -103,15 +103,15 @@ func (c *Certificate) Watch(ctx context.Context, every time.Duration, signals <-
 func (c *Certificate) reloadChanged() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	states := c.states()
+	states := c.fileStates()
 	if states == c.seen {
 		return nil
 	}
 	c.seen = states
-	return c.read()
+	return c.loadFiles()
 }
 
-func (c *Certificate) states() (states [2]fileState) {
+func (c *Certificate) fileStates() (states [2]fileState) {
 	for i, name := range []string{c.certFile, c.keyFile} {
 		if info, err := os.Stat(name); err == nil {
 			states[i] = fileState{info.ModTime(), info.Size()}

@@ -93,21 +93,21 @@ func (c *connection) CloseWrite() error {
 // Close closes the connection and releases its place.
 func (c *connection) Close() error {
 	err := c.Conn.Close()
-	c.closed.Do(func() { c.all.release(c) })
+	c.closed.Do(func() { c.all.releaseConn(c) })
 	return err
 }
 
-// admit gives a connection a place, or makes it a spare.
-func (all *connections) admit(conn net.Conn) *connection {
+// admitConn gives a connection a place, or makes it a spare.
+func (all *connections) admitConn(conn net.Conn) *connection {
 	c := &connection{Conn: conn, all: all}
-	c.enter(http.StateNew)
+	c.setState(http.StateNew)
 	var addr netip.Addr
 	if at, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
 		addr = at.Addr().Unmap().WithZone("")
 	}
 	c.owner, c.proxy = throttle.OwnerAt(addr), all.trusts(addr)
 	all.mu.Lock()
-	oldest := all.place(c)
+	oldest := all.placeConn(c)
 	all.mu.Unlock()
 	if oldest != nil {
 		_ = oldest.Close() // its server notices
@@ -115,8 +115,8 @@ func (all *connections) admit(conn net.Conn) *connection {
 	return c
 }
 
-// place is called with all.mu held. The caller must close the returned spare.
-func (all *connections) place(c *connection) (oldest *connection) {
+// placeConn is called with all.mu held. The caller must close the returned spare.
+func (all *connections) placeConn(c *connection) (oldest *connection) {
 	take := func() bool {
 		if c.proxy {
 			return all.pool.AcquireFree(c.owner, 1)
@@ -136,9 +136,9 @@ func (all *connections) place(c *connection) (oldest *connection) {
 	return nil
 }
 
-// claim assigns a connection to its authenticated owner. It returns false if that owner
+// claimConn assigns a connection to its authenticated owner. It returns false if that owner
 // has no share left.
-func (all *connections) claim(c *connection, owner throttle.Owner) bool {
+func (all *connections) claimConn(c *connection, owner throttle.Owner) bool {
 	if c.spare || c.proxy || !owner.Known() {
 		return true
 	}
@@ -154,8 +154,8 @@ func (all *connections) claim(c *connection, owner throttle.Owner) bool {
 	return true
 }
 
-// release releases the place of a connection.
-func (all *connections) release(c *connection) {
+// releaseConn releases the place of a connection.
+func (all *connections) releaseConn(c *connection) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if c.spare {
@@ -205,20 +205,20 @@ func (c *connection) isWaiting(now time.Time) bool {
 	return false
 }
 
-func (c *connection) enter(state http.ConnState) {
+func (c *connection) setState(state http.ConnState) {
 	c.since.Store(time.Now().UnixNano())
 	c.state.Store(int32(state))
 }
 
 // stateChanged serves http.Server.ConnState.
 func stateChanged(conn net.Conn, state http.ConnState) {
-	if c := underlying(conn); c != nil {
-		c.enter(state)
+	if c := connectionBelow(conn); c != nil {
+		c.setState(state)
 	}
 }
 
-// underlying returns the connection below TLS; nil if it is not a *connection.
-func underlying(conn net.Conn) *connection {
+// connectionBelow returns the connection below TLS; nil if it is not a *connection.
+func connectionBelow(conn net.Conn) *connection {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
 	}
@@ -230,7 +230,7 @@ type connectionKey struct{}
 
 // connContext serves http.Server.ConnContext.
 func connContext(ctx context.Context, conn net.Conn) context.Context {
-	if c := underlying(conn); c != nil {
+	if c := connectionBelow(conn); c != nil {
 		ctx = context.WithValue(ctx, connectionKey{}, c)
 	}
 	return sse.ConnContext(ctx, conn)
@@ -254,15 +254,15 @@ func (l sharedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-			l.all.shrink()
+			l.all.closeIdle()
 		}
 		return nil, err // http.Server retries after a delay
 	}
-	return l.all.admit(conn), nil
+	return l.all.admitConn(conn), nil
 }
 
-// shrink closes idle connections of any owner.
-func (all *connections) shrink() {
+// closeIdle closes idle connections of any owner.
+func (all *connections) closeIdle() {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	now, closed := time.Now(), 0

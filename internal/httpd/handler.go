@@ -15,95 +15,95 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serveHTTP) }
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	r = hideStreamToken(r)
-	id := s.ids.of(r)
+	id := s.ids.idOf(r)
 	w.Header().Set("X-Request-ID", id)
-	secure(w.Header())
+	setSecurityHeaders(w.Header())
 	out := newResponse(w, r, s.options.StallTimeout)
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = newBody(r, w, s.options.StallTimeout)
 	}
-	seen := s.traced(out, r, id)
-	out.progress() // renew the deadline for the final flush
-	s.finish(out, seen, began)
+	seen := s.routeTraced(out, r, id)
+	out.extendDeadline() // renew the deadline for the final flush
+	s.logRequest(out, seen, began)
 }
 
-// traced routes the request in a span, which ends when the answer is written or has
+// routeTraced routes the request in a span, which ends when the answer is written or has
 // become a stream.
-func (s *Server) traced(w *response, r *http.Request, id string) (seen *http.Request) {
+func (s *Server) routeTraced(w *response, r *http.Request, id string) (seen *http.Request) {
 	if s.options.Tracing == nil {
-		return s.route(w, r, id)
+		return s.routeRequest(w, r, id)
 	}
-	defer w.leave()
-	return s.route(w, s.spanned(w, r), id)
+	defer w.releasePlace()
+	return s.routeRequest(w, s.startSpan(w, r), id)
 }
 
-func (s *Server) spanned(w *response, r *http.Request) *http.Request {
+func (s *Server) startSpan(w *response, r *http.Request) *http.Request {
 	_, pattern := s.mux.Handler(r)
 	ctx, end := s.options.Tracing.Request(r, methodLabel(r.Method)+" "+routeLabel(pattern))
 	w.left = func() { end(w.status) }
 	return r.WithContext(ctx)
 }
 
-// route admits or refuses the request and calls its handler. seen is the request as the
+// routeRequest admits or refuses the request and calls its handler. seen is the request as the
 // handler saw it.
 //
 // Its frame stays on the stack for the lifetime of a stream, so everything that needs
 // much stack is in letIn.
-func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Request) {
-	seen, leave, in := s.letIn(w, r, id)
+func (s *Server) routeRequest(w *response, r *http.Request, id string) (seen *http.Request) {
+	seen, leave, in := s.admitRequest(w, r, id)
 	defer leave()
 	if !in {
 		return seen
 	}
-	defer w.leave()
-	defer s.recover(w, seen)
+	defer w.releasePlace()
+	defer s.recoverPanic(w, seen)
 	s.mux.ServeHTTP(w, seen)
 	return seen
 }
 
-// letIn authenticates the caller, receives the body, and takes a place for the request;
+// admitRequest authenticates the caller, receives the body, and takes a place for the request;
 // or it answers the request itself. The caller must call leave at the end of the
 // request.
-func (s *Server) letIn(w *response, r *http.Request, id string) (seen *http.Request, leave func(), in bool) {
+func (s *Server) admitRequest(w *response, r *http.Request, id string) (seen *http.Request, leave func(), in bool) {
 	leave = func() {}
 	_, pattern := s.mux.Handler(r)
 	who := caller.Caller{Address: s.addressOf(r), Path: routeLabel(pattern), RequestID: id}
-	if refused := s.admit(r); refused != nil {
-		s.refuse(w, r, who, refused)
+	if refused := s.checkOrigin(r); refused != nil {
+		s.writeRefusal(w, r, who, refused)
 		return r, leave, false
 	}
-	asked := s.cors(w.Header(), r) // before any refusal, so that a page can read it
+	asked := s.setCORSHeaders(w.Header(), r) // before any refusal, so that a page can read it
 	if refused := s.limitAddress(r, who.Address); refused != nil {
-		s.refuse(w, r, who, refused)
+		s.writeRefusal(w, r, who, refused)
 		return r, leave, false
 	}
 	if asked {
 		w.WriteHeader(http.StatusNoContent)
 		return r, leave, false
 	}
-	known, end, refused := s.identify(r, &who)
+	known, end, refused := s.identifyCaller(r, &who)
 	if refused != nil {
-		s.refuse(w, r, who, refused)
+		s.writeRefusal(w, r, who, refused)
 		return r, leave, false
 	}
 	if refused := s.limitPrincipal(known); refused != nil {
-		s.refuse(w, r, who, refused)
+		s.writeRefusal(w, r, who, refused)
 		return known, end, false
 	}
-	received, refused := s.enter(w, known, who, pattern)
+	received, refused := s.enterRequest(w, known, who, pattern)
 	if refused != nil {
-		s.refuse(w, r, who, refused)
+		s.writeRefusal(w, r, who, refused)
 		return known, end, false
 	}
 	return known, func() { received.Release(); end() }, true
 }
 
-// enter receives the body of a request and takes a place among the requests in
+// enterRequest receives the body of a request and takes a place among the requests in
 // progress. The place is released when the handler has returned or its answer has
 // become a stream.
-func (s *Server) enter(w *response, r *http.Request, who caller.Caller, pattern string) (*throttle.Received, *refusal) {
+func (s *Server) enterRequest(w *response, r *http.Request, who caller.Caller, pattern string) (*throttle.Received, *refusal) {
 	owner, c := throttle.OwnerOf(who), connectionOf(r.Context())
-	if c != nil && (c.spare && !s.isProbe(r) || !s.conns.claim(c, owner)) {
+	if c != nil && (c.spare && !s.isProbe(r) || !s.conns.claimConn(c, owner)) {
 		w.Header().Set("Connection", "close")
 		return nil, tooManyConnections
 	}
@@ -120,7 +120,7 @@ func (s *Server) enter(w *response, r *http.Request, who caller.Caller, pattern 
 	var received *throttle.Received
 	if !s.uploads[pattern] {
 		var refused *refusal
-		if received, refused = s.receive(r, owner); refused != nil {
+		if received, refused = s.receiveBody(r, owner); refused != nil {
 			if refused == tooSlow {
 				w.Header().Set("Connection", "close")
 			}
@@ -141,16 +141,16 @@ func (s *Server) enter(w *response, r *http.Request, who caller.Caller, pattern 
 	return received, nil
 }
 
-// secure sets the security headers of every answer. A handler may set stricter ones.
-func secure(header http.Header) {
+// setSecurityHeaders sets the security headers of every answer. A handler may set stricter ones.
+func setSecurityHeaders(header http.Header) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Frame-Options", "DENY")
 }
 
-// recover turns a panic into an error of the request. If part of the answer was
+// recoverPanic turns a panic into an error of the request. If part of the answer was
 // written, it cuts the connection instead.
-func (s *Server) recover(w *response, r *http.Request) {
+func (s *Server) recoverPanic(w *response, r *http.Request) {
 	value := recover()
 	if value == nil {
 		return
@@ -163,5 +163,5 @@ func (s *Server) recover(w *response, r *http.Request) {
 	if w.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	s.refuse(w, r, caller.From(r.Context()), broken)
+	s.writeRefusal(w, r, caller.From(r.Context()), broken)
 }

@@ -18,9 +18,9 @@ type Admit func(ctx context.Context, credential string, end func(error)) (p kg.P
 // socket before its first message. It has no rights.
 const MethodNone = caller.MethodNone
 
-// identify authenticates the caller and completes caller. The context of the returned
+// identifyCaller authenticates the caller and completes caller. The context of the returned
 // request ends with the credential; the caller must call leave after the answer.
-func (s *Server) identify(r *http.Request, who *caller.Caller) (seen *http.Request, leave func(), refused *refusal) {
+func (s *Server) identifyCaller(r *http.Request, who *caller.Caller) (seen *http.Request, leave func(), refused *refusal) {
 	ctx, leave := r.Context(), func() {}
 	if s.options.Admit == nil {
 		agent, err := s.agentOf(ctx, r.Header)
@@ -28,20 +28,20 @@ func (s *Server) identify(r *http.Request, who *caller.Caller) (seen *http.Reque
 			return nil, nil, invalidAgent(err)
 		}
 		who.Principal = openPrincipal(agent)
-	} else if ctx, leave, refused = s.known(ctx, r, who); refused != nil {
+	} else if ctx, leave, refused = s.identifyByCredential(ctx, r, who); refused != nil {
 		return nil, nil, refused
 	}
 	return r.WithContext(caller.With(ctx, *who)), leave, nil
 }
 
-// known authenticates the caller of a server with credentials.
-func (s *Server) known(ctx context.Context, r *http.Request, who *caller.Caller) (context.Context, func(), *refusal) {
+// identifyByCredential authenticates the caller of a server with credentials.
+func (s *Server) identifyByCredential(ctx context.Context, r *http.Request, who *caller.Caller) (context.Context, func(), *refusal) {
 	_, pattern := s.mux.Handler(r)
 	if s.isPublic(pattern, r.Method) {
-		who.Principal = nobody
+		who.Principal = unauthenticated
 		return ctx, func() {}, nil
 	}
-	token, refused := s.redeem(r, pattern)
+	token, refused := s.redeemToken(r, pattern)
 	if refused != nil {
 		return nil, nil, refused
 	}
@@ -51,7 +51,7 @@ func (s *Server) known(ctx context.Context, r *http.Request, who *caller.Caller)
 	credential, refused := credentialOf(r.Header)
 	if refused == nil && credential == "" {
 		if s.sockets[pattern] && isUpgrade(r) {
-			who.Principal = nobody
+			who.Principal = unauthenticated
 			return ctx, func() {}, nil
 		}
 		refused = noCredential
@@ -59,12 +59,12 @@ func (s *Server) known(ctx context.Context, r *http.Request, who *caller.Caller)
 	if refused != nil {
 		return nil, nil, refused
 	}
-	ctx, leave, refused := s.authenticate(ctx, credential, who)
+	ctx, leave, refused := s.authenticateCredential(ctx, credential, who)
 	if refused != nil {
 		return nil, nil, refused
 	}
 	if refused = s.actFor(ctx, r.Header, who); refused == nil {
-		refused = s.mayUse(pattern, who)
+		refused = s.checkRoute(pattern, who)
 	}
 	if refused != nil {
 		leave()
@@ -73,10 +73,10 @@ func (s *Server) known(ctx context.Context, r *http.Request, who *caller.Caller)
 	return ctx, leave, nil
 }
 
-var nobody = kg.Principal{ID: kg.Anonymous, Method: MethodNone}
+var unauthenticated = kg.Principal{ID: kg.Anonymous, Method: MethodNone}
 
-// authenticate authenticates a credential.
-func (s *Server) authenticate(ctx context.Context, credential string, who *caller.Caller) (context.Context, func(), *refusal) {
+// authenticateCredential authenticates a credential.
+func (s *Server) authenticateCredential(ctx context.Context, credential string, who *caller.Caller) (context.Context, func(), *refusal) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p, release, err := s.options.Admit(ctx, credential, cancel)
 	if err != nil {
@@ -139,20 +139,20 @@ func isUpgrade(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// mayUse refuses restricted routes to other roles, and all other routes to callers that
+// checkRoute refuses restricted routes to other roles, and all other routes to callers that
 // may use only restricted ones.
-func (s *Server) mayUse(pattern string, who *caller.Caller) *refusal {
+func (s *Server) checkRoute(pattern string, who *caller.Caller) *refusal {
 	role, restricted := s.restricted[pattern]
 	switch {
 	case !restricted:
-		return mayRead(who)
+		return checkRead(who)
 	case who.Principal.IsAdmin(), role != "" && who.Principal.HasRole(role):
 		return nil
 	}
-	return notForYou
+	return notAdmin
 }
 
-func mayRead(who *caller.Caller) *refusal {
+func checkRead(who *caller.Caller) *refusal {
 	if err := who.Principal.CheckRead(); err != nil {
 		return notAdmitted(err)
 	}

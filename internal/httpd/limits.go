@@ -29,7 +29,7 @@ func (s *Server) limitAddress(r *http.Request, from netip.Addr) *refusal {
 	if probes[r.URL.Path] {
 		return nil
 	}
-	return limited(s.options.Throttle.AllowAddress(from))
+	return limitRefusal(s.options.Throttle.AllowAddress(from))
 }
 
 // limitPrincipal charges a request to its principal. Unauthenticated callers have no
@@ -39,10 +39,10 @@ func (s *Server) limitPrincipal(r *http.Request) *refusal {
 	if probes[r.URL.Path] || who.Method == MethodNone {
 		return nil
 	}
-	return limited(s.options.Throttle.AllowRequest(who.ID))
+	return limitRefusal(s.options.Throttle.AllowRequest(who.ID))
 }
 
-func limited(err error) *refusal {
+func limitRefusal(err error) *refusal {
 	if err == nil {
 		return nil
 	}

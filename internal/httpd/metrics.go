@@ -41,12 +41,12 @@ func newMetrics(s *Server) *metrics {
 		Help: "HTTP requests that the server refused before their handler, by reason; UNAUTHENTICATED are failed authentications."}, []string{"reason"})
 	m.registry.MustRegister(s.options.Counters.collectors()...)
 	m.registry.MustRegister(m.requests, m.took, m.calls, m.callTook, m.refused,
-		gauge("koine_http_requests_under_way", "HTTP requests under way, open streams not counted.", func() float64 { return float64(s.requests.InUse() + s.scrapes.InUse()) }),
-		gauge("koine_http_bytes_received", "Bytes of bodies and messages that were received and are not answered yet.", func() float64 { return float64(s.intake.Pool.InUse()) }),
-		gauge("koine_http_connections", "Open connections.", func() float64 { return float64(s.conns.pool.InUse()) }),
+		newGauge("koine_http_requests_under_way", "HTTP requests under way, open streams not counted.", func() float64 { return float64(s.requests.InUse() + s.scrapes.InUse()) }),
+		newGauge("koine_http_bytes_received", "Bytes of bodies and messages that were received and are not answered yet.", func() float64 { return float64(s.intake.Pool.InUse()) }),
+		newGauge("koine_http_connections", "Open connections.", func() float64 { return float64(s.conns.pool.InUse()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "koine_audit_unwritten_total", Help: "Refusals that are in the audit list and were not written to the data directory: too many at a time, or a file that cannot be written."},
 			func() float64 { return float64(s.options.Trail.Unwritten()) }),
-		gauge("koine_streams", "Open event streams and sockets.", func() float64 { return float64(s.options.Streams.Streams()) }),
+		newGauge("koine_streams", "Open event streams and sockets.", func() float64 { return float64(s.options.Streams.Streams()) }),
 		storeCollector{s.options.Store}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.options.Build != nil {
 		info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "koine_build_info", Help: "What the binary was built from; always 1.", ConstLabels: s.options.Build})
@@ -54,13 +54,13 @@ func newMetrics(s *Server) *metrics {
 		m.registry.MustRegister(info)
 	}
 	if c := s.options.Certificate; c != nil {
-		m.registry.MustRegister(gauge("koine_tls_certificate_not_after_seconds", "Until when the certificate in use is valid, as Unix time.",
+		m.registry.MustRegister(newGauge("koine_tls_certificate_not_after_seconds", "Until when the certificate in use is valid, as Unix time.",
 			func() float64 { return float64(c.NotAfter().Unix()) }))
 	}
 	return m
 }
 
-func gauge(name, help string, value func() float64) prometheus.Collector {
+func newGauge(name, help string, value func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 }
 
@@ -68,7 +68,7 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-func (m *metrics) request(r *http.Request, status int, took time.Duration, stream bool) {
+func (m *metrics) countRequest(r *http.Request, status int, took time.Duration, stream bool) {
 	route := routeLabel(r.Pattern)
 	m.requests.WithLabelValues(route, methodLabel(r.Method), strconv.Itoa(status)).Inc()
 	if !stream {
@@ -76,7 +76,7 @@ func (m *metrics) request(r *http.Request, status int, took time.Duration, strea
 	}
 }
 
-func (m *metrics) call(method string, code int, took time.Duration) {
+func (m *metrics) countCall(method string, code int, took time.Duration) {
 	m.calls.WithLabelValues(method, strconv.Itoa(code)).Inc()
 	m.callTook.WithLabelValues(method).Observe(took.Seconds())
 }

@@ -22,8 +22,8 @@ func openPrincipal(agent kg.AgentID) kg.Principal {
 	return kg.Principal{ID: agent, Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: kg.MethodOpen}
 }
 
-// admit refuses requests with a foreign host name or from a foreign page.
-func (s *Server) admit(r *http.Request) *refusal {
+// checkOrigin refuses requests with a foreign host name or from a foreign page.
+func (s *Server) checkOrigin(r *http.Request) *refusal {
 	if s.options.Admit == nil && !s.options.Insecure && !isLoopback(r.Host) {
 		return foreignHost
 	}

@@ -63,15 +63,15 @@ func OriginOf(address string) string {
 	return originOf(u)
 }
 
-// notForPages reports paths that are for machines and closed to pages of other origins.
-func notForPages(path string) bool {
+// isMachinePath reports paths that are for machines and closed to pages of other origins.
+func isMachinePath(path string) bool {
 	return probes[path] || path == "/metrics" || strings.HasPrefix(path, "/admin/")
 }
 
-// allows reports whether a page of another origin may use the path. Open mode permits
+// allowsOrigin reports whether a page of another origin may use the path. Open mode permits
 // none, because it has no other protection.
-func (s *Server) allows(origin, path string) bool {
-	if s.isOpen() || notForPages(path) {
+func (s *Server) allowsOrigin(origin, path string) bool {
+	if s.isOpen() || isMachinePath(path) {
 		return false
 	}
 	return slices.Contains(s.options.AllowOrigins, AnyOrigin) || slices.Contains(s.options.AllowOrigins, origin)
@@ -90,7 +90,7 @@ func (s *Server) isOwn(origin, host string) bool {
 // a request without an origin.
 func (s *Server) OriginAllowed(r *http.Request) bool {
 	for _, origin := range r.Header.Values("Origin") {
-		if !s.isOwn(origin, r.Host) && !s.allows(origin, r.URL.Path) {
+		if !s.isOwn(origin, r.Host) && !s.allowsOrigin(origin, r.URL.Path) {
 			return false
 		}
 	}
@@ -105,15 +105,15 @@ const (
 	corsMaxAge = "7200" // seconds; browsers take no more
 )
 
-// cors sets the CORS headers for a permitted page. asked reports a preflight request,
+// setCORSHeaders sets the CORS headers for a permitted page. asked reports a preflight request,
 // which needs no credential because browsers send none with it.
-func (s *Server) cors(header http.Header, r *http.Request) (asked bool) {
+func (s *Server) setCORSHeaders(header http.Header, r *http.Request) (asked bool) {
 	if len(s.options.AllowOrigins) == 0 || s.isOpen() {
 		return false
 	}
 	header.Add("Vary", "Origin")
 	origin := r.Header.Get("Origin")
-	if origin == "" || !s.allows(origin, r.URL.Path) {
+	if origin == "" || !s.allowsOrigin(origin, r.URL.Path) {
 		return false
 	}
 	if slices.Contains(s.options.AllowOrigins, AnyOrigin) {

@@ -25,10 +25,10 @@ func connectionsFor(files int) int {
 	return min(max((files-16)*3/4, MinConnections), DefaultMaxConnections)
 }
 
-// receive reads the body of a request first, so that a slow body does not hold a place
+// receiveBody reads the body of a request first, so that a slow body does not hold a place
 // among the requests in progress. The bytes count for the owner until the returned
 // value is released. A body above the handler's limit is left to the handler.
-func (s *Server) receive(r *http.Request, owner throttle.Owner) (*throttle.Received, *refusal) {
+func (s *Server) receiveBody(r *http.Request, owner throttle.Owner) (*throttle.Received, *refusal) {
 	from, ok := r.Body.(*body)
 	if !ok {
 		return nil, nil
@@ -45,7 +45,7 @@ func (s *Server) receive(r *http.Request, owner throttle.Owner) (*throttle.Recei
 	case err == nil:
 	case kg.CodeOf(err) == kg.CodeOverloaded:
 		received.Release()
-		return nil, limited(err)
+		return nil, limitRefusal(err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		received.Release()
 		return nil, tooSlow

@@ -64,7 +64,7 @@ var (
 		hint: "Send an API key or a token as Authorization: Bearer …, or a key as X-API-Key."}
 	sourceForbidden = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: string(kg.CodeSourceForbidden),
 		message: "you may not act for the agent in X-Agent-ID", hint: "Omit the header to act for yourself."}
-	notForYou = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: string(kg.CodePermissionDenied),
+	notAdmin = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: string(kg.CodePermissionDenied),
 		message: "the path requires the role of an administrator"}
 	broken = &refusal{status: http.StatusInternalServerError, rpc: rpcInternal, reason: string(kg.CodeInternal),
 		message: "Internal error", hint: "The server's log has the details under the request id."}
@@ -92,7 +92,7 @@ func notAdmitted(err error) *refusal {
 		f.message, f.hint, f.challenge = e.Message, e.Hint, challenge+`, error="invalid_token"`
 		return &f
 	case kg.CodePermissionDenied:
-		f := *notForYou
+		f := *notAdmin
 		f.message = e.Message
 		return &f
 	}
@@ -135,8 +135,8 @@ type (
 	}
 )
 
-// body returns the refusal in the format.
-func (f *refusal) body(form Form) any {
+// bodyIn returns the refusal in the format.
+func (f *refusal) bodyIn(form Form) any {
 	data := refusalData{f.reason, "koine", f.hint, f.retry * 1000}
 	switch form {
 	case JSONRPC:
@@ -152,15 +152,15 @@ func (f *refusal) body(form Form) any {
 	case Coded:
 		return namedFailure{namedError{f.reason, f.message, namedDetails{"", f.hint, f.retry * 1000}}}
 	case Named:
-		return namedFailure{namedError{f.name(), f.message, namedDetails{f.reason, f.hint, f.retry * 1000}}}
+		return namedFailure{namedError{f.codeName(), f.message, namedDetails{f.reason, f.hint, f.retry * 1000}}}
 	}
 	return struct {
 		Error refusalError `json:"error"`
 	}{refusalError{0, f.message, data}}
 }
 
-// name returns the refusal's code in the REST protocol of agents and tasks.
-func (f *refusal) name() string {
+// codeName returns the refusal's code in the REST protocol of agents and tasks.
+func (f *refusal) codeName() string {
 	switch f.status {
 	case http.StatusUnauthorized:
 		return "AUTHENTICATION_ERROR"
@@ -176,8 +176,8 @@ func (f *refusal) name() string {
 	return "INVALID_REQUEST"
 }
 
-// refuse answers in the format of the request's route.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, who caller.Caller, f *refusal) {
+// writeRefusal answers in the format of the request's route.
+func (s *Server) writeRefusal(w http.ResponseWriter, r *http.Request, who caller.Caller, f *refusal) {
 	s.noteRefusal(r.Context(), who, f)
 	_, pattern := s.mux.Handler(r)
 	if f.retry > 0 {
@@ -186,7 +186,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, who caller.Calle
 	if f.challenge != "" {
 		w.Header().Set("WWW-Authenticate", f.challenge)
 	}
-	writeJSON(w, f.status, f.body(s.forms[pattern]))
+	writeJSON(w, f.status, f.bodyIn(s.forms[pattern]))
 }
 
 // noteRefusal counts a refusal and adds it to the audit trail.
@@ -198,7 +198,7 @@ func (s *Server) noteRefusal(ctx context.Context, who caller.Caller, f *refusal)
 func (s *Server) notFound(w http.ResponseWriter, _ *http.Request) {
 	f := &refusal{status: http.StatusNotFound, reason: string(kg.CodeNotFound), message: "the path does not exist",
 		hint: "The agent card is at /.well-known/agent-card.json."}
-	writeJSON(w, f.status, f.body(s.forms["/"]))
+	writeJSON(w, f.status, f.bodyIn(s.forms["/"]))
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

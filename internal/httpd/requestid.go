@@ -21,7 +21,7 @@ func newRequestIDs() requestIDs {
 	return requestIDs{run: strings.ToLower(rand.Text()[:8]), last: new(atomic.Uint64)}
 }
 
-func (ids requestIDs) of(r *http.Request) string {
+func (ids requestIDs) idOf(r *http.Request) string {
 	if id := r.Header.Get("X-Request-ID"); id != "" && len(id) <= maxRequestID && !strings.ContainsFunc(id, notInID) {
 		return id
 	}

@@ -38,7 +38,7 @@ func (w *response) WriteHeader(status int) {
 		w.status = status
 		if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
 			w.stream = true
-			w.leave()
+			w.releasePlace()
 		}
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -48,9 +48,9 @@ func (w *response) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	w.progress()
+	w.extendDeadline()
 	n, err := w.ResponseWriter.Write(p)
-	w.rest()
+	w.liftDeadline()
 	w.bytes += int64(n)
 	return n, err
 }
@@ -58,17 +58,17 @@ func (w *response) Write(p []byte) (int, error) {
 // Flush sends the written data. The SSE library calls this method.
 func (w *response) Flush() {
 	if w.flusher != nil {
-		w.progress()
+		w.extendDeadline()
 		w.flusher.Flush()
-		w.rest()
+		w.liftDeadline()
 	}
 }
 
 // FlushError serves http.ResponseController.
 func (w *response) FlushError() error {
-	w.progress()
+	w.extendDeadline()
 	err := w.rc.Flush()
-	w.rest()
+	w.liftDeadline()
 	return err
 }
 
@@ -78,7 +78,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err == nil {
 		w.own.Store(true)
 		w.stream, w.status = true, http.StatusSwitchingProtocols
-		w.leave()
+		w.releasePlace()
 	}
 	return conn, buffered, err
 }
@@ -89,23 +89,23 @@ func (w *response) SetWriteDeadline(deadline time.Time) error {
 	return w.rc.SetWriteDeadline(deadline)
 }
 
-// progress renews the deadline of the next write. If deadlines are not supported, there
+// extendDeadline renews the deadline of the next write. If deadlines are not supported, there
 // is none.
-func (w *response) progress() {
+func (w *response) extendDeadline() {
 	if !w.own.Load() {
 		_ = w.rc.SetWriteDeadline(time.Now().Add(w.stall))
 	}
 }
 
-// rest clears the deadline while the handler works, because in HTTP/2 an expired
+// liftDeadline clears the deadline while the handler works, because in HTTP/2 an expired
 // deadline ends the answer.
-func (w *response) rest() {
+func (w *response) liftDeadline() {
 	if w.lift && !w.own.Load() {
 		_ = w.rc.SetWriteDeadline(time.Time{})
 	}
 }
 
-func (w *response) leave() {
+func (w *response) releasePlace() {
 	if w.left != nil {
 		w.left()
 		w.left = nil

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// healthz reports that the process answers.
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+// serveHealthz reports that the process answers.
+func (s *Server) serveHealthz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, health{Status: "ok"})
 }
 
-// readyz reports whether the store takes updates.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+// serveReadyz reports whether the store takes updates.
+func (s *Server) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	if s.stopping.Load() {
 		writeJSON(w, http.StatusServiceUnavailable, health{Status: "not ready", Reason: "the server is shutting down"})
 		return
@@ -28,8 +28,8 @@ type health struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// home redirects a browser to the home page, and lists the endpoints for other clients.
-func (s *Server) home(w http.ResponseWriter, r *http.Request) {
+// serveHome redirects a browser to the home page, and lists the endpoints for other clients.
+func (s *Server) serveHome(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
 		// Not http.Redirect: it would make a relative address absolute, and lose the

@@ -45,12 +45,12 @@ func New(options Options) *Server {
 	s.public, s.sockets, s.uploads, s.restricted = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]string{}
 	s.requests, s.receiving = throttle.NewPool(int64(s.options.MaxRequests)), throttle.NewPool(int64(s.options.MaxReceiving))
 	s.scrapes, s.intake = throttle.NewPool(DefaultMaxScrapes), s.options.Intake
-	s.conns = newConnections(s.maxConnections(), s.trusts)
+	s.conns = newConnections(s.maxConnections(), s.trustsProxy)
 	s.streamed, s.tokens = map[string]bool{}, newStreamTokens(MaxStreamTokens)
 	s.log = s.options.Logger
 	s.metrics = newMetrics(s)
-	s.HandlePublic("GET /healthz", Plain, http.HandlerFunc(s.healthz))
-	s.HandlePublic("GET /readyz", Plain, http.HandlerFunc(s.readyz))
+	s.HandlePublic("GET /healthz", Plain, http.HandlerFunc(s.serveHealthz))
+	s.HandlePublic("GET /readyz", Plain, http.HandlerFunc(s.serveReadyz))
 	s.HandleAdmin("GET "+metricsPath, kg.RoleMetrics, Plain, s.metrics.handler())
 	if !s.isOpen() { // open mode needs no tokens
 		s.Handle("POST "+StreamTokenPath, Plain, http.HandlerFunc(s.serveStreamToken))
@@ -110,7 +110,7 @@ func (s *Server) maxConnections() int {
 func (s *Server) HandleRPC(rpc http.Handler) {
 	s.Handle("/{$}", JSONRPC, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			s.home(w, r)
+			s.serveHome(w, r)
 			return
 		}
 		rpc.ServeHTTP(w, r)
@@ -124,7 +124,7 @@ func (s *Server) UnknownPaths(form Form) { s.forms["/"] = form }
 
 // Call counts a JSON-RPC call for the metrics: code is 0 or that of its error.
 func (s *Server) Call(method string, code int, took time.Duration) {
-	s.metrics.call(method, code, took)
+	s.metrics.countCall(method, code, took)
 }
 
 // Serve serves the listener until ctx ends, and then shuts down in order. It returns
@@ -142,7 +142,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	served := make(chan error, 1)
-	go func() { served <- s.serve(server, listener) }()
+	go func() { served <- s.serveListener(server, listener) }()
 	select {
 	case err := <-served:
 		return err
@@ -153,7 +153,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-func (s *Server) serve(server *http.Server, listener net.Listener) error {
+func (s *Server) serveListener(server *http.Server, listener net.Listener) error {
 	listener = sharedListener{listener, s.conns}
 	if s.options.Certificate == nil {
 		return server.Serve(listener)

@@ -46,7 +46,7 @@ var storeNumbers = []storeNumber{
 	storeGauge("reserve_bytes", "Free space below which no updates are taken.", func(s kg.Stats) float64 { return float64(s.ReserveBytes) }),
 	storeGauge("oldest_in_log_revision", "The oldest revision in the log.", func(s kg.Stats) float64 { return float64(s.OldestInLog) }),
 	storeGauge("oldest_readable_revision", "The oldest revision that can be read; 0 while all can.", func(s kg.Stats) float64 { return float64(s.OldestReadable) }),
-	storeGauge("ready", "1 while updates are taken.", func(s kg.Stats) float64 { return flag(s.Refused == "") }),
+	storeGauge("ready", "1 while updates are taken.", func(s kg.Stats) float64 { return boolToFloat(s.Refused == "") }),
 	storeGauge("term_cache_hit_ratio", "The share of terms found in the cache, since the store was opened.", func(s kg.Stats) float64 {
 		return float64(s.CacheHits) / float64(max(1, s.CacheHits+s.CacheMisses))
 	}),
@@ -77,7 +77,7 @@ var (
 	storeRefused = prometheus.NewDesc("koine_store_updates_refused", "1 for the code with which all updates are refused; absent while they are taken.", []string{"code"}, nil)
 )
 
-func flag(holds bool) float64 {
+func boolToFloat(holds bool) float64 {
 	if holds {
 		return 1
 	}

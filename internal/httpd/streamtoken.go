@@ -75,17 +75,17 @@ func (s *Server) serveStreamToken(w http.ResponseWriter, r *http.Request) {
 	who := caller.From(r.Context())
 	target, u, refused := s.readStreamURL(r)
 	if refused != nil {
-		s.refuse(w, r, who, refused)
+		s.writeRefusal(w, r, who, refused)
 		return
 	}
 	credential, refused := credentialOf(r.Header)
 	if refused != nil {
-		s.refuse(w, r, who, refused)
+		s.writeRefusal(w, r, who, refused)
 		return
 	}
-	text, ok := s.tokens.add(&streamToken{target: target, credential: credential, who: who})
+	text, ok := s.tokens.addToken(&streamToken{target: target, credential: credential, who: who})
 	if !ok {
-		s.refuse(w, r, who, tooManyStreamTokens)
+		s.writeRefusal(w, r, who, tooManyStreamTokens)
 		return
 	}
 	if u.RawQuery != "" {
@@ -124,9 +124,9 @@ func (s *Server) readStreamURL(r *http.Request) (target string, u *url.URL, refu
 	return target, u, nil
 }
 
-// add stores a token until it is used or expires. It returns false if its caller has no
+// addToken stores a token until it is used or expires. It returns false if its caller has no
 // share left.
-func (all *streamTokens) add(t *streamToken) (text string, ok bool) {
+func (all *streamTokens) addToken(t *streamToken) (text string, ok bool) {
 	if !all.places.Acquire(throttle.OwnerOf(t.who), 1) {
 		return "", false
 	}
@@ -135,12 +135,12 @@ func (all *streamTokens) add(t *streamToken) (text string, ok bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.byHash[hash] = t
-	t.expiry = time.AfterFunc(StreamTokenLifetime, func() { all.remove(hash) })
+	t.expiry = time.AfterFunc(StreamTokenLifetime, func() { all.removeToken(hash) })
 	return text, true
 }
 
-// remove removes a token and returns it; nil if there is none.
-func (all *streamTokens) remove(hash [sha256.Size]byte) *streamToken {
+// removeToken removes a token and returns it; nil if there is none.
+func (all *streamTokens) removeToken(hash [sha256.Size]byte) *streamToken {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	t := all.byHash[hash]
@@ -178,14 +178,14 @@ func hideStreamToken(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), streamTokenKey{}, token))
 }
 
-// redeem consumes the stream token of a request. It returns nil without a refusal if
+// redeemToken consumes the stream token of a request. It returns nil without a refusal if
 // there is none.
-func (s *Server) redeem(r *http.Request, pattern string) (*streamToken, *refusal) {
+func (s *Server) redeemToken(r *http.Request, pattern string) (*streamToken, *refusal) {
 	text, brought := r.Context().Value(streamTokenKey{}).(string)
 	if !brought {
 		return nil, nil
 	}
-	t := s.tokens.remove(sha256.Sum256([]byte(text))) // consumed even if the request is refused
+	t := s.tokens.removeToken(sha256.Sum256([]byte(text))) // consumed even if the request is refused
 	target, valid := targetOf(r.URL)
 	if t == nil || !s.streamed[pattern] || r.Method != http.MethodGet || !valid || t.target != target ||
 		!strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
@@ -199,7 +199,7 @@ func (s *Server) redeem(r *http.Request, pattern string) (*streamToken, *refusal
 
 // authenticateToken authenticates the token's credential again.
 func (s *Server) authenticateToken(ctx context.Context, t *streamToken, who *caller.Caller) (context.Context, func(), *refusal) {
-	ctx, leave, refused := s.authenticate(ctx, t.credential, who)
+	ctx, leave, refused := s.authenticateCredential(ctx, t.credential, who)
 	if refused != nil {
 		return nil, nil, refused
 	}

@@ -62,7 +62,7 @@ func (c *Census) Add(q *kg.Quad) {
 			if len(c.unknown) == maxCounted {
 				continue
 			}
-			u = &Unknown{Prefix: clip(scheme), Example: clip(iri), Nearest: nearestTo(c.store, iri, scheme)}
+			u = &Unknown{Prefix: clipText(scheme), Example: clipText(iri), Nearest: nearestTo(c.store, iri, scheme)}
 			c.unknown[strings.Clone(scheme)] = u
 		}
 		u.Count++

@@ -35,19 +35,19 @@ func (g *Judging) Hint(p *kg.Patch, index int) {
 	}
 	q := &p.Quad
 	g.index, g.part = index, "subject"
-	g.bareName(q.Subject)
+	g.hintBareName(q.Subject)
 	if q.Predicate.Value() == kg.RDFType {
 		if g.part = "type"; q.Object.Kind() == kg.KindIRI {
-			g.use("class", q.Object)
+			g.hintSimilar("class", q.Object)
 		}
 		return
 	}
 	g.part = "object"
-	g.bareName(q.Object)
+	g.hintBareName(q.Object)
 	g.part = "predicate"
-	g.use("predicate", q.Predicate)
+	g.hintSimilar("predicate", q.Predicate)
 	if g.part = "object"; q.Object.IsLiteral() {
-		g.literal(q.Predicate)
+		g.hintLiteral(q.Predicate)
 	}
 }
 
@@ -56,17 +56,17 @@ func (g *Judging) Hints() []operation.Hint { return g.hints }
 
 // Close releases the snapshots.
 func (g *Judging) Close() {
-	if g.standing != nil {
-		g.standing.Close()
-		g.standing = nil
+	if g.existing != nil {
+		g.existing.Close()
+		g.existing = nil
 	}
-	g.close()
+	g.closeSnapshot()
 }
 
-// TellPrefixed adds to an error about a name without a prefix (kg.BareNameError) the
+// SuggestPrefixed adds to an error about a name without a prefix (kg.BareNameError) the
 // prefixed names that exist in statements visible to the caller. It returns other
 // errors unchanged.
-func (j *Judge) TellPrefixed(ctx context.Context, p kg.Principal, err error) error {
+func (j *Judge) SuggestPrefixed(ctx context.Context, p kg.Principal, err error) error {
 	var bare *kg.BareNameError
 	var known *kg.Error
 	if !errors.As(err, &bare) || !errors.As(err, &known) {
@@ -74,7 +74,7 @@ func (j *Judge) TellPrefixed(ctx context.Context, p kg.Principal, err error) err
 	}
 	g := j.Begin(ctx, p)
 	defer g.Close()
-	found := g.prefixed(bare.Name)
+	found := g.findPrefixed(bare.Name)
 	if len(found) == 0 {
 		return err
 	}
@@ -109,21 +109,21 @@ type use struct {
 	term      kg.Term
 }
 
-func (g *guesser) open() bool {
+func (g *guesser) openSnapshot() bool {
 	if g.all == nil && g.failed == nil {
 		var ctx context.Context
 		ctx, g.cancel = context.WithTimeout(g.ctx, hintTime)
-		g.all, g.failed = g.judge.view(ctx, g.principal)
+		g.all, g.failed = g.judge.viewFor(ctx, g.principal)
 	}
 	return g.failed == nil
 }
 
-// view returns a snapshot of everything that the principal may read.
-func (j *Judge) view(ctx context.Context, p kg.Principal) (*kg.Snapshot, error) {
+// viewFor returns a snapshot of everything that the principal may read.
+func (j *Judge) viewFor(ctx context.Context, p kg.Principal) (*kg.Snapshot, error) {
 	return j.store.View(ctx, kg.View{Principal: p, AllGraphs: true, Now: time.Now()})
 }
 
-func (g *guesser) close() {
+func (g *guesser) closeSnapshot() {
 	if g.cancel != nil {
 		g.cancel()
 	}
@@ -133,9 +133,9 @@ func (g *guesser) close() {
 	}
 }
 
-// next reports whether a use must be looked up: it is not cached and within the limits.
-func (g *guesser) next(u use) bool {
-	if g.last == u || g.judge.seen.has(u) {
+// shouldLookUp reports whether a use must be looked up: it is not cached and within the limits.
+func (g *guesser) shouldLookUp(u use) bool {
+	if g.last == u || g.judge.seen.contains(u) {
 		return false
 	}
 	g.last = u
@@ -143,16 +143,16 @@ func (g *guesser) next(u use) bool {
 		return false
 	}
 	g.looks++
-	return g.open()
+	return g.openSnapshot()
 }
 
-// use adds a hint for a predicate or class that is new and similar to a used one.
-func (g *guesser) use(what string, t kg.Term) {
+// hintSimilar adds a hint for a predicate or class that is new and similar to a used one.
+func (g *guesser) hintSimilar(what string, t kg.Term) {
 	u := use{g.principal.ID, what, t}
-	if !g.next(u) {
+	if !g.shouldLookUp(u) {
 		return
 	}
-	there, err := occurs(g.all, what, t)
+	there, err := occursAs(g.all, what, t)
 	if there {
 		g.judge.seen.add(u)
 	}
@@ -160,18 +160,18 @@ func (g *guesser) use(what string, t kg.Term) {
 		g.failed = err
 		return
 	}
-	near := nearest.IRIs(t.Value(), g.used(what), maxNearest)
+	near := nearest.IRIs(t.Value(), g.listUsed(what), maxNearest)
 	if len(near) == 0 {
 		return
 	}
-	g.add(operation.Hint{
-		Message: fmt.Sprintf("the %s %s is new among the statements visible to you; did you mean %s?", what, g.short(t.Value()), strings.Join(g.shorts(near), " or ")),
+	g.addHint(operation.Hint{
+		Message: fmt.Sprintf("the %s %s is new among the statements visible to you; did you mean %s?", what, g.shorten(t.Value()), strings.Join(g.shortenAll(near), " or ")),
 		Nearest: near,
 	})
 }
 
-// used lists the predicates or classes visible to the caller, the most used first.
-func (g *guesser) used(what string) []string {
+// listUsed lists the predicates or classes visible to the caller, the most used first.
+func (g *guesser) listUsed(what string) []string {
 	if list, ok := g.names[what]; ok {
 		return list
 	}
@@ -195,10 +195,10 @@ func (g *guesser) used(what string) []string {
 	return list
 }
 
-// literal adds a hint for a literal if all objects of the predicate are resources.
-func (g *guesser) literal(predicate kg.Term) {
+// hintLiteral adds a hint for a literal if all objects of the predicate are resources.
+func (g *guesser) hintLiteral(predicate kg.Term) {
 	u := use{g.principal.ID, "literal", predicate}
-	if !g.next(u) {
+	if !g.shouldLookUp(u) {
 		return
 	}
 	id, known, err := g.all.ID(predicate)
@@ -217,27 +217,27 @@ func (g *guesser) literal(predicate kg.Term) {
 			g.failed = err
 			return
 		}
-		hint := operation.Hint{Message: fmt.Sprintf("all visible objects of %s are resources, and this one is a literal; to refer to a resource, set id instead of value", g.short(predicate.Value()))}
+		hint := operation.Hint{Message: fmt.Sprintf("all visible objects of %s are resources, and this one is a literal; to refer to a resource, set id instead of value", g.shorten(predicate.Value()))}
 		if example, err := g.all.Term(row.Object); err == nil && example.Kind() == kg.KindIRI {
-			hint.Message += ", as in " + g.short(example.Value())
+			hint.Message += ", as in " + g.shorten(example.Value())
 		}
-		g.add(hint)
+		g.addHint(hint)
 		return
 	}
 }
 
-// bareName adds a hint for an id without a prefix that exists with one.
-func (g *guesser) bareName(t kg.Term) {
+// hintBareName adds a hint for an id without a prefix that exists with one.
+func (g *guesser) hintBareName(t kg.Term) {
 	text, ok := strings.CutPrefix(t.Value(), kg.ForeignIDPrefix)
 	if !ok || t.Kind() != kg.KindIRI {
 		return
 	}
 	u := use{g.principal.ID, "id", t}
-	if !g.next(u) {
+	if !g.shouldLookUp(u) {
 		return
 	}
 	for _, what := range [...]string{"subject", "object"} {
-		there, err := occurs(g.all, what, t)
+		there, err := occursAs(g.all, what, t)
 		if err != nil {
 			g.failed = err
 			return
@@ -247,25 +247,25 @@ func (g *guesser) bareName(t kg.Term) {
 			return
 		}
 	}
-	found := g.prefixed(text)
+	found := g.findPrefixed(text)
 	if len(found) == 0 {
 		return
 	}
 	hint := operation.Hint{Message: fmt.Sprintf("%q has no prefix and is written as %s; %s exists", text, t.Value(), strings.Join(found, ", and so does "))}
 	for _, name := range found {
-		hint.Nearest = append(hint.Nearest, g.long(name))
+		hint.Nearest = append(hint.Nearest, g.expandName(name))
 	}
-	g.add(hint)
+	g.addHint(hint)
 }
 
-func (g *guesser) add(h operation.Hint) {
+func (g *guesser) addHint(h operation.Hint) {
 	h.Path = operation.PartOf(g.index, g.part)
 	g.hints = append(g.hints, h)
 }
 
-// prefixed lists the prefixed forms of a name that exist in visible statements.
-func (g *guesser) prefixed(text string) (found []string) {
-	if text == "" || len(text) > 256 || !g.open() {
+// findPrefixed lists the prefixed forms of a name that exist in visible statements.
+func (g *guesser) findPrefixed(text string) (found []string) {
+	if text == "" || len(text) > 256 || !g.openSnapshot() {
 		return nil
 	}
 	prefixes := g.judge.store.Prefixes().All()
@@ -273,7 +273,7 @@ func (g *guesser) prefixed(text string) (found []string) {
 	slices.SortStableFunc(prefixes, func(a, b kg.Prefix) int { // registered prefixes before built-in ones
 		_, x := kept[a.Name]
 		_, y := kept[b.Name]
-		return b2i(y) - b2i(x)
+		return intOf(y) - intOf(x)
 	})
 	for _, p := range prefixes[:min(len(prefixes), maxPrefixes)] {
 		t, err := kg.ParseIRI(p.Namespace + text)
@@ -281,7 +281,7 @@ func (g *guesser) prefixed(text string) (found []string) {
 			continue
 		}
 		for _, what := range [...]string{"subject", "object", "predicate", "graph"} {
-			there, err := occurs(g.all, what, t)
+			there, err := occursAs(g.all, what, t)
 			if err != nil {
 				g.failed = err
 				return found
@@ -298,32 +298,32 @@ func (g *guesser) prefixed(text string) (found []string) {
 	return found
 }
 
-func b2i(b bool) int {
+func intOf(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-func (g *guesser) short(iri string) string { return clip(g.judge.store.Prefixes().Shorten(iri)) }
+func (g *guesser) shorten(iri string) string { return clipText(g.judge.store.Prefixes().Shorten(iri)) }
 
-func (g *guesser) shorts(iris []string) (out []string) {
+func (g *guesser) shortenAll(iris []string) (out []string) {
 	for _, iri := range iris {
-		out = append(out, g.short(iri))
+		out = append(out, g.shorten(iri))
 	}
 	return out
 }
 
-func (g *guesser) long(name string) string {
+func (g *guesser) expandName(name string) string {
 	if t, err := g.judge.store.Prefixes().Resource(name); err == nil {
 		return t.Value()
 	}
 	return name
 }
 
-// occurs reports whether the snapshot shows a statement with the term as subject,
+// occursAs reports whether the snapshot shows a statement with the term as subject,
 // predicate, object, class or graph.
-func occurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
+func occursAs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
 	id, known, err := s.ID(t)
 	if err != nil || !known {
 		return false, err
@@ -356,21 +356,21 @@ func occurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
 // maxSeen limits the cached uses.
 const maxSeen = 10_000
 
-// seen caches which principal saw which name in use. A stale entry only suppresses a
+// useCache caches which principal saw which name in use. A stale entry only suppresses a
 // hint. Safe for concurrent use.
-type seen struct {
+type useCache struct {
 	mu   sync.RWMutex
 	uses map[use]struct{} // guarded by mu; emptied when full
 }
 
-func (s *seen) has(u use) bool {
+func (s *useCache) contains(u use) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	_, ok := s.uses[u]
 	return ok
 }
 
-func (s *seen) add(u use) {
+func (s *useCache) add(u use) {
 	if len(u.term.Value()) > 1024 {
 		return
 	}

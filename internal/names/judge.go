@@ -33,7 +33,7 @@ func (m Mode) Valid() error {
 type Judge struct {
 	store   *kg.Store
 	lenient bool
-	seen    seen
+	seen    useCache
 }
 
 // NewJudge returns the judge of a store.
@@ -47,11 +47,11 @@ type Judging struct {
 	judge *Judge
 	// known is the last scheme found to be known, with its colon: most names of an
 	// update share it.
-	known string
-	said  map[string]bool // schemes with a hint
-	// standing is the snapshot for looking up names that the store may already have;
+	known  string
+	hinted map[string]bool // schemes with a hint
+	// existing is the snapshot for looking up names that the store may already have;
 	// nil until needed.
-	standing *kg.Snapshot
+	existing *kg.Snapshot
 	// proposed means that the update comes from a proposal: its names are in the store
 	// because of the proposal, so pending statements do not count.
 	proposed bool
@@ -73,22 +73,22 @@ func (g *Judging) Check(p *kg.Patch, index int, implied string) error {
 	g.index = index
 	q := &p.Quad
 	if implied != "" {
-		return g.name(q.Object, implied)
+		return g.checkName(q.Object, implied)
 	}
-	if err := g.name(q.Subject, "subject"); err != nil {
+	if err := g.checkName(q.Subject, "subject"); err != nil {
 		return err
 	}
-	if err := g.name(q.Predicate, "predicate"); err != nil {
+	if err := g.checkName(q.Predicate, "predicate"); err != nil {
 		return err
 	}
-	if err := g.name(q.Object, "object"); err != nil {
+	if err := g.checkName(q.Object, "object"); err != nil {
 		return err
 	}
-	return g.name(q.Graph, "graph")
+	return g.checkName(q.Graph, "graph")
 }
 
-// name checks one term.
-func (g *Judging) name(t kg.Term, field string) error {
+// checkName checks one term.
+func (g *Judging) checkName(t kg.Term, field string) error {
 	iri := iriOf(t)
 	if iri == "" || g.known != "" && strings.HasPrefix(iri, g.known) {
 		return nil
@@ -101,23 +101,23 @@ func (g *Judging) name(t kg.Term, field string) error {
 		g.known = iri[:len(scheme)+1]
 		return nil
 	}
-	if stands, err := g.stands(t, iri); stands || err != nil {
+	if stands, err := g.isStored(t, iri); stands || err != nil {
 		return err
 	}
-	e := g.judge.unknown(iri, scheme)
+	e := g.judge.unknownError(iri, scheme)
 	if !g.judge.lenient {
 		if t.IsLiteral() {
 			field += ".type"
 		}
 		return e.At(field)
 	}
-	if len(g.said) < operation.MaxHints && !g.said[scheme] {
-		if g.said == nil {
-			g.said = map[string]bool{}
+	if len(g.hinted) < operation.MaxHints && !g.hinted[scheme] {
+		if g.hinted == nil {
+			g.hinted = map[string]bool{}
 		}
-		g.said[scheme] = true
+		g.hinted[scheme] = true
 		g.part, _, _ = strings.Cut(field, ".")
-		g.add(operation.Hint{Message: e.Message, Nearest: g.judge.nearest(iri, scheme)})
+		g.addHint(operation.Hint{Message: e.Message, Nearest: g.judge.nearestNames(iri, scheme)})
 	}
 	return nil
 }
@@ -135,19 +135,19 @@ func iriOf(t kg.Term) string {
 	return ""
 }
 
-// stands reports whether the store already has the name, as far as the caller may know:
+// isStored reports whether the store already has the name, as far as the caller may know:
 // administrators see all names, others those in the statements that they may read; the
 // same limit applies to all for a proposal.
-func (g *Judging) stands(t kg.Term, iri string) (bool, error) {
-	if g.standing == nil {
+func (g *Judging) isStored(t kg.Term, iri string) (bool, error) {
+	if g.existing == nil {
 		view := kg.View{Principal: g.principal, AllGraphs: !g.proposed, Now: time.Now()}
 		s, err := g.judge.store.View(g.ctx, view)
 		if err != nil {
 			return false, err
 		}
-		g.standing = s
+		g.existing = s
 	}
-	s := g.standing
+	s := g.existing
 	if t.IsLiteral() && g.principal.IsAdmin() {
 		return s.HasDatatype(iri)
 	}
@@ -155,17 +155,17 @@ func (g *Judging) stands(t kg.Term, iri string) (bool, error) {
 		return known, err
 	}
 	for _, what := range [...]string{"subject", "predicate", "object", "graph"} {
-		if there, err := occurs(s, what, t); there || err != nil {
+		if there, err := occursAs(s, what, t); there || err != nil {
 			return there, err
 		}
 	}
 	return false, nil
 }
 
-// unknown returns the error for an unknown name.
-func (j *Judge) unknown(iri, scheme string) *kg.Error {
-	e := kg.Errorf(kg.CodeUnknownPrefix, "%s: %s is neither a registered prefix nor a known URI scheme", clip(iri), clip(scheme))
-	if near := j.nearest(iri, scheme); len(near) > 0 {
+// unknownError returns the error for an unknown name.
+func (j *Judge) unknownError(iri, scheme string) *kg.Error {
+	e := kg.Errorf(kg.CodeUnknownPrefix, "%s: %s is neither a registered prefix nor a known URI scheme", clipText(iri), clipText(scheme))
+	if near := j.nearestNames(iri, scheme); len(near) > 0 {
 		e.Message += fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
 	}
 	e.Hint = "Write the full IRI, or ask an administrator to register the prefix (registerPrefix, koine prefix add) or allow the scheme (koine scheme add)."
@@ -175,8 +175,8 @@ func (j *Judge) unknown(iri, scheme string) *kg.Error {
 // maxNearest limits the suggested names.
 const maxNearest = 3
 
-// nearest lists similar known names.
-func (j *Judge) nearest(iri, scheme string) []string { return nearestTo(j.store, iri, scheme) }
+// nearestNames lists similar known names.
+func (j *Judge) nearestNames(iri, scheme string) []string { return nearestTo(j.store, iri, scheme) }
 
 func nearestTo(store Known, iri, scheme string) (out []string) {
 	rest := iri[min(len(iri), len(scheme)+1):]
@@ -184,7 +184,7 @@ func nearestTo(store Known, iri, scheme string) (out []string) {
 	if !strings.HasPrefix(rest, "//") {
 		for _, p := range store.Prefixes().All() {
 			if p.Name == scheme { // registered after the name was written
-				return []string{clip(p.Namespace + rest)}
+				return []string{clipText(p.Namespace + rest)}
 			}
 			candidates = append(candidates, p.Name)
 		}
@@ -192,13 +192,13 @@ func nearestTo(store Known, iri, scheme string) (out []string) {
 	candidates = append(candidates, "http", "https", "urn", "agent", "mailto", "tel")
 	candidates = append(candidates, store.KeptSchemes()...)
 	for _, name := range nearest.Names(scheme, candidates, maxNearest) {
-		out = append(out, name+":"+clip(rest))
+		out = append(out, name+":"+clipText(rest))
 	}
 	return out
 }
 
-// clip limits the length of client text in a message.
-func clip(s string) string {
+// clipText limits the length of client text in a message.
+func clipText(s string) string {
 	const most = 120
 	if len(s) <= most {
 		return s
@@ -206,17 +206,17 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// Term checks a single name that an update will add, with field as Field.
-func (j *Judge) Term(ctx context.Context, p kg.Principal, t kg.Term, field string) error {
+// CheckTerm checks a single name that an update will add, with field as Field.
+func (j *Judge) CheckTerm(ctx context.Context, p kg.Principal, t kg.Term, field string) error {
 	g := j.Begin(ctx, p)
 	defer g.Close()
-	return g.name(t, field)
+	return g.checkName(t, field)
 }
 
-// Patches checks the patches of a proposal that is about to be applied. A name is not
+// CheckPatches checks the patches of a proposal that is about to be applied. A name is not
 // known merely because a proposal has it. Field is the index of the patch with the
 // part.
-func (j *Judge) Patches(ctx context.Context, p kg.Principal, patches []kg.Patch) error {
+func (j *Judge) CheckPatches(ctx context.Context, p kg.Principal, patches []kg.Patch) error {
 	g := j.Begin(ctx, p)
 	g.proposed = true
 	defer g.Close()

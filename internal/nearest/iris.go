@@ -23,15 +23,15 @@ func IRIs(iri string, candidates []string, most int) []string {
 		away int
 	}
 	var found []guess
-	space, name := split(iri)
+	space, name := splitIRI(iri)
 	for _, c := range candidates {
-		s, n := split(c)
-		away, near := slips(name, n)
+		s, n := splitIRI(c)
+		away, near := editsBetween(name, n)
 		if !near || s != space && away > 0 && !strings.EqualFold(s, space) {
 			continue
 		}
 		if s != space {
-			d := distance(clip(strings.ToLower(space)), clip(strings.ToLower(s)))
+			d := distance(clipName(strings.ToLower(space)), clipName(strings.ToLower(s)))
 			if d > maxNamespaceSlips {
 				continue
 			}
@@ -52,7 +52,7 @@ func Names(name string, names []string, most int) []string {
 	away := map[string]int{}
 	var found []string
 	for _, candidate := range names {
-		if n, near := slips(name, candidate); near {
+		if n, near := editsBetween(name, candidate); near {
 			found, away[candidate] = append(found, candidate), n
 		}
 	}
@@ -60,11 +60,11 @@ func Names(name string, names []string, most int) []string {
 	return found[:min(most, len(found))]
 }
 
-// slips returns the edit distance of two names, and false if they are not similar. It
+// editsBetween returns the edit distance of two names, and false if they are not similar. It
 // allows one edit for up to three letters of the shorter name, and two for more; for
 // four letters only if the first letters agree: livs may be likes, but ipfs is not
 // rdfs. This is more lenient than Name, which returns a single suggestion.
-func slips(name, meant string) (n int, near bool) {
+func editsBetween(name, meant string) (n int, near bool) {
 	if strings.EqualFold(name, meant) {
 		return 0, true
 	}
@@ -80,11 +80,11 @@ func slips(name, meant string) (n int, near bool) {
 	return n, n == 1 || shorter > maxShortBytes || name[0] == meant[0]
 }
 
-// split splits an IRI into its namespace and its local name.
-func split(iri string) (space, name string) {
+// splitIRI splits an IRI into its namespace and its local name.
+func splitIRI(iri string) (space, name string) {
 	i := strings.LastIndexAny(iri, "#/:") + 1
 	return iri[:i], iri[i:]
 }
 
-// clip limits the input of distance.
-func clip(s string) string { return s[:min(len(s), 2*maxGuessedBytes)] }
+// clipName limits the input of distance.
+func clipName(s string) string { return s[:min(len(s), 2*maxGuessedBytes)] }

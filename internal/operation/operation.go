@@ -129,7 +129,7 @@ type Start uint8
 // The starts. The zero Start leaves it to the operation's own `resume` argument;
 // without one the subscription delivers the future only.
 const (
-	Unsaid Start = iota
+	DefaultStart Start = iota
 	Latest
 	Earliest
 	Snapshot // what matches now, then what changes after that revision
@@ -140,10 +140,10 @@ const (
 type Resume struct {
 	Start Start
 	After kg.Position
-	// Said names the part of the request that sets the start; the operation must not
+	// SetBy names the part of the request that sets the start; the operation must not
 	// set another one then. It is "" for a reconnecting client, whose position takes
 	// precedence over its operation.
-	Said string
+	SetBy string
 }
 
 // Event is one element of a subscription: the changes of a commit, an element of the
@@ -153,11 +153,11 @@ type Event struct {
 	// and at least one. In a snapshot it is the statement with Op Add and no Commit;
 	// empty if the element is not a statement.
 	Changes []kg.Event
-	// Standing is one of the statements of a snapshot event without Changes, or nil,
+	// Statement is one of the statements of a snapshot event without Changes, or nil,
 	// for protocols whose events need a statement.
-	Standing *kg.Statement
-	// Nothing reports that the event of a snapshot shows no statement.
-	Nothing bool
+	Statement *kg.Statement
+	// Empty reports that the event of a snapshot shows no statement.
+	Empty bool
 	// Snapshot marks an event of the snapshot, SnapshotEnd the last of it. An empty
 	// snapshot ends with an UpToDate event.
 	Snapshot, SnapshotEnd bool

@@ -17,13 +17,13 @@ import (
 // MaxBodyBytes is the default limit of a request body.
 const MaxBodyBytes = 4 << 20
 
-// Body reads a JSON document with one of these media types, or application/json. It
+// ReadBody reads a JSON document with one of these media types, or application/json. It
 // accepts nothing else because a foreign web page can send forms and plain text without
 // a preflight request.
 //
 // Errors: CodeContentType for another media type; CodeInvalid; CodeLimitExceeded for
 // more than most bytes.
-func Body(w http.ResponseWriter, r *http.Request, most int64, types ...string) (json.RawMessage, error) {
+func ReadBody(w http.ResponseWriter, r *http.Request, most int64, types ...string) (json.RawMessage, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" && !slices.Contains(types, kind) {
 		return nil, kg.Errorf(kg.CodeContentType, "the content type must be application/json").At("Content-Type")
@@ -75,9 +75,9 @@ func RetryAfter(status int, wait time.Duration) int {
 	return max(1, int((wait+time.Second-1)/time.Second))
 }
 
-// Refuse writes an error, with Retry-After in seconds, and with WWW-Authenticate for
+// WriteError writes an error, with Retry-After in seconds, and with WWW-Authenticate for
 // status 401.
-func Refuse(w http.ResponseWriter, status, retry int, body any) {
+func WriteError(w http.ResponseWriter, status, retry int, body any) {
 	if retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(retry))
 	}
@@ -87,10 +87,10 @@ func Refuse(w http.ResponseWriter, status, retry int, body any) {
 	Write(w, status, body)
 }
 
-// Limit returns the query parameter limit, from 1 to most; otherwise if it is absent.
+// LimitParam returns the query parameter limit, from 1 to most; otherwise if it is absent.
 //
 // Errors: CodeInvalid.
-func Limit(r *http.Request, otherwise, most int) (int, error) {
+func LimitParam(r *http.Request, otherwise, most int) (int, error) {
 	text := r.URL.Query().Get("limit")
 	if text == "" {
 		return otherwise, nil

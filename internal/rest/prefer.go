@@ -32,9 +32,9 @@ func Preference(r *http.Request) string {
 	return ""
 }
 
-// Answered sets the headers of an answer: the applied preference, the current version,
+// SetAnswerHeaders sets the headers of an answer: the applied preference, the current version,
 // and whether the request was a replay.
-func Answered(w http.ResponseWriter, preference string, version int64, replayed bool) {
+func SetAnswerHeaders(w http.ResponseWriter, preference string, version int64, replayed bool) {
 	if preference != "" {
 		w.Header().Set("Preference-Applied", "return="+preference)
 	}

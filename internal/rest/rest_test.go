@@ -21,7 +21,7 @@ func routes() *rest.Routes {
 		if errors.As(err, &none) {
 			status = none.Status()
 		}
-		rest.Refuse(w, status, 0, err.Error())
+		rest.WriteError(w, status, 0, err.Error())
 	})
 	m.Call("GET /a/{id}", func(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 		return http.StatusOK, map[string]string{"id": r.PathValue("id"), "text": "<b>"}, nil
@@ -84,7 +84,7 @@ func TestBody(t *testing.T) {
 	} {
 		r := httptest.NewRequest("POST", "/", strings.NewReader(row.body))
 		r.Header.Set("Content-Type", row.kind)
-		raw, err := rest.Body(httptest.NewRecorder(), r, 100, "application/merge-patch+json")
+		raw, err := rest.ReadBody(httptest.NewRecorder(), r, 100, "application/merge-patch+json")
 		if kg.CodeOf(err) != row.code || err != nil && kg.AsError(err).Field != row.field || err == nil && string(raw) != row.body {
 			t.Errorf("%s %s: got %s, %v", row.kind, row.body, raw, err)
 		}
@@ -102,7 +102,7 @@ func TestBody(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	for query, want := range map[string]int{"": 50, "limit=1": 1, "limit=100": 100, "limit=0": 0, "limit=101": 0, "limit=x": 0, "limit=-1": 0} {
-		n, err := rest.Limit(httptest.NewRequest("GET", "/?"+query, nil), 50, 100)
+		n, err := rest.LimitParam(httptest.NewRequest("GET", "/?"+query, nil), 50, 100)
 		if n != want || (err != nil) != (want == 0) {
 			t.Errorf("%s: got %d, %v", query, n, err)
 		}
@@ -120,12 +120,12 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	rest.Refuse(w, http.StatusUnauthorized, 0, "x")
+	rest.WriteError(w, http.StatusUnauthorized, 0, "x")
 	if w.Header().Get("WWW-Authenticate") == "" || w.Header().Get("Retry-After") != "" {
 		t.Errorf("got %v", w.Header())
 	}
 	w = httptest.NewRecorder()
-	rest.Refuse(w, http.StatusTooManyRequests, 7, "x")
+	rest.WriteError(w, http.StatusTooManyRequests, 7, "x")
 	if w.Header().Get("Retry-After") != "7" {
 		t.Errorf("got %v", w.Header())
 	}
@@ -133,11 +133,11 @@ func TestRetryAfter(t *testing.T) {
 
 func TestNoStream(t *testing.T) {
 	full := fmt.Errorf("outside: %w", &sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: 3 * time.Second})
-	if e := kg.AsError(rest.NoStream(full)); e.Code != kg.CodeOverloaded || e.RetryAfter != 3*time.Second {
+	if e := kg.AsError(rest.StreamError(full)); e.Code != kg.CodeOverloaded || e.RetryAfter != 3*time.Second {
 		t.Errorf("as many as are served: %+v", e)
 	}
 	other := kg.Errorf(kg.CodeTaskNotFound, "no")
-	if got := rest.NoStream(other); got != error(other) {
+	if got := rest.StreamError(other); got != error(other) {
 		t.Errorf("anything else: %v", got)
 	}
 }

@@ -49,15 +49,15 @@ func (m *Routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.mux.ServeHTTP(w, r)
 		return
 	}
-	none := &NoRoute{Method: r.Method, Methods: m.methods(r)}
+	none := &NoRoute{Method: r.Method, Methods: m.allowedMethods(r)}
 	if len(none.Methods) > 0 {
 		w.Header().Set("Allow", strings.Join(none.Methods, ", "))
 	}
 	m.refuse(w, r, none)
 }
 
-// methods lists the methods of the path.
-func (m *Routes) methods(r *http.Request) (out []string) {
+// allowedMethods lists the methods of the path.
+func (m *Routes) allowedMethods(r *http.Request) (out []string) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		other := r.Clone(r.Context())
 		other.Method = method

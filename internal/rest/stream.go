@@ -7,9 +7,9 @@ import (
 	"koine/kg"
 )
 
-// NoStream converts the error of a stream that could not be opened: CodeOverloaded if
+// StreamError converts the error of a stream that could not be opened: CodeOverloaded if
 // the server is at its limit, other errors unchanged.
-func NoStream(err error) error {
+func StreamError(err error) error {
 	var refused *sse.Refused
 	if !errors.As(err, &refused) {
 		return err

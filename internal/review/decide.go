@@ -35,21 +35,21 @@ func (s *Service) Decide(ctx context.Context, by Caller, id string, d Decision, 
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "the comment has %d bytes, more than the limit of %d", len(comment), MaxCommentBytes).At("comment")
 	}
 	for range maxRounds {
-		p, err := s.get(ctx, by, id)
+		p, err := s.getWhole(ctx, by, id)
 		if err != nil {
 			return nil, err
 		}
-		if err := mayReview(by, p); err != nil {
+		if err := checkReviewer(by, p); err != nil {
 			return nil, err
 		}
-		if err := s.seesAll(by, p); err != nil {
+		if err := s.checkSeesAll(by, p); err != nil {
 			return nil, err
 		}
-		if p.Status != Pending && said(p, by.Principal.ID, d) {
-			return s.shown(p, by.Principal), nil // a retry after a lost answer
+		if p.Status != Pending && hasDecided(p, by.Principal.ID, d) {
+			return s.withoutHidden(p, by.Principal), nil // a retry after a lost answer
 		}
 		r := &decision{service: s, by: by, proposal: p, decision: d, comment: comment, expected: expected}
-		err = r.make(ctx)
+		err = r.commitDecision(ctx)
 		if errors.Is(err, errChanged) {
 			continue
 		}
@@ -61,10 +61,10 @@ func (s *Service) Decide(ctx context.Context, by Caller, id string, d Decision, 
 	return nil, kg.Errorf(kg.CodeOverloaded, "too many concurrent decisions on the proposal; try again")
 }
 
-// mayReview returns an error for the author and for a caller without a reviewer role.
-func mayReview(by Caller, p *Proposal) error {
+// checkReviewer returns an error for the author and for a caller without a reviewer role.
+func checkReviewer(by Caller, p *Proposal) error {
 	switch {
-	case by.wrote(p.Author, p.Actor):
+	case by.isAuthor(p.Author, p.Actor):
 		return kg.Errorf(kg.CodePermissionDenied, "you cannot review your own proposal")
 	case by.Principal.IsAdmin():
 		return nil
@@ -86,24 +86,24 @@ type decision struct {
 	own error // failure of the decision itself, not of the patches
 }
 
-// make commits the decision.
-func (d *decision) make(ctx context.Context) error {
-	if d.decision == Approve && d.completes(d.proposal) {
-		return d.apply(ctx)
+// commitDecision commits the decision.
+func (d *decision) commitDecision(ctx context.Context) error {
+	if d.decision == Approve && d.isLast(d.proposal) {
+		return d.applyProposal(ctx)
 	}
-	return d.commit(ctx, func(tx *kg.Tx, p *Proposal) error {
-		if d.decision == Approve && d.completes(p) {
+	return d.commitReview(ctx, func(tx *kg.Tx, p *Proposal) error {
+		if d.decision == Approve && d.isLast(p) {
 			return errChanged // a concurrent approval
 		}
 		if d.decision == Reject {
-			return end(tx, p.ID, Rejected, d.by.Principal.ID)
+			return endProposal(tx, p.ID, Rejected, d.by.Principal.ID)
 		}
 		return nil
 	})
 }
 
-// completes reports whether the reviewer's approval is the last one required.
-func (d *decision) completes(p *Proposal) bool {
+// isLast reports whether the reviewer's approval is the last one required.
+func (d *decision) isLast(p *Proposal) bool {
 	approvers := p.approvers()
 	if !slices.Contains(approvers, d.by.Principal.ID) {
 		approvers = append(approvers, d.by.Principal.ID)
@@ -111,86 +111,86 @@ func (d *decision) completes(p *Proposal) bool {
 	return len(approvers) >= p.RequiredApprovals
 }
 
-// commit records the review in the reviewer's name and calls then in the same update.
-func (d *decision) commit(ctx context.Context, then func(*kg.Tx, *Proposal) error) error {
+// commitReview records the review in the reviewer's name and calls then in the same update.
+func (d *decision) commitReview(ctx context.Context, then func(*kg.Tx, *Proposal) error) error {
 	meta := kg.Meta{Principal: d.by.Principal, Actor: d.by.Actor, ProposalID: d.proposal.ID}
 	receipt, err := d.service.store.Update(ctx, meta, func(tx *kg.Tx) error {
-		p, err := d.begin(tx)
+		p, err := d.recordReview(tx)
 		if err != nil {
 			return err
 		}
 		if err := then(tx, p); err != nil {
 			return err
 		}
-		return d.service.sweep(tx)
+		return d.service.expireOne(tx)
 	})
-	return accepted(receipt, err)
+	return verdictError(receipt, err)
 }
 
-// accepted converts the verdict on an update of koine's own to an error: a verifier
+// verdictError converts the verdict on an update of koine's own to an error: a verifier
 // must not refuse it.
-func accepted(r kg.Receipt, err error) error {
+func verdictError(r kg.Receipt, err error) error {
 	if err == nil && r.Verdict.Outcome != kg.Accepted {
 		err = kg.Errorf(kg.CodeConstraintViolation, "%s: %s", r.Verdict.Reason, r.Verdict.Details)
 	}
 	return err
 }
 
-// begin reads the proposal inside the update, returns an error if it can no longer be
+// recordReview reads the proposal inside the update, returns an error if it can no longer be
 // decided, and records the review.
-func (d *decision) begin(tx *kg.Tx) (*Proposal, error) {
-	p, err := read(tx.MatchOwn, d.proposal.ID, false)
+func (d *decision) recordReview(tx *kg.Tx) (*Proposal, error) {
+	p, err := readProposal(tx.MatchOwn, d.proposal.ID, false)
 	if err != nil {
 		return nil, err
 	}
 	if p == nil {
 		return nil, errNotFound(d.proposal.ID)
 	}
-	if p = p.at(tx.Time()); p.Status != Pending {
+	if p = p.statusAt(tx.Time()); p.Status != Pending {
 		return nil, errClosed(p)
 	}
 	if d.expected != nil {
-		if err := unchanged(tx, d.proposal, p.Revision, *d.expected); err != nil {
+		if err := checkUnchanged(tx, d.proposal, p.Revision, *d.expected); err != nil {
 			return nil, err
 		}
 	}
-	return p, d.write(tx, p)
+	return p, d.writeReview(tx, p)
 }
 
-// said reports whether the principal has made this decision before.
-func said(p *Proposal, reviewer kg.AgentID, d Decision) bool {
+// hasDecided reports whether the principal has made this decision before.
+func hasDecided(p *Proposal, reviewer kg.AgentID, d Decision) bool {
 	return slices.ContainsFunc(p.Reviews, func(r Review) bool { return r.Reviewer == reviewer && r.Decision == d })
 }
 
-// write records the review, unless it repeats an earlier one.
-func (d *decision) write(tx *kg.Tx, p *Proposal) error {
-	if said(p, d.by.Principal.ID, d.decision) {
+// writeReview records the review, unless it repeats an earlier one.
+func (d *decision) writeReview(tx *kg.Tx, p *Proposal) error {
+	if hasDecided(p, d.by.Principal.ID, d.decision) {
 		return nil
 	}
 	w := &writer{tx: tx, graph: graphOf(p.ID), source: d.by.Principal.ID}
 	subject := kg.IRI(w.graph.Value() + "/review/" + strconv.Itoa(len(p.Reviews)+1))
-	w.add(propReview, subject)
-	w.about(subject, rdfType, classReview)
-	w.about(subject, propReviewer, kg.IRI(string(d.by.Principal.ID)))
-	w.about(subject, propReviewerActor, kg.IRI(string(d.by.actor())))
-	w.about(subject, propDecision, kg.String(string(d.decision)))
-	w.about(subject, propReviewed, kg.DateTime(tx.Time()))
+	w.addProperty(propReview, subject)
+	w.addAbout(subject, rdfType, classReview)
+	w.addAbout(subject, propReviewer, kg.IRI(string(d.by.Principal.ID)))
+	w.addAbout(subject, propReviewerActor, kg.IRI(string(d.by.actingAgent())))
+	w.addAbout(subject, propDecision, kg.String(string(d.decision)))
+	w.addAbout(subject, propReviewed, kg.DateTime(tx.Time()))
 	if d.comment != "" {
-		w.about(subject, propComment, kg.String(d.comment))
+		w.addAbout(subject, propComment, kg.String(d.comment))
 	}
 	return w.err
 }
 
-// unchanged returns an error if the proposal, or a subject of its patches, changed
+// checkUnchanged returns an error if the proposal, or a subject of its patches, changed
 // after the revision.
-func unchanged(tx *kg.Tx, p *Proposal, changed, after kg.Revision) error {
+func checkUnchanged(tx *kg.Tx, p *Proposal, changed, after kg.Revision) error {
 	if changed > after {
 		return kg.Errorf(kg.CodeRevisionConflict, "the proposal changed in revision %d, after the expected %d", changed, after).At("expectedRevision")
 	}
-	return unchangedSubjects(tx, p, after)
+	return checkSubjects(tx, p, after)
 }
 
-func unchangedSubjects(tx *kg.Tx, p *Proposal, after kg.Revision) error {
+func checkSubjects(tx *kg.Tx, p *Proposal, after kg.Revision) error {
 	for i := range p.Patches {
 		q := &p.Patches[i].Quad
 		last, err := tx.LastChange(q.Graph, q.Subject)
@@ -204,27 +204,27 @@ func unchangedSubjects(tx *kg.Tx, p *Proposal, after kg.Revision) error {
 	return nil
 }
 
-// stands reports whether the author still has these rights.
-func (s *Service) stands(p *Proposal, rights kg.Principal) bool {
-	now, err := s.options.Standing(p.principal())
+// rightsUnchanged reports whether the author still has these rights.
+func (s *Service) rightsUnchanged(p *Proposal, rights kg.Principal) bool {
+	now, err := s.options.CurrentRights(p.authorThen())
 	return err == nil && reflect.DeepEqual(now, rights)
 }
 
-// lost is the conflict reason for an author that no longer has the rights to make the
+// lostRights is the conflict reason for an author that no longer has the rights to make the
 // proposal.
-func lost(p *Proposal, err error) string {
+func lostRights(p *Proposal, err error) string {
 	return fmt.Sprintf("the author %s no longer has the rights for it: %v", p.Author, err)
 }
 
-// apply applies the patches in the author's name and with the author's current rights,
+// applyProposal applies the patches in the author's name and with the author's current rights,
 // in the commit that records the last review.
-func (d *decision) apply(ctx context.Context) error {
+func (d *decision) applyProposal(ctx context.Context) error {
 	p := d.proposal
-	author, err := d.service.options.Standing(p.principal())
+	author, err := d.service.options.CurrentRights(p.authorThen())
 	if err != nil {
-		return d.conflict(ctx, lost(p, err))
+		return d.endConflicted(ctx, lostRights(p, err))
 	}
-	if judge := d.service.judge; judge != nil {
+	if judge := d.service.checkPatches; judge != nil {
 		if err := judge(ctx, author, p.Patches); err != nil {
 			return err
 		}
@@ -235,51 +235,51 @@ func (d *decision) apply(ctx context.Context) error {
 	}
 	d.own = nil
 	receipt, err := d.service.store.Update(ctx, meta, func(tx *kg.Tx) error {
-		now, err := d.begin(tx)
-		if err == nil && !(d.completes(now) && d.service.stands(p, author)) {
+		now, err := d.recordReview(tx)
+		if err == nil && !(d.isLast(now) && d.service.rightsUnchanged(p, author)) {
 			err = errChanged
 		}
 		if d.own = err; err != nil {
 			return err
 		}
-		if err := d.patch(tx); err != nil {
+		if err := d.applyPatches(tx); err != nil {
 			return err
 		}
-		d.own = d.applied(tx)
+		d.own = d.endApplied(tx)
 		return d.own
 	})
 	switch {
 	case err == nil && receipt.Verdict.Outcome == kg.Accepted:
 		return nil
 	case err == nil:
-		return d.conflict(ctx, conflictOf(receipt.Verdict))
+		return d.endConflicted(ctx, conflictOf(receipt.Verdict))
 	case d.own != nil:
 		return d.own
 	case !aboutPatches[kg.CodeOf(err)]:
 		return err
 	}
-	return d.conflict(ctx, kg.AsError(err).Error())
+	return d.endConflicted(ctx, kg.AsError(err).Error())
 }
 
-// applied ends the proposal. It runs after the patches, because changes are judged by
+// endApplied ends the proposal. It runs after the patches, because changes are judged by
 // their index.
-func (d *decision) applied(tx *kg.Tx) error {
+func (d *decision) endApplied(tx *kg.Tx) error {
 	id := d.proposal.ID
 	w := &writer{tx: tx, graph: graphOf(id), source: d.by.Principal.ID}
-	w.add(propAppliedIn, kg.Integer(int64(tx.Revision())))
+	w.addProperty(propAppliedIn, kg.Integer(int64(tx.Revision())))
 	if w.err != nil {
 		return w.err
 	}
-	if err := end(tx, id, Applied, d.by.Principal.ID); err != nil {
+	if err := endProposal(tx, id, Applied, d.by.Principal.ID); err != nil {
 		return err
 	}
-	return d.service.sweep(tx)
+	return d.service.expireOne(tx)
 }
 
-// patch applies the patches of the proposal.
-func (d *decision) patch(tx *kg.Tx) error {
+// applyPatches applies the patches of the proposal.
+func (d *decision) applyPatches(tx *kg.Tx) error {
 	if d.proposal.hasExpected {
-		if err := unchangedSubjects(tx, d.proposal, d.proposal.expected); err != nil {
+		if err := checkSubjects(tx, d.proposal, d.proposal.expected); err != nil {
 			return err
 		}
 	}
@@ -310,14 +310,14 @@ func conflictOf(v kg.Verdict) string {
 	return reason
 }
 
-// conflict ends the proposal because its patches could not be applied.
-func (d *decision) conflict(ctx context.Context, why string) error {
-	return d.commit(ctx, func(tx *kg.Tx, p *Proposal) error {
-		if err := end(tx, p.ID, Conflicted, d.by.Principal.ID); err != nil {
+// endConflicted ends the proposal because its patches could not be applied.
+func (d *decision) endConflicted(ctx context.Context, why string) error {
+	return d.commitReview(ctx, func(tx *kg.Tx, p *Proposal) error {
+		if err := endProposal(tx, p.ID, Conflicted, d.by.Principal.ID); err != nil {
 			return err
 		}
 		w := &writer{tx: tx, graph: graphOf(p.ID), source: kg.System}
-		w.text(propConflict, why)
+		w.addText(propConflict, why)
 		return w.err
 	})
 }
@@ -329,27 +329,27 @@ func (s *Service) Withdraw(ctx context.Context, by Caller, id string) (*Proposal
 	if err != nil {
 		return nil, err
 	}
-	if !by.wrote(p.Author, p.Actor) && !by.Principal.IsAdmin() {
+	if !by.isAuthor(p.Author, p.Actor) && !by.Principal.IsAdmin() {
 		return nil, kg.Errorf(kg.CodePermissionDenied, "only the author may withdraw a proposal")
 	}
 	meta := kg.Meta{Principal: by.Principal, Actor: by.Actor, ProposalID: id}
 	receipt, err := s.store.Update(ctx, meta, func(tx *kg.Tx) error {
-		now, err := read(tx.MatchOwn, id, false)
+		now, err := readProposal(tx.MatchOwn, id, false)
 		if err != nil {
 			return err
 		}
 		if now == nil {
 			return errNotFound(id)
 		}
-		if now.at(tx.Time()).Status != Pending {
+		if now.statusAt(tx.Time()).Status != Pending {
 			return errClosed(now)
 		}
-		if err := end(tx, id, Withdrawn, by.Principal.ID); err != nil {
+		if err := endProposal(tx, id, Withdrawn, by.Principal.ID); err != nil {
 			return err
 		}
-		return s.sweep(tx)
+		return s.expireOne(tx)
 	})
-	if err := accepted(receipt, err); err != nil {
+	if err := verdictError(receipt, err); err != nil {
 		return nil, err
 	}
 	return s.Get(ctx, by, id)

@@ -14,13 +14,13 @@ func (s *Service) Note(id string, author kg.AgentID, expires time.Time, status S
 	for property, object := range map[kg.Term]kg.Term{propAuthor: kg.IRI(string(author)), propExpires: kg.DateTime(expires), propStatus: kg.String(string(status))} {
 		facts = append(facts, records.Fact{Quad: kg.Quad{Subject: g, Predicate: property, Object: object, Graph: g}, Exists: true})
 	}
-	s.table.take(0, facts)
+	s.table.applyFacts(0, facts)
 }
 
 // OpenOf, Expired, All and Unended are what the service asks its lists.
 func (s *Service) OpenOf(author kg.AgentID, now time.Time) int {
-	return s.table.lists.openOf(author, now)
+	return s.table.lists.countOpen(author, now)
 }
-func (s *Service) Expired(now time.Time) string  { return s.table.lists.expired(now) }
-func (s *Service) All(after string) []string     { return s.table.lists.all(after) }
-func (s *Service) Unended(after string) []string { return s.table.lists.unended(after) }
+func (s *Service) Expired(now time.Time) string  { return s.table.lists.firstExpired(now) }
+func (s *Service) All(after string) []string     { return s.table.lists.listAll(after) }
+func (s *Service) Unended(after string) []string { return s.table.lists.listOpen(after) }

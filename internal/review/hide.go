@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// place is the predicate and graph of a statement, by which rules hide it.
-type place struct{ predicate, graph kg.Term }
+// patchPlace is the predicate and graph of a statement, by which rules hide it.
+type patchPlace struct{ predicate, graph kg.Term }
 
 // maxPlaces limits the places stored for one proposal. If a proposal has more and any
 // rule hides statements, its pending graph is hidden, and its patches are checked one
@@ -16,11 +16,11 @@ type place struct{ predicate, graph kg.Term }
 const maxPlaces = 256
 
 // placesOf lists the distinct places of the patches; nil if there are too many.
-func placesOf(patches []kg.Patch) (list []place) {
-	seen := map[place]bool{}
+func placesOf(patches []kg.Patch) (list []patchPlace) {
+	seen := map[patchPlace]bool{}
 	for i := range patches {
 		q := &patches[i].Quad
-		at := place{q.Predicate, q.Graph}
+		at := patchPlace{q.Predicate, q.Graph}
 		if seen[at] {
 			continue
 		}
@@ -33,27 +33,27 @@ func placesOf(patches []kg.Patch) (list []place) {
 	return list
 }
 
-// term encodes a place: the predicate, then a space and the graph unless it is the
+// toTerm encodes a place: the predicate, then a space and the graph unless it is the
 // default graph. IRIs have no spaces.
-func (at place) term() kg.Term {
+func (at patchPlace) toTerm() kg.Term {
 	if at.graph == kg.DefaultGraph {
 		return kg.String(at.predicate.Value())
 	}
 	return kg.String(at.predicate.Value() + " " + at.graph.Value())
 }
 
-func placeOf(t kg.Term) place {
+func placeOf(t kg.Term) patchPlace {
 	predicate, graph, named := strings.Cut(t.Value(), " ")
 	if !named {
-		return place{kg.IRI(predicate), kg.DefaultGraph}
+		return patchPlace{kg.IRI(predicate), kg.DefaultGraph}
 	}
-	return place{kg.IRI(predicate), kg.IRI(graph)}
+	return patchPlace{kg.IRI(predicate), kg.IRI(graph)}
 }
 
-// hides reports whether any place of the entry with the predicate, or with any
+// isHidden reports whether any place of the entry with the predicate, or with any
 // predicate for the zero Term, is hidden. An entry without places counts as hidden.
-func (e *entry) hides(hides func(predicate, graph kg.Term) bool, predicate kg.Term) bool {
-	return len(e.about) == 0 || slices.ContainsFunc(e.about, func(at place) bool {
+func (e *entry) isHidden(hides func(predicate, graph kg.Term) bool, predicate kg.Term) bool {
+	return len(e.about) == 0 || slices.ContainsFunc(e.about, func(at patchPlace) bool {
 		return (predicate.IsZero() || predicate == at.predicate) && hides(at.predicate, at.graph)
 	})
 }
@@ -71,18 +71,18 @@ func (g *Guard) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 		}
 		if id, ok := strings.CutPrefix(graph.Value(), kg.PendingGraphPrefix); ok {
 			e, known := g.table.get(id)
-			return !known || e.hides(hides, predicate)
+			return !known || e.isHidden(hides, predicate)
 		}
 		if id, ok := strings.CutPrefix(graph.Value(), kg.ProposalGraphPrefix); ok && predicate == propPatches {
 			e, known := g.table.get(id)
-			return !known || e.hides(hides, kg.Term{})
+			return !known || e.isHidden(hides, kg.Term{})
 		}
 		return false
 	}
 }
 
-// shown removes the patches that are hidden from the principal.
-func (s *Service) shown(p *Proposal, to kg.Principal) *Proposal {
+// withoutHidden removes the patches that are hidden from the principal.
+func (s *Service) withoutHidden(p *Proposal, to kg.Principal) *Proposal {
 	hides := kg.Hidden(s.access, to)
 	if hides == nil {
 		return p
@@ -93,8 +93,8 @@ func (s *Service) shown(p *Proposal, to kg.Principal) *Proposal {
 	return p
 }
 
-// seesAll returns an error unless the caller sees all patches of a proposal.
-func (s *Service) seesAll(by Caller, p *Proposal) error {
+// checkSeesAll returns an error unless the caller sees all patches of a proposal.
+func (s *Service) checkSeesAll(by Caller, p *Proposal) error {
 	hides := kg.Hidden(s.access, by.Principal)
 	if hides != nil && slices.ContainsFunc(p.Patches, func(patch kg.Patch) bool { return hides(patch.Quad.Predicate, patch.Quad.Graph) }) {
 		return kg.Errorf(kg.CodePermissionDenied, "some patches of the proposal are hidden from you: another reviewer must decide")

@@ -65,7 +65,7 @@ func TestHiddenStatementsAreHiddenInProposals(t *testing.T) {
 			if err != nil || len(one.Patches) != row.shown || one.Hidden != 2-row.shown {
 				t.Errorf("%s: %s gets %+v, %v", when, row.p.ID, one, err)
 			}
-			past, err := w.service.At(t.Context(), by(row.p), row.id, 2)
+			past, err := w.service.GetAt(t.Context(), by(row.p), row.id, 2)
 			if err != nil || len(past.Patches) != row.shown {
 				t.Errorf("%s: %s gets of the past %+v, %v", when, row.p.ID, past, err)
 			}

@@ -18,14 +18,14 @@ func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if first, err := waits(tx, h, pieces); err != nil || first != "" {
+	if first, err := findPending(tx, h, pieces); err != nil || first != "" {
 		return first, err
 	}
-	if err := s.sweep(tx); err != nil {
+	if err := s.expireOne(tx); err != nil {
 		return "", err
 	}
 	author := h.Meta.Principal
-	if open := s.table.lists.openOf(author.ID, tx.Time()); open >= s.options.OpenPerAgent {
+	if open := s.table.lists.countOpen(author.ID, tx.Time()); open >= s.options.OpenPerAgent {
 		e := kg.Errorf(kg.CodeLimitExceeded, "the author has %d proposals waiting for review, the limit", open)
 		e.Hint = "Wait until some are decided, or withdraw some."
 		return "", e
@@ -35,15 +35,15 @@ func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
 		return "", fmt.Errorf("an id for a proposal: %w", err)
 	}
 	w := &writer{tx: tx, graph: graphOf(id.String()), source: author.ID}
-	w.describe(h, s.options.Expires)
-	w.add(propPatchCount, kg.Integer(int64(len(h.Patches))))
+	w.writeDescription(h, s.options.Expires)
+	w.addProperty(propPatchCount, kg.Integer(int64(len(h.Patches))))
 	for _, at := range placesOf(h.Patches) {
-		w.add(propAbout, at.term())
+		w.addProperty(propAbout, at.toTerm())
 	}
 	for _, piece := range pieces {
-		w.add(propPatches, kg.String(piece))
+		w.addProperty(propPatches, kg.String(piece))
 	}
-	w.pend(pendingOf(id.String()), h.Patches)
+	w.writePending(pendingOf(id.String()), h.Patches)
 	return id.String(), w.err
 }
 
@@ -55,29 +55,29 @@ type writer struct {
 	err    error
 }
 
-// about adds a statement about a subject in the proposal's graph.
-func (w *writer) about(subject, property, object kg.Term) {
-	w.apply(kg.Patch{Op: kg.Add, Source: w.source, Quad: kg.Quad{Subject: subject, Predicate: property, Object: object, Graph: w.graph}})
+// addAbout adds a statement about a subject in the proposal's graph.
+func (w *writer) addAbout(subject, property, object kg.Term) {
+	w.applyPatch(kg.Patch{Op: kg.Add, Source: w.source, Quad: kg.Quad{Subject: subject, Predicate: property, Object: object, Graph: w.graph}})
 }
 
-// add adds a statement about the proposal.
-func (w *writer) add(property, object kg.Term) { w.about(w.graph, property, object) }
+// addProperty adds a statement about the proposal.
+func (w *writer) addProperty(property, object kg.Term) { w.addAbout(w.graph, property, object) }
 
-// text adds a text property, unless it is empty.
-func (w *writer) text(property kg.Term, text string) {
+// addText adds a text property, unless it is empty.
+func (w *writer) addText(property kg.Term, text string) {
 	if text != "" {
-		w.add(property, kg.String(text))
+		w.addProperty(property, kg.String(text))
 	}
 }
 
-func (w *writer) apply(p kg.Patch) {
+func (w *writer) applyPatch(p kg.Patch) {
 	if w.err == nil {
 		w.err = w.tx.ApplyOwn(p)
 	}
 }
 
-// describe writes everything but the patches.
-func (w *writer) describe(h *kg.HeldUpdate, expires time.Duration) {
+// writeDescription writes everything but the patches.
+func (w *writer) writeDescription(h *kg.HeldUpdate, expires time.Duration) {
 	m, hold := &h.Meta, h.Verdict.Hold
 	if hold == nil {
 		hold = &kg.Hold{}
@@ -90,51 +90,51 @@ func (w *writer) describe(h *kg.HeldUpdate, expires time.Duration) {
 		w.err = err
 		return
 	}
-	w.add(rdfType, classProposal)
-	w.add(propAuthor, kg.IRI(string(m.Principal.ID)))
-	w.add(propActor, kg.IRI(string(m.Actor)))
-	w.add(propAuthority, kg.String(string(rights)))
-	w.add(propCreated, kg.DateTime(w.tx.Time()))
-	w.add(propExpires, kg.DateTime(w.tx.Time().Add(expires)))
-	w.add(propRequired, kg.Integer(int64(max(1, hold.Approvals))))
+	w.addProperty(rdfType, classProposal)
+	w.addProperty(propAuthor, kg.IRI(string(m.Principal.ID)))
+	w.addProperty(propActor, kg.IRI(string(m.Actor)))
+	w.addProperty(propAuthority, kg.String(string(rights)))
+	w.addProperty(propCreated, kg.DateTime(w.tx.Time()))
+	w.addProperty(propExpires, kg.DateTime(w.tx.Time().Add(expires)))
+	w.addProperty(propRequired, kg.Integer(int64(max(1, hold.Approvals))))
 	roles := hold.Roles
 	if roles == nil {
 		roles = []string{kg.RoleReviewer}
 	}
 	for _, role := range roles {
-		w.text(propReviewerRole, role)
+		w.addText(propReviewerRole, role)
 	}
 	for _, rule := range hold.Rules {
-		w.text(propRule, rule)
+		w.addText(propRule, rule)
 	}
-	w.text(propReason, h.Verdict.Details)
-	w.text(propJustification, m.Justification)
-	w.text(propTask, m.TaskID)
-	w.text(propSession, m.SessionID)
-	w.text(propMessage, m.MessageID)
+	w.addText(propReason, h.Verdict.Details)
+	w.addText(propJustification, m.Justification)
+	w.addText(propTask, m.TaskID)
+	w.addText(propSession, m.SessionID)
+	w.addText(propMessage, m.MessageID)
 	if m.HasExpected {
-		w.add(propExpected, kg.Integer(int64(m.ExpectedRevision)))
+		w.addProperty(propExpected, kg.Integer(int64(m.ExpectedRevision)))
 	}
-	w.add(propStatus, kg.String(string(Pending)))
+	w.addProperty(propStatus, kg.String(string(Pending)))
 }
 
-// pend writes the statements that the patches would add to the pending graph.
-func (w *writer) pend(graph kg.Term, patches []kg.Patch) {
+// writePending writes the statements that the patches would add to the pending graph.
+func (w *writer) writePending(graph kg.Term, patches []kg.Patch) {
 	for _, p := range patches {
 		if p.Op == kg.Remove {
 			continue
 		}
 		q := p.Quad
 		q.Graph = graph
-		w.apply(kg.Patch{Op: kg.Add, Quad: q, Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty, Validity: p.Validity, Provenance: p.Provenance})
+		w.applyPatch(kg.Patch{Op: kg.Add, Quad: q, Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty, Validity: p.Validity, Provenance: p.Provenance})
 	}
 }
 
-// end sets the final status of a proposal and clears its pending graph.
-func end(tx *kg.Tx, id string, status Status, by kg.AgentID) error {
+// endProposal sets the final status of a proposal and clears its pending graph.
+func endProposal(tx *kg.Tx, id string, status Status, by kg.AgentID) error {
 	w := &writer{tx: tx, graph: graphOf(id), source: by}
-	w.apply(kg.Patch{Op: kg.Replace, Source: by, Quad: kg.Quad{Subject: w.graph, Predicate: propStatus, Object: kg.String(string(status)), Graph: w.graph}})
-	w.add(propEnded, kg.DateTime(tx.Time()))
+	w.applyPatch(kg.Patch{Op: kg.Replace, Source: by, Quad: kg.Quad{Subject: w.graph, Predicate: propStatus, Object: kg.String(string(status)), Graph: w.graph}})
+	w.addProperty(propEnded, kg.DateTime(tx.Time()))
 	var gone []kg.Quad
 	for st, err := range tx.MatchOwn(kg.Pattern{Graph: pendingOf(id)}) {
 		if err != nil {
@@ -143,18 +143,18 @@ func end(tx *kg.Tx, id string, status Status, by kg.AgentID) error {
 		gone = append(gone, st.Quad)
 	}
 	for _, q := range gone {
-		w.apply(kg.Patch{Op: kg.Remove, Quad: q})
+		w.applyPatch(kg.Patch{Op: kg.Remove, Quad: q})
 	}
 	return w.err
 }
 
-// sweep records the expiry of one proposal, in a commit about proposals that is made
+// expireOne records the expiry of one proposal, in a commit about proposals that is made
 // anyway. It counts as expired before that. It is one only, because the commit must
 // stay below kg.MaxCommitBytes with up to MaxPatchBytes of patches and its own content.
 // The commit's own proposal is not expired.
-func (s *Service) sweep(tx *kg.Tx) error {
-	if id := s.table.lists.expired(tx.Time()); id != "" {
-		return end(tx, id, Expired, kg.System)
+func (s *Service) expireOne(tx *kg.Tx) error {
+	if id := s.table.lists.firstExpired(tx.Time()); id != "" {
+		return endProposal(tx, id, Expired, kg.System)
 	}
 	return nil
 }

@@ -30,46 +30,46 @@ type Page struct {
 	More      bool
 }
 
-// system returns a snapshot of everything.
-func (s *Service) system(ctx context.Context) (*kg.Snapshot, error) {
+// systemView returns a snapshot of everything.
+func (s *Service) systemView(ctx context.Context) (*kg.Snapshot, error) {
 	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
 }
 
 // Get returns a proposal that the caller may read, without the patches that are hidden
 // from it. Otherwise the error is CodeNotFound.
 func (s *Service) Get(ctx context.Context, by Caller, id string) (*Proposal, error) {
-	p, err := s.get(ctx, by, id)
+	p, err := s.getWhole(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.shown(p, by.Principal), nil
+	return s.withoutHidden(p, by.Principal), nil
 }
 
-// get is Get with all patches.
-func (s *Service) get(ctx context.Context, by Caller, id string) (*Proposal, error) {
+// getWhole is Get with all patches.
+func (s *Service) getWhole(ctx context.Context, by Caller, id string) (*Proposal, error) {
 	e, ok := s.table.get(id)
-	if !ok || !by.Principal.Trusted() && !e.readable(by.Principal) {
+	if !ok || !by.Principal.Trusted() && !e.readableBy(by.Principal) {
 		return nil, errNotFound(id)
 	}
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	p, err := read(snapshot.Match, id, true)
+	p, err := readProposal(snapshot.Match, id, true)
 	if err != nil {
 		return nil, err
 	}
 	if p == nil {
 		return nil, errNotFound(id)
 	}
-	return p.at(s.options.Clock()), nil
+	return p.statusAt(s.options.Clock()), nil
 }
 
-// At is Get as of a revision, with the status recorded at that time.
-func (s *Service) At(ctx context.Context, by Caller, id string, r kg.Revision) (*Proposal, error) {
+// GetAt is Get as of a revision, with the status recorded at that time.
+func (s *Service) GetAt(ctx context.Context, by Caller, id string, r kg.Revision) (*Proposal, error) {
 	e, ok := s.table.get(id)
-	if !ok || !by.Principal.Trusted() && !e.readable(by.Principal) {
+	if !ok || !by.Principal.Trusted() && !e.readableBy(by.Principal) {
 		return nil, errNotFound(id)
 	}
 	snapshot, err := s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, At: r})
@@ -77,14 +77,14 @@ func (s *Service) At(ctx context.Context, by Caller, id string, r kg.Revision) (
 		return nil, err
 	}
 	defer snapshot.Close()
-	p, err := read(snapshot.Match, id, true)
+	p, err := readProposal(snapshot.Match, id, true)
 	if err == nil && p == nil {
 		err = errNotFound(id)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.shown(p, by.Principal), nil
+	return s.withoutHidden(p, by.Principal), nil
 }
 
 // Patterns returns the patterns of statements that change with a proposal, or with any
@@ -99,13 +99,13 @@ func Patterns(id string) []kg.Pattern {
 	return patterns
 }
 
-// StandingPatterns returns those of Patterns that match one statement for each
+// StatusPatterns returns those of Patterns that match one statement for each
 // proposal.
-func StandingPatterns(id string) []kg.Pattern { return Patterns(id)[:1] }
+func StatusPatterns(id string) []kg.Pattern { return Patterns(id)[:1] }
 
-// Changed returns the proposal that an event of Patterns is about. Of the events of one
+// ParseEvent returns the proposal that an event of Patterns is about. Of the events of one
 // commit only one counts.
-func Changed(e *kg.Event) (id string, counts bool) {
+func ParseEvent(e *kg.Event) (id string, counts bool) {
 	q := e.Statement.Quad
 	id, counts = strings.CutPrefix(q.Graph.Value(), kg.ProposalGraphPrefix)
 	if !counts || e.Op == kg.Remove {
@@ -131,37 +131,37 @@ func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "first must be between 1 and %d, not %d", MaxPage, q.First).At("first")
 	}
 	q.Author = kg.CanonicalAgent(string(q.Author))
-	snapshot, err := s.system(ctx)
+	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
 	page, bytes := &Page{}, 0
 	now := s.options.Clock()
-	ids := s.table.lists.all
+	ids := s.table.lists.listAll
 	if q.Status == Pending {
-		ids = s.table.lists.unended
+		ids = s.table.lists.listOpen
 	}
 	for _, id := range ids(q.After) {
 		e, _ := s.table.get(id)
-		if !by.Principal.Trusted() && !e.readable(by.Principal) || q.Author != "" && q.Author != e.author && q.Author != e.actor {
+		if !by.Principal.Trusted() && !e.readableBy(by.Principal) || q.Author != "" && q.Author != e.author && q.Author != e.actor {
 			continue
 		}
 		if waits := e.open && now.Before(e.expires); q.Status == Pending && !waits || q.Status != "" && q.Status != Pending && waits {
 			continue // without reading it
 		}
-		p, err := read(snapshot.Match, id, true)
+		p, err := readProposal(snapshot.Match, id, true)
 		if err != nil {
 			return nil, err
 		}
-		if p == nil || q.Status != "" && p.at(now).Status != q.Status {
+		if p == nil || q.Status != "" && p.statusAt(now).Status != q.Status {
 			continue // created after the snapshot, or of another status
 		}
 		if bytes += p.bytes; len(page.Proposals) == q.First || len(page.Proposals) > 0 && bytes > MaxPageBytes {
 			page.More = true
 			break
 		}
-		page.Proposals = append(page.Proposals, s.shown(p.at(now), by.Principal))
+		page.Proposals = append(page.Proposals, s.withoutHidden(p.statusAt(now), by.Principal))
 	}
 	return page, nil
 }

@@ -10,28 +10,28 @@ import (
 	"koine/kg"
 )
 
-// lists indexes the proposals: all in order, and the open ones by author and by expiry,
+// indexes indexes the proposals: all in order, and the open ones by author and by expiry,
 // so that no lookup walks over all proposals that ever existed.
-type lists struct {
+type indexes struct {
 	mu sync.Mutex // guards the fields below
 	// order has all ids in order of creation: ids begin with their time. Returned
 	// slices of it are never overwritten.
 	order    []string
-	open     map[string]*waiting
-	byAuthor map[kg.AgentID]map[string]*waiting
+	open     map[string]*openProposal
+	byAuthor map[kg.AgentID]map[string]*openProposal
 	expiries expiries
 }
 
-// waiting is a proposal that has not ended.
-type waiting struct {
+// openProposal is a proposal that has not ended.
+type openProposal struct {
 	id      string
 	author  kg.AgentID
 	expires time.Time
 	place   int // index in the heap
 }
 
-// note updates the index with the present state of a proposal.
-func (l *lists) note(id string, e *entry) {
+// updateEntry updates the index with the present state of a proposal.
+func (l *indexes) updateEntry(id string, e *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := len(l.order); n == 0 || l.order[n-1] < id {
@@ -49,19 +49,19 @@ func (l *lists) note(id string, e *entry) {
 	if !e.open {
 		return
 	}
-	w := &waiting{id: id, author: e.author, expires: e.expires}
+	w := &openProposal{id: id, author: e.author, expires: e.expires}
 	if l.open == nil {
-		l.open, l.byAuthor = map[string]*waiting{}, map[kg.AgentID]map[string]*waiting{}
+		l.open, l.byAuthor = map[string]*openProposal{}, map[kg.AgentID]map[string]*openProposal{}
 	}
 	if l.byAuthor[w.author] == nil {
-		l.byAuthor[w.author] = map[string]*waiting{}
+		l.byAuthor[w.author] = map[string]*openProposal{}
 	}
 	l.open[id], l.byAuthor[w.author][id] = w, w
 	heap.Push(&l.expiries, w)
 }
 
-// all lists the proposals after one.
-func (l *lists) all(after string) []string {
+// listAll lists the proposals after one.
+func (l *indexes) listAll(after string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i, found := slices.BinarySearch(l.order, after)
@@ -71,15 +71,15 @@ func (l *lists) all(after string) []string {
 	return l.order[i:len(l.order):len(l.order)]
 }
 
-// unended lists the proposals after one that have not ended; they may have expired.
-func (l *lists) unended(after string) []string {
+// listOpen lists the proposals after one that have not ended; they may have expired.
+func (l *indexes) listOpen(after string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(l.open)), func(id string) bool { return id <= after })
 }
 
-// openOf counts the pending proposals of a principal.
-func (l *lists) openOf(author kg.AgentID, now time.Time) (n int) {
+// countOpen counts the pending proposals of a principal.
+func (l *indexes) countOpen(author kg.AgentID, now time.Time) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.byAuthor[author] {
@@ -90,8 +90,8 @@ func (l *lists) openOf(author kg.AgentID, now time.Time) (n int) {
 	return n
 }
 
-// expired returns the first expired proposal that has not ended, "" for none.
-func (l *lists) expired(now time.Time) string {
+// firstExpired returns the first expired proposal that has not ended, "" for none.
+func (l *indexes) firstExpired(now time.Time) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.expiries) == 0 || now.Before(l.expiries[0].expires) {
@@ -101,7 +101,7 @@ func (l *lists) expired(now time.Time) string {
 }
 
 // expiries is a heap, the next to expire first.
-type expiries []*waiting
+type expiries []*openProposal
 
 func (h expiries) Len() int { return len(h) }
 func (h expiries) Less(i, j int) bool {
@@ -115,7 +115,7 @@ func (h expiries) Swap(i, j int) {
 	h[i].place, h[j].place = i, j
 }
 func (h *expiries) Push(x any) {
-	w := x.(*waiting)
+	w := x.(*openProposal)
 	w.place = len(*h)
 	*h = append(*h, w)
 }

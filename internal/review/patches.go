@@ -57,7 +57,7 @@ func storeTerm(t kg.Term) storedTerm {
 	return s
 }
 
-func (s storedTerm) term() kg.Term {
+func (s storedTerm) toTerm() kg.Term {
 	switch {
 	case s.IRI != "":
 		return kg.IRI(s.IRI)
@@ -131,9 +131,9 @@ func decodePatches(pieces []string) ([]kg.Patch, error) {
 	}
 	patches := make([]kg.Patch, len(list))
 	for i, s := range list {
-		p := kg.Patch{Source: s.Source, Quad: kg.Quad{Subject: s.Subject.term(), Predicate: s.Predicate.term(), Object: s.Object.term(), Graph: kg.DefaultGraph}}
+		p := kg.Patch{Source: s.Source, Quad: kg.Quad{Subject: s.Subject.toTerm(), Predicate: s.Predicate.toTerm(), Object: s.Object.toTerm(), Graph: kg.DefaultGraph}}
 		if s.Graph != nil {
-			p.Quad.Graph = s.Graph.term()
+			p.Quad.Graph = s.Graph.toTerm()
 		}
 		if s.Certainty != nil {
 			p.Certainty, p.HasCertainty = *s.Certainty, true

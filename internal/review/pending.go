@@ -7,10 +7,10 @@ import (
 	"koine/kg"
 )
 
-// waits returns the pending proposal with the same patches, author and message, "" for
+// findPending returns the pending proposal with the same patches, author and message, "" for
 // none. Only a caller that handles the message of a held update (kg.Meta.WhenHeld)
 // submits it again.
-func waits(tx *kg.Tx, h *kg.HeldUpdate, pieces []string) (id string, err error) {
+func findPending(tx *kg.Tx, h *kg.HeldUpdate, pieces []string) (id string, err error) {
 	if h.Meta.MessageID == "" || h.Meta.WhenHeld == nil {
 		return "", nil
 	}
@@ -24,22 +24,22 @@ func waits(tx *kg.Tx, h *kg.HeldUpdate, pieces []string) (id string, err error) 
 		}
 	}
 	for _, one := range with {
-		p, err := read(tx.MatchOwn, one, false)
+		p, err := readProposal(tx.MatchOwn, one, false)
 		if err != nil {
 			return "", err
 		}
-		if p == nil || p.at(tx.Time()).Status != Pending || p.Author != h.Meta.Principal.ID || p.Actor != h.Meta.Actor {
+		if p == nil || p.statusAt(tx.Time()).Status != Pending || p.Author != h.Meta.Principal.ID || p.Actor != h.Meta.Actor {
 			continue
 		}
-		if same, err := asks(tx, one, pieces); err != nil || same {
+		if same, err := hasPatches(tx, one, pieces); err != nil || same {
 			return one, err
 		}
 	}
 	return "", nil
 }
 
-// asks reports whether the proposal has exactly these patches.
-func asks(tx *kg.Tx, id string, pieces []string) (bool, error) {
+// hasPatches reports whether the proposal has exactly these patches.
+func hasPatches(tx *kg.Tx, id string, pieces []string) (bool, error) {
 	var has []string
 	for st, err := range tx.MatchOwn(kg.Pattern{Subject: graphOf(id), Predicate: propPatches, Graph: graphOf(id)}) {
 		if err != nil {

@@ -88,8 +88,8 @@ type authority struct {
 	Key    string       `json:"key,omitempty"`
 }
 
-// principal returns the author with the rights of that time.
-func (p *Proposal) principal() kg.Principal {
+// authorThen returns the author with the rights of that time.
+func (p *Proposal) authorThen() kg.Principal {
 	return kg.Principal{ID: p.Author, Roles: p.authority.Roles, ActFor: p.authority.ActFor, Method: p.authority.Method, Key: p.authority.Key}
 }
 
@@ -106,8 +106,8 @@ func (p *Proposal) approvers() []kg.AgentID {
 	return list
 }
 
-// at updates the status to the given time: the stored one may be older.
-func (p *Proposal) at(now time.Time) *Proposal {
+// statusAt updates the status to the given time: the stored one may be older.
+func (p *Proposal) statusAt(now time.Time) *Proposal {
 	if p.Status == Pending && !now.Before(p.Expires) {
 		p.Status, p.Ended = Expired, p.Expires
 	}
@@ -121,15 +121,15 @@ type Caller struct {
 	Actor     kg.AgentID
 }
 
-func (c Caller) actor() kg.AgentID {
+func (c Caller) actingAgent() kg.AgentID {
 	if c.Actor != "" {
 		return kg.CanonicalAgent(string(c.Actor))
 	}
 	return c.Principal.ID
 }
 
-// wrote reports whether the proposal is the caller's own: the principal and the agent
+// isAuthor reports whether the proposal is the caller's own: the principal and the agent
 // it acts for, compared on both sides.
-func (c Caller) wrote(author, actor kg.AgentID) bool {
-	return c.Principal.ID == author || c.Principal.ID == actor || c.actor() == author || c.actor() == actor
+func (c Caller) isAuthor(author, actor kg.AgentID) bool {
+	return c.Principal.ID == author || c.Principal.ID == actor || c.actingAgent() == author || c.actingAgent() == actor
 }

@@ -13,9 +13,9 @@ import (
 // matcher reads statements of a snapshot or of an update.
 type matcher func(kg.Pattern) iter.Seq2[kg.Statement, error]
 
-// read reads a proposal with its reviews, and with its patches if patches is set; nil
+// readProposal reads a proposal with its reviews, and with its patches if patches is set; nil
 // if it does not exist.
-func read(match matcher, id string, patches bool) (*Proposal, error) {
+func readProposal(match matcher, id string, patches bool) (*Proposal, error) {
 	p := &Proposal{ID: id}
 	graph := graphOf(id)
 	var pieces []string
@@ -31,7 +31,7 @@ func read(match matcher, id string, patches bool) (*Proposal, error) {
 			if reviews[s.Subject] == nil {
 				reviews[s.Subject] = &Review{}
 			}
-			reviews[s.Subject].take(s.Predicate, s.Object)
+			reviews[s.Subject].setProperty(s.Predicate, s.Object)
 		case s.Predicate == propPatches:
 			if patches {
 				pieces = append(pieces, s.Object.Value())
@@ -39,7 +39,7 @@ func read(match matcher, id string, patches bool) (*Proposal, error) {
 			}
 		default:
 			found = true
-			if err := p.take(s.Predicate, s.Object); err != nil {
+			if err := p.setProperty(s.Predicate, s.Object); err != nil {
 				return nil, err
 			}
 		}
@@ -54,7 +54,7 @@ func read(match matcher, id string, patches bool) (*Proposal, error) {
 		if c := a.Time.Compare(b.Time); c != 0 {
 			return c
 		}
-		return compare(a.Reviewer, b.Reviewer)
+		return compareAgents(a.Reviewer, b.Reviewer)
 	})
 	slices.Sort(p.Rules)
 	slices.Sort(p.ReviewerRoles)
@@ -66,7 +66,7 @@ func read(match matcher, id string, patches bool) (*Proposal, error) {
 	return p, err
 }
 
-func compare(a, b kg.AgentID) int {
+func compareAgents(a, b kg.AgentID) int {
 	switch {
 	case a < b:
 		return -1
@@ -76,8 +76,8 @@ func compare(a, b kg.AgentID) int {
 	return 0
 }
 
-// take sets one property of a proposal.
-func (p *Proposal) take(property, object kg.Term) (err error) {
+// setProperty sets one property of a proposal.
+func (p *Proposal) setProperty(property, object kg.Term) (err error) {
 	text := object.Value()
 	switch property {
 	case propStatus:
@@ -89,11 +89,11 @@ func (p *Proposal) take(property, object kg.Term) (err error) {
 	case propAuthority:
 		err = json.Unmarshal([]byte(text), &p.authority)
 	case propCreated:
-		p.Created = moment(object)
+		p.Created = timeOf(object)
 	case propExpires:
-		p.Expires = moment(object)
+		p.Expires = timeOf(object)
 	case propEnded:
-		p.Ended = moment(object)
+		p.Ended = timeOf(object)
 	case propRequired:
 		p.RequiredApprovals, err = strconv.Atoi(text)
 	case propReviewerRole:
@@ -113,9 +113,9 @@ func (p *Proposal) take(property, object kg.Term) (err error) {
 	case propConflict:
 		p.Conflict = text
 	case propAppliedIn:
-		p.AppliedIn, err = revision(text)
+		p.AppliedIn, err = parseRevision(text)
 	case propExpected:
-		p.expected, err = revision(text)
+		p.expected, err = parseRevision(text)
 		p.hasExpected = true
 	}
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *Proposal) take(property, object kg.Term) (err error) {
 	return nil
 }
 
-func (r *Review) take(property, object kg.Term) {
+func (r *Review) setProperty(property, object kg.Term) {
 	switch property {
 	case propReviewer:
 		r.Reviewer = kg.AgentID(object.Value())
@@ -135,16 +135,16 @@ func (r *Review) take(property, object kg.Term) {
 	case propComment:
 		r.Comment = object.Value()
 	case propReviewed:
-		r.Time = moment(object)
+		r.Time = timeOf(object)
 	}
 }
 
-func revision(text string) (kg.Revision, error) {
+func parseRevision(text string) (kg.Revision, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	return kg.Revision(n), err
 }
 
-func moment(t kg.Term) time.Time {
+func timeOf(t kg.Term) time.Time {
 	at, _ := t.DateTimeValue()
 	return at.UTC()
 }

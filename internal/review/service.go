@@ -24,10 +24,10 @@ type Options struct {
 	// Expires is how long a proposal waits if its rule does not set it.
 	Expires time.Duration
 	Clock   func() time.Time // time.Now when nil
-	// Standing returns the author of a proposal with its current rights, or an error
+	// CurrentRights returns the author of a proposal with its current rights, or an error
 	// with the reason if it has none. It must not block and must use state from
 	// kg.Options.OnSystemChange. Nil keeps the rights of the proposal.
-	Standing func(kg.Principal) (kg.Principal, error)
+	CurrentRights func(kg.Principal) (kg.Principal, error)
 }
 
 // Store is the part of kg.Store that a Service needs.
@@ -39,12 +39,12 @@ type Store interface {
 // Service manages proposals. Create it before the store, which uses it as its Holder
 // and behind its Access, and bind it with Open. Its methods may be called concurrently.
 type Service struct {
-	options Options
-	table   table
-	mirror  records.Mirror
-	store   Store
-	access  kg.Access // behind the guard; nil without one
-	judge   func(context.Context, kg.Principal, []kg.Patch) error
+	options      Options
+	table        table
+	mirror       records.Mirror
+	store        Store
+	access       kg.Access // behind the guard; nil without one
+	checkPatches func(context.Context, kg.Principal, []kg.Patch) error
 }
 
 // New returns a service.
@@ -58,15 +58,17 @@ func New(o Options) *Service {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.Standing == nil {
-		o.Standing = func(p kg.Principal) (kg.Principal, error) { return p, nil }
+	if o.CurrentRights == nil {
+		o.CurrentRights = func(p kg.Principal) (kg.Principal, error) { return p, nil }
 	}
 	return &Service{options: o}
 }
 
-// Judge sets a check of the patches of each proposal before a decision applies them. If
+// CheckPatches sets a check of the patches of each proposal before a decision applies them. If
 // it fails, the decision fails and the proposal stays pending.
-func (s *Service) Judge(judge func(context.Context, kg.Principal, []kg.Patch) error) { s.judge = judge }
+func (s *Service) CheckPatches(judge func(context.Context, kg.Principal, []kg.Patch) error) {
+	s.checkPatches = judge
+}
 
 // Guard returns an Access that handles proposals and passes everything else to next.
 func (s *Service) Guard(next kg.Access) *Guard {
@@ -75,10 +77,10 @@ func (s *Service) Guard(next kg.Access) *Guard {
 }
 
 // Follow applies a commit (kg.Options.OnSystemChange).
-func (s *Service) Follow(c *kg.Commit) { s.mirror.Follow(c, s.table.take, entryStatements...) }
+func (s *Service) Follow(c *kg.Commit) { s.mirror.Follow(c, s.table.applyFacts, entryStatements...) }
 
 // Open reads the proposals of the store. Call it before anything can be held.
 func (s *Service) Open(ctx context.Context, store Store) error {
 	s.store = store
-	return s.mirror.LoadClass(ctx, store, s.table.take, classProposal, entryProperties...)
+	return s.mirror.LoadClass(ctx, store, s.table.applyFacts, classProposal, entryProperties...)
 }

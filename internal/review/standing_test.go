@@ -50,7 +50,7 @@ func TestTheAuthorsStandingOfNowCounts(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var now atomic.Pointer[func(kg.Principal) (kg.Principal, error)]
 			now.Store(&kept)
-			w := newWorld(t, review.Options{Standing: func(p kg.Principal) (kg.Principal, error) {
+			w := newWorld(t, review.Options{CurrentRights: func(p kg.Principal) (kg.Principal, error) {
 				if p.Key != "k1" || p.Method != "key" || !p.HasRole("editor") {
 					t.Errorf("asked about %+v", p)
 				}
@@ -86,7 +86,7 @@ func TestTheAuthorsStandingOfNowCounts(t *testing.T) {
 func TestTheAuthorsStandingIsThatOfTheCommit(t *testing.T) {
 	for last := 1; last < 4; last++ { // before the update, its trial, its commit
 		var asked atomic.Int64
-		w := newWorld(t, review.Options{Standing: func(p kg.Principal) (kg.Principal, error) {
+		w := newWorld(t, review.Options{CurrentRights: func(p kg.Principal) (kg.Principal, error) {
 			if int(asked.Add(1)) >= last {
 				return kg.Principal{}, kg.Errorf(kg.CodePermissionDenied, "suspended")
 			}

@@ -17,18 +17,18 @@ type entry struct {
 	roles         []string
 	expires       time.Time
 	open          bool
-	about         []place // empty if unknown
+	about         []patchPlace // empty if unknown
 }
 
-// readable reports whether the principal may read the proposal.
-func (e *entry) readable(p kg.Principal) bool {
+// readableBy reports whether the principal may read the proposal.
+func (e *entry) readableBy(p kg.Principal) bool {
 	return p.IsAdmin() || p.ID == e.author || p.ID == e.actor || slices.ContainsFunc(e.roles, p.HasRole)
 }
 
 // table follows the proposals of the store. Access checks take no lock.
 type table struct {
 	entries sync.Map // id → *entry
-	lists   lists
+	lists   indexes
 }
 
 func (t *table) get(id string) (*entry, bool) {
@@ -53,18 +53,18 @@ func patternsOf(properties []kg.Term) (list []kg.Pattern) {
 	return list
 }
 
-// take applies facts about proposals.
-func (t *table) take(_ kg.Revision, facts []records.Fact) {
+// applyFacts applies facts about proposals.
+func (t *table) applyFacts(_ kg.Revision, facts []records.Fact) {
 	for _, f := range facts {
 		id, ok := strings.CutPrefix(f.Graph.Value(), kg.ProposalGraphPrefix)
 		if ok && f.Exists && f.Subject == f.Graph {
-			t.note(id, f.Predicate, f.Object)
+			t.setProperty(id, f.Predicate, f.Object)
 		}
 	}
 }
 
-// note applies one property of a proposal.
-func (t *table) note(id string, property, object kg.Term) {
+// setProperty applies one property of a proposal.
+func (t *table) setProperty(id string, property, object kg.Term) {
 	var e entry
 	if old, ok := t.get(id); ok {
 		e = *old
@@ -79,14 +79,14 @@ func (t *table) note(id string, property, object kg.Term) {
 	case propAbout:
 		e.about = append(slices.Clone(e.about), placeOf(object))
 	case propExpires:
-		e.expires = moment(object)
+		e.expires = timeOf(object)
 	case propStatus:
 		e.open = object.Value() == string(Pending)
 	default:
 		return
 	}
 	t.entries.Store(id, &e)
-	t.lists.note(id, &e)
+	t.lists.updateEntry(id, &e)
 }
 
 // Guard controls access to the graphs of proposals and passes everything else on.
@@ -109,7 +109,7 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 		return true
 	}
 	e, ok := g.table.get(id)
-	return ok && e.readable(p)
+	return ok && e.readableBy(p)
 }
 
 // proposalOf returns the proposal that a graph belongs to.

@@ -18,22 +18,22 @@ type budget struct {
 	cancel context.CancelFunc
 	cost   uint64 // left for the judgement
 
-	perRule uint64
-	rule    uint64 // left for the current evaluation, apart from CEL's own count
-	ended   error  // reason for which the judgement must end
-	unseen  uint64 // steps paid since the last check of clock and context
-	yielded time.Time
+	perRule   uint64
+	rule      uint64 // left for the current evaluation, apart from CEL's own count
+	ended     error  // reason for which the judgement must end
+	unchecked uint64 // steps paid since the last check of clock and context
+	yielded   time.Time
 }
 
 const (
-	// lookEvery is the number of steps between checks of the clock and the context. A
+	// checkEvery is the number of steps between checks of the clock and the context. A
 	// step takes a microsecond, or some hundreds if it reads a statement from disk.
-	lookEvery = 32
+	checkEvery = 32
 	// yieldEvery is how long a judgement keeps its processor.
 	yieldEvery = time.Millisecond
 )
 
-func (s *Set) budget(ctx context.Context) *budget {
+func (s *Set) newBudget(ctx context.Context) *budget {
 	b := &budget{cost: s.options.JudgementCost, perRule: s.options.RuleCost, yielded: time.Now()}
 	b.ctx, b.cancel = context.WithTimeoutCause(ctx, s.options.JudgementTime, errLimit("time"))
 	return b
@@ -45,9 +45,9 @@ func errLimit(what string) *kg.Error {
 	return e
 }
 
-// charge takes steps of the current evaluation that CEL does not count itself. An error
+// chargeEvaluation takes steps of the current evaluation that CEL does not count itself. An error
 // ends the judgement, whatever the rule does with it.
-func (b *budget) charge(steps int) error {
+func (b *budget) chargeEvaluation(steps int) error {
 	if b.ended != nil {
 		return b.ended
 	}
@@ -57,12 +57,12 @@ func (b *budget) charge(steps int) error {
 		return b.ended
 	}
 	b.rule -= n
-	return b.pay(n)
+	return b.chargeSteps(n)
 }
 
-// read takes the steps of reading a value of this size. They are not charged to one
+// chargeRead takes the steps of reading a value of this size. They are not charged to one
 // evaluation, because rules share the values read.
-func (b *budget) read(bytes int) error {
+func (b *budget) chargeRead(bytes int) error {
 	if b.ended != nil {
 		return b.ended
 	}
@@ -71,17 +71,17 @@ func (b *budget) read(bytes int) error {
 		b.ended = errLimit("steps")
 		return b.ended
 	}
-	return b.pay(n)
+	return b.chargeSteps(n)
 }
 
-// pay takes steps of the judgement. At intervals it checks the clock and the context,
+// chargeSteps takes steps of the judgement. At intervals it checks the clock and the context,
 // and yields the processor.
-func (b *budget) pay(n uint64) error {
+func (b *budget) chargeSteps(n uint64) error {
 	b.cost -= n
-	if b.unseen += n; b.unseen < lookEvery {
+	if b.unchecked += n; b.unchecked < checkEvery {
 		return nil
 	}
-	b.unseen = 0
+	b.unchecked = 0
 	if b.ctx.Err() != nil {
 		b.ended = context.Cause(b.ctx)
 		return b.ended
@@ -93,9 +93,9 @@ func (b *budget) pay(n uint64) error {
 	return nil
 }
 
-// holds evaluates a rule. A rule that cannot be evaluated holds, and failed is the
+// evaluate evaluates a rule. A rule that cannot be evaluated holds, and failed is the
 // reason. err ends the judgement.
-func (b *budget) holds(r *Rule, vars map[string]any) (holds bool, failed, err error) {
+func (b *budget) evaluate(r *Rule, vars map[string]any) (holds bool, failed, err error) {
 	if b.ctx.Err() != nil {
 		return false, nil, context.Cause(b.ctx)
 	}

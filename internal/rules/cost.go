@@ -34,16 +34,16 @@ const (
 // can contain this name.
 const budgetVariable = "#budget"
 
-// price replaces calls whose time depends on their arguments by calls that charge the
+// chargeCalls replaces calls whose time depends on their arguments by calls that charge the
 // budget while they run (interpreter.InterpretableDecoratorV2).
-func price(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+func chargeCalls(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok || len(call.Args()) != 2 {
 		return i, nil
 	}
 	switch call.Function() {
 	case overloads.Matches:
-		c := &pricedCall{InterpretableCall: call, apply: matches}
+		c := &pricedCall{InterpretableCall: call, apply: matchDynamic}
 		if pattern, ok := call.Args()[1].(interpreter.InterpretableConst); ok {
 			source, ok := pattern.Value().(types.String)
 			if !ok {
@@ -53,21 +53,21 @@ func price(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 			if err != nil {
 				return nil, kg.Errorf(kg.CodeInvalid, "the pattern %q: %w", string(source), err)
 			}
-			c.apply = func(b *budget, text, _ ref.Val) ref.Val { return match(b, re, text) }
+			c.apply = func(b *budget, text, _ ref.Val) ref.Val { return matchText(b, re, text) }
 		}
 		return c, nil
 	case operators.Equals:
-		return &pricedCall{call, equal}, nil
+		return &pricedCall{call, equalValues}, nil
 	case operators.NotEquals:
 		return &pricedCall{call, func(b *budget, lhs, rhs ref.Val) ref.Val {
-			v := equal(b, lhs, rhs)
+			v := equalValues(b, lhs, rhs)
 			if same, ok := v.(types.Bool); ok {
 				return !same
 			}
 			return v
 		}}, nil
 	case operators.In:
-		return &pricedCall{call, in}, nil
+		return &pricedCall{call, isMember}, nil
 	}
 	return i, nil
 }
@@ -102,8 +102,8 @@ func (c *pricedCall) Eval(activation interpreter.Activation) ref.Val {
 	return c.Exec(interpreter.AsFrame(activation))
 }
 
-// matches matches a text with a pattern that is not constant.
-func matches(b *budget, text, pattern ref.Val) ref.Val {
+// matchDynamic matches a text with a pattern that is not constant.
+func matchDynamic(b *budget, text, pattern ref.Val) ref.Val {
 	source, ok := pattern.(types.String)
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(pattern)
@@ -115,26 +115,26 @@ func matches(b *budget, text, pattern ref.Val) ref.Val {
 	if err != nil {
 		return types.WrapErr(kg.Errorf(kg.CodeInvalid, "%w", err))
 	}
-	if err := b.charge(re.Instructions() / instructionsCompiledPerStep); err != nil {
+	if err := b.chargeEvaluation(re.Instructions() / instructionsCompiledPerStep); err != nil {
 		return types.WrapErr(err)
 	}
-	return match(b, re, text)
+	return matchText(b, re, text)
 }
 
-func match(b *budget, re *pacedregexp.Regexp, text ref.Val) ref.Val {
+func matchText(b *budget, re *pacedregexp.Regexp, text ref.Val) ref.Val {
 	s, ok := text.(types.String)
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(text)
 	}
-	found, err := re.Match(string(s), b.charge)
+	found, err := re.Match(string(s), b.chargeEvaluation)
 	if err != nil {
 		return types.WrapErr(err)
 	}
 	return types.Bool(found)
 }
 
-// equal is types.Equal, charged for each compared pair of values.
-func equal(b *budget, lhs, rhs ref.Val) ref.Val {
+// equalValues is types.Equal, charged for each compared pair of values.
+func equalValues(b *budget, lhs, rhs ref.Val) ref.Val {
 	switch l := lhs.(type) {
 	case traits.Lister:
 		if r, ok := rhs.(traits.Lister); ok {
@@ -145,7 +145,7 @@ func equal(b *budget, lhs, rhs ref.Val) ref.Val {
 			return equalMaps(b, l, r)
 		}
 	}
-	if err := b.charge(min(textSize(lhs), textSize(rhs)) / bytesPerStep); err != nil {
+	if err := b.chargeEvaluation(min(textSize(lhs), textSize(rhs)) / bytesPerStep); err != nil {
 		return types.WrapErr(err)
 	}
 	return types.Equal(lhs, rhs)
@@ -191,18 +191,18 @@ func equalMaps(b *budget, l, r traits.Mapper) ref.Val {
 // equalItems compares two members for one more step. Members that cannot be compared
 // count as equal, as in CEL.
 func equalItems(b *budget, lhs, rhs ref.Val) ref.Val {
-	if err := b.charge(1); err != nil {
+	if err := b.chargeEvaluation(1); err != nil {
 		return types.WrapErr(err)
 	}
-	v := equal(b, lhs, rhs)
+	v := equalValues(b, lhs, rhs)
 	if b.ended != nil || v == types.False {
 		return v
 	}
 	return types.True
 }
 
-// in reports whether a list has a value, or a map a key.
-func in(b *budget, value, container ref.Val) ref.Val {
+// isMember reports whether a list has a value, or a map a key.
+func isMember(b *budget, value, container ref.Val) ref.Val {
 	list, ok := container.(traits.Lister)
 	if !ok {
 		if c, ok := container.(traits.Container); ok {
@@ -211,7 +211,7 @@ func in(b *budget, value, container ref.Val) ref.Val {
 		return types.MaybeNoSuchOverloadErr(container)
 	}
 	for it := list.Iterator(); it.HasNext() == types.True; {
-		if v := equal(b, value, it.Next()); v == types.True || b.ended != nil {
+		if v := equalValues(b, value, it.Next()); v == types.True || b.ended != nil {
 			return v
 		}
 	}

@@ -30,7 +30,7 @@ type File struct {
 // Open reads the rules of a file. An invalid file is an error.
 func Open(path string, o Options, log *slog.Logger) (*File, error) {
 	f := &File{path: path, options: o, log: log}
-	text, err := read(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func Open(path string, o Options, log *slog.Logger) (*File, error) {
 	return f, nil
 }
 
-// read reads a file up to the size limit.
-func read(path string) ([]byte, error) {
+// readFile reads a file up to the size limit.
+func readFile(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, kg.Errorf(kg.CodeInvalid, "%w", err)
@@ -70,9 +70,9 @@ func (f *File) OnChange(fn func()) { f.changed.Store(&fn) }
 // Reload reads the file again and installs its rules if it has changed. If the file is
 // invalid, Reload logs the error and the old rules stay in force.
 func (f *File) Reload() error {
-	text, err := read(f.path)
+	text, err := readFile(f.path)
 	if err != nil {
-		return f.refused(err, sha256.Sum256([]byte(err.Error())))
+		return f.logInvalid(err, sha256.Sum256([]byte(err.Error())))
 	}
 	sum := sha256.Sum256(text)
 	if *f.sum.Load() == sum {
@@ -80,7 +80,7 @@ func (f *File) Reload() error {
 	}
 	set, err := Parse(text, f.options)
 	if err != nil {
-		return f.refused(err, sum)
+		return f.logInvalid(err, sum)
 	}
 	f.sum.Store(&sum)
 	f.set.Store(set)
@@ -92,8 +92,8 @@ func (f *File) Reload() error {
 	return nil
 }
 
-// refused logs an invalid file, once for the same text.
-func (f *File) refused(err error, sum [32]byte) error {
+// logInvalid logs an invalid file, once for the same text.
+func (f *File) logInvalid(err error, sum [32]byte) error {
 	if *f.sum.Load() != sum {
 		f.sum.Store(&sum)
 		f.log.Error("the changed file of rules is invalid, the old rules stay in force", "file", f.path, "error", err)

@@ -20,28 +20,28 @@ const reasonUnclear = "Rule Failed"
 // directory itself. A rule that the update's proposal has satisfied does not hold it
 // again.
 func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
-	says, changes := len(s.rules[OnMessage]) > 0 && publishes(&j), len(s.rules[OnUpdate]) > 0 && facts(&j) > 0
+	says, changes := len(s.rules[OnMessage]) > 0 && publishesMessage(&j), len(s.rules[OnUpdate]) > 0 && countFacts(&j) > 0
 	if !says && !changes || j.Meta.Principal.Trusted() {
 		return kg.Verdict{}, nil
 	}
-	b := s.budget(ctx)
+	b := s.newBudget(ctx)
 	defer b.cancel()
-	judging := judging{set: s, budget: b, j: &j, messages: s.messages(b, &j)}
+	judging := judgement{set: s, budget: b, j: &j, messages: s.messagesOnce(b, &j)}
 	if says {
-		if err := judging.said(); err != nil {
+		if err := judging.judgeMessages(); err != nil {
 			return kg.Verdict{}, err
 		}
 	}
 	if changes {
-		if err := judging.changed(); err != nil {
+		if err := judging.judgeChanges(); err != nil {
 			return kg.Verdict{}, err
 		}
 	}
 	return judging.sum.Verdict, nil
 }
 
-// judging is one judgement of an update in progress.
-type judging struct {
+// judgement is one judgement of an update in progress.
+type judgement struct {
 	set      *Set
 	budget   *budget
 	j        *kg.Judgement
@@ -50,11 +50,11 @@ type judging struct {
 	sum      verdict
 }
 
-// vars returns the variables common to all rules, for the caller to extend.
-func (g *judging) vars() map[string]any {
+// commonVars returns the variables common to all rules, for the caller to extend.
+func (g *judgement) commonVars() map[string]any {
 	if g.fixed == nil {
 		m := &g.j.Meta
-		g.fixed = shared(m.Principal, m.Actor, Call{Method: m.Method, TaskID: m.TaskID, SessionID: m.SessionID, Metadata: m.Metadata})
+		g.fixed = sharedVars(m.Principal, m.Actor, Call{Method: m.Method, TaskID: m.TaskID, SessionID: m.SessionID, Metadata: m.Metadata})
 		g.fixed["justification"] = m.Justification
 	}
 	vars := make(map[string]any, len(g.fixed)+5)
@@ -62,25 +62,25 @@ func (g *judging) vars() map[string]any {
 	return vars
 }
 
-// ask evaluates rules with the given variables.
-func (g *judging) ask(list []*Rule, vars map[string]any, about string) error {
+// evaluateRules evaluates rules with the given variables.
+func (g *judgement) evaluateRules(list []*Rule, vars map[string]any, about string) error {
 	for _, r := range list {
-		if r.Effect == Review && slices.Contains(g.j.Meta.Reviewed, r.Name) || g.sum.has(r) {
+		if r.Effect == Review && slices.Contains(g.j.Meta.Reviewed, r.Name) || g.sum.hasCounted(r) {
 			continue
 		}
-		holds, failed, err := g.budget.holds(r, vars)
+		holds, failed, err := g.budget.evaluate(r, vars)
 		if err != nil {
 			return err
 		}
 		if holds {
-			g.sum.add(r, about, failed)
+			g.sum.addResult(r, about, failed)
 		}
 	}
 	return nil
 }
 
-// said judges the messages of the update.
-func (g *judging) said() error {
+// judgeMessages judges the messages of the update.
+func (g *judgement) judgeMessages() error {
 	messages, err := g.messages()
 	if err != nil {
 		return err
@@ -90,43 +90,43 @@ func (g *judging) said() error {
 		if m.Message.ContentType == channels.Notice {
 			continue
 		}
-		g.looked(m)
-		if err := g.budget.read(messageSize(m.Message)); err != nil {
+		g.dependOn(m)
+		if err := g.budget.chargeRead(messageSize(m.Message)); err != nil {
 			return err
 		}
-		vars := g.vars()
-		vars["message"] = messageValue(m, facts(g.j))
-		if err := g.ask(g.set.rules[OnMessage], vars, "the message"); err != nil {
+		vars := g.commonVars()
+		vars["message"] = messageValue(m, countFacts(g.j))
+		if err := g.evaluateRules(g.set.rules[OnMessage], vars, "the message"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// looked records that the verdict depends on a message.
-func (g *judging) looked(m *channels.JudgedMessage) {
+// dependOn records that the verdict depends on a message.
+func (g *judgement) dependOn(m *channels.JudgedMessage) {
 	g.sum.Depends = append(g.sum.Depends, m.Depends...)
 	g.sum.Own = append(g.sum.Own, m.Message.ID.Entity())
 }
 
-// changed judges the changes of the update.
-func (g *judging) changed() error {
-	message := g.message()
+// judgeChanges judges the changes of the update.
+func (g *judgement) judgeChanges() error {
+	message := g.messageVariable()
 	for i := range g.j.Changes {
 		c := &g.j.Changes[i]
 		if kg.Reserved(c.Quad) {
 			continue
 		}
-		if err := g.budget.read(size(c.Quad.Object, c.Before) + len(c.Assertion.Provenance)); err != nil {
+		if err := g.budget.chargeRead(byteSize(c.Quad.Object, c.Before) + len(c.Assertion.Provenance)); err != nil {
 			return err
 		}
-		vars := g.vars()
+		vars := g.commonVars()
 		vars["patch"] = patchValue(c)
 		vars["statement"] = statementValue(kg.Statement{Quad: c.Quad, Assertions: c.Before})
-		vars["before"] = before(g.budget, g.j, c)
-		vars["entity"] = entity(g.budget, g.j, c.Quad.Subject)
+		vars["before"] = beforeVariable(g.budget, g.j, c)
+		vars["entity"] = entityVariable(g.budget, g.j, c.Quad.Subject)
 		vars["message"] = message
-		if err := g.ask(g.set.rules[OnUpdate], vars, fmt.Sprintf("%s %s", c.Quad.Subject, c.Quad.Predicate)); err != nil {
+		if err := g.evaluateRules(g.set.rules[OnUpdate], vars, fmt.Sprintf("%s %s", c.Quad.Subject, c.Quad.Predicate)); err != nil {
 			return err
 		}
 	}
@@ -136,19 +136,19 @@ func (g *judging) changed() error {
 // verdict accumulates the results of the rules.
 type verdict struct {
 	kg.Verdict
-	spoken map[*Rule]bool
+	counted map[*Rule]bool
 }
 
-// has reports whether the rule has held before: one result for each rule is enough.
-func (v *verdict) has(r *Rule) bool { return v.spoken[r] }
+// hasCounted reports whether the rule has held before: one result for each rule is enough.
+func (v *verdict) hasCounted(r *Rule) bool { return v.counted[r] }
 
-// add adds the result of a rule that holds.
-func (v *verdict) add(r *Rule, about string, failed error) {
-	if v.spoken == nil {
-		v.spoken = map[*Rule]bool{}
+// addResult adds the result of a rule that holds.
+func (v *verdict) addResult(r *Rule, about string, failed error) {
+	if v.counted == nil {
+		v.counted = map[*Rule]bool{}
 	}
-	v.spoken[r] = true
-	next := kg.Verdict{Reason: r.text(), Details: r.Name + ": " + about}
+	v.counted[r] = true
+	next := kg.Verdict{Reason: r.reason(), Details: r.Name + ": " + about}
 	switch r.Effect {
 	case Reject:
 		next.Outcome = kg.Rejected
@@ -178,8 +178,8 @@ type Call struct {
 	Metadata          []byte // JSON object; nil for none
 }
 
-// shared returns the variables of all rules except those that hide.
-func shared(p kg.Principal, actor kg.AgentID, c Call) map[string]any {
+// sharedVars returns the variables of all rules except those that hide.
+func sharedVars(p kg.Principal, actor kg.AgentID, c Call) map[string]any {
 	metadata := map[string]any{}
 	if json.Unmarshal(c.Metadata, &metadata) != nil || metadata == nil {
 		metadata = map[string]any{}

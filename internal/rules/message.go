@@ -12,15 +12,15 @@ import (
 	"koine/kg"
 )
 
-// publishes reports whether an update publishes a message.
-func publishes(j *kg.Judgement) bool {
+// publishesMessage reports whether an update publishes a message.
+func publishesMessage(j *kg.Judgement) bool {
 	return slices.ContainsFunc(j.Changes, func(c kg.Change) bool {
 		return c.Op == kg.Add && c.Quad.Predicate == kg.Sequence && kg.IsOwnGraph(c.Quad.Graph)
 	})
 }
 
-// facts counts the changes of an update outside koine's own graphs.
-func facts(j *kg.Judgement) (n int) {
+// countFacts counts the changes of an update outside koine's own graphs.
+func countFacts(j *kg.Judgement) (n int) {
 	for i := range j.Changes {
 		if !kg.Reserved(j.Changes[i].Quad) {
 			n++
@@ -70,9 +70,9 @@ func messageValue(of *channels.JudgedMessage, facts int) map[string]any {
 	}
 }
 
-// messages returns a function that finds the messages of an update, at most once, when
+// messagesOnce returns a function that finds the messages of an update, at most once, when
 // a rule needs them.
-func (s *Set) messages(b *budget, j *kg.Judgement) func() ([]channels.JudgedMessage, error) {
+func (s *Set) messagesOnce(b *budget, j *kg.Judgement) func() ([]channels.JudgedMessage, error) {
 	return sync.OnceValues(func() ([]channels.JudgedMessage, error) {
 		if s.options.Messages == nil {
 			return nil, nil
@@ -81,9 +81,9 @@ func (s *Set) messages(b *budget, j *kg.Judgement) func() ([]channels.JudgedMess
 	})
 }
 
-// message returns a function for the variable message of rules on updates: the message
+// messageVariable returns a function for the variable message of rules on updates: the message
 // published with the update. Without one, its fields are empty.
-func (g *judging) message() func() ref.Val {
+func (g *judgement) messageVariable() func() ref.Val {
 	return sync.OnceValue(func() ref.Val {
 		all, err := g.messages()
 		if err != nil {
@@ -92,11 +92,11 @@ func (g *judging) message() func() ref.Val {
 		var m *channels.JudgedMessage
 		if len(all) > 0 {
 			m = &all[0]
-			g.looked(m)
-			if err := g.budget.read(messageSize(m.Message)); err != nil {
+			g.dependOn(m)
+			if err := g.budget.chargeRead(messageSize(m.Message)); err != nil {
 				return types.WrapErr(err)
 			}
 		}
-		return types.DefaultTypeAdapter.NativeToValue(messageValue(m, facts(g.j)))
+		return types.DefaultTypeAdapter.NativeToValue(messageValue(m, countFacts(g.j)))
 	})
 }

@@ -31,7 +31,7 @@ func (p *properties) Find(key ref.Val) (ref.Val, bool) {
 	if err != nil {
 		return nil, false // not the name of a property
 	}
-	byName, err := p.read(property)
+	byName, err := p.readValues(property)
 	if err != nil {
 		return types.WrapErr(err), false
 	}
@@ -60,8 +60,8 @@ func (p *properties) Contains(key ref.Val) ref.Val {
 	return types.Bool(found)
 }
 
-// read reads the values of a property, or of all for the zero Term.
-func (p *properties) read(property kg.Term) (map[string][]any, error) {
+// readValues reads the values of a property, or of all for the zero Term.
+func (p *properties) readValues(property kg.Term) (map[string][]any, error) {
 	byName, n := map[string][]any{}, 0
 	for s, err := range p.snapshot.Match(kg.Pattern{Subject: p.subject, Predicate: property}) {
 		if err != nil {
@@ -70,18 +70,18 @@ func (p *properties) read(property kg.Term) (map[string][]any, error) {
 		if n++; n > MaxEntityValues {
 			return nil, kg.Errorf(kg.CodeInvalid, "the entity has more than %d values", MaxEntityValues)
 		}
-		if err := p.budget.read(size(s.Object, nil)); err != nil {
+		if err := p.budget.chargeRead(byteSize(s.Object, nil)); err != nil {
 			return nil, err
 		}
-		name := text(s.Predicate)
-		byName[name] = append(byName[name], value(s.Object))
+		name := textOf(s.Predicate)
+		byName[name] = append(byName[name], valueOf(s.Object))
 	}
 	return byName, nil
 }
 
-// all returns the whole map, or the error of reading it.
-func (p *properties) all() ref.Val {
-	byName, err := p.read(kg.Term{})
+// readAll returns the whole map, or the error of reading it.
+func (p *properties) readAll() ref.Val {
+	byName, err := p.readValues(kg.Term{})
 	if err != nil {
 		return types.WrapErr(err)
 	}
@@ -91,26 +91,26 @@ func (p *properties) all() ref.Val {
 // Iterator iterates over the names of the properties. If they cannot be read, it yields
 // the error.
 func (p *properties) Iterator() traits.Iterator {
-	if m, ok := p.all().(traits.Mapper); ok {
+	if m, ok := p.readAll().(traits.Mapper); ok {
 		return m.Iterator()
 	}
-	return types.NewDynamicList(types.DefaultTypeAdapter, []ref.Val{p.all()}).Iterator()
+	return types.NewDynamicList(types.DefaultTypeAdapter, []ref.Val{p.readAll()}).Iterator()
 }
 
 // Size counts the properties.
 func (p *properties) Size() ref.Val {
-	if m, ok := p.all().(traits.Mapper); ok {
+	if m, ok := p.readAll().(traits.Mapper); ok {
 		return m.Size()
 	}
-	return p.all()
+	return p.readAll()
 }
 
 // Equal compares the whole map.
 func (p *properties) Equal(other ref.Val) ref.Val {
 	if o, ok := other.(*properties); ok {
-		other = o.all()
+		other = o.readAll()
 	}
-	all := p.all()
+	all := p.readAll()
 	if types.IsUnknownOrError(all) {
 		return all
 	}
@@ -119,7 +119,7 @@ func (p *properties) Equal(other ref.Val) ref.Val {
 
 // ConvertToNative converts the whole map.
 func (p *properties) ConvertToNative(to reflect.Type) (any, error) {
-	return p.all().ConvertToNative(to)
+	return p.readAll().ConvertToNative(to)
 }
 
 // ConvertToType converts the whole map.
@@ -127,11 +127,11 @@ func (p *properties) ConvertToType(to ref.Type) ref.Val {
 	if to == types.TypeType {
 		return types.MapType
 	}
-	return p.all().ConvertToType(to)
+	return p.readAll().ConvertToType(to)
 }
 
 // Type is the type of maps.
 func (p *properties) Type() ref.Type { return types.MapType }
 
 // Value returns the whole map.
-func (p *properties) Value() any { return p.all().Value() }
+func (p *properties) Value() any { return p.readAll().Value() }

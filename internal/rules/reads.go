@@ -26,17 +26,17 @@ func (s *Set) Refuses(ctx context.Context, q Query) error {
 	if len(list) == 0 {
 		return nil
 	}
-	b := s.budget(ctx)
+	b := s.newBudget(ctx)
 	defer b.cancel()
-	vars := shared(q.Principal, q.Actor, q.Call)
+	vars := sharedVars(q.Principal, q.Actor, q.Call)
 	vars["query"] = map[string]any{"text": q.Text, "operationName": q.OperationName, "fields": q.Fields}
 	for _, r := range list {
-		holds, _, err := b.holds(r, vars)
+		holds, _, err := b.evaluate(r, vars)
 		if err != nil {
 			return err
 		}
 		if holds {
-			return kg.Errorf(kg.CodeAlignmentViolation, "%s", r.text())
+			return kg.Errorf(kg.CodeAlignmentViolation, "%s", r.reason())
 		}
 	}
 	return nil
@@ -52,11 +52,11 @@ func (s *Set) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 	}
 	caller := callerValue(p, p.ID)
 	return func(predicate, graph kg.Term) bool {
-		b := s.budget(context.Background())
+		b := s.newBudget(context.Background())
 		defer b.cancel()
-		vars := map[string]any{"caller": caller, "statement": map[string]any{"predicate": text(predicate), "graph": text(graph)}}
+		vars := map[string]any{"caller": caller, "statement": map[string]any{"predicate": textOf(predicate), "graph": textOf(graph)}}
 		for _, r := range list {
-			if holds, _, err := b.holds(r, vars); holds || err != nil {
+			if holds, _, err := b.evaluate(r, vars); holds || err != nil {
 				return true
 			}
 		}

@@ -81,7 +81,7 @@ func (r *Rule) compile(env *cel.Env, cost uint64) error {
 	var err error
 	// No EvalOptions that track state: they disable the cost limit.
 	r.program, err = env.Program(ast, cel.CostLimit(cost), cel.CostTracking(estimator{}), cel.InterruptCheckFrequency(interruptEvery),
-		cel.CustomDecoratorV2(price))
+		cel.CustomDecoratorV2(chargeCalls))
 	return err
 }
 
@@ -89,8 +89,8 @@ func (r *Rule) compile(env *cel.Env, cost uint64) error {
 // step may traverse a long text.
 const interruptEvery = 4
 
-// text is the reason given to the caller.
-func (r *Rule) text() string {
+// reason is the reason given to the caller.
+func (r *Rule) reason() string {
 	if r.Message != "" {
 		return r.Message
 	}

@@ -72,7 +72,7 @@ func Parse(text []byte, o Options) (*Set, error) {
 	}
 	var errs []error
 	for i := range document.Rules {
-		if err := p.rule(&document.Rules[i]); err != nil {
+		if err := p.parseRule(&document.Rules[i]); err != nil {
 			errs = append(errs, fmt.Errorf("line %d: %w", document.Rules[i].Line, err))
 		}
 	}
@@ -117,16 +117,16 @@ type parser struct {
 	names map[string]int // line of each rule
 }
 
-// known are the members of a rule; yaml.Node.Decode has no KnownFields.
-var known = []string{"name", "on", "when", "effect", "message", "review"}
+// ruleMembers are the members of a rule; yaml.Node.Decode has no KnownFields.
+var ruleMembers = []string{"name", "on", "when", "effect", "message", "review"}
 
-func (p *parser) rule(node *yaml.Node) error {
+func (p *parser) parseRule(node *yaml.Node) error {
 	if node.Kind != yaml.MappingNode {
 		return errors.New("a rule must be a mapping with name, on, when and effect")
 	}
 	for i := 0; i < len(node.Content); i += 2 {
-		if key := node.Content[i]; !slices.Contains(known, key.Value) {
-			return fmt.Errorf("unknown member %q of a rule: use %v", key.Value, known)
+		if key := node.Content[i]; !slices.Contains(ruleMembers, key.Value) {
+			return fmt.Errorf("unknown member %q of a rule: use %v", key.Value, ruleMembers)
 		}
 	}
 	var n ruleNode
@@ -134,7 +134,7 @@ func (p *parser) rule(node *yaml.Node) error {
 		return err
 	}
 	r := &Rule{Name: n.Name, On: n.On, When: n.When, Effect: n.Effect, Message: n.Message}
-	if err := p.check(r, node.Line); err != nil {
+	if err := p.validate(r, node.Line); err != nil {
 		return err
 	}
 	if n.Review != nil && r.Effect != Review {
@@ -142,14 +142,14 @@ func (p *parser) rule(node *yaml.Node) error {
 	}
 	if r.Effect == Review {
 		var err error
-		if r.Hold, err = hold(&n); err != nil {
+		if r.Hold, err = parseHold(&n); err != nil {
 			return fmt.Errorf("rule %s: review: %w", r.Name, err)
 		}
 	}
 	env, ok := p.envs[r.On]
 	if !ok {
 		var err error
-		if env, err = environment(r.On); err != nil {
+		if env, err = newEnvironment(r.On); err != nil {
 			return err
 		}
 		p.envs[r.On] = env
@@ -161,8 +161,8 @@ func (p *parser) rule(node *yaml.Node) error {
 	return nil
 }
 
-// check validates a rule except for its expression.
-func (p *parser) check(r *Rule, line int) error {
+// validate validates a rule except for its expression.
+func (p *parser) validate(r *Rule, line int) error {
 	switch {
 	case r.Name == "":
 		return errors.New("a rule requires a name")
@@ -187,8 +187,8 @@ func (p *parser) check(r *Rule, line int) error {
 	return nil
 }
 
-// hold parses the review that a rule requires.
-func hold(n *ruleNode) (*kg.Hold, error) {
+// parseHold parses the review that a rule requires.
+func parseHold(n *ruleNode) (*kg.Hold, error) {
 	h := &kg.Hold{Approvals: 1, Rules: []string{n.Name}}
 	if n.Review == nil {
 		return h, nil

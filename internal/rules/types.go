@@ -110,8 +110,8 @@ var variables = map[On]record{
 	OnRead:      {"caller": cel.ObjectType(typeCaller), "statement": cel.ObjectType(typePlace)},
 }
 
-// environment returns the CEL environment for a kind of request.
-func environment(on On) (*cel.Env, error) {
+// newEnvironment returns the CEL environment for a kind of request.
+func newEnvironment(on On) (*cel.Env, error) {
 	registry, err := types.NewRegistry()
 	if err != nil {
 		return nil, err

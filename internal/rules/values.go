@@ -21,9 +21,9 @@ const (
 	MaxEntityTypes  = 256  // of the subject, with and without the update
 )
 
-// value converts an object for rules: a number, a boolean, a time, or else its text;
+// valueOf converts an object for rules: a number, a boolean, a time, or else its text;
 // for a resource its IRI.
-func value(t kg.Term) any {
+func valueOf(t kg.Term) any {
 	switch v := valuespace.Of(t); v.Kind {
 	case valuespace.KindBoolean:
 		return v.Boolean
@@ -40,19 +40,19 @@ func value(t kg.Term) any {
 	return t.ExternalID()
 }
 
-// text converts a resource or a graph for rules; "" for the default graph.
-func text(t kg.Term) string {
+// textOf converts a resource or a graph for rules; "" for the default graph.
+func textOf(t kg.Term) string {
 	if t == kg.DefaultGraph {
 		return ""
 	}
 	return t.ExternalID()
 }
 
-// object sets the fields of an object.
-func object(m map[string]any, t kg.Term) map[string]any {
-	m["object"], m["datatype"], m["language"] = value(t), "", t.Lang()
+// setObject sets the fields of an object.
+func setObject(m map[string]any, t kg.Term) map[string]any {
+	m["object"], m["datatype"], m["language"] = valueOf(t), "", t.Lang()
 	if t.IsLiteral() {
-		m["object"], m["datatype"] = value(t), t.Datatype()
+		m["object"], m["datatype"] = valueOf(t), t.Datatype()
 	}
 	return m
 }
@@ -68,11 +68,11 @@ func jsonObject(raw []byte) map[string]any {
 
 // patchValue converts a change for rules.
 func patchValue(c *kg.Change) map[string]any {
-	m := object(map[string]any{
-		"op": c.Op.String(), "subject": text(c.Quad.Subject), "predicate": text(c.Quad.Predicate), "graph": text(c.Quad.Graph),
+	m := setObject(map[string]any{
+		"op": c.Op.String(), "subject": textOf(c.Quad.Subject), "predicate": textOf(c.Quad.Predicate), "graph": textOf(c.Quad.Graph),
 		"certainty": c.Assertion.EffectiveCertainty(), "hasCertainty": c.Assertion.HasCertainty,
 		"source": string(c.Assertion.Source), "provenance": jsonObject(c.Assertion.Provenance),
-		"withdrawn": withdrawn(c), "replaced": c.Op == kg.Remove && c.ReplacedBy >= 0,
+		"withdrawn": withdrawnSources(c), "replaced": c.Op == kg.Remove && c.ReplacedBy >= 0,
 	}, c.Quad.Object)
 	if len(c.Replaces) > 0 {
 		m["op"] = kg.Replace.String()
@@ -80,8 +80,8 @@ func patchValue(c *kg.Change) map[string]any {
 	return m
 }
 
-// withdrawn lists the sources whose assertions a change removes.
-func withdrawn(c *kg.Change) []string {
+// withdrawnSources lists the sources whose assertions a change removes.
+func withdrawnSources(c *kg.Change) []string {
 	list := []string{}
 	if c.Op != kg.Remove {
 		return list
@@ -98,9 +98,9 @@ func withdrawn(c *kg.Change) []string {
 	return list
 }
 
-// size is the number of bytes of an object and of the provenance of its statement that
+// byteSize is the number of bytes of an object and of the provenance of its statement that
 // rules may see.
-func size(object kg.Term, assertions []kg.Assertion) int {
+func byteSize(object kg.Term, assertions []kg.Assertion) int {
 	n := len(object.Value())
 	for i := range assertions {
 		n += len(assertions[i].Provenance)
@@ -120,15 +120,15 @@ func statementValue(s kg.Statement) map[string]any {
 		})
 	}
 	certainty, _ := s.Certainty()
-	return object(map[string]any{
-		"subject": text(s.Subject), "predicate": text(s.Predicate), "graph": text(s.Graph),
+	return setObject(map[string]any{
+		"subject": textOf(s.Subject), "predicate": textOf(s.Predicate), "graph": textOf(s.Graph),
 		"certainty": certainty, "sources": sources, "assertions": assertions,
 	}, s.Object)
 }
 
-// before returns a function for the existing statements with the change's subject,
+// beforeVariable returns a function for the existing statements with the change's subject,
 // predicate and graph.
-func before(b *budget, j *kg.Judgement, c *kg.Change) func() ref.Val {
+func beforeVariable(b *budget, j *kg.Judgement, c *kg.Change) func() ref.Val {
 	return func() ref.Val {
 		list := []any{}
 		for s, err := range j.Before.Match(kg.Pattern{Subject: c.Quad.Subject, Predicate: c.Quad.Predicate, Graph: c.Quad.Graph}) {
@@ -138,7 +138,7 @@ func before(b *budget, j *kg.Judgement, c *kg.Change) func() ref.Val {
 			if len(list) == MaxBefore {
 				return types.WrapErr(kg.Errorf(kg.CodeInvalid, "more than %d statements exist before the change", MaxBefore))
 			}
-			if err := b.read(size(s.Object, s.Assertions)); err != nil {
+			if err := b.chargeRead(byteSize(s.Object, s.Assertions)); err != nil {
 				return types.WrapErr(err)
 			}
 			list = append(list, statementValue(s))
@@ -147,9 +147,9 @@ func before(b *budget, j *kg.Judgement, c *kg.Change) func() ref.Val {
 	}
 }
 
-// entity returns a function for the subject of a change with its properties after the
+// entityVariable returns a function for the subject of a change with its properties after the
 // update; its types are those before and after.
-func entity(b *budget, j *kg.Judgement, subject kg.Term) func() ref.Val {
+func entityVariable(b *budget, j *kg.Judgement, subject kg.Term) func() ref.Val {
 	return func() ref.Val {
 		kinds := []string{}
 		for _, side := range [...]*kg.Snapshot{j.After, j.Before} {
@@ -159,7 +159,7 @@ func entity(b *budget, j *kg.Judgement, subject kg.Term) func() ref.Val {
 			}
 		}
 		return types.DefaultTypeAdapter.NativeToValue(map[string]any{
-			"iri": text(subject), "types": kinds, "properties": &properties{budget: b, snapshot: j.After, subject: subject},
+			"iri": textOf(subject), "types": kinds, "properties": &properties{budget: b, snapshot: j.After, subject: subject},
 		})
 	}
 }
@@ -174,10 +174,10 @@ func addTypes(b *budget, kinds []string, side *kg.Snapshot, subject kg.Term) ([]
 		if read++; read > MaxEntityTypes {
 			return nil, kg.Errorf(kg.CodeInvalid, "the entity has more than %d types", MaxEntityTypes)
 		}
-		if err := b.read(size(s.Object, nil)); err != nil {
+		if err := b.chargeRead(byteSize(s.Object, nil)); err != nil {
 			return nil, err
 		}
-		if kind := text(s.Object); !slices.Contains(kinds, kind) {
+		if kind := textOf(s.Object); !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}

@@ -31,24 +31,24 @@ var began = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var words = [...]string{"morning", "coffee", "river", "train", "music", "window", "garden", "winter", "letter", "bridge", "market", "forest", "evening", "harbour", "ticket", "mountain"}
 
-// property returns an IRI of the vocabulary.
-func property(name string) kg.Term { return kg.IRI(Vocabulary + name) }
+// propertyIRI returns an IRI of the vocabulary.
+func propertyIRI(name string) kg.Term { return kg.IRI(Vocabulary + name) }
 
 var (
 	isA       = kg.IRI(kg.RDFType)
-	person    = property("Person")
-	post      = property("Post")
-	name      = property("name")
-	joined    = property("joined")
-	age       = property("age")
-	city      = property("city")
-	knows     = property("knows")
-	creator   = property("creator")
-	content   = property("content")
-	created   = property("created")
-	replyOf   = property("replyOf")
-	hasTag    = property("tag")
-	likes     = property("likes")
+	person    = propertyIRI("Person")
+	post      = propertyIRI("Post")
+	name      = propertyIRI("name")
+	joined    = propertyIRI("joined")
+	age       = propertyIRI("age")
+	city      = propertyIRI("city")
+	knows     = propertyIRI("knows")
+	creator   = propertyIRI("creator")
+	content   = propertyIRI("content")
+	created   = propertyIRI("created")
+	replyOf   = propertyIRI("replyOf")
+	hasTag    = propertyIRI("tag")
+	likes     = propertyIRI("likes")
 	label     = kg.IRI(kg.RDFSLabel)
 	languages = [...]string{"en", "de", "fr", "es"}
 )
@@ -63,10 +63,10 @@ func Statements(n int, graph kg.Term) iter.Seq[kg.Quad] {
 	return func(yield func(kg.Quad) bool) {
 		g := &generator{graph: graph, left: n, yield: yield, dice: rand.New(rand.NewPCG(1, 2))}
 		for i := range tags {
-			g.say(tagIRI(i), label, kg.String(g.words(2)))
+			g.emit(tagIRI(i), label, kg.String(g.randomWords(2)))
 		}
 		for i := 0; g.left > 0; i++ {
-			g.person(i)
+			g.emitPerson(i)
 		}
 	}
 }
@@ -79,7 +79,7 @@ type generator struct {
 	posts int
 }
 
-func (g *generator) say(s, p, o kg.Term) {
+func (g *generator) emit(s, p, o kg.Term) {
 	if g.left <= 0 {
 		return
 	}
@@ -88,7 +88,7 @@ func (g *generator) say(s, p, o kg.Term) {
 	}
 }
 
-func (g *generator) words(n int) string {
+func (g *generator) randomWords(n int) string {
 	text := ""
 	for i := range n {
 		if i > 0 {
@@ -99,41 +99,41 @@ func (g *generator) words(n int) string {
 	return text
 }
 
-// some returns a number below n, small ones more often: people who joined early have
+// randomBelow returns a number below n, small ones more often: people who joined early have
 // more acquaintances.
-func (g *generator) some(n int) int {
+func (g *generator) randomBelow(n int) int {
 	a, b := g.dice.Float64(), g.dice.Float64()
 	return int(a * b * float64(n))
 }
 
-func (g *generator) person(i int) {
+func (g *generator) emitPerson(i int) {
 	me := personIRI(i)
-	g.say(me, isA, person)
-	g.say(me, name, kg.LangString(fmt.Sprint(g.words(1), " ", g.words(1), " ", i), languages[g.dice.IntN(len(languages))]))
-	g.say(me, joined, kg.DateTime(began.Add(time.Duration(i)*time.Minute)))
-	g.say(me, age, kg.Integer(int64(16+g.dice.IntN(70))))
-	g.say(me, city, kg.String(words[g.dice.IntN(len(words))]+" town"))
+	g.emit(me, isA, person)
+	g.emit(me, name, kg.LangString(fmt.Sprint(g.randomWords(1), " ", g.randomWords(1), " ", i), languages[g.dice.IntN(len(languages))]))
+	g.emit(me, joined, kg.DateTime(began.Add(time.Duration(i)*time.Minute)))
+	g.emit(me, age, kg.Integer(int64(16+g.dice.IntN(70))))
+	g.emit(me, city, kg.String(words[g.dice.IntN(len(words))]+" town"))
 	for range friendsEach {
-		g.say(me, knows, personIRI(g.some(i+1)))
+		g.emit(me, knows, personIRI(g.randomBelow(i+1)))
 	}
 	for range postsEach {
-		g.post(i, me)
+		g.emitPost(i, me)
 	}
 	for range likesEach {
-		g.say(me, likes, postIRI(g.some(g.posts)))
+		g.emit(me, likes, postIRI(g.randomBelow(g.posts)))
 	}
 }
 
-func (g *generator) post(by int, me kg.Term) {
+func (g *generator) emitPost(by int, me kg.Term) {
 	n := g.posts
 	g.posts++
 	p := postIRI(n)
-	g.say(p, isA, post)
-	g.say(p, creator, me)
-	g.say(p, created, kg.DateTime(began.Add(time.Duration(by)*time.Minute+time.Duration(n%60)*time.Second)))
-	g.say(p, content, kg.String(fmt.Sprint(g.words(4+g.dice.IntN(12)), " ", n)))
-	g.say(p, hasTag, tagIRI(g.some(tags)))
+	g.emit(p, isA, post)
+	g.emit(p, creator, me)
+	g.emit(p, created, kg.DateTime(began.Add(time.Duration(by)*time.Minute+time.Duration(n%60)*time.Second)))
+	g.emit(p, content, kg.String(fmt.Sprint(g.randomWords(4+g.dice.IntN(12)), " ", n)))
+	g.emit(p, hasTag, tagIRI(g.randomBelow(tags)))
 	if n > 0 && g.dice.IntN(2) == 0 {
-		g.say(p, replyOf, postIRI(g.some(n)))
+		g.emit(p, replyOf, postIRI(g.randomBelow(n)))
 	}
 }

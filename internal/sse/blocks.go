@@ -47,7 +47,7 @@ func (r *blockReader) readBody(p []byte) (int, error) {
 // Read returns at most the rest of one block.
 func (r *blockReader) Read(p []byte) (int, error) {
 	if len(r.rest) == 0 {
-		if err := r.next(); err != nil {
+		if err := r.readBlock(); err != nil {
 			return 0, err
 		}
 	}
@@ -58,15 +58,15 @@ func (r *blockReader) Read(p []byte) (int, error) {
 
 func (r *blockReader) Close() error { return r.body.Close() }
 
-// next reads a block with its empty line. It drops a block that the end of the input
+// readBlock reads a block with its empty line. It drops a block that the end of the input
 // cuts off.
-func (r *blockReader) next() error {
+func (r *blockReader) readBlock() error {
 	if cap(r.block) > maxPooledBlock {
 		r.block = nil
 	}
 	r.block = r.block[:0]
 	for {
-		line, err := r.line()
+		line, err := r.readLine()
 		if err != nil {
 			return err
 		}
@@ -83,11 +83,11 @@ func (r *blockReader) next() error {
 
 var byteOrderMark = []byte("\ufeff")
 
-// line appends a line to the block and returns its length without the end.
-func (r *blockReader) line() (int, error) {
+// readLine appends a line to the block and returns its length without the end.
+func (r *blockReader) readLine() (int, error) {
 	start := len(r.block)
 	for {
-		chunk, err := r.buffered()
+		chunk, err := r.peekBuffered()
 		if err != nil {
 			return 0, err
 		}
@@ -118,9 +118,9 @@ func (r *blockReader) line() (int, error) {
 	}
 }
 
-// buffered returns what has come, at least one byte, without the line feed that
+// peekBuffered returns what has come, at least one byte, without the line feed that
 // belongs to the carriage return before it.
-func (r *blockReader) buffered() ([]byte, error) {
+func (r *blockReader) peekBuffered() ([]byte, error) {
 	for {
 		first, err := r.in.Peek(1)
 		if err != nil {

@@ -115,9 +115,9 @@ func (e *ResponseError) Error() string {
 // Unwrap returns the error of the dialect.
 func (e *ResponseError) Unwrap() error { return e.Err }
 
-// passing reports whether the same request may succeed later. 4xx is the
+// isTemporary reports whether the same request may succeed later. 4xx is the
 // client's own fault, except for throttling; 501 will not change.
-func (e *ResponseError) passing() bool {
+func (e *ResponseError) isTemporary() bool {
 	return e.Status == http.StatusTooManyRequests || e.Status >= 500 && e.Status != http.StatusNotImplemented
 }
 
@@ -135,7 +135,7 @@ func Subscribe(ctx context.Context, options ClientOptions) iter.Seq2[Event, erro
 		last, failed, streamed := "", 0, false
 		for {
 			c := connection{options: options, last: last, yield: yield}
-			err := c.run(ctx)
+			err := c.readStream(ctx)
 			if c.stopped {
 				return
 			}
@@ -147,8 +147,8 @@ func Subscribe(ctx context.Context, options ClientOptions) iter.Seq2[Event, erro
 			}
 			if ctx.Err() != nil {
 				err = ctx.Err()
-			} else if !final(err) && failed != options.MaxAttempts && (streamed || !options.FailFirst) {
-				err = options.wait(ctx, err, max(0, failed-1))
+			} else if !isFinal(err) && failed != options.MaxAttempts && (streamed || !options.FailFirst) {
+				err = options.waitBackoff(ctx, err, max(0, failed-1))
 			}
 			if err != nil {
 				yield(Event{}, err)
@@ -158,11 +158,11 @@ func Subscribe(ctx context.Context, options ClientOptions) iter.Seq2[Event, erro
 	}
 }
 
-// final reports whether a new connection would fail again.
-func final(err error) bool {
+// isFinal reports whether a new connection would fail again.
+func isFinal(err error) bool {
 	var response *ResponseError
 	if errors.As(err, &response) {
-		return !response.passing()
+		return !response.isTemporary()
 	}
 	var request *requestError
 	return errors.As(err, &request) || errors.Is(err, ErrEventTooLarge)
@@ -173,9 +173,9 @@ type requestError struct{ error }
 
 func (e *requestError) Unwrap() error { return e.error }
 
-// wait backs off after a connection that ended with cause, the nth without an
+// waitBackoff backs off after a connection that ended with cause, the nth without an
 // event. It returns the context's error if that ends first.
-func (o ClientOptions) wait(ctx context.Context, cause error, n int) error {
+func (o ClientOptions) waitBackoff(ctx context.Context, cause error, n int) error {
 	var hint time.Duration
 	var response *ResponseError
 	if errors.As(cause, &response) {

@@ -26,8 +26,8 @@ type connection struct {
 	touch    func() // tells the idle timer that something came
 }
 
-// run reads the stream to its end, which is always an error.
-func (c *connection) run(parent context.Context) error {
+// readStream reads the stream to its end, which is always an error.
+func (c *connection) readStream(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	var err error
@@ -43,10 +43,10 @@ func (c *connection) run(parent context.Context) error {
 	client := r3labs.NewClient(c.request.URL.String(), r3labs.ClientMaxBufferSize(c.options.MaxEventBytes+1))
 	client.Connection = &http.Client{Transport: c, CheckRedirect: noRedirect}
 	client.ReconnectStrategy = once{}
-	client.ResponseValidator = func(_ *r3labs.Client, response *http.Response) error { return c.validate(response) }
+	client.ResponseValidator = func(_ *r3labs.Client, response *http.Response) error { return c.checkResponse(response) }
 	client.LastEventID.Store([]byte(c.last))
 	err = client.SubscribeRawWithContext(ctx, func(msg *r3labs.Event) {
-		if !c.stopped && !c.take(msg) {
+		if !c.stopped && !c.deliverEvent(msg) {
 			c.stopped = true
 			cancel(nil) // the library reads until its context ends
 		}
@@ -63,9 +63,9 @@ func (c *connection) run(parent context.Context) error {
 	return err
 }
 
-// take passes an event on and reports whether the caller wants more. The library makes
+// deliverEvent passes an event on and reports whether the caller wants more. The library makes
 // an event of each comment, with the last id; take ignores it.
-func (c *connection) take(msg *r3labs.Event) bool {
+func (c *connection) deliverEvent(msg *r3labs.Event) bool {
 	event := Event{ID: string(msg.ID), Name: string(msg.Event), Data: msg.Data}
 	if event.Name == "" && len(event.Data) == 0 && event.ID == c.last {
 		return true
@@ -86,7 +86,7 @@ func (c *connection) RoundTrip(*http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-func (c *connection) validate(response *http.Response) error {
+func (c *connection) checkResponse(response *http.Response) error {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if response.StatusCode == http.StatusOK && err == nil && kind == "text/event-stream" {
 		c.streamed = true

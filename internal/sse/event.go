@@ -25,9 +25,9 @@ type Event struct {
 // isPosition reports whether e is an id and nothing else.
 func (e Event) isPosition() bool { return e.ID != "" && e.Name == "" && len(e.Data) == 0 }
 
-// check returns an error for content that a block cannot carry. A carriage return also
+// validate returns an error for content that a block cannot carry. A carriage return also
 // ends a line, so data with one would arrive changed.
-func (e Event) check() error {
+func (e Event) validate() error {
 	switch {
 	case strings.ContainsAny(e.ID, "\r\n\x00"):
 		return fmt.Errorf("%w: line break or NUL in the id", ErrMalformed)
@@ -63,11 +63,11 @@ var heartbeat = &r3labs.Event{Comment: []byte(": ")}
 
 const heartbeatSize = len(": \n\n")
 
-// library converts e to the form in which it passes through r3labs/sse. The library
+// toLibrary converts e to the form in which it passes through r3labs/sse. The library
 // treats an event without data as the end of the stream, unless it is a comment; so
 // such an event travels as the comment ": <lines>", from which the writer removes the
 // mark.
-func (e Event) library(ids bool) *r3labs.Event {
+func (e Event) toLibrary(ids bool) *r3labs.Event {
 	if len(e.Data) > 0 {
 		return &r3labs.Event{ID: []byte(e.ID), Event: []byte(e.Name), Data: e.Data}
 	}

@@ -8,17 +8,17 @@ import (
 	r3labs "github.com/r3labs/sse/v2"
 )
 
-// pump moves events from the iterator to the hub, records the reason for which it
+// runPump moves events from the iterator to the hub, records the reason for which it
 // ended, and ends the hub's handler. It runs on the goroutine that the hub starts for
 // the subscriber.
-func (st *Stream) pump() {
+func (st *Stream) runPump() {
 	defer close(st.pumped)
 	st.mu.Lock()
 	st.ended = false
-	st.active.Store(int64(st.server.now()))
+	st.active.Store(int64(st.server.sinceStart()))
 	st.mu.Unlock()
 
-	st.reason = st.pull()
+	st.reason = st.pullEvents()
 	if st.reason != nil {
 		st.cancel(st.reason) // ends the producer's work under the context too
 		st.publishLast()
@@ -29,10 +29,10 @@ func (st *Stream) pump() {
 	st.server.hub.Publish(st.id, &r3labs.Event{}) // the end, for the hub
 }
 
-// pull publishes the events of the iterator and returns the reason for which it
+// pullEvents publishes the events of the iterator and returns the reason for which it
 // stopped, nil for the iterator's own end.
-func (st *Stream) pull() (reason error) {
-	defer catch(&reason)
+func (st *Stream) pullEvents() (reason error) {
+	defer recoverPanic(&reason)
 	for event, err := range st.events {
 		if reason := st.endReason(); reason != nil {
 			return reason
@@ -40,16 +40,16 @@ func (st *Stream) pull() (reason error) {
 		if err != nil {
 			return err
 		}
-		if err := st.publish(event); err != nil {
+		if err := st.publishEvent(event); err != nil {
 			return err
 		}
 	}
 	return st.endReason()
 }
 
-// publish hands one event to the hub as soon as there is room.
-func (st *Stream) publish(event Event) error {
-	size, err := st.measure(event)
+// publishEvent hands one event to the hub as soon as there is room.
+func (st *Stream) publishEvent(event Event) error {
+	size, err := st.measureEvent(event)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (st *Stream) publish(event Event) error {
 			return st.endReason()
 		}
 	}
-	st.send(event, size)
+	st.sendEvent(event, size)
 	return nil
 }
 
@@ -74,24 +74,24 @@ func (st *Stream) publishLast() {
 	if err != nil || !ok {
 		return
 	}
-	if size, err := st.measure(event); err == nil {
-		st.send(event, size)
+	if size, err := st.measureEvent(event); err == nil {
+		st.sendEvent(event, size)
 	}
 }
 
 // lastEvent asks the dialect. The lock is the one under which heartbeats call
 // it, so that its functions run one at a time.
 func (st *Stream) lastEvent() (event Event, ok bool, err error) {
-	defer catch(&err)
+	defer recoverPanic(&err)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	event, ok = st.options.Last(st.reason, st.last)
 	return event, ok, nil
 }
 
-// measure returns the size of the event's block, or an error if it cannot be sent.
-func (st *Stream) measure(event Event) (int, error) {
-	if err := event.check(); err != nil {
+// measureEvent returns the size of the event's block, or an error if it cannot be sent.
+func (st *Stream) measureEvent(event Event) (int, error) {
+	if err := event.validate(); err != nil {
 		return 0, err
 	}
 	size := event.blockSize(st.options.IDs)
@@ -101,23 +101,23 @@ func (st *Stream) measure(event Event) (int, error) {
 	return size, nil
 }
 
-// send publishes an event. A position for a client without ids is only recorded, as the
+// sendEvent publishes an event. A position for a client without ids is only recorded, as the
 // position to resume from.
-func (st *Stream) send(event Event, size int) {
+func (st *Stream) sendEvent(event Event, size int) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.options.IDs || !event.isPosition() {
 		st.inFlight.Add(int64(size))
-		st.server.hub.Publish(st.id, event.library(st.options.IDs))
+		st.server.hub.Publish(st.id, event.toLibrary(st.options.IDs))
 	}
 	if event.ID != "" {
 		st.last = event.ID
 	}
 }
 
-// catch turns a panic into an error: the pump and the ticker are not goroutines of
+// recoverPanic turns a panic into an error: the pump and the ticker are not goroutines of
 // net/http, and a panic there would end the process.
-func catch(err *error) {
+func recoverPanic(err *error) {
 	if value := recover(); value != nil {
 		*err = &PanicError{Value: value, Stack: debug.Stack()}
 	}

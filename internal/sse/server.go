@@ -45,9 +45,9 @@ func New(options Options) *Server {
 	s.hub.Headers = map[string]string{"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 	// The hub calls both on a goroutine of their own. The first becomes the pump:
 	// events published from here on reach the subscriber.
-	s.hub.OnSubscribe = func(id string, _ *r3labs.Subscriber) { s.stream(id).pump() }
-	s.hub.OnUnsubscribe = func(id string, _ *r3labs.Subscriber) { close(s.stream(id).left) }
-	go s.tick()
+	s.hub.OnSubscribe = func(id string, _ *r3labs.Subscriber) { s.streamByID(id).runPump() }
+	s.hub.OnUnsubscribe = func(id string, _ *r3labs.Subscriber) { close(s.streamByID(id).left) }
+	go s.runTicker()
 	return s
 }
 
@@ -63,7 +63,7 @@ func (s *Server) Open(ctx context.Context, options StreamOptions) (*Stream, erro
 	if err != nil {
 		return nil, err
 	}
-	st, err := s.attach(ctx, options)
+	st, err := s.attachStream(ctx, options)
 	if err != nil {
 		release()
 		return nil, err
@@ -76,7 +76,7 @@ func (s *Server) Open(ctx context.Context, options StreamOptions) (*Stream, erro
 // for, and that takes a place, by Acquire, when its client has authenticated. The error
 // is a *Refused with ErrShutdown.
 func (s *Server) Attach(ctx context.Context) (*Stream, error) {
-	return s.attach(ctx, StreamOptions{})
+	return s.attachStream(ctx, StreamOptions{})
 }
 
 // Acquire takes a place among the streams for a socket, or for a subscription on one.
@@ -86,12 +86,12 @@ func (s *Server) Acquire(ctx context.Context) (release func(), err error) {
 	admitted := func() {}
 	if s.options.Admit != nil {
 		if admitted, err = s.options.Admit(ctx); err != nil {
-			return nil, s.refuse(err)
+			return nil, s.refusedError(err)
 		}
 	}
-	if !s.take() {
+	if !s.takePlace() {
 		admitted()
-		return nil, s.refuse(ErrTooManyStreams)
+		return nil, s.refusedError(ErrTooManyStreams)
 	}
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
@@ -101,7 +101,7 @@ func (s *Server) Acquire(ctx context.Context) (release func(), err error) {
 	}), nil
 }
 
-func (s *Server) take() bool {
+func (s *Server) takePlace() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.places >= s.options.MaxStreams {
@@ -111,11 +111,11 @@ func (s *Server) take() bool {
 	return true
 }
 
-func (s *Server) attach(ctx context.Context, options StreamOptions) (*Stream, error) {
+func (s *Server) attachStream(ctx context.Context, options StreamOptions) (*Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, s.refuse(ErrShutdown)
+		return nil, s.refusedError(ErrShutdown)
 	}
 	s.next++
 	st := newStream(ctx, s, strconv.FormatUint(s.next, 10), options)
@@ -138,7 +138,7 @@ func (s *Server) MaxEventBytes() int { return s.options.MaxEventBytes }
 // for them, or for ctx, whose error it returns then. It may be called again.
 // Call it before http.Server.Shutdown, which waits for the streams as well.
 func (s *Server) Shutdown(ctx context.Context) error {
-	for _, st := range s.close() {
+	for _, st := range s.refuseNew() {
 		st.cancel(ErrShutdown)
 	}
 	s.stop.Do(func() { close(s.quit) })
@@ -151,19 +151,19 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 }
 
-// close refuses new streams and returns the open ones.
-func (s *Server) close() []*Stream {
+// refuseNew refuses new streams and returns the open ones.
+func (s *Server) refuseNew() []*Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed && len(s.streams) == 0 {
 		close(s.empty)
 	}
 	s.closed = true
-	return s.list(nil)
+	return s.appendStreams(nil)
 }
 
-// release releases the place of a stream.
-func (s *Server) release(id string) {
+// removeStream releases the place of a stream.
+func (s *Server) removeStream(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, id)
@@ -172,29 +172,29 @@ func (s *Server) release(id string) {
 	}
 }
 
-func (s *Server) stream(id string) *Stream {
+func (s *Server) streamByID(id string) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams[id]
 }
 
-// list appends the open streams to into; s.mu is held.
-func (s *Server) list(into []*Stream) []*Stream {
+// appendStreams appends the open streams to into; s.mu is held.
+func (s *Server) appendStreams(into []*Stream) []*Stream {
 	for _, st := range s.streams {
 		into = append(into, st)
 	}
 	return into
 }
 
-func (s *Server) refuse(reason error) error {
+func (s *Server) refusedError(reason error) error {
 	return &Refused{Reason: reason, RetryAfter: s.options.RetryAfter}
 }
 
-// now returns the time since the server started: monotonic, and storable in an atomic.
-func (s *Server) now() time.Duration { return time.Since(s.began) }
+// sinceStart returns the time since the server started: monotonic, and storable in an atomic.
+func (s *Server) sinceStart() time.Duration { return time.Since(s.began) }
 
-// tick is the one heartbeat ticker of all streams. Shutdown ends it.
-func (s *Server) tick() {
+// runTicker is the one heartbeat ticker of all streams. Shutdown ends it.
+func (s *Server) runTicker() {
 	defer close(s.ticked)
 	ticker := time.NewTicker(min(max(s.options.Heartbeat/4, minTick), maxTick))
 	defer ticker.Stop()
@@ -206,11 +206,11 @@ func (s *Server) tick() {
 		case <-ticker.C:
 		}
 		s.mu.Lock()
-		streams = s.list(streams[:0])
+		streams = s.appendStreams(streams[:0])
 		s.mu.Unlock()
-		now := s.now()
+		now := s.sinceStart()
 		for _, st := range streams {
-			st.beat(now)
+			st.sendHeartbeat(now)
 		}
 		clear(streams)
 	}

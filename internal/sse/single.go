@@ -9,7 +9,7 @@ import (
 // report a refusal in a stream. It is an ordinary answer and takes no place among the
 // streams of a server.
 func WriteSingle(w http.ResponseWriter, e Event) error {
-	if err := e.check(); err != nil {
+	if err := e.validate(); err != nil {
 		return err
 	}
 	var b bytes.Buffer

@@ -68,7 +68,7 @@ func (st *Stream) Context() context.Context { return st.ctx }
 // Close releases the place of a stream that was not served, and does nothing otherwise.
 func (st *Stream) Close() {
 	if st.state.CompareAndSwap(stateOpened, stateClosed) {
-		st.end()
+		st.release()
 	}
 }
 
@@ -83,9 +83,9 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2
 	if !st.state.CompareAndSwap(stateOpened, stateServing) {
 		return &Refused{Reason: ErrUsed}
 	}
-	defer st.end()
+	defer st.release()
 	if reason := st.endReason(); reason != nil {
-		return st.server.refuse(reason)
+		return st.server.refusedError(reason)
 	}
 	out, err := newWriter(st, w)
 	if err != nil {
@@ -95,7 +95,7 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2
 	st.events = events
 	defer out.close()
 	// After any end of the context, the rest must be written soon.
-	defer context.AfterFunc(st.ctx, out.hurry)()
+	defer context.AfterFunc(st.ctx, out.setLastDeadline)()
 	st.serveHub(out)
 	if st.reason == nil && out.dead { // the iterator's end did not get out
 		return st.endReason()
@@ -103,10 +103,10 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2
 	return st.reason
 }
 
-// end ends the context and releases the place.
-func (st *Stream) end() {
+// release ends the context and releases the place.
+func (st *Stream) release() {
 	st.cancel(nil)
-	st.server.release(st.id)
+	st.server.removeStream(st.id)
 	st.admitted()
 }
 
@@ -148,10 +148,10 @@ func (st *Stream) endReason() error {
 	return ErrClientGone
 }
 
-// written accounts for a block that left for the socket, or was dropped because
+// blockWritten accounts for a block that left for the socket, or was dropped because
 // the client is gone.
-func (st *Stream) written(size int) {
-	st.active.Store(int64(st.server.now()))
+func (st *Stream) blockWritten(size int) {
+	st.active.Store(int64(st.server.sinceStart()))
 	st.inFlight.Add(-int64(size))
 	select {
 	case st.room <- struct{}{}:
@@ -159,8 +159,8 @@ func (st *Stream) written(size int) {
 	}
 }
 
-// beat sends a heartbeat if the stream has been silent for its interval.
-func (st *Stream) beat(now time.Duration) {
+// sendHeartbeat sends a heartbeat if the stream has been silent for its interval.
+func (st *Stream) sendHeartbeat(now time.Duration) {
 	if now-time.Duration(st.active.Load()) < st.options.Heartbeat || st.inFlight.Load() > 0 {
 		return
 	}
@@ -171,14 +171,14 @@ func (st *Stream) beat(now time.Duration) {
 	if st.ended {
 		return
 	}
-	id, err := st.position()
+	id, err := st.heartbeatID()
 	if err != nil {
 		st.cancel(err)
 		return
 	}
 	beat, size := heartbeat, heartbeatSize
 	if event := (Event{ID: id}); id != "" {
-		beat, size = event.library(true), event.blockSize(true)
+		beat, size = event.toLibrary(true), event.blockSize(true)
 	}
 	st.inFlight.Add(int64(size))
 	if !st.server.hub.TryPublish(st.id, beat) {
@@ -191,15 +191,15 @@ func (st *Stream) beat(now time.Duration) {
 	st.active.Store(int64(now))
 }
 
-// position returns the position of the dialect's scan; "" stands for a comment.
-func (st *Stream) position() (id string, err error) {
+// heartbeatID returns the position of the dialect's scan; "" stands for a comment.
+func (st *Stream) heartbeatID() (id string, err error) {
 	if !st.options.IDs || st.options.Position == nil {
 		return "", nil
 	}
-	defer catch(&err)
+	defer recoverPanic(&err)
 	id = st.options.Position(st.last)
 	if id == "" {
 		return "", nil
 	}
-	return id, Event{ID: id}.check()
+	return id, Event{ID: id}.validate()
 }

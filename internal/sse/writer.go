@@ -56,7 +56,7 @@ func newWriter(st *Stream, w http.ResponseWriter) (*writer, error) {
 		return nil, errors.Join(ErrUnsupported, err)
 	}
 	wr := &writer{stream: st, out: w, rc: rc}
-	wr.timer = time.AfterFunc(st.server.options.WriteTimeout, wr.strike)
+	wr.timer = time.AfterFunc(st.server.options.WriteTimeout, wr.checkTimeout)
 	wr.timer.Stop()
 	return wr, nil
 }
@@ -102,9 +102,9 @@ func (w *writer) Flush() {
 		lines = w.block.bytes
 	}
 	if !w.dead {
-		w.send(lines)
+		w.sendBlock(lines)
 	}
-	w.stream.written(len(lines))
+	w.stream.blockWritten(len(lines))
 	if cap(lines) > 0 && cap(lines) <= maxPooledBlock {
 		*w.block = block{bytes: lines[:0]}
 		blocks.Put(w.block)
@@ -112,8 +112,8 @@ func (w *writer) Flush() {
 	w.block = nil
 }
 
-func (w *writer) send(lines []byte) {
-	w.watch()
+func (w *writer) sendBlock(lines []byte) {
+	w.startTimer()
 	var err error
 	if len(lines) > 0 {
 		_, err = w.out.Write(lines)
@@ -121,42 +121,42 @@ func (w *writer) send(lines []byte) {
 	if err == nil {
 		err = w.rc.Flush()
 	}
-	w.unwatch()
+	w.stopTimer()
 	if err != nil {
 		w.dead = true
 		w.stream.cancel(ErrClientGone) // unless there is a reason already
 	}
 }
 
-func (w *writer) watch() {
+func (w *writer) startTimer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.writing, w.began = true, w.stream.server.now()
+	w.writing, w.began = true, w.stream.server.sinceStart()
 	w.timer.Reset(w.stream.server.options.WriteTimeout)
 }
 
-func (w *writer) unwatch() {
+func (w *writer) stopTimer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.writing = false
 	w.timer.Stop()
 }
 
-// strike ends the stream of a client that did not read a block in time. The write
+// checkTimeout ends the stream of a client that did not read a block in time. The write
 // itself may continue for LastTimeout: after a failed write nothing can follow on a
 // connection, so an immediate deadline would also cut off the last event of a client
 // that is merely slow.
-func (w *writer) strike() {
+func (w *writer) checkTimeout() {
 	w.mu.Lock()
-	late := w.writing && w.stream.server.now()-w.began >= w.stream.server.options.WriteTimeout
+	late := w.writing && w.stream.server.sinceStart()-w.began >= w.stream.server.options.WriteTimeout
 	w.mu.Unlock()
 	if late { // else the timer was about an earlier block
 		w.stream.cancel(ErrSlowConsumer)
 	}
 }
 
-// hurry sets the deadline of the remaining writes: now if the client is gone.
-func (w *writer) hurry() {
+// setLastDeadline sets the deadline of the remaining writes: now if the client is gone.
+func (w *writer) setLastDeadline() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed || w.hurried {
@@ -176,7 +176,7 @@ func (w *writer) hurry() {
 // the handler. The server clears it before the connection's next request.
 func (w *writer) close() {
 	w.timer.Stop()
-	w.hurry()
+	w.setLastDeadline()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true

@@ -48,7 +48,7 @@ func contentHash(steps []step) (sum [32]byte) {
 		s := &steps[i]
 		c := content{
 			Graph: s.Quad.Graph.String(), Implied: s.implied, Object: textOf(s.Quad.Object), Op: s.Op.String(),
-			Predicate: s.Quad.Predicate.String(), Provenance: canonical(s.Provenance), Source: s.Source, Subject: s.Quad.Subject.String(),
+			Predicate: s.Quad.Predicate.String(), Provenance: canonicalJSON(s.Provenance), Source: s.Source, Subject: s.Quad.Subject.String(),
 		}
 		if s.HasCertainty {
 			c.Certainty = &s.Certainty
@@ -69,9 +69,9 @@ func contentHash(steps []step) (sum [32]byte) {
 	return sum
 }
 
-// canonical returns the JSON with sorted members and without spaces; numbers keep their
+// canonicalJSON returns the JSON with sorted members and without spaces; numbers keep their
 // digits. It returns nil for invalid JSON, which the store refuses.
-func canonical(raw []byte) json.RawMessage {
+func canonicalJSON(raw []byte) json.RawMessage {
 	if len(raw) == 0 {
 		return nil
 	}

@@ -15,17 +15,17 @@ type Facts struct {
 	// Implied marks the patches that state an implied rdf:type: the caller omits one if
 	// its source already asserts that type.
 	Implied []bool
-	// Of is the index of the mutation of each patch.
-	Of []int
+	// Mutation is the index of the mutation of each patch.
+	Mutation []int
 }
 
-// FactsOf expands mutations into patches. It leaves an empty graph or source empty for
+// Expand expands mutations into patches. It leaves an empty graph or source empty for
 // the caller to set. It checks names as Apply does, for the principal.
-func FactsOf(ctx context.Context, judge *names.Judge, by kg.Principal, mutations []Mutation) (f Facts, err error) {
+func Expand(ctx context.Context, judge *names.Judge, by kg.Principal, mutations []Mutation) (f Facts, err error) {
 	judging := judge.Begin(ctx, by)
 	defer judging.Close()
 	add := func(p kg.Patch, implied bool, of int) {
-		f.Patches, f.Implied, f.Of = append(f.Patches, p), append(f.Implied, implied), append(f.Of, of)
+		f.Patches, f.Implied, f.Mutation = append(f.Patches, p), append(f.Implied, implied), append(f.Mutation, of)
 	}
 	for i := range mutations {
 		m := &mutations[i]
@@ -37,7 +37,7 @@ func FactsOf(ctx context.Context, judge *names.Judge, by kg.Principal, mutations
 			return Facts{}, kg.Errorf(kg.CodeInvalid, "the object must be a resource to have an rdf:type").At(fmt.Sprintf("[%d].object.type", i))
 		}
 		if err := judging.Check(&p, i, ""); err != nil {
-			return Facts{}, at(err, i)
+			return Facts{}, atMutation(err, i)
 		}
 		add(p, false, i)
 		if p.Op == kg.Remove {
@@ -49,7 +49,7 @@ func FactsOf(ctx context.Context, judge *names.Judge, by kg.Principal, mutations
 			}
 			typed := kg.Patch{Op: kg.Add, Source: p.Source, Quad: kg.Quad{Subject: t.of, Predicate: rdfType, Object: t.is, Graph: p.Quad.Graph}}
 			if err := judging.Check(&typed, i, typeParts[part]); err != nil {
-				return Facts{}, at(err, i)
+				return Facts{}, atMutation(err, i)
 			}
 			add(typed, true, i)
 		}

@@ -16,7 +16,7 @@ func TestFacts(t *testing.T) {
 	s, p, o, class := kg.IRI("urn:s"), kg.IRI("urn:p"), kg.IRI("urn:o"), kg.IRI("urn:C")
 	store := open(t)
 	quad := kg.Quad{Subject: s, Predicate: p, Object: o, Graph: kg.IRI("urn:g")}
-	facts, err := update.FactsOf(t.Context(), names.NewJudge(store, names.Strict), kg.SystemPrincipal(), []update.Mutation{
+	facts, err := update.Expand(t.Context(), names.NewJudge(store, names.Strict), kg.SystemPrincipal(), []update.Mutation{
 		{Patch: kg.Patch{Op: kg.Add, Quad: quad, Source: "agent://x", Certainty: 0.5, HasCertainty: true}, SubjectType: class, ObjectType: class},
 		{Patch: kg.Patch{Op: kg.Remove, Quad: quad, Certainty: 0.5, HasCertainty: true, Provenance: []byte(`{}`)}, SubjectType: class},
 		{Patch: kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: s, Predicate: p, Object: kg.Integer(1)}}},
@@ -33,7 +33,7 @@ func TestFacts(t *testing.T) {
 		if facts.Implied[i] {
 			line += ", implied"
 		}
-		got = append(got, line+" "+string(rune('0'+facts.Of[i])))
+		got = append(got, line+" "+string(rune('0'+facts.Mutation[i])))
 	}
 	want := []string{
 		"add urn:s urn:p urn:o in urn:g of agent://x, with more 0",
@@ -45,7 +45,7 @@ func TestFacts(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	_, err = update.FactsOf(t.Context(), names.NewJudge(store, names.Strict), kg.SystemPrincipal(), []update.Mutation{{Patch: kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: s, Predicate: p, Object: kg.Integer(1)}}, ObjectType: class}})
+	_, err = update.Expand(t.Context(), names.NewJudge(store, names.Strict), kg.SystemPrincipal(), []update.Mutation{{Patch: kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: s, Predicate: p, Object: kg.Integer(1)}}, ObjectType: class}})
 	if e := kg.AsError(err); e.Code != kg.CodeInvalid || e.Field != "[0].object.type" {
 		t.Errorf("a literal with a type: got %v", err)
 	}

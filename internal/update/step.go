@@ -19,8 +19,8 @@ type step struct {
 
 var rdfType = kg.IRI(kg.RDFType)
 
-// typing is an rdf:type statement with its source.
-type typing struct {
+// typeStatement is an rdf:type statement with its source.
+type typeStatement struct {
 	quad   kg.Quad
 	source kg.AgentID
 }
@@ -35,14 +35,14 @@ func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 	steps := make([]step, 0, len(mutations))
 	// stated holds the types implied by the steps since the last removal: repeating
 	// them has no effect.
-	stated := map[typing]bool{}
+	stated := map[typeStatement]bool{}
 	for i, m := range mutations {
 		p := m.Patch
 		if p.Op == kg.Remove { // a removal has no evidence of its own
 			p.Certainty, p.HasCertainty, p.Validity, p.Provenance = 0, false, kg.TimeSpan{}, nil
 		}
 		if err := p.Normalise(source); err != nil {
-			return nil, at(err, i)
+			return nil, atMutation(err, i)
 		}
 		if !m.ObjectType.IsZero() && !p.Quad.Object.IsResource() {
 			return nil, kg.Errorf(kg.CodeInvalid, "the object must be a resource to have an rdf:type").At(fmt.Sprintf("[%d].object.type", i))
@@ -54,7 +54,7 @@ func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 		if p.Op == kg.Remove {
 			continue
 		}
-		for part, t := range [...]typing{
+		for part, t := range [...]typeStatement{
 			{kg.Quad{Subject: p.Quad.Subject, Object: m.SubjectType}, p.Source},
 			{kg.Quad{Subject: p.Quad.Object, Object: m.ObjectType}, p.Source},
 		} {
@@ -69,15 +69,15 @@ func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 	return steps, nil
 }
 
-// at adds the index of the mutation to an error.
-func at(err error, mutation int) error {
+// atMutation adds the index of the mutation to an error.
+func atMutation(err error, mutation int) error {
 	return kg.AsError(err).At(fmt.Sprintf("[%d]", mutation))
 }
 
-// run applies the step in the transaction.
-func (s *step) run(tx *kg.Tx) error {
+// applyTo applies the step in the transaction.
+func (s *step) applyTo(tx *kg.Tx) error {
 	if s.implied {
-		said, err := says(tx, s.Source, s.Quad)
+		said, err := alreadyAsserted(tx, s.Source, s.Quad)
 		if said || err != nil {
 			return err
 		}
@@ -85,8 +85,8 @@ func (s *step) run(tx *kg.Tx) error {
 	return tx.Apply(s.Patch)
 }
 
-// says reports whether the source already asserts the statement.
-func says(tx *kg.Tx, source kg.AgentID, q kg.Quad) (bool, error) {
+// alreadyAsserted reports whether the source already asserts the statement.
+func alreadyAsserted(tx *kg.Tx, source kg.AgentID, q kg.Quad) (bool, error) {
 	for st, err := range tx.Match(kg.Pattern(q)) {
 		if err != nil {
 			return false, err

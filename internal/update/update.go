@@ -69,21 +69,21 @@ func Apply(ctx context.Context, store Store, judge *names.Judge, r Request) (Res
 	if err := checkSources(ctx, store, source, steps); err != nil {
 		return Result{}, err
 	}
-	hints, err := judged(ctx, judge, r.Meta.Principal, steps)
+	hints, err := checkNames(ctx, judge, r.Meta.Principal, steps)
 	if err != nil {
 		return Result{}, err
 	}
 	foresight := store.Foresight(source, len(steps))
 	for i := range steps {
 		if err := foresight.See(&steps[i].Patch); err != nil {
-			return Result{}, at(err, steps[i].mutation)
+			return Result{}, atMutation(err, steps[i].mutation)
 		}
 	}
 	r.Meta.ContentHash = contentHash(steps)
 	receipt, err := store.Update(ctx, r.Meta, func(tx *kg.Tx) error {
 		for i := range steps {
-			if err := steps[i].run(tx); err != nil {
-				return at(err, steps[i].mutation)
+			if err := steps[i].applyTo(tx); err != nil {
+				return atMutation(err, steps[i].mutation)
 			}
 		}
 		return nil
@@ -110,21 +110,21 @@ func checkSources(ctx context.Context, store Store, source kg.AgentID, steps []s
 			continue
 		}
 		if err := store.CheckAgent(ctx, kg.CanonicalAgent(string(s))); err != nil {
-			return at(kg.AsError(err).At("source"), steps[i].mutation)
+			return atMutation(kg.AsError(err).At("source"), steps[i].mutation)
 		}
 		last = s
 	}
 	return nil
 }
 
-// judged checks the names of the steps before the update is queued.
-func judged(ctx context.Context, judge *names.Judge, by kg.Principal, steps []step) ([]operation.Hint, error) {
+// checkNames checks the names of the steps before the update is queued.
+func checkNames(ctx context.Context, judge *names.Judge, by kg.Principal, steps []step) ([]operation.Hint, error) {
 	judging := judge.Begin(ctx, by)
 	defer judging.Close()
 	for i := range steps {
 		s := &steps[i]
 		if err := judging.Check(&s.Patch, s.mutation, s.part); err != nil {
-			return nil, at(err, s.mutation)
+			return nil, atMutation(err, s.mutation)
 		}
 	}
 	for i := range steps {

@@ -25,7 +25,7 @@ func (f *Form[P]) Message(m *tasks.Message, of About) *Message[P] {
 		return nil
 	}
 	return &Message[P]{
-		Kind: f.kind("message"), ID: m.ID, Context: of.Context, Task: of.Task, Role: f.Roles[m.Role], Parts: f.parts(m.Parts), Metadata: m.Metadata,
+		Kind: f.kindOf("message"), ID: m.ID, Context: of.Context, Task: of.Task, Role: f.Roles[m.Role], Parts: f.writeParts(m.Parts), Metadata: m.Metadata,
 		Extensions: m.Extensions, References: m.References,
 	}
 }
@@ -33,20 +33,20 @@ func (f *Form[P]) Message(m *tasks.Message, of About) *Message[P] {
 // Status encodes a status. If the handler gave a failure without a message, the failure
 // becomes the message.
 func (f *Form[P]) Status(s *tasks.Status, failure *tasks.Failure, of About) *Status[P] {
-	return &Status[P]{State: f.States[s.State], Message: f.Message(said(s, failure, of), of), Timestamp: timestamp(s.Time)}
+	return &Status[P]{State: f.States[s.State], Message: f.Message(messageOf(s, failure, of), of), Timestamp: formatTime(s.Time)}
 }
 
 // Artifact encodes an artifact, or a chunk of one.
 func (f *Form[P]) Artifact(a *tasks.Artifact) *Artifact[P] {
 	return &Artifact[P]{
-		ID: a.ID, Name: a.Name, Description: a.Description, Parts: f.parts(a.Parts), Metadata: a.Metadata, Extensions: a.Extensions,
+		ID: a.ID, Name: a.Name, Description: a.Description, Parts: f.writeParts(a.Parts), Metadata: a.Metadata, Extensions: a.Extensions,
 	}
 }
 
 // Task encodes a task with the parts that were read.
 func (f *Form[P]) Task(t *tasks.Task) *Task[P] {
 	of := Of(t)
-	out := &Task[P]{Kind: f.kind("task"), ID: t.ID, Context: t.Context, Status: f.Status(&t.Status, t.Failure, of), Metadata: t.Metadata}
+	out := &Task[P]{Kind: f.kindOf("task"), ID: t.ID, Context: t.Context, Status: f.Status(&t.Status, t.Failure, of), Metadata: t.Metadata}
 	for i := range t.Artifacts {
 		out.Artifacts = append(out.Artifacts, f.Artifact(&t.Artifacts[i]))
 	}
@@ -56,13 +56,13 @@ func (f *Form[P]) Task(t *tasks.Task) *Task[P] {
 	return out
 }
 
-// Sending returns the request to send a message with the configuration of the version.
+// ReadSend returns the request to send a message with the configuration of the version.
 // The hook may be nil.
-func (f *Form[P]) Sending(m *Message[P], history *int, wait bool, hook *push.Config) (*Send, error) {
+func (f *Form[P]) ReadSend(m *Message[P], history *int, wait bool, hook *push.Config) (*Send, error) {
 	if m == nil {
 		return nil, Required("message")
 	}
-	read, err := f.Sent(m)
+	read, err := f.ReadSent(m)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func (f *Form[P]) Sending(m *Message[P], history *int, wait bool, hook *push.Con
 	return &Send{Message: read, Task: m.Task, Context: m.Context, Wait: wait, History: most, Push: hook}, err
 }
 
-// Sent decodes a message of a creator.
-func (f *Form[P]) Sent(m *Message[P]) (tasks.Message, error) {
+// ReadSent decodes a message of a creator.
+func (f *Form[P]) ReadSent(m *Message[P]) (tasks.Message, error) {
 	switch {
 	case m.ID == "":
 		return tasks.Message{}, Required("message.messageId")
@@ -80,18 +80,18 @@ func (f *Form[P]) Sent(m *Message[P]) (tasks.Message, error) {
 	case m.Role != f.Roles[tasks.User]:
 		return tasks.Message{}, kg.Errorf(kg.CodeInvalid, "the role of a sender must be %s", f.Roles[tasks.User]).At("message.role")
 	}
-	return f.Said(m)
+	return f.ReadMessage(m)
 }
 
-// Said decodes a message of any author.
-func (f *Form[P]) Said(m *Message[P]) (out tasks.Message, err error) {
-	out = tasks.Message{ID: m.ID, Metadata: Some(m.Metadata), Extensions: m.Extensions, References: m.References}
-	out.Parts, err = f.Parts("message.parts", m.Parts)
+// ReadMessage decodes a message of any author.
+func (f *Form[P]) ReadMessage(m *Message[P]) (out tasks.Message, err error) {
+	out = tasks.Message{ID: m.ID, Metadata: NonNull(m.Metadata), Extensions: m.Extensions, References: m.References}
+	out.Parts, err = f.ReadParts("message.parts", m.Parts)
 	return out, err
 }
 
-// Parts decodes parts; field is their path in the request.
-func (f *Form[P]) Parts(field string, list []P) (out []tasks.Part, err error) {
+// ReadParts decodes parts; field is their path in the request.
+func (f *Form[P]) ReadParts(field string, list []P) (out []tasks.Part, err error) {
 	for i := range list {
 		p, err := f.Read(&list[i])
 		if err != nil {
@@ -102,7 +102,7 @@ func (f *Form[P]) Parts(field string, list []P) (out []tasks.Part, err error) {
 	return out, nil
 }
 
-func (f *Form[P]) parts(list []tasks.Part) []P {
+func (f *Form[P]) writeParts(list []tasks.Part) []P {
 	out := make([]P, 0, len(list))
 	for i := range list {
 		out = append(out, f.Write(&list[i]))
@@ -110,17 +110,17 @@ func (f *Form[P]) parts(list []tasks.Part) []P {
 	return out
 }
 
-func (f *Form[P]) kind(name string) string {
+func (f *Form[P]) kindOf(name string) string {
 	if f.Kinds {
 		return name
 	}
 	return ""
 }
 
-// timestamp formats a time as A2A does.
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// formatTime formats a time as A2A does.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-func said(s *tasks.Status, failure *tasks.Failure, of About) *tasks.Message {
+func messageOf(s *tasks.Status, failure *tasks.Failure, of About) *tasks.Message {
 	if s.Message != nil || failure == nil {
 		return s.Message
 	}

@@ -13,7 +13,7 @@ import (
 // Decode decodes a JSON object into a struct. It accepts snake_case beside camelCase;
 // null counts as absent.
 func Decode(raw []byte, into any) error {
-	raw, err := camel(raw)
+	raw, err := toCamel(raw)
 	if err == nil {
 		err = json.Unmarshal(raw, into)
 	}
@@ -26,11 +26,11 @@ func Decode(raw []byte, into any) error {
 	return kg.AsError(err)
 }
 
-// own are the members with content of the sender's own, which stays unchanged.
-var own = map[string]bool{"metadata": true, "data": true, "details": true}
+// opaqueMembers are the members with content of the sender's own, which stays unchanged.
+var opaqueMembers = map[string]bool{"metadata": true, "data": true, "details": true}
 
-// camel converts the names of members to camelCase.
-func camel(raw []byte) ([]byte, error) {
+// toCamel converts the names of members to camelCase.
+func toCamel(raw []byte) ([]byte, error) {
 	if !bytes.Contains(raw, []byte("_")) {
 		return raw, nil
 	}
@@ -43,7 +43,7 @@ func camel(raw []byte) ([]byte, error) {
 			return nil, err
 		}
 		for i := range list {
-			element, err := camel(list[i])
+			element, err := toCamel(list[i])
 			if err != nil {
 				return nil, err
 			}
@@ -62,8 +62,8 @@ func camelObject(raw []byte) ([]byte, error) {
 	out := make(map[string]json.RawMessage, len(members))
 	for name, value := range members {
 		name = camelName(name)
-		if !own[name] {
-			inner, err := camel(value)
+		if !opaqueMembers[name] {
+			inner, err := toCamel(value)
 			if err != nil {
 				return nil, err
 			}
@@ -89,8 +89,8 @@ func camelName(name string) string {
 	return first
 }
 
-// Some returns raw JSON, nil if it is absent or null.
-func Some(raw json.RawMessage) json.RawMessage {
+// NonNull returns raw JSON, nil if it is absent or null.
+func NonNull(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
 	}

@@ -26,7 +26,7 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 		return nil, err
 	}
 	c := &p.Configuration
-	return form.Sending(p.Message, c.HistoryLength, c.Blocking == nil || *c.Blocking, c.Push.read())
+	return form.ReadSend(p.Message, c.HistoryLength, c.Blocking == nil || *c.Blocking, c.Push.toConfig())
 }
 
 // ReadTask reads TaskQueryParams, and TaskIdParams.

@@ -26,7 +26,7 @@ type file struct {
 }
 
 func readPart(p *part) (tasks.Part, error) {
-	out := tasks.Part{Metadata: base.Some(p.Metadata)}
+	out := tasks.Part{Metadata: base.NonNull(p.Metadata)}
 	switch p.Kind {
 	case "text":
 		out.Text = p.Text

@@ -31,9 +31,9 @@ type pushAuth struct {
 	Credentials string   `json:"credentials,omitempty"`
 }
 
-// read decodes a configuration; nil for nil. Of several schemes it takes the first
+// toConfig decodes a configuration; nil for nil. Of several schemes it takes the first
 // Bearer or Basic, else the first.
-func (c *pushConfig) read() *push.Config {
+func (c *pushConfig) toConfig() *push.Config {
 	if c == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (Codec) ReadPush(params []byte) (*push.Config, error) {
 	case p.Config == nil:
 		return nil, base.Required("pushNotificationConfig")
 	}
-	out := p.Config.read()
+	out := p.Config.toConfig()
 	out.Task = p.Task
 	return out, nil
 }

@@ -27,7 +27,7 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 		return nil, err
 	}
 	c := &p.Configuration
-	return form.Sending(p.Message, c.HistoryLength, !c.ReturnImmediately, c.Push.read())
+	return form.ReadSend(p.Message, c.HistoryLength, !c.ReturnImmediately, c.Push.toConfig())
 }
 
 // ReadTask reads a GetTaskRequest and similar params.

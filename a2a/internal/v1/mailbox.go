@@ -51,7 +51,7 @@ func ReadReport(raw []byte) (*tasks.Report, error) {
 	if err := base.Decode(raw, &p); err != nil {
 		return nil, err
 	}
-	out := &tasks.Report{Failure: p.Error, Metadata: base.Some(p.Metadata), Letters: p.Letters, Version: p.Version}
+	out := &tasks.Report{Failure: p.Error, Metadata: base.NonNull(p.Metadata), Letters: p.Letters, Version: p.Version}
 	if p.Version < 0 {
 		return nil, kg.Errorf(kg.CodeInvalid, "version must be at least 1").At("version")
 	}
@@ -63,7 +63,7 @@ func ReadReport(raw []byte) (*tasks.Report, error) {
 		if m.Role != "" && m.Role != form.Roles[tasks.Agent] {
 			return nil, kg.Errorf(kg.CodeInvalid, "the role of a report must be %s", form.Roles[tasks.Agent]).At("message.role")
 		}
-		said, err := form.Said(m)
+		said, err := form.ReadMessage(m)
 		if err != nil {
 			return nil, err
 		}
@@ -75,12 +75,12 @@ func ReadReport(raw []byte) (*tasks.Report, error) {
 		if a.ID == "" {
 			return nil, base.Required(at + ".artifactId")
 		}
-		parts, err := form.Parts(at+".parts", a.Parts)
+		parts, err := form.ReadParts(at+".parts", a.Parts)
 		if err != nil {
 			return nil, err
 		}
 		out.Artifacts = append(out.Artifacts, tasks.Chunk{Append: a.Append, Offset: a.Offset, Artifact: tasks.Artifact{
-			ID: a.ID, Name: a.Name, Description: a.Description, Parts: parts, Metadata: base.Some(a.Metadata), Extensions: a.Extensions, Complete: a.Last,
+			ID: a.ID, Name: a.Name, Description: a.Description, Parts: parts, Metadata: base.NonNull(a.Metadata), Extensions: a.Extensions, Complete: a.Last,
 		}})
 	}
 	if out.State == "" && len(out.Artifacts) == 0 && out.Metadata == nil && len(out.Letters) == 0 {

@@ -20,7 +20,7 @@ type part struct {
 
 func readPart(p *part) (tasks.Part, error) {
 	return tasks.Part{
-		Text: p.Text, Raw: p.Raw, URL: p.URL, Data: p.Data, MediaType: p.MediaType, Filename: p.Filename, Metadata: base.Some(p.Metadata),
+		Text: p.Text, Raw: p.Raw, URL: p.URL, Data: p.Data, MediaType: p.MediaType, Filename: p.Filename, Metadata: base.NonNull(p.Metadata),
 	}, nil
 }
 

@@ -24,8 +24,8 @@ type pushAuth struct {
 	Credentials string `json:"credentials,omitempty"`
 }
 
-// read decodes a configuration; nil for nil.
-func (c *pushConfig) read() *push.Config {
+// toConfig decodes a configuration; nil for nil.
+func (c *pushConfig) toConfig() *push.Config {
 	if c == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (Codec) ReadPush(params []byte) (*push.Config, error) {
 	if p.Task == "" {
 		return nil, base.Required("taskId")
 	}
-	return p.read(), nil
+	return p.toConfig(), nil
 }
 
 // ReadPushRef reads a GetTaskPushNotificationConfigRequest and similar params. There is

@@ -28,30 +28,30 @@ type piece struct {
 
 const typeMessage = "message" // of an artifact whose content is a list of parts
 
-// words returns the id of the artifact that shows the message of a status, one for each
+// statusArtifactID returns the id of the artifact that shows the message of a status, one for each
 // message of a task. Handlers cannot submit artifacts with such an id.
-func words(task tasks.TaskID, messageID string) string {
+func statusArtifactID(task tasks.TaskID, messageID string) string {
 	return string(task) + ".message:" + messageID
 }
 
-// isWords reports whether the id is one that words returns.
-func isWords(task tasks.TaskID, id string) bool {
-	return strings.HasPrefix(id, words(task, ""))
+// isStatusArtifact reports whether the id is one that words returns.
+func isStatusArtifact(task tasks.TaskID, id string) bool {
+	return strings.HasPrefix(id, statusArtifactID(task, ""))
 }
 
-// writeWords encodes the message of a handler as an artifact.
-func writeWords(task tasks.TaskID, m *tasks.Message) (out artifact, err error) {
+// writeStatusArtifact encodes the message of a handler as an artifact.
+func writeStatusArtifact(task tasks.TaskID, m *tasks.Message) (out artifact, err error) {
 	parts, err := writeParts(m.Parts)
 	if err != nil {
 		return out, err
 	}
-	out = artifact{ID: words(task, m.ID), Type: typeMessage, Metadata: m.Metadata}
+	out = artifact{ID: statusArtifactID(task, m.ID), Type: typeMessage, Metadata: m.Metadata}
 	out.Content, err = plainjson.Encode(parts)
 	return out, err
 }
 
-// read decodes a submitted artifact or chunk. Without an id it gets one from its index.
-func (a *piece) read(n int) (tasks.Chunk, error) {
+// toChunk decodes a submitted artifact or chunk. Without an id it gets one from its index.
+func (a *piece) toChunk(n int) (tasks.Chunk, error) {
 	c := tasks.Chunk{Artifact: tasks.Artifact{ID: a.ID, Name: a.Name, Complete: !a.Append}, Append: a.Append, Offset: a.Offset}
 	if a.Last != nil {
 		c.Complete = *a.Last
@@ -72,7 +72,7 @@ func (a *piece) read(n int) (tasks.Chunk, error) {
 			}
 		}
 	}
-	p, err := (&part{Type: a.Type, Content: a.Content}).read()
+	p, err := (&part{Type: a.Type, Content: a.Content}).toPart()
 	if p.Data != nil && p.Type == "" {
 		p.Type = typeData // keep the explicit type
 	}

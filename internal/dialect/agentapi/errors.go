@@ -109,20 +109,22 @@ func (h *Handler) errorOf(who caller.Caller, err error) *wireError {
 		if field == "to" {
 			field = "agentId" // the name in this protocol
 		}
-		return out.with(details{Field: field, Hint: e.Hint, Reason: string(e.Code)})
+		return out.withDetails(details{Field: field, Hint: e.Hint, Reason: string(e.Code)})
 	}
 	h.options.Logger.Error("call failed", "request", who.RequestID, "path", who.Path, "error", err)
 	out := &wireError{Code: codeInternal, Message: "an internal error", status: http.StatusInternalServerError}
-	return out.with(details{RequestID: who.RequestID, Hint: "The server's log has the details under the request id."})
+	return out.withDetails(details{RequestID: who.RequestID, Hint: "The server's log has the details under the request id."})
 }
 
-func (e *wireError) with(d details) *wireError {
+func (e *wireError) withDetails(d details) *wireError {
 	e.Details = plainjson.MustEncode(d)
 	return e
 }
 
-// refuse answers with an error.
-func refuse(w http.ResponseWriter, e *wireError) { rest.Refuse(w, e.status, e.retry, wireFailure{e}) }
+// writeError answers with an error.
+func writeError(w http.ResponseWriter, e *wireError) {
+	rest.WriteError(w, e.status, e.retry, wireFailure{e})
+}
 
 // wireFailure is the body of an error answer.
 type wireFailure struct {

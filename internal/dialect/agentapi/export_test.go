@@ -16,6 +16,6 @@ func Table() (out []kg.Code) {
 
 // Closing is the code with which a socket closes for a reason.
 func Closing(cause error) websocket.StatusCode {
-	code, _ := closing(cause)
+	code, _ := closeReason(cause)
 	return code
 }

@@ -66,7 +66,7 @@ func letterFrame(l *tasks.Letter) (*sentFrame, error) {
 	}
 	parts, err := writeParts(l.Message.Parts)
 	f := &sentFrame{
-		Type: frameMessage, TaskID: l.Task.ID, Task: t, AgentID: bare(l.Task.Handler), From: bare(l.Message.Author),
+		Type: frameMessage, TaskID: l.Task.ID, Task: t, AgentID: bareID(l.Task.Handler), From: bareID(l.Message.Author),
 		MessageID: messageID(l.Task.ID, l.Number), Message: parts, Metadata: l.Message.Metadata,
 	}
 	if l.Number == 1 {

@@ -94,7 +94,7 @@ func NewHandler(deps Deps, o Options) *Handler {
 	o.Intake.BytesPerSecond = cmp.Or(o.Intake.BytesPerSecond, throttle.DefaultBytesPerSecond)
 	h := &Handler{deps: deps, options: o, pending: throttle.NewPool(int64(cmp.Or(o.MaxPendingSockets, DefaultPendingSockets)))}
 	h.routes = rest.NewRoutes(func(w http.ResponseWriter, r *http.Request, err error) {
-		refuse(w, h.errorOf(caller.From(r.Context()), err))
+		writeError(w, h.errorOf(caller.From(r.Context()), err))
 	})
 	for pattern, do := range map[string]call{
 		"GET /agents":                h.listAgents,
@@ -124,7 +124,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.routes.S
 
 // readBody decodes a JSON object.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, into any) error {
-	raw, err := rest.Body(w, r, h.options.MaxBodyBytes)
+	raw, err := rest.ReadBody(w, r, h.options.MaxBodyBytes)
 	if err != nil {
 		return err
 	}
@@ -133,6 +133,6 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, into any) err
 
 // pageOf reads the page parameters of a list.
 func pageOf(r *http.Request) (first int, after string, err error) {
-	first, err = rest.Limit(r, DefaultPage, MaxPage)
+	first, err = rest.LimitParam(r, DefaultPage, MaxPage)
 	return first, r.URL.Query().Get("pageToken"), err
 }

@@ -37,7 +37,7 @@ type file struct {
 func readParts(list []part) ([]tasks.Part, error) {
 	out := make([]tasks.Part, 0, len(list))
 	for i := range list {
-		p, err := list[i].read()
+		p, err := list[i].toPart()
 		if err != nil {
 			return nil, kg.AsError(err).At(fmt.Sprintf("message[%d]", i))
 		}
@@ -46,7 +46,7 @@ func readParts(list []part) ([]tasks.Part, error) {
 	return out, nil
 }
 
-func (p *part) read() (tasks.Part, error) {
+func (p *part) toPart() (tasks.Part, error) {
 	out := tasks.Part{Metadata: p.Metadata}
 	if string(out.Metadata) == "null" {
 		out.Metadata = nil

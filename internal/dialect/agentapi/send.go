@@ -25,7 +25,7 @@ type sending struct {
 	Metadata json.RawMessage `json:"metadata"` // of a new task
 }
 
-func (s *sending) read(to kg.AgentID) (out tasks.SendRequest, err error) {
+func (s *sending) toRequest(to kg.AgentID) (out tasks.SendRequest, err error) {
 	out = tasks.SendRequest{To: to, Task: s.Task, Context: s.Context, Parent: s.Parent, User: s.User, AlwaysTask: true}
 	if string(s.Metadata) != "null" {
 		out.Metadata = s.Metadata
@@ -47,23 +47,23 @@ func (h *Handler) sendMessage(w http.ResponseWriter, r *http.Request, who caller
 	if err := h.readBody(w, r, &body); err != nil {
 		return 0, nil, err
 	}
-	s, err := body.read(kg.CanonicalAgent(r.PathValue("id")))
+	s, err := body.toRequest(kg.CanonicalAgent(r.PathValue("id")))
 	if err != nil {
 		return 0, nil, err
 	}
 	if body.Stream {
-		return 0, nil, h.stream(w, r, who, s)
+		return 0, nil, h.streamMessage(w, r, who, s)
 	}
-	sent, err := h.send(r.Context(), who, s)
+	sent, err := h.sendToTask(r.Context(), who, s)
 	if err != nil {
 		return 0, nil, err
 	}
 	return http.StatusAccepted, sentOf(sent), nil
 }
 
-// send sends a message. It renames the field of errors in parts to message, its name in
+// sendToTask sends a message. It renames the field of errors in parts to message, its name in
 // this protocol.
-func (h *Handler) send(ctx context.Context, who caller.Caller, s tasks.SendRequest) (*tasks.SendResult, error) {
+func (h *Handler) sendToTask(ctx context.Context, who caller.Caller, s tasks.SendRequest) (*tasks.SendResult, error) {
 	sent, err := h.deps.Tasks.Send(ctx, who, s)
 	if err == nil {
 		return sent, nil
@@ -112,7 +112,7 @@ func (h *Handler) getMessage(_ http.ResponseWriter, r *http.Request, who caller.
 	}
 	parts, err := writeParts(m.Parts)
 	return http.StatusOK, message{
-		ID: messageID(t.ID, n), TaskID: t.ID, AgentID: bare(t.Handler), From: bare(m.Author), CreatedAt: timestamp(m.Time), Message: parts, Metadata: m.Metadata,
+		ID: messageID(t.ID, n), TaskID: t.ID, AgentID: bareID(t.Handler), From: bareID(m.Author), CreatedAt: formatTime(m.Time), Message: parts, Metadata: m.Metadata,
 	}, err
 }
 

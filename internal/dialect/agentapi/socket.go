@@ -42,15 +42,15 @@ const (
 // socket is one connection. The goroutine that opened it reads, a second one writes the
 // events of the agent, and a third one pings the client.
 type socket struct {
-	handler *Handler
-	conn    *websocket.Conn
-	ctx     context.Context // its cause is the reason for the end
-	cancel  context.CancelCauseFunc
-	all     sync.WaitGroup
-	feeding bool         // used by the reader only
-	settled func()       // releases its place among the pending sockets
-	leave   func()       // releases its place among the streams
-	after   *kg.Position // last position delivered by an earlier socket; nil for none
+	handler        *Handler
+	conn           *websocket.Conn
+	ctx            context.Context // its cause is the reason for the end
+	cancel         context.CancelCauseFunc
+	all            sync.WaitGroup
+	feeding        bool         // used by the reader only
+	releasePending func()       // releases its place among the pending sockets
+	leave          func()       // releases its place among the streams
+	after          *kg.Position // last position delivered by an earlier socket; nil for none
 
 	mu  sync.Mutex // guards who, the caller authenticated last
 	who caller.Caller
@@ -59,25 +59,25 @@ type socket struct {
 // serveSocket handles /ws.
 func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if allowed := h.options.OriginAllowed; allowed != nil && !allowed(r) {
-		refuse(w, &wireError{Code: codeAuthorization, Message: "the origin is not allowed to open a socket", status: http.StatusForbidden})
+		writeError(w, &wireError{Code: codeAuthorization, Message: "the origin is not allowed to open a socket", status: http.StatusForbidden})
 		return
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
-		refuse(w, &wireError{Code: codeRequest, Message: "the path requires a WebSocket: send Upgrade: websocket", status: http.StatusUpgradeRequired})
+		writeError(w, &wireError{Code: codeRequest, Message: "the path requires a WebSocket: send Upgrade: websocket", status: http.StatusUpgradeRequired})
 		return
 	}
 	who := caller.From(r.Context())
 	after, err := h.socketAfter(r)
 	if err != nil {
-		refuse(w, h.errorOf(who, err))
+		writeError(w, h.errorOf(who, err))
 		return
 	}
 	// An authenticated client is refused at once if there is no place for a stream; one
 	// that must still authenticate takes its place then.
 	leave, err := h.deps.Streams.Acquire(r.Context())
 	if err != nil {
-		refuse(w, h.errorOf(who, rest.NoStream(err)))
+		writeError(w, h.errorOf(who, rest.StreamError(err)))
 		return
 	}
 	settled := func() {}
@@ -85,16 +85,16 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		leave()
 		leave = func() {}
 		if !h.pending.Acquire(owner, 1) {
-			refuse(w, h.errorOf(who, rest.NoStream(&sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter})))
+			writeError(w, h.errorOf(who, rest.StreamError(&sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter})))
 			return
 		}
 		settled = sync.OnceFunc(func() { h.pending.Release(owner, 1) })
 	}
-	s := &socket{handler: h, who: who, settled: settled, leave: leave, after: after}
-	defer func() { s.settled(); s.leave() }()
+	s := &socket{handler: h, who: who, releasePending: settled, leave: leave, after: after}
+	defer func() { s.releasePending(); s.leave() }()
 	place, err := h.deps.Streams.Attach(r.Context())
 	if err != nil {
-		refuse(w, h.errorOf(who, rest.NoStream(err)))
+		writeError(w, h.errorOf(who, rest.StreamError(err)))
 		return
 	}
 	defer place.Close()
@@ -110,7 +110,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	s.conn = conn
 	s.ctx, s.cancel = context.WithCancelCause(place.Context())
-	s.serve()
+	s.serveConn()
 }
 
 // socketAfter returns the position in the query parameter after, nil if absent.
@@ -126,39 +126,39 @@ func (h *Handler) socketAfter(r *http.Request) (*kg.Position, error) {
 	return &after, nil
 }
 
-func (s *socket) serve() {
+func (s *socket) serveConn() {
 	if s.who.Principal.Method == caller.MethodNone {
 		timer := time.AfterFunc(s.handler.options.AuthTimeout, func() {
-			if s.caller().Principal.Method == caller.MethodNone {
+			if s.currentCaller().Principal.Method == caller.MethodNone {
 				s.cancel(kg.Errorf(kg.CodeUnauthenticated, "authentication required: send {\"type\":\"auth\"} as the first frame"))
 			}
 		})
 		defer timer.Stop()
 	} else {
-		s.begin()
+		s.startFeed()
 	}
-	s.all.Go(s.beat)
-	s.all.Go(s.end)
-	s.read()
+	s.all.Go(s.runPings)
+	s.all.Go(s.closeOnEnd)
+	s.readFrames()
 	s.all.Wait()
 }
 
-func (s *socket) caller() caller.Caller {
+func (s *socket) currentCaller() caller.Caller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.who
 }
 
-// begin starts to deliver the events of the agent.
-func (s *socket) begin() {
+// startFeed starts to deliver the events of the agent.
+func (s *socket) startFeed() {
 	if !s.feeding {
 		s.feeding = true
-		s.all.Go(s.tell)
+		s.all.Go(s.runFeed)
 	}
 }
 
-// tell writes the events of the agent, in order.
-func (s *socket) tell() {
+// runFeed writes the events of the agent, in order.
+func (s *socket) runFeed() {
 	work := s.handler.deps.Tasks
 	concerning := work.OpenFeed
 	if s.after != nil {
@@ -166,7 +166,7 @@ func (s *socket) tell() {
 			return work.OpenFeedFrom(ctx, by, *s.after)
 		}
 	}
-	feed, err := concerning(s.ctx, s.caller())
+	feed, err := concerning(s.ctx, s.currentCaller())
 	if err != nil {
 		s.cancel(err)
 		return
@@ -174,7 +174,7 @@ func (s *socket) tell() {
 	defer feed.Close()
 	for h, err := range feed.Events() {
 		if err == nil {
-			err = s.tellOf(&h)
+			err = s.writeFeedEvent(&h)
 		}
 		if err != nil {
 			s.cancel(err)
@@ -183,7 +183,7 @@ func (s *socket) tell() {
 	}
 }
 
-func (s *socket) tellOf(h *tasks.FeedEvent) error {
+func (s *socket) writeFeedEvent(h *tasks.FeedEvent) error {
 	var f *sentFrame
 	var err error
 	switch {
@@ -205,11 +205,11 @@ func (s *socket) tellOf(h *tasks.FeedEvent) error {
 	if h.Position.Revision > 0 {
 		f.EventID = s.handler.deps.Positions.FormatPosition(h.Position)
 	}
-	return s.write(f)
+	return s.writeFrame(f)
 }
 
-// write sends a frame. It gives up on a client that does not read in time.
-func (s *socket) write(f *sentFrame) error {
+// writeFrame sends a frame. It gives up on a client that does not read in time.
+func (s *socket) writeFrame(f *sentFrame) error {
 	raw, err := plainjson.Encode(f)
 	if err != nil {
 		return err
@@ -227,8 +227,8 @@ func (s *socket) write(f *sentFrame) error {
 	return nil
 }
 
-// beat pings the client.
-func (s *socket) beat() {
+// runPings pings the client.
+func (s *socket) runPings() {
 	tick := time.NewTicker(s.handler.options.PingInterval)
 	defer tick.Stop()
 	for {
@@ -247,14 +247,14 @@ func (s *socket) beat() {
 	}
 }
 
-// end closes the connection with the reason when the socket ends.
-func (s *socket) end() {
+// closeOnEnd closes the connection with the reason when the socket ends.
+func (s *socket) closeOnEnd() {
 	<-s.ctx.Done()
-	code, reason := closing(context.Cause(s.ctx))
+	code, reason := closeReason(context.Cause(s.ctx))
 	_ = s.conn.Close(code, reason) // ends the read too
 }
 
-func closing(cause error) (websocket.StatusCode, string) {
+func closeReason(cause error) (websocket.StatusCode, string) {
 	switch code := kg.CodeOf(cause); {
 	case errors.Is(cause, sse.ErrClientGone):
 		return websocket.StatusNormalClosure, ""
@@ -263,21 +263,21 @@ func closing(cause error) (websocket.StatusCode, string) {
 	case errors.Is(cause, sse.ErrSlowConsumer) || code == kg.CodeResync:
 		return websocket.StatusTryAgainLater, "the client read too slowly"
 	case code == kg.CodeUnauthenticated:
-		return closeUnauthorized, clip(kg.AsError(cause).Message)
+		return closeUnauthorized, clipReason(kg.AsError(cause).Message)
 	case code == kg.CodePermissionDenied || code == kg.CodeSourceForbidden:
-		return closeForbidden, clip(kg.AsError(cause).Message)
+		return closeForbidden, clipReason(kg.AsError(cause).Message)
 	case code == kg.CodeTimeout:
-		return websocket.StatusPolicyViolation, clip(kg.AsError(cause).Message)
+		return websocket.StatusPolicyViolation, clipReason(kg.AsError(cause).Message)
 	case code == kg.CodeRateLimited || code == kg.CodeOverloaded || code == kg.CodeAccessChanged:
 		return websocket.StatusTryAgainLater, string(code)
 	}
 	return websocket.StatusInternalError, "an internal error"
 }
 
-func clip(text string) string { return text[:min(len(text), maxCloseReason)] }
+func clipReason(text string) string { return text[:min(len(text), maxCloseReason)] }
 
-// read reads frames until the connection ends.
-func (s *socket) read() {
+// readFrames reads frames until the connection ends.
+func (s *socket) readFrames() {
 	defer s.cancel(sse.ErrClientGone)
 	for {
 		// Not the socket's context: the library closes a connection when a read is
@@ -292,14 +292,14 @@ func (s *socket) read() {
 			}
 			continue // discard frames until the client closes
 		}
-		raw, received, err := s.handler.options.Intake.ReadMessage(throttle.OwnerOf(s.caller()), from, s.handler.options.MaxBodyBytes+2, s.late)
+		raw, received, err := s.handler.options.Intake.ReadMessage(throttle.OwnerOf(s.currentCaller()), from, s.handler.options.MaxBodyBytes+2, s.endLate)
 		if err != nil {
 			if kg.CodeOf(err) == kg.CodeOverloaded {
 				s.cancel(err)
 			}
 			return
 		}
-		err = s.answer(kind, raw)
+		err = s.answerFrame(kind, raw)
 		received.Release()
 		if err != nil {
 			s.cancel(err)
@@ -307,13 +307,13 @@ func (s *socket) read() {
 	}
 }
 
-// late ends a socket with an incomplete frame.
-func (s *socket) late() {
+// endLate ends a socket with an incomplete frame.
+func (s *socket) endLate() {
 	s.cancel(kg.Errorf(kg.CodeTimeout, "a frame did not arrive completely in time"))
 }
 
-// answer executes a frame and writes the answer. Its error ends the socket.
-func (s *socket) answer(kind websocket.MessageType, raw []byte) (err error) {
+// answerFrame executes a frame and writes the answer. Its error ends the socket.
+func (s *socket) answerFrame(kind websocket.MessageType, raw []byte) (err error) {
 	var f received
 	if kind != websocket.MessageText {
 		err = kg.Errorf(kg.CodeInvalid, "a frame must be text")
@@ -322,21 +322,21 @@ func (s *socket) answer(kind websocket.MessageType, raw []byte) (err error) {
 	}
 	var answer *sentFrame
 	if err == nil {
-		answer, err = s.take(&f, raw)
+		answer, err = s.executeFrame(&f, raw)
 	}
 	if err != nil {
-		answer = &sentFrame{Type: frameError, Error: s.handler.errorOf(s.caller(), err)}
+		answer = &sentFrame{Type: frameError, Error: s.handler.errorOf(s.currentCaller(), err)}
 	}
 	if answer == nil {
 		return nil
 	}
 	answer.RequestID = f.RequestID
-	return s.write(answer)
+	return s.writeFrame(answer)
 }
 
-// take executes a frame and returns the answer.
-func (s *socket) take(f *received, raw []byte) (*sentFrame, error) {
-	who := s.caller()
+// executeFrame executes a frame and returns the answer.
+func (s *socket) executeFrame(f *received, raw []byte) (*sentFrame, error) {
+	who := s.currentCaller()
 	if f.Type != frameAuth && who.Principal.Method == caller.MethodNone {
 		return nil, kg.Errorf(kg.CodeUnauthenticated, "authentication required: send {\"type\":\"auth\"} as the first frame")
 	}
@@ -347,9 +347,9 @@ func (s *socket) take(f *received, raw []byte) (*sentFrame, error) {
 		}
 		return &sentFrame{Type: frameAuth}, nil
 	case frameMessage:
-		return s.send(who, f)
+		return s.sendMessage(who, f)
 	case frameUpdated, frameCompleted:
-		return s.report(who, f)
+		return s.reportTask(who, f)
 	case frameAck:
 		for i, letter := range f.Letters {
 			if err := s.handler.deps.Tasks.Acknowledge(s.ctx, who, letter); err != nil {
@@ -371,38 +371,38 @@ func (s *socket) authenticate(raw []byte) error {
 	if connect == nil || s.feeding {
 		return nil
 	}
-	who, err := connect(s.ctx, s.cancel, s.caller(), raw)
+	who, err := connect(s.ctx, s.cancel, s.currentCaller(), raw)
 	if err != nil {
 		s.cancel(err)
 		return err
 	}
-	if who.Principal.Method != caller.MethodNone && s.caller().Principal.Method == caller.MethodNone {
+	if who.Principal.Method != caller.MethodNone && s.currentCaller().Principal.Method == caller.MethodNone {
 		leave, err := s.handler.deps.Streams.Acquire(caller.With(s.ctx, who))
 		if err != nil {
-			s.cancel(rest.NoStream(err))
-			return rest.NoStream(err)
+			s.cancel(rest.StreamError(err))
+			return rest.StreamError(err)
 		}
 		s.leave = leave
-		s.settled()
+		s.releasePending()
 		s.conn.SetReadLimit(s.handler.options.MaxBodyBytes)
 	}
 	s.mu.Lock()
 	s.who = who
 	s.mu.Unlock()
-	s.begin()
+	s.startFeed()
 	return nil
 }
 
-func (s *socket) send(who caller.Caller, f *received) (*sentFrame, error) {
+func (s *socket) sendMessage(who caller.Caller, f *received) (*sentFrame, error) {
 	to := kg.CanonicalAgent(f.AgentID)
 	if f.AgentID == "" {
 		to = ""
 	}
-	sending, err := f.sending.read(to)
+	sending, err := f.sending.toRequest(to)
 	if err != nil {
 		return nil, err
 	}
-	sent, err := s.handler.send(s.ctx, who, sending)
+	sent, err := s.handler.sendToTask(s.ctx, who, sending)
 	if err != nil {
 		return nil, err
 	}
@@ -410,7 +410,7 @@ func (s *socket) send(who caller.Caller, f *received) (*sentFrame, error) {
 	return &sentFrame{Type: frameCreated, TaskID: sent.Task.ID, Task: t, MessageID: sentOf(sent).MessageID}, err
 }
 
-func (s *socket) report(who caller.Caller, f *received) (*sentFrame, error) {
+func (s *socket) reportTask(who caller.Caller, f *received) (*sentFrame, error) {
 	if f.Task == nil {
 		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("task")
 	}
@@ -421,7 +421,7 @@ func (s *socket) report(who caller.Caller, f *received) (*sentFrame, error) {
 	if f.RequestID != nil {
 		read = reading
 	}
-	done, err := s.handler.update(s.ctx, who, f.Task.ID, &f.Task.change, read)
+	done, err := s.handler.applyChange(s.ctx, who, f.Task.ID, &f.Task.change, read)
 	if err != nil || f.RequestID == nil {
 		return nil, err // the feed delivers the new state to both agents
 	}

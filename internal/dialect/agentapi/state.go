@@ -22,15 +22,15 @@ var states = map[tasks.State]string{
 	tasks.Completed: completed, tasks.Failed: failed, tasks.Canceled: failed, tasks.Rejected: failed,
 }
 
-// meant maps a state of the protocol to states of A2A.
-var meant = map[string][]tasks.State{
+// statesMeant maps a state of the protocol to states of A2A.
+var statesMeant = map[string][]tasks.State{
 	pending: {tasks.Submitted}, inProgress: {tasks.Working, tasks.InputRequired, tasks.AuthRequired},
 	completed: {tasks.Completed}, failed: {tasks.Failed, tasks.Canceled, tasks.Rejected},
 }
 
-// reported maps a state in a report to a state of A2A; failed with one of the codes
+// statesReported maps a state in a report to a state of A2A; failed with one of the codes
 // below is canceled or rejected.
-var reported = map[string]tasks.State{inProgress: tasks.Working, completed: tasks.Completed, failed: tasks.Failed}
+var statesReported = map[string]tasks.State{inProgress: tasks.Working, completed: tasks.Completed, failed: tasks.Failed}
 
 const (
 	canceled = "CANCELED"
@@ -39,7 +39,7 @@ const (
 
 // readState decodes a reported state and failure; "" for none.
 func readState(text string, e *wireError) (tasks.State, *tasks.Failure, error) {
-	state, ok := reported[text]
+	state, ok := statesReported[text]
 	switch {
 	case !ok && text != "":
 		return "", nil, kg.Errorf(kg.CodeInvalid, "state must be in_progress, completed or failed").At("state")

@@ -41,10 +41,10 @@ type update struct {
 // lastEventID is the header with the position to resume a stream after.
 const lastEventID = "Last-Event-ID"
 
-// stream sends a message and streams its task to the end. A repeated message with a
+// streamMessage sends a message and streams its task to the end. A repeated message with a
 // Last-Event-ID resumes after that event.
-func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Caller, s tasks.SendRequest) error {
-	after, err := h.resumed(r)
+func (h *Handler) streamMessage(w http.ResponseWriter, r *http.Request, who caller.Caller, s tasks.SendRequest) error {
+	after, err := h.resumePosition(r)
 	if err != nil {
 		return err
 	}
@@ -53,13 +53,13 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Call
 		e.Hint = "Set messageId, or follow the task: GET tasks/<id> with Accept: text/event-stream."
 		return e
 	}
-	return h.serve(w, r, who, func(ctx context.Context) (iter.Seq2[sse.Event, error], error) {
-		first, again, st, err := h.begin(ctx, who, s)
+	return h.serveEvents(w, r, who, func(ctx context.Context) (iter.Seq2[sse.Event, error], error) {
+		first, again, st, err := h.sendAndFollow(ctx, who, s)
 		if err != nil {
 			return nil, err
 		}
 		if after == nil || !again {
-			return h.events(first, again, st), nil
+			return h.taskEvents(first, again, st), nil
 		}
 		st.Close()
 		return h.eventsBehind(ctx, who, first.ID, *after)
@@ -70,7 +70,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Call
 // the task and its events, or the events after a Last-Event-ID. If the task ended
 // before that, the answer is No Content, so that the client does not reconnect.
 func (h *Handler) followTask(w http.ResponseWriter, r *http.Request, who caller.Caller, id tasks.TaskID) (int, error) {
-	after, err := h.resumed(r)
+	after, err := h.resumePosition(r)
 	if err != nil {
 		return 0, err
 	}
@@ -85,7 +85,7 @@ func (h *Handler) followTask(w http.ResponseWriter, r *http.Request, who caller.
 			return http.StatusNoContent, nil
 		}
 	}
-	return 0, h.serve(w, r, who, func(ctx context.Context) (iter.Seq2[sse.Event, error], error) {
+	return 0, h.serveEvents(w, r, who, func(ctx context.Context) (iter.Seq2[sse.Event, error], error) {
 		if after != nil {
 			return h.eventsBehind(ctx, who, id, *after)
 		}
@@ -93,12 +93,12 @@ func (h *Handler) followTask(w http.ResponseWriter, r *http.Request, who caller.
 		if err != nil {
 			return nil, err
 		}
-		return h.events(st.Task, true, st), nil
+		return h.taskEvents(st.Task, true, st), nil
 	})
 }
 
-// resumed returns the position of the Last-Event-ID, nil if absent.
-func (h *Handler) resumed(r *http.Request) (*kg.Position, error) {
+// resumePosition returns the position of the Last-Event-ID, nil if absent.
+func (h *Handler) resumePosition(r *http.Request) (*kg.Position, error) {
 	last := r.Header.Get(lastEventID)
 	if last == "" {
 		return nil, nil
@@ -110,15 +110,15 @@ func (h *Handler) resumed(r *http.Request) (*kg.Position, error) {
 	return &after, nil
 }
 
-// serve answers with events. It calls begin when the stream has a place, with the
+// serveEvents answers with events. It calls begin when the stream has a place, with the
 // context of the stream.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, who caller.Caller, begin func(context.Context) (iter.Seq2[sse.Event, error], error)) error {
+func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, who caller.Caller, begin func(context.Context) (iter.Seq2[sse.Event, error], error)) error {
 	out, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{IDs: true, Last: func(reason error, _ string) (sse.Event, bool) {
 		data, err := plainjson.Encode(wireFailure{h.endOf(who, reason)})
 		return sse.Event{Name: eventError, Data: data}, err == nil
 	}})
 	if err != nil {
-		return rest.NoStream(err)
+		return rest.StreamError(err)
 	}
 	defer out.Close()
 	events, err := begin(out.Context())
@@ -128,26 +128,26 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, who caller.Calle
 	err = out.Serve(w, r, events)
 	var refused *sse.Refused
 	if errors.As(err, &refused) {
-		return rest.NoStream(err)
+		return rest.StreamError(err)
 	}
 	return nil // the stream has reported its end
 }
 
-// begin sends the message and starts the stream before any event of the task. again
+// sendAndFollow sends the message and starts the stream before any event of the task. again
 // reports that the message was sent before; first is the present task then.
-func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.SendRequest) (first *tasks.Task, again bool, st *tasks.Stream, err error) {
+func (h *Handler) sendAndFollow(ctx context.Context, who caller.Caller, s tasks.SendRequest) (first *tasks.Task, again bool, st *tasks.Stream, err error) {
 	if s.Task != "" {
 		if st, err = h.deps.Tasks.Follow(ctx, who, s.Task); err != nil {
 			return nil, false, nil, err
 		}
-		sent, err := h.send(ctx, who, s)
+		sent, err := h.sendToTask(ctx, who, s)
 		if err != nil {
 			st.Close()
 			return nil, false, nil, err
 		}
 		return st.Task, sent.Replayed, st, nil
 	}
-	sent, err := h.send(ctx, who, s)
+	sent, err := h.sendToTask(ctx, who, s)
 	if err != nil {
 		return nil, false, nil, err
 	}
@@ -166,26 +166,26 @@ func (h *Handler) endOf(who caller.Caller, reason error) *wireError {
 	return h.errorOf(who, reason)
 }
 
-// events yields the state of the task and its events. With again set it also yields the
+// taskEvents yields the state of the task and its events. With again set it also yields the
 // existing artifacts, and the end if the task has ended. It closes the stream.
-func (h *Handler) events(first *tasks.Task, again bool, st *tasks.Stream) iter.Seq2[sse.Event, error] {
+func (h *Handler) taskEvents(first *tasks.Task, again bool, st *tasks.Stream) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		defer st.Close()
-		t := &telling{handler: h, yield: yield}
+		t := &eventWriter{handler: h, yield: yield}
 		behind := h.deps.Tasks.PositionAfter(first)
-		t.say(eventUpdate, update{Type: "status", State: states[first.Status.State], TaskID: first.ID}, behind)
+		t.writeEvent(eventUpdate, update{Type: "status", State: states[first.Status.State], TaskID: first.ID}, behind)
 		if again {
 			for i := range first.Artifacts {
-				t.parts(first.Artifacts[i].ID, first.Artifacts[i].Parts, behind)
+				t.writeParts(first.Artifacts[i].ID, first.Artifacts[i].Parts, behind)
 			}
 			if m := first.Status.Message; m != nil && m.Role == tasks.Agent {
-				t.parts(words(first.ID, m.ID), m.Parts, behind)
+				t.writeParts(statusArtifactID(first.ID, m.ID), m.Parts, behind)
 			}
 			if first.Status.State.Ended() {
-				t.status(first.ID, &first.Status, first.Failure, behind)
+				t.writeStatus(first.ID, &first.Status, first.Failure, behind)
 			}
 		}
-		t.follow(first.ID, st)
+		t.followTask(first.ID, st)
 	}
 }
 
@@ -197,51 +197,51 @@ func (h *Handler) eventsBehind(ctx context.Context, who caller.Caller, id tasks.
 	}
 	return func(yield func(sse.Event, error) bool) {
 		defer st.Close()
-		(&telling{handler: h, yield: yield, after: after}).follow(id, st)
+		(&eventWriter{handler: h, yield: yield, after: after}).followTask(id, st)
 	}, nil
 }
 
-// telling writes the events of a task until the client leaves.
-type telling struct {
+// eventWriter writes the events of a task until the client leaves.
+type eventWriter struct {
 	handler *Handler
 	yield   func(sse.Event, error) bool
 	after   kg.Position // events up to here were delivered
-	over    bool
+	ended   bool
 }
 
-func (t *telling) follow(id tasks.TaskID, st *tasks.Stream) {
-	if t.over {
+func (t *eventWriter) followTask(id tasks.TaskID, st *tasks.Stream) {
+	if t.ended {
 		return
 	}
 	for e, err := range st.Events() {
 		if err != nil {
-			t.fail(err)
+			t.endWithError(err)
 			return
 		}
-		if t.tell(id, &e); t.over {
+		if t.writeTaskEvent(id, &e); t.ended {
 			return
 		}
 	}
 }
 
-// tell writes an event: each part is an event of its own with its position.
-func (t *telling) tell(id tasks.TaskID, e *tasks.Event) {
+// writeTaskEvent writes an event: each part is an event of its own with its position.
+func (t *eventWriter) writeTaskEvent(id tasks.TaskID, e *tasks.Event) {
 	switch {
 	case e.Chunk != nil:
-		t.chunk(e)
+		t.writeChunk(e)
 	case e.Status != nil:
 		if m := e.Status.Message; m != nil {
 			for i := range m.Parts {
-				t.part(words(id, m.ID), &m.Parts[i], false, e.PartPosition(i))
+				t.writePart(statusArtifactID(id, m.ID), &m.Parts[i], false, e.PartPosition(i))
 			}
 		}
-		t.status(id, e.Status, e.Failure, e.Position)
+		t.writeStatus(id, e.Status, e.Failure, e.Position)
 	}
 }
 
-// chunk writes the new content of an artifact: only the addition if the chunk extends
+// writeChunk writes the new content of an artifact: only the addition if the chunk extends
 // the previous content.
-func (t *telling) chunk(e *tasks.Event) {
+func (t *eventWriter) writeChunk(e *tasks.Event) {
 	parts, replaced := e.Chunk.Parts, e.Chunk.Replaced
 	grown, rest := grownBy(replaced, parts)
 	for i := range parts {
@@ -252,7 +252,7 @@ func (t *telling) chunk(e *tasks.Event) {
 			}
 			p = &tasks.Part{Text: &rest, Metadata: p.Metadata}
 		}
-		t.part(e.Chunk.ID, p, len(replaced) > 0 && !grown && i == 0, e.PartPosition(i))
+		t.writePart(e.Chunk.ID, p, len(replaced) > 0 && !grown && i == 0, e.PartPosition(i))
 	}
 }
 
@@ -278,49 +278,49 @@ func grownBy(before, now []tasks.Part) (grown bool, rest string) {
 	return strings.HasPrefix(*is, *was), strings.TrimPrefix(*is, *was)
 }
 
-// parts writes all existing parts of an artifact.
-func (t *telling) parts(artifact string, parts []tasks.Part, at kg.Position) {
+// writeParts writes all existing parts of an artifact.
+func (t *eventWriter) writeParts(artifact string, parts []tasks.Part, at kg.Position) {
 	for i := range parts {
-		t.part(artifact, &parts[i], false, at)
+		t.writePart(artifact, &parts[i], false, at)
 	}
 }
 
-func (t *telling) part(artifact string, p *tasks.Part, replaces bool, at kg.Position) {
+func (t *eventWriter) writePart(artifact string, p *tasks.Part, replaces bool, at kg.Position) {
 	written, err := writePart(p)
 	if err != nil {
-		t.fail(err)
+		t.endWithError(err)
 		return
 	}
 	u := update{Type: "partial", Content: written.Content, Artifact: artifact, Replaces: replaces}
 	if written.Type != typeText {
 		u.PartType = written.Type
 	}
-	t.say(eventUpdate, u, at)
+	t.writeEvent(eventUpdate, u, at)
 }
 
-func (t *telling) status(id tasks.TaskID, s *tasks.Status, why *tasks.Failure, at kg.Position) {
+func (t *eventWriter) writeStatus(id tasks.TaskID, s *tasks.Status, why *tasks.Failure, at kg.Position) {
 	switch {
 	case s.State == tasks.Completed:
-		t.say(eventComplete, wireSent{TaskID: id}, at)
+		t.writeEvent(eventComplete, wireSent{TaskID: id}, at)
 	case s.State.Ended():
-		t.say(eventError, wireFailure{failureOf(&tasks.Task{ID: id, Status: *s, Failure: why})}, at)
+		t.writeEvent(eventError, wireFailure{failureOf(&tasks.Task{ID: id, Status: *s, Failure: why})}, at)
 	default:
-		t.say(eventUpdate, update{Type: "status", State: states[s.State], TaskID: id}, at)
+		t.writeEvent(eventUpdate, update{Type: "status", State: states[s.State], TaskID: id}, at)
 	}
 }
 
-// say writes an event, unless it was delivered before.
-func (t *telling) say(kind string, data any, at kg.Position) {
-	if t.over || t.after.Revision > 0 && at.Compare(t.after) <= 0 {
+// writeEvent writes an event, unless it was delivered before.
+func (t *eventWriter) writeEvent(kind string, data any, at kg.Position) {
+	if t.ended || t.after.Revision > 0 && at.Compare(t.after) <= 0 {
 		return
 	}
 	raw, err := plainjson.Encode(data)
-	t.over = !t.yield(sse.Event{ID: t.handler.deps.Positions.FormatPosition(at), Name: kind, Data: raw}, err) || err != nil
+	t.ended = !t.yield(sse.Event{ID: t.handler.deps.Positions.FormatPosition(at), Name: kind, Data: raw}, err) || err != nil
 }
 
-func (t *telling) fail(err error) {
-	if !t.over {
-		t.over = true
+func (t *eventWriter) endWithError(err error) {
+	if !t.ended {
+		t.ended = true
 		t.yield(sse.Event{}, err)
 	}
 }

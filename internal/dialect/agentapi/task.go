@@ -27,7 +27,7 @@ type task struct {
 // type message.
 func writeTask(t *tasks.Task) (*task, error) {
 	out := &task{
-		ID: t.ID, AgentID: bare(t.Handler), State: states[t.Status.State], CreatedAt: timestamp(t.Created), UpdatedAt: timestamp(t.Updated),
+		ID: t.ID, AgentID: bareID(t.Handler), State: states[t.Status.State], CreatedAt: formatTime(t.Created), UpdatedAt: formatTime(t.Updated),
 		ParentID: t.Parent, UserID: t.User, Error: failureOf(t), Artifacts: []artifact{}, Metadata: t.Metadata,
 	}
 	for i := range t.Artifacts {
@@ -38,7 +38,7 @@ func writeTask(t *tasks.Task) (*task, error) {
 		out.Artifacts = append(out.Artifacts, a)
 	}
 	if m := t.Status.Message; m != nil && m.Role == tasks.Agent {
-		a, err := writeWords(t.ID, m)
+		a, err := writeStatusArtifact(t.ID, m)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func writeTask(t *tasks.Task) (*task, error) {
 	return out, nil
 }
 
-// bare returns an agent's id as this protocol spells it.
-func bare(id kg.AgentID) string { return strings.TrimPrefix(string(id), "agent://") }
+// bareID returns an agent's id as this protocol spells it.
+func bareID(id kg.AgentID) string { return strings.TrimPrefix(string(id), "agent://") }
 
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -34,7 +34,7 @@ func (h *Handler) listTasks(_ http.ResponseWriter, r *http.Request, who caller.C
 		q.Handler = kg.CanonicalAgent(agent)
 	}
 	if state := values.Get("state"); state != "" {
-		if q.States = meant[state]; q.States == nil {
+		if q.States = statesMeant[state]; q.States == nil {
 			return 0, nil, kg.Errorf(kg.CodeInvalid, "state must be pending, in_progress, completed or failed").At("state")
 		}
 	}
@@ -64,7 +64,7 @@ func (h *Handler) getTask(w http.ResponseWriter, r *http.Request, who caller.Cal
 	if err != nil {
 		return 0, nil, err
 	}
-	rest.Answered(w, "", t.Version, false)
+	rest.SetAnswerHeaders(w, "", t.Version, false)
 	out, err := writeTask(t)
 	return http.StatusOK, out, err
 }
@@ -99,8 +99,8 @@ type change struct {
 	User   *string       `json:"userId"`
 }
 
-// settled returns an error if a change modifies a member that is fixed at creation.
-func (h *Handler) settled(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change) error {
+// checkFixed returns an error if a change modifies a member that is fixed at creation.
+func (h *Handler) checkFixed(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change) error {
 	if c.Parent == nil && c.User == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (h *Handler) settled(ctx context.Context, who caller.Caller, id tasks.TaskI
 	return nil
 }
 
-func (c *change) read(id tasks.TaskID) (r tasks.Report, err error) {
+func (c *change) toReport(id tasks.TaskID) (r tasks.Report, err error) {
 	r.Letters, r.Version, r.Key = c.Letters, c.Version, c.Key
 	if c.Version < 0 {
 		return r, kg.Errorf(kg.CodeInvalid, "version must be at least 1").At("version")
@@ -127,10 +127,10 @@ func (c *change) read(id tasks.TaskID) (r tasks.Report, err error) {
 		return r, err
 	}
 	for i := range c.Artifacts {
-		if isWords(id, c.Artifacts[i].ID) {
+		if isStatusArtifact(id, c.Artifacts[i].ID) {
 			continue // the message of a status, sent back unchanged
 		}
-		a, err := c.Artifacts[i].read(i)
+		a, err := c.Artifacts[i].toChunk(i)
 		if err != nil {
 			return r, kg.AsError(err).At("artifacts")
 		}
@@ -165,11 +165,11 @@ func (h *Handler) putTask(w http.ResponseWriter, r *http.Request, who caller.Cal
 	if prefer == rest.PreferMinimal {
 		read = tasks.ReadOptions{}
 	}
-	done, err := h.update(r.Context(), who, tasks.TaskID(r.PathValue("id")), &body, read)
+	done, err := h.applyChange(r.Context(), who, tasks.TaskID(r.PathValue("id")), &body, read)
 	if err != nil {
 		return 0, nil, err
 	}
-	rest.Answered(w, prefer, done.Task.Version, done.Replayed)
+	rest.SetAnswerHeaders(w, prefer, done.Task.Version, done.Replayed)
 	if prefer == rest.PreferMinimal {
 		small := minimal{ID: done.Task.ID, State: states[done.Task.Status.State], Version: done.Task.Version}
 		for _, a := range done.Artifacts {
@@ -194,12 +194,12 @@ type artifactSize struct {
 	Chunks int    `json:"chunks"`
 }
 
-func (h *Handler) update(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change, read tasks.ReadOptions) (*tasks.ReportReceipt, error) {
-	report, err := c.read(id)
+func (h *Handler) applyChange(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change, read tasks.ReadOptions) (*tasks.ReportReceipt, error) {
+	report, err := c.toReport(id)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.settled(ctx, who, id, c); err != nil {
+	if err := h.checkFixed(ctx, who, id, c); err != nil {
 		return nil, err
 	}
 	if report.State == tasks.Canceled && len(report.Artifacts) == 0 && report.Metadata == nil && report.Message == nil && report.Letters == nil && report.Key == "" && report.Version == 0 {

@@ -157,7 +157,7 @@ func (h *handler) find(r *http.Request, t target) (found standing, err error) {
 		v.Graphs = []kg.Term{t.graph}
 	}
 	// Part of a write, and no query of its own that the operator's rules are asked about.
-	s, err := h.Store.View(operation.WithAsked(r.Context()), v)
+	s, err := h.Store.View(operation.WithJudged(r.Context()), v)
 	if err != nil {
 		return found, err
 	}
@@ -194,7 +194,7 @@ func shows(s *kg.Snapshot, graph kg.Term) (bool, error) {
 
 // holds tells whether the caller sees a statement in the graph now.
 func (h *handler) holds(r *http.Request, graph kg.Term) (bool, error) {
-	s, err := h.Store.View(operation.WithAsked(context.WithoutCancel(r.Context())), kg.View{Principal: caller.From(r.Context()).Principal, Graphs: []kg.Term{graph}})
+	s, err := h.Store.View(operation.WithJudged(context.WithoutCancel(r.Context())), kg.View{Principal: caller.From(r.Context()).Principal, Graphs: []kg.Term{graph}})
 	if err != nil {
 		return false, err
 	}
