@@ -23,7 +23,7 @@ import (
 //   - `kg.Options.Admit` is an exported name of the package with that last element, and
 //     one of its fields or methods.
 var (
-	places      = []string{"docs/architecture.md"}
+	places      = []string{"docs/architecture.md", "CONTRIBUTING.md"}
 	inBackticks = regexp.MustCompile("`([^`\n]+)`")
 	fileAndName = regexp.MustCompile(`^([\w./-]+\.go): ([\w.]+)$`)
 	// Methods of JSON-RPC, such as channels/publish, are no paths.
