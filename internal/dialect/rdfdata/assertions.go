@@ -11,11 +11,11 @@ import (
 	"koine/kg"
 )
 
-// asRDF is the value of ?assertions=: the way in which assertions are described.
+// asRDF is the value of ?assertions= that describes assertions in RDF.
 const asRDF = "rdf"
 
-// describesAssertions tells whether ?assertions= asks for a document with descriptions
-// of assertions, or says that the body is one.
+// describesAssertions reports whether ?assertions= requests descriptions of assertions, or declares that the
+// body has them.
 func describesAssertions(r *http.Request) (bool, error) {
 	values := r.URL.Query()["assertions"]
 	switch {
@@ -27,8 +27,8 @@ func describesAssertions(r *http.Request) (bool, error) {
 	return false, kg.Errorf(kg.CodeInvalid, "assertions are described as %s, and in no other way", asRDF).At("assertions")
 }
 
-// mayRestore refuses a document with other agents' assertions to who is no
-// administrator, before it is received.
+// mayRestore rejects a document with assertions of other agents unless the caller is an administrator, before
+// the document is received.
 func mayRestore(r *http.Request) error {
 	if caller.From(r.Context()).Principal.IsAdmin() {
 		return nil
@@ -36,15 +36,15 @@ func mayRestore(r *http.Request) error {
 	return kg.Errorf(kg.CodePermissionDenied, "only an administrator can load assertions of other agents").At("assertions")
 }
 
-// restored is what became of a document with descriptions of assertions.
+// restored is the result of importing a document with descriptions of assertions.
 type restored struct {
 	Statements uint64 `json:"statements"`
 	Assertions uint64 `json:"assertions"`
-	// Unasserted counts the descriptions of statements that the document does not hold.
+	// Unasserted counts the descriptions of statements that the document does not contain.
 	Unasserted uint64 `json:"unasserted,omitempty"`
 }
 
-// restore adds the document's statements with the assertions that it describes.
+// restore adds the document's statements with their described assertions.
 func (h *handler) restore(r *http.Request, d *document, _ target, _ standing) (out report, err error) {
 	in, err := d.spool.open(r.Context())
 	if err != nil {

@@ -17,25 +17,22 @@ import (
 	"koine/kg"
 )
 
-// An entity tag is "STATE.FORMAT", with ".gz" where the answer is compressed, and a
-// digest of the prefixes where the format writes these. STATE says what is shown,
-// whatever the format. It is made of what the caller reads, and of nothing else:
+// An entity tag is "STATE.FORMAT", with ".gz" if the response is compressed, and a digest of the prefixes if the
+// format writes them. STATE identifies the content in any format. It depends only on data that the caller can read:
 //
-//	rN    a graph whose last change is revision N
+//	rN    a graph with its last change in revision N
 //	e     a graph without statements
-//	sN-D  the store, or a graph of koine's own, at revision N, as the caller of digest
-//	      D sees it
-//	aN    what a view of the past shows, at revision N
+//	sN-D  the store, or a system graph, at revision N, as the caller with digest D sees it
+//	aN    a view of the past, at revision N
 //
-// Behind it is a digest of the certainty that was asked for and of the doubts that
-// leave statements out, if there are any. A condition on a write compares states: the
-// tag may be of any format.
+// It is followed by a digest of the requested certainty and of the doubts that hide statements, if there are any.
+// Conditions on writes compare states, so that the tag may be of any format.
 //
-// There is none for who may not see single statements of graphs that it reads (hide
-// rules): it would tell when one of these changes.
+// A caller from whom hide rules hide single statements gets no tag, because it would reveal changes of hidden
+// statements.
 
-// stateOf is the state of what a snapshot shows of the target, "" for one that has no
-// tag; some tells that it shows a statement.
+// stateOf returns the state of the target in a snapshot, "" if it has no tag; some reports that the snapshot has a
+// statement of it.
 func (h *handler) stateOf(s *kg.Snapshot, t target, past, some bool) (state string, err error) {
 	v := s.View()
 	switch {
@@ -43,7 +40,7 @@ func (h *handler) stateOf(s *kg.Snapshot, t target, past, some bool) (state stri
 		return "", nil
 	case past:
 		state = "a" + strconv.FormatUint(uint64(s.Revision()), 36)
-	case !t.named || kg.IsOwnGraph(t.graph): // single statements may be hidden there
+	case !t.named || kg.IsOwnGraph(t.graph): // single statements may be hidden
 		state = "s" + strconv.FormatUint(uint64(s.Revision()), 36) + "-" + digest(append(slices.Sorted(slices.Values(v.Principal.Roles)), string(v.Principal.ID))...)
 	case !some:
 		state = "e"
@@ -68,13 +65,13 @@ func (h *handler) stateOf(s *kg.Snapshot, t target, past, some bool) (state stri
 	return state, nil
 }
 
-// digest is a short name of texts.
+// digest returns a short digest of texts.
 func digest(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// etag is the entity tag of a state in a format.
+// etag returns the entity tag of a state in a format.
 func etag(state string, f rdf.Format, prefixes *kg.Prefixes, compressed bool) string {
 	tag := state + "." + f.Extension()
 	if !f.HasLines() {
@@ -90,13 +87,13 @@ func etag(state string, f rdf.Format, prefixes *kg.Prefixes, compressed bool) st
 	return `"` + tag + `"`
 }
 
-// stateIn is the state that an entity tag names.
+// stateIn returns the state in an entity tag.
 func stateIn(tag string) string {
 	state, _, _ := strings.Cut(strings.Trim(tag, `"`), ".")
 	return state
 }
 
-// tags reads the entity tags of a header; any tells that it is "*".
+// tags parses the entity tags of a header; any reports that it is "*".
 func tags(values []string) (list []string, any bool) {
 	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		switch part = strings.TrimSpace(part); part {
@@ -110,8 +107,8 @@ func tags(values []string) (list []string, any bool) {
 	return list, any
 }
 
-// fails tells whether a condition of the request does not hold (RFC 9110, section
-// 13.2): If-Match, else If-None-Match. same compares a tag with what is there.
+// fails reports which conditions of the request do not hold (RFC 9110, section 13.2): If-Match, else If-None-Match.
+// same compares a tag with the current state.
 func fails(r *http.Request, exists bool, same func(tag string) bool) (match, noneMatch bool) {
 	if values := r.Header.Values("If-Match"); values != nil {
 		list, any := tags(values)
@@ -135,15 +132,14 @@ func preconditionFailed() error {
 		because("Read it again: its ETag says what it is now.")
 }
 
-// standing is how a write finds its target.
+// standing is the state of a write's target before the write.
 type standing struct {
 	exists bool
-	// since is the revision at which the request's condition held, 0 where it has none.
+	// since is the revision at which the request's condition held, 0 without a condition.
 	since kg.Revision
 }
 
-// find looks at the target before a write, and refuses one whose condition does not
-// hold.
+// find examines the target before a write, and rejects the write if its condition does not hold.
 func (h *handler) find(r *http.Request, t target) (found standing, err error) {
 	if t.made {
 		if match, _ := fails(r, false, nil); match {
@@ -156,7 +152,7 @@ func (h *handler) find(r *http.Request, t target) (found standing, err error) {
 	if t.named {
 		v.Graphs = []kg.Term{t.graph}
 	}
-	// Part of a write, and no query of its own that the operator's rules are asked about.
+	// This view is part of a write, and not subject to the operator's rules on queries.
 	s, err := h.Store.View(operation.WithJudged(r.Context()), v)
 	if err != nil {
 		return found, err
@@ -184,7 +180,7 @@ func (h *handler) find(r *http.Request, t target) (found standing, err error) {
 	return found, nil
 }
 
-// shows tells whether the snapshot shows a statement of the graph.
+// shows reports whether the snapshot has a statement of the graph.
 func shows(s *kg.Snapshot, graph kg.Term) (bool, error) {
 	for _, err := range s.Match(kg.Pattern{Graph: graph}) {
 		return err == nil, err
@@ -192,7 +188,7 @@ func shows(s *kg.Snapshot, graph kg.Term) (bool, error) {
 	return false, nil
 }
 
-// holds tells whether the caller sees a statement in the graph now.
+// holds reports whether the caller sees a statement in the graph now.
 func (h *handler) holds(r *http.Request, graph kg.Term) (bool, error) {
 	s, err := h.Store.View(operation.WithJudged(context.WithoutCancel(r.Context())), kg.View{Principal: caller.From(r.Context()).Principal, Graphs: []kg.Term{graph}})
 	if err != nil {
@@ -202,7 +198,7 @@ func (h *handler) holds(r *http.Request, graph kg.Term) (bool, error) {
 	return shows(s, graph)
 }
 
-// expecting has a write fail where the target changed since its condition held.
+// expecting makes a write fail if the target has changed since its condition held.
 func (f standing) expecting(m kg.Meta) kg.Meta {
 	if f.since > 0 {
 		m.ExpectedRevision, m.HasExpected = f.since, true
@@ -210,7 +206,7 @@ func (f standing) expecting(m kg.Meta) kg.Meta {
 	return m
 }
 
-// conflicted says of a write that its condition no longer held.
+// conflicted converts the conflict error of a write into a failed precondition.
 func (f standing) conflicted(err error) error {
 	if f.since > 0 && kg.CodeOf(err) == kg.CodeRevisionConflict {
 		return preconditionFailed()

@@ -8,8 +8,7 @@ import (
 	"koine/kg"
 )
 
-// delete answers DELETE: it deletes a graph, and empties the default graph, which is
-// always there.
+// delete handles DELETE: it deletes a graph, or empties the default graph, which always exists.
 func (h *handler) delete(w http.ResponseWriter, r *http.Request, t target) error {
 	if !t.named {
 		return kg.Errorf(kg.CodeInvalid, "DELETE deletes one graph and needs ?graph= or ?default").At("graph")
@@ -45,7 +44,7 @@ func (h *handler) delete(w http.ResponseWriter, r *http.Request, t target) error
 	return writeReport(w, http.StatusOK, out)
 }
 
-// noQuads empties a graph.
+// noQuads is the content of an emptied graph.
 func noQuads(func(kg.Quad, error) bool) {}
 
 // bury deletes a graph.

@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// export answers GET and HEAD.
+// export handles GET and HEAD.
 func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error {
 	format, err := answerFormat(r, t)
 	if err != nil {
@@ -34,8 +34,8 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error
 		return err
 	}
 	defer snapshot.Close()
-	// The first statement is fetched before the answer begins: an error that
-	// comes with it can still be told as one.
+	// Read the first statement before the response begins, so that an error with it can still be
+	// returned as one.
 	quads, prefixes := rdf.Export(snapshot), h.Prefixes.Fixed()
 	if described {
 		quads, prefixes = assertions.Export(snapshot), assertions.WithPrefixes(prefixes)
@@ -53,7 +53,7 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error
 	if err != nil {
 		return err
 	}
-	if described { // who may know why changes without the graphs
+	if described { // access to reasons can change without a change of the graphs
 		state = ""
 	}
 	tag := etag(state, format, prefixes, takesGzip(r))
@@ -87,14 +87,13 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error
 		err = errors.Join(out.Close(), body.Close())
 	}
 	if err != nil {
-		// Half a document must not look like a whole one.
+		// A partial document must not look complete.
 		panic(http.ErrAbortHandler)
 	}
 	return nil
 }
 
-// view is what an export shows: ?graph=, ?at= (a revision or a time) and
-// ?minCertainty=.
+// view returns the view of an export by ?graph=, ?at= (a revision or a time) and ?minCertainty=.
 func (h *handler) view(r *http.Request, t target) (kg.View, error) {
 	c := caller.From(r.Context())
 	v := kg.View{Principal: c.Principal}
@@ -133,7 +132,7 @@ func (h *handler) head(w http.ResponseWriter, r *http.Request, f rdf.Format, s *
 	header := w.Header()
 	contentType := f.MediaType()
 	if f == rdf.Turtle {
-		contentType += "; charset=utf-8" // text/* would be taken for something else
+		contentType += "; charset=utf-8" // the default charset of text/* is not UTF-8
 	}
 	header.Set("Content-Type", contentType)
 	h.describeState(w, s)
@@ -143,17 +142,17 @@ func (h *handler) head(w http.ResponseWriter, r *http.Request, f rdf.Format, s *
 	}
 }
 
-// describeState says what an answer shows, or would.
+// describeState sets the headers that describe the content.
 func (h *handler) describeState(w http.ResponseWriter, s *kg.Snapshot) {
 	header := w.Header()
 	header.Add("Vary", "Accept, Accept-Encoding")
-	header.Set("Cache-Control", "private, no-cache") // to be asked for again with the ETag
+	header.Set("Cache-Control", "private, no-cache") // revalidate with the ETag
 	header.Set("Koine-Revision", strconv.FormatUint(uint64(s.Revision()), 10))
 	header.Set("Koine-Position", h.Store.FormatPosition(s.Position()))
 }
 
-// body is where the document goes: compressed if the client takes that. How
-// long a client may stall is the server's business.
+// body returns the writer of the document, compressed if the client accepts that. The server limits the time for which a
+// client may stall.
 func (h *handler) body(w http.ResponseWriter, r *http.Request) io.WriteCloser {
 	if !takesGzip(r) {
 		return plainBody{w}

@@ -1,16 +1,14 @@
-// Package rdfdata serves /data: RDF out of the graph and into it, by content
-// negotiation. It is the SPARQL 1.1 Graph Store HTTP Protocol with indirect graph
-// identification: ?graph=IRI names a graph, ?default is the one without a name, and
-// without either the request is about the store.
+// Package rdfdata serves /data: import and export of RDF with content negotiation. It implements the SPARQL 1.1 Graph
+// Store HTTP Protocol with indirect graph identification: ?graph=IRI selects a named graph, ?default the default graph,
+// and without either the request is about the store.
 //
-//	GET     exports a graph, or all that the caller's default view shows
+//	GET     exports a graph, or all statements in the caller's default view
 //	POST    adds the statements of a document
-//	PUT     makes a graph hold exactly those of a document
+//	PUT     makes a graph hold exactly the statements of a document
 //	DELETE  deletes a graph
 //
-// A document is read through once before anything is written, so that a fault
-// in its last line leaves nothing behind, and so that its blank nodes get the
-// same names when it is sent again.
+// A document is read completely before anything is written, so that an error in its last line leaves nothing behind, and
+// so that its blank nodes get the same names when it is sent again.
 package rdfdata
 
 import (
@@ -26,7 +24,7 @@ import (
 	"koine/kg"
 )
 
-// Store is what the handler needs of kg.Store.
+// Store is the part of kg.Store that the handler uses.
 type Store interface {
 	View(context.Context, kg.View) (*kg.Snapshot, error)
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
@@ -41,7 +39,7 @@ type Store interface {
 	names.Known
 }
 
-// Graphs is what the handler needs of policy.Graphs.
+// Graphs is the part of policy.Graphs that the handler uses.
 type Graphs interface {
 	Create(context.Context, kg.Meta, policy.Creation) (policy.Policy, kg.Receipt, error)
 	Delete(context.Context, kg.Meta, kg.Term) (policy.Deletion, error)
@@ -50,44 +48,42 @@ type Graphs interface {
 	NewName(kg.Principal) (kg.Term, bool)
 }
 
-// Deps are the parts that the handler works with.
+// Deps are the dependencies of the handler.
 type Deps struct {
 	Store Store
-	// Prefixes shorten IRIs in Turtle and TriG, and are understood in ?graph=.
+	// Prefixes abbreviate IRIs in Turtle and TriG, and are accepted in ?graph=.
 	Prefixes *kg.Prefixes
-	// Graphs deletes graphs and makes up their names.
+	// Graphs deletes graphs and generates names.
 	Graphs Graphs
 	Logger *slog.Logger // may be nil
-	// Charge, if set, is told for each further kg.LoadUpdateQuads assertions that a document
-	// with descriptions of them brought in, as kg.Options.Charge is of loads.
+	// Charge, if set, is called for each further kg.LoadUpdateQuads assertions that a document
+	// with descriptions brought in, as kg.Options.Charge is for loads.
 	Charge func(context.Context, kg.Meta)
-	// Refused, if set, is told of each error: so that what somebody may not do is
-	// noted.
+	// Refused, if set, is called for each error, to audit denied requests.
 	Refused func(context.Context, kg.Code)
 }
 
-// Bounds of an import, and their defaults.
+// Limits of an import, and their defaults.
 const (
-	// DefaultMaxBytes bounds a document, both as it is sent and decompressed.
+	// DefaultMaxBytes bounds a document, both as sent and decompressed.
 	DefaultMaxBytes = 2 << 30
-	// DefaultMaxImports bounds the imports and deletions at one time, of which one caller may have
-	// half of what the others leave.
+	// DefaultMaxImports bounds the concurrent imports and deletions. One caller may use half of those
+	// that others leave free.
 	DefaultMaxImports = 4
 )
 
-// Options of the handler. The zero Options work.
+// Options configures the handler. The zero value has the defaults.
 type Options struct {
 	MaxBytes   int64
 	MaxImports int
-	// TempDir is where documents wait while they are checked; "" means the
-	// system's.
+	// TempDir is the directory for documents that are being checked; "" means the system's.
 	TempDir string
-	// PublicURL is the address under which clients know the server. It is the base of
-	// relative IRIs where no graph is; "" means the address that was asked.
+	// PublicURL is the address of the server as clients know it, the base of relative IRIs in documents
+	// without a graph; "" means the address of the request.
 	PublicURL string
-	// JSONLD says how JSON-LD is read.
+	// JSONLD configures the reading of JSON-LD.
 	JSONLD rdf.JSONLDOptions
-	// Ending ends when the server does, and with it imports of JSON-LD; nil never does.
+	// Ending ends when the server shuts down, and with it imports of JSON-LD; nil never ends.
 	Ending context.Context
 }
 
@@ -104,11 +100,11 @@ func (o Options) withDefaults() Options {
 type handler struct {
 	Deps
 	options Options
-	imports *throttle.Pool // a place for each import that goes on
+	imports *throttle.Pool // semaphore of concurrent imports
 	changes *kg.LastChanges
 }
 
-// NewHandler serves /data. It finds the caller in the request's context.
+// NewHandler returns the handler of /data. It expects the caller in the request's context.
 func NewHandler(d Deps, o Options) http.Handler {
 	h := &handler{Deps: d, options: o.withDefaults(), changes: d.Store.NewLastChanges()}
 	h.imports = throttle.NewPool(int64(h.options.MaxImports))

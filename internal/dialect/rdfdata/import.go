@@ -17,7 +17,7 @@ import (
 	"koine/kg"
 )
 
-// unknownNamesHeader counts the names of a document that the store does not know.
+// unknownNamesHeader is the response header with the number of unknown names in the document.
 const unknownNamesHeader = "Koine-Unknown-Names"
 
 func unknownNames(list []names.Unknown) (n uint64) {
@@ -27,12 +27,12 @@ func unknownNames(list []names.Unknown) (n uint64) {
 	return n
 }
 
-// maxRejectedTold bounds the rejected lines that an answer names.
+// maxRejectedTold is the largest number of rejected lines in a response.
 const maxRejectedTold = 20
 
-// report is the answer to an import.
+// report is the response to an import.
 type report struct {
-	// Quads in the document; Statements of them that changed something.
+	// Quads in the document; Statements are those that changed something.
 	Quads      uint64      `json:"quads"`
 	Statements uint64      `json:"statements"`
 	Removed    uint64      `json:"removed,omitempty"`
@@ -42,23 +42,23 @@ type report struct {
 	CommitID   *string     `json:"commitId"`
 	Rejected   uint64      `json:"rejected,omitempty"`
 	Errors     []string    `json:"errors,omitempty"`
-	// Restored tells of a document with descriptions of assertions; Statements counts
-	// the assertions that changed something then.
+	// Restored is set for a document with descriptions of assertions; Statements then counts the
+	// assertions that changed something.
 	Restored *restored `json:"restored,omitempty"`
-	// Dropped counts the entries of JSON-LD that mean nothing; Remarks name the first.
+	// Dropped counts the JSON-LD entries without a meaning; Remarks name the first.
 	Dropped uint64   `json:"dropped,omitempty"`
 	Remarks []string `json:"remarks,omitempty"`
-	// ProposalID names what the import became where it waits for review.
+	// ProposalID is the proposal if the import awaits review.
 	ProposalID string `json:"proposalId,omitempty"`
-	// UnknownNames are the prefixes of IRIs in the document that are neither registered
-	// nor URI schemes that the store knows; they were loaded as they are.
+	// UnknownNames are the prefixes of IRIs in the document that are neither registered nor URI schemes
+	// that the store knows. They were loaded unchanged.
 	UnknownNames []names.Unknown `json:"unknownNames,omitempty"`
-	// Graph is that which came into being.
+	// Graph is the graph that was created.
 	Graph   string `json:"graph,omitempty"`
 	created bool
 }
 
-// document is a body that has been received and found to be one.
+// document is a received and checked body.
 type document struct {
 	spool   *spool
 	format  rdf.Format
@@ -70,8 +70,8 @@ type document struct {
 	unknown []names.Unknown
 }
 
-// importing answers POST and PUT: it takes a place, looks at the graph, receives and
-// checks the document, and writes it.
+// importing handles POST and PUT: it acquires the semaphore, checks the preconditions, receives and checks the
+// document, and writes it.
 func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) error {
 	format, err := bodyFormat(r)
 	if err != nil {
@@ -147,12 +147,12 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 	return writeReport(w, status, out)
 }
 
-// errEnding tells who sends JSON-LD that the server ends.
+// errEnding is the error of an import that the server's shutdown ends.
 var errEnding = kg.Errorf(kg.CodeClosed, "the server is ending: nothing was imported that was not whole")
 
-// endsWithServer is the request with a context that ends when the server does, where the
-// document is JSON-LD: it may take long to read, and nothing of it is acknowledged before
-// it is whole. The body ends too, if it is still being received.
+// endsWithServer returns the request with a context that ends at the server's shutdown if the document is JSON-LD:
+// it may take long to read, and nothing is acknowledged before it is complete. A body that is being received is
+// cut off, too.
 func (h *handler) endsWithServer(w http.ResponseWriter, r *http.Request, f rdf.Format) (*http.Request, func()) {
 	if h.options.Ending == nil || f != rdf.JSONLD {
 		return r, func() {}
@@ -160,7 +160,7 @@ func (h *handler) endsWithServer(w http.ResponseWriter, r *http.Request, f rdf.F
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := context.AfterFunc(h.options.Ending, func() {
 		cancel(errEnding)
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // one that cannot waits for its client
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // without support, the server waits for the client
 	})
 	return r.WithContext(ctx), func() {
 		stop()
@@ -168,8 +168,8 @@ func (h *handler) endsWithServer(w http.ResponseWriter, r *http.Request, f rdf.F
 	}
 }
 
-// makeAgain makes a graph that was deleted, for who may, so that it can be written into.
-// undo deletes it again, unless anything was written to it since.
+// makeAgain recreates a deleted graph, if the caller may, so that it can be written to. undo deletes it again unless
+// anything was written to it since.
 func (h *handler) makeAgain(r *http.Request, d *document, t target, found standing) (undo func(), err error) {
 	if found.exists || d.summary.Quads == 0 || !h.Graphs.CanRecreate(caller.From(r.Context()).Principal, t.graph) {
 		return func() {}, nil
@@ -188,7 +188,7 @@ func (h *handler) makeAgain(r *http.Request, d *document, t target, found standi
 	}, nil
 }
 
-// tooMany refuses an import or a deletion past Options.MaxImports.
+// tooMany rejects an import or a deletion beyond Options.MaxImports.
 func tooMany() error {
 	return &kg.Error{Code: kg.CodeOverloaded, Message: "too many imports at one time", RetryAfter: 2 * time.Second}
 }
@@ -236,13 +236,13 @@ func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format,
 	return d, nil
 }
 
-// meta says who imports.
+// meta returns the commit metadata of an import.
 func meta(r *http.Request, why string) kg.Meta {
 	c := caller.From(r.Context())
 	return kg.Meta{Principal: c.Principal, Actor: c.Actor, Justification: why, Method: r.Method + " /data"}
 }
 
-// load adds the document's statements, in as many commits as it takes.
+// load adds the document's statements, in as many commits as necessary.
 func (h *handler) load(r *http.Request, d *document, t target, found standing) (report, error) {
 	in, err := d.spool.open(r.Context())
 	if err != nil {
@@ -256,7 +256,7 @@ func (h *handler) load(r *http.Request, d *document, t target, found standing) (
 	behind.Revision, behind.Index = loaded.Revision, kg.EndOfCommit
 	out := h.report(loaded.Revision, behind, loaded.Commits, loaded.Statements)
 	if !found.exists && loaded.Statements > 0 {
-		// The document may have named others. It is written, whether that can be told or not.
+		// The document may have named other graphs. An error here does not undo the write.
 		if out.created, err = h.holds(r, t.graph); err != nil && h.Logger != nil {
 			h.Logger.WarnContext(r.Context(), "whether a document made its graph could not be told", "error", err)
 		}
@@ -264,7 +264,7 @@ func (h *handler) load(r *http.Request, d *document, t target, found standing) (
 	return out, nil
 }
 
-// replace makes the graph hold the document's statements and no others.
+// replace makes the graph hold exactly the document's statements.
 func (h *handler) replace(r *http.Request, d *document, t target, found standing) (report, error) {
 	in, err := d.spool.open(r.Context())
 	if err != nil {
@@ -273,7 +273,7 @@ func (h *handler) replace(r *http.Request, d *document, t target, found standing
 	return h.replaceWith(r, rdf.ReadContext(r.Context(), in, d.format, d.options), d.why, t, found)
 }
 
-// replaceWith makes the graph hold the quads and no others.
+// replaceWith makes the graph hold exactly the quads.
 func (h *handler) replaceWith(r *http.Request, quads iter.Seq2[kg.Quad, error], why string, t target, found standing) (report, error) {
 	replaced, err := h.Store.ReplaceGraph(r.Context(), found.expecting(meta(r, why)), t.graph, quads, kg.ReplaceOptions{})
 	if err != nil {

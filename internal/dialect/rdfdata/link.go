@@ -10,16 +10,15 @@ import (
 	"koine/kg"
 )
 
-// contextRelation is the relation of a Link header that names the context of a
-// JSON document (JSON-LD 1.1, section 6.1).
+// contextRelation is the relation of a Link header with the context of a JSON document (JSON-LD 1.1, section 6.1).
 const contextRelation = "http://www.w3.org/ns/json-ld#context"
 
-// jsonld says how the body is read if it is JSON-LD.
+// jsonld returns the options for reading the body as JSON-LD.
 func (h *handler) jsonld(r *http.Request, base string) (rdf.JSONLDOptions, error) {
 	o := h.options.JSONLD
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || mediaType != "application/json" {
-		return o, nil // a document of JSON-LD's own type says its context itself
+		return o, nil // application/ld+json has its own context
 	}
 	contexts := linked(r.Header.Values("Link"), contextRelation)
 	switch len(contexts) {
@@ -38,7 +37,7 @@ func (h *handler) jsonld(r *http.Request, base string) (rdf.JSONLDOptions, error
 	return o, nil
 }
 
-// linked are the targets of Link headers with a relation (RFC 8288, section 3).
+// linked returns the targets of Link headers with a relation (RFC 8288, section 3).
 func linked(headers []string, relation string) (targets []string) {
 	for _, header := range headers {
 		for rest := header; ; {
@@ -61,8 +60,7 @@ func linked(headers []string, relation string) (targets []string) {
 	return targets
 }
 
-// linkParameters cuts a link's parameters off at the comma behind them, which
-// does not stand in quotes.
+// linkParameters splits a link's parameters from the next link, at the first comma outside of quotes.
 func linkParameters(s string) (params, rest string) {
 	quoted := false
 	for i := 0; i < len(s); i++ {

@@ -8,21 +8,20 @@ import (
 	"koine/internal/rdf"
 )
 
-// Path is where the store is served.
+// Path is the URL path of the store.
 const Path = "/data"
 
-// methods are those that the store and its graphs have.
+// methods are the methods of the store and of its graphs.
 const methods = "GET, HEAD, POST, PUT, DELETE, OPTIONS"
 
-// describe answers OPTIONS.
+// describe handles OPTIONS.
 func (h *handler) describe(w http.ResponseWriter) {
 	w.Header().Set("Allow", methods)
 	w.Header().Set("Accept-Post", mediaTypes(rdf.ReadFormats))
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// supported refuses what the protocol has and koine has not, by name, and methods
-// that it does not have.
+// supported rejects features of the protocol that koine lacks, by name, and unknown methods.
 func (h *handler) supported(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.Path != Path {
 		return notImplemented("graphs have no addresses of their own (direct graph identification)").

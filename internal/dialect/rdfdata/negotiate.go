@@ -9,9 +9,8 @@ import (
 	"koine/internal/rdf"
 )
 
-// answerFormat is the format that the client likes best: ?format= decides,
-// else Accept (RFC 9110, section 12.5.1). Of those that it likes alike, it is the
-// first of offered.
+// answerFormat returns the client's preferred format: ?format=, else by Accept (RFC 9110, section 12.5.1). Among equally
+// preferred formats it is the first of offered.
 func answerFormat(r *http.Request, t target) (rdf.Format, error) {
 	offered := offered(t)
 	if name := r.URL.Query().Get("format"); name != "" {
@@ -36,9 +35,8 @@ func answerFormat(r *http.Request, t target) (rdf.Format, error) {
 	return best, nil
 }
 
-// offered are the formats of answers, the one that is given by default first: N-Quads
-// of the store, and N-Triples of one graph, of which the Graph Store Protocol wants a
-// format without graphs.
+// offered returns the formats of responses, the default first: N-Quads for the store, and N-Triples for a graph, because
+// the Graph Store Protocol requires a format without graphs.
 func offered(t target) []rdf.Format {
 	if !t.named {
 		return rdf.Formats
@@ -46,8 +44,7 @@ func offered(t target) []rdf.Format {
 	return append([]rdf.Format{rdf.NTriples}, rdf.Formats...)
 }
 
-// quality is how much the Accept header likes a media type: the most specific
-// range that matches decides.
+// quality returns the quality of a media type in the Accept header, by the most specific matching range.
 func quality(accept, mediaType string) float64 {
 	quality, specific := 0.0, -1
 	for part := range strings.SplitSeq(accept, ",") {
@@ -70,8 +67,8 @@ func quality(accept, mediaType string) float64 {
 	return quality
 }
 
-// matches is how specific a media range fits: 2 the type itself (or a synonym
-// of it), 1 its group, 0 anything; -1 not at all.
+// matches returns how specifically a media range matches: 2 for the type (or a synonym), 1 for its group, 0 for any, -1
+// for no match.
 func matches(pattern, mediaType string) int {
 	group, _, _ := strings.Cut(mediaType, "/")
 	switch pattern {
@@ -86,7 +83,7 @@ func matches(pattern, mediaType string) int {
 	return -1
 }
 
-// bodyFormat is the format that Content-Type tells.
+// bodyFormat returns the format that Content-Type names.
 func bodyFormat(r *http.Request) (rdf.Format, error) {
 	contentType := r.Header.Get("Content-Type")
 	mediaType, params, err := mime.ParseMediaType(contentType)
@@ -104,7 +101,7 @@ func bodyFormat(r *http.Request) (rdf.Format, error) {
 
 func offer(formats []rdf.Format) string { return "The formats are " + mediaTypes(formats) + "." }
 
-// takesGzip tells whether the answer may be compressed.
+// takesGzip reports whether the response may be compressed.
 func takesGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		name, params, err := mime.ParseMediaType("x/" + strings.TrimSpace(part))

@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// parameters are those that each method knows.
+// parameters are the query parameters by method.
 var parameters = map[string][]string{
 	http.MethodGet:    {"graph", "default", "at", "minCertainty", "format", "assertions"},
 	http.MethodHead:   {"graph", "default", "at", "minCertainty", "format", "assertions"},
@@ -20,8 +20,8 @@ var parameters = map[string][]string{
 	http.MethodDelete: {"graph", "default", "justification"},
 }
 
-// known refuses a query parameter that the method does not have: a misspelt
-// graph would export everything, or write into the default graph.
+// known rejects an unknown query parameter: with a misspelt graph, GET would export everything and POST would write to
+// the default graph.
 func known(r *http.Request) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -38,8 +38,7 @@ func known(r *http.Request) error {
 	return nil
 }
 
-// justification is the reason for a change that the client gives, or else this
-// one. It is looked at before the document is received.
+// justification returns the client's justification, or otherwise. It is checked before the document is received.
 func justification(r *http.Request, otherwise string) (string, error) {
 	values := r.URL.Query()["justification"]
 	switch {
@@ -55,7 +54,7 @@ func justification(r *http.Request, otherwise string) (string, error) {
 	return values[0], nil
 }
 
-// maxNameTold bounds how much of a client's text an error repeats, in bytes.
+// maxNameTold is the largest length in bytes of a client's text in an error.
 const maxNameTold = 64
 
 func clip(text string) string {

@@ -12,8 +12,8 @@ import (
 	"koine/kg"
 )
 
-// problem is what is wrong, in the form that all of koine's plain HTTP
-// endpoints use: {"error": {"message": …, "data": {"reason": …}}}.
+// problem is an error response in the form of koine's plain HTTP endpoints:
+// {"error": {"message": …, "data": {"reason": …}}}.
 type problem struct {
 	status  int
 	Message string      `json:"message"`
@@ -29,7 +29,7 @@ type problemData struct {
 	RetryAfterMs int64  `json:"retryAfterMs,omitempty"`
 }
 
-// refusal is an error of this protocol, rather than one of the domain.
+// refusal is an error of this protocol, as opposed to a domain error.
 type refusal struct {
 	status int
 	reason string
@@ -48,7 +48,7 @@ func (e *refusal) because(hint string) *refusal {
 	return e
 }
 
-// statusOf is the table from the codes of the domain to HTTP.
+// statusOf maps domain codes to HTTP status codes.
 func statusOf(code kg.Code) int {
 	switch code {
 	case kg.CodeInvalid, kg.CodeUnknownPrefix, kg.CodeRevisionAhead:
@@ -101,7 +101,7 @@ func problemOf(err error) (p problem) {
 	return p
 }
 
-// fail answers with an error. What is our own fault is logged, not told.
+// fail writes an error response. Internal errors are logged, not exposed.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	if h.Refused != nil {
@@ -122,6 +122,6 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(p.status)
 	if r.Method != http.MethodHead {
-		w.Write(append(body, '\n')) // a client that is gone has no use for an error
+		w.Write(append(body, '\n')) // ignore the error: the client may be gone
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// spoolMemoryBytes is how large a body may be to wait in memory.
+// spoolMemoryBytes is the largest body that is kept in memory.
 const spoolMemoryBytes = 1 << 20
 
-// spool keeps a request's body as it was sent, so that it can be read twice.
+// spool stores a request's body as it was sent, so that it can be read twice.
 type spool struct {
 	memory []byte
 	file   *os.File
@@ -23,7 +23,7 @@ type spool struct {
 	limit  int64
 }
 
-// receive reads the body into a spool, which must be closed.
+// receive reads the body into a spool. The caller must close it.
 func (h *handler) receive(w http.ResponseWriter, r *http.Request, limit int64) (*spool, error) {
 	s := &spool{limit: limit}
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
@@ -50,7 +50,7 @@ func (h *handler) receive(w http.ResponseWriter, r *http.Request, limit int64) (
 	return s, nil
 }
 
-// rest moves what there is into a file and adds what follows.
+// rest moves the buffered part into a file and appends the rest of the body.
 func (s *spool) rest(body io.Reader, dir string) (err error) {
 	if s.file, err = os.CreateTemp(dir, "koine-import-*"); err != nil {
 		return err
@@ -63,18 +63,17 @@ func (s *spool) rest(body io.Reader, dir string) (err error) {
 	return err
 }
 
-// isEmpty tells whether nothing was sent.
+// isEmpty reports whether the body is empty.
 func (s *spool) isEmpty() bool { return s.file == nil && len(s.memory) == 0 }
 
-// open gives the document from its beginning, decompressed and bounded, for as long as
-// the context lasts. One reading at a time.
+// open returns a reader of the document from its beginning, decompressed and bounded, that ends with the context. Only
+// one reader may be in use.
 func (s *spool) open(ctx context.Context) (io.Reader, error) {
 	in, err := s.text()
 	return &contextReader{ctx, in}, err
 }
 
-// contextReader ends with its context: the client that leaves ends what is read for
-// it.
+// contextReader returns the context's error once it is done, so that work ends when the client leaves.
 type contextReader struct {
 	ctx context.Context
 	io.Reader
@@ -112,7 +111,7 @@ func (s *spool) close() {
 	}
 }
 
-// boundedReader ends with an error where io.LimitReader would pretend an end.
+// boundedReader returns an error at its limit, where io.LimitReader would return io.EOF.
 type boundedReader struct {
 	r           io.Reader
 	left, limit int64

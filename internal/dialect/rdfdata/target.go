@@ -9,22 +9,19 @@ import (
 	"koine/kg"
 )
 
-// target is what a request is about.
+// target is the resource of a request.
 type target struct {
 	graph kg.Term
-	// named tells that the request names the graph; without that it is about the
-	// store.
+	// named reports that the request names the graph; otherwise the target is the store.
 	named bool
-	// made tells that the graph's name was made up for this request.
+	// made reports that the graph's name was generated for this request.
 	made bool
 }
 
-// isDefault tells whether the target is the graph without a name, which is always
-// there.
+// isDefault reports whether the target is the default graph, which always exists.
 func (t target) isDefault() bool { return t.named && t.graph == kg.DefaultGraph }
 
-// target reads ?graph=, which is an IRI, a registered prefix:name, a blank node as
-// _:label, or "default", and ?default.
+// target parses ?graph=, which is an IRI, a registered prefix:name, a blank node as _:label, or "default", and ?default.
 func (h *handler) target(r *http.Request) (target, error) {
 	query := r.URL.Query()
 	graphs, defaults := query["graph"], query["default"]
@@ -48,9 +45,8 @@ func (h *handler) target(r *http.Request) (target, error) {
 	return target{graph: graph, named: true}, nil
 }
 
-// newGraph is a graph of a made-up name that the caller may write into: that of a
-// document which is sent to the store and cannot name graphs itself (Graph Store
-// Protocol, section 5.5).
+// newGraph returns a graph with a generated name that the caller may write to, for a document that is sent to the store
+// and cannot name graphs itself (Graph Store Protocol, section 5.5).
 func (h *handler) newGraph(r *http.Request) (target, error) {
 	name, ok := h.Graphs.NewName(caller.From(r.Context()).Principal)
 	if !ok {
@@ -61,9 +57,8 @@ func (h *handler) newGraph(r *http.Request) (target, error) {
 	return target{graph: name, named: true, made: true}, nil
 }
 
-// base resolves the relative IRIs of a document (RFC 3986, section 5.1): what the
-// client says in Content-Location, else the graph that the request names, else the
-// request's own IRI.
+// base returns the base IRI for the relative IRIs of a document (RFC 3986, section 5.1): Content-Location, else the graph
+// that the request names, else the request's own IRI.
 func (h *handler) base(r *http.Request, t target) (string, error) {
 	own := h.requestIRI(r)
 	if text := r.Header.Get("Content-Location"); text != "" {
@@ -82,7 +77,7 @@ func (h *handler) base(r *http.Request, t target) (string, error) {
 	return own.String(), nil
 }
 
-// requestIRI is the IRI that was asked for, as clients know it.
+// requestIRI returns the request's IRI as clients know it.
 func (h *handler) requestIRI(r *http.Request) *url.URL {
 	own := &url.URL{Scheme: "http", Host: r.Host, Path: r.URL.Path, RawQuery: r.URL.RawQuery}
 	if r.TLS != nil {
@@ -94,7 +89,7 @@ func (h *handler) requestIRI(r *http.Request) *url.URL {
 	return own
 }
 
-// location is a graph's IRI as a header holds it (RFC 3987, section 3.1).
+// location returns a graph's IRI in the form for a header (RFC 3987, section 3.1).
 func location(graph kg.Term) string {
 	var b strings.Builder
 	for _, c := range []byte(graph.Name()) {
