@@ -9,36 +9,33 @@ import (
 	"koine/kg"
 )
 
-// maxKeptLabel is the longest blank node label that is taken over as it is.
-// With the bound, labels do not grow without end when a document is exported
-// and read again and again.
+// maxKeptLabel is the longest blank node label that is kept unchanged. It keeps labels from
+// growing when a document is exported and imported repeatedly.
 const maxKeptLabel = 48
 
 var labelEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// DocumentTag is the tag of the document with this content: its blank nodes
-// get the same labels whenever it is read.
+// DocumentTag returns the tag of a document with this content: its blank nodes get the same
+// labels whenever it is read.
 func DocumentTag(content [sha256.Size]byte) string {
 	return "d" + labelEncoding.EncodeToString(content[:10])
 }
 
-// RandomTag is a tag for a document whose content is not known beforehand:
-// its blank nodes are new ones every time.
+// RandomTag returns a tag for a document with unknown content: its blank nodes are new each time.
 func RandomTag() string {
 	var b [10]byte
 	rand.Read(b[:]) // never fails (crypto/rand)
 	return "r" + labelEncoding.EncodeToString(b[:])
 }
 
-// blankNodes gives a document's blank nodes their labels in the store.
+// blankNodes maps a document's blank nodes to labels in the store.
 type blankNodes struct {
 	tag  string
 	anon int
 }
 
-// named is the node that the document calls _:label. The mapping is
-// one-to-one: "tag-label" where the label is short and plain, and "tag.hash"
-// for all others.
+// named returns the node for the document's _:label. The mapping is one-to-one: "tag-label" for a
+// short and plain label, else "tag.hash".
 func (b *blankNodes) named(label []byte) kg.Term {
 	if plainLabel(label) {
 		buf := make([]byte, 0, 64+maxKeptLabel)
@@ -51,8 +48,8 @@ func (b *blankNodes) named(label []byte) kg.Term {
 	return kg.Blank(b.tag + "." + labelEncoding.EncodeToString(sum[:16]))
 }
 
-// fresh is a node that the document gives no label: [] or a list cell. They
-// are numbered in the order of the document.
+// fresh returns a node without a label in the document: [] or a list cell. These are numbered in
+// document order.
 func (b *blankNodes) fresh() kg.Term {
 	b.anon++
 	return kg.Blank(b.tag + "--" + decimal(b.anon))
@@ -70,7 +67,7 @@ func plainLabel(label []byte) bool {
 	return true
 }
 
-// validTag tells whether a tag given from outside can begin a label.
+// validTag reports whether a caller's tag can begin a label.
 func validTag(tag string) bool {
 	return tag != "" && len(tag) <= 64 && strings.IndexFunc(tag, func(r rune) bool {
 		return r > 0x7f || !isAlnum(byte(r))

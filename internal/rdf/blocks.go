@@ -8,27 +8,26 @@ import (
 
 const (
 	blockBytes = 256 << 10
-	// blocksAhead is how many blocks are read before they are asked for, of those longer
-	// than longBlock one: it is a line that may have many times blockBytes.
+	// blocksAhead is the number of blocks that are read ahead. Of blocks longer than
+	// longBlock only one is: it is a line that may be many times blockBytes long.
 	blocksAhead = 4
 	longBlock   = 4 * blockBytes
 )
 
-// block is a run of whole lines, or what came before the input ended.
+// block is a run of whole lines, or the rest of the input.
 type block struct {
 	lines []byte
-	// skipped is set for a line too long to be kept; lines is its beginning.
+	// skipped is set for a line that is too long; lines is its beginning.
 	skipped bool
 	err     error // io.EOF behind the last line
 }
 
-// blockReader cuts an input into blocks on a goroutine of its own, so that
-// reading and decompressing go on while lines are parsed. Close ends it and
-// waits.
+// blockReader splits an input into blocks in a goroutine of its own, so that reading and
+// decompression run in parallel with parsing. close ends it and waits.
 type blockReader struct {
-	most   int // bytes of a line
+	most   int // largest length of a line in bytes
 	blocks chan block
-	taken  chan struct{} // a long block was
+	taken  chan struct{} // a long block was taken
 	free   chan []byte
 	stop   chan struct{}
 	done   chan struct{}
@@ -47,7 +46,7 @@ func newBlockReader(r io.Reader, most int) *blockReader {
 	return b
 }
 
-// next is the next block. Its lines are the caller's until it calls recycle.
+// next returns the next block. Its lines belong to the caller until recycle.
 func (b *blockReader) next() block {
 	blk := <-b.blocks
 	if blk.isLong() && blk.err == nil {
@@ -68,8 +67,7 @@ func (b *blockReader) recycle(lines []byte) {
 	}
 }
 
-// close ends the reading. It waits until the reader is no longer used, which
-// may be as long as one Read of it takes.
+// close ends the goroutine. It waits for a running Read of the input.
 func (b *blockReader) close() {
 	close(b.stop)
 	<-b.done
@@ -108,7 +106,7 @@ func (b *blockReader) fill(in *bufio.Reader) block {
 		buf = make([]byte, 0, blockBytes+4<<10)
 	}
 	for len(buf) < blockBytes {
-		// Not io.ReadFull: its io.ErrUnexpectedEOF may be the reader's own.
+		// io.ReadFull would not do: its io.ErrUnexpectedEOF may be the reader's own.
 		n, err := in.Read(buf[len(buf):blockBytes])
 		if buf = buf[:len(buf)+n]; err != nil {
 			return block{lines: buf, err: err}
@@ -128,7 +126,7 @@ func (b *blockReader) fill(in *bufio.Reader) block {
 	}
 }
 
-// skipLine passes over what is left of a line that is too long.
+// skipLine skips the rest of a line that is too long.
 func (b *blockReader) skipLine(in *bufio.Reader, buf []byte) block {
 	for {
 		_, err := in.ReadSlice('\n')

@@ -7,15 +7,15 @@ import (
 
 const byteOrderMark = "\ufeff"
 
-// withoutMark passes over a byte order mark at the very beginning, which every format
-// may have. Anywhere else it is a character like others.
+// withoutMark skips a byte order mark at the beginning, which every format allows. Elsewhere it is
+// an ordinary character.
 func withoutMark(r io.Reader) io.Reader { return &markReader{r: r} }
 
 type markReader struct {
 	r     io.Reader
 	begun bool
-	head  []byte // read and not handed out yet
-	err   error  // that ended the head
+	head  []byte // read ahead and not returned yet
+	err   error  // error of the read ahead
 }
 
 func (m *markReader) Read(b []byte) (int, error) {

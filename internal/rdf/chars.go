@@ -13,7 +13,7 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
-// labelByte tells which bytes stand in a blank node label, but for the dot.
+// labelByte has the bytes of a blank node label, except the dot.
 var labelByte = byteClass(func(c byte) bool {
 	return isAlnum(c) || c == '_' || c == '-' || c >= 0x80
 })
@@ -25,8 +25,8 @@ func byteClass(in func(byte) bool) (class [256]bool) {
 	return class
 }
 
-// isNameStart tells whether r may begin a blank node label or a local name:
-// PN_CHARS_U (Turtle grammar, [164s]) or a digit.
+// isNameStart reports whether r may begin a blank node label or a local name: PN_CHARS_U (Turtle
+// grammar, [164s]) or a digit.
 func isNameStart(r rune) bool {
 	if r < 0x80 {
 		return isAlnum(byte(r)) || r == '_'
@@ -44,13 +44,13 @@ func isNameStart(r rune) bool {
 	return false
 }
 
-// isNameChar tells whether r may stand inside one: PN_CHARS ([166s]).
+// isNameChar reports whether r may follow in such a name: PN_CHARS ([166s]).
 func isNameChar(r rune) bool {
 	return isNameStart(r) || r == '-' || r == 0xB7 || r >= 0x300 && r <= 0x36F || r >= 0x203F && r <= 0x2040
 }
 
-// validLabel tells whether a blank node label is one (N-Triples grammar,
-// [141s]): a dot stands neither first nor last.
+// validLabel reports whether a blank node label is valid (N-Triples grammar, [141s]): it neither
+// begins nor ends with a dot.
 func validLabel(label []byte) bool {
 	if len(label) == 0 || label[len(label)-1] == '.' {
 		return false
@@ -65,8 +65,8 @@ func validLabel(label []byte) bool {
 	return true
 }
 
-// hexValue is the code point that hexadecimal digits spell; surrogates and
-// what lies beyond Unicode are refused.
+// hexValue returns the code point of hexadecimal digits. It rejects surrogates and values beyond
+// Unicode.
 func hexValue(digits []byte) (rune, bool) {
 	var r rune
 	for _, c := range digits {

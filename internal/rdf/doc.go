@@ -1,28 +1,23 @@
-// Package rdf reads and writes RDF documents as kg quads: N-Triples, N-Quads,
-// Turtle, TriG and JSON-LD 1.1. RDF/XML is read only.
+// Package rdf reads and writes RDF documents as kg quads: N-Triples, N-Quads, Turtle, TriG and
+// JSON-LD 1.1. RDF/XML is read only.
 //
-// Readers and writers stream. A JSON-LD document may have any size in streaming
-// order: in each object @context first, then @type and @id, then the rest, as
-// the writer has it. Of others what has to be known as a whole is held, within
-// JSONLDOptions.MaxBytes. A reader yields quads in the order of the document
-// and ends at the first error, which says the line. Where a line is a statement
-// (N-Triples, N-Quads) Options.ContinueOnError skips a bad one instead, and in
-// JSON-LD a statement of which a term is none; elsewhere nothing sensible can
-// be skipped, so an error always ends the reading.
+// Readers and writers stream. A JSON-LD document may have any size if it is in streaming order: in
+// each object @context first, then @type and @id, then the rest, as the writer produces. Otherwise
+// parts of it are held in memory, within JSONLDOptions.MaxBytes. A reader yields quads in document
+// order and ends at the first error, which has the line. With Options.ContinueOnError, a reader of
+// N-Triples or N-Quads skips invalid lines, and a reader of JSON-LD skips statements with an invalid
+// term; in all other formats and cases an error ends the sequence.
 //
-// Blank nodes belong to their document. Each becomes one of the store with a
-// label made of the document's tag and its own label (see DocumentTag), so
-// that two documents never share one by accident, and reading the same
-// document again gives the same ones. Relative IRIs need a base (Options.Base
-// or the document's own). A graph that is named by a blank node keeps that name: the
-// node of the store.
+// Blank nodes are local to their document. Each gets a label in the store, made of the document's tag
+// and its own label (see DocumentTag), so that two documents never share a node by accident, and the
+// same document yields the same nodes again. Relative IRIs need a base (Options.Base or the document's
+// own). The name of a graph may be a blank node.
 //
-// All readers and writers are our own: docs/decisions/rdf.md says which faults
-// of a library made that necessary. Nothing is ever fetched from the network: a
-// JSON-LD context is part of the document or one of JSONLDContexts.
+// All readers and writers are part of koine: docs/decisions/rdf.md lists the faults of libraries that
+// made this necessary. Nothing is ever fetched from the network: a JSON-LD context is part of the
+// document or one of JSONLDContexts.
 //
-// The reader of JSON-LD goes from JSON to quads without a tree between them. A
-// jsonScanner puts a part of the document on a tape; jsonldReader.expand works
-// on tapes, and jsonldReader.stream on what is received. An activeContext
-// shares the terms of the one that it was made of.
+// The reader of JSON-LD converts JSON to quads without a tree. A jsonScanner puts a part of the
+// document on a tape; jsonldReader.expand works on tapes, and jsonldReader.stream on the input. An
+// activeContext shares the terms of its parent.
 package rdf

@@ -6,9 +6,8 @@ import (
 	"koine/kg"
 )
 
-// unescape resolves the escapes of a string literal (ECHAR and UCHAR, Turtle
-// grammar, [159s] and [26]), or of an IRI, where only UCHAR is one. The result
-// shares no memory with dst's former content.
+// unescape resolves the escapes of a string literal (ECHAR and UCHAR, Turtle grammar, [159s] and
+// [26]), or of an IRI, where only UCHAR is allowed. The result does not alias dst's former content.
 func unescape(dst, text []byte, inIRI bool) ([]byte, error) {
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -66,8 +65,8 @@ func simpleEscape(e byte) byte {
 	return 0
 }
 
-// literal makes the literal of a lexical form of at most so many bytes with either a
-// language tag or a datatype, or neither, and checks it.
+// literal returns a checked literal with a language tag, a datatype, or neither. most is the largest
+// length of the lexical form in bytes.
 func literal(lexical string, lang string, datatype kg.Term, most int) (kg.Term, error) {
 	if !utf8.ValidString(lexical) {
 		return kg.Term{}, invalid("a literal is not valid UTF-8")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Format is a notation for RDF. The zero Format is none.
+// Format is a syntax of RDF. The zero Format is invalid.
 type Format uint8
 
 // The formats.
@@ -16,16 +16,16 @@ const (
 	Turtle
 	TriG
 	JSONLD
-	RDFXML // is read only
+	RDFXML // read only
 )
 
 type formatInfo struct {
 	name       string
 	mediaType  string
-	synonyms   []string // further names and media types
-	extensions []string // without the dot; the first is the usual one
-	graphs     bool     // names the graph of a statement
-	lines      bool     // one statement a line
+	synonyms   []string // more names and media types
+	extensions []string // without the dot; the default first
+	graphs     bool     // supports named graphs
+	lines      bool     // one statement per line
 	readOnly   bool     // there is no writer
 }
 
@@ -38,24 +38,23 @@ var formats = [...]formatInfo{
 	RDFXML:   {name: "rdfxml", mediaType: "application/rdf+xml", synonyms: []string{"rdf/xml", "rdf-xml", "application/xml", "text/xml"}, extensions: []string{"rdf", "owl", "xml"}, readOnly: true},
 }
 
-// Formats are the formats that are read and written, the one that an answer has by
-// default first.
+// Formats are the formats that can be read and written, the default of responses first.
 var Formats = []Format{NQuads, TriG, Turtle, NTriples, JSONLD}
 
-// ReadFormats are the formats that are read: Formats and those without a writer.
+// ReadFormats are the formats that can be read: Formats and those without a writer.
 var ReadFormats = append(slices.Clone(Formats), RDFXML)
 
-// IsWritten tells whether NewWriter has a writer for the format. RDF/XML cannot say every
-// graph: a predicate has to be a qualified name.
+// IsWritten reports whether NewWriter supports the format. RDF/XML is not supported, because it cannot
+// express every graph: a predicate must be a qualified name.
 func (f Format) IsWritten() bool { return f.info().name != "" && !f.info().readOnly }
 
-// String is the format's short name.
+// String returns the short name of the format.
 func (f Format) String() string { return f.info().name }
 
-// MediaType is the format's registered media type.
+// MediaType returns the registered media type of the format.
 func (f Format) MediaType() string { return f.info().mediaType }
 
-// Extension is the format's usual file name extension, without the dot.
+// Extension returns the default file name extension of the format, without the dot.
 func (f Format) Extension() string {
 	if f.info().extensions == nil {
 		return ""
@@ -63,10 +62,10 @@ func (f Format) Extension() string {
 	return f.info().extensions[0]
 }
 
-// HasGraphs tells whether the format says of a statement which graph it is in.
+// HasGraphs reports whether the format supports named graphs.
 func (f Format) HasGraphs() bool { return f.info().graphs }
 
-// HasLines tells whether each line is a statement of its own.
+// HasLines reports whether each line is a statement of its own.
 func (f Format) HasLines() bool { return f.info().lines }
 
 func (f Format) info() formatInfo {
@@ -76,8 +75,8 @@ func (f Format) info() formatInfo {
 	return formats[f]
 }
 
-// FormatByName is the format of that name, extension or media type, without
-// regard to case and media type parameters.
+// FormatByName returns the format with that name, extension or media type. It ignores case and media
+// type parameters.
 func FormatByName(name string) (Format, bool) {
 	name, _, _ = strings.Cut(name, ";")
 	name = strings.ToLower(strings.TrimSpace(name))
@@ -90,7 +89,7 @@ func FormatByName(name string) (Format, bool) {
 	return 0, false
 }
 
-// FormatByPath is the format that a file's name tells, looking past ".gz".
+// FormatByPath returns the format for a file name. It ignores a trailing ".gz".
 func FormatByPath(file string) (Format, bool) {
 	name := strings.TrimSuffix(strings.ToLower(file), ".gz")
 	ext := strings.TrimPrefix(path.Ext(strings.ReplaceAll(name, `\`, "/")), ".")

@@ -6,14 +6,12 @@ import (
 	"koine/kg"
 )
 
-// internSlots is the number of IRIs that a reader remembers. Documents repeat
-// predicates, classes and neighbouring subjects; one slot each finds nearly
-// all of them without a bound to manage.
+// internSlots is the size of the IRI cache. Documents repeat predicates, classes and adjacent
+// subjects; a direct-mapped cache finds nearly all of them.
 const internSlots = 1 << 12
 
-// interned remembers IRIs by their bytes, so that one that comes again is
-// neither checked nor allocated again. Where two fall into one slot the later
-// one takes it.
+// interned caches IRIs by their bytes, so that a repeated IRI is neither checked nor allocated again.
+// A collision replaces the earlier IRI.
 type interned struct {
 	options *Options
 	seed    maphash.Seed
@@ -22,7 +20,7 @@ type interned struct {
 
 func newInterned(o *Options) *interned { return &interned{options: o, seed: maphash.MakeSeed()} }
 
-// iri is the term of an absolute IRI, which is checked when it is not known.
+// iri returns the term of an absolute IRI. It checks the IRI if it is not cached.
 func (t *interned) iri(text []byte) (kg.Term, error) {
 	slot := &t.slots[maphash.Bytes(t.seed, text)%internSlots]
 	if !slot.IsZero() && slot.Value() == string(text) {

@@ -11,9 +11,8 @@ import (
 	"koine/kg"
 )
 
-// readJSONLD reads a JSON-LD 1.1 document: the expansion and deserialization
-// algorithms of its API specification, from JSON to quads without a tree
-// between them.
+// readJSONLD reads a JSON-LD 1.1 document with the expansion and deserialization algorithms of the API specification,
+// from JSON to quads without an intermediate tree.
 func readJSONLD(ctx context.Context, r io.Reader, o Options) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
 		if o.JSONLD.MaxBytes == 0 {
@@ -45,20 +44,19 @@ type jsonldReader struct {
 
 	keptContextBytes int
 	keptMeaningBytes int
-	keyed            []*activeContext // those with keys
+	keyed            []*activeContext // those with cached keys
 	joinedBytes      uint64           // see chargeIRI
 	steps            uint64           // a measure of work
 	quads            uint64
 	rejected         uint64
-	firstDropped     *SyntaxError // a key that means nothing
-	here             val          // what is being read, for errors
-	path             []string     // to the value on the tape
-	told             int          // errors that were told with a JSON pointer
+	firstDropped     *SyntaxError // a key that maps to null
+	here             val          // current value, for errors
+	path             []string     // path to the value on the tape
+	told             int          // number of errors with a JSON pointer
 	compounds        []compound
 }
 
-// maxPointers bounds the errors that are told with a JSON pointer, which takes
-// time to find.
+// maxPointers bounds the number of errors with a JSON pointer, because finding it takes time.
 const maxPointers = 100
 
 func (p *jsonldReader) document() error {
@@ -92,7 +90,7 @@ func (p *jsonldReader) document() error {
 	return nil
 }
 
-// tick counts a step of work, and ends the reading when the context has ended.
+// tick counts a step of work. It returns the context's error once the context is done.
 func (p *jsonldReader) tick() error {
 	if p.steps++; p.steps%256 == 0 {
 		return p.ctx.Err()
@@ -100,7 +98,7 @@ func (p *jsonldReader) tick() error {
 	return nil
 }
 
-// ref is a term of a statement, or why it can be none.
+// ref is a term of a statement, or the error of an invalid one.
 type ref struct {
 	term kg.Term
 	err  error
@@ -108,7 +106,7 @@ type ref struct {
 
 func (r ref) isNothing() bool { return r.err == nil && r.term.IsZero() }
 
-// resource is the term of an expanded IRI.
+// resource returns the term of an expanded IRI.
 func (p *jsonldReader) resource(iri string) ref {
 	if label, ok := strings.CutPrefix(iri, "_:"); ok {
 		return ref{term: p.blanks.named([]byte(label))}
@@ -125,7 +123,7 @@ func (p *jsonldReader) resource(iri string) ref {
 
 func (p *jsonldReader) fresh() ref { return ref{term: p.blanks.fresh()} }
 
-// emit yields a statement, or rejects it if one of its terms is none.
+// emit yields a statement, or rejects it if one of its terms is invalid.
 func (p *jsonldReader) emit(subject, predicate, object, graph ref) error {
 	for _, r := range [...]ref{subject, predicate, object, graph} {
 		if r.err != nil {
@@ -139,7 +137,7 @@ func (p *jsonldReader) emit(subject, predicate, object, graph ref) error {
 	return p.tick()
 }
 
-// reject ends the reading, or skips a statement if that was asked for.
+// reject ends the reading, or skips a statement with Options.ContinueOnError.
 func (p *jsonldReader) reject(err error) error {
 	if !p.o.ContinueOnError {
 		return err
@@ -151,14 +149,14 @@ func (p *jsonldReader) reject(err error) error {
 	return nil
 }
 
-// drop tells of what the specification leaves out.
+// drop reports an entry that the specification drops.
 func (p *jsonldReader) drop(format string, args ...any) {
 	if p.o.JSONLD.Dropped != nil {
 		p.o.JSONLD.Dropped(p.placed(invalid(format, args...)))
 	}
 }
 
-// dropKey tells of a key that means nothing, unless its context says so.
+// dropKey reports a key that maps to null, unless its context says so.
 func (p *jsonldReader) dropKey(m *meaning, key []byte) {
 	if m.def != noDef || string(key) == "@context" {
 		return
@@ -170,7 +168,7 @@ func (p *jsonldReader) dropKey(m *meaning, key []byte) {
 	p.drop(format, excerpt(key))
 }
 
-// failure is an error that ends the reading.
+// failure returns the error that ends the reading.
 func (p *jsonldReader) failure(err error) error {
 	if errors.Is(err, errWindow) {
 		err = p.tooLong()
@@ -183,7 +181,7 @@ func (p *jsonldReader) failure(err error) error {
 	return p.placed(err)
 }
 
-// tooLong says what has to be held and cannot.
+// tooLong returns the error for a value that must be held in memory and exceeds the limit.
 func (p *jsonldReader) tooLong() error {
 	e := tooLong("a JSON-LD document may have any size if it is in streaming order (in each object @context first, then @type and @id, then the rest); of others at most %d bytes are held", p.o.JSONLD.MaxBytes)
 	e.Limit = "jsonld-max-bytes"
@@ -191,7 +189,7 @@ func (p *jsonldReader) tooLong() error {
 	return e
 }
 
-// placed says where an error is: the line, and a JSON pointer (RFC 6901).
+// placed adds the location to an error: the line, and a JSON pointer (RFC 6901).
 func (p *jsonldReader) placed(err error) *SyntaxError {
 	pos := p.s.pos
 	pointer := p.path
@@ -216,7 +214,7 @@ func (p *jsonldReader) placed(err error) *SyntaxError {
 	return &SyntaxError{Document: p.o.Name, Line: line, Err: err}
 }
 
-// clippedMiddle bounds a pointer in a message.
+// clippedMiddle shortens a pointer for a message.
 func clippedMiddle(s string) string {
 	const most = 200
 	if len(s) <= most {
@@ -225,7 +223,7 @@ func clippedMiddle(s string) string {
 	return strings.ToValidUTF8(s[:most/2]+"…"+s[len(s)-most/2:], "")
 }
 
-// pointerTo is the JSON pointer from a value to the token of that number.
+// pointerTo returns the JSON pointer from a value to the token with the given number.
 func pointerTo(v val, target uint32) string {
 	var out strings.Builder
 	for v.i != target && !v.isScalar() {
@@ -264,9 +262,8 @@ func pointerStep(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-// tellContext tells of the terms of a context that can be prefixes (JSON-LD
-// 1.1, section 4.1.5): a term that is an IRI which ends like a namespace, or
-// one that says so with @prefix.
+// tellContext calls tell for the terms of a context that can be prefixes (JSON-LD 1.1, section 4.1.5): terms with an IRI
+// that ends like a namespace, or with @prefix.
 func tellContext(context val, tell func(name, namespace string)) {
 	context.each(func(c val) error {
 		if !c.isObject() {

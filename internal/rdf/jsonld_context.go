@@ -10,29 +10,29 @@ import (
 	"koine/kg"
 )
 
-// activeContext is what a JSON-LD context means (JSON-LD 1.1 API, section 4.1).
-// It is not changed once it has been made. Contexts made of it share its terms.
+// activeContext is a processed JSON-LD context (JSON-LD 1.1 API, section 4.1). It is immutable.
+// Contexts derived from it share its terms.
 type activeContext struct {
-	base     string // "" where there is none
+	base     string // "" if there is none
 	vocab    string
 	hasVocab bool
 	lang     string
 	dir      string
 	previous *activeContext
 	terms    *btree.Map[string, *termDef]
-	// protected counts terms that are protected; scoped tells that there may be
-	// terms with a context of their own.
+	// protected counts protected terms; scoped reports that there may be terms with a
+	// context of their own.
 	protected int
 	scoped    bool
-	// expanded counts the bytes of the IRIs that were put together for this context and
-	// those it was made of.
+	// expanded counts the bytes of the IRIs that were concatenated for this context and its
+	// parents.
 	expanded int
 	keys     map[string]*meaning // see jsonldReader.meaning
 }
 
-// termDef is a term's definition.
+// termDef is the definition of a term.
 type termDef struct {
-	iri       string // "" where the term means nothing
+	iri       string // "" if the term maps to null
 	prefix    bool
 	protected bool
 	reverse   bool
@@ -44,9 +44,9 @@ type termDef struct {
 	hasLang   bool
 	dir       string
 	hasDir    bool
-	context   val // where hasContext
+	context   val // set if hasContext
 	scoped    bool
-	base      string // against which IRIs of other contexts in the context are resolved
+	base      string // base of relative context IRIs in context
 }
 
 // container is a set of container keywords.
@@ -69,23 +69,21 @@ var containers = map[string]container{
 
 func (c container) has(x container) bool { return c&x != 0 }
 
-// Bounds on contexts.
+// Limits of contexts.
 const (
-	// maxContextDepth bounds how deep contexts may lead to other ones.
+	// maxContextDepth bounds the nesting of contexts that refer to each other.
 	maxContextDepth = 32
-	// maxTermDepth bounds how many terms may be defined by way of each other.
+	// maxTermDepth bounds the chain of terms that are defined by each other.
 	maxTermDepth = 256
-	// maxKeptContexts and maxKeptContextBytes bound the contexts whose meaning
-	// is remembered.
+	// maxKeptContexts and maxKeptContextBytes bound the cache of processed contexts.
 	maxKeptContexts     = 1 << 10
 	maxKeptContextBytes = 2 << 20
-	// maxExpandedBytes bounds the IRIs that contexts which hold at one place put together
-	// of a vocabulary, a prefix or a base and another text: a few bytes of a context can
-	// make a long IRI each.
+	// maxExpandedBytes bounds the IRIs that active contexts concatenate of a vocabulary, a
+	// prefix or a base and a suffix: a few bytes of a context can make a long IRI each.
 	maxExpandedBytes = 32 << 20
 )
 
-// expand counts an IRI that was put together for the context.
+// expand counts an IRI that was concatenated for the context.
 func (c *activeContext) expand(iri string) error {
 	if c.expanded += len(iri); c.expanded > maxExpandedBytes {
 		return tooLong("the IRIs that a context puts together have more than %d bytes", maxExpandedBytes)
@@ -105,7 +103,7 @@ func (c *activeContext) term(name string) *termDef {
 	return t
 }
 
-// contextKey is a context as it is written, and what it is applied to.
+// contextKey is the text of a context and the context to which it is applied.
 type contextKey struct {
 	active    *activeContext
 	text      [sha256.Size]byte
@@ -114,18 +112,17 @@ type contextKey struct {
 	propagate bool
 }
 
-// contextCall are the parameters of context processing.
+// contextCall has the parameters of context processing.
 type contextCall struct {
-	base         string   // of the document that the context is in
+	base         string   // of the document with the context
 	remote       []string // contexts that led here
-	override     bool     // protected terms may be defined again
-	dontSpread   bool     // the context holds for one node object only
-	skipIncluded bool     // contexts that led here are not an error
+	override     bool     // protected terms may be redefined
+	dontSpread   bool     // the context applies to one node object only
+	skipIncluded bool     // ignore contexts that led here
 	depth        int
 }
 
-// apply is the active context that a local one makes of another. The same
-// context applied to the same one is processed once.
+// apply applies a local context to an active one. Results are cached.
 func (p *jsonldReader) apply(active *activeContext, local val, call contextCall) (*activeContext, error) {
 	key := contextKey{active, sha256.Sum256(local.raw()), call.base, call.override, call.dontSpread}
 	if known := p.contexts[key]; known != nil {
@@ -144,13 +141,12 @@ func (p *jsonldReader) apply(active *activeContext, local val, call contextCall)
 	return made, nil
 }
 
-// initial is the context before any other.
+// initial returns the initial context.
 func (p *jsonldReader) initial() *activeContext {
 	return &activeContext{base: p.o.Base, terms: &btree.Map[string, *termDef]{}}
 }
 
-// processContext is the algorithm of section 4.1.2. The local context stays
-// part of the result.
+// processContext is the algorithm of section 4.1.2. The result keeps a reference to the local context.
 func (p *jsonldReader) processContext(active *activeContext, local val, call contextCall) (*activeContext, error) {
 	if call.depth++; call.depth > maxContextDepth {
 		return nil, tooLong("context overflow: contexts lead to each other more than %d times", maxContextDepth)
@@ -188,14 +184,14 @@ func (p *jsonldReader) emptyContext(result *activeContext, call contextCall) (*a
 		return nil, invalid("invalid context nullification: the context has protected terms")
 	}
 	empty := p.initial()
-	empty.expanded = result.expanded // the contexts around it are held too
+	empty.expanded = result.expanded // its parents are still in memory
 	if call.dontSpread {
 		empty.previous = result
 	}
 	return empty, nil
 }
 
-// otherContext applies a context that is named by its IRI.
+// otherContext applies a context that is referenced by its IRI.
 func (p *jsonldReader) otherContext(result *activeContext, ref string, call contextCall) (*activeContext, error) {
 	iri, context, err := p.supplied(ref, call)
 	if err != nil {
@@ -218,7 +214,7 @@ func (p *jsonldReader) otherContext(result *activeContext, ref string, call cont
 	return result, nil
 }
 
-// supplied is the context that a reference from another context means.
+// supplied returns the context for a reference from another context.
 func (p *jsonldReader) supplied(ref string, call contextCall) (iri string, context val, err error) {
 	if iri, err = resolveIRI(call.base, ref); err != nil {
 		return "", val{}, invalid("the context %s is relative, and the document has no base", excerpt([]byte(ref)))
@@ -234,7 +230,7 @@ func (p *jsonldReader) supplied(ref string, call contextCall) (iri string, conte
 	return iri, context, nil
 }
 
-// contextObject adds to a context what an object says.
+// contextObject applies an object to a context.
 func (p *jsonldReader) contextObject(result *activeContext, context val, call contextCall) error {
 	local := &localContext{entries: map[string]val{}}
 	context.entries(func(key, value val) bool {
@@ -274,7 +270,7 @@ func (p *jsonldReader) contextObject(result *activeContext, context val, call co
 	return nil
 }
 
-// localContext is a context while its terms are defined.
+// localContext is a local context during the definition of its terms.
 type localContext struct {
 	entries   map[string]val
 	order     []string
@@ -284,8 +280,7 @@ type localContext struct {
 	call      contextCall
 }
 
-// importContext puts the entries of the context that @import names under those
-// of the context itself.
+// importContext adds the entries of the context that @import names, unless the context has them itself.
 func (p *jsonldReader) importContext(local *localContext, call contextCall) error {
 	ref, ok := local.entries["@import"]
 	if !ok {
@@ -369,7 +364,7 @@ func (p *jsonldReader) contextDefaults(result *activeContext, local *localContex
 	return nil
 }
 
-// text is a string, or "" of null.
+// text returns a string, or "" for null.
 func text(v val) string {
 	if v.isNull() {
 		return ""
@@ -392,7 +387,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// isKeyword tells whether a text is a keyword of JSON-LD 1.1.
+// isKeyword reports whether a text is a keyword of JSON-LD 1.1.
 func isKeyword(s string) bool {
 	if !strings.HasPrefix(s, "@") {
 		return false
@@ -405,8 +400,7 @@ func isKeyword(s string) bool {
 	return false
 }
 
-// likeKeyword tells whether a text has the form of a keyword, which is
-// reserved.
+// likeKeyword reports whether a text has the reserved form of a keyword.
 func likeKeyword(s string) bool {
 	if len(s) < 2 || s[0] != '@' {
 		return false

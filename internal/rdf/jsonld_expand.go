@@ -7,34 +7,34 @@ import (
 	"koine/kg"
 )
 
-// position is where a value stands.
+// position is the context of a value.
 type position struct {
-	key     string   // the active property: a term, "@graph", or "" where there is none
+	key     string   // active property: a term, "@graph", or "" if there is none
 	def     *termDef // its definition
-	graph   ref      // where statements go
-	fromMap bool     // the value is one of an id, type or index map
-	top     bool     // it is the document
-	outer   bool     // it is the document or an item of it
+	graph   ref      // graph of the statements
+	fromMap bool     // the value is in an id, type or index map
+	top     bool     // the value is the document
+	outer   bool     // the value is the document or one of its items
 	extra   extra
 }
 
-// floating tells whether values and lists have nothing here that they belong to.
+// floating reports whether values and lists belong to nothing here.
 func (at position) floating() bool { return at.key == "" || at.key == "@graph" }
 
-// inner is the position of a value that takes the place of this one.
+// inner returns the position of a value that replaces this one.
 func (at position) inner() position {
 	at.top, at.outer, at.fromMap = false, false, false
 	return at
 }
 
-// extra is what a map says of its values.
+// extra has the statements that a map adds to its values.
 type extra struct {
 	wrap    wrapping
 	id, typ *ref
 	index   *indexEntry
 }
 
-// wrapping says whether a value becomes a graph of its own.
+// wrapping reports whether a value becomes a graph of its own.
 type wrapping uint8
 
 const (
@@ -43,10 +43,10 @@ const (
 	wrapUnlessGraph
 )
 
-// indexEntry is the statement that a property-valued index makes of an index.
+// indexEntry is the statement of a property-valued index.
 type indexEntry struct{ predicate, value ref }
 
-// item is what a value expands to.
+// item is an expanded value.
 type item struct {
 	ref
 	kind itemKind
@@ -60,26 +60,26 @@ const (
 	itemList
 )
 
-// sink takes what values expand to.
+// sink receives expanded values.
 type sink func(item) error
 
 func nothing(item) error { return nil }
 
-// meaning is what a key expands to.
+// meaning is an expanded key.
 type meaning struct {
-	iri       string // "" for nothing
+	iri       string // "" if it maps to null
 	keyword   bool
 	def       *termDef
 	predicate ref
 }
 
-// Bounds on the keys whose meaning a context remembers.
+// Limits of a context's cache of expanded keys.
 const (
 	maxKeptKeys     = 1 << 12
 	maxKeptKeyBytes = 256
-	// maxKeptMeaningBytes bounds those of all contexts of a document.
+	// maxKeptMeaningBytes bounds the caches of all contexts of a document.
 	maxKeptMeaningBytes = 8 << 20
-	// meaningBytes is about what a meaning takes beside its texts.
+	// meaningBytes is the approximate size of an entry besides its texts.
 	meaningBytes = 256
 )
 
@@ -113,8 +113,7 @@ func (p *jsonldReader) meaning(c *activeContext, key []byte) (*meaning, error) {
 	return m, nil
 }
 
-// keep remembers what a key means in a context. Where that would be too much, those of
-// before are forgotten.
+// keep caches an expanded key. If the caches are full, it clears them.
 func (p *jsonldReader) keep(c *activeContext, key string, m *meaning) {
 	size := meaningBytes + len(key) + len(m.iri)
 	if size > maxKeptMeaningBytes/2 {
@@ -133,12 +132,11 @@ func (p *jsonldReader) keep(c *activeContext, key string, m *meaning) {
 	c.keys[key] = m
 }
 
-// noDef is the definition of a key that is no term.
+// noDef is the definition of a key that is not a term.
 var noDef = &termDef{}
 
-// expand is the expansion algorithm (section 5.1.2). It emits the statements of
-// the nodes in a value and gives sink the value itself. kept is false for what
-// expands to null.
+// expand is the expansion algorithm (section 5.1.2). It emits the statements of the nodes in a value and
+// passes the value to the sink. kept is false for a value that expands to null.
 func (p *jsonldReader) expand(c *activeContext, at position, v val, to sink) (kept bool, err error) {
 	if err := p.tick(); err != nil {
 		return false, err
@@ -178,8 +176,8 @@ func (p *jsonldReader) expand(c *activeContext, at position, v val, to sink) (ke
 	return true, p.deliver(at, it, to)
 }
 
-// deliver gives sink a value that is no object with entries of its own, with
-// what a map says of it.
+// deliver passes a value other than an object with entries to the sink, after the statements that a map
+// adds.
 func (p *jsonldReader) deliver(at position, it item, to sink) error {
 	x := at.extra
 	if x.wrap != wrapNone {
@@ -239,8 +237,7 @@ func (p *jsonldReader) scalar(c *activeContext, def *termDef, v val) (item, erro
 	return p.literal(v, typ, lang, dir), nil
 }
 
-// reference is the node that a text names, nothing where the text has the form
-// of a keyword.
+// reference returns the node with the given name, nothing if the text has the form of a keyword.
 func (p *jsonldReader) reference(c *activeContext, v val, how expansion) (ref, error) {
 	iri, ok, err := p.expandIRI(c, v.string(), how, nil)
 	if err != nil {
@@ -256,7 +253,7 @@ func (p *jsonldReader) reference(c *activeContext, v val, how expansion) (ref, e
 	return p.resource(iri), nil
 }
 
-// literal is the literal of a value object (API, section 8.6).
+// literal returns the literal of a value object (API, section 8.6).
 func (p *jsonldReader) literal(v val, typ, lang, dir string) item {
 	lexical := ""
 	switch {
@@ -299,20 +296,20 @@ func (p *jsonldReader) literal(v val, typ, lang, dir string) item {
 	return item{ref{t, err}, itemValue}
 }
 
-// compound marks a literal with a direction; see compoundStatements.
+// compound returns the node of a literal with a direction; see compoundStatements.
 func (p *jsonldReader) compound(lexical, lang, dir string) ref {
 	r := p.fresh()
 	p.compounds = append(p.compounds, compound{r, lexical, lang, dir})
 	return r
 }
 
-// compound is a text with a direction that is written as a node.
+// compound is a literal with a direction that is written as a node.
 type compound struct {
 	node               ref
 	lexical, lang, dir string
 }
 
-// compoundStatements emits the statements of texts with directions.
+// compoundStatements emits the statements of compound literals.
 func (p *jsonldReader) compoundStatements(graph ref) error {
 	for _, c := range p.compounds {
 		parts := [][2]string{{"value", c.lexical}, {"direction", c.dir}}
@@ -329,7 +326,7 @@ func (p *jsonldReader) compoundStatements(graph ref) error {
 	return nil
 }
 
-// list emits the cells of a list and gives sink its head.
+// list emits the cells of a list and passes its head to the sink.
 func (p *jsonldReader) list(c *activeContext, at position, v val, to sink) error {
 	l := &listWriter{p: p, graph: at.graph}
 	in := at.inner()
@@ -387,7 +384,7 @@ func (p *jsonldReader) object(c *activeContext, at position, v val, to sink) (ke
 		return false, err
 	}
 	p.here = v
-	if o.c != c { // where the active property may mean something else
+	if o.c != c { // the active property may expand differently there
 		at.def = o.c.term(at.key)
 	}
 	switch {
@@ -410,15 +407,15 @@ func (p *jsonldReader) object(c *activeContext, at position, v val, to sink) (ke
 	return p.node(o, at, to)
 }
 
-// object is one with its contexts applied and its keywords found.
+// object is an object with its contexts applied and its keywords found.
 type object struct {
-	c           *activeContext // of its entries
-	typeContext *activeContext // of the values of @type
-	keywords    map[string]val // but for @type and @included
-	types       []val          // values of the entries that mean @type
+	c           *activeContext // for its entries
+	typeContext *activeContext // for the values of @type
+	keywords    map[string]val // except @type and @included
+	types       []val          // values of the @type entries
 	included    []val
-	parts       []part // the object, and objects nested in it by @nest
-	properties  int    // entries that are properties
+	parts       []part // the object, and objects nested by @nest
+	properties  int    // number of entries that are properties
 }
 
 type part struct {
@@ -431,7 +428,7 @@ func (o *object) has(keyword string) bool {
 	return ok
 }
 
-// only tells whether the object has no keywords but these, and the first.
+// only reports whether the object has the first keyword, and no others than these.
 func (o *object) only(keywords ...string) bool {
 	if !o.has(keywords[0]) || len(o.included) > 0 {
 		return false
@@ -444,8 +441,7 @@ func (o *object) only(keywords ...string) bool {
 	return true
 }
 
-// enter applies the contexts of an object and finds its keywords. Of an object
-// that is partial more entries follow.
+// enter applies the contexts of an object and finds its keywords. More entries of a partial object follow.
 func (p *jsonldReader) enter(c *activeContext, at position, v val, partial bool) (*object, error) {
 	def := at.def
 	c, err := p.leaveTypeScope(c, at.fromMap, v, partial)
@@ -475,8 +471,8 @@ func (p *jsonldReader) enter(c *activeContext, at position, v val, partial bool)
 	return o, p.collect(o, c, v)
 }
 
-// leaveTypeScope goes back to the context from before a type-scoped one, which
-// does not hold for further nodes (step 7).
+// leaveTypeScope returns to the context before a type-scoped one, which does not apply to nested nodes
+// (step 7).
 func (p *jsonldReader) leaveTypeScope(c *activeContext, fromMap bool, v val, partial bool) (*activeContext, error) {
 	if c.previous == nil || fromMap {
 		return c, nil
@@ -498,8 +494,7 @@ func (p *jsonldReader) leaveTypeScope(c *activeContext, fromMap bool, v val, par
 	return c.previous, nil
 }
 
-// typeScope applies the contexts of the terms that an object has as types
-// (step 11).
+// typeScope applies the scoped contexts of an object's types (step 11).
 func (p *jsonldReader) typeScope(c *activeContext, v val) (*activeContext, error) {
 	if !c.scoped {
 		return c, nil
@@ -535,7 +530,7 @@ func (p *jsonldReader) typeScope(c *activeContext, v val) (*activeContext, error
 	return scoped, err
 }
 
-// collect finds the keywords of an object and of what is nested in it.
+// collect finds the keywords of an object and of the objects nested in it.
 func (p *jsonldReader) collect(o *object, c *activeContext, v val) (err error) {
 	o.parts = append(o.parts, part{c, v})
 	v.entries(func(key, value val) bool {
@@ -559,7 +554,7 @@ func (p *jsonldReader) collect(o *object, c *activeContext, v val) (err error) {
 	return err
 }
 
-// keyword takes an entry that means a keyword.
+// keyword processes an entry that expands to a keyword.
 func (p *jsonldReader) keyword(o *object, c *activeContext, m *meaning, v val) error {
 	switch m.iri {
 	case "@type":
@@ -612,7 +607,7 @@ func (p *jsonldReader) keyword(o *object, c *activeContext, m *meaning, v val) e
 	return nil
 }
 
-// nested collects what an entry of the kind @nest holds (step 14).
+// nested collects the content of a @nest entry (step 14).
 func (p *jsonldReader) nested(o *object, c *activeContext, m *meaning, v val) (err error) {
 	if m.def.scoped {
 		if c, err = p.apply(c, m.def.context, contextCall{base: m.def.base, override: true}); err != nil {
@@ -635,7 +630,7 @@ func (p *jsonldReader) nested(o *object, c *activeContext, m *meaning, v val) (e
 	})
 }
 
-// valueObject checks a value object and gives sink its literal (step 15).
+// valueObject checks a value object and passes its literal to the sink (step 15).
 func (p *jsonldReader) valueObject(o *object, at position, to sink) (kept bool, err error) {
 	v := o.keywords["@value"]
 	if o.properties > 0 || !o.only("@value", "@language", "@direction", "@index") {

@@ -13,8 +13,8 @@ import (
 
 const rdfJSON = kg.RDF + "JSON"
 
-// number is a JSON number, which JSON-LD takes for a double. Integers that a
-// double cannot hold are refused rather than rounded.
+// number returns a JSON number as a double, as JSON-LD requires. It rejects integers that a double cannot
+// represent instead of rounding them.
 func number(v val) (float64, error) {
 	text := string(v.raw())
 	f, err := strconv.ParseFloat(text, 64)
@@ -34,9 +34,8 @@ func clipped(s string) string {
 	return s
 }
 
-// numberLiteral is the lexical form and the datatype of a number (API, section
-// 8.6). A double is written with as many digits as tell it apart from all
-// others, which "%1.15E" of the specification does not always.
+// numberLiteral returns the lexical form and the datatype of a number (API, section 8.6). A double is
+// written with enough digits to be read back, which the "%1.15E" of the specification does not guarantee.
 func numberLiteral(v val, datatype string) (lexical, typ string, err error) {
 	f, err := number(v)
 	if err != nil {
@@ -67,7 +66,7 @@ func canonicalDouble(f float64) string {
 	return mantissa + "E" + sign + digits
 }
 
-// sameJSON tells whether two values are equal.
+// sameJSON reports whether two values are equal.
 func sameJSON(a, b val) bool {
 	x, err := canonicalJSON(nil, a)
 	if err != nil {
@@ -161,7 +160,7 @@ func canonicalString(out, s []byte) []byte {
 	return append(out, '"')
 }
 
-// canonicalNumber writes a number as ECMAScript does.
+// canonicalNumber appends a number as ECMAScript formats it.
 func canonicalNumber(out []byte, f float64) []byte {
 	a := math.Abs(f)
 	if f == 0 {

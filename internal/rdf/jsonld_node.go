@@ -1,6 +1,6 @@
 package rdf
 
-// node emits the statements of a node object and gives sink the node.
+// node emits the statements of a node object and passes the node to the sink.
 func (p *jsonldReader) node(o *object, at position, to sink) (kept bool, err error) {
 	x := at.extra
 	if x.wrap == wrapAlways || x.wrap == wrapUnlessGraph && !o.isGraph() {
@@ -35,12 +35,12 @@ func (p *jsonldReader) node(o *object, at position, to sink) (kept bool, err err
 	return true, nil
 }
 
-// isGraph tells whether a node object is a graph object.
+// isGraph reports whether a node object is a graph object.
 func (o *object) isGraph() bool {
 	return o.properties == 0 && len(o.types) == 0 && o.only("@graph", "@id", "@index")
 }
 
-// isReference tells whether a node object has nothing but an @id.
+// isReference reports whether a node object has only an @id.
 func (o *object) isReference() bool {
 	return o.properties == 0 && len(o.types) == 0 && o.only("@id")
 }
@@ -63,7 +63,7 @@ func (p *jsonldReader) wrapped(o *object, at position, to sink) error {
 	return err
 }
 
-// fromMap emits what a map says of a node.
+// fromMap emits the statements that a map adds to a node.
 func (p *jsonldReader) fromMap(subject ref, at position) error {
 	if x := at.extra.index; x != nil {
 		if err := p.emit(subject, x.predicate, x.value, at.graph); err != nil {
@@ -76,7 +76,7 @@ func (p *jsonldReader) fromMap(subject ref, at position) error {
 	return nil
 }
 
-// subject is the node that an object is about.
+// subject returns the node of an object.
 func (p *jsonldReader) subject(o *object, x extra) (ref, error) {
 	if id, ok := o.keywords["@id"]; ok {
 		return p.reference(o.c, id, expandRelative)
@@ -87,8 +87,7 @@ func (p *jsonldReader) subject(o *object, x extra) (ref, error) {
 	return p.fresh(), nil
 }
 
-// body emits the statements of all of an object's entries but @graph, and
-// tells whether there were any that are kept.
+// body emits the statements of all entries except @graph, and reports whether any entry was kept.
 func (p *jsonldReader) body(o *object, subject, graph ref) (kept bool, err error) {
 	for _, t := range o.types {
 		kept = true
@@ -196,7 +195,7 @@ func (p *jsonldReader) entry(c *activeContext, key, value val, subject, graph re
 	return p.property(c, key.string(), m, value, subject, graph, reverse)
 }
 
-// link gives the sink that makes statements of a property's values.
+// link returns the sink that makes statements of a property's values.
 func (p *jsonldReader) link(m *meaning, subject, graph ref, reverse bool) sink {
 	backwards := reverse != m.def.reverse
 	nodes := reverse || m.def.reverse
@@ -216,7 +215,7 @@ func (p *jsonldReader) link(m *meaning, subject, graph ref, reverse bool) sink {
 	}
 }
 
-// property emits the statements of a property (step 13.5 and what follows).
+// property emits the statements of a property (step 13.5 and following).
 func (p *jsonldReader) property(c *activeContext, key string, m *meaning, v val, subject, graph ref, reverse bool) (kept bool, err error) {
 	to := p.link(m, subject, graph, reverse)
 	at := position{key: key, def: m.def, graph: graph}
@@ -236,7 +235,7 @@ func (p *jsonldReader) property(c *activeContext, key string, m *meaning, v val,
 	return p.expand(c, at, v, to)
 }
 
-// listProperty makes a list of what is none.
+// listProperty makes a list of a value that is not a list.
 func (p *jsonldReader) listProperty(c *activeContext, at position, v val, to sink) (kept bool, err error) {
 	if v.isArray() {
 		return true, p.list(c, at, v, to)
@@ -321,7 +320,7 @@ func (p *jsonldReader) indexMap(c *activeContext, at position, v val, to sink) (
 	return err
 }
 
-// indexed is what a map says of the values under one of its keys.
+// indexed returns the statements that a map adds to the values of one of its keys.
 func (p *jsonldReader) indexed(c *activeContext, d *termDef, key val) (x extra, err error) {
 	if d.container.has(containerGraph) {
 		x.wrap = wrapUnlessGraph

@@ -13,58 +13,58 @@ import (
 	"koine/kg"
 )
 
-// Bounds on reading JSON-LD.
+// Limits of reading JSON-LD.
 const (
-	// DefaultJSONLDMaxBytes bounds what has to be held of a JSON-LD document: an
-	// object that is not in streaming order, or one value.
+	// DefaultJSONLDMaxBytes bounds the parts of a document that are held in memory: an object
+	// that is not in streaming order, or one value.
 	DefaultJSONLDMaxBytes = 64 << 20
-	// MaxJSONLDMaxBytes bounds what that bound may be set to.
+	// MaxJSONLDMaxBytes is the largest JSONLDOptions.MaxBytes.
 	MaxJSONLDMaxBytes = 1 << 30
-	// DefaultJSONLDHolders bounds how many documents are read at a time of which
-	// more than a mebibyte is held.
+	// DefaultJSONLDHolders is the number of documents that may hold more than a mebibyte at the
+	// same time.
 	DefaultJSONLDHolders = 1
-	// DefaultJSONLDWait bounds how long a document waits for a place to hold much.
+	// DefaultJSONLDWait is the time that a document waits for permission to hold more.
 	DefaultJSONLDWait = time.Minute
-	// MaxContextBytes bounds a context file.
+	// MaxContextBytes is the largest size of a context file.
 	MaxContextBytes = 16 << 20
 )
 
-// retryHolder is when it is worth to try again.
+// retryHolder is the retry delay of the error of JSONLDHolders.
 const retryHolder = 10 * time.Second
 
-// JSONLDOptions say how JSON-LD is read. The zero JSONLDOptions work.
+// JSONLDOptions configures the reading of JSON-LD. The zero value has the defaults.
 type JSONLDOptions struct {
-	// MaxBytes bounds what has to be held of a document; 0 means
+	// MaxBytes bounds the parts of a document that are held in memory; 0 means
 	// DefaultJSONLDMaxBytes.
 	MaxBytes int64
-	// Holders, if set, bounds how many documents hold much at a time.
+	// Holders, if set, bounds the number of documents that hold much memory.
 	Holders *JSONLDHolders
-	// Contexts stand for those that would have to be fetched.
+	// Contexts replace contexts that would have to be fetched.
 	Contexts *JSONLDContexts
-	// Context is the IRI of a context that comes before the document's own, ""
-	// for none: that of an HTTP Link header.
+	// Context is the IRI of a context that is applied before the document's own, as an HTTP Link
+	// header specifies; "" for none.
 	Context string
-	// Direction says what becomes of @direction, which RDF 1.1 literals do not
-	// have: "i18n-datatype", "compound-literal", or "" to leave it out.
+	// Direction is the treatment of @direction, which RDF 1.1 literals lack: "i18n-datatype",
+	// "compound-literal", or "" to omit it.
 	Direction string
-	// Dropped, if set, is told of each entry that the specification leaves out
-	// because its key means no IRI.
+	// Dropped, if set, is called for each entry that the specification drops because its key maps
+	// to no IRI.
 	Dropped func(*SyntaxError)
 }
 
-// JSONLDHolders are places for documents that hold more than a mebibyte.
+// JSONLDHolders is a semaphore for documents that hold more than a mebibyte.
 type JSONLDHolders struct {
-	// Wait bounds how long a document waits for a place; 0 means DefaultJSONLDWait.
+	// Wait bounds the wait for the semaphore; 0 means DefaultJSONLDWait.
 	Wait   time.Duration
 	places chan struct{}
 }
 
-// NewJSONLDHolders makes n places.
+// NewJSONLDHolders returns a semaphore for n documents.
 func NewJSONLDHolders(n int) *JSONLDHolders {
 	return &JSONLDHolders{places: make(chan struct{}, n)}
 }
 
-// take waits for a place. CodeOverloaded says that none came free in time.
+// take acquires the semaphore. It returns CodeOverloaded after the wait.
 func (h *JSONLDHolders) take(ctx context.Context) error {
 	if h == nil {
 		return nil
@@ -79,8 +79,8 @@ func (h *JSONLDHolders) take(ctx context.Context) error {
 		return ctx.Err()
 	case <-late.C:
 	}
-	e := kg.Errorf(kg.CodeOverloaded, "other JSON-LD documents of which much is held are being read, and none ended in %v", wait)
-	e.Hint = "Try again later, put the document into streaming order (in each object @context first, then @type and @id, then the rest), or send N-Quads."
+	e := kg.Errorf(kg.CodeOverloaded, "too many large JSON-LD documents are being read: none ended within %v", wait)
+	e.Hint = "Try again later, reorder the document for streaming (in each object @context first, then @type and @id, then the rest), or send N-Quads."
 	e.RetryAfter = retryHolder
 	return e
 }
@@ -91,14 +91,14 @@ func (h *JSONLDHolders) give() {
 	}
 }
 
-// JSONLDContexts are documents with contexts, by their IRIs. Nothing is ever
-// fetched: a context is in the document or among these.
+// JSONLDContexts are context documents by IRI. Nothing is ever fetched: a context is in the document or
+// among these.
 type JSONLDContexts struct {
 	documents map[string]val
 	digest    string
 }
 
-// Add takes the text of a context document.
+// Add adds the text of a context document.
 func (c *JSONLDContexts) Add(iri string, text []byte) error {
 	if _, err := kg.ParseIRI(iri); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (c *JSONLDContexts) Add(iri string, text []byte) error {
 	return nil
 }
 
-// Digest is a name of the contexts, as they were added; "" for none.
+// Digest returns a digest of the contexts in order of addition; "" for none.
 func (c *JSONLDContexts) Digest() string {
 	if c == nil {
 		return ""
@@ -138,7 +138,7 @@ func (c *JSONLDContexts) Digest() string {
 	return c.digest
 }
 
-// Has tells whether there is a context of this IRI.
+// Has reports whether there is a context with this IRI.
 func (c *JSONLDContexts) Has(iri string) bool {
 	_, err := c.document(iri)
 	return err == nil

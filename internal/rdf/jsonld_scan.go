@@ -10,44 +10,44 @@ import (
 	"unicode/utf8"
 )
 
-// jsonScanner reads JSON from a stream. What lies behind the mark stays in
-// memory, so that a value can be put on a tape or be read a second time.
+// jsonScanner reads JSON from a stream. Input behind the mark stays in memory, so that a value can be put
+// on a tape or read a second time.
 type jsonScanner struct {
 	ctx      context.Context
 	in       io.Reader
 	buf      []byte
-	pos, end int          // buf[pos:end] has been received and not been read
-	mark     int          // what stays begins here; -1: nothing stays
-	limit    int          // bounds what stays
-	hold     func() error // is asked before more than holdFrom is kept
-	release  func()       // takes back what hold gave
+	pos, end int          // buf[pos:end] is unread input
+	mark     int          // start of the retained input; -1 for none
+	limit    int          // limit of the retained input
+	hold     func() error // called before more than holdFrom is retained
+	release  func()       // reverts hold
 	held     bool
-	line     int // of buf[counted]
+	line     int // line of buf[counted]
 	counted  int
-	err      error // why no more can be received; io.EOF at the end
+	err      error // reason why input ended; io.EOF at the end
 	tape     tape
 	seed     maphash.Seed
-	depth    int    // of what is scanned, in the document
+	depth    int    // nesting in the document
 	steps    uint64 // bytes received: a measure of work
 }
 
-// errWindow says that a value is longer than what may be held.
+// errWindow reports a value that is longer than the limit.
 var errWindow = errors.New("longer than what may be held")
 
-// holdFrom is how much of a document may be held without asking for a place.
+// holdFrom is the amount of input that may be retained without calling hold.
 const holdFrom = 1 << 20
 
 func newJSONScanner(ctx context.Context, in io.Reader, limit int) *jsonScanner {
 	return &jsonScanner{ctx: ctx, in: in, buf: make([]byte, sourceBytes), mark: -1, limit: limit, line: 1, seed: maphash.MakeSeed()}
 }
 
-// setMark keeps what follows in memory.
+// setMark retains the input from here on.
 func (s *jsonScanner) setMark() { s.mark = s.pos }
 
-// more tells whether there is a next byte.
+// more reports whether there is a next byte.
 func (s *jsonScanner) more() bool { return s.pos < s.end || s.receive() }
 
-// receive gets more of the text.
+// receive reads more input.
 func (s *jsonScanner) receive() bool {
 	if s.err != nil {
 		return false
@@ -70,7 +70,7 @@ func (s *jsonScanner) receive() bool {
 	return n > 0
 }
 
-// keep makes room for more, within the bounds of what may be kept.
+// keep grows the buffer within the limit.
 func (s *jsonScanner) keep() error {
 	from := s.pos
 	if s.mark >= 0 {
@@ -109,7 +109,7 @@ func (s *jsonScanner) keep() error {
 	return nil
 }
 
-// countLines counts the lines up to a position, or back to it.
+// countLines returns the line of a position, counting forward or backward.
 func (s *jsonScanner) countLines(pos int) int {
 	if pos >= s.counted {
 		s.line += bytes.Count(s.buf[s.counted:pos], []byte{'\n'})
@@ -120,7 +120,7 @@ func (s *jsonScanner) countLines(pos int) int {
 	return s.line
 }
 
-// rewind goes back to the mark. What stays, stays until it is read again.
+// rewind moves back to the mark. The retained input stays until it is read again.
 func (s *jsonScanner) rewind() {
 	s.pos, s.mark = s.mark, -1
 	if errors.Is(s.err, errWindow) {
@@ -128,7 +128,7 @@ func (s *jsonScanner) rewind() {
 	}
 }
 
-// peek passes over white space and gives the next byte, 0 at the end.
+// peek skips white space and returns the next byte, 0 at the end.
 func (s *jsonScanner) peek() byte {
 	for s.more() {
 		switch c := s.buf[s.pos]; c {
@@ -141,7 +141,7 @@ func (s *jsonScanner) peek() byte {
 	return 0
 }
 
-// unexpected is the error of a text that is no JSON here.
+// unexpected returns the error for invalid input.
 func (s *jsonScanner) unexpected(wanted string) error {
 	if !s.more() {
 		if errors.Is(s.err, io.EOF) {
@@ -152,7 +152,7 @@ func (s *jsonScanner) unexpected(wanted string) error {
 	return invalid("not JSON: %s stands where %s should be", excerpt(s.buf[s.pos:min(s.end, s.pos+12)]), wanted)
 }
 
-// expect reads one character.
+// expect consumes one character.
 func (s *jsonScanner) expect(c byte) error {
 	if s.peek() != c {
 		return s.unexpected("'" + string(rune(c)) + "'")
@@ -182,8 +182,8 @@ func (s *jsonScanner) taped(err error) (val, error) {
 	return val{&s.tape, 0}, nil
 }
 
-// object reads an object to a new tape. Where stop is true of a key, it ends
-// before the key's value and gives the entries before it and the key.
+// object reads an object to a new tape. It stops before the value of the first key for which stop returns
+// true, and returns the entries before the key and the key.
 func (s *jsonScanner) object(keys *keySet, stop func(head val, key string) (bool, error)) (v val, key string, stopped bool, err error) {
 	s.setMark()
 	s.tape.toks.reset()
@@ -219,7 +219,7 @@ func (s *jsonScanner) object(keys *keySet, stop func(head val, key string) (bool
 	return v, "", false, err
 }
 
-// nextKey reads a key and the colon behind it, and keeps neither.
+// nextKey reads a key and the colon behind it without retaining them.
 func (s *jsonScanner) nextKey(keys *keySet) (string, error) {
 	s.peek()
 	s.setMark()
@@ -247,7 +247,7 @@ func (s *jsonScanner) open(c byte) (uint32, error) {
 	return at, nil
 }
 
-// separator goes to the next entry or item, or past the closing bracket.
+// separator moves to the next entry or item, or past the closing bracket.
 func (s *jsonScanner) separator(closing byte, first bool) (more bool, err error) {
 	c := s.peek()
 	switch {
@@ -339,7 +339,7 @@ func (s *jsonScanner) word(w string) error {
 	return nil
 }
 
-// number follows the grammar of RFC 8259, section 6.
+// number parses the grammar of RFC 8259, section 6.
 func (s *jsonScanner) number() error {
 	s.token()
 	next := func(c ...byte) bool {
@@ -373,8 +373,7 @@ func (s *jsonScanner) number() error {
 	return nil
 }
 
-// str reads a string. It refuses what is no text: bytes that are not UTF-8,
-// and halves of surrogate pairs.
+// str reads a string. It rejects invalid text: bytes that are not UTF-8, and unpaired surrogates.
 func (s *jsonScanner) str() error {
 	s.pos++
 	start := s.pos - s.mark
@@ -447,7 +446,7 @@ func (s *jsonScanner) hex4() (rune, error) {
 	return r, nil
 }
 
-// ended tells whether only white space follows.
+// ended returns an error unless only white space follows.
 func (s *jsonScanner) ended() error {
 	if s.peek() != 0 || s.more() {
 		return invalid("something follows the JSON document")
@@ -458,8 +457,8 @@ func (s *jsonScanner) ended() error {
 	return nil
 }
 
-// keySet finds keys that an object has twice. It keeps hashes of 64 bits under
-// a random seed, not the keys.
+// keySet detects duplicate keys of an object. It stores 64-bit hashes with a random seed instead of the
+// keys.
 type keySet struct {
 	seed maphash.Seed
 	few  []uint64

@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// maxStreamedKeys bounds the keys of an object that is not held.
+// maxStreamedKeys bounds the keys of a streamed object.
 const maxStreamedKeys = 1 << 20
 
-// stream expands a value as it is received. What has to be known as a whole is
-// held first: an object, unless it is too long and in streaming order.
+// stream expands a value while it is received. An object is held in memory first, unless it is too long
+// and in streaming order.
 func (p *jsonldReader) stream(c *activeContext, at position, to sink) (kept bool, err error) {
 	p.here = val{}
 	switch p.s.peek() {
@@ -25,7 +25,7 @@ func (p *jsonldReader) stream(c *activeContext, at position, to sink) (kept bool
 	return p.expand(c, at, v, to)
 }
 
-// hold reads a value to the tape, which what was read last is on no more.
+// hold reads a value to the tape, which replaces the previous one.
 func (p *jsonldReader) hold() (val, error) {
 	p.here = val{}
 	return p.s.value()
@@ -66,8 +66,7 @@ func (p *jsonldReader) streamArray(c *activeContext, at position, to sink) error
 	}
 }
 
-// streamObject expands an object that is held as a whole, or goes on with one
-// that need not be.
+// streamObject expands an object held in memory, or continues with one in streaming order.
 func (p *jsonldReader) streamObject(c *activeContext, at position, to sink) (kept bool, err error) {
 	keys := &keySet{seed: p.s.seed}
 	order := &streamingOrder{p: p, c: c, at: at}
@@ -86,7 +85,7 @@ func (p *jsonldReader) streamObject(c *activeContext, at position, to sink) (kep
 	return true, p.streamNode(c, at, v, key, keys, to)
 }
 
-// streamingOrder tells whether an object can be expanded without its end.
+// streamingOrder reports whether an object can be expanded before its end.
 type streamingOrder struct {
 	p     *jsonldReader
 	c     *activeContext
@@ -96,9 +95,8 @@ type streamingOrder struct {
 	id    bool // @id was seen
 }
 
-// certain tells whether nothing that may follow this key can change what is
-// before it: the object begins with @context, has an @id, and no types with
-// contexts.
+// certain reports whether no entry behind this key can change the meaning of those before it: the object
+// begins with @context, has an @id, and no types with scoped contexts.
 func (s *streamingOrder) certain(head val, key string) (bool, error) {
 	if s.never || s.c.scoped || s.c.previous != nil || s.at.def != nil && s.at.def.scoped {
 		return false, nil
@@ -111,7 +109,7 @@ func (s *streamingOrder) certain(head val, key string) (bool, error) {
 		local := val{head.t, head.i + 2}
 		inner, err := s.p.apply(s.c, local, contextCall{base: s.p.o.Base})
 		if err != nil {
-			return false, nil // the object is expanded, which tells the error with its place
+			return false, nil // expanding the object reports the error with its location
 		}
 		s.inner, s.never = inner, inner.scoped
 	}
@@ -131,8 +129,7 @@ func (s *streamingOrder) certain(head val, key string) (bool, error) {
 	return s.id && !s.never, nil
 }
 
-// plausible tells whether this key is the first behind @context, @type and
-// @id.
+// plausible reports whether this key is the first behind @context, @type and @id.
 func (s *streamingOrder) plausible(head val, key string) (bool, error) {
 	first := head.next() == head.i+1
 	if first && key == "@context" {
@@ -162,16 +159,16 @@ func (s *streamingOrder) plausible(head val, key string) (bool, error) {
 	return m.iri != "@id" && m.iri != "@type" && m.iri != "@index", nil
 }
 
-// nodeStream is a node object that is expanded as it is received.
+// nodeStream is a node object that is expanded while it is received.
 type nodeStream struct {
 	p       *jsonldReader
 	o       *object
 	at      position
 	subject ref
-	kept    bool            // an entry is kept that is not @graph
+	kept    bool            // an entry other than @graph was kept
 	named   bool            // the object has an @id
-	seen    map[string]bool // keywords but for @type and @included
-	unnamed bool            // there was an @graph of what may be the default graph
+	seen    map[string]bool // keywords except @type and @included
+	unnamed bool            // an @graph was read as the default graph
 }
 
 func (p *jsonldReader) streamNode(c *activeContext, at position, head val, key string, keys *keySet, to sink) error {
@@ -185,7 +182,7 @@ func (p *jsonldReader) streamNode(c *activeContext, at position, head val, key s
 		return err
 	}
 	if m.iri == "@value" || m.iri == "@list" || m.iri == "@set" {
-		return p.tooLong() // before a node is made of it
+		return p.tooLong() // before it is expanded as a node
 	}
 	if n.subject, err = p.subject(o, extra{}); err != nil {
 		return err
@@ -200,7 +197,7 @@ func (p *jsonldReader) streamNode(c *activeContext, at position, head val, key s
 		return err
 	}
 	n.kept = n.kept || n.named || o.has("@index")
-	if content, ok := o.keywords["@graph"]; ok { // of an object that has an @id
+	if content, ok := o.keywords["@graph"]; ok { // of an object with an @id
 		if _, err := p.expand(o.c, position{key: "@graph", graph: n.subject}, content, nothing); err != nil {
 			return err
 		}
@@ -209,7 +206,7 @@ func (p *jsonldReader) streamNode(c *activeContext, at position, head val, key s
 	for keyword := range o.keywords {
 		n.seen[keyword] = true
 	}
-	o.parts, o.types, o.keywords = nil, nil, nil // they are on a tape that is written over
+	o.parts, o.types, o.keywords = nil, nil, nil // their tape is about to be overwritten
 	for {
 		if err := p.deeper(pointerStep(key)); err != nil {
 			return err
@@ -233,7 +230,7 @@ func (p *jsonldReader) streamNode(c *activeContext, at position, head val, key s
 	}
 }
 
-// entry expands the entry whose key has been read.
+// entry expands the entry of a key that was just read.
 func (n *nodeStream) entry(key string) error {
 	p := n.p
 	m, err := p.meaning(n.o.c, []byte(key))
@@ -288,7 +285,7 @@ func (n *nodeStream) graph() error {
 	return err
 }
 
-// keyword expands an entry that means a keyword and stands behind others.
+// keyword expands a keyword entry that follows other entries.
 func (n *nodeStream) keyword(m *meaning) error {
 	p := n.p
 	switch m.iri {

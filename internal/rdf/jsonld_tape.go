@@ -7,20 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// tape is a JSON text with an index of its values, which is much smaller than
-// a tree of them: eight bytes a value.
+// tape is a JSON text with an index of its values. It is much smaller than a tree: eight bytes per value.
 type tape struct {
 	text []byte
 	toks tokens
 }
 
-// tok is a value or a key: where it begins in the text, and the number of the
-// token behind all that it holds.
+// tok is a value or a key: its offset in the text, and the number of the first token behind it and its
+// content.
 type tok struct{ pos, next uint32 }
 
 const tokChunk = 1 << 12
 
-// tokens is a list that grows without being copied.
+// tokens is a list that grows without copying.
 type tokens struct {
 	chunks [][]tok
 	n      uint32
@@ -55,7 +54,7 @@ type val struct {
 func (v val) pos() int     { return int(v.t.toks.at(v.i).pos) }
 func (v val) next() uint32 { return v.t.toks.at(v.i).next }
 
-// kind is the value's first character, '0' for all numbers.
+// kind returns the value's first character, '0' for all numbers.
 func (v val) kind() byte {
 	switch c := v.t.text[v.pos()]; c {
 	case '{', '[', '"', 't', 'f', 'n':
@@ -71,7 +70,7 @@ func (v val) isArray() bool  { return v.kind() == '[' }
 func (v val) isBool() bool   { return v.kind() == 't' || v.kind() == 'f' }
 func (v val) isScalar() bool { return !v.isObject() && !v.isArray() }
 
-// entries calls f with each entry of an object until it is false.
+// entries calls f for each entry of an object until f returns false.
 func (v val) entries(f func(key, value val) bool) {
 	for i, end := v.i+1, v.next(); i < end; {
 		value := val{v.t, i + 1}
@@ -82,7 +81,7 @@ func (v val) entries(f func(key, value val) bool) {
 	}
 }
 
-// items calls f with each item of an array until it is false.
+// items calls f for each item of an array until f returns false.
 func (v val) items(f func(val) bool) {
 	for i, end := v.i+1, v.next(); i < end; {
 		item := val{v.t, i}
@@ -93,7 +92,7 @@ func (v val) items(f func(val) bool) {
 	}
 }
 
-// each calls f with the items of an array, or with the value if it is none.
+// each calls f for the items of an array, or for the value if it is not an array.
 func (v val) each(f func(val) error) (err error) {
 	if !v.isArray() {
 		return f(v)
@@ -105,7 +104,7 @@ func (v val) each(f func(val) error) (err error) {
 	return err
 }
 
-// entry is the value of an object's entry.
+// entry returns the value of an object's entry.
 func (v val) entry(key string) (found val, ok bool) {
 	v.entries(func(k, value val) bool {
 		if k.equals(key) {
@@ -116,7 +115,7 @@ func (v val) entry(key string) (found val, ok bool) {
 	return found, ok
 }
 
-// end is where the value's text ends.
+// end returns the offset behind the value's text.
 func (v val) end() int {
 	text := v.t.text
 	pos := v.pos()
@@ -152,10 +151,10 @@ func stringEnd(text []byte, pos int) int {
 	return pos + 1
 }
 
-// raw is the value's text.
+// raw returns the value's text.
 func (v val) raw() []byte { return v.t.text[v.pos():v.end()] }
 
-// clone is the value on a tape of its own.
+// clone returns the value on a tape of its own.
 func (v val) clone() val {
 	c := &tape{text: bytes.Clone(v.raw())}
 	for i, end := v.i, v.next(); i < end; i++ {
@@ -165,7 +164,7 @@ func (v val) clone() val {
 	return val{c, 0}
 }
 
-// bytes are the characters of a string; the slice may be part of the text.
+// bytes returns the characters of a string; the slice may alias the text.
 func (v val) bytes() []byte {
 	pos := v.pos() + 1
 	text := v.t.text
@@ -183,7 +182,7 @@ func (v val) string() string { return string(v.bytes()) }
 
 func (v val) equals(s string) bool { return string(v.bytes()) == s }
 
-// unescapeJSON replaces the escapes of a string that the scanner has taken.
+// unescapeJSON resolves the escapes of a string that the scanner has accepted.
 func unescapeJSON(s []byte) []byte {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -218,7 +217,7 @@ func unescapeJSON(s []byte) []byte {
 	return out
 }
 
-// hex4 is the number that four hexadecimal digits write, -1 if they are none.
+// hex4 parses four hexadecimal digits. It returns -1 if they are invalid.
 func hex4(s []byte) rune {
 	if len(s) < 4 {
 		return -1

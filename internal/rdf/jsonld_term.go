@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// expansion says what an IRI may be relative to.
+// expansion is a set of the bases against which an IRI is resolved.
 type expansion uint8
 
 const (
@@ -15,8 +15,8 @@ const (
 	expandRelative                       // the base IRI
 )
 
-// expandIRI is the algorithm of section 5.2.2. ok is false where the text means
-// nothing. Where local is given, the text's terms are defined first.
+// expandIRI is the algorithm of section 5.2.2. ok is false if the text maps to null. If local is given, its terms are
+// defined first.
 func (p *jsonldReader) expandIRI(c *activeContext, text string, how expansion, local *localContext) (iri string, ok bool, err error) {
 	if isKeyword(text) {
 		return text, true, nil
@@ -73,17 +73,16 @@ func (p *jsonldReader) expandIRI(c *activeContext, text string, how expansion, l
 	return text, true, nil
 }
 
-// Bounds on the IRIs that a document puts together of a vocabulary, a prefix or a base and
-// another text. A few bytes of a document can make an IRI of a mebibyte each: without a
-// bound on their sum the time is that of the document's length squared.
+// Limits of the IRIs that a document builds from a vocabulary, a prefix or a base and a suffix. A few bytes of a
+// document can build an IRI of a mebibyte each: without a limit on their sum the time would be quadratic in the
+// document's length.
 const (
 	maxJoinedBytes = 256 << 20
-	// maxJoinedPerByte is how many further bytes each byte of the document allows.
+	// maxJoinedPerByte is the number of further bytes for each byte of the document.
 	maxJoinedPerByte = 32
 )
 
-// chargeIRI counts an IRI before it is put together of two texts. It fails where the
-// document puts together more than its length allows.
+// chargeIRI counts an IRI before it is built from two texts. It fails beyond the limit for the document's length.
 func (p *jsonldReader) chargeIRI(front, rest string) error {
 	p.joinedBytes += uint64(len(front) + len(rest))
 	if most := maxJoinedBytes + maxJoinedPerByte*p.s.steps; p.joinedBytes > most {
@@ -94,7 +93,7 @@ func (p *jsonldReader) chargeIRI(front, rest string) error {
 	return nil
 }
 
-// isIRI tells whether an expanded text is an IRI or a blank node.
+// isIRI reports whether an expanded text is an IRI or a blank node.
 func isIRI(s string) bool { return scheme(s) != "" || strings.HasPrefix(s, "_:") }
 
 // defineTerm is the algorithm of section 4.2.2.
@@ -161,7 +160,7 @@ func termError(name string, err error) error {
 	return kg.Errorf(kg.CodeOf(err), "%s (in the definition of the term %s)", m, excerpt([]byte(name)))
 }
 
-// typeTerm checks what a context says of @type itself.
+// typeTerm checks a context's definition of @type.
 func typeTerm(value val) error {
 	ok := value.isObject() && value.next() > value.i+1
 	if ok {
@@ -182,7 +181,7 @@ func typeTerm(value val) error {
 	return nil
 }
 
-// termBuilder makes the definition of a term.
+// termBuilder builds the definition of a term.
 type termBuilder struct {
 	p     *jsonldReader
 	c     *activeContext
@@ -191,8 +190,7 @@ type termBuilder struct {
 	*termDef
 }
 
-// build reads a definition. A definition with a keyword of the future is
-// ignored.
+// build reads a definition. It ignores a definition with a reserved keyword.
 func (d *termBuilder) build(value val) (ignored bool, err error) {
 	entries := map[string]val{}
 	switch {
@@ -300,7 +298,7 @@ func (d *termBuilder) reverseProperty(v val, entries map[string]val) (ignored bo
 	return false, nil
 }
 
-// id takes the IRI that a definition gives.
+// id sets the IRI that a definition gives.
 func (d *termBuilder) id(v val, simple bool) (ignored bool, err error) {
 	if v.isNull() {
 		return false, nil
@@ -340,7 +338,7 @@ func (d *termBuilder) id(v val, simple bool) (ignored bool, err error) {
 	return false, nil
 }
 
-// ownIRI is the IRI of a term that is given none: the term tells it.
+// ownIRI sets the IRI of a term without one, derived from the term itself.
 func (d *termBuilder) ownIRI() error {
 	if colon := strings.IndexByte(d.name, ':'); colon > 0 {
 		prefix := d.name[:colon]
@@ -496,7 +494,7 @@ func (d *termBuilder) prefixFlag(entries map[string]val) error {
 	return nil
 }
 
-// sameAs tells whether two definitions differ in being protected at most.
+// sameAs reports whether two definitions are equal, except for protection.
 func (d *termDef) sameAs(e *termDef) bool {
 	if d.scoped != e.scoped || d.scoped && !bytes.Equal(d.context.raw(), e.context.raw()) && !sameJSON(d.context, e.context) {
 		return false

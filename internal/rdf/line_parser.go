@@ -11,7 +11,7 @@ import (
 type lineParser struct {
 	graphs  bool
 	options *Options
-	graph   kg.Term // of a statement that names none
+	graph   kg.Term // for statements without a graph
 	iris    *interned
 	blanks  blankNodes
 	scratch []byte
@@ -24,8 +24,7 @@ func newLineParser(f Format, o Options) *lineParser {
 	return &lineParser{graphs: f.HasGraphs(), options: &o, graph: o.Graph, iris: newInterned(&o), blanks: blankNodes{tag: o.Tag}}
 }
 
-// parse gives the line's statement; ok is false when it has none (an empty
-// line, a comment).
+// parse returns the line's statement; ok is false for an empty line or a comment.
 func (p *lineParser) parse(line []byte) (q kg.Quad, ok bool, err error) {
 	p.line, p.pos = bytes.TrimSuffix(line, []byte{'\r'}), 0
 	p.space()
@@ -86,7 +85,7 @@ func (p *lineParser) end() error {
 	return nil
 }
 
-// resource is an IRI or a blank node.
+// resource parses an IRI or a blank node.
 func (p *lineParser) resource(what string) (kg.Term, error) {
 	switch p.peek() {
 	case '<':
@@ -125,7 +124,7 @@ func (p *lineParser) blank() (kg.Term, error) {
 		end++
 	}
 	for end > start && p.line[end-1] == '.' {
-		end-- // the statement's own dot
+		end-- // the statement's dot
 	}
 	p.pos = end
 	label := p.line[start:end]
@@ -172,7 +171,7 @@ func (p *lineParser) literal() (kg.Term, error) {
 	return p.options.literal(lexical, "", kg.Term{})
 }
 
-// quoted is the text between the quotes that begin here, escapes and all.
+// quoted returns the text between the quotes, with its escapes.
 func (p *lineParser) quoted() (text []byte, escaped bool, err error) {
 	start := p.pos + 1
 	at := start
@@ -195,8 +194,7 @@ func (p *lineParser) quoted() (text []byte, escaped bool, err error) {
 	}
 }
 
-// oddBackslashes tells whether the last byte is a backslash that is not itself
-// escaped.
+// oddBackslashes reports whether the last byte is an unescaped backslash.
 func oddBackslashes(text []byte) bool {
 	n := 0
 	for n < len(text) && text[len(text)-1-n] == '\\' {
@@ -211,7 +209,7 @@ func (p *lineParser) space() {
 	}
 }
 
-// peek is the next byte, 0 at the end of the line.
+// peek returns the next byte, 0 at the end of the line.
 func (p *lineParser) peek() byte {
 	if p.pos < len(p.line) {
 		return p.line[p.pos]

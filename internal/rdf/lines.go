@@ -34,19 +34,19 @@ func readLines(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 type lineReader struct {
 	parser  *lineParser
 	options Options
-	most    int // bytes of a line
+	most    int // largest length of a line in bytes
 	line    int
 	yield   func(kg.Quad, error) bool
 }
 
-// block yields the quads of a block's lines and tells whether to go on.
+// block yields the quads of a block's lines and reports whether to continue.
 func (l *lineReader) block(b block) bool {
 	rest := b.lines
 	broken := b.err != nil && !errors.Is(b.err, io.EOF)
 	for len(rest) > 0 {
 		line, after, ended := bytes.Cut(rest, []byte{'\n'})
 		if !ended && broken {
-			return true // half a line, cut off by the error that follows
+			return true // a partial line before the error that follows
 		}
 		rest = after
 		l.line++

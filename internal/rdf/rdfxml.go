@@ -35,24 +35,24 @@ func readRDFXML(r io.Reader, o Options) iter.Seq2[kg.Quad, error] {
 	}
 }
 
-// rdfxmlParser is a recursive descent over the grammar of section 7.2. Each method
-// begins behind its element's start tag and ends behind its end tag.
+// rdfxmlParser is a recursive-descent parser for the grammar of section 7.2. Each method begins behind its
+// element's start tag and ends behind its end tag.
 type rdfxmlParser struct {
 	xml      *xmlReader
 	options  *Options
 	iris     *interned
 	blanks   blankNodes
 	seed     maphash.Seed
-	ids      map[uint64]struct{} // hashes of what rdf:ID has named
+	ids      map[uint64]struct{} // hashes of the values of rdf:ID
 	yield    func(kg.Quad, error) bool
 	declared func(name, namespace string)
 }
 
-// maxIDs is how many rdf:IDs are remembered. That none is used twice (constraint-id) is
-// checked among them, so that a document of any size is read in bounded memory.
+// maxIDs bounds the rdf:IDs that are remembered to detect duplicates (constraint-id), so that a document of
+// any size is read in bounded memory.
 const maxIDs = 1 << 20
 
-// xmlElement is an element while it is read, and what it hands down.
+// xmlElement is an element and the attributes that its content inherits.
 type xmlElement struct {
 	name       xmlName
 	base, lang string
@@ -60,7 +60,7 @@ type xmlElement struct {
 	properties []xmlAttribute
 }
 
-// rdfAttributes are the attributes of the syntax; nil is absent.
+// rdfAttributes are the syntax attributes; nil if absent.
 type rdfAttributes struct {
 	id, about, nodeID, resource, datatype, parseType *string
 }
@@ -95,7 +95,7 @@ func (p *rdfxmlParser) document() error {
 	return nil
 }
 
-// nodes is the content of rdf:RDF ([7.2.10]).
+// nodes parses the content of rdf:RDF ([7.2.10]).
 func (p *rdfxmlParser) nodes(root *xmlElement) error {
 	if root.rdf != (rdfAttributes{}) || len(root.properties) > 0 {
 		return invalid("rdf:RDF has attributes of xml: and xmlns: only")
@@ -115,7 +115,7 @@ func (p *rdfxmlParser) nodes(root *xmlElement) error {
 	}
 }
 
-// toElement goes to the document's element.
+// toElement moves to the document's element.
 func (p *rdfxmlParser) toElement() error {
 	for {
 		if err := p.xml.next(); err != nil || p.xml.kind == xmlStart {
@@ -124,8 +124,8 @@ func (p *rdfxmlParser) toElement() error {
 	}
 }
 
-// toChild goes to the next child element and tells whether there is one; text other
-// than white space is an error.
+// toChild moves to the next child element and reports whether there is one. Text other than white space is an
+// error.
 func (p *rdfxmlParser) toChild(wanted string) (bool, error) {
 	for {
 		if err := p.xml.next(); err != nil {
@@ -146,7 +146,7 @@ func (p *rdfxmlParser) toChild(wanted string) (bool, error) {
 
 func isXMLSpace(text []byte) bool { return len(bytes.Trim(text, " \t\r\n")) == 0 }
 
-// element takes the start tag's attributes apart (6.1.2, 6.1.4).
+// element classifies the attributes of the start tag (6.1.2, 6.1.4).
 func (p *rdfxmlParser) element(parent *xmlElement) (*xmlElement, error) {
 	e := &xmlElement{name: p.xml.name, base: parent.base, lang: parent.lang}
 	if e.name.space == "" {
@@ -178,7 +178,7 @@ func (p *rdfxmlParser) element(parent *xmlElement) (*xmlElement, error) {
 	return e, nil
 }
 
-// add takes an attribute in: one of the syntax, or a property.
+// add adds an attribute as a syntax attribute or as a property.
 func (e *xmlElement) add(a xmlAttribute) error {
 	if a.prefix == "" {
 		switch a.local {
@@ -214,7 +214,7 @@ func (e *xmlElement) isRDF(local string) bool {
 	return e.name.space == kg.RDF && e.name.local == local
 }
 
-// isCoreTerm and isOldTerm are coreSyntaxTerms and oldTerms of section 7.2.2.
+// isCoreTerm and isOldTerm implement coreSyntaxTerms and oldTerms of section 7.2.2.
 func isCoreTerm(local string) bool {
 	switch local {
 	case "RDF", "ID", "about", "parseType", "resource", "nodeID", "datatype":
@@ -227,7 +227,7 @@ func isOldTerm(local string) bool {
 	return local == "aboutEach" || local == "aboutEachPrefix" || local == "bagID"
 }
 
-// node is a nodeElement ([7.2.11]); it gives the node that it is about.
+// node parses a nodeElement ([7.2.11]) and returns its node.
 func (p *rdfxmlParser) node(e *xmlElement) (kg.Term, error) {
 	if e.name.space == kg.RDF && (isCoreTerm(e.name.local) || isOldTerm(e.name.local) || e.name.local == "li") {
 		return kg.Term{}, invalid("rdf:%s cannot be an element about a node", e.name.local)
@@ -277,7 +277,7 @@ func said(attribute *string) int {
 	return 1
 }
 
-// identified is the node that rdf:ID names, once in a document.
+// identified returns the node of an rdf:ID, which must be unique in the document.
 func (p *rdfxmlParser) identified(e *xmlElement) (kg.Term, error) {
 	if !isNCName(*e.rdf.id) {
 		return kg.Term{}, invalid("%s cannot be an rdf:ID", excerpt([]byte(*e.rdf.id)))
@@ -311,7 +311,7 @@ func (p *rdfxmlParser) resolve(e *xmlElement, ref string) (kg.Term, error) {
 	return p.iris.iri([]byte(iri))
 }
 
-// attributes are the properties that stand as attributes ([7.2.25]).
+// attributes emits the property attributes ([7.2.25]).
 func (p *rdfxmlParser) attributes(subject kg.Term, e *xmlElement) error {
 	for _, a := range e.properties {
 		predicate, err := p.iris.iri([]byte(a.space + a.local))

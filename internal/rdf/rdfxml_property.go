@@ -9,7 +9,7 @@ var (
 	rdfObject    = kg.IRI(kg.RDF + "object")
 )
 
-// properties are the propertyElts of a node ([7.2.13]). rdf:li counts from 1.
+// properties parses the propertyElts of a node ([7.2.13]). rdf:li counts from 1.
 func (p *rdfxmlParser) properties(subject kg.Term, node *xmlElement) error {
 	for members := 0; ; {
 		more, err := p.toChild("an element about a property")
@@ -30,7 +30,7 @@ func (p *rdfxmlParser) properties(subject kg.Term, node *xmlElement) error {
 	}
 }
 
-// property is a propertyElt ([7.2.14]).
+// property parses a propertyElt ([7.2.14]).
 func (p *rdfxmlParser) property(subject kg.Term, e *xmlElement) error {
 	if e.name.space == kg.RDF && (isCoreTerm(e.name.local) || isOldTerm(e.name.local) || e.name.local == "Description") {
 		return invalid("rdf:%s cannot be a property", e.name.local)
@@ -59,7 +59,7 @@ func (p *rdfxmlParser) property(subject kg.Term, e *xmlElement) error {
 	return p.content(subject, predicate, e)
 }
 
-// parsed is a property with rdf:parseType ([7.2.17] to [7.2.20]).
+// parsed parses a property with rdf:parseType ([7.2.17] to [7.2.20]).
 func (p *rdfxmlParser) parsed(subject, predicate kg.Term, e *xmlElement) error {
 	switch *e.rdf.parseType {
 	case "Resource":
@@ -82,7 +82,7 @@ func (p *rdfxmlParser) parsed(subject, predicate kg.Term, e *xmlElement) error {
 	return p.state(subject, predicate, object, e)
 }
 
-// collection makes the cells of a list as the nodes come.
+// collection emits the cells of a list while it reads the nodes.
 func (p *rdfxmlParser) collection(subject, predicate kg.Term, e *xmlElement) error {
 	cell := rdfNil
 	for {
@@ -121,8 +121,8 @@ func (p *rdfxmlParser) collection(subject, predicate kg.Term, e *xmlElement) err
 	return p.emit(cell, rdfRest, rdfNil)
 }
 
-// empty is a property without content, whose attributes say of which node it is and
-// what holds of that ([7.2.21]).
+// empty parses a property without content. Its attributes identify the node and give its properties
+// ([7.2.21]).
 func (p *rdfxmlParser) empty(subject, predicate kg.Term, e *xmlElement) (err error) {
 	var object kg.Term
 	switch {
@@ -152,7 +152,7 @@ func (p *rdfxmlParser) empty(subject, predicate kg.Term, e *xmlElement) (err err
 	}
 }
 
-// content is a property whose content is a text or one node ([7.2.15], [7.2.16]).
+// content parses a property with a text or one node as content ([7.2.15], [7.2.16]).
 func (p *rdfxmlParser) content(subject, predicate kg.Term, e *xmlElement) error {
 	var text []byte
 	for {
@@ -180,7 +180,7 @@ func (p *rdfxmlParser) content(subject, predicate kg.Term, e *xmlElement) error 
 	}
 }
 
-// text is a literal with the property's datatype or language.
+// text returns a literal with the property's datatype or language.
 func (p *rdfxmlParser) text(text string, e *xmlElement) (kg.Term, error) {
 	if e.rdf.datatype == nil {
 		return p.options.literal(text, e.lang, kg.Term{})
@@ -211,7 +211,7 @@ func (p *rdfxmlParser) oneNode(subject, predicate kg.Term, e *xmlElement) error 
 	return err
 }
 
-// state emits a property's statement, and says so where it has an rdf:ID (7.3).
+// state emits a property's statement, and reifies it if it has an rdf:ID (7.3).
 func (p *rdfxmlParser) state(s, predicate, o kg.Term, e *xmlElement) error {
 	if err := p.emit(s, predicate, o); err != nil || e.rdf.id == nil {
 		return err

@@ -10,60 +10,57 @@ import (
 	"koine/kg"
 )
 
-// MaxDepth bounds how deep lists, brackets and JSON may nest.
+// MaxDepth is the largest nesting of lists, brackets and JSON.
 const MaxDepth = 128
 
 const (
-	// escapedBytes is how many bytes a reader takes for each of a literal's: all of it
-	// may be written as \u and four digits, as koine writes control characters.
+	// escapedBytes is the number of input bytes per byte of a literal: all of it may be written as \u
+	// and four digits, as koine writes control characters.
 	escapedBytes = 6
-	// minTokenBytes is the least that is taken of a term as it is written, an IRI of
-	// kg.MaxResourceBytes with escapes, and minLineBytes of a line.
+	// minTokenBytes is the smallest limit on the length of a term: an IRI of kg.MaxResourceBytes with
+	// escapes. minLineBytes is that of a line.
 	minTokenBytes = 12 * kg.MaxResourceBytes
 	minLineBytes  = 16 << 20
 )
 
-// Options say how a document is read. The zero Options work.
+// Options configures the reading of a document. The zero value has the defaults.
 type Options struct {
-	// Name is what errors call the document: a file's name, usually.
+	// Name is the name of the document in errors, usually a file name.
 	Name string
-	// Tag begins the labels of its blank nodes: letters and digits, from
-	// DocumentTag or RandomTag. "" means a random one.
+	// Tag is the prefix of blank node labels: letters and digits, from DocumentTag or RandomTag. ""
+	// means a random tag.
 	Tag string
-	// Graph is where statements go that the document puts into its default
-	// graph. Zero means kg.DefaultGraph.
+	// Graph receives the statements of the document's default graph. Zero means kg.DefaultGraph.
 	Graph kg.Term
-	// Base resolves relative IRIs; "" means that the document must say its
-	// own. Not for N-Triples and N-Quads, which have none.
+	// Base resolves relative IRIs; "" means that the document must declare one. It is not used for
+	// N-Triples and N-Quads, which have no relative IRIs.
 	Base string
-	// FixIRIs percent-encodes what stands in an IRI and may not (RFC 3987), instead of
-	// refusing it.
+	// FixIRIs percent-encodes characters that an IRI must not contain (RFC 3987), instead of rejecting
+	// the IRI.
 	FixIRIs bool
-	// ContinueOnError skips lines that are no statement instead of ending
-	// there, where the format HasLines, and statements of JSON-LD of which a term
-	// is none; Rejected, if set, is told of each. All else ends the reading.
+	// ContinueOnError skips invalid lines if the format HasLines, and statements of JSON-LD with an
+	// invalid term. Rejected, if set, is called for each. All other errors end the sequence.
 	ContinueOnError bool
 	Rejected        func(*SyntaxError)
-	// LiteralBytes bounds the lexical form of a literal (kg.Options.LiteralBytes); 0 is
+	// LiteralBytes is the largest lexical form of a literal (kg.Options.LiteralBytes); 0 means
 	// kg.DefaultLiteralBytes.
 	LiteralBytes int
-	// JSONLD says how JSON-LD is read.
+	// JSONLD configures the reading of JSON-LD.
 	JSONLD JSONLDOptions
-	// Prefix, if set, is told of each prefix that the document declares, with what it
-	// stands for: that of @prefix and PREFIX in Turtle and TriG, and the terms of a
-	// JSON-LD document's outermost contexts that can be prefixes.
+	// Prefix, if set, is called for each prefix that the document declares: @prefix and PREFIX in
+	// Turtle and TriG, and the terms of a JSON-LD document's outermost contexts that can be used as
+	// prefixes.
 	Prefix func(name, namespace string)
 }
 
-// Read yields the quads of a document as its text is read. After an error,
-// which is a *SyntaxError or comes from r, nothing follows. The sequence can
-// be ranged over once.
+// Read yields the quads of a document while its text is read. An error, which is a *SyntaxError or one of r,
+// ends the sequence. The sequence can be iterated once.
 func Read(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	return ReadContext(context.Background(), r, f, o)
 }
 
-// ReadContext is Read that ends when a context does. Of formats other than
-// JSON-LD, the end of the context is found by what r gives.
+// ReadContext is Read with a context. For formats other than JSON-LD, the end of the context takes effect only
+// through errors of r.
 func ReadContext(ctx context.Context, r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	if o.Graph.IsZero() {
 		o.Graph = kg.DefaultGraph
@@ -106,18 +103,18 @@ func (o *Options) valid() error {
 	return nil
 }
 
-// TokenBytes bounds one term of Turtle and TriG as it is written, and a run of text or
-// the attributes of an element of RDF/XML.
+// TokenBytes returns the largest length of a term in Turtle and TriG, and of a text or the attributes of an
+// element in RDF/XML.
 func (o Options) TokenBytes() int { return max(minTokenBytes, escapedBytes*o.literalBytes()) }
 
-// LineBytes bounds a line of N-Triples and N-Quads.
+// LineBytes returns the largest length of a line of N-Triples and N-Quads.
 func (o Options) LineBytes() int {
 	return max(minLineBytes, escapedBytes*o.literalBytes()+8*kg.MaxResourceBytes)
 }
 
 func (o *Options) literalBytes() int { return cmp.Or(o.LiteralBytes, kg.DefaultLiteralBytes) }
 
-// iri is the term of an absolute IRI, which is checked.
+// iri returns the term of an absolute IRI, after checking it.
 func (o *Options) iri(text string) (kg.Term, error) {
 	iri := kg.IRI(text)
 	err := iri.ValidNew()

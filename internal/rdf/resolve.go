@@ -2,9 +2,8 @@ package rdf
 
 import "strings"
 
-// resolveIRI is the absolute IRI that a reference means (RFC 3986, section
-// 5.2). It works on the text: net/url would rewrite characters that an IRI may
-// hold. Without a base a relative reference is an error.
+// resolveIRI resolves an IRI reference (RFC 3986, section 5.2). It works on the text, because net/url would
+// rewrite characters that an IRI may contain. A relative reference without a base is an error.
 func resolveIRI(base, ref string) (string, error) {
 	if scheme(ref) != "" {
 		return ref, nil
@@ -30,7 +29,7 @@ func resolveIRI(base, ref string) (string, error) {
 	return s + ":" + authority + path + query + rFragment, nil
 }
 
-// scheme is the scheme of an IRI, "" for a relative reference.
+// scheme returns the scheme of an IRI, "" for a relative reference.
 func scheme(iri string) string {
 	for i := range len(iri) {
 		switch c := iri[i]; {
@@ -44,8 +43,7 @@ func scheme(iri string) string {
 	return ""
 }
 
-// splitIRI takes what follows the scheme apart; each part keeps the characters
-// that introduce it.
+// splitIRI splits the part behind the scheme; each part keeps its leading delimiter.
 func splitIRI(s string) (authority, path, query, fragment string) {
 	if i := strings.IndexByte(s, '#'); i >= 0 {
 		s, fragment = s[:i], s[i:]
@@ -63,7 +61,7 @@ func splitIRI(s string) (authority, path, query, fragment string) {
 	return "", s, query, fragment
 }
 
-// merge puts a relative path behind the base's last slash (section 5.2.3).
+// merge appends a relative path behind the base's last slash (section 5.2.3).
 func merge(authority, base, ref string) string {
 	if authority != "" && base == "" {
 		return "/" + ref
@@ -71,7 +69,7 @@ func merge(authority, base, ref string) string {
 	return base[:strings.LastIndexByte(base, '/')+1] + ref
 }
 
-// removeDots resolves "." and ".." (section 5.2.4).
+// removeDots removes "." and ".." segments (section 5.2.4).
 func removeDots(path string) string {
 	var out []string
 	segments := strings.Split(path, "/")

@@ -8,23 +8,21 @@ import (
 
 const sourceBytes = 64 << 10
 
-// source gives a text byte by byte with a little look ahead, and counts its
-// lines.
+// source reads a text byte by byte with a small lookahead and counts its lines.
 type source struct {
 	r        io.Reader
 	buf      []byte
 	pos, end int
-	line     int   // of the next byte, from 1
-	offset   int64 // of the next byte
-	err      error // why no more can be read; io.EOF at the end
+	line     int   // line of the next byte, from 1
+	offset   int64 // offset of the next byte
+	err      error // why input ended; io.EOF at the end
 }
 
 func newSource(r io.Reader) *source {
 	return &source{r: r, buf: make([]byte, sourceBytes), line: 1}
 }
 
-// fill makes n bytes available, at most maxAhead, and tells whether there are
-// that many.
+// fill makes n bytes available, at most maxAhead, and reports whether there are as many.
 func (s *source) fill(n int) bool {
 	for s.end-s.pos < n && s.err == nil {
 		if s.pos > 0 {
@@ -38,10 +36,10 @@ func (s *source) fill(n int) bool {
 	return s.end-s.pos >= n
 }
 
-// maxAhead bounds how far one can look ahead.
+// maxAhead is the largest lookahead.
 const maxAhead = 1 << 10
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (s *source) peek() byte {
 	if s.pos < s.end || s.fill(1) {
 		return s.buf[s.pos]
@@ -49,7 +47,7 @@ func (s *source) peek() byte {
 	return 0
 }
 
-// peekAt is the byte n places further, 0 if there is none.
+// peekAt returns the byte n places ahead, 0 if there is none.
 func (s *source) peekAt(n int) byte {
 	if n < maxAhead && s.fill(n+1) {
 		return s.buf[s.pos+n]
@@ -57,7 +55,7 @@ func (s *source) peekAt(n int) byte {
 	return 0
 }
 
-// rune is the next character and its length, which is 0 at the end.
+// rune returns the next character and its length, which is 0 at the end.
 func (s *source) rune() (rune, int) {
 	if c := s.peek(); c > 0 && c < utf8.RuneSelf {
 		return rune(c), 1
@@ -69,7 +67,7 @@ func (s *source) rune() (rune, int) {
 	return utf8.DecodeRune(s.buf[s.pos:s.end])
 }
 
-// skip passes over n bytes, which have been looked at.
+// skip skips n bytes that are available.
 func (s *source) skip(n int) {
 	for _, c := range s.buf[s.pos : s.pos+n] {
 		if c == '\n' {
@@ -80,10 +78,10 @@ func (s *source) skip(n int) {
 	s.offset += int64(n)
 }
 
-// ended tells whether the text is at its end.
+// ended reports whether the text is at its end.
 func (s *source) ended() bool { return s.pos == s.end && !s.fill(1) }
 
-// broken is the error that ended the text too early, if one did.
+// broken returns the error that ended the text early, if any.
 func (s *source) broken() error {
 	if s.err == nil || errors.Is(s.err, io.EOF) {
 		return nil
@@ -91,12 +89,12 @@ func (s *source) broken() error {
 	return s.err
 }
 
-// ahead tells whether this text comes next.
+// ahead reports whether the given text is next.
 func (s *source) ahead(text string) bool {
 	return s.fill(len(text)) && string(s.buf[s.pos:s.pos+len(text)]) == text
 }
 
-// space passes over white space and comments.
+// space skips white space and comments.
 func (s *source) space() {
 	for {
 		switch s.peek() {
@@ -112,7 +110,7 @@ func (s *source) space() {
 	}
 }
 
-// unexpected is the error about what comes next.
+// unexpected returns the error for unexpected input.
 func (s *source) unexpected(wanted string) error {
 	if s.ended() {
 		return invalid("the document ends where %s should be", wanted)

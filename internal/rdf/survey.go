@@ -13,25 +13,23 @@ import (
 	"koine/kg"
 )
 
-// Summary is what a document holds.
+// Summary describes a document.
 type Summary struct {
 	Quads    uint64
-	Rejected uint64 // lines and statements skipped, with Options.ContinueOnError
-	Dropped  uint64 // entries of JSON-LD that mean nothing: see JSONLDOptions.Dropped
-	// Tag is the document's own, for Options.Tag: see DocumentTag.
+	Rejected uint64 // skipped lines and statements, with Options.ContinueOnError
+	Dropped  uint64 // JSON-LD entries without a meaning: see JSONLDOptions.Dropped
+	// Tag is the tag of the document for Options.Tag: see DocumentTag.
 	Tag string
 }
 
-// Survey reads a document once from end to end and keeps nothing of it. Doing
-// so before its statements are written has two uses: a fault in the last line
-// is found before the first one is in the store, and the document's tag is
-// known. seen, if not nil, is told of each statement, which it must not keep.
-// Errors are those of Read.
+// Survey reads a document completely without storing it. Doing so before an import has two uses: an error in the
+// last line is found before the first one is stored, and the document's tag is known. seen, if not nil, is called
+// for each statement and must not keep it. Errors are those of Read.
 func Survey(r io.Reader, f Format, o Options, seen func(*kg.Quad)) (Summary, error) {
 	return SurveyContext(context.Background(), r, f, o, seen)
 }
 
-// SurveyContext is Survey that ends when a context does: see ReadContext.
+// SurveyContext is Survey with a context: see ReadContext.
 func SurveyContext(ctx context.Context, r io.Reader, f Format, o Options, seen func(*kg.Quad)) (Summary, error) {
 	var s Summary
 	sum := sha256.New()
@@ -62,8 +60,7 @@ func SurveyContext(ctx context.Context, r io.Reader, f Format, o Options, seen f
 	return s, nil
 }
 
-// Decompress gives the text of an input that may be compressed with gzip,
-// which its first bytes tell.
+// Decompress returns the text of an input that may be compressed with gzip, as its first bytes show.
 func Decompress(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	magic, err := in.Peek(2)
@@ -80,8 +77,8 @@ func Decompress(r io.Reader) (io.Reader, error) {
 	return gunzipped{z}, nil
 }
 
-// gunzipped says what is wrong with gzip data. A document that is cut off is never taken
-// for one that ends there: io.ErrUnexpectedEOF is what readers take the end for.
+// gunzipped classifies errors of gzip data. It hides io.ErrUnexpectedEOF, which readers could take for a regular
+// end of the document.
 type gunzipped struct{ z *gzip.Reader }
 
 func (g gunzipped) Read(p []byte) (int, error) {

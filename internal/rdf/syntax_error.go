@@ -6,14 +6,14 @@ import (
 	"koine/kg"
 )
 
-// SyntaxError is what is wrong with a document, and where.
+// SyntaxError is an error of a document with its location.
 type SyntaxError struct {
 	Document string // Options.Name
-	Line     int    // from 1; 0 where the format has none to tell
+	Line     int    // from 1; 0 if unknown
 	Err      error  // usually a *kg.Error
 }
 
-// Error is "document:line: message", as editors and people know it.
+// Error returns "document:line: message", the form that editors understand.
 func (e *SyntaxError) Error() string {
 	where := e.Document
 	if where == "" && e.Line > 0 {
@@ -27,7 +27,7 @@ func (e *SyntaxError) Error() string {
 	return where + ": " + e.Err.Error()
 }
 
-// Unwrap gives the error without its place.
+// Unwrap returns the error without its location.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
 func invalid(format string, args ...any) *kg.Error {
@@ -38,7 +38,7 @@ func tooLong(format string, args ...any) *kg.Error {
 	return kg.Errorf(kg.CodeLimitExceeded, format, args...)
 }
 
-// excerpt is the beginning of a text for an error message.
+// excerpt returns the beginning of a text for an error message.
 func excerpt(b []byte) string {
 	const most = 60
 	if len(b) > most {

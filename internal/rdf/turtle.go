@@ -8,7 +8,7 @@ import (
 	"koine/kg"
 )
 
-// errStopped ends the parsing when the reader of the quads has had enough.
+// errStopped ends the parser when the consumer of the quads stops.
 var errStopped = errors.New("rdf: stopped")
 
 // readTurtle reads Turtle and TriG (RDF 1.1 Turtle, RDF 1.1 TriG).
@@ -39,22 +39,22 @@ func readTurtle(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	}
 }
 
-// turtleParser is a recursive descent over the Turtle and TriG grammars. Each
-// method begins at its first character and ends behind its last.
+// turtleParser is a recursive-descent parser for the Turtle and TriG grammars. Each method begins at its first
+// character and ends behind its last.
 type turtleParser struct {
 	src      *source
 	graphs   bool    // TriG
-	outer    kg.Term // of what stands outside of any graph block
-	graph    kg.Term // of what is being read
+	outer    kg.Term // graph of statements outside of graph blocks
+	graph    kg.Term // current graph
 	base     string
-	declared func(name, namespace string) // is told of prefixes; may be nil
+	declared func(name, namespace string) // called for each prefix; may be nil
 	prefixes map[string]string
 	options  *Options
 	iris     *interned
 	blanks   blankNodes
-	token    []byte // the term being read
-	plain    []byte // the same without escapes
-	// tokenBytes bounds token.
+	token    []byte // current term
+	plain    []byte // current term without escapes
+	// tokenBytes is the largest length of token.
 	tokenBytes int
 	yield      func(kg.Quad, error) bool
 }
@@ -71,7 +71,7 @@ func (t *turtleParser) document() error {
 	}
 }
 
-// statement is a directive, a graph block or triples.
+// statement parses a directive, a graph block or triples.
 func (t *turtleParser) statement() error {
 	switch {
 	case t.src.peek() == '@':
@@ -113,7 +113,7 @@ func (t *turtleParser) namedBlock() error {
 	return t.block(name)
 }
 
-// graphName is an IRI or a blank node ([7g]), of which nothing is said in place.
+// graphName parses an IRI or a blank node ([7g]) without properties.
 func (t *turtleParser) graphName() (kg.Term, error) {
 	if t.src.peek() != '[' {
 		return t.resource("the name of a graph")
@@ -125,7 +125,7 @@ func (t *turtleParser) graphName() (kg.Term, error) {
 	return name, err
 }
 
-// block is the triples of one graph in braces (TriG grammar, [5g]).
+// block parses the triples of one graph in braces (TriG grammar, [5g]).
 func (t *turtleParser) block(graph kg.Term) error {
 	t.src.skip(1)
 	t.graph = graph
@@ -145,7 +145,7 @@ func (t *turtleParser) block(graph kg.Term) error {
 		}
 		t.src.space()
 		if t.src.peek() == '}' {
-			continue // the last dot may be missing
+			continue // the last dot is optional
 		}
 		if err := t.expect('.', "the dot that ends a statement or the } of a graph"); err != nil {
 			return err
@@ -153,8 +153,8 @@ func (t *turtleParser) block(graph kg.Term) error {
 	}
 }
 
-// subject gives also whether it is written with brackets and content, which
-// can be a statement by itself and cannot name a graph.
+// subject also reports whether the subject is a bracketed node with properties, which can be a statement by itself
+// and cannot name a graph.
 func (t *turtleParser) subject() (s kg.Term, bracketed bool, err error) {
 	switch t.src.peek() {
 	case '[':
@@ -167,8 +167,7 @@ func (t *turtleParser) subject() (s kg.Term, bracketed bool, err error) {
 	return s, false, err
 }
 
-// rest is what is said of the subject, which may be nothing where brackets
-// have said something already.
+// rest parses the properties of a subject. They are optional behind a bracketed node with properties.
 func (t *turtleParser) rest(subject kg.Term, bracketed bool) error {
 	t.src.space()
 	if c := t.src.peek(); bracketed && (c == '.' || c == '}') {
@@ -177,7 +176,7 @@ func (t *turtleParser) rest(subject kg.Term, bracketed bool) error {
 	return t.predicates(subject, 1)
 }
 
-// predicates is a predicateObjectList ([7]).
+// predicates parses a predicateObjectList ([7]).
 func (t *turtleParser) predicates(subject kg.Term, depth int) error {
 	for {
 		predicate, err := t.verb()
@@ -201,7 +200,7 @@ func (t *turtleParser) predicates(subject kg.Term, depth int) error {
 	}
 }
 
-// verb is a predicate, where "a" stands for rdf:type.
+// verb parses a predicate; "a" stands for rdf:type.
 func (t *turtleParser) verb() (kg.Term, error) {
 	if t.src.peek() == 'a' && !continuesName(t.src.peekAt(1)) {
 		t.src.skip(1)
@@ -233,7 +232,7 @@ func (t *turtleParser) objects(subject, predicate kg.Term, depth int) error {
 
 func (t *turtleParser) emit(s, p, o kg.Term) error {
 	if t.src.ended() && t.src.broken() != nil {
-		return t.src.broken() // the last term may be only half of one
+		return t.src.broken() // the last term may be incomplete
 	}
 	if !t.yield(kg.Quad{Subject: s, Predicate: p, Object: o, Graph: t.graph}, nil) {
 		return errStopped
@@ -241,8 +240,7 @@ func (t *turtleParser) emit(s, p, o kg.Term) error {
 	return nil
 }
 
-// brackets is a blank node without a label, with what is said of it inside
-// ([14]); filled tells whether anything is.
+// brackets parses a blank node in brackets ([14]); filled reports whether it has properties.
 func (t *turtleParser) brackets(depth int) (node kg.Term, filled bool, err error) {
 	if depth > MaxDepth {
 		return kg.Term{}, false, tooLong("brackets and lists nest deeper than %d", MaxDepth)
@@ -259,7 +257,7 @@ func (t *turtleParser) brackets(depth int) (node kg.Term, filled bool, err error
 	return node, filled, t.expect(']', "the ] of a blank node")
 }
 
-// list is a collection ([15]) and makes the statements of its cells.
+// list parses a collection ([15]) and emits the statements of its cells.
 func (t *turtleParser) list(depth int) (kg.Term, error) {
 	if depth > MaxDepth {
 		return kg.Term{}, tooLong("brackets and lists nest deeper than %d", MaxDepth)

@@ -2,8 +2,7 @@ package rdf
 
 import "koine/kg"
 
-// keyword passes over a SPARQL keyword, in any case, if it comes next and is
-// not the beginning of a longer name.
+// keyword consumes a SPARQL keyword, in any case, if it is next and not the beginning of a longer name.
 func (t *turtleParser) keyword(word string) bool {
 	for i := range len(word) {
 		if t.src.peekAt(i)&^0x20 != word[i] {
@@ -17,11 +16,10 @@ func (t *turtleParser) keyword(word string) bool {
 	return true
 }
 
-// continuesName tells whether a byte behind a word makes it part of a longer
-// name.
+// continuesName reports whether a byte behind a word makes it part of a longer name.
 func continuesName(c byte) bool { return labelByte[c] || c == ':' || c == '.' || c == '%' || c == '\\' }
 
-// atDirective is @prefix or @base, which end with a dot ([4] and [5]).
+// atDirective parses @prefix or @base, which end with a dot ([4] and [5]).
 func (t *turtleParser) atDirective() error {
 	t.src.skip(1)
 	var err error

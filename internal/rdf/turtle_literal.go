@@ -2,7 +2,7 @@ package rdf
 
 import "koine/kg"
 
-// literal is a quoted string with its language tag or datatype ([128s]).
+// literal parses a quoted string with its language tag or datatype ([128s]).
 func (t *turtleParser) literal(quote byte) (kg.Term, error) {
 	long := t.src.peekAt(1) == quote && t.src.peekAt(2) == quote
 	escaped, err := t.quoted(quote, long)
@@ -40,7 +40,7 @@ func (t *turtleParser) literal(quote byte) (kg.Term, error) {
 	return t.options.literal(lexical, "", kg.Term{})
 }
 
-// quoted leaves the text between the quotes in the token, escapes and all.
+// quoted reads the text between the quotes into the token, with its escapes.
 func (t *turtleParser) quoted(quote byte, long bool) (escaped bool, err error) {
 	begins := t.src.line
 	end := string(quote)
@@ -88,7 +88,7 @@ func (t *turtleParser) language() (string, error) {
 	return string(t.token), nil
 }
 
-// number is an integer, a decimal or a double ([19] to [21]).
+// number parses an integer, a decimal or a double ([19] to [21]).
 func (t *turtleParser) number() (kg.Term, error) {
 	t.token = t.token[:0]
 	if c := t.src.peek(); c == '+' || c == '-' {
@@ -140,8 +140,7 @@ func (t *turtleParser) digits() (n int, err error) {
 	return n, nil
 }
 
-// exponentAt is the length of an exponent up to its first digit, if one
-// begins n places ahead, and 0 otherwise.
+// exponentAt returns the length of an exponent n places ahead up to its first digit, 0 if there is none.
 func (t *turtleParser) exponentAt(n int) int {
 	if t.src.peekAt(n)|0x20 != 'e' {
 		return 0

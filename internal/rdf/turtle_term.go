@@ -6,7 +6,7 @@ import (
 	"koine/kg"
 )
 
-// resource is an IRI, a prefixed name or a labelled blank node.
+// resource parses an IRI, a prefixed name or a labelled blank node.
 func (t *turtleParser) resource(what string) (kg.Term, error) {
 	switch c := t.src.peek(); {
 	case c == '<':
@@ -26,7 +26,7 @@ func (t *turtleParser) resource(what string) (kg.Term, error) {
 	return kg.Term{}, t.unexpected(what)
 }
 
-// object is any term.
+// object parses any term.
 func (t *turtleParser) object(depth int) (kg.Term, error) {
 	switch c := t.src.peek(); {
 	case c == '[':
@@ -46,14 +46,14 @@ func (t *turtleParser) object(depth int) (kg.Term, error) {
 	return t.resource("an object")
 }
 
-// word passes over a word, if it comes next and does not begin a longer name.
+// word consumes a word, if it is next and does not begin a longer name.
 func (t *turtleParser) word(word string) bool {
 	if !t.src.ahead(word) {
 		return false
 	}
 	c := t.src.peekAt(len(word))
 	if c == '.' {
-		c = t.src.peekAt(len(word) + 1) // the dot of the statement, usually
+		c = t.src.peekAt(len(word) + 1) // usually the statement's dot
 	}
 	if continuesName(c) && c != '.' {
 		return false
@@ -62,7 +62,7 @@ func (t *turtleParser) word(word string) bool {
 	return true
 }
 
-// reference is the text in <>, resolved against the base.
+// reference parses the text in <> and resolves it against the base.
 func (t *turtleParser) reference() (string, error) {
 	t.src.skip(1)
 	t.token = t.token[:0]
@@ -92,7 +92,7 @@ func (t *turtleParser) reference() (string, error) {
 	}
 }
 
-// take adds the next byte to the token.
+// take appends the next byte to the token.
 func (t *turtleParser) take() error {
 	if len(t.token) >= t.tokenBytes {
 		return t.tokenTooLong()
@@ -106,7 +106,7 @@ func (t *turtleParser) tokenTooLong() error {
 	return tooLong("a term is written with more than %d bytes", t.tokenBytes)
 }
 
-// blank is _:label; the label may hold dots but not end with one.
+// blank parses _:label; the label may contain dots but not end with one.
 func (t *turtleParser) blank() (kg.Term, error) {
 	t.src.skip(2)
 	t.token = t.token[:0]
@@ -125,8 +125,7 @@ func (t *turtleParser) blank() (kg.Term, error) {
 	return t.blanks.named(t.token), nil
 }
 
-// dotInside tells whether the dots that come next are followed by more of the
-// same name.
+// dotInside reports whether the next dots are followed by more of the same name.
 func (t *turtleParser) dotInside(more func(byte) bool) bool {
 	n := 1
 	for t.src.peekAt(n) == '.' {
@@ -135,8 +134,7 @@ func (t *turtleParser) dotInside(more func(byte) bool) bool {
 	return more(t.src.peekAt(n))
 }
 
-// prefixName is a prefix with its colon; the result is without it and lasts
-// until the next token.
+// prefixName parses a prefix with its colon. It returns the prefix without the colon, valid until the next token.
 func (t *turtleParser) prefixName() ([]byte, error) {
 	t.token = t.token[:0]
 	for {
@@ -158,7 +156,7 @@ func (t *turtleParser) prefixName() ([]byte, error) {
 	return t.token, nil
 }
 
-// prefixed is prefix:local (PNAME_NS and PNAME_LN, [140s] and [141s]).
+// prefixed parses prefix:local (PNAME_NS and PNAME_LN, [140s] and [141s]).
 func (t *turtleParser) prefixed(what string) (kg.Term, error) {
 	for n := 0; t.src.peekAt(n) != ':'; n++ {
 		if c := t.src.peekAt(n); !labelByte[c] && c != '.' {
@@ -180,8 +178,8 @@ func (t *turtleParser) prefixed(what string) (kg.Term, error) {
 	return t.iris.iri(t.token)
 }
 
-// local adds a local name to the token ([168s]): name characters, colons,
-// %-sequences as they are, and escaped punctuation without its backslash.
+// local appends a local name to the token ([168s]): name characters, colons, %-sequences unchanged, and escaped
+// punctuation without its backslash.
 func (t *turtleParser) local() error {
 	for first := true; ; first = false {
 		r, n := t.src.rune()
@@ -210,8 +208,7 @@ func (t *turtleParser) local() error {
 
 func localMore(c byte) bool { return labelByte[c] || c == ':' || c == '%' || c == '\\' }
 
-// localEscape tells which characters a backslash may stand before in a local
-// name (PN_LOCAL_ESC, [172s]).
+// localEscape reports whether a backslash may escape the character in a local name (PN_LOCAL_ESC, [172s]).
 func localEscape(c byte) bool {
 	switch c {
 	case '_', '~', '.', '-', '!', '$', '&', '\'', '(', ')', '*', '+', ',', ';', '=', '/', '?', '#', '@', '%':

@@ -9,31 +9,28 @@ import (
 
 const writeBytes = 64 << 10
 
-// WriteOptions say how a document is written. The zero WriteOptions work.
+// WriteOptions configures a Writer. The zero value has the defaults.
 type WriteOptions struct {
-	// Prefixes shorten IRIs in Turtle and TriG.
+	// Prefixes abbreviate IRIs in Turtle and TriG.
 	Prefixes *kg.Prefixes
 }
 
-// Writer writes quads as a document while they come. It groups neighbours of
-// the same graph, subject and predicate where the format can say so: quads in
-// the order graph, subject, predicate give the shortest document, any other
-// order gives a correct one. Formats without HasGraphs leave the graph out. It
-// is not safe for concurrent use.
+// Writer writes quads as a document in a streaming manner. It groups adjacent quads with the same graph, subject and
+// predicate if the format supports it: the order graph, subject, predicate gives the shortest document, any other order
+// a correct one. Formats without HasGraphs omit the graph. A Writer is not safe for concurrent use.
 type Writer struct {
 	out *bufio.Writer
 	enc encoder
 	err error
 }
 
-// encoder is one notation.
+// encoder writes one format.
 type encoder interface {
 	quad(out *bufio.Writer, q kg.Quad) error
 	end(out *bufio.Writer) error
 }
 
-// NewWriter begins a document. Nothing reaches w before a buffer is full or
-// Close is called.
+// NewWriter begins a document. Nothing is written to w before a buffer is full or Close is called.
 func NewWriter(w io.Writer, f Format, o WriteOptions) *Writer {
 	out := &Writer{out: bufio.NewWriterSize(w, writeBytes)}
 	switch f {
@@ -51,7 +48,7 @@ func NewWriter(w io.Writer, f Format, o WriteOptions) *Writer {
 	return out
 }
 
-// Write adds a quad. Errors are those of the writer underneath and stay.
+// Write adds a quad. Errors of the underlying writer are sticky.
 func (w *Writer) Write(q kg.Quad) error {
 	if w.err == nil {
 		w.err = w.enc.quad(w.out, q)
@@ -59,8 +56,7 @@ func (w *Writer) Write(q kg.Quad) error {
 	return w.err
 }
 
-// Close ends the document and hands all of it over. The writer underneath
-// stays open.
+// Close ends and flushes the document. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	if w.err == nil {
 		w.err = w.enc.end(w.out)

@@ -8,20 +8,19 @@ import (
 	"koine/kg"
 )
 
-// jsonldNodeBytes bounds a node object. The statements of a node with more are
-// written as several objects, so that none has to be held to be read.
+// jsonldNodeBytes is the largest size of a node object. Larger nodes are split into several objects, so that a reader
+// need not hold them in memory.
 const jsonldNodeBytes = 64 << 10
 
-// jsonldWriter writes expanded JSON-LD in streaming order: an array of node
-// objects, and of graph objects which hold those of a named graph. A graph
-// object begins with an empty context: a reader then knows that none follows.
+// jsonldWriter writes expanded JSON-LD in streaming order: an array of node objects, and of graph objects with those of
+// a named graph. A graph object begins with an empty context, which tells a reader that no other context follows.
 type jsonldWriter struct {
 	last    kg.Quad
 	node    bool            // a node object is open
-	started bool            // something stands in the outer array
-	nodes   bool            // something stands in the array of the graph
+	started bool            // the outer array has an element
+	nodes   bool            // the array of the graph has an element
 	keys    map[string]bool // of the open node
-	key     string          // whose array is open
+	key     string          // key of the open array
 	size    int             // bytes of the open node object
 	buf     bytes.Buffer
 }
@@ -71,7 +70,7 @@ func (j *jsonldWriter) end(out *bufio.Writer) error {
 	return err
 }
 
-// openGraph goes from the graph of the last quad to this one.
+// openGraph changes from the graph of the last quad to the given one.
 func (j *jsonldWriter) openGraph(graph kg.Term) {
 	if j.last.Graph == graph {
 		return
@@ -115,7 +114,7 @@ func (j *jsonldWriter) property(key string) {
 	j.keys[key] = true
 }
 
-// separate begins an array or goes to its next element.
+// separate begins an array or its next element.
 func (j *jsonldWriter) separate(started *bool) {
 	if *started {
 		j.buf.WriteString(",\n")

@@ -26,7 +26,7 @@ func (l *lineWriter) quad(out *bufio.Writer, q kg.Quad) error {
 
 func (l *lineWriter) end(*bufio.Writer) error { return nil }
 
-// appendTerm adds a term in N-Triples notation.
+// appendTerm appends a term in N-Triples syntax.
 func appendTerm(b []byte, t kg.Term) []byte {
 	switch t.Kind() {
 	case kg.KindIRI:
@@ -48,9 +48,8 @@ func appendIRI(b []byte, iri string) []byte {
 	return append(append(append(b, '<'), iri...), '>')
 }
 
-// appendQuoted adds a string literal's text in quotes. Control characters are
-// escaped too, though the grammar would allow most of them as they are: a
-// document should survive editors and terminals.
+// appendQuoted appends the text of a string literal in quotes. It also escapes control characters, most of which the
+// grammar allows, so that a document survives editors and terminals.
 func appendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0

@@ -7,14 +7,13 @@ import (
 	"koine/kg"
 )
 
-// turtleWriter writes Turtle and TriG. It keeps the last quad and writes of
-// the next what differs.
+// turtleWriter writes Turtle and TriG. It compares each quad with the last one and writes the difference.
 type turtleWriter struct {
 	graphs   bool
 	prefixes *kg.Prefixes
-	usable   map[string]bool // prefixes that Turtle can write
+	usable   map[string]bool // prefixes that Turtle can express
 	last     kg.Quad
-	open     bool // a statement without its dot
+	open     bool // the last statement has no dot yet
 	started  bool
 	buf      []byte
 }
@@ -52,8 +51,7 @@ func (t *turtleWriter) quad(out *bufio.Writer, q kg.Quad) error {
 	return err
 }
 
-// subject ends the statement before and begins one about another subject, in
-// another graph block if need be.
+// subject ends the previous statement and begins one about another subject, in another graph block if necessary.
 func (t *turtleWriter) subject(b []byte, q kg.Quad) []byte {
 	b = t.dot(b)
 	if t.last.Graph != q.Graph {
@@ -122,7 +120,7 @@ func (t *turtleWriter) header(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// term adds a term in Turtle's notation, as short as is safe.
+// term appends a term in Turtle syntax, as short as possible.
 func (t *turtleWriter) term(b []byte, term kg.Term) []byte {
 	switch term.Kind() {
 	case kg.KindIRI:
@@ -160,8 +158,8 @@ func plainInteger(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// plainName tells whether a prefix or local name needs no escape: its ASCII
-// letters and digits, "_" and "-" inside.
+// plainName reports whether a prefix or local name needs no escape: it has ASCII letters and digits, "_", and "-" except
+// at the beginning.
 func plainName(s string) bool {
 	return s != "" && s[0] != '-' && strings.IndexFunc(s, func(r rune) bool {
 		return r >= 0x80 || !isAlnum(byte(r)) && r != '_' && r != '-'

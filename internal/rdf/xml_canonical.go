@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// canonical is the content of the element that is open, up to its end tag, in Exclusive
-// Canonical XML with comments: the lexical form of an rdf:XMLLiteral.
+// canonical returns the content of the open element, up to its end tag, in Exclusive Canonical XML with comments: the
+// lexical form of an rdf:XMLLiteral.
 func (x *xmlReader) canonical() (string, error) {
 	c := canonicalXML{x: x}
 	for depth := len(x.open); ; {
@@ -47,11 +47,10 @@ type canonicalXML struct {
 
 type canonicalElement struct {
 	name     string
-	rendered int // outside of it
+	rendered int // number rendered outside of it
 }
 
-// start writes a start tag with the namespaces that its names use and that no element
-// around it has written.
+// start writes a start tag with the namespaces that its names use and that no enclosing element has written.
 func (c *canonicalXML) start() {
 	name := c.x.name.String()
 	c.open = append(c.open, canonicalElement{name, len(c.rendered)})
@@ -84,8 +83,7 @@ func (c *canonicalXML) start() {
 	c.out = append(c.out, '>')
 }
 
-// find is what a prefix stands for by what is written; nothing and "no namespace" are
-// the same.
+// find returns the rendered namespace of a prefix; no declaration and "no namespace" are the same.
 func (c *canonicalXML) find(prefix string) string {
 	for i := len(c.rendered) - 1; i >= 0; i-- {
 		if c.rendered[i].prefix == prefix {

@@ -2,12 +2,11 @@ package rdf
 
 import "unicode/utf8"
 
-// Bounds on the entities that a document declares: what they come to is bounded too, so
-// that a short document cannot become a long one.
+// Limits of declared entities. Their expansion is bounded as well, so that a short document cannot expand to a long one.
 const (
 	MaxXMLEntities      = 4 << 10  // declared
-	MaxXMLEntityBytes   = 1 << 20  // of all, each with those that it refers to
-	MaxXMLExpandedBytes = 64 << 20 // that all references of a document come to
+	MaxXMLEntityBytes   = 1 << 20  // of all entities, after expansion
+	MaxXMLExpandedBytes = 64 << 20 // of all references of a document
 )
 
 type xmlEntities struct {
@@ -16,7 +15,7 @@ type xmlEntities struct {
 	expanded int
 }
 
-// reference adds what a character or entity reference stands for (XML 1.0, 4.1).
+// reference appends the replacement text of a character or entity reference (XML 1.0, 4.1).
 func (x *xmlReader) reference() error {
 	x.src.skip(1)
 	if x.src.peek() == '#' {
@@ -51,7 +50,7 @@ func (x *xmlReader) reference() error {
 	return nil
 }
 
-// codePoint is the rest of a character reference.
+// codePoint parses the rest of a character reference.
 func (x *xmlReader) codePoint() (rune, error) {
 	base, hex := rune(10), x.src.peek() == 'x'
 	if hex {
@@ -95,8 +94,8 @@ func predefinedEntity(name string) rune {
 	return 0
 }
 
-// doctype reads a document type declaration. Of its internal part, the entities count
-// that have a text; external ones are never read, nor is an external DTD.
+// doctype parses a document type declaration. Only internal entities with a text are supported: external entities and an
+// external DTD are never read.
 func (x *xmlReader) doctype() error {
 	if x.rooted || !x.src.ahead("<!DOCTYPE") {
 		return x.unexpected("an element or a text")
@@ -161,7 +160,7 @@ func (x *xmlReader) internalSubset() error {
 	}
 }
 
-// declaration passes over a declaration up to its end, or up to another mark.
+// declaration skips a declaration up to its end, or up to another mark.
 func (x *xmlReader) declaration(mark byte) error {
 	for {
 		c := x.src.peek()
@@ -181,12 +180,12 @@ func (x *xmlReader) declaration(mark byte) error {
 	}
 }
 
-// entity is the declaration of an entity ([70]). The first one of a name counts.
+// entity parses the declaration of an entity ([70]). The first declaration of a name applies.
 func (x *xmlReader) entity() error {
 	x.src.skip(len("<!ENTITY"))
 	x.space()
 	if x.src.peek() == '%' {
-		return x.declaration('>') // without a reference it says nothing
+		return x.declaration('>') // no effect without a reference
 	}
 	name, err := x.ncName()
 	if err != nil {
@@ -194,7 +193,7 @@ func (x *xmlReader) entity() error {
 	}
 	x.space()
 	if c := x.src.peek(); c != '"' && c != '\'' {
-		return x.declaration('>') // an external one: a reference to it is an error
+		return x.declaration('>') // external: a reference to it is an error
 	}
 	text, err := x.entityText()
 	if err != nil {
@@ -211,7 +210,7 @@ func (x *xmlReader) entity() error {
 	return nil
 }
 
-// entityText is what an entity stands for, the entities that it refers to included.
+// entityText parses the text of an entity and expands the entities in it.
 func (x *xmlReader) entityText() (string, error) {
 	most := x.most
 	defer func() { x.most = most }()
@@ -232,7 +231,7 @@ func (x *xmlReader) entityText() (string, error) {
 		if x.src.peek() == '&' {
 			x.src.skip(2)
 			r, err = x.codePoint()
-			markup = r == '<' || r == '&' // which is read when the entity is used
+			markup = r == '<' || r == '&' // parsed when the entity is used
 		} else {
 			r, err = x.character()
 		}

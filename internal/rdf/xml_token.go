@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on XML, beside Options.TokenBytes for a run of text or the attributes of an element.
+// Limits of XML, besides Options.TokenBytes for a text or the attributes of an element.
 const (
-	// MaxXMLDepth bounds how deep elements nest: nodes and properties alternate.
+	// MaxXMLDepth is the largest nesting of elements: nodes and properties alternate.
 	MaxXMLDepth = 2 * MaxDepth
-	// MaxXMLAttributes bounds the attributes of an element, MaxXMLNamespaces the
+	// MaxXMLAttributes is the largest number of attributes of an element, MaxXMLNamespaces of
 	// namespaces in scope.
 	MaxXMLAttributes = 1 << 10
 	MaxXMLNamespaces = 4 << 10
@@ -23,7 +23,7 @@ const (
 type xmlKind uint8
 
 const (
-	xmlEnd xmlKind = iota + 1 // of an element
+	xmlEnd xmlKind = iota + 1 // end of an element
 	xmlStart
 	xmlText
 	xmlComment
@@ -31,7 +31,7 @@ const (
 	xmlEOF
 )
 
-// xmlName is a name with its prefix and the namespace that it stands for.
+// xmlName is a name with its prefix and namespace.
 type xmlName struct{ prefix, local, space string }
 
 type xmlAttribute struct {
@@ -41,35 +41,35 @@ type xmlAttribute struct {
 
 type xmlBinding struct{ prefix, space string }
 
-// xmlReader reads the tokens of a document (XML 1.0, Namespaces in XML 1.0). Nothing
-// outside of the document is read: what an external entity or DTD would say is missing.
+// xmlReader is a tokenizer (XML 1.0, Namespaces in XML 1.0). It reads nothing outside of the document, so that external
+// entities and DTDs have no effect.
 type xmlReader struct {
 	src      *source
-	most     int // bytes of a token
+	most     int // largest length of a token in bytes
 	entities xmlEntities
 
-	// The token that next came to. Attributes and text last until the next one.
+	// The current token. Attributes and text are valid until the next one.
 	kind       xmlKind
-	name       xmlName // of an element; local is an instruction's target
+	name       xmlName // of an element; local is the target of an instruction
 	attributes []xmlAttribute
 	text       []byte
 
 	open     []openElement
 	bindings []xmlBinding
-	closing  bool // the start tag that was read last ends its element
+	closing  bool // the last start tag ends its element
 	rooted   bool // the document's element has begun
 }
 
 type openElement struct {
 	prefix, local string
-	bindings      int // in scope outside of it
+	bindings      int // number in scope outside of it
 }
 
 func newXMLReader(src *source, most int) *xmlReader {
 	return &xmlReader{src: src, most: most, bindings: []xmlBinding{{"xml", xmlNamespace}, {"", ""}}}
 }
 
-// next goes to the next token. Text that is interrupted by a comment comes in pieces.
+// next reads the next token. Text that is interrupted by a comment comes in pieces.
 func (x *xmlReader) next() error {
 	if x.closing {
 		x.closing = false
@@ -102,7 +102,7 @@ func (x *xmlReader) next() error {
 	return x.startTag()
 }
 
-// outside passes over the white space before and behind the document's element.
+// outside skips the white space outside of the document's element.
 func (x *xmlReader) outside() error {
 	x.kind = 0
 	x.space()
@@ -128,7 +128,7 @@ func (x *xmlReader) space() (any bool) {
 	}
 }
 
-// add adds a character to the token and counts it.
+// add appends a character to the token, within the limit.
 func (x *xmlReader) add(r rune) error {
 	if len(x.text) >= x.most {
 		return tooLong("a text or the attributes of an element are longer than %d bytes", x.most)
@@ -137,7 +137,7 @@ func (x *xmlReader) add(r rune) error {
 	return nil
 }
 
-// character takes the next character as it is, with line ends as XML has them (2.11).
+// character returns the next character, with line ends normalised (2.11).
 func (x *xmlReader) character() (rune, error) {
 	r, n := x.src.rune()
 	if n == 0 {
@@ -166,7 +166,7 @@ func (x *xmlReader) cutShort() error {
 	return invalid("the document is cut short")
 }
 
-// characters is a run of text, references and CDATA sections.
+// characters reads a run of text, references and CDATA sections.
 func (x *xmlReader) characters() error {
 	for {
 		switch c := x.src.peek(); {
@@ -197,7 +197,7 @@ func (x *xmlReader) characters() error {
 	}
 }
 
-// until adds what comes before a mark, and passes over the mark.
+// until appends the text before a mark and skips the mark.
 func (x *xmlReader) until(mark string) error {
 	for !x.src.ahead(mark) {
 		r, err := x.character()
@@ -221,8 +221,7 @@ func (x *xmlReader) comment() error {
 	return x.expect(">")
 }
 
-// instruction is a processing instruction; the XML declaration is none and is passed
-// over.
+// instruction reads a processing instruction. It skips the XML declaration.
 func (x *xmlReader) instruction() error {
 	first := x.src.offset == 0
 	x.src.skip(len("<?"))
@@ -252,7 +251,7 @@ func (x *xmlReader) instruction() error {
 	return x.next()
 }
 
-// declared is the value of a pseudo attribute of an XML declaration.
+// declared returns the value of a pseudo attribute of an XML declaration.
 func declared(declaration, name string) string {
 	_, rest, ok := strings.Cut(declaration, name)
 	rest = strings.TrimLeft(rest, " \t\n")
@@ -347,7 +346,7 @@ func (x *xmlReader) attribute() error {
 	return nil
 }
 
-// quoted adds an attribute's value, normalised (3.3.3).
+// quoted appends an attribute's value, normalised (3.3.3).
 func (x *xmlReader) quoted() error {
 	quote := x.src.peek()
 	if quote != '"' && quote != '\'' {
@@ -403,7 +402,7 @@ func (x *xmlReader) bind(name xmlName, space string) error {
 	return nil
 }
 
-// begin makes the start tag the token, its names with their namespaces.
+// begin makes the start tag the current token and resolves the namespaces of its names.
 func (x *xmlReader) begin(name xmlName) (err error) {
 	if name.space, err = x.namespace(name.prefix); err != nil {
 		return err
@@ -425,7 +424,7 @@ func (x *xmlReader) begin(name xmlName) (err error) {
 	return nil
 }
 
-// namespace is what a prefix stands for here.
+// namespace returns the namespace of a prefix.
 func (x *xmlReader) namespace(prefix string) (string, error) {
 	for i := len(x.bindings) - 1; i >= 0; i-- {
 		if x.bindings[i].prefix == prefix {
@@ -435,7 +434,7 @@ func (x *xmlReader) namespace(prefix string) (string, error) {
 	return "", invalid("the prefix %q is not declared", prefix)
 }
 
-// String is the name as it is written.
+// String returns the qualified name.
 func (n xmlName) String() string {
 	if n.prefix == "" {
 		return n.local
@@ -453,10 +452,10 @@ func (x *xmlReader) qName() (n xmlName, err error) {
 	return n, err
 }
 
-// maxXMLName bounds a name.
+// maxXMLName is the largest length of a name in bytes.
 const maxXMLName = 8 << 10
 
-// ncName is a name without a colon.
+// ncName reads a name without a colon.
 func (x *xmlReader) ncName() (string, error) {
 	var buf [64]byte
 	name := buf[:0]
@@ -492,18 +491,17 @@ func (x *xmlReader) unexpected(wanted string) error {
 	return x.src.unexpected(wanted)
 }
 
-// isXMLChar tells which characters a document may hold (XML 1.0, [2]).
+// isXMLChar reports whether a document may contain the character (XML 1.0, [2]).
 func isXMLChar(r rune) bool {
 	return r >= ' ' && r <= 0xD7FF || r == '\t' || r == '\n' || r == '\r' || r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= 0x10FFFF
 }
 
-// isXMLNameStart and isXMLNameChar are NameStartChar and NameChar ([4], [4a]) but for
-// the colon.
+// isXMLNameStart and isXMLNameChar implement NameStartChar and NameChar ([4], [4a]) without the colon.
 func isXMLNameStart(r rune) bool { return isNameStart(r) && !(r >= '0' && r <= '9') }
 
 func isXMLNameChar(r rune) bool { return isNameChar(r) || r == '.' }
 
-// isNCName tells whether a text is a name without a colon.
+// isNCName reports whether a text is a name without a colon.
 func isNCName(s string) bool {
 	for i, r := range s {
 		if i == 0 && !isXMLNameStart(r) || !isXMLNameChar(r) {
