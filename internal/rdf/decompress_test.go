@@ -39,11 +39,11 @@ func TestCutOffGzipIsRefused(t *testing.T) {
 		want string // "" where the document is whole
 	}{
 		{"whole", whole, ""},
-		{"cut off behind a line", whole[:cut], "cut off"},
-		{"without its trailer", whole[:len(whole)-8], "cut off"},
-		{"without its last byte", whole[:len(whole)-1], "cut off"},
+		{"cut off behind a line", whole[:cut], "truncated"},
+		{"without its trailer", whole[:len(whole)-8], "truncated"},
+		{"without its last byte", whole[:len(whole)-1], "truncated"},
 		{"with another checksum", damaged, "damaged"},
-		{"with the beginning of another member", append(bytes.Clone(whole), 0x1f, 0x8b, 8), "cut off"},
+		{"with the beginning of another member", append(bytes.Clone(whole), 0x1f, 0x8b, 8), "truncated"},
 		{"with other data behind it", append(bytes.Clone(whole), strings.Repeat("x", 20)...), "damaged"},
 	} {
 		for _, f := range []rdf.Format{rdf.NTriples, rdf.Turtle} {

@@ -17,7 +17,7 @@ func unescape(dst, text []byte, inIRI bool) ([]byte, error) {
 			continue
 		}
 		if i+1 == len(text) {
-			return nil, invalid("an escape is cut short")
+			return nil, invalid("an escape is incomplete")
 		}
 		width := 0
 		switch e := text[i+1]; e {
@@ -35,7 +35,7 @@ func unescape(dst, text []byte, inIRI bool) ([]byte, error) {
 			continue
 		}
 		if i+2+width > len(text) {
-			return nil, invalid("an escape is cut short")
+			return nil, invalid("an escape is incomplete")
 		}
 		r, ok := hexValue(text[i+2 : i+2+width])
 		if !ok {

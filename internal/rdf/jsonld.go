@@ -72,7 +72,7 @@ func (p *jsonldReader) document() error {
 	case '{', '[':
 	default:
 		if p.s.more() {
-			return invalid("a JSON-LD document is an object or an array")
+			return invalid("a JSON-LD document must be an object or an array")
 		}
 		return p.s.unexpected("an object or an array")
 	}
@@ -84,7 +84,7 @@ func (p *jsonldReader) document() error {
 		return err
 	}
 	if p.quads == 0 && p.rejected == 0 && p.firstDropped != nil {
-		err := invalid("nothing of the document is RDF; a context may be missing: %s", message(p.firstDropped.Err))
+		err := invalid("the document has no RDF; a context may be missing: %s", message(p.firstDropped.Err))
 		return &SyntaxError{Document: p.o.Name, Line: p.firstDropped.Line, Err: err}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (p *jsonldReader) failure(err error) error {
 
 // tooLong returns the error for a value that must be held in memory and exceeds the limit.
 func (p *jsonldReader) tooLong() error {
-	e := tooLong("a JSON-LD document may have any size if it is in streaming order (in each object @context first, then @type and @id, then the rest); of others at most %d bytes are held", p.o.JSONLD.MaxBytes)
+	e := tooLong("a JSON-LD document may have any size if it is in streaming order (in each object @context first, then @type and @id, then the rest); otherwise the limit is %d bytes", p.o.JSONLD.MaxBytes)
 	e.Limit = "jsonld-max-bytes"
 	e.Hint = "Put the entries into that order, raise --jsonld-max-bytes, or send N-Quads."
 	return e

@@ -86,7 +86,7 @@ const (
 // expand counts an IRI that was concatenated for the context.
 func (c *activeContext) expand(iri string) error {
 	if c.expanded += len(iri); c.expanded > maxExpandedBytes {
-		return tooLong("the IRIs that a context puts together have more than %d bytes", maxExpandedBytes)
+		return tooLong("the IRIs that a context builds exceed %d bytes", maxExpandedBytes)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (p *jsonldReader) initial() *activeContext {
 // processContext is the algorithm of section 4.1.2. The result keeps a reference to the local context.
 func (p *jsonldReader) processContext(active *activeContext, local val, call contextCall) (*activeContext, error) {
 	if call.depth++; call.depth > maxContextDepth {
-		return nil, tooLong("context overflow: contexts lead to each other more than %d times", maxContextDepth)
+		return nil, tooLong("context overflow: contexts refer to each other more than %d deep", maxContextDepth)
 	}
 	result := active.copy()
 	if local.isObject() {
@@ -172,7 +172,7 @@ func (p *jsonldReader) processContext(active *activeContext, local val, call con
 		case context.isObject():
 			err = p.contextObject(result, context, call)
 		default:
-			err = invalid("invalid local context: a context is an object, an IRI or null")
+			err = invalid("invalid local context: a context must be an object, an IRI or null")
 		}
 		return err
 	})
@@ -225,7 +225,7 @@ func (p *jsonldReader) supplied(ref string, call contextCall) (iri string, conte
 	}
 	context, ok := document.entry("@context")
 	if !document.isObject() || !ok {
-		return "", val{}, invalid("invalid remote context: the file for %s has no @context", excerpt([]byte(iri)))
+		return "", val{}, invalid("invalid remote context: the document for %s has no @context", excerpt([]byte(iri)))
 	}
 	return iri, context, nil
 }
@@ -243,17 +243,17 @@ func (p *jsonldReader) contextObject(result *activeContext, context val, call co
 		return err
 	}
 	if v, ok := local.entries["@version"]; ok && string(v.raw()) != "1.1" {
-		return invalid("invalid @version value: it is 1.1")
+		return invalid("invalid @version value: it must be 1.1")
 	}
 	if v, ok := local.entries["@propagate"]; ok && !v.isBool() {
-		return invalid("invalid @propagate value: it is true or false")
+		return invalid("invalid @propagate value: it must be true or false")
 	}
 	if err := p.contextDefaults(result, local, call); err != nil {
 		return err
 	}
 	if v, ok := local.entries["@protected"]; ok {
 		if !v.isBool() {
-			return invalid("invalid @protected value: it is true or false")
+			return invalid("invalid @protected value: it must be true or false")
 		}
 		local.protected = v.kind() == 't'
 	}
@@ -287,19 +287,19 @@ func (p *jsonldReader) importContext(local *localContext, call contextCall) erro
 		return nil
 	}
 	if !ref.isString() {
-		return invalid("invalid @import value: it is the IRI of a context")
+		return invalid("invalid @import value: it must be the IRI of a context")
 	}
 	iri, imported, err := p.supplied(ref.string(), call)
 	if err != nil {
 		return err
 	}
 	if !imported.isObject() {
-		return invalid("invalid remote context: %s is imported and is no object", excerpt([]byte(iri)))
+		return invalid("invalid remote context: %s is imported and is not an object", excerpt([]byte(iri)))
 	}
 	imported.entries(func(key, value val) bool {
 		name := key.string()
 		if name == "@import" {
-			err = invalid("invalid context entry: %s is imported and has @import itself", excerpt([]byte(iri)))
+			err = invalid("invalid context entry: %s is imported and must not have @import", excerpt([]byte(iri)))
 			return false
 		}
 		if _, ok := local.entries[name]; !ok {
@@ -318,11 +318,11 @@ func (p *jsonldReader) contextDefaults(result *activeContext, local *localContex
 		case v.isNull():
 			result.base = ""
 		case !v.isString():
-			return invalid("invalid base IRI: @base is an IRI or null")
+			return invalid("invalid base IRI: @base must be an IRI or null")
 		default:
 			base, err := resolveIRI(result.base, v.string())
 			if err != nil {
-				return invalid("invalid base IRI: %s is relative, and there is no base that it is relative to", excerpt(v.bytes()))
+				return invalid("invalid base IRI: %s is relative, and there is no base to resolve it", excerpt(v.bytes()))
 			}
 			if err := result.expand(base); err != nil {
 				return err
@@ -334,7 +334,7 @@ func (p *jsonldReader) contextDefaults(result *activeContext, local *localContex
 		if v.isNull() {
 			result.vocab, result.hasVocab = "", false
 		} else if !v.isString() {
-			return invalid("invalid vocab mapping: @vocab is an IRI or null")
+			return invalid("invalid vocab mapping: @vocab must be an IRI or null")
 		} else {
 			iri, ok, err := p.expandIRI(result, v.string(), expandVocab|expandRelative, nil)
 			if err != nil {
@@ -351,7 +351,7 @@ func (p *jsonldReader) contextDefaults(result *activeContext, local *localContex
 	}
 	if v, ok := local.entries["@language"]; ok {
 		if !v.isNull() && !v.isString() {
-			return invalid("invalid default language: @language is a language tag or null")
+			return invalid("invalid default language: @language must be a language tag or null")
 		}
 		result.lang = text(v)
 	}
@@ -376,7 +376,7 @@ func direction(v val, orNull bool) error {
 	if orNull && v.isNull() || v.isString() && (v.equals("ltr") || v.equals("rtl")) {
 		return nil
 	}
-	return invalid("invalid base direction: it is \"ltr\" or \"rtl\"")
+	return invalid("invalid base direction: it must be \"ltr\" or \"rtl\"")
 }
 
 func message(err error) string {

@@ -160,7 +160,7 @@ func (p *jsonldReader) expand(c *activeContext, at position, v val, to sink) (ke
 		return p.object(c, at, v, to)
 	}
 	if at.floating() {
-		p.drop("a value that belongs to no node is left out")
+		p.drop("a value without a node is dropped")
 		return false, nil
 	}
 	if at.def != nil && at.def.scoped {
@@ -181,7 +181,7 @@ func (p *jsonldReader) expand(c *activeContext, at position, v val, to sink) (ke
 func (p *jsonldReader) deliver(at position, it item, to sink) error {
 	x := at.extra
 	if x.wrap != wrapNone {
-		p.drop("a value in a graph that belongs to no node is left out")
+		p.drop("a value in a graph without a node is dropped")
 		it = item{ref: p.fresh()}
 		if x.id != nil {
 			it.ref = *x.id
@@ -189,7 +189,7 @@ func (p *jsonldReader) deliver(at position, it item, to sink) error {
 	}
 	if x.index != nil {
 		if it.kind != itemNode {
-			return invalid("invalid value object: the map has an index that is a property, and this value is no node")
+			return invalid("invalid value object: the map has a property-valued index, and this value is not a node")
 		}
 		if err := p.emit(it.ref, x.index.predicate, x.index.value, at.graph); err != nil {
 			return err
@@ -244,11 +244,11 @@ func (p *jsonldReader) reference(c *activeContext, v val, how expansion) (ref, e
 		return ref{}, err
 	}
 	if !ok {
-		p.drop("%s has the form of a keyword and is left out", excerpt(v.bytes()))
+		p.drop("%s has the form of a keyword and is dropped", excerpt(v.bytes()))
 		return ref{}, nil
 	}
 	if isKeyword(iri) {
-		return ref{err: invalid("the keyword %s names no node", iri)}, nil
+		return ref{err: invalid("the keyword %s does not name a node", iri)}, nil
 	}
 	return p.resource(iri), nil
 }
@@ -282,7 +282,7 @@ func (p *jsonldReader) literal(v val, typ, lang, dir string) item {
 		case "compound-literal":
 			return item{p.compound(lexical, lang, dir), itemNode}
 		default:
-			p.drop("the direction of a text is left out: RDF 1.1 has none")
+			p.drop("the direction of a string is dropped: RDF 1.1 has none")
 		}
 	}
 	datatype := kg.Term{}
@@ -391,11 +391,11 @@ func (p *jsonldReader) object(c *activeContext, at position, v val, to sink) (ke
 	case o.has("@value"):
 		return p.valueObject(o, at, to)
 	case o.has("@list") && at.floating():
-		p.drop("a list that belongs to no node is left out")
+		p.drop("a list without a node is dropped")
 		return false, nil
 	case o.has("@list"), o.has("@set"):
 		if o.properties > 0 || len(o.types) > 0 || !o.only("@list", "@index") && !o.only("@set", "@index") {
-			return false, invalid("invalid set or list object: beside @set or @list there is nothing but @index")
+			return false, invalid("invalid set or list object: with @set or @list, only @index is allowed")
 		}
 		if list, ok := o.keywords["@list"]; ok {
 			return true, p.list(o.c, at, list, to)
@@ -561,7 +561,7 @@ func (p *jsonldReader) keyword(o *object, c *activeContext, m *meaning, v val) e
 		o.types = append(o.types, v)
 		return v.each(func(t val) error {
 			if !t.isString() {
-				return invalid("invalid type value: @type is an IRI or an array of IRIs")
+				return invalid("invalid type value: @type must be an IRI or an array of IRIs")
 			}
 			return nil
 		})
@@ -577,11 +577,11 @@ func (p *jsonldReader) keyword(o *object, c *activeContext, m *meaning, v val) e
 	switch m.iri {
 	case "@id":
 		if !v.isString() {
-			return invalid("invalid @id value: it is an IRI")
+			return invalid("invalid @id value: it must be an IRI")
 		}
 	case "@language":
 		if !v.isString() {
-			return invalid("invalid language-tagged string: @language is a language tag")
+			return invalid("invalid language-tagged string: @language must be a language tag")
 		}
 	case "@direction":
 		if err := direction(v, false); err != nil {
@@ -589,15 +589,15 @@ func (p *jsonldReader) keyword(o *object, c *activeContext, m *meaning, v val) e
 		}
 	case "@index":
 		if !v.isString() {
-			return invalid("invalid @index value: it is a string")
+			return invalid("invalid @index value: it must be a string")
 		}
 	case "@reverse":
 		if !v.isObject() {
-			return invalid("invalid @reverse value: it is an object")
+			return invalid("invalid @reverse value: it must be an object")
 		}
 	case "@value", "@graph", "@list", "@set":
 	default:
-		p.drop("%s means nothing here and is left out", m.iri)
+		p.drop("%s has no meaning here and is dropped", m.iri)
 		return nil
 	}
 	if o.keywords == nil {
@@ -624,7 +624,7 @@ func (p *jsonldReader) nested(o *object, c *activeContext, m *meaning, v val) (e
 			})
 		}
 		if bad {
-			return invalid("invalid @nest value: it is an object that is no value object")
+			return invalid("invalid @nest value: it must be an object other than a value object")
 		}
 		return p.collect(o, c, n)
 	})
@@ -634,13 +634,13 @@ func (p *jsonldReader) nested(o *object, c *activeContext, m *meaning, v val) (e
 func (p *jsonldReader) valueObject(o *object, at position, to sink) (kept bool, err error) {
 	v := o.keywords["@value"]
 	if o.properties > 0 || !o.only("@value", "@language", "@direction", "@index") {
-		return false, invalid("invalid value object: beside @value there are only @type, @language, @direction and @index")
+		return false, invalid("invalid value object: with @value, only @type, @language, @direction and @index are allowed")
 	}
 	typ := ""
 	for i, t := range o.types {
 		if t.isArray() || i > 0 {
 			if t.next() != t.i+2 || i > 0 {
-				return false, invalid("invalid typed value: a value has one type")
+				return false, invalid("invalid typed value: a value must have one type")
 			}
 			t = val{t.t, t.i + 1}
 		}
@@ -649,28 +649,28 @@ func (p *jsonldReader) valueObject(o *object, at position, to sink) (kept bool, 
 			return false, err
 		}
 		if !ok || typ != "@json" && (isKeyword(typ) || strings.HasPrefix(typ, "_:")) {
-			return false, invalid("invalid typed value: %s is no IRI", excerpt(t.bytes()))
+			return false, invalid("invalid typed value: %s is not an IRI", excerpt(t.bytes()))
 		}
 	}
 	lang, tagged := o.keywords["@language"]
 	dir, directed := o.keywords["@direction"]
 	switch {
 	case typ != "" && (tagged || directed):
-		return false, invalid("invalid value object: with @type there is neither @language nor @direction")
+		return false, invalid("invalid value object: with @type, @language and @direction are not allowed")
 	case typ == "@json":
 	case v.isNull():
 		return false, nil
 	case v.isArray() && v.next() == v.i+1:
 		return false, nil
 	case !v.isScalar():
-		return false, invalid("invalid value object value: @value is a string, a number, true, false or null")
+		return false, invalid("invalid value object value: @value must be a string, a number, true, false or null")
 	case tagged && !v.isString():
-		return false, invalid("invalid language-tagged value: it is a string")
+		return false, invalid("invalid language-tagged value: it must be a string")
 	case typ != "" && scheme(typ) == "":
-		return false, invalid("invalid typed value: %s is no IRI", excerpt([]byte(typ)))
+		return false, invalid("invalid typed value: %s is not an IRI", excerpt([]byte(typ)))
 	}
 	if at.floating() {
-		p.drop("a value that belongs to no node is left out")
+		p.drop("a value without a node is dropped")
 		return false, nil
 	}
 	l, d := "", ""

@@ -136,7 +136,7 @@ func (p *jsonldReader) types(o *object, v val, subject, graph ref) error {
 func (p *jsonldReader) included(c *activeContext, v val, graph ref) error {
 	return v.each(func(n val) error {
 		p.here = n
-		bad := invalid("invalid @included value: it is made of node objects")
+		bad := invalid("invalid @included value: it must consist of node objects")
 		if !n.isObject() {
 			return bad
 		}
@@ -170,7 +170,7 @@ func (p *jsonldReader) reverse(c *activeContext, v val, subject, graph ref) (kep
 		}
 		if m.keyword && !key.equals("@context") {
 			p.here = key
-			err = invalid("invalid reverse property map: %s is no property", m.iri)
+			err = invalid("invalid reverse property map: %s is not a property", m.iri)
 			return false
 		}
 		var any bool
@@ -201,7 +201,7 @@ func (p *jsonldReader) link(m *meaning, subject, graph ref, reverse bool) sink {
 	nodes := reverse || m.def.reverse
 	return func(it item) (err error) {
 		if nodes && it.kind != itemNode {
-			return invalid("invalid reverse property value: it is a node")
+			return invalid("invalid reverse property value: it must be a node")
 		}
 		if backwards {
 			err = p.emit(it.ref, m.predicate, subject, graph)
@@ -280,7 +280,7 @@ func (p *jsonldReader) languageMap(c *activeContext, d *termDef, v val, to sink)
 				return nil
 			}
 			if !text.isString() {
-				return invalid("invalid language map value: it is a string")
+				return invalid("invalid language map value: it must be a string")
 			}
 			return to(p.literal(text, "", lang, dir))
 		})

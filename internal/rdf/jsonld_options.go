@@ -150,18 +150,18 @@ func (c *JSONLDContexts) document(iri string) (val, error) {
 			return v, nil
 		}
 	}
-	e := invalid("the context %s is not known, and contexts are never fetched", strings.Trim(excerpt([]byte(iri)), `"`))
+	e := invalid("the context %s is unknown, and contexts are never fetched", strings.Trim(excerpt([]byte(iri)), `"`))
 	e.Hint = fmt.Sprintf("Put the context into the document, or have koine started with --jsonld-context %s=FILE.", iri)
 	return val{}, e
 }
 
 func (o *JSONLDOptions) valid() error {
 	if o.MaxBytes < 0 || o.MaxBytes > MaxJSONLDMaxBytes {
-		return invalid("between 0 and %d bytes of a JSON-LD document can be held", MaxJSONLDMaxBytes)
+		return invalid("MaxBytes of JSON-LD must be between 0 and %d", MaxJSONLDMaxBytes)
 	}
 	switch o.Direction {
 	case "", "i18n-datatype", "compound-literal":
 		return nil
 	}
-	return invalid("%q is no way to write directions", o.Direction)
+	return invalid("%q is not a format for directions", o.Direction)
 }

@@ -145,11 +145,11 @@ func (s *jsonScanner) peek() byte {
 func (s *jsonScanner) unexpected(wanted string) error {
 	if !s.more() {
 		if errors.Is(s.err, io.EOF) {
-			return invalid("not JSON: the document ends where %s should be", wanted)
+			return invalid("not JSON: unexpected end of the document, expected %s", wanted)
 		}
 		return s.err
 	}
-	return invalid("not JSON: %s stands where %s should be", excerpt(s.buf[s.pos:min(s.end, s.pos+12)]), wanted)
+	return invalid("not JSON: found %s, expected %s", excerpt(s.buf[s.pos:min(s.end, s.pos+12)]), wanted)
 }
 
 // expect consumes one character.
@@ -282,7 +282,7 @@ func (s *jsonScanner) key(seen *keySet) (uint32, error) {
 
 func (s *jsonScanner) scan(depth int) error {
 	if depth > MaxDepth {
-		return tooLong("the JSON nests deeper than %d", MaxDepth)
+		return tooLong("the JSON is nested more than %d deep", MaxDepth)
 	}
 	switch c := s.peek(); c {
 	case '{':
@@ -393,7 +393,7 @@ func (s *jsonScanner) str() error {
 			}
 		case c < ' ':
 			s.pos--
-			return invalid("a string holds the control character U+%04X, which has to be escaped", c)
+			return invalid("a string has the unescaped control character U+%04X", c)
 		case c >= utf8.RuneSelf:
 			ascii = false
 		}
@@ -427,7 +427,7 @@ func (s *jsonScanner) escape() error {
 			}
 		}
 	}
-	return invalid("a string holds half of a surrogate pair, which is no character")
+	return invalid("a string has an unpaired surrogate")
 }
 
 func (s *jsonScanner) hex4() (rune, error) {
@@ -441,7 +441,7 @@ func (s *jsonScanner) hex4() (rune, error) {
 	}
 	r := hex4(digits[:])
 	if r < 0 {
-		return 0, invalid("\\u%s is no escape", digits)
+		return 0, invalid("\\u%s is not an escape", digits)
 	}
 	return r, nil
 }
@@ -449,7 +449,7 @@ func (s *jsonScanner) hex4() (rune, error) {
 // ended returns an error unless only white space follows.
 func (s *jsonScanner) ended() error {
 	if s.peek() != 0 || s.more() {
-		return invalid("something follows the JSON document")
+		return invalid("unexpected text behind the JSON document")
 	}
 	if !errors.Is(s.err, io.EOF) {
 		return s.err

@@ -34,7 +34,7 @@ func (p *jsonldReader) hold() (val, error) {
 func (p *jsonldReader) deeper(step string) error {
 	p.path = append(p.path, step)
 	if p.s.depth = len(p.path); p.s.depth > MaxDepth {
-		return tooLong("the JSON nests deeper than %d", MaxDepth)
+		return tooLong("the JSON is nested more than %d deep", MaxDepth)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (p *jsonldReader) streamNode(c *activeContext, at position, head val, key s
 			return err
 		}
 		if keys.len() >= maxStreamedKeys {
-			return tooLong("an object that is not held has at most %d keys", maxStreamedKeys)
+			return tooLong("a streamed object can have at most %d keys", maxStreamedKeys)
 		}
 		if key, err = p.s.nextKey(keys); err != nil {
 			return err
@@ -293,7 +293,7 @@ func (n *nodeStream) keyword(m *meaning) error {
 		return p.tooLong()
 	case "@value", "@list", "@set":
 		if n.named {
-			return invalid("invalid value, set or list object: it has an @id")
+			return invalid("invalid value, set or list object: @id is not allowed")
 		}
 		return p.tooLong()
 	}

@@ -86,7 +86,7 @@ const (
 func (p *jsonldReader) chargeIRI(front, rest string) error {
 	p.joinedBytes += uint64(len(front) + len(rest))
 	if most := maxJoinedBytes + maxJoinedPerByte*p.s.steps; p.joinedBytes > most {
-		e := tooLong("the IRIs that the document puts together of @vocab, prefixes and @base have more than %d bytes: %d and %d for each byte that was read", most, maxJoinedBytes, maxJoinedPerByte)
+		e := tooLong("the IRIs that the document builds from @vocab, prefixes and @base exceed %d bytes: %d and %d per byte read", most, maxJoinedBytes, maxJoinedPerByte)
 		e.Hint = "Use a shorter @vocab, prefix or @base, or send N-Quads."
 		return e
 	}
@@ -101,13 +101,13 @@ func (p *jsonldReader) defineTerm(c *activeContext, local *localContext, name st
 	if done, begun := local.defined[name]; done {
 		return nil
 	} else if begun {
-		return invalid("cyclic IRI mapping: the term %s is defined by itself", excerpt([]byte(name)))
+		return invalid("cyclic IRI mapping: the term %s refers to itself", excerpt([]byte(name)))
 	}
 	if name == "" {
-		return invalid("invalid term definition: a term has at least one character")
+		return invalid("invalid term definition: a term must have at least one character")
 	}
 	if local.depth++; local.depth > maxTermDepth {
-		return tooLong("more than %d terms are defined by way of each other", maxTermDepth)
+		return tooLong("more than %d terms are defined by each other", maxTermDepth)
 	}
 	defer func() { local.depth-- }()
 	if err := p.tick(); err != nil {
@@ -176,7 +176,7 @@ func typeTerm(value val) error {
 		})
 	}
 	if !ok {
-		return invalid("keyword redefinition: of @type, a context says only @container: @set and @protected")
+		return invalid("keyword redefinition: a context can only set @container: @set and @protected for @type")
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (d *termBuilder) build(value val) (ignored bool, err error) {
 	case value.isString():
 		return d.id(value, true)
 	case !value.isObject():
-		return false, invalid("invalid term definition: it is an IRI, an object or null")
+		return false, invalid("invalid term definition: it must be an IRI, an object or null")
 	}
 	value.entries(func(key, v val) bool {
 		entries[key.string()] = v
@@ -209,12 +209,12 @@ func (d *termBuilder) build(value val) (ignored bool, err error) {
 		switch key {
 		case "@id", "@reverse", "@container", "@context", "@direction", "@index", "@language", "@nest", "@prefix", "@protected", "@type":
 		default:
-			return false, invalid("invalid term definition: %s is not part of one", excerpt([]byte(key)))
+			return false, invalid("invalid term definition: %s is not a keyword for it", excerpt([]byte(key)))
 		}
 	}
 	if v, ok := entries["@protected"]; ok {
 		if !v.isBool() {
-			return false, invalid("invalid @protected value: it is true or false")
+			return false, invalid("invalid @protected value: it must be true or false")
 		}
 		d.protected = v.kind() == 't'
 	}
@@ -254,7 +254,7 @@ func (d *termBuilder) typeMapping(entries map[string]val) error {
 		return nil
 	}
 	if !v.isString() {
-		return invalid("invalid type mapping: @type is an IRI or a keyword")
+		return invalid("invalid type mapping: @type must be an IRI or a keyword")
 	}
 	typ, ok, err := d.expand(v.string())
 	if err != nil {
@@ -263,7 +263,7 @@ func (d *termBuilder) typeMapping(entries map[string]val) error {
 	switch {
 	case typ == "@id" || typ == "@vocab" || typ == "@json" || typ == "@none":
 	case !ok || isKeyword(typ) || scheme(typ) == "":
-		return invalid("invalid type mapping: %s is no IRI", excerpt(v.bytes()))
+		return invalid("invalid type mapping: %s is not an IRI", excerpt(v.bytes()))
 	}
 	d.typ = typ
 	return nil
@@ -276,7 +276,7 @@ func (d *termBuilder) reverseProperty(v val, entries map[string]val) (ignored bo
 		return false, invalid("invalid reverse property: @reverse excludes @id and @nest")
 	}
 	if !v.isString() {
-		return false, invalid("invalid IRI mapping: @reverse is an IRI")
+		return false, invalid("invalid IRI mapping: @reverse must be an IRI")
 	}
 	if likeKeyword(v.string()) {
 		return true, nil
@@ -286,12 +286,12 @@ func (d *termBuilder) reverseProperty(v val, entries map[string]val) (ignored bo
 		return false, err
 	}
 	if !ok || !isIRI(iri) {
-		return false, invalid("invalid IRI mapping: %s is no IRI", excerpt(v.bytes()))
+		return false, invalid("invalid IRI mapping: %s is not an IRI", excerpt(v.bytes()))
 	}
 	d.iri, d.reverse = iri, true
 	if c, ok := entries["@container"]; ok && !c.isNull() {
 		if !c.isString() || !c.equals("@set") && !c.equals("@index") {
-			return false, invalid("invalid reverse property: its @container is @set, @index or null")
+			return false, invalid("invalid reverse property: its @container must be @set, @index or null")
 		}
 		d.container = containers[c.string()]
 	}
@@ -304,7 +304,7 @@ func (d *termBuilder) id(v val, simple bool) (ignored bool, err error) {
 		return false, nil
 	}
 	if !v.isString() {
-		return false, invalid("invalid IRI mapping: @id is an IRI or null")
+		return false, invalid("invalid IRI mapping: @id must be an IRI or null")
 	}
 	text := v.string()
 	if text == d.name {
@@ -318,10 +318,10 @@ func (d *termBuilder) id(v val, simple bool) (ignored bool, err error) {
 		return false, err
 	}
 	if iri == "@context" {
-		return false, invalid("invalid keyword alias: @context has none")
+		return false, invalid("invalid keyword alias: @context cannot have one")
 	}
 	if !ok || !isKeyword(iri) && !isIRI(iri) {
-		return false, invalid("invalid IRI mapping: %s is no IRI", excerpt([]byte(text)))
+		return false, invalid("invalid IRI mapping: %s is not an IRI", excerpt([]byte(text)))
 	}
 	d.iri = iri
 	colon := len(d.name) > 1 && strings.IndexByte(d.name[1:len(d.name)-1], ':') >= 0
@@ -329,7 +329,7 @@ func (d *termBuilder) id(v val, simple bool) (ignored bool, err error) {
 	if colon || slash {
 		d.local.defined[d.name] = true
 		if own, _, err := d.expand(d.name); err != nil || own != iri {
-			return false, invalid("invalid IRI mapping: the term is an IRI and means another one")
+			return false, invalid("invalid IRI mapping: the term is an IRI and must not map to another one")
 		}
 	}
 	if !strings.ContainsAny(d.name, ":/") && simple {
@@ -358,7 +358,7 @@ func (d *termBuilder) ownIRI() error {
 	case strings.IndexByte(d.name, '/') >= 0:
 		iri, _, err := d.p.expandIRI(d.c, d.name, expandVocab, nil)
 		if err != nil || scheme(iri) == "" {
-			return invalid("invalid IRI mapping: the term is no IRI")
+			return invalid("invalid IRI mapping: the term is not an IRI")
 		}
 		d.iri = iri
 		return d.c.expand(iri)
@@ -406,7 +406,7 @@ func (d *termBuilder) containerMapping(entries map[string]val) error {
 			d.typ = "@id"
 		}
 		if d.typ != "@id" && d.typ != "@vocab" {
-			return invalid("invalid type mapping: with @container: @type, it is @id or @vocab")
+			return invalid("invalid type mapping: with @container: @type, it must be @id or @vocab")
 		}
 	}
 	return nil
@@ -418,14 +418,14 @@ func (d *termBuilder) indexMapping(entries map[string]val) error {
 		return nil
 	}
 	if !d.container.has(containerIndex) || !v.isString() {
-		return invalid("invalid term definition: @index is an IRI, and needs @container: @index")
+		return invalid("invalid term definition: @index must be an IRI and needs @container: @index")
 	}
 	iri, ok, err := d.expand(v.string())
 	if err != nil {
 		return err
 	}
 	if !ok || scheme(iri) == "" {
-		return invalid("invalid term definition: @index is %s, which is no IRI", excerpt(v.bytes()))
+		return invalid("invalid term definition: @index is %s, which is not an IRI", excerpt(v.bytes()))
 	}
 	d.index = v.string()
 	return nil
@@ -451,7 +451,7 @@ func (d *termBuilder) languageMapping(entries map[string]val) error {
 	}
 	if v, ok := entries["@language"]; ok {
 		if !v.isNull() && !v.isString() {
-			return invalid("invalid language mapping: @language is a language tag or null")
+			return invalid("invalid language mapping: @language must be a language tag or null")
 		}
 		d.lang, d.hasLang = text(v), true
 	}
@@ -470,7 +470,7 @@ func (d *termBuilder) nestMapping(entries map[string]val) error {
 		return nil
 	}
 	if !v.isString() || isKeyword(v.string()) && !v.equals("@nest") {
-		return invalid("invalid @nest value: it is @nest or a term that means @nest")
+		return invalid("invalid @nest value: it must be @nest or a term for @nest")
 	}
 	d.nest = v.string()
 	return nil
@@ -482,14 +482,14 @@ func (d *termBuilder) prefixFlag(entries map[string]val) error {
 		return nil
 	}
 	if strings.ContainsAny(d.name, ":/") {
-		return invalid("invalid term definition: a term with a colon or a slash is no prefix")
+		return invalid("invalid term definition: a term with a colon or a slash cannot be a prefix")
 	}
 	if !v.isBool() {
-		return invalid("invalid @prefix value: it is true or false")
+		return invalid("invalid @prefix value: it must be true or false")
 	}
 	d.prefix = v.kind() == 't'
 	if d.prefix && isKeyword(d.iri) {
-		return invalid("invalid term definition: a keyword is no prefix")
+		return invalid("invalid term definition: a keyword cannot be a prefix")
 	}
 	return nil
 }

@@ -429,8 +429,8 @@ func TestJSONLDContexts(t *testing.T) {
 		{"by a Link header", `{"@id":"urn:s","p":1}`, "https://c.example/a", 1, ""},
 		{"a Link header, and its own", `{"@context":{"p":"urn:x"},"@id":"urn:s","p":1}`, "https://c.example/a", 1, ""},
 		{"itself", `{"@context":"https://c.example/c","@id":"urn:s"}`, "", 0, "includes itself"},
-		{"unknown", `{"@context":"https://c.example/none","@id":"urn:s"}`, "", 0, "the context https://c.example/none is not known, and contexts are never fetched"},
-		{"unknown by a Link header", `{"@id":"urn:s"}`, "https://c.example/none", 0, "the context https://c.example/none is not known"},
+		{"unknown", `{"@context":"https://c.example/none","@id":"urn:s"}`, "", 0, "the context https://c.example/none is unknown, and contexts are never fetched"},
+		{"unknown by a Link header", `{"@id":"urn:s"}`, "https://c.example/none", 0, "the context https://c.example/none is unknown"},
 	} {
 		quads, err := read([]byte(c.text), rdf.JSONLD, rdf.Options{JSONLD: rdf.JSONLDOptions{Contexts: contexts, Context: c.link}})
 		if c.says == "" && (err != nil || len(quads) != c.quads) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
@@ -470,9 +470,9 @@ func TestJSONLDRefuses(t *testing.T) {
 		{"a control character", "{\"@id\":\"urn:s\",\"urn:p\":\"a\x01\"}", "control character"},
 		{"a number with a leading zero", `{"@id":"urn:s","urn:p":01}`, "not JSON"},
 		{"a comma too many", `{"@id":"urn:s",}`, "not JSON"},
-		{"an end too early", `{"@id":"urn:s","urn:p":[1`, "not JSON: the document ends"},
-		{"an order of terms too long", chain(300), "by way of each other"},
-		{"depth", deep(rdf.MaxDepth + 1), "deeper"},
+		{"an end too early", `{"@id":"urn:s","urn:p":[1`, "not JSON: unexpected end of the document"},
+		{"an order of terms too long", chain(300), "are defined by each other"},
+		{"depth", deep(rdf.MaxDepth + 1), "nested more than"},
 		{"an array as a value", `{"@id":"urn:s","urn:p":{"@value":[1]}}`, "invalid value object value"},
 	} {
 		if _, err := read([]byte(c.text), rdf.JSONLD, rdf.Options{}); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -600,7 +600,7 @@ func TestJSONLDLongIRIsAreNotKept(t *testing.T) {
 	}
 	terms := `{"@context":{"p":"` + long + `"` + many(120, `,"t%d":"p:x"`) + `},"t1":1}`
 	for _, err := range rdf.Read(strings.NewReader(terms), rdf.JSONLD, rdf.Options{}) {
-		if kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), "the IRIs that a context puts together") {
+		if kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), "the IRIs that a context builds") {
 			t.Errorf("a context of long terms: %v", err)
 		}
 	}
@@ -638,7 +638,7 @@ func TestJSONLDJoinedIRIsAreBounded(t *testing.T) {
 			}
 			beyond := within + 5 + allowedPerByte*(len(document(within))-len(shape.begin)+1<<16)/one
 			err := read(beyond)
-			if kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), "the IRIs that the document puts together") {
+			if kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), "the IRIs that the document builds") {
 				t.Errorf("%d IRIs of %d bytes: got %v, want that they are too many", beyond, one, err)
 			}
 		})

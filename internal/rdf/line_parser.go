@@ -80,7 +80,7 @@ func (p *lineParser) end() error {
 	p.pos++
 	p.space()
 	if !p.ended() {
-		return p.unexpected("nothing more on the line")
+		return p.unexpected("the end of the line")
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (p *lineParser) iri() (kg.Term, error) {
 	rest := p.line[p.pos+1:]
 	n := bytes.IndexByte(rest, '>')
 	if n < 0 {
-		return kg.Term{}, invalid("an IRI does not end: %s", excerpt(p.line[p.pos:]))
+		return kg.Term{}, invalid("an IRI is not terminated: %s", excerpt(p.line[p.pos:]))
 	}
 	text := rest[:n]
 	p.pos += n + 2
@@ -178,7 +178,7 @@ func (p *lineParser) quoted() (text []byte, escaped bool, err error) {
 	for {
 		n := bytes.IndexByte(p.line[at:], '"')
 		if n < 0 {
-			return nil, false, invalid("a literal does not end: %s", excerpt(p.line[p.pos:]))
+			return nil, false, invalid("a literal is not terminated: %s", excerpt(p.line[p.pos:]))
 		}
 		at += n
 		if p.line[at-1] == '\\' && oddBackslashes(p.line[start:at]) {
@@ -188,7 +188,7 @@ func (p *lineParser) quoted() (text []byte, escaped bool, err error) {
 		text = p.line[start:at]
 		p.pos = at + 1
 		if bytes.IndexByte(text, '\r') >= 0 {
-			return nil, false, invalid("a line break in a literal is written \\r or \\n")
+			return nil, false, invalid("a line break in a literal must be written \\r or \\n")
 		}
 		return text, bytes.IndexByte(text, '\\') >= 0, nil
 	}
@@ -223,10 +223,10 @@ func (p *lineParser) ended() bool {
 
 func (p *lineParser) unexpected(wanted string) error {
 	if p.pos >= len(p.line) {
-		return invalid("the line ends where %s should be", wanted)
+		return invalid("unexpected end of the line, expected %s", wanted)
 	}
 	if rest := p.line[p.pos:]; utf8.Valid(rest) {
-		return invalid("%s stands where %s should be", excerpt(rest), wanted)
+		return invalid("found %s, expected %s", excerpt(rest), wanted)
 	}
-	return invalid("something that is not UTF-8 stands where %s should be", wanted)
+	return invalid("invalid UTF-8, expected %s", wanted)
 }

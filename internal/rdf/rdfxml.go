@@ -98,7 +98,7 @@ func (p *rdfxmlParser) document() error {
 // nodes parses the content of rdf:RDF ([7.2.10]).
 func (p *rdfxmlParser) nodes(root *xmlElement) error {
 	if root.rdf != (rdfAttributes{}) || len(root.properties) > 0 {
-		return invalid("rdf:RDF has attributes of xml: and xmlns: only")
+		return invalid("rdf:RDF must not have attributes except xml: and xmlns:")
 	}
 	for {
 		more, err := p.toChild("an element about a node")
@@ -138,7 +138,7 @@ func (p *rdfxmlParser) toChild(wanted string) (bool, error) {
 			return false, nil
 		case xmlText:
 			if !isXMLSpace(p.xml.text) {
-				return false, invalid("the text %s stands where %s should be", excerpt(bytes.TrimSpace(p.xml.text)), wanted)
+				return false, invalid("found the text %s, expected %s", excerpt(bytes.TrimSpace(p.xml.text)), wanted)
 			}
 		}
 	}
@@ -233,7 +233,7 @@ func (p *rdfxmlParser) node(e *xmlElement) (kg.Term, error) {
 		return kg.Term{}, invalid("rdf:%s cannot be an element about a node", e.name.local)
 	}
 	if e.rdf.resource != nil || e.rdf.datatype != nil || e.rdf.parseType != nil {
-		return kg.Term{}, invalid("rdf:resource, rdf:datatype and rdf:parseType belong to properties")
+		return kg.Term{}, invalid("rdf:resource, rdf:datatype and rdf:parseType are only allowed on properties")
 	}
 	subject, err := p.subject(e)
 	if err != nil {
@@ -257,7 +257,7 @@ func (p *rdfxmlParser) node(e *xmlElement) (kg.Term, error) {
 func (p *rdfxmlParser) subject(e *xmlElement) (kg.Term, error) {
 	a := &e.rdf
 	if said(a.id)+said(a.about)+said(a.nodeID) > 1 {
-		return kg.Term{}, invalid("a node has one of rdf:ID, rdf:about and rdf:nodeID")
+		return kg.Term{}, invalid("a node must have only one of rdf:ID, rdf:about and rdf:nodeID")
 	}
 	switch {
 	case a.id != nil:

@@ -43,16 +43,16 @@ func (p *rdfxmlParser) property(subject kg.Term, e *xmlElement) error {
 	about := said(a.resource) + said(a.nodeID)
 	switch {
 	case a.about != nil:
-		return invalid("rdf:about belongs to nodes")
+		return invalid("rdf:about is only allowed on nodes")
 	case a.parseType != nil:
 		if about+said(a.datatype)+len(e.properties) > 0 {
-			return invalid("beside rdf:parseType stands rdf:ID only")
+			return invalid("with rdf:parseType, only rdf:ID is allowed")
 		}
 		return p.parsed(subject, predicate, e)
 	case a.datatype != nil && about+len(e.properties) > 0:
-		return invalid("beside rdf:datatype stands rdf:ID only")
+		return invalid("with rdf:datatype, only rdf:ID is allowed")
 	case about > 1:
-		return invalid("a property has one of rdf:resource and rdf:nodeID")
+		return invalid("a property must have only one of rdf:resource and rdf:nodeID")
 	case about+len(e.properties) > 0:
 		return p.empty(subject, predicate, e)
 	}
@@ -147,7 +147,7 @@ func (p *rdfxmlParser) empty(subject, predicate kg.Term, e *xmlElement) (err err
 			return err
 		}
 		if p.xml.kind == xmlStart || p.xml.kind == xmlText {
-			return invalid("a property with attributes has no content")
+			return invalid("a property with attributes must not have content")
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (p *rdfxmlParser) content(subject, predicate kg.Term, e *xmlElement) error 
 			return p.state(subject, predicate, object, e)
 		case xmlStart:
 			if !isXMLSpace(text) || e.rdf.datatype != nil {
-				return invalid("a property has a text or one node")
+				return invalid("a property must have a text or exactly one node")
 			}
 			return p.oneNode(subject, predicate, e)
 		}
@@ -206,7 +206,7 @@ func (p *rdfxmlParser) oneNode(subject, predicate kg.Term, e *xmlElement) error 
 	}
 	more, err := p.toChild("the end of a property")
 	if err == nil && more {
-		err = invalid("a property has a text or one node")
+		err = invalid("a property must have a text or exactly one node")
 	}
 	return err
 }

@@ -82,7 +82,7 @@ func ReadContext(ctx context.Context, r io.Reader, f Format, o Options) iter.Seq
 	case RDFXML:
 		return readRDFXML(r, o)
 	}
-	return fails(&SyntaxError{Document: o.Name, Err: invalid("no RDF format was named")})
+	return fails(&SyntaxError{Document: o.Name, Err: invalid("the RDF format is missing")})
 }
 
 func (o *Options) valid() error {
@@ -90,7 +90,7 @@ func (o *Options) valid() error {
 		return invalid("%q cannot begin the labels of blank nodes", o.Tag)
 	}
 	if !o.Graph.NamesGraph() {
-		return invalid("a graph is named by an IRI or a blank node, not by %s", o.Graph)
+		return invalid("a graph name must be an IRI or a blank node, not %s", o.Graph)
 	}
 	if err := o.JSONLD.valid(); err != nil {
 		return err

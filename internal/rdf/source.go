@@ -113,11 +113,11 @@ func (s *source) space() {
 // unexpected returns the error for unexpected input.
 func (s *source) unexpected(wanted string) error {
 	if s.ended() {
-		return invalid("the document ends where %s should be", wanted)
+		return invalid("unexpected end of the document, expected %s", wanted)
 	}
 	n := 0
 	for n < 20 && s.peekAt(n) != 0 && s.peekAt(n) != '\n' {
 		n++
 	}
-	return invalid("%s stands where %s should be", excerpt(s.buf[s.pos:s.pos+n]), wanted)
+	return invalid("found %s, expected %s", excerpt(s.buf[s.pos:s.pos+n]), wanted)
 }

@@ -86,7 +86,7 @@ func (g gunzipped) Read(p []byte) (int, error) {
 	var corrupt flate.CorruptInputError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = invalid("the gzip data is cut off")
+		err = invalid("the gzip data is truncated")
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.As(err, &corrupt):
 		err = invalid("the gzip data is damaged: %v", err)
 	}

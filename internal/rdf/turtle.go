@@ -243,7 +243,7 @@ func (t *turtleParser) emit(s, p, o kg.Term) error {
 // brackets parses a blank node in brackets ([14]); filled reports whether it has properties.
 func (t *turtleParser) brackets(depth int) (node kg.Term, filled bool, err error) {
 	if depth > MaxDepth {
-		return kg.Term{}, false, tooLong("brackets and lists nest deeper than %d", MaxDepth)
+		return kg.Term{}, false, tooLong("brackets and lists are nested more than %d deep", MaxDepth)
 	}
 	t.src.skip(1)
 	node = t.blanks.fresh()
@@ -260,7 +260,7 @@ func (t *turtleParser) brackets(depth int) (node kg.Term, filled bool, err error
 // list parses a collection ([15]) and emits the statements of its cells.
 func (t *turtleParser) list(depth int) (kg.Term, error) {
 	if depth > MaxDepth {
-		return kg.Term{}, tooLong("brackets and lists nest deeper than %d", MaxDepth)
+		return kg.Term{}, tooLong("brackets and lists are nested more than %d deep", MaxDepth)
 	}
 	t.src.skip(1)
 	var head, cell kg.Term

@@ -33,7 +33,7 @@ func (t *turtleParser) literal(quote byte) (kg.Term, error) {
 			return kg.Term{}, err
 		}
 		if datatype.Kind() != kg.KindIRI {
-			return kg.Term{}, invalid("a datatype is an IRI")
+			return kg.Term{}, invalid("a datatype must be an IRI")
 		}
 		return t.options.literal(lexical, "", datatype)
 	}
@@ -56,7 +56,7 @@ func (t *turtleParser) quoted(quote byte, long bool) (escaped bool, err error) {
 			t.src.skip(len(end))
 			return escaped, nil
 		case t.src.ended():
-			return false, invalid("the literal that begins in line %d does not end", begins)
+			return false, invalid("the literal that begins in line %d is not terminated", begins)
 		case !long && (c == '\n' || c == '\r'):
 			return false, invalid("a literal with line breaks needs three quotes")
 		case c == '\\':

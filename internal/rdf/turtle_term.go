@@ -82,7 +82,7 @@ func (t *turtleParser) reference() (string, error) {
 			}
 			return resolveIRI(t.base, string(text))
 		case c <= ' ' && !(c == ' ' && t.options.FixIRIs):
-			return "", invalid("an IRI does not end: %s", excerpt(t.token))
+			return "", invalid("an IRI is not terminated: %s", excerpt(t.token))
 		case c == '\\':
 			escaped = true
 		}
@@ -103,7 +103,7 @@ func (t *turtleParser) take() error {
 }
 
 func (t *turtleParser) tokenTooLong() error {
-	return tooLong("a term is written with more than %d bytes", t.tokenBytes)
+	return tooLong("a term is longer than %d bytes", t.tokenBytes)
 }
 
 // blank parses _:label; the label may contain dots but not end with one.
@@ -186,7 +186,7 @@ func (t *turtleParser) local() error {
 		switch {
 		case r == '\\':
 			if c := t.src.peekAt(1); !localEscape(c) {
-				return invalid("a backslash in a name stands before punctuation only")
+				return invalid("a backslash in a name must precede punctuation")
 			}
 			t.src.skip(1)
 		case r == '%':

@@ -41,9 +41,9 @@ func NewWriter(w io.Writer, f Format, o WriteOptions) *Writer {
 	case JSONLD:
 		out.enc = &jsonldWriter{}
 	case RDFXML:
-		out.err = invalid("RDF/XML is read, not written: it cannot say every graph")
+		out.err = invalid("RDF/XML cannot be written: it cannot express every graph")
 	default:
-		out.err = invalid("no RDF format was named")
+		out.err = invalid("the RDF format is missing")
 	}
 	return out
 }

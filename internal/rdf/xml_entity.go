@@ -41,7 +41,7 @@ func (x *xmlReader) reference() error {
 		return invalid("the entity &%s; is not declared in the document", name)
 	}
 	if x.entities.expanded += len(text); x.entities.expanded > MaxXMLExpandedBytes {
-		return tooLong("the entities of the document come to more than %d bytes", MaxXMLExpandedBytes)
+		return tooLong("the entities of the document expand to more than %d bytes", MaxXMLExpandedBytes)
 	}
 	if len(x.text)+len(text) > x.most {
 		return tooLong("a text or the attributes of an element are longer than %d bytes", x.most)
@@ -68,12 +68,12 @@ func (x *xmlReader) codePoint() (rune, error) {
 			break
 		}
 		if r = r*base + digit; r > utf8.MaxRune {
-			return 0, invalid("a reference is to no character")
+			return 0, invalid("a reference does not name a character")
 		}
 		x.src.skip(1)
 	}
 	if !isXMLChar(r) {
-		return 0, invalid("a reference is to %U, which cannot stand in XML", r)
+		return 0, invalid("a reference names %U, which XML does not allow", r)
 	}
 	return r, x.expect(";")
 }
@@ -130,7 +130,7 @@ func (x *xmlReader) internalSubset() error {
 			x.src.skip(1)
 			return nil
 		case x.src.peek() == '%':
-			return invalid("parameter entities are not read")
+			return invalid("parameter entities are not supported")
 		case x.src.ahead("<!--"):
 			if err := x.comment(); err != nil {
 				return err
@@ -236,7 +236,7 @@ func (x *xmlReader) entityText() (string, error) {
 			r, err = x.character()
 		}
 		if err == nil && markup {
-			err = invalid("an entity that holds elements or references by their characters is not read")
+			err = invalid("entities with escaped elements or references are not supported")
 		}
 		if err == nil {
 			err = x.add(r)

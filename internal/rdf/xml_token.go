@@ -97,7 +97,7 @@ func (x *xmlReader) next() error {
 	case x.src.ahead("<!"):
 		return x.doctype()
 	case x.rooted && len(x.open) == 0:
-		return invalid("a document has one element that holds all others")
+		return invalid("a document must have exactly one root element")
 	}
 	return x.startTag()
 }
@@ -147,7 +147,7 @@ func (x *xmlReader) character() (rune, error) {
 		return 0, invalid("the document is not valid UTF-8")
 	}
 	if !isXMLChar(r) {
-		return 0, invalid("the character %U cannot stand in XML", r)
+		return 0, invalid("the character %U is not allowed in XML", r)
 	}
 	x.src.skip(n)
 	if r == '\r' {
@@ -163,7 +163,7 @@ func (x *xmlReader) cutShort() error {
 	if err := x.src.broken(); err != nil {
 		return err
 	}
-	return invalid("the document is cut short")
+	return invalid("the document is incomplete")
 }
 
 // characters reads a run of text, references and CDATA sections.
@@ -184,7 +184,7 @@ func (x *xmlReader) characters() error {
 				return err
 			}
 		case c == ']' && x.src.ahead("]]>"):
-			return invalid("]]> stands in a text")
+			return invalid("]]> is not allowed in a text")
 		default:
 			r, err := x.character()
 			if err == nil {
@@ -240,13 +240,13 @@ func (x *xmlReader) instruction() error {
 		return nil
 	}
 	if !first || target != "xml" {
-		return invalid("an XML declaration stands at the very beginning")
+		return invalid("an XML declaration must be at the very beginning")
 	}
 	if encoding := declared(string(x.text), "encoding"); encoding != "" && !strings.EqualFold(encoding, "utf-8") && !strings.EqualFold(encoding, "us-ascii") {
-		return invalid("the document is in %s; UTF-8 is read", excerpt([]byte(encoding)))
+		return invalid("the document is encoded as %s; only UTF-8 is supported", excerpt([]byte(encoding)))
 	}
 	if version := declared(string(x.text), "version"); version != "1.0" && version != "1.1" {
-		return invalid("the document says no version of XML that is known")
+		return invalid("the version of XML is not supported")
 	}
 	return x.next()
 }
@@ -277,7 +277,7 @@ func (x *xmlReader) endTag() error {
 		return err
 	}
 	if n := len(x.open); n == 0 || x.open[n-1].prefix != name.prefix || x.open[n-1].local != name.local {
-		return invalid("the element </%s> ends and has not begun there", name)
+		return invalid("the end tag </%s> does not match the start tag", name)
 	}
 	return x.leave()
 }
@@ -298,7 +298,7 @@ func (x *xmlReader) startTag() error {
 		return err
 	}
 	if len(x.open) == MaxXMLDepth {
-		return tooLong("elements nest deeper than %d", MaxXMLDepth)
+		return tooLong("elements are nested more than %d deep", MaxXMLDepth)
 	}
 	x.open = append(x.open, openElement{name.prefix, name.local, len(x.bindings)})
 	x.rooted, x.attributes = true, x.attributes[:0]
@@ -359,7 +359,7 @@ func (x *xmlReader) quoted() error {
 			x.src.skip(1)
 			return nil
 		case '<':
-			return invalid("a < stands in the value of an attribute")
+			return invalid("< is not allowed in the value of an attribute")
 		case '&':
 			if err := x.reference(); err != nil {
 				return err
@@ -392,9 +392,9 @@ func (x *xmlReader) bind(name xmlName, space string) error {
 	}
 	switch {
 	case prefix == "xmlns" || space == xmlnsNamespace || (prefix == "xml") != (space == xmlNamespace):
-		return invalid("the prefix %q cannot be declared so", prefix)
+		return invalid("the prefix %q cannot be declared with this namespace", prefix)
 	case prefix != "" && space == "":
-		return invalid("the prefix %q stands for nothing", prefix)
+		return invalid("the prefix %q has no namespace", prefix)
 	case len(x.bindings) == MaxXMLNamespaces:
 		return tooLong("more than %d namespaces are in scope", MaxXMLNamespaces)
 	}

@@ -24,7 +24,7 @@ func describesAssertions(r *http.Request) (bool, error) {
 	case len(values) == 1 && values[0] == asRDF:
 		return true, nil
 	}
-	return false, kg.Errorf(kg.CodeInvalid, "assertions are described as %s, and in no other way", asRDF).At("assertions")
+	return false, kg.Errorf(kg.CodeInvalid, "assertions must be %s", asRDF).At("assertions")
 }
 
 // mayRestore rejects a document with assertions of other agents unless the caller is an administrator, before

@@ -128,8 +128,8 @@ func isConditional(r *http.Request) bool {
 }
 
 func preconditionFailed() error {
-	return refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED", "what is there is not what the request's condition says").
-		because("Read it again: its ETag says what it is now.")
+	return refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED", "the target does not match the request's condition").
+		because("Read the target again and retry with its new ETag.")
 }
 
 // standing is the state of a write's target before the write.

@@ -110,7 +110,7 @@ func (h *handler) view(r *http.Request, t target) (kg.View, error) {
 	if text := query.Get("minCertainty"); text != "" {
 		var err error
 		if v.MinCertainty, err = strconv.ParseFloat(text, 64); err != nil {
-			return v, kg.Errorf(kg.CodeInvalid, "a certainty is a number between 0 and 1").At("minCertainty")
+			return v, kg.Errorf(kg.CodeInvalid, "minCertainty must be a number between 0 and 1").At("minCertainty")
 		}
 	}
 	return v, v.Valid()

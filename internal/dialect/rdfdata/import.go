@@ -148,7 +148,7 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 }
 
 // errEnding is the error of an import that the server's shutdown ends.
-var errEnding = kg.Errorf(kg.CodeClosed, "the server is ending: nothing was imported that was not whole")
+var errEnding = kg.Errorf(kg.CodeClosed, "the server is shutting down: the import was cancelled and nothing of this document was imported")
 
 // endsWithServer returns the request with a context that ends at the server's shutdown if the document is JSON-LD:
 // it may take long to read, and nothing is acknowledged before it is complete. A body that is being received is
@@ -183,14 +183,14 @@ func (h *handler) makeAgain(r *http.Request, d *document, t target, found standi
 		m.ExpectedRevision, m.HasExpected = made.Revision, true
 		_, err := h.Graphs.Delete(context.WithoutCancel(r.Context()), m, t.graph)
 		if err != nil && kg.CodeOf(err) != kg.CodeRevisionConflict && h.Logger != nil {
-			h.Logger.ErrorContext(r.Context(), "a graph that was made for a document could not be deleted again", "error", err)
+			h.Logger.ErrorContext(r.Context(), "deleting a graph that was created for a document failed", "error", err)
 		}
 	}, nil
 }
 
 // tooMany rejects an import or a deletion beyond Options.MaxImports.
 func tooMany() error {
-	return &kg.Error{Code: kg.CodeOverloaded, Message: "too many imports at one time", RetryAfter: 2 * time.Second}
+	return &kg.Error{Code: kg.CodeOverloaded, Message: "too many concurrent imports", RetryAfter: 2 * time.Second}
 }
 
 func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format, t target) (*document, error) {
@@ -205,7 +205,7 @@ func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format,
 	if text := r.URL.Query().Get("continueOnError"); text != "" {
 		yes, err := strconv.ParseBool(text)
 		if err != nil {
-			return nil, kg.Errorf(kg.CodeInvalid, "true or false").At("continueOnError")
+			return nil, kg.Errorf(kg.CodeInvalid, "continueOnError must be true or false").At("continueOnError")
 		}
 		d.options.ContinueOnError = yes
 	}
@@ -258,7 +258,7 @@ func (h *handler) load(r *http.Request, d *document, t target, found standing) (
 	if !found.exists && loaded.Statements > 0 {
 		// The document may have named other graphs. An error here does not undo the write.
 		if out.created, err = h.holds(r, t.graph); err != nil && h.Logger != nil {
-			h.Logger.WarnContext(r.Context(), "whether a document made its graph could not be told", "error", err)
+			h.Logger.WarnContext(r.Context(), "finding out whether a document created its graph failed", "error", err)
 		}
 	}
 	return out, nil

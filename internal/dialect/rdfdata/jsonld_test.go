@@ -31,7 +31,7 @@ func TestJSONLD(t *testing.T) {
 		{name: "a context by Link", text: ann, header: []string{plain, strings.Replace(link, "/people", "https://c.example/people", 1)}, status: 200, quads: 1},
 		{name: "a context by Link, relative to the document", text: ann, header: []string{plain, link, "Content-Location: https://c.example/x/y"}, status: 200, quads: 1},
 		{name: "a Link of JSON-LD", text: ann, header: []string{ld, strings.Replace(link, "/people", "https://c.example/people", 1)}, status: 400, says: "a context may be missing", line: 1},
-		{name: "an unknown Link", text: ann, header: []string{plain, strings.Replace(link, "/people", "https://c.example/none", 1)}, status: 400, says: "the context https://c.example/none is not known, and contexts are never fetched", line: 1},
+		{name: "an unknown Link", text: ann, header: []string{plain, strings.Replace(link, "/people", "https://c.example/none", 1)}, status: 400, says: "the context https://c.example/none is unknown, and contexts are never fetched", line: 1},
 		{name: "two Links", text: ann, header: []string{plain, link + `, <https://c.example/people>; rel="http://www.w3.org/ns/json-ld#context"`}, status: 400, says: "multiple context link headers"},
 		{name: "relative to the request", text: `{"@id":"http://x/a","http://x/p":{"@id":"rel/b"},"http://x/q":"kept"}`, header: []string{ld}, status: 200, quads: 2},
 		{name: "relative to nothing", text: "{\"@context\":{\"@base\":null},\"@id\":\"http://x/a\",\n\"http://x/p\":{\"@id\":\"rel/b\"},\"http://x/q\":\"kept\"}", header: []string{ld}, status: 400, says: `at /http:~1~1x~1p: the IRI "rel/b" is relative`, line: 2},

@@ -26,12 +26,12 @@ func (h *handler) jsonld(r *http.Request, base string) (rdf.JSONLDOptions, error
 		return o, nil
 	case 1:
 	default:
-		return o, kg.Errorf(kg.CodeInvalid, "multiple context link headers: a document has one context by Link").At("Link")
+		return o, kg.Errorf(kg.CodeInvalid, "multiple context link headers: a document can have one context by Link").At("Link")
 	}
 	ref, err := url.Parse(contexts[0])
 	own, ownErr := url.Parse(base)
 	if err != nil || ownErr != nil {
-		return o, kg.Errorf(kg.CodeInvalid, "the Link header names no context that can be read").At("Link")
+		return o, kg.Errorf(kg.CodeInvalid, "the context in the Link header is not a valid IRI").At("Link")
 	}
 	o.Context = own.ResolveReference(ref).String()
 	return o, nil

@@ -24,24 +24,24 @@ func (h *handler) describe(w http.ResponseWriter) {
 // supported rejects features of the protocol that koine lacks, by name, and unknown methods.
 func (h *handler) supported(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.Path != Path {
-		return notImplemented("graphs have no addresses of their own (direct graph identification)").
-			because("Name the graph with ?graph=IRI, or ?default for the one without a name.")
+		return notImplemented("direct graph identification is not supported").
+			because("Select the graph with ?graph=IRI, or ?default for the default graph.")
 	}
 	switch r.Method {
 	case http.MethodOptions, http.MethodGet, http.MethodHead, http.MethodDelete:
 		return nil
 	case http.MethodPost, http.MethodPut:
 		if mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); mediaType == "multipart/form-data" {
-			return notImplemented("multipart/form-data is not taken").
-				because("Send each document in a request of its own, with its own Content-Type.")
+			return notImplemented("multipart/form-data is not supported").
+				because("Send each document in a separate request with its own Content-Type.")
 		}
 		return nil
 	case http.MethodPatch:
-		return notImplemented("PATCH is not there").
+		return notImplemented("PATCH is not supported").
 			because("Change single statements with the mutation applyPatches or the method knowledge/update, or replace the graph with PUT.")
 	}
 	w.Header().Set("Allow", methods)
-	return refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "%s is none of %s", clip(r.Method), methods)
+	return refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "method %s is not allowed; use %s", clip(r.Method), methods)
 }
 
 func notImplemented(text string) *refusal {

@@ -17,7 +17,7 @@ func answerFormat(r *http.Request, t target) (rdf.Format, error) {
 		if f, ok := rdf.FormatByName(name); ok && f.IsWritten() {
 			return f, nil
 		}
-		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "there is no format %q", name).because(offer(rdf.Formats))
+		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "format %q is unknown", name).because(offer(rdf.Formats))
 	}
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {
@@ -30,7 +30,7 @@ func answerFormat(r *http.Request, t target) (rdf.Format, error) {
 		}
 	}
 	if best == 0 {
-		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "none of the formats in Accept can be given").because(offer(rdf.Formats))
+		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "no format in Accept is supported").because(offer(rdf.Formats))
 	}
 	return best, nil
 }
@@ -89,17 +89,17 @@ func bodyFormat(r *http.Request) (rdf.Format, error) {
 	mediaType, params, err := mime.ParseMediaType(contentType)
 	if f, ok := rdf.FormatByName(mediaType); ok && err == nil && strings.Contains(mediaType, "/") {
 		if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
-			return 0, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "RDF is UTF-8, not %s", charset)
+			return 0, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "charset %s is not supported; send UTF-8", charset)
 		}
 		return f, nil
 	}
 	if contentType == "" {
 		contentType = "none"
 	}
-	return 0, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Type %q is no RDF format", contentType).because(offer(rdf.ReadFormats))
+	return 0, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Type %q is not an RDF format", contentType).because(offer(rdf.ReadFormats))
 }
 
-func offer(formats []rdf.Format) string { return "The formats are " + mediaTypes(formats) + "." }
+func offer(formats []rdf.Format) string { return "Supported formats: " + mediaTypes(formats) + "." }
 
 // takesGzip reports whether the response may be compressed.
 func takesGzip(r *http.Request) bool {

@@ -25,13 +25,13 @@ var parameters = map[string][]string{
 func known(r *http.Request) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return kg.Errorf(kg.CodeInvalid, "the query parameters cannot be read: %v", err)
+		return kg.Errorf(kg.CodeInvalid, "the query parameters are invalid: %v", err)
 	}
 	own := parameters[r.Method]
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(own, name) {
 			e := kg.Errorf(kg.CodeInvalid, "%s /data has no parameter %q", r.Method, clip(name)).At(clip(name))
-			e.Hint = "Its parameters are " + strings.Join(own, ", ") + "."
+			e.Hint = "Supported parameters: " + strings.Join(own, ", ") + "."
 			return e
 		}
 	}
@@ -45,11 +45,11 @@ func justification(r *http.Request, otherwise string) (string, error) {
 	case len(values) == 0 || len(values) == 1 && values[0] == "":
 		return otherwise, nil
 	case len(values) > 1:
-		return "", kg.Errorf(kg.CodeInvalid, "one justification at a time").At("justification")
+		return "", kg.Errorf(kg.CodeInvalid, "justification must be given once").At("justification")
 	case !utf8.ValidString(values[0]):
 		return "", kg.Errorf(kg.CodeInvalid, "the justification is not UTF-8").At("justification")
 	case len(values[0]) > kg.MaxJustificationBytes:
-		return "", kg.Errorf(kg.CodeLimitExceeded, "%d bytes are more than the %d that are stored", len(values[0]), kg.MaxJustificationBytes).At("justification")
+		return "", kg.Errorf(kg.CodeLimitExceeded, "the justification has %d bytes; the limit is %d", len(values[0]), kg.MaxJustificationBytes).At("justification")
 	}
 	return values[0], nil
 }

@@ -31,7 +31,7 @@ func (h *handler) receive(w http.ResponseWriter, r *http.Request, limit int64) (
 	case "gzip", "x-gzip":
 		s.gzip = true
 	default:
-		return nil, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Encoding %q is neither gzip nor identity", encoding)
+		return nil, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Encoding %q is not supported; use gzip or identity", encoding)
 	}
 	body := http.MaxBytesReader(w, r.Body, limit)
 	var memory bytes.Buffer
@@ -99,7 +99,7 @@ func (s *spool) text() (io.Reader, error) {
 	}
 	z, err := gzip.NewReader(r)
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "INVALID", "the body is not gzip: %v", err)
+		return nil, refuse(http.StatusBadRequest, "INVALID", "the body is not valid gzip: %v", err)
 	}
 	return &boundedReader{r: z, left: s.limit, limit: s.limit}, nil
 }
@@ -123,7 +123,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 		return 0, &http.MaxBytesError{Limit: b.limit}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = refuse(http.StatusBadRequest, "INVALID", "the body is not gzip: %v", err)
+		err = refuse(http.StatusBadRequest, "INVALID", "the body is not valid gzip: %v", err)
 	}
 	return n, err
 }

@@ -27,10 +27,10 @@ func (h *handler) target(r *http.Request) (target, error) {
 	graphs, defaults := query["graph"], query["default"]
 	switch {
 	case len(graphs)+len(defaults) > 1:
-		return target{}, kg.Errorf(kg.CodeInvalid, "one graph at a time").At("graph")
+		return target{}, kg.Errorf(kg.CodeInvalid, "graph must be given once").At("graph")
 	case len(defaults) == 1:
 		if defaults[0] != "" {
-			return target{}, kg.Errorf(kg.CodeInvalid, "default has no value: ?default is the graph without a name").At("default")
+			return target{}, kg.Errorf(kg.CodeInvalid, "default must not have a value: ?default selects the default graph").At("default")
 		}
 		return target{graph: kg.DefaultGraph, named: true}, nil
 	case len(graphs) == 0:
@@ -50,8 +50,8 @@ func (h *handler) target(r *http.Request) (target, error) {
 func (h *handler) newGraph(r *http.Request) (target, error) {
 	name, ok := h.Graphs.NewName(caller.From(r.Context()).Principal)
 	if !ok {
-		e := kg.Errorf(kg.CodePermissionDenied, "you may not make a graph by sending a document to the store").At("graph")
-		e.Hint = "Say into which graph it goes: ?graph=IRI, or ?default for the one without a name."
+		e := kg.Errorf(kg.CodePermissionDenied, "permission to create a graph by sending a document to the store is missing").At("graph")
+		e.Hint = "Select the graph with ?graph=IRI, or ?default for the default graph."
 		return target{}, e
 	}
 	return target{graph: name, named: true, made: true}, nil
@@ -64,7 +64,7 @@ func (h *handler) base(r *http.Request, t target) (string, error) {
 	if text := r.Header.Get("Content-Location"); text != "" {
 		location, err := url.Parse(text)
 		if err != nil {
-			return "", kg.Errorf(kg.CodeInvalid, "the Content-Location cannot be read: %v", err)
+			return "", kg.Errorf(kg.CodeInvalid, "the Content-Location is invalid: %v", err)
 		}
 		if location.IsAbs() {
 			return text, nil
