@@ -69,7 +69,7 @@ func TestDocument(t *testing.T) {
 			`<urn:x:x> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://www.w3.org/1999/02/22-rdf-syntax-ns#Statement> DEFAULT`,
 			`<urn:x:x> <http://www.w3.org/ns/prov#wasAttributedTo> <agent://ann> DEFAULT`}, false, 0},
 		{"a known version", `ka: owl:versionInfo "1" . :s :p "o" .`, rdf.Turtle, []string{`<urn:x:s> <urn:x:p> "o" DEFAULT`}, false, 0},
-		{"a newer version", `ka: owl:versionInfo "2" . :s :p "o" .`, rdf.Turtle, []string{"version 2 of the vocabulary, and this koine reads version 1"}, true, 0},
+		{"a newer version", `ka: owl:versionInfo "2" . :s :p "o" .`, rdf.Turtle, []string{"version 2 of the assertion vocabulary; this version of koine supports version 1"}, true, 0},
 		{"two subjects", `:x a ka:Assertion ; rdf:subject :t ; ` + about + by + `.`, rdf.Turtle, []string{`<urn:x:x> of an assertion: more than one <http://www.w3.org/1999/02/22-rdf-syntax-ns#subject>`}, true, 0},
 		{"no source", `:x a ka:Assertion ; ` + about + `.`, rdf.Turtle, []string{`<http://www.w3.org/ns/prov#wasAttributedTo> is missing`}, true, 0},
 		{"a certainty of 2", `:x a ka:Assertion ; ` + about + by + `; ka:certainty 2 .`, rdf.Turtle, []string{"a certainty must be a number between 0 and 1"}, true, 0},
