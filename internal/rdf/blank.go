@@ -34,9 +34,9 @@ type blankNodes struct {
 	anon int
 }
 
-// named returns the node for the document's _:label. The mapping is one-to-one: "tag-label" for a
+// namedNode returns the node for the document's _:label. The mapping is one-to-one: "tag-label" for a
 // short and plain label, else "tag.hash".
-func (b *blankNodes) named(label []byte) kg.Term {
+func (b *blankNodes) namedNode(label []byte) kg.Term {
 	if plainLabel(label) {
 		buf := make([]byte, 0, 64+maxKeptLabel)
 		buf = append(buf, b.tag...)
@@ -48,11 +48,11 @@ func (b *blankNodes) named(label []byte) kg.Term {
 	return kg.Blank(b.tag + "." + labelEncoding.EncodeToString(sum[:16]))
 }
 
-// fresh returns a node without a label in the document: [] or a list cell. These are numbered in
+// freshNode returns a node without a label in the document: [] or a list cell. These are numbered in
 // document order.
-func (b *blankNodes) fresh() kg.Term {
+func (b *blankNodes) freshNode() kg.Term {
 	b.anon++
-	return kg.Blank(b.tag + "--" + decimal(b.anon))
+	return kg.Blank(b.tag + "--" + itoa(b.anon))
 }
 
 func plainLabel(label []byte) bool {

@@ -57,7 +57,7 @@ func (b *blockReader) next() block {
 
 func (b *block) isLong() bool { return len(b.lines) > longBlock }
 
-func (b *blockReader) recycle(lines []byte) {
+func (b *blockReader) recycleBuffer(lines []byte) {
 	if cap(lines) > longBlock {
 		return
 	}
@@ -77,7 +77,7 @@ func (b *blockReader) run(r io.Reader) {
 	defer close(b.done)
 	in := bufio.NewReaderSize(r, blockBytes)
 	for {
-		blk := b.fill(in)
+		blk := b.fillBlock(in)
 		select {
 		case b.blocks <- blk:
 		case <-b.stop:
@@ -96,8 +96,8 @@ func (b *blockReader) run(r io.Reader) {
 	}
 }
 
-// fill reads about blockBytes, up to the end of a line.
-func (b *blockReader) fill(in *bufio.Reader) block {
+// fillBlock reads about blockBytes, up to the end of a line.
+func (b *blockReader) fillBlock(in *bufio.Reader) block {
 	var buf []byte
 	select {
 	case buf = <-b.free:

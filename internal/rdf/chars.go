@@ -11,7 +11,7 @@ func isAlnum(c byte) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-func decimal(n int) string { return strconv.Itoa(n) }
+func itoa(n int) string { return strconv.Itoa(n) }
 
 // labelByte has the bytes of a blank node label, except the dot.
 var labelByte = byteClass(func(c byte) bool {

@@ -19,16 +19,16 @@ func readJSONLD(ctx context.Context, r io.Reader, o Options) iter.Seq2[kg.Quad, 
 			o.JSONLD.MaxBytes = DefaultJSONLDMaxBytes
 		}
 		s := newJSONScanner(ctx, r, int(o.JSONLD.MaxBytes))
-		s.hold = func() error { return o.JSONLD.Holders.take(ctx) }
-		s.release = o.JSONLD.Holders.give
+		s.hold = func() error { return o.JSONLD.Holders.acquire(ctx) }
+		s.release = o.JSONLD.Holders.release
 		defer func() {
 			if s.held {
 				s.release()
 			}
 		}()
 		p := &jsonldReader{ctx: ctx, o: o, s: s, yield: yield, blanks: &blankNodes{tag: o.Tag}, contexts: map[contextKey]*activeContext{}}
-		if err := p.document(); err != nil && !errors.Is(err, errStopped) {
-			yield(kg.Quad{}, p.failure(err))
+		if err := p.parseDocument(); err != nil && !errors.Is(err, errStopped) {
+			yield(kg.Quad{}, p.readError(err))
 		}
 	}
 }
@@ -42,25 +42,25 @@ type jsonldReader struct {
 	blanks   *blankNodes
 	contexts map[contextKey]*activeContext
 
-	keptContextBytes int
-	keptMeaningBytes int
-	keyed            []*activeContext // those with cached keys
-	joinedBytes      uint64           // see chargeIRI
-	steps            uint64           // a measure of work
-	quads            uint64
-	rejected         uint64
-	firstDropped     *SyntaxError // a key that maps to null
-	here             val          // current value, for errors
-	path             []string     // path to the value on the tape
-	told             int          // number of errors with a JSON pointer
-	compounds        []compound
+	cachedContextBytes int
+	cachedKeyBytes     int
+	keyed              []*activeContext // those with cached keys
+	joinedBytes        uint64           // see chargeIRI
+	steps              uint64           // a measure of work
+	quads              uint64
+	rejected           uint64
+	firstDropped       *SyntaxError // a key that maps to null
+	current            val          // current value, for errors
+	path               []string     // path to the value on the tape
+	pointersUsed       int          // number of errors with a JSON pointer
+	compounds          []compound
 }
 
 // maxPointers bounds the number of errors with a JSON pointer, because finding it takes time.
 const maxPointers = 100
 
-func (p *jsonldReader) document() error {
-	c := p.initial()
+func (p *jsonldReader) parseDocument() error {
+	c := p.initialContext()
 	if iri := p.o.JSONLD.Context; iri != "" {
 		var err error
 		if c, err = p.otherContext(c, iri, contextCall{base: p.o.Base}); err != nil {
@@ -71,27 +71,27 @@ func (p *jsonldReader) document() error {
 	switch p.s.peek() {
 	case '{', '[':
 	default:
-		if p.s.more() {
+		if p.s.hasMore() {
 			return invalid("a JSON-LD document must be an object or an array")
 		}
-		return p.s.unexpected("an object or an array")
+		return p.s.errUnexpected("an object or an array")
 	}
-	if _, err := p.stream(c, at, nothing); err != nil {
+	if _, err := p.streamValue(c, at, discardItem); err != nil {
 		return err
 	}
-	p.here, p.s.mark = val{}, -1
-	if err := p.s.ended(); err != nil {
+	p.current, p.s.mark = val{}, -1
+	if err := p.s.checkEnd(); err != nil {
 		return err
 	}
 	if p.quads == 0 && p.rejected == 0 && p.firstDropped != nil {
-		err := invalid("the document has no RDF; a context may be missing: %s", message(p.firstDropped.Err))
+		err := invalid("the document has no RDF; a context may be missing: %s", messageOf(p.firstDropped.Err))
 		return &SyntaxError{Document: p.o.Name, Line: p.firstDropped.Line, Err: err}
 	}
 	return nil
 }
 
-// tick counts a step of work. It returns the context's error once the context is done.
-func (p *jsonldReader) tick() error {
+// countStep counts a step of work. It returns the context's error once the context is done.
+func (p *jsonldReader) countStep() error {
 	if p.steps++; p.steps%256 == 0 {
 		return p.ctx.Err()
 	}
@@ -106,70 +106,70 @@ type ref struct {
 
 func (r ref) isNothing() bool { return r.err == nil && r.term.IsZero() }
 
-// resource returns the term of an expanded IRI.
-func (p *jsonldReader) resource(iri string) ref {
+// resourceRef returns the term of an expanded IRI.
+func (p *jsonldReader) resourceRef(iri string) ref {
 	if label, ok := strings.CutPrefix(iri, "_:"); ok {
-		return ref{term: p.blanks.named([]byte(label))}
+		return ref{term: p.blanks.namedNode([]byte(label))}
 	}
-	if scheme(iri) == "" {
+	if schemeOf(iri) == "" {
 		if p.o.Base == "" {
 			return ref{err: invalid("the IRI %s is relative and the document has no base", excerpt([]byte(iri)))}
 		}
 		return ref{err: invalid("the IRI %s is relative", excerpt([]byte(iri)))}
 	}
-	t, err := p.o.iri(iri)
+	t, err := p.o.checkedIRI(iri)
 	return ref{t, err}
 }
 
-func (p *jsonldReader) fresh() ref { return ref{term: p.blanks.fresh()} }
+func (p *jsonldReader) freshRef() ref { return ref{term: p.blanks.freshNode()} }
 
-// emit yields a statement, or rejects it if one of its terms is invalid.
-func (p *jsonldReader) emit(subject, predicate, object, graph ref) error {
+// emitStatement yields a statement, or rejects it if one of its terms is invalid.
+func (p *jsonldReader) emitStatement(subject, predicate, object, graph ref) error {
 	for _, r := range [...]ref{subject, predicate, object, graph} {
 		if r.err != nil {
-			return p.reject(r.err)
+			return p.rejectStatement(r.err)
 		}
 	}
 	p.quads++
 	if !p.yield(kg.Quad{Subject: subject.term, Predicate: predicate.term, Object: object.term, Graph: graph.term}, nil) {
 		return errStopped
 	}
-	return p.tick()
+	return p.countStep()
 }
 
-// reject ends the reading, or skips a statement with Options.ContinueOnError.
-func (p *jsonldReader) reject(err error) error {
+// rejectStatement ends the reading, or skips a statement with Options.ContinueOnError.
+func (p *jsonldReader) rejectStatement(err error) error {
 	if !p.o.ContinueOnError {
 		return err
 	}
 	p.rejected++
 	if p.o.Rejected != nil {
-		p.o.Rejected(p.placed(err))
+		p.o.Rejected(p.withLocation(err))
 	}
 	return nil
 }
 
-// drop reports an entry that the specification drops.
-func (p *jsonldReader) drop(format string, args ...any) {
+// reportDropped reports an entry that the specification drops.
+func (p *jsonldReader) reportDropped(format string, args ...any) {
 	if p.o.JSONLD.Dropped != nil {
-		p.o.JSONLD.Dropped(p.placed(invalid(format, args...)))
+		p.o.JSONLD.Dropped(p.withLocation(invalid(format, args...)))
 	}
 }
 
-// dropKey reports a key that maps to null, unless its context says so.
-func (p *jsonldReader) dropKey(m *meaning, key []byte) {
+// reportDroppedKey reports a key that maps to null, unless its context says so.
+func (p *jsonldReader) reportDroppedKey(m *expandedKey, key []byte) {
 	if m.def != noDef || string(key) == "@context" {
 		return
 	}
 	const format = "the key %s means no IRI and is left out"
 	if p.firstDropped == nil {
-		p.firstDropped = p.placed(invalid(format, excerpt(key)))
+		p.firstDropped = p.withLocation(invalid(format, excerpt(key)))
 	}
-	p.drop(format, excerpt(key))
+	p.reportDropped(format, excerpt(key))
 }
 
-// failure returns the error that ends the reading.
-func (p *jsonldReader) failure(err error) error {
+// readError returns the error that ends the reading.
+func (p *jsonldReader) readError(err error) error {
 	if errors.Is(err, errWindow) {
 		err = p.tooLong()
 	}
@@ -178,7 +178,7 @@ func (p *jsonldReader) failure(err error) error {
 	if errors.As(err, &done) || !errors.As(err, &known) || known.Code == kg.CodeOverloaded {
 		return err
 	}
-	return p.placed(err)
+	return p.withLocation(err)
 }
 
 // tooLong returns the error for a value that must be held in memory and exceeds the limit.
@@ -189,21 +189,21 @@ func (p *jsonldReader) tooLong() error {
 	return e
 }
 
-// placed adds the location to an error: the line, and a JSON pointer (RFC 6901).
-func (p *jsonldReader) placed(err error) *SyntaxError {
+// withLocation adds the location to an error: the line, and a JSON pointer (RFC 6901).
+func (p *jsonldReader) withLocation(err error) *SyntaxError {
 	pos := p.s.pos
 	pointer := p.path
-	taped := p.here.t == &p.s.tape && p.s.mark >= 0
+	taped := p.current.t == &p.s.tape && p.s.mark >= 0
 	if taped {
-		pos = p.s.mark + p.here.pos()
+		pos = p.s.mark + p.current.pos()
 	}
 	line := p.s.countLines(pos)
-	if p.told++; p.told > maxPointers {
+	if p.pointersUsed++; p.pointersUsed > maxPointers {
 		return &SyntaxError{Document: p.o.Name, Line: line, Err: err}
 	}
 	text := "/" + strings.Join(pointer, "/")
 	if taped {
-		text = strings.TrimSuffix(text, "/") + pointerTo(val{p.here.t, 0}, p.here.i)
+		text = strings.TrimSuffix(text, "/") + pointerTo(val{p.current.t, 0}, p.current.i)
 	}
 	var e *kg.Error
 	if errors.As(err, &e) && text != "/" && text != "" {
@@ -230,7 +230,7 @@ func pointerTo(v val, target uint32) string {
 		var inside val
 		step := ""
 		if v.isObject() {
-			v.entries(func(key, value val) bool {
+			v.forEachEntry(func(key, value val) bool {
 				if target < value.next() {
 					inside, step = value, pointerStep(key.string())
 				}
@@ -238,7 +238,7 @@ func pointerTo(v val, target uint32) string {
 			})
 		} else {
 			n := 0
-			v.items(func(item val) bool {
+			v.forEachItem(func(item val) bool {
 				if target < item.next() {
 					inside, step = item, strconv.Itoa(n)
 				}
@@ -265,19 +265,19 @@ func pointerStep(key string) string {
 // tellContext calls tell for the terms of a context that can be prefixes (JSON-LD 1.1, section 4.1.5): terms with an IRI
 // that ends like a namespace, or with @prefix.
 func tellContext(context val, tell func(name, namespace string)) {
-	context.each(func(c val) error {
+	context.forEachValue(func(c val) error {
 		if !c.isObject() {
 			return nil
 		}
-		c.entries(func(key, means val) bool {
+		c.forEachEntry(func(key, means val) bool {
 			term := key.string()
 			if means.isString() {
 				if text := means.string(); !strings.HasPrefix(term, "@") && strings.ContainsAny(text[max(0, len(text)-1):], ":/?#[]@") {
 					tell(term, text)
 				}
 			} else if means.isObject() {
-				id, _ := means.entry("@id")
-				yes, _ := means.entry("@prefix")
+				id, _ := means.lookUpEntry("@id")
+				yes, _ := means.lookUpEntry("@prefix")
 				if yes.t != nil && yes.kind() == 't' && id.t != nil && id.isString() {
 					tell(term, id.string())
 				}

@@ -27,7 +27,7 @@ type activeContext struct {
 	// expanded counts the bytes of the IRIs that were concatenated for this context and its
 	// parents.
 	expanded int
-	keys     map[string]*meaning // see jsonldReader.meaning
+	keys     map[string]*expandedKey // see jsonldReader.meaning
 }
 
 // termDef is the definition of a term.
@@ -75,16 +75,16 @@ const (
 	maxContextDepth = 32
 	// maxTermDepth bounds the chain of terms that are defined by each other.
 	maxTermDepth = 256
-	// maxKeptContexts and maxKeptContextBytes bound the cache of processed contexts.
-	maxKeptContexts     = 1 << 10
-	maxKeptContextBytes = 2 << 20
+	// maxCachedContexts and maxKeptContextBytes bound the cache of processed contexts.
+	maxCachedContexts     = 1 << 10
+	maxCachedContextBytes = 2 << 20
 	// maxExpandedBytes bounds the IRIs that active contexts concatenate of a vocabulary, a
 	// prefix or a base and a suffix: a few bytes of a context can make a long IRI each.
 	maxExpandedBytes = 32 << 20
 )
 
-// expand counts an IRI that was concatenated for the context.
-func (c *activeContext) expand(iri string) error {
+// countExpanded counts an IRI that was concatenated for the context.
+func (c *activeContext) countExpanded(iri string) error {
 	if c.expanded += len(iri); c.expanded > maxExpandedBytes {
 		return tooLong("the IRIs that a context builds exceed %d bytes", maxExpandedBytes)
 	}
@@ -98,7 +98,7 @@ func (c *activeContext) copy() *activeContext {
 	return &d
 }
 
-func (c *activeContext) term(name string) *termDef {
+func (c *activeContext) termDefOf(name string) *termDef {
 	t, _ := c.terms.Get(name)
 	return t
 }
@@ -122,8 +122,8 @@ type contextCall struct {
 	depth        int
 }
 
-// apply applies a local context to an active one. Results are cached.
-func (p *jsonldReader) apply(active *activeContext, local val, call contextCall) (*activeContext, error) {
+// applyContext applies a local context to an active one. Results are cached.
+func (p *jsonldReader) applyContext(active *activeContext, local val, call contextCall) (*activeContext, error) {
 	key := contextKey{active, sha256.Sum256(local.raw()), call.base, call.override, call.dontSpread}
 	if known := p.contexts[key]; known != nil {
 		return known, nil
@@ -133,16 +133,16 @@ func (p *jsonldReader) apply(active *activeContext, local val, call contextCall)
 	if err != nil {
 		return nil, err
 	}
-	p.keptContextBytes += local.end() - local.pos() + made.expanded - active.expanded
-	if len(p.contexts) >= maxKeptContexts || p.keptContextBytes > maxKeptContextBytes {
-		p.contexts, p.keptContextBytes = map[contextKey]*activeContext{}, 0
+	p.cachedContextBytes += local.end() - local.pos() + made.expanded - active.expanded
+	if len(p.contexts) >= maxCachedContexts || p.cachedContextBytes > maxCachedContextBytes {
+		p.contexts, p.cachedContextBytes = map[contextKey]*activeContext{}, 0
 	}
 	p.contexts[key] = made
 	return made, nil
 }
 
-// initial returns the initial context.
-func (p *jsonldReader) initial() *activeContext {
+// initialContext returns the initial context.
+func (p *jsonldReader) initialContext() *activeContext {
 	return &activeContext{base: p.o.Base, terms: &btree.Map[string, *termDef]{}}
 }
 
@@ -153,15 +153,15 @@ func (p *jsonldReader) processContext(active *activeContext, local val, call con
 	}
 	result := active.copy()
 	if local.isObject() {
-		if spread, ok := local.entry("@propagate"); ok {
+		if spread, ok := local.lookUpEntry("@propagate"); ok {
 			call.dontSpread = spread.kind() == 'f'
 		}
 	}
 	if call.dontSpread && result.previous == nil {
 		result.previous = active
 	}
-	err := local.each(func(context val) (err error) {
-		if err := p.tick(); err != nil {
+	err := local.forEachValue(func(context val) (err error) {
+		if err := p.countStep(); err != nil {
 			return err
 		}
 		switch {
@@ -183,7 +183,7 @@ func (p *jsonldReader) emptyContext(result *activeContext, call contextCall) (*a
 	if !call.override && result.protected > 0 {
 		return nil, invalid("invalid context nullification: the context has protected terms")
 	}
-	empty := p.initial()
+	empty := p.initialContext()
 	empty.expanded = result.expanded // its parents are still in memory
 	if call.dontSpread {
 		empty.previous = result
@@ -193,7 +193,7 @@ func (p *jsonldReader) emptyContext(result *activeContext, call contextCall) (*a
 
 // otherContext applies a context that is referenced by its IRI.
 func (p *jsonldReader) otherContext(result *activeContext, ref string, call contextCall) (*activeContext, error) {
-	iri, context, err := p.supplied(ref, call)
+	iri, context, err := p.suppliedContext(ref, call)
 	if err != nil {
 		return nil, err
 	}
@@ -209,21 +209,21 @@ func (p *jsonldReader) otherContext(result *activeContext, ref string, call cont
 	call.dontSpread = false
 	result, err = p.processContext(result, context, call)
 	if err != nil {
-		return nil, kg.Errorf(kg.CodeOf(err), "in the context %s: %s", excerpt([]byte(iri)), message(err))
+		return nil, kg.Errorf(kg.CodeOf(err), "in the context %s: %s", excerpt([]byte(iri)), messageOf(err))
 	}
 	return result, nil
 }
 
-// supplied returns the context for a reference from another context.
-func (p *jsonldReader) supplied(ref string, call contextCall) (iri string, context val, err error) {
+// suppliedContext returns the context for a reference from another context.
+func (p *jsonldReader) suppliedContext(ref string, call contextCall) (iri string, context val, err error) {
 	if iri, err = resolveIRI(call.base, ref); err != nil {
 		return "", val{}, invalid("the context %s is relative, and the document has no base", excerpt([]byte(ref)))
 	}
-	document, err := p.o.JSONLD.Contexts.document(iri)
+	document, err := p.o.JSONLD.Contexts.lookUpDocument(iri)
 	if err != nil {
 		return "", val{}, err
 	}
-	context, ok := document.entry("@context")
+	context, ok := document.lookUpEntry("@context")
 	if !document.isObject() || !ok {
 		return "", val{}, invalid("invalid remote context: the document for %s has no @context", excerpt([]byte(iri)))
 	}
@@ -233,7 +233,7 @@ func (p *jsonldReader) supplied(ref string, call contextCall) (iri string, conte
 // contextObject applies an object to a context.
 func (p *jsonldReader) contextObject(result *activeContext, context val, call contextCall) error {
 	local := &localContext{entries: map[string]val{}}
-	context.entries(func(key, value val) bool {
+	context.forEachEntry(func(key, value val) bool {
 		name := key.string()
 		local.entries[name] = value
 		local.order = append(local.order, name)
@@ -289,14 +289,14 @@ func (p *jsonldReader) importContext(local *localContext, call contextCall) erro
 	if !ref.isString() {
 		return invalid("invalid @import value: it must be the IRI of a context")
 	}
-	iri, imported, err := p.supplied(ref.string(), call)
+	iri, imported, err := p.suppliedContext(ref.string(), call)
 	if err != nil {
 		return err
 	}
 	if !imported.isObject() {
 		return invalid("invalid remote context: %s is imported and is not an object", excerpt([]byte(iri)))
 	}
-	imported.entries(func(key, value val) bool {
+	imported.forEachEntry(func(key, value val) bool {
 		name := key.string()
 		if name == "@import" {
 			err = invalid("invalid context entry: %s is imported and must not have @import", excerpt([]byte(iri)))
@@ -324,7 +324,7 @@ func (p *jsonldReader) contextDefaults(result *activeContext, local *localContex
 			if err != nil {
 				return invalid("invalid base IRI: %s is relative, and there is no base to resolve it", excerpt(v.bytes()))
 			}
-			if err := result.expand(base); err != nil {
+			if err := result.countExpanded(base); err != nil {
 				return err
 			}
 			result.base = base
@@ -343,7 +343,7 @@ func (p *jsonldReader) contextDefaults(result *activeContext, local *localContex
 			if !ok || isKeyword(iri) {
 				return invalid("invalid vocab mapping: %s", excerpt(v.bytes()))
 			}
-			if err := result.expand(iri); err != nil {
+			if err := result.countExpanded(iri); err != nil {
 				return err
 			}
 			result.vocab, result.hasVocab = iri, true
@@ -353,33 +353,33 @@ func (p *jsonldReader) contextDefaults(result *activeContext, local *localContex
 		if !v.isNull() && !v.isString() {
 			return invalid("invalid default language: @language must be a language tag or null")
 		}
-		result.lang = text(v)
+		result.lang = textOrEmpty(v)
 	}
 	if v, ok := local.entries["@direction"]; ok {
-		if err := direction(v, true); err != nil {
+		if err := checkDirection(v, true); err != nil {
 			return err
 		}
-		result.dir = text(v)
+		result.dir = textOrEmpty(v)
 	}
 	return nil
 }
 
-// text returns a string, or "" for null.
-func text(v val) string {
+// textOrEmpty returns a string, or "" for null.
+func textOrEmpty(v val) string {
 	if v.isNull() {
 		return ""
 	}
 	return v.string()
 }
 
-func direction(v val, orNull bool) error {
+func checkDirection(v val, orNull bool) error {
 	if orNull && v.isNull() || v.isString() && (v.equals("ltr") || v.equals("rtl")) {
 		return nil
 	}
 	return invalid("invalid base direction: it must be \"ltr\" or \"rtl\"")
 }
 
-func message(err error) string {
+func messageOf(err error) string {
 	var e *kg.Error
 	if errors.As(err, &e) {
 		return e.Message

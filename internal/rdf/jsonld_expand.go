@@ -18,11 +18,11 @@ type position struct {
 	extra   extra
 }
 
-// floating reports whether values and lists belong to nothing here.
-func (at position) floating() bool { return at.key == "" || at.key == "@graph" }
+// isFloating reports whether values and lists belong to nothing here.
+func (at position) isFloating() bool { return at.key == "" || at.key == "@graph" }
 
-// inner returns the position of a value that replaces this one.
-func (at position) inner() position {
+// innerPosition returns the position of a value that replaces this one.
+func (at position) innerPosition() position {
 	at.top, at.outer, at.fromMap = false, false, false
 	return at
 }
@@ -63,10 +63,10 @@ const (
 // sink receives expanded values.
 type sink func(item) error
 
-func nothing(item) error { return nil }
+func discardItem(item) error { return nil }
 
-// meaning is an expanded key.
-type meaning struct {
+// expandedKey is an expanded key.
+type expandedKey struct {
 	iri       string // "" if it maps to null
 	keyword   bool
 	def       *termDef
@@ -75,16 +75,16 @@ type meaning struct {
 
 // Limits of a context's cache of expanded keys.
 const (
-	maxKeptKeys     = 1 << 12
-	maxKeptKeyBytes = 256
-	// maxKeptMeaningBytes bounds the caches of all contexts of a document.
-	maxKeptMeaningBytes = 8 << 20
+	maxCachedKeys     = 1 << 12
+	maxCachedKeyBytes = 256
+	// maxCachedMeaningBytes bounds the caches of all contexts of a document.
+	maxCachedMeaningBytes = 8 << 20
 	// meaningBytes is the approximate size of an entry besides its texts.
 	meaningBytes = 256
 )
 
-// meaning expands a key.
-func (p *jsonldReader) meaning(c *activeContext, key []byte) (*meaning, error) {
+// expandKey expands a key.
+func (p *jsonldReader) expandKey(c *activeContext, key []byte) (*expandedKey, error) {
 	if m, ok := c.keys[string(key)]; ok {
 		return m, nil
 	}
@@ -93,40 +93,40 @@ func (p *jsonldReader) meaning(c *activeContext, key []byte) (*meaning, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &meaning{def: c.term(text)}
+	m := &expandedKey{def: c.termDefOf(text)}
 	switch {
 	case !ok:
 	case isKeyword(iri):
 		m.iri, m.keyword = iri, true
 	case strings.IndexByte(iri, ':') >= 0:
 		m.iri = iri
-		if m.predicate = p.resource(iri); strings.HasPrefix(iri, "_:") {
+		if m.predicate = p.resourceRef(iri); strings.HasPrefix(iri, "_:") {
 			m.predicate.err = invalid("the predicate %s is a blank node", excerpt([]byte(iri)))
 		}
 	}
 	if m.def == nil {
 		m.def = noDef
 	}
-	if len(key) <= maxKeptKeyBytes && len(c.keys) < maxKeptKeys {
-		p.keep(c, text, m)
+	if len(key) <= maxCachedKeyBytes && len(c.keys) < maxCachedKeys {
+		p.cacheKey(c, text, m)
 	}
 	return m, nil
 }
 
-// keep caches an expanded key. If the caches are full, it clears them.
-func (p *jsonldReader) keep(c *activeContext, key string, m *meaning) {
+// cacheKey caches an expanded key. If the caches are full, it clears them.
+func (p *jsonldReader) cacheKey(c *activeContext, key string, m *expandedKey) {
 	size := meaningBytes + len(key) + len(m.iri)
-	if size > maxKeptMeaningBytes/2 {
+	if size > maxCachedMeaningBytes/2 {
 		return
 	}
-	if p.keptMeaningBytes += size; p.keptMeaningBytes > maxKeptMeaningBytes {
+	if p.cachedKeyBytes += size; p.cachedKeyBytes > maxCachedMeaningBytes {
 		for _, other := range p.keyed {
 			other.keys = nil
 		}
-		p.keyed, p.keptMeaningBytes = p.keyed[:0], size
+		p.keyed, p.cachedKeyBytes = p.keyed[:0], size
 	}
 	if c.keys == nil {
-		c.keys = map[string]*meaning{}
+		c.keys = map[string]*expandedKey{}
 		p.keyed = append(p.keyed, c)
 	}
 	c.keys[key] = m
@@ -135,54 +135,54 @@ func (p *jsonldReader) keep(c *activeContext, key string, m *meaning) {
 // noDef is the definition of a key that is not a term.
 var noDef = &termDef{}
 
-// expand is the expansion algorithm (section 5.1.2). It emits the statements of the nodes in a value and
+// expandValue is the expansion algorithm (section 5.1.2). It emits the statements of the nodes in a value and
 // passes the value to the sink. kept is false for a value that expands to null.
-func (p *jsonldReader) expand(c *activeContext, at position, v val, to sink) (kept bool, err error) {
-	if err := p.tick(); err != nil {
+func (p *jsonldReader) expandValue(c *activeContext, at position, v val, to sink) (kept bool, err error) {
+	if err := p.countStep(); err != nil {
 		return false, err
 	}
-	p.here = v
+	p.current = v
 	switch v.kind() {
 	case 'n':
 		return false, nil
 	case '[':
-		err := v.each(func(i val) error {
+		err := v.forEachValue(func(i val) error {
 			var err error
 			if i.isArray() && at.def != nil && at.def.container.has(containerList) {
-				err = p.list(c, at, i, to)
+				err = p.expandList(c, at, i, to)
 			} else {
-				_, err = p.expand(c, at.inner(), i, to)
+				_, err = p.expandValue(c, at.innerPosition(), i, to)
 			}
 			return err
 		})
 		return true, err
 	case '{':
-		return p.object(c, at, v, to)
+		return p.expandObject(c, at, v, to)
 	}
-	if at.floating() {
-		p.drop("a value without a node is dropped")
+	if at.isFloating() {
+		p.reportDropped("a value without a node is dropped")
 		return false, nil
 	}
 	if at.def != nil && at.def.scoped {
-		if c, err = p.apply(c, at.def.context, contextCall{base: at.def.base, override: true}); err != nil {
+		if c, err = p.applyContext(c, at.def.context, contextCall{base: at.def.base, override: true}); err != nil {
 			return false, err
 		}
-		at.def = c.term(at.key)
+		at.def = c.termDefOf(at.key)
 	}
-	it, err := p.scalar(c, at.def, v)
+	it, err := p.expandScalar(c, at.def, v)
 	if err != nil || it.isNothing() {
 		return false, err
 	}
-	return true, p.deliver(at, it, to)
+	return true, p.deliverItem(at, it, to)
 }
 
-// deliver passes a value other than an object with entries to the sink, after the statements that a map
+// deliverItem passes a value other than an object with entries to the sink, after the statements that a map
 // adds.
-func (p *jsonldReader) deliver(at position, it item, to sink) error {
+func (p *jsonldReader) deliverItem(at position, it item, to sink) error {
 	x := at.extra
 	if x.wrap != wrapNone {
-		p.drop("a value in a graph without a node is dropped")
-		it = item{ref: p.fresh()}
+		p.reportDropped("a value in a graph without a node is dropped")
+		it = item{ref: p.freshRef()}
 		if x.id != nil {
 			it.ref = *x.id
 		}
@@ -191,12 +191,12 @@ func (p *jsonldReader) deliver(at position, it item, to sink) error {
 		if it.kind != itemNode {
 			return invalid("invalid value object: the map has a property-valued index, and this value is not a node")
 		}
-		if err := p.emit(it.ref, x.index.predicate, x.index.value, at.graph); err != nil {
+		if err := p.emitStatement(it.ref, x.index.predicate, x.index.value, at.graph); err != nil {
 			return err
 		}
 	}
 	if x.typ != nil && it.kind == itemNode {
-		if err := p.emit(it.ref, refType, *x.typ, at.graph); err != nil {
+		if err := p.emitStatement(it.ref, refType, *x.typ, at.graph); err != nil {
 			return err
 		}
 	}
@@ -205,8 +205,8 @@ func (p *jsonldReader) deliver(at position, it item, to sink) error {
 
 var refType, refFirst, refRest, refNil = ref{term: kg.IRI(kg.RDFType)}, ref{term: rdfFirst}, ref{term: rdfRest}, ref{term: rdfNil}
 
-// scalar is the value expansion algorithm (section 5.3.2).
-func (p *jsonldReader) scalar(c *activeContext, def *termDef, v val) (item, error) {
+// expandScalar is the value expansion algorithm (section 5.3.2).
+func (p *jsonldReader) expandScalar(c *activeContext, def *termDef, v val) (item, error) {
 	if def == nil {
 		def = noDef
 	}
@@ -217,7 +217,7 @@ func (p *jsonldReader) scalar(c *activeContext, def *termDef, v val) (item, erro
 			if typ == "@vocab" {
 				how |= expandVocab
 			}
-			r, err := p.reference(c, v, how)
+			r, err := p.expandReference(c, v, how)
 			return item{r, itemNode}, err
 		}
 		typ = ""
@@ -234,27 +234,27 @@ func (p *jsonldReader) scalar(c *activeContext, def *termDef, v val) (item, erro
 			dir = def.dir
 		}
 	}
-	return p.literal(v, typ, lang, dir), nil
+	return p.literalItem(v, typ, lang, dir), nil
 }
 
-// reference returns the node with the given name, nothing if the text has the form of a keyword.
-func (p *jsonldReader) reference(c *activeContext, v val, how expansion) (ref, error) {
+// expandReference returns the node with the given name, nothing if the text has the form of a keyword.
+func (p *jsonldReader) expandReference(c *activeContext, v val, how expansion) (ref, error) {
 	iri, ok, err := p.expandIRI(c, v.string(), how, nil)
 	if err != nil {
 		return ref{}, err
 	}
 	if !ok {
-		p.drop("%s has the form of a keyword and is dropped", excerpt(v.bytes()))
+		p.reportDropped("%s has the form of a keyword and is dropped", excerpt(v.bytes()))
 		return ref{}, nil
 	}
 	if isKeyword(iri) {
 		return ref{err: invalid("the keyword %s does not name a node", iri)}, nil
 	}
-	return p.resource(iri), nil
+	return p.resourceRef(iri), nil
 }
 
-// literal returns the literal of a value object (API, section 8.6).
-func (p *jsonldReader) literal(v val, typ, lang, dir string) item {
+// literalItem returns the literal of a value object (API, section 8.6).
+func (p *jsonldReader) literalItem(v val, typ, lang, dir string) item {
 	lexical := ""
 	switch {
 	case typ == "@json":
@@ -280,25 +280,25 @@ func (p *jsonldReader) literal(v val, typ, lang, dir string) item {
 		case "i18n-datatype":
 			typ, lang = "https://www.w3.org/ns/i18n#"+strings.ToLower(lang)+"_"+dir, ""
 		case "compound-literal":
-			return item{p.compound(lexical, lang, dir), itemNode}
+			return item{p.compoundRef(lexical, lang, dir), itemNode}
 		default:
-			p.drop("the direction of a string is dropped: RDF 1.1 has none")
+			p.reportDropped("the direction of a string is dropped: RDF 1.1 has none")
 		}
 	}
 	datatype := kg.Term{}
 	if typ != "" && typ != kg.XSDString {
 		var err error
-		if datatype, err = p.o.iri(typ); err != nil {
+		if datatype, err = p.o.checkedIRI(typ); err != nil {
 			return item{ref{err: err}, itemValue}
 		}
 	}
-	t, err := p.o.literal(lexical, lang, datatype)
+	t, err := p.o.checkedLiteral(lexical, lang, datatype)
 	return item{ref{t, err}, itemValue}
 }
 
-// compound returns the node of a literal with a direction; see compoundStatements.
-func (p *jsonldReader) compound(lexical, lang, dir string) ref {
-	r := p.fresh()
+// compoundRef returns the node of a literal with a direction; see compoundStatements.
+func (p *jsonldReader) compoundRef(lexical, lang, dir string) ref {
+	r := p.freshRef()
 	p.compounds = append(p.compounds, compound{r, lexical, lang, dir})
 	return r
 }
@@ -317,7 +317,7 @@ func (p *jsonldReader) compoundStatements(graph ref) error {
 			parts = append(parts, [2]string{"language", strings.ToLower(c.lang)})
 		}
 		for _, part := range parts {
-			if err := p.emit(c.node, ref{term: kg.IRI(kg.RDF + part[0])}, ref{term: kg.String(part[1])}, graph); err != nil {
+			if err := p.emitStatement(c.node, ref{term: kg.IRI(kg.RDF + part[0])}, ref{term: kg.String(part[1])}, graph); err != nil {
 				return err
 			}
 		}
@@ -326,16 +326,16 @@ func (p *jsonldReader) compoundStatements(graph ref) error {
 	return nil
 }
 
-// list emits the cells of a list and passes its head to the sink.
-func (p *jsonldReader) list(c *activeContext, at position, v val, to sink) error {
+// expandList emits the cells of a list and passes its head to the sink.
+func (p *jsonldReader) expandList(c *activeContext, at position, v val, to sink) error {
 	l := &listWriter{p: p, graph: at.graph}
-	in := at.inner()
+	in := at.innerPosition()
 	in.extra = extra{}
-	err := v.each(func(i val) error {
+	err := v.forEachValue(func(i val) error {
 		if i.isArray() && at.def != nil && at.def.container.has(containerList) {
-			return p.list(c, in, i, l.add)
+			return p.expandList(c, in, i, l.addCell)
 		}
-		_, err := p.expand(c, in, i, l.add)
+		_, err := p.expandValue(c, in, i, l.addCell)
 		return err
 	})
 	if err != nil {
@@ -345,7 +345,7 @@ func (p *jsonldReader) list(c *activeContext, at position, v val, to sink) error
 	if err != nil {
 		return err
 	}
-	return p.deliver(at, item{head, itemList}, to)
+	return p.deliverItem(at, item{head, itemList}, to)
 }
 
 // listWriter emits a list, cell by cell.
@@ -356,55 +356,55 @@ type listWriter struct {
 	begun      bool
 }
 
-func (l *listWriter) add(it item) error {
+func (l *listWriter) addCell(it item) error {
 	if err := l.p.compoundStatements(l.graph); err != nil {
 		return err
 	}
-	cell := l.p.fresh()
+	cell := l.p.freshRef()
 	if !l.begun {
 		l.head, l.begun = cell, true
-	} else if err := l.p.emit(l.last, refRest, cell, l.graph); err != nil {
+	} else if err := l.p.emitStatement(l.last, refRest, cell, l.graph); err != nil {
 		return err
 	}
 	l.last = cell
-	return l.p.emit(cell, refFirst, it.ref, l.graph)
+	return l.p.emitStatement(cell, refFirst, it.ref, l.graph)
 }
 
 func (l *listWriter) close() (head ref, err error) {
 	if !l.begun {
 		return refNil, nil
 	}
-	return l.head, l.p.emit(l.last, refRest, refNil, l.graph)
+	return l.head, l.p.emitStatement(l.last, refRest, refNil, l.graph)
 }
 
-// object expands an object: a node, a value, a list or a set.
-func (p *jsonldReader) object(c *activeContext, at position, v val, to sink) (kept bool, err error) {
-	o, err := p.enter(c, at, v, false)
+// expandObject expands an object: a node, a value, a list or a set.
+func (p *jsonldReader) expandObject(c *activeContext, at position, v val, to sink) (kept bool, err error) {
+	o, err := p.enterObject(c, at, v, false)
 	if err != nil {
 		return false, err
 	}
-	p.here = v
+	p.current = v
 	if o.c != c { // the active property may expand differently there
-		at.def = o.c.term(at.key)
+		at.def = o.c.termDefOf(at.key)
 	}
 	switch {
 	case o.has("@value"):
 		return p.valueObject(o, at, to)
-	case o.has("@list") && at.floating():
-		p.drop("a list without a node is dropped")
+	case o.has("@list") && at.isFloating():
+		p.reportDropped("a list without a node is dropped")
 		return false, nil
 	case o.has("@list"), o.has("@set"):
-		if o.properties > 0 || len(o.types) > 0 || !o.only("@list", "@index") && !o.only("@set", "@index") {
+		if o.properties > 0 || len(o.types) > 0 || !o.hasOnly("@list", "@index") && !o.hasOnly("@set", "@index") {
 			return false, invalid("invalid set or list object: with @set or @list, only @index is allowed")
 		}
 		if list, ok := o.keywords["@list"]; ok {
-			return true, p.list(o.c, at, list, to)
+			return true, p.expandList(o.c, at, list, to)
 		}
-		return p.expand(o.c, at.inner(), o.keywords["@set"], to)
-	case o.properties == 0 && len(o.types) == 0 && len(o.keywords) > 0 && o.only("@language"):
+		return p.expandValue(o.c, at.innerPosition(), o.keywords["@set"], to)
+	case o.properties == 0 && len(o.types) == 0 && len(o.keywords) > 0 && o.hasOnly("@language"):
 		return false, nil
 	}
-	return p.node(o, at, to)
+	return p.emitNode(o, at, to)
 }
 
 // object is an object with its contexts applied and its keywords found.
@@ -428,8 +428,8 @@ func (o *object) has(keyword string) bool {
 	return ok
 }
 
-// only reports whether the object has the first keyword, and no others than these.
-func (o *object) only(keywords ...string) bool {
+// hasOnly reports whether the object has the first keyword, and no others than these.
+func (o *object) hasOnly(keywords ...string) bool {
 	if !o.has(keywords[0]) || len(o.included) > 0 {
 		return false
 	}
@@ -441,34 +441,34 @@ func (o *object) only(keywords ...string) bool {
 	return true
 }
 
-// enter applies the contexts of an object and finds its keywords. More entries of a partial object follow.
-func (p *jsonldReader) enter(c *activeContext, at position, v val, partial bool) (*object, error) {
+// enterObject applies the contexts of an object and finds its keywords. More entries of a partial object follow.
+func (p *jsonldReader) enterObject(c *activeContext, at position, v val, partial bool) (*object, error) {
 	def := at.def
 	c, err := p.leaveTypeScope(c, at.fromMap, v, partial)
 	if err != nil {
 		return nil, err
 	}
 	if def != nil && def.scoped {
-		if c, err = p.apply(c, def.context, contextCall{base: def.base, override: true}); err != nil {
+		if c, err = p.applyContext(c, def.context, contextCall{base: def.base, override: true}); err != nil {
 			return nil, err
 		}
 	}
-	if local, ok := v.entry("@context"); ok {
-		p.here = local
+	if local, ok := v.lookUpEntry("@context"); ok {
+		p.current = local
 		if at.outer && p.o.Prefix != nil {
 			tellContext(local, p.o.Prefix)
 		}
-		if c, err = p.apply(c, local, contextCall{base: p.o.Base}); err != nil {
+		if c, err = p.applyContext(c, local, contextCall{base: p.o.Base}); err != nil {
 			return nil, err
 		}
 	}
-	p.here = v
+	p.current = v
 	o := &object{typeContext: c}
 	if c, err = p.typeScope(c, v); err != nil {
 		return nil, err
 	}
 	o.c = c
-	return o, p.collect(o, c, v)
+	return o, p.collectKeywords(o, c, v)
 }
 
 // leaveTypeScope returns to the context before a type-scoped one, which does not apply to nested nodes
@@ -479,9 +479,9 @@ func (p *jsonldReader) leaveTypeScope(c *activeContext, fromMap bool, v val, par
 	}
 	stay := false
 	var err error
-	v.entries(func(key, value val) bool {
-		var m *meaning
-		if m, err = p.meaning(c, key.bytes()); err != nil {
+	v.forEachEntry(func(key, value val) bool {
+		var m *expandedKey
+		if m, err = p.expandKey(c, key.bytes()); err != nil {
 			return false
 		}
 		alone := key.i == v.i+1 && value.next() == v.next() && !partial
@@ -502,9 +502,9 @@ func (p *jsonldReader) typeScope(c *activeContext, v val) (*activeContext, error
 	var keys []string
 	values := map[string]val{}
 	var err error
-	v.entries(func(key, value val) bool {
-		var m *meaning
-		if m, err = p.meaning(c, key.bytes()); err == nil && m.iri == "@type" {
+	v.forEachEntry(func(key, value val) bool {
+		var m *expandedKey
+		if m, err = p.expandKey(c, key.bytes()); err == nil && m.iri == "@type" {
 			keys = append(keys, key.string())
 			values[key.string()] = value
 		}
@@ -514,7 +514,7 @@ func (p *jsonldReader) typeScope(c *activeContext, v val) (*activeContext, error
 	scoped := c
 	for _, key := range keys {
 		var terms []string
-		values[key].each(func(t val) error {
+		values[key].forEachValue(func(t val) error {
 			if t.isString() {
 				terms = append(terms, t.string())
 			}
@@ -522,30 +522,30 @@ func (p *jsonldReader) typeScope(c *activeContext, v val) (*activeContext, error
 		})
 		slices.Sort(terms)
 		for _, term := range terms {
-			if d := c.term(term); d != nil && d.scoped && err == nil {
-				scoped, err = p.apply(scoped, d.context, contextCall{base: d.base, dontSpread: true})
+			if d := c.termDefOf(term); d != nil && d.scoped && err == nil {
+				scoped, err = p.applyContext(scoped, d.context, contextCall{base: d.base, dontSpread: true})
 			}
 		}
 	}
 	return scoped, err
 }
 
-// collect finds the keywords of an object and of the objects nested in it.
-func (p *jsonldReader) collect(o *object, c *activeContext, v val) (err error) {
+// collectKeywords finds the keywords of an object and of the objects nested in it.
+func (p *jsonldReader) collectKeywords(o *object, c *activeContext, v val) (err error) {
 	o.parts = append(o.parts, part{c, v})
-	v.entries(func(key, value val) bool {
-		if err = p.tick(); err != nil {
+	v.forEachEntry(func(key, value val) bool {
+		if err = p.countStep(); err != nil {
 			return false
 		}
-		var m *meaning
-		if m, err = p.meaning(c, key.bytes()); err != nil {
+		var m *expandedKey
+		if m, err = p.expandKey(c, key.bytes()); err != nil {
 			return false
 		}
 		switch {
 		case key.equals("@context"):
 		case m.keyword:
-			p.here = value
-			err = p.keyword(o, c, m, value)
+			p.current = value
+			err = p.addKeyword(o, c, m, value)
 		case m.iri != "" && !value.isNull():
 			o.properties++
 		}
@@ -554,12 +554,12 @@ func (p *jsonldReader) collect(o *object, c *activeContext, v val) (err error) {
 	return err
 }
 
-// keyword processes an entry that expands to a keyword.
-func (p *jsonldReader) keyword(o *object, c *activeContext, m *meaning, v val) error {
+// addKeyword processes an entry that expands to a keyword.
+func (p *jsonldReader) addKeyword(o *object, c *activeContext, m *expandedKey, v val) error {
 	switch m.iri {
 	case "@type":
 		o.types = append(o.types, v)
-		return v.each(func(t val) error {
+		return v.forEachValue(func(t val) error {
 			if !t.isString() {
 				return invalid("invalid type value: @type must be an IRI or an array of IRIs")
 			}
@@ -569,7 +569,7 @@ func (p *jsonldReader) keyword(o *object, c *activeContext, m *meaning, v val) e
 		o.included = append(o.included, v)
 		return nil
 	case "@nest":
-		return p.nested(o, c, m, v)
+		return p.collectNested(o, c, m, v)
 	}
 	if o.has(m.iri) {
 		return invalid("colliding keywords: an object has %s twice", m.iri)
@@ -584,7 +584,7 @@ func (p *jsonldReader) keyword(o *object, c *activeContext, m *meaning, v val) e
 			return invalid("invalid language-tagged string: @language must be a language tag")
 		}
 	case "@direction":
-		if err := direction(v, false); err != nil {
+		if err := checkDirection(v, false); err != nil {
 			return err
 		}
 	case "@index":
@@ -597,7 +597,7 @@ func (p *jsonldReader) keyword(o *object, c *activeContext, m *meaning, v val) e
 		}
 	case "@value", "@graph", "@list", "@set":
 	default:
-		p.drop("%s has no meaning here and is dropped", m.iri)
+		p.reportDropped("%s has no meaning here and is dropped", m.iri)
 		return nil
 	}
 	if o.keywords == nil {
@@ -607,18 +607,18 @@ func (p *jsonldReader) keyword(o *object, c *activeContext, m *meaning, v val) e
 	return nil
 }
 
-// nested collects the content of a @nest entry (step 14).
-func (p *jsonldReader) nested(o *object, c *activeContext, m *meaning, v val) (err error) {
+// collectNested collects the content of a @nest entry (step 14).
+func (p *jsonldReader) collectNested(o *object, c *activeContext, m *expandedKey, v val) (err error) {
 	if m.def.scoped {
-		if c, err = p.apply(c, m.def.context, contextCall{base: m.def.base, override: true}); err != nil {
+		if c, err = p.applyContext(c, m.def.context, contextCall{base: m.def.base, override: true}); err != nil {
 			return err
 		}
 	}
-	return v.each(func(n val) error {
+	return v.forEachValue(func(n val) error {
 		bad := !n.isObject()
 		if !bad {
-			n.entries(func(key, _ val) bool {
-				m, err := p.meaning(c, key.bytes())
+			n.forEachEntry(func(key, _ val) bool {
+				m, err := p.expandKey(c, key.bytes())
 				bad = bad || err != nil || m.iri == "@value"
 				return true
 			})
@@ -626,14 +626,14 @@ func (p *jsonldReader) nested(o *object, c *activeContext, m *meaning, v val) (e
 		if bad {
 			return invalid("invalid @nest value: it must be an object other than a value object")
 		}
-		return p.collect(o, c, n)
+		return p.collectKeywords(o, c, n)
 	})
 }
 
 // valueObject checks a value object and passes its literal to the sink (step 15).
 func (p *jsonldReader) valueObject(o *object, at position, to sink) (kept bool, err error) {
 	v := o.keywords["@value"]
-	if o.properties > 0 || !o.only("@value", "@language", "@direction", "@index") {
+	if o.properties > 0 || !o.hasOnly("@value", "@language", "@direction", "@index") {
 		return false, invalid("invalid value object: with @value, only @type, @language, @direction and @index are allowed")
 	}
 	typ := ""
@@ -666,11 +666,11 @@ func (p *jsonldReader) valueObject(o *object, at position, to sink) (kept bool, 
 		return false, invalid("invalid value object value: @value must be a string, a number, true, false or null")
 	case tagged && !v.isString():
 		return false, invalid("invalid language-tagged value: it must be a string")
-	case typ != "" && scheme(typ) == "":
+	case typ != "" && schemeOf(typ) == "":
 		return false, invalid("invalid typed value: %s is not an IRI", excerpt([]byte(typ)))
 	}
-	if at.floating() {
-		p.drop("a value without a node is dropped")
+	if at.isFloating() {
+		p.reportDropped("a value without a node is dropped")
 		return false, nil
 	}
 	l, d := "", ""
@@ -680,5 +680,5 @@ func (p *jsonldReader) valueObject(o *object, at position, to sink) (kept bool, 
 	if directed {
 		d = dir.string()
 	}
-	return true, p.deliver(at, p.literal(v, typ, l, d), to)
+	return true, p.deliverItem(at, p.literalItem(v, typ, l, d), to)
 }

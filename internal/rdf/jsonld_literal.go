@@ -13,21 +13,21 @@ import (
 
 const rdfJSON = kg.RDF + "JSON"
 
-// number returns a JSON number as a double, as JSON-LD requires. It rejects integers that a double cannot
+// parseDouble returns a JSON number as a double, as JSON-LD requires. It rejects integers that a double cannot
 // represent instead of rounding them.
-func number(v val) (float64, error) {
+func parseDouble(v val) (float64, error) {
 	text := string(v.raw())
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return 0, invalid("the number %s is out of range", excerpt([]byte(text)))
 	}
 	if !strings.ContainsAny(text, ".eE") && strconv.FormatFloat(f, 'f', 0, 64) != text && text != "-0" {
-		return 0, invalid("JSON-LD rounds the integer %s; write it as a string with a type: {\"@value\": \"%s\", \"@type\": \"%sinteger\"}", clipped(text), clipped(text), kg.XSD)
+		return 0, invalid("JSON-LD rounds the integer %s; write it as a string with a type: {\"@value\": \"%s\", \"@type\": \"%sinteger\"}", clipText(text), clipText(text), kg.XSD)
 	}
 	return f, nil
 }
 
-func clipped(s string) string {
+func clipText(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "…"
 	}
@@ -37,7 +37,7 @@ func clipped(s string) string {
 // numberLiteral returns the lexical form and the datatype of a number (API, section 8.6). A double is
 // written with enough digits to be read back, which the "%1.15E" of the specification does not guarantee.
 func numberLiteral(v val, datatype string) (lexical, typ string, err error) {
-	f, err := number(v)
+	f, err := parseDouble(v)
 	if err != nil {
 		return "", "", err
 	}
@@ -84,7 +84,7 @@ func canonicalJSON(out []byte, v val) ([]byte, error) {
 	case '[':
 		out = append(out, '[')
 		first, err := true, error(nil)
-		v.items(func(item val) bool {
+		v.forEachItem(func(item val) bool {
 			if !first {
 				out = append(out, ',')
 			}
@@ -96,7 +96,7 @@ func canonicalJSON(out []byte, v val) ([]byte, error) {
 	case '"':
 		return canonicalString(out, v.bytes()), nil
 	case '0':
-		f, err := number(v)
+		f, err := parseDouble(v)
 		if err != nil {
 			return out, err
 		}
@@ -112,7 +112,7 @@ func canonicalObject(out []byte, v val) ([]byte, error) {
 	}
 	var entries []entry
 	ascii := true
-	v.entries(func(key, value val) bool {
+	v.forEachEntry(func(key, value val) bool {
 		e := entry{key.string(), value}
 		for i := range len(e.key) {
 			ascii = ascii && e.key[i] < 0x80

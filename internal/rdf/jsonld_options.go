@@ -64,8 +64,8 @@ func NewJSONLDHolders(n int) *JSONLDHolders {
 	return &JSONLDHolders{places: make(chan struct{}, n)}
 }
 
-// take acquires the semaphore. It returns CodeOverloaded after the wait.
-func (h *JSONLDHolders) take(ctx context.Context) error {
+// acquire acquires the semaphore. It returns CodeOverloaded after the wait.
+func (h *JSONLDHolders) acquire(ctx context.Context) error {
 	if h == nil {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (h *JSONLDHolders) take(ctx context.Context) error {
 	return e
 }
 
-func (h *JSONLDHolders) give() {
+func (h *JSONLDHolders) release() {
 	if h != nil {
 		<-h.places
 	}
@@ -107,18 +107,18 @@ func (c *JSONLDContexts) Add(iri string, text []byte) error {
 		return tooLong("the context %s has more than %d bytes", iri, MaxContextBytes)
 	}
 	s := newJSONScanner(context.Background(), bytes.NewReader(text), MaxContextBytes)
-	v, err := s.value()
+	v, err := s.readValue()
 	if err == nil {
 		v = v.clone()
-		err = s.ended()
+		err = s.checkEnd()
 	}
 	if err != nil {
-		return kg.Errorf(kg.CodeOf(err), "the context %s, line %d: %s", iri, s.countLines(s.pos), message(err))
+		return kg.Errorf(kg.CodeOf(err), "the context %s, line %d: %s", iri, s.countLines(s.pos), messageOf(err))
 	}
 	if !v.isObject() {
 		return invalid("the context %s is not a JSON object with @context", iri)
 	}
-	if _, ok := v.entry("@context"); !ok {
+	if _, ok := v.lookUpEntry("@context"); !ok {
 		return invalid("the context %s has no @context", iri)
 	}
 	if c.documents == nil {
@@ -140,11 +140,11 @@ func (c *JSONLDContexts) Digest() string {
 
 // Has reports whether there is a context with this IRI.
 func (c *JSONLDContexts) Has(iri string) bool {
-	_, err := c.document(iri)
+	_, err := c.lookUpDocument(iri)
 	return err == nil
 }
 
-func (c *JSONLDContexts) document(iri string) (val, error) {
+func (c *JSONLDContexts) lookUpDocument(iri string) (val, error) {
 	if c != nil {
 		if v, ok := c.documents[iri]; ok {
 			return v, nil
@@ -155,7 +155,7 @@ func (c *JSONLDContexts) document(iri string) (val, error) {
 	return val{}, e
 }
 
-func (o *JSONLDOptions) valid() error {
+func (o *JSONLDOptions) validate() error {
 	if o.MaxBytes < 0 || o.MaxBytes > MaxJSONLDMaxBytes {
 		return invalid("MaxBytes of JSON-LD must be between 0 and %d", MaxJSONLDMaxBytes)
 	}

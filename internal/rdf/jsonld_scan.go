@@ -44,18 +44,18 @@ func newJSONScanner(ctx context.Context, in io.Reader, limit int) *jsonScanner {
 // setMark retains the input from here on.
 func (s *jsonScanner) setMark() { s.mark = s.pos }
 
-// more reports whether there is a next byte.
-func (s *jsonScanner) more() bool { return s.pos < s.end || s.receive() }
+// hasMore reports whether there is a next byte.
+func (s *jsonScanner) hasMore() bool { return s.pos < s.end || s.fillBuffer() }
 
-// receive reads more input.
-func (s *jsonScanner) receive() bool {
+// fillBuffer reads more input.
+func (s *jsonScanner) fillBuffer() bool {
 	if s.err != nil {
 		return false
 	}
 	if s.err = s.ctx.Err(); s.err != nil {
 		return false
 	}
-	if s.err = s.keep(); s.err != nil {
+	if s.err = s.growBuffer(); s.err != nil {
 		return false
 	}
 	n, err := s.in.Read(s.buf[s.end:])
@@ -65,13 +65,13 @@ func (s *jsonScanner) receive() bool {
 		s.err = err
 	}
 	if n == 0 && s.err == nil {
-		return s.receive()
+		return s.fillBuffer()
 	}
 	return n > 0
 }
 
-// keep grows the buffer within the limit.
-func (s *jsonScanner) keep() error {
+// growBuffer grows the buffer within the limit.
+func (s *jsonScanner) growBuffer() error {
 	from := s.pos
 	if s.mark >= 0 {
 		from = s.mark
@@ -130,7 +130,7 @@ func (s *jsonScanner) rewind() {
 
 // peek skips white space and returns the next byte, 0 at the end.
 func (s *jsonScanner) peek() byte {
-	for s.more() {
+	for s.hasMore() {
 		switch c := s.buf[s.pos]; c {
 		case ' ', '\t', '\r', '\n':
 			s.pos++
@@ -141,9 +141,9 @@ func (s *jsonScanner) peek() byte {
 	return 0
 }
 
-// unexpected returns the error for invalid input.
-func (s *jsonScanner) unexpected(wanted string) error {
-	if !s.more() {
+// errUnexpected returns the error for invalid input.
+func (s *jsonScanner) errUnexpected(wanted string) error {
+	if !s.hasMore() {
 		if errors.Is(s.err, io.EOF) {
 			return invalid("not JSON: unexpected end of the document, expected %s", wanted)
 		}
@@ -152,25 +152,25 @@ func (s *jsonScanner) unexpected(wanted string) error {
 	return invalid("not JSON: found %s, expected %s", excerpt(s.buf[s.pos:min(s.end, s.pos+12)]), wanted)
 }
 
-// expect consumes one character.
-func (s *jsonScanner) expect(c byte) error {
+// expectByte consumes one character.
+func (s *jsonScanner) expectByte(c byte) error {
 	if s.peek() != c {
-		return s.unexpected("'" + string(rune(c)) + "'")
+		return s.errUnexpected("'" + string(rune(c)) + "'")
 	}
 	s.pos++
 	return nil
 }
 
-// value reads a value to a new tape. The tape is valid until the next call.
-func (s *jsonScanner) value() (val, error) {
+// readValue reads a value to a new tape. The tape is valid until the next call.
+func (s *jsonScanner) readValue() (val, error) {
 	s.peek()
 	s.setMark()
 	s.tape.toks.reset()
-	err := s.scan(s.depth)
-	return s.taped(err)
+	err := s.scanValue(s.depth)
+	return s.tapedValue(err)
 }
 
-func (s *jsonScanner) taped(err error) (val, error) {
+func (s *jsonScanner) tapedValue(err error) (val, error) {
 	if err == nil && s.pos-s.mark > s.limit {
 		err = errWindow
 	}
@@ -182,17 +182,17 @@ func (s *jsonScanner) taped(err error) (val, error) {
 	return val{&s.tape, 0}, nil
 }
 
-// object reads an object to a new tape. It stops before the value of the first key for which stop returns
+// readObject reads an object to a new tape. It stops before the value of the first key for which stop returns
 // true, and returns the entries before the key and the key.
-func (s *jsonScanner) object(keys *keySet, stop func(head val, key string) (bool, error)) (v val, key string, stopped bool, err error) {
+func (s *jsonScanner) readObject(keys *keySet, stop func(head val, key string) (bool, error)) (v val, key string, stopped bool, err error) {
 	s.setMark()
 	s.tape.toks.reset()
-	start, err := s.open('{')
+	start, err := s.openBracket('{')
 	if err != nil {
 		return v, "", false, err
 	}
 	for first := true; ; first = false {
-		more, err := s.separator('}', first)
+		more, err := s.readSeparator('}', first)
 		if err != nil {
 			return v, "", false, err
 		}
@@ -201,7 +201,7 @@ func (s *jsonScanner) object(keys *keySet, stop func(head val, key string) (bool
 			break
 		}
 		behind := s.tape.toks.n
-		at, err := s.key(keys)
+		at, err := s.readKey(keys)
 		if err != nil {
 			return v, "", false, err
 		}
@@ -211,11 +211,11 @@ func (s *jsonScanner) object(keys *keySet, stop func(head val, key string) (bool
 			s.tape.toks.n = behind
 			return val{&s.tape, 0}, key, stopped, err
 		}
-		if err := s.scan(s.depth + 1); err != nil {
+		if err := s.scanValue(s.depth + 1); err != nil {
 			return v, "", false, err
 		}
 	}
-	v, err = s.taped(nil)
+	v, err = s.tapedValue(nil)
 	return v, "", false, err
 }
 
@@ -224,7 +224,7 @@ func (s *jsonScanner) nextKey(keys *keySet) (string, error) {
 	s.peek()
 	s.setMark()
 	s.tape.toks.reset()
-	at, err := s.key(keys)
+	at, err := s.readKey(keys)
 	if err != nil {
 		return "", err
 	}
@@ -232,23 +232,23 @@ func (s *jsonScanner) nextKey(keys *keySet) (string, error) {
 	return val{&s.tape, at}.string(), nil
 }
 
-func (s *jsonScanner) token() uint32 {
+func (s *jsonScanner) addToken() uint32 {
 	at := s.tape.toks.add(tok{pos: uint32(s.pos - s.mark)})
 	s.tape.toks.at(at).next = at + 1
 	return at
 }
 
-func (s *jsonScanner) open(c byte) (uint32, error) {
+func (s *jsonScanner) openBracket(c byte) (uint32, error) {
 	if s.peek() != c {
-		return 0, s.unexpected("'" + string(rune(c)) + "'")
+		return 0, s.errUnexpected("'" + string(rune(c)) + "'")
 	}
-	at := s.token()
+	at := s.addToken()
 	s.pos++
 	return at, nil
 }
 
-// separator moves to the next entry or item, or past the closing bracket.
-func (s *jsonScanner) separator(closing byte, first bool) (more bool, err error) {
+// readSeparator moves to the next entry or item, or past the closing bracket.
+func (s *jsonScanner) readSeparator(closing byte, first bool) (more bool, err error) {
 	c := s.peek()
 	switch {
 	case c == closing:
@@ -260,16 +260,16 @@ func (s *jsonScanner) separator(closing byte, first bool) (more bool, err error)
 		s.pos++
 		return true, nil
 	}
-	return false, s.unexpected("',' or '" + string(rune(closing)) + "'")
+	return false, s.errUnexpected("',' or '" + string(rune(closing)) + "'")
 }
 
-// key reads the key of an entry and the colon behind it.
-func (s *jsonScanner) key(seen *keySet) (uint32, error) {
+// readKey reads the key of an entry and the colon behind it.
+func (s *jsonScanner) readKey(seen *keySet) (uint32, error) {
 	if s.peek() != '"' {
-		return 0, s.unexpected("the key of an entry")
+		return 0, s.errUnexpected("the key of an entry")
 	}
-	at := s.token()
-	if err := s.str(); err != nil {
+	at := s.addToken()
+	if err := s.scanString(); err != nil {
 		return 0, err
 	}
 	s.tape.text = s.buf[s.mark:s.pos]
@@ -277,73 +277,73 @@ func (s *jsonScanner) key(seen *keySet) (uint32, error) {
 	if !seen.add(name) {
 		return 0, invalid("an object has the key %s twice", excerpt(name))
 	}
-	return at, s.expect(':')
+	return at, s.expectByte(':')
 }
 
-func (s *jsonScanner) scan(depth int) error {
+func (s *jsonScanner) scanValue(depth int) error {
 	if depth > MaxDepth {
 		return tooLong("the JSON is nested more than %d deep", MaxDepth)
 	}
 	switch c := s.peek(); c {
 	case '{':
-		start := s.token()
+		start := s.addToken()
 		s.pos++
 		keys := keySet{seed: s.seed}
 		for first := true; ; first = false {
-			more, err := s.separator('}', first)
+			more, err := s.readSeparator('}', first)
 			if err != nil || !more {
 				s.tape.toks.at(start).next = s.tape.toks.n
 				return err
 			}
-			if _, err := s.key(&keys); err != nil {
+			if _, err := s.readKey(&keys); err != nil {
 				return err
 			}
-			if err := s.scan(depth + 1); err != nil {
+			if err := s.scanValue(depth + 1); err != nil {
 				return err
 			}
 		}
 	case '[':
-		start := s.token()
+		start := s.addToken()
 		s.pos++
 		for first := true; ; first = false {
-			more, err := s.separator(']', first)
+			more, err := s.readSeparator(']', first)
 			if err != nil || !more {
 				s.tape.toks.at(start).next = s.tape.toks.n
 				return err
 			}
-			if err := s.scan(depth + 1); err != nil {
+			if err := s.scanValue(depth + 1); err != nil {
 				return err
 			}
 		}
 	case '"':
-		s.token()
-		return s.str()
+		s.addToken()
+		return s.scanString()
 	case 't':
-		return s.word("true")
+		return s.scanWord("true")
 	case 'f':
-		return s.word("false")
+		return s.scanWord("false")
 	case 'n':
-		return s.word("null")
+		return s.scanWord("null")
 	}
-	return s.number()
+	return s.scanNumber()
 }
 
-func (s *jsonScanner) word(w string) error {
-	s.token()
+func (s *jsonScanner) scanWord(w string) error {
+	s.addToken()
 	for i := range len(w) {
-		if !s.more() || s.buf[s.pos] != w[i] {
-			return s.unexpected(w)
+		if !s.hasMore() || s.buf[s.pos] != w[i] {
+			return s.errUnexpected(w)
 		}
 		s.pos++
 	}
 	return nil
 }
 
-// number parses the grammar of RFC 8259, section 6.
-func (s *jsonScanner) number() error {
-	s.token()
+// scanNumber parses the grammar of RFC 8259, section 6.
+func (s *jsonScanner) scanNumber() error {
+	s.addToken()
 	next := func(c ...byte) bool {
-		if s.more() && bytes.IndexByte(c, s.buf[s.pos]) >= 0 {
+		if s.hasMore() && bytes.IndexByte(c, s.buf[s.pos]) >= 0 {
 			s.pos++
 			return true
 		}
@@ -351,7 +351,7 @@ func (s *jsonScanner) number() error {
 	}
 	digits := func() bool {
 		any := false
-		for s.more() && isDigit(s.buf[s.pos]) {
+		for s.hasMore() && isDigit(s.buf[s.pos]) {
 			s.pos++
 			any = true
 		}
@@ -359,26 +359,26 @@ func (s *jsonScanner) number() error {
 	}
 	next('-')
 	if !next('0') && !digits() {
-		return s.unexpected("a value")
+		return s.errUnexpected("a value")
 	}
 	if next('.') && !digits() {
-		return s.unexpected("a digit")
+		return s.errUnexpected("a digit")
 	}
 	if next('e', 'E') {
 		next('+', '-')
 		if !digits() {
-			return s.unexpected("a digit")
+			return s.errUnexpected("a digit")
 		}
 	}
 	return nil
 }
 
-// str reads a string. It rejects invalid text: bytes that are not UTF-8, and unpaired surrogates.
-func (s *jsonScanner) str() error {
+// scanString reads a string. It rejects invalid text: bytes that are not UTF-8, and unpaired surrogates.
+func (s *jsonScanner) scanString() error {
 	s.pos++
 	start := s.pos - s.mark
 	ascii := true
-	for s.more() {
+	for s.hasMore() {
 		c := s.buf[s.pos]
 		s.pos++
 		switch {
@@ -388,7 +388,7 @@ func (s *jsonScanner) str() error {
 			}
 			return nil
 		case c == '\\':
-			if err := s.escape(); err != nil {
+			if err := s.scanEscape(); err != nil {
 				return err
 			}
 		case c < ' ':
@@ -398,30 +398,30 @@ func (s *jsonScanner) str() error {
 			ascii = false
 		}
 	}
-	return s.unexpected("the end of a string")
+	return s.errUnexpected("the end of a string")
 }
 
-func (s *jsonScanner) escape() error {
-	if !s.more() {
-		return s.unexpected("an escape")
+func (s *jsonScanner) scanEscape() error {
+	if !s.hasMore() {
+		return s.errUnexpected("an escape")
 	}
 	c := s.buf[s.pos]
 	if bytes.IndexByte([]byte(`"\/bfnrtu`), c) < 0 {
-		return s.unexpected("an escape")
+		return s.errUnexpected("an escape")
 	}
 	s.pos++
 	if c != 'u' {
 		return nil
 	}
-	r, err := s.hex4()
+	r, err := s.scanHex4()
 	if err != nil || !utf16.IsSurrogate(r) {
 		return err
 	}
-	if s.more() && s.buf[s.pos] == '\\' {
+	if s.hasMore() && s.buf[s.pos] == '\\' {
 		s.pos++
-		if s.more() && s.buf[s.pos] == 'u' {
+		if s.hasMore() && s.buf[s.pos] == 'u' {
 			s.pos++
-			second, err := s.hex4()
+			second, err := s.scanHex4()
 			if err != nil || utf16.DecodeRune(r, second) != utf8.RuneError {
 				return err
 			}
@@ -430,25 +430,25 @@ func (s *jsonScanner) escape() error {
 	return invalid("a string has an unpaired surrogate")
 }
 
-func (s *jsonScanner) hex4() (rune, error) {
+func (s *jsonScanner) scanHex4() (rune, error) {
 	var digits [4]byte
 	for i := range digits {
-		if !s.more() {
-			return 0, s.unexpected("a hexadecimal digit")
+		if !s.hasMore() {
+			return 0, s.errUnexpected("a hexadecimal digit")
 		}
 		digits[i] = s.buf[s.pos]
 		s.pos++
 	}
-	r := hex4(digits[:])
+	r := parseHex4(digits[:])
 	if r < 0 {
 		return 0, invalid("\\u%s is not an escape", digits)
 	}
 	return r, nil
 }
 
-// ended returns an error unless only white space follows.
-func (s *jsonScanner) ended() error {
-	if s.peek() != 0 || s.more() {
+// checkEnd returns an error unless only white space follows.
+func (s *jsonScanner) checkEnd() error {
+	if s.peek() != 0 || s.hasMore() {
 		return invalid("unexpected text behind the JSON document")
 	}
 	if !errors.Is(s.err, io.EOF) {

@@ -8,30 +8,30 @@ import (
 // maxStreamedKeys bounds the keys of a streamed object.
 const maxStreamedKeys = 1 << 20
 
-// stream expands a value while it is received. An object is held in memory first, unless it is too long
+// streamValue expands a value while it is received. An object is held in memory first, unless it is too long
 // and in streaming order.
-func (p *jsonldReader) stream(c *activeContext, at position, to sink) (kept bool, err error) {
-	p.here = val{}
+func (p *jsonldReader) streamValue(c *activeContext, at position, to sink) (kept bool, err error) {
+	p.current = val{}
 	switch p.s.peek() {
 	case '{':
 		return p.streamObject(c, at, to)
 	case '[':
 		return true, p.streamArray(c, at, to)
 	}
-	v, err := p.hold()
+	v, err := p.holdValue()
 	if err != nil {
 		return false, err
 	}
-	return p.expand(c, at, v, to)
+	return p.expandValue(c, at, v, to)
 }
 
-// hold reads a value to the tape, which replaces the previous one.
-func (p *jsonldReader) hold() (val, error) {
-	p.here = val{}
-	return p.s.value()
+// holdValue reads a value to the tape, which replaces the previous one.
+func (p *jsonldReader) holdValue() (val, error) {
+	p.current = val{}
+	return p.s.readValue()
 }
 
-func (p *jsonldReader) deeper(step string) error {
+func (p *jsonldReader) pushPath(step string) error {
 	p.path = append(p.path, step)
 	if p.s.depth = len(p.path); p.s.depth > MaxDepth {
 		return tooLong("the JSON is nested more than %d deep", MaxDepth)
@@ -39,7 +39,7 @@ func (p *jsonldReader) deeper(step string) error {
 	return nil
 }
 
-func (p *jsonldReader) back() {
+func (p *jsonldReader) popPath() {
 	p.path = p.path[:len(p.path)-1]
 	p.s.depth = len(p.path)
 }
@@ -48,19 +48,19 @@ func (p *jsonldReader) streamArray(c *activeContext, at position, to sink) error
 	p.s.pos++
 	at.top = false
 	for n := 0; ; n++ {
-		p.here, p.s.mark = val{}, -1
-		more, err := p.s.separator(']', n == 0)
+		p.current, p.s.mark = val{}, -1
+		more, err := p.s.readSeparator(']', n == 0)
 		if err != nil || !more {
 			return err
 		}
-		if err := p.deeper(strconv.Itoa(n)); err != nil {
+		if err := p.pushPath(strconv.Itoa(n)); err != nil {
 			return err
 		}
-		if _, err := p.stream(c, at, to); err != nil {
+		if _, err := p.streamValue(c, at, to); err != nil {
 			return err
 		}
-		p.back()
-		if err := p.tick(); err != nil {
+		p.popPath()
+		if err := p.countStep(); err != nil {
 			return err
 		}
 	}
@@ -70,17 +70,17 @@ func (p *jsonldReader) streamArray(c *activeContext, at position, to sink) error
 func (p *jsonldReader) streamObject(c *activeContext, at position, to sink) (kept bool, err error) {
 	keys := &keySet{seed: p.s.seed}
 	order := &streamingOrder{p: p, c: c, at: at}
-	v, key, stopped, err := p.s.object(keys, order.certain)
+	v, key, stopped, err := p.s.readObject(keys, order.isCertain)
 	if errors.Is(err, errWindow) {
 		p.s.rewind()
 		keys = &keySet{seed: p.s.seed}
-		v, key, stopped, err = p.s.object(keys, order.plausible)
+		v, key, stopped, err = p.s.readObject(keys, order.isPlausible)
 	}
 	if err != nil {
 		return false, err
 	}
 	if !stopped {
-		return p.object(c, at, v, to)
+		return p.expandObject(c, at, v, to)
 	}
 	return true, p.streamNode(c, at, v, key, keys, to)
 }
@@ -95,9 +95,9 @@ type streamingOrder struct {
 	id    bool // @id was seen
 }
 
-// certain reports whether no entry behind this key can change the meaning of those before it: the object
+// isCertain reports whether no entry behind this key can change the meaning of those before it: the object
 // begins with @context, has an @id, and no types with scoped contexts.
-func (s *streamingOrder) certain(head val, key string) (bool, error) {
+func (s *streamingOrder) isCertain(head val, key string) (bool, error) {
 	if s.never || s.c.scoped || s.c.previous != nil || s.at.def != nil && s.at.def.scoped {
 		return false, nil
 	}
@@ -107,13 +107,13 @@ func (s *streamingOrder) certain(head val, key string) (bool, error) {
 			return false, nil
 		}
 		local := val{head.t, head.i + 2}
-		inner, err := s.p.apply(s.c, local, contextCall{base: s.p.o.Base})
+		inner, err := s.p.applyContext(s.c, local, contextCall{base: s.p.o.Base})
 		if err != nil {
 			return false, nil // expanding the object reports the error with its location
 		}
 		s.inner, s.never = inner, inner.scoped
 	}
-	m, err := s.p.meaning(s.inner, []byte(key))
+	m, err := s.p.expandKey(s.inner, []byte(key))
 	if err != nil || s.never {
 		return false, err
 	}
@@ -129,8 +129,8 @@ func (s *streamingOrder) certain(head val, key string) (bool, error) {
 	return s.id && !s.never, nil
 }
 
-// plausible reports whether this key is the first behind @context, @type and @id.
-func (s *streamingOrder) plausible(head val, key string) (bool, error) {
+// isPlausible reports whether this key is the first behind @context, @type and @id.
+func (s *streamingOrder) isPlausible(head val, key string) (bool, error) {
 	first := head.next() == head.i+1
 	if first && key == "@context" {
 		return false, nil
@@ -138,21 +138,21 @@ func (s *streamingOrder) plausible(head val, key string) (bool, error) {
 	if s.inner == nil {
 		s.inner = s.c
 		if d := s.at.def; d != nil && d.scoped {
-			inner, err := s.p.apply(s.inner, d.context, contextCall{base: d.base, override: true})
+			inner, err := s.p.applyContext(s.inner, d.context, contextCall{base: d.base, override: true})
 			if err != nil {
 				return false, err
 			}
 			s.inner = inner
 		}
-		if local, ok := head.entry("@context"); ok {
-			inner, err := s.p.apply(s.inner, local, contextCall{base: s.p.o.Base})
+		if local, ok := head.lookUpEntry("@context"); ok {
+			inner, err := s.p.applyContext(s.inner, local, contextCall{base: s.p.o.Base})
 			if err != nil {
 				return false, err
 			}
 			s.inner = inner
 		}
 	}
-	m, err := s.p.meaning(s.inner, []byte(key))
+	m, err := s.p.expandKey(s.inner, []byte(key))
 	if err != nil {
 		return false, err
 	}
@@ -172,33 +172,33 @@ type nodeStream struct {
 }
 
 func (p *jsonldReader) streamNode(c *activeContext, at position, head val, key string, keys *keySet, to sink) error {
-	o, err := p.enter(c, at, head, true)
+	o, err := p.enterObject(c, at, head, true)
 	if err != nil {
 		return err
 	}
 	n := &nodeStream{p: p, o: o, at: at, named: o.has("@id")}
-	m, err := p.meaning(o.c, []byte(key))
+	m, err := p.expandKey(o.c, []byte(key))
 	if err != nil {
 		return err
 	}
 	if m.iri == "@value" || m.iri == "@list" || m.iri == "@set" {
 		return p.tooLong() // before it is expanded as a node
 	}
-	if n.subject, err = p.subject(o, extra{}); err != nil {
+	if n.subject, err = p.subjectOf(o, extra{}); err != nil {
 		return err
 	}
 	if n.subject.isNothing() {
-		n.subject = p.fresh()
+		n.subject = p.freshRef()
 	}
 	if err := to(item{ref: n.subject}); err != nil {
 		return err
 	}
-	if n.kept, err = p.body(o, n.subject, at.graph); err != nil {
+	if n.kept, err = p.emitBody(o, n.subject, at.graph); err != nil {
 		return err
 	}
 	n.kept = n.kept || n.named || o.has("@index")
 	if content, ok := o.keywords["@graph"]; ok { // of an object with an @id
-		if _, err := p.expand(o.c, position{key: "@graph", graph: n.subject}, content, nothing); err != nil {
+		if _, err := p.expandValue(o.c, position{key: "@graph", graph: n.subject}, content, discardItem); err != nil {
 			return err
 		}
 	}
@@ -208,16 +208,16 @@ func (p *jsonldReader) streamNode(c *activeContext, at position, head val, key s
 	}
 	o.parts, o.types, o.keywords = nil, nil, nil // their tape is about to be overwritten
 	for {
-		if err := p.deeper(pointerStep(key)); err != nil {
+		if err := p.pushPath(pointerStep(key)); err != nil {
 			return err
 		}
-		if err := n.entry(key); err != nil {
+		if err := n.expandEntry(key); err != nil {
 			return err
 		}
-		p.back()
-		p.here = val{}
+		p.popPath()
+		p.current = val{}
 		p.s.mark = -1
-		more, err := p.s.separator('}', false)
+		more, err := p.s.readSeparator('}', false)
 		if err != nil || !more {
 			return err
 		}
@@ -230,10 +230,10 @@ func (p *jsonldReader) streamNode(c *activeContext, at position, head val, key s
 	}
 }
 
-// entry expands the entry of a key that was just read.
-func (n *nodeStream) entry(key string) error {
+// expandEntry expands the entry of a key that was just read.
+func (n *nodeStream) expandEntry(key string) error {
 	p := n.p
-	m, err := p.meaning(n.o.c, []byte(key))
+	m, err := p.expandKey(n.o.c, []byte(key))
 	if err != nil {
 		return err
 	}
@@ -250,43 +250,43 @@ func (n *nodeStream) entry(key string) error {
 	case key == "@context":
 		return p.tooLong()
 	case m.iri == "@graph":
-		return n.graph()
+		return n.expandGraph()
 	case m.keyword:
-		return n.keyword(m)
+		return n.expandKeyword(m)
 	case m.iri == "":
-		p.dropKey(m, []byte(key))
-		p.here = val{}
-		_, err := p.hold()
+		p.reportDroppedKey(m, []byte(key))
+		p.current = val{}
+		_, err := p.holdValue()
 		return err
 	}
-	kept, err := n.property(key, m)
+	kept, err := n.expandProperty(key, m)
 	n.kept = n.kept || kept
 	return err
 }
 
-func (n *nodeStream) property(key string, m *meaning) (kept bool, err error) {
+func (n *nodeStream) expandProperty(key string, m *expandedKey) (kept bool, err error) {
 	p := n.p
 	if d := m.def; d.typ != "@json" && d.container&^containerSet == 0 {
-		return p.stream(n.o.c, position{key: key, def: d, graph: n.at.graph}, p.link(m, n.subject, n.at.graph, false))
+		return p.streamValue(n.o.c, position{key: key, def: d, graph: n.at.graph}, p.propertySink(m, n.subject, n.at.graph, false))
 	}
-	v, err := p.hold()
+	v, err := p.holdValue()
 	if err != nil {
 		return false, err
 	}
-	return p.property(n.o.c, key, m, v, n.subject, n.at.graph, false)
+	return p.emitProperty(n.o.c, key, m, v, n.subject, n.at.graph, false)
 }
 
-func (n *nodeStream) graph() error {
+func (n *nodeStream) expandGraph() error {
 	in := position{key: "@graph", graph: n.subject}
 	if n.at.top && !n.kept {
 		in.graph, n.unnamed = n.at.graph, true
 	}
-	_, err := n.p.stream(n.o.c, in, nothing)
+	_, err := n.p.streamValue(n.o.c, in, discardItem)
 	return err
 }
 
-// keyword expands a keyword entry that follows other entries.
-func (n *nodeStream) keyword(m *meaning) error {
+// expandKeyword expands a keyword entry that follows other entries.
+func (n *nodeStream) expandKeyword(m *expandedKey) error {
 	p := n.p
 	switch m.iri {
 	case "@id":
@@ -297,18 +297,18 @@ func (n *nodeStream) keyword(m *meaning) error {
 		}
 		return p.tooLong()
 	}
-	v, err := p.hold()
+	v, err := p.holdValue()
 	if err != nil {
 		return err
 	}
-	p.here = v
+	p.current = v
 	o := &object{c: n.o.c, typeContext: n.o.typeContext}
-	if err := p.keyword(o, n.o.c, m, v); err != nil {
+	if err := p.addKeyword(o, n.o.c, m, v); err != nil {
 		return err
 	}
 	if m.iri == "@type" && n.o.typeContext.scoped {
-		err := v.each(func(t val) error {
-			if d := n.o.typeContext.term(t.string()); d != nil && d.scoped {
+		err := v.forEachValue(func(t val) error {
+			if d := n.o.typeContext.termDefOf(t.string()); d != nil && d.scoped {
 				return p.tooLong()
 			}
 			return nil
@@ -320,7 +320,7 @@ func (n *nodeStream) keyword(m *meaning) error {
 	if m.iri == "@nest" && (len(o.keywords) > 0 || len(o.types) > 0) {
 		return p.tooLong()
 	}
-	kept, err := p.body(o, n.subject, n.at.graph)
+	kept, err := p.emitBody(o, n.subject, n.at.graph)
 	n.kept = n.kept || kept || m.iri == "@index"
 	return err
 }

@@ -70,8 +70,8 @@ func (v val) isArray() bool  { return v.kind() == '[' }
 func (v val) isBool() bool   { return v.kind() == 't' || v.kind() == 'f' }
 func (v val) isScalar() bool { return !v.isObject() && !v.isArray() }
 
-// entries calls f for each entry of an object until f returns false.
-func (v val) entries(f func(key, value val) bool) {
+// forEachEntry calls f for each entry of an object until f returns false.
+func (v val) forEachEntry(f func(key, value val) bool) {
 	for i, end := v.i+1, v.next(); i < end; {
 		value := val{v.t, i + 1}
 		if !f(val{v.t, i}, value) {
@@ -81,8 +81,8 @@ func (v val) entries(f func(key, value val) bool) {
 	}
 }
 
-// items calls f for each item of an array until f returns false.
-func (v val) items(f func(val) bool) {
+// forEachItem calls f for each item of an array until f returns false.
+func (v val) forEachItem(f func(val) bool) {
 	for i, end := v.i+1, v.next(); i < end; {
 		item := val{v.t, i}
 		if !f(item) {
@@ -92,21 +92,21 @@ func (v val) items(f func(val) bool) {
 	}
 }
 
-// each calls f for the items of an array, or for the value if it is not an array.
-func (v val) each(f func(val) error) (err error) {
+// forEachValue calls f for the items of an array, or for the value if it is not an array.
+func (v val) forEachValue(f func(val) error) (err error) {
 	if !v.isArray() {
 		return f(v)
 	}
-	v.items(func(item val) bool {
+	v.forEachItem(func(item val) bool {
 		err = f(item)
 		return err == nil
 	})
 	return err
 }
 
-// entry returns the value of an object's entry.
-func (v val) entry(key string) (found val, ok bool) {
-	v.entries(func(k, value val) bool {
+// lookUpEntry returns the value of an object's entry.
+func (v val) lookUpEntry(key string) (found val, ok bool) {
+	v.forEachEntry(func(k, value val) bool {
 		if k.equals(key) {
 			found, ok = value, true
 		}
@@ -203,10 +203,10 @@ func unescapeJSON(s []byte) []byte {
 		case 't':
 			out = append(out, '\t')
 		case 'u':
-			r := hex4(s[i+1:])
+			r := parseHex4(s[i+1:])
 			i += 4
 			if utf16.IsSurrogate(r) {
-				r = utf16.DecodeRune(r, hex4(s[i+3:]))
+				r = utf16.DecodeRune(r, parseHex4(s[i+3:]))
 				i += 6
 			}
 			out = utf8.AppendRune(out, r)
@@ -217,8 +217,8 @@ func unescapeJSON(s []byte) []byte {
 	return out
 }
 
-// hex4 parses four hexadecimal digits. It returns -1 if they are invalid.
-func hex4(s []byte) rune {
+// parseHex4 parses four hexadecimal digits. It returns -1 if they are invalid.
+func parseHex4(s []byte) rune {
 	if len(s) < 4 {
 		return -1
 	}

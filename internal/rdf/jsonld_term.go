@@ -31,7 +31,7 @@ func (p *jsonldReader) expandIRI(c *activeContext, text string, how expansion, l
 			}
 		}
 	}
-	if t := c.term(text); t != nil && (how&expandVocab != 0 || isKeyword(t.iri)) {
+	if t := c.termDefOf(text); t != nil && (how&expandVocab != 0 || isKeyword(t.iri)) {
 		return t.iri, t.iri != "", nil
 	}
 	if colon := strings.IndexByte(text, ':'); colon > 0 {
@@ -46,13 +46,13 @@ func (p *jsonldReader) expandIRI(c *activeContext, text string, how expansion, l
 				}
 			}
 		}
-		if t := c.term(prefix); t != nil && t.iri != "" && t.prefix {
+		if t := c.termDefOf(prefix); t != nil && t.iri != "" && t.prefix {
 			if err := p.chargeIRI(t.iri, suffix); err != nil {
 				return "", false, err
 			}
 			return t.iri + suffix, true, nil
 		}
-		if scheme(text) != "" {
+		if schemeOf(text) != "" {
 			return text, true, nil
 		}
 	}
@@ -94,7 +94,7 @@ func (p *jsonldReader) chargeIRI(front, rest string) error {
 }
 
 // isIRI reports whether an expanded text is an IRI or a blank node.
-func isIRI(s string) bool { return scheme(s) != "" || strings.HasPrefix(s, "_:") }
+func isIRI(s string) bool { return schemeOf(s) != "" || strings.HasPrefix(s, "_:") }
 
 // defineTerm is the algorithm of section 4.2.2.
 func (p *jsonldReader) defineTerm(c *activeContext, local *localContext, name string) error {
@@ -110,7 +110,7 @@ func (p *jsonldReader) defineTerm(c *activeContext, local *localContext, name st
 		return tooLong("more than %d terms are defined by each other", maxTermDepth)
 	}
 	defer func() { local.depth-- }()
-	if err := p.tick(); err != nil {
+	if err := p.countStep(); err != nil {
 		return err
 	}
 	local.defined[name] = false
@@ -130,7 +130,7 @@ func (p *jsonldReader) defineTerm(c *activeContext, local *localContext, name st
 		c.protected--
 	}
 	d := &termBuilder{p: p, c: c, local: local, name: name, termDef: &termDef{protected: local.protected, base: local.call.base}}
-	ignored, err := d.build(value)
+	ignored, err := d.buildTerm(value)
 	if err != nil {
 		return termError(name, err)
 	}
@@ -153,7 +153,7 @@ func (p *jsonldReader) defineTerm(c *activeContext, local *localContext, name st
 }
 
 func termError(name string, err error) error {
-	m := message(err)
+	m := messageOf(err)
 	if strings.Contains(m, "the term ") {
 		return err
 	}
@@ -164,7 +164,7 @@ func termError(name string, err error) error {
 func typeTerm(value val) error {
 	ok := value.isObject() && value.next() > value.i+1
 	if ok {
-		value.entries(func(key, v val) bool {
+		value.forEachEntry(func(key, v val) bool {
 			switch {
 			case key.equals("@container"):
 				ok = v.isString() && v.equals("@set") || v.isArray() && v.next() == v.i+2 && val{v.t, v.i + 1}.isString() && val{v.t, v.i + 1}.equals("@set")
@@ -190,18 +190,18 @@ type termBuilder struct {
 	*termDef
 }
 
-// build reads a definition. It ignores a definition with a reserved keyword.
-func (d *termBuilder) build(value val) (ignored bool, err error) {
+// buildTerm reads a definition. It ignores a definition with a reserved keyword.
+func (d *termBuilder) buildTerm(value val) (ignored bool, err error) {
 	entries := map[string]val{}
 	switch {
 	case value.isNull():
 		return false, nil
 	case value.isString():
-		return d.id(value, true)
+		return d.setID(value, true)
 	case !value.isObject():
 		return false, invalid("invalid term definition: it must be an IRI, an object or null")
 	}
-	value.entries(func(key, v val) bool {
+	value.forEachEntry(func(key, v val) bool {
 		entries[key.string()] = v
 		return true
 	})
@@ -225,7 +225,7 @@ func (d *termBuilder) build(value val) (ignored bool, err error) {
 		return d.reverseProperty(v, entries)
 	}
 	if id, ok := entries["@id"]; ok && !(id.isString() && id.equals(d.name)) {
-		if ignored, err = d.id(id, false); ignored || err != nil {
+		if ignored, err = d.setID(id, false); ignored || err != nil {
 			return ignored, err
 		}
 	} else if err := d.ownIRI(); err != nil {
@@ -239,11 +239,11 @@ func (d *termBuilder) build(value val) (ignored bool, err error) {
 	return false, nil
 }
 
-// expand expands an IRI of the definition by the terms of its context.
-func (d *termBuilder) expand(text string) (string, bool, error) {
+// expandTermIRI expands an IRI of the definition by the terms of its context.
+func (d *termBuilder) expandTermIRI(text string) (string, bool, error) {
 	iri, ok, err := d.p.expandIRI(d.c, text, expandVocab, d.local)
 	if err == nil && iri != text {
-		err = d.c.expand(iri)
+		err = d.c.countExpanded(iri)
 	}
 	return iri, ok, err
 }
@@ -256,13 +256,13 @@ func (d *termBuilder) typeMapping(entries map[string]val) error {
 	if !v.isString() {
 		return invalid("invalid type mapping: @type must be an IRI or a keyword")
 	}
-	typ, ok, err := d.expand(v.string())
+	typ, ok, err := d.expandTermIRI(v.string())
 	if err != nil {
 		return err
 	}
 	switch {
 	case typ == "@id" || typ == "@vocab" || typ == "@json" || typ == "@none":
-	case !ok || isKeyword(typ) || scheme(typ) == "":
+	case !ok || isKeyword(typ) || schemeOf(typ) == "":
 		return invalid("invalid type mapping: %s is not an IRI", excerpt(v.bytes()))
 	}
 	d.typ = typ
@@ -281,7 +281,7 @@ func (d *termBuilder) reverseProperty(v val, entries map[string]val) (ignored bo
 	if likeKeyword(v.string()) {
 		return true, nil
 	}
-	iri, ok, err := d.expand(v.string())
+	iri, ok, err := d.expandTermIRI(v.string())
 	if err != nil {
 		return false, err
 	}
@@ -298,8 +298,8 @@ func (d *termBuilder) reverseProperty(v val, entries map[string]val) (ignored bo
 	return false, nil
 }
 
-// id sets the IRI that a definition gives.
-func (d *termBuilder) id(v val, simple bool) (ignored bool, err error) {
+// setID sets the IRI that a definition gives.
+func (d *termBuilder) setID(v val, simple bool) (ignored bool, err error) {
 	if v.isNull() {
 		return false, nil
 	}
@@ -313,7 +313,7 @@ func (d *termBuilder) id(v val, simple bool) (ignored bool, err error) {
 	if !isKeyword(text) && likeKeyword(text) {
 		return true, nil
 	}
-	iri, ok, err := d.expand(text)
+	iri, ok, err := d.expandTermIRI(text)
 	if err != nil {
 		return false, err
 	}
@@ -328,7 +328,7 @@ func (d *termBuilder) id(v val, simple bool) (ignored bool, err error) {
 	slash := strings.IndexByte(d.name, '/') >= 0
 	if colon || slash {
 		d.local.defined[d.name] = true
-		if own, _, err := d.expand(d.name); err != nil || own != iri {
+		if own, _, err := d.expandTermIRI(d.name); err != nil || own != iri {
 			return false, invalid("invalid IRI mapping: the term is an IRI and must not map to another one")
 		}
 	}
@@ -347,9 +347,9 @@ func (d *termBuilder) ownIRI() error {
 				return err
 			}
 		}
-		if t := d.c.term(prefix); t != nil {
+		if t := d.c.termDefOf(prefix); t != nil {
 			d.iri = t.iri + d.name[colon+1:]
-			return d.c.expand(d.iri)
+			return d.c.countExpanded(d.iri)
 		}
 		d.iri = d.name
 		return nil
@@ -357,16 +357,16 @@ func (d *termBuilder) ownIRI() error {
 	switch {
 	case strings.IndexByte(d.name, '/') >= 0:
 		iri, _, err := d.p.expandIRI(d.c, d.name, expandVocab, nil)
-		if err != nil || scheme(iri) == "" {
+		if err != nil || schemeOf(iri) == "" {
 			return invalid("invalid IRI mapping: the term is not an IRI")
 		}
 		d.iri = iri
-		return d.c.expand(iri)
+		return d.c.countExpanded(iri)
 	case d.name == "@type":
 		d.iri = "@type"
 	case d.c.hasVocab:
 		d.iri = d.c.vocab + d.name
-		return d.c.expand(d.iri)
+		return d.c.countExpanded(d.iri)
 	default:
 		return invalid("invalid IRI mapping: the term has no IRI, and there is no @vocab")
 	}
@@ -379,7 +379,7 @@ func (d *termBuilder) containerMapping(entries map[string]val) error {
 		return nil
 	}
 	bad := invalid("invalid container mapping: %s", excerpt(v.raw()))
-	err := v.each(func(item val) error {
+	err := v.forEachValue(func(item val) error {
 		c := container(0)
 		if item.isString() {
 			c = containers[item.string()]
@@ -420,11 +420,11 @@ func (d *termBuilder) indexMapping(entries map[string]val) error {
 	if !d.container.has(containerIndex) || !v.isString() {
 		return invalid("invalid term definition: @index must be an IRI and needs @container: @index")
 	}
-	iri, ok, err := d.expand(v.string())
+	iri, ok, err := d.expandTermIRI(v.string())
 	if err != nil {
 		return err
 	}
-	if !ok || scheme(iri) == "" {
+	if !ok || schemeOf(iri) == "" {
 		return invalid("invalid term definition: @index is %s, which is not an IRI", excerpt(v.bytes()))
 	}
 	d.index = v.string()
@@ -439,7 +439,7 @@ func (d *termBuilder) scopedContext(entries map[string]val) error {
 	call := d.local.call
 	call.override, call.skipIncluded, call.dontSpread = true, true, false
 	if _, err := d.p.processContext(d.c, v, call); err != nil {
-		return invalid("invalid scoped context: %s", message(err))
+		return invalid("invalid scoped context: %s", messageOf(err))
 	}
 	d.context, d.termDef.scoped = v, true
 	return nil
@@ -453,13 +453,13 @@ func (d *termBuilder) languageMapping(entries map[string]val) error {
 		if !v.isNull() && !v.isString() {
 			return invalid("invalid language mapping: @language must be a language tag or null")
 		}
-		d.lang, d.hasLang = text(v), true
+		d.lang, d.hasLang = textOrEmpty(v), true
 	}
 	if v, ok := entries["@direction"]; ok {
-		if err := direction(v, true); err != nil {
+		if err := checkDirection(v, true); err != nil {
 			return err
 		}
-		d.dir, d.hasDir = text(v), true
+		d.dir, d.hasDir = textOrEmpty(v), true
 	}
 	return nil
 }

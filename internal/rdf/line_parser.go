@@ -12,7 +12,7 @@ type lineParser struct {
 	graphs  bool
 	options *Options
 	graph   kg.Term // for statements without a graph
-	iris    *interned
+	iris    *iriCache
 	blanks  blankNodes
 	scratch []byte
 
@@ -27,76 +27,76 @@ func newLineParser(f Format, o Options) *lineParser {
 // parse returns the line's statement; ok is false for an empty line or a comment.
 func (p *lineParser) parse(line []byte) (q kg.Quad, ok bool, err error) {
 	p.line, p.pos = bytes.TrimSuffix(line, []byte{'\r'}), 0
-	p.space()
-	if p.ended() {
+	p.skipSpace()
+	if p.isAtEnd() {
 		return kg.Quad{}, false, nil
 	}
-	if q.Subject, err = p.resource("a subject"); err != nil {
+	if q.Subject, err = p.parseResource("a subject"); err != nil {
 		return kg.Quad{}, false, err
 	}
-	p.space()
+	p.skipSpace()
 	if p.peek() != '<' {
-		return kg.Quad{}, false, p.unexpected("a predicate, which is an IRI in <>")
+		return kg.Quad{}, false, p.errUnexpected("a predicate, which is an IRI in <>")
 	}
-	if q.Predicate, err = p.iri(); err != nil {
+	if q.Predicate, err = p.parseIRI(); err != nil {
 		return kg.Quad{}, false, err
 	}
-	p.space()
+	p.skipSpace()
 	if p.peek() == '"' {
-		q.Object, err = p.literal()
+		q.Object, err = p.parseLiteral()
 	} else {
-		q.Object, err = p.resource("an object")
+		q.Object, err = p.parseResource("an object")
 	}
 	if err != nil {
 		return kg.Quad{}, false, err
 	}
-	p.space()
+	p.skipSpace()
 	q.Graph = p.graph
 	if c := p.peek(); c != '.' {
 		if q.Graph, err = p.graphName(c); err != nil {
 			return kg.Quad{}, false, err
 		}
-		p.space()
+		p.skipSpace()
 	}
-	return q, true, p.end()
+	return q, true, p.parseEnd()
 }
 
 func (p *lineParser) graphName(c byte) (kg.Term, error) {
 	switch {
 	case !p.graphs:
-		return kg.Term{}, p.unexpected("the dot that ends a statement")
+		return kg.Term{}, p.errUnexpected("the dot that ends a statement")
 	case c == '<':
-		return p.iri()
+		return p.parseIRI()
 	case c == '_':
-		return p.blank()
+		return p.parseBlank()
 	}
-	return kg.Term{}, p.unexpected("a graph's name or the dot that ends a statement")
+	return kg.Term{}, p.errUnexpected("a graph's name or the dot that ends a statement")
 }
 
-func (p *lineParser) end() error {
+func (p *lineParser) parseEnd() error {
 	if p.peek() != '.' {
-		return p.unexpected("the dot that ends a statement")
+		return p.errUnexpected("the dot that ends a statement")
 	}
 	p.pos++
-	p.space()
-	if !p.ended() {
-		return p.unexpected("the end of the line")
+	p.skipSpace()
+	if !p.isAtEnd() {
+		return p.errUnexpected("the end of the line")
 	}
 	return nil
 }
 
-// resource parses an IRI or a blank node.
-func (p *lineParser) resource(what string) (kg.Term, error) {
+// parseResource parses an IRI or a blank node.
+func (p *lineParser) parseResource(what string) (kg.Term, error) {
 	switch p.peek() {
 	case '<':
-		return p.iri()
+		return p.parseIRI()
 	case '_':
-		return p.blank()
+		return p.parseBlank()
 	}
-	return kg.Term{}, p.unexpected(what)
+	return kg.Term{}, p.errUnexpected(what)
 }
 
-func (p *lineParser) iri() (kg.Term, error) {
+func (p *lineParser) parseIRI() (kg.Term, error) {
 	rest := p.line[p.pos+1:]
 	n := bytes.IndexByte(rest, '>')
 	if n < 0 {
@@ -111,12 +111,12 @@ func (p *lineParser) iri() (kg.Term, error) {
 		}
 		p.scratch, text = plain, plain
 	}
-	return p.iris.iri(text)
+	return p.iris.lookUpIRI(text)
 }
 
-func (p *lineParser) blank() (kg.Term, error) {
+func (p *lineParser) parseBlank() (kg.Term, error) {
 	if p.pos+1 >= len(p.line) || p.line[p.pos+1] != ':' {
-		return kg.Term{}, p.unexpected("a blank node, as _:label")
+		return kg.Term{}, p.errUnexpected("a blank node, as _:label")
 	}
 	start := p.pos + 2
 	end := start
@@ -131,11 +131,11 @@ func (p *lineParser) blank() (kg.Term, error) {
 	if !validLabel(label) {
 		return kg.Term{}, invalid("%s is not a blank node label", excerpt(label))
 	}
-	return p.blanks.named(label), nil
+	return p.blanks.namedNode(label), nil
 }
 
-func (p *lineParser) literal() (kg.Term, error) {
-	text, escaped, err := p.quoted()
+func (p *lineParser) parseLiteral() (kg.Term, error) {
+	text, escaped, err := p.parseQuoted()
 	if err != nil {
 		return kg.Term{}, err
 	}
@@ -154,25 +154,25 @@ func (p *lineParser) literal() (kg.Term, error) {
 			p.pos++
 		}
 		if start == p.pos {
-			return kg.Term{}, p.unexpected("a language tag")
+			return kg.Term{}, p.errUnexpected("a language tag")
 		}
-		return p.options.literal(lexical, string(p.line[start:p.pos]), kg.Term{})
+		return p.options.checkedLiteral(lexical, string(p.line[start:p.pos]), kg.Term{})
 	case '^':
 		if !bytes.HasPrefix(p.line[p.pos:], []byte("^^<")) {
-			return kg.Term{}, p.unexpected("a datatype, as ^^<IRI>")
+			return kg.Term{}, p.errUnexpected("a datatype, as ^^<IRI>")
 		}
 		p.pos += 2
-		datatype, err := p.iri()
+		datatype, err := p.parseIRI()
 		if err != nil {
 			return kg.Term{}, err
 		}
-		return p.options.literal(lexical, "", datatype)
+		return p.options.checkedLiteral(lexical, "", datatype)
 	}
-	return p.options.literal(lexical, "", kg.Term{})
+	return p.options.checkedLiteral(lexical, "", kg.Term{})
 }
 
-// quoted returns the text between the quotes, with its escapes.
-func (p *lineParser) quoted() (text []byte, escaped bool, err error) {
+// parseQuoted returns the text between the quotes, with its escapes.
+func (p *lineParser) parseQuoted() (text []byte, escaped bool, err error) {
 	start := p.pos + 1
 	at := start
 	for {
@@ -203,7 +203,7 @@ func oddBackslashes(text []byte) bool {
 	return n%2 == 1
 }
 
-func (p *lineParser) space() {
+func (p *lineParser) skipSpace() {
 	for p.pos < len(p.line) && (p.line[p.pos] == ' ' || p.line[p.pos] == '\t') {
 		p.pos++
 	}
@@ -217,11 +217,11 @@ func (p *lineParser) peek() byte {
 	return 0
 }
 
-func (p *lineParser) ended() bool {
+func (p *lineParser) isAtEnd() bool {
 	return p.pos == len(p.line) || p.line[p.pos] == '#'
 }
 
-func (p *lineParser) unexpected(wanted string) error {
+func (p *lineParser) errUnexpected(wanted string) error {
 	if p.pos >= len(p.line) {
 		return invalid("unexpected end of the line, expected %s", wanted)
 	}

@@ -17,16 +17,16 @@ func readLines(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 		l := &lineReader{parser: newLineParser(f, o), options: o, most: o.LineBytes(), yield: yield}
 		for {
 			b := in.next()
-			if !l.block(b) {
+			if !l.readBlock(b) {
 				return
 			}
 			if b.err != nil {
 				if !errors.Is(b.err, io.EOF) {
-					yield(kg.Quad{}, o.failure(l.line+1, b.err))
+					yield(kg.Quad{}, o.errorAt(l.line+1, b.err))
 				}
 				return
 			}
-			in.recycle(b.lines)
+			in.recycleBuffer(b.lines)
 		}
 	}
 }
@@ -39,8 +39,8 @@ type lineReader struct {
 	yield   func(kg.Quad, error) bool
 }
 
-// block yields the quads of a block's lines and reports whether to continue.
-func (l *lineReader) block(b block) bool {
+// readBlock yields the quads of a block's lines and reports whether to continue.
+func (l *lineReader) readBlock(b block) bool {
 	rest := b.lines
 	broken := b.err != nil && !errors.Is(b.err, io.EOF)
 	for len(rest) > 0 {
@@ -50,14 +50,14 @@ func (l *lineReader) block(b block) bool {
 		}
 		rest = after
 		l.line++
-		if !l.one(line, b.skipped && len(rest) == 0) {
+		if !l.readLine(line, b.skipped && len(rest) == 0) {
 			return false
 		}
 	}
 	return true
 }
 
-func (l *lineReader) one(line []byte, skipped bool) bool {
+func (l *lineReader) readLine(line []byte, skipped bool) bool {
 	var q kg.Quad
 	var ok bool
 	var err error

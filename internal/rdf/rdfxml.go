@@ -25,12 +25,12 @@ func readRDFXML(r io.Reader, o Options) iter.Seq2[kg.Quad, error] {
 			yield:    yield,
 			declared: o.Prefix,
 		}
-		err := p.document()
-		if broken := src.broken(); broken != nil && !errors.Is(err, errStopped) {
+		err := p.parseDocument()
+		if broken := src.readErr(); broken != nil && !errors.Is(err, errStopped) {
 			err = broken
 		}
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(kg.Quad{}, o.failure(src.line, err))
+			yield(kg.Quad{}, o.errorAt(src.line, err))
 		}
 	}
 }
@@ -40,7 +40,7 @@ func readRDFXML(r io.Reader, o Options) iter.Seq2[kg.Quad, error] {
 type rdfxmlParser struct {
 	xml      *xmlReader
 	options  *Options
-	iris     *interned
+	iris     *iriCache
 	blanks   blankNodes
 	seed     maphash.Seed
 	ids      map[uint64]struct{} // hashes of the values of rdf:ID
@@ -65,7 +65,7 @@ type rdfAttributes struct {
 	id, about, nodeID, resource, datatype, parseType *string
 }
 
-func (p *rdfxmlParser) document() error {
+func (p *rdfxmlParser) parseDocument() error {
 	if err := p.toElement(); err != nil {
 		return err
 	}
@@ -76,15 +76,15 @@ func (p *rdfxmlParser) document() error {
 			}
 		}
 	}
-	root, err := p.element(&xmlElement{base: p.options.Base})
+	root, err := p.parseElement(&xmlElement{base: p.options.Base})
 	if err != nil {
 		return err
 	}
 	if !root.isRDF("RDF") {
-		if _, err := p.node(root); err != nil {
+		if _, err := p.parseNode(root); err != nil {
 			return err
 		}
-	} else if err := p.nodes(root); err != nil {
+	} else if err := p.parseNodes(root); err != nil {
 		return err
 	}
 	for p.xml.kind != xmlEOF {
@@ -95,8 +95,8 @@ func (p *rdfxmlParser) document() error {
 	return nil
 }
 
-// nodes parses the content of rdf:RDF ([7.2.10]).
-func (p *rdfxmlParser) nodes(root *xmlElement) error {
+// parseNodes parses the content of rdf:RDF ([7.2.10]).
+func (p *rdfxmlParser) parseNodes(root *xmlElement) error {
 	if root.rdf != (rdfAttributes{}) || len(root.properties) > 0 {
 		return invalid("rdf:RDF must not have attributes except xml: and xmlns:")
 	}
@@ -105,11 +105,11 @@ func (p *rdfxmlParser) nodes(root *xmlElement) error {
 		if err != nil || !more {
 			return err
 		}
-		e, err := p.element(root)
+		e, err := p.parseElement(root)
 		if err != nil {
 			return err
 		}
-		if _, err := p.node(e); err != nil {
+		if _, err := p.parseNode(e); err != nil {
 			return err
 		}
 	}
@@ -146,8 +146,8 @@ func (p *rdfxmlParser) toChild(wanted string) (bool, error) {
 
 func isXMLSpace(text []byte) bool { return len(bytes.Trim(text, " \t\r\n")) == 0 }
 
-// element classifies the attributes of the start tag (6.1.2, 6.1.4).
-func (p *rdfxmlParser) element(parent *xmlElement) (*xmlElement, error) {
+// parseElement classifies the attributes of the start tag (6.1.2, 6.1.4).
+func (p *rdfxmlParser) parseElement(parent *xmlElement) (*xmlElement, error) {
 	e := &xmlElement{name: p.xml.name, base: parent.base, lang: parent.lang}
 	if e.name.space == "" {
 		return nil, invalid("the element %s has no namespace", e.name)
@@ -171,15 +171,15 @@ func (p *rdfxmlParser) element(parent *xmlElement) (*xmlElement, error) {
 		if len(a.prefix) >= 3 && strings.EqualFold(a.prefix[:3], "xml") || a.prefix == "" && len(a.local) >= 3 && strings.EqualFold(a.local[:3], "xml") {
 			continue
 		}
-		if err := e.add(a); err != nil {
+		if err := e.addAttribute(a); err != nil {
 			return nil, err
 		}
 	}
 	return e, nil
 }
 
-// add adds an attribute as a syntax attribute or as a property.
-func (e *xmlElement) add(a xmlAttribute) error {
+// addAttribute adds an attribute as a syntax attribute or as a property.
+func (e *xmlElement) addAttribute(a xmlAttribute) error {
 	if a.prefix == "" {
 		switch a.local {
 		case "ID", "about", "resource", "parseType", "type":
@@ -227,62 +227,62 @@ func isOldTerm(local string) bool {
 	return local == "aboutEach" || local == "aboutEachPrefix" || local == "bagID"
 }
 
-// node parses a nodeElement ([7.2.11]) and returns its node.
-func (p *rdfxmlParser) node(e *xmlElement) (kg.Term, error) {
+// parseNode parses a nodeElement ([7.2.11]) and returns its node.
+func (p *rdfxmlParser) parseNode(e *xmlElement) (kg.Term, error) {
 	if e.name.space == kg.RDF && (isCoreTerm(e.name.local) || isOldTerm(e.name.local) || e.name.local == "li") {
 		return kg.Term{}, invalid("rdf:%s cannot be an element about a node", e.name.local)
 	}
 	if e.rdf.resource != nil || e.rdf.datatype != nil || e.rdf.parseType != nil {
 		return kg.Term{}, invalid("rdf:resource, rdf:datatype and rdf:parseType are only allowed on properties")
 	}
-	subject, err := p.subject(e)
+	subject, err := p.subjectOf(e)
 	if err != nil {
 		return subject, err
 	}
 	if !e.isRDF("Description") {
-		class, err := p.iris.iri([]byte(e.name.space + e.name.local))
+		class, err := p.iris.lookUpIRI([]byte(e.name.space + e.name.local))
 		if err != nil {
 			return subject, err
 		}
-		if err := p.emit(subject, rdfType, class); err != nil {
+		if err := p.emitStatement(subject, rdfType, class); err != nil {
 			return subject, err
 		}
 	}
-	if err := p.attributes(subject, e); err != nil {
+	if err := p.emitAttributes(subject, e); err != nil {
 		return subject, err
 	}
-	return subject, p.properties(subject, e)
+	return subject, p.parseProperties(subject, e)
 }
 
-func (p *rdfxmlParser) subject(e *xmlElement) (kg.Term, error) {
+func (p *rdfxmlParser) subjectOf(e *xmlElement) (kg.Term, error) {
 	a := &e.rdf
-	if said(a.id)+said(a.about)+said(a.nodeID) > 1 {
+	if countSet(a.id)+countSet(a.about)+countSet(a.nodeID) > 1 {
 		return kg.Term{}, invalid("a node must have only one of rdf:ID, rdf:about and rdf:nodeID")
 	}
 	switch {
 	case a.id != nil:
-		return p.identified(e)
+		return p.identifiedNode(e)
 	case a.about != nil:
-		return p.resolve(e, *a.about)
+		return p.resolveRef(e, *a.about)
 	case a.nodeID != nil:
-		return p.labelled(*a.nodeID)
+		return p.labelledNode(*a.nodeID)
 	}
-	return p.blanks.fresh(), nil
+	return p.blanks.freshNode(), nil
 }
 
-func said(attribute *string) int {
+func countSet(attribute *string) int {
 	if attribute == nil {
 		return 0
 	}
 	return 1
 }
 
-// identified returns the node of an rdf:ID, which must be unique in the document.
-func (p *rdfxmlParser) identified(e *xmlElement) (kg.Term, error) {
+// identifiedNode returns the node of an rdf:ID, which must be unique in the document.
+func (p *rdfxmlParser) identifiedNode(e *xmlElement) (kg.Term, error) {
 	if !isNCName(*e.rdf.id) {
 		return kg.Term{}, invalid("%s cannot be an rdf:ID", excerpt([]byte(*e.rdf.id)))
 	}
-	t, err := p.resolve(e, "#"+*e.rdf.id)
+	t, err := p.resolveRef(e, "#"+*e.rdf.id)
 	if err != nil {
 		return t, err
 	}
@@ -296,36 +296,36 @@ func (p *rdfxmlParser) identified(e *xmlElement) (kg.Term, error) {
 	return t, nil
 }
 
-func (p *rdfxmlParser) labelled(label string) (kg.Term, error) {
+func (p *rdfxmlParser) labelledNode(label string) (kg.Term, error) {
 	if !isNCName(label) {
 		return kg.Term{}, invalid("%s cannot be an rdf:nodeID", excerpt([]byte(label)))
 	}
-	return p.blanks.named([]byte(label)), nil
+	return p.blanks.namedNode([]byte(label)), nil
 }
 
-func (p *rdfxmlParser) resolve(e *xmlElement, ref string) (kg.Term, error) {
+func (p *rdfxmlParser) resolveRef(e *xmlElement, ref string) (kg.Term, error) {
 	iri, err := resolveIRI(e.base, ref)
 	if err != nil {
 		return kg.Term{}, err
 	}
-	return p.iris.iri([]byte(iri))
+	return p.iris.lookUpIRI([]byte(iri))
 }
 
-// attributes emits the property attributes ([7.2.25]).
-func (p *rdfxmlParser) attributes(subject kg.Term, e *xmlElement) error {
+// emitAttributes emits the property attributes ([7.2.25]).
+func (p *rdfxmlParser) emitAttributes(subject kg.Term, e *xmlElement) error {
 	for _, a := range e.properties {
-		predicate, err := p.iris.iri([]byte(a.space + a.local))
+		predicate, err := p.iris.lookUpIRI([]byte(a.space + a.local))
 		if err != nil {
 			return err
 		}
 		var object kg.Term
 		if predicate == rdfType {
-			object, err = p.resolve(e, a.value)
+			object, err = p.resolveRef(e, a.value)
 		} else {
-			object, err = p.options.literal(a.value, e.lang, kg.Term{})
+			object, err = p.options.checkedLiteral(a.value, e.lang, kg.Term{})
 		}
 		if err == nil {
-			err = p.emit(subject, predicate, object)
+			err = p.emitStatement(subject, predicate, object)
 		}
 		if err != nil {
 			return err
@@ -334,7 +334,7 @@ func (p *rdfxmlParser) attributes(subject kg.Term, e *xmlElement) error {
 	return nil
 }
 
-func (p *rdfxmlParser) emit(s, predicate, o kg.Term) error {
+func (p *rdfxmlParser) emitStatement(s, predicate, o kg.Term) error {
 	if !p.yield(kg.Quad{Subject: s, Predicate: predicate, Object: o, Graph: p.options.Graph}, nil) {
 		return errStopped
 	}

@@ -9,81 +9,81 @@ var (
 	rdfObject    = kg.IRI(kg.RDF + "object")
 )
 
-// properties parses the propertyElts of a node ([7.2.13]). rdf:li counts from 1.
-func (p *rdfxmlParser) properties(subject kg.Term, node *xmlElement) error {
+// parseProperties parses the propertyElts of a node ([7.2.13]). rdf:li counts from 1.
+func (p *rdfxmlParser) parseProperties(subject kg.Term, node *xmlElement) error {
 	for members := 0; ; {
 		more, err := p.toChild("an element about a property")
 		if err != nil || !more {
 			return err
 		}
-		e, err := p.element(node)
+		e, err := p.parseElement(node)
 		if err != nil {
 			return err
 		}
 		if e.isRDF("li") {
 			members++
-			e.name.local = "_" + decimal(members)
+			e.name.local = "_" + itoa(members)
 		}
-		if err := p.property(subject, e); err != nil {
+		if err := p.parseProperty(subject, e); err != nil {
 			return err
 		}
 	}
 }
 
-// property parses a propertyElt ([7.2.14]).
-func (p *rdfxmlParser) property(subject kg.Term, e *xmlElement) error {
+// parseProperty parses a propertyElt ([7.2.14]).
+func (p *rdfxmlParser) parseProperty(subject kg.Term, e *xmlElement) error {
 	if e.name.space == kg.RDF && (isCoreTerm(e.name.local) || isOldTerm(e.name.local) || e.name.local == "Description") {
 		return invalid("rdf:%s cannot be a property", e.name.local)
 	}
-	predicate, err := p.iris.iri([]byte(e.name.space + e.name.local))
+	predicate, err := p.iris.lookUpIRI([]byte(e.name.space + e.name.local))
 	if err != nil {
 		return err
 	}
 	a := &e.rdf
-	about := said(a.resource) + said(a.nodeID)
+	about := countSet(a.resource) + countSet(a.nodeID)
 	switch {
 	case a.about != nil:
 		return invalid("rdf:about is only allowed on nodes")
 	case a.parseType != nil:
-		if about+said(a.datatype)+len(e.properties) > 0 {
+		if about+countSet(a.datatype)+len(e.properties) > 0 {
 			return invalid("with rdf:parseType, only rdf:ID is allowed")
 		}
-		return p.parsed(subject, predicate, e)
+		return p.parseTyped(subject, predicate, e)
 	case a.datatype != nil && about+len(e.properties) > 0:
 		return invalid("with rdf:datatype, only rdf:ID is allowed")
 	case about > 1:
 		return invalid("a property must have only one of rdf:resource and rdf:nodeID")
 	case about+len(e.properties) > 0:
-		return p.empty(subject, predicate, e)
+		return p.parseEmpty(subject, predicate, e)
 	}
-	return p.content(subject, predicate, e)
+	return p.parseContent(subject, predicate, e)
 }
 
-// parsed parses a property with rdf:parseType ([7.2.17] to [7.2.20]).
-func (p *rdfxmlParser) parsed(subject, predicate kg.Term, e *xmlElement) error {
+// parseTyped parses a property with rdf:parseType ([7.2.17] to [7.2.20]).
+func (p *rdfxmlParser) parseTyped(subject, predicate kg.Term, e *xmlElement) error {
 	switch *e.rdf.parseType {
 	case "Resource":
-		node := p.blanks.fresh()
-		if err := p.state(subject, predicate, node, e); err != nil {
+		node := p.blanks.freshNode()
+		if err := p.emitProperty(subject, predicate, node, e); err != nil {
 			return err
 		}
-		return p.properties(node, e)
+		return p.parseProperties(node, e)
 	case "Collection":
-		return p.collection(subject, predicate, e)
+		return p.parseCollection(subject, predicate, e)
 	}
-	text, err := p.xml.canonical()
+	text, err := p.xml.readCanonical()
 	if err != nil {
 		return err
 	}
-	object, err := p.options.literal(text, "", kg.IRI(kg.RDF+"XMLLiteral"))
+	object, err := p.options.checkedLiteral(text, "", kg.IRI(kg.RDF+"XMLLiteral"))
 	if err != nil {
 		return err
 	}
-	return p.state(subject, predicate, object, e)
+	return p.emitProperty(subject, predicate, object, e)
 }
 
-// collection emits the cells of a list while it reads the nodes.
-func (p *rdfxmlParser) collection(subject, predicate kg.Term, e *xmlElement) error {
+// parseCollection emits the cells of a list while it reads the nodes.
+func (p *rdfxmlParser) parseCollection(subject, predicate kg.Term, e *xmlElement) error {
 	cell := rdfNil
 	for {
 		more, err := p.toChild("an element about a node")
@@ -93,51 +93,51 @@ func (p *rdfxmlParser) collection(subject, predicate kg.Term, e *xmlElement) err
 		if !more {
 			break
 		}
-		child, err := p.element(e)
+		child, err := p.parseElement(e)
 		if err != nil {
 			return err
 		}
-		next := p.blanks.fresh()
+		next := p.blanks.freshNode()
 		if cell == rdfNil {
-			err = p.state(subject, predicate, next, e)
+			err = p.emitProperty(subject, predicate, next, e)
 		} else {
-			err = p.emit(cell, rdfRest, next)
+			err = p.emitStatement(cell, rdfRest, next)
 		}
 		if err != nil {
 			return err
 		}
 		cell = next
-		item, err := p.node(child)
+		item, err := p.parseNode(child)
 		if err != nil {
 			return err
 		}
-		if err := p.emit(cell, rdfFirst, item); err != nil {
+		if err := p.emitStatement(cell, rdfFirst, item); err != nil {
 			return err
 		}
 	}
 	if cell == rdfNil {
-		return p.state(subject, predicate, rdfNil, e)
+		return p.emitProperty(subject, predicate, rdfNil, e)
 	}
-	return p.emit(cell, rdfRest, rdfNil)
+	return p.emitStatement(cell, rdfRest, rdfNil)
 }
 
-// empty parses a property without content. Its attributes identify the node and give its properties
+// parseEmpty parses a property without content. Its attributes identify the node and give its properties
 // ([7.2.21]).
-func (p *rdfxmlParser) empty(subject, predicate kg.Term, e *xmlElement) (err error) {
+func (p *rdfxmlParser) parseEmpty(subject, predicate kg.Term, e *xmlElement) (err error) {
 	var object kg.Term
 	switch {
 	case e.rdf.resource != nil:
-		object, err = p.resolve(e, *e.rdf.resource)
+		object, err = p.resolveRef(e, *e.rdf.resource)
 	case e.rdf.nodeID != nil:
-		object, err = p.labelled(*e.rdf.nodeID)
+		object, err = p.labelledNode(*e.rdf.nodeID)
 	default:
-		object = p.blanks.fresh()
+		object = p.blanks.freshNode()
 	}
 	if err == nil {
-		err = p.attributes(object, e)
+		err = p.emitAttributes(object, e)
 	}
 	if err == nil {
-		err = p.state(subject, predicate, object, e)
+		err = p.emitProperty(subject, predicate, object, e)
 	}
 	if err != nil {
 		return err
@@ -152,8 +152,8 @@ func (p *rdfxmlParser) empty(subject, predicate kg.Term, e *xmlElement) (err err
 	}
 }
 
-// content parses a property with a text or one node as content ([7.2.15], [7.2.16]).
-func (p *rdfxmlParser) content(subject, predicate kg.Term, e *xmlElement) error {
+// parseContent parses a property with a text or one node as content ([7.2.15], [7.2.16]).
+func (p *rdfxmlParser) parseContent(subject, predicate kg.Term, e *xmlElement) error {
 	var text []byte
 	for {
 		if err := p.xml.next(); err != nil {
@@ -166,11 +166,11 @@ func (p *rdfxmlParser) content(subject, predicate kg.Term, e *xmlElement) error 
 			}
 			text = append(text, p.xml.text...)
 		case xmlEnd:
-			object, err := p.text(string(text), e)
+			object, err := p.textLiteral(string(text), e)
 			if err != nil {
 				return err
 			}
-			return p.state(subject, predicate, object, e)
+			return p.emitProperty(subject, predicate, object, e)
 		case xmlStart:
 			if !isXMLSpace(text) || e.rdf.datatype != nil {
 				return invalid("a property must have a text or exactly one node")
@@ -180,28 +180,28 @@ func (p *rdfxmlParser) content(subject, predicate kg.Term, e *xmlElement) error 
 	}
 }
 
-// text returns a literal with the property's datatype or language.
-func (p *rdfxmlParser) text(text string, e *xmlElement) (kg.Term, error) {
+// textLiteral returns a literal with the property's datatype or language.
+func (p *rdfxmlParser) textLiteral(text string, e *xmlElement) (kg.Term, error) {
 	if e.rdf.datatype == nil {
-		return p.options.literal(text, e.lang, kg.Term{})
+		return p.options.checkedLiteral(text, e.lang, kg.Term{})
 	}
-	datatype, err := p.resolve(e, *e.rdf.datatype)
+	datatype, err := p.resolveRef(e, *e.rdf.datatype)
 	if err != nil {
 		return kg.Term{}, err
 	}
-	return p.options.literal(text, "", datatype)
+	return p.options.checkedLiteral(text, "", datatype)
 }
 
 func (p *rdfxmlParser) oneNode(subject, predicate kg.Term, e *xmlElement) error {
-	child, err := p.element(e)
+	child, err := p.parseElement(e)
 	if err != nil {
 		return err
 	}
-	object, err := p.node(child)
+	object, err := p.parseNode(child)
 	if err != nil {
 		return err
 	}
-	if err := p.state(subject, predicate, object, e); err != nil {
+	if err := p.emitProperty(subject, predicate, object, e); err != nil {
 		return err
 	}
 	more, err := p.toChild("the end of a property")
@@ -211,19 +211,19 @@ func (p *rdfxmlParser) oneNode(subject, predicate kg.Term, e *xmlElement) error 
 	return err
 }
 
-// state emits a property's statement, and reifies it if it has an rdf:ID (7.3).
-func (p *rdfxmlParser) state(s, predicate, o kg.Term, e *xmlElement) error {
-	if err := p.emit(s, predicate, o); err != nil || e.rdf.id == nil {
+// emitProperty emits a property's statement, and reifies it if it has an rdf:ID (7.3).
+func (p *rdfxmlParser) emitProperty(s, predicate, o kg.Term, e *xmlElement) error {
+	if err := p.emitStatement(s, predicate, o); err != nil || e.rdf.id == nil {
 		return err
 	}
-	statement, err := p.identified(e)
+	statement, err := p.identifiedNode(e)
 	if err != nil {
 		return err
 	}
 	for _, part := range [...]struct{ predicate, object kg.Term }{
 		{rdfType, rdfStatement}, {rdfSubject, s}, {rdfPredicate, predicate}, {rdfObject, o},
 	} {
-		if err := p.emit(statement, part.predicate, part.object); err != nil {
+		if err := p.emitStatement(statement, part.predicate, part.object); err != nil {
 			return err
 		}
 	}

@@ -68,8 +68,8 @@ func ReadContext(ctx context.Context, r io.Reader, f Format, o Options) iter.Seq
 	if o.Tag == "" {
 		o.Tag = RandomTag()
 	}
-	if err := o.valid(); err != nil {
-		return fails(&SyntaxError{Document: o.Name, Err: err})
+	if err := o.validate(); err != nil {
+		return failWith(&SyntaxError{Document: o.Name, Err: err})
 	}
 	r = withoutMark(r)
 	switch f {
@@ -82,17 +82,17 @@ func ReadContext(ctx context.Context, r io.Reader, f Format, o Options) iter.Seq
 	case RDFXML:
 		return readRDFXML(r, o)
 	}
-	return fails(&SyntaxError{Document: o.Name, Err: invalid("the RDF format is missing")})
+	return failWith(&SyntaxError{Document: o.Name, Err: invalid("the RDF format is missing")})
 }
 
-func (o *Options) valid() error {
+func (o *Options) validate() error {
 	if !validTag(o.Tag) {
 		return invalid("%q cannot begin the labels of blank nodes", o.Tag)
 	}
 	if !o.Graph.NamesGraph() {
 		return invalid("a graph name must be an IRI or a blank node, not %s", o.Graph)
 	}
-	if err := o.JSONLD.valid(); err != nil {
+	if err := o.JSONLD.validate(); err != nil {
 		return err
 	}
 	if o.Base != "" {
@@ -114,8 +114,8 @@ func (o Options) LineBytes() int {
 
 func (o *Options) literalBytes() int { return cmp.Or(o.LiteralBytes, kg.DefaultLiteralBytes) }
 
-// iri returns the term of an absolute IRI, after checking it.
-func (o *Options) iri(text string) (kg.Term, error) {
+// checkedIRI returns the term of an absolute IRI, after checking it.
+func (o *Options) checkedIRI(text string) (kg.Term, error) {
 	iri := kg.IRI(text)
 	err := iri.ValidNew()
 	if err != nil && o.FixIRIs {
@@ -125,11 +125,11 @@ func (o *Options) iri(text string) (kg.Term, error) {
 	return iri, err
 }
 
-func (o *Options) literal(lexical, lang string, datatype kg.Term) (kg.Term, error) {
-	return literal(lexical, lang, datatype, o.literalBytes())
+func (o *Options) checkedLiteral(lexical, lang string, datatype kg.Term) (kg.Term, error) {
+	return newLiteral(lexical, lang, datatype, o.literalBytes())
 }
 
-func (o *Options) failure(line int, err error) error {
+func (o *Options) errorAt(line int, err error) error {
 	var done *SyntaxError
 	if errors.As(err, &done) {
 		return err
@@ -137,6 +137,6 @@ func (o *Options) failure(line int, err error) error {
 	return &SyntaxError{Document: o.Name, Line: line, Err: err}
 }
 
-func fails(err error) iter.Seq2[kg.Quad, error] {
+func failWith(err error) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) { yield(kg.Quad{}, err) }
 }

@@ -5,13 +5,13 @@ import "strings"
 // resolveIRI resolves an IRI reference (RFC 3986, section 5.2). It works on the text, because net/url would
 // rewrite characters that an IRI may contain. A relative reference without a base is an error.
 func resolveIRI(base, ref string) (string, error) {
-	if scheme(ref) != "" {
+	if schemeOf(ref) != "" {
 		return ref, nil
 	}
 	if base == "" {
 		return "", invalid("the IRI %s is relative and the document has no base", excerpt([]byte(ref)))
 	}
-	s := scheme(base)
+	s := schemeOf(base)
 	authority, path, query, _ := splitIRI(base[len(s)+1:])
 	rAuthority, rPath, rQuery, rFragment := splitIRI(ref)
 	switch {
@@ -24,13 +24,13 @@ func resolveIRI(base, ref string) (string, error) {
 	case strings.HasPrefix(rPath, "/"):
 		path, query = removeDots(rPath), rQuery
 	default:
-		path, query = removeDots(merge(authority, path, rPath)), rQuery
+		path, query = removeDots(mergePaths(authority, path, rPath)), rQuery
 	}
 	return s + ":" + authority + path + query + rFragment, nil
 }
 
-// scheme returns the scheme of an IRI, "" for a relative reference.
-func scheme(iri string) string {
+// schemeOf returns the scheme of an IRI, "" for a relative reference.
+func schemeOf(iri string) string {
 	for i := range len(iri) {
 		switch c := iri[i]; {
 		case c == ':' && i > 0:
@@ -61,8 +61,8 @@ func splitIRI(s string) (authority, path, query, fragment string) {
 	return "", s, query, fragment
 }
 
-// merge appends a relative path behind the base's last slash (section 5.2.3).
-func merge(authority, base, ref string) string {
+// mergePaths appends a relative path behind the base's last slash (section 5.2.3).
+func mergePaths(authority, base, ref string) string {
 	if authority != "" && base == "" {
 		return "/" + ref
 	}

@@ -22,8 +22,8 @@ func newSource(r io.Reader) *source {
 	return &source{r: r, buf: make([]byte, sourceBytes), line: 1}
 }
 
-// fill makes n bytes available, at most maxAhead, and reports whether there are as many.
-func (s *source) fill(n int) bool {
+// fillBuffer makes n bytes available, at most maxAhead, and reports whether there are as many.
+func (s *source) fillBuffer(n int) bool {
 	for s.end-s.pos < n && s.err == nil {
 		if s.pos > 0 {
 			s.end = copy(s.buf, s.buf[s.pos:s.end])
@@ -41,7 +41,7 @@ const maxAhead = 1 << 10
 
 // peek returns the next byte, 0 at the end.
 func (s *source) peek() byte {
-	if s.pos < s.end || s.fill(1) {
+	if s.pos < s.end || s.fillBuffer(1) {
 		return s.buf[s.pos]
 	}
 	return 0
@@ -49,7 +49,7 @@ func (s *source) peek() byte {
 
 // peekAt returns the byte n places ahead, 0 if there is none.
 func (s *source) peekAt(n int) byte {
-	if n < maxAhead && s.fill(n+1) {
+	if n < maxAhead && s.fillBuffer(n+1) {
 		return s.buf[s.pos+n]
 	}
 	return 0
@@ -60,7 +60,7 @@ func (s *source) rune() (rune, int) {
 	if c := s.peek(); c > 0 && c < utf8.RuneSelf {
 		return rune(c), 1
 	}
-	s.fill(utf8.UTFMax)
+	s.fillBuffer(utf8.UTFMax)
 	if s.pos == s.end {
 		return 0, 0
 	}
@@ -78,30 +78,30 @@ func (s *source) skip(n int) {
 	s.offset += int64(n)
 }
 
-// ended reports whether the text is at its end.
-func (s *source) ended() bool { return s.pos == s.end && !s.fill(1) }
+// isAtEnd reports whether the text is at its end.
+func (s *source) isAtEnd() bool { return s.pos == s.end && !s.fillBuffer(1) }
 
-// broken returns the error that ended the text early, if any.
-func (s *source) broken() error {
+// readErr returns the error that ended the text early, if any.
+func (s *source) readErr() error {
 	if s.err == nil || errors.Is(s.err, io.EOF) {
 		return nil
 	}
 	return s.err
 }
 
-// ahead reports whether the given text is next.
-func (s *source) ahead(text string) bool {
-	return s.fill(len(text)) && string(s.buf[s.pos:s.pos+len(text)]) == text
+// hasPrefix reports whether the given text is next.
+func (s *source) hasPrefix(text string) bool {
+	return s.fillBuffer(len(text)) && string(s.buf[s.pos:s.pos+len(text)]) == text
 }
 
-// space skips white space and comments.
-func (s *source) space() {
+// skipSpace skips white space and comments.
+func (s *source) skipSpace() {
 	for {
 		switch s.peek() {
 		case ' ', '\t', '\r', '\n':
 			s.skip(1)
 		case '#':
-			for c := s.peek(); c != '\n' && !s.ended(); c = s.peek() {
+			for c := s.peek(); c != '\n' && !s.isAtEnd(); c = s.peek() {
 				s.skip(1)
 			}
 		default:
@@ -110,9 +110,9 @@ func (s *source) space() {
 	}
 }
 
-// unexpected returns the error for unexpected input.
-func (s *source) unexpected(wanted string) error {
-	if s.ended() {
+// errUnexpected returns the error for unexpected input.
+func (s *source) errUnexpected(wanted string) error {
+	if s.isAtEnd() {
 		return invalid("unexpected end of the document, expected %s", wanted)
 	}
 	n := 0

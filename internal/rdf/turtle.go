@@ -29,12 +29,12 @@ func readTurtle(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 
 			tokenBytes: o.TokenBytes(),
 		}
-		err := t.document()
-		if broken := t.src.broken(); broken != nil && !errors.Is(err, errStopped) {
+		err := t.parseDocument()
+		if broken := t.src.readErr(); broken != nil && !errors.Is(err, errStopped) {
 			err = broken
 		}
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(kg.Quad{}, o.failure(t.src.line, err))
+			yield(kg.Quad{}, o.errorAt(t.src.line, err))
 		}
 	}
 }
@@ -50,7 +50,7 @@ type turtleParser struct {
 	declared func(name, namespace string) // called for each prefix; may be nil
 	prefixes map[string]string
 	options  *Options
-	iris     *interned
+	iris     *iriCache
 	blanks   blankNodes
 	token    []byte // current term
 	plain    []byte // current term without escapes
@@ -59,140 +59,140 @@ type turtleParser struct {
 	yield      func(kg.Quad, error) bool
 }
 
-func (t *turtleParser) document() error {
+func (t *turtleParser) parseDocument() error {
 	for {
-		t.src.space()
-		if t.src.ended() {
+		t.src.skipSpace()
+		if t.src.isAtEnd() {
 			return nil
 		}
-		if err := t.statement(); err != nil {
+		if err := t.parseStatement(); err != nil {
 			return err
 		}
 	}
 }
 
-// statement parses a directive, a graph block or triples.
-func (t *turtleParser) statement() error {
+// parseStatement parses a directive, a graph block or triples.
+func (t *turtleParser) parseStatement() error {
 	switch {
 	case t.src.peek() == '@':
 		return t.atDirective()
-	case t.keyword("PREFIX"):
-		return t.prefix()
-	case t.keyword("BASE"):
+	case t.consumeKeyword("PREFIX"):
+		return t.parsePrefix()
+	case t.consumeKeyword("BASE"):
 		return t.setBase()
-	case t.graphs && t.keyword("GRAPH"):
+	case t.graphs && t.consumeKeyword("GRAPH"):
 		return t.namedBlock()
 	case t.graphs && t.src.peek() == '{':
-		return t.block(t.outer)
+		return t.parseBlock(t.outer)
 	}
 	compound := t.src.peek() == '('
-	subject, bracketed, err := t.subject()
+	subject, bracketed, err := t.parseSubject()
 	if err != nil {
 		return err
 	}
-	t.src.space()
+	t.src.skipSpace()
 	if t.graphs && t.src.peek() == '{' && !bracketed && !compound {
-		return t.block(subject)
+		return t.parseBlock(subject)
 	}
-	if err := t.rest(subject, bracketed); err != nil {
+	if err := t.parseRest(subject, bracketed); err != nil {
 		return err
 	}
-	return t.expect('.', "the dot that ends a statement")
+	return t.expectByte('.', "the dot that ends a statement")
 }
 
 func (t *turtleParser) namedBlock() error {
-	t.src.space()
+	t.src.skipSpace()
 	name, err := t.graphName()
 	if err != nil {
 		return err
 	}
-	t.src.space()
+	t.src.skipSpace()
 	if t.src.peek() != '{' {
-		return t.unexpected("the { of a graph")
+		return t.errUnexpected("the { of a graph")
 	}
-	return t.block(name)
+	return t.parseBlock(name)
 }
 
 // graphName parses an IRI or a blank node ([7g]) without properties.
 func (t *turtleParser) graphName() (kg.Term, error) {
 	if t.src.peek() != '[' {
-		return t.resource("the name of a graph")
+		return t.parseResource("the name of a graph")
 	}
-	name, filled, err := t.brackets(1)
+	name, filled, err := t.parseBrackets(1)
 	if err == nil && filled {
 		err = invalid("the brackets that name a graph are empty")
 	}
 	return name, err
 }
 
-// block parses the triples of one graph in braces (TriG grammar, [5g]).
-func (t *turtleParser) block(graph kg.Term) error {
+// parseBlock parses the triples of one graph in braces (TriG grammar, [5g]).
+func (t *turtleParser) parseBlock(graph kg.Term) error {
 	t.src.skip(1)
 	t.graph = graph
 	defer func() { t.graph = t.outer }()
 	for {
-		t.src.space()
+		t.src.skipSpace()
 		if t.src.peek() == '}' {
 			t.src.skip(1)
 			return nil
 		}
-		subject, bracketed, err := t.subject()
+		subject, bracketed, err := t.parseSubject()
 		if err != nil {
 			return err
 		}
-		if err := t.rest(subject, bracketed); err != nil {
+		if err := t.parseRest(subject, bracketed); err != nil {
 			return err
 		}
-		t.src.space()
+		t.src.skipSpace()
 		if t.src.peek() == '}' {
 			continue // the last dot is optional
 		}
-		if err := t.expect('.', "the dot that ends a statement or the } of a graph"); err != nil {
+		if err := t.expectByte('.', "the dot that ends a statement or the } of a graph"); err != nil {
 			return err
 		}
 	}
 }
 
-// subject also reports whether the subject is a bracketed node with properties, which can be a statement by itself
+// parseSubject also reports whether the subject is a bracketed node with properties, which can be a statement by itself
 // and cannot name a graph.
-func (t *turtleParser) subject() (s kg.Term, bracketed bool, err error) {
+func (t *turtleParser) parseSubject() (s kg.Term, bracketed bool, err error) {
 	switch t.src.peek() {
 	case '[':
-		return t.brackets(1)
+		return t.parseBrackets(1)
 	case '(':
-		s, err = t.list(1)
+		s, err = t.parseList(1)
 		return s, false, err
 	}
-	s, err = t.resource("a subject")
+	s, err = t.parseResource("a subject")
 	return s, false, err
 }
 
-// rest parses the properties of a subject. They are optional behind a bracketed node with properties.
-func (t *turtleParser) rest(subject kg.Term, bracketed bool) error {
-	t.src.space()
+// parseRest parses the properties of a subject. They are optional behind a bracketed node with properties.
+func (t *turtleParser) parseRest(subject kg.Term, bracketed bool) error {
+	t.src.skipSpace()
 	if c := t.src.peek(); bracketed && (c == '.' || c == '}') {
 		return nil
 	}
-	return t.predicates(subject, 1)
+	return t.parsePredicates(subject, 1)
 }
 
-// predicates parses a predicateObjectList ([7]).
-func (t *turtleParser) predicates(subject kg.Term, depth int) error {
+// parsePredicates parses a predicateObjectList ([7]).
+func (t *turtleParser) parsePredicates(subject kg.Term, depth int) error {
 	for {
-		predicate, err := t.verb()
+		predicate, err := t.parseVerb()
 		if err != nil {
 			return err
 		}
-		if err := t.objects(subject, predicate, depth); err != nil {
+		if err := t.parseObjects(subject, predicate, depth); err != nil {
 			return err
 		}
-		t.src.space()
+		t.src.skipSpace()
 		if t.src.peek() != ';' {
 			return nil
 		}
 		for t.src.peek() == ';' {
 			t.src.skip(1)
-			t.src.space()
+			t.src.skipSpace()
 		}
 		if c := t.src.peek(); c == '.' || c == ']' || c == '}' {
 			return nil
@@ -200,29 +200,29 @@ func (t *turtleParser) predicates(subject kg.Term, depth int) error {
 	}
 }
 
-// verb parses a predicate; "a" stands for rdf:type.
-func (t *turtleParser) verb() (kg.Term, error) {
+// parseVerb parses a predicate; "a" stands for rdf:type.
+func (t *turtleParser) parseVerb() (kg.Term, error) {
 	if t.src.peek() == 'a' && !continuesName(t.src.peekAt(1)) {
 		t.src.skip(1)
 		return kg.IRI(kg.RDFType), nil
 	}
 	if t.src.peek() == '_' {
-		return kg.Term{}, t.unexpected("a predicate, which is an IRI")
+		return kg.Term{}, t.errUnexpected("a predicate, which is an IRI")
 	}
-	return t.resource("a predicate")
+	return t.parseResource("a predicate")
 }
 
-func (t *turtleParser) objects(subject, predicate kg.Term, depth int) error {
+func (t *turtleParser) parseObjects(subject, predicate kg.Term, depth int) error {
 	for {
-		t.src.space()
-		object, err := t.object(depth)
+		t.src.skipSpace()
+		object, err := t.parseObject(depth)
 		if err != nil {
 			return err
 		}
-		if err := t.emit(subject, predicate, object); err != nil {
+		if err := t.emitStatement(subject, predicate, object); err != nil {
 			return err
 		}
-		t.src.space()
+		t.src.skipSpace()
 		if t.src.peek() != ',' {
 			return nil
 		}
@@ -230,9 +230,9 @@ func (t *turtleParser) objects(subject, predicate kg.Term, depth int) error {
 	}
 }
 
-func (t *turtleParser) emit(s, p, o kg.Term) error {
-	if t.src.ended() && t.src.broken() != nil {
-		return t.src.broken() // the last term may be incomplete
+func (t *turtleParser) emitStatement(s, p, o kg.Term) error {
+	if t.src.isAtEnd() && t.src.readErr() != nil {
+		return t.src.readErr() // the last term may be incomplete
 	}
 	if !t.yield(kg.Quad{Subject: s, Predicate: p, Object: o, Graph: t.graph}, nil) {
 		return errStopped
@@ -240,55 +240,55 @@ func (t *turtleParser) emit(s, p, o kg.Term) error {
 	return nil
 }
 
-// brackets parses a blank node in brackets ([14]); filled reports whether it has properties.
-func (t *turtleParser) brackets(depth int) (node kg.Term, filled bool, err error) {
+// parseBrackets parses a blank node in brackets ([14]); filled reports whether it has properties.
+func (t *turtleParser) parseBrackets(depth int) (node kg.Term, filled bool, err error) {
 	if depth > MaxDepth {
 		return kg.Term{}, false, tooLong("brackets and lists are nested more than %d deep", MaxDepth)
 	}
 	t.src.skip(1)
-	node = t.blanks.fresh()
-	t.src.space()
+	node = t.blanks.freshNode()
+	t.src.skipSpace()
 	if t.src.peek() != ']' {
 		filled = true
-		if err := t.predicates(node, depth+1); err != nil {
+		if err := t.parsePredicates(node, depth+1); err != nil {
 			return kg.Term{}, false, err
 		}
 	}
-	return node, filled, t.expect(']', "the ] of a blank node")
+	return node, filled, t.expectByte(']', "the ] of a blank node")
 }
 
-// list parses a collection ([15]) and emits the statements of its cells.
-func (t *turtleParser) list(depth int) (kg.Term, error) {
+// parseList parses a collection ([15]) and emits the statements of its cells.
+func (t *turtleParser) parseList(depth int) (kg.Term, error) {
 	if depth > MaxDepth {
 		return kg.Term{}, tooLong("brackets and lists are nested more than %d deep", MaxDepth)
 	}
 	t.src.skip(1)
 	var head, cell kg.Term
 	for {
-		t.src.space()
+		t.src.skipSpace()
 		if t.src.peek() == ')' {
 			t.src.skip(1)
 			break
 		}
-		item, err := t.object(depth + 1)
+		item, err := t.parseObject(depth + 1)
 		if err != nil {
 			return kg.Term{}, err
 		}
-		next := t.blanks.fresh()
+		next := t.blanks.freshNode()
 		if head.IsZero() {
 			head = next
-		} else if err := t.emit(cell, rdfRest, next); err != nil {
+		} else if err := t.emitStatement(cell, rdfRest, next); err != nil {
 			return kg.Term{}, err
 		}
 		cell = next
-		if err := t.emit(cell, rdfFirst, item); err != nil {
+		if err := t.emitStatement(cell, rdfFirst, item); err != nil {
 			return kg.Term{}, err
 		}
 	}
 	if head.IsZero() {
 		return rdfNil, nil
 	}
-	return head, t.emit(cell, rdfRest, rdfNil)
+	return head, t.emitStatement(cell, rdfRest, rdfNil)
 }
 
 var (

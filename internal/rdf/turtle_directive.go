@@ -2,8 +2,8 @@ package rdf
 
 import "koine/kg"
 
-// keyword consumes a SPARQL keyword, in any case, if it is next and not the beginning of a longer name.
-func (t *turtleParser) keyword(word string) bool {
+// consumeKeyword consumes a SPARQL keyword, in any case, if it is next and not the beginning of a longer name.
+func (t *turtleParser) consumeKeyword(word string) bool {
 	for i := range len(word) {
 		if t.src.peekAt(i)&^0x20 != word[i] {
 			return false
@@ -24,39 +24,39 @@ func (t *turtleParser) atDirective() error {
 	t.src.skip(1)
 	var err error
 	switch {
-	case t.directive("prefix"):
-		err = t.prefix()
-	case t.directive("base"):
+	case t.consumeDirective("prefix"):
+		err = t.parsePrefix()
+	case t.consumeDirective("base"):
 		err = t.setBase()
 	default:
-		return t.unexpected("prefix or base")
+		return t.errUnexpected("prefix or base")
 	}
 	if err != nil {
 		return err
 	}
-	return t.expect('.', "the dot that ends a directive")
+	return t.expectByte('.', "the dot that ends a directive")
 }
 
-func (t *turtleParser) directive(word string) bool {
-	if !t.src.ahead(word) || labelByte[t.src.peekAt(len(word))] {
+func (t *turtleParser) consumeDirective(word string) bool {
+	if !t.src.hasPrefix(word) || labelByte[t.src.peekAt(len(word))] {
 		return false
 	}
 	t.src.skip(len(word))
 	return true
 }
 
-func (t *turtleParser) prefix() error {
-	t.src.space()
+func (t *turtleParser) parsePrefix() error {
+	t.src.skipSpace()
 	name, err := t.prefixName()
 	if err != nil {
 		return err
 	}
 	key := string(name)
-	t.src.space()
+	t.src.skipSpace()
 	if t.src.peek() != '<' {
-		return t.unexpected("the IRI of a prefix, in <>")
+		return t.errUnexpected("the IRI of a prefix, in <>")
 	}
-	text, err := t.reference()
+	text, err := t.parseReference()
 	if err != nil {
 		return err
 	}
@@ -68,11 +68,11 @@ func (t *turtleParser) prefix() error {
 }
 
 func (t *turtleParser) setBase() error {
-	t.src.space()
+	t.src.skipSpace()
 	if t.src.peek() != '<' {
-		return t.unexpected("the base IRI, in <>")
+		return t.errUnexpected("the base IRI, in <>")
 	}
-	text, err := t.reference()
+	text, err := t.parseReference()
 	if err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ func (t *turtleParser) setBase() error {
 	return nil
 }
 
-func (t *turtleParser) expect(c byte, what string) error {
-	t.src.space()
+func (t *turtleParser) expectByte(c byte, what string) error {
+	t.src.skipSpace()
 	if t.src.peek() != c {
-		return t.unexpected(what)
+		return t.errUnexpected(what)
 	}
 	t.src.skip(1)
 	return nil
 }
 
-func (t *turtleParser) unexpected(wanted string) error { return t.src.unexpected(wanted) }
+func (t *turtleParser) errUnexpected(wanted string) error { return t.src.errUnexpected(wanted) }

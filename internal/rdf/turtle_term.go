@@ -6,49 +6,49 @@ import (
 	"koine/kg"
 )
 
-// resource parses an IRI, a prefixed name or a labelled blank node.
-func (t *turtleParser) resource(what string) (kg.Term, error) {
+// parseResource parses an IRI, a prefixed name or a labelled blank node.
+func (t *turtleParser) parseResource(what string) (kg.Term, error) {
 	switch c := t.src.peek(); {
 	case c == '<':
 		if t.src.peekAt(1) == '<' {
 			return kg.Term{}, invalid("statements about statements (<< >>) are not supported")
 		}
-		text, err := t.reference()
+		text, err := t.parseReference()
 		if err != nil {
 			return kg.Term{}, err
 		}
-		return t.iris.iri([]byte(text))
+		return t.iris.lookUpIRI([]byte(text))
 	case c == '_' && t.src.peekAt(1) == ':':
-		return t.blank()
+		return t.parseBlank()
 	case c == ':' || c >= utf8.RuneSelf || isAlnum(c) && !isDigit(c):
-		return t.prefixed(what)
+		return t.parsePrefixed(what)
 	}
-	return kg.Term{}, t.unexpected(what)
+	return kg.Term{}, t.errUnexpected(what)
 }
 
-// object parses any term.
-func (t *turtleParser) object(depth int) (kg.Term, error) {
+// parseObject parses any term.
+func (t *turtleParser) parseObject(depth int) (kg.Term, error) {
 	switch c := t.src.peek(); {
 	case c == '[':
-		node, _, err := t.brackets(depth)
+		node, _, err := t.parseBrackets(depth)
 		return node, err
 	case c == '(':
-		return t.list(depth)
+		return t.parseList(depth)
 	case c == '"' || c == '\'':
-		return t.literal(c)
+		return t.parseLiteral(c)
 	case isDigit(c) || c == '+' || c == '-' || c == '.':
-		return t.number()
-	case c == 't' && t.word("true"):
+		return t.parseNumber()
+	case c == 't' && t.consumeWord("true"):
 		return kg.Boolean(true), nil
-	case c == 'f' && t.word("false"):
+	case c == 'f' && t.consumeWord("false"):
 		return kg.Boolean(false), nil
 	}
-	return t.resource("an object")
+	return t.parseResource("an object")
 }
 
-// word consumes a word, if it is next and does not begin a longer name.
-func (t *turtleParser) word(word string) bool {
-	if !t.src.ahead(word) {
+// consumeWord consumes a word, if it is next and does not begin a longer name.
+func (t *turtleParser) consumeWord(word string) bool {
+	if !t.src.hasPrefix(word) {
 		return false
 	}
 	c := t.src.peekAt(len(word))
@@ -62,8 +62,8 @@ func (t *turtleParser) word(word string) bool {
 	return true
 }
 
-// reference parses the text in <> and resolves it against the base.
-func (t *turtleParser) reference() (string, error) {
+// parseReference parses the text in <> and resolves it against the base.
+func (t *turtleParser) parseReference() (string, error) {
 	t.src.skip(1)
 	t.token = t.token[:0]
 	escaped := false
@@ -86,14 +86,14 @@ func (t *turtleParser) reference() (string, error) {
 		case c == '\\':
 			escaped = true
 		}
-		if err := t.take(); err != nil {
+		if err := t.consumeByte(); err != nil {
 			return "", err
 		}
 	}
 }
 
-// take appends the next byte to the token.
-func (t *turtleParser) take() error {
+// consumeByte appends the next byte to the token.
+func (t *turtleParser) consumeByte() error {
 	if len(t.token) >= t.tokenBytes {
 		return t.tokenTooLong()
 	}
@@ -106,8 +106,8 @@ func (t *turtleParser) tokenTooLong() error {
 	return tooLong("a term is longer than %d bytes", t.tokenBytes)
 }
 
-// blank parses _:label; the label may contain dots but not end with one.
-func (t *turtleParser) blank() (kg.Term, error) {
+// parseBlank parses _:label; the label may contain dots but not end with one.
+func (t *turtleParser) parseBlank() (kg.Term, error) {
 	t.src.skip(2)
 	t.token = t.token[:0]
 	for {
@@ -115,14 +115,14 @@ func (t *turtleParser) blank() (kg.Term, error) {
 		if !labelByte[c] && !(c == '.' && t.dotInside(func(c byte) bool { return labelByte[c] })) {
 			break
 		}
-		if err := t.take(); err != nil {
+		if err := t.consumeByte(); err != nil {
 			return kg.Term{}, err
 		}
 	}
 	if !validLabel(t.token) {
 		return kg.Term{}, invalid("%s is not a blank node label", excerpt(t.token))
 	}
-	return t.blanks.named(t.token), nil
+	return t.blanks.namedNode(t.token), nil
 }
 
 // dotInside reports whether the next dots are followed by more of the same name.
@@ -144,9 +144,9 @@ func (t *turtleParser) prefixName() ([]byte, error) {
 			break
 		}
 		if !labelByte[c] && !(c == '.' && t.dotInside(func(c byte) bool { return labelByte[c] })) {
-			return nil, t.unexpected("a prefix and its colon")
+			return nil, t.errUnexpected("a prefix and its colon")
 		}
-		if err := t.take(); err != nil {
+		if err := t.consumeByte(); err != nil {
 			return nil, err
 		}
 	}
@@ -156,11 +156,11 @@ func (t *turtleParser) prefixName() ([]byte, error) {
 	return t.token, nil
 }
 
-// prefixed parses prefix:local (PNAME_NS and PNAME_LN, [140s] and [141s]).
-func (t *turtleParser) prefixed(what string) (kg.Term, error) {
+// parsePrefixed parses prefix:local (PNAME_NS and PNAME_LN, [140s] and [141s]).
+func (t *turtleParser) parsePrefixed(what string) (kg.Term, error) {
 	for n := 0; t.src.peekAt(n) != ':'; n++ {
 		if c := t.src.peekAt(n); !labelByte[c] && c != '.' {
-			return kg.Term{}, t.unexpected(what)
+			return kg.Term{}, t.errUnexpected(what)
 		}
 	}
 	name, err := t.prefixName()
@@ -172,15 +172,15 @@ func (t *turtleParser) prefixed(what string) (kg.Term, error) {
 		return kg.Term{}, invalid("the prefix %q is not declared", string(name))
 	}
 	t.token = append(t.token[:0], namespace...)
-	if err := t.local(); err != nil {
+	if err := t.parseLocal(); err != nil {
 		return kg.Term{}, err
 	}
-	return t.iris.iri(t.token)
+	return t.iris.lookUpIRI(t.token)
 }
 
-// local appends a local name to the token ([168s]): name characters, colons, %-sequences unchanged, and escaped
+// parseLocal appends a local name to the token ([168s]): name characters, colons, %-sequences unchanged, and escaped
 // punctuation without its backslash.
-func (t *turtleParser) local() error {
+func (t *turtleParser) parseLocal() error {
 	for first := true; ; first = false {
 		r, n := t.src.rune()
 		switch {

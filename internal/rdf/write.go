@@ -26,8 +26,8 @@ type Writer struct {
 
 // encoder writes one format.
 type encoder interface {
-	quad(out *bufio.Writer, q kg.Quad) error
-	end(out *bufio.Writer) error
+	encodeQuad(out *bufio.Writer, q kg.Quad) error
+	encodeEnd(out *bufio.Writer) error
 }
 
 // NewWriter begins a document. Nothing is written to w before a buffer is full or Close is called.
@@ -51,7 +51,7 @@ func NewWriter(w io.Writer, f Format, o WriteOptions) *Writer {
 // Write adds a quad. Errors of the underlying writer are sticky.
 func (w *Writer) Write(q kg.Quad) error {
 	if w.err == nil {
-		w.err = w.enc.quad(w.out, q)
+		w.err = w.enc.encodeQuad(w.out, q)
 	}
 	return w.err
 }
@@ -59,7 +59,7 @@ func (w *Writer) Write(q kg.Quad) error {
 // Close ends and flushes the document. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	if w.err == nil {
-		w.err = w.enc.end(w.out)
+		w.err = w.enc.encodeEnd(w.out)
 	}
 	if w.err == nil {
 		w.err = w.out.Flush()

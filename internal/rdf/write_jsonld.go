@@ -25,7 +25,7 @@ type jsonldWriter struct {
 	buf     bytes.Buffer
 }
 
-func (j *jsonldWriter) quad(out *bufio.Writer, q kg.Quad) error {
+func (j *jsonldWriter) encodeQuad(out *bufio.Writer, q kg.Quad) error {
 	j.buf.Reset()
 	if !q.Graph.IsResource() {
 		q.Graph = kg.DefaultGraph
@@ -40,17 +40,17 @@ func (j *jsonldWriter) quad(out *bufio.Writer, q kg.Quad) error {
 		j.buf.WriteByte(',')
 	case same && !j.keys[key]:
 		j.buf.WriteByte(']')
-		j.property(key)
+		j.openProperty(key)
 	default:
 		j.closeNode()
 		j.openGraph(q.Graph)
 		j.openNode(q.Subject)
-		j.property(key)
+		j.openProperty(key)
 	}
 	if key == "@type" {
-		j.string(q.Object.Name())
+		j.writeString(q.Object.Name())
 	} else {
-		j.value(q.Object)
+		j.writeValue(q.Object)
 	}
 	j.last = q
 	j.size += j.buf.Len()
@@ -58,7 +58,7 @@ func (j *jsonldWriter) quad(out *bufio.Writer, q kg.Quad) error {
 	return err
 }
 
-func (j *jsonldWriter) end(out *bufio.Writer) error {
+func (j *jsonldWriter) encodeEnd(out *bufio.Writer) error {
 	j.buf.Reset()
 	j.closeNode()
 	j.openGraph(kg.DefaultGraph)
@@ -79,9 +79,9 @@ func (j *jsonldWriter) openGraph(graph kg.Term) {
 		j.buf.WriteString("\n]}")
 	}
 	if graph.IsResource() {
-		j.separate(&j.started)
+		j.writeSeparator(&j.started)
 		j.buf.WriteString(`{"@context":{},"@id":`)
-		j.string(graph.Name())
+		j.writeString(graph.Name())
 		j.buf.WriteString(`,"@graph":`)
 		j.nodes = false
 	}
@@ -90,12 +90,12 @@ func (j *jsonldWriter) openGraph(graph kg.Term) {
 
 func (j *jsonldWriter) openNode(subject kg.Term) {
 	if j.last.Graph.IsResource() {
-		j.separate(&j.nodes)
+		j.writeSeparator(&j.nodes)
 	} else {
-		j.separate(&j.started)
+		j.writeSeparator(&j.started)
 	}
 	j.buf.WriteString(`{"@id":`)
-	j.string(subject.Name())
+	j.writeString(subject.Name())
 	j.node, j.keys, j.size = true, map[string]bool{}, 0
 }
 
@@ -106,16 +106,16 @@ func (j *jsonldWriter) closeNode() {
 	j.node = false
 }
 
-func (j *jsonldWriter) property(key string) {
+func (j *jsonldWriter) openProperty(key string) {
 	j.buf.WriteByte(',')
-	j.string(key)
+	j.writeString(key)
 	j.buf.WriteString(":[")
 	j.key = key
 	j.keys[key] = true
 }
 
-// separate begins an array or its next element.
-func (j *jsonldWriter) separate(started *bool) {
+// writeSeparator begins an array or its next element.
+func (j *jsonldWriter) writeSeparator(started *bool) {
 	if *started {
 		j.buf.WriteString(",\n")
 	} else {
@@ -124,27 +124,27 @@ func (j *jsonldWriter) separate(started *bool) {
 	*started = true
 }
 
-func (j *jsonldWriter) value(t kg.Term) {
+func (j *jsonldWriter) writeValue(t kg.Term) {
 	if t.IsResource() {
 		j.buf.WriteString(`{"@id":`)
-		j.string(t.Name())
+		j.writeString(t.Name())
 		j.buf.WriteByte('}')
 		return
 	}
 	j.buf.WriteString(`{"@value":`)
-	j.string(t.Value())
+	j.writeString(t.Value())
 	switch d := t.Datatype(); {
 	case t.Lang() != "":
 		j.buf.WriteString(`,"@language":`)
-		j.string(t.Lang())
+		j.writeString(t.Lang())
 	case d != kg.XSDString:
 		j.buf.WriteString(`,"@type":`)
-		j.string(d)
+		j.writeString(d)
 	}
 	j.buf.WriteByte('}')
 }
 
-func (j *jsonldWriter) string(s string) {
+func (j *jsonldWriter) writeString(s string) {
 	enc := json.NewEncoder(&j.buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {

@@ -12,7 +12,7 @@ type lineWriter struct {
 	line   []byte
 }
 
-func (l *lineWriter) quad(out *bufio.Writer, q kg.Quad) error {
+func (l *lineWriter) encodeQuad(out *bufio.Writer, q kg.Quad) error {
 	b := appendTerm(l.line[:0], q.Subject)
 	b = appendTerm(append(b, ' '), q.Predicate)
 	b = appendTerm(append(b, ' '), q.Object)
@@ -24,7 +24,7 @@ func (l *lineWriter) quad(out *bufio.Writer, q kg.Quad) error {
 	return err
 }
 
-func (l *lineWriter) end(*bufio.Writer) error { return nil }
+func (l *lineWriter) encodeEnd(*bufio.Writer) error { return nil }
 
 // appendTerm appends a term in N-Triples syntax.
 func appendTerm(b []byte, t kg.Term) []byte {

@@ -28,10 +28,10 @@ func newTurtleWriter(graphs bool, prefixes *kg.Prefixes) *turtleWriter {
 	return t
 }
 
-func (t *turtleWriter) quad(out *bufio.Writer, q kg.Quad) error {
+func (t *turtleWriter) encodeQuad(out *bufio.Writer, q kg.Quad) error {
 	b := t.buf[:0]
 	if !t.started {
-		b = t.header(b)
+		b = t.appendHeader(b)
 	}
 	if !t.graphs || !q.Graph.IsResource() {
 		q.Graph = kg.DefaultGraph
@@ -41,40 +41,40 @@ func (t *turtleWriter) quad(out *bufio.Writer, q kg.Quad) error {
 	case same && q.Predicate == t.last.Predicate:
 		b = append(b, ", "...)
 	case same:
-		b = t.predicate(append(b, ";\n"...), q)
+		b = t.appendPredicate(append(b, ";\n"...), q)
 	default:
-		b = t.subject(b, q)
+		b = t.appendSubject(b, q)
 	}
-	b = append(t.term(b, q.Object), ' ')
+	b = append(t.appendTerm(b, q.Object), ' ')
 	t.last, t.open, t.started, t.buf = q, true, true, b
 	_, err := out.Write(b)
 	return err
 }
 
-// subject ends the previous statement and begins one about another subject, in another graph block if necessary.
-func (t *turtleWriter) subject(b []byte, q kg.Quad) []byte {
-	b = t.dot(b)
+// appendSubject ends the previous statement and begins one about another subject, in another graph block if necessary.
+func (t *turtleWriter) appendSubject(b []byte, q kg.Quad) []byte {
+	b = t.appendDot(b)
 	if t.last.Graph != q.Graph {
-		b = t.brace(b)
+		b = t.appendBrace(b)
 		if q.Graph != kg.DefaultGraph {
-			b = append(t.term(append(b, '\n'), q.Graph), " {\n"...)
+			b = append(t.appendTerm(append(b, '\n'), q.Graph), " {\n"...)
 		}
 	}
 	b = append(b, t.indent(q)...)
-	b = append(t.term(b, q.Subject), ' ')
-	return t.verb(b, q.Predicate)
+	b = append(t.appendTerm(b, q.Subject), ' ')
+	return t.appendVerb(b, q.Predicate)
 }
 
-func (t *turtleWriter) predicate(b []byte, q kg.Quad) []byte {
+func (t *turtleWriter) appendPredicate(b []byte, q kg.Quad) []byte {
 	b = append(append(b, t.indent(q)...), "    "...)
-	return t.verb(b, q.Predicate)
+	return t.appendVerb(b, q.Predicate)
 }
 
-func (t *turtleWriter) verb(b []byte, p kg.Term) []byte {
+func (t *turtleWriter) appendVerb(b []byte, p kg.Term) []byte {
 	if p.Value() == kg.RDFType {
 		return append(b, "a "...)
 	}
-	return append(t.term(b, p), ' ')
+	return append(t.appendTerm(b, p), ' ')
 }
 
 func (t *turtleWriter) indent(q kg.Quad) string {
@@ -84,30 +84,30 @@ func (t *turtleWriter) indent(q kg.Quad) string {
 	return "  "
 }
 
-func (t *turtleWriter) dot(b []byte) []byte {
+func (t *turtleWriter) appendDot(b []byte) []byte {
 	if t.open {
 		b = append(b, ".\n"...)
 	}
 	return b
 }
 
-func (t *turtleWriter) brace(b []byte) []byte {
+func (t *turtleWriter) appendBrace(b []byte) []byte {
 	if t.last.Graph.IsResource() {
 		b = append(b, "}\n"...)
 	}
 	return b
 }
 
-func (t *turtleWriter) end(out *bufio.Writer) error {
+func (t *turtleWriter) encodeEnd(out *bufio.Writer) error {
 	b := t.buf[:0]
 	if !t.started {
-		b = t.header(b)
+		b = t.appendHeader(b)
 	}
-	_, err := out.Write(t.brace(t.dot(b)))
+	_, err := out.Write(t.appendBrace(t.appendDot(b)))
 	return err
 }
 
-func (t *turtleWriter) header(b []byte) []byte {
+func (t *turtleWriter) appendHeader(b []byte) []byte {
 	if t.prefixes == nil {
 		return b
 	}
@@ -120,18 +120,18 @@ func (t *turtleWriter) header(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// term appends a term in Turtle syntax, as short as possible.
-func (t *turtleWriter) term(b []byte, term kg.Term) []byte {
+// appendTerm appends a term in Turtle syntax, as short as possible.
+func (t *turtleWriter) appendTerm(b []byte, term kg.Term) []byte {
 	switch term.Kind() {
 	case kg.KindIRI:
-		return t.iri(b, term.Value())
+		return t.appendIRI(b, term.Value())
 	case kg.KindLiteral:
-		return t.literal(b, term)
+		return t.appendLiteral(b, term)
 	}
 	return appendTerm(b, term)
 }
 
-func (t *turtleWriter) iri(b []byte, iri string) []byte {
+func (t *turtleWriter) appendIRI(b []byte, iri string) []byte {
 	if t.prefixes != nil {
 		short := t.prefixes.Shorten(iri)
 		name, local, ok := strings.Cut(short, ":")
@@ -142,13 +142,13 @@ func (t *turtleWriter) iri(b []byte, iri string) []byte {
 	return appendIRI(b, iri)
 }
 
-func (t *turtleWriter) literal(b []byte, l kg.Term) []byte {
+func (t *turtleWriter) appendLiteral(b []byte, l kg.Term) []byte {
 	switch d := l.Datatype(); {
 	case d == kg.XSDBoolean && (l.Value() == "true" || l.Value() == "false"),
 		d == kg.XSDInteger && plainInteger(l.Value()):
 		return append(b, l.Value()...)
 	case d != kg.XSDString && l.Lang() == "":
-		return t.iri(append(appendQuoted(b, l.Value()), "^^"...), d)
+		return t.appendIRI(append(appendQuoted(b, l.Value()), "^^"...), d)
 	}
 	return appendTerm(b, l)
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// canonical returns the content of the open element, up to its end tag, in Exclusive Canonical XML with comments: the
+// readCanonical returns the content of the open element, up to its end tag, in Exclusive Canonical XML with comments: the
 // lexical form of an rdf:XMLLiteral.
-func (x *xmlReader) canonical() (string, error) {
+func (x *xmlReader) readCanonical() (string, error) {
 	c := canonicalXML{x: x}
 	for depth := len(x.open); ; {
 		if err := x.next(); err != nil {
@@ -15,7 +15,7 @@ func (x *xmlReader) canonical() (string, error) {
 		}
 		switch x.kind {
 		case xmlText:
-			c.escape(x.text, false)
+			c.writeEscaped(x.text, false)
 		case xmlComment:
 			c.out = append(append(append(c.out, "<!--"...), x.text...), "-->"...)
 		case xmlInstruction:
@@ -25,12 +25,12 @@ func (x *xmlReader) canonical() (string, error) {
 			}
 			c.out = append(c.out, "?>"...)
 		case xmlStart:
-			c.start()
+			c.writeStart()
 		case xmlEnd:
 			if len(x.open) < depth {
 				return string(c.out), nil
 			}
-			c.end()
+			c.writeEnd()
 		}
 		if len(c.out) > x.most {
 			return "", tooLong("an XML literal is longer than %d bytes", x.most)
@@ -50,8 +50,8 @@ type canonicalElement struct {
 	rendered int // number rendered outside of it
 }
 
-// start writes a start tag with the namespaces that its names use and that no enclosing element has written.
-func (c *canonicalXML) start() {
+// writeStart writes a start tag with the namespaces that its names use and that no enclosing element has written.
+func (c *canonicalXML) writeStart() {
 	name := c.x.name.String()
 	c.open = append(c.open, canonicalElement{name, len(c.rendered)})
 	c.out = append(append(c.out, '<'), name...)
@@ -63,14 +63,14 @@ func (c *canonicalXML) start() {
 	}
 	slices.SortFunc(used, func(a, b xmlBinding) int { return cmp.Compare(a.prefix, b.prefix) })
 	for _, b := range slices.Compact(used) {
-		if b.prefix == "xml" || c.find(b.prefix) == b.space {
+		if b.prefix == "xml" || c.findNamespace(b.prefix) == b.space {
 			continue
 		}
 		c.rendered = append(c.rendered, b)
 		if b.prefix == "" {
-			c.attribute("xmlns", b.space)
+			c.writeAttribute("xmlns", b.space)
 		} else {
-			c.attribute("xmlns:"+b.prefix, b.space)
+			c.writeAttribute("xmlns:"+b.prefix, b.space)
 		}
 	}
 	attributes := slices.Clone(c.x.attributes)
@@ -78,13 +78,13 @@ func (c *canonicalXML) start() {
 		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.local, b.local))
 	})
 	for _, a := range attributes {
-		c.attribute(a.String(), a.value)
+		c.writeAttribute(a.String(), a.value)
 	}
 	c.out = append(c.out, '>')
 }
 
-// find returns the rendered namespace of a prefix; no declaration and "no namespace" are the same.
-func (c *canonicalXML) find(prefix string) string {
+// findNamespace returns the rendered namespace of a prefix; no declaration and "no namespace" are the same.
+func (c *canonicalXML) findNamespace(prefix string) string {
 	for i := len(c.rendered) - 1; i >= 0; i-- {
 		if c.rendered[i].prefix == prefix {
 			return c.rendered[i].space
@@ -93,19 +93,19 @@ func (c *canonicalXML) find(prefix string) string {
 	return ""
 }
 
-func (c *canonicalXML) end() {
+func (c *canonicalXML) writeEnd() {
 	last := c.open[len(c.open)-1]
 	c.open, c.rendered = c.open[:len(c.open)-1], c.rendered[:last.rendered]
 	c.out = append(append(append(c.out, "</"...), last.name...), '>')
 }
 
-func (c *canonicalXML) attribute(name, value string) {
+func (c *canonicalXML) writeAttribute(name, value string) {
 	c.out = append(append(append(c.out, ' '), name...), `="`...)
-	c.escape([]byte(value), true)
+	c.writeEscaped([]byte(value), true)
 	c.out = append(c.out, '"')
 }
 
-func (c *canonicalXML) escape(text []byte, attribute bool) {
+func (c *canonicalXML) writeEscaped(text []byte, attribute bool) {
 	for _, b := range text {
 		switch {
 		case b == '&':

@@ -15,8 +15,8 @@ type xmlEntities struct {
 	expanded int
 }
 
-// reference appends the replacement text of a character or entity reference (XML 1.0, 4.1).
-func (x *xmlReader) reference() error {
+// readReference appends the replacement text of a character or entity reference (XML 1.0, 4.1).
+func (x *xmlReader) readReference() error {
 	x.src.skip(1)
 	if x.src.peek() == '#' {
 		x.src.skip(1)
@@ -24,17 +24,17 @@ func (x *xmlReader) reference() error {
 		if err != nil {
 			return err
 		}
-		return x.add(r)
+		return x.appendRune(r)
 	}
 	name, err := x.ncName()
 	if err != nil {
 		return err
 	}
-	if err := x.expect(";"); err != nil {
+	if err := x.expectMark(";"); err != nil {
 		return err
 	}
 	if c := predefinedEntity(name); c != 0 {
-		return x.add(c)
+		return x.appendRune(c)
 	}
 	text, ok := x.entities.texts[name]
 	if !ok {
@@ -63,7 +63,7 @@ func (x *xmlReader) codePoint() (rune, error) {
 		digit, ok := hexValue([]byte{c})
 		if !ok || !hex && !isDigit(c) {
 			if n == 0 {
-				return 0, x.unexpected("the digits of a character")
+				return 0, x.errUnexpected("the digits of a character")
 			}
 			break
 		}
@@ -75,7 +75,7 @@ func (x *xmlReader) codePoint() (rune, error) {
 	if !isXMLChar(r) {
 		return 0, invalid("a reference names %U, which XML does not allow", r)
 	}
-	return r, x.expect(";")
+	return r, x.expectMark(";")
 }
 
 func predefinedEntity(name string) rune {
@@ -94,18 +94,18 @@ func predefinedEntity(name string) rune {
 	return 0
 }
 
-// doctype parses a document type declaration. Only internal entities with a text are supported: external entities and an
+// readDoctype parses a document type declaration. Only internal entities with a text are supported: external entities and an
 // external DTD are never read.
-func (x *xmlReader) doctype() error {
-	if x.rooted || !x.src.ahead("<!DOCTYPE") {
-		return x.unexpected("an element or a text")
+func (x *xmlReader) readDoctype() error {
+	if x.rooted || !x.src.hasPrefix("<!DOCTYPE") {
+		return x.errUnexpected("an element or a text")
 	}
 	if x.entities.texts != nil {
 		return invalid("the document has two DOCTYPE declarations")
 	}
 	x.entities.texts = map[string]string{}
 	x.src.skip(len("<!DOCTYPE"))
-	if err := x.declaration('['); err != nil {
+	if err := x.skipDeclaration('['); err != nil {
 		return err
 	}
 	if x.src.peek() == '[' {
@@ -113,9 +113,9 @@ func (x *xmlReader) doctype() error {
 		if err := x.internalSubset(); err != nil {
 			return err
 		}
-		x.space()
+		x.skipSpace()
 	}
-	if err := x.expect(">"); err != nil {
+	if err := x.expectMark(">"); err != nil {
 		return err
 	}
 	return x.next()
@@ -123,7 +123,7 @@ func (x *xmlReader) doctype() error {
 
 func (x *xmlReader) internalSubset() error {
 	for {
-		x.space()
+		x.skipSpace()
 		x.text = x.text[:0]
 		switch {
 		case x.src.peek() == ']':
@@ -131,69 +131,69 @@ func (x *xmlReader) internalSubset() error {
 			return nil
 		case x.src.peek() == '%':
 			return invalid("parameter entities are not supported")
-		case x.src.ahead("<!--"):
-			if err := x.comment(); err != nil {
+		case x.src.hasPrefix("<!--"):
+			if err := x.readComment(); err != nil {
 				return err
 			}
 			continue
-		case x.src.ahead("<?"):
+		case x.src.hasPrefix("<?"):
 			x.src.skip(2)
-			if err := x.until("?>"); err != nil {
+			if err := x.readUntil("?>"); err != nil {
 				return err
 			}
 			continue
-		case x.src.ahead("<!ENTITY"):
-			if err := x.entity(); err != nil {
+		case x.src.hasPrefix("<!ENTITY"):
+			if err := x.readEntity(); err != nil {
 				return err
 			}
-		case x.src.ahead("<!"):
+		case x.src.hasPrefix("<!"):
 			x.src.skip(2)
-			if err := x.declaration('>'); err != nil {
+			if err := x.skipDeclaration('>'); err != nil {
 				return err
 			}
 		default:
-			return x.unexpected("a declaration")
+			return x.errUnexpected("a declaration")
 		}
-		if err := x.expect(">"); err != nil {
+		if err := x.expectMark(">"); err != nil {
 			return err
 		}
 	}
 }
 
-// declaration skips a declaration up to its end, or up to another mark.
-func (x *xmlReader) declaration(mark byte) error {
+// skipDeclaration skips a declaration up to its end, or up to another mark.
+func (x *xmlReader) skipDeclaration(mark byte) error {
 	for {
 		c := x.src.peek()
 		if c == mark || c == '>' {
 			return nil
 		}
-		if _, err := x.character(); err != nil {
+		if _, err := x.readCharacter(); err != nil {
 			return err
 		}
 		if c != '"' && c != '\'' {
 			continue
 		}
 		x.text = x.text[:0]
-		if err := x.until(string(c)); err != nil {
+		if err := x.readUntil(string(c)); err != nil {
 			return err
 		}
 	}
 }
 
-// entity parses the declaration of an entity ([70]). The first declaration of a name applies.
-func (x *xmlReader) entity() error {
+// readEntity parses the declaration of an entity ([70]). The first declaration of a name applies.
+func (x *xmlReader) readEntity() error {
 	x.src.skip(len("<!ENTITY"))
-	x.space()
+	x.skipSpace()
 	if x.src.peek() == '%' {
-		return x.declaration('>') // no effect without a reference
+		return x.skipDeclaration('>') // no effect without a reference
 	}
 	name, err := x.ncName()
 	if err != nil {
 		return err
 	}
-	x.space()
+	x.skipSpace()
 	if c := x.src.peek(); c != '"' && c != '\'' {
-		return x.declaration('>') // external: a reference to it is an error
+		return x.skipDeclaration('>') // external: a reference to it is an error
 	}
 	text, err := x.entityText()
 	if err != nil {
@@ -206,7 +206,7 @@ func (x *xmlReader) entity() error {
 		x.entities.texts[name] = text
 		x.entities.bytes += len(text)
 	}
-	x.space()
+	x.skipSpace()
 	return nil
 }
 
@@ -221,7 +221,7 @@ func (x *xmlReader) entityText() (string, error) {
 	for x.src.peek() != quote {
 		markup := x.src.peek() == '<'
 		if x.src.peek() == '&' && x.src.peekAt(1) != '#' {
-			if err := x.reference(); err != nil {
+			if err := x.readReference(); err != nil {
 				return "", err
 			}
 			continue
@@ -233,13 +233,13 @@ func (x *xmlReader) entityText() (string, error) {
 			r, err = x.codePoint()
 			markup = r == '<' || r == '&' // parsed when the entity is used
 		} else {
-			r, err = x.character()
+			r, err = x.readCharacter()
 		}
 		if err == nil && markup {
 			err = invalid("entities with escaped elements or references are not supported")
 		}
 		if err == nil {
-			err = x.add(r)
+			err = x.appendRune(r)
 		}
 		if err != nil {
 			return "", err

@@ -73,40 +73,40 @@ func newXMLReader(src *source, most int) *xmlReader {
 func (x *xmlReader) next() error {
 	if x.closing {
 		x.closing = false
-		return x.leave()
+		return x.leaveElement()
 	}
 	x.text = x.text[:0]
 	if len(x.open) == 0 {
-		if err := x.outside(); err != nil || x.kind == xmlEOF {
+		if err := x.skipOutside(); err != nil || x.kind == xmlEOF {
 			return err
 		}
 	}
 	switch {
-	case x.src.peek() != '<' || x.src.ahead("<![CDATA["):
+	case x.src.peek() != '<' || x.src.hasPrefix("<![CDATA["):
 		if len(x.open) == 0 {
-			return x.unexpected("an element")
+			return x.errUnexpected("an element")
 		}
 		x.kind = xmlText
-		return x.characters()
-	case x.src.ahead("<!--"):
-		return x.comment()
-	case x.src.ahead("<?"):
-		return x.instruction()
-	case x.src.ahead("</"):
+		return x.readCharacters()
+	case x.src.hasPrefix("<!--"):
+		return x.readComment()
+	case x.src.hasPrefix("<?"):
+		return x.readInstruction()
+	case x.src.hasPrefix("</"):
 		return x.endTag()
-	case x.src.ahead("<!"):
-		return x.doctype()
+	case x.src.hasPrefix("<!"):
+		return x.readDoctype()
 	case x.rooted && len(x.open) == 0:
 		return invalid("a document must have exactly one root element")
 	}
 	return x.startTag()
 }
 
-// outside skips the white space outside of the document's element.
-func (x *xmlReader) outside() error {
+// skipOutside skips the white space outside of the document's element.
+func (x *xmlReader) skipOutside() error {
 	x.kind = 0
-	x.space()
-	if !x.src.ended() {
+	x.skipSpace()
+	if !x.src.isAtEnd() {
 		return nil
 	}
 	if !x.rooted {
@@ -116,7 +116,7 @@ func (x *xmlReader) outside() error {
 	return nil
 }
 
-func (x *xmlReader) space() (any bool) {
+func (x *xmlReader) skipSpace() (any bool) {
 	for {
 		switch x.src.peek() {
 		case ' ', '\t', '\r', '\n':
@@ -128,8 +128,8 @@ func (x *xmlReader) space() (any bool) {
 	}
 }
 
-// add appends a character to the token, within the limit.
-func (x *xmlReader) add(r rune) error {
+// appendRune appends a character to the token, within the limit.
+func (x *xmlReader) appendRune(r rune) error {
 	if len(x.text) >= x.most {
 		return tooLong("a text or the attributes of an element are longer than %d bytes", x.most)
 	}
@@ -137,8 +137,8 @@ func (x *xmlReader) add(r rune) error {
 	return nil
 }
 
-// character returns the next character, with line ends normalised (2.11).
-func (x *xmlReader) character() (rune, error) {
+// readCharacter returns the next character, with line ends normalised (2.11).
+func (x *xmlReader) readCharacter() (rune, error) {
 	r, n := x.src.rune()
 	if n == 0 {
 		return 0, x.cutShort()
@@ -160,35 +160,35 @@ func (x *xmlReader) character() (rune, error) {
 }
 
 func (x *xmlReader) cutShort() error {
-	if err := x.src.broken(); err != nil {
+	if err := x.src.readErr(); err != nil {
 		return err
 	}
 	return invalid("the document is incomplete")
 }
 
-// characters reads a run of text, references and CDATA sections.
-func (x *xmlReader) characters() error {
+// readCharacters reads a run of text, references and CDATA sections.
+func (x *xmlReader) readCharacters() error {
 	for {
 		switch c := x.src.peek(); {
-		case x.src.ended():
+		case x.src.isAtEnd():
 			return x.cutShort()
-		case c == '<' && !x.src.ahead("<![CDATA["):
+		case c == '<' && !x.src.hasPrefix("<![CDATA["):
 			return nil
 		case c == '<':
 			x.src.skip(len("<![CDATA["))
-			if err := x.until("]]>"); err != nil {
+			if err := x.readUntil("]]>"); err != nil {
 				return err
 			}
 		case c == '&':
-			if err := x.reference(); err != nil {
+			if err := x.readReference(); err != nil {
 				return err
 			}
-		case c == ']' && x.src.ahead("]]>"):
+		case c == ']' && x.src.hasPrefix("]]>"):
 			return invalid("]]> is not allowed in a text")
 		default:
-			r, err := x.character()
+			r, err := x.readCharacter()
 			if err == nil {
-				err = x.add(r)
+				err = x.appendRune(r)
 			}
 			if err != nil {
 				return err
@@ -197,12 +197,12 @@ func (x *xmlReader) characters() error {
 	}
 }
 
-// until appends the text before a mark and skips the mark.
-func (x *xmlReader) until(mark string) error {
-	for !x.src.ahead(mark) {
-		r, err := x.character()
+// readUntil appends the text before a mark and skips the mark.
+func (x *xmlReader) readUntil(mark string) error {
+	for !x.src.hasPrefix(mark) {
+		r, err := x.readCharacter()
 		if err == nil {
-			err = x.add(r)
+			err = x.appendRune(r)
 		}
 		if err != nil {
 			return err
@@ -212,17 +212,17 @@ func (x *xmlReader) until(mark string) error {
 	return nil
 }
 
-func (x *xmlReader) comment() error {
+func (x *xmlReader) readComment() error {
 	x.kind = xmlComment
 	x.src.skip(len("<!--"))
-	if err := x.until("--"); err != nil {
+	if err := x.readUntil("--"); err != nil {
 		return err
 	}
-	return x.expect(">")
+	return x.expectMark(">")
 }
 
-// instruction reads a processing instruction. It skips the XML declaration.
-func (x *xmlReader) instruction() error {
+// readInstruction reads a processing instruction. It skips the XML declaration.
+func (x *xmlReader) readInstruction() error {
 	first := x.src.offset == 0
 	x.src.skip(len("<?"))
 	target, err := x.ncName()
@@ -230,10 +230,10 @@ func (x *xmlReader) instruction() error {
 		return err
 	}
 	x.kind, x.name, x.text = xmlInstruction, xmlName{local: target}, x.text[:0]
-	if !x.space() && !x.src.ahead("?>") {
-		return x.unexpected("the ?> of an instruction")
+	if !x.skipSpace() && !x.src.hasPrefix("?>") {
+		return x.errUnexpected("the ?> of an instruction")
 	}
-	if err := x.until("?>"); err != nil {
+	if err := x.readUntil("?>"); err != nil {
 		return err
 	}
 	if !strings.EqualFold(target, "xml") {
@@ -242,17 +242,17 @@ func (x *xmlReader) instruction() error {
 	if !first || target != "xml" {
 		return invalid("an XML declaration must be at the very beginning")
 	}
-	if encoding := declared(string(x.text), "encoding"); encoding != "" && !strings.EqualFold(encoding, "utf-8") && !strings.EqualFold(encoding, "us-ascii") {
+	if encoding := pseudoAttribute(string(x.text), "encoding"); encoding != "" && !strings.EqualFold(encoding, "utf-8") && !strings.EqualFold(encoding, "us-ascii") {
 		return invalid("the document is encoded as %s; only UTF-8 is supported", excerpt([]byte(encoding)))
 	}
-	if version := declared(string(x.text), "version"); version != "1.0" && version != "1.1" {
+	if version := pseudoAttribute(string(x.text), "version"); version != "1.0" && version != "1.1" {
 		return invalid("the version of XML is not supported")
 	}
 	return x.next()
 }
 
-// declared returns the value of a pseudo attribute of an XML declaration.
-func declared(declaration, name string) string {
+// pseudoAttribute returns the value of a pseudo attribute of an XML declaration.
+func pseudoAttribute(declaration, name string) string {
 	_, rest, ok := strings.Cut(declaration, name)
 	rest = strings.TrimLeft(rest, " \t\n")
 	if !ok || !strings.HasPrefix(rest, "=") {
@@ -272,18 +272,18 @@ func (x *xmlReader) endTag() error {
 	if err != nil {
 		return err
 	}
-	x.space()
-	if err := x.expect(">"); err != nil {
+	x.skipSpace()
+	if err := x.expectMark(">"); err != nil {
 		return err
 	}
 	if n := len(x.open); n == 0 || x.open[n-1].prefix != name.prefix || x.open[n-1].local != name.local {
 		return invalid("the end tag </%s> does not match the start tag", name)
 	}
-	return x.leave()
+	return x.leaveElement()
 }
 
-// leave ends the innermost element.
-func (x *xmlReader) leave() error {
+// leaveElement ends the innermost element.
+func (x *xmlReader) leaveElement() error {
 	last := x.open[len(x.open)-1]
 	x.open, x.bindings = x.open[:len(x.open)-1], x.bindings[:last.bindings]
 	x.kind = xmlEnd
@@ -303,41 +303,41 @@ func (x *xmlReader) startTag() error {
 	x.open = append(x.open, openElement{name.prefix, name.local, len(x.bindings)})
 	x.rooted, x.attributes = true, x.attributes[:0]
 	for {
-		spaced := x.space()
+		spaced := x.skipSpace()
 		switch {
 		case x.src.peek() == '>':
 			x.src.skip(1)
-			return x.begin(name)
-		case x.src.ahead("/>"):
+			return x.beginElement(name)
+		case x.src.hasPrefix("/>"):
 			x.src.skip(2)
 			x.closing = true
-			return x.begin(name)
+			return x.beginElement(name)
 		case !spaced:
-			return x.unexpected("the > of an element")
+			return x.errUnexpected("the > of an element")
 		}
-		if err := x.attribute(); err != nil {
+		if err := x.readAttribute(); err != nil {
 			return err
 		}
 	}
 }
 
-func (x *xmlReader) attribute() error {
+func (x *xmlReader) readAttribute() error {
 	name, err := x.qName()
 	if err != nil {
 		return err
 	}
-	x.space()
-	if err := x.expect("="); err != nil {
+	x.skipSpace()
+	if err := x.expectMark("="); err != nil {
 		return err
 	}
-	x.space()
+	x.skipSpace()
 	from := len(x.text)
-	if err := x.quoted(); err != nil {
+	if err := x.readQuoted(); err != nil {
 		return err
 	}
 	value := string(x.text[from:])
 	if name.prefix == "xmlns" || name.prefix == "" && name.local == "xmlns" {
-		return x.bind(name, value)
+		return x.bindNamespace(name, value)
 	}
 	if len(x.attributes) == MaxXMLAttributes {
 		return tooLong("an element has more than %d attributes", MaxXMLAttributes)
@@ -346,11 +346,11 @@ func (x *xmlReader) attribute() error {
 	return nil
 }
 
-// quoted appends an attribute's value, normalised (3.3.3).
-func (x *xmlReader) quoted() error {
+// readQuoted appends an attribute's value, normalised (3.3.3).
+func (x *xmlReader) readQuoted() error {
 	quote := x.src.peek()
 	if quote != '"' && quote != '\'' {
-		return x.unexpected("the quoted value of an attribute")
+		return x.errUnexpected("the quoted value of an attribute")
 	}
 	x.src.skip(1)
 	for {
@@ -361,16 +361,16 @@ func (x *xmlReader) quoted() error {
 		case '<':
 			return invalid("< is not allowed in the value of an attribute")
 		case '&':
-			if err := x.reference(); err != nil {
+			if err := x.readReference(); err != nil {
 				return err
 			}
 		default:
-			r, err := x.character()
+			r, err := x.readCharacter()
 			if r == '\n' || r == '\t' {
 				r = ' '
 			}
 			if err == nil {
-				err = x.add(r)
+				err = x.appendRune(r)
 			}
 			if err != nil {
 				return err
@@ -379,8 +379,8 @@ func (x *xmlReader) quoted() error {
 	}
 }
 
-// bind brings a namespace into scope.
-func (x *xmlReader) bind(name xmlName, space string) error {
+// bindNamespace brings a namespace into scope.
+func (x *xmlReader) bindNamespace(name xmlName, space string) error {
 	prefix := name.local
 	if name.prefix == "" {
 		prefix = ""
@@ -402,16 +402,16 @@ func (x *xmlReader) bind(name xmlName, space string) error {
 	return nil
 }
 
-// begin makes the start tag the current token and resolves the namespaces of its names.
-func (x *xmlReader) begin(name xmlName) (err error) {
-	if name.space, err = x.namespace(name.prefix); err != nil {
+// beginElement makes the start tag the current token and resolves the namespaces of its names.
+func (x *xmlReader) beginElement(name xmlName) (err error) {
+	if name.space, err = x.namespaceOf(name.prefix); err != nil {
 		return err
 	}
 	x.kind, x.name = xmlStart, name
 	for i := range x.attributes {
 		a := &x.attributes[i]
 		if a.prefix != "" {
-			if a.space, err = x.namespace(a.prefix); err != nil {
+			if a.space, err = x.namespaceOf(a.prefix); err != nil {
 				return err
 			}
 		}
@@ -424,8 +424,8 @@ func (x *xmlReader) begin(name xmlName) (err error) {
 	return nil
 }
 
-// namespace returns the namespace of a prefix.
-func (x *xmlReader) namespace(prefix string) (string, error) {
+// namespaceOf returns the namespace of a prefix.
+func (x *xmlReader) namespaceOf(prefix string) (string, error) {
 	for i := len(x.bindings) - 1; i >= 0; i-- {
 		if x.bindings[i].prefix == prefix {
 			return x.bindings[i].space, nil
@@ -471,24 +471,24 @@ func (x *xmlReader) ncName() (string, error) {
 		x.src.skip(n)
 	}
 	if len(name) == 0 {
-		return "", x.unexpected("a name")
+		return "", x.errUnexpected("a name")
 	}
 	return string(name), nil
 }
 
-func (x *xmlReader) expect(mark string) error {
-	if !x.src.ahead(mark) {
-		return x.unexpected(mark)
+func (x *xmlReader) expectMark(mark string) error {
+	if !x.src.hasPrefix(mark) {
+		return x.errUnexpected(mark)
 	}
 	x.src.skip(len(mark))
 	return nil
 }
 
-func (x *xmlReader) unexpected(wanted string) error {
-	if x.src.ended() {
+func (x *xmlReader) errUnexpected(wanted string) error {
+	if x.src.isAtEnd() {
 		return x.cutShort()
 	}
-	return x.src.unexpected(wanted)
+	return x.src.errUnexpected(wanted)
 }
 
 // isXMLChar reports whether a document may contain the character (XML 1.0, [2]).

@@ -44,8 +44,8 @@ type restored struct {
 	Unasserted uint64 `json:"unasserted,omitempty"`
 }
 
-// restore adds the document's statements with their described assertions.
-func (h *handler) restore(r *http.Request, d *document, _ target, _ standing) (out report, err error) {
+// restoreDocument adds the document's statements with their described assertions.
+func (h *handler) restoreDocument(r *http.Request, d *document, _ target, _ writeTarget) (out report, err error) {
 	in, err := d.spool.open(r.Context())
 	if err != nil {
 		return report{}, err
@@ -57,7 +57,7 @@ func (h *handler) restore(r *http.Request, d *document, _ target, _ standing) (o
 	}
 	// Admitted once, as a load: how many commits it takes follows from the document's
 	// justifications.
-	ctx, m := throttle.WithOneAdmission(r.Context()), meta(r, d.why)
+	ctx, m := throttle.WithOneAdmission(r.Context()), commitMeta(r, d.why)
 	charged := uint64(0)
 	progress := func(assertions uint64) {
 		for h.Charge != nil && assertions > (charged+1)*kg.LoadUpdateQuads {
@@ -74,7 +74,7 @@ func (h *handler) restore(r *http.Request, d *document, _ target, _ standing) (o
 		done.Revision = behind.Revision
 	}
 	behind.Revision, behind.Index = done.Revision, kg.EndOfCommit
-	out = h.report(done.Revision, behind, done.Commits, done.Changed)
+	out = h.newReport(done.Revision, behind, done.Commits, done.Changed)
 	out.Restored = &restored{done.Statements, done.Assertions, document.Unasserted()}
 	return out, nil
 }

@@ -41,7 +41,7 @@ func (h *handler) stateOf(s *kg.Snapshot, t target, past, some bool) (state stri
 	case past:
 		state = "a" + strconv.FormatUint(uint64(s.Revision()), 36)
 	case !t.named || kg.IsOwnGraph(t.graph): // single statements may be hidden
-		state = "s" + strconv.FormatUint(uint64(s.Revision()), 36) + "-" + digest(append(slices.Sorted(slices.Values(v.Principal.Roles)), string(v.Principal.ID))...)
+		state = "s" + strconv.FormatUint(uint64(s.Revision()), 36) + "-" + digestOf(append(slices.Sorted(slices.Values(v.Principal.Roles)), string(v.Principal.ID))...)
 	case !some:
 		state = "e"
 	default:
@@ -60,26 +60,26 @@ func (h *handler) stateOf(s *kg.Snapshot, t target, past, some bool) (state stri
 		filters = append(filters, fmt.Sprint(agent, doubts[agent].UnixNano()))
 	}
 	if filters != nil {
-		state += "-" + digest(filters...)
+		state += "-" + digestOf(filters...)
 	}
 	return state, nil
 }
 
-// digest returns a short digest of texts.
-func digest(texts ...string) string {
+// digestOf returns a short digest of texts.
+func digestOf(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// etag returns the entity tag of a state in a format.
-func etag(state string, f rdf.Format, prefixes *kg.Prefixes, compressed bool) string {
+// formatETag returns the entity tag of a state in a format.
+func formatETag(state string, f rdf.Format, prefixes *kg.Prefixes, compressed bool) string {
 	tag := state + "." + f.Extension()
 	if !f.HasLines() {
 		var list []string
 		for _, p := range prefixes.All() {
 			list = append(list, p.Name, p.Namespace)
 		}
-		tag += "-" + digest(list...)
+		tag += "-" + digestOf(list...)
 	}
 	if compressed {
 		tag += ".gz"
@@ -93,8 +93,8 @@ func stateIn(tag string) string {
 	return state
 }
 
-// tags parses the entity tags of a header; any reports that it is "*".
-func tags(values []string) (list []string, any bool) {
+// parseETags parses the entity tags of a header; any reports that it is "*".
+func parseETags(values []string) (list []string, any bool) {
 	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		switch part = strings.TrimSpace(part); part {
 		case "":
@@ -107,16 +107,16 @@ func tags(values []string) (list []string, any bool) {
 	return list, any
 }
 
-// fails reports which conditions of the request do not hold (RFC 9110, section 13.2): If-Match, else If-None-Match.
+// failedConditions reports which conditions of the request do not hold (RFC 9110, section 13.2): If-Match, else If-None-Match.
 // same compares a tag with the current state.
-func fails(r *http.Request, exists bool, same func(tag string) bool) (match, noneMatch bool) {
+func failedConditions(r *http.Request, exists bool, same func(tag string) bool) (match, noneMatch bool) {
 	if values := r.Header.Values("If-Match"); values != nil {
-		list, any := tags(values)
+		list, any := parseETags(values)
 		strong := func(tag string) bool { return !strings.HasPrefix(tag, "W/") && same(tag) }
 		return !(exists && (any || slices.ContainsFunc(list, strong))), false
 	}
 	if values := r.Header.Values("If-None-Match"); values != nil {
-		list, any := tags(values)
+		list, any := parseETags(values)
 		weak := func(tag string) bool { return same(strings.TrimPrefix(tag, "W/")) }
 		return false, exists && (any || slices.ContainsFunc(list, weak))
 	}
@@ -129,20 +129,20 @@ func isConditional(r *http.Request) bool {
 
 func preconditionFailed() error {
 	return refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED", "the target does not match the request's condition").
-		because("Read the target again and retry with its new ETag.")
+		withHint("Read the target again and retry with its new ETag.")
 }
 
-// standing is the state of a write's target before the write.
-type standing struct {
+// writeTarget is the state of a write's target before the write.
+type writeTarget struct {
 	exists bool
 	// since is the revision at which the request's condition held, 0 without a condition.
 	since kg.Revision
 }
 
-// find examines the target before a write, and rejects the write if its condition does not hold.
-func (h *handler) find(r *http.Request, t target) (found standing, err error) {
+// findTarget examines the target before a write, and rejects the write if its condition does not hold.
+func (h *handler) findTarget(r *http.Request, t target) (found writeTarget, err error) {
 	if t.made {
-		if match, _ := fails(r, false, nil); match {
+		if match, _ := failedConditions(r, false, nil); match {
 			return found, preconditionFailed()
 		}
 		return found, nil
@@ -160,7 +160,7 @@ func (h *handler) find(r *http.Request, t target) (found standing, err error) {
 	defer s.Close()
 	some := false
 	if t.named {
-		if some, err = shows(s, t.graph); err != nil {
+		if some, err = hasStatement(s, t.graph); err != nil {
 			return found, err
 		}
 	}
@@ -172,7 +172,7 @@ func (h *handler) find(r *http.Request, t target) (found standing, err error) {
 	if err != nil {
 		return found, err
 	}
-	match, noneMatch := fails(r, found.exists, func(tag string) bool { return state != "" && stateIn(tag) == state })
+	match, noneMatch := failedConditions(r, found.exists, func(tag string) bool { return state != "" && stateIn(tag) == state })
 	if match || noneMatch {
 		return found, preconditionFailed()
 	}
@@ -180,34 +180,34 @@ func (h *handler) find(r *http.Request, t target) (found standing, err error) {
 	return found, nil
 }
 
-// shows reports whether the snapshot has a statement of the graph.
-func shows(s *kg.Snapshot, graph kg.Term) (bool, error) {
+// hasStatement reports whether the snapshot has a statement of the graph.
+func hasStatement(s *kg.Snapshot, graph kg.Term) (bool, error) {
 	for _, err := range s.Match(kg.Pattern{Graph: graph}) {
 		return err == nil, err
 	}
 	return false, nil
 }
 
-// holds reports whether the caller sees a statement in the graph now.
-func (h *handler) holds(r *http.Request, graph kg.Term) (bool, error) {
+// graphExists reports whether the caller sees a statement in the graph now.
+func (h *handler) graphExists(r *http.Request, graph kg.Term) (bool, error) {
 	s, err := h.Store.View(operation.WithJudged(context.WithoutCancel(r.Context())), kg.View{Principal: caller.From(r.Context()).Principal, Graphs: []kg.Term{graph}})
 	if err != nil {
 		return false, err
 	}
 	defer s.Close()
-	return shows(s, graph)
+	return hasStatement(s, graph)
 }
 
-// expecting makes a write fail if the target has changed since its condition held.
-func (f standing) expecting(m kg.Meta) kg.Meta {
+// withExpected makes a write fail if the target has changed since its condition held.
+func (f writeTarget) withExpected(m kg.Meta) kg.Meta {
 	if f.since > 0 {
 		m.ExpectedRevision, m.HasExpected = f.since, true
 	}
 	return m
 }
 
-// conflicted converts the conflict error of a write into a failed precondition.
-func (f standing) conflicted(err error) error {
+// asPrecondition converts the conflict error of a write into a failed precondition.
+func (f writeTarget) asPrecondition(err error) error {
 	if f.since > 0 && kg.CodeOf(err) == kg.CodeRevisionConflict {
 		return preconditionFailed()
 	}

@@ -8,12 +8,12 @@ import (
 	"koine/kg"
 )
 
-// delete handles DELETE: it deletes a graph, or empties the default graph, which always exists.
-func (h *handler) delete(w http.ResponseWriter, r *http.Request, t target) error {
+// deleteGraph handles DELETE: it deletes a graph, or empties the default graph, which always exists.
+func (h *handler) deleteGraph(w http.ResponseWriter, r *http.Request, t target) error {
 	if !t.named {
 		return kg.Errorf(kg.CodeInvalid, "DELETE deletes one graph and needs ?graph= or ?default").At("graph")
 	}
-	why, err := justification(r, "Delete a graph over HTTP")
+	why, err := justificationOf(r, "Delete a graph over HTTP")
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (h *handler) delete(w http.ResponseWriter, r *http.Request, t target) error
 		return tooMany()
 	}
 	defer h.imports.Release(owner, 1)
-	found, err := h.find(r, t)
+	found, err := h.findTarget(r, t)
 	if err != nil {
 		return err
 	}
@@ -36,10 +36,10 @@ func (h *handler) delete(w http.ResponseWriter, r *http.Request, t target) error
 	case !found.exists && !kg.IsOwnGraph(t.graph):
 		return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", t.graph).At("graph")
 	default:
-		out, err = h.bury(r, t, found, why)
+		out, err = h.dropGraph(r, t, found, why)
 	}
 	if err != nil {
-		return found.conflicted(err)
+		return found.asPrecondition(err)
 	}
 	return writeReport(w, http.StatusOK, out)
 }
@@ -47,13 +47,13 @@ func (h *handler) delete(w http.ResponseWriter, r *http.Request, t target) error
 // noQuads is the content of an emptied graph.
 func noQuads(func(kg.Quad, error) bool) {}
 
-// bury deletes a graph.
-func (h *handler) bury(r *http.Request, t target, found standing, why string) (report, error) {
-	d, err := h.Graphs.Delete(r.Context(), found.expecting(meta(r, why)), t.graph)
+// dropGraph deletes a graph.
+func (h *handler) dropGraph(r *http.Request, t target, found writeTarget, why string) (report, error) {
+	d, err := h.Graphs.Delete(r.Context(), found.withExpected(commitMeta(r, why)), t.graph)
 	if err != nil {
 		return report{}, err
 	}
-	out := h.report(d.Receipt.Revision, d.Receipt.Position, 1, 0)
+	out := h.newReport(d.Receipt.Revision, d.Receipt.Position, 1, 0)
 	out.Removed = d.Removed
 	return out, nil
 }

@@ -15,8 +15,8 @@ import (
 	"koine/kg"
 )
 
-// export handles GET and HEAD.
-func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error {
+// exportGraph handles GET and HEAD.
+func (h *handler) exportGraph(w http.ResponseWriter, r *http.Request, t target) error {
 	format, err := answerFormat(r, t)
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error
 	if err != nil {
 		return err
 	}
-	view, err := h.view(r, t)
+	view, err := h.exportView(r, t)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error
 	if described { // access to reasons can change without a change of the graphs
 		state = ""
 	}
-	tag := etag(state, format, prefixes, takesGzip(r))
-	match, noneMatch := fails(r, true, func(other string) bool { return state != "" && other == tag })
+	tag := formatETag(state, format, prefixes, takesGzip(r))
+	match, noneMatch := failedConditions(r, true, func(other string) bool { return state != "" && other == tag })
 	if match {
 		return preconditionFailed()
 	}
@@ -69,11 +69,11 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	h.head(w, r, format, snapshot)
+	h.writeHead(w, r, format, snapshot)
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	body := h.body(w, r)
+	body := h.bodyWriter(w, r)
 	out := rdf.NewWriter(body, format, rdf.WriteOptions{Prefixes: prefixes})
 	for q := first; some; q, err, some = next() {
 		if err == nil {
@@ -93,8 +93,8 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error
 	return nil
 }
 
-// view returns the view of an export by ?graph=, ?at= (a revision or a time) and ?minCertainty=.
-func (h *handler) view(r *http.Request, t target) (kg.View, error) {
+// exportView returns the view of an export by ?graph=, ?at= (a revision or a time) and ?minCertainty=.
+func (h *handler) exportView(r *http.Request, t target) (kg.View, error) {
 	c := caller.From(r.Context())
 	v := kg.View{Principal: c.Principal}
 	if t.named {
@@ -103,7 +103,7 @@ func (h *handler) view(r *http.Request, t target) (kg.View, error) {
 	query := r.URL.Query()
 	if at := query.Get("at"); at != "" {
 		var err error
-		if v.At, err = h.revision(r, at); err != nil {
+		if v.At, err = h.parseRevision(r, at); err != nil {
 			return v, err
 		}
 	}
@@ -116,7 +116,7 @@ func (h *handler) view(r *http.Request, t target) (kg.View, error) {
 	return v, v.Valid()
 }
 
-func (h *handler) revision(r *http.Request, text string) (kg.Revision, error) {
+func (h *handler) parseRevision(r *http.Request, text string) (kg.Revision, error) {
 	m, err := kg.ParseMoment(text)
 	if err != nil {
 		return 0, kg.AsError(err).At("at")
@@ -128,7 +128,7 @@ func (h *handler) revision(r *http.Request, text string) (kg.Revision, error) {
 	return n, nil
 }
 
-func (h *handler) head(w http.ResponseWriter, r *http.Request, f rdf.Format, s *kg.Snapshot) {
+func (h *handler) writeHead(w http.ResponseWriter, r *http.Request, f rdf.Format, s *kg.Snapshot) {
 	header := w.Header()
 	contentType := f.MediaType()
 	if f == rdf.Turtle {
@@ -151,9 +151,9 @@ func (h *handler) describeState(w http.ResponseWriter, s *kg.Snapshot) {
 	header.Set("Koine-Position", h.Store.FormatPosition(s.Position()))
 }
 
-// body returns the writer of the document, compressed if the client accepts that. The server limits the time for which a
+// bodyWriter returns the writer of the document, compressed if the client accepts that. The server limits the time for which a
 // client may stall.
-func (h *handler) body(w http.ResponseWriter, r *http.Request) io.WriteCloser {
+func (h *handler) bodyWriter(w http.ResponseWriter, r *http.Request) io.WriteCloser {
 	if !takesGzip(r) {
 		return plainBody{w}
 	}

@@ -112,31 +112,31 @@ func NewHandler(d Deps, o Options) http.Handler {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := h.serve(w, r); err != nil {
-		h.fail(w, r, err)
+	if err := h.serveRequest(w, r); err != nil {
+		h.writeError(w, r, err)
 	}
 }
 
-func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
-	if err := h.supported(w, r); err != nil {
+func (h *handler) serveRequest(w http.ResponseWriter, r *http.Request) error {
+	if err := h.checkSupported(w, r); err != nil {
 		return err
 	}
 	if r.Method == http.MethodOptions {
-		h.describe(w)
+		h.describeMethods(w)
 		return nil
 	}
-	if err := known(r); err != nil {
+	if err := checkParameters(r); err != nil {
 		return err
 	}
-	t, err := h.target(r)
+	t, err := h.parseTarget(r)
 	if err != nil {
 		return err
 	}
 	switch r.Method {
 	case http.MethodPost, http.MethodPut:
-		return h.importing(w, r, t)
+		return h.importDocument(w, r, t)
 	case http.MethodDelete:
-		return h.delete(w, r, t)
+		return h.deleteGraph(w, r, t)
 	}
-	return h.export(w, r, t)
+	return h.exportGraph(w, r, t)
 }

@@ -70,17 +70,17 @@ type document struct {
 	unknown []names.Unknown
 }
 
-// importing handles POST and PUT: it acquires the semaphore, checks the preconditions, receives and checks the
+// importDocument handles POST and PUT: it acquires the semaphore, checks the preconditions, receives and checks the
 // document, and writes it.
-func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) error {
+func (h *handler) importDocument(w http.ResponseWriter, r *http.Request, t target) error {
 	format, err := bodyFormat(r)
 	if err != nil {
 		return err
 	}
-	write, why := h.load, "Import over HTTP"
+	write, why := h.loadDocument, "Import over HTTP"
 	described, err := describesAssertions(r)
 	if err == nil && described {
-		write, err = h.restore, mayRestore(r)
+		write, err = h.restoreDocument, mayRestore(r)
 	}
 	if err != nil {
 		return err
@@ -89,13 +89,13 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 	case r.Method == http.MethodPut && !t.named:
 		return kg.Errorf(kg.CodeInvalid, "PUT replaces one graph and needs ?graph= or ?default").At("graph")
 	case r.Method == http.MethodPut:
-		write, why = h.replace, "Replace a graph over HTTP"
+		write, why = h.replaceGraph, "Replace a graph over HTTP"
 	case !t.named && !format.HasGraphs() && !described:
 		if t, err = h.newGraph(r); err != nil {
 			return err
 		}
 	}
-	if why, err = justification(r, why); err != nil {
+	if why, err = justificationOf(r, why); err != nil {
 		return err
 	}
 	if err := caller.From(r.Context()).Principal.CheckWrite(); err != nil {
@@ -108,11 +108,11 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 	defer h.imports.Release(owner, 1)
 	r, done := h.endsWithServer(w, r, format)
 	defer done()
-	found, err := h.find(r, t)
+	found, err := h.findTarget(r, t)
 	if err != nil {
 		return err
 	}
-	doc, err := h.document(w, r, format, t)
+	doc, err := h.receiveDocument(w, r, format, t)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 	out, err := write(r, doc, t, found)
 	if err != nil {
 		undo()
-		return found.conflicted(err)
+		return found.asPrecondition(err)
 	}
 	out.Quads, out.Rejected, out.Errors, out.UnknownNames = doc.summary.Quads, doc.summary.Rejected, doc.errors, doc.unknown
 	out.Dropped, out.Remarks = doc.summary.Dropped, doc.remarks
@@ -141,7 +141,7 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 		status = http.StatusCreated
 		if !t.isDefault() {
 			out.Graph = t.graph.Name()
-			w.Header().Set("Location", location(t.graph))
+			w.Header().Set("Location", headerIRI(t.graph))
 		}
 	}
 	return writeReport(w, status, out)
@@ -170,11 +170,11 @@ func (h *handler) endsWithServer(w http.ResponseWriter, r *http.Request, f rdf.F
 
 // makeAgain recreates a deleted graph, if the caller may, so that it can be written to. undo deletes it again unless
 // anything was written to it since.
-func (h *handler) makeAgain(r *http.Request, d *document, t target, found standing) (undo func(), err error) {
+func (h *handler) makeAgain(r *http.Request, d *document, t target, found writeTarget) (undo func(), err error) {
 	if found.exists || d.summary.Quads == 0 || !h.Graphs.CanRecreate(caller.From(r.Context()).Principal, t.graph) {
 		return func() {}, nil
 	}
-	m := meta(r, d.why)
+	m := commitMeta(r, d.why)
 	_, made, err := h.Graphs.Create(r.Context(), m, policy.Creation{Graph: t.graph})
 	if err != nil {
 		return nil, err
@@ -193,13 +193,13 @@ func tooMany() error {
 	return &kg.Error{Code: kg.CodeOverloaded, Message: "too many concurrent imports", RetryAfter: 2 * time.Second}
 }
 
-func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format, t target) (*document, error) {
-	base, err := h.base(r, t)
+func (h *handler) receiveDocument(w http.ResponseWriter, r *http.Request, f rdf.Format, t target) (*document, error) {
+	base, err := h.baseIRI(r, t)
 	if err != nil {
 		return nil, err
 	}
 	d := &document{format: f, options: rdf.Options{Graph: t.graph, Base: base, LiteralBytes: h.Store.LiteralBytes()}}
-	if d.options.JSONLD, err = h.jsonld(r, base); err != nil {
+	if d.options.JSONLD, err = h.jsonldOptions(r, base); err != nil {
 		return nil, err
 	}
 	if text := r.URL.Query().Get("continueOnError"); text != "" {
@@ -209,7 +209,7 @@ func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format,
 		}
 		d.options.ContinueOnError = yes
 	}
-	if d.spool, err = h.receive(w, r, h.options.MaxBytes); err != nil {
+	if d.spool, err = h.receiveBody(w, r, h.options.MaxBytes); err != nil {
 		return nil, err
 	}
 	checking := d.options
@@ -236,36 +236,36 @@ func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format,
 	return d, nil
 }
 
-// meta returns the commit metadata of an import.
-func meta(r *http.Request, why string) kg.Meta {
+// commitMeta returns the commit metadata of an import.
+func commitMeta(r *http.Request, why string) kg.Meta {
 	c := caller.From(r.Context())
 	return kg.Meta{Principal: c.Principal, Actor: c.Actor, Justification: why, Method: r.Method + " /data"}
 }
 
-// load adds the document's statements, in as many commits as necessary.
-func (h *handler) load(r *http.Request, d *document, t target, found standing) (report, error) {
+// loadDocument adds the document's statements, in as many commits as necessary.
+func (h *handler) loadDocument(r *http.Request, d *document, t target, found writeTarget) (report, error) {
 	in, err := d.spool.open(r.Context())
 	if err != nil {
 		return report{}, err
 	}
-	loaded, err := h.Store.Load(r.Context(), meta(r, d.why), rdf.ReadContext(r.Context(), in, d.format, d.options), kg.LoadOptions{})
+	loaded, err := h.Store.Load(r.Context(), commitMeta(r, d.why), rdf.ReadContext(r.Context(), in, d.format, d.options), kg.LoadOptions{})
 	if err != nil {
 		return report{}, err
 	}
 	behind := h.Store.Head()
 	behind.Revision, behind.Index = loaded.Revision, kg.EndOfCommit
-	out := h.report(loaded.Revision, behind, loaded.Commits, loaded.Statements)
+	out := h.newReport(loaded.Revision, behind, loaded.Commits, loaded.Statements)
 	if !found.exists && loaded.Statements > 0 {
 		// The document may have named other graphs. An error here does not undo the write.
-		if out.created, err = h.holds(r, t.graph); err != nil && h.Logger != nil {
+		if out.created, err = h.graphExists(r, t.graph); err != nil && h.Logger != nil {
 			h.Logger.WarnContext(r.Context(), "finding out whether a document created its graph failed", "error", err)
 		}
 	}
 	return out, nil
 }
 
-// replace makes the graph hold exactly the document's statements.
-func (h *handler) replace(r *http.Request, d *document, t target, found standing) (report, error) {
+// replaceGraph makes the graph hold exactly the document's statements.
+func (h *handler) replaceGraph(r *http.Request, d *document, t target, found writeTarget) (report, error) {
 	in, err := d.spool.open(r.Context())
 	if err != nil {
 		return report{}, err
@@ -274,18 +274,18 @@ func (h *handler) replace(r *http.Request, d *document, t target, found standing
 }
 
 // replaceWith makes the graph hold exactly the quads.
-func (h *handler) replaceWith(r *http.Request, quads iter.Seq2[kg.Quad, error], why string, t target, found standing) (report, error) {
-	replaced, err := h.Store.ReplaceGraph(r.Context(), found.expecting(meta(r, why)), t.graph, quads, kg.ReplaceOptions{})
+func (h *handler) replaceWith(r *http.Request, quads iter.Seq2[kg.Quad, error], why string, t target, found writeTarget) (report, error) {
+	replaced, err := h.Store.ReplaceGraph(r.Context(), found.withExpected(commitMeta(r, why)), t.graph, quads, kg.ReplaceOptions{})
 	if err != nil {
 		return report{}, err
 	}
-	out := h.report(replaced.Revision, replaced.Position, replaced.Commits, replaced.Added)
+	out := h.newReport(replaced.Revision, replaced.Position, replaced.Commits, replaced.Added)
 	out.Removed, out.ProposalID = replaced.Removed, replaced.ProposalID
 	out.created = replaced.Created && replaced.Added > 0 && (t.isDefault() || !found.exists)
 	return out, nil
 }
 
-func (h *handler) report(rev kg.Revision, p kg.Position, commits, statements uint64) report {
+func (h *handler) newReport(rev kg.Revision, p kg.Position, commits, statements uint64) report {
 	out := report{Statements: statements, Commits: commits, Revision: rev, Position: h.Store.FormatPosition(p)}
 	if commits > 0 {
 		id := h.Store.CommitID(rev)

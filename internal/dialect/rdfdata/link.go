@@ -13,14 +13,14 @@ import (
 // contextRelation is the relation of a Link header with the context of a JSON document (JSON-LD 1.1, section 6.1).
 const contextRelation = "http://www.w3.org/ns/json-ld#context"
 
-// jsonld returns the options for reading the body as JSON-LD.
-func (h *handler) jsonld(r *http.Request, base string) (rdf.JSONLDOptions, error) {
+// jsonldOptions returns the options for reading the body as JSON-LD.
+func (h *handler) jsonldOptions(r *http.Request, base string) (rdf.JSONLDOptions, error) {
 	o := h.options.JSONLD
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || mediaType != "application/json" {
 		return o, nil // application/ld+json has its own context
 	}
-	contexts := linked(r.Header.Values("Link"), contextRelation)
+	contexts := linkTargets(r.Header.Values("Link"), contextRelation)
 	switch len(contexts) {
 	case 0:
 		return o, nil
@@ -37,8 +37,8 @@ func (h *handler) jsonld(r *http.Request, base string) (rdf.JSONLDOptions, error
 	return o, nil
 }
 
-// linked returns the targets of Link headers with a relation (RFC 8288, section 3).
-func linked(headers []string, relation string) (targets []string) {
+// linkTargets returns the targets of Link headers with a relation (RFC 8288, section 3).
+func linkTargets(headers []string, relation string) (targets []string) {
 	for _, header := range headers {
 		for rest := header; ; {
 			_, after, ok := strings.Cut(rest, "<")

@@ -14,18 +14,18 @@ const Path = "/data"
 // methods are the methods of the store and of its graphs.
 const methods = "GET, HEAD, POST, PUT, DELETE, OPTIONS"
 
-// describe handles OPTIONS.
-func (h *handler) describe(w http.ResponseWriter) {
+// describeMethods handles OPTIONS.
+func (h *handler) describeMethods(w http.ResponseWriter) {
 	w.Header().Set("Allow", methods)
 	w.Header().Set("Accept-Post", mediaTypes(rdf.ReadFormats))
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// supported rejects features of the protocol that koine lacks, by name, and unknown methods.
-func (h *handler) supported(w http.ResponseWriter, r *http.Request) error {
+// checkSupported rejects features of the protocol that koine lacks, by name, and unknown methods.
+func (h *handler) checkSupported(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.Path != Path {
 		return notImplemented("direct graph identification is not supported").
-			because("Select the graph with ?graph=IRI, or ?default for the default graph.")
+			withHint("Select the graph with ?graph=IRI, or ?default for the default graph.")
 	}
 	switch r.Method {
 	case http.MethodOptions, http.MethodGet, http.MethodHead, http.MethodDelete:
@@ -33,15 +33,15 @@ func (h *handler) supported(w http.ResponseWriter, r *http.Request) error {
 	case http.MethodPost, http.MethodPut:
 		if mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); mediaType == "multipart/form-data" {
 			return notImplemented("multipart/form-data is not supported").
-				because("Send each document in a separate request with its own Content-Type.")
+				withHint("Send each document in a separate request with its own Content-Type.")
 		}
 		return nil
 	case http.MethodPatch:
 		return notImplemented("PATCH is not supported").
-			because("Change single statements with the mutation applyPatches or the method knowledge/update, or replace the graph with PUT.")
+			withHint("Change single statements with the mutation applyPatches or the method knowledge/update, or replace the graph with PUT.")
 	}
 	w.Header().Set("Allow", methods)
-	return refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "method %s is not allowed; use %s", clip(r.Method), methods)
+	return refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "method %s is not allowed; use %s", clipText(r.Method), methods)
 }
 
 func notImplemented(text string) *refusal {

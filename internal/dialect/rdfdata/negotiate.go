@@ -12,12 +12,12 @@ import (
 // answerFormat returns the client's preferred format: ?format=, else by Accept (RFC 9110, section 12.5.1). Among equally
 // preferred formats it is the first of offered.
 func answerFormat(r *http.Request, t target) (rdf.Format, error) {
-	offered := offered(t)
+	offered := offeredFormats(t)
 	if name := r.URL.Query().Get("format"); name != "" {
 		if f, ok := rdf.FormatByName(name); ok && f.IsWritten() {
 			return f, nil
 		}
-		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "format %q is unknown", name).because(offer(rdf.Formats))
+		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "format %q is unknown", name).withHint(offerHint(rdf.Formats))
 	}
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {
@@ -25,34 +25,34 @@ func answerFormat(r *http.Request, t target) (rdf.Format, error) {
 	}
 	best, bestQuality := rdf.Format(0), 0.0
 	for _, f := range offered {
-		if q := quality(accept, f.MediaType()); q > bestQuality {
+		if q := acceptQuality(accept, f.MediaType()); q > bestQuality {
 			best, bestQuality = f, q
 		}
 	}
 	if best == 0 {
-		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "no format in Accept is supported").because(offer(rdf.Formats))
+		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "no format in Accept is supported").withHint(offerHint(rdf.Formats))
 	}
 	return best, nil
 }
 
-// offered returns the formats of responses, the default first: N-Quads for the store, and N-Triples for a graph, because
+// offeredFormats returns the formats of responses, the default first: N-Quads for the store, and N-Triples for a graph, because
 // the Graph Store Protocol requires a format without graphs.
-func offered(t target) []rdf.Format {
+func offeredFormats(t target) []rdf.Format {
 	if !t.named {
 		return rdf.Formats
 	}
 	return append([]rdf.Format{rdf.NTriples}, rdf.Formats...)
 }
 
-// quality returns the quality of a media type in the Accept header, by the most specific matching range.
-func quality(accept, mediaType string) float64 {
+// acceptQuality returns the quality of a media type in the Accept header, by the most specific matching range.
+func acceptQuality(accept, mediaType string) float64 {
 	quality, specific := 0.0, -1
 	for part := range strings.SplitSeq(accept, ",") {
 		pattern, params, err := mime.ParseMediaType(part)
 		if err != nil {
 			continue
 		}
-		level := matches(pattern, mediaType)
+		level := matchRange(pattern, mediaType)
 		if level <= specific {
 			continue
 		}
@@ -67,9 +67,9 @@ func quality(accept, mediaType string) float64 {
 	return quality
 }
 
-// matches returns how specifically a media range matches: 2 for the type (or a synonym), 1 for its group, 0 for any, -1
+// matchRange returns how specifically a media range matches: 2 for the type (or a synonym), 1 for its group, 0 for any, -1
 // for no match.
-func matches(pattern, mediaType string) int {
+func matchRange(pattern, mediaType string) int {
 	group, _, _ := strings.Cut(mediaType, "/")
 	switch pattern {
 	case "*/*":
@@ -96,10 +96,10 @@ func bodyFormat(r *http.Request) (rdf.Format, error) {
 	if contentType == "" {
 		contentType = "none"
 	}
-	return 0, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Type %q is not an RDF format", contentType).because(offer(rdf.ReadFormats))
+	return 0, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Type %q is not an RDF format", contentType).withHint(offerHint(rdf.ReadFormats))
 }
 
-func offer(formats []rdf.Format) string { return "Supported formats: " + mediaTypes(formats) + "." }
+func offerHint(formats []rdf.Format) string { return "Supported formats: " + mediaTypes(formats) + "." }
 
 // takesGzip reports whether the response may be compressed.
 func takesGzip(r *http.Request) bool {

@@ -20,9 +20,9 @@ var parameters = map[string][]string{
 	http.MethodDelete: {"graph", "default", "justification"},
 }
 
-// known rejects an unknown query parameter: with a misspelt graph, GET would export everything and POST would write to
+// checkParameters rejects an unknown query parameter: with a misspelt graph, GET would export everything and POST would write to
 // the default graph.
-func known(r *http.Request) error {
+func checkParameters(r *http.Request) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return kg.Errorf(kg.CodeInvalid, "the query parameters are invalid: %v", err)
@@ -30,7 +30,7 @@ func known(r *http.Request) error {
 	own := parameters[r.Method]
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(own, name) {
-			e := kg.Errorf(kg.CodeInvalid, "%s /data has no parameter %q", r.Method, clip(name)).At(clip(name))
+			e := kg.Errorf(kg.CodeInvalid, "%s /data has no parameter %q", r.Method, clipText(name)).At(clipText(name))
 			e.Hint = "Supported parameters: " + strings.Join(own, ", ") + "."
 			return e
 		}
@@ -38,8 +38,8 @@ func known(r *http.Request) error {
 	return nil
 }
 
-// justification returns the client's justification, or otherwise. It is checked before the document is received.
-func justification(r *http.Request, otherwise string) (string, error) {
+// justificationOf returns the client's justification, or otherwise. It is checked before the document is received.
+func justificationOf(r *http.Request, otherwise string) (string, error) {
 	values := r.URL.Query()["justification"]
 	switch {
 	case len(values) == 0 || len(values) == 1 && values[0] == "":
@@ -57,7 +57,7 @@ func justification(r *http.Request, otherwise string) (string, error) {
 // maxNameTold is the largest length in bytes of a client's text in an error.
 const maxNameTold = 64
 
-func clip(text string) string {
+func clipText(text string) string {
 	if len(text) <= maxNameTold {
 		return text
 	}

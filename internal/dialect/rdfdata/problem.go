@@ -43,7 +43,7 @@ func refuse(status int, reason, format string, args ...any) *refusal {
 	return &refusal{status: status, reason: reason, detail: fmt.Sprintf(format, args...)}
 }
 
-func (e *refusal) because(hint string) *refusal {
+func (e *refusal) withHint(hint string) *refusal {
 	e.hint = hint
 	return e
 }
@@ -101,8 +101,8 @@ func problemOf(err error) (p problem) {
 	return p
 }
 
-// fail writes an error response. Internal errors are logged, not exposed.
-func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+// writeError writes an error response. Internal errors are logged, not exposed.
+func (h *handler) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	if h.Refused != nil {
 		h.Refused(r.Context(), kg.Code(p.Data.Reason))

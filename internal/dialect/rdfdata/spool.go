@@ -23,8 +23,8 @@ type spool struct {
 	limit  int64
 }
 
-// receive reads the body into a spool. The caller must close it.
-func (h *handler) receive(w http.ResponseWriter, r *http.Request, limit int64) (*spool, error) {
+// receiveBody reads the body into a spool. The caller must close it.
+func (h *handler) receiveBody(w http.ResponseWriter, r *http.Request, limit int64) (*spool, error) {
 	s := &spool{limit: limit}
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
@@ -41,7 +41,7 @@ func (h *handler) receive(w http.ResponseWriter, r *http.Request, limit int64) (
 		return s, nil
 	}
 	if err == nil {
-		err = s.rest(body, h.options.TempDir)
+		err = s.spoolRest(body, h.options.TempDir)
 	}
 	if err != nil {
 		s.close()
@@ -50,8 +50,8 @@ func (h *handler) receive(w http.ResponseWriter, r *http.Request, limit int64) (
 	return s, nil
 }
 
-// rest moves the buffered part into a file and appends the rest of the body.
-func (s *spool) rest(body io.Reader, dir string) (err error) {
+// spoolRest moves the buffered part into a file and appends the rest of the body.
+func (s *spool) spoolRest(body io.Reader, dir string) (err error) {
 	if s.file, err = os.CreateTemp(dir, "koine-import-*"); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *spool) isEmpty() bool { return s.file == nil && len(s.memory) == 0 }
 // open returns a reader of the document from its beginning, decompressed and bounded, that ends with the context. Only
 // one reader may be in use.
 func (s *spool) open(ctx context.Context) (io.Reader, error) {
-	in, err := s.text()
+	in, err := s.openText()
 	return &contextReader{ctx, in}, err
 }
 
@@ -86,7 +86,7 @@ func (c *contextReader) Read(b []byte) (int, error) {
 	return c.Reader.Read(b)
 }
 
-func (s *spool) text() (io.Reader, error) {
+func (s *spool) openText() (io.Reader, error) {
 	var r io.Reader = bytes.NewReader(s.memory)
 	if s.file != nil {
 		if _, err := s.file.Seek(0, io.SeekStart); err != nil {

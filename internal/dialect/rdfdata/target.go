@@ -21,8 +21,8 @@ type target struct {
 // isDefault reports whether the target is the default graph, which always exists.
 func (t target) isDefault() bool { return t.named && t.graph == kg.DefaultGraph }
 
-// target parses ?graph=, which is an IRI, a registered prefix:name, a blank node as _:label, or "default", and ?default.
-func (h *handler) target(r *http.Request) (target, error) {
+// parseTarget parses ?graph=, which is an IRI, a registered prefix:name, a blank node as _:label, or "default", and ?default.
+func (h *handler) parseTarget(r *http.Request) (target, error) {
 	query := r.URL.Query()
 	graphs, defaults := query["graph"], query["default"]
 	switch {
@@ -57,9 +57,9 @@ func (h *handler) newGraph(r *http.Request) (target, error) {
 	return target{graph: name, named: true, made: true}, nil
 }
 
-// base returns the base IRI for the relative IRIs of a document (RFC 3986, section 5.1): Content-Location, else the graph
+// baseIRI returns the base IRI for the relative IRIs of a document (RFC 3986, section 5.1): Content-Location, else the graph
 // that the request names, else the request's own IRI.
-func (h *handler) base(r *http.Request, t target) (string, error) {
+func (h *handler) baseIRI(r *http.Request, t target) (string, error) {
 	own := h.requestIRI(r)
 	if text := r.Header.Get("Content-Location"); text != "" {
 		location, err := url.Parse(text)
@@ -89,8 +89,8 @@ func (h *handler) requestIRI(r *http.Request) *url.URL {
 	return own
 }
 
-// location returns a graph's IRI in the form for a header (RFC 3987, section 3.1).
-func location(graph kg.Term) string {
+// headerIRI returns a graph's IRI in the form for a header (RFC 3987, section 3.1).
+func headerIRI(graph kg.Term) string {
 	var b strings.Builder
 	for _, c := range []byte(graph.Name()) {
 		if c > ' ' && c < 0x7f {
