@@ -1,0 +1,117 @@
+package a2a
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"koine/kg"
+)
+
+var (
+	reasonInRow = regexp.MustCompile("`([A-Z_]+)`")
+	numberInRow = regexp.MustCompile(`-?\d+`)
+)
+
+// tableOf is the first table below a heading of a document, without its head: the
+// cells of each row.
+func tableOf(t *testing.T, file, head string) (rows [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(text), "\n"+head+"\n")
+	if !ok {
+		t.Fatalf("%s has no table %q", file, head)
+	}
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if !strings.HasPrefix(cells[0], "---") {
+			rows = append(rows, cells)
+		}
+	}
+	return rows
+}
+
+// rowOf is the row of a table for the reason that clients know.
+func rowOf(table []errorRow, reason string) (errorRow, bool) {
+	for _, row := range table {
+		if row.code == kg.CodeAccessChanged { // clients know it as RESYNC
+			continue
+		}
+		known := string(row.code)
+		if name, ok := rename[row.code]; ok {
+			known = name
+		}
+		if known == reason {
+			return row, true
+		}
+	}
+	return errorRow{}, false
+}
+
+// The table of docs/reference/json-rpc.md is that of the code: the number of each
+// reason in updates and subscriptions, and the status of a stream.
+func TestErrorsOfTheDocument(t *testing.T) {
+	const file = "../docs/reference/json-rpc.md"
+	checked := 0
+	for _, cells := range tableOf(t, file, "| reason | query | update | subscribe | HTTP when a stream is asked for |") {
+		for _, reason := range reasonInRow.FindAllStringSubmatch(cells[0], -1) {
+			row, ok := rowOf(errorTable, reason[1])
+			if !ok {
+				continue // of the methods themselves, such as TOO_MANY_STREAMS
+			}
+			for i, f := range map[int]family{2: updates, 3: subscriptions} {
+				want := row.rpc
+				if want == own {
+					want = f.own
+				}
+				if shown := numberInRow.FindString(cells[i]); shown != "" && shown != strconv.Itoa(want) {
+					t.Errorf("%s: %s is %s in column %d, the code has %d", file, reason[1], shown, i+1, want)
+				}
+				checked++
+			}
+			if shown := numberInRow.FindString(cells[4]); shown != "" && shown != strconv.Itoa(row.stream) {
+				t.Errorf("%s: %s has the status %s, the code has %d", file, reason[1], shown, row.stream)
+			}
+		}
+	}
+	if checked < 40 {
+		t.Errorf("%d numbers were compared", checked)
+	}
+}
+
+// The table of docs/reference/channels.md is that of the code.
+func TestChannelErrorsOfTheDocument(t *testing.T) {
+	const file = "../docs/reference/channels.md"
+	checked := 0
+	for _, cells := range tableOf(t, file, "| code | error | reasons | HTTP when a stream is asked for |") {
+		for _, reason := range reasonInRow.FindAllStringSubmatch(cells[2], -1) {
+			row, ok := rowOf(channelErrors, reason[1])
+			if !ok {
+				continue
+			}
+			want := []int{row.rpc}
+			if row.rpc == own {
+				want = []int{channelStreams.own, channelCalls.own}
+			}
+			shown, _ := strconv.Atoi(numberInRow.FindString(cells[0]))
+			if shown != want[0] && shown != want[len(want)-1] {
+				t.Errorf("%s: %s is %d, the code has %d", file, reason[1], shown, want)
+			}
+			checked++
+		}
+	}
+	if checked < 25 {
+		t.Errorf("%d numbers were compared", checked)
+	}
+}
