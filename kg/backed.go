@@ -116,12 +116,16 @@ func (g *group) withinShares(tx *Tx) error {
 		if err != nil {
 			return err
 		}
-		refusal := Errorf(CodeLimitExceeded, "%s backs %d statements and may back %d: this update would add %d", source, held, most, e.by)
-		refusal.Limit = LimitStatements
-		refusal.Hint = "remove statements of this source that are no longer needed, or ask the operator for a higher limit"
-		return refusal
+		return errOverShare("%s backs %d statements and may back %d: this update would add %d", source, held, most, e.by)
 	}
 	return nil
+}
+
+func errOverShare(format string, args ...any) *Error {
+	e := Errorf(CodeLimitExceeded, format, args...)
+	e.Limit = LimitStatements
+	e.Hint = "remove statements of this source that are no longer needed, or ask the operator for a higher limit"
+	return e
 }
 
 // countedKey is in an index that holds the counts by source, which those of

@@ -223,8 +223,9 @@ func (b *backup) hold() {
 	}
 }
 
-// holdLog keeps the log from being cut before an entry, until the function that it gives
-// is called. checkpointing is held, so that it is not cut just now.
+// holdLog keeps the log from being cut before an entry, until the function that it returns
+// is called. Callers hold checkpointing, so that it is not cut just now, unless the entry is
+// the newest or later: that is never cut.
 func (s *Store) holdLog(first Revision) (let func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -183,7 +183,7 @@ func (b *bulk) commit(quads []Quad) (read int, changed uint64, err error) {
 	c.Changes = make([]Change, 0, len(quads))
 	var last Quad // with its ids: most of the next quad's terms are the same
 	var ids IDQuad
-	for before := 0; read < len(quads) && before < loadCommitBytes; read++ {
+	for before := 0; read < len(quads) && before < b.s.options.loadCommitBytes; read++ {
 		q := quads[read]
 		if ids, err = b.assign(&q, &last, ids); err != nil {
 			return 0, 0, err
@@ -437,7 +437,7 @@ func (b *bulk) graph(t Term) (ID, error) {
 		return ID{}, err
 	}
 	if !t.NamesGraph() {
-		return ID{}, Errorf(CodeInvalid, "a graph is named by an IRI or a blank node").At("graph")
+		return ID{}, errNamesNoGraph()
 	}
 	id, err := b.id(t)
 	if err == nil {

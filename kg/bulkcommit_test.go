@@ -173,3 +173,45 @@ func TestBulkForgetsGraphs(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBulkLoadKnowsTheHashOfItsLog shows that the head which a bulk load leaves has the hash
+// of the last entry of the log, after one append and after several, and that the next update
+// and the next start go on from there.
+func TestBulkLoadKnowsTheHashOfItsLog(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{ReserveBytes: 1, bulkFrom: 1}
+	s := openStore(t, dir, o)
+	same := func(what string) {
+		t.Helper()
+		h := s.head.Load()
+		want, err := s.wal.Hash(uint64(h.revision))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.hash != want {
+			t.Errorf("%s: the head of revision %d has the hash %x, the log %x", what, h.revision, h.hash, want)
+		}
+	}
+	const quads, perCommit = 300, 20 // more commits than share an append
+	for i := range 2 {
+		report := mustLoad(t, s, Meta{Actor: "agent://ann"}, func(yield func(Quad, error) bool) {
+			for n := range quads {
+				if !yield(numbered(i*quads+n), nil) {
+					return
+				}
+			}
+		}, LoadOptions{CommitQuads: perCommit})
+		if !report.Bulk || report.Commits != quads/perCommit || report.Commits <= bulkGroup {
+			t.Fatalf("got %+v", report)
+		}
+		same("behind a load")
+	}
+	commitOf(t, s, numbered(-1))
+	same("behind an update")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, o)
+	same("opened again")
+	mustBeClean(t, s)
+}

@@ -199,11 +199,16 @@ func (c *Commit) changes(graph Term) bool {
 	return slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.Quad.Graph == graph })
 }
 
-// motives are why a commit was made. They may speak of all that it changes, so who
-// does not see all of it is not shown them, unless it made the commit.
-func (c *Commit) motives(p *Principal, readable func(*Quad) bool) *Commit {
+// withMotives returns the commit as its reader sees it: with why it was made if the
+// principal made it or sees all that it changed, because that may speak of all of it. Of
+// statements readable tells that, and of a graph that was replaced as a whole seesAll.
+// Statements of a generation that does not count are seen by nobody.
+func (c *Commit) withMotives(p *Principal, readable func(*Quad) bool, seesAll func(*GraphReplacement) bool) *Commit {
 	if c.madeBy(p) || c.Justification+c.TaskID+c.SessionID+c.MessageID+c.IdempotencyKey == "" {
 		return c
+	}
+	if c.Written != nil || c.Replaced != nil && (c.Replaced.Uncounted || c.Replaced.Deleted || !seesAll(c.Replaced)) {
+		return c.withoutMotives()
 	}
 	var last *Quad
 	for i := range c.Changes {

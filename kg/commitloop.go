@@ -81,11 +81,10 @@ func (s *Store) commit(updates []*update) {
 		}
 		g := s.newGroup()
 		if err := s.writable(); err != nil {
-			g.updates = updates
-			failAll(updates, err)
-		} else {
-			g.make(updates)
+			g.refusal = err
+			g.freesOnly = s.mayUseReserve()
 		}
+		g.make(updates)
 		g.snapshot.close()
 		s.send(g)
 		updates = updates[len(g.updates):]

@@ -16,6 +16,8 @@ type update struct {
 	// patient is one that waits for its turn as long as its context lets it: one
 	// of a load, which has no more than two waiting.
 	patient bool
+	// frees is set for an update that lets disk space be freed: it may use the reserve.
+	frees bool
 
 	// judged is the caller's own judgement, nil without a verifier.
 	judged *judged
@@ -39,7 +41,7 @@ type judged struct {
 	changes  []Change
 	time     Term        // of the trial
 	held     *HeldUpdate // what is kept of the update, where it is to be held
-	depends  []uint64    // what the verdict was made from beyond the changes' subjects
+	depends  []uint64    // what the verdict was made from beyond the changes' subjects; sorted where a graph is replaced
 	own      []Term      // Verdict.Own
 }
 

@@ -138,6 +138,10 @@ func TestErase(t *testing.T) {
 	}
 	mustClose(t, s)
 	dirs := append([]string{whole, cut}, replacedDirs(t, whole)...)
+	before := make(map[string]beforeErasing)
+	for _, dir := range dirs {
+		before[dir] = readBeforeErasing(t, dir)
+	}
 	person, name, g := kg.IRI("urn:person:1"), kg.IRI("urn:name"), kg.IRI("urn:g")
 	gone := func(part string) func(string) (string, bool) {
 		return func(l string) (string, bool) { return l, !strings.Contains(l, part) }
@@ -162,23 +166,20 @@ func TestErase(t *testing.T) {
 			t.Run(what+" "+filepath.Base(dir), func(t *testing.T) {
 				spoiled := filepath.Join(t.TempDir(), "spoiled")
 				copyTree(t, dir, spoiled, nil)
-				s := openStore(t, spoiled, tinyLog())
-				epoch, head, oldest := s.Epoch(), s.Head().Revision, s.Oldest()
-				token := s.FormatPosition(s.Head())
+				was := before[dir]
 				want := make(map[kg.Revision][]string)
-				for r := kg.Revision(1); r <= head; r++ {
-					want[r] = withoutLines(statements(t, s, r), row.line)
+				for r, lines := range was.lines {
+					want[r] = withoutLines(lines, row.line)
 				}
-				mustClose(t, s)
 				try := row.options
 				try.DryRun = true
-				before := logBytes(t, spoiled)
+				log := logBytes(t, spoiled)
 				trial, err := kg.Erase(within(t), spoiled, try)
-				if err != nil || trial.Changes+trial.Rows == 0 || trial.Epoch != epoch || logBytes(t, spoiled) != before {
+				if err != nil || trial.Changes+trial.Rows == 0 || trial.Epoch != was.epoch || logBytes(t, spoiled) != log {
 					t.Fatalf("a trial: %+v, %v", trial, err)
 				}
 				report, err := kg.Erase(within(t), spoiled, row.options)
-				if err != nil || report.Changes != trial.Changes || report.Rows != trial.Rows || report.Commits != trial.Commits || report.Epoch == epoch {
+				if err != nil || report.Changes != trial.Changes || report.Rows != trial.Rows || report.Commits != trial.Commits || report.Epoch == was.epoch {
 					t.Fatalf("Erase: %+v, %v; the trial said %+v", report, err, trial)
 				}
 				for _, m := range row.markers {
@@ -189,15 +190,15 @@ func TestErase(t *testing.T) {
 						t.Errorf("%.40q is still in %v", m, found)
 					}
 				}
-				s = openStore(t, spoiled, tinyLog())
-				if s.Head().Revision != head || s.Oldest().Revision != oldest.Revision || s.Epoch() != report.Epoch {
-					t.Errorf("revision %d, oldest %d, want %d, %d", s.Head().Revision, s.Oldest().Revision, head, oldest.Revision)
+				s := openStore(t, spoiled, tinyLog())
+				if s.Head().Revision != was.head || s.Oldest().Revision != was.oldest || s.Epoch() != report.Epoch {
+					t.Errorf("revision %d, oldest %d, want %d, %d", s.Head().Revision, s.Oldest().Revision, was.head, was.oldest)
 				}
-				if _, err := s.ParsePosition(token); kg.CodeOf(err) != kg.CodePositionGone {
+				if _, err := s.ParsePosition(was.token); kg.CodeOf(err) != kg.CodePositionGone {
 					t.Errorf("a position of before: %v", err)
 				}
 				mustCheck(t, s)
-				for r := kg.Revision(1); r <= head; r++ {
+				for r := kg.Revision(1); r <= was.head; r++ {
 					got := statements(t, s, r)
 					slices.Sort(got)
 					equalLines(t, fmt.Sprint("revision ", r), want[r], got)
@@ -216,6 +217,27 @@ func TestErase(t *testing.T) {
 			})
 		}
 	}
+}
+
+// beforeErasing is what a directory holds, by the revisions at which it is read.
+type beforeErasing struct {
+	lines        map[kg.Revision][]string
+	epoch        kg.Epoch
+	head, oldest kg.Revision
+	token        string // of the position of the head
+}
+
+func readBeforeErasing(t *testing.T, dir string) beforeErasing {
+	t.Helper()
+	read := filepath.Join(t.TempDir(), "read") // opening may change the directory
+	copyTree(t, dir, read, nil)
+	s := openStore(t, read, tinyLog())
+	defer mustClose(t, s)
+	b := beforeErasing{make(map[kg.Revision][]string), s.Epoch(), s.Head().Revision, s.Oldest().Revision, s.FormatPosition(s.Head())}
+	for r := kg.Revision(1); r <= b.head; r++ {
+		b.lines[r] = statements(t, s, r)
+	}
+	return b
 }
 
 // replacedDirs are copies of a directory in which the graph urn:g was replaced as a whole,

@@ -31,6 +31,9 @@ type Faults struct {
 	BulkChunk       int           // statements of a bulk load that are in memory
 	BulkTableBytes  int           // of the tables of a bulk load, before another round
 	BulkStep        func(string)  // called before each step of a bulk load
+	GroupBytes      int           // from how many bytes for the log on a group takes no further update
+	LoadCommitBytes int           // of text in a commit of a load
+	BulkFromBytes   int           // from how many bytes of text on a load is one in bulk
 	WholeFrom       int           // how many statements a graph may hold that is replaced in one ordinary commit
 	WholeCommit     int           // statements of a commit of a larger one
 	GatherFrom      time.Duration // how long an append has to take for others to run before a group is taken
@@ -43,6 +46,7 @@ func (o Options) WithFaults(f Faults) Options {
 	o.overlapFrom, o.gatherFrom = f.OverlapFrom, f.GatherFrom
 	o.indexSummedFirst = f.SummedFirst
 	o.bulkFrom, o.bulkChunk, o.bulkTableBytes, o.bulkStep = f.BulkFrom, f.BulkChunk, f.BulkTableBytes, f.BulkStep
+	o.groupBytes, o.loadCommitBytes, o.bulkFromBytes = f.GroupBytes, f.LoadCommitBytes, f.BulkFromBytes
 	o.wholeFrom, o.wholeCommit = f.WholeFrom, f.WholeCommit
 	return o
 }

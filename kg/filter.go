@@ -215,11 +215,7 @@ func (f *sight) seeReplaced(epoch Epoch, c *Commit) *Event {
 	if !f.Replacements || !f.touches(c) {
 		return nil
 	}
-	e := &Event{Commit: c, Replaced: c.Replaced.shown(f.partial(c.Replaced.Graph)), Position: replacedAt(epoch, c)}
-	if e.Replaced.Uncounted && !c.madeBy(&f.View.Principal) {
-		e.Commit = c.withoutMotives()
-	}
-	return e
+	return &Event{Commit: f.commit(c), Replaced: c.Replaced.shown(f.partial(c.Replaced.Graph)), Position: replacedAt(epoch, c)}
 }
 
 // replacedAt is the position behind the event of a commit that replaced a graph. The end
@@ -236,7 +232,11 @@ func (f *sight) partial(graph Term) bool {
 func (f *sight) commit(c *Commit) *Commit {
 	if f.told.of != c {
 		f.told.of = c
-		f.told.shown = c.motives(&f.View.Principal, func(q *Quad) bool { return f.readable(q) && !f.buried(q.Graph, c.Revision) })
+		f.told.shown = c.withMotives(&f.View.Principal, func(q *Quad) bool {
+			return f.readable(q) && !f.buried(q.Graph, c.Revision)
+		}, func(r *GraphReplacement) bool {
+			return !f.partial(r.Graph) && f.asked.may(f.access, &f.View.Principal, r.Graph) && !f.buried(r.Graph, c.Revision)
+		})
 	}
 	return f.told.shown
 }

@@ -109,7 +109,7 @@ func (t *generations) withEntries(list ...*generation) *generations {
 }
 
 // withoutEntries returns the table without the entries of generations that it does not need
-// any more (superseded), nil if it then has none.
+// any more (superseded).
 func (t *generations) withoutEntries(list []*generation) *generations {
 	out := t.clone()
 	for _, g := range list {
@@ -120,9 +120,6 @@ func (t *generations) withoutEntries(list []*generation) *generations {
 		if line := out.lines[g.graph]; len(line) > 0 {
 			out.lines[g.graph] = withoutEntry(line, g)
 		}
-	}
-	if len(out.entries) == 0 {
-		return nil
 	}
 	return out
 }
@@ -139,6 +136,9 @@ func withoutEntry(line []*generation, g *generation) []*generation {
 // The newest entry of a graph that cleared what was before stays, because by it the content
 // from before is not kept. So does the newest with which the graph began anew: what the log
 // tells of the graph before it is hidden by it.
+//
+// At least one entry of the table stays. With none, all that the index holds would count,
+// also what a crash in the middle of a flush has left there of a generation.
 func (t *generations) superseded() (out []*generation) {
 	if t == nil {
 		return nil
@@ -163,6 +163,10 @@ func (t *generations) superseded() (out []*generation) {
 				out = append(out, line[i])
 			}
 		}
+	}
+	slices.SortFunc(out, func(a, b *generation) int { return cmp.Compare(a.began, b.began) })
+	if len(out) > 0 && len(out) == len(t.entries) {
+		return out[:len(out)-1]
 	}
 	return out
 }
@@ -263,7 +267,7 @@ func (t *generations) tenureOf(id ID) (tenure, bool) {
 // some of it may be gone.
 func (t *generations) kept(id ID) bool {
 	if t == nil {
-		return true
+		return id.Tag() != keys.TagGeneration
 	}
 	line, next := t.lines[id], 0
 	g := t.byID(id)

@@ -37,6 +37,10 @@ type group struct {
 	system bool
 	// trial tells that the group is one update that is judged and never appended.
 	trial bool
+	// refusal, if not nil, is why the store takes no updates; with freesOnly it takes
+	// those that free space.
+	refusal   error
+	freesOnly bool
 
 	began, executed, appended, applied time.Time
 	took                               time.Duration // by the append
@@ -171,7 +175,7 @@ func (g *group) head() *head {
 func (g *group) make(updates []*update) {
 	s := g.s
 	for i, u := range updates {
-		if g.bytes >= maxGroupBytes || g.system {
+		if g.bytes >= s.options.groupBytes || g.system {
 			break
 		}
 		g.updates = updates[:i+1]
@@ -180,6 +184,8 @@ func (g *group) make(updates []*update) {
 		case !u.taken.CompareAndSwap(false, true): // given up by its caller
 		case u.ctx.Err() != nil:
 			u.err = errGivenUp(u.ctx)
+		case g.refusal != nil && !(u.frees && g.freesOnly):
+			u.err = g.refusal
 		case !u.patient && time.Since(u.since) > s.options.QueueTime:
 			u.err = errOverloaded()
 		default:

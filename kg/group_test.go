@@ -53,12 +53,12 @@ func waitingTogether(t *testing.T, s *kg.Store, n int, fn func(i int, tx *kg.Tx)
 // into groups that the log takes: a batch that is too large for it would leave
 // the store without updates.
 func TestGroupsAreBoundedInBytes(t *testing.T) {
-	const updates, texts = 6, 20 // of half a MiB each: just below kg.MaxCommitBytes
+	const updates, texts = 6, 20 // of 64 KiB each: too much for its entry to be made later
 	appends := 0
-	s := kgtest.Disk(t, kg.Options{QueueTime: time.Hour}.WithFaults(kg.Faults{AfterAppend: func() error { appends++; return nil }}))
+	s := kgtest.Disk(t, kg.Options{QueueTime: time.Hour}.WithFaults(kg.Faults{GroupBytes: 4 << 20, AfterAppend: func() error { appends++; return nil }}))
 	var literals []kg.Term // made before the updates: fn runs in the committer
 	for i := range updates * texts {
-		literals = append(literals, kg.String(noise(i, 512<<10)))
+		literals = append(literals, kg.String(noise(i, 64<<10)))
 	}
 	errs := waitingTogether(t, s.Store, updates, func(i int, tx *kg.Tx) error {
 		for _, literal := range literals[i*texts : (i+1)*texts] {
@@ -74,7 +74,7 @@ func TestGroupsAreBoundedInBytes(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// At three quarters of 10 MiB each, five of them reach maxGroupBytes.
+	// At three quarters of 1.25 MiB each, five of them reach GroupBytes.
 	if appends != 2 || s.Head().Revision != updates {
 		t.Errorf("%d appends made %d commits, want 2 and %d", appends, s.Head().Revision, updates)
 	}

@@ -80,21 +80,30 @@ func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
 	if len(changes) == 0 {
 		return v, nil
 	}
-	ctx, end := context.WithCancelCause(u.ctx)
-	defer end(nil)
-	defer context.AfterFunc(g.s.judging, func() { end(errJudgingEnded()) })()
 	g.w.o.settle() // verifiers may read with several goroutines
-	err = call(func(*Tx) (err error) {
-		v, err = g.s.options.Verifier.Verify(ctx, Judgement{
+	v, err = g.s.verify(u.ctx, func(ctx context.Context) Judgement {
+		return Judgement{
 			Meta: u.meta, Changes: changes,
 			Before: g.snapshotOver(ctx, u, tx, tx.before, nil), After: g.snapshotOver(ctx, u, tx, g.w.o, tx.w.deltas),
-		})
+		}
+	})
+	return v.forOwn(tx), err
+}
+
+// verify asks the verifier. It ends with ctx, and with the judgements of the store
+// (EndJudging). A panic of the verifier is an error.
+func (s *Store) verify(ctx context.Context, judgement func(ctx context.Context) Judgement) (v Verdict, err error) {
+	inner, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(s.judging, func() { end(errJudgingEnded()) })()
+	err = call(func(*Tx) (err error) {
+		v, err = s.options.Verifier.Verify(inner, judgement(inner))
 		return err
 	}, nil)
-	if err != nil && u.ctx.Err() == nil && g.s.judging.Err() != nil {
+	if err != nil && ctx.Err() == nil && s.judging.Err() != nil {
 		err = errJudgingEnded()
 	}
-	return v.forOwn(tx), err
+	return v, err
 }
 
 // EndJudging ends the judgements that are under way and those that begin later, and

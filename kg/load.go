@@ -141,7 +141,7 @@ func (l *load) gather(quads iter.Seq2[Quad, error]) {
 			q.Graph = DefaultGraph
 		}
 		n := q.textBytes()
-		if len(b.quads) > 0 && b.bytes+n > loadCommitBytes {
+		if len(b.quads) > 0 && b.bytes+n > l.s.options.loadCommitBytes {
 			if !l.send(b) {
 				return
 			}
@@ -151,7 +151,7 @@ func (l *load) gather(quads iter.Seq2[Quad, error]) {
 			b.quads = make([]Quad, 0, l.options.CommitQuads)
 		}
 		b.quads = append(b.quads, q)
-		if b.bytes += n; len(b.quads) == l.options.CommitQuads || b.bytes >= loadCommitBytes {
+		if b.bytes += n; len(b.quads) == l.options.CommitQuads || b.bytes >= l.s.options.loadCommitBytes {
 			if !l.send(b) {
 				return
 			}
@@ -201,7 +201,7 @@ func (l *load) isLarge() (bool, error) {
 	if statements == 0 {
 		return true, nil
 	}
-	for quads, bytes := 0, 0; quads < l.s.options.bulkFrom && bytes < bulkFromBytes; {
+	for quads, bytes := 0, 0; quads < l.s.options.bulkFrom && bytes < l.s.options.bulkFromBytes; {
 		b, more, err := l.receive()
 		if err != nil || !more {
 			return uint64(quads) >= statements, err

@@ -188,13 +188,13 @@ func TestLoadFromASourceThatPanics(t *testing.T) {
 
 // TestLoadCommitsAreBoundedInBytes proves it for texts in each part of a quad.
 func TestLoadCommitsAreBoundedInBytes(t *testing.T) {
-	const quads = 20 // of half a MiB: 10 MiB, in commits of at least 4
+	const quads, text = 20, 32 << 10 // 640 KiB, in commits of at least 256
 	for _, part := range []string{"subject", "predicate", "object", "graph"} {
 		t.Run(part, func(t *testing.T) {
-			s := kgtest.Disk(t, kg.Options{})
+			s := kgtest.Disk(t, kg.Options{}.WithFaults(kg.Faults{LoadCommitBytes: 256 << 10}))
 			source := func(yield func(kg.Quad, error) bool) {
 				for i := range quads {
-					q, long := integer(i), kg.IRI(fmt.Sprint("urn:", i, strings.Repeat("x", kg.MaxResourceBytes-8)))
+					q, long := integer(i), kg.IRI(fmt.Sprint("urn:", i, strings.Repeat("x", text-8)))
 					switch part {
 					case "subject":
 						q.Subject = long

@@ -121,22 +121,17 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 	if len(c.Changes) == 0 && replaced == nil && c.Principal != p.ID && !readable(SystemGraph) {
 		return nil, errNoRevision(r) // nothing tells which graph it was about
 	}
-	if c.Replaced != nil || c.Written != nil {
-		shown := *c
-		if replaced != nil {
-			forgets := forgetful(s.options.Access, p)
-			replaced = replaced.shown(hides != nil || s.options.Distrust.Doubted() != nil || forgets != nil && forgets(replaced.Graph))
-			if replaced.Uncounted && !c.madeBy(&p) {
-				shown = *c.withoutMotives()
-			}
-		}
-		shown.Replaced, shown.Written = replaced, nil
-		c = &shown
+	forgets := forgetful(s.options.Access, p)
+	if replaced != nil {
+		replaced = replaced.shown(hides != nil || s.options.Distrust.Doubted() != nil || forgets != nil && forgets(replaced.Graph))
 	}
-	c, err = visibleCommit(c, &p, func(q *Quad) bool {
+	sees := func(q *Quad) bool {
 		return readable(q.Graph) && !s.buried(q.Graph, r) && (hides == nil || !hides(q.Predicate, q.Graph))
-	})
-	if forgets := forgetful(s.options.Access, p); forgets != nil && err == nil {
+	}
+	shown := *c.withMotives(&p, sees, func(*GraphReplacement) bool { return replaced != nil && !replaced.Uncounted })
+	shown.Replaced, shown.Written = replaced, nil
+	c, err = visibleCommit(&shown, sees)
+	if forgets != nil && err == nil {
 		return s.withoutGone(c, forgets)
 	}
 	return c, err
@@ -147,12 +142,12 @@ func errNoRevision(r Revision) error { return Errorf(CodeNotFound, "there is no 
 // visibleCommit leaves out the changes of what may not be read. Indexes
 // between changes are those of the log, so they keep their meaning only where
 // nothing was left out; there they are dropped.
-func visibleCommit(c *Commit, p *Principal, readable func(*Quad) bool) (*Commit, error) {
+func visibleCommit(c *Commit, readable func(*Quad) bool) (*Commit, error) {
 	whole := !slices.ContainsFunc(c.Changes, func(ch Change) bool { return !readable(&ch.Quad) })
 	if whole {
 		return c, nil
 	}
-	out := *c.motives(p, func(*Quad) bool { return false })
+	out := *c
 	out.Changes, out.ContentHash = nil, [32]byte{} // a hash of the hidden part too
 	for _, ch := range c.Changes {
 		if readable(&ch.Quad) {

@@ -159,13 +159,13 @@ func TestLiteralBytesOption(t *testing.T) {
 // by its text too.
 func TestLoadOfMuchTextIsInBulk(t *testing.T) {
 	t.Parallel()
-	const stand, literals = 100, 17 // fewer than stand, and more than 64 MiB
-	s := openStore(t, filepath.Join(t.TempDir(), "data"), kg.Options{})
+	const stand, literals, text = 100, 17, 64 << 10 // fewer than stand, and more than 1 MiB
+	s := openStore(t, filepath.Join(t.TempDir(), "data"), kg.Options{}.WithFaults(kg.Faults{BulkFromBytes: 1 << 20}))
 	meta := kg.Meta{Principal: kg.SystemPrincipal()}
 	if _, err := s.Load(within(t), meta, manyQuads(stand), kg.LoadOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := s.Load(within(t), meta, sequence(longLiterals("urn:g", literals, kg.DefaultLiteralBytes)), kg.LoadOptions{})
+	report, err := s.Load(within(t), meta, sequence(longLiterals("urn:g", literals, text)), kg.LoadOptions{})
 	if err != nil || !report.Bulk || report.Statements != literals {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -147,6 +147,9 @@ type Options struct {
 	// bulkFrom, bulkChunk and bulkTableBytes stand in for the constants of these names,
 	// and bulkSortBytes for extsort.DefaultBytes; for tests of what lies beyond.
 	bulkFrom, bulkChunk, bulkTableBytes, bulkSortBytes int
+	// groupBytes, loadCommitBytes and bulkFromBytes stand in for maxGroupBytes and the
+	// constants of these names; for tests.
+	groupBytes, loadCommitBytes, bulkFromBytes int
 	// wholeFrom is how many statements a graph may hold that is replaced in one ordinary
 	// commit, wholeCommit stands in for the constant of that name; for tests.
 	wholeFrom, wholeCommit int
@@ -239,6 +242,9 @@ func (o Options) withDefaults() Options {
 	}
 	setDefault(&o.bulkFrom, bulkFrom)
 	setDefault(&o.bulkChunk, bulkChunk)
+	setDefault(&o.groupBytes, maxGroupBytes)
+	setDefault(&o.loadCommitBytes, loadCommitBytes)
+	setDefault(&o.bulkFromBytes, bulkFromBytes)
 	setDefault(&o.bulkTableBytes, bulkTableBytes)
 	setDefault(&o.replacedDepends, MaxReplacedDepends)
 	setDefault(&o.wholeFrom, MaxPatches)

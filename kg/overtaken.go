@@ -39,11 +39,19 @@ func (g *group) overtaken(u *update, tx *Tx) (by uint64, overtaken bool) {
 			return maphash.Comparable(dependencySeed, subject), true
 		}
 	}
-	if by, changed := s.recently.changed(j.depends, j.revision); changed {
-		return by, true
-	}
+	by, changed := s.recently.changed(j.depends, j.revision)
 	if tx.replaced != nil {
-		return 0, false // the graph has not changed since, and what comes is what was judged
+		// The graph has not changed since, and what comes is what was judged. A judgement
+		// of that size is not made again because others committed much: the log knows.
+		if changed && by == 0 {
+			var err error
+			by, changed, err = changedIn(u.ctx, j.depends, j.revision, g.revision, g.commit)
+			changed = changed || err != nil
+		}
+		return by, changed
+	}
+	if changed {
+		return by, true
 	}
 	return 0, !j.sameChanges(tx)
 }

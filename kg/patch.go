@@ -161,7 +161,7 @@ func (q Quad) valid(check func(Term) error) error {
 	case !q.Subject.IsResource():
 		return Errorf(CodeInvalid, "a subject is an IRI or a blank node").At("subject")
 	case !q.Graph.NamesGraph():
-		return Errorf(CodeInvalid, "a graph is named by an IRI or a blank node").At("graph")
+		return errNamesNoGraph()
 	}
 	if err := check(q.Subject); err != nil {
 		return AsError(err).At("subject")
@@ -169,10 +169,22 @@ func (q Quad) valid(check func(Term) error) error {
 	if err := q.says(check); err != nil {
 		return err
 	}
-	if err := check(q.Graph); err != nil {
+	return validGraph(q.Graph, check)
+}
+
+// validGraph refuses a term that names no graph, or that check refuses.
+func validGraph(graph Term, check func(Term) error) error {
+	if !graph.NamesGraph() {
+		return errNamesNoGraph()
+	}
+	if err := check(graph); err != nil {
 		return AsError(err).At("graph")
 	}
 	return nil
+}
+
+func errNamesNoGraph() *Error {
+	return Errorf(CodeInvalid, "a graph is named by an IRI or a blank node").At("graph")
 }
 
 // says is valid of what is said of the subject.

@@ -66,50 +66,74 @@ func TestReplacementWithoutTheRightAtTheSwitch(t *testing.T) {
 	}
 }
 
-// TestReplacementOnAFullVolume shows that a graph whose replacement failed for lack of space,
-// and could not be given up for that either, takes changes when there is room again: in the
-// same store, and in one that was opened on the full volume.
+// TestReplacementOnAFullVolume shows that a replacement which fails for lack of space is
+// given up in the reserve, so that the graph takes changes as soon as there is room. Where
+// hardly anything of the reserve is left, it is given up when there is room: in the same
+// store, and in one that was opened on the full volume.
 func TestReplacementOnAFullVolume(t *testing.T) {
-	for _, restart := range []bool{false, true} {
-		var full atomic.Bool
-		o := Options{wholeFrom: 3, wholeCommit: 2, purgeRetry: time.Millisecond, FreeBytes: func(string) (uint64, error) {
-			if full.Load() {
-				return 0, nil
+	const reserve = 64 << 20
+	for name, row := range map[string]struct {
+		free    uint64
+		restart bool
+	}{"in the reserve": {freeingBytes, false}, "when there is room": {freeingBytes - 1, false}, "opened again": {0, true}} {
+		t.Run(name, func(t *testing.T) {
+			var free atomic.Uint64
+			free.Store(1 << 40)
+			o := smallWhole()
+			o.purgeRetry, o.ReserveBytes = time.Millisecond, reserve
+			o.FreeBytes = func(string) (uint64, error) { return free.Load(), nil }
+			dir := t.TempDir()
+			open := func() *Store {
+				t.Helper()
+				s, err := Open(dir, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { s.Close() })
+				return s
 			}
-			return 1 << 40, nil
-		}}
-		dir := t.TempDir()
-		s := openStore(t, dir, o)
-		m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
-		replaceWith(t, s, m, wholeQuads(0, 5))
-		_, err := s.ReplaceGraph(t.Context(), m, wholeGraph, func(yield func(Quad, error) bool) {
-			for q := range wholeQuads(2, 9) {
-				if !yield(q, nil) {
-					return
+			s := open()
+			m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
+			replaceWith(t, s, m, wholeQuads(0, 5))
+			_, err := s.ReplaceGraph(t.Context(), m, wholeGraph, func(yield func(Quad, error) bool) {
+				for q := range wholeQuads(2, 9) {
+					if !yield(q, nil) {
+						return
+					}
+				}
+				free.Store(row.free)
+				yield(wholeQuad(9), nil)
+			}, ReplaceOptions{})
+			if CodeOf(err) != CodeDiskFull {
+				t.Fatalf("without room it gets %v", err)
+			}
+			takes := func() bool {
+				h := s.head.Load()
+				return h.generations == nil || len(h.generations.writing) == 0
+			}
+			given := row.free >= freeingBytes
+			if takes() != given {
+				t.Fatalf("given up: %v, want %v", takes(), given)
+			}
+			if given {
+				if _, err := s.Update(t.Context(), m, func(tx *Tx) error { return tx.Apply(Patch{Op: Add, Quad: wholeQuad(-1)}) }); CodeOf(err) != CodeDiskFull {
+					t.Errorf("an update in the reserve gets %v", err)
 				}
 			}
-			full.Store(true)
-			yield(wholeQuad(9), nil)
-		}, ReplaceOptions{})
-		if CodeOf(err) != CodeDiskFull {
-			t.Fatalf("without room it gets %v", err)
-		}
-		if len(s.head.Load().generations.writing) != 1 {
-			t.Fatal("it was given up without room: the test shows nothing")
-		}
-		if restart {
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
+			if row.restart {
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = open()
 			}
-			s = openStore(t, dir, o)
-		}
-		full.Store(false)
-		for end := time.Now().Add(time.Minute); len(s.head.Load().generations.writing) > 0; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("the graph is still closed though there is room")
+			free.Store(1 << 40)
+			for end := time.Now().Add(time.Minute); !takes(); time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("the graph is still closed though there is room")
+				}
 			}
-		}
-		nothingIsLeft(t, s, m, wholeObjects(0, 5))
+			nothingIsLeft(t, s, m, wholeObjects(0, 5))
+		})
 	}
 }
 

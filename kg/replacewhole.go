@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -135,12 +136,18 @@ func (w *wholeReplacement) remembered() (bool, error) {
 	return found, err
 }
 
+// answer takes the receipt of the replacement's commit into the report, or that of the
+// update that used its idempotency key first, which may have been an ordinary one.
 func (w *wholeReplacement) answer(r Receipt) {
-	w.report.Whole, w.report.Revision, w.report.Position, w.report.Replayed = true, r.Revision, r.Position, r.Replayed
+	w.report.Revision, w.report.Position, w.report.Replayed = r.Revision, r.Position, r.Replayed
+	w.report.Verdict, w.report.ProposalID = r.Verdict, r.ProposalID
 	if !r.Replayed {
-		w.report.Commits, w.report.Verdict = 1, r.Verdict
-	} else if done := r.Replaced; done != nil {
-		w.report.Added, w.report.Removed = done.Added, done.Removed
+		w.report.Commits = 1
+		return
+	}
+	w.report.Added, w.report.Removed = uint64(r.Affected), 0
+	if w.report.Whole = r.Replaced != nil; w.report.Whole {
+		w.report.Added, w.report.Removed = r.Replaced.Added, r.Replaced.Removed
 	}
 }
 
@@ -149,11 +156,21 @@ func (w *wholeReplacement) hiddenMeta() Meta {
 	return Meta{Principal: w.meta.Principal, Actor: w.meta.Actor}
 }
 
+// newUpdate is an update that is not judged.
+func (w *wholeReplacement) newUpdate(ctx context.Context, m Meta, fn func(*Tx) error) *update {
+	return &update{ctx: ctx, meta: m, patient: true, done: make(chan struct{}), fn: fn}
+}
+
+// enqueue queues an update as soon as there is room.
+func (w *wholeReplacement) enqueue(u *update) error {
+	l := &load{s: w.s, ctx: u.ctx}
+	return l.enqueue(u)
+}
+
 // submit hands an update in that is not judged.
 func (w *wholeReplacement) submit(ctx context.Context, m Meta, fn func(*Tx) error) (*update, error) {
-	u := &update{ctx: ctx, meta: m, patient: true, done: make(chan struct{}), fn: fn}
-	l := &load{s: w.s, ctx: ctx}
-	return u, l.enqueue(u)
+	u := w.newUpdate(ctx, m, fn)
+	return u, w.enqueue(u)
 }
 
 func (w *wholeReplacement) commit(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt, error) {
@@ -191,23 +208,60 @@ func (w *wholeReplacement) run(read *replacement, next func() (Quad, error, bool
 	if err := w.compare(); err != nil {
 		return false, err
 	}
-	w.report.Whole, w.report.Created = true, !w.stood
+	w.report.Created = !w.stood
 	if w.report.Added == 0 && w.report.Removed == 0 {
-		head := w.s.Head()
-		w.report.Revision, w.report.Position, w.report.Whole = head.Revision, head, false
-		return false, nil
+		return false, w.changeNothing()
 	}
+	w.report.Whole = true
+	defer w.s.holdLog(w.s.Head().Revision)() // verdicts follow it from here on
 	for range MaxJudgements {
-		var j *judged
-		if j, err = w.judge(); err != nil {
+		j, err := w.judge()
+		if err != nil {
 			return false, err
 		}
-		if err = w.count(j); err != errOvertaken {
+		err = w.follow(j)
+		if err == nil {
+			err = w.count(j)
+		}
+		if err != errOvertaken {
 			// The first answer to an idempotency key is not that this generation counts.
 			return err == nil && !w.report.Replayed, err
 		}
 	}
 	return false, errAlwaysOvertaken()
+}
+
+// changeNothing answers a replacement that leaves the graph as it is. As an update does, it
+// makes a commit without changes for an idempotency key, which remembers the key.
+func (w *wholeReplacement) changeNothing() error {
+	if w.meta.IdempotencyKey == "" {
+		head := w.s.Head()
+		w.report.Revision, w.report.Position = head.Revision, head
+		return nil
+	}
+	m := w.meta
+	m.HasExpected = false // nothing has changed since it was looked at
+	receipt, err := w.commit(w.ctx, m, func(tx *Tx) error { return tx.mayWrite(w.graph) })
+	if err == nil {
+		w.answer(receipt)
+	}
+	return err
+}
+
+// follow brings a verdict up to the newest revision, by the commits since it was judged. A
+// busy store makes more of them during a long judgement than the committer remembers. The
+// error is errOvertaken if one of them changed something that the verdict depends on.
+func (w *wholeReplacement) follow(j *judged) error {
+	if j == nil {
+		return nil
+	}
+	newest := w.s.Head().Revision
+	_, changed, err := changedIn(w.ctx, j.depends, j.revision, newest, w.s.readCommit)
+	if err == nil && changed {
+		err = errOvertaken
+	}
+	j.revision = newest
+	return err
 }
 
 // expect refuses the replacement when any subject of the graph changed after the
@@ -319,7 +373,10 @@ func (w *wholeReplacement) write(batch []Patch) error {
 	if len(w.ahead) <= wholeAhead {
 		return nil
 	}
-	return w.await()
+	if err := w.await(); err != nil {
+		return err
+	}
+	return w.withinShare()
 }
 
 // send puts a part of the content on its way.
@@ -385,6 +442,22 @@ func (w *wholeReplacement) await() error {
 	return nil
 }
 
+// withinShare refuses the replacement once the caller would back more statements than it
+// may, and more than it does, whatever else becomes of the graph: its source is one of each
+// statement that was written. The switch would refuse it after all the work.
+func (w *wholeReplacement) withinShare() error {
+	most := w.s.options.MaxBacked
+	if most == 0 || w.held <= most || w.meta.Principal.trusted() {
+		return nil
+	}
+	backed, err := w.s.Backed(w.meta.actor())
+	if err != nil || w.held <= backed {
+		return err
+	}
+	w.s.overShare.add(1)
+	return errOverShare("%s backs %d statements and may back %d: what the graph %s is to hold has more", w.meta.actor(), backed, most, w.graph)
+}
+
 // awaitAll waits for all parts, and gives the first failure.
 func (w *wholeReplacement) awaitAll() (err error) {
 	for len(w.ahead) > 0 {
@@ -415,9 +488,13 @@ func (w *wholeReplacement) compare() (err error) {
 		return w.await()
 	}
 	err = w.eachDifference(func(d *wholeDifference) error {
-		w.stood = w.stood || d.seen
 		if !d.came {
 			w.before++
+			if !w.stood {
+				if w.stood, err = d.wasSeen(); err != nil {
+					return err
+				}
+			}
 		}
 		switch {
 		case !d.gone:
@@ -453,7 +530,7 @@ func (w *wholeReplacement) compare() (err error) {
 type wholeDifference struct {
 	// gone tells that it is not in the generation, came that it was not in the graph.
 	gone, came bool
-	// seen tells that the caller saw it.
+	// seen tells of one that is gone that the caller saw it.
 	seen   bool
 	before state // of one that is gone
 
@@ -469,6 +546,25 @@ func (d *wholeDifference) quad() (Quad, error) {
 	ids := d.ids
 	ids.Graph = d.name
 	return d.decoder.decode(d.view, &ids)
+}
+
+// shows reports whether the caller sees the statement when these back it.
+func (d *wholeDifference) shows(list []Assertion) (bool, error) {
+	shown, err := d.view.admitsPlace(d.ids.Predicate, d.name)
+	return shown && err == nil && len(d.view.visible(d.name, list)) > 0, err
+}
+
+// wasSeen reports whether the caller saw the statement, which stood in the graph: that it
+// writes it itself does not mean that.
+func (d *wholeDifference) wasSeen() (bool, error) {
+	if d.gone {
+		return d.seen, nil
+	}
+	before, err := d.view.loadIndexed(Row{IDQuad: d.ids})
+	if err != nil {
+		return false, err
+	}
+	return d.shows(before.assertions)
 }
 
 // change is what the statement is to the verifier, nil if it stays as it is. The caller
@@ -547,17 +643,15 @@ func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) 
 		if !ok {
 			return Errorf(CodeInternal, "a key of the index cannot be read: %x", from.key())
 		}
-		diff := wholeDifference{gone: c < 0, came: c > 0, seen: c == 0, ids: ids, name: p.head.generations.name(ids.Graph), view: view, decoder: &d}
+		diff := wholeDifference{gone: c < 0, came: c > 0, ids: ids, name: p.head.generations.name(ids.Graph), view: view, decoder: &d}
 		if diff.gone {
 			var err error
 			if diff.before, err = view.loadIndexed(Row{IDQuad: ids}); err != nil {
 				return err
 			}
-			shown, err := view.admitsPlace(ids.Predicate, diff.name)
-			if err != nil {
+			if diff.seen, err = diff.shows(diff.before.assertions); err != nil {
 				return err
 			}
-			diff.seen = shown && len(view.visible(diff.name, diff.before.assertions)) > 0
 		}
 		if err := fn(&diff); err != nil {
 			return err
@@ -598,9 +692,6 @@ func (w *wholeReplacement) judge() (*judged, error) {
 	}
 	defer s.unpin(p)
 	j := &judged{revision: p.head.revision, rules: s.rulesVersion()}
-	ctx, end := context.WithCancelCause(w.ctx)
-	defer end(nil)
-	defer context.AfterFunc(s.judging, func() { end(errJudgingEnded()) })()
 	name := p.head.generations.name(w.id())
 	at := s.options.Clock().UTC().Truncate(time.Millisecond)
 	after := p.head.generations.withEntries(&generation{began: w.began, graph: name, name: w.graph, from: p.head.revision + 1, time: at})
@@ -609,16 +700,9 @@ func (w *wholeReplacement) judge() (*judged, error) {
 	verify := func() error {
 		list := changes
 		changes, bytes = nil, 0
-		var v Verdict
-		err := call(func(*Tx) (err error) {
-			v, err = s.options.Verifier.Verify(ctx, Judgement{
-				Meta: w.meta, Changes: list, Before: w.snapshot(p, p.head.generations), After: w.snapshot(p, after),
-			})
-			return err
-		}, nil)
-		if err != nil && w.ctx.Err() == nil && s.judging.Err() != nil {
-			err = errJudgingEnded()
-		}
+		v, err := s.verify(w.ctx, func(context.Context) Judgement {
+			return Judgement{Meta: w.meta, Changes: list, Before: w.snapshot(p, p.head.generations), After: w.snapshot(p, after)}
+		})
 		if err != nil {
 			return err
 		}
@@ -653,6 +737,8 @@ func (w *wholeReplacement) judge() (*judged, error) {
 	if err == nil && len(changes) > 0 {
 		err = verify()
 	}
+	slices.Sort(j.depends)
+	j.depends = slices.Compact(j.depends)
 	return j, err
 }
 
@@ -665,15 +751,14 @@ func errHeldReplacement(v Verdict) error {
 
 // count makes the generation the one that counts.
 func (w *wholeReplacement) count(j *judged) error {
-	u := &update{ctx: w.ctx, meta: w.meta, patient: true, judged: j, done: make(chan struct{})}
-	u.meta.HasExpected = false // nothing has changed since it was looked at
-	u.fn = func(tx *Tx) error {
+	u := w.newUpdate(w.ctx, w.meta, func(tx *Tx) error {
 		return tx.countGeneration(&GraphReplacement{
 			Graph: w.graph, Before: w.before, Statements: w.held, Added: w.report.Added, Removed: w.report.Removed, Began: w.began, Sources: w.sources(),
 		})
-	}
-	l := &load{s: w.s, ctx: w.ctx}
-	if err := l.enqueue(u); err != nil {
+	})
+	u.meta.HasExpected = false // nothing has changed since it was looked at
+	u.judged = j
+	if err := w.enqueue(u); err != nil {
 		return err
 	}
 	<-u.done
@@ -743,11 +828,16 @@ func (s *Store) giveUpAbandoned(ctx context.Context) error {
 
 func (s *Store) giveUpGeneration(ctx context.Context, graph Term, began Revision) error {
 	w := &wholeReplacement{s: s, ctx: ctx}
-	_, err := w.commit(ctx, Meta{Principal: SystemPrincipal(), Actor: System}, func(tx *Tx) error {
+	u := w.newUpdate(ctx, Meta{Principal: SystemPrincipal(), Actor: System}, func(tx *Tx) error {
 		tx.written = &writtenGeneration{graph: graph, began: began, givenUp: true}
 		return nil
 	})
-	return err
+	u.frees = true // until then its content stays, and the graph takes no changes
+	if err := w.enqueue(u); err != nil {
+		return err
+	}
+	<-u.done
+	return u.err
 }
 
 // giveUpInterrupted gives up what a replacement was writing when the store was closed

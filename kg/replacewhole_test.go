@@ -42,6 +42,13 @@ func openStore(t *testing.T, dir string, o Options) *Store {
 	return s
 }
 
+// wholeBeyond is beyond how many statements a graph is replaced as a whole in a store with
+// tenthWhole: tests of what becomes of it then need no more. That MaxPatches is the bound
+// otherwise, and what is judged in parts of that size, others show.
+const wholeBeyond = MaxPatches / 10
+
+func tenthWhole() Options { return Options{wholeFrom: wholeBeyond, wholeCommit: wholeCommit / 10} }
+
 func replaceWith(t *testing.T, s *Store, m Meta, quads iter.Seq2[Quad, error]) ReplaceReport {
 	t.Helper()
 	r, err := s.ReplaceGraph(t.Context(), m, wholeGraph, quads, ReplaceOptions{})
@@ -108,21 +115,21 @@ func mustBeClean(t *testing.T, s *Store) {
 
 func TestWholeGraphIsReplaced(t *testing.T) {
 	dir := t.TempDir()
-	s := openStore(t, dir, Options{})
+	s := openStore(t, dir, tenthWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	other := numbered(1)
 	commitOf(t, s, other)
-	const n = MaxPatches + 2_000
+	const n = wholeBeyond + 200
 	first := replaceWith(t, s, m, wholeQuads(0, n))
 	if first.Added != n || first.Removed != 0 || !first.Created || !first.Whole || first.Commits != 1 {
 		t.Fatalf("the first replacement says %+v", first)
 	}
-	second := replaceWith(t, s, m, wholeQuads(1_000, n+500))
-	if second.Added != 500 || second.Removed != 1_000 || second.Created || !second.Whole {
+	second := replaceWith(t, s, m, wholeQuads(100, n+50))
+	if second.Added != 50 || second.Removed != 100 || second.Created || !second.Whole {
 		t.Fatalf("the second replacement says %+v", second)
 	}
 	empty := replaceWith(t, s, m, func(func(Quad, error) bool) {})
-	if empty.Removed != n-500 || empty.Added != 0 {
+	if empty.Removed != n-50 || empty.Added != 0 {
 		t.Fatalf("emptying says %+v", empty)
 	}
 	small := replaceWith(t, s, m, wholeQuads(0, 10))
@@ -138,8 +145,8 @@ func TestWholeGraphIsReplaced(t *testing.T) {
 			{first.Revision - 1, nil},
 			{first.Revision, wholeObjects(0, n)},
 			{second.Revision - 1, wholeObjects(0, n)},
-			{second.Revision, wholeObjects(1_000, n+500)},
-			{empty.Revision - 1, wholeObjects(1_000, n+500)},
+			{second.Revision, wholeObjects(100, n+50)},
+			{empty.Revision - 1, wholeObjects(100, n+50)},
 			{empty.Revision, nil},
 			{small.Revision, wholeObjects(0, 10)},
 			{0, wholeObjects(0, 10)},
@@ -167,9 +174,9 @@ func TestWholeGraphIsReplaced(t *testing.T) {
 }
 
 func TestVersionsPassOverReplacements(t *testing.T) {
-	s := openStore(t, t.TempDir(), Options{})
+	s := openStore(t, t.TempDir(), tenthWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
-	const n = MaxPatches + 100
+	const n = wholeBeyond + 100
 	first := replaceWith(t, s, m, wholeQuads(0, n))
 	replaceWith(t, s, m, wholeQuads(1, n)) // 0 goes
 	third := replaceWith(t, s, m, wholeQuads(0, n))
@@ -232,8 +239,8 @@ func TestVersionsPassOverReplacements(t *testing.T) {
 }
 
 func TestStatementsThatStayKeepTheirSources(t *testing.T) {
-	s := openStore(t, t.TempDir(), Options{})
-	const n = MaxPatches + 1
+	s := openStore(t, t.TempDir(), tenthWhole())
+	const n = wholeBeyond + 1
 	alice, bob := Meta{Principal: SystemPrincipal(), Actor: "agent://alice"}, Meta{Principal: SystemPrincipal(), Actor: "agent://bob"}
 	first := replaceWith(t, s, alice, wholeQuads(0, n))
 	second := replaceWith(t, s, bob, wholeQuads(0, n))
@@ -273,9 +280,9 @@ var errSource = errors.New("the source failed")
 
 func TestReplacementThatFailsLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	s := openStore(t, dir, Options{})
+	s := openStore(t, dir, tenthWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
-	const n = MaxPatches + 500
+	const n = wholeBeyond + 500
 	replaceWith(t, s, m, wholeQuads(0, n))
 	_, err := s.ReplaceGraph(t.Context(), m, wholeGraph, func(yield func(Quad, error) bool) {
 		for q := range wholeQuads(n, 3*n) {
@@ -298,11 +305,11 @@ func TestReplacementThatFailsLeavesNothing(t *testing.T) {
 }
 
 func TestGraphUnderReplacementTakesNoChanges(t *testing.T) {
-	s := openStore(t, t.TempDir(), Options{})
+	s := openStore(t, t.TempDir(), tenthWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	tried := false
 	_, err := s.ReplaceGraph(t.Context(), m, wholeGraph, func(yield func(Quad, error) bool) {
-		for q := range wholeQuads(0, 2*MaxPatches) {
+		for q := range wholeQuads(0, 2*wholeBeyond) {
 			if !yield(q, nil) {
 				return
 			}
@@ -312,7 +319,7 @@ func TestGraphUnderReplacementTakesNoChanges(t *testing.T) {
 		if CodeOf(err) != CodeOverloaded || !strings.Contains(err.Error(), wholeGraph.Value()) {
 			t.Errorf("an update meanwhile gets %v", err)
 		}
-		_, err = s.ReplaceGraph(context.Background(), m, wholeGraph, wholeQuads(0, 2*MaxPatches), ReplaceOptions{})
+		_, err = s.ReplaceGraph(context.Background(), m, wholeGraph, wholeQuads(0, 2*wholeBeyond), ReplaceOptions{})
 		if CodeOf(err) != CodeOverloaded {
 			t.Errorf("a replacement meanwhile gets %v", err)
 		}
@@ -326,7 +333,7 @@ func TestGraphUnderReplacementTakesNoChanges(t *testing.T) {
 }
 
 func TestFollowersOfReplacedGraphAreSentBack(t *testing.T) {
-	s := openStore(t, t.TempDir(), Options{})
+	s := openStore(t, t.TempDir(), tenthWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	from := s.Head()
 	elsewhere := numbered(1)
@@ -339,7 +346,7 @@ func TestFollowersOfReplacedGraphAreSentBack(t *testing.T) {
 		return w
 	}
 	subject, graph, other := watch(Pattern{Subject: IRI("urn:s:1")}), watch(Pattern{Graph: wholeGraph}), watch(Pattern{Graph: DefaultGraph})
-	const n = MaxPatches + 1
+	const n = wholeBeyond + 1
 	done := replaceWith(t, s, m, wholeQuads(0, n))
 	commitOf(t, s, elsewhere)
 	for _, w := range []*Watcher{subject, graph} {
@@ -390,9 +397,9 @@ func TestHiddenCommitsAreSeenByNobody(t *testing.T) {
 }
 
 func TestExpectedRevisionAndReplacedGraph(t *testing.T) {
-	s := openStore(t, t.TempDir(), Options{})
+	s := openStore(t, t.TempDir(), tenthWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
-	const n = MaxPatches + 1
+	const n = wholeBeyond + 1
 	first := replaceWith(t, s, m, wholeQuads(0, n))
 	stale := m
 	stale.HasExpected, stale.ExpectedRevision = true, first.Revision-1
@@ -488,7 +495,7 @@ func idOf(t *testing.T, s *Store, term Term) ID {
 
 func TestInterruptedReplacementIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	s := openStore(t, dir, Options{})
+	s := openStore(t, dir, tenthWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	replaceWith(t, s, m, wholeQuads(0, 10))
 	if err := m.normalise(); err != nil {
@@ -510,7 +517,7 @@ func TestInterruptedReplacementIsRemoved(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = openStore(t, dir, Options{})
+	s = openStore(t, dir, tenthWhole())
 	if got := holdsAt(t, s, 0); !slices.Equal(got, wholeObjects(0, 10)) {
 		t.Errorf("the graph has %d statements", len(got))
 	}
@@ -528,9 +535,9 @@ func TestInterruptedReplacementIsRemoved(t *testing.T) {
 
 func TestGenerationsOutOfHistoryAreRemoved(t *testing.T) {
 	dir := t.TempDir()
-	s := openStore(t, dir, Options{})
+	s := openStore(t, dir, tenthWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
-	const n = MaxPatches + 2
+	const n = wholeBeyond + 2
 	replaceWith(t, s, m, wholeQuads(0, n))
 	old := s.head.Load().generations.entries
 	second := replaceWith(t, s, m, wholeQuads(1, n))
@@ -553,7 +560,7 @@ func TestGenerationsOutOfHistoryAreRemoved(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = openStore(t, dir, Options{})
+	s = openStore(t, dir, tenthWhole())
 	if got := holdsAt(t, s, 0); len(got) != n-1 {
 		t.Errorf("opened again the graph has %d statements", len(got))
 	}
@@ -567,14 +574,14 @@ func TestEraseInReplacedGraph(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			s := openStore(t, dir, Options{})
+			s := openStore(t, dir, tenthWhole())
 			alice, bob := Meta{Principal: SystemPrincipal(), Actor: "agent://alice"}, Meta{Principal: SystemPrincipal(), Actor: "agent://bob"}
 			if _, err := s.Update(t.Context(), bob, func(tx *Tx) error {
 				return errors.Join(tx.Apply(Patch{Op: Add, Quad: wholeQuad(3)}), tx.Apply(Patch{Op: Add, Quad: wholeQuad(5)}))
 			}); err != nil {
 				t.Fatal(err)
 			}
-			const n = MaxPatches + 1
+			const n = wholeBeyond + 1
 			replaceWith(t, s, alice, wholeQuads(0, n))
 			replaceWith(t, s, bob, wholeQuads(4, n+4))
 			if err := s.Close(); err != nil {
@@ -584,7 +591,7 @@ func TestEraseInReplacedGraph(t *testing.T) {
 			if err != nil || report.Changes == 0 {
 				t.Fatalf("got %+v, %v", report, err)
 			}
-			s = openStore(t, dir, Options{})
+			s = openStore(t, dir, tenthWhole())
 			want := n - 4
 			if o.Source != "" {
 				want = n - 4 // what bob alone backed is gone, of the rest his part

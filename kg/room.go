@@ -11,7 +11,8 @@ import (
 // A full volume is no fault of the store: it goes on to be read, and takes updates again
 // when there is room. Three things keep it from failing.
 //
-//   - Updates are refused below a reserve of free space.
+//   - Updates are refused below a reserve of free space, but for the entry by which what an
+//     unfinished replacement wrote is given up: it is small, and lets that be removed.
 //   - The log allocates what an append needs before it writes anything of it, so that a
 //     group for which there is no room is refused as a whole.
 //   - The index writes to memory and makes tables of that in the background. A table for
@@ -44,6 +45,17 @@ func (s *Store) writableWith(indexBytes uint64) error {
 		return s.errDiskFull()
 	}
 	return nil
+}
+
+// freeingBytes is how much of the reserve has to be left for an update that frees space. It
+// is far more than such an update writes.
+const freeingBytes = 4 << 20
+
+// mayUseReserve reports whether only the reserve of free space keeps updates from being
+// made, and has room for one that frees space.
+func (s *Store) mayUseReserve() bool {
+	free, err := s.options.FreeBytes(s.dir.path)
+	return err == nil && free >= freeingBytes && s.refused.Load() == nil && s.unindexed.Load() == nil && !s.layers.stuck
 }
 
 // hasRoom is CodeDiskFull unless there are so many bytes beside the reserve.

@@ -90,7 +90,7 @@ type Store struct {
 	reads     btree.Map[Revision, int] // revisions of the past that snapshots read
 	readsLeft chan struct{}            // closed when one of reads goes
 
-	holds btree.Map[Revision, int] // log entries from which backups still read on
+	holds btree.Map[Revision, int] // log entries from which backups and judged replacements still read on
 
 	// counted tells that the catalogue has the counts by source: always, once the
 	// store is open and takes updates.

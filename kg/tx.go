@@ -243,12 +243,12 @@ func (tx *Tx) add(p *Patch, replaces []uint32) error {
 	if !p.Time.IsZero() {
 		a.Time = p.Time
 	}
-	old, had := findSource(before.assertions, a.Source)
-	if had && old.same(a) && (p.Time.IsZero() || old.Time.Equal(p.Time)) {
-		return tx.touch(ids, p.Quad.Graph)
+	_, same, err := joinSources(before.assertions, &a, !p.Time.IsZero())
+	if err != nil {
+		return err
 	}
-	if !had && len(before.assertions) >= MaxAssertions {
-		return Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
+	if same {
+		return tx.touch(ids, p.Quad.Graph)
 	}
 	if !known {
 		tx.w.assign(&p.Quad, &ids)
@@ -260,6 +260,17 @@ func (tx *Tx) add(p *Patch, replaces []uint32) error {
 		Op: Add, Quad: p.Quad, Assertion: a, ReplacedBy: -1, Replaces: replaces,
 		Before: before.assertions, After: tx.after(before.assertions, &a), Since: before.since,
 	}, ids)
+}
+
+// joinSources compares an assertion with those that back a statement. had reports whether
+// its source is one of theirs, and same whether it says the same as it did, at the same time
+// where timed: the assertion then changes nothing. One source too many is an error.
+func joinSources(before []Assertion, a *Assertion, timed bool) (had, same bool, err error) {
+	old, had := findSource(before, a.Source)
+	if !had && len(before) >= MaxAssertions {
+		return false, false, Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
+	}
+	return had, had && old.same(*a) && (!timed || old.Time.Equal(a.Time)), nil
 }
 
 // after is what backs a statement once the assertion is made. Most statements of an

@@ -16,8 +16,7 @@ func (tx *Tx) beginGeneration(graph Term) (old ID, err error) {
 		// Who keeps state from their commits would learn nothing of what came and went.
 		return old, Errorf(CodeReserved, "the graph %s is koine's own and cannot be replaced as a whole", graph).At("graph")
 	}
-	p := Patch{Op: Add, Quad: Quad{IRI(OwnGraphPrefix), IRI(OwnGraphPrefix), IRI(OwnGraphPrefix), graph}}
-	if err := p.Quad.valid(Term.Valid); err != nil { // a graph of before is emptied by any name
+	if err := validGraph(graph, Term.Valid); err != nil { // not ValidNew: a graph that exists is emptied by any name
 		return old, err
 	}
 	if err := tx.mayWrite(graph); err != nil {
@@ -52,10 +51,9 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 	if err != nil {
 		return as, err
 	}
-	id := keys.Generation(uint64(tx.written.began))
 	var before state
 	if known {
-		ids.Graph = id
+		ids.Graph = keys.Generation(uint64(tx.written.began))
 		there, err := tx.w.state(ids)
 		if err != nil || len(there.assertions) > 0 {
 			return as, err
@@ -66,12 +64,12 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 		}
 	}
 	a := Assertion{Source: p.Source, Time: unsettled}
-	was, had := findSource(before.assertions, a.Source)
-	switch {
-	case had && was.same(a):
+	had, same, err := joinSources(before.assertions, &a, false)
+	if err != nil {
+		return as, err
+	}
+	if same {
 		return writtenAs{new: true}, tx.writeStatement(p.Quad, before, ids)
-	case !had && len(before.assertions) >= MaxAssertions:
-		return as, Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
 	}
 	if !known {
 		tx.w.assign(&p.Quad, &ids)

@@ -20,16 +20,9 @@ func (s *Snapshot) Justification(r Revision) (string, error) {
 	readable := func(graph Term) bool {
 		return asked.may(s.access, &s.view.Principal, graph) && !s.generations.hides(graph, c.Revision)
 	}
-	if !c.madeBy(&s.view.Principal) && (c.Written != nil || c.Replaced != nil && !(readable(c.Replaced.Graph) && s.seesAll(c.Replaced))) {
-		return "", nil
-	}
-	return c.motives(&s.view.Principal, func(q *Quad) bool {
+	return c.withMotives(&s.view.Principal, func(q *Quad) bool {
 		return readable(q.Graph) && (s.hides == nil || !s.hides(q.Predicate, q.Graph))
+	}, func(r *GraphReplacement) bool {
+		return readable(r.Graph) && s.hides == nil && s.view.doubts == nil && (s.forgets == nil || !s.forgets(r.Graph))
 	}).Justification, nil
-}
-
-// seesAll tells whether nothing of what a replaced graph held is hidden from the
-// principal, nor erased.
-func (s *Snapshot) seesAll(r *GraphReplacement) bool {
-	return !r.Uncounted && !r.Deleted && s.hides == nil && s.view.doubts == nil && (s.forgets == nil || !s.forgets(r.Graph))
 }
