@@ -287,7 +287,7 @@ func (c *Card) announceChannels(base string) {
 		Params: ChannelsParams{Messaging: m, Methods: methods, JSONSchema: base + ChannelsPath},
 	})
 	c.Skills = append(c.Skills[:len(c.Skills):len(c.Skills)], Skill{
-		ID: "channels", Name: "Talk in channels", Tags: []string{"messaging", "channels", "sse"},
+		ID: "channels", Name: "Use channels", Tags: []string{"messaging", "channels", "sse"},
 		Description: "Keeps durable conversations between agents, ordered and streamed, whose messages may carry facts for the knowledge graph (channels/*).",
 		Examples: []string{
 			`{"method": "channels/create", "params": {"name": "summaries", "visibility": "public"}}`,
@@ -299,7 +299,7 @@ func (c *Card) announceChannels(base string) {
 var skills = []Skill{
 	{
 		ID: "search", Name: "Search knowledge", Tags: []string{"knowledge-graph", "search"},
-		Description: "Finds the statements that have all words of a text. The text \"help\" tells what else a message may ask for.",
+		Description: "Finds the statements that contain all words of a text. The text \"help\" lists the other requests that a message may contain.",
 		Examples:    []string{"Ada Lovelace", "What is known about water in the crystal?", "help"},
 	},
 	{
@@ -314,7 +314,7 @@ var skills = []Skill{
 	},
 	{
 		ID: "subscribe", Name: "Follow changes", Tags: []string{"knowledge-graph", "graphql", "sse"},
-		Description: "Streams the changes of statements, of an entity and what is around it, or of the rows of a pattern, from now on, from any earlier position, or after a snapshot of what stands (knowledge/subscribe). Sent as a streaming message it is followed; each event is an artifact.",
+		Description: "Streams the changes of statements, of an entity and its surroundings, or of the rows of a pattern, from now on, from any earlier position, or after a snapshot of the present state (knowledge/subscribe). As a streaming message, a subscription yields each event as an artifact.",
 		Examples: []string{
 			"subscription { statementChanged(where: {predicate: {eq: \"foaf:name\"}}) { __typename } }",
 			"subscription { matchChanged(pattern: {triples: [{s: \"?who\", p: \"foaf:knows\", o: \"?whom\"}]}) { ... on MatchChange { added { values } removed { values } } } }",

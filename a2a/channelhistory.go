@@ -37,7 +37,7 @@ func readHistory(params *object) (q channels.HistoryQuery) {
 	if params.hasMember("sinceSequence") && params.hasMember("sinceTimestamp") {
 		params.failAt("sinceTimestamp", "sinceTimestamp and sinceSequence are mutually exclusive")
 	}
-	if since, said := params.readNatural("sinceSequence"); said {
+	if since, present := params.readNatural("sinceSequence"); present {
 		n := clampSequence(since)
 		q.SinceSequence = &n
 	}

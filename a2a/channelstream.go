@@ -24,18 +24,18 @@ const (
 // Last-Event-ID, even an empty one.
 func (h *Handler) channelStream(_ context.Context, c *call) (*opening, error) {
 	params, id := c.channelParams(new(failure))
-	n, said := params.readNatural("sinceSequence")
+	n, isSet := params.readNatural("sinceSequence")
 	interval, _ := params.readClamped("heartbeatIntervalMs", MinHeartbeat.Milliseconds(), MaxHeartbeat.Milliseconds())
 	if err := params.readRest(); err != nil {
 		return nil, err
 	}
-	start := streamStart{sequence: clampSequence(n), field: "sinceSequence", said: said}
+	start := streamStart{sequence: clampSequence(n), field: "sinceSequence", isSet: isSet}
 	ids, err := start.readHeader(c.header)
 	if err != nil {
 		return nil, err
 	}
 	by := c.byCaller()
-	return &opening{ids: ids || said, heartbeat: time.Duration(interval) * time.Millisecond, establish: func(ctx context.Context) (*feed, error) {
+	return &opening{ids: ids || isSet, heartbeat: time.Duration(interval) * time.Millisecond, establish: func(ctx context.Context) (*feed, error) {
 		st, err := h.channels.Stream(ctx, by, id, start.sequenceAfter())
 		if err != nil {
 			return nil, start.withField(err)
@@ -49,7 +49,7 @@ func (h *Handler) channelStream(_ context.Context, c *call) (*opening, error) {
 type streamStart struct {
 	sequence int64
 	field    string // field of the request with the start
-	said     bool   // a start is set; otherwise the stream starts with new messages
+	isSet    bool   // a start is set; otherwise the stream starts with new messages
 }
 
 // readHeader reads the start from a Last-Event-ID, which takes precedence over the
@@ -65,12 +65,12 @@ func (s *streamStart) readHeader(header http.Header) (asked bool, err error) {
 	if err != nil {
 		return asked, kg.Errorf(kg.CodeInvalid, "Last-Event-ID must be a sequence, not %q", clipText(last)).At("Last-Event-ID")
 	}
-	s.sequence, s.field, s.said = clampSequence(n), "Last-Event-ID", true
+	s.sequence, s.field, s.isSet = clampSequence(n), "Last-Event-ID", true
 	return asked, nil
 }
 
 func (s *streamStart) sequenceAfter() *int64 {
-	if !s.said {
+	if !s.isSet {
 		return nil
 	}
 	return &s.sequence

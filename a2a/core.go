@@ -73,12 +73,12 @@ func (h *Handler) coreMethods() map[string]method {
 // checkVersion returns an error if the request names another version. Without A2A-Version, the
 // method decides (WIRE §8).
 func (v version) checkVersion(c *call) error {
-	said := cmp.Or(c.header.Get("A2A-Version"), c.query.Get("A2A-Version"))
-	if said == "" {
+	requested := cmp.Or(c.header.Get("A2A-Version"), c.query.Get("A2A-Version"))
+	if requested == "" {
 		return nil
 	}
 	// The patch number has no meaning on the wire (A2A 1.0, section 3.6).
-	words := strings.SplitN(strings.TrimSpace(said), ".", 3)
+	words := strings.SplitN(strings.TrimSpace(requested), ".", 3)
 	if len(words) == 3 {
 		words = words[:2]
 	}
@@ -88,7 +88,7 @@ func (v version) checkVersion(c *call) error {
 	case version1.name, version03.name, "1":
 		return otherVersion(c.method, v)
 	}
-	return newError(codeVersion, "A2A "+clipText(said)+" is not supported", details{
+	return newError(codeVersion, "A2A "+clipText(requested)+" is not supported", details{
 		Supported: []string{version1.name, version03.name}, Hint: "Set A2A-Version to 1.0 or 0.3.",
 	})
 }

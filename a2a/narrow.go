@@ -19,8 +19,8 @@ func (h *Handler) narrowRequest(r *http.Request, req *request) (narrow *http.Req
 	f := new(failure)
 	params := readParams(f, req.params)
 	metadata, _ := params.readMember("metadata")
-	token, said := metadata.readText("securityToken")
-	if err := f.firstError(); err != nil || !said {
+	token, present := metadata.readText("securityToken")
+	if err := f.firstError(); err != nil || !present {
 		return r, leave, err
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())

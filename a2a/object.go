@@ -12,7 +12,7 @@ import (
 )
 
 // object reads the members of a scanned JSON object. Names are compared exactly, null
-// counts as absent, and unread members are an error at the end (done). The first
+// counts as absent, and unread members are an error at the end (checkAllRead). The first
 // failure of a request is kept, so that a reader need not check after each member.
 type object struct {
 	failure *failure

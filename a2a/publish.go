@@ -34,8 +34,8 @@ func (h *Handler) publishMessage(ctx context.Context, c *call) (any, error) {
 
 // readFacts reads patches in the form of knowledge/update.
 func (h *Handler) readFacts(ctx context.Context, c *call, f *failure, params *object) update.Facts {
-	patches, said := params.readArray("patches")
-	if !said || len(patches) == 0 {
+	patches, present := params.readArray("patches")
+	if !present || len(patches) == 0 {
 		return update.Facts{}
 	}
 	facts, err := update.Expand(ctx, h.names, c.caller.Principal, h.readMutations(f, "patches", patches))

@@ -12,7 +12,7 @@ import (
 // serveStreamMethod answers a request for a stream: with the stream, or with a refusal
 // (refuseStream).
 //
-// Its frame stays on the stack for the lifetime of the stream (see serve).
+// Its frame stays on the stack for the lifetime of the stream (see serveStream).
 func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, req *request) {
 	a := &streamRequest{method: req.method, began: time.Now(), request: r, leave: func() {}}
 	defer func() { a.leave() }()

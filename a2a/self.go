@@ -59,9 +59,9 @@ func (s self) Work(ctx context.Context, j *tasks.Job) error {
 			return domainError(err).At(elementPath("parts", i))
 		}
 		if o.summary != nil {
-			said := o.summary(result)
-			out.addText(said.text)
-			out.refused = said.refused
+			words := o.summary(result)
+			out.addText(words.text)
+			out.refused = words.refused
 		}
 		if err := out.reportResult(ctx, i, o.method, result); err != nil || out.refused {
 			return err

@@ -242,7 +242,7 @@ func (s self) answerSnapshot(ctx context.Context, by caller.Caller, params map[s
 	defer cancel()
 	out := snapshotAnswer{Events: []any{}}
 	snapshot := maps.Clone(params)
-	if _, said := params["metadata"]; !said {
+	if _, present := params["metadata"]; !present {
 		snapshot["metadata"] = json.RawMessage(`{"koine":{"snapshot":true}}`)
 	}
 	f, err := s.openSubscription(ctx, by, snapshot)
@@ -286,9 +286,9 @@ func summarizeSnapshot(raw []byte) summary {
 	if json.Unmarshal(raw, &r) != nil {
 		return summary{}
 	}
-	text := fmt.Sprintf("%s now.", countOf(len(r.Events), "event"))
+	text := fmt.Sprintf("%s in the present state.", countOf(len(r.Events), "event"))
 	if r.More {
-		text = fmt.Sprintf("The first %s of what stands now.", countOf(len(r.Events), "event"))
+		text = fmt.Sprintf("The first %s of the present state.", countOf(len(r.Events), "event"))
 	}
-	return summary{text: text + " To be told what changes, send the subscription as a streaming message (SendStreamingMessage, in 0.3 message/stream), or call knowledge/subscribe."}
+	return summary{text: text + " To receive changes, send the subscription as a streaming message (SendStreamingMessage, in 0.3 message/stream), or call knowledge/subscribe."}
 }

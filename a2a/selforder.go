@@ -30,7 +30,7 @@ const help = `I keep a knowledge graph. Send me
 - words to find statements that have all of them: lovelace mathematician
 - a GraphQL document to execute: { entities(first: 5) { nodes { iri label types } } }
 - data with a query: {"query": "query($i: IRI!) { entity(iri: $i) { label } }", "variables": {"i": "urn:x:ada"}}
-- a GraphQL subscription, as a streaming message, to be told what changes: subscription { statementChanged(where: {predicate: {eq: "rdfs:label"}}) { __typename } }
+- a GraphQL subscription, as a streaming message, to receive changes: subscription { statementChanged(where: {predicate: {eq: "rdfs:label"}}) { __typename } }
 - data with mutations, to change something: {"mutations": [{"op": "add", "statement": {"subject": {"id": "urn:x:ada"}, "predicate": {"id": "rdfs:label"}, "object": {"value": "Ada"}}}]}
 - data with a method of mine and its params: {"method": "channels/create", "params": {"name": "lab"}}
 Data may come as text too. What there is to ask for: { vocabulary { classes { iri count } predicates { iri count } } }`

@@ -14,14 +14,14 @@ import (
 // last of them.
 type outcome struct {
 	job     *tasks.Job
-	said    []string
+	texts   []string
 	refused bool // the last order was refused
 	ended   bool
 }
 
 func (o *outcome) addText(text string) {
 	if text != "" {
-		o.said = append(o.said, text)
+		o.texts = append(o.texts, text)
 	}
 }
 
@@ -63,10 +63,10 @@ func (o *outcome) reportChunk(ctx context.Context, c tasks.Chunk, last bool) err
 }
 
 func (o *outcome) summaryMessage() *tasks.Message {
-	if len(o.said) == 0 {
+	if len(o.texts) == 0 {
 		return nil
 	}
-	return &tasks.Message{Parts: []tasks.Part{tasks.TextPart(strings.Join(o.said, "\n"))}}
+	return &tasks.Message{Parts: []tasks.Part{tasks.TextPart(strings.Join(o.texts, "\n"))}}
 }
 
 // endTask completes the task if no artifact did.

@@ -49,9 +49,9 @@ func (h *Handler) subscribeKnowledge(_ context.Context, c *call) (*opening, erro
 // request. field names resume in errors.
 func (h *Handler) readResume(header http.Header, field, resume string, snapshot bool) (from operation.Resume, ids bool, err error) {
 	_, asked := header[lastEventID]
-	said := resume != "" || snapshot
+	hasStart := resume != "" || snapshot
 	last := header.Get(lastEventID)
-	if said && last == "" {
+	if hasStart && last == "" {
 		from.SetBy = field
 	}
 	switch {
@@ -71,9 +71,9 @@ func (h *Handler) readResume(header http.Header, field, resume string, snapshot 
 		from.After, err = h.store.ParsePosition(resume)
 	}
 	if err != nil {
-		return from, asked || said, kg.AsError(err).At(field)
+		return from, asked || hasStart, kg.AsError(err).At(field)
 	}
-	return from, asked || said, nil
+	return from, asked || hasStart, nil
 }
 
 const lastEventID = "Last-Event-Id" // as net/http spells it

@@ -168,7 +168,7 @@ func (h *Handler) reportTask(w http.ResponseWriter, r *http.Request) (int, any, 
 	if err != nil {
 		return 0, nil, err
 	}
-	said, err := v1.ReadReport(body)
+	rep, err := v1.ReadReport(body)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -176,14 +176,14 @@ func (h *Handler) reportTask(w http.ResponseWriter, r *http.Request) (int, any, 
 	if _, err := h.readHandledTask(r, who, id); err != nil {
 		return 0, nil, err
 	}
-	if said.Key, err = rest.IdempotencyKey(r); err != nil {
+	if rep.Key, err = rest.IdempotencyKey(r); err != nil {
 		return 0, nil, err
 	}
 	prefer, reading := rest.Preference(r), tasks.ReadOptions{}
 	if prefer == rest.PreferRepresentation {
 		reading = tasks.ReadAll
 	}
-	out, err := h.deps.Tasks.SubmitReport(r.Context(), who, id, *said, reading)
+	out, err := h.deps.Tasks.SubmitReport(r.Context(), who, id, *rep, reading)
 	if err != nil {
 		return 0, nil, err
 	}

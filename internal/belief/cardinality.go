@@ -61,10 +61,10 @@ func (f *finder) checkPropertyClass(class string, inverse bool) error {
 	}
 	for nth, q := range list {
 		c := cardinality{property: q.Subject, inverse: inverse, most: 1, members: members{subjectsOf, q.Subject},
-			reason: fmt.Sprintf("%s has one value at the most: it is an owl:FunctionalProperty", q.Subject.Name())}
+			reason: fmt.Sprintf("%s may have at most one value: it is an owl:FunctionalProperty", q.Subject.Name())}
 		if inverse {
 			c.members.sort = objectsOf
-			c.reason = fmt.Sprintf("%s is said of one thing at the most: it is an owl:InverseFunctionalProperty", q.Subject.Name())
+			c.reason = fmt.Sprintf("a value of %s may have at most one subject: it is an owl:InverseFunctionalProperty", q.Subject.Name())
 		}
 		if f.startDeclaration(nth) {
 			continue
@@ -103,9 +103,9 @@ func (f *finder) cardinalitiesOf(limits []shapes.Limit) (list []cardinality, err
 	below := map[kg.Term][]kg.Term{}
 	for _, l := range limits {
 		c := cardinality{property: l.Property, inverse: l.Inverse, most: l.Most,
-			reason: fmt.Sprintf("the shape %s allows %d of %s at most", l.Shape.Name(), l.Most, l.Property.Name())}
+			reason: fmt.Sprintf("the shape %s allows at most %d values of %s", l.Shape.Name(), l.Most, l.Property.Name())}
 		if l.Inverse {
-			c.reason = fmt.Sprintf("the shape %s allows at most %d with it as %s", l.Shape.Name(), l.Most, l.Property.Name())
+			c.reason = fmt.Sprintf("the shape %s allows at most %d subjects for a value of %s", l.Shape.Name(), l.Most, l.Property.Name())
 		}
 		var classes []kg.Term
 		for _, class := range l.Classes {

@@ -79,15 +79,15 @@ func (e *Effect) computeEffect(ctx context.Context, store *kg.Store, by kg.Princ
 // countChanged counts the assertions that stop or resume counting, and reports whether the
 // statement as a whole does.
 func (e *Effect) countChanged(list []kg.Assertion, now, then kg.Doubts) bool {
-	var stands, stood bool
+	var visibleAfter, visibleBefore bool
 	for i := range list {
 		before, after := !now.Hide(&list[i]), !then.Hide(&list[i])
-		stood, stands = stood || before, stands || after
+		visibleBefore, visibleAfter = visibleBefore || before, visibleAfter || after
 		if before != after {
 			e.Assertions++
 		}
 	}
-	return stood != stands
+	return visibleBefore != visibleAfter
 }
 
 func sortBy[T any, K cmp.Ordered](list []T, key func(T) K) {

@@ -65,14 +65,14 @@ func (f *finder) checkDisjoint() error {
 	if err != nil {
 		return err
 	}
-	said := make(map[kg.Quad]bool, len(list))
+	declared := make(map[kg.Quad]bool, len(list))
 	for _, q := range list {
-		said[q] = true
+		declared[q] = true
 	}
 	for nth, q := range list {
 		a, b := q.Subject, q.Object
 		other := kg.Quad{Subject: b, Predicate: q.Predicate, Object: a, Graph: q.Graph}
-		if f.startDeclaration(nth) || b.Compare(a) < 0 && said[other] {
+		if f.startDeclaration(nth) || b.Compare(a) < 0 && declared[other] {
 			continue // checked on an earlier page, or with the opposite declaration
 		}
 		class, known, err := f.s.ID(a)
@@ -82,7 +82,7 @@ func (f *finder) checkDisjoint() error {
 		if !known {
 			continue
 		}
-		reason := fmt.Sprintf("nothing is both %s and %s: they are owl:disjointWith each other", a.Name(), b.Name())
+		reason := fmt.Sprintf("no node may have both classes %s and %s: they are owl:disjointWith each other", a.Name(), b.Name())
 		err = f.scanInstances(class, func(id kg.ID) error {
 			about, err := f.s.Term(id)
 			if err != nil {

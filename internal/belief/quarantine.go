@@ -134,7 +134,7 @@ func requireAdmin(by *kg.Principal) error {
 	if by.IsAdmin() {
 		return nil
 	}
-	return kg.Errorf(kg.CodePermissionDenied, "only administrators may do this")
+	return kg.Errorf(kg.CodePermissionDenied, "only administrators may manage quarantines")
 }
 
 // Set puts an agent in quarantine: its assertions recorded at or after since, or all of
@@ -153,7 +153,7 @@ func (q *Quarantines) Set(ctx context.Context, store *kg.Store, m kg.Meta, agent
 	since = since.UTC().Truncate(time.Millisecond)
 	now := q.Doubted()
 	if _, there := now[agent]; !there && len(now) >= MaxQuarantined {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "%d agents are under quarantine, and no more can be", MaxQuarantined)
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "%d agents are in quarantine, the limit", MaxQuarantined)
 	}
 	then := maps.Clone(now)
 	if then == nil {
@@ -174,7 +174,7 @@ func (q *Quarantines) Lift(ctx context.Context, store *kg.Store, m kg.Meta, agen
 	now := q.Doubted()
 	since, there := now[agent]
 	if !there {
-		return nil, kg.Errorf(kg.CodeNotFound, "%s is not under quarantine", agent).At("agent")
+		return nil, kg.Errorf(kg.CodeNotFound, "%s is not in quarantine", agent).At("agent")
 	}
 	then := maps.Clone(now)
 	delete(then, agent)
@@ -193,13 +193,13 @@ func (q *Quarantines) checkAgent(m *kg.Meta, agent kg.AgentID) (kg.AgentID, erro
 	}
 	agent = kg.CanonicalAgent(string(agent))
 	if agent == "" {
-		return "", kg.Errorf(kg.CodeInvalid, "an agent has a name").At("agent")
+		return "", kg.Errorf(kg.CodeInvalid, "the name of the agent is required").At("agent")
 	}
 	if err := agent.Valid(); err != nil {
 		return "", kg.AsError(err).At("agent")
 	}
 	if agent == kg.System {
-		return "", kg.Errorf(kg.CodeInvalid, "koine itself is not put under quarantine").At("agent")
+		return "", kg.Errorf(kg.CodeInvalid, "koine itself cannot be put in quarantine").At("agent")
 	}
 	return agent, nil
 }

@@ -20,9 +20,9 @@ const MaxDropped = 1000
 func Resolve(ctx context.Context, store Writer, m kg.Meta, keep, drop []kg.Quad) (kg.Receipt, error) {
 	switch {
 	case len(drop) == 0:
-		return kg.Receipt{}, kg.Errorf(kg.CodeInvalid, "to resolve a contradiction is to drop at least one statement").At("drop")
+		return kg.Receipt{}, kg.Errorf(kg.CodeInvalid, "drop must have at least one statement").At("drop")
 	case len(drop) > MaxDropped:
-		return kg.Receipt{}, kg.Errorf(kg.CodeLimitExceeded, "%d statements are more than the %d that are dropped at a time", len(drop), MaxDropped).At("drop")
+		return kg.Receipt{}, kg.Errorf(kg.CodeLimitExceeded, "%d statements exceed the limit of %d", len(drop), MaxDropped).At("drop")
 	}
 	dropped := make(map[kg.Quad]bool, len(drop))
 	for _, q := range drop {
@@ -30,7 +30,7 @@ func Resolve(ctx context.Context, store Writer, m kg.Meta, keep, drop []kg.Quad)
 	}
 	for _, q := range keep {
 		if dropped[q] {
-			return kg.Receipt{}, kg.Errorf(kg.CodeInvalid, "a statement is kept or dropped, not both").At("keep")
+			return kg.Receipt{}, kg.Errorf(kg.CodeInvalid, "a statement cannot be in both keep and drop").At("keep")
 		}
 	}
 	return store.Update(ctx, m, func(tx *kg.Tx) error {
@@ -54,5 +54,5 @@ func requireStatement(tx *kg.Tx, q kg.Quad) error {
 	for _, err := range tx.Match(kg.Pattern(q)) {
 		return err
 	}
-	return kg.Errorf(kg.CodeRevisionConflict, "one of the statements stands no longer")
+	return kg.Errorf(kg.CodeRevisionConflict, "one of the statements no longer exists")
 }

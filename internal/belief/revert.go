@@ -61,11 +61,11 @@ func Revert(ctx context.Context, store Writer, m kg.Meta, revision kg.Revision, 
 		return nil, err
 	}
 	if len(foreignChanges(c.Changes)) != len(foreignChanges(whole.Changes)) {
-		return nil, kg.Errorf(kg.CodePermissionDenied, "a commit is reverted as a whole, and this one is more than you may see")
+		return nil, kg.Errorf(kg.CodePermissionDenied, "the commit can only be reverted as a whole, and part of it is not visible to you")
 	}
 	states := netChanges(foreignChanges(whole.Changes))
 	if len(states) == 0 && len(whole.Changes) > 0 {
-		return nil, kg.Errorf(kg.CodeReserved, "the commit changed nothing but what is koine's own: that is changed back by its own calls")
+		return nil, kg.Errorf(kg.CodeReserved, "the commit changed koine's own statements only: undo it with the calls that manage them")
 	}
 	for i := range states {
 		if err := states[i].checkSources(&m.Principal); err != nil {
@@ -123,7 +123,7 @@ func (u *netChange) checkSources(by *kg.Principal) error {
 	for _, list := range [...][]kg.Assertion{u.before, u.after} {
 		for _, a := range list {
 			if !by.MayActFor(a.Source) {
-				return kg.Errorf(kg.CodePermissionDenied, "the commit is about what %s says, for whom you may not speak", a.Source)
+				return kg.Errorf(kg.CodePermissionDenied, "the commit changed assertions of %s, for which you may not act", a.Source)
 			}
 		}
 	}
@@ -169,11 +169,11 @@ func (r *reverting) run(tx *kg.Tx) error {
 			continue
 		}
 		if r.total++; len(r.conflicts) < MaxConflicts {
-			told, err := visibleAssertions(tx, r.states[i].quad)
+			visible, err := visibleAssertions(tx, r.states[i].quad)
 			if err != nil {
 				return err
 			}
-			r.conflicts = append(r.conflicts, Conflict{r.states[i].quad, told})
+			r.conflicts = append(r.conflicts, Conflict{r.states[i].quad, visible})
 		}
 	}
 	if r.total > 0 && !r.force {

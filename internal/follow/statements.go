@@ -41,8 +41,8 @@ func (s Statements) Current(_ context.Context, snapshot *kg.Snapshot) iter.Seq2[
 	at := snapshot.Position()
 	return func(yield func(operation.Event, error) bool) {
 		err := MarkLast(s.scanStatements(snapshot), func(statement kg.Statement, last bool) bool {
-			standing := kg.Event{Op: kg.Add, Statement: statement, Position: at}
-			return yield(operation.Event{Snapshot: true, SnapshotEnd: last, Changes: []kg.Event{standing}}, nil)
+			event := kg.Event{Op: kg.Add, Statement: statement, Position: at}
+			return yield(operation.Event{Snapshot: true, SnapshotEnd: last, Changes: []kg.Event{event}}, nil)
 		})
 		if err != nil {
 			yield(operation.Event{}, err)

@@ -85,8 +85,8 @@ func (s *Surroundings) buildFilter() kg.Filter {
 // Current yields one event for the entity, without a statement.
 func (s *Surroundings) Current(_ context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
-		standing, err := FirstStatement(snapshot, kg.Pattern{Subject: s.Entity}, kg.Pattern{Object: s.Entity})
-		yield(operation.Event{Snapshot: true, SnapshotEnd: true, Statement: standing, Empty: standing == nil}, err)
+		first, err := FirstStatement(snapshot, kg.Pattern{Subject: s.Entity}, kg.Pattern{Object: s.Entity})
+		yield(operation.Event{Snapshot: true, SnapshotEnd: true, Statement: first, Empty: first == nil}, err)
 	}
 }
 
@@ -148,8 +148,8 @@ func (s *Surroundings) applyCommit(ctx context.Context, store *kg.Store, w *kg.W
 	}
 	// A link that extends the set matches the old filter, so the commit was not missed,
 	// but some of its changes were.
-	if told := unionOf(before, after); !maps.Equal(told, seen) {
-		return s.readCommit(ctx, w, end, told)
+	if around := unionOf(before, after); !maps.Equal(around, seen) {
+		return s.readCommit(ctx, w, end, around)
 	}
 	return changes, nil
 }

@@ -109,7 +109,7 @@ func credentialOf(header http.Header) (string, *refusal) {
 // actFor sets the agent that the caller acts for, from X-Agent-ID.
 func (s *Server) actFor(ctx context.Context, header http.Header, who *caller.Caller) *refusal {
 	agent, err := agentNamed(header)
-	if _, said := header["X-Agent-Id"]; err == nil && (!said || agent == who.Principal.ID) {
+	if _, present := header["X-Agent-Id"]; err == nil && (!present || agent == who.Principal.ID) {
 		return nil
 	}
 	if err == nil && s.options.CheckAgent != nil {

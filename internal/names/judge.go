@@ -101,7 +101,7 @@ func (g *Judging) checkName(t kg.Term, field string) error {
 		g.known = iri[:len(scheme)+1]
 		return nil
 	}
-	if stands, err := g.isStored(t, iri); stands || err != nil {
+	if stored, err := g.isStored(t, iri); stored || err != nil {
 		return err
 	}
 	e := g.judge.unknownError(iri, scheme)

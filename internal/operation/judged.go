@@ -11,5 +11,5 @@ func WithJudged(ctx context.Context) context.Context {
 	return context.WithValue(ctx, judgedKey{}, true)
 }
 
-// Judged reports whether the context has the mark of WithAsked.
+// Judged reports whether the context has the mark of WithJudged.
 func Judged(ctx context.Context) bool { return ctx.Value(judgedKey{}) != nil }

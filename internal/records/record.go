@@ -82,13 +82,13 @@ func nameOf(predicate kg.Term) string {
 
 // withObject returns a copy of the record with one statement added or removed. It copies
 // because readers may hold the old record.
-func (r Record) withObject(name string, object kg.Term, stands bool) Record {
+func (r Record) withObject(name string, object kg.Term, exists bool) Record {
 	out := make(Record, len(r)+1)
 	for n, objects := range r {
 		out[n] = objects
 	}
 	objects := slices.DeleteFunc(slices.Clone(out[name]), func(o kg.Term) bool { return o == object })
-	if stands {
+	if exists {
 		objects = append(objects, object)
 	}
 	if len(objects) == 0 {

@@ -56,15 +56,15 @@ func (t *Table) applyFacts(_ kg.Revision, facts []Fact) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var touched []kg.Term
-	told := map[kg.Term]bool{}
+	seen := map[kg.Term]bool{}
 	for _, f := range facts {
 		name := nameOf(f.Predicate)
 		if name == "" || !strings.HasPrefix(f.Subject.Value(), t.prefix) {
 			continue
 		}
 		t.records[f.Subject] = t.records[f.Subject].withObject(name, f.Object, f.Exists)
-		if !told[f.Subject] {
-			told[f.Subject] = true
+		if !seen[f.Subject] {
+			seen[f.Subject] = true
 			touched = append(touched, f.Subject)
 		}
 	}

@@ -14,7 +14,7 @@
 //   - Nobody approves their own proposal: the principal and the agent it acts for
 //     are compared on both sides. Approvals are counted by principal.
 //   - The last approval applies the patches in the same commit, as the author and
-//     with the author's current rights (Options.Standing), judged against the
+//     with the author's current rights (Options.CurrentRights), judged against the
 //     current graph. If the rights are gone, the proposal is conflicted. The rules
 //     that held it do not hold it again; all other rules apply.
 //   - Expiry is computed on every read; the commits of other proposals record it.

@@ -73,7 +73,7 @@ func (w *writer) WriteHeader(status int) {
 
 // Write gathers one line of a block. It drops an id line that was not requested or is
 // empty, puts the event's name before its data (clients that read line by line need it
-// there), and removes the comment mark (Event.library).
+// there), and removes the comment mark (Event.toLibrary).
 func (w *writer) Write(line []byte) (int, error) {
 	if w.block == nil {
 		w.block = blocks.Get().(*block)

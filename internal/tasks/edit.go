@@ -105,10 +105,10 @@ type storedStatus struct {
 }
 
 // setStatus sets the status of the task.
-func (e *edit) setStatus(state State, said *Message) error {
+func (e *edit) setStatus(state State, message *Message) error {
 	status := storedStatus{State: state, At: e.tx.Time(), Version: e.task.Version + 1}
-	if said != nil {
-		n, err := e.appendMessage(said)
+	if message != nil {
+		n, err := e.appendMessage(message)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (e *edit) setStatus(state State, said *Message) error {
 	if err != nil {
 		return err
 	}
-	e.task.Status = Status{State: state, Message: said, Time: status.At}
+	e.task.Status = Status{State: state, Message: message, Time: status.At}
 	e.record[propState], e.record[propStatus] = records.Values(string(state)), []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
 	byStatus.setOrder(e.record, e.was, state, momentOf(e.tx.Time(), e.tx.Revision()))
 	if state.Ended() {

@@ -13,11 +13,11 @@ import (
 // the status. An event's position is that of its last part, counting the parts of all
 // events of the commit.
 func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
-	said := addedStatements(c, id, graph)
+	entities := addedStatements(c, id, graph)
 	version := int64(0)
-	for _, about := range said {
-		if about.subject == id.Entity() {
-			version = integerOf(about.record, propVersion)
+	for _, entity := range entities {
+		if entity.subject == id.Entity() {
+			version = integerOf(entity.record, propVersion)
 		}
 	}
 	var out []Event
@@ -28,37 +28,37 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 		e.Time, e.By, e.Version = c.Time, c.Actor, version
 		out = append(out, e)
 	}
-	for _, about := range said {
-		if about.record[propParts] == nil || Role(about.record.Text(propRole)) != User {
+	for _, entity := range entities {
+		if entity.record[propParts] == nil || Role(entity.record.Text(propRole)) != User {
 			continue
 		}
-		m, err := messageOf(about.record)
+		m, err := messageOf(entity.record)
 		if err != nil {
 			return nil, err
 		}
 		tell(Event{Message: m})
 	}
-	for _, about := range said {
-		for _, object := range about.record[propChunk] {
-			chunk, err := chunkOf(about.subject, object)
+	for _, entity := range entities {
+		for _, object := range entity.record[propChunk] {
+			chunk, err := chunkOf(entity.subject, object)
 			if err != nil {
 				return nil, err
 			}
 			if !chunk.Append {
-				if chunk.Replaced, err = replacedParts(c, about.subject, graph); err != nil {
+				if chunk.Replaced, err = replacedParts(c, entity.subject, graph); err != nil {
 					return nil, err
 				}
 			}
 			tell(Event{Chunk: chunk})
 		}
 	}
-	for _, about := range said {
-		if about.subject != id.Entity() || about.record[propStatus] == nil {
+	for _, entity := range entities {
+		if entity.subject != id.Entity() || entity.record[propStatus] == nil {
 			continue
 		}
-		stored := statusOf(about.record)
+		stored := statusOf(entity.record)
 		status := &Status{State: stored.State, Time: stored.At}
-		for _, other := range said {
+		for _, other := range entities {
 			if stored.Message > 0 && other.subject == id.messageEntity(stored.Message) {
 				m, err := messageOf(other.record)
 				if err != nil {
@@ -67,7 +67,7 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 				status.Message = m
 			}
 		}
-		tell(Event{Status: status, Failure: failureOf(about.record)})
+		tell(Event{Status: status, Failure: failureOf(entity.record)})
 	}
 	return out, nil
 }

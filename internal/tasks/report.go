@@ -111,8 +111,8 @@ func (s *Service) applyReport(ctx context.Context, by caller.Caller, id TaskID, 
 		return kg.Receipt{}, err
 	}
 	if r.Message != nil {
-		said := *r.Message // check fills in fields
-		r.Message = &said
+		message := *r.Message // check fills in fields
+		r.Message = &message
 	}
 	m := metaFor(by, "tasks/report")
 	if m.IdempotencyKey, m.ContentHash, err = r.idempotencyKey(agent, id); err != nil {
@@ -203,11 +203,11 @@ func (r *Report) idempotencyKey(agent kg.AgentID, id TaskID) (key string, conten
 		return "", content, kg.Errorf(kg.CodeInvalid, "the report cannot be encoded as JSON: %s", err)
 	}
 	content = sha256.Sum256(raw)
-	said := []any{"tasks/report", agent, id, r.Key}
+	parts := []any{"tasks/report", agent, id, r.Key}
 	if r.Key == "" {
-		said = append(said, content[:]) // the content is the key
+		parts = append(parts, content[:]) // the content is the key
 	}
-	if raw, err = plainjson.Encode(said); err != nil {
+	if raw, err = plainjson.Encode(parts); err != nil {
 		return "", content, err
 	}
 	sum := sha256.Sum256(raw)
@@ -296,12 +296,12 @@ func (r *Report) applyTo(e *edit, most int) error {
 	if r.State == "" || len(r.Artifacts) == 0 && !records.WouldChange(e.was, e.record) && r.repeatsStatus(e) {
 		return nil
 	}
-	var said *Message
+	var message *Message
 	if r.Message != nil {
 		m := *r.Message
-		said = &m
+		message = &m
 	}
-	return e.setStatus(r.State, said)
+	return e.setStatus(r.State, message)
 }
 
 // repeatsStatus reports whether the report repeats the current state without a message.

@@ -77,8 +77,8 @@ func atMutation(err error, mutation int) error {
 // applyTo applies the step in the transaction.
 func (s *step) applyTo(tx *kg.Tx) error {
 	if s.implied {
-		said, err := alreadyAsserted(tx, s.Source, s.Quad)
-		if said || err != nil {
+		asserted, err := alreadyAsserted(tx, s.Source, s.Quad)
+		if asserted || err != nil {
 			return err
 		}
 	}

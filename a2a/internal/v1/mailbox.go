@@ -63,11 +63,11 @@ func ReadReport(raw []byte) (*tasks.Report, error) {
 		if m.Role != "" && m.Role != form.Roles[tasks.Agent] {
 			return nil, kg.Errorf(kg.CodeInvalid, "the role of a report must be %s", form.Roles[tasks.Agent]).At("message.role")
 		}
-		said, err := form.ReadMessage(m)
+		decoded, err := form.ReadMessage(m)
 		if err != nil {
 			return nil, err
 		}
-		out.Message = &said
+		out.Message = &decoded
 	}
 	for i := range p.Artifacts {
 		a := &p.Artifacts[i]
