@@ -56,7 +56,7 @@ type pairing struct {
 
 	colour  []int32      // by node
 	members [][2][]int32 // by colour and side
-	place   []int32      // index of each node in its members
+	index   []int32      // index of each node in its members
 	touched []int32      // colours that are new or have lost members since pairAlone
 	whole   bool         // assertions count too
 }
@@ -146,7 +146,7 @@ func (p *pairing) pairNodes(one, other int32) { p.partner[one], p.partner[other]
 // resetColours gives each pair a colour of its own and all other nodes a common one, and returns
 // the other nodes.
 func (p *pairing) resetColours() (free []int32) {
-	p.members, p.touched, p.colour, p.place = nil, nil, make([]int32, len(p.labels)), make([]int32, len(p.labels))
+	p.members, p.touched, p.colour, p.index = nil, nil, make([]int32, len(p.labels)), make([]int32, len(p.labels))
 	rest := p.newColour()
 	for n := range int32(len(p.labels)) {
 		switch other := p.partner[n]; {
@@ -170,14 +170,14 @@ func (p *pairing) newColour() int32 {
 
 func (p *pairing) setColour(n, c int32) {
 	list := &p.members[c][p.side[n]]
-	p.colour[n], p.place[n] = c, int32(len(*list))
+	p.colour[n], p.index[n] = c, int32(len(*list))
 	*list = append(*list, n)
 }
 
 func (p *pairing) changeColour(n, c int32) {
 	list := &p.members[p.colour[n]][p.side[n]]
 	last := (*list)[len(*list)-1]
-	(*list)[p.place[n]], p.place[last] = last, p.place[n]
+	(*list)[p.index[n]], p.index[last] = last, p.index[n]
 	*list = (*list)[:len(*list)-1]
 	p.setColour(n, c)
 }
@@ -298,7 +298,7 @@ func (p *pairing) pairByPlace() (some bool) {
 		more = false
 		p.whole = false
 		p.resetColours()
-		places := map[uint64][2][]int32{}
+		byRole := map[uint64][2][]int32{}
 		var order []uint64
 		for n := range int32(len(p.labels)) {
 			if p.partner[n] != unpaired {
@@ -310,16 +310,16 @@ func (p *pairing) pairByPlace() (some bool) {
 					continue
 				}
 				role := p.roleHash(&p.all[s], n)
-				holders, known := places[role]
+				holders, known := byRole[role]
 				if !known {
 					order = append(order, role)
 				}
 				holders[p.side[n]] = append(holders[p.side[n]], n)
-				places[role] = holders
+				byRole[role] = holders
 			}
 		}
 		for _, role := range order {
-			h := places[role]
+			h := byRole[role]
 			if len(h[0]) == 1 && len(h[1]) == 1 && p.partner[h[0][0]] == unpaired && p.partner[h[1][0]] == unpaired {
 				p.pairNodes(h[0][0], h[1][0])
 				some, more = true, true

@@ -15,7 +15,7 @@ type search struct {
 	a     *boundAutomaton
 	yield func(End, error) bool
 
-	// frontier holds the places reached in each state; next is the frontier of the
+	// frontier holds the nodes reached in each state; next is the frontier of the
 	// next level.
 	frontier, next [][]reached
 	seen           map[visit]struct{}
@@ -75,15 +75,15 @@ func (w *search) run(starts []kg.ID) error {
 		}
 	}
 	for w.nextLevel() {
-		for i, places := range w.frontier {
-			if len(places) == 0 {
+		for i, group := range w.frontier {
+			if len(group) == 0 {
 				continue
 			}
-			slices.SortFunc(places, func(p, q reached) int {
+			slices.SortFunc(group, func(p, q reached) int {
 				return cmp.Or(compareIDs(p.id, q.id), cmp.Compare(p.start, q.start))
 			})
 			for _, m := range w.a.states[i].moves {
-				if err := w.stepAll(places, &m); err != nil {
+				if err := w.stepAll(group, &m); err != nil {
 					return err
 				}
 			}
@@ -103,7 +103,7 @@ func (w *search) nextLevel() bool {
 	return any
 }
 
-// addReached adds a place in a state to the search.
+// addReached adds a node in a state to the search.
 func (w *search) addReached(state uint8, p reached) error {
 	s := &w.a.states[state]
 	if len(s.moves) > 0 || w.ends == nil {
@@ -138,34 +138,34 @@ func (w *search) addReached(state uint8, p reached) error {
 	return nil
 }
 
-// stepAll follows one transition from all places, which are sorted: one pass over the
+// stepAll follows one transition from all nodes of group, which are sorted: one pass over the
 // index.
-func (w *search) stepAll(places []reached, m *move) error {
+func (w *search) stepAll(group []reached, m *move) error {
 	l := &w.a.labels[m.label]
 	if l.dead {
 		return nil
 	}
 	sweep := w.snapshot.Sweep()
 	defer sweep.Close()
-	for len(places) > 0 {
+	for len(group) > 0 {
 		n := 1
-		for n < len(places) && places[n].id == places[0].id {
+		for n < len(group) && group[n].id == group[0].id {
 			n++
 		}
-		if err := w.stepFrom(sweep, l, places[:n], m.to); err != nil {
+		if err := w.stepFrom(sweep, l, group[:n], m.to); err != nil {
 			return err
 		}
-		places = places[n:]
+		group = group[n:]
 	}
 	return sweep.Err()
 }
 
-// stepFrom follows one transition from the places of one node.
-func (w *search) stepFrom(sweep *kg.Sweep, l *boundLabel, places []reached, to []uint8) error {
+// stepFrom follows one transition from one node, for all starts in group.
+func (w *search) stepFrom(sweep *kg.Sweep, l *boundLabel, group []reached, to []uint8) error {
 	if err := w.countRead(); err != nil {
 		return err
 	}
-	pattern := kg.IDPattern{Subject: places[0].id, Predicate: l.one, Graph: w.graph}
+	pattern := kg.IDPattern{Subject: group[0].id, Predicate: l.one, Graph: w.graph}
 	if l.inverse {
 		pattern.Subject, pattern.Object = kg.ID{}, pattern.Subject
 	}
@@ -186,7 +186,7 @@ func (w *search) stepFrom(sweep *kg.Sweep, l *boundLabel, places []reached, to [
 			continue // the same statement in another graph
 		}
 		last = far
-		for _, p := range places {
+		for _, p := range group {
 			for _, state := range to {
 				if err := w.addReached(state, reached{far, p.start}); err != nil {
 					return err

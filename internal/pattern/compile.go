@@ -97,21 +97,21 @@ func (c *checker) checkTriple(t *Triple) error {
 	if c.triples++; c.triples > c.limits.Triples {
 		return tooMany("triples", c.limits.Triples)
 	}
-	for _, place := range [...]struct {
+	for _, pos := range [...]struct {
 		name     string
 		node     Node
 		optional bool
 	}{{"subject", t.Subject, false}, {"predicate", t.Predicate, t.Path != nil}, {"object", t.Object, false}, {"graph", t.Graph, true}} {
-		switch n := place.node; {
-		case n.isZero() && !place.optional:
-			return kg.Errorf(kg.CodeInvalid, "a variable or a term is missing").At(place.name)
-		case n.name == "" && len(n.terms) != 1 && place.name != "object" && !n.isZero():
-			return kg.Errorf(kg.CodeInvalid, "only an object can be one of several terms").At(place.name)
+		switch n := pos.node; {
+		case n.isZero() && !pos.optional:
+			return kg.Errorf(kg.CodeInvalid, "a variable or a term is missing").At(pos.name)
+		case n.name == "" && len(n.terms) != 1 && pos.name != "object" && !n.isZero():
+			return kg.Errorf(kg.CodeInvalid, "only an object can be one of several terms").At(pos.name)
 		case len(n.terms) > c.limits.Terms:
-			return tooMany("terms in one position", c.limits.Terms).At(place.name)
+			return tooMany("terms in one position", c.limits.Terms).At(pos.name)
 		case n.name != "":
 			if err := c.countVariable(n.name); err != nil {
-				return kg.AsError(err).At(place.name)
+				return kg.AsError(err).At(pos.name)
 			}
 		}
 	}

@@ -45,12 +45,12 @@ func (x *expander) expandGroup(g *Group) (Group, error) {
 	return out, err
 }
 
-func (x *expander) expandGroups(list []Group, place string) ([]Group, error) {
+func (x *expander) expandGroups(list []Group, field string) ([]Group, error) {
 	out := make([]Group, len(list))
 	for i := range list {
 		var err error
 		if out[i], err = x.expandGroup(&list[i]); err != nil {
-			return nil, kg.AsError(err).At(fmt.Sprintf("%s[%d]", place, i))
+			return nil, kg.AsError(err).At(fmt.Sprintf("%s[%d]", field, i))
 		}
 	}
 	return out, nil

@@ -130,11 +130,11 @@ func (o *scanOp) matchChecks(p kg.IDPattern, v kg.ID) (holds, ended bool) {
 
 // emitRow binds the variables of a quad and passes the row on.
 func (o *scanOp) emitRow(q *kg.IDQuad, checked bool) bool {
-	ids, places := quadParts(q), &o.step.triple.nodes
+	ids, nodes := quadParts(q), &o.step.triple.nodes
 	bound, ok := 0, !o.step.triple.excludesPredicate(q.Predicate)
 	for ; ok && bound < o.nfree; bound++ {
 		i := o.free[bound]
-		slot := places[i].slot
+		slot := nodes[i].slot
 		if had := o.m.row[slot]; had.IsZero() {
 			o.m.row[slot] = *ids[i]
 		} else { // the variable occurs twice in the triple
@@ -152,7 +152,7 @@ func (o *scanOp) emitRow(q *kg.IDQuad, checked bool) bool {
 		more = o.m.countRow(o.step) && o.next.processRow()
 	}
 	for k := range o.nfree {
-		o.m.row[places[o.free[k]].slot] = kg.ID{}
+		o.m.row[nodes[o.free[k]].slot] = kg.ID{}
 	}
 	return more && o.m.err == nil
 }
@@ -163,22 +163,22 @@ func (o *scanOp) prepareChecks(p kg.IDPattern) bool {
 	if len(o.checks) == 0 {
 		return false
 	}
-	places := &o.step.triple.nodes
+	nodes := &o.step.triple.nodes
 	if o.lead == -2 {
 		slot := o.checks[0].triple.nodes[o.checks[0].at].slot
-		for i, at := range places {
+		for i, at := range nodes {
 			if at.slot == slot {
 				o.lead = i
 			}
 		}
 	}
-	sorted := o.m.row[places[o.lead].slot].IsZero() && isSortedBy(p, o.lead, places)
+	sorted := o.m.row[nodes[o.lead].slot].IsZero() && isSortedBy(p, o.lead, nodes)
 	for i := range o.checks {
 		c := &o.checks[i]
 		c.open = false
 		var ok bool
 		if c.pattern, ok = c.triple.patternFor(o.m.row); !ok {
-			c.pattern = kg.IDPattern{} // probe finds that nothing matches
+			c.pattern = kg.IDPattern{} // probeChecks finds that nothing matches
 			sorted = false
 		}
 	}
@@ -186,7 +186,7 @@ func (o *scanOp) prepareChecks(p kg.IDPattern) bool {
 }
 
 // isSortedBy reports whether the rows of the pattern are sorted by this position.
-func isSortedBy(p kg.IDPattern, place int, places *[4]boundNode) bool {
+func isSortedBy(p kg.IDPattern, pos int, nodes *[4]boundNode) bool {
 	q := kg.IDQuad(p)
 	ids := quadParts(&q)
 	if p.Subject.IsZero() && p.Predicate.IsZero() && !p.Object.IsZero() && !p.Object.IsResource() {
@@ -194,7 +194,7 @@ func isSortedBy(p kg.IDPattern, place int, places *[4]boundNode) bool {
 	}
 	for _, letter := range p.Order() {
 		if i := positionOf(letter); ids[i].IsZero() {
-			return i == place
+			return i == pos
 		}
 	}
 	return false

@@ -123,15 +123,15 @@ func (b *builder) resolveTerms(out *boundTriple, at int, terms []kg.Term) error 
 // position. A term that the view does not show is treated as an unknown term, so
 // that neither rows nor the plan reveal it.
 func (b *builder) isShown(at int, id kg.ID, way *path.Path) (bool, error) {
-	places := [4]bool{}
-	places[at] = true
+	positions := [4]bool{}
+	positions[at] = true
 	if way != nil && at != graphPos {
-		places[subjectPos], places[objectPos] = id.IsResource(), true
+		positions[subjectPos], positions[objectPos] = id.IsResource(), true
 		if way.Nullable() {
-			places[predicatePos], places[graphPos] = id.IsResource(), id.IsResource()
+			positions[predicatePos], positions[graphPos] = id.IsResource(), id.IsResource()
 		}
 	}
-	for i, look := range places {
+	for i, look := range positions {
 		var p kg.IDQuad
 		*quadParts(&p)[i] = id
 		if !look {

@@ -75,7 +75,7 @@ const (
 	maxContextDepth = 32
 	// maxTermDepth bounds the chain of terms that are defined by each other.
 	maxTermDepth = 256
-	// maxCachedContexts and maxKeptContextBytes bound the cache of processed contexts.
+	// maxCachedContexts and maxCachedContextBytes bound the cache of processed contexts.
 	maxCachedContexts     = 1 << 10
 	maxCachedContextBytes = 2 << 20
 	// maxExpandedBytes bounds the IRIs that active contexts concatenate of a vocabulary, a

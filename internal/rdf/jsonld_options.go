@@ -55,13 +55,13 @@ type JSONLDOptions struct {
 // JSONLDHolders is a semaphore for documents that hold more than a mebibyte.
 type JSONLDHolders struct {
 	// Wait bounds the wait for the semaphore; 0 means DefaultJSONLDWait.
-	Wait   time.Duration
-	places chan struct{}
+	Wait  time.Duration
+	slots chan struct{}
 }
 
 // NewJSONLDHolders returns a semaphore for n documents.
 func NewJSONLDHolders(n int) *JSONLDHolders {
-	return &JSONLDHolders{places: make(chan struct{}, n)}
+	return &JSONLDHolders{slots: make(chan struct{}, n)}
 }
 
 // acquire acquires the semaphore. It returns CodeOverloaded after the wait.
@@ -73,7 +73,7 @@ func (h *JSONLDHolders) acquire(ctx context.Context) error {
 	late := time.NewTimer(wait)
 	defer late.Stop()
 	select {
-	case h.places <- struct{}{}:
+	case h.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -87,7 +87,7 @@ func (h *JSONLDHolders) acquire(ctx context.Context) error {
 
 func (h *JSONLDHolders) release() {
 	if h != nil {
-		<-h.places
+		<-h.slots
 	}
 }
 

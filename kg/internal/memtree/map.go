@@ -137,7 +137,7 @@ func (m *Map[V]) takeOwnership() {
 	}
 }
 
-// fewPlaces is the initial size of the leaf cache, manyPlaces the largest. It grows after perPlace
+// minCacheSlots is the initial size of the leaf cache, maxCacheSlots the largest. It grows after missesPerSlot
 // misses per slot.
 const (
 	minCacheSlots = 16
