@@ -14,7 +14,7 @@ func (s *Server) logRequest(w *response, r *http.Request, began time.Time) {
 	took := time.Since(began)
 	status := w.status
 	if status == 0 {
-		status = http.StatusOK // what net/http sends for a handler that wrote nothing
+		status = http.StatusOK // net/http's default for a handler that wrote nothing
 	}
 	s.metrics.countRequest(r, status, took, w.stream)
 	level, left := slog.LevelDebug, int64(0)

@@ -35,7 +35,7 @@ const (
 	DefaultShutdownTimeout = 20 * time.Second
 	DefaultMaxHeaderBytes  = 64 << 10
 	DefaultMaxRequests     = 4096
-	// DefaultMaxReceiving bounds the requests whose body is being received.
+	// DefaultMaxReceiving bounds the requests with an incomplete body.
 	DefaultMaxReceiving = 16_384
 	// DefaultMaxReceivedBytes bounds the received bytes of unanswered requests.
 	DefaultMaxReceivedBytes = 256 << 20
@@ -53,7 +53,7 @@ type Options struct {
 
 	// Throttle limits the requests of each caller and address; nil for no limit.
 	Throttle *throttle.Throttle
-	// TrustedProxies are the proxies whose X-Forwarded-For is used.
+	// TrustedProxies are the proxies with a trustworthy X-Forwarded-For.
 	TrustedProxies []netip.Prefix
 
 	// Counters are additional metrics of /metrics; nil creates new ones.
@@ -97,7 +97,7 @@ type Options struct {
 	ShutdownTimeout time.Duration
 	MaxHeaderBytes  int
 	// MaxRequests bounds the requests in progress, without open streams; MaxReceiving
-	// those whose body is being received. Of these, of MaxConnections and of the bytes
+	// those with an incomplete body. Of these, of MaxConnections and of the bytes
 	// of Intake, a caller may have half of the free places (throttle.Pool).
 	MaxRequests, MaxReceiving int
 	// MaxConnections bounds the open connections. 0 derives it from the limit of open

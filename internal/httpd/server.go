@@ -27,7 +27,7 @@ type Server struct {
 	ids                      requestIDs
 
 	requests  *throttle.Pool // requests in progress
-	receiving *throttle.Pool // requests whose body is being received
+	receiving *throttle.Pool // requests with an incomplete body
 	scrapes   *throttle.Pool // reads of /metrics
 	intake    throttle.Intake
 	conns     *connections

@@ -64,7 +64,7 @@ type Result struct {
 	// Scans counts index scans: one reads a whole level of the answer, however many
 	// rows it has.
 	Scans    int64
-	Sources  []kg.AgentID // whose assertions were read, up to 20
+	Sources  []kg.AgentID // sources of the assertions read, up to 20
 	Duration time.Duration
 }
 
@@ -132,7 +132,7 @@ const (
 	DefaultStart Start = iota
 	Latest
 	Earliest
-	Snapshot // what matches now, then what changes after that revision
+	Snapshot // present matches, then the changes after that revision
 	After    // exclusive of Resume.After
 )
 
@@ -141,7 +141,7 @@ type Resume struct {
 	Start Start
 	After kg.Position
 	// SetBy names the part of the request that sets the start; the operation must not
-	// set another one then. It is "" for a reconnecting client, whose position takes
+	// set another one then. It is "" for a reconnecting client: its position takes
 	// precedence over its operation.
 	SetBy string
 }
@@ -172,7 +172,7 @@ type Event struct {
 	Result Result
 }
 
-// Replaced returns the graph whose content was replaced as a whole; nil for another
+// Replaced returns the graph that was replaced as a whole; nil for another
 // event. It is the only change of its event.
 func (e *Event) Replaced() *kg.GraphReplacement {
 	if len(e.Changes) != 1 {

@@ -99,7 +99,7 @@ func (g *generator) randomWords(n int) string {
 	return text
 }
 
-// randomBelow returns a number below n, small ones more often: people who joined early have
+// randomBelow returns a number below n, small ones more often: early members have
 // more acquaintances.
 func (g *generator) randomBelow(n int) int {
 	a, b := g.dice.Float64(), g.dice.Float64()
