@@ -10,13 +10,13 @@ import (
 	"koine/kg"
 )
 
-// limited is what a limit says that was passed.
+// limited is the error of an exceeded limit.
 func limited(what string) error {
 	return &kg.Error{Code: kg.CodeRateLimited, Message: "too many " + what + " of this principal", Hint: "Wait.", RetryAfter: 1500 * time.Millisecond}
 }
 
-// Each request of a batch counts, the first with the HTTP request; one that is
-// refused is an error in its place, and has no HTTP status of its own.
+// Each request of a batch counts, the first with the HTTP request. A refused one gets
+// an error in its place, without an HTTP status of its own.
 func TestRequestsOfABatchAreAdmitted(t *testing.T) {
 	asked := 0
 	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{Admit: func(context.Context) error {
@@ -43,7 +43,7 @@ func TestRequestsOfABatchAreAdmitted(t *testing.T) {
 	}
 }
 
-// An update past the rate is 429, with an error that has the request's id.
+// An update above the rate is refused with 429 and the request's id.
 func TestAnUpdatePastTheRate(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{Admit: func(_ context.Context, m kg.Meta) error {
 		if m.Principal.ID != kg.Anonymous {
@@ -69,8 +69,8 @@ func TestAnUpdatePastTheRate(t *testing.T) {
 	}
 }
 
-// A stream past the caller's number is 429, before anything of it is
-// established, and not one that was closed.
+// A stream above the caller's limit is refused with 429 before it is established;
+// closed streams do not count.
 func TestAStreamPastTheNumber(t *testing.T) {
 	open := 0
 	s := newTestServerWith(t, kg.Options{}, sse.Options{Admit: func(context.Context) (func(), error) {

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// testAgent does what the text of the first part says.
+// testAgent executes the command in the text of the first part.
 type testAgent struct{}
 
 func (testAgent) CheckMessage(m *tasks.Message) error {

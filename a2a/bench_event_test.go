@@ -12,10 +12,10 @@ import (
 	"koine/kg"
 )
 
-// BenchmarkChangeToSocket measures how long a change takes from before it is
-// asked for to its event's bytes at a subscriber on the same machine, the log's
-// fsync included: a change at a time, made directly and through knowledge/update.
-// An op is 200 changes; "made" is how long the caller waited for its receipt.
+// BenchmarkChangeToSocket measures the latency of a change from its request to its
+// event's bytes at a subscriber on the same machine, including the log's fsync: one
+// change at a time, written directly and through knowledge/update. An op is 200
+// changes; "made" is the latency of the receipt.
 func BenchmarkChangeToSocket(b *testing.B) {
 	const changes = 200
 	s := startBench(b)
@@ -59,7 +59,7 @@ func percentile(all []time.Duration, share float64) float64 {
 	return float64(all[int(share*float64(len(all)-1))]) / float64(time.Millisecond)
 }
 
-// apply commits the patches of n things.
+// apply commits the patches of n subjects.
 func (s *benchServer) apply(n int, patches func(i int) []kg.Patch) error {
 	_, err := s.store.Update(context.Background(), kg.Meta{}, func(tx *kg.Tx) error {
 		for i := range n {
@@ -74,19 +74,19 @@ func (s *benchServer) apply(n int, patches func(i int) []kg.Patch) error {
 	return err
 }
 
-// valued gives a subject another value.
+// valued returns a patch that changes the value of a subject.
 func valued(subject, value int) kg.Patch {
 	return kg.Patch{Op: kg.Replace, Source: "agent://bench", Quad: kg.Quad{
 		Subject: kg.IRI(fmt.Sprint("urn:s:", subject)), Predicate: kg.IRI("urn:p"), Object: kg.Integer(int64(value))}}
 }
 
-// subscription asks for the changes of a subject.
+// subscription returns a request for the changes of a subject.
 func subscription(subject int) []byte {
 	return post("/a2a", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"knowledge/subscribe","params":{"subscriptionQuery":`+
 		`"subscription { statementChanged(where: {subject: {eq: \"urn:s:%d\"}}) { ... on StatementChange { op statement { subject { iri } } } } }"}}`, subject, subject))
 }
 
-// arrivals subscribes to a subject's changes and tells when each has come.
+// arrivals subscribes to a subject's changes and delivers the time of each arrival.
 func (s *benchServer) arrivals(b *testing.B, subject int) <-chan time.Time {
 	b.Helper()
 	c := dialRaw(b, s.addr)

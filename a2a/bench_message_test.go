@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// BenchmarkMessage measures a message to koine that asks for one entity and is waited
-// for: it makes a task, is carried out and answered. A round is 16 clients with 400
-// messages; what it takes of the processor, clients included, says more than how
-// long, which is the disk's.
+// BenchmarkMessage measures a message to koine that asks for one entity and waits for
+// the answer: it creates a task, which is executed and answered. A round is 16 clients
+// with 400 messages; the processor time, clients included, is more telling than the
+// duration, which depends on the disk.
 func BenchmarkMessage(b *testing.B) {
 	const clients, requests, people = 16, 25, 1000
 	s := startBench(b)

@@ -14,11 +14,10 @@ import (
 	"koine/kg"
 )
 
-// BenchmarkOneEntity measures a query for one entity over HTTP with 16 clients,
-// and its twin, a bare JSON echo of the same request, in turns within one run.
-// What counts is the ratio of their rates; on a machine that others use, that of
-// the processor time which they take, clients included, says more. Run it with
-// -benchtime=10x, so that there are ten rounds.
+// BenchmarkOneEntity measures a query for one entity over HTTP with 16 clients, and a
+// bare JSON echo of the same request, in turns within one run. The ratio of their rates
+// counts; on a shared machine, that of the processor times, clients included, is more
+// reliable. Run it with -benchtime=10x, so that there are ten rounds.
 func BenchmarkOneEntity(b *testing.B) {
 	const clients, requests, people = 16, 250, 1000
 	s := startBench(b)
@@ -70,7 +69,7 @@ func (s *benchServer) people(n int) error {
 	})
 }
 
-// load is some clients, each with its connection, and what they send between them.
+// load is a set of clients, each with its connection, and the requests that they send.
 type load struct {
 	clients  []*rawClient
 	requests [][]byte
@@ -110,7 +109,7 @@ func (l *load) round(b *testing.B) {
 	}
 }
 
-// processorTime is what the process has used.
+// processorTime returns the processor time used by the process.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

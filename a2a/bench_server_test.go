@@ -24,7 +24,7 @@ import (
 	"koine/kg"
 )
 
-// benchServer is what `koine serve` puts together, as far as it is measured.
+// benchServer is the measured part of `koine serve`.
 type benchServer struct {
 	addr    string
 	store   *kg.Store
@@ -79,8 +79,8 @@ func startBench(b *testing.B) *benchServer {
 	return &benchServer{listener.Addr().String(), store, rooms, streams}
 }
 
-// startEcho runs what net/http and encoding/json cost alone: a server that
-// answers a JSON body with itself.
+// startEcho runs a server that echoes a JSON body, as the baseline cost of net/http and
+// encoding/json.
 func startEcho(b *testing.B) (addr string) {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -109,8 +109,7 @@ func post(path, body string) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 }
 
-// rawClient is a connection and next to nothing else, so that it is the server
-// that is measured.
+// rawClient is a bare connection, so that the benchmark measures the server.
 type rawClient struct {
 	net.Conn
 	in *bufio.Reader

@@ -13,11 +13,10 @@ import (
 	"koine/kg"
 )
 
-// BenchmarkOpenStreams measures what an open knowledge/subscribe costs the
-// server over real sockets: heap and stacks, and goroutines. Each stream follows
-// another subject and has had one event. An op opens all of them. The clients
-// are file descriptors and nothing else: they take none of the memory that is
-// measured.
+// BenchmarkOpenStreams measures the cost of an open knowledge/subscribe for the server
+// over real sockets: heap, stacks and goroutines. Each stream follows another subject
+// and has had one event. An op opens all of them. The clients are bare file
+// descriptors, which use none of the measured memory.
 func BenchmarkOpenStreams(b *testing.B) {
 	const streams = 5000
 	needFiles(b, 2*streams+200)
@@ -53,8 +52,8 @@ func (s *benchServer) setAll(b *testing.B, subjects, value int) {
 	}
 }
 
-// needFiles leaves a benchmark out where a process may not have so many files.
-// (Go raises the soft limit to the hard one by itself.)
+// needFiles skips a benchmark if the process may not open that many files. (Go raises
+// the soft limit to the hard one by itself.)
 func needFiles(b *testing.B, n uint64) {
 	b.Helper()
 	var limit syscall.Rlimit
@@ -69,7 +68,7 @@ func needFiles(b *testing.B, n uint64) {
 // usage is memory in use, in bytes, and goroutines.
 type usage struct{ heap, stacks, goroutines int }
 
-// since adds what has come to be used.
+// since adds the growth of usage.
 func (u *usage) since(before usage) {
 	now := footprint()
 	u.heap += now.heap - before.heap
@@ -77,7 +76,7 @@ func (u *usage) since(before usage) {
 	u.goroutines += now.goroutines - before.goroutines
 }
 
-// report says what each of so many streams uses.
+// report reports the usage of each stream.
 func (u *usage) report(b *testing.B, streams int) {
 	each := func(total int) float64 { return float64(total) / float64(streams) }
 	b.ReportMetric(each(u.heap+u.stacks)/1024, "KiB/stream")
@@ -115,7 +114,7 @@ func openSocket(b *testing.B, addr string) socket {
 	return socket(fd)
 }
 
-// ask sends the request for a stream and waits until it is there.
+// ask sends the request for a stream and waits until it is established.
 func (s socket) ask(b *testing.B, request []byte) {
 	b.Helper()
 	if n, err := syscall.Write(int(s), request); err != nil || n != len(request) {
@@ -124,7 +123,7 @@ func (s socket) ask(b *testing.B, request []byte) {
 	s.await(b, []byte("HTTP/1.1 200 OK\r\n"))
 }
 
-// await reads until this has come.
+// await reads until the text has arrived.
 func (s socket) await(b *testing.B, want []byte) {
 	b.Helper()
 	var got []byte

@@ -38,7 +38,7 @@ func TestBodyBound(t *testing.T) {
 			t.Errorf("%d bytes: got %s", n, got)
 		}
 	}
-	// The same without a length that is known beforehand.
+	// The same with an unknown content length.
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, struct{ *strings.Reader }{strings.NewReader(padded(8<<20 + 1))})
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestMutationBound(t *testing.T) {
 	}
 }
 
-// Texts of the store's own bounds are refused with the part that is too long.
+// Texts beyond the store's limits are refused with the part that is too long.
 func TestTextBounds(t *testing.T) {
 	s := newTestServer(t)
 	patches := `"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1}}}]`
@@ -132,7 +132,7 @@ func TestTextBounds(t *testing.T) {
 	}
 }
 
-// minRevision waits for the revision, but not for ever.
+// minRevision waits for the revision, up to MaxWait.
 func TestMinRevision(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{MaxWait: 30 * time.Millisecond})
 	query := `{"jsonrpc":"2.0","id":1,"method":"knowledge/query","params":{"query":"{ revision }","metadata":{"koine":{"minRevision":1}}}}`
@@ -149,7 +149,7 @@ func TestMinRevision(t *testing.T) {
 	}
 }
 
-// The queue of the store is full: 429, with when to try again.
+// With a full queue of the store the answer is 429 with a retry delay.
 func TestOverloaded(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once

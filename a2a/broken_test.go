@@ -21,7 +21,7 @@ import (
 	"koine/kg"
 )
 
-// broken answers in the ways in which an engine must not.
+// broken is an engine that fails in the given way.
 type broken struct{ how string }
 
 func (b broken) Execute(context.Context, operation.Request) operation.Result {
@@ -41,8 +41,8 @@ func (b broken) Subscribe(context.Context, operation.Request) (operation.Subscri
 	return nil, errors.New("the secret")
 }
 
-// What is unexpected is "internal error" outside, with its details in the log,
-// once; and the server lives on.
+// An unexpected error is "internal error" for the client, with its details logged once;
+// the server goes on.
 func TestInternalErrors(t *testing.T) {
 	for _, how := range []string{"panic", "nothing"} {
 		var log bytes.Buffer
@@ -77,7 +77,7 @@ func TestInternalErrors(t *testing.T) {
 	}
 }
 
-// A request that its client gave up is nobody's fault: it is not logged.
+// A request that its client canceled is not logged as an error.
 func TestGivenUp(t *testing.T) {
 	var log bytes.Buffer
 	s := newTestServer(t)
@@ -116,8 +116,7 @@ func (e *ending) Events() iter.Seq2[operation.Event, error] {
 func (e *ending) Position() kg.Position { return e.at }
 func (e *ending) Close()                {}
 
-// How a stream that was established ends: with an event that says why, and
-// what to do.
+// An established stream ends with an event that has the reason and the next step.
 func TestLastEvents(t *testing.T) {
 	s := newTestServer(t)
 	receipt := s.set(t, kg.Add, "urn:s", kg.String(strings.Repeat("x", 2000)), "agent://x")

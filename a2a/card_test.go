@@ -20,7 +20,8 @@ func get(h http.Handler, url string, headers ...string) *httptest.ResponseRecord
 	return w
 }
 
-// What the extension's text asks for, and what clients of A2A 1.0 and 0.3 read.
+// The card has the members that the extension requires, and those that clients of A2A
+// 1.0 and 0.3 read.
 func TestCard(t *testing.T) {
 	w := get(a2a.NewCardHandler(a2a.CardOptions{Version: "1.2.3"}), "http://localhost:8080/.well-known/agent-card.json")
 	var card struct {
@@ -71,7 +72,8 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// What the channels extension's text asks for (section 2), and its entry.
+// The card has the members that the channels extension requires (section 2), and its
+// entry.
 func TestCardWithChannels(t *testing.T) {
 	w := get(a2a.NewCardHandler(a2a.CardOptions{Channels: true}), "http://localhost:8080/.well-known/agent-card.json")
 	var card struct {
@@ -131,7 +133,7 @@ func TestSchemaHandler(t *testing.T) {
 	}
 }
 
-// A server that knows its callers says by what, in the forms of A2A 0.3 and 1.0.
+// A server with credentials announces them in the forms of A2A 0.3 and 1.0.
 func TestSecuritySchemes(t *testing.T) {
 	for _, row := range []struct {
 		keys, tokens bool

@@ -13,7 +13,7 @@ import (
 	"koine/kg"
 )
 
-// channelCalls are all methods about a channel, with params that would do.
+// channelCalls are all methods about a channel, with valid params.
 var channelCalls = map[string]string{
 	"channels/get":          ``,
 	"channels/update":       `,"expectedVersion":1,"name":"x"`,
@@ -25,8 +25,8 @@ var channelCalls = map[string]string{
 	"channels/stream":       `,"sinceSequence":7`,
 }
 
-// To an outsider a channel that is private, deleted, of two others, or was never
-// there is one and the same, byte for byte, whatever is asked.
+// For an outsider a channel that is private, deleted, between two others, or never
+// existed is the same byte for byte, for every method.
 func TestHiddenChannelsAreNotThere(t *testing.T) {
 	s := newTestServer(t)
 	private := s.channel(t, `{"members":[{"principalId":"bob"}]}`)
@@ -51,8 +51,8 @@ func TestHiddenChannelsAreNotThere(t *testing.T) {
 	}
 }
 
-// The extension has no invitations: who is invited to a private channel is an outsider
-// until it accepts, and finds one that everybody may find as others do.
+// The extension has no invitations: an agent invited to a private channel is an
+// outsider until it accepts, and sees a public one like everyone.
 func TestInvitedAreOutsiders(t *testing.T) {
 	s := newTestServer(t)
 	private, public := s.channel(t, `{}`), s.channel(t, `{"visibility":"public"}`)
@@ -61,7 +61,7 @@ func TestInvitedAreOutsiders(t *testing.T) {
 		if err := s.rooms.Invite(t.Context(), by, channels.ChannelID(id), "agent://ivy"); err != nil {
 			t.Fatal(err)
 		}
-		// A bound of its own would tell that it is there.
+		// An error about limits would reveal the channel.
 		if _, err := s.rooms.Update(t.Context(), by, channels.ChannelID(id), channels.ChannelUpdate{ExpectedVersion: 1, Limits: &channels.Limits{MessageBytes: 1}}); err != nil {
 			t.Fatal(err)
 		}
@@ -82,8 +82,8 @@ func TestInvitedAreOutsiders(t *testing.T) {
 	}
 }
 
-// The bounds of a channel and a message (section 8): what is at one is taken, and
-// what is past it is LimitExceededError.
+// Values at the limits of a channel and a message (section 8) are accepted, values
+// above are LimitExceededError.
 func TestChannelLimits(t *testing.T) {
 	s := newTestServer(t)
 	id := s.channel(t, `{}`)
@@ -116,7 +116,7 @@ func TestChannelLimits(t *testing.T) {
 	}
 }
 
-// What each kg.Code becomes, of a method and of a stream: the error table, whole.
+// The complete error table: each kg.Code for a method and for a stream.
 func TestChannelErrorTable(t *testing.T) {
 	var refuse error
 	s := newTestServerWith(t, kg.Options{
@@ -206,7 +206,7 @@ func TestChannelErrorTable(t *testing.T) {
 	}
 }
 
-// A rate is RateLimitError with HTTP 200, and says when to come back.
+// An exceeded rate is RateLimitError with HTTP 200 and a retry delay.
 func TestRateOfPublishing(t *testing.T) {
 	var refuse error
 	s := newTestServerWith(t, kg.Options{Admit: func(context.Context, kg.Meta) error { return refuse }}, sse.Options{}, a2a.Options{})
@@ -220,10 +220,9 @@ func TestRateOfPublishing(t *testing.T) {
 	s.say(t, "ann", id, "again")
 }
 
-// Each row of the specification's table of errors (section 9), in each method that it
-// can come from: the JSON-RPC code, the reason and the HTTP status, of the conditions
-// themselves. TestChannelErrorTable has the table of all codes, and
-// channels_refused.txtar the rest of what answers say.
+// Each row of the specification's table of errors (section 9), in each method that can
+// return it: the JSON-RPC code, the reason and the HTTP status. TestChannelErrorTable
+// has the table of all codes, and channels_refused.txtar the rest of the answers.
 func TestErrorsOfTheSpecification(t *testing.T) {
 	tooOften := &kg.Error{Code: kg.CodeRateLimited, Message: "too many histories", RetryAfter: time.Second}
 	var histories error

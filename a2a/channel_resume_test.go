@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A subscription to messages that says where it begins by a sequence, and by another start
-// in its metadata, is refused; one of them is enough, and two that agree are one. Who comes
-// back is newer than both.
+// A subscription to messages with a start sequence and another start in its metadata is
+// refused; one of them, or two that agree, is accepted. The Last-Event-ID of a
+// reconnecting client takes precedence over both.
 func TestTwoStartsOfMessages(t *testing.T) {
 	s := newTestServer(t)
 	id := s.channel(t, `{}`)
@@ -19,7 +19,7 @@ func TestTwoStartsOfMessages(t *testing.T) {
 	query := func(args string) string {
 		return `subscription { messagePublished(channelId: "` + id + `"` + args + `) { ... on MessagePublished { sequence } } }`
 	}
-	// told is the sequence of the first message that the subscription tells, and the id of it.
+	// told returns the sequence and the id of the first message of the subscription.
 	told := func(args, metadata string, headers ...string) (first, at string) {
 		t.Helper()
 		block := s.subscribeTo(t, query(args), metadata, append(headers, "X-Agent-ID: ann")...).block()
@@ -77,7 +77,8 @@ func TestTwoStartsOfMessages(t *testing.T) {
 			t.Errorf("%s %s: got %swant %s", row.args, row.metadata, got, want)
 		}
 	}
-	// Who may not read the channel is told the same of it as of one that is not there.
+	// A channel that the caller may not read and one that does not exist give the same
+	// answer.
 	for _, channel := range []string{id, "0192f1c0-0000-7000-8000-000000000000"} {
 		got := refused("eve", strings.Replace(query(", sinceSequence: 0"), id, channel, 1), `{"koine":{"resume":"latest"}}`)
 		if !strings.Contains(got, `"reason":"CHANNEL_NOT_FOUND"`) || strings.Contains(got, "begins") {

@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// Channels of a scope are made and listed by its id, and are as the schema says;
-// who has no access to it is told of none.
+// Channels of a scope are created and listed by its id, and match the schema; an agent
+// without access to the scope sees none.
 func TestChannelsOfScope(t *testing.T) {
 	s, define := newTestServer(t), definitions(t)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
@@ -48,7 +48,8 @@ func TestChannelsOfScope(t *testing.T) {
 		t.Errorf("a member alone is to find it: %s", got)
 	}
 
-	// A channel that is closed says since when, and why if that was said; the others do not.
+	// A closed channel has the time, and the reason if one was given; others have
+	// neither.
 	id := channels.ChannelID(s.channel(t, `{"name":"lab"}`))
 	if got := s.call(t, "ann", "channels/get", fmt.Sprintf(`{"channelId":%q}`, id)); strings.Contains(got, "closedAt") || strings.Contains(got, "scopeId") {
 		t.Errorf("an open one: %s", got)

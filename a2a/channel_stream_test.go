@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// call makes a call as an agent and gives the answer's status line and body.
+// call makes a call as an agent and returns the answer's status line and body.
 func (s *testServer) call(t *testing.T, agent, method, params string) string {
 	t.Helper()
 	request := "POST /\nContent-Type: application/json\nX-Agent-ID: " + agent + "\n\n" +
@@ -22,7 +22,7 @@ func (s *testServer) call(t *testing.T, agent, method, params string) string {
 	return answer(t, s.send(t, []byte(request), nil))
 }
 
-// channel makes a channel of ann's and gives its id.
+// channel creates a channel of ann and returns its id.
 func (s *testServer) channel(t *testing.T, params string) string {
 	t.Helper()
 	got := s.call(t, "ann", "channels/create", params)
@@ -41,7 +41,7 @@ func (s *testServer) say(t *testing.T, agent, id, text string) {
 	}
 }
 
-// follow opens a channels/stream, with more params behind the channel's id.
+// follow opens a channels/stream, with more params after the channel's id.
 func (s *testServer) follow(t *testing.T, agent, id, more string, headers ...string) *subscriber {
 	t.Helper()
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":"sub 1","method":"channels/stream","params":{"channelId":%q%s}}`, id, more)
@@ -64,9 +64,8 @@ func (s *subscriber) expectBlocks(want ...string) {
 	}
 }
 
-// The exact bytes of a stream: what is said from now on, and what was said behind
-// a sequence, then what is said, and nothing of what becomes of the channel. Ids are
-// sequences, for those who ask.
+// The exact bytes of a stream: new messages, or those after a sequence and then new
+// ones, and no events about the channel itself. Ids are sequences, if requested.
 func TestChannelStreamBlocks(t *testing.T) {
 	s := newTestServer(t)
 	id := s.channel(t, `{"members":[{"principalId":"bob"}]}`)
@@ -105,8 +104,8 @@ func (s *subscriber) expectEnd(want string) {
 	}
 }
 
-// Who may not read the channel any more is told that it is not there, be it the
-// member that is gone or the channel.
+// A client that loses access to the channel, because it left or the channel was
+// deleted, gets the error of a channel that does not exist.
 func TestChannelStreamEndsWithAccess(t *testing.T) {
 	s := newTestServer(t)
 	id := s.channel(t, `{"members":[{"principalId":"bob"},{"principalId":"cleo"}]}`)
@@ -124,7 +123,7 @@ func TestChannelStreamEndsWithAccess(t *testing.T) {
 	cleo.expectEnd(gone)
 }
 
-// A server that ends tells each stream where to go on, and takes no new one.
+// A server that shuts down sends each stream its position, and refuses new ones.
 func TestChannelStreamsAtShutdown(t *testing.T) {
 	s := newTestServer(t)
 	id := s.channel(t, `{}`)
@@ -158,8 +157,8 @@ func TestTooManyChannelStreams(t *testing.T) {
 	}
 }
 
-// A client that does not read is told so behind what it was sent, and misses
-// nothing when it comes back.
+// A client that does not read gets the reason after the delivered messages, and misses
+// nothing when it reconnects.
 func TestSlowReaderOfAChannel(t *testing.T) {
 	followed := make(chan context.Context, 100)
 	admit := func(ctx context.Context, _ kg.Principal, follow bool) error {
@@ -175,7 +174,7 @@ func TestSlowReaderOfAChannel(t *testing.T) {
 	for range n {
 		s.say(t, "ann", id, strings.Repeat("x", 200<<10))
 	}
-	// It reads again only when the server has given it up.
+	// It reads again only after the server has given up.
 	select {
 	case <-(<-followed).Done():
 	case <-time.After(patience):
@@ -191,7 +190,7 @@ func TestSlowReaderOfAChannel(t *testing.T) {
 		fmt.Sprintf(`"reason":"SLOW_CONSUMER","domain":"koine","hint":"Resume from the position; without one, start again.","position":"%d"`, at)); block != want {
 		t.Errorf("got  %swant %s", block, want)
 	}
-	// On a machine that is busy it may be given up again, and comes back again.
+	// On a busy machine the server may give up again, and the client reconnects again.
 	for at < n {
 		sub = s.follow(t, "ann", id, fmt.Sprintf(`,"sinceSequence":%d`, at))
 		for at < n {
@@ -207,8 +206,8 @@ func TestSlowReaderOfAChannel(t *testing.T) {
 	}
 }
 
-// A stream ends behind the last message of a channel that is closed, whether it follows
-// then or is asked for later, and says that nothing more comes.
+// The stream of a closed channel ends after the last message with an event that nothing
+// more follows, whether it was open or is opened later.
 func TestStreamOfAClosedChannel(t *testing.T) {
 	s := newTestServer(t)
 	id := s.channel(t, `{}`)
@@ -226,9 +225,9 @@ func TestStreamOfAClosedChannel(t *testing.T) {
 	later.expectEnd(end)
 }
 
-// When the log is cut before a stream of a channel has told what it had, the stream
-// ends with RESYNC and where it is. Messages stay when the log goes: who comes back
-// with the id of the last, or asks for what is behind it, misses none.
+// If the log is truncated before a stream of a channel has delivered a message, the
+// stream ends with RESYNC and its position. Messages survive the log: a client that
+// resumes from the last id, or asks for later ones, misses none.
 func TestChannelStreamOfACutLog(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{RingCommits: 1}, sse.Options{WriteTimeout: patience, SendBuffer: 8 << 10}, a2a.Options{})
 	id := s.channel(t, `{}`)
@@ -268,8 +267,8 @@ func TestChannelStreamOfACutLog(t *testing.T) {
 	}
 }
 
-// Heartbeats are comments, with ids and without, as often as the client says but
-// not more often than once a second.
+// Heartbeats are comments, with and without ids, at the client's interval but at most
+// once a second.
 func TestChannelHeartbeats(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{}, sse.Options{Heartbeat: time.Hour}, a2a.Options{})
 	id := s.channel(t, `{}`)
@@ -285,8 +284,7 @@ func TestChannelHeartbeats(t *testing.T) {
 	}
 }
 
-// What was taken back stays where it was, without its parts, and so it is told to
-// who comes later.
+// A retracted message keeps its place without its parts, also for later readers.
 func TestRetractedMessages(t *testing.T) {
 	s := newTestServer(t)
 	id := s.channel(t, `{}`)

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// selected is what an event holds of the subscription's own selection.
+// selected returns the selection of the subscription in an event.
 func selected(t *testing.T, block string) (op, data, position string) {
 	t.Helper()
 	var e struct {
@@ -31,9 +31,9 @@ func selected(t *testing.T, block string) (op, data, position string) {
 	return e.Result.Op, string(e.Result.ChangeMetadata.Data), e.Result.ChangeMetadata.Position
 }
 
-// What is told commit by commit comes as an event for each change that caused
-// it. What was selected goes with the last of them, so that it is told once to
-// whoever is cut off in between and resumes.
+// A subscription by commits has an event for each change of a commit. The selection
+// goes with the last, so that a client that is cut off in between and resumes gets it
+// once.
 func TestSubscribeCommitByCommit(t *testing.T) {
 	for name, row := range map[string]struct{ query, snapshot, data string }{
 		"an entity": {

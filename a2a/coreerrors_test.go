@@ -18,8 +18,8 @@ import (
 	"koine/kg"
 )
 
-// What each kg.Code becomes in base A2A: the error table, whole, in both versions. A
-// reason of A2A's own has A2A's domain, and koine's beside it where that says more.
+// The complete error table of base A2A: each kg.Code in both versions. A reason of
+// A2A's own has A2A's domain, and koine's reason beside it if that says more.
 func TestBaseErrorTable(t *testing.T) {
 	var refuse error
 	s := newTestServerWith(t, kg.Options{Admit: func(context.Context, kg.Meta) error { return refuse }}, sse.Options{}, a2a.Options{})
@@ -91,7 +91,7 @@ func TestBaseErrorTable(t *testing.T) {
 	}
 }
 
-// waiting is a task of ann's that goes on.
+// waiting creates an open task of ann.
 func (s *testServer) waiting(t *testing.T) string {
 	t.Helper()
 	got := s.call(t, "ann", "SendMessage", `{"message":{"messageId":"w","role":"ROLE_USER","parts":[{"text":"ask"}]}}`)
@@ -102,8 +102,8 @@ func (s *testServer) waiting(t *testing.T) string {
 	return id[1]
 }
 
-// Each error of A2A's own, and of JSON-RPC's, is in a conversation of each version,
-// under the name that A2A has for it.
+// Each error of A2A and JSON-RPC occurs in a conversation of each version, under A2A's
+// name.
 func TestEveryBaseErrorIsOnTheWire(t *testing.T) {
 	files, err := filepath.Glob("testdata/wire/core_*.txtar")
 	if err != nil || len(files) == 0 {

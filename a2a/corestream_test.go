@@ -16,7 +16,7 @@ import (
 	"koine/kg"
 )
 
-// told is one of a stream of a task: its id, and the result as it stands.
+// told is an element of a stream of a task: its id, and the raw result.
 type told struct{ id, result string }
 
 var eventOnWire = regexp.MustCompile(`(?m)^id: (\S+)\ndata: \{"jsonrpc":"2.0","id":1,"result":(.*)\}$`)
@@ -38,8 +38,8 @@ func (s *testServer) events(t *testing.T, method, params, last string) (out []to
 	return out
 }
 
-// Behind each event of a task the rest of them come, each once and in order, in both
-// versions; also when the task has ended. Their ids go up.
+// A stream resumed after each event of a task yields the rest, each once and in order,
+// in both versions, also after the task has ended. Ids increase.
 func TestTaskStreamsGoOn(t *testing.T) {
 	s := newTestServer(t)
 	for version, m := range map[string]struct{ stream, follow, params string }{
@@ -103,8 +103,8 @@ func TestStatesInBothVersions(t *testing.T) {
 	}
 }
 
-// A large result comes to who follows it in several chunks, in both versions, which
-// are the JSON when they are put together.
+// A large result arrives in several chunks, in both versions, which together are the
+// JSON.
 func TestLargeResultsAreStreamed(t *testing.T) {
 	s := newTestServer(t)
 	s.large(t)
@@ -157,7 +157,8 @@ func TestLargeResultsAreStreamed(t *testing.T) {
 	}
 }
 
-// Who waits for a message is answered in time, with the task as it is.
+// A client that waits for a message is answered in time, with the present state of the
+// task.
 func TestWaitingEnds(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{MaxSendWait: time.Millisecond})
 	for method, params := range map[string]string{

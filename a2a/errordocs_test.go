@@ -15,8 +15,8 @@ var (
 	numberInRow = regexp.MustCompile(`-?\d+`)
 )
 
-// tableOf is the first table below a heading of a document, without its head: the
-// cells of each row.
+// tableOf returns the cells of the first table below a heading of a document, without
+// the header.
 func tableOf(t *testing.T, file, head string) (rows [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -42,7 +42,7 @@ func tableOf(t *testing.T, file, head string) (rows [][]string) {
 	return rows
 }
 
-// rowOf is the row of a table for the reason that clients know.
+// rowOf returns the row of a table for the reason that clients know.
 func rowOf(table []errorRow, reason string) (errorRow, bool) {
 	for _, row := range table {
 		if row.code == kg.CodeAccessChanged { // clients know it as RESYNC

@@ -14,10 +14,10 @@ import (
 	"koine/kg/kgtest"
 )
 
-// Each code of the domain has one row in each table, but for those that no call ends
-// with: an internal error has no row, and the others are of opening a store. Of base
-// A2A, those are not either that only queries, updates and channels end with: whoever
-// adds a code says here which it is.
+// Each code of the domain has a row in each table, except for those that no call
+// returns: an internal error has no row, and the others come from opening a store. Base
+// A2A also lacks those that only queries, updates and channels return. The author of a
+// new code must classify it here.
 func TestEveryCodeHasARow(t *testing.T) {
 	never := []kg.Code{kg.CodeInternal, kg.CodeDataDirInUse, kg.CodeFormatUnknown}
 	notOfTasks := []kg.Code{
@@ -58,9 +58,9 @@ func btoi(b bool) int {
 	return 0
 }
 
-// Where a channel keeps some messages only, who asks for what is no longer there is
-// told what is: by histories, by streams that begin, and as the last of one that fell
-// behind, which has no position then.
+// In a channel that keeps some messages only, a request for removed ones returns the
+// oldest that remains: in histories, in new streams, and as the last event of a stream
+// that fell behind, which then has no position.
 func TestWhatIsLeftOfAChannel(t *testing.T) {
 	s := newTestServer(t)
 	id := s.channel(t, `{}`)

@@ -13,8 +13,8 @@ import (
 	"koine/kg"
 )
 
-// Who waits for a task that nobody claims is told that it has failed, and why, in both
-// versions.
+// A client that waits for an unclaimed task gets the failed task with the reason, in
+// both versions.
 func TestUnclaimedTasksHaveFailed(t *testing.T) {
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: tasks.NewGuard(kg.AllowAll{})})
 	if err != nil {

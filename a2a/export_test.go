@@ -6,7 +6,7 @@ import (
 	"koine/kg"
 )
 
-// Tables gives the codes that have a row in each table of errors, in their order.
+// Tables returns the codes in each table of errors, in order.
 func Tables() map[string][]kg.Code {
 	out := map[string][]kg.Code{}
 	for name, table := range map[string][]errorRow{
@@ -19,7 +19,7 @@ func Tables() map[string][]kg.Code {
 	return out
 }
 
-// LastOfStream is the last event of a channel's stream that ends with an error behind
+// LastOfStream returns the last event of a channel's stream that ends with an error at
 // a position.
 func LastOfStream(h *Handler, err error, position string) *Error {
 	return h.endOf(context.Background(), channelStreams, err, position)

@@ -13,8 +13,8 @@ import (
 	"koine/kg"
 )
 
-// The extended card has the form of the version that asks and no other, and the
-// extensions in A2A's list only.
+// The extended card has the form of the requested version only, and the extensions in
+// A2A's list only.
 func TestExtendedCard(t *testing.T) {
 	about := &a2a.CardOptions{PublicURL: "https://koine.example", Channels: true, Push: true, Keys: true}
 	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{Card: about})
@@ -62,7 +62,7 @@ func TestExtendedCard(t *testing.T) {
 	}
 }
 
-// A card of one version has no key of the other, nor of the extensions' own.
+// A card of one version has no member of the other, nor of the extensions.
 func TestCardsOfOneVersion(t *testing.T) {
 	of := map[string][]string{
 		"1.0": {"supportedInterfaces", "extendedAgentCard", "httpAuthSecurityScheme", "apiKeySecurityScheme"},

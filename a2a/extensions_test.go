@@ -8,7 +8,8 @@ import (
 	"koine/a2a"
 )
 
-// What is asked for and known, or called, is active; the rest is left out.
+// Extensions that are requested and supported, or called, are active; others are
+// ignored.
 func TestExtensionsAreActivated(t *testing.T) {
 	s := newTestServer(t)
 	knowledge, channels := a2a.KnowledgeExtensionURI, a2a.ChannelsExtensionURI

@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// doubting holds, rejects or forbids what says so.
+// doubting holds, rejects or forbids statements that name the outcome.
 type doubting struct{ rules }
 
 func (d doubting) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
@@ -28,8 +28,8 @@ func fact(value, more string) string {
 	return fmt.Sprintf(`{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":%q}%s}}`, value, more)
 }
 
-// Facts come with their message and are judged as an update of their own would be:
-// what is held waits without its message, and what is rejected takes it along.
+// Facts of a message are judged like an update: a message is published while its held
+// facts wait, and rejected facts reject it.
 func TestMessagesWithFacts(t *testing.T) {
 	reviews := review.New(review.Options{})
 	s := newTestServerWith(t, kg.Options{Access: reviews.Guard(kg.AllowAll{}), Holder: reviews, Verifier: doubting{}, OnSystemChange: reviews.Follow}, sse.Options{}, a2a.Options{})
@@ -79,7 +79,7 @@ func TestMessagesWithFacts(t *testing.T) {
 	if n := strings.Count(history, `"sequence":`); n != 4 {
 		t.Errorf("%d messages: %s", n, history)
 	}
-	// A type that is said on the side leaves alone what its source says of it.
+	// An implied type does not change an existing assertion of its source.
 	typing := `{"op":"add","statement":{"subject":{"id":"urn:t"},"predicate":{"id":"rdf:type"},"object":{"id":"urn:C"},"certainty":0.3}}`
 	if got := publish(typing, ""); !strings.Contains(got, `"statementsAffected":1`) {
 		t.Error(got)

@@ -17,7 +17,7 @@ import (
 	"koine/a2a"
 )
 
-// officialClient is the official Go client that has found the server by its card.
+// officialClient returns the official Go client, which finds the server by its card.
 func (s *testServer) officialClient(t *testing.T, options ...a2aclient.FactoryOption) *a2aclient.Client {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -35,7 +35,7 @@ func (s *testServer) officialClient(t *testing.T, options ...a2aclient.FactoryOp
 	return client
 }
 
-// The official Go client finds the server by its card and does what there is to do.
+// The official Go client finds the server by its card and calls every method.
 func TestOfficialGoClient(t *testing.T) {
 	s := newTestServer(t)
 	ctx, client := t.Context(), s.officialClient(t)
@@ -111,7 +111,7 @@ func TestOfficialGoClient(t *testing.T) {
 	}
 }
 
-// refusedStream gives the error of a stream that has nothing else.
+// refusedStream returns the error of a stream without other events.
 func refusedStream(t *testing.T, events iter.Seq2[sdk.Event, error]) (refused error) {
 	t.Helper()
 	for event, err := range events {
@@ -123,8 +123,8 @@ func refusedStream(t *testing.T, events iter.Seq2[sdk.Event, error]) (refused er
 	return refused
 }
 
-// The official Go client activates an extension that the card has, and the server says
-// so.
+// The official Go client activates an extension of the card, and the server confirms
+// it.
 func TestOfficialGoClientActivatesExtensions(t *testing.T) {
 	s := newTestServer(t)
 	heard := &listening{RoundTripper: s.Client().Transport}
@@ -138,7 +138,7 @@ func TestOfficialGoClientActivatesExtensions(t *testing.T) {
 	}
 }
 
-// listening keeps the header of the last answer.
+// listening records the header of the last answer.
 type listening struct {
 	http.RoundTripper
 	header http.Header
@@ -152,8 +152,8 @@ func (l *listening) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// The official Go client asks koine itself: with words, with data, for a change, and
-// for more than one part holds.
+// The official Go client sends messages to koine itself: words, data, an update, and a
+// request with a result in several parts.
 func TestOfficialGoClientAsksKoine(t *testing.T) {
 	s := newTestServer(t)
 	s.large(t)

@@ -12,13 +12,13 @@ import (
 	"koine/kg"
 )
 
-// random are the parts of a stream that differ from store to store: positions, and ids that
-// are made from the store's own.
+// random matches the parts of a stream that differ between stores: positions and
+// derived ids.
 var random = regexp.MustCompile(`(?m)^id: .*$|"(position|oldestPosition|changeId|commitId)":"[^"]*"`)
 
-// Streams go across the deletion of a graph and its being made again under the same name.
-// Who owned it is sent back, and told nothing of what it held; for a stranger every byte is
-// that of a name that was never used.
+// Streams survive the deletion and re-creation of a graph under the same name. The
+// former owner must resync and sees none of the new content; a stranger gets the same
+// bytes as for a name that was never used.
 func TestStreamsAcrossAGraphMadeAgain(t *testing.T) {
 	const name = "agent://dora/notes"
 	run := func(again bool) map[string]string {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// A misspelt member is told with what it may have been to be, and one that is
-// like nothing without a guess.
+// The error for a misspelt member suggests a similar name if there is one.
 func TestMisspeltMembers(t *testing.T) {
 	s := newTestServer(t)
 	update := func(statement, rest string) string {

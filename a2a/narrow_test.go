@@ -15,8 +15,7 @@ import (
 	"koine/kg"
 )
 
-// narrower stands for the gate: a token is the name of the agent that is acted
-// for.
+// narrower stands for the gate: a token is the name of the agent to act for.
 type narrower struct {
 	mu       sync.Mutex
 	end      func(error)
@@ -35,7 +34,7 @@ func (n *narrower) narrow(_ context.Context, c caller.Caller, credential string,
 	return c, func() { n.mu.Lock(); n.released++; n.mu.Unlock() }, nil
 }
 
-// post sends a call and gives the answer with its status.
+// post sends a call and returns the answer with its status.
 func postCall(t *testing.T, s *testServer, body string) (*http.Response, string) {
 	t.Helper()
 	response, err := http.Post(s.URL, "application/json", strings.NewReader(body))
@@ -82,8 +81,8 @@ func TestSecurityToken(t *testing.T) {
 	if n.released != 2 {
 		t.Errorf("released %d times, want 2", n.released)
 	}
-	// The assertion is that of the agent that the token stands for, and the token is
-	// in no statement.
+	// The assertion is made by the agent of the token, and no statement contains the
+	// token.
 	_, text := postCall(t, s, `{"jsonrpc":"2.0","id":1,"method":"knowledge/query","params":{"query":"{ statements { nodes { assertedBy } } }"}}`)
 	if !strings.Contains(text, `["agent://anonymous","agent://smith"]`) {
 		t.Errorf("got %s", text)

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// What is hidden from an outsider changes nothing of what the methods answer it that
-// name no channel, nor of a channel of its own in which it names what is hidden: the
-// answers are, but for ids, those of a server where nothing is hidden.
+// Hidden channels do not change the answers of methods that name no channel, nor of a
+// caller's own channel in which it names hidden ones: apart from ids, the answers equal
+// those of a server without them.
 func TestHiddenChannelsDoNotShow(t *testing.T) {
 	const absent = "0192f1c0-0000-7000-8000-000000000000"
 	var told [2][]string

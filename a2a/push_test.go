@@ -17,7 +17,7 @@ import (
 	"koine/internal/tasks"
 )
 
-// notified is a web hook that hands over what comes to it.
+// notified is a web hook that hands over the requests it receives.
 func notified(t *testing.T) (url string, next func() (body []byte, header http.Header)) {
 	type call struct {
 		body   []byte
@@ -41,8 +41,8 @@ func notified(t *testing.T) (url string, next func() (body []byte, header http.H
 	}
 }
 
-// The official Go client sets configurations, and what comes to the hook is what its
-// library reads.
+// The official Go client sets configurations, and its library can read the
+// notifications.
 func TestOfficialGoClientIsNotified(t *testing.T) {
 	s := newTestServer(t)
 	ctx := t.Context()
@@ -98,7 +98,7 @@ func TestOfficialGoClientIsNotified(t *testing.T) {
 	}
 }
 
-// A hook that was set in 0.3 gets the task as it is.
+// A hook set in 0.3 receives the whole task.
 func TestNotifiedIn03(t *testing.T) {
 	s := newTestServer(t)
 	url, next := notified(t)
@@ -125,7 +125,7 @@ func TestNotifiedIn03(t *testing.T) {
 	}
 }
 
-// A server without push notifications says so.
+// A server without push notifications returns the error for it.
 func TestWithoutPush(t *testing.T) {
 	s := newTestServer(t)
 	bare := asCaller(a2a.NewHandler(a2a.Deps{Store: s.store, Querier: s.querier, Tasks: s.tasks, Streams: s.streams}, a2a.Options{}))
@@ -150,7 +150,8 @@ func jsonReader(value any) io.Reader {
 	return bytes.NewReader(raw)
 }
 
-// Where the log has no more what happened, the task is shown as it is, in both forms.
+// If the log no longer has an event, the notification contains the whole task, in both
+// forms.
 func TestNotificationOfTheTaskAsItIs(t *testing.T) {
 	text := tasks.TextPart("sunny")
 	task := &tasks.Task{ID: "t", Context: "c", Status: tasks.Status{State: tasks.Completed}, Artifacts: []tasks.Artifact{{ID: "a", Parts: []tasks.Part{text}}}}

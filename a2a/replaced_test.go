@@ -25,8 +25,8 @@ func (s *testServer) replaceGraph(t *testing.T, graph string, from, n int) kg.Re
 	return done
 }
 
-// A graph that is replaced as a whole is an event of its own, then the stream ends with
-// RESYNC and the position behind; the plain feed likewise. What is told again is the same
+// The replacement of a whole graph is an event of its own, then the stream ends with
+// RESYNC and the position after it; the plain feed likewise. Repeated events are equal
 // byte for byte.
 func TestSubscriberOfReplacedGraph(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{})
@@ -97,8 +97,8 @@ func TestSubscriberOfReplacedGraph(t *testing.T) {
 	}
 }
 
-// While a graph is replaced its other updates are told so, by its name and with when to
-// try again; those of other graphs go on.
+// While a graph is being replaced, its other updates are refused with its name and a
+// retry delay; those of other graphs succeed.
 func TestUpdatesOfAGraphThatIsBeingReplaced(t *testing.T) {
 	s := newTestServer(t)
 	update := func(graph string) (status int, after, body string) {

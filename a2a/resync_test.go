@@ -11,10 +11,9 @@ import (
 	"koine/kg"
 )
 
-// When the log is cut before a subscriber has read it, the subscriber is told so
-// and never shown what lies behind the gap: RESYNC as the stream's last event,
-// POSITION_GONE when it comes back to where it was, both with the position that
-// it can begin again from.
+// If the log is truncated before a subscriber has read it, the subscriber never sees
+// events after the gap: RESYNC as the stream's last event, POSITION_GONE when it
+// resumes, both with the position to start from.
 func TestSlowSubscriberOfACutLog(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{RingCommits: 1}, sse.Options{WriteTimeout: patience, SendBuffer: 8 << 10}, a2a.Options{})
 	sub := s.subscribe(t, `{}`)
@@ -55,7 +54,7 @@ func TestSlowSubscriberOfACutLog(t *testing.T) {
 	}
 }
 
-// turning is an Access whose answers become others at a revision.
+// turning is an Access that changes at a revision.
 type turning struct{ at *atomic.Uint64 }
 
 func (turning) Allowed(kg.Principal, kg.Term, kg.Right) bool { return true }
@@ -65,8 +64,8 @@ func (a turning) ReadChanged(_ kg.Principal, after kg.Revision) (bool, kg.Revisi
 	return at > after, max(at, after)
 }
 
-// When what a subscriber may see has changed, its stream ends with RESYNC and the
-// cause, and shows nothing of the commit that changed it; so does the plain feed.
+// When a subscriber's access changes, its stream ends with RESYNC and the cause,
+// without the commit that changed it; so does the plain feed.
 func TestSubscriberWhoseSightChanges(t *testing.T) {
 	access := turning{new(atomic.Uint64)}
 	s := newTestServerWith(t, kg.Options{Access: access}, sse.Options{}, a2a.Options{})
@@ -85,6 +84,6 @@ func TestSubscriberWhoseSightChanges(t *testing.T) {
 	if block := sub.block(); block != "" {
 		t.Errorf("behind the last event: %q", block)
 	}
-	// Who begins with a snapshot sees it all anew.
+	// A stream that starts with a snapshot shows everything again.
 	s.subscribe(t, `{"snapshot":true}`).expect("add urn:a x", "add urn:b x")
 }

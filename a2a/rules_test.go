@@ -42,8 +42,8 @@ func updateOf(graph, value string) string {
 		`{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":%q},"graph":%q}}]}}`, value, graph)
 }
 
-// What access and verification say, on the wire. An update that they refuse
-// leaves nothing behind.
+// Decisions of access and verification on the wire. A refused update leaves nothing
+// behind.
 func TestRules(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{Access: rules{}, Verifier: rules{}}, sse.Options{}, a2a.Options{})
 	for _, row := range []struct{ name, graph, value, want string }{
@@ -66,8 +66,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// What a subscriber may not read does not exist for it: neither the change nor
-// the snapshot.
+// A subscriber gets neither changes nor snapshots of statements that it may not read.
 func TestSubscribersSeeWhatTheyMayRead(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{Access: hides{}}, sse.Options{}, a2a.Options{})
 	s.post(t, updateOf("urn:secret", "before"))
@@ -94,7 +93,7 @@ func TestSubscribersSeeWhatTheyMayRead(t *testing.T) {
 	}
 }
 
-// hides keeps urn:secret from outsiders' eyes.
+// hides hides urn:secret from outsiders.
 type hides struct{}
 
 func (hides) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {

@@ -55,8 +55,8 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no body crashes the decoder; what it accepts is what a plain JSON
-// decoder reads, ids included; and every answer is JSON.
+// FuzzDecode: no body crashes the decoder; accepted bodies decode as in a plain JSON
+// decoder, ids included; and every answer is JSON.
 func FuzzDecode(f *testing.F) {
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"knowledge/query","params":{"query":"{revision}"}}`,
@@ -121,8 +121,8 @@ func compare(t *testing.T, r request, plain map[string]json.RawMessage) {
 	}
 }
 
-// FuzzMutation: no patch crashes the reader, and what it accepts is what a
-// statement's wire form reads back as.
+// FuzzMutation: no patch crashes the reader, and an accepted patch equals the decoded
+// wire form of its statement.
 func FuzzMutation(f *testing.F) {
 	for _, patch := range []string{
 		`{"op":"add","statement":{"subject":{"id":"a b","type":"foaf:Person"},"predicate":{"id":"foaf:name"},"object":{"value":"x","language":"en"}}}`,

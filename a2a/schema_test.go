@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// definitions gives the compiled definitions of the published schema.
+// definitions returns the compiled definitions of the published schema.
 func definitions(t *testing.T) func(name string) *jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
@@ -71,8 +71,8 @@ var schemaNames = map[string]struct{ request, response string }{
 	"channels/stream":       {"channels:ChannelsStreamRequest", "channels:ChannelsStreamEvent"},
 }
 
-// Every answer in the conversations is as the published schema says, and so is
-// every request that was accepted. What is masked there is made whole first.
+// Every answer in the conversations, and every accepted request, matches the published
+// schema. Masked values are restored first.
 func TestConversationsFollowTheSchema(t *testing.T) {
 	define := definitions(t)
 	files, err := filepath.Glob("testdata/wire/*.txtar")
@@ -155,8 +155,8 @@ func TestEventsFollowTheSchema(t *testing.T) {
 	check(feed, define("JSONRPCError"), 1)
 }
 
-// What stands of an entity or a pattern is told with a statement as well, one of those that
-// it is made of; where nothing stands there is only a position.
+// The snapshot of an entity or a pattern has one of its statements; an empty one has
+// only a position.
 func TestSnapshotsFollowTheSchema(t *testing.T) {
 	s := newTestServer(t)
 	event := definitions(t)("KnowledgeSubscriptionEvent")
@@ -179,8 +179,7 @@ func TestSnapshotsFollowTheSchema(t *testing.T) {
 	}
 }
 
-// The schema is about something: what the server refuses for its shape does
-// not pass it either.
+// The schema also rejects requests that the server refuses for their structure.
 func TestSchemaRefuses(t *testing.T) {
 	patch := definitions(t)("KnowledgeGraphPatch")
 	const ok = `{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1},"certainty":1}}`

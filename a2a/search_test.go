@@ -7,8 +7,7 @@ import (
 	"koine/kg"
 )
 
-// A word of a search is found where it stands by itself, in any script, and not within
-// another word.
+// A search matches whole words in any script, and not parts of words.
 func TestSearchFindsWholeWords(t *testing.T) {
 	s := newTestServer(t)
 	for _, text := range []string{"a white wall", "Hi there", "oh, hi", "hi2u", "Überzug", "der Über-Bau", "C++ and C"} {

@@ -14,8 +14,7 @@ import (
 	"koine/kg"
 )
 
-// A result that is too large for one part comes in pieces, which are the JSON when
-// they are put together.
+// A result that is too large for one part comes in pieces, which together are the JSON.
 func TestLargeResultsComeInChunks(t *testing.T) {
 	s := newTestServer(t)
 	ann := s.large(t)
@@ -50,8 +49,8 @@ func TestLargeResultsComeInChunks(t *testing.T) {
 	}
 }
 
-// A message that koine answers is written twice: with its task, and with the answer and
-// the end.
+// A message that koine answers takes two commits: one with its task, one with the
+// answer and the end.
 func TestAMessageIsTwoCommits(t *testing.T) {
 	s := newTestServer(t)
 	ann := s.large(t)
@@ -71,7 +70,7 @@ func TestAMessageIsTwoCommits(t *testing.T) {
 	}
 }
 
-// large puts an entity into the graph, of which all values are more than one part holds.
+// large adds an entity with more values than fit in one part.
 func (s *testServer) large(t *testing.T) (ann caller.Caller) {
 	t.Helper()
 	ann = caller.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "open", ActFor: []kg.AgentID{kg.Anybody}}}
@@ -91,8 +90,8 @@ func (s *testServer) large(t *testing.T) (ann caller.Caller) {
 	return ann
 }
 
-// What a rule refuses rejects the task, or fails it, and says so; parts behind it are
-// not carried out, and nothing is changed.
+// A message that a rule refuses rejects or fails the task with the reason; later parts
+// are not executed, and nothing changes.
 func TestRulesRefuseMessages(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{Verifier: rules{}}, sse.Options{}, a2a.Options{})
 	for value, want := range map[string][]string{

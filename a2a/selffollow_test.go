@@ -33,8 +33,8 @@ func sending(parts ...*sdk.Part) *sdk.SendMessageRequest {
 	return &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, parts...)}
 }
 
-// Every example of the card is a message that koine has a use for, as text and as data,
-// waited for and streamed.
+// koine accepts every example of the card as a message, as text and as data, waited for
+// and streamed.
 func TestEveryExampleOfTheCardIsServed(t *testing.T) {
 	s := newTestServer(t)
 	client := s.selfClient(t)
@@ -82,7 +82,7 @@ func TestEveryExampleOfTheCardIsServed(t *testing.T) {
 	}
 }
 
-// followed is a subscription that was sent as a streaming message.
+// followed is a subscription in a streaming message.
 type followed struct {
 	*subscriber
 	task string
@@ -117,8 +117,8 @@ func (f *followed) wants(texts ...string) string {
 
 const everything = `subscription { statementChanged { __typename } }`
 
-// A subscription that is sent as a streaming message is told as artifacts, of which
-// nothing is written, until its task is canceled.
+// A subscription in a streaming message yields its events as artifacts, which are not
+// stored, until its task is canceled.
 func TestASubscriptionIsAStreamingTask(t *testing.T) {
 	s := newTestServer(t)
 	f := s.followed(t, everything)
@@ -154,7 +154,7 @@ func (s *testServer) self(t *testing.T, method, params string) string {
 	return answer(t, s.send(t, []byte("POST /self\nContent-Type: application/json\nX-Agent-ID: ann\n\n"+`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`), nil))
 }
 
-// until waits for what comes without a signal.
+// until waits for a condition without a signal.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
@@ -164,13 +164,14 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// gone waits until no stream holds anything.
+// gone waits until no stream holds resources.
 func (s *testServer) gone(t *testing.T) {
 	t.Helper()
 	until(t, "the streams end", func() bool { return s.streams.Streams() == 0 && s.store.Stats().Watchers == s.own })
 }
 
-// Who leaves cancels the task, which tells how to go on; what came meanwhile is told then.
+// A client that leaves cancels the task, which then has the position to resume from;
+// the missed events follow.
 func TestASubscriptionEndsWithItsClient(t *testing.T) {
 	s := newTestServer(t)
 	f := s.followed(t, everything)
@@ -191,7 +192,7 @@ func TestASubscriptionEndsWithItsClient(t *testing.T) {
 	s.followed(t, `subscription { statementChanged(resume: "`+resume[1]+`") { __typename } }`).wants(`"artifactId":"event-1"`, `"value":2`)
 }
 
-// The same message told again follows the task and makes no other; 0.3 has it too.
+// A repeated message follows the existing task; 0.3 behaves the same.
 func TestASubscriptionIsFollowedOnce(t *testing.T) {
 	s := newTestServer(t)
 	body := `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"data","data":{"subscriptionQuery":"` + everything + `"}}]}}}`
@@ -215,8 +216,8 @@ func TestASubscriptionIsFollowedOnce(t *testing.T) {
 	}
 }
 
-// What is wrong with a subscription fails its task and says why; past the bound of
-// streams there is no task.
+// An invalid subscription fails its task with the reason; above the limit of streams no
+// task is created.
 func TestSubscriptionsThatAreNotFollowed(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{}, sse.Options{MaxStreams: 1}, a2a.Options{})
 	stream := func(text string) string {
@@ -239,7 +240,7 @@ func TestSubscriptionsThatAreNotFollowed(t *testing.T) {
 	}
 }
 
-// Those that are followed do not keep koine from its work.
+// Followed subscriptions do not count among koine's running tasks.
 func TestSubscriptionsAreNotAtTheDesk(t *testing.T) {
 	s := newTestServer(t)
 	for range 70 { // more than are worked on at a time
@@ -250,8 +251,8 @@ func TestSubscriptionsAreNotAtTheDesk(t *testing.T) {
 	}
 }
 
-// A subscription in a message that is no stream is answered with what stands, up to a
-// bound, where a stream goes on, and how.
+// A subscription in a message that is not streamed is answered with its snapshot, up to
+// a limit, and with the position to start a stream from.
 func TestASubscriptionIsAnsweredWithWhatStands(t *testing.T) {
 	s := newTestServer(t)
 	standing := func() (text string, events int, position string, more bool) {

@@ -21,7 +21,7 @@ import (
 	"koine/kg"
 )
 
-// testServer is the protocol over a store of its own.
+// testServer serves the protocol over its own store.
 type testServer struct {
 	*httptest.Server
 	store   *kg.Store
@@ -34,8 +34,7 @@ type testServer struct {
 	querier *notingQuerier
 }
 
-// notingQuerier notes the contexts of the subscriptions: they end with their
-// streams.
+// notingQuerier records the contexts of subscriptions, which end with their streams.
 type notingQuerier struct {
 	a2a.Querier
 	established chan context.Context
@@ -49,7 +48,7 @@ func (q *notingQuerier) Subscribe(ctx context.Context, r operation.Request) (ope
 	return q.Querier.Subscribe(ctx, r)
 }
 
-// established is the context of the subscription that was asked for first.
+// established returns the context of the first subscription.
 func (s *testServer) established(t *testing.T) context.Context {
 	t.Helper()
 	select {
@@ -61,7 +60,7 @@ func (s *testServer) established(t *testing.T) context.Context {
 	}
 }
 
-// dawn is when the clock of a test begins.
+// dawn is the start of a test's clock.
 var dawn = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newTestServer(t testing.TB) *testServer {
@@ -137,7 +136,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	return s
 }
 
-// asCaller stands for the middleware that finds out who is calling.
+// asCaller stands for the middleware that identifies the caller.
 func asCaller(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := caller.Caller{Principal: kg.Principal{ID: kg.Anonymous, ActFor: []kg.AgentID{kg.Anybody}, Method: "open"}, RequestID: "r1"}
@@ -148,8 +147,8 @@ func asCaller(next http.Handler) http.Handler {
 	})
 }
 
-// serve lets a handler answer without a network. The query of the body stands
-// under the name that the method wants.
+// serve calls a handler without a network. The query of the body is the member that the
+// method names.
 func serve(h http.Handler, body, method string) (status int, answer string) {
 	if method == "knowledge/subscribe" {
 		body = strings.Replace(body, `"query"`, `"subscriptionQuery"`, 1)

@@ -14,14 +14,13 @@ import (
 	"koine/kg"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is the time limit of a test.
 const patience = time.Minute
 
-// tokens are what differs from run to run in the bytes of a block.
+// tokens match the parts of a block that differ between runs.
 var tokens = regexp.MustCompile(`id: [A-Za-z0-9_-]{20,}`)
 
-// The exact bytes of what a subscriber gets. Without ids a block begins with
-// "data: ", and nothing else stands before it.
+// The exact bytes of a subscription. Without ids a block begins with "data: ".
 func TestSubscribeBlocks(t *testing.T) {
 	s := newTestServer(t)
 	plain := s.subscribeTo(t, `subscription { statementChanged { __typename } }`, `{}`)
@@ -82,7 +81,8 @@ func TestSubscribeBlocks(t *testing.T) {
 	} {
 		post(step.params)
 		if back == nil {
-			// In front of all is where it begins: who is cut off there comes back to it.
+			// The first block has the start position: a client that is cut off there
+			// resumes from it.
 			start := ids.block()
 			if got := tokens.ReplaceAllString(start, "id: <position>"); got != "id: <position>\n\n" {
 				t.Fatalf("begins with %s", got)
@@ -104,8 +104,8 @@ func TestSubscribeBlocks(t *testing.T) {
 	}
 }
 
-// From the position of any event on, also inside a commit, a resumed stream
-// shows exactly what comes after it, with the same change ids.
+// A stream resumed from the position of any event, also inside a commit, yields exactly
+// the later events, with the same change ids.
 func TestResumeFromEveryPosition(t *testing.T) {
 	s := newTestServer(t)
 	s.set(t, kg.Add, "urn:a", kg.Integer(1), "agent://x")
@@ -174,7 +174,7 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("%d: then: %+v", i, m)
 		}
 		changeIDs = append(changeIDs, first.ChangeID+last.ChangeID)
-		// The position at the end of the snapshot is where the changes begin.
+		// The changes start at the position at the end of the snapshot.
 		s.subscribe(t, `{"koine":{"resume":"`+last.id+`"}}`).expect("remove urn:a 1")
 	}
 	for _, ids := range changeIDs {
@@ -184,7 +184,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// An empty snapshot tells its position in a block with an id line only.
+// An empty snapshot has its position in a block with an id line only.
 func TestEmptySnapshot(t *testing.T) {
 	s := newTestServer(t)
 	for _, sub := range []*subscriber{s.subscribe(t, `{"koine":{"snapshot":true}}`), s.changes(t, "?resume=snapshot&subject=urn:none")} {
@@ -199,7 +199,7 @@ func TestEmptySnapshot(t *testing.T) {
 	}
 }
 
-// Shutdown is a last event with the position to resume from.
+// At shutdown the last event has the position to resume from.
 func TestShutdownEndsStreams(t *testing.T) {
 	s := newTestServer(t)
 	sub, silent, feed := s.subscribe(t, `{}`), s.subscribe(t, `{}`), s.changes(t, "?subject=urn:none")
@@ -245,8 +245,8 @@ func TestTooManyStreams(t *testing.T) {
 	}
 }
 
-// A client that does not read is told so at the end of what it was sent, with
-// the position behind it. Resuming from there misses nothing.
+// A client that does not read gets the reason after the sent events, with the position
+// after them. Resuming from there misses nothing.
 func TestSlowConsumer(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{}, sse.Options{WriteTimeout: 200 * time.Millisecond, LastTimeout: patience, SendBuffer: 8 << 10}, a2a.Options{})
 	sub := s.subscribe(t, `{}`)
@@ -254,13 +254,14 @@ func TestSlowConsumer(t *testing.T) {
 	for i := range n {
 		s.set(t, kg.Add, fmt.Sprintf("urn:%d", i), kg.String(strings.Repeat("x", 100<<10)), "agent://x")
 	}
-	// It reads again only when the server has given it up.
+	// It reads again only after the server has given up.
 	select {
 	case <-s.established(t).Done():
 	case <-time.After(patience):
 		t.Fatal("a client that does not read is served on")
 	}
-	// It resumes from where it was told, and on a busy machine is given up again.
+	// It resumes from the reported position; on a busy machine the server may give up
+	// again.
 	givenUp := false
 	for next := 0; next < n; {
 		e := sub.event()
@@ -283,8 +284,8 @@ func TestSlowConsumer(t *testing.T) {
 	}
 }
 
-// Heartbeats: comments, or the position scanned to if ids were asked for, so
-// that a filter that never matches does not go stale.
+// Heartbeats are comments, or the position scanned to if ids were requested, so that a
+// filter that never matches has a recent position.
 func TestHeartbeats(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{}, sse.Options{Heartbeat: 20 * time.Millisecond}, a2a.Options{})
 	comments := s.open(t, http.MethodPost, "/", `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { statementChanged(where: {subject: {eq: \"urn:none\"}}) { __typename } }"}}`)
@@ -304,7 +305,7 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// The feed shows what its parameters select, and only that.
+// The feed shows exactly the changes that its parameters select.
 func TestChangesFilters(t *testing.T) {
 	s := newTestServer(t)
 	if _, err := s.store.Update(t.Context(), kg.Meta{}, func(tx *kg.Tx) error {
@@ -353,8 +354,8 @@ func TestChangesFilters(t *testing.T) {
 	}
 }
 
-// One that follows while others write, and comes back again and again, sees
-// each change once and in order.
+// A client that follows concurrent writes and reconnects repeatedly sees each change
+// once and in order.
 func TestFollowerThatComesAndGoes(t *testing.T) {
 	s := newTestServer(t)
 	const n = 300
@@ -379,7 +380,7 @@ func TestFollowerThatComesAndGoes(t *testing.T) {
 	}
 }
 
-// When a client leaves, its watcher and its place go.
+// When a client leaves, its watcher and its place are released.
 func TestLeavingFreesEverything(t *testing.T) {
 	s := newTestServer(t)
 	for range 20 {

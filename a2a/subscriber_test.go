@@ -13,7 +13,7 @@ import (
 	"koine/kg"
 )
 
-// subscriber reads a stream block by block, as its bytes come.
+// subscriber reads a stream block by block.
 type subscriber struct {
 	t      *testing.T
 	cancel context.CancelFunc
@@ -73,8 +73,8 @@ func (s *subscriber) established() {
 	}
 }
 
-// block is the next block, with its empty line; "" at the end of the stream.
-// Heartbeats without an id are skipped.
+// block returns the next block with its empty line; "" at the end of the stream. It
+// skips heartbeats without an id.
 func (s *subscriber) block() string {
 	s.t.Helper()
 	var b strings.Builder
@@ -97,7 +97,7 @@ func (s *subscriber) block() string {
 	}
 }
 
-// event is a block taken apart.
+// event is a parsed block.
 type event struct {
 	id, name string
 	JSONRPC  string
@@ -155,7 +155,7 @@ func (s *subscriber) event() event {
 	return e
 }
 
-// say is an event in short.
+// say formats an event.
 func (e event) say() string {
 	switch {
 	case e.Error != nil:

@@ -22,16 +22,16 @@ import (
 
 var rewrite = flag.Bool("update", false, "write the answers that come into testdata/wire")
 
-// Each file of testdata/wire is a conversation with a fresh server: requests,
-// each followed by its whole answer, byte for byte. What differs from run to
-// run is masked. Its comment says what the file pins.
+// Each file of testdata/wire is a conversation with a fresh server: requests, each
+// followed by its whole answer, byte for byte. Values that differ between runs are
+// masked. The file's comment names the behavior that it pins.
 //
-// A request is a JSON body for POST /, or a request line, headers, an empty
-// line and a body; a body that begins with a double quote after "go " is a Go
-// string, for bytes that a text file cannot hold. ${position} stands for the
-// last position that an answer held, and so do ${channel}, ${message}, ${task} and
-// ${token}, of a page, and ${event}, the id of an event of a stream. A request at which the clock shall stand
-// still otherwise: it goes on by a second with each request.
+// A request is a JSON body for POST /, or a request line, headers, an empty line and a
+// body; a body that begins with a double quote after "go " is a Go string, for bytes
+// that a text file cannot hold. ${position} stands for the last position in an answer,
+// and likewise ${channel}, ${message}, ${task}, ${token} of a page, and ${event}, the
+// id of an event of a stream. The clock advances by a second with each request, except
+// for a request that asks it to stand still.
 func TestWire(t *testing.T) {
 	files, err := filepath.Glob("testdata/wire/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -88,10 +88,10 @@ func converse(t *testing.T, file string) {
 	}
 }
 
-// texts are what errors say to people, which the domain may put otherwise.
+// texts match the messages for people, which the domain may change.
 var texts = regexp.MustCompile(`"(message|detail|hint)":"(?:[^"\\]|\\.)*"`)
 
-// remembered are the members of answers that later requests may name.
+// remembered are the members of answers that later requests may refer to.
 var remembered = map[string]*regexp.Regexp{
 	"position": regexp.MustCompile(`"(?:position|oldestPosition)":"([A-Za-z0-9_-]{20,})"`),
 	"channel":  regexp.MustCompile(`"channel":{"id":"([^"]+)"`),
@@ -101,7 +101,7 @@ var remembered = map[string]*regexp.Regexp{
 	"event":    regexp.MustCompile(`(?m)^id: ([A-Za-z0-9_-]{20,})$`),
 }
 
-// masks replace what differs from run to run.
+// masks replace values that differ between runs.
 var masks = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -123,7 +123,7 @@ func mask(text string) string {
 	return text
 }
 
-// send sends a request as it stands in the file.
+// send sends a request as written in the file.
 func (s *testServer) send(t *testing.T, text []byte, last map[string]string) *http.Response {
 	t.Helper()
 	for name, value := range last {
@@ -164,7 +164,7 @@ func (s *testServer) send(t *testing.T, text []byte, last map[string]string) *ht
 
 var requestLine = regexp.MustCompile(`^[A-Z]+ /\S*$`)
 
-// answer is the response as it stands in the file.
+// answer formats the response as in the file.
 func answer(t *testing.T, resp *http.Response) string {
 	t.Helper()
 	defer resp.Body.Close()

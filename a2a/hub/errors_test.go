@@ -9,8 +9,8 @@ import (
 	"koine/kg/kgtest"
 )
 
-// Each code of the domain has one row, but for those that nothing under /agents ends
-// with: whoever adds a code says here which it is.
+// Each code of the domain has a row, except for those that nothing under /agents
+// returns. The author of a new code must classify it here.
 func TestEveryCodeHasARow(t *testing.T) {
 	none := []kg.Code{
 		kg.CodeInternal, kg.CodeDataDirInUse, kg.CodeFormatUnknown, // no row is the internal error; and those of opening a store

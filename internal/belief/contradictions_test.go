@@ -27,7 +27,7 @@ func (w *world) search(s *kg.Snapshot, o belief.Search) *belief.Page {
 	return found
 }
 
-// contradictions finds all, in short.
+// contradictions lists all in short form.
 func (w *world) contradictions(v kg.View) []string {
 	w.Helper()
 	found := w.search(w.view(v), belief.Search{Most: belief.MaxContradictions})
@@ -139,7 +139,7 @@ func TestContradictionsOfShapes(t *testing.T) {
 	}
 }
 
-// The shapes are those of the revision that is read.
+// The shapes are those of the revision read.
 func TestShapesOfAnOlderRevision(t *testing.T) {
 	w := newWorld(t, kg.Options{})
 	w.say("ann", `ex:a a ex:C ; ex:p 1, 2 ; ex:q 1, 2 .`)
@@ -172,7 +172,7 @@ func TestDisjointClasses(t *testing.T) {
 	w.expect(kg.View{}, "5 rex http://www.w3.org/1999/02/22-rdf-syntax-ns#type: rex http://www.w3.org/1999/02/22-rdf-syntax-ns#type Cat /ann; rex http://www.w3.org/1999/02/22-rdf-syntax-ns#type Cat /bob; rex http://www.w3.org/1999/02/22-rdf-syntax-ns#type Dog /ann")
 }
 
-// The view decides what contradicts: whose word counts, and what is hidden.
+// The view decides about contradictions: believed agents, and hidden statements.
 func TestContradictionsUnderAView(t *testing.T) {
 	private := ex("private")
 	w := newWorld(t, kg.Options{Access: hiding{private}})
@@ -198,7 +198,7 @@ func (h hiding) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 	return graph != h.graph || p.HasRole(kg.RoleAdmin) || p.Trusted()
 }
 
-// Sides are told and counted up to a bound.
+// The listed and counted statements of a contradiction are bounded.
 func TestTheSidesOfAContradiction(t *testing.T) {
 	w := newWorld(t, kg.Options{})
 	w.say("ann", `ex:p a owl:FunctionalProperty .`)
@@ -244,8 +244,8 @@ func crowdedWorld(t *testing.T, r *rand.Rand, commits int) *world {
 	return w
 }
 
-// Pages of any size, ended by any bound, are together what one page is: nothing
-// is missed, nothing is told twice; also while the graph changes.
+// Pages of any size and budget together equal one page: nothing is missed or repeated,
+// also while the graph changes.
 func TestPagesOfContradictions(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -304,8 +304,8 @@ func TestPagesOfContradictions(t *testing.T) {
 	}
 }
 
-// everyContradiction looks for the contradictions of a crowdedWorld with lists
-// and loops, sorted.
+// everyContradiction finds the contradictions of a crowdedWorld with lists and loops,
+// sorted.
 func everyContradiction(w *world, s *kg.Snapshot) (out []string) {
 	var all []kg.Statement
 	for st, err := range s.Match(kg.Pattern{}) {
@@ -399,8 +399,8 @@ func everyContradiction(w *world, s *kg.Snapshot) (out []string) {
 	return out
 }
 
-// A page costs what lies between its first contradiction and its last, not what
-// lies before it.
+// The cost of a page depends on the part between its first and last contradiction, not
+// on the part before.
 func TestThePriceOfAPage(t *testing.T) {
 	w := newWorld(t, kg.Options{})
 	var b strings.Builder
@@ -423,7 +423,7 @@ func TestThePriceOfAPage(t *testing.T) {
 	}
 }
 
-// A place that was made by nobody is not one.
+// An invalid cursor is refused.
 func TestPlaceOf(t *testing.T) {
 	whole := belief.Cursor{}.Bytes()
 	if _, ok := belief.ParseCursor(whole); !ok || len(whole) != belief.CursorBytes {

@@ -23,7 +23,7 @@ const prefixes = `
 
 func ex(name string) kg.Term { return kg.IRI("http://example.org/" + name) }
 
-// within bounds a call that could wait for ever.
+// within bounds a call that could block forever.
 func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), slowtest.Slack(2*time.Minute))
 	t.Cleanup(cancel)
@@ -32,14 +32,14 @@ func within(t testing.TB) context.Context {
 
 var root = kg.Principal{ID: "agent://root", Roles: []string{kg.RoleAdmin}, Method: "key"}
 
-// who is somebody who speaks for itself only.
+// who returns an agent that may act only for itself.
 func who(name string) kg.Principal {
 	return kg.Principal{ID: kg.CanonicalAgent(name), Method: "key"}
 }
 
 func meta(p kg.Principal) kg.Meta { return kg.Meta{Principal: p} }
 
-// world is a store with what follows it.
+// world is a store with its observers.
 type world struct {
 	testing.TB
 	*kg.Store
@@ -94,7 +94,7 @@ func (w *world) write(p kg.Principal, patches ...kg.Patch) kg.Revision {
 	return r.Revision
 }
 
-// say adds Turtle to the default graph, take removes it.
+// say adds Turtle to the default graph.
 func (w *world) say(name, text string) kg.Revision {
 	w.Helper()
 	return w.write(who(name), w.patches(kg.Add, text, kg.DefaultGraph)...)
@@ -138,8 +138,8 @@ func (w *world) view(v kg.View) *kg.Snapshot {
 	return s
 }
 
-// standing lists what the view shows of the default graph, each statement in
-// short with who backs it.
+// standing lists the statements of the default graph in a view, each in short form with
+// its sources.
 func (w *world) standing(v kg.View) string {
 	w.Helper()
 	var b strings.Builder

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// A preview tells what disappears or comes back, and then it does.
+// A preview equals the later effect.
 func TestPreviewsOfQuarantine(t *testing.T) {
 	private := ex("private")
 	w := newWorld(t, kg.Options{Access: hiding{private}})
@@ -42,11 +42,11 @@ func TestPreviewsOfQuarantine(t *testing.T) {
 	e, err = w.quarantines.Set(within(t), w.Store, meta(root), "ann", since)
 	preview(belief.Effect{Assertions: 1, Statements: 1}, e, err)
 	w.stands(all[:4]...)
-	// Widened: what was hidden already is not counted again.
+	// Widened: statements that are hidden already do not count again.
 	e, err = w.quarantines.Set(within(t), w.Store, meta(root), "ann", time.Time{})
 	preview(belief.Effect{Assertions: 3, Statements: 2}, e, err)
 	w.stands("a p 3 /bob", "a p 4 /bob")
-	// Narrowed: what comes back is told.
+	// Narrowed: the statements that come back count.
 	e, err = w.quarantines.Set(within(t), w.Store, dry, "ann", since)
 	preview(belief.Effect{Assertions: 3, Statements: 2}, e, err)
 	e, err = w.quarantines.Lift(within(t), w.Store, dry, "ann")
@@ -96,8 +96,8 @@ func TestWhoIsPutUnderQuarantineByWhom(t *testing.T) {
 	}
 }
 
-// believedBy shows whose word counts: statements, the sides of a contradiction and
-// the account of a statement.
+// believedBy selects the agents that count: in statements, contradictions and
+// explanations.
 func TestBelievedBy(t *testing.T) {
 	w := newWorld(t, kg.Options{})
 	w.say("ann", `ex:a ex:p 1, 2 . ex:p a <http://www.w3.org/2002/07/owl#FunctionalProperty> .`)
@@ -133,8 +133,8 @@ func TestBelievedBy(t *testing.T) {
 	}
 }
 
-// The account of a statement goes on past what replaced and restored it, and ends
-// where it is to.
+// The explanation of a statement goes past its replacement and restoration, and ends at
+// its limit.
 func TestWhy(t *testing.T) {
 	w := newWorld(t, kg.Options{})
 	w.say("ann", `ex:a ex:p 1 .`)

@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// revert undoes a commit and fails the test unless that was done.
+// revert reverts a commit and fails the test if it is blocked.
 func (w *world) revert(p kg.Principal, r kg.Revision, force bool) *belief.Reversal {
 	w.Helper()
 	done, err := belief.Revert(within(w), w.Store, meta(p), r, force)
@@ -59,15 +59,15 @@ func TestRevertOfARevert(t *testing.T) {
 	// The commit that was reverted and restored is reverted once more.
 	w.revert(who("ann"), 2, false)
 	w.stands("a p 1 /ann")
-	// And where what it did is undone already there is nothing to do.
+	// A commit that is undone already has nothing to revert.
 	done, err := belief.Revert(within(t), w.Store, meta(who("ann")), 2, false)
 	if err != nil || done.Blocked || done.Receipt.Committed || done.Receipt.Affected != 0 {
 		t.Errorf("got %+v, %v", done, err)
 	}
 }
 
-// What has changed since keeps a commit from being reverted, whole, and is told;
-// with force it goes.
+// Later changes block the reversal of a commit as a whole, and are reported; with force
+// it succeeds.
 func TestRevertOfWhatWasOverwritten(t *testing.T) {
 	w := newWorld(t, kg.Options{})
 	w.say("ann", `ex:a ex:p 1 .`)
@@ -83,7 +83,7 @@ func TestRevertOfWhatWasOverwritten(t *testing.T) {
 	if w.Head() != head {
 		t.Error("something was written")
 	}
-	// bob may not take away what ann says, forced or not.
+	// bob may not remove assertions of ann, forced or not.
 	for _, force := range []bool{false, true} {
 		if _, err := belief.Revert(within(t), w.Store, meta(who("bob")), second, force); kg.CodeOf(err) != kg.CodePermissionDenied {
 			t.Errorf("got %v", err)
@@ -104,7 +104,7 @@ func TestRevertOfWhatWasOverwritten(t *testing.T) {
 	w.stands("a q 1 /ann", "a q 2 /ann /bob")
 }
 
-// The listed conflicts are bounded, not the counted ones.
+// The listed conflicts are bounded, the counted ones are not.
 func TestConflictsAreBounded(t *testing.T) {
 	w := newWorld(t, kg.Options{})
 	var patches []kg.Patch
@@ -129,8 +129,8 @@ func TestConflictsAreBounded(t *testing.T) {
 	}
 }
 
-// A commit of which the caller does not see everything is not reverted, and what
-// it holds beyond is not told.
+// A commit that the caller does not see in full is not reverted, and its hidden part is
+// not revealed.
 func TestRevertOfWhatIsHidden(t *testing.T) {
 	private := ex("private")
 	w := newWorld(t, kg.Options{Access: hiding{private}})
@@ -156,7 +156,7 @@ func TestRevertOfWhatIsHidden(t *testing.T) {
 	w.stands()
 }
 
-// Restored assertions have their certainty, validity and provenance again.
+// Restored assertions have their certainty, validity and provenance.
 func TestRevertGivesBackWhatWasSaid(t *testing.T) {
 	w := newWorld(t, kg.Options{})
 	q := w.turtle(`ex:a ex:p 1 .`, kg.DefaultGraph)[0]
@@ -176,7 +176,7 @@ func TestRevertGivesBackWhatWasSaid(t *testing.T) {
 	}
 }
 
-// What is koine's own is not put back: its own calls do that.
+// koine's own statements are not restored: their own calls do that.
 func TestRevertOfWhatIsKoinesOwn(t *testing.T) {
 	w := newWorld(t, kg.Options{})
 	w.put(`ex:S sh:targetClass ex:C ; sh:class ex:D .`)
@@ -185,7 +185,7 @@ func TestRevertOfWhatIsKoinesOwn(t *testing.T) {
 	}
 }
 
-// What a quarantine hides is there for a revert.
+// Statements hidden by a quarantine are visible to a revert.
 func TestRevertUnderQuarantine(t *testing.T) {
 	w := newWorld(t, kg.Options{})
 	r := w.say("ann", `ex:a ex:p 1 .`)

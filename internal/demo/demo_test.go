@@ -22,8 +22,8 @@ func open(t *testing.T) *kg.Store {
 	return store
 }
 
-// The graph has what a first look is meant to find: several agents that
-// disagree, certainties, named graphs, a long way to walk, and a history.
+// The graph offers the features for a first look: several agents that disagree,
+// certainties, named graphs, a long path to follow, and a history.
 func TestTheGraphIsWorthALook(t *testing.T) {
 	store := open(t)
 	done, err := demo.Load(t.Context(), store)
@@ -84,7 +84,7 @@ func walk(t *testing.T, snap *kg.Snapshot, from string, predicates ...string) {
 	}
 }
 
-// What Bruno took back is seen in the past only.
+// The statement that Bruno removed is visible in the past only.
 func TestSomethingWasTakenBack(t *testing.T) {
 	store := open(t)
 	if _, err := demo.Load(t.Context(), store); err != nil {
@@ -109,7 +109,7 @@ func TestSomethingWasTakenBack(t *testing.T) {
 	}
 }
 
-// A store that holds something is left alone.
+// A store with data is not modified.
 func TestAStoreInUseIsLeftAlone(t *testing.T) {
 	store := open(t)
 	_, err := store.Update(context.Background(), kg.Meta{Principal: kg.Principal{ID: kg.System}}, func(tx *kg.Tx) error {

@@ -49,7 +49,7 @@ func start(t *testing.T, s *kg.Store, filter kg.Filter, from operation.Resume) *
 	return f
 }
 
-// say is an event in short: what it shows of which subject.
+// say formats an event: its kind and its subject.
 func say(e operation.Event) string {
 	if e.UpToDate {
 		return fmt.Sprintf("up to date at %d", e.Position.Revision)
@@ -64,8 +64,8 @@ func say(e operation.Event) string {
 	return text
 }
 
-// While the snapshot is read others write: what they write comes after it,
-// once, and the position is not told before the snapshot is out.
+// Writes during the delivery of a snapshot come after it, once, and the position is
+// unknown until the snapshot is delivered.
 func TestSnapshotThenChanges(t *testing.T) {
 	s := open(t)
 	add(t, s, "a")
@@ -97,7 +97,7 @@ func TestSnapshotThenChanges(t *testing.T) {
 	}
 }
 
-// What stands comes once however many patterns it fits.
+// A statement of the snapshot comes once, however many patterns it matches.
 func TestSnapshotOfSeveralPatterns(t *testing.T) {
 	s := open(t)
 	for _, subject := range []string{"a", "b", "c"} {

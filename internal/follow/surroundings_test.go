@@ -84,7 +84,7 @@ func around(t *testing.T, s *kgtest.Store, view kg.View, r kg.Revision, of kg.Te
 	return set
 }
 
-// wanted are the changes of each commit behind the position that are of the
+// wanted returns the changes of each commit after the position that concern the
 // surroundings before or after it.
 func wanted(t *testing.T, s *kgtest.Store, at follow.Surroundings, from kg.Position) (events []kg.Event) {
 	t.Helper()
@@ -112,8 +112,8 @@ func wanted(t *testing.T, s *kgtest.Store, at follow.Surroundings, from kg.Posit
 	return events
 }
 
-// told follows the surroundings until n changes were told. Each event must be
-// of one commit, and its position behind it.
+// told follows the surroundings until n changes were delivered. Each event must be of
+// one commit, with the position after it.
 func told(t *testing.T, s *kgtest.Store, at follow.Surroundings, from kg.Position, n int) (events []kg.Event, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -149,9 +149,9 @@ func lines(events []kg.Event) (out []string) {
 	return out
 }
 
-// Whatever the depth, the view and the start, within a commit too, what is told
-// is what changed in the surroundings before or after each commit: gapless, in
-// order, once, and the same whoever takes it up where, also after a restart.
+// For every depth, view and start, also within a commit, the events are the changes in
+// the surroundings before or after each commit: gapless, in order, once, and equal for
+// every reader and resumption, also after a restart.
 func TestSurroundingsFollowTheGraph(t *testing.T) {
 	seed := *seed
 	if seed == 0 {
@@ -253,8 +253,8 @@ func startOn(t *testing.T, s *kgtest.Store, subject follow.Subject) *follow.Foll
 	return f
 }
 
-// As many entities as may be watched are; with one more a subscription is
-// refused, and one that is open ends.
+// The maximum of entities can be watched; with one more a subscription is refused, and
+// an open one ends.
 func TestSurroundingsAreBounded(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	link := func(to int) {

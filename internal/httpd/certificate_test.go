@@ -127,14 +127,14 @@ func TestHTTPS(t *testing.T) {
 			t.Errorf("%s: got %v", tls.VersionName(version), err)
 		}
 	}
-	// Plain HTTP gets nothing but a complaint.
+	// Plain HTTP gets only an error.
 	resp, body := do(t, r, "GET", "/healthz", "")
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("plain HTTP: got %d %s", resp.StatusCode, body)
 	}
 }
 
-// Over HTTP/2 an answer, and a body, may rest for longer than they may stall.
+// Over HTTP/2 an answer, and a body, may pause for longer than the stall timeout.
 func TestHTTP2MayRest(t *testing.T) {
 	t.Parallel() // it waits for real time
 	p := newPair(t)
@@ -194,7 +194,7 @@ func (l *locked) count(text string) int {
 	return strings.Count(l.text.String(), text)
 }
 
-// serial is the certificate that a client would be shown now.
+// serial returns the serial number of the current certificate.
 func serial(c *httpd.Certificate) int64 {
 	shown, _ := c.Config().GetCertificate(nil)
 	return shown.Leaf.SerialNumber.Int64()
@@ -260,7 +260,7 @@ func touch(t *testing.T, p pair, n int) {
 	}
 }
 
-// A server changes its certificate without an end, and what is open stays open.
+// A server changes its certificate while running, and open connections stay open.
 func TestCertificateChangesUnderAServer(t *testing.T) {
 	p := newPair(t)
 	first := p.write(t, 1)

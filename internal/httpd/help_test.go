@@ -14,10 +14,10 @@ import (
 	"koine/kg"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is the time limit of a test.
 const patience = time.Minute
 
-// store stands for the one thing that the server asks it.
+// store stands for the part of the store that the server uses.
 type store struct {
 	err   error
 	stats kg.Stats
@@ -148,7 +148,7 @@ func dial(t *testing.T, r running, text string) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// eventually waits for what must come about soon.
+// eventually waits for a condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	look := time.NewTicker(time.Millisecond)

@@ -16,7 +16,7 @@ import (
 	"koine/kg"
 )
 
-// door lets in by words that a test makes up, and can throw out again.
+// door admits credentials of the test and can revoke them.
 type door struct {
 	mu       sync.Mutex
 	inside   map[string]func(error)
@@ -134,7 +134,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// A page of another site stays out, whatever it brings.
+// A page of another site is refused with any credential.
 func TestForeignOriginWithCredential(t *testing.T) {
 	r := run(t, knowing(&door{}))
 	if resp, body := do(t, r, "POST", "/", "", "X-API-Key: dora", "Origin: http://evil.example"); resp.StatusCode != 403 {
@@ -142,7 +142,7 @@ func TestForeignOriginWithCredential(t *testing.T) {
 	}
 }
 
-// A request ends when its credential does, and says why.
+// A request ends with its credential, with the reason.
 func TestRequestEndsWithItsCredential(t *testing.T) {
 	d := &door{}
 	s := knowing(d)
@@ -166,7 +166,7 @@ func TestRequestEndsWithItsCredential(t *testing.T) {
 	}
 }
 
-// A socket may be opened without a credential; its first message brings it.
+// A socket may be opened without a credential; its first message has it.
 func TestConnect(t *testing.T) {
 	d := &door{}
 	s := knowing(d)

@@ -14,11 +14,11 @@ import (
 	"koine/kg"
 )
 
-// still is a clock that does not move: buckets do not fill again.
+// still is a clock that stands, so that buckets do not refill.
 func still() time.Time { return time.Unix(1_700_000_000, 0) }
 
-// Past its share a principal is refused in the form of the path's protocol, and
-// told when to come back; another one is not.
+// A principal above its share is refused in the format of the path's protocol with a
+// retry delay; another one is not.
 func TestRequestsOfAPrincipal(t *testing.T) {
 	const share = 3
 	for _, row := range []struct{ path, body string }{
@@ -53,8 +53,8 @@ func TestRequestsOfAPrincipal(t *testing.T) {
 	}
 }
 
-// Behind a proxy that is trusted each client has its own share, whoever it says
-// it is.
+// Behind a trusted proxy each client address has its own share, whatever agent it
+// names.
 func TestRequestsOfAnAddress(t *testing.T) {
 	s := newServer(httpd.Options{
 		Throttle:       throttle.New(throttle.Options{Address: throttle.Limits{Requests: 2}, Burst: time.Second, Clock: still}),
@@ -110,8 +110,8 @@ func TestWhereARequestComesFrom(t *testing.T) {
 	}
 }
 
-// An operation of a socket is let in like a request: from the share of the
-// caller, and among those that are under way.
+// An operation on a socket is admitted like a request: from the caller's share, and
+// among the requests in progress.
 func TestAdmitOperation(t *testing.T) {
 	s := newServer(httpd.Options{MaxRequests: 1, Throttle: throttle.New(throttle.Options{
 		Principal: throttle.Limits{Requests: 3}, Burst: time.Second, Clock: still,

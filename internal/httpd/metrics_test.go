@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// judge gives the verdicts that it holds, one after the other.
+// judge returns its verdicts in order.
 type judge []kg.Verdict
 
 func (j *judge) Verify(context.Context, kg.Judgement) (kg.Verdict, error) {
@@ -25,7 +25,7 @@ func (j *judge) Verify(context.Context, kg.Judgement) (kg.Verdict, error) {
 	return v, nil
 }
 
-// idle is a verifier that may have nothing to judge by.
+// idle is a verifier that may have no rules.
 type idle struct {
 	kg.Verifier
 	is bool
@@ -33,8 +33,8 @@ type idle struct {
 
 func (i idle) Idle() bool { return i.is }
 
-// TestCountedVerifierIsIdle proves that counting does not make the store judge what
-// nothing is judged by.
+// TestCountedVerifierIsIdle proves that counting does not make the store call an idle
+// verifier.
 func TestCountedVerifierIsIdle(t *testing.T) {
 	for _, is := range []bool{true, false} {
 		counted, ok := httpd.NewCounters().Verifier(idle{&judge{}, is}).(kg.Idler)
@@ -44,9 +44,8 @@ func TestCountedVerifierIsIdle(t *testing.T) {
 	}
 }
 
-// /metrics has a number for everything that an operator watches, in a form that
-// Prometheus' own linter has nothing against, and no label that a client can make
-// up.
+// /metrics has all operational metrics, passes Prometheus' own linter, and has no label
+// that a client can create.
 func TestNumbers(t *testing.T) {
 	counters := httpd.NewCounters()
 	limits := throttle.New(throttle.Options{

@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// whoami answers with who is calling.
+// whoami answers with the caller.
 var whoami = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	c := caller.From(r.Context())
 	fmt.Fprintf(w, "%s %s %s", r.URL.Path, c.Principal.ID, c.Principal.Method)
@@ -60,7 +60,7 @@ func TestOpenModeHostAndOrigin(t *testing.T) {
 	}
 }
 
-// A refusal has the form of the protocol that the path belongs to.
+// A refusal has the format of the path's protocol.
 func TestRefusalsByForm(t *testing.T) {
 	s := newServer(httpd.Options{})
 	s.HandleRPC(whoami)
@@ -86,8 +86,8 @@ func TestRefusalsByForm(t *testing.T) {
 	}
 }
 
-// With --insecure the server has names that it does not know; pages of other
-// sites stay out.
+// With --insecure the server accepts any host name; pages of other sites are still
+// refused.
 func TestInsecureStillKeepsForeignPagesOut(t *testing.T) {
 	s := newServer(httpd.Options{Insecure: true})
 	s.HandleRPC(whoami)

@@ -13,7 +13,7 @@ const (
 	page = "Origin: https://app.example"
 )
 
-// In open mode no list lets a page of another origin in, on any path.
+// In open mode no configuration admits a page of another origin, on any path.
 func TestOpenModeLetsNoPageIn(t *testing.T) {
 	s := newServer(httpd.Options{AllowOrigins: []string{"https://app.example", httpd.AnyOrigin}, PublicOrigin: "https://app.example"})
 	s.HandleRPC(whoami)
@@ -73,8 +73,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// A preflight is answered without a credential, and a refusal can be read by the
-// page as well.
+// A preflight is answered without a credential, and a page can read a refusal.
 func TestPreflight(t *testing.T) {
 	s := newServer(httpd.Options{Admit: oneKey, AllowOrigins: []string{"https://app.example"}})
 	s.HandleRPC(whoami)

@@ -69,8 +69,8 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// A request past the bound is refused in its protocol's form; one whose answer
-// is a stream no longer counts.
+// A request above the limit is refused in its protocol's format; a stream does not
+// count any more.
 func TestMaxRequests(t *testing.T) {
 	s := newServer(httpd.Options{MaxRequests: 1})
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -106,7 +106,7 @@ func TestMaxRequests(t *testing.T) {
 	close(release)
 }
 
-// Not ready, then streams, then requests: each only after the one before.
+// Readiness, then streams, then requests: each step only after the one before.
 func TestShutdownOrder(t *testing.T) {
 	st := &streams{}
 	s := newServer(httpd.Options{Streams: st})
@@ -198,8 +198,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// A client that stops in the middle of its body is let go: told so before its
-// request reaches the handler, or, of what may be large, by the read that fails.
+// A client that stalls within its body is refused before its request reaches the
+// handler or, for an upload, by the failing read.
 func TestStalledBody(t *testing.T) {
 	s := newServer(httpd.Options{StallTimeout: 50 * time.Millisecond})
 	read := make(chan error, 1)
@@ -221,8 +221,8 @@ func TestStalledBody(t *testing.T) {
 	}
 }
 
-// A client that does not read its answer is let go; one that reads slowly but
-// steadily is not, though it takes longer than the timeout in all.
+// A client that does not read its answer is disconnected; one that reads slowly but
+// steadily is not, though the total exceeds the timeout.
 func TestStalledAnswer(t *testing.T) {
 	s := newServer(httpd.Options{StallTimeout: 100 * time.Millisecond})
 	wrote := make(chan error, 1)
@@ -241,7 +241,7 @@ func TestStalledAnswer(t *testing.T) {
 	}
 }
 
-// The stall timeout is about one step, not about the whole.
+// The stall timeout is for one step, not for the whole.
 func TestSlowButSteady(t *testing.T) {
 	const stall = 200 * time.Millisecond
 	s := newServer(httpd.Options{StallTimeout: stall})
@@ -321,7 +321,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// One line a request: quiet as a rule, loud when the server is at fault.
+// One line for each request: at debug level, or as a warning if the server failed.
 func TestAccessLog(t *testing.T) {
 	for _, row := range []struct {
 		path  string
@@ -349,8 +349,8 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-// Refusals because of too many streams, or that the server is not ready, do not fill
-// the log: of many there is one warning.
+// Refusals because of too many streams, or of readiness, do not fill the log: there is
+// one warning for many.
 func TestUnavailableInTheLog(t *testing.T) {
 	var log bytes.Buffer
 	var mu sync.Mutex

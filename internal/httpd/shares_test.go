@@ -19,8 +19,7 @@ import (
 	"koine/kg"
 )
 
-// waiting is a handler that waits until it is released, or echoes to whom sends
-// something.
+// waiting is a handler that waits until it is released, or echoes a body.
 func waiting(release <-chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
@@ -31,7 +30,7 @@ func waiting(release <-chan struct{}) http.Handler {
 	})
 }
 
-// metric is the value that /metrics has for a name.
+// metric returns the value of a metric in /metrics.
 func metric(t *testing.T, r running, name string) string {
 	t.Helper()
 	_, text := do(t, r, "GET", "/metrics", "")
@@ -44,9 +43,9 @@ func metric(t *testing.T, r running, name string) string {
 	return ""
 }
 
-// One caller gets half of the places for requests under way, another half of the
-// rest; whoever looks after the server needs none of them. One alone, and one without
-// a name, are bounded the same way on loopback and in open mode.
+// One caller gets half of the places for requests in progress, another half of the
+// rest; probes and scrapes need none. A single caller, and one without a name, have the
+// same limit on loopback and in open mode.
 func TestShareOfRequestsUnderWay(t *testing.T) {
 	for _, greedy := range []string{"X-Agent-ID: greedy", "X-Other: anonymous"} {
 		release := make(chan struct{})
@@ -79,8 +78,8 @@ func TestShareOfRequestsUnderWay(t *testing.T) {
 	}
 }
 
-// A body that trickles in takes no place among the requests under way, and is given
-// up when it is too slow as a whole, however steadily it comes.
+// A slow body takes no place among the requests in progress, and is refused if it is
+// too slow overall, however steadily it arrives.
 func TestTricklingBodies(t *testing.T) {
 	s := newServer(httpd.Options{MaxRequests: 1, Intake: throttle.Intake{Grace: 300 * time.Millisecond, BytesPerSecond: 1000}})
 	s.HandleRPC(waiting(nil))
@@ -115,8 +114,8 @@ func TestTricklingBodies(t *testing.T) {
 	}
 }
 
-// What is received and not answered has a budget, of which one caller may use half;
-// an answer gives it back.
+// Received bytes of unanswered requests have a budget, of which one caller may use
+// half; an answer releases them.
 func TestBytesReceived(t *testing.T) {
 	const budget = 64 << 10
 	release := make(chan struct{})
@@ -144,8 +143,8 @@ func TestBytesReceived(t *testing.T) {
 	close(release)
 }
 
-// A body as large as any handler takes arrives whole, and so does the byte more
-// by which a handler can tell that it is too large.
+// A body at the largest limit of a handler arrives whole, and so does one more byte, by
+// which a handler detects the excess.
 func TestBufferedBody(t *testing.T) {
 	s := newServer(httpd.Options{})
 	s.HandleRPC(waiting(nil))
@@ -197,14 +196,14 @@ func ask(t *testing.T, conn net.Conn, request string) string {
 
 const getHealth = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-// post is a request whose body never arrives.
+// post is a request with a body that never arrives.
 func post(agent string) string {
 	return "POST / HTTP/1.1\r\nHost: localhost\r\nX-Agent-ID: " + agent + "\r\nContent-Length: 100\r\n\r\nx"
 }
 
-// An address has half of the connections that the others leave. Past that it is
-// answered probes and refused everything else, other addresses are served, and a
-// connection of a known caller counts for that one.
+// An address has half of the connections that the others leave. Above that it is served
+// probes and refused everything else, other addresses are served, and a connection of
+// an authenticated caller counts for that caller.
 func TestShareOfConnections(t *testing.T) {
 	s := newServer(httpd.Options{MaxConnections: 16})
 	s.HandleRPC(waiting(nil))
@@ -226,8 +225,8 @@ func TestShareOfConnections(t *testing.T) {
 	}
 }
 
-// The connections of a proxy that is trusted are those of many clients: they have no share,
-// where the same number of another address has.
+// The connections of a trusted proxy have no share, because they belong to many
+// clients; the same number of another address has one.
 func TestConnectionsOfATrustedProxy(t *testing.T) {
 	const request = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
 	for _, row := range []struct {
@@ -258,7 +257,7 @@ func TestConnectionsOfATrustedProxy(t *testing.T) {
 	}
 }
 
-// The connections of a caller that is known do not count for its address.
+// The connections of an authenticated caller do not count for its address.
 func TestConnectionsOfAPrincipal(t *testing.T) {
 	s := newServer(httpd.Options{MaxConnections: 16})
 	s.HandleRPC(waiting(nil))
@@ -282,8 +281,7 @@ func TestConnectionsOfAPrincipal(t *testing.T) {
 	}
 }
 
-// Connections that wait for a request make room for new ones, those of the same
-// address first.
+// Idle connections make room for new ones, those of the same address first.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	s := newServer(httpd.Options{MaxConnections: 8})
 	s.HandleRPC(whoami)
@@ -304,8 +302,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// Whatever path answers, and whoever is refused, the answer says that it is what it
-// says it is.
+// Every answer, refusals included, has the security headers.
 func TestSecurityHeaders(t *testing.T) {
 	s := newServer(httpd.Options{Admit: func(context.Context, string, func(error)) (kg.Principal, func(), error) {
 		return kg.Principal{}, nil, kg.Errorf(kg.CodeUnauthenticated, "no")

@@ -11,8 +11,8 @@ import (
 	"koine/internal/sse"
 )
 
-// The server's own bounds let real streams be: they outlive the stall timeout,
-// take no place among the requests under way, and end first at shutdown.
+// The server's limits do not affect streams: they outlive the stall timeout, take no
+// place among the requests in progress, and end first at shutdown.
 func TestStreams(t *testing.T) {
 	const stall = 50 * time.Millisecond
 	events := sse.New(sse.Options{Heartbeat: 4 * stall})

@@ -55,7 +55,7 @@ func startStreams(t *testing.T) *streamServer {
 	return f
 }
 
-// token asks for one and gives the address that it opens.
+// token requests a token and returns the address that it opens.
 func (f *streamServer) token(t *testing.T, of string, headers ...string) (token, address string) {
 	t.Helper()
 	resp, body := do(t, f.running, "POST", "/stream-token", `{"url":"`+of+`"}`, append(headers, "Content-Type: application/json", "X-API-Key: key-ann")...)
@@ -71,8 +71,7 @@ func (f *streamServer) token(t *testing.T, of string, headers ...string) (token,
 
 const events = "Accept: text/event-stream"
 
-// A token opens its one stream, once, for who made it; nothing behind the door and no
-// log has it.
+// A token opens its one stream, once, for its creator; no handler and no log sees it.
 func TestStreamToken(t *testing.T) {
 	f := startStreams(t)
 	token, address := f.token(t, "/changes?graph=urn:a&after=x%20y", "X-Agent-ID: other")
@@ -104,7 +103,7 @@ func TestStreamToken(t *testing.T) {
 	f.mu.Unlock()
 }
 
-// What a token is not for, it does not open, and it is used up by the attempt.
+// A token does not open anything else, and the attempt consumes it.
 func TestStreamTokenForSomethingElse(t *testing.T) {
 	f := startStreams(t)
 	for _, row := range []struct{ name, method, path, accept string }{
@@ -161,7 +160,7 @@ func TestStreamTokenEndsWithTheCredential(t *testing.T) {
 	}
 }
 
-// One caller has half of the tokens that may wait, and open mode has none.
+// One caller has half of the unused tokens, and open mode has none.
 func TestStreamTokenBounds(t *testing.T) {
 	f := startStreams(t)
 	ask := func(key string) int {

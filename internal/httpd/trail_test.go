@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// oneKey lets in who brings the right credential.
+// oneKey admits the one valid credential.
 func oneKey(_ context.Context, credential string, _ func(error)) (kg.Principal, func(), error) {
 	if credential != "right" {
 		return kg.Principal{}, nil, kg.Errorf(kg.CodeUnauthenticated, "the credential is not valid")
@@ -22,14 +22,14 @@ func oneKey(_ context.Context, credential string, _ func(error)) (kg.Principal, 
 	return kg.Principal{ID: "agent://a", Method: "key"}, func() {}, nil
 }
 
-// noCommits is a store without commits, so that the list is what was refused.
+// noCommits is a store without commits, so that the list contains refusals only.
 type noCommits struct{ audit.Commits }
 
 func (noCommits) Head() kg.Position   { return kg.Position{} }
 func (noCommits) Oldest() kg.Position { return kg.Position{} }
 
-// What the server refuses is told to the trail, with who it was, as far as that
-// is known, and never with the credential.
+// The audit trail records refusals with the caller, as far as known, and never with the
+// credential.
 func TestRefusalsAreNoted(t *testing.T) {
 	log := &locked{}
 	trail := audit.NewTrail(audit.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -71,7 +71,7 @@ func TestRefusalsAreNoted(t *testing.T) {
 	}
 }
 
-// A socket that was opened by nobody counts for who it turns out to be of.
+// A socket opened without a credential counts for the caller that authenticates on it.
 func TestSocketsCountForWhomTheyAreOf(t *testing.T) {
 	limits := throttle.New(throttle.Options{Principal: throttle.Limits{Streams: 1}})
 	s := newServer(httpd.Options{Admit: oneKey, Throttle: limits})

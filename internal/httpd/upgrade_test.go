@@ -12,9 +12,8 @@ import (
 	"koine/internal/httpd"
 )
 
-// A connection that is upgraded outlives the stall timeout, takes no place among
-// the requests under way, and is counted with its own status. A foreign page
-// gets none.
+// An upgraded connection outlives the stall timeout, takes no place among the requests
+// in progress, and is counted with its own status. A foreign page is refused.
 func TestUpgrade(t *testing.T) {
 	const stall = 20 * time.Millisecond
 	s := newServer(httpd.Options{StallTimeout: stall, MaxRequests: 1})

@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// graphOf lets everybody but one agent read everything, and that agent one graph.
+// graphOf lets one agent read one graph, and all others everything.
 type graphOf struct {
 	kg.AllowAll
 	agent kg.AgentID
@@ -47,8 +47,8 @@ func apply(t testing.TB, s *kg.Store, j *names.Judge, who kg.AgentID, m ...updat
 	return update.Apply(t.Context(), s, j, update.Request{Meta: kg.Meta{Principal: kg.Principal{ID: who, Method: "key"}}, Mutations: m})
 }
 
-// Hints tell of a new predicate or class that is near to one in use, of a literal among
-// resources, and of an id that exists with a prefix; each with the part of the patch.
+// Hints for a new predicate or class that is similar to a used one, for a literal among
+// resources, and for an id that exists with a prefix; each with the part of the patch.
 func TestHints(t *testing.T) {
 	s := open(t, nil)
 	j := names.NewJudge(s, names.Strict)
@@ -85,8 +85,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// Neither a hint nor a refusal tells what is in a graph that the caller may not read: it
-// is told what it would be told without that graph.
+// Neither a hint nor an error reveals a graph that the caller may not read: they are
+// the same without that graph.
 func TestNothingIsToldOfHiddenGraphs(t *testing.T) {
 	mine, hidden := kg.IRI("https://example.org/mine"), kg.IRI("https://example.org/hidden")
 	answers := func(fill bool) (out []string) {
@@ -125,7 +125,7 @@ func TestNothingIsToldOfHiddenGraphs(t *testing.T) {
 	}
 }
 
-// There are at most ten hints, and a lenient judge tells each prefix once.
+// There are at most ten hints, and a lenient judge reports each prefix once.
 func TestHintsAreBounded(t *testing.T) {
 	s := open(t, nil)
 	var many []update.Mutation
@@ -138,7 +138,7 @@ func TestHintsAreBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkJudge is the judging of a patch whose names are known and in use.
+// BenchmarkJudge measures the check of a patch with known names in use.
 func BenchmarkJudge(b *testing.B) {
 	s := open(b, nil)
 	j := names.NewJudge(s, names.Strict)

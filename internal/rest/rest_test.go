@@ -37,8 +37,8 @@ func routes() *rest.Routes {
 	return m
 }
 
-// A call answers with a body, a status or by itself; what fits none says what would. The
-// request keeps the pattern of who passed it on.
+// A call answers with a body, a status or by itself; a request without a route gets the
+// supported methods. The request keeps the pattern of the outer mux.
 func TestRoutes(t *testing.T) {
 	for _, row := range []struct {
 		method, path string
@@ -64,7 +64,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// A body is JSON, of so many bytes.
+// A body must be JSON within the limit.
 func TestBody(t *testing.T) {
 	for _, row := range []struct {
 		kind, body string

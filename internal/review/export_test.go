@@ -17,7 +17,7 @@ func (s *Service) Note(id string, author kg.AgentID, expires time.Time, status S
 	s.table.applyFacts(0, facts)
 }
 
-// OpenOf, Expired, All and Unended are what the service asks its lists.
+// OpenOf, Expired, All and Unended expose the indexes of the service.
 func (s *Service) OpenOf(author kg.AgentID, now time.Time) int {
 	return s.table.lists.countOpen(author, now)
 }

@@ -10,9 +10,9 @@ import (
 	"koine/kg"
 )
 
-// TestHiddenStatementsAreHiddenInProposals proves that what is hidden from
-// somebody in a graph is not shown as what a proposal would add there, in any form,
-// before it is decided or behind it, and that who does not see it does not decide.
+// TestHiddenStatementsAreHiddenInProposals proves that statements hidden from an agent
+// in a graph are hidden in proposals about that graph, in any form, before and after
+// the decision, and that an agent that does not see all patches cannot decide.
 func TestHiddenStatementsAreHiddenInProposals(t *testing.T) {
 	secrets := kg.IRI("urn:secrets")
 	hides := func(p kg.Principal, predicate, graph kg.Term) bool {
@@ -26,7 +26,8 @@ func TestHiddenStatementsAreHiddenInProposals(t *testing.T) {
 		return w.propose(p, set(note, "n"))
 	}
 	hidden, open := raise(secrets), raise(kg.DefaultGraph)
-	// all is what somebody sees of a property, also in what has gone.
+	// all lists the objects of a property that the principal sees, also in removed
+	// statements.
 	all := func(p kg.Principal, id string, property kg.Term) (list []string) {
 		list = w.objects(kg.View{Principal: p, Graphs: []kg.Term{kg.IRI(kg.PendingGraphPrefix + id), kg.IRI(kg.ProposalGraphPrefix + id)}}, property)
 		for r := kg.Revision(1); r <= w.store.Head().Revision; r++ {
@@ -98,8 +99,8 @@ func TestHiddenStatementsAreHiddenInProposals(t *testing.T) {
 	check("when it was decided")
 }
 
-// TestProposalsAboutVeryManyPlaces proves that one with more places than are kept
-// shows no statements where there is anything that is hidden, and its patches still.
+// TestProposalsAboutVeryManyPlaces proves that a proposal with more places than are
+// stored shows no statements if anything is hidden, and still shows its patches.
 func TestProposalsAboutVeryManyPlaces(t *testing.T) {
 	w := newWorld(t, review.Options{})
 	hides := func(p kg.Principal, predicate, _ kg.Term) bool {

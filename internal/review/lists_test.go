@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// TestLists compares what is kept in order with what is found by looking at all.
+// TestLists compares the indexes with a full scan.
 func TestLists(t *testing.T) {
 	type proposal struct {
 		author  kg.AgentID
@@ -74,8 +74,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// BenchmarkOpenProposals shows that what a held update asks about those that are
-// open does not cost more for those that are not.
+// BenchmarkOpenProposals shows that the lookups of a held update do not depend on the
+// number of ended proposals.
 func BenchmarkOpenProposals(b *testing.B) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, decided := range []int{10, 10_000} {

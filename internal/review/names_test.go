@@ -9,10 +9,10 @@ import (
 	"koine/kg"
 )
 
-// A proposal that was held while unknown names were let through is judged by the rules in
-// force when it is approved: it is refused like any other update, waits on, and is applied
-// as it is when the scheme is allowed. That it waits makes its names no known ones, and a
-// prefix that is registered meanwhile changes none of them.
+// A proposal held while unknown names were permitted is judged by the rules in force at
+// its approval: it is refused like any other update, stays pending, and is applied
+// unchanged when the scheme is allowed. Its pending names do not become known, and a
+// prefix registered meanwhile does not change them.
 func TestNamesAreJudgedAtApproval(t *testing.T) {
 	unknown := []kg.Patch{
 		{Op: kg.Replace, Quad: kg.Quad{Subject: kg.IRI("urn:ann"), Predicate: pay, Object: kg.String("more")}},

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// What is held comes back as it was asked for, with all that is said of it.
+// Patches are decoded exactly as they were proposed.
 func TestPatchesComeBack(t *testing.T) {
 	day := time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC)
 	q := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.LangString("x", "en"), Graph: kg.IRI("urn:g")}

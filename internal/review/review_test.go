@@ -29,8 +29,8 @@ func agent(name string, roles ...string) kg.Principal {
 
 func by(p kg.Principal) review.Caller { return review.Caller{Principal: p} }
 
-// judge holds what has the property pay, with so many approvals, and refuses what
-// has the property bad. Tests set its fields between calls.
+// judge holds updates with the property pay, with a number of approvals, and refuses
+// those with the property bad. Tests set its fields between calls.
 type judge struct {
 	approvals atomic.Int32
 	expires   time.Duration
@@ -60,7 +60,7 @@ var (
 	note = kg.IRI("urn:note")
 )
 
-// world is a store with reviews, on a clock that stands.
+// world is a store with reviews and a fixed clock.
 type world struct {
 	t       *testing.T
 	dir     string
@@ -152,7 +152,7 @@ func (w *world) decide(p kg.Principal, id string, d review.Decision) (*review.Pr
 	return w.service.Decide(w.t.Context(), by(p), id, d, "because", nil)
 }
 
-// objects lists what stands of a property, as the principal sees it.
+// objects lists the objects of a property that the principal sees.
 func (w *world) objects(v kg.View, property kg.Term) (list []string) {
 	w.t.Helper()
 	s, err := w.store.View(w.t.Context(), v)
@@ -181,7 +181,7 @@ func set(property kg.Term, text string) kg.Patch {
 	return kg.Patch{Op: kg.Replace, Quad: kg.Quad{Subject: kg.IRI("urn:ann"), Predicate: property, Object: kg.String(text)}}
 }
 
-// spring is when something holds.
+// spring is a span of validity.
 var spring = kg.TimeSpan{From: time.Date(2026, 3, 20, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 6, 21, 0, 0, 0, 1e6, time.UTC)}
 
 func TestApproval(t *testing.T) {
@@ -376,8 +376,8 @@ func TestWhoMayWithdraw(t *testing.T) {
 	}
 }
 
-// TestWhoSeesProposals proves that a proposal and what it would add are there for
-// the author, the reviewers and administrators, and for nobody else in any way.
+// TestWhoSeesProposals proves that only the author, the reviewers and administrators
+// see a proposal and its pending statements.
 func TestWhoSeesProposals(t *testing.T) {
 	w := newWorld(t, review.Options{})
 	id := w.propose(set(pay, "more"))
@@ -431,7 +431,7 @@ func TestExpectedRevision(t *testing.T) {
 		t.Errorf("nothing has changed since: got %+v, %v", p, err)
 	}
 
-	// The author's own condition is a conflict of the proposal.
+	// The author's expected revision is a conflict of the proposal.
 	w.judge.approvals.Store(1)
 	r, err := w.update(kg.Meta{Principal: ann, ExpectedRevision: w.store.Head().Revision, HasExpected: true}, set(pay, "even more"))
 	if err != nil || r.ProposalID == "" {
@@ -511,8 +511,8 @@ func TestPatchesAreBounded(t *testing.T) {
 	}
 }
 
-// TestReviewersAtOnce proves that a proposal is applied exactly once, with as many
-// approvals as it needs, when all reviewers decide at the same time.
+// TestReviewersAtOnce proves that concurrent reviewers apply a proposal exactly once,
+// with the required number of approvals.
 func TestReviewersAtOnce(t *testing.T) {
 	const reviewers = 6
 	for _, required := range []int32{1, 2, reviewers} {
@@ -560,8 +560,8 @@ func TestReviewersAtOnce(t *testing.T) {
 	}
 }
 
-// TestRestartInTheMiddle proves that a proposal with one of two approvals goes on
-// after a restart as if there had been none.
+// TestRestartInTheMiddle proves that a restart does not affect a proposal with one of
+// two approvals.
 func TestRestartInTheMiddle(t *testing.T) {
 	w := newWorld(t, review.Options{})
 	w.judge.approvals.Store(2)

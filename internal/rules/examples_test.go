@@ -92,8 +92,8 @@ const (
 	schema = "https://schema.org/"
 )
 
-// TestExamples proves of each shipped example that it refuses what it says and
-// nothing else.
+// TestExamples proves that each shipped example refuses exactly the updates it
+// describes.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../examples/policies/*.yaml")
 	if err != nil {
@@ -169,8 +169,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestConfidential proves of the example for reads that what it hides is not
-// there, and that it refuses whom it says.
+// TestConfidential proves that the example for reads hides its statements, and refuses
+// the agents it names.
 func TestConfidential(t *testing.T) {
 	set := example(t, "confidential.yaml")
 	s := store(t, set)

@@ -39,9 +39,9 @@ func (a *alone) Verify(_ context.Context, j kg.Judgement) (v kg.Verdict, err err
 	return v, nil
 }
 
-// TestReloadBetweenVerdictAndCommit proves that rules which come into force while
-// an update is under way are those that it is committed under: those that judge
-// it, and those that hide what others judge it by, whenever they come.
+// TestReloadBetweenVerdictAndCommit proves that an update is committed under the newest
+// rules, if they come into force while it is in progress: rules that judge it, and
+// rules that hide statements from it.
 func TestReloadBetweenVerdictAndCommit(t *testing.T) {
 	const (
 		nothing = "rules: []\n"

@@ -70,7 +70,7 @@ func by(name string, roles ...string) channels.Caller {
 	return channels.Caller{Principal: caller(name, roles...)}
 }
 
-// make makes a channel of ann's with bob and cleo in it.
+// make creates a channel of ann with bob and cleo in it.
 func (w *talk) make(d channels.Draft) channels.ChannelID {
 	w.t.Helper()
 	d.Members = []channels.Member{{Agent: "agent://bob"}, {Agent: "agent://cleo"}}
@@ -102,7 +102,7 @@ func (w *talk) publish(by channels.Caller, p channels.Publication) string {
 	return became(w.Publish(w.t.Context(), by, p))
 }
 
-// sequences are those of the channel, as ann reads them.
+// sequences lists the sequences of the channel that ann reads.
 func (w *talk) sequences(id channels.ChannelID) (out []int64) {
 	w.t.Helper()
 	page, _, err := w.History(w.t.Context(), by("ann"), id, channels.HistoryQuery{})
@@ -119,8 +119,8 @@ func onMessage(when, effect string) string {
 	return fmt.Sprintf("rules:\n  - name: r\n    on: message\n    when: %q\n    effect: %s\n    message: No\n", when, effect)
 }
 
-// TestWhatRulesSeeOfMessages proves what the variable holds, in rules on messages and
-// in those on what comes with one.
+// TestWhatRulesSeeOfMessages proves the content of the variable, in rules on messages
+// and in rules on updates with one.
 func TestWhatRulesSeeOfMessages(t *testing.T) {
 	fact := patch(kg.Add, "urn:s", "urn:p", kg.String("x"))
 	second := patch(kg.Add, "urn:s", "urn:p", kg.String("y"))
@@ -183,8 +183,8 @@ func TestWhatRulesSeeOfMessages(t *testing.T) {
 	}
 }
 
-// TestEveryWayToPublishIsJudged proves that whatever publishes is judged, that a refused
-// message takes no number, and that what koine itself says is not asked about.
+// TestEveryWayToPublishIsJudged proves that every way to publish is judged, that a
+// refused message takes no sequence, and that koine's notices are not judged.
 func TestEveryWayToPublishIsJudged(t *testing.T) {
 	w := newTalk(t, onMessage(`message.text.contains("bad") || message.retracts != "" || message.contentType == "system"`, "reject"))
 	ctx := t.Context()
@@ -252,9 +252,9 @@ func TestEveryWayToPublishIsJudged(t *testing.T) {
 	}
 }
 
-// TestRefusedMessages proves how a message is refused: by a violation with an error, by a
-// rule that cannot be evaluated, by too costly a one, and that a message that was
-// published is not refused later where its key is used again.
+// TestRefusedMessages proves the ways to refuse a message: a violation with an error, a
+// rule that cannot be evaluated, one that costs too much; and that a published message
+// is not refused later when its key is reused.
 func TestRefusedMessages(t *testing.T) {
 	w := newTalk(t, `rules:
   - {name: v, on: message, when: 'message.tags.exists(t, t == "violation")', effect: violation, message: Not this}
@@ -296,7 +296,7 @@ func TestRefusedMessages(t *testing.T) {
 	}
 }
 
-// rules brings others into force.
+// rules brings other rules into force.
 func (w *talk) rules(text string) {
 	w.t.Helper()
 	if err := os.WriteFile(w.path, []byte(text), 0o600); err != nil {
@@ -307,9 +307,9 @@ func (w *talk) rules(text string) {
 	}
 }
 
-// TestFactsWaitForTheirMessage proves that a rule on updates holds facts by the message
-// they come with, which is published; that what an addressed message says is in no
-// reason and no proposal; and that the facts, once approved, still come with it.
+// TestFactsWaitForTheirMessage proves that a rule on updates can hold facts by their
+// message, which is published; that no reason and no proposal reveals an addressed
+// message; and that approved facts still refer to it.
 func TestFactsWaitForTheirMessage(t *testing.T) {
 	w := newTalk(t, `rules:
   - {name: held, on: update, when: 'message.text.contains("psst")', effect: review, message: Look at this}
@@ -376,8 +376,8 @@ func TestRulesSeeTheChannelOfTheCommit(t *testing.T) {
 	}
 }
 
-// TestNobodyAsksForMessagesInVain proves that messages are made ready for rules only
-// where a rule looks at them.
+// TestNobodyAsksForMessagesInVain proves that messages are prepared only if a rule uses
+// them.
 func TestNobodyAsksForMessagesInVain(t *testing.T) {
 	w := newTalk(t, rule(`patch.predicate == "urn:never"`, "reject"))
 	id := w.make(channels.Draft{})
@@ -390,14 +390,14 @@ func TestNobodyAsksForMessagesInVain(t *testing.T) {
 	if got := outcome(apply(w.store, kg.Meta{Principal: caller("ann")}, patch(kg.Add, "urn:s", "urn:q", kg.String("x")))); got != "accepted" || w.looks.Load() != 0 {
 		t.Errorf("an update without a message: %s; messages were asked for %d times", got, w.looks.Load())
 	}
-	// A verdict that another commit overtakes, such as one of receipts, is made again.
+	// A verdict overtaken by another commit, such as one of receipts, is made again.
 	if got := w.publish(by("ann"), saying(id, "x")); got != "accepted" || w.looks.Load() == 0 {
 		t.Errorf("%s; messages were asked for %d times", got, w.looks.Load())
 	}
 }
 
-// TestMessagesExample proves of the shipped example for messages that it refuses what it
-// says and nothing else.
+// TestMessagesExample proves that the shipped example for messages refuses exactly the
+// messages it describes.
 func TestMessagesExample(t *testing.T) {
 	text, err := os.ReadFile("../../examples/policies/messages.yaml")
 	if err != nil {

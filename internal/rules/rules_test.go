@@ -22,8 +22,8 @@ func rule(when, effect string) string {
 	return fmt.Sprintf("rules:\n  - name: r\n    on: update\n    when: %q\n    effect: %s\n", when, effect)
 }
 
-// TestBrokenFiles proves that what is wrong with a file is found when it is read,
-// and told with its line.
+// TestBrokenFiles proves that errors in a file are found when it is read, with their
+// line.
 func TestBrokenFiles(t *testing.T) {
 	ok := "  - {name: ok, on: update, when: 'true', effect: reject}\n"
 	for _, row := range []struct{ name, text, want string }{
@@ -103,7 +103,7 @@ func TestBoundsOfFiles(t *testing.T) {
 	}
 }
 
-// TestWhatRulesSee proves what the variables hold.
+// TestWhatRulesSee proves the content of the variables.
 func TestWhatRulesSee(t *testing.T) {
 	meta := kg.Meta{
 		Principal: kg.Principal{ID: "agent://ann", Roles: []string{"editor"}, ActFor: []kg.AgentID{"agent://team"}, Method: "jwt"}, Actor: "agent://team",
@@ -194,8 +194,8 @@ func TestTheHardestEffectCounts(t *testing.T) {
 	}
 }
 
-// TestRulesFailClosed proves that what cannot be evaluated counts against the
-// caller, whatever the effect.
+// TestRulesFailClosed proves that a rule that cannot be evaluated counts against the
+// caller, whatever its effect.
 func TestRulesFailClosed(t *testing.T) {
 	for effect, want := range map[string]string{"reject": "rejected", "review": "rejected", "violation": "violation"} {
 		s := store(t, parse(t, rule("metadata.x == 1", effect)))
@@ -216,8 +216,8 @@ func TestRulesFailClosed(t *testing.T) {
 	}
 }
 
-// TestNothingHidesATypeFromARule proves that an agent cannot keep a type out of a
-// rule's sight by saying much beside it.
+// TestNothingHidesATypeFromARule proves that an agent cannot hide a type from a rule by
+// adding many statements.
 func TestNothingHidesATypeFromARule(t *testing.T) {
 	s := store(t, parse(t, rule(`patch.predicate == "urn:price" && "urn:Product" in entity.types`, "reject")))
 	// Ids are given in the order in which terms come: these come before the type.
@@ -234,7 +234,7 @@ func TestNothingHidesATypeFromARule(t *testing.T) {
 	}
 }
 
-// crowd is so many statements of urn:s, of one property or each of its own.
+// crowd returns n statements of urn:s, of one property or of n.
 func crowd(predicate string, n int) (list []kg.Patch) {
 	for i := range n {
 		p := patch(kg.Add, "urn:s", predicate, kg.IRI(fmt.Sprintf("urn:%d", i)))
@@ -246,9 +246,8 @@ func crowd(predicate string, n int) (list []kg.Patch) {
 	return list
 }
 
-// TestNothingHidesAStatementFromARule proves that an agent cannot keep a statement
-// out of a rule's sight by adding others: what there is too much of to be looked
-// at makes the rule hold.
+// TestNothingHidesAStatementFromARule proves that an agent cannot hide a statement from
+// a rule by adding others: with too many statements the rule holds.
 func TestNothingHidesAStatementFromARule(t *testing.T) {
 	locked := patch(kg.Add, "urn:s", "urn:state", kg.String("locked"))
 	state := patch(kg.Add, "urn:s", "urn:state", kg.String("open"))
@@ -291,8 +290,8 @@ func TestNothingHidesAStatementFromARule(t *testing.T) {
 	}
 }
 
-// TestJudgingIsBounded proves that rules that take too much end with an error, by
-// cost and by time, and that nothing is written.
+// TestJudgingIsBounded proves that costly rules end with an error, by cost and by time,
+// and that nothing is written.
 func TestJudgingIsBounded(t *testing.T) {
 	many := "[" + strings.Repeat("1,", 200) + "1]"
 	costly := fmt.Sprintf("%s.all(a, %s.all(b, a == b))", many, many)
@@ -319,8 +318,8 @@ func TestJudgingIsBounded(t *testing.T) {
 	}
 }
 
-// TestReload proves that a changed file comes into force, that a broken one does
-// not and is told once, and that what is right again counts.
+// TestReload proves that a changed file comes into force, that an invalid one does not
+// and is logged once, and that a corrected one does.
 func TestReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	write := func(text string) {
@@ -389,8 +388,8 @@ type ruled struct {
 	*rules.File
 }
 
-// TestOpenWatchesSeeByTheNewRules proves that a change of the rules counts for
-// watchers that are open, in both directions.
+// TestOpenWatchesSeeByTheNewRules proves that a change of the rules applies to open
+// watchers, in both directions.
 func TestOpenWatchesSeeByTheNewRules(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	hide := func(when string) {
@@ -438,7 +437,7 @@ func TestOpenWatchesSeeByTheNewRules(t *testing.T) {
 	}
 }
 
-// TestFollow proves that the file is looked at in time, and at once when told.
+// TestFollow proves that the file is checked at its interval, and at once on a signal.
 func TestFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	write := func(when string) {

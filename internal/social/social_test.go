@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// The network is the same each time, a longer one begins with a shorter one, all of it may
-// be stored, and some of it is said twice.
+// The network is deterministic, a longer one begins with a shorter one, all of it can
+// be stored, and some statements repeat.
 func TestStatements(t *testing.T) {
 	const n = 20_000
 	graph := kg.IRI("urn:g")

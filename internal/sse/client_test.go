@@ -116,7 +116,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 var errRPC = errors.New("a JSON-RPC error")
 
-// Which answers are final, and how they are reported.
+// Final answers, and how they are reported.
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct {
 		status int
@@ -169,8 +169,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// With FailFirst nothing is tried again before there has been a stream, and
-// everything after it.
+// With FailFirst nothing is retried before the first stream, and everything after it.
 func TestFailFirst(t *testing.T) {
 	ended := func() (*http.Response, error) { return answer(http.StatusOK, "", strings.NewReader("")), nil }
 	unready := func() (*http.Response, error) {

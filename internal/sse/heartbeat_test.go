@@ -104,8 +104,8 @@ func TestHeartbeatInterval(t *testing.T) {
 	})
 }
 
-// With ids a heartbeat tells the position scanned to (UpToDate), and that is
-// where a later end says to resume from.
+// With ids a heartbeat has the position scanned to (UpToDate), and a later end resumes
+// from there.
 func TestHeartbeatPosition(t *testing.T) {
 	var scanned, asked atomic.Value
 	scanned.Store("")
@@ -181,7 +181,7 @@ func TestYieldedPosition(t *testing.T) {
 	})
 }
 
-// A stream that is not taking what it was sent gets no heartbeats on top.
+// A stalled stream gets no heartbeats.
 func TestNoHeartbeatWhileStalled(t *testing.T) {
 	options := sse.Options{Heartbeat: time.Second, WriteTimeout: time.Minute}
 	inBubble(t, options, sse.StreamOptions{}, func(t *testing.T, b *bubble) {

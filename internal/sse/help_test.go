@@ -19,7 +19,7 @@ import (
 	"koine/internal/sse"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is the time limit of a test.
 const patience = time.Minute
 
 // handler answers a request on a server with a stream of events. ended, if not
@@ -157,8 +157,8 @@ func receive[T any](t testing.TB, c <-chan T, what string) T {
 	}
 }
 
-// dial opens a raw HTTP/1.1 connection, sends a GET and reads the header. What
-// remains to be read is the chunked body.
+// dial opens a raw HTTP/1.1 connection, sends a GET and reads the header. The chunked
+// body remains to be read.
 func dial(t testing.TB, ts *httptest.Server, receiveBuffer int) (net.Conn, *http.Response) {
 	t.Helper()
 	conn, err := net.Dial("tcp", ts.Listener.Addr().String())

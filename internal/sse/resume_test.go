@@ -45,7 +45,7 @@ func (j *journal) state() (head int, more <-chan struct{}) {
 	return j.head, j.more
 }
 
-// follow yields what is behind from and goes on until ctx ends.
+// follow yields the entries after from and continues until ctx ends.
 func (j *journal) follow(ctx context.Context, from int) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		for at := from; ; {

@@ -36,8 +36,8 @@ func TestMaxStreams(t *testing.T) {
 	dial(t, ts, 0)
 }
 
-// Shutdown tells every client, waits for all, and refuses what comes later,
-// also a stream whose place was reserved before.
+// Shutdown notifies every client, waits for all, and refuses later ones, also a stream
+// whose place was reserved before.
 func TestShutdown(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(map[bool]string{false: "HTTP/1.1", true: "HTTP/2"}[http2], func(t *testing.T) {

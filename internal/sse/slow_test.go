@@ -104,8 +104,8 @@ func flood(ctx context.Context) iter.Seq2[sse.Event, error] {
 	}
 }
 
-// numbers checks that a flood came gapless from 1 and returns its last number
-// and what came after it.
+// numbers checks that a flood is gapless from 1 and returns its last number and the
+// rest after it.
 func numbers(t *testing.T, body string) (last int, rest string) {
 	t.Helper()
 	for block := range strings.SplitAfterSeq(body, "\n\n") {
@@ -121,8 +121,8 @@ func numbers(t *testing.T, body string) (last int, rest string) {
 	return last, ""
 }
 
-// Over sockets: a client that stalls and then reads finds everything up to its
-// last event, which says where to resume; the other clients notice nothing.
+// Over sockets: a client that stalls and then reads gets everything up to its last
+// event, which has the position to resume from; other clients are not affected.
 func TestSlowConsumer(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(map[bool]string{false: "HTTP/1.1", true: "HTTP/2"}[http2], func(t *testing.T) {

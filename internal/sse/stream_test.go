@@ -14,8 +14,7 @@ import (
 	"koine/internal/sse"
 )
 
-// The exact bytes of blocks: data first and nothing before it, unless ids were
-// asked for (WIRE §5).
+// The exact bytes of blocks: data first, unless ids were requested (WIRE §5).
 func TestBlocks(t *testing.T) {
 	events := []sse.Event{
 		{ID: "p1", Data: []byte(`{"n":1}`)},
@@ -73,7 +72,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Last is told why a stream ends, and the last event comes behind all others.
+// Last gets the reason for the end of a stream, and the last event comes after all
+// others.
 func TestProducerEnds(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
@@ -105,7 +105,7 @@ func TestProducerEnds(t *testing.T) {
 	}
 }
 
-// tell is a last event that says its reason and position.
+// tell returns a last event with its reason and position.
 func tell(reason error, last string) (sse.Event, bool) {
 	return sse.Event{Name: "end", Data: []byte(reason.Error() + " " + last)}, true
 }
@@ -146,7 +146,7 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-// A context that ends with a cause of its own is a reason that the client hears.
+// A context with a cause of its own gives the client that reason.
 func TestContextCause(t *testing.T) {
 	s := newServer(t, sse.Options{})
 	revoked := errors.New("revoked")
@@ -218,7 +218,7 @@ func TestServeOnce(t *testing.T) {
 	get(t, ts.URL)
 }
 
-// plain is a response writer that hides what lies below it.
+// plain is a response writer that hides the wrapped one.
 type plain struct{ http.ResponseWriter }
 
 func TestUnsupportedWriter(t *testing.T) {

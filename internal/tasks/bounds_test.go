@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// Each bound of what is sent is kept to, at it and past it.
+// Each limit of a message holds, at the limit and above.
 func TestBoundsOfMessages(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	text := func(n int) string { return strings.Repeat("x", n) }
@@ -95,8 +95,8 @@ func TestBoundsOfReports(t *testing.T) {
 	wants(t, "too long a reason", err, kg.CodeLimitExceeded)
 }
 
-// An artifact is bounded by its bytes, with some for each of its chunks; one that an older
-// build wrote is counted when something is appended.
+// An artifact is limited by its bytes plus an overhead for each chunk; one of an older
+// build is counted when something is appended.
 func TestBoundOfArtifacts(t *testing.T) {
 	const most = 4 * (tasks.ChunkOverhead + 10)
 	b := open(t, tasks.Options{MaxArtifactBytes: most}, nil)
@@ -112,7 +112,7 @@ func TestBoundOfArtifacts(t *testing.T) {
 	if got := kg.AsError(err).Field; got != "artifacts[0].parts" {
 		t.Errorf("refused at %q", got)
 	}
-	// Another one in its place is counted anew.
+	// A replacement is counted from zero.
 	b.report(task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, strings.Repeat("0", most-tasks.ChunkOverhead))}})
 	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, strings.Repeat("0", most-tasks.ChunkOverhead+1))}})
 	wants(t, "one that is too large", err, kg.CodeLimitExceeded)

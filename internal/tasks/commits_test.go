@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// A page of what was made for a task looks at so many commits; the next goes on behind
-// them, also behind those that the log has no more.
+// A page of the commits of a task reads a limited number of commits; the next page
+// continues after them, also after those that the log no longer has.
 func TestCommitsOfATask(t *testing.T) {
 	b := open(t, tasks.Options{MaxCommits: 3}, nil)
 	task := b.send(ann, tasks.SendRequest{})

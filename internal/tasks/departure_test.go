@@ -12,9 +12,8 @@ import (
 	"koine/kg"
 )
 
-// A departure is data like any other: check finds nothing wrong with it, a backup brings it
-// along, and what it is good for goes on where it is erased, because the next start notes
-// it again.
+// A departure is data like any other: check accepts it, a backup contains it, and if it
+// is erased, the next start records it again.
 func TestDeparturesAreKept(t *testing.T) {
 	var later atomic.Int64 // how much the clock is ahead
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }

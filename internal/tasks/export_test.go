@@ -8,15 +8,15 @@ import (
 	"koine/internal/records"
 )
 
-// Unclaimed lists the tasks that wait for their handler since before a time.
+// Unclaimed lists tasks that have waited for their handler since before a time.
 func (s *Service) Unclaimed(ctx context.Context, before time.Time) ([]TaskID, error) {
 	return s.listUnclaimed(ctx, before)
 }
 
-// ExpireDue is one round of expiry.
+// ExpireDue runs one round of expiry.
 func (s *Service) ExpireDue(ctx context.Context) error { return s.expireDue(ctx) }
 
-// ListReads is List, and how many statements it read.
+// ListReads is List, with the number of statements read.
 func (s *Service) ListReads(ctx context.Context, by caller.Caller, q Query) (*Page, int64, error) {
 	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
@@ -27,18 +27,18 @@ func (s *Service) ListReads(ctx context.Context, by caller.Caller, q Query) (*Pa
 	return page, snapshot.StatementsRead(), err
 }
 
-// AtDesk counts the tasks that workers in this process are at.
+// AtDesk counts the jobs of workers in this process.
 func (s *Service) AtDesk() int {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	return len(s.pool.jobs)
 }
 
-// BytesProperty is not stated by older builds.
+// BytesProperty is the property that older builds do not state.
 var BytesProperty = records.Property(propBytes)
 
-// FailAbandoned is one round of failing the tasks of agents that left.
+// FailAbandoned runs one round of failing the tasks of agents that left.
 func (s *Service) FailAbandoned(ctx context.Context) error { return s.failAbandoned(ctx) }
 
-// NoteDeparted is what a start notes of agents that left.
+// NoteDeparted records departures as a start does.
 func (s *Service) NoteDeparted(ctx context.Context) error { return s.noteDeparted(ctx) }

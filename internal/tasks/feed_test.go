@@ -12,8 +12,8 @@ import (
 	"koine/kg"
 )
 
-// A feed tells what waits, and then what happens to the tasks of its agent, as the
-// creator and as the handler, in order, and nothing of others.
+// A feed yields the waiting letters, and then the events of its agent's tasks, as
+// creator and as handler, in order, and nothing of others.
 func TestFeed(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	waits := b.send(ann, tasks.SendRequest{})
@@ -52,7 +52,7 @@ func TestFeed(t *testing.T) {
 			t.Errorf("%s was told %q, want %q", agent, got, want)
 		}
 	}
-	// The letter that waited was dealt with before anybody looked.
+	// The letter that waited was acknowledged before the feed read it.
 	got := told[bot](5)
 	slices.Sort(got) // a letter and its task are told of in one commit
 	if want := []string{"1 events, from agent://ann", "2 events, from agent://ann", "2 events, from agent://eve", "letter 1 of agent://eve", "letter 2 of agent://ann"}; !slices.Equal(got, want) {
@@ -60,7 +60,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// Who does not read is told so, and loses nothing by beginning anew.
+// A slow reader gets an error, and loses nothing by starting a new feed.
 func TestFeedOfASlowReader(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})
@@ -77,8 +77,8 @@ func TestFeedOfASlowReader(t *testing.T) {
 	n := 0
 	next, stop := pull(witness)
 	defer stop()
-	// What the witness is told of, the other was told of or is about to be: one more, and
-	// all before it was told to both.
+	// If the witness has an event, the other feed has it or is about to: one more, and
+	// all earlier ones reached both.
 	for i := range tasks.MaxNotes + 2 {
 		b.report(task.ID, tasks.Report{State: []tasks.State{tasks.Working, tasks.InputRequired}[i%2]})
 		if _, err := next(); err != nil {
@@ -96,7 +96,7 @@ func TestFeedOfASlowReader(t *testing.T) {
 	}
 }
 
-// At the end of the service all feeds end.
+// Closing the service ends all feeds.
 func TestFeedsEndWithTheService(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	f, err := b.OpenFeed(t.Context(), as(bot))
@@ -123,8 +123,8 @@ func pull(f *tasks.Feed) (next func() (tasks.FeedEvent, error), stop func()) {
 	}, stop
 }
 
-// What was missed is read as it is told: a feed does not hold the artifacts of all tasks
-// that changed before it began.
+// Missed tasks are read when they are yielded: a feed does not hold the artifacts of
+// all tasks that changed before it started.
 func TestMissedTasksAreReadAsTheyAreTold(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	after := b.store.Head()

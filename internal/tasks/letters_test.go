@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// forget takes back what older builds do not state.
+// forget removes a property that older builds do not state.
 func (b *bench) forget(property, subject, graph kg.Term) {
 	b.t.Helper()
 	_, err := b.store.Update(b.t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
@@ -27,12 +27,12 @@ func (b *bench) forget(property, subject, graph kg.Term) {
 	}
 }
 
-// uncount leaves an artifact as an older build wrote it.
+// uncount makes an artifact look like one of an older build.
 func (b *bench) uncount(task *tasks.Task, id string) {
 	b.forget(tasks.BytesProperty, task.ID.ArtifactEntity(id), task.Graph())
 }
 
-// waits lists what is in the mailbox of the bot, whom nobody tells of it.
+// waits lists the mailbox of the bot without delivering it.
 func (b *bench) waits() (out []string) {
 	b.t.Helper()
 	list, _, err := b.Notices(b.t.Context(), bot)
@@ -65,8 +65,8 @@ func (b *bench) more(t *tasks.Task, text string) {
 	b.send(ann, tasks.SendRequest{Task: t.ID, Message: said(text)})
 }
 
-// A letter is there until the report that names it, or its acknowledgement, also where the
-// task has ended.
+// A letter stays until a report names it or it is acknowledged, also after the task has
+// ended.
 func TestLettersAreAcknowledged(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{Message: said("1")})
@@ -110,8 +110,8 @@ func TestLettersAreAcknowledged(t *testing.T) {
 	b.wantWaiting("all acknowledged")
 }
 
-// A report that names no letter is about those that the agent was told of, and the message
-// that made the task. What came meanwhile is the next letter.
+// A report without letters acknowledges those that were delivered to the agent, and the
+// first message of the task. A letter that arrived meanwhile stays.
 func TestReportsWithoutLetters(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{Message: said("1")})
@@ -139,12 +139,12 @@ func TestReportsWithoutLetters(t *testing.T) {
 	}
 	b.report(task.ID, tasks.Report{State: tasks.InputRequired})
 	b.wantWaiting("told of the second", "3")
-	// The same again, as who lost the answer repeats it, removes nothing that is new.
+	// Repeating the report after a lost answer acknowledges no new letter.
 	b.report(task.ID, tasks.Report{State: tasks.InputRequired})
 	b.wantWaiting("a repeated question", "3")
 	b.report(task.ID, tasks.Report{State: tasks.Completed})
 	b.wantWaiting("the end", "3")
-	// A server that begins knows of nobody that it was told.
+	// A restarted server knows of no deliveries.
 	b.MarkDelivered(bot, b.store.Head().Revision)
 	b.stop()
 	b.start()
@@ -157,8 +157,7 @@ func TestReportsWithoutLetters(t *testing.T) {
 	b.wantWaiting("told, and answered too late")
 }
 
-// A report during the call that tells of a letter is about it, once the call is answered with
-// a yes.
+// A report during the delivery of a letter acknowledges it once the call is accepted.
 func TestReportsDuringACall(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	for _, taken := range []bool{false, true} {
@@ -185,7 +184,7 @@ func TestReportsDuringACall(t *testing.T) {
 	}
 }
 
-// A call may end while a report on its letter is committed.
+// A call may end while a report on its letter is being committed.
 func TestCallsThatEndDuringAReport(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	for i := range 50 {
@@ -210,8 +209,8 @@ func TestCallsThatEndDuringAReport(t *testing.T) {
 	}
 }
 
-// Letters among messages of the agent's own, and of a store that an older build wrote, which
-// does not say from where on they wait.
+// Letters among the agent's own messages, and in a store of an older build, which does
+// not record the first waiting one.
 func TestLettersAmongMessages(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	says := func(text string) *tasks.Message { return &tasks.Message{Parts: said(text).Parts} }
@@ -239,8 +238,8 @@ func TestLettersAmongMessages(t *testing.T) {
 	b.wantWaiting("of an older build", "older too")
 }
 
-// A cancel is a letter, in the place of those of the task; what the handler cancels itself it
-// knows.
+// A cancellation is a letter that replaces those of the task; the handler gets none for
+// its own.
 func TestCancelIsALetter(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{Message: said("1")})
@@ -275,8 +274,8 @@ func TestCancelIsALetter(t *testing.T) {
 	b.wantWaiting("acknowledged")
 }
 
-// When an agent leaves, its tasks wait for it to come back, and fail then; those who asked
-// are told, and nothing is left in the mailbox.
+// When an agent leaves, its tasks wait for its return and then fail; the creators are
+// notified, and the mailbox is empty.
 func TestDeparture(t *testing.T) {
 	now := time.Now()
 	registered := true
@@ -327,7 +326,7 @@ func TestDeparture(t *testing.T) {
 	b.wantWaiting("of an agent that left")
 }
 
-// Agents that left a store of an older build are noted when it is opened.
+// Agents that left a store of an older build are recorded when it is opened.
 func TestDepartureBefore(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})

@@ -10,9 +10,8 @@ import (
 	"koine/kg"
 )
 
-// An agent has so many tasks that go on, of all their creators, and no more; what has
-// ended, however, or was deleted, makes room. Messages to tasks that go on still come, and
-// so does one that is sent again.
+// The open tasks of an agent are limited, over all creators; an ended or deleted task
+// makes room. Messages to open tasks, and repeated messages, still arrive.
 func TestTasksThatGoOn(t *testing.T) {
 	b := open(t, tasks.Options{Limits: func(kg.AgentID) tasks.Limits { return tasks.Limits{Tasks: 3} }}, nil)
 	full := func() {
@@ -53,7 +52,7 @@ func TestTasksThatGoOn(t *testing.T) {
 	full() // nothing of it is in memory
 }
 
-// However many ask at once, no more than fit get in.
+// Concurrent requests do not exceed the limit.
 func TestTasksThatGoOnAreCountedInTheCommit(t *testing.T) {
 	b := open(t, tasks.Options{Limits: func(kg.AgentID) tasks.Limits { return tasks.Limits{Tasks: 5} }}, nil)
 	var all sync.WaitGroup
@@ -77,8 +76,8 @@ func TestTasksThatGoOnAreCountedInTheCommit(t *testing.T) {
 	}
 }
 
-// An agent takes so many messages in a minute, to new tasks and those that go on, and says
-// when the next one may come. Another agent's do not count.
+// The messages to an agent per minute are limited, to new and open tasks, with a retry
+// delay. Those of other agents do not count.
 func TestMessagesPerMinute(t *testing.T) {
 	now := time.Now()
 	other := kg.AgentID("agent://other")
@@ -115,7 +114,7 @@ func TestMessagesPerMinute(t *testing.T) {
 	full()
 }
 
-// A message has as many bytes of content as its handler takes, and not one more.
+// A message may have as many bytes of content as its handler allows, and no more.
 func TestMessageBytesOfAnAgent(t *testing.T) {
 	b := open(t, tasks.Options{Limits: func(kg.AgentID) tasks.Limits { return tasks.Limits{MessageBytes: 100} }}, nil)
 	for n, want := range map[int]kg.Code{100: "", 101: kg.CodeLimitExceeded} {
@@ -126,7 +125,7 @@ func TestMessageBytesOfAnAgent(t *testing.T) {
 	}
 }
 
-// Who leaves between the question whether it is there and the commit gets nothing.
+// An agent that leaves between the check and the commit gets no task.
 func TestWhoLeavesMeanwhile(t *testing.T) {
 	asked := 0
 	b := open(t, tasks.Options{Known: func(kg.AgentID) bool { asked++; return asked == 1 }}, nil)

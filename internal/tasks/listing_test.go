@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// A page costs what is on it, however many tasks there are: the whole list, that of a
-// state however rare, and pages far behind.
+// The cost of a page depends on its content only, however many tasks there are: of the
+// whole list, of a rare state, and of pages far behind.
 func TestAPageCostsAPage(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	const many, page = 1200, 50
@@ -65,8 +65,8 @@ func TestAPageCostsAPage(t *testing.T) {
 	}
 }
 
-// Pages are read while tasks are made, change and go: no task comes twice, and those
-// that stay as they are come once, in the order of their last change.
+// While tasks are created, changed and deleted, no page repeats a task, and unchanged
+// tasks come once, in the order of their last change.
 func TestPagesAmongChanges(t *testing.T) {
 	b := open(t, tasks.Options{Known: func(kg.AgentID) bool { return true }}, nil)
 	seed := rand.Uint64()
@@ -149,7 +149,7 @@ func TestPagesAmongChanges(t *testing.T) {
 	}
 }
 
-// The bound of what a list looks at is kept to, at it and past it.
+// The limit of tasks that a list reads holds, at the limit and above.
 func TestBoundOfAList(t *testing.T) {
 	b := open(t, tasks.Options{MaxListed: 5, Known: func(kg.AgentID) bool { return true }}, nil)
 	for range 5 {

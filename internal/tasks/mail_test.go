@@ -10,8 +10,8 @@ import (
 	"koine/internal/tasks"
 )
 
-// A handler finds in its mailbox what it has not acknowledged, in order, and then what
-// comes; nothing of others. A cancel is in the place of what was canceled.
+// A mailbox yields the unacknowledged letters of its handler in order, then new ones,
+// and none of others. A cancellation replaces the letters of its task.
 func TestMailbox(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	text := func(s string) tasks.Message { return tasks.Message{Parts: []tasks.Part{tasks.TextPart(s)}} }
@@ -35,7 +35,7 @@ func TestMailbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
-	// Claimed before it is looked at, and what comes before anybody looks.
+	// One was claimed before it is read, another arrives before the mailbox is read.
 	late := b.send(ann, tasks.SendRequest{Message: text("4")})
 	b.report(b.send(ann, tasks.SendRequest{Message: text("claimed")}).ID, tasks.Report{State: tasks.Working})
 	var got []string
@@ -62,7 +62,7 @@ func TestMailbox(t *testing.T) {
 	}
 }
 
-// What nobody claims in time has failed; what was claimed has not.
+// An unclaimed task fails in time; a claimed one does not.
 func TestUnclaimedTasksExpire(t *testing.T) {
 	var ahead atomic.Int64 // of the time of day; the clock stands behind it at first
 	ahead.Store(-int64(time.Hour))
@@ -90,7 +90,7 @@ func TestUnclaimedTasksExpire(t *testing.T) {
 	}
 }
 
-// Nobody said how long a task waits for its handler: it is a day.
+// The default expiry is a day.
 func TestUnclaimedTasksExpireAfterADay(t *testing.T) {
 	var ahead atomic.Int64 // of the time of day
 	b := open(t, tasks.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}, nil)

@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// A report that is repeated, by its key, its version, its offset or the id of its message, is
-// made once, and answered with what the first one did.
+// A report repeated by its key, its version, its offset or the id of its message is
+// applied once, and returns the first result.
 func TestRepeatedReports(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	offset := func(n int) tasks.Report {
@@ -73,7 +73,7 @@ func TestRepeatedReports(t *testing.T) {
 	wants(t, "a key that is too long", err, kg.CodeLimitExceeded)
 }
 
-// The first chunk makes the artifact, appended or not.
+// The first chunk creates the artifact, with or without append.
 func TestFirstAppendMakesTheArtifact(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})
@@ -97,7 +97,7 @@ func TestFirstAppendMakesTheArtifact(t *testing.T) {
 	}
 }
 
-// What an append costs is the same however much there is.
+// The cost of an append does not depend on the size of the artifact.
 func TestAppendsCostTheSame(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})
@@ -123,7 +123,7 @@ func TestAppendsCostTheSame(t *testing.T) {
 	}
 }
 
-// Bytes are base64 of one of its kinds.
+// Raw content is one of the forms of base64.
 func TestRawIsBase64(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	for raw, want := range map[string]bool{
@@ -137,8 +137,8 @@ func TestRawIsBase64(t *testing.T) {
 	}
 }
 
-// A report that changes nothing of the task leaves its version, also where it takes letters
-// out of the mailbox; one that changes something raises it.
+// A report that does not change the task leaves its version, also if it acknowledges
+// letters; one that changes it increments the version.
 func TestReportsThatChangeNothing(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})

@@ -124,8 +124,8 @@ func show(parts []tasks.Part) string {
 	return string(raw)
 }
 
-// A task lives through its states, and what was said and handed over is in it after
-// a restart, exactly.
+// A task goes through its states, and contains all messages and artifacts exactly after
+// a restart.
 func TestLifeOfATask(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	parts := []tasks.Part{
@@ -183,7 +183,7 @@ func TestLifeOfATask(t *testing.T) {
 	wants(t, "a message to what has ended", err, kg.CodeTaskEnded)
 }
 
-// Who has no part in a task finds none, by any call; statements of it included.
+// An agent without a part in a task does not find it, by any call or in statements.
 func TestWhoSeesATask(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})
@@ -260,7 +260,7 @@ func TestWhoSeesATask(t *testing.T) {
 	wants(t, "what was deleted", calls["get"](as(ann), task.ID), kg.CodeTaskNotFound)
 }
 
-// A stream tells each event once, from wherever it is taken up, restarts included.
+// A stream yields each event once, from any position, also over restarts.
 func TestStreamGoesOnBehindAnyEvent(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})
@@ -327,7 +327,7 @@ func TestStreamGoesOnBehindAnyEvent(t *testing.T) {
 	}
 }
 
-// The end of a task that is deleted while it is followed is said.
+// The stream of a task that is deleted ends with an error.
 func TestStreamOfADeletedTask(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})
@@ -344,7 +344,7 @@ func TestStreamOfADeletedTask(t *testing.T) {
 	}
 }
 
-// The same message makes one task, another one another.
+// The same message creates one task, a different one another.
 func TestTheSameMessageTwice(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	first := b.send(ann, tasks.SendRequest{Message: tasks.Message{ID: "m"}})
@@ -411,7 +411,7 @@ func TestPagesOfTasks(t *testing.T) {
 	wants(t, "another's token", err, kg.CodeCursorForeign)
 }
 
-// What is handed over is a change, and no status: lists go by the one or the other.
+// An artifact is a change but not a status: a list may use either order.
 func TestTasksByTheirStatus(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	one, two := b.send(ann, tasks.SendRequest{}).ID, b.send(ann, tasks.SendRequest{}).ID
@@ -442,7 +442,7 @@ func TestTasksByTheirStatus(t *testing.T) {
 	}
 }
 
-// echo is a worker that answers at once, works, or breaks, as it is told.
+// echo is a worker that answers at once, works, or fails, as the message says.
 type echo struct{ release chan struct{} }
 
 func (e echo) CheckMessage(m *tasks.Message) error { return m.CheckTypes("text/*", "application/json") }
@@ -538,7 +538,7 @@ func TestWorkers(t *testing.T) {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
-	// One works, one waits, and there is no room for a third.
+	// One runs, one waits, and the third is refused.
 	working, err := send("wait")
 	if err != nil {
 		t.Fatal(err)
@@ -564,7 +564,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// Whose time is over before it begins to wait gets the task as it is.
+// A wait past its deadline returns the present task.
 func TestWaitWithoutTime(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})
@@ -580,8 +580,8 @@ func TestWaitWithoutTime(t *testing.T) {
 	}
 }
 
-// What a worker was at when the server ended has failed, and says why; what waits
-// for its creator waits on.
+// A task that a worker was running when the server stopped has failed, with the reason;
+// one that waits for its creator still waits.
 func TestInterruptedTasks(t *testing.T) {
 	b := open(t, tasks.Options{}, map[kg.AgentID]tasks.Worker{kg.System: echo{make(chan struct{})}})
 	at := b.send(ann, tasks.SendRequest{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("wait")}}})
@@ -602,7 +602,7 @@ func TestInterruptedTasks(t *testing.T) {
 	}
 }
 
-// A start reads the tasks that a worker in this process was at, and no others.
+// A start reads only the tasks of workers in this process.
 func TestStartReadsItsWorkersTasks(t *testing.T) {
 	b := open(t, tasks.Options{}, map[kg.AgentID]tasks.Worker{kg.System: echo{make(chan struct{})}})
 	read := func() uint64 {

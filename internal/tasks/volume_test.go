@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// looked is how many terms were looked up while something was done, which goes with
-// how much was read.
+// looked returns the number of term lookups of do, which grows with the statements
+// read.
 func (b *bench) looked(do func()) int {
 	before := b.store.Stats()
 	do()
@@ -19,7 +19,7 @@ func (b *bench) looked(do func()) int {
 	return int(after.CacheHits + after.CacheMisses - before.CacheHits - before.CacheMisses)
 }
 
-// life is a task from its message to its end.
+// life runs a task from its message to its end.
 func (b *bench) life() {
 	b.t.Helper()
 	task := b.send(ann, tasks.SendRequest{})
@@ -31,7 +31,8 @@ func (b *bench) life() {
 	}
 }
 
-// What a task costs does not depend on how many others wait for the same handler.
+// The cost of a task does not depend on the number of others that wait for the same
+// handler.
 func TestTasksByTheThousand(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	const few, many = 20, 1500
@@ -62,7 +63,7 @@ func TestTasksByTheThousand(t *testing.T) {
 	}
 }
 
-// quick is a worker that is done at once.
+// quick is a worker that ends at once.
 type quick struct{}
 
 func (quick) CheckMessage(*tasks.Message) error { return nil }
@@ -73,7 +74,7 @@ func (quick) Answer(context.Context, caller.Caller, *tasks.Message) (*tasks.Mess
 
 func (quick) Work(context.Context, *tasks.Job) error { return nil }
 
-// Nothing is kept in memory of tasks that have ended.
+// Ended tasks use no memory.
 func TestDeskIsCleared(t *testing.T) {
 	b := open(t, tasks.Options{}, map[kg.AgentID]tasks.Worker{bot: quick{}})
 	for range 100 {

@@ -24,7 +24,7 @@ func hashOf(t *testing.T, mutations ...Mutation) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// An answer remembered under a hash must be found again after an upgrade.
+// A receipt remembered under a hash must be found after an upgrade.
 func TestTheContentHashDoesNotChange(t *testing.T) {
 	got := hashOf(t, Mutation{
 		Patch: kg.Patch{Op: kg.Add, Quad: likes(kg.Integer(1)), Certainty: 0.5, HasCertainty: true,

@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// Types become patches behind their mutation, in its graph and of its source, and
-// nothing is said that was not.
+// Types become patches after their mutation, in its graph and with its source; omitted
+// parts stay empty.
 func TestFacts(t *testing.T) {
 	s, p, o, class := kg.IRI("urn:s"), kg.IRI("urn:p"), kg.IRI("urn:o"), kg.IRI("urn:C")
 	store := open(t)

@@ -68,8 +68,8 @@ func TestNumberOfMutations(t *testing.T) {
 	}
 }
 
-// An error names the mutation, whether it is found before or inside the
-// transaction, and nothing of the update stays.
+// An error names the mutation, whether it is found before or inside the transaction,
+// and the update leaves nothing behind.
 func TestErrorsNameTheMutation(t *testing.T) {
 	s := open(t)
 	for _, row := range []struct {
@@ -92,8 +92,8 @@ func TestErrorsNameTheMutation(t *testing.T) {
 	}
 }
 
-// A type on the side asserts rdf:type once, and leaves alone what its source
-// says of it already.
+// An implied type asserts rdf:type once, and does not change an existing assertion of
+// its source.
 func TestTypesOnTheSide(t *testing.T) {
 	s := open(t)
 	typing := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI(kg.RDFType), Object: person}

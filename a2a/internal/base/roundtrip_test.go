@@ -13,8 +13,8 @@ import (
 	"koine/internal/plainjson"
 )
 
-// What a sender says in data and metadata comes back to the letter in either version,
-// whatever it is: names that look like ours, escapes, digits, the order of members.
+// Data and metadata of a sender are returned exactly in either version, whatever their
+// content: names like ours, escapes, digits, the order of members.
 func TestWhatIsTheSendersOwnStaysAsItIs(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 10))
 	for range 3000 {
@@ -45,7 +45,7 @@ func TestWhatIsTheSendersOwnStaysAsItIs(t *testing.T) {
 	}
 }
 
-// anything is some JSON, without spaces, as a sender may write it.
+// anything returns some JSON without spaces.
 func anything(r *rand.Rand, depth int) string {
 	kinds := 7
 	if depth == 0 {

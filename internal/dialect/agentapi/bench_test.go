@@ -11,9 +11,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// BenchmarkIdleSockets opens sockets on which nothing happens, and says what each
-// costs in memory (both ends, heap and stacks), and all of them in processor time
-// while they are idle; then each hears of a task that it is the requester of.
+// BenchmarkIdleSockets opens idle sockets and reports the memory of each (both ends,
+// heap and stacks) and the processor time of all; then each receives an event of a task
+// that it created.
 func BenchmarkIdleSockets(b *testing.B) {
 	const count = 5000
 	s := start(b)

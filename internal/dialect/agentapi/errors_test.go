@@ -16,8 +16,8 @@ import (
 	"koine/kg/kgtest"
 )
 
-// Each code of the domain has one row, but for those that nothing of this protocol ends
-// with: whoever adds a code says here which it is.
+// Each code of the domain has a row, except for those that this protocol never returns.
+// The author of a new code must classify it here.
 func TestEveryCodeHasARow(t *testing.T) {
 	none := []kg.Code{
 		kg.CodeInternal, kg.CodeDataDirInUse, kg.CodeFormatUnknown, // no row is the internal error; and those of opening a store
@@ -43,8 +43,8 @@ func TestEveryCodeHasARow(t *testing.T) {
 	}
 }
 
-// The codes of the text come with the statuses of HTTP that say the same. (How a request
-// without a good credential is refused is in cmd/koine: the server does it.)
+// The codes of the specification have the corresponding HTTP statuses. (cmd/koine tests
+// the refusal of requests without a valid credential, which the server does.)
 func TestCodesOfTheText(t *testing.T) {
 	s := start(t)
 	id := s.sendTo("ann", `{"message":[{"type":"text","content":"x"}]}`)
@@ -66,14 +66,14 @@ func TestCodesOfTheText(t *testing.T) {
 			t.Errorf("%s %s: got %d %s, want %d %s", row.method, row.path, status, got, row.status, row.code)
 		}
 	}
-	// An agent that fails without a reason is told of in its task.
+	// The failure of an agent without a reason appears in its task.
 	if _, got := s.ask("bot", "PUT", "/tasks/"+id, `{"state":"failed"}`); !strings.Contains(got, `"error":{"code":"AGENT_EXECUTION_ERROR"`) {
 		t.Errorf("got %s", got)
 	}
 	if status, got := s.ask("ann", "GET", "/agents/broken", ""); status != http.StatusInternalServerError || !strings.HasPrefix(got, `{"error":{"code":"INTERNAL_SERVER_ERROR"`) || strings.Contains(got, "secret") {
 		t.Errorf("got %d %s", status, got)
 	}
-	// A server that ends can be asked again.
+	// A server that shuts down allows a retry.
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestCodesOfTheText(t *testing.T) {
 	}
 }
 
-// A socket closes with a code that says what its client can do about it.
+// The close code of a socket tells the client the next step.
 func TestCloseCodes(t *testing.T) {
 	for _, row := range []struct {
 		cause error

@@ -6,7 +6,7 @@ import (
 	"koine/kg"
 )
 
-// Table gives the codes that have a row in the table of errors.
+// Table returns the codes in the table of errors.
 func Table() (out []kg.Code) {
 	for _, row := range errorTable {
 		out = append(out, row.code)
@@ -14,7 +14,7 @@ func Table() (out []kg.Code) {
 	return out
 }
 
-// Closing is the code with which a socket closes for a reason.
+// Closing returns the close code of a socket for a cause.
 func Closing(cause error) websocket.StatusCode {
 	code, _ := closeReason(cause)
 	return code

@@ -20,7 +20,7 @@ import (
 	"koine/kg"
 )
 
-// server is the protocol over a store of its own, with one agent on record.
+// server serves the protocol over its own store, with one registered agent.
 type server struct {
 	*httptest.Server
 	t       testing.TB
@@ -126,7 +126,7 @@ func (s *server) ask(agent, method, path, body string) (status int, answer strin
 var (
 	ids   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 	times = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
-	// Where streams and sockets go on is what other tests ask.
+	// Other tests check the positions of streams and sockets.
 	places = regexp.MustCompile(`(?m)^id: .*\n|"eventId":"[^"]*",`)
 )
 
@@ -143,7 +143,7 @@ func (s *server) wants(what, agent, method, path, body string, status int, answe
 	return got
 }
 
-// sendTo sends a message and gives the task's id.
+// sendTo sends a message and returns the task's id.
 func (s *server) sendTo(agent, body string) string {
 	s.t.Helper()
 	return ids.FindString(s.wants("send", agent, "POST", "/agents/bot/messages", body, 202, `{"taskId":"<id>","messageId":"<id>.1"}`))
@@ -185,7 +185,7 @@ func TestTasksOverREST(t *testing.T) {
 	s.wants("deleted", "ann", "GET", "/tasks/"+id, "", 404, none)
 }
 
-// What A2A tells apart is failed here, with a code that says what it was.
+// States that A2A distinguishes are failed here, with a code that tells them apart.
 func TestStates(t *testing.T) {
 	s := start(t)
 	for name, row := range map[string]struct {
@@ -249,8 +249,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// What was said when the task was made stays, its metadata is for its creator to change as
-// well, and both may be said again.
+// Members fixed at creation stay; the creator may change the metadata, and may repeat
+// both.
 func TestChangesOfWhatWasSaid(t *testing.T) {
 	s := start(t)
 	id := s.sendTo("ann", `{"message":[{"type":"text","content":"x"}],"parentId":"p1","userId":"u1","metadata":{"m":1}}`)
@@ -277,7 +277,7 @@ func TestChangesOfWhatWasSaid(t *testing.T) {
 	}
 }
 
-// What is wrong with a message is said of its list of parts, as it is called here.
+// Errors in a message name the field message, as in this protocol.
 func TestWhereMessagesAreWrong(t *testing.T) {
 	s := start(t)
 	for body, field := range map[string]string{
@@ -329,7 +329,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A stream tells pieces as they come, and how it ends.
+// A stream yields pieces as they arrive, and the end.
 func TestStreams(t *testing.T) {
 	s := start(t)
 	bot := caller.Caller{Principal: kg.Principal{ID: "agent://bot", Method: "key"}}

@@ -14,7 +14,7 @@ import (
 	"koine/internal/tasks"
 )
 
-// heardFrame is what a frame says of a task.
+// heardFrame is the part of a frame about a task.
 type heardFrame struct {
 	Type, TaskID, MessageID, EventID string
 	RequestID                        int
@@ -44,8 +44,8 @@ func (s *server) hearFrame(conn *websocket.Conn) (f heardFrame) {
 	return f
 }
 
-// A socket that comes back is told of MaxMissed tasks that changed meanwhile, and of one
-// more only that there is more to be read.
+// A socket that reconnects receives MaxMissed tasks that changed meanwhile, and for
+// further ones a frame that there are more.
 func TestMissedChangesAreBounded(t *testing.T) {
 	s := start(t)
 	var ids [tasks.MaxMissed + 1]string
@@ -97,8 +97,8 @@ func TestMissedChangesAreBounded(t *testing.T) {
 	}
 }
 
-// A letter that was acknowledged by a frame does not come again; one that is not there is
-// an error that names its place.
+// A letter acknowledged by a frame is not delivered again; an unknown one is an error
+// with its index.
 func TestLettersAreAcknowledgedBySocket(t *testing.T) {
 	s := start(t)
 	first, second := s.sendTo("ann", `{"message":[{"type":"text","content":"1"}]}`), s.sendTo("ann", `{"message":[{"type":"text","content":"2"}]}`)

@@ -16,10 +16,10 @@ import (
 	"koine/kg"
 )
 
-// event is one of a stream.
+// event is an event of a stream.
 type event struct{ id, name, data string }
 
-// follow reads events up to the end of the stream, or so many.
+// follow reads events up to the end of the stream, or most.
 func (s *server) follow(agent, method, path, body, last string, most int) (status int, list []event) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, strings.NewReader(body))
@@ -63,7 +63,7 @@ func (s *server) follow(agent, method, path, body, last string, most int) (statu
 	return response.StatusCode, list
 }
 
-// joined is the text of all partials.
+// joined returns the text of all partials.
 func joined(t *testing.T, list []event) (text string) {
 	t.Helper()
 	for _, e := range list {
@@ -75,8 +75,8 @@ func joined(t *testing.T, list []event) (text string) {
 	return text
 }
 
-// A stream that broke off behind any of its events goes on there, and tells none twice, also
-// in the middle of the parts of one report.
+// A stream that broke after any event resumes there and repeats none, also within the
+// parts of one report.
 func TestStreamsGoOn(t *testing.T) {
 	s := start(t)
 	const body = `{"message":[{"type":"text","content":"x"}],"stream":true,"messageId":"m1"}`
@@ -122,7 +122,7 @@ func TestStreamsGoOn(t *testing.T) {
 
 var bot = caller.Caller{Principal: kg.Principal{ID: "agent://bot", Method: "key"}}
 
-// report is one of the bot's.
+// report reports as the bot.
 func (s *server) report(id string, r tasks.Report) {
 	s.t.Helper()
 	if _, err := s.tasks.Report(s.t.Context(), bot, tasks.TaskID(id), r); err != nil {
@@ -130,7 +130,7 @@ func (s *server) report(id string, r tasks.Report) {
 	}
 }
 
-// behindCreation is the position behind the commit that made the first task.
+// behindCreation returns the position after the commit that created the first task.
 func (s *server) behindCreation() string {
 	s.t.Helper()
 	at := s.store.Head()
@@ -138,8 +138,8 @@ func (s *server) behindCreation() string {
 	return s.store.FormatPosition(at)
 }
 
-// What is put in the place of an artifact and begins as it did is told from where it goes on;
-// anything else, that it is another one. What is appended is appended.
+// A replacement that extends an artifact is delivered as the addition; any other as a
+// new artifact. An appended chunk is an addition.
 func TestGrowingArtifacts(t *testing.T) {
 	s := start(t)
 	id := s.sendTo("ann", `{"message":[{"type":"text","content":"x"}]}`)
@@ -170,8 +170,8 @@ func TestGrowingArtifacts(t *testing.T) {
 	}
 }
 
-// What a handler says with a state is an artifact of the type message, over REST and sockets,
-// and no artifact of its own when it is put back.
+// The message of a status is an artifact of type message, over REST and sockets, and
+// not stored as an artifact when it is sent back.
 func TestWordsAreArtifacts(t *testing.T) {
 	s := start(t)
 	ann := s.dial("ann")
@@ -189,8 +189,8 @@ func TestWordsAreArtifacts(t *testing.T) {
 	}
 }
 
-// A socket that was away is told first how each task is that changed meanwhile, once, and then
-// goes on; each change has a place of its own.
+// A socket that reconnects receives the state of each task that changed meanwhile,
+// once, and then live events; each change has its own position.
 func TestSocketsGoOn(t *testing.T) {
 	s := start(t)
 	ids := map[string]string{}
@@ -244,7 +244,8 @@ func TestSocketsGoOn(t *testing.T) {
 	}
 }
 
-// Reports that race are told as their commits left the task: each once, and the end once.
+// Concurrent reports are delivered as their commits left the task: each once, and the
+// end once.
 func TestSocketsTellEachChangeOnce(t *testing.T) {
 	s := start(t)
 	ann := s.dial("ann")
@@ -280,7 +281,8 @@ func TestSocketsTellEachChangeOnce(t *testing.T) {
 	}
 }
 
-// A change that is repeated under its key is made once; who wants little is told little.
+// A change repeated with its key is applied once; a minimal preference gets a minimal
+// answer.
 func TestRepeatedChanges(t *testing.T) {
 	s := start(t)
 	id := s.sendTo("ann", `{"message":[{"type":"text","content":"x"}]}`)

@@ -41,7 +41,7 @@ func (p *peer) say(frame string) {
 	}
 }
 
-// hears reads the next frame, and gives the first id in it.
+// hears reads the next frame and returns the first id in it.
 func (p *peer) hears(want string) string {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
@@ -80,8 +80,8 @@ const (
 	frameTime = `,"createdAt":"<time>","updatedAt":"<time>"`
 )
 
-// Requester and handler hear of a task, from its beginning to its end, and nobody
-// else does.
+// Creator and handler receive the frames of a task from start to end, and no other
+// agent does.
 func TestSockets(t *testing.T) {
 	s := start(t)
 	ann, bot, eve := s.dial("ann"), s.dial("bot"), s.dial("eve")
@@ -112,7 +112,7 @@ func TestSockets(t *testing.T) {
 	}
 }
 
-// next is the next frame.
+// next returns the next frame.
 func (p *peer) next() string {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
@@ -124,7 +124,7 @@ func (p *peer) next() string {
 	return mask(string(raw))
 }
 
-// An agent that was away finds what waits, and then what comes, in order.
+// An agent that was away receives the waiting letters, then new ones, in order.
 func TestSocketOfWhoWasAway(t *testing.T) {
 	s := start(t)
 	id := s.sendTo("ann", `{"message":[{"type":"text","content":"1"}]}`)
@@ -137,8 +137,8 @@ func TestSocketOfWhoWasAway(t *testing.T) {
 	bot.hears(`{"type":"task.created",` + head + `"<id>.1","agentId":"bot","from":"ann","message":[{"type":"text","content":"3"}]}`)
 }
 
-// What is kept with a message, which A2A can say beside what is kept with the task, comes
-// with it.
+// The metadata of a message, which A2A has beside that of the task, is delivered with
+// it.
 func TestMetadataOfMessages(t *testing.T) {
 	s := start(t)
 	bot := s.dial("bot")
@@ -151,7 +151,7 @@ func TestMetadataOfMessages(t *testing.T) {
 	bot.hears(`{"type":"task.created",` + frameHead + `"pending"` + frameTime + `,"artifacts":[],"metadata":{"of":"the task"}},"messageId":"<id>.1","agentId":"bot","from":"ann","message":[{"type":"text","content":"x"}],"metadata":{"of":"the message","n":1.50}}`)
 }
 
-// Frames have a bound, and a socket that passes it is closed.
+// A socket that exceeds the limit of frames is closed.
 func TestSocketBounds(t *testing.T) {
 	s := start(t)
 	ann := s.dial("ann")
@@ -159,7 +159,7 @@ func TestSocketBounds(t *testing.T) {
 	ann.ends(websocket.StatusMessageTooBig)
 }
 
-// Where the server wants to know who is calling, the first frame says it.
+// If authentication is required, the first frame has the credential.
 func TestSocketAuthentication(t *testing.T) {
 	s := startWith(t, func(o *options) {
 		o.anonymous = caller.MethodNone
@@ -186,7 +186,7 @@ func TestSocketAuthentication(t *testing.T) {
 	late.ends(4401)
 }
 
-// What ends the server ends its sockets, with the code for that.
+// Shutting down the server ends its sockets with the code for it.
 func TestSocketsEndWithTheServer(t *testing.T) {
 	s := start(t)
 	ann := s.dial("ann")
@@ -205,7 +205,8 @@ func TestSocketsEndWithTheServer(t *testing.T) {
 	<-ended
 }
 
-// Nobody but requester and handler hears of a task, not even who may read it.
+// Only creator and handler receive the frames of a task, not every agent that may read
+// it.
 func TestSocketsOfOthersHearNothing(t *testing.T) {
 	s := start(t)
 	ann, bot, root, eve := s.dial("ann"), s.dial("bot"), s.dial("root"), s.dial("eve")
@@ -225,8 +226,7 @@ func TestSocketsOfOthersHearNothing(t *testing.T) {
 	}
 }
 
-// What an id of a request is comes back as it was sent; an answer to a frame without one
-// has none.
+// The id of a request is repeated exactly; the answer to a frame without one has none.
 func TestRequestIDsComeBack(t *testing.T) {
 	s := start(t)
 	ann := s.dial("ann")
@@ -270,7 +270,7 @@ func TestSocketOrigins(t *testing.T) {
 	}
 }
 
-// streams waits until so many are open.
+// open waits until n streams are open.
 func (s *server) open(n int) {
 	s.t.Helper()
 	for end := time.Now().Add(time.Minute); s.streams.Streams() != n; time.Sleep(time.Millisecond) {
@@ -280,14 +280,15 @@ func (s *server) open(n int) {
 	}
 }
 
-// Who does not answer pings is not there any more, and keeps no place.
+// A client that does not answer pings is disconnected and releases its place.
 func TestSocketThatDoesNotAnswer(t *testing.T) {
 	s := startWith(t, func(o *options) { o.PingInterval = 20 * time.Millisecond })
 	s.dial("ann") // which reads nothing, and so answers nothing
 	s.open(0)
 }
 
-// Who takes no frames is cut off, keeps no place, and nobody else waits for it.
+// A client that does not read is cut off, releases its place, and delays no other
+// client.
 func TestSocketThatTakesNothing(t *testing.T) {
 	s := startWith(t, func(o *options) { o.WriteTimeout, o.PingInterval = 3*time.Second, time.Hour }) // no ping finds it out
 	s.dial("bot")
@@ -305,7 +306,7 @@ func TestSocketThatTakesNothing(t *testing.T) {
 	}
 }
 
-// begin sends the beginning of a frame.
+// begin sends the start of a frame.
 func (p *peer) begin(size int) {
 	p.t.Helper()
 	w, err := p.conn.Writer(p.t.Context(), websocket.MessageText)
@@ -317,7 +318,7 @@ func (p *peer) begin(size int) {
 	}
 }
 
-// Before it says who it is, a socket's frame is as long as a credential may be, and no longer.
+// Before authentication the limit of a frame is that of a credential.
 func TestSocketBytesBeforeAuth(t *testing.T) {
 	s := startWith(t, func(o *options) {
 		o.anonymous, o.AuthTimeout = caller.MethodNone, time.Minute
@@ -338,8 +339,7 @@ func TestSocketBytesBeforeAuth(t *testing.T) {
 	eve.ends(websocket.StatusMessageTooBig)
 }
 
-// Sockets that have not said who they are have a bound of their own, of which one address may
-// have half.
+// Unauthenticated sockets have a limit of their own, of which one address may use half.
 func TestPendingSockets(t *testing.T) {
 	s := startWith(t, func(o *options) {
 		o.anonymous, o.AuthTimeout, o.MaxPendingSockets = caller.MethodNone, time.Minute, 4
@@ -363,7 +363,7 @@ func TestPendingSockets(t *testing.T) {
 	}
 }
 
-// A frame that was begun has to come to its end.
+// An incomplete frame has a time limit.
 func TestSocketUnfinishedFrame(t *testing.T) {
 	s := startWith(t, func(o *options) {
 		o.Intake = throttle.Intake{Grace: 50 * time.Millisecond, BytesPerSecond: 1 << 20}
@@ -373,7 +373,7 @@ func TestSocketUnfinishedFrame(t *testing.T) {
 	ann.ends(websocket.StatusPolicyViolation)
 }
 
-// What was sent and is not answered has a budget, of which one caller may use half.
+// Unanswered bytes have a budget, of which one caller may use half.
 func TestSocketBytesReceived(t *testing.T) {
 	pool := throttle.NewPool(64 << 10)
 	s := startWith(t, func(o *options) { o.Intake = throttle.Intake{Pool: pool} })

@@ -12,8 +12,8 @@ import (
 	"koine/kg"
 )
 
-// The table of states, both ways: what A2A's states are here, with which error, in which
-// list they are found, and how a stream of one ends.
+// The table of states in both directions: the state and error for each of A2A's states,
+// its list filter, and the end of its stream.
 func TestStateTable(t *testing.T) {
 	s := start(t)
 	bot := caller.Caller{Principal: kg.Principal{ID: "agent://bot", Method: "key"}}
@@ -64,7 +64,7 @@ func TestStateTable(t *testing.T) {
 			t.Errorf("%s are %s, want %v", here, got, want)
 		}
 	}
-	// And back: what a handler and a creator may say here.
+	// And back: the states that a handler and a creator may report.
 	for _, row := range []struct {
 		who, body string
 		want      tasks.State
@@ -85,7 +85,7 @@ func TestStateTable(t *testing.T) {
 	}
 }
 
-// A stream of a task that comes to no good ends with an error that says which.
+// The stream of a failed task ends with an error that has the code.
 func TestStreamsEndWithAnError(t *testing.T) {
 	s := start(t)
 	bot := caller.Caller{Principal: kg.Principal{ID: "agent://bot", Method: "key"}}
@@ -116,7 +116,7 @@ func TestStreamsEndWithAnError(t *testing.T) {
 	}
 }
 
-// An administrator reads and changes tasks of others, and takes them away.
+// An administrator reads, changes and deletes tasks of others.
 func TestAdministrators(t *testing.T) {
 	s := start(t)
 	id := s.sendTo("ann", `{"message":[{"type":"text","content":"x"}]}`)
@@ -163,8 +163,8 @@ func TestPagesOfTasks(t *testing.T) {
 	}
 }
 
-// Parts and artifacts of every type of the text, and of one's own, come back as they were
-// sent, numbers too.
+// Parts and artifacts of every type of the specification, and of other types, are
+// returned as sent, numbers too.
 func TestPartsComeBack(t *testing.T) {
 	s := start(t)
 	parts := `[{"type":"text","content":"x <y> & z","metadata":{"k":[1]}},{"type":"image","content":{"data":"aGk=","mimeType":"image/png"}},{"type":"file","content":{"bytes":"aGk=","mimeType":"text/plain","name":"a.txt"}},` +
@@ -179,8 +179,8 @@ func TestPartsComeBack(t *testing.T) {
 	}
 }
 
-// The same message is taken once, and the answer to it is the same: over REST, and on a
-// socket. The id with another content is another message.
+// A repeated message is sent once and gets the same answer, over REST and on a socket.
+// The same id with other content is another message.
 func TestSentAgain(t *testing.T) {
 	s := start(t)
 	const first = `{"messageId":"m1","message":[{"type":"text","content":"x"}]}`
@@ -209,7 +209,7 @@ func TestSentAgain(t *testing.T) {
 	}
 }
 
-// A stream that is asked for again tells what was made already, and how it ended.
+// A stream requested again has the existing artifacts and the end.
 func TestStreamedAgain(t *testing.T) {
 	s := start(t)
 	const message = `{"stream":true,"messageId":"m1","message":[{"type":"text","content":"x"}]}`

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// access lets everybody do everything, until tests close it.
+// access permits everything until a test closes it.
 type access struct {
 	readOnly atomic.Bool
 	editors  atomic.Bool // only who has the role editor writes
@@ -28,8 +28,8 @@ func (a *access) Allowed(p kg.Principal, _ kg.Term, right kg.Right) bool {
 	return right != kg.Write || !a.readOnly.Load() && (!a.editors.Load() || p.HasRole("editor"))
 }
 
-// TestTheAuthorsStandingOfNowCounts proves that an approval applies a proposal with
-// what its author may do then, and that the reviewer is told why it is not applied.
+// TestTheAuthorsStandingOfNowCounts proves that an approval applies a proposal with the
+// author's current rights, and that the reviewer gets the reason if it cannot.
 func TestTheAuthorsStandingOfNowCounts(t *testing.T) {
 	editor := agent("ann", "editor")
 	editor.ActFor, editor.Key = []kg.AgentID{"agent://team"}, "k1"
@@ -81,8 +81,8 @@ func TestTheAuthorsStandingOfNowCounts(t *testing.T) {
 	}
 }
 
-// TestTheAuthorsStandingIsThatOfTheCommit proves that an author who is suspended
-// while its proposal is being applied is one who was.
+// TestTheAuthorsStandingIsThatOfTheCommit proves that the suspension of an author
+// during the application of its proposal counts.
 func TestTheAuthorsStandingIsThatOfTheCommit(t *testing.T) {
 	for last := 1; last < 4; last++ { // before the update, its trial, its commit
 		var asked atomic.Int64
