@@ -27,7 +27,7 @@ type activeContext struct {
 	// expanded counts the bytes of the IRIs that were concatenated for this context and its
 	// parents.
 	expanded int
-	keys     map[string]*expandedKey // see jsonldReader.meaning
+	keys     map[string]*expandedKey // see jsonldReader.expandKey
 }
 
 // termDef is the definition of a term.
