@@ -21,7 +21,7 @@ func (d *Difference) Empty() bool { return len(d.Added)+len(d.Removed) == 0 }
 // one view, before and after a commit; before is nil at revision 0. It fails with
 // CodeResync if that exceeds the limits.
 func (m *Match) Difference(ctx context.Context, before, after *kg.Snapshot, commit *kg.Commit) (Difference, error) {
-	d := &comparison{Match: m, ctx: ctx, before: before, after: after, left: m.limits.Evaluations}
+	d := &comparison{Match: m, ctx: ctx, before: before, after: after, evaluationsLeft: m.limits.Evaluations}
 	out, err := d.run(commit)
 	switch {
 	case err == nil:
@@ -37,9 +37,9 @@ func (m *Match) Difference(ctx context.Context, before, after *kg.Snapshot, comm
 // comparison computes one difference.
 type comparison struct {
 	*Match
-	ctx           context.Context
-	before, after *kg.Snapshot
-	left          int // evaluations left
+	ctx             context.Context
+	before, after   *kg.Snapshot
+	evaluationsLeft int // evaluations left
 }
 
 // emptyBinding returns the empty binding, with which every solution agrees.
@@ -55,7 +55,7 @@ func (d *comparison) run(commit *kg.Commit) (Difference, error) {
 	}
 	out, err := d.diffUnder(bindings)
 	if errors.Is(err, errTooManyEvaluations) {
-		d.left = 1
+		d.evaluationsLeft = 1
 		out, err = d.diffUnder(emptyBinding())
 	}
 	if n := len(out.Added) + len(out.Removed); err == nil && n > d.limits.Rows {
@@ -152,7 +152,7 @@ func (d *comparison) showsAll(b binding) bool {
 
 // countEvaluation counts one evaluation against the limits.
 func (d *comparison) countEvaluation() error {
-	if d.left--; d.left < 0 {
+	if d.evaluationsLeft--; d.evaluationsLeft < 0 {
 		return errTooManyEvaluations
 	}
 	read := d.after.StatementsRead()

@@ -32,7 +32,7 @@ type Edges struct {
 type expander struct {
 	snapshot   *kg.Snapshot
 	predicates []kg.ID // sorted; nil for all but left
-	left       kg.ID
+	excluded   kg.ID
 	statements int
 	read       int
 }
@@ -44,7 +44,7 @@ func (e Edges) bindPredicates(s *kg.Snapshot) (*expander, error) {
 	}
 	if e.Predicates == nil {
 		var err error
-		c.left, _, err = s.ID(kg.IRI(kg.RDFType))
+		c.excluded, _, err = s.ID(kg.IRI(kg.RDFType))
 		return c, err
 	}
 	c.predicates = []kg.ID{}
@@ -104,7 +104,7 @@ func (c *expander) scanPattern(sweep *kg.Sweep, pattern kg.IDPattern, do func(ro
 		if err := c.countRead(); err != nil {
 			return err
 		}
-		if c.predicates == nil && sweep.Row().Predicate == c.left {
+		if c.predicates == nil && sweep.Row().Predicate == c.excluded {
 			continue
 		}
 		if err := do(sweep.Row()); err != nil {

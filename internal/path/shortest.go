@@ -79,7 +79,7 @@ func Shortest(s *kg.Snapshot, from, to kg.ID, edges Edges, maxDepth, k int) (rou
 	if err != nil {
 		return nil, false, err
 	}
-	x := &bidirectionalSearch{expander: c, out: map[kg.ID][]Step{}, known: map[stepKey]struct{}{}}
+	x := &bidirectionalSearch{expander: c, out: map[kg.ID][]Step{}, knownSteps: map[stepKey]struct{}{}}
 	x.sides[0] = newSide(from, edges.Direction)
 	x.sides[1] = newSide(to, reverseDirection(edges.Direction))
 	routes, err = x.findRoutes(from, to, maxDepth, k)
@@ -101,9 +101,9 @@ func reverseDirection(d Direction) Direction {
 // levels, out holds every step of every route of up to a+b steps.
 type bidirectionalSearch struct {
 	*expander
-	sides [2]side // from the start, from the end
-	out   map[kg.ID][]Step
-	known map[stepKey]struct{}
+	sides      [2]side // from the start, from the end
+	out        map[kg.ID][]Step
+	knownSteps map[stepKey]struct{}
 }
 
 type stepKey struct {
@@ -146,7 +146,7 @@ func (x *bidirectionalSearch) findRoutes(from, to kg.ID, maxDepth, k int) (route
 			}
 			continue
 		}
-		l := routeLister{bidirectionalSearch: x, to: to, left: x.distancesTo(to), on: map[kg.ID]bool{from: true}, k: k, routes: routes}
+		l := routeLister{bidirectionalSearch: x, to: to, remaining: x.distancesTo(to), on: map[kg.ID]bool{from: true}, k: k, routes: routes}
 		if err := l.listFrom(from, length); err != nil {
 			return nil, err
 		}
@@ -185,8 +185,8 @@ func (x *bidirectionalSearch) expandSide(i int) error {
 		// The other side runs towards the start: it follows steps backwards.
 		step := Step{Row: *row, Inverse: against != (i == 1)}
 		key := stepKey{row.Subject, row.Predicate, row.Object, step.Inverse}
-		if _, old := x.known[key]; !old {
-			x.known[key] = struct{}{}
+		if _, old := x.knownSteps[key]; !old {
+			x.knownSteps[key] = struct{}{}
 			x.out[step.fromNode()] = append(x.out[step.fromNode()], step)
 		}
 		if _, old := sd.seen[far]; !old {
@@ -234,13 +234,13 @@ func (x *bidirectionalSearch) distancesTo(to kg.ID) map[kg.ID]int {
 // steps from which the end is reachable.
 type routeLister struct {
 	*bidirectionalSearch
-	to     kg.ID
-	left   map[kg.ID]int
-	on     map[kg.ID]bool // entities of the current route
-	way    Route
-	k      int
-	routes []Route
-	sorted map[kg.ID]bool
+	to        kg.ID
+	remaining map[kg.ID]int
+	on        map[kg.ID]bool // entities of the current route
+	way       Route
+	k         int
+	routes    []Route
+	sorted    map[kg.ID]bool
 }
 
 func (l *routeLister) listFrom(at kg.ID, length int) error {
@@ -257,7 +257,7 @@ func (l *routeLister) listFrom(at kg.ID, length int) error {
 	}
 	for _, s := range l.out[at] {
 		next := s.To()
-		left, leads := l.left[next]
+		left, leads := l.remaining[next]
 		// The last step reaches the end, and no earlier one.
 		if !leads || left > length-1 || l.on[next] || next == l.to && length > 1 {
 			continue

@@ -10,14 +10,14 @@ import (
 // rowSet is a set of rows, compared by some of their columns.
 type rowSet struct {
 	columns []int
-	most    int
+	maxRows int
 	seen    map[string]struct{}
 	key     []byte
 	row     Row // reused result of add
 }
 
 func newRowSet(columns []int, most int) *rowSet {
-	return &rowSet{columns: columns, most: most, seen: map[string]struct{}{}}
+	return &rowSet{columns: columns, maxRows: most, seen: map[string]struct{}{}}
 }
 
 // add adds a row and reports whether it is new. shown has only the set's columns.
@@ -29,8 +29,8 @@ func (s *rowSet) add(r Row) (shown Row, isNew bool, err error) {
 	if _, there := s.seen[string(s.key)]; there {
 		return nil, false, nil
 	}
-	if len(s.seen) == s.most {
-		return nil, false, tooManyBuffered(s.most)
+	if len(s.seen) == s.maxRows {
+		return nil, false, tooManyBuffered(s.maxRows)
 	}
 	s.seen[string(s.key)] = struct{}{}
 	if s.row == nil {

@@ -38,18 +38,18 @@ func (b Budget) withDefaults() Budget {
 
 // meter tracks the use of a budget.
 type meter struct {
-	ctx     context.Context
-	left    int
-	until   time.Time
-	yielded time.Time
-	limit   Budget
-	spent   int
+	ctx       context.Context
+	remaining int
+	until     time.Time
+	yielded   time.Time
+	limit     Budget
+	spent     int
 }
 
 func newMeter(ctx context.Context, b Budget) *meter {
 	b = b.withDefaults()
 	now := time.Now()
-	return &meter{ctx: ctx, left: b.Steps, until: now.Add(b.Time), yielded: now, limit: b}
+	return &meter{ctx: ctx, remaining: b.Steps, until: now.Add(b.Time), yielded: now, limit: b}
 }
 
 const (
@@ -74,8 +74,8 @@ func costOf(list []kg.Term) (n int) {
 }
 
 func (m *meter) spendSteps(steps int) error {
-	m.left -= steps
-	if m.left < 0 {
+	m.remaining -= steps
+	if m.remaining < 0 {
 		e := kg.Errorf(kg.CodeJudgeLimit, "validation by the shapes takes more than %d steps", m.limit.Steps)
 		e.Limit, e.Hint = "shapes.steps", "Split the update, or ask an administrator for simpler shapes."
 		return e

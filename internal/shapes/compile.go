@@ -86,24 +86,24 @@ type compiler struct {
 	shapes     map[kg.Term]*shape
 	pending    []*shape // named shapes to build
 	steps      int      // path steps left
-	noted      map[issueKey]bool
+	recorded   map[issueKey]bool
 	issues     []issue
-	over       error // the first limit that was exceeded
+	limitErr   error // the first limit that was exceeded
 }
 
 func newCompiler(d document) *compiler {
 	return &compiler{
 		doc: d, parameters: coreParameters(), kinds: kindsOf(d), shapes: map[kg.Term]*shape{}, steps: MaxPathSteps,
-		custom: map[kg.Term]kg.Term{}, covered: map[kg.Term]bool{}, noted: map[issueKey]bool{},
+		custom: map[kg.Term]kg.Term{}, covered: map[kg.Term]bool{}, recorded: map[issueKey]bool{},
 	}
 }
 
 // recordLimit records that a limit on all shapes was exceeded.
 func (c *compiler) recordLimit(format string, args ...any) error {
-	if c.over == nil {
-		c.over = tooMuch(format, args...)
+	if c.limitErr == nil {
+		c.limitErr = tooMuch(format, args...)
 	}
-	return c.over
+	return c.limitErr
 }
 
 // isA reports whether the node is an instance of a SHACL or RDFS class, by the class
@@ -136,12 +136,12 @@ func (c *compiler) isShape(subject kg.Term) bool {
 // compileTop compiles a shape of its own and the shapes that it references.
 func (c *compiler) compileTop(id kg.Term) (*shape, error) {
 	s, err := c.compileShape(id, 0)
-	for len(c.pending) > 0 && c.over == nil {
+	for len(c.pending) > 0 && c.limitErr == nil {
 		next := c.pending[len(c.pending)-1]
 		c.pending = c.pending[:len(c.pending)-1]
 		c.buildShape(next, 0)
 	}
-	return s, cmpErr(c.over, err)
+	return s, cmpErr(c.limitErr, err)
 }
 
 // compileShape compiles a shape once. Named shapes are queued, so that depth counts nested
@@ -169,27 +169,27 @@ func (c *compiler) compileShape(id kg.Term, depth int) (*shape, error) {
 	} else {
 		c.buildShape(s, depth)
 	}
-	return s, c.over
+	return s, c.limitErr
 }
 
 // buildShape compiles the properties of a shape.
 func (c *compiler) buildShape(s *shape, depth int) {
 	for _, predicate := range c.doc.sortedProperties(s.id) {
-		if c.over != nil {
+		if c.limitErr != nil {
 			return
 		}
 		name, ours := strings.CutPrefix(predicate.Value(), sh)
 		switch {
 		case !ours:
 			c.customConstraint(s, predicate)
-		case described[name]:
-		case ofPaths[name]:
+		case descriptiveProperties[name]:
+		case pathProperties[name]:
 			c.recordIssue(s.id, predicate, invalid("it is a property of paths, not of shapes"))
-		case ofShapes[name]:
+		case shapeProperties[name]:
 			c.compileProperty(s, name)
 		case c.parameters[name].compile != nil:
 			c.compileConstraint(s, name, depth)
-		case unjudged[name] == "":
+		case unsupportedProperties[name] == "":
 			c.recordIssue(s.id, predicate, errNoTerm)
 			s.weak = true
 		case !harmless[name]: // recorded by survey
@@ -236,8 +236,8 @@ func (c *compiler) compilePath(s *shape) error {
 	if len(values) == 0 {
 		return nil
 	}
-	if s.way, err = c.parsePath(values[0], 0); err != nil {
-		s.way = nil
+	if s.path, err = c.parsePath(values[0], 0); err != nil {
+		s.path = nil
 		c.recordIssue(s.id, shTerm("path"), err)
 	}
 	return err
@@ -313,7 +313,7 @@ func (c *compiler) compileConstraint(s *shape, name string, depth int) {
 		s.weak = true
 	}
 	switch {
-	case p.onPath && s.way == nil:
+	case p.onPath && s.path == nil:
 		if !s.invalid {
 			lose(invalid("only a property shape can have it"))
 		}
@@ -324,7 +324,7 @@ func (c *compiler) compileConstraint(s *shape, name string, depth int) {
 	}
 	for _, value := range values {
 		list, err := p.compile(c, s, value, depth)
-		if c.over != nil {
+		if c.limitErr != nil {
 			return
 		}
 		if err != nil {

@@ -31,16 +31,16 @@ type use struct {
 
 // dependencies collects the dependencies of a shape, up to nested recursive shapes.
 type dependencies struct {
-	root *shape
-	list []*dependency
-	uses []use
-	over bool // MaxReads was exceeded
+	root     *shape
+	list     []*dependency
+	uses     []use
+	exceeded bool // MaxReads was exceeded
 }
 
 func (r *dependencies) addLink(before []propertyPath, l link) { r.add(before, l, kg.Term{}) }
 
 func (r *dependencies) add(before []propertyPath, l link, below kg.Term) {
-	if r.over = r.over || len(r.list)+len(r.uses) >= MaxReads; r.over {
+	if r.exceeded = r.exceeded || len(r.list)+len(r.uses) >= MaxReads; r.exceeded {
 		return
 	}
 	r.list = append(r.list, &dependency{root: r.root, link: l, back: sequence(before).inverted().(sequence), below: below})
@@ -55,11 +55,11 @@ func (r *dependencies) addInstanceTest(before []propertyPath, class kg.Term) {
 
 // addShape records the dependencies of validating a node by the shape.
 func (r *dependencies) addShape(s *shape, focus []propertyPath) {
-	if s.deactivated || r.over {
+	if s.deactivated || r.exceeded {
 		return
 	}
 	if s.recursive {
-		if r.over = len(r.list)+len(r.uses) >= MaxReads; !r.over {
+		if r.exceeded = len(r.list)+len(r.uses) >= MaxReads; !r.exceeded {
 			r.uses = append(r.uses, use{r.root, s, sequence(focus).inverted().(sequence)})
 		}
 		return
@@ -69,9 +69,9 @@ func (r *dependencies) addShape(s *shape, focus []propertyPath) {
 
 func (r *dependencies) addBody(s *shape, focus []propertyPath) {
 	values := focus
-	if s.way != nil {
-		s.way.recordLinks(focus, r.addLink)
-		values = appendPath(focus, s.way)
+	if s.path != nil {
+		s.path.recordLinks(focus, r.addLink)
+		values = appendPath(focus, s.path)
 	}
 	for _, c := range s.constraints {
 		c.recordReads(r, focus, values)
@@ -105,7 +105,7 @@ func readsOf(s *shape, root bool) (*dependencies, error) {
 	if !s.deactivated {
 		r.addBody(s, nil)
 	}
-	if r.over {
+	if r.exceeded {
 		return nil, tooMuch("%s has more than %d dependencies", s.id, MaxReads)
 	}
 	return r, nil
@@ -113,15 +113,15 @@ func readsOf(s *shape, root bool) (*dependencies, error) {
 
 // index finds dependencies by predicate, and the uses of recursive shapes.
 type index struct {
-	by   map[kg.Term][]*dependency
-	any  []*dependency
-	uses map[*shape][]use
+	by       map[kg.Term][]*dependency
+	wildcard []*dependency
+	uses     map[*shape][]use
 }
 
 func (x *index) add(r *dependencies) {
 	for _, d := range r.list {
 		if d.predicate.IsZero() {
-			x.any = append(x.any, d)
+			x.wildcard = append(x.wildcard, d)
 		} else {
 			x.by[d.predicate] = append(x.by[d.predicate], d)
 		}
@@ -159,7 +159,7 @@ func (x *index) affectedBy(changes []kg.Change, before, after *dataView) (*affec
 		if kg.IsOwnGraph(q.Graph) {
 			continue
 		}
-		for _, d := range slices.Concat(x.by[q.Predicate], x.any) {
+		for _, d := range slices.Concat(x.by[q.Predicate], x.wildcard) {
 			if ok, err := d.isAffectedBy(q, before, after); err != nil {
 				return nil, err
 			} else if !ok {

@@ -47,10 +47,10 @@ type issueKey struct {
 func (c *compiler) recordIssue(subject, predicate kg.Term, err error) {
 	e := kg.AsError(err)
 	key := issueKey{subject, predicate, truncateText(e.Message, maxReason)}
-	if c.noted[key] {
+	if c.recorded[key] {
 		return
 	}
-	c.noted[key] = true
+	c.recorded[key] = true
 	c.issues = append(c.issues, issue{key, e})
 }
 
@@ -106,11 +106,11 @@ func (p *locator) locate(node kg.Term) (root kg.Term, place string) {
 	}
 	parts = append(parts, node.String())
 	slices.Reverse(parts)
-	return node, truncateText(strings.Join(parts, ": "), maxPlace)
+	return node, truncateText(strings.Join(parts, ": "), maxPlaceBytes)
 }
 
-// maxPlace is the largest length of a place in bytes.
-const maxPlace = 2_000
+// maxPlaceBytes is the largest length of a place in bytes.
+const maxPlaceBytes = 2_000
 
 // listIssues returns issues as LeftOut, sorted by shape.
 func (p *locator) listIssues(issues []issue) []LeftOut {

@@ -53,7 +53,7 @@ func (s *shape) collectLimits(inside map[*shape]bool, note func(l link, most int
 	for _, c := range s.constraints {
 		switch c := c.(type) {
 		case countConstraint:
-			if l, single := s.way.(link); single && !c.least {
+			if l, single := s.path.(link); single && !c.least {
 				note(l, c.n)
 			}
 		case propertyConstraint:
@@ -67,7 +67,7 @@ func (s *shape) collectLimits(inside map[*shape]bool, note func(l link, most int
 }
 
 func (s *shape) limitsInside(p parts, asked map[*shape]bool, note func(l link, most int)) {
-	if s.way != nil {
+	if s.path != nil {
 		return // a shape for the values
 	}
 	for _, inside := range p.shapes {

@@ -275,7 +275,7 @@ func makeProperty(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint
 	if err != nil {
 		return nil, err
 	}
-	if s.way == nil && !s.invalid {
+	if s.path == nil && !s.invalid {
 		return nil, invalid("%s has no sh:path", value)
 	}
 	return []constraint{propertyConstraint{parts{"Property", []*shape{s}}}}, nil
@@ -287,7 +287,7 @@ func makeOne(name named, grade grading, words string, holds func(int, int) bool)
 		if err != nil {
 			return nil, err
 		}
-		if name == "Node" && s.way != nil {
+		if name == "Node" && s.path != nil {
 			c.recordIssue(outer.id, shTerm("node"), invalid("%s is not a node shape; it is validated with its path", shapeName(s)))
 		}
 		return []constraint{logicalConstraint{parts{name, []*shape{s}}, holds, grade, words + shapeName(s)}}, nil

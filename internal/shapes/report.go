@@ -88,8 +88,8 @@ func (r *Report) validateTargets(v *dataView, root *shape, limit int) error {
 		return err
 	}
 	for _, node := range targets {
-		if len(v.known)+len(v.all)+v.conforming.size() > maxRemembered {
-			clear(v.known)
+		if len(v.links)+len(v.all)+v.conforming.size() > maxRemembered {
+			clear(v.links)
 			clear(v.all)
 			v.conforming = newFixpoint(true)
 		}

@@ -20,14 +20,14 @@ type Set struct {
 	// discards it.
 	Logger *slog.Logger
 
-	now atomic.Pointer[shapeSet]
+	active atomic.Pointer[shapeSet]
 
 	mirror records.Mirror
 	quads  map[kg.Quad]bool // shapes graph; used by take only
 }
 
 func (s *Set) currentSet() *shapeSet {
-	if now := s.now.Load(); now != nil {
+	if now := s.active.Load(); now != nil {
 		return now
 	}
 	return &shapeSet{}
@@ -81,7 +81,7 @@ func (s *Set) applyShapes(at kg.Revision, facts []records.Fact) error {
 		return err
 	}
 	compiled.since = at
-	s.now.Store(compiled)
+	s.active.Store(compiled)
 	return nil
 }
 

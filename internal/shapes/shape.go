@@ -7,7 +7,7 @@ import (
 // shape is a compiled shape. It is immutable.
 type shape struct {
 	id          kg.Term
-	way         propertyPath // from the focus node to the value nodes; nil for a node shape
+	path        propertyPath // from the focus node to the value nodes; nil for a node shape
 	severity    kg.Term
 	message     string // "" for that of the constraint
 	deactivated bool
@@ -94,10 +94,10 @@ func (s *shape) validate(v *dataView, focus kg.Term, out emitFunc) (more bool, e
 	} else if _, known := v.conforming.lookUp(p); known {
 		return true, nil
 	}
-	if v.told[p] {
+	if v.reported[p] {
 		return true, nil
 	}
-	v.told[p] = true
+	v.reported[p] = true
 	err = v.conforming.withOpen(p, func() (err error) {
 		more, err = s.runConstraints(v, focus, out)
 		return err
@@ -109,12 +109,12 @@ func (s *shape) validate(v *dataView, focus kg.Term, out emitFunc) (more bool, e
 func (s *shape) runConstraints(v *dataView, focus kg.Term, out emitFunc) (more bool, err error) {
 	values := []kg.Term{focus}
 	path := ""
-	if s.way != nil {
-		if values, err = s.way.endNodes(v, values); err != nil {
+	if s.path != nil {
+		if values, err = s.path.endNodes(v, values); err != nil {
 			return false, err
 		}
 		if out != nil {
-			path = s.way.String()
+			path = s.path.String()
 		}
 	}
 	each := 1 + costOf(values)
@@ -132,7 +132,7 @@ func (s *shape) runConstraints(v *dataView, focus kg.Term, out emitFunc) (more b
 
 // collectFindings is validate at top level: each finding is reported once.
 func (s *shape) collectFindings(v *dataView, node kg.Term, out emitFunc) error {
-	clear(v.told)
+	clear(v.reported)
 	_, err := s.validate(v, node, out)
 	return err
 }

@@ -67,25 +67,25 @@ func (c *compiler) recordUnsupported() {
 		if c.covered[s] || strings.HasPrefix(s.Value(), sh) { // the vocabulary itself
 			continue
 		}
-		class := c.unjudgedClass(s)
+		class := c.recordUnsupportedClass(s)
 		for _, p := range c.doc.sortedProperties(s) {
-			if reason := c.unjudgedProperty(p, class); reason != nil && (reason != errNoTerm || !c.isData(s)) {
+			if reason := c.unsupportedReason(p, class); reason != nil && (reason != errNoTerm || !c.isData(s)) {
 				c.recordIssue(s, p, reason)
 			}
 		}
 	}
 }
 
-// unjudgedClass records that the subject is an instance of an unsupported or unknown
+// recordUnsupportedClass records that the subject is an instance of an unsupported or unknown
 // class, and returns the class.
-func (c *compiler) unjudgedClass(s kg.Term) (found string) {
+func (c *compiler) recordUnsupportedClass(s kg.Term) (found string) {
 	for _, t := range c.doc.sortedObjects(s, rdfType) {
 		for _, kind := range c.kinds[t] {
 			name, ours := strings.CutPrefix(kind.Value(), sh)
 			switch {
 			case !ours || classes[name] || found != "":
-			case unjudgedClasses[name] != "":
-				c.recordIssue(s, kind, invalid("%s, which is not supported", unjudgedClasses[name]))
+			case unsupportedClasses[name] != "":
+				c.recordIssue(s, kind, invalid("%s, which is not supported", unsupportedClasses[name]))
 				found = name
 			default:
 				c.recordIssue(s, kind, invalid("SHACL does not define this class"))
@@ -96,21 +96,21 @@ func (c *compiler) unjudgedClass(s kg.Term) (found string) {
 	return found
 }
 
-// unjudgedProperty returns the reason why a property is unsupported, nil for none. The
+// unsupportedReason returns the reason why a property is unsupported, nil for none. The
 // properties of an instance of an unsupported class are not recorded again.
-func (c *compiler) unjudgedProperty(p kg.Term, class string) error {
+func (c *compiler) unsupportedReason(p kg.Term, class string) error {
 	name, ours := strings.CutPrefix(p.Value(), sh)
 	switch {
 	case p == imports:
 		return invalid("links to further shapes are not followed; put those shapes as well")
-	case !ours || described[name] || ofShapes[name] || ofPaths[name] || c.parameters[name].compile != nil:
+	case !ours || descriptiveProperties[name] || shapeProperties[name] || pathProperties[name] || c.parameters[name].compile != nil:
 		return nil
-	case unjudged[name] == "":
+	case unsupportedProperties[name] == "":
 		return errNoTerm
 	case class != "":
 		return nil
 	}
-	return invalid("%s, which is not supported", unjudged[name])
+	return invalid("%s, which is not supported", unsupportedProperties[name])
 }
 
 // coverNode marks the parts of an unsupported node, so that it is recorded once, and collects
@@ -122,7 +122,7 @@ func (c *compiler) coverNode(s kg.Term) {
 	}
 	for p, values := range c.doc[s] {
 		name, ours := strings.CutPrefix(p.Value(), sh)
-		if !ours || unjudged[name] == "" || harmless[name] && name != "target" && name != "rule" {
+		if !ours || unsupportedProperties[name] == "" || harmless[name] && name != "target" && name != "rule" {
 			continue
 		}
 		for _, v := range values {

@@ -41,7 +41,7 @@ func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 			}
 		}
 	}
-	if t.brought.n > 0 {
+	if t.introduced.n > 0 {
 		verdict.Outcome, verdict.Reason = kg.Rejected, Reason
 	}
 	verdict.Details = t.String()
@@ -54,9 +54,9 @@ func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 
 // tally collects the findings of a validation.
 type tally struct {
-	brought sample // violations that the update introduces or makes worse
-	warned  sample // other findings that it introduces
-	older   sample // violations that exist without it
+	introduced sample // violations that the update introduces or makes worse
+	warnings   sample // other findings that it introduces
+	existing   sample // violations that exist without it
 }
 
 type sample struct {
@@ -90,12 +90,12 @@ func (t *tally) validateNode(root *shape, node kg.Term, before, after *dataView)
 		switch {
 		case covered:
 			if f.Refuses() {
-				t.older.add(f)
+				t.existing.add(f)
 			}
 		case f.Refuses():
-			t.brought.add(f)
+			t.introduced.add(f)
 		default:
-			t.warned.add(f)
+			t.warnings.add(f)
 		}
 	}
 	return nil
@@ -112,9 +112,9 @@ func (s *shape) targetFindings(v *dataView, node kg.Term) (list []finding, err e
 // String returns the details of a verdict.
 func (t *tally) String() string {
 	var b strings.Builder
-	t.brought.write(&b, "")
-	t.warned.write(&b, "warning: ")
-	t.older.write(&b, "existing: ")
+	t.introduced.write(&b, "")
+	t.warnings.write(&b, "warning: ")
+	t.existing.write(&b, "existing: ")
 	return b.String()
 }
 
@@ -132,7 +132,7 @@ func (s *sample) write(b *strings.Builder, sort string) {
 
 // appendDepends adds the dependencies that were read.
 func (v *dataView) appendDepends(list []kg.Dependency) []kg.Dependency {
-	for l := range v.known {
+	for l := range v.links {
 		list = append(list, kg.Dependency{Node: l.node, Predicate: l.predicate, Inverse: l.inverse})
 	}
 	for node := range v.all {

@@ -7,16 +7,16 @@ import (
 // dataView reads the data of a validation, the merged graphs of a snapshot, through a cache.
 // It belongs to one goroutine.
 type dataView struct {
-	snapshot *kg.Snapshot
-	meter    *meter
-	known    map[lookup]ends
-	all      map[kg.Term]properties
-	own      map[kg.ID]bool               // system graphs by id
-	above    map[kg.Term]map[kg.Term]bool // superclasses of a class, and itself
+	snapshot     *kg.Snapshot
+	meter        *meter
+	links        map[lookup]ends
+	all          map[kg.Term]properties
+	systemGraphs map[kg.ID]bool               // system graphs by id
+	superclasses map[kg.Term]map[kg.Term]bool // superclasses of a class, and itself
 
 	conforming *fixpoint     // nodes that conform to recursive shapes
 	worsened   *fixpoint     // nodes that are further from conforming than before the update
-	told       map[pair]bool // pairs with findings already reported
+	reported   map[pair]bool // pairs with findings already reported
 }
 
 // lookup is a link from a node.
@@ -42,9 +42,9 @@ type properties struct {
 
 func newView(s *kg.Snapshot, m *meter) *dataView {
 	return &dataView{
-		snapshot: s, meter: m, known: map[lookup]ends{}, all: map[kg.Term]properties{},
-		own: map[kg.ID]bool{}, above: map[kg.Term]map[kg.Term]bool{},
-		conforming: newFixpoint(true), worsened: newFixpoint(false), told: map[pair]bool{},
+		snapshot: s, meter: m, links: map[lookup]ends{}, all: map[kg.Term]properties{},
+		systemGraphs: map[kg.ID]bool{}, superclasses: map[kg.Term]map[kg.Term]bool{},
+		conforming: newFixpoint(true), worsened: newFixpoint(false), reported: map[pair]bool{},
 	}
 }
 
@@ -55,7 +55,7 @@ func (v *dataView) readLink(node kg.Term, l link) ([]kg.Term, error) {
 		return nil, err
 	}
 	key := lookup{node, l}
-	if e, ok := v.known[key]; ok {
+	if e, ok := v.links[key]; ok {
 		return e.list, v.meter.spendSteps(e.cost)
 	}
 	if node.IsLiteral() && !l.inverse {
@@ -63,7 +63,7 @@ func (v *dataView) readLink(node kg.Term, l link) ([]kg.Term, error) {
 	}
 	list, err := v.scanLink(node, l)
 	if err == nil {
-		v.known[key] = ends{list, costOf(list)}
+		v.links[key] = ends{list, costOf(list)}
 	}
 	return list, err
 }
@@ -93,7 +93,7 @@ func (v *dataView) scanLink(node kg.Term, l link) (ends []kg.Term, err error) {
 		if l.inverse {
 			end = row.Subject
 		}
-		if hidden, err := v.isOwn(row.Graph); err != nil {
+		if hidden, err := v.isSystemGraph(row.Graph); err != nil {
 			return nil, err
 		} else if hidden || end == last { // in another graph
 			continue
@@ -146,7 +146,7 @@ func (v *dataView) scanProperties(at kg.ID) (list []property, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if hidden, err := v.isOwn(row.Graph); err != nil {
+		if hidden, err := v.isSystemGraph(row.Graph); err != nil {
 			return nil, err
 		} else if hidden || row.Predicate == last.Predicate && row.Object == last.Object {
 			continue
@@ -164,16 +164,16 @@ func (v *dataView) scanProperties(at kg.ID) (list []property, err error) {
 	return list, nil
 }
 
-// isOwn reports whether the graph is a system graph, which is not data.
-func (v *dataView) isOwn(graph kg.ID) (bool, error) {
-	own, ok := v.own[graph]
+// isSystemGraph reports whether the graph is a system graph, which is not data.
+func (v *dataView) isSystemGraph(graph kg.ID) (bool, error) {
+	own, ok := v.systemGraphs[graph]
 	if ok {
 		return own, nil
 	}
 	t, err := v.snapshot.Term(graph)
 	if err == nil {
 		own = kg.IsOwnGraph(t)
-		v.own[graph] = own
+		v.systemGraphs[graph] = own
 	}
 	return own, err
 }
@@ -199,7 +199,7 @@ func (v *dataView) isBelow(class, other kg.Term) (bool, error) {
 	if class == other {
 		return true, nil
 	}
-	if above, known := v.above[class]; known {
+	if above, known := v.superclasses[class]; known {
 		return above[other], v.meter.spendSteps(1)
 	}
 	list, err := upward.endNodes(v, []kg.Term{class})
@@ -207,7 +207,7 @@ func (v *dataView) isBelow(class, other kg.Term) (bool, error) {
 		return false, err
 	}
 	above := setOf(list)
-	v.above[class] = above
+	v.superclasses[class] = above
 	return above[other], nil
 }
 
@@ -225,7 +225,7 @@ func (v *dataView) readEnds(predicate kg.Term, objects bool) ([]kg.Term, error) 
 		if err != nil {
 			return nil, err
 		}
-		if hidden, err := v.isOwn(row.Graph); err != nil {
+		if hidden, err := v.isSystemGraph(row.Graph); err != nil {
 			return nil, err
 		} else if hidden {
 			continue

@@ -34,27 +34,27 @@ func namesOf(list ...string) map[string]bool {
 	return set
 }
 
-// described are properties without effect on validation: for people, forms, reports or
+// descriptiveProperties are properties without effect on validation: for people, forms, reports or
 // queries.
-var described = namesOf(
+var descriptiveProperties = namesOf(
 	"name", "description", "order", "group", "defaultValue", "labelTemplate", "optional",
 	"prefixes", "declare", "prefix", "namespace", "suggestedShapesGraph",
 	"conforms", "result", "detail", "focusNode", "resultMessage", "resultPath", "resultSeverity",
 	"sourceConstraint", "sourceConstraintComponent", "sourceShape", "value", "shapesGraphWellFormed",
 )
 
-// ofShapes are the properties of a shape that are not constraint parameters.
-var ofShapes = namesOf(
+// shapeProperties are the properties of a shape that are not constraint parameters.
+var shapeProperties = namesOf(
 	"targetNode", "targetClass", "targetSubjectsOf", "targetObjectsOf", "severity", "message", "deactivated", "path",
 	"flags", "ignoredProperties", "qualifiedMinCount", "qualifiedMaxCount", "qualifiedValueShapesDisjoint",
 )
 
-// ofPaths are the properties of paths.
-var ofPaths = namesOf("alternativePath", "inversePath", "zeroOrMorePath", "oneOrMorePath", "zeroOrOnePath")
+// pathProperties are the properties of paths.
+var pathProperties = namesOf("alternativePath", "inversePath", "zeroOrMorePath", "oneOrMorePath", "zeroOrOnePath")
 
-// unjudged are the unsupported properties of SHACL and its extensions, with a description
+// unsupportedProperties are the unsupported properties of SHACL and its extensions, with a description
 // of each.
-var unjudged = map[string]string{
+var unsupportedProperties = map[string]string{
 	"sparql":     "a constraint in SPARQL",
 	"js":         "a constraint in JavaScript",
 	"expression": "a constraint by a node expression",
@@ -91,8 +91,8 @@ var classes = namesOf(
 	"AbstractResult", "ValidationReport", "ValidationResult",
 )
 
-// unjudgedClasses are the classes with unsupported instances.
-var unjudgedClasses = map[string]string{
+// unsupportedClasses are the classes with unsupported instances.
+var unsupportedClasses = map[string]string{
 	"ConstraintComponent": "a custom constraint component",
 	"Parameterizable":     "a custom parameterizable",
 	"Validator":           "a validator", "SPARQLAskValidator": "a validator in SPARQL", "SPARQLSelectValidator": "a validator in SPARQL", "JSValidator": "a validator in JavaScript",

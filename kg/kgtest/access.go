@@ -63,23 +63,23 @@ func testAccess(t *testing.T, f Factory) {
 	b.update(kg.Meta{}, replace(quadIn(hidden, "secret", "secretly", "newer"), ""), replace(quadIn(readable, "s", "p", "o4"), ""))
 
 	for name, who := range map[string]kg.Principal{"one who may": tester, "one who may not": reader, "anonymous": {}} {
-		t.Run("reading by "+name, func(t *testing.T) { readsAsAllowed(t, b, who) })
+		t.Run("reading by "+name, func(t *testing.T) { checkReads(t, b, who) })
 	}
-	t.Run("writing", func(t *testing.T) { writesAsAllowed(t, b) })
+	t.Run("writing", func(t *testing.T) { checkWrites(t, b) })
 	t.Run("commits", func(t *testing.T) {
 		for r := kg.Revision(1); r <= b.model.Head(); r++ {
-			commitAsAllowed(t, b, r)
+			checkCommit(t, b, r)
 			sameCommit(within(t), t, b.model, b.Store, r)
 		}
 	})
 	t.Run("the newest policy decides", func(t *testing.T) {
 		kept, asked := newPolicies(), newPolicies()
-		newestPolicy(t, f, kept, kept)
-		newestPolicy(t, f, asked, struct{ kg.Access }{asked})
+		testNewestPolicy(t, f, kept, kept)
+		testNewestPolicy(t, f, asked, struct{ kg.Access }{asked})
 	})
 }
 
-func readsAsAllowed(t *testing.T, b *both, who kg.Principal) {
+func checkReads(t *testing.T, b *both, who kg.Principal) {
 	for _, v := range []kg.View{
 		{}, {AllGraphs: true}, {Graphs: []kg.Term{hidden}}, {Graphs: []kg.Term{hidden, readable}},
 		{At: 1}, {At: 2, Graphs: []kg.Term{hidden}}, {MinCertainty: 0.4},
@@ -112,9 +112,9 @@ func readsAsAllowed(t *testing.T, b *both, who kg.Principal) {
 	}
 }
 
-// commitAsAllowed proves that a commit has the changes that its reader may see, and that a
+// checkCommit proves that a commit has the changes that its reader may see, and that a
 // commit without such changes is not found.
-func commitAsAllowed(t *testing.T, b *both, r kg.Revision) {
+func checkCommit(t *testing.T, b *both, r kg.Revision) {
 	t.Helper()
 	var want []string
 	for _, change := range b.model.Commits[r-1].Changes {
@@ -144,7 +144,7 @@ func commitAsAllowed(t *testing.T, b *both, r kg.Revision) {
 	}
 }
 
-func writesAsAllowed(t *testing.T, b *both) {
+func checkWrites(t *testing.T, b *both) {
 	for _, row := range []struct {
 		name string
 		who  kg.Principal
@@ -190,10 +190,10 @@ func writesAsAllowed(t *testing.T, b *both) {
 	})
 }
 
-// newestPolicy opens and closes a graph while an agent reads and watches. Each step waits for
+// testNewestPolicy opens and closes a graph while an agent reads and watches. Each step waits for
 // the event of the previous one. The store uses given, which is access itself or an Access
 // without a version.
-func newestPolicy(t *testing.T, f Factory, access *policies, given kg.Access) {
+func testNewestPolicy(t *testing.T, f Factory, access *policies, given kg.Access) {
 	b := newBoth(t, f, kg.Options{Access: given})
 	rec := Record(t, b.Store, kg.Filter{View: kg.View{Principal: reader}}, b.Oldest())
 	want := 0

@@ -11,7 +11,7 @@ import (
 // testClosing proves that Close ends everything with its reason and waits for running calls,
 // and that later calls fail without blocking.
 func testClosing(t *testing.T, f Factory) {
-	t.Run("calls afterwards", func(t *testing.T) { callsAfterwards(t, f) })
+	t.Run("calls afterwards", func(t *testing.T) { testCallsAfterClose(t, f) })
 	t.Run("watchers end", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		b.update(kg.Meta{}, add(quad("s", "p", "o"), ""))
@@ -29,7 +29,7 @@ func testClosing(t *testing.T, f Factory) {
 		b.Reopen()
 		sameEverything(t, b.model, b.Store)
 	})
-	t.Run("updates end", func(t *testing.T) { updatesEnd(t, f) })
+	t.Run("updates end", func(t *testing.T) { testUpdatesDuringClose(t, f) })
 	t.Run("twice", func(t *testing.T) {
 		s := f(t, kg.Options{})
 		if err := s.Store.Close(); err != nil {
@@ -42,7 +42,7 @@ func testClosing(t *testing.T, f Factory) {
 	})
 }
 
-func callsAfterwards(t *testing.T, f Factory) {
+func testCallsAfterClose(t *testing.T, f Factory) {
 	s := f(t, kg.Options{})
 	ctx := within(t)
 	meta := kg.Meta{Principal: tester}
@@ -78,9 +78,9 @@ func callsAfterwards(t *testing.T, f Factory) {
 
 func errOf[T any](_ T, err error) error { return err }
 
-// updatesEnd closes a store during updates: each of them is either in the log afterwards, or
+// testUpdatesDuringClose closes a store during updates: each of them is either in the log afterwards, or
 // has failed because the store was closed.
-func updatesEnd(t *testing.T, f Factory) {
+func testUpdatesDuringClose(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	const writers = 8
 	type outcome struct {

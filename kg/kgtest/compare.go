@@ -255,7 +255,7 @@ func waitUntil(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for ctx := within(t); !done(); runtime.Gosched() {
 		if ctx.Err() != nil {
-			t.Fatalf("waited %v for %s", patience, what)
+			t.Fatalf("waited %v for %s", waitLimit, what)
 		}
 	}
 }

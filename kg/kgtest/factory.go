@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// patience bounds every wait in the suite, so that a store that hangs fails its test.
-const patience = time.Minute
+// waitLimit bounds every wait in the suite, so that a store that hangs fails its test.
+const waitLimit = time.Minute
 
 // checkTime bounds the final check, which reads all data several times: after a soak test
 // these are millions of statements.
@@ -134,7 +134,7 @@ func Run(t *testing.T, f Factory) {
 
 // within returns a context with the suite's time limit.
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -107,7 +107,7 @@ func testForgetting(t *testing.T, f Factory) {
 			t.Errorf("of %d events %d are remembered", len(all), len(left))
 		}
 	})
-	t.Run("following", func(t *testing.T) { followForgetting(t, f) })
+	t.Run("following", func(t *testing.T) { testFollowForgetful(t, f) })
 }
 
 // sameRemembered reads the whole log, in both directions and as a watcher.
@@ -163,9 +163,9 @@ func (b *both) sameRememberedCommit(t *testing.T, who kg.Principal, r kg.Revisio
 	}
 }
 
-// followForgetting follows a graph with a hidden past during a removal, resumes afterwards, and
+// testFollowForgetful follows a graph with a hidden past during a removal, resumes afterwards, and
 // reads it from the beginning.
-func followForgetting(t *testing.T, f Factory) {
+func testFollowForgetful(t *testing.T, f Factory) {
 	access := forgetfulAccess{newPolicies(), readable, tester.ID}
 	b := newBoth(t, f, kg.Options{Access: access})
 	kept, gone := quadIn(readable, "s", "p", "kept"), quadIn(readable, "s", "p", "gone")
@@ -240,14 +240,14 @@ func followForgetting(t *testing.T, f Factory) {
 			filter := filter
 			filter.Ops, filter.View.Principal = row.ops, row.who
 			for _, events := range []bool{true, false} {
-				if code := comeBack(t, b, filter, before, events); code != row.code {
+				if code := resumeWatch(t, b, filter, before, events); code != row.code {
 					t.Errorf("got %q, want %q", code, row.code)
 				}
 			}
 		})
 	}
 	t.Run("coming back to where it did not stand", func(t *testing.T) {
-		if code := comeBack(t, b, kg.Filter{Patterns: []kg.Pattern{{Object: late.Object}}, View: filter.View}, before, true); code != "" {
+		if code := resumeWatch(t, b, kg.Filter{Patterns: []kg.Pattern{{Object: late.Object}}, View: filter.View}, before, true); code != "" {
 			t.Errorf("got %s", code)
 		}
 	})
@@ -259,9 +259,9 @@ func followForgetting(t *testing.T, f Factory) {
 	})
 }
 
-// comeBack watches from a position until an update that it makes itself, and returns the code of
+// resumeWatch watches from a position until an update that it makes itself, and returns the code of
 // an earlier end.
-func comeBack(t *testing.T, b *both, f kg.Filter, from kg.Position, events bool) kg.Code {
+func resumeWatch(t *testing.T, b *both, f kg.Filter, from kg.Position, events bool) kg.Code {
 	t.Helper()
 	w, err := b.Watch(within(t), f, from)
 	if err != nil {

@@ -65,7 +65,7 @@ func testLoad(t *testing.T, f Factory) {
 		b.Reopen()
 		sameEverything(t, b.model, b.Store)
 	})
-	t.Run("beside koine's own", func(t *testing.T) { loadsBesideOwn(t, f, n, false) })
+	t.Run("beside koine's own", func(t *testing.T) { testLoadWithSystemGraphs(t, f, n, false) })
 	t.Run("is told to watchers", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		rec := Record(t, b.Store, kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.IRI("urn:p:4")}}, View: kg.View{Principal: tester}}, b.Head())
@@ -78,9 +78,9 @@ func testLoad(t *testing.T, f Factory) {
 			t.Error(err)
 		}
 	})
-	t.Run("beside koine's own and a reader that stays", func(t *testing.T) { loadsBesideOwn(t, f, n, true) })
-	t.Run("while others write", func(t *testing.T) { loadsWhileOthersWrite(t, f, n) })
-	t.Run("refused", func(t *testing.T) { loadsRefused(t, f) })
+	t.Run("beside koine's own and a reader that stays", func(t *testing.T) { testLoadWithSystemGraphs(t, f, n, true) })
+	t.Run("while others write", func(t *testing.T) { testLoadConcurrentWrites(t, f, n) })
+	t.Run("refused", func(t *testing.T) { testLoadRejected(t, f) })
 	t.Run("nothing", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		report, err := b.Load(within(t), kg.Meta{Principal: tester}, quadsOf(0, nil), kg.LoadOptions{})
@@ -159,9 +159,9 @@ func loadTwice(t *testing.T, b *both, n int, bulk bool) {
 	}
 }
 
-// loadsBesideOwn bulk-loads into a store with system graphs, a past and idempotency keys. A snapshot
+// testLoadWithSystemGraphs bulk-loads into a store with system graphs, a past and idempotency keys. A snapshot
 // that stays open during the load must not change.
-func loadsBesideOwn(t *testing.T, f Factory, n int, stays bool) {
+func testLoadWithSystemGraphs(t *testing.T, f Factory, n int, stays bool) {
 	b := newBoth(t, f, kg.Options{})
 	keyed := kg.Meta{Principal: tester, IdempotencyKey: "k"}
 	b.update(keyed, add(quadIn(ownGraph, "s", "p", "o"), ""), add(quad("s", "p", "gone"), ""))
@@ -193,8 +193,8 @@ func loadsBesideOwn(t *testing.T, f Factory, n int, stays bool) {
 	sameEverything(t, b.model, b.Store)
 }
 
-// loadsWhileOthersWrite proves that no update is lost during a load.
-func loadsWhileOthersWrite(t *testing.T, f Factory, n int) {
+// testLoadConcurrentWrites proves that no update is lost during a load.
+func testLoadConcurrentWrites(t *testing.T, f Factory, n int) {
 	b := newBoth(t, f, kg.Options{})
 	ctx := within(t)
 	var others sync.WaitGroup
@@ -235,8 +235,8 @@ func loadsWhileOthersWrite(t *testing.T, f Factory, n int) {
 	}
 }
 
-// loadsRefused proves that a load obeys the rules of an update.
-func loadsRefused(t *testing.T, f Factory) {
+// testLoadRejected proves that a load obeys the rules of an update.
+func testLoadRejected(t *testing.T, f Factory) {
 	// In the first quad the graph is an object, where it has no special meaning.
 	one := func(q kg.Quad) iter.Seq2[kg.Quad, error] {
 		before := quad("s", "p", "first")

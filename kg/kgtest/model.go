@@ -143,7 +143,7 @@ func (m *Model) commitStage(stage *Stage) {
 	for _, c := range stage.Changes {
 		m.changed[pair{c.Quad.Graph, c.Quad.Subject}] = m.Head()
 	}
-	for q, assertions := range stage.now {
+	for q, assertions := range stage.current {
 		m.past[q] = append(m.past[q], version{m.Head(), assertions})
 	}
 }
@@ -164,7 +164,7 @@ func (m *Model) Replay(c *kg.Commit) error {
 		if want := fmt.Sprintf("%s since %d", assertionsText(before), since); got != want {
 			return fmt.Errorf("commit %d, change %d: before is %s, but was %s", c.Revision, i, got, want)
 		}
-		stage.now[change.Quad] = change.After
+		stage.current[change.Quad] = change.After
 		stage.Changes = append(stage.Changes, change)
 	}
 	m.commitStage(stage)

@@ -13,7 +13,7 @@ import (
 // testOverload proves that queues are bounded, and that a rejected caller is told when to retry and
 // leaves nothing behind.
 func testOverload(t *testing.T, f Factory) {
-	t.Run("a full queue", func(t *testing.T) { fullQueue(t, f) })
+	t.Run("a full queue", func(t *testing.T) { testFullQueue(t, f) })
 	t.Run("too long in the queue", func(t *testing.T) {
 		s := f(t, kg.Options{QueueTime: time.Nanosecond})
 		_, err := s.Update(within(t), kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(quad("s", "p", "o"), "")}))
@@ -22,7 +22,7 @@ func testOverload(t *testing.T, f Factory) {
 			t.Errorf("made revision %d", got)
 		}
 	})
-	t.Run("given up in the queue", func(t *testing.T) { givenUp(t, f) })
+	t.Run("given up in the queue", func(t *testing.T) { testCancelledUpdate(t, f) })
 	t.Run("too many watchers", func(t *testing.T) {
 		s := f(t, kg.Options{MaxWatchers: 3})
 		var open []*kg.Watcher
@@ -43,7 +43,7 @@ func testOverload(t *testing.T, f Factory) {
 			w.Close()
 		}
 	})
-	t.Run("a full volume", func(t *testing.T) { fullVolume(t, f) })
+	t.Run("a full volume", func(t *testing.T) { testFullVolume(t, f) })
 }
 
 func checkOverloaded(t *testing.T, err error) {
@@ -82,7 +82,7 @@ func blockCommitter(t *testing.T, s *Store) (letGo func()) {
 	}
 }
 
-func fullQueue(t *testing.T, f Factory) {
+func testFullQueue(t *testing.T, f Factory) {
 	const length = 5
 	b := newBoth(t, f, kg.Options{QueueLength: length})
 	letGo := blockCommitter(t, b.Store)
@@ -108,8 +108,8 @@ func fullQueue(t *testing.T, f Factory) {
 	b.update(kg.Meta{}, add(quad("s", "p", "again"), ""))
 }
 
-// givenUp proves that an update is not made if its caller cancels it while it is queued.
-func givenUp(t *testing.T, f Factory) {
+// testCancelledUpdate proves that an update is not made if its caller cancels it while it is queued.
+func testCancelledUpdate(t *testing.T, f Factory) {
 	s := f(t, kg.Options{})
 	letGo := blockCommitter(t, s)
 	ctx, cancel := context.WithCancel(within(t))
@@ -132,8 +132,8 @@ func givenUp(t *testing.T, f Factory) {
 	}
 }
 
-// fullVolume proves that updates are rejected below the reserve, and that reads and watches continue.
-func fullVolume(t *testing.T, f Factory) {
+// testFullVolume proves that updates are rejected below the reserve, and that reads and watches continue.
+func testFullVolume(t *testing.T, f Factory) {
 	var free atomic.Uint64
 	free.Store(1000)
 	b := newBoth(t, f, kg.Options{ReserveBytes: 1000, FreeBytes: func(string) (uint64, error) { return free.Load(), nil }})

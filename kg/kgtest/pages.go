@@ -119,7 +119,7 @@ func testPages(t *testing.T, f Factory) {
 			snap.Close()
 		}
 	})
-	t.Run("a scan ends with its context", func(t *testing.T) { scanEnds(t, f) })
+	t.Run("a scan ends with its context", func(t *testing.T) { testScanCancelled(t, f) })
 	t.Run("ids lead to terms and back", func(t *testing.T) {
 		snap := open(t, b.Store, kg.View{Principal: tester})
 		defer snap.Close()
@@ -148,8 +148,8 @@ func testPages(t *testing.T, f Factory) {
 	})
 }
 
-// scanEnds proves that a long scan ends soon after its context is cancelled.
-func scanEnds(t *testing.T, f Factory) {
+// testScanCancelled proves that a long scan ends soon after its context is cancelled.
+func testScanCancelled(t *testing.T, f Factory) {
 	const many = 5000
 	store := f(t, kg.Options{})
 	patches := make([]kg.Patch, many)

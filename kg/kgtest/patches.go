@@ -114,8 +114,8 @@ func testPatches(t *testing.T, f Factory) {
 		replayNew(t, b)
 		sameEverything(t, b.model, b.Store)
 	})
-	t.Run("refused", func(t *testing.T) { refusedPatches(t, f) })
-	t.Run("the transaction sees its own", func(t *testing.T) { seesItsOwn(t, f) })
+	t.Run("refused", func(t *testing.T) { testRejectedPatches(t, f) })
+	t.Run("the transaction sees its own", func(t *testing.T) { testReadsOwnWrites(t, f) })
 	t.Run("the transaction sees terms that are new", func(t *testing.T) {
 		store := f(t, kg.Options{})
 		_, err := store.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
@@ -137,9 +137,9 @@ func testPatches(t *testing.T, f Factory) {
 	})
 }
 
-// refusedPatches proves that an invalid patch is rejected with its field, and that nothing of its
+// testRejectedPatches proves that an invalid patch is rejected with its field, and that nothing of its
 // update remains.
-func refusedPatches(t *testing.T, f Factory) {
+func testRejectedPatches(t *testing.T, f Factory) {
 	store := f(t, kg.Options{})
 	good := quad("s", "p", "o")
 	with := func(change func(*kg.Patch)) kg.Patch {
@@ -187,9 +187,9 @@ func refusedPatches(t *testing.T, f Factory) {
 	}
 }
 
-// seesItsOwn proves that Tx.Match shows the present with the effects of the update so far, for every
+// testReadsOwnWrites proves that Tx.Match shows the present with the effects of the update so far, for every
 // pattern.
-func seesItsOwn(t *testing.T, f Factory) {
+func testReadsOwnWrites(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(2)
 	for range 20 {

@@ -355,7 +355,7 @@ func (r *randomRun) markEnd() {
 func (r *randomRun) checkPromises() {
 	sameEverything(r.t, r.model, r.store)
 	for _, rec := range r.recorders {
-		r.keepsPromises(rec)
+		r.checkRecorder(rec)
 	}
 	for range 6 {
 		f, from := r.dice.filter(), kg.Position{Epoch: r.store.Head().Epoch, Index: kg.EndOfCommit}
@@ -373,7 +373,7 @@ func (r *randomRun) checkPromises() {
 	}
 }
 
-func (r *randomRun) keepsPromises(rec *Recorder) {
+func (r *randomRun) checkRecorder(rec *Recorder) {
 	ctx := within(r.t)
 	h, err := rec.Wait(ctx, len(r.model.Events(rec.filter, rec.from)))
 	if err != nil {

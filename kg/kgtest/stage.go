@@ -22,19 +22,19 @@ type Stage struct {
 	model   *Model
 	meta    kg.Meta
 	stamp   Stamp
-	now     map[kg.Quad][]kg.Assertion // assertions that this update changed; empty if removed
+	current map[kg.Quad][]kg.Assertion // assertions that this update changed; empty if removed
 	touched map[pair]bool
 }
 
 // Stage begins an update.
 func (m *Model) Stage(meta kg.Meta, st Stamp) *Stage {
-	return &Stage{model: m, meta: meta, stamp: st, now: map[kg.Quad][]kg.Assertion{}, touched: map[pair]bool{}}
+	return &Stage{model: m, meta: meta, stamp: st, current: map[kg.Quad][]kg.Assertion{}, touched: map[pair]bool{}}
 }
 
 // assertionsOf returns the assertions of the statement as this update sees it, and since when they exist.
 func (s *Stage) assertionsOf(q kg.Quad) ([]kg.Assertion, kg.Revision) {
 	assertions, since := s.model.stateAt(q, s.model.Head())
-	if own, ok := s.now[q]; ok {
+	if own, ok := s.current[q]; ok {
 		assertions, since = own, s.stamp.Revision
 	}
 	if len(assertions) == 0 {
@@ -71,13 +71,13 @@ func (s *Stage) Apply(p kg.Patch) kg.Code {
 
 // hasStatements reports whether the graph has a statement.
 func (s *Stage) hasStatements(graph kg.Term) bool {
-	for q := range s.now {
-		if q.Graph == graph && len(s.now[q]) > 0 {
+	for q := range s.current {
+		if q.Graph == graph && len(s.current[q]) > 0 {
 			return true
 		}
 	}
 	for _, st := range s.model.Match(kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, Doubted: true}, kg.Pattern{Graph: graph}) {
-		if _, changed := s.now[st.Quad]; !changed {
+		if _, changed := s.current[st.Quad]; !changed {
 			return true
 		}
 	}
@@ -149,7 +149,7 @@ func (s *Stage) replaceStatements(p kg.Patch) {
 }
 
 func (s *Stage) recordChange(c kg.Change) {
-	s.now[c.Quad] = c.After
+	s.current[c.Quad] = c.After
 	s.Changes = append(s.Changes, c)
 }
 
@@ -168,7 +168,7 @@ func (s *Stage) matchView(p kg.Pattern, v kg.View) []kg.Statement {
 	for q := range s.model.past {
 		seen(q)
 	}
-	for q := range s.now {
+	for q := range s.current {
 		if _, known := s.model.past[q]; !known {
 			seen(q)
 		}

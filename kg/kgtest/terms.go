@@ -9,9 +9,9 @@ import (
 	"koine/kg"
 )
 
-// someTerms returns terms of every kind, with values around every boundary at which a store may switch
+// sampleTerms returns terms of every kind, with values around every boundary at which a store may switch
 // between encodings.
-func someTerms() []kg.Term {
+func sampleTerms() []kg.Term {
 	terms := []kg.Term{
 		kg.IRI("urn:a"), kg.IRI("https://example.org/ä/世界?q=1#x"), kg.IRI("urn:" + strings.Repeat("long/", 400)),
 		kg.Blank("b"), kg.Blank("b-1.2_x"), kg.Blank(strings.Repeat("b", 300)),
@@ -69,7 +69,7 @@ func someTerms() []kg.Term {
 // up.
 func testTerms(t *testing.T, f Factory) {
 	store := f(t, kg.Options{})
-	terms, p := someTerms(), kg.IRI("urn:p")
+	terms, p := sampleTerms(), kg.IRI("urn:p")
 	_, err := store.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
 		for i, term := range terms {
 			q := kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s:", i)), Predicate: p, Object: term}
@@ -87,10 +87,10 @@ func testTerms(t *testing.T, f Factory) {
 	if err != nil {
 		t.Fatalf("Update: %v", err)
 	}
-	t.Run("as written", func(t *testing.T) { cameBack(t, store, terms) })
+	t.Run("as written", func(t *testing.T) { checkRoundTrip(t, store, terms) })
 	store.MustClose()
 	store.Reopen()
-	t.Run("after opening again", func(t *testing.T) { cameBack(t, store, terms) })
+	t.Run("after opening again", func(t *testing.T) { checkRoundTrip(t, store, terms) })
 	t.Run("in the log", func(t *testing.T) {
 		c, err := store.Commit(within(t), tester, 1)
 		if err != nil {
@@ -108,7 +108,7 @@ func testTerms(t *testing.T, f Factory) {
 	})
 }
 
-func cameBack(t *testing.T, store *Store, terms []kg.Term) {
+func checkRoundTrip(t *testing.T, store *Store, terms []kg.Term) {
 	snap := open(t, store, kg.View{Principal: tester})
 	defer snap.Close()
 	for i, term := range terms {

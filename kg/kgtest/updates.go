@@ -33,7 +33,7 @@ func testUpdates(t *testing.T, f Factory) {
 		b.Reopen()
 		sameEverything(t, b.model, b.Store)
 	})
-	t.Run("time never goes back", func(t *testing.T) { timeNeverGoesBack(t, f) })
+	t.Run("time never goes back", func(t *testing.T) { testMonotonicTime(t, f) })
 	t.Run("a dry run writes nothing", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		b.update(kg.Meta{}, add(q, ""))
@@ -102,7 +102,7 @@ func testUpdates(t *testing.T, f Factory) {
 		}
 		sameEverything(t, b.model, b.Store)
 	})
-	t.Run("expected revision", func(t *testing.T) { expectedRevision(t, f) })
+	t.Run("expected revision", func(t *testing.T) { testExpectedRevision(t, f) })
 	t.Run("own graphs stand beside the others", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		b.update(kg.Meta{}, add(quadIn(ownGraph, "s", "p", "o"), ""), add(q, ""))
@@ -120,7 +120,7 @@ func checkOwnError(t *testing.T, s *Store) {
 	}
 }
 
-func timeNeverGoesBack(t *testing.T, f Factory) {
+func testMonotonicTime(t *testing.T, f Factory) {
 	clock := NewClock()
 	b := newBoth(t, f, kg.Options{Clock: clock.Now})
 	start := clock.Now()
@@ -155,7 +155,7 @@ func timeNeverGoesBack(t *testing.T, f Factory) {
 	}
 }
 
-func expectedRevision(t *testing.T, f Factory) {
+func testExpectedRevision(t *testing.T, f Factory) {
 	q, q2 := quad("s", "p", "o"), quad("s2", "p", "o")
 	b := newBoth(t, f, kg.Options{})
 	expect := func(r kg.Revision) kg.Meta { return kg.Meta{ExpectedRevision: r, HasExpected: true} }

@@ -113,8 +113,8 @@ func testVerifier(t *testing.T, f Factory) {
 			})
 		}
 	}
-	t.Run("is asked again when the subject changed", func(t *testing.T) { askedAgain(t, f, "s", 2) })
-	t.Run("is not asked again when another subject changed", func(t *testing.T) { askedAgain(t, f, "other", 1) })
+	t.Run("is asked again when the subject changed", func(t *testing.T) { testVerifiedAgain(t, f, "s", 2) })
+	t.Run("is not asked again when another subject changed", func(t *testing.T) { testVerifiedAgain(t, f, "other", 1) })
 	t.Run("panics", func(t *testing.T) {
 		v := &recordingVerifier{answer: func(context.Context, kg.Judgement) (kg.Verdict, error) { panic("the verifier is broken") }}
 		b := newBoth(t, f, kg.Options{Verifier: v})
@@ -128,9 +128,9 @@ func testVerifier(t *testing.T, f Factory) {
 	})
 }
 
-// askedAgain delays the judgement of one update until another one has committed a change of the given
+// testVerifiedAgain delays the judgement of one update until another one has committed a change of the given
 // subject.
-func askedAgain(t *testing.T, f Factory, subject string, times int) {
+func testVerifiedAgain(t *testing.T, f Factory, subject string, times int) {
 	asking, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	v := &recordingVerifier{answer: func(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {

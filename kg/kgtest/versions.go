@@ -224,8 +224,8 @@ func testVersions(t *testing.T, f Factory) {
 			snap.Close()
 		}
 	})
-	t.Run("what is hidden has no past", func(t *testing.T) { hiddenPast(t, f) })
-	t.Run("a difference that the log tells", func(t *testing.T) { differencesByLog(t, f) })
+	t.Run("what is hidden has no past", func(t *testing.T) { testHiddenPast(t, f) })
+	t.Run("a difference that the log tells", func(t *testing.T) { testDifferencesByLog(t, f) })
 	t.Run("a newer revision than the snapshot's", func(t *testing.T) {
 		snap := open(t, b.Store, kg.View{Principal: tester, At: 2})
 		for _, err := range snap.Diff(3, kg.IDPattern{}, nil) {
@@ -242,8 +242,8 @@ func testVersions(t *testing.T, f Factory) {
 	})
 }
 
-// hiddenPast closes a graph: its past becomes invisible, too.
-func hiddenPast(t *testing.T, f Factory) {
+// testHiddenPast closes a graph: its past becomes invisible, too.
+func testHiddenPast(t *testing.T, f Factory) {
 	access := newPolicies()
 	b := newBoth(t, f, kg.Options{Access: access})
 	b.update(kg.Meta{}, add(quadIn(hidden, "s", "p", "o"), ""), add(quad("s", "p", "o"), ""))
@@ -256,9 +256,9 @@ func hiddenPast(t *testing.T, f Factory) {
 	}
 }
 
-// differencesByLog has so many unchanged statements that reading the log is cheaper; and then so many
+// testDifferencesByLog has so many unchanged statements that reading the log is cheaper; and then so many
 // changes that it is not.
-func differencesByLog(t *testing.T, f Factory) {
+func testDifferencesByLog(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(9)
 	many := func(n int, p string) (patches []kg.Patch) {

@@ -14,10 +14,10 @@ import (
 // testWatch tests the events of each kind of change, the start and the end of a watcher, and that a
 // snapshot and the events behind it are consistent.
 func testWatch(t *testing.T, f Factory) {
-	t.Run("what is told", func(t *testing.T) { whatIsTold(t, f) })
-	t.Run("every filter", func(t *testing.T) { everyFilter(t, f) })
+	t.Run("what is told", func(t *testing.T) { testEventKinds(t, f) })
+	t.Run("every filter", func(t *testing.T) { testEveryFilter(t, f) })
 	t.Run("commit by commit", func(t *testing.T) { testWatchCommits(t, f) })
-	t.Run("a snapshot, then what follows", func(t *testing.T) { snapshotThenFollow(t, f) })
+	t.Run("a snapshot, then what follows", func(t *testing.T) { testSnapshotThenFollow(t, f) })
 	t.Run("refused", func(t *testing.T) {
 		s := f(t, kg.Options{})
 		for name, v := range map[string]kg.View{
@@ -149,8 +149,8 @@ func testWatch(t *testing.T, f Factory) {
 	})
 }
 
-// whatIsTold tests all kinds of changes with all kinds of filters.
-func whatIsTold(t *testing.T, f Factory) {
+// testEventKinds tests all kinds of changes with all kinds of filters.
+func testEventKinds(t *testing.T, f Factory) {
 	q, other := quad("s", "p", "o"), quad("s", "p", "o2")
 	const a, b = kg.AgentID("agent://a"), kg.AgentID("agent://b")
 	open := kg.Filter{}
@@ -223,7 +223,7 @@ func whatIsTold(t *testing.T, f Factory) {
 			}
 			var got []string
 			for _, e := range events {
-				got = append(got, inShort(e))
+				got = append(got, formatEvent(e))
 			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -232,7 +232,7 @@ func whatIsTold(t *testing.T, f Factory) {
 	}
 }
 
-func inShort(e kg.Event) string {
+func formatEvent(e kg.Event) string {
 	name := func(s kg.Statement) string { return s.Object.Value()[len("urn:"):] }
 	s := e.Op.String() + " " + name(e.Statement)
 	for _, p := range e.Previous {
@@ -244,9 +244,9 @@ func inShort(e kg.Event) string {
 	return s
 }
 
-// everyFilter watches a random history from several positions with many filters, and checks the events
+// testEveryFilter watches a random history from several positions with many filters, and checks the events
 // against every promise.
-func everyFilter(t *testing.T, f Factory) {
+func testEveryFilter(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{RingCommits: 16})
 	d := newDice(6)
 	var live []*Recorder // the same promises on live events
@@ -292,9 +292,9 @@ func everyFilter(t *testing.T, f Factory) {
 	}
 }
 
-// snapshotThenFollow proves that a snapshot and the events behind its position result in the state of a
+// testSnapshotThenFollow proves that a snapshot and the events behind its position result in the state of a
 // later snapshot.
-func snapshotThenFollow(t *testing.T, f Factory) {
+func testSnapshotThenFollow(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(7)
 	for range 30 {

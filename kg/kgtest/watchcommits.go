@@ -22,7 +22,7 @@ func testWatchCommits(t *testing.T, f Factory) {
 	if n := b.Stats().Watchers; n != 0 {
 		t.Errorf("%d watchers are left", n)
 	}
-	t.Run("what came before the filter", func(t *testing.T) { beforeTheFilter(t, f) })
+	t.Run("what came before the filter", func(t *testing.T) { testBeforeFilter(t, f) })
 	t.Run("refused", func(t *testing.T) {
 		w, err := b.Watch(within(t), matchAll(), b.Oldest())
 		if err != nil {
@@ -41,8 +41,8 @@ func testWatchCommits(t *testing.T, f Factory) {
 	})
 }
 
-// beforeTheFilter proves that events which match a new filter, but came before it, are delivered.
-func beforeTheFilter(t *testing.T, f Factory) {
+// testBeforeFilter proves that events which match a new filter, but came before it, are delivered.
+func testBeforeFilter(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	of := func(subject string) kg.Filter {
 		return kg.Filter{Patterns: []kg.Pattern{{Subject: kg.IRI("urn:" + subject)}}, View: kg.View{Principal: tester}}
