@@ -1,5 +1,5 @@
-// Package backoff computes the delay before a retry, for clients of servers that may be unreachable or
-// overloaded.
+// Package backoff computes the delay before a retry, for clients of servers that may be
+// unreachable or overloaded.
 package backoff
 
 import (
@@ -13,9 +13,9 @@ import (
 // Waits bounds the delays: the first is about Min, and none is longer than Max.
 type Waits struct{ Min, Max time.Duration }
 
-// After returns the delay after attempt n, counted from 0. It doubles with each attempt, and half of it is
-// random, so that clients that were rejected together do not retry together. A server's hint extends it,
-// up to Max.
+// After returns the delay after attempt n, counted from 0. It doubles with each attempt,
+// and half of it is random, so that clients that were rejected together do not retry
+// together. A server's hint extends it, up to Max.
 func (w Waits) After(n int, hint time.Duration) time.Duration {
 	wait := w.Min
 	for ; n > 0 && wait < w.Max; n-- {
@@ -40,7 +40,8 @@ func Sleep(ctx context.Context, wait time.Duration) error {
 // maxHint is the largest hint that is accepted.
 const maxHint = time.Hour
 
-// Hint returns the server's Retry-After in seconds as a duration, 0 if it is missing or unreasonable.
+// Hint returns the server's Retry-After in seconds as a duration, 0 if it is missing or
+// unreasonable.
 func Hint(header http.Header) time.Duration {
 	seconds, err := strconv.Atoi(header.Get("Retry-After"))
 	if err != nil || seconds < 0 || seconds > int(maxHint/time.Second) {

@@ -1,7 +1,8 @@
-// Package conformance is the agent that the public A2A compatibility kit expects of the server under
-// test: the prefix of a message's id selects its behaviour. It replaces koine's own agent (koine serve
-// --conformance-agent) and has no other use. The kit reuses message ids: messages with the same id are
-// not repetitions of each other (tasks.Options.Repeats).
+// Package conformance is the agent that the public A2A compatibility kit expects of the
+// server under test: the prefix of a message's id selects its behaviour. With koine serve
+// --conformance-agent it replaces koine's own agent; it has no other use. The kit reuses
+// message ids: messages with the same id are not repetitions of each other
+// (tasks.Options.Repeats).
 package conformance
 
 import (

@@ -1,5 +1,5 @@
-// Package pacedregexp matches regular expressions against texts of any length. It charges the caller's
-// budget while a match runs, so that the caller can end it.
+// Package pacedregexp matches regular expressions against texts of any length. It charges
+// the caller's budget while a match runs, so that the caller can end it.
 package pacedregexp
 
 import (
@@ -55,8 +55,8 @@ func Compile(source string, maxInstructions int) (*Regexp, error) {
 // Instructions returns the number of instructions of the expression.
 func (r *Regexp) Instructions() int { return r.instructions }
 
-// Match reports whether the text has a match. It charges for the executed instructions as it goes. An error
-// of charge ends the match and is returned.
+// Match reports whether the text has a match. It charges for the executed instructions as
+// it goes. An error of charge ends the match and is returned.
 func (r *Regexp) Match(text string, charge func(steps int) error) (bool, error) {
 	if work := r.instructions * len(text); work <= chargeEvery*InstructionsPerStep {
 		return r.re.MatchString(text), charge(work / InstructionsPerStep)

@@ -1,5 +1,5 @@
-// Package plainjson encodes JSON without escaping HTML characters, so that stored, hashed and sent texts
-// are those that the client sent.
+// Package plainjson encodes JSON without escaping HTML characters, so that stored, hashed
+// and sent texts are those that the client sent.
 package plainjson
 
 import (

@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// Mistyped returns, for a type error of encoding/json, the field and its expected type in the form "is a
-// list". It reports false for other errors.
+// Mistyped returns, for a type error of encoding/json, the field and its expected type in
+// the form "is a list". It reports false for other errors.
 func Mistyped(err error) (field, should string, ok bool) {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {

@@ -34,8 +34,8 @@ type blankNodes struct {
 	anon int
 }
 
-// namedNode returns the node for the document's _:label. The mapping is one-to-one: "tag-label" for a
-// short and plain label, else "tag.hash".
+// namedNode returns the node for the document's _:label. The mapping is one-to-one:
+// "tag-label" for a short and plain label, else "tag.hash".
 func (b *blankNodes) namedNode(label []byte) kg.Term {
 	if plainLabel(label) {
 		buf := make([]byte, 0, 64+maxKeptLabel)
@@ -48,8 +48,8 @@ func (b *blankNodes) namedNode(label []byte) kg.Term {
 	return kg.Blank(b.tag + "." + labelEncoding.EncodeToString(sum[:16]))
 }
 
-// freshNode returns a node without a label in the document: [] or a list cell. These are numbered in
-// document order.
+// freshNode returns a node without a label in the document: [] or a list cell. These are
+// numbered in document order.
 func (b *blankNodes) freshNode() kg.Term {
 	b.anon++
 	return kg.Blank(b.tag + "--" + itoa(b.anon))

@@ -65,8 +65,8 @@ func simpleEscape(e byte) byte {
 	return 0
 }
 
-// newLiteral returns a checked literal with a language tag, a datatype, or neither. most is the largest
-// length of the lexical form in bytes.
+// newLiteral returns a checked literal with a language tag, a datatype, or neither. most
+// is the largest length of the lexical form in bytes.
 func newLiteral(lexical string, lang string, datatype kg.Term, most int) (kg.Term, error) {
 	if !utf8.ValidString(lexical) {
 		return kg.Term{}, invalid("a literal is not valid UTF-8")

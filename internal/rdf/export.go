@@ -7,8 +7,9 @@ import (
 	"koine/kg"
 )
 
-// Export yields all statements in the snapshot's view, graph by graph in the order of their names. In
-// this order Writer produces the shortest document, and the same document for the same statements.
+// Export yields all statements in the snapshot's view, graph by graph in the order of
+// their names. In this order Writer produces the shortest document, and the same document
+// for the same statements.
 func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
 		graphs, err := s.Graphs()

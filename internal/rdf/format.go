@@ -44,8 +44,8 @@ var Formats = []Format{NQuads, TriG, Turtle, NTriples, JSONLD}
 // ReadFormats are the formats that can be read: Formats and those without a writer.
 var ReadFormats = append(slices.Clone(Formats), RDFXML)
 
-// IsWritten reports whether NewWriter supports the format. RDF/XML is not supported, because it cannot
-// express every graph: a predicate must be a qualified name.
+// IsWritten reports whether NewWriter supports the format. RDF/XML is not supported,
+// because it cannot express every graph: a predicate must be a qualified name.
 func (f Format) IsWritten() bool { return f.info().name != "" && !f.info().readOnly }
 
 // String returns the short name of the format.
@@ -75,8 +75,8 @@ func (f Format) info() formatInfo {
 	return formats[f]
 }
 
-// FormatByName returns the format with that name, extension or media type. It ignores case and media
-// type parameters.
+// FormatByName returns the format with that name, extension or media type. It ignores
+// case and media type parameters.
 func FormatByName(name string) (Format, bool) {
 	name, _, _ = strings.Cut(name, ";")
 	name = strings.ToLower(strings.TrimSpace(name))

@@ -10,8 +10,8 @@ import (
 // subjects; a direct-mapped cache finds nearly all of them.
 const internSlots = 1 << 12
 
-// iriCache caches IRIs by their bytes, so that a repeated IRI is neither checked nor allocated again.
-// A collision replaces the earlier IRI.
+// iriCache caches IRIs by their bytes, so that a repeated IRI is neither checked nor
+// allocated again. A collision replaces the earlier IRI.
 type iriCache struct {
 	options *Options
 	seed    maphash.Seed

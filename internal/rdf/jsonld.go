@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// readJSONLD reads a JSON-LD 1.1 document with the expansion and deserialization algorithms of the API specification,
-// from JSON to quads without an intermediate tree.
+// readJSONLD reads a JSON-LD 1.1 document with the expansion and deserialization
+// algorithms of the API specification, from JSON to quads without an intermediate tree.
 func readJSONLD(ctx context.Context, r io.Reader, o Options) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
 		if o.JSONLD.MaxBytes == 0 {
@@ -262,8 +262,8 @@ func pointerStep(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-// tellContext calls tell for the terms of a context that can be prefixes (JSON-LD 1.1, section 4.1.5): terms with an IRI
-// that ends like a namespace, or with @prefix.
+// tellContext calls tell for the terms of a context that can be prefixes (JSON-LD 1.1,
+// section 4.1.5): terms with an IRI that ends like a namespace, or with @prefix.
 func tellContext(context val, tell func(name, namespace string)) {
 	context.forEachValue(func(c val) error {
 		if !c.isObject() {

@@ -146,7 +146,8 @@ func (p *jsonldReader) initialContext() *activeContext {
 	return &activeContext{base: p.o.Base, terms: &btree.Map[string, *termDef]{}}
 }
 
-// processContext is the algorithm of section 4.1.2. The result keeps a reference to the local context.
+// processContext is the algorithm of section 4.1.2. The result keeps a reference to the
+// local context.
 func (p *jsonldReader) processContext(active *activeContext, local val, call contextCall) (*activeContext, error) {
 	if call.depth++; call.depth > maxContextDepth {
 		return nil, tooLong("context overflow: contexts refer to each other more than %d deep", maxContextDepth)
@@ -280,7 +281,8 @@ type localContext struct {
 	call      contextCall
 }
 
-// importContext adds the entries of the context that @import names, unless the context has them itself.
+// importContext adds the entries of the context that @import names, unless the context
+// has them itself.
 func (p *jsonldReader) importContext(local *localContext, call contextCall) error {
 	ref, ok := local.entries["@import"]
 	if !ok {

@@ -135,8 +135,9 @@ func (p *jsonldReader) cacheKey(c *activeContext, key string, m *expandedKey) {
 // noDef is the definition of a key that is not a term.
 var noDef = &termDef{}
 
-// expandValue is the expansion algorithm (section 5.1.2). It emits the statements of the nodes in a value and
-// passes the value to the sink. kept is false for a value that expands to null.
+// expandValue is the expansion algorithm (section 5.1.2). It emits the statements of the
+// nodes in a value and passes the value to the sink. kept is false for a value that
+// expands to null.
 func (p *jsonldReader) expandValue(c *activeContext, at position, v val, to sink) (kept bool, err error) {
 	if err := p.countStep(); err != nil {
 		return false, err
@@ -176,8 +177,8 @@ func (p *jsonldReader) expandValue(c *activeContext, at position, v val, to sink
 	return true, p.deliverItem(at, it, to)
 }
 
-// deliverItem passes a value other than an object with entries to the sink, after the statements that a map
-// adds.
+// deliverItem passes a value other than an object with entries to the sink, after the
+// statements that a map adds.
 func (p *jsonldReader) deliverItem(at position, it item, to sink) error {
 	x := at.extra
 	if x.wrap != wrapNone {
@@ -237,7 +238,8 @@ func (p *jsonldReader) expandScalar(c *activeContext, def *termDef, v val) (item
 	return p.literalItem(v, typ, lang, dir), nil
 }
 
-// expandReference returns the node with the given name, nothing if the text has the form of a keyword.
+// expandReference returns the node with the given name, nothing if the text has the form
+// of a keyword.
 func (p *jsonldReader) expandReference(c *activeContext, v val, how expansion) (ref, error) {
 	iri, ok, err := p.expandIRI(c, v.string(), how, nil)
 	if err != nil {
@@ -441,7 +443,8 @@ func (o *object) hasOnly(keywords ...string) bool {
 	return true
 }
 
-// enterObject applies the contexts of an object and finds its keywords. More entries of a partial object follow.
+// enterObject applies the contexts of an object and finds its keywords. More entries of a
+// partial object follow.
 func (p *jsonldReader) enterObject(c *activeContext, at position, v val, partial bool) (*object, error) {
 	def := at.def
 	c, err := p.leaveTypeScope(c, at.fromMap, v, partial)
@@ -471,8 +474,8 @@ func (p *jsonldReader) enterObject(c *activeContext, at position, v val, partial
 	return o, p.collectKeywords(o, c, v)
 }
 
-// leaveTypeScope returns to the context before a type-scoped one, which does not apply to nested nodes
-// (step 7).
+// leaveTypeScope returns to the context before a type-scoped one, which does not apply to
+// nested nodes (step 7).
 func (p *jsonldReader) leaveTypeScope(c *activeContext, fromMap bool, v val, partial bool) (*activeContext, error) {
 	if c.previous == nil || fromMap {
 		return c, nil

@@ -13,8 +13,8 @@ import (
 
 const rdfJSON = kg.RDF + "JSON"
 
-// parseDouble returns a JSON number as a double, as JSON-LD requires. It rejects integers that a double cannot
-// represent instead of rounding them.
+// parseDouble returns a JSON number as a double, as JSON-LD requires. It rejects integers
+// that a double cannot represent instead of rounding them.
 func parseDouble(v val) (float64, error) {
 	text := string(v.raw())
 	f, err := strconv.ParseFloat(text, 64)
@@ -34,8 +34,9 @@ func clipText(s string) string {
 	return s
 }
 
-// numberLiteral returns the lexical form and the datatype of a number (API, section 8.6). A double is
-// written with enough digits to be read back, which the "%1.15E" of the specification does not guarantee.
+// numberLiteral returns the lexical form and the datatype of a number (API, section 8.6).
+// A double is written with enough digits to be read back, which the "%1.15E" of the
+// specification does not guarantee.
 func numberLiteral(v val, datatype string) (lexical, typ string, err error) {
 	f, err := parseDouble(v)
 	if err != nil {

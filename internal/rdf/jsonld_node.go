@@ -87,7 +87,8 @@ func (p *jsonldReader) subjectOf(o *object, x extra) (ref, error) {
 	return p.freshRef(), nil
 }
 
-// emitBody emits the statements of all entries except @graph, and reports whether any entry was kept.
+// emitBody emits the statements of all entries except @graph, and reports whether any
+// entry was kept.
 func (p *jsonldReader) emitBody(o *object, subject, graph ref) (kept bool, err error) {
 	for _, t := range o.types {
 		kept = true

@@ -91,8 +91,8 @@ func (h *JSONLDHolders) release() {
 	}
 }
 
-// JSONLDContexts are context documents by IRI. Nothing is ever fetched: a context is in the document or
-// among these.
+// JSONLDContexts are context documents by IRI. Nothing is ever fetched: a context is in
+// the document or among these.
 type JSONLDContexts struct {
 	documents map[string]val
 	digest    string

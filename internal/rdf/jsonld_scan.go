@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// jsonScanner reads JSON from a stream. Input behind the mark stays in memory, so that a value can be put
-// on a tape or read a second time.
+// jsonScanner reads JSON from a stream. Input behind the mark stays in memory, so that a
+// value can be put on a tape or read a second time.
 type jsonScanner struct {
 	ctx      context.Context
 	in       io.Reader
@@ -182,8 +182,8 @@ func (s *jsonScanner) tapedValue(err error) (val, error) {
 	return val{&s.tape, 0}, nil
 }
 
-// readObject reads an object to a new tape. It stops before the value of the first key for which stop returns
-// true, and returns the entries before the key and the key.
+// readObject reads an object to a new tape. It stops before the value of the first key
+// for which stop returns true, and returns the entries before the key and the key.
 func (s *jsonScanner) readObject(keys *keySet, stop func(head val, key string) (bool, error)) (v val, key string, stopped bool, err error) {
 	s.setMark()
 	s.tape.toks.reset()
@@ -373,7 +373,8 @@ func (s *jsonScanner) scanNumber() error {
 	return nil
 }
 
-// scanString reads a string. It rejects invalid text: bytes that are not UTF-8, and unpaired surrogates.
+// scanString reads a string. It rejects invalid text: bytes that are not UTF-8, and
+// unpaired surrogates.
 func (s *jsonScanner) scanString() error {
 	s.pos++
 	start := s.pos - s.mark
@@ -457,8 +458,8 @@ func (s *jsonScanner) checkEnd() error {
 	return nil
 }
 
-// keySet detects duplicate keys of an object. It stores 64-bit hashes with a random seed instead of the
-// keys.
+// keySet detects duplicate keys of an object. It stores 64-bit hashes with a random seed
+// instead of the keys.
 type keySet struct {
 	seed maphash.Seed
 	few  []uint64

@@ -8,8 +8,8 @@ import (
 // maxStreamedKeys bounds the keys of a streamed object.
 const maxStreamedKeys = 1 << 20
 
-// streamValue expands a value while it is received. An object is held in memory first, unless it is too long
-// and in streaming order.
+// streamValue expands a value while it is received. An object is held in memory first,
+// unless it is too long and in streaming order.
 func (p *jsonldReader) streamValue(c *activeContext, at position, to sink) (kept bool, err error) {
 	p.current = val{}
 	switch p.s.peek() {
@@ -95,8 +95,9 @@ type streamingOrder struct {
 	id    bool // @id was seen
 }
 
-// isCertain reports whether no entry behind this key can change the meaning of those before it: the object
-// begins with @context, has an @id, and no types with scoped contexts.
+// isCertain reports whether no entry behind this key can change the meaning of those
+// before it: the object begins with @context, has an @id, and no types with scoped
+// contexts.
 func (s *streamingOrder) isCertain(head val, key string) (bool, error) {
 	if s.never || s.c.scoped || s.c.previous != nil || s.at.def != nil && s.at.def.scoped {
 		return false, nil

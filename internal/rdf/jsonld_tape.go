@@ -7,14 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// tape is a JSON text with an index of its values. It is much smaller than a tree: eight bytes per value.
+// tape is a JSON text with an index of its values. It is much smaller than a tree: eight
+// bytes per value.
 type tape struct {
 	text []byte
 	toks tokens
 }
 
-// tok is a value or a key: its offset in the text, and the number of the first token behind it and its
-// content.
+// tok is a value or a key: its offset in the text, and the number of the first token
+// behind it and its content.
 type tok struct{ pos, next uint32 }
 
 const tokChunk = 1 << 12

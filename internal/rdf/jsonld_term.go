@@ -15,8 +15,8 @@ const (
 	expandRelative                       // the base IRI
 )
 
-// expandIRI is the algorithm of section 5.2.2. ok is false if the text maps to null. If local is given, its terms are
-// defined first.
+// expandIRI is the algorithm of section 5.2.2. ok is false if the text maps to null. If
+// local is given, its terms are defined first.
 func (p *jsonldReader) expandIRI(c *activeContext, text string, how expansion, local *localContext) (iri string, ok bool, err error) {
 	if isKeyword(text) {
 		return text, true, nil
@@ -73,16 +73,17 @@ func (p *jsonldReader) expandIRI(c *activeContext, text string, how expansion, l
 	return text, true, nil
 }
 
-// Limits of the IRIs that a document builds from a vocabulary, a prefix or a base and a suffix. A few bytes of a
-// document can build an IRI of a mebibyte each: without a limit on their sum the time would be quadratic in the
-// document's length.
+// Limits of the IRIs that a document builds from a vocabulary, a prefix or a base and a
+// suffix. A few bytes of a document can build an IRI of a mebibyte each: without a limit
+// on their sum the time would be quadratic in the document's length.
 const (
 	maxJoinedBytes = 256 << 20
 	// maxJoinedPerByte is the number of further bytes for each byte of the document.
 	maxJoinedPerByte = 32
 )
 
-// chargeIRI counts an IRI before it is built from two texts. It fails beyond the limit for the document's length.
+// chargeIRI counts an IRI before it is built from two texts. It fails beyond the limit
+// for the document's length.
 func (p *jsonldReader) chargeIRI(front, rest string) error {
 	p.joinedBytes += uint64(len(front) + len(rest))
 	if most := maxJoinedBytes + maxJoinedPerByte*p.s.steps; p.joinedBytes > most {

@@ -35,8 +35,8 @@ func readRDFXML(r io.Reader, o Options) iter.Seq2[kg.Quad, error] {
 	}
 }
 
-// rdfxmlParser is a recursive-descent parser for the grammar of section 7.2. Each method begins behind its
-// element's start tag and ends behind its end tag.
+// rdfxmlParser is a recursive-descent parser for the grammar of section 7.2. Each method
+// begins behind its element's start tag and ends behind its end tag.
 type rdfxmlParser struct {
 	xml      *xmlReader
 	options  *Options
@@ -48,8 +48,8 @@ type rdfxmlParser struct {
 	declared func(name, namespace string)
 }
 
-// maxIDs bounds the rdf:IDs that are remembered to detect duplicates (constraint-id), so that a document of
-// any size is read in bounded memory.
+// maxIDs bounds the rdf:IDs that are remembered to detect duplicates (constraint-id), so
+// that a document of any size is read in bounded memory.
 const maxIDs = 1 << 20
 
 // xmlElement is an element and the attributes that its content inherits.
@@ -124,8 +124,8 @@ func (p *rdfxmlParser) toElement() error {
 	}
 }
 
-// toChild moves to the next child element and reports whether there is one. Text other than white space is an
-// error.
+// toChild moves to the next child element and reports whether there is one. Text other
+// than white space is an error.
 func (p *rdfxmlParser) toChild(wanted string) (bool, error) {
 	for {
 		if err := p.xml.next(); err != nil {

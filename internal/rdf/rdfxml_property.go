@@ -121,8 +121,8 @@ func (p *rdfxmlParser) parseCollection(subject, predicate kg.Term, e *xmlElement
 	return p.emitStatement(cell, rdfRest, rdfNil)
 }
 
-// parseEmpty parses a property without content. Its attributes identify the node and give its properties
-// ([7.2.21]).
+// parseEmpty parses a property without content. Its attributes identify the node and give
+// its properties ([7.2.21]).
 func (p *rdfxmlParser) parseEmpty(subject, predicate kg.Term, e *xmlElement) (err error) {
 	var object kg.Term
 	switch {

@@ -14,11 +14,11 @@ import (
 const MaxDepth = 128
 
 const (
-	// escapedBytes is the number of input bytes per byte of a literal: all of it may be written as \u
-	// and four digits, as koine writes control characters.
+	// escapedBytes is the number of input bytes per byte of a literal: all of it may be
+	// written as \u and four digits, as koine writes control characters.
 	escapedBytes = 6
-	// minTokenBytes is the smallest limit on the length of a term: an IRI of kg.MaxResourceBytes with
-	// escapes. minLineBytes is that of a line.
+	// minTokenBytes is the smallest limit on the length of a term: an IRI of
+	// kg.MaxResourceBytes with escapes. minLineBytes is that of a line.
 	minTokenBytes = 12 * kg.MaxResourceBytes
 	minLineBytes  = 16 << 20
 )
@@ -35,8 +35,8 @@ type Options struct {
 	// Base resolves relative IRIs; "" means that the document must declare one. It is not used for
 	// N-Triples and N-Quads, which have no relative IRIs.
 	Base string
-	// FixIRIs percent-encodes characters that an IRI must not contain (RFC 3987), instead of rejecting
-	// the IRI.
+	// FixIRIs percent-encodes characters that an IRI must not contain (RFC 3987), instead
+	// of rejecting the IRI.
 	FixIRIs bool
 	// ContinueOnError skips invalid lines if the format HasLines, and statements of JSON-LD with an
 	// invalid term. Rejected, if set, is called for each. All other errors end the sequence.
@@ -53,14 +53,14 @@ type Options struct {
 	Prefix func(name, namespace string)
 }
 
-// Read yields the quads of a document while its text is read. An error, which is a *SyntaxError or one of r,
-// ends the sequence. The sequence can be iterated once.
+// Read yields the quads of a document while its text is read. An error, which is a
+// *SyntaxError or one of r, ends the sequence. The sequence can be iterated once.
 func Read(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	return ReadContext(context.Background(), r, f, o)
 }
 
-// ReadContext is Read with a context. For formats other than JSON-LD, the end of the context takes effect only
-// through errors of r.
+// ReadContext is Read with a context. For formats other than JSON-LD, the end of the
+// context takes effect only through errors of r.
 func ReadContext(ctx context.Context, r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	if o.Graph.IsZero() {
 		o.Graph = kg.DefaultGraph
@@ -103,8 +103,8 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// TokenBytes returns the largest length of a term in Turtle and TriG, and of a text or the attributes of an
-// element in RDF/XML.
+// TokenBytes returns the largest length of a term in Turtle and TriG, and of a text or
+// the attributes of an element in RDF/XML.
 func (o Options) TokenBytes() int { return max(minTokenBytes, escapedBytes*o.literalBytes()) }
 
 // LineBytes returns the largest length of a line of N-Triples and N-Quads.

@@ -2,8 +2,9 @@ package rdf
 
 import "strings"
 
-// resolveIRI resolves an IRI reference (RFC 3986, section 5.2). It works on the text, because net/url would
-// rewrite characters that an IRI may contain. A relative reference without a base is an error.
+// resolveIRI resolves an IRI reference (RFC 3986, section 5.2). It works on the text,
+// because net/url would rewrite characters that an IRI may contain. A relative reference
+// without a base is an error.
 func resolveIRI(base, ref string) (string, error) {
 	if schemeOf(ref) != "" {
 		return ref, nil

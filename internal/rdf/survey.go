@@ -22,9 +22,10 @@ type Summary struct {
 	Tag string
 }
 
-// Survey reads a document completely without storing it. Doing so before an import has two uses: an error in the
-// last line is found before the first one is stored, and the document's tag is known. seen, if not nil, is called
-// for each statement and must not keep it. Errors are those of Read.
+// Survey reads a document completely without storing it. Doing so before an import has
+// two uses: an error in the last line is found before the first one is stored, and the
+// document's tag is known. seen, if not nil, is called for each statement and must not
+// keep it. Errors are those of Read.
 func Survey(r io.Reader, f Format, o Options, seen func(*kg.Quad)) (Summary, error) {
 	return SurveyContext(context.Background(), r, f, o, seen)
 }
@@ -60,7 +61,8 @@ func SurveyContext(ctx context.Context, r io.Reader, f Format, o Options, seen f
 	return s, nil
 }
 
-// Decompress returns the text of an input that may be compressed with gzip, as its first bytes show.
+// Decompress returns the text of an input that may be compressed with gzip, as its first
+// bytes show.
 func Decompress(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	magic, err := in.Peek(2)
@@ -77,8 +79,8 @@ func Decompress(r io.Reader) (io.Reader, error) {
 	return gunzipped{z}, nil
 }
 
-// gunzipped classifies errors of gzip data. It hides io.ErrUnexpectedEOF, which readers could take for a regular
-// end of the document.
+// gunzipped classifies errors of gzip data. It hides io.ErrUnexpectedEOF, which readers
+// could take for a regular end of the document.
 type gunzipped struct{ z *gzip.Reader }
 
 func (g gunzipped) Read(p []byte) (int, error) {

@@ -39,8 +39,8 @@ func readTurtle(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	}
 }
 
-// turtleParser is a recursive-descent parser for the Turtle and TriG grammars. Each method begins at its first
-// character and ends behind its last.
+// turtleParser is a recursive-descent parser for the Turtle and TriG grammars. Each
+// method begins at its first character and ends behind its last.
 type turtleParser struct {
 	src      *source
 	graphs   bool    // TriG
@@ -153,8 +153,8 @@ func (t *turtleParser) parseBlock(graph kg.Term) error {
 	}
 }
 
-// parseSubject also reports whether the subject is a bracketed node with properties, which can be a statement by itself
-// and cannot name a graph.
+// parseSubject also reports whether the subject is a bracketed node with properties,
+// which can be a statement by itself and cannot name a graph.
 func (t *turtleParser) parseSubject() (s kg.Term, bracketed bool, err error) {
 	switch t.src.peek() {
 	case '[':
@@ -167,7 +167,8 @@ func (t *turtleParser) parseSubject() (s kg.Term, bracketed bool, err error) {
 	return s, false, err
 }
 
-// parseRest parses the properties of a subject. They are optional behind a bracketed node with properties.
+// parseRest parses the properties of a subject. They are optional behind a bracketed node
+// with properties.
 func (t *turtleParser) parseRest(subject kg.Term, bracketed bool) error {
 	t.src.skipSpace()
 	if c := t.src.peek(); bracketed && (c == '.' || c == '}') {

@@ -2,7 +2,8 @@ package rdf
 
 import "koine/kg"
 
-// consumeKeyword consumes a SPARQL keyword, in any case, if it is next and not the beginning of a longer name.
+// consumeKeyword consumes a SPARQL keyword, in any case, if it is next and not the
+// beginning of a longer name.
 func (t *turtleParser) consumeKeyword(word string) bool {
 	for i := range len(word) {
 		if t.src.peekAt(i)&^0x20 != word[i] {

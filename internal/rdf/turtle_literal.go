@@ -140,7 +140,8 @@ func (t *turtleParser) consumeDigits() (n int, err error) {
 	return n, nil
 }
 
-// exponentAt returns the length of an exponent n places ahead up to its first digit, 0 if there is none.
+// exponentAt returns the length of an exponent n places ahead up to its first digit, 0 if
+// there is none.
 func (t *turtleParser) exponentAt(n int) int {
 	if t.src.peekAt(n)|0x20 != 'e' {
 		return 0

@@ -134,7 +134,8 @@ func (t *turtleParser) dotInside(more func(byte) bool) bool {
 	return more(t.src.peekAt(n))
 }
 
-// prefixName parses a prefix with its colon. It returns the prefix without the colon, valid until the next token.
+// prefixName parses a prefix with its colon. It returns the prefix without the colon,
+// valid until the next token.
 func (t *turtleParser) prefixName() ([]byte, error) {
 	t.token = t.token[:0]
 	for {
@@ -178,8 +179,8 @@ func (t *turtleParser) parsePrefixed(what string) (kg.Term, error) {
 	return t.iris.lookUpIRI(t.token)
 }
 
-// parseLocal appends a local name to the token ([168s]): name characters, colons, %-sequences unchanged, and escaped
-// punctuation without its backslash.
+// parseLocal appends a local name to the token ([168s]): name characters, colons,
+// %-sequences unchanged, and escaped punctuation without its backslash.
 func (t *turtleParser) parseLocal() error {
 	for first := true; ; first = false {
 		r, n := t.src.rune()
@@ -208,7 +209,8 @@ func (t *turtleParser) parseLocal() error {
 
 func localMore(c byte) bool { return labelByte[c] || c == ':' || c == '%' || c == '\\' }
 
-// localEscape reports whether a backslash may escape the character in a local name (PN_LOCAL_ESC, [172s]).
+// localEscape reports whether a backslash may escape the character in a local name
+// (PN_LOCAL_ESC, [172s]).
 func localEscape(c byte) bool {
 	switch c {
 	case '_', '~', '.', '-', '!', '$', '&', '\'', '(', ')', '*', '+', ',', ';', '=', '/', '?', '#', '@', '%':

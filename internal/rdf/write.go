@@ -15,9 +15,10 @@ type WriteOptions struct {
 	Prefixes *kg.Prefixes
 }
 
-// Writer writes quads as a document in a streaming manner. It groups adjacent quads with the same graph, subject and
-// predicate if the format supports it: the order graph, subject, predicate gives the shortest document, any other order
-// a correct one. Formats without HasGraphs omit the graph. A Writer is not safe for concurrent use.
+// Writer writes quads as a document in a streaming manner. It groups adjacent quads with
+// the same graph, subject and predicate if the format supports it: the order graph,
+// subject, predicate gives the shortest document, any other order a correct one. Formats
+// without HasGraphs omit the graph. A Writer is not safe for concurrent use.
 type Writer struct {
 	out *bufio.Writer
 	enc encoder

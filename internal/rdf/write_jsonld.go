@@ -8,12 +8,13 @@ import (
 	"koine/kg"
 )
 
-// jsonldNodeBytes is the largest size of a node object. Larger nodes are split into several objects, so that a reader
-// need not hold them in memory.
+// jsonldNodeBytes is the largest size of a node object. Larger nodes are split into
+// several objects, so that a reader need not hold them in memory.
 const jsonldNodeBytes = 64 << 10
 
-// jsonldWriter writes expanded JSON-LD in streaming order: an array of node objects, and of graph objects with those of
-// a named graph. A graph object begins with an empty context, which tells a reader that no other context follows.
+// jsonldWriter writes expanded JSON-LD in streaming order: an array of node objects, and
+// of graph objects with those of a named graph. A graph object begins with an empty
+// context, which tells a reader that no other context follows.
 type jsonldWriter struct {
 	last    kg.Quad
 	node    bool            // a node object is open

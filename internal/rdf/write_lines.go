@@ -48,8 +48,9 @@ func appendIRI(b []byte, iri string) []byte {
 	return append(append(append(b, '<'), iri...), '>')
 }
 
-// appendQuoted appends the text of a string literal in quotes. It also escapes control characters, most of which the
-// grammar allows, so that a document survives editors and terminals.
+// appendQuoted appends the text of a string literal in quotes. It also escapes control
+// characters, most of which the grammar allows, so that a document survives editors and
+// terminals.
 func appendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0

@@ -7,7 +7,8 @@ import (
 	"koine/kg"
 )
 
-// turtleWriter writes Turtle and TriG. It compares each quad with the last one and writes the difference.
+// turtleWriter writes Turtle and TriG. It compares each quad with the last one and writes
+// the difference.
 type turtleWriter struct {
 	graphs   bool
 	prefixes *kg.Prefixes
@@ -51,7 +52,8 @@ func (t *turtleWriter) encodeQuad(out *bufio.Writer, q kg.Quad) error {
 	return err
 }
 
-// appendSubject ends the previous statement and begins one about another subject, in another graph block if necessary.
+// appendSubject ends the previous statement and begins one about another subject, in
+// another graph block if necessary.
 func (t *turtleWriter) appendSubject(b []byte, q kg.Quad) []byte {
 	b = t.appendDot(b)
 	if t.last.Graph != q.Graph {
@@ -158,8 +160,8 @@ func plainInteger(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// plainName reports whether a prefix or local name needs no escape: it has ASCII letters and digits, "_", and "-" except
-// at the beginning.
+// plainName reports whether a prefix or local name needs no escape: it has ASCII letters
+// and digits, "_", and "-" except at the beginning.
 func plainName(s string) bool {
 	return s != "" && s[0] != '-' && strings.IndexFunc(s, func(r rune) bool {
 		return r >= 0x80 || !isAlnum(byte(r)) && r != '_' && r != '-'

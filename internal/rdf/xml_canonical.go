@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// readCanonical returns the content of the open element, up to its end tag, in Exclusive Canonical XML with comments: the
-// lexical form of an rdf:XMLLiteral.
+// readCanonical returns the content of the open element, up to its end tag, in Exclusive
+// Canonical XML with comments: the lexical form of an rdf:XMLLiteral.
 func (x *xmlReader) readCanonical() (string, error) {
 	c := canonicalXML{x: x}
 	for depth := len(x.open); ; {
@@ -50,7 +50,8 @@ type canonicalElement struct {
 	rendered int // number rendered outside of it
 }
 
-// writeStart writes a start tag with the namespaces that its names use and that no enclosing element has written.
+// writeStart writes a start tag with the namespaces that its names use and that no
+// enclosing element has written.
 func (c *canonicalXML) writeStart() {
 	name := c.x.name.String()
 	c.open = append(c.open, canonicalElement{name, len(c.rendered)})
@@ -83,7 +84,8 @@ func (c *canonicalXML) writeStart() {
 	c.out = append(c.out, '>')
 }
 
-// findNamespace returns the rendered namespace of a prefix; no declaration and "no namespace" are the same.
+// findNamespace returns the rendered namespace of a prefix; no declaration and "no
+// namespace" are the same.
 func (c *canonicalXML) findNamespace(prefix string) string {
 	for i := len(c.rendered) - 1; i >= 0; i-- {
 		if c.rendered[i].prefix == prefix {

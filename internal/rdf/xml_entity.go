@@ -2,7 +2,8 @@ package rdf
 
 import "unicode/utf8"
 
-// Limits of declared entities. Their expansion is bounded as well, so that a short document cannot expand to a long one.
+// Limits of declared entities. Their expansion is bounded as well, so that a short
+// document cannot expand to a long one.
 const (
 	MaxXMLEntities      = 4 << 10  // declared
 	MaxXMLEntityBytes   = 1 << 20  // of all entities, after expansion
@@ -94,8 +95,8 @@ func predefinedEntity(name string) rune {
 	return 0
 }
 
-// readDoctype parses a document type declaration. Only internal entities with a text are supported: external entities and an
-// external DTD are never read.
+// readDoctype parses a document type declaration. Only internal entities with a text are
+// supported: external entities and an external DTD are never read.
 func (x *xmlReader) readDoctype() error {
 	if x.rooted || !x.src.hasPrefix("<!DOCTYPE") {
 		return x.errUnexpected("an element or a text")

@@ -41,8 +41,8 @@ type xmlAttribute struct {
 
 type xmlBinding struct{ prefix, space string }
 
-// xmlReader is a tokenizer (XML 1.0, Namespaces in XML 1.0). It reads nothing outside of the document, so that external
-// entities and DTDs have no effect.
+// xmlReader is a tokenizer (XML 1.0, Namespaces in XML 1.0). It reads nothing outside of
+// the document, so that external entities and DTDs have no effect.
 type xmlReader struct {
 	src      *source
 	most     int // largest length of a token in bytes
@@ -496,7 +496,8 @@ func isXMLChar(r rune) bool {
 	return r >= ' ' && r <= 0xD7FF || r == '\t' || r == '\n' || r == '\r' || r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= 0x10FFFF
 }
 
-// isXMLNameStart and isXMLNameChar implement NameStartChar and NameChar ([4], [4a]) without the colon.
+// isXMLNameStart and isXMLNameChar implement NameStartChar and NameChar ([4], [4a])
+// without the colon.
 func isXMLNameStart(r rune) bool { return isNameStart(r) && !(r >= '0' && r <= '9') }
 
 func isXMLNameChar(r rune) bool { return isNameChar(r) || r == '.' }

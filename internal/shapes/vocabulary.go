@@ -52,8 +52,8 @@ var shapeProperties = namesOf(
 // pathProperties are the properties of paths.
 var pathProperties = namesOf("alternativePath", "inversePath", "zeroOrMorePath", "oneOrMorePath", "zeroOrOnePath")
 
-// unsupportedProperties are the unsupported properties of SHACL and its extensions, with a description
-// of each.
+// unsupportedProperties are the unsupported properties of SHACL and its extensions, with
+// a description of each.
 var unsupportedProperties = map[string]string{
 	"sparql":     "a constraint in SPARQL",
 	"js":         "a constraint in JavaScript",

@@ -1,8 +1,8 @@
 // Package slowtest helps tests that are slow with the race detector.
 //
-// WithoutRace skips a test that takes minutes with the race detector. The tests part of .ci/run runs it
-// without: it finds such tests by their first line, which calls WithoutRace. Slack extends the time limits
-// of tests.
+// WithoutRace skips a test that takes minutes with the race detector. The tests part of
+// .ci/run runs it without: it finds such tests by their first line, which calls
+// WithoutRace. Slack extends the time limits of tests.
 package slowtest
 
 import (

@@ -47,9 +47,9 @@ type Tracing struct {
 	tracer   trace.Tracer
 }
 
-// New starts exporting traces; Close stops it. OTEL_TRACES_SAMPLER selects traces; without it all are
-// exported. The error reports invalid options or environment; an unreachable collector is not an
-// error.
+// New starts exporting traces; Close stops it. OTEL_TRACES_SAMPLER selects traces;
+// without it all are exported. The error reports invalid options or environment; an
+// unreachable collector is not an error.
 func New(ctx context.Context, o Options) (*Tracing, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -101,8 +101,8 @@ func (t *Tracing) Close(ctx context.Context) error {
 
 var traceContext propagation.TraceContext
 
-// Request starts the span of a request, as a child of its traceparent if present. end must be called
-// once, with the status of the response.
+// Request starts the span of a request, as a child of its traceparent if present. end
+// must be called once, with the status of the response.
 func (t *Tracing) Request(r *http.Request, route string) (ctx context.Context, end func(status int)) {
 	ctx = r.Context()
 	if t == nil {
@@ -119,8 +119,8 @@ func (t *Tracing) Request(r *http.Request, route string) (ctx context.Context, e
 	}
 }
 
-// Span starts a child of the span in the context. end must be called once, with the resulting error; only
-// its code is recorded.
+// Span starts a child of the span in the context. end must be called once, with the
+// resulting error; only its code is recorded.
 func (t *Tracing) Span(ctx context.Context, name string) (inner context.Context, end func(error)) {
 	if t == nil || !trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx, func(error) {}
@@ -136,7 +136,8 @@ func (t *Tracing) Span(ctx context.Context, name string) (inner context.Context,
 	}
 }
 
-// Begin returns Span as a function, nil for a nil Tracing, so that callers pay nothing without tracing.
+// Begin returns Span as a function, nil for a nil Tracing, so that callers pay nothing
+// without tracing.
 func (t *Tracing) Begin() func(context.Context, string) (context.Context, func(error)) {
 	if t == nil {
 		return nil
@@ -144,8 +145,9 @@ func (t *Tracing) Begin() func(context.Context, string) (context.Context, func(e
 	return t.Span
 }
 
-// Stages implements kg.Options.Stages: it adds a span for each stage of an update to the span in the
-// context. koine.group identifies the commit group, which updates of other requests may share.
+// Stages implements kg.Options.Stages: it adds a span for each stage of an update to the
+// span in the context. koine.group identifies the commit group, which updates of other
+// requests may share.
 func (t *Tracing) Stages(ctx context.Context, s kg.Stages) {
 	if t == nil || !trace.SpanFromContext(ctx).IsRecording() {
 		return

@@ -41,8 +41,8 @@ func moduleDir(t testing.TB) string {
 	return filepath.Join(dir, "w3c-tests")
 }
 
-// download returns the directory of the module in the module cache. It downloads the module if it is
-// missing.
+// download returns the directory of the module in the module cache. It downloads the
+// module if it is missing.
 var download = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "mod", "download", "-json", "github.com/geoknoesis/rdf-go").Output()
 	if err != nil {

@@ -78,8 +78,8 @@ func testCallsAfterClose(t *testing.T, f Factory) {
 
 func errOf[T any](_ T, err error) error { return err }
 
-// testUpdatesDuringClose closes a store during updates: each of them is either in the log afterwards, or
-// has failed because the store was closed.
+// testUpdatesDuringClose closes a store during updates: each of them is either in the log
+// afterwards, or has failed because the store was closed.
 func testUpdatesDuringClose(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	const writers = 8

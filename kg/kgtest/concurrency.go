@@ -19,7 +19,8 @@ func testConcurrency(t *testing.T, f Factory) {
 	t.Run("a counter by expected revisions", func(t *testing.T) { countConcurrently(t, f) })
 }
 
-// countConcurrently has several writers increment a number: with expected revisions, no increment is lost.
+// countConcurrently has several writers increment a number: with expected revisions, no
+// increment is lost.
 func countConcurrently(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	const writers, each = 6, 20
@@ -67,10 +68,10 @@ func countConcurrently(t *testing.T, f Factory) {
 	}
 }
 
-// useConcurrently runs writers, readers and watchers concurrently. It proves that every receipt names
-// the commit of its update, that the log determines the state, that a reader sees whole commits
-// only, including its own writes, that a check never finds a problem, and that all watchers see
-// the same events.
+// useConcurrently runs writers, readers and watchers concurrently. It proves that every
+// receipt names the commit of its update, that the log determines the state, that a
+// reader sees whole commits only, including its own writes, that a check never finds a
+// problem, and that all watchers see the same events.
 func useConcurrently(t *testing.T, f Factory) {
 	var ticks atomic.Int64 // of a clock that moves back as often as forward
 	start := NewClock().Now()

@@ -96,8 +96,8 @@ func (w filterView) removalEvent(c kg.Change) (kg.Event, bool) {
 	}, true
 }
 
-// additionEvent returns the event of a change that made an assertion. The previous assertion by the same
-// source and the replaced statements are its removals.
+// additionEvent returns the event of a change that made an assertion. The previous
+// assertion by the same source and the replaced statements are its removals.
 func (w filterView) additionEvent(commit *kg.Commit, c kg.Change) (kg.Event, bool) {
 	var went []kg.Statement
 	for _, r := range c.Replaces {

@@ -23,8 +23,8 @@ func (f forgetfulAccess) Forgets(p kg.Principal) func(kg.Term) bool {
 	return func(graph kg.Term) bool { return graph == f.graph }
 }
 
-// isForgotten reports whether the statement as of the revision is hidden from the principal, because
-// it has changed since.
+// isForgotten reports whether the statement as of the revision is hidden from the
+// principal, because it has changed since.
 func (m *Model) isForgotten(p kg.Principal, q kg.Quad, r kg.Revision) bool {
 	f, ok := m.access.(kg.Forgetter)
 	if !ok || f.Forgets(p) == nil || !f.Forgets(p)(q.Graph) {

@@ -40,7 +40,8 @@ func loadedQuad(i int) kg.Quad {
 	return q
 }
 
-// testLoad proves that a bulk load, a load into a non-empty store, and patches have the same result.
+// testLoad proves that a bulk load, a load into a non-empty store, and patches have the
+// same result.
 func testLoad(t *testing.T, f Factory) {
 	const n = 12_000 // more than one commit
 	t.Run("into an empty store", func(t *testing.T) {
@@ -159,8 +160,8 @@ func loadTwice(t *testing.T, b *both, n int, bulk bool) {
 	}
 }
 
-// testLoadWithSystemGraphs bulk-loads into a store with system graphs, a past and idempotency keys. A snapshot
-// that stays open during the load must not change.
+// testLoadWithSystemGraphs bulk-loads into a store with system graphs, a past and
+// idempotency keys. A snapshot that stays open during the load must not change.
 func testLoadWithSystemGraphs(t *testing.T, f Factory, n int, stays bool) {
 	b := newBoth(t, f, kg.Options{})
 	keyed := kg.Meta{Principal: tester, IdempotencyKey: "k"}

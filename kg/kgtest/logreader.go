@@ -92,8 +92,8 @@ func readLog(ctx context.Context, s *Store, f kg.Filter, part kg.LogRange, size 
 	return events, l.Reached(), l.Done(), nil
 }
 
-// testLog proves that reading the log returns the events of a watcher, in both directions, in pages of
-// any size, and stops at the requested end.
+// testLog proves that reading the log returns the events of a watcher, in both
+// directions, in pages of any size, and stops at the requested end.
 func testLog(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{RingCommits: 8})
 	d := newDice(10)

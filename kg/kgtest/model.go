@@ -7,9 +7,9 @@ import (
 	"koine/kg"
 )
 
-// Model is an executable specification of the store in plain maps. It keeps the whole history, scans
-// it for every question, and ignores time, disks and goroutines: a store must give the same answers.
-// It is not safe for concurrent use.
+// Model is an executable specification of the store in plain maps. It keeps the whole
+// history, scans it for every question, and ignores time, disks and goroutines: a store
+// must give the same answers. It is not safe for concurrent use.
 type Model struct {
 	// Commits are all commits, oldest first: Commits[i] has revision i+1.
 	Commits []*kg.Commit
@@ -26,8 +26,8 @@ type Model struct {
 	answers       map[answerKey]answer
 }
 
-// version has the assertions of a statement from a revision on; without assertions, the statement is
-// absent.
+// version has the assertions of a statement from a revision on; without assertions, the
+// statement is absent.
 type version struct {
 	from       kg.Revision
 	assertions []kg.Assertion
@@ -64,7 +64,8 @@ func NewModel(epoch kg.Epoch, access kg.Access) *Model {
 // Head returns the newest revision.
 func (m *Model) Head() kg.Revision { return kg.Revision(len(m.Commits)) }
 
-// stateAt returns the assertions of the statement in that revision, and since when they are unchanged.
+// stateAt returns the assertions of the statement in that revision, and since when they
+// are unchanged.
 func (m *Model) stateAt(q kg.Quad, r kg.Revision) ([]kg.Assertion, kg.Revision) {
 	versions := m.past[q]
 	for i := len(versions) - 1; i >= 0; i-- {
@@ -83,8 +84,8 @@ type Answer struct {
 	Changes []kg.Change
 }
 
-// Update computes the result of Store.Update with a function that applies the patches. The commit, if
-// any, has the revision and time of st.
+// Update computes the result of Store.Update with a function that applies the patches.
+// The commit, if any, has the revision and time of st.
 func (m *Model) Update(meta kg.Meta, patches []kg.Patch, st Stamp) Answer {
 	if first, ok := m.answers[m.answerKey(meta)]; ok && meta.IdempotencyKey != "" {
 		if first.hash != meta.ContentHash {

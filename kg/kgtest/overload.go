@@ -108,7 +108,8 @@ func testFullQueue(t *testing.T, f Factory) {
 	b.update(kg.Meta{}, add(quad("s", "p", "again"), ""))
 }
 
-// testCancelledUpdate proves that an update is not made if its caller cancels it while it is queued.
+// testCancelledUpdate proves that an update is not made if its caller cancels it while it
+// is queued.
 func testCancelledUpdate(t *testing.T, f Factory) {
 	s := f(t, kg.Options{})
 	letGo := blockCommitter(t, s)
@@ -132,7 +133,8 @@ func testCancelledUpdate(t *testing.T, f Factory) {
 	}
 }
 
-// testFullVolume proves that updates are rejected below the reserve, and that reads and watches continue.
+// testFullVolume proves that updates are rejected below the reserve, and that reads and
+// watches continue.
 func testFullVolume(t *testing.T, f Factory) {
 	var free atomic.Uint64
 	free.Store(1000)

@@ -10,9 +10,9 @@ import (
 	"koine/kg"
 )
 
-// testPatches tests the semantics of patches. Every step is compared with the model; because the model
-// may share an error with the store, each row also has the expected number of changes and the final
-// statements.
+// testPatches tests the semantics of patches. Every step is compared with the model;
+// because the model may share an error with the store, each row also has the expected
+// number of changes and the final statements.
 func testPatches(t *testing.T, f Factory) {
 	q, other, third := quad("s", "p", "o"), quad("s", "p", "o2"), quad("s", "p", "\"text")
 	const a, b = kg.AgentID("agent://a"), kg.AgentID("agent://b")
@@ -137,8 +137,8 @@ func testPatches(t *testing.T, f Factory) {
 	})
 }
 
-// testRejectedPatches proves that an invalid patch is rejected with its field, and that nothing of its
-// update remains.
+// testRejectedPatches proves that an invalid patch is rejected with its field, and that
+// nothing of its update remains.
 func testRejectedPatches(t *testing.T, f Factory) {
 	store := f(t, kg.Options{})
 	good := quad("s", "p", "o")
@@ -187,8 +187,8 @@ func testRejectedPatches(t *testing.T, f Factory) {
 	}
 }
 
-// testReadsOwnWrites proves that Tx.Match shows the present with the effects of the update so far, for every
-// pattern.
+// testReadsOwnWrites proves that Tx.Match shows the present with the effects of the
+// update so far, for every pattern.
 func testReadsOwnWrites(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(2)

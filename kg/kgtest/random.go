@@ -44,8 +44,9 @@ func testRandom(t *testing.T, f Factory) {
 	}
 }
 
-// randomRun applies random operations to a store and its model. It proves that reads of every kind, watches,
-// receipts and history agree with the model through updates, rejections, concurrency and reopening.
+// randomRun applies random operations to a store and its model. It proves that reads of
+// every kind, watches, receipts and history agree with the model through updates,
+// rejections, concurrency and reopening.
 type randomRun struct {
 	t         *testing.T
 	dice      dice
@@ -272,8 +273,8 @@ func (r *randomRun) compareView(v kg.View) {
 	sameStatements(r.t, r.model, snap, kg.Pattern{})
 }
 
-// compareHistory compares the past with the model: the versions of a pattern's statements, the differences
-// from an older revision, and the log.
+// compareHistory compares the past with the model: the versions of a pattern's
+// statements, the differences from an older revision, and the log.
 func (r *randomRun) compareHistory() {
 	if r.model.Head() == 0 {
 		return
@@ -319,8 +320,8 @@ func (r *randomRun) reopen() {
 	sameEverything(r.t, r.model, r.store)
 }
 
-// markEnd ends the history of each filter with visible changes, if possible: a watcher that has received
-// these has received all.
+// markEnd ends the history of each filter with visible changes, if possible: a watcher
+// that has received these has received all.
 func (r *randomRun) markEnd() {
 	for _, rec := range r.recorders {
 		var p kg.Pattern

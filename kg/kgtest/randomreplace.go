@@ -165,8 +165,8 @@ func (r *randomRun) skipTo(last kg.Revision) {
 	}
 }
 
-// dropGraph deletes a graph. Watchers start again behind the deletion: earlier events of the graph are not
-// delivered any more.
+// dropGraph deletes a graph. Watchers start again behind the deletion: earlier events of
+// the graph are not delivered any more.
 func (r *randomRun) dropGraph() {
 	graph := pick(r.dice, graphs[1:3])
 	for _, rec := range r.recorders {
@@ -219,8 +219,8 @@ func (m *Model) visibleStatements(p kg.Principal, graph kg.Term) []kg.Statement 
 	return m.Match(kg.View{Principal: p, AllGraphs: true}, kg.Pattern{Graph: graph})
 }
 
-// ordinaryReplace is the update that replaces a graph in one commit. Removals may come in any order; those in
-// made, if any, determine it.
+// ordinaryReplace is the update that replaces a graph in one commit. Removals may come in
+// any order; those in made, if any, determine it.
 func (m *Model) ordinaryReplace(meta kg.Meta, graph kg.Term, quads []kg.Quad, st Stamp, made []kg.Change) Answer {
 	var patches []kg.Patch
 	for _, stands := range m.visibleStatements(meta.Principal, graph) {

@@ -55,8 +55,8 @@ func (r *Recorder) attach(s *Store, from kg.Position) error {
 	return nil
 }
 
-// recordFrom records the events of a watcher. It returns the watcher that continues after a resync, nil if
-// the watcher ended for another reason.
+// recordFrom records the events of a watcher. It returns the watcher that continues after
+// a resync, nil if the watcher ended for another reason.
 func (r *Recorder) recordFrom(ctx context.Context, s *Store, w *kg.Watcher) (next *kg.Watcher) {
 	defer w.Close()
 	for e, err := range w.Events() {
@@ -127,7 +127,8 @@ func (r *Recorder) End(ctx context.Context) error {
 	return r.err
 }
 
-// Resume resumes the watch at the final position of the watcher, on another store with the same log.
+// Resume resumes the watch at the final position of the watcher, on another store with
+// the same log.
 func (r *Recorder) Resume(s *Store) error {
 	r.Stop()
 	from := r.from

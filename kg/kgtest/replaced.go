@@ -17,8 +17,9 @@ func (m *Model) Skip(c *kg.Commit) error {
 	return m.Replay(c)
 }
 
-// Exchange applies the commit that makes a graph hold exactly the quads, and fails if the commit differs.
-// Statements that stay keep their assertions; statements that the caller cannot see stay.
+// Exchange applies the commit that makes a graph hold exactly the quads, and fails if the
+// commit differs. Statements that stay keep their assertions; statements that the caller
+// cannot see stay.
 func (m *Model) Exchange(c *kg.Commit, graph kg.Term, quads []kg.Quad) error {
 	if c.Revision != m.Head()+1 || len(c.Changes) > 0 || c.Replaced == nil {
 		return fmt.Errorf("commit %d after commit %d replaces no graph: %d changes, %s", c.Revision, m.Head(), len(c.Changes), replacedText(c.Replaced))
@@ -120,8 +121,8 @@ func (m *Model) Resyncs(f kg.Filter, from kg.Position) (out []kg.Position) {
 	return out
 }
 
-// shownCommit returns a commit as the principal sees it: without changes in graphs that were dropped
-// since. It returns nil if no change is left.
+// shownCommit returns a commit as the principal sees it: without changes in graphs that
+// were dropped since. It returns nil if no change is left.
 func (m *Model) shownCommit(c *kg.Commit, p kg.Principal) *kg.Commit {
 	out := *c
 	if r := out.Replaced; r != nil && m.isDropped(r.Graph, c.Revision) {

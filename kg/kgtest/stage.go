@@ -31,7 +31,8 @@ func (m *Model) Stage(meta kg.Meta, st Stamp) *Stage {
 	return &Stage{model: m, meta: meta, stamp: st, current: map[kg.Quad][]kg.Assertion{}, touched: map[pair]bool{}}
 }
 
-// assertionsOf returns the assertions of the statement as this update sees it, and since when they exist.
+// assertionsOf returns the assertions of the statement as this update sees it, and since
+// when they exist.
 func (s *Stage) assertionsOf(q kg.Quad) ([]kg.Assertion, kg.Revision) {
 	assertions, since := s.model.stateAt(q, s.model.Head())
 	if own, ok := s.current[q]; ok {
@@ -129,7 +130,8 @@ func (s *Stage) removeAssertions(q kg.Quad, source kg.AgentID, replacedBy int) {
 	})
 }
 
-// replaceStatements removes the other statements with the same subject, predicate and graph, and adds this one.
+// replaceStatements removes the other statements with the same subject, predicate and
+// graph, and adds this one.
 func (s *Stage) replaceStatements(p kg.Patch) {
 	from := len(s.Changes)
 	for _, other := range s.matchView(kg.Pattern{Subject: p.Quad.Subject, Predicate: p.Quad.Predicate, Graph: p.Quad.Graph}, kg.View{Doubted: true}) {
@@ -153,8 +155,8 @@ func (s *Stage) recordChange(c kg.Change) {
 	s.Changes = append(s.Changes, c)
 }
 
-// Match returns the result of Tx.Match: the current statements of every graph that the caller may read,
-// with the effects of this update.
+// Match returns the result of Tx.Match: the current statements of every graph that the
+// caller may read, with the effects of this update.
 func (s *Stage) Match(p kg.Pattern) []kg.Statement { return s.matchView(p, kg.View{}) }
 
 func (s *Stage) matchView(p kg.Pattern, v kg.View) []kg.Statement {

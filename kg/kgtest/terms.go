@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// sampleTerms returns terms of every kind, with values around every boundary at which a store may switch
-// between encodings.
+// sampleTerms returns terms of every kind, with values around every boundary at which a
+// store may switch between encodings.
 func sampleTerms() []kg.Term {
 	terms := []kg.Term{
 		kg.IRI("urn:a"), kg.IRI("https://example.org/ä/世界?q=1#x"), kg.IRI("urn:" + strings.Repeat("long/", 400)),
@@ -65,8 +65,8 @@ func sampleTerms() []kg.Term {
 	return slices.Compact(terms)
 }
 
-// testTerms proves that each term is read back unchanged, is distinct from all others, and can be looked
-// up.
+// testTerms proves that each term is read back unchanged, is distinct from all others,
+// and can be looked up.
 func testTerms(t *testing.T, f Factory) {
 	store := f(t, kg.Options{})
 	terms, p := sampleTerms(), kg.IRI("urn:p")

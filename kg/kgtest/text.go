@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// The suite compares statements, changes and events as lines of text in a form that is complete, sortable,
-// and readable in a diff.
+// The suite compares statements, changes and events as lines of text in a form that is
+// complete, sortable, and readable in a diff.
 
 const timeForm = "15:04:05.000"
 
@@ -78,8 +78,9 @@ func changeText(c kg.Change) string {
 		assertionsText(c.Before), c.Since, assertionsText(c.After), c.Replaces, c.ReplacedBy)
 }
 
-// changeLines returns the changes in order, except that adjacent removals of the same subject, predicate
-// and graph are sorted: a store may remove replaced statements in any order.
+// changeLines returns the changes in order, except that adjacent removals of the same
+// subject, predicate and graph are sorted: a store may remove replaced statements in any
+// order.
 func changeLines(changes []kg.Change) []string {
 	lines := make([]string, len(changes))
 	for i, c := range changes {

@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// testValidity tests when an assertion is valid, alone and with other options of a view, and compares
-// with the model.
+// testValidity tests when an assertion is valid, alone and with other options of a view,
+// and compares with the model.
 func testValidity(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	const a1, a2 = kg.AgentID("agent://a"), kg.AgentID("agent://b")

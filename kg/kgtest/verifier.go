@@ -58,8 +58,8 @@ func (v *recordingVerifier) judgementsOf(task string) []asked {
 
 func accept(context.Context, kg.Judgement) (kg.Verdict, error) { return kg.Verdict{}, nil }
 
-// testVerifier proves that every update is verified before any of its changes is visible, and that a
-// rejection leaves nothing.
+// testVerifier proves that every update is verified before any of its changes is visible,
+// and that a rejection leaves nothing.
 func testVerifier(t *testing.T, f Factory) {
 	q, q2 := quad("s", "p", "o"), quad("s", "p", "o2")
 	t.Run("is asked about the changes", func(t *testing.T) {
@@ -128,8 +128,8 @@ func testVerifier(t *testing.T, f Factory) {
 	})
 }
 
-// testVerifiedAgain delays the judgement of one update until another one has committed a change of the given
-// subject.
+// testVerifiedAgain delays the judgement of one update until another one has committed a
+// change of the given subject.
 func testVerifiedAgain(t *testing.T, f Factory, subject string, times int) {
 	asking, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once

@@ -17,8 +17,8 @@ type Version struct {
 	From, To kg.Revision
 }
 
-// Versions returns the versions of the pattern's statements up to the view's revision, by scanning every
-// revision.
+// Versions returns the versions of the pattern's statements up to the view's revision, by
+// scanning every revision.
 func (m *Model) Versions(v kg.View, p kg.Pattern) []Version {
 	last := orElse(v.At, m.Head())
 	var out []Version
@@ -256,8 +256,8 @@ func testHiddenPast(t *testing.T, f Factory) {
 	}
 }
 
-// testDifferencesByLog has so many unchanged statements that reading the log is cheaper; and then so many
-// changes that it is not.
+// testDifferencesByLog has so many unchanged statements that reading the log is cheaper;
+// and then so many changes that it is not.
 func testDifferencesByLog(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(9)
@@ -287,8 +287,8 @@ func testDifferencesByLog(t *testing.T, f Factory) {
 	}
 }
 
-// testChangedBack proves that a change that was reverted is not a difference between the revisions before
-// and after.
+// testChangedBack proves that a change that was reverted is not a difference between the
+// revisions before and after.
 func testChangedBack(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	q := quad("s", "p", "o")

@@ -195,8 +195,8 @@ func testPast(t *testing.T, f Factory) {
 	})
 }
 
-// testSnapshotOutlives overwrites statements with more data than the index keeps in memory while a snapshot reads
-// the previous ones.
+// testSnapshotOutlives overwrites statements with more data than the index keeps in
+// memory while a snapshot reads the previous ones.
 func testSnapshotOutlives(t *testing.T, f Factory) {
 	store := f(t, kg.Options{MemTableBytes: kg.MinMemTableBytes})
 	const rounds = 20 // of several megabytes each, so that the index is compacted
@@ -234,7 +234,8 @@ func testSnapshotOutlives(t *testing.T, f Factory) {
 	}
 }
 
-// testCatalogue proves that counts are those of the statements in a view, through changes of every kind.
+// testCatalogue proves that counts are those of the statements in a view, through changes
+// of every kind.
 func testCatalogue(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(5)
@@ -267,8 +268,8 @@ func testCatalogue(t *testing.T, f Factory) {
 	})
 }
 
-// compareObjects proves that the view shows, and counts, the statements of the model, and that these are the
-// statements with the wanted objects ("o" for urn:o).
+// compareObjects proves that the view shows, and counts, the statements of the model, and
+// that these are the statements with the wanted objects ("o" for urn:o).
 func compareObjects(t *testing.T, b *both, view kg.View, want []string) {
 	t.Helper()
 	view.Principal = tester

@@ -244,8 +244,8 @@ func formatEvent(e kg.Event) string {
 	return s
 }
 
-// testEveryFilter watches a random history from several positions with many filters, and checks the events
-// against every promise.
+// testEveryFilter watches a random history from several positions with many filters, and
+// checks the events against every promise.
 func testEveryFilter(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{RingCommits: 16})
 	d := newDice(6)
@@ -292,8 +292,8 @@ func testEveryFilter(t *testing.T, f Factory) {
 	}
 }
 
-// testSnapshotThenFollow proves that a snapshot and the events behind its position result in the state of a
-// later snapshot.
+// testSnapshotThenFollow proves that a snapshot and the events behind its position result
+// in the state of a later snapshot.
 func testSnapshotThenFollow(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(7)

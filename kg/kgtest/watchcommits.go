@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// testWatchCommits proves that watching by commit delivers the events of watching by change, and that a
-// filter can be changed without a gap.
+// testWatchCommits proves that watching by commit delivers the events of watching by
+// change, and that a filter can be changed without a gap.
 func testWatchCommits(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{RingCommits: 8})
 	d := newDice(11)
@@ -75,8 +75,8 @@ func testBeforeFilter(t *testing.T, f Factory) {
 	}
 }
 
-// commitsOf watches from the position, sometimes with another filter from the current position, during
-// writes, until no more events are expected.
+// commitsOf watches from the position, sometimes with another filter from the current
+// position, during writes, until no more events are expected.
 func commitsOf(t *testing.T, b *both, d dice, from kg.Position) {
 	t.Helper()
 	filter := d.filter()

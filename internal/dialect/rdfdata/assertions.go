@@ -14,8 +14,8 @@ import (
 // asRDF is the value of ?assertions= that describes assertions in RDF.
 const asRDF = "rdf"
 
-// describesAssertions reports whether ?assertions= requests descriptions of assertions, or declares that the
-// body has them.
+// describesAssertions reports whether ?assertions= requests descriptions of assertions,
+// or declares that the body has them.
 func describesAssertions(r *http.Request) (bool, error) {
 	values := r.URL.Query()["assertions"]
 	switch {
@@ -27,8 +27,8 @@ func describesAssertions(r *http.Request) (bool, error) {
 	return false, kg.Errorf(kg.CodeInvalid, "assertions must be %s", asRDF).At("assertions")
 }
 
-// mayRestore rejects a document with assertions of other agents unless the caller is an administrator, before
-// the document is received.
+// mayRestore rejects a document with assertions of other agents unless the caller is an
+// administrator, before the document is received.
 func mayRestore(r *http.Request) error {
 	if caller.From(r.Context()).Principal.IsAdmin() {
 		return nil

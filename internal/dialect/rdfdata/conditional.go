@@ -17,22 +17,24 @@ import (
 	"koine/kg"
 )
 
-// An entity tag is "STATE.FORMAT", with ".gz" if the response is compressed, and a digest of the prefixes if the
-// format writes them. STATE identifies the content in any format. It depends only on data that the caller can read:
+// An entity tag is "STATE.FORMAT", with ".gz" if the response is compressed, and a digest
+// of the prefixes if the format writes them. STATE identifies the content in any format.
+// It depends only on data that the caller can read:
 //
 //	rN    a graph with its last change in revision N
 //	e     a graph without statements
 //	sN-D  the store, or a system graph, at revision N, as the caller with digest D sees it
 //	aN    a view of the past, at revision N
 //
-// It is followed by a digest of the requested certainty and of the doubts that hide statements, if there are any.
-// Conditions on writes compare states, so that the tag may be of any format.
+// It is followed by a digest of the requested certainty and of the doubts that hide
+// statements, if there are any. Conditions on writes compare states, so that the tag may
+// be of any format.
 //
-// A caller from whom hide rules hide single statements gets no tag, because it would reveal changes of hidden
-// statements.
+// A caller from whom hide rules hide single statements gets no tag, because it would
+// reveal changes of hidden statements.
 
-// stateOf returns the state of the target in a snapshot, "" if it has no tag; some reports that the snapshot has a
-// statement of it.
+// stateOf returns the state of the target in a snapshot, "" if it has no tag; some
+// reports that the snapshot has a statement of it.
 func (h *handler) stateOf(s *kg.Snapshot, t target, past, some bool) (state string, err error) {
 	v := s.View()
 	switch {
@@ -107,8 +109,8 @@ func parseETags(values []string) (list []string, any bool) {
 	return list, any
 }
 
-// failedConditions reports which conditions of the request do not hold (RFC 9110, section 13.2): If-Match, else If-None-Match.
-// same compares a tag with the current state.
+// failedConditions reports which conditions of the request do not hold (RFC 9110, section
+// 13.2): If-Match, else If-None-Match. same compares a tag with the current state.
 func failedConditions(r *http.Request, exists bool, same func(tag string) bool) (match, noneMatch bool) {
 	if values := r.Header.Values("If-Match"); values != nil {
 		list, any := parseETags(values)
@@ -139,7 +141,8 @@ type writeTarget struct {
 	since kg.Revision
 }
 
-// findTarget examines the target before a write, and rejects the write if its condition does not hold.
+// findTarget examines the target before a write, and rejects the write if its condition
+// does not hold.
 func (h *handler) findTarget(r *http.Request, t target) (found writeTarget, err error) {
 	if t.made {
 		if match, _ := failedConditions(r, false, nil); match {

@@ -8,7 +8,8 @@ import (
 	"koine/kg"
 )
 
-// deleteGraph handles DELETE: it deletes a graph, or empties the default graph, which always exists.
+// deleteGraph handles DELETE: it deletes a graph, or empties the default graph, which
+// always exists.
 func (h *handler) deleteGraph(w http.ResponseWriter, r *http.Request, t target) error {
 	if !t.named {
 		return kg.Errorf(kg.CodeInvalid, "DELETE deletes one graph and needs ?graph= or ?default").At("graph")

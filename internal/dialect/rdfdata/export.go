@@ -93,7 +93,8 @@ func (h *handler) exportGraph(w http.ResponseWriter, r *http.Request, t target) 
 	return nil
 }
 
-// exportView returns the view of an export by ?graph=, ?at= (a revision or a time) and ?minCertainty=.
+// exportView returns the view of an export by ?graph=, ?at= (a revision or a time) and
+// ?minCertainty=.
 func (h *handler) exportView(r *http.Request, t target) (kg.View, error) {
 	c := caller.From(r.Context())
 	v := kg.View{Principal: c.Principal}
@@ -151,8 +152,8 @@ func (h *handler) describeState(w http.ResponseWriter, s *kg.Snapshot) {
 	header.Set("Koine-Position", h.Store.FormatPosition(s.Position()))
 }
 
-// bodyWriter returns the writer of the document, compressed if the client accepts that. The server limits the time for which a
-// client may stall.
+// bodyWriter returns the writer of the document, compressed if the client accepts that.
+// The server limits the time for which a client may stall.
 func (h *handler) bodyWriter(w http.ResponseWriter, r *http.Request) io.WriteCloser {
 	if !takesGzip(r) {
 		return plainBody{w}

@@ -1,14 +1,16 @@
-// Package rdfdata serves /data: import and export of RDF with content negotiation. It implements the SPARQL 1.1 Graph
-// Store HTTP Protocol with indirect graph identification: ?graph=IRI selects a named graph, ?default the default graph,
-// and without either the request is about the store.
+// Package rdfdata serves /data: import and export of RDF with content negotiation. It
+// implements the SPARQL 1.1 Graph Store HTTP Protocol with indirect graph identification:
+// ?graph=IRI selects a named graph, ?default the default graph, and without either the
+// request is about the store.
 //
 //	GET     exports a graph, or all statements in the caller's default view
 //	POST    adds the statements of a document
 //	PUT     makes a graph hold exactly the statements of a document
 //	DELETE  deletes a graph
 //
-// A document is read completely before anything is written, so that an error in its last line leaves nothing behind, and
-// so that its blank nodes get the same names when it is sent again.
+// A document is read completely before anything is written, so that an error in its last
+// line leaves nothing behind, and so that its blank nodes get the same names when it is
+// sent again.
 package rdfdata
 
 import (
@@ -67,8 +69,8 @@ type Deps struct {
 const (
 	// DefaultMaxBytes bounds a document, both as sent and decompressed.
 	DefaultMaxBytes = 2 << 30
-	// DefaultMaxImports bounds the concurrent imports and deletions. One caller may use half of those
-	// that others leave free.
+	// DefaultMaxImports bounds the concurrent imports and deletions. One caller may use
+	// half of those that others leave free.
 	DefaultMaxImports = 4
 )
 
@@ -78,8 +80,8 @@ type Options struct {
 	MaxImports int
 	// TempDir is the directory for documents that are being checked; "" means the system's.
 	TempDir string
-	// PublicURL is the address of the server as clients know it, the base of relative IRIs in documents
-	// without a graph; "" means the address of the request.
+	// PublicURL is the address of the server as clients know it, the base of relative
+	// IRIs in documents without a graph; "" means the address of the request.
 	PublicURL string
 	// JSONLD configures the reading of JSON-LD.
 	JSONLD rdf.JSONLDOptions

@@ -50,8 +50,8 @@ type report struct {
 	Remarks []string `json:"remarks,omitempty"`
 	// ProposalID is the proposal if the import awaits review.
 	ProposalID string `json:"proposalId,omitempty"`
-	// UnknownNames are the prefixes of IRIs in the document that are neither registered nor URI schemes
-	// that the store knows. They were loaded unchanged.
+	// UnknownNames are the prefixes of IRIs in the document that are neither registered
+	// nor URI schemes that the store knows. They were loaded unchanged.
 	UnknownNames []names.Unknown `json:"unknownNames,omitempty"`
 	// Graph is the graph that was created.
 	Graph   string `json:"graph,omitempty"`
@@ -70,8 +70,8 @@ type document struct {
 	unknown []names.Unknown
 }
 
-// importDocument handles POST and PUT: it acquires the semaphore, checks the preconditions, receives and checks the
-// document, and writes it.
+// importDocument handles POST and PUT: it acquires the semaphore, checks the
+// preconditions, receives and checks the document, and writes it.
 func (h *handler) importDocument(w http.ResponseWriter, r *http.Request, t target) error {
 	format, err := bodyFormat(r)
 	if err != nil {
@@ -150,9 +150,9 @@ func (h *handler) importDocument(w http.ResponseWriter, r *http.Request, t targe
 // errEnding is the error of an import that the server's shutdown ends.
 var errEnding = kg.Errorf(kg.CodeClosed, "the server is shutting down: the import was cancelled and nothing of this document was imported")
 
-// endsWithServer returns the request with a context that ends at the server's shutdown if the document is JSON-LD:
-// it may take long to read, and nothing is acknowledged before it is complete. A body that is being received is
-// cut off, too.
+// endsWithServer returns the request with a context that ends at the server's shutdown if
+// the document is JSON-LD: it may take long to read, and nothing is acknowledged before
+// it is complete. A body that is being received is cut off, too.
 func (h *handler) endsWithServer(w http.ResponseWriter, r *http.Request, f rdf.Format) (*http.Request, func()) {
 	if h.options.Ending == nil || f != rdf.JSONLD {
 		return r, func() {}
@@ -168,8 +168,8 @@ func (h *handler) endsWithServer(w http.ResponseWriter, r *http.Request, f rdf.F
 	}
 }
 
-// makeAgain recreates a deleted graph, if the caller may, so that it can be written to. undo deletes it again unless
-// anything was written to it since.
+// makeAgain recreates a deleted graph, if the caller may, so that it can be written to.
+// undo deletes it again unless anything was written to it since.
 func (h *handler) makeAgain(r *http.Request, d *document, t target, found writeTarget) (undo func(), err error) {
 	if found.exists || d.summary.Quads == 0 || !h.Graphs.CanRecreate(caller.From(r.Context()).Principal, t.graph) {
 		return func() {}, nil

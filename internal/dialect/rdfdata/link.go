@@ -10,7 +10,8 @@ import (
 	"koine/kg"
 )
 
-// contextRelation is the relation of a Link header with the context of a JSON document (JSON-LD 1.1, section 6.1).
+// contextRelation is the relation of a Link header with the context of a JSON document
+// (JSON-LD 1.1, section 6.1).
 const contextRelation = "http://www.w3.org/ns/json-ld#context"
 
 // jsonldOptions returns the options for reading the body as JSON-LD.
@@ -60,7 +61,8 @@ func linkTargets(headers []string, relation string) (targets []string) {
 	return targets
 }
 
-// linkParameters splits a link's parameters from the next link, at the first comma outside of quotes.
+// linkParameters splits a link's parameters from the next link, at the first comma
+// outside of quotes.
 func linkParameters(s string) (params, rest string) {
 	quoted := false
 	for i := 0; i < len(s); i++ {

@@ -9,8 +9,8 @@ import (
 	"koine/internal/rdf"
 )
 
-// answerFormat returns the client's preferred format: ?format=, else by Accept (RFC 9110, section 12.5.1). Among equally
-// preferred formats it is the first of offered.
+// answerFormat returns the client's preferred format: ?format=, else by Accept (RFC 9110,
+// section 12.5.1). Among equally preferred formats it is the first of offered.
 func answerFormat(r *http.Request, t target) (rdf.Format, error) {
 	offered := offeredFormats(t)
 	if name := r.URL.Query().Get("format"); name != "" {
@@ -35,8 +35,9 @@ func answerFormat(r *http.Request, t target) (rdf.Format, error) {
 	return best, nil
 }
 
-// offeredFormats returns the formats of responses, the default first: N-Quads for the store, and N-Triples for a graph, because
-// the Graph Store Protocol requires a format without graphs.
+// offeredFormats returns the formats of responses, the default first: N-Quads for the
+// store, and N-Triples for a graph, because the Graph Store Protocol requires a format
+// without graphs.
 func offeredFormats(t target) []rdf.Format {
 	if !t.named {
 		return rdf.Formats
@@ -44,7 +45,8 @@ func offeredFormats(t target) []rdf.Format {
 	return append([]rdf.Format{rdf.NTriples}, rdf.Formats...)
 }
 
-// acceptQuality returns the quality of a media type in the Accept header, by the most specific matching range.
+// acceptQuality returns the quality of a media type in the Accept header, by the most
+// specific matching range.
 func acceptQuality(accept, mediaType string) float64 {
 	quality, specific := 0.0, -1
 	for part := range strings.SplitSeq(accept, ",") {
@@ -67,8 +69,8 @@ func acceptQuality(accept, mediaType string) float64 {
 	return quality
 }
 
-// matchRange returns how specifically a media range matches: 2 for the type (or a synonym), 1 for its group, 0 for any, -1
-// for no match.
+// matchRange returns how specifically a media range matches: 2 for the type (or a
+// synonym), 1 for its group, 0 for any, -1 for no match.
 func matchRange(pattern, mediaType string) int {
 	group, _, _ := strings.Cut(mediaType, "/")
 	switch pattern {

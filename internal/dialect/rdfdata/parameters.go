@@ -20,8 +20,8 @@ var parameters = map[string][]string{
 	http.MethodDelete: {"graph", "default", "justification"},
 }
 
-// checkParameters rejects an unknown query parameter: with a misspelt graph, GET would export everything and POST would write to
-// the default graph.
+// checkParameters rejects an unknown query parameter: with a misspelt graph, GET would
+// export everything and POST would write to the default graph.
 func checkParameters(r *http.Request) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -38,7 +38,8 @@ func checkParameters(r *http.Request) error {
 	return nil
 }
 
-// justificationOf returns the client's justification, or otherwise. It is checked before the document is received.
+// justificationOf returns the client's justification, or otherwise. It is checked before
+// the document is received.
 func justificationOf(r *http.Request, otherwise string) (string, error) {
 	values := r.URL.Query()["justification"]
 	switch {

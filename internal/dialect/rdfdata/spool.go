@@ -66,14 +66,15 @@ func (s *spool) spoolRest(body io.Reader, dir string) (err error) {
 // isEmpty reports whether the body is empty.
 func (s *spool) isEmpty() bool { return s.file == nil && len(s.memory) == 0 }
 
-// open returns a reader of the document from its beginning, decompressed and bounded, that ends with the context. Only
-// one reader may be in use.
+// open returns a reader of the document from its beginning, decompressed and bounded,
+// that ends with the context. Only one reader may be in use.
 func (s *spool) open(ctx context.Context) (io.Reader, error) {
 	in, err := s.openText()
 	return &contextReader{ctx, in}, err
 }
 
-// contextReader returns the context's error once it is done, so that work ends when the client leaves.
+// contextReader returns the context's error once it is done, so that work ends when the
+// client leaves.
 type contextReader struct {
 	ctx context.Context
 	io.Reader

@@ -21,7 +21,8 @@ type target struct {
 // isDefault reports whether the target is the default graph, which always exists.
 func (t target) isDefault() bool { return t.named && t.graph == kg.DefaultGraph }
 
-// parseTarget parses ?graph=, which is an IRI, a registered prefix:name, a blank node as _:label, or "default", and ?default.
+// parseTarget parses ?graph=, which is an IRI, a registered prefix:name, a blank node as
+// _:label, or "default", and ?default.
 func (h *handler) parseTarget(r *http.Request) (target, error) {
 	query := r.URL.Query()
 	graphs, defaults := query["graph"], query["default"]
@@ -45,8 +46,9 @@ func (h *handler) parseTarget(r *http.Request) (target, error) {
 	return target{graph: graph, named: true}, nil
 }
 
-// newGraph returns a graph with a generated name that the caller may write to, for a document that is sent to the store
-// and cannot name graphs itself (Graph Store Protocol, section 5.5).
+// newGraph returns a graph with a generated name that the caller may write to, for a
+// document that is sent to the store and cannot name graphs itself (Graph Store Protocol,
+// section 5.5).
 func (h *handler) newGraph(r *http.Request) (target, error) {
 	name, ok := h.Graphs.NewName(caller.From(r.Context()).Principal)
 	if !ok {
@@ -57,8 +59,9 @@ func (h *handler) newGraph(r *http.Request) (target, error) {
 	return target{graph: name, named: true, made: true}, nil
 }
 
-// baseIRI returns the base IRI for the relative IRIs of a document (RFC 3986, section 5.1): Content-Location, else the graph
-// that the request names, else the request's own IRI.
+// baseIRI returns the base IRI for the relative IRIs of a document (RFC 3986, section
+// 5.1): Content-Location, else the graph that the request names, else the request's own
+// IRI.
 func (h *handler) baseIRI(r *http.Request, t target) (string, error) {
 	own := h.requestIRI(r)
 	if text := r.Header.Get("Content-Location"); text != "" {

@@ -80,9 +80,9 @@ func (m *Map[V]) Set(key string, value V) (old V, had bool) {
 	return old, had
 }
 
-// GetOrInsert returns the location of the value of a key. If the key is missing, it is inserted with the
-// zero value and had is false. The location is valid until the next call on the map; a value
-// must be stored before that if had is false.
+// GetOrInsert returns the location of the value of a key. If the key is missing, it is
+// inserted with the zero value and had is false. The location is valid until the next
+// call on the map; a value must be stored before that if had is false.
 func (m *Map[V]) GetOrInsert(key string) (value *V, had bool) {
 	if m.owner == nil {
 		m.takeOwnership()
@@ -137,8 +137,8 @@ func (m *Map[V]) takeOwnership() {
 	}
 }
 
-// minCacheSlots is the initial size of the leaf cache, maxCacheSlots the largest. It grows after missesPerSlot
-// misses per slot.
+// minCacheSlots is the initial size of the leaf cache, maxCacheSlots the largest. It
+// grows after missesPerSlot misses per slot.
 const (
 	minCacheSlots = 16
 	maxCacheSlots = 1 << 10

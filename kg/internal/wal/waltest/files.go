@@ -225,8 +225,8 @@ func (w *file) WriteAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// recordChange records a change, unless it repeats the last one of its file in place, as the mark does.
-// Callers hold mu.
+// recordChange records a change, unless it repeats the last one of its file in place, as
+// the mark does. Callers hold mu.
 func (f *Files) recordChange(c change) {
 	for i := len(f.changes) - 1; i >= 0; i-- {
 		if before := f.changes[i]; before.path == c.path {
