@@ -32,11 +32,11 @@ type Reader interface {
 	WaitFor(context.Context, kg.Revision) error
 }
 
-// Load passes to take, in one call, all statements that match one of the patterns, and
+// Load passes to apply, in one call, all statements that match one of the patterns, and
 // the revision of the snapshot. It includes the commits from before the call; later
 // commits wait for it.
-func (m *Mirror) Load(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), patterns ...kg.Pattern) error {
-	return m.loadFacts(ctx, store, take, func(s *kg.Snapshot) (facts []Fact, err error) {
+func (m *Mirror) Load(ctx context.Context, store Reader, apply func(at kg.Revision, facts []Fact), patterns ...kg.Pattern) error {
+	return m.loadFacts(ctx, store, apply, func(s *kg.Snapshot) (facts []Fact, err error) {
 		for _, p := range patterns {
 			if facts, err = appendFacts(facts, s, p); err != nil {
 				return nil, err
@@ -49,8 +49,8 @@ func (m *Mirror) Load(ctx context.Context, store Reader, take func(at kg.Revisio
 // LoadClass is Load for some properties of the instances of a class, each read in the
 // graph that declares the class. It reads nothing else, however many other entities
 // have the same properties.
-func (m *Mirror) LoadClass(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), class kg.Term, properties ...kg.Term) error {
-	return m.loadFacts(ctx, store, take, func(s *kg.Snapshot) (facts []Fact, err error) {
+func (m *Mirror) LoadClass(ctx context.Context, store Reader, apply func(at kg.Revision, facts []Fact), class kg.Term, properties ...kg.Term) error {
+	return m.loadFacts(ctx, store, apply, func(s *kg.Snapshot) (facts []Fact, err error) {
 		entities, err := appendFacts(nil, s, kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: class})
 		if err != nil {
 			return nil, err
@@ -76,7 +76,7 @@ func appendFacts(facts []Fact, s *kg.Snapshot, p kg.Pattern) ([]Fact, error) {
 	return facts, nil
 }
 
-func (m *Mirror) loadFacts(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), read func(*kg.Snapshot) ([]Fact, error)) error {
+func (m *Mirror) loadFacts(ctx context.Context, store Reader, apply func(at kg.Revision, facts []Fact), read func(*kg.Snapshot) ([]Fact, error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := store.WaitFor(ctx, m.followed); err != nil {
@@ -92,14 +92,14 @@ func (m *Mirror) loadFacts(ctx context.Context, store Reader, take func(at kg.Re
 		return err
 	}
 	m.followed = s.Revision()
-	take(m.followed, facts)
+	apply(m.followed, facts)
 	return nil
 }
 
-// Follow passes to take, in one call, the changes of a commit that match one of the
+// Follow passes to apply, in one call, the changes of a commit that match one of the
 // patterns. It makes no call if nothing matches. Call it in the order of the revisions
 // (kg.Options.OnSystemChange).
-func (m *Mirror) Follow(c *kg.Commit, take func(at kg.Revision, facts []Fact), patterns ...kg.Pattern) {
+func (m *Mirror) Follow(c *kg.Commit, apply func(at kg.Revision, facts []Fact), patterns ...kg.Pattern) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c.Revision <= m.followed {
@@ -114,6 +114,6 @@ func (m *Mirror) Follow(c *kg.Commit, take func(at kg.Revision, facts []Fact), p
 		}
 	}
 	if len(facts) > 0 {
-		take(c.Revision, facts)
+		apply(c.Revision, facts)
 	}
 }
