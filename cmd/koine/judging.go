@@ -61,7 +61,7 @@ func (t *trust) admitRead(ctx context.Context, p kg.Principal, follow bool) erro
 		return nil
 	}
 	c := caller.From(ctx)
-	return t.rules.Refuses(ctx, rules.Query{
+	return t.rules.CheckQuery(ctx, rules.Query{
 		Principal: p, Actor: c.Actor, Subscription: follow, Fields: []string{}, Call: rules.Call{Method: http.MethodGet + " " + c.Path},
 	})
 }
@@ -72,7 +72,7 @@ func (t *trust) Refuses(ctx context.Context, a graph.Ask) error {
 		return nil
 	}
 	r := a.Request
-	return t.rules.Refuses(ctx, rules.Query{
+	return t.rules.CheckQuery(ctx, rules.Query{
 		Principal: r.Principal, Actor: r.Actor, Subscription: a.Subscription, Text: a.Text, OperationName: r.OperationName, Fields: a.Fields,
 		Call: rules.Call{Method: cmp.Or(r.Method, "graphql"), TaskID: r.TaskID, SessionID: r.SessionID, Metadata: r.Metadata},
 	})

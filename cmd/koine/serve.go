@@ -179,7 +179,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	judge := names.NewJudge(store, c.mode())
-	trust.reviews.CheckPatches(judge.CheckPatches)
+	trust.reviews.SetPatchCheck(judge.CheckPatches)
 
 	intake := c.intake()
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream)})

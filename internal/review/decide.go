@@ -224,7 +224,7 @@ func (d *decision) applyProposal(ctx context.Context) error {
 	if err != nil {
 		return d.endConflicted(ctx, lostRights(p, err))
 	}
-	if judge := d.service.checkPatches; judge != nil {
+	if judge := d.service.patchCheck; judge != nil {
 		if err := judge(ctx, author, p.Patches); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func TestNamesAreJudgedAtApproval(t *testing.T) {
 		id := propose(unknown...)
 		datatype := propose(unknown[0], kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:ann"), Predicate: note, Object: kg.Typed("1", "exx:type")}})
 		w.restart()
-		w.service.CheckPatches(names.NewJudge(w.store, names.Strict).CheckPatches)
+		w.service.SetPatchCheck(names.NewJudge(w.store, names.Strict).CheckPatches)
 		refused := map[string]string{id: "[1].predicate", datatype: "[1].object.type"}
 		if author.IsAdmin() { // who may know every datatype that the dictionary has
 			delete(refused, datatype)

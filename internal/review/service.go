@@ -39,12 +39,12 @@ type Store interface {
 // Service manages proposals. Create it before the store, which uses it as its Holder
 // and behind its Access, and bind it with Open. Its methods may be called concurrently.
 type Service struct {
-	options      Options
-	table        table
-	mirror       records.Mirror
-	store        Store
-	access       kg.Access // behind the guard; nil without one
-	checkPatches func(context.Context, kg.Principal, []kg.Patch) error
+	options    Options
+	table      table
+	mirror     records.Mirror
+	store      Store
+	access     kg.Access // behind the guard; nil without one
+	patchCheck func(context.Context, kg.Principal, []kg.Patch) error
 }
 
 // New returns a service.
@@ -64,10 +64,10 @@ func New(o Options) *Service {
 	return &Service{options: o}
 }
 
-// CheckPatches sets a check of the patches of each proposal before a decision applies them. If
+// SetPatchCheck sets a check of the patches of each proposal before a decision applies them. If
 // it fails, the decision fails and the proposal stays pending.
-func (s *Service) CheckPatches(judge func(context.Context, kg.Principal, []kg.Patch) error) {
-	s.checkPatches = judge
+func (s *Service) SetPatchCheck(judge func(context.Context, kg.Principal, []kg.Patch) error) {
+	s.patchCheck = judge
 }
 
 // Guard returns an Access that handles proposals and passes everything else to next.

@@ -126,8 +126,8 @@ func (f *File) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	return f.Set().Verify(ctx, j)
 }
 
-// Refuses is Set.Refuses of the rules in force.
-func (f *File) Refuses(ctx context.Context, q Query) error { return f.Set().Refuses(ctx, q) }
+// CheckQuery is Set.Refuses of the rules in force.
+func (f *File) CheckQuery(ctx context.Context, q Query) error { return f.Set().CheckQuery(ctx, q) }
 
 // Hides is Set.Hides of the rules in force.
 func (f *File) Hides(p kg.Principal) func(predicate, graph kg.Term) bool { return f.Set().Hides(p) }

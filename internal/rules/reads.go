@@ -17,8 +17,8 @@ type Query struct {
 	Fields        []string // root fields, without aliases
 }
 
-// Refuses returns an error with CodeAlignmentViolation if a rule refuses the query.
-func (s *Set) Refuses(ctx context.Context, q Query) error {
+// CheckQuery returns an error with CodeAlignmentViolation if a rule refuses the query.
+func (s *Set) CheckQuery(ctx context.Context, q Query) error {
 	list := s.rules[OnQuery]
 	if q.Subscription {
 		list = s.rules[OnSubscribe]

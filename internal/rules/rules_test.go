@@ -208,7 +208,7 @@ func TestRulesFailClosed(t *testing.T) {
 		}
 	}
 	set := parse(t, "rules:\n  - {name: q, on: query, when: 'metadata.x == 1', effect: refuse}\n  - {name: h, on: read, when: '1 / 0 == 1', effect: hide}\n")
-	if err := set.Refuses(t.Context(), rules.Query{Principal: caller("ann")}); kg.CodeOf(err) != kg.CodeAlignmentViolation {
+	if err := set.CheckQuery(t.Context(), rules.Query{Principal: caller("ann")}); kg.CodeOf(err) != kg.CodeAlignmentViolation {
 		t.Errorf("a query: %v", err)
 	}
 	if hides := set.Hides(caller("ann")); hides == nil || !hides(kg.IRI("urn:p"), kg.DefaultGraph) {

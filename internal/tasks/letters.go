@@ -249,7 +249,7 @@ type Delivery struct {
 	// reported means that the agent reported on the task during the call without naming
 	// letters; taken means that the call ended and the agent accepted the letter. The
 	// later of the two acknowledges the letter. Both are guarded by service.told.mu.
-	reported, taken bool
+	reported, accepted bool
 }
 
 // StartDelivery starts the delivery of a letter by a call. The caller must call Done at its end.
@@ -271,7 +271,7 @@ func (c *Delivery) Done(ctx context.Context, taken bool) error {
 	if taken && c.notice.Since > of.upTo && len(of.ahead) < MaxDeliveredAhead {
 		of.ahead[c.notice.Since] = true
 	}
-	c.taken = taken
+	c.accepted = taken
 	reported := c.reported
 	s.delivered.mu.Unlock()
 	if !taken || !reported {
@@ -325,7 +325,7 @@ func (s *Service) noteReported(ctx context.Context, calls []*Delivery) {
 	var ended []*Delivery
 	s.delivered.mu.Lock()
 	for _, c := range calls {
-		if c.taken && !c.reported {
+		if c.accepted && !c.reported {
 			ended = append(ended, c)
 		}
 		c.reported = true

@@ -248,7 +248,7 @@ func (r *Report) validate(agent kg.AgentID) error {
 			return err
 		}
 	}
-	if r.Failure != nil && !r.State.Fails() {
+	if r.Failure != nil && !r.State.Unsuccessful() {
 		return kg.Errorf(kg.CodeInvalid, "error requires a state of failure: FAILED, REJECTED or CANCELED").At("error")
 	}
 	if len(r.Letters) > MaxReportLetters {

@@ -269,7 +269,7 @@ func (e *edit) receiveMessage(m *Message, once kg.Term, mailbox bool) error {
 			return err
 		}
 	}
-	if e.task.Status.State.Waits() {
+	if e.task.Status.State.AwaitsCreator() {
 		if err := e.setStatus(Submitted, nil); err != nil {
 			return err
 		}

@@ -24,14 +24,14 @@ func (s State) Ended() bool {
 	return false
 }
 
-// Fails reports whether the state is final without a result. Such a state may have a
+// Unsuccessful reports whether the state is final without a result. Such a state may have a
 // Failure.
-func (s State) Fails() bool { return s == Failed || s == Rejected || s == Canceled }
+func (s State) Unsuccessful() bool { return s == Failed || s == Rejected || s == Canceled }
 
-// Waits reports whether the handler waits for the creator.
-func (s State) Waits() bool { return s == InputRequired || s == AuthRequired }
+// AwaitsCreator reports whether the handler waits for the creator.
+func (s State) AwaitsCreator() bool { return s == InputRequired || s == AuthRequired }
 
 // Known reports whether s is a defined state.
 func (s State) Known() bool {
-	return s == Submitted || s == Working || s.Waits() || s.Ended()
+	return s == Submitted || s == Working || s.AwaitsCreator() || s.Ended()
 }

@@ -526,7 +526,7 @@ func TestWorkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(text, err)
 		}
-		task := until(sent.Task.ID, func(s tasks.State) bool { return s.Ended() || s.Waits() })
+		task := until(sent.Task.ID, func(s tasks.State) bool { return s.Ended() || s.AwaitsCreator() })
 		got := string(task.Status.State) + " "
 		if task.Failure != nil {
 			got += task.Failure.Code

@@ -37,7 +37,7 @@ func (s *Service) waitSettled(ctx context.Context, by caller.Caller, t *Task) er
 
 // Settled reports whether the handler has nothing to do: the task ended or waits for its
 // creator.
-func (s State) Settled() bool { return s.Ended() || s.Waits() }
+func (s State) Settled() bool { return s.Ended() || s.AwaitsCreator() }
 
 // PositionAfter returns the position after the commit at which the task was read: FollowFrom
 // resumes there.

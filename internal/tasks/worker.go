@@ -46,7 +46,7 @@ func (j *Job) run(ctx context.Context, w Worker) {
 		return
 	}
 	now, getErr := j.service.Get(ctx, systemCaller(), j.Task.ID, ReadOptions{})
-	if getErr != nil || now.Status.State.Ended() || err == nil && now.Status.State.Waits() {
+	if getErr != nil || now.Status.State.Ended() || err == nil && now.Status.State.AwaitsCreator() {
 		return
 	}
 	end := Report{State: Completed}
