@@ -20,7 +20,7 @@ type operationParams struct {
 }
 
 // readOperation reads them; the text of the operation is the member queryName. The
-// caller reads its other members before and calls done.
+// caller reads its other members before and calls checkAllRead.
 func (c *call) readOperation(params *object, queryName string, controls ...string) operationParams {
 	var p operationParams
 	p.Query = params.readRequired(queryName)

@@ -48,7 +48,7 @@ func (s *Server) startSpan(w *response, r *http.Request) *http.Request {
 // handler saw it.
 //
 // Its frame stays on the stack for the lifetime of a stream, so everything that needs
-// much stack is in letIn.
+// much stack is in admitRequest.
 func (s *Server) routeRequest(w *response, r *http.Request, id string) (seen *http.Request) {
 	seen, leave, in := s.admitRequest(w, r, id)
 	defer leave()

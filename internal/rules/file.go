@@ -126,7 +126,7 @@ func (f *File) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	return f.Set().Verify(ctx, j)
 }
 
-// CheckQuery is Set.Refuses of the rules in force.
+// CheckQuery is Set.CheckQuery of the rules in force.
 func (f *File) CheckQuery(ctx context.Context, q Query) error { return f.Set().CheckQuery(ctx, q) }
 
 // Hides is Set.Hides of the rules in force.

@@ -13,7 +13,7 @@ import (
 // block line by line and then flushes, ignoring errors. The writer gathers the
 // lines, and at the flush sends the block as a whole, under a deadline.
 //
-// Only the handler's goroutine writes. hurry may be called from any.
+// Only the handler's goroutine writes. setLastDeadline may be called from any.
 type writer struct {
 	stream *Stream
 	out    http.ResponseWriter

@@ -161,6 +161,6 @@ func failureOf(r records.Record) *Failure {
 		return nil
 	}
 	f := new(Failure)
-	_ = json.Unmarshal(raw, f) // written by fail
+	_ = json.Unmarshal(raw, f) // written by setFailure
 	return f
 }

@@ -43,7 +43,7 @@ type Feed struct {
 	ended error
 }
 
-// notification is a notification from the dispatch: a letter, or the events of a task.
+// notification is a message from the dispatcher: a letter, or the events of a task.
 type notification struct {
 	at     kg.Position
 	letter kg.Term // the zero Term for none

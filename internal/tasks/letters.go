@@ -226,7 +226,7 @@ func (t *deliveries) markUpTo(agent kg.AgentID, r kg.Revision) {
 }
 
 // wasDelivered reports whether a letter was delivered to the agent. If its delivery is in
-// progress, knows appends it to reported.
+// progress, wasDelivered appends it to reported.
 func (t *deliveries) wasDelivered(agent kg.AgentID, since kg.Revision, reported *[]*Delivery) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -247,8 +247,8 @@ type Delivery struct {
 	agent   kg.AgentID
 	notice  Notice
 	// reported means that the agent reported on the task during the call without naming
-	// letters; taken means that the call ended and the agent accepted the letter. The
-	// later of the two acknowledges the letter. Both are guarded by service.told.mu.
+	// letters; accepted means that the call ended and the agent accepted the letter. The
+	// later of the two acknowledges the letter. Both are guarded by service.delivered.mu.
 	reported, accepted bool
 }
 
@@ -261,20 +261,20 @@ func (s *Service) StartDelivery(agent kg.AgentID, n Notice) *Delivery {
 	return call
 }
 
-// Done ends a delivery; taken reports whether the agent accepted the letter. If so, a
+// Done ends a delivery; accepted reports whether the agent accepted the letter. If so, a
 // report that came during the call without naming letters acknowledges it.
-func (c *Delivery) Done(ctx context.Context, taken bool) error {
+func (c *Delivery) Done(ctx context.Context, accepted bool) error {
 	s := c.service
 	s.delivered.mu.Lock()
 	of := s.delivered.stateOf(c.agent)
 	delete(of.calls, c.notice.Since)
-	if taken && c.notice.Since > of.upTo && len(of.ahead) < MaxDeliveredAhead {
+	if accepted && c.notice.Since > of.upTo && len(of.ahead) < MaxDeliveredAhead {
 		of.ahead[c.notice.Since] = true
 	}
-	c.accepted = taken
+	c.accepted = accepted
 	reported := c.reported
 	s.delivered.mu.Unlock()
-	if !taken || !reported {
+	if !accepted || !reported {
 		return nil
 	}
 	return c.removeLetter(ctx)

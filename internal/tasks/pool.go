@@ -17,7 +17,7 @@ type workerPool struct {
 	capacity int           // maximum of running and waiting jobs
 	done     sync.WaitGroup
 
-	mu       sync.Mutex                             // guards here and jobs
+	mu       sync.Mutex                             // guards occupied and jobs
 	occupied int                                    // number of running, waiting and reserved jobs
 	jobs     map[TaskID]map[*Job]context.CancelFunc // running and waiting
 }
@@ -28,7 +28,7 @@ func newWorkerPool(o Options) *workerPool {
 	return d
 }
 
-// reservation is a reservation for a job that is about to start.
+// reservation is a place for a job that is about to start.
 type reservation struct {
 	pool *workerPool
 	used bool

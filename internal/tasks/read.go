@@ -174,7 +174,7 @@ func taskOf(id TaskID, r records.Record) *Task {
 }
 
 func statusOf(r records.Record) (stored storedStatus) {
-	_ = json.Unmarshal(rawOf(r, propStatus), &stored) // written by become
+	_ = json.Unmarshal(rawOf(r, propStatus), &stored) // written by setStatus
 	return stored
 }
 

@@ -37,7 +37,7 @@ func (j *Job) Report(ctx context.Context, r Report) error {
 	return err
 }
 
-// run runs the worker and makes sure that the task reaches a state that rests.
+// run runs the worker and makes sure that the task reaches a settled state.
 func (j *Job) run(ctx context.Context, w Worker) {
 	err := j.runRecovered(ctx, w)
 	// A canceled or deleted task needs no report; tasks interrupted by a shutdown are
