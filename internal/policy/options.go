@@ -32,7 +32,7 @@ func ParseMode(text string) (Mode, error) {
 	case Private, ReadOnly, ReadWrite:
 		return m, nil
 	}
-	return "", kg.Errorf(kg.CodeInvalid, "mode must be %[2]s, %[3]s or %[4]s, not %.40[1]q", text, ReadWrite, ReadOnly, Private)
+	return "", kg.Errorf(kg.CodeInvalid, "%.40q is not one of %s, %s and %s", text, ReadWrite, ReadOnly, Private)
 }
 
 // maxRight returns the highest right that the mode grants to everyone.
