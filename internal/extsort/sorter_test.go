@@ -13,7 +13,7 @@ import (
 	"koine/internal/extsort"
 )
 
-// random makes records of many lengths, some of them twice.
+// random returns records of many lengths, some of them twice.
 func random(n int) [][]byte {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	rows := make([][]byte, n)
@@ -61,8 +61,9 @@ func sorted(t *testing.T, s *extsort.Sorter) (rows [][]byte) {
 	return rows
 }
 
-// The order is the same in memory, with some runs, and with so many that runs are
-// merged again and again; it may be asked for twice, and be left in the middle.
+// TestSorted proves that the order is the same in memory, with some runs, and with so
+// many that runs are merged repeatedly; and that Sorted may be called twice and be left
+// early.
 func TestSorted(t *testing.T) {
 	const n = 5000
 	rows := random(n)
@@ -88,8 +89,8 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-// At the bound nothing is written, one byte beyond it is; a record that is longer
-// than the bound, or than a chunk, is taken all the same.
+// TestBound proves that the memory limit is exact, and that a record longer than the
+// limit, or than a chunk, is accepted.
 func TestBound(t *testing.T) {
 	row := bytes.Repeat([]byte{'r'}, 100)
 	const each = 100 + 24
@@ -108,8 +109,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// What Room says, the context and the file system end the sorting, and nothing is
-// left behind.
+// TestEnds proves that errors of Room, the context and the file system end the sort and
+// leave no files behind.
 func TestEnds(t *testing.T) {
 	full := errors.New("no room")
 	s := sorter(t, extsort.Options{Bytes: 64, Room: func(n int64) error {
@@ -135,7 +136,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// fill adds until an error.
+// fill adds records until an error.
 func fill(s *extsort.Sorter) error {
 	for _, row := range random(100_000) {
 		if err := s.Add(row); err != nil {

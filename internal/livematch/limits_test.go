@@ -33,7 +33,7 @@ func likers() pattern.Group {
 	return pattern.Group{Triples: []pattern.Triple{{Subject: pattern.Var("who"), Predicate: pattern.Term(kg.IRI("urn:likes")), Object: pattern.Var("what")}}}
 }
 
-// last is what the last commit changed.
+// last returns the difference of the last commit.
 func last(ctx context.Context, t *testing.T, s *kgtest.Store, group pattern.Group, columns []string, limits livematch.Limits) (livematch.Difference, int64, error) {
 	t.Helper()
 	m, err := livematch.New(group, columns, limits)
@@ -46,8 +46,8 @@ func last(ctx context.Context, t *testing.T, s *kgtest.Store, group pattern.Grou
 	return d, h.at[r].StatementsRead(), err
 }
 
-// At each bound the rows are told, and past it the error says that they have to
-// be read anew, and why.
+// TestBounds proves that each limit accepts its maximum, and that the error beyond it
+// names the limit.
 func TestBounds(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	likes(t, s, "tea", 50)
@@ -60,7 +60,7 @@ func TestBounds(t *testing.T) {
 		why      string
 	}{
 		{"rows", livematch.Limits{Rows: 10}, livematch.Limits{Rows: 9}, nil, 10, "revision 2 changed 10 rows; the limit is 9"},
-		// Beyond so many bindings all is evaluated, which may read no more than this.
+		// Beyond the number of evaluations, the pattern is evaluated in full, with this limit.
 		{"evaluations", livematch.Limits{Evaluations: 10, SnapshotRows: 50}, livematch.Limits{Evaluations: 9, SnapshotRows: 50}, nil, 10, "more than 50 rows would have to be held in memory"},
 		{"standing", livematch.Limits{Evaluations: 1, SnapshotRows: 60}, livematch.Limits{Evaluations: 1, SnapshotRows: 59}, nil, 10, "more than 59 rows would have to be held in memory"},
 		{"asking again", livematch.Limits{Evaluations: 20, SnapshotRows: 50}, livematch.Limits{Evaluations: 19, SnapshotRows: 9}, []string{"who"}, 0, "more than 9 rows would have to be compared"},
@@ -83,7 +83,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Time is bounded by the context.
+// TestTimeIsBounded proves that the context bounds the time.
 func TestTimeIsBounded(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	likes(t, s, "tea", 3000)
@@ -95,7 +95,8 @@ func TestTimeIsBounded(t *testing.T) {
 	}
 }
 
-// What is read goes with what changed, not with what matches.
+// TestReadsWhatChanged proves that the statements read depend on the size of the commit,
+// not on the number of matches.
 func TestReadsWhatChanged(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	likes(t, s, "tea", 2000)

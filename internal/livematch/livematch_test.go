@@ -38,7 +38,7 @@ func init() {
 	}
 }
 
-// dice makes random commits and patterns.
+// dice generates random commits and patterns.
 type dice struct{ *rand.Rand }
 
 func (d dice) resource() kg.Term  { return kg.IRI(fmt.Sprintf("urn:n%d", d.IntN(5))) }
@@ -137,7 +137,7 @@ func (d dice) view() (v kg.View) {
 	return v
 }
 
-// describe is a group as a test shows it.
+// describe formats a group.
 func describe(g *pattern.Group) string {
 	var b strings.Builder
 	for i := range g.Triples {
@@ -160,12 +160,12 @@ func describe(g *pattern.Group) string {
 	return b.String()
 }
 
-// history is a store, and what a view shows of it at each revision.
+// history is a store and the snapshots of a view at each revision.
 type history struct {
 	t     *testing.T
 	store *kgtest.Store
 	view  kg.View
-	at    []*kg.Snapshot // nil at the revision 0
+	at    []*kg.Snapshot // nil at revision 0
 }
 
 func newHistory(t *testing.T, s *kgtest.Store, view kg.View) *history {
@@ -177,7 +177,7 @@ func newHistory(t *testing.T, s *kgtest.Store, view kg.View) *history {
 			t.Fatal(err)
 		}
 		h.at = append(h.at, snapshot)
-		t.Cleanup(snapshot.Close) // the store waits for it
+		t.Cleanup(snapshot.Close) // the store's cleanup waits for it
 	}
 	return h
 }
@@ -191,7 +191,7 @@ func (h *history) commit(r int) *kg.Commit {
 	return c
 }
 
-// standing is the set of rows at a revision, by evaluating all.
+// standing returns the rows at a revision, by a full evaluation.
 func (h *history) standing(m *livematch.Match, r int) map[string]bool {
 	h.t.Helper()
 	set := map[string]bool{}
@@ -207,8 +207,8 @@ func (h *history) standing(m *livematch.Match, r int) map[string]bool {
 	return set
 }
 
-// text is a row of a revision in terms: a term that is in no statement has an id of
-// that revision only.
+// text formats a row with terms: a term without statements has an id that is specific to
+// the revision.
 func (h *history) text(r int, row livematch.Row) string {
 	h.t.Helper()
 	terms := make([]kg.Term, len(row))
@@ -224,9 +224,10 @@ func (h *history) text(r int, row livematch.Row) string {
 	return fmt.Sprint(terms)
 }
 
-// What stood, and what came and went with each commit, is what stands, at every
-// revision; and nothing comes that was there, goes that was not, or does both.
-// Where no statement fits that the view shows a change of, no row changes.
+// TestRowsFollowTheGraph proves that the rows of a revision and the differences of the
+// following commits add up to the rows of each later revision; that no row is added
+// twice, removed without being there, or both added and removed; and that no row changes
+// if no matching statement changes.
 func TestRowsFollowTheGraph(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -252,8 +253,8 @@ func TestRowsFollowTheGraph(t *testing.T) {
 	}
 }
 
-// follows follows a random pattern through the history, and tells how many
-// commits changed its rows.
+// follows follows a random pattern through the history and returns the number of commits
+// that changed its rows.
 func (h *history) follows(d dice) (changed int) {
 	h.t.Helper()
 	group := d.group(2)
@@ -306,7 +307,7 @@ func (h *history) follows(d dice) (changed int) {
 	return changed
 }
 
-// wakes tells whether a watcher of the pattern would see anything of the commit.
+// wakes reports whether a watcher with the pattern's filter receives an event of the commit.
 func (h *history) wakes(m *livematch.Match, r int) bool {
 	h.t.Helper()
 	epoch := h.store.Epoch()

@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// edge is a statement as it is taken from one entity to another.
+// edge is a statement followed from one entity to another.
 type edge struct {
 	q       kg.IDQuad
 	inverse bool
@@ -25,7 +25,7 @@ func (e edge) to() kg.ID {
 	return e.q.Object
 }
 
-// edgesOf are those that may be taken from an entity, each triple once.
+// edgesOf returns the edges from an entity, each triple once.
 func edgesOf(quads []kg.IDQuad, id kg.ID, predicates map[kg.ID]bool, d path.Direction) (out []edge) {
 	seen := map[string]bool{}
 	for _, q := range quads {
@@ -47,8 +47,8 @@ func edgesOf(quads []kg.IDQuad, id kg.ID, predicates map[kg.ID]bool, d path.Dire
 	return out
 }
 
-// routes lists every way without a repeated entity, by length and then in the
-// order that Shortest promises.
+// routes returns every route without a repeated entity, by length and then in the order
+// that Shortest promises.
 func routes(quads []kg.IDQuad, from, to kg.ID, predicates map[kg.ID]bool, d path.Direction, maxDepth int) (all [][]edge) {
 	var go_ func(way []edge, on []kg.ID)
 	go_ = func(way []edge, on []kg.ID) {
@@ -99,7 +99,7 @@ func rowsOf(t *testing.T, s *kg.Snapshot) (quads []kg.IDQuad) {
 	return quads
 }
 
-// randomEdges chooses predicates and a direction.
+// randomEdges returns random predicates and a direction.
 func randomEdges(t *testing.T, r *rand.Rand, s *kg.Snapshot) (path.Edges, map[kg.ID]bool) {
 	e := path.Edges{Direction: path.Direction(r.IntN(3))}
 	if r.IntN(2) == 0 {
@@ -118,7 +118,8 @@ func randomEdges(t *testing.T, r *rand.Rand, s *kg.Snapshot) (path.Edges, map[kg
 	return e, predicates
 }
 
-// The shortest ways are the first of all ways, in the order promised.
+// TestShortestIsTheFirstOfAll proves that the shortest routes are the first of all
+// routes, in the promised order.
 func TestShortestIsTheFirstOfAll(t *testing.T) {
 	r := random(t)
 	predicates := []kg.Term{iri("p"), iri("q"), iri("r")}
@@ -168,8 +169,8 @@ func compareRoutes(t *testing.T, got []path.Route, want [][]edge) {
 	}
 }
 
-// A neighbourhood is what levels of single steps give, and a cut one is the
-// beginning of the whole.
+// TestNeighbourhoodLevelByLevel proves that a neighbourhood equals repeated single steps,
+// and that a cut one is a prefix of the whole.
 func TestNeighbourhoodLevelByLevel(t *testing.T) {
 	r := random(t)
 	predicates := []kg.Term{iri("p"), iri("q"), iri("r")}
@@ -197,11 +198,11 @@ func TestNeighbourhoodLevelByLevel(t *testing.T) {
 	}
 }
 
-// holdNeighbourhood compares a whole neighbourhood with what plain loops give.
+// holdNeighbourhood compares a complete neighbourhood with the result of plain loops.
 func holdNeighbourhood(t *testing.T, quads []kg.IDQuad, of kg.ID, depth int, predicates map[kg.ID]bool, d path.Direction, got *path.Around) {
 	t.Helper()
 	distance := map[kg.ID]int{of: 0}
-	near := map[kg.IDQuad]int{} // how many statements away
+	near := map[kg.IDQuad]int{} // distance in statements
 	for level := 1; level <= depth && of.IsResource(); level++ {
 		for _, q := range quads {
 			for _, ends := range [][2]kg.ID{{q.Subject, q.Object}, {q.Object, q.Subject}} {
@@ -256,7 +257,7 @@ func holdNeighbourhood(t *testing.T, quads []kg.IDQuad, of kg.ID, depth int, pre
 	}
 }
 
-// holdCut proves that what was cut is a beginning of the whole, and closed.
+// holdCut proves that a cut neighbourhood is a prefix of the whole, and closed.
 func holdCut(t *testing.T, of kg.ID, cut, whole *path.Around) {
 	t.Helper()
 	n := len(cut.Statements)
@@ -289,7 +290,8 @@ func holdCut(t *testing.T, of kg.ID, cut, whole *path.Around) {
 	}
 }
 
-// The bounds of both: at them there is an answer, past them an error, or a cut.
+// TestBoundsAround proves that the limits of both functions accept their maximum; beyond
+// it, the result is an error or a cut.
 func TestBoundsAround(t *testing.T) {
 	s := snapshotOf(t, chain(20)...)
 	at := func(i int) kg.ID { return idOf(t, s, iri(fmt.Sprint("n", i))) }
@@ -304,9 +306,9 @@ func TestBoundsAround(t *testing.T) {
 		{1, 1, path.MaxRoutes + 1, 0, 0, kg.CodeInvalid},
 		{1, 0, 1, 0, 0, kg.CodeInvalid},
 		{1, 1, 0, 0, 0, kg.CodeInvalid},
-		{4, 4, 1, 4 + 4 + 4, 1, ""}, // read, looked for, tried
+		{4, 4, 1, 4 + 4 + 4, 1, ""}, // read, looked up, tried
 		{4, 4, 1, 4 + 4 + 3, 0, kg.CodeLimitExceeded},
-		{0, 3, 5, 0, 1, ""}, // where it is already
+		{0, 3, 5, 0, 1, ""}, // already there
 	} {
 		e := along
 		e.Statements = row.statements
@@ -337,8 +339,8 @@ func TestBoundsAround(t *testing.T) {
 	}
 }
 
-// rdf:type is gone through where it is named only: else any two things of a
-// class were beside each other.
+// TestClassesAreNoWay proves that rdf:type is followed only if it is named: otherwise any
+// two members of a class would be adjacent.
 func TestClassesAreNoWay(t *testing.T) {
 	typ := kg.IRI(kg.RDFType)
 	s := snapshotOf(t, quad(iri("a"), typ, iri("C")), quad(iri("b"), typ, iri("C")), quad(iri("a"), iri("p"), iri("d")))
@@ -362,7 +364,8 @@ func TestClassesAreNoWay(t *testing.T) {
 	}
 }
 
-// That there is none is one thing, that the search went no further another.
+// TestShortestTellsTheDepth proves that a missing route and a search that stopped at
+// maxDepth are distinguished.
 func TestShortestTellsTheDepth(t *testing.T) {
 	s := snapshotOf(t, append(chain(8), quad(iri("far"), iri("p"), iri("away")))...)
 	for _, row := range []struct {

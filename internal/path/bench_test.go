@@ -19,8 +19,8 @@ const (
 	actor    = "http://rdf.freebase.com/ns/film/performance/actor"
 )
 
-// films is the film graph that KOINE_FILMS names (gzipped N-Quads), or else the
-// excerpt of it that is here.
+// films returns the film graph that KOINE_FILMS names (gzipped N-Quads), or else the
+// excerpt in the repository.
 func films(b *testing.B) *kg.Snapshot {
 	b.Helper()
 	name := os.Getenv("KOINE_FILMS")
@@ -56,9 +56,9 @@ func films(b *testing.B) *kg.Snapshot {
 	return s
 }
 
-// BenchmarkFollow takes 100 films to the actors of their performances, in turns
-// with its twin: two loops over MatchIDs written by hand, which keep each actor
-// of a film once. Aim: at most twice the twin's time.
+// BenchmarkFollow follows a path from 100 films to the actors of their performances,
+// alternating with a baseline: two hand-written loops over MatchIDs that keep each actor
+// of a film once. Aim: at most twice the baseline's time.
 //
 //	KOINE_FILMS=movies.nq.gz go test ./internal/path -run '^$' -bench Follow
 func BenchmarkFollow(b *testing.B) {
@@ -72,7 +72,7 @@ func BenchmarkFollow(b *testing.B) {
 	}
 	slices.SortFunc(ids, func(a, b kg.ID) int { return slices.Compare(a[:], b[:]) })
 	ids = slices.Compact(ids)
-	var some []kg.ID // from all over the graph
+	var some []kg.ID // spread over the graph
 	for i := range 100 {
 		some = append(some, ids[i*len(ids)/100])
 	}

@@ -8,7 +8,7 @@ import (
 	"koine/kg"
 )
 
-// chain is a line of nodes: n0 p n1 p n2 …
+// chain returns a chain of nodes: n0 p n1 p n2 …
 func chain(n int) (quads []kg.Quad) {
 	for i := range n {
 		quads = append(quads, quad(iri(fmt.Sprint("n", i)), iri("p"), iri(fmt.Sprint("n", i+1))))
@@ -16,7 +16,7 @@ func chain(n int) (quads []kg.Quad) {
 	return quads
 }
 
-// last is the error that a walk ends with.
+// last returns the error that ends a walk.
 func last(b *path.Bound, from kg.ID) (ends int, err error) {
 	for _, err := range b.Forward(from) {
 		if err != nil {
@@ -27,8 +27,8 @@ func last(b *path.Bound, from kg.ID) (ends int, err error) {
 	return ends, nil
 }
 
-// What a walk holds and what it reads are bounded: at the bound it comes to its
-// end, past it it is an error with a hint.
+// TestBoundsOfAWalk proves that the limits of nodes and statements accept their maximum,
+// and that the error beyond it has a hint.
 func TestBoundsOfAWalk(t *testing.T) {
 	s := snapshotOf(t, chain(10)...)
 	from := idOf(t, s, iri("n0"))
@@ -37,7 +37,7 @@ func TestBoundsOfAWalk(t *testing.T) {
 		at, past path.Options
 	}{
 		{"ex:p*", path.Options{Nodes: 11}, path.Options{Nodes: 10}},
-		{"ex:p*", path.Options{Statements: 10 + 11}, path.Options{Statements: 10 + 10}}, // 10 read, looked for at 11 nodes
+		{"ex:p*", path.Options{Statements: 10 + 11}, path.Options{Statements: 10 + 10}}, // 10 read, looked up at 11 nodes
 		{"ex:p{2,3}", path.Options{Nodes: 3}, path.Options{Nodes: 2}},
 	} {
 		if _, err := last(bind(t, s, row.text, row.at), from); err != nil {
@@ -65,8 +65,8 @@ func countPairs(b *path.Bound) (n int, err error) {
 	return n, nil
 }
 
-// The pairs of a path are found although all nodes that it passes through could
-// not be held together: what one start needs is enough.
+// TestPairsHoldOneStart proves that the pairs of a path are found if the nodes of one
+// start fit in memory, although those of all starts do not.
 func TestPairsHoldOneStart(t *testing.T) {
 	s := snapshotOf(t, chain(100)...)
 	for text, want := range map[string]int{
@@ -78,7 +78,7 @@ func TestPairsHoldOneStart(t *testing.T) {
 	}
 }
 
-// The statements of all calls on a Bound count together.
+// TestStatementsAreCountedTogether proves that all calls on a Bound share the limit of statements.
 func TestStatementsAreCountedTogether(t *testing.T) {
 	s := snapshotOf(t, chain(3)...)
 	b := bind(t, s, "ex:p", path.Options{Statements: 5})
@@ -93,7 +93,7 @@ func TestStatementsAreCountedTogether(t *testing.T) {
 	}
 }
 
-// The nearest ends come first, and who stops asking is asked no more.
+// TestNearestFirst proves that the nearest ends come first, and that iteration can stop early.
 func TestNearestFirst(t *testing.T) {
 	s := snapshotOf(t, chain(5)...)
 	b := bind(t, s, "ex:p*", path.Options{})
@@ -114,7 +114,8 @@ func TestNearestFirst(t *testing.T) {
 	}
 }
 
-// However many nodes a sequence starts from, it takes one pass for each step.
+// TestPassesDoNotGrowWithTheStarts proves that a sequence takes one pass per step for any
+// number of starts.
 func TestPassesDoNotGrowWithTheStarts(t *testing.T) {
 	var quads []kg.Quad
 	for i := range 200 {
@@ -141,8 +142,8 @@ func TestPassesDoNotGrowWithTheStarts(t *testing.T) {
 	}
 }
 
-// A node that no statement has is still related to itself by a path without a
-// step; a zero id is no node.
+// TestZeroLengthFromANodeWithoutStatements proves that a path of length zero relates a
+// node without statements to itself, and that the zero id is not a node.
 func TestZeroLengthFromANodeWithoutStatements(t *testing.T) {
 	s := snapshotOf(t, chain(1)...)
 	b := bind(t, s, "ex:unknown*", path.Options{})
@@ -160,7 +161,7 @@ func TestZeroLengthFromANodeWithoutStatements(t *testing.T) {
 	}
 }
 
-// With a graph a walk stays in it.
+// TestGraph proves that a walk can be restricted to one graph.
 func TestGraph(t *testing.T) {
 	quads := chain(2)
 	quads[1].Graph = iri("g")
@@ -176,7 +177,8 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// An estimate orders: more statements, more pairs; an end that is known, fewer.
+// TestEstimate proves that estimates are monotonic: more statements, more pairs; a known
+// end, fewer.
 func TestEstimate(t *testing.T) {
 	var quads []kg.Quad
 	for i := range 50 {

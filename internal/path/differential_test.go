@@ -14,7 +14,7 @@ var (
 	runs = flag.Int("path.runs", 20, "random graphs to try")
 )
 
-// random is a source whose seed is printed when the test fails.
+// random returns a source of randomness; its seed is printed when the test fails.
 func random(t *testing.T) *rand.Rand {
 	n := *seed
 	if n == 0 {
@@ -28,9 +28,9 @@ func random(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(n, 0))
 }
 
-// What a path leads to, forward, backward, from many nodes at once, between two,
-// and as pairs, is what the definition says; each end comes once; a path is read
-// from its own notation as the same one.
+// TestPathsMeanWhatTheDefinitionSays proves that the ends of a path, forward, backward,
+// from many nodes, between two nodes, and as pairs, are those of the definition; that
+// each end comes once; and that String and Parse are inverse.
 func TestPathsMeanWhatTheDefinitionSays(t *testing.T) {
 	r := random(t)
 	predicates := []kg.Term{iri("p"), iri("q"), iri("r")}
@@ -59,7 +59,7 @@ func TestPathsMeanWhatTheDefinitionSays(t *testing.T) {
 	}
 }
 
-// holdAgainst compares everything that a bound path tells with what is wanted.
+// holdAgainst compares all results of a bound path with the expected pairs.
 func holdAgainst(t *testing.T, s *kg.Snapshot, g *naiveGraph, p *path.Path, want pairs) {
 	t.Helper()
 	b, err := p.Bind(s, path.Options{})

@@ -13,7 +13,7 @@ const ex = "https://example.org/"
 
 func iri(name string) kg.Term { return kg.IRI(ex + name) }
 
-// prefixes have ex: beside the built-in ones.
+// prefixes returns the built-in prefixes and ex:.
 func prefixes(t testing.TB) *kg.Prefixes {
 	t.Helper()
 	p, err := kg.NewPrefixes(map[string]string{"ex": ex})
@@ -32,12 +32,12 @@ func mustParse(t testing.TB, text string) *path.Path {
 	return p
 }
 
-// quad is a statement of the default graph.
+// quad returns a statement of the default graph.
 func quad(s, p, o kg.Term) kg.Quad {
 	return kg.Quad{Subject: s, Predicate: p, Object: o, Graph: kg.DefaultGraph}
 }
 
-// snapshotOf is a store's newest revision with these statements.
+// snapshotOf returns a snapshot of a new store with these statements.
 func snapshotOf(t testing.TB, quads ...kg.Quad) *kg.Snapshot {
 	t.Helper()
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Logger: slog.New(slog.DiscardHandler)})

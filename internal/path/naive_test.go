@@ -8,14 +8,13 @@ import (
 	"koine/kg"
 )
 
-// A path as a tree, and what it means, as plainly as SPARQL 1.1 says it (section
-// 18.4, with sets in place of multisets): the twin of the package, from the text
-// on.
+// A path as a tree and its semantics, implemented as directly as SPARQL 1.1 defines it
+// (section 18.4, with sets instead of multisets), independent of the package.
 
-// pairs is what a path relates.
+// pairs is the relation of a path.
 type pairs map[[2]kg.Term]bool
 
-// naive is an expression: how it is written, and what it relates in a graph.
+// naive is an expression: its text, and the relation in a graph.
 type naive interface {
 	text() string
 	eval(g *naiveGraph) pairs
@@ -34,7 +33,7 @@ func newNaiveGraph(quads []kg.Quad) *naiveGraph {
 	return g
 }
 
-// zero is the path of no step: ZeroLengthPath.
+// zero returns the path of length zero: ZeroLengthPath.
 func (g *naiveGraph) zero() pairs {
 	out := pairs{}
 	for n := range g.nodes {
@@ -102,7 +101,7 @@ type nAlternative struct{ a, b naive }
 func (n nAlternative) text() string             { return "(" + n.a.text() + "|" + n.b.text() + ")" }
 func (n nAlternative) eval(g *naiveGraph) pairs { return union(n.a.eval(g), n.b.eval(g)) }
 
-// nRepeat is {m,n}; n is -1 for no bound.
+// nRepeat is {m,n}; n is -1 if unbounded.
 type nRepeat struct {
 	of   naive
 	m, n int
@@ -144,12 +143,12 @@ func (n nRepeat) eval(g *naiveGraph) pairs {
 	return out
 }
 
-// nNegated is !(…): along and against the direction.
+// nNegated is !(…) with forward and inverted predicates.
 type nNegated struct{ along, against []kg.Term }
 
 func (n nNegated) text() string {
 	var list []string
-	for i := range max(len(n.along), len(n.against)) { // mixed
+	for i := range max(len(n.along), len(n.against)) { // interleaved
 		if i < len(n.against) {
 			list = append(list, "^"+n.against[i].String())
 		}
@@ -186,7 +185,7 @@ func (n nNegated) eval(g *naiveGraph) pairs {
 	return out
 }
 
-// randomPath is a path of some depth.
+// randomPath returns a random path of the given depth.
 func randomPath(r *rand.Rand, predicates []kg.Term, depth int) naive {
 	one := func() kg.Term { return predicates[r.IntN(len(predicates))] }
 	if depth == 0 || r.IntN(6) == 0 {
@@ -223,8 +222,7 @@ func randomPath(r *rand.Rand, predicates []kg.Term, depth int) naive {
 	return nRepeat{next(), m, m + r.IntN(3)}
 }
 
-// randomQuads is a small graph with cycles, values in common, and statements
-// that stand in two graphs.
+// randomQuads returns a small graph with cycles, shared values, and statements in two graphs.
 func randomQuads(r *rand.Rand, nodes, statements int, predicates []kg.Term) (quads []kg.Quad) {
 	values := []kg.Term{kg.Integer(1), kg.String("a text that is in the dictionary"), kg.LangString("Rom", "de")}
 	for range statements {

@@ -74,8 +74,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What reads as two IRIs with a slash between them is an error that shows both ways to
-// write it in brackets.
+// TestParseTwoIRIs proves that two bare IRIs joined by a slash are an error with both
+// spellings in brackets.
 func TestParseTwoIRIs(t *testing.T) {
 	for text, hint := range map[string]string{
 		"http://x/p/http://x/q":   "Write <http://x/p>/<http://x/q> for two steps, <http://x/p/http://x/q> for one predicate.",
@@ -135,7 +135,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// An unknown prefix is told with what it may have been to be.
+// TestUnknownPrefixes proves that the error of an unknown prefix suggests a similar one.
 func TestUnknownPrefixes(t *testing.T) {
 	for _, row := range []struct{ text, hint string }{
 		{"shema:knows", "Did you mean schema? Put an IRI with a scheme of that name in angle brackets."},
@@ -148,7 +148,8 @@ func TestUnknownPrefixes(t *testing.T) {
 	}
 }
 
-// Every bound of a path's text lets through what is at it, and nothing past it.
+// TestBoundsOfTheText proves that each limit of a path's text accepts its maximum and
+// nothing beyond.
 func TestBoundsOfTheText(t *testing.T) {
 	parens := func(n int) string { return strings.Repeat("(", n) + "ex:p" + strings.Repeat(")", n) }
 	steps := func(n int) string { return strings.Repeat("ex:p/", n-1) + "ex:p" }
@@ -203,8 +204,7 @@ func TestNullable(t *testing.T) {
 	}
 }
 
-// Whatever is read as a path is written as one that is read as the same; and
-// nothing that is written as a path panics.
+// FuzzParse proves that String and Parse are inverse for any valid path, and that no input panics.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"ex:p", "a/^a*|!(a|^ex:p)", "(ex:p/ex:q){2,5}", "!()", "^(^a)", "https://example.org/a / urn:x:y+", "((a{0}){100}){2,}", "<urn:x>{,3}?", "\xff",
@@ -220,7 +220,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		// Predicates in full may be longer than the text that is read.
+		// Full predicates may exceed the limit of the text.
 		if again, err := path.Parse(p.String(), known); err != nil && len(p.String()) <= path.MaxBytes {
 			t.Errorf("%q is written %s: %v", text, p, err)
 		} else if err == nil && (again.String() != p.String() || again.Nullable() != p.Nullable()) {

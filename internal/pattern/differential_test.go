@@ -63,12 +63,12 @@ func init() {
 	slices.SortFunc(paths, func(a, b *path.Path) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// generator makes random graphs and patterns.
+// generator generates random graphs and patterns.
 type generator struct {
 	*rand.Rand
-	text   strings.Builder // what was made, to be read when it fails
-	shown  []kg.Quad       // that the pattern is about
-	merges int             // steps that merged, and had rows
+	text   strings.Builder // description of the generated data, printed on failure
+	shown  []kg.Quad       // quads in view
+	merges int             // merge steps that had rows
 }
 
 func merges(steps []pattern.Step) (n int) {
@@ -84,7 +84,7 @@ func merges(steps []pattern.Step) (n int) {
 }
 
 func (r *generator) resource() kg.Term {
-	if r.IntN(12) == 0 { // a name that is used as something else as well
+	if r.IntN(12) == 0 { // a name that is also used in another role
 		return [...]kg.Term{predicates[0], graphs[1]}[r.IntN(2)]
 	}
 	return kg.IRI(fmt.Sprintf("urn:n%d", r.IntN(6)))
@@ -125,7 +125,7 @@ func (r *generator) triple() (t pattern.Triple) {
 	case 0:
 		t.Predicate = r.variable()
 	case 1, 3, 4:
-		if r.IntN(8) == 0 { // no node of any graph
+		if r.IntN(8) == 0 { // a literal is never a graph
 			t.Subject = pattern.Term(kg.IRI("urn:unknown"))
 		}
 		t.Path = paths[r.IntN(len(paths))]
@@ -145,7 +145,7 @@ func (r *generator) triple() (t pattern.Triple) {
 	return t
 }
 
-// ray is one of several triples around one variable, which can be merged.
+// ray returns one of several triples around one variable, which can be merged.
 func (r *generator) ray(center pattern.Node) (t pattern.Triple) {
 	q := r.shown[r.IntN(len(r.shown))]
 	t = pattern.Triple{Subject: center, Predicate: pattern.Term(q.Predicate), Object: pattern.Term(q.Object)}
@@ -161,7 +161,7 @@ func (r *generator) ray(center pattern.Node) (t pattern.Triple) {
 	return t
 }
 
-// The filters of random patterns.
+// conditions are the filters of random patterns.
 var conditions = []struct {
 	name  string
 	holds func([]kg.Term) bool
@@ -214,10 +214,10 @@ func (r *generator) group(depth, most int) (g pattern.Group) {
 	return g
 }
 
-// TestAgainstNaive proves that a pattern has the solutions, and each as often,
-// that the algebra gives it: whatever the join order, the index and the kind of
-// join, with variables bound beforehand, in views of some graphs and of the
-// past; and that going on from any place gives the rows that were to come.
+// TestAgainstNaive proves that a pattern has the solutions of the algebra, with their
+// multiplicities, for any join order, index and kind of join, with bound variables, in views
+// of some graphs and of the past; and that an evaluation resumed from any cursor returns the
+// remaining rows.
 func TestAgainstNaive(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -243,11 +243,11 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// world is a store and what a view of it shows.
+// world is a store and the content of a view of it.
 type world struct {
 	*generator
 	snapshot *kg.Snapshot
-	anyOrder bool // join in any order, not in the planner's
+	anyOrder bool // use random join orders instead of the planner's
 }
 
 func newWorld(t *testing.T, r *generator) *world {
@@ -271,7 +271,7 @@ func newWorld(t *testing.T, r *generator) *world {
 	put(w.shown, kg.Add)
 	var view kg.View
 	switch r.IntN(4) {
-	case 0: // of the past
+	case 0: // a view of the past
 		view.At = s.Head().Revision
 		put(w.shown[:len(w.shown)/2], kg.Remove)
 		put(r.quads(), kg.Add)
@@ -286,12 +286,12 @@ func newWorld(t *testing.T, r *generator) *world {
 	if w.snapshot, err = s.View(t.Context(), view); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.snapshot.Close) // before that of the store, which waits for it
+	t.Cleanup(w.snapshot.Close) // must run before the store's cleanup, which waits for it
 	return w
 }
 
-// compare evaluates one random pattern both ways. It gives the number of its
-// solutions, -1 for one that was too large, and of the places gone on from.
+// compare evaluates one random pattern both ways. It returns the number of its solutions, -1 if
+// there were too many, and the number of cursors resumed from.
 func (w *world) compare(t *testing.T) (rows, paged int) {
 	t.Helper()
 	w.text.Reset()
@@ -329,7 +329,7 @@ func (w *world) compare(t *testing.T) (rows, paged int) {
 	return len(want), w.page(t, p, q, all, places)
 }
 
-// page goes on from places, of the plain rows and of those in order or distinct.
+// page resumes from cursors, for plain rows and for ordered or distinct ones.
 func (w *world) page(t *testing.T, p *pattern.Pattern, q pattern.Query, all []string, places [][]byte) (n int) {
 	t.Helper()
 	n = w.goOn(t, p, q, all, places)
@@ -382,7 +382,7 @@ func naively(quads []kg.Quad, g pattern.Group, initial solution) (all []solution
 func (w *world) evaluate(t *testing.T, p *pattern.Pattern, q pattern.Query) (rows []string, places [][]byte, e *pattern.Evaluation) {
 	t.Helper()
 	var err error
-	if w.anyOrder && q.After == nil { // a place says the order itself
+	if w.anyOrder && q.After == nil { // a cursor determines the order
 		e, err = p.EvaluateIn(t.Context(), w.snapshot, q, w.Perm)
 	} else {
 		e, err = p.Evaluate(t.Context(), w.snapshot, q)

@@ -6,14 +6,13 @@ import (
 	"koine/kg"
 )
 
-// ParsePlace tells whether the bytes are a place, and gives them as they would
-// be written.
+// ParsePlace decodes a cursor and encodes it again.
 func ParsePlace(b []byte) ([]byte, error) {
 	p, err := parseCursor(b)
 	return p.appendTo(nil), err
 }
 
-// EvaluateIn plans with join orders that choose gives, for so many elements.
+// EvaluateIn plans with the join orders that choose returns for a number of elements.
 func (p *Pattern) EvaluateIn(ctx context.Context, s *kg.Snapshot, q Query, choose func(n int) []int) (*Evaluation, error) {
 	return p.planQuery(ctx, q, &planner{
 		builder: &builder{snapshot: s, limits: p.limits, next: p.slotCount()}, estimator: newEstimator(s),

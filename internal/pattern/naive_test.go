@@ -9,10 +9,10 @@ import (
 	"koine/kg"
 )
 
-// This file evaluates patterns as SPARQL 1.1, section 18.5, defines them: from
-// the inside out, over slices of quads, without an index and without a planner.
+// This file evaluates patterns as SPARQL 1.1, section 18.5, defines them: bottom-up, over slices
+// of quads, without an index and without a planner.
 
-// solution binds variables.
+// solution maps variables to terms.
 type solution map[string]kg.Term
 
 var errTooMany = errors.New("too many solutions for the slow way")
@@ -21,8 +21,8 @@ const naiveRows = 4000
 
 type naive struct {
 	quads    []kg.Quad
-	triples  []kg.Quad // without graphs, each once
-	constant solution  // substituted
+	triples  []kg.Quad // merged over graphs, each once
+	constant solution  // substituted variables
 }
 
 func newNaive(quads []kg.Quad) *naive {
@@ -38,8 +38,8 @@ func newNaive(quads []kg.Quad) *naive {
 	return n
 }
 
-// group is the solutions of a group without its filters (which an optional
-// group's are not part of until it is joined), and with them.
+// group returns the solutions of a group with its filters applied. The filters of an optional group
+// are applied after the join instead.
 func (n *naive) group(g pattern.Group) []solution {
 	return n.filtered(g, n.unfiltered(g))
 }
@@ -130,7 +130,7 @@ func join(left, right []solution) (out []solution) {
 	return out
 }
 
-// spot is a node of a triple, taken apart again: pattern keeps that to itself.
+// spot is a node of a triple in its parts.
 type spot struct {
 	name  string
 	terms []kg.Term
@@ -169,11 +169,10 @@ func (n *naive) fits(p spot, t kg.Term, s solution) bool {
 	return true
 }
 
-// relation is what a path relates: a pair for each way that counts (SPARQL 1.1,
-// section 18.4).
+// relation is the multiset of pairs that a path relates (SPARQL 1.1, section 18.4).
 type relation [][2]kg.Term
 
-// way is a path: what it relates in a graph, and whether it may have no step.
+// way is a path: the pairs that it relates in a graph, and whether it may have length zero.
 type way struct {
 	steps    func(quads []kg.Quad) relation
 	nullable bool
@@ -183,7 +182,7 @@ func (n *naive) path(t pattern.Triple, from []kg.Quad) (out []solution) {
 	if g := spotOf(t.Graph); g.terms != nil {
 		from = slices.DeleteFunc(slices.Clone(from), func(q kg.Quad) bool { return !slices.Contains(g.terms, q.Graph) })
 		if len(from) == 0 {
-			return nil // there is no such graph
+			return nil // no such graph
 		}
 	}
 	w := pathRelations[t.Path.String()]
@@ -209,7 +208,7 @@ func (n *naive) path(t pattern.Triple, from []kg.Quad) (out []solution) {
 	return out
 }
 
-// merged is each triple of the quads once.
+// merged returns each triple of the quads once.
 func (n *naive) merged(quads []kg.Quad) (out []kg.Quad) {
 	for _, q := range quads {
 		q.Graph = kg.Term{}
@@ -220,7 +219,7 @@ func (n *naive) merged(quads []kg.Quad) (out []kg.Quad) {
 	return out
 }
 
-// once is each pair once.
+// once removes duplicate pairs.
 func once(r relation) (out relation) {
 	seen := map[[2]kg.Term]bool{}
 	for _, pair := range r {
@@ -282,7 +281,7 @@ func either(a, b way) way {
 	return way{steps: func(quads []kg.Quad) relation { return append(a.steps(quads), b.steps(quads)...) }}
 }
 
-// repeated is from least to most times, each pair once; most -1 is any number.
+// repeated repeats a path least to most times, each pair once; most -1 is unbounded.
 func repeated(a way, least, most int) way {
 	return way{nullable: least == 0, steps: func(quads []kg.Quad) (r relation) {
 		var at relation // after i steps

@@ -13,7 +13,7 @@ import (
 	"koine/kg/kgtest"
 )
 
-// library is a store of films and who plays in them.
+// library returns a store of films and their actors.
 func library(t *testing.T, films int) *kg.Snapshot {
 	t.Helper()
 	s := kgtest.Disk(t, kg.Options{})
@@ -52,7 +52,7 @@ func triple(s, p, o any) pattern.Triple {
 	return pattern.Triple{Subject: node(s), Predicate: node(p), Object: node(o)}
 }
 
-// node is a variable for "?x", else a term.
+// node returns a variable for "?x", else a term.
 func node(v any) pattern.Node {
 	switch v := v.(type) {
 	case kg.Term:
@@ -85,8 +85,8 @@ func count(e *pattern.Evaluation) (n int, err error) {
 	return n, nil
 }
 
-// TestPlan proves that joins begin at what is rare, that triples around one
-// variable are merged, and that what was read is told.
+// TestPlan proves that joins begin with the rarest triples, that triples around one
+// variable are merged, and that the statements read are counted.
 func TestPlan(t *testing.T) {
 	snap := library(t, 400)
 	for _, row := range []struct {
@@ -129,7 +129,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestLimits proves each bound: at it all is well, past it the error says so.
+// TestLimits proves that each limit accepts its maximum and that the error beyond it
+// names the limit.
 func TestLimits(t *testing.T) {
 	snap := library(t, 20)
 	nested := func(depth int) (g pattern.Group) {
@@ -219,7 +220,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestMistakes proves that what cannot be meant is refused, with its place.
+// TestMistakes proves that an invalid pattern is rejected with the name of the field.
 func TestMistakes(t *testing.T) {
 	snap := library(t, 1)
 	steps, err := path.Parse("<urn:actor>+", nil)
@@ -249,8 +250,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestForeignPlaces proves that a place of another pattern, or of none, is
-// refused and not taken for one of this.
+// TestForeignPlaces proves that a cursor of another pattern, or invalid bytes, are rejected.
 func TestForeignPlaces(t *testing.T) {
 	snap := library(t, 3)
 	place := func(g pattern.Group, q pattern.Query) []byte {
@@ -277,7 +277,7 @@ func TestForeignPlaces(t *testing.T) {
 	}
 }
 
-// FuzzPlace proves that any bytes are a place that is written just so, or none.
+// FuzzPlace proves that any bytes are either a cursor in its only encoding or rejected.
 func FuzzPlace(f *testing.F) {
 	f.Add([]byte{1, 0, 0})
 	f.Add([]byte{1, 2, 1, 0, 0x85, 0x01})
@@ -290,8 +290,8 @@ func FuzzPlace(f *testing.F) {
 	})
 }
 
-// TestFirstOfAnOrder proves that rows in an order are the same whether all of
-// them are held or only those that are read, also where all would be too many.
+// TestFirstOfAnOrder proves that ordered rows are the same whether all rows are held or
+// only those that are read, even if all rows would exceed the limit.
 func TestFirstOfAnOrder(t *testing.T) {
 	s := library(t, 60)
 	g := pattern.Group{Triples: []pattern.Triple{triple("?f", "actor", "?a"), triple("?g", "actor", "?b")}}
@@ -321,7 +321,7 @@ func TestFirstOfAnOrder(t *testing.T) {
 			t.Fatalf("only %d rows", len(all))
 		}
 		small := whole
-		if !distinct { // which holds all rows to know them apart
+		if !distinct { // which holds all rows to find duplicates
 			small = compile(t, g, pattern.Limits{BufferedRows: 100})
 		}
 		var paged []string
@@ -333,7 +333,7 @@ func TestFirstOfAnOrder(t *testing.T) {
 				t.Fatalf("a page of %d rows", len(page))
 			}
 			if len(paged) == 60 {
-				break // one page more would need more than 100 rows
+				break // one more page would need more than 100 rows
 			}
 		}
 		if !slices.Equal(paged, all[:len(paged)]) {

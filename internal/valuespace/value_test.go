@@ -9,8 +9,8 @@ import (
 
 func typed(text, datatype string) kg.Term { return kg.Typed(text, kg.XSD+datatype) }
 
-// Two values are compared as SPARQL 1.1, section 17.3, says; "!" has no order but is
-// known to be another value, "?" is not known.
+// TestCompare compares values as SPARQL 1.1, section 17.3, defines; "!" means different
+// without an order, "?" unknown.
 func TestCompare(t *testing.T) {
 	for _, c := range []struct {
 		a    kg.Term
@@ -24,7 +24,7 @@ func TestCompare(t *testing.T) {
 		{typed("-2", "integer"), "<", typed("-1.5", "decimal")},
 		{typed("-INF", "float"), "<", typed("0", "integer")},
 		{typed("NaN", "double"), "!", typed("NaN", "double")},
-		{typed("300", "byte"), "?", typed("300", "integer")}, // none of its datatype
+		{typed("300", "byte"), "?", typed("300", "integer")}, // ill-formed for its datatype
 		{typed("128", "byte"), "?", typed("127", "byte")},
 		{typed("-128", "byte"), "<", typed("127", "byte")},
 		{typed("0", "positiveInteger"), "?", typed("1", "positiveInteger")},
@@ -36,7 +36,7 @@ func TestCompare(t *testing.T) {
 		{typed("2024-01-01T24:00:00Z", "dateTime"), "=", typed("2024-01-02T00:00:00Z", "dateTime")},
 		{typed("2024-01-01T00:00:00+01:00", "dateTime"), "<", typed("2024-01-01T00:00:00Z", "dateTime")},
 		{typed("2024-01-01T00:00:00", "dateTime"), "?", typed("2024-01-01T00:00:00Z", "dateTime")},
-		{typed("2024-01-01T00:00:00", "dateTime"), "?", typed("2025-01-01T00:00:00Z", "dateTime")}, // years apart, too
+		{typed("2024-01-01T00:00:00", "dateTime"), "?", typed("2025-01-01T00:00:00Z", "dateTime")}, // although years apart
 		{typed("2024-01-01", "date"), "!", typed("2024-01-01T00:00:00", "dateTime")},
 		{typed("2024-01-01T00:00:00Z", "dateTimeStamp"), "=", typed("2024-01-01T00:00:00Z", "dateTime")},
 		{typed("23:00:00", "time"), ">", typed("22:59:59.9999999999", "time")},
@@ -45,7 +45,7 @@ func TestCompare(t *testing.T) {
 		{kg.LangString("a", "en"), "=", kg.LangString("a", "EN")},
 		{kg.LangString("a", "en"), "!", kg.String("a")},
 		{kg.String("1"), "!", typed("1", "integer")},
-		{kg.Typed("a", "urn:d"), "=", kg.Typed("a", "urn:d")}, // the same term
+		{kg.Typed("a", "urn:d"), "=", kg.Typed("a", "urn:d")}, // identical terms
 		{kg.Typed("a", "urn:d"), "?", kg.Typed("b", "urn:d")},
 		{kg.IRI("urn:a"), "!", kg.String("urn:a")},
 	} {
