@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,6 +104,59 @@ func TestResync(t *testing.T) {
 		t.Error(text)
 	}
 	if text := strings.Join(*asked, " "); text != "0/ 0/p1 snapshot0/ snapshot0/ snapshot0/p3 snapshot0/ snapshot0/p4" {
+		t.Error(text)
+	}
+}
+
+// Behind a graph that was replaced the caller reads it again, if it does so, and what comes
+// behind the replacement follows; but everything is read again where it cannot, where
+// anything else was the end of the stream, or where that does not say where to go on.
+func TestRereadGraph(t *testing.T) {
+	replaced := func(id, graph string) string {
+		return told(id, `"result": {"op": "graphReplaced", "graph": "`+graph+`", "changeMetadata": {"revision": 7, "position": "`+id+`"}}`)
+	}
+	behind := func(id string) string {
+		return told("", `"error": {"code": -32012, "message": "it ends", "data": {"reason": "RESYNC", "oldestPosition": "`+id+`"}}`)
+	}
+	change := func(id, subject string) string {
+		return told(id, `"result": {"op": "add", "statement": {"subject": {"id": "`+subject+`"}}, "changeMetadata": {"position": "`+id+`"}}`)
+	}
+	snapshot := func(id string) string {
+		return told(id, stood("s", `, "snapshotEnd": true, "position": "`+id+`"`))
+	}
+	url, asked := scripted(t,
+		replaced("p1", "urn:g")+behind("p2"),
+		change("p3", "a")+replaced("p4", "urn:refused")+behind("p5"),
+		snapshot("p6")+replaced("p7", "urn:g")+change("p8", "b")+behind("p9"), // that is not why it ends
+		snapshot("p10")+replaced("p11", "urn:g")+told("", failed("RESYNC")),   // it does not say where
+		snapshot("p12")+replaced("p13", "urn:broken")+behind("p14"),
+	)
+	broken := errors.New("the disk is full")
+	var got []string
+	var last error
+	subscription := client.Subscription{RereadGraph: func(_ context.Context, c *client.Change) error {
+		switch c.Graph {
+		case "urn:refused":
+			return &client.Error{Reason: "PERMISSION_DENIED"}
+		case "urn:broken":
+			return broken
+		}
+		got = append(got, "reread "+c.Graph)
+		return nil
+	}}
+	for change, err := range open(t, url, "").Subscribe(bounded(t), subscription) {
+		if last = err; err == nil {
+			got = append(got, string(change.Op)+change.Statement.Subject.ID)
+		}
+	}
+	if !errors.Is(last, broken) {
+		t.Errorf("it ends with %v", last)
+	}
+	want := "graphReplaced reread urn:g adda graphReplaced resync adds graphReplaced addb resync adds graphReplaced resync adds graphReplaced"
+	if text := strings.Join(got, " "); text != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+	if text := strings.Join(*asked, " "); text != "0/ 0/p2 snapshot0/ snapshot0/ snapshot0/" {
 		t.Error(text)
 	}
 }

@@ -31,6 +31,11 @@ type Subscription struct {
 	// the loop comes back for the next one, and now and then while nothing changes.
 	// Whoever keeps it goes on after a restart without a gap. It must not block.
 	Moved func(from string)
+	// RereadGraph, if set, reads again what stands in a graph that was replaced as a whole, as
+	// of the revision of the change, which is an OpGraphReplaced. The subscription then goes on
+	// behind the replacement, without OpResync and a snapshot of everything; these follow all
+	// the same where the error is one of the server (*Error). Any other ends the subscription.
+	RereadGraph func(context.Context, *Change) error
 	// RequiredCertainty, 0 to 1, leaves out what is less certain.
 	RequiredCertainty float64
 	TaskID            string
@@ -120,6 +125,14 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Chang
 				yield(nil, err)
 				return
 			}
+			goesOn, err := f.goOnBehindReplaced(ctx, err)
+			if goesOn {
+				continue
+			}
+			if !errors.Is(err, resync) && !errors.Is(err, PositionGone) {
+				yield(nil, err)
+				return
+			}
 			f.failed++
 			if f.failed == c.retry.Attempts {
 				yield(nil, err)
@@ -149,12 +162,18 @@ type following struct {
 	told     bool // something was told, or a position: it is established
 	snapshot int  // the connection that tells a snapshot which has not ended; 0 for none
 	failed   int  // streams in a row that told nothing new
+
+	connection int     // that told the last event, or its end
+	replaced   *Change // an OpGraphReplaced that this connection told last; nil for none
 }
 
 // run reads one stream. It returns nil when the caller stops.
 func (f *following) run(ctx context.Context) error {
 	params, behind := f.params()
 	for e, err := range f.client.follow(ctx, "knowledge/subscribe", params, behind, f.told) {
+		if e.connection != f.connection {
+			f.connection, f.replaced = e.connection, nil
+		}
 		if err != nil {
 			return err
 		}
@@ -175,9 +194,33 @@ func (f *following) run(ctx context.Context) error {
 		if !f.yield(change, nil) {
 			return nil
 		}
+		if f.replaced = nil; change.Op == OpGraphReplaced {
+			f.replaced = change
+		}
 		f.moved(change.Metadata.Position)
 	}
 	return nil
+}
+
+// goOnBehindReplaced has the caller read a graph again that was replaced, and goes on behind
+// that, where this is why the stream ended. Else it returns the error that stands.
+func (f *following) goOnBehindReplaced(ctx context.Context, cause error) (goesOn bool, err error) {
+	replaced := f.replaced
+	f.replaced, f.connection = nil, 0
+	var end *Error
+	if replaced == nil || f.subscription.RereadGraph == nil || !errors.Is(cause, resync) || !errors.As(cause, &end) || end.OldestPosition == "" {
+		return false, cause
+	}
+	err = f.subscription.RereadGraph(ctx, replaced)
+	switch {
+	case err == nil:
+		f.from = end.OldestPosition
+		f.moved(f.from)
+		return true, nil
+	case ctx.Err() == nil && errors.As(err, new(*Error)):
+		return false, cause
+	}
+	return false, err
 }
 
 // moved tells where it is. Within a snapshot that is nowhere.

@@ -122,6 +122,46 @@ func TestWatchTellsOfAReplacedGraph(t *testing.T) {
 	}
 }
 
+// Behind a graph that was replaced as a whole, what stands in that graph is read again as of
+// the replacement, and the subscription goes on behind it. A server that does not answer the
+// query is followed from a snapshot of everything, as one that does not say where to go on.
+func TestWatchRereadsAReplacedGraph(t *testing.T) {
+	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }
+	replaced := event("p1", `"result": {"op": "graphReplaced", "graph": "urn:g", "timestamp": "2026-01-02T03:04:05Z", "changeMetadata": {"revision": 7, "actor": "agent://a", "position": "p1"}}`) +
+		event("p1", `"error": {"code": -32012, "message": "the graph was replaced", "data": {"reason": "RESYNC", "oldestPosition": "p2"}}`)
+	page := func(subject, more string) string {
+		return `{"data": {"statements": {"nodes": [{"subject": {"id": "` + subject + `"}, "predicate": "urn:p", "object": {"value": 1}, "graph": "urn:g", "revision": 7, "assertions": [{"source": "agent://s", "certainty": 0.5, "revision": 7}]}], "pageInfo": {"hasNextPage": ` + more + `, "endCursor": "c1"}}}}`
+	}
+	behind := event("p3", `"result": {"op": "add", "statement": {"subject": {"id": "urn:z"}, "predicate": {"id": "urn:p"}, "object": {"value": 3}}, "changeMetadata": {"revision": 8, "source": "agent://s", "position": "p3"}}`)
+	end := "403 " + `{"error": {"code": -32012, "message": "no more", "data": {"reason": "PERMISSION_DENIED"}}}`
+	whole := event("p3", `"result": {"op": "add", "statement": {"subject": {"id": "urn:w"}, "predicate": {"id": "urn:p"}, "object": {"value": 2}}, "changeMetadata": {"revision": 7, "source": "agent://s", "position": "p3", "snapshot": true, "snapshotEnd": true}}`)
+	for name, c := range map[string]struct {
+		flags   []string
+		answers []string
+		want    string
+	}{
+		"lines": {nil, []string{replaced, page("urn:x", "true"), page("urn:y", "false"), behind, end},
+			"! 7  urn:g was replaced as a whole  by agent://a\n! resync: what stands in urn:g follows, from its beginning\n= 7  urn:x  urn:p  1  in urn:g  0.5  by agent://s\n= 7  urn:y  urn:p  1  in urn:g  0.5  by agent://s\n+ 8  urn:z  urn:p  3  by agent://s\n"},
+		"CSV": {[]string{"--csv"}, []string{replaced, page("urn:x", "false"), behind, end},
+			"op,revision,time,subject,predicate,object,graph,certainty,source,actor,justification\ngraphReplaced,7,2026-01-02T03:04:05Z,,,,urn:g,,,agent://a,\nresync,7,,,,,urn:g,,,,\nsnapshot,7,,urn:x,urn:p,1,urn:g,0.5,agent://s,,\nadd,8,,urn:z,urn:p,3,,,agent://s,,\n"},
+		"JSON": {[]string{"--json"}, []string{replaced, page("urn:x", "false"), behind, end},
+			`{"op":"graphReplaced","graph":"urn:g","timestamp":"2026-01-02T03:04:05Z","changeMetadata":{"revision":7,"actor":"agent://a","position":"p1"}}` + "\n" +
+				`{"op":"resync","graph":"urn:g"}` + "\n" +
+				`{"changeMetadata":{"revision":7,"snapshot":true,"source":"agent://s"},"op":"add","statement":{"certainty":0.5,"graph":"urn:g","object":{"value":1},"predicate":{"id":"urn:p"},"subject":{"id":"urn:x"}}}` + "\n" +
+				`{"op":"add","statement":{"subject":{"id":"urn:z"},"predicate":{"id":"urn:p"},"object":{"value":3}},"changeMetadata":{"revision":8,"source":"agent://s","position":"p3"}}` + "\n"},
+		"no queries": {nil, []string{replaced, `{"errors": [{"message": "trusted documents only", "extensions": {"code": "PERMISSION_DENIED"}}]}`, whole, end},
+			"! 7  urn:g was replaced as a whole  by agent://a\n! resync: what stands follows, from its beginning\n= 7  urn:w  urn:p  2  by agent://s\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, said strings.Builder
+			execute(t.Context(), append([]string{"watch", "--url", acting(t, actingCard, c.answers...)}, c.flags...), terminal{in: strings.NewReader(""), out: &out, err: &said})
+			if out.String() != c.want {
+				t.Errorf("told\n%s\nwant\n%s\nand said %s", out.String(), c.want, said.String())
+			}
+		})
+	}
+}
+
 // What the server can no longer tell in its order is told from its beginning, and said.
 func TestWatchGoesOnBehindAResync(t *testing.T) {
 	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ type watchCommand struct {
 	From      string            `help:"Where to begin: latest, earliest, snapshot (what is there first, then what changes), or a position. Without it where the subscription says, or with what comes."`
 	Subject   string            `help:"Only statements about this." placeholder:"IRI"`
 	Predicate string            `help:"Only statements with this predicate." placeholder:"IRI"`
+	Graph     []string          `help:"Only statements of this graph, or these: it may be repeated. default is the one without a name." placeholder:"IRI" sep:"none"`
 	Entity    string            `help:"The statements of this entity, told commit by commit." placeholder:"IRI"`
 	Depth     int               `help:"With --entity: also what is so many statements around it, in either direction, as the graph changes (up to 3)." placeholder:"N"`
 	Var       map[string]string `help:"A variable of the subscription, as JSON." placeholder:"NAME=VALUE" mapsep:"none"`
@@ -33,9 +35,9 @@ type watchCommand struct {
 
 // Help is shown by --help.
 func (watchCommand) Help() string {
-	return `When a connection is lost that worked, it is made again and goes on where it was: no change is missed or seen twice. A first one that fails ends the command. Where the server cannot go on from there (its history does not reach so far back, a graph was replaced as a whole, or what you may see has changed) it is said, with --json by {"op":"resync"}, and what stands follows. End it with Ctrl-C; the last line tells the position to go on from with --from.
+	return `When a connection is lost that worked, it is made again and goes on where it was: no change is missed or seen twice. A first one that fails ends the command. Where the server cannot go on from there (its history does not reach so far back, or what you may see has changed) it is said, with --json by {"op":"resync"}, and what stands follows. Where a graph was replaced as a whole, only what stands in that graph follows; of --entity and of subscriptions of your own, everything. End it with Ctrl-C; the last line tells the position to go on from with --from.
 
-Changes are lines: what came (+), went (-), changed (~) or stands (=), the revision, the statement, and by whom. A graph that was replaced as a whole is one line (!), and what stands follows. Of matchChanged they are the rows of the pattern, of messagePublished and the like the messages: watch asks for what it shows beside what the subscription selects. With --json an event is as it was asked for.
+Changes are lines: what came (+), went (-), changed (~) or stands (=), the revision, the statement, and by whom. A graph that was replaced as a whole is one line (!), and what stands in it follows. Of matchChanged they are the rows of the pattern, of messagePublished and the like the messages: watch asks for what it shows beside what the subscription selects. With --json an event is as it was asked for.
 
 Examples (with koine serve --demo):
   koine watch
@@ -68,12 +70,17 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	subscription.Moved = func(from string) { position = from }
+	if c.Subscription == "" && c.Entity == "" {
+		subscription.RereadGraph = func(ctx context.Context, replaced *client.Change) error {
+			return c.rereadGraph(ctx, t, server, replaced)
+		}
+	}
 	for change, err := range server.Subscribe(ctx, subscription) {
 		if err != nil {
 			return c.ended(ctx, t, position, err)
 		}
 		if change.Op == client.OpResync {
-			if err := c.printResync(t); err != nil {
+			if err := c.printResync(t, nil); err != nil {
 				return err
 			}
 			continue
@@ -93,16 +100,24 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// printResync marks where what stands follows from its beginning: what is not told again
-// behind it has gone.
-func (c *watchCommand) printResync(t terminal) error {
+// printResync marks where what stands follows from its beginning, in one graph or in all:
+// what is not told again behind it has gone.
+func (c *watchCommand) printResync(t terminal, replaced *client.Change) error {
 	switch {
+	case c.JSON && replaced != nil:
+		_, err := fmt.Fprintf(t.out, "{\"op\":\"resync\",\"graph\":%s}\n", quoteOrNull(replaced.Graph))
+		return err
 	case c.JSON:
 		fmt.Fprintln(t.out, `{"op":"resync"}`)
 	case c.CSV && c.shown == nil:
 		row := make([]string, len(changeColumns))
 		row[0] = "resync"
+		if replaced != nil {
+			row[1], row[6] = strconv.FormatUint(replaced.Metadata.Revision, 10), replaced.Graph
+		}
 		return writeRow(t.out, row)
+	case replaced != nil:
+		fmt.Fprintf(t.out, "! resync: what stands in %s follows, from its beginning\n", graphText(replaced.Graph, c.short))
 	case c.CSV:
 		t.sayf("What stands follows, from its beginning.")
 	default:
@@ -114,7 +129,7 @@ func (c *watchCommand) printResync(t terminal) error {
 // begin gets what the lines need: the prefixes, or the header of CSV. That of rows comes
 // with the first of them, which has their columns.
 func (c *watchCommand) begin(ctx context.Context, t terminal, server *client.Client) (err error) {
-	if err := warnOfNames(ctx, t, server, c.Subject, c.Predicate, c.Entity); err != nil {
+	if err := warnOfNames(ctx, t, server, append([]string{c.Subject, c.Predicate, c.Entity}, slices.DeleteFunc(slices.Clone(c.Graph), isDefaultGraph)...)...); err != nil {
 		return err
 	}
 	switch {
@@ -163,12 +178,12 @@ func (c *watchCommand) subscription() client.Subscription {
 
 // check refuses flags that do not go together.
 func (c *watchCommand) check() error {
-	statements := c.Subject != "" || c.Predicate != ""
+	statements := c.Subject != "" || c.Predicate != "" || len(c.Graph) > 0
 	switch {
 	case c.Subscription != "" && (statements || c.Entity != ""):
-		return errors.New("--subject, --predicate and --entity are for watching without a subscription of one's own")
+		return errors.New("--subject, --predicate, --graph and --entity are for watching without a subscription of one's own")
 	case c.Entity != "" && statements:
-		return errors.New("--entity says what to watch: leave --subject and --predicate out")
+		return errors.New("--entity says what to watch: leave --subject, --predicate and --graph out")
 	case c.Entity == "" && c.Depth != 0:
 		return errors.New("--depth goes with --entity")
 	}
@@ -182,6 +197,15 @@ func (c *watchCommand) where() map[string]any {
 	}
 	if c.Predicate != "" {
 		where["predicate"] = map[string]any{"eq": c.Predicate}
+	}
+	if len(c.Graph) > 0 {
+		graphs := make([]any, len(c.Graph))
+		for i, name := range c.Graph {
+			if !isDefaultGraph(name) {
+				graphs[i] = name
+			}
+		}
+		where["graph"] = map[string]any{"in": graphs}
 	}
 	return where
 }
@@ -366,12 +390,8 @@ func (c *watchCommand) printReplaced(t terminal, e *change) error {
 // replaced is the line of a graph that was replaced.
 func (e *change) replaced(short shortener) string {
 	m := &e.Metadata
-	graph := "the default graph"
-	if e.Graph != "" {
-		graph = short.shorten(e.Graph)
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "! %d  %s was replaced as a whole", m.Revision, graph)
+	fmt.Fprintf(&b, "! %d  %s was replaced as a whole", m.Revision, graphText(e.Graph, short))
 	if n := m.Counts; n != nil {
 		fmt.Fprintf(&b, ": %d statements came, %d went, it had %d and has %d", n.Added, n.Removed, n.Before, n.After)
 	}
@@ -380,6 +400,17 @@ func (e *change) replaced(short shortener) string {
 		fmt.Fprintf(&b, "  (%s)", onLine(m.Justification))
 	}
 	return b.String()
+}
+
+// isDefaultGraph tells whether --graph names the graph without a name.
+func isDefaultGraph(name string) bool { return name == "default" }
+
+// graphText is the name of a graph on a line.
+func graphText(name string, short shortener) string {
+	if name == "" {
+		return "the default graph"
+	}
+	return short.shorten(name)
 }
 
 // maxGoneTold bounds how many of the statements that a replace took away a
