@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"koine/kg"
 )
 
 // The errors of an unusable body. Input on which JSON readers disagree is refused and
@@ -182,14 +184,4 @@ func decodeString(quoted []byte) string {
 }
 
 // clipText limits the length of client text in an answer.
-func clipText(s string) string {
-	const most = 120
-	if len(s) <= most {
-		return s
-	}
-	for i := most; ; i-- {
-		if utf8.RuneStart(s[i]) {
-			return s[:i] + "…"
-		}
-	}
-}
+func clipText(s string) string { return kg.Excerpt(s, 120) }

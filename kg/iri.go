@@ -96,10 +96,4 @@ func validLang(s string) error {
 }
 
 // clip shortens text from outside before it goes into an error.
-func clip(s string) string {
-	const most = 120
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func clip(s string) string { return Excerpt(s, 120) }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
 	"iter"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -141,18 +139,11 @@ func (s *diffSource) ofServer(ctx context.Context) (iter.Seq2[assertions.Stateme
 	if err != nil {
 		return nil, err
 	}
-	header := http.Header{"Accept": {rdf.NQuads.MediaType()}, "Accept-Encoding": {"gzip"}}
-	response, err := server.Do(ctx, http.MethodGet, "/data?"+query.Encode(), header, nil)
+	in, err := downloadData(ctx, server, query, rdf.NQuads)
 	if err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, response.Body.Close)
-	var in io.Reader = response.Body
-	if response.Header.Get("Content-Encoding") == "gzip" {
-		if in, err = gzip.NewReader(in); err != nil {
-			return nil, fmt.Errorf("the server's answer: %w", err)
-		}
-	}
+	s.closers = append(s.closers, in.Close)
 	return s.ofDocument(ctx, in, rdf.NQuads)
 }
 
@@ -181,7 +172,7 @@ func (s *diffSource) ofFile(ctx context.Context) (iter.Seq2[assertions.Statement
 const documentTag = "n"
 
 func (s *diffSource) ofDocument(ctx context.Context, in io.Reader, f rdf.Format) (iter.Seq2[assertions.Statement, error], error) {
-	quads := rdf.ReadContext(ctx, &cancelled{ctx, in}, f, rdf.Options{Name: s.name, Tag: documentTag, JSONLD: s.command.reading, LiteralBytes: kg.MaxLiteralBytes})
+	quads := rdf.ReadContext(ctx, in, f, rdf.Options{Name: s.name, Tag: documentTag, JSONLD: s.command.reading, LiteralBytes: kg.MaxLiteralBytes})
 	if s.command.NoAssertions && s.isServer() {
 		return plainStatements(quads), nil
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"koine/client"
 	"koine/internal/assertions"
 	"koine/internal/belief"
 	"koine/internal/rdf"
@@ -208,24 +209,39 @@ func (c *exportCommand) download(ctx context.Context, out io.Writer, f rdf.Forma
 	if c.Assertions {
 		query.Set("assertions", "rdf")
 	}
-	header := http.Header{"Accept": {f.MediaType()}, "Accept-Encoding": {"gzip"}}
 	server, err := c.server().openForLong(ctx)
 	if err != nil {
 		return err
 	}
-	response, err := server.Do(ctx, http.MethodGet, "/data?"+query.Encode(), header, nil)
+	in, err := downloadData(ctx, server, query, f)
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
-	var in io.Reader = response.Body
-	if response.Header.Get("Content-Encoding") == "gzip" {
-		if in, err = gzip.NewReader(in); err != nil {
-			return fmt.Errorf("the server's answer: %w", err)
-		}
-	}
+	defer in.Close()
 	if _, err := io.Copy(out, in); err != nil {
 		return fmt.Errorf("the export broke off: %w", err)
 	}
 	return nil
+}
+
+// downloadData asks a server for statements and gives the document, decompressed. It must be
+// closed.
+func downloadData(ctx context.Context, server *client.Client, query url.Values, f rdf.Format) (io.ReadCloser, error) {
+	header := http.Header{"Accept": {f.MediaType()}, "Accept-Encoding": {"gzip"}}
+	response, err := server.Do(ctx, http.MethodGet, "/data?"+query.Encode(), header, nil)
+	if err != nil {
+		return nil, err
+	}
+	if response.Header.Get("Content-Encoding") != "gzip" {
+		return response.Body, nil
+	}
+	text, err := gzip.NewReader(response.Body)
+	if err != nil {
+		response.Body.Close()
+		return nil, fmt.Errorf("the server's answer: %w", err)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{text, response.Body}, nil
 }

@@ -307,13 +307,38 @@ func (s *source) raw(t terminal, what string) (io.Reader, error) {
 	return s.progress, nil
 }
 
+// check reads a source from end to end, and says what is skipped and left out of it. prefix,
+// if set, is told of each prefix that it declares, seen of each statement. Then the source's
+// options and summary are known.
+func (c *loadCommand) check(ctx context.Context, t terminal, s *source, graph kg.Term, prefix func(name, namespace string), seen func(*kg.Quad)) error {
+	s.options = c.options(s)
+	s.options.Graph = graph
+	checking := s.options
+	told := 0
+	checking.Rejected = func(e *rdf.SyntaxError) {
+		if told++; told <= maxRejectedTold {
+			t.sayf("skipped: %v", e)
+		}
+	}
+	left := leftOut{}
+	checking.JSONLD.Dropped = left.note
+	checking.Prefix = prefix
+	summary, err := s.survey(ctx, t, checking, seen)
+	if err != nil {
+		return err
+	}
+	left.say(t, s.name)
+	s.summary, s.options.Tag = summary, summary.Tag
+	return nil
+}
+
 func (s *source) survey(ctx context.Context, t terminal, o rdf.Options, seen func(*kg.Quad)) (rdf.Summary, error) {
 	in, err := s.open(t, "checking "+s.name)
 	if err != nil {
 		return rdf.Summary{}, err
 	}
 	defer s.progress.done()
-	summary, err := rdf.SurveyContext(ctx, &cancelled{ctx, in}, s.format, o, seen)
+	summary, err := rdf.SurveyContext(ctx, in, s.format, o, seen)
 	var placed *rdf.SyntaxError
 	if err != nil && ctx.Err() == nil && !errors.As(err, &placed) {
 		err = fmt.Errorf("%s: %w", s.name, err)
@@ -333,17 +358,4 @@ func (s *source) close() {
 	if s.remove {
 		os.Remove(s.path)
 	}
-}
-
-// cancelled ends a reading when the context does.
-type cancelled struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (c *cancelled) Read(b []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.Reader.Read(b)
 }

@@ -33,7 +33,7 @@ func (l *loading) restore(ctx context.Context, s *source) (err error) {
 		return err
 	}
 	defer s.closeFile()
-	err = document.AddAll(rdf.ReadContext(ctx, &cancelled{ctx, in}, s.format, s.options))
+	err = document.AddAll(rdf.ReadContext(ctx, in, s.format, s.options))
 	s.progress.done()
 	if err != nil {
 		return interruptedWith(err, fmt.Sprintf("while %s was read: nothing of it was written", s.name))

@@ -65,28 +65,15 @@ func (l *loading) run(ctx context.Context) error {
 
 // check reads a file from end to end.
 func (l *loading) check(ctx context.Context, s *source) ([]names.Unknown, map[string]string, error) {
-	s.options = l.c.options(s)
-	s.options.Graph = l.graph
-	checking := s.options
-	told := 0
-	checking.Rejected = func(e *rdf.SyntaxError) {
-		if told++; told <= maxRejectedTold {
-			l.t.sayf("skipped: %v", e)
-		}
-	}
-	left := leftOut{}
-	checking.JSONLD.Dropped = left.note
 	declared := map[string]string{}
-	checking.Prefix = func(name, namespace string) { declared[name] = namespace }
 	census := names.NewCensus(l.store)
 	s.work = l.work.checks(s)
-	summary, err := s.survey(ctx, l.t, checking, census.Add)
+	err := l.c.check(ctx, l.t, s, l.graph, func(name, namespace string) { declared[name] = namespace }, census.Add)
 	if err != nil {
 		return nil, nil, err
 	}
-	left.say(l.t, s.name)
-	s.summary, s.options.Tag, s.before = summary, summary.Tag, l.quads
-	l.quads += summary.Quads
+	s.before = l.quads
+	l.quads += s.summary.Quads
 	return census.Unknown(), declared, nil
 }
 

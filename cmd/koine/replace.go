@@ -25,7 +25,6 @@ type replacing struct {
 	t       terminal
 	graph   kg.Term
 	sources []*source
-	options []rdf.Options          // of the sources
 	quads   uint64                 // of all of them
 	reading atomic.Pointer[source] // nil when none is
 }
@@ -86,25 +85,10 @@ func (c *loadCommand) replaceOn(ctx context.Context, t terminal, server *client.
 // it was.
 func (r *replacing) survey(ctx context.Context) error {
 	for _, s := range r.sources {
-		o := r.c.options(s)
-		o.Graph = r.graph
-		told := 0
-		checking := o
-		checking.Rejected = func(e *rdf.SyntaxError) {
-			if told++; told <= maxRejectedTold {
-				r.t.sayf("skipped: %v", e)
-			}
-		}
-		left := leftOut{}
-		checking.JSONLD.Dropped = left.note
-		summary, err := s.survey(ctx, r.t, checking, nil)
-		if err != nil {
+		if err := r.c.check(ctx, r.t, s, r.graph, nil, nil); err != nil {
 			return err
 		}
-		left.say(r.t, s.name)
-		o.Tag = summary.Tag
-		r.options = append(r.options, o)
-		r.quads += summary.Quads
+		r.quads += s.summary.Quads
 	}
 	return nil
 }
@@ -113,14 +97,14 @@ func (r *replacing) survey(ctx context.Context) error {
 func (r *replacing) all(ctx context.Context) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
 		defer r.end()
-		for i, s := range r.sources {
+		for _, s := range r.sources {
 			in, err := s.open(r.t, "reading "+s.name)
 			if err != nil {
 				yield(kg.Quad{}, err)
 				return
 			}
 			r.reading.Store(s)
-			for q, err := range rdf.ReadContext(ctx, &cancelled{ctx, in}, s.format, r.options[i]) {
+			for q, err := range rdf.ReadContext(ctx, in, s.format, s.options) {
 				if !yield(q, err) || err != nil {
 					return
 				}

@@ -2,7 +2,6 @@ package assertions
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"koine/kg"
@@ -152,9 +151,4 @@ func parseCertainty(o kg.Term) (float64, error) {
 	return f, nil
 }
 
-func clipText(s string) string {
-	if len(s) <= maxErrorBytes {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxErrorBytes], "") + "…"
-}
+func clipText(s string) string { return kg.Excerpt(s, maxErrorBytes) }

@@ -198,13 +198,7 @@ func nearestTo(store Known, iri, scheme string) (out []string) {
 }
 
 // clipText limits the length of client text in a message.
-func clipText(s string) string {
-	const most = 120
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func clipText(s string) string { return kg.Excerpt(s, 120) }
 
 // CheckTerm checks a single name that an update will add, with field as Field.
 func (j *Judge) CheckTerm(ctx context.Context, p kg.Principal, t kg.Term, field string) error {

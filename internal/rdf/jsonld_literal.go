@@ -27,12 +27,7 @@ func parseDouble(v val) (float64, error) {
 	return f, nil
 }
 
-func clipText(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "…"
-	}
-	return s
-}
+func clipText(s string) string { return kg.Excerpt(s, 60) }
 
 // numberLiteral returns the lexical form and the datatype of a number (API, section 8.6).
 // A double is written with enough digits to be read back, which the "%1.15E" of the

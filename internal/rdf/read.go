@@ -59,8 +59,7 @@ func Read(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	return ReadContext(context.Background(), r, f, o)
 }
 
-// ReadContext is Read with a context. For formats other than JSON-LD, the end of the
-// context takes effect only through errors of r.
+// ReadContext is Read that ends with the error of the context once it is done.
 func ReadContext(ctx context.Context, r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	if o.Graph.IsZero() {
 		o.Graph = kg.DefaultGraph
@@ -71,7 +70,7 @@ func ReadContext(ctx context.Context, r io.Reader, f Format, o Options) iter.Seq
 	if err := o.validate(); err != nil {
 		return failWith(&SyntaxError{Document: o.Name, Err: err})
 	}
-	r = withoutMark(r)
+	r = withoutMark(&contextReader{ctx, r})
 	switch f {
 	case NTriples, NQuads:
 		return readLines(r, f, o)
@@ -83,6 +82,19 @@ func ReadContext(ctx context.Context, r io.Reader, f Format, o Options) iter.Seq
 		return readRDFXML(r, o)
 	}
 	return failWith(&SyntaxError{Document: o.Name, Err: invalid("the RDF format is missing")})
+}
+
+// contextReader returns the context's error once it is done.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (c *contextReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.Reader.Read(b)
 }
 
 func (o *Options) validate() error {

@@ -75,8 +75,5 @@ func truncateText(text string, most int) string {
 		}
 		return r
 	}, text)
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return kg.Excerpt(text, most)
 }

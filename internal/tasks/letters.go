@@ -154,7 +154,7 @@ func (e *edit) numbersOf(ids []string) (map[int]bool, error) {
 	return out, nil
 }
 
-func clipKey(text string) string { return text[:min(len(text), MaxKeyBytes)] }
+func clipKey(text string) string { return kg.Excerpt(text, MaxKeyBytes) }
 
 // Acknowledge removes a letter from the mailbox of the calling agent. Acknowledging it
 // again has no effect.

@@ -46,7 +46,7 @@ type restored struct {
 
 // restoreDocument adds the document's statements with their described assertions.
 func (h *handler) restoreDocument(r *http.Request, d *document, _ target, _ writeTarget) (out report, err error) {
-	in, err := d.spool.open(r.Context())
+	in, err := d.spool.open()
 	if err != nil {
 		return report{}, err
 	}

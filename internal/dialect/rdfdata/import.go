@@ -223,7 +223,7 @@ func (h *handler) receiveDocument(w http.ResponseWriter, r *http.Request, f rdf.
 			d.remarks = append(d.remarks, e.Error())
 		}
 	}
-	in, err := d.spool.open(r.Context())
+	in, err := d.spool.open()
 	census := names.NewCensus(h.Store)
 	if err == nil {
 		d.summary, err = rdf.SurveyContext(r.Context(), in, f, checking, census.Add)
@@ -244,7 +244,7 @@ func commitMeta(r *http.Request, why string) kg.Meta {
 
 // loadDocument adds the document's statements, in as many commits as necessary.
 func (h *handler) loadDocument(r *http.Request, d *document, t target, found writeTarget) (report, error) {
-	in, err := d.spool.open(r.Context())
+	in, err := d.spool.open()
 	if err != nil {
 		return report{}, err
 	}
@@ -266,7 +266,7 @@ func (h *handler) loadDocument(r *http.Request, d *document, t target, found wri
 
 // replaceGraph makes the graph hold exactly the document's statements.
 func (h *handler) replaceGraph(r *http.Request, d *document, t target, found writeTarget) (report, error) {
-	in, err := d.spool.open(r.Context())
+	in, err := d.spool.open()
 	if err != nil {
 		return report{}, err
 	}

@@ -58,9 +58,4 @@ func justificationOf(r *http.Request, otherwise string) (string, error) {
 // maxNameTold is the largest length in bytes of a client's text in an error.
 const maxNameTold = 64
 
-func clipText(text string) string {
-	if len(text) <= maxNameTold {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxNameTold], "") + "…"
-}
+func clipText(text string) string { return kg.Excerpt(text, maxNameTold) }

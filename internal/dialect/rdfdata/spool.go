@@ -2,7 +2,6 @@ package rdfdata
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -66,28 +65,9 @@ func (s *spool) spoolRest(body io.Reader, dir string) (err error) {
 // isEmpty reports whether the body is empty.
 func (s *spool) isEmpty() bool { return s.file == nil && len(s.memory) == 0 }
 
-// open returns a reader of the document from its beginning, decompressed and bounded,
-// that ends with the context. Only one reader may be in use.
-func (s *spool) open(ctx context.Context) (io.Reader, error) {
-	in, err := s.openText()
-	return &contextReader{ctx, in}, err
-}
-
-// contextReader returns the context's error once it is done, so that work ends when the
-// client leaves.
-type contextReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (c *contextReader) Read(b []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.Reader.Read(b)
-}
-
-func (s *spool) openText() (io.Reader, error) {
+// open returns a reader of the document from its beginning, decompressed and bounded. Only
+// one reader may be in use.
+func (s *spool) open() (io.Reader, error) {
 	var r io.Reader = bytes.NewReader(s.memory)
 	if s.file != nil {
 		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
