@@ -90,6 +90,27 @@ func TestErrorsOfTheDocument(t *testing.T) {
 	}
 }
 
+// The statuses of docs/reference/errors.md are those of a stream that cannot be
+// established.
+func TestStatusesOfTheDocument(t *testing.T) {
+	const file = "../docs/reference/errors.md"
+	checked := 0
+	for _, cells := range tableOf(t, file, "| reason | status | cause | do |") {
+		for _, row := range errorTable {
+			if cells[0] != "`"+string(row.code)+"`" {
+				continue
+			}
+			if cells[1] != strconv.Itoa(row.stream) {
+				t.Errorf("%s: %s has the status %s, the code has %d", file, row.code, cells[1], row.stream)
+			}
+			checked++
+		}
+	}
+	if checked != len(errorTable) {
+		t.Errorf("%d of %d statuses were compared", checked, len(errorTable))
+	}
+}
+
 // The table of docs/reference/channels.md is that of the code.
 func TestChannelErrorsOfTheDocument(t *testing.T) {
 	const file = "../docs/reference/channels.md"
