@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// given are the statements of a Turtle or TriG text, each asserted by an agent.
+// given returns the statements of a Turtle or TriG text, each asserted by an agent.
 func given(t testing.TB, text string) (out []assertions.Statement) {
 	t.Helper()
 	for q, err := range rdf.Read(strings.NewReader(prologue+text), rdf.TriG, rdf.Options{Tag: "t"}) {
@@ -40,7 +40,7 @@ func each(list []assertions.Statement) iter.Seq2[assertions.Statement, error] {
 	}
 }
 
-// compared are the differences, a line each, and the notes.
+// compared returns the differences, one line each, and the notes.
 func compared(t testing.TB, a, b []assertions.Statement, o assertions.CompareOptions) (lines, notes []string) {
 	t.Helper()
 	o.Dir = t.TempDir()
@@ -59,7 +59,7 @@ func compared(t testing.TB, a, b []assertions.Statement, o assertions.CompareOpt
 	return lines, c.Notes()
 }
 
-// relabelled is the same under other labels and in another order.
+// relabelled returns the same statements with other labels and in another order.
 func relabelled(list []assertions.Statement, random *rand.Rand) []assertions.Statement {
 	names := map[kg.Term]kg.Term{}
 	out := slices.Clone(list)
@@ -112,8 +112,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareRings proves that what is not the same is never found equal: every node of
-// these looks like every other, and refinement alone cannot tell.
+// TestCompareRings proves that different graphs are never equal: every node of these
+// looks like every other, and refinement alone cannot distinguish them.
 func TestCompareRings(t *testing.T) {
 	one := given(t, "_:a :p _:b . _:b :p _:c . _:c :p _:d . _:d :p _:e . _:e :p _:f . _:f :p _:a .")
 	two := given(t, "_:a :p _:b . _:b :p _:c . _:c :p _:a . _:d :p _:e . _:e :p _:f . _:f :p _:d .")
@@ -122,8 +122,8 @@ func TestCompareRings(t *testing.T) {
 	}
 }
 
-// TestCompareGenerated proves that random statements are the same under other labels,
-// and that one change among them is found.
+// TestCompareGenerated proves that random statements are equal under other labels, and
+// that one change among them is found.
 func TestCompareGenerated(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -163,8 +163,8 @@ func TestCompareGenerated(t *testing.T) {
 	}
 }
 
-// TestCompareAssertions proves that each part of an assertion makes a difference, but
-// the revision and the order of the sources.
+// TestCompareAssertions proves that each part of an assertion is compared, except the
+// revision and the order of sources.
 func TestCompareAssertions(t *testing.T) {
 	st := given(t, ":s :p 1 .")[0]
 	ann, bob := by("agent://ann", 0.5), by("agent://bob", 1)
@@ -197,8 +197,8 @@ func TestCompareAssertions(t *testing.T) {
 	}
 }
 
-// TestCompareBounds proves that with more statements of blank nodes than are held, and
-// with more work than is done, nodes are compared by label, and that it says so.
+// TestCompareBounds proves that beyond MaxBlank and MaxBlankWork nodes are compared by
+// label, with a note.
 func TestCompareBounds(t *testing.T) {
 	const n = 50
 	var text strings.Builder
@@ -229,8 +229,8 @@ func TestCompareBounds(t *testing.T) {
 	}
 }
 
-// TestCompareMany proves that many nodes take work in the order of their number: twins
-// around a hub, and a long list of equal values.
+// TestCompareMany proves that the work is linear in the number of nodes: twins around a
+// hub, and a long list of equal values.
 func TestCompareMany(t *testing.T) {
 	const n = 5_000
 	hub := kg.Blank("hub")

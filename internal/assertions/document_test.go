@@ -19,7 +19,7 @@ const prologue = `@prefix ka: <https://koine.example/ns/assertion#> .
 @prefix : <urn:x:> .
 `
 
-// summary is one line for each statement of a document.
+// summary formats each statement of a document as one line.
 func summary(t *testing.T, d *assertions.Document) (lines []string, err error) {
 	for st, err := range d.Statements() {
 		if err != nil {
@@ -34,7 +34,7 @@ func summary(t *testing.T, d *assertions.Document) (lines []string, err error) {
 	return lines, nil
 }
 
-// TestDocument proves what a document that was not made by koine says.
+// TestDocument proves how documents by other producers are read.
 func TestDocument(t *testing.T) {
 	const about = `rdf:subject :s ; rdf:predicate :p ; rdf:object "o" ; `
 	const by = `prov:wasAttributedTo <agent://ann> `
@@ -99,7 +99,7 @@ func TestDocument(t *testing.T) {
 }
 
 // TestDocumentBounds proves that a statement has at most as many sources as a store
-// keeps, and that a node of which much is said is data and not held in memory.
+// allows, and that a node with many statements is data and not held in memory.
 func TestDocumentBounds(t *testing.T) {
 	document := func(sources int) string {
 		var b strings.Builder

@@ -41,9 +41,9 @@ func update(t testing.TB, s *kgtest.Store, m kg.Meta, patches ...kg.Patch) {
 	}
 }
 
-// generated is a store of random statements: several sources, certainties, validities,
-// provenance, justifications, updated and retracted assertions, blank nodes, literals
-// of all kinds and several graphs, on request also some named by blank nodes.
+// generated returns a store of random statements: several sources, certainties,
+// validities, provenance, justifications, updated and retracted assertions, blank nodes,
+// literals of all kinds and several graphs, optionally with blank names.
 func generated(t testing.TB, seed uint64, commits int, blankGraphs bool) *kgtest.Store {
 	random := rand.New(rand.NewPCG(seed, 1))
 	clock := kgtest.NewClock()
@@ -111,7 +111,7 @@ func generated(t testing.TB, seed uint64, commits int, blankGraphs bool) *kgtest
 	return s
 }
 
-// exported is the document of all that the view shows.
+// exported returns the document of all statements in a view.
 func exported(t testing.TB, s *kgtest.Store, v kg.View, f rdf.Format) []byte {
 	t.Helper()
 	snapshot, err := s.View(within(t), v)
@@ -135,7 +135,7 @@ func exported(t testing.TB, s *kgtest.Store, v kg.View, f rdf.Format) []byte {
 	return out.Bytes()
 }
 
-// sortBytes is what sortings of the tests take; the small one makes them go to files.
+// sortBytes are the memory limits for sorting in the tests; the small one forces temporary files.
 const (
 	sortBytes      = 1 << 20
 	smallSortBytes = 32 << 10
@@ -156,7 +156,7 @@ func readWith(t testing.TB, document []byte, f rdf.Format, memory int) *assertio
 	return d
 }
 
-// restore writes statements, and sorts in that much memory.
+// restore restores statements with the given memory for sorting.
 func restore(t testing.TB, s *kgtest.Store, by kg.Principal, statements iter.Seq2[assertions.Statement, error], memory int) (assertions.RestoreReport, error) {
 	return assertions.Restore(within(t), s, kg.Meta{Principal: by, Justification: "the load"}, statements, assertions.RestoreOptions{Dir: t.TempDir(), SortBytes: memory})
 }

@@ -15,7 +15,7 @@ import (
 	"koine/kg/kgtest"
 )
 
-// differences compares two stores and lists what differs.
+// differences compares two stores and returns the differences.
 func differences(t testing.TB, a, b *kgtest.Store, o assertions.CompareOptions) (out []assertions.Difference) {
 	t.Helper()
 	o.Dir, o.SortBytes = t.TempDir(), sortBytes
@@ -53,15 +53,14 @@ func same(t testing.TB, a, b *kgtest.Store) {
 	}
 }
 
-// TestRoundTrip proves that what koine knows of assertions survives each format, once
-// and again.
+// TestRoundTrip proves that assertions survive each format, repeatedly.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(2) {
 		named, blank := generated(t, seed, 40, false), generated(t, seed, 40, true)
 		for _, f := range rdf.Formats {
 			t.Run(fmt.Sprint(f, " ", seed), func(t *testing.T) {
 				from := blank
-				if f == rdf.JSONLD { // its reader takes no blank node as a graph
+				if f == rdf.JSONLD { // its reader rejects blank graph names
 					from = named
 				}
 				document := exported(t, from, kg.View{Principal: local}, f)
@@ -96,15 +95,15 @@ func loadPlain(t testing.TB, s *kgtest.Store, document []byte, f rdf.Format) {
 	}
 }
 
-// TestDescriptionsAsData proves that a document that was loaded as data is data for
-// ever: its descriptions become nobody's assertions when the store travels itself.
+// TestDescriptionsAsData proves that a document loaded as data stays data: its
+// descriptions do not become assertions when the store is exported and restored.
 func TestDescriptionsAsData(t *testing.T) {
 	from := generated(t, 7, 1, false)
 	for _, f := range rdf.Formats {
 		t.Run(f.String(), func(t *testing.T) {
 			data := kgtest.Disk(t, kg.Options{})
 			loadPlain(t, data, exported(t, from, kg.View{Principal: local}, f), f)
-			// And again, so that there are descriptions of descriptions.
+			// Repeat, to get descriptions of descriptions.
 			nested := kgtest.Disk(t, kg.Options{})
 			loadPlain(t, nested, exported(t, data, kg.View{Principal: local}, f), f)
 			for _, s := range []*kgtest.Store{data, nested} {
@@ -118,8 +117,8 @@ func TestDescriptionsAsData(t *testing.T) {
 	}
 }
 
-// TestForgedDescription proves that what somebody writes into a store about an
-// assertion does not become one, whatever labels it guesses.
+// TestForgedDescription proves that a description that an agent writes into a store does
+// not become an assertion, whatever labels it uses.
 func TestForgedDescription(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	iri := func(text string) kg.Term { return kg.IRI(text) }
@@ -161,8 +160,8 @@ func TestForgedDescription(t *testing.T) {
 	}
 }
 
-// TestOneGraph proves that the document of one graph in a format without graphs goes
-// back where it came from.
+// TestOneGraph proves that the document of one graph, in a format without graphs,
+// restores the graph.
 func TestOneGraph(t *testing.T) {
 	from := generated(t, 9, 40, true)
 	g := kg.IRI("https://example.org/g1")
@@ -178,7 +177,7 @@ func TestOneGraph(t *testing.T) {
 	}
 }
 
-// only lets others read some graphs only.
+// only is an Access that lets other agents read some graphs only.
 type only struct {
 	all    kg.AgentID
 	graphs map[kg.Term]bool
@@ -188,8 +187,8 @@ func (o only) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 	return p.ID == o.all || p.ID == kg.System || o.graphs[graph]
 }
 
-// TestExportShowsTheView proves that a document holds what its reader sees and nothing
-// else: it is the same as that of a store with only that, but for the revisions.
+// TestExportShowsTheView proves that a document has exactly the reader's view: it equals
+// that of a store with only this content, except for revisions.
 func TestExportShowsTheView(t *testing.T) {
 	open, hidden := kg.DefaultGraph, kg.IRI("urn:hidden")
 	clock := kgtest.NewClock()
@@ -223,14 +222,14 @@ func TestExportShowsTheView(t *testing.T) {
 	}
 }
 
-// TestEmpty proves that nothing is nothing.
+// TestEmpty proves that an empty store round-trips.
 func TestEmpty(t *testing.T) {
 	if got := exported(t, kgtest.Disk(t, kg.Options{}), kg.View{Principal: local}, rdf.NQuads); len(got) > 0 {
 		t.Errorf("an empty store gives %s", got)
 	}
 }
 
-// TestRestoreIsForAdministrators proves that nobody else sets others' assertions.
+// TestRestoreIsForAdministrators proves that only administrators can restore assertions.
 func TestRestoreIsForAdministrators(t *testing.T) {
 	document := exported(t, generated(t, 3, 5, true), kg.View{Principal: local}, rdf.NQuads)
 	for _, row := range []struct {
@@ -253,11 +252,11 @@ func TestRestoreIsForAdministrators(t *testing.T) {
 	}
 }
 
-// overloaded is a store that has no room for an update at first.
+// overloaded is a store that rejects the first updates.
 type overloaded struct {
 	*kg.Store
 	code    kg.Code
-	until   int // the first call that is not refused
+	until   int // the first accepted call
 	refused int
 }
 
@@ -280,7 +279,7 @@ func TestRestoreWaitsForRoom(t *testing.T) {
 	}
 }
 
-// TestRestoreEndsItsWait shows that a commit is not tried for ever.
+// TestRestoreEndsItsWait proves that retries of a commit are bounded.
 func TestRestoreEndsItsWait(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	d := read(t, []byte("<urn:s> <urn:p> <urn:o> .\n"), rdf.NQuads)

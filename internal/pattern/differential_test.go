@@ -125,7 +125,7 @@ func (r *generator) triple() (t pattern.Triple) {
 	case 0:
 		t.Predicate = r.variable()
 	case 1, 3, 4:
-		if r.IntN(8) == 0 { // a literal is never a graph
+		if r.IntN(8) == 0 { // a term that no graph has
 			t.Subject = pattern.Term(kg.IRI("urn:unknown"))
 		}
 		t.Path = paths[r.IntN(len(paths))]

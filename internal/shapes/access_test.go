@@ -17,8 +17,8 @@ func (hiding) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	return graph != secret || p.ID == "agent://ann" || p.HasRole(kg.RoleAdmin)
 }
 
-// A judgement sees what the caller sees: what is hidden from it neither decides
-// nor shows.
+// A verifier sees the caller's view: statements hidden from the caller neither influence the
+// verdict nor occur in it.
 func TestHiddenGraphsAreNoDataOfAJudgement(t *testing.T) {
 	store, set := judgedStore(t, kg.Options{Access: hiding{}})
 	put(t, store, personShape+`ex:T a sh:NodeShape ; sh:targetSubjectsOf ex:worksFor ; sh:property [ sh:path ex:worksFor ; sh:class ex:Firm ] .`)
@@ -28,21 +28,21 @@ func TestHiddenGraphsAreNoDataOfAJudgement(t *testing.T) {
 	}
 	second := parse(t, `ex:zoe ex:name "Zoe" .`, kg.DefaultGraph)
 
-	// For ann this is the second name, and it may say so.
+	// For Ann this is the second name, and the message may mention it.
 	dry := by("ann")
 	dry.DryRun = true
 	r, err := write(t, store, dry, second, nil)
 	refused(t, r, err, "has 2 values, at most 1 are allowed")
 
-	// Bob sees no person there: the hidden name does not count, nor does it show.
+	// Bob sees no person there: the hidden name neither counts nor occurs.
 	dry = by("bob")
 	dry.DryRun = true
 	r, err = write(t, store, dry, second, nil)
 	if err != nil || r.Verdict.Outcome != kg.Accepted || r.Verdict.Details != "" {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	// And what is known to be a firm only there is none for him, in the very words
-	// that are said of what is not there at all.
+	// A node known to be a firm in the hidden graph only is not a firm for Bob; the message
+	// equals that for a node that does not exist.
 	r, err = write(t, store, by("bob"), parse(t, `ex:bob ex:worksFor ex:spy .`, kg.DefaultGraph), nil)
 	refused(t, r, err)
 	absent, err := write(t, store, by("bob"), parse(t, `ex:bob ex:worksFor ex:nix .`, kg.DefaultGraph), nil)
@@ -51,7 +51,7 @@ func TestHiddenGraphsAreNoDataOfAJudgement(t *testing.T) {
 		t.Errorf("%q differs from %q", r.Verdict.Details, absent.Verdict.Details)
 	}
 
-	// A violation across graphs is found by a report for somebody who reads both.
+	// Report finds a violation across graphs for an agent that reads both.
 	if r, err := write(t, store, by("bob"), second, nil); err != nil || !r.Committed {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -68,7 +68,7 @@ func TestHiddenGraphsAreNoDataOfAJudgement(t *testing.T) {
 	}
 }
 
-// Koine's own graphs are no data: the shapes are not judged by themselves.
+// System graphs are not data: the shapes are not validated by themselves.
 func TestOwnGraphsAreNoData(t *testing.T) {
 	store, set := judgedStore(t, kg.Options{})
 	put(t, store, `ex:S a sh:NodeShape ; sh:targetClass sh:NodeShape ; sh:nodeKind sh:Literal . ex:T a sh:NodeShape ; sh:targetSubjectsOf sh:nodeKind ; sh:closed true .`)

@@ -8,9 +8,9 @@ import (
 	"koine/kg"
 )
 
-// BenchmarkJudgingAmongTargets compares judging one update of one person in a graph
-// of 10 persons with that in one of 10,000, by turns: it should cost the same. It
-// is a dry run, so that nothing but executing and judging is measured.
+// BenchmarkJudgingAmongTargets compares the validation of an update of one person in a
+// graph of 10 persons with that in one of 10,000, alternating: the cost should be the
+// same. It uses dry runs, so that only execution and validation are measured.
 func BenchmarkJudgingAmongTargets(b *testing.B) {
 	few, many := peopled(b, 10), peopled(b, 10_000)
 	add := parse(b, `ex:ann a ex:Person ; ex:name "Ann" ; ex:worksFor ex:acme .`, kg.DefaultGraph)
@@ -34,7 +34,7 @@ func BenchmarkJudgingAmongTargets(b *testing.B) {
 	b.ReportMetric(float64(inMany)/float64(inFew), "ratio")
 }
 
-// peopled is a store with so many persons that conform to a shape.
+// peopled returns a store with n persons that conform to a shape.
 func peopled(b *testing.B, n int) *kg.Store {
 	store, _ := judgedStore(b, kg.Options{})
 	put(b, store, personShape+`ex:T a sh:NodeShape ; sh:targetSubjectsOf ex:worksFor ; sh:property [ sh:path ( ex:worksFor ex:name ) ; sh:minCount 1 ] .`)
@@ -49,7 +49,7 @@ func peopled(b *testing.B, n int) *kg.Store {
 		}
 	}
 	for len(quads) > 0 {
-		k := min(len(quads), 9_000) // three for each person
+		k := min(len(quads), 9_000) // three per person
 		if r, err := write(b, store, by("ann"), quads[:k], nil); err != nil || !r.Committed {
 			b.Fatalf("%+v, %v", r.Verdict, err)
 		}

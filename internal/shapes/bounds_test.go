@@ -37,8 +37,7 @@ func TestTheBudgetOfAJudgement(t *testing.T) {
 	}
 }
 
-// A judgement ends at its budget, not behind it: the very step that is one too
-// many is refused.
+// A validation ends exactly at its budget: the first step beyond it is rejected.
 func TestTheLastStepOfABudget(t *testing.T) {
 	store, set := judgedStore(t, kg.Options{})
 	put(t, store, personShape)
@@ -102,7 +101,7 @@ func TestAReportEndsAtItsLimits(t *testing.T) {
 	}
 }
 
-// The details of a verdict are bounded however much is wrong.
+// The details of a verdict are bounded for any number of violations.
 func TestDetailsAreBounded(t *testing.T) {
 	store, _ := judgedStore(t, kg.Options{})
 	put(t, store, personShape)
@@ -131,7 +130,7 @@ func TestBoundsOfShapes(t *testing.T) {
 	wide := func(steps int) string {
 		return "ex:S sh:path [ sh:alternativePath ( " + strings.Repeat("ex:p ", steps-1) + ") ] ."
 	}
-	fanned := func(levels int) string { // each level doubles what is read
+	fanned := func(levels int) string { // each level doubles the dependencies
 		var b strings.Builder
 		b.WriteString("ex:S0 sh:targetNode ex:a . ")
 		for i := range levels {

@@ -9,8 +9,7 @@ import (
 	"koine/kg"
 )
 
-// overtaken is a verifier between whose first verdict and the commit something
-// else happens.
+// overtaken is a verifier that runs a function between its first verdict and the commit.
 type overtaken struct {
 	*shapes.Set
 	once      sync.Once
@@ -27,13 +26,12 @@ func (o *overtaken) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, err
 	return v, err
 }
 
-// An update that was good when its caller judged it is judged again when anything
-// that the verdict was made from changed meanwhile, be it of subjects that the
-// update is not about.
+// A valid update is validated again if a dependency of its verdict has changed meanwhile,
+// even of subjects that the update does not change.
 func TestWhatAVerdictWasMadeFromMayChange(t *testing.T) {
 	for _, row := range []struct {
 		name, shapes, before, update string
-		meanwhile, removed           string // what is added and removed between judgement and commit
+		meanwhile, removed           string // changes between validation and commit
 		putMeanwhile                 string
 		accepted                     bool
 		asked                        int

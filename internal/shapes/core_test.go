@@ -10,10 +10,9 @@ import (
 	"koine/kg"
 )
 
-// Each component of SHACL core, by cases of our own after the sections of the
-// recommendation: what conforms and what does not. The cases of the W3C suite are
-// not part of this repository; docs/decisions/verification.md says what of core
-// there is.
+// Each component of SHACL core, by our own cases in the order of the recommendation: conforming and
+// violating nodes. The cases of the W3C suite are not part of this repository;
+// docs/decisions/verification.md lists the supported parts of core.
 func TestCoreComponents(t *testing.T) {
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1})
 	if err != nil {
@@ -47,8 +46,8 @@ func TestCoreComponents(t *testing.T) {
 	}
 }
 
-// lines writes "focus path value component", and the severity where it is not the
-// usual one, with ex: for the namespace of the tests.
+// lines formats findings as "focus path value component", with the severity unless it is
+// sh:Violation, and with ex: for the namespace of the tests.
 func lines(list []shapes.Finding) (out []string) {
 	for _, f := range list {
 		value := "-"
@@ -183,7 +182,7 @@ var coreCases = []struct {
 	{"in nothing", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:in () .`, `ex:a ex:p 1 .`, []string{"ex:a ex:p 1 In"}},
 }
 
-// What is no shape of SHACL core is refused, and the error says where.
+// Invalid shapes are rejected, and the error has the location.
 func TestWhatIsNoShape(t *testing.T) {
 	for _, row := range []struct{ name, shapes, place string }{
 		{"a property shape without a path", `ex:S a sh:PropertyShape ; sh:minCount 1 .`, "<http://example.org/S>: a property shape needs an sh:path"},

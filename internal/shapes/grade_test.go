@@ -6,8 +6,7 @@ import (
 	"koine/kg"
 )
 
-// A node that violates a shape already may be left as it is and made better, and
-// is not made worse.
+// A node that already violates a shape may stay unchanged or improve, but not become worse.
 func TestWhatIsWrongMayNotGetWorse(t *testing.T) {
 	p := func(constraint string) string {
 		return `ex:S sh:targetNode ex:a ; sh:property [ sh:path ex:p ; ` + constraint + ` ] .`
@@ -44,7 +43,7 @@ func TestWhatIsWrongMayNotGetWorse(t *testing.T) {
 		{"one more that does not", p(`sh:qualifiedValueShape [ sh:class ex:C ] ; sh:qualifiedMaxCount 1`), `ex:a ex:p ex:b, ex:c . ex:b a ex:C . ex:c a ex:C .`, `ex:a ex:p ex:d .`, ``, false},
 		{"one less that qualifies of too few", p(`sh:qualifiedValueShape [ sh:class ex:C ] ; sh:qualifiedMinCount 3`), `ex:a ex:p ex:b, ex:c . ex:b a ex:C . ex:c a ex:C .`, ``, `ex:a ex:p ex:c .`, true},
 
-		// Shapes in shapes: by what the value violates there.
+		// Nested shapes: by the violations of the value there.
 		{"a node, further from it", `ex:S sh:targetNode ex:a ; sh:node [ sh:property [ sh:path ex:p ; sh:maxCount 1 ] ] .`, `ex:a ex:p 1, 2 .`, `ex:a ex:p 3 .`, ``, true},
 		{"a node, as far", `ex:S sh:targetNode ex:a ; sh:node [ sh:property [ sh:path ex:p ; sh:maxCount 1 ] ] .`, `ex:a ex:p 1, 2 .`, `ex:a ex:p 3 .`, `ex:a ex:p 1 .`, false},
 		{"and, further from one", `ex:S sh:targetNode ex:a ; sh:and ( ` + nested + ` ) .`, `ex:a ex:p 1, 2 .`, `ex:a ex:q 1, 2 .`, ``, true},
@@ -72,7 +71,7 @@ func TestWhatIsWrongMayNotGetWorse(t *testing.T) {
 	}
 }
 
-// The details tell what is refused from what was there.
+// The details separate new violations from existing ones.
 func TestDetailsOfWhatGotWorse(t *testing.T) {
 	store, _ := judgedStore(t, kg.Options{})
 	accepts(t, store, `ex:ann a ex:Person ; ex:name "Ann", "Anna", 3 .`)

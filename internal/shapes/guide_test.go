@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// The example of docs/security.md does what is said of it.
+// The example of docs/security.md behaves as described.
 func TestTheExampleOfTheGuide(t *testing.T) {
 	text, err := os.ReadFile("../../docs/security.md")
 	if err != nil {

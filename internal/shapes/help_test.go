@@ -22,7 +22,7 @@ const prefixes = `
 
 func ex(name string) kg.Term { return kg.IRI("http://example.org/" + name) }
 
-// within bounds a call that could wait for ever.
+// within returns a context with a time limit.
 func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), slowtest.Slack(2*time.Minute))
 	t.Cleanup(cancel)
@@ -35,7 +35,7 @@ func by(name string) kg.Meta {
 	return kg.Meta{Principal: kg.Principal{ID: kg.CanonicalAgent(name), Method: "key"}}
 }
 
-// judgedStore is a store that judges by a Set.
+// judgedStore is a store with a Set as its verifier.
 func judgedStore(t testing.TB, o kg.Options) (*kg.Store, *shapes.Set) {
 	t.Helper()
 	set := &shapes.Set{}
@@ -57,7 +57,7 @@ func openJudged(t testing.TB, dir string, set *shapes.Set, o kg.Options) *kg.Sto
 	return store
 }
 
-// parse reads Turtle with the prefixes of the tests into a graph.
+// parse parses Turtle with the prefixes of the tests.
 func parse(t testing.TB, turtle string, graph kg.Term) []kg.Quad {
 	t.Helper()
 	var out []kg.Quad
@@ -81,7 +81,7 @@ func put(t testing.TB, store *kg.Store, turtle string) {
 	}
 }
 
-// write asks for an update that adds and removes.
+// write commits an update that adds and removes quads.
 func write(t testing.TB, store *kg.Store, m kg.Meta, add, remove []kg.Quad) (kg.Receipt, error) {
 	t.Helper()
 	return store.Update(within(t), m, func(tx *kg.Tx) error {
@@ -99,7 +99,7 @@ func write(t testing.TB, store *kg.Store, m kg.Meta, add, remove []kg.Quad) (kg.
 	})
 }
 
-// accepts and refuses add Turtle to the default graph.
+// accepts and refuses add Turtle to the default graph and check the verdict.
 func accepts(t testing.TB, store *kg.Store, turtle string) kg.Receipt {
 	t.Helper()
 	r, err := write(t, store, by("ann"), parse(t, turtle, kg.DefaultGraph), nil)

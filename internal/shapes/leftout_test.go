@@ -12,8 +12,8 @@ import (
 	"koine/kg"
 )
 
-// putSupported keeps what can be judged of the shapes, and gives what is left out, a
-// line for each, with ex: for the namespace of the tests.
+// putSupported puts the supported parts of shapes and returns the omitted ones, one line
+// each, with ex: for the namespace of the tests.
 func putSupported(t testing.TB, store *kg.Store, turtle string) []string {
 	t.Helper()
 	quads, err := shapes.Parse(prefixes + turtle)
@@ -39,8 +39,8 @@ const component = `ex:Component a sh:ConstraintComponent ;
 	sh:parameter [ sh:path ex:lang ; sh:datatype xsd:string ] ;
 	sh:validator [ a sh:SPARQLAskValidator ; sh:ask "ASK { FILTER (lang($value) = $lang) }" ] .`
 
-// What SHACL defines and koine does not judge is refused, each by its name and its
-// place, and is what is left out where the rest is asked for. What is left judges.
+// Unsupported terms of SHACL are rejected with name and location, and omitted with
+// PutSupported. The supported parts take effect.
 func TestNothingPassesSilently(t *testing.T) {
 	const judged = ` sh:targetClass ex:C ; sh:property [ sh:path ex:p ; sh:minCount 1 ] . `
 	for _, row := range []struct {
@@ -108,7 +108,8 @@ func TestNothingPassesSilently(t *testing.T) {
 	}
 }
 
-// What is left out makes nothing that is kept refuse more: what would is left out too.
+// Omitting a part never makes a shape stricter: constraints that would become stricter
+// are omitted as well.
 func TestLeavingOutRefusesNothingMore(t *testing.T) {
 	const query = `sh:sparql [ sh:select "" ]`
 	for _, row := range []struct {
@@ -147,8 +148,8 @@ func TestLeavingOutRefusesNothingMore(t *testing.T) {
 	}
 }
 
-// Shapes are refused for what they say and for what they bring others to say, not for
-// what was left out before.
+// Put rejects shapes for their own issues and for those that they cause in others, not
+// for issues that existed before.
 func TestWhatIsLeftOutAlready(t *testing.T) {
 	store, set := judgedStore(t, kg.Options{})
 	const old = `ex:S a sh:NodeShape ; sh:targetClass ex:C ; sh:sparql [ sh:ask "" ] .`
@@ -184,8 +185,8 @@ func TestWhatIsLeftOutAlready(t *testing.T) {
 	}
 }
 
-// Shapes that an older build kept, and Put refuses today, judge as they did; a start
-// names them in one line.
+// Shapes that an older build stored, and Put rejects today, keep their effect; a start
+// logs one warning.
 func TestShapesOfBefore(t *testing.T) {
 	dir := t.TempDir()
 	var log bytes.Buffer

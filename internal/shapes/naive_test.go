@@ -11,17 +11,17 @@ import (
 	"koine/kg"
 )
 
-// naive judges whole graphs by the text of SHACL, with lists and loops, reading
-// the shapes as they are written. It knows what the random shapes use.
+// naive validates whole graphs directly by the text of SHACL, with lists and loops. It
+// supports the features of the random shapes.
 type naive struct {
 	shapes, data triples
 	judging      []under
 	comparing    []under
-	asked        int // how often a node was judged by a shape
+	asked        int // number of validations of a node by a shape
 }
 
-// mostAsked is where the evaluator gives up: shapes inside of themselves can have it
-// go every way through the data.
+// mostAsked is the limit at which the evaluator gives up: recursive shapes can make it
+// follow every path through the data.
 const mostAsked = 5_000
 
 func (n *naive) gaveUp() bool { return n.asked > mostAsked }
@@ -103,7 +103,7 @@ func (n *naive) path(from, path kg.Term) []kg.Term {
 	}
 	if of, ok := one("inversePath"); ok {
 		if of.Kind() != kg.KindIRI {
-			// Every node that leads here: all nodes are tried.
+			// Try all nodes as starts.
 			var out []kg.Term
 			for _, x := range n.nodes() {
 				if slices.Contains(n.path(x, of), from) {
@@ -156,18 +156,18 @@ func (n *naive) isA(node, class kg.Term) bool {
 	return slices.Contains(classes, class)
 }
 
-// fault is something that violates a shape.
+// fault is a violation of a shape.
 type fault struct {
-	id       string // the same before and after an update
-	reported string // what a report says of it
+	id       string // equal before and after an update
+	reported string // text in a report
 	refuses  bool
 	degree   int
 	value    kg.Term
-	each     []kg.Term // shapes that the value is to conform to
-	one      []kg.Term // shapes of which it is to conform to one, and does to none
+	each     []kg.Term // shapes that must all conform
+	one      []kg.Term // shapes of which one must conform, and none does
 }
 
-// findings lists what violates the shapes with targets.
+// findings returns the violations of the shapes with targets.
 func (n *naive) findings() map[string]fault {
 	out := map[string]fault{}
 	for _, t := range n.shapes {
@@ -187,8 +187,7 @@ func (n *naive) findings() map[string]fault {
 	return out
 }
 
-// brings tells whether the fault is new in n, or worse than the one of the same id
-// in before.
+// brings reports whether the fault is new in n, or worse than the fault with the same id in before.
 func (n *naive) brings(f, old fault, there bool, before *naive) bool {
 	if !there || f.degree > old.degree {
 		return true
@@ -246,9 +245,9 @@ func (n *naive) count(list []kg.Term, holds func(kg.Term) bool) (count int) {
 	return count
 }
 
-// validate lists the findings for one focus node.
+// validate returns the findings for one focus node.
 //
-// A node that is being judged by a shape counts as conforming to it.
+// A node that is being validated by a shape counts as conforming to it.
 func (n *naive) validate(focus, shape kg.Term) (out []fault) {
 	at := under{focus, shape}
 	if n.asked++; slices.Contains(n.judging, at) || n.gaveUp() {
@@ -268,7 +267,7 @@ func (n *naive) validate(focus, shape kg.Term) (out []fault) {
 	if s := get("severity"); len(s) > 0 {
 		severity = s[0]
 	}
-	// of is what the shape says for the component: there may be several.
+	// of has the shape's values for the component: there may be several.
 	say := func(component string, of, value kg.Term, aspect string, degree int) *fault {
 		out = append(out, fault{
 			id:       fmt.Sprintf("%s %s %s %s %s %s", focus, shape, component, of, value, aspect),
@@ -411,7 +410,7 @@ func (n *naive) validate(focus, shape kg.Term) (out []fault) {
 	return out
 }
 
-// naiveCompare knows integers and plain texts.
+// naiveCompare compares integers and plain strings.
 func naiveCompare(a, b kg.Term) (int, bool) {
 	switch {
 	case a.Datatype() != b.Datatype():

@@ -12,8 +12,7 @@ import (
 	"koine/kg"
 )
 
-// worst is a pattern of many instructions, and text that has it try them at each of
-// its characters.
+// worst returns a pattern of many instructions, and a text that executes them at each character.
 const worst = `sh:pattern "[A-Z]{2,80}-[0-9]{4}"`
 
 func longText(i int) kg.Quad {
@@ -28,8 +27,7 @@ func longTexts(n int) (list []kg.Quad) {
 	return list
 }
 
-// TestPatternIsPaidFor proves that matching a long text takes as many steps as it is
-// work.
+// TestPatternIsPaidFor proves that matching a long text costs steps in proportion to the work.
 func TestPatternIsPaidFor(t *testing.T) {
 	store, _ := judgedStore(t, kg.Options{})
 	put(t, store, `ex:S a sh:NodeShape ; sh:targetSubjectsOf ex:p ; sh:property [ sh:path ex:p ; `+worst+` ] .`)
@@ -40,8 +38,8 @@ func TestPatternIsPaidFor(t *testing.T) {
 	}
 }
 
-// TestPatternEndsInTime proves that the match of one long text ends with its caller,
-// and when its time is over.
+// TestPatternEndsInTime proves that the match of one long text ends with its context and
+// with its time limit.
 func TestPatternEndsInTime(t *testing.T) {
 	store, set := judgedStore(t, kg.Options{})
 	put(t, store, `ex:S a sh:NodeShape ; sh:targetSubjectsOf ex:p ; sh:property [ sh:path ex:p ; sh:pattern "([A-Z]{2,200}-[0-9]{4}){3}" ] .`)
@@ -71,8 +69,8 @@ func TestPatternEndsInTime(t *testing.T) {
 	}
 }
 
-// TestLongValuesArePaidFor proves that whatever reads, tests or compares a long value
-// takes more steps than for a short one.
+// TestLongValuesArePaidFor proves that reading, testing and comparing a long value costs
+// more steps than a short one.
 func TestLongValuesArePaidFor(t *testing.T) {
 	for _, constraint := range []string{
 		`sh:minLength 1`, `sh:maxLength 9`, `sh:datatype xsd:date`, `sh:nodeKind sh:IRI`, `sh:in ( "a" "b" )`, `sh:hasValue "a"`,
@@ -101,8 +99,8 @@ func TestLongValuesArePaidFor(t *testing.T) {
 	}
 }
 
-// TestHiddenStatementsArePaidFor: what is read and left out, because it is koine's own,
-// takes steps as well.
+// TestHiddenStatementsArePaidFor proves that statements of system graphs that are read
+// and skipped cost steps, too.
 func TestHiddenStatementsArePaidFor(t *testing.T) {
 	store, set := judgedStore(t, kg.Options{})
 	put(t, store, `ex:S a sh:NodeShape ; sh:targetSubjectsOf ex:p ; sh:property [ sh:path rdf:type ; sh:maxCount 1000 ] .`)

@@ -17,8 +17,8 @@ var (
 	seed   = flag.Uint64("shapes.seed", 0, "seed of the random shapes; 0 is a new one")
 )
 
-// The verdict on an update is that of comparing all violations of the whole graph
-// after it with all of those before it; and a report lists these.
+// The verdict on an update equals the comparison of all violations of the whole graph
+// before and after it, and a report lists these.
 func TestVerdictsAreThoseOfTheWholeGraph(t *testing.T) {
 	if *seed == 0 {
 		*seed = rand.Uint64()
@@ -27,7 +27,7 @@ func TestVerdictsAreThoseOfTheWholeGraph(t *testing.T) {
 	store, set := judgedStore(t, kg.Options{})
 	counts := map[kg.Outcome]int{}
 	w := &world{rand: rand.New(rand.NewPCG(*seed, 1)), quads: map[kg.Quad]bool{}}
-	whole := 0 // rounds that came to their end
+	whole := 0 // rounds that were compared
 	for range *rounds {
 		var ids []kg.Term
 		for _, s := range set.List() {
@@ -59,7 +59,7 @@ func TestVerdictsAreThoseOfTheWholeGraph(t *testing.T) {
 	}
 }
 
-// world makes random graphs, shapes and updates.
+// world generates random graphs, shapes and updates.
 type world struct {
 	rand  *rand.Rand
 	quads map[kg.Quad]bool
@@ -99,7 +99,7 @@ func (w *world) path() string {
 	return "( " + w.path() + " " + w.path() + " )"
 }
 
-// constraints writes a few, for a shape with a path or without.
+// constraints returns some constraints, for a shape with or without a path.
 func (w *world) constraints(onPath bool) string {
 	w.depth++
 	defer func() { w.depth-- }()
@@ -115,7 +115,7 @@ func (w *world) constraints(onPath bool) string {
 		used[name] = true
 		inner := func() string {
 			if w.rand.IntN(4) == 0 {
-				return "ex:R" + fmt.Sprint(w.rand.IntN(3)) // leads back here, at times
+				return "ex:R" + fmt.Sprint(w.rand.IntN(3)) // sometimes recursive
 			}
 			return "[ " + w.constraints(false) + " sh:deactivated false ]"
 		}
@@ -176,7 +176,7 @@ func (w *world) shapes() string {
 	return b.String()
 }
 
-// statement is one of Turtle, of a kind that is there for a reason.
+// statement returns a statement in Turtle that is relevant to the shapes.
 func (w *world) statement() string {
 	switch w.rand.IntN(8) {
 	case 0:
@@ -210,8 +210,8 @@ func kept(quads map[kg.Quad]bool) []kg.Quad {
 	return out
 }
 
-// step makes an update and compares. It tells whether it could: what is inside of
-// itself may take too long to compare.
+// step makes an update and compares. It reports false if recursive shapes made the
+// comparison too expensive.
 func (w *world) step(t *testing.T, store *kg.Store, set *shapes.Set, by triples, text string, counts map[kg.Outcome]int) bool {
 	t.Helper()
 	add, remove := w.update(t)

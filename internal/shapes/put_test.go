@@ -8,7 +8,7 @@ import (
 	"koine/kg"
 )
 
-// keptShapes lists the statements of the shapes graph.
+// keptShapes returns the statements of the shapes graph.
 func keptShapes(t testing.TB, store *kg.Store) (out []kg.Quad) {
 	t.Helper()
 	snapshot, err := store.View(within(t), kg.View{Principal: admin, AllGraphs: true})
@@ -41,7 +41,7 @@ func TestPutReplacesByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	accepts(t, store, `ex:bob a ex:X .`)
-	// Nothing is left of what the shapes that went were made of.
+	// Nothing remains of the parts of removed shapes.
 	if left := keptShapes(t, store); len(left) != 5 {
 		t.Errorf("%v are kept", left)
 	}
@@ -62,14 +62,14 @@ func TestWhoMayChangeShapesAndHow(t *testing.T) {
 	if _, err := shapes.Put(within(t), store, by("ann"), quads); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("got %v", err)
 	}
-	// It is not even told what is wrong with them.
+	// The reason is not revealed to others.
 	if _, err := shapes.Put(within(t), store, by("ann"), nil); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("got %v", err)
 	}
 	if _, err := shapes.Remove(within(t), store, by("ann"), []kg.Term{ex("S")}); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("got %v", err)
 	}
-	// Not by a patch either, whoever sends it.
+	// A patch cannot change them either, whoever sends it.
 	if _, err := write(t, store, kg.Meta{Principal: admin}, quads, nil); kg.CodeOf(err) != kg.CodeReserved {
 		t.Errorf("got %v", err)
 	}
@@ -90,19 +90,19 @@ func TestWhoMayChangeShapesAndHow(t *testing.T) {
 	if left := keptShapes(t, store); len(left) > 0 {
 		t.Errorf("%v are kept", left)
 	}
-	// What another shape needs stays: the whole has to compile.
+	// Parts that another shape needs stay: the whole must compile.
 	put(t, store, `ex:A a sh:NodeShape ; sh:targetClass ex:C ; sh:property ex:B . ex:B a sh:PropertyShape ; sh:path ex:p ; sh:minCount 1 .`)
 	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("B")}); kg.CodeOf(err) != kg.CodeInvalid {
 		t.Errorf("got %v", err)
 	}
 }
 
-// panicking stands for a fault in judging.
+// panicking is a verifier that panics.
 type panicking struct{}
 
 func (panicking) Verify(context.Context, kg.Judgement) (kg.Verdict, error) { panic("a fault") }
 
-// A fault is the error of the update that met it, and of nothing else.
+// A panic fails the update that caused it, and nothing else.
 func TestAPanicIsTheUpdatesError(t *testing.T) {
 	set := &shapes.Set{}
 	store, err := kg.Open(t.TempDir(), kg.Options{Verifier: kg.Verifiers(set, panicking{}), OnSystemChange: set.Follow, ReserveBytes: 1})

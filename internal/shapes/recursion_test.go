@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// What recursive shapes find: a node that is being judged counts as conforming.
+// Findings of recursive shapes: a node that is being validated counts as conforming.
 func TestRecursiveShapes(t *testing.T) {
 	const friends = `ex:Person a sh:NodeShape ; sh:targetClass ex:P ; sh:property [ sh:path ex:name ; sh:minCount 1 ] , [ sh:path ex:knows ; sh:node ex:Person ] .`
 	for _, row := range []struct {
@@ -61,8 +61,8 @@ func reportOf(t testing.TB, store *kg.Store, set *shapes.Set, o shapes.ReportOpt
 	return r
 }
 
-// An update far from a target is refused for what it does to it, through shapes inside
-// of themselves; one that leaves a good node good is looked at no further than that.
+// An update far from a target is rejected for its effect on the target through recursive
+// shapes. If the first nodes keep conforming, validation goes no further.
 func TestRecursiveShapesFollowTheData(t *testing.T) {
 	store, set := judgedStore(t, kg.Options{})
 	put(t, store, `ex:Person a sh:NodeShape ; sh:targetClass ex:P ; sh:property [ sh:path ex:name ; sh:minCount 1 ] , [ sh:path ex:knows ; sh:node ex:Person ] .`)
@@ -95,8 +95,8 @@ func TestRecursiveShapesFollowTheData(t *testing.T) {
 	}
 }
 
-// However many ways lead to a node, it is judged once: a ladder of two nodes on each
-// rung that know both of the next has 2^40 ways.
+// A node is validated once, however many paths lead to it: a ladder of two nodes per
+// rung, each connected to both of the next rung, has 2^40 paths.
 func TestRecursiveShapesJudgeANodeOnce(t *testing.T) {
 	for _, row := range []struct {
 		name, end string
@@ -131,11 +131,11 @@ func TestDepthOfRecursion(t *testing.T) {
 		}
 		return quads
 	}
-	// A node of the chain is judged by the shape, and its next by the property inside.
+	// A node of the chain is validated by the shape, and the next one by the nested property shape.
 	o := shapes.ReportOptions{Budget: shapes.Budget{Time: time.Hour}}
 	set.Budget = o.Budget
 	for i, n := range []int{shapes.MaxDepth / 2, shapes.MaxDepth/2 + 1} {
-		// The update itself is judged from the chain's end, and goes nowhere deep.
+		// Validation of the update itself starts at the chain's end and is not nested.
 		if r, err := write(t, store, by("ann"), chain("c"+fmt.Sprint(i), n), nil); err != nil || !r.Committed {
 			t.Fatalf("got %+v, %v", r, err)
 		}

@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// likeSchemaOrg is a vocabulary as schema.org writes its shapes: one for each class,
-// with what each property may lead to, so that most of them lead back to themselves.
+// likeSchemaOrg returns a vocabulary in the style of schema.org's shapes: one per class,
+// with the allowed types of each property, so that most are recursive.
 const likeSchemaOrg = `
 	ex:Anything a sh:NodeShape ; sh:nodeKind sh:BlankNodeOrIRI ; sh:targetClass ex:Thing ;
 		sh:property [ sh:path ex:name ; sh:node ex:Text ], [ sh:path ex:about ; sh:node ex:Anything ], [ sh:path ex:image ; sh:or ( [ sh:node ex:Text ] [ sh:node ex:APicture ] ) ] .
@@ -37,8 +37,8 @@ func TestShapesLikeThoseOfSchemaOrg(t *testing.T) {
 	refuses(t, store, `ex:new a ex:Thing ; ex:name 5 .`, "http://example.org/new, http://example.org/name")
 }
 
-// TestShapeNamedByAForbiddenIRI: schema.org's shapes name one so. Its IRI is escaped, and
-// it judges.
+// TestShapeNamedByAForbiddenIRI proves that an invalid IRI as a shape's name, as in
+// schema.org's shapes, is escaped, and that the shape takes effect.
 func TestShapeNamedByAForbiddenIRI(t *testing.T) {
 	store, _ := judgedStore(t, kg.Options{})
 	put(t, store, `<http://x.example/a#bhttp://x.example/c#d> a sh:NodeShape ; sh:targetClass ex:Set ; sh:property [ sh:path ex:size ; sh:datatype xsd:integer ] .`)
@@ -46,8 +46,8 @@ func TestShapeNamedByAForbiddenIRI(t *testing.T) {
 	accepts(t, store, `ex:s a ex:Set ; ex:size 3 .`)
 }
 
-// TestShapesOfSchemaOrg takes schema.org's own shapes (data/releases/*/schemaorg-shapes.shacl
-// of github.com/schemaorg/schemaorg), which are not part of this repository.
+// TestShapesOfSchemaOrg puts schema.org's own shapes (data/releases/*/schemaorg-shapes.shacl of
+// github.com/schemaorg/schemaorg), which are not part of this repository.
 func TestShapesOfSchemaOrg(t *testing.T) {
 	const file = "KOINE_SCHEMAORG_SHAPES"
 	name := os.Getenv(file)

@@ -12,12 +12,12 @@ import (
 	"koine/kg"
 )
 
-// suiteDir names the tests of a checkout of github.com/w3c/data-shapes
+// suiteDir is the directory of the tests in a checkout of github.com/w3c/data-shapes
 // (data-shapes-test-suite/tests), which is not part of this repository.
 const suiteDir = "KOINE_SHACL_SUITE"
 
-// TestSuiteOfW3C: all of core gives the report that the suite wants. Nothing of the
-// SPARQL part, which is not supported, passes without a word.
+// TestSuiteOfW3C proves that all of core gives the expected report, and that the SPARQL
+// part, which is not supported, is rejected or reported.
 func TestSuiteOfW3C(t *testing.T) {
 	dir := os.Getenv(suiteDir)
 	if dir == "" {
@@ -72,7 +72,7 @@ func subjectsOf(quads []kg.Quad, predicate string, object kg.Term) []kg.Term {
 	return triplesOf(quads).subjects(kg.IRI(predicate), object)
 }
 
-// judgeSuite runs the test of a file. Where refusing is allowed it is no failure.
+// judgeSuite runs the test of a file. If mayRefuse is set, a rejection is allowed.
 func judgeSuite(t *testing.T, name string, all []kg.Quad, mayRefuse bool) bool {
 	g := triplesOf(all)
 	test := g.subjects(kg.IRI(kg.RDFType), suiteTerm("test", "Validate"))[0]
