@@ -137,7 +137,7 @@ func TestMinRevision(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{MaxWait: 30 * time.Millisecond})
 	query := `{"jsonrpc":"2.0","id":1,"method":"knowledge/query","params":{"query":"{ revision }","metadata":{"koine":{"minRevision":1}}}}`
 	if got := s.post(t, query); !strings.Contains(got, `"code":-32010`) || !strings.Contains(got, `"reason":"TIMEOUT"`) ||
-		!strings.Contains(got, `"message":"revision 1 did not come within 30ms; the newest is 0"`) || !strings.Contains(got, `"field":"metadata.koine.minRevision"`) {
+		!strings.Contains(got, `"message":"revision 1 was not reached within 30ms; the newest is 0"`) || !strings.Contains(got, `"field":"metadata.koine.minRevision"`) {
 		t.Errorf("a revision that does not come: got %s", got)
 	}
 	long := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{MaxWait: patience})

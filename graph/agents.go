@@ -81,7 +81,7 @@ func readAgents(ctx context.Context, first *int, after, capability *string) ([]A
 // has no record and is left out.
 func (r *run) agentsThatCan(ctx context.Context, capability string, after kg.AgentID, n int) (list []agents.Record, err error) {
 	if capability == "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "a capability has at least one letter").At("capability")
+		return nil, kg.Errorf(kg.CodeInvalid, "capability must not be empty").At("capability")
 	}
 	directory, _, err := r.agentDirectory()
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *run) agentsThatCan(ctx context.Context, capability string, after kg.Age
 func (r *run) agentDirectory() (*agents.Directory, agents.Caller, error) {
 	by := agents.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Agents == nil {
-		return nil, by, kg.Errorf(kg.CodeNotFound, "agents cannot register here")
+		return nil, by, kg.Errorf(kg.CodeNotFound, "registration is disabled on this server")
 	}
 	return r.engine.deps.Agents, by, nil
 }
@@ -121,7 +121,7 @@ func registerAgent(ctx context.Context, input RegisterAgentInput) (*Agent, error
 	case wish.ID == "":
 		wish.ID = cmp.Or(id, by.Acting())
 	case id != "" && id != wish.ID:
-		return nil, inInput(kg.Errorf(kg.CodeInvalid, "is not that of the card").At("id"))
+		return nil, inInput(kg.Errorf(kg.CodeInvalid, "id differs from the id in the card").At("id"))
 	}
 	record, err := directory.Register(ctx, by, wish)
 	if err != nil {
@@ -164,7 +164,7 @@ func updateCard(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
 	decoder := json.NewDecoder(bytes.NewReader(input.Card))
 	decoder.UseNumber()
 	if err := decoder.Decode(&members); err != nil || members == nil {
-		return nil, inInput(kg.Errorf(kg.CodeInvalid, "is an object").At("card"))
+		return nil, inInput(kg.Errorf(kg.CodeInvalid, "card must be a JSON object").At("card"))
 	}
 	for name, text := range map[string]*string{"name": input.Name, "owner": input.Owner, "status": (*string)(input.Status)} {
 		if text != nil {

@@ -237,7 +237,7 @@ func (l *loader) findRoutes(from, to kg.Term, e path.Edges, maxDepth, k int) (ro
 // noteDepth adds a hint that a path search ended at its maximal depth.
 func (r *run) noteDepth(field string, maxDepth int) {
 	h := operation.Hint{Path: ast.Path{ast.PathName(field)}}
-	h.Message = fmt.Sprintf("no way is up to %d statements long (maxDepth), but a longer one may exist", maxDepth)
+	h.Message = fmt.Sprintf("no path has at most %d statements (maxDepth), but a longer one may exist", maxDepth)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.noted) < operation.MaxHints {

@@ -52,11 +52,11 @@ func (r *run) askAndWait(ctx context.Context, input *AskInput, with func(*channe
 	q := channels.Question{Wait: channels.DefaultAskTime}
 	if n := input.TimeoutSeconds; n != nil {
 		if q.Wait = time.Duration(*n) * time.Second; *n < 1 {
-			return nil, kg.Errorf(kg.CodeInvalid, "one waits for at least a second").At("timeoutSeconds").At("input")
+			return nil, kg.Errorf(kg.CodeInvalid, "timeoutSeconds must be at least 1").At("timeoutSeconds").At("input")
 		}
 	}
 	if m := input.Message; m.ScopeID != nil || m.ChannelName != nil {
-		return nil, kg.Errorf(kg.CodeInvalid, "one asks in a channel that is there: say its id").At("channelId").At("message").At("input")
+		return nil, kg.Errorf(kg.CodeInvalid, "ask requires an existing channel: pass channelId").At("channelId").At("message").At("input")
 	}
 	var facts update.Facts
 	if q.Publication, facts, err = r.convertPublication(ctx, input.Message); err != nil {
@@ -102,8 +102,8 @@ func (e *Engine) askTime(op *graphql.OperationContext) (sum time.Duration, err e
 		sum += secondsOf(input["timeoutSeconds"], e.limits.AskTime)
 	}
 	if sum > e.limits.AskTime {
-		return 0, limitError("askTime", "the operation would wait for %v; %v is the most", sum, e.limits.AskTime).
-			withHint("Wait for less, and ask again with the same idempotencyKey.")
+		return 0, limitError("askTime", "the operation would wait for %v; at most %v is allowed", sum, e.limits.AskTime).
+			withHint("Reduce timeoutSeconds, and repeat the request with the same idempotencyKey.")
 	}
 	return sum, nil
 }

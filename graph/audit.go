@@ -29,7 +29,7 @@ type auditQuery struct {
 func auditList(ctx context.Context, asked auditQuery) (*AuditConnection, error) {
 	r := runOf(ctx)
 	if !r.request.Principal.IsAdmin() {
-		return nil, kg.Errorf(kg.CodePermissionDenied, "the audit list is for administrators")
+		return nil, kg.Errorf(kg.CodePermissionDenied, "the audit list requires an administrator")
 	}
 	q, err := asked.toQuery(r.engine.limits)
 	if err != nil {

@@ -56,7 +56,7 @@ func (r *run) changeRestrictions(ctx context.Context, channel *string, everywher
 	}
 	id := channels.ChannelID(deref(channel))
 	if everywhere == (id != channels.AllChannels) {
-		return nil, kg.Errorf(kg.CodeInvalid, "either a channelId, or everywhere").At("channelId").At("input")
+		return nil, kg.Errorf(kg.CodeInvalid, "exactly one of channelId and everywhere is required").At("channelId").At("input")
 	}
 	if err := change(service, by, id); err != nil {
 		return nil, inInput(err)

@@ -64,7 +64,7 @@ func budgetOf(in *BudgetInput) (b operation.Budget, err error) {
 			continue
 		}
 		if *m.from < 1 {
-			return b, kg.Errorf(kg.CodeInvalid, "%s of a budget is at least 1, not %d", m.name, *m.from).At("budget." + m.name)
+			return b, kg.Errorf(kg.CodeInvalid, "%s of a budget must be at least 1, not %d", m.name, *m.from).At("budget." + m.name)
 		}
 		*m.to = *m.from
 	}
@@ -123,7 +123,7 @@ func asksBudget(set ast.SelectionSet, seen map[string]bool) bool {
 func readBudget(where string, value any) (operation.Budget, error) {
 	members, ok := value.(map[string]any)
 	if !ok {
-		return operation.Budget{}, kg.Errorf(kg.CodeInvalid, "a budget is an object with maxBytes, maxTokens or maxStatements").At(where)
+		return operation.Budget{}, kg.Errorf(kg.CodeInvalid, "budget must be an object with maxBytes, maxTokens or maxStatements").At(where)
 	}
 	var in BudgetInput
 	for name, v := range members {
@@ -136,7 +136,7 @@ func readBudget(where string, value any) (operation.Budget, error) {
 		}
 		n, err := graphql.UnmarshalInt(v)
 		if _, text := v.(string); text || err != nil {
-			return operation.Budget{}, kg.Errorf(kg.CodeInvalid, "%s of a budget is a whole number", name).At(where + "." + name)
+			return operation.Budget{}, kg.Errorf(kg.CodeInvalid, "%s of a budget must be a whole number", name).At(where + "." + name)
 		}
 		*to = &n
 	}

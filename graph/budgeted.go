@@ -199,10 +199,10 @@ func (e *Engine) presentBudget(out *gqlerror.Error, err *budgetError) {
 	out.Message = err.what
 	setExtension(out, "code", string(kg.CodeBudgetExceeded))
 	if err.part == "" {
-		setExtension(out, "hint", "Give a greater budget, or leave out what needs all of it: orderBy, totalCount, groups.")
+		setExtension(out, "hint", "Increase the budget, or leave out orderBy, totalCount and groups, which need all elements.")
 		return
 	}
-	setExtension(out, "hint", fmt.Sprintf("Give at least %s: %d, or ask for less of each element.", err.part, err.needs))
+	setExtension(out, "hint", fmt.Sprintf("Pass at least %s: %d, or select fewer fields.", err.part, err.needs))
 	setExtension(out, "budget", map[string]int{err.part: err.needs})
 }
 

@@ -41,7 +41,7 @@ func (p *planner) planChangeList(f graphql.CollectedField, args map[string]any) 
 		direction: argumentOf[Direction](args, "direction"),
 	}
 	if p.view.MaxAge != 0 {
-		return nil, kg.Errorf(kg.CodeInvalid, "changes cannot be seen under an age: say since, or view.recordedAt").At("view.maxAgeSeconds")
+		return nil, kg.Errorf(kg.CodeInvalid, "changes cannot be listed in a view with maxAgeSeconds: use since or view.recordedAt").At("view.maxAgeSeconds")
 	}
 	if c.first, err = p.run.engine.limits.pageSize(argumentOf[*int](args, "first"), DefaultPageSize); err != nil {
 		return nil, err

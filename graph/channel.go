@@ -17,7 +17,7 @@ type Channel struct{ of *channels.Channel }
 func (r *run) channelService() (*channels.Service, channels.Caller, error) {
 	by := channels.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Channels == nil {
-		return nil, by, kg.Errorf(kg.CodeNotFound, "there are no channels here")
+		return nil, by, kg.Errorf(kg.CodeNotFound, "channels are disabled on this server")
 	}
 	return r.engine.deps.Channels, by, nil
 }

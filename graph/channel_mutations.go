@@ -73,7 +73,7 @@ func updateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, err
 	if p := input.MetadataPatch; p != nil {
 		change.Remove = p.Remove
 		if err := json.Unmarshal(orNull(p.Set), &change.Set); err != nil {
-			return nil, kg.Errorf(kg.CodeInvalid, "what is to be set is a JSON object").At("metadataPatch.set").At("input")
+			return nil, kg.Errorf(kg.CodeInvalid, "set must be a JSON object").At("metadataPatch.set").At("input")
 		}
 	}
 	return r.changedChannel(service.Update(ctx, by, channels.ChannelID(input.ChannelID), change))

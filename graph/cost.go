@@ -22,7 +22,7 @@ func (r *run) checkCost(op *ast.OperationDefinition, variables map[string]any) e
 	}
 	if whole > l.Complexity {
 		return limitError("complexity", "the operation could cost %s; at most %d is allowed", formatCost(whole), l.Complexity).
-			withHint("Ask for smaller pages (first), above all in the inner lists, for fewer fields, or with a budget.")
+			withHint("Request smaller pages (first), especially in inner lists, select fewer fields, or pass a budget.")
 	}
 	return nil
 }

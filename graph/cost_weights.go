@@ -9,8 +9,8 @@ import (
 )
 
 // The weights of the parts of an operation, relative to a scalar in the
-// answer, which costs 1. They follow measurements. docs/protocol.md has the
-// same table.
+// answer, which costs 1. They follow measurements. docs/reference/graphql.md has
+// the same table.
 const (
 	costField          = 1    // a scalar, or an object that holds others
 	costEntity         = 2    // an entity or a term, which the dictionary resolves

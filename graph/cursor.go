@@ -126,7 +126,7 @@ func (e *Engine) unsealCursor(c Cursor, bound cursorBound, keyBytes int) (place,
 }
 
 func foreignCursor() error {
-	return kg.Errorf(kg.CodeCursorForeign, "the cursor is not one of this list").At("after")
+	return kg.Errorf(kg.CodeCursorForeign, "the cursor belongs to another list").At("after")
 }
 
 // unsealAnyCursor opens a cursor whose key has no fixed length.
@@ -151,7 +151,7 @@ func (r *run) openAt(ctx context.Context, view kg.View, at place) (*kg.Snapshot,
 	s, err := r.openSnapshot(ctx, view)
 	switch kg.CodeOf(err) {
 	case kg.CodeRevisionGone, kg.CodeRevisionAhead:
-		e := kg.Errorf(kg.CodeCursorGone, "revision %d, which the cursor's first page read, can no longer be read", at.revision)
+		e := kg.Errorf(kg.CodeCursorGone, "revision %d of the cursor is no longer available", at.revision)
 		e.Hint = "Start again from the first page."
 		return nil, e.At("after")
 	}

@@ -382,7 +382,7 @@ func (c *cutter) measureReads(read func() error) error {
 		used, most = c.spent+used-c.begun, c.own.reads
 	}
 	return &budgetError{
-		what: fmt.Sprintf("not even the first element can be read with %d statements", most),
+		what: fmt.Sprintf("the first element needs more than %d statements", most),
 		part: "maxStatements", needs: int(used),
 	}
 }

@@ -99,8 +99,8 @@ func (l *loader) diffPage(c *diffList) (*page, error) {
 	}
 	to := l.snapshot.Revision()
 	if from > to {
-		e := kg.Errorf(kg.CodeInvalid, "revision %d is newer than %d, up to which the difference is asked for", from, to)
-		e.Hint = "Say the earlier moment first."
+		e := kg.Errorf(kg.CodeInvalid, "from is revision %d, which is newer than to, %d", from, to)
+		e.Hint = "Exchange from and to."
 		return nil, e.At("from")
 	}
 	g := &page{connection: c.connection, from: from, to: to}
@@ -144,7 +144,7 @@ func (l *loader) openDifference(c *diffList) (later *loader, from kg.Revision, a
 	if c.to != nil {
 		to, err := l.resolveArgument(*c.to, "to")
 		if err == nil && to == 0 {
-			err = kg.Errorf(kg.CodeRevisionGone, "%s is before the first commit: there is nothing to read", c.to).At("to")
+			err = kg.Errorf(kg.CodeRevisionGone, "%s is before the first commit", c.to).At("to")
 		}
 		if err != nil {
 			return l, 0, nil, err

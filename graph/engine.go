@@ -166,7 +166,7 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	}()
 	opCtx, errs := e.prepareOperation(ctx, r)
 	if len(errs) == 0 && opCtx.Operation.Operation == ast.Subscription {
-		errs = e.presentErrors(kg.Errorf(kg.CodeInvalid, "a subscription is a stream: ask for it with Accept: text/event-stream, or with knowledge/subscribe"))
+		errs = e.presentErrors(kg.Errorf(kg.CodeInvalid, "a subscription needs a stream: send Accept: text/event-stream, or use knowledge/subscribe"))
 	}
 	if len(errs) == 0 {
 		wait, err := e.askTime(opCtx)

@@ -31,7 +31,7 @@ type entityEventField struct {
 func followEntity(ctx context.Context, iri kg.Term, depth int, resume *Position, view *ViewInput) error {
 	return subscribeTo(ctx, resume, view, func(p *planner, field ast.SelectionSet) (eventContent, follow.Subject, error) {
 		if depth < 0 || depth > follow.MaxDepth {
-			return nil, nil, kg.Errorf(kg.CodeInvalid, "a depth is between 0 and %d, not %d", follow.MaxDepth, depth).At("depth")
+			return nil, nil, kg.Errorf(kg.CodeInvalid, "depth must be between 0 and %d, not %d", follow.MaxDepth, depth).At("depth")
 		}
 		content := &entityEvent{iri: iri}
 		limits := p.run.engine.limits

@@ -86,9 +86,9 @@ func TestEntityChangedRefuses(t *testing.T) {
 	b.update(add(iri("s"), iri("knows"), iri("a")))
 	b.update(add(iri("s"), iri("knows"), iri("b")))
 	for query, want := range map[string]string{
-		`entityChanged(iri: "ex:s", depth: 4)`:                         "a depth is between 0 and 3, not 4",
-		`entityChanged(iri: "ex:s", depth: -1)`:                        "a depth is between 0 and 3, not -1",
-		`entityChanged(iri: "ex:s", view: {at: 1})`:                    "changes cannot be watched under an age or at a revision",
+		`entityChanged(iri: "ex:s", depth: 4)`:                         "depth must be between 0 and 3, not 4",
+		`entityChanged(iri: "ex:s", depth: -1)`:                        "depth must be between 0 and 3, not -1",
+		`entityChanged(iri: "ex:s", view: {at: 1})`:                    "changes cannot be followed in a view with at or maxAgeSeconds",
 		`entityChanged(iri: "x")`:                                      `"x" is neither an absolute IRI nor a registered prefix:name`,
 		`entityChanged(iri: "ex:s", depth: 2)`:                         "the entity has more entities around it at revision 2 than the limit of 2",
 		`entityChanged(iri: "ex:s", depth: 2, resume: "snapshot")`:     "the entity has more entities around it at revision 2 than the limit of 2",

@@ -43,7 +43,7 @@ func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		e.presentLimit(out, e.limits.tooSlow())
 	case errors.Is(err, context.Canceled):
-		out.Message = "the request was given up"
+		out.Message = "the request was canceled"
 		setExtension(out, "code", string(kg.CodeClosed))
 	case errors.As(err, &known) && known.Code != kg.CodeInternal:
 		e.presentKnown(out, known)

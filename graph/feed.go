@@ -235,5 +235,5 @@ func unsplittableError(err error) error {
 	if !isSpent(err) {
 		return err
 	}
-	return &budgetError{what: "it takes more statements than the budget has: an order, a count and groups are right only when all of it was read"}
+	return &budgetError{what: "the budget of statements is too small: an order, totalCount and groups need all elements"}
 }

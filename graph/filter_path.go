@@ -38,7 +38,7 @@ func (m *entityMatch) pathFilters(list []PathFilter) (entityTest, error) {
 
 func (m *entityMatch) pathFilter(f *PathFilter) (p *pathMatch, err error) {
 	if m.depth == MaxNestedPaths {
-		e := kg.Errorf(kg.CodeLimitExceeded, "conditions on paths are nested deeper than %d", MaxNestedPaths)
+		e := kg.Errorf(kg.CodeLimitExceeded, "path conditions are nested deeper than %d", MaxNestedPaths)
 		e.Hint = "Write steps as one path, such as ex:directed/ex:country."
 		return nil, e
 	}

@@ -113,8 +113,8 @@ func matchChanges(ctx context.Context, f *StatementFilter) (statementMatch, erro
 }
 
 var errTimeless = func() error {
-	e := kg.Errorf(kg.CodeInvalid, "an age can be asked for in what is read, not in what changes")
-	e.Hint = "Leave ageSeconds out. A condition on recordedAt or revision says the same of changes."
+	e := kg.Errorf(kg.CodeInvalid, "ageSeconds cannot be used in lists and subscriptions of changes")
+	e.Hint = "Use a condition on recordedAt or revision instead."
 	return e.At("ageSeconds")
 }()
 

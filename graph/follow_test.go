@@ -167,8 +167,8 @@ func TestValuesAtTheEndOfAPath(t *testing.T) {
 		}
 	}
 	for _, row := range []struct{ ask, message, hint string }{
-		{`value`, "predicate: either a predicate or a path must be given, and not both", ""},
-		{`value(predicate: "ex:age", path: "ex:age")`, "predicate: either a predicate or a path must be given, and not both", ""},
+		{`value`, "predicate: exactly one of predicate and path is required", ""},
+		{`value(predicate: "ex:age", path: "ex:age")`, "predicate: exactly one of predicate and path is required", ""},
 		{`value(path: "ex:knows/")`, "path: path, offset 9: expected a predicate, ^, ! or (, but the path ends", ""},
 		{`follow(path: "shema:knows") { totalCount }`, `path: path, offset 0: the prefix "shema" is not registered`, "Did you mean schema? Put an IRI with a scheme of that name in angle brackets."},
 	} {

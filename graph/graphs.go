@@ -20,7 +20,7 @@ type Graph struct {
 // graphService returns the service that keeps graph policies.
 func (r *run) graphService() (*policy.Graphs, error) {
 	if r.engine.deps.Graphs == nil {
-		return nil, kg.Errorf(kg.CodeInvalid, "this store keeps no policies of graphs")
+		return nil, kg.Errorf(kg.CodeInvalid, "graph policies are disabled on this server")
 	}
 	return r.engine.deps.Graphs, nil
 }

@@ -50,11 +50,11 @@ func (p *planner) planGrouping(f graphql.CollectedField, args map[string]any, ke
 	case len(keys) > MaxGroupKeys:
 		return s, limitError("groupKeys", "groups have at most %d keys", MaxGroupKeys)
 	case len(computed) > MaxComputed:
-		return s, limitError("groupValues", "at most %d values are computed of a group", MaxComputed)
+		return s, limitError("groupValues", "groups have at most %d computed values", MaxComputed)
 	}
 	for i, name := range s.names {
 		if name == "" || name == "count" || slices.Contains(s.names[:i], name) {
-			e := kg.Errorf(kg.CodeInvalid, "the name %q cannot be used: names (as) must differ, and count is the size of a group", name)
+			e := kg.Errorf(kg.CodeInvalid, "the name %q cannot be used: names (as) must be unique, and count is reserved", name)
 			return s, e.At("as")
 		}
 	}
@@ -79,8 +79,8 @@ func (s *groupShape) termIndex(name string) (int, error) {
 	if i := slices.Index(s.names, name); i >= 0 {
 		return i, nil
 	}
-	e := kg.Errorf(kg.CodeInvalid, "no key or value of these groups is named %q", name)
-	e.Hint = "They are named by `as`: " + quotedList(append(slices.Clone(s.names), "count")) + "."
+	e := kg.Errorf(kg.CodeInvalid, "no key or value is named %q", name)
+	e.Hint = "The names are: " + quotedList(append(slices.Clone(s.names), "count")) + "."
 	return 0, e.At("as")
 }
 

@@ -21,7 +21,7 @@ func (p *planner) planEntityGroups(c *connection, f graphql.CollectedField) erro
 	for i, by := range argumentOf[[]EntityGroupKey](args, "by") {
 		of, err := valuesOf(c.entityMatch, by.Property, by.Path)
 		if err == nil && of == nil {
-			err = kg.Errorf(kg.CodeInvalid, "a key needs either property or path")
+			err = kg.Errorf(kg.CodeInvalid, "a key requires property or path")
 		}
 		if err != nil {
 			return kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("by[" + strconv.Itoa(i) + "]")
@@ -46,7 +46,7 @@ func (p *planner) planEntityGroups(c *connection, f graphql.CollectedField) erro
 // checkComputable refuses functions that need a value if there is none.
 func checkComputable(fn AggregateFunction, things bool) error {
 	if things && fn != AggregateFunctionCount {
-		return kg.Errorf(kg.CodeInvalid, "%s needs something to compute with: only COUNT counts the things themselves", fn)
+		return kg.Errorf(kg.CodeInvalid, "%s requires values: only COUNT works without", fn)
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func checkComputable(fn AggregateFunction, things bool) error {
 func valuesOf(m *entityMatch, property *kg.Term, path *string) (extract[*subject], error) {
 	switch {
 	case property != nil && path != nil:
-		return nil, kg.Errorf(kg.CodeInvalid, "property and path exclude each other")
+		return nil, kg.Errorf(kg.CodeInvalid, "property and path are mutually exclusive")
 	case property == nil && path == nil:
 		return nil, nil
 	}

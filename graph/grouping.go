@@ -151,8 +151,8 @@ func (t *groupTable[T]) findGroup(key groupKey) (int, error) {
 		return int(i), nil
 	}
 	if (len(t.keys)+1)*(1+len(t.plan.compute)) > t.plan.limits.Groups {
-		return 0, limitError("groups", "there are more than %d groups and values computed of them", t.plan.limits.Groups).
-			withHint("Group by something with fewer values, narrow what is grouped, or compute less.")
+		return 0, limitError("groups", "the groups have more than %d keys and values", t.plan.limits.Groups).
+			withHint("Group by a key with fewer values, add a filter, or compute fewer values.")
 	}
 	return t.insertGroup(key), nil
 }

@@ -208,9 +208,9 @@ func (g *guesser) suggestHint(ctx context.Context, r *run, x mention, t kg.Term)
 		g.failed = err != nil // a failure costs the hint only
 		return h, false
 	}
-	h = operation.Hint{Message: fmt.Sprintf("nothing that you may see has the %s %s", x.what, t.Value())}
+	h = operation.Hint{Message: fmt.Sprintf("the graphs that you may read have no %s %s", x.what, t.Value())}
 	if x.what == "graph" {
-		h.Message = fmt.Sprintf("you may see no graph %s", t.Value())
+		h.Message = fmt.Sprintf("there is no visible graph %s", t.Value())
 	}
 	h.Nearest = nearest.IRIs(t.Value(), g.names[x.what], maxNearest)
 	if prefix, local, ok := r.engine.splitUnregistered(t.Value()); ok && len(h.Nearest) == 0 {

@@ -53,7 +53,7 @@ func (g *guesser) entityHint(ctx context.Context, r *run, t kg.Term) (h operatio
 	if g.failed = err != nil; g.failed || there {
 		return h, false
 	}
-	h.Message = fmt.Sprintf("nothing that you may see has the IRI %s", t.Value())
+	h.Message = fmt.Sprintf("the graphs that you may read have no IRI %s", t.Value())
 	tellPrefix(&h, prefixes, prefix, local)
 	return h, true
 }
@@ -84,6 +84,6 @@ func (g *guesser) literalHint(ctx context.Context, r *run, x mention, t kg.Term)
 	if x.what == aValue {
 		instead = "o"
 	}
-	h.Message = fmt.Sprintf("%q is compared as a text; for the entity say %s", x.text, instead)
+	h.Message = fmt.Sprintf("%q is compared as a text; for the entity use %s", x.text, instead)
 	return h, true
 }

@@ -37,10 +37,10 @@ func TestHints(t *testing.T) {
 		{`query ($i: IRI!) { entity(iri: $i) { iri } shortestPaths(from: "scema:ada", to: "ex:rome") { length } entities(where: {type: {eq: "exx:Person"}, iri: {in: ["ex:nope", "urn:nope", "http:nope", "xyzzyx:nope"]}}) { nodes { iri } } }`, `{"i": "exx:ada"}`,
 			`entity IRI exx:ada: exx is not a registered prefix; did you mean ex? → [ex:ada]; shortestPaths IRI scema:ada: scema is not a registered prefix; did you mean schema? → [schema:ada]; entities class exx:Person: exx is not a registered prefix; did you mean ex? → [ex:Person]; entities IRI xyzzyx:nope: xyzzyx is not a registered prefix → []`},
 		{`{ entities(where: {property: {predicate: "ex:lives", in: ["ex:rome", "ex:nowhere"]}, path: {path: "ex:knows", value: {eq: "https://example.org/bob"}}}) { nodes { iri } } statements(where: {object: {eq: "ex:Person"}}) { nodes { id } } }`, ``,
-			`entities "ex:rome" is compared as a text; for the entity say iri: {eq: …} → []; entities "https://example.org/bob" is compared as a text; for the entity say iri: {eq: …} → []; statements "ex:Person" is compared as a text; for the entity say iri: {eq: …} → []`},
+			`entities "ex:rome" is compared as a text; for the entity use iri: {eq: …} → []; entities "https://example.org/bob" is compared as a text; for the entity use iri: {eq: …} → []; statements "ex:Person" is compared as a text; for the entity use iri: {eq: …} → []`},
 		{`{ match(pattern: {triples: {s: "?s", p: "ex:lives", value: "ex:rome"}, filter: {var: "s", value: {eq: "ex:ada"}}}) { totalCount } }`, ``,
-			`match "ex:rome" is compared as a text; for the entity say o → []; match "ex:ada" is compared as a text; for the entity say iri: {eq: …} → []`},
-		{`{ a: shortestPaths(from: "ex:ada", to: "ex:rome", maxDepth: 1) { length } }`, ``, `a no way is up to 1 statements long (maxDepth), but a longer one may exist → []`},
+			`match "ex:rome" is compared as a text; for the entity use o → []; match "ex:ada" is compared as a text; for the entity use iri: {eq: …} → []`},
+		{`{ a: shortestPaths(from: "ex:ada", to: "ex:rome", maxDepth: 1) { length } }`, ``, `a no path has at most 1 statements (maxDepth), but a longer one may exist → []`},
 		{`{ shortestPaths(from: "ex:ada", to: "ex:Person") { length } b: shortestPaths(from: "ex:ada", to: "ex:rome", maxDepth: 2) { length } }`, ``, ``},
 		{`{ entities(where: {property: {predicate: "ex:name", eq: "ex:said"}}) { nodes { iri } } }`, ``, ``},
 	} {
@@ -55,7 +55,7 @@ func TestHints(t *testing.T) {
 				t.Fatal(err)
 			}
 			list := strings.NewReplacer(`"`, "", "null", "[]").Replace(string(near))
-			message := strings.NewReplacer("nothing that you may see has the ", "", "you may see no ", "").Replace(h.Message)
+			message := strings.NewReplacer("the graphs that you may read have no ", "", "there is no visible ", "").Replace(h.Message)
 			got = append(got, h.Path.String()+" "+message+" → "+list)
 		}
 		if got := strings.Join(got, "; "); got != row.want {

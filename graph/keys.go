@@ -75,7 +75,7 @@ func readAPIKeys(ctx context.Context, agent *string, ended bool, first *int, aft
 	if after != nil {
 		i := slices.IndexFunc(list, func(k auth.Key) bool { return k.Name == *after })
 		if i < 0 {
-			return nil, kg.Errorf(kg.CodeInvalid, "there is no such key in the list").At("after")
+			return nil, kg.Errorf(kg.CodeInvalid, "after is not the id of a key in this list").At("after")
 		}
 		list = list[i+1:]
 	}

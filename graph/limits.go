@@ -137,12 +137,12 @@ func (e *LimitError) withHint(text string) *LimitError {
 
 func (l Limits) tooSlow() *LimitError {
 	return limitError("duration", "the operation took longer than %v", l.Duration).
-		withHint("Ask for less: a smaller page, a narrower filter, no totalCount.")
+		withHint("Request a smaller page, use a narrower filter, or leave totalCount out.")
 }
 
 func (l Limits) resultTooLarge() error {
 	return limitError("resultBytes", "the answer is larger than %d bytes", l.ResultBytes).
-		withHint("Ask for fewer fields or a smaller page (first).")
+		withHint("Select fewer fields or request a smaller page (first).")
 }
 
 // pageSize returns the page size requested with first.
@@ -151,10 +151,10 @@ func (l Limits) pageSize(first *int, unasked int) (int, error) {
 	case first == nil:
 		return min(unasked, l.PageSize), nil
 	case *first < 0:
-		return 0, kg.Errorf(kg.CodeInvalid, "first cannot be negative").At("first")
+		return 0, kg.Errorf(kg.CodeInvalid, "first must not be negative").At("first")
 	case *first > l.PageSize:
-		return 0, limitError("pageSize", "a page of %d is larger than the %d that are given", *first, l.PageSize).
-			withHint("Ask for smaller pages and go on with after: pageInfo.endCursor.")
+		return 0, limitError("pageSize", "first is %d; at most %d is allowed", *first, l.PageSize).
+			withHint("Request smaller pages and continue with after: pageInfo.endCursor.")
 	}
 	return *first, nil
 }
@@ -166,7 +166,7 @@ func (l Limits) checkVariables(variables map[string]any) error {
 	}
 	if nestedDeeper(variables, MaxVariableDepth) {
 		return limitError("variableDepth", "the variables are nested deeper than %d", MaxVariableDepth).
-			withHint("Say the same with fewer conditions in each other.")
+			withHint("Nest conditions less deeply.")
 	}
 	return nil
 }

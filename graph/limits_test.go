@@ -71,7 +71,7 @@ var limitCases = []limited{
 	{
 		name: "repeats", limits: graph.Limits{Repeats: 3}, limit: "repeats",
 		at: `{ stats { a: graphs a: graphs ...F } } fragment F on Stats { a: graphs }`, past: `{ stats { a: graphs a: graphs ...F } } fragment F on Stats { a: graphs ...G } fragment G on Stats { a: graphs }`,
-		message: "the query asks for the same field more than 3 times in one place",
+		message: "the query selects a field more than 3 times in one selection set",
 	},
 	{
 		name: "root fields", limits: graph.Limits{RootFields: 2}, limit: "rootFields",
@@ -86,17 +86,17 @@ var limitCases = []limited{
 	{
 		name: "page size", limits: graph.Limits{PageSize: 2}, limit: "pageSize",
 		at: `{ entities(first: 2) { totalCount } }`, past: `{ entities(first: 3) { totalCount } }`,
-		message: "a page of 3 is larger than the 2 that are given",
+		message: "first is 3; at most 2 is allowed",
 	},
 	{
 		name: "values", limits: graph.Limits{PageSize: 2}, limit: "pageSize",
 		at: `{ entity(iri: "ex:ada") { values(predicate: "ex:name", first: 2) } }`, past: `{ entity(iri: "ex:ada") { values(predicate: "ex:name", first: 3) } }`,
-		message: "a page of 3 is larger than the 2 that are given",
+		message: "first is 3; at most 2 is allowed",
 	},
 	{
 		name: "vocabulary", limits: graph.Limits{PageSize: 2}, limit: "pageSize",
 		at: `{ vocabulary { classes(first: 2) { iri } } }`, past: `{ vocabulary { classes(first: 3) { iri } } }`,
-		message: "a page of 3 is larger than the 2 that are given",
+		message: "first is 3; at most 2 is allowed",
 	},
 	{
 		name: "result bytes", limits: graph.Limits{ResultBytes: 38}, limit: "resultBytes",
@@ -287,8 +287,8 @@ func TestGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := b.engine.Execute(ctx, b.request(`{ statements { totalCount nodes { predicate } } }`, ""))
-	if len(r.Errors) != 1 || r.Errors[0].Message != "the request was given up" {
-		t.Errorf("got %v, want that the request was given up", r.Errors)
+	if len(r.Errors) != 1 || r.Errors[0].Message != "the request was canceled" {
+		t.Errorf("got %v, want that the request was canceled", r.Errors)
 	}
 	if b.log.Len() > 0 {
 		t.Errorf("logged: %s", b.log.String())

@@ -259,7 +259,7 @@ func rankStatement(s *kg.Snapshot, c *connection, q kg.IDQuad) (*ranked[kg.Row],
 	}
 	// The graph's policy has changed, so the view no longer shows the
 	// statement.
-	return nil, kg.Errorf(kg.CodeCursorGone, "the statement that the cursor stands at is gone").At("after")
+	return nil, kg.Errorf(kg.CodeCursorGone, "the statement of the cursor no longer exists").At("after")
 }
 
 func compareRows(a, b kg.Row) int {

@@ -176,7 +176,7 @@ func (c *matchEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 }
 
 func resyncError(e *operation.Event, why string) error {
-	err := kg.Errorf(kg.CodeResync, "the rows that came and went with revision %d cannot be told: %s", e.Position.Revision, why)
+	err := kg.Errorf(kg.CodeResync, "the row changes of revision %d cannot be reported: %s", e.Position.Revision, why)
 	err.Hint = "Start from a snapshot."
 	return err
 }

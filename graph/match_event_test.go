@@ -121,7 +121,7 @@ func TestMatchChangedBounds(t *testing.T) {
 	for query, want := range map[string]string{
 		`matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}, {s: "?s", p: "ex:q", o: "?o"}]})`: "a pattern has at most 1 triples",
 		`matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}]}, select: ["x"])`:                 "no variable",
-		`matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}]}, view: {maxAgeSeconds: 1})`:      "under an age",
+		`matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}]}, view: {maxAgeSeconds: 1})`:      "cannot be followed",
 	} {
 		_, err := b.engine.Subscribe(t.Context(), b.request(`subscription { `+query+` { __typename } }`, ""))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -107,13 +107,13 @@ func (r *patternReader) readTriple(g *pattern.Group, in *TriplePattern) (err err
 			return kg.AsError(err).At("g")
 		}
 		if t.Path != nil && strings.HasPrefix(*in.G, "?") {
-			return kg.Errorf(kg.CodeInvalid, "a path stays in one graph or reads all as one: its graph cannot be a variable").At("g")
+			return kg.Errorf(kg.CodeInvalid, "g of a path cannot be a variable: a path is evaluated in one graph or in the union of all").At("g")
 		}
 	}
 	value := in.Value != nil && string(in.Value) != "null"
 	switch {
 	case (in.O != nil) == value:
-		return kg.Errorf(kg.CodeInvalid, "either o or value must be given, and not both").At("o")
+		return kg.Errorf(kg.CodeInvalid, "exactly one of o and value is required").At("o")
 	case in.O != nil:
 		t.Object, err = r.readNode(*in.O)
 		err = atField(err, "o")
@@ -142,7 +142,7 @@ func (r *patternReader) readNode(text string) (pattern.Node, error) {
 
 func parseVariable(name string) (pattern.Node, error) {
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c == '?' }) {
-		return pattern.Node{}, kg.Errorf(kg.CodeInvalid, "%q is not the name of a variable", name)
+		return pattern.Node{}, kg.Errorf(kg.CodeInvalid, "%q is not a valid variable name", name)
 	}
 	return pattern.Var(name), nil
 }
@@ -227,7 +227,7 @@ func unknownVariable(name string, known []string) *kg.Error {
 	bare := strings.TrimPrefix(name, "?")
 	switch near := nearest.Name(bare, known); {
 	case bare != name && slices.Contains(known, bare):
-		e.Hint = "Leave the question mark out here."
+		e.Hint = "Leave the question mark out."
 	case near != "":
 		e.Hint = "Did you mean " + near + "?"
 	case len(known) > 0:

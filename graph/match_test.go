@@ -245,7 +245,7 @@ func TestMatchMistakes(t *testing.T) {
 		{`pattern: {triples: [{s: "?actor", p: "ex:p", o: "?b"}], filter: [{var: "acter", exists: true}]}`, `nodes { values }`, "pattern.filter[0].var", "Did you mean actor?"},
 		{`pattern: {triples: [{s: "?actor", p: "ex:p", o: "?b"}], filter: [{var: "b", not: {var: "b", eqVar: "actr"}}]}`, `nodes { values }`, "pattern.filter[0].not.eqVar", "Did you mean actor?"},
 		{`pattern: {triples: [{s: "?a", p: "ex:p", o: "?b"}], filter: [{var: "b", value: {eq: []}}]}`, `nodes { values }`, "pattern.filter[0].value.eq", ""},
-		{`pattern: {triples: [{s: "?actor", p: "ex:p", o: "?b"}]}, select: ["b", "?actor"]`, `nodes { values }`, "select[1]", "Leave the question mark out here."},
+		{`pattern: {triples: [{s: "?actor", p: "ex:p", o: "?b"}]}, select: ["b", "?actor"]`, `nodes { values }`, "select[1]", "Leave the question mark out."},
 		{`pattern: {triples: [{s: "?actor", p: "ex:p", o: "?b"}]}, orderBy: [{var: "x"}]`, `nodes { values }`, "orderBy[0].var", "It has actor, b."},
 		{`pattern: {triples: [{s: "?actor", p: "ex:p", o: "?b"}]}, select: ["b"]`, `nodes { value(var: "actor") }`, "var", "It has b."},
 		{`pattern: {triples: [{s: "?actor", p: "ex:p", o: "?b"}]}`, `groups(by: [{var: "acto"}]) { count }`, "by[0].var", "Did you mean actor?"},

@@ -70,8 +70,8 @@ func (m *members) indexOfTerm(t kg.Term) (member, error) {
 }
 
 func (m *members) tooMany() error {
-	return limitError("groupedValues", "the groups are made of more than %d different values", m.max).
-		withHint("Group by something with fewer values, or narrow what is grouped.")
+	return limitError("groupedValues", "the groups have more than %d distinct values", m.max).
+		withHint("Group by a key with fewer values, or add a filter.")
 }
 
 // sum adds numbers: integers and decimals exactly, floats and doubles with

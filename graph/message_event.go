@@ -81,7 +81,7 @@ func followMessages(ctx context.Context, channelID string, since *int64, resume 
 	id := channels.ChannelID(channelID)
 	return subscribeMessages(ctx, resume, func(o *opening, s *messageSource) (err error) {
 		if since != nil && resume != nil {
-			return kg.Errorf(kg.CodeInvalid, "a start is said once").At("resume")
+			return kg.Errorf(kg.CodeInvalid, "resume and sinceSequence are mutually exclusive").At("resume")
 		}
 		if o.start.Start != operation.DefaultStart {
 			said := since

@@ -46,7 +46,7 @@ func (r *run) applyMessageFilter(q *channels.HistoryQuery, where *MessageFilter)
 	}
 	if q.Recipient = kg.AgentID(deref(where.Recipient)); deref(where.ForMe) {
 		if where.Recipient != nil {
-			return kg.Errorf(kg.CodeInvalid, "recipient and forMe exclude each other").At("forMe").At("where")
+			return kg.Errorf(kg.CodeInvalid, "recipient and forMe are mutually exclusive").At("forMe").At("where")
 		}
 		q.Recipient = cmp.Or(r.request.Actor, r.request.Principal.ID)
 	}

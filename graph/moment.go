@@ -43,7 +43,7 @@ func (r *run) resolveMoment(m kg.Moment) (kg.Revision, error) {
 func (r *run) resolveReadable(m kg.Moment) (kg.Revision, error) {
 	revision, err := r.resolveMoment(m)
 	if err == nil && revision == 0 {
-		err = kg.Errorf(kg.CodeRevisionGone, "%s is before the first commit: there is nothing to read", m)
+		err = kg.Errorf(kg.CodeRevisionGone, "%s is before the first commit", m)
 	}
 	return revision, err
 }
@@ -62,7 +62,7 @@ func (l *loader) resolveArgument(m kg.Moment, argument string) (kg.Revision, err
 	case !m.Time.IsZero():
 		return newest, nil
 	}
-	return 0, kg.Errorf(kg.CodeRevisionAhead, "revision %d is not there yet: %d is read", revision, newest).At(argument)
+	return 0, kg.Errorf(kg.CodeRevisionAhead, "revision %d does not exist yet: the newest is %d", revision, newest).At(argument)
 }
 
 // awaitRevision waits until the store has the newest minimal revision that a view of
@@ -97,7 +97,7 @@ func (r *run) awaitRevision(ctx context.Context, implementors []string) error {
 	defer cancel()
 	err := store.WaitFor(waiting, least)
 	if waiting.Err() != nil && ctx.Err() == nil && kg.CodeOf(err) == kg.CodeTimeout {
-		late := kg.Errorf(kg.CodeTimeout, "revision %d did not come within %v; the newest is %d", least, r.engine.limits.Wait, store.Head().Revision)
+		late := kg.Errorf(kg.CodeTimeout, "revision %d was not reached within %v; the newest is %d", least, r.engine.limits.Wait, store.Head().Revision)
 		return late.At("view.minRevision")
 	}
 	return err

@@ -36,7 +36,7 @@ func forbidSchemes(ctx context.Context, names []string) (*NamesPayload, error) {
 
 func changeSchemes(ctx context.Context, why string, names []string, change func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) (*NamesPayload, error) {
 	if len(names) > MaxSchemesAtOnce {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "%d schemes are more than the %d that are taken at a time", len(names), MaxSchemesAtOnce).At("names")
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "names has %d schemes; at most %d are allowed", len(names), MaxSchemesAtOnce).At("names")
 	}
 	r := runOf(ctx)
 	receipt, err := change(ctx, r.engine.deps.Store, r.namesMeta(why, names...), names...)

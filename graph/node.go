@@ -14,7 +14,7 @@ import (
 // engine, and the returned Node is nil.
 func readNode(ctx context.Context, id string) (Node, error) {
 	if len(id) > MaxNodeIDBytes {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "an id of %d bytes is longer than the %d that one has at most", len(id), MaxNodeIDBytes).At("id")
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "id has %d bytes; at most %d are allowed", len(id), MaxNodeIDBytes).At("id")
 	}
 	if view, name, ours, err := parseNodeID(id, entityIDPrefix); ours {
 		if err != nil {

@@ -99,7 +99,7 @@ func parseNodeID(id, prefix string) (view *ViewInput, name string, ours bool, er
 	if rest[0] == '@' {
 		text, name, found := strings.Cut(rest[1:], ":")
 		if !found {
-			return nil, "", true, kg.Errorf(kg.CodeInvalid, "the id has no name behind its view").At("id")
+			return nil, "", true, kg.Errorf(kg.CodeInvalid, "the id has no name after its view").At("id")
 		}
 		view, err = parseViewToken(text)
 		return view, rejectHashed(name, &err), true, err
@@ -110,8 +110,8 @@ func parseNodeID(id, prefix string) (view *ViewInput, name string, ours bool, er
 // rejectHashed returns the name, and sets an error if it was replaced by its hash.
 func rejectHashed(name string, err *error) string {
 	if strings.HasPrefix(name, hashMark) && *err == nil {
-		e := kg.Errorf(kg.CodeInvalid, "the id holds only the hash of a long name, by which nothing is found")
-		e.Hint = "Ask by the name itself: entity(iri:) or statements(where:)."
+		e := kg.Errorf(kg.CodeInvalid, "the id has only the hash of a long name, which cannot be looked up")
+		e.Hint = "Use entity(iri:) or statements(where:) with the name."
 		*err = e.At("id")
 	}
 	return name

@@ -34,7 +34,7 @@ func (r *run) notAsOf(field string) error {
 	if r.request.View.At == 0 {
 		return nil
 	}
-	e := kg.Errorf(kg.CodeInvalid, "%s tells how things are now: it cannot be read in a view of revision %d", field, r.request.View.At).At("view.at")
+	e := kg.Errorf(kg.CodeInvalid, "%s shows the present state and cannot be read in a view of revision %d", field, r.request.View.At).At("view.at")
 	e.Hint = "Leave the revision out, or read the channel and its messages as entities: entity, statements and match take a view."
 	return e
 }

@@ -141,7 +141,7 @@ func (n *nulls) checkValue(v *ast.Value) error {
 		if !ok || given != nil || v.ExpectedType == nil || !v.ExpectedType.NonNull {
 			return nil
 		}
-		e := kg.Errorf(kg.CodeInvalid, "the variable $%s is null, where %s is needed", v.Raw, v.ExpectedType)
+		e := kg.Errorf(kg.CodeInvalid, "the variable $%s is null, but %s is required", v.Raw, v.ExpectedType)
 		e.Hint = "Leave the variable out to get the default."
 		return e
 	}

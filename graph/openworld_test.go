@@ -162,7 +162,7 @@ func TestRegularExpressions(t *testing.T) {
 		"at the bound of length":   {long, "", ""},
 		"past the bound of length": {long + "a", "LIMIT_EXCEEDED", "1001 bytes"},
 		"at the bound of steps":    {deep, "", ""},
-		"past the bound of steps":  {deep + "a", "LIMIT_EXCEEDED", "501 steps"},
+		"past the bound of steps":  {deep + "a", "LIMIT_EXCEEDED", "501 instructions"},
 		"what it cannot do":        {`(?=a)`, "INVALID", "invalid or unsupported Perl syntax at offset 0, \"(?=\""},
 		"an open class":            {`b[a-`, "INVALID", "missing closing ] at offset 1, \"[a-\""},
 		"an open parenthesis":      {`(a)[(](b(c)`, "INVALID", "missing closing ) at offset 6, \"(\""},

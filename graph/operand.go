@@ -27,7 +27,7 @@ func parseOperand(raw json.RawMessage) (operand, error) {
 	switch c := raw[0]; {
 	case c == '"':
 		if err := json.Unmarshal(raw, &o.Text); err != nil {
-			return o, kg.Errorf(kg.CodeInvalid, "the value is no JSON string")
+			return o, kg.Errorf(kg.CodeInvalid, "the value is not a JSON string")
 		}
 		o.Kind = valuespace.KindText
 		for _, datatype := range [...]string{kg.XSDDateTime, kg.XSDDate, kg.XSD + "time"} {
@@ -45,7 +45,7 @@ func parseOperand(raw json.RawMessage) (operand, error) {
 		o.Kind, o.Number, o.Text = valuespace.KindNumber, f, string(raw)
 		o.Exact = !strings.ContainsAny(o.Text, "eE")
 	default:
-		return o, kg.Errorf(kg.CodeInvalid, "a value to compare with is a string, a number or a boolean")
+		return o, kg.Errorf(kg.CodeInvalid, "the value must be a string, a number or a boolean")
 	}
 	return o, nil
 }

@@ -168,7 +168,7 @@ func orderEntities(list []EntityOrder, m *entityMatch) (o ordering[*subject], er
 			}
 			k.of = endKey(of, k.down)
 		default:
-			return nil, kg.Errorf(kg.CodeInvalid, "an order needs one of by, property and path").At("[" + strconv.Itoa(i) + "]")
+			return nil, kg.Errorf(kg.CodeInvalid, "an order requires exactly one of by, property and path").At("[" + strconv.Itoa(i) + "]")
 		}
 		o = append(o, k)
 	}

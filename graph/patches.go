@@ -139,12 +139,12 @@ func (r *run) convertObject(m *update.Mutation, o *ObjectInput) (err error) {
 	hasValue := o.Value != nil && string(o.Value) != "null"
 	switch {
 	case (o.ID != nil) == hasValue:
-		return kg.Errorf(kg.CodeInvalid, "an object has exactly one of id and value")
+		return kg.Errorf(kg.CodeInvalid, "an object requires exactly one of id and value")
 	case o.ID == nil:
 		m.Quad.Object, err = kg.LiteralFromJSON(o.Value, deref(o.Type), deref(o.Language))
 		return err
 	case o.Language != nil:
-		return kg.Errorf(kg.CodeInvalid, "only a value has a language").At("language")
+		return kg.Errorf(kg.CodeInvalid, "language requires a value").At("language")
 	}
 	if m.Quad.Object, err = r.parseResource(*o.ID); err != nil {
 		return kg.AsError(err).At("id")
@@ -166,7 +166,7 @@ func parseProvenance(raw json.RawMessage) ([]byte, kg.AgentID, error) {
 		Source *string `json:"sourceAgentId"`
 	}
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return nil, "", kg.Errorf(kg.CodeInvalid, "a provenance is an object, and its sourceAgentId a string").At("statement.provenance")
+		return nil, "", kg.Errorf(kg.CodeInvalid, "provenance must be an object, and its sourceAgentId a string").At("statement.provenance")
 	}
 	return raw, kg.CanonicalAgent(deref(p.Source)), nil
 }

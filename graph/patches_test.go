@@ -62,7 +62,7 @@ func TestApplyPatches(t *testing.T) {
 		{name: "remove what is not there", input: `{"patches": [{"op": "remove", "statement": {"subject": {"id": "ex:k"}, "predicate": {"id": "ex:q"}, "object": {"value": 1}}}]}`, data: done(0, ``, 8, `null`)},
 
 		{name: "none", input: `{"patches": []}`, code: "INVALID", message: "an update requires at least one mutation"},
-		{name: "id and value", input: one(`{` + sp + `, "object": {"id": "ex:o", "value": 1}}`), code: "INVALID", field: "input.patches[0].statement.object", message: "an object has exactly one of id and value"},
+		{name: "id and value", input: one(`{` + sp + `, "object": {"id": "ex:o", "value": 1}}`), code: "INVALID", field: "input.patches[0].statement.object", message: "an object requires exactly one of id and value"},
 		{name: "neither", input: one(`{` + sp + `, "object": {"value": null}}`), code: "INVALID", field: "input.patches[0].statement.object"},
 		{name: "certainty", input: one(`{` + sp + `, "object": {"value": 9}, "certainty": 1.2}`), code: "INVALID", field: "input.patches[0].statement.certainty"},
 		{name: "predicate", input: one(`{"subject": {"id": "ex:s"}, "predicate": {"id": "likes"}, "object": {"value": 9}}`), code: "INVALID", field: "input.patches[0].statement.predicate.id", message: `"likes" is neither an absolute IRI nor a registered prefix:name`},

@@ -123,8 +123,8 @@ func (d *documents) requestText(req *operation.Request) (text, hash string, err 
 	}
 	if req.Query != "" {
 		if hash != hashOf(req.Query) {
-			err := kg.Errorf(kg.CodeInvalid, "the hash is not that of the query").At("extensions.persistedQuery.sha256Hash")
-			err.Hint = "It is the SHA-256 of the query's text in UTF-8, in hexadecimal."
+			err := kg.Errorf(kg.CodeInvalid, "sha256Hash differs from the hash of the query").At("extensions.persistedQuery.sha256Hash")
+			err.Hint = "The hash is the SHA-256 of the query's text in UTF-8, in hexadecimal."
 			return "", "", err
 		}
 		return req.Query, hash, nil
@@ -144,14 +144,14 @@ func (d *documents) requestText(req *operation.Request) (text, hash string, err 
 
 func (d *documents) byID(req *operation.Request) (string, error) {
 	if req.Query != "" {
-		return "", kg.Errorf(kg.CodeInvalid, "query and documentId exclude each other").At("documentId")
+		return "", kg.Errorf(kg.CodeInvalid, "query and documentId are mutually exclusive").At("documentId")
 	}
 	text := d.trusted.byID(req.DocumentID)
 	if hash, ok := strings.CutPrefix(req.DocumentID, hashPrefix); ok && text == "" && !d.onlyTrusted {
 		text = d.persisted.get(hash)
 	}
 	if text == "" {
-		return "", kg.Errorf(kg.CodeNotFound, "there is no document with this id").At("documentId")
+		return "", kg.Errorf(kg.CodeNotFound, "no document has this id").At("documentId")
 	}
 	return text, nil
 }
@@ -181,7 +181,7 @@ func persistedQueryNotFound() error {
 }
 
 func notTrusted() error {
-	err := kg.Errorf(kg.CodePermissionDenied, "only trusted documents are executed here")
+	err := kg.Errorf(kg.CodePermissionDenied, "this server executes trusted documents only")
 	err.Hint = "Send the documentId of one of the operator's trusted documents, or its exact text; new ones are added to the file of --trusted-documents."
 	return err
 }

@@ -82,7 +82,7 @@ func chooseOperation(doc *ast.QueryDocument, name string) (*ast.OperationDefinit
 	}
 	err := gqlerror.Errorf("the document has no operation %q", name)
 	if name == "" {
-		err = gqlerror.Errorf("the document has %d operations: say which by operationName", len(doc.Operations))
+		err = gqlerror.Errorf("the document has %d operations: pass operationName", len(doc.Operations))
 	}
 	errcode.Set(err, errcode.ValidationFailed)
 	return nil, err
@@ -109,9 +109,9 @@ func (e *Engine) refuseMutation(p kg.Principal, queriesOnly bool) error {
 	}
 	switch {
 	case queriesOnly:
-		return kg.Errorf(kg.CodePermissionDenied, "a mutation cannot be sent this way")
+		return kg.Errorf(kg.CodePermissionDenied, "mutations are not allowed on this route")
 	case e.options.NoMutations:
-		return kg.Errorf(kg.CodePermissionDenied, "mutations are switched off here")
+		return kg.Errorf(kg.CodePermissionDenied, "mutations are disabled on this server")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 func heartbeat(ctx context.Context, says *PresenceStatus) (*Presence, error) {
 	r := runOf(ctx)
 	if r.engine.deps.Presence == nil {
-		return nil, kg.Errorf(kg.CodeNotFound, "nobody knows here who is there")
+		return nil, kg.Errorf(kg.CodeNotFound, "presence is disabled on this server")
 	}
 	if err := r.request.Principal.CheckWrite(); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ type Reviews interface {
 func (r *run) reviewService() (Reviews, review.Caller, error) {
 	by := review.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Reviews == nil {
-		return nil, by, kg.Errorf(kg.CodeNotFound, "nothing is held for review here")
+		return nil, by, kg.Errorf(kg.CodeNotFound, "reviews are disabled on this server")
 	}
 	return r.engine.deps.Reviews, by, nil
 }

@@ -47,9 +47,9 @@ func publishTo(ctx context.Context, service *channels.Service, by channels.Calle
 	case input.ScopeID == nil && input.ChannelName == nil:
 		return service.Publish(ctx, by, p)
 	case input.ScopeID == nil:
-		return nil, kg.Errorf(kg.CodeInvalid, "a channel has its name in a scope: say which").At("scopeId")
+		return nil, kg.Errorf(kg.CodeInvalid, "channelName requires scopeId").At("scopeId")
 	case input.ChannelName == nil:
-		return nil, kg.Errorf(kg.CodeInvalid, "a scope has many channels: say the name of one").At("channelName")
+		return nil, kg.Errorf(kg.CodeInvalid, "scopeId requires channelName").At("channelName")
 	}
 	receipt, err := service.PublishByName(ctx, by, channels.ScopeID(*input.ScopeID), *input.ChannelName, p)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // quarantineTable returns the table of quarantined agents.
 func (r *run) quarantineTable() (*belief.Quarantines, error) {
 	if r.engine.deps.Quarantines == nil {
-		return nil, kg.Errorf(kg.CodeInvalid, "this store knows no quarantine")
+		return nil, kg.Errorf(kg.CodeInvalid, "quarantine is disabled on this server")
 	}
 	return r.engine.deps.Quarantines, nil
 }

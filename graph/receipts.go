@@ -84,7 +84,7 @@ func acknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*
 	a := channels.Acknowledgement{Channel: channels.ChannelID(input.ChannelID), State: channels.ReceiptState(inDomain(input.Status))}
 	if n := input.UpToSequence; n != nil {
 		if a.UpTo = *n; *n == 0 {
-			return nil, kg.Errorf(kg.CodeInvalid, "sequences begin at 1").At("upToSequence").At("input")
+			return nil, kg.Errorf(kg.CodeInvalid, "upToSequence must be at least 1").At("upToSequence").At("input")
 		}
 	}
 	for _, id := range input.MessageIds {

@@ -89,7 +89,7 @@ func timeOrNil(t time.Time) *time.Time {
 func (r *run) statementRef(s *kg.Snapshot, ref *StatementRef) (st kg.Statement, found bool, err error) {
 	if ref.ID != nil {
 		if ref.Subject != nil || ref.Predicate != nil || ref.Object != nil || ref.Graph != nil {
-			return st, false, kg.Errorf(kg.CodeInvalid, "a statement is named by its id or by what it says, not by both")
+			return st, false, kg.Errorf(kg.CodeInvalid, "id excludes subject, predicate, object and graph")
 		}
 		_, key, ours, err := parseNodeID(*ref.ID, statementIDPrefix)
 		if !ours || err != nil {
@@ -103,7 +103,7 @@ func (r *run) statementRef(s *kg.Snapshot, ref *StatementRef) (st kg.Statement, 
 		return st, err == nil, err
 	}
 	if ref.Subject == nil || ref.Predicate == nil || ref.Object == nil {
-		return st, false, kg.Errorf(kg.CodeInvalid, "a statement is named by its id, or by subject, predicate and object")
+		return st, false, kg.Errorf(kg.CodeInvalid, "a statement requires its id, or subject, predicate and object")
 	}
 	m, err := r.convertPatch(&PatchInput{Op: kg.Remove, Statement: &StatementInput{Subject: ref.Subject, Predicate: ref.Predicate, Object: ref.Object, Graph: ref.Graph}})
 	if err != nil {

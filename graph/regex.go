@@ -30,12 +30,12 @@ func matchRegex(ctx context.Context, expression *string) (func(text string) bool
 	}
 	text := *expression
 	if len(text) > MaxRegexBytes {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "a regular expression of %d bytes is longer than the %d that are read", len(text), MaxRegexBytes).At("regex")
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "the regular expression has %d bytes; at most %d are allowed", len(text), MaxRegexBytes).At("regex")
 	}
 	re, err := pacedregexp.Compile(text, MaxRegexInstructions)
 	if long := (*pacedregexp.TooLongError)(nil); errors.As(err, &long) {
-		e := kg.Errorf(kg.CodeLimitExceeded, "the regular expression comes to %d steps; at most %d are allowed", long.Instructions, MaxRegexInstructions)
-		e.Hint = "Repeat less: each of {m,n} is written out n times."
+		e := kg.Errorf(kg.CodeLimitExceeded, "the regular expression compiles to %d instructions; at most %d are allowed", long.Instructions, MaxRegexInstructions)
+		e.Hint = "Reduce the repetitions: {m,n} is expanded n times."
 		return nil, e.At("regex")
 	}
 	if err != nil {
@@ -56,14 +56,14 @@ func matchRegex(ctx context.Context, expression *string) (func(text string) bool
 func regexError(text string, err error) *kg.Error {
 	var wrong *syntax.Error
 	if !errors.As(err, &wrong) {
-		return kg.Errorf(kg.CodeInvalid, "the regular expression cannot be read: %v", err)
+		return kg.Errorf(kg.CodeInvalid, "the regular expression is invalid: %v", err)
 	}
 	where := ""
 	if at := wrongAt(text, wrong); at >= 0 {
 		where = fmt.Sprintf(" at offset %d, %.60q", at, text[at:min(len(text), at+max(1, len(wrong.Expr)))])
 	}
-	e := kg.Errorf(kg.CodeInvalid, "the regular expression %.60q cannot be read: %s%s", text, wrong.Code, where)
-	e.Hint = "The syntax is RE2's: no backreferences and no lookaround. A sign that stands for itself has a backslash before it, which in a GraphQL string is written twice."
+	e := kg.Errorf(kg.CodeInvalid, "the regular expression %.60q is invalid: %s%s", text, wrong.Code, where)
+	e.Hint = "The syntax is RE2, without backreferences and lookaround. Escape special characters with a backslash, which is doubled in a GraphQL string."
 	return e
 }
 

@@ -41,7 +41,7 @@ func resolveContradiction(ctx context.Context, input ResolveContradictionInput) 
 		return nil, err
 	}
 	if n := len(input.Drop); n > belief.MaxDropped {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "%d statements are more than the %d that are dropped at a time", n, belief.MaxDropped).At("input.drop")
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "drop has %d statements; at most %d are allowed", n, belief.MaxDropped).At("input.drop")
 	}
 	keep, err := r.quadsOf(s, "keep", input.Keep)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *run) quadsOf(s *kg.Snapshot, field string, refs []StatementRef) ([]kg.Q
 	for i := range refs {
 		st, found, err := r.statementRef(s, &refs[i])
 		if err == nil && !found {
-			err = kg.Errorf(kg.CodeNotFound, "there is no such statement")
+			err = kg.Errorf(kg.CodeNotFound, "the statement does not exist")
 		}
 		if err != nil {
 			return nil, kg.AsError(err).At("input." + field + "[" + strconv.Itoa(i) + "]")

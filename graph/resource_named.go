@@ -24,6 +24,6 @@ func resourceNamed(prefixes *kg.Prefixes, text string) (kg.Term, error) {
 		return t, err
 	}
 	e := *kg.AsError(err)
-	e.Hint = "Where it is the id of a subject or an object and no IRI, ask for " + strconv.Quote(id.Value()) + "."
+	e.Hint = "If it is the id of a subject or an object and not an IRI, use " + strconv.Quote(id.Value()) + "."
 	return t, &e
 }

@@ -24,7 +24,7 @@ func TestIDsThatAreNoIRIs(t *testing.T) {
 		if found.Entity.IRI != term.Value() || found.Entity.Value == nil {
 			t.Errorf("%s: found %v", term, found)
 		}
-		hint := fmt.Sprintf("Where it is the id of a subject or an object and no IRI, ask for %q.", term.Value())
+		hint := fmt.Sprintf("If it is the id of a subject or an object and not an IRI, use %q.", term.Value())
 		for _, query := range []string{
 			`{ entity(iri: %q) { iri } }`,
 			`{ match(pattern: {triples: [{s: %q, p: "ex:p", o: "?o"}]}) { nodes { values } } }`,

@@ -29,7 +29,7 @@ func MarshalIRI(t kg.Term) graphql.ContextMarshaler {
 func UnmarshalIRI(ctx context.Context, v any) (kg.Term, error) {
 	text, ok := v.(string)
 	if !ok {
-		return kg.Term{}, kg.Errorf(kg.CodeInvalid, "an IRI is written as a string, not as %s", jsonKind(v))
+		return kg.Term{}, kg.Errorf(kg.CodeInvalid, "an IRI must be a string, not %s", jsonKind(v))
 	}
 	r := runOf(ctx)
 	t, err := resourceNamed(r.engine.deps.Prefixes, text)
@@ -45,7 +45,7 @@ func MarshalLong(n int64) graphql.Marshaler {
 func UnmarshalLong(v any) (int64, error) {
 	text, ok := digitText(v)
 	if !ok {
-		return 0, kg.Errorf(kg.CodeInvalid, "a Long is a whole number, not %s", jsonKind(v))
+		return 0, kg.Errorf(kg.CodeInvalid, "a Long must be a whole number, not %s", jsonKind(v))
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -63,7 +63,7 @@ func MarshalRevision(r kg.Revision) graphql.Marshaler {
 func UnmarshalRevision(v any) (kg.Revision, error) {
 	text, ok := digitText(v)
 	if !ok {
-		return 0, kg.Errorf(kg.CodeInvalid, "a revision is a whole number, not %s", jsonKind(v))
+		return 0, kg.Errorf(kg.CodeInvalid, "a revision must be a whole number, not %s", jsonKind(v))
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -84,7 +84,7 @@ func MarshalMoment(m kg.Moment) graphql.Marshaler {
 func UnmarshalMoment(v any) (kg.Moment, error) {
 	text, ok := digitText(v)
 	if !ok {
-		return kg.Moment{}, kg.Errorf(kg.CodeInvalid, "a moment is a revision or an RFC 3339 time, not %s", jsonKind(v))
+		return kg.Moment{}, kg.Errorf(kg.CodeInvalid, "a moment must be a revision or an RFC 3339 time, not %s", jsonKind(v))
 	}
 	return kg.ParseMoment(text)
 }
@@ -118,7 +118,7 @@ func UnmarshalJSON(v any) (json.RawMessage, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(emptyLists(v)); err != nil {
-		return nil, kg.Errorf(kg.CodeInvalid, "this is no JSON value")
+		return nil, kg.Errorf(kg.CodeInvalid, "the value is not valid JSON")
 	}
 	return bytes.TrimSpace(b.Bytes()), nil
 }
@@ -181,7 +181,7 @@ func UnmarshalChangeOp(v any) (kg.Op, error) {
 			return op, nil
 		}
 	}
-	return 0, kg.Errorf(kg.CodeInvalid, "a kind of change is add, remove or replace")
+	return 0, kg.Errorf(kg.CodeInvalid, "a kind of change must be add, remove or replace")
 }
 
 // digitText returns the text of a whole number from JSON or from the query.

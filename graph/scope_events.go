@@ -53,7 +53,7 @@ func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, af
 func eventsBehind(since *int64, after *Cursor) (int64, error) {
 	behind := deref(since)
 	if behind < 0 {
-		return 0, kg.Errorf(kg.CodeInvalid, "a number is not negative").At("sinceSequence")
+		return 0, kg.Errorf(kg.CodeInvalid, "sinceSequence must not be negative").At("sinceSequence")
 	}
 	n, err := parseNumberCursor(after)
 	return max(behind, n), err
@@ -66,7 +66,7 @@ func (s *Scope) VerifyEvents(ctx context.Context, fromSequence int64) (*ScopeEve
 		return nil, err
 	}
 	if fromSequence < 1 {
-		return nil, kg.Errorf(kg.CodeInvalid, "the first event is number 1").At("fromSequence")
+		return nil, kg.Errorf(kg.CodeInvalid, "fromSequence must be at least 1").At("fromSequence")
 	}
 	check, err := service.VerifyEvents(ctx, by, s.of.ID, fromSequence)
 	if err != nil {

@@ -72,14 +72,14 @@ func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
 	switch {
 	case total.depth > l.Depth:
 		return limitError("depth", "the query is %d fields deep; at most %d are allowed", total.depth, l.Depth).
-			withHint("Ask for the deeper parts in a second operation, starting from what this one gives.")
+			withHint("Read the deeper parts in a second operation that starts from this one's results.")
 	case total.fields > l.Fields:
 		return limitError("fields", "the query has more than %d fields", l.Fields).withHint("Split it into several operations.")
 	case total.aliases > l.Aliases:
 		return limitError("aliases", "the query has more than %d aliases", l.Aliases).
-			withHint("Ask for several things of a kind with a filter such as iri: {in: […]} in place of aliases.")
+			withHint("Use a filter such as iri: {in: […]} instead of aliases.")
 	case m.hasRepeats(doc, l.Repeats):
-		return limitError("repeats", "the query asks for the same field more than %d times in one place", l.Repeats).withHint("Once is enough.")
+		return limitError("repeats", "the query selects a field more than %d times in one selection set", l.Repeats).withHint("Select the field once.")
 	}
 	return nil
 }

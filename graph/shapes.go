@@ -65,7 +65,7 @@ func readViolations(ctx context.Context, first *int, shape *kg.Term, view *ViewI
 	o := shapes.ReportOptions{Shape: deref(shape)}
 	if first != nil {
 		if *first < 1 {
-			return nil, kg.Errorf(kg.CodeInvalid, "at least 1 has to be asked for").At("first")
+			return nil, kg.Errorf(kg.CodeInvalid, "first must be at least 1").At("first")
 		}
 		o.Limit = *first
 	}

@@ -48,7 +48,7 @@ func (s *Stream) startFollowing(subject follow.Subject, start operation.Resume) 
 // checkView refuses views in which changes cannot be followed.
 func (s *Stream) checkView() error {
 	if s.view.At != 0 || s.view.MaxAge != 0 {
-		return kg.Errorf(kg.CodeInvalid, "changes cannot be watched under an age or at a revision").At("view")
+		return kg.Errorf(kg.CodeInvalid, "changes cannot be followed in a view with at or maxAgeSeconds").At("view")
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (e *Engine) runResolver(ctx context.Context) (errs gqlerror.List) {
 	op := graphql.GetOperationContext(ctx)
 	// The library's validation counts two aliases of a field as one.
 	if len(graphql.CollectFields(op, op.Operation.SelectionSet, subscriptionImplementors)) != 1 {
-		return e.presentErrors(kg.Errorf(kg.CodeInvalid, "a subscription has exactly one root field"))
+		return e.presentErrors(kg.Errorf(kg.CodeInvalid, "a subscription must have exactly one root field"))
 	}
 	if err := runOf(ctx).awaitRevision(ctx, subscriptionImplementors); err != nil {
 		ctx.Value(followingKey{}).(*following).err = err

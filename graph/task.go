@@ -21,7 +21,7 @@ type Task struct {
 func (r *run) taskService() (*tasks.Service, tasks.Caller, error) {
 	by := tasks.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Tasks == nil {
-		return nil, by, kg.Errorf(kg.CodeNotFound, "there are no tasks here")
+		return nil, by, kg.Errorf(kg.CodeNotFound, "tasks are disabled on this server")
 	}
 	return r.engine.deps.Tasks, by, nil
 }

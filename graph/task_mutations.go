@@ -42,7 +42,7 @@ func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
 	report := tasks.Report{State: tasks.State(deref(input.State)), Metadata: noNull(input.Metadata), Letters: input.Letters, Key: deref(input.IdempotencyKey)}
 	if v := input.ExpectedVersion; v != nil {
 		if report.Version = *v; report.Version < 1 {
-			return nil, inInput(kg.Errorf(kg.CodeInvalid, "is the number of a version, from 1").At("expectedVersion"))
+			return nil, inInput(kg.Errorf(kg.CodeInvalid, "expectedVersion must be at least 1").At("expectedVersion"))
 		}
 	}
 	if input.Message != nil {

@@ -24,7 +24,7 @@ func parseNumberCursor(after *Cursor) (int64, error) {
 	}
 	n, err := strconv.ParseInt(string(*after), 10, 64)
 	if err != nil || n < 1 {
-		return 0, kg.Errorf(kg.CodeCursorForeign, "the cursor is not of this list").At("after")
+		return 0, kg.Errorf(kg.CodeCursorForeign, "the cursor belongs to another list").At("after")
 	}
 	return n, nil
 }

@@ -76,10 +76,10 @@ func (t *TrustedDocuments) addOperations(text []byte) error {
 		Operations []struct{ ID, Body string }
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
-		return fmt.Errorf("the operations manifest is not as it should be: %w", err)
+		return fmt.Errorf("the operations manifest is invalid: %w", err)
 	}
 	if m.Format != apolloManifest || m.Version != 1 {
-		return fmt.Errorf("the manifest has the format %q, version %d; known is %s, version 1", m.Format, m.Version, apolloManifest)
+		return fmt.Errorf("the manifest has the format %q, version %d; supported is %s, version 1", m.Format, m.Version, apolloManifest)
 	}
 	for _, o := range m.Operations {
 		if err := t.add(o.ID, o.Body); err != nil {

@@ -31,7 +31,7 @@ func (p *planner) planEntityValue(plan *entityPlan, f graphql.CollectedField, fi
 	case err != nil:
 		return err
 	case (predicate == nil) == (way == nil):
-		return kg.Errorf(kg.CodeInvalid, "either a predicate or a path must be given, and not both").At("predicate")
+		return kg.Errorf(kg.CodeInvalid, "exactly one of predicate and path is required").At("predicate")
 	case predicate != nil:
 		plan.wantPredicate(*predicate, 0)
 		return nil

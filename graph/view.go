@@ -22,14 +22,14 @@ func (r *run) fieldView(v *ViewInput) (kg.View, error) {
 			return view, kg.AsError(err).At("view.at")
 		}
 		if view.At != 0 && view.At != at {
-			return view, kg.Errorf(kg.CodeInvalid, "the request reads revision %d; a field of it cannot read revision %d", view.At, at).At("view.at")
+			return view, kg.Errorf(kg.CodeInvalid, "the request reads revision %d: its fields cannot read revision %d", view.At, at).At("view.at")
 		}
 		view.At = at
 	}
 	narrowGraphs(&view, v)
 	if v.MinCertainty != nil {
 		if !(*v.MinCertainty >= 0 && *v.MinCertainty <= 1) {
-			return view, kg.Errorf(kg.CodeInvalid, "a certainty is between 0 and 1, not %v", *v.MinCertainty).At("view.minCertainty")
+			return view, kg.Errorf(kg.CodeInvalid, "minCertainty must be between 0 and 1, not %v", *v.MinCertainty).At("view.minCertainty")
 		}
 		view.MinCertainty = max(view.MinCertainty, *v.MinCertainty)
 	}
@@ -55,7 +55,7 @@ func (r *run) fieldView(v *ViewInput) (kg.View, error) {
 	if v.ValidAt != nil {
 		at := v.ValidAt.UTC()
 		if !view.ValidAt.IsZero() && !view.ValidAt.Equal(at) {
-			return view, kg.Errorf(kg.CodeInvalid, "the request reads what is valid at %s; a field of it cannot read another time", formatTime(view.ValidAt)).At("view.validAt")
+			return view, kg.Errorf(kg.CodeInvalid, "the request reads the validity at %s: its fields cannot read another time", formatTime(view.ValidAt)).At("view.validAt")
 		}
 		view.ValidAt = at
 	}
@@ -81,7 +81,7 @@ func orZero(t *time.Time) time.Time {
 // because an age of 0 in a kg.View means any age.
 func maxAge(seconds int64) (time.Duration, error) {
 	if seconds < 0 {
-		return 0, kg.Errorf(kg.CodeInvalid, "an age cannot be negative").At("view.maxAgeSeconds")
+		return 0, kg.Errorf(kg.CodeInvalid, "maxAgeSeconds must not be negative").At("view.maxAgeSeconds")
 	}
 	if seconds > math.MaxInt64/int64(time.Second) {
 		return math.MaxInt64, nil

@@ -104,8 +104,8 @@ func (c *idView) nodeIDs() (*nodeIDs, error) {
 	}
 	n := base64.RawURLEncoding.EncodedLen(len(text))
 	if most := MaxNodeIDBytes - len(statementIDPrefix) - len("@:") - hashedNameBytes; n > most {
-		e := kg.Errorf(kg.CodeLimitExceeded, "an id in this view would name it with %d bytes; there is room for %d", n, most)
-		e.Hint = "Leave id out, or name fewer graphs or agents in the view."
+		e := kg.Errorf(kg.CodeLimitExceeded, "an id in this view needs %d bytes for the view; at most %d are available", n, most)
+		e.Hint = "Leave id out, or list fewer graphs or agents in the view."
 		return nil, e
 	}
 	return &nodeIDs{token: "@" + base64.RawURLEncoding.EncodeToString(text) + ":"}, nil
@@ -116,7 +116,7 @@ func (c *idView) nodeIDs() (*nodeIDs, error) {
 func parseViewToken(text string) (*ViewInput, error) {
 	refuse := func(why string) (*ViewInput, error) {
 		e := kg.Errorf(kg.CodeInvalid, "the view in the id %s", why)
-		e.Hint = "Give the id as an answer gave it."
+		e.Hint = "Pass an id from an answer unchanged."
 		return nil, e.At("id")
 	}
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
@@ -127,7 +127,7 @@ func parseViewToken(text string) (*ViewInput, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&c); err != nil {
-		return refuse("is not one that was given out")
+		return refuse("is invalid")
 	}
 	v, err := c.toView()
 	if err != nil {
@@ -135,7 +135,7 @@ func parseViewToken(text string) (*ViewInput, error) {
 	}
 	again := canonicalView(v, time.Time{})
 	if canonical, err := json.Marshal(&again); err != nil || !bytes.Equal(canonical, data) || again.isPresent() {
-		return refuse("is not one that was given out")
+		return refuse("is invalid")
 	}
 	return c.toInput(&v), nil
 }

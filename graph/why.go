@@ -95,7 +95,7 @@ func countUpTo(n *int, otherwise, most int) (int, error) {
 	case n == nil:
 		return otherwise, nil
 	case *n < 0 || *n > most:
-		return 0, kg.Errorf(kg.CodeInvalid, "first is 0 to %d, not %d", most, *n).At("first")
+		return 0, kg.Errorf(kg.CodeInvalid, "first must be between 0 and %d, not %d", most, *n).At("first")
 	}
 	return *n, nil
 }

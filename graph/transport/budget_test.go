@@ -68,7 +68,7 @@ func TestTruncatedAndHints(t *testing.T) {
 	}
 	_, hinted := ask(`{"query":"{ entities(where: {property: {predicate: \"ex:nmae\"}}) { nodes { iri } } }"}`)
 	hints := hinted.Extensions.Hints
-	if len(hints) != 1 || !strings.HasPrefix(hints[0].Message, "nothing that you may see has the predicate ") {
+	if len(hints) != 1 || !strings.HasPrefix(hints[0].Message, "the graphs that you may read have no predicate ") {
 		t.Fatalf("got the hints %+v, want one", hints)
 	}
 	if diff := cmp.Diff([]any{[]any{"entities"}, []string{iri("name").Value()}}, []any{hints[0].Path, hints[0].Nearest}); diff != "" {

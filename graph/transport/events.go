@@ -155,7 +155,7 @@ func (h *Handler) presentRefused(err error) gqlerror.List {
 	if !errors.Is(err, sse.ErrTooManyStreams) {
 		return h.engine.Present(errors.Unwrap(err))
 	}
-	return gqlerror.List{{Message: "there are too many streams", Extensions: map[string]any{
+	return gqlerror.List{{Message: "too many streams are open", Extensions: map[string]any{
 		"code": codeTooManyStreams, "retryAfterMs": sse.DefaultRetryAfter.Milliseconds(), "hint": "Close streams, or try again later."}}}
 }
 
@@ -173,7 +173,7 @@ func refuseStream(w http.ResponseWriter, err error) {
 		writeRefusal(w, formJSON, http.StatusTooManyRequests, string(limited.Code), limited.Message)
 		return
 	}
-	code, message := codeTooManyStreams, "there are too many streams"
+	code, message := codeTooManyStreams, "too many streams are open"
 	switch {
 	case errors.Is(err, sse.ErrShutdown):
 		code, message = "SERVER_SHUTDOWN", "the server is shutting down"

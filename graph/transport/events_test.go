@@ -201,7 +201,7 @@ func TestStreamsRefused(t *testing.T) {
 		{name: "syntax", body: query(`subscription {`),
 			reply: next(`{"errors":[{"message":"Expected Name, found \u003cEOF\u003e","locations":[{"line":1,"column":15}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}],"extensions":{<at>}}`)},
 		{name: "two fields", body: query(`subscription { a: statementChanged { __typename } b: statementChanged { __typename } }`),
-			reply: next(`{"errors":[{"message":"a subscription has exactly one root field","extensions":{"code":"INVALID"}}],"extensions":{}}`)},
+			reply: next(`{"errors":[{"message":"a subscription must have exactly one root field","extensions":{"code":"INVALID"}}],"extensions":{}}`)},
 		{name: "no position", body: query(following("tomorrow")),
 			reply: next(`{"errors":[{"message":"the position is not of this log","extensions":{"code":"POSITION_GONE","field":"resume","hint":"start from a snapshot, or from the oldest position","oldest":"<oldest>"}}],"extensions":{}}`)},
 		{name: "a limit", body: query(strings.Repeat("{ a ", 41) + strings.Repeat("}", 41)), reply: "*"},
@@ -218,7 +218,7 @@ func TestStreamsRefused(t *testing.T) {
 	w := b.stream(t, server.URL, following("latest"), nil)
 	b.exchange(t, server, exchange{
 		body: query(following("latest")), header: events, status: 503,
-		reply: refusal("there are too many streams", "TOO_MANY_STREAMS"), headers: map[string]string{"Retry-After": "5"},
+		reply: refusal("too many streams are open", "TOO_MANY_STREAMS"), headers: map[string]string{"Retry-After": "5"},
 	})
 	w.cancel()
 }

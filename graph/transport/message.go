@@ -70,13 +70,13 @@ func readMessage(text []byte) (m message, err error) {
 		}
 		return m, m.readRequest()
 	}
-	return m, invalidMessage("type is none that a client sends")
+	return m, invalidMessage("type is not a client message")
 }
 
 func (m *message) readID(raw json.RawMessage) error {
 	switch err := json.Unmarshal(raw, &m.id); {
 	case err != nil || m.id == "":
-		return invalidMessage("id must be a string with something in it")
+		return invalidMessage("id must be a non-empty string")
 	case len(m.id) > MaxOperationID:
 		return invalidMessage("id is too long")
 	}

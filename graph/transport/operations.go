@@ -11,7 +11,7 @@ import (
 const MaxOperationID = 256
 
 var (
-	errDuplicate = errors.New("there is an operation with this id")
+	errDuplicate = errors.New("an operation with this id runs already")
 	errTooMany   = errors.New("there are too many operations")
 	errEnded     = errors.New("the connection has ended")
 )

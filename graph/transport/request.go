@@ -56,7 +56,7 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request) (operation.Requ
 	case http.MethodPost:
 		return h.decodeBody(w, r)
 	}
-	return operation.Request{}, &httpError{status: http.StatusMethodNotAllowed, code: kg.CodeInvalid, allow: "GET, POST, PUT, DELETE", message: "GraphQL is asked with GET or POST"}
+	return operation.Request{}, &httpError{status: http.StatusMethodNotAllowed, code: kg.CodeInvalid, allow: "GET, POST, PUT, DELETE", message: "GraphQL requires GET or POST"}
 }
 
 // Any of these headers makes a browser send a preflight request to another
@@ -115,7 +115,7 @@ func (h *Handler) decodeBody(w http.ResponseWriter, r *http.Request) (req operat
 		return req, &httpError{status: http.StatusUnsupportedMediaType, code: kg.CodeInvalid, message: "a POST needs Content-Type: application/json in UTF-8"}
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return req, &httpError{status: http.StatusUnsupportedMediaType, code: kg.CodeInvalid, message: "a request is taken without Content-Encoding only"}
+		return req, &httpError{status: http.StatusUnsupportedMediaType, code: kg.CodeInvalid, message: "Content-Encoding is not supported"}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.MaxBodyBytes))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {

@@ -101,7 +101,7 @@ func writeBody(w http.ResponseWriter, form responseForm, status int, b []byte) {
 // tooManyOperations reports that a connection has reached its limit of
 // operations.
 func tooManyOperations() *gqlerror.Error {
-	return &gqlerror.Error{Message: "there are too many operations on this connection", Extensions: map[string]any{
+	return &gqlerror.Error{Message: "too many operations run on this connection", Extensions: map[string]any{
 		"code": string(kg.CodeLimitExceeded), "limit": "operations",
 		"hint": "Complete some of them, or open another connection.",
 	}}

@@ -55,11 +55,11 @@ func (h *Handler) serveSingle(w http.ResponseWriter, r *http.Request, form respo
 // serveReserve answers with the token of a new reservation.
 func (h *Handler) serveReserve(w http.ResponseWriter, r *http.Request, token string) {
 	if token != "" && h.reservations.get(token) != nil {
-		conflictError("there is a stream with this token").write(w, formJSON)
+		conflictError("a stream with this token exists already").write(w, formJSON)
 		return
 	}
 	if !acceptsText(r.Header.Values("Accept")) {
-		writeRefusal(w, formJSON, http.StatusNotAcceptable, string(kg.CodeInvalid), "the token of a reservation is text/plain")
+		writeRefusal(w, formJSON, http.StatusNotAcceptable, string(kg.CodeInvalid), "the token is text/plain: accept it")
 		return
 	}
 	reserved, err := h.reservations.reserve(r.Context())
@@ -86,7 +86,7 @@ func (h *Handler) findReservation(r *http.Request, token string) (*reservation, 
 	case reserved == nil:
 		return nil, noStream()
 	case !reserved.isOf(caller.From(r.Context())):
-		return nil, &httpError{status: http.StatusUnauthorized, code: kg.CodePermissionDenied, message: "the stream was reserved by somebody else"}
+		return nil, &httpError{status: http.StatusUnauthorized, code: kg.CodePermissionDenied, message: "the stream belongs to another caller"}
 	}
 	return reserved, nil
 }
@@ -136,12 +136,12 @@ func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, reserve
 func startReserved(reserved *reservation, req *operation.Request) (*running, *httpError) {
 	id, _ := req.Extensions["operationId"].(string)
 	if id == "" || len(id) > MaxOperationID {
-		return nil, badRequest("extensions.operationId must be a string with something in it, of at most 256 bytes")
+		return nil, badRequest("extensions.operationId must be a non-empty string of at most 256 bytes")
 	}
 	op, err := reserved.operations.start(reserved.ctx, id)
 	switch {
 	case errors.Is(err, errDuplicate):
-		return nil, conflictError("there is an operation with this id")
+		return nil, conflictError("an operation with this id runs already")
 	case errors.Is(err, errTooMany):
 		return nil, &httpError{status: http.StatusTooManyRequests, errs: gqlerror.List{tooManyOperations()}}
 	case err != nil:
@@ -162,7 +162,7 @@ func (h *Handler) serveStop(w http.ResponseWriter, r *http.Request, reserved *re
 }
 
 func noStream() *httpError {
-	return &httpError{status: http.StatusNotFound, code: kg.CodeNotFound, message: "there is no stream with this token"}
+	return &httpError{status: http.StatusNotFound, code: kg.CodeNotFound, message: "no stream has this token"}
 }
 
 func conflictError(message string) *httpError {

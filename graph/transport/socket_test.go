@@ -115,7 +115,7 @@ func TestSocketRefuses(t *testing.T) {
 		{"no JSON", []string{"hello"}, 4400, "Invalid message: it is not JSON"},
 		{"no object", []string{"[]"}, 4400, ""},
 		{"no type", []string{"{}"}, 4400, "Invalid message: type must be a string"},
-		{"another type", []string{`{"type":"next","id":"1","payload":{}}`}, 4400, "Invalid message: type is none that a client sends"},
+		{"another type", []string{`{"type":"next","id":"1","payload":{}}`}, 4400, "Invalid message: type is not a client message"},
 		{"a payload that is no object", []string{`{"type":"ping","payload":1}`}, 4400, "Invalid message: payload must be an object"},
 		{"no id", []string{init, `{"type":"subscribe","payload":{"query":"{ revision }"}}`}, 4400, ""},
 		{"an empty id", []string{init, `{"id":"","type":"complete"}`}, 4400, ""},
@@ -246,7 +246,7 @@ func TestSocketLimit(t *testing.T) {
 	p.subscribe("1", following("latest"))
 	p.subscribe("2", following("latest"))
 	p.subscribe("3", `{ revision }`)
-	p.want(`{"type":"error","id":"3","payload":[{"message":"there are too many operations on this connection","extensions":{"code":"LIMIT_EXCEEDED","hint":"Complete some of them, or open another connection.","limit":"operations"}}]}`)
+	p.want(`{"type":"error","id":"3","payload":[{"message":"too many operations run on this connection","extensions":{"code":"LIMIT_EXCEEDED","hint":"Complete some of them, or open another connection.","limit":"operations"}}]}`)
 	p.send(`{"type":"complete","id":"2"}`)
 	p.subscribe("3", `{ revision }`)
 	p.want(`{"type":"next","id":"3","payload":{"data":{"revision":0},"extensions":{"revision":0,"position":"<head>"}}}`)
@@ -366,7 +366,7 @@ func TestSocketShutdown(t *testing.T) {
 	p.send(`{"id":"2","type":"subscribe","payload":{"operationName":"Block","query":"query Block { revision }"}}`)
 	eventually(t, "the subscription is there", func() bool { return b.store.Stats().Watchers == 1 })
 	upgrade := map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
-	b.exchange(t, server, exchange{method: "GET", header: upgrade, status: 503, reply: refusal("there are too many streams", "TOO_MANY_STREAMS")})
+	b.exchange(t, server, exchange{method: "GET", header: upgrade, status: 503, reply: refusal("too many streams are open", "TOO_MANY_STREAMS")})
 	ended := make(chan error, 1)
 	go func() { ended <- streams.Shutdown(context.Background()) }()
 	p.wantClose(websocket.StatusGoingAway, "SERVER_SHUTDOWN")
@@ -467,7 +467,7 @@ func TestSocketPlaces(t *testing.T) {
 	p.subscribe("2", following("latest"))
 	eventually(t, "both subscriptions are there", func() bool { return b.store.Stats().Watchers == 2 })
 	p.subscribe("3", following("latest"))
-	p.want(`{"type":"error","id":"3","payload":[{"message":"there are too many streams","extensions":{"code":"TOO_MANY_STREAMS","hint":"Close streams, or try again later.","retryAfterMs":5000}}]}`)
+	p.want(`{"type":"error","id":"3","payload":[{"message":"too many streams are open","extensions":{"code":"TOO_MANY_STREAMS","hint":"Close streams, or try again later.","retryAfterMs":5000}}]}`)
 	p.subscribe("4", `{ revision }`) // which is no stream
 	p.want(`{"type":"next","id":"4","payload":{"data":{"revision":0},"extensions":{"revision":0,"position":"<head>"}}}`)
 	p.want(`{"type":"complete","id":"4"}`)
