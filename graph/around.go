@@ -12,14 +12,14 @@ import (
 	"koine/kg"
 )
 
-// lists are the plans of all fields `entities` and `statements` in one object.
-type lists struct {
+// listPlans are the plans of all fields `entities` and `statements` in one object.
+type listPlans struct {
 	entities   []*entityPlan
 	statements []*statementPlan
 }
 
 // planList plans a field `entities` or `statements` and returns its index.
-func (p *planner) planList(l *lists, f graphql.CollectedField) (i int, err error) {
+func (p *planner) planList(l *listPlans, f graphql.CollectedField) (i int, err error) {
 	err = p.inList(func() error {
 		if f.Name == "entities" {
 			plan, err := p.planEntity(f.Selections)
@@ -33,15 +33,15 @@ func (p *planner) planList(l *lists, f graphql.CollectedField) (i int, err error
 	return i, err
 }
 
-// listed are the loaded elements of lists.
-type listed struct {
+// loadedLists are the loaded elements of lists.
+type loadedLists struct {
 	run        *run
 	entities   [][]*entityNode   // per plan
 	statements [][]statementNode // per plan
 }
 
-func (l *loader) loadLists(of *lists, ids []kg.ID, rows []kg.Row) (*listed, error) {
-	out := &listed{run: l.run}
+func (l *loader) loadLists(of *listPlans, ids []kg.ID, rows []kg.Row) (*loadedLists, error) {
+	out := &loadedLists{run: l.run}
 	refs := make([]entityRef, len(ids))
 	for i, id := range ids {
 		refs[i].id = id
@@ -64,7 +64,7 @@ func (l *loader) loadLists(of *lists, ids []kg.ID, rows []kg.Row) (*listed, erro
 }
 
 // appendList writes the elements with indexes in [from, to).
-func (l *listed) appendList(b []byte, from, to int, element func(b []byte, k int) []byte) []byte {
+func (l *loadedLists) appendList(b []byte, from, to int, element func(b []byte, k int) []byte) []byte {
 	b = append(b, '[')
 	for k := from; k < to; k++ {
 		if k > from {
@@ -87,11 +87,11 @@ func (r *run) inElement(k int, write func() []byte) []byte {
 	return write()
 }
 
-func (l *listed) entityWriter(selection int) func(b []byte, k int) []byte {
+func (l *loadedLists) entityWriter(selection int) func(b []byte, k int) []byte {
 	return func(b []byte, k int) []byte { return l.entities[selection][k].write(b) }
 }
 
-func (l *listed) statementWriter(selection int) func(b []byte, k int) []byte {
+func (l *loadedLists) statementWriter(selection int) func(b []byte, k int) []byte {
 	return func(b []byte, k int) []byte { return l.statements[selection][k].write(b) }
 }
 
@@ -118,7 +118,7 @@ type partField struct {
 }
 
 // planParts plans an object that holds lists and the named scalars.
-func (p *planner) planParts(l *lists, set ast.SelectionSet, implementors []string, scalars ...string) (fields []partField, err error) {
+func (p *planner) planParts(l *listPlans, set ast.SelectionSet, implementors []string, scalars ...string) (fields []partField, err error) {
 	err = p.eachField(set, implementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := partField{key: key, name: f.Name}
 		switch f.Name {
@@ -163,7 +163,7 @@ func readShortestPaths(ctx context.Context, from, to kg.Term, maxDepth, k int, v
 	if err != nil {
 		return err
 	}
-	var of lists
+	var of listPlans
 	var fields []partField
 	if err := r.inList(func() (err error) {
 		fields, err = r.planParts(&of, r.field.Selections, graphPathImplementors, "length")
@@ -240,7 +240,7 @@ func (r *run) noteDepth(field string, maxDepth int) {
 	h.Message = fmt.Sprintf("no path has at most %d statements (maxDepth), but a longer one may exist", maxDepth)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.noted) < operation.MaxHints {
-		r.noted = append(r.noted, h)
+	if len(r.notedHints) < operation.MaxHints {
+		r.notedHints = append(r.notedHints, h)
 	}
 }

@@ -10,18 +10,18 @@ import (
 
 // Artifact is a result that the handler of a task delivers.
 type Artifact struct {
-	of   *tasks.Artifact
-	task tasks.TaskID
+	record *tasks.Artifact
+	task   tasks.TaskID
 }
 
 func (a *Artifact) byteSize() int {
-	return sizeOfParts(a.of.Parts) + len(a.of.Metadata) + len(a.of.Name) + len(a.of.Description)
+	return sizeOfParts(a.record.Parts) + len(a.record.Metadata) + len(a.record.Name) + len(a.record.Description)
 }
 
 // Artifacts resolves the artifact references of a channel message.
 func (m *Message) Artifacts(ctx context.Context) ([]*Artifact, error) {
-	out := make([]*Artifact, len(m.of.ArtifactRefs))
-	for i, ref := range m.of.ArtifactRefs {
+	out := make([]*Artifact, len(m.record.ArtifactRefs))
+	for i, ref := range m.record.ArtifactRefs {
 		var err error
 		if out[i], err = artifactIfAny(ctx, ref); err != nil {
 			return nil, err
@@ -49,7 +49,7 @@ func artifactIfAny(ctx context.Context, ref string) (*Artifact, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Artifact{of: found, task: task}
+	a := &Artifact{record: found, task: task}
 	return a, r.chargeBytes(a.byteSize())
 }
 
@@ -57,36 +57,36 @@ func artifactIfAny(ctx context.Context, ref string) (*Artifact, error) {
 func (*Artifact) IsNode() {}
 
 // ID is the IRI of the artifact's entity.
-func (a *Artifact) ID() string { return a.task.ArtifactEntity(a.of.ID).Value() }
+func (a *Artifact) ID() string { return a.task.ArtifactEntity(a.record.ID).Value() }
 
 // ArtifactID is unique within the task.
-func (a *Artifact) ArtifactID() string { return a.of.ID }
+func (a *Artifact) ArtifactID() string { return a.record.ID }
 
 // TaskID is the id of the artifact's task.
 func (a *Artifact) TaskID() string { return string(a.task) }
 
 // Name is nil if the artifact has none.
-func (a *Artifact) Name() *string { return nilIfEmpty(a.of.Name) }
+func (a *Artifact) Name() *string { return nilIfEmpty(a.record.Name) }
 
 // Description is nil if the artifact has none.
-func (a *Artifact) Description() *string { return nilIfEmpty(a.of.Description) }
+func (a *Artifact) Description() *string { return nilIfEmpty(a.record.Description) }
 
 // Parts is the content of the artifact.
-func (a *Artifact) Parts() []Part { return shownParts(a.of.Parts) }
+func (a *Artifact) Parts() []Part { return shownParts(a.record.Parts) }
 
 // Text joins the texts of the parts.
-func (a *Artifact) Text() string { return textOf(a.of.Parts) }
+func (a *Artifact) Text() string { return textOf(a.record.Parts) }
 
 // Metadata is a JSON object, nil for none.
-func (a *Artifact) Metadata() json.RawMessage { return a.of.Metadata }
+func (a *Artifact) Metadata() json.RawMessage { return a.record.Metadata }
 
 // Extensions are the URIs of the extensions that the artifact follows.
-func (a *Artifact) Extensions() []string { return notNil(a.of.Extensions) }
+func (a *Artifact) Extensions() []string { return notNil(a.record.Extensions) }
 
 // Complete reports whether the handler marked the artifact as complete.
-func (a *Artifact) Complete() bool { return a.of.Complete }
+func (a *Artifact) Complete() bool { return a.record.Complete }
 
 // Entity is the artifact as an entity. The engine writes it.
 func (a *Artifact) Entity(ctx context.Context) (*Entity, error) {
-	return nil, readOwnEntity(ctx, a.task.ArtifactEntity(a.of.ID))
+	return nil, readOwnEntity(ctx, a.task.ArtifactEntity(a.record.ID))
 }

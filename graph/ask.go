@@ -24,7 +24,7 @@ func askAgent(ctx context.Context, input AskInput) (*AskPayload, error) {
 	}
 	p := &AskPayload{Publication: publicationPayload(&answer.Receipt), TimedOut: timedOut}
 	if len(answer.Responses) > 0 {
-		p.Response = &Message{of: answer.Responses[0]}
+		p.Response = &Message{record: answer.Responses[0]}
 	}
 	return p, nil
 }
@@ -37,7 +37,7 @@ func askAll(ctx context.Context, input AskInput) (*AskAllPayload, error) {
 	}
 	p := &AskAllPayload{Publication: publicationPayload(&answer.Receipt), Responses: make([]Message, len(answer.Responses))}
 	for i, m := range answer.Responses {
-		p.Responses[i] = Message{of: m}
+		p.Responses[i] = Message{record: m}
 	}
 	return p, nil
 }

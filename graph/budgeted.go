@@ -109,9 +109,9 @@ func (a *budgetedAnswer) fillLists(ctx context.Context, c *cutter) (err error) {
 		}
 	}()
 	room := a.run.allowed.bytes - a.byteSize() - a.totalSlack()
-	c.most, c.ownBytes = a.run.allowed, false
-	if own := c.own.bytes - len(c.answer.json) - c.pageSlack(); own < room {
-		c.most, c.ownBytes, room = c.own, true, own
+	c.bound, c.ownBytes = a.run.allowed, false
+	if own := c.fieldBound.bytes - len(c.answer.json) - c.pageSlack(); own < room {
+		c.bound, c.ownBytes, room = c.fieldBound, true, own
 	}
 	c.enterField()
 	defer c.leaveField()
@@ -148,7 +148,7 @@ func (r *run) newCutter(args map[string]any) (*cutter, error) {
 	if r.allowed == r.defaultAllowance() && b == (operation.Budget{}) {
 		return nil, nil
 	}
-	c := &cutter{run: r, own: own}
+	c := &cutter{run: r, fieldBound: own}
 	r.cutters = append(r.cutters, c)
 	c.enterField()
 	return c, nil
@@ -158,8 +158,8 @@ func (r *run) newCutter(args map[string]any) (*cutter, error) {
 func (c *cutter) leaveOpen(ctx context.Context, write func(b []byte) []byte) error {
 	c.answer = answerOf(ctx)
 	c.answer.json = write(nil)
-	if over := len(c.answer.json) + c.pageSlack() - c.own.bytes; over > 0 {
-		return needsBytes(c.own, c.own.bytes+over)
+	if over := len(c.answer.json) + c.pageSlack() - c.fieldBound.bytes; over > 0 {
+		return needsBytes(c.fieldBound, c.fieldBound.bytes+over)
 	}
 	c.write = write
 	return nil
@@ -180,12 +180,12 @@ func (r *run) noteCut(c operation.Cut) {
 // budgetError reports that a budget is too small for content that cannot be
 // cut.
 type budgetError struct {
-	what  string
-	part  string // member of the budget; "" if the required amount is unknown
-	needs int
+	message string
+	member  string // member of the budget; "" if the required amount is unknown
+	needs   int
 }
 
-func (e *budgetError) Error() string { return e.what }
+func (e *budgetError) Error() string { return e.message }
 
 func needsBytes(most allowance, bytes int) error {
 	if most.tokens {
@@ -196,14 +196,14 @@ func needsBytes(most allowance, bytes int) error {
 }
 
 func (e *Engine) presentBudget(out *gqlerror.Error, err *budgetError) {
-	out.Message = err.what
+	out.Message = err.message
 	setExtension(out, "code", string(kg.CodeBudgetExceeded))
-	if err.part == "" {
+	if err.member == "" {
 		setExtension(out, "hint", "Increase the budget, or leave out orderBy, totalCount and groups, which need all elements.")
 		return
 	}
-	setExtension(out, "hint", fmt.Sprintf("Pass at least %s: %d, or select fewer fields.", err.part, err.needs))
-	setExtension(out, "budget", map[string]int{err.part: err.needs})
+	setExtension(out, "hint", fmt.Sprintf("Pass at least %s: %d, or select fewer fields.", err.member, err.needs))
+	setExtension(out, "budget", map[string]int{err.member: err.needs})
 }
 
 // isSpent reports whether a scan ended because it used up the statements of

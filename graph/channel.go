@@ -11,7 +11,7 @@ import (
 )
 
 // Channel is a channel as the caller sees it.
-type Channel struct{ of *channels.Channel }
+type Channel struct{ record *channels.Channel }
 
 // channelService returns the channel service and the caller.
 func (r *run) channelService() (*channels.Service, channels.Caller, error) {
@@ -116,43 +116,43 @@ func inSchema[T ~string](word T) string { return strings.ToUpper(string(word)) }
 func (*Channel) IsNode() {}
 
 // ID is the id of the channel.
-func (c *Channel) ID() string { return string(c.of.ID) }
+func (c *Channel) ID() string { return string(c.record.ID) }
 
 // Kind is direct, room or channel.
-func (c *Channel) Kind() ChannelKind { return ChannelKind(inSchema(c.of.Kind)) }
+func (c *Channel) Kind() ChannelKind { return ChannelKind(inSchema(c.record.Kind)) }
 
 // Name is nil if the channel has none.
-func (c *Channel) Name() *string { return nilIfEmpty(c.of.Name) }
+func (c *Channel) Name() *string { return nilIfEmpty(c.record.Name) }
 
 // Topic is nil if the channel has none.
-func (c *Channel) Topic() *string { return nilIfEmpty(c.of.Topic) }
+func (c *Channel) Topic() *string { return nilIfEmpty(c.record.Topic) }
 
 // Visibility tells which agents find the channel.
 func (c *Channel) Visibility() ChannelVisibility {
-	return ChannelVisibility(inSchema(c.of.Visibility))
+	return ChannelVisibility(inSchema(c.record.Visibility))
 }
 
 // CreatedAt is nil for a direct channel that does not exist yet.
-func (c *Channel) CreatedAt() *time.Time { return timeOrNil(c.of.CreatedAt) }
+func (c *Channel) CreatedAt() *time.Time { return timeOrNil(c.record.CreatedAt) }
 
 // CreatedBy is nil for a direct channel that does not exist yet.
-func (c *Channel) CreatedBy() *string { return nilIfEmpty(string(c.of.CreatedBy)) }
+func (c *Channel) CreatedBy() *string { return nilIfEmpty(string(c.record.CreatedBy)) }
 
 // Members are ordered by the time at which they joined.
 func (c *Channel) Members() []ChannelMember {
-	out := make([]ChannelMember, len(c.of.Members))
-	for i, m := range c.of.Members {
+	out := make([]ChannelMember, len(c.record.Members))
+	for i, m := range c.record.Members {
 		out[i] = ChannelMember{Agent: string(m.Agent), Role: ChannelRole(inSchema(m.Role)), JoinedAt: timeOrNil(m.Joined)}
 	}
 	return out
 }
 
 // Metadata is a JSON object, nil for none.
-func (c *Channel) Metadata() json.RawMessage { return c.of.Metadata }
+func (c *Channel) Metadata() json.RawMessage { return c.record.Metadata }
 
 // Rights are the channel's own rights, completed by the defaults of its kind.
 func (c *Channel) Rights() *ChannelRights {
-	p := c.of.Policy()
+	p := c.record.Policy()
 	return &ChannelRights{
 		Discover: ChannelWho(inSchema(p.Discover)), Join: ChannelWho(inSchema(p.Join)), Read: ChannelWho(inSchema(p.Read)),
 		Post: ChannelWho(inSchema(p.Post)), Manage: ChannelWho(inSchema(p.Manage)),
@@ -161,26 +161,26 @@ func (c *Channel) Rights() *ChannelRights {
 
 // MaxMembers is nil if the server's bound applies.
 func (c *Channel) MaxMembers() *int {
-	if c.of.MaxMembers == 0 {
+	if c.record.MaxMembers == 0 {
 		return nil
 	}
-	return &c.of.MaxMembers
+	return &c.record.MaxMembers
 }
 
 // Version increases with each change of the channel.
-func (c *Channel) Version() int64 { return c.of.Version }
+func (c *Channel) Version() int64 { return c.record.Version }
 
 // MessageCount counts all messages ever published.
-func (c *Channel) MessageCount() int64 { return c.of.Messages }
+func (c *Channel) MessageCount() int64 { return c.record.Messages }
 
 // LastMessageAt is nil if there is no message.
-func (c *Channel) LastMessageAt() *time.Time { return timeOrNil(c.of.LastMessageAt) }
+func (c *Channel) LastMessageAt() *time.Time { return timeOrNil(c.record.LastMessageAt) }
 
 // FactsGraph is the graph for facts of messages that name none, unless the
 // channel is public.
-func (c *Channel) FactsGraph() kg.Term { return c.of.ID.FactsGraph() }
+func (c *Channel) FactsGraph() kg.Term { return c.record.ID.FactsGraph() }
 
 // Entity is the channel as an entity. The engine writes it.
 func (c *Channel) Entity(ctx context.Context) (*Entity, error) {
-	return nil, readOwnEntity(ctx, c.of.ID.Entity())
+	return nil, readOwnEntity(ctx, c.record.ID.Entity())
 }

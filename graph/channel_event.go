@@ -16,8 +16,8 @@ import (
 // channelSource is the source of a Stream of one channel's events.
 type channelSource struct {
 	ownSource
-	events *channels.Events
-	told   atomic.Pointer[kg.Position]
+	events       *channels.Events
+	sentPosition atomic.Pointer[kg.Position]
 	// current is the event being yielded.
 	current channels.Event
 }
@@ -34,7 +34,7 @@ func (s *channelSource) Events() iter.Seq2[operation.Event, error] {
 			if !yield(channelEventOf(e), nil) {
 				return
 			}
-			s.told.Store(&e.Position)
+			s.sentPosition.Store(&e.Position)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func channelEventOf(e channels.Event) operation.Event {
 
 // Position is the position after the last event that was sent, or the zero
 // Position if none is known.
-func (s *channelSource) Position() kg.Position { return deref(s.told.Load()) }
+func (s *channelSource) Position() kg.Position { return deref(s.sentPosition.Load()) }
 
 // Close ends the stream.
 func (s *channelSource) Close() { s.events.Close() }
@@ -66,7 +66,7 @@ type channelEvent struct {
 	source *channelSource
 }
 
-func (c *channelEvent) write(t *telling, e *operation.Event) ([]byte, error) {
+func (c *channelEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
 	if m := c.source.current.Message; m != nil {
 		return t.writeMessage(c.plan, m, e.Position)
 	}
@@ -78,35 +78,35 @@ func (c *channelEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 
 // ChannelChange is a change of a channel.
 type ChannelChange struct {
-	of *channels.Control
-	at Position
+	record   *channels.Control
+	position Position
 }
 
 // IsChannelEvent marks a member of the union ChannelEvent.
 func (*ChannelChange) IsChannelEvent() {}
 
 // Kind is the kind of the change.
-func (c *ChannelChange) Kind() ChannelChangeKind { return ChannelChangeKind(inSchema(c.of.Kind)) }
+func (c *ChannelChange) Kind() ChannelChangeKind { return ChannelChangeKind(inSchema(c.record.Kind)) }
 
 // ChannelID is the id of the channel.
-func (c *ChannelChange) ChannelID() string { return string(c.of.Channel) }
+func (c *ChannelChange) ChannelID() string { return string(c.record.Channel) }
 
 // Channel is the channel in its present state.
 func (c *ChannelChange) Channel(ctx context.Context) (*Channel, error) {
-	return unlessGone(readChannel(ctx, string(c.of.Channel)))
+	return unlessGone(readChannel(ctx, string(c.record.Channel)))
 }
 
 // Agent is the agent that the change is about, nil for none.
-func (c *ChannelChange) Agent() *string { return nilIfEmpty(string(c.of.Agent)) }
+func (c *ChannelChange) Agent() *string { return nilIfEmpty(string(c.record.Agent)) }
 
 // Role is the agent's role after the change, or before it left.
-func (c *ChannelChange) Role() *ChannelRole { return enumOrNil[ChannelRole](c.of.Role) }
+func (c *ChannelChange) Role() *ChannelRole { return enumOrNil[ChannelRole](c.record.Role) }
 
 // By is the agent that made the change.
-func (c *ChannelChange) By() string { return string(c.of.By) }
+func (c *ChannelChange) By() string { return string(c.record.By) }
 
 // Version is the channel's version after the change, nil if it did not change.
-func (c *ChannelChange) Version() *int64 { return someNumber(c.of.Version) }
+func (c *ChannelChange) Version() *int64 { return someNumber(c.record.Version) }
 
 func someNumber(n int64) *int64 {
 	if n == 0 {
@@ -116,21 +116,21 @@ func someNumber(n int64) *int64 {
 }
 
 // Time is when the change was committed.
-func (c *ChannelChange) Time() time.Time { return c.of.Time }
+func (c *ChannelChange) Time() time.Time { return c.record.Time }
 
 // Revision is the revision of the commit.
-func (c *ChannelChange) Revision() kg.Revision { return c.of.Revision }
+func (c *ChannelChange) Revision() kg.Revision { return c.record.Revision }
 
 // Position is the position after the change.
-func (c *ChannelChange) Position() *Position { return &c.at }
+func (c *ChannelChange) Position() *Position { return &c.position }
 
 // followChannel establishes Subscription.channelChanged.
 func followChannel(ctx context.Context, id string, resume *Position) error {
-	return subscribeChannels(ctx, resume, func(o *opening) (eventContent, source, error) {
+	return subscribeChannels(ctx, resume, func(o *subscriptionSetup) (eventContent, source, error) {
 		from, told := o.startPosition()
-		events, err := o.service.StreamEvents(o.life, o.by, channels.ChannelID(id), &from)
+		events, err := o.service.StreamEvents(o.streamCtx, o.by, channels.ChannelID(id), &from)
 		s := &channelSource{ownSource: ownSource{o.store}, events: events}
-		s.told.Store(told)
+		s.sentPosition.Store(told)
 		return &channelEvent{plan: o.plan, source: s}, s, err
 	})
 }

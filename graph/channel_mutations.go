@@ -25,7 +25,7 @@ var inInputs = map[string]string{"expireAfter": "expireAfterSeconds", "parent": 
 func (r *run) notePosition(p kg.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.written = &p
+	r.writtenPosition = &p
 }
 
 func createChannel(ctx context.Context, input CreateChannelInput) (*Channel, error) {

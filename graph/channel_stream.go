@@ -10,12 +10,12 @@ import (
 	"koine/kg"
 )
 
-// opening is a subscription to domain events while it is being established.
-type opening struct {
-	life  context.Context // ends with the stream
-	store *kg.Store
-	start operation.Resume
-	plan  *insidePlan // of an event's selection
+// subscriptionSetup is a subscription to domain events while it is being established.
+type subscriptionSetup struct {
+	streamCtx context.Context // ends with the stream
+	store     *kg.Store
+	start     operation.Resume
+	plan      *insidePlan // of an event's selection
 	// Set for events of package channels only.
 	service *channels.Service
 	by      channels.Caller
@@ -41,8 +41,8 @@ func ownEvent(op kg.Op, q kg.Quad, c *kg.Commit, at kg.Position) operation.Event
 }
 
 // subscribeChannels establishes a subscription to events of package channels.
-func subscribeChannels(ctx context.Context, resume *Position, open func(*opening) (eventContent, source, error)) error {
-	return subscribeOwn(ctx, resume, func(o *opening) (c eventContent, s source, err error) {
+func subscribeChannels(ctx context.Context, resume *Position, open func(*subscriptionSetup) (eventContent, source, error)) error {
+	return subscribeOwn(ctx, resume, func(o *subscriptionSetup) (c eventContent, s source, err error) {
 		if o.service, o.by, err = runOf(ctx).channelService(); err != nil {
 			return nil, nil, err
 		}
@@ -53,13 +53,13 @@ func subscribeChannels(ctx context.Context, resume *Position, open func(*opening
 // subscribeOwn establishes a subscription to events of a domain package.
 // Opening the domain's stream must be the last step that can fail: nothing
 // else would close the stream.
-func subscribeOwn(ctx context.Context, resume *Position, open func(*opening) (eventContent, source, error)) error {
-	f, _ := ctx.Value(followingKey{}).(*following)
+func subscribeOwn(ctx context.Context, resume *Position, open func(*subscriptionSetup) (eventContent, source, error)) error {
+	f, _ := ctx.Value(subscriptionResultKey{}).(*subscriptionResult)
 	f.subscription, f.err = newOwnStream(ctx, f.ctx, resume, open)
 	return f.err
 }
 
-func newOwnStream(ctx, life context.Context, resume *Position, open func(*opening) (eventContent, source, error)) (*Stream, error) {
+func newOwnStream(ctx, life context.Context, resume *Position, open func(*subscriptionSetup) (eventContent, source, error)) (*Stream, error) {
 	r, field := runOf(ctx), graphql.GetFieldContext(ctx).Field
 	v, err := r.fieldView(nil)
 	if err != nil {
@@ -77,7 +77,7 @@ func newOwnStream(ctx, life context.Context, resume *Position, open func(*openin
 	if s.plan, err = p.planEvent(field, nil); err != nil {
 		return nil, err
 	}
-	o := &opening{life: life, store: r.engine.deps.Store, start: start, plan: p.planGenerated(field)}
+	o := &subscriptionSetup{streamCtx: life, store: r.engine.deps.Store, start: start, plan: p.planGenerated(field)}
 	if s.plan.content, s.source, err = open(o); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func newOwnStream(ctx, life context.Context, resume *Position, open func(*openin
 
 // startPosition returns the position to start after, zero for the beginning, and
 // the position up to which there is nothing to send, nil for the beginning.
-func (o *opening) startPosition() (from kg.Position, told *kg.Position) {
+func (o *subscriptionSetup) startPosition() (from kg.Position, told *kg.Position) {
 	switch o.start.Start {
 	case operation.Earliest, operation.Snapshot:
 		return kg.Position{}, nil

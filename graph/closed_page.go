@@ -145,7 +145,7 @@ func (l *loader) differenceFeed(c *diffList, from kg.Revision, p kg.IDPattern, a
 				after = &q
 			}
 			return func(yield func(kg.Difference, error) bool) {
-				f := &fact{snapshot: l.snapshot}
+				f := &testedStatement{snapshot: l.snapshot}
 				for d, err := range l.snapshot.Diff(from, p, after) {
 					ok := false
 					if err == nil {

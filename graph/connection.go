@@ -21,7 +21,7 @@ type connection struct {
 	statements []*statementPlan
 	// One for each `groups`.
 	entityGroups    []*grouping[*subject]
-	statementGroups []*grouping[*fact]
+	statementGroups []*grouping[*testedStatement]
 
 	first int
 	after *Cursor
@@ -34,7 +34,7 @@ type connection struct {
 	view  kg.View // the view that cursors are bound to
 
 	statementMatch statementMatch
-	statementOrder ordering[*fact]
+	statementOrder ordering[*testedStatement]
 	entityMatch    *entityMatch
 	// element plans a selection of elements of another kind and returns its
 	// index.
@@ -335,7 +335,7 @@ func (g *page) writeElements(b []byte, field int) []byte {
 	})
 }
 
-// writeList stops when the answer has become too large, which reading.answer
+// writeList stops when the answer has become too large, which reading.storeAnswer
 // then reports: an element that is loaded once may be written many times, and
 // the names of fields count as well.
 func (g *page) writeList(b []byte, f *connectionField, element func(b []byte, k int) []byte) []byte {

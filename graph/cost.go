@@ -15,7 +15,7 @@ import (
 // count once for each requested element.
 func (r *run) checkCost(op *ast.OperationDefinition, variables map[string]any) error {
 	l := r.engine.limits
-	c := &costing{limits: l, variables: variables, fragments: map[string]cost{}}
+	c := &costEstimator{limits: l, variables: variables, fragments: map[string]cost{}}
 	whole := c.setCost(op.SelectionSet).total()
 	if whole > l.Complexity && op.Operation == ast.Query && r.budgeted {
 		whole = c.cutSet(op.SelectionSet, r.allowed)
@@ -40,15 +40,15 @@ type cost struct{ once, each int }
 
 func (c cost) total() int { return min(c.once+c.each, tooMuch) }
 
-// costing walks a valid document: its fragments exist and have no cycle.
-type costing struct {
+// costEstimator walks a valid document: its fragments exist and have no cycle.
+type costEstimator struct {
 	limits    Limits
 	variables map[string]any
 	fragments map[string]cost
 	single    bool // each page of a connection counts one element
 }
 
-func (c *costing) setCost(set ast.SelectionSet) (sum cost) {
+func (c *costEstimator) setCost(set ast.SelectionSet) (sum cost) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
@@ -79,7 +79,7 @@ func isElements(f *ast.Field) bool {
 	return (f.Name == "nodes" || f.Name == "edges" || f.Name == "events") && f.ObjectDefinition != nil && isConnection(f.ObjectDefinition.Name)
 }
 
-func (c *costing) fieldCost(f *ast.Field) int {
+func (c *costEstimator) fieldCost(f *ast.Field) int {
 	inner := c.setCost(f.SelectionSet)
 	if f.Definition != nil && f.Definition.Arguments.ForName("first") != nil {
 		connection := isConnection(f.Definition.Type.Name())
@@ -107,7 +107,7 @@ func (c *costing) fieldCost(f *ast.Field) int {
 }
 
 // cutSet is the cost of the root fields under budgets.
-func (c *costing) cutSet(set ast.SelectionSet, whole allowance) (sum int) {
+func (c *costEstimator) cutSet(set ast.SelectionSet, whole allowance) (sum int) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
@@ -126,7 +126,7 @@ func (c *costing) cutSet(set ast.SelectionSet, whole allowance) (sum int) {
 // pages. The first element of each page always counts. Every further element
 // takes bytes of the answer, which count 1 each (a field takes several), and
 // at least one statement, for which it costs no more than the first.
-func (c *costing) cutField(f *ast.Field, whole allowance) int {
+func (c *costEstimator) cutField(f *ast.Field, whole allowance) int {
 	full := c.fieldCost(f)
 	a := whole
 	if arg := f.Arguments.ForName("budget"); arg != nil {
@@ -136,7 +136,7 @@ func (c *costing) cutField(f *ast.Field, whole allowance) int {
 			}
 		}
 	}
-	one := &costing{limits: c.limits, variables: c.variables, fragments: map[string]cost{}, single: true}
+	one := &costEstimator{limits: c.limits, variables: c.variables, fragments: map[string]cost{}, single: true}
 	least := one.fieldCost(f)
 	full = min(full, least+min(a.bytes, tooMuch))
 	if a.reads < tooMuch {
@@ -147,7 +147,7 @@ func (c *costing) cutField(f *ast.Field, whole allowance) int {
 
 // neighbourCount is the number of statements of a neighbourhood that a field asks
 // for.
-func (c *costing) neighbourCount(f *ast.Field) int {
+func (c *costEstimator) neighbourCount(f *ast.Field) int {
 	if arg := f.Arguments.ForName("budget"); arg != nil {
 		v, _ := arg.Value.Value(c.variables)
 		budget, _ := v.(map[string]any)
@@ -162,7 +162,7 @@ func (c *costing) neighbourCount(f *ast.Field) int {
 
 // pageSize is the page size that a field asks for. A value out of bounds counts
 // as the greatest: it is refused later, with a better message.
-func (c *costing) pageSize(f *ast.Field) int {
+func (c *costEstimator) pageSize(f *ast.Field) int {
 	unasked := DefaultPageSize
 	if f.ObjectDefinition != nil && (f.ObjectDefinition.Name == "Vocabulary" || f.Name == "graphs") {
 		unasked = DefaultVocabularySize
@@ -175,7 +175,7 @@ func (c *costing) pageSize(f *ast.Field) int {
 
 // intArgument is the value of an argument, or unasked without one. A value out of
 // bounds counts as most.
-func (c *costing) intArgument(f *ast.Field, name string, unasked, most int) int {
+func (c *costEstimator) intArgument(f *ast.Field, name string, unasked, most int) int {
 	arg := f.Arguments.ForName(name)
 	if arg == nil {
 		return unasked

@@ -31,11 +31,11 @@ const (
 	costVerify         = 1000 // verifyEvents: reads and hashes thousands of events
 )
 
-// lookedUp are the types that the dictionary has to resolve.
-var lookedUp = map[string]bool{"Entity": true, "Term": true, "Node": true}
+// termTypes are the types that the dictionary has to resolve.
+var termTypes = map[string]bool{"Entity": true, "Term": true, "Node": true}
 
-// readWhole are the types that are read from a graph of their own.
-var readWhole = map[string]bool{"Channel": true, "Message": true, "Scope": true, "Task": true}
+// recordTypes are the types that are read from a graph of their own.
+var recordTypes = map[string]bool{"Channel": true, "Message": true, "Scope": true, "Task": true}
 
 // scanFields are the fields that read an index without being a connection.
 var scanFields = map[string]bool{
@@ -52,20 +52,20 @@ var unindexed = map[string]bool{
 	"neVar": true, "ltVar": true, "lteVar": true, "gtVar": true, "gteVar": true,
 }
 
-// costly are the arguments with conditions, orders, paths and patterns.
-var costly = map[string]bool{"where": true, "orderBy": true, "pattern": true, "path": true, "by": true, "compute": true}
+// costlyArguments are the arguments with conditions, orders, paths and patterns.
+var costlyArguments = map[string]bool{"where": true, "orderBy": true, "pattern": true, "path": true, "by": true, "compute": true}
 
 // fieldWeight is the cost of a field without its selection set.
-func (c *costing) fieldWeight(f *ast.Field) int {
+func (c *costEstimator) fieldWeight(f *ast.Field) int {
 	n := costField
 	if f.Definition == nil || f.ObjectDefinition == nil {
 		return n // __typename
 	}
 	kind := f.Definition.Type.Name()
 	switch {
-	case lookedUp[kind] && f.Definition.Type.Elem == nil:
+	case termTypes[kind] && f.Definition.Type.Elem == nil:
 		n = costEntity
-	case isConnection(kind) || readWhole[kind] && f.Definition.Type.Elem == nil || scanFields[f.ObjectDefinition.Name+"."+f.Name]:
+	case isConnection(kind) || recordTypes[kind] && f.Definition.Type.Elem == nil || scanFields[f.ObjectDefinition.Name+"."+f.Name]:
 		n = costScan
 	}
 	switch f.Name {
@@ -91,7 +91,7 @@ func (c *costing) fieldWeight(f *ast.Field) int {
 		n = costRoute * c.intArgument(f, "maxDepth", 6, path.MaxRouteLength)
 	}
 	for _, arg := range f.Arguments {
-		if !costly[arg.Name] || arg.Name == "orderBy" && f.Name == "groups" { // groups are ordered in memory
+		if !costlyArguments[arg.Name] || arg.Name == "orderBy" && f.Name == "groups" { // groups are ordered in memory
 			continue
 		}
 		if v, err := arg.Value.Value(c.variables); err == nil && v != nil {

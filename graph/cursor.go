@@ -102,8 +102,8 @@ func (c cursorBound) forEntity(entity kg.Term) cursorBound {
 	return sha256.Sum256(append(c[:], entity.String()...))
 }
 
-// place is the content of a cursor.
-type place struct {
+// cursorContent is the content of a cursor.
+type cursorContent struct {
 	revision kg.Revision
 	now      time.Time
 	key      []byte // empty: before the first element
@@ -117,10 +117,10 @@ func (e *Engine) sealCursor(s *kg.Snapshot, bound cursorBound, key []byte) strin
 	return e.deps.Store.Seal(append(b, key...), bound[:])
 }
 
-func (e *Engine) unsealCursor(c Cursor, bound cursorBound, keyBytes int) (place, error) {
+func (e *Engine) unsealCursor(c Cursor, bound cursorBound, keyBytes int) (cursorContent, error) {
 	at, err := e.unsealAnyCursor(c, bound)
 	if err == nil && len(at.key) != keyBytes && len(at.key) != 0 {
-		return place{}, foreignCursor()
+		return cursorContent{}, foreignCursor()
 	}
 	return at, err
 }
@@ -130,15 +130,15 @@ func foreignCursor() error {
 }
 
 // unsealAnyCursor opens a cursor whose key has no fixed length.
-func (e *Engine) unsealAnyCursor(c Cursor, bound cursorBound) (place, error) {
+func (e *Engine) unsealAnyCursor(c Cursor, bound cursorBound) (cursorContent, error) {
 	b, err := e.deps.Store.Unseal(string(c), bound[:])
 	if err != nil {
-		return place{}, kg.AsError(err).At("after")
+		return cursorContent{}, kg.AsError(err).At("after")
 	}
 	if len(b) < 17 || b[0] != cursorLayout {
-		return place{}, foreignCursor()
+		return cursorContent{}, foreignCursor()
 	}
-	return place{
+	return cursorContent{
 		revision: kg.Revision(binary.BigEndian.Uint64(b[1:])),
 		now:      time.Unix(0, int64(binary.BigEndian.Uint64(b[9:]))).UTC(),
 		key:      b[17:],
@@ -146,7 +146,7 @@ func (e *Engine) unsealAnyCursor(c Cursor, bound cursorBound) (place, error) {
 }
 
 // openAt opens the snapshot of the page that a cursor continues.
-func (r *run) openAt(ctx context.Context, view kg.View, at place) (*kg.Snapshot, error) {
+func (r *run) openAt(ctx context.Context, view kg.View, at cursorContent) (*kg.Snapshot, error) {
 	view.At, view.Now = at.revision, at.now
 	s, err := r.openSnapshot(ctx, view)
 	switch kg.CodeOf(err) {

@@ -21,11 +21,11 @@ type cut struct {
 	seal   func(key []byte) string // makes the cursor after the element with this key, or at the page's beginning for nil
 	first  int
 
-	texts  [][]byte // for each of the connection's fields that lists the elements
-	size   int      // elements taken
-	found  bool     // the feed has another element ready
-	ended  bool     // the feed is exhausted
-	before []byte   // the key looked at before the ready element
+	texts       [][]byte // for each of the connection's fields that lists the elements
+	size        int      // elements taken
+	found       bool     // the feed has another element ready
+	ended       bool     // the feed is exhausted
+	examinedKey []byte   // the key looked at before the ready element
 
 	startKey, endKey []byte // of the cursors; endKey is also set if nothing was taken
 	reason           operation.CutReason
@@ -35,14 +35,14 @@ type cut struct {
 	rest    bool
 	restEnd string
 
-	at     []int // indexes in the enclosing lists
-	times  int   // how often the enclosing element contains it
-	opened bool  // it is being filled, or is full
-	base   int   // bytes as written closed
-	fixed  int   // the bytes of base without pageInfo
-	cursor int   // bytes of an element's cursor
-	end    int   // bytes of endCursor while there is no element
-	peeked bool  // it is known whether there is an element
+	indexes     []int // indexes in the enclosing lists
+	occurrences int   // how often the enclosing element contains it
+	opened      bool  // it is being filled, or is full
+	base        int   // bytes as written closed
+	fixed       int   // the bytes of base without pageInfo
+	cursor      int   // bytes of an element's cursor
+	end         int   // bytes of endCursor while there is no element
+	known       bool  // it is known whether there is an element
 }
 
 // closePage prepares a page to be filled from the feed by a cutter. peek means
@@ -60,7 +60,7 @@ func (l *loader) closePage(g *page, f feed, peek bool, keyBytes int, seal func(k
 		if err != nil && !isSpent(err) {
 			return err
 		}
-		t.peeked = err == nil
+		t.known = err == nil
 	}
 	if g.connection.cursors {
 		t.cursor, t.end = quotedLen(seal(make([]byte, keyBytes))), quotedLen(seal(nil))
@@ -87,29 +87,29 @@ func (t *cut) findNext() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	t.found, t.ended, t.before = found, !found, t.feed.lastKey()
+	t.found, t.ended, t.examinedKey = found, !found, t.feed.lastKey()
 	return found, nil
 }
 
 // cutter fills the closed pages of one root field, depth first, within the
 // allowance.
 type cutter struct {
-	run *run
-	own allowance // the field's own budget
-	// most is the allowance that bounds the bytes of pages being filled: the
+	run        *run
+	fieldBound allowance // the field's own budget
+	// bound is the allowance that bounds the bytes of pages being filled: the
 	// field's own (ownBytes) or the operation's.
-	most     allowance
-	ownBytes bool
-	spent    int64 // statements read for the field
-	begun    int64 // the meter's count when work on the field was resumed
-	feeds    []feed
+	bound      allowance
+	ownBytes   bool
+	spent      int64 // statements read for the field
+	meterStart int64 // the meter's count when work on the field was resumed
+	feeds      []feed
 
 	answer *answer
 	write  func(b []byte) []byte // writes the answer
 
-	pages   []*page // closed pages that were written and wait to be filled
-	indexes []int   // indexes of the list elements being written
-	given   int     // elements given, in all lists
+	pages         []*page // closed pages that were written and wait to be filled
+	indexes       []int   // indexes of the list elements being written
+	givenElements int     // elements given, in all lists
 
 	measuring bool // the text is only measured, then dropped
 }
@@ -117,22 +117,22 @@ type cutter struct {
 // enterField resumes work on the field: statements read count for it.
 func (c *cutter) enterField() {
 	r := c.run
-	c.begun = r.meter.Read()
+	c.meterStart = r.meter.Read()
 	limit := r.allowed.reads
-	if left := c.own.reads - c.spent; left < limit-c.begun {
-		limit = c.begun + left
+	if left := c.fieldBound.reads - c.spent; left < limit-c.meterStart {
+		limit = c.meterStart + left
 	}
 	if limit == math.MaxInt64 {
 		limit = 0
-	} else if limit <= c.begun {
-		limit = max(c.begun, 1) // no further statement
+	} else if limit <= c.meterStart {
+		limit = max(c.meterStart, 1) // no further statement
 	}
 	r.meter.Limit(limit)
 	r.cutter = c
 }
 
 func (c *cutter) leaveField() {
-	c.spent += c.run.meter.Read() - c.begun
+	c.spent += c.run.meter.Read() - c.meterStart
 	c.run.cutter = nil
 	c.run.meter.Limit(0)
 	if n := c.run.allowed.reads; n != math.MaxInt64 {
@@ -153,21 +153,21 @@ func (c *cutter) queuePage(g *page) {
 		return
 	}
 	t := g.cut
-	if t.times == 0 {
-		t.at = slices.Clone(c.indexes)
+	if t.occurrences == 0 {
+		t.indexes = slices.Clone(c.indexes)
 		c.pages = append(c.pages, g)
 	}
-	t.times++
+	t.occurrences++
 }
 
 // slackBytes is by how many bytes a page may grow without getting an element.
 func (g *page) slackBytes() int {
 	t := g.cut
 	longest := g.frameBytes(0, t.rest, false)
-	if !t.peeked { // it may be cut after a key that was looked at
+	if !t.known { // it may be cut after a key that was looked at
 		longest = max(longest, g.frameBytes(0, true, true)+(t.cursor-t.end)*g.connection.countInfoFields("endCursor"))
 	}
-	return max(0, longest-t.base) * t.times
+	return max(0, longest-t.base) * t.occurrences
 }
 
 // fillPages fills waiting pages, which may grow by room bytes together. It returns
@@ -176,11 +176,11 @@ func (c *cutter) fillPages(pages []*page, room int) (reason operation.CutReason,
 	for _, g := range pages {
 		t := g.cut
 		room += g.slackBytes()
-		most := t.base + room/t.times
+		most := t.base + room/t.occurrences
 		if err := c.fillPage(g, most); err != nil {
 			return "", atPath(g.answerPath(), err)
 		}
-		room -= (g.frameBytes(t.size, g.more, g.truncated) + t.textBytes() - t.base) * t.times
+		room -= (g.frameBytes(t.size, g.more, g.truncated) + t.textBytes() - t.base) * t.occurrences
 		if reason == "" {
 			reason = t.reason
 		}
@@ -225,13 +225,13 @@ func (c *cutter) takeElement(g *page, most int) (on bool, err error) {
 	t := g.cut
 	e, err := t.feed.load()
 	if isSpent(err) {
-		return false, c.endPage(g, operation.CutStatements, t.before)
+		return false, c.endPage(g, operation.CutStatements, t.examinedKey)
 	}
 	if err != nil {
 		return false, err
 	}
 	t.found = false
-	before := t.before
+	before := t.examinedKey
 	more := false
 	if t.size+1 == t.first {
 		// After the last element nothing else makes room for a longer "false".
@@ -245,7 +245,7 @@ func (c *cutter) takeElement(g *page, most int) (on bool, err error) {
 	}
 	outer, at := c.pages, c.indexes
 	// The page may stand in a list that no budget cuts: its own indexes count.
-	c.pages, c.indexes = nil, append(slices.Clip(t.at), t.size)
+	c.pages, c.indexes = nil, append(slices.Clip(t.indexes), t.size)
 	marks := t.appendElement(g, e)
 	inner := c.pages
 	size := max(g.frameBytes(t.size+1, true, true), g.frameBytes(t.size+1, more, false)) + t.textBytes()
@@ -257,8 +257,8 @@ func (c *cutter) takeElement(g *page, most int) (on bool, err error) {
 		c.pages, c.indexes = outer, at
 		return false, c.endFullPage(g, size-most, before)
 	}
-	c.given++
-	c.run.given++
+	c.givenElements++
+	c.run.givenElements++
 	t.noteTaken(e)
 	reason, err := c.fillPages(inner, most-size)
 	if err == nil && len(inner) > 0 {
@@ -326,7 +326,7 @@ func (t *cut) textBytes() (n int) {
 // endPage ends a page after the element with the key.
 func (c *cutter) endPage(g *page, reason operation.CutReason, key []byte) error {
 	t := g.cut
-	if reason == operation.CutStatements && key == nil && !c.mayBeEmpty(c.own.reads <= c.run.allowed.reads) {
+	if reason == operation.CutStatements && key == nil && !c.mayBeEmpty(c.fieldBound.reads <= c.run.allowed.reads) {
 		return c.needsStatements(g)
 	}
 	cursor := t.seal(key)
@@ -342,15 +342,15 @@ func (c *cutter) endPage(g *page, reason operation.CutReason, key []byte) error 
 // endFullPage ends a page before an element that is too long by over bytes.
 func (c *cutter) endFullPage(g *page, over int, key []byte) error {
 	if key == nil && !c.mayBeEmpty(c.ownBytes) {
-		return needsBytes(c.most, c.most.bytes+over)
+		return needsBytes(c.bound, c.bound.bytes+over)
 	}
-	return c.endPage(g, c.most.cutReason(), key)
+	return c.endPage(g, c.bound.cutReason(), key)
 }
 
 // mayBeEmpty reports whether a page may stay without an element. Another page
 // under the same budget must have got one, so that a walk makes progress.
 func (c *cutter) mayBeEmpty(own bool) bool {
-	return c.given > 0 || !own && c.run.given > 0
+	return c.givenElements > 0 || !own && c.run.givenElements > 0
 }
 
 // needsStatements measures, bounded by time only, how many statements the
@@ -378,12 +378,12 @@ func (c *cutter) measureReads(read func() error) error {
 		return err
 	}
 	used, most := c.run.meter.Read(), c.run.allowed.reads
-	if c.own.reads <= most {
-		used, most = c.spent+used-c.begun, c.own.reads
+	if c.fieldBound.reads <= most {
+		used, most = c.spent+used-c.meterStart, c.fieldBound.reads
 	}
 	return &budgetError{
-		what: fmt.Sprintf("the first element needs more than %d statements", most),
-		part: "maxStatements", needs: int(used),
+		message: fmt.Sprintf("the first element needs more than %d statements", most),
+		member:  "maxStatements", needs: int(used),
 	}
 }
 
@@ -392,8 +392,8 @@ func (g *page) answerPath() (path ast.Path) {
 	at := 0
 	for i, name := range g.connection.path {
 		path = append(path, name)
-		if at < len(g.connection.lists) && at < len(g.cut.at) && g.connection.lists[at] == i+1 {
-			path = append(path, ast.PathIndex(g.cut.at[at]))
+		if at < len(g.connection.lists) && at < len(g.cut.indexes) && g.connection.lists[at] == i+1 {
+			path = append(path, ast.PathIndex(g.cut.indexes[at]))
 			at++
 		}
 	}

@@ -165,7 +165,7 @@ func (l *loader) openDifference(c *diffList) (later *loader, from kg.Revision, a
 
 // collectDifferences collects the differences of a page.
 func (l *loader) collectDifferences(c *diffList, g *page, all iter.Seq2[kg.Difference, error]) (found []kg.Difference, err error) {
-	f := &fact{snapshot: l.snapshot}
+	f := &testedStatement{snapshot: l.snapshot}
 	for d, err := range all {
 		if err != nil {
 			return nil, err
@@ -196,7 +196,7 @@ func differenceKey(from kg.Revision, q kg.IDQuad) []byte {
 
 // holdsEither reports whether the condition holds for the statement at one of the
 // two moments.
-func (c *diffList) holdsEither(f *fact, d *kg.Difference) (bool, error) {
+func (c *diffList) holdsEither(f *testedStatement, d *kg.Difference) (bool, error) {
 	for _, v := range [...]*kg.Version{&d.Before, &d.After} {
 		if v.From == 0 {
 			continue

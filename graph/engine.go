@@ -94,15 +94,15 @@ var DefaultLabelPredicates = []string{
 
 // Engine executes GraphQL operations in-process. It is safe for concurrent use.
 type Engine struct {
-	deps      Deps
-	limits    Limits
-	options   Options
-	labels    []kg.Term
-	absent    absent // caches missing labels
-	schema    *executableSchema
-	documents *documents
-	occurring occurring
-	heavy     heavyGate
+	deps          Deps
+	limits        Limits
+	options       Options
+	labels        []kg.Term
+	missingLabels missCache // caches missing labels
+	schema        *executableSchema
+	documents     *documents
+	occurrences   occurrenceCache
+	heavy         heavyGate
 }
 
 // NewEngine returns an engine over the store.
@@ -123,7 +123,7 @@ func NewEngine(deps Deps, options Options) *Engine {
 	for _, p := range options.LabelPredicates {
 		e.labels = append(e.labels, kg.IRI(p))
 	}
-	e.absent = newAbsent(e.labels)
+	e.missingLabels = newMissCache(e.labels)
 	config := Config{Resolvers: &Resolver{engine: e}}
 	e.schema = &executableSchema{SchemaData: contract(), Resolvers: config.Resolvers}
 	e.documents = newDocuments(e.schema.Schema(), e.limits, &options)

@@ -62,7 +62,7 @@ func (p *planner) planEntityEvent(c *entityEvent, set ast.SelectionSet) error {
 	})
 }
 
-func (c *entityEvent) write(t *telling, e *operation.Event) ([]byte, error) {
+func (c *entityEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
 	l, err := t.loaderFor(e, c.reads)
 	if err != nil {
 		return nil, err

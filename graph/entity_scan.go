@@ -6,13 +6,13 @@ import "koine/kg"
 // entities share. It belongs to one goroutine and must be closed before its
 // snapshot.
 type entityScan struct {
-	fact    fact // the statement under test
+	fact    testedStatement // the statement under test
 	degrees [2]*kg.Sweep
 	trails  []*trailScan
 }
 
 func newEntityScan(s *kg.Snapshot) *entityScan {
-	return &entityScan{fact: fact{snapshot: s}}
+	return &entityScan{fact: testedStatement{snapshot: s}}
 }
 
 func (s *entityScan) close() {

@@ -19,7 +19,7 @@ import (
 // path, and extensions with code and hints. An internal error becomes
 // "internal error" and is logged here, once.
 func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
-	if whole, is := isPlaced(err); is {
+	if whole, is := asPresented(err); is {
 		return whole
 	}
 	out := &gqlerror.Error{Message: err.Error()}
@@ -37,7 +37,7 @@ func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
 	case errors.As(err, &budget):
 		e.presentBudget(out, budget)
 	case isSpent(err):
-		e.presentBudget(out, &budgetError{what: kg.AsError(err).Message})
+		e.presentBudget(out, &budgetError{message: kg.AsError(err).Message})
 	case errors.As(err, &limit):
 		e.presentLimit(out, limit)
 	case errors.Is(err, context.DeadlineExceeded):

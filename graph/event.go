@@ -26,7 +26,7 @@ type eventPlan struct {
 type eventContent interface {
 	// write writes the selected fields of an event. It returns nil to skip the
 	// event. An error with CodeResync ends the subscription.
-	write(t *telling, e *operation.Event) ([]byte, error)
+	write(t *eventWriter, e *operation.Event) ([]byte, error)
 }
 
 // changePlan is the plan of a StatementChange.

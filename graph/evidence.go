@@ -16,7 +16,7 @@ func (r *run) messageOfCommit(ctx context.Context, revision kg.Revision) (*Messa
 	if r.engine.deps.Channels == nil || revision == 0 {
 		return nil, nil
 	}
-	return ofCommit(r, &r.came, revision, func() (*Message, error) { return r.findBehind(ctx, revision) })
+	return ofCommit(r, &r.commitMessages, revision, func() (*Message, error) { return r.findBehind(ctx, revision) })
 }
 
 // ofCommit returns the result of find for a commit, cached for the run.
@@ -55,8 +55,8 @@ func (r *run) findBehind(ctx context.Context, revision kg.Revision) (*Message, e
 	if m == nil || err != nil {
 		return nil, err
 	}
-	applied := c.ProposalID != "" && !c.Held && m.of.ProposalID == c.ProposalID
-	if m.of.Revision != revision && !applied {
+	applied := c.ProposalID != "" && !c.Held && m.record.ProposalID == c.ProposalID
+	if m.record.Revision != revision && !applied {
 		return nil, nil
 	}
 	return m, nil
@@ -121,10 +121,10 @@ func (l *loader) appendOrigins(assertions []kg.Assertion, most int, find func(b 
 
 func (l *loader) appendEvidence(ctx context.Context, b []byte, plan *insidePlan, revision kg.Revision, told map[string]bool) ([]byte, error) {
 	m, err := l.run.messageOfCommit(ctx, revision)
-	if m == nil || err != nil || told[string(m.of.ID)] {
+	if m == nil || err != nil || told[string(m.record.ID)] {
 		return b, err
 	}
-	told[string(m.of.ID)] = true
+	told[string(m.record.ID)] = true
 	return l.appendMessage(b, plan, m)
 }
 

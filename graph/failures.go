@@ -23,8 +23,8 @@ const maxFailures = 100
 // writes. So the text of such an object gets a mark, and the marks are located
 // when the answer is complete. Answers without failures pay nothing.
 type failures struct {
-	mark string          // prefix of the marks' names
-	of   []gqlerror.List // indexed by the mark's number; paths begin at the object
+	mark   string          // prefix of the marks' names
+	errors []gqlerror.List // indexed by the mark's number; paths begin at the object
 }
 
 // markObject marks the text of an object with errors.
@@ -32,25 +32,25 @@ func (f *failures) markObject(text []byte, errs gqlerror.List) []byte {
 	if f.mark == "" {
 		f.mark = "failed " + rand.Text() + " " // no name in GraphQL has a space
 	}
-	out := append([]byte(`{"`+f.mark+strconv.Itoa(len(f.of))+`":0`), ',')
-	f.of = append(f.of, errs)
+	out := append([]byte(`{"`+f.mark+strconv.Itoa(len(f.errors))+`":0`), ',')
+	f.errors = append(f.errors, errs)
 	if rest := text[1:]; len(rest) > 1 {
 		return append(out, rest...)
 	}
 	return append(out[:len(out)-1], '}')
 }
 
-// placed is an error in its public form.
-type placed struct{ of *gqlerror.Error }
+// presentedError is an error in its public form.
+type presentedError struct{ err *gqlerror.Error }
 
-func (p placed) Error() string { return p.of.Error() }
+func (p presentedError) Error() string { return p.err.Error() }
 
-func (p placed) Unwrap() error { return p.of }
+func (p presentedError) Unwrap() error { return p.err }
 
 // placeErrors removes the marks from an answer that stands at a path, and returns
 // the errors with their paths in the whole result.
 func (f *failures) placeErrors(text []byte, at ast.Path) ([]byte, []error, error) {
-	if len(f.of) == 0 {
+	if len(f.errors) == 0 {
 		return text, nil, nil
 	}
 	w := failureWalk{failures: f, text: json.NewDecoder(bytes.NewReader(text))}
@@ -105,19 +105,19 @@ func (w *failureWalk) walkValue(at ast.Path) error {
 // collectErrors collects the errors of a mark at the path.
 func (w *failureWalk) collectErrors(n string, at ast.Path) {
 	i, err := strconv.Atoi(n)
-	if err != nil || i < 0 || i >= len(w.of) {
+	if err != nil || i < 0 || i >= len(w.errors) {
 		return
 	}
-	for _, e := range w.of[i] {
+	for _, e := range w.errors[i] {
 		whole := *e
 		whole.Path = slices.Concat(at, e.Path)
-		w.found = append(w.found, placed{&whole})
+		w.found = append(w.found, presentedError{&whole})
 	}
 }
 
-// isPlaced returns the error if it is already in its public form.
-func isPlaced(err error) (*gqlerror.Error, bool) {
-	var p placed
+// asPresented returns the error if it is already in its public form.
+func asPresented(err error) (*gqlerror.Error, bool) {
+	var p presentedError
 	is := errors.As(err, &p)
-	return p.of, is
+	return p.err, is
 }

@@ -46,19 +46,19 @@ type scanFeed[K any] struct {
 	// for none.
 	eventOnly func(K) bool
 
-	pull   func() (K, error, bool)
-	stop   func()
-	found  *K
-	behind []byte
-	single bool
+	pull        func() (K, error, bool)
+	stop        func()
+	found       *K
+	examinedKey []byte
+	limited     bool
 }
 
 func (f *scanFeed[K]) next() (bool, error) {
 	if f.found != nil {
-		f.behind, f.found = f.key(*f.found), nil
+		f.examinedKey, f.found = f.key(*f.found), nil
 	}
 	if f.pull == nil {
-		f.pull, f.stop = iter.Pull2(guardPanics(f.scan(f.behind, func(k K) bool { f.behind = f.key(k); return !f.single })))
+		f.pull, f.stop = iter.Pull2(guardPanics(f.scan(f.examinedKey, func(k K) bool { f.examinedKey = f.key(k); return !f.limited })))
 	}
 	k, err, ok := f.pull()
 	if err != nil {
@@ -94,9 +94,9 @@ func (f *scanFeed[K]) load() (element, error) {
 	return element{key: f.key(*f.found), write: write, eventOnly: f.eventOnly != nil && f.eventOnly(*f.found)}, err
 }
 
-func (f *scanFeed[K]) lastKey() []byte { return f.behind }
+func (f *scanFeed[K]) lastKey() []byte { return f.examinedKey }
 
-func (f *scanFeed[K]) limitToOne() { f.single = true }
+func (f *scanFeed[K]) limitToOne() { f.limited = true }
 
 func (f *scanFeed[K]) close() {
 	if f.stop != nil {
@@ -137,7 +137,7 @@ func (l *loader) statementFeed(c *connection, p kg.IDPattern, after *kg.IDQuad) 
 // scanStatements yields the statements for which the connection's test holds.
 func (l *loader) scanStatements(c *connection, p kg.IDPattern, after *kg.IDQuad, looked func(kg.Row) bool) iter.Seq2[kg.Row, error] {
 	return func(yield func(kg.Row, error) bool) {
-		f := &fact{snapshot: l.snapshot}
+		f := &testedStatement{snapshot: l.snapshot}
 		for row, err := range l.snapshot.MatchIDs(p, after) {
 			ok := false
 			if err == nil {
@@ -235,5 +235,5 @@ func unsplittableError(err error) error {
 	if !isSpent(err) {
 		return err
 	}
-	return &budgetError{what: "the budget of statements is too small: an order, totalCount and groups need all elements"}
+	return &budgetError{message: "the budget of statements is too small: an order, totalCount and groups need all elements"}
 }

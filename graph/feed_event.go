@@ -12,35 +12,35 @@ import (
 
 // followInbox establishes Subscription.inboxPublished.
 func followInbox(ctx context.Context, resume *Position) error {
-	return deliverFeed(ctx, resume, func(o *opening, from *kg.Position) (*channels.Feed, error) {
-		return o.service.StreamInbox(o.life, o.by, from)
+	return deliverFeed(ctx, resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
+		return o.service.StreamInbox(o.streamCtx, o.by, from)
 	})
 }
 
 // followMemberMessages establishes Subscription.memberMessagePublished.
 func followMemberMessages(ctx context.Context, resume *Position) error {
-	return deliverFeed(ctx, resume, func(o *opening, from *kg.Position) (*channels.Feed, error) {
-		return o.service.StreamAll(o.life, o.by, from)
+	return deliverFeed(ctx, resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
+		return o.service.StreamAll(o.streamCtx, o.by, from)
 	})
 }
 
 // followScopeMessages establishes Subscription.scopeMessagePublished.
 func followScopeMessages(ctx context.Context, scope string, resume *Position) error {
-	return deliverFeed(ctx, resume, func(o *opening, from *kg.Position) (*channels.Feed, error) {
-		return o.service.StreamScope(o.life, o.by, channels.ScopeID(scope), from)
+	return deliverFeed(ctx, resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
+		return o.service.StreamScope(o.streamCtx, o.by, channels.ScopeID(scope), from)
 	})
 }
 
-func deliverFeed(ctx context.Context, resume *Position, open func(*opening, *kg.Position) (*channels.Feed, error)) error {
-	return subscribeMessages(ctx, resume, func(o *opening, s *messageSource) error {
+func deliverFeed(ctx context.Context, resume *Position, open func(*subscriptionSetup, *kg.Position) (*channels.Feed, error)) error {
+	return subscribeMessages(ctx, resume, func(o *subscriptionSetup, s *messageSource) error {
 		from, told := o.startPosition()
 		from = wholeCommit(from)
 		feed, err := open(o, &from)
 		if err != nil {
 			return err
 		}
-		s.end, s.deliveries = feed.Close, feed.Messages()
-		s.told.Store(told)
+		s.closeStream, s.deliveries = feed.Close, feed.Messages()
+		s.sentPosition.Store(told)
 		return nil
 	})
 }

@@ -27,7 +27,7 @@ func (f *PropertyFilter) assertionFilter() assertionFilter {
 }
 
 // compile compiles the condition. A nil test always holds.
-func (c assertionFilter) compile(ctx context.Context) (factTest, error) {
+func (c assertionFilter) compile(ctx context.Context) (statementTest, error) {
 	if c == (assertionFilter{}) {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func (c assertionFilter) compile(ctx context.Context) (factTest, error) {
 		return nil, kg.AsError(err).At("assertedBy")
 	}
 	revision, recordedAt, certainty, age := c.revision.compile(), c.recordedAt.compile(), c.certainty.statementTest(), c.ageSeconds.compile()
-	return func(f *fact) (bool, error) {
+	return func(f *testedStatement) (bool, error) {
 		s, err := f.loadStatement()
 		if err != nil {
 			return false, err

@@ -202,7 +202,7 @@ func (m *entityMatch) someValue(predicate kg.Term, test termTest) entityTest {
 }
 
 // someStatement holds if a statement with the predicate fits.
-func (m *entityMatch) someStatement(predicate kg.Term, test factTest) entityTest {
+func (m *entityMatch) someStatement(predicate kg.Term, test statementTest) entityTest {
 	i := m.wantPredicate(predicate)
 	return func(s *subject) (bool, error) {
 		f := &s.scan.fact
@@ -326,18 +326,18 @@ func (m *entityMatch) compileProperty(f *PropertyFilter) (entityTest, error) {
 	case held == nil:
 		return m.someValue(f.Predicate, fits), nil
 	}
-	return m.someStatement(f.Predicate, allFacts([]factTest{m.statements.cachedTest(partObject, fits), held})), nil
+	return m.someStatement(f.Predicate, allStatementTests([]statementTest{m.statements.cachedTest(partObject, fits), held})), nil
 }
 
 // compileStatementTest compiles the part of the condition that is about the value's
 // statement: graph and assertions. nil means no such condition.
-func (m *entityMatch) compileStatementTest(f *PropertyFilter) (factTest, error) {
+func (m *entityMatch) compileStatementTest(f *PropertyFilter) (statementTest, error) {
 	graph, err := m.statements.compileGraph(f.Graph)
 	if err != nil {
 		return nil, kg.AsError(err).At("graph")
 	}
 	assertions, err := f.assertionFilter().compile(m.ctx)
-	return allFacts([]factTest{graph, assertions}), err
+	return allStatementTests([]statementTest{graph, assertions}), err
 }
 
 // collectDrives collects the lookups that the condition allows. A lookup must be

@@ -77,7 +77,7 @@ func TestLongListsOfValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	statement := factOf(kg.Statement{Assertions: []kg.Assertion{{Time: moment(size)}}})
+	statement := newTestedStatement(kg.Statement{Assertions: []kg.Assertion{{Time: moment(size)}}})
 	count := newQuantification(&PathFilter{Count: longs})
 	float, long, revision, at := floats.compile(), longs.compile(), revisions.compile(), times.compile()
 	elsewhere := time.FixedZone("", 3600)

@@ -11,9 +11,9 @@ const MaxNestedPaths = 4
 
 // pathMatch is a compiled PathFilter.
 type pathMatch struct {
-	quantified
+	quantification
 	trail *trail
-	ends  ends
+	ends  pathEnds
 	where *entityMatch // nil: any entity or literal
 	value termTest     // nil: any
 	// lookup is the index lookup that value allows.
@@ -42,7 +42,7 @@ func (m *entityMatch) pathFilter(f *PathFilter) (p *pathMatch, err error) {
 		e.Hint = "Write steps as one path, such as ex:directed/ex:country."
 		return nil, e
 	}
-	p = &pathMatch{quantified: newQuantification(f)}
+	p = &pathMatch{quantification: newQuantification(f)}
 	if p.trail, err = m.compileTrail(f.Path); err != nil {
 		return nil, kg.AsError(err).At("path")
 	}
@@ -71,7 +71,7 @@ type endScan struct {
 	match    *pathMatch
 	snapshot *kg.Snapshot
 	scan     *entityScan // over the ends; nil if the condition has no `where`
-	wants    wants
+	wants    wantedPredicates
 	gather   *subjectGatherer
 	known    map[kg.ID]bool // whether an end meets `where`
 }

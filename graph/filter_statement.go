@@ -9,16 +9,16 @@ import (
 	"koine/kg"
 )
 
-// factTest reports whether a condition holds for a statement.
-type factTest func(*fact) (bool, error)
+// statementTest reports whether a condition holds for a statement.
+type statementTest func(*testedStatement) (bool, error)
 
 // statementMatch is a compiled StatementFilter: an index lookup and the test
 // for its results.
 type statementMatch struct {
 	pattern kg.Pattern
-	text    *string  // set: the object is a literal with this text
-	test    factTest // nil always holds
-	ages    bool     // the test depends on an age, so its result changes with time
+	text    *string       // set: the object is a literal with this text
+	test    statementTest // nil always holds
+	ages    bool          // the test depends on an age, so its result changes with time
 	// asserted reports that the test reads the assertions.
 	asserted bool
 }
@@ -128,22 +128,22 @@ type statementCompiler struct {
 // compile combines the whole condition into one test. nil always holds. Cheap
 // parts come first: those cached by id, then those that need the object, at
 // last those that need the assertions.
-func (c *statementCompiler) compile(f *StatementFilter) (factTest, error) {
+func (c *statementCompiler) compile(f *StatementFilter) (statementTest, error) {
 	c.ages = c.ages || f.AgeSeconds != nil
 	c.asserted = c.asserted || f.assertionFilter() != (assertionFilter{})
-	var tests []factTest
+	var tests []statementTest
 	for _, part := range []struct {
 		name    string
-		compile func() (factTest, error)
+		compile func() (statementTest, error)
 	}{
-		{"predicate", func() (factTest, error) { return c.compilePart(partPredicate, f.Predicate) }},
-		{"graph", func() (factTest, error) { return c.compileGraph(f.Graph) }},
-		{"subject", func() (factTest, error) { return c.compilePart(partSubject, f.Subject) }},
-		{"object", func() (factTest, error) { return c.compileObject(f.Object) }},
-		{"", func() (factTest, error) { return f.assertionFilter().compile(c.ctx) }},
-		{"and", func() (factTest, error) { return c.compileAnd(f.And) }},
-		{"or", func() (factTest, error) { return c.compileOr(f.Or) }},
-		{"not", func() (factTest, error) { return c.compileNot(f.Not) }},
+		{"predicate", func() (statementTest, error) { return c.compilePart(partPredicate, f.Predicate) }},
+		{"graph", func() (statementTest, error) { return c.compileGraph(f.Graph) }},
+		{"subject", func() (statementTest, error) { return c.compilePart(partSubject, f.Subject) }},
+		{"object", func() (statementTest, error) { return c.compileObject(f.Object) }},
+		{"", func() (statementTest, error) { return f.assertionFilter().compile(c.ctx) }},
+		{"and", func() (statementTest, error) { return c.compileAnd(f.And) }},
+		{"or", func() (statementTest, error) { return c.compileOr(f.Or) }},
+		{"not", func() (statementTest, error) { return c.compileNot(f.Not) }},
 	} {
 		test, err := part.compile()
 		if err != nil && part.name != "" {
@@ -154,77 +154,77 @@ func (c *statementCompiler) compile(f *StatementFilter) (factTest, error) {
 		}
 		tests = append(tests, test)
 	}
-	return allFacts(tests), nil
+	return allStatementTests(tests), nil
 }
 
-func (c *statementCompiler) compilePart(part factPart, f *IRIFilter) (factTest, error) {
+func (c *statementCompiler) compilePart(part statementPart, f *IRIFilter) (statementTest, error) {
 	test, err := matchIRI(c.ctx, f)
 	return c.cachedTest(part, test), err
 }
 
-func (c *statementCompiler) compileGraph(f *GraphFilter) (factTest, error) {
+func (c *statementCompiler) compileGraph(f *GraphFilter) (statementTest, error) {
 	test, err := matchGraph(c.ctx, f)
 	return c.cachedTest(partGraph, test), err
 }
 
-func (c *statementCompiler) compileObject(f *ValueFilter) (factTest, error) {
+func (c *statementCompiler) compileObject(f *ValueFilter) (statementTest, error) {
 	test, err := matchValue(c.ctx, f)
 	return c.cachedTest(partObject, test), err
 }
 
 // cachedTest makes a test of one part of a statement whose result is cached by
 // id.
-func (c *statementCompiler) cachedTest(part factPart, test termTest) factTest {
+func (c *statementCompiler) cachedTest(part statementPart, test termTest) statementTest {
 	if test == nil {
 		return nil
 	}
 	slot := c.slots
 	c.slots++
-	return func(f *fact) (bool, error) { return f.decideCached(slot, part, test) }
+	return func(f *testedStatement) (bool, error) { return f.decideCached(slot, part, test) }
 }
 
-func (c *statementCompiler) compileEach(list []StatementFilter) ([]factTest, error) {
-	out := make([]factTest, len(list))
+func (c *statementCompiler) compileEach(list []StatementFilter) ([]statementTest, error) {
+	out := make([]statementTest, len(list))
 	for i := range list {
 		test, err := c.compile(&list[i])
 		if err != nil {
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
 		if test == nil {
-			test = func(*fact) (bool, error) { return true, nil }
+			test = func(*testedStatement) (bool, error) { return true, nil }
 		}
 		out[i] = test
 	}
 	return out, nil
 }
 
-func (c *statementCompiler) compileAnd(list []StatementFilter) (factTest, error) {
+func (c *statementCompiler) compileAnd(list []StatementFilter) (statementTest, error) {
 	tests, err := c.compileEach(list)
-	return allFacts(tests), err
+	return allStatementTests(tests), err
 }
 
-func (c *statementCompiler) compileOr(list []StatementFilter) (factTest, error) {
+func (c *statementCompiler) compileOr(list []StatementFilter) (statementTest, error) {
 	if list == nil {
 		return nil, nil
 	}
 	tests, err := c.compileEach(list)
-	return anyFact(tests), err
+	return anyStatementTest(tests), err
 }
 
-func (c *statementCompiler) compileNot(f *StatementFilter) (factTest, error) {
+func (c *statementCompiler) compileNot(f *StatementFilter) (statementTest, error) {
 	if f == nil {
 		return nil, nil
 	}
 	test, err := c.compile(f)
-	return notFact(test), err
+	return notStatementTest(test), err
 }
 
-func allFacts(tests []factTest) factTest {
-	tests = slices.DeleteFunc(tests, func(t factTest) bool { return t == nil })
+func allStatementTests(tests []statementTest) statementTest {
+	tests = slices.DeleteFunc(tests, func(t statementTest) bool { return t == nil })
 	if len(tests) == 0 {
 		return nil
 	}
-	return func(f *fact) (bool, error) {
+	return func(f *testedStatement) (bool, error) {
 		for _, test := range tests {
 			if ok, err := test(f); !ok || err != nil {
 				return false, err
@@ -234,8 +234,8 @@ func allFacts(tests []factTest) factTest {
 	}
 }
 
-func anyFact(tests []factTest) factTest {
-	return func(f *fact) (bool, error) {
+func anyStatementTest(tests []statementTest) statementTest {
+	return func(f *testedStatement) (bool, error) {
 		for _, test := range tests {
 			if ok, err := test(f); ok || err != nil {
 				return ok, err
@@ -245,8 +245,8 @@ func anyFact(tests []factTest) factTest {
 	}
 }
 
-func notFact(test factTest) factTest {
-	return func(f *fact) (bool, error) {
+func notStatementTest(test statementTest) statementTest {
+	return func(f *testedStatement) (bool, error) {
 		if test == nil {
 			return false, nil
 		}

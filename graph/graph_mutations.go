@@ -149,7 +149,7 @@ func toGrantees(list []string) []policy.Grantee {
 func (r *run) noteReceipt(receipt kg.Receipt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.written = &receipt.Position
+	r.writtenPosition = &receipt.Position
 }
 
 func (r *run) graphPayload(graph kg.Term, receipt kg.Receipt) *GraphPayload {

@@ -27,7 +27,7 @@ type groupShape struct {
 type groupField struct {
 	key     []byte
 	name    string
-	of      int           // index of the key or value, for fields with a name
+	index   int           // index of the key or value, for fields with a name
 	entity  *entityPlan   // for `entity`, and for a `term` that is an entity
 	literal []scalarField // for a `term` that is a literal
 }
@@ -132,8 +132,8 @@ func (s *groupShape) compileOrder(list []GroupOrder) (o ordering[*group], err er
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
 		o = append(o, orderKey[*group]{
-			down: by.Direction == SortDirectionDesc, nullFirst: by.Nulls == NullsOrderFirst,
-			of: func(g *group) (value, bool, error) {
+			descending: by.Direction == SortDirectionDesc, nullFirst: by.Nulls == NullsOrderFirst,
+			extract: func(g *group) (value, bool, error) {
 				t := g.termAt(of)
 				if t.IsZero() {
 					return value{}, false, nil
@@ -176,7 +176,7 @@ func (p *planner) planGroupFields(s *groupShape, set ast.SelectionSet) (fields [
 		if err != nil {
 			return err
 		}
-		field.of, err = s.termIndex(argumentOf[string](args, "as"))
+		field.index, err = s.termIndex(argumentOf[string](args, "as"))
 		fields = append(fields, field)
 		return err
 	})
@@ -202,7 +202,7 @@ func (l *loader) groupList(s *groupShape, groups []group) (*groupList, error) {
 		var refs []entityRef
 		var at []int
 		for k := range groups {
-			if t := groups[k].termAt(f.of); t.IsResource() {
+			if t := groups[k].termAt(f.index); t.IsResource() {
 				ref, err := l.newEntityRef(t)
 				if err != nil {
 					return nil, err
@@ -249,7 +249,7 @@ func (l *groupList) writeGroup(b []byte, k int) []byte {
 		case "count":
 			b = appendUint(b, g.count)
 		case "key", "value":
-			b = appendNullable(b, g.termAt(f.of))
+			b = appendNullable(b, g.termAt(f.index))
 		case "entity":
 			if n := l.entities[i][k]; n != nil {
 				b = n.write(b)
@@ -269,7 +269,7 @@ func (l *groupList) writeTerm(b []byte, f *groupField, i, k int) []byte {
 	if n := l.entities[i][k]; n != nil {
 		return n.write(b)
 	}
-	if t := l.groups[k].termAt(f.of); t.IsLiteral() {
+	if t := l.groups[k].termAt(f.index); t.IsLiteral() {
 		return appendLiteral(b, t, f.literal)
 	}
 	return append(b, "null"...)

@@ -64,7 +64,7 @@ func valuesOf(m *entityMatch, property *kg.Term, path *string) (extract[*subject
 	if err != nil {
 		return nil, kg.AsError(err).At("path")
 	}
-	return func(all *members, s *subject, to []member) ([]member, error) {
+	return func(all *termTable, s *subject, to []termNumber) ([]termNumber, error) {
 		for id, err := range of(s) {
 			if err != nil {
 				return to, err
@@ -119,28 +119,28 @@ func (p *planner) planStatementGroups(c *connection, f graphql.CollectedField) e
 	if err != nil {
 		return err
 	}
-	g := &grouping[*fact]{}
+	g := &grouping[*testedStatement]{}
 	var keys, computed []string
 	for _, by := range argumentOf[[]StatementGroupKey](args, "by") {
 		g.assertions = g.assertions || by.By == StatementGroupBySource
 		g.keys, keys = append(g.keys, statementGroupKey(by.By)), append(keys, by.As)
 	}
 	for i, what := range argumentOf[[]StatementAggregate](args, "compute") {
-		var of extract[*fact]
+		var of extract[*testedStatement]
 		if what.Of != nil {
 			of = statementValue(*what.Of)
 		}
 		if err := checkComputable(what.Fn, of == nil); err != nil {
 			return kg.AsError(err).At("compute[" + strconv.Itoa(i) + "]")
 		}
-		g.compute, computed = append(g.compute, computation[*fact]{what.Fn, of}), append(computed, what.As)
+		g.compute, computed = append(g.compute, computation[*testedStatement]{what.Fn, of}), append(computed, what.As)
 	}
 	g.groupShape, err = p.planGrouping(f, args, keys, computed)
 	c.statementGroups = append(c.statementGroups, g)
 	return err
 }
 
-func statementGroupKey(by StatementGroupBy) extract[*fact] {
+func statementGroupKey(by StatementGroupBy) extract[*testedStatement] {
 	switch by {
 	case StatementGroupBySubject:
 		return statementValue(StatementOrderKeySubject)
@@ -157,13 +157,13 @@ func statementGroupKey(by StatementGroupBy) extract[*fact] {
 			return kg.Typed(s.RecordedAt().UTC().Format("2006-01-02"), kg.XSDDate)
 		})
 	}
-	return func(all *members, f *fact, to []member) ([]member, error) {
+	return func(all *termTable, f *testedStatement, to []termNumber) ([]termNumber, error) {
 		s, err := f.loadStatement()
 		for _, a := range s.Assertions {
 			if err != nil {
 				break
 			}
-			var n member
+			var n termNumber
 			n, err = all.indexOfTerm(kg.String(string(a.Source)))
 			to = append(to, n)
 		}
@@ -172,9 +172,9 @@ func statementGroupKey(by StatementGroupBy) extract[*fact] {
 }
 
 // statementValue extracts a part of a statement.
-func statementValue(of StatementOrderKey) extract[*fact] {
-	part := func(id func(kg.Row) kg.ID) extract[*fact] {
-		return func(all *members, f *fact, to []member) ([]member, error) {
+func statementValue(of StatementOrderKey) extract[*testedStatement] {
+	part := func(id func(kg.Row) kg.ID) extract[*testedStatement] {
+		return func(all *termTable, f *testedStatement, to []termNumber) ([]termNumber, error) {
 			n, err := all.indexOfID(id(f.row))
 			if err == nil && all.values[n].term == kg.DefaultGraph {
 				return to, nil
@@ -203,8 +203,8 @@ func statementValue(of StatementOrderKey) extract[*fact] {
 }
 
 // assertionValue extracts a value from the assertions of a statement.
-func assertionValue(of func(kg.Statement) kg.Term) extract[*fact] {
-	return func(all *members, f *fact, to []member) ([]member, error) {
+func assertionValue(of func(kg.Statement) kg.Term) extract[*testedStatement] {
+	return func(all *termTable, f *testedStatement, to []termNumber) ([]termNumber, error) {
 		s, err := f.loadStatement()
 		if err != nil {
 			return to, err
@@ -231,15 +231,15 @@ func (l *loader) groupStatements(c *connection, p kg.IDPattern, known bool, page
 	return nil
 }
 
-func (l *loader) addStatements(t *groupTable[*fact], c *connection, p kg.IDPattern) error {
-	f := &fact{snapshot: l.snapshot}
+func (l *loader) addStatements(t *groupTable[*testedStatement], c *connection, p kg.IDPattern) error {
+	f := &testedStatement{snapshot: l.snapshot}
 	for row, err := range c.statementMatch.scanRows(l.snapshot, p, nil) {
 		if err != nil {
 			return err
 		}
 		ok, err := c.matchesRow(f, row)
 		if err == nil && ok {
-			err = addFact(t, f)
+			err = addToGroups(t, f)
 		}
 		if err != nil {
 			return err
@@ -248,9 +248,9 @@ func (l *loader) addStatements(t *groupTable[*fact], c *connection, p kg.IDPatte
 	return nil
 }
 
-// addFact adds a statement. If sources are a key, it adds each of the
+// addToGroups adds a statement. If sources are a key, it adds each of the
 // statement's assertions on its own.
-func addFact(t *groupTable[*fact], f *fact) error {
+func addToGroups(t *groupTable[*testedStatement], f *testedStatement) error {
 	if !t.plan.assertions {
 		return t.add(f)
 	}

@@ -20,19 +20,19 @@ type grouping[T any] struct {
 
 // extract appends the members that an element has for a key or a computation,
 // in any order; none if it has no value.
-type extract[T any] func(m *members, t T, to []member) ([]member, error)
+type extract[T any] func(m *termTable, t T, to []termNumber) ([]termNumber, error)
 
 // computation is one entry of the argument `compute`.
 type computation[T any] struct {
-	fn AggregateFunction
-	of extract[T] // nil: the elements themselves
+	fn    AggregateFunction
+	value extract[T] // nil: the elements themselves
 }
 
 // groupTable collects groups while elements are added. Groups may be many, so
 // each is a few numbers in flat slices.
 type groupTable[T any] struct {
 	plan    *grouping[T]
-	members *members
+	members *termTable
 	index   map[groupKey]int32
 	keys    []groupKey // per group
 	counts  []uint64   // per group: its number of elements
@@ -40,27 +40,27 @@ type groupTable[T any] struct {
 	known   int        // distinct values in all cells
 
 	// Of the element being added; the memory is reused.
-	found  [][]member // per key
-	values [][]member // per computation
+	found  [][]termNumber // per key
+	values [][]termNumber // per computation
 }
 
-// groupKey holds a group's members for the plan's keys, padded with nobody.
-type groupKey [MaxGroupKeys]member
+// groupKey holds a group's members for the plan's keys, padded with noTerm.
+type groupKey [MaxGroupKeys]termNumber
 
-var noKey = groupKey{nobody, nobody, nobody, nobody}
+var noKey = groupKey{noTerm, noTerm, noTerm, noTerm}
 
 // cell is one value being computed.
 type cell struct {
 	count    uint64
-	distinct map[member]struct{} // for COUNT_DISTINCT
-	sum      *sum                // for SUM and AVG
-	best     member              // for MIN and MAX
+	distinct map[termNumber]struct{} // for COUNT_DISTINCT
+	sum      *sum                    // for SUM and AVG
+	best     termNumber              // for MIN and MAX
 }
 
 func newGroupTable[T any](s *kg.Snapshot, plan *grouping[T]) *groupTable[T] {
 	t := &groupTable[T]{
-		plan: plan, members: newMembers(s, plan.limits.GroupedValues), index: map[groupKey]int32{},
-		found: make([][]member, len(plan.keys)), values: make([][]member, len(plan.compute)),
+		plan: plan, members: newTermTable(s, plan.limits.GroupedValues), index: map[groupKey]int32{},
+		found: make([][]termNumber, len(plan.keys)), values: make([][]termNumber, len(plan.compute)),
 	}
 	if len(plan.keys) == 0 {
 		t.insertGroup(noKey) // one group of everything, even of nothing
@@ -73,7 +73,7 @@ func (t *groupTable[T]) insertGroup(key groupKey) int {
 	t.index[key] = int32(i)
 	t.keys, t.counts = append(t.keys, key), append(t.counts, 0)
 	for range t.plan.compute {
-		t.cells = append(t.cells, cell{best: nobody})
+		t.cells = append(t.cells, cell{best: noTerm})
 	}
 	return i
 }
@@ -92,11 +92,11 @@ func (t *groupTable[T]) add(thing T) (err error) {
 			return err
 		}
 		if len(t.found[i]) == 0 {
-			t.found[i] = append(t.found[i], nobody)
+			t.found[i] = append(t.found[i], noTerm)
 		}
 	}
 	for i := range t.plan.compute {
-		if of := t.plan.compute[i].of; of != nil {
+		if of := t.plan.compute[i].value; of != nil {
 			if t.values[i], err = t.distinctMembers(of, thing, t.values[i][:0]); err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func (t *groupTable[T]) add(thing T) (err error) {
 }
 
 // distinctMembers returns the distinct members of an element.
-func (t *groupTable[T]) distinctMembers(of extract[T], thing T, to []member) ([]member, error) {
+func (t *groupTable[T]) distinctMembers(of extract[T], thing T, to []termNumber) ([]termNumber, error) {
 	list, err := of(t.members, thing, to)
 	if len(list) > 1 {
 		slices.Sort(list)
@@ -133,7 +133,7 @@ func (t *groupTable[T]) spreadKeys(key groupKey, next int) error {
 	t.counts[i]++
 	for k := range t.plan.compute {
 		c, to := &t.plan.compute[k], &t.groupCells(i)[k]
-		if c.of == nil {
+		if c.value == nil {
 			to.count++
 			continue
 		}
@@ -157,18 +157,18 @@ func (t *groupTable[T]) findGroup(key groupKey) (int, error) {
 	return t.insertGroup(key), nil
 }
 
-func (t *groupTable[T]) countMember(c *cell, fn AggregateFunction, m member) error {
+func (t *groupTable[T]) countMember(c *cell, fn AggregateFunction, m termNumber) error {
 	c.count++
 	v := &t.members.values[m]
 	switch fn {
 	case AggregateFunctionCountDistinct:
 		return t.noteDistinct(c, m)
 	case AggregateFunctionMin:
-		if c.best == nobody || v.compareTo(&t.members.values[c.best]) < 0 {
+		if c.best == noTerm || v.compareTo(&t.members.values[c.best]) < 0 {
 			c.best = m
 		}
 	case AggregateFunctionMax:
-		if c.best == nobody || v.compareTo(&t.members.values[c.best]) > 0 {
+		if c.best == noTerm || v.compareTo(&t.members.values[c.best]) > 0 {
 			c.best = m
 		}
 	case AggregateFunctionSum, AggregateFunctionAvg:
@@ -181,7 +181,7 @@ func (t *groupTable[T]) countMember(c *cell, fn AggregateFunction, m member) err
 }
 
 // noteDistinct adds a value to the distinct values of a cell.
-func (t *groupTable[T]) noteDistinct(c *cell, m member) error {
+func (t *groupTable[T]) noteDistinct(c *cell, m termNumber) error {
 	if _, known := c.distinct[m]; known {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (t *groupTable[T]) noteDistinct(c *cell, m member) error {
 		return t.members.tooMany()
 	}
 	if c.distinct == nil {
-		c.distinct = map[member]struct{}{}
+		c.distinct = map[termNumber]struct{}{}
 	}
 	c.distinct[m] = struct{}{}
 	return nil
@@ -216,8 +216,8 @@ func (t *groupTable[T]) cellResult(c *cell, fn AggregateFunction) kg.Term {
 	return kg.Integer(int64(c.count))
 }
 
-func (t *groupTable[T]) termOf(m member) kg.Term {
-	if m == nobody {
+func (t *groupTable[T]) termOf(m termNumber) kg.Term {
+	if m == noTerm {
 		return kg.Term{}
 	}
 	return t.members.values[m].term
@@ -227,7 +227,7 @@ func (t *groupTable[T]) termOf(m member) kg.Term {
 // then by decreasing size, then by their key terms, so that the order is
 // deterministic.
 func (t *groupTable[T]) listGroups() ([]group, error) {
-	shown := best[*group, group]{order: t.plan.order, compare: t.plan.compareGroups, n: t.plan.first}
+	shown := topN[*group, group]{order: t.plan.order, compare: t.plan.compareGroups, n: t.plan.first}
 	var scratch group
 	for i := range t.keys {
 		scratch.count, scratch.terms = t.counts[i], scratch.terms[:0]
@@ -254,7 +254,7 @@ type group struct {
 	count uint64
 }
 
-// termAt returns the term at an index given by groupShape.named.
+// termAt returns the term at an index given by groupShape.termIndex.
 func (g *group) termAt(i int) kg.Term {
 	if i == sizeOfGroup {
 		return kg.Integer(int64(g.count))

@@ -37,7 +37,7 @@ func (r *run) findHints(ctx context.Context, opCtx *graphql.OperationContext) (o
 	}()
 	var seen [8]mention
 	var path [8]string
-	m := mentions{ctx: ctx, run: r, variables: opCtx.Variables, seen: seen[:0], path: path[:0], hints: r.noted}
+	m := mentionChecker{ctx: ctx, run: r, variables: opCtx.Variables, seen: seen[:0], path: path[:0], hints: r.notedHints}
 	switch {
 	case len(r.snapshots) > 0:
 		m.snapshot = r.snapshots[0].snapshot
@@ -50,9 +50,9 @@ func (r *run) findHints(ctx context.Context, opCtx *graphql.OperationContext) (o
 }
 
 // lookUp checks whether a mentioned name occurs, and adds a hint if it does not.
-func (m *mentions) lookUp(x mention) {
+func (m *mentionChecker) lookUp(x mention) {
 	e, principal := m.run.engine, m.run.request.Principal.ID
-	if e.occurring.has(principal, x) {
+	if e.occurrences.has(principal, x) {
 		return
 	}
 	t, err := e.deps.Prefixes.Resource(x.text)
@@ -61,10 +61,10 @@ func (m *mentions) lookUp(x mention) {
 	}
 	var h operation.Hint
 	var ok bool
-	switch x.what {
+	switch x.kind {
 	case "entity":
 		h, ok = m.guesser.entityHint(m.ctx, m.run, t)
-	case aLiteral, aValue:
+	case mentionLiteral, mentionValue:
 		h, ok = m.guesser.literalHint(m.ctx, m.run, x, t)
 	default:
 		if m.snapshot == nil && m.guesser.openViews(m.ctx, m.run) == nil {
@@ -73,9 +73,9 @@ func (m *mentions) lookUp(x mention) {
 		if m.snapshot == nil {
 			return
 		}
-		there, err := termOccurs(m.snapshot, x.what, t)
+		there, err := termOccurs(m.snapshot, x.kind, t)
 		if there {
-			e.occurring.add(principal, x)
+			e.occurrences.add(principal, x)
 		}
 		if there || err != nil {
 			return
@@ -91,10 +91,10 @@ func (m *mentions) lookUp(x mention) {
 	m.hints = append(m.hints, h)
 }
 
-// occurring caches names that were seen to occur, so that the common case is a
+// occurrenceCache caches names that were seen to occur, so that the common case is a
 // map lookup. A name that has disappeared since only gets no hint. It is safe
 // for concurrent use.
-type occurring struct {
+type occurrenceCache struct {
 	mu    sync.RWMutex
 	known map[occurrence]struct{} // guarded by mu; emptied when full
 }
@@ -107,14 +107,14 @@ type occurrence struct {
 
 const maxOccurring = 10_000
 
-func (o *occurring) has(principal kg.AgentID, x mention) bool {
+func (o *occurrenceCache) has(principal kg.AgentID, x mention) bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	_, ok := o.known[occurrence{principal, x}]
 	return ok
 }
 
-func (o *occurring) add(principal kg.AgentID, x mention) {
+func (o *occurrenceCache) add(principal kg.AgentID, x mention) {
 	if len(x.text) > 1024 {
 		return
 	}
@@ -160,16 +160,16 @@ func holdsAny(s *kg.Snapshot, p kg.IDPattern) (bool, error) {
 	return false, nil
 }
 
-// guesser suggests names for a name that does not occur. Occurrence is checked
+// nameSuggester suggests names for a name that does not occur. Occurrence is checked
 // in all graphs that the caller may read. Suggestions come from the graphs
 // that the caller reads by default.
-type guesser struct {
+type nameSuggester struct {
 	all, ordinary  *kg.Snapshot
 	names          map[string][]string
 	failed, opened bool
 }
 
-func (g *guesser) openViews(ctx context.Context, r *run) (err error) {
+func (g *nameSuggester) openViews(ctx context.Context, r *run) (err error) {
 	if g.opened {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (g *guesser) openViews(ctx context.Context, r *run) (err error) {
 	return err
 }
 
-func (g *guesser) close() {
+func (g *nameSuggester) close() {
 	for _, s := range []*kg.Snapshot{g.all, g.ordinary} {
 		if s != nil {
 			s.Close()
@@ -192,27 +192,27 @@ func (g *guesser) close() {
 	}
 }
 
-func (g *guesser) suggestHint(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
+func (g *nameSuggester) suggestHint(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
 	if g.failed {
 		return h, false
 	}
 	err := g.openViews(ctx, r)
 	there := false
 	if err == nil {
-		there, err = termOccurs(g.all, x.what, t)
+		there, err = termOccurs(g.all, x.kind, t)
 	}
 	if err == nil && !there {
-		err = g.loadNames(x.what)
+		err = g.loadNames(x.kind)
 	}
 	if err != nil || there {
 		g.failed = err != nil // a failure costs the hint only
 		return h, false
 	}
-	h = operation.Hint{Message: fmt.Sprintf("the graphs that you may read have no %s %s", x.what, t.Value())}
-	if x.what == "graph" {
+	h = operation.Hint{Message: fmt.Sprintf("the graphs that you may read have no %s %s", x.kind, t.Value())}
+	if x.kind == "graph" {
 		h.Message = fmt.Sprintf("there is no visible graph %s", t.Value())
 	}
-	h.Nearest = nearest.IRIs(t.Value(), g.names[x.what], maxNearest)
+	h.Nearest = nearest.IRIs(t.Value(), g.names[x.kind], maxNearest)
 	if prefix, local, ok := r.engine.splitUnregistered(t.Value()); ok && len(h.Nearest) == 0 {
 		tellPrefix(&h, r.engine.deps.Prefixes, prefix, local)
 	}
@@ -220,7 +220,7 @@ func (g *guesser) suggestHint(ctx context.Context, r *run, x mention, t kg.Term)
 }
 
 // loadNames loads the names of a kind.
-func (g *guesser) loadNames(what string) error {
+func (g *nameSuggester) loadNames(what string) error {
 	if g.names[what] != nil {
 		return nil
 	}

@@ -37,7 +37,7 @@ func tellPrefix(h *operation.Hint, prefixes *kg.Prefixes, prefix, local string) 
 
 // entityHint returns a hint about an entity that does not occur and seems to have
 // a mistyped prefix. There is no list of entity names to suggest from.
-func (g *guesser) entityHint(ctx context.Context, r *run, t kg.Term) (h operation.Hint, ok bool) {
+func (g *nameSuggester) entityHint(ctx context.Context, r *run, t kg.Term) (h operation.Hint, ok bool) {
 	prefixes := r.engine.deps.Prefixes
 	prefix, local, ok := r.engine.splitUnregistered(t.Value())
 	if !ok || g.failed {
@@ -60,7 +60,7 @@ func (g *guesser) entityHint(ctx context.Context, r *run, t kg.Term) (h operatio
 
 // literalHint returns a hint about a text that is compared with literals, occurs
 // as none, and is the IRI of an existing entity.
-func (g *guesser) literalHint(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
+func (g *nameSuggester) literalHint(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
 	if g.failed || !t.IsResource() || g.openViews(ctx, r) != nil {
 		return h, false
 	}
@@ -81,7 +81,7 @@ func (g *guesser) literalHint(ctx context.Context, r *run, x mention, t kg.Term)
 		}
 	}
 	instead := "iri: {eq: …}"
-	if x.what == aValue {
+	if x.kind == mentionValue {
 		instead = "o"
 	}
 	h.Message = fmt.Sprintf("%q is compared as a text; for the entity use %s", x.text, instead)

@@ -37,7 +37,7 @@ func readInbox(ctx context.Context, first *int, after *Position) (*Inbox, error)
 			if err := r.chargeBytes(sizeOfMessage(d.Message)); err != nil {
 				return nil, err
 			}
-			out.Nodes = append(out.Nodes, Message{of: d.Message})
+			out.Nodes = append(out.Nodes, Message{record: d.Message})
 		}
 		if wanted = n - len(out.Nodes); len(page) < q.PageSize {
 			break // the scan reached its bound

@@ -82,7 +82,7 @@ func (l *loader) writeGenerated(plan *insidePlan, object func(context.Context, *
 	switch {
 	case len(errs) == 0:
 		return b.Bytes(), nil
-	case whole == nil || b.Len() == 0 || b.Bytes()[0] != '{' || len(whole.failures.of) == maxFailures:
+	case whole == nil || b.Len() == 0 || b.Bytes()[0] != '{' || len(whole.failures.errors) == maxFailures:
 		return nil, errs[0]
 	}
 	from := len(graphql.GetPath(l.ctx))

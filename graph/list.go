@@ -69,7 +69,7 @@ func (m *entityMatch) matchesEntity(s *subject) (bool, error) {
 }
 
 func sortEntities(s *kg.Snapshot, c *connection, after *kg.ID) (g listing[kg.ID], err error) {
-	b := best[*subject, kg.ID]{order: c.entityOrder, compare: compareIDs, n: c.first + 1}
+	b := topN[*subject, kg.ID]{order: c.entityOrder, compare: compareIDs, n: c.first + 1}
 	if after != nil {
 		if b.after, err = rankEntity(s, c, *after); err != nil {
 			return g, err
@@ -127,12 +127,12 @@ type statementLister struct {
 	c        *connection
 	sweep    *kg.Sweep
 	totals   *kg.Sweep // nil until a count is needed
-	fact     fact
+	fact     testedStatement
 	rows     []kg.Row // of all pages so far, concatenated
 }
 
 func newStatementLister(s *kg.Snapshot, c *connection, p kg.IDPattern) *statementLister {
-	return &statementLister{snapshot: s, c: c, sweep: c.startSweep(s, p), fact: fact{snapshot: s}}
+	return &statementLister{snapshot: s, c: c, sweep: c.startSweep(s, p), fact: testedStatement{snapshot: s}}
 }
 
 // startSweep starts a walk over statements of patterns like this one. It includes
@@ -187,7 +187,7 @@ func (l *statementLister) listPage(p kg.IDPattern, after *kg.IDQuad) (g listing[
 	return g, err
 }
 
-func (c *connection) matchesRow(f *fact, row kg.Row) (bool, error) {
+func (c *connection) matchesRow(f *testedStatement, row kg.Row) (bool, error) {
 	f.moveTo(row)
 	if c.statementMatch.test == nil {
 		return true, nil
@@ -224,7 +224,7 @@ func (l *statementLister) countAll(p kg.IDPattern) (n uint64, err error) {
 }
 
 func (l *statementLister) sortPage(p kg.IDPattern, after *kg.IDQuad) (g listing[kg.Row], err error) {
-	b := best[*fact, kg.Row]{order: l.c.statementOrder, compare: compareRows, n: l.c.first + 1}
+	b := topN[*testedStatement, kg.Row]{order: l.c.statementOrder, compare: compareRows, n: l.c.first + 1}
 	if after != nil {
 		if b.after, err = rankStatement(l.snapshot, l.c, *after); err != nil {
 			return g, err
@@ -252,7 +252,7 @@ func rankStatement(s *kg.Snapshot, c *connection, q kg.IDQuad) (*ranked[kg.Row],
 		if err != nil {
 			return nil, err
 		}
-		f := &fact{snapshot: s}
+		f := &testedStatement{snapshot: s}
 		f.moveTo(row)
 		r, err := c.statementOrder.rankOf(f)
 		return &ranked[kg.Row]{r, row}, err

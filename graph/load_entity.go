@@ -176,9 +176,9 @@ const maxGuess = 1 << 20
 // reused for the next entity.
 type gathered struct {
 	*gatherer
-	node  *entityNode
-	of    [][]candidate // for each field
-	terms []kg.Term
+	node    *entityNode
+	byField [][]candidate // for each field
+	terms   []kg.Term
 	// scan counts degrees and asserted reads assertions; nil until needed.
 	scan     *entityScan
 	asserted *kg.Sweep
@@ -190,8 +190,8 @@ type candidate struct {
 	rank int
 }
 
-func (l *loader) gatherEntities(plan *entityPlan, w *wants) *gathered {
-	g := &gathered{of: make([][]candidate, len(plan.fields))}
+func (l *loader) gatherEntities(plan *entityPlan, w *wantedPredicates) *gathered {
+	g := &gathered{byField: make([][]candidate, len(plan.fields))}
 	if plan.reads {
 		g.gatherer = newGatherer(l.snapshot, w, g.addRow)
 	}
@@ -204,10 +204,10 @@ func (g *gathered) addRow(wanted int, row *kg.Row) error {
 	n.found = true
 	for _, u := range n.plan.uses[wanted] {
 		// The same triple in another graph is adjacent.
-		if c := g.of[u.field]; len(c) > 0 && sameTriple(&c[len(c)-1].row, row) && n.plan.fields[u.field].kind != entityValue {
+		if c := g.byField[u.field]; len(c) > 0 && sameTriple(&c[len(c)-1].row, row) && n.plan.fields[u.field].kind != entityValue {
 			continue
 		}
-		g.of[u.field] = append(g.of[u.field], candidate{*row, u.rank})
+		g.byField[u.field] = append(g.byField[u.field], candidate{*row, u.rank})
 	}
 	return nil
 }
@@ -227,8 +227,8 @@ func (g *gathered) close() {
 // readFields loads all of an entity except its pages.
 func (l *loader) readFields(n *entityNode, g *gathered) error {
 	g.node = n
-	for i := range g.of {
-		g.of[i] = g.of[i][:0]
+	for i := range g.byField {
+		g.byField[i] = g.byField[i][:0]
 	}
 	if n.subject.id != (kg.ID{}) {
 		if err := g.gatherSubject(n.subject.id); err != nil {
@@ -238,7 +238,7 @@ func (l *loader) readFields(n *entityNode, g *gathered) error {
 	for i := range n.plan.fields {
 		f := &n.plan.fields[i]
 		from := len(n.batch.arena)
-		b, err := l.appendField(n, f, g, g.of[i], n.batch.arena)
+		b, err := l.appendField(n, f, g, g.byField[i], n.batch.arena)
 		if err != nil {
 			return err
 		}

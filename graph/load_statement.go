@@ -9,7 +9,7 @@ func (l *loader) loadStatements(plan *statementPlan, rows []kg.Row) ([]statement
 		return nil, err
 	}
 	nodes := make([]statementNode, len(rows))
-	f := fact{snapshot: l.snapshot}
+	f := testedStatement{snapshot: l.snapshot}
 	for i, row := range rows {
 		f.moveTo(row)
 		size, err := f.decodeParts(plan)
@@ -26,7 +26,7 @@ func (l *loader) loadStatements(plan *statementPlan, rows []kg.Row) ([]statement
 
 // decodeParts reads the parts of the statement that the plan shows, and returns
 // their size.
-func (f *fact) decodeParts(plan *statementPlan) (size int, err error) {
+func (f *testedStatement) decodeParts(plan *statementPlan) (size int, err error) {
 	for _, part := range [...]struct {
 		of   uint8
 		term func() (kg.Term, error)

@@ -20,14 +20,14 @@ import (
 // matchEvent is the content and the subject of Subscription.matchChanged: it
 // follows the commits that change a statement on which the pattern depends.
 type matchEvent struct {
-	match *livematch.Match
-	list  *matchList
-	view  kg.View
-	part  int // maximal number of rows in an event of the snapshot
+	match   *livematch.Match
+	list    *matchList
+	view    kg.View
+	maxRows int // maximal number of rows in an event of the snapshot
 
 	fields []matchEventField
-	// standing are the rows of the snapshot's part being sent.
-	standing []livematch.Row
+	// snapshotRows are the rows of the snapshot's part being sent.
+	snapshotRows []livematch.Row
 }
 
 type matchEventField struct {
@@ -53,7 +53,7 @@ func followMatch(ctx context.Context, input PatternInput, selected []string, res
 // written later must match too.
 func (p *planner) planMatchEvent(input *PatternInput, selected []string) (*matchEvent, error) {
 	limits := p.run.engine.limits
-	c := &matchEvent{view: p.view, part: limits.SnapshotRows}
+	c := &matchEvent{view: p.view, maxRows: limits.SnapshotRows}
 	c.list = &matchList{connection: &connection{}, input: input, prefixes: p.run.engine.deps.Prefixes}
 	compiled, err := c.list.compile(context.WithoutCancel(p.ctx), nil)
 	if err = p.run.tellPrefixed(p.ctx, err); err != nil {
@@ -116,14 +116,14 @@ func (c *matchEvent) Current(ctx context.Context, s *kg.Snapshot) iter.Seq2[oper
 		var example *kg.Statement
 		var failed error
 		err := follow.MarkLast(c.snapshotParts(ctx, s), func(part []livematch.Row, last bool) bool {
-			if c.standing == nil {
+			if c.snapshotRows == nil {
 				// Protocols with events about statements represent the rows by
 				// a statement that the pattern matches, or by any statement.
 				if example, failed = follow.FirstStatement(s, append(slices.Clone(c.match.Patterns()), kg.Pattern{})...); failed != nil {
 					return false
 				}
 			}
-			c.standing = part
+			c.snapshotRows = part
 			return yield(operation.Event{Snapshot: true, SnapshotEnd: last, Statement: example}, nil)
 		})
 		if err = cmp.Or(err, failed); err != nil {
@@ -140,7 +140,7 @@ func (c *matchEvent) snapshotParts(ctx context.Context, s *kg.Snapshot) iter.Seq
 				yield(nil, err)
 				return
 			}
-			if part = append(part, row); len(part) == c.part {
+			if part = append(part, row); len(part) == c.maxRows {
 				if !yield(part, nil) {
 					return
 				}
@@ -156,10 +156,10 @@ func (c *matchEvent) snapshotParts(ctx context.Context, s *kg.Snapshot) iter.Seq
 // write writes the rows that were added and removed, nil for none. A client
 // that keeps the set of rows must not miss any, so a row that cannot be sent
 // ends the stream with CodeResync.
-func (c *matchEvent) write(t *telling, e *operation.Event) ([]byte, error) {
+func (c *matchEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
 	if e.Snapshot {
 		l := newLoader(t.ctx, t.run, t.stream.Snapshot(), t.stream.view)
-		return c.writeEvent(l, nil, livematch.Difference{Added: c.standing}, e)
+		return c.writeEvent(l, nil, livematch.Difference{Added: c.snapshotRows}, e)
 	}
 	b, err := c.writeChanged(t, e)
 	if err == nil && len(b) > t.run.engine.limits.ResultBytes {
@@ -181,7 +181,7 @@ func resyncError(e *operation.Event, why string) error {
 	return err
 }
 
-func (c *matchEvent) writeChanged(t *telling, e *operation.Event) ([]byte, error) {
+func (c *matchEvent) writeChanged(t *eventWriter, e *operation.Event) ([]byte, error) {
 	after, err := t.loaderAt(e.Position.Revision)
 	if err != nil {
 		return nil, err

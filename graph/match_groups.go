@@ -55,7 +55,7 @@ func (c *matchList) extractColumn(name, field string) (extract[solution], error)
 	if !slices.Contains(among, name) {
 		return nil, unknownVariable(name, among).At(field)
 	}
-	return func(all *members, row solution, to []member) ([]member, error) {
+	return func(all *termTable, row solution, to []termNumber) ([]termNumber, error) {
 		id := row[c.pattern.Column(name)]
 		if id == (kg.ID{}) {
 			return to, nil

@@ -10,8 +10,8 @@ import (
 
 // variables are the distinct variables of a condition.
 type variables struct {
-	names []string
-	of    *patternReader
+	names  []string
+	reader *patternReader
 }
 
 // indexOf returns the index of a variable among the terms passed to the condition.
@@ -22,14 +22,14 @@ func (v *variables) indexOf(name, field string) (int, error) {
 		}
 	}
 	v.names = append(v.names, name)
-	return len(v.names) - 1, v.of.checkVariable(name, field)
+	return len(v.names) - 1, v.reader.checkVariable(name, field)
 }
 
 // rowTest reports whether a condition holds for the values of the variables.
 type rowTest func([]kg.Term) bool
 
 func (r *patternReader) readFilter(in *VariableFilter) (pattern.Filter, error) {
-	v := &variables{of: r}
+	v := &variables{reader: r}
 	test, err := v.compileCondition(in)
 	return pattern.Filter{Vars: v.names, Holds: test}, err
 }
@@ -47,7 +47,7 @@ func (v *variables) compileCondition(in *VariableFilter) (rowTest, error) {
 		all = append(all, func(t []kg.Term) bool { return t[self].IsZero() != exists })
 	}
 	if in.Value != nil {
-		test, err := matchValue(v.of.ctx, in.Value)
+		test, err := matchValue(v.reader.ctx, in.Value)
 		if err != nil {
 			return nil, kg.AsError(err).At("value")
 		}

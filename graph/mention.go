@@ -14,9 +14,9 @@ import (
 	"koine/kg"
 )
 
-// mentions checks the names in the arguments of an operation. Nearly always
+// mentionChecker checks the names in the arguments of an operation. Nearly always
 // all of them occur, so the check must be almost free.
-type mentions struct {
+type mentionChecker struct {
 	variables map[string]any
 	path      []string
 	seen      []mention
@@ -25,19 +25,19 @@ type mentions struct {
 	ctx      context.Context // the operation's context
 	run      *run
 	snapshot *kg.Snapshot
-	guesser  guesser
+	guesser  nameSuggester
 	hints    []operation.Hint
 }
 
 // mention is a name in an operation: a predicate, class, graph, entity, path
 // of predicates, or a literal compared with a value.
-type mention struct{ what, text string }
+type mention struct{ kind, text string }
 
 // Kinds of mentions that never appear in a message.
 const (
-	aPath    = "path"
-	aLiteral = "literal"           // in a condition that also has `iri`
-	aValue   = "value of a triple" // in a triple that could have `o` instead
+	mentionPath    = "path"
+	mentionLiteral = "literal"           // in a condition that also has `iri`
+	mentionValue   = "value of a triple" // in a triple that could have `o` instead
 )
 
 // mentionArguments are the arguments that contain names. The arguments of
@@ -52,7 +52,7 @@ func namingArgument(f *ast.Field, argument string) (member string, ok bool) {
 	return argument, slices.Contains(mentionArguments, argument)
 }
 
-func (m *mentions) checkSet(set ast.SelectionSet) {
+func (m *mentionChecker) checkSet(set ast.SelectionSet) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
@@ -81,16 +81,16 @@ func (m *mentions) checkSet(set ast.SelectionSet) {
 // mentionMembers maps the members of arguments that contain names to the kind
 // of the name.
 var mentionMembers = map[string]string{
-	"predicate": "predicate", "predicates": "predicate", "property": "predicate", "path": aPath, "p": aPath,
+	"predicate": "predicate", "predicates": "predicate", "property": "predicate", "path": mentionPath, "p": mentionPath,
 	"type": "class", "graph": "graph", "graphs": "graph", "g": "graph",
 	"iri": "entity", "subject": "entity", "s": "entity", "o": "entity",
-	"literal": aLiteral, "value": aValue,
+	"literal": mentionLiteral, "value": mentionValue,
 }
 
 // checkLiteral checks one member of the arguments as written in the document. In a
 // condition the IRI or literal is in eq or in. Other operators contain no
 // names.
-func (m *mentions) checkLiteral(name string, v *ast.Value) {
+func (m *mentionChecker) checkLiteral(name string, v *ast.Value) {
 	switch v.Kind {
 	case ast.Variable:
 		m.checkValue(name, m.variables[v.Raw])
@@ -111,7 +111,7 @@ func (m *mentions) checkLiteral(name string, v *ast.Value) {
 
 // nestedName returns the name under which a nested member is checked, "" to skip
 // it.
-func (m *mentions) nestedName(name, member string) string {
+func (m *mentionChecker) nestedName(name, member string) string {
 	switch member {
 	case "eq", "in":
 		if name == "property" || name == "object" || name == "value" {
@@ -125,7 +125,7 @@ func (m *mentions) nestedName(name, member string) string {
 }
 
 // checkValue is written for a value passed in a variable.
-func (m *mentions) checkValue(name string, v any) {
+func (m *mentionChecker) checkValue(name string, v any) {
 	switch v := v.(type) {
 	case nil:
 	case string:
@@ -151,11 +151,11 @@ func (m *mentions) checkValue(name string, v any) {
 
 // noteName checks a text that may be an IRI: not a variable, and not several
 // words.
-func (m *mentions) noteName(what, text string) {
+func (m *mentionChecker) noteName(what, text string) {
 	if what == "" || text == "" || len(m.seen) >= maxMentions || text[0] == '?' {
 		return
 	}
-	if what == aPath {
+	if what == mentionPath {
 		m.checkPath(text)
 		return
 	}
@@ -170,10 +170,10 @@ func (m *mentions) noteName(what, text string) {
 
 // checkPath checks the predicates of a path. If all of them occur, the result is
 // cached for the whole path, which is not parsed again.
-func (m *mentions) checkPath(text string) {
+func (m *mentionChecker) checkPath(text string) {
 	e, principal := m.run.engine, m.run.request.Principal.ID
-	whole := mention{aPath, text}
-	if e.occurring.has(principal, whole) {
+	whole := mention{mentionPath, text}
+	if e.occurrences.has(principal, whole) {
 		return
 	}
 	w, err := path.Parse(text, e.deps.Prefixes)
@@ -183,9 +183,9 @@ func (m *mentions) checkPath(text string) {
 	all := true
 	for _, t := range w.Predicates() {
 		m.noteName("predicate", t.Value())
-		all = all && e.occurring.has(principal, mention{"predicate", t.Value()})
+		all = all && e.occurrences.has(principal, mention{"predicate", t.Value()})
 	}
 	if all {
-		e.occurring.add(principal, whole)
+		e.occurrences.add(principal, whole)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Message is a message as the caller sees it.
 type Message struct {
-	of      *channels.Message
+	record  *channels.Message
 	channel *Channel // nil if it was not loaded
 }
 
@@ -27,7 +27,7 @@ func readMessage(ctx context.Context, id string) (*Message, error) {
 	if err != nil {
 		return nil, atArgument(err)
 	}
-	return &Message{of: m}, r.chargeBytes(sizeOfMessage(m))
+	return &Message{record: m}, r.chargeBytes(sizeOfMessage(m))
 }
 
 // messageIfAny returns the message with the id, nil for "" and if the caller
@@ -43,36 +43,36 @@ func messageIfAny(ctx context.Context, id channels.MessageID) (*Message, error) 
 func (*Message) IsNode() {}
 
 // ID is the id of the message.
-func (m *Message) ID() string { return string(m.of.ID) }
+func (m *Message) ID() string { return string(m.record.ID) }
 
 // ChannelID is the id of the message's channel.
-func (m *Message) ChannelID() string { return string(m.of.Channel) }
+func (m *Message) ChannelID() string { return string(m.record.Channel) }
 
 // Channel is the channel of the message.
 func (m *Message) Channel(ctx context.Context) (*Channel, error) {
 	if m.channel != nil {
 		return m.channel, nil
 	}
-	return unlessGone(readChannel(ctx, string(m.of.Channel)))
+	return unlessGone(readChannel(ctx, string(m.record.Channel)))
 }
 
 // Sequence is the number of the message in its channel.
-func (m *Message) Sequence() int64 { return m.of.Sequence }
+func (m *Message) Sequence() int64 { return m.record.Sequence }
 
 // Time is when the message was published.
-func (m *Message) Time() time.Time { return m.of.Time }
+func (m *Message) Time() time.Time { return m.record.Time }
 
 // Author is the agent that published the message.
-func (m *Message) Author() string { return string(m.of.Author) }
+func (m *Message) Author() string { return string(m.record.Author) }
 
 // Parts is the content of the message.
-func (m *Message) Parts() []json.RawMessage { return notNil(m.of.Parts) }
+func (m *Message) Parts() []json.RawMessage { return notNil(m.record.Parts) }
 
 // Text joins the texts of the parts. A part of any format is a text if it has
 // a member `text`.
 func (m *Message) Text() string {
 	var lines []string
-	for _, raw := range m.of.Parts {
+	for _, raw := range m.record.Parts {
 		var part struct{ Text *string }
 		if json.Unmarshal(raw, &part) == nil && part.Text != nil {
 			lines = append(lines, *part.Text)
@@ -82,42 +82,42 @@ func (m *Message) Text() string {
 }
 
 // Withheld is the reason why the content is not shown, nil if it is.
-func (m *Message) Withheld() *WithheldReason { return enumOrNil[WithheldReason](m.of.Withheld) }
+func (m *Message) Withheld() *WithheldReason { return enumOrNil[WithheldReason](m.record.Withheld) }
 
 // Retracts is the message that this one retracts.
 func (m *Message) Retracts(ctx context.Context) (*Message, error) {
-	return messageIfAny(ctx, m.of.Retracts)
+	return messageIfAny(ctx, m.record.Retracts)
 }
 
 // RetractedBy is the message that retracted this one.
 func (m *Message) RetractedBy(ctx context.Context) (*Message, error) {
-	return messageIfAny(ctx, m.of.RetractedBy)
+	return messageIfAny(ctx, m.record.RetractedBy)
 }
 
 // Private reports whether only the author and the recipients may read the
 // content.
-func (m *Message) Private() bool { return m.of.Private }
+func (m *Message) Private() bool { return m.record.Private }
 
 // AnsweredBy is the first response to a request.
 func (m *Message) AnsweredBy(ctx context.Context) (*Message, error) {
-	return messageIfAny(ctx, m.of.Answered)
+	return messageIfAny(ctx, m.record.Answered)
 }
 
 // Metadata is a JSON object, nil for none.
-func (m *Message) Metadata() json.RawMessage { return m.of.Metadata }
+func (m *Message) Metadata() json.RawMessage { return m.record.Metadata }
 
 // ArtifactRefs are the references to artifacts.
-func (m *Message) ArtifactRefs() []string { return notNil(m.of.ArtifactRefs) }
+func (m *Message) ArtifactRefs() []string { return notNil(m.record.ArtifactRefs) }
 
 // IdempotencyKey is the key that the author gave.
-func (m *Message) IdempotencyKey() *string { return nilIfEmpty(m.of.IdempotencyKey) }
+func (m *Message) IdempotencyKey() *string { return nilIfEmpty(m.record.IdempotencyKey) }
 
 // MessageType is the kind of interaction, nil if the author gave none.
-func (m *Message) MessageType() *MessageType { return enumOrNil[MessageType](m.of.Interaction) }
+func (m *Message) MessageType() *MessageType { return enumOrNil[MessageType](m.record.Interaction) }
 
 // ContentType is the kind of content, nil if the author gave none.
 func (m *Message) ContentType() *MessageContentType {
-	return enumOrNil[MessageContentType](m.of.ContentType)
+	return enumOrNil[MessageContentType](m.record.ContentType)
 }
 
 // enumOrNil converts a word of the domain to an enum value of the schema, nil
@@ -131,70 +131,70 @@ func enumOrNil[E, T ~string](word T) *E {
 }
 
 // Format is the format of the text.
-func (m *Message) Format() *string { return nilIfEmpty(m.of.Format) }
+func (m *Message) Format() *string { return nilIfEmpty(m.record.Format) }
 
 // Tags are sorted.
-func (m *Message) Tags() []string { return notNil(m.of.Tags) }
+func (m *Message) Tags() []string { return notNil(m.record.Tags) }
 
 // Recipient is the address that the author gave.
-func (m *Message) Recipient() *string { return nilIfEmpty(m.of.To) }
+func (m *Message) Recipient() *string { return nilIfEmpty(m.record.To) }
 
 // Recipients are the agents that the address stood for.
-func (m *Message) Recipients() []string { return agentTexts(m.of.Recipients) }
+func (m *Message) Recipients() []string { return agentTexts(m.record.Recipients) }
 
 // CorrelationID is the id of the request that the message answers.
-func (m *Message) CorrelationID() *string { return nilIfEmpty(string(m.of.Correlation)) }
+func (m *Message) CorrelationID() *string { return nilIfEmpty(string(m.record.Correlation)) }
 
 // Correlation is the request that the message answers.
 func (m *Message) Correlation(ctx context.Context) (*Message, error) {
-	return messageIfAny(ctx, m.of.Correlation)
+	return messageIfAny(ctx, m.record.Correlation)
 }
 
 // ExpiresAt is nil if the message does not expire.
-func (m *Message) ExpiresAt() *time.Time { return timeOrNil(m.of.ExpiresAt) }
+func (m *Message) ExpiresAt() *time.Time { return timeOrNil(m.record.ExpiresAt) }
 
 // ReplyToID is the id of the message that this one replies to.
-func (m *Message) ReplyToID() *string { return nilIfEmpty(string(m.of.ReplyTo)) }
+func (m *Message) ReplyToID() *string { return nilIfEmpty(string(m.record.ReplyTo)) }
 
 // ReplyTo is the message that this one replies to.
 func (m *Message) ReplyTo(ctx context.Context) (*Message, error) {
-	return messageIfAny(ctx, m.of.ReplyTo)
+	return messageIfAny(ctx, m.record.ReplyTo)
 }
 
 // ThreadID is the id of the message's thread.
-func (m *Message) ThreadID() *string { return nilIfEmpty(m.of.Thread) }
+func (m *Message) ThreadID() *string { return nilIfEmpty(m.record.Thread) }
 
 // FactCount is the number of patches published with the message.
-func (m *Message) FactCount() int { return m.of.FactCount }
+func (m *Message) FactCount() int { return m.record.FactCount }
 
 // ProposalID is the id of the proposal that holds the message's facts.
-func (m *Message) ProposalID() *string { return nilIfEmpty(m.of.ProposalID) }
+func (m *Message) ProposalID() *string { return nilIfEmpty(m.record.ProposalID) }
 
 // Proposal is that proposal, nil if the caller may not read it.
 func (m *Message) Proposal(ctx context.Context) (*Proposal, error) {
-	if m.of.ProposalID == "" {
+	if m.record.ProposalID == "" {
 		return nil, nil
 	}
-	return unlessGone(readProposal(ctx, m.of.ProposalID))
+	return unlessGone(readProposal(ctx, m.record.ProposalID))
 }
 
 // Entity is the message as an entity. The engine writes it.
 func (m *Message) Entity(ctx context.Context) (*Entity, error) {
-	return nil, readOwnEntity(ctx, m.of.ID.Entity())
+	return nil, readOwnEntity(ctx, m.record.ID.Entity())
 }
 
 // Facts are the statements that the message asserts. The engine writes them.
 func (m *Message) Facts(ctx context.Context, first *int) ([]Statement, error) {
-	return nil, readFacts(ctx, first, func(ctx context.Context, r *run) ([]*kg.Commit, error) { return r.commitsOf(ctx, m.of) })
+	return nil, readFacts(ctx, first, func(ctx context.Context, r *run) ([]*kg.Commit, error) { return r.commitsOf(ctx, m.record) })
 }
 
 // Revision is the revision of the message's commit.
-func (m *Message) Revision() kg.Revision { return m.of.Revision }
+func (m *Message) Revision() kg.Revision { return m.record.Revision }
 
 // Position is the position after that commit.
 func (m *Message) Position(ctx context.Context) Position {
 	store := runOf(ctx).engine.deps.Store
-	return Position(store.FormatPosition(endOf(store, m.of.Revision)))
+	return Position(store.FormatPosition(endOf(store, m.record.Revision)))
 }
 
 // endOf returns the position after a commit.

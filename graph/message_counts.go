@@ -20,7 +20,7 @@ func (c *Channel) MessageCounts(ctx context.Context, from, to *time.Time, author
 	for _, a := range authors {
 		q.Authors = append(q.Authors, kg.AgentID(a))
 	}
-	list, err := unlessUnreadable(pointerTo(service.Counts(ctx, by, c.of.ID, q)))
+	list, err := unlessUnreadable(pointerTo(service.Counts(ctx, by, c.record.ID, q)))
 	if err != nil || list == nil {
 		return nil, atArgument(err)
 	}

@@ -16,10 +16,10 @@ import (
 // channels.
 type messageSource struct {
 	ownSource
-	deliveries iter.Seq2[channels.Delivery, error]
-	end        func()
-	// told is the position after the last message that was sent.
-	told atomic.Pointer[kg.Position]
+	deliveries  iter.Seq2[channels.Delivery, error]
+	closeStream func()
+	// sentPosition is the position after the last message that was sent.
+	sentPosition atomic.Pointer[kg.Position]
 	// current is the message of the event being yielded.
 	current *channels.Message
 }
@@ -36,7 +36,7 @@ func (s *messageSource) Events() iter.Seq2[operation.Event, error] {
 			if !yield(eventOf(d.Message, d.Position), nil) {
 				return
 			}
-			s.told.Store(&d.Position)
+			s.sentPosition.Store(&d.Position)
 		}
 	}
 }
@@ -51,11 +51,11 @@ func eventOf(m *channels.Message, at kg.Position) operation.Event {
 // Position is the position after the last message that was sent, or the zero
 // Position if none is known.
 func (s *messageSource) Position() kg.Position {
-	return deref(s.told.Load())
+	return deref(s.sentPosition.Load())
 }
 
 // Close ends the stream of messages.
-func (s *messageSource) Close() { s.end() }
+func (s *messageSource) Close() { s.closeStream() }
 
 // messageEvent is the content of subscriptions to messages.
 type messageEvent struct {
@@ -63,14 +63,14 @@ type messageEvent struct {
 	source *messageSource
 }
 
-func (c *messageEvent) write(t *telling, e *operation.Event) ([]byte, error) {
+func (c *messageEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
 	return t.writeMessage(c.plan, c.source.current, e.Position)
 }
 
 // writeMessage writes a MessagePublished.
-func (t *telling) writeMessage(plan *insidePlan, m *channels.Message, at kg.Position) ([]byte, error) {
+func (t *eventWriter) writeMessage(plan *insidePlan, m *channels.Message, at kg.Position) ([]byte, error) {
 	position := Position(t.stream.engine.deps.Store.FormatPosition(at))
-	event := &MessagePublished{Message: &Message{of: m}, Sequence: m.Sequence, Position: &position}
+	event := &MessagePublished{Message: &Message{record: m}, Sequence: m.Sequence, Position: &position}
 	return newLoader(t.ctx, t.run, nil, t.stream.view).writeGenerated(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._MessagePublished(ctx, plan.set, event)
 	})
@@ -79,7 +79,7 @@ func (t *telling) writeMessage(plan *insidePlan, m *channels.Message, at kg.Posi
 // followMessages establishes Subscription.messagePublished.
 func followMessages(ctx context.Context, channelID string, since *int64, resume *Position) error {
 	id := channels.ChannelID(channelID)
-	return subscribeMessages(ctx, resume, func(o *opening, s *messageSource) (err error) {
+	return subscribeMessages(ctx, resume, func(o *subscriptionSetup, s *messageSource) (err error) {
 		if since != nil && resume != nil {
 			return kg.Errorf(kg.CodeInvalid, "resume and sinceSequence are mutually exclusive").At("resume")
 		}
@@ -93,13 +93,13 @@ func followMessages(ctx context.Context, channelID string, since *int64, resume 
 			}
 		} else if since == nil {
 			head := s.store.Head()
-			s.told.Store(&head)
+			s.sentPosition.Store(&head)
 		}
-		stream, err := o.service.Stream(o.life, o.by, id, since)
+		stream, err := o.service.Stream(o.streamCtx, o.by, id, since)
 		if err != nil {
 			return err
 		}
-		s.end, s.deliveries = stream.Close, func(yield func(channels.Delivery, error) bool) {
+		s.closeStream, s.deliveries = stream.Close, func(yield func(channels.Delivery, error) bool) {
 			for m, err := range stream.Messages() {
 				d := channels.Delivery{Message: m}
 				if err == nil {
@@ -115,8 +115,8 @@ func followMessages(ctx context.Context, channelID string, since *int64, resume 
 }
 
 // subscribeMessages establishes a subscription to messages. open opens the stream.
-func subscribeMessages(ctx context.Context, resume *Position, open func(*opening, *messageSource) error) error {
-	return subscribeChannels(ctx, resume, func(o *opening) (eventContent, source, error) {
+func subscribeMessages(ctx context.Context, resume *Position, open func(*subscriptionSetup, *messageSource) error) error {
+	return subscribeChannels(ctx, resume, func(o *subscriptionSetup) (eventContent, source, error) {
 		s := &messageSource{ownSource: ownSource{o.store}}
 		return &messageEvent{plan: o.plan, source: s}, s, open(o, s)
 	})
@@ -125,7 +125,7 @@ func subscribeMessages(ctx context.Context, resume *Position, open func(*opening
 // checkStart returns an error if the request's start differs from the sequence
 // said in the operation. since is the request's start as a sequence, nil for
 // messages from now on.
-func (s *messageSource) checkStart(ctx context.Context, o *opening, id channels.ChannelID, said, since *int64) error {
+func (s *messageSource) checkStart(ctx context.Context, o *subscriptionSetup, id channels.ChannelID, said, since *int64) error {
 	if said == nil || o.start.SetBy == "" {
 		return nil
 	}
@@ -146,13 +146,13 @@ func (s *messageSource) checkStart(ctx context.Context, o *opening, id channels.
 
 // startSequence returns the sequence number after which a start lies, nil for messages
 // from now on.
-func (s *messageSource) startSequence(ctx context.Context, o *opening, id channels.ChannelID) (*int64, error) {
+func (s *messageSource) startSequence(ctx context.Context, o *subscriptionSetup, id channels.ChannelID) (*int64, error) {
 	var number int64
 	start := o.start
 	switch start.Start {
 	case operation.Latest:
 		head := s.store.Head()
-		s.told.Store(&head)
+		s.sentPosition.Store(&head)
 		return nil, nil
 	case operation.After:
 		// Messages are read from the channel, not from the log, so the log may
@@ -170,7 +170,7 @@ func (s *messageSource) startSequence(ctx context.Context, o *opening, id channe
 		if number, err = o.service.SequenceAt(ctx, o.by, id, told); err != nil {
 			return nil, err
 		}
-		s.told.Store(&start.After)
+		s.sentPosition.Store(&start.After)
 	}
 	return &number, nil
 }

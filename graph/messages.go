@@ -35,7 +35,7 @@ func (c *Channel) Messages(
 	}
 	return r.readMessagePage(first, after, c, func(n int, token string) ([]*channels.Message, string, error) {
 		q.PageSize, q.PageToken = n, token
-		return service.History(ctx, by, c.of.ID, q)
+		return service.History(ctx, by, c.record.ID, q)
 	})
 }
 
@@ -74,7 +74,7 @@ func (r *run) readMessagePage(first *int, after *Cursor, channel *Channel, read 
 			if err := r.chargeBytes(sizeOfMessage(m)); err != nil {
 				return nil, err
 			}
-			out.Nodes = append(out.Nodes, Message{of: m, channel: channel})
+			out.Nodes = append(out.Nodes, Message{record: m, channel: channel})
 		}
 		// A batch shorter than requested has reached the bound of messages to
 		// scan.
@@ -102,6 +102,6 @@ func (m *Message) Replies(ctx context.Context, first *int, after *Cursor) (*Mess
 		return nil, err
 	}
 	return r.readMessagePage(first, after, m.channel, func(n int, token string) ([]*channels.Message, string, error) {
-		return service.Replies(ctx, by, m.of.ID, n, token)
+		return service.Replies(ctx, by, m.record.ID, n, token)
 	})
 }

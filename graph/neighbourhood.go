@@ -18,7 +18,7 @@ const (
 // aroundPlan is the plan of a neighbourhood.
 type aroundPlan struct {
 	fields []partField
-	lists
+	listPlans
 	depth  int
 	edges  path.Edges
 	extent path.Extent
@@ -45,7 +45,7 @@ func (p *planner) planEntityNeighbourhood(f graphql.CollectedField, field *entit
 		a.bytes = p.run.defaultAllowance().narrowBy(budget).bytes
 	}
 	field.kind, field.around = entityAround, a
-	a.fields, err = p.planParts(&a.lists, f.Selections, neighbourhoodImplementors, "depth", "truncated")
+	a.fields, err = p.planParts(&a.listPlans, f.Selections, neighbourhoodImplementors, "depth", "truncated")
 	return err
 }
 
@@ -53,7 +53,7 @@ func (p *planner) planEntityNeighbourhood(f graphql.CollectedField, field *entit
 type aroundNode struct {
 	plan   *aroundPlan
 	around *path.Around
-	*listed
+	*loadedLists
 	// The part that is given.
 	statements int
 	entities   []int
@@ -81,7 +81,7 @@ func (l *loader) loadNeighbourhoods(plan *entityPlan, field int, nodes []entityN
 		}
 		ids, rows = append(ids, arounds[i].Entities...), append(rows, arounds[i].Statements...)
 	}
-	all, err := l.loadLists(&a.lists, ids, rows)
+	all, err := l.loadLists(&a.listPlans, ids, rows)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (l *loader) loadNeighbourhoods(plan *entityPlan, field int, nodes []entityN
 		batch.arounds = map[aroundKey]*aroundNode{}
 	}
 	for i, around := range arounds {
-		part := &listed{run: l.run}
+		part := &loadedLists{run: l.run}
 		for k := range all.entities {
 			part.entities = append(part.entities, all.entities[k][:len(around.Entities)])
 			all.entities[k] = all.entities[k][len(around.Entities):]
@@ -98,7 +98,7 @@ func (l *loader) loadNeighbourhoods(plan *entityPlan, field int, nodes []entityN
 			part.statements = append(part.statements, all.statements[k][:len(around.Statements)])
 			all.statements[k] = all.statements[k][len(around.Statements):]
 		}
-		n := &aroundNode{plan: a, around: around, listed: part}
+		n := &aroundNode{plan: a, around: around, loadedLists: part}
 		n.limitTo(len(around.Statements))
 		if a.bytes > 0 {
 			n.fitBytes(a.bytes)
@@ -148,10 +148,10 @@ func (n *aroundNode) write(b []byte) []byte {
 		switch f.name {
 		case "entities":
 			return n.appendList(b, 0, len(n.entities), func(b []byte, k int) []byte {
-				return n.listed.entityWriter(f.list)(b, n.entities[k])
+				return n.loadedLists.entityWriter(f.list)(b, n.entities[k])
 			})
 		case "statements":
-			return n.appendList(b, 0, n.statements, n.listed.statementWriter(f.list))
+			return n.appendList(b, 0, n.statements, n.loadedLists.statementWriter(f.list))
 		case "depth":
 			return appendUint(b, uint64(n.depth))
 		}

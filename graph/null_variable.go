@@ -14,8 +14,8 @@ import (
 // all the same is an error of the field that uses it. The library panics on
 // that, or ignores it, so it is detected before execution.
 
-// nulls finds null variables used where a value is required.
-type nulls struct {
+// nullChecker finds null variables used where a value is required.
+type nullChecker struct {
 	variables map[string]any
 	fragments map[string]error // the error of each, nil for none
 }
@@ -31,14 +31,14 @@ func withoutNulls(op *ast.OperationDefinition, variables map[string]any) (ast.Se
 	if !given {
 		return op.SelectionSet, nil
 	}
-	n := &nulls{variables: variables, fragments: map[string]error{}}
+	n := &nullChecker{variables: variables, fragments: map[string]error{}}
 	broken := map[string]error{}
 	return n.rootFields(op.SelectionSet, nil, broken), broken
 }
 
 // rootFields copies root fields without directives that cannot be evaluated. All
 // fields under such a directive get its error.
-func (n *nulls) rootFields(set ast.SelectionSet, by error, broken map[string]error) (out ast.SelectionSet) {
+func (n *nullChecker) rootFields(set ast.SelectionSet, by error, broken map[string]error) (out ast.SelectionSet) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
@@ -66,7 +66,7 @@ func (n *nulls) rootFields(set ast.SelectionSet, by error, broken map[string]err
 	return out
 }
 
-func (n *nulls) rootFragment(f ast.InlineFragment, by error, broken map[string]error) *ast.InlineFragment {
+func (n *nullChecker) rootFragment(f ast.InlineFragment, by error, broken map[string]error) *ast.InlineFragment {
 	if err := n.checkDirectives(f.Directives); by == nil && err != nil {
 		by = err
 	}
@@ -77,7 +77,7 @@ func (n *nulls) rootFragment(f ast.InlineFragment, by error, broken map[string]e
 	return &f
 }
 
-func (n *nulls) checkField(f *ast.Field) error {
+func (n *nullChecker) checkField(f *ast.Field) error {
 	if err := n.checkDirectives(f.Directives); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (n *nulls) checkField(f *ast.Field) error {
 	return n.checkSet(f.SelectionSet)
 }
 
-func (n *nulls) checkSet(set ast.SelectionSet) (err error) {
+func (n *nullChecker) checkSet(set ast.SelectionSet) (err error) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
@@ -108,7 +108,7 @@ func (n *nulls) checkSet(set ast.SelectionSet) (err error) {
 	return nil
 }
 
-func (n *nulls) checkFragment(f *ast.FragmentDefinition) error {
+func (n *nullChecker) checkFragment(f *ast.FragmentDefinition) error {
 	err, known := n.fragments[f.Name]
 	if !known {
 		err = n.checkSet(f.SelectionSet)
@@ -117,7 +117,7 @@ func (n *nulls) checkFragment(f *ast.FragmentDefinition) error {
 	return err
 }
 
-func (n *nulls) checkDirectives(list ast.DirectiveList) error {
+func (n *nullChecker) checkDirectives(list ast.DirectiveList) error {
 	for _, d := range list {
 		if err := n.checkArguments(d.Arguments); err != nil {
 			return err
@@ -126,7 +126,7 @@ func (n *nulls) checkDirectives(list ast.DirectiveList) error {
 	return nil
 }
 
-func (n *nulls) checkArguments(list ast.ArgumentList) error {
+func (n *nullChecker) checkArguments(list ast.ArgumentList) error {
 	for _, a := range list {
 		if err := n.checkValue(a.Value); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (n *nulls) checkArguments(list ast.ArgumentList) error {
 	return nil
 }
 
-func (n *nulls) checkValue(v *ast.Value) error {
+func (n *nullChecker) checkValue(v *ast.Value) error {
 	if v.Kind == ast.Variable {
 		given, ok := n.variables[v.Raw]
 		if !ok || given != nil || v.ExpectedType == nil || !v.ExpectedType.NonNull {

@@ -13,9 +13,9 @@ import (
 type ordering[T any] []orderKey[T]
 
 type orderKey[T any] struct {
-	down      bool
-	nullFirst bool
-	of        func(T) (v value, there bool, err error)
+	descending bool
+	nullFirst  bool
+	extract    func(T) (v value, there bool, err error)
 }
 
 // rank is the position of an element in an ordering.
@@ -29,7 +29,7 @@ type rankKey struct {
 func (o ordering[T]) rankOf(t T) (rank, error) {
 	r := make(rank, len(o))
 	for i, k := range o {
-		v, there, err := k.of(t)
+		v, there, err := k.extract(t)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func (o ordering[T]) compare(a, b rank) int {
 			return 1
 		default:
 			c := a[i].Order(b[i].value)
-			if k.down {
+			if k.descending {
 				c = -c
 			}
 			if c != 0 {
@@ -66,9 +66,9 @@ type ranked[K any] struct {
 	key  K
 }
 
-// best collects the first n elements of an ordering, after `after`, in bounded
+// topN collects the first n elements of an ordering, after `after`, in bounded
 // memory.
-type best[T, K any] struct {
+type topN[T, K any] struct {
 	order   ordering[T]
 	compare func(a, b K) int // index order, for equal ranks
 	n       int
@@ -76,11 +76,11 @@ type best[T, K any] struct {
 	kept    []ranked[K]
 }
 
-func (c *best[T, K]) compareRanked(a, b ranked[K]) int {
+func (c *topN[T, K]) compareRanked(a, b ranked[K]) int {
 	return cmp.Or(c.order.compare(a.rank, b.rank), c.compare(a.key, b.key))
 }
 
-func (c *best[T, K]) add(t T, key K) error {
+func (c *topN[T, K]) add(t T, key K) error {
 	r, err := c.order.rankOf(t)
 	if err != nil {
 		return err
@@ -95,13 +95,13 @@ func (c *best[T, K]) add(t T, key K) error {
 	return nil
 }
 
-func (c *best[T, K]) trimToSize() {
+func (c *topN[T, K]) trimToSize() {
 	slices.SortFunc(c.kept, c.compareRanked)
 	c.kept = c.kept[:min(len(c.kept), c.n)]
 }
 
 // firstKeys returns the first n keys in order.
-func (c *best[T, K]) firstKeys() []K {
+func (c *topN[T, K]) firstKeys() []K {
 	c.trimToSize()
 	out := make([]K, len(c.kept))
 	for i, e := range c.kept {
@@ -111,9 +111,9 @@ func (c *best[T, K]) firstKeys() []K {
 }
 
 // orderStatements compiles the argument orderBy of a list of statements.
-func orderStatements(list []StatementOrder) (o ordering[*fact]) {
+func orderStatements(list []StatementOrder) (o ordering[*testedStatement]) {
 	for _, by := range list {
-		k := orderKey[*fact]{down: by.Direction == SortDirectionDesc, nullFirst: by.Direction == SortDirectionAsc, of: statementKey(by.By)}
+		k := orderKey[*testedStatement]{descending: by.Direction == SortDirectionDesc, nullFirst: by.Direction == SortDirectionAsc, extract: statementKey(by.By)}
 		if by.Nulls != nil {
 			k.nullFirst = *by.Nulls == NullsOrderFirst
 		}
@@ -122,24 +122,24 @@ func orderStatements(list []StatementOrder) (o ordering[*fact]) {
 	return o
 }
 
-func statementKey(by StatementOrderKey) func(*fact) (value, bool, error) {
-	term := func(part func(*fact) (kg.Term, error)) func(*fact) (value, bool, error) {
-		return func(f *fact) (value, bool, error) {
+func statementKey(by StatementOrderKey) func(*testedStatement) (value, bool, error) {
+	term := func(part func(*testedStatement) (kg.Term, error)) func(*testedStatement) (value, bool, error) {
+		return func(f *testedStatement) (value, bool, error) {
 			t, err := part(f)
 			return valueOf(t), t != kg.DefaultGraph, err
 		}
 	}
 	switch by {
 	case StatementOrderKeySubject:
-		return term((*fact).subjectTerm)
+		return term((*testedStatement).subjectTerm)
 	case StatementOrderKeyPredicate:
-		return term((*fact).predicateTerm)
+		return term((*testedStatement).predicateTerm)
 	case StatementOrderKeyObject:
-		return term((*fact).objectTerm)
+		return term((*testedStatement).objectTerm)
 	case StatementOrderKeyGraph:
-		return term((*fact).graphTerm)
+		return term((*testedStatement).graphTerm)
 	}
-	return func(f *fact) (v value, _ bool, err error) {
+	return func(f *testedStatement) (v value, _ bool, err error) {
 		s, err := f.loadStatement()
 		switch by {
 		case StatementOrderKeyCertainty:
@@ -157,16 +157,16 @@ func statementKey(by StatementOrderKey) func(*fact) (value, bool, error) {
 // Predicates that the keys need are added to wanted of the match.
 func orderEntities(list []EntityOrder, m *entityMatch) (o ordering[*subject], err error) {
 	for i, by := range list {
-		k := orderKey[*subject]{down: by.Direction == SortDirectionDesc, nullFirst: by.Nulls == NullsOrderFirst}
+		k := orderKey[*subject]{descending: by.Direction == SortDirectionDesc, nullFirst: by.Nulls == NullsOrderFirst}
 		switch {
 		case by.By != nil && by.Property == nil && by.Path == nil:
-			k.of = entityKey(*by.By, m)
+			k.extract = entityKey(*by.By, m)
 		case by.By == nil && (by.Property == nil) != (by.Path == nil):
 			of, err := m.compileEnds(by.Property, by.Path)
 			if err != nil {
 				return nil, kg.AsError(err).At("path").At("[" + strconv.Itoa(i) + "]")
 			}
-			k.of = endKey(of, k.down)
+			k.extract = endKey(of, k.descending)
 		default:
 			return nil, kg.Errorf(kg.CodeInvalid, "an order requires exactly one of by, property and path").At("[" + strconv.Itoa(i) + "]")
 		}
@@ -176,7 +176,7 @@ func orderEntities(list []EntityOrder, m *entityMatch) (o ordering[*subject], er
 }
 
 // endKey is the smallest or greatest value of a property or of a path's ends.
-func endKey(of ends, greatest bool) func(*subject) (value, bool, error) {
+func endKey(of pathEnds, greatest bool) func(*subject) (value, bool, error) {
 	return func(s *subject) (found value, there bool, err error) {
 		for id, err := range of(s) {
 			if err != nil {

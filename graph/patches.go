@@ -27,9 +27,9 @@ func applyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPa
 		return nil, placeUpdateError(err)
 	}
 	r.mu.Lock()
-	r.written = &result.Position
-	for _, h := range result.Hints[:min(len(result.Hints), operation.MaxHints-len(r.noted))] {
-		r.noted = append(r.noted, h.Under(graphql.GetFieldContext(ctx).Field.Alias, "input", "patches"))
+	r.writtenPosition = &result.Position
+	for _, h := range result.Hints[:min(len(result.Hints), operation.MaxHints-len(r.notedHints))] {
+		r.notedHints = append(r.notedHints, h.Under(graphql.GetFieldContext(ctx).Field.Alias, "input", "patches"))
 	}
 	r.mu.Unlock()
 	return r.patchesPayload(result.Receipt), nil

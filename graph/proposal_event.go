@@ -89,7 +89,7 @@ func (p *planner) planProposal(set ast.SelectionSet, implementors []string) (fie
 	return fields, err
 }
 
-func (c *proposalEvent) write(t *telling, e *operation.Event) ([]byte, error) {
+func (c *proposalEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
 	change := &e.Changes[0]
 	id, counts := review.ParseEvent(change)
 	if !counts {

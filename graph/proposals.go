@@ -90,7 +90,7 @@ func (r *run) proposalPayload(p *review.Proposal, err error) (*Proposal, error) 
 	position := r.engine.deps.Store.Head()
 	position.Revision = p.Revision
 	r.mu.Lock()
-	r.written = &position
+	r.writtenPosition = &position
 	r.mu.Unlock()
 	return shownProposal(p), nil
 }

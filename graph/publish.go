@@ -124,7 +124,7 @@ func publicationPayload(receipt *channels.Receipt) *PublishMessagePayload {
 		VerificationStatus: "Verified", VerificationDetails: nilIfEmpty(verdict.Details),
 	}
 	if receipt.Message != nil {
-		p.Message, p.ProposalID = &Message{of: receipt.Message}, nilIfEmpty(receipt.Message.ProposalID)
+		p.Message, p.ProposalID = &Message{record: receipt.Message}, nilIfEmpty(receipt.Message.ProposalID)
 	}
 	switch verdict.Outcome {
 	case kg.Accepted:

@@ -7,15 +7,15 @@ import (
 	"koine/kg"
 )
 
-// quantified is the number of a path's ends that must fit.
-type quantified struct {
+// quantification is the number of a path's ends that must fit.
+type quantification struct {
 	quantifier Quantifier       // "" for any number
 	count      func(int64) bool // nil for none
 	most       int64            // count is constant for greater numbers
 }
 
-func newQuantification(f *PathFilter) quantified {
-	q := quantified{count: f.Count.compile()}
+func newQuantification(f *PathFilter) quantification {
+	q := quantification{count: f.Count.compile()}
 	switch {
 	case f.Quantifier != nil:
 		q.quantifier = *f.Quantifier
@@ -34,12 +34,12 @@ func newQuantification(f *PathFilter) quantified {
 }
 
 // needsOne reports whether the condition requires an end that fits.
-func (q quantified) needsOne() bool {
+func (q quantification) needsOne() bool {
 	return q.quantifier == QuantifierSome || q.quantifier == QuantifierSingle || q.count != nil && !q.count(0)
 }
 
 // evaluate tests ends until the result is known.
-func (q quantified) evaluate(ends iter.Seq2[kg.ID, error], fits func(kg.ID) (bool, error)) (bool, error) {
+func (q quantification) evaluate(ends iter.Seq2[kg.ID, error], fits func(kg.ID) (bool, error)) (bool, error) {
 	n := int64(0)
 	for id, err := range ends {
 		if err != nil {
@@ -65,7 +65,7 @@ func (q quantified) evaluate(ends iter.Seq2[kg.ID, error], fits func(kg.ID) (boo
 
 // isSettled reports whether the result for n fitting ends, at least one, is
 // final.
-func (q quantified) isSettled(n int64) bool {
+func (q quantification) isSettled(n int64) bool {
 	switch {
 	case q.quantifier == QuantifierNone, q.quantifier == QuantifierSingle && n > 1:
 		return true
@@ -76,7 +76,7 @@ func (q quantified) isSettled(n int64) bool {
 }
 
 // allowsCount reports whether n fitting ends meet the condition.
-func (q quantified) allowsCount(n int64) bool {
+func (q quantification) allowsCount(n int64) bool {
 	if q.count != nil && !q.count(n) {
 		return false
 	}

@@ -14,7 +14,7 @@ func (c *Channel) ReadMarker(ctx context.Context) (*int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := service.ReadMarker(ctx, by, c.of.ID)
+	n, err := service.ReadMarker(ctx, by, c.record.ID)
 	return unlessUnreadable(&n, err)
 }
 
@@ -25,7 +25,7 @@ func (c *Channel) Unread(ctx context.Context) (*UnreadCount, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := service.Unread(ctx, by, c.of.ID)
+	n, err := service.Unread(ctx, by, c.record.ID)
 	return unlessUnreadable(&UnreadCount{Count: n.Count, More: n.More}, err)
 }
 
@@ -44,7 +44,7 @@ func (m *Message) ReceiptStatus(ctx context.Context) (*ReceiptStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := service.OwnReceipt(ctx, by, m.of.Channel, m.of.ID)
+	state, err := service.OwnReceipt(ctx, by, m.record.Channel, m.record.ID)
 	return unlessGone(enumOrNil[ReceiptStatus](state), err)
 }
 
@@ -56,7 +56,7 @@ func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := unlessGone(pointerTo(service.Receipts(ctx, by, m.of.Channel, m.of.ID)))
+	list, err := unlessGone(pointerTo(service.Receipts(ctx, by, m.record.Channel, m.record.ID)))
 	if err != nil || list == nil {
 		return nil, err
 	}

@@ -9,47 +9,47 @@ import (
 
 // Limits are the channel's own limits.
 func (c *Channel) Limits() *ChannelLimits {
-	l := &c.of.Limits
+	l := &c.record.Limits
 	return &ChannelLimits{MessagesPerMinute: unlessZero(l.MessagesPerMinute), Streams: unlessZero(l.Streams), MessageBytes: unlessZero(l.MessageBytes)}
 }
 
 // Status tells whether the channel is open or closed.
-func (c *Channel) Status() ChannelStatus { return ChannelStatus(inSchema(c.of.Status())) }
+func (c *Channel) Status() ChannelStatus { return ChannelStatus(inSchema(c.record.Status())) }
 
 // ClosedAt is nil for an open channel.
-func (c *Channel) ClosedAt() *time.Time { return timeOrNil(c.of.ClosedAt) }
+func (c *Channel) ClosedAt() *time.Time { return timeOrNil(c.record.ClosedAt) }
 
 // ClosedReason is nil if none was given.
-func (c *Channel) ClosedReason() *string { return nilIfEmpty(c.of.CloseReason) }
+func (c *Channel) ClosedReason() *string { return nilIfEmpty(c.record.CloseReason) }
 
 // ExpireAfterSeconds is rounded up to whole seconds; nil if the channel does
 // not expire.
 func (c *Channel) ExpireAfterSeconds() *int64 {
-	return unlessZero(int64((c.of.ExpireAfter + time.Second - 1) / time.Second))
+	return unlessZero(int64((c.record.ExpireAfter + time.Second - 1) / time.Second))
 }
 
 // ExpiresAt is nil if the channel does not expire.
-func (c *Channel) ExpiresAt() *time.Time { return timeOrNil(c.of.ExpiresAt()) }
+func (c *Channel) ExpiresAt() *time.Time { return timeOrNil(c.record.ExpiresAt()) }
 
 // KeepMessages is nil if all messages are kept.
-func (c *Channel) KeepMessages() *int64 { return unlessZero(c.of.KeepMessages) }
+func (c *Channel) KeepMessages() *int64 { return unlessZero(c.record.KeepMessages) }
 
 // Scope is the channel's scope, nil for none.
 func (c *Channel) Scope(ctx context.Context) (*Scope, error) {
-	return scopeIfAny(ctx, c.of.Scope)
+	return scopeIfAny(ctx, c.record.Scope)
 }
 
 // ScopeID is the id of the channel's scope.
-func (c *Channel) ScopeID() *string { return nilIfEmpty(string(c.of.Scope)) }
+func (c *Channel) ScopeID() *string { return nilIfEmpty(string(c.record.Scope)) }
 
 // MemberPolicy is nil for a channel outside of a scope.
 func (c *Channel) MemberPolicy() *ChannelMemberPolicy {
-	return enumOrNil[ChannelMemberPolicy](c.of.MemberPolicy)
+	return enumOrNil[ChannelMemberPolicy](c.record.MemberPolicy)
 }
 
 // Audit reports whether messages are copied to the events of the channel's
 // scope.
-func (c *Channel) Audit() bool { return c.of.Audit }
+func (c *Channel) Audit() bool { return c.record.Audit }
 
 // Invitations are the open invitations that the caller may see.
 func (c *Channel) Invitations(ctx context.Context) ([]ChannelInvitation, error) {
@@ -58,7 +58,7 @@ func (c *Channel) Invitations(ctx context.Context) ([]ChannelInvitation, error) 
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Invitations(by, c.of.ID)
+	list, err := service.Invitations(by, c.record.ID)
 	if err := unlessHidden(err); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (c *Channel) Invitations(ctx context.Context) ([]ChannelInvitation, error) 
 
 // Bars are the channel's restrictions, nil if the caller may not see them.
 func (c *Channel) Bars(ctx context.Context) ([]ChannelBar, error) {
-	list, err := runOf(ctx).listRestrictions(c.of.ID)
+	list, err := runOf(ctx).listRestrictions(c.record.ID)
 	return list, unlessHidden(err)
 }
 

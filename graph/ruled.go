@@ -9,8 +9,8 @@ import (
 	"koine/internal/operation"
 )
 
-// Ask describes an operation to the operator's rules.
-type Ask struct {
+// OperationInfo describes an operation to the operator's rules.
+type OperationInfo struct {
 	Request      *operation.Request
 	Subscription bool
 	Text         string   // of the document
@@ -19,7 +19,7 @@ type Ask struct {
 
 // Rules may refuse a query or a subscription, with CodeAlignmentViolation.
 type Rules interface {
-	Refuses(ctx context.Context, a Ask) error
+	CheckOperation(ctx context.Context, a OperationInfo) error
 }
 
 // checkRules evaluates the rules for a query or a subscription, and marks the
@@ -35,9 +35,9 @@ func (e *Engine) checkRules(ctx context.Context, r *run, op *graphql.OperationCo
 	if op.Operation.Operation == ast.Subscription {
 		of = subscriptionImplementors
 	}
-	a := Ask{Request: r.request, Subscription: op.Operation.Operation == ast.Subscription, Text: op.RawQuery, Fields: []string{}}
+	a := OperationInfo{Request: r.request, Subscription: op.Operation.Operation == ast.Subscription, Text: op.RawQuery, Fields: []string{}}
 	for _, f := range graphql.CollectFields(op, op.Operation.SelectionSet, of) {
 		a.Fields = append(a.Fields, f.Name)
 	}
-	return operation.WithJudged(ctx), e.deps.Rules.Refuses(ctx, a)
+	return operation.WithJudged(ctx), e.deps.Rules.CheckOperation(ctx, a)
 }

@@ -28,35 +28,35 @@ type run struct {
 
 	// The fields below are used only with a budget, where root fields are
 	// answered one after the other.
-	budgeted bool
-	allowed  allowance
-	meter    kg.Meter
-	cutter   *cutter // of the root field being answered; nil without a budget
-	cutters  []*cutter
-	given    int // elements given in all lists
-	cuts     []operation.Cut
+	budgeted      bool
+	allowed       allowance
+	meter         kg.Meter
+	cutter        *cutter // of the root field being answered; nil without a budget
+	cutters       []*cutter
+	givenElements int // elements given in all lists
+	cuts          []operation.Cut
 
-	mu        sync.Mutex // guards the fields below
-	snapshots []opened
-	pinned    bool        // revision is set
-	revision  kg.Revision // revision read unless a view names another one
-	now       time.Time   // evaluation time of all reads
-	moments   map[time.Time]kg.Revision
-	sources   []kg.AgentID // of changes read from the log
-	lowest    *kg.Position
-	written   *kg.Position // position after the commit of a mutation
-	noted     []operation.Hint
-	came      map[kg.Revision]*Message // messages of commits, nil for none
-	madeFor   map[kg.Revision]*Task    // tasks of commits, nil for none
+	mu              sync.Mutex // guards the fields below
+	snapshots       []viewSnapshot
+	pinned          bool        // revision is set
+	revision        kg.Revision // revision read unless a view names another one
+	now             time.Time   // evaluation time of all reads
+	moments         map[time.Time]kg.Revision
+	sources         []kg.AgentID // of changes read from the log
+	lowestPosition  *kg.Position
+	writtenPosition *kg.Position // position after the commit of a mutation
+	notedHints      []operation.Hint
+	commitMessages  map[kg.Revision]*Message // messages of commits, nil for none
+	commitTasks     map[kg.Revision]*Task    // tasks of commits, nil for none
 }
 
 func newRun(e *Engine, req *operation.Request) *run {
 	return &run{engine: e, request: req, snapshot: e.deps.Store.View}
 }
 
-// opened is a snapshot with its view, in which revision and evaluation time
+// viewSnapshot is a snapshot with its view, in which revision and evaluation time
 // are set.
-type opened struct {
+type viewSnapshot struct {
 	view     kg.View
 	snapshot *kg.Snapshot
 }
@@ -104,10 +104,10 @@ func (r *run) openSnapshot(ctx context.Context, view kg.View) (*kg.Snapshot, err
 		r.now = s.View().Now
 		view.Now = r.now
 	}
-	if p := s.Position(); r.lowest == nil || p.Compare(*r.lowest) < 0 {
-		r.lowest = &p
+	if p := s.Position(); r.lowestPosition == nil || p.Compare(*r.lowestPosition) < 0 {
+		r.lowestPosition = &p
 	}
-	r.snapshots = append(r.snapshots, opened{view, s})
+	r.snapshots = append(r.snapshots, viewSnapshot{view, s})
 	return s, nil
 }
 
@@ -128,10 +128,10 @@ func (r *run) close(result *operation.Result) {
 	slices.Sort(result.Sources)
 	r.snapshots = nil
 	switch {
-	case r.written != nil:
-		result.Position = *r.written
-	case r.lowest != nil:
-		result.Position = *r.lowest
+	case r.writtenPosition != nil:
+		result.Position = *r.writtenPosition
+	case r.lowestPosition != nil:
+		result.Position = *r.lowestPosition
 	default:
 		result.Position = r.engine.deps.Store.Head()
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Scope is a scope as the caller sees it.
-type Scope struct{ of *channels.Scope }
+type Scope struct{ record *channels.Scope }
 
 // readScope answers Query.scope.
 func readScope(ctx context.Context, id string) (*Scope, error) {
@@ -59,66 +59,66 @@ func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l chann
 func (*Scope) IsNode() {}
 
 // ID is the id of the scope.
-func (s *Scope) ID() string { return string(s.of.ID) }
+func (s *Scope) ID() string { return string(s.record.ID) }
 
 // Kind is intent or task.
 func (s *Scope) Kind() ScopeKind {
-	if s.of.Parent == "" {
+	if s.record.Parent == "" {
 		return ScopeKindIntent
 	}
 	return ScopeKindTask
 }
 
 // Parent is the intent of a task, nil for an intent.
-func (s *Scope) Parent(ctx context.Context) (*Scope, error) { return scopeIfAny(ctx, s.of.Parent) }
+func (s *Scope) Parent(ctx context.Context) (*Scope, error) { return scopeIfAny(ctx, s.record.Parent) }
 
 // ParentID is the id of the parent.
-func (s *Scope) ParentID() *string { return nilIfEmpty(string(s.of.Parent)) }
+func (s *Scope) ParentID() *string { return nilIfEmpty(string(s.record.Parent)) }
 
 // Title is nil if the scope has none.
-func (s *Scope) Title() *string { return nilIfEmpty(s.of.Title) }
+func (s *Scope) Title() *string { return nilIfEmpty(s.record.Title) }
 
 // Status is the status of the scope.
-func (s *Scope) Status() ScopeStatus { return ScopeStatus(inSchema(s.of.Status)) }
+func (s *Scope) Status() ScopeStatus { return ScopeStatus(inSchema(s.record.Status)) }
 
 // Access lists the agents and roles with access.
 func (s *Scope) Access() *ScopeAccess {
-	a := &s.of.Access
+	a := &s.record.Access
 	return &ScopeAccess{Everybody: a.Everybody, Agents: agentTexts(a.Agents), Roles: notNil(a.Roles)}
 }
 
 // Coordinator is nil for none.
-func (s *Scope) Coordinator() *string { return nilIfEmpty(string(s.of.Coordinator)) }
+func (s *Scope) Coordinator() *string { return nilIfEmpty(string(s.record.Coordinator)) }
 
 // CreatedAt is when the scope was created.
-func (s *Scope) CreatedAt() time.Time { return s.of.CreatedAt }
+func (s *Scope) CreatedAt() time.Time { return s.record.CreatedAt }
 
 // CreatedBy is the agent that created the scope.
-func (s *Scope) CreatedBy() string { return string(s.of.CreatedBy) }
+func (s *Scope) CreatedBy() string { return string(s.record.CreatedBy) }
 
 // EndedAt is nil while the scope is active.
-func (s *Scope) EndedAt() *time.Time { return timeOrNil(s.of.EndedAt) }
+func (s *Scope) EndedAt() *time.Time { return timeOrNil(s.record.EndedAt) }
 
 // EndReason is nil if none was given.
-func (s *Scope) EndReason() *string { return nilIfEmpty(s.of.EndReason) }
+func (s *Scope) EndReason() *string { return nilIfEmpty(s.record.EndReason) }
 
 // Version increases with each change of the scope.
-func (s *Scope) Version() int64 { return s.of.Version }
+func (s *Scope) Version() int64 { return s.record.Version }
 
 // Tasks reads the tasks of an intent.
 func (s *Scope) Tasks(ctx context.Context, first *int, after *Cursor, status *ScopeStatus) (*ScopeConnection, error) {
-	l := channels.ScopeListQuery{Parent: s.of.ID, Status: channels.ScopeStatus(inDomain(deref(status)))}
+	l := channels.ScopeListQuery{Parent: s.record.ID, Status: channels.ScopeStatus(inDomain(deref(status)))}
 	return runOf(ctx).listScopes(ctx, first, after, l)
 }
 
 // Channels reads the channels of the scope.
 func (s *Scope) Channels(ctx context.Context, first *int, after *Cursor) (*ChannelConnection, error) {
-	return runOf(ctx).listChannels(ctx, first, after, channels.ListQuery{Scope: s.of.ID})
+	return runOf(ctx).listChannels(ctx, first, after, channels.ListQuery{Scope: s.record.ID})
 }
 
 // Entity is the scope as an entity. The engine writes it.
 func (s *Scope) Entity(ctx context.Context) (*Entity, error) {
-	return nil, readOwnEntity(ctx, s.of.ID.Entity())
+	return nil, readOwnEntity(ctx, s.record.ID.Entity())
 }
 
 // changedScope answers a mutation of a scope.

@@ -11,7 +11,7 @@ import (
 )
 
 // ScopeEvent is an event of a scope.
-type ScopeEvent struct{ of *channels.ScopeEvent }
+type ScopeEvent struct{ record *channels.ScopeEvent }
 
 // Events reads a page of the scope's event log. Its cursors are sequence
 // numbers.
@@ -29,14 +29,14 @@ func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, af
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.ScopeEvents(ctx, by, s.of.ID, behind+1, n)
+	list, err := service.ScopeEvents(ctx, by, s.record.ID, behind+1, n)
 	if err != nil {
 		return nil, err
 	}
 	next := ""
 	if len(list) == n {
 		last := list[n-1].Sequence
-		more, err := service.ScopeEvents(ctx, by, s.of.ID, last+1, 1)
+		more, err := service.ScopeEvents(ctx, by, s.record.ID, last+1, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (s *Scope) VerifyEvents(ctx context.Context, fromSequence int64) (*ScopeEve
 	if fromSequence < 1 {
 		return nil, kg.Errorf(kg.CodeInvalid, "fromSequence must be at least 1").At("fromSequence")
 	}
-	check, err := service.VerifyEvents(ctx, by, s.of.ID, fromSequence)
+	check, err := service.VerifyEvents(ctx, by, s.record.ID, fromSequence)
 	if err != nil {
 		return nil, withFieldNames(err, map[string]string{"from": "fromSequence"})
 	}
@@ -76,32 +76,32 @@ func (s *Scope) VerifyEvents(ctx context.Context, fromSequence int64) (*ScopeEve
 }
 
 // Sequence is the number of the event in its scope.
-func (e *ScopeEvent) Sequence() int64 { return e.of.Sequence }
+func (e *ScopeEvent) Sequence() int64 { return e.record.Sequence }
 
 // Type is the type of the event.
-func (e *ScopeEvent) Type() string { return e.of.Type }
+func (e *ScopeEvent) Type() string { return e.record.Type }
 
 // Actor is the agent that caused the event.
-func (e *ScopeEvent) Actor() string { return string(e.of.Actor) }
+func (e *ScopeEvent) Actor() string { return string(e.record.Actor) }
 
 // Time is when the event happened.
-func (e *ScopeEvent) Time() time.Time { return e.of.Time }
+func (e *ScopeEvent) Time() time.Time { return e.record.Time }
 
 // Data is a JSON object.
-func (e *ScopeEvent) Data() json.RawMessage { return e.of.Data }
+func (e *ScopeEvent) Data() json.RawMessage { return e.record.Data }
 
 // Message is the message that the event copies, nil if the caller may not read
 // it.
 func (e *ScopeEvent) Message(ctx context.Context) (*Message, error) {
 	var data struct{ MessageID channels.MessageID }
-	if e.of.Type != channels.EventMessage || json.Unmarshal(e.of.Data, &data) != nil {
+	if e.record.Type != channels.EventMessage || json.Unmarshal(e.record.Data, &data) != nil {
 		return nil, nil
 	}
 	return messageIfAny(ctx, data.MessageID)
 }
 
 // PreviousHash is nil for the first event.
-func (e *ScopeEvent) PreviousHash() *string { return nilIfEmpty(e.of.Previous) }
+func (e *ScopeEvent) PreviousHash() *string { return nilIfEmpty(e.record.Previous) }
 
 // Hash is the hash of the event and of all events before it.
-func (e *ScopeEvent) Hash() string { return e.of.Hash }
+func (e *ScopeEvent) Hash() string { return e.record.Hash }

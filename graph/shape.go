@@ -16,14 +16,14 @@ func (s *shape) add(t shape) {
 	s.aliases = min(s.aliases+t.aliases, tooMuch)
 }
 
-// measure computes the shape of a parsed document before validation: fragments
+// shapeMeasurer computes the shape of a parsed document before validation: fragments
 // may be missing or recursive.
-type measure struct {
+type shapeMeasurer struct {
 	fragments ast.FragmentDefinitionList
 	known     map[string]shape // also those being measured, as a zero shape
 }
 
-func (m *measure) measureSet(set ast.SelectionSet) (s shape) {
+func (m *shapeMeasurer) measureSet(set ast.SelectionSet) (s shape) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
@@ -43,7 +43,7 @@ func (m *measure) measureSet(set ast.SelectionSet) (s shape) {
 	return s
 }
 
-func (m *measure) measureFragment(name string) shape {
+func (m *shapeMeasurer) measureFragment(name string) shape {
 	if s, ok := m.known[name]; ok {
 		return s
 	}
@@ -57,7 +57,7 @@ func (m *measure) measureFragment(name string) shape {
 
 // checkShape checks a document before validation.
 func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
-	m := &measure{fragments: doc.Fragments, known: map[string]shape{}}
+	m := &shapeMeasurer{fragments: doc.Fragments, known: map[string]shape{}}
 	total := shape{}
 	for _, op := range doc.Operations {
 		total.add(m.measureSet(op.SelectionSet))
@@ -87,7 +87,7 @@ func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
 // hasRepeats reports whether a selection set has a response name more than max
 // times: validation compares each of them with each other. The number of
 // fields is already bounded.
-func (m *measure) hasRepeats(doc *ast.QueryDocument, max int) bool {
+func (m *shapeMeasurer) hasRepeats(doc *ast.QueryDocument, max int) bool {
 	for _, op := range doc.Operations {
 		if m.setRepeats(op.SelectionSet, max) {
 			return true
@@ -101,12 +101,12 @@ func (m *measure) hasRepeats(doc *ast.QueryDocument, max int) bool {
 	return false
 }
 
-func (m *measure) setRepeats(set ast.SelectionSet, max int) bool {
+func (m *shapeMeasurer) setRepeats(set ast.SelectionSet, max int) bool {
 	counts := map[string]int{}
 	return m.countRepeats(set, counts, map[string]bool{}, max)
 }
 
-func (m *measure) countRepeats(set ast.SelectionSet, counts map[string]int, seen map[string]bool, max int) bool {
+func (m *shapeMeasurer) countRepeats(set ast.SelectionSet, counts map[string]int, seen map[string]bool, max int) bool {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
@@ -134,7 +134,7 @@ func (m *measure) countRepeats(set ast.SelectionSet, counts map[string]int, seen
 // countFlat counts the fields that a fragment adds to the set that spreads it.
 // Inner sets are counted at the fragment's definition, so recursive fragments
 // terminate.
-func (m *measure) countFlat(set ast.SelectionSet, counts map[string]int, seen map[string]bool, max int) bool {
+func (m *shapeMeasurer) countFlat(set ast.SelectionSet, counts map[string]int, seen map[string]bool, max int) bool {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
@@ -159,7 +159,7 @@ func (m *measure) countFlat(set ast.SelectionSet, counts map[string]int, seen ma
 
 // rootFields counts the root fields of an operation. A fragment counts once:
 // spreading it again adds no field.
-func (m *measure) rootFields(set ast.SelectionSet, seen map[string]bool) (n int) {
+func (m *shapeMeasurer) rootFields(set ast.SelectionSet, seen map[string]bool) (n int) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:

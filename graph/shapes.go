@@ -132,7 +132,7 @@ func (r *run) shapesPayload(receipt kg.Receipt, err error) (*ApplyPatchesPayload
 		return nil, err
 	}
 	r.mu.Lock()
-	r.written = &receipt.Position
+	r.writtenPosition = &receipt.Position
 	r.mu.Unlock()
 	return r.patchesPayload(receipt), nil
 }

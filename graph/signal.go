@@ -28,9 +28,9 @@ func sendSignal(ctx context.Context, input SendSignalInput) (*SendSignalPayload,
 // no positions of their own. Their events have the log's head at the time.
 type signalSource struct {
 	ownSource
-	signals iter.Seq2[channels.Signal, error]
-	end     context.CancelFunc
-	began   kg.Position
+	signals       iter.Seq2[channels.Signal, error]
+	cancel        context.CancelFunc
+	startPosition kg.Position
 	// current is the signal of the event being yielded.
 	current channels.Signal
 }
@@ -48,10 +48,10 @@ func (s *signalSource) Events() iter.Seq2[operation.Event, error] {
 }
 
 // Position is the position at which the stream began.
-func (s *signalSource) Position() kg.Position { return s.began }
+func (s *signalSource) Position() kg.Position { return s.startPosition }
 
 // Close ends the stream.
-func (s *signalSource) Close() { s.end() }
+func (s *signalSource) Close() { s.cancel() }
 
 // signalEvent is the content of Subscription.signalSent.
 type signalEvent struct {
@@ -59,7 +59,7 @@ type signalEvent struct {
 	source *signalSource
 }
 
-func (c *signalEvent) write(t *telling, _ *operation.Event) ([]byte, error) {
+func (c *signalEvent) write(t *eventWriter, _ *operation.Event) ([]byte, error) {
 	one := c.source.current
 	signal := &ChannelSignal{
 		ChannelID: string(one.Channel), From: string(one.From), Kind: string(one.Kind), Data: json.RawMessage(one.Data), Time: one.Time, Dropped: one.Dropped,
@@ -71,15 +71,15 @@ func (c *signalEvent) write(t *telling, _ *operation.Event) ([]byte, error) {
 
 // followSignals establishes Subscription.signalSent.
 func followSignals(ctx context.Context, id string) error {
-	return subscribeChannels(ctx, nil, func(o *opening) (eventContent, source, error) {
-		s := &signalSource{ownSource: ownSource{o.store}, began: o.store.Head()}
-		life, end := context.WithCancel(o.life)
+	return subscribeChannels(ctx, nil, func(o *subscriptionSetup) (eventContent, source, error) {
+		s := &signalSource{ownSource: ownSource{o.store}, startPosition: o.store.Head()}
+		life, end := context.WithCancel(o.streamCtx)
 		signals, err := o.service.Signals(life, o.by, channels.ChannelID(id))
 		if err != nil {
 			end()
 			return nil, nil, err
 		}
-		s.signals, s.end = signals, end
+		s.signals, s.cancel = signals, end
 		return &signalEvent{plan: o.plan, source: s}, s, nil
 	})
 }

@@ -26,7 +26,7 @@ func followStatements(ctx context.Context, where *StatementFilter, ops []kg.Op, 
 	})
 }
 
-func (c *statementEvent) write(t *telling, e *operation.Event) ([]byte, error) {
+func (c *statementEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
 	l, err := t.loaderFor(e, c.change.reads)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (m statementMatch) watchFilter() func(kg.Statement) bool {
 		return nil
 	}
 	return func(s kg.Statement) bool {
-		ok, err := m.test(factOf(s))
+		ok, err := m.test(newTestedStatement(s))
 		return ok && err == nil
 	}
 }

@@ -126,7 +126,7 @@ func (s *Stream) Resync(err *kg.Error) operation.Result {
 func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told bool, ends error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.engine.limits.Duration)
 	defer cancel()
-	t := &telling{stream: s, ctx: ctx, run: newRun(s.engine, s.request)}
+	t := &eventWriter{stream: s, ctx: ctx, run: newRun(s.engine, s.request)}
 	t.run.snapshot = s.View
 	defer func() {
 		if p := recover(); p != nil {
@@ -155,14 +155,14 @@ func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told 
 	return result, true, nil
 }
 
-// telling writes one event.
-type telling struct {
+// eventWriter writes one event.
+type eventWriter struct {
 	stream *Stream
 	ctx    context.Context // bounds the time for this event
 	run    *run
 }
 
-func (t *telling) write(e *operation.Event) ([]byte, error) {
+func (t *eventWriter) write(e *operation.Event) ([]byte, error) {
 	if e.UpToDate {
 		return t.stream.plan.upToDate.writeUpToDate(t.stream.engine, e.Position), nil
 	}
@@ -174,7 +174,7 @@ func (t *telling) write(e *operation.Event) ([]byte, error) {
 
 // loaderFor returns a loader at the event's revision. Without reads it has no
 // snapshot.
-func (t *telling) loaderFor(e *operation.Event, reads bool) (*loader, error) {
+func (t *eventWriter) loaderFor(e *operation.Event, reads bool) (*loader, error) {
 	switch {
 	case !reads:
 		return newLoader(t.ctx, t.run, nil, t.stream.view), nil
@@ -185,7 +185,7 @@ func (t *telling) loaderFor(e *operation.Event, reads bool) (*loader, error) {
 }
 
 // loaderAt returns a loader at a revision other than 0.
-func (t *telling) loaderAt(r kg.Revision) (*loader, error) {
+func (t *eventWriter) loaderAt(r kg.Revision) (*loader, error) {
 	view := t.stream.view
 	view.At = r
 	snapshot, err := t.run.openSnapshot(t.ctx, view)

@@ -30,15 +30,15 @@ func (s *subject) entityTerm() (kg.Term, error) {
 	return s.name, nil
 }
 
-// wants are the predicates to gather, sorted by id.
-type wants struct {
+// wantedPredicates are the predicates to gather, sorted by id.
+type wantedPredicates struct {
 	ids   []kg.ID
 	index []int // index of the rows, for each id
 	n     int   // number of predicates requested
 }
 
 // resolvePredicates finds the ids of predicates. Predicates without an id have no rows.
-func resolvePredicates(predicates []kg.Term, find func(kg.Term) (id kg.ID, known bool, err error)) (w wants, err error) {
+func resolvePredicates(predicates []kg.Term, find func(kg.Term) (id kg.ID, known bool, err error)) (w wantedPredicates, err error) {
 	w.n = len(predicates)
 	for i, p := range predicates {
 		id, known, err := find(p)
@@ -58,7 +58,7 @@ func resolvePredicates(predicates []kg.Term, find func(kg.Term) (id kg.ID, known
 func compareIDs(a, b kg.ID) int { return bytes.Compare(a[:], b[:]) }
 
 // rowIndex returns the index of a predicate's rows, -1 if it is not wanted.
-func (w *wants) rowIndex(predicate kg.ID) int {
+func (w *wantedPredicates) rowIndex(predicate kg.ID) int {
 	for i, id := range w.ids {
 		if id == predicate {
 			return w.index[i]
@@ -76,13 +76,13 @@ const maxSkipped = 64
 // subjects, in one walk over the index if they come in order.
 type gatherer struct {
 	sweep *kg.Sweep
-	wants *wants
+	wants *wantedPredicates
 	// each is called for each statement with a wanted predicate, in the order
 	// of the index. The row is valid during the call.
 	each func(wanted int, row *kg.Row) error
 }
 
-func newGatherer(s *kg.Snapshot, w *wants, each func(wanted int, row *kg.Row) error) *gatherer {
+func newGatherer(s *kg.Snapshot, w *wantedPredicates, each func(wanted int, row *kg.Row) error) *gatherer {
 	return &gatherer{s.Sweep(), w, each}
 }
 
@@ -142,7 +142,7 @@ type subjectGatherer struct {
 	s *subject
 }
 
-func gatherSubjects(s *kg.Snapshot, w *wants) *subjectGatherer {
+func gatherSubjects(s *kg.Snapshot, w *wantedPredicates) *subjectGatherer {
 	g := &subjectGatherer{}
 	g.gatherer = newGatherer(s, w, func(i int, row *kg.Row) error {
 		g.s.rows[i] = append(g.s.rows[i], *row)
@@ -175,7 +175,7 @@ var lastID = func() (id kg.ID) {
 
 // allSubjects yields each subject after `after` once, in id order, with the
 // wanted statements, in one scan.
-func allSubjects(s *kg.Snapshot, w *wants, after *kg.ID) iter.Seq2[*subject, error] {
+func allSubjects(s *kg.Snapshot, w *wantedPredicates, after *kg.ID) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
 		var from *kg.IDQuad
 		if after != nil {

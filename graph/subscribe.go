@@ -40,8 +40,8 @@ func (e *Engine) establishStream(ctx context.Context, req operation.Request) (*S
 		return nil, err
 	}
 	// The resolver of the field does the work: see newStream.
-	f := &following{ctx: ctx}
-	ctx = context.WithValue(r.withRun(ctx, opCtx), followingKey{}, f)
+	f := &subscriptionResult{ctx: ctx}
+	ctx = context.WithValue(r.withRun(ctx, opCtx), subscriptionResultKey{}, f)
 	errs = e.runResolver(ctx)
 	switch known := (*kg.Error)(nil); {
 	case len(errs) == 0 && f.subscription == nil:
@@ -72,7 +72,7 @@ func (e *Engine) runResolver(ctx context.Context) (errs gqlerror.List) {
 		return e.presentErrors(kg.Errorf(kg.CodeInvalid, "a subscription must have exactly one root field"))
 	}
 	if err := runOf(ctx).awaitRevision(ctx, subscriptionImplementors); err != nil {
-		ctx.Value(followingKey{}).(*following).err = err
+		ctx.Value(subscriptionResultKey{}).(*subscriptionResult).err = err
 		return e.presentErrors(err)
 	}
 	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recoverPanic)
@@ -80,9 +80,9 @@ func (e *Engine) runResolver(ctx context.Context) (errs gqlerror.List) {
 	return graphql.GetErrors(ctx)
 }
 
-// following is where the resolver of a subscription stores the stream or the
+// subscriptionResult is where the resolver of a subscription stores the stream or the
 // error.
-type following struct {
+type subscriptionResult struct {
 	// ctx is the stream's context. Unlike the resolver's, it does not retain
 	// the parsed operation.
 	ctx          context.Context
@@ -90,12 +90,12 @@ type following struct {
 	err          error
 }
 
-type followingKey struct{}
+type subscriptionResultKey struct{}
 
 // subscribeTo establishes the subscription of the resolver's field. of makes
 // its content and its subject.
 func subscribeTo(ctx context.Context, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, follow.Subject, error)) error {
-	f, _ := ctx.Value(followingKey{}).(*following)
+	f, _ := ctx.Value(subscriptionResultKey{}).(*subscriptionResult)
 	f.subscription, f.err = newStream(ctx, f.ctx, resume, view, of)
 	return f.err
 }

@@ -12,9 +12,9 @@ import (
 
 // Task is a task as the caller sees it.
 type Task struct {
-	of *tasks.Task
-	// whole reports that the artifacts were loaded too.
-	whole bool
+	record *tasks.Task
+	// complete reports that the artifacts were loaded too.
+	complete bool
 }
 
 // taskService returns the task service and the caller.
@@ -37,7 +37,7 @@ func readTask(ctx context.Context, id string) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Task{of: t}, r.chargeBytes(sizeOfTask(t))
+	return &Task{record: t}, r.chargeBytes(sizeOfTask(t))
 }
 
 // taskIfAny returns the task with the id, nil for "" and if the caller takes
@@ -76,19 +76,19 @@ func sizeOfParts(parts []tasks.Part) (n int) {
 func (*Task) IsNode() {}
 
 // ID is the id of the task.
-func (t *Task) ID() string { return string(t.of.ID) }
+func (t *Task) ID() string { return string(t.record.ID) }
 
 // ContextID groups related tasks.
-func (t *Task) ContextID() string { return t.of.Context }
+func (t *Task) ContextID() string { return t.record.Context }
 
 // Creator is the agent that created the task.
-func (t *Task) Creator() string { return string(t.of.Creator) }
+func (t *Task) Creator() string { return string(t.record.Creator) }
 
 // Handler is the agent that works on the task.
-func (t *Task) Handler() string { return string(t.of.Handler) }
+func (t *Task) Handler() string { return string(t.record.Handler) }
 
 // Status is the state of the task.
-func (t *Task) Status() *TaskStatus { return shownStatus(&t.of.Status) }
+func (t *Task) Status() *TaskStatus { return shownStatus(&t.record.Status) }
 
 func shownStatus(s *tasks.Status) *TaskStatus {
 	if s == nil {
@@ -98,22 +98,22 @@ func shownStatus(s *tasks.Status) *TaskStatus {
 }
 
 // MessageCount counts the messages of the task.
-func (t *Task) MessageCount() int { return t.of.Messages }
+func (t *Task) MessageCount() int { return t.record.Messages }
 
 // Metadata is a JSON object, nil for none.
-func (t *Task) Metadata() json.RawMessage { return t.of.Metadata }
+func (t *Task) Metadata() json.RawMessage { return t.record.Metadata }
 
 // ParentID is the id of the parent task.
-func (t *Task) ParentID() *string { return nilIfEmpty(string(t.of.Parent)) }
+func (t *Task) ParentID() *string { return nilIfEmpty(string(t.record.Parent)) }
 
 // Parent is the parent task, nil if the caller takes no part in it.
-func (t *Task) Parent(ctx context.Context) (*Task, error) { return taskIfAny(ctx, t.of.Parent) }
+func (t *Task) Parent(ctx context.Context) (*Task, error) { return taskIfAny(ctx, t.record.Parent) }
 
 // UserID is the user for whom the task is done.
-func (t *Task) UserID() *string { return nilIfEmpty(t.of.User) }
+func (t *Task) UserID() *string { return nilIfEmpty(t.record.User) }
 
 // Failure is the reason of a failed task.
-func (t *Task) Failure() *TaskFailure { return shownFailure(t.of.Failure) }
+func (t *Task) Failure() *TaskFailure { return shownFailure(t.record.Failure) }
 
 func shownFailure(f *tasks.Failure) *TaskFailure {
 	if f == nil {
@@ -123,17 +123,17 @@ func shownFailure(f *tasks.Failure) *TaskFailure {
 }
 
 // CreatedAt is when the task was created.
-func (t *Task) CreatedAt() time.Time { return t.of.Created }
+func (t *Task) CreatedAt() time.Time { return t.record.Created }
 
 // UpdatedAt is when the task changed last.
-func (t *Task) UpdatedAt() time.Time { return t.of.Updated }
+func (t *Task) UpdatedAt() time.Time { return t.record.Updated }
 
 // Version increases with each change of the task.
-func (t *Task) Version() int64 { return t.of.Version }
+func (t *Task) Version() int64 { return t.record.Version }
 
 // Entity is the task as an entity. The engine writes it.
 func (t *Task) Entity(ctx context.Context) (*Entity, error) {
-	return nil, readOwnEntity(ctx, t.of.ID.Entity())
+	return nil, readOwnEntity(ctx, t.record.ID.Entity())
 }
 
 // Artifacts reads the artifacts of the task.
@@ -143,15 +143,15 @@ func (t *Task) Artifacts(ctx context.Context) ([]Artifact, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole := t.of
-	if !t.whole {
-		if whole, err = service.Get(ctx, by, t.of.ID, tasks.ReadOptions{Artifacts: true}); err != nil {
+	whole := t.record
+	if !t.complete {
+		if whole, err = service.Get(ctx, by, t.record.ID, tasks.ReadOptions{Artifacts: true}); err != nil {
 			return nil, err
 		}
 	}
 	out := make([]Artifact, len(whole.Artifacts))
 	for i := range whole.Artifacts {
-		out[i] = Artifact{of: &whole.Artifacts[i], task: t.of.ID}
+		out[i] = Artifact{record: &whole.Artifacts[i], task: t.record.ID}
 		if err := r.chargeBytes(out[i].byteSize()); err != nil {
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func (t *Task) Artifacts(ctx context.Context) ([]Artifact, error) {
 }
 
 // TaskMessage is a message of a task.
-type TaskMessage struct{ of *tasks.Message }
+type TaskMessage struct{ record *tasks.Message }
 
 func shownMessage(m *tasks.Message) *TaskMessage {
 	if m == nil {
@@ -170,28 +170,28 @@ func shownMessage(m *tasks.Message) *TaskMessage {
 }
 
 // MessageID is the id that the sender gave.
-func (m *TaskMessage) MessageID() string { return m.of.ID }
+func (m *TaskMessage) MessageID() string { return m.record.ID }
 
 // Role is the author's role in the task.
-func (m *TaskMessage) Role() TaskRole { return TaskRole(m.of.Role) }
+func (m *TaskMessage) Role() TaskRole { return TaskRole(m.record.Role) }
 
 // Author is the agent that sent the message.
-func (m *TaskMessage) Author() string { return string(m.of.Author) }
+func (m *TaskMessage) Author() string { return string(m.record.Author) }
 
 // Parts is the content of the message.
-func (m *TaskMessage) Parts() []Part { return shownParts(m.of.Parts) }
+func (m *TaskMessage) Parts() []Part { return shownParts(m.record.Parts) }
 
 // Text joins the texts of the parts.
-func (m *TaskMessage) Text() string { return textOf(m.of.Parts) }
+func (m *TaskMessage) Text() string { return textOf(m.record.Parts) }
 
 // Metadata is a JSON object, nil for none.
-func (m *TaskMessage) Metadata() json.RawMessage { return m.of.Metadata }
+func (m *TaskMessage) Metadata() json.RawMessage { return m.record.Metadata }
 
 // Extensions are the URIs of the extensions that the message follows.
-func (m *TaskMessage) Extensions() []string { return notNil(m.of.Extensions) }
+func (m *TaskMessage) Extensions() []string { return notNil(m.record.Extensions) }
 
 // ReferenceTaskIds are the ids of related tasks.
-func (m *TaskMessage) ReferenceTaskIds() []string { return idTexts(m.of.References) }
+func (m *TaskMessage) ReferenceTaskIds() []string { return idTexts(m.record.References) }
 
 func idTexts[T ~string](list []T) []string {
 	out := make([]string, len(list))
@@ -202,10 +202,10 @@ func idTexts[T ~string](list []T) []string {
 }
 
 // Time is when the message was sent.
-func (m *TaskMessage) Time() time.Time { return m.of.Time }
+func (m *TaskMessage) Time() time.Time { return m.record.Time }
 
 // Part is a piece of content.
-type Part struct{ of *tasks.Part }
+type Part struct{ record *tasks.Part }
 
 func shownParts(parts []tasks.Part) []Part {
 	out := make([]Part, len(parts))
@@ -228,33 +228,33 @@ func textOf(parts []tasks.Part) string {
 // Kind is the kind of the content.
 func (p *Part) Kind() PartKind {
 	switch {
-	case p.of.Text != nil:
+	case p.record.Text != nil:
 		return PartKindText
-	case p.of.Raw != nil:
+	case p.record.Raw != nil:
 		return PartKindRaw
-	case p.of.URL != nil:
+	case p.record.URL != nil:
 		return PartKindURL
 	}
 	return PartKindData
 }
 
 // Text is set for a part of kind text.
-func (p *Part) Text() *string { return p.of.Text }
+func (p *Part) Text() *string { return p.record.Text }
 
 // Raw is base64.
-func (p *Part) Raw() *string { return p.of.Raw }
+func (p *Part) Raw() *string { return p.record.Raw }
 
 // URL is the location of the content.
-func (p *Part) URL() *string { return p.of.URL }
+func (p *Part) URL() *string { return p.record.URL }
 
 // Data is any JSON.
-func (p *Part) Data() json.RawMessage { return p.of.Data }
+func (p *Part) Data() json.RawMessage { return p.record.Data }
 
 // MediaType is the media type of the content.
-func (p *Part) MediaType() *string { return nilIfEmpty(p.of.MediaType) }
+func (p *Part) MediaType() *string { return nilIfEmpty(p.record.MediaType) }
 
 // Filename is the file name of the content.
-func (p *Part) Filename() *string { return nilIfEmpty(p.of.Filename) }
+func (p *Part) Filename() *string { return nilIfEmpty(p.record.Filename) }
 
 // Metadata is a JSON object, nil for none.
-func (p *Part) Metadata() json.RawMessage { return p.of.Metadata }
+func (p *Part) Metadata() json.RawMessage { return p.record.Metadata }

@@ -9,7 +9,7 @@ import (
 )
 
 // TaskCommit is a commit that was made for a task.
-type TaskCommit struct{ of *kg.Commit }
+type TaskCommit struct{ record *kg.Commit }
 
 // Commits reads a page of the commits made for the task. Its cursors are
 // revisions.
@@ -19,7 +19,7 @@ func (t *Task) Commits(ctx context.Context, first *int, after *Cursor) (*TaskCom
 	if err != nil {
 		return nil, err
 	}
-	list, err := page.service.Commits(ctx, page.by, t.of.ID, kg.Revision(page.behind), page.size)
+	list, err := page.service.Commits(ctx, page.by, t.record.ID, kg.Revision(page.afterNumber), page.size)
 	if err != nil {
 		return nil, err
 	}
@@ -33,22 +33,22 @@ func (t *Task) Commits(ctx context.Context, first *int, after *Cursor) (*TaskCom
 }
 
 // Commit is the commit.
-func (c *TaskCommit) Commit(ctx context.Context) *Commit { return runOf(ctx).commitOf(c.of) }
+func (c *TaskCommit) Commit(ctx context.Context) *Commit { return runOf(ctx).commitOf(c.record) }
 
 // Message is the message that the commit came with, nil for none and if the
 // caller may not read it.
 func (c *TaskCommit) Message(ctx context.Context) (*Message, error) {
-	return runOf(ctx).messageOfCommit(ctx, c.of.Revision)
+	return runOf(ctx).messageOfCommit(ctx, c.record.Revision)
 }
 
 // Facts are the statements that the commit asserted. The engine writes them.
 func (c *TaskCommit) Facts(ctx context.Context, first *int) ([]Statement, error) {
-	return nil, readFacts(ctx, first, func(context.Context, *run) ([]*kg.Commit, error) { return []*kg.Commit{c.of}, nil })
+	return nil, readFacts(ctx, first, func(context.Context, *run) ([]*kg.Commit, error) { return []*kg.Commit{c.record}, nil })
 }
 
 // TaskID is the id of the task that the author published the message for.
 func (m *Message) TaskID(ctx context.Context) (*string, error) {
-	c, err := runOf(ctx).commitSeen(ctx, m.of.Revision)
+	c, err := runOf(ctx).commitSeen(ctx, m.record.Revision)
 	if c == nil || err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (m *Message) TaskID(ctx context.Context) (*string, error) {
 
 // Task is that task, nil if the caller or the author takes no part in it.
 func (m *Message) Task(ctx context.Context) (*Task, error) {
-	return runOf(ctx).taskOfCommit(ctx, m.of.Revision)
+	return runOf(ctx).taskOfCommit(ctx, m.record.Revision)
 }
 
 // commitSeen returns a commit as the caller sees it, nil if the caller may not
@@ -78,13 +78,13 @@ func (r *run) commitSeen(ctx context.Context, revision kg.Revision) (*kg.Commit,
 // is none, if the caller takes no part in it, or if the caller may not see the
 // whole commit.
 func (r *run) taskOfCommit(ctx context.Context, revision kg.Revision) (*Task, error) {
-	return ofCommit(r, &r.madeFor, revision, func() (*Task, error) {
+	return ofCommit(r, &r.commitTasks, revision, func() (*Task, error) {
 		c, err := r.commitSeen(ctx, revision)
 		if c == nil || err != nil {
 			return nil, err
 		}
 		t, err := taskIfAny(ctx, tasks.TaskID(c.TaskID))
-		if t == nil || err != nil || !tasks.MadeFor(c, t.of) {
+		if t == nil || err != nil || !tasks.MadeFor(c, t.record) {
 			return nil, err
 		}
 		return t, nil

@@ -15,8 +15,8 @@ import (
 // taskSource is the source of a Stream of a task's events.
 type taskSource struct {
 	ownSource
-	stream *tasks.Stream
-	told   atomic.Pointer[kg.Position]
+	stream       *tasks.Stream
+	sentPosition atomic.Pointer[kg.Position]
 	// current is the event being yielded. For the task itself it has none of
 	// the event's kinds set.
 	current tasks.Event
@@ -31,7 +31,7 @@ func (s *taskSource) Events() iter.Seq2[operation.Event, error] {
 			if !yield(s.currentEvent(), nil) {
 				return
 			}
-			s.told.Store(&at)
+			s.sentPosition.Store(&at)
 		}
 		for e, err := range s.stream.Events() {
 			if err != nil {
@@ -42,7 +42,7 @@ func (s *taskSource) Events() iter.Seq2[operation.Event, error] {
 			if !yield(s.currentEvent(), nil) {
 				return
 			}
-			s.told.Store(&e.Position)
+			s.sentPosition.Store(&e.Position)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func (s *taskSource) currentEvent() operation.Event {
 
 // Position is the position after the last event that was sent, or the zero
 // Position if none is known.
-func (s *taskSource) Position() kg.Position { return deref(s.told.Load()) }
+func (s *taskSource) Position() kg.Position { return deref(s.sentPosition.Load()) }
 
 // Close ends the stream.
 func (s *taskSource) Close() { s.stream.Close() }
@@ -70,8 +70,8 @@ type taskEvent struct {
 	source *taskSource
 }
 
-func (c *taskEvent) write(t *telling, e *operation.Event) ([]byte, error) {
-	change := &TaskChange{of: &c.source.current, about: c.source.stream.About(), at: Position(t.stream.engine.deps.Store.FormatPosition(e.Position))}
+func (c *taskEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
+	change := &TaskChange{record: &c.source.current, about: c.source.stream.About(), position: Position(t.stream.engine.deps.Store.FormatPosition(e.Position))}
 	if change.Kind() == TaskChangeKindTask {
 		change.task = c.source.stream.Task
 	}
@@ -82,10 +82,10 @@ func (c *taskEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 
 // TaskChange is an event of a task.
 type TaskChange struct {
-	of    *tasks.Event
-	about *tasks.Task
-	task  *tasks.Task // state at the event, nil if it has to be read
-	at    Position
+	record   *tasks.Event
+	about    *tasks.Task
+	task     *tasks.Task // state at the event, nil if it has to be read
+	position Position
 }
 
 // IsTaskEvent marks a member of the union TaskEvent.
@@ -94,11 +94,11 @@ func (*TaskChange) IsTaskEvent() {}
 // Kind is the kind of the event.
 func (c *TaskChange) Kind() TaskChangeKind {
 	switch {
-	case c.of.Status != nil:
+	case c.record.Status != nil:
 		return TaskChangeKindStatus
-	case c.of.Chunk != nil:
+	case c.record.Chunk != nil:
 		return TaskChangeKindArtifact
-	case c.of.Message != nil:
+	case c.record.Message != nil:
 		return TaskChangeKindMessage
 	}
 	return TaskChangeKindTask
@@ -110,42 +110,42 @@ func (c *TaskChange) TaskID() string { return string(c.about.ID) }
 // Task is the task at the event, or in its present state.
 func (c *TaskChange) Task(ctx context.Context) (*Task, error) {
 	if c.task != nil {
-		return &Task{of: c.task, whole: true}, nil
+		return &Task{record: c.task, complete: true}, nil
 	}
 	return taskIfAny(ctx, c.about.ID)
 }
 
 // Said is a message of the creator.
-func (c *TaskChange) Said() *TaskMessage { return shownMessage(c.of.Message) }
+func (c *TaskChange) Said() *TaskMessage { return shownMessage(c.record.Message) }
 
 // Artifact is a delivered artifact or a chunk of one.
 func (c *TaskChange) Artifact() *Artifact {
-	if c.of.Chunk == nil {
+	if c.record.Chunk == nil {
 		return nil
 	}
-	return &Artifact{of: &c.of.Chunk.Artifact, task: c.about.ID}
+	return &Artifact{record: &c.record.Chunk.Artifact, task: c.about.ID}
 }
 
 // Append reports whether the chunk is appended to the existing artifact.
 func (c *TaskChange) Append() *bool {
-	if c.of.Chunk == nil {
+	if c.record.Chunk == nil {
 		return nil
 	}
-	return &c.of.Chunk.Append
+	return &c.record.Chunk.Append
 }
 
 // Status is the new status of the task.
-func (c *TaskChange) Status() *TaskStatus { return shownStatus(c.of.Status) }
+func (c *TaskChange) Status() *TaskStatus { return shownStatus(c.record.Status) }
 
 // Failure is the reason of a failure.
-func (c *TaskChange) Failure() *TaskFailure { return shownFailure(c.of.Failure) }
+func (c *TaskChange) Failure() *TaskFailure { return shownFailure(c.record.Failure) }
 
 // Position is the position after the event.
-func (c *TaskChange) Position() *Position { return &c.at }
+func (c *TaskChange) Position() *Position { return &c.position }
 
 // followTask establishes Subscription.taskChanged.
 func followTask(ctx context.Context, id string, after *Position) error {
-	return subscribeOwn(ctx, after, func(o *opening) (eventContent, source, error) {
+	return subscribeOwn(ctx, after, func(o *subscriptionSetup) (eventContent, source, error) {
 		service, by, err := runOf(ctx).taskService()
 		if err != nil {
 			return nil, nil, err
@@ -153,14 +153,14 @@ func followTask(ctx context.Context, id string, after *Position) error {
 		s := &taskSource{ownSource: ownSource{o.store}}
 		switch start := o.start.Start; start {
 		case operation.DefaultStart, operation.Snapshot:
-			s.stream, err = service.Follow(o.life, by, tasks.TaskID(id))
+			s.stream, err = service.Follow(o.streamCtx, by, tasks.TaskID(id))
 		default:
 			from := kg.Position{Epoch: o.store.Epoch(), Index: kg.EndOfCommit}
 			if start != operation.Earliest {
 				from, _ = o.startPosition()
 			}
-			s.told.Store(&from)
-			s.stream, err = service.FollowFrom(o.life, by, tasks.TaskID(id), from)
+			s.sentPosition.Store(&from)
+			s.stream, err = service.FollowFrom(o.streamCtx, by, tasks.TaskID(id), from)
 		}
 		return &taskEvent{plan: o.plan, source: s}, s, err
 	})

@@ -38,16 +38,16 @@ func (r *run) listTasks(ctx context.Context, first *int, after *Cursor, q tasks.
 		return nil, err
 	}
 	size := func(t tasks.Task) int { return sizeOfTask(&t) }
-	nodes, err := nodesOf(r, page.Tasks, func(t tasks.Task) Task { return Task{of: &t} }, size)
+	nodes, err := nodesOf(r, page.Tasks, func(t tasks.Task) Task { return Task{record: &t} }, size)
 	return &TaskConnection{Nodes: nodes, PageInfo: tokenPage(after, page.Next), TotalCount: page.Total}, err
 }
 
 // taskPage describes a page of a task's messages or commits, and the caller.
 type taskPage struct {
-	service *tasks.Service
-	by      tasks.Caller
-	size    int
-	behind  int64 // number in the cursor
+	service     *tasks.Service
+	by          tasks.Caller
+	size        int
+	afterNumber int64 // number in the cursor
 }
 
 func (r *run) taskPage(first *int, after *Cursor) (p taskPage, err error) {
@@ -57,13 +57,13 @@ func (r *run) taskPage(first *int, after *Cursor) (p taskPage, err error) {
 	if p.size, err = r.domainPage(first, tasks.MaxPage); err != nil {
 		return p, err
 	}
-	p.behind, err = parseNumberCursor(after)
+	p.afterNumber, err = parseNumberCursor(after)
 	return p, err
 }
 
 // Subtasks reads the subtasks of the task.
 func (t *Task) Subtasks(ctx context.Context, first *int, after *Cursor) (*TaskConnection, error) {
-	return runOf(ctx).listTasks(ctx, first, after, tasks.Query{Parent: t.of.ID})
+	return runOf(ctx).listTasks(ctx, first, after, tasks.Query{Parent: t.record.ID})
 }
 
 // Messages reads a page of the task's messages. Its cursors are message
@@ -76,13 +76,13 @@ func (t *Task) Messages(ctx context.Context, first *int, after *Cursor) (*TaskMe
 	}
 	// The page ends at the task's loaded version. Later messages come with its
 	// next version.
-	behind := int(min(page.behind, int64(t.of.Messages)))
-	list, err := page.service.Messages(ctx, page.by, t.of.ID, behind, min(page.size, t.of.Messages-behind))
+	behind := int(min(page.afterNumber, int64(t.record.Messages)))
+	list, err := page.service.Messages(ctx, page.by, t.record.ID, behind, min(page.size, t.record.Messages-behind))
 	if err != nil {
 		return nil, err
 	}
 	next := ""
-	if behind+page.size < t.of.Messages {
+	if behind+page.size < t.record.Messages {
 		next = strconv.Itoa(behind + page.size)
 	}
 	size := func(m tasks.Message) int { return sizeOfParts(m.Parts) + len(m.Metadata) }

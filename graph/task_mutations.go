@@ -29,7 +29,7 @@ func sendTaskMessage(ctx context.Context, input SendMessageInput) (*SendMessageP
 	}
 	at := service.PositionAfter(sent.Task)
 	r.notePosition(at)
-	return &SendMessagePayload{Task: &Task{of: sent.Task, whole: true}, Replayed: sent.Replayed, Position: Position(r.engine.deps.Store.FormatPosition(at))}, nil
+	return &SendMessagePayload{Task: &Task{record: sent.Task, complete: true}, Replayed: sent.Replayed, Position: Position(r.engine.deps.Store.FormatPosition(at))}, nil
 }
 
 // reportTask answers Mutation.reportTask.
@@ -63,7 +63,7 @@ func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
 		return nil, inInput(withFieldNames(err, map[string]string{"id": "taskId", "error": "failure", "error.code": "failure.code", "version": "expectedVersion"}))
 	}
 	r.notePosition(service.PositionAfter(out.Task))
-	return &Task{of: out.Task}, r.chargeBytes(sizeOfTask(out.Task))
+	return &Task{record: out.Task}, r.chargeBytes(sizeOfTask(out.Task))
 }
 
 // cancelTask answers Mutation.cancelTask.
@@ -98,7 +98,7 @@ func deleteTask(ctx context.Context, id string) (*DeletedTask, error) {
 // change.
 func (r *run) changedTask(service *tasks.Service, t *tasks.Task) *Task {
 	r.notePosition(service.PositionAfter(t))
-	return &Task{of: t, whole: true}
+	return &Task{record: t, complete: true}
 }
 
 func partsIn(list []PartInput) []tasks.Part {

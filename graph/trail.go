@@ -40,12 +40,12 @@ func (m *entityMatch) compileTrail(text string) (*trail, error) {
 	return t, nil
 }
 
-// ends yields the ids that a path reaches from an entity, or the values of a
+// pathEnds yields the ids that a path reaches from an entity, or the values of a
 // property, each once.
-type ends func(*subject) iter.Seq2[kg.ID, error]
+type pathEnds func(*subject) iter.Seq2[kg.ID, error]
 
 // compileEnds compiles a property or a path; one of them is given.
-func (m *entityMatch) compileEnds(property *kg.Term, text *string) (ends, error) {
+func (m *entityMatch) compileEnds(property *kg.Term, text *string) (pathEnds, error) {
 	if property != nil {
 		return wantedEnds(m.wantPredicate(*property)), nil
 	}
@@ -56,7 +56,7 @@ func (m *entityMatch) compileEnds(property *kg.Term, text *string) (ends, error)
 	return t.endsFunc(), nil
 }
 
-func (t *trail) endsFunc() ends {
+func (t *trail) endsFunc() pathEnds {
 	if t.wanted >= 0 {
 		return wantedEnds(t.wanted)
 	}
@@ -69,7 +69,7 @@ func (t *trail) endsFunc() ends {
 }
 
 // wantedEnds yields the objects of the statements with a wanted predicate.
-func wantedEnds(wanted int) ends {
+func wantedEnds(wanted int) pathEnds {
 	return func(s *subject) iter.Seq2[kg.ID, error] {
 		return func(yield func(kg.ID, error) bool) {
 			var last kg.ID

@@ -66,8 +66,8 @@ func (t *trust) admitRead(ctx context.Context, p kg.Principal, follow bool) erro
 	})
 }
 
-// Refuses asks the rules about a query or a subscription (graph.Rules).
-func (t *trust) Refuses(ctx context.Context, a graph.Ask) error {
+// CheckOperation asks the rules about a query or a subscription (graph.Rules).
+func (t *trust) CheckOperation(ctx context.Context, a graph.OperationInfo) error {
 	if t.rules == nil {
 		return nil
 	}

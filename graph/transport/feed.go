@@ -25,11 +25,11 @@ type step struct {
 // feed is a running operation: a subscription, or the one result of a query or
 // mutation. It must be closed.
 type feed struct {
-	handler      *Handler
-	result       operation.Result
-	subscription Subscription       // nil for a query or mutation
-	stop         context.CancelFunc // cancels the subscription's context
-	leave        func()             // releases a slot among the streams; nil for none
+	handler       *Handler
+	result        operation.Result
+	subscription  Subscription       // nil for a query or mutation
+	stop          context.CancelFunc // cancels the subscription's context
+	releaseStream func()             // releases a slot among the streams; nil for none
 }
 
 // beginFeed executes a query or mutation, or establishes a subscription. It
@@ -70,7 +70,7 @@ func (h *Handler) beginShared(ctx context.Context, req operation.Request, kind a
 		leave()
 		return nil, refused
 	}
-	f.leave = leave
+	f.releaseStream = leave
 	return f, nil
 }
 
@@ -139,8 +139,8 @@ func (f *feed) close() {
 		f.stop()
 		f.subscription.Close()
 	}
-	if f.leave != nil {
-		f.leave()
+	if f.releaseStream != nil {
+		f.releaseStream()
 	}
 }
 

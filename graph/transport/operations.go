@@ -21,10 +21,10 @@ var (
 type operations struct {
 	max int
 
-	mu    sync.Mutex // guards byID and ended, and stopped of all operations
-	byID  map[string]*running
-	ended bool           // no further operation may start
-	all   sync.WaitGroup // started operations that have not ended
+	mu      sync.Mutex // guards byID and ended, and stopped of all operations
+	byID    map[string]*running
+	ended   bool           // no further operation may start
+	running sync.WaitGroup // started operations that have not ended
 }
 
 // running is a started operation.
@@ -55,7 +55,7 @@ func (o *operations) start(ctx context.Context, id string) (*running, error) {
 	r := &running{id: id}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	o.byID[id] = r
-	o.all.Add(1)
+	o.running.Add(1)
 	return r, nil
 }
 
@@ -86,7 +86,7 @@ func (o *operations) maySend(r *running, last bool) bool {
 func (o *operations) end(r *running) {
 	o.maySend(r, true)
 	r.cancel()
-	o.all.Done()
+	o.running.Done()
 }
 
 // wait prevents further starts and waits for all operations. The context under
@@ -95,5 +95,5 @@ func (o *operations) wait() {
 	o.mu.Lock()
 	o.ended = true
 	o.mu.Unlock()
-	o.all.Wait()
+	o.running.Wait()
 }

@@ -33,7 +33,7 @@ type reservations struct {
 type reservation struct {
 	token      string
 	owner      caller.Caller
-	place      *sse.Stream
+	slot       *sse.Stream
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
 	operations *operations
@@ -45,9 +45,9 @@ type reservation struct {
 // event is an event of an operation on its way to the stream. It is dropped if
 // the operation was stopped meanwhile.
 type event struct {
-	sse  sse.Event
-	of   *running
-	last bool
+	sse       sse.Event
+	operation *running
+	last      bool
 }
 
 func newReservations(h *Handler) *reservations {
@@ -74,7 +74,7 @@ func (all *reservations) reserve(ctx context.Context) (*reservation, error) {
 		cancel(nil)
 		return nil, err
 	}
-	r.place, r.ctx = place, place.Context()
+	r.slot, r.ctx = place, place.Context()
 	r.expiry = time.AfterFunc(all.handler.options.ReserveTimeout, func() { all.expire(r) })
 	all.byToken[r.token] = r
 	go all.watch(r)
@@ -91,7 +91,7 @@ func (all *reservations) watch(r *reservation) {
 	all.mu.Unlock()
 	r.operations.wait()
 	if !opened {
-		r.place.Close()
+		r.slot.Close()
 	}
 }
 
@@ -147,7 +147,7 @@ func (r *reservation) serve(w http.ResponseWriter, req *http.Request) error {
 	defer context.AfterFunc(req.Context(), func() { r.cancel(context.Cause(req.Context())) })()
 	defer r.operations.wait()
 	defer r.cancel(nil)
-	return r.place.Serve(w, req, r.eventStream())
+	return r.slot.Serve(w, req, r.eventStream())
 }
 
 // eventStream yields the events of all operations as they come.
@@ -156,7 +156,7 @@ func (r *reservation) eventStream() iter.Seq2[sse.Event, error] {
 		for {
 			select {
 			case e := <-r.out:
-				if r.operations.maySend(e.of, e.last) && !yield(e.sse, nil) {
+				if r.operations.maySend(e.operation, e.last) && !yield(e.sse, nil) {
 					return
 				}
 			case <-r.ctx.Done():

@@ -31,19 +31,19 @@ type socket struct {
 	operations *operations
 
 	// Used by the reading goroutine only.
-	who          caller.Caller
-	settled      func() // releases its slot among the sockets before connection_init
-	leave        func() // releases its slot among the streams
-	initialising *time.Timer
-	initialised  bool
+	caller         caller.Caller
+	releasePending func() // releases its slot among the sockets before connection_init
+	releaseStream  func() // releases its slot among the streams
+	initialising   *time.Timer
+	initialised    bool
 }
 
 // frame is a message on its way to the client. It is dropped if its operation
 // was stopped meanwhile. The last frame of an operation frees its id.
 type frame struct {
-	text []byte
-	of   *running
-	last bool
+	text      []byte
+	operation *running
+	last      bool
 }
 
 func isUpgrade(r *http.Request) bool {
@@ -92,7 +92,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	sse.BoundSendBuffer(r, sse.DefaultSendBuffer)
 	conn.SetReadLimit(MaxInitBytes)
-	s := &socket{handler: h, conn: conn, who: who, settled: settled, leave: func() {}, out: make(chan frame), operations: newOperations(h.options.MaxOperations)}
+	s := &socket{handler: h, conn: conn, caller: who, releasePending: settled, releaseStream: func() {}, out: make(chan frame), operations: newOperations(h.options.MaxOperations)}
 	s.ctx, s.cancel = context.WithCancelCause(place.Context())
 	s.serve()
 }
@@ -119,7 +119,7 @@ func (s *socket) serve() {
 	s.close()
 	s.operations.wait()
 	all.Wait()
-	s.leave()
+	s.releaseStream()
 }
 
 // guardRun ends the socket when f returns. A panic would otherwise end the
@@ -152,7 +152,7 @@ func (s *socket) read() error {
 		}
 		// Two bytes beyond the bound let the library report a message that is
 		// too large.
-		text, received, err := h.options.Intake.ReadMessage(throttle.OwnerOf(s.who), from, h.options.MaxBodyBytes+2, s.endLate)
+		text, received, err := h.options.Intake.ReadMessage(throttle.OwnerOf(s.caller), from, h.options.MaxBodyBytes+2, s.endLate)
 		switch {
 		case kg.CodeOf(err) == kg.CodeOverloaded:
 			return notConnected(err)
@@ -203,18 +203,18 @@ func (s *socket) handleInit(m message) error {
 		return &closing{closeManyInits, "Too many initialisation requests"}
 	}
 	if connect := s.handler.options.Connect; connect != nil {
-		who, err := connect(s.ctx, s.cancel, s.who, m.payload)
+		who, err := connect(s.ctx, s.cancel, s.caller, m.payload)
 		if err != nil {
 			return notConnected(err)
 		}
-		s.who = who
+		s.caller = who
 	}
-	leave, err := s.handler.streams.Acquire(caller.With(s.ctx, s.who))
+	leave, err := s.handler.streams.Acquire(caller.With(s.ctx, s.caller))
 	if err != nil {
 		return &closing{websocket.StatusTryAgainLater, codeOfRefusal(err)}
 	}
-	s.leave = leave
-	s.settled()
+	s.releaseStream = leave
+	s.releasePending()
 	s.conn.SetReadLimit(s.handler.options.MaxBodyBytes)
 	s.initialising.Stop()
 	s.initialised = true
@@ -246,7 +246,7 @@ func (s *socket) handleSubscribe(m message, received *throttle.Received) error {
 	case err != nil: // the socket has ended
 		return nil
 	}
-	m.request.Principal, m.request.Actor = s.who.Principal, s.who.Actor
+	m.request.Principal, m.request.Actor = s.caller.Principal, s.caller.Actor
 	started = true
 	go func() {
 		defer s.operations.end(op)
@@ -297,20 +297,20 @@ func (s *socket) runOperation(op *running, m message) {
 // beginOperation begins an operation, if it is admitted.
 func (s *socket) beginOperation(ctx context.Context, m message) (*feed, *operation.Result) {
 	h := s.handler
-	leave, err := h.options.Admit(caller.With(ctx, s.who))
+	leave, err := h.options.Admit(caller.With(ctx, s.caller))
 	if err != nil {
 		return nil, &operation.Result{Errors: h.engine.Present(err)}
 	}
 	defer leave()
-	return h.beginShared(caller.With(ctx, s.who), m.request, h.operationKind(&m.request))
+	return h.beginShared(caller.With(ctx, s.caller), m.request, h.operationKind(&m.request))
 }
 
 // send passes a frame to the writing goroutine and reports whether it was
 // accepted.
 func (s *socket) send(f frame) bool {
 	stopped := s.ctx.Done()
-	if f.of != nil {
-		stopped = f.of.ctx.Done()
+	if f.operation != nil {
+		stopped = f.operation.ctx.Done()
 	}
 	select {
 	case s.out <- f:
@@ -329,7 +329,7 @@ func (s *socket) write() error {
 	for {
 		select {
 		case f := <-s.out:
-			if f.of != nil && !s.operations.maySend(f.of, f.last) {
+			if f.operation != nil && !s.operations.maySend(f.operation, f.last) {
 				continue
 			}
 			if err := s.writeFrame(writing, f.text); err != nil {

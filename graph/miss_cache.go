@@ -6,13 +6,13 @@ import (
 	"koine/kg"
 )
 
-// absent records, for a few terms, the newest revision at which the dictionary
+// missCache records, for a few terms, the newest revision at which the dictionary
 // had no id for them. A term without an id at a revision has none at any
 // earlier one. It is safe for concurrent use.
-type absent map[kg.Term]*atomic.Uint64
+type missCache map[kg.Term]*atomic.Uint64
 
-func newAbsent(terms []kg.Term) absent {
-	a := absent{}
+func newMissCache(terms []kg.Term) missCache {
+	a := missCache{}
 	for _, t := range terms {
 		a[t] = new(atomic.Uint64)
 	}
@@ -23,7 +23,7 @@ func newAbsent(terms []kg.Term) absent {
 // for most entities, a store uses one or two of them, and finding that a term
 // is missing takes a seek, so the misses are cached in engine.absent.
 func (l *loader) predicateID(t kg.Term) (kg.ID, bool, error) {
-	until, watched := l.engine.absent[t]
+	until, watched := l.engine.missingLabels[t]
 	revision := uint64(l.snapshot.Revision())
 	if watched && revision <= until.Load() {
 		return kg.ID{}, false, nil

@@ -9,46 +9,46 @@ import (
 	"koine/kg"
 )
 
-// member is the number of a term in members.
-type member int32
+// termNumber is the number of a term in members.
+type termNumber int32
 
-// nobody represents the absence of a value.
-const nobody member = -1
+// noTerm represents the absence of a value.
+const noTerm termNumber = -1
 
-// members numbers the terms that a grouping meets. Terms are distinguished as
+// termTable numbers the terms that a grouping meets. Terms are distinguished as
 // by GROUP BY and DISTINCT of SPARQL 1.1: 1 and 1.0 are different, and so are
 // "chat"@en and "chat"@fr. Each id is decoded once.
-type members struct {
+type termTable struct {
 	snapshot *kg.Snapshot
 	max      int
-	byID     map[kg.ID]member
-	byTerm   map[kg.Term]member
-	values   []memberValue
+	byID     map[kg.ID]termNumber
+	byTerm   map[kg.Term]termNumber
+	values   []termValue
 }
 
-// memberValue is a member's term with its value.
-type memberValue struct {
+// termValue is a member's term with its value.
+type termValue struct {
 	term  kg.Term
 	value value
 }
 
 // compareTo is a total order of members.
-func (m *memberValue) compareTo(n *memberValue) int {
+func (m *termValue) compareTo(n *termValue) int {
 	return cmp.Or(m.value.Order(n.value), m.term.Compare(n.term))
 }
 
-func newMembers(s *kg.Snapshot, max int) *members {
-	return &members{snapshot: s, max: max, byID: map[kg.ID]member{}, byTerm: map[kg.Term]member{}}
+func newTermTable(s *kg.Snapshot, max int) *termTable {
+	return &termTable{snapshot: s, max: max, byID: map[kg.ID]termNumber{}, byTerm: map[kg.Term]termNumber{}}
 }
 
 // indexOfID returns the member of an id.
-func (m *members) indexOfID(id kg.ID) (member, error) {
+func (m *termTable) indexOfID(id kg.ID) (termNumber, error) {
 	if n, ok := m.byID[id]; ok {
 		return n, nil
 	}
 	t, err := m.snapshot.Term(id)
 	if err != nil {
-		return nobody, err
+		return noTerm, err
 	}
 	n, err := m.indexOfTerm(t)
 	m.byID[id] = n
@@ -56,20 +56,20 @@ func (m *members) indexOfID(id kg.ID) (member, error) {
 }
 
 // indexOfTerm returns the member of a term.
-func (m *members) indexOfTerm(t kg.Term) (member, error) {
+func (m *termTable) indexOfTerm(t kg.Term) (termNumber, error) {
 	if n, ok := m.byTerm[t]; ok {
 		return n, nil
 	}
 	if len(m.values) >= m.max {
-		return nobody, m.tooMany()
+		return noTerm, m.tooMany()
 	}
-	n := member(len(m.values))
-	m.values = append(m.values, memberValue{t, valueOf(t)})
+	n := termNumber(len(m.values))
+	m.values = append(m.values, termValue{t, valueOf(t)})
 	m.byTerm[t] = n
 	return n, nil
 }
 
-func (m *members) tooMany() error {
+func (m *termTable) tooMany() error {
 	return limitError("groupedValues", "the groups have more than %d distinct values", m.max).
 		withHint("Group by a key with fewer values, or add a filter.")
 }
@@ -86,7 +86,7 @@ type sum struct {
 }
 
 // add adds a number and ignores any other value.
-func (s *sum) add(m *memberValue) {
+func (s *sum) add(m *termValue) {
 	if m.value.Kind != valuespace.KindNumber {
 		return
 	}

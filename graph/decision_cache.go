@@ -2,22 +2,22 @@ package graph
 
 import "koine/kg"
 
-// factPart is the part of a statement that a test reads.
-type factPart uint8
+// statementPart is the part of a statement that a test reads.
+type statementPart uint8
 
 const (
-	partSubject factPart = iota
+	partSubject statementPart = iota
 	partPredicate
 	partObject
 	partGraph
 )
 
-// maxDecided bounds the ids for which a scan caches the result of one test.
+// maxCachedDecisions bounds the ids for which a scan caches the result of one test.
 // Beyond it only the last id is cached.
-const maxDecided = 10_000
+const maxCachedDecisions = 10_000
 
-// decided caches the results of a test by id.
-type decided struct {
+// decisionCache caches the results of a test by id.
+type decisionCache struct {
 	last  kg.ID
 	holds bool           // for last
 	known bool           // last is set
@@ -27,13 +27,13 @@ type decided struct {
 // decideCached reports whether the test holds for a part of the statement. Equal ids
 // are adjacent in a scan, and predicates and graphs are few: a term is decoded
 // and tested only if its id is not cached.
-func (f *fact) decideCached(slot int, part factPart, test termTest) (bool, error) {
+func (f *testedStatement) decideCached(slot int, part statementPart, test termTest) (bool, error) {
 	if f.snapshot == nil { // not part of a scan
 		t, err := f.partTerm(part)
 		return err == nil && test(t), err
 	}
 	for slot >= len(f.decided) {
-		f.decided = append(f.decided, decided{})
+		f.decided = append(f.decided, decisionCache{})
 	}
 	d, id := &f.decided[slot], f.partID(part)
 	if d.known && d.last == id {
@@ -49,7 +49,7 @@ func (f *fact) decideCached(slot int, part factPart, test termTest) (bool, error
 			return false, err
 		}
 		holds = test(t)
-		if few := part == partPredicate || part == partGraph; few && len(d.all) < maxDecided {
+		if few := part == partPredicate || part == partGraph; few && len(d.all) < maxCachedDecisions {
 			if d.all == nil {
 				d.all = map[kg.ID]bool{}
 			}
@@ -60,7 +60,7 @@ func (f *fact) decideCached(slot int, part factPart, test termTest) (bool, error
 	return holds, nil
 }
 
-func (f *fact) partID(part factPart) kg.ID {
+func (f *testedStatement) partID(part statementPart) kg.ID {
 	switch part {
 	case partSubject:
 		return f.row.Subject
@@ -72,7 +72,7 @@ func (f *fact) partID(part factPart) kg.ID {
 	return f.row.Graph
 }
 
-func (f *fact) partTerm(part factPart) (kg.Term, error) {
+func (f *testedStatement) partTerm(part statementPart) (kg.Term, error) {
 	switch part {
 	case partSubject:
 		return f.subjectTerm()
