@@ -335,9 +335,9 @@ func (g *page) writeElements(b []byte, field int) []byte {
 	})
 }
 
-// writeList stops when the answer has become too large, which reading.storeAnswer
-// then reports: an element that is loaded once may be written many times, and
-// the names of fields count as well.
+// writeList stops when the answer has become too large, which
+// reading.storeAnswer then reports: an element that is loaded once may be
+// written many times, and the names of fields count as well.
 func (g *page) writeList(b []byte, f *connectionField, element func(b []byte, k int) []byte) []byte {
 	b = append(b, '[')
 	first := true

@@ -6,8 +6,9 @@ import (
 	"koine/kg"
 )
 
-// testedStatement is a statement under test. Its parts are decoded on demand, once. The
-// statement of a scan moves from row to row and caches the results of tests.
+// testedStatement is a statement under test. Its parts are decoded on demand,
+// once. The statement of a scan moves from row to row and caches the results of
+// tests.
 type testedStatement struct {
 	snapshot     *kg.Snapshot
 	row          kg.Row

@@ -20,8 +20,8 @@ type Engine interface {
 	// Subscribe establishes a subscription, which must be a Subscription. Its
 	// error is an *operation.InvalidError or a *kg.Error.
 	Subscribe(context.Context, operation.Request) (operation.Subscription, error)
-	// Kind returns the type of the operation, "" for an invalid request, whose
-	// errors Execute then returns.
+	// Kind returns the type of the operation, "" for an invalid request.
+	// Execute then returns the errors of the request.
 	Kind(*operation.Request) ast.Operation
 	// Present converts an error to its public form and logs internal errors.
 	Present(error) gqlerror.List

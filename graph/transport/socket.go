@@ -138,8 +138,8 @@ func (s *socket) guardRun(f func() error) {
 func (s *socket) read() error {
 	h := s.handler
 	for {
-		// The socket's context is not used: the library closes a connection
-		// whose read is cancelled, and the reason would be lost.
+		// The socket's context is not used: cancelling a read makes the library
+		// close the connection, and the reason would be lost.
 		kind, from, err := s.conn.Reader(context.Background())
 		if err != nil {
 			return sse.ErrClientGone
