@@ -26,7 +26,7 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operat
 	var f *feed
 	stream, err := h.streams.Open(r.Context(), sse.StreamOptions{
 		IDs:      wantsIDs,
-		Position: func(string) string { return h.positionToken(f.position()) },
+		Position: func(string) string { return h.positionToken(f.sentPosition()) },
 		Last:     lastEvent,
 	})
 	if err != nil {
@@ -76,7 +76,7 @@ var completeEvent = sse.Event{Name: "complete"}
 // eventStream is the event stream of an operation.
 func (h *Handler) eventStream(ctx context.Context, f *feed) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
-		for s, err := range f.steps(ctx) {
+		for s, err := range f.allSteps(ctx) {
 			if err != nil {
 				yield(sse.Event{}, err)
 				return

@@ -37,7 +37,7 @@ type feed struct {
 // execution.
 func (h *Handler) beginFeed(ctx context.Context, req operation.Request, kind ast.Operation) (*feed, *operation.Result) {
 	if kind != ast.Subscription {
-		result := h.execute(ctx, req)
+		result := h.executeOperation(ctx, req)
 		if result.Data == nil && len(result.Errors) > 0 {
 			return nil, &result
 		}
@@ -109,8 +109,8 @@ func (h *Handler) operationKind(req *operation.Request) (kind ast.Operation) {
 	return h.engine.Kind(req)
 }
 
-// execute calls the engine's Execute. A panic becomes an internal error.
-func (h *Handler) execute(ctx context.Context, req operation.Request) (result operation.Result) {
+// executeOperation calls the engine's Execute. A panic becomes an internal error.
+func (h *Handler) executeOperation(ctx context.Context, req operation.Request) (result operation.Result) {
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
@@ -144,25 +144,25 @@ func (f *feed) close() {
 	}
 }
 
-// position is the position up to which all results of a subscription were
+// sentPosition is the position up to which all results of a subscription were
 // sent, the zero Position if unknown. A result counts when the next one is
 // requested, so a result being sent does not count yet.
-func (f *feed) position() kg.Position {
+func (f *feed) sentPosition() kg.Position {
 	if f == nil || f.subscription == nil {
 		return kg.Position{}
 	}
 	return f.subscription.Position()
 }
 
-// steps yields the results of the operation. They end with an error only when
+// allSteps yields the results of the operation. They end with an error only when
 // ctx ends; otherwise the operation is complete.
-func (f *feed) steps(ctx context.Context) iter.Seq2[step, error] {
+func (f *feed) allSteps(ctx context.Context) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		if f.subscription == nil {
 			yield(step{result: f.result}, nil)
 			return
 		}
-		told := f.position()
+		told := f.sentPosition()
 		for result, err := range guardPanics(f.followResults(ctx)) {
 			if err != nil {
 				yield(f.endStep(ctx, err, told))
@@ -189,7 +189,7 @@ func (f *feed) followResults(ctx context.Context) iter.Seq2[operation.Result, er
 		every := f.handler.options.UpToDateEvery
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
-		told := f.position()
+		told := f.sentPosition()
 		for {
 			select {
 			case e, ok := <-events:
@@ -200,7 +200,7 @@ func (f *feed) followResults(ctx context.Context) iter.Seq2[operation.Result, er
 				close(e.sent)
 				ticker.Reset(every)
 			case <-ticker.C:
-				if at := f.position(); at.Compare(told) > 0 {
+				if at := f.sentPosition(); at.Compare(told) > 0 {
 					told = at
 					if !yield(f.subscription.UpToDate().Result, nil) {
 						return
@@ -220,7 +220,7 @@ func (f *feed) endStep(ctx context.Context, err error, told kg.Position) (step, 
 	if known := kg.AsError(err); known.Code == kg.CodeResync || known.Code == kg.CodeAccessChanged {
 		return step{result: f.subscription.Resync(known)}, nil
 	}
-	if at := f.position(); at.Compare(told) > 0 {
+	if at := f.sentPosition(); at.Compare(told) > 0 {
 		told = at
 	}
 	return step{result: operation.Result{Errors: f.handler.engine.Present(err), Position: told}, failed: true}, nil

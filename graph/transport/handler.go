@@ -48,7 +48,7 @@ func NewHandler(deps Deps, options Options) *Handler {
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	form := negotiate(r.Header.Values("Accept"))
+	form := negotiateForm(r.Header.Values("Accept"))
 	switch {
 	case schemaType(r.URL.Path) != "":
 		h.schema.ServeHTTP(w, r)
@@ -68,9 +68,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveAnswer answers with a single response.
 func (h *Handler) serveAnswer(w http.ResponseWriter, r *http.Request) {
-	form := negotiate(r.Header.Values("Accept"))
+	form := negotiateForm(r.Header.Values("Accept"))
 	if req, _, ok := h.readRequest(w, r, form); ok {
-		result := h.execute(r.Context(), req)
+		result := h.executeOperation(r.Context(), req)
 		h.writeResult(w, form, &result)
 	}
 }
@@ -78,7 +78,7 @@ func (h *Handler) serveAnswer(w http.ResponseWriter, r *http.Request) {
 // readRequest decodes the operation of a request, and its type if that matters. It
 // answers invalid requests itself.
 func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request, form responseForm) (req operation.Request, kind ast.Operation, ok bool) {
-	req, e := h.decode(w, r)
+	req, e := h.decodeRequest(w, r)
 	if e == nil && (req.QueriesOnly || form == formEvents) {
 		kind = h.operationKind(&req)
 	}

@@ -22,9 +22,9 @@ var formTypes = map[responseForm]string{
 	formEvents:   "text/event-stream",
 }
 
-// negotiate returns the form with the highest quality in the Accept headers,
+// negotiateForm returns the form with the highest quality in the Accept headers,
 // the first of equals. A client without a preference gets application/json.
-func negotiate(accept []string) (best responseForm) {
+func negotiateForm(accept []string) (best responseForm) {
 	quality, said := 0.0, false
 	for _, part := range strings.Split(strings.Join(accept, ","), ",") {
 		if part = strings.TrimSpace(part); part == "" {

@@ -39,9 +39,9 @@ func newOperations(max int) *operations {
 	return &operations{max: max, byID: map[string]*running{}}
 }
 
-// start registers an operation. end must be called for it. The error is
+// startOperation registers an operation. end must be called for it. The error is
 // errDuplicate, errTooMany or errEnded.
-func (o *operations) start(ctx context.Context, id string) (*running, error) {
+func (o *operations) startOperation(ctx context.Context, id string) (*running, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -59,9 +59,9 @@ func (o *operations) start(ctx context.Context, id string) (*running, error) {
 	return r, nil
 }
 
-// stop ends the operation with the id, if it exists. No further message is
+// stopOperation ends the operation with the id, if it exists. No further message is
 // sent and the id is free.
-func (o *operations) stop(id string) {
+func (o *operations) stopOperation(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if r := o.byID[id]; r != nil {
@@ -82,16 +82,16 @@ func (o *operations) maySend(r *running, last bool) bool {
 	return !r.stopped
 }
 
-// end must be called when an operation has ended.
-func (o *operations) end(r *running) {
+// endOperation must be called when an operation has ended.
+func (o *operations) endOperation(r *running) {
 	o.maySend(r, true)
 	r.cancel()
 	o.running.Done()
 }
 
-// wait prevents further starts and waits for all operations. The context under
+// waitAll prevents further starts and waits for all operations. The context under
 // which they were started must be done.
-func (o *operations) wait() {
+func (o *operations) waitAll() {
 	o.mu.Lock()
 	o.ended = true
 	o.mu.Unlock()

@@ -45,8 +45,8 @@ func badRequest(message string) *httpError {
 	return &httpError{status: http.StatusBadRequest, code: kg.CodeInvalid, message: message}
 }
 
-// decode reads the operation of a request (GraphQL over HTTP, section 5).
-func (h *Handler) decode(w http.ResponseWriter, r *http.Request) (operation.Request, *httpError) {
+// decodeRequest reads the operation of a request (GraphQL over HTTP, section 5).
+func (h *Handler) decodeRequest(w http.ResponseWriter, r *http.Request) (operation.Request, *httpError) {
 	switch r.Method {
 	case http.MethodGet:
 		if e := refuseCrossSite(r); e != nil {

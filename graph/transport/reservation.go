@@ -54,9 +54,9 @@ func newReservations(h *Handler) *reservations {
 	return &reservations{handler: h, byToken: map[string]*reservation{}, waiting: throttle.NewPool(int64(h.options.MaxReservations))}
 }
 
-// reserve makes a reservation, which lives until its stream ends, or expires
+// addReservation makes a reservation, which lives until its stream ends, or expires
 // without one. The error is a *sse.Refused.
-func (all *reservations) reserve(ctx context.Context) (*reservation, error) {
+func (all *reservations) addReservation(ctx context.Context) (*reservation, error) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	r := &reservation{
 		token: rand.Text(), owner: caller.From(ctx), cancel: cancel, out: make(chan event),
@@ -75,21 +75,21 @@ func (all *reservations) reserve(ctx context.Context) (*reservation, error) {
 		return nil, err
 	}
 	r.slot, r.ctx = place, place.Context()
-	r.expiry = time.AfterFunc(all.handler.options.ReserveTimeout, func() { all.expire(r) })
+	r.expiry = time.AfterFunc(all.handler.options.ReserveTimeout, func() { all.expireUnopened(r) })
 	all.byToken[r.token] = r
-	go all.watch(r)
+	go all.removeWhenDone(r)
 	return r, nil
 }
 
-// watch removes a reservation when its context is done, and waits for its
+// removeWhenDone removes a reservation when its context is done, and waits for its
 // operations.
-func (all *reservations) watch(r *reservation) {
+func (all *reservations) removeWhenDone(r *reservation) {
 	<-r.ctx.Done()
 	all.mu.Lock()
 	opened := r.opened
 	all.remove(r)
 	all.mu.Unlock()
-	r.operations.wait()
+	r.operations.waitAll()
 	if !opened {
 		r.slot.Close()
 	}
@@ -106,7 +106,7 @@ func (all *reservations) remove(r *reservation) {
 	}
 }
 
-func (all *reservations) expire(r *reservation) {
+func (all *reservations) expireUnopened(r *reservation) {
 	all.mu.Lock()
 	opened := r.opened
 	all.mu.Unlock()
@@ -142,10 +142,10 @@ func (all *reservations) open(r *reservation) bool {
 	return true
 }
 
-// serve writes the stream of an opened reservation.
-func (r *reservation) serve(w http.ResponseWriter, req *http.Request) error {
+// serveStream writes the stream of an opened reservation.
+func (r *reservation) serveStream(w http.ResponseWriter, req *http.Request) error {
 	defer context.AfterFunc(req.Context(), func() { r.cancel(context.Cause(req.Context())) })()
-	defer r.operations.wait()
+	defer r.operations.waitAll()
 	defer r.cancel(nil)
 	return r.slot.Serve(w, req, r.eventStream())
 }
@@ -169,9 +169,9 @@ func (r *reservation) eventStream() iter.Seq2[sse.Event, error] {
 
 // playFeed sends the steps of an operation to the stream.
 func (r *reservation) playFeed(op *running, f *feed) {
-	defer r.operations.end(op)
+	defer r.operations.endOperation(op)
 	defer f.close()
-	for s, err := range f.steps(op.ctx) {
+	for s, err := range f.allSteps(op.ctx) {
 		if err != nil { // the operation was stopped, or the reservation ended
 			return
 		}

@@ -62,7 +62,7 @@ func (h *Handler) serveReserve(w http.ResponseWriter, r *http.Request, token str
 		writeRefusal(w, formJSON, http.StatusNotAcceptable, string(kg.CodeInvalid), "the token is text/plain: accept it")
 		return
 	}
-	reserved, err := h.reservations.reserve(r.Context())
+	reserved, err := h.reservations.addReservation(r.Context())
 	if err != nil {
 		refuseStream(w, err)
 		return
@@ -97,7 +97,7 @@ func (h *Handler) openReserved(w http.ResponseWriter, r *http.Request, reserved 
 		conflictError("the stream is open already").write(w, formJSON)
 		return
 	}
-	if err := reserved.serve(w, r); err != nil {
+	if err := reserved.serveStream(w, r); err != nil {
 		refuseStream(w, err)
 	}
 }
@@ -105,7 +105,7 @@ func (h *Handler) openReserved(w http.ResponseWriter, r *http.Request, reserved 
 // serveOperation begins an operation whose results go to the stream. Earlier errors
 // are answered directly.
 func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, reserved *reservation) {
-	req, e := h.decode(w, r)
+	req, e := h.decodeRequest(w, r)
 	if e != nil {
 		e.write(w, formResponse)
 		return
@@ -124,7 +124,7 @@ func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, reserve
 	f, refused := h.beginShared(caller.With(op.ctx, reserved.owner), req, kind)
 	switch {
 	case refused != nil:
-		reserved.operations.end(op)
+		reserved.operations.endOperation(op)
 		h.writeResult(w, formResponse, refused)
 	default:
 		go reserved.playFeed(op, f)
@@ -138,7 +138,7 @@ func startReserved(reserved *reservation, req *operation.Request) (*running, *ht
 	if id == "" || len(id) > MaxOperationID {
 		return nil, badRequest("extensions.operationId must be a non-empty string of at most 256 bytes")
 	}
-	op, err := reserved.operations.start(reserved.ctx, id)
+	op, err := reserved.operations.startOperation(reserved.ctx, id)
 	switch {
 	case errors.Is(err, errDuplicate):
 		return nil, conflictError("an operation with this id runs already")
@@ -157,7 +157,7 @@ func (h *Handler) serveStop(w http.ResponseWriter, r *http.Request, reserved *re
 		badRequest("the parameter operationId is missing").write(w, formJSON)
 		return
 	}
-	reserved.operations.stop(id)
+	reserved.operations.stopOperation(id)
 	w.WriteHeader(http.StatusOK)
 }
 

@@ -94,7 +94,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	conn.SetReadLimit(MaxInitBytes)
 	s := &socket{handler: h, conn: conn, caller: who, releasePending: settled, releaseStream: func() {}, out: make(chan frame), operations: newOperations(h.options.MaxOperations)}
 	s.ctx, s.cancel = context.WithCancelCause(place.Context())
-	s.serve()
+	s.serveConnection()
 }
 
 // takePendingSlot takes a slot for a socket before connection_init. settled releases it
@@ -107,7 +107,7 @@ func (h *Handler) takePendingSlot(who caller.Caller) (settled func(), ok bool) {
 	return sync.OnceFunc(func() { h.pending.Release(owner, 1) }), true
 }
 
-func (s *socket) serve() {
+func (s *socket) serveConnection() {
 	s.initialising = time.AfterFunc(s.handler.options.InitTimeout, func() {
 		s.cancel(&closing{closeInitTimeout, "Connection initialisation timeout"})
 	})
@@ -117,7 +117,7 @@ func (s *socket) serve() {
 	all.Go(func() { s.guardRun(s.pingLoop) })
 	s.guardRun(s.write)
 	s.close()
-	s.operations.wait()
+	s.operations.waitAll()
 	all.Wait()
 	s.releaseStream()
 }
@@ -193,7 +193,7 @@ func (s *socket) handleMessage(text []byte, received *throttle.Received) error {
 	case "ping":
 		s.send(frame{text: pongMessage(m.payload)})
 	case "complete":
-		s.operations.stop(m.id)
+		s.operations.stopOperation(m.id)
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (s *socket) handleSubscribe(m message, received *throttle.Received) error {
 	if !s.initialised {
 		return &closing{closeUnauthorized, "Unauthorized"}
 	}
-	op, err := s.operations.start(s.ctx, m.id)
+	op, err := s.operations.startOperation(s.ctx, m.id)
 	switch {
 	case errors.Is(err, errDuplicate):
 		reason := "Subscriber for " + m.id + " already exists"
@@ -249,7 +249,7 @@ func (s *socket) handleSubscribe(m message, received *throttle.Received) error {
 	m.request.Principal, m.request.Actor = s.caller.Principal, s.caller.Actor
 	started = true
 	go func() {
-		defer s.operations.end(op)
+		defer s.operations.endOperation(op)
 		defer received.Release()
 		s.runOperation(op, m)
 	}()
@@ -280,7 +280,7 @@ func (s *socket) runOperation(op *running, m message) {
 		return
 	}
 	defer f.close()
-	for step, err := range f.steps(op.ctx) {
+	for step, err := range f.allSteps(op.ctx) {
 		switch {
 		case err != nil: // the operation was stopped, or the socket ended
 			return
