@@ -99,7 +99,7 @@ func (w *indexWriter) countSource(source AgentID, by int64) error {
 // may, and more than before. What is in this process is not bounded.
 func (g *group) withinShares(tx *Tx) error {
 	most := g.s.options.MaxBacked
-	if most == 0 || tx.meta.Principal.trusted() {
+	if most == 0 || tx.meta.Principal.Trusted() {
 		return nil
 	}
 	for _, e := range tx.w.deltas.all() {

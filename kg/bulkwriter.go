@@ -257,7 +257,7 @@ func (w *bulkWriter) counts(cat *catalogue, out *badger.IngestWriter) error {
 		return true
 	})
 	for of := range w.b.kinds {
-		list = append(list, keyValue{literalKindKey(Term{kind: KindLiteral, of: of}), noValue})
+		list = append(list, keyValue{literalKindKey(literalOfKind("", of)), noValue})
 	}
 	slices.SortFunc(list, func(a, b keyValue) int { return bytes.Compare(a.key, b.key) })
 	for _, k := range list {

@@ -140,7 +140,7 @@ func (s *Store) admitRead(ctx context.Context, p Principal, follow bool) error {
 	if err := p.CheckRead(); err != nil {
 		return err
 	}
-	if s.options.AdmitRead == nil || p.trusted() {
+	if s.options.AdmitRead == nil || p.Trusted() {
 		return nil
 	}
 	p.normalise()

@@ -148,22 +148,23 @@ func (w *indexWriter) get(subject ID, key string, fn func([]byte) error) (bool, 
 	return w.o.get(w.scratch, fn)
 }
 
-// quadParts pairs the terms of a quad with where their ids go.
-func quadParts(q *Quad, ids *IDQuad) [4]struct {
+// quadPart is a term of a quad and the place of its id.
+type quadPart struct {
 	term *Term
 	id   *ID
-} {
-	return [4]struct {
-		term *Term
-		id   *ID
-	}{{&q.Subject, &ids.Subject}, {&q.Predicate, &ids.Predicate}, {&q.Object, &ids.Object}, {&q.Graph, &ids.Graph}}
 }
 
-// resolve gives the ids of a patch's quad. Those of terms that are not in the store are
-// zero, and known is false: there is no such statement either.
-func (w *indexWriter) resolve(p *Patch) (ids IDQuad, known bool, err error) {
-	q, subject, object := &p.Quad, (*foreseenTerm)(nil), (*foreseenTerm)(nil)
-	if f := p.foreseen; f != nil && f.cache == w.dict.cache {
+// quadParts pairs the terms of a quad with where their ids go.
+func quadParts(q *Quad, ids *IDQuad) [4]quadPart {
+	return [4]quadPart{{&q.Subject, &ids.Subject}, {&q.Predicate, &ids.Predicate}, {&q.Object, &ids.Object}, {&q.Graph, &ids.Graph}}
+}
+
+// resolve looks up the ids of a quad, with its prefetched terms f, nil for none. The ids
+// of terms that the store lacks are zero, and known is false: the statement does not
+// exist either.
+func (w *indexWriter) resolve(q *Quad, f *foreseen) (ids IDQuad, known bool, err error) {
+	subject, object := (*foreseenTerm)(nil), (*foreseenTerm)(nil)
+	if f != nil && f.cache == w.dict.cache {
 		subject, object = f.subject, &f.object
 	}
 	known = true
@@ -307,8 +308,8 @@ func (w *indexWriter) create(t Term) ID {
 // listed, nil for one that has none.
 func literalKindKey(t Term) []byte {
 	switch {
-	case t.lang() != "":
-		return keys.Language(t.lang())
+	case t.LangKey() != "":
+		return keys.Language(t.LangKey())
 	case t.datatype() != "":
 		return keys.Datatype(t.datatype())
 	}

@@ -21,7 +21,7 @@ func (l *lately) commit(s *Store, r Revision) (*Commit, error) {
 		return c, nil
 	}
 	c, err := s.readCommit(r)
-	if err != nil || c.size() > s.options.RingBytes/len(l.commits) {
+	if err != nil || commitSize(c) > s.options.RingBytes/len(l.commits) {
 		return c, err
 	}
 	l.mu.Lock()

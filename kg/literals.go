@@ -22,7 +22,7 @@ func (s *Snapshot) Literals(text string) (known []Term, complete bool, err error
 	}
 	candidates := []Term{String(text)}
 	for _, lang := range languages {
-		candidates = append(candidates, Term{kind: KindLiteral, value: text, of: tagged(lang)})
+		candidates = append(candidates, literalOfKind(text, tagged(lang)))
 	}
 	for _, datatype := range inlineDatatypes {
 		t := Typed(text, datatype)

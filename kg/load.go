@@ -172,7 +172,7 @@ func (l *load) send(b batch) bool {
 
 func (l *load) run() error {
 	var err error
-	if !l.options.Online && !l.s.judges() && l.meta.Principal.trusted() {
+	if !l.options.Online && !l.s.judges() && l.meta.Principal.Trusted() {
 		var large bool
 		if large, err = l.isLarge(); large && err == nil {
 			err = l.bulk()

@@ -32,7 +32,7 @@ type meterKey struct{}
 
 // meterOf is that of the context for the principal, nil for none.
 func meterOf(ctx context.Context, p *Principal) *Meter {
-	if p.trusted() {
+	if p.Trusted() {
 		return nil
 	}
 	m, _ := ctx.Value(meterKey{}).(*Meter)

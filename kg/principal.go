@@ -52,11 +52,11 @@ func (p Principal) HasRole(role string) bool { return slices.Contains(p.Roles, r
 // IsAdmin tells whether the principal may do what administrators may: by its role, or
 // because it is inside this process or at its files. In open mode everybody is one;
 // what is between some agents only asks for MethodOpen too.
-func (p Principal) IsAdmin() bool { return p.trusted() || p.HasRole(RoleAdmin) }
+func (p Principal) IsAdmin() bool { return p.Trusted() || p.HasRole(RoleAdmin) }
 
 // confined tells whether the principal has roles, and only some of these.
 func (p Principal) confined(to ...string) bool {
-	if p.trusted() || len(p.Roles) == 0 {
+	if p.Trusted() || len(p.Roles) == 0 {
 		return false
 	}
 	for _, role := range p.Roles {
@@ -104,16 +104,14 @@ func CommonRoles(p, further Principal) []string {
 // outside may in that of koine itself, whatever ActFor says: what koine says is
 // not put under quarantine.
 func (p Principal) MayActFor(agent AgentID) bool {
-	if agent == System && !p.trusted() {
+	if agent == System && !p.Trusted() {
 		return false
 	}
-	return p.ID == agent || p.trusted() || slices.Contains(p.ActFor, Anybody) || slices.Contains(p.ActFor, agent)
+	return p.ID == agent || p.Trusted() || slices.Contains(p.ActFor, Anybody) || slices.Contains(p.ActFor, agent)
 }
 
 // Trusted tells whether the principal is inside this process or at its files.
-func (p Principal) Trusted() bool { return p.trusted() }
-
-func (p Principal) trusted() bool { return p.Method == "" || p.Method == MethodLocal }
+func (p Principal) Trusted() bool { return p.Method == "" || p.Method == MethodLocal }
 
 // normalise spells the id out.
 func (p *Principal) normalise() {

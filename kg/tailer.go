@@ -210,7 +210,7 @@ func (r *ring) add(c *Commit) {
 	if n := len(r.commits); n > 0 && r.commits[n-1].Revision+1 != c.Revision {
 		r.commits, r.sizes, r.bytes = nil, nil, 0
 	}
-	size := c.size()
+	size := commitSize(c)
 	r.commits, r.sizes, r.bytes = append(r.commits, c), append(r.sizes, size), r.bytes+size
 	for len(r.commits) > r.maxCommits || r.bytes > r.maxBytes && len(r.commits) > 0 {
 		r.bytes -= r.sizes[0]
@@ -229,8 +229,8 @@ func (r *ring) get(rev Revision) *Commit {
 	return nil
 }
 
-// size is roughly what a commit takes in memory.
-func (c *Commit) size() int {
+// commitSize is about the bytes of memory that a commit takes.
+func commitSize(c *Commit) int {
 	const perChange, perAssertion = 400, 120
 	n := 300 + len(c.Justification) + generationAtMost(c)
 	for i := range c.Changes {

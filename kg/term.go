@@ -106,6 +106,12 @@ func Blank(label string) Term { return Term{kind: KindBlank, value: label} }
 // String is a plain literal (xsd:string).
 func String(text string) Term { return Term{kind: KindLiteral, value: text} }
 
+// literalOfKind returns the literal with a lexical form whose literal kind is known: a
+// datatype other than xsd:string, "@" and a language tag in lower case, or "".
+func literalOfKind(value, kind string) Term {
+	return Term{kind: KindLiteral, value: value, of: kind}
+}
+
 // LangString is a literal with a language tag (BCP 47). Tags that differ in case only
 // give one term.
 func LangString(text, lang string) Term {

@@ -116,7 +116,7 @@ func (tx *Tx) applyUnseen(p *Patch) error {
 		p.Op = Add
 		return tx.apply(p, nil)
 	}
-	ids, _, err := tx.w.resolve(p)
+	ids, _, err := tx.w.resolve(&p.Quad, p.foreseen)
 	if err == nil {
 		err = tx.touchAbsent(ids, p.Quad.Graph)
 	}
@@ -154,7 +154,7 @@ func (tx *Tx) apply(p *Patch, err error) error {
 // may refuses a patch that the caller must not ask for.
 func (tx *Tx) may(p *Patch) error {
 	by := &tx.meta.Principal
-	if !by.trusted() && Reserved(p.Quad) {
+	if !by.Trusted() && Reserved(p.Quad) {
 		return Errorf(CodeReserved, "koine's own graphs and vocabulary are changed by its own calls only")
 	}
 	if err := tx.mayWrite(p.Quad.Graph); err != nil {
@@ -176,7 +176,7 @@ func (tx *Tx) mayRestore(p *Patch) error {
 	if !by.IsAdmin() {
 		return Errorf(CodePermissionDenied, "only an administrator says when an assertion was recorded").At("time")
 	}
-	if p.Source == System && !by.trusted() {
+	if p.Source == System && !by.Trusted() {
 		return Errorf(CodeSourceForbidden, "you may not speak for %s", p.Source).At("source")
 	}
 	tx.own = true // a proposal does not keep the time
@@ -225,7 +225,7 @@ func (tx *Tx) holds(graph Term) (bool, error) {
 
 // add makes an assertion; replaces holds the changes that made room for it.
 func (tx *Tx) add(p *Patch, replaces []uint32) error {
-	ids, known, err := tx.w.resolve(p)
+	ids, known, err := tx.w.resolve(&p.Quad, p.foreseen)
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (tx *Tx) after(before []Assertion, a *Assertion) []Assertion {
 }
 
 func (tx *Tx) remove(p *Patch) error {
-	ids, known, err := tx.w.resolve(p)
+	ids, known, err := tx.w.resolve(&p.Quad, p.foreseen)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 	if err := tx.may(p); err != nil {
 		return as, err
 	}
-	ids, known, err := tx.w.resolve(p)
+	ids, known, err := tx.w.resolve(&p.Quad, p.foreseen)
 	if err != nil {
 		return as, err
 	}
@@ -101,7 +101,7 @@ func (tx *Tx) writeStatement(q Quad, st state, ids IDQuad) error {
 func (tx *Tx) carryOver(list []writtenStatement) error {
 	for i := range list {
 		s := &list[i]
-		ids, known, err := tx.w.resolve(&Patch{Quad: s.quad(tx.written.graph)})
+		ids, known, err := tx.w.resolve(new(s.quad(tx.written.graph)), nil)
 		if err != nil {
 			return err
 		}
