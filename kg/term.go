@@ -165,6 +165,10 @@ func (t Term) NamesGraph() bool { return t.kind == KindDefaultGraph || t.IsResou
 // IsLiteral tells whether the term is a literal.
 func (t Term) IsLiteral() bool { return t.kind == KindLiteral }
 
+// LiteralKind returns the kind of a literal in one text: its datatype, "@" and its
+// language tag in lower case, or "" for xsd:string.
+func (t Term) LiteralKind() string { return t.of }
+
 // Value is the IRI's text, the blank node's label, or the lexical form.
 func (t Term) Value() string { return t.value }
 
