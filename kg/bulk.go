@@ -128,9 +128,16 @@ func (b *bulk) begin() {
 	b.unused, b.empty = b.next, b.next == 1
 	b.terms, b.seen = newTermTable(), newQuadSet()
 	clear(b.lately[:])
-	b.index = newBulkIndex(b.s, b.revision+1, b.next)
+	b.index = newBulkIndex(b.s.bulkIndexOptions(), b.revision+1, b.next)
 	b.textBytes = 0
 	b.mark()
+}
+
+func (s *Store) bulkIndexOptions() bulkIndexOptions {
+	return bulkIndexOptions{
+		db: s.db, dir: s.dir.path, sortBytes: s.options.bulkSortBytes,
+		chunk: s.options.bulkChunk, chunkText: bulkChunkText, step: s.options.bulkStep,
+	}
 }
 
 // close ends a round but for the index that was gathered.

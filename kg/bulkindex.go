@@ -8,6 +8,8 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/dgraph-io/badger/v4"
+
 	"koine/internal/extsort"
 	"koine/kg/internal/keys"
 )
@@ -17,7 +19,7 @@ import (
 // beside those of the index (badger.Ingest), in one step. What it writes stands for
 // revisions after the index's; its memory does not grow with the statements.
 type bulkIndex struct {
-	s       *Store
+	o       bulkIndexOptions
 	values  [][]byte // of SPOG, one for each commit: its statements have the same
 	first   Revision // of the values
 	number  uint64   // of the first term
@@ -82,14 +84,24 @@ func (t *bulkTerms) all() iter.Seq2[uint64, []byte] {
 	}
 }
 
-func newBulkIndex(s *Store, first Revision, number uint64) *bulkIndex {
-	o := extsort.Options{Dir: s.dir.path, Bytes: s.options.bulkSortBytes}
+// bulkIndexOptions says where a bulkIndex writes, and its bounds.
+type bulkIndexOptions struct {
+	db        *badger.DB
+	dir       string            // of the sorted runs
+	sortBytes int               // memory of a sorter; 0 is extsort.DefaultBytes
+	chunk     int               // statements in memory before they go to disk
+	chunkText int               // bytes of text in memory before they go to disk
+	step      func(name string) // is called before each step; for tests
+}
+
+func newBulkIndex(o bulkIndexOptions, first Revision, number uint64) *bulkIndex {
+	sorting := extsort.Options{Dir: o.dir, Bytes: o.sortBytes}
 	return &bulkIndex{
-		s: s, first: first, number: number,
+		o: o, first: first, number: number,
 		kinds: make(map[string]struct{}),
 		chunk: bulkPart{terms: bulkTerms{first: number}},
-		terms: extsort.New(context.Background(), o),
-		pairs: extsort.New(context.Background(), o),
+		terms: extsort.New(context.Background(), sorting),
+		pairs: extsort.New(context.Background(), sorting),
 	}
 }
 
@@ -143,7 +155,7 @@ func (b *bulkIndex) truncate(to bulkSize) {
 // back any more.
 func (b *bulkIndex) spillIfFull() {
 	c := &b.chunk
-	if len(c.quads) < b.s.options.bulkChunk && len(c.terms.text)+c.pairBytes < bulkChunkText && len(c.pairs) < b.s.options.bulkChunk {
+	if len(c.quads) < b.o.chunk && len(c.terms.text)+c.pairBytes < b.o.chunkText && len(c.pairs) < b.o.chunk {
 		return
 	}
 	if err := b.await(); err != nil {
@@ -177,7 +189,7 @@ func (b *bulkIndex) await() error {
 }
 
 func (b *bulkIndex) spill(c *bulkPart) error {
-	b.s.options.bulkStep("spill")
+	b.o.step("spill")
 	var rows []bulkRow
 	for i, o := range keys.Orders {
 		rows = c.sorted(o, rows)
@@ -215,7 +227,7 @@ func (b *bulkIndex) spill(c *bulkPart) error {
 }
 
 func (b *bulkIndex) newRun(write func(add func([]byte) error) error) (*extsort.Run, error) {
-	w, err := extsort.NewRun(b.s.dir.path)
+	w, err := extsort.NewRun(b.o.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -323,11 +335,11 @@ func (b *bulkIndex) write(cat *catalogue, m marker, progress func(done, of uint6
 		return err
 	}
 	const orders = uint64(len(keys.Orders) - 1) // hardly anything is in the last
-	w := &bulkWriter{b: b, in: b.s.db.NewIngest(), version: uint64(m.revision), of: orders*b.statements() + 2*(m.nextNumber-b.number), progress: progress}
+	w := &bulkWriter{b: b, in: b.o.db.NewIngest(), version: uint64(m.revision), of: orders*b.statements() + 2*(m.nextNumber-b.number), progress: progress}
 	next, stop := iter.Pull2(b.pairs.Sorted())
 	defer stop()
 	w.pairs = next
-	b.s.options.bulkStep("write")
+	b.o.step("write")
 	if err := w.all(cat, m); err != nil {
 		for _, out := range w.writers {
 			out.Abandon()
@@ -335,6 +347,6 @@ func (b *bulkIndex) write(cat *catalogue, m marker, progress func(done, of uint6
 		w.in.Cancel()
 		return err
 	}
-	b.s.options.bulkStep("ingest")
+	b.o.step("ingest")
 	return w.in.Commit()
 }
