@@ -157,13 +157,16 @@ type checkpointWriter struct {
 // ('B') did not have what the entries of journals say.
 const backedRecord = 'Q'
 
+// section is a part of the index that a checkpoint keeps.
+type section struct {
+	kind   byte
+	prefix []byte
+}
+
 // sections are the parts of the index that a checkpoint keeps, each with the
 // prefix of its keys. Keys are written as they are but for the prefix: their
 // parts are fixed in width and mean the same in any layout.
-var sections = []struct {
-	kind   byte
-	prefix []byte
-}{
+var sections = []section{
 	{'T', keys.NumberPrefix()},
 	{'S', []byte{byte(keys.SPOG)}},
 	{'P', []byte{byte(keys.SPOG.Past())}},

@@ -155,12 +155,16 @@ func (e *erase) rewrite(ctx context.Context) (r EraseReport, err error) {
 	_, _ = rand.Read(e.epoch[:]) // never fails
 	first := max(old.First(), 1)
 	x := newEraser(&e.options)
-	var base *erasedCheckpoint
+	var checkpoint *erasedCheckpoint
 	if first > 1 {
-		if base, err = readErasedCheckpoint(e, x, Revision(first)); err != nil {
+		path, m, err := (&Store{dir: e.dir, log: e.options.Logger}).newestCheckpoint()
+		if err != nil {
 			return r, err
 		}
-		r.Rows = base.rows
+		if checkpoint, err = readErasedCheckpoint(path, m, x, Revision(first)); err != nil {
+			return r, err
+		}
+		r.Rows = checkpoint.rows
 	}
 	fresh, err := wal.Open(filepath.Join(to, logName), wal.Options{Logger: e.options.Logger, Begin: first})
 	if err != nil {
@@ -168,8 +172,8 @@ func (e *erase) rewrite(ctx context.Context) (r EraseReport, err error) {
 	}
 	err = e.copyLog(ctx, old, fresh, x)
 	r.Changes, r.Commits, r.Revision = x.changes, x.commits, Revision(old.Last())
-	if err == nil && base != nil && !e.options.DryRun {
-		err = base.write(filepath.Join(to, checkpointName), e.epoch, fresh)
+	if err == nil && checkpoint != nil && !e.options.DryRun {
+		err = checkpoint.write(filepath.Join(to, checkpointName), e.epoch, fresh)
 	}
 	if err = errors.Join(err, fresh.Close()); err != nil {
 		return r, err

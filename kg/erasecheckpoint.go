@@ -53,14 +53,9 @@ type standing struct {
 	assertions []Assertion
 }
 
-// readErasedCheckpoint reads the checkpoint that leads on to the log, and takes
-// out of it what is erased.
-func readErasedCheckpoint(e *erase, x *eraser, first Revision) (*erasedCheckpoint, error) {
-	s := &Store{dir: e.dir, log: e.options.Logger}
-	path, m, err := s.newestCheckpoint()
-	if err != nil {
-		return nil, err
-	}
+// readErasedCheckpoint reads the newest checkpoint, which has this path and marker, and
+// removes from it what x erases. The log behind it begins with first.
+func readErasedCheckpoint(path string, m marker, x *eraser, first Revision) (*erasedCheckpoint, error) {
 	if m.revision+1 < first {
 		return nil, errLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.revision))
 	}
