@@ -447,7 +447,7 @@ func (w *wholeReplacement) await() error {
 // statement that was written. The switch would refuse it after all the work.
 func (w *wholeReplacement) withinShare() error {
 	most := w.s.options.MaxBacked
-	if most == 0 || w.held <= most || w.meta.Principal.trusted() {
+	if most == 0 || w.held <= most || w.meta.Principal.Trusted() {
 		return nil
 	}
 	backed, err := w.s.Backed(w.meta.actor())
