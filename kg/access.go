@@ -1,148 +1,475 @@
 package kg
 
 import (
-	"strconv"
-	"strings"
+	"context"
+	"hash/maphash"
+	"math"
+	"math/bits"
+	"slices"
+	"sync"
 	"sync/atomic"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
+	"koine/kg/internal/keys"
 )
 
-// Right is what a graph's policy decides about.
-type Right uint8
-
-// The rights (DESIGN 3.5).
+// Bounds on the answers that a store keeps of its Access. Past either of them the
+// new takes the place of the old, which is asked for again when it is needed.
 const (
-	Discover Right = iota + 1
-	Read
-	Write
-	// Create is asked beside Read and Write where the graph holds no statement:
-	// whether it may come into being by this write.
-	Create
-	Manage
+	MaxKeptReaders = 256  // whose answers are kept
+	MaxKeptGraphs  = 8192 // of each of them
 )
 
-// Access decides who may do what with a graph. It is asked inside the scan,
-// inside the watch and inside the commit, so that no adapter can forget it. It
-// must be fast, safe for concurrent use, and answer from the newest policy.
-type Access interface {
-	// Allowed tells whether the principal has the right in the graph, which is
-	// DefaultGraph, an IRI or a blank node.
-	Allowed(p Principal, graph Term, right Right) bool
+// readers keeps who reads which graphs. It is safe for concurrent use; nothing
+// but what was not known before takes a lock.
+type readers struct {
+	version *atomic.Uint64 // nil: nothing is kept
+	seed    maphash.Seed
+	kept    atomic.Pointer[readersOf]
 }
 
-// Hider is an Access that also hides single statements from those who may read
-// their graph. What is hidden is not there in any read: it is asked inside the
-// scan, the counts and the watch. The statements that it tells apart are those
-// for which counts are kept, so that these agree with what is scanned.
-type Hider interface {
-	// Hides gives a function that tells whether the statements with a predicate in
-	// a graph are hidden from the principal; nil where nothing is. It is used for
-	// one read.
-	Hides(p Principal) func(predicate, graph Term) bool
+// readersOf are the readers of one version. All are dropped with it.
+type readersOf struct {
+	version uint64
+	places  [MaxKeptReaders]atomic.Pointer[reader]
 }
 
-// Front is what an Access has in common that stands in front of another one, and
-// answers for some graphs itself: embed it, and have an Allowed that asks the other.
-type Front struct{ Access }
+// ways is in how many places a reader may be.
+const ways = 4
 
-// Version is that of the access behind it.
-func (f Front) Version() *atomic.Uint64 { return VersionOf(f.Access) }
+func newReaders(a Access) *readers {
+	r := &readers{version: VersionOf(a), seed: maphash.MakeSeed()}
+	r.kept.Store(new(readersOf))
+	return r
+}
 
-// Unwrap is the access behind it.
-func (f Front) Unwrap() Access { return f.Access }
-
-// Hides passes on what the access behind it hides.
-func (f Front) Hides(p Principal) func(predicate, graph Term) bool { return Hidden(f.Access, p) }
-
-// Forgets passes on what the access behind it forgets.
-func (f Front) Forgets(p Principal) func(graph Term) bool { return forgetful(f.Access, p) }
-
-// Hidden is what an Access hides from the principal, nil for nothing.
-func Hidden(a Access, p Principal) func(predicate, graph Term) bool {
-	if h, ok := a.(Hider); ok {
-		return h.Hides(p)
+// of is what is kept of the principal's answers under the version of this moment,
+// nil when nothing may be. Whoever reads pins its revision before, so that the
+// version is not older than what is read.
+func (r *readers) of(p *Principal) *reader {
+	if r.version == nil {
+		return nil
 	}
-	return nil
+	version := r.version.Load()
+	kept := r.kept.Load()
+	for kept.version != version {
+		if kept.version > version {
+			return nil // somebody saw a newer one meanwhile
+		}
+		r.kept.CompareAndSwap(kept, &readersOf{version: version})
+		kept = r.kept.Load()
+	}
+	place := maphash.String(r.seed, string(p.ID))
+	for _, role := range p.Roles {
+		place = place*31 + maphash.String(r.seed, role)
+	}
+	free := place % MaxKeptReaders
+	for way := uint64(ways); way > 0; way-- {
+		at := (place + way - 1) % MaxKeptReaders
+		switch is := kept.places[at].Load(); {
+		case is == nil:
+			free = at
+		case is.id == p.ID && is.method == p.Method && slices.Equal(is.roles, p.Roles):
+			return is
+		}
+	}
+	fresh := &reader{id: p.ID, method: p.Method, roles: slices.Clone(p.Roles), version: version, newest: r.version}
+	kept.places[free].Store(fresh)
+	return fresh
 }
 
-// AllowAll is the Access of a store without policies.
-type AllowAll struct{}
+// reader keeps, of one principal and one version, which graphs it reads.
+type reader struct {
+	id      AgentID
+	method  string
+	roles   []string
+	version uint64
+	newest  *atomic.Uint64
 
-// Allowed says yes.
-func (AllowAll) Allowed(Principal, Term, Right) bool { return true }
+	slots atomic.Pointer[slots]
+	mu    sync.Mutex // held while the slots change
+	used  int        // guarded by mu
+}
 
-// Version never moves.
-func (AllowAll) Version() *atomic.Uint64 { return &noPolicies }
+// slots is a table of decisions by the numbers of the graphs. Once published it
+// changes only from free to taken.
+type slots struct {
+	list  []atomic.Uint64 // number+1 and the decision; 0 is free
+	shift int
+}
 
-var noPolicies atomic.Uint64
+// decision is what is known of a reader and a graph.
+type decision uint64
 
-// OwnGraphPrefix begins the IRI of every graph that koine keeps for itself.
-// The default view leaves these graphs out.
-const OwnGraphPrefix = "urn:koine:graph:"
-
-// ProposalGraphPrefix begins the IRI of the graph of each proposal, PendingGraphPrefix
-// that of the graph with the statements that it would add.
 const (
-	ProposalGraphPrefix = OwnGraphPrefix + "proposal:"
-	PendingGraphPrefix  = OwnGraphPrefix + "pending:"
+	unknown decision = iota
+	readable
+	unreadable
+	ownGraph     // is asked about each time
+	decisionBits = 2
+	fewestSlots  = 16
 )
 
-// JournalGraphPrefix begins the IRI of the graphs of koine's own that only
-// record: messages, receipts, events. Nothing is decided by what they hold, so
-// commits that touch no other graph of koine's are not told to
-// Options.OnSystemChange, and share their group with others.
-const JournalGraphPrefix = OwnGraphPrefix + "journal:"
-
-// SystemGraph holds koine's own settings.
-var SystemGraph = IRI(OwnGraphPrefix + "system")
-
-// ShapesGraph holds the shapes that updates are judged by. Everybody reads it.
-var ShapesGraph = IRI(OwnGraphPrefix + "shapes")
-
-// OwnVocabulary begins the IRI of every property and class that has a meaning to
-// koine itself. The prefix koine: stands for it.
-const OwnVocabulary = "urn:koine:vocab:"
-
-// Sequence is the property that numbers what stands in a journal: 1, 2, 3 …
-// Statements of it are also kept in the order of their numbers, graph by graph.
-var Sequence = IRI(OwnVocabulary + "sequence")
-
-// Ordered is one of the properties by which what stands in a graph is found in an
-// order: their statements, too, are also kept in the order of their numbers, graph by
-// graph. What the numbers of one mean is for the package to say that writes them.
-func Ordered(n uint8) Term { return IRI(orderedPrefix + strconv.Itoa(int(n))) }
-
-const orderedPrefix = OwnVocabulary + "ordered/"
-
-// Parts is the property of what the entry of a journal says. Of koine's own
-// statements these alone count for the share of their source (Options.MaxBacked):
-// they are what the entry takes, and go when it is taken back.
-var Parts = IRI(OwnVocabulary + "parts")
-
-// Evicted is the property of the entry of a journal whose content is no longer kept.
-// How many there are says which is the oldest that is.
-var Evicted = IRI(OwnVocabulary + "evicted")
-
-// isShared tells whether a statement counts for the share of its sources.
-func isShared(predicate, graph Term) bool {
-	return !IsOwnGraph(graph) || predicate == Parts && strings.HasPrefix(graph.value, JournalGraphPrefix)
+// numberOf is the number by which a graph is kept.
+func numberOf(graph ID) (n uint64, ok bool) {
+	if graph == keys.DefaultGraph {
+		return 0, true
+	}
+	// None has the number 0, and an IRI and a blank node never share one.
+	return graph.Number(), graph.Tag() == keys.TagIRI || graph.Tag() == keys.TagBlank
 }
 
-// IsOwnGraph tells whether koine keeps the graph for itself.
-func IsOwnGraph(graph Term) bool { return strings.HasPrefix(graph.value, OwnGraphPrefix) }
-
-// decides tells whether something may be decided by what the graph holds: it is
-// one of koine's own, and no journal.
-func decides(graph Term) bool {
-	return IsOwnGraph(graph) && !strings.HasPrefix(graph.value, JournalGraphPrefix)
+// find is what is known of the graph; nothing once the version has moved on.
+func (r *reader) find(graph ID) decision {
+	if r == nil || r.version != r.newest.Load() {
+		return unknown
+	}
+	number, ok := numberOf(graph)
+	t := r.slots.Load()
+	if !ok || t == nil {
+		return unknown
+	}
+	for at := t.place(number); ; at++ {
+		switch slot := t.list[at&(len(t.list)-1)].Load(); {
+		case slot == 0:
+			return unknown
+		case slot>>decisionBits == number+1:
+			return decision(slot & (1<<decisionBits - 1))
+		}
+	}
 }
 
-// IsPendingGraph tells whether the graph holds what a proposal would add.
-func IsPendingGraph(graph Term) bool { return strings.HasPrefix(graph.value, PendingGraphPrefix) }
+// keep notes a decision that was just made, and tells whether find gives it.
+func (r *reader) keep(graph ID, d decision) bool {
+	number, ok := numberOf(graph)
+	if r == nil || !ok || r.version != r.newest.Load() {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.slots.Load()
+	switch {
+	case t == nil || r.used == MaxKeptGraphs:
+		t, r.used = newSlots(fewestSlots), 0
+	case 2*(r.used+1) > len(t.list):
+		t = t.grown()
+	}
+	if t.put(number, d) {
+		r.used++
+	}
+	r.slots.Store(t)
+	return true
+}
 
-// Reserved tells whether the statement is one of koine's own: in one of its
-// graphs, with one of its properties, or of one of its classes. Only the domain
-// package that it belongs to writes it, with Tx.ApplyOwn.
-func Reserved(q Quad) bool {
-	return IsOwnGraph(q.Graph) || strings.HasPrefix(q.Predicate.value, OwnVocabulary) ||
-		q.Predicate.value == RDFType && q.Object.kind == KindIRI && strings.HasPrefix(q.Object.value, OwnVocabulary)
+func newSlots(n int) *slots {
+	return &slots{list: make([]atomic.Uint64, n), shift: 64 - bits.TrailingZeros(uint(n))}
+}
+
+// place is where to look for the number first. Numbers that follow one another
+// are spread.
+func (t *slots) place(number uint64) int { return int(number * 0x9e3779b97f4a7c15 >> t.shift) }
+
+// put tells whether the number is a new one.
+func (t *slots) put(number uint64, d decision) bool {
+	for at := t.place(number); ; at++ {
+		slot := &t.list[at&(len(t.list)-1)]
+		switch v := slot.Load(); {
+		case v == 0:
+			slot.Store((number+1)<<decisionBits | uint64(d))
+			return true
+		case v>>decisionBits == number+1:
+			return false
+		}
+	}
+}
+
+// grown is the table with twice the slots.
+func (t *slots) grown() *slots {
+	next := newSlots(2 * len(t.list))
+	for i := range t.list {
+		if slot := t.list[i].Load(); slot != 0 {
+			next.put(slot>>decisionBits-1, decision(slot&(1<<decisionBits-1)))
+		}
+	}
+	return next
+}
+
+// graphAnswer keeps the last answer, for what looks at one statement after the
+// other: most are in the graph of the one before. It belongs to one goroutine.
+type graphAnswer struct {
+	of      *atomic.Uint64 // nil: nothing is kept
+	version uint64
+	graph   Term // zero: there is none yet
+	answer  bool
+}
+
+// may tells whether the principal, always the same, reads the graph by the newest
+// answers.
+func (a *graphAnswer) may(access Access, p *Principal, graph Term) bool {
+	if a.of == nil {
+		return access.Allowed(*p, graph, Read)
+	}
+	version := a.of.Load()
+	if version == a.version && graph == a.graph {
+		return a.answer
+	}
+	may := access.Allowed(*p, graph, Read)
+	if !IsOwnGraph(graph) {
+		a.version, a.graph, a.answer = version, graph, may
+	}
+	return may
+}
+
+// AccessChanges is an Access that knows when its answers became others. A watcher
+// under one that is not this never learns of it: from the next event on it sees
+// what it may, and what it was told before stays as it was.
+type AccessChanges interface {
+	Access
+	// ReadChanged tells whether what the principal may read has changed in a commit
+	// behind the revision, and up to which revision that is the answer, which is
+	// not before after. It is asked at every commit that a watcher looks at: while
+	// nothing changes it must cost next to nothing.
+	ReadChanged(p Principal, after Revision) (changed bool, upTo Revision)
+}
+
+// unchanged is an Access whose answers stay what they are.
+type unchanged struct{ Access }
+
+func (unchanged) ReadChanged(_ Principal, after Revision) (bool, Revision) { return false, after }
+
+// ChangesOf is an Access as one that knows, or what it wraps: an Access that adds
+// to another has Unwrap. One whose answers never change is made of any other.
+func ChangesOf(access Access) AccessChanges {
+	for {
+		switch a := access.(type) {
+		case AccessChanges:
+			return a
+		case interface{ Unwrap() Access }:
+			access = a.Unwrap()
+		default:
+			return unchanged{access}
+		}
+	}
+}
+
+func (s *Store) errAccessChanged() *Error {
+	e := Errorf(CodeAccessChanged, "what you may see has changed")
+	e.Hint = "read anew, then follow from there"
+	oldest := s.Oldest()
+	e.Oldest = &oldest
+	return e
+}
+
+// CheckAgent returns CodeInvalid for an id that is not WellFormed, unless the agent is
+// there already: on record, one that a key acts for, a member of a channel, or a source of
+// statements.
+func (s *Store) CheckAgent(ctx context.Context, id AgentID) error {
+	malformed := id.WellFormed()
+	if malformed == nil || id.Valid() != nil {
+		return malformed
+	}
+	snapshot, err := s.View(ctx, View{Principal: SystemPrincipal(), AllGraphs: true})
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	if there, err := base.NamesAgent(snapshot.Match, id); there || err != nil {
+		return err
+	}
+	if n, err := s.Backed(id); err != nil || n > 0 {
+		return err
+	}
+	return malformed
+}
+
+// CheckAgent is Store.CheckAgent within an update.
+func (tx *Tx) CheckAgent(id AgentID) error {
+	malformed := id.WellFormed()
+	if malformed == nil || id.Valid() != nil {
+		return malformed
+	}
+	if there, err := base.NamesAgent(tx.MatchOwn, id); there || err != nil {
+		return err
+	}
+	term := base.AgentTerm(id)
+	source, known, err := tx.w.ResolveTerm(&term, nil, nil)
+	if err != nil || known && tx.catalog.Backed(string(keys.Source(source.Number()))) > 0 {
+		return err
+	}
+	return malformed
+}
+
+// visible gives the assertions of a statement in the graph that the view admits.
+func (s *Snapshot) visible(graph ID, all []Assertion) []Assertion {
+	if s.view.Doubts != nil {
+		if t, err := s.dict.Term(graph); err == nil && IsOwnGraph(t) {
+			trusting := s.view
+			trusting.Doubts = nil
+			return trusting.Visible(all)
+		}
+	}
+	return s.view.Visible(all)
+}
+
+// doubted tells whether a watcher leaves the assertion out for the doubts of the
+// moment.
+func (f *sight) doubted(graph Term, a *Assertion) bool {
+	doubts := f.distrust.Doubted()
+	return doubts != nil && doubts.Hide(a) && !IsOwnGraph(graph)
+}
+
+// unfollowed is behind every revision.
+const unfollowed Revision = math.MaxUint64
+
+// forgotten tells whether what stood in the graph until a revision is not seen.
+func (s *Snapshot) forgotten(graph ID, to Revision) (bool, error) {
+	if s.forgets == nil || to > s.followed {
+		return false, nil
+	}
+	if d, ok := s.forgot.Load(graph); ok {
+		return d.(bool), nil
+	}
+	t, err := s.dict.Term(graph)
+	if err != nil {
+		return false, err
+	}
+	forgot := s.forgets(t)
+	s.forgot.Store(graph, forgot)
+	return forgot, nil
+}
+
+// forgotten is that of the snapshot; an error ends the scan.
+func (sc *scanner) forgotten(graph ID, to uint64) (forgot bool) {
+	if sc.s.forgets == nil {
+		return false
+	}
+	forgot, sc.err = sc.s.forgotten(graph, Revision(to))
+	return forgot || sc.err != nil
+}
+
+// forgotten tells whether the principal does not see of the graph what a commit
+// took away, or brought and is gone.
+func (f *sight) forgotten(c *Commit, graph Term) bool {
+	return f.forgets != nil && c.Revision <= f.followed && f.forgets(graph)
+}
+
+// missed notes that what began to stand in a revision went without a word.
+func (f *sight) missed(since Revision) {
+	if f.Ops != nil && !slices.Contains(f.Ops, Remove) && !slices.Contains(f.Ops, Replace) {
+		return
+	}
+	if since != 0 && since <= f.known {
+		f.stale = true
+	}
+}
+
+// stillStands tells whether an assertion of a change is what stands now. An error
+// ends the reading (broken).
+func (f *sight) stillStands(ch *Change) bool {
+	stands, err := f.stands(&ch.Quad, &ch.Assertion)
+	if err != nil {
+		f.err = err
+	}
+	return stands
+}
+
+// broken is why nothing more may be told.
+func (f *sight) broken(s *Store) error {
+	if f.err == nil && f.stale {
+		return s.errAccessChanged()
+	}
+	return f.err
+}
+
+// stands tells whether the newest revision has the assertion of the statement.
+func (s *Store) stands(q *Quad, a *Assertion) (bool, error) {
+	p, err := s.pin(context.Background())
+	if err != nil {
+		return false, err
+	}
+	defer s.unpin(p)
+	dict := index.Dictionary{KV: p.kv, Cache: s.cache}
+	var ids IDQuad
+	for _, part := range base.QuadParts(q, &ids) {
+		id, known, err := dict.ID(*part.Term)
+		if !known || err != nil {
+			return false, err
+		}
+		*part.ID = id
+	}
+	ids.Graph = p.head.generations.Current(ids.Graph)
+	var st base.State
+	found, err := p.kv.Get(keys.SPOG.Append(nil, ids), func(v []byte) (err error) {
+		st, err = base.ParseState(v, dict.Agent)
+		return err
+	})
+	if !found || err != nil {
+		return false, err
+	}
+	p.head.generations.Settle(&st, ids.Graph)
+	now, ok := base.FindSource(st.Assertions, a.Source)
+	return ok && now.Revision == a.Revision, nil
+}
+
+// buried tells that what a graph held at a revision is found by nobody: the graph of
+// that name was deleted since.
+func (s *Store) buried(graph Term, at Revision) bool {
+	return s.head.Load().generations.Hides(graph, at)
+}
+
+// View is Store.View for what the events of the watcher are told with, to the
+// watcher's principal: of what a Forgetter forgets, it shows what went since the
+// watcher was registered, as of when it stood.
+func (w *Watcher) View(ctx context.Context, v View) (*Snapshot, error) {
+	v.Principal = w.filter.View.Principal
+	snapshot, err := w.s.View(ctx, v)
+	if err == nil {
+		snapshot.followed = w.filter.followed
+	}
+	return snapshot, err
+}
+
+// ReadLog is Store.ReadLog for a part of what the watcher tells, with what it tells
+// of that.
+func (w *Watcher) ReadLog(ctx context.Context, f Filter, part LogRange) (*LogReader, error) {
+	f.View.Principal = w.filter.View.Principal
+	l, err := w.s.ReadLog(ctx, f, part)
+	if err == nil {
+		l.filter.followed = w.filter.followed
+	}
+	return l, err
+}
+
+// withoutGone is a commit without what it changed in graphs whose past is kept from
+// its reader, but for what still stands as the commit left it. Why it was made
+// stays: that is not what they held.
+func (s *Store) withoutGone(c *Commit, forgets func(graph Term) bool) (*Commit, error) {
+	if !slices.ContainsFunc(c.Changes, func(ch Change) bool { return forgets(ch.Quad.Graph) }) {
+		return c, nil
+	}
+	out := *c
+	out.Changes, out.ContentHash = nil, [32]byte{} // a hash of what is gone too
+	for _, ch := range c.Changes {
+		ch.Replaces, ch.ReplacedBy = nil, -1
+		if forgets(ch.Quad.Graph) {
+			stands := false
+			var err error
+			if ch.Op != Remove {
+				stands, err = s.stands(&ch.Quad, &ch.Assertion)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if !stands {
+				continue
+			}
+			ch.Before, ch.Since = nil, 0
+		}
+		out.Changes = append(out.Changes, ch)
+	}
+	if len(out.Changes) == 0 {
+		return nil, errNoRevision(c.Revision)
+	}
+	return &out, nil
 }

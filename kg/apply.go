@@ -2,10 +2,14 @@ package kg
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/pb"
+
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
 )
 
 // layers are where the index is: in Badger up to a revision, over it a tree that
@@ -14,21 +18,23 @@ import (
 // goes in between never reaches Badger, where deletions pile up under scans.
 // The committer alone changes them, under Store.mu.
 type layers struct {
-	flushed  Revision // Badger's
-	frozen   *memTree // being written to Badger; nil for none
-	mem      *memTree
+	flushed  Revision       // Badger's
+	frozen   *index.MemTree // being written to Badger; nil for none
+	mem      *index.MemTree
 	memBytes int
-	shared   *memTree // a copy of mem that readers have; nil after a change
-	frozenAt marker   // of frozen
-	flushing bool     // a goroutine writes frozen to Badger
-	stuck    bool     // Badger had no room for frozen, which is to be written again
+	shared   *index.MemTree // a copy of mem that readers have; nil after a change
+	frozenAt index.Marker   // of frozen
+	flushing bool           // a goroutine writes frozen to Badger
+	stuck    bool           // Badger had no room for frozen, which is to be written again
 }
 
 // over is the layers over a snapshot of Badger, with mem or a copy of it.
-func (l *layers) over(base kv, mem *memTree) kv { return layered(layered(base, l.frozen), mem) }
+func (l *layers) over(base index.KV, mem *index.MemTree) index.KV {
+	return index.Layered(index.Layered(base, l.frozen), mem)
+}
 
 // readerMem is a copy of mem that no later commit changes. Called under Store.mu.
-func (l *layers) readerMem() *memTree {
+func (l *layers) readerMem() *index.MemTree {
 	if l.shared == nil {
 		l.shared = l.mem.Copy()
 	}
@@ -52,7 +58,7 @@ func (s *Store) flushAfter() time.Duration {
 // apply shows an appended group to readers.
 func (s *Store) apply(g *group) {
 	if s.options.beforeApply != nil {
-		s.options.beforeApply(g.w.o)
+		s.options.beforeApply(g.w.O)
 	}
 	s.tellObservers(g.commits)
 	if g.system {
@@ -65,8 +71,8 @@ func (s *Store) apply(g *group) {
 	s.tailer.keep(g.commits)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.layers.memBytes += g.w.o.mergeInto(s.layers.mem)
-	s.scratch.takeList(g.w.o)
+	s.layers.memBytes += g.w.O.MergeInto(s.layers.mem)
+	s.scratch.takeList(g.w.O)
 	s.layers.shared = nil
 	h := g.head()
 	h.hash = g.hash
@@ -74,8 +80,8 @@ func (s *Store) apply(g *group) {
 }
 
 // marker is how far the head is.
-func (s *Store) marker(h *head) marker {
-	return marker{s.dir.epoch, h.revision, h.nextNumber, h.time.UnixMilli(), h.hash}
+func (s *Store) marker(h *head) index.Marker {
+	return index.Marker{s.dir.Epoch, h.revision, h.nextNumber, h.time.UnixMilli(), h.hash}
 }
 
 // flushIfFull begins to write the memory to Badger when it is full; when the one
@@ -105,7 +111,7 @@ func (s *Store) flushIfAny() {
 	s.mu.Lock()
 	if !again {
 		l.frozen, l.frozenAt = l.mem, s.marker(s.head.Load())
-		l.mem, l.memBytes, l.shared = new(memTree), 0, nil
+		l.mem, l.memBytes, l.shared = new(index.MemTree), 0, nil
 	}
 	l.flushing = true
 	frozen, at := l.frozen, l.frozenAt
@@ -116,7 +122,7 @@ func (s *Store) flushIfAny() {
 // endFlush takes note that Badger has what was frozen.
 func (s *Store) endFlush(err error) {
 	s.layers.flushing = false
-	if s.layers.stuck = isNoSpace(err); s.layers.stuck {
+	if s.layers.stuck = datadir.IsNoSpace(err); s.layers.stuck {
 		return // frozen stays, is read, and is written again
 	}
 	if err != nil {
@@ -125,7 +131,7 @@ func (s *Store) endFlush(err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.showFlushed(s.layers.frozenAt.revision)
+	s.showFlushed(s.layers.frozenAt.Revision)
 	s.layers.frozen = nil
 	s.discardOld()
 }
@@ -143,23 +149,23 @@ func (s *Store) settle() {
 
 // writeIndex writes a tree to Badger under the revision of the marker, which
 // goes last. counted says that the counts by source are among what it has.
-func writeIndex(db *badger.DB, t *memTree, m marker, counted bool) error {
+func writeIndex(db *badger.DB, t *index.MemTree, m index.Marker, counted bool) error {
 	if t.Len() >= loaderKeys {
 		return writeOrdered(db, t, m, counted)
 	}
-	w := &indexTxn{db: db, at: uint64(m.revision)}
-	t.Scan(func(key string, v *memValue) bool {
-		return w.set([]byte(key), v.value)
+	w := &indexTxn{db: db, at: uint64(m.Revision)}
+	t.Scan(func(key string, v *index.MemValue) bool {
+		return w.set([]byte(key), v.Value)
 	})
 	return w.mark(m, counted)
 }
 
 // mark ends what is written with the marker.
-func (w *indexTxn) mark(m marker, counted bool) error {
+func (w *indexTxn) mark(m index.Marker, counted bool) error {
 	if counted {
-		w.set(countedKey, []byte{1})
+		w.set(index.CountedKey, []byte{1})
 	}
-	w.set(markerKey, m.encode())
+	w.set(index.MarkerKey, m.Encode())
 	return w.commit()
 }
 
@@ -174,14 +180,14 @@ var deleted = []byte{1 << 0}
 
 // writeOrdered is writeIndex for many keys. Its batches reach the index in
 // order, so that the marker is the last.
-func writeOrdered(db *badger.DB, t *memTree, m marker, counted bool) error {
+func writeOrdered(db *badger.DB, t *index.MemTree, m index.Marker, counted bool) error {
 	const pendingBatches = 4
 	loader := db.NewKVLoader(pendingBatches)
-	e := pb.KV{Version: uint64(m.revision)} // Set copies the key
+	e := pb.KV{Version: uint64(m.Revision)} // Set copies the key
 	var err error
-	t.Scan(func(key string, v *memValue) bool {
-		e.Key, e.Value, e.Meta = append(e.Key[:0], key...), v.value, nil
-		if v.value == nil {
+	t.Scan(func(key string, v *index.MemValue) bool {
+		e.Key, e.Value, e.Meta = append(e.Key[:0], key...), v.Value, nil
+		if v.Value == nil {
 			e.Meta = deleted
 		}
 		err = loader.Set(&e)
@@ -193,7 +199,7 @@ func writeOrdered(db *badger.DB, t *memTree, m marker, counted bool) error {
 	if err != nil {
 		return err
 	}
-	w := &indexTxn{db: db, at: uint64(m.revision)}
+	w := &indexTxn{db: db, at: uint64(m.Revision)}
 	return w.mark(m, counted)
 }
 
@@ -242,4 +248,39 @@ func (w *indexTxn) commit() error {
 		w.err = w.txn.CommitAt(w.at, nil)
 	}
 	return w.err
+}
+
+// Observe has fn called with each commit from now on, in the order of their revisions,
+// when it is durable and before any reader sees it; stop ends that. It is for what is
+// kept in memory of journals, of which Options.OnSystemChange does not tell. fn is
+// called under the committer and must neither block nor call the store. A bulk load is
+// not told: it writes no graph of koine's own.
+func (s *Store) Observe(fn func(*Commit)) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := &observer{fn}
+	s.observers.Store(new(append(slices.Clone(s.observing()), o)))
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.observers.Store(new(slices.DeleteFunc(slices.Clone(s.observing()), func(other *observer) bool { return other == o })))
+	}
+}
+
+// observer is one that is told of commits.
+type observer struct{ fn func(*Commit) }
+
+func (s *Store) observing() []*observer {
+	if list := s.observers.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+func (s *Store) tellObservers(commits []*Commit) {
+	for _, o := range s.observing() {
+		for _, c := range commits {
+			o.fn(c)
+		}
+	}
 }

@@ -11,77 +11,15 @@ import (
 	"hash"
 	"io"
 	"os"
-	"time"
 
-	"koine/kg/internal/wal"
+	"koine/kg/internal/archive"
+	"koine/kg/internal/base"
+	"koine/kg/internal/datadir"
 )
 
-// A backup is one stream, the same over a connection as in a file:
-//
-//	magic, format(1), header (length, JSON: BackupInfo)
-//	records: kind(1), length, bytes
-//	  P  the prefixes that a directory of format 1 keeps beside its log, as JSON
-//	  C  a piece of a checkpoint: of a full backup whose log has lost its head
-//	  F  an entry of the log, as the log stores it
-//	  E  the end: number of records before it
-//	SHA-256 of all before it
-//
-// Lengths are unsigned varints. A full backup has the log from its beginning on,
-// or a checkpoint and the log behind it; an incremental one the log behind the
-// revision that another backup ends with. The entries carry their own chain of
-// hashes, which a restore keeps: so backups of one log fit together, and those of
-// another are recognised. The format is that of the data directory, formatVersion.
 const (
-	backupMagic = "koine backup\n"
-	// maxBackupHeader bounds the header, maxBackupRecord a record.
-	maxBackupHeader = 64 << 10
-	maxBackupRecord = wal.MaxEntryBytes
-	backupChunk     = 256 << 10
+	backupChunk = 256 << 10
 )
-
-// Kinds of records.
-const (
-	backupPrefixes   = 'P'
-	backupCheckpoint = 'C'
-	backupEntry      = 'F'
-	backupEnd        = 'E'
-)
-
-// BackupInfo says what a backup holds: it is its header.
-type BackupInfo struct {
-	Epoch string `json:"epoch"` // of the log that it is of
-	// From is the revision that it follows on, 0 for a full backup; To is the one
-	// that it ends with. The hashes are those of their log entries.
-	From     Revision `json:"from"`
-	To       Revision `json:"to"`
-	FromHash string   `json:"fromHash"`
-	ToHash   string   `json:"toHash"`
-	// First is the oldest log entry in it.
-	First Revision `json:"first"`
-	// Checkpoint is the revision of its checkpoint, 0 without one.
-	Checkpoint Revision `json:"checkpoint,omitempty"`
-	// Floor is the oldest readable revision, 0 when all are.
-	Floor Revision  `json:"floor,omitempty"`
-	Time  time.Time `json:"time"` // of the newest commit
-	// Requires is the oldest version of koine that restores it; format 1 lacks it.
-	Requires string `json:"requires,omitempty"`
-
-	format int // of what is in it; written before the header
-}
-
-// upgradingFrom is the format that a restored directory is upgraded from, or 0.
-func (i BackupInfo) upgradingFrom() int {
-	if i.format == formatVersion {
-		return 0
-	}
-	return i.format
-}
-
-// Full tells whether the backup can be restored by itself.
-func (i BackupInfo) Full() bool { return i.From == 0 }
-
-// Entries is how many log entries it holds.
-func (i BackupInfo) Entries() uint64 { return uint64(i.To + 1 - i.First) }
 
 // BackupOptions says what to back up.
 type BackupOptions struct {
@@ -134,7 +72,7 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return nil, errClosed()
+		return nil, base.ErrClosed()
 	}
 	s.users.Add(1)
 	s.mu.Unlock()
@@ -162,9 +100,9 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 		e.Oldest, e.Hint = &oldest, "make a full backup"
 		return b, e
 	}
-	b.info = BackupInfo{Epoch: s.dir.epoch.String(), From: o.Since, To: h.revision, First: max(first, o.Since+1), Time: h.time, Floor: s.floor(), format: s.dir.meaning()}
-	if b.info.format > oldestFormat {
-		b.info.Requires = formatRequires
+	b.info = BackupInfo{Epoch: s.dir.Epoch.String(), From: o.Since, To: h.revision, First: max(first, o.Since+1), Time: h.time, Floor: s.floor(), Format: s.dir.Meaning()}
+	if b.info.Format > datadir.OldestFormat {
+		b.info.Requires = datadir.FormatRequires
 	}
 	if err := b.hashes(o.Follows); err != nil {
 		return b, err
@@ -189,7 +127,7 @@ func (b *backup) hashes(follows *BackupInfo) error {
 		if end.at > 0 {
 			var err error
 			if sum, err = b.s.wal.Hash(uint64(end.at)); err != nil {
-				return b.s.noteDamage(errLog(err))
+				return b.s.noteDamage(base.ErrLog(err))
 			}
 		}
 		*end.to = hex.EncodeToString(sum[:])
@@ -206,10 +144,10 @@ func (b *backup) openCheckpoint(first Revision) error {
 	if err != nil {
 		return err
 	}
-	if m.revision+1 < first {
-		return errLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.revision))
+	if m.Revision+1 < first {
+		return base.ErrLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.Revision))
 	}
-	b.info.Checkpoint = m.revision
+	b.info.Checkpoint = m.Revision
 	b.checkpoint, err = os.Open(path)
 	return err
 }
@@ -249,9 +187,6 @@ func (b *backup) close() {
 	b.release()
 }
 
-// backupSays is after how many entries progress is told.
-const backupSays = 1024
-
 func (b *backup) write(ctx context.Context, out *backupWriter, progress func(done, total uint64)) error {
 	if err := out.header(b.info); err != nil {
 		return err
@@ -260,7 +195,7 @@ func (b *backup) write(ctx context.Context, out *backupWriter, progress func(don
 	if err != nil {
 		return err
 	}
-	if err := out.record(backupPrefixes, prefixes); err != nil {
+	if err := out.record(archive.BackupPrefixes, prefixes); err != nil {
 		return err
 	}
 	if err := b.copyCheckpoint(ctx, out); err != nil {
@@ -270,15 +205,15 @@ func (b *backup) write(ctx context.Context, out *backupWriter, progress func(don
 	done := uint64(0)
 	for f, err := range b.s.wal.Frames(uint64(b.info.First), uint64(b.info.To)) {
 		if err != nil {
-			return b.s.noteDamage(errLog(err))
+			return b.s.noteDamage(base.ErrLog(err))
 		}
 		if err := b.wanted(ctx); err != nil {
 			return err
 		}
-		if err := out.record(backupEntry, f.Raw); err != nil {
+		if err := out.record(archive.BackupEntry, f.Raw); err != nil {
 			return err
 		}
-		if done++; progress != nil && (done%backupSays == 0 || done == total) {
+		if done++; progress != nil && (done%archive.BackupSays == 0 || done == total) {
 			progress(done, total)
 		}
 	}
@@ -288,7 +223,7 @@ func (b *backup) write(ctx context.Context, out *backupWriter, progress func(don
 // wanted is why the backup ends early, nil if it does not.
 func (b *backup) wanted(ctx context.Context) error {
 	if b.s.isStopping() {
-		return errClosed()
+		return base.ErrClosed()
 	}
 	return ctx.Err()
 }
@@ -301,7 +236,7 @@ func (b *backup) copyCheckpoint(ctx context.Context, out *backupWriter) error {
 	for {
 		n, err := b.checkpoint.Read(chunk)
 		if n > 0 {
-			if err := errors.Join(b.wanted(ctx), out.record(backupCheckpoint, chunk[:n])); err != nil {
+			if err := errors.Join(b.wanted(ctx), out.record(archive.BackupCheckpoint, chunk[:n])); err != nil {
 				return err
 			}
 		}
@@ -332,7 +267,7 @@ func (w *backupWriter) header(info BackupInfo) error {
 	if err != nil {
 		return err
 	}
-	b := append([]byte(backupMagic), byte(info.format))
+	b := append([]byte(archive.BackupMagic), byte(info.Format))
 	b = binary.AppendUvarint(b, uint64(len(text)))
 	_, err = w.w.Write(append(b, text...))
 	return err
@@ -354,7 +289,7 @@ func (w *backupWriter) finish(failed error) error {
 	if failed != nil {
 		return nil
 	}
-	if err := w.record(backupEnd, binary.AppendUvarint(nil, w.records)); err != nil {
+	if err := w.record(archive.BackupEnd, binary.AppendUvarint(nil, w.records)); err != nil {
 		return err
 	}
 	_, err := w.w.Write(w.sum.Sum(nil))

@@ -13,6 +13,9 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/pb"
 	"github.com/dgraph-io/ristretto/v2/z"
+
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
 )
 
 // BenchmarkBulkLoad loads the film graph into an empty store, log included,
@@ -71,7 +74,7 @@ func stream(sw *badger.StreamWriter, pairs []pair) error {
 func reportDisk(b *testing.B, s *Store, dir string, quads int) {
 	b.Helper()
 	var index int64
-	entries, err := os.ReadDir(dir + "/" + indexName)
+	entries, err := os.ReadDir(dir + "/" + datadir.IndexName)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -108,7 +111,7 @@ func BenchmarkOnlineLoad(b *testing.B) {
 		o := Options{}
 		if round == 0 {
 			o.GroupCommits = 1
-			o.beforeApply = func(o *overlay) { batches = append(batches, pairsOf(o)) }
+			o.beforeApply = func(o *index.Overlay) { batches = append(batches, pairsOf(o)) }
 		}
 		s := openBench(b, b.TempDir(), o)
 		n, d := timed(len(quads), func() {
@@ -169,7 +172,7 @@ func benchUpdates(b *testing.B, writers int) {
 		o := Options{}
 		if round == 0 {
 			o.GroupCommits = 1 // so that each commit's keys are seen alone
-			o.beforeApply = func(o *overlay) { commits = append(commits, pairsOf(o)) }
+			o.beforeApply = func(o *index.Overlay) { commits = append(commits, pairsOf(o)) }
 			s := openBench(b, b.TempDir(), o)
 			for i := range updates {
 				addAll(b, s, tenQuads(i, each))

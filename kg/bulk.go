@@ -5,7 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/bulkindex"
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
+	"koine/kg/internal/logentry"
 	"koine/kg/internal/wal"
 )
 
@@ -34,9 +39,6 @@ const (
 // errNotInBulk says that a batch must go the way of all updates.
 var errNotInBulk = errors.New("not in bulk")
 
-// keyValue is a key of the index with its value.
-type keyValue struct{ key, value []byte }
-
 // bulk gathers statements while their commits go to the log, and then writes the index of
 // all of them in one step. What it knows of terms and statements is in two tables of
 // bounded size: when they are full, it writes the index and begins another round.
@@ -44,18 +46,18 @@ type bulk struct {
 	s         *Store
 	meta      Meta
 	options   LoadOptions
-	base      *badgerKV // the index before the round
-	empty     bool      // there is nothing in it
-	terms     termTable
-	lately    [1 << 12]resolved // terms, each in its place
-	graphs    map[Term]ID       // that may be written, at most maxBulkGraphs
-	unused    uint64            // the first number that no term had before the round
-	next      uint64            // number of the next one
-	seen      *quadSet
-	index     *bulkIndex
+	base      *index.BadgerKV // the index before the round
+	empty     bool            // there is nothing in it
+	terms     bulkindex.TermTable
+	lately    [1 << 12]index.Resolved // terms, each in its place
+	graphs    map[Term]ID             // that may be written, at most maxBulkGraphs
+	unused    uint64                  // the first number that no term had before the round
+	next      uint64                  // number of the next one
+	seen      *bulkindex.QuadSet
+	index     *bulkindex.BulkIndex
 	textBytes int // of new terms
-	deltas    *deltas
-	catalogue *catalogue
+	deltas    *index.Deltas
+	catalogue *index.Catalogue
 	record    []byte // of the term at hand
 	source    ID     // that was counted last
 	sourceKey []byte
@@ -77,23 +79,23 @@ type bulkMade struct{ read, statements, commits uint64 }
 
 // bulkMark is how far a bulk load is.
 type bulkMark struct {
-	size      bulkSize
+	size      bulkindex.BulkSize
 	next      uint64
-	catalogue *catalogue
+	catalogue *index.Catalogue
 	revision  Revision
 	time      time.Time
 	made      bulkMade
 }
 
 func (b *bulk) mark() {
-	b.logged = bulkMark{b.index.size(), b.next, b.catalogue.copy(), b.revision, b.time, b.made}
+	b.logged = bulkMark{b.index.Size(), b.next, b.catalogue.Copy(), b.revision, b.time, b.made}
 }
 
 // backToMark gives up what the log does not have. The tables still know it: nothing may be
 // added any more.
 func (b *bulk) backToMark() {
 	m := &b.logged
-	b.index.truncate(m.size)
+	b.index.Truncate(m.size)
 	b.next, b.catalogue = m.next, m.catalogue
 	b.revision, b.time, b.made, b.pending = m.revision, m.time, m.made, nil
 }
@@ -101,7 +103,7 @@ func (b *bulk) backToMark() {
 // indexBytes is about what the index of a bulk load takes.
 func (b *bulk) indexBytes() uint64 {
 	const quadBytes = 100 // in all orders, compressed
-	return b.index.statements()*quadBytes + 2*uint64(b.textBytes)
+	return b.index.Statements()*quadBytes + 2*uint64(b.textBytes)
 }
 
 func newBulk(s *Store, m Meta, o LoadOptions) *bulk {
@@ -109,8 +111,8 @@ func newBulk(s *Store, m Meta, o LoadOptions) *bulk {
 	b := &bulk{
 		s: s, meta: m, options: o,
 		graphs:    make(map[Term]ID),
-		deltas:    new(deltas),
-		catalogue: h.catalogue.copy(),
+		deltas:    new(index.Deltas),
+		catalogue: h.catalogue.Copy(),
 		revision:  h.revision,
 		time:      h.time,
 		shown:     h.revision,
@@ -126,30 +128,30 @@ func (b *bulk) begin() {
 	b.s.options.bulkStep("round")
 	b.base = b.s.newKV(b.revision)
 	b.unused, b.empty = b.next, b.next == 1
-	b.terms, b.seen = newTermTable(), newQuadSet()
+	b.terms, b.seen = bulkindex.NewTermTable(), bulkindex.NewQuadSet()
 	clear(b.lately[:])
-	b.index = newBulkIndex(b.s.bulkIndexOptions(), b.revision+1, b.next)
+	b.index = bulkindex.NewBulkIndex(b.s.bulkIndexOptions(), b.revision+1, b.next)
 	b.textBytes = 0
 	b.mark()
 }
 
-func (s *Store) bulkIndexOptions() bulkIndexOptions {
-	return bulkIndexOptions{
-		db: s.db, dir: s.dir.path, sortBytes: s.options.bulkSortBytes,
-		chunk: s.options.bulkChunk, chunkText: bulkChunkText, step: s.options.bulkStep,
+func (s *Store) bulkIndexOptions() bulkindex.BulkIndexOptions {
+	return bulkindex.BulkIndexOptions{
+		Db: s.db, Dir: s.dir.Path, SortBytes: s.options.bulkSortBytes,
+		Chunk: s.options.bulkChunk, ChunkText: bulkChunkText, Step: s.options.bulkStep,
 	}
 }
 
 // close ends a round but for the index that was gathered.
 func (b *bulk) close() {
-	b.base.close()
-	b.terms.free()
-	b.seen.free()
+	b.base.Close()
+	b.terms.Free()
+	b.seen.Free()
 }
 
 // full tells whether the round has come to its bounds, or cannot go to disk any more.
 func (b *bulk) full() bool {
-	return b.index.failed != nil || b.terms.bytes+b.seen.bytes() >= b.s.options.bulkTableBytes
+	return b.index.Failed != nil || b.terms.Bytes+b.seen.Bytes() >= b.s.options.bulkTableBytes
 }
 
 // add takes a batch in, as one commit or as few as it fits into, and says how many
@@ -160,12 +162,12 @@ func (b *bulk) add(quads []Quad) (n uint64, err error) {
 		return 0, errNotInBulk
 	}
 	for len(quads) > 0 {
-		size, next, text, made := b.index.size(), b.next, b.textBytes, b.made
+		size, next, text, made := b.index.Size(), b.next, b.textBytes, b.made
 		read, changed, err := b.commit(quads)
 		if err != nil {
-			if b.index.size().quads >= size.quads { // else it is further back already
-				b.index.truncate(size)
-				b.deltas.clear()
+			if b.index.Size().Quads >= size.Quads { // else it is further back already
+				b.index.Truncate(size)
+				b.deltas.Clear()
 				b.next, b.textBytes, b.made = next, text, made
 			}
 			return n, err
@@ -196,7 +198,7 @@ func (b *bulk) commit(quads []Quad) (read int, changed uint64, err error) {
 			return 0, 0, err
 		}
 		last = q
-		if fresh, err := b.seen.add(&ids); err != nil {
+		if fresh, err := b.seen.Add(&ids); err != nil {
 			return 0, 0, err
 		} else if !fresh {
 			continue
@@ -218,11 +220,11 @@ func (b *bulk) commit(quads []Quad) (read int, changed uint64, err error) {
 	if b.options.Place != nil {
 		c.MessageID = b.options.Place(b.made.read)
 	}
-	value, err := b.encode(state{c.Revision, after})
+	value, err := b.encode(base.State{c.Revision, after})
 	if err != nil {
 		return 0, 0, err
 	}
-	b.index.values = append(b.index.values, value)
+	b.index.Values = append(b.index.Values, value)
 	return read, uint64(len(c.Changes)), b.log(c)
 }
 
@@ -244,35 +246,35 @@ func (b *bulk) newCommit(now time.Time) *Commit {
 
 // change takes in one statement, if it changes anything.
 func (b *bulk) change(c *Change, ids IDQuad) (bool, error) {
-	row := bulkQuad{ids, uint32(len(b.index.values))}
+	row := bulkindex.BulkQuad{ids, uint32(len(b.index.Values))}
 	before, err := b.before(&ids)
 	if err != nil {
 		return false, err
 	}
-	old, had := findSource(before.assertions, c.Assertion.Source)
-	if len(before.assertions) > 0 {
-		if had && old.same(c.Assertion) {
+	old, had := base.FindSource(before.Assertions, c.Assertion.Source)
+	if len(before.Assertions) > 0 {
+		if had && old.Same(c.Assertion) {
 			return false, nil
 		}
-		if !had && len(before.assertions) >= MaxAssertions {
+		if !had && len(before.Assertions) >= MaxAssertions {
 			return false, Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
 		}
-		c.Before, c.Since, c.After = before.assertions, before.since, withAssertion(before.assertions, c.Assertion)
+		c.Before, c.Since, c.After = before.Assertions, before.Since, base.WithAssertion(before.Assertions, c.Assertion)
 		if err := b.stood(c, ids); err != nil {
 			return false, err
 		}
-		row.commit |= bulkStood
+		row.Commit |= bulkindex.BulkStood
 	} else {
-		b.deltas.count(&c.Quad, ids, 1)
+		b.deltas.Count(&c.Quad, ids, 1)
 	}
 	if !had {
-		source, err := b.id(agentTerm(c.Assertion.Source))
+		source, err := b.id(base.AgentTerm(c.Assertion.Source))
 		if err != nil {
 			return false, err
 		}
 		b.countSource(source)
 	}
-	b.index.chunk.quads = append(b.index.chunk.quads, row)
+	b.index.Chunk.Quads = append(b.index.Chunk.Quads, row)
 	return true, nil
 }
 
@@ -281,11 +283,11 @@ func (b *bulk) countSource(id ID) {
 	if b.source != id {
 		b.source, b.sourceKey = id, keys.Source(id.Number())
 	}
-	b.deltas.add(b.sourceKey, 1)
+	b.deltas.Add(b.sourceKey, 1)
 }
 
 // before is what stood of a statement before the round.
-func (b *bulk) before(ids *IDQuad) (s state, err error) {
+func (b *bulk) before(ids *IDQuad) (s base.State, err error) {
 	if b.empty {
 		return s, nil
 	}
@@ -294,39 +296,39 @@ func (b *bulk) before(ids *IDQuad) (s state, err error) {
 			return s, nil
 		}
 	}
-	_, err = b.base.get(keys.SPOG.Append(nil, *ids), func(v []byte) (err error) {
-		s, err = parseState(v, dictionary{kv: b.base, cache: b.s.cache}.agent)
+	_, err = b.base.Get(keys.SPOG.Append(nil, *ids), func(v []byte) (err error) {
+		s, err = base.ParseState(v, index.Dictionary{KV: b.base, Cache: b.s.cache}.Agent)
 		return err
 	})
-	b.s.head.Load().generations.settle(&s, ids.Graph)
+	b.s.head.Load().generations.Settle(&s, ids.Graph)
 	return s, err
 }
 
 // stood gives a statement that stood before its new state, and the old one to the past
 // (indexWriter.past).
 func (b *bulk) stood(c *Change, ids IDQuad) error {
-	value, err := b.encode(state{c.Assertion.Revision, c.After})
+	value, err := b.encode(base.State{c.Assertion.Revision, c.After})
 	if err != nil {
 		return err
 	}
-	b.index.chunk.pair(keys.SPOG.Append(nil, ids), value)
+	b.index.Chunk.Pair(keys.SPOG.Append(nil, ids), value)
 	if from, to := c.Since, c.Assertion.Revision; to > b.s.floor() {
-		if value, err = b.encode(state{from, c.Before}); err != nil {
+		if value, err = b.encode(base.State{from, c.Before}); err != nil {
 			return err
 		}
 		for _, o := range keys.Orders {
 			if o.Holds(ids) {
-				b.index.chunk.pair(o.AppendPast(nil, ids, uint64(from), uint64(to)), value)
-				value = noValue // only SPOG has one
+				b.index.Chunk.Pair(o.AppendPast(nil, ids, uint64(from), uint64(to)), value)
+				value = index.NoValue // only SPOG has one
 			}
 		}
 	}
 	return nil
 }
 
-func (b *bulk) encode(s state) (value []byte, err error) {
-	value = appendState(nil, s, func(a AgentID) uint64 {
-		id, failed := b.id(agentTerm(a))
+func (b *bulk) encode(s base.State) (value []byte, err error) {
+	value = base.AppendState(nil, s, func(a AgentID) uint64 {
+		id, failed := b.id(base.AgentTerm(a))
 		err = errors.Join(err, failed)
 		return id.Number()
 	})
@@ -336,41 +338,41 @@ func (b *bulk) encode(s state) (value []byte, err error) {
 // assign gives a quad its ids, checking terms when they are first seen; those of
 // the quad before are known.
 func (b *bulk) assign(q, last *Quad, ids IDQuad) (IDQuad, error) {
-	if !q.Subject.IsResource() || q.Predicate.kind != KindIRI || !q.Object.IsResource() && !q.Object.IsLiteral() {
-		return ids, q.valid(Term.ValidNew)
+	if !q.Subject.IsResource() || q.Predicate.Kind() != KindIRI || !q.Object.IsResource() && !q.Object.IsLiteral() {
+		return ids, q.Valid(Term.ValidNew)
 	}
-	old := quadParts(last, &ids)
-	for i, part := range quadParts(q, &ids) {
-		if *part.term == *old[i].term {
+	old := base.QuadParts(last, &ids)
+	for i, part := range base.QuadParts(q, &ids) {
+		if *part.Term == *old[i].Term {
 			continue
 		}
 		lookUp := b.id
-		if part.id == &ids.Graph {
+		if part.ID == &ids.Graph {
 			lookUp = b.graph
 		}
-		id, err := lookUp(*part.term)
+		id, err := lookUp(*part.Term)
 		if err != nil {
-			if invalid := q.valid(func(t Term) error { return b.valid(&t) }); invalid != nil {
+			if invalid := q.Valid(func(t Term) error { return b.valid(&t) }); invalid != nil {
 				return ids, invalid
 			}
 			return ids, err
 		}
-		*part.id = id
+		*part.ID = id
 	}
 	return ids, nil
 }
 
 // id is the id of a term, which gets the next number if it has none.
 func (b *bulk) id(t Term) (ID, error) {
-	if id, ok := inlineID(t); ok {
+	if id, ok := base.InlineID(t); ok {
 		return id, b.valid(&t)
 	}
 	late := b.place(&t)
-	if late != nil && late.term == t {
-		return late.id, nil
+	if late != nil && late.Term == t {
+		return late.ID, nil
 	}
-	b.record = appendTerm(b.record[:0], t)
-	place, key, id, err := b.terms.find(b.record)
+	b.record = base.AppendTerm(b.record[:0], t)
+	place, key, id, err := b.terms.Find(b.record)
 	if err != nil {
 		return ID{}, err
 	}
@@ -378,22 +380,22 @@ func (b *bulk) id(t Term) (ID, error) {
 		if id, err = b.number(t); err != nil {
 			return ID{}, err
 		}
-		b.terms.set(place, key, id)
+		b.terms.Set(place, key, id)
 	}
 	if late != nil {
-		*late = resolved{t, id}
+		*late = index.Resolved{t, id}
 	}
 	return id, nil
 }
 
 // place is where a term is remembered that was asked for lately, nil for none.
-func (b *bulk) place(t *Term) *resolved {
-	n := len(t.value)
-	if n < 4 || n > maxCachedTerm {
+func (b *bulk) place(t *Term) *index.Resolved {
+	n := len(t.Value())
+	if n < 4 || n > index.MaxCachedTerm {
 		return nil
 	}
-	at := uint64(n)<<32 | uint64(t.value[n-1])<<24 | uint64(t.value[n-2])<<16 | uint64(t.value[n-3])<<8 | uint64(t.value[n/2])
-	return &b.lately[mix(at)%uint64(len(b.lately))]
+	at := uint64(n)<<32 | uint64(t.Value()[n-1])<<24 | uint64(t.Value()[n-2])<<16 | uint64(t.Value()[n-3])<<8 | uint64(t.Value()[n/2])
+	return &b.lately[bulkindex.Mix(at)%uint64(len(b.lately))]
 }
 
 // number finds a term's number in the store, or gives it the next.
@@ -402,17 +404,17 @@ func (b *bulk) number(t Term) (ID, error) {
 		return ID{}, err
 	}
 	if !b.empty {
-		id, known, err := b.dictionary().id(t)
+		id, known, err := b.dictionary().ID(t)
 		// A number that nobody had before the round is left over from an apply that was
 		// cut short: the log gives the same one again.
 		if err != nil || known && (!id.IsNumbered() || id.Number() < b.unused) {
 			return id, err
 		}
 	}
-	id := keys.Numbered(tagOf(t), b.next)
+	id := keys.Numbered(base.TagOf(t), b.next)
 	b.next++
-	b.index.term(t, b.record)
-	b.textBytes += t.textBytes()
+	b.index.Term(t, b.record)
+	b.textBytes += t.TextBytes()
 	return id, nil
 }
 
@@ -427,8 +429,8 @@ func (b *bulk) valid(t *Term) error {
 }
 
 // dictionary is that of the index before the round.
-func (b *bulk) dictionary() dictionary {
-	return dictionary{kv: b.base, cache: b.s.cache, from: b.unused}
+func (b *bulk) dictionary() index.Dictionary {
+	return index.Dictionary{KV: b.base, Cache: b.s.cache, From: b.unused}
 }
 
 // graph is the id of a graph that the caller may write.
@@ -438,25 +440,25 @@ func (b *bulk) graph(t Term) (ID, error) {
 	}
 	tx := &Tx{
 		meta: b.meta, access: b.s.options.Access, catalog: b.s.head.Load().catalogue,
-		w: &indexWriter{dict: b.dictionary()},
+		w: &index.IndexWriter{Dict: b.dictionary()},
 	}
 	if err := tx.mayWrite(t); err != nil {
 		return ID{}, err
 	}
 	if !t.NamesGraph() {
-		return ID{}, errNamesNoGraph()
+		return ID{}, base.ErrNamesNoGraph()
 	}
 	id, err := b.id(t)
 	if err == nil {
 		generations := b.s.head.Load().generations
-		if generations != nil && generations.writing[id] != nil {
+		if generations != nil && generations.Writing[id] != nil {
 			return ID{}, errBeingReplaced(t)
 		}
-		id = generations.current(id)
+		id = generations.Current(id)
 		if len(b.graphs) >= maxBulkGraphs {
 			clear(b.graphs)
 		}
-		if len(t.value) <= maxCachedTerm {
+		if len(t.Value()) <= index.MaxCachedTerm {
 			b.graphs[t] = id
 		}
 	}
@@ -467,8 +469,8 @@ func (b *bulk) graph(t Term) (ID, error) {
 // enough for one fsync.
 func (b *bulk) log(c *Commit) error {
 	b.pending = append(b.pending, prepareEntry(c))
-	b.catalogue.add(b.deltas, c.Revision, func(string, tally) {})
-	b.deltas.clear()
+	b.catalogue.Add(b.deltas, c.Revision, func(string, index.Tally) {})
+	b.deltas.Clear()
 	b.revision, b.time = c.Revision, c.Time
 	b.made.commits++
 	b.made.statements += uint64(len(c.Changes))
@@ -488,7 +490,7 @@ type preparedEntry struct {
 func prepareEntry(c *Commit) <-chan preparedEntry {
 	done := make(chan preparedEntry, 1)
 	go func() {
-		frame, err := wal.Prepare(appendEntry(nil, c))
+		frame, err := wal.Prepare(logentry.AppendEntry(nil, c))
 		done <- preparedEntry{frame, err}
 	}()
 	return done
@@ -530,7 +532,7 @@ func (b *bulk) append() error {
 		return &Error{Code: CodeOutcomeUnknown, Message: "the store failed while it loaded: open it again to see how much of it is there", Err: err}
 	}
 	b.hash = b.s.wal.LastHash()
-	b.index.spillIfFull()
+	b.index.SpillIfFull()
 	b.mark()
 	return nil
 }
@@ -569,16 +571,16 @@ func (b *bulk) show() error {
 	err := b.write()
 	b.ended = err != nil
 	switch {
-	case isNoSpace(err):
+	case datadir.IsNoSpace(err):
 		b.s.log.Warn("the volume has no room for the index of a load: it is written when there is room again", "error", err)
 		b.tried = time.Now()
 		b.s.unindexed.Store(b)
 		return errUnindexed()
 	case err != nil:
-		b.index.close()
+		b.index.Close()
 		return b.failed(err)
 	}
-	b.index.close()
+	b.index.Close()
 	return nil
 }
 
@@ -587,9 +589,9 @@ func (b *bulk) write() error {
 	if b.shown == b.revision {
 		return nil
 	}
-	m := marker{b.s.dir.epoch, b.revision, b.next, b.time.UnixMilli(), b.hash}
-	err := b.index.write(b.catalogue, m, b.options.Indexing)
-	if b.index.failed != nil {
+	m := index.Marker{b.s.dir.Epoch, b.revision, b.next, b.time.UnixMilli(), b.hash}
+	err := b.index.Write(b.catalogue, m, b.options.Indexing)
+	if b.index.Failed != nil {
 		return b.writeFromLog(err)
 	}
 	if err != nil {
@@ -597,7 +599,7 @@ func (b *bulk) write() error {
 	}
 	b.shown = b.revision
 	b.s.options.bulkStep("show")
-	b.s.publish(&head{b.revision, b.time, b.catalogue, b.s.head.Load().generations, m.nextNumber, b.hash})
+	b.s.publish(&head{b.revision, b.time, b.catalogue, b.s.head.Load().generations, m.NextNumber, b.hash})
 	b.s.tailer.tell()
 	return nil
 }
@@ -633,7 +635,7 @@ func (s *Store) indexLoad() {
 		return
 	}
 	b.tried = time.Now()
-	if free, err := s.options.FreeBytes(s.dir.path); err == nil && free < b.indexBytes() {
+	if free, err := s.options.FreeBytes(s.dir.Path); err == nil && free < b.indexBytes() {
 		return
 	}
 	// What is in memory goes to disk first: a flush that ended later would show readers
@@ -642,7 +644,7 @@ func (s *Store) indexLoad() {
 		return
 	}
 	err := b.write()
-	if isNoSpace(err) {
+	if datadir.IsNoSpace(err) {
 		return
 	}
 	if err != nil {
@@ -650,11 +652,118 @@ func (s *Store) indexLoad() {
 	} else {
 		s.log.Warn("the volume has room again: the index of a load was written")
 	}
-	b.index.close()
+	b.index.Close()
 	s.unindexed.Store(nil)
 }
 
 func (b *bulk) failed(err error) error {
 	b.s.refuse(errReadOnly("the index could not be written; opening the store again builds it from the log", err))
 	return &Error{Code: CodeOutcomeUnknown, Message: "the load is in the log, and the index could not be written", Hint: "open the store again", Err: err}
+}
+
+// replayBulkFrom is from how many changes on a commit that only adds statements is applied
+// in bulk when the log is applied to the index: those of loads are.
+const replayBulkFrom = 2 * onlineCommitQuads
+
+// isLoads tells whether a commit adds statements that nobody backed before, as most of a
+// load's do, and nothing else.
+func isLoads(c *Commit) bool {
+	return len(c.Changes) >= replayBulkFrom && c.IdempotencyKey == "" && c.Written == nil && c.Replaced == nil && !slices.ContainsFunc(c.Changes, func(ch Change) bool {
+		a := &ch.Assertion
+		return ch.Op != Add || len(ch.Before) > 0 || len(ch.Replaces) > 0 || IsOwnGraph(ch.Quad.Graph) ||
+			!a.Plain() || a.Revision != c.Revision || a.Source != c.Changes[0].Assertion.Source || !a.Time.Equal(c.Changes[0].Assertion.Time)
+	})
+}
+
+// replayInBulk applies a commit of a load, if it is one and can be applied so. What was
+// applied before is in the index then.
+func (r *replayer) replayInBulk(c *Commit) (bool, error) {
+	s := r.s
+	if s.inPlace() || r.full || r.ordinary || !s.counted || !isLoads(c) {
+		return false, r.endBulk()
+	}
+	if r.bulk == nil {
+		if err := r.flush(); err != nil || r.full {
+			return false, err
+		}
+		r.bulk = newBulk(s, Meta{}, LoadOptions{})
+		r.bulk.replays = true
+	}
+	err := r.bulk.replay(c)
+	if err == nil && r.bulk.full() {
+		err = r.endBulk()
+	}
+	return true, err
+}
+
+// endBulk has what was applied in bulk in the index.
+func (r *replayer) endBulk() error {
+	b := r.bulk
+	if b == nil {
+		return nil
+	}
+	r.bulk = nil
+	b.close()
+	defer b.index.Close()
+	hash, err := r.s.wal.Hash(uint64(b.revision))
+	if err != nil {
+		return err
+	}
+	m := index.Marker{r.s.dir.Epoch, b.revision, b.next, b.time.UnixMilli(), hash}
+	if err := b.index.Write(b.catalogue, m, nil); err != nil {
+		return err
+	}
+	r.s.publish(&head{b.revision, b.time, b.catalogue, r.s.head.Load().generations, m.NextNumber, hash})
+	r.renew()
+	return nil
+}
+
+// renew begins anew on top of what the index has.
+func (r *replayer) renew() {
+	r.base.Close()
+	next := r.s.newReplay()
+	next.keeps, next.ordinary = r.keeps, r.ordinary
+	*r = *next
+}
+
+// giveUpBulk lets go what was applied in bulk and is not in the index.
+func (r *replayer) giveUpBulk() {
+	if r.bulk != nil {
+		r.bulk.close()
+		r.bulk.index.Close()
+		r.bulk = nil
+	}
+}
+
+// replay takes in a commit that the log has.
+func (b *bulk) replay(c *Commit) error {
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		row := bulkindex.BulkQuad{Commit: uint32(len(b.index.Values))}
+		for _, part := range base.QuadParts(&ch.Quad, &row.Ids) {
+			id, err := b.id(*part.Term)
+			if err != nil {
+				return err
+			}
+			*part.ID = id
+		}
+		row.Ids.Graph = b.s.head.Load().generations.Current(row.Ids.Graph)
+		source, err := b.id(base.AgentTerm(ch.Assertion.Source))
+		if err != nil {
+			return err
+		}
+		b.index.Chunk.Quads = append(b.index.Chunk.Quads, row)
+		b.deltas.Count(&ch.Quad, row.Ids, 1)
+		b.countSource(source)
+	}
+	value, err := b.encode(base.State{c.Revision, c.Changes[0].After})
+	if err != nil {
+		return err
+	}
+	b.index.Values = append(b.index.Values, value)
+	b.catalogue.Add(b.deltas, c.Revision, func(string, index.Tally) {})
+	b.deltas.Clear()
+	b.revision, b.time = c.Revision, c.Time
+	b.index.SpillIfFull()
+	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"koine/kg/internal/index"
+	"koine/kg/internal/logentry"
 	"koine/kg/internal/wal"
 )
 
@@ -51,7 +53,7 @@ func TestBulkCommitsFitIntoTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if size := len(appendEntry(nil, c)); size > MaxCommitBytes {
+		if size := len(logentry.AppendEntry(nil, c)); size > MaxCommitBytes {
 			t.Errorf("commit %d has %d bytes", r, size)
 		}
 		if loaded += len(c.Changes); c.MessageID != strconv.Itoa(loaded) {
@@ -103,7 +105,7 @@ func TestBulkRoundEndsWithItsRuns(t *testing.T) {
 		if b.full() {
 			t.Error("the round is full before anything is in it")
 		}
-		b.index.failed = errors.New("the run could not be written")
+		b.index.Failed = errors.New("the run could not be written")
 		if !b.full() {
 			t.Error("the round goes on")
 		}
@@ -121,22 +123,22 @@ func TestBulkCountsStatesThatStood(t *testing.T) {
 	value := make([]byte, 1<<20)
 	fill := func(b *bulk) {
 		for range bulkChunkText / len(value) {
-			b.index.chunk.pair([]byte("key"), value)
+			b.index.Chunk.Pair([]byte("key"), value)
 		}
 	}
 	_ = inBulk(t, s, func(b *bulk) {
-		before := b.index.size()
+		before := b.index.Size()
 		fill(b)
-		b.index.truncate(before)
-		if b.index.spillIfFull(); b.index.spilling != nil || b.index.chunk.pairBytes != 0 {
-			t.Errorf("%d bytes are left of what was taken back", b.index.chunk.pairBytes)
+		b.index.Truncate(before)
+		if b.index.SpillIfFull(); b.index.Spilling != nil || b.index.Chunk.PairBytes != 0 {
+			t.Errorf("%d bytes are left of what was taken back", b.index.Chunk.PairBytes)
 		}
 		fill(b)
-		if b.index.spillIfFull(); b.index.spilling == nil {
+		if b.index.SpillIfFull(); b.index.Spilling == nil {
 			t.Error("the chunk stays in memory")
 		}
-		if err := b.index.await(); err != nil || b.index.spare.pairBytes != 0 || b.index.chunk.pairBytes != 0 {
-			t.Errorf("%v; the next chunk has %d bytes already", err, b.index.spare.pairBytes)
+		if err := b.index.Await(); err != nil || b.index.Spare.PairBytes != 0 || b.index.Chunk.PairBytes != 0 {
+			t.Errorf("%v; the next chunk has %d bytes already", err, b.index.Spare.PairBytes)
 		}
 	})
 }
@@ -164,7 +166,7 @@ func TestBulkForgetsGraphs(t *testing.T) {
 			t.Errorf("a graph that was forgotten is %v, %v", again, err)
 		}
 		n := len(b.graphs)
-		if _, err := b.graph(IRI("urn:graph:" + strings.Repeat("x", maxCachedTerm))); err != nil || len(b.graphs) != n {
+		if _, err := b.graph(IRI("urn:graph:" + strings.Repeat("x", index.MaxCachedTerm))); err != nil || len(b.graphs) != n {
 			t.Errorf("a graph of a long name: %v, %d are remembered, want %d", err, len(b.graphs), n)
 		}
 		b.backToMark() // nothing was logged

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"koine/internal/extsort"
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -73,8 +75,8 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error)
 		report: &CheckReport{Revision: p.head.revision},
 		seed:   maphash.MakeSeed(),
 	}
-	for _, d := range [...]*dictionary{&c.dict, &c.ids} {
-		*d = dictionary{kv: p.kv, cache: newTermCache(int(min(uint64(s.options.TermCache), max(p.head.nextNumber, minCheckCache))))}
+	for _, d := range [...]*index.Dictionary{&c.dict, &c.ids} {
+		*d = index.Dictionary{KV: p.kv, Cache: index.NewTermCache(int(min(uint64(s.options.TermCache), max(p.head.nextNumber, minCheckCache))))}
 	}
 	c.numbers, c.counts = c.sorter(), newCounting(c.sorter(), o.counted)
 	if err := errors.Join(c.all(), c.close()); err != nil {
@@ -90,11 +92,11 @@ const minCheckCache = 64
 type checker struct {
 	ctx    context.Context
 	s      *Store
-	kv     kv
+	kv     index.KV
 	pinned pinned
 	// dict is asked for terms and ids for ids, so that neither side of a dictionary
 	// that is damaged hides, in a cache, what the other lacks.
-	dict, ids dictionary
+	dict, ids index.Dictionary
 
 	head    *head
 	floor   Revision // at least of what was taken away from the past that is read
@@ -148,7 +150,7 @@ func (c *checker) sortingDir() string {
 	if c.s.options.ReadOnly {
 		return os.TempDir()
 	}
-	return c.s.dir.path
+	return c.s.dir.Path
 }
 
 // room refuses temporary files that would take what updates need. In the directory of
@@ -157,9 +159,9 @@ func (c *checker) room(bytes int64) error {
 	if c.s.options.ReadOnly {
 		return nil
 	}
-	free, err := c.s.options.FreeBytes(c.s.dir.path)
+	free, err := c.s.options.FreeBytes(c.s.dir.Path)
 	if err == nil && free < c.s.options.ReserveBytes+uint64(bytes) {
-		err = Errorf(CodeDiskFull, "the check needs more room for temporary files in %s than there is beside the reserve", c.s.dir.path)
+		err = Errorf(CodeDiskFull, "the check needs more room for temporary files in %s than there is beside the reserve", c.s.dir.Path)
 	}
 	return err
 }
@@ -178,25 +180,25 @@ func (c *checker) problemOf(text func() string) {
 
 // scan calls fn for every key of a prefix, until it fails.
 func (c *checker) scan(part string, prefix []byte, fn func(key, value []byte) error) error {
-	return c.walk(part, prefix, func(cur cursor) error {
+	return c.walk(part, prefix, func(cur index.Cursor) error {
 		var failed error
-		err := cur.value(func(v []byte) error {
-			failed = fn(cur.key(), v)
+		err := cur.Value(func(v []byte) error {
+			failed = fn(cur.Key(), v)
 			return nil
 		})
 		if err != nil {
-			c.problem("%s: key %x cannot be read: %v", part, cur.key(), err)
+			c.problem("%s: key %x cannot be read: %v", part, cur.Key(), err)
 		}
 		return failed
 	})
 }
 
 // walk is scan without the values.
-func (c *checker) walk(part string, prefix []byte, fn func(cur cursor) error) error {
-	cur := c.kv.scan(prefix)
-	defer cur.close()
+func (c *checker) walk(part string, prefix []byte, fn func(cur index.Cursor) error) error {
+	cur := c.kv.Scan(prefix)
+	defer cur.Close()
 	c.done = 0
-	for ; cur.valid(); cur.next() {
+	for ; cur.Valid(); cur.Next() {
 		if err := fn(cur); err != nil {
 			return err
 		}
@@ -208,7 +210,7 @@ func (c *checker) walk(part string, prefix []byte, fn func(cur cursor) error) er
 }
 
 func (c *checker) tick(part string) error {
-	if c.done++; c.done%(16*checkEvery) != 0 {
+	if c.done++; c.done%(16*index.CheckEvery) != 0 {
 		return nil
 	}
 	if c.options.Progress != nil {
@@ -231,9 +233,9 @@ func (c *checker) tables() {
 
 // marker compares how far Badger says it is with how far it is read.
 func (c *checker) marker() error {
-	var m marker
-	found, err := c.pinned.kv.get(markerKey, func(v []byte) (err error) {
-		m, err = parseMarker(v)
+	var m index.Marker
+	found, err := c.pinned.kv.Get(index.MarkerKey, func(v []byte) (err error) {
+		m, err = index.ParseMarker(v)
 		return err
 	})
 	switch {
@@ -241,8 +243,8 @@ func (c *checker) marker() error {
 		c.problem("marker: %v", err)
 	case !found && c.pinned.at > 0:
 		c.problem("marker: missing at revision %d", c.pinned.at)
-	case found && m.revision != c.pinned.at:
-		c.problem("marker: says revision %d, the index is read at %d", m.revision, c.pinned.at)
+	case found && m.Revision != c.pinned.at:
+		c.problem("marker: says revision %d, the index is read at %d", m.Revision, c.pinned.at)
 	}
 	return nil
 }
@@ -254,21 +256,21 @@ func (c *checker) dictionary() error {
 		if !ok || n != c.report.Terms {
 			c.problem("dictionary: number %d where %d comes next", n, c.report.Terms)
 		}
-		t, err := parseTerm(value)
+		t, err := base.ParseTerm(value)
 		if err != nil {
 			c.problem("dictionary: term %d: %v", n, err)
 			return nil
 		}
-		if key := literalKindKey(t); key != nil {
-			if found, err := c.kv.get(key, func([]byte) error { return nil }); !found || err != nil {
+		if key := index.LiteralKindKey(t); key != nil {
+			if found, err := c.kv.Get(key, func([]byte) error { return nil }); !found || err != nil {
 				c.problem("dictionary: the language or datatype of term %d is not listed: %v", n, err)
 			}
 		}
-		if _, inline := inlineID(t); inline {
-			c.problem("dictionary: term %d needs no number: %s", n, clip(t.String()))
+		if _, inline := base.InlineID(t); inline {
+			c.problem("dictionary: term %d needs no number: %s", n, base.Clip(t.String()))
 		}
-		termKey, _ := keys.Term(value, hash16)
-		found, err := c.kv.get(termKey, func(v []byte) error {
+		termKey, _ := keys.Term(value, base.Hash16)
+		found, err := c.kv.Get(termKey, func(v []byte) error {
 			if back, k := binary.Uvarint(v); k <= 0 || back != n {
 				c.problem("dictionary: term %d is found under number %d", n, back)
 			}
@@ -297,11 +299,11 @@ func (c *checker) dictionary() error {
 }
 
 func (c *checker) statements() error {
-	typeID, hasType, err := c.ids.id(IRI(RDFType))
+	typeID, hasType, err := c.ids.ID(IRI(RDFType))
 	if err != nil {
 		return err
 	}
-	shared := sharedGraphs{dict: c.dict, generations: c.head.generations}
+	shared := index.SharedGraphs{Dict: c.dict, Generations: c.head.generations}
 	var number []byte
 	return c.scan("statements", []byte{byte(keys.SPOG)}, func(key, value []byte) error {
 		q, ok := keys.SPOG.Parse(key)
@@ -313,18 +315,18 @@ func (c *checker) statements() error {
 		if !c.keepsGraph(q.Graph) {
 			return nil
 		}
-		if counted, is := c.head.generations.tenureOf(q.Graph); is && counted.until == 0 {
+		if counted, is := c.head.generations.TenureOf(q.Graph); is && counted.Until == 0 {
 			c.report.Statements++
 		}
-		if _, err := parseState(value, c.dict.agent); err != nil {
+		if _, err := base.ParseState(value, c.dict.Agent); err != nil {
 			c.problem("SPOG: %s: %v", c.show(q), err)
 		}
 		c.present.add(c.seed, q, key)
-		if is, err := shared.has(&q); err == nil && is && c.s.counted {
+		if is, err := shared.Has(&q); err == nil && is && c.s.counted {
 			c.counts.sources(value)
 		}
-		if len(shared.known) > c.options.counted {
-			clear(shared.known)
+		if len(shared.Known) > c.options.counted {
+			clear(shared.Known)
 		}
 		c.counts.one(keys.Predicate(q.Graph, q.Predicate))
 		if hasType && q.Predicate == typeID {
@@ -344,20 +346,20 @@ func (c *checker) statements() error {
 // removed.
 func (c *checker) keepsGraph(graph ID) bool {
 	if graph != c.graph {
-		c.graph, c.graphKept = graph, c.head.generations.kept(graph)
+		c.graph, c.graphKept = graph, c.head.generations.Kept(graph)
 	}
 	return c.graphKept
 }
 
 func (c *checker) show(q IDQuad) string {
 	out := ""
-	q.Graph = c.head.generations.name(q.Graph)
+	q.Graph = c.head.generations.Name(q.Graph)
 	for _, id := range [...]ID{q.Subject, q.Predicate, q.Object, q.Graph} {
-		t, err := c.dict.term(id)
+		t, err := c.dict.Term(id)
 		if err != nil {
 			return fmt.Sprintf("%x", q)
 		}
-		out += clip(t.String()) + " "
+		out += base.Clip(t.String()) + " "
 	}
 	return out
 }
@@ -401,19 +403,19 @@ func (c *checker) order(part string, o keys.Order, want keySum, stray func(q IDQ
 		return got.n, err
 	}
 	named := false
-	err = c.walk(part, []byte{byte(o)}, func(cur cursor) error {
-		key, q, ok := twinOf(twin[:0], o, cur.key())
+	err = c.walk(part, []byte{byte(o)}, func(cur index.Cursor) error {
+		key, q, ok := twinOf(twin[:0], o, cur.Key())
 		if ok && !c.keepsGraph(q.Graph) {
 			return nil
 		}
 		if ok {
 			var err error
-			ok, err = c.kv.get(key, func([]byte) error { return nil })
+			ok, err = c.kv.Get(key, func([]byte) error { return nil })
 			ok = ok && err == nil && o.Holds(q) // that it cannot be read was told of
 		}
 		if !ok {
 			named = true
-			stray(q, cur.key())
+			stray(q, cur.Key())
 		}
 		return nil
 	})
@@ -453,9 +455,9 @@ func (c *checker) sequences() error {
 		graph, n := parseNumbered(row)
 		if graph != in {
 			in, next = graph, 0
-			if name, err = c.dict.term(graph); err != nil {
+			if name, err = c.dict.Term(graph); err != nil {
 				c.problem("sequences: graph %x: %v", graph, err)
-			} else if strings.HasPrefix(name.value, JournalGraphPrefix) {
+			} else if strings.HasPrefix(name.Value(), JournalGraphPrefix) {
 				next = 1
 			}
 		}
@@ -486,8 +488,8 @@ func (c *checker) history() error {
 			c.problem("past: key %x is malformed", key)
 			return nil
 		}
-		st, err := parseState(value, c.dict.agent)
-		if err != nil || uint64(st.since) != from {
+		st, err := base.ParseState(value, c.dict.Agent)
+		if err != nil || uint64(st.Since) != from {
 			c.problem("past: %s from %d to %d: %v", c.show(q), from, to, err)
 		}
 		c.past.add(c.seed, q, key)
@@ -545,9 +547,9 @@ func (c *checker) catalogue() error {
 	defer stop()
 	at, err, more := counted()
 	stored := 0
-	for _, prefix := range tallied {
+	for _, prefix := range index.Tallied {
 		scanErr := c.scan("counts", []byte{prefix}, func(key, value []byte) error {
-			t, parseErr := parseTally(value)
+			t, parseErr := index.ParseTally(value)
 			if parseErr != nil {
 				c.problem("count: key %x: %v", key, parseErr)
 			}
@@ -555,7 +557,7 @@ func (c *checker) catalogue() error {
 				return nil
 			}
 			stored++
-			if inMemory, _ := c.head.catalogue.tallies.Get(string(key)); inMemory != t {
+			if inMemory, _ := c.head.catalogue.Tallies.Get(string(key)); inMemory != t {
 				c.problem("count: key %x is %v in the index and %v in memory", key, t, inMemory)
 			}
 			for ; more && err == nil && at.key < string(key); at, err, more = counted() {
@@ -569,8 +571,8 @@ func (c *checker) catalogue() error {
 				n = at.n
 				at, err, more = counted()
 			}
-			if t.count != n {
-				c.problem("count: key %x says %d, there are %d", key, t.count, n)
+			if t.Count != n {
+				c.problem("count: key %x says %d, there are %d", key, t.Count, n)
 			}
 			return err
 		})
@@ -581,12 +583,12 @@ func (c *checker) catalogue() error {
 	for ; more && err == nil; at, err, more = counted() {
 		c.problem("count: key %x is missing, there are %d", at.key, at.n)
 	}
-	n := c.head.catalogue.tallies.Len()
-	for _, prefix := range tallied {
+	n := c.head.catalogue.Tallies.Len()
+	for _, prefix := range index.Tallied {
 		if prefix == keys.PrefixSource {
 			continue
 		}
-		c.head.catalogue.each(prefix, ID{}, func(graph, _ ID, _ uint64) {
+		c.head.catalogue.Each(prefix, ID{}, func(graph, _ ID, _ uint64) {
 			if !c.keepsGraph(graph) { // it may be going from the index just now
 				n--
 			}

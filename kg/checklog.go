@@ -9,7 +9,10 @@ import (
 	"math"
 
 	"koine/internal/extsort"
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
+	"koine/kg/internal/logentry"
 )
 
 // log verifies the log's entries and their chain, and compares what they say
@@ -40,10 +43,10 @@ func (c *checker) readLog(first uint64, l *logSaid) (damaged bool, err error) {
 	c.done = 0
 	for e, err := range c.s.wal.Entries(first, uint64(c.head.revision)) {
 		if err != nil {
-			c.problem("log: %v", c.s.noteDamage(errLog(err)))
+			c.problem("log: %v", c.s.noteDamage(base.ErrLog(err)))
 			return true, nil
 		}
-		commit, err := parseEntry(e.Payload, Revision(e.Index))
+		commit, err := logentry.ParseEntry(e.Payload, Revision(e.Index))
 		if err != nil {
 			c.problem("log: %v", c.s.noteDamage(err))
 			return true, nil
@@ -156,8 +159,8 @@ func (l *logSaid) add(commit *Commit) error {
 			revision: commit.Revision, stands: commit.Revision, index: uint32(i), quad: maphash.Comparable(l.c.seed, *q),
 			since: ch.Since, before: l.hash(ch.Before), after: l.hash(ch.After),
 		}
-		change.ids.Graph = generations.written(change.ids.Graph, commit.Revision)
-		if !generations.kept(change.ids.Graph) {
+		change.ids.Graph = generations.Written(change.ids.Graph, commit.Revision)
+		if !generations.Kept(change.ids.Graph) {
 			continue
 		}
 		l.record = change.append(l.record[:0])
@@ -186,17 +189,17 @@ func (l *logSaid) addWritten(commit *Commit) error {
 	if g == nil {
 		return nil
 	}
-	id := keys.Generation(uint64(g.began))
-	if !l.c.head.generations.kept(id) {
+	id := keys.Generation(uint64(g.Began))
+	if !l.c.head.generations.Kept(id) {
 		return nil
 	}
-	for i := range g.statements {
-		s := &g.statements[i]
-		st := state{s.since, s.assertions}
-		l.c.head.generations.settle(&st, id)
+	for i := range g.Statements {
+		s := &g.Statements[i]
+		st := base.State{s.Since, s.Assertions}
+		l.c.head.generations.Settle(&st, id)
 		change := loggedChange{
-			ids:      IDQuad{Subject: l.id(s.subject), Predicate: l.id(s.predicate), Object: l.id(s.object), Graph: id},
-			revision: commit.Revision, stands: st.since, index: uint32(i), quad: maphash.Comparable(l.c.seed, s.quad(g.graph)), after: l.hash(st.assertions),
+			ids:      IDQuad{Subject: l.id(s.Subject), Predicate: l.id(s.Predicate), Object: l.id(s.Object), Graph: id},
+			revision: commit.Revision, stands: st.Since, index: uint32(i), quad: maphash.Comparable(l.c.seed, s.Quad(g.Graph)), after: l.hash(st.Assertions),
 		}
 		l.record = change.append(l.record[:0])
 		if err := l.changes.Add(l.record); err != nil {
@@ -209,7 +212,7 @@ func (l *logSaid) addWritten(commit *Commit) error {
 // id is the id of a term. One that the dictionary lacks gets one that is in no key, as
 // its tag is that of none.
 func (l *logSaid) id(t Term) ID {
-	id, ok, err := l.c.ids.id(t)
+	id, ok, err := l.c.ids.ID(t)
 	if !ok || err != nil {
 		id = keys.Numbered(0, maphash.Comparable(l.c.seed, t))
 	}
@@ -224,7 +227,7 @@ func (l *logSaid) hash(list []Assertion) uint64 {
 	l.state = l.state[:0]
 	for i := range list {
 		l.state = binary.AppendUvarint(l.state, uint64(len(list[i].Source)))
-		l.state = appendAssertion(append(l.state, list[i].Source...), list[i])
+		l.state = base.AppendAssertion(append(l.state, list[i].Source...), list[i])
 	}
 	return max(1, maphash.Bytes(l.c.seed, l.state))
 }
@@ -307,7 +310,7 @@ func (l *logSaid) compareState(present *pursuit, key []byte, ch loggedChange) {
 	if ch.after == 0 {
 		if there && len(value) > 0 {
 			l.problem(ch.revision, ch.index, func(q Quad, _ error) string {
-				return fmt.Sprintf("index: still has %s, which the log removed", q.show())
+				return fmt.Sprintf("index: still has %s, which the log removed", q.Show())
 			})
 		}
 		return
@@ -315,15 +318,15 @@ func (l *logSaid) compareState(present *pursuit, key []byte, ch loggedChange) {
 	l.stand++
 	if !there {
 		l.problem(ch.revision, ch.index, func(q Quad, err error) string {
-			return fmt.Sprintf("index: lacks %s of the log: %v", q.show(), err)
+			return fmt.Sprintf("index: lacks %s of the log: %v", q.Show(), err)
 		})
 		return
 	}
-	got, err := parseState(value, l.c.dict.agent)
-	l.c.head.generations.settle(&got, ch.ids.Graph)
-	if err != nil || got.since != ch.stands || l.hash(got.assertions) != ch.after {
+	got, err := base.ParseState(value, l.c.dict.Agent)
+	l.c.head.generations.Settle(&got, ch.ids.Graph)
+	if err != nil || got.Since != ch.stands || l.hash(got.Assertions) != ch.after {
 		l.problem(ch.revision, ch.index, func(q Quad, _ error) string {
-			return fmt.Sprintf("index: %s is backed otherwise than the log says", q.show())
+			return fmt.Sprintf("index: %s is backed otherwise than the log says", q.Show())
 		})
 	}
 }
@@ -331,10 +334,10 @@ func (l *logSaid) compareState(present *pursuit, key []byte, ch loggedChange) {
 // comparePast compares the interval of the past that a change has ended.
 func (l *logSaid) comparePast(past *pursuit, key []byte, ch loggedChange) {
 	value, _ := past.value(key)
-	got, parseErr := parseState(value, l.c.dict.agent)
-	if parseErr != nil || l.hash(got.assertions) != ch.before {
+	got, parseErr := base.ParseState(value, l.c.dict.Agent)
+	if parseErr != nil || l.hash(got.Assertions) != ch.before {
 		l.problem(ch.revision, ch.index, func(q Quad, err error) string {
-			return fmt.Sprintf("past: %s from %d to %d is not what the log says: %v", q.show(), ch.since, ch.revision, errors.Join(err, parseErr))
+			return fmt.Sprintf("past: %s from %d to %d is not what the log says: %v", q.Show(), ch.since, ch.revision, errors.Join(err, parseErr))
 		})
 	}
 }
@@ -356,8 +359,8 @@ func (l *logSaid) compareLasts() error {
 		}
 		if got != at.revision {
 			l.problem(at.revision, at.index, func(q Quad, err error) string {
-				_, _, graphErr := l.c.ids.id(q.Graph)
-				_, _, subjectErr := l.c.ids.id(q.Subject)
+				_, _, graphErr := l.c.ids.ID(q.Graph)
+				_, _, subjectErr := l.c.ids.ID(q.Subject)
 				return fmt.Sprintf("last change of %s in %s is %d, the log says %d: %v", q.Subject, q.Graph, got, at.revision, errors.Join(graphErr, subjectErr))
 			})
 		}
@@ -387,8 +390,8 @@ func (l *logSaid) problem(r Revision, index uint32, text func(q Quad, err error)
 	l.c.problemOf(func() string {
 		if l.again == nil || l.again.Revision != r {
 			commit, err := l.c.s.readCommit(r)
-			if err == nil && commit.Written != nil && int(index) < len(commit.Written.statements) {
-				q := commit.Written.statements[index].quad(commit.Written.graph)
+			if err == nil && commit.Written != nil && int(index) < len(commit.Written.Statements) {
+				q := commit.Written.Statements[index].Quad(commit.Written.Graph)
 				_, err := l.c.idsOf(q)
 				return text(q, err)
 			}
@@ -405,34 +408,34 @@ func (l *logSaid) problem(r Revision, index uint32, text func(q Quad, err error)
 
 // pursuit is a cursor that is asked for keys in order, more or less.
 type pursuit struct {
-	cur  cursor
+	cur  index.Cursor
 	last []byte // that was asked for
 	at   []byte // the value
 }
 
 // pursue begins a pursuit through the keys of a prefix. It must be closed.
-func (c *checker) pursue(prefix []byte) *pursuit { return &pursuit{cur: c.kv.scan(prefix)} }
+func (c *checker) pursue(prefix []byte) *pursuit { return &pursuit{cur: c.kv.Scan(prefix)} }
 
-func (p *pursuit) close() { p.cur.close() }
+func (p *pursuit) close() { p.cur.Close() }
 
 // value is that of a key, valid until the next call; false if there is none that can be
 // read.
 func (p *pursuit) value(key []byte) ([]byte, bool) {
 	if bytes.Compare(key, p.last) < 0 {
-		p.cur.seek(key)
+		p.cur.Seek(key)
 	}
 	p.last = append(p.last[:0], key...)
-	for step := 0; p.cur.valid() && bytes.Compare(p.cur.key(), key) < 0; step++ {
-		if step == maxSteps {
-			p.cur.seek(key)
+	for step := 0; p.cur.Valid() && bytes.Compare(p.cur.Key(), key) < 0; step++ {
+		if step == index.MaxSteps {
+			p.cur.Seek(key)
 			break
 		}
-		p.cur.next()
+		p.cur.Next()
 	}
-	if !p.cur.valid() || !bytes.Equal(p.cur.key(), key) {
+	if !p.cur.Valid() || !bytes.Equal(p.cur.Key(), key) {
 		return nil, false
 	}
-	err := p.cur.value(func(v []byte) error {
+	err := p.cur.Value(func(v []byte) error {
 		p.at = append(p.at[:0], v...)
 		return nil
 	})
@@ -444,18 +447,14 @@ func (c *checker) idsOf(q Quad) (ids IDQuad, err error) {
 		t  Term
 		id *ID
 	}{{q.Subject, &ids.Subject}, {q.Predicate, &ids.Predicate}, {q.Object, &ids.Object}, {q.Graph, &ids.Graph}} {
-		id, ok, err := c.ids.id(part.t)
+		id, ok, err := c.ids.ID(part.t)
 		if err != nil {
 			return ids, err
 		}
 		if !ok {
-			return ids, fmt.Errorf("the dictionary lacks %s", clip(part.t.String()))
+			return ids, fmt.Errorf("the dictionary lacks %s", base.Clip(part.t.String()))
 		}
 		*part.id = id
 	}
 	return ids, nil
-}
-
-func (q Quad) show() string {
-	return clip(fmt.Sprintf("%s %s %s %s", q.Subject, q.Predicate, q.Object, q.Graph))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -15,7 +16,7 @@ type TermCount struct {
 }
 
 // exact tells whether the catalogue counts just what the view shows.
-func (s *Snapshot) exact() bool { return !s.past && s.view.admitsAll() }
+func (s *Snapshot) exact() bool { return !s.past && s.view.AdmitsAll() }
 
 // Count is the number of statements that Match would yield. The catalogue
 // answers where it knows; otherwise the statements are counted.
@@ -40,7 +41,7 @@ func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
 				if !there {
 					return 0, nil
 				}
-				return s.catalogue.one(kind, graph, id), nil
+				return s.catalogue.One(kind, graph, id), nil
 			}
 			var n uint64
 			err := s.eachShown(kind, p.Graph, func(_, counted ID, count uint64) {
@@ -71,7 +72,7 @@ func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
 		})
 		return n, known, err
 	}
-	s.catalogue.eachGraph(kind, id, func(graph ID, count uint64) {
+	s.catalogue.EachGraph(kind, id, func(graph ID, count uint64) {
 		graph, shown := s.counts(graph)
 		if shown && err == nil {
 			shown, err = s.admitsCounted(kind, graph, id)
@@ -91,7 +92,7 @@ func (s *Snapshot) eachShown(kind byte, in ID, fn func(graph, id ID, count uint6
 	if !there {
 		return nil
 	}
-	s.catalogue.each(kind, in, func(graph, id ID, count uint64) {
+	s.catalogue.Each(kind, in, func(graph, id ID, count uint64) {
 		graph, is := s.counts(graph)
 		if !is {
 			return
@@ -114,7 +115,7 @@ func (s *Snapshot) admitsCounted(kind byte, graph, id ID) (bool, error) {
 		return s.admits(graph)
 	}
 	if kind == keys.PrefixClass {
-		typeID, known, err := s.dict.id(IRI(RDFType))
+		typeID, known, err := s.dict.ID(IRI(RDFType))
 		if !known || err != nil {
 			return false, err
 		}
@@ -131,7 +132,7 @@ func (s *Snapshot) tallied(p IDPattern) (kind byte, id ID, ok bool) {
 	if p.Object.IsZero() {
 		return keys.PrefixPredicate, p.Predicate, true
 	}
-	typeID, known, err := s.dict.id(IRI(RDFType))
+	typeID, known, err := s.dict.ID(IRI(RDFType))
 	if err == nil && known && p.Predicate == typeID {
 		return keys.PrefixClass, p.Object, true
 	}
@@ -142,7 +143,7 @@ func (s *Snapshot) tallied(p IDPattern) (kind byte, id ID, ok bool) {
 // what it counts are statements, so not when several graphs that the view shows
 // have some, nor under a view that leaves assertions out.
 func (s *Snapshot) Instances(class Term) (n uint64, known bool, err error) {
-	id, there, err := s.dict.id(class)
+	id, there, err := s.dict.ID(class)
 	if err != nil || !s.exact() {
 		return 0, false, err
 	}
@@ -159,7 +160,7 @@ func (s *Snapshot) Instances(class Term) (n uint64, known bool, err error) {
 }
 
 func (s *Snapshot) scanCount(p IDPattern) (uint64, error) {
-	sc := newScanner(s, IDQuad(p), nil, !s.view.admitsAll())
+	sc := newScanner(s, IDQuad(p), nil, !s.view.AdmitsAll())
 	defer sc.close()
 	var n uint64
 	for sc.next() {
@@ -180,7 +181,7 @@ func (s *Snapshot) Predicates() ([]TermCount, error) {
 
 // Classes: see Predicates.
 func (s *Snapshot) Classes() ([]TermCount, error) {
-	typeID, known, err := s.dict.id(IRI(RDFType))
+	typeID, known, err := s.dict.ID(IRI(RDFType))
 	if !known || err != nil {
 		return nil, err
 	}
@@ -218,7 +219,7 @@ func (s *Snapshot) tally(kind byte, key func(graph, id ID) (ID, IDPattern)) ([]T
 		if n == 0 {
 			continue
 		}
-		t, err := s.dict.term(id)
+		t, err := s.dict.Term(id)
 		if err != nil {
 			return nil, err
 		}
@@ -237,15 +238,15 @@ func (s *Snapshot) knownPredicates(graph ID) ([]ID, error) {
 		if failed != nil || seen[id] {
 			return
 		}
-		shown, err := s.admitsCounted(keys.PrefixPredicate, s.generations.name(in), id)
+		shown, err := s.admitsCounted(keys.PrefixPredicate, s.generations.Name(in), id)
 		if failed = err; shown {
 			seen[id] = true
 		}
 	}
-	s.catalogue.each(keys.PrefixPredicate, graph, func(in, id ID, _ uint64) { note(in, id) })
-	for _, e := range s.pending.all() {
-		in, id, ok := keys.ParsePair([]byte(e.key))
-		if !ok || e.key[0] != keys.PrefixPredicate || !graph.IsZero() && in != graph {
+	s.catalogue.Each(keys.PrefixPredicate, graph, func(in, id ID, _ uint64) { note(in, id) })
+	for _, e := range s.pending.All() {
+		in, id, ok := keys.ParsePair([]byte(e.Key))
+		if !ok || e.Key[0] != keys.PrefixPredicate || !graph.IsZero() && in != graph {
 			continue
 		}
 		note(in, id)
@@ -257,6 +258,6 @@ func (s *Snapshot) knownPredicates(graph ID) ([]ID, error) {
 	for id := range seen {
 		out = append(out, id)
 	}
-	slices.SortFunc(out, compareIDs)
+	slices.SortFunc(out, index.CompareIDs)
 	return out, nil
 }

@@ -4,23 +4,25 @@ import (
 	"context"
 	"testing"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
 // TestCountsOfOneGraph proves that counting in a graph does not walk over the
 // counts of all others, of which there may be very many.
 func TestCountsOfOneGraph(t *testing.T) {
-	id := func(n uint64) ID { return keys.Numbered(tagOf(IRI("urn:x")), n) }
-	c := new(catalogue)
+	id := func(n uint64) ID { return keys.Numbered(base.TagOf(IRI("urn:x")), n) }
+	c := new(index.Catalogue)
 	for g := uint64(1); g <= 10; g++ {
-		d := new(deltas)
-		d.add(keys.Predicate(id(g), id(1)), int64(g))
-		d.add(keys.Class(id(g), id(1)), 1)
-		c.add(d, Revision(g), func(string, tally) {})
+		d := new(index.Deltas)
+		d.Add(keys.Predicate(id(g), id(1)), int64(g))
+		d.Add(keys.Class(id(g), id(1)), 1)
+		c.Add(d, Revision(g), func(string, index.Tally) {})
 	}
 	for in, want := range map[ID]int{{}: 10, id(1): 1, id(5): 1, id(10): 1, id(11): 0} {
 		calls := 0
-		c.each(keys.PrefixPredicate, in, func(graph, _ ID, _ uint64) {
+		c.Each(keys.PrefixPredicate, in, func(graph, _ ID, _ uint64) {
 			if calls++; !in.IsZero() && graph != in {
 				t.Errorf("in graph %x: told of %x", in, graph)
 			}
@@ -52,9 +54,9 @@ func TestGraphsThatCannotBeNamedAreErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lost := newOverlay(snap.kv)
-	lost.delete(string(keys.Number(graph.Number())))
-	snap.kv, snap.dict = lost, dictionary{kv: lost, cache: newTermCache(16)}
+	lost := index.NewOverlay(snap.kv)
+	lost.Delete(string(keys.Number(graph.Number())))
+	snap.kv, snap.dict = lost, index.Dictionary{KV: lost, Cache: index.NewTermCache(16)}
 	_, err = snap.Count(Pattern{})
 	wantInternal(t, "Count", err)
 	_, err = snap.Graphs()

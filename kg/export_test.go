@@ -14,7 +14,11 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 	"golang.org/x/sys/unix"
 
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/erasure"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
+	"koine/kg/internal/logentry"
 	"koine/kg/internal/wal"
 )
 
@@ -62,18 +66,18 @@ func (s *Store) IndexRows() ([]string, error) {
 	kv := p.kv
 	var rows []string
 	for prefix := 1; prefix < 256; prefix++ {
-		c := kv.scan([]byte{byte(prefix)})
-		for ; c.valid(); c.next() {
-			err := c.value(func(v []byte) error {
-				rows = append(rows, fmt.Sprintf("%x = %x", c.key(), v))
+		c := kv.Scan([]byte{byte(prefix)})
+		for ; c.Valid(); c.Next() {
+			err := c.Value(func(v []byte) error {
+				rows = append(rows, fmt.Sprintf("%x = %x", c.Key(), v))
 				return nil
 			})
 			if err != nil {
-				c.close()
+				c.Close()
 				return rows, err
 			}
 		}
-		c.close()
+		c.Close()
 	}
 	return rows, nil
 }
@@ -89,13 +93,13 @@ func (s *Store) StrayRows() (rows, writing int, err error) {
 	defer s.unpin(p)
 	t := p.head.generations
 	stray := func(prefix []byte, graph func(key []byte) (ID, bool)) {
-		c := p.kv.scan(prefix)
-		defer c.close()
-		for ; c.valid(); c.next() {
-			id, ok := graph(c.key())
+		c := p.kv.Scan(prefix)
+		defer c.Close()
+		for ; c.Valid(); c.Next() {
+			id, ok := graph(c.Key())
 			if !ok {
-				err = errors.Join(err, fmt.Errorf("a key that cannot be read: %x", c.key()))
-			} else if id.Tag() == keys.TagGeneration && !t.kept(id) {
+				err = errors.Join(err, fmt.Errorf("a key that cannot be read: %x", c.Key()))
+			} else if id.Tag() == keys.TagGeneration && !t.Kept(id) {
 				rows++
 			}
 		}
@@ -115,7 +119,7 @@ func (s *Store) StrayRows() (rows, writing int, err error) {
 		})
 	}
 	if t != nil {
-		writing = len(t.writing)
+		writing = len(t.Writing)
 	}
 	return rows, writing, err
 }
@@ -123,7 +127,7 @@ func (s *Store) StrayRows() (rows, writing int, err error) {
 // SpoilMarker makes the index one of another layout.
 func (s *Store) SpoilMarker() error {
 	w := &indexTxn{db: s.db, at: uint64(s.head.Load().revision)}
-	w.set(markerKey, []byte{99})
+	w.set(index.MarkerKey, []byte{99})
 	return w.commit()
 }
 
@@ -131,11 +135,11 @@ func (s *Store) SpoilMarker() error {
 // under a version, and deletes those of gone: what an apply would have done that
 // was cut short before it wrote how far it came.
 func ApplyRows(dir string, o Options, rows, gone []string, version Revision) error {
-	if err := removeFile(filepath.Join(dir, indexName, cleanName)); err != nil {
+	if err := datadir.RemoveFile(filepath.Join(dir, datadir.IndexName, datadir.CleanName)); err != nil {
 		return err
 	}
 	s := &Store{options: o.withDefaults(), log: slog.New(slog.DiscardHandler)}
-	db, err := badger.OpenManaged(s.badgerOptions(filepath.Join(dir, indexName)))
+	db, err := badger.OpenManaged(s.badgerOptions(filepath.Join(dir, datadir.IndexName)))
 	if err != nil {
 		return err
 	}
@@ -163,9 +167,9 @@ func (s *Store) Scrubbed() <-chan struct{} { return s.scrubbed }
 // CheckpointText is all that a checkpoint holds, uncompressed.
 func CheckpointText(path string) (string, error) {
 	var b strings.Builder
-	err := eachRecord(path, func(r checkpointRecord) error {
-		b.Write(r.key)
-		b.Write(r.value)
+	err := erasure.EachRecord(path, func(r erasure.CheckpointRecord) error {
+		b.Write(r.Key)
+		b.Write(r.Value)
 		b.WriteByte('\n')
 		return nil
 	})
@@ -179,7 +183,7 @@ var ErrStopped = errors.New("stopped")
 // the place of the old one; 0 is before the first.
 func EraseStopped(ctx context.Context, dir string, o EraseOptions, after int) error {
 	step := 0
-	o.step = func() error {
+	o.Step = func() error {
 		if step++; step > after {
 			return ErrStopped
 		}
@@ -192,7 +196,7 @@ func EraseStopped(ctx context.Context, dir string, o EraseOptions, after int) er
 // ShareLock gives the store's lock to a second file descriptor, as a child
 // process has it between its fork and its exec.
 func (s *Store) ShareLock() (closeShared func() error, err error) {
-	fd, err := unix.Dup(int(s.dir.lock.Fd()))
+	fd, err := unix.Dup(int(s.dir.Lock.Fd()))
 	return func() error { return unix.Close(fd) }, err
 }
 
@@ -231,11 +235,11 @@ func (o CheckOptions) WithBounds(sortBytes, counted int) CheckOptions {
 
 // AppendCommit writes a commit to the log of a closed data directory, as the next.
 func AppendCommit(dir string, c *Commit) error {
-	l, err := wal.Open(filepath.Join(dir, logName), wal.Options{SegmentBytes: 1 << 10})
+	l, err := wal.Open(filepath.Join(dir, datadir.LogName), wal.Options{SegmentBytes: 1 << 10})
 	if err != nil {
 		return err
 	}
-	return errors.Join(l.Append(l.Last()+1, [][]byte{appendEntry(nil, c)}), l.Close())
+	return errors.Join(l.Append(l.Last()+1, [][]byte{logentry.AppendEntry(nil, c)}), l.Close())
 }
 
 // WithTailBytes gives the options with another bound on what a read-only store keeps in

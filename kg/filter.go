@@ -1,6 +1,13 @@
 package kg
 
-import "slices"
+import (
+	"hash/maphash"
+	"math/bits"
+	"slices"
+	"time"
+
+	"koine/kg/internal/base"
+)
 
 // Filter says which changes a reader of the log sees.
 type Filter struct {
@@ -101,15 +108,15 @@ func (f Filter) ready(s *Store) (*sight, error) {
 	if n := len(f.Patterns); n > MaxPatterns {
 		return nil, Errorf(CodeLimitExceeded, "%d patterns are more than the %d that one filter may have", n, MaxPatterns)
 	}
-	f.View.Principal.normalise()
-	if err := f.View.doubting(distrust); err != nil {
+	f.View.Principal.Normalise()
+	if err := f.View.Doubting(distrust); err != nil {
 		return nil, err
 	}
-	if f.View.doubts = nil; f.View.Doubted { // the doubts of the moment decide
-		distrust = trustAll{}
+	if f.View.Doubts = nil; f.View.Doubted { // the doubts of the moment decide
+		distrust = base.TrustAll{}
 	}
 	v := &sight{Filter: f, access: access, distrust: distrust, hides: Hidden(access, f.View.Principal), asked: graphAnswer{of: VersionOf(access)}}
-	v.forgets, v.followed, v.stands = forgetful(access, f.View.Principal), unfollowed, s.stands
+	v.forgets, v.followed, v.stands = base.Forgetful(access, f.View.Principal), unfollowed, s.stands
 	v.buried = s.buried
 	if len(f.Patterns) > fewPatterns {
 		v.many = make(map[Pattern]struct{}, len(f.Patterns))
@@ -164,7 +171,7 @@ func masked(q Quad, mask uint8) (p Pattern) {
 // see gives the event that the change is under the filter, nil if it is none.
 func (f *sight) see(epoch Epoch, c *Commit, i int) *Event {
 	ch := &c.Changes[i]
-	if !f.fits(ch.Quad) || !f.View.shows(ch.Quad.Graph) || !f.readable(&ch.Quad) || f.buried(ch.Quad.Graph, c.Revision) {
+	if !f.fits(ch.Quad) || !f.View.Shows(ch.Quad.Graph) || !f.readable(&ch.Quad) || f.buried(ch.Quad.Graph, c.Revision) {
 		return nil
 	}
 	e := &Event{Commit: c, Position: Position{epoch, c.Revision, uint32(i)}}
@@ -193,20 +200,10 @@ func (f *sight) readable(q *Quad) bool {
 // was deleted is told to nobody, and nothing of what it held before.
 func (f *sight) touches(c *Commit) bool {
 	r := c.Replaced
-	if r == nil || r.Deleted || !f.View.shows(r.Graph) || !f.asked.may(f.access, &f.View.Principal, r.Graph) || f.buried(r.Graph, c.Revision) {
+	if r == nil || r.Deleted || !f.View.Shows(r.Graph) || !f.asked.may(f.access, &f.View.Principal, r.Graph) || f.buried(r.Graph, c.Revision) {
 		return false
 	}
-	return f.Patterns == nil || slices.ContainsFunc(f.Patterns, func(p Pattern) bool { return p.mayBeIn(r.Graph) })
-}
-
-// mayBeIn tells whether statements of the graph may fit the pattern. koine's own stand in
-// koine's own graphs: who follows tasks or proposals is not bothered with other graphs.
-func (p Pattern) mayBeIn(graph Term) bool {
-	if !p.Graph.IsZero() {
-		return p.Graph == graph
-	}
-	p.Graph = graph
-	return IsOwnGraph(graph) || !Reserved(Quad(p))
+	return f.Patterns == nil || slices.ContainsFunc(f.Patterns, func(p Pattern) bool { return p.MayBeIn(r.Graph) })
 }
 
 // seeReplaced gives the event that the replacement of a graph by the commit is under the
@@ -215,7 +212,7 @@ func (f *sight) seeReplaced(epoch Epoch, c *Commit) *Event {
 	if !f.Replacements || !f.touches(c) {
 		return nil
 	}
-	return &Event{Commit: f.commit(c), Replaced: c.Replaced.shown(f.partial(c.Replaced.Graph)), Position: replacedAt(epoch, c)}
+	return &Event{Commit: f.commit(c), Replaced: c.Replaced.Shown(f.partial(c.Replaced.Graph)), Position: replacedAt(epoch, c)}
 }
 
 // replacedAt is the position behind the event of a commit that replaced a graph. The end
@@ -232,7 +229,7 @@ func (f *sight) partial(graph Term) bool {
 func (f *sight) commit(c *Commit) *Commit {
 	if f.told.of != c {
 		f.told.of = c
-		f.told.shown = c.withMotives(&f.View.Principal, func(q *Quad) bool {
+		f.told.shown = c.WithMotives(&f.View.Principal, func(q *Quad) bool {
 			return f.readable(q) && !f.buried(q.Graph, c.Revision)
 		}, func(r *GraphReplacement) bool {
 			return !f.partial(r.Graph) && f.asked.may(f.access, &f.View.Principal, r.Graph) && !f.buried(r.Graph, c.Revision)
@@ -243,7 +240,7 @@ func (f *sight) commit(c *Commit) *Commit {
 
 // shown tells whether the assertion is seen as one of the quad.
 func (f *sight) shown(q Quad, a Assertion) bool {
-	return f.View.admits(a) && !f.doubted(q.Graph, &a) && (f.Keep == nil || f.Keep(one(q, a)))
+	return f.View.Admits(a) && !f.doubted(q.Graph, &a) && (f.Keep == nil || f.Keep(one(q, a)))
 }
 
 func one(q Quad, a Assertion) Statement { return Statement{Quad: q, Assertions: []Assertion{a}} }
@@ -252,7 +249,7 @@ func one(q Quad, a Assertion) Statement { return Statement{Quad: q, Assertions: 
 // earlier one or of other statements a replace, and one that the view no longer
 // admits a removal of the earlier.
 func (f *sight) seeAdd(e *Event, c *Commit, ch *Change) bool {
-	old, had := findSource(ch.Before, ch.Assertion.Source)
+	old, had := base.FindSource(ch.Before, ch.Assertion.Source)
 	had = had && f.shown(ch.Quad, old)
 	forgotten := f.forgotten(c, ch.Quad.Graph)
 	if forgotten {
@@ -316,7 +313,7 @@ func (f *sight) seeRemove(e *Event, c *Commit, ch *Change) bool {
 func (f *sight) gone(ch *Change) []Assertion {
 	var list []Assertion
 	for _, a := range ch.Before {
-		if _, stays := findSource(ch.After, a.Source); !stays && f.shown(ch.Quad, a) {
+		if _, stays := base.FindSource(ch.After, a.Source); !stays && f.shown(ch.Quad, a) {
 			list = append(list, a)
 		}
 	}
@@ -326,4 +323,154 @@ func (f *sight) gone(ch *Change) []Assertion {
 // remains tells whether the statement is still seen after the change.
 func (f *sight) remains(ch *Change) bool {
 	return slices.ContainsFunc(ch.After, func(a Assertion) bool { return f.shown(ch.Quad, a) })
+}
+
+// retryWatch is when it may make sense to ask for a watcher again.
+const retryWatch = 5 * time.Second
+
+// filterIndex finds the watchers any of whose patterns a change fits without
+// looking at all of them: by which terms of the pattern are bound, and their
+// hash. Terms that the store has not seen can be watched like any other.
+type filterIndex struct {
+	seed  maphash.Seed
+	masks [16]map[uint64][]*Watcher // by which parts are bound
+	used  []uint8                   // masks that hold any
+	round uint64                    // of match, so that each watcher is told once
+}
+
+func newFilterIndex() filterIndex { return filterIndex{seed: maphash.MakeSeed()} }
+
+const (
+	boundSubject = 1 << iota
+	boundPredicate
+	boundObject
+	boundGraph
+)
+
+func maskOf(p Pattern) (mask uint8) {
+	if !p.Subject.IsZero() {
+		mask |= boundSubject
+	}
+	if !p.Predicate.IsZero() {
+		mask |= boundPredicate
+	}
+	if !p.Object.IsZero() {
+		mask |= boundObject
+	}
+	if !p.Graph.IsZero() {
+		mask |= boundGraph
+	}
+	return mask
+}
+
+// hashes are those of a quad's four terms.
+type hashes [4]uint64
+
+func (x *filterIndex) hash(q Quad) (h hashes) {
+	for i, t := range [...]*Term{&q.Subject, &q.Predicate, &q.Object, &q.Graph} {
+		h[i] = maphash.String(x.seed, t.Value()) + uint64(t.Kind())
+		if kind := t.LiteralKind(); kind != "" {
+			h[i] = bits.RotateLeft64(h[i], 1) ^ maphash.String(x.seed, kind)
+		}
+	}
+	return h
+}
+
+// key combines the hashes of the parts that the mask binds.
+func (h *hashes) key(mask uint8) uint64 {
+	var k uint64
+	for i := range h {
+		if mask&(1<<i) != 0 {
+			k = (k ^ h[i]) * 0x9e3779b97f4a7c15
+		}
+	}
+	return k
+}
+
+// everyQuad is what a filter without patterns admits.
+var everyQuad = []Pattern{{}}
+
+// keys calls fn for the mask and the key of each of the watcher's patterns.
+func (x *filterIndex) keys(w *Watcher, fn func(mask uint8, key uint64)) {
+	patterns := w.filter.Patterns
+	if patterns == nil {
+		patterns = everyQuad
+	}
+	for _, p := range patterns {
+		mask := maskOf(p)
+		h := x.hash(Quad(p))
+		fn(mask, h.key(mask))
+	}
+}
+
+func (x *filterIndex) add(w *Watcher) {
+	x.keys(w, func(mask uint8, key uint64) {
+		if x.masks[mask] == nil {
+			x.masks[mask] = make(map[uint64][]*Watcher)
+			x.used = append(x.used, mask)
+		}
+		x.masks[mask][key] = append(x.masks[mask][key], w)
+	})
+}
+
+func (x *filterIndex) remove(w *Watcher) {
+	x.keys(w, func(mask uint8, key uint64) {
+		list := x.masks[mask][key]
+		for i, other := range list {
+			if other == w {
+				last := len(list) - 1
+				list[i], list[last] = list[last], nil
+				list = list[:last]
+				break
+			}
+		}
+		if len(list) == 0 {
+			delete(x.masks[mask], key)
+			return
+		}
+		x.masks[mask][key] = list
+	})
+}
+
+// match calls fn once for every watcher that the commit may concern, and not for
+// each change or pattern: many may wait for everything while many things change
+// at once. A nil commit may concern everybody.
+func (x *filterIndex) match(c *Commit, fn func(*Watcher)) {
+	x.round++
+	tell := func(list []*Watcher) {
+		for _, w := range list {
+			if w.round != x.round {
+				w.round = x.round
+				fn(w)
+			}
+		}
+	}
+	if c == nil {
+		for _, byKey := range x.masks {
+			for _, list := range byKey {
+				tell(list)
+			}
+		}
+		return
+	}
+	if len(x.used) == 0 {
+		return
+	}
+	type bound struct {
+		mask uint8
+		key  uint64
+	}
+	told := make(map[bound]bool)
+	for i := range c.Changes {
+		h := x.hash(c.Changes[i].Quad)
+		for _, mask := range x.used {
+			b := bound{mask, h.key(mask)}
+			list := x.masks[mask][b.key]
+			if len(list) == 0 || told[b] {
+				continue
+			}
+			told[b] = true
+			tell(list)
+		}
+	}
 }

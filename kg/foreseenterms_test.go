@@ -3,17 +3,19 @@ package kg
 import (
 	"context"
 	"testing"
+
+	"koine/kg/internal/index"
 )
 
 // askedKV counts what is asked of a layer.
 type askedKV struct {
-	kv
+	index.KV
 	gets int
 }
 
-func (c *askedKV) get(key []byte, fn func([]byte) error) (bool, error) {
+func (c *askedKV) Get(key []byte, fn func([]byte) error) (bool, error) {
 	c.gets++
-	return c.kv.get(key, fn)
+	return c.KV.Get(key, fn)
 }
 
 // TestForeseenAsksMemoryAlone has an update look for a new term that was foreseen: Badger
@@ -26,13 +28,13 @@ func TestForeseenAsksMemoryAlone(t *testing.T) {
 	}
 	defer s.Close()
 	term := IRI("urn:new")
-	asks := func(f *foreseenTerm) (gets int) {
+	asks := func(f *index.ForeseenTerm) (gets int) {
 		t.Helper()
 		_, err := s.Update(ctx, Meta{Principal: Principal{ID: "agent://a"}}, func(tx *Tx) error {
-			d := tx.w.dict
-			counted := &askedKV{kv: noKV{}}
-			d.kv = &overlay{base: &overlay{base: counted, written: new(memTree)}, written: new(memTree)}
-			_, found, err := d.foreseen(term, f)
+			d := tx.w.Dict
+			counted := &askedKV{KV: noKV{}}
+			d.KV = &index.Overlay{Base: &index.Overlay{Base: counted, Written: new(index.MemTree)}, Written: new(index.MemTree)}
+			_, found, err := d.Foreseen(term, f)
 			if found {
 				t.Error("a term out of nothing")
 			}
@@ -81,7 +83,7 @@ func TestForeseenIsHandedOver(t *testing.T) {
 	}
 	defer s.Close()
 	f := s.foreseeTerm(q.Subject)
-	if _, cached := s.cache.id(q.Subject); f.id.IsZero() || f.key != nil || !cached {
+	if _, cached := s.cache.ID(q.Subject); f.ID.IsZero() || f.Key != nil || !cached {
 		t.Errorf("foreseen as %+v, in the cache: %v", f, cached)
 	}
 }

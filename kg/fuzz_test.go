@@ -15,8 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"koine/kg/internal/archive"
+	"koine/kg/internal/base"
 	"koine/kg/internal/codec"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
+	"koine/kg/internal/logentry"
 )
 
 // Every decoder takes any bytes: it gives what they mean or an error, and where
@@ -53,23 +57,23 @@ var fuzzTerms = []Term{
 
 func FuzzParseTerm(f *testing.F) {
 	for _, t := range fuzzTerms {
-		f.Add(appendTerm(nil, t))
+		f.Add(base.AppendTerm(nil, t))
 	}
-	f.Add([]byte{formLang, 0x82, 0x00, 'd', 'e'}) // a length that takes more bytes than it must
-	f.Add([]byte{formTyped, 0})
-	f.Add(codec.AppendString([]byte{formTyped}, XSDInteger)) // spelled out
-	f.Add(append([]byte{formXSD, 6}, "string"...))
+	f.Add([]byte{base.FormLang, 0x82, 0x00, 'd', 'e'}) // a length that takes more bytes than it must
+	f.Add([]byte{base.FormTyped, 0})
+	f.Add(codec.AppendString([]byte{base.FormTyped}, XSDInteger)) // spelled out
+	f.Add(append([]byte{base.FormXSD, 6}, "string"...))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		term, err := parseTerm(b)
+		term, err := base.ParseTerm(b)
 		if err == nil {
-			same(t, b, appendTerm(nil, term))
+			same(t, b, base.AppendTerm(nil, term))
 		}
 	})
 }
 
 func FuzzInlineTerm(f *testing.F) {
 	for _, t := range fuzzTerms {
-		if id, ok := inlineID(t); ok {
+		if id, ok := base.InlineID(t); ok {
 			f.Add(id[:])
 		}
 	}
@@ -81,11 +85,11 @@ func FuzzInlineTerm(f *testing.F) {
 		if len(b) != keys.IDSize {
 			return
 		}
-		term, err := inlineTerm(ID(b))
+		term, err := base.InlineTerm(ID(b))
 		if err != nil {
 			return
 		}
-		if id, ok := inlineID(term); !ok || id != ID(b) {
+		if id, ok := base.InlineID(term); !ok || id != ID(b) {
 			t.Errorf("%x is %s, whose id is %x (%t)", b, term, id, ok)
 		}
 	})
@@ -93,7 +97,7 @@ func FuzzInlineTerm(f *testing.F) {
 
 func FuzzInlineID(f *testing.F) {
 	for _, t := range fuzzTerms {
-		f.Add(t.value, t.datatype())
+		f.Add(t.Value(), t.ExplicitDatatype())
 	}
 	for _, datatype := range []string{XSDBoolean, XSDInteger, XSDDouble, XSDDateTime, XSDDate} {
 		for _, text := range []string{"", "1", "+1", " 1", "true", "TRUE", "1e400", "-INF", "2026-02-30", "2026-11-20T25:00:00Z", "2026-11-20T10:00:00.10Z", "10000-01-01"} {
@@ -102,11 +106,11 @@ func FuzzInlineID(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, datatype string) {
 		term := Typed(text, datatype)
-		id, ok := inlineID(term)
+		id, ok := base.InlineID(term)
 		if !ok {
 			return
 		}
-		if back, err := inlineTerm(id); err != nil || back != term {
+		if back, err := base.InlineTerm(id); err != nil || back != term {
 			t.Errorf("%s has the id %x, which is %s, %v", term, id, back, err)
 		}
 	})
@@ -129,24 +133,24 @@ var fuzzAssertions = []Assertion{
 
 func FuzzParseState(f *testing.F) {
 	for n := range fuzzAssertions {
-		s := state{Revision(n + 1), fuzzAssertions[:n+1]}
-		b := appendState(nil, s, agentNumber)
-		if back, err := parseState(b, numberedAgent); err != nil || !cmp.Equal(back, s, cmp.AllowUnexported(state{})) {
+		s := base.State{Revision(n + 1), fuzzAssertions[:n+1]}
+		b := base.AppendState(nil, s, agentNumber)
+		if back, err := base.ParseState(b, numberedAgent); err != nil || !cmp.Equal(back, s, cmp.AllowUnexported(base.State{})) {
 			f.Fatalf("%+v comes back as %+v, %v", s, back, err)
 		}
 		f.Add(b)
 	}
-	f.Add([]byte{stateVersion, 1, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Add([]byte{base.StateVersion, 1, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		allocates(t, b, func() {
-			s, err := parseState(b, numberedAgent)
-			since, sinceErr := parseSince(b)
+			s, err := base.ParseState(b, numberedAgent)
+			since, sinceErr := base.ParseSince(b)
 			if err != nil {
 				return
 			}
-			same(t, b, appendState(nil, s, agentNumber))
-			if since != s.since || sinceErr != nil {
-				t.Errorf("since %d, %v; the state says %d", since, sinceErr, s.since)
+			same(t, b, base.AppendState(nil, s, agentNumber))
+			if since != s.Since || sinceErr != nil {
+				t.Errorf("since %d, %v; the state says %d", since, sinceErr, s.Since)
 			}
 		})
 	})
@@ -162,7 +166,7 @@ func fuzzCommit() *Commit {
 		TaskID: "t", SessionID: "s", MessageID: "m", IdempotencyKey: "k", ContentHash: [32]byte{1, 2, 3},
 		Changes: []Change{
 			{Op: Add, Quad: q, Assertion: a[0], After: a[:1], ReplacedBy: -1},
-			{Op: Remove, Quad: q, Assertion: a[1], Before: a, After: withoutSource(a, a[1].Source), Since: 4, ReplacedBy: -1},
+			{Op: Remove, Quad: q, Assertion: a[1], Before: a, After: base.WithoutSource(a, a[1].Source), Since: 4, ReplacedBy: -1},
 			{Op: Remove, Quad: other, Assertion: a[0], Before: a[:1], Since: 3, ReplacedBy: 3},
 			{Op: Add, Quad: q, Assertion: a[4], Before: a[:4], After: a, Since: 5, Replaces: []uint32{2}, ReplacedBy: -1},
 		},
@@ -173,20 +177,20 @@ func fuzzCommit() *Commit {
 // accepted is written in the one way, and then stays.
 func FuzzParseEntry(f *testing.F) {
 	c := fuzzCommit()
-	whole := appendEntry(nil, c)
-	if back, err := parseEntry(whole, c.Revision); err != nil || !cmp.Equal(back, c, cmp.Comparer(func(a, b Term) bool { return a == b })) {
+	whole := logentry.AppendEntry(nil, c)
+	if back, err := logentry.ParseEntry(whole, c.Revision); err != nil || !cmp.Equal(back, c, cmp.Comparer(func(a, b Term) bool { return a == b })) {
 		f.Fatalf("%+v comes back as %+v, %v", c, back, err)
 	}
 	f.Add(whole)
 	held := fuzzCommit()
 	held.ProposalID, held.Held, held.HeldFor = "7", true, "because of a rule"
-	proposed := appendEntry(nil, held)
-	if back, err := parseEntry(proposed, c.Revision); err != nil || !cmp.Equal(back, held, cmp.Comparer(func(a, b Term) bool { return a == b })) {
+	proposed := logentry.AppendEntry(nil, held)
+	if back, err := logentry.ParseEntry(proposed, c.Revision); err != nil || !cmp.Equal(back, held, cmp.Comparer(func(a, b Term) bool { return a == b })) {
 		f.Fatalf("%+v comes back as %+v, %v", held, back, err)
 	}
 	f.Add(proposed)
-	f.Add(appendEntry(nil, &Commit{Time: time.UnixMilli(0), Principal: "agent://1"}))
-	one := appendEntry(nil, &Commit{Time: time.UnixMilli(0), Changes: []Change{fuzzCommit().Changes[0]}})
+	f.Add(logentry.AppendEntry(nil, &Commit{Time: time.UnixMilli(0), Principal: "agent://1"}))
+	one := logentry.AppendEntry(nil, &Commit{Time: time.UnixMilli(0), Changes: []Change{fuzzCommit().Changes[0]}})
 	body := bytes.LastIndex(one, []byte{byte(Add), 0, 1, 2, 3, 0}) // four terms and an agent
 	for i := 1; i <= 5; i++ {
 		beyond := bytes.Clone(one)
@@ -194,7 +198,7 @@ func FuzzParseEntry(f *testing.F) {
 		if i == 5 {
 			beyond[body+i] = 1
 		}
-		if _, err := parseEntry(beyond, 9); CodeOf(err) != CodeLogDamaged {
+		if _, err := logentry.ParseEntry(beyond, 9); CodeOf(err) != CodeLogDamaged {
 			f.Fatalf("index %d beyond its table: %v, want LOG_DAMAGED", i, err)
 		}
 		f.Add(beyond)
@@ -205,46 +209,46 @@ func FuzzParseEntry(f *testing.F) {
 		spoiled[cut] ^= 0xff
 		f.Add(spoiled)
 	}
-	writer := newEntryWriter()
+	writer := logentry.NewEntryWriter()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		allocates(t, b, func() {
-			c, err := parseEntry(b, 9)
+			c, err := logentry.ParseEntry(b, 9)
 			if err != nil {
 				if code := CodeOf(err); code != CodeLogDamaged && code != CodeFormatUnknown {
 					t.Errorf("the code of %v is %s", err, code)
 				}
 				return
 			}
-			again := appendEntry(nil, c)
-			same(t, again, writer.write(c))
-			if n := len(appendEntry(nil, &Commit{Changes: c.Changes})); n > entryAtMost(c.Changes) {
-				t.Errorf("%d bytes were taken to be at most %d", n, entryAtMost(c.Changes))
+			again := logentry.AppendEntry(nil, c)
+			same(t, again, writer.Write(c))
+			if n := len(logentry.AppendEntry(nil, &Commit{Changes: c.Changes})); n > logentry.EntryAtMost(c.Changes) {
+				t.Errorf("%d bytes were taken to be at most %d", n, logentry.EntryAtMost(c.Changes))
 			}
-			d, err := parseEntry(again, 9)
+			d, err := logentry.ParseEntry(again, 9)
 			if err != nil {
 				t.Fatalf("what was accepted is not accepted again: %v", err)
 			}
-			same(t, again, appendEntry(nil, d))
+			same(t, again, logentry.AppendEntry(nil, d))
 		})
 	})
 }
 
 // Values of fixed form.
 func FuzzParseValues(f *testing.F) {
-	f.Add(tally{3, 4}.encode())
-	f.Add(idempotencyRow{revision: 7, contentHash: [32]byte{1}, millis: -5}.encode())
-	f.Add(idempotencyRow{revision: 7, contentHash: [32]byte{1}, millis: 5, proposal: "p"}.encode())
-	f.Add(marker{Epoch{1}, 2, 3, 1e12, [32]byte{4}}.encode())
+	f.Add(index.Tally{3, 4}.Encode())
+	f.Add(index.IdempotencyRow{Revision: 7, ContentHash: [32]byte{1}, Millis: -5}.Encode())
+	f.Add(index.IdempotencyRow{Revision: 7, ContentHash: [32]byte{1}, Millis: 5, Proposal: "p"}.Encode())
+	f.Add(index.Marker{Epoch{1}, 2, 3, 1e12, [32]byte{4}}.Encode())
 	f.Add([]byte{0x80, 0x00, 0x01})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if v, err := parseTally(b); err == nil {
-			same(t, b, v.encode())
+		if v, err := index.ParseTally(b); err == nil {
+			same(t, b, v.Encode())
 		}
-		if v, err := parseIdempotencyRow(b); err == nil {
-			same(t, b, v.encode())
+		if v, err := index.ParseIdempotencyRow(b); err == nil {
+			same(t, b, v.Encode())
 		}
-		if v, err := parseMarker(b); err == nil {
-			same(t, b, v.encode())
+		if v, err := index.ParseMarker(b); err == nil {
+			same(t, b, v.Encode())
 		}
 	})
 }
@@ -335,26 +339,26 @@ func FuzzReadCheckpoint(f *testing.F) {
 	f.Add(whole)
 	f.Add(codec.AppendBytes(codec.AppendBytes([]byte{'E'}, []byte{0}), nil))
 	f.Add(codec.AppendBytes(codec.AppendBytes([]byte{'S'}, bytes.Repeat([]byte{2}, 36)), []byte{1}))
-	f.Add(binary.AppendUvarint([]byte{'T'}, maxRecordBytes+1))
-	f.Add(binary.AppendUvarint([]byte{'T'}, maxRecordBytes))
+	f.Add(binary.AppendUvarint([]byte{'T'}, archive.MaxRecordBytes+1))
+	f.Add(binary.AppendUvarint([]byte{'T'}, archive.MaxRecordBytes))
 	f.Add(binary.AppendUvarint([]byte{'T'}, 1<<39)) // more than there is memory
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bufio.NewReader(bytes.NewReader(b))
-		if _, err := readCheckpointHead(r); err == nil {
-			_ = readRecords(r, someRecords(t))
+		if _, err := archive.ReadCheckpointHead(r); err == nil {
+			_ = archive.ReadRecords(r, someRecords(t))
 		}
 		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = readRecords(bytes.NewReader(z.EncodeAll(b, nil)), someRecords(t)) // as records
+		_ = archive.ReadRecords(bytes.NewReader(z.EncodeAll(b, nil)), someRecords(t)) // as records
 	})
 }
 
 // someRecords looks at records as restoring them does.
 func someRecords(t *testing.T) func(kind byte, key, value []byte) bool {
 	return func(kind byte, key, value []byte) bool {
-		if len(key)+len(value) > 2*maxRecordBytes {
+		if len(key)+len(value) > 2*archive.MaxRecordBytes {
 			t.Errorf("a record of %d bytes", len(key)+len(value))
 		}
 		w := &indexTxn{err: codec.ErrMalformed} // writes nowhere

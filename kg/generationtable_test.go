@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -38,22 +40,22 @@ func entriesOf(t *testing.T, s *Store) (from []Revision) {
 		t.Fatal(err)
 	}
 	defer s.unpin(p)
-	stored, err := readGenerations(dictionary{kv: p.kv, cache: s.cache})
+	stored, err := index.ReadGenerations(index.Dictionary{KV: p.kv, Cache: s.cache})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if stored == nil {
-		stored = newGenerations()
+		stored = index.NewGenerations()
 	}
-	for began, g := range stored.entries {
-		from = append(from, g.from)
-		if p.head.generations.byID(g.id()) == nil {
+	for began, g := range stored.Entries {
+		from = append(from, g.From)
+		if p.head.generations.ByID(g.ID()) == nil {
 			t.Errorf("the index has a record of the generation of %d, and the table no entry", began)
 		}
 	}
 	n := 0
 	if p.head.generations != nil {
-		n = len(p.head.generations.entries)
+		n = len(p.head.generations.Entries)
 	}
 	if n != len(from) {
 		t.Errorf("the table has %d entries, the index %d records", n, len(from))
@@ -119,7 +121,7 @@ func TestTableOfGenerationsDoesNotGrow(t *testing.T) {
 			switch {
 			case r >= last.Revision:
 				want = wholeObjects(3, 9)
-			case r >= s.head.Load().generations.lines[idOf(t, s, wholeGraph)][1].from:
+			case r >= s.head.Load().generations.Lines[idOf(t, s, wholeGraph)][1].From:
 				want = wholeObjects(2, 9)
 			}
 			if got := holdsAt(t, s, r); !slices.Equal(got, want) {
@@ -149,7 +151,7 @@ func TestTableOfGenerationsDoesNotGrow(t *testing.T) {
 		verify(what, s)
 	}
 	must(s.Close())
-	must(os.RemoveAll(filepath.Join(dir, checkpointName)))
+	must(os.RemoveAll(filepath.Join(dir, datadir.CheckpointName)))
 	s = openStore(t, dir, Options{Rebuild: true})
 	must(s.purgeGenerations(t.Context()))
 	verify("made anew from the log", s)
@@ -180,7 +182,7 @@ func TestTableOfGenerationsWithHistory(t *testing.T) {
 		}
 	}
 	floor := third + 1
-	if err := writeHistory(s.dir.join(historyName), floor); err != nil {
+	if err := datadir.WriteHistory(s.dir.Join(datadir.HistoryName), floor); err != nil {
 		t.Fatal(err)
 	}
 	s.oldest.Store(uint64(floor))
@@ -199,9 +201,9 @@ func TestTableOfGenerationsWithHistory(t *testing.T) {
 			t.Error("what was deleted is not hidden any more")
 		}
 		for r := Revision(1); r <= s.Head().Revision; r++ { // what was removed stays removed
-			if c, err := s.readCommit(r); err == nil && c.Written != nil && c.Written.began < dropped {
-				if n := indexedOf(t, s, keys.Generation(uint64(c.Written.began))); n != 0 {
-					t.Errorf("%d keys are left of the generation of %d", n, c.Written.began)
+			if c, err := s.readCommit(r); err == nil && c.Written != nil && c.Written.Began < dropped {
+				if n := indexedOf(t, s, keys.Generation(uint64(c.Written.Began))); n != 0 {
+					t.Errorf("%d keys are left of the generation of %d", n, c.Written.Began)
 				}
 			}
 		}

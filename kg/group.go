@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
+	"koine/kg/internal/logentry"
 	"koine/kg/internal/wal"
 )
 
@@ -19,9 +22,9 @@ const maxGroupBytes = 32 << 20
 type group struct {
 	s         *Store
 	updates   []*update
-	snapshot  *badgerKV // what it reads; closed once it is executed
-	w         *indexWriter
-	catalogue *catalogue
+	snapshot  *index.BadgerKV // what it reads; closed once it is executed
+	w         *index.IndexWriter
+	catalogue *index.Catalogue
 	revision  Revision // of the last commit in it
 	time      time.Time
 	commits   []*Commit
@@ -54,23 +57,23 @@ func (s *Store) newGroup() *group {
 	committed := s.layers.over(snapshot, s.layers.mem)
 	var g *group
 	if ahead := s.ahead; ahead != nil {
-		ahead.w.o.base = committed
-		g = s.startGroup(ahead.head(), ahead.w.o)
+		ahead.w.O.Base = committed
+		g = s.startGroup(ahead.head(), ahead.w.O)
 		g.before = ahead.commits
-		g.w.dict.kv = committed
-		g.w.dict.fresh.follow(ahead.w.dict.fresh)
+		g.w.Dict.KV = committed
+		g.w.Dict.Fresh.Follow(ahead.w.Dict.Fresh)
 	} else {
 		g = s.startGroup(s.head.Load(), committed)
 	}
 	g.snapshot, g.began = snapshot, began
 	if s.ahead != nil {
-		g.w.generations = s.ahead.w.generations
+		g.w.Generations = s.ahead.w.Generations
 	}
-	g.w.dict.below = s.flushedKV.Load()
-	g.scratch, g.w.met = &s.scratch, &s.met
-	g.w.o.undo = s.scratch.undo[:0]
-	g.w.o.unread = s.scratch.list()
-	g.w.dict.fresh.expect(s.scratch.terms)
+	g.w.Dict.Below = s.flushedKV.Load()
+	g.scratch, g.w.Met = &s.scratch, &s.met
+	g.w.O.Undo = s.scratch.undo[:0]
+	g.w.O.Unread = s.scratch.list()
+	g.w.Dict.Fresh.Expect(s.scratch.terms)
 	return g
 }
 
@@ -82,10 +85,10 @@ type scratch struct {
 	last int // how many the commit before had
 	// undo is the place for what an update has to take back; terms is how many the last
 	// group brought.
-	undo  []undoStep
+	undo  []index.UndoStep
 	terms int
 	// lists are the places for keys that groups write: of the one ahead, and of the next.
-	lists [][]keyWrite
+	lists [][]index.KeyWrite
 }
 
 // roomAtOnce is for how many changes an array for them has place, maxShared up to how
@@ -103,7 +106,7 @@ const (
 )
 
 // list is a place for keys.
-func (s *scratch) list() []keyWrite {
+func (s *scratch) list() []index.KeyWrite {
 	n := len(s.lists)
 	if n == 0 {
 		return nil
@@ -115,9 +118,9 @@ func (s *scratch) list() []keyWrite {
 
 // takeList keeps the place of a group's keys for the next group, once they are in the
 // layer below.
-func (s *scratch) takeList(o *overlay) {
-	list := o.unread
-	o.unread, o.marked = nil, 0
+func (s *scratch) takeList(o *index.Overlay) {
+	list := o.Unread
+	o.Unread, o.Marked = nil, 0
 	if cap(list) > maxKeysKept || len(s.lists) == maxLists {
 		return
 	}
@@ -153,13 +156,13 @@ func (s *scratch) kept(changes []Change, bytes int) []Change {
 // forget clears what was written where the next changes go.
 func (s *scratch) forget() { clear(s.room[:cap(s.room)]) }
 
-func (s *Store) startGroup(h *head, base kv) *group {
-	w := newIndexWriter(newOverlay(base), base, s.cache, h.nextNumber)
-	w.generations = h.generations
+func (s *Store) startGroup(h *head, base index.KV) *group {
+	w := index.NewIndexWriter(index.NewOverlay(base), base, s.cache, h.nextNumber)
+	w.Generations = h.generations
 	return &group{
 		s:         s,
 		w:         w,
-		catalogue: h.catalogue.copy(),
+		catalogue: h.catalogue.Copy(),
 		revision:  h.revision,
 		time:      h.time,
 	}
@@ -168,7 +171,7 @@ func (s *Store) startGroup(h *head, base kv) *group {
 // head is the newest revision with the group, but for the hash: the log is perhaps
 // still at work.
 func (g *group) head() *head {
-	return &head{revision: g.revision, time: g.time, catalogue: g.catalogue, generations: g.w.generations, nextNumber: g.w.dict.fresh.next}
+	return &head{revision: g.revision, time: g.time, catalogue: g.catalogue, generations: g.w.Generations, nextNumber: g.w.Dict.Fresh.Next}
 }
 
 // make executes updates until the group is full.
@@ -192,12 +195,12 @@ func (g *group) make(updates []*update) {
 			u.receipt, u.err = g.execute(u)
 		}
 	}
-	g.w.o.mark() // nothing of it is taken back any more, whoever reads it from here on
-	if s.scratch.undo = g.w.o.undo; cap(s.scratch.undo) > maxUndoKept {
+	g.w.O.Mark() // nothing of it is taken back any more, whoever reads it from here on
+	if s.scratch.undo = g.w.O.Undo; cap(s.scratch.undo) > maxUndoKept {
 		s.scratch.undo = nil
 	}
 	clear(s.scratch.undo[:cap(s.scratch.undo)])
-	g.w.o.undo, s.scratch.terms = nil, len(g.w.dict.fresh.order)
+	g.w.O.Undo, s.scratch.terms = nil, len(g.w.Dict.Fresh.Order)
 	g.executed = time.Now()
 	s.tempo.executed(len(g.updates), g.executed.Sub(g.began))
 }
@@ -220,7 +223,7 @@ func (g *group) append() error {
 			continue
 		}
 		var err error
-		if g.entries[i], err = s.frames.Prepare(s.entry.write(g.commits[i])); err != nil {
+		if g.entries[i], err = s.frames.Prepare(s.entry.Write(g.commits[i])); err != nil {
 			return err
 		}
 	}
@@ -236,9 +239,9 @@ func (g *group) append() error {
 		return err
 	}
 	g.hash = s.wal.LastHash()
-	fresh := g.w.dict.fresh
-	for i, t := range fresh.order { // they have their numbers for good now
-		s.cache.add(t, fresh.first()+uint64(i))
+	fresh := g.w.Dict.Fresh
+	for i, t := range fresh.Order { // they have their numbers for good now
+		s.cache.Add(t, fresh.First()+uint64(i))
 	}
 	return nil
 }
@@ -278,7 +281,7 @@ func (g *group) execute(u *update) (Receipt, error) {
 
 // run calls the update's function. An error undoes what it wrote.
 func (g *group) run(u *update) (*Tx, error) {
-	g.w.o.mark()
+	g.w.O.Mark()
 	tx := &Tx{
 		meta: u.meta, revision: g.revision + 1, time: g.now(),
 		access: g.s.options.Access, doubts: g.s.options.Distrust.Doubted(), w: g.w, catalog: g.catalogue,
@@ -287,7 +290,7 @@ func (g *group) run(u *update) (*Tx, error) {
 	judges := g.s.judges()
 	tx.judged = judges
 	if u.meta.HasExpected || judges {
-		tx.touched = make(map[subjectInGraph]touched)
+		tx.touched = make(map[base.SubjectInGraph]touched)
 	}
 	tx.keep = judges && g.trial && g.s.options.Holder != nil && u.held == nil && u.meta.ProposalID == ""
 	switch {
@@ -297,16 +300,16 @@ func (g *group) run(u *update) (*Tx, error) {
 		tx.changes, tx.shares = g.scratch.changes(), true
 	}
 	if judges && g.trial {
-		tx.before = &overlay{base: g.w.o.base, written: g.w.o.tree().Copy()}
+		tx.before = &index.Overlay{Base: g.w.O.Base, Written: g.w.O.Tree().Copy()}
 	}
-	terms := len(g.w.dict.fresh.order)
+	terms := len(g.w.Dict.Fresh.Order)
 	tx.undo = func() {
 		if tx.shares {
 			g.scratch.forget()
 		}
-		g.w.o.rollback()
-		g.w.dict.fresh.truncate(terms)
-		g.w.undone()
+		g.w.O.Rollback()
+		g.w.Dict.Fresh.Truncate(terms)
+		g.w.Undone()
 	}
 	err := call(u.fn, tx)
 	if err == nil {
@@ -371,10 +374,10 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 		c.ProposalID, c.Held, c.HeldFor = u.held.id, true, u.held.Verdict.Details
 	}
 	var entry wal.Prepared
-	changeBytes := entryAtMost(c.Changes)
-	bytes := changeBytes + metaAtMost(c) + generationAtMost(c)
+	changeBytes := logentry.EntryAtMost(c.Changes)
+	bytes := changeBytes + logentry.MetaAtMost(c) + logentry.GenerationAtMost(c)
 	if bytes > laterBytes {
-		payload := appendEntry(nil, c)
+		payload := logentry.AppendEntry(nil, c)
 		if len(payload) > MaxCommitBytes {
 			tx.undo()
 			return Receipt{}, errCommitTooLarge()
@@ -389,16 +392,16 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 	if tx.shares {
 		c.Changes = g.scratch.kept(tx.changes, changeBytes)
 	}
-	g.w.finish(c, g.catalogue)
+	g.w.Finish(c, g.catalogue)
 	g.revision, g.time = c.Revision, c.Time
 	g.commits = append(g.commits, c)
 	if g.s.options.Verifier != nil {
 		g.s.recently.note(c)
 	}
-	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return decides(ch.Quad.Graph) })
+	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return base.Decides(ch.Quad.Graph) })
 	g.entries = append(g.entries, entry)
 	g.bytes += bytes
-	return receiptOf(c, g.s.dir.epoch), nil
+	return receiptOf(c, g.s.dir.Epoch), nil
 }
 
 // remembered gives the first answer to an idempotency key that was used before,
@@ -407,28 +410,28 @@ func (g *group) remembered(m *Meta) (Receipt, bool, error) {
 	if m.IdempotencyKey == "" {
 		return Receipt{}, false, nil
 	}
-	var row idempotencyRow
-	found, err := g.w.o.get(idempotencyKey(m.Principal.ID, m.IdempotencyKey), func(v []byte) (err error) {
-		row, err = parseIdempotencyRow(v)
+	var row index.IdempotencyRow
+	found, err := g.w.O.Get(index.IdempotencyKey(m.Principal.ID, m.IdempotencyKey), func(v []byte) (err error) {
+		row, err = index.ParseIdempotencyRow(v)
 		return err
 	})
 	if !found || err != nil {
 		return Receipt{}, false, err
 	}
-	if row.millis < g.s.oldestKey(g.now()) {
+	if row.Millis < g.s.oldestKey(g.now()) {
 		return Receipt{}, false, nil // forgotten
 	}
-	if row.contentHash != m.ContentHash {
+	if row.ContentHash != m.ContentHash {
 		return Receipt{}, false, Errorf(CodeIdempotencyConflict, "the idempotency key was used for another update").At("idempotencyKey")
 	}
-	c, err := g.commit(row.revision)
+	c, err := g.commit(row.Revision)
 	if CodeOf(err) == CodeRevisionGone {
 		// The log was cut: that it was made, and when, is all that is left to say.
-		c = &Commit{Revision: row.revision, Time: time.UnixMilli(row.millis).UTC(), ProposalID: row.proposal, Held: row.proposal != ""}
+		c = &Commit{Revision: row.Revision, Time: time.UnixMilli(row.Millis).UTC(), ProposalID: row.Proposal, Held: row.Proposal != ""}
 	} else if err != nil {
 		return Receipt{}, false, err
 	}
-	r := receiptOf(c, g.s.dir.epoch)
+	r := receiptOf(c, g.s.dir.Epoch)
 	r.Replayed = true
 	return r, true, nil
 }
@@ -443,7 +446,7 @@ func (g *group) commit(r Revision) (*Commit, error) {
 	return g.s.readCommit(r)
 }
 
-func (g *group) position() Position { return Position{g.s.dir.epoch, g.revision, EndOfCommit} }
+func (g *group) position() Position { return Position{g.s.dir.Epoch, g.revision, EndOfCommit} }
 
 func receiptOf(c *Commit, e Epoch) Receipt {
 	if c.Held {

@@ -2,16 +2,25 @@ package kg
 
 import (
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"hash/crc32"
+	"hash/maphash"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+
+	"koine/internal/extsort"
+	"koine/kg/internal/base"
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
+	"koine/kg/internal/keys"
 )
 
 // indexSums are the checksums of the files of an index that was closed in order,
@@ -90,7 +99,7 @@ func sizesOf(path string) (list []sizedFile, err error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		if e.Name() == cleanName || e.Name() == uncheckedName {
+		if e.Name() == datadir.CleanName || e.Name() == uncheckedName {
 			continue
 		}
 		st, err := e.Info()
@@ -132,7 +141,7 @@ func writeSums(path string, sums indexSums) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(path, cleanName), raw)
+	return datadir.WriteFile(filepath.Join(path, datadir.CleanName), raw)
 }
 
 var errIndexChanged = errors.New("its files are not as they were closed")
@@ -154,7 +163,7 @@ type unreadFile struct {
 // their names and sizes, and the contents of the smallest, which together have no more
 // bytes than budget. The caller closes what is left unread.
 func compareClean(path string, budget int64) (was closedIndex, err error) {
-	if was.sums, err = readSums(filepath.Join(path, cleanName)); err != nil || was.sums.Files == nil {
+	if was.sums, err = readSums(filepath.Join(path, datadir.CleanName)); err != nil || was.sums.Files == nil {
 		return was, err // without sums, it was too large
 	}
 	sizes, err := sizesOf(path)
@@ -229,7 +238,7 @@ func (was *closedIndex) compare(path string, files []sizedFile, budget int64) (e
 
 // rewritten tells whether a table is gone that was not read before the store was closed.
 func (was *closedIndex) rewritten(path string) bool {
-	return slices.ContainsFunc(was.unchecked, func(name string) bool { return !exists(filepath.Join(path, name)) })
+	return slices.ContainsFunc(was.unchecked, func(name string) bool { return !datadir.Exists(filepath.Join(path, name)) })
 }
 
 func (c *closedIndex) close() {
@@ -275,7 +284,7 @@ func (s *Store) checkIndexFiles() {
 	}
 	c.unchecked = nil
 	if !s.options.ReadOnly {
-		if err := removeFile(filepath.Join(s.indexPath(), uncheckedName)); err != nil {
+		if err := datadir.RemoveFile(filepath.Join(s.indexPath(), uncheckedName)); err != nil {
 			s.log.Warn("the next start reads the index once more", "error", err)
 		}
 	}
@@ -290,8 +299,133 @@ type untilStopped struct {
 func (u untilStopped) Read(p []byte) (int, error) {
 	select {
 	case <-u.stop:
-		return 0, errClosed()
+		return 0, base.ErrClosed()
 	default:
 		return u.File.Read(p)
 	}
+}
+
+// keySum tells sets of keys apart without keeping them: their number, and the sum of
+// what each is hashed to. Two that are not the same have the same sum in one of 2^64
+// cases.
+type keySum struct{ n, sum uint64 }
+
+func (k *keySum) add(seed maphash.Seed, key []byte) {
+	k.n++
+	k.sum += maphash.Bytes(seed, key)
+}
+
+// keySums are of the keys of SPOG that each order must hold, in the sequence of
+// keys.Orders.
+type keySums [len(keys.Orders)]keySum
+
+func (k *keySums) add(seed maphash.Seed, q IDQuad, key []byte) {
+	for i, o := range keys.Orders {
+		if o.Holds(q) {
+			k[i].add(seed, key)
+		}
+	}
+}
+
+// all is the sum for the orders that hold every key.
+func (k *keySums) all() keySum { return k[0] }
+
+// twinOf appends the key of SPOG, or of its past, that stands for the same as a key of
+// an order; ok is false for one that no order has.
+func twinOf(dst []byte, o keys.Order, key []byte) (twin []byte, q IDQuad, ok bool) {
+	q, ok = o.Parse(key)
+	if o != o.Past() {
+		return keys.SPOG.Append(dst, q), q, ok
+	}
+	from, to, inOrder := keys.Interval(key)
+	return keys.SPOG.AppendPast(dst, q, from, to), q, ok && inOrder
+}
+
+// appendNumbered makes a record of a graph and a number that sorts like them.
+func appendNumbered(dst []byte, graph ID, n int64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, graph[:]...), uint64(n)^1<<63)
+}
+
+func parseNumbered(row []byte) (graph ID, n int64) {
+	return ID(row[:keys.IDSize]), int64(binary.BigEndian.Uint64(row[keys.IDSize:]) ^ 1<<63)
+}
+
+// maxCounted bounds how many keys a check counts in memory at a time.
+const maxCounted = 1 << 16
+
+// counting counts by keys. When there are too many in memory, what they have so far
+// becomes records, which are added up when they come together.
+type counting struct {
+	most   int
+	counts index.SourceCounts
+	sorter *extsort.Sorter
+	record []byte
+}
+
+type keyCount struct {
+	key string
+	n   uint64
+}
+
+func newCounting(s *extsort.Sorter, most int) *counting {
+	return &counting{most: most, counts: make(index.SourceCounts), sorter: s}
+}
+
+func (c *counting) one(key []byte) { c.counts[string(key)]++ }
+
+// sources counts those of a value of SPOG, as far as it can be read.
+func (c *counting) sources(value []byte) { _ = c.counts.Add(value) }
+
+// full makes room if there is too much in memory.
+func (c *counting) full() error {
+	if len(c.counts) <= c.most {
+		return nil
+	}
+	return c.spill()
+}
+
+func (c *counting) spill() error {
+	for key, n := range c.counts {
+		c.record = binary.BigEndian.AppendUint64(append(c.record[:0], key...), n)
+		if err := c.sorter.Add(c.record); err != nil {
+			return err
+		}
+	}
+	clear(c.counts)
+	return nil
+}
+
+// sorted gives the keys in order, each once. Nothing may be counted any more. All keys
+// with the same first byte have the same length, so that records sort like keys.
+func (c *counting) sorted() iter.Seq2[keyCount, error] {
+	return func(yield func(keyCount, error) bool) {
+		if err := c.spill(); err != nil {
+			yield(keyCount{}, err)
+			return
+		}
+		var at keyCount
+		for row, err := range c.sorter.Sorted() {
+			if err != nil {
+				yield(keyCount{}, err)
+				return
+			}
+			key, n := row[:len(row)-8], binary.BigEndian.Uint64(row[len(row)-8:])
+			if string(key) == at.key {
+				at.n += n
+				continue
+			}
+			if at.n > 0 && !yield(at, nil) {
+				return
+			}
+			at = keyCount{string(key), n}
+		}
+		if at.n > 0 {
+			yield(at, nil)
+		}
+	}
+}
+
+func (c *counting) close() error {
+	c.counts = nil
+	return c.sorter.Close()
 }

@@ -2,7 +2,15 @@ package kg
 
 import (
 	"context"
+	"errors"
+	"hash/maphash"
 	"slices"
+	"sync"
+	"time"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
+	"koine/kg/internal/logentry"
 )
 
 // trial runs an update on its caller's goroutine against a snapshot and judges
@@ -32,7 +40,7 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 		Revision: h.revision, Position: g.position(),
 		Affected: len(tx.changes), Subjects: subjects(tx.changes),
 	}
-	if entryAtMost(tx.changes) > MaxCommitBytes && len(appendEntry(nil, &Commit{Changes: tx.changes})) > MaxCommitBytes {
+	if logentry.EntryAtMost(tx.changes) > MaxCommitBytes && len(logentry.AppendEntry(nil, &Commit{Changes: tx.changes})) > MaxCommitBytes {
 		return Receipt{}, nil, errCommitTooLarge()
 	}
 	if j.verdict, err = g.judge(u, tx); err != nil {
@@ -61,13 +69,13 @@ func (s *Store) rulesVersion() uint64 {
 
 // newTrial is a group of one that is never appended. The numbers of its terms
 // are of no account.
-func (s *Store) newTrial(h *head, base kv) *group {
+func (s *Store) newTrial(h *head, base index.KV) *group {
 	const farAhead = 1 << 62 // of any number that the dictionary gives
 	trial := *h
 	trial.nextNumber = farAhead
 	g := s.startGroup(&trial, base)
 	g.trial = true
-	g.w.dict.from = h.nextNumber
+	g.w.Dict.From = h.nextNumber
 	return g
 }
 
@@ -80,11 +88,11 @@ func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
 	if len(changes) == 0 {
 		return v, nil
 	}
-	g.w.o.settle() // verifiers may read with several goroutines
+	g.w.O.Settle() // verifiers may read with several goroutines
 	v, err = g.s.verify(u.ctx, func(ctx context.Context) Judgement {
 		return Judgement{
 			Meta: u.meta, Changes: changes,
-			Before: g.snapshotOver(ctx, u, tx, tx.before, nil), After: g.snapshotOver(ctx, u, tx, g.w.o, tx.w.deltas),
+			Before: g.snapshotOver(ctx, u, tx, tx.before, nil), After: g.snapshotOver(ctx, u, tx, g.w.O, tx.w.Deltas),
 		}
 	})
 	return v.forOwn(tx), err
@@ -126,10 +134,287 @@ func judgedChanges(all []Change) []Change {
 }
 
 // snapshotOver is what the update's caller sees of a layer of the group.
-func (g *group) snapshotOver(ctx context.Context, u *update, tx *Tx, layer kv, pending *deltas) *Snapshot {
+func (g *group) snapshotOver(ctx context.Context, u *update, tx *Tx, layer index.KV, pending *index.Deltas) *Snapshot {
 	return &Snapshot{
-		ctx: ctx, kv: layer, dict: g.w.dict, access: tx.access, hides: Hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending, generations: g.w.generations,
-		view:     View{Principal: u.meta.Principal, AllGraphs: true, withoutPending: true, Now: tx.time, At: g.revision, doubts: tx.doubts},
+		ctx: ctx, kv: layer, dict: g.w.Dict, access: tx.access, hides: Hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending, generations: g.w.Generations,
+		view:     View{Principal: u.meta.Principal, AllGraphs: true, WithoutPending: true, Now: tx.time, At: g.revision, Doubts: tx.doubts},
 		position: g.position(),
 	}
+}
+
+// MaxJudgements is how often an update is judged at most: the first time, and again
+// each time that something it was judged by changed before it was committed.
+const MaxJudgements = 32
+
+// turnTime is how long an overtaken update waits for those that were overtaken by the
+// same thing before it. A judgement that takes longer than that does not hold up the
+// others: they then compete with it.
+const turnTime = 250 * time.Millisecond
+
+// errOvertaken sends an update back to its caller's goroutine to be judged anew. It
+// never leaves the store.
+var errOvertaken = errors.New("the verdict was overtaken")
+
+// overtaken tells whether the update needs a verdict that it does not have: on what it
+// comes to now, by the same rules, of subjects that have not changed since, and nothing
+// else changed that the verdict was made from. by is the key of what changed.
+func (g *group) overtaken(u *update, tx *Tx) (by uint64, overtaken bool) {
+	s := g.s
+	if u.held != nil || !tx.judged || len(judgedChanges(tx.changes)) == 0 && (tx.replaced == nil || tx.replaced.Deleted) {
+		return 0, false
+	}
+	j := u.judged
+	if j == nil || j.rules != s.rulesVersion() {
+		return 0, true
+	}
+	for subject, t := range tx.touched {
+		if !t.own && t.last > j.revision {
+			return maphash.Comparable(base.DependencySeed, subject), true
+		}
+	}
+	by, changed := s.recently.changed(j.depends, j.revision)
+	if tx.replaced != nil {
+		// The graph has not changed since, and what comes is what was judged. A judgement
+		// of that size is not made again because others committed much: the log knows.
+		if changed && by == 0 {
+			var err error
+			by, changed, err = changedIn(u.ctx, j.depends, j.revision, g.revision, g.commit)
+			changed = changed || err != nil
+		}
+		return by, changed
+	}
+	if changed {
+		return by, true
+	}
+	return 0, !j.sameChanges(tx)
+}
+
+// sameChanges tells whether the verdict is on what the update comes to now.
+func (j *judged) sameChanges(tx *Tx) bool {
+	was, is := j.changes, tx.changes
+	now := tx.TimeTerm()
+	for {
+		was, is = j.skip(was), j.skip(is)
+		if len(was) == 0 || len(is) == 0 {
+			return len(was) == len(is)
+		}
+		a, b := &was[0], &is[0]
+		was, is = was[1:], is[1:]
+		p, q := a.Quad, b.Quad
+		if Reserved(p) && p.Object == j.time && q.Object == now {
+			p.Object = q.Object
+		}
+		if a.Op != b.Op || p != q || a.Assertion.Source != b.Assertion.Source || !a.Assertion.Same(b.Assertion) {
+			return false
+		}
+	}
+}
+
+// skip leaves out changes that a verdict is not about, up to the first that it is.
+func (j *judged) skip(changes []Change) []Change {
+	for i := range changes {
+		q := &changes[i].Quad
+		if !IsOwnGraph(q.Graph) || q.Predicate != Sequence && slices.Contains(j.own, q.Subject) {
+			return changes[i:]
+		}
+	}
+	return nil
+}
+
+// rejudging is an update between its judgements.
+type rejudging struct {
+	store *Store
+	turn  *turn // nil before it is overtaken
+	made  int   // judgements
+}
+
+func (s *Store) rejudge() rejudging { return rejudging{store: s} }
+
+// next waits until it is worth to judge an update anew that was overtaken by a change
+// with this key, 0 for none. Those that are overtaken by the same thing, such as a
+// subject that many write, take turns: each waits for the one before, instead of
+// overtaking it once more.
+func (r *rejudging) next(ctx context.Context, by uint64) error {
+	if r.made++; r.made >= MaxJudgements {
+		return errAlwaysOvertaken()
+	}
+	keys := []uint64{}
+	if r.turn != nil {
+		keys = r.turn.keys
+	}
+	if by != 0 && !slices.Contains(keys, by) {
+		keys = append(slices.Clip(keys), by)
+	}
+	r.end()
+	r.turn = r.store.turns.join(keys)
+	timeout := time.NewTimer(turnTime)
+	defer timeout.Stop()
+	select {
+	case <-r.turn.ready:
+	case <-timeout.C:
+	case <-r.store.stop:
+		return base.ErrClosed()
+	case <-ctx.Done():
+		return errGivenUp(ctx)
+	}
+	return nil
+}
+
+// end lets the next one have its turn.
+func (r *rejudging) end() {
+	if r.turn != nil {
+		r.store.turns.leave(r.turn)
+		r.turn = nil
+	}
+}
+
+func errAlwaysOvertaken() *Error {
+	e := Errorf(CodeOverloaded, "the update was judged %d times, and each time something that it was judged by changed before it was committed", MaxJudgements)
+	e.RetryAfter = time.Second
+	e.Hint = "try again later, or change fewer subjects at a time"
+	return e
+}
+
+// turns are the queues of overtaken updates, one for each key. The zero turns is empty.
+type turns struct {
+	mu     sync.Mutex // guards what follows, and turn.before
+	queues map[uint64][]*turn
+}
+
+// turn is the place of an update in the queues of its keys.
+type turn struct {
+	keys   []uint64
+	before int           // in how many queues somebody is in front of it
+	ready  chan struct{} // closed when nobody is
+}
+
+// join puts an update at the end of the queues of all its keys at once, so that no two
+// wait for each other.
+func (t *turns) join(keys []uint64) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one := &turn{keys: keys, ready: make(chan struct{})}
+	if t.queues == nil {
+		t.queues = make(map[uint64][]*turn)
+	}
+	for _, k := range keys {
+		if len(t.queues[k]) > 0 {
+			one.before++
+		}
+		t.queues[k] = append(t.queues[k], one)
+	}
+	if one.before == 0 {
+		close(one.ready)
+	}
+	return one
+}
+
+// leave takes an update out of its queues.
+func (t *turns) leave(one *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, k := range one.keys {
+		queue := t.queues[k]
+		first := queue[0] == one
+		queue = slices.DeleteFunc(queue, func(o *turn) bool { return o == one })
+		if len(queue) == 0 {
+			delete(t.queues, k)
+			continue
+		}
+		t.queues[k] = queue
+		if first {
+			if queue[0].before--; queue[0].before == 0 {
+				close(queue[0].ready)
+			}
+		}
+	}
+}
+
+// numbers is what is kept of dependencies while an update waits.
+func numbers(list []Dependency) []uint64 {
+	out := make([]uint64, len(list))
+	for i, d := range list {
+		out[i] = d.Number()
+	}
+	return out
+}
+
+// recently tells in which revision things were last changed that a verdict may
+// depend on, for the newest revisions. It belongs to the committer.
+type recently struct {
+	last map[uint64]Revision
+	// since is the revision up to which nothing is known.
+	since Revision
+	most  int // stands in for maxRecent; for tests
+}
+
+// maxRecent bounds what recently remembers: three numbers or four for each change.
+const maxRecent = 1 << 17
+
+// note takes a commit in.
+func (r *recently) note(c *Commit) {
+	most := r.most
+	if most == 0 {
+		most = maxRecent
+	}
+	if len(c.Changes) > most/4 || c.Replaced != nil {
+		r.forget(c.Revision)
+		return
+	}
+	if len(r.last) > most {
+		r.forget(c.Revision - 1)
+	}
+	if r.last == nil {
+		r.last = make(map[uint64]Revision)
+	}
+	for n := range c.ChangedNumbers() {
+		r.last[n] = c.Revision
+	}
+}
+
+// changedIn reports whether one of the commits behind a revision, up to newest, changed one
+// of the dependencies, and which; 0 where that is not known, because a commit replaced a
+// graph as a whole or is not in the log any more. depends is sorted.
+func changedIn(ctx context.Context, depends []uint64, after, newest Revision, commit func(Revision) (*Commit, error)) (which uint64, changed bool, err error) {
+	for r := after + 1; r <= newest && len(depends) > 0; r++ {
+		if ctx.Err() != nil {
+			return 0, false, errGivenUp(ctx)
+		}
+		c, err := commit(r)
+		if CodeOf(err) == CodeRevisionGone || err == nil && c.Replaced != nil {
+			return 0, true, nil
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		for n := range c.ChangedNumbers() {
+			if _, found := slices.BinarySearch(depends, n); found {
+				return n, true, nil
+			}
+		}
+	}
+	return 0, false, nil
+}
+
+// forget makes everything up to the revision unknown.
+func (r *recently) forget(up Revision) {
+	clear(r.last)
+	r.since = up
+}
+
+// changed tells whether any of the dependencies may have changed after the
+// revision, and which; 0 where that is not known.
+func (r *recently) changed(depends []uint64, after Revision) (which uint64, changed bool) {
+	if len(depends) == 0 {
+		return 0, false
+	}
+	if after < r.since {
+		return 0, true
+	}
+	for _, n := range depends {
+		if r.last[n] > after {
+			return n, true
+		}
+	}
+	return 0, false
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"koine/kg/internal/base"
 	"koine/kg/internal/keys"
 )
 
@@ -140,7 +141,7 @@ func (l *load) gather(quads iter.Seq2[Quad, error]) {
 		if q.Graph.IsZero() {
 			q.Graph = DefaultGraph
 		}
-		n := q.textBytes()
+		n := q.TextBytes()
 		if len(b.quads) > 0 && b.bytes+n > l.s.options.loadCommitBytes {
 			if !l.send(b) {
 				return
@@ -197,7 +198,7 @@ func (l *load) run() error {
 // and otherwise from Options.bulkFrom quads on. It receives so many.
 func (l *load) isLarge() (bool, error) {
 	var statements uint64
-	l.s.head.Load().catalogue.each(keys.PrefixPredicate, ID{}, func(_, _ ID, n uint64) { statements += n })
+	l.s.head.Load().catalogue.Each(keys.PrefixPredicate, ID{}, func(_, _ ID, n uint64) { statements += n })
 	if statements == 0 {
 		return true, nil
 	}
@@ -235,7 +236,7 @@ func (l *load) receive() (b batch, more bool, err error) {
 	case <-l.ctx.Done():
 		return b, false, l.errGivenUp()
 	case <-l.s.stop:
-		return b, false, errClosed()
+		return b, false, base.ErrClosed()
 	}
 }
 
@@ -401,7 +402,7 @@ func (l *load) bulk() (err error) {
 		<-ended
 		return err
 	case <-l.s.stop:
-		return errClosed()
+		return base.ErrClosed()
 	case <-l.ctx.Done():
 		return l.errGivenUp()
 	}
@@ -432,4 +433,37 @@ func (l *load) bulkExclusive() error {
 			return b.finish(l, err)
 		}
 	}
+}
+
+// maxPlaceCommits is how far back LoadedUpTo looks for a load.
+const maxPlaceCommits = 1 << 20
+
+// LoadedUpTo finds the newest commit that a load of this principal made in a session
+// (Meta.SessionID), and gives what LoadOptions.Place said of it: so far the load is in the
+// store, whatever ended it. It is "" where none of the newest commits is such a load's, as
+// many as the log has and no more than a million.
+func (s *Store) LoadedUpTo(ctx context.Context, principal AgentID, session string) (place string, at Revision, err error) {
+	newest, oldest := s.head.Load().revision, Revision(s.wal.First())
+	if oldest == 0 {
+		return "", 0, nil
+	}
+	if newest-oldest >= maxPlaceCommits {
+		oldest = newest - maxPlaceCommits + 1
+	}
+	principal = CanonicalAgent(string(principal))
+	progress := s.newProgress("looking for the load in the log", uint64(newest-oldest+1))
+	for r := newest; r >= oldest && r > 0; r-- {
+		if ctx.Err() != nil {
+			return "", 0, errGivenUp(ctx)
+		}
+		c, err := s.readEntryHead(r)
+		if err != nil {
+			return "", 0, err
+		}
+		if c.sessionID == session && c.principal == principal {
+			return c.messageID, r, nil
+		}
+		progress.step(uint64(newest - r + 1))
+	}
+	return "", 0, nil
 }

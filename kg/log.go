@@ -3,71 +3,40 @@ package kg
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
+	"iter"
 	"slices"
 	"time"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/logentry"
 	"koine/kg/internal/wal"
 )
 
 // openLog opens the log. A damaged one is opened for reading, as far as that
 // goes, and the store takes no updates.
 func (s *Store) openLog() error {
-	o := wal.Options{Files: s.options.logFiles, SegmentBytes: s.options.logSegmentBytes, Logger: s.log, ReadWhenFull: s.dir.new == nil}
+	o := wal.Options{Files: s.options.logFiles, SegmentBytes: s.options.logSegmentBytes, Logger: s.log, ReadWhenFull: s.dir.New == nil}
 	o.ReadOnly, o.Checked = s.options.ReadOnly, s.options.ReadOnly
-	path := s.dir.join(logName)
-	if s.options.ReadOnly && !exists(path) {
+	path := s.dir.Join(datadir.LogName)
+	if s.options.ReadOnly && !datadir.Exists(path) {
 		l, err := wal.Nothing() // as the one that an open for writing makes
 		s.wal = l
 		return err
 	}
 	l, err := wal.Open(path, o)
 	if errors.Is(err, wal.ErrDamaged) {
-		s.refuse(errLogDamaged(err))
+		s.refuse(base.ErrLogDamaged(err))
 		o.ReadOnly, o.Checked = true, false
 		if l, err = wal.Open(path, o); errors.Is(err, wal.ErrDamaged) {
 			l, err = wal.Nothing()
 		}
 	}
 	if err != nil {
-		return errLog(err)
+		return base.ErrLog(err)
 	}
 	s.wal = l
 	return nil
-}
-
-// errLog gives what the log reports a code.
-func errLog(err error) error {
-	switch {
-	case errors.Is(err, wal.ErrVersion):
-		return Errorf(CodeFormatUnknown, "the log was written by a newer koine: %w", err)
-	case errors.Is(err, wal.ErrDamaged):
-		return errLogDamaged(err)
-	case errors.Is(err, wal.ErrClosed):
-		return errClosed()
-	}
-	return fmt.Errorf("the log: %w", err)
-}
-
-// errLogDamaged tells where the damage is. What the system said of a file stays out of
-// the message, which goes to whoever asks.
-func errLogDamaged(cause error) *Error {
-	e := Errorf(CodeLogDamaged, "the log is damaged")
-	var d *wal.DamageError
-	var file *fs.PathError
-	switch {
-	case errors.As(cause, &d):
-		e = Errorf(CodeLogDamaged, "the log is damaged at entry %d: %s", d.Index, d.Detail)
-		if d.Index == 0 {
-			e = Errorf(CodeLogDamaged, "the log is damaged: %s", d.Detail)
-		}
-	case !errors.As(cause, &file):
-		e = Errorf(CodeLogDamaged, "the log is damaged: %v", cause)
-	}
-	e.Err = cause
-	e.Hint = "updates are refused so that no revision is used twice; restore a backup, or export what can be read and load it into a new directory"
-	return e
 }
 
 // readCommit decodes a commit from the log.
@@ -80,9 +49,9 @@ func (s *Store) readCommit(r Revision) (*Commit, error) {
 		return nil, Errorf(CodeRevisionGone, "revision %d is not in the log", r)
 	}
 	if err != nil {
-		return nil, s.noteDamage(errLog(err))
+		return nil, s.noteDamage(base.ErrLog(err))
 	}
-	c, err := parseEntry(payload, r)
+	c, err := logentry.ParseEntry(payload, r)
 	return c, s.noteDamage(err)
 }
 
@@ -103,7 +72,7 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 	if err := s.admitRead(ctx, p, false); err != nil {
 		return nil, err
 	}
-	p.normalise()
+	p.Normalise()
 	if r == 0 || r > s.head.Load().revision {
 		return nil, errNoRevision(r)
 	}
@@ -121,14 +90,14 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 	if len(c.Changes) == 0 && replaced == nil && c.Principal != p.ID && !readable(SystemGraph) {
 		return nil, errNoRevision(r) // nothing tells which graph it was about
 	}
-	forgets := forgetful(s.options.Access, p)
+	forgets := base.Forgetful(s.options.Access, p)
 	if replaced != nil {
-		replaced = replaced.shown(hides != nil || s.options.Distrust.Doubted() != nil || forgets != nil && forgets(replaced.Graph))
+		replaced = replaced.Shown(hides != nil || s.options.Distrust.Doubted() != nil || forgets != nil && forgets(replaced.Graph))
 	}
 	sees := func(q *Quad) bool {
 		return readable(q.Graph) && !s.buried(q.Graph, r) && (hides == nil || !hides(q.Predicate, q.Graph))
 	}
-	shown := *c.withMotives(&p, sees, func(*GraphReplacement) bool { return replaced != nil && !replaced.Uncounted })
+	shown := *c.WithMotives(&p, sees, func(*GraphReplacement) bool { return replaced != nil && !replaced.Uncounted })
 	shown.Replaced, shown.Written = replaced, nil
 	c, err = visibleCommit(&shown, sees)
 	if forgets != nil && err == nil {
@@ -192,4 +161,186 @@ func (s *Store) RevisionAt(ctx context.Context, t time.Time) (Revision, error) {
 		return 0, e
 	}
 	return lo - 1, nil
+}
+
+// DefaultLogCommits is how many commits a reading of the log looks at where its
+// range does not say.
+const DefaultLogCommits = 10_000
+
+// LogRange is a part of the log: the changes behind After, up to and including
+// the one that Until is behind.
+type LogRange struct {
+	After, Until Position
+	// Backward reads the newest first.
+	Backward bool
+	// Commits bounds how many are looked at; 0 stands for DefaultLogCommits.
+	Commits int
+}
+
+// LogReader reads a part of the log under a filter, without waiting for more.
+// It belongs to one goroutine and holds nothing that must be closed.
+type LogReader struct {
+	s      *Store
+	ctx    context.Context
+	filter *sight
+	part   LogRange
+	// reached is the end of what was looked at: forward it goes from After to
+	// Until, backward the other way.
+	reached Position
+}
+
+// ReadLog begins a reading of the log. An event means what it means to a
+// watcher with the same filter, and the newest policy decides what is seen. It
+// fails with CodePositionGone when the log no longer holds what is behind After,
+// or a position is of another log or ahead of it.
+func (s *Store) ReadLog(ctx context.Context, f Filter, part LogRange) (*LogReader, error) {
+	if err := s.admitRead(ctx, f.View.Principal, false); err != nil {
+		return nil, err
+	}
+	seen, err := f.ready(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.isClosed() {
+		return nil, base.ErrClosed()
+	}
+	for _, p := range [...]Position{part.After, part.Until} {
+		if err := s.CheckPosition(p); err != nil {
+			return nil, err
+		}
+	}
+	setDefault(&part.Commits, DefaultLogCommits)
+	l := &LogReader{s: s, ctx: ctx, filter: seen, part: part, reached: part.After}
+	if part.Backward {
+		l.reached = part.Until
+	}
+	return l, nil
+}
+
+// Reached is up to where the part has been looked at. Put in the place of After,
+// or of Until when reading backward, it leads to the rest. An event counts as
+// read when the loop over Events asks for the next.
+func (l *LogReader) Reached() Position { return l.reached }
+
+// Done tells that the whole part has been looked at.
+func (l *LogReader) Done() bool {
+	return l.part.Until.Compare(l.part.After) <= 0 || l.reached == l.end()
+}
+
+func (l *LogReader) end() Position {
+	if l.part.Backward {
+		return l.part.After
+	}
+	return l.part.Until
+}
+
+// Events yields the events of the part, in order or, backward, the newest
+// first. It ends at the end of the part or after as many commits as it may look
+// at: see Done. An error ends it too: the context's, or CodePositionGone when
+// the log was cut meanwhile. It is used once.
+func (l *LogReader) Events() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for range l.part.Commits {
+			if l.Done() {
+				return
+			}
+			more, err := l.commit(yield)
+			if err != nil {
+				yield(Event{}, err)
+			}
+			if !more || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// commit looks at the next commit; more is false when the loop wants no more.
+func (l *LogReader) commit(yield func(Event, error) bool) (more bool, err error) {
+	if err := l.ctx.Err(); err != nil {
+		return false, err
+	}
+	r := l.reached.Revision
+	if !l.part.Backward && l.reached.Index == EndOfCommit {
+		r++
+	}
+	c, err := l.s.lately.commit(l.s, r)
+	if CodeOf(err) == CodeRevisionGone {
+		return false, l.s.errPositionGone("the log no longer holds what comes next")
+	}
+	if err != nil {
+		return false, err
+	}
+	if l.part.Backward {
+		more = l.backward(c, yield)
+	} else {
+		more = l.forward(c, yield)
+	}
+	return more, l.filter.err
+}
+
+// forward looks at the changes of a commit behind reached.
+func (l *LogReader) forward(c *Commit, yield func(Event, error) bool) (more bool) {
+	if e := l.filter.seeReplaced(l.s.dir.Epoch, c); e != nil && e.Position.Compare(l.reached) > 0 && e.Position.Compare(l.part.Until) <= 0 {
+		if !yield(*e, nil) {
+			return false
+		}
+	}
+	for i := range c.Changes {
+		at := Position{l.s.dir.Epoch, c.Revision, uint32(i)}
+		if at.Compare(l.reached) <= 0 {
+			continue
+		}
+		if at.Compare(l.part.Until) > 0 {
+			break
+		}
+		e := l.filter.see(at.Epoch, c, i)
+		if l.filter.err != nil {
+			return false
+		}
+		if e != nil {
+			if !yield(*e, nil) {
+				return false
+			}
+			l.reached = at
+		}
+	}
+	l.reached = Position{l.s.dir.Epoch, c.Revision, EndOfCommit}
+	if l.reached.Compare(l.part.Until) > 0 {
+		l.reached = l.part.Until
+	}
+	return true
+}
+
+// backward looks at the changes of a commit up to reached, the last one first.
+func (l *LogReader) backward(c *Commit, yield func(Event, error) bool) (more bool) {
+	if e := l.filter.seeReplaced(l.s.dir.Epoch, c); e != nil && e.Position.Compare(l.reached) <= 0 && e.Position.Compare(l.part.After) > 0 {
+		if !yield(*e, nil) {
+			return false
+		}
+	}
+	for i := len(c.Changes) - 1; i >= 0; i-- {
+		at := Position{l.s.dir.Epoch, c.Revision, uint32(i)}
+		if at.Compare(l.reached) > 0 {
+			continue
+		}
+		if at.Compare(l.part.After) <= 0 {
+			break
+		}
+		e := l.filter.see(at.Epoch, c, i)
+		if l.filter.err != nil {
+			return false
+		}
+		if e != nil {
+			if !yield(*e, nil) {
+				return false
+			}
+			l.reached = e.Start()
+		}
+	}
+	l.reached = Position{l.s.dir.Epoch, c.Revision - 1, EndOfCommit}
+	if l.reached.Compare(l.part.After) < 0 {
+		l.reached = l.part.After
+	}
+	return true
 }

@@ -11,16 +11,16 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"koine/kg/internal/base"
 	"koine/kg/internal/codec"
+	"koine/kg/internal/datadir"
 	"koine/kg/internal/keys"
 )
 
-// Bounds of the names of a store.
 const (
-	MaxKeptPrefixes = 1000 // prefixes beside the built-in ones
-	MaxKeptSchemes  = 1000 // URI schemes beside those that every store knows
-	MaxNameBytes    = 64   // of a prefix or a scheme that is registered
-	MaxNamespace    = 2048 // bytes of a namespace that is registered
+	MaxKeptSchemes = 1000 // URI schemes beside those that every store knows
+	MaxNameBytes   = 64   // of a prefix or a scheme that is registered
+	MaxNamespace   = 2048 // bytes of a namespace that is registered
 )
 
 // A prefix is the statement
@@ -128,7 +128,7 @@ func (s *Store) ChangeNames(ctx context.Context, m Meta, change func(*Names) err
 	if err != nil || m.DryRun || s.names.file == nil {
 		return receipt, err
 	}
-	if err := removeFile(s.dir.join(prefixesName)); err != nil {
+	if err := datadir.RemoveFile(s.dir.Join(datadir.PrefixesName)); err != nil {
 		return receipt, err
 	}
 	s.names.file = nil
@@ -196,7 +196,7 @@ func (n *Names) valid(before *Names) error {
 		if before.Prefixes[name] == ns {
 			continue
 		}
-		if err := validPrefixOf(name, ns); err != nil {
+		if err := base.ValidPrefixOf(name, ns); err != nil {
 			return err
 		}
 		if len(name) > MaxNameBytes || len(ns) > MaxNamespace {
@@ -210,8 +210,8 @@ func (n *Names) valid(before *Names) error {
 		if before.Schemes[name] {
 			continue
 		}
-		if !validScheme(name) || name != strings.ToLower(name) || len(name) > MaxNameBytes {
-			return Errorf(CodeInvalid, "%q cannot be a URI scheme: use at most %d lower-case letters, digits, +, - and .", clip(name), MaxNameBytes)
+		if !base.ValidScheme(name) || name != strings.ToLower(name) || len(name) > MaxNameBytes {
+			return Errorf(CodeInvalid, "%q cannot be a URI scheme: use at most %d lower-case letters, digits, +, - and .", base.Clip(name), MaxNameBytes)
 		}
 		for prefix := range n.Prefixes {
 			if strings.EqualFold(prefix, name) {
@@ -252,21 +252,21 @@ func (n *Names) take(q Quad, stands bool) bool {
 	}
 	switch q.Predicate {
 	case propNamespace:
-		name, ok := strings.CutPrefix(q.Subject.value, prefixSubject)
+		name, ok := strings.CutPrefix(q.Subject.Value(), prefixSubject)
 		switch {
 		case !ok:
 			return false
 		case stands:
-			n.Prefixes[name] = q.Object.value
-		case n.Prefixes[name] == q.Object.value:
+			n.Prefixes[name] = q.Object.Value()
+		case n.Prefixes[name] == q.Object.Value():
 			delete(n.Prefixes, name)
 		}
 		return true
 	case propScheme:
 		if stands {
-			n.Schemes[q.Object.value] = true
+			n.Schemes[q.Object.Value()] = true
 		} else {
-			delete(n.Schemes, q.Object.value)
+			delete(n.Schemes, q.Object.Value())
 		}
 		return true
 	}
@@ -285,7 +285,7 @@ func (s *Store) loadNames() error {
 	if err != nil {
 		return err
 	}
-	s.names.file = s.dir.prefixes
+	s.names.file = s.dir.Prefixes
 	for name, ns := range s.names.file {
 		if n.Prefixes[name] == "" {
 			n.Prefixes[name] = ns
@@ -302,7 +302,7 @@ func (s *Store) showNames(n Names) {
 	}
 	s.names.kept.Store(&n.Prefixes)
 	s.names.schemes.Store(&schemes)
-	s.names.prefixes.set(n.Prefixes)
+	s.names.prefixes.Set(n.Prefixes)
 }
 
 // followNames takes a commit of one of koine's own graphs in, before any reader sees it.
@@ -344,10 +344,10 @@ func (s *Store) schemesInUse() ([]SchemeUse, error) {
 	}
 	defer snapshot.Close()
 	found := map[string]*SchemeUse{}
-	at := snapshot.dict.kv.scan(keys.NumberPrefix())
-	defer at.close()
-	for at.seek(keys.NumberPrefix()); at.valid(); at.next() {
-		if err := at.value(func(record []byte) error { return countScheme(found, record) }); err != nil {
+	at := snapshot.dict.KV.Scan(keys.NumberPrefix())
+	defer at.Close()
+	for at.Seek(keys.NumberPrefix()); at.Valid(); at.Next() {
+		if err := at.Value(func(record []byte) error { return countScheme(found, record) }); err != nil {
 			return nil, err
 		}
 	}
@@ -370,14 +370,14 @@ func countScheme(found map[string]*SchemeUse, record []byte) error {
 	}
 	var iri []byte
 	switch record[0] {
-	case formIRI:
+	case base.FormIRI:
 		iri = record[1:]
-	case formTyped:
-		t, err := parseTerm(record)
+	case base.FormTyped:
+		t, err := base.ParseTerm(record)
 		if err != nil {
 			return err
 		}
-		iri = []byte(t.datatype())
+		iri = []byte(t.ExplicitDatatype())
 	default:
 		return nil
 	}

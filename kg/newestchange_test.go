@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/logentry"
 )
 
 // lastChangesStore is a store, and what asks it for the last changes of graphs within
@@ -197,15 +200,15 @@ func TestEntryHead(t *testing.T) {
 		"plain":           {},
 		"idempotent":      {IdempotencyKey: "once", ContentHash: [32]byte{1}},
 		"of a proposal":   {ProposalID: "p", HeldFor: "review", Held: true},
-		"of a generation": {Written: &writtenGeneration{graph: IRI("urn:g"), began: 1, givenUp: true}},
+		"of a generation": {Written: &base.WrittenGeneration{Graph: IRI("urn:g"), Began: 1, GivenUp: true}},
 	} {
 		c.Revision, c.Principal, c.Actor, c.Justification = 7, "agent://p", "agent://a", "why"
 		c.TaskID, c.SessionID, c.MessageID = "task", "session", "message"
 		if c.Written == nil {
 			c.Changes = []Change{{Op: Add, Quad: q, Assertion: a, After: []Assertion{a}, ReplacedBy: -1}}
 		}
-		payload := appendEntry(nil, &c)
-		if _, err := parseEntry(payload, c.Revision); err != nil {
+		payload := logentry.AppendEntry(nil, &c)
+		if _, err := logentry.ParseEntry(payload, c.Revision); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		h, err := parseEntryHead(payload)
@@ -213,12 +216,12 @@ func TestEntryHead(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %+v", name, h, err, want)
 		}
 		for term, want := range map[Term]bool{IRI("urn:g"): true, IRI("urn:G"): false, IRI("urn:p"): c.Written == nil} {
-			if got, err := entryNames(payload, appendTerm(nil, term)); got != want || err != nil {
+			if got, err := entryNames(payload, base.AppendTerm(nil, term)); got != want || err != nil {
 				t.Errorf("%s: %s is named: %t, %v, want %t", name, term, got, err, want)
 			}
 		}
 		for n := range len(payload) {
-			_, _ = entryNames(payload[:n], appendTerm(nil, IRI("urn:G"))) // it does not panic
+			_, _ = entryNames(payload[:n], base.AppendTerm(nil, IRI("urn:G"))) // it does not panic
 		}
 	}
 }

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft-wal/types"
-	"golang.org/x/sys/unix"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
 )
 
 // Defaults of Options.
@@ -174,15 +177,11 @@ type Options struct {
 	afterRetain func(part string)
 	// beforeApply sees what is about to be written to the index; for the twins
 	// of benchmarks.
-	beforeApply func(o *overlay)
+	beforeApply func(o *index.Overlay)
 }
 
 // MinMemTableBytes is the least that Options.MemTableBytes may be.
 const MinMemTableBytes = 8 << 20
-
-// maxIndexValueBytes is what Badger must take as one key with its value: the record of
-// the longest literal, with room for all else that is in it.
-const maxIndexValueBytes = MaxLiteralBytes + 64<<10
 
 // valid reports options that cannot work.
 func (o Options) valid() error {
@@ -206,7 +205,7 @@ func (o Options) withDefaults() Options {
 		o.Access = AllowAll{}
 	}
 	if o.Distrust == nil {
-		o.Distrust = trustAll{}
+		o.Distrust = base.TrustAll{}
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -218,7 +217,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.FreeBytes == nil {
-		o.FreeBytes = freeBytes
+		o.FreeBytes = datadir.FreeBytes
 	}
 	if o.CheckIndexFirst || o.ReadOnly {
 		o.indexSummedFirst = maxSummedBytes
@@ -264,14 +263,6 @@ func setDefault[T comparable](v *T, to T) {
 	if *v == zero {
 		*v = to
 	}
-}
-
-func freeBytes(dir string) (uint64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, err
-	}
-	return st.Bavail * uint64(st.Bsize), nil
 }
 
 // badgerLogger hands Badger's own messages to slog, below what an operator

@@ -5,35 +5,37 @@ import (
 	"maps"
 	"math/rand/v2"
 	"testing"
+
+	"koine/kg/internal/index"
 )
 
 // baseOf is a layer with nothing below.
-func baseOf(t *memTree) kv { return &overlay{base: noKV{}, written: t} }
+func baseOf(t *index.MemTree) index.KV { return &index.Overlay{Base: noKV{}, Written: t} }
 
 // noKV has no keys.
 type noKV struct{}
 
-func (noKV) get([]byte, func([]byte) error) (bool, error) { return false, nil }
-func (noKV) scan([]byte) cursor                           { return noCursor{} }
+func (noKV) Get([]byte, func([]byte) error) (bool, error) { return false, nil }
+func (noKV) Scan([]byte) index.Cursor                     { return noCursor{} }
 
 type noCursor struct{}
 
-func (noCursor) seek([]byte)                    {}
-func (noCursor) move([]byte)                    {}
-func (noCursor) valid() bool                    { return false }
-func (noCursor) next()                          {}
-func (noCursor) key() []byte                    { return nil }
-func (noCursor) value(func([]byte) error) error { return nil }
-func (noCursor) close()                         {}
+func (noCursor) Seek([]byte)                    {}
+func (noCursor) Move([]byte)                    {}
+func (noCursor) Valid() bool                    { return false }
+func (noCursor) Next()                          {}
+func (noCursor) Key() []byte                    { return nil }
+func (noCursor) Value(func([]byte) error) error { return nil }
+func (noCursor) Close()                         {}
 
 // contents are the keys under k with their values.
-func contents(t *testing.T, o kv) map[string]string {
+func contents(t *testing.T, o index.KV) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	c := o.scan([]byte("k"))
-	defer c.close()
-	for ; c.valid(); c.next() {
-		if err := c.value(func(v []byte) error { out[string(c.key())] = string(v); return nil }); err != nil {
+	c := o.Scan([]byte("k"))
+	defer c.Close()
+	for ; c.Valid(); c.Next() {
+		if err := c.Value(func(v []byte) error { out[string(c.Key())] = string(v); return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,42 +49,42 @@ func TestOverlayReadOrNot(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		key := func() string { return fmt.Sprintf("k%02d", rnd.IntN(24)) }
-		bottom, below, model := new(memTree), [2]*memTree{new(memTree), new(memTree)}, map[string]string{}
+		bottom, below, model := new(index.MemTree), [2]*index.MemTree{new(index.MemTree), new(index.MemTree)}, map[string]string{}
 		for range 12 {
 			k := key()
-			bottom.Set(k, &memValue{value: []byte("0")})
+			bottom.Set(k, &index.MemValue{Value: []byte("0")})
 			model[k] = "0"
 		}
 		for range 12 {
-			k, v := key(), &memValue{value: []byte("1")}
+			k, v := key(), &index.MemValue{Value: []byte("1")}
 			if rnd.IntN(2) == 0 {
 				_, there := bottom.Get(k)
-				v.fresh = !there
+				v.Fresh = !there
 				model[k] = "1"
 			} else {
-				v = deletedKey
+				v = index.DeletedKey
 				delete(model, k)
 			}
 			below[0].Set(k, v)
 			below[1].Set(k, v)
 		}
-		quiet, busy := newOverlay(layered(baseOf(bottom), below[0])), newOverlay(layered(baseOf(bottom), below[1]))
+		quiet, busy := index.NewOverlay(index.Layered(baseOf(bottom), below[0])), index.NewOverlay(index.Layered(baseOf(bottom), below[1]))
 		for update := range 6 {
 			before := maps.Clone(model)
-			quiet.mark()
-			busy.mark()
+			quiet.Mark()
+			busy.Mark()
 			for range rnd.IntN(8) {
 				k, v := key(), fmt.Sprint("v", update, rnd.IntN(3))
 				_, there := model[k]
 				gone := there && rnd.IntN(3) == 0
-				for _, o := range [...]*overlay{quiet, busy} {
+				for _, o := range [...]*index.Overlay{quiet, busy} {
 					switch {
 					case gone:
-						o.delete(k)
+						o.Delete(k)
 					case there:
-						o.put(k, []byte(v))
+						o.Put(k, []byte(v))
 					default:
-						o.putNew(k, []byte(v))
+						o.PutNew(k, []byte(v))
 					}
 				}
 				if model[k] = v; gone {
@@ -96,23 +98,23 @@ func TestOverlayReadOrNot(t *testing.T) {
 				}
 			}
 			if rnd.IntN(3) == 0 {
-				quiet.rollback()
-				busy.rollback()
+				quiet.Rollback()
+				busy.Rollback()
 				model = before
 			}
 		}
-		grown := [2]int{quiet.mergeInto(below[0]), busy.mergeInto(below[1])}
+		grown := [2]int{quiet.MergeInto(below[0]), busy.MergeInto(below[1])}
 		if grown[0] != grown[1] {
 			t.Errorf("seed %d: merged, it takes %d bytes more, and %d where it was read", seed, grown[0], grown[1])
 		}
 		for i := range below {
-			if got := contents(t, layered(baseOf(bottom), below[i])); !maps.Equal(got, model) {
+			if got := contents(t, index.Layered(baseOf(bottom), below[i])); !maps.Equal(got, model) {
 				t.Fatalf("seed %d: the layer below says %v then, want %v", seed, got, model)
 			}
 		}
-		said := func(m *memTree) (out []string) {
-			m.Scan(func(k string, v *memValue) bool {
-				out = append(out, fmt.Sprint(k, v.value, v.value == nil, v.fresh))
+		said := func(m *index.MemTree) (out []string) {
+			m.Scan(func(k string, v *index.MemValue) bool {
+				out = append(out, fmt.Sprint(k, v.Value, v.Value == nil, v.Fresh))
 				return true
 			})
 			return out
@@ -126,18 +128,18 @@ func TestOverlayReadOrNot(t *testing.T) {
 // TestOverlayWalkGoesOn writes behind an open cursor: it comes to what is new, and not to
 // what is gone.
 func TestOverlayWalkGoesOn(t *testing.T) {
-	o := newOverlay(noKV{})
+	o := index.NewOverlay(noKV{})
 	for _, k := range []string{"ka", "kd"} {
-		o.putNew(k, []byte(k))
+		o.PutNew(k, []byte(k))
 	}
-	c := o.scan([]byte("k"))
-	defer c.close()
+	c := o.Scan([]byte("k"))
+	defer c.Close()
 	var got []string
-	for ; c.valid(); c.next() {
-		got = append(got, string(c.key()))
+	for ; c.Valid(); c.Next() {
+		got = append(got, string(c.Key()))
 		if len(got) == 1 {
-			o.putNew("kb", []byte("new"))
-			o.delete("kd")
+			o.PutNew("kb", []byte("new"))
+			o.Delete("kd")
 		}
 	}
 	if fmt.Sprint(got) != "[ka kb]" {
@@ -146,19 +148,19 @@ func TestOverlayWalkGoesOn(t *testing.T) {
 }
 
 // lowestKV is a layer that is not in memory.
-type lowestKV struct{ kv }
+type lowestKV struct{ index.KV }
 
 // TestInMemory has a layer that is being written to Badger and a newest one: what is
 // found in memory is what both say over nothing.
 func TestInMemory(t *testing.T) {
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
-		tree := func() *memTree {
-			m := new(memTree)
+		tree := func() *index.MemTree {
+			m := new(index.MemTree)
 			for range rnd.IntN(12) {
-				v := deletedKey
+				v := index.DeletedKey
 				if rnd.IntN(3) > 0 {
-					v = &memValue{value: fmt.Append(nil, rnd.Int())}
+					v = &index.MemValue{Value: fmt.Append(nil, rnd.Int())}
 				}
 				m.Set(fmt.Sprintf("k%02d", rnd.IntN(16)), v)
 			}
@@ -169,8 +171,8 @@ func TestInMemory(t *testing.T) {
 		for i := range 16 {
 			var got, want string
 			key := fmt.Appendf(nil, "k%02d", i)
-			found, err := inMemory{whole}.get(key, func(v []byte) error { got = string(v); return nil })
-			is, _ := alone.get(key, func(v []byte) error { want = string(v); return nil })
+			found, err := index.InMemory{whole}.Get(key, func(v []byte) error { got = string(v); return nil })
+			is, _ := alone.Get(key, func(v []byte) error { want = string(v); return nil })
 			if found != is || got != want || err != nil {
 				t.Fatalf("seed %d, %s: %v %q %v, want %v %q", seed, key, found, got, err, is, want)
 			}

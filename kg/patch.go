@@ -3,36 +3,10 @@ package kg
 import (
 	"encoding/json"
 	"time"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
 )
-
-// Op is what a patch asks for, and what a change is seen as.
-type Op uint8
-
-// The operations (knowledge graph extension, section 3, PatchOperationType).
-const (
-	// Add asserts the statement for its source. Again: updates that source's
-	// assertion.
-	Add Op = iota + 1
-	// Remove takes the statement away with all its assertions, or, where the
-	// patch names a source, that source's assertion only: the statement lives
-	// while another source backs it.
-	Remove
-	// Replace removes every statement with the same subject, predicate and
-	// graph and adds this one.
-	Replace
-)
-
-func (o Op) String() string {
-	switch o {
-	case Add:
-		return "add"
-	case Remove:
-		return "remove"
-	case Replace:
-		return "replace"
-	}
-	return "none"
-}
 
 // Patch is one wish for a change.
 type Patch struct {
@@ -51,8 +25,8 @@ type Patch struct {
 	// any source but koine itself. An update with such a patch is not held for review.
 	Time time.Time
 
-	normal   bool      // Normalise has passed it
-	foreseen *foreseen // by Foresight.See, nil without
+	normal   bool            // Normalise has passed it
+	foreseen *index.Foreseen // by Foresight.See, nil without
 }
 
 // Bounds of one commit.
@@ -73,7 +47,7 @@ func (p *Patch) Normalise(source AgentID) error {
 	if p.Quad.Graph.IsZero() {
 		p.Quad.Graph = DefaultGraph
 	}
-	if err := p.Quad.valid(p.check()); err != nil {
+	if err := p.Quad.Valid(p.check()); err != nil {
 		return err
 	}
 	switch p.Op {
@@ -94,7 +68,7 @@ func (p *Patch) Normalise(source AgentID) error {
 	if p.HasCertainty && !(p.Certainty >= 0 && p.Certainty <= 1) {
 		return Errorf(CodeInvalid, "a certainty is between 0 and 1").At("certainty")
 	}
-	if err := p.Validity.normalise(); err != nil {
+	if err := p.Validity.Normalise(); err != nil {
 		return err
 	}
 	if err := p.normaliseTime(); err != nil {
@@ -119,7 +93,7 @@ func (p *Patch) normaliseTime() error {
 		return Errorf(CodeInvalid, "only an assertion that is added has a time of its own").At("time")
 	}
 	var err *Error
-	if p.Time, err = normalEnd(p.Time); err != nil {
+	if p.Time, err = base.NormalEnd(p.Time); err != nil {
 		return err.At("time")
 	}
 	if p.Time.IsZero() { // the first millisecond of the year 1 stands for none
@@ -135,7 +109,7 @@ func (p *Patch) With(predicate, object Term) (Patch, error) {
 	if !p.normal {
 		return with, nil
 	}
-	return with, with.Quad.says(p.check())
+	return with, with.Quad.Says(p.check())
 }
 
 // literalWithin refuses an object that is longer than the store takes.
@@ -155,51 +129,77 @@ func (p *Patch) check() func(Term) error {
 	return Term.ValidNew
 }
 
-// valid reports which part of a quad cannot be stored.
-func (q Quad) valid(check func(Term) error) error {
-	switch {
-	case !q.Subject.IsResource():
-		return Errorf(CodeInvalid, "a subject is an IRI or a blank node").At("subject")
-	case !q.Graph.NamesGraph():
-		return errNamesNoGraph()
-	}
-	if err := check(q.Subject); err != nil {
-		return AsError(err).At("subject")
-	}
-	if err := q.says(check); err != nil {
+// showFlushed lets callers see what Badger has up to a revision. Only the committer
+// calls it, with mu held, and Open.
+func (s *Store) showFlushed(at Revision) {
+	s.layers.flushed = at
+	s.flushedKV.Store(s.newKV(at))
+}
+
+// Foresight does ahead of Tx.Apply what can be done of an update's patches while others
+// have the committer. It belongs to one goroutine.
+type Foresight struct {
+	store  *Store
+	source AgentID
+	last   *index.ForeseenTerm // subject of the patch before
+	room   []index.Foreseen
+}
+
+// Foresight is that of an update with about so many patches. source makes the assertions
+// of those that name none.
+func (s *Store) Foresight(source AgentID, patches int) *Foresight {
+	return &Foresight{store: s, source: source, room: make([]index.Foreseen, 0, patches)}
+}
+
+// See checks a patch (Patch.Normalise) and looks up what it is about. Most patches of an
+// update are about the same subject, which is not looked up again.
+func (f *Foresight) See(p *Patch) error {
+	if err := p.Normalise(f.source); err != nil {
 		return err
 	}
-	return validGraph(q.Graph, check)
-}
-
-// validGraph refuses a term that names no graph, or that check refuses.
-func validGraph(graph Term, check func(Term) error) error {
-	if !graph.NamesGraph() {
-		return errNamesNoGraph()
+	s := f.store
+	if f.last == nil || f.last.Term != p.Quad.Subject {
+		subject := s.foreseeTerm(p.Quad.Subject)
+		f.last = &subject
 	}
-	if err := check(graph); err != nil {
-		return AsError(err).At("graph")
+	if len(f.room) == cap(f.room) {
+		f.room = make([]index.Foreseen, 0, 4)
 	}
+	f.room = append(f.room, index.Foreseen{Cache: s.cache, Subject: f.last, Object: s.foreseeTerm(p.Quad.Object)})
+	p.foreseen = &f.room[len(f.room)-1]
 	return nil
 }
 
-func errNamesNoGraph() *Error {
-	return Errorf(CodeInvalid, "a graph is named by an IRI or a blank node").At("graph")
+func (s *Store) foreseeTerm(t Term) index.ForeseenTerm {
+	if id, ok := base.InlineID(t); ok {
+		return index.ForeseenTerm{Term: t, ID: id}
+	}
+	if id, ok := s.cache.ID(t); ok {
+		return index.ForeseenTerm{Term: t, ID: id}
+	}
+	f := index.ForeseenTerm{Term: t}
+	key := index.KeyOf(t)
+	if f.ID, f.Lacks = s.flushedID(t, key); f.ID.IsZero() {
+		f.Key = &key
+	}
+	return f
 }
 
-// says is valid of what is said of the subject.
-func (q *Quad) says(check func(Term) error) error {
+// flushedID is the id that Badger has for a term, or else what surely has none; neither
+// where that cannot be told now.
+func (s *Store) flushedID(t Term, key index.TermKey) (ID, *index.BadgerKV) {
+	s.door.RLock()
+	defer s.door.RUnlock()
+	kv := s.flushedKV.Load()
+	if s.closed || kv == nil {
+		return ID{}, nil
+	}
+	id, found, err := index.Dictionary{KV: kv, Cache: s.cache}.Find(t, key)
 	switch {
-	case q.Predicate.kind != KindIRI:
-		return Errorf(CodeInvalid, "a predicate is an IRI").At("predicate")
-	case !q.Object.IsResource() && !q.Object.IsLiteral():
-		return Errorf(CodeInvalid, "an object is an IRI, a blank node or a literal").At("object")
+	case err != nil:
+		return ID{}, nil // the committer will see it too
+	case found:
+		return id, nil
 	}
-	if err := check(q.Predicate); err != nil {
-		return AsError(err).At("predicate")
-	}
-	if err := check(q.Object); err != nil {
-		return AsError(err).At("object")
-	}
-	return nil
+	return ID{}, kv
 }

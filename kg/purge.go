@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/bulkindex"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -65,8 +68,8 @@ func (s *Store) unkept() (out []ID) {
 	if h.generations == nil {
 		return nil
 	}
-	h.catalogue.each(keys.PrefixPredicate, ID{}, func(graph, _ ID, _ uint64) {
-		if !h.generations.kept(graph) && (len(out) == 0 || out[len(out)-1] != graph) {
+	h.catalogue.Each(keys.PrefixPredicate, ID{}, func(graph, _ ID, _ uint64) {
+		if !h.generations.Kept(graph) && (len(out) == 0 || out[len(out)-1] != graph) {
 			out = append(out, graph)
 		}
 	})
@@ -76,32 +79,32 @@ func (s *Store) unkept() (out []ID) {
 // purgeGeneration removes what the index has under an id in the place of a graph, the
 // counts last: by these it is found again after a stop.
 func (s *Store) purgeGeneration(ctx context.Context, id ID) error {
-	present := func(key, _ []byte, gone func(keyValue)) bool {
+	present := func(key, _ []byte, gone func(bulkindex.KeyValue)) bool {
 		q, ok := keys.GSPO.Parse(key)
 		for _, o := range keys.Orders {
 			if ok && o.Holds(q) {
-				gone(keyValue{key: o.Append(nil, q)})
+				gone(bulkindex.KeyValue{Key: o.Append(nil, q)})
 			}
 		}
 		return ok
 	}
-	past := func(key, _ []byte, gone func(keyValue)) bool {
+	past := func(key, _ []byte, gone func(bulkindex.KeyValue)) bool {
 		q, ok := keys.GSPO.Past().Parse(key)
 		from, to, _ := keys.Interval(key)
 		for _, o := range keys.Orders {
 			if ok && o.Holds(q) {
-				gone(keyValue{key: o.AppendPast(nil, q, from, to)})
+				gone(bulkindex.KeyValue{Key: o.AppendPast(nil, q, from, to)})
 			}
 		}
 		return ok
 	}
-	plain := func(key, _ []byte, gone func(keyValue)) bool {
-		gone(keyValue{key: bytes.Clone(key)})
+	plain := func(key, _ []byte, gone func(bulkindex.KeyValue)) bool {
+		gone(bulkindex.KeyValue{Key: bytes.Clone(key)})
 		return true
 	}
 	for _, part := range []struct {
 		prefix []byte
-		old    func(key, value []byte, gone func(keyValue)) bool
+		old    func(key, value []byte, gone func(bulkindex.KeyValue)) bool
 	}{
 		{append([]byte{byte(keys.GSPO)}, id[:]...), present},
 		{append([]byte{byte(keys.GSPO.Past())}, id[:]...), past},
@@ -118,18 +121,18 @@ func (s *Store) purgeGeneration(ctx context.Context, id ID) error {
 func (s *Store) purgeCounts(ctx context.Context, id ID) error {
 	return s.runBetween(ctx, func() error {
 		h := *s.head.Load()
-		h.catalogue = h.catalogue.copy()
-		var gone []keyValue
+		h.catalogue = h.catalogue.Copy()
+		var gone []bulkindex.KeyValue
 		for _, prefix := range [...]byte{keys.PrefixPredicate, keys.PrefixClass} {
-			h.catalogue.each(prefix, id, func(graph, counted ID, _ uint64) {
-				gone = append(gone, keyValue{key: slices.Concat([]byte{prefix}, graph[:], counted[:])})
+			h.catalogue.Each(prefix, id, func(graph, counted ID, _ uint64) {
+				gone = append(gone, bulkindex.KeyValue{Key: slices.Concat([]byte{prefix}, graph[:], counted[:])})
 			})
 		}
 		if err := s.forgetNow(gone); err != nil {
 			return err
 		}
 		for _, k := range gone {
-			h.catalogue.tallies.Delete(string(k.key))
+			h.catalogue.Tallies.Delete(string(k.Key))
 		}
 		s.replaceHead(&h)
 		return nil
@@ -143,15 +146,15 @@ func (s *Store) purgeCounts(ctx context.Context, id ID) error {
 // again, and one that is made from a checkpoint has those of the checkpoint: the commits
 // behind it write to none of them.
 func (s *Store) forgetGenerations(ctx context.Context) error {
-	if len(s.head.Load().generations.superseded()) == 0 {
+	if len(s.head.Load().generations.Superseded()) == 0 {
 		return nil
 	}
 	return s.runBetween(ctx, func() error {
 		h := *s.head.Load()
-		list := slices.DeleteFunc(h.generations.superseded(), func(g *generation) bool { return h.catalogue.counted(g.id()) })
-		var gone []keyValue
+		list := slices.DeleteFunc(h.generations.Superseded(), func(g *index.Generation) bool { return h.catalogue.Counted(g.ID()) })
+		var gone []bulkindex.KeyValue
 		for _, g := range list {
-			gone = append(gone, keyValue{key: keys.GenerationRecord(uint64(g.began))})
+			gone = append(gone, bulkindex.KeyValue{Key: keys.GenerationRecord(uint64(g.Began))})
 		}
 		if len(gone) == 0 {
 			return nil
@@ -159,7 +162,7 @@ func (s *Store) forgetGenerations(ctx context.Context) error {
 		if err := s.forgetNow(gone); err != nil {
 			return err
 		}
-		h.generations = h.generations.withoutEntries(list)
+		h.generations = h.generations.WithoutEntries(list)
 		s.replaceHead(&h)
 		return nil
 	})
@@ -172,11 +175,11 @@ func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
 	if t == nil || floor == 0 {
 		return nil
 	}
-	var cleared []*generation
-	for _, g := range t.entries {
-		if g.from != 0 && g.from <= floor && !g.cleared {
+	var cleared []*index.Generation
+	for _, g := range t.Entries {
+		if g.From != 0 && g.From <= floor && !g.Cleared {
 			next := *g
-			next.cleared = true
+			next.Cleared = true
 			cleared = append(cleared, &next)
 		}
 	}
@@ -192,18 +195,18 @@ func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
 		}
 		h := *s.head.Load()
 		// Others may have left the table meanwhile.
-		cleared = slices.DeleteFunc(cleared, func(g *generation) bool { return h.generations == nil || h.generations.entries[g.began] == nil })
+		cleared = slices.DeleteFunc(cleared, func(g *index.Generation) bool { return h.generations == nil || h.generations.Entries[g.Began] == nil })
 		base := s.newKV(s.layers.flushed)
-		defer base.close()
-		o := newOverlay(s.layers.over(base, s.layers.mem))
+		defer base.Close()
+		o := index.NewOverlay(s.layers.over(base, s.layers.mem))
 		for _, g := range cleared {
-			o.put(string(keys.GenerationRecord(uint64(g.began))), g.encode())
+			o.Put(string(keys.GenerationRecord(uint64(g.Began))), g.Encode())
 		}
 		if len(cleared) > 0 {
-			h.generations = h.generations.withEntries(cleared...)
+			h.generations = h.generations.WithEntries(cleared...)
 		}
 		s.mu.Lock()
-		s.layers.memBytes += o.mergeInto(s.layers.mem)
+		s.layers.memBytes += o.MergeInto(s.layers.mem)
 		s.layers.shared = nil
 		s.head.Store(&h)
 		s.mu.Unlock()
@@ -226,7 +229,7 @@ func (s *Store) runBetween(ctx context.Context, fn func() error) error {
 	case s.between <- func() { done <- fn() }:
 		return <-done
 	case <-s.stop:
-		return errClosed()
+		return base.ErrClosed()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

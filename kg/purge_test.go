@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/kg/internal/bulkindex"
 	"koine/kg/internal/keys"
 )
 
@@ -36,7 +37,7 @@ func TestPurgeIsTriedAgain(t *testing.T) {
 	o := smallWhole()
 	o.purgeRetry, o.Logger = time.Millisecond, slog.New(failed)
 	o.afterAppend = func() error {
-		if armed.Load() && s.head.Load().generations != nil && len(s.head.Load().generations.writing) > 0 {
+		if armed.Load() && s.head.Load().generations != nil && len(s.head.Load().generations.Writing) > 0 {
 			armed.Store(false) // the switch is in the log: what it leaves cannot be removed
 			s.refused.Store(refusal)
 		}
@@ -45,7 +46,7 @@ func TestPurgeIsTriedAgain(t *testing.T) {
 	s = openStore(t, t.TempDir(), o)
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	replaceWith(t, s, m, wholeQuads(0, 8))
-	id := s.head.Load().generations.current(idOf(t, s, wholeGraph))
+	id := s.head.Load().generations.Current(idOf(t, s, wholeGraph))
 	armed.Store(true)
 	if _, err := s.DropGraph(t.Context(), m, wholeGraph); err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func TestPurgeIsTriedAgain(t *testing.T) {
 		t.Fatal("it did not fail: the test shows nothing")
 	}
 	s.refused.Store(nil)
-	for end := time.Now().Add(time.Minute); s.head.Load().generations.byID(id) != nil; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); s.head.Load().generations.ByID(id) != nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("what is not kept is not removed")
 		}
@@ -79,21 +80,21 @@ func TestCheckBesideThePurgeOfCounts(t *testing.T) {
 	s := openStore(t, t.TempDir(), smallWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	replaceWith(t, s, m, wholeQuads(0, 8))
-	id := s.head.Load().generations.current(idOf(t, s, wholeGraph))
+	id := s.head.Load().generations.Current(idOf(t, s, wholeGraph))
 	second := replaceWith(t, s, m, wholeQuads(3, 9))
 	counts := 0
 	s.Between(func() { // nothing else is removed meanwhile
 		h := *s.head.Load()
-		next := *h.generations.byID(h.generations.current(idOf(t, s, wholeGraph)))
-		if next.from != second.Revision {
-			t.Errorf("what counts does so from %d", next.from)
+		next := *h.generations.ByID(h.generations.Current(idOf(t, s, wholeGraph)))
+		if next.From != second.Revision {
+			t.Errorf("what counts does so from %d", next.From)
 		}
-		next.cleared = true
-		h.generations = h.generations.withEntries(&next)
-		var gone []keyValue
+		next.Cleared = true
+		h.generations = h.generations.WithEntries(&next)
+		var gone []bulkindex.KeyValue
 		for _, prefix := range [...]byte{keys.PrefixPredicate, keys.PrefixClass} {
-			h.catalogue.each(prefix, id, func(graph, counted ID, _ uint64) {
-				gone = append(gone, keyValue{key: slices.Concat([]byte{prefix}, graph[:], counted[:])})
+			h.catalogue.Each(prefix, id, func(graph, counted ID, _ uint64) {
+				gone = append(gone, bulkindex.KeyValue{Key: slices.Concat([]byte{prefix}, graph[:], counted[:])})
 			})
 		}
 		counts = len(gone)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -21,7 +23,7 @@ type RawTwin struct {
 func (r *RawTwin) Recording(b *testing.B, o Options) Options {
 	r.b, r.commits = b, nil
 	o.GroupCommits = 1 // so that each commit's keys are seen alone
-	o.beforeApply = func(o *overlay) { r.commits = append(r.commits, pairsOf(o)) }
+	o.beforeApply = func(o *index.Overlay) { r.commits = append(r.commits, pairsOf(o)) }
 	return o
 }
 
@@ -65,7 +67,7 @@ func NewRawHistory(s *Store, graph Term) (*RawHistory, error) {
 		return nil, err
 	}
 	defer s.unpin(p)
-	id, _, err := dictionary{kv: p.kv, cache: s.cache}.id(graph)
+	id, _, err := index.Dictionary{KV: p.kv, Cache: s.cache}.ID(graph)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +88,7 @@ func (r *RawHistory) Close() {
 // Page reads a page and says how many rows it has.
 func (r *RawHistory) Page(from int64, n int) (rows int) {
 	run, _ := keys.GPOS.AppendPrefix(nil, IDQuad{Graph: r.graph, Predicate: keys.Sequence})
-	start := keys.GPOS.Append(nil, *place(IDPattern{Graph: r.graph, Predicate: keys.Sequence}, from, ID{}))
+	start := keys.GPOS.Append(nil, *base.Place(IDPattern{Graph: r.graph, Predicate: keys.Sequence}, from, ID{}))
 	for r.numbers.Seek(start); n > 0 && r.numbers.ValidForPrefix(run); r.numbers.Next() {
 		n--
 		q, _ := keys.GPOS.Parse(r.numbers.Item().Key())

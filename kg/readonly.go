@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
 )
 
 // A store that is opened with Options.ReadOnly changes nothing in its directory:
@@ -32,32 +35,13 @@ var errTailTooLong = errors.New("the log has more that it lacks than is kept in 
 // Writable reports whether the process may write in a data directory, as an open
 // without Options.ReadOnly does. It is true of one that is not there.
 func Writable(dir string) bool {
-	for _, name := range [...]string{".", lockName, logName, indexName} {
+	for _, name := range [...]string{".", datadir.LockName, datadir.LogName, datadir.IndexName} {
 		err := unix.Faccessat(unix.AT_FDCWD, filepath.Join(dir, name), unix.W_OK, unix.AT_EACCESS)
-		if isNotWritable(err) {
+		if datadir.IsNotWritable(err) {
 			return false
 		}
 	}
 	return true
-}
-
-// isNotWritable reports whether an error says that files are not to be written, because
-// the volume is mounted read-only or the process may not.
-func isNotWritable(err error) bool {
-	return errors.Is(err, unix.EROFS) || errors.Is(err, fs.ErrPermission)
-}
-
-// errNotWritable is the error of opening a directory that cannot be written.
-func errNotWritable(path string, cause error) *Error {
-	e := Errorf(CodeReadOnly, "the data directory %s cannot be written", path)
-	e.Err = cause
-	if errors.Is(cause, unix.EROFS) {
-		e.Message += ": its volume is mounted read-only"
-	} else {
-		e.Message += " by this user"
-	}
-	e.Hint = "koine check, export and backup read it as it is; anything else needs a directory that can be written"
-	return e
 }
 
 func errOpenedReadOnly() *Error {
@@ -68,12 +52,12 @@ func errOpenedReadOnly() *Error {
 
 // openDirectoryReadOnly locks the directory together with others who only read it, and
 // reads its small files.
-func openDirectoryReadOnly(path string) (*directory, error) {
-	if _, err := holdsStore(path, true); err != nil {
+func openDirectoryReadOnly(path string) (*datadir.Directory, error) {
+	if _, err := datadir.HoldsStore(path, true); err != nil {
 		return nil, err
 	}
-	d := &directory{path: path}
-	lock, err := os.Open(d.join(lockName))
+	d := &datadir.Directory{Path: path}
+	lock, err := os.Open(d.Join(datadir.LockName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // then nobody writes either
 	case err != nil:
@@ -81,17 +65,17 @@ func openDirectoryReadOnly(path string) (*directory, error) {
 	default:
 		if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
 			_ = lock.Close()
-			return nil, errInUse(path)
+			return nil, datadir.ErrInUse(path)
 		}
-		d.lock = lock
+		d.Lock = lock
 	}
-	if exists(d.join(erasedName)) {
+	if datadir.Exists(d.Join(datadir.ErasedName)) {
 		e := Errorf(CodeReadOnly, "an erasure in %s was cut short and is finished when the directory is opened for writing", path)
 		e.Hint = "make the directory writable, or copy it to where it is, and run koine check --data on it"
-		return nil, errors.Join(e, d.close())
+		return nil, errors.Join(e, d.Close())
 	}
-	if err := d.read(); err != nil {
-		return nil, errors.Join(err, d.close())
+	if err := d.Read(); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
@@ -163,14 +147,14 @@ func (s *Store) removeLeftAside() {
 }
 
 // keepTail shows readers what a replay gathered, over an index that stays as it is.
-func (r *replayer) keepTail(m marker) {
+func (r *replayer) keepTail(m index.Marker) {
 	s := r.s
-	r.w.o.put(string(markerKey), m.encode())
+	r.w.O.Put(string(index.MarkerKey), m.Encode())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Badger may have keys of later revisions than its marker says: then the tail has
 	// them too.
 	s.showFlushed(r.last.Revision)
-	s.layers.mem, s.layers.shared = r.w.o.tree(), nil
-	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.generations, m.nextNumber, m.hash})
+	s.layers.mem, s.layers.shared = r.w.O.Tree(), nil
+	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, m.NextNumber, m.Hash})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,12 +14,17 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
+	"koine/kg/internal/logentry"
 )
 
 // openIndex opens the index and brings it up to the log, from wherever a crash
 // left it: applying again what it lacks, or building it anew.
 func (s *Store) openIndex() error {
-	if s.options.Rebuild || exists(s.dir.join(buildingName)) {
+	if s.options.Rebuild || datadir.Exists(s.dir.Join(datadir.BuildingName)) {
 		if err := s.rebuildable(); err != nil {
 			return err
 		}
@@ -31,17 +37,17 @@ func (s *Store) openIndex() error {
 	if err != nil {
 		return s.rebuild(err.Error())
 	}
-	if m.revision == 0 && m.epoch == (Epoch{}) {
-		m.epoch = s.dir.epoch // nothing was ever written
+	if m.Revision == 0 && m.Epoch == (Epoch{}) {
+		m.Epoch = s.dir.Epoch // nothing was ever written
 	}
-	if m.epoch != s.dir.epoch {
+	if m.Epoch != s.dir.Epoch {
 		return s.rebuild("it belongs to another log")
 	}
 	if err := s.compareWithLog(m); err != nil {
-		s.refuse(errLogDamaged(err))
+		s.refuse(base.ErrLogDamaged(err))
 		return s.serveIndex(m)
 	}
-	if first := Revision(s.wal.First()); first > m.revision+1 {
+	if first := Revision(s.wal.First()); first > m.Revision+1 {
 		return s.rebuild("the log no longer holds what it lacks")
 	}
 	err = s.catchUp(m)
@@ -58,20 +64,20 @@ func (s *Store) openIndex() error {
 
 // compareWithLog reports an index that has seen more, or something else, than
 // the log holds.
-func (s *Store) compareWithLog(m marker) error {
+func (s *Store) compareWithLog(m index.Marker) error {
 	last := Revision(s.wal.Last())
-	if seen := max(m.revision, Revision(s.db.MaxVersion())); seen > last {
+	if seen := max(m.Revision, Revision(s.db.MaxVersion())); seen > last {
 		return fmt.Errorf("the index has seen revision %d, and the log ends at %d", seen, last)
 	}
-	if m.revision == 0 || uint64(m.revision) < s.wal.First() {
+	if m.Revision == 0 || uint64(m.Revision) < s.wal.First() {
 		return nil
 	}
-	hash, err := s.wal.Hash(uint64(m.revision))
+	hash, err := s.wal.Hash(uint64(m.Revision))
 	if err != nil {
 		return err
 	}
-	if hash != m.hash {
-		return fmt.Errorf("the log's entry %d is not the one that the index was made from", m.revision)
+	if hash != m.Hash {
+		return fmt.Errorf("the log's entry %d is not the one that the index was made from", m.Revision)
 	}
 	return nil
 }
@@ -81,7 +87,7 @@ func (s *Store) compareWithLog(m marker) error {
 func (s *Store) openBadger() error {
 	path := s.indexPath()
 	compare := compareUnchecked
-	if exists(filepath.Join(path, cleanName)) {
+	if datadir.Exists(filepath.Join(path, datadir.CleanName)) {
 		compare = compareClean
 	}
 	was, err := compare(path, s.options.indexSummedFirst)
@@ -103,21 +109,21 @@ func (s *Store) openBadger() error {
 }
 
 // indexPath is the directory of the index.
-func (s *Store) indexPath() string { return cmp.Or(s.aside, s.dir.join(indexName)) }
+func (s *Store) indexPath() string { return cmp.Or(s.aside, s.dir.Join(datadir.IndexName)) }
 
 // prepareIndex has a directory that Badger may write to.
 func (s *Store) prepareIndex(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
-	clean, unchecked := filepath.Join(path, cleanName), filepath.Join(path, uncheckedName)
+	clean, unchecked := filepath.Join(path, datadir.CleanName), filepath.Join(path, uncheckedName)
 	var err error
 	switch {
 	case len(s.closedIndex.unread) == 0:
-		err = errors.Join(removeFile(clean), removeFile(unchecked))
-	case exists(clean):
+		err = errors.Join(datadir.RemoveFile(clean), datadir.RemoveFile(unchecked))
+	case datadir.Exists(clean):
 		if err = os.Rename(clean, unchecked); err == nil {
-			err = syncDir(path)
+			err = datadir.SyncDir(path)
 		}
 	}
 	if err != nil {
@@ -134,7 +140,7 @@ func (s *Store) badgerOptions(path string) badger.Options {
 		WithDetectConflicts(false). // there is one writer
 		WithSyncWrites(false).      // the log is what is durable
 		WithMemTableSize(s.options.MemTableBytes).
-		WithMaxEntrySize(maxIndexValueBytes).
+		WithMaxEntrySize(index.MaxIndexValueBytes).
 		WithBlockCacheSize(s.options.BlockCacheBytes).
 		WithCompression(options.Snappy).
 		WithNumCompactors(compactors()).
@@ -162,7 +168,7 @@ func dropIndexLogs(path string) error {
 	if !dropped {
 		return nil
 	}
-	return syncDir(path)
+	return datadir.SyncDir(path)
 }
 
 // closeIndex closes Badger, which writes its memtables out, and leaves the sign
@@ -184,10 +190,10 @@ func (s *Store) closeIndex() error {
 			return nil // perhaps of a damaged table: let opening build the index
 		}
 		if err = writeClean(path, s.closedIndex.sums); err == nil {
-			err = removeFile(filepath.Join(path, uncheckedName))
+			err = datadir.RemoveFile(filepath.Join(path, uncheckedName))
 		}
 	}
-	if isNoSpace(err) {
+	if datadir.IsNoSpace(err) {
 		s.log.Warn("the volume of the data directory is full: the next start applies the newest commits to the index again", "error", err)
 		return nil
 	}
@@ -200,52 +206,52 @@ func (s *Store) broken() bool {
 	return e != nil && e.Code == CodeReadOnly
 }
 
-func readMarker(db *badger.DB) (m marker, err error) {
-	kv := newBadgerKV(db, math.MaxUint64, nil)
-	defer kv.close()
-	_, err = kv.get(markerKey, func(v []byte) (err error) {
-		m, err = parseMarker(v)
+func readMarker(db *badger.DB) (m index.Marker, err error) {
+	kv := index.NewBadgerKV(db, math.MaxUint64, nil)
+	defer kv.Close()
+	_, err = kv.Get(index.MarkerKey, func(v []byte) (err error) {
+		m, err = index.ParseMarker(v)
 		return err
 	})
 	return m, err
 }
 
 // serveIndex shows readers what the index has applied.
-func (s *Store) serveIndex(m marker) error {
+func (s *Store) serveIndex(m index.Marker) error {
 	kv := s.newKV(math.MaxUint64)
-	defer kv.close()
-	cat, err := readCatalogue(kv)
+	defer kv.Close()
+	cat, err := index.ReadCatalogue(kv)
 	if err != nil {
 		return err
 	}
-	if s.counted, err = isCounted(kv, m); err != nil {
+	if s.counted, err = index.IsCounted(kv, m); err != nil {
 		return err
 	}
-	gens, err := readGenerations(dictionary{kv: kv, cache: s.cache})
+	gens, err := index.ReadGenerations(index.Dictionary{KV: kv, Cache: s.cache})
 	if err != nil {
 		return err
 	}
-	s.head.Store(&head{m.revision, time.UnixMilli(m.millis).UTC(), cat, gens, max(m.nextNumber, 1), m.hash})
-	s.layers = layers{mem: new(memTree)}
-	s.showFlushed(m.revision)
-	s.db.SetDiscardTs(uint64(m.revision))
+	s.head.Store(&head{m.Revision, time.UnixMilli(m.Millis).UTC(), cat, gens, max(m.NextNumber, 1), m.Hash})
+	s.layers = layers{mem: new(index.MemTree)}
+	s.showFlushed(m.Revision)
+	s.db.SetDiscardTs(uint64(m.Revision))
 	return nil
 }
 
 // catchUp applies what the log holds beyond the marker.
-func (s *Store) catchUp(m marker) error {
+func (s *Store) catchUp(m index.Marker) error {
 	if err := s.serveIndex(m); err != nil {
 		return err
 	}
 	last := Revision(s.wal.Last())
-	if m.revision == last {
+	if m.Revision == last {
 		return nil
 	}
-	s.log.Info("applying the log to the index", "from", m.revision+1, "to", last)
+	s.log.Info("applying the log to the index", "from", m.Revision+1, "to", last)
 	r := s.newReplay()
-	r.keeps = s.counted && s.aside == "" && !exists(s.dir.join(buildingName))
-	err := s.replayWith(r, m.revision+1, last)
-	s.replayed = uint64(s.head.Load().revision - m.revision)
+	r.keeps = s.counted && s.aside == "" && !datadir.Exists(s.dir.Join(datadir.BuildingName))
+	err := s.replayWith(r, m.Revision+1, last)
+	s.replayed = uint64(s.head.Load().revision - m.Revision)
 	if CodeOf(s.noteDamage(err)) == CodeLogDamaged {
 		return nil // what came before the damage is shown
 	}
@@ -261,16 +267,16 @@ const replayBytes = 8 << 20
 func (s *Store) replay(from, to Revision) error { return s.replayWith(s.newReplay(), from, to) }
 
 func (s *Store) replayWith(r *replayer, from, to Revision) error {
-	defer func() { r.giveUpBulk(); r.base.close() }()
+	defer func() { r.giveUpBulk(); r.base.Close() }()
 	progress := s.newProgress("applying the log to the index", uint64(to-from+1))
 	for e, err := range s.wal.Entries(uint64(from), uint64(to)) {
 		if err != nil {
-			return errors.Join(errLog(err), r.endBulk(), r.finish())
+			return errors.Join(base.ErrLog(err), r.endBulk(), r.finish())
 		}
-		c, err := parseEntry(e.Payload, Revision(e.Index))
+		c, err := logentry.ParseEntry(e.Payload, Revision(e.Index))
 		inBulk := false
 		if err == nil {
-			if inBulk, err = r.replayInBulk(c); isNoSpace(err) {
+			if inBulk, err = r.replayInBulk(c); datadir.IsNoSpace(err) {
 				// What memory can hold is read all the same.
 				r.giveUpBulk()
 				r.renew()
@@ -283,23 +289,23 @@ func (s *Store) replayWith(r *replayer, from, to Revision) error {
 			continue
 		}
 		if err == nil {
-			err = r.w.replay(c, r.catalogue)
+			err = r.w.Replay(c, r.catalogue)
 		}
 		if err != nil {
 			return err
 		}
 		r.last = c
 		switch inMemory := s.inPlace() || r.full; {
-		case inMemory && r.w.o.bytes >= s.options.tailBytes:
+		case inMemory && r.w.O.Bytes >= s.options.tailBytes:
 			return errTailTooLong
-		case !inMemory && r.w.o.bytes >= replayBytes:
+		case !inMemory && r.w.O.Bytes >= replayBytes:
 			if err := r.flush(); err != nil {
 				return err
 			}
 		}
 		progress.step(e.Index - uint64(from) + 1)
 	}
-	if err := r.endBulk(); isNoSpace(err) {
+	if err := r.endBulk(); datadir.IsNoSpace(err) {
 		r.renew()
 		r.ordinary = true
 		return s.replayWith(r, s.head.Load().revision+1, to)
@@ -315,9 +321,9 @@ func (s *Store) replayWith(r *replayer, from, to Revision) error {
 
 type replayer struct {
 	s         *Store
-	base      *badgerKV
-	w         *indexWriter
-	catalogue *catalogue
+	base      *index.BadgerKV
+	w         *index.IndexWriter
+	catalogue *index.Catalogue
 	last      *Commit
 
 	bulk     *bulk // commits of loads that are not in the index yet; nil for none
@@ -331,11 +337,11 @@ func (s *Store) newReplay() *replayer {
 	// The newest version of everything: what a cut-short apply left behind is
 	// what the log will write again.
 	base := s.newKV(math.MaxUint64)
-	o := newOverlay(base)
-	o.unsure = true
-	w := newIndexWriter(o, base, s.cache, s.head.Load().nextNumber)
-	w.floor, w.uncounted, w.generations = s.floor(), !s.counted, s.head.Load().generations
-	return &replayer{s: s, base: base, w: w, catalogue: s.head.Load().catalogue.copy()}
+	o := index.NewOverlay(base)
+	o.Unsure = true
+	w := index.NewIndexWriter(o, base, s.cache, s.head.Load().nextNumber)
+	w.Floor, w.Uncounted, w.Generations = s.floor(), !s.counted, s.head.Load().generations
+	return &replayer{s: s, base: base, w: w, catalogue: s.head.Load().catalogue.Copy()}
 }
 
 // flush writes what was gathered and starts anew.
@@ -351,8 +357,8 @@ func (r *replayer) flush() error {
 		r.keepTail(m)
 		return nil
 	}
-	err = writeIndex(r.s.db, r.w.o.tree(), m, r.s.counted)
-	if r.keeps && isNoSpace(err) {
+	err = writeIndex(r.s.db, r.w.O.Tree(), m, r.s.counted)
+	if r.keeps && datadir.IsNoSpace(err) {
 		r.full = true
 		return nil
 	}
@@ -361,7 +367,7 @@ func (r *replayer) flush() error {
 	}
 	// With readers, who may be there when a load is applied from the log, both of
 	// what they take move at once.
-	r.s.publish(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.generations, m.nextNumber, m.hash})
+	r.s.publish(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, m.NextNumber, m.Hash})
 	r.renew()
 	return nil
 }
@@ -379,31 +385,31 @@ func (r *replayer) finish() error {
 		return err
 	}
 	s := r.s
-	s.log.Warn("the volume of the data directory is full: what the index lacks of the log stays in memory", "bytes", r.w.o.bytes)
+	s.log.Warn("the volume of the data directory is full: what the index lacks of the log stays in memory", "bytes", r.w.O.Bytes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.layers.frozen, s.layers.frozenAt, s.layers.stuck = r.w.o.tree(), m, true
-	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.generations, m.nextNumber, m.hash})
+	s.layers.frozen, s.layers.frozenAt, s.layers.stuck = r.w.O.Tree(), m, true
+	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, m.NextNumber, m.Hash})
 	return nil
 }
 
 // marker is how far the replay is.
-func (r *replayer) marker() (marker, error) {
+func (r *replayer) marker() (index.Marker, error) {
 	hash, err := r.s.wal.Hash(uint64(r.last.Revision))
-	return marker{r.s.dir.epoch, r.last.Revision, r.w.dict.fresh.next, r.last.Time.UnixMilli(), hash}, err
+	return index.Marker{r.s.dir.Epoch, r.last.Revision, r.w.Dict.Fresh.Next, r.last.Time.UnixMilli(), hash}, err
 }
 
 // rebuildable reads all that a rebuild that was asked for would read: an index
 // that cannot be made again must not be thrown away.
 func (s *Store) rebuildable() error {
-	if !s.options.Rebuild || exists(s.dir.join(buildingName)) {
+	if !s.options.Rebuild || datadir.Exists(s.dir.Join(datadir.BuildingName)) {
 		return nil // there is no index worth keeping
 	}
 	if e := s.refused.Load(); e != nil {
 		return e
 	}
 	if err := s.wal.Verify(context.Background(), nil); err != nil {
-		return errLogDamaged(err)
+		return base.ErrLogDamaged(err)
 	}
 	return nil
 }
@@ -413,10 +419,10 @@ func (s *Store) rebuildable() error {
 // no room for it, it is made in a temporary directory, and the store takes no updates.
 func (s *Store) rebuild(why string) error {
 	err := s.rebuildIn(why, s.options.ReadOnly)
-	if !isNoSpace(err) || s.options.ReadOnly {
+	if !datadir.IsNoSpace(err) || s.options.ReadOnly {
 		return err
 	}
-	full := Errorf(CodeDiskFull, "the volume of the data directory %s has no room to make the index anew", s.dir.path)
+	full := Errorf(CodeDiskFull, "the volume of the data directory %s has no room to make the index anew", s.dir.Path)
 	full.Hint = "make room and start again; or have TMPDIR name a directory on a volume with room, where the index is made for reading alone"
 	// What there is of it goes, so that the rest of the directory has its room. The sign
 	// that it is to be made anew stays.
@@ -424,8 +430,8 @@ func (s *Store) rebuild(why string) error {
 		_ = s.db.Close() // it has failed to write
 		s.db = nil
 	}
-	if exists(s.dir.join(buildingName)) {
-		if err := os.RemoveAll(s.dir.join(indexName)); err != nil {
+	if datadir.Exists(s.dir.Join(datadir.BuildingName)) {
+		if err := os.RemoveAll(s.dir.Join(datadir.IndexName)); err != nil {
 			return err
 		}
 	}
@@ -448,8 +454,8 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 	if err != nil {
 		return err
 	}
-	if first := Revision(s.wal.First()); first > m.revision+1 {
-		return errLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.revision))
+	if first := Revision(s.wal.First()); first > m.Revision+1 {
+		return base.ErrLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.Revision))
 	}
 	if s.db != nil {
 		if err := s.db.Close(); err != nil {
@@ -462,7 +468,7 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 	}
 	s.closedIndex.close()
 	s.closedIndex = closedIndex{} // its tables' names come again
-	s.cache = newTermCache(s.options.TermCache)
+	s.cache = index.NewTermCache(s.options.TermCache)
 	if err := s.openBadger(); err != nil {
 		return err
 	}
@@ -477,7 +483,7 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 	if err := s.countAll(); err != nil || aside {
 		return err
 	}
-	return removeFile(s.dir.join(buildingName))
+	return datadir.RemoveFile(s.dir.Join(datadir.BuildingName))
 }
 
 // clearIndex makes room for an index that is built anew.
@@ -485,8 +491,51 @@ func (s *Store) clearIndex(aside bool) error {
 	if aside {
 		return s.setAside()
 	}
-	if err := writeFile(s.dir.join(buildingName), nil); err != nil {
+	if err := datadir.WriteFile(s.dir.Join(datadir.BuildingName), nil); err != nil {
 		return err
 	}
-	return os.RemoveAll(s.dir.join(indexName))
+	return os.RemoveAll(s.dir.Join(datadir.IndexName))
+}
+
+// progressEvery is how often a long part of opening logs how far it is.
+const progressEvery = time.Second
+
+// progress logs how far a part of opening is, about once in progressEvery, and at its end
+// how long it took. What takes less is not logged.
+type progress struct {
+	log         *slog.Logger
+	uptime      func() time.Duration
+	what        string // is being done
+	of          uint64 // in all; 0 where that is not known
+	began, said time.Duration
+}
+
+func (s *Store) newProgress(what string, of uint64) *progress {
+	now := s.options.Uptime()
+	return &progress{log: s.log, uptime: s.options.Uptime, what: what, of: of, began: now, said: now}
+}
+
+// step is called with how much is done.
+func (p *progress) step(done uint64) {
+	now := p.uptime()
+	if now-p.said < progressEvery {
+		return
+	}
+	p.said = now
+	p.tell(p.what, done, now)
+}
+
+// end is called when all that was to be done is done.
+func (p *progress) end(done uint64) {
+	if now := p.uptime(); now-p.began >= progressEvery {
+		p.tell(p.what+": done", done, now)
+	}
+}
+
+func (p *progress) tell(message string, done uint64, now time.Duration) {
+	args := []any{"done", done}
+	if p.of > 0 {
+		args = append(args, "of", p.of)
+	}
+	p.log.Info(message, append(args, "seconds", math.Round((now-p.began).Seconds()*10)/10)...)
 }

@@ -25,7 +25,7 @@ func TestUndoneNumbersAreNotRemembered(t *testing.T) {
 				quads = append([]Quad{{IRI("urn:x"), IRI("urn:says"), String("x"), IRI("urn:" + graph)}}, quads...)
 			}
 			for _, q := range quads {
-				if err := tx.Apply(Patch{Op: Add, Quad: q, Source: AgentID("agent://" + strings.TrimPrefix(q.Subject.value, "urn:"))}); err != nil {
+				if err := tx.Apply(Patch{Op: Add, Quad: q, Source: AgentID("agent://" + strings.TrimPrefix(q.Subject.Value(), "urn:"))}); err != nil {
 					return err
 				}
 			}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+
+	"koine/kg/internal/datadir"
 )
 
 // RepairReport says what a repair did, and what a check found afterwards.
@@ -66,7 +68,7 @@ func (s *Store) repairCheckpoints(ctx context.Context) (done []string, err error
 		return nil, err
 	}
 	for _, b := range bad {
-		if err := removeFile(b.path); err != nil {
+		if err := datadir.RemoveFile(b.path); err != nil {
 			return done, err
 		}
 		done = append(done, fmt.Sprintf("the checkpoint %s was removed: %v", filepath.Base(b.path), b.err))
@@ -98,7 +100,7 @@ func (s *Store) lookAtCheckpoints() (bad []badCheckpoint, reaches bool, err erro
 		m, err := s.verifyCheckpoint(path)
 		if err != nil {
 			bad = append(bad, badCheckpoint{path, err})
-		} else if m.revision+1 >= first {
+		} else if m.Revision+1 >= first {
 			reaches = true
 		}
 	}

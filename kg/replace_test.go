@@ -3,24 +3,26 @@ package kg
 import (
 	"fmt"
 	"testing"
+
+	"koine/kg/internal/index"
 )
 
 // countedKV counts the keys that cursors come to.
 type countedKV struct {
-	kv
+	index.KV
 	keys *int
 }
 
 type countedCursor struct {
-	cursor
+	index.Cursor
 	keys *int
 }
 
-func (c countedKV) scan(prefix []byte) cursor { return countedCursor{c.kv.scan(prefix), c.keys} }
+func (c countedKV) Scan(prefix []byte) index.Cursor { return countedCursor{c.KV.Scan(prefix), c.keys} }
 
-func (c countedCursor) next() {
+func (c countedCursor) Next() {
 	*c.keys++
-	c.cursor.next()
+	c.Cursor.Next()
 }
 
 // TestReplaceReadsItsGraphOnly proves that replacing a property does not walk over
@@ -48,7 +50,7 @@ func TestReplaceReadsItsGraphOnly(t *testing.T) {
 	defer s.unpin(p)
 	read := 0
 	base := countedKV{p.kv, &read}
-	tx := &Tx{w: newIndexWriter(newOverlay(base), base, s.cache, p.head.nextNumber)}
+	tx := &Tx{w: index.NewIndexWriter(index.NewOverlay(base), base, s.cache, p.head.nextNumber)}
 	others, err := tx.others(&all[graphs/2*objects])
 	if err != nil || len(others) != objects-1 || read > objects {
 		t.Errorf("got %v, %v, after %d keys, want %d objects after %d", others, err, read, objects-1, objects)

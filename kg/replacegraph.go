@@ -104,7 +104,7 @@ func (r *replacement) want(q Quad) error {
 	if !r.wanted[q] {
 		r.wanted[q] = true
 		r.order = append(r.order, q)
-		r.bytes += q.textBytes()
+		r.bytes += q.TextBytes()
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (r *replacement) unwanted(tx *Tx) (gone []Quad, stood bool, err error) {
 		if r.wanted[s.Quad] {
 			continue
 		}
-		if bytes += s.Quad.textBytes(); len(gone) == r.s.options.wholeFrom || bytes > maxReplaceBytes {
+		if bytes += s.Quad.TextBytes(); len(gone) == r.s.options.wholeFrom || bytes > maxReplaceBytes {
 			return nil, false, errManyUnwanted
 		}
 		gone = append(gone, s.Quad)

@@ -32,7 +32,7 @@ func nothingIsLeft(t *testing.T, s *Store, m Meta, want []string) {
 	gone := givenUp(t, s)
 	for _, began := range gone {
 		id := keys.Generation(uint64(began))
-		if n := indexedOf(t, s, id); n != 0 || s.head.Load().generations.byID(id) != nil {
+		if n := indexedOf(t, s, id); n != 0 || s.head.Load().generations.ByID(id) != nil {
 			t.Errorf("%d keys are left of a generation that never counted, or its entry", n)
 		}
 	}
@@ -56,8 +56,8 @@ func givenUp(t *testing.T, s *Store) (began []Revision) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Written != nil && c.Written.givenUp {
-			began = append(began, c.Written.began)
+		if c.Written != nil && c.Written.GivenUp {
+			began = append(began, c.Written.Began)
 		}
 	}
 	return began

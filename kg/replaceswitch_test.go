@@ -109,7 +109,7 @@ func TestReplacementOnAFullVolume(t *testing.T) {
 			}
 			takes := func() bool {
 				h := s.head.Load()
-				return h.generations == nil || len(h.generations.writing) == 0
+				return h.generations == nil || len(h.generations.Writing) == 0
 			}
 			given := row.free >= freeingBytes
 			if takes() != given {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -278,12 +280,12 @@ func (w *wholeReplacement) expect() error {
 	if w.meta.ExpectedRevision > p.head.revision {
 		return Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", w.meta.ExpectedRevision, p.head.revision).At("expectedRevision")
 	}
-	last := p.head.generations.floor(w.old)
+	last := p.head.generations.Floor(w.old)
 	prefix := append(keys.LastPrefix(), w.old[:]...)
-	c := p.kv.scan(prefix)
-	defer c.close()
-	for steps := 1; c.valid() && last <= w.meta.ExpectedRevision; c.next() {
-		err := c.value(func(v []byte) error {
+	c := p.kv.Scan(prefix)
+	defer c.Close()
+	for steps := 1; c.Valid() && last <= w.meta.ExpectedRevision; c.Next() {
+		err := c.Value(func(v []byte) error {
 			changed, err := parseLastChange(v)
 			last = max(last, changed)
 			return err
@@ -291,7 +293,7 @@ func (w *wholeReplacement) expect() error {
 		if err != nil {
 			return err
 		}
-		if steps++; steps%checkEvery == 0 && w.ctx.Err() != nil {
+		if steps++; steps%index.CheckEvery == 0 && w.ctx.Err() != nil {
 			return errGivenUp(w.ctx)
 		}
 	}
@@ -324,7 +326,7 @@ func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error,
 			return err
 		}
 		w.report.Read++
-		n := q.Subject.textBytes() + q.Predicate.textBytes() + q.Object.textBytes()
+		n := q.Subject.TextBytes() + q.Predicate.TextBytes() + q.Object.TextBytes()
 		if len(batch) > 0 && bytes+n > wholeBytes {
 			if err := send(); err != nil {
 				return err
@@ -454,7 +456,7 @@ func (w *wholeReplacement) withinShare() error {
 	if err != nil || w.held <= backed {
 		return err
 	}
-	w.s.overShare.add(1)
+	w.s.overShare.Add(1)
 	return errOverShare("%s backs %d statements and may back %d: what the graph %s is to hold has more", w.meta.actor(), backed, most, w.graph)
 }
 
@@ -471,7 +473,7 @@ func (w *wholeReplacement) awaitAll() (err error) {
 // compare counts what goes. What the caller does not see is not its to take away: that
 // is carried over.
 func (w *wholeReplacement) compare() (err error) {
-	var carry []writtenStatement
+	var carry []base.WrittenStatement
 	bytes := 0
 	send := func() error {
 		part := &writing{stays: uint64(len(carry))}
@@ -501,7 +503,7 @@ func (w *wholeReplacement) compare() (err error) {
 			return nil
 		case d.seen:
 			w.report.Removed++
-			for _, a := range d.before.assertions {
+			for _, a := range d.before.Assertions {
 				w.shares[a.Source]--
 			}
 			return nil
@@ -510,10 +512,10 @@ func (w *wholeReplacement) compare() (err error) {
 		if err != nil {
 			return err
 		}
-		carry = append(carry, writtenStatement{q.Subject, q.Predicate, q.Object, d.before.since, d.before.assertions})
-		bytes += q.textBytes() + 32*len(d.before.assertions)
-		for i := range d.before.assertions {
-			bytes += len(d.before.assertions[i].Provenance)
+		carry = append(carry, base.WrittenStatement{q.Subject, q.Predicate, q.Object, d.before.Since, d.before.Assertions})
+		bytes += q.TextBytes() + 32*len(d.before.Assertions)
+		for i := range d.before.Assertions {
+			bytes += len(d.before.Assertions[i].Provenance)
 		}
 		if len(carry) < w.s.options.wholeCommit && bytes < wholeBytes {
 			return nil
@@ -532,7 +534,7 @@ type wholeDifference struct {
 	gone, came bool
 	// seen tells of one that is gone that the caller saw it.
 	seen   bool
-	before state // of one that is gone
+	before base.State // of one that is gone
 
 	ids     IDQuad
 	name    ID // of the graph
@@ -564,18 +566,18 @@ func (d *wholeDifference) wasSeen() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return d.shows(before.assertions)
+	return d.shows(before.Assertions)
 }
 
 // change is what the statement is to the verifier, nil if it stays as it is. The caller
 // backs what it restates from the revision on.
 func (w *wholeReplacement) change(d *wholeDifference, revision Revision, at time.Time) (*Change, error) {
-	c := &Change{Op: Remove, ReplacedBy: -1, Before: d.before.assertions, Since: d.before.since}
+	c := &Change{Op: Remove, ReplacedBy: -1, Before: d.before.Assertions, Since: d.before.Since}
 	switch {
 	case d.gone && !d.seen, !d.gone && !d.came && w.restated == 0:
 		return nil, nil
 	case d.gone:
-		c.Assertion = d.before.assertions[0]
+		c.Assertion = d.before.Assertions[0]
 	default:
 		row := Row{IDQuad: d.ids}
 		if !d.came {
@@ -583,16 +585,16 @@ func (w *wholeReplacement) change(d *wholeDifference, revision Revision, at time
 			if err != nil {
 				return nil, err
 			}
-			c.Before, c.Since = before.assertions, before.since
+			c.Before, c.Since = before.Assertions, before.Since
 			row.Graph = w.id()
 		}
 		after, err := d.view.loadIndexed(row)
-		if err != nil || after.since != 0 { // it was carried over with its revision
+		if err != nil || after.Since != 0 { // it was carried over with its revision
 			return nil, err
 		}
-		settleState(&after, revision, at)
-		c.Op, c.After = Add, after.assertions
-		c.Assertion, _ = findSource(after.assertions, w.meta.actor())
+		index.SettleState(&after, revision, at)
+		c.Op, c.After = Add, after.Assertions
+		c.Assertion, _ = base.FindSource(after.Assertions, w.meta.actor())
 	}
 	var err error
 	c.Quad, err = d.quad()
@@ -612,44 +614,44 @@ func (w *wholeReplacement) eachDifference(fn func(*wholeDifference) error) error
 
 func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) error) error {
 	view := w.snapshot(p, p.head.generations)
-	was, is := p.kv.scan(graphPrefix(w.old)), p.kv.scan(graphPrefix(w.id()))
-	defer was.close()
-	defer is.close()
+	was, is := p.kv.Scan(graphPrefix(w.old)), p.kv.Scan(graphPrefix(w.id()))
+	defer was.Close()
+	defer is.Close()
 	const graphSize = 1 + keys.IDSize
 	var d quadDecoder
-	for steps := 1; was.valid() || is.valid(); steps++ {
-		if steps%checkEvery == 0 {
+	for steps := 1; was.Valid() || is.Valid(); steps++ {
+		if steps%index.CheckEvery == 0 {
 			if w.ctx.Err() != nil {
 				return errGivenUp(w.ctx)
 			}
 			if w.s.isStopping() {
-				return errClosed()
+				return base.ErrClosed()
 			}
 		}
 		c := 0
 		switch {
-		case !was.valid():
+		case !was.Valid():
 			c = 1
-		case !is.valid():
+		case !is.Valid():
 			c = -1
 		default:
-			c = bytes.Compare(was.key()[graphSize:], is.key()[graphSize:])
+			c = bytes.Compare(was.Key()[graphSize:], is.Key()[graphSize:])
 		}
 		from := was
 		if c > 0 {
 			from = is
 		}
-		ids, ok := keys.GSPO.Parse(from.key())
+		ids, ok := keys.GSPO.Parse(from.Key())
 		if !ok {
-			return Errorf(CodeInternal, "a key of the index cannot be read: %x", from.key())
+			return Errorf(CodeInternal, "a key of the index cannot be read: %x", from.Key())
 		}
-		diff := wholeDifference{gone: c < 0, came: c > 0, ids: ids, name: p.head.generations.name(ids.Graph), view: view, decoder: &d}
+		diff := wholeDifference{gone: c < 0, came: c > 0, ids: ids, name: p.head.generations.Name(ids.Graph), view: view, decoder: &d}
 		if diff.gone {
 			var err error
 			if diff.before, err = view.loadIndexed(Row{IDQuad: ids}); err != nil {
 				return err
 			}
-			if diff.seen, err = diff.shows(diff.before.assertions); err != nil {
+			if diff.seen, err = diff.shows(diff.before.Assertions); err != nil {
 				return err
 			}
 		}
@@ -657,10 +659,10 @@ func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) 
 			return err
 		}
 		if c <= 0 {
-			was.next()
+			was.Next()
 		}
 		if c >= 0 {
-			is.next()
+			is.Next()
 		}
 	}
 	return nil
@@ -669,13 +671,13 @@ func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) 
 func graphPrefix(graph ID) []byte { return append([]byte{byte(keys.GSPO)}, graph[:]...) }
 
 // snapshot is what the caller sees under a table of generations.
-func (w *wholeReplacement) snapshot(p pinned, t *generations) *Snapshot {
+func (w *wholeReplacement) snapshot(p pinned, t *index.Generations) *Snapshot {
 	s := w.s
 	return &Snapshot{
-		ctx: w.ctx, kv: p.kv, dict: dictionary{kv: p.kv, cache: s.cache}, access: s.options.Access,
+		ctx: w.ctx, kv: p.kv, dict: index.Dictionary{KV: p.kv, Cache: s.cache}, access: s.options.Access,
 		hides: Hidden(s.options.Access, w.meta.Principal), catalogue: p.head.catalogue, generations: t,
-		view:     View{Principal: w.meta.Principal, AllGraphs: true, withoutPending: true, Now: s.options.Clock(), At: p.head.revision, doubts: s.options.Distrust.Doubted()},
-		position: Position{s.dir.epoch, p.head.revision, EndOfCommit},
+		view:     View{Principal: w.meta.Principal, AllGraphs: true, WithoutPending: true, Now: s.options.Clock(), At: p.head.revision, Doubts: s.options.Distrust.Doubted()},
+		position: Position{s.dir.Epoch, p.head.revision, EndOfCommit},
 	}
 }
 
@@ -692,9 +694,9 @@ func (w *wholeReplacement) judge() (*judged, error) {
 	}
 	defer s.unpin(p)
 	j := &judged{revision: p.head.revision, rules: s.rulesVersion()}
-	name := p.head.generations.name(w.id())
+	name := p.head.generations.Name(w.id())
 	at := s.options.Clock().UTC().Truncate(time.Millisecond)
-	after := p.head.generations.withEntries(&generation{began: w.began, graph: name, name: w.graph, from: p.head.revision + 1, time: at})
+	after := p.head.generations.WithEntries(&index.Generation{Began: w.began, Graph: name, Name: w.graph, From: p.head.revision + 1, Time: at})
 	var changes []Change
 	bytes := 0
 	verify := func() error {
@@ -729,7 +731,7 @@ func (w *wholeReplacement) judge() (*judged, error) {
 			return err
 		}
 		changes = append(changes, *c)
-		if bytes += c.Quad.textBytes(); len(changes) < MaxPatches && bytes < MaxCommitBytes {
+		if bytes += c.Quad.TextBytes(); len(changes) < MaxPatches && bytes < MaxCommitBytes {
 			return nil
 		}
 		return verify()
@@ -769,7 +771,7 @@ func (w *wholeReplacement) count(j *judged) error {
 	return nil
 }
 
-func (w *wholeReplacement) sources() []sourceShare { return sortedShares(w.shares) }
+func (w *wholeReplacement) sources() []base.SourceShare { return base.SortedShares(w.shares) }
 
 // giveUp says in the log that the generation never counts. If it cannot, purgeLoop does so
 // later.
@@ -829,7 +831,7 @@ func (s *Store) giveUpAbandoned(ctx context.Context) error {
 func (s *Store) giveUpGeneration(ctx context.Context, graph Term, began Revision) error {
 	w := &wholeReplacement{s: s, ctx: ctx}
 	u := w.newUpdate(ctx, Meta{Principal: SystemPrincipal(), Actor: System}, func(tx *Tx) error {
-		tx.written = &writtenGeneration{graph: graph, began: began, givenUp: true}
+		tx.written = &base.WrittenGeneration{Graph: graph, Began: began, GivenUp: true}
 		return nil
 	})
 	u.frees = true // until then its content stays, and the graph takes no changes
@@ -847,20 +849,20 @@ func (s *Store) giveUpInterrupted() error {
 	if t == nil {
 		return nil
 	}
-	for _, g := range t.writing {
+	for _, g := range t.Writing {
 		if s.Ready() != nil {
-			s.abandoned.add(g.name, g.began)
+			s.abandoned.add(g.Name, g.Began)
 			continue
 		}
-		s.log.Info("removing what an interrupted replacement of a graph wrote", "graph", g.name.String(), "since revision", g.began)
+		s.log.Info("removing what an interrupted replacement of a graph wrote", "graph", g.Name.String(), "since revision", g.Began)
 		ctx, cancel := context.WithTimeout(context.Background(), giveUpTime)
-		err := s.giveUpGeneration(ctx, g.name, g.began)
+		err := s.giveUpGeneration(ctx, g.Name, g.Began)
 		cancel()
 		if err != nil && !lacksWriting(err) {
 			return err
 		}
 		if err != nil {
-			s.abandoned.add(g.name, g.began)
+			s.abandoned.add(g.Name, g.Began)
 		}
 	}
 	return nil
@@ -923,19 +925,19 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 	w := &wholeReplacement{s: s, ctx: ctx, meta: m, graph: graph, shares: make(map[AgentID]int64)}
 	nothing := errors.New("nothing was written to it")
 	receipt, err := w.commit(ctx, w.hiddenMeta(), func(tx *Tx) error {
-		name, known, err := tx.w.dict.id(graph)
+		name, known, err := tx.w.Dict.ID(graph)
 		if err != nil {
 			return err
 		}
 		if !known && bury != nil { // nobody writes to it meanwhile
-			name, known = tx.w.create(graph), true
+			name, known = tx.w.Create(graph), true
 		}
-		w.old = tx.w.generations.current(name)
-		unwritten := !tx.catalog.counted(w.old) && tx.w.generations.beginsWith(name, w.old)
+		w.old = tx.w.Generations.Current(name)
+		unwritten := !tx.catalog.Counted(w.old) && tx.w.Generations.BeginsWith(name, w.old)
 		if !known || still != nil && !still() || unwritten && !anew && bury == nil {
 			return nothing
 		}
-		if t := tx.w.generations; t != nil && t.writing[name] != nil {
+		if t := tx.w.Generations; t != nil && t.Writing[name] != nil {
 			return errBeingReplaced(graph)
 		}
 		tx.continueGeneration(graph, tx.revision)
@@ -977,7 +979,7 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 func (w *wholeReplacement) countOld() (n uint64, err error) {
 	err = w.eachDifference(func(d *wholeDifference) error {
 		n++
-		for _, a := range d.before.assertions {
+		for _, a := range d.before.Assertions {
 			w.shares[a.Source]--
 		}
 		return nil

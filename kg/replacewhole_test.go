@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/kg/internal/datadir"
 	"koine/kg/internal/keys"
 )
 
@@ -426,11 +427,11 @@ func indexedOf(t *testing.T, s *Store, id ID) (n int) {
 	}
 	defer s.unpin(p)
 	for _, prefix := range [][]byte{graphPrefix(id), append([]byte{byte(keys.GSPO.Past())}, id[:]...), append(keys.LastPrefix(), id[:]...)} {
-		c := p.kv.scan(prefix)
-		for ; c.valid(); c.next() {
+		c := p.kv.Scan(prefix)
+		for ; c.Valid(); c.Next() {
 			n++
 		}
-		c.close()
+		c.Close()
 	}
 	return n
 }
@@ -447,7 +448,7 @@ func TestDeletedGraphLeavesNothingInTheIndex(t *testing.T) {
 			t.Fatalf("it is not replaced as a whole: %+v", r)
 		}
 	}
-	ids := s.head.Load().generations.ids(idOf(t, s, wholeGraph))
+	ids := s.head.Load().generations.Ids(idOf(t, s, wholeGraph))
 	if len(ids) != 3 {
 		t.Fatalf("the graph has the contents %v, want 3", ids)
 	}
@@ -486,7 +487,7 @@ func idOf(t *testing.T, s *Store, term Term) ID {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	id, known, err := v.dict.id(term)
+	id, known, err := v.dict.ID(term)
 	if err != nil || !known {
 		t.Fatalf("the id of %v: %v, %v", term, known, err)
 	}
@@ -539,9 +540,9 @@ func TestGenerationsOutOfHistoryAreRemoved(t *testing.T) {
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	const n = wholeBeyond + 2
 	replaceWith(t, s, m, wholeQuads(0, n))
-	old := s.head.Load().generations.entries
+	old := s.head.Load().generations.Entries
 	second := replaceWith(t, s, m, wholeQuads(1, n))
-	if err := writeHistory(s.dir.join(historyName), second.Revision); err != nil {
+	if err := datadir.WriteHistory(s.dir.Join(datadir.HistoryName), second.Revision); err != nil {
 		t.Fatal(err)
 	}
 	s.oldest.Store(uint64(second.Revision))
@@ -549,7 +550,7 @@ func TestGenerationsOutOfHistoryAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, g := range old {
-		if left := indexedOf(t, s, g.id()); left != 0 {
+		if left := indexedOf(t, s, g.ID()); left != 0 {
 			t.Errorf("%d keys are left of what nobody can read", left)
 		}
 	}

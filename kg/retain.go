@@ -3,8 +3,14 @@ package kg
 import (
 	"bytes"
 	"context"
+	"log/slog"
+	"sync"
 	"time"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/bulkindex"
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -101,7 +107,7 @@ func (s *Store) raiseFloor(ctx context.Context, now time.Time) error {
 	}
 	if floor > s.floor() {
 		// On disk first: what is pruned must never be readable again.
-		if err := writeHistory(s.dir.join(historyName), floor); err != nil {
+		if err := datadir.WriteHistory(s.dir.Join(datadir.HistoryName), floor); err != nil {
 			return err
 		}
 		s.oldest.Store(uint64(floor))
@@ -125,7 +131,7 @@ func (s *Store) awaitReaders(ctx context.Context, floor Revision) error {
 		select {
 		case <-left:
 		case <-s.stop:
-			return errClosed()
+			return base.ErrClosed()
 		case <-ctx.Done():
 			return Errorf(CodeTimeout, "revision %d is still being read: what is older goes the next time", oldest)
 		}
@@ -157,7 +163,7 @@ func (s *Store) prunePast(ctx context.Context, floor Revision) (n uint64, err er
 	if floor == 0 {
 		return 0, nil
 	}
-	return s.prune(ctx, []byte{byte(keys.SPOG.Past())}, func(key, _ []byte, gone func(keyValue)) bool {
+	return s.prune(ctx, []byte{byte(keys.SPOG.Past())}, func(key, _ []byte, gone func(bulkindex.KeyValue)) bool {
 		q, ok := keys.SPOG.Past().Parse(key)
 		from, to, inOrder := keys.Interval(key)
 		if !ok || !inOrder || to > uint64(floor) {
@@ -165,7 +171,7 @@ func (s *Store) prunePast(ctx context.Context, floor Revision) (n uint64, err er
 		}
 		for _, o := range keys.Orders {
 			if o.Holds(q) {
-				gone(keyValue{key: o.AppendPast(nil, q, from, to)})
+				gone(bulkindex.KeyValue{Key: o.AppendPast(nil, q, from, to)})
 			}
 		}
 		return true
@@ -175,12 +181,12 @@ func (s *Store) prunePast(ctx context.Context, floor Revision) (n uint64, err er
 // pruneKeys forgets idempotency keys that do not count any more.
 func (s *Store) pruneKeys(ctx context.Context, now time.Time) (n uint64, err error) {
 	oldest := s.oldestKey(now)
-	return s.prune(ctx, keys.IdempotencyPrefix(), func(key, value []byte, gone func(keyValue)) bool {
-		row, err := parseIdempotencyRow(value)
-		if err != nil || row.millis >= oldest {
+	return s.prune(ctx, keys.IdempotencyPrefix(), func(key, value []byte, gone func(bulkindex.KeyValue)) bool {
+		row, err := index.ParseIdempotencyRow(value)
+		if err != nil || row.Millis >= oldest {
 			return false
 		}
-		gone(keyValue{bytes.Clone(key), bytes.Clone(value)})
+		gone(bulkindex.KeyValue{bytes.Clone(key), bytes.Clone(value)})
 		return true
 	})
 }
@@ -197,20 +203,20 @@ func (s *Store) oldestKey(now time.Time) int64 {
 
 // prune looks through the keys of a prefix in a snapshot, and takes those away
 // that old names as gone, a step at a time.
-func (s *Store) prune(ctx context.Context, prefix []byte, old func(key, value []byte, gone func(keyValue)) bool) (n uint64, err error) {
+func (s *Store) prune(ctx context.Context, prefix []byte, old func(key, value []byte, gone func(bulkindex.KeyValue)) bool) (n uint64, err error) {
 	p, err := s.pin(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer s.unpin(p)
-	c := p.kv.scan(prefix)
-	defer c.close()
-	var step []keyValue
+	c := p.kv.Scan(prefix)
+	defer c.Close()
+	var step []bulkindex.KeyValue
 	rows, steps := 0, 0
-	gone := func(k keyValue) { step = append(step, k) }
-	for ; c.valid(); c.next() {
+	gone := func(k bulkindex.KeyValue) { step = append(step, k) }
+	for ; c.Valid(); c.Next() {
 		var taken bool
-		if err := c.value(func(v []byte) error { taken = old(c.key(), v, gone); return nil }); err != nil {
+		if err := c.Value(func(v []byte) error { taken = old(c.Key(), v, gone); return nil }); err != nil {
 			return n, err
 		}
 		if taken {
@@ -222,7 +228,7 @@ func (s *Store) prune(ctx context.Context, prefix []byte, old func(key, value []
 			}
 			step, rows = nil, 0
 		}
-		if steps++; steps%checkEvery == 0 {
+		if steps++; steps%index.CheckEvery == 0 {
 			if err := s.goOn(ctx); err != nil {
 				return n, err
 			}
@@ -234,14 +240,14 @@ func (s *Store) prune(ctx context.Context, prefix []byte, old func(key, value []
 // goOn lets others run, and tells whether the work is still wanted.
 func (s *Store) goOn(ctx context.Context) error {
 	if s.isStopping() {
-		return errClosed()
+		return base.ErrClosed()
 	}
 	return ctx.Err()
 }
 
 // forget takes keys out of the index, between two groups of the committer and, if
 // one comes soon, at a moment without updates.
-func (s *Store) forget(ctx context.Context, step []keyValue) error {
+func (s *Store) forget(ctx context.Context, step []bulkindex.KeyValue) error {
 	if len(step) == 0 {
 		return nil
 	}
@@ -253,7 +259,7 @@ func (s *Store) forget(ctx context.Context, step []keyValue) error {
 
 // forgetNow deletes keys in the layer that commits are written to; one that is
 // given with its value only if it has that still. Only the committer calls it.
-func (s *Store) forgetNow(step []keyValue) error {
+func (s *Store) forgetNow(step []bulkindex.KeyValue) error {
 	if e := s.refusedFor(); e != nil {
 		return e
 	}
@@ -261,22 +267,22 @@ func (s *Store) forgetNow(step []keyValue) error {
 		return errUnindexed() // the whole index is about to be made anew
 	}
 	base := s.newKV(s.layers.flushed)
-	defer base.close()
-	o := newOverlay(s.layers.over(base, s.layers.mem))
+	defer base.Close()
+	o := index.NewOverlay(s.layers.over(base, s.layers.mem))
 	for _, k := range step {
-		same := k.value == nil
+		same := k.Value == nil
 		if !same {
-			_, err := o.get(k.key, func(v []byte) error { same = bytes.Equal(v, k.value); return nil })
+			_, err := o.Get(k.Key, func(v []byte) error { same = bytes.Equal(v, k.Value); return nil })
 			if err != nil {
 				return err
 			}
 		}
 		if same {
-			o.delete(string(k.key))
+			o.Delete(string(k.Key))
 		}
 	}
 	s.mu.Lock()
-	s.layers.memBytes += o.mergeInto(s.layers.mem)
+	s.layers.memBytes += o.MergeInto(s.layers.mem)
 	s.layers.shared = nil
 	s.mu.Unlock()
 	s.flushIfFull()
@@ -292,7 +298,7 @@ func (s *Store) awaitQuiet(ctx context.Context) error {
 		case <-timer.C:
 		case <-s.stop:
 			timer.Stop()
-			return errClosed()
+			return base.ErrClosed()
 		case <-ctx.Done():
 			timer.Stop()
 			return ctx.Err()
@@ -356,3 +362,75 @@ func (s *Store) retainLoop() {
 		}
 	}
 }
+
+// Bounds of what the history option believes of a clock.
+const (
+	// ClockTolerance is how far a clock may go ahead of the time that passed, from
+	// one look to the next, and be believed at once; beside it a thousandth of that
+	// time.
+	ClockTolerance = time.Minute
+	// MaxClockSettle is how long a clock that went further ahead must go on in step
+	// before it is believed; the length of the history, where that is shorter.
+	MaxClockSettle = time.Hour
+)
+
+// steadyClock tells a time that is not ahead of the true one, so that what is
+// taken away for its age is that old. The clock of the system may jump; the time
+// that the process has been up does not. When the clock has gone ahead of that, or
+// is ahead of the newest commit when the store is opened, the time from before
+// goes on, until the clock has gone in step for a while: an operator or a time
+// server has had that long to set it right. A clock that goes back is believed.
+type steadyClock struct {
+	clock  func() time.Time
+	uptime func() time.Duration
+	settle time.Duration
+	log    *slog.Logger
+
+	mu sync.Mutex
+	// What it was when the process began: as is believed, and as the clock said
+	// when it was last looked at, first so at since.
+	believed time.Time
+	said     time.Time
+	since    time.Duration
+	looked   time.Duration
+}
+
+// newSteadyClock begins with the newest commit.
+func newSteadyClock(o *Options, newest *head) *steadyClock {
+	c := &steadyClock{clock: o.Clock, uptime: o.Uptime, settle: min(o.History, MaxClockSettle), log: o.Logger}
+	up := c.uptime()
+	c.said = c.clock().Round(0).Add(-up) // Round: by the clock on the wall alone
+	c.since, c.looked = up, up
+	c.believed = newest.time.Add(-up)
+	if ahead := c.said.Sub(c.believed); newest.revision == 0 || ahead <= ClockTolerance {
+		c.believed = c.said
+	} else {
+		c.log.Warn("the clock is ahead of the newest commit: what is old is told by the time of that, until the clock has gone on in step",
+			"ahead", ahead.Round(time.Second), "for", c.settle)
+	}
+	return c
+}
+
+// now is a time to go by, and for how long it is not yet what the clock says.
+func (c *steadyClock) now() (t time.Time, waits time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	up := c.uptime()
+	said := c.clock().Round(0).Add(-up)
+	if jump := said.Sub(c.said); jump.Abs() > ClockTolerance+(up-c.looked)/1000 {
+		c.since = up
+		if jump > 0 {
+			c.log.Warn("the clock went ahead of the time that passed: what is old is told without that, until the clock has gone on in step",
+				"ahead", jump.Round(time.Second), "for", c.settle)
+		}
+	}
+	c.said, c.looked = said, up
+	waits = c.settle - (up - c.since)
+	if waits <= 0 || said.Sub(c.believed) <= ClockTolerance {
+		c.believed, waits = said, 0
+	}
+	return c.believed.Add(up), waits
+}
+
+// floor is the oldest revision that can be read, 0 while all can.
+func (s *Store) floor() Revision { return Revision(s.oldest.Load()) }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -21,12 +23,12 @@ type scanner struct {
 
 	order   keys.Order
 	prefix  []byte
-	present cursor
-	past    cursor // nil when the newest revision is read
+	present index.Cursor
+	past    index.Cursor // nil when the newest revision is read
 	// row is told with the graph's name; graph is the id in the index, name that of the
 	// graph's, and tenure when it counts.
 	name   ID
-	tenure tenure
+	tenure index.Tenure
 	// indexed takes the pattern's graph for one of the index, whichever revision it
 	// counts at: for walks over versions.
 	indexed bool
@@ -44,7 +46,7 @@ type scanner struct {
 	graphShown bool
 
 	// the state that was decoded last, and from what
-	state      state
+	state      base.State
 	stateBytes []byte
 	// the source that was decoded last: most statements of a scan have the same
 	sourceNumber uint64
@@ -69,7 +71,7 @@ func (sc *scanner) start() {
 	}
 	sc.predicates, sc.err = sc.s.knownPredicates(sc.pattern.Graph)
 	if sc.after != nil {
-		i, _ := slices.BinarySearchFunc(sc.predicates, sc.after.Predicate, compareIDs)
+		i, _ := slices.BinarySearchFunc(sc.predicates, sc.after.Predicate, index.CompareIDs)
 		sc.predicates = sc.predicates[i:]
 	}
 	sc.nextPredicate()
@@ -111,11 +113,11 @@ func (sc *scanner) open(p IDQuad) {
 	sc.s.scans.Add(1)
 	sc.order = keys.Choose(p)
 	sc.prefix, _ = sc.order.AppendPrefix(nil, p)
-	sc.present = sc.s.kv.scan(sc.prefix)
+	sc.present = sc.s.kv.Scan(sc.prefix)
 	if sc.s.past || sc.versions {
 		prefix := bytes.Clone(sc.prefix)
 		prefix[0] = byte(sc.order.Past())
-		sc.past = sc.s.kv.scan(prefix)
+		sc.past = sc.s.kv.Scan(prefix)
 	}
 	if sc.after == nil {
 		return
@@ -124,32 +126,29 @@ func (sc *scanner) open(p IDQuad) {
 	if !bytes.HasPrefix(from, sc.prefix) {
 		return // of a predicate before this one
 	}
-	sc.present.seek(append(from, 0))
+	sc.present.Seek(append(from, 0))
 	if sc.past != nil {
 		from[0] = byte(sc.order.Past())
-		sc.past.seek(append(from, bytes.Repeat([]byte{0xff}, keys.PastKeySize-keys.QuadKeySize)...))
+		sc.past.Seek(append(from, bytes.Repeat([]byte{0xff}, keys.PastKeySize-keys.QuadKeySize)...))
 	}
 	sc.after = nil
 }
 
 func (sc *scanner) close() {
 	if sc.present != nil {
-		sc.present.close()
+		sc.present.Close()
 		sc.present = nil
 	}
 	if sc.past != nil {
-		sc.past.close()
+		sc.past.Close()
 		sc.past = nil
 	}
 }
 
-// checkEvery is after how many keys (about a millisecond) a long scan calls pace.
-const checkEvery = 1024
-
 // next moves to the next row that is shown.
 func (sc *scanner) next() bool {
 	for sc.err == nil && sc.present != nil {
-		if sc.steps++; sc.steps%checkEvery == 0 {
+		if sc.steps++; sc.steps%index.CheckEvery == 0 {
 			if sc.err = sc.s.pace(); sc.err != nil {
 				return false
 			}
@@ -162,13 +161,13 @@ func (sc *scanner) next() bool {
 			}
 		case pastFirst:
 			shown := sc.takePast()
-			sc.past.next()
+			sc.past.Next()
 			if shown {
 				return true
 			}
 		default:
 			shown := sc.takePresent()
-			sc.present.next()
+			sc.present.Next()
 			if shown {
 				return true
 			}
@@ -179,21 +178,21 @@ func (sc *scanner) next() bool {
 
 // pick says on which side the next key is.
 func (sc *scanner) pick() (pastFirst, any bool) {
-	presentValid := sc.present.valid()
-	if sc.past == nil || !sc.past.valid() {
+	presentValid := sc.present.Valid()
+	if sc.past == nil || !sc.past.Valid() {
 		return false, presentValid
 	}
 	if !presentValid {
 		return true, true
 	}
-	c := bytes.Compare(sc.past.key()[1:keys.QuadKeySize], sc.present.key()[1:])
+	c := bytes.Compare(sc.past.Key()[1:keys.QuadKeySize], sc.present.Key()[1:])
 	return c < 0 || c == 0 && sc.versions, true
 }
 
 func (sc *scanner) takePresent() bool {
-	q, ok := sc.order.Parse(sc.present.key())
+	q, ok := sc.order.Parse(sc.present.Key())
 	if !ok {
-		sc.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", sc.present.key())
+		sc.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", sc.present.Key())
 		return false
 	}
 	if !keys.Matches(sc.pattern, q) || !sc.admits(&q) {
@@ -209,7 +208,7 @@ func (sc *scanner) takePresent() bool {
 }
 
 func (sc *scanner) takePast() bool {
-	key := sc.past.key()
+	key := sc.past.Key()
 	from, to, ok := keys.Interval(key)
 	q, parsed := sc.order.Past().Parse(key)
 	if !ok || !parsed {
@@ -243,8 +242,8 @@ func (sc *scanner) enter(q *IDQuad) {
 			sc.stateBytes = sc.stateBytes[:0] // the same bytes may say something else
 		}
 		if sc.indexed {
-			sc.tenure, sc.graphShown = sc.s.generations.tenureOf(q.Graph)
-			sc.name = sc.tenure.graph
+			sc.tenure, sc.graphShown = sc.s.generations.TenureOf(q.Graph)
+			sc.name = sc.tenure.Graph
 		} else {
 			sc.name, sc.graphShown = sc.s.counts(q.Graph)
 		}
@@ -257,16 +256,16 @@ func (sc *scanner) enter(q *IDQuad) {
 
 // decode reads the state of the row, from the cursor where it holds it, and
 // tells whether the view shows any of it.
-func (sc *scanner) decode(c cursor, here bool) bool {
-	var st state
+func (sc *scanner) decode(c index.Cursor, here bool) bool {
+	var st base.State
 	if here {
-		sc.err = c.value(func(v []byte) (err error) {
+		sc.err = c.Value(func(v []byte) (err error) {
 			if len(v) > 0 && bytes.Equal(v, sc.stateBytes) {
 				st = sc.state // as for most statements of one commit
 				return nil
 			}
-			if st, err = parseState(v, sc.agent); err == nil {
-				sc.s.generations.settle(&st, sc.row.Graph)
+			if st, err = base.ParseState(v, sc.agent); err == nil {
+				sc.s.generations.Settle(&st, sc.row.Graph)
 				sc.state, sc.stateBytes = st, append(sc.stateBytes[:0], v...)
 			}
 			return err
@@ -281,14 +280,14 @@ func (sc *scanner) decode(c cursor, here bool) bool {
 	if sc.err != nil {
 		return false
 	}
-	if sc.row.to == 0 && st.since > sc.s.position.Revision && sc.past != nil {
+	if sc.row.to == 0 && st.Since > sc.s.position.Revision && sc.past != nil {
 		return false // it has stood like this only later
 	}
 	if sc.row.to == 0 {
-		sc.row.from = st.since
+		sc.row.from = st.Since
 	}
 	sc.row.Graph = sc.name
-	sc.row.shown = sc.s.visible(sc.row.Graph, st.assertions)
+	sc.row.shown = sc.s.visible(sc.row.Graph, st.Assertions)
 	if len(sc.row.shown) == 0 {
 		return false
 	}
@@ -312,11 +311,9 @@ func (sc *scanner) agent(number uint64) (AgentID, error) {
 	if number == sc.sourceNumber {
 		return sc.source, nil
 	}
-	a, err := sc.s.dict.agent(number)
+	a, err := sc.s.dict.Agent(number)
 	if err == nil {
 		sc.sourceNumber, sc.source = number, a
 	}
 	return a, err
 }
-
-func compareIDs(a, b ID) int { return bytes.Compare(a[:], b[:]) }

@@ -3,6 +3,8 @@ package kg
 import (
 	"slices"
 	"testing"
+
+	"koine/kg/internal/index"
 )
 
 // TestScratchBounds proves which commits share an array for their changes: those that
@@ -45,13 +47,13 @@ func TestScratchBounds(t *testing.T) {
 func TestScratchLists(t *testing.T) {
 	var s scratch
 	give := func(keys int) {
-		o := &overlay{}
+		o := &index.Overlay{}
 		for range keys {
-			o.unread = append(o.unread, keyWrite{"k", plainKey})
+			o.Unread = append(o.Unread, index.KeyWrite{"k", index.PlainKey})
 		}
-		o.unread = slices.Clip(o.unread)
+		o.Unread = slices.Clip(o.Unread)
 		s.takeList(o)
-		if o.unread != nil {
+		if o.Unread != nil {
 			t.Error("the overlay still has what the next group writes to")
 		}
 	}
@@ -66,7 +68,7 @@ func TestScratchLists(t *testing.T) {
 			t.Fatalf("%d keys in a place for %d", len(list), cap(list))
 		}
 		for _, w := range list[:cap(list)] {
-			if w != (keyWrite{}) {
+			if w != (index.KeyWrite{}) {
 				t.Fatal("a key is left in the place")
 			}
 		}

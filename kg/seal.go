@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"github.com/google/uuid"
+
+	"koine/kg/internal/base"
 )
 
 // sealer makes the tokens that go outside. Their keys come from the directory's
@@ -101,7 +103,7 @@ const (
 // is recognised, and encrypted: the index of a change tells how many stand before
 // it in its commit, which its reader may not see.
 func (s *Store) FormatPosition(p Position) string {
-	p.Epoch = s.dir.epoch
+	p.Epoch = s.dir.Epoch
 	if last := s.sealer.last.Load(); last != nil && last.position == p {
 		return last.token
 	}
@@ -118,7 +120,7 @@ func (s *Store) FormatPosition(p Position) string {
 
 func (s *Store) signPosition(b []byte) []byte {
 	h := hmac.New(sha256.New, s.sealer.mac)
-	h.Write(s.dir.epoch[:])
+	h.Write(s.dir.Epoch[:])
 	h.Write(b)
 	return h.Sum(b)[:positionBytes]
 }
@@ -133,7 +135,7 @@ func (s *Store) ParsePosition(token string) (Position, error) {
 	}
 	var plain [aes.BlockSize]byte
 	s.sealer.position.Decrypt(plain[:], raw[1:])
-	return Position{s.dir.epoch, Revision(binary.BigEndian.Uint64(plain[:])), binary.BigEndian.Uint32(plain[8:])}, nil
+	return Position{s.dir.Epoch, Revision(binary.BigEndian.Uint64(plain[:])), binary.BigEndian.Uint32(plain[8:])}, nil
 }
 
 func (s *Store) errPositionGone(why string) *Error {
@@ -162,7 +164,7 @@ func (s *Store) ChangeID(p Position) string {
 func (s *Store) SnapshotChangeID(r Revision, q Quad) string {
 	b := binary.BigEndian.AppendUint64([]byte{'s'}, uint64(r))
 	for _, t := range [...]Term{q.Subject, q.Predicate, q.Object, q.Graph} {
-		record := appendTerm(nil, t)
+		record := base.AppendTerm(nil, t)
 		b = binary.AppendUvarint(b, uint64(len(record)))
 		b = append(b, record...)
 	}
@@ -170,5 +172,5 @@ func (s *Store) SnapshotChangeID(r Revision, q Quad) string {
 }
 
 func (s *Store) uuid(name []byte) string {
-	return uuid.NewSHA1(uuid.UUID(s.dir.epoch), name).String()
+	return uuid.NewSHA1(uuid.UUID(s.dir.Epoch), name).String()
 }

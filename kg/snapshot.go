@@ -2,12 +2,16 @@ package kg
 
 import (
 	"context"
+	"encoding/binary"
 	"iter"
 	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -17,13 +21,13 @@ import (
 type Snapshot struct {
 	// ctx is that of the operation that took the snapshot: scans end with it.
 	ctx       context.Context
-	kv        kv
-	dict      dictionary
+	kv        index.KV
+	dict      index.Dictionary
 	access    Access
-	catalogue *catalogue
-	pending   *deltas // what an update under way adds to the catalogue
+	catalogue *index.Catalogue
+	pending   *index.Deltas // what an update under way adds to the catalogue
 	// generations are those of the newest revision of kv.
-	generations *generations
+	generations *index.Generations
 	view        View
 	position    Position
 	// past tells that the revision read is older than the one kv stands at.
@@ -110,14 +114,14 @@ func (s *Snapshot) noteSources(list []Assertion) {
 
 // ID is the id of a term, false when the store has none for it. That there is
 // one does not mean that the view shows a statement with it.
-func (s *Snapshot) ID(t Term) (ID, bool, error) { return s.dict.id(t) }
+func (s *Snapshot) ID(t Term) (ID, bool, error) { return s.dict.ID(t) }
 
 // Term is the term of an id that a scan or LocalID gave.
 func (s *Snapshot) Term(id ID) (Term, error) {
 	if IsLocal(id) {
 		return s.localTerm(id)
 	}
-	return s.dict.term(id)
+	return s.dict.Term(id)
 }
 
 // Row is one statement of a scan, in ids.
@@ -136,7 +140,7 @@ type Row struct {
 // starts behind that quad: the order depends on the pattern only, so pages of
 // one revision fit together.
 func (s *Snapshot) MatchIDs(p IDPattern, after *IDQuad) iter.Seq2[Row, error] {
-	return s.matchRows(p, after, !s.view.admitsAll())
+	return s.matchRows(p, after, !s.view.AdmitsAll())
 }
 
 // MatchAsserted is MatchIDs for whoever asks for the Assertions of all rows, or
@@ -198,7 +202,7 @@ func (s *Snapshot) patternIDs(p Pattern) (ids IDPattern, known bool, err error) 
 		if part.t.IsZero() {
 			continue
 		}
-		id, ok, err := s.dict.id(part.t)
+		id, ok, err := s.dict.ID(part.t)
 		if !ok || err != nil {
 			return ids, false, err
 		}
@@ -221,16 +225,16 @@ type quadDecoder struct {
 }
 
 func (d *quadDecoder) decode(s *Snapshot, ids *IDQuad) (Quad, error) {
-	old := quadParts(&d.quad, &d.ids)
+	old := base.QuadParts(&d.quad, &d.ids)
 	for i, part := range [...]*ID{&ids.Subject, &ids.Predicate, &ids.Object, &ids.Graph} {
-		if *part == *old[i].id {
+		if *part == *old[i].ID {
 			continue
 		}
-		t, err := s.dict.term(*part)
+		t, err := s.dict.Term(*part)
 		if err != nil {
 			return Quad{}, err
 		}
-		*old[i].term, *old[i].id = t, *part
+		*old[i].Term, *old[i].ID = t, *part
 	}
 	return d.quad, nil
 }
@@ -245,7 +249,7 @@ func (s *Snapshot) Assertions(row Row) ([]Assertion, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := s.visible(row.Graph, st.assertions)
+	list := s.visible(row.Graph, st.Assertions)
 	s.noteSources(list)
 	return list, nil
 }
@@ -274,7 +278,7 @@ func (s *Snapshot) toIndex(graph ID) (ID, bool) {
 	if graph.IsZero() || s.generations == nil {
 		return graph, true
 	}
-	return s.generations.idAt(graph, s.revision())
+	return s.generations.IDAt(graph, s.revision())
 }
 
 // counts tells whether what the index holds under an id is that of the graph at the
@@ -283,13 +287,13 @@ func (s *Snapshot) counts(graph ID) (name ID, is bool) {
 	if s.generations == nil {
 		return graph, true
 	}
-	t, ok := s.generations.tenureOf(graph)
+	t, ok := s.generations.TenureOf(graph)
 	at := s.revision()
-	return t.graph, ok && t.from <= at && (t.until == 0 || at < t.until)
+	return t.Graph, ok && t.From <= at && (t.Until == 0 || at < t.Until)
 }
 
 // loadState reads the state of a row that the scan did not decode.
-func (s *Snapshot) loadState(row Row) (st state, err error) {
+func (s *Snapshot) loadState(row Row) (st base.State, err error) {
 	var ok bool
 	if row.Graph, ok = s.toIndex(row.Graph); !ok {
 		return st, Errorf(CodeInternal, "a row of a graph that is not there")
@@ -298,16 +302,16 @@ func (s *Snapshot) loadState(row Row) (st state, err error) {
 }
 
 // loadIndexed is loadState with the graph by its id in the index.
-func (s *Snapshot) loadIndexed(row Row) (st state, err error) {
+func (s *Snapshot) loadIndexed(row Row) (st base.State, err error) {
 	key := keys.SPOG.Append(nil, row.IDQuad)
 	if row.to != 0 {
 		key = keys.SPOG.AppendPast(nil, row.IDQuad, uint64(row.from), uint64(row.to))
 	}
-	found, err := s.kv.get(key, func(v []byte) (err error) {
-		st, err = parseState(v, s.dict.agent)
+	found, err := s.kv.Get(key, func(v []byte) (err error) {
+		st, err = base.ParseState(v, s.dict.Agent)
 		return err
 	})
-	s.generations.settle(&st, row.Graph)
+	s.generations.Settle(&st, row.Graph)
 	if err == nil && !found && row.to != 0 && row.to <= s.floor() {
 		return st, s.errGone(row.from) // was taken away meanwhile
 	}
@@ -326,7 +330,7 @@ func (s *Snapshot) floor() Revision {
 }
 
 func (s *Snapshot) errGone(r Revision) error {
-	return errRevisionGone(r, Position{s.position.Epoch, s.floor(), EndOfCommit})
+	return datadir.ErrRevisionGone(r, Position{s.position.Epoch, s.floor(), EndOfCommit})
 }
 
 // admits tells whether the view shows anything of the graph. A graph whose name
@@ -344,12 +348,12 @@ func (s *Snapshot) admits(graph ID) (bool, error) {
 	if d, ok := s.graphs.Load(graph); ok {
 		return d.(bool), nil
 	}
-	t, err := s.dict.term(graph)
+	t, err := s.dict.Term(graph)
 	if err != nil {
 		return false, err
 	}
 	shown, kept := s.mayRead(graph, t)
-	shown = shown && s.view.shows(t)
+	shown = shown && s.view.Shows(t)
 	if !kept || s.view.Graphs != nil {
 		s.graphs.Store(graph, shown)
 	}
@@ -388,15 +392,239 @@ func (s *Snapshot) admitsPlace(predicate, graph ID) (bool, error) {
 	if d, ok := s.places.Load(place); ok {
 		return d.(bool), nil
 	}
-	p, err := s.dict.term(predicate)
+	p, err := s.dict.Term(predicate)
 	if err != nil {
 		return false, err
 	}
-	g, err := s.dict.term(graph)
+	g, err := s.dict.Term(graph)
 	if err != nil {
 		return false, err
 	}
 	decision := !s.hides(p, g)
 	s.places.Store(place, decision)
 	return decision, nil
+}
+
+// pinned is the newest revision, held readable.
+type pinned struct {
+	head *head
+	kv   index.KV        // all layers
+	base *index.BadgerKV // the lowest
+	at   Revision        // of base
+}
+
+// pin holds the newest revision readable until unpin.
+func (s *Store) pin(context.Context) (pinned, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return pinned{}, base.ErrClosed()
+	}
+	at := s.layers.flushed
+	n, _ := s.pins.Get(at)
+	s.pins.Set(at, n+1)
+	s.users.Add(1)
+	base := s.newKV(at)
+	return pinned{s.head.Load(), s.layers.over(base, s.layers.readerMem()), base, at}, nil
+}
+
+func (s *Store) unpin(p pinned) {
+	p.base.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, _ := s.pins.Get(p.at); n > 1 {
+		s.pins.Set(p.at, n-1)
+	} else {
+		s.pins.Delete(p.at)
+	}
+	s.users.Done()
+}
+
+// publish shows a head whose keys Badger has.
+func (s *Store) publish(h *head) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.showFlushed(h.revision)
+	s.discardOld()
+	s.showHead(h)
+}
+
+// showHead moves readers forward. Called with mu held.
+func (s *Store) showHead(h *head) {
+	s.head.Store(h)
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// discardOld lets older versions of Badger's keys go that nobody reads any more.
+// Called with mu held.
+func (s *Store) discardOld() {
+	oldest := s.layers.flushed
+	if r, _, ok := s.pins.Min(); ok {
+		oldest = min(oldest, r)
+	}
+	s.db.SetDiscardTs(uint64(oldest))
+}
+
+// LocalID gives a term an id on this snapshot only, which no statement has: it
+// stands for a term that the store does not know, or that must look as if it did
+// not. Term gives the term back. Two snapshots give a term the same local id
+// unless their terms collide. A snapshot has at most MaxLocalTerms of them; one more is
+// LIMIT_EXCEEDED.
+func (s *Snapshot) LocalID(t Term) (ID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := base.Hash16(base.AppendTerm(nil, t))
+	for n := binary.BigEndian.Uint64(h[:8]) | base.LocalNumbers; ; n = (n + 1) | base.LocalNumbers {
+		id := keys.Numbered(base.TagOf(t), n)
+		switch had, taken := s.local[id]; {
+		case taken && had == t:
+			return id, nil
+		case taken:
+			continue
+		case len(s.local) == MaxLocalTerms:
+			e := Errorf(CodeLimitExceeded, "more than %d terms that are in no statement are named as ends of paths without a step", MaxLocalTerms)
+			e.Limit, e.Hint = "localTerms", "Ask of fewer terms at a time, or by a path that takes a step (+ instead of *)."
+			return ID{}, e
+		}
+		if s.local == nil {
+			s.local = map[ID]Term{}
+		}
+		s.local[id] = t
+		return id, nil
+	}
+}
+
+// localTerm is the term of a local id.
+func (s *Snapshot) localTerm(id ID) (Term, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.local[id]
+	if !ok {
+		return t, Errorf(CodeInternal, "a local id of another snapshot")
+	}
+	return t, nil
+}
+
+// Resolve is the revision of the moment: 0 before the first commit. A time
+// before the oldest entry of a log whose head was cut is CodeRevisionGone.
+func (s *Store) Resolve(ctx context.Context, m Moment) (Revision, error) {
+	if m.Time.IsZero() {
+		return m.Revision, nil
+	}
+	return s.RevisionAt(ctx, m.Time)
+}
+
+// ReadableAt is Resolve for a read, which needs a revision: before the first
+// there is nothing to read, and that is CodeRevisionGone.
+func (s *Store) ReadableAt(ctx context.Context, m Moment) (Revision, error) {
+	r, err := s.Resolve(ctx, m)
+	if r == 0 && err == nil {
+		err = Errorf(CodeRevisionGone, "%s is before the first commit: there is nothing to read", m)
+	}
+	return r, err
+}
+
+// Numbered yields the statements of Sequence in the graph in the order of their
+// numbers, from this number on. Getting to the first costs one seek, however
+// many are before it.
+func (s *Snapshot) Numbered(graph Term, from int64) iter.Seq2[Row, error] {
+	return s.InOrder(graph, Sequence, max(1, from), ID{})
+}
+
+// InOrder yields the statements of Sequence, or of a property that is Ordered, in the
+// graph, in the order of their numbers and then of their subjects' ids: those of this
+// number with subjects behind the given one (the zero ID is before all), then those of
+// greater numbers. Getting to the first costs one seek, however many are before it.
+func (s *Snapshot) InOrder(graph, property Term, from int64, behind ID) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		ids, known, err := s.patternIDs(Pattern{Graph: graph, Predicate: property})
+		if err != nil {
+			yield(Row{}, err)
+			return
+		}
+		if !known {
+			return
+		}
+		for row, err := range s.MatchIDs(ids, base.Place(ids, from, behind)) {
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// MaxLiteralKinds is up to how many languages, and how many datatypes, a text is
+// looked up in each of them.
+const MaxLiteralKinds = 256
+
+// Literals lists the literals with this text that the store knows, in whatever
+// language and datatype: what a text without either may mean. That there is one
+// does not mean that the view shows a statement with it. It is not complete when
+// the store has too many languages or datatypes: then the values have to be
+// read.
+func (s *Snapshot) Literals(text string) (known []Term, complete bool, err error) {
+	languages, datatypes := s.listed(keys.LanguagePrefix()), s.listed(keys.DatatypePrefix())
+	if len(languages) > MaxLiteralKinds || len(datatypes) > MaxLiteralKinds {
+		return nil, false, nil
+	}
+	candidates := []Term{String(text)}
+	for _, lang := range languages {
+		candidates = append(candidates, base.LiteralOfKind(text, base.Tagged(lang)))
+	}
+	for _, datatype := range base.InlineDatatypes {
+		t := Typed(text, datatype)
+		if _, inline := base.InlineID(t); inline {
+			candidates = append(candidates, t)
+		}
+	}
+	for _, datatype := range datatypes {
+		t := Typed(text, datatype)
+		if _, inline := base.InlineID(t); !inline {
+			candidates = append(candidates, t)
+		}
+	}
+	for _, t := range candidates {
+		_, ok, err := s.dict.ID(t)
+		if err != nil {
+			return nil, false, err
+		}
+		if ok {
+			known = append(known, t)
+		}
+	}
+	return known, true, nil
+}
+
+// HasDatatype tells whether the store has a literal of the datatype, be it in what the
+// view shows or not.
+func (s *Snapshot) HasDatatype(iri string) (bool, error) {
+	return s.dict.KV.Get(keys.Datatype(iri), func([]byte) error { return nil })
+}
+
+// HasLiteralOf tells whether the view shows a statement of the predicate whose object is
+// a literal, by one look behind the resources.
+func (s *Snapshot) HasLiteralOf(predicate ID) (bool, error) {
+	last := ID{}
+	for i := range last {
+		last[i] = 0xff
+	}
+	resources := last
+	resources[0] = keys.TagLiteral - 1
+	for _, err := range s.MatchIDs(IDPattern{Predicate: predicate}, &IDQuad{Subject: last, Predicate: predicate, Object: resources, Graph: last}) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// listed gives what follows a prefix in the keys that begin with it, one more
+// than MaxLiteralKinds at the most.
+func (s *Snapshot) listed(prefix []byte) []string {
+	c := s.kv.Scan(prefix)
+	defer c.Close()
+	var out []string
+	for ; c.Valid() && len(out) <= MaxLiteralKinds; c.Next() {
+		out = append(out, string(c.Key()[1:]))
+	}
+	return out
 }

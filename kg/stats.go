@@ -3,6 +3,7 @@ package kg
 import (
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"koine/kg/internal/keys"
@@ -74,7 +75,7 @@ func (s *Store) Stats() Stats {
 	st := Stats{
 		Revision: h.revision, Time: h.time, Terms: h.nextNumber - 1,
 		QueueLength: len(s.queue), Watchers: s.tailer.watchers(),
-		CacheHits: s.cache.hits.read(), CacheMisses: s.cache.misses.read(), KeysRead: s.keysRead.read(),
+		CacheHits: s.cache.Hits.Read(), CacheMisses: s.cache.Misses.Read(), KeysRead: s.keysRead.Read(),
 		OldestInLog: Revision(s.wal.First()), LogBytes: s.wal.UsedBytes(), ReplayedOpen: s.replayed,
 		CommitSeconds: s.measures.commit.histogram(latencyBounds, float64(time.Second)),
 		AppendSeconds: s.measures.append.histogram(latencyBounds, float64(time.Second)),
@@ -84,16 +85,16 @@ func (s *Store) Stats() Stats {
 	if err := s.Ready(); err != nil {
 		st.Refused = CodeOf(err)
 	}
-	st.FreeBytes, _ = s.options.FreeBytes(s.dir.path) // a scrape has nobody to tell
+	st.FreeBytes, _ = s.options.FreeBytes(s.dir.Path) // a scrape has nobody to tell
 	st.CheckpointBytes = s.checkpointBytes()
 	st.LagRevisions, st.MaxLag = s.tailer.lag(h.revision)
-	h.catalogue.each(keys.PrefixPredicate, ID{}, func(graph, _ ID, n uint64) {
-		if t, counts := h.generations.tenureOf(graph); counts && t.until == 0 {
+	h.catalogue.Each(keys.PrefixPredicate, ID{}, func(graph, _ ID, n uint64) {
+		if t, counts := h.generations.TenureOf(graph); counts && t.Until == 0 {
 			st.Statements += n
 		}
 	})
-	st.Sources, st.MostBacked = h.catalogue.backers()
-	st.MaxBacked, st.OverShare = s.options.MaxBacked, s.overShare.read()
+	st.Sources, st.MostBacked = h.catalogue.Backers()
+	st.MaxBacked, st.OverShare = s.options.MaxBacked, s.overShare.Read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -137,4 +138,89 @@ func (t *tailer) lag(head Revision) (Histogram, Revision) {
 		h.Sum += float64(behind)
 	}
 	return h, most
+}
+
+// Histogram is how often values fell below each of its bounds.
+type Histogram struct {
+	// Bounds are the upper ends of the buckets, in ascending order; a value that
+	// is a bound belongs below it. Not to be changed.
+	Bounds []float64
+	// Counts has one more: the last one is of the values above all bounds. They
+	// are not added up.
+	Counts []uint64
+	Sum    float64
+}
+
+// Count is how many values there were.
+func (h Histogram) Count() (n uint64) {
+	for _, c := range h.Counts {
+		n += c
+	}
+	return n
+}
+
+// Cumulative is the counts added up by bound, as Prometheus has them.
+func (h Histogram) Cumulative() map[float64]uint64 {
+	m := make(map[float64]uint64, len(h.Bounds))
+	n := uint64(0)
+	for i, b := range h.Bounds {
+		n += h.Counts[i]
+		m[b] = n
+	}
+	return m
+}
+
+// Bounds of the store's histograms.
+var (
+	// latencyBounds are in seconds, from a group in a memory file system to a disk
+	// that hangs.
+	latencyBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
+	// groupBounds are in commits.
+	groupBounds = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}
+	// lagBounds are in revisions; a watcher that is at the head is in the first.
+	lagBounds = []float64{0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000}
+)
+
+// maxBuckets bounds the buckets of a histogram.
+const maxBuckets = 16
+
+// distribution is a histogram under observation. One goroutine at a time observes, any
+// number read; observing allocates nothing and takes no lock.
+type distribution struct {
+	counts [maxBuckets]atomic.Uint64
+	sum    atomic.Uint64 // in the unit of its observer: nanoseconds, or commits
+}
+
+func (d *distribution) observe(bounds []float64, v float64, sum uint64) {
+	i, _ := slices.BinarySearch(bounds, v)
+	d.counts[i].Add(1)
+	d.sum.Add(sum)
+}
+
+func (d *distribution) took(t time.Duration) { d.observe(latencyBounds, t.Seconds(), uint64(t)) }
+
+func (d *distribution) size(n int) { d.observe(groupBounds, float64(n), uint64(n)) }
+
+// histogram is what was observed so far, in units of so many of the sum's.
+func (d *distribution) histogram(bounds []float64, unit float64) Histogram {
+	h := Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1), Sum: float64(d.sum.Load()) / unit}
+	for i := range h.Counts {
+		h.Counts[i] = d.counts[i].Load()
+	}
+	return h
+}
+
+// Stages is when an update that was acknowledged went through what: it was queued,
+// its group was taken, executed (judged again where that was needed), appended to
+// the log with its sync, and applied to the index.
+type Stages struct {
+	Queued, Taken, Executed, Appended, Applied time.Time
+	// Group is the revision of the last commit in the group, which names it, and
+	// Commits how many there are.
+	Group   Revision
+	Commits int
+}
+
+func (g *group) stages(queued time.Time) Stages {
+	return Stages{queued, g.began, g.executed, g.appended, g.applied, g.revision, len(g.commits)}
 }

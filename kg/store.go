@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,10 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/tidwall/btree"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
+	"koine/kg/internal/logentry"
 	"koine/kg/internal/wal"
 )
 
@@ -20,12 +25,12 @@ import (
 type Store struct {
 	options   Options
 	log       *slog.Logger
-	dir       *directory
+	dir       *datadir.Directory
 	wal       *wal.Log
 	db        *badger.DB
 	aside     string   // the temporary directory of a read-only store's index; "" for none
 	asideLock *os.File // of it, held
-	cache     *termCache
+	cache     *index.TermCache
 	readers   *readers
 	sealer    *sealer
 	tailer    *tailer
@@ -68,12 +73,12 @@ type Store struct {
 	endJudging context.CancelFunc
 	recently   recently // the committer's alone, as the next four
 	scratch    scratch
-	met        metTerms
+	met        index.MetTerms
 	tempo      tempo
-	ahead      *group       // executed, and on its way to the log; nil for none
-	entry      *entryWriter // of the append under way
-	frames     wal.Frames   // its entries
-	measures   measures     // observed by the committer, read by Stats
+	ahead      *group                // executed, and on its way to the log; nil for none
+	entry      *logentry.EntryWriter // of the append under way
+	frames     wal.Frames            // its entries
+	measures   measures              // observed by the committer, read by Stats
 
 	// door is held to queue an update and to foresee one, and taken whole to close the
 	// store, so that nothing is queued behind the committer's last look and Badger is
@@ -95,14 +100,14 @@ type Store struct {
 	// counted tells that the catalogue has the counts by source: always, once the
 	// store is open and takes updates.
 	counted   bool
-	overShare counter // updates that were refused for Options.MaxBacked
-	keysRead  counter // of the index, since the store is being opened
+	overShare base.Counter // updates that were refused for Options.MaxBacked
+	keysRead  base.Counter // of the index, since the store is being opened
 
 	layers layers // changed by the committer alone, under mu
 	// flushedKV is what Badger has since the memory was last written there, for who does
 	// not wait for mu. The next time makes another one of it: whoever has the same one
 	// knows what it lacks.
-	flushedKV   atomic.Pointer[badgerKV]
+	flushedKV   atomic.Pointer[index.BadgerKV]
 	closedIndex closedIndex // that was opened
 	replayed    uint64      // commits that opening had to apply again
 	rebuilt     string      // why opening had to make the index anew; "" when it did not
@@ -112,9 +117,9 @@ type Store struct {
 type head struct {
 	revision  Revision
 	time      time.Time
-	catalogue *catalogue
+	catalogue *index.Catalogue
 	// generations of graphs, nil where there are none.
-	generations *generations
+	generations *index.Generations
 	nextNumber  uint64   // of the dictionary's next term
 	hash        [32]byte // of the log entry
 }
@@ -128,12 +133,12 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := o.valid(); err != nil {
 		return nil, err
 	}
-	var d *directory
+	var d *datadir.Directory
 	var err error
 	if o.ReadOnly {
 		d, err = openDirectoryReadOnly(dir)
 	} else {
-		d, err = openDirectory(dir, o.MustExist)
+		d, err = datadir.OpenDirectory(dir, o.MustExist)
 	}
 	if err != nil {
 		return nil, err
@@ -153,15 +158,15 @@ func Open(dir string, o Options) (*Store, error) {
 		scrubbed:  make(chan struct{}),
 		stop:      make(chan struct{}),
 		moved:     make(chan struct{}),
-		entry:     newEntryWriter(),
+		entry:     logentry.NewEntryWriter(),
 		names:     names{prefixes: new(Prefixes)},
 	}
 	s.judging, s.endJudging = context.WithCancel(context.Background())
 	if err := s.open(); err != nil {
 		s.endJudging()
-		return nil, errors.Join(d.new.failed(err), s.closeContents(), d.new.remove(), d.close())
+		return nil, errors.Join(d.New.Failed(err), s.closeContents(), d.New.Remove(), d.Close())
 	}
-	d.new = nil // it is made
+	d.New = nil // it is made
 	s.stopped.Add(3)
 	go s.checkIndexFiles()
 	go s.scrub()
@@ -190,11 +195,11 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 func (s *Store) open() (err error) {
-	s.oldest.Store(uint64(s.dir.floor))
-	if s.sealer, err = newSealer(s.dir.secret); err != nil {
+	s.oldest.Store(uint64(s.dir.Floor))
+	if s.sealer, err = newSealer(s.dir.Secret); err != nil {
 		return err
 	}
-	s.cache = newTermCache(s.options.TermCache)
+	s.cache = index.NewTermCache(s.options.TermCache)
 	if err := s.openLog(); err != nil {
 		return err
 	}
@@ -243,7 +248,7 @@ func (s *Store) Close() error {
 }
 
 // closeFiles closes the store's files and lets the directory go.
-func (s *Store) closeFiles() error { return errors.Join(s.closeContents(), s.dir.close()) }
+func (s *Store) closeFiles() error { return errors.Join(s.closeContents(), s.dir.Close()) }
 
 // closeContents closes whatever is open, the index first: what it holds must be in
 // the log.
@@ -260,12 +265,10 @@ func (s *Store) closeContents() error {
 	return errors.Join(errs...)
 }
 
-func errClosed() error { return Errorf(CodeClosed, "the store is closed") }
-
 // Ready is nil while updates are taken, and otherwise says why they are not.
 func (s *Store) Ready() error {
 	if s.isClosed() {
-		return errClosed()
+		return base.ErrClosed()
 	}
 	if e := s.refusedFor(); e != nil {
 		return e
@@ -294,7 +297,7 @@ func (s *Store) refusedFor() *Error {
 // Ready it does not mind a full volume, nor Options.ReadOnly.
 func (s *Store) Sound() error {
 	if s.isClosed() {
-		return errClosed()
+		return base.ErrClosed()
 	}
 	if e := s.refused.Load(); e != nil && e.Code != CodeDiskFull {
 		return e
@@ -327,7 +330,7 @@ func (s *Store) refuse(e *Error) {
 
 // Head is behind the newest revision.
 func (s *Store) Head() Position {
-	return Position{s.dir.epoch, s.head.Load().revision, EndOfCommit}
+	return Position{s.dir.Epoch, s.head.Load().revision, EndOfCommit}
 }
 
 // LiteralBytes is how long a literal may be that is added (Options.LiteralBytes).
@@ -337,13 +340,13 @@ func (s *Store) LiteralBytes() int { return s.options.LiteralBytes }
 func (s *Store) Oldest() Position {
 	first := Revision(s.wal.First())
 	if first == 0 {
-		return Position{s.dir.epoch, s.head.Load().revision, EndOfCommit}
+		return Position{s.dir.Epoch, s.head.Load().revision, EndOfCommit}
 	}
-	return Position{s.dir.epoch, first - 1, EndOfCommit}
+	return Position{s.dir.Epoch, first - 1, EndOfCommit}
 }
 
 // Epoch tells this store's log from any other.
-func (s *Store) Epoch() Epoch { return s.dir.epoch }
+func (s *Store) Epoch() Epoch { return s.dir.Epoch }
 
 // View takes a snapshot of the store as the view shows it, which must be
 // closed. Scans on it end with ctx. It fails with CodeRevisionAhead when the
@@ -376,13 +379,13 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	}
 	if v.At != 0 && v.At < s.floor() {
 		release()
-		return nil, errRevisionGone(v.At, Position{s.dir.epoch, s.floor(), EndOfCommit})
+		return nil, datadir.ErrRevisionGone(v.At, Position{s.dir.Epoch, s.floor(), EndOfCommit})
 	}
 	if v.At == 0 {
 		v.At = newest
 	}
-	v.Principal.normalise()
-	if err := v.doubting(s.options.Distrust); err != nil {
+	v.Principal.Normalise()
+	if err := v.Doubting(s.options.Distrust); err != nil {
 		release()
 		return nil, err
 	}
@@ -394,11 +397,11 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	return &Snapshot{
 		ctx: ctx, kv: p.kv, access: s.options.Access, hides: Hidden(s.options.Access, v.Principal),
 		meter:   meterOf(ctx, &v.Principal),
-		forgets: forgetful(s.options.Access, v.Principal), followed: unfollowed, catalogue: p.head.catalogue, generations: p.head.generations,
+		forgets: base.Forgetful(s.options.Access, v.Principal), followed: unfollowed, catalogue: p.head.catalogue, generations: p.head.generations,
 		reader:   s.readers.of(&v.Principal),
-		dict:     dictionary{kv: p.kv, cache: s.cache},
+		dict:     index.Dictionary{KV: p.kv, Cache: s.cache},
 		view:     v,
-		position: Position{s.dir.epoch, v.At, EndOfCommit},
+		position: Position{s.dir.Epoch, v.At, EndOfCommit},
 		past:     past,
 		oldest:   &s.oldest,
 		commit:   s.tailer.commit,
@@ -416,14 +419,21 @@ func (s *Store) WaitFor(ctx context.Context, r Revision) error {
 			return nil
 		}
 		if closed {
-			return errClosed()
+			return base.ErrClosed()
 		}
 		select {
 		case <-moved:
 		case <-s.stop:
-			return errClosed()
+			return base.ErrClosed()
 		case <-ctx.Done():
 			return Errorf(CodeTimeout, "revision %d did not come in time: %w", r, ctx.Err())
 		}
 	}
+}
+
+// newKV is a snapshot of the store's index.
+func (s *Store) newKV(at Revision) *index.BadgerKV { return index.NewBadgerKV(s.db, at, &s.keysRead) }
+
+func sprintfTrim(format string, args []any) string {
+	return strings.TrimSpace(fmt.Sprintf(format, args...))
 }

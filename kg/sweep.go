@@ -2,8 +2,14 @@ package kg
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"time"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
+	"koine/kg/internal/wal"
 )
 
 // Sweep reads many patterns one after the other in one walk over the index:
@@ -29,7 +35,7 @@ type Sweep struct {
 
 // Sweep begins a walk. Nothing is read before the first Seek.
 func (s *Snapshot) Sweep() *Sweep {
-	return &Sweep{sc: scanner{s: s, states: !s.view.admitsAll()}}
+	return &Sweep{sc: scanner{s: s, states: !s.view.AdmitsAll()}}
 }
 
 // SweepAsserted is a Sweep whose rows hold their assertions, so that asking for
@@ -60,11 +66,11 @@ func (w *Sweep) Seek(p IDPattern, after *IDQuad) {
 	sc.pattern, sc.predicates = q, nil
 	prefix, _ := sc.order.AppendPrefix(w.spare[:0], q)
 	w.spare, sc.prefix = sc.prefix, prefix
-	sc.present.move(prefix)
+	sc.present.Move(prefix)
 	if sc.past != nil {
 		past := bytes.Clone(prefix)
 		past[0] = byte(sc.order.Past())
-		sc.past.move(past)
+		sc.past.Move(past)
 	}
 }
 
@@ -109,14 +115,14 @@ func (w *Sweep) To(q IDQuad) {
 
 // forward moves a cursor to the first key at or behind this one, unless it is
 // there already.
-func forward(c cursor, key []byte) {
-	for range maxSteps {
-		if !c.valid() || bytes.Compare(c.key(), key) >= 0 {
+func forward(c index.Cursor, key []byte) {
+	for range index.MaxSteps {
+		if !c.Valid() || bytes.Compare(c.Key(), key) >= 0 {
 			return
 		}
-		c.next()
+		c.Next()
 	}
-	c.seek(key)
+	c.Seek(key)
 }
 
 // Next moves to the next quad of the pattern, false when there is none.
@@ -143,4 +149,68 @@ func (w *Sweep) Count(p IDPattern) (n uint64, err error) {
 		n++
 	}
 	return n, w.Err()
+}
+
+// Opening waits for the log to be read through, so that it is known to be whole, or to be
+// damaged, before the first update: for at most scrubWait, and not where the log is larger
+// than scrubbedFirst.
+const (
+	scrubWait     = time.Second
+	scrubbedFirst = 16 << 20
+)
+
+func (s *Store) awaitScrub() {
+	if s.wal.UsedBytes() > scrubbedFirst {
+		return
+	}
+	timeout := time.NewTimer(scrubWait)
+	defer timeout.Stop()
+	select {
+	case <-s.scrubbed:
+	case <-timeout.C:
+	}
+}
+
+// checkDelay is how long a large store is not checked: whoever opens it has the processors
+// for what has to be done before it answers.
+const checkDelay = 2 * time.Second
+
+// startIsOver waits for checkDelay; false when the store is closed before.
+func (s *Store) startIsOver() bool {
+	timer := time.NewTimer(checkDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.stop:
+		return false
+	}
+}
+
+// scrub reads the log once beside everything else when the store has been
+// opened: opening itself reads only the newest part, and old damage would
+// otherwise be noticed by whoever comes across it. Damage ends updates.
+func (s *Store) scrub() {
+	defer s.stopped.Done()
+	defer close(s.scrubbed)
+	if s.wal.UsedBytes() > scrubbedFirst && !s.startIsOver() {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.wal.Verify(ctx, nil) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-s.stop:
+		cancel()
+		<-done
+		return
+	}
+	if errors.Is(err, wal.ErrDamaged) {
+		_ = s.noteDamage(base.ErrLog(err)) // it refuses updates, which is all that there is to do
+	} else if err != nil {
+		s.log.Warn("the log could not be read through", "error", err)
+	}
 }

@@ -2,6 +2,9 @@ package kg
 
 import (
 	"sync"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/logentry"
 )
 
 // tailer carries new commits from the committer to the watchers that they may
@@ -86,7 +89,7 @@ func (t *tailer) matchNew() {
 			matched = nil
 		}
 		t.filters.match(matched, func(w *Watcher) { w.note(r) })
-		if c != nil && c.changes(SystemGraph) { // perhaps what they may see
+		if c != nil && c.ChangesGraph(SystemGraph) { // perhaps what they may see
 			t.filters.match(nil, func(w *Watcher) { w.signal() })
 		}
 		t.head = r
@@ -172,7 +175,7 @@ func (t *tailer) refilter(w *Watcher, f *sight) (known Revision, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if w.gone {
-		return 0, errClosed()
+		return 0, base.ErrClosed()
 	}
 	n := len(f.Patterns) - len(w.filter.Patterns)
 	if t.patterns+n > MaxWatchedPatterns {
@@ -232,15 +235,55 @@ func (r *ring) get(rev Revision) *Commit {
 // commitSize is about the bytes of memory that a commit takes.
 func commitSize(c *Commit) int {
 	const perChange, perAssertion = 400, 120
-	n := 300 + len(c.Justification) + generationAtMost(c)
+	n := 300 + len(c.Justification) + logentry.GenerationAtMost(c)
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		q := &ch.Quad
-		n += perChange + len(q.Subject.value) + len(q.Predicate.value) + len(q.Object.value) + len(q.Graph.value)
+		n += perChange + len(q.Subject.Value()) + len(q.Predicate.Value()) + len(q.Object.Value()) + len(q.Graph.Value())
 		n += perAssertion*(len(ch.Before)+len(ch.After)) + len(ch.Assertion.Provenance)
 		for _, a := range ch.Before { // After shares them
 			n += len(a.Provenance)
 		}
 	}
 	return n
+}
+
+// lately keeps the few commits that readers of the log decoded last: the
+// histories of many entities often lead to the same commit, and that of a bulk
+// load takes milliseconds to decode. A watcher that reads the log reads each of
+// its commits once, and passes it by.
+type lately struct {
+	mu      sync.Mutex
+	commits [4]*Commit
+	next    int // is replaced next
+}
+
+// commit is the commit of a revision, from the ring, from here, or from the log.
+func (l *lately) commit(s *Store, r Revision) (*Commit, error) {
+	if c := s.tailer.recent(r); c != nil {
+		return c, nil
+	}
+	if c := l.find(r); c != nil {
+		return c, nil
+	}
+	c, err := s.readCommit(r)
+	if err != nil || commitSize(c) > s.options.RingBytes/len(l.commits) {
+		return c, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.commits[l.next] = c
+	l.next = (l.next + 1) % len(l.commits)
+	return c, nil
+}
+
+func (l *lately) find(r Revision) *Commit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.commits {
+		if c != nil && c.Revision == r {
+			return c
+		}
+	}
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -26,18 +28,18 @@ func cachedTerm(n uint64) Term {
 // some, and what it says is always right.
 func TestTermCache(t *testing.T) {
 	const places = 1 << 12
-	c := newTermCache(places - 100)
-	if len(c.byNumber) != places || len(c.byTerm)*termWays != places {
-		t.Fatalf("%d and %d places, want %d", len(c.byNumber), len(c.byTerm)*termWays, places)
+	c := index.NewTermCache(places - 100)
+	if len(c.ByNumber) != places || len(c.ByTerm)*index.TermWays != places {
+		t.Fatalf("%d and %d places, want %d", len(c.ByNumber), len(c.ByTerm)*index.TermWays, places)
 	}
 	known := func(n uint64) (both int) {
-		if id, ok := c.id(cachedTerm(n)); ok {
-			if want := keys.Numbered(tagOf(cachedTerm(n)), n); id != want {
+		if id, ok := c.ID(cachedTerm(n)); ok {
+			if want := keys.Numbered(base.TagOf(cachedTerm(n)), n); id != want {
 				t.Fatalf("term %d has the id %v, want %v", n, id, want)
 			}
 			both++
 		}
-		if term := c.term(n); term != nil {
+		if term := c.Term(n); term != nil {
 			if *term != cachedTerm(n) {
 				t.Fatalf("number %d is %v, want %v", n, *term, cachedTerm(n))
 			}
@@ -49,8 +51,8 @@ func TestTermCache(t *testing.T) {
 		if known(n) != 0 {
 			t.Fatalf("term %d is there before it came", n)
 		}
-		c.add(cachedTerm(n), n)
-		c.add(cachedTerm(n), n) // as two do at the same time
+		c.Add(cachedTerm(n), n)
+		c.Add(cachedTerm(n), n) // as two do at the same time
 		if known(n) != 2 {
 			t.Fatalf("term %d is not there", n)
 		}
@@ -74,40 +76,40 @@ func TestTermCache(t *testing.T) {
 	}
 	newest := 0
 	for n := uint64(10*places - places/4 + 1); n <= 10*places; n++ {
-		if _, ok := c.id(cachedTerm(n)); ok {
+		if _, ok := c.ID(cachedTerm(n)); ok {
 			newest++
 		}
 	}
 	if newest < places/4*8/10 {
 		t.Errorf("of the newest %d terms it knows %d", places/4, newest)
 	}
-	long := String(strings.Repeat("x", maxCachedTerm+1))
-	c.add(long, 7)
-	if _, ok := c.id(long); ok {
+	long := String(strings.Repeat("x", index.MaxCachedTerm+1))
+	c.Add(long, 7)
+	if _, ok := c.ID(long); ok {
 		t.Error("a long text is in the cache")
 	}
-	if _, ok := c.id(String(strings.Repeat("x", maxCachedTerm))); ok {
+	if _, ok := c.ID(String(strings.Repeat("x", index.MaxCachedTerm))); ok {
 		t.Error("a text is there that never came")
 	}
-	fits := String(strings.Repeat("x", maxCachedTerm))
-	if c.add(fits, 1<<40); c.term(1<<40) == nil {
+	fits := String(strings.Repeat("x", index.MaxCachedTerm))
+	if c.Add(fits, 1<<40); c.Term(1<<40) == nil {
 		t.Error("a text of the longest that fits is not in the cache")
 	}
 }
 
 // TestTermCacheTogether has many add and ask at the same time, in few sets.
 func TestTermCacheTogether(t *testing.T) {
-	c := newTermCache(64)
+	c := index.NewTermCache(64)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for n := uint64(1); n < 5000; n++ {
-				c.add(cachedTerm(n%200), n%200)
+				c.Add(cachedTerm(n%200), n%200)
 				for m := n; m < n+3; m++ {
-					if id, ok := c.id(cachedTerm(m % 200)); ok && id != keys.Numbered(tagOf(cachedTerm(m%200)), m%200) {
+					if id, ok := c.ID(cachedTerm(m % 200)); ok && id != keys.Numbered(base.TagOf(cachedTerm(m%200)), m%200) {
 						t.Errorf("term %d has the id %v", m%200, id)
 					}
-					if term := c.term(m % 200); term != nil && *term != cachedTerm(m%200) {
+					if term := c.Term(m % 200); term != nil && *term != cachedTerm(m%200) {
 						t.Errorf("number %d is %v", m%200, *term)
 					}
 				}
@@ -120,17 +122,17 @@ func TestTermCacheTogether(t *testing.T) {
 // BenchmarkTermCache asks for terms that are there, and for as many that are not.
 func BenchmarkTermCache(b *testing.B) {
 	const terms = 1 << 15
-	c := newTermCache(1 << 17)
+	c := index.NewTermCache(1 << 17)
 	list := make([]Term, 2*terms)
 	for i := range list {
 		list[i] = IRI(fmt.Sprint("https://example.com/entity/", i))
 		if i%2 == 0 {
-			c.add(list[i], uint64(i))
+			c.Add(list[i], uint64(i))
 		}
 	}
 	b.RunParallel(func(p *testing.PB) {
 		for i := 0; p.Next(); i++ {
-			c.id(list[i*7919%len(list)])
+			c.ID(list[i*7919%len(list)])
 		}
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"koine/kg/internal/index"
 )
 
 // The benchmarks here measure koine and a twin, which does only what the
@@ -130,10 +132,10 @@ func openRaw(b *testing.B, dir string, sync bool) *badger.DB {
 // pair is a key with its value; a nil value deletes.
 type pair struct{ key, value []byte }
 
-func pairsOf(o *overlay) []pair {
+func pairsOf(o *index.Overlay) []pair {
 	var out []pair
-	o.tree().Scan(func(k string, v *memValue) bool {
-		out = append(out, pair{[]byte(k), v.value})
+	o.Tree().Scan(func(k string, v *index.MemValue) bool {
+		out = append(out, pair{[]byte(k), v.Value})
 		return true
 	})
 	return out
@@ -154,19 +156,19 @@ func writeRaw(b *testing.B, db *badger.DB, version uint64, pairs []pair) {
 // allPairs dumps an index.
 func allPairs(b *testing.B, db *badger.DB) []pair {
 	b.Helper()
-	kv := newBadgerKV(db, math.MaxUint64, nil)
-	defer kv.close()
+	kv := index.NewBadgerKV(db, math.MaxUint64, nil)
+	defer kv.Close()
 	var out []pair
 	for prefix := range 256 {
-		c := kv.scan([]byte{byte(prefix)})
-		for ; c.valid(); c.next() {
-			p := pair{key: append([]byte(nil), c.key()...)}
-			if err := c.value(func(v []byte) error { p.value = append([]byte{}, v...); return nil }); err != nil {
+		c := kv.Scan([]byte{byte(prefix)})
+		for ; c.Valid(); c.Next() {
+			p := pair{key: append([]byte(nil), c.Key()...)}
+			if err := c.Value(func(v []byte) error { p.value = append([]byte{}, v...); return nil }); err != nil {
 				b.Fatal(err)
 			}
 			out = append(out, p)
 		}
-		c.close()
+		c.Close()
 	}
 	return out
 }

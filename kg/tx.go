@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"koine/kg/internal/base"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -18,11 +20,11 @@ type Tx struct {
 	time     time.Time
 	access   Access
 	doubts   Doubts // of whom the caller reads nothing
-	w        *indexWriter
-	catalog  *catalogue
+	w        *index.IndexWriter
+	catalog  *index.Catalogue
 
 	// before is the graph without the update, in a trial that is judged.
-	before kv
+	before index.KV
 	// judged tells that the update needs a verdict before it is committed.
 	judged bool
 	// literalBytes is Options.LiteralBytes.
@@ -43,22 +45,20 @@ type Tx struct {
 
 	// replaced and written are what the update does to a generation of a graph.
 	replaced *GraphReplacement
-	written  *writtenGeneration
+	written  *base.WrittenGeneration
 
 	changes []Change
 	shares  bool        // the array of changes is one that several commits share
 	alone   []Assertion // the list of a plain assertion alone, that was made last
 	// touched holds when the subjects that the update is about were last
 	// changed before it; nil when nobody will ask.
-	touched map[subjectInGraph]touched
+	touched map[base.SubjectInGraph]touched
 	bytes   int // rough size of the changes in the log
 	// failed is the first error of Apply: what it may have done by halves must
 	// not become a commit, whatever the update's function makes of the error.
 	failed error
 	undo   func()
 }
-
-type subjectInGraph struct{ graph, subject ID }
 
 // touched is when a subject was last changed, and whether that is in one of koine's
 // own graphs.
@@ -77,7 +77,7 @@ func (tx *Tx) Revision() Revision { return tx.revision }
 func (tx *Tx) Time() time.Time { return tx.time }
 
 // TimeTerm is the commit's time as a literal.
-func (tx *Tx) TimeTerm() Term { return tx.w.termOf(tx.time) }
+func (tx *Tx) TimeTerm() Term { return tx.w.TermOf(tx.time) }
 
 // Apply does what a patch of the caller's asks for. An error undoes the whole
 // update and comes back from it, unless the update's function returns another. A
@@ -116,7 +116,7 @@ func (tx *Tx) applyUnseen(p *Patch) error {
 		p.Op = Add
 		return tx.apply(p, nil)
 	}
-	ids, _, err := tx.w.resolve(&p.Quad, p.foreseen)
+	ids, _, err := tx.w.Resolve(&p.Quad, p.foreseen)
 	if err == nil {
 		err = tx.touchAbsent(ids, p.Quad.Graph)
 	}
@@ -219,19 +219,19 @@ func errNoGraph(graph Term) *Error {
 
 // holds tells whether any statement stands in the graph.
 func (tx *Tx) holds(graph Term) (bool, error) {
-	id, ok, err := tx.w.dict.id(graph)
-	return ok && err == nil && tx.catalog.holds(tx.w.generations.current(id), tx.w.deltas), err
+	id, ok, err := tx.w.Dict.ID(graph)
+	return ok && err == nil && tx.catalog.Holds(tx.w.Generations.Current(id), tx.w.Deltas), err
 }
 
 // add makes an assertion; replaces holds the changes that made room for it.
 func (tx *Tx) add(p *Patch, replaces []uint32) error {
-	ids, known, err := tx.w.resolve(&p.Quad, p.foreseen)
+	ids, known, err := tx.w.Resolve(&p.Quad, p.foreseen)
 	if err != nil {
 		return err
 	}
-	var before state
+	var before base.State
 	if known {
-		if before, err = tx.w.state(ids); err != nil {
+		if before, err = tx.w.State(ids); err != nil {
 			return err
 		}
 	}
@@ -243,7 +243,7 @@ func (tx *Tx) add(p *Patch, replaces []uint32) error {
 	if !p.Time.IsZero() {
 		a.Time = p.Time
 	}
-	_, same, err := joinSources(before.assertions, &a, !p.Time.IsZero())
+	_, same, err := joinSources(before.Assertions, &a, !p.Time.IsZero())
 	if err != nil {
 		return err
 	}
@@ -251,14 +251,14 @@ func (tx *Tx) add(p *Patch, replaces []uint32) error {
 		return tx.touch(ids, p.Quad.Graph)
 	}
 	if !known {
-		tx.w.assign(&p.Quad, &ids)
+		tx.w.Assign(&p.Quad, &ids)
 	}
 	for _, i := range replaces {
 		tx.changes[i].ReplacedBy = len(tx.changes)
 	}
 	return tx.record(&Change{
 		Op: Add, Quad: p.Quad, Assertion: a, ReplacedBy: -1, Replaces: replaces,
-		Before: before.assertions, After: tx.after(before.assertions, &a), Since: before.since,
+		Before: before.Assertions, After: tx.after(before.Assertions, &a), Since: before.Since,
 	}, ids)
 }
 
@@ -266,18 +266,18 @@ func (tx *Tx) add(p *Patch, replaces []uint32) error {
 // its source is one of theirs, and same whether it says the same as it did, at the same time
 // where timed: the assertion then changes nothing. One source too many is an error.
 func joinSources(before []Assertion, a *Assertion, timed bool) (had, same bool, err error) {
-	old, had := findSource(before, a.Source)
+	old, had := base.FindSource(before, a.Source)
 	if !had && len(before) >= MaxAssertions {
 		return false, false, Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
 	}
-	return had, had && old.same(*a) && (!timed || old.Time.Equal(a.Time)), nil
+	return had, had && old.Same(*a) && (!timed || old.Time.Equal(a.Time)), nil
 }
 
 // after is what backs a statement once the assertion is made. Most statements of an
 // update are new and have the same one: they share the list, which nobody writes to.
 func (tx *Tx) after(before []Assertion, a *Assertion) []Assertion {
-	if len(before) > 0 || !a.plain() {
-		return withAssertion(before, *a)
+	if len(before) > 0 || !a.Plain() {
+		return base.WithAssertion(before, *a)
 	}
 	if len(tx.alone) == 0 || tx.alone[0].Source != a.Source || !tx.alone[0].Time.Equal(a.Time) {
 		tx.alone = []Assertion{*a}
@@ -286,7 +286,7 @@ func (tx *Tx) after(before []Assertion, a *Assertion) []Assertion {
 }
 
 func (tx *Tx) remove(p *Patch) error {
-	ids, known, err := tx.w.resolve(&p.Quad, p.foreseen)
+	ids, known, err := tx.w.Resolve(&p.Quad, p.foreseen)
 	if err != nil {
 		return err
 	}
@@ -296,17 +296,17 @@ func (tx *Tx) remove(p *Patch) error {
 	if err := tx.touch(ids, p.Quad.Graph); err != nil {
 		return err
 	}
-	before, err := tx.w.state(ids)
-	if err != nil || len(before.assertions) == 0 {
+	before, err := tx.w.State(ids)
+	if err != nil || len(before.Assertions) == 0 {
 		return err
 	}
-	c := &Change{Op: Remove, Quad: p.Quad, Assertion: before.assertions[0], Before: before.assertions, Since: before.since, ReplacedBy: -1}
+	c := &Change{Op: Remove, Quad: p.Quad, Assertion: before.Assertions[0], Before: before.Assertions, Since: before.Since, ReplacedBy: -1}
 	if p.Source != "" {
-		a, had := findSource(before.assertions, p.Source)
+		a, had := base.FindSource(before.Assertions, p.Source)
 		if !had {
 			return nil
 		}
-		c.Assertion, c.After = a, withoutSource(before.assertions, p.Source)
+		c.Assertion, c.After = a, base.WithoutSource(before.Assertions, p.Source)
 	}
 	return tx.record(c, ids)
 }
@@ -339,25 +339,25 @@ func (tx *Tx) others(q *Quad) ([]Term, error) {
 		t  Term
 		id *ID
 	}{{q.Subject, &pattern.Subject}, {q.Predicate, &pattern.Predicate}, {q.Graph, &pattern.Graph}} {
-		id, ok, err := tx.w.dict.id(part.t)
+		id, ok, err := tx.w.Dict.ID(part.t)
 		if !ok || err != nil {
 			return nil, err
 		}
 		*part.id = id
 	}
-	pattern.Graph = tx.w.generations.current(pattern.Graph)
+	pattern.Graph = tx.w.Generations.Current(pattern.Graph)
 	// GSPO has them in one run: the same subject and predicate may stand in very
 	// many other graphs.
 	prefix, _ := keys.GSPO.AppendPrefix(nil, pattern)
 	var objects []Term
-	c := tx.w.o.scan(prefix)
-	defer c.close()
-	for ; c.valid(); c.next() {
-		ids, ok := keys.GSPO.Parse(c.key())
+	c := tx.w.O.Scan(prefix)
+	defer c.Close()
+	for ; c.Valid(); c.Next() {
+		ids, ok := keys.GSPO.Parse(c.Key())
 		if !ok {
-			return nil, Errorf(CodeInternal, "a key of the index cannot be read: %x", c.key())
+			return nil, Errorf(CodeInternal, "a key of the index cannot be read: %x", c.Key())
 		}
-		object, err := tx.w.dict.term(ids.Object)
+		object, err := tx.w.Dict.Term(ids.Object)
 		if err != nil {
 			return nil, err
 		}
@@ -371,15 +371,15 @@ func (tx *Tx) others(q *Quad) ([]Term, error) {
 
 // record takes a change into the update.
 func (tx *Tx) record(c *Change, ids IDQuad) error {
-	if g := tx.w.generations; g != nil {
-		if w := g.writing[g.name(ids.Graph)]; w != nil {
+	if g := tx.w.Generations; g != nil {
+		if w := g.Writing[g.Name(ids.Graph)]; w != nil {
 			return errBeingReplaced(c.Quad.Graph)
 		}
 	}
 	if len(tx.changes) >= MaxChanges {
 		return Errorf(CodeLimitExceeded, "an update makes at most %d changes: split it", MaxChanges)
 	}
-	tx.bytes += len(c.Quad.Subject.value) + len(c.Quad.Object.value) + len(c.Assertion.Provenance) + 32*(1+len(c.Before))
+	tx.bytes += len(c.Quad.Subject.Value()) + len(c.Quad.Object.Value()) + len(c.Assertion.Provenance) + 32*(1+len(c.Before))
 	for _, a := range c.Before {
 		tx.bytes += len(a.Provenance)
 	}
@@ -389,7 +389,7 @@ func (tx *Tx) record(c *Change, ids IDQuad) error {
 	if err := tx.touch(ids, c.Quad.Graph); err != nil {
 		return err
 	}
-	if err := tx.w.change(c, ids, tx.revision); err != nil {
+	if err := tx.w.Change(c, ids, tx.revision); err != nil {
 		return err
 	}
 	tx.changes = append(tx.changes, *c)
@@ -408,14 +408,14 @@ func errCommitTooLarge() error {
 // touch notes when the subject that the update is about was last changed,
 // before the update changes it itself.
 func (tx *Tx) touch(ids IDQuad, graph Term) error {
-	t := subjectInGraph{ids.Graph, ids.Subject}
+	t := base.SubjectInGraph{ids.Graph, ids.Subject}
 	if tx.touched == nil {
 		return nil
 	}
 	if _, seen := tx.touched[t]; seen {
 		return nil
 	}
-	last, err := tx.w.lastChange(t)
+	last, err := tx.w.LastChange(t)
 	tx.touched[t] = touched{last, IsOwnGraph(graph)}
 	return err
 }
@@ -443,15 +443,15 @@ func (tx *Tx) expect(r Revision) error {
 // LastChange is the revision that last changed a statement of the subject in the
 // graph before this update; 0 when none did.
 func (tx *Tx) LastChange(graph, subject Term) (Revision, error) {
-	g, known, err := tx.w.dict.id(graph)
+	g, known, err := tx.w.Dict.ID(graph)
 	if !known || err != nil {
 		return 0, err
 	}
-	s, known, err := tx.w.dict.id(subject)
+	s, known, err := tx.w.Dict.ID(subject)
 	if !known || err != nil {
 		return 0, err
 	}
-	return tx.w.lastChange(subjectInGraph{tx.w.generations.current(g), s})
+	return tx.w.LastChange(base.SubjectInGraph{tx.w.Generations.Current(g), s})
 }
 
 // Match yields the statements that fit the pattern and that the caller may
@@ -468,24 +468,24 @@ func (tx *Tx) MatchOwn(p Pattern) iter.Seq2[Statement, error] { return tx.match(
 // CountOwn is how many statements with the predicate stand in the graph, those of
 // this update included: MatchOwn counts as many. It reads none of them.
 func (tx *Tx) CountOwn(graph, predicate Term) (uint64, error) {
-	g, known, err := tx.w.resolveTerm(&graph, &tx.w.graph, nil)
+	g, known, err := tx.w.ResolveTerm(&graph, &tx.w.Graph, nil)
 	if !known || err != nil {
 		return 0, err
 	}
-	p, known, err := tx.w.resolveTerm(&predicate, nil, nil)
+	p, known, err := tx.w.ResolveTerm(&predicate, nil, nil)
 	if !known || err != nil {
 		return 0, err
 	}
 	key := string(keys.Predicate(g, p))
-	t, _ := tx.catalog.tallies.Get(key)
-	return t.count + uint64(tx.w.deltas.of(key)), nil
+	t, _ := tx.catalog.Tallies.Get(key)
+	return t.Count + uint64(tx.w.Deltas.Of(key)), nil
 }
 
 func (tx *Tx) match(p Pattern, access Access, doubts Doubts) iter.Seq2[Statement, error] {
 	s := &Snapshot{
-		kv: tx.w.o, dict: tx.w.dict, access: access, hides: Hidden(access, tx.meta.Principal), catalogue: tx.catalog, pending: tx.w.deltas,
-		generations: tx.w.generations,
-		view:        View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time, doubts: doubts},
+		kv: tx.w.O, dict: tx.w.Dict, access: access, hides: Hidden(access, tx.meta.Principal), catalogue: tx.catalog, pending: tx.w.Deltas,
+		generations: tx.w.Generations,
+		view:        View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time, Doubts: doubts},
 	}
 	return s.Match(p)
 }
@@ -527,7 +527,7 @@ func (m *Meta) actor() AgentID {
 // normalise checks the texts of a Meta and spells its agents out.
 func (m *Meta) normalise() error {
 	m.Actor = CanonicalAgent(string(m.actor()))
-	m.Principal.normalise()
+	m.Principal.Normalise()
 	if err := m.Actor.Valid(); err != nil {
 		return err
 	}

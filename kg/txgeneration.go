@@ -1,11 +1,9 @@
 package kg
 
 import (
-	"cmp"
-	"maps"
-	"slices"
-
+	"koine/kg/internal/base"
 	"koine/kg/internal/codec"
+	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -16,29 +14,29 @@ func (tx *Tx) beginGeneration(graph Term) (old ID, err error) {
 		// Who keeps state from their commits would learn nothing of what came and went.
 		return old, Errorf(CodeReserved, "the graph %s is koine's own and cannot be replaced as a whole", graph).At("graph")
 	}
-	if err := validGraph(graph, Term.Valid); err != nil { // not ValidNew: a graph that exists is emptied by any name
+	if err := base.ValidGraph(graph, Term.Valid); err != nil { // not ValidNew: a graph that exists is emptied by any name
 		return old, err
 	}
 	if err := tx.mayWrite(graph); err != nil {
 		return old, err
 	}
-	name, known, err := tx.w.resolveTerm(&graph, nil, nil)
+	name, known, err := tx.w.ResolveTerm(&graph, nil, nil)
 	if err != nil {
 		return old, err
 	}
 	if !known {
-		name = tx.w.create(graph)
+		name = tx.w.Create(graph)
 	}
-	if t := tx.w.generations; t != nil && t.writing[name] != nil {
+	if t := tx.w.Generations; t != nil && t.Writing[name] != nil {
 		return old, errBeingReplaced(graph)
 	}
-	tx.written = &writtenGeneration{graph: graph, began: tx.revision}
-	return tx.w.generations.current(name), nil
+	tx.written = &base.WrittenGeneration{Graph: graph, Began: tx.revision}
+	return tx.w.Generations.Current(name), nil
 }
 
 // continueGeneration makes the update one that writes to a generation.
 func (tx *Tx) continueGeneration(graph Term, began Revision) {
-	tx.written = &writtenGeneration{graph: graph, began: began}
+	tx.written = &base.WrittenGeneration{Graph: graph, Began: began}
 }
 
 // writeGeneration adds a statement to the generation. One that stands in what counts,
@@ -47,24 +45,24 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 	if err := tx.may(p); err != nil {
 		return as, err
 	}
-	ids, known, err := tx.w.resolve(&p.Quad, p.foreseen)
+	ids, known, err := tx.w.Resolve(&p.Quad, p.foreseen)
 	if err != nil {
 		return as, err
 	}
-	var before state
+	var before base.State
 	if known {
-		ids.Graph = keys.Generation(uint64(tx.written.began))
-		there, err := tx.w.state(ids)
-		if err != nil || len(there.assertions) > 0 {
+		ids.Graph = keys.Generation(uint64(tx.written.Began))
+		there, err := tx.w.State(ids)
+		if err != nil || len(there.Assertions) > 0 {
 			return as, err
 		}
 		ids.Graph = old
-		if before, err = tx.w.state(ids); err != nil {
+		if before, err = tx.w.State(ids); err != nil {
 			return as, err
 		}
 	}
-	a := Assertion{Source: p.Source, Time: unsettled}
-	had, same, err := joinSources(before.assertions, &a, false)
+	a := Assertion{Source: p.Source, Time: index.Unsettled}
+	had, same, err := joinSources(before.Assertions, &a, false)
 	if err != nil {
 		return as, err
 	}
@@ -72,9 +70,9 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 		return writtenAs{new: true}, tx.writeStatement(p.Quad, before, ids)
 	}
 	if !known {
-		tx.w.assign(&p.Quad, &ids)
+		tx.w.Assign(&p.Quad, &ids)
 	}
-	return writtenAs{new: true, changed: true, restates: len(before.assertions) > 0, backs: !had}, tx.writeStatement(p.Quad, state{0, tx.after(before.assertions, &a)}, ids)
+	return writtenAs{new: true, changed: true, restates: len(before.Assertions) > 0, backs: !had}, tx.writeStatement(p.Quad, base.State{0, tx.after(before.Assertions, &a)}, ids)
 }
 
 // writtenAs is what became of a statement that was written into a generation: new tells
@@ -84,31 +82,31 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 type writtenAs struct{ new, changed, restates, backs bool }
 
 // place writes a statement of the generation.
-func (tx *Tx) writeStatement(q Quad, st state, ids IDQuad) error {
-	ids.Graph = keys.Generation(uint64(tx.written.began))
-	tx.bytes += q.Subject.textBytes() + q.Predicate.textBytes() + q.Object.textBytes() + 32*(1+len(st.assertions))
-	for i := range st.assertions {
-		tx.bytes += len(st.assertions[i].Provenance)
+func (tx *Tx) writeStatement(q Quad, st base.State, ids IDQuad) error {
+	ids.Graph = keys.Generation(uint64(tx.written.Began))
+	tx.bytes += q.Subject.TextBytes() + q.Predicate.TextBytes() + q.Object.TextBytes() + 32*(1+len(st.Assertions))
+	for i := range st.Assertions {
+		tx.bytes += len(st.Assertions[i].Provenance)
 	}
 	if tx.bytes > MaxCommitBytes {
 		return errCommitTooLarge()
 	}
-	tx.written.statements = append(tx.written.statements, writtenStatement{q.Subject, q.Predicate, q.Object, st.since, st.assertions})
-	return tx.w.writeGeneration(&tx.written.statements[len(tx.written.statements)-1], &q, ids)
+	tx.written.Statements = append(tx.written.Statements, base.WrittenStatement{q.Subject, q.Predicate, q.Object, st.Since, st.Assertions})
+	return tx.w.WriteGeneration(&tx.written.Statements[len(tx.written.Statements)-1], &q, ids)
 }
 
 // carryOver adds statements to the generation as they are.
-func (tx *Tx) carryOver(list []writtenStatement) error {
+func (tx *Tx) carryOver(list []base.WrittenStatement) error {
 	for i := range list {
 		s := &list[i]
-		ids, known, err := tx.w.resolve(new(s.quad(tx.written.graph)), nil)
+		ids, known, err := tx.w.Resolve(new(s.Quad(tx.written.Graph)), nil)
 		if err != nil {
 			return err
 		}
 		if !known {
 			return Errorf(CodeInternal, "a statement that stands has a term that is not known")
 		}
-		if err := tx.writeStatement(s.quad(tx.written.graph), state{s.since, s.assertions}, ids); err != nil {
+		if err := tx.writeStatement(s.Quad(tx.written.Graph), base.State{s.Since, s.Assertions}, ids); err != nil {
 			return err
 		}
 	}
@@ -128,18 +126,9 @@ func (tx *Tx) countGeneration(r *GraphReplacement) error {
 	}
 	tx.replaced = r
 	if r.Anew {
-		tx.w.create(placeholder(r.Began))
+		tx.w.Create(index.Placeholder(r.Began))
 	}
-	return tx.w.countReplaced(r)
-}
-
-func sortedShares(shares map[AgentID]int64) (out []sourceShare) {
-	for _, source := range slices.SortedFunc(maps.Keys(shares), func(a, b AgentID) int { return cmp.Compare(a, b) }) {
-		if by := shares[source]; by != 0 {
-			out = append(out, sourceShare{source, by})
-		}
-	}
-	return out
+	return tx.w.CountReplaced(r)
 }
 
 // parseLastChange reads the newest change of a subject in a graph.

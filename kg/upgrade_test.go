@@ -10,11 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"koine/kg/internal/archive"
+	"koine/kg/internal/datadir"
 )
 
-func readFormatFile(t *testing.T, dir string) (f formatFile) {
+func readFormatFile(t *testing.T, dir string) (f datadir.FormatFile) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(dir, formatName))
+	raw, err := os.ReadFile(filepath.Join(dir, datadir.FormatName))
 	if err == nil {
 		err = json.Unmarshal(raw, &f)
 	}
@@ -36,10 +39,10 @@ func olderDirectory(t *testing.T) string {
 		t.Fatal(err)
 	}
 	f := readFormatFile(t, dir)
-	f.Version, f.Requires = oldestFormat, ""
+	f.Version, f.Requires = datadir.OldestFormat, ""
 	raw, err := json.Marshal(f)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, formatName), raw, 0o600)
+		err = os.WriteFile(filepath.Join(dir, datadir.FormatName), raw, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +58,7 @@ func withUpgradeStep(t *testing.T, run func(*Store) error) {
 	upgradeSteps = append(slices.Clone(kept), struct {
 		from int
 		run  func(*Store) error
-	}{oldestFormat, run})
+	}{datadir.OldestFormat, run})
 }
 
 // An upgrade that breaks off is begun again at the next open, and in between the
@@ -68,8 +71,8 @@ func TestUpgradeBreaksOff(t *testing.T) {
 	if _, err := Open(dir, Options{ReserveBytes: 1}); !errors.Is(err, fail) {
 		t.Fatalf("Open: %v, want %v", err, fail)
 	}
-	if f := readFormatFile(t, dir); f.Version != formatVersion || f.UpgradingFrom != oldestFormat || f.Requires != formatRequires {
-		t.Errorf("after the failure koine.json is %+v, want format %d upgrading from %d", f, formatVersion, oldestFormat)
+	if f := readFormatFile(t, dir); f.Version != datadir.FormatVersion || f.UpgradingFrom != datadir.OldestFormat || f.Requires != datadir.FormatRequires {
+		t.Errorf("after the failure koine.json is %+v, want format %d upgrading from %d", f, datadir.FormatVersion, datadir.OldestFormat)
 	}
 	fail = nil
 	for range 2 {
@@ -100,16 +103,16 @@ func TestUpgradeWaitsForRoom(t *testing.T) {
 	})
 	room := uint64(1)
 	o := Options{ReserveBytes: 1 << 30, FreeBytes: func(string) (uint64, error) { return room, nil }}
-	for _, want := range []int{oldestFormat, formatVersion} {
+	for _, want := range []int{datadir.OldestFormat, datadir.FormatVersion} {
 		s, err := Open(dir, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var backup bytes.Buffer
-		if _, err := s.Backup(t.Context(), &backup, BackupOptions{}); err != nil || int(backup.Bytes()[len(backupMagic)]) != want {
-			t.Errorf("with %d bytes free: Backup has format %d, %v, want %d", room, backup.Bytes()[len(backupMagic)], err, want)
+		if _, err := s.Backup(t.Context(), &backup, BackupOptions{}); err != nil || int(backup.Bytes()[len(archive.BackupMagic)]) != want {
+			t.Errorf("with %d bytes free: Backup has format %d, %v, want %d", room, backup.Bytes()[len(archive.BackupMagic)], err, want)
 		}
-		if f := readFormatFile(t, dir); (f.Version == oldestFormat || f.UpgradingFrom != 0) != (want == oldestFormat) {
+		if f := readFormatFile(t, dir); (f.Version == datadir.OldestFormat || f.UpgradingFrom != 0) != (want == datadir.OldestFormat) {
 			t.Errorf("with %d bytes free: koine.json is %+v", room, f)
 		}
 		if err := s.Close(); err != nil {
@@ -134,23 +137,23 @@ func TestBackupHasFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw := backup.Bytes()
-	if raw[len(backupMagic)] != formatVersion {
-		t.Fatalf("the backup has format %d, want %d", raw[len(backupMagic)], formatVersion)
+	if raw[len(archive.BackupMagic)] != datadir.FormatVersion {
+		t.Fatalf("the backup has format %d, want %d", raw[len(archive.BackupMagic)], datadir.FormatVersion)
 	}
-	raw[len(backupMagic)] = formatVersion + 1
+	raw[len(archive.BackupMagic)] = datadir.FormatVersion + 1
 	_, err = VerifyBackup(t.Context(), bytes.NewReader(raw), nil)
-	if e := AsError(err); e == nil || e.Code != CodeFormatUnknown || !strings.Contains(e.Hint, formatRequires) {
-		t.Errorf("a backup of a newer koine: %v, want FORMAT_UNKNOWN that names %s", err, formatRequires)
+	if e := AsError(err); e == nil || e.Code != CodeFormatUnknown || !strings.Contains(e.Hint, datadir.FormatRequires) {
+		t.Errorf("a backup of a newer koine: %v, want FORMAT_UNKNOWN that names %s", err, datadir.FormatRequires)
 	}
 
 	// The checksum is over the format too.
-	older := encodeBackup(t, oldestFormat)
+	older := encodeBackup(t, datadir.OldestFormat)
 	to := filepath.Join(t.TempDir(), "restored")
 	if _, err := Restore(t.Context(), to, []io.Reader{bytes.NewReader(older)}, RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if f := readFormatFile(t, to); f.UpgradingFrom != oldestFormat {
-		t.Errorf("koine.json is %+v, want an upgrade from format %d", f, oldestFormat)
+	if f := readFormatFile(t, to); f.UpgradingFrom != datadir.OldestFormat {
+		t.Errorf("koine.json is %+v, want an upgrade from format %d", f, datadir.OldestFormat)
 	}
 }
 
@@ -159,9 +162,9 @@ func encodeBackup(t *testing.T, format int) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := newBackupWriter(&out)
-	err := w.header(BackupInfo{Epoch: Epoch{1}.String(), First: 1, format: format})
+	err := w.header(BackupInfo{Epoch: Epoch{1}.String(), First: 1, Format: format})
 	if err == nil {
-		err = w.record(backupPrefixes, []byte("{}"))
+		err = w.record(archive.BackupPrefixes, []byte("{}"))
 	}
 	if err = errors.Join(err, w.finish(err)); err != nil {
 		t.Fatal(err)
@@ -170,7 +173,7 @@ func encodeBackup(t *testing.T, format int) []byte {
 }
 
 func TestNewerDirectoryNamesVersion(t *testing.T) {
-	_, err := readFormat([]byte(`{"format":"koine","version":7,"requires":"v9.1.0"}`))
+	_, err := datadir.ReadFormat([]byte(`{"format":"koine","version":7,"requires":"v9.1.0"}`))
 	if e := AsError(err); e == nil || e.Code != CodeFormatUnknown || !strings.Contains(e.Hint, "v9.1.0") || !strings.Contains(e.Message, "format 7") {
 		t.Errorf("readFormat: %v, want FORMAT_UNKNOWN that names v9.1.0", err)
 	}

@@ -4,28 +4,30 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"koine/kg/internal/index"
 )
 
 // openingKV counts the cursors that are open at one time, and all that were opened.
 type openingKV struct {
-	kv
+	index.KV
 	open, most, opened int
 }
 
 type openCursor struct {
-	cursor
+	index.Cursor
 	of *openingKV
 }
 
-func (c *openingKV) scan(prefix []byte) cursor {
+func (c *openingKV) Scan(prefix []byte) index.Cursor {
 	c.open, c.opened = c.open+1, c.opened+1
 	c.most = max(c.most, c.open)
-	return &openCursor{c.kv.scan(prefix), c}
+	return &openCursor{c.KV.Scan(prefix), c}
 }
 
-func (c *openCursor) close() {
+func (c *openCursor) Close() {
 	c.of.open--
-	c.cursor.close()
+	c.Cursor.Close()
 }
 
 // TestVersionsOfManyGenerations shows that the history of a graph that was replaced many
@@ -46,7 +48,7 @@ func TestVersionsOfManyGenerations(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer v.Close()
-		kv = &openingKV{kv: v.kv}
+		kv = &openingKV{KV: v.kv}
 		v.kv = kv
 		ids, _, err := v.patternIDs(p)
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"sync"
+
+	"koine/kg/internal/base"
 )
 
 // Watcher is a place in the log from which changes are read as they come. It
@@ -46,7 +48,7 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 		return nil, err
 	}
 	if s.isClosed() {
-		return nil, errClosed()
+		return nil, base.ErrClosed()
 	}
 	if err := s.CheckPosition(from); err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 // CheckPosition refuses, with CodePositionGone, a position behind which the log
 // cannot be read: it is of another log, ahead of this one, or was cut off.
 func (s *Store) CheckPosition(from Position) error {
-	if from.Epoch != s.dir.epoch || from.Revision > s.head.Load().revision {
+	if from.Epoch != s.dir.Epoch || from.Revision > s.head.Load().revision {
 		return s.errPositionGone("the position is not of this log")
 	}
 	if from.Compare(s.Oldest()) < 0 {
@@ -106,7 +108,7 @@ func (w *Watcher) Position() Position {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.idle && w.wakeAt == 0 && t.head > w.pos.Revision {
-		return Position{w.s.dir.epoch, t.head, EndOfCommit}
+		return Position{w.s.dir.Epoch, t.head, EndOfCommit}
 	}
 	return w.pos
 }
@@ -161,7 +163,7 @@ func (w *Watcher) read(one func(Revision) (more bool, err error)) error {
 			case <-w.ctx.Done():
 				return w.ctx.Err()
 			case <-w.s.stop:
-				return errClosed()
+				return base.ErrClosed()
 			}
 			continue
 		}
@@ -178,13 +180,13 @@ func (w *Watcher) advance() (at, head Revision, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return 0, 0, errClosed()
+		return 0, 0, base.ErrClosed()
 	}
 	at, head = w.wakeAt, t.head
 	w.wakeAt = 0
 	w.idle = at == 0
 	if w.idle && head > w.pos.Revision {
-		w.pos = Position{w.s.dir.epoch, head, EndOfCommit}
+		w.pos = Position{w.s.dir.Epoch, head, EndOfCommit}
 	}
 	return at, head, nil
 }
@@ -209,7 +211,7 @@ func (w *Watcher) one(r Revision, yield func(*Event) bool) (more bool, err error
 		return false, err
 	}
 	if more {
-		w.moveTo(Position{w.s.dir.epoch, r, EndOfCommit})
+		w.moveTo(Position{w.s.dir.Epoch, r, EndOfCommit})
 	}
 	return more, nil
 }
@@ -254,7 +256,7 @@ func (w *Watcher) look(r Revision) (c *Commit, from Position, err error) {
 	w.idle = false
 	w.mu.Unlock()
 	if closed {
-		return nil, from, errClosed()
+		return nil, from, base.ErrClosed()
 	}
 	return c, from, nil
 }
@@ -262,14 +264,14 @@ func (w *Watcher) look(r Revision) (c *Commit, from Position, err error) {
 // replaced ends the reading at a commit that replaced a graph which the filter is about,
 // behind the event that tells of it.
 func (w *Watcher) replaced(c *Commit, from Position, yield func(*Event) bool) error {
-	e := w.filter.seeReplaced(w.s.dir.epoch, c)
+	e := w.filter.seeReplaced(w.s.dir.Epoch, c)
 	if e != nil && e.Position.Compare(from) > 0 {
 		if !yield(e) {
 			return nil
 		}
 		w.moveTo(e.Position)
 	}
-	return w.s.errReplaced(c, c.Replaced.shown(w.filter.partial(c.Replaced.Graph)))
+	return w.s.errReplaced(c, c.Replaced.Shown(w.filter.partial(c.Replaced.Graph)))
 }
 
 // errReplaced ends the reading of who follows a graph whose content was exchanged as a
@@ -280,7 +282,7 @@ func (s *Store) errReplaced(c *Commit, r *GraphReplacement) error {
 		e = Errorf(CodeResync, "the graph %s was replaced as a whole", r.Graph)
 	}
 	e.Hint = "read the graph anew, then follow from the position that is told"
-	behind := Position{s.dir.epoch, c.Revision, EndOfCommit}
+	behind := Position{s.dir.Epoch, c.Revision, EndOfCommit}
 	e.Oldest = &behind
 	return e
 }
@@ -289,11 +291,11 @@ func (s *Store) errReplaced(c *Commit, r *GraphReplacement) error {
 // wanted all of it.
 func (w *Watcher) eachEvent(c *Commit, from Position, fn func(*Event) bool) bool {
 	for i := range c.Changes {
-		at := Position{w.s.dir.epoch, c.Revision, uint32(i)}
+		at := Position{w.s.dir.Epoch, c.Revision, uint32(i)}
 		if at.Compare(from) <= 0 {
 			continue
 		}
-		e := w.filter.see(w.s.dir.epoch, c, i)
+		e := w.filter.see(w.s.dir.Epoch, c, i)
 		if w.filter.err != nil || w.filter.stale || e != nil && !fn(e) {
 			return false
 		}
@@ -305,4 +307,56 @@ func (w *Watcher) moveTo(p Position) {
 	w.mu.Lock()
 	w.pos = p
 	w.mu.Unlock()
+}
+
+// Commits yields what Events does, but the events of one commit together: a
+// commit is atomic. Of one in the middle of which the watcher starts it yields
+// those behind the start. It takes the place of Events.
+func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
+	return func(yield func([]Event, error) bool) {
+		err := w.read(func(r Revision) (more bool, err error) {
+			c, from, err := w.look(r)
+			if err != nil {
+				return false, err
+			}
+			if w.filter.touches(c) {
+				return false, w.replaced(c, from, func(e *Event) bool { return yield([]Event{*e}, nil) })
+			}
+			var events []Event
+			w.eachEvent(c, from, func(e *Event) bool {
+				events = append(events, *e)
+				return true
+			})
+			if err := w.filter.broken(w.s); err != nil {
+				return false, err
+			}
+			if len(events) > 0 && !yield(events, nil) {
+				return false, nil
+			}
+			w.moveTo(Position{w.s.dir.Epoch, r, EndOfCommit})
+			return true, nil
+		})
+		if err != nil {
+			ended(yield, err)
+		}
+	}
+}
+
+// Refilter makes the watcher go on with another filter, from behind the commit
+// that the loop over Commits is at: only there it may be called. Nothing that
+// fits the new filter is missed. It fails as Watch does, and then the watcher
+// goes on with the filter that it has.
+func (w *Watcher) Refilter(f Filter) error {
+	seen, err := f.ready(w.s)
+	if err != nil {
+		return err
+	}
+	seen.followed, seen.known = w.filter.followed, w.filter.known
+	known, err := w.s.tailer.refilter(w, seen)
+	if err != nil {
+		return err
+	}
+	// What came meanwhile was matched with the old filter.
+	w.known = max(w.known, known)
+	return nil
 }

@@ -29,6 +29,20 @@ var storage = []string{
 // law is the list of all layers. The first row that matches a package applies; a package without a row is
 // an error, so that a new package is placed deliberately.
 var law = []layer{
+	{"koine/kg/internal/base", []string{"koine/kg/internal/codec", "koine/kg/internal/keys", "koine/kg/internal/wal"}, storage,
+		"the types of the data model know nothing of the parts that are built on them; errors of the log become the model's"},
+	{"koine/kg/internal/index", []string{"koine/kg/internal/base", "koine/kg/internal/codec", "koine/kg/internal/keys", "koine/kg/internal/memtree"}, storage,
+		"the index follows from commits alone, so it knows neither the log nor the store"},
+	{"koine/kg/internal/logentry", []string{"koine/kg/internal/base", "koine/kg/internal/codec"}, storage,
+		"the encoding of a commit outlives every index"},
+	{"koine/kg/internal/bulkindex", []string{"koine/kg/internal/base", "koine/kg/internal/index", "koine/kg/internal/codec", "koine/kg/internal/keys", "koine/internal/extsort"}, storage,
+		"a bulk load writes the keys of the index and knows nothing of the log"},
+	{"koine/kg/internal/datadir", []string{"koine/kg/internal/base", "koine/kg/internal/wal", "koine/internal/extsort"}, storage,
+		"a data directory is opened before its log and its index"},
+	{"koine/kg/internal/archive", []string{"koine/kg/internal/base", "koine/kg/internal/index", "koine/kg/internal/datadir", "koine/kg/internal/codec", "koine/kg/internal/keys", "koine/kg/internal/wal"}, storage,
+		"checkpoints and backups are files: reading them needs no open store"},
+	{"koine/kg/internal/erasure", []string{"koine/kg/internal/base", "koine/kg/internal/index", "koine/kg/internal/archive", "koine/kg/internal/codec", "koine/kg/internal/keys", "koine/kg/internal/wal"}, storage,
+		"erasing rewrites the log's entries and checkpoints of a closed store"},
 	{"koine/kg/internal/...", []string{"koine/kg/internal/..."}, storage,
 		"the parts of the store each keep one promise; they must not know the whole that is made of them"},
 	{"koine/kg/kgtest", []string{"koine/kg"}, nil,

@@ -35,7 +35,7 @@ func TestOwnVocabularyIsWrittenByItsPackagesOnly(t *testing.T) {
 			return err
 		}
 		folder := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../../")
-		if strings.HasPrefix(folder, "kg/kgtest") { // stands for the domain packages
+		if strings.HasPrefix(folder, "kg/") { // the suite stands for the domain packages; the store's parts name the calls
 			return nil
 		}
 		text, err := os.ReadFile(path)

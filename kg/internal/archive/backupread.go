@@ -1,0 +1,257 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/wal"
+)
+
+// backupSink takes what is read from a backup, in the order of the stream. A nil
+// function takes nothing.
+type backupSink struct {
+	begin      func(BackupInfo) error
+	prefixes   func(map[string]string) error
+	checkpoint func(piece []byte) error
+	entry      func(wal.Frame) error
+}
+
+// VerifyBackup reads a whole backup and says what it holds. It fails with
+// CodeFormatUnknown for what is none, or one of a newer koine, and with
+// CodeLogDamaged for one that is damaged or breaks off. Progress, which may be
+// nil, is called now and then with how many entries there were.
+func VerifyBackup(ctx context.Context, r io.Reader, progress func(done, total uint64)) (BackupInfo, error) {
+	return readBackup(ctx, r, backupSink{}, progress)
+}
+
+// readBackup checks everything in a backup and hands it out.
+func readBackup(ctx context.Context, r io.Reader, sink backupSink, progress func(done, total uint64)) (info BackupInfo, err error) {
+	in := &backupReader{in: bufio.NewReaderSize(r, 1<<20), sum: sha256.New()}
+	if info, err = in.header(); err != nil {
+		return info, err
+	}
+	if sink.begin != nil {
+		if err := sink.begin(info); err != nil {
+			return info, err
+		}
+	}
+	c := &backupChain{info: info, next: uint64(info.First)}
+	for {
+		if err := ctx.Err(); err != nil {
+			return info, err
+		}
+		kind, content, err := in.record()
+		if err != nil {
+			return info, err
+		}
+		if kind == BackupEnd {
+			return info, errors.Join(in.end(content), c.end())
+		}
+		if err := c.take(kind, content, sink); err != nil {
+			return info, err
+		}
+		if kind == BackupEntry && progress != nil && (c.entries%BackupSays == 0 || c.entries == info.Entries()) {
+			progress(c.entries, info.Entries())
+		}
+	}
+}
+
+func errBackupDamaged(format string, args ...any) *base.Error {
+	e := base.Errorf(base.CodeLogDamaged, "the backup is damaged: "+format, args...)
+	e.Hint = "take another copy of it, or an earlier backup"
+	return e
+}
+
+// backupChain follows what the records say.
+type backupChain struct {
+	info    BackupInfo
+	next    uint64 // index of the next entry
+	entries uint64
+	pieces  int
+	hash    [32]byte // of the last entry
+}
+
+func (c *backupChain) take(kind byte, content []byte, sink backupSink) error {
+	switch kind {
+	case BackupPrefixes:
+		var prefixes map[string]string
+		if err := json.Unmarshal(content, &prefixes); err != nil {
+			return errBackupDamaged("its prefixes cannot be read: %w", err)
+		}
+		if sink.prefixes != nil {
+			return sink.prefixes(prefixes)
+		}
+	case BackupCheckpoint:
+		c.pieces++
+		if c.info.Checkpoint == 0 || c.entries > 0 {
+			return errBackupDamaged("a checkpoint where none belongs")
+		}
+		if sink.checkpoint != nil {
+			return sink.checkpoint(content)
+		}
+	case BackupEntry:
+		return c.entry(content, sink)
+	default:
+		return errBackupDamaged("a record of the kind %q", kind)
+	}
+	return nil
+}
+
+func (c *backupChain) entry(raw []byte, sink backupSink) error {
+	f, err := wal.ParseFrame(raw)
+	if errors.Is(err, wal.ErrVersion) {
+		return base.Errorf(base.CodeFormatUnknown, "the backup was made by a newer koine: %w", err)
+	}
+	if err != nil {
+		return errBackupDamaged("%w", err)
+	}
+	if f.Index != c.next {
+		return errBackupDamaged("entry %d where %d belongs", f.Index, c.next)
+	}
+	switch {
+	case c.entries > 0 && f.Prev != c.hash:
+		return errBackupDamaged("entry %d does not follow the one before it", f.Index)
+	case c.entries == 0 && c.info.Checkpoint == 0 && hex.EncodeToString(f.Prev[:]) != c.info.FromHash:
+		return errBackupDamaged("its first entry does not follow revision %d", c.info.From)
+	}
+	if sink.entry != nil {
+		if err := sink.entry(f); err != nil {
+			return err
+		}
+	}
+	c.entries, c.next, c.hash = c.entries+1, c.next+1, f.Hash
+	return nil
+}
+
+// end compares what there was with what the header promised.
+func (c *backupChain) end() error {
+	switch {
+	case c.entries != c.info.Entries():
+		return errBackupDamaged("%d entries of %d", c.entries, c.info.Entries())
+	case c.entries > 0 && hex.EncodeToString(c.hash[:]) != c.info.ToHash:
+		return errBackupDamaged("its last entry is not the one that it was made up to")
+	case c.info.Checkpoint > 0 && c.pieces == 0:
+		return errBackupDamaged("its checkpoint is missing")
+	}
+	return nil
+}
+
+// backupReader takes the stream apart.
+type backupReader struct {
+	in      *bufio.Reader
+	sum     hash.Hash
+	records uint64
+	buf     []byte
+}
+
+func (r *backupReader) header() (info BackupInfo, err error) {
+	magic := make([]byte, len(BackupMagic)+1)
+	if err := r.fill(magic); err != nil || string(magic[:len(BackupMagic)]) != BackupMagic {
+		return info, base.Errorf(base.CodeFormatUnknown, "this is no backup of a koine store")
+	}
+	format := int(magic[len(BackupMagic)])
+	text, err := r.bytes(maxBackupHeader)
+	if err == nil {
+		err = json.Unmarshal(text, &info)
+	}
+	if format < datadir.OldestFormat || format > datadir.FormatVersion {
+		return info, datadir.ErrNewerFormat("backup", format, info.Requires)
+	}
+	if err != nil {
+		return info, errBackupDamaged("its header cannot be read: %w", err)
+	}
+	info.Format = format
+	if info.To < info.From || info.First == 0 && info.To > 0 || info.First > info.To+1 || info.Full() && info.First > 1 && info.Checkpoint+1 < info.First {
+		return info, errBackupDamaged("its header makes no sense")
+	}
+	info.First = max(info.First, 1)
+	return info, nil
+}
+
+// record reads one; its content is valid until the next.
+func (r *backupReader) record() (kind byte, content []byte, err error) {
+	var k [1]byte
+	if err := r.fill(k[:]); err != nil {
+		return 0, nil, err
+	}
+	content, err = r.bytes(maxBackupRecord)
+	r.records++
+	if err == nil && k[0] == BackupEntry {
+		content = bytes.Clone(content) // kept by who gathers entries
+	}
+	return k[0], content, err
+}
+
+// end reads the checksum and makes sure that nothing follows.
+func (r *backupReader) end(content []byte) error {
+	if n, k := binary.Uvarint(content); k <= 0 || n != r.records-1 { // the end is one too
+		return errBackupDamaged("%d records of %d", r.records-1, n)
+	}
+	want := r.sum.Sum(nil)
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(r.in, got); err != nil {
+		return readError(err)
+	}
+	if !bytes.Equal(got, want) {
+		return errBackupDamaged("its checksum does not fit")
+	}
+	if _, err := r.in.ReadByte(); err != io.EOF {
+		return errBackupDamaged("something follows its end")
+	}
+	return nil
+}
+
+func (r *backupReader) bytes(most int) ([]byte, error) {
+	n, err := binary.ReadUvarint(summedBytes{r})
+	if err != nil {
+		return nil, readError(err)
+	}
+	if n > uint64(most) {
+		return nil, errBackupDamaged("a part of %d bytes, at most %d", n, most)
+	}
+	if uint64(cap(r.buf)) < n {
+		r.buf = make([]byte, n)
+	}
+	r.buf = r.buf[:n]
+	return r.buf, r.fill(r.buf)
+}
+
+func (r *backupReader) fill(b []byte) error {
+	_, err := io.ReadFull(r.in, b)
+	r.sum.Write(b)
+	return readError(err)
+}
+
+// readError gives what keeps the stream from being read a code, where it is the
+// stream's own fault.
+func readError(err error) error {
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errBackupDamaged("it breaks off")
+	}
+	if err != nil {
+		return fmt.Errorf("reading the backup: %w", err)
+	}
+	return nil
+}
+
+// summedBytes reads single bytes into the sum.
+type summedBytes struct{ r *backupReader }
+
+func (s summedBytes) ReadByte() (byte, error) {
+	b, err := s.r.in.ReadByte()
+	if err == nil {
+		s.r.sum.Write([]byte{b})
+	}
+	return b, err
+}

@@ -1,0 +1,235 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/codec"
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
+	"koine/kg/internal/keys"
+)
+
+// A checkpoint is the meaning of the log up to a revision, in a form that does
+// not depend on the layout of the index:
+//
+//	magic, version(1), marker (length, bytes), zstd stream of records, SHA-256
+//
+// over all before it. A record is a kind and one or two byte strings:
+//
+//	T  number, term record           a term of the dictionary
+//	S  four ids, state               a statement
+//	P  four ids, from, to, state     an interval of the past
+//	L  two ids, revision             last change of a subject in a graph
+//	C  catalogue key, tally          a count
+//	B  number of an agent, tally     how many statements it backs
+//	G  language tag                  of some literal
+//	H  datatype                      of some literal
+//	I  hash, row                     a remembered answer
+//	N  revision, record              a generation of a graph
+//	E  number of records             the end
+const (
+	CheckpointMagic   = "koine checkpoint\n"
+	CheckpointVersion = 1
+	CheckpointSuffix  = ".checkpoint"
+)
+
+// MaxRecordBytes bounds what reading a checkpoint allocates for the key or the value of
+// one record.
+const MaxRecordBytes = index.MaxIndexValueBytes
+
+// maxCheckpointWindow bounds what decompressing a checkpoint allocates; writing
+// one uses less.
+const maxCheckpointWindow = 32 << 20
+
+// WriteSummed writes a file with its SHA-256 at the end. It appears under its
+// name when it is whole and on stable storage.
+func WriteSummed(path string, write func(io.Writer) error) (err error) {
+	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := sha256.New()
+	buffered := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
+	if err := errors.Join(write(buffered), buffered.Flush()); err != nil {
+		return err
+	}
+	if _, err := f.Write(sum.Sum(nil)); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	return datadir.SyncDir(filepath.Dir(path))
+}
+
+type CheckpointWriter struct {
+	Ctx     context.Context
+	Z       *zstd.Encoder
+	Records uint64
+	buf     []byte
+}
+
+// BackedRecord is that of the count of a source. Where there is none they are
+// counted when the checkpoint is read: it may be of an earlier form, whose counts
+// ('B') did not have what the entries of journals say.
+const BackedRecord = 'Q'
+
+// section is a part of the index that a checkpoint keeps.
+type section struct {
+	Kind   byte
+	Prefix []byte
+}
+
+// Sections are the parts of the index that a checkpoint keeps, each with the
+// prefix of its keys. Keys are written as they are but for the prefix: their
+// parts are fixed in width and mean the same in any layout.
+var Sections = []section{
+	{'T', keys.NumberPrefix()},
+	{'S', []byte{byte(keys.SPOG)}},
+	{'P', []byte{byte(keys.SPOG.Past())}},
+	{'L', keys.LastPrefix()},
+	{'C', []byte{keys.PrefixPredicate}},
+	{'D', []byte{keys.PrefixClass}},
+	{BackedRecord, []byte{keys.PrefixSource}},
+	{'G', keys.LanguagePrefix()},
+	{'H', keys.DatatypePrefix()},
+	{'I', keys.IdempotencyPrefix()},
+	{'N', keys.GenerationPrefix()},
+}
+
+func (w *CheckpointWriter) All(kv index.KV) error {
+	for _, sec := range Sections {
+		if err := w.section(kv, sec.Kind, sec.Prefix); err != nil {
+			return err
+		}
+	}
+	return w.Record('E', binary.AppendUvarint(nil, w.Records), nil)
+}
+
+func (w *CheckpointWriter) section(kv index.KV, kind byte, prefix []byte) error {
+	c := kv.Scan(prefix)
+	defer c.Close()
+	for ; c.Valid(); c.Next() {
+		err := c.Value(func(v []byte) error { return w.Record(kind, c.Key()[1:], v) })
+		if err != nil {
+			return err
+		}
+		if w.Records++; w.Records%index.CheckEvery == 0 && w.Ctx.Err() != nil {
+			return w.Ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (w *CheckpointWriter) Record(kind byte, key, value []byte) error {
+	w.buf = append(w.buf[:0], kind)
+	w.buf = codec.AppendBytes(w.buf, key)
+	w.buf = codec.AppendBytes(w.buf, value)
+	_, err := w.Z.Write(w.buf)
+	return err
+}
+
+func CheckpointPath(dir string, r base.Revision) string {
+	return filepath.Join(dir, fmt.Sprintf("%020d%s", r, CheckpointSuffix))
+}
+
+func ReadCheckpointHead(r *bufio.Reader) (m index.Marker, err error) {
+	head := make([]byte, len(CheckpointMagic)+1)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return m, err
+	}
+	if string(head) != CheckpointMagic+string(rune(CheckpointVersion)) {
+		return m, base.Errorf(base.CodeFormatUnknown, "not a checkpoint of this version")
+	}
+	raw, err := readBytes(r)
+	if err != nil {
+		return m, err
+	}
+	return index.ParseMarker(raw)
+}
+
+func VerifySum(f *os.File) (size int64, err error) {
+	st, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	size = st.Size() - sha256.Size
+	if size < 0 {
+		return 0, codec.ErrMalformed
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(f, size)); err != nil {
+		return 0, err
+	}
+	want := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(f, want); err != nil {
+		return 0, err
+	}
+	if !bytes.Equal(sum.Sum(nil), want) {
+		return 0, fmt.Errorf("its checksum does not fit: %w", codec.ErrMalformed)
+	}
+	return size, nil
+}
+
+// ReadRecords reads the records of a checkpoint, which follow its head, and
+// calls restore for each until one is refused.
+func ReadRecords(r io.Reader, restore func(kind byte, key, value []byte) bool) error {
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxCheckpointWindow))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	in := bufio.NewReaderSize(z, 1<<20)
+	for n := uint64(0); ; n++ {
+		kind, err := in.ReadByte()
+		if err != nil {
+			return err
+		}
+		key, err := readBytes(in)
+		if err != nil {
+			return err
+		}
+		value, err := readBytes(in)
+		if err != nil {
+			return err
+		}
+		if kind == 'E' {
+			if want, _ := binary.Uvarint(key); want != n {
+				return fmt.Errorf("%d records of %d: %w", n, want, codec.ErrMalformed)
+			}
+			return nil
+		}
+		if !restore(kind, key, value) {
+			return fmt.Errorf("record %q: %w", kind, codec.ErrMalformed)
+		}
+	}
+}
+
+func readBytes(r *bufio.Reader) ([]byte, error) {
+	n, err := binary.ReadUvarint(r)
+	if err != nil {
+		return nil, err
+	}
+	if n > MaxRecordBytes {
+		return nil, codec.ErrMalformed
+	}
+	b := make([]byte, n)
+	_, err = io.ReadFull(r, b)
+	return b, err
+}

@@ -1,0 +1,257 @@
+package archive
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/codec"
+	"koine/kg/internal/datadir"
+	"koine/kg/internal/wal"
+)
+
+// restoreBatch is how many bytes of entries share an fsync.
+const restoreBatch = 8 << 20
+
+// RestoreOptions configures Restore. The zero value works.
+type RestoreOptions struct {
+	Logger *slog.Logger // discards when nil
+	// Progress is called now and then with how many entries of the backup at hand
+	// have been read; may be nil.
+	Progress func(done, total uint64)
+}
+
+// Restore makes a data directory of a full backup and the incremental ones that
+// follow on it, in order. The directory must be empty or not there. It gets an
+// epoch and a secret of its own: positions, cursors and other tokens of the store
+// that was backed up are not of this one. Its index is made when it is opened.
+// After an error nothing is left in it, and it is not there if it was not before.
+//
+// It fails with CodeInvalid for a directory that is not empty and for backups
+// that do not follow each other, and as VerifyBackup does for what is wrong with
+// one.
+func Restore(ctx context.Context, dir string, backups []io.Reader, o RestoreOptions) (info BackupInfo, err error) {
+	if len(backups) == 0 {
+		return info, base.Errorf(base.CodeInvalid, "there is no backup to restore")
+	}
+	r, err := newRestore(dir, o)
+	if err != nil {
+		return info, err
+	}
+	for i, in := range backups {
+		if err = r.one(ctx, in); err != nil {
+			err = fmt.Errorf("backup %d of %d: %w", i+1, len(backups), err)
+			break
+		}
+	}
+	if err = errors.Join(err, r.wal.Close()); err == nil {
+		err = r.finish()
+	}
+	if err != nil {
+		err = errors.Join(r.new.Failed(err), r.undo())
+	}
+	return r.info, errors.Join(err, datadir.Unlock(r.lock))
+}
+
+// restore is one under way.
+type restore struct {
+	dir      string
+	options  RestoreOptions
+	lock     *os.File
+	new      *datadir.NewStore
+	wal      *wal.Log
+	epoch    base.Epoch
+	info     BackupInfo // of what has been restored
+	any      bool
+	prefixes map[string]string
+	batch    []wal.Frame
+	bytes    int
+	partial  *os.File // the checkpoint as it comes in
+}
+
+func newRestore(dir string, o RestoreOptions) (_ *restore, err error) {
+	made := &datadir.NewStore{Path: dir, Dirs: datadir.MissingDirs(dir)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, made.RemoveDirs())
+		}
+	}()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) > 0 {
+		e := base.Errorf(base.CodeInvalid, "%s is not empty", dir)
+		e.Hint = "restore into a new directory; nothing that is there is ever written over"
+		return nil, e
+	}
+	r := &restore{dir: dir, options: o, new: made}
+	_, _ = rand.Read(r.epoch[:]) // never fails
+	if r.lock, err = os.OpenFile(r.join(datadir.LockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(r.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(err, r.lock.Close()) // another process has taken the directory
+	}
+	if r.wal, err = wal.Open(r.join(datadir.LogName), wal.Options{Logger: o.Logger}); err != nil {
+		return nil, errors.Join(made.Failed(err), r.undo(), datadir.Unlock(r.lock))
+	}
+	return r, nil
+}
+
+func (r *restore) join(name string) string { return filepath.Join(r.dir, name) }
+
+// one reads one backup into the directory.
+func (r *restore) one(ctx context.Context, in io.Reader) error {
+	_, err := readBackup(ctx, in, backupSink{
+		begin:      r.begin,
+		prefixes:   func(p map[string]string) error { r.prefixes = p; return nil },
+		checkpoint: r.checkpoint,
+		entry:      r.entry,
+	}, r.options.Progress)
+	if err == nil {
+		err = r.flush()
+	}
+	if err != nil {
+		return err
+	}
+	return r.keepCheckpoint()
+}
+
+// begin compares a backup with what was restored before it.
+func (r *restore) begin(info BackupInfo) error {
+	switch {
+	case !r.any && !info.Full():
+		return base.Errorf(base.CodeInvalid, "it follows on revision %d: the first one must be a full backup", info.From)
+	case r.any && info.Full():
+		return base.Errorf(base.CodeInvalid, "it is a full backup: restore it by itself")
+	case r.any && info.Epoch != r.info.Epoch:
+		return base.Errorf(base.CodeInvalid, "it is of another store")
+	case r.any && (info.From != r.info.To || info.FromHash != r.info.ToHash):
+		return base.Errorf(base.CodeInvalid, "it follows on revision %d, and the one before it ends with revision %d", info.From, r.info.To)
+	}
+	if r.any {
+		info.Checkpoint, info.First = r.info.Checkpoint, r.info.First
+	}
+	info.From, info.FromHash = 0, ""
+	r.any, r.info = true, info
+	return nil
+}
+
+func (r *restore) entry(f wal.Frame) error {
+	r.batch, r.bytes = append(r.batch, f), r.bytes+len(f.Raw)
+	if r.bytes < restoreBatch {
+		return nil
+	}
+	return r.flush()
+}
+
+func (r *restore) flush() error {
+	err := r.wal.AppendFrames(r.batch)
+	r.batch, r.bytes = nil, 0
+	return err
+}
+
+// checkpoint takes a piece of the checkpoint in.
+func (r *restore) checkpoint(piece []byte) (err error) {
+	if r.partial == nil {
+		if err := os.MkdirAll(r.join(datadir.CheckpointName), 0o700); err != nil {
+			return err
+		}
+		if r.partial, err = os.OpenFile(r.join(datadir.CheckpointName+"/restored.tmp"), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600); err != nil {
+			return err
+		}
+	}
+	_, err = r.partial.Write(piece)
+	return err
+}
+
+// keepCheckpoint gives the checkpoint the epoch of this directory.
+func (r *restore) keepCheckpoint() error {
+	if r.partial == nil {
+		return nil
+	}
+	path := CheckpointPath(r.join(datadir.CheckpointName), r.info.Checkpoint)
+	err := adoptCheckpoint(r.partial, path, r.epoch, r.info.Checkpoint)
+	err = errors.Join(err, r.partial.Close(), datadir.RemoveFile(r.partial.Name()))
+	r.partial = nil
+	return err
+}
+
+// finish writes the small files. The one that makes a store of the directory is
+// the last.
+func (r *restore) finish() error {
+	if r.info.Floor > 0 {
+		if err := datadir.WriteHistory(r.join(datadir.HistoryName), r.info.Floor); err != nil {
+			return err
+		}
+	}
+	d := &datadir.Directory{Path: r.dir}
+	if len(r.prefixes) > 0 {
+		if err := base.ValidKept(r.prefixes); err != nil {
+			return err
+		}
+		if err := d.KeepPrefixes(r.prefixes); err != nil {
+			return err
+		}
+	}
+	secret := make([]byte, datadir.SecretBytes)
+	_, _ = rand.Read(secret) // never fails
+	if err := datadir.WriteFile(r.join(datadir.SecretName), secret); err != nil {
+		return err
+	}
+	return datadir.WriteFormat(r.join(datadir.FormatName), r.epoch, secret, r.info.upgradingFrom())
+}
+
+// undo empties the directory again, and removes it if it was made.
+func (r *restore) undo() error {
+	if r.partial != nil {
+		_ = r.partial.Close() // goes away
+	}
+	entries, err := os.ReadDir(r.dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(r.join(e.Name())))
+	}
+	return errors.Join(err, r.new.RemoveDirs())
+}
+
+// adoptCheckpoint checks a checkpoint, which must be of this revision, and writes
+// it under another name as one of another epoch.
+func adoptCheckpoint(from *os.File, path string, epoch base.Epoch, want base.Revision) error {
+	if _, err := from.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	size, err := VerifySum(from)
+	if err != nil {
+		return errBackupDamaged("its checkpoint: %w", err)
+	}
+	in := bufio.NewReaderSize(io.NewSectionReader(from, 0, size), 1<<20)
+	m, err := ReadCheckpointHead(in)
+	if err == nil && m.Revision != want {
+		err = codec.ErrMalformed
+	}
+	if err != nil {
+		return errBackupDamaged("its checkpoint: %w", err)
+	}
+	m.Epoch = epoch
+	return WriteSummed(path, func(w io.Writer) error {
+		head := append([]byte(CheckpointMagic), CheckpointVersion)
+		if _, err := w.Write(codec.AppendBytes(head, m.Encode())); err != nil {
+			return err
+		}
+		_, err := io.Copy(w, in)
+		return err
+	})
+}

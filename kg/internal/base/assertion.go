@@ -1,0 +1,215 @@
+package base
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+
+	"koine/kg/internal/codec"
+)
+
+// Same tells whether two assertions of one source say the same.
+func (a Assertion) Same(b Assertion) bool {
+	return a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance)
+}
+
+// EqualAssertions tells whether two lists are the same to the last part.
+func EqualAssertions(a, b []Assertion) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Source != b[i].Source || !a[i].Same(b[i]) || a[i].Revision != b[i].Revision || !a[i].Time.Equal(b[i].Time) {
+			return false
+		}
+	}
+	return true
+}
+
+// Plain tells whether it says no more than who asserts and when.
+func (a *Assertion) Plain() bool {
+	return !a.HasCertainty && a.Provenance == nil && a.Validity.IsZero()
+}
+
+// WithAssertion is the list with a made or changed, in the order in which the
+// sources came. The list given is not touched.
+func WithAssertion(list []Assertion, a Assertion) []Assertion {
+	out := make([]Assertion, 0, len(list)+1)
+	found := false
+	for _, b := range list {
+		if b.Source == a.Source {
+			b, found = a, true
+		}
+		out = append(out, b)
+	}
+	if !found {
+		out = append(out, a)
+	}
+	return out
+}
+
+// WithoutSource is the list less that source's assertion.
+func WithoutSource(list []Assertion, source AgentID) []Assertion {
+	var out []Assertion
+	for _, b := range list {
+		if b.Source != source {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func FindSource(list []Assertion, source AgentID) (Assertion, bool) {
+	for _, a := range list {
+		if a.Source == source {
+			return a, true
+		}
+	}
+	return Assertion{}, false
+}
+
+const (
+	flagCertainty  = 1 << 0
+	flagProvenance = 1 << 1
+	flagValidFrom  = 1 << 2
+	flagValidTo    = 1 << 3
+	flagsKnown     = flagCertainty | flagProvenance | flagValidFrom | flagValidTo
+)
+
+// AppendAssertion appends what follows the source, which log and index write
+// each in its own way. Its first byte are the flags of what comes: one that is
+// not set costs nothing, so that what was written before there was such a part
+// reads as it did.
+func AppendAssertion(dst []byte, a Assertion) []byte {
+	var flags byte
+	if a.HasCertainty {
+		flags |= flagCertainty
+	}
+	if a.Provenance != nil {
+		flags |= flagProvenance
+	}
+	if !a.Validity.From.IsZero() {
+		flags |= flagValidFrom
+	}
+	if !a.Validity.Until.IsZero() {
+		flags |= flagValidTo
+	}
+	dst = append(dst, flags)
+	if a.HasCertainty {
+		dst = codec.AppendFloat(dst, a.Certainty)
+	}
+	dst = binary.AppendVarint(dst, a.Time.UnixMilli())
+	dst = binary.AppendUvarint(dst, uint64(a.Revision))
+	if a.Provenance != nil {
+		dst = codec.AppendBytes(dst, a.Provenance)
+	}
+	if flags&flagValidFrom != 0 {
+		dst = binary.AppendVarint(dst, a.Validity.From.UnixMilli())
+	}
+	if flags&flagValidTo != 0 {
+		dst = binary.AppendVarint(dst, a.Validity.Until.UnixMilli())
+	}
+	return dst
+}
+
+func ReadAssertion(r *codec.Reader) Assertion {
+	var a Assertion
+	flags := r.Byte()
+	if flags&^flagsKnown != 0 {
+		r.Fail()
+	}
+	if flags&flagCertainty != 0 {
+		a.Certainty, a.HasCertainty = r.Float(), true
+	}
+	a.Time = time.UnixMilli(r.Varint()).UTC()
+	a.Revision = Revision(r.Uvarint())
+	if flags&flagProvenance != 0 {
+		a.Provenance = bytes.Clone(r.Bytes())
+		if a.Provenance == nil {
+			a.Provenance = []byte{}
+		}
+	}
+	if flags&flagValidFrom != 0 {
+		a.Validity.From = readEnd(r)
+	}
+	if flags&flagValidTo != 0 {
+		a.Validity.Until = readEnd(r)
+	}
+	return a
+}
+
+// readEnd reads an end of a validity, which is not the zero time: that stands for
+// one that is open, and has no bytes.
+func readEnd(r *codec.Reader) time.Time {
+	t := time.UnixMilli(r.Varint()).UTC()
+	if t.IsZero() {
+		r.Fail()
+	}
+	return t
+}
+
+// MinAssertionBytes is the least that an encoded assertion takes, its source
+// included.
+const MinAssertionBytes = 4
+
+// State is what SPOG keeps of a statement: from which revision it has stood as
+// it is, and by whose assertions.
+type State struct {
+	Since      Revision
+	Assertions []Assertion
+}
+
+const StateVersion = 1
+
+// AppendState encodes a state for the index; number gives the dictionary
+// number of a source.
+func AppendState(dst []byte, s State, number func(AgentID) uint64) []byte {
+	dst = append(dst, StateVersion)
+	dst = binary.AppendUvarint(dst, uint64(s.Since))
+	dst = binary.AppendUvarint(dst, uint64(len(s.Assertions)))
+	for _, a := range s.Assertions {
+		dst = binary.AppendUvarint(dst, number(a.Source))
+		dst = AppendAssertion(dst, a)
+	}
+	return dst
+}
+
+// ParseSince reads only from which revision a state has stood.
+func ParseSince(value []byte) (Revision, error) {
+	r := codec.NewReader(value)
+	if r.Byte() != StateVersion {
+		r.Fail()
+	}
+	since := Revision(r.Uvarint())
+	return since, r.Err()
+}
+
+// ParseState decodes what appendState made; source gives the agent that a
+// dictionary number stands for.
+func ParseState(value []byte, source func(uint64) (AgentID, error)) (State, error) {
+	r := codec.NewReader(value)
+	if r.Byte() != StateVersion {
+		r.Fail()
+	}
+	s := State{Since: Revision(r.Uvarint())}
+	n := r.Count(MinAssertionBytes)
+	if n == 0 || n > MaxAssertions {
+		r.Fail()
+		return s, r.Err()
+	}
+	s.Assertions = make([]Assertion, n)
+	for i := range s.Assertions {
+		number := r.Uvarint()
+		a := ReadAssertion(r)
+		if r.Err() != nil {
+			return s, r.Err()
+		}
+		agent, err := source(number)
+		if err != nil {
+			return s, err
+		}
+		a.Source = agent
+		s.Assertions[i] = a
+	}
+	return s, r.Close()
+}

@@ -1,0 +1,37 @@
+package base
+
+import (
+	"net/url"
+	"strings"
+)
+
+// ForeignIDPrefix begins the IRI under which an id is kept that is no IRI
+// itself: the protocols allow "a URI or unique identifier".
+const ForeignIDPrefix = "urn:koine:id:"
+
+// ResourceFromID is the resource that an id from outside names: an absolute
+// IRI, a blank node ("_:label"), or, reversibly, any other text.
+// Term.ExternalID gives the id back as it was sent.
+func ResourceFromID(id string) (Term, error) {
+	if id == "" {
+		return Term{}, Errorf(CodeInvalid, "an id cannot be empty")
+	}
+	if strings.HasPrefix(id, "_:") || IsAbsoluteIRI(id) {
+		return ParseIRI(id)
+	}
+	if len(id) > MaxResourceBytes/4 {
+		return Term{}, Errorf(CodeLimitExceeded, "an id of %d bytes is too long", len(id))
+	}
+	t := IRI(ForeignIDPrefix + url.PathEscape(id))
+	return t, t.Valid()
+}
+
+// ExternalID is the id by which the outside knows a resource.
+func (t Term) ExternalID() string {
+	if rest, ok := strings.CutPrefix(t.value, ForeignIDPrefix); ok && t.kind == KindIRI {
+		if id, err := url.PathUnescape(rest); err == nil && url.PathEscape(id) == rest && !IsAbsoluteIRI(id) {
+			return id
+		}
+	}
+	return t.Name()
+}

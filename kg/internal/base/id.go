@@ -1,0 +1,253 @@
+package base
+
+import (
+	"crypto/sha256"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// ID stands for a term inside one store: fixed in size, comparable, and the
+// same after every rebuild. Small values are in the id itself. It means
+// nothing outside the store.
+type ID = keys.ID
+
+// DefaultGraphID stands for DefaultGraph in every store.
+var DefaultGraphID = keys.DefaultGraph
+
+// IDQuad is a quad in ids.
+type IDQuad = keys.Quad
+
+// IDPattern selects quads: a zero ID stands for any.
+type IDPattern IDQuad
+
+// InlineID is the id of a term that needs no dictionary entry. A value is kept
+// inline only in the one lexical form that termOf gives back, so that every
+// literal comes back as it was written.
+func InlineID(t Term) (ID, bool) {
+	var id ID
+	switch {
+	case t.kind == KindDefaultGraph:
+		return keys.DefaultGraph, true
+	case t == Sequence:
+		return keys.Sequence, true
+	case t.kind == KindIRI && strings.HasPrefix(t.value, orderedPrefix):
+		n, err := strconv.ParseUint(t.value[len(orderedPrefix):], 10, 8)
+		return keys.Ordered(uint8(n)), err == nil && t == Ordered(uint8(n))
+	case t.kind != KindLiteral || t.lang() != "":
+		return id, false
+	case t.ExplicitDatatype() == "":
+		if len(t.value) > keys.MaxInlineString {
+			return id, false
+		}
+		return keys.FromString(t.value), true
+	case len(t.value) > 32:
+		return id, false
+	}
+	switch t.ExplicitDatatype() {
+	case XSDBoolean:
+		id = keys.FromInt(keys.TagBoolean, int64(len(t.value))&1^1) // "true" has four letters
+	case XSDInteger:
+		n, err := strconv.ParseInt(t.value, 10, 64)
+		if err != nil {
+			return id, false
+		}
+		id = keys.FromInt(keys.TagInteger, n)
+	case XSDDouble:
+		f, err := strconv.ParseFloat(strings.Replace(t.value, "INF", "Inf", 1), 64)
+		if err != nil || math.IsNaN(f) {
+			return id, false
+		}
+		id = keys.FromDouble(f)
+	case XSDDateTime:
+		v, err := time.Parse("2006-01-02T15:04:05.999Z", t.value)
+		if err != nil {
+			return id, false
+		}
+		id = keys.FromInt(keys.TagDateTime, v.UnixMilli())
+	case XSDDate:
+		v, err := time.Parse(time.DateOnly, t.value)
+		if err != nil {
+			return id, false
+		}
+		id = keys.FromInt(keys.TagDate, floorDiv(v.Unix(), secondsPerDay))
+	default:
+		return id, false
+	}
+	back, err := InlineTerm(id)
+	return id, err == nil && back == t
+}
+
+const secondsPerDay = 24 * 60 * 60
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// IntegerOf is the value of an id that holds an xsd:integer itself, as those do
+// that fit into 64 bits and are written in the canonical way. It spares the
+// term where only the number is wanted.
+func IntegerOf(id ID) (n int64, ok bool) { return id.Int(), id.Tag() == keys.TagInteger }
+
+// InlineTerm is the term that an id without a dictionary number holds.
+func InlineTerm(id ID) (Term, error) {
+	switch id.Tag() {
+	case keys.TagDefaultGraph:
+		if id == keys.DefaultGraph {
+			return DefaultGraph, nil
+		}
+	case keys.TagKnownIRI:
+		if id == keys.Sequence {
+			return Sequence, nil
+		}
+		if n := id[keys.IDSize-1]; id == keys.Ordered(n) {
+			return Ordered(n), nil
+		}
+	case keys.TagBoolean:
+		if n := id.Int(); n == 0 || n == 1 {
+			return Boolean(n == 1), nil
+		}
+	case keys.TagInteger:
+		return Integer(id.Int()), nil
+	case keys.TagDouble:
+		if f := id.Double(); !math.IsNaN(f) {
+			return Double(f), nil
+		}
+	case keys.TagDateTime:
+		if n := id.Int(); n >= minMilli && n <= maxMilli {
+			return DateTime(time.UnixMilli(n)), nil
+		}
+	case keys.TagDate:
+		if n := id.Int(); n >= minMilli/secondsPerDay/1000 && n <= maxMilli/secondsPerDay/1000 {
+			return Typed(time.Unix(n*secondsPerDay, 0).UTC().Format(time.DateOnly), XSDDate), nil
+		}
+	case keys.TagString:
+		if s, ok := id.Text(); ok {
+			return String(s), nil
+		}
+	}
+	return Term{}, codec.ErrMalformed
+}
+
+// The years 0001 to 9999, whose form has a fixed width.
+var (
+	minMilli = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	maxMilli = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMilli()
+)
+
+// TagOf is the tag of a term that is numbered in the dictionary.
+func TagOf(t Term) byte {
+	switch t.kind {
+	case KindIRI:
+		return keys.TagIRI
+	case KindBlank:
+		return keys.TagBlank
+	}
+	return keys.TagLiteral
+}
+
+// A term record is the term in bytes: a form, and for literals language or
+// datatype, before the text. Datatypes of XML Schema are shortened.
+const (
+	FormIRI = iota + 1
+	formBlank
+	formPlain
+	FormLang
+	FormTyped
+	FormXSD
+)
+
+func AppendTerm(dst []byte, t Term) []byte {
+	switch {
+	case t.kind == KindDefaultGraph:
+		return append(dst, 0)
+	case t.kind == KindIRI:
+		dst = append(dst, FormIRI)
+	case t.kind == KindBlank:
+		dst = append(dst, formBlank)
+	case t.lang() != "":
+		dst = codec.AppendString(append(dst, FormLang), t.lang())
+	case t.ExplicitDatatype() == "":
+		dst = append(dst, formPlain)
+	case strings.HasPrefix(t.ExplicitDatatype(), XSD):
+		dst = codec.AppendString(append(dst, FormXSD), t.ExplicitDatatype()[len(XSD):])
+	default:
+		dst = codec.AppendString(append(dst, FormTyped), t.ExplicitDatatype())
+	}
+	return append(dst, t.value...)
+}
+
+// ParseTerm reads a record that appendTerm made. It accepts exactly those:
+// anything else is malformed.
+func ParseTerm(record []byte) (Term, error) {
+	r := codec.NewReader(record)
+	var t Term
+	switch r.Byte() {
+	case 0:
+		t = DefaultGraph
+	case FormIRI:
+		t.kind = KindIRI
+	case formBlank:
+		t.kind = KindBlank
+	case formPlain:
+		t.kind = KindLiteral
+	case FormLang:
+		t = Term{kind: KindLiteral, of: Tagged(r.String())}
+		if t.lang() == "" {
+			r.Fail()
+		}
+	case FormXSD:
+		t = Term{kind: KindLiteral, of: XSD + r.String()}
+		if t.ExplicitDatatype() == XSDString {
+			r.Fail()
+		}
+	case FormTyped:
+		t = Term{kind: KindLiteral, of: r.String()}
+		if t.ExplicitDatatype() == "" || strings.HasPrefix(t.ExplicitDatatype(), XSD) {
+			r.Fail()
+		}
+	default:
+		r.Fail()
+	}
+	if t.kind == KindDefaultGraph {
+		return t, r.Close()
+	}
+	t.value = string(r.Rest())
+	return t, r.Err()
+}
+
+func Hash16(b []byte) (h [16]byte) {
+	sum := sha256.Sum256(b)
+	copy(h[:], sum[:])
+	return h
+}
+
+// quadPart is a term of a quad and the place of its id.
+type quadPart struct {
+	Term *Term
+	ID   *ID
+}
+
+// QuadParts pairs the terms of a quad with where their ids go.
+func QuadParts(q *Quad, ids *IDQuad) [4]quadPart {
+	return [4]quadPart{{&q.Subject, &ids.Subject}, {&q.Predicate, &ids.Predicate}, {&q.Object, &ids.Object}, {&q.Graph, &ids.Graph}}
+}
+
+// LocalNumbers is where the numbers of local ids begin. The dictionary never
+// comes that far.
+const LocalNumbers = 1 << 63
+
+// MaxLocalTerms bounds the local ids of a snapshot. It is more than an operation of
+// GraphQL can name: two ends of each of 64 triples in each of 50 fields.
+const MaxLocalTerms = 10_000
+
+// IsLocal tells whether LocalID made the id.
+func IsLocal(id ID) bool { return id.IsNumbered() && id.Number() >= LocalNumbers }

@@ -1,0 +1,32 @@
+package base
+
+import (
+	"strconv"
+	"time"
+)
+
+// Moment names a place in history: a revision or, where Time is set, a time,
+// which stands for the newest revision that was committed by then.
+type Moment struct {
+	Revision Revision
+	Time     time.Time
+}
+
+// ParseMoment reads the number of a revision or an RFC 3339 time.
+func ParseMoment(text string) (Moment, error) {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return Moment{Revision: Revision(n)}, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return Moment{}, Errorf(CodeInvalid, "%q is neither a revision nor a time like 2026-01-31T12:00:00Z", Clip(text))
+	}
+	return Moment{Time: t}, nil
+}
+
+func (m Moment) String() string {
+	if m.Time.IsZero() {
+		return "revision " + strconv.FormatUint(uint64(m.Revision), 10)
+	}
+	return m.Time.UTC().Format(time.RFC3339Nano)
+}

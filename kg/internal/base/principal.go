@@ -1,0 +1,228 @@
+package base
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Principal is who is calling.
+type Principal struct {
+	ID    AgentID
+	Roles []string
+	// ActFor lists the agents that it may act for beside itself; "*" is everybody but koine itself.
+	ActFor []AgentID
+	// Method says how it was authenticated: MethodOpen, "key", "jwt", or MethodLocal.
+	// "" is code inside this process, which is trusted as MethodLocal is.
+	Method string
+	// Key names the API key that it came with; "" for none. It is no secret.
+	Key string
+}
+
+// MethodLocal is that of who works on the data directory itself: whoever may open
+// its files may do everything.
+const MethodLocal = "local"
+
+// MethodOpen is that of a server without credentials, where callers say who they are
+// and everybody is an administrator.
+const MethodOpen = "open"
+
+// The roles that have a meaning to koine. The last three confine who has no other one:
+// see CheckWrite and CheckRead.
+const (
+	RoleAdmin    = "admin"
+	RoleReviewer = "reviewer"
+	RoleReader   = "reader"  // reads what its agent may
+	RoleMetrics  = "metrics" // reads the server's metrics
+	RoleBackup   = "backup"  // takes backups
+)
+
+// SystemPrincipal is koine itself where it reads and writes on its own behalf. It
+// never comes from outside.
+func SystemPrincipal() Principal {
+	return Principal{ID: System, Roles: []string{RoleAdmin}, ActFor: []AgentID{Anybody}, Method: MethodLocal}
+}
+
+// Anybody, in Principal.ActFor, is every agent.
+const Anybody AgentID = "*"
+
+// HasRole tells whether the principal has the role.
+func (p Principal) HasRole(role string) bool { return slices.Contains(p.Roles, role) }
+
+// IsAdmin tells whether the principal may do what administrators may: by its role, or
+// because it is inside this process or at its files. In open mode everybody is one;
+// what is between some agents only asks for MethodOpen too.
+func (p Principal) IsAdmin() bool { return p.Trusted() || p.HasRole(RoleAdmin) }
+
+// confined tells whether the principal has roles, and only some of these.
+func (p Principal) confined(to ...string) bool {
+	if p.Trusted() || len(p.Roles) == 0 {
+		return false
+	}
+	for _, role := range p.Roles {
+		if !slices.Contains(to, role) {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckWrite returns CodePermissionDenied if the principal changes nothing on any path:
+// all of its roles are RoleReader, RoleMetrics or RoleBackup. Without roles it may write
+// what its agent may.
+func (p Principal) CheckWrite() error {
+	if !p.confined(RoleReader, RoleMetrics, RoleBackup) {
+		return nil
+	}
+	e := Errorf(CodePermissionDenied, "a credential with no role but %s changes nothing", strings.Join(p.Roles, ", "))
+	e.Hint = "Use one without roles, or with another one."
+	return e
+}
+
+// CheckRead returns CodePermissionDenied if the principal reads nothing: RoleBackup is
+// its only role.
+func (p Principal) CheckRead() error {
+	if !p.confined(RoleBackup) {
+		return nil
+	}
+	return Errorf(CodePermissionDenied, "a credential with no role but %s takes backups and does nothing else", RoleBackup)
+}
+
+// CommonRoles lists the roles of a principal whose rights are narrowed to those of a
+// further credential: those that both have. Who is confined by either stays confined.
+func CommonRoles(p, further Principal) []string {
+	out := slices.DeleteFunc(slices.Clone(p.Roles), func(role string) bool { return !slices.Contains(further.Roles, role) })
+	narrow := p
+	narrow.Roles = out
+	if narrow.CheckWrite() == nil && (p.CheckWrite() != nil || further.CheckWrite() != nil) {
+		return []string{RoleReader}
+	}
+	return out
+}
+
+// MayActFor tells whether the principal may act in the agent's name. Nobody from
+// outside may in that of koine itself, whatever ActFor says: what koine says is
+// not put under quarantine.
+func (p Principal) MayActFor(agent AgentID) bool {
+	if agent == System && !p.Trusted() {
+		return false
+	}
+	return p.ID == agent || p.Trusted() || slices.Contains(p.ActFor, Anybody) || slices.Contains(p.ActFor, agent)
+}
+
+// Trusted tells whether the principal is inside this process or at its files.
+func (p Principal) Trusted() bool { return p.Method == "" || p.Method == MethodLocal }
+
+// Normalise spells the id out.
+func (p *Principal) Normalise() {
+	p.ID = CanonicalAgent(string(p.ID))
+	if p.ID == "" {
+		p.ID = Anonymous
+	}
+}
+
+// Anonymous is the caller that gave no name.
+const Anonymous AgentID = "agent://anonymous"
+
+// System is koine itself, as the author of what no caller asked for.
+const System AgentID = "agent://koine"
+
+// CanonicalAgent is the one spelling under which an agent id is stored,
+// compared and hashed: a bare id x and agent://x are the same agent.
+func CanonicalAgent(id string) AgentID {
+	if id == "" || strings.Contains(id, ":") {
+		return AgentID(id)
+	}
+	return AgentID("agent://" + id)
+}
+
+// Valid reports what keeps an agent id from being stored.
+func (a AgentID) Valid() error {
+	if len(a) > MaxAgentIDBytes {
+		return Errorf(CodeLimitExceeded, "an agent id of %d bytes is longer than the %d that are stored", len(a), MaxAgentIDBytes)
+	}
+	if _, inline := InlineID(AgentTerm(a)); inline {
+		return Errorf(CodeInvalid, "%s is koine's own word, and no agent", a) // an assertion keeps its source by number
+	}
+	if err := validIRI(string(a)); err != nil || !utf8.ValidString(string(a)) {
+		return Errorf(CodeInvalid, "%q "+agentIDWanted, Clip(string(a)))
+	}
+	return nil
+}
+
+const agentScheme = "agent://"
+
+// agentIDWanted ends the error about an id that no agent may have.
+const agentIDWanted = "is not an agent id: use letters, digits and - . _ ~ @ +, or an IRI of a scheme in use"
+
+// reservedIDs begin the ids of things that are no agents.
+var reservedIDs = []string{"urn:koine:", "chan:direct:"}
+
+// WellFormed returns CodeInvalid unless the id is one that an agent may take from now on:
+// letters, digits and - . _ ~ @ + behind agent://, which has no slash, or an IRI with an
+// authority or of a scheme in use; in the composed form of Unicode (NFC), and without
+// marks that show a text as another one. Ids of koine's own things are refused. It is stricter than Valid, because stores hold
+// ids of before it.
+func (a AgentID) WellFormed() error {
+	if err := a.Valid(); err != nil {
+		return err
+	}
+	for _, reserved := range reservedIDs {
+		if len(a) >= len(reserved) && strings.EqualFold(string(a[:len(reserved)]), reserved) {
+			return Errorf(CodeInvalid, "%+q is not an agent id: %s names what is koine's own", Clip(string(a)), reserved)
+		}
+	}
+	ok := norm.NFC.IsNormalString(string(a))
+	if name, bare := strings.CutPrefix(string(a), agentScheme); bare {
+		ok = ok && strings.Trim(name, ".") != "" && !strings.ContainsFunc(name, notInName)
+	} else {
+		scheme, rest, _ := strings.Cut(string(a), ":")
+		ok = ok && (IsScheme(scheme) || strings.HasPrefix(rest, "//")) && !strings.ContainsFunc(rest, misleading)
+	}
+	if !ok {
+		e := Errorf(CodeInvalid, "%+q "+agentIDWanted, Clip(string(a)))
+		e.Hint = "Accents are composed (NFC), and there are no marks of direction."
+		return e
+	}
+	return nil
+}
+
+// notInName tells whether a character is none of an agent's name.
+func notInName(r rune) bool {
+	return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) && !strings.ContainsRune("-._~@+", r)
+}
+
+// misleading tells whether a character is not seen, or changes how others are seen:
+// control and format characters, direction marks among them, and variation selectors.
+func misleading(r rune) bool {
+	return unicode.In(r, unicode.C, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// NamesAgent tells whether the agent has a record, a key to act for it, or a place in a
+// channel. Whatever writes these checks the id before, so that a malformed id has them only
+// since before ids were checked.
+func NamesAgent(match func(Pattern) iter.Seq2[Statement, error], id AgentID) (bool, error) {
+	patterns := []Pattern{
+		{Subject: AgentTerm(id), Graph: agentsGraph},
+		{Predicate: IRI(OwnVocabulary + "keyActFor"), Object: String(string(id)), Graph: SystemGraph},
+	}
+	for _, property := range [...]string{"channelOwner", "channelModerator", "channelMember", "channelObserver"} {
+		patterns = append(patterns, Pattern{Predicate: IRI(OwnVocabulary + property), Object: AgentTerm(id)})
+	}
+	for _, p := range patterns {
+		for _, err := range match(p) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// agentsGraph holds the records of agents (package agents).
+var agentsGraph = IRI(OwnGraphPrefix + "agents")
+
+// AgentTerm is the term under which the dictionary keeps an agent.
+func AgentTerm(a AgentID) Term { return IRI(string(a)) }

@@ -1,0 +1,39 @@
+package base
+
+import (
+	"cmp"
+	"encoding/hex"
+	"math"
+)
+
+// Revision numbers the commits of a store: 1, 2, 3 … without gaps. 0 is the
+// store before its first commit.
+type Revision uint64
+
+// Epoch tells one log from another. It is made when a data directory is
+// created or restored, so that positions and cursors of another log are
+// recognised.
+type Epoch [16]byte
+
+func (e Epoch) String() string { return hex.EncodeToString(e[:]) }
+
+// EndOfCommit is the index of a position behind all changes of its commit.
+const EndOfCommit = math.MaxUint32
+
+// Position is where a reader stands in the log: behind the change with this
+// index in the commit of this revision. The zero Revision with EndOfCommit is
+// before the first commit. Outside it is an opaque token: Store.FormatPosition
+// and Store.ParsePosition.
+type Position struct {
+	Epoch    Epoch
+	Revision Revision
+	Index    uint32
+}
+
+// Compare orders positions of one log.
+func (p Position) Compare(q Position) int {
+	if c := cmp.Compare(p.Revision, q.Revision); c != 0 {
+		return c
+	}
+	return cmp.Compare(p.Index, q.Index)
+}

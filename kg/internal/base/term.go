@@ -1,0 +1,320 @@
+package base
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Kind tells what a Term is.
+type Kind uint8
+
+// The kinds of terms. The zero Kind is no term at all: in a Pattern it stands
+// for "any".
+const (
+	KindNone Kind = iota
+	KindDefaultGraph
+	KindIRI
+	KindBlank
+	KindLiteral
+)
+
+// Datatype IRIs that the store itself gives a meaning to.
+const (
+	XSD           = "http://www.w3.org/2001/XMLSchema#"
+	XSDString     = XSD + "string"
+	XSDBoolean    = XSD + "boolean"
+	XSDInteger    = XSD + "integer"
+	XSDDecimal    = XSD + "decimal"
+	XSDDouble     = XSD + "double"
+	XSDDateTime   = XSD + "dateTime"
+	XSDDate       = XSD + "date"
+	RDF           = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+	RDFType       = RDF + "type"
+	RDFLangString = RDF + "langString"
+	// RDFDirLangString is refused in what comes in: see Term.ValidNew.
+	RDFDirLangString = RDF + "dirLangString"
+	RDFSLabel        = "http://www.w3.org/2000/01/rdf-schema#label"
+)
+
+// MaxResourceBytes bounds an IRI and the label of a blank node (RDF 1.1 Concepts,
+// section 3, sets no bound of its own).
+const MaxResourceBytes = 512 << 10
+
+// Bounds of the lexical form of a literal. What a store takes is between
+// MinLiteralBytes and MaxLiteralBytes (Options.LiteralBytes); what it has is read
+// whatever it takes.
+const (
+	MinLiteralBytes     = 512 << 10
+	DefaultLiteralBytes = 4 << 20
+	MaxLiteralBytes     = 8 << 20
+)
+
+// MaxLiteralKindBytes bounds the datatype or the language tag of a literal. Each
+// is a key of the index, and a key beyond Badger's 64 KiB ends the process while
+// it is written, and again whenever the log is applied.
+const MaxLiteralKindBytes = 1 << 10
+
+// Term is an IRI, a blank node, a literal, or the name of the default graph
+// (RDF 1.1 Concepts, section 3). Terms are values: they compare with == and
+// serve as map keys. Two literals are the same term only when lexical form,
+// datatype and language tag are the same.
+type Term struct {
+	kind  Kind
+	value string
+	// of is what literal it is: its datatype, or '@' and its language tag in lower
+	// case (RDF 1.1 Concepts, section 3.3), "" for xsd:string. It is one text because
+	// terms are many, and copied all the time. How a tag is spelled follows from its
+	// lower case: see canonicalTag.
+	of string
+}
+
+// taggedWith is what a literal is that has a language tag.
+const taggedWith = "@"
+
+// lang is the language tag of a literal, or "".
+func (t Term) lang() string {
+	if strings.HasPrefix(t.of, taggedWith) {
+		return t.of[len(taggedWith):]
+	}
+	return ""
+}
+
+// ExplicitDatatype is the datatype of a literal that has one of its own: "" stands for
+// xsd:string, or for rdf:langString where there is a language tag.
+func (t Term) ExplicitDatatype() string {
+	if strings.HasPrefix(t.of, taggedWith) {
+		return ""
+	}
+	return t.of
+}
+
+// DefaultGraph names the graph that has no name.
+var DefaultGraph = Term{kind: KindDefaultGraph}
+
+// IRI is the IRI term with the text given, which is not checked: see ParseIRI.
+func IRI(text string) Term { return Term{kind: KindIRI, value: text} }
+
+// Blank is the blank node with this label, without "_:". Labels are unique in
+// a store: whoever reads a document gives its blank nodes labels of their own.
+func Blank(label string) Term { return Term{kind: KindBlank, value: label} }
+
+// String is a plain literal (xsd:string).
+func String(text string) Term { return Term{kind: KindLiteral, value: text} }
+
+// LiteralOfKind returns the literal with a lexical form whose literal kind is known: a
+// datatype other than xsd:string, "@" and a language tag in lower case, or "".
+func LiteralOfKind(value, kind string) Term {
+	return Term{kind: KindLiteral, value: value, of: kind}
+}
+
+// LangString is a literal with a language tag (BCP 47). Tags that differ in case only
+// give one term.
+func LangString(text, lang string) Term {
+	return Term{kind: KindLiteral, value: text, of: Tagged(strings.ToLower(lang))}
+}
+
+// Typed is a literal with this lexical form and datatype IRI.
+func Typed(lexical, datatype string) Term {
+	if datatype == XSDString {
+		datatype = ""
+	}
+	if strings.HasPrefix(datatype, taggedWith) {
+		datatype = "<" + datatype + ">" // which is no IRI either
+	}
+	return Term{kind: KindLiteral, value: lexical, of: datatype}
+}
+
+// Tagged is what a literal with a language tag is; without one it is a plain text.
+func Tagged(lang string) string {
+	if lang == "" {
+		return ""
+	}
+	return taggedWith + lang
+}
+
+// Integer is an xsd:integer literal.
+func Integer(n int64) Term { return Typed(strconv.FormatInt(n, 10), XSDInteger) }
+
+// Boolean is an xsd:boolean literal.
+func Boolean(b bool) Term { return Typed(strconv.FormatBool(b), XSDBoolean) }
+
+// Double is an xsd:double literal in the shortest form that reads back equal.
+func Double(f float64) Term { return Typed(formatDouble(f), XSDDouble) }
+
+// DateTime is an xsd:dateTime literal in UTC with milliseconds where needed.
+func DateTime(t time.Time) Term { return Typed(formatDateTime(t), XSDDateTime) }
+
+// Kind says what the term is.
+func (t Term) Kind() Kind { return t.kind }
+
+// IsZero tells whether this is no term: "any" in a pattern.
+func (t Term) IsZero() bool { return t.kind == KindNone }
+
+// IsResource tells whether the term is an IRI or a blank node.
+func (t Term) IsResource() bool { return t.kind == KindIRI || t.kind == KindBlank }
+
+// NamesGraph tells whether the term can name a graph: it is DefaultGraph, an IRI or a
+// blank node (RDF 1.1 Concepts, section 4).
+func (t Term) NamesGraph() bool { return t.kind == KindDefaultGraph || t.IsResource() }
+
+// IsLiteral tells whether the term is a literal.
+func (t Term) IsLiteral() bool { return t.kind == KindLiteral }
+
+// LiteralKind returns the kind of a literal in one text: its datatype, "@" and its
+// language tag in lower case, or "" for xsd:string.
+func (t Term) LiteralKind() string { return t.of }
+
+// Value is the IRI's text, the blank node's label, or the lexical form.
+func (t Term) Value() string { return t.value }
+
+// Lang is the language tag of a literal as RFC 5646 spells it ("en-GB", "zh-Hant"), or
+// "".
+func (t Term) Lang() string { return canonicalTag(t.lang()) }
+
+// LangKey is the language tag of a literal in lower case, by which tags are compared, or
+// "".
+func (t Term) LangKey() string { return t.lang() }
+
+// Datatype is the datatype IRI of a literal, and "" for any other term.
+func (t Term) Datatype() string {
+	switch {
+	case t.kind != KindLiteral:
+		return ""
+	case t.lang() != "":
+		return RDFLangString
+	case t.ExplicitDatatype() == "":
+		return XSDString
+	}
+	return t.ExplicitDatatype()
+}
+
+// Name is the text by which people and protocols refer to a resource: the
+// IRI, "_:label" for a blank node, "" for the default graph. For a literal it
+// is the lexical form.
+func (t Term) Name() string {
+	if t.kind == KindBlank {
+		return "_:" + t.value
+	}
+	return t.value
+}
+
+// String is the term in N-Triples notation (RDF 1.1 N-Triples, section 7),
+// with a readable word for the kinds that the notation does not have.
+func (t Term) String() string {
+	switch t.kind {
+	case KindIRI:
+		return "<" + t.value + ">"
+	case KindBlank:
+		return "_:" + t.value
+	case KindLiteral:
+		s := quote(t.value)
+		if t.lang() != "" {
+			return s + "@" + t.Lang()
+		}
+		if t.ExplicitDatatype() != "" {
+			return s + "^^<" + t.ExplicitDatatype() + ">"
+		}
+		return s
+	case KindDefaultGraph:
+		return "DEFAULT"
+	}
+	return "ANY"
+}
+
+// Compare orders terms by kind, text, datatype and language: a total order
+// that depends on nothing else, for output that must come out the same.
+func (t Term) Compare(u Term) int {
+	if c := cmp.Compare(t.kind, u.kind); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(t.value, u.value); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(t.ExplicitDatatype(), u.ExplicitDatatype()); c != 0 {
+		return c
+	}
+	return cmp.Compare(t.lang(), u.lang())
+}
+
+// TextBytes is the length of all that is written of a term.
+func (t Term) TextBytes() int { return len(t.value) + len(t.of) }
+
+// TextBytes is the length of all that is written of a quad.
+func (q *Quad) TextBytes() int {
+	return q.Subject.TextBytes() + q.Predicate.TextBytes() + q.Object.TextBytes() + q.Graph.TextBytes()
+}
+
+// Valid reports what is wrong with a term as a part of a statement, or nil.
+func (t Term) Valid() error {
+	if t.kind != KindLiteral && len(t.value) > MaxResourceBytes {
+		return Errorf(CodeLimitExceeded, "an IRI or a blank node's label of %d bytes is longer than the %d that are stored", len(t.value), MaxResourceBytes)
+	}
+	if err := t.LiteralWithin(MaxLiteralBytes); err != nil {
+		return err
+	}
+	if !utf8.ValidString(t.value) {
+		return Errorf(CodeInvalid, "a term must be valid UTF-8")
+	}
+	switch t.kind {
+	case KindIRI:
+		return validIRI(t.value)
+	case KindBlank:
+		return validBlankLabel(t.value)
+	case KindLiteral:
+		if n := max(len(t.lang()), len(t.ExplicitDatatype())); n > MaxLiteralKindBytes {
+			return Errorf(CodeLimitExceeded, "a datatype or language tag of %d bytes is longer than the %d that are stored", n, MaxLiteralKindBytes)
+		}
+		if t.lang() != "" {
+			return validLang(t.lang())
+		}
+		if t.ExplicitDatatype() == RDFLangString {
+			return Errorf(CodeInvalid, "rdf:langString needs a language tag")
+		}
+		if t.ExplicitDatatype() != "" {
+			return validIRI(t.ExplicitDatatype())
+		}
+	}
+	return nil
+}
+
+// LiteralWithin returns CodeLimitExceeded if the term is a literal whose lexical form
+// is longer than most bytes, which is what Options.LiteralBytes is set to.
+func (t Term) LiteralWithin(most int) error {
+	if t.kind != KindLiteral || len(t.value) <= most {
+		return nil
+	}
+	e := Errorf(CodeLimitExceeded, "a literal of %d bytes is longer than the %d that are taken", len(t.value), most)
+	e.Limit = "max-literal"
+	e.Hint = fmt.Sprintf("Raise --max-literal (at most %d), or split the text.", MaxLiteralBytes)
+	if most >= MaxLiteralBytes {
+		e.Hint = "Split the text: --max-literal cannot be more."
+	}
+	return e
+}
+
+var quoteReplacer = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\b", `\b`, "\f", `\f`)
+
+func quote(s string) string { return `"` + quoteReplacer.Replace(s) + `"` }
+
+// formatDouble writes a double as XML Schema reads it (Datatypes 1.1, section
+// 3.3.5): the infinities and NaN have names of their own there.
+func formatDouble(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "INF"
+	case math.IsInf(f, -1):
+		return "-INF"
+	case math.IsNaN(f):
+		return "NaN"
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+func formatDateTime(t time.Time) string {
+	return t.UTC().Format("2006-01-02T15:04:05.999Z")
+}

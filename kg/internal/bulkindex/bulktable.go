@@ -1,0 +1,250 @@
+package bulkindex
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/keys"
+)
+
+// hashTable maps 128 bits to a value of fixed width. It is open addressed, in segments
+// that grow one by one, so that growing never needs the memory of two tables. Its memory
+// is not the garbage collector's. It belongs to one goroutine.
+type hashTable struct {
+	words    int // of an entry: two of the key, and the value
+	segments [1 << segmentBits]hashSegment
+	Bytes    int // that are mapped
+}
+
+type hashSegment struct {
+	memory []byte
+	slots  []uint64 // of memory; an entry whose key is zero is free
+	used   int      // entries
+}
+
+const (
+	segmentBits = 4
+	// A segment grows by a fourth when four of five entries are used.
+	fullNumerator, fullDenominator = 4, 5
+	growNumerator, growDenominator = 5, 4
+	pageBytes                      = 4096
+)
+
+type hashKey struct{ high, low uint64 }
+
+func newHashTable(valueWords int) *hashTable { return &hashTable{words: 2 + valueWords} }
+
+// find gives the entry of a key, whose first two words are zero where there is none yet;
+// the place is good for writing until the next find. The key must not be zero.
+func (t *hashTable) find(k hashKey) ([]uint64, error) {
+	s := &t.segments[k.high>>(64-segmentBits)]
+	if n := len(s.slots) / t.words; (s.used+1)*fullDenominator > n*fullNumerator {
+		if err := t.grow(s); err != nil {
+			return nil, err
+		}
+	}
+	return s.place(k, t.words), nil
+}
+
+// place looks for a key from its own slot on.
+func (s *hashSegment) place(k hashKey, words int) []uint64 {
+	n := uint64(len(s.slots) / words)
+	at, _ := bits.Mul64(k.high<<segmentBits|k.low>>(64-segmentBits), n)
+	for {
+		e := s.slots[int(at)*words : int(at+1)*words]
+		if e[0] == k.high && e[1] == k.low || e[0] == 0 && e[1] == 0 {
+			return e
+		}
+		if at++; at == n {
+			at = 0
+		}
+	}
+}
+
+// take makes a free entry that find gave one of the key.
+func (t *hashTable) take(e []uint64, k hashKey) {
+	e[0], e[1] = k.high, k.low
+	t.segments[k.high>>(64-segmentBits)].used++
+}
+
+func (t *hashTable) grow(s *hashSegment) error {
+	size := len(s.memory)*growNumerator/growDenominator + pageBytes
+	size -= size % pageBytes
+	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return fmt.Errorf("%d bytes of memory for the terms and statements of a load: %w", size, err)
+	}
+	next := hashSegment{memory: memory, used: s.used}
+	n := size / 8 / t.words
+	next.slots = unsafe.Slice((*uint64)(unsafe.Pointer(&memory[0])), n*t.words)
+	for i := 0; i < len(s.slots); i += t.words {
+		e := s.slots[i : i+t.words]
+		if e[0] != 0 || e[1] != 0 {
+			copy(next.place(hashKey{e[0], e[1]}, t.words), e)
+		}
+	}
+	old := s.memory
+	*s = next
+	t.Bytes += size - len(old)
+	return unmap(old)
+}
+
+func unmap(memory []byte) error {
+	if memory == nil {
+		return nil
+	}
+	return unix.Munmap(memory)
+}
+
+// Free gives the memory back. The table is empty afterwards.
+func (t *hashTable) Free() {
+	for i := range t.segments {
+		_ = unmap(t.segments[i].memory) // fails only for what is not mapped
+		t.segments[i] = hashSegment{}
+	}
+	t.Bytes = 0
+}
+
+// TermTable knows the ids of terms by their hash. Two terms with the same 128 bits of
+// SHA-256 would be one: the dictionary relies on their difference too.
+type TermTable struct{ *hashTable }
+
+func NewTermTable() TermTable { return TermTable{newHashTable(1)} }
+
+// Find gives the key of a term's record, and its id if it has one.
+func (t TermTable) Find(record []byte) (place []uint64, k hashKey, id base.ID, err error) {
+	h := base.Hash16(record)
+	k = hashKey{binary.BigEndian.Uint64(h[:8]), binary.BigEndian.Uint64(h[8:])}
+	place, err = t.hashTable.find(k)
+	if err == nil && place[2] != 0 {
+		id = keys.Numbered(byte(place[2]>>tagShift), place[2]&numberMask)
+	}
+	return place, k, id, err
+}
+
+const (
+	tagShift   = 56
+	numberMask = 1<<tagShift - 1
+)
+
+// Set gives a term its id, at the place that find gave.
+func (t TermTable) Set(place []uint64, k hashKey, id base.ID) {
+	t.take(place, k)
+	place[2] = uint64(id.Tag())<<tagShift | id.Number()
+}
+
+// QuadSet is a set of statements. Each takes 128 bits, which hold its ids as they are;
+// only where these are too wide, a hash of them stands for them.
+type QuadSet struct {
+	exact, hashed *hashTable
+	pairs         map[[2]base.ID]uint64 // numbers of predicates in graphs
+	last          [2]base.ID
+	lastPair      uint64
+}
+
+func NewQuadSet() *QuadSet {
+	return &QuadSet{exact: newHashTable(0), hashed: newHashTable(0), pairs: make(map[[2]base.ID]uint64)}
+}
+
+func (s *QuadSet) Bytes() int { return s.exact.Bytes + s.hashed.Bytes }
+
+func (s *QuadSet) Free() {
+	s.exact.Free()
+	s.hashed.Free()
+}
+
+// Add tells whether the statement is new in the set.
+func (s *QuadSet) Add(ids *base.IDQuad) (bool, error) {
+	t := s.exact
+	k, ok := s.pack(ids)
+	if !ok {
+		t = s.hashed
+		h := sha256.New()
+		for _, id := range [...]*base.ID{&ids.Subject, &ids.Predicate, &ids.Object, &ids.Graph} {
+			_, _ = h.Write(id[:]) // never fails
+		}
+		sum := h.Sum(nil)
+		k = hashKey{binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])}
+	}
+	e, err := t.find(k)
+	if err != nil || e[0] != 0 || e[1] != 0 {
+		return false, err
+	}
+	t.take(e, k)
+	return true, nil
+}
+
+// The parts of 128 bits: a bit that is set, the pair, the subject's kind and number, and
+// the object's tag and either its number or its value.
+const (
+	pairBits          = 20
+	packedNumberBits  = 36
+	packedObjectTags  = 4
+	packedObjectShift = 64 - 1 - pairBits - 1 - packedNumberBits - packedObjectTags // 2 bits are left
+)
+
+// objectTags are those that are packed, from 1 on.
+var objectTags = [...]byte{keys.TagIRI, keys.TagBlank, keys.TagKnownIRI, keys.TagLiteral, keys.TagBoolean, keys.TagInteger, keys.TagDouble, keys.TagDateTime, keys.TagDate, keys.TagString}
+
+func (s *QuadSet) pack(ids *base.IDQuad) (hashKey, bool) {
+	pair, ok := s.pair([2]base.ID{ids.Predicate, ids.Graph})
+	blank := uint64(0)
+	if ids.Subject.Tag() == keys.TagBlank {
+		blank = 1
+	} else if ids.Subject.Tag() != keys.TagIRI {
+		ok = false
+	}
+	number := ids.Subject.Number()
+	tag := uint64(0)
+	for i, t := range objectTags {
+		if t == ids.Object.Tag() {
+			tag = uint64(i + 1)
+		}
+	}
+	if !ok || tag == 0 || number>>packedNumberBits != 0 {
+		return hashKey{}, false
+	}
+	k := hashKey{1<<63 | pair<<(63-pairBits) | blank<<(62-pairBits) | number<<(62-pairBits-packedNumberBits) | tag<<packedObjectShift, ids.Object.Number()}
+	return k.mixed(), true
+}
+
+// pair numbers a predicate in a graph; false when there are too many.
+func (s *QuadSet) pair(p [2]base.ID) (uint64, bool) {
+	if s.last == p {
+		return s.lastPair, true
+	}
+	n, ok := s.pairs[p]
+	if !ok {
+		if n = uint64(len(s.pairs)); n>>pairBits != 0 {
+			return 0, false
+		}
+		s.pairs[p] = n
+	}
+	s.last, s.lastPair = p, n
+	return n, true
+}
+
+// mixed spreads a key over all bits; different keys stay different, and none but zero
+// becomes zero.
+func (k hashKey) mixed() hashKey {
+	for range 2 {
+		k.high ^= Mix(k.low)
+		k.low ^= Mix(k.high)
+	}
+	return k
+}
+
+// Mix is the finalizer of MurmurHash3.
+func Mix(v uint64) uint64 {
+	v ^= v >> 33
+	v *= 0xff51afd7ed558ccd
+	v ^= v >> 33
+	v *= 0xc4ceb9fe1a85ec53
+	return v ^ v>>33
+}

@@ -1,0 +1,112 @@
+package datadir
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"koine/kg/internal/base"
+)
+
+// exchangeFile is the content of erasing.ready: how the new store takes the old
+// one's place. From when it is there, opening the directory finishes that.
+type exchangeFile struct {
+	Names []string `json:"names"` // what the new store consists of
+	Keep  bool     `json:"keep"`
+}
+
+// storeNames are the files and directories that make up a store; the one that
+// makes it one is the last.
+var storeNames = []string{LogName, IndexName, BuildingName, CheckpointName, SecretName, PrefixesName, HistoryName, FormatName}
+
+// Exchange puts the store in the directory erasing in the place of this one.
+func (d *Directory) Exchange(keep bool, step func() error) error {
+	if step == nil {
+		step = func() error { return nil }
+	}
+	f := exchangeFile{Keep: keep}
+	for _, name := range storeNames {
+		if Exists(d.Join(filepath.Join(ErasingName, name))) {
+			f.Names = append(f.Names, name)
+		}
+	}
+	raw, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	if err := SyncDir(d.Join(ErasingName)); err != nil {
+		return err
+	}
+	if err := step(); err != nil {
+		return err
+	}
+	if err := WriteFile(d.Join(ErasedName), raw); err != nil {
+		return err
+	}
+	return d.finish(f, step)
+}
+
+// finishExchange does what is left of an exchange; it may be cut short and done
+// again. Without one under way it removes what was being made for one.
+func (d *Directory) finishExchange() error {
+	raw, err := os.ReadFile(d.Join(ErasedName))
+	if os.IsNotExist(err) {
+		return os.RemoveAll(d.Join(ErasingName))
+	}
+	if err != nil {
+		return err
+	}
+	var f exchangeFile
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return base.Errorf(base.CodeFormatUnknown, "%s cannot be read: %v", ErasedName, err)
+	}
+	return d.finish(f, func() error { return nil })
+}
+
+func (d *Directory) finish(f exchangeFile, step func() error) error {
+	if f.Keep {
+		if err := os.MkdirAll(d.Join(KeptName), 0o700); err != nil {
+			return err
+		}
+	}
+	for _, name := range storeNames {
+		if err := d.exchangeOne(name, f, step); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(step(), SyncDir(d.Path)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(d.Join(ErasingName)); err != nil {
+		return err
+	}
+	return RemoveFile(d.Join(ErasedName))
+}
+
+func (d *Directory) exchangeOne(name string, f exchangeFile, step func() error) error {
+	if err := step(); err != nil {
+		return err
+	}
+	fresh, here := d.Join(filepath.Join(ErasingName, name)), d.Join(name)
+	isNew := slices.Contains(f.Names, name)
+	if isNew && !Exists(fresh) {
+		return nil // done before
+	}
+	var err error
+	switch {
+	case !Exists(here):
+	case f.Keep:
+		err = os.Rename(here, d.Join(filepath.Join(KeptName, name)))
+	default:
+		err = os.RemoveAll(here)
+	}
+	if err == nil {
+		err = step()
+	}
+	if err == nil && isNew {
+		err = os.Rename(fresh, here)
+	}
+	return err
+}

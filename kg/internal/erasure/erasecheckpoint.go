@@ -1,0 +1,441 @@
+package erasure
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+
+	"koine/kg/internal/archive"
+	"koine/kg/internal/base"
+	"koine/kg/internal/codec"
+	"koine/kg/internal/index"
+	"koine/kg/internal/keys"
+	"koine/kg/internal/wal"
+)
+
+// ErasedCheckpoint is the checkpoint before a log whose head was cut, without what
+// is erased. It is held in memory as a whole. Numbers of the dictionary keep their
+// places: a term that nothing uses any more is replaced by one that says nothing.
+type ErasedCheckpoint struct {
+	x       *Eraser
+	m       index.Marker
+	terms   map[uint64]base.Term
+	numbers map[base.Term]uint64 // of terms; nil until it is asked for
+	Rows    uint64               // that were erased or altered
+	records []CheckpointRecord
+	// touched are the statements of which an assertion was erased, with all times
+	// in which they stand, oldest first.
+	touched map[base.IDQuad][]standing
+	// named are the same by the names of their graphs: what is left of a statement in one
+	// generation of its graph says since when it has stood in the next.
+	named map[base.IDQuad]bool
+	// generations is the table of the checkpoint, nil where no graph was replaced.
+	generations *index.Generations
+	// atCheckpoint is what was erased of what stands in graphs.
+	atCheckpoint *erasedContents
+	used         map[uint64]bool // numbers of terms
+	counts       map[string]uint64
+	last         map[[2]base.ID]base.Revision // of what is left in the checkpoint, by graph and subject
+}
+
+type CheckpointRecord struct {
+	kind       byte
+	Key, Value []byte
+}
+
+// standing is a statement as it stood from one revision until another, 0 for one
+// that stands.
+type standing struct {
+	from, to   base.Revision
+	assertions []base.Assertion
+}
+
+// ReadErasedCheckpoint reads the newest checkpoint, which has this path and marker, and
+// removes from it what x erases. The log behind it begins with first.
+func ReadErasedCheckpoint(path string, m index.Marker, x *Eraser, first base.Revision) (*ErasedCheckpoint, error) {
+	if m.Revision+1 < first {
+		return nil, base.ErrLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.Revision))
+	}
+	c := &ErasedCheckpoint{
+		x: x, m: m, terms: make(map[uint64]base.Term), touched: make(map[base.IDQuad][]standing),
+		named: make(map[base.IDQuad]bool), used: make(map[uint64]bool), counts: make(map[string]uint64), last: make(map[[2]base.ID]base.Revision),
+	}
+	c.atCheckpoint = newErasedContents()
+	for _, step := range []func(CheckpointRecord) error{c.term, c.generation, c.find, c.take} {
+		if err := EachRecord(path, step); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.mergeTouched(); err != nil {
+		return nil, err
+	}
+	c.x.atCheckpoint = c.atCheckpoint
+	x.before, x.checkpoint = c.stoodSince, m.Revision
+	return c, nil
+}
+
+// EachRecord calls fn for the records of a checkpoint that was verified.
+func EachRecord(path string, fn func(CheckpointRecord) error) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := bufio.NewReaderSize(f, 1<<20)
+	if _, err := archive.ReadCheckpointHead(r); err != nil {
+		return err
+	}
+	var failed error
+	err = archive.ReadRecords(r, func(kind byte, key, value []byte) bool {
+		failed = fn(CheckpointRecord{kind, key, value})
+		return failed == nil
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// term notes a term of the dictionary.
+func (c *ErasedCheckpoint) term(r CheckpointRecord) error {
+	if r.kind != 'T' {
+		return nil
+	}
+	n, ok := keys.ParseNumber(append(keys.NumberPrefix(), r.Key...))
+	t, err := base.ParseTerm(r.Value)
+	if !ok || err != nil {
+		return errors.Join(codec.ErrMalformed, err)
+	}
+	c.terms[n] = t
+	return nil
+}
+
+func (c *ErasedCheckpoint) agent(n uint64) (base.AgentID, error) {
+	t, ok := c.terms[n]
+	if !ok {
+		return "", codec.ErrMalformed
+	}
+	return base.AgentID(t.Value()), nil
+}
+
+func (c *ErasedCheckpoint) quad(ids base.IDQuad) (q base.Quad, err error) {
+	ids.Graph = c.generations.Name(ids.Graph)
+	for _, part := range base.QuadParts(&q, &ids) {
+		if !part.ID.IsNumbered() {
+			if *part.Term, err = base.InlineTerm(*part.ID); err != nil {
+				return q, err
+			}
+			continue
+		}
+		t, ok := c.terms[part.ID.Number()]
+		if !ok {
+			return q, codec.ErrMalformed
+		}
+		*part.Term = t
+	}
+	return q, nil
+}
+
+// row reads a statement or an interval of the past; ok is false for other records.
+func (c *ErasedCheckpoint) row(r CheckpointRecord) (ids base.IDQuad, at standing, ok bool, err error) {
+	switch r.kind {
+	case 'S':
+		ids, ok = keys.SPOG.Parse(append([]byte{byte(keys.SPOG)}, r.Key...))
+	case 'P':
+		whole := append([]byte{byte(keys.SPOG.Past())}, r.Key...)
+		if ids, ok = keys.SPOG.Past().Parse(whole); ok {
+			from, to, _ := keys.Interval(whole)
+			at.from, at.to = base.Revision(from), base.Revision(to)
+		}
+	default:
+		return ids, at, false, nil
+	}
+	if !ok {
+		return ids, at, false, codec.ErrMalformed
+	}
+	st, err := base.ParseState(r.Value, c.agent)
+	at.from, at.assertions = st.Since, st.Assertions
+	return ids, at, true, err
+}
+
+// find notes the statements of which an assertion is erased.
+func (c *ErasedCheckpoint) find(r CheckpointRecord) error {
+	ids, at, ok, err := c.row(r)
+	if !ok || err != nil || c.x.options.Source == "" {
+		return err
+	}
+	q, err := c.quad(ids)
+	if err != nil || !c.x.options.covers(&q) {
+		return err
+	}
+	if len(base.WithoutSource(at.assertions, c.x.options.Source)) < len(at.assertions) {
+		c.named[c.byName(ids)] = true
+	}
+	return nil
+}
+
+// take keeps a record, alters it, or leaves it out.
+func (c *ErasedCheckpoint) take(r CheckpointRecord) error {
+	ids, at, ok, err := c.row(r)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		if r.kind != 'T' { // written at the end
+			c.records = append(c.records, CheckpointRecord{r.kind, slices.Clone(r.Key), slices.Clone(r.Value)})
+		}
+		return nil
+	}
+	if c.named[c.byName(ids)] {
+		c.touched[ids] = append(c.touched[ids], at)
+		return nil
+	}
+	q, err := c.quad(ids)
+	if err != nil {
+		return err
+	}
+	if c.x.options.Source == "" && c.x.options.covers(&q) {
+		c.Rows++
+		c.x.pairs[[2]base.Term{q.Graph, q.Subject}] = true
+		c.note(ids, &q, at, standing{})
+		return nil
+	}
+	return c.keep(ids, at)
+}
+
+// keep adds the record of a statement, or of an interval of its past, and notes
+// what it uses.
+func (c *ErasedCheckpoint) keep(ids base.IDQuad, at standing) error {
+	pair := [2]base.ID{ids.Graph, ids.Subject}
+	c.last[pair] = max(c.last[pair], at.from, at.to)
+	numbers := make(map[base.AgentID]uint64)
+	for _, a := range at.assertions {
+		n, ok := c.number(base.AgentTerm(a.Source))
+		if !ok {
+			return codec.ErrMalformed
+		}
+		numbers[a.Source] = n
+		c.used[n] = true
+	}
+	value := base.AppendState(nil, base.State{at.from, at.assertions}, func(a base.AgentID) uint64 { return numbers[a] })
+	for _, id := range [...]base.ID{ids.Subject, ids.Predicate, ids.Object, ids.Graph} {
+		if id.IsNumbered() {
+			c.used[id.Number()] = true
+		}
+	}
+	if at.to != 0 {
+		key := keys.SPOG.AppendPast(nil, ids, uint64(at.from), uint64(at.to))
+		c.records = append(c.records, CheckpointRecord{'P', key[1:], value})
+		return nil
+	}
+	c.records = append(c.records, CheckpointRecord{'S', keys.SPOG.Append(nil, ids)[1:], value})
+	q, err := c.quad(ids)
+	c.counts[string(keys.Predicate(ids.Graph, ids.Predicate))]++
+	if q.Predicate.Value() == base.RDFType {
+		c.counts[string(keys.Class(ids.Graph, ids.Object))]++
+	}
+	return err
+}
+
+// number is that of a term.
+func (c *ErasedCheckpoint) number(t base.Term) (uint64, bool) {
+	if c.numbers == nil {
+		c.numbers = make(map[base.Term]uint64, len(c.terms))
+		for n, t := range c.terms {
+			c.numbers[t] = n
+		}
+	}
+	n, ok := c.numbers[t]
+	return n, ok
+}
+
+// mergeTouched takes the assertions out and joins what then says the same.
+func (c *ErasedCheckpoint) mergeTouched() error {
+	for _, ids := range c.inOrder() {
+		list := c.touched[ids]
+		q, err := c.quad(ids)
+		if err != nil {
+			return err
+		}
+		c.x.pairs[[2]base.Term{q.Graph, q.Subject}] = true
+		slices.SortFunc(list, func(a, b standing) int { return int(int64(a.from) - int64(b.from)) })
+		var out []standing
+		for _, at := range list {
+			c.Rows++
+			at.assertions = base.WithoutSource(at.assertions, c.x.options.Source)
+			if n := len(out); n > 0 && out[n-1].to == at.from && base.EqualAssertions(out[n-1].assertions, at.assertions) {
+				out[n-1].to = at.to
+				continue
+			}
+			out = append(out, at)
+		}
+		out = slices.DeleteFunc(out, func(at standing) bool { return len(at.assertions) == 0 })
+		c.follow(ids, out)
+		c.touched[ids] = out
+		c.noteTouched(ids, &q, list, out)
+		for _, at := range out {
+			if err := c.keep(ids, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stoodSince is since when a statement stood as it did before a revision.
+func (c *ErasedCheckpoint) stoodSince(q base.Quad, at base.Revision) (base.Revision, bool) {
+	var ids base.IDQuad
+	for _, part := range base.QuadParts(&q, &ids) {
+		if id, inline := base.InlineID(*part.Term); inline {
+			*part.ID = id
+		} else if n, ok := c.number(*part.Term); ok {
+			*part.ID = keys.Numbered(base.TagOf(*part.Term), n)
+		} else {
+			return 0, false
+		}
+	}
+	graph, found := c.generations.IDAt(ids.Graph, at-1)
+	if ids.Graph = graph; !found {
+		return 0, false
+	}
+	st, found := c.stood(ids, at)
+	return st.from, found
+}
+
+// finish brings what follows from the statements into line with them.
+func (c *ErasedCheckpoint) finish() error {
+	kinds := make(map[string]bool)
+	kept := c.records[:0]
+	for _, r := range c.records {
+		switch r.kind {
+		case 'C', 'D':
+			prefix := byte(keys.PrefixPredicate)
+			if r.kind == 'D' {
+				prefix = keys.PrefixClass
+			}
+			t, err := index.ParseTally(r.Value)
+			if err != nil {
+				return err
+			}
+			was := t.Count
+			graph, _, _ := keys.ParsePair(append([]byte{prefix}, r.Key...))
+			// What is being removed from the index is found by its counts.
+			if t.Count = c.counts[string([]byte{prefix})+string(r.Key)]; t.Count == 0 && was > 0 && c.generations.Kept(graph) {
+				continue
+			}
+			c.use(append([]byte{prefix}, r.Key...))
+			r.Value = t.Encode()
+		case archive.BackedRecord:
+			continue // counted when it is read
+		case 'G', 'H':
+			continue // made of the terms below
+		}
+		kept = append(kept, r)
+	}
+	c.records = kept
+	for n, t := range c.terms {
+		if !c.used[n] {
+			t = erasedTerm(t, n)
+		}
+		c.records = append(c.records, CheckpointRecord{'T', keys.Number(n)[1:], base.AppendTerm(nil, t)})
+		if key := index.LiteralKindKey(t); key != nil {
+			kinds[string(key)] = true
+		}
+	}
+	for key := range kinds {
+		kind := byte('G')
+		if key[0] == keys.DatatypePrefix()[0] {
+			kind = 'H'
+		}
+		c.records = append(c.records, CheckpointRecord{kind, []byte(key[1:]), []byte{}})
+	}
+	return nil
+}
+
+// use notes the terms of a pair of ids.
+func (c *ErasedCheckpoint) use(key []byte) {
+	a, b, _ := keys.ParsePair(key)
+	for _, id := range [...]base.ID{a, b} {
+		if id.IsNumbered() {
+			c.used[id.Number()] = true
+		}
+	}
+}
+
+// lastChanges brings the last change of each subject of which something was erased
+// into line with what is left, in the checkpoint and in the log up to it.
+func (c *ErasedCheckpoint) lastChanges() error {
+	kept := c.records[:0]
+	for _, r := range c.records {
+		if r.kind == 'L' {
+			graph, subject, ok := keys.ParsePair(append(keys.LastPrefix(), r.Key...))
+			if !ok {
+				return codec.ErrMalformed
+			}
+			q, err := c.quad(base.IDQuad{Subject: subject, Predicate: subject, Object: subject, Graph: graph})
+			if err != nil {
+				return err
+			}
+			if pair := [2]base.Term{q.Graph, q.Subject}; c.x.pairs[pair] {
+				last := max(c.x.last[pair], c.last[[2]base.ID{graph, subject}])
+				if last == 0 {
+					continue
+				}
+				r.Value = binary.AppendUvarint(nil, uint64(last))
+			}
+			c.use(append(keys.LastPrefix(), r.Key...))
+		}
+		kept = append(kept, r)
+	}
+	c.records = kept
+	return nil
+}
+
+// erasedTerm takes the place of a term that nothing uses, under its number.
+func erasedTerm(was base.Term, n uint64) base.Term {
+	name := fmt.Sprintf("urn:koine:erased:%d", n)
+	switch was.Kind() {
+	case base.KindIRI:
+		return base.IRI(name)
+	case base.KindBlank:
+		return base.Blank(name)
+	}
+	return base.String(name)
+}
+
+// Write writes the checkpoint as one of another epoch, before a log of which it
+// has an entry.
+func (c *ErasedCheckpoint) Write(dir string, epoch base.Epoch, log *wal.Log) (err error) {
+	if err := errors.Join(c.lastChanges(), c.finish(), os.MkdirAll(dir, 0o700)); err != nil {
+		return err
+	}
+	m := c.m
+	m.Epoch = epoch
+	if m.Hash, err = log.Hash(uint64(m.Revision)); err != nil {
+		return err
+	}
+	return archive.WriteSummed(archive.CheckpointPath(dir, m.Revision), func(out io.Writer) error {
+		head := append([]byte(archive.CheckpointMagic), archive.CheckpointVersion)
+		if _, err := out.Write(codec.AppendBytes(head, m.Encode())); err != nil {
+			return err
+		}
+		z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		w := &archive.CheckpointWriter{Z: z}
+		for _, r := range c.records {
+			if err := w.Record(r.kind, r.Key, r.Value); err != nil {
+				return err
+			}
+			w.Records++
+		}
+		return errors.Join(w.Record('E', binary.AppendUvarint(nil, w.Records), nil), z.Close())
+	})
+}

@@ -1,0 +1,276 @@
+package index
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// Dictionary reads the two sides of the term dictionary from a view of the
+// index.
+type Dictionary struct {
+	KV    KV
+	Cache *TermCache
+	Fresh *FreshTerms // terms of unfinished updates; nil for readers
+	// missed are the terms that were looked for last and are not there; nil for
+	// readers.
+	missed *missedTerms
+	// From is the first number that no term of the view has, 0 where that needs no
+	// asking: the cache may have terms which the log has and readers do not see yet.
+	From uint64
+	// Below is Store.flushedKV as the view was begun; nil for all but the committer.
+	Below *BadgerKV
+}
+
+// has tells whether the view has the term with an id that the cache gave.
+func (d Dictionary) has(id base.ID) bool {
+	return d.From == 0 || !id.IsNumbered() || id.Number() < d.From
+}
+
+// missedTerms keeps of terms that are about to get a number what they were looked
+// for with: a quad has two that are often new, the subject and the object.
+type missedTerms struct {
+	terms [2]struct {
+		term base.Term
+		key  TermKey
+	}
+	next int
+}
+
+func (m *missedTerms) add(t base.Term, key TermKey) {
+	at := &m.terms[m.next%len(m.terms)]
+	at.term, at.key = t, key
+	m.next++
+}
+
+// take gives the key of a term.
+func (m *missedTerms) take(t base.Term) TermKey {
+	for i := range m.terms {
+		if at := &m.terms[i]; at.key.record != nil && at.term == t {
+			key := at.key
+			at.key = TermKey{}
+			return key
+		}
+	}
+	return KeyOf(t)
+}
+
+// TermKey is the key under which the index has the number of a term, and the record
+// that it has under that number.
+type TermKey struct {
+	key, record []byte
+	hashed      bool // the key is a hash
+}
+
+func KeyOf(t base.Term) TermKey {
+	record := base.AppendTerm(nil, t)
+	key, hashed := keys.Term(record, base.Hash16)
+	return TermKey{key, record, hashed}
+}
+
+// FreshTerms are those that unfinished updates have added. They are kept apart
+// from the cache, because such an update may still be undone.
+type FreshTerms struct {
+	byTerm map[base.Term]base.ID
+	Order  []base.Term // as they were numbered
+	Next   uint64      // number of the next one
+	Ahead  *FreshTerms // those of the group ahead, nil without
+}
+
+func NewFreshTerms(next uint64) *FreshTerms {
+	return &FreshTerms{byTerm: make(map[base.Term]base.ID), Next: next}
+}
+
+// Follow makes it go on where the terms of a group ahead end, which the index may not
+// have yet.
+func (f *FreshTerms) Follow(ahead *FreshTerms) {
+	ahead.Ahead = nil // that group has landed
+	f.Ahead = ahead
+}
+
+// ID is the id of one of the terms.
+func (f *FreshTerms) ID(t base.Term) (base.ID, bool) {
+	id, ok := f.byTerm[t]
+	if !ok && f.Ahead != nil {
+		id, ok = f.Ahead.byTerm[t]
+	}
+	return id, ok
+}
+
+// Expect makes room for so many terms.
+func (f *FreshTerms) Expect(n int) {
+	f.byTerm, f.Order = make(map[base.Term]base.ID, n), make([]base.Term, 0, n)
+}
+
+// First is the number of the first of them.
+func (f *FreshTerms) First() uint64 { return f.Next - uint64(len(f.Order)) }
+
+// Term is the term with a number, false if it is none of them.
+func (f *FreshTerms) Term(number uint64) (base.Term, bool) {
+	if f.Ahead != nil && number < f.First() {
+		f = f.Ahead
+	}
+	if number < f.First() || number >= f.Next {
+		return base.Term{}, false
+	}
+	return f.Order[number-f.First()], true
+}
+
+// Add gives a term its number.
+func (f *FreshTerms) Add(t base.Term) base.ID {
+	id := keys.Numbered(base.TagOf(t), f.Next)
+	f.byTerm[t] = id
+	f.Order = append(f.Order, t)
+	f.Next++
+	return id
+}
+
+// Truncate forgets all but the first n terms.
+func (f *FreshTerms) Truncate(n int) {
+	for _, t := range f.Order[n:] {
+		f.Next--
+		delete(f.byTerm, t)
+	}
+	f.Order = f.Order[:n]
+}
+
+// ID is the id of a term, false when the store has none for it.
+func (d Dictionary) ID(t base.Term) (base.ID, bool, error) {
+	if id, ok := base.InlineID(t); ok {
+		return id, true, nil
+	}
+	if d.Fresh != nil {
+		if id, ok := d.Fresh.ID(t); ok {
+			return id, true, nil
+		}
+	}
+	if id, ok := d.Cache.ID(t); ok && d.has(id) {
+		return id, true, nil
+	}
+	return d.Find(t, KeyOf(t))
+}
+
+// Find looks the term up in the index, and keeps in the cache what it found.
+func (d Dictionary) Find(t base.Term, key TermKey) (base.ID, bool, error) {
+	id, ok, err := d.read(t, key)
+	if ok {
+		d.Cache.Add(t, id.Number())
+	}
+	return id, ok, err
+}
+
+func (d Dictionary) read(t base.Term, key TermKey) (base.ID, bool, error) {
+	var number uint64
+	found, err := d.KV.Get(key.key, func(v []byte) error {
+		var n int
+		number, n = binary.Uvarint(v)
+		if n <= 0 {
+			return codec.ErrMalformed
+		}
+		return nil
+	})
+	if !found || err != nil {
+		if d.missed != nil && err == nil {
+			d.missed.add(t, key)
+		}
+		return base.ID{}, false, err
+	}
+	// A number ahead of the next one is left over from an apply that was cut
+	// short, perhaps without its other side.
+	if leftover := d.Fresh != nil && number >= d.Fresh.Next; key.hashed && !leftover {
+		// A hash that two terms share is an error, not a mix-up.
+		other, err := d.numbered(number)
+		if err != nil {
+			return base.ID{}, false, err
+		}
+		if other != t {
+			return base.ID{}, false, base.Errorf(base.CodeInternal, "two terms share the hash %x", key.key)
+		}
+	}
+	return keys.Numbered(base.TagOf(t), number), true, nil
+}
+
+// Term is the term of an id.
+func (d Dictionary) Term(id base.ID) (base.Term, error) {
+	if !id.IsNumbered() {
+		t, err := base.InlineTerm(id)
+		if err != nil {
+			return t, base.Errorf(base.CodeInternal, "id %s: %w", hex.EncodeToString(id[:]), err)
+		}
+		return t, nil
+	}
+	t, err := d.numbered(id.Number())
+	if err == nil && base.TagOf(t) != id.Tag() {
+		err = base.Errorf(base.CodeInternal, "id %s stands for a term of another kind", hex.EncodeToString(id[:]))
+	}
+	return t, err
+}
+
+func (d Dictionary) numbered(number uint64) (base.Term, error) {
+	if d.Fresh != nil {
+		if t, ok := d.Fresh.Term(number); ok {
+			return t, nil
+		}
+	}
+	if t := d.Cache.Term(number); t != nil {
+		return *t, nil
+	}
+	var t base.Term
+	found, err := d.KV.Get(keys.Number(number), func(v []byte) (err error) {
+		t, err = base.ParseTerm(v)
+		return err
+	})
+	if err == nil && !found {
+		err = codec.ErrMalformed
+	}
+	if err != nil {
+		return t, base.Errorf(base.CodeInternal, "term number %d: %w", number, err)
+	}
+	d.Cache.Add(t, number)
+	return t, nil
+}
+
+// Agent is the agent of a dictionary number.
+func (d Dictionary) Agent(number uint64) (base.AgentID, error) {
+	t, err := d.numbered(number)
+	return base.AgentID(t.Value()), err
+}
+
+// Foreseen is what was looked up of a patch's terms before the committer has it.
+type Foreseen struct {
+	Cache   *TermCache // of the store that it holds for
+	Subject *ForeseenTerm
+	Object  ForeseenTerm
+}
+
+// ForeseenTerm is a term with its id, or with the key under which the index has that:
+// the term may be new. The zero one says nothing.
+type ForeseenTerm struct {
+	Term  base.Term
+	ID    base.ID
+	Key   *TermKey
+	Lacks *BadgerKV // Store.flushedKV that was seen not to have the key; nil where nobody looked
+}
+
+// Foreseen gives the id of a term that was foreseen, as id does; f may be nil, or of
+// another term.
+func (d Dictionary) Foreseen(t base.Term, f *ForeseenTerm) (base.ID, bool, error) {
+	switch {
+	case f == nil || f.Term != t || !d.has(f.ID):
+		return d.ID(t)
+	case !f.ID.IsZero():
+		return f.ID, true, nil // a term keeps its id
+	}
+	if d.Fresh != nil {
+		if id, ok := d.Fresh.ID(t); ok {
+			return id, true, nil
+		}
+	}
+	if f.Lacks != nil && f.Lacks == d.Below {
+		d.KV = InMemory{d.KV} // what is there came since
+	}
+	return d.Find(t, *f.Key)
+}

@@ -1,0 +1,524 @@
+package logentry
+
+import (
+	"encoding/binary"
+	"time"
+
+	"koine/kg/internal/base"
+	"koine/kg/internal/codec"
+)
+
+// A log entry is a commit in bytes: self-contained (terms are spelled out,
+// interned within the entry) and versioned. It names no ids and no keys, so the
+// same bytes mean the same to a replica with another index.
+//
+//	version(1)
+//	time(varint, ms)  principal  actor  justification  task  session  message
+//	idempotency key   content hash(32, only with a key)
+//	from version 2 on: proposal, held(1), what it was held for
+//	number of terms, each: length, term record
+//	number of agents, each: length, id
+//	number of changes, each:
+//	  op(1)  subject predicate object graph (term indexes)
+//	  Add:    assertion                 Remove: which of Before (0 = all, i+1)
+//	  number of Before, each an assertion; since, if there are any
+//	  link: 0, or 1 + index of the change that replaces it (Remove);
+//	        number of replaced, each its index (Add)
+//	from version 3 on: what became of a generation of a graph(1), its graph (term
+//	index), its first revision, and
+//	  written:  number of statements, each: subject predicate object (term indexes),
+//	            since, number of assertions, each an assertion
+//	  replaced: flags(1), statements, added, removed, with a flag before; number of
+//	            sources, each the index of its agent and by how much what it backs
+//	            changed (varint)
+//	  given up: nothing
+//
+// An assertion is the index of its agent and what appendAssertion writes.
+//
+// A commit that has nothing to do with a proposal is written in version 1, one that has
+// nothing to do with a generation in version 2 at most. In version 3 the proposal may be
+// empty.
+const (
+	EntryVersion           = 1
+	EntryVersionProposal   = 2
+	EntryVersionGeneration = 3
+)
+
+// What becomes of a generation in an entry.
+const (
+	entryWritten  = 1
+	entryReplaced = 2
+	entryGivenUp  = 3
+)
+
+// Flags of a replacement in an entry: that the graph was deleted, that the counts may be
+// told, and that the graph begins anew.
+const (
+	replacedDeleted = 1 << 0
+	replacedCounted = 1 << 1
+	replacedAnew    = 1 << 2
+)
+
+// EntryWriter encodes commits, one after the other.
+type EntryWriter struct {
+	terms   map[base.Term]uint64
+	agents  map[base.AgentID]uint64
+	termBuf []byte
+	agntBuf []byte
+	body    []byte
+	record  []byte // of the term at hand
+	entry   []byte
+	// subject and graph are those of the change before: most are about the same.
+	subject, graph numberedInEntry
+}
+
+type numberedInEntry struct {
+	term   base.Term
+	number uint64
+}
+
+func NewEntryWriter() *EntryWriter {
+	return &EntryWriter{terms: make(map[base.Term]uint64), agents: make(map[base.AgentID]uint64)}
+}
+
+// maxEntryKept is the size of an entry up to which its writer keeps what it was
+// made in.
+const maxEntryKept = 256 << 10
+
+// Write encodes a commit. What it gives is valid until the next call.
+func (w *EntryWriter) Write(c *base.Commit) []byte {
+	if cap(w.entry)+cap(w.body) > maxEntryKept {
+		*w = *NewEntryWriter()
+	}
+	clear(w.terms)
+	clear(w.agents)
+	w.termBuf, w.agntBuf, w.body = w.termBuf[:0], w.agntBuf[:0], w.body[:0]
+	w.subject, w.graph = numberedInEntry{}, numberedInEntry{}
+	w.entry = w.append(w.entry[:0], c)
+	return w.entry
+}
+
+func (w *EntryWriter) term(t base.Term) uint64 {
+	i, ok := w.terms[t]
+	if !ok {
+		i = uint64(len(w.terms))
+		w.terms[t] = i
+		w.record = base.AppendTerm(w.record[:0], t)
+		w.termBuf = codec.AppendBytes(w.termBuf, w.record)
+	}
+	return i
+}
+
+// same is term of one that is often the same as the last.
+func (w *EntryWriter) same(last *numberedInEntry, t base.Term) uint64 {
+	if last.term != t {
+		*last = numberedInEntry{t, w.term(t)}
+	}
+	return last.number
+}
+
+func (w *EntryWriter) assertion(a *base.Assertion) {
+	w.body = binary.AppendUvarint(w.body, w.agent(a.Source))
+	w.body = base.AppendAssertion(w.body, *a)
+}
+
+func (w *EntryWriter) agent(a base.AgentID) uint64 {
+	i, ok := w.agents[a]
+	if !ok {
+		i = uint64(len(w.agents))
+		w.agents[a] = i
+		w.agntBuf = codec.AppendString(w.agntBuf, string(a))
+	}
+	return i
+}
+
+func (w *EntryWriter) change(c *base.Change) {
+	w.body = append(w.body, byte(c.Op))
+	w.body = binary.AppendUvarint(w.body, w.same(&w.subject, c.Quad.Subject))
+	w.body = binary.AppendUvarint(w.body, w.term(c.Quad.Predicate))
+	w.body = binary.AppendUvarint(w.body, w.term(c.Quad.Object))
+	w.body = binary.AppendUvarint(w.body, w.same(&w.graph, c.Quad.Graph))
+	if c.Op == base.Add {
+		w.assertion(&c.Assertion)
+	} else {
+		w.body = binary.AppendUvarint(w.body, withdrawn(c))
+	}
+	w.body = binary.AppendUvarint(w.body, uint64(len(c.Before)))
+	for i := range c.Before {
+		w.assertion(&c.Before[i])
+	}
+	if len(c.Before) > 0 {
+		w.body = binary.AppendUvarint(w.body, uint64(c.Since))
+	}
+	if c.Op == base.Remove {
+		w.body = binary.AppendUvarint(w.body, uint64(c.ReplacedBy+1))
+		return
+	}
+	w.body = binary.AppendUvarint(w.body, uint64(len(c.Replaces)))
+	for _, i := range c.Replaces {
+		w.body = binary.AppendUvarint(w.body, uint64(i))
+	}
+}
+
+// withdrawn says which assertion a removal takes away: 0 for all of them, else
+// its place in Before counted from 1.
+func withdrawn(c *base.Change) uint64 {
+	if len(c.After) == 0 {
+		return 0
+	}
+	for i, a := range c.Before {
+		if a.Source == c.Assertion.Source {
+			return uint64(i + 1)
+		}
+	}
+	return 0
+}
+
+// AppendEntry encodes a commit.
+func AppendEntry(dst []byte, c *base.Commit) []byte { return NewEntryWriter().append(dst, c) }
+
+func (w *EntryWriter) append(dst []byte, c *base.Commit) []byte {
+	for i := range c.Changes {
+		w.change(&c.Changes[i])
+	}
+	version := byte(EntryVersion)
+	switch {
+	case c.Replaced != nil || c.Written != nil:
+		version = EntryVersionGeneration
+		w.generation(c)
+	case c.ProposalID != "":
+		version = EntryVersionProposal
+	}
+	dst = append(dst, version)
+	dst = binary.AppendVarint(dst, c.Time.UnixMilli())
+	for _, s := range [...]string{string(c.Principal), string(c.Actor), c.Justification, c.TaskID, c.SessionID, c.MessageID, c.IdempotencyKey} {
+		dst = codec.AppendString(dst, s)
+	}
+	if c.IdempotencyKey != "" {
+		dst = append(dst, c.ContentHash[:]...)
+	}
+	if version >= EntryVersionProposal {
+		held := byte(0)
+		if c.Held {
+			held = 1
+		}
+		dst = codec.AppendString(dst, c.ProposalID)
+		dst = codec.AppendString(append(dst, held), c.HeldFor)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(w.terms)))
+	dst = append(dst, w.termBuf...)
+	dst = binary.AppendUvarint(dst, uint64(len(w.agents)))
+	dst = append(dst, w.agntBuf...)
+	dst = binary.AppendUvarint(dst, uint64(len(c.Changes)))
+	return append(dst, w.body...)
+}
+
+// generation writes what the commit did to a generation.
+func (w *EntryWriter) generation(c *base.Commit) {
+	if r := c.Replaced; r != nil {
+		w.generationHead(entryReplaced, r.Graph, r.Began)
+		flags := byte(0)
+		counts := []uint64{r.Statements, r.Added, r.Removed}
+		if r.Deleted {
+			flags |= replacedDeleted
+		}
+		if r.Anew {
+			flags |= replacedAnew
+		}
+		if !r.Uncounted {
+			flags, counts = flags|replacedCounted, append(counts, r.Before)
+		}
+		w.body = append(w.body, flags)
+		for _, n := range append(counts, uint64(len(r.Sources))) {
+			w.body = binary.AppendUvarint(w.body, n)
+		}
+		for _, s := range r.Sources {
+			w.body = binary.AppendVarint(binary.AppendUvarint(w.body, w.agent(s.Source)), s.By)
+		}
+		return
+	}
+	g := c.Written
+	if g.GivenUp {
+		w.generationHead(entryGivenUp, g.Graph, g.Began)
+		return
+	}
+	w.generationHead(entryWritten, g.Graph, g.Began)
+	w.body = binary.AppendUvarint(w.body, uint64(len(g.Statements)))
+	for i := range g.Statements {
+		s := &g.Statements[i]
+		w.body = binary.AppendUvarint(w.body, w.same(&w.subject, s.Subject))
+		w.body = binary.AppendUvarint(w.body, w.term(s.Predicate))
+		w.body = binary.AppendUvarint(w.body, w.term(s.Object))
+		w.body = binary.AppendUvarint(w.body, uint64(s.Since))
+		w.body = binary.AppendUvarint(w.body, uint64(len(s.Assertions)))
+		for j := range s.Assertions {
+			w.assertion(&s.Assertions[j])
+		}
+	}
+}
+
+func (w *EntryWriter) generationHead(kind byte, graph base.Term, began base.Revision) {
+	w.body = append(w.body, kind)
+	w.body = binary.AppendUvarint(w.body, w.term(graph))
+	w.body = binary.AppendUvarint(w.body, uint64(began))
+}
+
+// EntryAtMost is more than the bytes that changes take in an entry: nearly always so
+// far below what one may have that it need not be made to know.
+func EntryAtMost(changes []base.Change) (n int) {
+	const perEntry, perChange, perAssertion, perIndex = 64, 256, 128, 8
+	n = perEntry
+	assertion := func(a *base.Assertion) int { return perAssertion + len(a.Source) + len(a.Provenance) }
+	for i := range changes {
+		c := &changes[i]
+		n += perChange + c.Quad.Subject.TextBytes() + c.Quad.Predicate.TextBytes() + c.Quad.Object.TextBytes() + c.Quad.Graph.TextBytes()
+		n += assertion(&c.Assertion) + perIndex*len(c.Replaces)
+		for j := range c.Before {
+			n += assertion(&c.Before[j])
+		}
+	}
+	return n
+}
+
+// MetaAtMost is more than the bytes that all else of a commit takes in an entry.
+func MetaAtMost(c *base.Commit) int {
+	const rest = 128
+	return rest + len(c.Principal) + len(c.Actor) + len(c.Justification) + len(c.TaskID) + len(c.SessionID) + len(c.MessageID) +
+		len(c.IdempotencyKey) + len(c.ProposalID) + len(c.HeldFor)
+}
+
+// GenerationAtMost is more than the bytes that what it did to a generation takes.
+func GenerationAtMost(c *base.Commit) (n int) {
+	const rest, perStatement, perAssertion, perSource = 128, 64, 64, 32
+	switch {
+	case c.Replaced != nil:
+		n = rest + c.Replaced.Graph.TextBytes()
+		for _, s := range c.Replaced.Sources {
+			n += perSource + len(s.Source)
+		}
+	case c.Written != nil:
+		n = rest + c.Written.Graph.TextBytes()
+		for i := range c.Written.Statements {
+			s := &c.Written.Statements[i]
+			n += perStatement + s.Subject.TextBytes() + s.Predicate.TextBytes() + s.Object.TextBytes()
+			for j := range s.Assertions {
+				n += perAssertion + len(s.Assertions[j].Source) + len(s.Assertions[j].Provenance)
+			}
+		}
+	}
+	return n
+}
+
+// entryReader decodes one entry.
+type entryReader struct {
+	*codec.Reader
+	revision base.Revision
+	terms    []base.Term
+	agents   []base.AgentID
+}
+
+// ParseEntry decodes the commit of this revision.
+func ParseEntry(payload []byte, revision base.Revision) (*base.Commit, error) {
+	r := &entryReader{Reader: codec.NewReader(payload), revision: revision}
+	version := r.Byte()
+	if version < EntryVersion || version > EntryVersionGeneration {
+		return nil, base.Errorf(base.CodeFormatUnknown, "log entry %d has version %d: this koine reads versions up to %d", revision, version, EntryVersionGeneration)
+	}
+	c := &base.Commit{Revision: revision, Time: time.UnixMilli(r.Varint()).UTC()}
+	c.Principal, c.Actor = base.AgentID(r.String()), base.AgentID(r.String())
+	c.Justification, c.TaskID, c.SessionID, c.MessageID, c.IdempotencyKey = r.String(), r.String(), r.String(), r.String(), r.String()
+	if c.IdempotencyKey != "" {
+		copy(c.ContentHash[:], r.Take(len(c.ContentHash)))
+	}
+	if version >= EntryVersionProposal {
+		c.ProposalID = r.String()
+		held := r.Byte()
+		c.Held, c.HeldFor = held == 1, r.String()
+		if c.ProposalID == "" && version == EntryVersionProposal || held > 1 {
+			r.Fail()
+		}
+	}
+	r.readTables()
+	const minChangeBytes = 7
+	c.Changes = make([]base.Change, r.Count(minChangeBytes))
+	for i := range c.Changes {
+		r.change(&c.Changes[i], i, len(c.Changes))
+		if r.Err() != nil {
+			break
+		}
+	}
+	if version >= EntryVersionGeneration {
+		r.generation(c)
+	}
+	if err := r.Close(); err != nil {
+		return nil, base.Errorf(base.CodeLogDamaged, "log entry %d: %w", revision, err)
+	}
+	return c, nil
+}
+
+func (r *entryReader) readTables() {
+	r.terms = make([]base.Term, r.Count(2))
+	for i := range r.terms {
+		t, err := base.ParseTerm(r.Bytes())
+		if err != nil {
+			r.Fail()
+			return
+		}
+		r.terms[i] = t
+	}
+	r.agents = make([]base.AgentID, r.Count(1))
+	for i := range r.agents {
+		r.agents[i] = base.AgentID(r.String())
+	}
+}
+
+func (r *entryReader) term() base.Term {
+	i := r.Uvarint()
+	if i >= uint64(len(r.terms)) {
+		r.Fail()
+		return base.Term{}
+	}
+	return r.terms[i]
+}
+
+func (r *entryReader) assertion() base.Assertion {
+	source := r.agent()
+	if r.Err() != nil {
+		return base.Assertion{}
+	}
+	a := base.ReadAssertion(r.Reader)
+	a.Source = source
+	return a
+}
+
+func (r *entryReader) agent() base.AgentID {
+	i := r.Uvarint()
+	if i >= uint64(len(r.agents)) {
+		r.Fail()
+		return ""
+	}
+	return r.agents[i]
+}
+
+func (r *entryReader) change(c *base.Change, index, total int) {
+	c.Op, c.ReplacedBy = base.Op(r.Byte()), -1
+	c.Quad = base.Quad{r.term(), r.term(), r.term(), r.term()}
+	var gone uint64
+	switch c.Op {
+	case base.Add:
+		c.Assertion = r.assertion()
+	case base.Remove:
+		gone = r.Uvarint()
+	default:
+		r.Fail()
+	}
+	c.Before = r.before()
+	if len(c.Before) > 0 {
+		c.Since = base.Revision(r.Uvarint())
+	}
+	if c.Op == base.Add {
+		c.After = base.WithAssertion(c.Before, c.Assertion)
+		c.Replaces = r.indexes(total)
+		return
+	}
+	if link := r.Uvarint(); link > uint64(total) {
+		r.Fail()
+	} else {
+		c.ReplacedBy = int(link) - 1
+	}
+	if gone > uint64(len(c.Before)) || len(c.Before) == 0 {
+		r.Fail()
+		return
+	}
+	c.Assertion = c.Before[0]
+	if gone > 0 {
+		c.Assertion = c.Before[gone-1]
+		c.After = base.WithoutSource(c.Before, c.Assertion.Source)
+	}
+}
+
+// generation reads what the commit did to a generation.
+func (r *entryReader) generation(c *base.Commit) {
+	kind, graph, began := r.Byte(), r.term(), base.Revision(r.Uvarint())
+	if began == 0 || began > c.Revision {
+		r.Fail()
+		return
+	}
+	switch kind {
+	case entryReplaced:
+		c.Replaced = r.replaced(graph, began)
+	case entryWritten:
+		c.Written = &base.WrittenGeneration{Graph: graph, Began: began, Statements: r.written()}
+	case entryGivenUp:
+		c.Written = &base.WrittenGeneration{Graph: graph, Began: began, GivenUp: true}
+	default:
+		r.Fail()
+	}
+}
+
+func (r *entryReader) replaced(graph base.Term, began base.Revision) *base.GraphReplacement {
+	flags := r.Byte()
+	if flags&^(replacedDeleted|replacedCounted|replacedAnew) != 0 || flags&(replacedDeleted|replacedAnew) == replacedAnew {
+		r.Fail()
+	}
+	out := &base.GraphReplacement{
+		Graph: graph, Deleted: flags&replacedDeleted != 0, Anew: flags&replacedAnew != 0, Uncounted: flags&replacedCounted == 0, Began: began,
+		Statements: r.Uvarint(), Added: r.Uvarint(), Removed: r.Uvarint(),
+	}
+	if !out.Uncounted {
+		out.Before = r.Uvarint()
+	}
+	out.Sources = make([]base.SourceShare, r.Count(2))
+	for i := range out.Sources {
+		out.Sources[i] = base.SourceShare{r.agent(), r.Varint()}
+	}
+	return out
+}
+
+func (r *entryReader) written() []base.WrittenStatement {
+	const minStatementBytes = 4 + base.MinAssertionBytes
+	list := make([]base.WrittenStatement, r.Count(minStatementBytes))
+	for i := range list {
+		s := &list[i]
+		s.Subject, s.Predicate, s.Object, s.Since = r.term(), r.term(), r.term(), base.Revision(r.Uvarint())
+		if s.Assertions = r.before(); len(s.Assertions) == 0 {
+			r.Fail()
+		}
+		if r.Err() != nil {
+			return nil
+		}
+	}
+	return list
+}
+
+func (r *entryReader) before() []base.Assertion {
+	n := r.Count(base.MinAssertionBytes)
+	if n == 0 || n > base.MaxAssertions {
+		if n > 0 {
+			r.Fail()
+		}
+		return nil
+	}
+	list := make([]base.Assertion, n)
+	for i := range list {
+		list[i] = r.assertion()
+	}
+	return list
+}
+
+func (r *entryReader) indexes(total int) []uint32 {
+	n := r.Count(1)
+	if n == 0 {
+		return nil
+	}
+	list := make([]uint32, n)
+	for i := range list {
+		v := r.Uvarint()
+		if v >= uint64(total) {
+			r.Fail()
+			return nil
+		}
+		list[i] = uint32(v)
+	}
+	return list
+}
