@@ -12,6 +12,7 @@ import (
 	"koine/channels"
 	"koine/internal/agents"
 	"koine/internal/records"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -131,6 +132,7 @@ func TestBoundOfRecipients(t *testing.T) {
 
 // AskAll gathers so many responses, whoever gives them.
 func TestBoundOfAnswers(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channels.Private, "bob", "cleo")
 	s.role(t, "dev", "bob", "cleo")
@@ -237,6 +239,7 @@ func TestBoundOfChannelsInAScope(t *testing.T) {
 
 // So many events of a scope are read at once, and so many verified.
 func TestBoundsOfEvents(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, channels.ScopeDraft{})
 	var list []kg.Quad

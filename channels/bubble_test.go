@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -16,6 +17,7 @@ import (
 // the waiting takes no time. Files are written meanwhile, which holds the bubble's
 // clock, and nothing else.
 func TestInterleavingsInABubble(t *testing.T) {
+	slowtest.Long(t)
 	seed := *raceSeed
 	if seed == 0 {
 		seed = rand.Uint64()

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
 // However a channel closes, what was not read by then has expired for good, at once
 // and in the same commit; what was said is read on.
 func TestClosingExpires(t *testing.T) {
+	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
 	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob", "agent://cleo"}}})

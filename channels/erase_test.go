@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
 // Messages that are erased keep their numbers, which are not given again, and are
 // shown as what is gone: in histories, in streams, and where there is one only.
 func TestErased(t *testing.T) {
+	slowtest.Long(t)
 	for _, row := range []struct {
 		name   string
 		erase  func(m *channels.Message) kg.EraseOptions

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -79,6 +80,7 @@ func TestReplies(t *testing.T) {
 
 // Of more replies than are looked at, those are read that were published first.
 func TestRepliesAreBounded(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channels.Private)
 	m := s.say(t, "ann", c.ID, "well?")

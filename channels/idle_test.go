@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -35,6 +36,7 @@ func (s *server) closings(t testing.TB, behind kg.Revision) (out []int) {
 // which something was said since is looked at, stays open, and comes back when it is
 // due. What became due while the server was down is closed when it is up again.
 func TestManyChannelsExpire(t *testing.T) {
+	slowtest.Long(t)
 	const (
 		many   = 450 // more than two commits may close
 		busy   = 30  // of them, in which something is said

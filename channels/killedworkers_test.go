@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -249,6 +250,7 @@ func (d *deeds) note(line deed) {
 }
 
 func TestWorkersAcrossKills(t *testing.T) {
+	slowtest.Long(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	d := &deeds{said: map[channels.MessageID]time.Time{}, answered: map[channels.MessageID]bool{}, upTo: map[string]int64{},
 		read: map[string]map[channels.MessageID]bool{"bob": {}, "cleo": {}}, idle: map[channels.ChannelID]bool{}}

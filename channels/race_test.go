@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -39,6 +40,7 @@ func races(text string) int {
 // every message behind its start once and in order, whichever part of them it
 // replays; and what ends it is told.
 func TestInterleavings(t *testing.T) {
+	slowtest.Long(t)
 	seed := *raceSeed
 	if seed == 0 {
 		seed = rand.Uint64()

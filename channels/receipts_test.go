@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -30,6 +31,7 @@ func (s *server) got(t testing.TB, by string, id channels.ChannelID, m channels.
 // A receipt goes from pending over delivered to read; only recipients acknowledge,
 // and never what has expired. Markers and counts follow.
 func TestReceipts(t *testing.T) {
+	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
 	c := s.make(t, channels.Private, "bob", "cleo")

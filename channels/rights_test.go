@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -93,6 +94,7 @@ func (s *server) does(t testing.TB, c *channels.Channel) string {
 // Who may do what, by kind, visibility, and the rights that a channel has of its
 // own.
 func TestRights(t *testing.T) {
+	slowtest.Long(t)
 	for _, row := range []struct {
 		d    channels.Draft
 		want string

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -32,6 +33,7 @@ func soakTime() time.Duration {
 // Publishers and streams come and go: every stream tells what is behind its start
 // without a gap and once, and when all have gone nothing of them is left.
 func TestSoak(t *testing.T) {
+	slowtest.Long(t)
 	workers := *soakWorkers
 	if workers == 0 {
 		workers = 20

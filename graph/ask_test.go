@@ -10,6 +10,7 @@ import (
 
 	"koine/graph"
 	"koine/internal/operation"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -42,6 +43,7 @@ func (c *conversing) respond(t *testing.T, name, channel, text string, more ...s
 // TestAsk proves that a question comes back with its response, longer than other
 // operations may take, or tells that there was none; and what is refused.
 func TestAsk(t *testing.T) {
+	slowtest.Long(t)
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
 	question := `mutation { ask(input: {message: {channelId: "` + id + `", recipient: "bob", parts: [{text: "how hot?"}] %s}, timeoutSeconds: %d}) { timedOut response { text author correlation { text } } publication { success replayed message { sequence messageType } } } }`

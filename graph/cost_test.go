@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/internal/slowtest"
 )
 
 // Each kind of field costs what docs/reference/graphql.md says: at that complexity an
 // operation is taken, and one below it is refused.
 func TestCosts(t *testing.T) {
+	slowtest.Long(t)
 	const entity = `{ entity(iri: "ex:ada") { `
 	for _, tt := range []struct {
 		name, query string

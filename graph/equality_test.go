@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
 // TestEquality proves that there is one equality: variables compare as `=`, `!=` and
 // `<` of SPARQL 1.1 compare terms, joins, DISTINCT and groups tell terms apart.
 func TestEquality(t *testing.T) {
+	slowtest.Long(t)
 	for _, row := range []struct {
 		a, b   kg.Term
 		result string // "=", "<", ">", "!=", or "?" for what cannot be compared

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -32,6 +33,7 @@ var pagedFields = map[string]string{
 // However a walk is cut, by pages or by budgets, and whatever is written
 // meanwhile: its pages together are what one page is, but for the lists inside.
 func TestPagesOfEveryField(t *testing.T) {
+	slowtest.Long(t)
 	s := *seed
 	if s == 0 {
 		s = rand.Uint64()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -93,6 +94,7 @@ func (c *connection) iris() (list []string) {
 // The pages of a walk fit together: no element twice, none left out, whatever
 // the size of the pages, and whatever is written meanwhile.
 func TestPagesAreStable(t *testing.T) {
+	slowtest.Long(t)
 	const n = 40
 	for name, query := range walks {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"koine/graph"
 	"koine/internal/operation"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -297,6 +298,7 @@ func canonical(v any, ordered bool) string {
 
 // Nor is anything told of it while it changes.
 func TestUnseenIsNotFollowed(t *testing.T) {
+	slowtest.Long(t)
 	s := *seed
 	if s == 0 {
 		s = rand.Uint64()

@@ -13,6 +13,7 @@ import (
 
 	"koine/graph"
 	"koine/internal/rdf"
+	"koine/internal/slowtest"
 	"koine/internal/w3c"
 	"koine/kg"
 )
@@ -155,6 +156,7 @@ var w3cQueries = map[string]w3cGraphs{
 // negation and grouping that it can say as the suites want. Data and answers are those
 // of the suites; each of their queries is translated, or the reason is given.
 func TestW3CQueries(t *testing.T) {
+	slowtest.Long(t)
 	for suite, translated := range w3cQueries {
 		t.Run(suite, func(t *testing.T) {
 			dir := filepath.Join(w3c.RDFTests(t), "sparql", "sparql11", suite)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -135,6 +136,7 @@ func randomBacking(r *rand.Rand) []kg.Patch {
 // TestBackedIsTrue proves that the counts by source are those of what stands,
 // after anything that a store may go through.
 func TestBackedIsTrue(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -14,6 +15,7 @@ import (
 // hidden commits in it and not the one that makes them count, the graph is as it was, and
 // nothing is left of them.
 func TestBackupInReplacement(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	for name, cut := range map[string]bool{"whole log": false, "cut log": true} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -19,6 +20,7 @@ type stopped struct{ step, dir string }
 // is in order, and says how far the load was; the load goes on there and ends as one that
 // was never stopped.
 func TestBulkLoadStoppedAnywhere(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	const n, session = 6000, "load of a test"
 	dir := filepath.Join(t.TempDir(), "data")

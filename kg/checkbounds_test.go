@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"koine/internal/extsort"
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/internal/wal/waltest"
 )
@@ -137,6 +138,7 @@ func oneNumber(rows []string) (put, gone []string) {
 // A check says the same whether what it compares is in memory or in files, of stores
 // in which all is well and of such that are damaged in any part, and leaves no file.
 func TestCheckBounds(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir := numbered(t)
 	spoils := map[string]func(*testing.T, string){

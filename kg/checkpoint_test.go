@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/internal/wal"
 	"koine/kg/internal/wal/waltest"
@@ -17,6 +18,7 @@ import (
 // What is left decides: the newest checkpoint, an older one from which the log
 // still leads on, or a plain refusal.
 func TestCheckpoints(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, tinyLog())

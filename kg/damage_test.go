@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -36,6 +37,7 @@ func filesOf(t *testing.T, pattern string) []string {
 // A file of the log is gone, or the log is that of an earlier moment, or another
 // one with the same epoch.
 func TestLogIsNotTheOne(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, tinyLog())
@@ -103,6 +105,7 @@ func TestLogIsNotTheOne(t *testing.T) {
 // means that the index is made anew, also when it seems fine; without the one
 // that it was closed in order the memtables do not count.
 func TestSignsBesideTheIndex(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir, want := small(t)
 	for name, spoil := range map[string]func(t *testing.T, dir string){

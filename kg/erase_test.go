@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -120,6 +121,7 @@ func withoutLines(lines []string, drop func(line string) (string, bool)) (out []
 // else is as it was, under the same revisions, in a store that agrees with itself
 // and is another one for its clients. Erasing it again does nothing.
 func TestErase(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "whole")
 	s := openStore(t, whole, tinyLog())
@@ -355,6 +357,7 @@ func TestErasedCommit(t *testing.T) {
 // A stop at any place between making the new store and the end of the exchange
 // leaves one of the two, whole.
 func TestEraseKilled(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, tinyLog())

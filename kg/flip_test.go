@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/internal/wal/waltest"
 )
@@ -48,6 +49,7 @@ func spots(t *testing.T, paths []string, do func(path string, off int64)) {
 // lost. Then either all is there and everything agrees, or the store says
 // LOG_DAMAGED, takes no updates, and what it still says is right.
 func TestFlippedByteOfTheLog(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir, want := small(t)
 	if n := len(filesOf(t, filepath.Join(dir, "log", "*.wal"))); n < 3 {
@@ -136,6 +138,7 @@ func TestRebuildOverDamagedLog(t *testing.T) {
 // A byte of any file of the index goes bad while the store is closed. Whatever
 // Badger would make of it, everything is there again.
 func TestFlippedByteOfTheIndex(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir, want := small(t)
 	outcomes := map[string]int{}

@@ -55,6 +55,7 @@ func fillVolume(t *testing.T, path string) {
 // store. When there is room again the index is written without a restart.
 func TestLoadWithoutRoomForItsIndex(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	for _, readers := range []bool{false, true} {
 		t.Run(fmt.Sprintf("readers=%t", readers), func(t *testing.T) {
 			volume := smallVolume(t, 120)
@@ -117,6 +118,7 @@ func TestLoadWithoutRoomForItsIndex(t *testing.T) {
 // in one line what to do. The directory stays whole.
 func TestRebuildWithoutRoom(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	volume := smallVolume(t, 120)
 	dir, junk := filepath.Join(volume, "data"), filepath.Join(volume, "junk")
 	o := smallOptions()
@@ -178,6 +180,7 @@ func TestRebuildWithoutRoom(t *testing.T) {
 // written when there is room, without a restart.
 func TestReplayWithoutRoom(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	o := smallOptions()
 	const replayedCommits = 40  // of a few MiB of keys each
 	o.MemTableBytes = 512 << 20 // so that nothing of it reaches a table

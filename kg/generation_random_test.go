@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 // genModel is what a store with replaced and deleted graphs must answer: all statements
@@ -352,6 +354,7 @@ func (r *genRun) compareVersions(v *Snapshot, p Pattern) {
 // Graphs are replaced, deleted, made again and changed in any order, and the store is
 // opened again and its index made anew between: it answers as plain maps do.
 func TestGenerationsRandomly(t *testing.T) {
+	slowtest.Long(t)
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			dir := t.TempDir()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -53,6 +54,7 @@ func waitingTogether(t *testing.T, s *kg.Store, n int, fn func(i int, tx *kg.Tx)
 // into groups that the log takes: a batch that is too large for it would leave
 // the store without updates.
 func TestGroupsAreBoundedInBytes(t *testing.T) {
+	slowtest.Long(t)
 	const updates, texts = 6, 20 // of 64 KiB each: too much for its entry to be made later
 	appends := 0
 	s := kgtest.Disk(t, kg.Options{QueueTime: time.Hour}.WithFaults(kg.Faults{GroupBytes: 4 << 20, AfterAppend: func() error { appends++; return nil }}))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/internal/wal/waltest"
 )
@@ -15,6 +16,7 @@ import (
 // beside everything else: updates end, and the next start builds the index anew. Sums of
 // tables are kept over starts.
 func TestLargeIndexIsReadBehindTheStart(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir := t.TempDir()
 	o := smallOptions().WithFaults(kg.Faults{SummedFirst: 1})
@@ -73,6 +75,7 @@ func largestOf(t *testing.T, pattern string) (largest string) {
 // A process that is killed before it has read all of its index leaves the sums to the next
 // one, and one that finds a table gone that nobody has read builds the index anew.
 func TestUncheckedIndexAfterAKill(t *testing.T) {
+	slowtest.Long(t)
 	o := smallOptions().WithFaults(kg.Faults{SummedFirst: 1})
 	dir := filepath.Join(t.TempDir(), "data")
 	s := openStore(t, dir, o)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -58,6 +59,7 @@ func killOptions() kg.Options {
 // graph that was replaced. A graph is what it was, or all of what it was to become, and
 // of a replacement that was not finished nothing is left in the index.
 func TestKill(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	seed := *killSeed
 	if seed == 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -199,6 +200,7 @@ const resynced = "resync"
 // commit that makes it count, as it was asked for, with the index as it is, set back, or
 // lost; and nothing of what was written is left.
 func TestPowerCutInReplacement(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	f := newFaulty(t)
 	mustClose(t, f.Store)

@@ -58,6 +58,7 @@ func statementsOf(t *testing.T, s *kg.Store) (quads []kg.Quad) {
 // takes shorter ones only.
 func TestLongestLiterals(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	meta := kg.Meta{Principal: kg.SystemPrincipal()}

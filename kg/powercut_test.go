@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/internal/wal/waltest"
 )
@@ -42,6 +43,7 @@ func (f *faulty) powerCut(keep int) (dir string) {
 // Power cuts between updates, with the index as it is, older, and without its
 // memtable files.
 func TestPowerCutBetweenUpdates(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	f := newFaulty(t)
 	w := newWorker(4, "w")
@@ -143,6 +145,7 @@ func TestIndexLogsAreDropped(t *testing.T) {
 // group was being written when the process ended. Badger takes keys in order, in
 // several pieces.
 func TestApplyCutShort(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir, early := t.TempDir(), filepath.Join(t.TempDir(), "early")
 	o := smallLog(kg.Faults{})

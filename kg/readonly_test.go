@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -323,6 +324,7 @@ func TestReadOnlyEarlierFormat(t *testing.T) {
 
 // At its bound the tail is in memory, past it the index is in a temporary directory.
 func TestReadOnlyTailBound(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed")
 	s := openStore(t, dir, smallOptions())

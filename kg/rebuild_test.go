@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -15,6 +16,7 @@ import (
 // the dictionary's numbers, and the export of the present and of older
 // revisions byte for byte.
 func TestRebuildIsIdentical(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, s *kg.Store){
 		"updates": func(*testing.T, *kg.Store) {},

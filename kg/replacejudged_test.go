@@ -68,6 +68,7 @@ func givenUp(t *testing.T, s *Store) (began []Revision) {
 // refuse, hold or fail at leaves nothing behind, also after a restart.
 func TestJudgedReplacementThatIsRefused(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	dir := t.TempDir()
 	const n = MaxPatches + 10
 	failure := errors.New("the rule cannot be judged")

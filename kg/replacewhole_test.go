@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/keys"
 )
@@ -115,6 +116,7 @@ func mustBeClean(t *testing.T, s *Store) {
 }
 
 func TestWholeGraphIsReplaced(t *testing.T) {
+	slowtest.Long(t)
 	dir := t.TempDir()
 	s := openStore(t, dir, tenthWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
@@ -569,6 +571,7 @@ func TestGenerationsOutOfHistoryAreRemoved(t *testing.T) {
 }
 
 func TestEraseInReplacedGraph(t *testing.T) {
+	slowtest.Long(t)
 	for name, o := range map[string]EraseOptions{
 		"a subject": {Pattern: Pattern{Subject: IRI("urn:s:1")}},
 		"a source":  {Source: "agent://bob"},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -14,6 +15,7 @@ import (
 // whatever the order of the patterns, in views of the present and of the past,
 // with some of the index in Badger and some in memory.
 func TestSweep(t *testing.T) {
+	slowtest.Long(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 1))

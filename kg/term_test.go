@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -12,6 +13,7 @@ import (
 // that are taken go all the way into the index, by a load and by updates, and
 // that what is longer is refused before anything is written.
 func TestKindsOfLiteralsAreBounded(t *testing.T) {
+	slowtest.Long(t)
 	literals := func(bytes int) map[string]kg.Term {
 		return map[string]kg.Term{
 			"datatype": kg.Typed("text", "urn:"+strings.Repeat("x", bytes-4)),

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/internal/wal/waltest"
 )
@@ -185,6 +186,7 @@ func TestVolumeBelowReserve(t *testing.T) {
 // A volume that fills up in the middle of a bulk load leaves a prefix of it, and the store
 // takes updates again when there is room.
 func TestVolumeFillsUpInBulkLoad(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	var left atomic.Int64
 	left.Store(1 << 40)

@@ -3,9 +3,14 @@
 // WithoutRace skips a test that takes minutes with the race detector. The tests part of
 // .ci/run runs it without: it finds such tests by their first line, which calls
 // WithoutRace. Slack extends the time limits of tests.
+//
+// Long skips a test of more than about two seconds with -short, so that make quick takes about a
+// minute.
 package slowtest
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -23,5 +28,31 @@ func WithoutRace(t testing.TB) {
 	t.Helper()
 	if raceDetector {
 		t.Skip("NOT TESTED: takes minutes with the race detector, run it without")
+	}
+}
+
+// Long skips the test with -short, and says how to run it.
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("NOT TESTED with -short: takes longer than two seconds; run go test -run '^%s$' %s", t.Name(), packageFolder())
+	}
+}
+
+// packageFolder returns the folder of the package under test, relative to the module.
+func packageFolder() string {
+	here, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for root := here; ; root = filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			if folder, err := filepath.Rel(root, here); err == nil {
+				return "./" + filepath.ToSlash(folder)
+			}
+		}
+		if root == filepath.Dir(root) {
+			return "."
+		}
 	}
 }
