@@ -20,7 +20,7 @@ type publishOp struct {
 	newChannel *Channel   // channel to create with the message; nil if it exists
 	peer       kg.AgentID // other agent of a direct channel, which may have to be created
 	statements []kg.Patch // stored statements of the message, without those known only in the commit
-	prefetch   *kg.Foresight
+	prefetch   *kg.TermPrefetch
 	hash       string // content hash, if there is a key
 	salt       string // for the event of the scope, the same in each attempt; "" until needed
 	dryRun     bool   // dry run
@@ -126,7 +126,7 @@ func (p *publishOp) prepareStatements() (err error) {
 		}
 		statements = append(statements, statement{propContent, kg.String(p.hash)})
 	}
-	p.prefetch = p.service.store.Foresight(p.author, len(statements)+len(p.patches))
+	p.prefetch = p.service.store.NewTermPrefetch(p.author, len(statements)+len(p.patches))
 	p.statements = make([]kg.Patch, 0, len(statements))
 	for _, st := range statements {
 		if err := p.addStatement(st); err != nil {
@@ -141,7 +141,7 @@ func (p *publishOp) prepareStatements() (err error) {
 				q.Graph = p.message.Channel.FactsGraph()
 			}
 		}
-		if err := p.prefetch.See(&p.patches[i]); err != nil {
+		if err := p.prefetch.Prefetch(&p.patches[i]); err != nil {
 			return kg.AsError(err).At(fmt.Sprintf("patches[%d]", i))
 		}
 	}
@@ -158,7 +158,7 @@ func (p *publishOp) addStatement(st statement) error {
 		q.Subject, q.Graph = p.message.ID.Entity(), p.message.Channel.MessagesGraph()
 	}
 	p.statements = append(p.statements, kg.Patch{Op: kg.Add, Quad: q})
-	return p.prefetch.See(&p.statements[len(p.statements)-1])
+	return p.prefetch.Prefetch(&p.statements[len(p.statements)-1])
 }
 
 // messagesGraph returns the graph of the channel's messages.

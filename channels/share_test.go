@@ -10,11 +10,11 @@ import (
 // TestMessagesAreOfTheirAuthorsShare proves that a message counts as one of the
 // statements that its author may back, until its content goes.
 func TestMessagesAreOfTheirAuthorsShare(t *testing.T) {
-	s := serve(t, channels.Options{}, kg.Options{MaxBacked: 3})
+	s := serve(t, channels.Options{}, kg.Options{MaxSourceStatements: 3})
 	c := s.make(t, channels.Private, "bob")
 	backs := func(who kg.AgentID, want uint64) {
 		t.Helper()
-		if got, err := s.store.Backed(who); err != nil || got != want {
+		if got, err := s.store.SourceStatements(who); err != nil || got != want {
 			t.Errorf("%s backs %d, %v, want %d", who, got, err, want)
 		}
 	}

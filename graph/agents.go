@@ -33,12 +33,12 @@ func readMe(ctx context.Context) (*Me, error) {
 	if me.Agent, err = r.toAgent(record); err != nil {
 		return nil, err
 	}
-	backed, err := r.engine.deps.Store.Backed(p.ID)
+	backed, err := r.engine.deps.Store.SourceStatements(p.ID)
 	if err != nil {
 		return nil, err
 	}
 	me.Statements = int(backed)
-	if most := int(r.engine.deps.Store.MaxBacked()); most > 0 && !p.Trusted() {
+	if most := int(r.engine.deps.Store.MaxSourceStatements()); most > 0 && !p.Trusted() {
 		me.MaxStatements = &most
 	}
 	me.Tier = r.callerTier()
@@ -231,7 +231,7 @@ func (r *run) toAgent(record *agents.Record) (*Agent, error) {
 	if p := r.request.Principal; p.ID != record.ID && !p.IsAdmin() {
 		return a, nil
 	}
-	backed, err := r.engine.deps.Store.Backed(record.ID)
+	backed, err := r.engine.deps.Store.SourceStatements(record.ID)
 	n := int(backed)
 	a.Statements = &n
 	return a, err

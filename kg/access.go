@@ -17,56 +17,56 @@ import (
 // Bounds on the answers that a store keeps of its Access. Past either of them the
 // new takes the place of the old, which is asked for again when it is needed.
 const (
-	MaxKeptReaders = 256  // whose answers are kept
-	MaxKeptGraphs  = 8192 // of each of them
+	MaxCachedReaders = 256  // whose answers are kept
+	MaxCachedGraphs  = 8192 // of each of them
 )
 
-// readers keeps who reads which graphs. It is safe for concurrent use; nothing
+// accessCache keeps who reads which graphs. It is safe for concurrent use; nothing
 // but what was not known before takes a lock.
-type readers struct {
-	version *atomic.Uint64 // nil: nothing is kept
-	seed    maphash.Seed
-	kept    atomic.Pointer[readersOf]
+type accessCache struct {
+	version    *atomic.Uint64 // nil: nothing is kept
+	seed       maphash.Seed
+	generation atomic.Pointer[accessGeneration]
 }
 
-// readersOf are the readers of one version. All are dropped with it.
-type readersOf struct {
+// accessGeneration are the readers of one version. All are dropped with it.
+type accessGeneration struct {
 	version uint64
-	places  [MaxKeptReaders]atomic.Pointer[reader]
+	places  [MaxCachedReaders]atomic.Pointer[cachedReader]
 }
 
 // ways is in how many places a reader may be.
 const ways = 4
 
-func newReaders(a Access) *readers {
-	r := &readers{version: VersionOf(a), seed: maphash.MakeSeed()}
-	r.kept.Store(new(readersOf))
+func newReaders(a Access) *accessCache {
+	r := &accessCache{version: VersionOf(a), seed: maphash.MakeSeed()}
+	r.generation.Store(new(accessGeneration))
 	return r
 }
 
-// of is what is kept of the principal's answers under the version of this moment,
+// readerFor is what is kept of the principal's answers under the version of this moment,
 // nil when nothing may be. Whoever reads pins its revision before, so that the
 // version is not older than what is read.
-func (r *readers) of(p *Principal) *reader {
+func (r *accessCache) readerFor(p *Principal) *cachedReader {
 	if r.version == nil {
 		return nil
 	}
 	version := r.version.Load()
-	kept := r.kept.Load()
+	kept := r.generation.Load()
 	for kept.version != version {
 		if kept.version > version {
 			return nil // somebody saw a newer one meanwhile
 		}
-		r.kept.CompareAndSwap(kept, &readersOf{version: version})
-		kept = r.kept.Load()
+		r.generation.CompareAndSwap(kept, &accessGeneration{version: version})
+		kept = r.generation.Load()
 	}
 	place := maphash.String(r.seed, string(p.ID))
 	for _, role := range p.Roles {
 		place = place*31 + maphash.String(r.seed, role)
 	}
-	free := place % MaxKeptReaders
+	free := place % MaxCachedReaders
 	for way := uint64(ways); way > 0; way-- {
-		at := (place + way - 1) % MaxKeptReaders
+		at := (place + way - 1) % MaxCachedReaders
 		switch is := kept.places[at].Load(); {
 		case is == nil:
 			free = at
@@ -74,27 +74,27 @@ func (r *readers) of(p *Principal) *reader {
 			return is
 		}
 	}
-	fresh := &reader{id: p.ID, method: p.Method, roles: slices.Clone(p.Roles), version: version, newest: r.version}
+	fresh := &cachedReader{id: p.ID, method: p.Method, roles: slices.Clone(p.Roles), version: version, newest: r.version}
 	kept.places[free].Store(fresh)
 	return fresh
 }
 
-// reader keeps, of one principal and one version, which graphs it reads.
-type reader struct {
+// cachedReader keeps, of one principal and one version, which graphs it reads.
+type cachedReader struct {
 	id      AgentID
 	method  string
 	roles   []string
 	version uint64
 	newest  *atomic.Uint64
 
-	slots atomic.Pointer[slots]
+	slots atomic.Pointer[decisionTable]
 	mu    sync.Mutex // held while the slots change
 	used  int        // guarded by mu
 }
 
-// slots is a table of decisions by the numbers of the graphs. Once published it
+// decisionTable is a table of decisions by the numbers of the graphs. Once published it
 // changes only from free to taken.
-type slots struct {
+type decisionTable struct {
 	list  []atomic.Uint64 // number+1 and the decision; 0 is free
 	shift int
 }
@@ -111,8 +111,8 @@ const (
 	fewestSlots  = 16
 )
 
-// numberOf is the number by which a graph is kept.
-func numberOf(graph ID) (n uint64, ok bool) {
+// graphNumber is the number by which a graph is kept.
+func graphNumber(graph ID) (n uint64, ok bool) {
 	if graph == keys.DefaultGraph {
 		return 0, true
 	}
@@ -120,17 +120,17 @@ func numberOf(graph ID) (n uint64, ok bool) {
 	return graph.Number(), graph.Tag() == keys.TagIRI || graph.Tag() == keys.TagBlank
 }
 
-// find is what is known of the graph; nothing once the version has moved on.
-func (r *reader) find(graph ID) decision {
+// lookupDecision is what is known of the graph; nothing once the version has moved on.
+func (r *cachedReader) lookupDecision(graph ID) decision {
 	if r == nil || r.version != r.newest.Load() {
 		return unknown
 	}
-	number, ok := numberOf(graph)
+	number, ok := graphNumber(graph)
 	t := r.slots.Load()
 	if !ok || t == nil {
 		return unknown
 	}
-	for at := t.place(number); ; at++ {
+	for at := t.firstSlot(number); ; at++ {
 		switch slot := t.list[at&(len(t.list)-1)].Load(); {
 		case slot == 0:
 			return unknown
@@ -140,9 +140,9 @@ func (r *reader) find(graph ID) decision {
 	}
 }
 
-// keep notes a decision that was just made, and tells whether find gives it.
-func (r *reader) keep(graph ID, d decision) bool {
-	number, ok := numberOf(graph)
+// cacheDecision notes a decision that was just made, and tells whether find gives it.
+func (r *cachedReader) cacheDecision(graph ID, d decision) bool {
+	number, ok := graphNumber(graph)
 	if r == nil || !ok || r.version != r.newest.Load() {
 		return false
 	}
@@ -150,29 +150,31 @@ func (r *reader) keep(graph ID, d decision) bool {
 	defer r.mu.Unlock()
 	t := r.slots.Load()
 	switch {
-	case t == nil || r.used == MaxKeptGraphs:
+	case t == nil || r.used == MaxCachedGraphs:
 		t, r.used = newSlots(fewestSlots), 0
 	case 2*(r.used+1) > len(t.list):
-		t = t.grown()
+		t = t.doubled()
 	}
-	if t.put(number, d) {
+	if t.putDecision(number, d) {
 		r.used++
 	}
 	r.slots.Store(t)
 	return true
 }
 
-func newSlots(n int) *slots {
-	return &slots{list: make([]atomic.Uint64, n), shift: 64 - bits.TrailingZeros(uint(n))}
+func newSlots(n int) *decisionTable {
+	return &decisionTable{list: make([]atomic.Uint64, n), shift: 64 - bits.TrailingZeros(uint(n))}
 }
 
-// place is where to look for the number first. Numbers that follow one another
+// firstSlot is where to look for the number first. Numbers that follow one another
 // are spread.
-func (t *slots) place(number uint64) int { return int(number * 0x9e3779b97f4a7c15 >> t.shift) }
+func (t *decisionTable) firstSlot(number uint64) int {
+	return int(number * 0x9e3779b97f4a7c15 >> t.shift)
+}
 
-// put tells whether the number is a new one.
-func (t *slots) put(number uint64, d decision) bool {
-	for at := t.place(number); ; at++ {
+// putDecision tells whether the number is a new one.
+func (t *decisionTable) putDecision(number uint64, d decision) bool {
+	for at := t.firstSlot(number); ; at++ {
 		slot := &t.list[at&(len(t.list)-1)]
 		switch v := slot.Load(); {
 		case v == 0:
@@ -184,33 +186,33 @@ func (t *slots) put(number uint64, d decision) bool {
 	}
 }
 
-// grown is the table with twice the slots.
-func (t *slots) grown() *slots {
+// doubled is the table with twice the slots.
+func (t *decisionTable) doubled() *decisionTable {
 	next := newSlots(2 * len(t.list))
 	for i := range t.list {
 		if slot := t.list[i].Load(); slot != 0 {
-			next.put(slot>>decisionBits-1, decision(slot&(1<<decisionBits-1)))
+			next.putDecision(slot>>decisionBits-1, decision(slot&(1<<decisionBits-1)))
 		}
 	}
 	return next
 }
 
-// graphAnswer keeps the last answer, for what looks at one statement after the
+// lastAnswer keeps the last answer, for what looks at one statement after the
 // other: most are in the graph of the one before. It belongs to one goroutine.
-type graphAnswer struct {
-	of      *atomic.Uint64 // nil: nothing is kept
+type lastAnswer struct {
+	current *atomic.Uint64 // nil: nothing is kept
 	version uint64
 	graph   Term // zero: there is none yet
 	answer  bool
 }
 
-// may tells whether the principal, always the same, reads the graph by the newest
+// mayRead tells whether the principal, always the same, reads the graph by the newest
 // answers.
-func (a *graphAnswer) may(access Access, p *Principal, graph Term) bool {
-	if a.of == nil {
+func (a *lastAnswer) mayRead(access Access, p *Principal, graph Term) bool {
+	if a.current == nil {
 		return access.Allowed(*p, graph, Read)
 	}
-	version := a.of.Load()
+	version := a.current.Load()
 	if version == a.version && graph == a.graph {
 		return a.answer
 	}
@@ -233,10 +235,10 @@ type AccessChanges interface {
 	ReadChanged(p Principal, after Revision) (changed bool, upTo Revision)
 }
 
-// unchanged is an Access whose answers stay what they are.
-type unchanged struct{ Access }
+// constantAccess is an Access whose answers stay what they are.
+type constantAccess struct{ Access }
 
-func (unchanged) ReadChanged(_ Principal, after Revision) (bool, Revision) { return false, after }
+func (constantAccess) ReadChanged(_ Principal, after Revision) (bool, Revision) { return false, after }
 
 // ChangesOf is an Access as one that knows, or what it wraps: an Access that adds
 // to another has Unwrap. One whose answers never change is made of any other.
@@ -248,7 +250,7 @@ func ChangesOf(access Access) AccessChanges {
 		case interface{ Unwrap() Access }:
 			access = a.Unwrap()
 		default:
-			return unchanged{access}
+			return constantAccess{access}
 		}
 	}
 }
@@ -277,7 +279,7 @@ func (s *Store) CheckAgent(ctx context.Context, id AgentID) error {
 	if there, err := base.NamesAgent(snapshot.Match, id); there || err != nil {
 		return err
 	}
-	if n, err := s.Backed(id); err != nil || n > 0 {
+	if n, err := s.SourceStatements(id); err != nil || n > 0 {
 		return err
 	}
 	return malformed
@@ -300,8 +302,8 @@ func (tx *Tx) CheckAgent(id AgentID) error {
 	return malformed
 }
 
-// visible gives the assertions of a statement in the graph that the view admits.
-func (s *Snapshot) visible(graph ID, all []Assertion) []Assertion {
+// visibleAssertions gives the assertions of a statement in the graph that the view admits.
+func (s *Snapshot) visibleAssertions(graph ID, all []Assertion) []Assertion {
 	if s.view.Doubts != nil {
 		if t, err := s.dict.Term(graph); err == nil && IsOwnGraph(t) {
 			trusting := s.view
@@ -312,9 +314,9 @@ func (s *Snapshot) visible(graph ID, all []Assertion) []Assertion {
 	return s.view.Visible(all)
 }
 
-// doubted tells whether a watcher leaves the assertion out for the doubts of the
+// isQuarantined tells whether a watcher leaves the assertion out for the doubts of the
 // moment.
-func (f *sight) doubted(graph Term, a *Assertion) bool {
+func (f *watchFilter) isQuarantined(graph Term, a *Assertion) bool {
 	doubts := f.distrust.Doubted()
 	return doubts != nil && doubts.Hide(a) && !IsOwnGraph(graph)
 }
@@ -322,8 +324,8 @@ func (f *sight) doubted(graph Term, a *Assertion) bool {
 // unfollowed is behind every revision.
 const unfollowed Revision = math.MaxUint64
 
-// forgotten tells whether what stood in the graph until a revision is not seen.
-func (s *Snapshot) forgotten(graph ID, to Revision) (bool, error) {
+// isForgotten tells whether what stood in the graph until a revision is not seen.
+func (s *Snapshot) isForgotten(graph ID, to Revision) (bool, error) {
 	if s.forgets == nil || to > s.followed {
 		return false, nil
 	}
@@ -339,23 +341,23 @@ func (s *Snapshot) forgotten(graph ID, to Revision) (bool, error) {
 	return forgot, nil
 }
 
-// forgotten is that of the snapshot; an error ends the scan.
-func (sc *scanner) forgotten(graph ID, to uint64) (forgot bool) {
+// isForgotten is that of the snapshot; an error ends the scan.
+func (sc *scanner) isForgotten(graph ID, to uint64) (forgot bool) {
 	if sc.s.forgets == nil {
 		return false
 	}
-	forgot, sc.err = sc.s.forgotten(graph, Revision(to))
+	forgot, sc.err = sc.s.isForgotten(graph, Revision(to))
 	return forgot || sc.err != nil
 }
 
-// forgotten tells whether the principal does not see of the graph what a commit
+// isForgotten tells whether the principal does not see of the graph what a commit
 // took away, or brought and is gone.
-func (f *sight) forgotten(c *Commit, graph Term) bool {
+func (f *watchFilter) isForgotten(c *Commit, graph Term) bool {
 	return f.forgets != nil && c.Revision <= f.followed && f.forgets(graph)
 }
 
-// missed notes that what began to stand in a revision went without a word.
-func (f *sight) missed(since Revision) {
+// noteUnreported notes that what began to stand in a revision went without a word.
+func (f *watchFilter) noteUnreported(since Revision) {
 	if f.Ops != nil && !slices.Contains(f.Ops, Remove) && !slices.Contains(f.Ops, Replace) {
 		return
 	}
@@ -364,26 +366,26 @@ func (f *sight) missed(since Revision) {
 	}
 }
 
-// stillStands tells whether an assertion of a change is what stands now. An error
+// isCurrent tells whether an assertion of a change is what stands now. An error
 // ends the reading (broken).
-func (f *sight) stillStands(ch *Change) bool {
-	stands, err := f.stands(&ch.Quad, &ch.Assertion)
+func (f *watchFilter) isCurrent(ch *Change) bool {
+	stands, err := f.hasAssertion(&ch.Quad, &ch.Assertion)
 	if err != nil {
 		f.err = err
 	}
 	return stands
 }
 
-// broken is why nothing more may be told.
-func (f *sight) broken(s *Store) error {
+// endError is why nothing more may be told.
+func (f *watchFilter) endError(s *Store) error {
 	if f.err == nil && f.stale {
 		return s.errAccessChanged()
 	}
 	return f.err
 }
 
-// stands tells whether the newest revision has the assertion of the statement.
-func (s *Store) stands(q *Quad, a *Assertion) (bool, error) {
+// hasAssertion tells whether the newest revision has the assertion of the statement.
+func (s *Store) hasAssertion(q *Quad, a *Assertion) (bool, error) {
 	p, err := s.pin(context.Background())
 	if err != nil {
 		return false, err
@@ -412,9 +414,9 @@ func (s *Store) stands(q *Quad, a *Assertion) (bool, error) {
 	return ok && now.Revision == a.Revision, nil
 }
 
-// buried tells that what a graph held at a revision is found by nobody: the graph of
+// isDeletedAt tells that what a graph held at a revision is found by nobody: the graph of
 // that name was deleted since.
-func (s *Store) buried(graph Term, at Revision) bool {
+func (s *Store) isDeletedAt(graph Term, at Revision) bool {
 	return s.head.Load().generations.Hides(graph, at)
 }
 
@@ -456,7 +458,7 @@ func (s *Store) withoutGone(c *Commit, forgets func(graph Term) bool) (*Commit, 
 			stands := false
 			var err error
 			if ch.Op != Remove {
-				stands, err = s.stands(&ch.Quad, &ch.Assertion)
+				stands, err = s.hasAssertion(&ch.Quad, &ch.Assertion)
 			}
 			if err != nil {
 				return nil, err

@@ -28,8 +28,8 @@ type layers struct {
 	stuck    bool           // Badger had no room for frozen, which is to be written again
 }
 
-// over is the layers over a snapshot of Badger, with mem or a copy of it.
-func (l *layers) over(base index.KV, mem *index.MemTree) index.KV {
+// newKV is the layers over a snapshot of Badger, with mem or a copy of it.
+func (l *layers) newKV(base index.KV, mem *index.MemTree) index.KV {
 	return index.Layered(index.Layered(base, l.frozen), mem)
 }
 
@@ -55,8 +55,8 @@ func (s *Store) flushAfter() time.Duration {
 	return flushIdle
 }
 
-// apply shows an appended group to readers.
-func (s *Store) apply(g *group) {
+// applyGroup shows an appended group to readers.
+func (s *Store) applyGroup(g *group) {
 	if s.options.beforeApply != nil {
 		s.options.beforeApply(g.w.O)
 	}
@@ -68,19 +68,19 @@ func (s *Store) apply(g *group) {
 			s.options.OnSystemChange(last)
 		}
 	}
-	s.tailer.keep(g.commits)
+	s.tailer.addToRing(g.commits)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.layers.memBytes += g.w.O.MergeInto(s.layers.mem)
 	s.scratch.takeList(g.w.O)
 	s.layers.shared = nil
-	h := g.head()
+	h := g.newHead()
 	h.hash = g.hash
 	s.showHead(h)
 }
 
-// marker is how far the head is.
-func (s *Store) marker(h *head) index.Marker {
+// markerOf is how far the head is.
+func (s *Store) markerOf(h *head) index.Marker {
 	return index.Marker{s.dir.Epoch, h.revision, h.nextNumber, h.time.UnixMilli(), h.hash}
 }
 
@@ -110,7 +110,7 @@ func (s *Store) flushIfAny() {
 	}
 	s.mu.Lock()
 	if !again {
-		l.frozen, l.frozenAt = l.mem, s.marker(s.head.Load())
+		l.frozen, l.frozenAt = l.mem, s.markerOf(s.head.Load())
 		l.mem, l.memBytes, l.shared = new(index.MemTree), 0, nil
 	}
 	l.flushing = true
@@ -126,7 +126,7 @@ func (s *Store) endFlush(err error) {
 		return // frozen stays, is read, and is written again
 	}
 	if err != nil {
-		s.refuse(errReadOnly("the index could not be written: no updates are taken until the store is reopened", err))
+		s.setReadOnly(errReadOnly("the index could not be written: no updates are taken until the store is reopened", err))
 		return // frozen stays and is read
 	}
 	s.mu.Lock()
@@ -136,8 +136,8 @@ func (s *Store) endFlush(err error) {
 	s.discardOld()
 }
 
-// settle writes all that is in memory to Badger and waits for it.
-func (s *Store) settle() {
+// flushAll writes all that is in memory to Badger and waits for it.
+func (s *Store) flushAll() {
 	s.awaitFlush()
 	s.flushIfAny()
 	s.awaitFlush()
@@ -155,17 +155,17 @@ func writeIndex(db *badger.DB, t *index.MemTree, m index.Marker, counted bool) e
 	}
 	w := &indexTxn{db: db, at: uint64(m.Revision)}
 	t.Scan(func(key string, v *index.MemValue) bool {
-		return w.set([]byte(key), v.Value)
+		return w.setKey([]byte(key), v.Value)
 	})
-	return w.mark(m, counted)
+	return w.writeMarker(m, counted)
 }
 
-// mark ends what is written with the marker.
-func (w *indexTxn) mark(m index.Marker, counted bool) error {
+// writeMarker ends what is written with the marker.
+func (w *indexTxn) writeMarker(m index.Marker, counted bool) error {
 	if counted {
-		w.set(index.CountedKey, []byte{1})
+		w.setKey(index.CountedKey, []byte{1})
 	}
-	w.set(index.MarkerKey, m.Encode())
+	w.setKey(index.MarkerKey, m.Encode())
 	return w.commit()
 }
 
@@ -200,7 +200,7 @@ func writeOrdered(db *badger.DB, t *index.MemTree, m index.Marker, counted bool)
 		return err
 	}
 	w := &indexTxn{db: db, at: uint64(m.Revision)}
-	return w.mark(m, counted)
+	return w.writeMarker(m, counted)
 }
 
 // indexTxn splits what is written into as many transactions as Badger needs.
@@ -216,8 +216,8 @@ type indexTxn struct {
 	counted bool   // the checkpoint has the counts by source
 }
 
-// set writes a key, or deletes it when value is nil; false after an error.
-func (w *indexTxn) set(key, value []byte) bool {
+// setKey writes a key, or deletes it when value is nil; false after an error.
+func (w *indexTxn) setKey(key, value []byte) bool {
 	for w.err == nil {
 		if w.txn == nil {
 			w.txn, w.empty = w.db.NewTransactionAt(math.MaxUint64, true), true
@@ -259,18 +259,18 @@ func (s *Store) Observe(fn func(*Commit)) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := &observer{fn}
-	s.observers.Store(new(append(slices.Clone(s.observing()), o)))
+	s.observers.Store(new(append(slices.Clone(s.currentObservers()), o)))
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.observers.Store(new(slices.DeleteFunc(slices.Clone(s.observing()), func(other *observer) bool { return other == o })))
+		s.observers.Store(new(slices.DeleteFunc(slices.Clone(s.currentObservers()), func(other *observer) bool { return other == o })))
 	}
 }
 
 // observer is one that is told of commits.
 type observer struct{ fn func(*Commit) }
 
-func (s *Store) observing() []*observer {
+func (s *Store) currentObservers() []*observer {
 	if list := s.observers.Load(); list != nil {
 		return *list
 	}
@@ -278,7 +278,7 @@ func (s *Store) observing() []*observer {
 }
 
 func (s *Store) tellObservers(commits []*Commit) {
-	for _, o := range s.observing() {
+	for _, o := range s.currentObservers() {
 		for _, c := range commits {
 			o.fn(c)
 		}

@@ -13,10 +13,10 @@ import (
 // a source back more than Options.MaxBacked statements.
 const LimitStatements = "statements"
 
-// Backed is how many statements the agent is a source of now, in all graphs but
+// SourceStatements is how many statements the agent is a source of now, in all graphs but
 // koine's own, and how many entries of journals say what it said (Parts). What it said under quarantine counts: it is stored. It is for the
 // store's operator and the agent itself: others may not see all those graphs.
-func (s *Store) Backed(agent AgentID) (uint64, error) {
+func (s *Store) SourceStatements(agent AgentID) (uint64, error) {
 	if s.isClosed() {
 		return 0, base.ErrClosed()
 	}
@@ -32,13 +32,13 @@ func (s *Store) Backed(agent AgentID) (uint64, error) {
 	return p.head.catalogue.Backed(string(keys.Source(id.Number()))), nil
 }
 
-// MaxBacked is Options.MaxBacked.
-func (s *Store) MaxBacked() uint64 { return s.options.MaxBacked }
+// MaxSourceStatements is Options.MaxBacked.
+func (s *Store) MaxSourceStatements() uint64 { return s.options.MaxSourceStatements }
 
-// withinShares refuses an update after which a source would back more than it
+// checkQuotas refuses an update after which a source would back more than it
 // may, and more than before. What is in this process is not bounded.
-func (g *group) withinShares(tx *Tx) error {
-	most := g.s.options.MaxBacked
+func (g *group) checkQuotas(tx *Tx) error {
+	most := g.s.options.MaxSourceStatements
 	if most == 0 || tx.meta.Principal.Trusted() {
 		return nil
 	}
@@ -50,28 +50,28 @@ func (g *group) withinShares(tx *Tx) error {
 		if held+uint64(e.By) <= most {
 			continue
 		}
-		g.s.overShare.Add(1)
+		g.s.overQuota.Add(1)
 		number, _ := keys.ParseSource([]byte(e.Key))
 		source, err := tx.w.Dict.Agent(number)
 		if err != nil {
 			return err
 		}
-		return errOverShare("%s backs %d statements and may back %d: this update would add %d", source, held, most, e.By)
+		return errOverQuota("%s backs %d statements and may back %d: this update would add %d", source, held, most, e.By)
 	}
 	return nil
 }
 
-func errOverShare(format string, args ...any) *Error {
+func errOverQuota(format string, args ...any) *Error {
 	e := Errorf(CodeLimitExceeded, format, args...)
 	e.Limit = LimitStatements
 	e.Hint = "remove statements of this source that are no longer needed, or ask the operator for a higher limit"
 	return e
 }
 
-// countAll counts the statements of each source where the index lacks that: one
+// countSourceStatements counts the statements of each source where the index lacks that: one
 // of an earlier form, or made from a checkpoint. It reads all statements once,
 // when the index has come up to the log and before anybody else uses it.
-func (s *Store) countAll() error {
+func (s *Store) countSourceStatements() error {
 	if s.counted || s.refused.Load() != nil {
 		return nil
 	}
@@ -97,14 +97,14 @@ func (s *Store) countAll() error {
 			return err
 		}
 		if done++; done%index.CheckEvery == 0 {
-			progress.step(done)
+			progress.report(done)
 		}
 	}
 	if err := s.keepCounts(h, counts); err != nil {
 		return err
 	}
 	s.counted = true
-	progress.end(done)
+	progress.reportEnd(done)
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (s *Store) keepCounts(h *head, counts index.SourceCounts) error {
 	put := func(key string, n uint64) {
 		t := index.Tally{n, h.revision}
 		c.Tallies.Set(key, t)
-		w.set([]byte(key), t.Encode())
+		w.setKey([]byte(key), t.Encode())
 	}
 	for _, key := range stale {
 		put(key, 0)
@@ -130,7 +130,7 @@ func (s *Store) keepCounts(h *head, counts index.SourceCounts) error {
 	for key, n := range counts {
 		put(key, n)
 	}
-	w.set(index.CountedKey, []byte{1})
+	w.setKey(index.CountedKey, []byte{1})
 	if err := w.commit(); err != nil {
 		return err
 	}

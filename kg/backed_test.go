@@ -24,7 +24,7 @@ func outside(id kg.AgentID) kg.Meta {
 
 func backs(t *testing.T, s *kg.Store, who kg.AgentID, want uint64) {
 	t.Helper()
-	if got, err := s.Backed(who); err != nil || got != want {
+	if got, err := s.SourceStatements(who); err != nil || got != want {
 		t.Errorf("%s backs %d, %v, want %d", who, got, err, want)
 	}
 }
@@ -93,13 +93,13 @@ func sameBacked(t *testing.T, when string, s *kg.Store) {
 	want := naiveBacked(t, s)
 	var most uint64
 	for _, who := range backers {
-		if got, err := s.Backed(who); err != nil || got != want[who] {
+		if got, err := s.SourceStatements(who); err != nil || got != want[who] {
 			t.Fatalf("%s: %s backs %d, %v, want %d", when, who, got, err, want[who])
 		}
 		most = max(most, want[who])
 	}
 	for who, n := range want {
-		if got, err := s.Backed(who); err != nil || got != n {
+		if got, err := s.SourceStatements(who); err != nil || got != n {
 			t.Fatalf("%s: %s backs %d, %v, want %d", when, who, got, err, n)
 		}
 		most = max(most, n)
@@ -224,7 +224,7 @@ func TestBackedIsTrue(t *testing.T) {
 func TestShareOfASource(t *testing.T) {
 	t.Parallel()
 	o := tinyLog()
-	o.MaxBacked = 5
+	o.MaxSourceStatements = 5
 	dir := t.TempDir()
 	s := openStore(t, dir, o)
 	do := func(m kg.Meta, patches ...kg.Patch) error {
@@ -257,8 +257,8 @@ func TestShareOfASource(t *testing.T) {
 	backs(t, s, "agent://ann", 4) // nothing of it is made
 	must(ann, add(5)...)          // up to the bound
 	overShare(t, do(ann, add(6)...))
-	if st := s.Stats(); st.OverShare != 2 || st.MaxBacked != 5 || st.MostBacked != 5 {
-		t.Errorf("the numbers say %d refused, %d of %d", st.OverShare, st.MostBacked, st.MaxBacked)
+	if st := s.Stats(); st.OverShare != 2 || st.MaxSourceStatements != 5 || st.MostBacked != 5 {
+		t.Errorf("the numbers say %d refused, %d of %d", st.OverShare, st.MostBacked, st.MaxSourceStatements)
 	}
 
 	// What it backs already, and what takes as much as it brings, is let through.
@@ -299,7 +299,7 @@ func TestShareOfASource(t *testing.T) {
 	backs(t, s, "agent://ann", 6)
 	overShare(t, do(ann, add(17)...))
 	mustClose(t, s)
-	o.MaxBacked = 0
+	o.MaxSourceStatements = 0
 	s = openStore(t, dir, o)
 	must(ann, add(17)...)
 }
@@ -309,7 +309,7 @@ func TestShareOfASource(t *testing.T) {
 func TestOwnGraphsAreNobodysShare(t *testing.T) {
 	t.Parallel()
 	o := tinyLog()
-	o.MaxBacked = 1
+	o.MaxSourceStatements = 1
 	s := openStore(t, t.TempDir(), o)
 	_, err := s.Update(within(t), outside("agent://ann"), func(tx *kg.Tx) error {
 		for i := range 5 {
@@ -331,7 +331,7 @@ func TestOwnGraphsAreNobodysShare(t *testing.T) {
 func TestShareUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	o := tinyLog()
-	o.MaxBacked = 20
+	o.MaxSourceStatements = 20
 	s := openStore(t, t.TempDir(), o)
 	var done sync.WaitGroup
 	var mu sync.Mutex
@@ -363,7 +363,7 @@ func TestShareUnderConcurrency(t *testing.T) {
 func TestShareOfALoad(t *testing.T) {
 	t.Parallel()
 	o := tinyLog()
-	o.MaxBacked = 2_500
+	o.MaxSourceStatements = 2_500
 	s := openStore(t, t.TempDir(), o)
 	report, err := s.Load(within(t), outside("agent://ann"), integers(5_000), kg.LoadOptions{})
 	overShare(t, err)

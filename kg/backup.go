@@ -54,8 +54,8 @@ func (s *Store) Backup(ctx context.Context, w io.Writer, o BackupOptions) (Backu
 		o.Begin(b.info)
 	}
 	out := newBackupWriter(w)
-	err = b.write(ctx, out, o.Progress)
-	return b.info, errors.Join(err, out.finish(err))
+	err = b.writeTo(ctx, out, o.Progress)
+	return b.info, errors.Join(err, out.writeEnd(err))
 }
 
 // backup is one under way.
@@ -76,7 +76,7 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 	}
 	s.users.Add(1)
 	s.mu.Unlock()
-	b = &backup{s: s, prefixes: s.names.pending(), release: s.users.Done}
+	b = &backup{s: s, prefixes: s.names.pendingPrefixes(), release: s.users.Done}
 	defer func() {
 		if err != nil {
 			b.close()
@@ -100,11 +100,11 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 		e.Oldest, e.Hint = &oldest, "make a full backup"
 		return b, e
 	}
-	b.info = BackupInfo{Epoch: s.dir.Epoch.String(), From: o.Since, To: h.revision, First: max(first, o.Since+1), Time: h.time, Floor: s.floor(), Format: s.dir.Meaning()}
+	b.info = BackupInfo{Epoch: s.dir.Epoch.String(), From: o.Since, To: h.revision, First: max(first, o.Since+1), Time: h.time, Floor: s.oldestReadable(), Format: s.dir.Meaning()}
 	if b.info.Format > datadir.OldestFormat {
 		b.info.Requires = datadir.FormatRequires
 	}
-	if err := b.hashes(o.Follows); err != nil {
+	if err := b.readHashes(o.Follows); err != nil {
 		return b, err
 	}
 	if b.info.Full() && first > 1 {
@@ -112,13 +112,13 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 			return b, err
 		}
 	}
-	b.hold()
+	b.holdLog()
 	return b, ctx.Err()
 }
 
-// hashes fills in those of both ends, and compares the first with the backup
+// readHashes fills in those of both ends, and compares the first with the backup
 // that is followed.
-func (b *backup) hashes(follows *BackupInfo) error {
+func (b *backup) readHashes(follows *BackupInfo) error {
 	for _, end := range [...]struct {
 		at Revision
 		to *string
@@ -152,8 +152,8 @@ func (b *backup) openCheckpoint(first Revision) error {
 	return err
 }
 
-// hold keeps the log from being cut before the backup's first entry.
-func (b *backup) hold() {
+// holdLog keeps the log from being cut before the backup's first entry.
+func (b *backup) holdLog() {
 	release, let := b.release, b.s.holdLog(b.info.First)
 	b.release = func() {
 		let()
@@ -187,15 +187,15 @@ func (b *backup) close() {
 	b.release()
 }
 
-func (b *backup) write(ctx context.Context, out *backupWriter, progress func(done, total uint64)) error {
-	if err := out.header(b.info); err != nil {
+func (b *backup) writeTo(ctx context.Context, out *backupWriter, progress func(done, total uint64)) error {
+	if err := out.writeHeader(b.info); err != nil {
 		return err
 	}
 	prefixes, err := json.Marshal(b.prefixes)
 	if err != nil {
 		return err
 	}
-	if err := out.record(archive.BackupPrefixes, prefixes); err != nil {
+	if err := out.writeRecord(archive.BackupPrefixes, prefixes); err != nil {
 		return err
 	}
 	if err := b.copyCheckpoint(ctx, out); err != nil {
@@ -207,10 +207,10 @@ func (b *backup) write(ctx context.Context, out *backupWriter, progress func(don
 		if err != nil {
 			return b.s.noteDamage(base.ErrLog(err))
 		}
-		if err := b.wanted(ctx); err != nil {
+		if err := b.checkContext(ctx); err != nil {
 			return err
 		}
-		if err := out.record(archive.BackupEntry, f.Raw); err != nil {
+		if err := out.writeRecord(archive.BackupEntry, f.Raw); err != nil {
 			return err
 		}
 		if done++; progress != nil && (done%archive.BackupSays == 0 || done == total) {
@@ -220,8 +220,8 @@ func (b *backup) write(ctx context.Context, out *backupWriter, progress func(don
 	return nil
 }
 
-// wanted is why the backup ends early, nil if it does not.
-func (b *backup) wanted(ctx context.Context) error {
+// checkContext is why the backup ends early, nil if it does not.
+func (b *backup) checkContext(ctx context.Context) error {
 	if b.s.isStopping() {
 		return base.ErrClosed()
 	}
@@ -236,7 +236,7 @@ func (b *backup) copyCheckpoint(ctx context.Context, out *backupWriter) error {
 	for {
 		n, err := b.checkpoint.Read(chunk)
 		if n > 0 {
-			if err := errors.Join(b.wanted(ctx), out.record(archive.BackupCheckpoint, chunk[:n])); err != nil {
+			if err := errors.Join(b.checkContext(ctx), out.writeRecord(archive.BackupCheckpoint, chunk[:n])); err != nil {
 				return err
 			}
 		}
@@ -262,7 +262,7 @@ func newBackupWriter(w io.Writer) *backupWriter {
 	return &backupWriter{w: io.MultiWriter(w, sum), sum: sum}
 }
 
-func (w *backupWriter) header(info BackupInfo) error {
+func (w *backupWriter) writeHeader(info BackupInfo) error {
 	text, err := json.Marshal(info)
 	if err != nil {
 		return err
@@ -273,7 +273,7 @@ func (w *backupWriter) header(info BackupInfo) error {
 	return err
 }
 
-func (w *backupWriter) record(kind byte, content []byte) error {
+func (w *backupWriter) writeRecord(kind byte, content []byte) error {
 	w.records++
 	w.buf = append(w.buf[:0], kind)
 	w.buf = binary.AppendUvarint(w.buf, uint64(len(content)))
@@ -284,12 +284,12 @@ func (w *backupWriter) record(kind byte, content []byte) error {
 	return err
 }
 
-// finish writes the end, unless something went wrong before it.
-func (w *backupWriter) finish(failed error) error {
+// writeEnd writes the end, unless something went wrong before it.
+func (w *backupWriter) writeEnd(failed error) error {
 	if failed != nil {
 		return nil
 	}
-	if err := w.record(archive.BackupEnd, binary.AppendUvarint(nil, w.records)); err != nil {
+	if err := w.writeRecord(archive.BackupEnd, binary.AppendUvarint(nil, w.records)); err != nil {
 		return err
 	}
 	_, err := w.w.Write(w.sum.Sum(nil))

@@ -212,7 +212,7 @@ func BenchmarkFilterIndex(b *testing.B) {
 		if i%3 == 0 {
 			p.Predicate = IRI("https://bench.example/p1")
 		}
-		w := &Watcher{filter: &sight{Filter: Filter{Patterns: []Pattern{p}}}}
+		w := &Watcher{filter: &watchFilter{Filter: Filter{Patterns: []Pattern{p}}}}
 		watchers[i] = w
 		x.add(w)
 	}
@@ -225,7 +225,7 @@ func BenchmarkFilterIndex(b *testing.B) {
 	koine := func(int) (int, time.Duration) {
 		return timed(commits*len(c.Changes), func() {
 			for range commits {
-				x.match(c, func(*Watcher) { found++ })
+				x.matchCommit(c, func(*Watcher) { found++ })
 			}
 		})
 	}

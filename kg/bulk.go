@@ -49,7 +49,7 @@ type bulk struct {
 	base      *index.BadgerKV // the index before the round
 	empty     bool            // there is nothing in it
 	terms     bulkindex.TermTable
-	lately    [1 << 12]index.Resolved // terms, each in its place
+	termCache [1 << 12]index.Resolved // terms, each in its place
 	graphs    map[Term]ID             // that may be written, at most maxBulkGraphs
 	unused    uint64                  // the first number that no term had before the round
 	next      uint64                  // number of the next one
@@ -67,11 +67,11 @@ type bulk struct {
 	time     time.Time
 	pending  []<-chan preparedEntry // entries that are being prepared, at most bulkGroup
 	hash     [32]byte
-	made     bulkMade  // by the load, all rounds together
+	totals   bulkMade  // by the load, all rounds together
 	ended    bool      // the index could not be written
 	logged   bulkMark  // what the log has
 	shown    Revision  // up to which the index has it
-	tried    time.Time // when there was no room for it
+	triedAt  time.Time // when there was no room for it
 }
 
 // bulkMade counts what a load took in and made of it.
@@ -87,8 +87,8 @@ type bulkMark struct {
 	made      bulkMade
 }
 
-func (b *bulk) mark() {
-	b.logged = bulkMark{b.index.Size(), b.next, b.catalogue.Copy(), b.revision, b.time, b.made}
+func (b *bulk) markFlushed() {
+	b.logged = bulkMark{b.index.Size(), b.next, b.catalogue.Copy(), b.revision, b.time, b.totals}
 }
 
 // backToMark gives up what the log does not have. The tables still know it: nothing may be
@@ -97,7 +97,7 @@ func (b *bulk) backToMark() {
 	m := &b.logged
 	b.index.Truncate(m.size)
 	b.next, b.catalogue = m.next, m.catalogue
-	b.revision, b.time, b.made, b.pending = m.revision, m.time, m.made, nil
+	b.revision, b.time, b.totals, b.pending = m.revision, m.time, m.made, nil
 }
 
 // indexBytes is about what the index of a bulk load takes.
@@ -119,20 +119,20 @@ func newBulk(s *Store, m Meta, o LoadOptions) *bulk {
 		next:      h.nextNumber,
 		hash:      h.hash,
 	}
-	b.begin()
+	b.beginRound()
 	return b
 }
 
-// begin begins a round.
-func (b *bulk) begin() {
+// beginRound begins a round.
+func (b *bulk) beginRound() {
 	b.s.options.bulkStep("round")
 	b.base = b.s.newKV(b.revision)
 	b.unused, b.empty = b.next, b.next == 1
 	b.terms, b.seen = bulkindex.NewTermTable(), bulkindex.NewQuadSet()
-	clear(b.lately[:])
+	clear(b.termCache[:])
 	b.index = bulkindex.NewBulkIndex(b.s.bulkIndexOptions(), b.revision+1, b.next)
 	b.textBytes = 0
-	b.mark()
+	b.markFlushed()
 }
 
 func (s *Store) bulkIndexOptions() bulkindex.BulkIndexOptions {
@@ -142,33 +142,33 @@ func (s *Store) bulkIndexOptions() bulkindex.BulkIndexOptions {
 	}
 }
 
-// close ends a round but for the index that was gathered.
-func (b *bulk) close() {
+// closeRound ends a round but for the index that was gathered.
+func (b *bulk) closeRound() {
 	b.base.Close()
 	b.terms.Free()
 	b.seen.Free()
 }
 
-// full tells whether the round has come to its bounds, or cannot go to disk any more.
-func (b *bulk) full() bool {
+// isFull tells whether the round has come to its bounds, or cannot go to disk any more.
+func (b *bulk) isFull() bool {
 	return b.index.Failed != nil || b.terms.Bytes+b.seen.Bytes() >= b.s.options.bulkTableBytes
 }
 
-// add takes a batch in, as one commit or as few as it fits into, and says how many
+// addQuads takes a batch in, as one commit or as few as it fits into, and says how many
 // statements it changed. After an error nothing of the commit is there, and nothing may be
 // added any more.
-func (b *bulk) add(quads []Quad) (n uint64, err error) {
+func (b *bulk) addQuads(quads []Quad) (n uint64, err error) {
 	if slices.ContainsFunc(quads, func(q Quad) bool { return IsOwnGraph(q.Graph) }) {
 		return 0, errNotInBulk
 	}
 	for len(quads) > 0 {
-		size, next, text, made := b.index.Size(), b.next, b.textBytes, b.made
-		read, changed, err := b.commit(quads)
+		size, next, text, made := b.index.Size(), b.next, b.textBytes, b.totals
+		read, changed, err := b.commitQuads(quads)
 		if err != nil {
 			if b.index.Size().Quads >= size.Quads { // else it is further back already
 				b.index.Truncate(size)
 				b.deltas.Clear()
-				b.next, b.textBytes, b.made = next, text, made
+				b.next, b.textBytes, b.totals = next, text, made
 			}
 			return n, err
 		}
@@ -178,10 +178,10 @@ func (b *bulk) add(quads []Quad) (n uint64, err error) {
 	return n, nil
 }
 
-// commit makes a commit of quads and says how many it took in. It takes fewer than all
+// commitQuads makes a commit of quads and says how many it took in. It takes fewer than all
 // once the assertions that stood before fill what an entry of the log has room for beside
 // the quads' own text.
-func (b *bulk) commit(quads []Quad) (read int, changed uint64, err error) {
+func (b *bulk) commitQuads(quads []Quad) (read int, changed uint64, err error) {
 	now := b.s.options.Clock().UTC().Truncate(time.Millisecond)
 	if now.Before(b.time) {
 		now = b.time
@@ -194,7 +194,7 @@ func (b *bulk) commit(quads []Quad) (read int, changed uint64, err error) {
 	var ids IDQuad
 	for before := 0; read < len(quads) && before < b.s.options.loadCommitBytes; read++ {
 		q := quads[read]
-		if ids, err = b.assign(&q, &last, ids); err != nil {
+		if ids, err = b.assignIDs(&q, &last, ids); err != nil {
 			return 0, 0, err
 		}
 		last = q
@@ -204,7 +204,7 @@ func (b *bulk) commit(quads []Quad) (read int, changed uint64, err error) {
 			continue
 		}
 		change := Change{Op: Add, Quad: q, Assertion: made, After: after, ReplacedBy: -1}
-		changes, err := b.change(&change, ids)
+		changes, err := b.applyChange(&change, ids)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -213,19 +213,19 @@ func (b *bulk) commit(quads []Quad) (read int, changed uint64, err error) {
 			before += assertionBytes(change.Before)
 		}
 	}
-	b.made.read += uint64(read)
+	b.totals.read += uint64(read)
 	if len(c.Changes) == 0 {
 		return read, 0, nil
 	}
 	if b.options.Place != nil {
-		c.MessageID = b.options.Place(b.made.read)
+		c.MessageID = b.options.Place(b.totals.read)
 	}
-	value, err := b.encode(base.State{c.Revision, after})
+	value, err := b.encodeState(base.State{c.Revision, after})
 	if err != nil {
 		return 0, 0, err
 	}
 	b.index.Values = append(b.index.Values, value)
-	return read, uint64(len(c.Changes)), b.log(c)
+	return read, uint64(len(c.Changes)), b.logCommit(c)
 }
 
 // assertionBytes is about what assertions take in an entry of the log.
@@ -244,10 +244,10 @@ func (b *bulk) newCommit(now time.Time) *Commit {
 	}
 }
 
-// change takes in one statement, if it changes anything.
-func (b *bulk) change(c *Change, ids IDQuad) (bool, error) {
+// applyChange takes in one statement, if it changes anything.
+func (b *bulk) applyChange(c *Change, ids IDQuad) (bool, error) {
 	row := bulkindex.BulkQuad{ids, uint32(len(b.index.Values))}
-	before, err := b.before(&ids)
+	before, err := b.stateBefore(&ids)
 	if err != nil {
 		return false, err
 	}
@@ -260,7 +260,7 @@ func (b *bulk) change(c *Change, ids IDQuad) (bool, error) {
 			return false, Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
 		}
 		c.Before, c.Since, c.After = before.Assertions, before.Since, base.WithAssertion(before.Assertions, c.Assertion)
-		if err := b.stood(c, ids); err != nil {
+		if err := b.updateExisting(c, ids); err != nil {
 			return false, err
 		}
 		row.Commit |= bulkindex.BulkStood
@@ -268,7 +268,7 @@ func (b *bulk) change(c *Change, ids IDQuad) (bool, error) {
 		b.deltas.Count(&c.Quad, ids, 1)
 	}
 	if !had {
-		source, err := b.id(base.AgentTerm(c.Assertion.Source))
+		source, err := b.termID(base.AgentTerm(c.Assertion.Source))
 		if err != nil {
 			return false, err
 		}
@@ -286,8 +286,8 @@ func (b *bulk) countSource(id ID) {
 	b.deltas.Add(b.sourceKey, 1)
 }
 
-// before is what stood of a statement before the round.
-func (b *bulk) before(ids *IDQuad) (s base.State, err error) {
+// stateBefore is what stood of a statement before the round.
+func (b *bulk) stateBefore(ids *IDQuad) (s base.State, err error) {
 	if b.empty {
 		return s, nil
 	}
@@ -304,16 +304,16 @@ func (b *bulk) before(ids *IDQuad) (s base.State, err error) {
 	return s, err
 }
 
-// stood gives a statement that stood before its new state, and the old one to the past
+// updateExisting gives a statement that stood before its new state, and the old one to the past
 // (indexWriter.past).
-func (b *bulk) stood(c *Change, ids IDQuad) error {
-	value, err := b.encode(base.State{c.Assertion.Revision, c.After})
+func (b *bulk) updateExisting(c *Change, ids IDQuad) error {
+	value, err := b.encodeState(base.State{c.Assertion.Revision, c.After})
 	if err != nil {
 		return err
 	}
 	b.index.Chunk.Pair(keys.SPOG.Append(nil, ids), value)
-	if from, to := c.Since, c.Assertion.Revision; to > b.s.floor() {
-		if value, err = b.encode(base.State{from, c.Before}); err != nil {
+	if from, to := c.Since, c.Assertion.Revision; to > b.s.oldestReadable() {
+		if value, err = b.encodeState(base.State{from, c.Before}); err != nil {
 			return err
 		}
 		for _, o := range keys.Orders {
@@ -326,18 +326,18 @@ func (b *bulk) stood(c *Change, ids IDQuad) error {
 	return nil
 }
 
-func (b *bulk) encode(s base.State) (value []byte, err error) {
+func (b *bulk) encodeState(s base.State) (value []byte, err error) {
 	value = base.AppendState(nil, s, func(a AgentID) uint64 {
-		id, failed := b.id(base.AgentTerm(a))
+		id, failed := b.termID(base.AgentTerm(a))
 		err = errors.Join(err, failed)
 		return id.Number()
 	})
 	return value, err
 }
 
-// assign gives a quad its ids, checking terms when they are first seen; those of
+// assignIDs gives a quad its ids, checking terms when they are first seen; those of
 // the quad before are known.
-func (b *bulk) assign(q, last *Quad, ids IDQuad) (IDQuad, error) {
+func (b *bulk) assignIDs(q, last *Quad, ids IDQuad) (IDQuad, error) {
 	if !q.Subject.IsResource() || q.Predicate.Kind() != KindIRI || !q.Object.IsResource() && !q.Object.IsLiteral() {
 		return ids, q.Valid(Term.ValidNew)
 	}
@@ -346,13 +346,13 @@ func (b *bulk) assign(q, last *Quad, ids IDQuad) (IDQuad, error) {
 		if *part.Term == *old[i].Term {
 			continue
 		}
-		lookUp := b.id
+		lookUp := b.termID
 		if part.ID == &ids.Graph {
-			lookUp = b.graph
+			lookUp = b.graphID
 		}
 		id, err := lookUp(*part.Term)
 		if err != nil {
-			if invalid := q.Valid(func(t Term) error { return b.valid(&t) }); invalid != nil {
+			if invalid := q.Valid(func(t Term) error { return b.checkTerm(&t) }); invalid != nil {
 				return ids, invalid
 			}
 			return ids, err
@@ -362,12 +362,12 @@ func (b *bulk) assign(q, last *Quad, ids IDQuad) (IDQuad, error) {
 	return ids, nil
 }
 
-// id is the id of a term, which gets the next number if it has none.
-func (b *bulk) id(t Term) (ID, error) {
+// termID is the id of a term, which gets the next number if it has none.
+func (b *bulk) termID(t Term) (ID, error) {
 	if id, ok := base.InlineID(t); ok {
-		return id, b.valid(&t)
+		return id, b.checkTerm(&t)
 	}
-	late := b.place(&t)
+	late := b.cacheSlot(&t)
 	if late != nil && late.Term == t {
 		return late.ID, nil
 	}
@@ -377,7 +377,7 @@ func (b *bulk) id(t Term) (ID, error) {
 		return ID{}, err
 	}
 	if id.IsZero() {
-		if id, err = b.number(t); err != nil {
+		if id, err = b.termNumber(t); err != nil {
 			return ID{}, err
 		}
 		b.terms.Set(place, key, id)
@@ -388,19 +388,19 @@ func (b *bulk) id(t Term) (ID, error) {
 	return id, nil
 }
 
-// place is where a term is remembered that was asked for lately, nil for none.
-func (b *bulk) place(t *Term) *index.Resolved {
+// cacheSlot is where a term is remembered that was asked for lately, nil for none.
+func (b *bulk) cacheSlot(t *Term) *index.Resolved {
 	n := len(t.Value())
 	if n < 4 || n > index.MaxCachedTerm {
 		return nil
 	}
 	at := uint64(n)<<32 | uint64(t.Value()[n-1])<<24 | uint64(t.Value()[n-2])<<16 | uint64(t.Value()[n-3])<<8 | uint64(t.Value()[n/2])
-	return &b.lately[bulkindex.Mix(at)%uint64(len(b.lately))]
+	return &b.termCache[bulkindex.Mix(at)%uint64(len(b.termCache))]
 }
 
-// number finds a term's number in the store, or gives it the next.
-func (b *bulk) number(t Term) (ID, error) {
-	if err := b.valid(&t); err != nil {
+// termNumber finds a term's number in the store, or gives it the next.
+func (b *bulk) termNumber(t Term) (ID, error) {
+	if err := b.checkTerm(&t); err != nil {
 		return ID{}, err
 	}
 	if !b.empty {
@@ -418,7 +418,7 @@ func (b *bulk) number(t Term) (ID, error) {
 	return id, nil
 }
 
-func (b *bulk) valid(t *Term) error {
+func (b *bulk) checkTerm(t *Term) error {
 	if b.replays {
 		return nil
 	}
@@ -433,8 +433,8 @@ func (b *bulk) dictionary() index.Dictionary {
 	return index.Dictionary{KV: b.base, Cache: b.s.cache, From: b.unused}
 }
 
-// graph is the id of a graph that the caller may write.
-func (b *bulk) graph(t Term) (ID, error) {
+// graphID is the id of a graph that the caller may write.
+func (b *bulk) graphID(t Term) (ID, error) {
 	if id, ok := b.graphs[t]; ok {
 		return id, nil
 	}
@@ -448,7 +448,7 @@ func (b *bulk) graph(t Term) (ID, error) {
 	if !t.NamesGraph() {
 		return ID{}, base.ErrNamesNoGraph()
 	}
-	id, err := b.id(t)
+	id, err := b.termID(t)
 	if err == nil {
 		generations := b.s.head.Load().generations
 		if generations != nil && generations.Writing[id] != nil {
@@ -465,19 +465,19 @@ func (b *bulk) graph(t Term) (ID, error) {
 	return id, err
 }
 
-// log prepares the commit's entry and appends those that wait when they are
+// logCommit prepares the commit's entry and appends those that wait when they are
 // enough for one fsync.
-func (b *bulk) log(c *Commit) error {
+func (b *bulk) logCommit(c *Commit) error {
 	b.pending = append(b.pending, prepareEntry(c))
 	b.catalogue.Add(b.deltas, c.Revision, func(string, index.Tally) {})
 	b.deltas.Clear()
 	b.revision, b.time = c.Revision, c.Time
-	b.made.commits++
-	b.made.statements += uint64(len(c.Changes))
+	b.totals.commits++
+	b.totals.statements += uint64(len(c.Changes))
 	if len(b.pending) < bulkGroup {
 		return nil
 	}
-	return b.append()
+	return b.appendEntries()
 }
 
 // preparedEntry is a log entry that is ready to be appended.
@@ -496,8 +496,8 @@ func prepareEntry(c *Commit) <-chan preparedEntry {
 	return done
 }
 
-// prepared waits for the entries that wait to be appended.
-func (b *bulk) prepared() (frames []wal.Prepared, err error) {
+// preparedFrames waits for the entries that wait to be appended.
+func (b *bulk) preparedFrames() (frames []wal.Prepared, err error) {
 	for _, p := range b.pending {
 		e := <-p
 		frames = append(frames, e.frame)
@@ -507,12 +507,12 @@ func (b *bulk) prepared() (frames []wal.Prepared, err error) {
 	return frames, err
 }
 
-func (b *bulk) append() error {
+func (b *bulk) appendEntries() error {
 	if len(b.pending) == 0 {
 		return nil
 	}
 	first := b.revision - Revision(len(b.pending)) + 1
-	frames, err := b.prepared()
+	frames, err := b.preparedFrames()
 	if err != nil { // the log has nothing of them
 		b.backToMark()
 		return errCommitTooLarge()
@@ -528,64 +528,64 @@ func (b *bulk) append() error {
 		return b.s.errDiskFull()
 	}
 	if err != nil {
-		b.s.refuse(errReadOnly(writeFailure, err))
+		b.s.setReadOnly(errReadOnly(writeFailure, err))
 		return &Error{Code: CodeOutcomeUnknown, Message: "the store failed while it loaded: open it again to see how much of it is there", Err: err}
 	}
 	b.hash = b.s.wal.LastHash()
 	b.index.SpillIfFull()
-	b.mark()
+	b.markFlushed()
 	return nil
 }
 
-// round writes the index and begins another round.
-func (b *bulk) round() error {
-	if err := b.append(); err != nil {
+// nextRound writes the index and begins another round.
+func (b *bulk) nextRound() error {
+	if err := b.appendEntries(); err != nil {
 		return err
 	}
-	b.close()
-	if err := b.show(); err != nil {
+	b.closeRound()
+	if err := b.publishIndex(); err != nil {
 		return err
 	}
-	b.begin()
+	b.beginRound()
 	return nil
 }
 
-// finish appends what waits, writes the index and shows it. cause is why the load cannot go
+// finishLoad appends what waits, writes the index and shows it. cause is why the load cannot go
 // on, nil at its end: the commits before stand, for they are in the log, and so the index
 // must hold them.
-func (b *bulk) finish(l *load, cause error) error {
+func (b *bulk) finishLoad(l *load, cause error) error {
 	var err error
 	if !b.ended && b.s.refused.Load() == nil {
-		err = b.append()
+		err = b.appendEntries()
 	}
-	b.close()
-	l.report = LoadReport{Read: b.made.read, Statements: b.made.statements, Commits: b.made.commits, Bulk: b.made.commits > 0}
+	b.closeRound()
+	l.report = LoadReport{Read: b.totals.read, Statements: b.totals.statements, Commits: b.totals.commits, Bulk: b.totals.commits > 0}
 	if !b.ended && b.s.refused.Load() == nil {
-		err = errors.Join(err, b.show())
+		err = errors.Join(err, b.publishIndex())
 	}
 	return errors.Join(cause, err)
 }
 
-// show writes what the log has of the load into the index, and shows it.
-func (b *bulk) show() error {
-	err := b.write()
+// publishIndex writes what the log has of the load into the index, and shows it.
+func (b *bulk) publishIndex() error {
+	err := b.writeRound()
 	b.ended = err != nil
 	switch {
 	case datadir.IsNoSpace(err):
 		b.s.log.Warn("the volume has no room for the index of a load: it is written when there is room again", "error", err)
-		b.tried = time.Now()
+		b.triedAt = time.Now()
 		b.s.unindexed.Store(b)
 		return errUnindexed()
 	case err != nil:
 		b.index.Close()
-		return b.failed(err)
+		return b.failWith(err)
 	}
 	b.index.Close()
 	return nil
 }
 
-// write writes the index and shows it. It may be done again after it failed.
-func (b *bulk) write() error {
+// writeRound writes the index and shows it. It may be done again after it failed.
+func (b *bulk) writeRound() error {
 	if b.shown == b.revision {
 		return nil
 	}
@@ -599,8 +599,8 @@ func (b *bulk) write() error {
 	}
 	b.shown = b.revision
 	b.s.options.bulkStep("show")
-	b.s.publish(&head{b.revision, b.time, b.catalogue, b.s.head.Load().generations, m.NextNumber, b.hash})
-	b.s.tailer.tell()
+	b.s.publishHead(&head{b.revision, b.time, b.catalogue, b.s.head.Load().generations, m.NextNumber, b.hash})
+	b.s.tailer.notify()
 	return nil
 }
 
@@ -609,12 +609,12 @@ func (b *bulk) write() error {
 func (b *bulk) writeFromLog(cause error) error {
 	b.s.log.Warn("the sorted runs of a load could not be written: its index is made from the log", "error", cause)
 	if from := b.s.head.Load().revision + 1; from <= b.revision {
-		if err := b.s.replay(from, b.revision); err != nil {
+		if err := b.s.replayLog(from, b.revision); err != nil {
 			return err
 		}
 	}
 	b.shown = b.revision
-	b.s.tailer.tell()
+	b.s.tailer.notify()
 	return nil
 }
 
@@ -631,24 +631,24 @@ func errUnindexed() *Error {
 // the committer calls it.
 func (s *Store) indexLoad() {
 	b := s.unindexed.Load()
-	if b == nil || s.refused.Load() != nil || time.Since(b.tried) < flushRetry {
+	if b == nil || s.refused.Load() != nil || time.Since(b.triedAt) < flushRetry {
 		return
 	}
-	b.tried = time.Now()
+	b.triedAt = time.Now()
 	if free, err := s.options.FreeBytes(s.dir.Path); err == nil && free < b.indexBytes() {
 		return
 	}
 	// What is in memory goes to disk first: a flush that ended later would show readers
 	// the revision that it was begun at.
-	if s.settle(); s.layers.stuck || s.layers.frozen != nil || s.layers.mem.Len() > 0 {
+	if s.flushAll(); s.layers.stuck || s.layers.frozen != nil || s.layers.mem.Len() > 0 {
 		return
 	}
-	err := b.write()
+	err := b.writeRound()
 	if datadir.IsNoSpace(err) {
 		return
 	}
 	if err != nil {
-		_ = b.failed(err)
+		_ = b.failWith(err)
 	} else {
 		s.log.Warn("the volume has room again: the index of a load was written")
 	}
@@ -656,8 +656,8 @@ func (s *Store) indexLoad() {
 	s.unindexed.Store(nil)
 }
 
-func (b *bulk) failed(err error) error {
-	b.s.refuse(errReadOnly("the index could not be written; opening the store again builds it from the log", err))
+func (b *bulk) failWith(err error) error {
+	b.s.setReadOnly(errReadOnly("the index could not be written; opening the store again builds it from the log", err))
 	return &Error{Code: CodeOutcomeUnknown, Message: "the load is in the log, and the index could not be written", Hint: "open the store again", Err: err}
 }
 
@@ -689,8 +689,8 @@ func (r *replayer) replayInBulk(c *Commit) (bool, error) {
 		r.bulk = newBulk(s, Meta{}, LoadOptions{})
 		r.bulk.replays = true
 	}
-	err := r.bulk.replay(c)
-	if err == nil && r.bulk.full() {
+	err := r.bulk.replayCommit(c)
+	if err == nil && r.bulk.isFull() {
 		err = r.endBulk()
 	}
 	return true, err
@@ -703,7 +703,7 @@ func (r *replayer) endBulk() error {
 		return nil
 	}
 	r.bulk = nil
-	b.close()
+	b.closeRound()
 	defer b.index.Close()
 	hash, err := r.s.wal.Hash(uint64(b.revision))
 	if err != nil {
@@ -713,13 +713,13 @@ func (r *replayer) endBulk() error {
 	if err := b.index.Write(b.catalogue, m, nil); err != nil {
 		return err
 	}
-	r.s.publish(&head{b.revision, b.time, b.catalogue, r.s.head.Load().generations, m.NextNumber, hash})
-	r.renew()
+	r.s.publishHead(&head{b.revision, b.time, b.catalogue, r.s.head.Load().generations, m.NextNumber, hash})
+	r.reset()
 	return nil
 }
 
-// renew begins anew on top of what the index has.
-func (r *replayer) renew() {
+// reset begins anew on top of what the index has.
+func (r *replayer) reset() {
 	r.base.Close()
 	next := r.s.newReplay()
 	next.keeps, next.ordinary = r.keeps, r.ordinary
@@ -729,26 +729,26 @@ func (r *replayer) renew() {
 // giveUpBulk lets go what was applied in bulk and is not in the index.
 func (r *replayer) giveUpBulk() {
 	if r.bulk != nil {
-		r.bulk.close()
+		r.bulk.closeRound()
 		r.bulk.index.Close()
 		r.bulk = nil
 	}
 }
 
-// replay takes in a commit that the log has.
-func (b *bulk) replay(c *Commit) error {
+// replayCommit takes in a commit that the log has.
+func (b *bulk) replayCommit(c *Commit) error {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		row := bulkindex.BulkQuad{Commit: uint32(len(b.index.Values))}
 		for _, part := range base.QuadParts(&ch.Quad, &row.Ids) {
-			id, err := b.id(*part.Term)
+			id, err := b.termID(*part.Term)
 			if err != nil {
 				return err
 			}
 			*part.ID = id
 		}
 		row.Ids.Graph = b.s.head.Load().generations.Current(row.Ids.Graph)
-		source, err := b.id(base.AgentTerm(ch.Assertion.Source))
+		source, err := b.termID(base.AgentTerm(ch.Assertion.Source))
 		if err != nil {
 			return err
 		}
@@ -756,7 +756,7 @@ func (b *bulk) replay(c *Commit) error {
 		b.deltas.Count(&ch.Quad, row.Ids, 1)
 		b.countSource(source)
 	}
-	value, err := b.encode(base.State{c.Revision, c.Changes[0].After})
+	value, err := b.encodeState(base.State{c.Revision, c.Changes[0].After})
 	if err != nil {
 		return err
 	}

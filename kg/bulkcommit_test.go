@@ -73,7 +73,7 @@ func inBulk(t *testing.T, s *Store, fn func(b *bulk)) (err error) {
 		defer close(ended)
 		b := newBulk(s, Meta{Principal: SystemPrincipal(), Actor: "agent://ann"}, LoadOptions{})
 		fn(b)
-		err = b.finish(&load{}, nil)
+		err = b.finishLoad(&load{}, nil)
 	}
 	<-ended
 	return err
@@ -102,11 +102,11 @@ func TestBulkRoundEndsWithItsRuns(t *testing.T) {
 	t.Parallel()
 	s := openTest(t, Options{})
 	err := inBulk(t, s, func(b *bulk) {
-		if b.full() {
+		if b.isFull() {
 			t.Error("the round is full before anything is in it")
 		}
 		b.index.Failed = errors.New("the run could not be written")
-		if !b.full() {
+		if !b.isFull() {
 			t.Error("the round goes on")
 		}
 	})
@@ -151,7 +151,7 @@ func TestBulkForgetsGraphs(t *testing.T) {
 	err := inBulk(t, s, func(b *bulk) {
 		known := make(map[ID]bool)
 		for i := range maxBulkGraphs + 10 {
-			id, err := b.graph(IRI(fmt.Sprint("urn:graph:", i)))
+			id, err := b.graphID(IRI(fmt.Sprint("urn:graph:", i)))
 			if err != nil {
 				t.Error(err)
 				return
@@ -161,12 +161,12 @@ func TestBulkForgetsGraphs(t *testing.T) {
 		if len(known) != maxBulkGraphs+10 || len(b.graphs) > maxBulkGraphs {
 			t.Errorf("%d graphs, %d are remembered", len(known), len(b.graphs))
 		}
-		again, err := b.graph(IRI("urn:graph:0"))
+		again, err := b.graphID(IRI("urn:graph:0"))
 		if err != nil || !known[again] {
 			t.Errorf("a graph that was forgotten is %v, %v", again, err)
 		}
 		n := len(b.graphs)
-		if _, err := b.graph(IRI("urn:graph:" + strings.Repeat("x", index.MaxCachedTerm))); err != nil || len(b.graphs) != n {
+		if _, err := b.graphID(IRI("urn:graph:" + strings.Repeat("x", index.MaxCachedTerm))); err != nil || len(b.graphs) != n {
 			t.Errorf("a graph of a long name: %v, %d are remembered, want %d", err, len(b.graphs), n)
 		}
 		b.backToMark() // nothing was logged

@@ -78,8 +78,8 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error)
 	for _, d := range [...]*index.Dictionary{&c.dict, &c.ids} {
 		*d = index.Dictionary{KV: p.kv, Cache: index.NewTermCache(int(min(uint64(s.options.TermCache), max(p.head.nextNumber, minCheckCache))))}
 	}
-	c.numbers, c.counts = c.sorter(), newCounting(c.sorter(), o.counted)
-	if err := errors.Join(c.all(), c.close()); err != nil {
+	c.numbers, c.counts = c.newSorter(), newCounting(c.newSorter(), o.counted)
+	if err := errors.Join(c.checkAll(), c.close()); err != nil {
 		return nil, err
 	}
 	return c.report, nil
@@ -113,16 +113,16 @@ type checker struct {
 	past    keySums         // of the intervals of the past
 	kept    uint64          // of these, those that may still be read
 	numbers *extsort.Sorter // graph and number of what is numbered
-	counts  *counting       // by catalogue key, as counted here
+	counts  *keyCounter     // by catalogue key, as counted here
 	lasts   uint64          // last changes
 }
 
-func (c *checker) all() error {
-	if c.tables(); !c.report.Clean() {
+func (c *checker) checkAll() error {
+	if c.checkTables(); !c.report.Clean() {
 		return nil // reading on is not safe
 	}
 	for _, part := range []func() error{
-		c.marker, c.dictionary, c.statements, c.orders, c.sequences, c.history, c.lastChanges, c.catalogue, c.log, c.checkpoints,
+		c.checkMarker, c.checkDictionary, c.checkStatements, c.checkOrders, c.checkSequences, c.checkHistory, c.lastChanges, c.checkCatalogue, c.checkLog, c.checkCheckpoints,
 	} {
 		if err := part(); err != nil {
 			return err
@@ -131,9 +131,9 @@ func (c *checker) all() error {
 	return nil
 }
 
-// sorter makes one that is closed with the check.
-func (c *checker) sorter() *extsort.Sorter {
-	s := extsort.New(c.ctx, extsort.Options{Dir: c.sortingDir(), Bytes: c.options.sortBytes, Room: c.room})
+// newSorter makes one that is closed with the check.
+func (c *checker) newSorter() *extsort.Sorter {
+	s := extsort.New(c.ctx, extsort.Options{Dir: c.sortingDir(), Bytes: c.options.sortBytes, Room: c.checkFreeSpace})
 	c.sorters = append(c.sorters, s)
 	return s
 }
@@ -153,9 +153,9 @@ func (c *checker) sortingDir() string {
 	return c.s.dir.Path
 }
 
-// room refuses temporary files that would take what updates need. In the directory of
+// checkFreeSpace refuses temporary files that would take what updates need. In the directory of
 // the system it leaves them to the system.
-func (c *checker) room(bytes int64) error {
+func (c *checker) checkFreeSpace(bytes int64) error {
 	if c.s.options.ReadOnly {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (c *checker) room(bytes int64) error {
 	return err
 }
 
-func (c *checker) problem(format string, args ...any) {
+func (c *checker) addProblem(format string, args ...any) {
 	c.problemOf(func() string { return fmt.Sprintf(format, args...) })
 }
 
@@ -178,23 +178,23 @@ func (c *checker) problemOf(text func() string) {
 	}
 }
 
-// scan calls fn for every key of a prefix, until it fails.
-func (c *checker) scan(part string, prefix []byte, fn func(key, value []byte) error) error {
-	return c.walk(part, prefix, func(cur index.Cursor) error {
+// scanPrefix calls fn for every key of a prefix, until it fails.
+func (c *checker) scanPrefix(part string, prefix []byte, fn func(key, value []byte) error) error {
+	return c.walkPrefix(part, prefix, func(cur index.Cursor) error {
 		var failed error
 		err := cur.Value(func(v []byte) error {
 			failed = fn(cur.Key(), v)
 			return nil
 		})
 		if err != nil {
-			c.problem("%s: key %x cannot be read: %v", part, cur.Key(), err)
+			c.addProblem("%s: key %x cannot be read: %v", part, cur.Key(), err)
 		}
 		return failed
 	})
 }
 
-// walk is scan without the values.
-func (c *checker) walk(part string, prefix []byte, fn func(cur index.Cursor) error) error {
+// walkPrefix is scan without the values.
+func (c *checker) walkPrefix(part string, prefix []byte, fn func(cur index.Cursor) error) error {
 	cur := c.kv.Scan(prefix)
 	defer cur.Close()
 	c.done = 0
@@ -202,14 +202,14 @@ func (c *checker) walk(part string, prefix []byte, fn func(cur index.Cursor) err
 		if err := fn(cur); err != nil {
 			return err
 		}
-		if err := c.tick(part); err != nil {
+		if err := c.reportStep(part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *checker) tick(part string) error {
+func (c *checker) reportStep(part string) error {
 	if c.done++; c.done%(16*index.CheckEvery) != 0 {
 		return nil
 	}
@@ -219,20 +219,20 @@ func (c *checker) tick(part string) error {
 	return c.ctx.Err()
 }
 
-// tables verifies the checksums in Badger's own files.
-func (c *checker) tables() {
+// checkTables verifies the checksums in Badger's own files.
+func (c *checker) checkTables() {
 	defer func() { // Badger's own way of saying that a block cannot be read
 		if p := recover(); p != nil {
-			c.problem("a file of the index is damaged: %v", p)
+			c.addProblem("a file of the index is damaged: %v", p)
 		}
 	}()
 	if err := c.s.db.VerifyChecksum(); err != nil {
-		c.problem("a file of the index is damaged: %v", err)
+		c.addProblem("a file of the index is damaged: %v", err)
 	}
 }
 
-// marker compares how far Badger says it is with how far it is read.
-func (c *checker) marker() error {
+// checkMarker compares how far Badger says it is with how far it is read.
+func (c *checker) checkMarker() error {
 	var m index.Marker
 	found, err := c.pinned.kv.Get(index.MarkerKey, func(v []byte) (err error) {
 		m, err = index.ParseMarker(v)
@@ -240,44 +240,44 @@ func (c *checker) marker() error {
 	})
 	switch {
 	case err != nil:
-		c.problem("marker: %v", err)
+		c.addProblem("marker: %v", err)
 	case !found && c.pinned.at > 0:
-		c.problem("marker: missing at revision %d", c.pinned.at)
+		c.addProblem("marker: missing at revision %d", c.pinned.at)
 	case found && m.Revision != c.pinned.at:
-		c.problem("marker: says revision %d, the index is read at %d", m.Revision, c.pinned.at)
+		c.addProblem("marker: says revision %d, the index is read at %d", m.Revision, c.pinned.at)
 	}
 	return nil
 }
 
-func (c *checker) dictionary() error {
-	err := c.scan("terms by number", keys.NumberPrefix(), func(key, value []byte) error {
+func (c *checker) checkDictionary() error {
+	err := c.scanPrefix("terms by number", keys.NumberPrefix(), func(key, value []byte) error {
 		c.report.Terms++
 		n, ok := keys.ParseNumber(key)
 		if !ok || n != c.report.Terms {
-			c.problem("dictionary: number %d where %d comes next", n, c.report.Terms)
+			c.addProblem("dictionary: number %d where %d comes next", n, c.report.Terms)
 		}
 		t, err := base.ParseTerm(value)
 		if err != nil {
-			c.problem("dictionary: term %d: %v", n, err)
+			c.addProblem("dictionary: term %d: %v", n, err)
 			return nil
 		}
 		if key := index.LiteralKindKey(t); key != nil {
 			if found, err := c.kv.Get(key, func([]byte) error { return nil }); !found || err != nil {
-				c.problem("dictionary: the language or datatype of term %d is not listed: %v", n, err)
+				c.addProblem("dictionary: the language or datatype of term %d is not listed: %v", n, err)
 			}
 		}
 		if _, inline := base.InlineID(t); inline {
-			c.problem("dictionary: term %d needs no number: %s", n, base.Clip(t.String()))
+			c.addProblem("dictionary: term %d needs no number: %s", n, base.Clip(t.String()))
 		}
 		termKey, _ := keys.Term(value, base.Hash16)
 		found, err := c.kv.Get(termKey, func(v []byte) error {
 			if back, k := binary.Uvarint(v); k <= 0 || back != n {
-				c.problem("dictionary: term %d is found under number %d", n, back)
+				c.addProblem("dictionary: term %d is found under number %d", n, back)
 			}
 			return nil
 		})
 		if !found || err != nil {
-			c.problem("dictionary: term %d has no way back: %v", n, err)
+			c.addProblem("dictionary: term %d has no way back: %v", n, err)
 		}
 		return nil
 	})
@@ -285,31 +285,31 @@ func (c *checker) dictionary() error {
 		return err
 	}
 	if c.report.Terms+1 != c.head.nextNumber {
-		c.problem("dictionary: %d terms, and the next number is %d", c.report.Terms, c.head.nextNumber)
+		c.addProblem("dictionary: %d terms, and the next number is %d", c.report.Terms, c.head.nextNumber)
 	}
 	var back uint64
-	err = c.scan("numbers by term", keys.TermPrefix(), func(_, _ []byte) error {
+	err = c.scanPrefix("numbers by term", keys.TermPrefix(), func(_, _ []byte) error {
 		back++
 		return nil
 	})
 	if back != c.report.Terms {
-		c.problem("dictionary: %d terms by number, %d by text", c.report.Terms, back)
+		c.addProblem("dictionary: %d terms by number, %d by text", c.report.Terms, back)
 	}
 	return err
 }
 
-func (c *checker) statements() error {
+func (c *checker) checkStatements() error {
 	typeID, hasType, err := c.ids.ID(IRI(RDFType))
 	if err != nil {
 		return err
 	}
 	shared := index.SharedGraphs{Dict: c.dict, Generations: c.head.generations}
 	var number []byte
-	return c.scan("statements", []byte{byte(keys.SPOG)}, func(key, value []byte) error {
+	return c.scanPrefix("statements", []byte{byte(keys.SPOG)}, func(key, value []byte) error {
 		q, ok := keys.SPOG.Parse(key)
 		if !ok {
 			c.report.Statements++
-			c.problem("SPOG: key %x is malformed", key)
+			c.addProblem("SPOG: key %x is malformed", key)
 			return nil
 		}
 		if !c.keepsGraph(q.Graph) {
@@ -319,18 +319,18 @@ func (c *checker) statements() error {
 			c.report.Statements++
 		}
 		if _, err := base.ParseState(value, c.dict.Agent); err != nil {
-			c.problem("SPOG: %s: %v", c.show(q), err)
+			c.addProblem("SPOG: %s: %v", c.formatQuad(q), err)
 		}
 		c.present.add(c.seed, q, key)
 		if is, err := shared.Has(&q); err == nil && is && c.s.counted {
-			c.counts.sources(value)
+			c.counts.countSources(value)
 		}
 		if len(shared.Known) > c.options.counted {
 			clear(shared.Known)
 		}
-		c.counts.one(keys.Predicate(q.Graph, q.Predicate))
+		c.counts.countKey(keys.Predicate(q.Graph, q.Predicate))
 		if hasType && q.Predicate == typeID {
-			c.counts.one(keys.Class(q.Graph, q.Object))
+			c.counts.countKey(keys.Class(q.Graph, q.Object))
 		}
 		if q.Predicate == keys.Sequence {
 			number = appendNumbered(number[:0], q.Graph, q.Object.Int())
@@ -338,7 +338,7 @@ func (c *checker) statements() error {
 				return err
 			}
 		}
-		return c.counts.full()
+		return c.counts.spillIfFull()
 	})
 }
 
@@ -351,7 +351,7 @@ func (c *checker) keepsGraph(graph ID) bool {
 	return c.graphKept
 }
 
-func (c *checker) show(q IDQuad) string {
+func (c *checker) formatQuad(q IDQuad) string {
 	out := ""
 	q.Graph = c.head.generations.Name(q.Graph)
 	for _, id := range [...]ID{q.Subject, q.Predicate, q.Object, q.Graph} {
@@ -364,31 +364,31 @@ func (c *checker) show(q IDQuad) string {
 	return out
 }
 
-func (c *checker) orders() error {
+func (c *checker) checkOrders() error {
 	for i, o := range keys.Orders {
 		if o == keys.SPOG {
 			continue
 		}
-		n, err := c.order("other orders", o, c.present[i], func(q IDQuad, _ []byte) {
-			c.problem("order %x: %s is not in SPOG", byte(o), c.show(q))
+		n, err := c.checkOrder("other orders", o, c.present[i], func(q IDQuad, _ []byte) {
+			c.addProblem("order %x: %s is not in SPOG", byte(o), c.formatQuad(q))
 		})
 		if err != nil {
 			return err
 		}
 		if want := c.present[i].n; n != want {
-			c.problem("order %x: %d keys for %d statements", byte(o), n, want)
+			c.addProblem("order %x: %d keys for %d statements", byte(o), n, want)
 		}
 	}
 	return nil
 }
 
-// order compares the keys of an order, of the present or the past, with what it must
+// checkOrder compares the keys of an order, of the present or the past, with what it must
 // hold, calls stray for those that are not in SPOG, and says how many there are.
-func (c *checker) order(part string, o keys.Order, want keySum, stray func(q IDQuad, key []byte)) (uint64, error) {
+func (c *checker) checkOrder(part string, o keys.Order, want keySum, stray func(q IDQuad, key []byte)) (uint64, error) {
 	var got keySum
 	var twin []byte
 	sound := true
-	err := c.scan(part, []byte{byte(o)}, func(key, _ []byte) error {
+	err := c.scanPrefix(part, []byte{byte(o)}, func(key, _ []byte) error {
 		var ok bool
 		var q IDQuad
 		twin, q, ok = twinOf(twin[:0], o, key)
@@ -403,7 +403,7 @@ func (c *checker) order(part string, o keys.Order, want keySum, stray func(q IDQ
 		return got.n, err
 	}
 	named := false
-	err = c.walk(part, []byte{byte(o)}, func(cur index.Cursor) error {
+	err = c.walkPrefix(part, []byte{byte(o)}, func(cur index.Cursor) error {
 		key, q, ok := twinOf(twin[:0], o, cur.Key())
 		if ok && !c.keepsGraph(q.Graph) {
 			return nil
@@ -420,7 +420,7 @@ func (c *checker) order(part string, o keys.Order, want keySum, stray func(q IDQ
 		return nil
 	})
 	if err == nil && !named && got.n == want.n {
-		c.problem("order %x: its keys are not those of the statements", byte(o))
+		c.addProblem("order %x: its keys are not those of the statements", byte(o))
 	}
 	return got.n, err
 }
@@ -432,18 +432,18 @@ func (s *Store) holdPast() (floor Revision, let func()) {
 	defer s.checkpointing.Unlock()
 	log := s.holdLog(Revision(s.wal.First()))
 	for {
-		floor = s.floor()
-		past := s.reading(floor)
-		if s.floor() == floor { // noted before the floor was looked at
+		floor = s.oldestReadable()
+		past := s.holdRevision(floor)
+		if s.oldestReadable() == floor { // noted before the floor was looked at
 			return floor, func() { past(); log() }
 		}
 		past()
 	}
 }
 
-// sequences makes sure that the entries of each journal have the numbers 1, 2, 3 …,
+// checkSequences makes sure that the entries of each journal have the numbers 1, 2, 3 …,
 // each once.
-func (c *checker) sequences() error {
+func (c *checker) checkSequences() error {
 	var in ID // the graph at hand
 	var name Term
 	var next int64 // that must come; 0 where nothing more is to be said of the graph
@@ -456,7 +456,7 @@ func (c *checker) sequences() error {
 		if graph != in {
 			in, next = graph, 0
 			if name, err = c.dict.Term(graph); err != nil {
-				c.problem("sequences: graph %x: %v", graph, err)
+				c.addProblem("sequences: graph %x: %v", graph, err)
 			} else if strings.HasPrefix(name.Value(), JournalGraphPrefix) {
 				next = 1
 			}
@@ -466,18 +466,18 @@ func (c *checker) sequences() error {
 		case n == next:
 			next++
 		default:
-			c.problem("sequences: %s has number %d where %d comes next", name, n, next)
+			c.addProblem("sequences: %s has number %d where %d comes next", name, n, next)
 			next = 0
 		}
-		if err := c.tick("sequences"); err != nil {
+		if err := c.reportStep("sequences"); err != nil {
 			return err
 		}
 	}
 	return c.numbers.Close()
 }
 
-func (c *checker) history() error {
-	err := c.scan("past", []byte{byte(keys.SPOG.Past())}, func(key, value []byte) error {
+func (c *checker) checkHistory() error {
+	err := c.scanPrefix("past", []byte{byte(keys.SPOG.Past())}, func(key, value []byte) error {
 		q, ok := keys.SPOG.Past().Parse(key)
 		from, to, inOrder := keys.Interval(key)
 		if ok && !c.keepsGraph(q.Graph) {
@@ -485,12 +485,12 @@ func (c *checker) history() error {
 		}
 		c.report.Past++
 		if !ok || !inOrder {
-			c.problem("past: key %x is malformed", key)
+			c.addProblem("past: key %x is malformed", key)
 			return nil
 		}
 		st, err := base.ParseState(value, c.dict.Agent)
 		if err != nil || uint64(st.Since) != from {
-			c.problem("past: %s from %d to %d: %v", c.show(q), from, to, err)
+			c.addProblem("past: %s from %d to %d: %v", c.formatQuad(q), from, to, err)
 		}
 		c.past.add(c.seed, q, key)
 		if Revision(to) > c.floor {
@@ -505,29 +505,29 @@ func (c *checker) history() error {
 		if o == keys.SPOG {
 			continue
 		}
-		n, err := c.order("other orders of the past", o.Past(), c.past[i], func(q IDQuad, key []byte) {
+		n, err := c.checkOrder("other orders of the past", o.Past(), c.past[i], func(q IDQuad, key []byte) {
 			from, to, _ := keys.Interval(key)
-			c.problem("past order %x: %s from %d to %d is not in SPOG", byte(o), c.show(q), from, to)
+			c.addProblem("past order %x: %s from %d to %d is not in SPOG", byte(o), c.formatQuad(q), from, to)
 		})
 		if err != nil {
 			return err
 		}
 		if want := c.past[i].n; n != want {
-			c.problem("past order %x: %d keys for %d intervals", byte(o), n, want)
+			c.addProblem("past order %x: %d keys for %d intervals", byte(o), n, want)
 		}
 	}
 	return nil
 }
 
 func (c *checker) lastChanges() error {
-	return c.scan("last changes", keys.LastPrefix(), func(key, value []byte) error {
+	return c.scanPrefix("last changes", keys.LastPrefix(), func(key, value []byte) error {
 		if graph, _, ok := keys.ParsePair(key); ok && !c.keepsGraph(graph) {
 			return nil
 		}
 		if r, ok := c.parseLast(key, value); ok {
 			c.lasts++
 		} else {
-			c.problem("last change: key %x says %d", key, r)
+			c.addProblem("last change: key %x says %d", key, r)
 		}
 		return nil
 	})
@@ -540,28 +540,28 @@ func (c *checker) parseLast(key, value []byte) (Revision, bool) {
 	return Revision(r), ok && n == len(value) && Revision(r) <= c.head.revision
 }
 
-// catalogue compares the counts with what was counted, both in the order of their
+// checkCatalogue compares the counts with what was counted, both in the order of their
 // keys.
-func (c *checker) catalogue() error {
-	counted, stop := iter.Pull2(c.counts.sorted())
+func (c *checker) checkCatalogue() error {
+	counted, stop := iter.Pull2(c.counts.sortedCounts())
 	defer stop()
 	at, err, more := counted()
 	stored := 0
 	for _, prefix := range index.Tallied {
-		scanErr := c.scan("counts", []byte{prefix}, func(key, value []byte) error {
+		scanErr := c.scanPrefix("counts", []byte{prefix}, func(key, value []byte) error {
 			t, parseErr := index.ParseTally(value)
 			if parseErr != nil {
-				c.problem("count: key %x: %v", key, parseErr)
+				c.addProblem("count: key %x: %v", key, parseErr)
 			}
 			if graph, _, ok := keys.ParsePair(key); ok && prefix != keys.PrefixSource && !c.keepsGraph(graph) {
 				return nil
 			}
 			stored++
 			if inMemory, _ := c.head.catalogue.Tallies.Get(string(key)); inMemory != t {
-				c.problem("count: key %x is %v in the index and %v in memory", key, t, inMemory)
+				c.addProblem("count: key %x is %v in the index and %v in memory", key, t, inMemory)
 			}
 			for ; more && err == nil && at.key < string(key); at, err, more = counted() {
-				c.problem("count: key %x is missing, there are %d", at.key, at.n)
+				c.addProblem("count: key %x is missing, there are %d", at.key, at.n)
 			}
 			if err != nil {
 				return err
@@ -572,7 +572,7 @@ func (c *checker) catalogue() error {
 				at, err, more = counted()
 			}
 			if t.Count != n {
-				c.problem("count: key %x says %d, there are %d", key, t.Count, n)
+				c.addProblem("count: key %x says %d, there are %d", key, t.Count, n)
 			}
 			return err
 		})
@@ -581,7 +581,7 @@ func (c *checker) catalogue() error {
 		}
 	}
 	for ; more && err == nil; at, err, more = counted() {
-		c.problem("count: key %x is missing, there are %d", at.key, at.n)
+		c.addProblem("count: key %x is missing, there are %d", at.key, at.n)
 	}
 	n := c.head.catalogue.Tallies.Len()
 	for _, prefix := range index.Tallied {
@@ -595,7 +595,7 @@ func (c *checker) catalogue() error {
 		})
 	}
 	if n != stored {
-		c.problem("counts: %d in the index, %d in memory", stored, n)
+		c.addProblem("counts: %d in the index, %d in memory", stored, n)
 	}
 	return errors.Join(err, c.counts.close())
 }

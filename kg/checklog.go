@@ -15,16 +15,16 @@ import (
 	"koine/kg/internal/logentry"
 )
 
-// log verifies the log's entries and their chain, and compares what they say
+// checkLog verifies the log's entries and their chain, and compares what they say
 // with the index. Where the log's head was cut only what it still holds is
 // compared.
-func (c *checker) log() error {
+func (c *checker) checkLog() error {
 	first := c.s.wal.First()
 	if c.head.revision == 0 {
 		return nil
 	}
 	if first == 0 || Revision(first) > c.head.revision {
-		c.problem("log: it is empty, the store is at %d", c.head.revision)
+		c.addProblem("log: it is empty, the store is at %d", c.head.revision)
 		return nil
 	}
 	l := newLogSaid(c)
@@ -33,39 +33,39 @@ func (c *checker) log() error {
 		return err
 	}
 	if want := uint64(c.head.revision) - first + 1; !damaged && c.report.Entries != want {
-		c.problem("log: %d entries where %d belong", c.report.Entries, want)
+		c.addProblem("log: %d entries where %d belong", c.report.Entries, want)
 	}
-	return l.compare(!damaged, first == 1)
+	return l.compareWithIndex(!damaged, first == 1)
 }
 
 // readLog hands all commits on, until one cannot be read.
-func (c *checker) readLog(first uint64, l *logSaid) (damaged bool, err error) {
+func (c *checker) readLog(first uint64, l *logExpectation) (damaged bool, err error) {
 	c.done = 0
 	for e, err := range c.s.wal.Entries(first, uint64(c.head.revision)) {
 		if err != nil {
-			c.problem("log: %v", c.s.noteDamage(base.ErrLog(err)))
+			c.addProblem("log: %v", c.s.noteDamage(base.ErrLog(err)))
 			return true, nil
 		}
 		commit, err := logentry.ParseEntry(e.Payload, Revision(e.Index))
 		if err != nil {
-			c.problem("log: %v", c.s.noteDamage(err))
+			c.addProblem("log: %v", c.s.noteDamage(err))
 			return true, nil
 		}
 		c.report.Entries++
-		if err := l.add(commit); err != nil {
+		if err := l.addCommit(commit); err != nil {
 			return false, err
 		}
-		if err := c.tick("log"); err != nil {
+		if err := c.reportStep("log"); err != nil {
 			return false, err
 		}
 	}
 	return false, nil
 }
 
-// logSaid is what the log says, in records that are put in the order of the index.
+// logExpectation is what the log says, in records that are put in the order of the index.
 // Terms are ids in them, and what backs a statement is hashed: what is to be shown of
 // a problem is read from the log again.
-type logSaid struct {
+type logExpectation struct {
 	c       *checker
 	changes *extsort.Sorter // loggedChange
 	lasts   *extsort.Sorter // loggedLast
@@ -78,8 +78,8 @@ type logSaid struct {
 	stand, past, last uint64
 }
 
-func newLogSaid(c *checker) *logSaid {
-	return &logSaid{c: c, changes: c.sorter(), lasts: c.sorter(), time: math.MinInt64}
+func newLogSaid(c *checker) *logExpectation {
+	return &logExpectation{c: c, changes: c.newSorter(), lasts: c.newSorter(), time: math.MinInt64}
 }
 
 // loggedChange is a change of a statement. Its records sort by ids, then as they came.
@@ -94,7 +94,7 @@ type loggedChange struct {
 	after    uint64
 }
 
-func (l *loggedChange) append(dst []byte) []byte {
+func (l *loggedChange) appendTo(dst []byte) []byte {
 	dst = keys.SPOG.Append(dst, l.ids)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(l.revision))
 	dst = binary.BigEndian.AppendUint32(dst, l.index)
@@ -125,7 +125,7 @@ type loggedLast struct {
 	index    uint32
 }
 
-func (l *loggedLast) append(dst []byte) []byte {
+func (l *loggedLast) appendTo(dst []byte) []byte {
 	dst = append(dst, l.key...)
 	dst = binary.BigEndian.AppendUint64(dst, l.terms)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(l.revision))
@@ -140,9 +140,9 @@ func parseLoggedLast(row []byte) loggedLast {
 	}
 }
 
-func (l *logSaid) add(commit *Commit) error {
+func (l *logExpectation) addCommit(commit *Commit) error {
 	if t := commit.Time.UnixMilli(); t < l.time {
-		l.c.problem("log: the time of entry %d is before that of the one before", commit.Revision)
+		l.c.addProblem("log: the time of entry %d is before that of the one before", commit.Revision)
 	} else {
 		l.time = t
 	}
@@ -155,15 +155,15 @@ func (l *logSaid) add(commit *Commit) error {
 		ch := &commit.Changes[i]
 		q := &ch.Quad
 		change := loggedChange{
-			ids:      IDQuad{Subject: l.id(q.Subject), Predicate: l.id(q.Predicate), Object: l.id(q.Object), Graph: l.id(q.Graph)},
+			ids:      IDQuad{Subject: l.termID(q.Subject), Predicate: l.termID(q.Predicate), Object: l.termID(q.Object), Graph: l.termID(q.Graph)},
 			revision: commit.Revision, stands: commit.Revision, index: uint32(i), quad: maphash.Comparable(l.c.seed, *q),
-			since: ch.Since, before: l.hash(ch.Before), after: l.hash(ch.After),
+			since: ch.Since, before: l.hashAssertions(ch.Before), after: l.hashAssertions(ch.After),
 		}
 		change.ids.Graph = generations.Written(change.ids.Graph, commit.Revision)
 		if !generations.Kept(change.ids.Graph) {
 			continue
 		}
-		l.record = change.append(l.record[:0])
+		l.record = change.appendTo(l.record[:0])
 		if err := l.changes.Add(l.record); err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (l *logSaid) add(commit *Commit) error {
 			key: keys.Last(change.ids.Graph, change.ids.Subject), revision: commit.Revision, index: uint32(i),
 			terms: maphash.Comparable(l.c.seed, [2]Term{graph, subject}),
 		}
-		l.record = last.append(l.record[:0])
+		l.record = last.appendTo(l.record[:0])
 		if err := l.lasts.Add(l.record); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (l *logSaid) add(commit *Commit) error {
 }
 
 // addWritten takes in what a commit wrote of a generation.
-func (l *logSaid) addWritten(commit *Commit) error {
+func (l *logExpectation) addWritten(commit *Commit) error {
 	g := commit.Written
 	if g == nil {
 		return nil
@@ -198,10 +198,10 @@ func (l *logSaid) addWritten(commit *Commit) error {
 		st := base.State{s.Since, s.Assertions}
 		l.c.head.generations.Settle(&st, id)
 		change := loggedChange{
-			ids:      IDQuad{Subject: l.id(s.Subject), Predicate: l.id(s.Predicate), Object: l.id(s.Object), Graph: id},
-			revision: commit.Revision, stands: st.Since, index: uint32(i), quad: maphash.Comparable(l.c.seed, s.Quad(g.Graph)), after: l.hash(st.Assertions),
+			ids:      IDQuad{Subject: l.termID(s.Subject), Predicate: l.termID(s.Predicate), Object: l.termID(s.Object), Graph: id},
+			revision: commit.Revision, stands: st.Since, index: uint32(i), quad: maphash.Comparable(l.c.seed, s.Quad(g.Graph)), after: l.hashAssertions(st.Assertions),
 		}
-		l.record = change.append(l.record[:0])
+		l.record = change.appendTo(l.record[:0])
 		if err := l.changes.Add(l.record); err != nil {
 			return err
 		}
@@ -209,9 +209,9 @@ func (l *logSaid) addWritten(commit *Commit) error {
 	return nil
 }
 
-// id is the id of a term. One that the dictionary lacks gets one that is in no key, as
+// termID is the id of a term. One that the dictionary lacks gets one that is in no key, as
 // its tag is that of none.
-func (l *logSaid) id(t Term) ID {
+func (l *logExpectation) termID(t Term) ID {
 	id, ok, err := l.c.ids.ID(t)
 	if !ok || err != nil {
 		id = keys.Numbered(0, maphash.Comparable(l.c.seed, t))
@@ -219,8 +219,8 @@ func (l *logSaid) id(t Term) ID {
 	return id
 }
 
-// hash is the same for assertions that are, and 0 for none.
-func (l *logSaid) hash(list []Assertion) uint64 {
+// hashAssertions is the same for assertions that are, and 0 for none.
+func (l *logExpectation) hashAssertions(list []Assertion) uint64 {
 	if len(list) == 0 {
 		return 0
 	}
@@ -232,10 +232,10 @@ func (l *logSaid) hash(list []Assertion) uint64 {
 	return max(1, maphash.Bytes(l.c.seed, l.state))
 }
 
-// compare looks up in the index what the log says, both in the order of their keys;
+// compareWithIndex looks up in the index what the log says, both in the order of their keys;
 // with the whole log the numbers must be the same too. Of one that could not be read to
 // its end only the entries are compared with each other.
-func (l *logSaid) compare(ended, whole bool) error {
+func (l *logExpectation) compareWithIndex(ended, whole bool) error {
 	if err := l.compareChanges(ended); err != nil {
 		return err
 	}
@@ -249,19 +249,19 @@ func (l *logSaid) compare(ended, whole bool) error {
 		what      string
 		got, want uint64
 	}{
-		{"statements", l.c.present.all().n, l.stand},
+		{"statements", l.c.present.total().n, l.stand},
 		{"intervals of the past", l.c.kept, l.past},
 		{"last changes", l.c.lasts, l.last},
 	} {
 		if n.got != n.want {
-			l.c.problem("index: %d %s, the log makes %d", n.got, n.what, n.want)
+			l.c.addProblem("index: %d %s, the log makes %d", n.got, n.what, n.want)
 		}
 	}
 	return nil
 }
 
-func (l *logSaid) compareChanges(ended bool) error {
-	present, past := l.c.pursue([]byte{byte(keys.SPOG)}), l.c.pursue([]byte{byte(keys.SPOG.Past())})
+func (l *logExpectation) compareChanges(ended bool) error {
+	present, past := l.c.newKeyFollower([]byte{byte(keys.SPOG)}), l.c.newKeyFollower([]byte{byte(keys.SPOG.Past())})
 	defer present.close()
 	defer past.close()
 	var key []byte
@@ -288,7 +288,7 @@ func (l *logSaid) compareChanges(ended bool) error {
 		}
 		was, known := made[ch.quad]
 		if known && (was.after != ch.before || was.after != 0 && was.stands != ch.since) {
-			l.c.problem("log: entry %d, change %d: the state before is not what earlier entries made", ch.revision, ch.index)
+			l.c.addProblem("log: entry %d, change %d: the state before is not what earlier entries made", ch.revision, ch.index)
 		}
 		made[ch.quad] = ch
 		if ended && ch.before != 0 && ch.since < ch.revision && ch.revision > l.c.floor {
@@ -296,7 +296,7 @@ func (l *logSaid) compareChanges(ended bool) error {
 			key = keys.SPOG.AppendPast(key[:0], ch.ids, uint64(ch.since), uint64(ch.revision))
 			l.comparePast(past, key, ch)
 		}
-		if err := l.c.tick("index beside the log"); err != nil {
+		if err := l.c.reportStep("index beside the log"); err != nil {
 			return err
 		}
 	}
@@ -305,11 +305,11 @@ func (l *logSaid) compareChanges(ended bool) error {
 }
 
 // compareState compares what stands after the last change of a statement.
-func (l *logSaid) compareState(present *pursuit, key []byte, ch loggedChange) {
-	value, there := present.value(key)
+func (l *logExpectation) compareState(present *keyFollower, key []byte, ch loggedChange) {
+	value, there := present.valueOf(key)
 	if ch.after == 0 {
 		if there && len(value) > 0 {
-			l.problem(ch.revision, ch.index, func(q Quad, _ error) string {
+			l.addProblem(ch.revision, ch.index, func(q Quad, _ error) string {
 				return fmt.Sprintf("index: still has %s, which the log removed", q.Show())
 			})
 		}
@@ -317,33 +317,33 @@ func (l *logSaid) compareState(present *pursuit, key []byte, ch loggedChange) {
 	}
 	l.stand++
 	if !there {
-		l.problem(ch.revision, ch.index, func(q Quad, err error) string {
+		l.addProblem(ch.revision, ch.index, func(q Quad, err error) string {
 			return fmt.Sprintf("index: lacks %s of the log: %v", q.Show(), err)
 		})
 		return
 	}
 	got, err := base.ParseState(value, l.c.dict.Agent)
 	l.c.head.generations.Settle(&got, ch.ids.Graph)
-	if err != nil || got.Since != ch.stands || l.hash(got.Assertions) != ch.after {
-		l.problem(ch.revision, ch.index, func(q Quad, _ error) string {
+	if err != nil || got.Since != ch.stands || l.hashAssertions(got.Assertions) != ch.after {
+		l.addProblem(ch.revision, ch.index, func(q Quad, _ error) string {
 			return fmt.Sprintf("index: %s is backed otherwise than the log says", q.Show())
 		})
 	}
 }
 
 // comparePast compares the interval of the past that a change has ended.
-func (l *logSaid) comparePast(past *pursuit, key []byte, ch loggedChange) {
-	value, _ := past.value(key)
+func (l *logExpectation) comparePast(past *keyFollower, key []byte, ch loggedChange) {
+	value, _ := past.valueOf(key)
 	got, parseErr := base.ParseState(value, l.c.dict.Agent)
-	if parseErr != nil || l.hash(got.Assertions) != ch.before {
-		l.problem(ch.revision, ch.index, func(q Quad, err error) string {
+	if parseErr != nil || l.hashAssertions(got.Assertions) != ch.before {
+		l.addProblem(ch.revision, ch.index, func(q Quad, err error) string {
 			return fmt.Sprintf("past: %s from %d to %d is not what the log says: %v", q.Show(), ch.since, ch.revision, errors.Join(err, parseErr))
 		})
 	}
 }
 
-func (l *logSaid) compareLasts() error {
-	index := l.c.pursue(keys.LastPrefix())
+func (l *logExpectation) compareLasts() error {
+	index := l.c.newKeyFollower(keys.LastPrefix())
 	defer index.close()
 	var at loggedLast // the newest of the terms at hand
 	finish := func() {
@@ -352,13 +352,13 @@ func (l *logSaid) compareLasts() error {
 		}
 		l.last++
 		var got Revision
-		if value, there := index.value(at.key); there {
+		if value, there := index.valueOf(at.key); there {
 			if r, ok := l.c.parseLast(at.key, value); ok {
 				got = r
 			}
 		}
 		if got != at.revision {
-			l.problem(at.revision, at.index, func(q Quad, err error) string {
+			l.addProblem(at.revision, at.index, func(q Quad, err error) string {
 				_, _, graphErr := l.c.ids.ID(q.Graph)
 				_, _, subjectErr := l.c.ids.ID(q.Subject)
 				return fmt.Sprintf("last change of %s in %s is %d, the log says %d: %v", q.Subject, q.Graph, got, at.revision, errors.Join(graphErr, subjectErr))
@@ -376,7 +376,7 @@ func (l *logSaid) compareLasts() error {
 		}
 		last.key = append(at.key[:0], last.key...)
 		at = last
-		if err := l.c.tick("last changes beside the log"); err != nil {
+		if err := l.c.reportStep("last changes beside the log"); err != nil {
 			return err
 		}
 	}
@@ -384,9 +384,9 @@ func (l *logSaid) compareLasts() error {
 	return l.lasts.Close()
 }
 
-// problem is one with a change of the log, which is read again only if the problem is
+// addProblem is one with a change of the log, which is read again only if the problem is
 // listed. The error that text gets says why the quad has no ids.
-func (l *logSaid) problem(r Revision, index uint32, text func(q Quad, err error) string) {
+func (l *logExpectation) addProblem(r Revision, index uint32, text func(q Quad, err error) string) {
 	l.c.problemOf(func() string {
 		if l.again == nil || l.again.Revision != r {
 			commit, err := l.c.s.readCommit(r)
@@ -406,21 +406,23 @@ func (l *logSaid) problem(r Revision, index uint32, text func(q Quad, err error)
 	})
 }
 
-// pursuit is a cursor that is asked for keys in order, more or less.
-type pursuit struct {
+// keyFollower is a cursor that is asked for keys in order, more or less.
+type keyFollower struct {
 	cur  index.Cursor
 	last []byte // that was asked for
 	at   []byte // the value
 }
 
-// pursue begins a pursuit through the keys of a prefix. It must be closed.
-func (c *checker) pursue(prefix []byte) *pursuit { return &pursuit{cur: c.kv.Scan(prefix)} }
+// newKeyFollower begins a pursuit through the keys of a prefix. It must be closed.
+func (c *checker) newKeyFollower(prefix []byte) *keyFollower {
+	return &keyFollower{cur: c.kv.Scan(prefix)}
+}
 
-func (p *pursuit) close() { p.cur.Close() }
+func (p *keyFollower) close() { p.cur.Close() }
 
-// value is that of a key, valid until the next call; false if there is none that can be
+// valueOf is that of a key, valid until the next call; false if there is none that can be
 // read.
-func (p *pursuit) value(key []byte) ([]byte, bool) {
+func (p *keyFollower) valueOf(key []byte) ([]byte, bool) {
 	if bytes.Compare(key, p.last) < 0 {
 		p.cur.Seek(key)
 	}

@@ -40,7 +40,7 @@ func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
 		return 0, err
 	}
 	defer s.unpin(p)
-	m := s.marker(p.head)
+	m := s.markerOf(p.head)
 	if m.Revision == 0 {
 		return 0, nil // nothing to keep
 	}
@@ -92,8 +92,8 @@ func writeCheckpoint(ctx context.Context, path string, kv index.KV, m index.Mark
 	})
 }
 
-// checkpoints lists the files, the newest first.
-func (s *Store) checkpoints() ([]string, error) {
+// listCheckpoints lists the files, the newest first.
+func (s *Store) listCheckpoints() ([]string, error) {
 	entries, err := os.ReadDir(s.dir.Join(datadir.CheckpointName))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -119,7 +119,7 @@ func (s *Store) dropCheckpointsBut(kept int) error {
 	if err != nil {
 		return err
 	}
-	paths, err := s.checkpoints()
+	paths, err := s.listCheckpoints()
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (s *Store) dropCheckpointsBut(kept int) error {
 // newestCheckpoint finds the newest checkpoint that is whole, and gives its
 // marker. Without any the path is "", and the marker that of an empty store.
 func (s *Store) newestCheckpoint() (path string, m index.Marker, err error) {
-	paths, err := s.checkpoints()
+	paths, err := s.listCheckpoints()
 	if err != nil {
 		return "", m, err
 	}
@@ -180,22 +180,22 @@ func (s *Store) loadCheckpoint(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	w := &indexTxn{db: s.db, at: uint64(m.Revision), floor: uint64(s.floor())}
-	if err := archive.ReadRecords(r, w.restore); err != nil {
+	w := &indexTxn{db: s.db, at: uint64(m.Revision), floor: uint64(s.oldestReadable())}
+	if err := archive.ReadRecords(r, w.restoreRecord); err != nil {
 		return errors.Join(err, w.err)
 	}
-	return w.mark(m, w.counted)
+	return w.writeMarker(m, w.counted)
 }
 
-// restore writes all keys that a record stands for.
-func (w *indexTxn) restore(kind byte, key, value []byte) bool {
+// restoreRecord writes all keys that a record stands for.
+func (w *indexTxn) restoreRecord(kind byte, key, value []byte) bool {
 	if kind == 'P' {
 		if _, to, ok := keys.Interval(append([]byte{byte(keys.SPOG.Past())}, key...)); ok && to <= w.floor {
 			return true // is not kept any more
 		}
 	}
 	for _, sec := range archive.Sections {
-		if sec.Kind == kind && !w.set(append(slices.Clone(sec.Prefix), key...), value) {
+		if sec.Kind == kind && !w.setKey(append(slices.Clone(sec.Prefix), key...), value) {
 			return false
 		}
 	}
@@ -208,7 +208,7 @@ func (w *indexTxn) restore(kind byte, key, value []byte) bool {
 			return false
 		}
 		termKey, _ := keys.Term(value, base.Hash16)
-		return w.set(termKey, binary.AppendUvarint(nil, n))
+		return w.setKey(termKey, binary.AppendUvarint(nil, n))
 	case 'S':
 		q, ok := keys.SPOG.Parse(append([]byte{byte(keys.SPOG)}, key...))
 		return ok && w.otherOrders(q, func(o keys.Order) []byte { return o.Append(nil, q) })
@@ -226,7 +226,7 @@ func (w *indexTxn) otherOrders(q keys.Quad, key func(keys.Order) []byte) bool {
 		if o == keys.SPOG || !o.Holds(q) {
 			continue
 		}
-		if !w.set(key(o), []byte{}) {
+		if !w.setKey(key(o), []byte{}) {
 			return false
 		}
 	}

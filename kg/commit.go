@@ -91,9 +91,9 @@ func (s *Snapshot) Justification(r Revision) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	asked := graphAnswer{of: VersionOf(s.access)}
+	asked := lastAnswer{current: VersionOf(s.access)}
 	readable := func(graph Term) bool {
-		return asked.may(s.access, &s.view.Principal, graph) && !s.generations.Hides(graph, c.Revision)
+		return asked.mayRead(s.access, &s.view.Principal, graph) && !s.generations.Hides(graph, c.Revision)
 	}
 	return c.WithMotives(&s.view.Principal, func(q *Quad) bool {
 		return readable(q.Graph) && (s.hides == nil || !s.hides(q.Predicate, q.Graph))

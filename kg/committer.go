@@ -14,19 +14,19 @@ import (
 
 // update is one caller's update on its way through the committer.
 type update struct {
-	ctx   context.Context
-	meta  Meta
-	fn    func(*Tx) error
-	since time.Time // when it was queued
-	taken atomic.Bool
+	ctx      context.Context
+	meta     Meta
+	fn       func(*Tx) error
+	queuedAt time.Time // when it was queued
+	taken    atomic.Bool
 	// patient is one that waits for its turn as long as its context lets it: one
 	// of a load, which has no more than two waiting.
 	patient bool
-	// frees is set for an update that lets disk space be freed: it may use the reserve.
-	frees bool
+	// freesSpace is set for an update that lets disk space be freed: it may use the reserve.
+	freesSpace bool
 
 	// judged is the caller's own judgement, nil without a verifier.
-	judged *judged
+	judged *judgedUpdate
 	// held is what fn keeps, nil for an update that is made.
 	held *HeldUpdate
 	// overtakenBy is the key of what changed under the verdict, where err is
@@ -39,16 +39,16 @@ type update struct {
 	done    chan struct{}
 }
 
-// judged is a verdict and what it holds for.
-type judged struct {
-	verdict  Verdict
-	revision Revision
-	rules    uint64 // Options.RulesVersion
-	changes  []Change
-	time     Term        // of the trial
-	held     *HeldUpdate // what is kept of the update, where it is to be held
-	depends  []uint64    // what the verdict was made from beyond the changes' subjects; sorted where a graph is replaced
-	own      []Term      // Verdict.Own
+// judgedUpdate is a verdict and what it holds for.
+type judgedUpdate struct {
+	verdict      Verdict
+	revision     Revision
+	rulesVersion uint64 // Options.RulesVersion
+	changes      []Change
+	time         Term        // of the trial
+	held         *HeldUpdate // what is kept of the update, where it is to be held
+	depends      []uint64    // what the verdict was made from beyond the changes' subjects; sorted where a graph is replaced
+	own          []Term      // Verdict.Own
 }
 
 // Update runs fn and commits what it applied: all of it or, when fn fails or
@@ -64,41 +64,41 @@ func (s *Store) Update(ctx context.Context, m Meta, fn func(*Tx) error) (receipt
 		ctx, end = s.options.Span(ctx, "kg update")
 		defer func() { end(err) }()
 	}
-	return s.update(ctx, m, fn)
+	return s.runUpdate(ctx, m, fn)
 }
 
-func (s *Store) update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt, error) {
+func (s *Store) runUpdate(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt, error) {
 	if err := m.normalise(); err != nil {
 		return Receipt{}, err
 	}
 	if ctx.Err() != nil {
 		return Receipt{}, errGivenUp(ctx)
 	}
-	if err := s.admit(ctx, m); err != nil {
+	if err := s.checkAdmission(ctx, m); err != nil {
 		return Receipt{}, err
 	}
-	again := s.rejudge()
-	defer again.end()
+	again := s.newRejudging()
+	defer again.endTurn()
 	for {
 		u := &update{ctx: ctx, meta: m, fn: fn, done: make(chan struct{})}
-		receipt, err := s.attempt(u)
+		receipt, err := s.tryUpdate(u)
 		if err != errOvertaken {
 			return receipt, err
 		}
-		if err := again.next(ctx, u.overtakenBy); err != nil {
+		if err := again.waitTurn(ctx, u.overtakenBy); err != nil {
 			return Receipt{}, err
 		}
 	}
 }
 
-// attempt has an update judged where that is needed, and commits it, or gives
+// tryUpdate has an update judged where that is needed, and commits it, or gives
 // errOvertaken where it has to be judged anew.
-func (s *Store) attempt(u *update) (Receipt, error) {
-	if u.meta.DryRun || s.judges() {
-		receipt, j, err := s.trial(u)
+func (s *Store) tryUpdate(u *update) (Receipt, error) {
+	if u.meta.DryRun || s.needsJudgement() {
+		receipt, j, err := s.judgeUpdate(u)
 		switch {
-		case err == nil && !u.meta.DryRun && !receipt.Replayed && s.keeps(u, j.verdict):
-			u.hold(s.options.Holder, j.held)
+		case err == nil && !u.meta.DryRun && !receipt.Replayed && s.shouldHold(u, j.verdict):
+			u.holdUpdate(s.options.Holder, j.held)
 		case err != nil || u.meta.DryRun || receipt.Replayed || j.verdict.Outcome != Accepted:
 			receipt.DryRun = u.meta.DryRun
 			return receipt, err
@@ -106,13 +106,13 @@ func (s *Store) attempt(u *update) (Receipt, error) {
 			u.judged = j
 		}
 	}
-	return s.submit(u)
+	return s.submitUpdate(u)
 }
 
-// submit hands an update to the committer and waits for its outcome.
-func (s *Store) submit(u *update) (Receipt, error) {
+// submitUpdate hands an update to the committer and waits for its outcome.
+func (s *Store) submitUpdate(u *update) (Receipt, error) {
 	ctx := u.ctx
-	if err := s.enqueue(u); err != nil {
+	if err := s.enqueueUpdate(u); err != nil {
 		return Receipt{}, err
 	}
 	select {
@@ -124,13 +124,13 @@ func (s *Store) submit(u *update) (Receipt, error) {
 		<-u.done // under way: its outcome is known soon
 	}
 	if s.options.Stages != nil && u.receipt.Committed && !u.receipt.Replayed {
-		s.options.Stages(ctx, u.group.stages(u.since))
+		s.options.Stages(ctx, u.group.stagesFrom(u.queuedAt))
 	}
 	return u.receipt, u.err
 }
 
-// admit asks whether the update may be made now.
-func (s *Store) admit(ctx context.Context, m Meta) error {
+// checkAdmission asks whether the update may be made now.
+func (s *Store) checkAdmission(ctx context.Context, m Meta) error {
 	if err := m.Principal.CheckWrite(); err != nil {
 		return err
 	}
@@ -153,12 +153,12 @@ func (s *Store) admitRead(ctx context.Context, p Principal, follow bool) error {
 	return s.options.AdmitRead(ctx, p, follow)
 }
 
-// enqueue hands an update to the committer, or says why not.
-func (s *Store) enqueue(u *update) error {
+// enqueueUpdate hands an update to the committer, or says why not.
+func (s *Store) enqueueUpdate(u *update) error {
 	if e := s.refusedFor(); e != nil {
 		return e
 	}
-	u.since = time.Now()
+	u.queuedAt = time.Now()
 	s.door.RLock()
 	defer s.door.RUnlock()
 	if s.closed {
@@ -193,19 +193,19 @@ func (s *Store) commitLoop() {
 	for {
 		select {
 		case u := <-s.queue:
-			if s.tempo.gathers(s.options.gatherFrom) {
+			if s.tempo.shouldGather(s.options.gatherFrom) {
 				runtime.Gosched() // who was answered just now asks again, in this group
 			}
-			s.commit(s.collect(u))
+			s.commitUpdates(s.collectGroup(u))
 			idle.Reset(flushIdle)
 		case err := <-s.appended:
 			s.landAhead(err)
 			idle.Reset(flushIdle)
 		case fn := <-s.exclusive:
 			s.awaitAppend()
-			s.settle()
+			s.flushAll()
 			fn()
-			s.recently.forget(s.head.Load().revision)
+			s.recently.forgetUpTo(s.head.Load().revision)
 			idle.Reset(flushIdle)
 		case fn := <-s.between:
 			s.awaitAppend()
@@ -227,14 +227,14 @@ func (s *Store) commitLoop() {
 				u.err = base.ErrClosed()
 				close(u.done)
 			}
-			s.settle()
+			s.flushAll()
 			return
 		}
 	}
 }
 
-// collect takes what is queued as one group.
-func (s *Store) collect(u *update) []*update {
+// collectGroup takes what is queued as one group.
+func (s *Store) collectGroup(u *update) []*update {
 	updates := []*update{u}
 	for len(updates) < s.options.GroupCommits {
 		select {
@@ -247,49 +247,49 @@ func (s *Store) collect(u *update) []*update {
 	return updates
 }
 
-// commit takes updates through execute, append and apply, in as many groups as
+// commitUpdates takes updates through execute, append and apply, in as many groups as
 // they need, and answers them, but perhaps for the last group: that one is ahead.
-func (s *Store) commit(updates []*update) {
+func (s *Store) commitUpdates(updates []*update) {
 	for len(updates) > 0 {
 		if s.ahead != nil && s.ahead.system {
 			s.awaitAppend() // what it says holds for the next group
 		}
 		g := s.newGroup()
-		if err := s.writable(); err != nil {
+		if err := s.checkWritable(); err != nil {
 			g.refusal = err
 			g.freesOnly = s.mayUseReserve()
 		}
-		g.make(updates)
+		g.executeAll(updates)
 		g.snapshot.Close()
-		s.send(g)
+		s.startAppend(g)
 		updates = updates[len(g.updates):]
 	}
 }
 
-// send hands an executed group to the log, and does not wait for it where there is
+// startAppend hands an executed group to the log, and does not wait for it where there is
 // enough to execute meanwhile. A group is answered after the one ahead of it, on top
 // of which it was executed, even if it has nothing for the log.
-func (s *Store) send(g *group) {
+func (s *Store) startAppend(g *group) {
 	ahead, next := s.ahead, len(s.queue)
 	if ahead != nil {
 		next += len(ahead.updates) // whose callers are about to be answered, and ask for more
 		if err := <-s.appended; err != nil {
 			s.landAhead(err)
-			failAll(g.updates, s.refusal()) // nothing was written of it
-			s.answer(g)
+			failAll(g.updates, s.refusalError()) // nothing was written of it
+			s.answerCallers(g)
 			return
 		}
 		s.ahead = nil
 	}
-	if s.tempo.overlaps(next, s.options.overlapFrom) {
+	if s.tempo.shouldOverlap(next, s.options.overlapFrom) {
 		s.ahead = g
-		go func() { s.appended <- g.append() }() // the committer waits for it before it ends
+		go func() { s.appended <- g.appendToLog() }() // the committer waits for it before it ends
 	}
 	if ahead != nil {
-		s.land(ahead, nil) // while the log is at work
+		s.finishAppend(ahead, nil) // while the log is at work
 	}
 	if s.ahead == nil {
-		s.land(g, g.append())
+		s.finishAppend(g, g.appendToLog())
 	}
 }
 
@@ -303,42 +303,42 @@ func (s *Store) awaitAppend() {
 func (s *Store) landAhead(err error) {
 	g := s.ahead
 	s.ahead = nil
-	s.land(g, err)
+	s.finishAppend(g, err)
 }
 
-// land shows a group to readers whose append has ended, and answers it.
-func (s *Store) land(g *group, err error) {
-	s.tempo.appended(g.took)
+// finishAppend shows a group to readers whose append has ended, and answers it.
+func (s *Store) finishAppend(g *group, err error) {
+	s.tempo.noteAppended(g.took)
 	switch {
 	case err != nil:
 		s.writeFailed(g, err)
 	case len(g.commits) > 0:
-		s.apply(g)
+		s.applyGroup(g)
 		g.applied = time.Now()
 	}
-	s.answer(g)
+	s.answerCallers(g)
 }
 
-// answer tells the callers of a group how their updates ended.
-func (s *Store) answer(g *group) {
-	s.measure(g)
+// answerCallers tells the callers of a group how their updates ended.
+func (s *Store) answerCallers(g *group) {
+	s.recordStages(g)
 	for _, u := range g.updates {
 		close(u.done)
 	}
-	s.tailer.tell()
+	s.tailer.notify()
 	s.flushIfFull()
 }
 
-// measure takes note of what a group is answered with.
-func (s *Store) measure(g *group) {
+// recordStages takes note of what a group is answered with.
+func (s *Store) recordStages(g *group) {
 	if len(g.commits) == 0 {
 		return
 	}
-	s.measures.group.size(len(g.commits))
+	s.measures.group.observeSize(len(g.commits))
 	now := time.Now()
 	for _, u := range g.updates {
 		if u.err == nil && u.receipt.Committed && !u.receipt.Replayed {
-			s.measures.commit.took(now.Sub(u.since))
+			s.measures.commit.observeDuration(now.Sub(u.queuedAt))
 		}
 	}
 }
@@ -350,7 +350,7 @@ func (s *Store) writeFailed(g *group, err error) {
 		s.noRoom(g, err)
 		return
 	}
-	s.refuse(errReadOnly(writeFailure, err))
+	s.setReadOnly(errReadOnly(writeFailure, err))
 	for _, u := range g.updates {
 		if u.err == nil {
 			u.receipt = Receipt{}
@@ -385,40 +385,40 @@ const defaultOverlapFrom = 32
 // meanwhile save more than they cost. With a quick one they save nothing.
 const defaultGatherFrom = 100 * time.Microsecond
 
-// tempo is how long the committer's work took lately. It belongs to the committer.
-type tempo struct {
+// pacing is how long the committer's work took lately. It belongs to the committer.
+type pacing struct {
 	update time.Duration // to execute one update
 	group  time.Duration // to append one group, with its sync
 }
 
-// executed takes note of updates that were executed.
-func (t *tempo) executed(updates int, took time.Duration) {
-	follow(&t.update, took/time.Duration(max(updates, 1)))
+// noteExecuted takes note of updates that were executed.
+func (t *pacing) noteExecuted(updates int, took time.Duration) {
+	updateAverage(&t.update, took/time.Duration(max(updates, 1)))
 }
 
-// appended takes note of a group that the log has; 0 of one that had nothing for it.
-func (t *tempo) appended(took time.Duration) {
+// noteAppended takes note of a group that the log has; 0 of one that had nothing for it.
+func (t *pacing) noteAppended(took time.Duration) {
 	if took > 0 {
-		follow(&t.group, took)
+		updateAverage(&t.group, took)
 	}
 }
 
-// follow moves an average an eighth of the way to what was seen last.
-func follow(average *time.Duration, seen time.Duration) { *average += (seen - *average) / 8 }
+// updateAverage moves an average an eighth of the way to what was seen last.
+func updateAverage(average *time.Duration, seen time.Duration) { *average += (seen - *average) / 8 }
 
-// overlaps tells whether so many updates as come next are executed while the log takes
+// shouldOverlap tells whether so many updates as come next are executed while the log takes
 // a group. They are where there are many, and the log takes half as long or less:
 // where it takes longer, what it leaves time for is better in one group with one sync,
 // since who is answered late asks late for more.
-func (t *tempo) overlaps(next, from int) bool {
+func (t *pacing) shouldOverlap(next, from int) bool {
 	return next >= from && time.Duration(next)*t.update >= 2*t.group
 }
 
-// gathers tells whether others are let run before a group is taken.
-func (t *tempo) gathers(from time.Duration) bool { return t.group >= from }
+// shouldGather tells whether others are let run before a group is taken.
+func (t *pacing) shouldGather(from time.Duration) bool { return t.group >= from }
 
-// writable refuses a group before anything is done for it.
-func (s *Store) writable() error { return s.writableWith(0) }
+// checkWritable refuses a group before anything is done for it.
+func (s *Store) checkWritable() error { return s.writableWith(0) }
 
 // writableWith is writable for something that takes so much of the index by itself.
 func (s *Store) writableWith(indexBytes uint64) error {
@@ -478,7 +478,7 @@ func (s *Store) sayRoom(full bool, free uint64) {
 // what was noted of it while it was executed is forgotten.
 func (s *Store) noRoom(g *group, err error) {
 	s.met = index.MetTerms{}
-	s.recently.forget(s.head.Load().revision)
+	s.recently.forgetUpTo(s.head.Load().revision)
 	s.log.Warn("updates are refused: the log has no room for them", "updates", len(g.updates), "error", err)
 	for _, u := range g.updates {
 		if u.err == nil {
@@ -487,8 +487,8 @@ func (s *Store) noRoom(g *group, err error) {
 	}
 }
 
-// refusal is why updates cannot be made after a group has failed.
-func (s *Store) refusal() error {
+// refusalError is why updates cannot be made after a group has failed.
+func (s *Store) refusalError() error {
 	if e := s.refused.Load(); e != nil {
 		return e
 	}

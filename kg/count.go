@@ -15,8 +15,8 @@ type TermCount struct {
 	Count uint64
 }
 
-// exact tells whether the catalogue counts just what the view shows.
-func (s *Snapshot) exact() bool { return !s.past && s.view.AdmitsAll() }
+// hasExactCounts tells whether the catalogue counts just what the view shows.
+func (s *Snapshot) hasExactCounts() bool { return !s.past && s.view.AdmitsAll() }
 
 // Count is the number of statements that Match would yield. The catalogue
 // answers where it knows; otherwise the statements are counted.
@@ -30,8 +30,8 @@ func (s *Snapshot) Count(p Pattern) (uint64, error) {
 
 // CountIDs is Count of a pattern in ids.
 func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
-	if s.exact() {
-		if kind, id, ok := s.tallied(p); ok {
+	if s.hasExactCounts() {
+		if kind, id, ok := s.catalogueKey(p); ok {
 			if !id.IsZero() && !p.Graph.IsZero() {
 				shown, err := s.admitsCounted(kind, p.Graph, id)
 				if !shown || err != nil {
@@ -60,7 +60,7 @@ func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
 // certainty, age or revision is counted. known is false when only reading could
 // tell; n is then how many there are at most.
 func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
-	kind, id, known := s.tallied(p)
+	kind, id, known := s.catalogueKey(p)
 	if !known {
 		kind, id = keys.PrefixPredicate, p.Predicate
 	}
@@ -73,7 +73,7 @@ func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
 		return n, known, err
 	}
 	s.catalogue.EachGraph(kind, id, func(graph ID, count uint64) {
-		graph, shown := s.counts(graph)
+		graph, shown := s.currentGraph(graph)
 		if shown && err == nil {
 			shown, err = s.admitsCounted(kind, graph, id)
 		}
@@ -93,7 +93,7 @@ func (s *Snapshot) eachShown(kind byte, in ID, fn func(graph, id ID, count uint6
 		return nil
 	}
 	s.catalogue.Each(kind, in, func(graph, id ID, count uint64) {
-		graph, is := s.counts(graph)
+		graph, is := s.currentGraph(graph)
 		if !is {
 			return
 		}
@@ -112,7 +112,7 @@ func (s *Snapshot) eachShown(kind byte, in ID, fn func(graph, id ID, count uint6
 // catalogue's counts.
 func (s *Snapshot) admitsCounted(kind byte, graph, id ID) (bool, error) {
 	if s.hides == nil {
-		return s.admits(graph)
+		return s.admitsGraph(graph)
 	}
 	if kind == keys.PrefixClass {
 		typeID, known, err := s.dict.ID(IRI(RDFType))
@@ -124,8 +124,8 @@ func (s *Snapshot) admitsCounted(kind byte, graph, id ID) (bool, error) {
 	return s.admitsPlace(id, graph)
 }
 
-// tallied tells which of the catalogue's counts answer the pattern, if any.
-func (s *Snapshot) tallied(p IDPattern) (kind byte, id ID, ok bool) {
+// catalogueKey tells which of the catalogue's counts answer the pattern, if any.
+func (s *Snapshot) catalogueKey(p IDPattern) (kind byte, id ID, ok bool) {
 	if !p.Subject.IsZero() {
 		return 0, id, false
 	}
@@ -144,7 +144,7 @@ func (s *Snapshot) tallied(p IDPattern) (kind byte, id ID, ok bool) {
 // have some, nor under a view that leaves assertions out.
 func (s *Snapshot) Instances(class Term) (n uint64, known bool, err error) {
 	id, there, err := s.dict.ID(class)
-	if err != nil || !s.exact() {
+	if err != nil || !s.hasExactCounts() {
 		return 0, false, err
 	}
 	graphs := 0
@@ -174,7 +174,7 @@ func (s *Snapshot) scanCount(p IDPattern) (uint64, error) {
 // Graphs the graphs with the number of their statements; each in the order of
 // Term.Compare, those with none left out.
 func (s *Snapshot) Predicates() ([]TermCount, error) {
-	return s.tally(keys.PrefixPredicate, func(_, id ID) (ID, IDPattern) {
+	return s.sumCounts(keys.PrefixPredicate, func(_, id ID) (ID, IDPattern) {
 		return id, IDPattern{Predicate: id}
 	})
 }
@@ -185,27 +185,27 @@ func (s *Snapshot) Classes() ([]TermCount, error) {
 	if !known || err != nil {
 		return nil, err
 	}
-	return s.tally(keys.PrefixClass, func(_, id ID) (ID, IDPattern) {
+	return s.sumCounts(keys.PrefixClass, func(_, id ID) (ID, IDPattern) {
 		return id, IDPattern{Predicate: typeID, Object: id}
 	})
 }
 
 // Graphs: see Predicates.
 func (s *Snapshot) Graphs() ([]TermCount, error) {
-	return s.tally(keys.PrefixPredicate, func(graph, id ID) (ID, IDPattern) {
+	return s.sumCounts(keys.PrefixPredicate, func(graph, id ID) (ID, IDPattern) {
 		return graph, IDPattern{Predicate: id}
 	})
 }
 
-// tally adds the counts of one kind up by what key names; each also gives the
+// sumCounts adds the counts of one kind up by what key names; each also gives the
 // pattern whose statements in that graph are counted when the catalogue's
 // number is not the view's.
-func (s *Snapshot) tally(kind byte, key func(graph, id ID) (ID, IDPattern)) ([]TermCount, error) {
+func (s *Snapshot) sumCounts(kind byte, key func(graph, id ID) (ID, IDPattern)) ([]TermCount, error) {
 	sums := make(map[ID]uint64)
 	var failed error
 	err := s.eachShown(kind, ID{}, func(graph, id ID, count uint64) {
 		into, pattern := key(graph, id)
-		if !s.exact() && failed == nil {
+		if !s.hasExactCounts() && failed == nil {
 			pattern.Graph = graph
 			count, failed = s.scanCount(pattern)
 		}

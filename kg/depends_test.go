@@ -15,8 +15,8 @@ func commitAdding(r Revision, quads ...Quad) *Commit {
 
 func TestRecentlyKnowsWhatAVerdictMayDependOn(t *testing.T) {
 	s, p, o, other := IRI("urn:s"), IRI("urn:p"), IRI("urn:o"), IRI("urn:other")
-	var r recently
-	r.note(commitAdding(7, Quad{s, p, o, DefaultGraph}, Quad{other, other, other, ShapesGraph}))
+	var r recentChanges
+	r.addCommit(commitAdding(7, Quad{s, p, o, DefaultGraph}, Quad{other, other, other, ShapesGraph}))
 	for _, row := range []struct {
 		name    string
 		depends Dependency
@@ -32,7 +32,7 @@ func TestRecentlyKnowsWhatAVerdictMayDependOn(t *testing.T) {
 		{"another graph", Dependency{Graph: SystemGraph}, false},
 		{"a graph of the callers'", Dependency{Graph: DefaultGraph}, false},
 	} {
-		n := numbers([]Dependency{row.depends})
+		n := dependencyHashes([]Dependency{row.depends})
 		if got := hasChanged(&r, n, 6); got != row.changed {
 			t.Errorf("%s: %v", row.name, got)
 		}
@@ -46,22 +46,22 @@ func TestRecentlyKnowsWhatAVerdictMayDependOn(t *testing.T) {
 }
 
 func TestRecentlyIsBounded(t *testing.T) {
-	never := numbers([]Dependency{{Node: IRI("urn:never")}})
+	never := dependencyHashes([]Dependency{{Node: IRI("urn:never")}})
 	quads := make([]Quad, maxRecent/4)
 	for i := range quads {
 		quads[i] = Quad{IRI(fmt.Sprint("urn:s", i)), IRI("urn:p"), IRI(fmt.Sprint("urn:o", i)), DefaultGraph}
 	}
-	var r recently
-	r.note(commitAdding(1, quads...))
+	var r recentChanges
+	r.addCommit(commitAdding(1, quads...))
 	if hasChanged(&r, never, 0) {
 		t.Error("a commit at the bound was forgotten")
 	}
-	r.note(commitAdding(2, append(quads, quads[0])...))
+	r.addCommit(commitAdding(2, append(quads, quads[0])...))
 	if !hasChanged(&r, never, 1) || hasChanged(&r, never, 2) || len(r.last) > 0 {
 		t.Error("a commit past the bound has to make everything before it unknown, and nothing after it")
 	}
 	for i := range 2 * maxRecent / 3 {
-		r.note(commitAdding(Revision(3+i), Quad{IRI(fmt.Sprint("urn:t", i)), IRI("urn:p"), IRI("urn:o"), DefaultGraph}))
+		r.addCommit(commitAdding(Revision(3+i), Quad{IRI(fmt.Sprint("urn:t", i)), IRI("urn:p"), IRI("urn:o"), DefaultGraph}))
 		if len(r.last) > maxRecent+4 {
 			t.Fatalf("%d are remembered", len(r.last))
 		}
@@ -74,7 +74,7 @@ func TestRecentlyIsBounded(t *testing.T) {
 	}
 }
 
-func hasChanged(r *recently, depends []uint64, after Revision) bool {
-	_, changed := r.changed(depends, after)
+func hasChanged(r *recentChanges, depends []uint64, after Revision) bool {
+	_, changed := r.changedAfter(depends, after)
 	return changed
 }

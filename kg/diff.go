@@ -39,7 +39,7 @@ func (s *Snapshot) Diff(from Revision, p IDPattern, after *IDQuad) iter.Seq2[Dif
 		if from == s.position.Revision {
 			return
 		}
-		touched, known, err := s.touched(from, p, after)
+		touched, known, err := s.touchedStatements(from, p, after)
 		switch {
 		case err != nil:
 			yield(Difference{}, err)
@@ -61,7 +61,7 @@ func (s *Snapshot) diffOf(from Revision, p IDPattern, after *IDQuad, yield func(
 	var d Difference // of the statement at hand
 	flush := func() bool {
 		// Asked after the reading: what is taken away is first made unreadable.
-		if from > 0 && from < s.floor() { // before the first commit nothing stood
+		if from > 0 && from < s.oldestReadable() { // before the first commit nothing stood
 			yield(Difference{}, s.errGone(from))
 			return false
 		}
@@ -98,10 +98,10 @@ const (
 	maxTouched  = 1 << 16
 )
 
-// touched lists the statements of the pattern behind after that the commits
+// touchedStatements lists the statements of the pattern behind after that the commits
 // behind from changed, in the order of MatchIDs, where to find these is less
 // than to look at all statements of the pattern.
-func (s *Snapshot) touched(from Revision, p IDPattern, after *IDQuad) (list []IDQuad, known bool, err error) {
+func (s *Snapshot) touchedStatements(from Revision, p IDPattern, after *IDQuad) (list []IDQuad, known bool, err error) {
 	most, err := s.worthOfLog(from, p)
 	if most == 0 || err != nil {
 		return nil, false, err
@@ -148,7 +148,7 @@ func (s *Snapshot) touched(from Revision, p IDPattern, after *IDQuad) (list []ID
 // worthOfLog says up to how many touched statements it is less work to find them
 // in the log behind from, 0 when it is not at all.
 func (s *Snapshot) worthOfLog(from Revision, p IDPattern) (most int, err error) {
-	kind, id, ok := s.tallied(p)
+	kind, id, ok := s.catalogueKey(p)
 	if !ok || s.commit == nil {
 		return 0, nil
 	}
@@ -204,7 +204,7 @@ func (s *Snapshot) LastChange(graph Term) (last Revision, err error) {
 	if !known || err != nil {
 		return 0, err
 	}
-	if shown, err := s.admits(id); !shown || err != nil {
+	if shown, err := s.admitsGraph(id); !shown || err != nil {
 		return 0, err
 	}
 	content, there := s.toIndex(id)
@@ -226,7 +226,7 @@ func (s *Snapshot) scanLastChange(content ID, most int) (last Revision, ended bo
 			return 0, false, nil
 		}
 		if steps++; steps%index.CheckEvery == 0 {
-			if err := s.pace(); err != nil {
+			if err := s.waitForPace(); err != nil {
 				return 0, false, err
 			}
 		}
@@ -287,7 +287,7 @@ func (l *LastChanges) Of(s *Snapshot, graph Term) (Revision, error) {
 	if !known || err != nil {
 		return 0, err
 	}
-	if shown, err := s.admits(id); !shown || err != nil {
+	if shown, err := s.admitsGraph(id); !shown || err != nil {
 		return 0, err
 	}
 	content, there := s.toIndex(id)
@@ -298,21 +298,21 @@ func (l *LastChanges) Of(s *Snapshot, graph Term) (Revision, error) {
 	if ended || err != nil {
 		return last, err
 	}
-	last, found := l.walk(s, graph, content)
+	last, found := l.walkLog(s, graph, content)
 	if !found {
 		l.scans.Add(1)
 		if last, err = s.LastChange(graph); err != nil {
 			return 0, err
 		}
 	}
-	l.remember(content, knownChange{asOf: s.position.Revision, last: last})
+	l.cacheChange(content, knownChange{asOf: s.position.Revision, last: last})
 	return last, nil
 }
 
-// walk reads the commits of the log from the snapshot's revision backward, up to the first
+// walkLog reads the commits of the log from the snapshot's revision backward, up to the first
 // that changed the graph, or to where the last change is known. It reports false where the
 // log does not tell within the bounds.
-func (l *LastChanges) walk(s *Snapshot, graph Term, content ID) (last Revision, found bool) {
+func (l *LastChanges) walkLog(s *Snapshot, graph Term, content ID) (last Revision, found bool) {
 	newest := s.position.Revision
 	l.mu.Lock()
 	known := l.known[content]
@@ -354,7 +354,7 @@ func (l *LastChanges) walk(s *Snapshot, graph Term, content ID) (last Revision, 
 // changesGraph tells whether the commit of a revision changes statements of the graph,
 // whose record in an entry is given, and how many bytes of the log were read.
 func (s *Store) changesGraph(r Revision, graph Term, record []byte) (changes bool, read int, err error) {
-	if c := s.tailer.recent(r); c != nil {
+	if c := s.tailer.ringCommit(r); c != nil {
 		return c.ChangesGraph(graph), 0, nil
 	}
 	payload, err := s.wal.Read(uint64(r))
@@ -372,8 +372,8 @@ func (s *Store) changesGraph(r Revision, graph Term, record []byte) (changes boo
 	return c.ChangesGraph(graph), len(payload), nil
 }
 
-// remember keeps what was found. Where there is too much, any other is forgotten.
-func (l *LastChanges) remember(content ID, found knownChange) {
+// cacheChange keeps what was found. Where there is too much, any other is forgotten.
+func (l *LastChanges) cacheChange(content ID, found knownChange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if before, ok := l.known[content]; ok && before.asOf >= found.asOf {

@@ -51,7 +51,7 @@ func TestDiffTakesTheShorterWay(t *testing.T) {
 			if err != nil || !known {
 				t.Fatal(known, err)
 			}
-			list, byLog, err := snap.touched(row.from, ids, nil)
+			list, byLog, err := snap.touchedStatements(row.from, ids, nil)
 			if err != nil || byLog != row.log || len(list) != row.touched {
 				t.Errorf("got %d touched, by the log %v, %v, want %d, %v", len(list), byLog, err, row.touched, row.log)
 			}

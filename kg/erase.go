@@ -39,7 +39,7 @@ func Erase(ctx context.Context, dir string, o EraseOptions) (r EraseReport, err 
 	if err := o.Valid(); err != nil {
 		return r, err
 	}
-	if err := sound(dir, o.Logger); err != nil {
+	if err := verifyStore(dir, o.Logger); err != nil {
 		return r, err
 	}
 	d, err := datadir.OpenDirectory(dir, true)
@@ -53,20 +53,20 @@ func Erase(ctx context.Context, dir string, o EraseOptions) (r EraseReport, err 
 		return r, e
 	}
 	e := &erase{dir: d, options: o}
-	if r, err = e.rewrite(ctx); err != nil || o.DryRun || r.Changes+r.Rows == 0 {
+	if r, err = e.rewriteFiles(ctx); err != nil || o.DryRun || r.Changes+r.Rows == 0 {
 		r.Epoch = d.Epoch
 		return r, errors.Join(err, os.RemoveAll(d.Join(datadir.ErasingName)))
 	}
-	if err = e.check(ctx, r.Revision); err != nil {
+	if err = e.checkNewStore(ctx, r.Revision); err != nil {
 		return r, errors.Join(err, os.RemoveAll(d.Join(datadir.ErasingName)))
 	}
 	r.Epoch = e.epoch
 	return r, d.Exchange(o.Keep, o.Step)
 }
 
-// sound opens the store once, which compares its index with its log: of a log that
+// verifyStore opens the store once, which compares its index with its log: of a log that
 // lost its end nothing would tell any more afterwards.
-func sound(dir string, log *slog.Logger) error {
+func verifyStore(dir string, log *slog.Logger) error {
 	s, err := Open(dir, Options{Logger: log, MustExist: true})
 	if err != nil {
 		return err
@@ -81,8 +81,8 @@ type erase struct {
 	epoch   Epoch
 }
 
-// rewrite makes the new store's files beside the old ones.
-func (e *erase) rewrite(ctx context.Context) (r EraseReport, err error) {
+// rewriteFiles makes the new store's files beside the old ones.
+func (e *erase) rewriteFiles(ctx context.Context) (r EraseReport, err error) {
 	old, err := wal.Open(e.dir.Join(datadir.LogName), wal.Options{Logger: e.options.Logger})
 	if err != nil {
 		return r, base.ErrLog(err)
@@ -190,9 +190,9 @@ func (e *erase) smallFiles(to string) error {
 	return datadir.WriteFormat(filepath.Join(to, datadir.FormatName), e.epoch, secret, 0)
 }
 
-// check opens the new store, which builds its index, and compares everything in
+// checkNewStore opens the new store, which builds its index, and compares everything in
 // it.
-func (e *erase) check(ctx context.Context, head Revision) (err error) {
+func (e *erase) checkNewStore(ctx context.Context, head Revision) (err error) {
 	s, err := Open(filepath.Join(e.dir.Path, datadir.ErasingName), Options{Logger: e.options.Logger})
 	if err != nil {
 		return err

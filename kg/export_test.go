@@ -127,7 +127,7 @@ func (s *Store) StrayRows() (rows, writing int, err error) {
 // SpoilMarker makes the index one of another layout.
 func (s *Store) SpoilMarker() error {
 	w := &indexTxn{db: s.db, at: uint64(s.head.Load().revision)}
-	w.set(index.MarkerKey, []byte{99})
+	w.setKey(index.MarkerKey, []byte{99})
 	return w.commit()
 }
 
@@ -145,11 +145,11 @@ func ApplyRows(dir string, o Options, rows, gone []string, version Revision) err
 	}
 	w := &indexTxn{db: db, at: uint64(version)}
 	for _, row := range gone {
-		w.set(parseRow(row)[0], nil)
+		w.setKey(parseRow(row)[0], nil)
 	}
 	for _, row := range rows {
 		kv := parseRow(row)
-		w.set(kv[0], kv[1])
+		w.setKey(kv[0], kv[1])
 	}
 	return errors.Join(w.commit(), db.Close())
 }
@@ -203,7 +203,7 @@ func (s *Store) ShareLock() (closeShared func() error, err error) {
 // Kept is of how many readers answers are kept, and of how many graphs of the one
 // with the most.
 func (s *Store) Kept() (readers, graphs int) {
-	kept := s.readers.kept.Load()
+	kept := s.accessCache.generation.Load()
 	for i := range kept.places {
 		if r := kept.places[i].Load(); r != nil {
 			r.mu.Lock()

@@ -66,38 +66,38 @@ func (e *Event) Start() Position {
 	return p
 }
 
-// sight is a filter made ready: what a reader of the log sees of a change.
-type sight struct {
+// watchFilter is a filter made ready: what a reader of the log sees of a change.
+type watchFilter struct {
 	Filter
 	access   Access
 	distrust Distrust
 	hides    func(predicate, graph Term) bool // nil: nothing
-	// many holds the patterns where they are too many to be compared one by
+	// patternSet holds the patterns where they are too many to be compared one by
 	// one, and masks which of their parts are bound.
-	many  map[Pattern]struct{}
-	masks []uint8
-	// asked is the answer about the graph that was asked about last.
-	asked graphAnswer
-	// told is what is shown of the commit of the last event.
-	told struct{ of, shown *Commit }
+	patternSet map[Pattern]struct{}
+	masks      []uint8
+	// lastAnswer is the answer about the graph that was asked about last.
+	lastAnswer lastAnswer
+	// lastCommit is what is shown of the commit of the last event.
+	lastCommit struct{ of, shown *Commit }
 
 	// forgets tells of which graphs the past is kept from the principal, nil if of
 	// none (Forgetter). What commits behind followed took away is told, and of what
 	// stood in known it must not go without a word: stale then, or err.
 	forgets         func(graph Term) bool
 	followed, known Revision
-	stands          func(*Quad, *Assertion) (bool, error)
-	// buried tells that nobody finds what a graph held at a revision (generations.hides).
-	buried func(graph Term, at Revision) bool
-	stale  bool
-	err    error
+	hasAssertion    func(*Quad, *Assertion) (bool, error)
+	// isDeletedAt tells that nobody finds what a graph held at a revision (generations.hides).
+	isDeletedAt func(graph Term, at Revision) bool
+	stale       bool
+	err         error
 }
 
 // fewPatterns are as soon compared as looked up.
 const fewPatterns = 8
 
-// ready checks the filter and prepares it.
-func (f Filter) ready(s *Store) (*sight, error) {
+// prepare checks the filter and prepares it.
+func (f Filter) prepare(s *Store) (*watchFilter, error) {
 	access, distrust := s.options.Access, s.options.Distrust
 	if f.View.MaxAge != 0 || f.View.At != 0 {
 		return nil, Errorf(CodeInvalid, "changes cannot be watched under an age or at a revision")
@@ -115,13 +115,13 @@ func (f Filter) ready(s *Store) (*sight, error) {
 	if f.View.Doubts = nil; f.View.Doubted { // the doubts of the moment decide
 		distrust = base.TrustAll{}
 	}
-	v := &sight{Filter: f, access: access, distrust: distrust, hides: Hidden(access, f.View.Principal), asked: graphAnswer{of: VersionOf(access)}}
-	v.forgets, v.followed, v.stands = base.Forgetful(access, f.View.Principal), unfollowed, s.stands
-	v.buried = s.buried
+	v := &watchFilter{Filter: f, access: access, distrust: distrust, hides: Hidden(access, f.View.Principal), lastAnswer: lastAnswer{current: VersionOf(access)}}
+	v.forgets, v.followed, v.hasAssertion = base.Forgetful(access, f.View.Principal), unfollowed, s.hasAssertion
+	v.isDeletedAt = s.isDeletedAt
 	if len(f.Patterns) > fewPatterns {
-		v.many = make(map[Pattern]struct{}, len(f.Patterns))
+		v.patternSet = make(map[Pattern]struct{}, len(f.Patterns))
 		for _, p := range f.Patterns {
-			v.many[p] = struct{}{}
+			v.patternSet[p] = struct{}{}
 			if mask := maskOf(p); !slices.Contains(v.masks, mask) {
 				v.masks = append(v.masks, mask)
 			}
@@ -130,12 +130,12 @@ func (f Filter) ready(s *Store) (*sight, error) {
 	return v, nil
 }
 
-// fits tells whether the quad fits any of the patterns.
-func (f *sight) fits(q Quad) bool {
+// matchesQuad tells whether the quad fits any of the patterns.
+func (f *watchFilter) matchesQuad(q Quad) bool {
 	if f.Patterns == nil {
 		return true
 	}
-	if f.many == nil {
+	if f.patternSet == nil {
 		for i := range f.Patterns {
 			if f.Patterns[i].Matches(q) {
 				return true
@@ -144,15 +144,15 @@ func (f *sight) fits(q Quad) bool {
 		return false
 	}
 	for _, mask := range f.masks {
-		if _, ok := f.many[masked(q, mask)]; ok {
+		if _, ok := f.patternSet[maskedPattern(q, mask)]; ok {
 			return true
 		}
 	}
 	return false
 }
 
-// masked is the pattern that binds these parts to those of the quad.
-func masked(q Quad, mask uint8) (p Pattern) {
+// maskedPattern is the pattern that binds these parts to those of the quad.
+func maskedPattern(q Quad, mask uint8) (p Pattern) {
 	if mask&boundSubject != 0 {
 		p.Subject = q.Subject
 	}
@@ -168,10 +168,10 @@ func masked(q Quad, mask uint8) (p Pattern) {
 	return p
 }
 
-// see gives the event that the change is under the filter, nil if it is none.
-func (f *sight) see(epoch Epoch, c *Commit, i int) *Event {
+// eventOf gives the event that the change is under the filter, nil if it is none.
+func (f *watchFilter) eventOf(epoch Epoch, c *Commit, i int) *Event {
 	ch := &c.Changes[i]
-	if !f.fits(ch.Quad) || !f.View.Shows(ch.Quad.Graph) || !f.readable(&ch.Quad) || f.buried(ch.Quad.Graph, c.Revision) {
+	if !f.matchesQuad(ch.Quad) || !f.View.Shows(ch.Quad.Graph) || !f.mayRead(&ch.Quad) || f.isDeletedAt(ch.Quad.Graph, c.Revision) {
 		return nil
 	}
 	e := &Event{Commit: c, Position: Position{epoch, c.Revision, uint32(i)}}
@@ -187,20 +187,20 @@ func (f *sight) see(epoch Epoch, c *Commit, i int) *Event {
 	if !seen || f.Ops != nil && !slices.Contains(f.Ops, e.Op) {
 		return nil
 	}
-	e.Commit = f.commit(c)
+	e.Commit = f.visibleCommit(c)
 	return e
 }
 
-// readable tells whether the principal may read the statement, in whatever view.
-func (f *sight) readable(q *Quad) bool {
-	return f.asked.may(f.access, &f.View.Principal, q.Graph) && (f.hides == nil || !f.hides(q.Predicate, q.Graph))
+// mayRead tells whether the principal may read the statement, in whatever view.
+func (f *watchFilter) mayRead(q *Quad) bool {
+	return f.lastAnswer.mayRead(f.access, &f.View.Principal, q.Graph) && (f.hides == nil || !f.hides(q.Predicate, q.Graph))
 }
 
-// touches tells whether the filter is about a graph that the commit replaced. That one
+// matchesReplacement tells whether the filter is about a graph that the commit replaced. That one
 // was deleted is told to nobody, and nothing of what it held before.
-func (f *sight) touches(c *Commit) bool {
+func (f *watchFilter) matchesReplacement(c *Commit) bool {
 	r := c.Replaced
-	if r == nil || r.Deleted || !f.View.Shows(r.Graph) || !f.asked.may(f.access, &f.View.Principal, r.Graph) || f.buried(r.Graph, c.Revision) {
+	if r == nil || r.Deleted || !f.View.Shows(r.Graph) || !f.lastAnswer.mayRead(f.access, &f.View.Principal, r.Graph) || f.isDeletedAt(r.Graph, c.Revision) {
 		return false
 	}
 	return f.Patterns == nil || slices.ContainsFunc(f.Patterns, func(p Pattern) bool { return p.MayBeIn(r.Graph) })
@@ -208,74 +208,76 @@ func (f *sight) touches(c *Commit) bool {
 
 // seeReplaced gives the event that the replacement of a graph by the commit is under the
 // filter, nil if it is none. It is the commit's only event.
-func (f *sight) seeReplaced(epoch Epoch, c *Commit) *Event {
-	if !f.Replacements || !f.touches(c) {
+func (f *watchFilter) seeReplaced(epoch Epoch, c *Commit) *Event {
+	if !f.Replacements || !f.matchesReplacement(c) {
 		return nil
 	}
-	return &Event{Commit: f.commit(c), Replaced: c.Replaced.Shown(f.partial(c.Replaced.Graph)), Position: replacedAt(epoch, c)}
+	return &Event{Commit: f.visibleCommit(c), Replaced: c.Replaced.Shown(f.isPartlyHidden(c.Replaced.Graph)), Position: replacedAt(epoch, c)}
 }
 
 // replacedAt is the position behind the event of a commit that replaced a graph. The end
 // of the commit is behind what a watcher tells next, that the graph has to be read anew.
 func replacedAt(epoch Epoch, c *Commit) Position { return Position{epoch, c.Revision, 0} }
 
-// partial tells whether some of the graph may be hidden from the principal, or of its
+// isPartlyHidden tells whether some of the graph may be hidden from the principal, or of its
 // past.
-func (f *sight) partial(graph Term) bool {
+func (f *watchFilter) isPartlyHidden(graph Term) bool {
 	return f.hides != nil || f.distrust.Doubted() != nil || f.forgets != nil && f.forgets(graph)
 }
 
-// commit is the commit with what the principal may know of why it was made.
-func (f *sight) commit(c *Commit) *Commit {
-	if f.told.of != c {
-		f.told.of = c
-		f.told.shown = c.WithMotives(&f.View.Principal, func(q *Quad) bool {
-			return f.readable(q) && !f.buried(q.Graph, c.Revision)
+// visibleCommit is the commit with what the principal may know of why it was made.
+func (f *watchFilter) visibleCommit(c *Commit) *Commit {
+	if f.lastCommit.of != c {
+		f.lastCommit.of = c
+		f.lastCommit.shown = c.WithMotives(&f.View.Principal, func(q *Quad) bool {
+			return f.mayRead(q) && !f.isDeletedAt(q.Graph, c.Revision)
 		}, func(r *GraphReplacement) bool {
-			return !f.partial(r.Graph) && f.asked.may(f.access, &f.View.Principal, r.Graph) && !f.buried(r.Graph, c.Revision)
+			return !f.isPartlyHidden(r.Graph) && f.lastAnswer.mayRead(f.access, &f.View.Principal, r.Graph) && !f.isDeletedAt(r.Graph, c.Revision)
 		})
 	}
-	return f.told.shown
+	return f.lastCommit.shown
 }
 
-// shown tells whether the assertion is seen as one of the quad.
-func (f *sight) shown(q Quad, a Assertion) bool {
-	return f.View.Admits(a) && !f.doubted(q.Graph, &a) && (f.Keep == nil || f.Keep(one(q, a)))
+// isVisible tells whether the assertion is seen as one of the quad.
+func (f *watchFilter) isVisible(q Quad, a Assertion) bool {
+	return f.View.Admits(a) && !f.isQuarantined(q.Graph, &a) && (f.Keep == nil || f.Keep(singleStatement(q, a)))
 }
 
-func one(q Quad, a Assertion) Statement { return Statement{Quad: q, Assertions: []Assertion{a}} }
+func singleStatement(q Quad, a Assertion) Statement {
+	return Statement{Quad: q, Assertions: []Assertion{a}}
+}
 
 // seeAdd: a new assertion is an add, one that took the place of its source's
 // earlier one or of other statements a replace, and one that the view no longer
 // admits a removal of the earlier.
-func (f *sight) seeAdd(e *Event, c *Commit, ch *Change) bool {
+func (f *watchFilter) seeAdd(e *Event, c *Commit, ch *Change) bool {
 	old, had := base.FindSource(ch.Before, ch.Assertion.Source)
-	had = had && f.shown(ch.Quad, old)
-	forgotten := f.forgotten(c, ch.Quad.Graph)
+	had = had && f.isVisible(ch.Quad, old)
+	forgotten := f.isForgotten(c, ch.Quad.Graph)
 	if forgotten {
 		if had {
-			f.missed(ch.Since)
+			f.noteUnreported(ch.Since)
 		}
-		if had = false; !f.stillStands(ch) {
+		if had = false; !f.isCurrent(ch) {
 			return false
 		}
 	}
-	if !f.shown(ch.Quad, ch.Assertion) {
+	if !f.isVisible(ch.Quad, ch.Assertion) {
 		if had {
-			e.Op, e.Statement = Remove, one(ch.Quad, old)
-			e.StatementRemains = f.remains(ch)
+			e.Op, e.Statement = Remove, singleStatement(ch.Quad, old)
+			e.StatementRemains = f.isStillVisible(ch)
 		}
 		return had
 	}
-	e.Op, e.Statement = Add, one(ch.Quad, ch.Assertion)
+	e.Op, e.Statement = Add, singleStatement(ch.Quad, ch.Assertion)
 	if had {
-		e.Previous = append(e.Previous, one(ch.Quad, old))
+		e.Previous = append(e.Previous, singleStatement(ch.Quad, old))
 	}
 	for _, i := range ch.Replaces {
 		gone := &c.Changes[i]
-		if list := f.gone(gone); f.fits(gone.Quad) && len(list) > 0 {
+		if list := f.withdrawnAssertions(gone); f.matchesQuad(gone.Quad) && len(list) > 0 {
 			if forgotten { // it is in the same graph
-				f.missed(gone.Since)
+				f.noteUnreported(gone.Since)
 				continue
 			}
 			e.Previous = append(e.Previous, Statement{Quad: gone.Quad, Assertions: list})
@@ -289,40 +291,40 @@ func (f *sight) seeAdd(e *Event, c *Commit, ch *Change) bool {
 
 // seeRemove: what was withdrawn and had been seen. What a replace removed is
 // shown with its add, if that is seen.
-func (f *sight) seeRemove(e *Event, c *Commit, ch *Change) bool {
-	gone := f.gone(ch)
+func (f *watchFilter) seeRemove(e *Event, c *Commit, ch *Change) bool {
+	gone := f.withdrawnAssertions(ch)
 	if len(gone) == 0 {
 		return false
 	}
 	if ch.ReplacedBy >= 0 {
 		by := &c.Changes[ch.ReplacedBy]
-		if f.fits(by.Quad) && f.shown(by.Quad, by.Assertion) {
+		if f.matchesQuad(by.Quad) && f.isVisible(by.Quad, by.Assertion) {
 			return false
 		}
 	}
-	if f.forgotten(c, ch.Quad.Graph) {
-		f.missed(ch.Since)
+	if f.isForgotten(c, ch.Quad.Graph) {
+		f.noteUnreported(ch.Since)
 		return false
 	}
-	e.Op, e.Statement = Remove, one(ch.Quad, gone[0])
-	e.StatementRemains = f.remains(ch)
+	e.Op, e.Statement = Remove, singleStatement(ch.Quad, gone[0])
+	e.StatementRemains = f.isStillVisible(ch)
 	return true
 }
 
-// gone lists the assertions that a removal withdrew and that were seen.
-func (f *sight) gone(ch *Change) []Assertion {
+// withdrawnAssertions lists the assertions that a removal withdrew and that were seen.
+func (f *watchFilter) withdrawnAssertions(ch *Change) []Assertion {
 	var list []Assertion
 	for _, a := range ch.Before {
-		if _, stays := base.FindSource(ch.After, a.Source); !stays && f.shown(ch.Quad, a) {
+		if _, stays := base.FindSource(ch.After, a.Source); !stays && f.isVisible(ch.Quad, a) {
 			list = append(list, a)
 		}
 	}
 	return list
 }
 
-// remains tells whether the statement is still seen after the change.
-func (f *sight) remains(ch *Change) bool {
-	return slices.ContainsFunc(ch.After, func(a Assertion) bool { return f.shown(ch.Quad, a) })
+// isStillVisible tells whether the statement is still seen after the change.
+func (f *watchFilter) isStillVisible(ch *Change) bool {
+	return slices.ContainsFunc(ch.After, func(a Assertion) bool { return f.isVisible(ch.Quad, a) })
 }
 
 // retryWatch is when it may make sense to ask for a watcher again.
@@ -366,7 +368,7 @@ func maskOf(p Pattern) (mask uint8) {
 // hashes are those of a quad's four terms.
 type hashes [4]uint64
 
-func (x *filterIndex) hash(q Quad) (h hashes) {
+func (x *filterIndex) hashQuad(q Quad) (h hashes) {
 	for i, t := range [...]*Term{&q.Subject, &q.Predicate, &q.Object, &q.Graph} {
 		h[i] = maphash.String(x.seed, t.Value()) + uint64(t.Kind())
 		if kind := t.LiteralKind(); kind != "" {
@@ -376,8 +378,8 @@ func (x *filterIndex) hash(q Quad) (h hashes) {
 	return h
 }
 
-// key combines the hashes of the parts that the mask binds.
-func (h *hashes) key(mask uint8) uint64 {
+// maskedKey combines the hashes of the parts that the mask binds.
+func (h *hashes) maskedKey(mask uint8) uint64 {
 	var k uint64
 	for i := range h {
 		if mask&(1<<i) != 0 {
@@ -390,21 +392,21 @@ func (h *hashes) key(mask uint8) uint64 {
 // everyQuad is what a filter without patterns admits.
 var everyQuad = []Pattern{{}}
 
-// keys calls fn for the mask and the key of each of the watcher's patterns.
-func (x *filterIndex) keys(w *Watcher, fn func(mask uint8, key uint64)) {
+// eachKey calls fn for the mask and the key of each of the watcher's patterns.
+func (x *filterIndex) eachKey(w *Watcher, fn func(mask uint8, key uint64)) {
 	patterns := w.filter.Patterns
 	if patterns == nil {
 		patterns = everyQuad
 	}
 	for _, p := range patterns {
 		mask := maskOf(p)
-		h := x.hash(Quad(p))
-		fn(mask, h.key(mask))
+		h := x.hashQuad(Quad(p))
+		fn(mask, h.maskedKey(mask))
 	}
 }
 
 func (x *filterIndex) add(w *Watcher) {
-	x.keys(w, func(mask uint8, key uint64) {
+	x.eachKey(w, func(mask uint8, key uint64) {
 		if x.masks[mask] == nil {
 			x.masks[mask] = make(map[uint64][]*Watcher)
 			x.used = append(x.used, mask)
@@ -414,7 +416,7 @@ func (x *filterIndex) add(w *Watcher) {
 }
 
 func (x *filterIndex) remove(w *Watcher) {
-	x.keys(w, func(mask uint8, key uint64) {
+	x.eachKey(w, func(mask uint8, key uint64) {
 		list := x.masks[mask][key]
 		for i, other := range list {
 			if other == w {
@@ -432,10 +434,10 @@ func (x *filterIndex) remove(w *Watcher) {
 	})
 }
 
-// match calls fn once for every watcher that the commit may concern, and not for
+// matchCommit calls fn once for every watcher that the commit may concern, and not for
 // each change or pattern: many may wait for everything while many things change
 // at once. A nil commit may concern everybody.
-func (x *filterIndex) match(c *Commit, fn func(*Watcher)) {
+func (x *filterIndex) matchCommit(c *Commit, fn func(*Watcher)) {
 	x.round++
 	tell := func(list []*Watcher) {
 		for _, w := range list {
@@ -462,9 +464,9 @@ func (x *filterIndex) match(c *Commit, fn func(*Watcher)) {
 	}
 	told := make(map[bound]bool)
 	for i := range c.Changes {
-		h := x.hash(c.Changes[i].Quad)
+		h := x.hashQuad(c.Changes[i].Quad)
 		for _, mask := range x.used {
-			b := bound{mask, h.key(mask)}
+			b := bound{mask, h.maskedKey(mask)}
 			list := x.masks[mask][b.key]
 			if len(list) == 0 || told[b] {
 				continue

@@ -22,7 +22,7 @@ func TestForeseenByAnotherStore(t *testing.T) {
 	add(one, "urn:a", "urn:b")
 	add(two, "urn:x", "urn:y")
 	p := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:a"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(2)}}
-	if err := one.Foresight("agent://a", 1).See(&p); err != nil {
+	if err := one.NewTermPrefetch("agent://a", 1).Prefetch(&p); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := two.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{p})); err != nil {
@@ -40,7 +40,7 @@ func TestForeseenAheadOfTheTrial(t *testing.T) {
 	s := openStore(t, t.TempDir(), o)
 	said := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:new"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(2)}}
 	early, late := said, said
-	if err := s.Foresight("agent://tester", 1).See(&early); err != nil {
+	if err := s.NewTermPrefetch("agent://tester", 1).Prefetch(&early); err != nil {
 		t.Fatal(err)
 	}
 	busy, release, stuck, end := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -74,7 +74,7 @@ func TestForeseenAheadOfTheTrial(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Foresight("agent://tester", 1).See(&late); err != nil {
+	if err := s.NewTermPrefetch("agent://tester", 1).Prefetch(&late); err != nil {
 		t.Fatal(err)
 	}
 	r, err := s.Update(within(t), kg.Meta{Principal: tester, DryRun: true}, apply([]kg.Patch{early, late}))

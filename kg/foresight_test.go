@@ -13,9 +13,9 @@ import (
 )
 
 // foreseen is the patch as a caller hands it to Tx.Apply that did first what it could.
-func foreseen(t *testing.T, f *kg.Foresight, p kg.Patch) kg.Patch {
+func foreseen(t *testing.T, f *kg.TermPrefetch, p kg.Patch) kg.Patch {
 	t.Helper()
-	if err := f.See(&p); err != nil {
+	if err := f.Prefetch(&p); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -47,7 +47,7 @@ func TestForeseenTermComesMeanwhile(t *testing.T) {
 				s := kgtest.Disk(t, kg.Options{})
 				text := kg.String(strings.Repeat("x", size))
 				patch := func(i int) kg.Patch {
-					return foreseen(t, s.Foresight("agent://a", 1), kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI(fmt.Sprint("urn:p", i)), Object: text}})
+					return foreseen(t, s.NewTermPrefetch("agent://a", 1), kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI(fmt.Sprint("urn:p", i)), Object: text}})
 				}
 				early, late := patch(1), patch(2)
 				for _, p := range []kg.Patch{early, patch(3), late} {
@@ -76,12 +76,12 @@ func TestForeseenTogether(t *testing.T) {
 		for i := range callers {
 			wg.Go(func() {
 				first := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", round)), Predicate: kg.IRI(fmt.Sprint("urn:p", i)), Object: kg.String(fmt.Sprint(round, " ", strings.Repeat("text ", 20)))}}
-				together := s.Foresight("agent://a", 2)
-				err := together.See(&first)
+				together := s.NewTermPrefetch("agent://a", 2)
+				err := together.Prefetch(&first)
 				second := first
 				second.Quad.Predicate = kg.IRI("urn:q")
 				if err == nil {
-					err = together.See(&second)
+					err = together.Prefetch(&second)
 				}
 				if err == nil {
 					_, err = s.Update(ctx, kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
@@ -116,7 +116,7 @@ func TestForeseenAndChanged(t *testing.T) {
 		}
 	}
 	commit(kg.Patch{Op: kg.Add, Quad: q("urn:a", "urn:b")})
-	together := s.Foresight("agent://a", 1) // which are more
+	together := s.NewTermPrefetch("agent://a", 1) // which are more
 	known := foreseen(t, together, kg.Patch{Op: kg.Add, Quad: q("urn:a", "urn:b")})
 	unknown := foreseen(t, together, kg.Patch{Op: kg.Add, Quad: q("urn:x", "urn:y")})
 	known.Quad, unknown.Quad = q("urn:c", "urn:d"), q("urn:a", "urn:e")
@@ -141,10 +141,10 @@ func TestForeseenAndChanged(t *testing.T) {
 func TestForesightRefuses(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	bad := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.String("no subject"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
-	if err := s.Foresight("agent://a", 1).See(&bad); kg.AsError(err).Field != "subject" {
+	if err := s.NewTermPrefetch("agent://a", 1).Prefetch(&bad); kg.AsError(err).Field != "subject" {
 		t.Errorf("a literal as subject: %v", err)
 	}
-	good := foreseen(t, s.Foresight("agent://a", 1), kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}})
+	good := foreseen(t, s.NewTermPrefetch("agent://a", 1), kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}})
 	for field, with := range map[string][2]kg.Term{
 		"predicate": {kg.String("p"), kg.Integer(1)},
 		"object":    {kg.IRI("urn:p"), {}},
@@ -212,7 +212,7 @@ func TestForesightOfClosed(t *testing.T) {
 	var wg sync.WaitGroup
 	foresee := func(i int) {
 		p := patch(i)
-		if err := s.Foresight("agent://a", 1).See(&p); err != nil {
+		if err := s.NewTermPrefetch("agent://a", 1).Prefetch(&p); err != nil {
 			t.Error(err)
 		}
 	}
@@ -237,7 +237,7 @@ func TestForeseenOnDisk(t *testing.T) {
 	for want := range 2 {
 		s := openStore(t, dir, kg.Options{})
 		p := patch
-		if err := s.Foresight("agent://tester", 1).See(&p); err != nil {
+		if err := s.NewTermPrefetch("agent://tester", 1).Prefetch(&p); err != nil {
 			t.Fatal(err)
 		}
 		r, err := s.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{p}))
@@ -257,7 +257,7 @@ func TestForeseenBeforeLoad(t *testing.T) {
 	for _, read := range []bool{false, true} {
 		s := openStore(t, t.TempDir(), kg.Options{})
 		p := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:loaded:1"), Predicate: kg.IRI("urn:p0"), Object: kg.Integer(5)}}
-		if err := s.Foresight("agent://tester", 1).See(&p); err != nil {
+		if err := s.NewTermPrefetch("agent://tester", 1).Prefetch(&p); err != nil {
 			t.Fatal(err)
 		}
 		if read {

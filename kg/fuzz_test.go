@@ -325,7 +325,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 	if _, err := s.Checkpoint(context.Background()); err != nil {
 		f.Fatal(err)
 	}
-	paths, err := s.checkpoints()
+	paths, err := s.listCheckpoints()
 	if err != nil || len(paths) != 1 {
 		f.Fatal(paths, err)
 	}
@@ -362,7 +362,7 @@ func someRecords(t *testing.T) func(kind byte, key, value []byte) bool {
 			t.Errorf("a record of %d bytes", len(key)+len(value))
 		}
 		w := &indexTxn{err: codec.ErrMalformed} // writes nowhere
-		_ = w.restore(kind, key, value)
+		_ = w.restoreRecord(kind, key, value)
 		return true
 	}
 }

@@ -197,7 +197,7 @@ func TestTableOfGenerationsWithHistory(t *testing.T) {
 		if got := holdsAt(t, s, floor); !slices.Equal(got, wholeObjects(2, 9)) {
 			t.Errorf("at the oldest revision it holds %v", got)
 		}
-		if !s.buried(wholeGraph, dropped-1) || s.buried(wholeGraph, dropped) {
+		if !s.isDeletedAt(wholeGraph, dropped-1) || s.isDeletedAt(wholeGraph, dropped) {
 			t.Error("what was deleted is not hidden any more")
 		}
 		for r := Revision(1); r <= s.Head().Revision; r++ { // what was removed stays removed

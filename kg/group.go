@@ -54,11 +54,11 @@ type group struct {
 func (s *Store) newGroup() *group {
 	began := time.Now()
 	snapshot := s.newKV(s.layers.flushed)
-	committed := s.layers.over(snapshot, s.layers.mem)
+	committed := s.layers.newKV(snapshot, s.layers.mem)
 	var g *group
 	if ahead := s.ahead; ahead != nil {
 		ahead.w.O.Base = committed
-		g = s.startGroup(ahead.head(), ahead.w.O)
+		g = s.startGroup(ahead.newHead(), ahead.w.O)
 		g.before = ahead.commits
 		g.w.Dict.KV = committed
 		g.w.Dict.Fresh.Follow(ahead.w.Dict.Fresh)
@@ -72,7 +72,7 @@ func (s *Store) newGroup() *group {
 	g.w.Dict.Below = s.flushedKV.Load()
 	g.scratch, g.w.Met = &s.scratch, &s.met
 	g.w.O.Undo = s.scratch.undo[:0]
-	g.w.O.Unread = s.scratch.list()
+	g.w.O.Unread = s.scratch.keyList()
 	g.w.Dict.Fresh.Expect(s.scratch.terms)
 	return g
 }
@@ -105,8 +105,8 @@ const (
 	maxLists    = 2
 )
 
-// list is a place for keys.
-func (s *scratch) list() []index.KeyWrite {
+// keyList is a place for keys.
+func (s *scratch) keyList() []index.KeyWrite {
 	n := len(s.lists)
 	if n == 0 {
 		return nil
@@ -128,33 +128,33 @@ func (s *scratch) takeList(o *index.Overlay) {
 	s.lists = append(s.lists, list[:0])
 }
 
-// changes is an empty list for those of the next update.
-func (s *scratch) changes() []Change {
+// changeList is an empty list for those of the next update.
+func (s *scratch) changeList() []Change {
 	if cap(s.room) < max(min(s.last, roomAtOnce), 1) {
 		s.room = make([]Change, 0, roomAtOnce)
 	}
 	return s.room
 }
 
-// kept gives the changes of a commit as they are kept. They may come to so many bytes
+// retainChanges gives the changes of a commit as they are kept. They may come to so many bytes
 // in the log.
-func (s *scratch) kept(changes []Change, bytes int) []Change {
+func (s *scratch) retainChanges(changes []Change, bytes int) []Change {
 	s.last = len(changes)
 	switch {
 	case s.last > cap(s.room): // they had to go elsewhere
-		s.forget()
+		s.reset()
 		return slices.Clip(changes)
 	case bytes > maxShared:
 		alone := slices.Clone(changes)
-		s.forget()
+		s.reset()
 		return alone
 	}
 	s.room = s.room[s.last:s.last]
 	return slices.Clip(changes)
 }
 
-// forget clears what was written where the next changes go.
-func (s *scratch) forget() { clear(s.room[:cap(s.room)]) }
+// reset clears what was written where the next changes go.
+func (s *scratch) reset() { clear(s.room[:cap(s.room)]) }
 
 func (s *Store) startGroup(h *head, base index.KV) *group {
 	w := index.NewIndexWriter(index.NewOverlay(base), base, s.cache, h.nextNumber)
@@ -168,14 +168,14 @@ func (s *Store) startGroup(h *head, base index.KV) *group {
 	}
 }
 
-// head is the newest revision with the group, but for the hash: the log is perhaps
+// newHead is the newest revision with the group, but for the hash: the log is perhaps
 // still at work.
-func (g *group) head() *head {
+func (g *group) newHead() *head {
 	return &head{revision: g.revision, time: g.time, catalogue: g.catalogue, generations: g.w.Generations, nextNumber: g.w.Dict.Fresh.Next}
 }
 
-// make executes updates until the group is full.
-func (g *group) make(updates []*update) {
+// executeAll executes updates until the group is full.
+func (g *group) executeAll(updates []*update) {
 	s := g.s
 	for i, u := range updates {
 		if g.bytes >= s.options.groupBytes || g.system {
@@ -187,12 +187,12 @@ func (g *group) make(updates []*update) {
 		case !u.taken.CompareAndSwap(false, true): // given up by its caller
 		case u.ctx.Err() != nil:
 			u.err = errGivenUp(u.ctx)
-		case g.refusal != nil && !(u.frees && g.freesOnly):
+		case g.refusal != nil && !(u.freesSpace && g.freesOnly):
 			u.err = g.refusal
-		case !u.patient && time.Since(u.since) > s.options.QueueTime:
+		case !u.patient && time.Since(u.queuedAt) > s.options.QueueTime:
 			u.err = errOverloaded()
 		default:
-			u.receipt, u.err = g.execute(u)
+			u.receipt, u.err = g.executeUpdate(u)
 		}
 	}
 	g.w.O.Mark() // nothing of it is taken back any more, whoever reads it from here on
@@ -202,7 +202,7 @@ func (g *group) make(updates []*update) {
 	clear(s.scratch.undo[:cap(s.scratch.undo)])
 	g.w.O.Undo, s.scratch.terms = nil, len(g.w.Dict.Fresh.Order)
 	g.executed = time.Now()
-	s.tempo.executed(len(g.updates), g.executed.Sub(g.began))
+	s.tempo.noteExecuted(len(g.updates), g.executed.Sub(g.began))
 }
 
 // laterBytes is up to how large an entry may become that is made only when the log is
@@ -210,9 +210,9 @@ func (g *group) make(updates []*update) {
 // is made at once: it may be more than the log takes.
 const laterBytes = 1 << 20
 
-// append writes an executed group to the log and returns when it is durable. One
+// appendToLog writes an executed group to the log and returns when it is durable. One
 // append runs at a time.
-func (g *group) append() error {
+func (g *group) appendToLog() error {
 	if len(g.commits) == 0 {
 		return nil
 	}
@@ -234,7 +234,7 @@ func (g *group) append() error {
 	}
 	g.appended = time.Now()
 	g.took = g.appended.Sub(began)
-	s.measures.append.took(g.took)
+	s.measures.append.observeDuration(g.took)
 	if err != nil {
 		return err
 	}
@@ -246,11 +246,11 @@ func (g *group) append() error {
 	return nil
 }
 
-// execute makes one update. What fails or is refused leaves nothing behind. It never
+// executeUpdate makes one update. What fails or is refused leaves nothing behind. It never
 // judges: an update whose verdict does not hold any more, or that has none, goes back
 // to its caller with errOvertaken.
-func (g *group) execute(u *update) (Receipt, error) {
-	if r, found, err := g.remembered(&u.meta); found || err != nil {
+func (g *group) executeUpdate(u *update) (Receipt, error) {
+	if r, found, err := g.firstReceipt(&u.meta); found || err != nil {
 		return r, err
 	}
 	if u.held != nil && u.held.rules != g.s.rulesVersion() {
@@ -259,7 +259,7 @@ func (g *group) execute(u *update) (Receipt, error) {
 	if u.meta.HasExpected && u.meta.ExpectedRevision > g.revision {
 		return Receipt{}, Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", u.meta.ExpectedRevision, g.revision).At("expectedRevision")
 	}
-	tx, err := g.run(u)
+	tx, err := g.runUpdate(u)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -267,27 +267,27 @@ func (g *group) execute(u *update) (Receipt, error) {
 	if u.judged != nil {
 		verdict = u.judged.verdict
 	}
-	if by, overtaken := g.overtaken(u, tx); overtaken {
+	if by, overtaken := g.isOvertaken(u, tx); overtaken {
 		tx.undo()
 		u.overtakenBy = by
 		return Receipt{}, errOvertaken
 	}
-	r, err := g.finish(u, tx)
+	r, err := g.addCommit(u, tx)
 	if err == nil && u.held == nil {
 		r.Verdict = verdict
 	}
 	return r, err
 }
 
-// run calls the update's function. An error undoes what it wrote.
-func (g *group) run(u *update) (*Tx, error) {
+// runUpdate calls the update's function. An error undoes what it wrote.
+func (g *group) runUpdate(u *update) (*Tx, error) {
 	g.w.O.Mark()
 	tx := &Tx{
-		meta: u.meta, revision: g.revision + 1, time: g.now(),
+		meta: u.meta, revision: g.revision + 1, time: g.commitTime(),
 		access: g.s.options.Access, doubts: g.s.options.Distrust.Doubted(), w: g.w, catalog: g.catalogue,
 		literalBytes: g.s.options.LiteralBytes,
 	}
-	judges := g.s.judges()
+	judges := g.s.needsJudgement()
 	tx.judged = judges
 	if u.meta.HasExpected || judges {
 		tx.touched = make(map[base.SubjectInGraph]touched)
@@ -297,7 +297,7 @@ func (g *group) run(u *update) (*Tx, error) {
 	case u.judged != nil:
 		tx.changes = make([]Change, 0, len(u.judged.changes))
 	case !judges && g.scratch != nil:
-		tx.changes, tx.shares = g.scratch.changes(), true
+		tx.changes, tx.shares = g.scratch.changeList(), true
 	}
 	if judges && g.trial {
 		tx.before = &index.Overlay{Base: g.w.O.Base, Written: g.w.O.Tree().Copy()}
@@ -305,21 +305,21 @@ func (g *group) run(u *update) (*Tx, error) {
 	terms := len(g.w.Dict.Fresh.Order)
 	tx.undo = func() {
 		if tx.shares {
-			g.scratch.forget()
+			g.scratch.reset()
 		}
 		g.w.O.Rollback()
 		g.w.Dict.Fresh.Truncate(terms)
 		g.w.Undone()
 	}
-	err := call(u.fn, tx)
+	err := callUpdate(u.fn, tx)
 	if err == nil {
 		err = tx.failed
 	}
 	if err == nil && u.meta.HasExpected {
-		err = tx.expect(u.meta.ExpectedRevision)
+		err = tx.checkExpected(u.meta.ExpectedRevision)
 	}
 	if err == nil {
-		err = g.withinShares(tx)
+		err = g.checkQuotas(tx)
 	}
 	if err != nil {
 		tx.undo()
@@ -328,9 +328,9 @@ func (g *group) run(u *update) (*Tx, error) {
 	return tx, nil
 }
 
-// now is the time of the group's next commit: never before that of the last,
+// commitTime is the time of the group's next commit: never before that of the last,
 // so that times and revisions are in the same order.
-func (g *group) now() time.Time {
+func (g *group) commitTime() time.Time {
 	now := g.s.options.Clock().UTC().Truncate(time.Millisecond)
 	if now.Before(g.time) {
 		return g.time
@@ -338,8 +338,8 @@ func (g *group) now() time.Time {
 	return now
 }
 
-// call turns a panic in an update's function into that update's error.
-func call(fn func(*Tx) error, tx *Tx) (err error) {
+// callUpdate turns a panic in an update's function into that update's error.
+func callUpdate(fn func(*Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errPanic("an update", p)
@@ -353,12 +353,12 @@ func errPanic(where string, p any) *Error {
 	return &Error{Code: CodeInternal, Message: "internal error", Err: fmt.Errorf("panic in %s: %v\n%s", where, p, debug.Stack())}
 }
 
-// finish takes an executed update into the group as a commit.
-func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
+// addCommit takes an executed update into the group as a commit.
+func (g *group) addCommit(u *update, tx *Tx) (Receipt, error) {
 	m := &tx.meta
 	if len(tx.changes) == 0 && tx.replaced == nil && tx.written == nil && m.IdempotencyKey == "" {
 		tx.undo()
-		r := Receipt{Revision: g.revision, Position: g.position()}
+		r := Receipt{Revision: g.revision, Position: g.endPosition()}
 		if u.held != nil { // it is kept already
 			r.Verdict, r.ProposalID = u.held.Verdict, u.held.id
 		}
@@ -390,13 +390,13 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 		bytes = entry.Bytes()
 	}
 	if tx.shares {
-		c.Changes = g.scratch.kept(tx.changes, changeBytes)
+		c.Changes = g.scratch.retainChanges(tx.changes, changeBytes)
 	}
 	g.w.Finish(c, g.catalogue)
 	g.revision, g.time = c.Revision, c.Time
 	g.commits = append(g.commits, c)
 	if g.s.options.Verifier != nil {
-		g.s.recently.note(c)
+		g.s.recently.addCommit(c)
 	}
 	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return base.Decides(ch.Quad.Graph) })
 	g.entries = append(g.entries, entry)
@@ -404,9 +404,9 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 	return receiptOf(c, g.s.dir.Epoch), nil
 }
 
-// remembered gives the first answer to an idempotency key that was used before,
+// firstReceipt gives the first answer to an idempotency key that was used before,
 // without what it changed where the log no longer holds it.
-func (g *group) remembered(m *Meta) (Receipt, bool, error) {
+func (g *group) firstReceipt(m *Meta) (Receipt, bool, error) {
 	if m.IdempotencyKey == "" {
 		return Receipt{}, false, nil
 	}
@@ -418,13 +418,13 @@ func (g *group) remembered(m *Meta) (Receipt, bool, error) {
 	if !found || err != nil {
 		return Receipt{}, false, err
 	}
-	if row.Millis < g.s.oldestKey(g.now()) {
+	if row.Millis < g.s.oldestKey(g.commitTime()) {
 		return Receipt{}, false, nil // forgotten
 	}
 	if row.ContentHash != m.ContentHash {
 		return Receipt{}, false, Errorf(CodeIdempotencyConflict, "the idempotency key was used for another update").At("idempotencyKey")
 	}
-	c, err := g.commit(row.Revision)
+	c, err := g.commitAt(row.Revision)
 	if CodeOf(err) == CodeRevisionGone {
 		// The log was cut: that it was made, and when, is all that is left to say.
 		c = &Commit{Revision: row.Revision, Time: time.UnixMilli(row.Millis).UTC(), ProposalID: row.Proposal, Held: row.Proposal != ""}
@@ -436,8 +436,8 @@ func (g *group) remembered(m *Meta) (Receipt, bool, error) {
 	return r, true, nil
 }
 
-// commit is that of a revision, as the group's updates see it.
-func (g *group) commit(r Revision) (*Commit, error) {
+// commitAt is that of a revision, as the group's updates see it.
+func (g *group) commitAt(r Revision) (*Commit, error) {
 	for _, list := range [...][]*Commit{g.commits, g.before} {
 		if len(list) > 0 && r >= list[0].Revision {
 			return list[r-list[0].Revision], nil
@@ -446,7 +446,7 @@ func (g *group) commit(r Revision) (*Commit, error) {
 	return g.s.readCommit(r)
 }
 
-func (g *group) position() Position { return Position{g.s.dir.Epoch, g.revision, EndOfCommit} }
+func (g *group) endPosition() Position { return Position{g.s.dir.Epoch, g.revision, EndOfCommit} }
 
 func receiptOf(c *Commit, e Epoch) Receipt {
 	if c.Held {
@@ -457,6 +457,6 @@ func receiptOf(c *Commit, e Epoch) Receipt {
 	}
 	return Receipt{
 		Revision: c.Revision, Position: Position{e, c.Revision, EndOfCommit}, Time: c.Time,
-		Committed: true, Affected: len(c.Changes), Subjects: subjects(c.Changes), Replaced: c.Replaced,
+		Committed: true, Affected: len(c.Changes), Subjects: changedSubjects(c.Changes), Replaced: c.Replaced,
 	}
 }

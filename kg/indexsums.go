@@ -49,9 +49,9 @@ const (
 	summedFirst = 64 << 20
 )
 
-// of tells what sum a file had when the index was closed. Tables are written once and
+// sumOf tells what sum a file had when the index was closed. Tables are written once and
 // never changed, so that a sum of one is good for as long as it is there.
-func (s indexSums) of(name string, size int64) (fileSum, bool) {
+func (s indexSums) sumOf(name string, size int64) (fileSum, bool) {
 	sum, ok := s.Files[name]
 	return sum, ok && sum.Bytes == size && strings.HasSuffix(name, tableSuffix)
 }
@@ -71,7 +71,7 @@ func sumIndex(path string, known indexSums) (indexSums, error) {
 		}
 	}
 	for _, f := range sizes {
-		if sum, ok := known.of(f.name, f.bytes); ok {
+		if sum, ok := known.sumOf(f.name, f.bytes); ok {
 			sums.Files[f.name] = sum
 			continue
 		}
@@ -173,7 +173,7 @@ func compareClean(path string, budget int64) (was closedIndex, err error) {
 	if len(sizes) != len(was.sums.Files) {
 		return was, errIndexChanged
 	}
-	return was, was.compare(path, sizes, budget)
+	return was, was.compareSums(path, sizes, budget)
 }
 
 // compareUnchecked compares the tables of an index whose store ended before it had read
@@ -190,7 +190,7 @@ func compareUnchecked(path string, budget int64) (was closedIndex, err error) {
 		}
 	}
 	slices.SortFunc(tables, func(a, b sizedFile) int { return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(a.name, b.name)) })
-	err = was.compare(path, tables, budget)
+	err = was.compareSums(path, tables, budget)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errors.Join(err, errIndexChanged)
 	}
@@ -208,9 +208,9 @@ func readSums(path string) (s indexSums, err error) {
 	return s, err
 }
 
-// compare compares files with their sums, as far as the budget goes, and leaves the
+// compareSums compares files with their sums, as far as the budget goes, and leaves the
 // others open.
-func (was *closedIndex) compare(path string, files []sizedFile, budget int64) (err error) {
+func (was *closedIndex) compareSums(path string, files []sizedFile, budget int64) (err error) {
 	defer func() {
 		if err != nil {
 			was.close()
@@ -236,8 +236,8 @@ func (was *closedIndex) compare(path string, files []sizedFile, budget int64) (e
 	return nil
 }
 
-// rewritten tells whether a table is gone that was not read before the store was closed.
-func (was *closedIndex) rewritten(path string) bool {
+// isRewritten tells whether a table is gone that was not read before the store was closed.
+func (was *closedIndex) isRewritten(path string) bool {
 	return slices.ContainsFunc(was.unchecked, func(name string) bool { return !datadir.Exists(filepath.Join(path, name)) })
 }
 
@@ -279,7 +279,7 @@ func (s *Store) checkIndexFiles() {
 		if !s.options.ReadOnly { // sums that no index has
 			err = errors.Join(err, writeSums(s.indexPath(), indexSums{Files: map[string]fileSum{}}))
 		}
-		s.refuse(errReadOnly("the index was damaged while it was closed; opening the store again builds it from the log", err))
+		s.setReadOnly(errReadOnly("the index was damaged while it was closed; opening the store again builds it from the log", err))
 		return
 	}
 	c.unchecked = nil
@@ -327,8 +327,8 @@ func (k *keySums) add(seed maphash.Seed, q IDQuad, key []byte) {
 	}
 }
 
-// all is the sum for the orders that hold every key.
-func (k *keySums) all() keySum { return k[0] }
+// total is the sum for the orders that hold every key.
+func (k *keySums) total() keySum { return k[0] }
 
 // twinOf appends the key of SPOG, or of its past, that stands for the same as a key of
 // an order; ok is false for one that no order has.
@@ -353,9 +353,9 @@ func parseNumbered(row []byte) (graph ID, n int64) {
 // maxCounted bounds how many keys a check counts in memory at a time.
 const maxCounted = 1 << 16
 
-// counting counts by keys. When there are too many in memory, what they have so far
+// keyCounter counts by keys. When there are too many in memory, what they have so far
 // becomes records, which are added up when they come together.
-type counting struct {
+type keyCounter struct {
 	most   int
 	counts index.SourceCounts
 	sorter *extsort.Sorter
@@ -367,24 +367,24 @@ type keyCount struct {
 	n   uint64
 }
 
-func newCounting(s *extsort.Sorter, most int) *counting {
-	return &counting{most: most, counts: make(index.SourceCounts), sorter: s}
+func newCounting(s *extsort.Sorter, most int) *keyCounter {
+	return &keyCounter{most: most, counts: make(index.SourceCounts), sorter: s}
 }
 
-func (c *counting) one(key []byte) { c.counts[string(key)]++ }
+func (c *keyCounter) countKey(key []byte) { c.counts[string(key)]++ }
 
-// sources counts those of a value of SPOG, as far as it can be read.
-func (c *counting) sources(value []byte) { _ = c.counts.Add(value) }
+// countSources counts those of a value of SPOG, as far as it can be read.
+func (c *keyCounter) countSources(value []byte) { _ = c.counts.Add(value) }
 
-// full makes room if there is too much in memory.
-func (c *counting) full() error {
+// spillIfFull makes room if there is too much in memory.
+func (c *keyCounter) spillIfFull() error {
 	if len(c.counts) <= c.most {
 		return nil
 	}
 	return c.spill()
 }
 
-func (c *counting) spill() error {
+func (c *keyCounter) spill() error {
 	for key, n := range c.counts {
 		c.record = binary.BigEndian.AppendUint64(append(c.record[:0], key...), n)
 		if err := c.sorter.Add(c.record); err != nil {
@@ -395,9 +395,9 @@ func (c *counting) spill() error {
 	return nil
 }
 
-// sorted gives the keys in order, each once. Nothing may be counted any more. All keys
+// sortedCounts gives the keys in order, each once. Nothing may be counted any more. All keys
 // with the same first byte have the same length, so that records sort like keys.
-func (c *counting) sorted() iter.Seq2[keyCount, error] {
+func (c *keyCounter) sortedCounts() iter.Seq2[keyCount, error] {
 	return func(yield func(keyCount, error) bool) {
 		if err := c.spill(); err != nil {
 			yield(keyCount{}, err)
@@ -425,7 +425,7 @@ func (c *counting) sorted() iter.Seq2[keyCount, error] {
 	}
 }
 
-func (c *counting) close() error {
+func (c *keyCounter) close() error {
 	c.counts = nil
 	return c.sorter.Close()
 }

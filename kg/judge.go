@@ -13,11 +13,11 @@ import (
 	"koine/kg/internal/logentry"
 )
 
-// trial runs an update on its caller's goroutine against a snapshot and judges
+// judgeUpdate runs an update on its caller's goroutine against a snapshot and judges
 // it there. The committer never judges: where the update comes to something else
 // meanwhile, or a subject that it is about has changed, it is tried again here. For
 // a dry run this is all.
-func (s *Store) trial(u *update) (Receipt, *judged, error) {
+func (s *Store) judgeUpdate(u *update) (Receipt, *judgedUpdate, error) {
 	p, err := s.pin(u.ctx)
 	if err != nil {
 		return Receipt{}, nil, err
@@ -25,33 +25,33 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	defer s.unpin(p)
 	h := p.head
 	g := s.newTrial(h, p.kv)
-	if r, found, err := g.remembered(&u.meta); found || err != nil {
+	if r, found, err := g.firstReceipt(&u.meta); found || err != nil {
 		return r, nil, err
 	}
 	if u.meta.HasExpected && u.meta.ExpectedRevision > g.revision {
 		return Receipt{}, nil, Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", u.meta.ExpectedRevision, g.revision).At("expectedRevision")
 	}
-	tx, err := g.run(u)
+	tx, err := g.runUpdate(u)
 	if err != nil {
 		return Receipt{}, nil, err
 	}
-	j := &judged{revision: h.revision, rules: s.rulesVersion(), changes: tx.changes, time: tx.TimeTerm()}
+	j := &judgedUpdate{revision: h.revision, rulesVersion: s.rulesVersion(), changes: tx.changes, time: tx.TimeTerm()}
 	receipt := Receipt{
-		Revision: h.revision, Position: g.position(),
-		Affected: len(tx.changes), Subjects: subjects(tx.changes),
+		Revision: h.revision, Position: g.endPosition(),
+		Affected: len(tx.changes), Subjects: changedSubjects(tx.changes),
 	}
 	if logentry.EntryAtMost(tx.changes) > MaxCommitBytes && len(logentry.AppendEntry(nil, &Commit{Changes: tx.changes})) > MaxCommitBytes {
 		return Receipt{}, nil, errCommitTooLarge()
 	}
-	if j.verdict, err = g.judge(u, tx); err != nil {
+	if j.verdict, err = g.runVerifier(u, tx); err != nil {
 		return Receipt{}, nil, err
 	}
-	j.depends, j.own = numbers(j.verdict.Depends), j.verdict.Own
+	j.depends, j.own = dependencyHashes(j.verdict.Depends), j.verdict.Own
 	j.verdict.Depends, j.verdict.Own = nil, nil
-	if err := j.verdict.err(); err != nil {
+	if err := j.verdict.rejection(); err != nil {
 		return Receipt{}, nil, err
 	}
-	j.held = heldUpdate(u, tx, j.verdict, j.rules)
+	j.held = heldUpdate(u, tx, j.verdict, j.rulesVersion)
 	if j.verdict.Outcome != Accepted {
 		receipt.Affected, receipt.Subjects = 0, nil
 	}
@@ -79,8 +79,8 @@ func (s *Store) newTrial(h *head, base index.KV) *group {
 	return g
 }
 
-// judge asks the verifier, if there is one and the update has an effect.
-func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
+// runVerifier asks the verifier, if there is one and the update has an effect.
+func (g *group) runVerifier(u *update, tx *Tx) (v Verdict, err error) {
 	if tx.before == nil {
 		return v, nil
 	}
@@ -89,7 +89,7 @@ func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
 		return v, nil
 	}
 	g.w.O.Settle() // verifiers may read with several goroutines
-	v, err = g.s.verify(u.ctx, func(ctx context.Context) Judgement {
+	v, err = g.s.callVerifier(u.ctx, func(ctx context.Context) Judgement {
 		return Judgement{
 			Meta: u.meta, Changes: changes,
 			Before: g.snapshotOver(ctx, u, tx, tx.before, nil), After: g.snapshotOver(ctx, u, tx, g.w.O, tx.w.Deltas),
@@ -98,13 +98,13 @@ func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
 	return v.forOwn(tx), err
 }
 
-// verify asks the verifier. It ends with ctx, and with the judgements of the store
+// callVerifier asks the verifier. It ends with ctx, and with the judgements of the store
 // (EndJudging). A panic of the verifier is an error.
-func (s *Store) verify(ctx context.Context, judgement func(ctx context.Context) Judgement) (v Verdict, err error) {
+func (s *Store) callVerifier(ctx context.Context, judgement func(ctx context.Context) Judgement) (v Verdict, err error) {
 	inner, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(s.judging, func() { end(errJudgingEnded()) })()
-	err = call(func(*Tx) (err error) {
+	err = callUpdate(func(*Tx) (err error) {
 		v, err = s.options.Verifier.Verify(inner, judgement(inner))
 		return err
 	}, nil)
@@ -138,7 +138,7 @@ func (g *group) snapshotOver(ctx context.Context, u *update, tx *Tx, layer index
 	return &Snapshot{
 		ctx: ctx, kv: layer, dict: g.w.Dict, access: tx.access, hides: Hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending, generations: g.w.Generations,
 		view:     View{Principal: u.meta.Principal, AllGraphs: true, WithoutPending: true, Now: tx.time, At: g.revision, Doubts: tx.doubts},
-		position: g.position(),
+		position: g.endPosition(),
 	}
 }
 
@@ -155,16 +155,16 @@ const turnTime = 250 * time.Millisecond
 // never leaves the store.
 var errOvertaken = errors.New("the verdict was overtaken")
 
-// overtaken tells whether the update needs a verdict that it does not have: on what it
+// isOvertaken tells whether the update needs a verdict that it does not have: on what it
 // comes to now, by the same rules, of subjects that have not changed since, and nothing
 // else changed that the verdict was made from. by is the key of what changed.
-func (g *group) overtaken(u *update, tx *Tx) (by uint64, overtaken bool) {
+func (g *group) isOvertaken(u *update, tx *Tx) (by uint64, overtaken bool) {
 	s := g.s
 	if u.held != nil || !tx.judged || len(judgedChanges(tx.changes)) == 0 && (tx.replaced == nil || tx.replaced.Deleted) {
 		return 0, false
 	}
 	j := u.judged
-	if j == nil || j.rules != s.rulesVersion() {
+	if j == nil || j.rulesVersion != s.rulesVersion() {
 		return 0, true
 	}
 	for subject, t := range tx.touched {
@@ -172,13 +172,13 @@ func (g *group) overtaken(u *update, tx *Tx) (by uint64, overtaken bool) {
 			return maphash.Comparable(base.DependencySeed, subject), true
 		}
 	}
-	by, changed := s.recently.changed(j.depends, j.revision)
+	by, changed := s.recently.changedAfter(j.depends, j.revision)
 	if tx.replaced != nil {
 		// The graph has not changed since, and what comes is what was judged. A judgement
 		// of that size is not made again because others committed much: the log knows.
 		if changed && by == 0 {
 			var err error
-			by, changed, err = changedIn(u.ctx, j.depends, j.revision, g.revision, g.commit)
+			by, changed, err = changedIn(u.ctx, j.depends, j.revision, g.revision, g.commitAt)
 			changed = changed || err != nil
 		}
 		return by, changed
@@ -190,11 +190,11 @@ func (g *group) overtaken(u *update, tx *Tx) (by uint64, overtaken bool) {
 }
 
 // sameChanges tells whether the verdict is on what the update comes to now.
-func (j *judged) sameChanges(tx *Tx) bool {
+func (j *judgedUpdate) sameChanges(tx *Tx) bool {
 	was, is := j.changes, tx.changes
 	now := tx.TimeTerm()
 	for {
-		was, is = j.skip(was), j.skip(is)
+		was, is = j.skipUnjudged(was), j.skipUnjudged(is)
 		if len(was) == 0 || len(is) == 0 {
 			return len(was) == len(is)
 		}
@@ -210,8 +210,8 @@ func (j *judged) sameChanges(tx *Tx) bool {
 	}
 }
 
-// skip leaves out changes that a verdict is not about, up to the first that it is.
-func (j *judged) skip(changes []Change) []Change {
+// skipUnjudged leaves out changes that a verdict is not about, up to the first that it is.
+func (j *judgedUpdate) skipUnjudged(changes []Change) []Change {
 	for i := range changes {
 		q := &changes[i].Quad
 		if !IsOwnGraph(q.Graph) || q.Predicate != Sequence && slices.Contains(j.own, q.Subject) {
@@ -224,17 +224,17 @@ func (j *judged) skip(changes []Change) []Change {
 // rejudging is an update between its judgements.
 type rejudging struct {
 	store *Store
-	turn  *turn // nil before it is overtaken
-	made  int   // judgements
+	turn  *queuedUpdate // nil before it is overtaken
+	made  int           // judgements
 }
 
-func (s *Store) rejudge() rejudging { return rejudging{store: s} }
+func (s *Store) newRejudging() rejudging { return rejudging{store: s} }
 
-// next waits until it is worth to judge an update anew that was overtaken by a change
+// waitTurn waits until it is worth to judge an update anew that was overtaken by a change
 // with this key, 0 for none. Those that are overtaken by the same thing, such as a
 // subject that many write, take turns: each waits for the one before, instead of
 // overtaking it once more.
-func (r *rejudging) next(ctx context.Context, by uint64) error {
+func (r *rejudging) waitTurn(ctx context.Context, by uint64) error {
 	if r.made++; r.made >= MaxJudgements {
 		return errAlwaysOvertaken()
 	}
@@ -245,8 +245,8 @@ func (r *rejudging) next(ctx context.Context, by uint64) error {
 	if by != 0 && !slices.Contains(keys, by) {
 		keys = append(slices.Clip(keys), by)
 	}
-	r.end()
-	r.turn = r.store.turns.join(keys)
+	r.endTurn()
+	r.turn = r.store.updateQueues.join(keys)
 	timeout := time.NewTimer(turnTime)
 	defer timeout.Stop()
 	select {
@@ -260,10 +260,10 @@ func (r *rejudging) next(ctx context.Context, by uint64) error {
 	return nil
 }
 
-// end lets the next one have its turn.
-func (r *rejudging) end() {
+// endTurn lets the next one have its turn.
+func (r *rejudging) endTurn() {
 	if r.turn != nil {
-		r.store.turns.leave(r.turn)
+		r.store.updateQueues.leave(r.turn)
 		r.turn = nil
 	}
 }
@@ -275,14 +275,14 @@ func errAlwaysOvertaken() *Error {
 	return e
 }
 
-// turns are the queues of overtaken updates, one for each key. The zero turns is empty.
-type turns struct {
+// updateQueues are the queues of overtaken updates, one for each key. The zero turns is empty.
+type updateQueues struct {
 	mu     sync.Mutex // guards what follows, and turn.before
-	queues map[uint64][]*turn
+	queues map[uint64][]*queuedUpdate
 }
 
-// turn is the place of an update in the queues of its keys.
-type turn struct {
+// queuedUpdate is the place of an update in the queues of its keys.
+type queuedUpdate struct {
 	keys   []uint64
 	before int           // in how many queues somebody is in front of it
 	ready  chan struct{} // closed when nobody is
@@ -290,12 +290,12 @@ type turn struct {
 
 // join puts an update at the end of the queues of all its keys at once, so that no two
 // wait for each other.
-func (t *turns) join(keys []uint64) *turn {
+func (t *updateQueues) join(keys []uint64) *queuedUpdate {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one := &turn{keys: keys, ready: make(chan struct{})}
+	one := &queuedUpdate{keys: keys, ready: make(chan struct{})}
 	if t.queues == nil {
-		t.queues = make(map[uint64][]*turn)
+		t.queues = make(map[uint64][]*queuedUpdate)
 	}
 	for _, k := range keys {
 		if len(t.queues[k]) > 0 {
@@ -310,13 +310,13 @@ func (t *turns) join(keys []uint64) *turn {
 }
 
 // leave takes an update out of its queues.
-func (t *turns) leave(one *turn) {
+func (t *updateQueues) leave(one *queuedUpdate) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, k := range one.keys {
 		queue := t.queues[k]
 		first := queue[0] == one
-		queue = slices.DeleteFunc(queue, func(o *turn) bool { return o == one })
+		queue = slices.DeleteFunc(queue, func(o *queuedUpdate) bool { return o == one })
 		if len(queue) == 0 {
 			delete(t.queues, k)
 			continue
@@ -330,8 +330,8 @@ func (t *turns) leave(one *turn) {
 	}
 }
 
-// numbers is what is kept of dependencies while an update waits.
-func numbers(list []Dependency) []uint64 {
+// dependencyHashes is what is kept of dependencies while an update waits.
+func dependencyHashes(list []Dependency) []uint64 {
 	out := make([]uint64, len(list))
 	for i, d := range list {
 		out[i] = d.Number()
@@ -339,9 +339,9 @@ func numbers(list []Dependency) []uint64 {
 	return out
 }
 
-// recently tells in which revision things were last changed that a verdict may
+// recentChanges tells in which revision things were last changed that a verdict may
 // depend on, for the newest revisions. It belongs to the committer.
-type recently struct {
+type recentChanges struct {
 	last map[uint64]Revision
 	// since is the revision up to which nothing is known.
 	since Revision
@@ -351,18 +351,18 @@ type recently struct {
 // maxRecent bounds what recently remembers: three numbers or four for each change.
 const maxRecent = 1 << 17
 
-// note takes a commit in.
-func (r *recently) note(c *Commit) {
+// addCommit takes a commit in.
+func (r *recentChanges) addCommit(c *Commit) {
 	most := r.most
 	if most == 0 {
 		most = maxRecent
 	}
 	if len(c.Changes) > most/4 || c.Replaced != nil {
-		r.forget(c.Revision)
+		r.forgetUpTo(c.Revision)
 		return
 	}
 	if len(r.last) > most {
-		r.forget(c.Revision - 1)
+		r.forgetUpTo(c.Revision - 1)
 	}
 	if r.last == nil {
 		r.last = make(map[uint64]Revision)
@@ -396,15 +396,15 @@ func changedIn(ctx context.Context, depends []uint64, after, newest Revision, co
 	return 0, false, nil
 }
 
-// forget makes everything up to the revision unknown.
-func (r *recently) forget(up Revision) {
+// forgetUpTo makes everything up to the revision unknown.
+func (r *recentChanges) forgetUpTo(up Revision) {
 	clear(r.last)
 	r.since = up
 }
 
-// changed tells whether any of the dependencies may have changed after the
+// changedAfter tells whether any of the dependencies may have changed after the
 // revision, and which; 0 where that is not known.
-func (r *recently) changed(depends []uint64, after Revision) (which uint64, changed bool) {
+func (r *recentChanges) changedAfter(depends []uint64, after Revision) (which uint64, changed bool) {
 	if len(depends) == 0 {
 		return 0, false
 	}

@@ -209,7 +209,7 @@ func TestKeptReaders(t *testing.T) {
 	s := inGraphs(t, 2, kg.Options{Access: access})
 	access.let(func(p kg.Principal, graph kg.Term) bool { return graph == numberedGraph(0) || p.ID == "agent://0" })
 	for range 2 {
-		for i := range 2 * kg.MaxKeptReaders {
+		for i := range 2 * kg.MaxCachedReaders {
 			want := 1
 			if i == 0 {
 				want = 2
@@ -219,15 +219,15 @@ func TestKeptReaders(t *testing.T) {
 			}
 		}
 	}
-	if n, _ := s.Kept(); n == 0 || n > kg.MaxKeptReaders {
-		t.Errorf("%d readers are kept, want at most %d", n, kg.MaxKeptReaders)
+	if n, _ := s.Kept(); n == 0 || n > kg.MaxCachedReaders {
+		t.Errorf("%d readers are kept, want at most %d", n, kg.MaxCachedReaders)
 	}
 }
 
 // TestKeptGraphs: at the bound nothing is asked again, past it what is forgotten,
 // and the answers stay right.
 func TestKeptGraphs(t *testing.T) {
-	for _, graphs := range []int{kg.MaxKeptGraphs, kg.MaxKeptGraphs + 1} {
+	for _, graphs := range []int{kg.MaxCachedGraphs, kg.MaxCachedGraphs + 1} {
 		access := newAsked(new(atomic.Uint64))
 		s := inGraphs(t, graphs, kg.Options{Access: access})
 		access.let(func(_ kg.Principal, graph kg.Term) bool { return graph != numberedGraph(7) })
@@ -239,7 +239,7 @@ func TestKeptGraphs(t *testing.T) {
 		}
 		_, kept := s.Kept()
 		asked := access.asked.Load() - before
-		if again := asked > int64(graphs); again != (graphs > kg.MaxKeptGraphs) || kept > kg.MaxKeptGraphs {
+		if again := asked > int64(graphs); again != (graphs > kg.MaxCachedGraphs) || kept > kg.MaxCachedGraphs {
 			t.Errorf("%d graphs: asked %d times, %d are kept", graphs, asked, kept)
 		}
 	}

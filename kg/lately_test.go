@@ -42,7 +42,7 @@ func TestLately(t *testing.T) {
 	if read(1) != first {
 		t.Error("a commit is decoded again right away")
 	}
-	for r := Revision(2); r < 2+Revision(len(s.lately.commits)); r++ {
+	for r := Revision(2); r < 2+Revision(len(s.recentCommits.commits)); r++ {
 		read(r)
 	}
 	if read(1) == first {

@@ -66,10 +66,10 @@ func (s *Store) Load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], 
 		ctx, end = s.options.Span(ctx, "kg load")
 		defer func() { end(err) }()
 	}
-	return s.load(ctx, m, quads, o)
+	return s.loadQuads(ctx, m, quads, o)
 }
 
-func (s *Store) load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], o LoadOptions) (LoadReport, error) {
+func (s *Store) loadQuads(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], o LoadOptions) (LoadReport, error) {
 	if m.IdempotencyKey != "" || m.HasExpected || m.DryRun {
 		return LoadReport{}, Errorf(CodeInvalid, "a load takes no idempotency key, expected revision or dry run")
 	}
@@ -82,7 +82,7 @@ func (s *Store) load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], 
 	if s.options.ReadOnly {
 		return LoadReport{}, errOpenedReadOnly()
 	}
-	if err := s.admit(ctx, m); err != nil {
+	if err := s.checkAdmission(ctx, m); err != nil {
 		return LoadReport{}, err
 	}
 	if o.CommitQuads <= 0 || o.CommitQuads > DefaultLoadCommit {
@@ -90,7 +90,7 @@ func (s *Store) load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	l := &load{s: s, ctx: ctx, meta: m, options: o, batches: make(chan batch, 2), done: make(chan struct{})}
-	go l.gather(quads)
+	go l.readSource(quads)
 	err := l.run()
 	cancel()
 	<-l.done // the source is not asked any more
@@ -123,13 +123,13 @@ type batch struct {
 	err   error
 }
 
-// gather reads the source into batches, beside the loader.
-func (l *load) gather(quads iter.Seq2[Quad, error]) {
+// readSource reads the source into batches, beside the loader.
+func (l *load) readSource(quads iter.Seq2[Quad, error]) {
 	defer close(l.done)
 	defer close(l.batches)
 	defer func() { // here nobody else would, and the process would end
 		if p := recover(); p != nil {
-			l.send(batch{err: errPanic("the source of a load", p)})
+			l.sendBatch(batch{err: errPanic("the source of a load", p)})
 		}
 	}()
 	var b batch
@@ -143,7 +143,7 @@ func (l *load) gather(quads iter.Seq2[Quad, error]) {
 		}
 		n := q.TextBytes()
 		if len(b.quads) > 0 && b.bytes+n > l.s.options.loadCommitBytes {
-			if !l.send(b) {
+			if !l.sendBatch(b) {
 				return
 			}
 			b = batch{}
@@ -153,16 +153,16 @@ func (l *load) gather(quads iter.Seq2[Quad, error]) {
 		}
 		b.quads = append(b.quads, q)
 		if b.bytes += n; len(b.quads) == l.options.CommitQuads || b.bytes >= l.s.options.loadCommitBytes {
-			if !l.send(b) {
+			if !l.sendBatch(b) {
 				return
 			}
 			b = batch{}
 		}
 	}
-	l.send(b)
+	l.sendBatch(b)
 }
 
-func (l *load) send(b batch) bool {
+func (l *load) sendBatch(b batch) bool {
 	select {
 	case l.batches <- b:
 		return true
@@ -173,25 +173,25 @@ func (l *load) send(b batch) bool {
 
 func (l *load) run() error {
 	var err error
-	if !l.options.Online && !l.s.judges() && l.meta.Principal.Trusted() {
+	if !l.options.Online && !l.s.needsJudgement() && l.meta.Principal.Trusted() {
 		var large bool
 		if large, err = l.isLarge(); large && err == nil {
-			err = l.bulk()
+			err = l.loadBulk()
 		}
 	}
 	if err == nil && l.left != nil {
-		err = l.online(*l.left)
+		err = l.loadOnline(*l.left)
 	}
 	// One commit is made while the one before it is on its way to the index.
 	for err == nil {
 		var b batch
 		var more bool
-		if b, more, err = l.next(); !more {
+		if b, more, err = l.nextBatch(); !more {
 			break
 		}
-		err = l.online(b)
+		err = l.loadOnline(b)
 	}
-	return errors.Join(err, l.await())
+	return errors.Join(err, l.awaitUpdate())
 }
 
 // isLarge tells whether a bulk load pays: where there is no more yet than what is loaded,
@@ -203,7 +203,7 @@ func (l *load) isLarge() (bool, error) {
 		return true, nil
 	}
 	for quads, bytes := 0, 0; quads < l.s.options.bulkFrom && bytes < l.s.options.bulkFromBytes; {
-		b, more, err := l.receive()
+		b, more, err := l.receiveBatch()
 		if err != nil || !more {
 			return uint64(quads) >= statements, err
 		}
@@ -216,17 +216,17 @@ func (l *load) isLarge() (bool, error) {
 	return true, nil
 }
 
-// next gives the next batch; more is false at the end, and with an error.
-func (l *load) next() (b batch, more bool, err error) {
+// nextBatch gives the next batch; more is false at the end, and with an error.
+func (l *load) nextBatch() (b batch, more bool, err error) {
 	if len(l.ahead) > 0 {
 		b, l.ahead = l.ahead[0], l.ahead[1:]
 		return b, true, nil
 	}
-	return l.receive()
+	return l.receiveBatch()
 }
 
-// receive waits for a batch of the source.
-func (l *load) receive() (b batch, more bool, err error) {
+// receiveBatch waits for a batch of the source.
+func (l *load) receiveBatch() (b batch, more bool, err error) {
 	select {
 	case b, more = <-l.batches:
 		if !more && l.ctx.Err() != nil {
@@ -244,9 +244,9 @@ func (l *load) errGivenUp() *Error {
 	return Errorf(CodeTimeout, "the load was given up before its end: %w", l.ctx.Err())
 }
 
-// online hands a batch in like any updates, in pieces that do not hold others up
+// loadOnline hands a batch in like any updates, in pieces that do not hold others up
 // for long.
-func (l *load) online(b batch) error {
+func (l *load) loadOnline(b batch) error {
 	for piece := range slices.Chunk(b.quads, onlineCommitQuads) {
 		if err := l.handIn(piece); err != nil {
 			return err
@@ -260,12 +260,12 @@ func (l *load) handIn(quads []Quad) error {
 	meta := l.meta
 	if l.options.Place != nil {
 		// Nothing may be committed behind a commit that fails: the place would lie.
-		if err := l.await(); err != nil {
+		if err := l.awaitUpdate(); err != nil {
 			return err
 		}
 		meta.MessageID = l.options.Place(l.report.Read + uint64(len(quads)))
 	}
-	u, err := l.begin(meta, func(tx *Tx) error {
+	u, err := l.beginUpdate(meta, func(tx *Tx) error {
 		for _, q := range quads {
 			if err := tx.Apply(Patch{Op: Add, Quad: q}); err != nil {
 				return err
@@ -276,34 +276,34 @@ func (l *load) handIn(quads []Quad) error {
 	if err != nil {
 		return err
 	}
-	err = l.await()
+	err = l.awaitUpdate()
 	l.before, l.beforeQuads = u, len(quads)
 	return err
 }
 
-// begin has one update judged, where that is needed, and queues it.
-func (l *load) begin(meta Meta, fn func(*Tx) error) (*update, error) {
+// beginUpdate has one update judged, where that is needed, and queues it.
+func (l *load) beginUpdate(meta Meta, fn func(*Tx) error) (*update, error) {
 	u := &update{ctx: l.ctx, meta: meta, patient: true, done: make(chan struct{}), fn: fn}
-	if l.s.judges() {
-		if err := l.judge(u); err != nil {
+	if l.s.needsJudgement() {
+		if err := l.judgeUpdate(u); err != nil {
 			return nil, err
 		}
 	}
-	return u, l.enqueue(u)
+	return u, l.enqueueUpdate(u)
 }
 
 // retryQueue is how long a load waits for room in a full queue before it looks
 // again, when no commit tells it sooner.
 const retryQueue = 100 * time.Millisecond
 
-// enqueue hands an update in as soon as there is room: others being many is no
+// enqueueUpdate hands an update in as soon as there is room: others being many is no
 // reason to give up a load half way.
-func (l *load) enqueue(u *update) error {
+func (l *load) enqueueUpdate(u *update) error {
 	for {
 		l.s.mu.Lock()
 		moved := l.s.moved
 		l.s.mu.Unlock()
-		err := l.s.enqueue(u)
+		err := l.s.enqueueUpdate(u)
 		if CodeOf(err) != CodeOverloaded {
 			return err
 		}
@@ -318,9 +318,9 @@ func (l *load) enqueue(u *update) error {
 	}
 }
 
-// judge has an update judged before it is queued.
-func (l *load) judge(u *update) error {
-	_, j, err := l.s.trial(u)
+// judgeUpdate has an update judged before it is queued.
+func (l *load) judgeUpdate(u *update) error {
+	_, j, err := l.s.judgeUpdate(u)
 	if err != nil {
 		return err
 	}
@@ -345,20 +345,20 @@ func errRejected(v Verdict) error {
 	return Errorf(CodeConstraintViolation, "%s: %s", v.Reason, v.Details)
 }
 
-// await waits for the update that was handed in last.
-func (l *load) await() error {
+// awaitUpdate waits for the update that was handed in last.
+func (l *load) awaitUpdate() error {
 	u := l.before
 	if u == nil {
 		return nil
 	}
 	l.before = nil
 	<-u.done
-	again := l.s.rejudge()
-	defer again.end()
+	again := l.s.newRejudging()
+	defer again.endTurn()
 	for u.err == errOvertaken {
-		err := again.next(l.ctx, u.overtakenBy)
+		err := again.waitTurn(l.ctx, u.overtakenBy)
 		if err == nil {
-			u, err = l.begin(u.meta, u.fn)
+			u, err = l.beginUpdate(u.meta, u.fn)
 		}
 		if err != nil {
 			return err
@@ -373,7 +373,7 @@ func (l *load) await() error {
 	} else if v.Outcome != Accepted {
 		return errRejected(v)
 	}
-	l.taken(l.beforeQuads)
+	l.noteLoaded(l.beforeQuads)
 	l.report.Statements += uint64(u.receipt.Affected)
 	if u.receipt.Committed {
 		l.report.Commits++
@@ -381,7 +381,7 @@ func (l *load) await() error {
 	return nil
 }
 
-func (l *load) taken(quads int) {
+func (l *load) noteLoaded(quads int) {
 	l.report.Read += uint64(quads)
 	for l.s.options.Charge != nil && l.report.Read > (l.charged+1)*LoadUpdateQuads {
 		l.charged++
@@ -392,10 +392,10 @@ func (l *load) taken(quads int) {
 	}
 }
 
-// bulk takes in all batches, or those up to the first that cannot go this way,
+// loadBulk takes in all batches, or those up to the first that cannot go this way,
 // if the store is such that it can. It runs between two groups of the committer,
 // so that nobody else writes.
-func (l *load) bulk() (err error) {
+func (l *load) loadBulk() (err error) {
 	ended := make(chan struct{})
 	select {
 	case l.s.exclusive <- func() { defer close(ended); err = l.bulkExclusive() }:
@@ -409,28 +409,28 @@ func (l *load) bulk() (err error) {
 }
 
 func (l *load) bulkExclusive() error {
-	if err := l.s.writable(); err != nil || l.s.judges() {
+	if err := l.s.checkWritable(); err != nil || l.s.needsJudgement() {
 		return err
 	}
 	b := newBulk(l.s, l.meta, l.options)
 	for {
-		batch, more, err := l.next()
+		batch, more, err := l.nextBatch()
 		if err != nil || !more {
-			return b.finish(l, err)
+			return b.finishLoad(l, err)
 		}
-		_, err = b.add(batch.quads)
+		_, err = b.addQuads(batch.quads)
 		if err == errNotInBulk {
 			l.left = &batch // not from here: the committer would wait for itself
-			return b.finish(l, nil)
+			return b.finishLoad(l, nil)
 		}
 		if err == nil {
-			l.taken(len(batch.quads))
-			if err = batch.err; err == nil && b.full() {
-				err = b.round()
+			l.noteLoaded(len(batch.quads))
+			if err = batch.err; err == nil && b.isFull() {
+				err = b.nextRound()
 			}
 		}
 		if err != nil {
-			return b.finish(l, err)
+			return b.finishLoad(l, err)
 		}
 	}
 }
@@ -463,7 +463,7 @@ func (s *Store) LoadedUpTo(ctx context.Context, principal AgentID, session strin
 		if c.sessionID == session && c.principal == principal {
 			return c.messageID, r, nil
 		}
-		progress.step(uint64(newest - r + 1))
+		progress.report(uint64(newest - r + 1))
 	}
 	return "", 0, nil
 }

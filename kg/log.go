@@ -26,7 +26,7 @@ func (s *Store) openLog() error {
 	}
 	l, err := wal.Open(path, o)
 	if errors.Is(err, wal.ErrDamaged) {
-		s.refuse(base.ErrLogDamaged(err))
+		s.setReadOnly(base.ErrLogDamaged(err))
 		o.ReadOnly, o.Checked = true, false
 		if l, err = wal.Open(path, o); errors.Is(err, wal.ErrDamaged) {
 			l, err = wal.Nothing()
@@ -59,7 +59,7 @@ func (s *Store) readCommit(r Revision) (*Commit, error) {
 // damaged: what is old is read only when somebody asks for it.
 func (s *Store) noteDamage(err error) error {
 	if CodeOf(err) == CodeLogDamaged {
-		s.refuse(AsError(err))
+		s.setReadOnly(AsError(err))
 	}
 	return err
 }
@@ -80,11 +80,11 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 	if err != nil {
 		return nil, err
 	}
-	asked := graphAnswer{of: VersionOf(s.options.Access)}
-	readable := func(graph Term) bool { return asked.may(s.options.Access, &p, graph) }
+	asked := lastAnswer{current: VersionOf(s.options.Access)}
+	readable := func(graph Term) bool { return asked.mayRead(s.options.Access, &p, graph) }
 	hides := Hidden(s.options.Access, p)
 	replaced := c.Replaced
-	if replaced != nil && (replaced.Deleted || !readable(replaced.Graph) || s.buried(replaced.Graph, r)) {
+	if replaced != nil && (replaced.Deleted || !readable(replaced.Graph) || s.isDeletedAt(replaced.Graph, r)) {
 		replaced = nil
 	}
 	if len(c.Changes) == 0 && replaced == nil && c.Principal != p.ID && !readable(SystemGraph) {
@@ -95,7 +95,7 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 		replaced = replaced.Shown(hides != nil || s.options.Distrust.Doubted() != nil || forgets != nil && forgets(replaced.Graph))
 	}
 	sees := func(q *Quad) bool {
-		return readable(q.Graph) && !s.buried(q.Graph, r) && (hides == nil || !hides(q.Predicate, q.Graph))
+		return readable(q.Graph) && !s.isDeletedAt(q.Graph, r) && (hides == nil || !hides(q.Predicate, q.Graph))
 	}
 	shown := *c.WithMotives(&p, sees, func(*GraphReplacement) bool { return replaced != nil && !replaced.Uncounted })
 	shown.Replaced, shown.Written = replaced, nil
@@ -182,7 +182,7 @@ type LogRange struct {
 type LogReader struct {
 	s      *Store
 	ctx    context.Context
-	filter *sight
+	filter *watchFilter
 	part   LogRange
 	// reached is the end of what was looked at: forward it goes from After to
 	// Until, backward the other way.
@@ -197,7 +197,7 @@ func (s *Store) ReadLog(ctx context.Context, f Filter, part LogRange) (*LogReade
 	if err := s.admitRead(ctx, f.View.Principal, false); err != nil {
 		return nil, err
 	}
-	seen, err := f.ready(s)
+	seen, err := f.prepare(s)
 	if err != nil {
 		return nil, err
 	}
@@ -224,10 +224,10 @@ func (l *LogReader) Reached() Position { return l.reached }
 
 // Done tells that the whole part has been looked at.
 func (l *LogReader) Done() bool {
-	return l.part.Until.Compare(l.part.After) <= 0 || l.reached == l.end()
+	return l.part.Until.Compare(l.part.After) <= 0 || l.reached == l.endPosition()
 }
 
-func (l *LogReader) end() Position {
+func (l *LogReader) endPosition() Position {
 	if l.part.Backward {
 		return l.part.After
 	}
@@ -244,7 +244,7 @@ func (l *LogReader) Events() iter.Seq2[Event, error] {
 			if l.Done() {
 				return
 			}
-			more, err := l.commit(yield)
+			more, err := l.readCommit(yield)
 			if err != nil {
 				yield(Event{}, err)
 			}
@@ -255,8 +255,8 @@ func (l *LogReader) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// commit looks at the next commit; more is false when the loop wants no more.
-func (l *LogReader) commit(yield func(Event, error) bool) (more bool, err error) {
+// readCommit looks at the next commit; more is false when the loop wants no more.
+func (l *LogReader) readCommit(yield func(Event, error) bool) (more bool, err error) {
 	if err := l.ctx.Err(); err != nil {
 		return false, err
 	}
@@ -264,7 +264,7 @@ func (l *LogReader) commit(yield func(Event, error) bool) (more bool, err error)
 	if !l.part.Backward && l.reached.Index == EndOfCommit {
 		r++
 	}
-	c, err := l.s.lately.commit(l.s, r)
+	c, err := l.s.recentCommits.commitAt(l.s, r)
 	if CodeOf(err) == CodeRevisionGone {
 		return false, l.s.errPositionGone("the log no longer holds what comes next")
 	}
@@ -272,15 +272,15 @@ func (l *LogReader) commit(yield func(Event, error) bool) (more bool, err error)
 		return false, err
 	}
 	if l.part.Backward {
-		more = l.backward(c, yield)
+		more = l.readBackward(c, yield)
 	} else {
-		more = l.forward(c, yield)
+		more = l.readForward(c, yield)
 	}
 	return more, l.filter.err
 }
 
-// forward looks at the changes of a commit behind reached.
-func (l *LogReader) forward(c *Commit, yield func(Event, error) bool) (more bool) {
+// readForward looks at the changes of a commit behind reached.
+func (l *LogReader) readForward(c *Commit, yield func(Event, error) bool) (more bool) {
 	if e := l.filter.seeReplaced(l.s.dir.Epoch, c); e != nil && e.Position.Compare(l.reached) > 0 && e.Position.Compare(l.part.Until) <= 0 {
 		if !yield(*e, nil) {
 			return false
@@ -294,7 +294,7 @@ func (l *LogReader) forward(c *Commit, yield func(Event, error) bool) (more bool
 		if at.Compare(l.part.Until) > 0 {
 			break
 		}
-		e := l.filter.see(at.Epoch, c, i)
+		e := l.filter.eventOf(at.Epoch, c, i)
 		if l.filter.err != nil {
 			return false
 		}
@@ -312,8 +312,8 @@ func (l *LogReader) forward(c *Commit, yield func(Event, error) bool) (more bool
 	return true
 }
 
-// backward looks at the changes of a commit up to reached, the last one first.
-func (l *LogReader) backward(c *Commit, yield func(Event, error) bool) (more bool) {
+// readBackward looks at the changes of a commit up to reached, the last one first.
+func (l *LogReader) readBackward(c *Commit, yield func(Event, error) bool) (more bool) {
 	if e := l.filter.seeReplaced(l.s.dir.Epoch, c); e != nil && e.Position.Compare(l.reached) <= 0 && e.Position.Compare(l.part.After) > 0 {
 		if !yield(*e, nil) {
 			return false
@@ -327,7 +327,7 @@ func (l *LogReader) backward(c *Commit, yield func(Event, error) bool) (more boo
 		if at.Compare(l.part.After) <= 0 {
 			break
 		}
-		e := l.filter.see(at.Epoch, c, i)
+		e := l.filter.eventOf(at.Epoch, c, i)
 		if l.filter.err != nil {
 			return false
 		}

@@ -50,8 +50,8 @@ func (s *Snapshot) ReadsLeft() (n int64, limited bool) {
 	return max(0, limit-s.meter.read.Load()), limit > 0
 }
 
-// charge counts a statement that is shown.
-func (s *Snapshot) charge() error {
+// countRead counts a statement that is shown.
+func (s *Snapshot) countRead() error {
 	if m := s.meter; m != nil {
 		if limit := m.limit.Load(); limit > 0 && m.read.Load() >= limit {
 			return Errorf(CodeBudgetExceeded, "more than %d statements would have to be read", limit)
@@ -75,9 +75,9 @@ func WithPace(ctx context.Context, pace Pace) context.Context {
 	return context.WithValue(ctx, paceKey{}, pace)
 }
 
-// pace is where a long scan of the snapshot asks whether it is still wanted, and
+// waitForPace is where a long scan of the snapshot asks whether it is still wanted, and
 // lets others run first, so that light reads stay light beside it.
-func (s *Snapshot) pace() error {
+func (s *Snapshot) waitForPace() error {
 	if s.ctx == nil {
 		return nil
 	}

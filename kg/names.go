@@ -88,8 +88,8 @@ func (s *Store) KnowsScheme(name string) bool {
 	return ok
 }
 
-// pending returns the prefixes that are in the file and not in the log yet.
-func (n *names) pending() map[string]string {
+// pendingPrefixes returns the prefixes that are in the file and not in the log yet.
+func (n *names) pendingPrefixes() map[string]string {
 	n.fileMu.Lock()
 	defer n.fileMu.Unlock()
 	return maps.Clone(n.file)
@@ -120,10 +120,10 @@ func (s *Store) ChangeNames(ctx context.Context, m Meta, change func(*Names) err
 		if err := change(&after); err != nil {
 			return err
 		}
-		if err := after.valid(&before); err != nil {
+		if err := after.validate(&before); err != nil {
 			return err
 		}
-		return before.become(&after, tx)
+		return before.writeDifference(&after, tx)
 	})
 	if err != nil || m.DryRun || s.names.file == nil {
 		return receipt, err
@@ -144,14 +144,14 @@ func RegisterPrefixes(tx *Tx, prefixes map[string]string) error {
 	}
 	after := Names{maps.Clone(before.Prefixes), before.Schemes}
 	maps.Copy(after.Prefixes, prefixes)
-	if err := after.valid(&before); err != nil {
+	if err := after.validate(&before); err != nil {
 		return err
 	}
-	return before.become(&after, tx)
+	return before.writeDifference(&after, tx)
 }
 
-// become writes the difference between two states.
-func (n *Names) become(after *Names, tx *Tx) error {
+// writeDifference writes the difference between two states.
+func (n *Names) writeDifference(after *Names, tx *Tx) error {
 	for name, ns := range n.Prefixes {
 		if after.Prefixes[name] != ns {
 			if err := tx.ApplyOwn(Patch{Op: Remove, Quad: prefixQuad(name, ns)}); err != nil {
@@ -183,8 +183,8 @@ func (n *Names) become(after *Names, tx *Tx) error {
 	return nil
 }
 
-// valid checks what is new of the names.
-func (n *Names) valid(before *Names) error {
+// validate checks what is new of the names.
+func (n *Names) validate(before *Names) error {
 	maps.DeleteFunc(n.Schemes, func(_ string, known bool) bool { return !known })
 	if len(n.Prefixes) > MaxKeptPrefixes {
 		return Errorf(CodeLimitExceeded, "%d prefixes are more than the %d that a store keeps", len(n.Prefixes), MaxKeptPrefixes)
@@ -238,15 +238,15 @@ func namesIn(match func(Pattern) iter.Seq2[Statement, error]) (Names, error) {
 			if err != nil {
 				return n, err
 			}
-			n.take(st.Quad, true)
+			n.applyStatement(st.Quad, true)
 		}
 	}
 	return n, nil
 }
 
-// take makes a statement part of the names, or no part of them any more; false for a
+// applyStatement makes a statement part of the names, or no part of them any more; false for a
 // statement that is about no name.
-func (n *Names) take(q Quad, stands bool) bool {
+func (n *Names) applyStatement(q Quad, stands bool) bool {
 	if q.Graph != SystemGraph {
 		return false
 	}
@@ -319,7 +319,7 @@ func (s *Store) followNames(c *Commit) {
 		n.Schemes[name] = true
 	}
 	for i := range c.Changes {
-		n.take(c.Changes[i].Quad, len(c.Changes[i].After) > 0)
+		n.applyStatement(c.Changes[i].Quad, len(c.Changes[i].After) > 0)
 	}
 	s.showNames(n)
 }

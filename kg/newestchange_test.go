@@ -184,7 +184,7 @@ func TestLastChangesReadWhatCameSince(t *testing.T) {
 func TestLastChangesForget(t *testing.T) {
 	l := &LastChanges{known: make(map[ID]knownChange)}
 	for i := range rememberedLasts + 10 {
-		l.remember(ID{1, byte(i), byte(i >> 8)}, knownChange{asOf: 1, last: 1})
+		l.cacheChange(ID{1, byte(i), byte(i >> 8)}, knownChange{asOf: 1, last: 1})
 	}
 	if len(l.known) != rememberedLasts {
 		t.Errorf("%d graphs are remembered, want %d", len(l.known), rememberedLasts)

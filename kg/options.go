@@ -72,12 +72,12 @@ type Options struct {
 	// it took can be held against what its caller asks next. As Admit.
 	Charge func(context.Context, Meta)
 
-	// MaxBacked bounds how many statements one agent may be the source of, outside
+	// MaxSourceStatements bounds how many statements one agent may be the source of, outside
 	// koine's own graphs but for Parts in journals; 0 is no bound. An update that would leave a source with
 	// more than that, and with more than it had, gets CodeLimitExceeded with
 	// LimitStatements, and nothing of it is made. Updates from within this process
 	// are not bounded.
-	MaxBacked uint64
+	MaxSourceStatements uint64
 
 	// Span, if set, begins a span of a trace inside of that which ctx carries: of
 	// an update, a load, or a view for as long as it is open. end is called once.
@@ -183,8 +183,8 @@ type Options struct {
 // MinMemTableBytes is the least that Options.MemTableBytes may be.
 const MinMemTableBytes = 8 << 20
 
-// valid reports options that cannot work.
-func (o Options) valid() error {
+// validate reports options that cannot work.
+func (o Options) validate() error {
 	if o.MemTableBytes < MinMemTableBytes {
 		return Errorf(CodeInvalid, "MemTableBytes is at least %d, not %d", MinMemTableBytes, o.MemTableBytes)
 	}
@@ -269,16 +269,16 @@ func setDefault[T comparable](v *T, to T) {
 // needs to see.
 type badgerLogger struct{ log *slog.Logger }
 
-func (l badgerLogger) Errorf(f string, a ...any)   { l.write(slog.LevelError, f, a) }
-func (l badgerLogger) Warningf(f string, a ...any) { l.write(slog.LevelWarn, f, a) }
-func (l badgerLogger) Infof(f string, a ...any)    { l.write(slog.LevelDebug, f, a) }
-func (l badgerLogger) Debugf(f string, a ...any)   { l.write(slog.LevelDebug-1, f, a) }
+func (l badgerLogger) Errorf(f string, a ...any)   { l.logf(slog.LevelError, f, a) }
+func (l badgerLogger) Warningf(f string, a ...any) { l.logf(slog.LevelWarn, f, a) }
+func (l badgerLogger) Infof(f string, a ...any)    { l.logf(slog.LevelDebug, f, a) }
+func (l badgerLogger) Debugf(f string, a ...any)   { l.logf(slog.LevelDebug-1, f, a) }
 
-func (l badgerLogger) write(level slog.Level, format string, args []any) {
+func (l badgerLogger) logf(level slog.Level, format string, args []any) {
 	if l.log.Enabled(context.Background(), level) {
 		l.log.Log(context.Background(), level, "index: "+sprintfTrim(format, args))
 	}
 }
 
-// compactors leaves a core to the rest of the store.
-func compactors() int { return max(2, runtime.GOMAXPROCS(0)-1) }
+// numCompactors leaves a core to the rest of the store.
+func numCompactors() int { return max(2, runtime.GOMAXPROCS(0)-1) }

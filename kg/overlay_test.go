@@ -167,7 +167,7 @@ func TestInMemory(t *testing.T) {
 			return m
 		}
 		l := layers{frozen: tree(), mem: tree()}
-		whole, alone := l.over(lowestKV{baseOf(tree())}, l.mem), l.over(noKV{}, l.mem)
+		whole, alone := l.newKV(lowestKV{baseOf(tree())}, l.mem), l.newKV(noKV{}, l.mem)
 		for i := range 16 {
 			var got, want string
 			key := fmt.Appendf(nil, "k%02d", i)

@@ -47,7 +47,7 @@ func (p *Patch) Normalise(source AgentID) error {
 	if p.Quad.Graph.IsZero() {
 		p.Quad.Graph = DefaultGraph
 	}
-	if err := p.Quad.Valid(p.check()); err != nil {
+	if err := p.Quad.Valid(p.termCheck()); err != nil {
 		return err
 	}
 	switch p.Op {
@@ -109,7 +109,7 @@ func (p *Patch) With(predicate, object Term) (Patch, error) {
 	if !p.normal {
 		return with, nil
 	}
-	return with, with.Quad.Says(p.check())
+	return with, with.Quad.Says(p.termCheck())
 }
 
 // literalWithin refuses an object that is longer than the store takes.
@@ -120,9 +120,9 @@ func (p *Patch) literalWithin(most int) error {
 	return nil
 }
 
-// check is what the patch asks of its terms. What is removed may be from before IRIs
+// termCheck is what the patch asks of its terms. What is removed may be from before IRIs
 // were checked, and koine's own statements name agents that may be.
-func (p *Patch) check() func(Term) error {
+func (p *Patch) termCheck() func(Term) error {
 	if p.Op == Remove || Reserved(p.Quad) {
 		return Term.Valid
 	}
@@ -136,24 +136,24 @@ func (s *Store) showFlushed(at Revision) {
 	s.flushedKV.Store(s.newKV(at))
 }
 
-// Foresight does ahead of Tx.Apply what can be done of an update's patches while others
+// TermPrefetch does ahead of Tx.Apply what can be done of an update's patches while others
 // have the committer. It belongs to one goroutine.
-type Foresight struct {
+type TermPrefetch struct {
 	store  *Store
 	source AgentID
 	last   *index.ForeseenTerm // subject of the patch before
 	room   []index.Foreseen
 }
 
-// Foresight is that of an update with about so many patches. source makes the assertions
+// NewTermPrefetch is that of an update with about so many patches. source makes the assertions
 // of those that name none.
-func (s *Store) Foresight(source AgentID, patches int) *Foresight {
-	return &Foresight{store: s, source: source, room: make([]index.Foreseen, 0, patches)}
+func (s *Store) NewTermPrefetch(source AgentID, patches int) *TermPrefetch {
+	return &TermPrefetch{store: s, source: source, room: make([]index.Foreseen, 0, patches)}
 }
 
-// See checks a patch (Patch.Normalise) and looks up what it is about. Most patches of an
+// Prefetch checks a patch (Patch.Normalise) and looks up what it is about. Most patches of an
 // update are about the same subject, which is not looked up again.
-func (f *Foresight) See(p *Patch) error {
+func (f *TermPrefetch) Prefetch(p *Patch) error {
 	if err := p.Normalise(f.source); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ const purgeRetry = 10 * time.Second
 // purgeGenerations removes all that is not kept from the index, and then the entries that
 // the table of generations does not need any more. A stop leaves the rest to the next time.
 func (s *Store) purgeGenerations(ctx context.Context) error {
-	for _, id := range s.unkept() {
+	for _, id := range s.staleGenerations() {
 		if err := s.purgeGeneration(ctx, id); err != nil {
 			return err
 		}
@@ -61,9 +61,9 @@ func (s *Store) purgeGenerations(ctx context.Context) error {
 	return s.forgetGenerations(ctx)
 }
 
-// unkept lists the ids in the place of graphs of which the index has something that is
+// staleGenerations lists the ids in the place of graphs of which the index has something that is
 // not kept.
-func (s *Store) unkept() (out []ID) {
+func (s *Store) staleGenerations() (out []ID) {
 	h := s.head.Load()
 	if h.generations == nil {
 		return nil
@@ -110,7 +110,7 @@ func (s *Store) purgeGeneration(ctx context.Context, id ID) error {
 		{append([]byte{byte(keys.GSPO.Past())}, id[:]...), past},
 		{append(keys.LastPrefix(), id[:]...), plain},
 	} {
-		if _, err := s.prune(ctx, part.prefix, part.old); err != nil {
+		if _, err := s.pruneWhere(ctx, part.prefix, part.old); err != nil {
 			return err
 		}
 	}
@@ -198,7 +198,7 @@ func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
 		cleared = slices.DeleteFunc(cleared, func(g *index.Generation) bool { return h.generations == nil || h.generations.Entries[g.Began] == nil })
 		base := s.newKV(s.layers.flushed)
 		defer base.Close()
-		o := index.NewOverlay(s.layers.over(base, s.layers.mem))
+		o := index.NewOverlay(s.layers.newKV(base, s.layers.mem))
 		for _, g := range cleared {
 			o.Put(string(keys.GenerationRecord(uint64(g.Began))), g.Encode())
 		}

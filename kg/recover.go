@@ -25,39 +25,39 @@ import (
 // left it: applying again what it lacks, or building it anew.
 func (s *Store) openIndex() error {
 	if s.options.Rebuild || datadir.Exists(s.dir.Join(datadir.BuildingName)) {
-		if err := s.rebuildable(); err != nil {
+		if err := s.checkRebuild(); err != nil {
 			return err
 		}
-		return s.rebuild("asked for, or an earlier one was cut short")
+		return s.rebuildIndex("asked for, or an earlier one was cut short")
 	}
 	if err := s.openBadger(); err != nil {
-		return s.rebuild(err.Error())
+		return s.rebuildIndex(err.Error())
 	}
 	m, err := readMarker(s.db)
 	if err != nil {
-		return s.rebuild(err.Error())
+		return s.rebuildIndex(err.Error())
 	}
 	if m.Revision == 0 && m.Epoch == (Epoch{}) {
 		m.Epoch = s.dir.Epoch // nothing was ever written
 	}
 	if m.Epoch != s.dir.Epoch {
-		return s.rebuild("it belongs to another log")
+		return s.rebuildIndex("it belongs to another log")
 	}
 	if err := s.compareWithLog(m); err != nil {
-		s.refuse(base.ErrLogDamaged(err))
+		s.setReadOnly(base.ErrLogDamaged(err))
 		return s.serveIndex(m)
 	}
 	if first := Revision(s.wal.First()); first > m.Revision+1 {
-		return s.rebuild("the log no longer holds what it lacks")
+		return s.rebuildIndex("the log no longer holds what it lacks")
 	}
 	err = s.catchUp(m)
 	if err == nil {
-		err = s.countAll()
+		err = s.countSourceStatements()
 	} else if err != errTailTooLong {
 		return err
 	}
 	if err != nil {
-		return s.rebuild(err.Error())
+		return s.rebuildIndex(err.Error())
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (s *Store) badgerOptions(path string) badger.Options {
 		WithMaxEntrySize(index.MaxIndexValueBytes).
 		WithBlockCacheSize(s.options.BlockCacheBytes).
 		WithCompression(options.Snappy).
-		WithNumCompactors(compactors()).
+		WithNumCompactors(numCompactors()).
 		WithTablesOnly(true). // the log has what is not in a table
 		WithReadOnly(s.inPlace()).
 		WithMetricsEnabled(false)
@@ -182,11 +182,11 @@ func (s *Store) closeIndex() error {
 		return err
 	}
 	path := s.indexPath()
-	if err == nil && (s.broken() || s.layers.stuck || s.unindexed.Load() != nil) {
+	if err == nil && (s.isBroken() || s.layers.stuck || s.unindexed.Load() != nil) {
 		return nil // what was applied is not known: let opening find out
 	}
 	if err == nil {
-		if s.closedIndex.rewritten(path) {
+		if s.closedIndex.isRewritten(path) {
 			return nil // perhaps of a damaged table: let opening build the index
 		}
 		if err = writeClean(path, s.closedIndex.sums); err == nil {
@@ -200,8 +200,8 @@ func (s *Store) closeIndex() error {
 	return err
 }
 
-// broken tells that a write failed half way.
-func (s *Store) broken() bool {
+// isBroken tells that a write failed half way.
+func (s *Store) isBroken() bool {
 	e := s.refused.Load()
 	return e != nil && e.Code == CodeReadOnly
 }
@@ -261,10 +261,10 @@ func (s *Store) catchUp(m index.Marker) error {
 // replayBytes is how much a replay gathers before it writes.
 const replayBytes = 8 << 20
 
-// replay applies the log's commits from … to. It reads nothing of the index but
+// replayLog applies the log's commits from … to. It reads nothing of the index but
 // the dictionary, so that it does not matter how much of them was applied
 // before.
-func (s *Store) replay(from, to Revision) error { return s.replayWith(s.newReplay(), from, to) }
+func (s *Store) replayLog(from, to Revision) error { return s.replayWith(s.newReplay(), from, to) }
 
 func (s *Store) replayWith(r *replayer, from, to Revision) error {
 	defer func() { r.giveUpBulk(); r.base.Close() }()
@@ -279,13 +279,13 @@ func (s *Store) replayWith(r *replayer, from, to Revision) error {
 			if inBulk, err = r.replayInBulk(c); datadir.IsNoSpace(err) {
 				// What memory can hold is read all the same.
 				r.giveUpBulk()
-				r.renew()
+				r.reset()
 				r.ordinary = true
 				return s.replayWith(r, s.head.Load().revision+1, to)
 			}
 		}
 		if err == nil && inBulk {
-			progress.step(e.Index - uint64(from) + 1)
+			progress.report(e.Index - uint64(from) + 1)
 			continue
 		}
 		if err == nil {
@@ -303,10 +303,10 @@ func (s *Store) replayWith(r *replayer, from, to Revision) error {
 				return err
 			}
 		}
-		progress.step(e.Index - uint64(from) + 1)
+		progress.report(e.Index - uint64(from) + 1)
 	}
 	if err := r.endBulk(); datadir.IsNoSpace(err) {
-		r.renew()
+		r.reset()
 		r.ordinary = true
 		return s.replayWith(r, s.head.Load().revision+1, to)
 	} else if err != nil {
@@ -315,7 +315,7 @@ func (s *Store) replayWith(r *replayer, from, to Revision) error {
 	if err := r.finish(); err != nil {
 		return err
 	}
-	progress.end(uint64(to - from + 1))
+	progress.reportEnd(uint64(to - from + 1))
 	return nil
 }
 
@@ -340,7 +340,7 @@ func (s *Store) newReplay() *replayer {
 	o := index.NewOverlay(base)
 	o.Unsure = true
 	w := index.NewIndexWriter(o, base, s.cache, s.head.Load().nextNumber)
-	w.Floor, w.Uncounted, w.Generations = s.floor(), !s.counted, s.head.Load().generations
+	w.Floor, w.Uncounted, w.Generations = s.oldestReadable(), !s.counted, s.head.Load().generations
 	return &replayer{s: s, base: base, w: w, catalogue: s.head.Load().catalogue.Copy()}
 }
 
@@ -349,7 +349,7 @@ func (r *replayer) flush() error {
 	if r.last == nil {
 		return nil
 	}
-	m, err := r.marker()
+	m, err := r.replayMarker()
 	if err != nil {
 		return err
 	}
@@ -367,8 +367,8 @@ func (r *replayer) flush() error {
 	}
 	// With readers, who may be there when a load is applied from the log, both of
 	// what they take move at once.
-	r.s.publish(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, m.NextNumber, m.Hash})
-	r.renew()
+	r.s.publishHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, m.NextNumber, m.Hash})
+	r.reset()
 	return nil
 }
 
@@ -380,7 +380,7 @@ func (r *replayer) finish() error {
 			return err
 		}
 	}
-	m, err := r.marker()
+	m, err := r.replayMarker()
 	if err != nil {
 		return err
 	}
@@ -393,15 +393,15 @@ func (r *replayer) finish() error {
 	return nil
 }
 
-// marker is how far the replay is.
-func (r *replayer) marker() (index.Marker, error) {
+// replayMarker is how far the replay is.
+func (r *replayer) replayMarker() (index.Marker, error) {
 	hash, err := r.s.wal.Hash(uint64(r.last.Revision))
 	return index.Marker{r.s.dir.Epoch, r.last.Revision, r.w.Dict.Fresh.Next, r.last.Time.UnixMilli(), hash}, err
 }
 
-// rebuildable reads all that a rebuild that was asked for would read: an index
+// checkRebuild reads all that a rebuild that was asked for would read: an index
 // that cannot be made again must not be thrown away.
-func (s *Store) rebuildable() error {
+func (s *Store) checkRebuild() error {
 	if !s.options.Rebuild || datadir.Exists(s.dir.Join(datadir.BuildingName)) {
 		return nil // there is no index worth keeping
 	}
@@ -414,10 +414,10 @@ func (s *Store) rebuildable() error {
 	return nil
 }
 
-// rebuild makes the index anew from the newest checkpoint and the log. The old
+// rebuildIndex makes the index anew from the newest checkpoint and the log. The old
 // one is left alone until it is certain that they reach each other. Where the volume has
 // no room for it, it is made in a temporary directory, and the store takes no updates.
-func (s *Store) rebuild(why string) error {
+func (s *Store) rebuildIndex(why string) error {
 	err := s.rebuildIn(why, s.options.ReadOnly)
 	if !datadir.IsNoSpace(err) || s.options.ReadOnly {
 		return err
@@ -439,7 +439,7 @@ func (s *Store) rebuild(why string) error {
 	if aside == nil {
 		full.Message += ": it is in a temporary directory, no updates are taken until the store is reopened with room, reads go on"
 		full.Hint = "make room and start again"
-		s.refuse(full)
+		s.setReadOnly(full)
 		return nil
 	}
 	full.Err = errors.Join(err, aside)
@@ -480,7 +480,7 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 	if err := s.catchUp(m); err != nil {
 		return err
 	}
-	if err := s.countAll(); err != nil || aside {
+	if err := s.countSourceStatements(); err != nil || aside {
 		return err
 	}
 	return datadir.RemoveFile(s.dir.Join(datadir.BuildingName))
@@ -515,24 +515,24 @@ func (s *Store) newProgress(what string, of uint64) *progress {
 	return &progress{log: s.log, uptime: s.options.Uptime, what: what, of: of, began: now, said: now}
 }
 
-// step is called with how much is done.
-func (p *progress) step(done uint64) {
+// report is called with how much is done.
+func (p *progress) report(done uint64) {
 	now := p.uptime()
 	if now-p.said < progressEvery {
 		return
 	}
 	p.said = now
-	p.tell(p.what, done, now)
+	p.logProgress(p.what, done, now)
 }
 
-// end is called when all that was to be done is done.
-func (p *progress) end(done uint64) {
+// reportEnd is called when all that was to be done is done.
+func (p *progress) reportEnd(done uint64) {
 	if now := p.uptime(); now-p.began >= progressEvery {
-		p.tell(p.what+": done", done, now)
+		p.logProgress(p.what+": done", done, now)
 	}
 }
 
-func (p *progress) tell(message string, done uint64, now time.Duration) {
+func (p *progress) logProgress(message string, done uint64, now time.Duration) {
 	args := []any{"done", done}
 	if p.of > 0 {
 		args = append(args, "of", p.of)

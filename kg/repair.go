@@ -95,7 +95,7 @@ func (s *Store) lookAtCheckpoints() (bad []badCheckpoint, reaches bool, err erro
 	defer s.checkpointing.Unlock()
 	first := Revision(s.wal.First())
 	reaches = first <= 1
-	paths, err := s.checkpoints()
+	paths, err := s.listCheckpoints()
 	for _, path := range paths {
 		m, err := s.verifyCheckpoint(path)
 		if err != nil {
@@ -107,17 +107,17 @@ func (s *Store) lookAtCheckpoints() (bad []badCheckpoint, reaches bool, err erro
 	return bad, reaches, err
 }
 
-// checkpoints is the part of a check that reads the checkpoint files.
-func (c *checker) checkpoints() error {
+// checkCheckpoints is the part of a check that reads the checkpoint files.
+func (c *checker) checkCheckpoints() error {
 	if !c.options.Checkpoints {
 		return nil
 	}
 	bad, reaches, err := c.s.lookAtCheckpoints()
 	for _, b := range bad {
-		c.problem("checkpoint %s: %v", filepath.Base(b.path), b.err)
+		c.addProblem("checkpoint %s: %v", filepath.Base(b.path), b.err)
 	}
 	if !reaches {
-		c.problem("checkpoints: none leads on to the log, which begins at %d", c.s.wal.First())
+		c.addProblem("checkpoints: none leads on to the log, which begins at %d", c.s.wal.First())
 	}
 	return err
 }

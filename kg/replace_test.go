@@ -51,7 +51,7 @@ func TestReplaceReadsItsGraphOnly(t *testing.T) {
 	read := 0
 	base := countedKV{p.kv, &read}
 	tx := &Tx{w: index.NewIndexWriter(index.NewOverlay(base), base, s.cache, p.head.nextNumber)}
-	others, err := tx.others(&all[graphs/2*objects])
+	others, err := tx.otherObjects(&all[graphs/2*objects])
 	if err != nil || len(others) != objects-1 || read > objects {
 		t.Errorf("got %v, %v, after %d keys, want %d objects after %d", others, err, read, objects-1, objects)
 	}

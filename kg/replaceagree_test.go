@@ -141,7 +141,7 @@ func TestReplacementBeyondAQuotaEndsEarly(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	o.MaxBacked = most
+	o.MaxSourceStatements = most
 	s = openStore(t, dir, o)
 	replaces := func(who Meta, from, n int) (read int, err error) {
 		_, err = s.ReplaceGraph(t.Context(), who, wholeGraph, func(yield func(Quad, error) bool) {
@@ -181,7 +181,7 @@ func TestReplacementBeyondAQuotaEndsEarly(t *testing.T) {
 func TestCarriedStatementsCountForNobodyElse(t *testing.T) {
 	const n, most = 40, 20
 	o := smallWhole()
-	o.Access, o.MaxBacked = wall{}, most
+	o.Access, o.MaxSourceStatements = wall{}, most
 	s := openStore(t, t.TempDir(), o)
 	for i := range n { // each of it is hidden
 		q := wholeQuad(i)

@@ -90,7 +90,7 @@ func TestJudgedReplacementInABusyStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := &wholeReplacement{s: b.Store, ctx: t.Context(), meta: m, graph: wholeGraph, shares: map[AgentID]int64{}}
-			if err := w.begin(); err != nil {
+			if err := w.beginGeneration(); err != nil {
 				t.Fatal(err)
 			}
 			next, stop := iter.Pull2(wholeQuads(0, 6))
@@ -98,16 +98,16 @@ func TestJudgedReplacementInABusyStore(t *testing.T) {
 			if err := w.writeAll(&replacement{}, next); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.compare(); err != nil {
+			if err := w.compareContent(); err != nil {
 				t.Fatal(err)
 			}
-			j, err := w.judge()
+			j, err := w.judgeDifference()
 			if err != nil || !slices.IsSorted(j.depends) || len(j.depends) != 2 {
 				t.Fatalf("got %+v, %v", j, err)
 			}
 			b.change(row.subject, 1)
 			b.change(elsewhere, many)
-			if err := w.count(j); err != row.want {
+			if err := w.switchGeneration(j); err != row.want {
 				t.Errorf("the switch gets %v, want %v", err, row.want)
 			}
 		})

@@ -63,7 +63,7 @@ func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter
 			break
 		}
 		if err == nil {
-			err = r.want(q)
+			err = r.addQuad(q)
 		}
 		if err != nil {
 			return ReplaceReport{}, err
@@ -72,7 +72,7 @@ func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter
 			return s.replaceWhole(ctx, m, graph, r, next, o)
 		}
 	}
-	report, err = r.commit(ctx)
+	report, err = r.commitDifference(ctx)
 	if err != errManyUnwanted && !errors.Is(err, errTooLarge) {
 		return report, err
 	}
@@ -95,8 +95,8 @@ type replacement struct {
 	bytes  int    // of the text of order
 }
 
-// want takes in one quad of the new content.
-func (r *replacement) want(q Quad) error {
+// addQuad takes in one quad of the new content.
+func (r *replacement) addQuad(q Quad) error {
 	if err := ofGraph(&q, r.graph); err != nil {
 		return err
 	}
@@ -124,12 +124,12 @@ func ofGraph(q *Quad, graph Term) error {
 // leaves the store.
 var errManyUnwanted = Errorf(CodeInternal, "too many statements to remove")
 
-// commit removes what is not wanted and adds what is.
-func (r *replacement) commit(ctx context.Context) (ReplaceReport, error) {
+// commitDifference removes what is not wanted and adds what is.
+func (r *replacement) commitDifference(ctx context.Context) (ReplaceReport, error) {
 	report := ReplaceReport{Read: r.read}
 	receipt, err := r.s.Update(ctx, r.meta, func(tx *Tx) error {
 		report.Removed = 0
-		gone, stood, err := r.unwanted(tx)
+		gone, stood, err := r.unwantedQuads(tx)
 		if err != nil {
 			return err
 		}
@@ -171,9 +171,9 @@ func (r *replacement) commit(ctx context.Context) (ReplaceReport, error) {
 	return report, nil
 }
 
-// unwanted are the graph's statements that are not wanted; stood tells whether there
+// unwantedQuads are the graph's statements that are not wanted; stood tells whether there
 // was any statement.
-func (r *replacement) unwanted(tx *Tx) (gone []Quad, stood bool, err error) {
+func (r *replacement) unwantedQuads(tx *Tx) (gone []Quad, stood bool, err error) {
 	bytes := r.bytes
 	for s, err := range tx.Match(Pattern{Graph: r.graph}) {
 		if err != nil {

@@ -191,19 +191,19 @@ func TestOwnGraphsAreNotReplacedAsAWhole(t *testing.T) {
 // to when the content counts: what a replacement takes away makes room for what it brings.
 func TestReplacementBeyondAQuota(t *testing.T) {
 	const n = MaxPatches + 10
-	s := openStore(t, t.TempDir(), Options{MaxBacked: n + 5})
+	s := openStore(t, t.TempDir(), Options{MaxSourceStatements: n + 5})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
 	first := replaceWith(t, s, m, wholeQuads(0, n))
 	_, err := s.ReplaceGraph(t.Context(), m, wholeGraph, wholeQuads(1, n+7), ReplaceOptions{})
 	if CodeOf(err) != CodeLimitExceeded || AsError(err).Limit != LimitStatements {
 		t.Fatalf("beyond its share it gets %v", err)
 	}
-	if backed, err := s.Backed("agent://loader"); err != nil || backed != n {
+	if backed, err := s.SourceStatements("agent://loader"); err != nil || backed != n {
 		t.Errorf("it backs %d statements: %v", backed, err)
 	}
 	nothingIsLeft(t, s, m, wholeObjects(0, n))
 	done := replaceWith(t, s, m, wholeQuads(1, n+6))
-	if backed, err := s.Backed("agent://loader"); err != nil || backed != n+5 || done.Revision <= first.Revision {
+	if backed, err := s.SourceStatements("agent://loader"); err != nil || backed != n+5 || done.Revision <= first.Revision {
 		t.Errorf("up to its share it backs %d statements: %v", backed, err)
 	}
 }

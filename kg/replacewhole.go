@@ -73,11 +73,11 @@ type wholeReplacement struct {
 	// stood tells that the caller saw a statement of the graph as it was.
 	stood bool
 
-	ahead []*writing
+	ahead []*pendingBatch
 }
 
-// writing is a commit of the generation on its way.
-type writing struct {
+// pendingBatch is a commit of the generation on its way.
+type pendingBatch struct {
 	u                    *update
 	batch                []Patch // empty for one that carries statements over
 	added, stays, backed uint64
@@ -92,17 +92,17 @@ func (s *Store) replaceWhole(ctx context.Context, m Meta, graph Term, read *repl
 	if err := m.normalise(); err != nil {
 		return ReplaceReport{}, err
 	}
-	if err := s.admit(ctx, m); err != nil {
+	if err := s.checkAdmission(ctx, m); err != nil {
 		return ReplaceReport{}, err
 	}
 	w := &wholeReplacement{s: s, ctx: ctx, meta: m, graph: graph, o: o, shares: make(map[AgentID]int64)}
-	if done, err := w.remembered(); done || err != nil {
+	if done, err := w.firstReceipt(); done || err != nil {
 		return w.report, err
 	}
-	if err := w.begin(); err != nil {
+	if err := w.beginGeneration(); err != nil {
 		return ReplaceReport{}, err
 	}
-	switched, err := w.run(read, next)
+	switched, err := w.replaceContent(read, next)
 	if err == nil && switched {
 		s.purgeSoon()
 		return w.report, nil
@@ -120,9 +120,9 @@ func (s *Store) replaceWhole(ctx context.Context, m Meta, graph Term, read *repl
 	return w.report, nil
 }
 
-// remembered gives the answer to an idempotency key that was used before, so that the
+// firstReceipt gives the answer to an idempotency key that was used before, so that the
 // content is not written for nothing.
-func (w *wholeReplacement) remembered() (bool, error) {
+func (w *wholeReplacement) firstReceipt() (bool, error) {
 	if w.meta.IdempotencyKey == "" {
 		return false, nil
 	}
@@ -131,16 +131,16 @@ func (w *wholeReplacement) remembered() (bool, error) {
 		return false, err
 	}
 	defer w.s.unpin(p)
-	receipt, found, err := w.s.newTrial(p.head, p.kv).remembered(&w.meta)
+	receipt, found, err := w.s.newTrial(p.head, p.kv).firstReceipt(&w.meta)
 	if found && err == nil {
-		w.answer(receipt)
+		w.setReport(receipt)
 	}
 	return found, err
 }
 
-// answer takes the receipt of the replacement's commit into the report, or that of the
+// setReport takes the receipt of the replacement's commit into the report, or that of the
 // update that used its idempotency key first, which may have been an ordinary one.
-func (w *wholeReplacement) answer(r Receipt) {
+func (w *wholeReplacement) setReport(r Receipt) {
 	w.report.Revision, w.report.Position, w.report.Replayed = r.Revision, r.Position, r.Replayed
 	w.report.Verdict, w.report.ProposalID = r.Verdict, r.ProposalID
 	if !r.Replayed {
@@ -163,20 +163,20 @@ func (w *wholeReplacement) newUpdate(ctx context.Context, m Meta, fn func(*Tx) e
 	return &update{ctx: ctx, meta: m, patient: true, done: make(chan struct{}), fn: fn}
 }
 
-// enqueue queues an update as soon as there is room.
-func (w *wholeReplacement) enqueue(u *update) error {
+// enqueueUpdate queues an update as soon as there is room.
+func (w *wholeReplacement) enqueueUpdate(u *update) error {
 	l := &load{s: w.s, ctx: u.ctx}
-	return l.enqueue(u)
+	return l.enqueueUpdate(u)
 }
 
-// submit hands an update in that is not judged.
-func (w *wholeReplacement) submit(ctx context.Context, m Meta, fn func(*Tx) error) (*update, error) {
+// submitUpdate hands an update in that is not judged.
+func (w *wholeReplacement) submitUpdate(ctx context.Context, m Meta, fn func(*Tx) error) (*update, error) {
 	u := w.newUpdate(ctx, m, fn)
-	return u, w.enqueue(u)
+	return u, w.enqueueUpdate(u)
 }
 
-func (w *wholeReplacement) commit(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt, error) {
-	u, err := w.submit(ctx, m, fn)
+func (w *wholeReplacement) commitUpdate(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt, error) {
+	u, err := w.submitUpdate(ctx, m, fn)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -184,9 +184,9 @@ func (w *wholeReplacement) commit(ctx context.Context, m Meta, fn func(*Tx) erro
 	return u.receipt, u.err
 }
 
-// begin makes the generation, from which on the graph takes no other changes.
-func (w *wholeReplacement) begin() error {
-	receipt, err := w.commit(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
+// beginGeneration makes the generation, from which on the graph takes no other changes.
+func (w *wholeReplacement) beginGeneration() error {
+	receipt, err := w.commitUpdate(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
 		old, err := tx.beginGeneration(w.graph)
 		w.old = old
 		return err
@@ -198,16 +198,16 @@ func (w *wholeReplacement) begin() error {
 	return nil
 }
 
-func (w *wholeReplacement) id() ID { return keys.Generation(uint64(w.began)) }
+func (w *wholeReplacement) generationID() ID { return keys.Generation(uint64(w.began)) }
 
-func (w *wholeReplacement) run(read *replacement, next func() (Quad, error, bool)) (switched bool, err error) {
-	if err := w.expect(); err != nil {
+func (w *wholeReplacement) replaceContent(read *replacement, next func() (Quad, error, bool)) (switched bool, err error) {
+	if err := w.checkExpected(); err != nil {
 		return false, err
 	}
 	if err := w.writeAll(read, next); err != nil {
 		return false, err
 	}
-	if err := w.compare(); err != nil {
+	if err := w.compareContent(); err != nil {
 		return false, err
 	}
 	w.report.Created = !w.stood
@@ -217,13 +217,13 @@ func (w *wholeReplacement) run(read *replacement, next func() (Quad, error, bool
 	w.report.Whole = true
 	defer w.s.holdLog(w.s.Head().Revision)() // verdicts follow it from here on
 	for range MaxJudgements {
-		j, err := w.judge()
+		j, err := w.judgeDifference()
 		if err != nil {
 			return false, err
 		}
-		err = w.follow(j)
+		err = w.updateVerdict(j)
 		if err == nil {
-			err = w.count(j)
+			err = w.switchGeneration(j)
 		}
 		if err != errOvertaken {
 			// The first answer to an idempotency key is not that this generation counts.
@@ -243,17 +243,17 @@ func (w *wholeReplacement) changeNothing() error {
 	}
 	m := w.meta
 	m.HasExpected = false // nothing has changed since it was looked at
-	receipt, err := w.commit(w.ctx, m, func(tx *Tx) error { return tx.mayWrite(w.graph) })
+	receipt, err := w.commitUpdate(w.ctx, m, func(tx *Tx) error { return tx.mayWrite(w.graph) })
 	if err == nil {
-		w.answer(receipt)
+		w.setReport(receipt)
 	}
 	return err
 }
 
-// follow brings a verdict up to the newest revision, by the commits since it was judged. A
+// updateVerdict brings a verdict up to the newest revision, by the commits since it was judged. A
 // busy store makes more of them during a long judgement than the committer remembers. The
 // error is errOvertaken if one of them changed something that the verdict depends on.
-func (w *wholeReplacement) follow(j *judged) error {
+func (w *wholeReplacement) updateVerdict(j *judgedUpdate) error {
 	if j == nil {
 		return nil
 	}
@@ -266,9 +266,9 @@ func (w *wholeReplacement) follow(j *judged) error {
 	return err
 }
 
-// expect refuses the replacement when any subject of the graph changed after the
+// checkExpected refuses the replacement when any subject of the graph changed after the
 // expected revision.
-func (w *wholeReplacement) expect() error {
+func (w *wholeReplacement) checkExpected() error {
 	if !w.meta.HasExpected {
 		return nil
 	}
@@ -313,13 +313,13 @@ func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error,
 	var batch []Patch
 	bytes := 0
 	send := func() error {
-		err := w.write(batch)
+		err := w.writeBatch(batch)
 		batch, bytes = make([]Patch, 0, w.s.options.wholeCommit), 0
 		return err
 	}
 	add := func(q Quad) error {
 		p := Patch{Op: Add, Quad: q}
-		if err := p.Normalise(w.meta.actor()); err != nil {
+		if err := p.Normalise(w.meta.actingAgent()); err != nil {
 			return err
 		}
 		if err := p.literalWithin(w.s.options.LiteralBytes); err != nil {
@@ -367,24 +367,24 @@ func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error,
 	return nil
 }
 
-// write hands a part of the content in.
-func (w *wholeReplacement) write(batch []Patch) error {
-	if err := w.send(batch); err != nil {
+// writeBatch hands a part of the content in.
+func (w *wholeReplacement) writeBatch(batch []Patch) error {
+	if err := w.sendBatch(batch); err != nil {
 		return err
 	}
 	if len(w.ahead) <= wholeAhead {
 		return nil
 	}
-	if err := w.await(); err != nil {
+	if err := w.awaitBatch(); err != nil {
 		return err
 	}
 	return w.withinShare()
 }
 
-// send puts a part of the content on its way.
-func (w *wholeReplacement) send(batch []Patch) (err error) {
-	part := &writing{batch: batch}
-	part.u, err = w.submit(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
+// sendBatch puts a part of the content on its way.
+func (w *wholeReplacement) sendBatch(batch []Patch) (err error) {
+	part := &pendingBatch{batch: batch}
+	part.u, err = w.submitUpdate(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
 		part.added, part.stays, part.backed, part.restated = 0, 0, 0, 0
 		tx.continueGeneration(w.graph, w.began)
 		for i := range batch {
@@ -413,15 +413,15 @@ func (w *wholeReplacement) send(batch []Patch) (err error) {
 	return err
 }
 
-// await waits for the oldest part on its way.
-func (w *wholeReplacement) await() error {
+// awaitBatch waits for the oldest part on its way.
+func (w *wholeReplacement) awaitBatch() error {
 	part := w.ahead[0]
 	w.ahead = w.ahead[1:]
 	<-part.u.done
 	if n := len(part.batch); n > 1 && errors.Is(part.u.err, errTooLarge) {
 		// What backs its statements already makes it too large for one commit.
 		for _, half := range [...][]Patch{part.batch[:n/2], part.batch[n/2:]} {
-			if err := w.send(half); err != nil {
+			if err := w.sendBatch(half); err != nil {
 				return err
 			}
 		}
@@ -432,7 +432,7 @@ func (w *wholeReplacement) await() error {
 	}
 	w.report.Added += part.added
 	w.restated += part.restated
-	w.shares[w.meta.actor()] += int64(part.backed)
+	w.shares[w.meta.actingAgent()] += int64(part.backed)
 	w.held += part.added + part.stays
 	for w.s.options.Charge != nil && w.report.Read > (w.charged+1)*LoadUpdateQuads {
 		w.charged++
@@ -448,38 +448,38 @@ func (w *wholeReplacement) await() error {
 // may, and more than it does, whatever else becomes of the graph: its source is one of each
 // statement that was written. The switch would refuse it after all the work.
 func (w *wholeReplacement) withinShare() error {
-	most := w.s.options.MaxBacked
+	most := w.s.options.MaxSourceStatements
 	if most == 0 || w.held <= most || w.meta.Principal.Trusted() {
 		return nil
 	}
-	backed, err := w.s.Backed(w.meta.actor())
+	backed, err := w.s.SourceStatements(w.meta.actingAgent())
 	if err != nil || w.held <= backed {
 		return err
 	}
-	w.s.overShare.Add(1)
-	return errOverShare("%s backs %d statements and may back %d: what the graph %s is to hold has more", w.meta.actor(), backed, most, w.graph)
+	w.s.overQuota.Add(1)
+	return errOverQuota("%s backs %d statements and may back %d: what the graph %s is to hold has more", w.meta.actingAgent(), backed, most, w.graph)
 }
 
 // awaitAll waits for all parts, and gives the first failure.
 func (w *wholeReplacement) awaitAll() (err error) {
 	for len(w.ahead) > 0 {
-		if failed := w.await(); err == nil {
+		if failed := w.awaitBatch(); err == nil {
 			err = failed
 		}
 	}
 	return err
 }
 
-// compare counts what goes. What the caller does not see is not its to take away: that
+// compareContent counts what goes. What the caller does not see is not its to take away: that
 // is carried over.
-func (w *wholeReplacement) compare() (err error) {
+func (w *wholeReplacement) compareContent() (err error) {
 	var carry []base.WrittenStatement
 	bytes := 0
 	send := func() error {
-		part := &writing{stays: uint64(len(carry))}
+		part := &pendingBatch{stays: uint64(len(carry))}
 		list := carry
 		carry, bytes = nil, 0
-		part.u, err = w.submit(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
+		part.u, err = w.submitUpdate(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
 			tx.continueGeneration(w.graph, w.began)
 			return tx.carryOver(list)
 		})
@@ -487,7 +487,7 @@ func (w *wholeReplacement) compare() (err error) {
 			return err
 		}
 		w.ahead = append(w.ahead, part)
-		return w.await()
+		return w.awaitBatch()
 	}
 	err = w.eachDifference(func(d *wholeDifference) error {
 		if !d.came {
@@ -508,7 +508,7 @@ func (w *wholeReplacement) compare() (err error) {
 			}
 			return nil
 		}
-		q, err := d.quad()
+		q, err := d.decodeQuad()
 		if err != nil {
 			return err
 		}
@@ -542,18 +542,18 @@ type wholeDifference struct {
 	decoder *quadDecoder
 }
 
-// quad reads the terms of a statement that is gone or came. A graph of millions has more
+// decodeQuad reads the terms of a statement that is gone or came. A graph of millions has more
 // of them than the cache of terms: they are read for those only that need them.
-func (d *wholeDifference) quad() (Quad, error) {
+func (d *wholeDifference) decodeQuad() (Quad, error) {
 	ids := d.ids
 	ids.Graph = d.name
 	return d.decoder.decode(d.view, &ids)
 }
 
-// shows reports whether the caller sees the statement when these back it.
-func (d *wholeDifference) shows(list []Assertion) (bool, error) {
+// isVisible reports whether the caller sees the statement when these back it.
+func (d *wholeDifference) isVisible(list []Assertion) (bool, error) {
 	shown, err := d.view.admitsPlace(d.ids.Predicate, d.name)
-	return shown && err == nil && len(d.view.visible(d.name, list)) > 0, err
+	return shown && err == nil && len(d.view.visibleAssertions(d.name, list)) > 0, err
 }
 
 // wasSeen reports whether the caller saw the statement, which stood in the graph: that it
@@ -566,12 +566,12 @@ func (d *wholeDifference) wasSeen() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return d.shows(before.Assertions)
+	return d.isVisible(before.Assertions)
 }
 
-// change is what the statement is to the verifier, nil if it stays as it is. The caller
+// changeFor is what the statement is to the verifier, nil if it stays as it is. The caller
 // backs what it restates from the revision on.
-func (w *wholeReplacement) change(d *wholeDifference, revision Revision, at time.Time) (*Change, error) {
+func (w *wholeReplacement) changeFor(d *wholeDifference, revision Revision, at time.Time) (*Change, error) {
 	c := &Change{Op: Remove, ReplacedBy: -1, Before: d.before.Assertions, Since: d.before.Since}
 	switch {
 	case d.gone && !d.seen, !d.gone && !d.came && w.restated == 0:
@@ -586,7 +586,7 @@ func (w *wholeReplacement) change(d *wholeDifference, revision Revision, at time
 				return nil, err
 			}
 			c.Before, c.Since = before.Assertions, before.Since
-			row.Graph = w.id()
+			row.Graph = w.generationID()
 		}
 		after, err := d.view.loadIndexed(row)
 		if err != nil || after.Since != 0 { // it was carried over with its revision
@@ -594,10 +594,10 @@ func (w *wholeReplacement) change(d *wholeDifference, revision Revision, at time
 		}
 		index.SettleState(&after, revision, at)
 		c.Op, c.After = Add, after.Assertions
-		c.Assertion, _ = base.FindSource(after.Assertions, w.meta.actor())
+		c.Assertion, _ = base.FindSource(after.Assertions, w.meta.actingAgent())
 	}
 	var err error
-	c.Quad, err = d.quad()
+	c.Quad, err = d.decodeQuad()
 	return c, err
 }
 
@@ -613,8 +613,8 @@ func (w *wholeReplacement) eachDifference(fn func(*wholeDifference) error) error
 }
 
 func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) error) error {
-	view := w.snapshot(p, p.head.generations)
-	was, is := p.kv.Scan(graphPrefix(w.old)), p.kv.Scan(graphPrefix(w.id()))
+	view := w.snapshotWith(p, p.head.generations)
+	was, is := p.kv.Scan(graphPrefix(w.old)), p.kv.Scan(graphPrefix(w.generationID()))
 	defer was.Close()
 	defer is.Close()
 	const graphSize = 1 + keys.IDSize
@@ -651,7 +651,7 @@ func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) 
 			if diff.before, err = view.loadIndexed(Row{IDQuad: ids}); err != nil {
 				return err
 			}
-			if diff.seen, err = diff.shows(diff.before.Assertions); err != nil {
+			if diff.seen, err = diff.isVisible(diff.before.Assertions); err != nil {
 				return err
 			}
 		}
@@ -670,8 +670,8 @@ func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) 
 
 func graphPrefix(graph ID) []byte { return append([]byte{byte(keys.GSPO)}, graph[:]...) }
 
-// snapshot is what the caller sees under a table of generations.
-func (w *wholeReplacement) snapshot(p pinned, t *index.Generations) *Snapshot {
+// snapshotWith is what the caller sees under a table of generations.
+func (w *wholeReplacement) snapshotWith(p pinned, t *index.Generations) *Snapshot {
 	s := w.s
 	return &Snapshot{
 		ctx: w.ctx, kv: p.kv, dict: index.Dictionary{KV: p.kv, Cache: s.cache}, access: s.options.Access,
@@ -681,11 +681,11 @@ func (w *wholeReplacement) snapshot(p pinned, t *index.Generations) *Snapshot {
 	}
 }
 
-// judge has the verifier judge what the replacement changes, a part after the other,
+// judgeDifference has the verifier judge what the replacement changes, a part after the other,
 // each against the whole graph before and after. nil where nobody judges.
-func (w *wholeReplacement) judge() (*judged, error) {
+func (w *wholeReplacement) judgeDifference() (*judgedUpdate, error) {
 	s := w.s
-	if !s.judges() {
+	if !s.needsJudgement() {
 		return nil, nil
 	}
 	p, err := s.pin(w.ctx)
@@ -693,8 +693,8 @@ func (w *wholeReplacement) judge() (*judged, error) {
 		return nil, err
 	}
 	defer s.unpin(p)
-	j := &judged{revision: p.head.revision, rules: s.rulesVersion()}
-	name := p.head.generations.Name(w.id())
+	j := &judgedUpdate{revision: p.head.revision, rulesVersion: s.rulesVersion()}
+	name := p.head.generations.Name(w.generationID())
 	at := s.options.Clock().UTC().Truncate(time.Millisecond)
 	after := p.head.generations.WithEntries(&index.Generation{Began: w.began, Graph: name, Name: w.graph, From: p.head.revision + 1, Time: at})
 	var changes []Change
@@ -702,8 +702,8 @@ func (w *wholeReplacement) judge() (*judged, error) {
 	verify := func() error {
 		list := changes
 		changes, bytes = nil, 0
-		v, err := s.verify(w.ctx, func(context.Context) Judgement {
-			return Judgement{Meta: w.meta, Changes: list, Before: w.snapshot(p, p.head.generations), After: w.snapshot(p, after)}
+		v, err := s.callVerifier(w.ctx, func(context.Context) Judgement {
+			return Judgement{Meta: w.meta, Changes: list, Before: w.snapshotWith(p, p.head.generations), After: w.snapshotWith(p, after)}
 		})
 		if err != nil {
 			return err
@@ -711,7 +711,7 @@ func (w *wholeReplacement) judge() (*judged, error) {
 		if len(j.depends)+len(v.Depends) > s.options.replacedDepends {
 			return w.errDepends()
 		}
-		j.depends = append(j.depends, numbers(v.Depends)...)
+		j.depends = append(j.depends, dependencyHashes(v.Depends)...)
 		v.Depends, v.Own = nil, nil
 		if v.Outcome == Accepted && len(j.verdict.Details) > maxReplacedDetails {
 			v.Details = "" // what the first parts are told is enough to go by
@@ -726,7 +726,7 @@ func (w *wholeReplacement) judge() (*judged, error) {
 		return errRejected(v)
 	}
 	err = w.eachDifferenceOf(p, func(d *wholeDifference) error {
-		c, err := w.change(d, p.head.revision+1, at)
+		c, err := w.changeFor(d, p.head.revision+1, at)
 		if err != nil || c == nil {
 			return err
 		}
@@ -751,27 +751,27 @@ func errHeldReplacement(v Verdict) error {
 	return e
 }
 
-// count makes the generation the one that counts.
-func (w *wholeReplacement) count(j *judged) error {
+// switchGeneration makes the generation the one that counts.
+func (w *wholeReplacement) switchGeneration(j *judgedUpdate) error {
 	u := w.newUpdate(w.ctx, w.meta, func(tx *Tx) error {
 		return tx.countGeneration(&GraphReplacement{
-			Graph: w.graph, Before: w.before, Statements: w.held, Added: w.report.Added, Removed: w.report.Removed, Began: w.began, Sources: w.sources(),
+			Graph: w.graph, Before: w.before, Statements: w.held, Added: w.report.Added, Removed: w.report.Removed, Began: w.began, Sources: w.sourceShares(),
 		})
 	})
 	u.meta.HasExpected = false // nothing has changed since it was looked at
 	u.judged = j
-	if err := w.enqueue(u); err != nil {
+	if err := w.enqueueUpdate(u); err != nil {
 		return err
 	}
 	<-u.done
 	if u.err != nil {
 		return u.err
 	}
-	w.answer(u.receipt)
+	w.setReport(u.receipt)
 	return nil
 }
 
-func (w *wholeReplacement) sources() []base.SourceShare { return base.SortedShares(w.shares) }
+func (w *wholeReplacement) sourceShares() []base.SourceShare { return base.SortedShares(w.shares) }
 
 // giveUp says in the log that the generation never counts. If it cannot, purgeLoop does so
 // later.
@@ -786,13 +786,13 @@ func (w *wholeReplacement) giveUp() error {
 	return err
 }
 
-// abandoned are the generations that are still to be given up. The zero value is empty.
-type abandoned struct {
+// abandonedGenerations are the generations that are still to be given up. The zero value is empty.
+type abandonedGenerations struct {
 	mu   sync.Mutex
 	list map[Revision]Term // the graphs, by the revisions in which they began
 }
 
-func (a *abandoned) add(graph Term, began Revision) {
+func (a *abandonedGenerations) add(graph Term, began Revision) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.list == nil {
@@ -801,13 +801,13 @@ func (a *abandoned) add(graph Term, began Revision) {
 	a.list[began] = graph
 }
 
-func (a *abandoned) remove(began Revision) {
+func (a *abandonedGenerations) remove(began Revision) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.list, began)
 }
 
-func (a *abandoned) all() map[Revision]Term {
+func (a *abandonedGenerations) all() map[Revision]Term {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.list)
@@ -834,8 +834,8 @@ func (s *Store) giveUpGeneration(ctx context.Context, graph Term, began Revision
 		tx.written = &base.WrittenGeneration{Graph: graph, Began: began, GivenUp: true}
 		return nil
 	})
-	u.frees = true // until then its content stays, and the graph takes no changes
-	if err := w.enqueue(u); err != nil {
+	u.freesSpace = true // until then its content stays, and the graph takes no changes
+	if err := w.enqueueUpdate(u); err != nil {
 		return err
 	}
 	<-u.done
@@ -915,7 +915,7 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 		return Dropped{}, err
 	}
 	if anew {
-		if err := s.admit(ctx, m); err != nil {
+		if err := s.checkAdmission(ctx, m); err != nil {
 			return Dropped{}, err
 		}
 	}
@@ -924,7 +924,7 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 	}
 	w := &wholeReplacement{s: s, ctx: ctx, meta: m, graph: graph, shares: make(map[AgentID]int64)}
 	nothing := errors.New("nothing was written to it")
-	receipt, err := w.commit(ctx, w.hiddenMeta(), func(tx *Tx) error {
+	receipt, err := w.commitUpdate(ctx, w.hiddenMeta(), func(tx *Tx) error {
 		name, known, err := tx.w.Dict.ID(graph)
 		if err != nil {
 			return err
@@ -952,7 +952,7 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 	}
 	w.began = receipt.Revision
 	if bury != nil {
-		if err = w.expect(); err == nil {
+		if err = w.checkExpected(); err == nil {
 			err = bury()
 		}
 	}
@@ -961,8 +961,8 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 		removed, err = w.countOld()
 	}
 	if err == nil {
-		receipt, err = w.commit(ctx, w.hiddenMeta(), func(tx *Tx) error {
-			return tx.countGeneration(&GraphReplacement{Graph: graph, Before: removed, Removed: removed, Deleted: true, Anew: anew, Began: w.began, Sources: w.sources()})
+		receipt, err = w.commitUpdate(ctx, w.hiddenMeta(), func(tx *Tx) error {
+			return tx.countGeneration(&GraphReplacement{Graph: graph, Before: removed, Removed: removed, Deleted: true, Anew: anew, Began: w.began, Sources: w.sourceShares()})
 		})
 	}
 	if err != nil && CodeOf(err) != CodeOutcomeUnknown {

@@ -158,7 +158,7 @@ func TestWholeGraphIsReplaced(t *testing.T) {
 				t.Errorf("at %d the graph has %d statements, want %d", at.revision, len(got), len(at.want))
 			}
 		}
-		if n, err := s.Backed("agent://loader"); err != nil || n != 10 {
+		if n, err := s.SourceStatements("agent://loader"); err != nil || n != 10 {
 			t.Errorf("the loader backs %d statements: %v", n, err)
 		}
 		mustBeClean(t, s)
@@ -264,7 +264,7 @@ func TestStatementsThatStayKeepTheirSources(t *testing.T) {
 		}
 	}
 	for _, agent := range []AgentID{"agent://alice", "agent://bob"} {
-		if backed, err := s.Backed(agent); err != nil || backed != n {
+		if backed, err := s.SourceStatements(agent); err != nil || backed != n {
 			t.Errorf("%s backs %d statements: %v", agent, backed, err)
 		}
 	}
@@ -505,7 +505,7 @@ func TestInterruptedReplacementIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &wholeReplacement{s: s, ctx: t.Context(), meta: m, graph: wholeGraph, shares: map[AgentID]int64{}}
-	if err := w.begin(); err != nil {
+	if err := w.beginGeneration(); err != nil {
 		t.Fatal(err)
 	}
 	next, stop := iter.Pull2(wholeQuads(5, 2*wholeCommit))
@@ -513,7 +513,7 @@ func TestInterruptedReplacementIsRemoved(t *testing.T) {
 	if err := w.writeAll(&replacement{}, next); err != nil {
 		t.Fatal(err)
 	}
-	if n := indexedOf(t, s, w.id()); n == 0 {
+	if n := indexedOf(t, s, w.generationID()); n == 0 {
 		t.Fatal("nothing was written")
 	}
 	mustBeClean(t, s) // also while it is being written
@@ -530,7 +530,7 @@ func TestInterruptedReplacementIsRemoved(t *testing.T) {
 	if err := s.purgeGenerations(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := indexedOf(t, s, w.id()); n != 0 {
+	if n := indexedOf(t, s, w.generationID()); n != 0 {
 		t.Errorf("%d keys of it are left", n)
 	}
 	mustBeClean(t, s)
@@ -604,7 +604,7 @@ func TestEraseInReplacedGraph(t *testing.T) {
 				t.Errorf("the graph has %d statements, want %d", len(got), want)
 			}
 			if o.Source != "" {
-				if backed, err := s.Backed("agent://bob"); err != nil || backed != 0 {
+				if backed, err := s.SourceStatements("agent://bob"); err != nil || backed != 0 {
 					t.Errorf("bob backs %d statements: %v", backed, err)
 				}
 			}

@@ -55,7 +55,7 @@ type RetainReport struct {
 func (s *Store) Retain(ctx context.Context) (RetainReport, error) {
 	s.retaining.Lock()
 	defer s.retaining.Unlock()
-	r := RetainReport{Oldest: s.floor()}
+	r := RetainReport{Oldest: s.oldestReadable()}
 	if s.options.History == 0 {
 		return r, nil
 	}
@@ -67,8 +67,8 @@ func (s *Store) Retain(ctx context.Context) (RetainReport, error) {
 	if err := s.raiseFloor(ctx, now); err != nil {
 		return r, err
 	}
-	r.Oldest = s.floor()
-	s.retained("floor")
+	r.Oldest = s.oldestReadable()
+	s.afterRetain("floor")
 	var err error
 	if r.Intervals, err = s.prunePast(ctx, r.Oldest); err != nil {
 		return r, err
@@ -79,17 +79,17 @@ func (s *Store) Retain(ctx context.Context) (RetainReport, error) {
 	if err := s.purgeGenerations(ctx); err != nil {
 		return r, err
 	}
-	s.retained("past")
+	s.afterRetain("past")
 	if r.Keys, err = s.pruneKeys(ctx, now); err != nil {
 		return r, err
 	}
-	s.retained("keys")
+	s.afterRetain("keys")
 	r.Cut, err = s.cutBehind(ctx, r.Oldest)
-	s.retained("cut")
+	s.afterRetain("cut")
 	return r, err
 }
 
-func (s *Store) retained(part string) {
+func (s *Store) afterRetain(part string) {
 	if s.options.afterRetain != nil {
 		s.options.afterRetain(part)
 	}
@@ -100,12 +100,12 @@ func (s *Store) retained(part string) {
 func (s *Store) raiseFloor(ctx context.Context, now time.Time) error {
 	floor, err := s.RevisionAt(ctx, now.Add(-s.options.History))
 	if CodeOf(err) == CodeRevisionGone {
-		floor, err = s.floor(), nil // the log begins later
+		floor, err = s.oldestReadable(), nil // the log begins later
 	}
 	if err != nil {
 		return err
 	}
-	if floor > s.floor() {
+	if floor > s.oldestReadable() {
 		// On disk first: what is pruned must never be readable again.
 		if err := datadir.WriteHistory(s.dir.Join(datadir.HistoryName), floor); err != nil {
 			return err
@@ -113,7 +113,7 @@ func (s *Store) raiseFloor(ctx context.Context, now time.Time) error {
 		s.oldest.Store(uint64(floor))
 		s.log.Info("history begins later", "oldest revision", floor)
 	}
-	return s.awaitReaders(ctx, s.floor())
+	return s.awaitReaders(ctx, s.oldestReadable())
 }
 
 // awaitReaders waits until nobody reads a revision before the floor.
@@ -138,9 +138,9 @@ func (s *Store) awaitReaders(ctx context.Context, floor Revision) error {
 	}
 }
 
-// reading notes that a snapshot reads a revision of the past, until the function
+// holdRevision notes that a snapshot reads a revision of the past, until the function
 // that it gives is called.
-func (s *Store) reading(r Revision) (done func()) {
+func (s *Store) holdRevision(r Revision) (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, _ := s.reads.Get(r)
@@ -163,7 +163,7 @@ func (s *Store) prunePast(ctx context.Context, floor Revision) (n uint64, err er
 	if floor == 0 {
 		return 0, nil
 	}
-	return s.prune(ctx, []byte{byte(keys.SPOG.Past())}, func(key, _ []byte, gone func(bulkindex.KeyValue)) bool {
+	return s.pruneWhere(ctx, []byte{byte(keys.SPOG.Past())}, func(key, _ []byte, gone func(bulkindex.KeyValue)) bool {
 		q, ok := keys.SPOG.Past().Parse(key)
 		from, to, inOrder := keys.Interval(key)
 		if !ok || !inOrder || to > uint64(floor) {
@@ -181,7 +181,7 @@ func (s *Store) prunePast(ctx context.Context, floor Revision) (n uint64, err er
 // pruneKeys forgets idempotency keys that do not count any more.
 func (s *Store) pruneKeys(ctx context.Context, now time.Time) (n uint64, err error) {
 	oldest := s.oldestKey(now)
-	return s.prune(ctx, keys.IdempotencyPrefix(), func(key, value []byte, gone func(bulkindex.KeyValue)) bool {
+	return s.pruneWhere(ctx, keys.IdempotencyPrefix(), func(key, value []byte, gone func(bulkindex.KeyValue)) bool {
 		row, err := index.ParseIdempotencyRow(value)
 		if err != nil || row.Millis >= oldest {
 			return false
@@ -201,9 +201,9 @@ func (s *Store) oldestKey(now time.Time) int64 {
 	return now.Add(-max(MinKeyTime, s.options.History)).UnixMilli()
 }
 
-// prune looks through the keys of a prefix in a snapshot, and takes those away
+// pruneWhere looks through the keys of a prefix in a snapshot, and takes those away
 // that old names as gone, a step at a time.
-func (s *Store) prune(ctx context.Context, prefix []byte, old func(key, value []byte, gone func(bulkindex.KeyValue)) bool) (n uint64, err error) {
+func (s *Store) pruneWhere(ctx context.Context, prefix []byte, old func(key, value []byte, gone func(bulkindex.KeyValue)) bool) (n uint64, err error) {
 	p, err := s.pin(ctx)
 	if err != nil {
 		return 0, err
@@ -223,7 +223,7 @@ func (s *Store) prune(ctx context.Context, prefix []byte, old func(key, value []
 			n, rows = n+1, rows+1
 		}
 		if rows == pruneStep {
-			if err := s.forget(ctx, step); err != nil {
+			if err := s.deleteKeys(ctx, step); err != nil {
 				return n, err
 			}
 			step, rows = nil, 0
@@ -234,7 +234,7 @@ func (s *Store) prune(ctx context.Context, prefix []byte, old func(key, value []
 			}
 		}
 	}
-	return n, s.forget(ctx, step)
+	return n, s.deleteKeys(ctx, step)
 }
 
 // goOn lets others run, and tells whether the work is still wanted.
@@ -245,9 +245,9 @@ func (s *Store) goOn(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// forget takes keys out of the index, between two groups of the committer and, if
+// deleteKeys takes keys out of the index, between two groups of the committer and, if
 // one comes soon, at a moment without updates.
-func (s *Store) forget(ctx context.Context, step []bulkindex.KeyValue) error {
+func (s *Store) deleteKeys(ctx context.Context, step []bulkindex.KeyValue) error {
 	if len(step) == 0 {
 		return nil
 	}
@@ -268,7 +268,7 @@ func (s *Store) forgetNow(step []bulkindex.KeyValue) error {
 	}
 	base := s.newKV(s.layers.flushed)
 	defer base.Close()
-	o := index.NewOverlay(s.layers.over(base, s.layers.mem))
+	o := index.NewOverlay(s.layers.newKV(base, s.layers.mem))
 	for _, k := range step {
 		same := k.Value == nil
 		if !same {
@@ -432,5 +432,5 @@ func (c *steadyClock) now() (t time.Time, waits time.Duration) {
 	return c.believed.Add(up), waits
 }
 
-// floor is the oldest revision that can be read, 0 while all can.
-func (s *Store) floor() Revision { return Revision(s.oldest.Load()) }
+// oldestReadable is the oldest revision that can be read, 0 while all can.
+func (s *Store) oldestReadable() Revision { return Revision(s.oldest.Load()) }

@@ -56,17 +56,17 @@ type scanner struct {
 
 func newScanner(s *Snapshot, pattern IDQuad, after *IDQuad, states bool) *scanner {
 	sc := &scanner{s: s, pattern: pattern, after: after, states: states}
-	sc.start()
+	sc.startScan()
 	return sc
 }
 
-// start opens the scan of the pattern.
-func (sc *scanner) start() {
-	if !sc.translate() {
+// startScan opens the scan of the pattern.
+func (sc *scanner) startScan() {
+	if !sc.resolveGenerations() {
 		return
 	}
 	if !keys.NeedsPredicates(sc.pattern) {
-		sc.open(sc.pattern)
+		sc.openCursors(sc.pattern)
 		return
 	}
 	sc.predicates, sc.err = sc.s.knownPredicates(sc.pattern.Graph)
@@ -77,9 +77,9 @@ func (sc *scanner) start() {
 	sc.nextPredicate()
 }
 
-// translate puts ids of the index in the place of graphs; false where the graph then
+// resolveGenerations puts ids of the index in the place of graphs; false where the graph then
 // held nothing.
-func (sc *scanner) translate() (ok bool) {
+func (sc *scanner) resolveGenerations() (ok bool) {
 	if sc.s.generations == nil || sc.indexed {
 		return true
 	}
@@ -105,11 +105,11 @@ func (sc *scanner) nextPredicate() bool {
 	p := sc.pattern
 	p.Predicate = sc.predicates[0]
 	sc.predicates = sc.predicates[1:]
-	sc.open(p)
+	sc.openCursors(p)
 	return true
 }
 
-func (sc *scanner) open(p IDQuad) {
+func (sc *scanner) openCursors(p IDQuad) {
 	sc.s.scans.Add(1)
 	sc.order = keys.Choose(p)
 	sc.prefix, _ = sc.order.AppendPrefix(nil, p)
@@ -149,11 +149,11 @@ func (sc *scanner) close() {
 func (sc *scanner) next() bool {
 	for sc.err == nil && sc.present != nil {
 		if sc.steps++; sc.steps%index.CheckEvery == 0 {
-			if sc.err = sc.s.pace(); sc.err != nil {
+			if sc.err = sc.s.waitForPace(); sc.err != nil {
 				return false
 			}
 		}
-		pastFirst, any := sc.pick()
+		pastFirst, any := sc.pickSide()
 		switch {
 		case !any:
 			if !sc.nextPredicate() {
@@ -176,8 +176,8 @@ func (sc *scanner) next() bool {
 	return false
 }
 
-// pick says on which side the next key is.
-func (sc *scanner) pick() (pastFirst, any bool) {
+// pickSide says on which side the next key is.
+func (sc *scanner) pickSide() (pastFirst, any bool) {
 	presentValid := sc.present.Valid()
 	if sc.past == nil || !sc.past.Valid() {
 		return false, presentValid
@@ -195,15 +195,15 @@ func (sc *scanner) takePresent() bool {
 		sc.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", sc.present.Key())
 		return false
 	}
-	if !keys.Matches(sc.pattern, q) || !sc.admits(&q) {
+	if !keys.Matches(sc.pattern, q) || !sc.admitsRow(&q) {
 		return false
 	}
 	sc.row = Row{IDQuad: q}
 	if sc.states || sc.past != nil {
-		return sc.decode(sc.present, sc.order == keys.SPOG) && sc.err == nil
+		return sc.decodeState(sc.present, sc.order == keys.SPOG) && sc.err == nil
 	}
 	sc.row.Graph = sc.name
-	sc.err = sc.s.charge()
+	sc.err = sc.s.countRead()
 	return sc.err == nil
 }
 
@@ -219,23 +219,23 @@ func (sc *scanner) takePast() bool {
 		return sc.takeVersion(q, from, to)
 	}
 	at := uint64(sc.s.position.Revision)
-	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admits(&q) || sc.forgotten(sc.name, to) {
+	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admitsRow(&q) || sc.isForgotten(sc.name, to) {
 		return false
 	}
 	sc.row = Row{IDQuad: q, from: Revision(from), to: Revision(to)}
-	return sc.decode(sc.past, sc.order == keys.SPOG) && sc.err == nil
+	return sc.decodeState(sc.past, sc.order == keys.SPOG) && sc.err == nil
 }
 
-// admits is that of the snapshot; an error ends the scan.
-func (sc *scanner) admits(q *IDQuad) bool {
+// admitsRow is that of the snapshot; an error ends the scan.
+func (sc *scanner) admitsRow(q *IDQuad) bool {
 	if q.Graph != sc.graph || sc.s.hides != nil && q.Predicate != sc.predicate {
-		sc.enter(q)
+		sc.enterGraph(q)
 	}
 	return sc.graphShown
 }
 
-// enter finds out about a graph, or a predicate in it, that the row before was not of.
-func (sc *scanner) enter(q *IDQuad) {
+// enterGraph finds out about a graph, or a predicate in it, that the row before was not of.
+func (sc *scanner) enterGraph(q *IDQuad) {
 	sc.name, sc.graphShown = q.Graph, true
 	if sc.s.generations != nil {
 		if q.Graph != sc.graph {
@@ -245,7 +245,7 @@ func (sc *scanner) enter(q *IDQuad) {
 			sc.tenure, sc.graphShown = sc.s.generations.TenureOf(q.Graph)
 			sc.name = sc.tenure.Graph
 		} else {
-			sc.name, sc.graphShown = sc.s.counts(q.Graph)
+			sc.name, sc.graphShown = sc.s.currentGraph(q.Graph)
 		}
 	}
 	if sc.graphShown {
@@ -254,9 +254,9 @@ func (sc *scanner) enter(q *IDQuad) {
 	sc.graph, sc.predicate = q.Graph, q.Predicate
 }
 
-// decode reads the state of the row, from the cursor where it holds it, and
+// decodeState reads the state of the row, from the cursor where it holds it, and
 // tells whether the view shows any of it.
-func (sc *scanner) decode(c index.Cursor, here bool) bool {
+func (sc *scanner) decodeState(c index.Cursor, here bool) bool {
 	var st base.State
 	if here {
 		sc.err = c.Value(func(v []byte) (err error) {
@@ -264,7 +264,7 @@ func (sc *scanner) decode(c index.Cursor, here bool) bool {
 				st = sc.state // as for most statements of one commit
 				return nil
 			}
-			if st, err = base.ParseState(v, sc.agent); err == nil {
+			if st, err = base.ParseState(v, sc.agentOf); err == nil {
 				sc.s.generations.Settle(&st, sc.row.Graph)
 				sc.state, sc.stateBytes = st, append(sc.stateBytes[:0], v...)
 			}
@@ -287,11 +287,11 @@ func (sc *scanner) decode(c index.Cursor, here bool) bool {
 		sc.row.from = st.Since
 	}
 	sc.row.Graph = sc.name
-	sc.row.shown = sc.s.visible(sc.row.Graph, st.Assertions)
+	sc.row.shown = sc.s.visibleAssertions(sc.row.Graph, st.Assertions)
 	if len(sc.row.shown) == 0 {
 		return false
 	}
-	if sc.err = sc.s.charge(); sc.err != nil {
+	if sc.err = sc.s.countRead(); sc.err != nil {
 		return false
 	}
 	sc.noteSources()
@@ -306,8 +306,8 @@ func (sc *scanner) noteSources() {
 	}
 }
 
-// agent is the agent of a dictionary number.
-func (sc *scanner) agent(number uint64) (AgentID, error) {
+// agentOf is the agent of a dictionary number.
+func (sc *scanner) agentOf(number uint64) (AgentID, error) {
 	if number == sc.sourceNumber {
 		return sc.source, nil
 	}

@@ -12,7 +12,7 @@ import (
 func TestScratchBounds(t *testing.T) {
 	shares := func(n, bytes int) bool {
 		var s scratch
-		room := s.changes()
+		room := s.changeList()
 		if cap(room) != roomAtOnce {
 			t.Fatalf("there is room for %d changes", cap(room))
 		}
@@ -20,7 +20,7 @@ func TestScratchBounds(t *testing.T) {
 		for range n {
 			changes = append(changes, Change{ReplacedBy: 7})
 		}
-		kept := s.kept(changes, bytes)
+		kept := s.retainChanges(changes, bytes)
 		if len(kept) != n || cap(kept) != n || kept[n-1].ReplacedBy != 7 {
 			t.Errorf("%d changes are kept as %d with room for %d", n, len(kept), cap(kept))
 		}
@@ -63,7 +63,7 @@ func TestScratchLists(t *testing.T) {
 		}
 	}
 	for range maxLists {
-		list := s.list()
+		list := s.keyList()
 		if len(list) != 0 || cap(list) == 0 {
 			t.Fatalf("%d keys in a place for %d", len(list), cap(list))
 		}
@@ -73,7 +73,7 @@ func TestScratchLists(t *testing.T) {
 			}
 		}
 	}
-	if list := s.list(); list != nil {
+	if list := s.keyList(); list != nil {
 		t.Errorf("a place for %d keys out of nothing", cap(list))
 	}
 }

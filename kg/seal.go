@@ -32,7 +32,7 @@ type formatted struct {
 }
 
 func newSealer(secret []byte) (*sealer, error) {
-	block, err := aes.NewCipher(derive(secret, "cursor"))
+	block, err := aes.NewCipher(deriveKey(secret, "cursor"))
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +40,11 @@ func newSealer(secret []byte) (*sealer, error) {
 	if err != nil {
 		return nil, err
 	}
-	position, err := aes.NewCipher(derive(secret, "position block"))
-	return &sealer{aead: aead, mac: derive(secret, "position"), position: position}, err
+	position, err := aes.NewCipher(deriveKey(secret, "position block"))
+	return &sealer{aead: aead, mac: deriveKey(secret, "position"), position: position}, err
 }
 
-func derive(secret []byte, purpose string) []byte {
+func deriveKey(secret []byte, purpose string) []byte {
 	h := hmac.New(sha256.New, secret)
 	h.Write([]byte("koine " + purpose))
 	return h.Sum(nil)
@@ -149,14 +149,14 @@ func (s *Store) errPositionGone(why string) *Error {
 // CommitID is the UUID of a commit: version 5 of epoch and revision, so that it
 // is the same wherever the log is read.
 func (s *Store) CommitID(r Revision) string {
-	return s.uuid(binary.BigEndian.AppendUint64([]byte{'c'}, uint64(r)))
+	return s.newUUID(binary.BigEndian.AppendUint64([]byte{'c'}, uint64(r)))
 }
 
 // ChangeID is the UUID of the change at the position of its Event: the last
 // change of a commit is at EndOfCommit.
 func (s *Store) ChangeID(p Position) string {
 	b := binary.BigEndian.AppendUint64([]byte{'p'}, uint64(p.Revision))
-	return s.uuid(binary.BigEndian.AppendUint32(b, p.Index))
+	return s.newUUID(binary.BigEndian.AppendUint32(b, p.Index))
 }
 
 // SnapshotChangeID is the UUID of a statement as an element of the snapshot of
@@ -168,9 +168,9 @@ func (s *Store) SnapshotChangeID(r Revision, q Quad) string {
 		b = binary.AppendUvarint(b, uint64(len(record)))
 		b = append(b, record...)
 	}
-	return s.uuid(b)
+	return s.newUUID(b)
 }
 
-func (s *Store) uuid(name []byte) string {
+func (s *Store) newUUID(name []byte) string {
 	return uuid.NewSHA1(uuid.UUID(s.dir.Epoch), name).String()
 }

@@ -38,11 +38,11 @@ type Snapshot struct {
 	// commit reads one of the log; nil in an update under way.
 	commit func(Revision) (*Commit, error)
 
-	read   atomic.Int64
-	meter  *Meter // nil: none
-	scans  atomic.Int64
-	reader *reader  // keeps decisions beyond this read; nil: none
-	graphs sync.Map // ID → bool: the decision per graph, where the reader does not keep it
+	read         atomic.Int64
+	meter        *Meter // nil: none
+	scans        atomic.Int64
+	cachedReader *cachedReader // keeps decisions beyond this read; nil: none
+	graphs       sync.Map      // ID → bool: the decision per graph, where the reader does not keep it
 	// hides tells which statements are hidden from the principal, nil if none is;
 	// places keeps what it said.
 	hides  func(predicate, graph Term) bool
@@ -249,7 +249,7 @@ func (s *Snapshot) Assertions(row Row) ([]Assertion, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := s.visible(row.Graph, st.Assertions)
+	list := s.visibleAssertions(row.Graph, st.Assertions)
 	s.noteSources(list)
 	return list, nil
 }
@@ -264,8 +264,8 @@ func (s *Snapshot) Statement(row Row) (Statement, error) {
 	return Statement{Quad: q, Assertions: list}, err
 }
 
-// revision is up to which generations of graphs count.
-func (s *Snapshot) revision() Revision {
+// generationRevision is up to which generations of graphs count.
+func (s *Snapshot) generationRevision() Revision {
 	if s.past {
 		return s.position.Revision
 	}
@@ -278,17 +278,17 @@ func (s *Snapshot) toIndex(graph ID) (ID, bool) {
 	if graph.IsZero() || s.generations == nil {
 		return graph, true
 	}
-	return s.generations.IDAt(graph, s.revision())
+	return s.generations.IDAt(graph, s.generationRevision())
 }
 
-// counts tells whether what the index holds under an id is that of the graph at the
+// currentGraph tells whether what the index holds under an id is that of the graph at the
 // revision that is read, and gives the id of the graph's name.
-func (s *Snapshot) counts(graph ID) (name ID, is bool) {
+func (s *Snapshot) currentGraph(graph ID) (name ID, is bool) {
 	if s.generations == nil {
 		return graph, true
 	}
 	t, ok := s.generations.TenureOf(graph)
-	at := s.revision()
+	at := s.generationRevision()
 	return t.Graph, ok && t.From <= at && (t.Until == 0 || at < t.Until)
 }
 
@@ -312,7 +312,7 @@ func (s *Snapshot) loadIndexed(row Row) (st base.State, err error) {
 		return err
 	})
 	s.generations.Settle(&st, row.Graph)
-	if err == nil && !found && row.to != 0 && row.to <= s.floor() {
+	if err == nil && !found && row.to != 0 && row.to <= s.oldestReadable() {
 		return st, s.errGone(row.from) // was taken away meanwhile
 	}
 	if err == nil && !found {
@@ -321,8 +321,8 @@ func (s *Snapshot) loadIndexed(row Row) (st base.State, err error) {
 	return st, err
 }
 
-// floor is the oldest revision that can be read, 0 while all can.
-func (s *Snapshot) floor() Revision {
+// oldestReadable is the oldest revision that can be read, 0 while all can.
+func (s *Snapshot) oldestReadable() Revision {
 	if s.oldest == nil {
 		return 0
 	}
@@ -330,15 +330,15 @@ func (s *Snapshot) floor() Revision {
 }
 
 func (s *Snapshot) errGone(r Revision) error {
-	return datadir.ErrRevisionGone(r, Position{s.position.Epoch, s.floor(), EndOfCommit})
+	return datadir.ErrRevisionGone(r, Position{s.position.Epoch, s.oldestReadable(), EndOfCommit})
 }
 
-// admits tells whether the view shows anything of the graph. A graph whose name
+// admitsGraph tells whether the view shows anything of the graph. A graph whose name
 // cannot be read is an error: to pass over it would look like one that is empty.
 // Where policies change while this reads, the new ones decide from then on.
-func (s *Snapshot) admits(graph ID) (bool, error) {
+func (s *Snapshot) admitsGraph(graph ID) (bool, error) {
 	if s.view.Graphs == nil {
-		switch known := s.reader.find(graph); {
+		switch known := s.cachedReader.lookupDecision(graph); {
 		case known == readable:
 			return true, nil
 		case known == unreadable, known == ownGraph && !s.view.AllGraphs && !s.view.IncludePending:
@@ -363,14 +363,14 @@ func (s *Snapshot) admits(graph ID) (bool, error) {
 // mayRead tells whether the principal reads the graph, and whether that is kept
 // beyond this read.
 func (s *Snapshot) mayRead(graph ID, t Term) (may, kept bool) {
-	switch s.reader.find(graph) {
+	switch s.cachedReader.lookupDecision(graph) {
 	case readable:
 		return true, true
 	case unreadable:
 		return false, true
 	}
 	if IsOwnGraph(t) {
-		s.reader.keep(graph, ownGraph)
+		s.cachedReader.cacheDecision(graph, ownGraph)
 		return s.access.Allowed(s.view.Principal, t, Read), false
 	}
 	may = s.access.Allowed(s.view.Principal, t, Read)
@@ -378,13 +378,13 @@ func (s *Snapshot) mayRead(graph ID, t Term) (may, kept bool) {
 	if may {
 		known = readable
 	}
-	return may, s.reader.keep(graph, known)
+	return may, s.cachedReader.cacheDecision(graph, known)
 }
 
 // admitsPlace tells whether the view shows statements with the predicate in the
 // graph.
 func (s *Snapshot) admitsPlace(predicate, graph ID) (bool, error) {
-	shown, err := s.admits(graph)
+	shown, err := s.admitsGraph(graph)
 	if !shown || err != nil || s.hides == nil {
 		return shown, err
 	}
@@ -425,7 +425,7 @@ func (s *Store) pin(context.Context) (pinned, error) {
 	s.pins.Set(at, n+1)
 	s.users.Add(1)
 	base := s.newKV(at)
-	return pinned{s.head.Load(), s.layers.over(base, s.layers.readerMem()), base, at}, nil
+	return pinned{s.head.Load(), s.layers.newKV(base, s.layers.readerMem()), base, at}, nil
 }
 
 func (s *Store) unpin(p pinned) {
@@ -440,8 +440,8 @@ func (s *Store) unpin(p pinned) {
 	s.users.Done()
 }
 
-// publish shows a head whose keys Badger has.
-func (s *Store) publish(h *head) {
+// publishHead shows a head whose keys Badger has.
+func (s *Store) publishHead(h *head) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.showFlushed(h.revision)
@@ -564,7 +564,7 @@ const MaxLiteralKinds = 256
 // the store has too many languages or datatypes: then the values have to be
 // read.
 func (s *Snapshot) Literals(text string) (known []Term, complete bool, err error) {
-	languages, datatypes := s.listed(keys.LanguagePrefix()), s.listed(keys.DatatypePrefix())
+	languages, datatypes := s.listSuffixes(keys.LanguagePrefix()), s.listSuffixes(keys.DatatypePrefix())
 	if len(languages) > MaxLiteralKinds || len(datatypes) > MaxLiteralKinds {
 		return nil, false, nil
 	}
@@ -617,9 +617,9 @@ func (s *Snapshot) HasLiteralOf(predicate ID) (bool, error) {
 	return false, nil
 }
 
-// listed gives what follows a prefix in the keys that begin with it, one more
+// listSuffixes gives what follows a prefix in the keys that begin with it, one more
 // than MaxLiteralKinds at the most.
-func (s *Snapshot) listed(prefix []byte) []string {
+func (s *Snapshot) listSuffixes(prefix []byte) []string {
 	c := s.kv.Scan(prefix)
 	defer c.Close()
 	var out []string

@@ -55,10 +55,10 @@ type Stats struct {
 	// Sources is how many agents statements outside koine's own graphs have as
 	// sources, MostBacked how many the one with the most of them has, MaxBacked
 	// Options.MaxBacked, OverShare how many updates that refused.
-	Sources    uint64
-	MostBacked uint64
-	MaxBacked  uint64
-	OverShare  uint64
+	Sources             uint64
+	MostBacked          uint64
+	MaxSourceStatements uint64
+	OverShare           uint64
 }
 
 // measures are what the committer observes, and the append that it waits for.
@@ -74,27 +74,27 @@ func (s *Store) Stats() Stats {
 	h := s.head.Load()
 	st := Stats{
 		Revision: h.revision, Time: h.time, Terms: h.nextNumber - 1,
-		QueueLength: len(s.queue), Watchers: s.tailer.watchers(),
+		QueueLength: len(s.queue), Watchers: s.tailer.countWatchers(),
 		CacheHits: s.cache.Hits.Read(), CacheMisses: s.cache.Misses.Read(), KeysRead: s.keysRead.Read(),
 		OldestInLog: Revision(s.wal.First()), LogBytes: s.wal.UsedBytes(), ReplayedOpen: s.replayed,
-		CommitSeconds: s.measures.commit.histogram(latencyBounds, float64(time.Second)),
-		AppendSeconds: s.measures.append.histogram(latencyBounds, float64(time.Second)),
-		GroupCommits:  s.measures.group.histogram(groupBounds, 1),
-		QueueBound:    s.options.QueueLength, ReserveBytes: s.options.ReserveBytes, OldestReadable: s.floor(), History: s.options.History,
+		CommitSeconds: s.measures.commit.snapshotIn(latencyBounds, float64(time.Second)),
+		AppendSeconds: s.measures.append.snapshotIn(latencyBounds, float64(time.Second)),
+		GroupCommits:  s.measures.group.snapshotIn(groupBounds, 1),
+		QueueBound:    s.options.QueueLength, ReserveBytes: s.options.ReserveBytes, OldestReadable: s.oldestReadable(), History: s.options.History,
 	}
 	if err := s.Ready(); err != nil {
 		st.Refused = CodeOf(err)
 	}
 	st.FreeBytes, _ = s.options.FreeBytes(s.dir.Path) // a scrape has nobody to tell
 	st.CheckpointBytes = s.checkpointBytes()
-	st.LagRevisions, st.MaxLag = s.tailer.lag(h.revision)
+	st.LagRevisions, st.MaxLag = s.tailer.lagBehind(h.revision)
 	h.catalogue.Each(keys.PrefixPredicate, ID{}, func(graph, _ ID, n uint64) {
 		if t, counts := h.generations.TenureOf(graph); counts && t.Until == 0 {
 			st.Statements += n
 		}
 	})
 	st.Sources, st.MostBacked = h.catalogue.Backers()
-	st.MaxBacked, st.OverShare = s.options.MaxBacked, s.overShare.Read()
+	st.MaxSourceStatements, st.OverShare = s.options.MaxSourceStatements, s.overQuota.Read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -109,7 +109,7 @@ func (s *Store) Stats() Stats {
 // checkpointBytes is what the checkpoints take; a file that goes away meanwhile
 // takes nothing.
 func (s *Store) checkpointBytes() (sum int64) {
-	paths, _ := s.checkpoints()
+	paths, _ := s.listCheckpoints()
 	for _, p := range paths {
 		if st, err := os.Stat(p); err == nil {
 			sum += st.Size()
@@ -118,8 +118,8 @@ func (s *Store) checkpointBytes() (sum int64) {
 	return sum
 }
 
-// lag is how far behind head the watchers are. It looks at each of them.
-func (t *tailer) lag(head Revision) (Histogram, Revision) {
+// lagBehind is how far behind head the watchers are. It looks at each of them.
+func (t *tailer) lagBehind(head Revision) (Histogram, Revision) {
 	h := Histogram{Bounds: lagBounds, Counts: make([]uint64, len(lagBounds)+1)}
 	var most Revision
 	t.mu.Lock()
@@ -197,12 +197,14 @@ func (d *distribution) observe(bounds []float64, v float64, sum uint64) {
 	d.sum.Add(sum)
 }
 
-func (d *distribution) took(t time.Duration) { d.observe(latencyBounds, t.Seconds(), uint64(t)) }
+func (d *distribution) observeDuration(t time.Duration) {
+	d.observe(latencyBounds, t.Seconds(), uint64(t))
+}
 
-func (d *distribution) size(n int) { d.observe(groupBounds, float64(n), uint64(n)) }
+func (d *distribution) observeSize(n int) { d.observe(groupBounds, float64(n), uint64(n)) }
 
-// histogram is what was observed so far, in units of so many of the sum's.
-func (d *distribution) histogram(bounds []float64, unit float64) Histogram {
+// snapshotIn is what was observed so far, in units of so many of the sum's.
+func (d *distribution) snapshotIn(bounds []float64, unit float64) Histogram {
 	h := Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1), Sum: float64(d.sum.Load()) / unit}
 	for i := range h.Counts {
 		h.Counts[i] = d.counts[i].Load()
@@ -221,6 +223,6 @@ type Stages struct {
 	Commits int
 }
 
-func (g *group) stages(queued time.Time) Stages {
+func (g *group) stagesFrom(queued time.Time) Stages {
 	return Stages{queued, g.began, g.executed, g.appended, g.applied, g.revision, len(g.commits)}
 }

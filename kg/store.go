@@ -23,20 +23,20 @@ import (
 
 // Store is an open data directory. Its methods may be called concurrently.
 type Store struct {
-	options   Options
-	log       *slog.Logger
-	dir       *datadir.Directory
-	wal       *wal.Log
-	db        *badger.DB
-	aside     string   // the temporary directory of a read-only store's index; "" for none
-	asideLock *os.File // of it, held
-	cache     *index.TermCache
-	readers   *readers
-	sealer    *sealer
-	tailer    *tailer
-	lately    lately
-	steady    *steadyClock // nil without Options.History
-	names     names
+	options       Options
+	log           *slog.Logger
+	dir           *datadir.Directory
+	wal           *wal.Log
+	db            *badger.DB
+	aside         string   // the temporary directory of a read-only store's index; "" for none
+	asideLock     *os.File // of it, held
+	cache         *index.TermCache
+	accessCache   *accessCache
+	sealer        *sealer
+	tailer        *tailer
+	recentCommits recentCommits
+	steady        *steadyClock // nil without Options.History
+	names         names
 
 	// head is what readers see: moved forward only once log and index have it.
 	head atomic.Pointer[head]
@@ -50,13 +50,13 @@ type Store struct {
 	diskFull atomic.Bool
 
 	queue     chan *update
-	exclusive chan func()   // runs between two groups, with nothing left in memory
-	between   chan func()   // runs between two groups
-	purge     chan struct{} // of one; there may be something to remove
-	abandoned abandoned     // generations that are still to be given up
-	appended  chan error    // the append of the group ahead has ended
-	flushed   chan error    // a write of memory to Badger has ended
-	scrubbed  chan struct{} // closed when the log has been read through
+	exclusive chan func()          // runs between two groups, with nothing left in memory
+	between   chan func()          // runs between two groups
+	purge     chan struct{}        // of one; there may be something to remove
+	abandoned abandonedGenerations // generations that are still to be given up
+	appended  chan error           // the append of the group ahead has ended
+	flushed   chan error           // a write of memory to Badger has ended
+	scrubbed  chan struct{}        // closed when the log has been read through
 	stop      chan struct{}
 	stopped   sync.WaitGroup
 	closeOnce sync.Once
@@ -65,16 +65,16 @@ type Store struct {
 	checkpointing sync.Mutex // held while a checkpoint is written
 	retaining     sync.Mutex // held by a round of the history option; before checkpointing
 
-	turns turns
+	updateQueues updateQueues
 	// observers are written with mu held.
 	observers atomic.Pointer[[]*observer]
 	// judging ends with the judgements.
 	judging    context.Context
 	endJudging context.CancelFunc
-	recently   recently // the committer's alone, as the next four
+	recently   recentChanges // the committer's alone, as the next four
 	scratch    scratch
 	met        index.MetTerms
-	tempo      tempo
+	tempo      pacing
 	ahead      *group                // executed, and on its way to the log; nil for none
 	entry      *logentry.EntryWriter // of the append under way
 	frames     wal.Frames            // its entries
@@ -100,7 +100,7 @@ type Store struct {
 	// counted tells that the catalogue has the counts by source: always, once the
 	// store is open and takes updates.
 	counted   bool
-	overShare base.Counter // updates that were refused for Options.MaxBacked
+	overQuota base.Counter // updates that were refused for Options.MaxBacked
 	keysRead  base.Counter // of the index, since the store is being opened
 
 	layers layers // changed by the committer alone, under mu
@@ -130,7 +130,7 @@ type head struct {
 // for reading only: see Ready.
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	if err := o.valid(); err != nil {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	var d *datadir.Directory
@@ -144,22 +144,22 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		options:   o,
-		readers:   newReaders(o.Access),
-		log:       o.Logger,
-		dir:       d,
-		queue:     make(chan *update, o.QueueLength),
-		exclusive: make(chan func()),
-		between:   make(chan func()),
-		purge:     make(chan struct{}, 1),
-		readsLeft: make(chan struct{}),
-		appended:  make(chan error),
-		flushed:   make(chan error),
-		scrubbed:  make(chan struct{}),
-		stop:      make(chan struct{}),
-		moved:     make(chan struct{}),
-		entry:     logentry.NewEntryWriter(),
-		names:     names{prefixes: new(Prefixes)},
+		options:     o,
+		accessCache: newReaders(o.Access),
+		log:         o.Logger,
+		dir:         d,
+		queue:       make(chan *update, o.QueueLength),
+		exclusive:   make(chan func()),
+		between:     make(chan func()),
+		purge:       make(chan struct{}, 1),
+		readsLeft:   make(chan struct{}),
+		appended:    make(chan error),
+		flushed:     make(chan error),
+		scrubbed:    make(chan struct{}),
+		stop:        make(chan struct{}),
+		moved:       make(chan struct{}),
+		entry:       logentry.NewEntryWriter(),
+		names:       names{prefixes: new(Prefixes)},
 	}
 	s.judging, s.endJudging = context.WithCancel(context.Background())
 	if err := s.open(); err != nil {
@@ -169,7 +169,7 @@ func Open(dir string, o Options) (*Store, error) {
 	d.New = nil // it is made
 	s.stopped.Add(3)
 	go s.checkIndexFiles()
-	go s.scrub()
+	go s.scrubLog()
 	go s.tailer.run(&s.stopped)
 	if !o.ReadOnly {
 		s.stopped.Add(2)
@@ -182,7 +182,7 @@ func Open(dir string, o Options) (*Store, error) {
 		go s.retainLoop()
 	}
 	s.awaitScrub()
-	if err := s.upgrade(); err != nil {
+	if err := s.upgradeFormat(); err != nil {
 		return nil, errors.Join(fmt.Errorf("upgrade the data directory: %w", err), s.Close())
 	}
 	if !o.ReadOnly {
@@ -321,8 +321,8 @@ func (s *Store) isStopping() bool {
 	}
 }
 
-// refuse makes the store read-only until it is reopened.
-func (s *Store) refuse(e *Error) {
+// setReadOnly makes the store read-only until it is reopened.
+func (s *Store) setReadOnly(e *Error) {
 	if s.refused.CompareAndSwap(nil, e) {
 		s.log.Error("no updates are taken until the store is reopened", "code", e.Code, "error", e, "cause", e.Err)
 	}
@@ -374,12 +374,12 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	release := func() { s.unpin(p) }
 	if past {
 		// Noted before the floor is looked at: what it reads from here on stays.
-		done := s.reading(v.At)
+		done := s.holdRevision(v.At)
 		release = func() { s.unpin(p); done() }
 	}
-	if v.At != 0 && v.At < s.floor() {
+	if v.At != 0 && v.At < s.oldestReadable() {
 		release()
-		return nil, datadir.ErrRevisionGone(v.At, Position{s.dir.Epoch, s.floor(), EndOfCommit})
+		return nil, datadir.ErrRevisionGone(v.At, Position{s.dir.Epoch, s.oldestReadable(), EndOfCommit})
 	}
 	if v.At == 0 {
 		v.At = newest
@@ -398,14 +398,14 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 		ctx: ctx, kv: p.kv, access: s.options.Access, hides: Hidden(s.options.Access, v.Principal),
 		meter:   meterOf(ctx, &v.Principal),
 		forgets: base.Forgetful(s.options.Access, v.Principal), followed: unfollowed, catalogue: p.head.catalogue, generations: p.head.generations,
-		reader:   s.readers.of(&v.Principal),
-		dict:     index.Dictionary{KV: p.kv, Cache: s.cache},
-		view:     v,
-		position: Position{s.dir.Epoch, v.At, EndOfCommit},
-		past:     past,
-		oldest:   &s.oldest,
-		commit:   s.tailer.commit,
-		release:  sync.OnceFunc(release),
+		cachedReader: s.accessCache.readerFor(&v.Principal),
+		dict:         index.Dictionary{KV: p.kv, Cache: s.cache},
+		view:         v,
+		position:     Position{s.dir.Epoch, v.At, EndOfCommit},
+		past:         past,
+		oldest:       &s.oldest,
+		commit:       s.tailer.commitAt,
+		release:      sync.OnceFunc(release),
 	}, nil
 }
 

@@ -60,7 +60,7 @@ func (w *Sweep) Seek(p IDPattern, after *IDQuad) {
 		return
 	}
 	if sc.present == nil || after != nil || keys.NeedsPredicates(q) || keys.Choose(q) != sc.order {
-		w.open(q, after)
+		w.reopen(q, after)
 		return
 	}
 	sc.pattern, sc.predicates = q, nil
@@ -74,13 +74,13 @@ func (w *Sweep) Seek(p IDPattern, after *IDQuad) {
 	}
 }
 
-// open begins anew, in the order that the pattern needs.
-func (w *Sweep) open(p IDQuad, after *IDQuad) {
+// reopen begins anew, in the order that the pattern needs.
+func (w *Sweep) reopen(p IDQuad, after *IDQuad) {
 	sc := &w.sc
 	sc.close()
 	sc.pattern, sc.after, sc.predicates = p, after, nil
 	sc.prefix = nil // may still be held by what a cursor was made of
-	sc.start()
+	sc.startScan()
 }
 
 // To goes on to the first quad at or behind this one, which must fit the pattern
@@ -106,16 +106,16 @@ func (w *Sweep) To(q IDQuad) {
 	if !bytes.HasPrefix(w.target, sc.prefix) {
 		return // of a predicate before this one
 	}
-	forward(sc.present, w.target)
+	seekForward(sc.present, w.target)
 	if sc.past != nil {
 		w.target[0] = byte(sc.order.Past())
-		forward(sc.past, w.target)
+		seekForward(sc.past, w.target)
 	}
 }
 
-// forward moves a cursor to the first key at or behind this one, unless it is
+// seekForward moves a cursor to the first key at or behind this one, unless it is
 // there already.
-func forward(c index.Cursor, key []byte) {
+func seekForward(c index.Cursor, key []byte) {
 	for range index.MaxSteps {
 		if !c.Valid() || bytes.Compare(c.Key(), key) >= 0 {
 			return
@@ -140,8 +140,8 @@ func (w *Sweep) Close() { w.sc.close() }
 // Count is the number of quads that the view shows of the pattern. The
 // catalogue answers where it knows; otherwise the walk goes over them.
 func (w *Sweep) Count(p IDPattern) (n uint64, err error) {
-	if w.sc.s.exact() {
-		if _, _, ok := w.sc.s.tallied(p); ok {
+	if w.sc.s.hasExactCounts() {
+		if _, _, ok := w.sc.s.catalogueKey(p); ok {
 			return w.sc.s.CountIDs(p)
 		}
 	}
@@ -187,10 +187,10 @@ func (s *Store) startIsOver() bool {
 	}
 }
 
-// scrub reads the log once beside everything else when the store has been
+// scrubLog reads the log once beside everything else when the store has been
 // opened: opening itself reads only the newest part, and old damage would
 // otherwise be noticed by whoever comes across it. Damage ends updates.
-func (s *Store) scrub() {
+func (s *Store) scrubLog() {
 	defer s.stopped.Done()
 	defer close(s.scrubbed)
 	if s.wal.UsedBytes() > scrubbedFirst && !s.startIsOver() {

@@ -35,8 +35,8 @@ func newTailer(s *Store) *tailer {
 	}
 }
 
-// keep puts commits into the ring, just before readers see them.
-func (t *tailer) keep(commits []*Commit) {
+// addToRing puts commits into the ring, just before readers see them.
+func (t *tailer) addToRing(commits []*Commit) {
 	t.ringMu.Lock()
 	defer t.ringMu.Unlock()
 	for _, c := range commits {
@@ -49,8 +49,8 @@ func (t *tailer) keep(commits []*Commit) {
 	}
 }
 
-// tell says that readers see more. It does not wait.
-func (t *tailer) tell() {
+// notify says that readers see more. It does not wait.
+func (t *tailer) notify() {
 	select {
 	case t.more <- struct{}{}:
 	default:
@@ -72,11 +72,11 @@ func (t *tailer) run(wg *sync.WaitGroup) {
 // matchNew matches all commits up to the head of the store.
 func (t *tailer) matchNew() {
 	for {
-		r, more := t.next()
+		r, more := t.nextRevision()
 		if !more {
 			return
 		}
-		c, err := t.commit(r)
+		c, err := t.commitAt(r)
 		if err != nil {
 			// The log cannot be read: whoever needs this commit finds out for
 			// itself and is told.
@@ -88,19 +88,19 @@ func (t *tailer) matchNew() {
 		if c != nil && c.Replaced != nil { // of whom it concerns, each finds out for itself
 			matched = nil
 		}
-		t.filters.match(matched, func(w *Watcher) { w.note(r) })
+		t.filters.matchCommit(matched, func(w *Watcher) { w.noteMatch(r) })
 		if c != nil && c.ChangesGraph(SystemGraph) { // perhaps what they may see
-			t.filters.match(nil, func(w *Watcher) { w.signal() })
+			t.filters.matchCommit(nil, func(w *Watcher) { w.wakeUp() })
 		}
 		t.head = r
 		t.mu.Unlock()
 	}
 }
 
-// next is the next commit to match; more is false when all are, and when nobody
+// nextRevision is the next commit to match; more is false when all are, and when nobody
 // waits for it any more: without watchers there is nothing to match, and one that
 // comes reads from the log what was there before it.
-func (t *tailer) next() (r Revision, more bool) {
+func (t *tailer) nextRevision() (r Revision, more bool) {
 	head := t.s.head.Load().revision
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,26 +115,26 @@ func (t *tailer) next() (r Revision, more bool) {
 	}
 }
 
-// note tells a watcher that the commit may concern it.
-func (w *Watcher) note(r Revision) {
+// noteMatch tells a watcher that the commit may concern it.
+func (w *Watcher) noteMatch(r Revision) {
 	w.mu.Lock()
 	if w.wakeAt == 0 {
 		w.wakeAt = r
 	}
 	w.mu.Unlock()
-	w.signal()
+	w.wakeUp()
 }
 
-// commit is the commit of a revision, from the ring or from the log.
-func (t *tailer) commit(r Revision) (*Commit, error) {
-	if c := t.recent(r); c != nil {
+// commitAt is the commit of a revision, from the ring or from the log.
+func (t *tailer) commitAt(r Revision) (*Commit, error) {
+	if c := t.ringCommit(r); c != nil {
 		return c, nil
 	}
 	return t.s.readCommit(r)
 }
 
-// recent is the commit of a revision if the ring has it, else nil.
-func (t *tailer) recent(r Revision) *Commit {
+// ringCommit is the commit of a revision if the ring has it, else nil.
+func (t *tailer) ringCommit(r Revision) *Commit {
 	t.ringMu.Lock()
 	defer t.ringMu.Unlock()
 	return t.ring.get(r)
@@ -143,8 +143,8 @@ func (t *tailer) recent(r Revision) *Commit {
 // MaxWatchedPatterns bounds the patterns of all watchers together.
 const MaxWatchedPatterns = 1 << 20
 
-// add registers a watcher. Commits after known are matched for it.
-func (t *tailer) add(w *Watcher) (known Revision, unlink func(), err error) {
+// addWatcher registers a watcher. Commits after known are matched for it.
+func (t *tailer) addWatcher(w *Watcher) (known Revision, unlink func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.count >= t.s.options.MaxWatchers {
@@ -165,16 +165,16 @@ func (t *tailer) add(w *Watcher) (known Revision, unlink func(), err error) {
 		t.count, t.patterns = t.count-1, t.patterns-len(w.filter.Patterns)
 		t.filters.remove(w)
 		delete(t.all, w)
-		w.gone = true
+		w.unlinked = true
 	}), nil
 }
 
-// refilter gives a watcher another filter, with which commits after known are
+// setFilter gives a watcher another filter, with which commits after known are
 // matched for it.
-func (t *tailer) refilter(w *Watcher, f *sight) (known Revision, err error) {
+func (t *tailer) setFilter(w *Watcher, f *watchFilter) (known Revision, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if w.gone {
+	if w.unlinked {
 		return 0, base.ErrClosed()
 	}
 	n := len(f.Patterns) - len(w.filter.Patterns)
@@ -194,7 +194,7 @@ func (t *tailer) errPatterns() error {
 	return e
 }
 
-func (t *tailer) watchers() int {
+func (t *tailer) countWatchers() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.count
@@ -248,22 +248,22 @@ func commitSize(c *Commit) int {
 	return n
 }
 
-// lately keeps the few commits that readers of the log decoded last: the
+// recentCommits keeps the few commits that readers of the log decoded last: the
 // histories of many entities often lead to the same commit, and that of a bulk
 // load takes milliseconds to decode. A watcher that reads the log reads each of
 // its commits once, and passes it by.
-type lately struct {
+type recentCommits struct {
 	mu      sync.Mutex
 	commits [4]*Commit
 	next    int // is replaced next
 }
 
-// commit is the commit of a revision, from the ring, from here, or from the log.
-func (l *lately) commit(s *Store, r Revision) (*Commit, error) {
-	if c := s.tailer.recent(r); c != nil {
+// commitAt is the commit of a revision, from the ring, from here, or from the log.
+func (l *recentCommits) commitAt(s *Store, r Revision) (*Commit, error) {
+	if c := s.tailer.ringCommit(r); c != nil {
 		return c, nil
 	}
-	if c := l.find(r); c != nil {
+	if c := l.findCached(r); c != nil {
 		return c, nil
 	}
 	c, err := s.readCommit(r)
@@ -277,7 +277,7 @@ func (l *lately) commit(s *Store, r Revision) (*Commit, error) {
 	return c, nil
 }
 
-func (l *lately) find(r Revision) *Commit {
+func (l *recentCommits) findCached(r Revision) *Commit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.commits {

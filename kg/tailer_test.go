@@ -57,14 +57,14 @@ func TestWatchersAreToldOnce(t *testing.T) {
 	x := newFilterIndex()
 	patterns := []Pattern{{}, {Subject: IRI("urn:s")}, {Object: numbered(3).Object}, {Object: LangString("object 3", "en")}, {Subject: IRI("urn:other")}}
 	for _, p := range patterns {
-		x.add(&Watcher{filter: &sight{Filter: Filter{Patterns: []Pattern{p}}}})
+		x.add(&Watcher{filter: &watchFilter{Filter: Filter{Patterns: []Pattern{p}}}})
 	}
 	c := &Commit{}
 	for i := range 100 {
 		c.Changes = append(c.Changes, Change{Quad: numbered(i)})
 	}
 	told := make(map[Pattern]int)
-	x.match(c, func(w *Watcher) { told[w.filter.Patterns[0]]++ })
+	x.matchCommit(c, func(w *Watcher) { told[w.filter.Patterns[0]]++ })
 	for i, want := range []int{1, 1, 1, 0, 0} {
 		if got := told[patterns[i]]; got != want {
 			t.Errorf("a watcher of %v was told %d times, want %d", patterns[i], got, want)
@@ -88,7 +88,7 @@ func TestWatchersOfSeveralPatterns(t *testing.T) {
 	told := make(map[*Watcher]int)
 	var watchers []*Watcher
 	for _, f := range filters {
-		w := &Watcher{filter: &sight{Filter: f}}
+		w := &Watcher{filter: &watchFilter{Filter: f}}
 		watchers = append(watchers, w)
 		x.add(w)
 	}
@@ -98,7 +98,7 @@ func TestWatchersOfSeveralPatterns(t *testing.T) {
 	}
 	const commits = 3
 	for range commits {
-		x.match(c, func(w *Watcher) { told[w]++ })
+		x.matchCommit(c, func(w *Watcher) { told[w]++ })
 	}
 	for i, want := range []int{commits, commits, commits, commits, 0, 0} {
 		if got := told[watchers[i]]; got != want {
@@ -181,13 +181,13 @@ func TestPositionInsideACommitThatIsNotMatchedYet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if _, _, err := w.advance(); err != nil {
+	if _, _, err := w.nextMatch(); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.Position(); got != from {
 		t.Errorf("got %v, want %v", got, from)
 	}
-	s.tailer.tell()
+	s.tailer.notify()
 	for e, err := range w.Events() {
 		if err != nil || e.Position.Index != 1 {
 			t.Errorf("the first event is %v, %v, want the change with index 1", e.Position, err)

@@ -22,22 +22,22 @@ func TestTempo(t *testing.T) {
 		{"the log is slow", 10 * time.Microsecond, 5 * time.Millisecond, 64, false},
 		{"the log is slow, and very many wait", 10 * time.Microsecond, 5 * time.Millisecond, 1024, true},
 	} {
-		var tempo tempo // of a store that was opened just now
+		var tempo pacing // of a store that was opened just now
 		for range 100 {
-			tempo.executed(4, 4*c.update)
-			tempo.appended(c.group)
-			tempo.appended(0)
+			tempo.noteExecuted(4, 4*c.update)
+			tempo.noteAppended(c.group)
+			tempo.noteAppended(0)
 		}
-		if got := tempo.overlaps(c.waiting, defaultOverlapFrom); got != c.want {
+		if got := tempo.shouldOverlap(c.waiting, defaultOverlapFrom); got != c.want {
 			t.Errorf("%s: %t, after %+v", c.name, got, tempo)
 		}
 	}
 	for group, want := range map[time.Duration]bool{defaultGatherFrom - time.Microsecond: false, defaultGatherFrom + time.Microsecond: true} {
-		var tempo tempo
+		var tempo pacing
 		for range 200 {
-			tempo.appended(group)
+			tempo.noteAppended(group)
 		}
-		if got := tempo.gathers(defaultGatherFrom); got != want {
+		if got := tempo.shouldGather(defaultGatherFrom); got != want {
 			t.Errorf("with appends of %v it lets others run: %t", group, got)
 		}
 	}

@@ -5,10 +5,10 @@ import "testing"
 // TestTurns proves that those that wait for the same key go in the order in which they
 // came, that who waits for several waits for all, and that nothing is kept of who left.
 func TestTurns(t *testing.T) {
-	var queues turns
+	var queues updateQueues
 	names := []string{"a", "b", "ab", "a again", "c", "ba"}
 	keys := map[string][]uint64{"a": {1}, "b": {2}, "ab": {1, 2}, "a again": {1}, "c": {3}, "ba": {2, 1}}
-	at := map[string]*turn{}
+	at := map[string]*queuedUpdate{}
 	for _, name := range names {
 		at[name] = queues.join(keys[name])
 	}

@@ -146,7 +146,7 @@ func writeRaw(b *testing.B, db *badger.DB, version uint64, pairs []pair) {
 	b.Helper()
 	w := &indexTxn{db: db, at: version}
 	for _, p := range pairs {
-		w.set(p.key, p.value)
+		w.setKey(p.key, p.value)
 	}
 	if err := w.commit(); err != nil {
 		b.Fatal(err)

@@ -83,9 +83,9 @@ func (tx *Tx) TimeTerm() Term { return tx.w.TermOf(tx.time) }
 // update and comes back from it, unless the update's function returns another. A
 // patch that changes nothing is no error.
 func (tx *Tx) Apply(p Patch) error {
-	err := p.Normalise(tx.meta.actor())
+	err := p.Normalise(tx.meta.actingAgent())
 	if err == nil {
-		err = tx.may(&p)
+		err = tx.checkAllowed(&p)
 	}
 	if err == nil && p.Op != Remove {
 		err = p.literalWithin(tx.literalBytes)
@@ -93,15 +93,15 @@ func (tx *Tx) Apply(p Patch) error {
 	if tx.keep {
 		tx.patches = append(tx.patches, p)
 	}
-	if err == nil && p.Op != Add && tx.unseen(&p.Quad) {
+	if err == nil && p.Op != Add && tx.isHidden(&p.Quad) {
 		return tx.applyUnseen(&p)
 	}
-	return tx.apply(&p, err)
+	return tx.applyPatch(&p, err)
 }
 
-// unseen tells whether statements like this one are hidden from the caller in a
+// isHidden tells whether statements like this one are hidden from the caller in a
 // graph that it reads (Hider).
-func (tx *Tx) unseen(q *Quad) bool {
+func (tx *Tx) isHidden(q *Quad) bool {
 	if !tx.knowsHides {
 		tx.hides, tx.knowsHides = Hidden(tx.access, tx.meta.Principal), true
 	}
@@ -114,7 +114,7 @@ func (tx *Tx) unseen(q *Quad) bool {
 func (tx *Tx) applyUnseen(p *Patch) error {
 	if p.Op == Replace {
 		p.Op = Add
-		return tx.apply(p, nil)
+		return tx.applyPatch(p, nil)
 	}
 	ids, _, err := tx.w.Resolve(&p.Quad, p.foreseen)
 	if err == nil {
@@ -130,19 +130,19 @@ func (tx *Tx) applyUnseen(p *Patch) error {
 // belongs to: they have decided already who may do what.
 func (tx *Tx) ApplyOwn(p Patch) error {
 	tx.own = true
-	return tx.apply(&p, p.Normalise(tx.meta.actor()))
+	return tx.applyPatch(&p, p.Normalise(tx.meta.actingAgent()))
 }
 
-// apply executes a patch unless there is an error already.
-func (tx *Tx) apply(p *Patch, err error) error {
+// applyPatch executes a patch unless there is an error already.
+func (tx *Tx) applyPatch(p *Patch, err error) error {
 	if err == nil {
 		switch p.Op {
 		case Add:
-			err = tx.add(p, nil)
+			err = tx.addAssertion(p, nil)
 		case Remove:
-			err = tx.remove(p)
+			err = tx.removeStatement(p)
 		default:
-			err = tx.replace(p)
+			err = tx.replaceStatement(p)
 		}
 	}
 	if tx.failed == nil {
@@ -151,8 +151,8 @@ func (tx *Tx) apply(p *Patch, err error) error {
 	return err
 }
 
-// may refuses a patch that the caller must not ask for.
-func (tx *Tx) may(p *Patch) error {
+// checkAllowed refuses a patch that the caller must not ask for.
+func (tx *Tx) checkAllowed(p *Patch) error {
 	by := &tx.meta.Principal
 	if !by.Trusted() && Reserved(p.Quad) {
 		return Errorf(CodeReserved, "koine's own graphs and vocabulary are changed by its own calls only")
@@ -201,7 +201,7 @@ func (tx *Tx) mayWrite(graph Term) error {
 		return Errorf(CodePermissionDenied, "you may read the graph %s, not write it", graph).At("graph")
 	}
 	if graph != DefaultGraph && !tx.access.Allowed(by, graph, Create) {
-		held, err := tx.holds(graph)
+		held, err := tx.hasStatements(graph)
 		if err != nil {
 			return err
 		}
@@ -217,14 +217,14 @@ func errNoGraph(graph Term) *Error {
 	return Errorf(CodeGraphNotFound, "there is no graph %s", graph).At("graph")
 }
 
-// holds tells whether any statement stands in the graph.
-func (tx *Tx) holds(graph Term) (bool, error) {
+// hasStatements tells whether any statement stands in the graph.
+func (tx *Tx) hasStatements(graph Term) (bool, error) {
 	id, ok, err := tx.w.Dict.ID(graph)
 	return ok && err == nil && tx.catalog.Holds(tx.w.Generations.Current(id), tx.w.Deltas), err
 }
 
-// add makes an assertion; replaces holds the changes that made room for it.
-func (tx *Tx) add(p *Patch, replaces []uint32) error {
+// addAssertion makes an assertion; replaces holds the changes that made room for it.
+func (tx *Tx) addAssertion(p *Patch, replaces []uint32) error {
 	ids, known, err := tx.w.Resolve(&p.Quad, p.foreseen)
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func (tx *Tx) add(p *Patch, replaces []uint32) error {
 		return err
 	}
 	if same {
-		return tx.touch(ids, p.Quad.Graph)
+		return tx.touchSubject(ids, p.Quad.Graph)
 	}
 	if !known {
 		tx.w.Assign(&p.Quad, &ids)
@@ -256,9 +256,9 @@ func (tx *Tx) add(p *Patch, replaces []uint32) error {
 	for _, i := range replaces {
 		tx.changes[i].ReplacedBy = len(tx.changes)
 	}
-	return tx.record(&Change{
+	return tx.recordChange(&Change{
 		Op: Add, Quad: p.Quad, Assertion: a, ReplacedBy: -1, Replaces: replaces,
-		Before: before.Assertions, After: tx.after(before.Assertions, &a), Since: before.Since,
+		Before: before.Assertions, After: tx.assertionsAfter(before.Assertions, &a), Since: before.Since,
 	}, ids)
 }
 
@@ -273,9 +273,9 @@ func joinSources(before []Assertion, a *Assertion, timed bool) (had, same bool, 
 	return had, had && old.Same(*a) && (!timed || old.Time.Equal(a.Time)), nil
 }
 
-// after is what backs a statement once the assertion is made. Most statements of an
+// assertionsAfter is what backs a statement once the assertion is made. Most statements of an
 // update are new and have the same one: they share the list, which nobody writes to.
-func (tx *Tx) after(before []Assertion, a *Assertion) []Assertion {
+func (tx *Tx) assertionsAfter(before []Assertion, a *Assertion) []Assertion {
 	if len(before) > 0 || !a.Plain() {
 		return base.WithAssertion(before, *a)
 	}
@@ -285,7 +285,7 @@ func (tx *Tx) after(before []Assertion, a *Assertion) []Assertion {
 	return tx.alone
 }
 
-func (tx *Tx) remove(p *Patch) error {
+func (tx *Tx) removeStatement(p *Patch) error {
 	ids, known, err := tx.w.Resolve(&p.Quad, p.foreseen)
 	if err != nil {
 		return err
@@ -293,7 +293,7 @@ func (tx *Tx) remove(p *Patch) error {
 	if !known {
 		return tx.touchAbsent(ids, p.Quad.Graph)
 	}
-	if err := tx.touch(ids, p.Quad.Graph); err != nil {
+	if err := tx.touchSubject(ids, p.Quad.Graph); err != nil {
 		return err
 	}
 	before, err := tx.w.State(ids)
@@ -308,32 +308,32 @@ func (tx *Tx) remove(p *Patch) error {
 		}
 		c.Assertion, c.After = a, base.WithoutSource(before.Assertions, p.Source)
 	}
-	return tx.record(c, ids)
+	return tx.recordChange(c, ids)
 }
 
-// replace removes the other statements with the same subject, predicate and
+// replaceStatement removes the other statements with the same subject, predicate and
 // graph, and adds this one. Where this one stands already, other sources that
 // back it go on doing so.
-func (tx *Tx) replace(p *Patch) error {
+func (tx *Tx) replaceStatement(p *Patch) error {
 	var replaces []uint32
-	others, err := tx.others(&p.Quad)
+	others, err := tx.otherObjects(&p.Quad)
 	if err != nil {
 		return err
 	}
 	for _, object := range others {
 		q := p.Quad
 		q.Object = object
-		if err := tx.remove(&Patch{Op: Remove, Quad: q}); err != nil {
+		if err := tx.removeStatement(&Patch{Op: Remove, Quad: q}); err != nil {
 			return err
 		}
 		replaces = append(replaces, uint32(len(tx.changes)-1))
 	}
-	return tx.add(p, replaces)
+	return tx.addAssertion(p, replaces)
 }
 
-// others lists the objects that the subject has for the predicate in the graph,
+// otherObjects lists the objects that the subject has for the predicate in the graph,
 // but this quad's own, in an order that does not depend on the index.
-func (tx *Tx) others(q *Quad) ([]Term, error) {
+func (tx *Tx) otherObjects(q *Quad) ([]Term, error) {
 	var pattern IDQuad
 	for _, part := range [...]struct {
 		t  Term
@@ -369,8 +369,8 @@ func (tx *Tx) others(q *Quad) ([]Term, error) {
 	return objects, nil
 }
 
-// record takes a change into the update.
-func (tx *Tx) record(c *Change, ids IDQuad) error {
+// recordChange takes a change into the update.
+func (tx *Tx) recordChange(c *Change, ids IDQuad) error {
 	if g := tx.w.Generations; g != nil {
 		if w := g.Writing[g.Name(ids.Graph)]; w != nil {
 			return errBeingReplaced(c.Quad.Graph)
@@ -386,7 +386,7 @@ func (tx *Tx) record(c *Change, ids IDQuad) error {
 	if tx.bytes > MaxCommitBytes {
 		return errCommitTooLarge()
 	}
-	if err := tx.touch(ids, c.Quad.Graph); err != nil {
+	if err := tx.touchSubject(ids, c.Quad.Graph); err != nil {
 		return err
 	}
 	if err := tx.w.Change(c, ids, tx.revision); err != nil {
@@ -405,9 +405,9 @@ func errCommitTooLarge() error {
 	return e
 }
 
-// touch notes when the subject that the update is about was last changed,
+// touchSubject notes when the subject that the update is about was last changed,
 // before the update changes it itself.
-func (tx *Tx) touch(ids IDQuad, graph Term) error {
+func (tx *Tx) touchSubject(ids IDQuad, graph Term) error {
 	t := base.SubjectInGraph{ids.Graph, ids.Subject}
 	if tx.touched == nil {
 		return nil
@@ -426,12 +426,12 @@ func (tx *Tx) touchAbsent(ids IDQuad, graph Term) error {
 	if ids.Graph.IsZero() || ids.Subject.IsZero() {
 		return nil
 	}
-	return tx.touch(ids, graph)
+	return tx.touchSubject(ids, graph)
 }
 
-// expect refuses the update when a subject that it is about changed after the
+// checkExpected refuses the update when a subject that it is about changed after the
 // revision.
-func (tx *Tx) expect(r Revision) error {
+func (tx *Tx) checkExpected(r Revision) error {
 	for _, t := range tx.touched {
 		if t.last > r {
 			return Errorf(CodeRevisionConflict, "a statement that the update is about changed in revision %d, after the expected %d", t.last, r).At("expectedRevision")
@@ -458,12 +458,14 @@ func (tx *Tx) LastChange(graph, subject Term) (Revision, error) {
 // read, as they stand in this update, in index order. Statements applied while
 // it yields may or may not come.
 func (tx *Tx) Match(p Pattern) iter.Seq2[Statement, error] {
-	return tx.match(p, tx.access, tx.doubts)
+	return tx.matchStatements(p, tx.access, tx.doubts)
 }
 
 // MatchOwn is Match of everything there is, for the packages that may ApplyOwn.
 // What it yields is not for the caller.
-func (tx *Tx) MatchOwn(p Pattern) iter.Seq2[Statement, error] { return tx.match(p, AllowAll{}, nil) }
+func (tx *Tx) MatchOwn(p Pattern) iter.Seq2[Statement, error] {
+	return tx.matchStatements(p, AllowAll{}, nil)
+}
 
 // CountOwn is how many statements with the predicate stand in the graph, those of
 // this update included: MatchOwn counts as many. It reads none of them.
@@ -481,7 +483,7 @@ func (tx *Tx) CountOwn(graph, predicate Term) (uint64, error) {
 	return t.Count + uint64(tx.w.Deltas.Of(key)), nil
 }
 
-func (tx *Tx) match(p Pattern, access Access, doubts Doubts) iter.Seq2[Statement, error] {
+func (tx *Tx) matchStatements(p Pattern, access Access, doubts Doubts) iter.Seq2[Statement, error] {
 	s := &Snapshot{
 		kv: tx.w.O, dict: tx.w.Dict, access: access, hides: Hidden(access, tx.meta.Principal), catalogue: tx.catalog, pending: tx.w.Deltas,
 		generations: tx.w.Generations,
@@ -490,8 +492,8 @@ func (tx *Tx) match(p Pattern, access Access, doubts Doubts) iter.Seq2[Statement
 	return s.Match(p)
 }
 
-// subjects lists the subjects of the changes in order, each once.
-func subjects(changes []Change) []Term {
+// changedSubjects lists the subjects of the changes in order, each once.
+func changedSubjects(changes []Change) []Term {
 	var out []Term
 	var seen map[Term]bool // made with the second subject
 	for i := range changes {
@@ -513,8 +515,8 @@ func subjects(changes []Change) []Term {
 	return out
 }
 
-// actor is the agent that acts, the principal itself where none is named.
-func (m *Meta) actor() AgentID {
+// actingAgent is the agent that acts, the principal itself where none is named.
+func (m *Meta) actingAgent() AgentID {
 	switch {
 	case m.Actor != "":
 		return m.Actor
@@ -526,7 +528,7 @@ func (m *Meta) actor() AgentID {
 
 // normalise checks the texts of a Meta and spells its agents out.
 func (m *Meta) normalise() error {
-	m.Actor = CanonicalAgent(string(m.actor()))
+	m.Actor = CanonicalAgent(string(m.actingAgent()))
 	m.Principal.Normalise()
 	if err := m.Actor.Valid(); err != nil {
 		return err

@@ -42,7 +42,7 @@ func (tx *Tx) continueGeneration(graph Term, began Revision) {
 // writeGeneration adds a statement to the generation. One that stands in what counts,
 // kept under the id old, keeps what backs it.
 func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
-	if err := tx.may(p); err != nil {
+	if err := tx.checkAllowed(p); err != nil {
 		return as, err
 	}
 	ids, known, err := tx.w.Resolve(&p.Quad, p.foreseen)
@@ -72,7 +72,7 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 	if !known {
 		tx.w.Assign(&p.Quad, &ids)
 	}
-	return writtenAs{new: true, changed: true, restates: len(before.Assertions) > 0, backs: !had}, tx.writeStatement(p.Quad, base.State{0, tx.after(before.Assertions, &a)}, ids)
+	return writtenAs{new: true, changed: true, restates: len(before.Assertions) > 0, backs: !had}, tx.writeStatement(p.Quad, base.State{0, tx.assertionsAfter(before.Assertions, &a)}, ids)
 }
 
 // writtenAs is what became of a statement that was written into a generation: new tells

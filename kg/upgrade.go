@@ -18,10 +18,10 @@ var upgradeSteps = []struct {
 	{1, (*Store).upgradeNames},
 }
 
-// upgrade brings a directory of an older format up to formatVersion. A store that
+// upgradeFormat brings a directory of an older format up to formatVersion. A store that
 // takes no updates, for want of space or because its volume is read-only, keeps the
 // format that it has and is read by it.
-func (s *Store) upgrade() error {
+func (s *Store) upgradeFormat() error {
 	from := s.dir.UpgradingFrom
 	if from == 0 && s.dir.Prefixes != nil {
 		from = 1 // it was given a file that only format 1 has

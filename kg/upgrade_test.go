@@ -162,11 +162,11 @@ func encodeBackup(t *testing.T, format int) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := newBackupWriter(&out)
-	err := w.header(BackupInfo{Epoch: Epoch{1}.String(), First: 1, Format: format})
+	err := w.writeHeader(BackupInfo{Epoch: Epoch{1}.String(), First: 1, Format: format})
 	if err == nil {
-		err = w.record(archive.BackupPrefixes, []byte("{}"))
+		err = w.writeRecord(archive.BackupPrefixes, []byte("{}"))
 	}
-	if err = errors.Join(err, w.finish(err)); err != nil {
+	if err = errors.Join(err, w.writeEnd(err)); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

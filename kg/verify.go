@@ -54,8 +54,8 @@ type Hold struct {
 	Rules []string
 }
 
-// err is what the caller of a breach gets.
-func (v Verdict) err() error {
+// rejection is what the caller of a breach gets.
+func (v Verdict) rejection() error {
 	if v.Outcome != Violation {
 		return nil
 	}
@@ -95,10 +95,12 @@ var severity = [...]int{Accepted: 0, Held: 1, Rejected: 2, Violation: 3}
 // update is executed.
 type Idler interface{ Idle() bool }
 
-// judges tells whether updates have to be judged.
-func (s *Store) judges() bool { return s.options.Verifier != nil && !idle(s.options.Verifier) }
+// needsJudgement tells whether updates have to be judged.
+func (s *Store) needsJudgement() bool {
+	return s.options.Verifier != nil && !isIdle(s.options.Verifier)
+}
 
-func idle(v Verifier) bool {
+func isIdle(v Verifier) bool {
 	i, ok := v.(Idler)
 	return ok && i.Idle()
 }
@@ -112,7 +114,7 @@ type verifiers []Verifier
 
 // Idle tells whether all of them are.
 func (list verifiers) Idle() bool {
-	return !slices.ContainsFunc(list, func(v Verifier) bool { return !idle(v) })
+	return !slices.ContainsFunc(list, func(v Verifier) bool { return !isIdle(v) })
 }
 
 func (list verifiers) Verify(ctx context.Context, j Judgement) (Verdict, error) {
@@ -137,7 +139,7 @@ func (v Verdict) And(o Verdict) Verdict {
 		return o
 	case o.Outcome == v.Outcome:
 		v.Details = joinLines(v.Details, o.Details)
-		v.Hold = v.Hold.and(o.Hold)
+		v.Hold = v.Hold.merge(o.Hold)
 	}
 	v.Depends, v.Own = depends, own
 	return v
@@ -150,8 +152,8 @@ func joinLines(a, b string) string {
 	return a + "\n" + b
 }
 
-// and is what it takes to satisfy both.
-func (h *Hold) and(o *Hold) *Hold {
+// merge is what it takes to satisfy both.
+func (h *Hold) merge(o *Hold) *Hold {
 	if h == nil || o == nil {
 		return cmp.Or(h, o)
 	}
@@ -160,8 +162,8 @@ func (h *Hold) and(o *Hold) *Hold {
 		both.Expires = o.Expires
 	}
 	// Only who may review for the one and for the other, beside administrators.
-	for _, role := range h.roles() {
-		if slices.Contains(o.roles(), role) {
+	for _, role := range h.reviewerRoles() {
+		if slices.Contains(o.reviewerRoles(), role) {
 			both.Roles = append(both.Roles, role)
 		}
 	}
@@ -171,8 +173,8 @@ func (h *Hold) and(o *Hold) *Hold {
 	return both
 }
 
-// roles are those that may review.
-func (h *Hold) roles() []string {
+// reviewerRoles are those that may review.
+func (h *Hold) reviewerRoles() []string {
 	if h.Roles == nil {
 		return []string{RoleReviewer}
 	}
@@ -206,9 +208,9 @@ type Holder interface {
 	Hold(tx *Tx, h *HeldUpdate) (id string, err error)
 }
 
-// keeps tells whether an update with this verdict is handed to the holder. One
+// shouldHold tells whether an update with this verdict is handed to the holder. One
 // that comes out of a review already is not held twice.
-func (s *Store) keeps(u *update, v Verdict) bool {
+func (s *Store) shouldHold(u *update, v Verdict) bool {
 	return v.Outcome == Held && s.options.Holder != nil && u.held == nil && !u.patient && u.meta.ProposalID == ""
 }
 
@@ -233,9 +235,9 @@ func heldUpdate(u *update, tx *Tx, v Verdict, rules uint64) *HeldUpdate {
 	return &HeldUpdate{Meta: u.meta, Patches: tx.patches, Verdict: v, rules: rules}
 }
 
-// hold makes the update one that keeps what it would have done. It is not
+// holdUpdate makes the update one that keeps what it would have done. It is not
 // judged: what it writes is koine's own.
-func (u *update) hold(holder Holder, held *HeldUpdate) {
+func (u *update) holdUpdate(holder Holder, held *HeldUpdate) {
 	u.held, u.judged = held, nil
 	u.meta.HasExpected = false // that was looked at before
 	u.fn = func(tx *Tx) (err error) {

@@ -38,8 +38,8 @@ func (s *Snapshot) Versions(p IDPattern, after *IDQuad) iter.Seq2[Version, error
 		defer sc.close()
 		var held Version // may go on with the next row
 		for sc.next() {
-			v := s.version(sc.row)
-			if held.From != 0 && held.continues(&v) {
+			v := s.versionOf(sc.row)
+			if held.From != 0 && held.continuesAs(&v) {
 				held.To = v.To
 				continue
 			}
@@ -56,9 +56,9 @@ func (s *Snapshot) Versions(p IDPattern, after *IDQuad) iter.Seq2[Version, error
 	}
 }
 
-// version is what a row of a version scanner says of its time. What ended only
+// versionOf is what a row of a version scanner says of its time. What ended only
 // after the revision that is read stands.
-func (s *Snapshot) version(row Row) Version {
+func (s *Snapshot) versionOf(row Row) Version {
 	v := Version{Row: row, From: row.from, To: row.to}
 	if v.To > s.position.Revision {
 		v.To = 0
@@ -66,10 +66,10 @@ func (s *Snapshot) version(row Row) Version {
 	return v
 }
 
-// continues tells whether next is the same statement with the same assertions,
+// continuesAs tells whether next is the same statement with the same assertions,
 // from where v ends: what changed between is not shown, or was undone in the same
 // commit.
-func (v *Version) continues(next *Version) bool {
+func (v *Version) continuesAs(next *Version) bool {
 	return v.IDQuad == next.IDQuad && v.To == next.From && sameShown(v.shown, next.shown)
 }
 
@@ -85,17 +85,17 @@ func sameShown(a, b []Assertion) bool {
 // that is read, and what stands.
 func newVersionScanner(s *Snapshot, pattern IDQuad, after *IDQuad) *scanner {
 	sc := &scanner{s: s, pattern: pattern, after: after, states: true, versions: true}
-	sc.start()
+	sc.startScan()
 	return sc
 }
 
 // takeVersion is takePast of a walk over versions.
 func (sc *scanner) takeVersion(q IDQuad, from, to uint64) bool {
-	if from > uint64(sc.s.position.Revision) || !keys.Matches(sc.pattern, q) || !sc.admits(&q) || sc.forgotten(sc.name, to) {
+	if from > uint64(sc.s.position.Revision) || !keys.Matches(sc.pattern, q) || !sc.admitsRow(&q) || sc.isForgotten(sc.name, to) {
 		return false
 	}
 	sc.row = Row{IDQuad: q, from: Revision(from), to: Revision(to)}
-	return sc.decode(sc.past, sc.order == keys.SPOG) && sc.err == nil
+	return sc.decodeState(sc.past, sc.order == keys.SPOG) && sc.err == nil
 }
 
 // versionsOfGenerations is Versions where graphs have generations: what the index has
@@ -103,8 +103,8 @@ func (sc *scanner) takeVersion(q IDQuad, from, to uint64) bool {
 func (s *Snapshot) versionsOfGenerations(p IDPattern, after *IDQuad) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		m := s.newVersionMerge(p, after)
-		for m.next() {
-			for _, v := range m.statements() {
+		for m.nextTriple() {
+			for _, v := range m.mergedVersions() {
 				if !yield(v, nil) {
 					return
 				}
@@ -154,10 +154,10 @@ func (s *Snapshot) newVersionMerge(p IDPattern, after *IDQuad) *versionMerge {
 	}
 	graphs := []ID{p.Graph}
 	if !p.Graph.IsZero() {
-		graphs = s.generations.IdsBetween(p.Graph, s.floor(), s.position.Revision)
+		graphs = s.generations.IdsBetween(p.Graph, s.oldestReadable(), s.position.Revision)
 	}
 	if after != nil {
-		m.after = m.key(*after)
+		m.after = m.orderKey(*after)
 	}
 	for _, graph := range graphs {
 		source := &versionSource{pattern: IDQuad(p), size: minVersionPiece}
@@ -172,19 +172,19 @@ func (s *Snapshot) newVersionMerge(p IDPattern, after *IDQuad) *versionMerge {
 	return m
 }
 
-// key is that by which statements are in order: as in a scan of the revision that is
+// orderKey is that by which statements are in order: as in a scan of the revision that is
 // read.
-func (m *versionMerge) key(q IDQuad) []byte {
+func (m *versionMerge) orderKey(q IDQuad) []byte {
 	if graph, ok := m.s.toIndex(q.Graph); ok {
 		q.Graph = graph
 	}
 	return m.order.Append(nil, q)
 }
 
-// head is the next version of a source, nil at its end and after an error.
-func (m *versionMerge) head(source *versionSource) *Version {
+// peek is the next version of a source, nil at its end and after an error.
+func (m *versionMerge) peek(source *versionSource) *Version {
 	if len(source.rows) == 0 && !source.ended && m.err == nil {
-		m.read(source)
+		m.readSource(source)
 	}
 	if len(source.rows) == 0 || m.err != nil {
 		return nil
@@ -192,10 +192,10 @@ func (m *versionMerge) head(source *versionSource) *Version {
 	return &source.rows[0]
 }
 
-// read reads the next piece of a source, of what counted at some time.
-func (m *versionMerge) read(source *versionSource) {
+// readSource reads the next piece of a source, of what counted at some time.
+func (m *versionMerge) readSource(source *versionSource) {
 	sc := &scanner{s: m.s, pattern: source.pattern, after: source.after, states: true, versions: true, indexed: true}
-	sc.start()
+	sc.startScan()
 	defer sc.close()
 	var last IDQuad // with its graph by the id in the index
 	source.rows, source.ended = source.rows[:0], true
@@ -213,7 +213,7 @@ func (m *versionMerge) read(source *versionSource) {
 			row.to = t.Until
 		}
 		if row.from <= m.s.position.Revision && (row.to == 0 || row.from < row.to) {
-			source.rows = append(source.rows, m.s.version(row))
+			source.rows = append(source.rows, m.s.versionOf(row))
 		}
 	}
 	m.err = sc.err
@@ -221,12 +221,12 @@ func (m *versionMerge) read(source *versionSource) {
 	source.size = max(minVersionPiece, min(2*source.size, versionsAhead/len(m.sources)))
 }
 
-// next gathers what there is of the next triple.
-func (m *versionMerge) next() bool {
+// nextTriple gathers what there is of the next triple.
+func (m *versionMerge) nextTriple() bool {
 	m.triple = m.triple[:0]
 	var least []byte
 	for _, source := range m.sources {
-		if v := m.head(source); v != nil {
+		if v := m.peek(source); v != nil {
 			if k := m.tripleKey(v); least == nil || bytes.Compare(k, least) < 0 {
 				least = k
 			}
@@ -236,7 +236,7 @@ func (m *versionMerge) next() bool {
 		return false
 	}
 	for _, source := range m.sources {
-		for v := m.head(source); v != nil && bytes.Equal(m.tripleKey(v), least); v = m.head(source) {
+		for v := m.peek(source); v != nil && bytes.Equal(m.tripleKey(v), least); v = m.peek(source) {
 			m.triple = append(m.triple, *v)
 			source.rows = source.rows[1:]
 		}
@@ -250,15 +250,15 @@ func (m *versionMerge) tripleKey(v *Version) []byte {
 	return m.order.Append(nil, q)
 }
 
-// statements are the versions of the triple that are behind after, those of one graph
+// mergedVersions are the versions of the triple that are behind after, those of one graph
 // together and joined where nothing changed between.
-func (m *versionMerge) statements() []Version {
+func (m *versionMerge) mergedVersions() []Version {
 	byKey := make([]struct {
 		key []byte
 		Version
 	}, 0, len(m.triple))
 	for _, v := range m.triple {
-		if k := m.key(v.IDQuad); m.after == nil || bytes.Compare(k, m.after) > 0 {
+		if k := m.orderKey(v.IDQuad); m.after == nil || bytes.Compare(k, m.after) > 0 {
 			byKey = append(byKey, struct {
 				key []byte
 				Version
@@ -274,7 +274,7 @@ func (m *versionMerge) statements() []Version {
 	var out []Version
 	for i := range byKey {
 		v := byKey[i].Version
-		if n := len(out); n > 0 && out[n-1].continues(&v) {
+		if n := len(out); n > 0 && out[n-1].continuesAs(&v) {
 			out[n-1].To = v.To
 			continue
 		}

@@ -11,13 +11,13 @@ import (
 // Watcher is a place in the log from which changes are read as they come. It
 // holds no goroutine and no buffer: a slow one reads the log.
 type Watcher struct {
-	s      *Store
-	ctx    context.Context
-	filter *sight        // written under tailer.mu, by the reader
-	wake   chan struct{} // of one; "there is more"
-	unlink func()
-	round  uint64 // of filterIndex.match; guarded by tailer.mu
-	gone   bool   // was unlinked; guarded by tailer.mu
+	s        *Store
+	ctx      context.Context
+	filter   *watchFilter  // written under tailer.mu, by the reader
+	wake     chan struct{} // of one; "there is more"
+	unlink   func()
+	round    uint64 // of filterIndex.match; guarded by tailer.mu
+	unlinked bool   // was unlinked; guarded by tailer.mu
 
 	mu     sync.Mutex // guards what follows; taken after tailer.mu
 	pos    Position   // read up to here
@@ -29,8 +29,8 @@ type Watcher struct {
 	next  Revision // the next commit to look at
 	known Revision // up to here the tailer does not match for this watcher
 	// access knows whether what the principal may read is what it was at sighted.
-	access  AccessChanges
-	sighted Revision
+	access        AccessChanges
+	accessChecked Revision
 }
 
 // Watch registers a watcher of the changes that come after from. When it
@@ -43,7 +43,7 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 	if err := s.admitRead(ctx, f.View.Principal, true); err != nil {
 		return nil, err
 	}
-	seen, err := f.ready(s)
+	seen, err := f.prepare(s)
 	if err != nil {
 		return nil, err
 	}
@@ -54,16 +54,16 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 		return nil, err
 	}
 	seen.followed, seen.known = s.head.Load().revision, from.Revision
-	w := &Watcher{s: s, ctx: ctx, filter: seen, wake: make(chan struct{}, 1), pos: from, access: ChangesOf(s.options.Access), sighted: from.Revision}
+	w := &Watcher{s: s, ctx: ctx, filter: seen, wake: make(chan struct{}, 1), pos: from, access: ChangesOf(s.options.Access), accessChecked: from.Revision}
 	if from.Compare(s.Oldest()) == 0 { // whoever begins there was told nothing before
-		w.sighted = s.head.Load().revision
+		w.accessChecked = s.head.Load().revision
 		seen.known = 0
 	}
 	w.next = from.Revision
 	if from.Index == EndOfCommit || from.Revision == 0 {
 		w.next++
 	}
-	known, unlink, err := s.tailer.add(w)
+	known, unlink, err := s.tailer.addWatcher(w)
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +89,10 @@ func (w *Watcher) Close() {
 	w.closed = true
 	w.mu.Unlock()
 	w.unlink()
-	w.signal()
+	w.wakeUp()
 }
 
-func (w *Watcher) signal() {
+func (w *Watcher) wakeUp() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -122,27 +122,27 @@ func (w *Watcher) Position() Position {
 // asks for the next.
 func (w *Watcher) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		err := w.read(func(r Revision) (more bool, err error) {
-			return w.one(r, func(e *Event) bool { return yield(*e, nil) })
+		err := w.readCommits(func(r Revision) (more bool, err error) {
+			return w.yieldCommit(r, func(e *Event) bool { return yield(*e, nil) })
 		})
 		if err != nil {
-			ended(yield, err)
+			yieldEnd(yield, err)
 		}
 	}
 }
 
-// ended tells why there is no more. It is a function of its own so that an event takes
+// yieldEnd tells why there is no more. It is a function of its own so that an event takes
 // no place on the stack while the next one is waited for.
 //
 //go:noinline
-func ended[T any](yield func(T, error) bool, err error) {
+func yieldEnd[T any](yield func(T, error) bool, err error) {
 	var none T
 	yield(none, err)
 }
 
-// read hands out one commit after the other that may match, until that says stop
+// readCommits hands out one commit after the other that may match, until that says stop
 // (nil) or it cannot go on.
-func (w *Watcher) read(one func(Revision) (more bool, err error)) error {
+func (w *Watcher) readCommits(one func(Revision) (more bool, err error)) error {
 	for {
 		// What was there before the tailer knew this watcher.
 		for ; w.next <= w.known; w.next++ {
@@ -150,7 +150,7 @@ func (w *Watcher) read(one func(Revision) (more bool, err error)) error {
 				return err
 			}
 		}
-		at, head, err := w.advance()
+		at, head, err := w.nextMatch()
 		if err != nil {
 			return err
 		}
@@ -171,9 +171,9 @@ func (w *Watcher) read(one func(Revision) (more bool, err error)) error {
 	}
 }
 
-// advance takes over from the tailer what has come meanwhile: the oldest commit
+// nextMatch takes over from the tailer what has come meanwhile: the oldest commit
 // that may match, 0 when none does, and the newest there is.
-func (w *Watcher) advance() (at, head Revision, err error) {
+func (w *Watcher) nextMatch() (at, head Revision, err error) {
 	t := w.s.tailer
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,14 +191,14 @@ func (w *Watcher) advance() (at, head Revision, err error) {
 	return at, head, nil
 }
 
-// one hands out the events of one commit; more is false when reading ends.
-func (w *Watcher) one(r Revision, yield func(*Event) bool) (more bool, err error) {
-	c, from, err := w.look(r)
+// yieldCommit hands out the events of one commit; more is false when reading ends.
+func (w *Watcher) yieldCommit(r Revision, yield func(*Event) bool) (more bool, err error) {
+	c, from, err := w.loadCommit(r)
 	if err != nil {
 		return false, err
 	}
-	if w.filter.touches(c) {
-		return false, w.replaced(c, from, yield)
+	if w.filter.matchesReplacement(c) {
+		return false, w.yieldReplacement(c, from, yield)
 	}
 	more = w.eachEvent(c, from, func(e *Event) bool {
 		if !yield(e) {
@@ -207,7 +207,7 @@ func (w *Watcher) one(r Revision, yield func(*Event) bool) (more bool, err error
 		w.moveTo(e.Position)
 		return true
 	})
-	if err := w.filter.broken(w.s); err != nil {
+	if err := w.filter.endError(w.s); err != nil {
 		return false, err
 	}
 	if more {
@@ -218,22 +218,22 @@ func (w *Watcher) one(r Revision, yield func(*Event) bool) (more bool, err error
 
 // checkAccess ends the reading when what the principal may read has changed.
 func (w *Watcher) checkAccess() error {
-	changed, upTo := w.access.ReadChanged(w.filter.View.Principal, w.sighted)
+	changed, upTo := w.access.ReadChanged(w.filter.View.Principal, w.accessChecked)
 	if changed {
 		return w.s.errAccessChanged()
 	}
-	doubts, until := w.filter.distrust.DoubtsChanged(w.sighted)
+	doubts, until := w.filter.distrust.DoubtsChanged(w.accessChecked)
 	if doubts {
 		return w.s.errAccessChanged()
 	}
 	// Either may know of less than the other: nothing up to the later changed
 	// anything, because what did is told before its revision can be read.
-	w.sighted = max(upTo, until)
+	w.accessChecked = max(upTo, until)
 	return nil
 }
 
-// look reads a commit, of which what is behind from was not handed out.
-func (w *Watcher) look(r Revision) (c *Commit, from Position, err error) {
+// loadCommit reads a commit, of which what is behind from was not handed out.
+func (w *Watcher) loadCommit(r Revision) (c *Commit, from Position, err error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, from, err
 	}
@@ -242,7 +242,7 @@ func (w *Watcher) look(r Revision) (c *Commit, from Position, err error) {
 	}
 	// What is hidden now: the operator may have said so since the last commit.
 	w.filter.hides = Hidden(w.s.options.Access, w.filter.View.Principal)
-	c, err = w.s.tailer.commit(r)
+	c, err = w.s.tailer.commitAt(r)
 	if CodeOf(err) == CodeRevisionGone {
 		gone := w.s.errPositionGone("the log no longer holds what comes next")
 		gone.Code = CodeResync
@@ -261,9 +261,9 @@ func (w *Watcher) look(r Revision) (c *Commit, from Position, err error) {
 	return c, from, nil
 }
 
-// replaced ends the reading at a commit that replaced a graph which the filter is about,
+// yieldReplacement ends the reading at a commit that replaced a graph which the filter is about,
 // behind the event that tells of it.
-func (w *Watcher) replaced(c *Commit, from Position, yield func(*Event) bool) error {
+func (w *Watcher) yieldReplacement(c *Commit, from Position, yield func(*Event) bool) error {
 	e := w.filter.seeReplaced(w.s.dir.Epoch, c)
 	if e != nil && e.Position.Compare(from) > 0 {
 		if !yield(e) {
@@ -271,7 +271,7 @@ func (w *Watcher) replaced(c *Commit, from Position, yield func(*Event) bool) er
 		}
 		w.moveTo(e.Position)
 	}
-	return w.s.errReplaced(c, c.Replaced.Shown(w.filter.partial(c.Replaced.Graph)))
+	return w.s.errReplaced(c, c.Replaced.Shown(w.filter.isPartlyHidden(c.Replaced.Graph)))
 }
 
 // errReplaced ends the reading of who follows a graph whose content was exchanged as a
@@ -295,7 +295,7 @@ func (w *Watcher) eachEvent(c *Commit, from Position, fn func(*Event) bool) bool
 		if at.Compare(from) <= 0 {
 			continue
 		}
-		e := w.filter.see(w.s.dir.Epoch, c, i)
+		e := w.filter.eventOf(w.s.dir.Epoch, c, i)
 		if w.filter.err != nil || w.filter.stale || e != nil && !fn(e) {
 			return false
 		}
@@ -314,20 +314,20 @@ func (w *Watcher) moveTo(p Position) {
 // those behind the start. It takes the place of Events.
 func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 	return func(yield func([]Event, error) bool) {
-		err := w.read(func(r Revision) (more bool, err error) {
-			c, from, err := w.look(r)
+		err := w.readCommits(func(r Revision) (more bool, err error) {
+			c, from, err := w.loadCommit(r)
 			if err != nil {
 				return false, err
 			}
-			if w.filter.touches(c) {
-				return false, w.replaced(c, from, func(e *Event) bool { return yield([]Event{*e}, nil) })
+			if w.filter.matchesReplacement(c) {
+				return false, w.yieldReplacement(c, from, func(e *Event) bool { return yield([]Event{*e}, nil) })
 			}
 			var events []Event
 			w.eachEvent(c, from, func(e *Event) bool {
 				events = append(events, *e)
 				return true
 			})
-			if err := w.filter.broken(w.s); err != nil {
+			if err := w.filter.endError(w.s); err != nil {
 				return false, err
 			}
 			if len(events) > 0 && !yield(events, nil) {
@@ -337,7 +337,7 @@ func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 			return true, nil
 		})
 		if err != nil {
-			ended(yield, err)
+			yieldEnd(yield, err)
 		}
 	}
 }
@@ -347,12 +347,12 @@ func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 // fits the new filter is missed. It fails as Watch does, and then the watcher
 // goes on with the filter that it has.
 func (w *Watcher) Refilter(f Filter) error {
-	seen, err := f.ready(w.s)
+	seen, err := f.prepare(w.s)
 	if err != nil {
 		return err
 	}
 	seen.followed, seen.known = w.filter.followed, w.filter.known
-	known, err := w.s.tailer.refilter(w, seen)
+	known, err := w.s.tailer.setFilter(w, seen)
 	if err != nil {
 		return err
 	}

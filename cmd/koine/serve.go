@@ -158,7 +158,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 	defer listener.Close() // closed already unless something fails below
 
-	options := kg.Options{ReserveBytes: c.reserveFlag.bytes(), LiteralBytes: c.MaxLiteral, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxBacked: statements, Span: traces.Begin(), Stages: traces.ForStages()}
+	options := kg.Options{ReserveBytes: c.reserveFlag.bytes(), LiteralBytes: c.MaxLiteral, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxSourceStatements: statements, Span: traces.Begin(), Stages: traces.ForStages()}
 	trust.configure(&options)
 	options.Verifier = counters.Verifier(options.Verifier)
 	store, forget, err := c.openStore(ctx, log, options, trust)

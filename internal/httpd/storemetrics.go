@@ -30,7 +30,7 @@ var storeNumbers = []storeNumber{
 	storeGauge("statements", "Statements in all graphs.", func(s kg.Stats) float64 { return float64(s.Statements) }),
 	storeGauge("sources", "Agents that statements have as sources.", func(s kg.Stats) float64 { return float64(s.Sources) }),
 	storeGauge("source_statements_max", "Statements of the source that has the most of them.", func(s kg.Stats) float64 { return float64(s.MostBacked) }),
-	storeGauge("source_statements_bound", "How many statements one source may have; 0 for no bound.", func(s kg.Stats) float64 { return float64(s.MaxBacked) }),
+	storeGauge("source_statements_bound", "How many statements one source may have; 0 for no bound.", func(s kg.Stats) float64 { return float64(s.MaxSourceStatements) }),
 	storeCounter("source_statements_refused_total", "Updates refused because a source would have more than that.", func(s kg.Stats) float64 { return float64(s.OverShare) }),
 	storeGauge("terms", "Terms in the dictionary.", func(s kg.Stats) float64 { return float64(s.Terms) }),
 	storeGauge("log_bytes", "Used bytes of the log.", func(s kg.Stats) float64 { return float64(s.LogBytes) }),

@@ -259,7 +259,7 @@ func TestDeleteLarge(t *testing.T) {
 	if n := b.sees(admin, g); n != 0 {
 		t.Errorf("sees %d", n)
 	}
-	if n, err := b.store.Backed(local.ID); err != nil || n != 0 {
+	if n, err := b.store.SourceStatements(local.ID); err != nil || n != 0 {
 		t.Errorf("its source backs %d statements, %v", n, err)
 	}
 	if report, err := b.store.Check(context.Background(), kg.CheckOptions{}); err != nil || !report.Clean() {

@@ -36,7 +36,7 @@ type Request struct {
 
 // Store is the part of kg.Store that Apply needs.
 type Store interface {
-	Foresight(source kg.AgentID, patches int) *kg.Foresight
+	NewTermPrefetch(source kg.AgentID, patches int) *kg.TermPrefetch
 	CheckAgent(context.Context, kg.AgentID) error
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 }
@@ -73,9 +73,9 @@ func Apply(ctx context.Context, store Store, judge *names.Judge, r Request) (Res
 	if err != nil {
 		return Result{}, err
 	}
-	foresight := store.Foresight(source, len(steps))
+	foresight := store.NewTermPrefetch(source, len(steps))
 	for i := range steps {
-		if err := foresight.See(&steps[i].Patch); err != nil {
+		if err := foresight.Prefetch(&steps[i].Patch); err != nil {
 			return Result{}, atMutation(err, steps[i].mutation)
 		}
 	}
