@@ -12,6 +12,82 @@ import (
 	"koine/kg/internal/erasure"
 )
 
+// Constants of the vocabulary, of principals, and bounds.
+const (
+	// OwnGraphPrefix begins the IRI of every graph that koine keeps for itself.
+	// The default view leaves these graphs out.
+	OwnGraphPrefix = base.OwnGraphPrefix
+	// JournalGraphPrefix begins the IRI of the graphs of koine's own that only
+	// record: messages, receipts, events. Nothing is decided by what they hold, so
+	// commits that touch no other graph of koine's are not told to
+	// Options.OnSystemChange, and share their group with others.
+	JournalGraphPrefix = base.JournalGraphPrefix
+	// OwnVocabulary begins the IRI of every property and class that has a meaning to
+	// koine itself. The prefix koine: stands for it.
+	OwnVocabulary = base.OwnVocabulary
+	// MaxLocalTerms bounds the local ids of a snapshot. It is more than an operation of
+	// GraphQL can name: two ends of each of 64 triples in each of 50 fields.
+	MaxLocalTerms = base.MaxLocalTerms
+	// KeptName is where EraseOptions.Keep leaves the files of before.
+	KeptName = datadir.KeptName
+	// ForeignIDPrefix begins the IRI under which an id is kept that is no IRI
+	// itself: the protocols allow "a URI or unique identifier".
+	ForeignIDPrefix = base.ForeignIDPrefix
+	// MaxKeptPrefixes bounds the prefixes that a store keeps beside the built-in ones.
+	MaxKeptPrefixes = base.MaxKeptPrefixes
+	// MethodLocal is that of who works on the data directory itself: whoever may open
+	// its files may do everything.
+	MethodLocal = base.MethodLocal
+	// MethodOpen is that of a server without credentials, where callers say who they are
+	// and everybody is an administrator.
+	MethodOpen = base.MethodOpen
+	// Anybody, in Principal.ActFor, is every agent.
+	Anybody = base.Anybody
+	// Anonymous is the caller that gave no name.
+	Anonymous = base.Anonymous
+	// System is koine itself, as the author of what no caller asked for.
+	System = base.System
+	// EndOfCommit is the index of a position behind all changes of its commit.
+	EndOfCommit = base.EndOfCommit
+	// MaxResourceBytes bounds an IRI and the label of a blank node (RDF 1.1 Concepts,
+	// section 3, sets no bound of its own).
+	MaxResourceBytes = base.MaxResourceBytes
+	// MaxLiteralKindBytes bounds the datatype or the language tag of a literal. Each
+	// is a key of the index, and a key beyond Badger's 64 KiB ends the process while
+	// it is written, and again whenever the log is applied.
+	MaxLiteralKindBytes = base.MaxLiteralKindBytes
+	// MaxBelieved bounds the sources that a view names.
+	MaxBelieved = base.MaxBelieved
+)
+
+// Terms and errors that have a name.
+var (
+	// SystemGraph holds koine's own settings.
+	SystemGraph = base.SystemGraph
+	// ShapesGraph holds the shapes that updates are judged by. Everybody reads it.
+	ShapesGraph = base.ShapesGraph
+	// Sequence is the property that numbers what stands in a journal: 1, 2, 3 …
+	// Statements of it are also kept in the order of their numbers, graph by graph.
+	Sequence = base.Sequence
+	// Parts is the property of what the entry of a journal says. Of koine's own
+	// statements these alone count for the share of their source (Options.MaxBacked):
+	// they are what the entry takes, and go when it is taken back.
+	Parts = base.Parts
+	// Evicted is the property of the entry of a journal whose content is no longer kept.
+	// How many there are says which is the oldest that is.
+	Evicted = base.Evicted
+	// ErrNoStore is wrapped by the error of opening a directory that is not that of a
+	// store, and in which none is to be made: there is none with Options.MustExist, or
+	// the files there are somebody else's. Its code is CodeFormatUnknown.
+	ErrNoStore = datadir.ErrNoStore
+	// DefaultGraphID stands for DefaultGraph in every store.
+	DefaultGraphID = base.DefaultGraphID
+	// BuiltinPrefixes are registered in every store.
+	BuiltinPrefixes = base.BuiltinPrefixes
+	// DefaultGraph names the graph that has no name.
+	DefaultGraph = base.DefaultGraph
+)
+
 // Right is what a graph's policy decides about.
 type Right = base.Right
 
@@ -47,10 +123,6 @@ func Hidden(a Access, p Principal) func(predicate Term, graph Term) bool { retur
 // AllowAll is the Access of a store without policies.
 type AllowAll = base.AllowAll
 
-// OwnGraphPrefix begins the IRI of every graph that koine keeps for itself.
-// The default view leaves these graphs out.
-const OwnGraphPrefix = base.OwnGraphPrefix
-
 // ProposalGraphPrefix begins the IRI of the graph of each proposal, PendingGraphPrefix
 // that of the graph with the statements that it would add.
 const (
@@ -58,39 +130,10 @@ const (
 	PendingGraphPrefix  = base.PendingGraphPrefix
 )
 
-// JournalGraphPrefix begins the IRI of the graphs of koine's own that only
-// record: messages, receipts, events. Nothing is decided by what they hold, so
-// commits that touch no other graph of koine's are not told to
-// Options.OnSystemChange, and share their group with others.
-const JournalGraphPrefix = base.JournalGraphPrefix
-
-// SystemGraph holds koine's own settings.
-var SystemGraph = base.SystemGraph
-
-// ShapesGraph holds the shapes that updates are judged by. Everybody reads it.
-var ShapesGraph = base.ShapesGraph
-
-// OwnVocabulary begins the IRI of every property and class that has a meaning to
-// koine itself. The prefix koine: stands for it.
-const OwnVocabulary = base.OwnVocabulary
-
-// Sequence is the property that numbers what stands in a journal: 1, 2, 3 …
-// Statements of it are also kept in the order of their numbers, graph by graph.
-var Sequence = base.Sequence
-
 // Ordered is one of the properties by which what stands in a graph is found in an
 // order: their statements, too, are also kept in the order of their numbers, graph by
 // graph. What the numbers of one mean is for the package to say that writes them.
 func Ordered(n uint8) Term { return base.Ordered(n) }
-
-// Parts is the property of what the entry of a journal says. Of koine's own
-// statements these alone count for the share of their source (Options.MaxBacked):
-// they are what the entry takes, and go when it is taken back.
-var Parts = base.Parts
-
-// Evicted is the property of the entry of a journal whose content is no longer kept.
-// How many there are says which is the oldest that is.
-var Evicted = base.Evicted
 
 // IsOwnGraph tells whether koine keeps the graph for itself.
 func IsOwnGraph(graph Term) bool { return base.IsOwnGraph(graph) }
@@ -113,10 +156,6 @@ type BackupInfo = archive.BackupInfo
 func VerifyBackup(ctx context.Context, r io.Reader, progress func(done uint64, total uint64)) (BackupInfo, error) {
 	return archive.VerifyBackup(ctx, r, progress)
 }
-
-// MaxLocalTerms bounds the local ids of a snapshot. It is more than an operation of
-// GraphQL can name: two ends of each of 64 triples in each of 50 fields.
-const MaxLocalTerms = base.MaxLocalTerms
 
 // IsLocal tells whether LocalID made the id.
 func IsLocal(id ID) bool { return base.IsLocal(id) }
@@ -147,11 +186,6 @@ type Change = base.Change
 //   - with Graph, which is one of koine's own, any statement in it.
 type Dependency = base.Dependency
 
-// ErrNoStore is wrapped by the error of opening a directory that is not that of a
-// store, and in which none is to be made: there is none with Options.MustExist, or
-// the files there are somebody else's. Its code is CodeFormatUnknown.
-var ErrNoStore = datadir.ErrNoStore
-
 // Doubts are the agents whose assertions do not count, each with the time from
 // which on: what it recorded then or later is not there for any read. Nil for
 // nobody; not changed once it is given out.
@@ -167,16 +201,9 @@ type Distrust = base.Distrust
 // EraseOptions says what is erased: what fits all that is set. Something must be.
 type EraseOptions = erasure.EraseOptions
 
-// KeptName is where EraseOptions.Keep leaves the files of before.
-const KeptName = datadir.KeptName
-
 // Excerpt is the text if it has at most so many bytes, and else its beginning of at most so
 // many, in whole characters and with "…" behind it: for texts from outside in messages.
 func Excerpt(text string, most int) string { return base.Excerpt(text, most) }
-
-// ForeignIDPrefix begins the IRI under which an id is kept that is no IRI
-// itself: the protocols allow "a URI or unique identifier".
-const ForeignIDPrefix = base.ForeignIDPrefix
 
 // ResourceFromID is the resource that an id from outside names: an absolute
 // IRI, a blank node ("_:label"), or, reversibly, any other text.
@@ -204,9 +231,6 @@ func IsIANAScheme(name string) bool { return base.IsIANAScheme(name) }
 // same after every rebuild. Small values are in the id itself. It means
 // nothing outside the store.
 type ID = base.ID
-
-// DefaultGraphID stands for DefaultGraph in every store.
-var DefaultGraphID = base.DefaultGraphID
 
 // IDQuad is a quad in ids.
 type IDQuad = base.IDQuad
@@ -335,9 +359,6 @@ type Moment = base.Moment
 // ParseMoment reads the number of a revision or an RFC 3339 time.
 func ParseMoment(text string) (Moment, error) { return base.ParseMoment(text) }
 
-// prefixes beside the built-in ones
-const MaxKeptPrefixes = base.MaxKeptPrefixes
-
 // Op is what a patch asks for, and what a change is seen as.
 type Op = base.Op
 
@@ -364,9 +385,6 @@ type Pattern = base.Pattern
 // they were made. They may be used concurrently.
 type Prefixes = base.Prefixes
 
-// BuiltinPrefixes are registered in every store.
-var BuiltinPrefixes = base.BuiltinPrefixes
-
 // NewPrefixes registers the built-in prefixes and these, which win. A prefix
 // must be a name of letters, digits, "-", "_" and "." that is no URI scheme in
 // use, and its namespace an absolute IRI.
@@ -386,14 +404,6 @@ type Prefix = base.Prefix
 // Principal is who is calling.
 type Principal = base.Principal
 
-// MethodLocal is that of who works on the data directory itself: whoever may open
-// its files may do everything.
-const MethodLocal = base.MethodLocal
-
-// MethodOpen is that of a server without credentials, where callers say who they are
-// and everybody is an administrator.
-const MethodOpen = base.MethodOpen
-
 // The roles that have a meaning to koine. The last three confine who has no other one:
 // see CheckWrite and CheckRead.
 const (
@@ -408,18 +418,9 @@ const (
 // never comes from outside.
 func SystemPrincipal() Principal { return base.SystemPrincipal() }
 
-// Anybody, in Principal.ActFor, is every agent.
-const Anybody = base.Anybody
-
 // CommonRoles lists the roles of a principal whose rights are narrowed to those of a
 // further credential: those that both have. Who is confined by either stays confined.
 func CommonRoles(p Principal, further Principal) []string { return base.CommonRoles(p, further) }
-
-// Anonymous is the caller that gave no name.
-const Anonymous = base.Anonymous
-
-// System is koine itself, as the author of what no caller asked for.
-const System = base.System
 
 // CanonicalAgent is the one spelling under which an agent id is stored,
 // compared and hashed: a bare id x and agent://x are the same agent.
@@ -449,9 +450,6 @@ type Revision = base.Revision
 // created or restored, so that positions and cursors of another log are
 // recognised.
 type Epoch = base.Epoch
-
-// EndOfCommit is the index of a position behind all changes of its commit.
-const EndOfCommit = base.EndOfCommit
 
 // Position is where a reader stands in the log: behind the change with this
 // index in the commit of this revision. The zero Revision with EndOfCommit is
@@ -514,10 +512,6 @@ const (
 	RDFSLabel        = base.RDFSLabel
 )
 
-// MaxResourceBytes bounds an IRI and the label of a blank node (RDF 1.1 Concepts,
-// section 3, sets no bound of its own).
-const MaxResourceBytes = base.MaxResourceBytes
-
 // Bounds of the lexical form of a literal. What a store takes is between
 // MinLiteralBytes and MaxLiteralBytes (Options.LiteralBytes); what it has is read
 // whatever it takes.
@@ -527,19 +521,11 @@ const (
 	MaxLiteralBytes     = base.MaxLiteralBytes
 )
 
-// MaxLiteralKindBytes bounds the datatype or the language tag of a literal. Each
-// is a key of the index, and a key beyond Badger's 64 KiB ends the process while
-// it is written, and again whenever the log is applied.
-const MaxLiteralKindBytes = base.MaxLiteralKindBytes
-
 // Term is an IRI, a blank node, a literal, or the name of the default graph
 // (RDF 1.1 Concepts, section 3). Terms are values: they compare with == and
 // serve as map keys. Two literals are the same term only when lexical form,
 // datatype and language tag are the same.
 type Term = base.Term
-
-// DefaultGraph names the graph that has no name.
-var DefaultGraph = base.DefaultGraph
 
 // IRI is the IRI term with the text given, which is not checked: see ParseIRI.
 func IRI(text string) Term { return base.IRI(text) }
@@ -577,6 +563,3 @@ type TimeSpan = base.TimeSpan
 // View says what a read sees. The zero View sees the newest revision of what
 // the anonymous caller may read.
 type View = base.View
-
-// MaxBelieved bounds the sources that a view names.
-const MaxBelieved = base.MaxBelieved
