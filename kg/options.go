@@ -27,163 +27,156 @@ const (
 	DefaultMaxWatchers   = 100_000
 )
 
-// Options configures a store. The zero Options is a working one.
+// Options configures a store. The zero value works: every field has a default, named in its
+// comment. The hooks are called from many goroutines; they must be fast and safe for
+// concurrent use unless their comment says otherwise.
 type Options struct {
 	Access   Access           // AllowAll when nil
 	Distrust Distrust         // everybody is trusted when nil
 	Verifier Verifier         // accepts everything when nil
-	Holder   Holder           // keeps held updates; nil: they are told to be held, and nothing is kept
+	Holder   Holder           // stores held updates; nil: the caller is told, and nothing is stored
 	Clock    func() time.Time // time.Now when nil
 	Logger   *slog.Logger     // discards when nil
 
-	// RulesVersion, if set, is a number that grows whenever something has changed
-	// beside the graph that updates are judged by, or that decides what is hidden:
-	// after the change, which every later judgement goes by. A verdict from before
-	// is made again before the update is committed or held. It must be fast and safe
-	// for concurrent use.
+	// RulesVersion returns a number that grows whenever something outside the graph changes
+	// that the Verifier or a Hider depends on. It grows after the change: every later
+	// judgement sees the change. A verdict made under an older number is made again before the
+	// update is committed or held. nil: nothing outside the graph matters.
 	RulesVersion func() uint64
 
-	// Uptime is the time that passed since some beginning, by a clock that nobody
-	// sets; nil: since this process began. What Clock says is compared with it
-	// before History takes anything away.
+	// Uptime returns the time elapsed on a monotonic clock. Clock is checked against it before
+	// History removes anything, because a wall clock that was set wrong would remove too much.
+	// nil: the time since this process began.
 	Uptime func() time.Duration
 
-	// OnSystemChange is called with each commit that changes a graph of koine's
-	// own other than a journal (JournalGraphPrefix), when it is durable and before any reader sees it: what decides from
-	// those graphs (policies, credentials) is never older than what is read. No
-	// update is executed between the two. It is called under the committer and
-	// must neither block nor call the store. Commits that are there when the store
-	// is opened are not told.
+	// OnSystemChange is called with each commit that changes one of koine's own graphs other
+	// than a journal (JournalGraphPrefix). The commit is durable then, and no reader sees it
+	// yet: decisions derived from those graphs (policies, credentials) are never older than
+	// the data that is read. No update is executed in between. The committer calls it, one
+	// commit at a time: it must not block or call the store. Commits made before the store was
+	// opened are not reported.
 	OnSystemChange func(*Commit)
 
-	// Admit, if set, is asked about each update, dry runs included, and each load
-	// as it begins, before anything else is done for it; its error is the answer.
-	// It must be fast and safe for concurrent use.
+	// Admit is called for each update, dry runs included, and at the beginning of each load,
+	// before any other work. Its error is returned to the caller. nil admits all.
 	Admit func(context.Context, Meta) error
 
-	// AdmitRead, if set, is asked whenever somebody from outside begins to read: by
-	// View, Commit and ReadLog, and, with follow, by Watch; its error is the answer.
-	// What the context tells of the request is between it and the caller. It must be
-	// fast and safe for concurrent use.
+	// AdmitRead is called when an outside principal begins to read: by View, Commit and
+	// ReadLog, and, with follow, by Watch. Its error is returned to the caller. The context
+	// carries request data from the caller to the hook. nil admits all.
 	AdmitRead func(ctx context.Context, p Principal, follow bool) error
 
-	// Charge, if set, is told for each further LoadUpdateQuads that a load has taken
-	// in, beyond those that Admit let in: a load is not stopped on its way, and what
-	// it took can be held against what its caller asks next. As Admit.
+	// Charge is called after each further LoadUpdateQuads quads of a load, beyond those that
+	// Admit admitted. A running load is not stopped; the charge can count against the caller's
+	// next request. nil charges nobody.
 	Charge func(context.Context, Meta)
 
-	// MaxSourceStatements bounds how many statements one agent may be the source of, outside
-	// koine's own graphs but for Parts in journals; 0 is no bound. An update that would leave a source with
-	// more than that, and with more than it had, gets CodeLimitExceeded with
-	// LimitStatements, and nothing of it is made. Updates from within this process
-	// are not bounded.
+	// MaxSourceStatements is the statement quota: how many statements one agent may be a
+	// source of. 0 is no bound. Statements in koine's own graphs do not count, except Parts in
+	// journals. An update that raises a source above the quota is refused as a whole with
+	// CodeLimitExceeded and LimitStatements. Updates by koine itself are not bounded.
 	MaxSourceStatements uint64
 
-	// Span, if set, begins a span of a trace inside of that which ctx carries: of
-	// an update, a load, or a view for as long as it is open. end is called once.
+	// Span begins a trace span within the one that ctx carries: for an update, for a load, and
+	// for a view until it is closed. end is called once. nil: no traces.
 	Span func(ctx context.Context, name string) (inner context.Context, end func(error))
-	// Stages is told, before Update returns, when an acknowledged update went
-	// through what; nil for nobody. ctx is that of the update's span.
+	// Stages is called before Update returns, with the times that an acknowledged update spent
+	// in each stage. ctx belongs to the update's span. nil: not reported.
 	Stages func(ctx context.Context, s Stages)
 
-	// QueueLength bounds the updates that wait for the committer, QueueTime how
-	// long one may wait; past either a caller gets CodeOverloaded, and a load
-	// waits.
+	// QueueLength bounds the updates that wait for the committer, QueueTime the time that one
+	// waits. Beyond either an update fails with CodeOverloaded; a load waits instead.
 	QueueLength int
 	QueueTime   time.Duration
 	// GroupCommits bounds how many updates share one fsync.
 	GroupCommits int
 
-	// History is how long the past is kept, at least MinHistory: what is older is
-	// taken away from time to time, see Retain. 0 keeps all of it.
+	// History is how long past revisions are kept, at least MinHistory. Older history is
+	// removed from time to time: see Retain. 0 keeps all of it.
 	History time.Duration
 
-	// ReserveBytes is the free space below which updates are refused with
-	// CodeDiskFull. Running out of space would end the process.
+	// ReserveBytes is the free space below which updates are refused with CodeDiskFull. A
+	// volume that runs full would end the process.
 	ReserveBytes uint64
-	// FreeBytes tells the free space of a directory's volume; nil asks the
-	// system.
+	// FreeBytes returns the free space of a directory's volume. nil asks the operating system.
 	FreeBytes func(dir string) (uint64, error)
 
-	// LiteralBytes bounds the lexical form of a literal in what callers add, between
-	// MinLiteralBytes and MaxLiteralBytes; 0 is DefaultLiteralBytes. A longer one gets
-	// CodeLimitExceeded. What is stored already stays, is read and can be removed.
+	// LiteralBytes bounds the lexical form of a new literal, between MinLiteralBytes and
+	// MaxLiteralBytes; 0 is DefaultLiteralBytes. A longer one is refused with
+	// CodeLimitExceeded. Longer literals that are stored already stay readable and removable.
 	LiteralBytes int
 
-	TermCache int // terms remembered in each direction
-	// MemTableBytes is the size of Badger's memtables. Half of it is how much of
-	// the newest keys is kept above Badger.
+	TermCache int // terms cached in each direction
+	// MemTableBytes is the size of Badger's memtables. Half as much of the newest keys is kept
+	// in memory above Badger.
 	MemTableBytes   int64
-	BlockCacheBytes int64 // of the index
+	BlockCacheBytes int64 // bytes of index blocks cached
 
-	// RingCommits and RingBytes bound the newest commits that are kept decoded
-	// for watchers; one that is behind reads the log.
+	// RingCommits and RingBytes bound the newest commits that are kept decoded for watchers. A
+	// watcher that is further behind reads the log. MaxWatchers bounds the open watchers.
 	RingCommits int
 	RingBytes   int
 	MaxWatchers int
 
-	// MustExist makes Open fail, and leave the directory as it was, where there is no
-	// store: with CodeFormatUnknown and ErrNoStore.
+	// MustExist makes Open fail with CodeFormatUnknown and ErrNoStore where there is no store,
+	// without touching the directory.
 	MustExist bool
-	// ReadOnly opens the store of a directory without changing anything in it; there
-	// must be one. Others may read it at the same time, and nobody write. Updates get
-	// CodeReadOnly. What the log has beyond the index is kept in memory, and an index
-	// that cannot be used is built in a temporary directory. An older format is read as
-	// it is.
+	// ReadOnly opens an existing store without changing any of its files. Several processes
+	// may do so at the same time while none writes. Updates fail with CodeReadOnly. Log
+	// entries beyond the index are applied in memory, an unusable index is rebuilt in a
+	// temporary directory, and an older format is read without an upgrade.
 	ReadOnly bool
-	// Rebuild throws the index away when opening and builds it anew from the
-	// newest checkpoint and the log.
+	// Rebuild discards the index on opening and builds it again from the newest checkpoint and
+	// the log.
 	Rebuild bool
 
-	// logFiles stands in for the file system under the log; for fault tests.
+	// logFiles replaces the file system below the log, for fault tests.
 	logFiles types.VFS
-	// CheckIndexFirst compares all of the index with its checksums before the store is
-	// opened, and not beside everything else: for a program that reads once and ends.
+	// CheckIndexFirst verifies the checksums of the whole index before Open returns, not in
+	// the background: for a program that reads once and exits.
 	CheckIndexFirst bool
 
-	// indexSummedFirst is how much of an index is compared with its checksums before it
-	// is opened; 0 is summedFirst. For tests.
+	// indexSummedFirst is how many bytes of the index Open verifies before it returns; 0 is
+	// summedFirst. For tests.
 	indexSummedFirst int64
-	// logSegmentBytes is the size of the log's files; for fault tests. 0 is the
-	// log's own default.
+	// logSegmentBytes is the size of a log file; 0 is the log's default. For fault tests.
 	logSegmentBytes int
-	// bulkFrom, bulkChunk and bulkTableBytes stand in for the constants of these names,
-	// and bulkSortBytes for extsort.DefaultBytes; for tests of what lies beyond.
+	// bulkFrom, bulkChunk and bulkTableBytes replace the constants of these names, and
+	// bulkSortBytes replaces extsort.DefaultBytes, so that tests reach the bounds.
 	bulkFrom, bulkChunk, bulkTableBytes, bulkSortBytes int
-	// groupBytes, loadCommitBytes and bulkFromBytes stand in for maxGroupBytes and the
-	// constants of these names; for tests.
+	// groupBytes, loadCommitBytes and bulkFromBytes replace maxGroupBytes and the constants of
+	// these names, for tests.
 	groupBytes, loadCommitBytes, bulkFromBytes int
-	// wholeFrom is how many statements a graph may hold that is replaced in one ordinary
-	// commit, wholeCommit stands in for the constant of that name; for tests.
+	// wholeFrom is the largest graph, in statements, that is replaced by one ordinary commit;
+	// wholeCommit replaces the constant of that name. For tests.
 	wholeFrom, wholeCommit int
-	// purgeRetry stands in for the constant of that name; for tests.
+	// purgeRetry replaces the constant of that name, for tests.
 	purgeRetry time.Duration
-	// bulkStep is called in a bulk load before each step with its name; for tests.
+	// bulkStep is called with the name of each step of a bulk load before it begins, for
+	// tests.
 	bulkStep func(step string)
-	// replacedDepends stands in for MaxReplacedDepends; for tests.
+	// replacedDepends replaces MaxReplacedDepends, for tests.
 	replacedDepends int
-	// tailBytes stands in for maxTailBytes.
+	// tailBytes replaces maxTailBytes.
 	tailBytes int
-	// overlapFrom and gatherFrom stand in for defaultOverlapFrom and defaultGatherFrom.
+	// overlapFrom and gatherFrom replace defaultOverlapFrom and defaultGatherFrom.
 	overlapFrom int
 	gatherFrom  time.Duration
-	// afterAppend is called between the log and the index; for fault tests.
+	// afterAppend is called between the append to the log and the change of the index, for
+	// fault tests.
 	afterAppend func() error
-	// retainEvery is the time between two rounds of Retain, and before the first;
-	// for tests. 0 leaves it to History.
+	// retainEvery is the interval of Retain; 0 derives it from History. For tests.
 	retainEvery time.Duration
-	// afterRetain is called after each part of Retain with its name; for fault
-	// tests.
+	// afterRetain is called with the name of each part of Retain after it, for fault tests.
 	afterRetain func(part string)
-	// beforeApply sees what is about to be written to the index; for the twins
-	// of benchmarks.
+	// beforeApply sees the overlay before it reaches the index, for benchmarks.
 	beforeApply func(o *index.Overlay)
 }
 
-// MinMemTableBytes is the least that Options.MemTableBytes may be.
+// MinMemTableBytes is the smallest Options.MemTableBytes.
 const MinMemTableBytes = 8 << 20
 
-// validate reports options that cannot work.
+// validate returns CodeInvalid for options that cannot work.
 func (o Options) validate() error {
 	if o.MemTableBytes < MinMemTableBytes {
 		return Errorf(CodeInvalid, "MemTableBytes is at least %d, not %d", MinMemTableBytes, o.MemTableBytes)
@@ -253,7 +246,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// processBegan has the reading of the clock that nobody sets.
+// processBegan carries the monotonic clock reading that Uptime counts from.
 var processBegan = time.Now()
 
 func (o *Options) memBytes() int { return int(o.MemTableBytes / 2) }
@@ -265,8 +258,8 @@ func setDefault[T comparable](v *T, to T) {
 	}
 }
 
-// badgerLogger hands Badger's own messages to slog, below what an operator
-// needs to see.
+// badgerLogger passes Badger's messages to slog, with lower levels: few of them matter to an
+// operator.
 type badgerLogger struct{ log *slog.Logger }
 
 func (l badgerLogger) Errorf(f string, a ...any)   { l.logf(slog.LevelError, f, a) }
@@ -280,5 +273,5 @@ func (l badgerLogger) logf(level slog.Level, format string, args []any) {
 	}
 }
 
-// numCompactors leaves a core to the rest of the store.
+// numCompactors leaves one core to the rest of the store.
 func numCompactors() int { return max(2, runtime.GOMAXPROCS(0)-1) }

@@ -12,76 +12,76 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// Tx is an update while it is made. It sees what it wrote itself and what
-// earlier updates wrote, and belongs to the function it was given to.
+// Tx is an update in progress. It reads the store with earlier updates and its own changes
+// applied. It is valid only within the function that Update calls with it, and only on that
+// goroutine.
 type Tx struct {
 	meta     Meta
 	revision Revision
 	time     time.Time
 	access   Access
-	doubts   Doubts // of whom the caller reads nothing
+	doubts   Doubts // agents whose assertions the caller does not read
 	w        *index.IndexWriter
 	catalog  *index.Catalogue
 
-	// before is the graph without the update, in a trial that is judged.
+	// before is the graph without the update, set while a trial is judged.
 	before index.KV
-	// judged tells that the update needs a verdict before it is committed.
+	// judged means that the update needs a verdict before it is committed.
 	judged bool
 	// literalBytes is Options.LiteralBytes.
 	literalBytes int
-	// writable is the graph that was last found to be one that the caller may
-	// write: most patches of an update are about the same.
+	// writable is the last graph that passed the check for write access: most patches of an
+	// update share a graph.
 	writable Term
-	// hides is what is hidden from the caller in graphs that it reads, nil for
-	// nothing; asked for by unseen.
+	// hides reports the statements hidden from the caller in graphs that it may read; nil for
+	// none. isHidden sets it.
 	hides      func(predicate, graph Term) bool
 	knowsHides bool
 
-	// patches are those of the caller's, as they were applied; kept only where the
-	// update may be held. own tells that there were others.
+	// patches are the caller's patches as applied, kept only if the update may be held. own
+	// means that it changes koine's own graphs too.
 	patches []Patch
 	keep    bool
 	own     bool
 
-	// replaced and written are what the update does to a generation of a graph.
+	// replaced and written describe the update's effect on a generation of a graph.
 	replaced *GraphReplacement
 	written  *base.WrittenGeneration
 
 	changes []Change
-	shares  bool        // the array of changes is one that several commits share
-	alone   []Assertion // the list of a plain assertion alone, that was made last
-	// touched holds when the subjects that the update is about were last
-	// changed before it; nil when nobody will ask.
+	shares  bool        // the array of changes is shared by several commits
+	alone   []Assertion // the last plain assertion, in a list of its own
+	// touched holds the last change of each subject that the update touches, from before the
+	// update; nil if no check needs it.
 	touched map[base.SubjectInGraph]touched
-	bytes   int // rough size of the changes in the log
-	// failed is the first error of Apply: what it may have done by halves must
-	// not become a commit, whatever the update's function makes of the error.
+	bytes   int // approximate size of the changes in the log
+	// failed is the first error of Apply. The update is then refused, even if its function
+	// ignores the error: the patch may be half applied.
 	failed error
 	undo   func()
 }
 
-// touched is when a subject was last changed, and whether that is in one of koine's
-// own graphs.
+// touched is the last change of a subject; own means in one of koine's own graphs.
 type touched struct {
 	last Revision
 	own  bool
 }
 
-// Meta is what the update was called with.
+// Meta returns the Meta that Update was called with, normalised.
 func (tx *Tx) Meta() Meta { return tx.meta }
 
-// Revision is the one that the commit will have.
+// Revision returns the revision that the commit will have.
 func (tx *Tx) Revision() Revision { return tx.revision }
 
-// Time is the commit's time.
+// Time returns the time of the commit.
 func (tx *Tx) Time() time.Time { return tx.time }
 
-// TimeTerm is the commit's time as a literal.
+// TimeTerm returns the time of the commit as a literal.
 func (tx *Tx) TimeTerm() Term { return tx.w.TermOf(tx.time) }
 
-// Apply does what a patch of the caller's asks for. An error undoes the whole
-// update and comes back from it, unless the update's function returns another. A
-// patch that changes nothing is no error.
+// Apply applies a patch of the caller, after checking its rights. An error undoes the whole
+// update and is returned by Update unless the function returns another one. A patch without
+// effect is no error.
 func (tx *Tx) Apply(p Patch) error {
 	err := p.Normalise(tx.meta.actingAgent())
 	if err == nil {
@@ -99,8 +99,8 @@ func (tx *Tx) Apply(p Patch) error {
 	return tx.applyPatch(&p, err)
 }
 
-// isHidden tells whether statements like this one are hidden from the caller in a
-// graph that it reads (Hider).
+// isHidden reports whether a Hider hides statements like this one from the caller, in a graph
+// that it may read.
 func (tx *Tx) isHidden(q *Quad) bool {
 	if !tx.knowsHides {
 		tx.hides, tx.knowsHides = Hidden(tx.access, tx.meta.Principal), true
@@ -108,9 +108,9 @@ func (tx *Tx) isHidden(q *Quad) bool {
 	return tx.hides != nil && tx.hides(q.Predicate, q.Graph)
 }
 
-// applyUnseen does what a patch comes to where the caller sees nothing of what
-// stands: there is nothing to remove, and nothing to replace. Otherwise the number
-// of changes would tell who guesses what is hidden, and dry runs are for free.
+// applyUnseen applies a patch to a statement that is hidden from the caller, as if it did not
+// exist: nothing to remove, nothing to replace. Otherwise the number of changes would confirm
+// a guess at a hidden statement, and a dry run makes guesses free.
 func (tx *Tx) applyUnseen(p *Patch) error {
 	if p.Op == Replace {
 		p.Op = Add
@@ -126,14 +126,14 @@ func (tx *Tx) applyUnseen(p *Patch) error {
 	return err
 }
 
-// ApplyOwn is Apply for the packages that a part of koine's own vocabulary
-// belongs to: they have decided already who may do what.
+// ApplyOwn is Apply without checks of rights, for the packages that own a part of koine's
+// vocabulary and have checked the caller's rights themselves.
 func (tx *Tx) ApplyOwn(p Patch) error {
 	tx.own = true
 	return tx.applyPatch(&p, p.Normalise(tx.meta.actingAgent()))
 }
 
-// applyPatch executes a patch unless there is an error already.
+// applyPatch applies a patch, or undoes the update if err is set or the patch fails.
 func (tx *Tx) applyPatch(p *Patch, err error) error {
 	if err == nil {
 		switch p.Op {
@@ -151,7 +151,7 @@ func (tx *Tx) applyPatch(p *Patch, err error) error {
 	return err
 }
 
-// checkAllowed refuses a patch that the caller must not ask for.
+// checkAllowed returns an error for a patch that the caller may not request.
 func (tx *Tx) checkAllowed(p *Patch) error {
 	by := &tx.meta.Principal
 	if !by.Trusted() && Reserved(p.Quad) {
@@ -169,8 +169,8 @@ func (tx *Tx) checkAllowed(p *Patch) error {
 	return nil
 }
 
-// mayRestore refuses an assertion with a time of its own to who is no administrator.
-// One may give it any source but koine itself.
+// mayRestore refuses an assertion with a time of its own unless the caller is an
+// administrator. An administrator may give it any source except koine itself.
 func (tx *Tx) mayRestore(p *Patch) error {
 	by := &tx.meta.Principal
 	if !by.IsAdmin() {
@@ -179,16 +179,16 @@ func (tx *Tx) mayRestore(p *Patch) error {
 	if p.Source == System && !by.Trusted() {
 		return Errorf(CodeSourceForbidden, "you may not speak for %s", p.Source).At("source")
 	}
-	tx.own = true // a proposal does not keep the time
+	tx.own = true // a proposal cannot keep the time
 	return nil
 }
 
-// MayWrite refuses what Apply would refuse of every patch in the graph, for who wants
-// to know before: an error here does not undo the update.
+// MayWrite returns the error that Apply would return for any patch in the graph. It does not
+// undo the update.
 func (tx *Tx) MayWrite(graph Term) error { return tx.mayWrite(graph) }
 
-// mayWrite asks for the right to write. A graph that may not be read does not
-// exist, and one that does not exist comes into being only where it may.
+// mayWrite checks the right to write. A graph that the caller may not read does not exist for
+// it, and an absent graph is created only with the right to create it.
 func (tx *Tx) mayWrite(graph Term) error {
 	if graph == tx.writable {
 		return nil
@@ -217,13 +217,13 @@ func errNoGraph(graph Term) *Error {
 	return Errorf(CodeGraphNotFound, "there is no graph %s", graph).At("graph")
 }
 
-// hasStatements tells whether any statement stands in the graph.
+// hasStatements reports whether the graph has any statement.
 func (tx *Tx) hasStatements(graph Term) (bool, error) {
 	id, ok, err := tx.w.Dict.ID(graph)
 	return ok && err == nil && tx.catalog.Holds(tx.w.Generations.Current(id), tx.w.Deltas), err
 }
 
-// addAssertion makes an assertion; replaces holds the changes that made room for it.
+// addAssertion adds an assertion. replaces holds the indexes of the changes that it replaces.
 func (tx *Tx) addAssertion(p *Patch, replaces []uint32) error {
 	ids, known, err := tx.w.Resolve(&p.Quad, p.foreseen)
 	if err != nil {
@@ -237,7 +237,7 @@ func (tx *Tx) addAssertion(p *Patch, replaces []uint32) error {
 	}
 	a := Assertion{
 		Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty, Validity: p.Validity,
-		Provenance: bytes.Clone(p.Provenance), // watchers read it when the caller has its own back
+		Provenance: bytes.Clone(p.Provenance), // the caller may reuse its buffer while watchers read this
 		Time:       tx.time, Revision: tx.revision,
 	}
 	if !p.Time.IsZero() {
@@ -262,9 +262,10 @@ func (tx *Tx) addAssertion(p *Patch, replaces []uint32) error {
 	}, ids)
 }
 
-// joinSources compares an assertion with those that back a statement. had reports whether
-// its source is one of theirs, and same whether it says the same as it did, at the same time
-// where timed: the assertion then changes nothing. One source too many is an error.
+// joinSources compares an assertion with those that back a statement. had reports that its
+// source is among theirs; same reports that it says the same as before, at the same time if
+// timed, so that there is nothing to change. It returns an error for more than MaxAssertions
+// sources.
 func joinSources(before []Assertion, a *Assertion, timed bool) (had, same bool, err error) {
 	old, had := base.FindSource(before, a.Source)
 	if !had && len(before) >= MaxAssertions {
@@ -273,8 +274,8 @@ func joinSources(before []Assertion, a *Assertion, timed bool) (had, same bool, 
 	return had, had && old.Same(*a) && (!timed || old.Time.Equal(a.Time)), nil
 }
 
-// assertionsAfter is what backs a statement once the assertion is made. Most statements of an
-// update are new and have the same one: they share the list, which nobody writes to.
+// assertionsAfter returns the assertions of a statement once this one is added. Most
+// statements of an update are new and share one immutable list.
 func (tx *Tx) assertionsAfter(before []Assertion, a *Assertion) []Assertion {
 	if len(before) > 0 || !a.Plain() {
 		return base.WithAssertion(before, *a)
@@ -311,9 +312,8 @@ func (tx *Tx) removeStatement(p *Patch) error {
 	return tx.recordChange(c, ids)
 }
 
-// replaceStatement removes the other statements with the same subject, predicate and
-// graph, and adds this one. Where this one stands already, other sources that
-// back it go on doing so.
+// replaceStatement removes the other statements with the same subject, predicate and graph,
+// and adds this one. Other sources that back this one keep doing so.
 func (tx *Tx) replaceStatement(p *Patch) error {
 	var replaces []uint32
 	others, err := tx.otherObjects(&p.Quad)
@@ -331,8 +331,8 @@ func (tx *Tx) replaceStatement(p *Patch) error {
 	return tx.addAssertion(p, replaces)
 }
 
-// otherObjects lists the objects that the subject has for the predicate in the graph,
-// but this quad's own, in an order that does not depend on the index.
+// otherObjects lists the other objects of the subject and predicate in the graph, sorted
+// independently of the index.
 func (tx *Tx) otherObjects(q *Quad) ([]Term, error) {
 	var pattern IDQuad
 	for _, part := range [...]struct {
@@ -346,8 +346,7 @@ func (tx *Tx) otherObjects(q *Quad) ([]Term, error) {
 		*part.id = id
 	}
 	pattern.Graph = tx.w.Generations.Current(pattern.Graph)
-	// GSPO has them in one run: the same subject and predicate may stand in very
-	// many other graphs.
+	// GSPO has them in one run. In SPOG, statements of very many other graphs may lie between.
 	prefix, _ := keys.GSPO.AppendPrefix(nil, pattern)
 	var objects []Term
 	c := tx.w.O.Scan(prefix)
@@ -369,7 +368,7 @@ func (tx *Tx) otherObjects(q *Quad) ([]Term, error) {
 	return objects, nil
 }
 
-// recordChange takes a change into the update.
+// recordChange appends a change to the update and applies it to the overlay.
 func (tx *Tx) recordChange(c *Change, ids IDQuad) error {
 	if g := tx.w.Generations; g != nil {
 		if w := g.Writing[g.Name(ids.Graph)]; w != nil {
@@ -396,7 +395,7 @@ func (tx *Tx) recordChange(c *Change, ids IDQuad) error {
 	return nil
 }
 
-// errTooLarge is what errCommitTooLarge wraps.
+// errTooLarge is wrapped by errCommitTooLarge.
 var errTooLarge = errors.New("more than a commit may have")
 
 func errCommitTooLarge() error {
@@ -405,8 +404,7 @@ func errCommitTooLarge() error {
 	return e
 }
 
-// touchSubject notes when the subject that the update is about was last changed,
-// before the update changes it itself.
+// touchSubject notes the last change of the quad's subject before the update changes it.
 func (tx *Tx) touchSubject(ids IDQuad, graph Term) error {
 	t := base.SubjectInGraph{ids.Graph, ids.Subject}
 	if tx.touched == nil {
@@ -420,8 +418,8 @@ func (tx *Tx) touchSubject(ids IDQuad, graph Term) error {
 	return err
 }
 
-// touchAbsent is touch for a quad that cannot be there, because one of its ids is
-// zero: the store does not know the term.
+// touchAbsent is touchSubject for a quad that cannot exist because the store does not know one
+// of its terms, which has a zero id.
 func (tx *Tx) touchAbsent(ids IDQuad, graph Term) error {
 	if ids.Graph.IsZero() || ids.Subject.IsZero() {
 		return nil
@@ -429,8 +427,8 @@ func (tx *Tx) touchAbsent(ids IDQuad, graph Term) error {
 	return tx.touchSubject(ids, graph)
 }
 
-// checkExpected refuses the update when a subject that it is about changed after the
-// revision.
+// checkExpected returns CodeRevisionConflict if a subject that the update touches changed
+// after the revision.
 func (tx *Tx) checkExpected(r Revision) error {
 	for _, t := range tx.touched {
 		if t.last > r {
@@ -440,8 +438,8 @@ func (tx *Tx) checkExpected(r Revision) error {
 	return nil
 }
 
-// LastChange is the revision that last changed a statement of the subject in the
-// graph before this update; 0 when none did.
+// LastChange returns the revision that last changed a statement of the subject in the graph
+// before this update, or 0.
 func (tx *Tx) LastChange(graph, subject Term) (Revision, error) {
 	g, known, err := tx.w.Dict.ID(graph)
 	if !known || err != nil {
@@ -454,21 +452,21 @@ func (tx *Tx) LastChange(graph, subject Term) (Revision, error) {
 	return tx.w.LastChange(base.SubjectInGraph{tx.w.Generations.Current(g), s})
 }
 
-// Match yields the statements that fit the pattern and that the caller may
-// read, as they stand in this update, in index order. Statements applied while
-// it yields may or may not come.
+// Match yields the statements that match the pattern and that the caller may read, with the
+// changes of this update, in the order of the index. Whether it yields statements applied
+// during the loop is not specified.
 func (tx *Tx) Match(p Pattern) iter.Seq2[Statement, error] {
 	return tx.matchStatements(p, tx.access, tx.doubts)
 }
 
-// MatchOwn is Match of everything there is, for the packages that may ApplyOwn.
-// What it yields is not for the caller.
+// MatchOwn is Match without checks of rights, for the packages that may call ApplyOwn. The
+// statements must not reach the caller.
 func (tx *Tx) MatchOwn(p Pattern) iter.Seq2[Statement, error] {
 	return tx.matchStatements(p, AllowAll{}, nil)
 }
 
-// CountOwn is how many statements with the predicate stand in the graph, those of
-// this update included: MatchOwn counts as many. It reads none of them.
+// CountOwn returns the number of statements that MatchOwn would yield for the predicate in the
+// graph. It reads the catalogue, not the statements.
 func (tx *Tx) CountOwn(graph, predicate Term) (uint64, error) {
 	g, known, err := tx.w.ResolveTerm(&graph, &tx.w.Graph, nil)
 	if !known || err != nil {
@@ -492,10 +490,10 @@ func (tx *Tx) matchStatements(p Pattern, access Access, doubts Doubts) iter.Seq2
 	return s.Match(p)
 }
 
-// changedSubjects lists the subjects of the changes in order, each once.
+// changedSubjects lists the distinct subjects of the changes in order.
 func changedSubjects(changes []Change) []Term {
 	var out []Term
-	var seen map[Term]bool // made with the second subject
+	var seen map[Term]bool // allocated for the second subject
 	for i := range changes {
 		t := changes[i].Quad.Subject
 		switch {
@@ -515,7 +513,7 @@ func changedSubjects(changes []Change) []Term {
 	return out
 }
 
-// actingAgent is the agent that acts, the principal itself where none is named.
+// actingAgent returns the actor, or the principal if no actor is set.
 func (m *Meta) actingAgent() AgentID {
 	switch {
 	case m.Actor != "":
@@ -526,7 +524,7 @@ func (m *Meta) actingAgent() AgentID {
 	return Anonymous
 }
 
-// normalise checks the texts of a Meta and spells its agents out.
+// normalise checks the texts of a Meta and canonicalises its agents.
 func (m *Meta) normalise() error {
 	m.Actor = CanonicalAgent(string(m.actingAgent()))
 	m.Principal.Normalise()

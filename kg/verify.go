@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Outcome is how a judgement ends.
+// Outcome is the result of a judgement.
 type Outcome uint8
 
 // The outcomes. The zero Outcome is Accepted.
@@ -16,45 +16,44 @@ const (
 	Accepted Outcome = iota
 	// Rejected refuses the update; the caller gets a result that says so.
 	Rejected
-	// Violation refuses it as a breach of the operator's rules; the caller gets
-	// an error with CodeConstraintViolation.
+	// Violation refuses the update as a breach of the operator's rules; the caller gets
+	// CodeConstraintViolation.
 	Violation
-	// Held keeps it for review: nothing is written, and Hold says what it takes.
+	// Held keeps the update for review: nothing is applied, and Hold states the conditions.
 	Held
 )
 
-// Verdict is the judgement on an update.
+// Verdict is a Verifier's decision on an update.
 type Verdict struct {
 	Outcome Outcome
 	// Reason is short ("Constraint Violation"); Details explains.
 	Reason  string
 	Details string
-	// Hold is set where Outcome is Held. Not to be changed.
+	// Hold is set if Outcome is Held. It is read-only.
 	Hold *Hold
-	// Depends lists what an Accepted verdict was made from beyond the changes outside
-	// koine's own graphs and what stands of their subjects: when any of it changes
-	// before the commit, the update is judged again.
+	// Depends lists the inputs of an Accepted verdict beyond the changes outside koine's own
+	// graphs and the statements of their subjects. If one of them changes before the commit,
+	// the update is judged again.
 	Depends []Dependency
-	// Own lists the subjects in koine's own graphs that the verdict is about. When the
-	// update makes other changes of one of them, but for its number (Sequence) and the
-	// time of the commit, it is judged again. Other changes in koine's own graphs decide
-	// nothing.
+	// Own lists the subjects in koine's own graphs that the verdict is about. If the update
+	// comes to other changes of one of them, apart from its number (Sequence) and the time of
+	// the commit, it is judged again. Other changes in koine's own graphs do not matter.
 	Own []Term
 }
 
-// Hold is what it takes to let a held update through.
+// Hold states the conditions for approving a held update.
 type Hold struct {
-	// Approvals is how many other principals have to approve; at least 1 counts.
+	// Approvals is how many other principals must approve; values below 1 count as 1.
 	Approvals int
-	// Roles lists who may review beside administrators; nil means RoleReviewer.
+	// Roles lists the roles that may review, beside administrators; nil means RoleReviewer.
 	Roles []string
-	// Expires is how long it may wait; 0 leaves that to who keeps it.
+	// Expires is the longest wait for a review; 0 leaves it to the Holder.
 	Expires time.Duration
-	// Rules names what held it.
+	// Rules names the rules that held the update.
 	Rules []string
 }
 
-// rejection is what the caller of a breach gets.
+// rejection returns the error for a Violation.
 func (v Verdict) rejection() error {
 	if v.Outcome != Violation {
 		return nil
@@ -62,40 +61,37 @@ func (v Verdict) rejection() error {
 	return errRejected(v)
 }
 
-// Judgement is what a Verifier is asked about.
+// Judgement is the input of a Verifier.
 type Judgement struct {
 	Meta Meta
-	// Changes that the update makes, in order, but for those of what proposals
-	// would add. Links between changes (Replaces, ReplacedBy) keep their meaning
-	// where none was left out.
+	// Changes are the update's changes in order, without the content of proposals. Links
+	// between changes (Replaces, ReplacedBy) hold if nothing was left out.
 	Changes []Change
-	// Before reads the graph without them, After with them; both as the caller
-	// sees it, koine's own graphs included but for what proposals would add. They end with the judgement.
+	// Before and After read the graph without and with the changes, as the caller sees it,
+	// with koine's own graphs but without the content of proposals. They are valid during the
+	// judgement.
 	Before, After *Snapshot
 }
 
-// Verifier judges updates before they are committed. It runs on the caller's
-// goroutine against a snapshot, and once more, there too, if one of the affected
-// subjects or of what the verdict depends on changed before the commit (or
-// Options.RulesVersion), or the update came to other changes because something else
-// that it read did. An update that is overtaken MaxJudgements times is refused with
-// CodeOverloaded. Nobody else waits while it runs. It must be safe for concurrent
-// use, must not call Store.Update, and ends soon after its context does.
+// Verifier judges updates before they are committed. It runs on the caller's goroutine against
+// a snapshot and blocks nobody else. It runs again if, before the commit, an affected subject,
+// a Dependency or Options.RulesVersion changed, or if the update came to other changes. An
+// update that is overtaken MaxJudgements times fails with CodeOverloaded. A Verifier must be
+// safe for concurrent use, must not call Store.Update, and returns soon after its context
+// ends.
 type Verifier interface {
 	Verify(ctx context.Context, j Judgement) (Verdict, error)
 }
 
-// severity orders the outcomes: where several verifiers disagree, the hardest
-// one counts.
+// severity orders the outcomes: the most severe of several verdicts counts.
 var severity = [...]int{Accepted: 0, Held: 1, Rejected: 2, Violation: 3}
 
-// Idler is a Verifier that may have nothing to judge by. While it is idle it is
-// not asked, and updates go without the judging. What ends that is a commit to one
-// of koine's own graphs: Options.OnSystemChange has told of it before the next
-// update is executed.
+// Idler is a Verifier that may have no rules. While Idle returns true, updates skip the
+// judgement. Only a commit to one of koine's own graphs ends that: Options.OnSystemChange is
+// called with it before the next update is executed.
 type Idler interface{ Idle() bool }
 
-// needsJudgement tells whether updates have to be judged.
+// needsJudgement reports whether updates are judged.
 func (s *Store) needsJudgement() bool {
 	return s.options.Verifier != nil && !isIdle(s.options.Verifier)
 }
@@ -105,14 +101,14 @@ func isIdle(v Verifier) bool {
 	return ok && i.Idle()
 }
 
-// Verifiers asks several verifiers in turn. The hardest outcome counts, with the
-// reason of the first that came to it and the details of all that did; what holds
-// an update adds up. An error of one is that of all.
+// Verifiers combines verifiers, called in turn. The most severe outcome counts, with the
+// reason of the first verdict that has it and the details of all of them; conditions of holds
+// add up. An error of one verifier is returned.
 func Verifiers(list ...Verifier) Verifier { return verifiers(list) }
 
 type verifiers []Verifier
 
-// Idle tells whether all of them are.
+// Idle reports whether all verifiers are idle.
 func (list verifiers) Idle() bool {
 	return !slices.ContainsFunc(list, func(v Verifier) bool { return !isIdle(v) })
 }
@@ -129,8 +125,8 @@ func (list verifiers) Verify(ctx context.Context, j Judgement) (Verdict, error) 
 	return sum, nil
 }
 
-// And is the verdict of both: the harder outcome, of equal ones the first with
-// the details of both.
+// And combines two verdicts: the more severe outcome, with the reason of the first that has it
+// and the details of both.
 func (v Verdict) And(o Verdict) Verdict {
 	depends, own := slices.Concat(v.Depends, o.Depends), slices.Concat(v.Own, o.Own)
 	switch {
@@ -152,7 +148,7 @@ func joinLines(a, b string) string {
 	return a + "\n" + b
 }
 
-// merge is what it takes to satisfy both.
+// merge returns the conditions that satisfy both holds.
 func (h *Hold) merge(o *Hold) *Hold {
 	if h == nil || o == nil {
 		return cmp.Or(h, o)
@@ -161,7 +157,7 @@ func (h *Hold) merge(o *Hold) *Hold {
 	if o.Expires > 0 && (both.Expires == 0 || o.Expires < both.Expires) {
 		both.Expires = o.Expires
 	}
-	// Only who may review for the one and for the other, beside administrators.
+	// Only roles that satisfy both holds may review, beside administrators.
 	for _, role := range h.reviewerRoles() {
 		if slices.Contains(o.reviewerRoles(), role) {
 			both.Roles = append(both.Roles, role)
@@ -173,7 +169,7 @@ func (h *Hold) merge(o *Hold) *Hold {
 	return both
 }
 
-// reviewerRoles are those that may review.
+// reviewerRoles lists the roles that may review.
 func (h *Hold) reviewerRoles() []string {
 	if h.Roles == nil {
 		return []string{RoleReviewer}
@@ -181,42 +177,41 @@ func (h *Hold) reviewerRoles() []string {
 	return h.Roles
 }
 
-// ReasonHeld is the reason of the verdict on a held update.
+// ReasonHeld is the reason in the verdict on a held update.
 const ReasonHeld = "Pending Review"
 
-// MaxHeldForBytes bounds what a commit tells about why an update was held.
+// MaxHeldForBytes bounds the reason for holding an update, as stored in the commit.
 const MaxHeldForBytes = 4 << 10
 
-// HeldUpdate is an update that was not made, because its verdict is Held.
+// HeldUpdate is an update that was not applied because its verdict is Held.
 type HeldUpdate struct {
 	Meta Meta
-	// Patches are those that the update applied, in order and normalised: to
-	// apply them is to make the update.
+	// Patches are the update's patches, in order and normalised. Applying them makes the
+	// update.
 	Patches []Patch
 	Verdict Verdict
 
-	id    string // of what keeps it
-	rules uint64 // Options.RulesVersion, of the verdict
+	id    string // returned by Holder.Hold
+	rules uint64 // Options.RulesVersion at the verdict
 }
 
-// Holder keeps held updates, so that somebody can decide about them.
+// Holder stores held updates for review.
 type Holder interface {
-	// Hold writes, in a commit of its own and with Tx.ApplyOwn, what is kept of
-	// the update, and gives the id under which it is found. It is called under
-	// the committer, once for each held update. Where the same is kept already it
-	// may write nothing, and give that id. An error refuses the update.
+	// Hold stores the held update with Tx.ApplyOwn, in a commit of its own, and returns the id
+	// of the record. The committer calls it once for each held update. If the same update is
+	// stored already, it may write nothing and return that id. An error refuses the update.
 	Hold(tx *Tx, h *HeldUpdate) (id string, err error)
 }
 
-// shouldHold tells whether an update with this verdict is handed to the holder. One
-// that comes out of a review already is not held twice.
+// shouldHold reports whether an update with this verdict goes to the Holder. An update that
+// comes from a review is not held again.
 func (s *Store) shouldHold(u *update, v Verdict) bool {
 	return v.Outcome == Held && s.options.Holder != nil && u.held == nil && !u.patient && u.meta.ProposalID == ""
 }
 
-// forOwn is the verdict on an update that changed what is koine's own too: that
-// part cannot be kept as patches. Unless the update says what becomes of it
-// (Meta.WhenHeld), it is refused where it would be held.
+// forOwn adjusts the verdict on an update that also changes koine's own graphs. Those changes
+// cannot be stored as patches, so the update is refused instead of held, unless Meta.WhenHeld
+// handles them.
 func (v Verdict) forOwn(tx *Tx) Verdict {
 	if v.Outcome == Held && tx.own && tx.meta.ProposalID == "" && tx.meta.WhenHeld == nil {
 		return Verdict{Outcome: Rejected, Reason: "Needs Review", Details: v.Details}
@@ -224,7 +219,7 @@ func (v Verdict) forOwn(tx *Tx) Verdict {
 	return v
 }
 
-// heldUpdate is what is kept of an update, nil for one that is not held.
+// heldUpdate returns the update as the Holder stores it, or nil if it is not held.
 func heldUpdate(u *update, tx *Tx, v Verdict, rules uint64) *HeldUpdate {
 	if v.Outcome != Held {
 		return nil
@@ -235,11 +230,11 @@ func heldUpdate(u *update, tx *Tx, v Verdict, rules uint64) *HeldUpdate {
 	return &HeldUpdate{Meta: u.meta, Patches: tx.patches, Verdict: v, rules: rules}
 }
 
-// holdUpdate makes the update one that keeps what it would have done. It is not
-// judged: what it writes is koine's own.
+// holdUpdate turns the update into one that stores the held update. It is not judged: it
+// writes koine's own graphs only.
 func (u *update) holdUpdate(holder Holder, held *HeldUpdate) {
 	u.held, u.judged = held, nil
-	u.meta.HasExpected = false // that was looked at before
+	u.meta.HasExpected = false // checked before
 	u.fn = func(tx *Tx) (err error) {
 		held.id, err = holder.Hold(tx, held)
 		if err == nil && held.Meta.WhenHeld != nil {

@@ -8,37 +8,37 @@ import (
 	"koine/kg/internal/base"
 )
 
-// Watcher is a place in the log from which changes are read as they come. It
-// holds no goroutine and no buffer: a slow one reads the log.
+// Watcher reads the changes of the log from a position on and waits for new ones. It has no
+// goroutine and no buffer: a slow watcher reads the log. Close it when done.
 type Watcher struct {
 	s        *Store
 	ctx      context.Context
-	filter   *watchFilter  // written under tailer.mu, by the reader
-	wake     chan struct{} // of one; "there is more"
+	filter   *watchFilter  // written by the reader with tailer.mu held
+	wake     chan struct{} // capacity 1
 	unlink   func()
-	round    uint64 // of filterIndex.match; guarded by tailer.mu
-	unlinked bool   // was unlinked; guarded by tailer.mu
+	round    uint64 // of filterIndex.matchCommit; guarded by tailer.mu
+	unlinked bool   // guarded by tailer.mu
 
-	mu     sync.Mutex // guards what follows; taken after tailer.mu
-	pos    Position   // read up to here
-	idle   bool       // everything up to the tailer's head has been looked at
-	wakeAt Revision   // the oldest commit that may match and was not looked at; 0 for none
+	mu     sync.Mutex // guards the fields below; locked after tailer.mu
+	pos    Position   // all changes up to here are yielded or do not match
+	idle   bool       // the reader has examined everything up to the tailer's head
+	wakeAt Revision   // the oldest unexamined commit that may match; 0 for none
 	closed bool
 
-	// the reader's own
-	next  Revision // the next commit to look at
-	known Revision // up to here the tailer does not match for this watcher
-	// access knows whether what the principal may read is what it was at sighted.
+	// The fields below belong to the reader.
+	next  Revision // the next commit to examine
+	known Revision // the tailer matches for this watcher from the next revision on
+	// access reports changes of the principal's rights since accessChecked.
 	access        AccessChanges
 	accessChecked Revision
 }
 
-// Watch registers a watcher of the changes that come after from. When it
-// returns nothing after from can be missed any more. What was told or read up to
-// from is taken to be what the principal could see there. It fails with
-// CodePositionGone when the log no longer holds what follows from, or from is of
-// another log or ahead of it, and CodeOverloaded when there are too many
-// watchers. Close it when done.
+// Watch returns a watcher of the changes after from that match f. A snapshot's position is a
+// good from: no change between the two is missed. The principal is taken to know everything
+// that it could read up to from. Watch fails with CodePositionGone if the log no longer holds
+// the commits after from, or if from belongs to another log or lies ahead of it, and with
+// CodeOverloaded beyond Options.MaxWatchers or MaxWatchedPatterns. The caller closes the
+// watcher.
 func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, error) {
 	if err := s.admitRead(ctx, f.View.Principal, true); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 	}
 	seen.followed, seen.known = s.head.Load().revision, from.Revision
 	w := &Watcher{s: s, ctx: ctx, filter: seen, wake: make(chan struct{}, 1), pos: from, access: ChangesOf(s.options.Access), accessChecked: from.Revision}
-	if from.Compare(s.Oldest()) == 0 { // whoever begins there was told nothing before
+	if from.Compare(s.Oldest()) == 0 { // a watcher that begins there has reported nothing before
 		w.accessChecked = s.head.Load().revision
 		seen.known = 0
 	}
@@ -71,8 +71,8 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 	return w, nil
 }
 
-// CheckPosition refuses, with CodePositionGone, a position behind which the log
-// cannot be read: it is of another log, ahead of this one, or was cut off.
+// CheckPosition returns CodePositionGone if the log cannot be read from the position on: the
+// position belongs to another log, lies ahead of this one, or was cut off.
 func (s *Store) CheckPosition(from Position) error {
 	if from.Epoch != s.dir.Epoch || from.Revision > s.head.Load().revision {
 		return s.errPositionGone("the position is not of this log")
@@ -83,7 +83,7 @@ func (s *Store) CheckPosition(from Position) error {
 	return nil
 }
 
-// Close ends the watcher and frees its place.
+// Close ends Events and Commits and releases the watcher. It may be called more than once.
 func (w *Watcher) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -99,8 +99,8 @@ func (w *Watcher) wakeUp() {
 	}
 }
 
-// Position is up to where the changes have been handed out, or, while none
-// matches, looked at. To watch from there is to miss nothing.
+// Position returns the position behind the last change that was yielded, or, while no change
+// matches, behind the last one examined. A watch from there misses nothing.
 func (w *Watcher) Position() Position {
 	t := w.s.tailer
 	t.mu.Lock()
@@ -113,13 +113,16 @@ func (w *Watcher) Position() Position {
 	return w.pos
 }
 
-// Events yields the changes in order and waits for more. It ends with the
-// context's error, CodeClosed, CodeResync when the log that it needs is gone or a graph that
-// the filter is about was replaced as a whole (Error.Oldest is then behind that), or
-// CodeAccessChanged when what the principal may read has changed behind the start
-// (see AccessChanges): from the commit on that changed it, nothing more is told.
-// It is used once, from one goroutine. An event counts as read when the loop
-// asks for the next.
+// Events yields the matching changes in the order of the log and waits for more. An event
+// counts as read when the loop asks for the next one. Use it once, from one goroutine. It ends
+// with
+//
+//   - the error of the context that Watch got;
+//   - CodeClosed after Close, or when the store closes;
+//   - CodeResync if the log it needs is gone, or if a graph of the filter was replaced as a
+//     whole; Error.Oldest is the position behind the replacement;
+//   - CodeAccessChanged if the principal's rights changed after the start (AccessChanges). It
+//     yields nothing from the commit on that changed them.
 func (w *Watcher) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		err := w.readCommits(func(r Revision) (more bool, err error) {
@@ -134,17 +137,19 @@ func (w *Watcher) Events() iter.Seq2[Event, error] {
 // yieldEnd tells why there is no more. It is a function of its own so that an event takes
 // no place on the stack while the next one is waited for.
 //
+// yieldEnd yields the error that ends the sequence. It is a separate function to keep the
+// event off the stack while the reader waits.
+//
 //go:noinline
 func yieldEnd[T any](yield func(T, error) bool, err error) {
 	var none T
 	yield(none, err)
 }
 
-// readCommits hands out one commit after the other that may match, until that says stop
-// (nil) or it cannot go on.
+// readCommits calls one for each commit that may match, until one returns false or an error.
 func (w *Watcher) readCommits(one func(Revision) (more bool, err error)) error {
 	for {
-		// What was there before the tailer knew this watcher.
+		// Commits from before the tailer matched for this watcher.
 		for ; w.next <= w.known; w.next++ {
 			if more, err := one(w.next); !more {
 				return err
@@ -171,8 +176,8 @@ func (w *Watcher) readCommits(one func(Revision) (more bool, err error)) error {
 	}
 }
 
-// nextMatch takes over from the tailer what has come meanwhile: the oldest commit
-// that may match, 0 when none does, and the newest there is.
+// nextMatch fetches the tailer's state: the oldest commit that may match, 0 for none, and the
+// newest commit.
 func (w *Watcher) nextMatch() (at, head Revision, err error) {
 	t := w.s.tailer
 	t.mu.Lock()
@@ -191,7 +196,7 @@ func (w *Watcher) nextMatch() (at, head Revision, err error) {
 	return at, head, nil
 }
 
-// yieldCommit hands out the events of one commit; more is false when reading ends.
+// yieldCommit yields the events of one commit. It returns false when the sequence ends.
 func (w *Watcher) yieldCommit(r Revision, yield func(*Event) bool) (more bool, err error) {
 	c, from, err := w.loadCommit(r)
 	if err != nil {
@@ -216,7 +221,7 @@ func (w *Watcher) yieldCommit(r Revision, yield func(*Event) bool) (more bool, e
 	return more, nil
 }
 
-// checkAccess ends the reading when what the principal may read has changed.
+// checkAccess returns CodeAccessChanged if the principal's rights have changed.
 func (w *Watcher) checkAccess() error {
 	changed, upTo := w.access.ReadChanged(w.filter.View.Principal, w.accessChecked)
 	if changed {
@@ -226,13 +231,14 @@ func (w *Watcher) checkAccess() error {
 	if doubts {
 		return w.s.errAccessChanged()
 	}
-	// Either may know of less than the other: nothing up to the later changed
-	// anything, because what did is told before its revision can be read.
+	// Either number may lag behind the other. Nothing changed up to the later one: a change is
+	// reported before its revision becomes readable.
 	w.accessChecked = max(upTo, until)
 	return nil
 }
 
-// loadCommit reads a commit, of which what is behind from was not handed out.
+// loadCommit reads a commit and returns the position behind which its changes are still to be
+// yielded.
 func (w *Watcher) loadCommit(r Revision) (c *Commit, from Position, err error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, from, err
@@ -240,7 +246,7 @@ func (w *Watcher) loadCommit(r Revision) (c *Commit, from Position, err error) {
 	if err := w.checkAccess(); err != nil {
 		return nil, from, err
 	}
-	// What is hidden now: the operator may have said so since the last commit.
+	// Hiding rules may have changed since the last commit.
 	w.filter.hides = Hidden(w.s.options.Access, w.filter.View.Principal)
 	c, err = w.s.tailer.commitAt(r)
 	if CodeOf(err) == CodeRevisionGone {
@@ -261,8 +267,8 @@ func (w *Watcher) loadCommit(r Revision) (c *Commit, from Position, err error) {
 	return c, from, nil
 }
 
-// yieldReplacement ends the reading at a commit that replaced a graph which the filter is about,
-// behind the event that tells of it.
+// yieldReplacement ends the sequence at a commit that replaced a graph of the filter, after
+// the event that reports the replacement.
 func (w *Watcher) yieldReplacement(c *Commit, from Position, yield func(*Event) bool) error {
 	e := w.filter.seeReplaced(w.s.dir.Epoch, c)
 	if e != nil && e.Position.Compare(from) > 0 {
@@ -274,7 +280,7 @@ func (w *Watcher) yieldReplacement(c *Commit, from Position, yield func(*Event) 
 	return w.s.errReplaced(c, c.Replaced.Shown(w.filter.isPartlyHidden(c.Replaced.Graph)))
 }
 
-// errReplaced ends the reading of who follows a graph whose content was exchanged as a
+// errReplaced returns the CodeResync error for a watcher of a graph that was replaced as a
 // whole.
 func (s *Store) errReplaced(c *Commit, r *GraphReplacement) error {
 	e := Errorf(CodeResync, "the graph %s was replaced as a whole: %d statements came, %d went", r.Graph, r.Added, r.Removed)
@@ -287,8 +293,7 @@ func (s *Store) errReplaced(c *Commit, r *GraphReplacement) error {
 	return e
 }
 
-// eachEvent calls fn for what the commit is behind from, and tells whether fn
-// wanted all of it.
+// eachEvent calls fn for each event of the commit behind from. It returns false if fn did.
 func (w *Watcher) eachEvent(c *Commit, from Position, fn func(*Event) bool) bool {
 	for i := range c.Changes {
 		at := Position{w.s.dir.Epoch, c.Revision, uint32(i)}
@@ -309,9 +314,9 @@ func (w *Watcher) moveTo(p Position) {
 	w.mu.Unlock()
 }
 
-// Commits yields what Events does, but the events of one commit together: a
-// commit is atomic. Of one in the middle of which the watcher starts it yields
-// those behind the start. It takes the place of Events.
+// Commits is Events with the events of one commit yielded together: a commit is atomic. If the
+// watcher starts within a commit, the first slice holds the events behind the start. Use
+// either Commits or Events.
 func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 	return func(yield func([]Event, error) bool) {
 		err := w.readCommits(func(r Revision) (more bool, err error) {
@@ -342,10 +347,9 @@ func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 	}
 }
 
-// Refilter makes the watcher go on with another filter, from behind the commit
-// that the loop over Commits is at: only there it may be called. Nothing that
-// fits the new filter is missed. It fails as Watch does, and then the watcher
-// goes on with the filter that it has.
+// Refilter replaces the filter from the next commit on. Call it only within the loop over
+// Commits. No match of the new filter is missed. It fails as Watch does, and the old filter
+// then stays.
 func (w *Watcher) Refilter(f Filter) error {
 	seen, err := f.prepare(w.s)
 	if err != nil {
@@ -356,7 +360,7 @@ func (w *Watcher) Refilter(f Filter) error {
 	if err != nil {
 		return err
 	}
-	// What came meanwhile was matched with the old filter.
+	// Commits in between were matched against the old filter.
 	w.known = max(w.known, known)
 	return nil
 }
