@@ -308,6 +308,21 @@ const (
 	CodeUnknownPrefix       = base.CodeUnknownPrefix       // a name with neither a registered prefix nor a known URI scheme
 )
 
+// Class is a group of codes that callers handle alike: see Code.Class.
+type Class = base.Class
+
+// The classes of codes.
+const (
+	ClassInternal    = base.ClassInternal    // a defect of the server, or damage: retrying does not help
+	ClassInvalid     = base.ClassInvalid     // the request is wrong and stays wrong
+	ClassNotFound    = base.ClassNotFound    // absent, or hidden from the caller
+	ClassDenied      = base.ClassDenied      // the caller may not do it, or a rule refuses it
+	ClassConflict    = base.ClassConflict    // the state is not the one that the request expects
+	ClassLimit       = base.ClassLimit       // a bound is exceeded: ask for less
+	ClassRate        = base.ClassRate        // too much at once: retry after RetryAfter
+	ClassUnavailable = base.ClassUnavailable // the server or its store cannot do it now
+)
+
 // Error is a failure with its code. Message is meant for the caller and holds
 // nothing that it may not see; Err is meant for the log.
 type Error = base.Error

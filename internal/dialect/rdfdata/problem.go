@@ -48,31 +48,36 @@ func (e *refusal) withHint(hint string) *refusal {
 	return e
 }
 
+// classStatus maps the classes of domain codes to HTTP status codes; codeStatus holds the
+// codes that have a status of their own.
+var (
+	classStatus = map[kg.Class]int{
+		kg.ClassInternal:    http.StatusInternalServerError,
+		kg.ClassInvalid:     http.StatusBadRequest,
+		kg.ClassNotFound:    http.StatusNotFound,
+		kg.ClassDenied:      http.StatusForbidden,
+		kg.ClassConflict:    http.StatusConflict,
+		kg.ClassLimit:       http.StatusRequestEntityTooLarge,
+		kg.ClassRate:        http.StatusTooManyRequests,
+		kg.ClassUnavailable: http.StatusServiceUnavailable,
+	}
+	codeStatus = map[kg.Code]int{
+		kg.CodeUnauthenticated:     http.StatusUnauthorized,
+		kg.CodeRevisionGone:        http.StatusGone,
+		kg.CodeConstraintViolation: http.StatusUnprocessableEntity,
+		kg.CodeJudgeLimit:          http.StatusUnprocessableEntity,
+		kg.CodeDiskFull:            http.StatusInsufficientStorage,
+		// A proxy must not repeat a write whose outcome is unknown.
+		kg.CodeOutcomeUnknown: http.StatusInternalServerError,
+	}
+)
+
 // statusOf maps domain codes to HTTP status codes.
 func statusOf(code kg.Code) int {
-	switch code {
-	case kg.CodeInvalid, kg.CodeUnknownPrefix, kg.CodeRevisionAhead:
-		return http.StatusBadRequest
-	case kg.CodeNotFound, kg.CodeGraphNotFound:
-		return http.StatusNotFound
-	case kg.CodePermissionDenied, kg.CodeSourceForbidden, kg.CodeReserved, kg.CodeAlignmentViolation:
-		return http.StatusForbidden
-	case kg.CodeRevisionConflict, kg.CodeIdempotencyConflict:
-		return http.StatusConflict
-	case kg.CodeRevisionGone:
-		return http.StatusGone
-	case kg.CodeLimitExceeded:
-		return http.StatusRequestEntityTooLarge
-	case kg.CodeConstraintViolation, kg.CodeJudgeLimit:
-		return http.StatusUnprocessableEntity
-	case kg.CodeOverloaded, kg.CodeRateLimited:
-		return http.StatusTooManyRequests
-	case kg.CodeDiskFull:
-		return http.StatusInsufficientStorage
-	case kg.CodeReadOnly, kg.CodeLogDamaged, kg.CodeClosed, kg.CodeTimeout:
-		return http.StatusServiceUnavailable
+	if status, ok := codeStatus[code]; ok {
+		return status
 	}
-	return http.StatusInternalServerError
+	return classStatus[code.Class()]
 }
 
 func problemOf(err error) (p problem) {
