@@ -26,7 +26,7 @@ type piece struct {
 	Last   *bool `json:"lastChunk"` // whether it is complete; default: not append
 }
 
-const typeMessage = "message" // of an artifact whose content is a list of parts
+const typeMessage = "message" // of an artifact with a list of parts as content
 
 // statusArtifactID returns the id of the artifact that shows the message of a status, one for each
 // message of a task. Handlers cannot submit artifacts with such an id.

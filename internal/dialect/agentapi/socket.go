@@ -274,8 +274,8 @@ func closeReason(cause error) (websocket.StatusCode, string) {
 	return websocket.StatusInternalError, "an internal error"
 }
 
-// clipReason limits a message to what a close frame has room for, in whole characters: a
-// client fails a connection whose reason is not UTF-8 (RFC 6455, section 5.5.1).
+// clipReason limits a message to the room in a close frame, in whole characters: a
+// client fails a connection with a reason that is not UTF-8 (RFC 6455, section 5.5.1).
 func clipReason(text string) string { return kg.Excerpt(text, maxCloseReason-len("…")) }
 
 // readFrames reads frames until the connection ends.
