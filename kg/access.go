@@ -14,28 +14,28 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// Bounds on the answers that a store keeps of its Access. Past either of them the
-// new takes the place of the old, which is asked for again when it is needed.
+// Bounds of the access cache. Beyond either, a new entry replaces an old one.
 const (
-	MaxCachedReaders = 256  // whose answers are kept
-	MaxCachedGraphs  = 8192 // of each of them
+	MaxCachedReaders = 256  // principals
+	MaxCachedGraphs  = 8192 // graphs for each of them
 )
 
-// accessCache keeps who reads which graphs. It is safe for concurrent use; nothing
-// but what was not known before takes a lock.
+// accessCache keeps the read decisions of a VersionedAccess: which principal may read which
+// graph. It is safe for concurrent use. Only a new entry takes a lock.
 type accessCache struct {
-	version    *atomic.Uint64 // nil: nothing is kept
+	version    *atomic.Uint64 // nil: nothing is cached
 	seed       maphash.Seed
 	generation atomic.Pointer[accessGeneration]
 }
 
-// accessGeneration are the readers of one version. All are dropped with it.
+// accessGeneration holds the readers of one version of the policies. A new version replaces
+// all.
 type accessGeneration struct {
 	version uint64
 	places  [MaxCachedReaders]atomic.Pointer[cachedReader]
 }
 
-// ways is in how many places a reader may be.
+// ways is the number of places in which a reader may be.
 const ways = 4
 
 func newReaders(a Access) *accessCache {
@@ -44,9 +44,9 @@ func newReaders(a Access) *accessCache {
 	return r
 }
 
-// readerFor is what is kept of the principal's answers under the version of this moment,
-// nil when nothing may be. Whoever reads pins its revision before, so that the
-// version is not older than what is read.
+// readerFor returns the cached decisions of the principal under the current version, or nil if
+// nothing may be cached. A caller pins its revision first, so that the version is not older
+// than the revision.
 func (r *accessCache) readerFor(p *Principal) *cachedReader {
 	if r.version == nil {
 		return nil
@@ -55,7 +55,7 @@ func (r *accessCache) readerFor(p *Principal) *cachedReader {
 	kept := r.generation.Load()
 	for kept.version != version {
 		if kept.version > version {
-			return nil // somebody saw a newer one meanwhile
+			return nil // another goroutine saw a newer version meanwhile
 		}
 		r.generation.CompareAndSwap(kept, &accessGeneration{version: version})
 		kept = r.generation.Load()
@@ -79,7 +79,7 @@ func (r *accessCache) readerFor(p *Principal) *cachedReader {
 	return fresh
 }
 
-// cachedReader keeps, of one principal and one version, which graphs it reads.
+// cachedReader holds the decisions on one principal under one version.
 type cachedReader struct {
 	id      AgentID
 	method  string
@@ -92,35 +92,36 @@ type cachedReader struct {
 	used  int        // guarded by mu
 }
 
-// decisionTable is a table of decisions by the numbers of the graphs. Once published it
-// changes only from free to taken.
+// decisionTable is an open-addressing hash table of decisions by graph number. A published
+// slot changes only from free to taken, so that readers need no lock.
 type decisionTable struct {
 	list  []atomic.Uint64 // number+1 and the decision; 0 is free
 	shift int
 }
 
-// decision is what is known of a reader and a graph.
+// decision is the cached answer for a reader and a graph.
 type decision uint64
 
 const (
 	unknown decision = iota
 	readable
 	unreadable
-	ownGraph     // is asked about each time
+	ownGraph     // not cached: checked each time
 	decisionBits = 2
 	fewestSlots  = 16
 )
 
-// graphNumber is the number by which a graph is kept.
+// graphNumber returns the key of a graph in a decisionTable.
 func graphNumber(graph ID) (n uint64, ok bool) {
 	if graph == keys.DefaultGraph {
 		return 0, true
 	}
-	// None has the number 0, and an IRI and a blank node never share one.
+	// No graph has the number 0, and an IRI and a blank node never share one.
 	return graph.Number(), graph.Tag() == keys.TagIRI || graph.Tag() == keys.TagBlank
 }
 
-// lookupDecision is what is known of the graph; nothing once the version has moved on.
+// lookupDecision returns the cached decision on the graph, or unknown, also if the version has
+// changed.
 func (r *cachedReader) lookupDecision(graph ID) decision {
 	if r == nil || r.version != r.newest.Load() {
 		return unknown
@@ -140,7 +141,7 @@ func (r *cachedReader) lookupDecision(graph ID) decision {
 	}
 }
 
-// cacheDecision notes a decision that was just made, and tells whether find gives it.
+// cacheDecision stores a decision. It returns false if the decision cannot be cached.
 func (r *cachedReader) cacheDecision(graph ID, d decision) bool {
 	number, ok := graphNumber(graph)
 	if r == nil || !ok || r.version != r.newest.Load() {
@@ -166,13 +167,13 @@ func newSlots(n int) *decisionTable {
 	return &decisionTable{list: make([]atomic.Uint64, n), shift: 64 - bits.TrailingZeros(uint(n))}
 }
 
-// firstSlot is where to look for the number first. Numbers that follow one another
-// are spread.
+// firstSlot returns the slot at which the probing for a number begins. It spreads consecutive
+// numbers.
 func (t *decisionTable) firstSlot(number uint64) int {
 	return int(number * 0x9e3779b97f4a7c15 >> t.shift)
 }
 
-// putDecision tells whether the number is a new one.
+// putDecision stores a decision and reports whether the number is new.
 func (t *decisionTable) putDecision(number uint64, d decision) bool {
 	for at := t.firstSlot(number); ; at++ {
 		slot := &t.list[at&(len(t.list)-1)]
@@ -186,7 +187,7 @@ func (t *decisionTable) putDecision(number uint64, d decision) bool {
 	}
 }
 
-// doubled is the table with twice the slots.
+// doubled returns a copy with twice the slots.
 func (t *decisionTable) doubled() *decisionTable {
 	next := newSlots(2 * len(t.list))
 	for i := range t.list {
@@ -197,17 +198,17 @@ func (t *decisionTable) doubled() *decisionTable {
 	return next
 }
 
-// lastAnswer keeps the last answer, for what looks at one statement after the
-// other: most are in the graph of the one before. It belongs to one goroutine.
+// lastAnswer caches the last decision for readers that examine one statement after the other:
+// consecutive statements mostly share a graph. It belongs to one goroutine.
 type lastAnswer struct {
-	current *atomic.Uint64 // nil: nothing is kept
+	current *atomic.Uint64 // version of the Access; nil: nothing is cached
 	version uint64
-	graph   Term // zero: there is none yet
+	graph   Term // zero: no answer yet
 	answer  bool
 }
 
-// mayRead tells whether the principal, always the same, reads the graph by the newest
-// answers.
+// mayRead reports whether the principal may read the graph by the newest policies. All calls
+// pass the same principal.
 func (a *lastAnswer) mayRead(access Access, p *Principal, graph Term) bool {
 	if a.current == nil {
 		return access.Allowed(*p, graph, Read)
@@ -223,25 +224,24 @@ func (a *lastAnswer) mayRead(access Access, p *Principal, graph Term) bool {
 	return may
 }
 
-// AccessChanges is an Access that knows when its answers became others. A watcher
-// under one that is not this never learns of it: from the next event on it sees
-// what it may, and what it was told before stays as it was.
+// AccessChanges is an Access that knows when its answers change. Under any other Access a
+// watcher is not told of a change: from the next event on it sees what the new answers permit,
+// and earlier events stay.
 type AccessChanges interface {
 	Access
-	// ReadChanged tells whether what the principal may read has changed in a commit
-	// behind the revision, and up to which revision that is the answer, which is
-	// not before after. It is asked at every commit that a watcher looks at: while
-	// nothing changes it must cost next to nothing.
+	// ReadChanged reports whether the read rights of the principal changed in a commit after
+	// the revision, and up to which revision the answer holds, at least after. Watchers call
+	// it at every commit: it must cost next to nothing while nothing changes.
 	ReadChanged(p Principal, after Revision) (changed bool, upTo Revision)
 }
 
-// constantAccess is an Access whose answers stay what they are.
+// constantAccess is an Access whose answers never change.
 type constantAccess struct{ Access }
 
 func (constantAccess) ReadChanged(_ Principal, after Revision) (bool, Revision) { return false, after }
 
-// ChangesOf is an Access as one that knows, or what it wraps: an Access that adds
-// to another has Unwrap. One whose answers never change is made of any other.
+// ChangesOf returns the AccessChanges that access is or wraps: an Access that adds to another
+// has an Unwrap method. Any other Access is taken to never change.
 func ChangesOf(access Access) AccessChanges {
 	for {
 		switch a := access.(type) {
@@ -263,9 +263,8 @@ func (s *Store) errAccessChanged() *Error {
 	return e
 }
 
-// CheckAgent returns CodeInvalid for an id that is not WellFormed, unless the agent is
-// there already: on record, one that a key acts for, a member of a channel, or a source of
-// statements.
+// CheckAgent returns CodeInvalid for an id that is not WellFormed, unless the store knows the
+// agent already: from a record, a key, a membership or a statement.
 func (s *Store) CheckAgent(ctx context.Context, id AgentID) error {
 	malformed := id.WellFormed()
 	if malformed == nil || id.Valid() != nil {
@@ -302,7 +301,7 @@ func (tx *Tx) CheckAgent(id AgentID) error {
 	return malformed
 }
 
-// visibleAssertions gives the assertions of a statement in the graph that the view admits.
+// visibleAssertions returns the assertions of a statement in the graph that the view admits.
 func (s *Snapshot) visibleAssertions(graph ID, all []Assertion) []Assertion {
 	if s.view.Doubts != nil {
 		if t, err := s.dict.Term(graph); err == nil && IsOwnGraph(t) {
@@ -314,17 +313,18 @@ func (s *Snapshot) visibleAssertions(graph ID, all []Assertion) []Assertion {
 	return s.view.Visible(all)
 }
 
-// isQuarantined tells whether a watcher leaves the assertion out for the doubts of the
-// moment.
+// isQuarantined reports whether the assertion is hidden because its source is in quarantine
+// now.
 func (f *watchFilter) isQuarantined(graph Term, a *Assertion) bool {
 	doubts := f.distrust.Doubted()
 	return doubts != nil && doubts.Hide(a) && !IsOwnGraph(graph)
 }
 
-// unfollowed is behind every revision.
+// unfollowed is greater than every revision.
 const unfollowed Revision = math.MaxUint64
 
-// isForgotten tells whether what stood in the graph until a revision is not seen.
+// isForgotten reports whether statements of the graph that ended at a revision are hidden
+// (Forgetter).
 func (s *Snapshot) isForgotten(graph ID, to Revision) (bool, error) {
 	if s.forgets == nil || to > s.followed {
 		return false, nil
@@ -341,7 +341,7 @@ func (s *Snapshot) isForgotten(graph ID, to Revision) (bool, error) {
 	return forgot, nil
 }
 
-// isForgotten is that of the snapshot; an error ends the scan.
+// isForgotten is Snapshot.isForgotten. An error ends the scan.
 func (sc *scanner) isForgotten(graph ID, to uint64) (forgot bool) {
 	if sc.s.forgets == nil {
 		return false
@@ -350,13 +350,14 @@ func (sc *scanner) isForgotten(graph ID, to uint64) (forgot bool) {
 	return forgot || sc.err != nil
 }
 
-// isForgotten tells whether the principal does not see of the graph what a commit
-// took away, or brought and is gone.
+// isForgotten reports whether the principal may not see removals of the commit in the graph,
+// nor additions that are gone by now.
 func (f *watchFilter) isForgotten(c *Commit, graph Term) bool {
 	return f.forgets != nil && c.Revision <= f.followed && f.forgets(graph)
 }
 
-// noteUnreported notes that what began to stand in a revision went without a word.
+// noteUnreported notes that a statement which began to hold in a revision ended without an
+// event.
 func (f *watchFilter) noteUnreported(since Revision) {
 	if f.Ops != nil && !slices.Contains(f.Ops, Remove) && !slices.Contains(f.Ops, Replace) {
 		return
@@ -366,8 +367,8 @@ func (f *watchFilter) noteUnreported(since Revision) {
 	}
 }
 
-// isCurrent tells whether an assertion of a change is what stands now. An error
-// ends the reading (broken).
+// isCurrent reports whether the assertion of a change is still in the store. An error ends the
+// reading (endError).
 func (f *watchFilter) isCurrent(ch *Change) bool {
 	stands, err := f.hasAssertion(&ch.Quad, &ch.Assertion)
 	if err != nil {
@@ -376,7 +377,7 @@ func (f *watchFilter) isCurrent(ch *Change) bool {
 	return stands
 }
 
-// endError is why nothing more may be told.
+// endError returns the error that ends the reading, or nil.
 func (f *watchFilter) endError(s *Store) error {
 	if f.err == nil && f.stale {
 		return s.errAccessChanged()
@@ -384,7 +385,7 @@ func (f *watchFilter) endError(s *Store) error {
 	return f.err
 }
 
-// hasAssertion tells whether the newest revision has the assertion of the statement.
+// hasAssertion reports whether the newest revision has the assertion of the statement.
 func (s *Store) hasAssertion(q *Quad, a *Assertion) (bool, error) {
 	p, err := s.pin(context.Background())
 	if err != nil {
@@ -414,15 +415,15 @@ func (s *Store) hasAssertion(q *Quad, a *Assertion) (bool, error) {
 	return ok && now.Revision == a.Revision, nil
 }
 
-// isDeletedAt tells that what a graph held at a revision is found by nobody: the graph of
-// that name was deleted since.
+// isDeletedAt reports whether the content of a graph at a revision is unreachable because the
+// graph was deleted later.
 func (s *Store) isDeletedAt(graph Term, at Revision) bool {
 	return s.head.Load().generations.Hides(graph, at)
 }
 
-// View is Store.View for what the events of the watcher are told with, to the
-// watcher's principal: of what a Forgetter forgets, it shows what went since the
-// watcher was registered, as of when it stood.
+// View is Store.View for data that accompanies the watcher's events, under the watcher's
+// principal. In graphs with a Forgetter it still shows, at past revisions, the statements
+// removed since the watcher was registered.
 func (w *Watcher) View(ctx context.Context, v View) (*Snapshot, error) {
 	v.Principal = w.filter.View.Principal
 	snapshot, err := w.s.View(ctx, v)
@@ -432,8 +433,8 @@ func (w *Watcher) View(ctx context.Context, v View) (*Snapshot, error) {
 	return snapshot, err
 }
 
-// ReadLog is Store.ReadLog for a part of what the watcher tells, with what it tells
-// of that.
+// ReadLog is Store.ReadLog within the part of the log that the watcher covers, with the same
+// visibility as its events.
 func (w *Watcher) ReadLog(ctx context.Context, f Filter, part LogRange) (*LogReader, error) {
 	f.View.Principal = w.filter.View.Principal
 	l, err := w.s.ReadLog(ctx, f, part)
@@ -443,15 +444,15 @@ func (w *Watcher) ReadLog(ctx context.Context, f Filter, part LogRange) (*LogRea
 	return l, err
 }
 
-// withoutGone is a commit without what it changed in graphs whose past is kept from
-// its reader, but for what still stands as the commit left it. Why it was made
-// stays: that is not what they held.
+// withoutGone returns a copy of the commit without its changes in graphs whose past is hidden
+// from the reader, except for statements that still hold as the commit left them. The
+// justification stays: it is not content of those graphs.
 func (s *Store) withoutGone(c *Commit, forgets func(graph Term) bool) (*Commit, error) {
 	if !slices.ContainsFunc(c.Changes, func(ch Change) bool { return forgets(ch.Quad.Graph) }) {
 		return c, nil
 	}
 	out := *c
-	out.Changes, out.ContentHash = nil, [32]byte{} // a hash of what is gone too
+	out.Changes, out.ContentHash = nil, [32]byte{} // the hash covers the removed changes too
 	for _, ch := range c.Changes {
 		ch.Replaces, ch.ReplacedBy = nil, -1
 		if forgets(ch.Quad.Graph) {

@@ -12,28 +12,27 @@ import (
 	"koine/kg/internal/index"
 )
 
-// layers are where the index is: in Badger up to a revision, over it a tree that
-// is being written there, and over that the newest keys in memory. The log has
-// them all, so that memory is soon enough to be seen; and a key that comes and
-// goes in between never reaches Badger, where deletions pile up under scans.
-// The committer alone changes them, under Store.mu.
+// layers are the parts of the index: Badger up to a revision, a tree that is being written to
+// it, and the newest keys in memory. The log has all of them, so memory is enough to make them
+// visible, and a key that is added and removed in between never reaches Badger, where
+// deletions slow scans down. Only the committer changes them, with Store.mu held.
 type layers struct {
-	flushed  Revision       // Badger's
+	flushed  Revision       // revision of Badger
 	frozen   *index.MemTree // being written to Badger; nil for none
 	mem      *index.MemTree
 	memBytes int
-	shared   *index.MemTree // a copy of mem that readers have; nil after a change
-	frozenAt index.Marker   // of frozen
+	shared   *index.MemTree // a copy of mem for readers; nil after a change
+	frozenAt index.Marker   // marker of frozen
 	flushing bool           // a goroutine writes frozen to Badger
-	stuck    bool           // Badger had no room for frozen, which is to be written again
+	stuck    bool           // Badger had no space for frozen, to be written again
 }
 
-// newKV is the layers over a snapshot of Badger, with mem or a copy of it.
+// newKV returns all layers over a snapshot of Badger, with mem or a copy of it.
 func (l *layers) newKV(base index.KV, mem *index.MemTree) index.KV {
 	return index.Layered(index.Layered(base, l.frozen), mem)
 }
 
-// readerMem is a copy of mem that no later commit changes. Called under Store.mu.
+// readerMem returns a copy of mem that later commits do not change. The caller holds Store.mu.
 func (l *layers) readerMem() *index.MemTree {
 	if l.shared == nil {
 		l.shared = l.mem.Copy()
@@ -41,11 +40,11 @@ func (l *layers) readerMem() *index.MemTree {
 	return l.shared
 }
 
-// flushIdle is after how long without a commit the memory is written to Badger,
-// so that reads have one layer again.
+// flushIdle is the time without a commit after which memory is written to Badger, so that
+// reads have one layer again.
 const flushIdle = time.Second
 
-// flushRetry is after how long keys for which Badger had no room are written again.
+// flushRetry is the time after which keys are written again that did not fit on the volume.
 const flushRetry = 5 * time.Second
 
 func (s *Store) flushAfter() time.Duration {
@@ -55,7 +54,7 @@ func (s *Store) flushAfter() time.Duration {
 	return flushIdle
 }
 
-// applyGroup shows an appended group to readers.
+// applyGroup makes an appended group visible to observers and readers.
 func (s *Store) applyGroup(g *group) {
 	if s.options.beforeApply != nil {
 		s.options.beforeApply(g.w.O)
@@ -79,13 +78,13 @@ func (s *Store) applyGroup(g *group) {
 	s.showHead(h)
 }
 
-// markerOf is how far the head is.
+// markerOf returns the marker of a head, which the index stores with its keys.
 func (s *Store) markerOf(h *head) index.Marker {
 	return index.Marker{s.dir.Epoch, h.revision, h.nextNumber, h.time.UnixMilli(), h.hash}
 }
 
-// flushIfFull begins to write the memory to Badger when it is full; when the one
-// before is still on its way, it waits for it.
+// flushIfFull starts a flush of memory to Badger if memory is full. It waits for an earlier
+// flush.
 func (s *Store) flushIfFull() {
 	if s.layers.memBytes < s.options.memBytes() {
 		return
@@ -94,14 +93,14 @@ func (s *Store) flushIfFull() {
 	s.flushIfAny()
 }
 
-// awaitFlush waits for a write to Badger that is under way.
+// awaitFlush waits for the flush in progress, if any.
 func (s *Store) awaitFlush() {
 	if s.layers.flushing {
 		s.endFlush(<-s.flushed)
 	}
 }
 
-// flushIfAny begins to write the memory to Badger, unless one is on its way.
+// flushIfAny starts a flush of memory to Badger unless one is in progress.
 func (s *Store) flushIfAny() {
 	l := &s.layers
 	again := l.stuck && !l.flushing
@@ -116,18 +115,18 @@ func (s *Store) flushIfAny() {
 	l.flushing = true
 	frozen, at := l.frozen, l.frozenAt
 	s.mu.Unlock()
-	go func() { s.flushed <- writeIndex(s.db, frozen, at, true) }() // the committer waits for it before it ends
+	go func() { s.flushed <- writeIndex(s.db, frozen, at, true) }() // the committer receives the result before it ends
 }
 
-// endFlush takes note that Badger has what was frozen.
+// endFlush handles the result of a flush.
 func (s *Store) endFlush(err error) {
 	s.layers.flushing = false
 	if s.layers.stuck = datadir.IsNoSpace(err); s.layers.stuck {
-		return // frozen stays, is read, and is written again
+		return // frozen stays readable and is written again
 	}
 	if err != nil {
 		s.setReadOnly(errReadOnly("the index could not be written: no updates are taken until the store is reopened", err))
-		return // frozen stays and is read
+		return // frozen stays readable
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,19 +135,19 @@ func (s *Store) endFlush(err error) {
 	s.discardOld()
 }
 
-// flushAll writes all that is in memory to Badger and waits for it.
+// flushAll writes all keys in memory to Badger and waits for it.
 func (s *Store) flushAll() {
 	s.awaitFlush()
 	s.flushIfAny()
 	s.awaitFlush()
-	if !s.layers.stuck && s.layers.mem.Len() > 0 { // frozen was written again first
+	if !s.layers.stuck && s.layers.mem.Len() > 0 { // the first flush retried frozen
 		s.flushIfAny()
 		s.awaitFlush()
 	}
 }
 
-// writeIndex writes a tree to Badger under the revision of the marker, which
-// goes last. counted says that the counts by source are among what it has.
+// writeIndex writes a tree to Badger under the marker's revision, and the marker last. counted
+// means that the keys include the counts by source.
 func writeIndex(db *badger.DB, t *index.MemTree, m index.Marker, counted bool) error {
 	if t.Len() >= loaderKeys {
 		return writeOrdered(db, t, m, counted)
@@ -160,7 +159,7 @@ func writeIndex(db *badger.DB, t *index.MemTree, m index.Marker, counted bool) e
 	return w.writeMarker(m, counted)
 }
 
-// writeMarker ends what is written with the marker.
+// writeMarker writes the marker and commits.
 func (w *indexTxn) writeMarker(m index.Marker, counted bool) error {
 	if counted {
 		w.setKey(index.CountedKey, []byte{1})
@@ -169,17 +168,15 @@ func (w *indexTxn) writeMarker(m index.Marker, counted bool) error {
 	return w.commit()
 }
 
-// loaderKeys is from how many keys on it pays to make a KVLoader, which keeps
-// keys in order and goes without a transaction's map, but allocates a large list
-// each time.
+// loaderKeys is the number of keys from which a KVLoader pays: it needs sorted keys and no map
+// of a transaction, but allocates a large list each time.
 const loaderKeys = 256
 
-// deleted is the bit of an entry's meta by which Badger knows a deletion; it
-// does not export it.
+// deleted is the meta bit that marks a deletion in Badger, which does not export it.
 var deleted = []byte{1 << 0}
 
-// writeOrdered is writeIndex for many keys. Its batches reach the index in
-// order, so that the marker is the last.
+// writeOrdered is writeIndex for many keys. Badger gets its batches in order, so that the
+// marker is the last.
 func writeOrdered(db *badger.DB, t *index.MemTree, m index.Marker, counted bool) error {
 	const pendingBatches = 4
 	loader := db.NewKVLoader(pendingBatches)
@@ -203,20 +200,20 @@ func writeOrdered(db *badger.DB, t *index.MemTree, m index.Marker, counted bool)
 	return w.writeMarker(m, counted)
 }
 
-// indexTxn splits what is written into as many transactions as Badger needs.
-// The log is the truth, so they need not be one.
+// indexTxn splits writes into as many transactions as Badger needs. They need not be atomic:
+// the log is the source of truth.
 type indexTxn struct {
 	db    *badger.DB
 	at    uint64
 	txn   *badger.Txn
-	empty bool // txn has no key yet: one that is too large for it is too large for any
+	empty bool // txn has no key yet: a key that does not fit now never fits
 	err   error
 
-	floor   uint64 // of a checkpoint that is restored: what ended by then is left out
+	floor   uint64 // of a checkpoint that is restored: history before it is left out
 	counted bool   // the checkpoint has the counts by source
 }
 
-// setKey writes a key, or deletes it when value is nil; false after an error.
+// setKey writes a key, or deletes it if value is nil. It returns false after an error.
 func (w *indexTxn) setKey(key, value []byte) bool {
 	for w.err == nil {
 		if w.txn == nil {
@@ -250,11 +247,11 @@ func (w *indexTxn) commit() error {
 	return w.err
 }
 
-// Observe has fn called with each commit from now on, in the order of their revisions,
-// when it is durable and before any reader sees it; stop ends that. It is for what is
-// kept in memory of journals, of which Options.OnSystemChange does not tell. fn is
-// called under the committer and must neither block nor call the store. A bulk load is
-// not told: it writes no graph of koine's own.
+// Observe calls fn with each commit from now on, in the order of revisions, when the commit is
+// durable and before any reader sees it. Calling stop ends that. It serves in-memory state
+// derived from journals, which Options.OnSystemChange does not report. The committer calls fn:
+// it must not block or call the store. Bulk loads are not reported: they write none of koine's
+// own graphs.
 func (s *Store) Observe(fn func(*Commit)) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -267,7 +264,7 @@ func (s *Store) Observe(fn func(*Commit)) (stop func()) {
 	}
 }
 
-// observer is one that is told of commits.
+// observer is a registered function, compared by its address.
 type observer struct{ fn func(*Commit) }
 
 func (s *Store) currentObservers() []*observer {

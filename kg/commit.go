@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// Meta says who commits, why, and under which conditions.
+// Meta states who commits, why, and under which conditions.
 type Meta struct {
-	// Principal is the authenticated caller; Actor is the agent it acts for
-	// and the source of assertions that name none. "" means Principal.ID.
+	// Principal is the authenticated caller. Actor is the agent that it acts for and the
+	// source of assertions that name none; "" means Principal.ID.
 	Principal Principal
 	Actor     AgentID
 
@@ -16,70 +16,68 @@ type Meta struct {
 	SessionID     string
 	MessageID     string
 
-	// IdempotencyKey, with ContentHash over what was asked for, makes a retry
-	// safe: the same key of the same principal with the same content gets the
-	// first answer (Receipt.Replayed), other content CodeIdempotencyConflict.
+	// IdempotencyKey makes a retry safe, together with ContentHash, a hash of the request: the
+	// same key of the same principal with the same hash returns the first answer
+	// (Receipt.Replayed), with another hash CodeIdempotencyConflict.
 	IdempotencyKey string
 	ContentHash    [32]byte
 
-	// ExpectedRevision refuses the update with CodeRevisionConflict when a
-	// statement of an affected (graph, subject) pair changed after it. Used
-	// only if HasExpected.
+	// ExpectedRevision, used if HasExpected is set, refuses the update with
+	// CodeRevisionConflict if a statement of an affected (graph, subject) pair changed after
+	// it.
 	ExpectedRevision Revision
 	HasExpected      bool
 
-	// ProposalID names the proposal whose patches these are, and Reviewed the
-	// rules that its reviews have satisfied. Only package review sets them.
+	// ProposalID names the proposal that the update applies, and Reviewed the rules that its
+	// reviews have satisfied. Only package review sets them.
 	ProposalID string
 	Reviewed   []string
 
-	// Method is how the update was asked for, such as "knowledge/update", and
-	// Metadata the JSON object that came with it. Verifiers look at them; they are
-	// not stored.
+	// Method is the call that requested the update, such as "knowledge/update", and Metadata
+	// the JSON object in the request. Verifiers read them; they are not stored.
 	Method   string
 	Metadata []byte
 
-	// WhenHeld, if set, is called in the place of the update's function where the
-	// update is held, in the commit that keeps it as a proposal: it writes, with
-	// Tx.ApplyOwn, what does not wait. Without it an update that calls ApplyOwn
-	// cannot be held. It must give the same whenever it is called.
+	// WhenHeld, if set, replaces the update's function if the update is held, in the commit
+	// that stores it as a proposal: it writes, with Tx.ApplyOwn, the part that does not wait
+	// for the review. Without it an update that calls ApplyOwn cannot be held. It must give
+	// the same result each time.
 	WhenHeld func(tx *Tx, proposalID string) error
 
-	// DryRun judges and counts, and writes nothing.
+	// DryRun judges the update and counts its changes, and writes nothing.
 	DryRun bool
 }
 
-// Receipt is the answer to an update.
+// Receipt is the result of an update.
 type Receipt struct {
-	// Revision that the update made, or the head's when it had no effect.
+	// Revision is the commit's revision, or the newest one if the update had no effect.
 	Revision Revision
-	// Position behind the commit.
+	// Position is the position behind the commit.
 	Position Position
-	// Time of the commit; zero when there is none.
+	// Time is the commit's time; zero without a commit.
 	Time time.Time
-	// Committed tells whether there is a commit. An update without effect makes
-	// none, unless it carries an idempotency key.
+	// Committed reports whether there is a commit. An update without effect makes none, unless
+	// it carries an idempotency key.
 	Committed bool
-	// Replayed tells that this is the first answer to an earlier update with
-	// the same idempotency key.
+	// Replayed means that this is the first answer to an earlier update with the same
+	// idempotency key.
 	Replayed bool
 	DryRun   bool
-	// Affected counts the changes.
+	// Affected is the number of changes.
 	Affected int
-	// Replaced is the exchange of a whole graph that the update made, nil for none.
+	// Replaced is the replacement of a whole graph by the update, nil for none.
 	Replaced *GraphReplacement
-	// Subjects are those whose statements changed, in order, each once.
+	// Subjects lists the distinct subjects of the changed statements in order.
 	Subjects []Term
 	Verdict  Verdict
-	// ProposalID names the proposal that a held update became.
+	// ProposalID is the id of the proposal, if the update was held.
 	ProposalID string
 }
 
-// Justification is why the commit of a revision was made, as far as the principal may
-// know: "" where the commit gives no reason or is not kept any more, and where it
-// changes something that the principal may not read, or replaced a graph of which
-// something may be hidden from it, unless the principal made it.
-// It is for the revisions of assertions that the snapshot shows.
+// Justification returns the text that gives the reason for a commit. It returns "" if the
+// commit gives none or is no longer kept. Unless the principal made the commit, it also
+// returns "" if the commit changes a graph that the principal may not read, or replaced a
+// graph that is partly hidden from it. Call it with revisions of visible assertions.
 func (s *Snapshot) Justification(r Revision) (string, error) {
 	if s.commit == nil || r == 0 || r > s.position.Revision {
 		return "", nil

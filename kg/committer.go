@@ -17,47 +17,47 @@ type update struct {
 	ctx      context.Context
 	meta     Meta
 	fn       func(*Tx) error
-	queuedAt time.Time // when it was queued
+	queuedAt time.Time
 	taken    atomic.Bool
-	// patient is one that waits for its turn as long as its context lets it: one
-	// of a load, which has no more than two waiting.
+	// patient updates wait in the queue without QueueTime: those of a load, which has at most
+	// two in the queue.
 	patient bool
-	// freesSpace is set for an update that lets disk space be freed: it may use the reserve.
+	// freesSpace is set for an update that frees disk space: it may use the reserve.
 	freesSpace bool
 
-	// judged is the caller's own judgement, nil without a verifier.
+	// judged is the judgement made on the caller's goroutine, nil without a Verifier.
 	judged *judgedUpdate
-	// held is what fn keeps, nil for an update that is made.
+	// held is the update that fn stores for review, nil for an ordinary update.
 	held *HeldUpdate
-	// overtakenBy is the key of what changed under the verdict, where err is
-	// errOvertaken; 0 where that is not one thing.
+	// overtakenBy is the hash of the dependency that changed, if err is errOvertaken; 0 if
+	// unknown.
 	overtakenBy uint64
 
 	receipt Receipt
 	err     error
-	group   *group // that it was part of, once it is taken
+	group   *group // set when a group takes the update
 	done    chan struct{}
 }
 
-// judgedUpdate is a verdict and what it holds for.
+// judgedUpdate is a verdict with its inputs.
 type judgedUpdate struct {
 	verdict      Verdict
 	revision     Revision
 	rulesVersion uint64 // Options.RulesVersion
 	changes      []Change
-	time         Term        // of the trial
-	held         *HeldUpdate // what is kept of the update, where it is to be held
-	depends      []uint64    // what the verdict was made from beyond the changes' subjects; sorted where a graph is replaced
+	time         Term        // the trial's time
+	held         *HeldUpdate // the update as the Holder stores it, if it is to be held
+	depends      []uint64    // hashes of the dependencies beyond the changes' subjects; sorted for a replacement of a graph
 	own          []Term      // Verdict.Own
 }
 
-// Update runs fn and commits what it applied: all of it or, when fn fails or
-// the update is refused, nothing. It returns when the commit is durable and
-// readers see it. Errors of fn come back as they are.
+// Update runs fn and commits its changes: all of them, or none if fn fails or the update is
+// refused. It returns when the commit is durable and visible to readers. Errors of fn are
+// returned unchanged. fn may run more than once, also on another goroutine, and must not call
+// Store.Update.
 //
-// CodeOutcomeUnknown means that the store failed while it wrote: the commit may
-// or may not be there when the store is opened again. Ask again with the same
-// idempotency key.
+// CodeOutcomeUnknown means that the store failed while writing: after reopening, the commit
+// may or may not be there. Retry with the same idempotency key.
 func (s *Store) Update(ctx context.Context, m Meta, fn func(*Tx) error) (receipt Receipt, err error) {
 	if s.options.Span != nil {
 		var end func(error)
@@ -91,8 +91,8 @@ func (s *Store) runUpdate(ctx context.Context, m Meta, fn func(*Tx) error) (Rece
 	}
 }
 
-// tryUpdate has an update judged where that is needed, and commits it, or gives
-// errOvertaken where it has to be judged anew.
+// tryUpdate judges an update if needed, and commits it. It returns errOvertaken if the update
+// must be judged again.
 func (s *Store) tryUpdate(u *update) (Receipt, error) {
 	if u.meta.DryRun || s.needsJudgement() {
 		receipt, j, err := s.judgeUpdate(u)
@@ -109,7 +109,7 @@ func (s *Store) tryUpdate(u *update) (Receipt, error) {
 	return s.submitUpdate(u)
 }
 
-// submitUpdate hands an update to the committer and waits for its outcome.
+// submitUpdate queues an update for the committer and waits for its result.
 func (s *Store) submitUpdate(u *update) (Receipt, error) {
 	ctx := u.ctx
 	if err := s.enqueueUpdate(u); err != nil {
@@ -121,7 +121,7 @@ func (s *Store) submitUpdate(u *update) (Receipt, error) {
 		if u.taken.CompareAndSwap(false, true) {
 			return Receipt{}, errGivenUp(ctx)
 		}
-		<-u.done // under way: its outcome is known soon
+		<-u.done // in progress: its result follows soon
 	}
 	if s.options.Stages != nil && u.receipt.Committed && !u.receipt.Replayed {
 		s.options.Stages(ctx, u.group.stagesFrom(u.queuedAt))
@@ -129,7 +129,7 @@ func (s *Store) submitUpdate(u *update) (Receipt, error) {
 	return u.receipt, u.err
 }
 
-// checkAdmission asks whether the update may be made now.
+// checkAdmission calls Options.Admit.
 func (s *Store) checkAdmission(ctx context.Context, m Meta) error {
 	if err := m.Principal.CheckWrite(); err != nil {
 		return err
@@ -140,8 +140,7 @@ func (s *Store) checkAdmission(ctx context.Context, m Meta) error {
 	return s.options.Admit(ctx, m)
 }
 
-// admitRead asks whether the principal may begin to read, or to follow what
-// changes.
+// admitRead calls Options.AdmitRead: may the principal begin to read, or to follow changes?
 func (s *Store) admitRead(ctx context.Context, p Principal, follow bool) error {
 	if err := p.CheckRead(); err != nil {
 		return err
@@ -153,7 +152,8 @@ func (s *Store) admitRead(ctx context.Context, p Principal, follow bool) error {
 	return s.options.AdmitRead(ctx, p, follow)
 }
 
-// enqueueUpdate hands an update to the committer, or says why not.
+// enqueueUpdate queues an update for the committer. It fails with CodeOverloaded if the queue
+// is full, and with CodeClosed.
 func (s *Store) enqueueUpdate(u *update) error {
 	if e := s.refusedFor(); e != nil {
 		return e
@@ -183,9 +183,9 @@ func errOverloaded() *Error {
 	return e
 }
 
-// commitLoop is the one writer: it executes groups, appends them to the log and
-// shows them to readers, in this order. Where it pays (tempo), the next group is
-// executed on top of one that is on its way to the log.
+// commitLoop is the only writer: it executes groups of updates, appends them to the log and
+// makes them visible, in this order. If it pays (pacing), it executes the next group on top of
+// one that is being appended.
 func (s *Store) commitLoop() {
 	defer s.stopped.Done()
 	idle := time.NewTimer(flushIdle)
@@ -194,7 +194,7 @@ func (s *Store) commitLoop() {
 		select {
 		case u := <-s.queue:
 			if s.tempo.shouldGather(s.options.gatherFrom) {
-				runtime.Gosched() // who was answered just now asks again, in this group
+				runtime.Gosched() // callers that were just answered can queue their next update into this group
 			}
 			s.commitUpdates(s.collectGroup(u))
 			idle.Reset(flushIdle)
@@ -233,7 +233,7 @@ func (s *Store) commitLoop() {
 	}
 }
 
-// collectGroup takes what is queued as one group.
+// collectGroup takes the queued updates, up to a full group.
 func (s *Store) collectGroup(u *update) []*update {
 	updates := []*update{u}
 	for len(updates) < s.options.GroupCommits {
@@ -247,12 +247,12 @@ func (s *Store) collectGroup(u *update) []*update {
 	return updates
 }
 
-// commitUpdates takes updates through execute, append and apply, in as many groups as
-// they need, and answers them, but perhaps for the last group: that one is ahead.
+// commitUpdates executes, appends and applies updates, in as many groups as they need, and
+// answers them. The last group may stay ahead, still being appended.
 func (s *Store) commitUpdates(updates []*update) {
 	for len(updates) > 0 {
 		if s.ahead != nil && s.ahead.system {
-			s.awaitAppend() // what it says holds for the next group
+			s.awaitAppend() // the system graphs it changed apply to the next group
 		}
 		g := s.newGroup()
 		if err := s.checkWritable(); err != nil {
@@ -266,16 +266,16 @@ func (s *Store) commitUpdates(updates []*update) {
 	}
 }
 
-// startAppend hands an executed group to the log, and does not wait for it where there is
-// enough to execute meanwhile. A group is answered after the one ahead of it, on top
-// of which it was executed, even if it has nothing for the log.
+// startAppend starts the append of an executed group. It does not wait for the log if there is
+// enough to execute meanwhile. A group is answered after the group ahead, on top of which it
+// was executed, even if it has no log entries.
 func (s *Store) startAppend(g *group) {
 	ahead, next := s.ahead, len(s.queue)
 	if ahead != nil {
-		next += len(ahead.updates) // whose callers are about to be answered, and ask for more
+		next += len(ahead.updates) // their callers are about to be answered and may queue more
 		if err := <-s.appended; err != nil {
 			s.landAhead(err)
-			failAll(g.updates, s.refusalError()) // nothing was written of it
+			failAll(g.updates, s.refusalError()) // nothing of it is written
 			s.answerCallers(g)
 			return
 		}
@@ -283,10 +283,10 @@ func (s *Store) startAppend(g *group) {
 	}
 	if s.tempo.shouldOverlap(next, s.options.overlapFrom) {
 		s.ahead = g
-		go func() { s.appended <- g.appendToLog() }() // the committer waits for it before it ends
+		go func() { s.appended <- g.appendToLog() }() // the committer receives the result before it ends
 	}
 	if ahead != nil {
-		s.finishAppend(ahead, nil) // while the log is at work
+		s.finishAppend(ahead, nil) // while the log works
 	}
 	if s.ahead == nil {
 		s.finishAppend(g, g.appendToLog())
@@ -306,7 +306,8 @@ func (s *Store) landAhead(err error) {
 	s.finishAppend(g, err)
 }
 
-// finishAppend shows a group to readers whose append has ended, and answers it.
+// finishAppend makes an appended group visible and answers its updates, or fails them with
+// err.
 func (s *Store) finishAppend(g *group, err error) {
 	s.tempo.noteAppended(g.took)
 	switch {
@@ -319,7 +320,7 @@ func (s *Store) finishAppend(g *group, err error) {
 	s.answerCallers(g)
 }
 
-// answerCallers tells the callers of a group how their updates ended.
+// answerCallers sends the results to the callers of a group.
 func (s *Store) answerCallers(g *group) {
 	s.recordStages(g)
 	for _, u := range g.updates {
@@ -329,7 +330,7 @@ func (s *Store) answerCallers(g *group) {
 	s.flushIfFull()
 }
 
-// recordStages takes note of what a group is answered with.
+// recordStages records the times of a group's stages for Stats and Options.Stages.
 func (s *Store) recordStages(g *group) {
 	if len(g.commits) == 0 {
 		return
@@ -343,8 +344,7 @@ func (s *Store) recordStages(g *group) {
 	}
 }
 
-// writeFailed makes the store read-only and leaves the callers of the group in
-// no doubt that there is doubt.
+// writeFailed makes the store read-only and answers the group with CodeOutcomeUnknown.
 func (s *Store) writeFailed(g *group, err error) {
 	if errors.Is(err, wal.ErrNoSpace) {
 		s.noRoom(g, err)
@@ -362,95 +362,93 @@ func (s *Store) writeFailed(g *group, err error) {
 
 const writeFailure = "the store failed while it wrote and takes no updates until it is reopened"
 
-// errReadOnly keeps the cause out of the message, which goes to whoever asks: it names
-// files.
+// errReadOnly keeps the cause, which names files, out of the message for the caller.
 func errReadOnly(message string, cause error) *Error {
 	return &Error{Code: CodeReadOnly, Message: message, Err: cause}
 }
 
-// failAll refuses updates of which nothing was written.
+// failAll fails updates of which nothing was written.
 func failAll(updates []*update, err error) {
 	for _, u := range updates {
 		u.receipt, u.err = Receipt{}, err
 	}
 }
 
-// defaultOverlapFrom is from how many waiting updates on it pays to execute them
-// while the log is at work: the groups become smaller, and each costs a hand-over
-// and a sync of its own.
+// defaultOverlapFrom is the number of waiting updates from which it pays to execute them
+// during an append. Groups become smaller by it, and each costs a hand-over and an fsync.
 const defaultOverlapFrom = 32
 
-// defaultGatherFrom is from how long an append takes on that the committer lets others
-// run before it takes a group: with a sync that long, the few updates that come
-// meanwhile save more than they cost. With a quick one they save nothing.
+// defaultGatherFrom is the duration of an append from which the committer yields before it
+// takes a group: with a slow fsync, the few updates that arrive meanwhile save more than the
+// yield costs. With a fast one they save nothing.
 const defaultGatherFrom = 100 * time.Microsecond
 
-// pacing is how long the committer's work took lately. It belongs to the committer.
+// pacing holds moving averages of the committer's recent work. It belongs to the committer.
 type pacing struct {
-	update time.Duration // to execute one update
-	group  time.Duration // to append one group, with its sync
+	update time.Duration // execution of one update
+	group  time.Duration // append of one group, with its fsync
 }
 
-// noteExecuted takes note of updates that were executed.
+// noteExecuted records the execution of a number of updates.
 func (t *pacing) noteExecuted(updates int, took time.Duration) {
 	updateAverage(&t.update, took/time.Duration(max(updates, 1)))
 }
 
-// noteAppended takes note of a group that the log has; 0 of one that had nothing for it.
+// noteAppended records an append; 0 for a group without log entries.
 func (t *pacing) noteAppended(took time.Duration) {
 	if took > 0 {
 		updateAverage(&t.group, took)
 	}
 }
 
-// updateAverage moves an average an eighth of the way to what was seen last.
+// updateAverage moves the average an eighth of the way to the new value.
 func updateAverage(average *time.Duration, seen time.Duration) { *average += (seen - *average) / 8 }
 
-// shouldOverlap tells whether so many updates as come next are executed while the log takes
-// a group. They are where there are many, and the log takes half as long or less:
-// where it takes longer, what it leaves time for is better in one group with one sync,
-// since who is answered late asks late for more.
+// shouldOverlap reports whether the next updates should be executed during an append. It
+// requires many of them, and an append that takes at most half as long as they do. During a
+// longer append it is better to gather them into one group with one fsync, because callers
+// that are answered late also ask late for more.
 func (t *pacing) shouldOverlap(next, from int) bool {
 	return next >= from && time.Duration(next)*t.update >= 2*t.group
 }
 
-// shouldGather tells whether others are let run before a group is taken.
+// shouldGather reports whether the committer yields before it takes a group.
 func (t *pacing) shouldGather(from time.Duration) bool { return t.group >= from }
 
-// checkWritable refuses a group before anything is done for it.
+// checkWritable returns the reason to refuse a group before it is executed, or nil.
 func (s *Store) checkWritable() error { return s.writableWith(0) }
 
-// writableWith is writable for something that takes so much of the index by itself.
+// writableWith is checkWritable for work that writes indexBytes to the index by itself.
 func (s *Store) writableWith(indexBytes uint64) error {
 	if e := s.refused.Load(); e != nil {
 		return e
 	}
 	if s.unindexed.Load() != nil {
 		s.indexLoad()
-		return errUnindexed() // the group was made before
+		return errUnindexed() // the group was executed before
 	}
 	if err := s.hasRoom(indexBytes); err != nil {
 		return err
 	}
 	if s.layers.stuck {
-		s.flushIfAny() // there is room again
+		s.flushIfAny() // there is space again
 		return s.errDiskFull()
 	}
 	return nil
 }
 
-// freeingBytes is how much of the reserve has to be left for an update that frees space. It
-// is far more than such an update writes.
+// freeingBytes is the part of the reserve that must be free for an update that frees space.
+// Such an update writes far less.
 const freeingBytes = 4 << 20
 
-// mayUseReserve reports whether only the reserve of free space keeps updates from being
-// made, and has room for one that frees space.
+// mayUseReserve reports whether updates are refused only because of the reserve, and the
+// reserve has space for an update that frees space.
 func (s *Store) mayUseReserve() bool {
 	free, err := s.options.FreeBytes(s.dir.Path)
 	return err == nil && free >= freeingBytes && s.refused.Load() == nil && s.unindexed.Load() == nil && !s.layers.stuck
 }
 
-// hasRoom is CodeDiskFull unless there are so many bytes beside the reserve.
+// hasRoom returns CodeDiskFull unless bytes are free beyond the reserve.
 func (s *Store) hasRoom(bytes uint64) error {
 	free, err := s.options.FreeBytes(s.dir.Path)
 	if err != nil {
@@ -474,8 +472,8 @@ func (s *Store) sayRoom(full bool, free uint64) {
 	s.log.Warn(what, "free bytes", free, "reserve bytes", s.options.ReserveBytes)
 }
 
-// noRoom refuses a group for which the log had no room. Nothing of it was written, and
-// what was noted of it while it was executed is forgotten.
+// noRoom fails a group for which the log had no space. Nothing of it was written, and the
+// traces of its execution are discarded.
 func (s *Store) noRoom(g *group, err error) {
 	s.met = index.MetTerms{}
 	s.recently.forgetUpTo(s.head.Load().revision)
@@ -487,7 +485,7 @@ func (s *Store) noRoom(g *group, err error) {
 	}
 }
 
-// refusalError is why updates cannot be made after a group has failed.
+// refusalError returns the error for updates after a group has failed.
 func (s *Store) refusalError() error {
 	if e := s.refused.Load(); e != nil {
 		return e

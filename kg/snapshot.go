@@ -15,53 +15,53 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// Snapshot is the store as one view shows it at one revision. Everything that
-// belongs together is read from the same one. It is safe for concurrent use
-// until Close, which must be called once all iterators have ended.
+// Snapshot reads the store under one view at one revision. All reads of one operation use the
+// same snapshot. It is safe for concurrent use until Close, which is called once, after all
+// iterators have ended.
 type Snapshot struct {
-	// ctx is that of the operation that took the snapshot: scans end with it.
+	// ctx belongs to the operation that took the snapshot: scans end with it.
 	ctx       context.Context
 	kv        index.KV
 	dict      index.Dictionary
 	access    Access
 	catalogue *index.Catalogue
-	pending   *index.Deltas // what an update under way adds to the catalogue
-	// generations are those of the newest revision of kv.
+	pending   *index.Deltas // changes of the catalogue by an update in progress
+	// generations belong to the newest revision of kv.
 	generations *index.Generations
 	view        View
 	position    Position
-	// past tells that the revision read is older than the one kv stands at.
+	// past means that the view's revision is older than the revision of kv.
 	past bool
-	// oldest is the oldest revision that can be read; nil in an update under way.
+	// oldest is the oldest readable revision; nil within an update.
 	oldest  *atomic.Uint64
 	release func()
-	// commit reads one of the log; nil in an update under way.
+	// commit reads a commit of the log; nil within an update.
 	commit func(Revision) (*Commit, error)
 
 	read         atomic.Int64
-	meter        *Meter // nil: none
+	meter        *Meter // nil: no meter
 	scans        atomic.Int64
-	cachedReader *cachedReader // keeps decisions beyond this read; nil: none
-	graphs       sync.Map      // ID → bool: the decision per graph, where the reader does not keep it
-	// hides tells which statements are hidden from the principal, nil if none is;
-	// places keeps what it said.
+	cachedReader *cachedReader // decisions kept beyond this snapshot; nil: none
+	graphs       sync.Map      // ID → bool: decisions that cachedReader does not keep
+	// hides reports statements hidden from the principal, nil for none; places caches its
+	// answers.
 	hides  func(predicate, graph Term) bool
 	places sync.Map // [2]ID of predicate and graph → bool
-	// forgets tells of which graphs the past is kept from the principal, nil if of
-	// none (Forgetter); forgot keeps what it said. What went behind followed is seen.
+	// forgets reports graphs whose past is hidden from the principal, nil for none
+	// (Forgetter); forgot caches its answers. Removals after followed are visible.
 	forgets  func(graph Term) bool
 	forgot   sync.Map // ID → bool
 	followed Revision
 	mu       sync.Mutex
 	sources  []AgentID // guarded by mu
-	// local holds the terms of the ids that LocalID gave, guarded by mu.
+	// local holds the terms behind the ids of LocalID, guarded by mu.
 	local map[ID]Term
 }
 
-// MaxSources bounds what Sources lists.
+// MaxSources bounds the result of Sources.
 const MaxSources = 20
 
-// Close lets the revision go.
+// Close releases the revision.
 func (s *Snapshot) Close() {
 	if s.release != nil {
 		s.release()
@@ -69,18 +69,18 @@ func (s *Snapshot) Close() {
 	}
 }
 
-// Revision is the one that is read.
+// Revision returns the revision that the snapshot reads.
 func (s *Snapshot) Revision() Revision { return s.position.Revision }
 
-// Position is behind all changes of the revision that is read: to follow from
-// there is to miss nothing and to see nothing twice.
+// Position returns the position behind all changes of the snapshot's revision. A watch from
+// there misses no change and repeats none.
 func (s *Snapshot) Position() Position { return s.position }
 
-// View is what is shown, with the evaluation time filled in.
+// View returns the view with its evaluation time filled in.
 func (s *Snapshot) View() View { return s.view }
 
-// Err is why the operation that took the snapshot is over, nil while it is not.
-// Scans end with it by themselves; what takes long between two rows asks.
+// Err returns the error that ends the snapshot's operation, or nil while it is under way.
+// Scans check it themselves; long work between two rows should call it.
 func (s *Snapshot) Err() error {
 	if s.ctx == nil {
 		return nil
@@ -88,14 +88,14 @@ func (s *Snapshot) Err() error {
 	return s.ctx.Err()
 }
 
-// StatementsRead counts the statements that were read and shown.
+// StatementsRead returns the number of visible statements read so far.
 func (s *Snapshot) StatementsRead() int64 { return s.read.Load() }
 
-// Scans counts the walks over the index that were begun: one for each Match,
-// one for all of a Sweep in the same order.
+// Scans returns the number of index scans started: one for each Match, one for all parts of a
+// Sweep in the same order.
 func (s *Snapshot) Scans() int64 { return s.scans.Load() }
 
-// Sources lists agents whose assertions were read, up to MaxSources.
+// Sources lists sources of the assertions read so far, at most MaxSources.
 func (s *Snapshot) Sources() []AgentID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,11 +112,11 @@ func (s *Snapshot) noteSources(list []Assertion) {
 	}
 }
 
-// ID is the id of a term, false when the store has none for it. That there is
-// one does not mean that the view shows a statement with it.
+// ID returns the id of a term, or false if the store does not know the term. An id does not
+// mean that a visible statement contains the term.
 func (s *Snapshot) ID(t Term) (ID, bool, error) { return s.dict.ID(t) }
 
-// Term is the term of an id that a scan or LocalID gave.
+// Term returns the term of an id from a scan or from LocalID.
 func (s *Snapshot) Term(id ID) (Term, error) {
 	if IsLocal(id) {
 		return s.localTerm(id)
@@ -124,28 +124,26 @@ func (s *Snapshot) Term(id ID) (Term, error) {
 	return s.dict.Term(id)
 }
 
-// Row is one statement of a scan, in ids.
+// Row is a statement of a scan, in ids.
 type Row struct {
 	IDQuad
-	// from and to bound the interval of a statement of the past; to is 0 for
-	// one that stands.
+	// from and to bound the interval in which a past statement held; to is 0 for a current
+	// one.
 	from, to Revision
-	// shown holds the assertions that the view admits, where the scan had to
-	// decode them.
+	// shown holds the visible assertions if the scan had to decode them.
 	shown []Assertion
 }
 
-// MatchIDs yields the quads that fit the pattern and that access and view
-// admit, in the order of the index chosen for the pattern. With after, it
-// starts behind that quad: the order depends on the pattern only, so pages of
-// one revision fit together.
+// MatchIDs yields the visible quads that match the pattern, in the order of the index chosen
+// for it. With after, it starts behind that quad. The order depends on the pattern only, so
+// pages of one revision fit together.
 func (s *Snapshot) MatchIDs(p IDPattern, after *IDQuad) iter.Seq2[Row, error] {
 	return s.matchRows(p, after, !s.view.AdmitsAll())
 }
 
-// MatchAsserted is MatchIDs for whoever asks for the Assertions of all rows, or
-// of most: they are decoded on the way. That costs little where the pattern binds
-// at most the subject, and otherwise a seek for each row.
+// MatchAsserted is MatchIDs for callers that call Assertions for most rows: the scan decodes
+// them on the way. That is cheap if the pattern binds at most the subject, and costs a seek
+// per row otherwise.
 func (s *Snapshot) MatchAsserted(p IDPattern, after *IDQuad) iter.Seq2[Row, error] {
 	return s.matchRows(p, after, true)
 }
@@ -165,8 +163,8 @@ func (s *Snapshot) matchRows(p IDPattern, after *IDQuad, states bool) iter.Seq2[
 	}
 }
 
-// Match yields the statements that fit the pattern and that access and view
-// admit, in the order of the index chosen for the pattern.
+// Match yields the visible statements that match the pattern, in the order of the index chosen
+// for it.
 func (s *Snapshot) Match(p Pattern) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		ids, known, err := s.patternIDs(p)
@@ -192,8 +190,8 @@ func (s *Snapshot) Match(p Pattern) iter.Seq2[Statement, error] {
 	}
 }
 
-// patternIDs turns a pattern into ids; false when one of its terms is not in
-// the store, so that nothing can match.
+// patternIDs translates a pattern into ids. It returns false if the store lacks one of the
+// terms, so that nothing matches.
 func (s *Snapshot) patternIDs(p Pattern) (ids IDPattern, known bool, err error) {
 	for _, part := range [...]struct {
 		t  Term
@@ -217,8 +215,7 @@ func (s *Snapshot) Quad(row Row) (Quad, error) {
 	return d.decode(s, &row.IDQuad)
 }
 
-// quadDecoder decodes the quads of one scan, most of whose parts are those of
-// the quad before.
+// quadDecoder decodes the quads of a scan and reuses the terms of the quad before.
 type quadDecoder struct {
 	ids  IDQuad
 	quad Quad
@@ -239,8 +236,7 @@ func (d *quadDecoder) decode(s *Snapshot, ids *IDQuad) (Quad, error) {
 	return d.quad, nil
 }
 
-// Assertions gives those that back the row's statement and that the view
-// admits.
+// Assertions returns the visible assertions of the row's statement.
 func (s *Snapshot) Assertions(row Row) ([]Assertion, error) {
 	if row.shown != nil {
 		return row.shown, nil
@@ -264,7 +260,8 @@ func (s *Snapshot) Statement(row Row) (Statement, error) {
 	return Statement{Quad: q, Assertions: list}, err
 }
 
-// generationRevision is up to which generations of graphs count.
+// generationRevision returns the revision whose graph generations are current for the
+// snapshot.
 func (s *Snapshot) generationRevision() Revision {
 	if s.past {
 		return s.position.Revision
@@ -272,8 +269,9 @@ func (s *Snapshot) generationRevision() Revision {
 	return math.MaxUint64
 }
 
-// toIndex puts the id in the place of a graph by which the index holds it at the
-// revision that is read; false where it then held nothing. The zero ID stays.
+// toIndex translates the id of a graph into the id of its generation at the snapshot's
+// revision, under which the index holds it. It returns false if the graph was empty then. The
+// zero ID stays.
 func (s *Snapshot) toIndex(graph ID) (ID, bool) {
 	if graph.IsZero() || s.generations == nil {
 		return graph, true
@@ -281,8 +279,8 @@ func (s *Snapshot) toIndex(graph ID) (ID, bool) {
 	return s.generations.IDAt(graph, s.generationRevision())
 }
 
-// currentGraph tells whether what the index holds under an id is that of the graph at the
-// revision that is read, and gives the id of the graph's name.
+// currentGraph returns the id of the graph's name for an id of the index, and false if that
+// generation is not current at the snapshot's revision.
 func (s *Snapshot) currentGraph(graph ID) (name ID, is bool) {
 	if s.generations == nil {
 		return graph, true
@@ -292,7 +290,7 @@ func (s *Snapshot) currentGraph(graph ID) (name ID, is bool) {
 	return t.Graph, ok && t.From <= at && (t.Until == 0 || at < t.Until)
 }
 
-// loadState reads the state of a row that the scan did not decode.
+// loadState reads the state of a row if the scan did not decode it.
 func (s *Snapshot) loadState(row Row) (st base.State, err error) {
 	var ok bool
 	if row.Graph, ok = s.toIndex(row.Graph); !ok {
@@ -301,7 +299,7 @@ func (s *Snapshot) loadState(row Row) (st base.State, err error) {
 	return s.loadIndexed(row)
 }
 
-// loadIndexed is loadState with the graph by its id in the index.
+// loadIndexed is loadState for a row with the graph's id in the index.
 func (s *Snapshot) loadIndexed(row Row) (st base.State, err error) {
 	key := keys.SPOG.Append(nil, row.IDQuad)
 	if row.to != 0 {
@@ -313,7 +311,7 @@ func (s *Snapshot) loadIndexed(row Row) (st base.State, err error) {
 	})
 	s.generations.Settle(&st, row.Graph)
 	if err == nil && !found && row.to != 0 && row.to <= s.oldestReadable() {
-		return st, s.errGone(row.from) // was taken away meanwhile
+		return st, s.errGone(row.from) // retention removed it meanwhile
 	}
 	if err == nil && !found {
 		err = Errorf(CodeInternal, "an index order holds a quad that SPOG does not: %x", key)
@@ -321,7 +319,7 @@ func (s *Snapshot) loadIndexed(row Row) (st base.State, err error) {
 	return st, err
 }
 
-// oldestReadable is the oldest revision that can be read, 0 while all can.
+// oldestReadable returns the oldest readable revision, 0 if all are.
 func (s *Snapshot) oldestReadable() Revision {
 	if s.oldest == nil {
 		return 0
@@ -333,9 +331,9 @@ func (s *Snapshot) errGone(r Revision) error {
 	return datadir.ErrRevisionGone(r, Position{s.position.Epoch, s.oldestReadable(), EndOfCommit})
 }
 
-// admitsGraph tells whether the view shows anything of the graph. A graph whose name
-// cannot be read is an error: to pass over it would look like one that is empty.
-// Where policies change while this reads, the new ones decide from then on.
+// admitsGraph reports whether the view admits the graph. An unreadable name is an error:
+// skipping the graph would make it look empty. A policy that changes during the read applies
+// from then on.
 func (s *Snapshot) admitsGraph(graph ID) (bool, error) {
 	if s.view.Graphs == nil {
 		switch known := s.cachedReader.lookupDecision(graph); {
@@ -360,8 +358,8 @@ func (s *Snapshot) admitsGraph(graph ID) (bool, error) {
 	return shown, nil
 }
 
-// mayRead tells whether the principal reads the graph, and whether that is kept
-// beyond this read.
+// mayRead reports whether the principal may read the graph, and whether the answer is cached
+// beyond this snapshot.
 func (s *Snapshot) mayRead(graph ID, t Term) (may, kept bool) {
 	switch s.cachedReader.lookupDecision(graph) {
 	case readable:
@@ -381,8 +379,7 @@ func (s *Snapshot) mayRead(graph ID, t Term) (may, kept bool) {
 	return may, s.cachedReader.cacheDecision(graph, known)
 }
 
-// admitsPlace tells whether the view shows statements with the predicate in the
-// graph.
+// admitsPlace reports whether the view admits statements with the predicate in the graph.
 func (s *Snapshot) admitsPlace(predicate, graph ID) (bool, error) {
 	shown, err := s.admitsGraph(graph)
 	if !shown || err != nil || s.hides == nil {
@@ -405,15 +402,15 @@ func (s *Snapshot) admitsPlace(predicate, graph ID) (bool, error) {
 	return decision, nil
 }
 
-// pinned is the newest revision, held readable.
+// pinned is the newest revision, kept readable.
 type pinned struct {
 	head *head
 	kv   index.KV        // all layers
-	base *index.BadgerKV // the lowest
-	at   Revision        // of base
+	base *index.BadgerKV // the lowest layer
+	at   Revision        // revision of base
 }
 
-// pin holds the newest revision readable until unpin.
+// pin keeps the newest revision readable until unpin.
 func (s *Store) pin(context.Context) (pinned, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -440,7 +437,7 @@ func (s *Store) unpin(p pinned) {
 	s.users.Done()
 }
 
-// publishHead shows a head whose keys Badger has.
+// publishHead makes a head visible whose keys are in Badger.
 func (s *Store) publishHead(h *head) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -449,15 +446,15 @@ func (s *Store) publishHead(h *head) {
 	s.showHead(h)
 }
 
-// showHead moves readers forward. Called with mu held.
+// showHead makes a head visible to readers. The caller holds mu.
 func (s *Store) showHead(h *head) {
 	s.head.Store(h)
 	close(s.moved)
 	s.moved = make(chan struct{})
 }
 
-// discardOld lets older versions of Badger's keys go that nobody reads any more.
-// Called with mu held.
+// discardOld lets Badger drop older versions of keys that no reader needs. The caller holds
+// mu.
 func (s *Store) discardOld() {
 	oldest := s.layers.flushed
 	if r, _, ok := s.pins.Min(); ok {
@@ -466,11 +463,10 @@ func (s *Store) discardOld() {
 	s.db.SetDiscardTs(uint64(oldest))
 }
 
-// LocalID gives a term an id on this snapshot only, which no statement has: it
-// stands for a term that the store does not know, or that must look as if it did
-// not. Term gives the term back. Two snapshots give a term the same local id
-// unless their terms collide. A snapshot has at most MaxLocalTerms of them; one more is
-// LIMIT_EXCEEDED.
+// LocalID gives a term an id that is valid on this snapshot only and occurs in no statement.
+// It stands for a term that the store does not know, or that must look unknown. Term returns
+// the term. Two snapshots give a term the same local id unless terms collide. Beyond
+// MaxLocalTerms it fails with CodeLimitExceeded.
 func (s *Snapshot) LocalID(t Term) (ID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -495,7 +491,7 @@ func (s *Snapshot) LocalID(t Term) (ID, error) {
 	}
 }
 
-// localTerm is the term of a local id.
+// localTerm returns the term of a local id.
 func (s *Snapshot) localTerm(id ID) (Term, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -506,8 +502,8 @@ func (s *Snapshot) localTerm(id ID) (Term, error) {
 	return t, nil
 }
 
-// Resolve is the revision of the moment: 0 before the first commit. A time
-// before the oldest entry of a log whose head was cut is CodeRevisionGone.
+// Resolve returns the revision of a moment: 0 before the first commit. A time before the
+// oldest entry of a log that was cut fails with CodeRevisionGone.
 func (s *Store) Resolve(ctx context.Context, m Moment) (Revision, error) {
 	if m.Time.IsZero() {
 		return m.Revision, nil
@@ -515,8 +511,8 @@ func (s *Store) Resolve(ctx context.Context, m Moment) (Revision, error) {
 	return s.RevisionAt(ctx, m.Time)
 }
 
-// ReadableAt is Resolve for a read, which needs a revision: before the first
-// there is nothing to read, and that is CodeRevisionGone.
+// ReadableAt is Resolve for a read, which needs a revision: a moment before the first commit
+// fails with CodeRevisionGone.
 func (s *Store) ReadableAt(ctx context.Context, m Moment) (Revision, error) {
 	r, err := s.Resolve(ctx, m)
 	if r == 0 && err == nil {
@@ -525,17 +521,15 @@ func (s *Store) ReadableAt(ctx context.Context, m Moment) (Revision, error) {
 	return r, err
 }
 
-// Numbered yields the statements of Sequence in the graph in the order of their
-// numbers, from this number on. Getting to the first costs one seek, however
-// many are before it.
+// Numbered yields the statements of Sequence in the graph in the order of their numbers,
+// starting at from. It reaches the first with one seek.
 func (s *Snapshot) Numbered(graph Term, from int64) iter.Seq2[Row, error] {
 	return s.InOrder(graph, Sequence, max(1, from), ID{})
 }
 
-// InOrder yields the statements of Sequence, or of a property that is Ordered, in the
-// graph, in the order of their numbers and then of their subjects' ids: those of this
-// number with subjects behind the given one (the zero ID is before all), then those of
-// greater numbers. Getting to the first costs one seek, however many are before it.
+// InOrder yields the statements of Sequence, or of an Ordered property, in the graph, in the
+// order of their numbers and then of their subjects' ids. It starts at the number from, behind
+// the subject given (the zero ID is before all), and reaches the first with one seek.
 func (s *Snapshot) InOrder(graph, property Term, from int64, behind ID) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		ids, known, err := s.patternIDs(Pattern{Graph: graph, Predicate: property})
@@ -554,15 +548,13 @@ func (s *Snapshot) InOrder(graph, property Term, from int64, behind ID) iter.Seq
 	}
 }
 
-// MaxLiteralKinds is up to how many languages, and how many datatypes, a text is
-// looked up in each of them.
+// MaxLiteralKinds bounds the languages, and the datatypes, that Literals tries for a text.
 const MaxLiteralKinds = 256
 
-// Literals lists the literals with this text that the store knows, in whatever
-// language and datatype: what a text without either may mean. That there is one
-// does not mean that the view shows a statement with it. It is not complete when
-// the store has too many languages or datatypes: then the values have to be
-// read.
+// Literals lists the literals with this text that the store knows, in every language and
+// datatype: the meanings of a text without either. It does not check whether the view shows a
+// statement with them. complete is false if the store has too many languages or datatypes to
+// try; the caller then reads the values.
 func (s *Snapshot) Literals(text string) (known []Term, complete bool, err error) {
 	languages, datatypes := s.listSuffixes(keys.LanguagePrefix()), s.listSuffixes(keys.DatatypePrefix())
 	if len(languages) > MaxLiteralKinds || len(datatypes) > MaxLiteralKinds {
@@ -596,14 +588,13 @@ func (s *Snapshot) Literals(text string) (known []Term, complete bool, err error
 	return known, true, nil
 }
 
-// HasDatatype tells whether the store has a literal of the datatype, be it in what the
-// view shows or not.
+// HasDatatype reports whether the store knows a literal of the datatype, visible or not.
 func (s *Snapshot) HasDatatype(iri string) (bool, error) {
 	return s.dict.KV.Get(keys.Datatype(iri), func([]byte) error { return nil })
 }
 
-// HasLiteralOf tells whether the view shows a statement of the predicate whose object is
-// a literal, by one look behind the resources.
+// HasLiteralOf reports whether the view shows a statement of the predicate with a literal
+// object. It costs one seek, behind the resources.
 func (s *Snapshot) HasLiteralOf(predicate ID) (bool, error) {
 	last := ID{}
 	for i := range last {
@@ -617,8 +608,8 @@ func (s *Snapshot) HasLiteralOf(predicate ID) (bool, error) {
 	return false, nil
 }
 
-// listSuffixes gives what follows a prefix in the keys that begin with it, one more
-// than MaxLiteralKinds at the most.
+// listSuffixes lists the rests of the keys that begin with the prefix, at most
+// MaxLiteralKinds+1.
 func (s *Snapshot) listSuffixes(prefix []byte) []string {
 	c := s.kv.Scan(prefix)
 	defer c.Close()

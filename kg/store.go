@@ -21,15 +21,16 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// Store is an open data directory. Its methods may be called concurrently.
+// Store is an open data directory: the log, the index derived from it, and the committer, the
+// one goroutine that writes both. All methods are safe for concurrent use.
 type Store struct {
 	options       Options
 	log           *slog.Logger
 	dir           *datadir.Directory
 	wal           *wal.Log
 	db            *badger.DB
-	aside         string   // the temporary directory of a read-only store's index; "" for none
-	asideLock     *os.File // of it, held
+	aside         string   // temporary directory with the index of a read-only store; "" for none
+	asideLock     *os.File // held lock of aside
 	cache         *index.TermCache
 	accessCache   *accessCache
 	sealer        *sealer
@@ -38,96 +39,97 @@ type Store struct {
 	steady        *steadyClock // nil without Options.History
 	names         names
 
-	// head is what readers see: moved forward only once log and index have it.
+	// head is the newest revision that readers see. It moves once the log and the index have
+	// it.
 	head atomic.Pointer[head]
-	// oldest is the oldest revision that can be read, 0 while all can.
+	// oldest is the oldest readable revision, 0 if all are.
 	oldest atomic.Uint64
-	// refused says why updates are refused until the store is reopened.
+	// refused is the reason why updates are refused until the store is reopened.
 	refused atomic.Pointer[Error]
-	// unindexed is a load whose index the volume had no room for; nil for none.
+	// unindexed is a load whose index did not fit on the volume; nil for none.
 	unindexed atomic.Pointer[bulk]
-	// diskFull tells that the last group was refused for lack of space.
+	// diskFull means that the last group was refused for lack of space.
 	diskFull atomic.Bool
 
 	queue     chan *update
-	exclusive chan func()          // runs between two groups, with nothing left in memory
-	between   chan func()          // runs between two groups
-	purge     chan struct{}        // of one; there may be something to remove
-	abandoned abandonedGenerations // generations that are still to be given up
-	appended  chan error           // the append of the group ahead has ended
-	flushed   chan error           // a write of memory to Badger has ended
-	scrubbed  chan struct{}        // closed when the log has been read through
+	exclusive chan func()          // run between two groups, with nothing left in memory
+	between   chan func()          // run between two groups
+	purge     chan struct{}        // capacity 1; signals that generations may be removed
+	abandoned abandonedGenerations // generations to be removed
+	appended  chan error           // receives the result of the group append in progress
+	flushed   chan error           // receives the result of a write of memory to Badger
+	scrubbed  chan struct{}        // closed when the whole log has been read
 	stop      chan struct{}
 	stopped   sync.WaitGroup
 	closeOnce sync.Once
 	closeErr  error
 
 	checkpointing sync.Mutex // held while a checkpoint is written
-	retaining     sync.Mutex // held by a round of the history option; before checkpointing
+	retaining     sync.Mutex // held by a round of Options.History; locked before checkpointing
 
 	updateQueues updateQueues
 	// observers are written with mu held.
 	observers atomic.Pointer[[]*observer]
-	// judging ends with the judgements.
+	// judging is the context of all judgements.
 	judging    context.Context
 	endJudging context.CancelFunc
-	recently   recentChanges // the committer's alone, as the next four
+	recently   recentChanges // used by the committer only, as the next four
 	scratch    scratch
 	met        index.MetTerms
 	tempo      pacing
-	ahead      *group                // executed, and on its way to the log; nil for none
-	entry      *logentry.EntryWriter // of the append under way
-	frames     wal.Frames            // its entries
-	measures   measures              // observed by the committer, read by Stats
+	ahead      *group                // executed, and being appended to the log; nil for none
+	entry      *logentry.EntryWriter // of the append in progress
+	frames     wal.Frames            // entries of the append in progress
+	measures   measures              // written by the committer, read by Stats
 
-	// door is held to queue an update and to foresee one, and taken whole to close the
-	// store, so that nothing is queued behind the committer's last look and Badger is
-	// not read any more. It is not mu: who asks for
-	// an update does not wait for a group that is being applied.
+	// door is read-locked to queue or prefetch an update, and locked to close the store, so
+	// that nothing is queued after the committer's last look and Badger is no longer read. It
+	// is not mu: queueing an update must not wait for a group that is being applied.
 	door sync.RWMutex
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	pins   btree.Map[Revision, int]
 	moved  chan struct{}  // closed when head moves
-	closed bool           // written with door and mu held, read with one of them
-	users  sync.WaitGroup // open snapshots; added to under mu
+	closed bool           // written with door and mu held, read with either
+	users  sync.WaitGroup // open snapshots; added to with mu held
 
-	reads     btree.Map[Revision, int] // revisions of the past that snapshots read
-	readsLeft chan struct{}            // closed when one of reads goes
+	reads     btree.Map[Revision, int] // past revisions that open snapshots read, with their number
+	readsLeft chan struct{}            // closed when one of reads ends
 
-	holds btree.Map[Revision, int] // log entries from which backups and judged replacements still read on
+	holds btree.Map[Revision, int] // first log entries that backups and judged replacements still read, with their number
 
-	// counted tells that the catalogue has the counts by source: always, once the
-	// store is open and takes updates.
+	// counted means that the catalogue has the counts by source. It is true once the store is
+	// open and takes updates.
 	counted   bool
-	overQuota base.Counter // updates that were refused for Options.MaxBacked
-	keysRead  base.Counter // of the index, since the store is being opened
+	overQuota base.Counter // updates refused for Options.MaxSourceStatements
+	keysRead  base.Counter // keys of the index read since opening began
 
-	layers layers // changed by the committer alone, under mu
-	// flushedKV is what Badger has since the memory was last written there, for who does
-	// not wait for mu. The next time makes another one of it: whoever has the same one
-	// knows what it lacks.
+	layers layers // changed by the committer only, with mu held
+	// flushedKV is Badger as of the last flush, for readers that must not wait for mu. Each
+	// flush replaces it: two readers with the same pointer see the same keys.
 	flushedKV   atomic.Pointer[index.BadgerKV]
-	closedIndex closedIndex // that was opened
-	replayed    uint64      // commits that opening had to apply again
-	rebuilt     string      // why opening had to make the index anew; "" when it did not
+	closedIndex closedIndex // state of the index when it was last closed
+	replayed    uint64      // commits that opening applied again
+	rebuilt     string      // why opening rebuilt the index; "" if it did not
 }
 
-// head is the newest revision as readers see it.
+// head is the newest revision visible to readers.
 type head struct {
 	revision  Revision
 	time      time.Time
 	catalogue *index.Catalogue
-	// generations of graphs, nil where there are none.
+	// generations of graphs, nil for none.
 	generations *index.Generations
-	nextNumber  uint64   // of the dictionary's next term
-	hash        [32]byte // of the log entry
+	nextNumber  uint64   // number of the dictionary's next term
+	hash        [32]byte // hash of the log entry
 }
 
-// Open opens the store in dir, making one where there is none, unless o.MustExist
-// forbids it. If making one fails, what was made of it is removed. It fails with CodeDataDirInUse and CodeFormatUnknown, which wraps
-// ErrNoStore where the directory is not one of koine's. A store whose log is damaged opens
-// for reading only: see Ready.
+// Open opens the store in dir. It creates one in an absent or empty directory unless
+// o.MustExist is set, and removes what it created if that fails. Open fails with
+// CodeDataDirInUse if another process has the directory open, with CodeFormatUnknown, which
+// wraps ErrNoStore, if the directory is not a koine store, and with CodeFormatUnknown if a
+// newer koine wrote it. A store with a damaged log opens read-only: see Ready. The caller
+// closes the store.
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -166,7 +168,7 @@ func Open(dir string, o Options) (*Store, error) {
 		s.endJudging()
 		return nil, errors.Join(d.New.Failed(err), s.closeContents(), d.New.Remove(), d.Close())
 	}
-	d.New = nil // it is made
+	d.New = nil // creation is complete
 	s.stopped.Add(3)
 	go s.checkIndexFiles()
 	go s.scrubLog()
@@ -207,7 +209,7 @@ func (s *Store) open() (err error) {
 		return err
 	}
 	if e := s.refused.Load(); e != nil && s.head.Load().revision == 0 {
-		return e // neither log nor index is left to be read
+		return e // neither log nor index is readable
 	}
 	s.tailer = newTailer(s)
 	if err := s.loadNames(); err != nil {
@@ -225,12 +227,12 @@ func (s *Store) open() (err error) {
 	if err := s.hasRoom(0); err != nil && CodeOf(err) != CodeDiskFull {
 		return err
 	}
-	return nil // below the reserve it is read, and that is said
+	return nil // below the reserve the store is read-only, and says so
 }
 
-// Close ends all watchers and refuses the updates that wait, waits for the one
-// under way and for snapshots to be closed by who has them, and closes the
-// directory. Calls that come later fail with CodeClosed.
+// Close ends all watchers and fails queued updates with CodeClosed. It waits for the update in
+// progress and for the callers to close their snapshots, and then closes the directory. Later
+// calls fail with CodeClosed.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		s.endJudging()
@@ -247,11 +249,10 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// closeFiles closes the store's files and lets the directory go.
+// closeFiles closes the store's files and unlocks the directory.
 func (s *Store) closeFiles() error { return errors.Join(s.closeContents(), s.dir.Close()) }
 
-// closeContents closes whatever is open, the index first: what it holds must be in
-// the log.
+// closeContents closes the index and then the log: the log must hold everything in the index.
 func (s *Store) closeContents() error {
 	var errs []error
 	s.closedIndex.close()
@@ -265,7 +266,7 @@ func (s *Store) closeContents() error {
 	return errors.Join(errs...)
 }
 
-// Ready is nil while updates are taken, and otherwise says why they are not.
+// Ready returns nil while the store takes updates, and otherwise the reason why not.
 func (s *Store) Ready() error {
 	if s.isClosed() {
 		return base.ErrClosed()
@@ -277,12 +278,12 @@ func (s *Store) Ready() error {
 		return errUnindexed()
 	}
 	if s.diskFull.Load() {
-		return s.hasRoom(0) // no update may have come since there is room
+		return s.hasRoom(0) // space may have been freed since the last update
 	}
 	return nil
 }
 
-// refusedFor is why the store takes no updates until it is reopened, nil where it does.
+// refusedFor returns the reason why updates are refused until the store is reopened, or nil.
 func (s *Store) refusedFor() *Error {
 	if e := s.refused.Load(); e != nil {
 		return e
@@ -293,8 +294,8 @@ func (s *Store) refusedFor() *Error {
 	return nil
 }
 
-// Sound is nil unless the store is closed, damaged, or has failed to write. Other than
-// Ready it does not mind a full volume, nor Options.ReadOnly.
+// Sound returns an error if the store is closed or damaged, or failed to write. Unlike Ready
+// it ignores a full volume and Options.ReadOnly.
 func (s *Store) Sound() error {
 	if s.isClosed() {
 		return base.ErrClosed()
@@ -311,7 +312,7 @@ func (s *Store) isClosed() bool {
 	return s.closed
 }
 
-// isStopping tells that Close has begun.
+// isStopping reports whether Close has begun.
 func (s *Store) isStopping() bool {
 	select {
 	case <-s.stop:
@@ -328,15 +329,15 @@ func (s *Store) setReadOnly(e *Error) {
 	}
 }
 
-// Head is behind the newest revision.
+// Head returns the position behind the newest revision.
 func (s *Store) Head() Position {
 	return Position{s.dir.Epoch, s.head.Load().revision, EndOfCommit}
 }
 
-// LiteralBytes is how long a literal may be that is added (Options.LiteralBytes).
+// LiteralBytes returns Options.LiteralBytes: the bound on the lexical form of a new literal.
 func (s *Store) LiteralBytes() int { return s.options.LiteralBytes }
 
-// Oldest is before the oldest change that the log still holds.
+// Oldest returns the position before the oldest change in the log.
 func (s *Store) Oldest() Position {
 	first := Revision(s.wal.First())
 	if first == 0 {
@@ -345,12 +346,12 @@ func (s *Store) Oldest() Position {
 	return Position{s.dir.Epoch, first - 1, EndOfCommit}
 }
 
-// Epoch tells this store's log from any other.
+// Epoch returns the identity of the store's log.
 func (s *Store) Epoch() Epoch { return s.dir.Epoch }
 
-// View takes a snapshot of the store as the view shows it, which must be
-// closed. Scans on it end with ctx. It fails with CodeRevisionAhead when the
-// view asks for a revision that is not there yet.
+// View returns a snapshot of the store under the view. Reads on it end with ctx. The caller
+// closes it. View fails with CodeRevisionAhead if v.At is newer than the newest revision, and
+// with CodeRevisionGone if retention has removed it.
 func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	if err := v.Valid(); err != nil {
 		return nil, err
@@ -373,7 +374,8 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	past := v.At != 0 && v.At < newest
 	release := func() { s.unpin(p) }
 	if past {
-		// Noted before the floor is looked at: what it reads from here on stays.
+		// Registered before the check against the oldest revision: from here on retention
+		// keeps the revision.
 		done := s.holdRevision(v.At)
 		release = func() { s.unpin(p); done() }
 	}
@@ -409,7 +411,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	}, nil
 }
 
-// WaitFor waits until the newest revision is at least this one.
+// WaitFor waits until the newest revision is at least r, or ctx is done.
 func (s *Store) WaitFor(ctx context.Context, r Revision) error {
 	for {
 		s.mu.Lock()
@@ -431,7 +433,7 @@ func (s *Store) WaitFor(ctx context.Context, r Revision) error {
 	}
 }
 
-// newKV is a snapshot of the store's index.
+// newKV returns a snapshot of the index in Badger.
 func (s *Store) newKV(at Revision) *index.BadgerKV { return index.NewBadgerKV(s.db, at, &s.keysRead) }
 
 func sprintfTrim(format string, args []any) string {

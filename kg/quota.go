@@ -9,13 +9,14 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// LimitStatements is the Limit of the error that an update gets which would make
-// a source back more than Options.MaxBacked statements.
+// LimitStatements is the Limit of the error for an update that exceeds the statement quota
+// (Options.MaxSourceStatements).
 const LimitStatements = "statements"
 
-// SourceStatements is how many statements the agent is a source of now, in all graphs but
-// koine's own, and how many entries of journals say what it said (Parts). What it said under quarantine counts: it is stored. It is for the
-// store's operator and the agent itself: others may not see all those graphs.
+// SourceStatements returns the number of statements that the agent is a source of now, outside
+// koine's own graphs, plus its journal entries with content (Parts). Statements of an agent in
+// quarantine count: they are stored. The result is for the operator and the agent itself:
+// others may not see all those graphs.
 func (s *Store) SourceStatements(agent AgentID) (uint64, error) {
 	if s.isClosed() {
 		return 0, base.ErrClosed()
@@ -32,11 +33,11 @@ func (s *Store) SourceStatements(agent AgentID) (uint64, error) {
 	return p.head.catalogue.Backed(string(keys.Source(id.Number()))), nil
 }
 
-// MaxSourceStatements is Options.MaxBacked.
+// MaxSourceStatements returns Options.MaxSourceStatements.
 func (s *Store) MaxSourceStatements() uint64 { return s.options.MaxSourceStatements }
 
-// checkQuotas refuses an update after which a source would back more than it
-// may, and more than before. What is in this process is not bounded.
+// checkQuotas refuses an update that raises a source above its statement quota. Updates of
+// trusted principals are not bounded.
 func (g *group) checkQuotas(tx *Tx) error {
 	most := g.s.options.MaxSourceStatements
 	if most == 0 || tx.meta.Principal.Trusted() {
@@ -68,9 +69,9 @@ func errOverQuota(format string, args ...any) *Error {
 	return e
 }
 
-// countSourceStatements counts the statements of each source where the index lacks that: one
-// of an earlier form, or made from a checkpoint. It reads all statements once,
-// when the index has come up to the log and before anybody else uses it.
+// countSourceStatements counts the statements of each source if the index lacks the counts: it
+// has an earlier form or comes from a checkpoint. It reads all statements once, after the
+// index has caught up with the log and before the store is used.
 func (s *Store) countSourceStatements() error {
 	if s.counted || s.refused.Load() != nil {
 		return nil
@@ -108,10 +109,10 @@ func (s *Store) countSourceStatements() error {
 	return nil
 }
 
-// keepCounts writes the counts to the index, and shows them.
+// keepCounts writes the counts to the index and makes them visible.
 func (s *Store) keepCounts(h *head, counts index.SourceCounts) error {
 	c := h.catalogue.Copy()
-	var stale []string // left by a count that was cut short
+	var stale []string // left by an interrupted count
 	c.Tallies.Ascend(string([]byte{keys.PrefixSource}), func(key string, _ index.Tally) bool {
 		if key[0] == keys.PrefixSource {
 			stale = append(stale, key)
