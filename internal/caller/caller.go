@@ -71,8 +71,8 @@ func (c Caller) Agent() (kg.AgentID, error) {
 	return agent, nil
 }
 
-// Reader returns the principal with whose rights the agent reads its own data. A
-// principal that acts for another agent has no more rights there than that agent.
+// Reader returns the principal for reading the agent's own data. A principal that acts
+// for another agent has no more rights there than that agent.
 func (c Caller) Reader(agent kg.AgentID) kg.Principal {
 	if agent == c.Principal.ID {
 		return c.Principal

@@ -8,9 +8,9 @@ type policyChange struct {
 	before, after *compiledPolicy
 }
 
-// ReadChanged reports whether a commit after the revision has changed what the
-// principal may read, and up to which revision it knows. The creation of an empty graph
-// with its policy does not count, because it had no content to see.
+// ReadChanged reports whether a commit after the revision has changed the principal's
+// read access, and up to which revision it knows. The creation of an empty graph with
+// its policy does not count, because it had no content to see.
 func (ps *Policies) ReadChanged(principal kg.Principal, after kg.Revision) (changed bool, upTo kg.Revision) {
 	return ps.recent.Since(after, func(c *policyChange) bool {
 		if (c.before == nil || c.before.Deleted) && c.after != nil && c.after.CreatedEmpty && !c.after.Deleted {

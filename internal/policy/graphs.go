@@ -18,7 +18,7 @@ type Graphs struct {
 	store *kg.Store
 }
 
-// NewGraphs returns the Graphs of a store whose Access includes policies.
+// NewGraphs returns the Graphs of a store with policies as part of its Access.
 func NewGraphs(store *kg.Store, policies *Policies) *Graphs { return &Graphs{policies, store} }
 
 // Creation describes a graph to create. Unset fields default to Options.NewGraphs;

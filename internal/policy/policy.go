@@ -36,7 +36,7 @@ const MaxGrantees = 256
 const MaxRoleBytes = 128
 
 // Grantee is the holder of a right: the id of an agent, "role:" and the name of a role,
-// or Everybody. An agent whose id begins with "role:" cannot be a grantee.
+// or Everybody. An agent id that begins with "role:" cannot be a grantee.
 type Grantee string
 
 // Everybody is the grantee of every authenticated caller.

@@ -121,9 +121,9 @@ func (r *Received) ReadAll(from io.Reader, limit, hint int64, progress func(rece
 	return buf, nil
 }
 
-// ReadMessage reads a message whose first bytes have arrived, like ReadAll, and calls
-// late if it arrives too slowly. late must make the reader fail. It may be called more
-// than once.
+// ReadMessage reads a message that has begun to arrive, like ReadAll, and calls late if
+// it arrives too slowly. late must make the reader fail. It may be called more than
+// once.
 func (in Intake) ReadMessage(o Owner, from io.Reader, limit int64, late func()) ([]byte, *Received, error) {
 	received, progress := in.Receive(o), func(int64) {}
 	if in.Grace > 0 {

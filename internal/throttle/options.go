@@ -31,7 +31,7 @@ const (
 	StreamRetryAfter = 5 * time.Second
 )
 
-// Values of Refusal.What.
+// The resources that have limits.
 const (
 	Requests  = "requests"
 	Updates   = "updates"
@@ -53,7 +53,7 @@ type Options struct {
 	// updates.
 	Burst time.Duration
 	// MaxStreams is the number of streams shared by all callers. Each caller may have
-	// half of what the others leave free. 0 disables sharing.
+	// half of the streams that the others leave free. 0 disables sharing.
 	MaxStreams int
 	// MaxBuckets is the maximum number of principals, and of addresses, with a bucket.
 	MaxBuckets int

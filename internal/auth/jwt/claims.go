@@ -46,7 +46,7 @@ func (v *Verifier) readClaims(token jwt.Token) (c auth.Claims, err error) {
 	return c, nil
 }
 
-// claimAt returns the value at a path, or nil. A claim whose name contains dots takes
+// claimAt returns the value at a path, or nil. A claim with dots in its name takes
 // precedence.
 func claimAt(token jwt.Token, path string) any {
 	var value any

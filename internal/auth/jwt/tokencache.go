@@ -13,7 +13,7 @@ import (
 
 // MaxCachedTokens is the size of the cache of verified tokens, which saves the
 // verification of the signature of up to a tenth of a millisecond. A new entry replaces
-// another one, whose token is then verified again.
+// another one; the replaced token is verified again.
 const MaxCachedTokens = 4096
 
 // tokenCache caches verified tokens by hash. It does not hold the tokens themselves. It
