@@ -172,12 +172,12 @@ type paging struct {
 	NextPageToken string `json:"nextPageToken"`
 }
 
-func (p paging) next() string { return p.NextPageToken }
+func (p paging) nextToken() string { return p.NextPageToken }
 
 // pages walks a list. Each page is asked for when the one before it is used up.
 func pages[T any, P any, PP interface {
 	*P
-	next() string
+	nextToken() string
 }](ctx context.Context, c *Client, method string, params map[string]any, of func(*P) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
@@ -201,7 +201,7 @@ func pages[T any, P any, PP interface {
 					return
 				}
 			}
-			if token = PP(page).next(); token == "" {
+			if token = PP(page).nextToken(); token == "" {
 				return
 			}
 		}
