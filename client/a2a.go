@@ -20,36 +20,36 @@ import (
 // SendMessage to koine and to agents behind its hub, which take the same message once.
 // Its streams are not connected again.
 func (c *Client) A2A(ctx context.Context) (*a2aclient.Client, error) {
-	if err := c.needs(BaseA2A); err != nil {
+	if err := c.requireCapability(BaseA2A); err != nil {
 		return nil, err
 	}
 	again := *c.http
-	again.Transport = &resending{next: c.http.Transport, retry: c.retry, messages: c.ours}
+	again.Transport = &retryTransport{next: c.http.Transport, retry: c.retry, messages: c.deduplicates}
 	endpoints := []*a2a.AgentInterface{a2a.NewAgentInterface(c.rpc, a2a.TransportProtocolJSONRPC)}
 	return a2aclient.NewFromEndpoints(ctx, endpoints, a2aclient.WithJSONRPCTransport(&again))
 }
 
-// reading are the methods of A2A that change nothing.
-var reading = []string{"GetTask", "ListTasks", "GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "GetExtendedAgentCard"}
+// readMethods are the methods of A2A that change nothing.
+var readMethods = []string{"GetTask", "ListTasks", "GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "GetExtendedAgentCard"}
 
-// resending sends calls that may be made again until an answer is there.
-type resending struct {
+// retryTransport sends calls that may be made again until an answer is there.
+type retryTransport struct {
 	next     http.RoundTripper
 	retry    Retry
 	messages bool // the agent takes the same message once
 }
 
 // RoundTrip gives what the last attempt gave.
-func (s *resending) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !s.mayAgain(r) {
+func (s *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !s.isRepeatable(r) {
 		return s.next.RoundTrip(r)
 	}
 	if r.Body != nil {
 		defer r.Body.Close() // each attempt has one of its own
 	}
 	var response *http.Response
-	err := s.retry.until(r.Context(), func() (err error) {
-		response, err = s.once(r)
+	err := s.retry.runAttempts(r.Context(), func() (err error) {
+		response, err = s.roundTripOnce(r)
 		return err
 	})
 	if response != nil { // also one that is a refusal
@@ -58,8 +58,8 @@ func (s *resending) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// mayAgain tells whether the call does no more if it is made twice.
-func (s *resending) mayAgain(r *http.Request) bool {
+// isRepeatable tells whether the call does no more if it is made twice.
+func (s *retryTransport) isRepeatable(r *http.Request) bool {
 	if r.GetBody == nil {
 		return false
 	}
@@ -75,11 +75,11 @@ func (s *resending) mayAgain(r *http.Request) bool {
 	if json.NewDecoder(body).Decode(&call) != nil {
 		return false
 	}
-	return slices.Contains(reading, call.Method) || s.messages && call.Method == "SendMessage" && call.Params.Message.MessageID != ""
+	return slices.Contains(readMethods, call.Method) || s.messages && call.Method == "SendMessage" && call.Params.Message.MessageID != ""
 }
 
-// once sends the request and reads the whole answer. A refusal is an answer and an error.
-func (s *resending) once(r *http.Request) (*http.Response, error) {
+// roundTripOnce sends the request and reads the whole answer. A refusal is an answer and an error.
+func (s *retryTransport) roundTripOnce(r *http.Request) (*http.Response, error) {
 	body, err := r.GetBody()
 	if err != nil {
 		return nil, err
@@ -99,5 +99,5 @@ func (s *resending) once(r *http.Request) (*http.Response, error) {
 	if response.StatusCode/100 == 2 {
 		return response, nil
 	}
-	return response, refusal(response, text)
+	return response, responseError(response, text)
 }

@@ -13,49 +13,49 @@ import (
 	"koine/internal/backoff"
 )
 
-// call makes a JSON-RPC call, once.
-func (c *Client) call(ctx context.Context, method string, params, into any) error {
-	body, err := request(method, params)
+// callOnce makes a JSON-RPC call, once.
+func (c *Client) callOnce(ctx context.Context, method string, params, into any) error {
+	body, err := encodeRequest(method, params)
 	if err != nil {
 		return err
 	}
-	return c.send(ctx, body, into)
+	return c.sendRequest(ctx, body, into)
 }
 
-// callAgain makes one that may be made again until an answer is there: it only
+// callWithRetry makes one that may be made again until an answer is there: it only
 // reads, or has an idempotency key.
-func (c *Client) callAgain(ctx context.Context, method string, params, into any) error {
-	body, err := request(method, params)
+func (c *Client) callWithRetry(ctx context.Context, method string, params, into any) error {
+	body, err := encodeRequest(method, params)
 	if err != nil {
 		return err
 	}
-	return c.retry.until(ctx, func() error { return c.send(ctx, body, into) })
+	return c.retry.runAttempts(ctx, func() error { return c.sendRequest(ctx, body, into) })
 }
 
-func request(method string, params any) ([]byte, error) {
+func encodeRequest(method string, params any) ([]byte, error) {
 	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
-func (c *Client) send(ctx context.Context, body []byte, into any) error {
-	text, err := c.exchange(ctx, http.MethodPost, c.rpc, body, nil)
+func (c *Client) sendRequest(ctx context.Context, body []byte, into any) error {
+	text, err := c.exchangeJSON(ctx, http.MethodPost, c.rpc, body, nil)
 	if err != nil {
 		return err
 	}
-	result, err := resultOf(text)
+	result, err := decodeResult(text)
 	if err != nil || into == nil {
 		return err
 	}
-	return unmarshal(result, into)
+	return decodeAnswer(result, into)
 }
 
-// exchange sends JSON and reads the whole answer. The header may be nil.
-func (c *Client) exchange(ctx context.Context, method, url string, body []byte, header http.Header) ([]byte, error) {
+// exchangeJSON sends JSON and reads the whole answer. The header may be nil.
+func (c *Client) exchangeJSON(ctx context.Context, method, url string, body []byte, header http.Header) ([]byte, error) {
 	header = header.Clone()
 	if header == nil {
 		header = http.Header{}
 	}
 	header.Set("Content-Type", "application/json")
-	response, err := c.do(ctx, method, url, header, bytes.NewReader(body))
+	response, err := c.doRequest(ctx, method, url, header, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +75,10 @@ func (c *Client) exchange(ctx context.Context, method, url string, body []byte, 
 // below the address that was opened. Who has the answer closes its body; an answer that
 // is no success is an *Error.
 func (c *Client) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
-	return c.do(ctx, method, c.base+path, header, body)
+	return c.doRequest(ctx, method, c.base+path, header, body)
 }
 
-func (c *Client) do(ctx context.Context, method, url string, header http.Header, body io.Reader) (*http.Response, error) {
+func (c *Client) doRequest(ctx context.Context, method, url string, header http.Header, body io.Reader) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return nil, err
@@ -94,15 +94,15 @@ func (c *Client) do(ctx context.Context, method, url string, header http.Header,
 		return response, nil
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxRefusalBytes))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes))
 	if err != nil {
 		return nil, fmt.Errorf("client: the answer broke off: %w", err)
 	}
-	return nil, refusal(response, text)
+	return nil, responseError(response, text)
 }
 
-// resultOf is what is in a JSON-RPC response.
-func resultOf(text []byte) (json.RawMessage, error) {
+// decodeResult is what is in a JSON-RPC response.
+func decodeResult(text []byte) (json.RawMessage, error) {
 	var answer struct {
 		Result json.RawMessage `json:"result"`
 		Error  *wireError      `json:"error"`
@@ -111,35 +111,35 @@ func resultOf(text []byte) (json.RawMessage, error) {
 	case err != nil || answer.Error == nil && answer.Result == nil:
 		return nil, &Error{Message: fmt.Sprintf("the server's answer is not JSON-RPC: %.*q", maxQuoted, text)}
 	case answer.Error != nil:
-		return nil, answer.Error.error()
+		return nil, answer.Error.toError()
 	}
 	return answer.Result, nil
 }
 
-// unmarshal reads what a server sent. That it has another form than it should is no
+// decodeAnswer reads what a server sent. That it has another form than it should is no
 // fault of the connection, and not tried again.
-func unmarshal(text []byte, into any) error {
+func decodeAnswer(text []byte, into any) error {
 	if err := json.Unmarshal(text, into); err != nil {
 		return &Error{Message: fmt.Sprintf("the server's answer is not understood: %v", err)}
 	}
 	return nil
 }
 
-// until tries until it works, fails for good, or was tried often enough.
-func (r Retry) until(ctx context.Context, try func() error) error {
+// runAttempts tries until it works, fails for good, or was tried often enough.
+func (r Retry) runAttempts(ctx context.Context, try func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := try()
-		if err == nil || ctx.Err() != nil || r.FailFirst || !passing(err) || attempt == r.Attempts {
+		if err == nil || ctx.Err() != nil || r.FailFirst || !isTransient(err) || attempt == r.Attempts {
 			return err
 		}
-		if err := r.wait(ctx, err, attempt); err != nil {
+		if err := r.waitBackoff(ctx, err, attempt); err != nil {
 			return err
 		}
 	}
 }
 
-// wait backs off after the nth attempt in vain, counted from 1.
-func (r Retry) wait(ctx context.Context, cause error, n int) error {
+// waitBackoff backs off after the nth attempt in vain, counted from 1.
+func (r Retry) waitBackoff(ctx context.Context, cause error, n int) error {
 	var hint time.Duration
 	var e *Error
 	if errors.As(cause, &e) {

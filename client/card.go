@@ -64,16 +64,16 @@ type Card struct {
 func (c *Card) Has(capability Capability) bool {
 	switch capability {
 	case KnowledgeGraph:
-		return c.Capabilities.KnowledgeGraph || c.extension(knowledgeURI)
+		return c.Capabilities.KnowledgeGraph || c.hasExtension(knowledgeURI)
 	case Channels:
-		return c.Capabilities.Messaging != nil && c.Capabilities.Messaging.Channels != nil || c.extension(channelsURI)
+		return c.Capabilities.Messaging != nil && c.Capabilities.Messaging.Channels != nil || c.hasExtension(channelsURI)
 	case BaseA2A:
 		return c.jsonRPC() != ""
 	}
 	return false
 }
 
-func (c *Card) extension(uri string) bool {
+func (c *Card) hasExtension(uri string) bool {
 	for _, e := range c.Capabilities.Extensions {
 		if e.URI == uri {
 			return true
@@ -95,8 +95,8 @@ func (c *Card) jsonRPC() string {
 	return ""
 }
 
-// endpoint is where JSON-RPC goes: at the origin, with the path of the card.
-func (c *Card) endpoint(origin string) (string, error) {
+// rpcEndpoint is where JSON-RPC goes: at the origin, with the path of the card.
+func (c *Card) rpcEndpoint(origin string) (string, error) {
 	at, err := url.Parse(c.jsonRPC())
 	if err != nil || at.Host == "" {
 		return "", &Error{Reason: CapabilityMissing, Message: fmt.Sprintf("the agent card of %q at %s names no address for JSON-RPC", c.Name, origin)}
@@ -104,8 +104,8 @@ func (c *Card) endpoint(origin string) (string, error) {
 	return origin + at.EscapedPath(), nil
 }
 
-// needs is an error unless the card has the capability.
-func (c *Client) needs(capability Capability) error {
+// requireCapability is an error unless the card has the capability.
+func (c *Client) requireCapability(capability Capability) error {
 	if c.card.Has(capability) {
 		return nil
 	}
@@ -122,9 +122,9 @@ func (c *Client) needs(capability Capability) error {
 	return &Error{Reason: CapabilityMissing, Message: fmt.Sprintf("the agent card of %q at %s does not announce %s", c.card.Name, c.origin, capability), Hint: hint}
 }
 
-// queries is an error unless the agent takes queries in GraphQL.
-func (c *Client) queries() error {
-	if err := c.needs(KnowledgeGraph); err != nil {
+// requireGraphQL is an error unless the agent takes queries in GraphQL.
+func (c *Client) requireGraphQL() error {
+	if err := c.requireCapability(KnowledgeGraph); err != nil {
 		return err
 	}
 	languages := c.card.Capabilities.QueryLanguages

@@ -79,38 +79,38 @@ type ChannelFilter struct {
 // CreateChannel makes a channel, which the caller owns. It is sent again, with the same
 // key, while it is not known whether it arrived.
 func (c *Client) CreateChannel(ctx context.Context, n NewChannel) (*Channel, error) {
-	call := c.callAgain
+	call := c.callWithRetry
 	if n.IdempotencyKey == "" {
 		if c.retry.FailFirst {
-			call = c.call
+			call = c.callOnce
 		} else {
 			n.IdempotencyKey = uuid.NewString()
 		}
 	}
-	return c.channel(ctx, call, "channels/create", n)
+	return c.callChannel(ctx, call, "channels/create", n)
 }
 
 // GetChannel gives a channel that the caller may read, or ChannelNotFound.
 func (c *Client) GetChannel(ctx context.Context, id string) (*Channel, error) {
-	return c.channel(ctx, c.callAgain, "channels/get", map[string]any{"channelId": id})
+	return c.callChannel(ctx, c.callWithRetry, "channels/get", map[string]any{"channelId": id})
 }
 
 // ListChannels lists the channels that the caller is in, and public ones, page by
 // page as they are taken. An error is the last that it gives.
 func (c *Client) ListChannels(ctx context.Context, f ChannelFilter) iter.Seq2[*Channel, error] {
 	p := map[string]any{}
-	set(p, "visibility", f.Visibility)
-	set(p, "memberId", f.Member)
-	set(p, "scopeId", f.Scope)
-	set(p, "pageSize", f.PageSize)
-	return pages(ctx, c, "channels/list", p, func(page *channelPage) []*Channel { return page.Channels })
+	setNonZero(p, "visibility", f.Visibility)
+	setNonZero(p, "memberId", f.Member)
+	setNonZero(p, "scopeId", f.Scope)
+	setNonZero(p, "pageSize", f.PageSize)
+	return listPages(ctx, c, "channels/list", p, func(page *channelPage) []*Channel { return page.Channels })
 }
 
 // UpdateChannel changes a channel's name and metadata.
 func (c *Client) UpdateChannel(ctx context.Context, id string, change ChannelChange) (*Channel, error) {
 	p := map[string]any{"channelId": id}
-	set(p, "expectedVersion", change.ExpectedVersion)
-	set(p, "name", change.Name)
+	setNonZero(p, "expectedVersion", change.ExpectedVersion)
+	setNonZero(p, "name", change.Name)
 	patch := map[string]any{}
 	if len(change.Set) > 0 {
 		patch["set"] = change.Set
@@ -121,34 +121,34 @@ func (c *Client) UpdateChannel(ctx context.Context, id string, change ChannelCha
 	if len(patch) > 0 {
 		p["metadataPatch"] = patch
 	}
-	return c.channel(ctx, c.call, "channels/update", p)
+	return c.callChannel(ctx, c.callOnce, "channels/update", p)
 }
 
 // DeleteChannel deletes a channel for good.
 func (c *Client) DeleteChannel(ctx context.Context, id string) error {
-	if err := c.needs(Channels); err != nil {
+	if err := c.requireCapability(Channels); err != nil {
 		return err
 	}
-	return c.call(ctx, "channels/delete", map[string]any{"channelId": id}, nil)
+	return c.callOnce(ctx, "channels/delete", map[string]any{"channelId": id}, nil)
 }
 
 // AddMember takes an agent into a channel, or gives one that is in it another role.
 // "" is the role of a member.
 func (c *Client) AddMember(ctx context.Context, id, agent, role string) (*Channel, error) {
 	p := map[string]any{"channelId": id, "principalId": agent}
-	set(p, "role", role)
-	return c.channel(ctx, c.call, "channels/addMember", p)
+	setNonZero(p, "role", role)
+	return c.callChannel(ctx, c.callOnce, "channels/addMember", p)
 }
 
 // RemoveMember takes an agent out of a channel.
 func (c *Client) RemoveMember(ctx context.Context, id, agent string) (*Channel, error) {
-	return c.channel(ctx, c.call, "channels/removeMember", map[string]any{"channelId": id, "principalId": agent})
+	return c.callChannel(ctx, c.callOnce, "channels/removeMember", map[string]any{"channelId": id, "principalId": agent})
 }
 
-type caller func(ctx context.Context, method string, params, into any) error
+type callFunc func(ctx context.Context, method string, params, into any) error
 
-func (c *Client) channel(ctx context.Context, call caller, method string, params any) (*Channel, error) {
-	if err := c.needs(Channels); err != nil {
+func (c *Client) callChannel(ctx context.Context, call callFunc, method string, params any) (*Channel, error) {
+	if err := c.requireCapability(Channels); err != nil {
 		return nil, err
 	}
 	var answer struct{ Channel Channel }
@@ -174,14 +174,14 @@ type paging struct {
 
 func (p paging) nextToken() string { return p.NextPageToken }
 
-// pages walks a list. Each page is asked for when the one before it is used up.
-func pages[T any, P any, PP interface {
+// listPages walks a list. Each page is asked for when the one before it is used up.
+func listPages[T any, P any, PP interface {
 	*P
 	nextToken() string
 }](ctx context.Context, c *Client, method string, params map[string]any, of func(*P) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
-		if err := c.needs(Channels); err != nil {
+		if err := c.requireCapability(Channels); err != nil {
 			yield(zero, err)
 			return
 		}
@@ -190,9 +190,9 @@ func pages[T any, P any, PP interface {
 			for name, value := range params {
 				asked[name] = value
 			}
-			set(asked, "pageToken", token)
+			setNonZero(asked, "pageToken", token)
 			page := new(P)
-			if err := c.callAgain(ctx, method, asked, page); err != nil {
+			if err := c.callWithRetry(ctx, method, asked, page); err != nil {
 				yield(zero, err)
 				return
 			}

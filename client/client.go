@@ -68,13 +68,13 @@ type Retry struct {
 
 // Client talks to one agent.
 type Client struct {
-	base   string // the address that was opened, without a slash at its end
-	origin string // of all requests, without a slash at its end
-	rpc    string // where JSON-RPC goes
-	ours   bool   // it is an agent of koine's, behind the hub too: the same message is taken once
-	card   *Card
-	http   *http.Client // sets the headers
-	retry  Retry
+	base         string // the address that was opened, without a slash at its end
+	origin       string // of all requests, without a slash at its end
+	rpc          string // where JSON-RPC goes
+	deduplicates bool   // it is an agent of koine's, behind the hub too: the same message is taken once
+	card         *Card
+	http         *http.Client // sets the headers
+	retry        Retry
 }
 
 // Open asks the agent at the address for its card, and refuses with
@@ -91,7 +91,7 @@ func Open(ctx context.Context, address string, o Options) (*Client, error) {
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
 		return nil, &Error{Reason: Invalid, Message: fmt.Sprintf("%q is no address of an http server", address)}
 	}
-	own, err := withHeaders(o)
+	own, err := newHTTPClient(o)
 	if err != nil {
 		return nil, err
 	}
@@ -100,13 +100,13 @@ func Open(ctx context.Context, address string, o Options) (*Client, error) {
 	if c.card, err = c.fetchCard(ctx); err != nil {
 		return nil, err
 	}
-	if c.rpc, err = c.card.endpoint(c.origin); err != nil {
+	if c.rpc, err = c.card.rpcEndpoint(c.origin); err != nil {
 		return nil, err
 	}
-	c.ours = c.card.extension(knowledgeURI)
+	c.deduplicates = c.card.hasExtension(knowledgeURI)
 	var missing []error
 	for _, capability := range o.Requires {
-		missing = append(missing, c.needs(capability))
+		missing = append(missing, c.requireCapability(capability))
 	}
 	if err := errors.Join(missing...); err != nil {
 		return nil, err
@@ -134,9 +134,9 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// withHeaders is the HTTP client of the options, which also says who is calling. It
+// newHTTPClient is the HTTP client of the options, which also says who is calling. It
 // follows no redirection: that could lead a credential elsewhere.
-func withHeaders(o Options) (*http.Client, error) {
+func newHTTPClient(o Options) (*http.Client, error) {
 	own := &http.Client{}
 	switch {
 	case o.HTTP != nil && o.CACert != "":
@@ -163,26 +163,26 @@ func withHeaders(o Options) (*http.Client, error) {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	own.Transport = &headers{next, header}
+	own.Transport = &headerTransport{next, header}
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return own, nil
 }
 
-// headers adds headers to each request.
-type headers struct {
+// headerTransport adds headers to each request.
+type headerTransport struct {
 	next   http.RoundTripper
 	header http.Header
 }
 
 // CloseIdleConnections lets an http.Client close what nobody uses.
-func (h *headers) CloseIdleConnections() {
+func (h *headerTransport) CloseIdleConnections() {
 	if next, ok := h.next.(interface{ CloseIdleConnections() }); ok {
 		next.CloseIdleConnections()
 	}
 }
 
 // RoundTrip leaves the request as it is and sends a copy.
-func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
+func (h *headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	for name, values := range h.header {
 		r.Header[name] = values

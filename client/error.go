@@ -115,9 +115,9 @@ type GraphQLError struct {
 }
 
 // Reason is why, "" if the server did not say.
-func (g *GraphQLError) Reason() Reason { return Reason(g.text("code")) }
+func (g *GraphQLError) Reason() Reason { return Reason(g.extensionText("code")) }
 
-func (g *GraphQLError) text(name string) string {
+func (g *GraphQLError) extensionText(name string) string {
 	text, _ := g.Extensions[name].(string) // what is no text is none
 	return text
 }
@@ -134,9 +134,9 @@ func (g *GraphQLError) Error() string {
 	return strings.Join(path, ".") + ": " + g.Message
 }
 
-// passing tells whether the same request may succeed later: nothing is wrong with
+// isTransient tells whether the same request may succeed later: nothing is wrong with
 // it, or nobody knows what became of it.
-func passing(err error) bool {
+func isTransient(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) { // the connection
 		return !errors.As(err, new(*tls.CertificateVerificationError))

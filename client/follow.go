@@ -20,10 +20,10 @@ type event struct {
 	connection int
 }
 
-// follow calls a method whose answer is a stream. It goes on behind the id of an event, if
+// streamRPC calls a method whose answer is a stream. It goes on behind the id of an event, if
 // that is not "". There may have been a stream already that this one goes on with.
-func (c *Client) follow(ctx context.Context, method string, params any, behind string, before bool) iter.Seq2[event, error] {
-	body, err := request(method, params)
+func (c *Client) streamRPC(ctx context.Context, method string, params any, behind string, before bool) iter.Seq2[event, error] {
+	body, err := encodeRequest(method, params)
 	if err != nil {
 		return func(yield func(event, error) bool) { yield(event{}, err) }
 	}
@@ -34,20 +34,20 @@ func (c *Client) follow(ctx context.Context, method string, params any, behind s
 		if len(e.Data) == 0 {
 			return nil, nil
 		}
-		return resultOf(e.Data)
+		return decodeResult(e.Data)
 	}
-	return c.stream(ctx, connect, read, before, serverShutdown, slowConsumer)
+	return c.streamEvents(ctx, connect, read, before, serverShutdown, slowConsumer)
 }
 
-// stream tells what read makes of the events. It connects again when the connection is
+// streamEvents tells what read makes of the events. It connects again when the connection is
 // lost, and behind last words of the server that have one of these reasons. Any others
 // are the error that ends it.
-func (c *Client) stream(ctx context.Context, connect sse.Request, read func(sse.Event) (json.RawMessage, error), before bool, goesOn ...Reason) iter.Seq2[event, error] {
+func (c *Client) streamEvents(ctx context.Context, connect sse.Request, read func(sse.Event) (json.RawMessage, error), before bool, goesOn ...Reason) iter.Seq2[event, error] {
 	return func(yield func(event, error) bool) {
 		connections := 0
 		var last *Error // the last words
 		options := sse.ClientOptions{
-			HTTP: c.http, Refused: refusal,
+			HTTP: c.http, Refused: responseError,
 			MinWait: c.retry.MinWait, MaxWait: c.retry.MaxWait, MaxAttempts: c.retry.Attempts, FailFirst: c.retry.FailFirst && !before,
 			Request: func(ctx context.Context, at string) (*http.Request, error) {
 				connections++
@@ -58,13 +58,13 @@ func (c *Client) stream(ctx context.Context, connect sse.Request, read func(sse.
 					cause = last
 				}
 				if last = nil; c.retry.Retrying != nil {
-					c.retry.Retrying(plain(cause), wait)
+					c.retry.Retrying(unwrapServerError(cause), wait)
 				}
 			},
 		}
 		for e, err := range sse.Subscribe(ctx, options) {
 			if err != nil {
-				yield(event{}, plain(err))
+				yield(event{}, unwrapServerError(err))
 				return
 			}
 			result, err := read(e)
@@ -78,8 +78,8 @@ func (c *Client) stream(ctx context.Context, connect sse.Request, read func(sse.
 	}
 }
 
-// plain is the server's own error, without what the stream's client says around it.
-func plain(err error) error {
+// unwrapServerError is the server's own error, without what the stream's client says around it.
+func unwrapServerError(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e

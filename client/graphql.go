@@ -17,7 +17,7 @@ func (c *Client) GraphQL(ctx context.Context, query string, variables map[string
 		return err
 	}
 	run := func() error {
-		text, err := c.exchange(ctx, http.MethodPost, c.base+"/graphql", body, nil)
+		text, err := c.exchangeJSON(ctx, http.MethodPost, c.base+"/graphql", body, nil)
 		if err != nil {
 			return err
 		}
@@ -25,32 +25,32 @@ func (c *Client) GraphQL(ctx context.Context, query string, variables map[string
 			Data   json.RawMessage `json:"data"`
 			Errors []GraphQLError  `json:"errors"`
 		}
-		switch err := unmarshal(text, &answer); {
+		switch err := decodeAnswer(text, &answer); {
 		case err != nil:
 			return err
 		case len(answer.Errors) > 0:
-			return failedWith(answer.Errors)
+			return graphqlError(answer.Errors)
 		case into == nil:
 			return nil
 		}
-		return unmarshal(answer.Data, into)
+		return decodeAnswer(answer.Data, into)
 	}
-	if onlyReads(query) {
-		return c.retry.until(ctx, run)
+	if isReadOnly(query) {
+		return c.retry.runAttempts(ctx, run)
 	}
 	return run()
 }
 
-// onlyReads tells whether a GraphQL document has no mutation. In doubt it has one: an
+// isReadOnly tells whether a GraphQL document has no mutation. In doubt it has one: an
 // operation or a fragment of this name counts too.
-func onlyReads(document string) bool {
+func isReadOnly(document string) bool {
 	depth := 0
 	for rest := document; rest != ""; {
 		switch c := rest[0]; {
 		case c == '#':
 			_, rest, _ = strings.Cut(rest, "\n")
 		case c == '"':
-			rest = behindText(rest)
+			rest = skipString(rest)
 		case isNameByte(c):
 			name := rest[:len(rest)-len(strings.TrimLeftFunc(rest, isNameRune))]
 			if depth == 0 && name == "mutation" {
@@ -70,8 +70,8 @@ func onlyReads(document string) bool {
 	return true
 }
 
-// behindText is what follows on the text that the document begins with.
-func behindText(document string) string {
+// skipString is what follows on the text that the document begins with.
+func skipString(document string) string {
 	if rest, block := strings.CutPrefix(document, `"""`); block {
 		for {
 			end := strings.Index(rest, `"""`)

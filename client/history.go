@@ -21,16 +21,16 @@ type HistoryFilter struct {
 // it gives.
 func (c *Client) History(ctx context.Context, channel string, f HistoryFilter) iter.Seq2[*Message, error] {
 	p := map[string]any{"channelId": channel}
-	set(p, "sinceSequence", f.Since)
-	set(p, "beforeSequence", f.Before)
-	set(p, "pageSize", f.PageSize)
+	setNonZero(p, "sinceSequence", f.Since)
+	setNonZero(p, "beforeSequence", f.Before)
+	setNonZero(p, "pageSize", f.PageSize)
 	if len(f.Authors) > 0 {
 		p["authorIds"] = f.Authors
 	}
 	if f.Newest {
 		p["order"] = "desc"
 	}
-	return pages(ctx, c, "channels/history", p, func(page *messagePage) []*Message { return page.Events })
+	return listPages(ctx, c, "channels/history", p, func(page *messagePage) []*Message { return page.Events })
 }
 
 // StreamOptions say where a stream of messages begins.
@@ -48,20 +48,20 @@ type StreamOptions struct {
 // OldestSequence.
 func (c *Client) Stream(ctx context.Context, channel string, o StreamOptions) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
-		if err := c.needs(Channels); err != nil {
+		if err := c.requireCapability(Channels); err != nil {
 			yield(nil, err)
 			return
 		}
 		last := o.Since
 		if o.New {
 			var err error
-			if last, err = c.newest(ctx, channel); err != nil {
+			if last, err = c.newestSequence(ctx, channel); err != nil {
 				yield(nil, err)
 				return
 			}
 		}
 		for failed, before := 0, false; ; before = true {
-			stopped, err := c.messages(ctx, channel, &last, before, func(m *Message) bool {
+			stopped, err := c.streamMessages(ctx, channel, &last, before, func(m *Message) bool {
 				failed = 0
 				return yield(m, nil)
 			})
@@ -69,7 +69,7 @@ func (c *Client) Stream(ctx context.Context, channel string, o StreamOptions) it
 				return
 			}
 			if failed++; errors.Is(err, resync) && failed != c.retry.Attempts {
-				err = c.retry.wait(ctx, err, failed)
+				err = c.retry.waitBackoff(ctx, err, failed)
 			}
 			if err != nil {
 				yield(nil, err)
@@ -79,9 +79,9 @@ func (c *Client) Stream(ctx context.Context, channel string, o StreamOptions) it
 	}
 }
 
-// messages reads one stream from behind last, which it keeps up to date.
-func (c *Client) messages(ctx context.Context, channel string, last *int64, before bool, tell func(*Message) bool) (stopped bool, err error) {
-	for e, err := range c.follow(ctx, "channels/stream", map[string]any{"channelId": channel, "sinceSequence": *last}, "", before) {
+// streamMessages reads one stream from behind last, which it keeps up to date.
+func (c *Client) streamMessages(ctx context.Context, channel string, last *int64, before bool, tell func(*Message) bool) (stopped bool, err error) {
+	for e, err := range c.streamRPC(ctx, "channels/stream", map[string]any{"channelId": channel, "sinceSequence": *last}, "", before) {
 		if err != nil {
 			return false, err
 		}
@@ -92,7 +92,7 @@ func (c *Client) messages(ctx context.Context, channel string, last *int64, befo
 			Kind  string
 			Event *Message
 		}
-		if err := unmarshal(e.result, &told); err != nil {
+		if err := decodeAnswer(e.result, &told); err != nil {
 			return false, err
 		}
 		// Other kinds are of a newer server.
@@ -107,8 +107,8 @@ func (c *Client) messages(ctx context.Context, channel string, last *int64, befo
 	return true, nil // not reached: a stream ends with an error or because the caller stops
 }
 
-// newest is the sequence of the newest message, 0 if there is none.
-func (c *Client) newest(ctx context.Context, channel string) (int64, error) {
+// newestSequence is the sequence of the newest message, 0 if there is none.
+func (c *Client) newestSequence(ctx context.Context, channel string) (int64, error) {
 	for m, err := range c.History(ctx, channel, HistoryFilter{Newest: true, PageSize: 1}) {
 		if err != nil {
 			return 0, err

@@ -86,7 +86,7 @@ func OpenAgent(ctx context.Context, hub, id string, o Options) (*Client, error) 
 	if err != nil {
 		return nil, err
 	}
-	c.ours = true
+	c.deduplicates = true
 	return c, nil
 }
 
@@ -94,12 +94,12 @@ func OpenAgent(ctx context.Context, hub, id string, o Options) (*Client, error) 
 // is. The card is a JSON object with name, description, version, capabilities, skills
 // and whatever else (docs/reference/hub.md).
 func (c *Client) RegisterAgent(ctx context.Context, id string, card any) error {
-	return c.atHub(ctx, http.MethodPut, "/agents/"+url.PathEscape(id), card)
+	return c.callHub(ctx, http.MethodPut, "/agents/"+url.PathEscape(id), card)
 }
 
 // DeregisterAgent takes an agent off the hub.
 func (c *Client) DeregisterAgent(ctx context.Context, id string) error {
-	return c.atHub(ctx, http.MethodDelete, "/agents/"+url.PathEscape(id), nil)
+	return c.callHub(ctx, http.MethodDelete, "/agents/"+url.PathEscape(id), nil)
 }
 
 // Report says what became of a task in the agent's mailbox. It is made once, however often
@@ -113,15 +113,15 @@ func (c *Client) Report(ctx context.Context, id, task string, r Report) error {
 		return err
 	}
 	header := http.Header{"Idempotency-Key": {r.Key}, "Prefer": {"return=minimal"}}
-	return c.retry.until(ctx, func() error {
-		_, err := c.exchange(ctx, http.MethodPost, c.hub()+"/agents/"+url.PathEscape(id)+"/mailbox/"+url.PathEscape(task), body, header)
+	return c.retry.runAttempts(ctx, func() error {
+		_, err := c.exchangeJSON(ctx, http.MethodPost, c.hubURL()+"/agents/"+url.PathEscape(id)+"/mailbox/"+url.PathEscape(task), body, header)
 		return err
 	})
 }
 
 // Acknowledge takes a letter out of the agent's mailbox without saying anything of its task.
 func (c *Client) Acknowledge(ctx context.Context, id, letter string) error {
-	return c.atHub(ctx, http.MethodDelete, "/agents/"+url.PathEscape(id)+"/mailbox/"+url.PathEscape(letter), nil)
+	return c.callHub(ctx, http.MethodDelete, "/agents/"+url.PathEscape(id)+"/mailbox/"+url.PathEscape(letter), nil)
 }
 
 // Mailbox tells what the agent is asked, what waits first, until the caller stops, the
@@ -131,8 +131,8 @@ func (c *Client) Acknowledge(ctx context.Context, id, letter string) error {
 // registered, or deregisters, has none: AGENT_NOT_FOUND.
 func (c *Client) Mailbox(ctx context.Context, id string) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
-		connect := sse.NewRequest(http.MethodGet, c.hub()+"/agents/"+url.PathEscape(id)+"/mailbox", nil, nil)
-		for e, err := range c.stream(ctx, connect, lettersOf, false, resync, closed, serverShutdown, Timeout) {
+		connect := sse.NewRequest(http.MethodGet, c.hubURL()+"/agents/"+url.PathEscape(id)+"/mailbox", nil, nil)
+		for e, err := range c.streamEvents(ctx, connect, decodeLetter, false, resync, closed, serverShutdown, Timeout) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -141,7 +141,7 @@ func (c *Client) Mailbox(ctx context.Context, id string) iter.Seq2[*Letter, erro
 				continue
 			}
 			letter := &Letter{Raw: e.result}
-			if err := unmarshal(e.result, letter); err != nil {
+			if err := decodeAnswer(e.result, letter); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -152,41 +152,41 @@ func (c *Client) Mailbox(ctx context.Context, id string) iter.Seq2[*Letter, erro
 	}
 }
 
-// lettersOf is the letter in an event of a mailbox, or the last words. Other events are
+// decodeLetter is the letter in an event of a mailbox, or the last words. Other events are
 // of a newer server.
-func lettersOf(e sse.Event) (json.RawMessage, error) {
+func decodeLetter(e sse.Event) (json.RawMessage, error) {
 	switch e.Name {
 	case "letter":
 		return e.Data, nil
 	case "error":
 		var last struct{ Error wireError }
-		if err := unmarshal(e.Data, &last); err != nil {
+		if err := decodeAnswer(e.Data, &last); err != nil {
 			return nil, err
 		}
-		return nil, last.Error.error()
+		return nil, last.Error.toError()
 	}
 	return nil, nil
 }
 
-// hub is the address of the server, also where an agent behind it was opened.
-func (c *Client) hub() string {
+// hubURL is the address of the server, also where an agent behind it was opened.
+func (c *Client) hubURL() string {
 	if at := strings.LastIndex(c.base, "/agents/"); at >= 0 && !strings.Contains(c.base[at+len("/agents/"):], "/") {
 		return c.base[:at]
 	}
 	return c.base
 }
 
-func (c *Client) atHub(ctx context.Context, method, path string, said any) error {
+func (c *Client) callHub(ctx context.Context, method, path string, said any) error {
 	body, err := json.Marshal(said)
 	if err != nil {
 		return err
 	}
 	send := func() error {
-		_, err := c.exchange(ctx, method, c.hub()+path, body, nil)
+		_, err := c.exchangeJSON(ctx, method, c.hubURL()+path, body, nil)
 		return err
 	}
 	if method == http.MethodPut || strings.Contains(path, "/mailbox/") { // what is there, or gone, already may be so again
-		return c.retry.until(ctx, send)
+		return c.retry.runAttempts(ctx, send)
 	}
 	return send()
 }

@@ -110,7 +110,7 @@ type Published struct {
 // Publish says something. It is sent again, with the same key, while it is not known
 // whether it arrived. A request without a Recipient is for whom it is said To.
 func (c *Client) Publish(ctx context.Context, p Publication) (*Published, error) {
-	if err := c.needs(Channels); err != nil {
+	if err := c.requireCapability(Channels); err != nil {
 		return nil, err
 	}
 	if p.IdempotencyKey == "" && !c.retry.FailFirst {
@@ -120,10 +120,10 @@ func (c *Client) Publish(ctx context.Context, p Publication) (*Published, error)
 		p.Recipient = cmp.Or(p.Recipient, p.To)
 	}
 	out := new(Published)
-	if err := c.callAgain(ctx, "channels/publish", p, &out.Raw); err != nil {
+	if err := c.callWithRetry(ctx, "channels/publish", p, &out.Raw); err != nil {
 		return nil, err
 	}
-	if err := unmarshal(out.Raw, out); err != nil {
+	if err := decodeAnswer(out.Raw, out); err != nil {
 		return nil, err
 	}
 	if out.Message == nil {
@@ -160,7 +160,7 @@ func (c *Client) Ask(ctx context.Context, p Publication, wait time.Duration) (*M
 	unanswered := &Error{Reason: Unanswered, Message: "nobody responded within " + wait.String()}
 	bounded, cancel := context.WithTimeoutCause(ctx, wait, unanswered)
 	defer cancel()
-	m, retracted, err := c.ask(bounded, p)
+	m, retracted, err := c.publishAndWait(bounded, p)
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
 		if retracted {
 			return nil, &Error{Reason: Unanswered, Message: "the response was retracted, and no other came within " + wait.String()}
@@ -170,9 +170,9 @@ func (c *Client) Ask(ctx context.Context, p Publication, wait time.Duration) (*M
 	return m, err
 }
 
-// ask is Ask without a bound. It also tells whether a response was passed over because it
+// publishAndWait is Ask without a bound. It also tells whether a response was passed over because it
 // was retracted.
-func (c *Client) ask(ctx context.Context, p Publication) (m *Message, retracted bool, err error) {
+func (c *Client) publishAndWait(ctx context.Context, p Publication) (m *Message, retracted bool, err error) {
 	asked, err := c.Publish(ctx, p)
 	if err != nil {
 		return nil, false, err

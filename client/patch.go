@@ -69,21 +69,21 @@ func Typed(value any, datatype string) Node { return Node{Value: value, Type: da
 // Add asserts a statement. What the same source said of it before is brought up to
 // date.
 func Add(subject, predicate string, object Node) Patch {
-	return patch("add", subject, predicate, object)
+	return newPatch("add", subject, predicate, object)
 }
 
 // Remove removes a statement; with From, only that source's assertion of it.
 func Remove(subject, predicate string, object Node) Patch {
-	return patch("remove", subject, predicate, object)
+	return newPatch("remove", subject, predicate, object)
 }
 
 // Replace asserts a statement in the place of all others with its subject, predicate
 // and graph.
 func Replace(subject, predicate string, object Node) Patch {
-	return patch("replace", subject, predicate, object)
+	return newPatch("replace", subject, predicate, object)
 }
 
-func patch(op, subject, predicate string, object Node) Patch {
+func newPatch(op, subject, predicate string, object Node) Patch {
 	return Patch{Op: op, Statement: Statement{Subject: Resource(subject), Predicate: Resource(predicate), Object: object}}
 }
 

@@ -55,7 +55,7 @@ func (f *PositionFile) Resume(s Subscription) Subscription {
 	}
 	own := s.Moved
 	s.Moved = func(from string) {
-		f.moved(from)
+		f.setPosition(from)
 		if own != nil {
 			own(from)
 		}
@@ -63,14 +63,14 @@ func (f *PositionFile) Resume(s Subscription) Subscription {
 	return s
 }
 
-// moved notes a position, and writes it if the last write is old enough. An error is
+// setPosition notes a position, and writes it if the last write is old enough. An error is
 // kept for Save and Close.
-func (f *PositionFile) moved(position string) {
+func (f *PositionFile) setPosition(position string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.now = position
 	if time.Since(f.at) >= PositionSaveInterval {
-		f.err = f.save()
+		f.err = f.saveLocked()
 	}
 }
 
@@ -79,15 +79,15 @@ func (f *PositionFile) moved(position string) {
 func (f *PositionFile) Save() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.err = f.save()
+	f.err = f.saveLocked()
 	return f.err
 }
 
 // Close is Save; the file may be used again.
 func (f *PositionFile) Close() error { return f.Save() }
 
-// save replaces the file, so that after a crash it holds the old position or the new.
-func (f *PositionFile) save() error {
+// saveLocked replaces the file, so that after a crash it holds the old position or the new.
+func (f *PositionFile) saveLocked() error {
 	if f.now == f.saved {
 		return nil
 	}

@@ -74,23 +74,23 @@ type Hint struct {
 // A query is sent again while there is no answer. A text that holds a mutation is sent
 // once: make changes with Update, which may be sent again.
 func (c *Client) Query(ctx context.Context, q Query, into any) (*QueryMetadata, error) {
-	if err := c.queries(); err != nil {
+	if err := c.requireGraphQL(); err != nil {
 		return nil, err
 	}
 	var answer struct {
 		Data     json.RawMessage `json:"data"`
 		Metadata json.RawMessage `json:"queryMetadata"`
 	}
-	call := c.call
-	if onlyReads(q.Text) {
-		call = c.callAgain
+	call := c.callOnce
+	if isReadOnly(q.Text) {
+		call = c.callWithRetry
 	}
-	if err := call(ctx, "knowledge/query", q.params(), &answer); err != nil {
+	if err := call(ctx, "knowledge/query", q.requestParams(), &answer); err != nil {
 		return nil, err
 	}
 	meta := &QueryMetadata{Raw: answer.Metadata}
 	if len(meta.Raw) > 0 {
-		if err := unmarshal(meta.Raw, meta); err != nil {
+		if err := decodeAnswer(meta.Raw, meta); err != nil {
 			return nil, err
 		}
 	}
@@ -105,34 +105,34 @@ func (c *Client) Query(ctx context.Context, q Query, into any) (*QueryMetadata, 
 	return meta, nil
 }
 
-func (q *Query) params() map[string]any {
+func (q *Query) requestParams() map[string]any {
 	p := map[string]any{"query": q.Text}
-	set(p, "operationName", q.Operation)
-	set(p, "taskId", q.TaskID)
-	set(p, "sessionId", q.SessionID)
-	set(p, "requiredCertainty", q.RequiredCertainty)
-	set(p, "maxAgeSeconds", int64((q.MaxAge+time.Second-1)/time.Second))
+	setNonZero(p, "operationName", q.Operation)
+	setNonZero(p, "taskId", q.TaskID)
+	setNonZero(p, "sessionId", q.SessionID)
+	setNonZero(p, "requiredCertainty", q.RequiredCertainty)
+	setNonZero(p, "maxAgeSeconds", int64((q.MaxAge+time.Second-1)/time.Second))
 	if len(q.Variables) > 0 {
 		p["variables"] = q.Variables
 	}
 	own := map[string]any{}
-	set(own, "budget", q.Budget)
-	set(own, "at", q.At)
-	set(own, "minRevision", q.MinRevision)
-	control(p, own)
+	setNonZero(own, "budget", q.Budget)
+	setNonZero(own, "at", q.At)
+	setNonZero(own, "minRevision", q.MinRevision)
+	setControls(p, own)
 	return p
 }
 
-// set sets a member unless the value is the zero one.
-func set[T comparable](p map[string]any, name string, value T) {
+// setNonZero sets a member unless the value is the zero one.
+func setNonZero[T comparable](p map[string]any, name string, value T) {
 	var zero T
 	if value != zero {
 		p[name] = value
 	}
 }
 
-// control adds koine's own controls to params, if there are any.
-func control(p, own map[string]any) {
+// setControls adds koine's own controls to params, if there are any.
+func setControls(p, own map[string]any) {
 	if len(own) > 0 {
 		p["metadata"] = map[string]any{"koine": own}
 	}

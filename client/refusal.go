@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxRefusalBytes is how much is read of an answer that is no success.
-	maxRefusalBytes = 1 << 20
+	// maxErrorBytes is how much is read of an answer that is no success.
+	maxErrorBytes = 1 << 20
 	// maxQuoted bounds what an error quotes of an answer.
 	maxQuoted = 500
 )
@@ -26,7 +26,7 @@ type wireError struct {
 	Details json.RawMessage `json:"details"` // in place of data
 }
 
-func (w *wireError) error() *Error {
+func (w *wireError) toError() *Error {
 	e := &Error{Message: w.Message, Data: w.Data}
 	if w.Data == nil {
 		e.Data = w.Details
@@ -55,19 +55,19 @@ func (w *wireError) error() *Error {
 	return e
 }
 
-// failedWith is the error of an operation that GraphQL's errors are the answer to. There
+// graphqlError is the error of an operation that GraphQL's errors are the answer to. There
 // is at least one.
-func failedWith(errs []GraphQLError) *Error {
+func graphqlError(errs []GraphQLError) *Error {
 	first := &errs[0]
-	e := &Error{Reason: first.Reason(), Message: first.Message, Field: first.text("field"), Hint: first.text("hint"), Errors: errs}
+	e := &Error{Reason: first.Reason(), Message: first.Message, Field: first.extensionText("field"), Hint: first.extensionText("hint"), Errors: errs}
 	if ms, ok := first.Extensions["retryAfterMs"].(float64); ok {
 		e.RetryAfter = time.Duration(ms) * time.Millisecond
 	}
 	return e
 }
 
-// refusal is the error of an answer that is no success.
-func refusal(response *http.Response, body []byte) error {
+// responseError is the error of an answer that is no success.
+func responseError(response *http.Response, body []byte) error {
 	var answer struct {
 		Error  *wireError     `json:"error"`
 		Errors []GraphQLError `json:"errors"`
@@ -75,9 +75,9 @@ func refusal(response *http.Response, body []byte) error {
 	var e *Error
 	switch err := json.Unmarshal(body, &answer); {
 	case err == nil && answer.Error != nil && answer.Error.Message != "":
-		e = answer.Error.error()
+		e = answer.Error.toError()
 	case err == nil && len(answer.Errors) > 0 && answer.Errors[0].Message != "":
-		e = failedWith(answer.Errors)
+		e = graphqlError(answer.Errors)
 	default:
 		e = &Error{Message: strings.TrimSuffix(fmt.Sprintf("the server answered %s: %s", response.Status, strings.TrimSpace(string(body[:min(len(body), maxQuoted)]))), ": ")}
 		if to := response.Header.Get("Location"); to != "" && response.StatusCode/100 == 3 {

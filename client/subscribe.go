@@ -111,21 +111,21 @@ type ReplacedCounts struct {
 // the server no longer has is an error, PositionGone.
 func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
-		if err := c.queries(); err != nil {
+		if err := c.requireGraphQL(); err != nil {
 			yield(nil, err)
 			return
 		}
-		f := &following{client: c, subscription: s, from: s.From, yield: yield}
+		f := &subscriptionState{client: c, subscription: s, from: s.From, yield: yield}
 		for {
-			err := f.run(ctx)
+			err := f.readStream(ctx)
 			if err == nil {
 				return
 			}
-			if !errors.Is(err, resync) && !(f.told && errors.Is(err, PositionGone)) {
+			if !errors.Is(err, resync) && !(f.established && errors.Is(err, PositionGone)) {
 				yield(nil, err)
 				return
 			}
-			goesOn, err := f.goOnBehindReplaced(ctx, err)
+			goesOn, err := f.resumeAfterReplace(ctx, err)
 			if goesOn {
 				continue
 			}
@@ -138,12 +138,12 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Chang
 				yield(nil, err)
 				return
 			}
-			if err := c.retry.wait(ctx, err, f.failed); err != nil {
+			if err := c.retry.waitBackoff(ctx, err, f.failed); err != nil {
 				yield(nil, err)
 				return
 			}
 			f.from = Snapshot
-			f.moved(f.from)
+			f.reportPosition(f.from)
 			if !yield(&Change{Op: OpResync}, nil) {
 				return
 			}
@@ -152,42 +152,42 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Chang
 	}
 }
 
-// following is the state of a subscription across streams.
-type following struct {
+// subscriptionState is the state of a subscription across streams.
+type subscriptionState struct {
 	client       *Client
 	subscription Subscription
 	from         string
 	yield        func(*Change, error) bool
 
-	told     bool // something was told, or a position: it is established
-	snapshot int  // the connection that tells a snapshot which has not ended; 0 for none
-	failed   int  // streams in a row that told nothing new
+	established bool // something was told, or a position: it is established
+	snapshot    int  // the connection that tells a snapshot which has not ended; 0 for none
+	failed      int  // streams in a row that told nothing new
 
 	connection int     // that told the last event, or its end
 	replaced   *Change // an OpGraphReplaced that this connection told last; nil for none
 }
 
-// run reads one stream. It returns nil when the caller stops.
-func (f *following) run(ctx context.Context) error {
-	params, behind := f.params()
-	for e, err := range f.client.follow(ctx, "knowledge/subscribe", params, behind, f.told) {
+// readStream reads one stream. It returns nil when the caller stops.
+func (f *subscriptionState) readStream(ctx context.Context) error {
+	params, behind := f.requestParams()
+	for e, err := range f.client.streamRPC(ctx, "knowledge/subscribe", params, behind, f.established) {
 		if e.connection != f.connection {
 			f.connection, f.replaced = e.connection, nil
 		}
 		if err != nil {
 			return err
 		}
-		f.told = true
+		f.established = true
 		if e.result == nil {
 			f.snapshot = 0 // a position ends a snapshot of nothing
-			f.moved(e.position)
+			f.reportPosition(e.position)
 			continue
 		}
 		change, err := readChange(e.result)
 		if err != nil {
 			return err
 		}
-		if f.cutShort(change, e.connection) && !f.yield(&Change{Op: OpResync}, nil) {
+		if f.restartsSnapshot(change, e.connection) && !f.yield(&Change{Op: OpResync}, nil) {
 			return nil
 		}
 		f.failed = 0
@@ -197,14 +197,14 @@ func (f *following) run(ctx context.Context) error {
 		if f.replaced = nil; change.Op == OpGraphReplaced {
 			f.replaced = change
 		}
-		f.moved(change.Metadata.Position)
+		f.reportPosition(change.Metadata.Position)
 	}
 	return nil
 }
 
-// goOnBehindReplaced has the caller read a graph again that was replaced, and goes on behind
+// resumeAfterReplace has the caller read a graph again that was replaced, and goes on behind
 // that, where this is why the stream ended. Else it returns the error that stands.
-func (f *following) goOnBehindReplaced(ctx context.Context, cause error) (goesOn bool, err error) {
+func (f *subscriptionState) resumeAfterReplace(ctx context.Context, cause error) (goesOn bool, err error) {
 	replaced := f.replaced
 	f.replaced, f.connection = nil, 0
 	var end *Error
@@ -215,7 +215,7 @@ func (f *following) goOnBehindReplaced(ctx context.Context, cause error) (goesOn
 	switch {
 	case err == nil:
 		f.from = end.OldestPosition
-		f.moved(f.from)
+		f.reportPosition(f.from)
 		return true, nil
 	case ctx.Err() == nil && errors.As(err, new(*Error)):
 		return false, cause
@@ -223,16 +223,16 @@ func (f *following) goOnBehindReplaced(ctx context.Context, cause error) (goesOn
 	return false, err
 }
 
-// moved tells where it is. Within a snapshot that is nowhere.
-func (f *following) moved(from string) {
+// reportPosition tells where it is. Within a snapshot that is nowhere.
+func (f *subscriptionState) reportPosition(from string) {
 	if from != "" && f.subscription.Moved != nil {
 		f.subscription.Moved(from)
 	}
 }
 
-// cutShort tells whether the change begins a snapshot anew that a lost connection
+// restartsSnapshot tells whether the change begins a snapshot anew that a lost connection
 // cut short.
-func (f *following) cutShort(change *Change, connection int) bool {
+func (f *subscriptionState) restartsSnapshot(change *Change, connection int) bool {
 	cut := f.snapshot != 0 && f.snapshot != connection
 	f.snapshot = connection
 	if m := &change.Metadata; !m.Snapshot || m.SnapshotEnd {
@@ -241,22 +241,22 @@ func (f *following) cutShort(change *Change, connection int) bool {
 	return cut
 }
 
-// params are those of the request, which goes on behind a position, if that is not "". Who
+// requestParams are those of the request, which goes on behind a position, if that is not "". Who
 // has one comes back: it is newer than a start that the query says, and no second one.
-func (f *following) params() (p map[string]any, behind string) {
+func (f *subscriptionState) requestParams() (p map[string]any, behind string) {
 	s := &f.subscription
 	p = map[string]any{"subscriptionQuery": s.Query}
-	set(p, "operationName", s.Operation)
-	set(p, "taskId", s.TaskID)
-	set(p, "sessionId", s.SessionID)
-	set(p, "requiredCertainty", s.RequiredCertainty)
+	setNonZero(p, "operationName", s.Operation)
+	setNonZero(p, "taskId", s.TaskID)
+	setNonZero(p, "sessionId", s.SessionID)
+	setNonZero(p, "requiredCertainty", s.RequiredCertainty)
 	if len(s.Variables) > 0 {
 		p["variables"] = s.Variables
 	}
 	switch f.from {
 	case "":
 	case Latest, Earliest, Snapshot:
-		control(p, map[string]any{"resume": f.from})
+		setControls(p, map[string]any{"resume": f.from})
 	default:
 		behind = f.from
 	}

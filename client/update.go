@@ -57,22 +57,22 @@ func (r *UpdateResult) Held() bool { return r.ProposalID != "" }
 // An update that is judged and refused is an error with the reason Rejected, beside
 // the result that tells why. One that is held for review is none: see Held.
 func (c *Client) Update(ctx context.Context, u Update) (*UpdateResult, error) {
-	if err := c.needs(KnowledgeGraph); err != nil {
+	if err := c.requireCapability(KnowledgeGraph); err != nil {
 		return nil, err
 	}
-	call := c.callAgain
+	call := c.callWithRetry
 	if u.IdempotencyKey == "" {
 		if u.Once || u.DryRun || c.retry.FailFirst {
-			call = c.call
+			call = c.callOnce
 		} else {
 			u.IdempotencyKey = uuid.NewString()
 		}
 	}
 	result := new(UpdateResult)
-	if err := call(ctx, "knowledge/update", u.params(), &result.Raw); err != nil {
+	if err := call(ctx, "knowledge/update", u.requestParams(), &result.Raw); err != nil {
 		return nil, err
 	}
-	if err := unmarshal(result.Raw, result); err != nil {
+	if err := decodeAnswer(result.Raw, result); err != nil {
 		return nil, err
 	}
 	if !result.Success && !result.Held() {
@@ -81,20 +81,20 @@ func (c *Client) Update(ctx context.Context, u Update) (*UpdateResult, error) {
 	return result, nil
 }
 
-func (u *Update) params() map[string]any {
+func (u *Update) requestParams() map[string]any {
 	patches := u.Patches
 	if patches == nil {
 		patches = []Patch{} // the server says what is wrong with that
 	}
 	p := map[string]any{"mutations": patches}
-	set(p, "justification", u.Justification)
-	set(p, "sourceAgentId", u.Source)
-	set(p, "taskId", u.TaskID)
-	set(p, "sessionId", u.SessionID)
+	setNonZero(p, "justification", u.Justification)
+	setNonZero(p, "sourceAgentId", u.Source)
+	setNonZero(p, "taskId", u.TaskID)
+	setNonZero(p, "sessionId", u.SessionID)
 	own := map[string]any{}
-	set(own, "idempotencyKey", u.IdempotencyKey)
-	set(own, "expectedRevision", u.ExpectedRevision)
-	set(own, "dryRun", u.DryRun)
-	control(p, own)
+	setNonZero(own, "idempotencyKey", u.IdempotencyKey)
+	setNonZero(own, "expectedRevision", u.ExpectedRevision)
+	setNonZero(own, "dryRun", u.DryRun)
+	setControls(p, own)
 	return p
 }

@@ -76,7 +76,7 @@ func newFile(name string, gzipped []byte) (*file, error) {
 		cacheControl: cachePage,
 		tag:          base64.RawURLEncoding.EncodeToString(sum[:12]),
 		gzipped:      gzipped,
-		plain:        sync.OnceValues(func() ([]byte, error) { return gunzip(gzipped) }),
+		plain:        sync.OnceValues(func() ([]byte, error) { return decompress(gzipped) }),
 	}
 	if strings.HasPrefix(name, assetsDir) {
 		f.cacheControl = cacheAsset
@@ -131,7 +131,7 @@ func acceptsGzip(values []string) bool {
 	return accepted
 }
 
-func gunzip(gzipped []byte) ([]byte, error) {
+func decompress(gzipped []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(gzipped))
 	if err != nil {
 		return nil, err

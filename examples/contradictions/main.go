@@ -27,8 +27,8 @@ func main() {
 	}
 }
 
-// asked says what is shown of contradictions; the number bounds how many at a time.
-const asked = `{ contradictions(first: 100) { nodes { reason statements {
+// contradictionsQuery says what is shown of contradictions; the number bounds how many at a time.
+const contradictionsQuery = `{ contradictions(first: 100) { nodes { reason statements {
 	statement { statementId subject { id } predicate { id } object { id value } } assertions { source }
 } } } }`
 
@@ -53,8 +53,8 @@ type contradiction struct {
 	}
 }
 
-// key is the same whenever the contradiction is found.
-func (c *contradiction) key() string {
+// identity is the same whenever the contradiction is found.
+func (c *contradiction) identity() string {
 	key := c.Reason
 	for _, one := range c.Statements {
 		key += " " + one.Statement.StatementID
@@ -103,16 +103,16 @@ func run(ctx context.Context, address string, options client.Options, count int,
 			continue
 		}
 		var found contradictions
-		read, err := c.Query(ctx, client.Query{Text: asked, MinRevision: m.Revision}, &found)
+		read, err := c.Query(ctx, client.Query{Text: contradictionsQuery, MinRevision: m.Revision}, &found)
 		if err != nil {
 			return err
 		}
 		looked = read.Revision
 		for _, one := range found.Contradictions.Nodes {
-			if told[one.key()] {
+			if told[one.identity()] {
 				continue
 			}
-			told[one.key()] = true
+			told[one.identity()] = true
 			fmt.Fprintln(out, one.String())
 			if len(told) == count {
 				return nil

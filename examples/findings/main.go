@@ -46,13 +46,13 @@ func run(ctx context.Context, address string, options client.Options, out io.Wri
 	}
 	// Whichever ends first: ann has her answer, or one of the two could not go on.
 	ended := make(chan error, 2)
-	go func() { ended <- answer(ctx, bob, channel.ID) }()
-	go func() { ended <- ask(ctx, ann, channel.ID, out) }()
+	go func() { ended <- answerRequests(ctx, bob, channel.ID) }()
+	go func() { ended <- askAboutFinding(ctx, ann, channel.ID, out) }()
 	return <-ended
 }
 
-// ask is what ann does.
-func ask(ctx context.Context, ann *client.Client, channel string, out io.Writer) error {
+// askAboutFinding is what ann does.
+func askAboutFinding(ctx context.Context, ann *client.Client, channel string, out io.Writer) error {
 	answer, err := ann.Ask(ctx, client.Publication{
 		Channel: channel, Recipient: "bob", Parts: []any{client.TextPart("finding:1")},
 	}, 0)
@@ -75,8 +75,8 @@ func ask(ctx context.Context, ann *client.Client, channel string, out io.Writer)
 	return nil
 }
 
-// answer is what bob does, until the context ends.
-func answer(ctx context.Context, bob *client.Client, channel string) error {
+// answerRequests is what bob does, until the context ends.
+func answerRequests(ctx context.Context, bob *client.Client, channel string) error {
 	for message, err := range bob.Stream(ctx, channel, client.StreamOptions{}) {
 		if err != nil {
 			return err

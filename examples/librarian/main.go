@@ -47,28 +47,28 @@ func run(ctx context.Context, address string, options client.Options, out io.Wri
 			return err
 		}
 		fmt.Fprintf(out, "%s asks for %s\n", letter.From, letter.Text())
-		if err := c.Report(ctx, name, letter.Task.ID, answer(ctx, c, letter.Text())); err != nil {
+		if err := c.Report(ctx, name, letter.Task.ID, lookUpLabel(ctx, c, letter.Text())); err != nil {
 			fmt.Fprintln(out, err) // it was canceled meanwhile, for example
 		}
 	}
 	return nil
 }
 
-// answer says what becomes of a question.
-func answer(ctx context.Context, c *client.Client, iri string) client.Report {
+// lookUpLabel says what becomes of a question.
+func lookUpLabel(ctx context.Context, c *client.Client, iri string) client.Report {
 	var read struct{ Entity *struct{ Label string } }
 	_, err := c.Query(ctx, client.Query{Text: `query($iri: IRI!) { entity(iri: $iri) { label } }`, Variables: map[string]any{"iri": iri}}, &read)
 	switch {
 	case err != nil:
-		return says(client.TaskFailed, err.Error())
+		return newReport(client.TaskFailed, err.Error())
 	case read.Entity == nil || read.Entity.Label == "":
-		return says(client.TaskRejected, "it has no name here")
+		return newReport(client.TaskRejected, "it has no name here")
 	}
-	report := says(client.TaskCompleted, "found")
+	report := newReport(client.TaskCompleted, "found")
 	report.Artifacts = []client.ReportArtifact{{ID: "label", Parts: []any{client.TextPart(read.Entity.Label)}, Last: true}}
 	return report
 }
 
-func says(state client.TaskState, text string) client.Report {
+func newReport(state client.TaskState, text string) client.Report {
 	return client.Report{State: state, Message: &client.ReportMessage{Parts: []any{client.TextPart(text)}}}
 }

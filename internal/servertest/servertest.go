@@ -21,11 +21,11 @@ import (
 type Server struct {
 	URL string
 
-	t       testing.TB
-	dir     string
-	args    []string
-	at      atomic.Pointer[string]
-	process *exec.Cmd
+	t        testing.TB
+	dir      string
+	args     []string
+	upstream atomic.Pointer[string]
+	process  *exec.Cmd
 }
 
 // Start runs "koine serve" with further arguments, on a data directory of its own,
@@ -39,14 +39,14 @@ func Start(t testing.TB, args ...string) *Server {
 	}
 	t.Cleanup(func() { _ = front.Close() })
 	s.URL = "http://" + front.Addr().String()
-	go s.relay(front)
-	s.run()
+	go s.forwardConnections(front)
+	s.startProcess()
 	t.Cleanup(s.Kill)
 	return s
 }
 
-// relay leads connections to where the server is now, until the listener is closed.
-func (s *Server) relay(front net.Listener) {
+// forwardConnections leads connections to where the server is now, until the listener is closed.
+func (s *Server) forwardConnections(front net.Listener) {
 	for {
 		in, err := front.Accept()
 		if err != nil {
@@ -54,7 +54,7 @@ func (s *Server) relay(front net.Listener) {
 		}
 		go func() {
 			defer in.Close()
-			out, err := net.Dial("tcp", *s.at.Load())
+			out, err := net.Dial("tcp", *s.upstream.Load())
 			if err != nil {
 				return
 			}
@@ -81,12 +81,12 @@ func (s *Server) Kill() {
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
-	s.run()
+	s.startProcess()
 }
 
-func (s *Server) run() {
+func (s *Server) startProcess() {
 	s.t.Helper()
-	s.process = exec.Command(program(s.t), append([]string{"serve", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", s.dir}, s.args...)...)
+	s.process = exec.Command(buildBinary(s.t), append([]string{"serve", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", s.dir}, s.args...)...)
 	said, err := s.process.StderrPipe()
 	if err == nil {
 		err = s.process.Start()
@@ -99,7 +99,7 @@ func (s *Server) run() {
 		text.WriteString(lines.Text() + "\n")
 		if _, after, ok := strings.Cut(lines.Text(), "msg=listening url=http://"); ok {
 			address, _, _ := strings.Cut(after, " ")
-			s.at.Store(&address)
+			s.upstream.Store(&address)
 			go func() { _, _ = io.Copy(io.Discard, said) }() // ends with the process
 			return
 		}
@@ -116,26 +116,26 @@ var (
 // Demo is the address of a server with the demo's graph, the same for all examples of a
 // package, which have no testing.TB. It runs until Main ends.
 var Demo = sync.OnceValue(func() string {
-	demo = new(example)
-	return Start(demo, "--demo").URL
+	demoTB = new(exampleTB)
+	return Start(demoTB, "--demo").URL
 })
 
-// demo stands for the test that starts the server of the examples.
-var demo *example
+// demoTB stands for the test that starts the server of the examples.
+var demoTB *exampleTB
 
-type example struct {
+type exampleTB struct {
 	testing.TB // for what is not below: nil
-	ends       []func()
+	cleanups   []func()
 }
 
-func (e *example) Helper()            {}
-func (e *example) Cleanup(end func()) { e.ends = append(e.ends, end) }
-func (e *example) Fatal(args ...any)  { panic(fmt.Sprint(args...)) }
-func (e *example) Fatalf(format string, args ...any) {
+func (e *exampleTB) Helper()            {}
+func (e *exampleTB) Cleanup(end func()) { e.cleanups = append(e.cleanups, end) }
+func (e *exampleTB) Fatal(args ...any)  { panic(fmt.Sprint(args...)) }
+func (e *exampleTB) Fatalf(format string, args ...any) {
 	panic(fmt.Sprintf(format, args...))
 }
 
-func (e *example) TempDir() string {
+func (e *exampleTB) TempDir() string {
 	dir, err := os.MkdirTemp("", "koine-example-")
 	if err != nil {
 		panic(err)
@@ -144,8 +144,8 @@ func (e *example) TempDir() string {
 	return dir
 }
 
-func (e *example) end() {
-	for _, end := range slices.Backward(e.ends) {
+func (e *exampleTB) runCleanups() {
+	for _, end := range slices.Backward(e.cleanups) {
 		end()
 	}
 }
@@ -154,8 +154,8 @@ func (e *example) end() {
 // them what was built, and ends the server of its examples.
 func Main(m *testing.M) {
 	code := m.Run()
-	if demo != nil {
-		demo.end()
+	if demoTB != nil {
+		demoTB.runCleanups()
 	}
 	if built != "" {
 		_ = os.RemoveAll(filepath.Dir(built))
@@ -163,8 +163,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// program builds koine, once for all tests of a package.
-func program(t testing.TB) string {
+// buildBinary builds koine, once for all tests of a package.
+func buildBinary(t testing.TB) string {
 	t.Helper()
 	build.Do(func() {
 		dir, err := os.MkdirTemp("", "koine-test-")

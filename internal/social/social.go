@@ -63,7 +63,7 @@ func Statements(n int, graph kg.Term) iter.Seq[kg.Quad] {
 	return func(yield func(kg.Quad) bool) {
 		g := &generator{graph: graph, left: n, yield: yield, dice: rand.New(rand.NewPCG(1, 2))}
 		for i := range tags {
-			g.emit(tagIRI(i), label, kg.String(g.randomWords(2)))
+			g.emitStatement(tagIRI(i), label, kg.String(g.randomWords(2)))
 		}
 		for i := 0; g.left > 0; i++ {
 			g.emitPerson(i)
@@ -79,7 +79,7 @@ type generator struct {
 	posts int
 }
 
-func (g *generator) emit(s, p, o kg.Term) {
+func (g *generator) emitStatement(s, p, o kg.Term) {
 	if g.left <= 0 {
 		return
 	}
@@ -108,19 +108,19 @@ func (g *generator) randomBelow(n int) int {
 
 func (g *generator) emitPerson(i int) {
 	me := personIRI(i)
-	g.emit(me, isA, person)
-	g.emit(me, name, kg.LangString(fmt.Sprint(g.randomWords(1), " ", g.randomWords(1), " ", i), languages[g.dice.IntN(len(languages))]))
-	g.emit(me, joined, kg.DateTime(began.Add(time.Duration(i)*time.Minute)))
-	g.emit(me, age, kg.Integer(int64(16+g.dice.IntN(70))))
-	g.emit(me, city, kg.String(words[g.dice.IntN(len(words))]+" town"))
+	g.emitStatement(me, isA, person)
+	g.emitStatement(me, name, kg.LangString(fmt.Sprint(g.randomWords(1), " ", g.randomWords(1), " ", i), languages[g.dice.IntN(len(languages))]))
+	g.emitStatement(me, joined, kg.DateTime(began.Add(time.Duration(i)*time.Minute)))
+	g.emitStatement(me, age, kg.Integer(int64(16+g.dice.IntN(70))))
+	g.emitStatement(me, city, kg.String(words[g.dice.IntN(len(words))]+" town"))
 	for range friendsEach {
-		g.emit(me, knows, personIRI(g.randomBelow(i+1)))
+		g.emitStatement(me, knows, personIRI(g.randomBelow(i+1)))
 	}
 	for range postsEach {
 		g.emitPost(i, me)
 	}
 	for range likesEach {
-		g.emit(me, likes, postIRI(g.randomBelow(g.posts)))
+		g.emitStatement(me, likes, postIRI(g.randomBelow(g.posts)))
 	}
 }
 
@@ -128,12 +128,12 @@ func (g *generator) emitPost(by int, me kg.Term) {
 	n := g.posts
 	g.posts++
 	p := postIRI(n)
-	g.emit(p, isA, post)
-	g.emit(p, creator, me)
-	g.emit(p, created, kg.DateTime(began.Add(time.Duration(by)*time.Minute+time.Duration(n%60)*time.Second)))
-	g.emit(p, content, kg.String(fmt.Sprint(g.randomWords(4+g.dice.IntN(12)), " ", n)))
-	g.emit(p, hasTag, tagIRI(g.randomBelow(tags)))
+	g.emitStatement(p, isA, post)
+	g.emitStatement(p, creator, me)
+	g.emitStatement(p, created, kg.DateTime(began.Add(time.Duration(by)*time.Minute+time.Duration(n%60)*time.Second)))
+	g.emitStatement(p, content, kg.String(fmt.Sprint(g.randomWords(4+g.dice.IntN(12)), " ", n)))
+	g.emitStatement(p, hasTag, tagIRI(g.randomBelow(tags)))
 	if n > 0 && g.dice.IntN(2) == 0 {
-		g.emit(p, replyOf, postIRI(g.randomBelow(n)))
+		g.emitStatement(p, replyOf, postIRI(g.randomBelow(n)))
 	}
 }
