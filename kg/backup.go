@@ -21,26 +21,25 @@ const (
 	backupChunk = 256 << 10
 )
 
-// BackupOptions says what to back up.
+// BackupOptions configures Backup. The zero value makes a full backup.
 type BackupOptions struct {
-	// Since is the revision that an incremental backup follows on; 0 makes a full
-	// one. With Follows set, the log must be the one of that backup, or it is
-	// CodeInvalid.
+	// Since is the last revision of the backup that an incremental backup continues; 0 makes a
+	// full backup. If Follows is set, it replaces Since, and a backup of another log fails
+	// with CodeInvalid.
 	Since   Revision
 	Follows *BackupInfo
-	// Progress is called now and then with how many entries have been written;
-	// may be nil.
+	// Progress is called from time to time with the number of entries written; may be nil.
 	Progress func(done, total uint64)
-	// Begin is called with the header before the first byte is written, when
-	// nothing but the reading can go wrong any more; may be nil.
+	// Begin is called with the header before the first byte is written, when only reading and
+	// writing can still fail; may be nil.
 	Begin func(BackupInfo)
 }
 
-// Backup writes a backup of the newest revision while everything else goes on.
-// What it reads is checked on the way; a reader finds what breaks off by the
-// missing end. It holds the log: CutLog leaves what the backup still needs. It
-// fails with CodeRevisionGone when the log no longer holds what follows Since,
-// and with CodeRevisionAhead when Since is not there yet.
+// Backup writes a backup of the newest revision beside other operations. It verifies the data
+// that it reads. A truncated backup lacks the end record, so that a reader notices. Until
+// Backup returns, CutLog keeps the entries that it still needs. It fails with CodeRevisionGone
+// if the log no longer has the entries after Since, and with CodeRevisionAhead if Since is
+// newer than the newest revision.
 func (s *Store) Backup(ctx context.Context, w io.Writer, o BackupOptions) (BackupInfo, error) {
 	if o.Follows != nil {
 		o.Since = o.Follows.To
@@ -58,16 +57,16 @@ func (s *Store) Backup(ctx context.Context, w io.Writer, o BackupOptions) (Backu
 	return b.info, errors.Join(err, out.writeEnd(err))
 }
 
-// backup is one under way.
+// backup is a backup in progress.
 type backup struct {
 	s          *Store
 	info       BackupInfo
-	prefixes   map[string]string // that the log does not have yet
+	prefixes   map[string]string // not yet in the log
 	checkpoint *os.File          // nil without one
 	release    func()
 }
 
-// beginBackup decides what is written and holds it.
+// beginBackup selects the content and keeps it from being removed.
 func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, err error) {
 	s.mu.Lock()
 	if s.closed {
@@ -90,7 +89,7 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 	if o.Since > h.revision {
 		return b, Errorf(CodeRevisionAhead, "revision %d is not there yet: the newest is %d", o.Since, h.revision)
 	}
-	// No checkpoint is dropped and no log cut between choosing and holding.
+	// No checkpoint is removed and no log cut between selecting and holding.
 	s.checkpointing.Lock()
 	defer s.checkpointing.Unlock()
 	first := Revision(s.wal.First())
@@ -116,8 +115,8 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 	return b, ctx.Err()
 }
 
-// readHashes fills in those of both ends, and compares the first with the backup
-// that is followed.
+// readHashes sets the hashes of both ends, and compares the first with the end of the backup
+// that this one continues.
 func (b *backup) readHashes(follows *BackupInfo) error {
 	for _, end := range [...]struct {
 		at Revision
@@ -138,7 +137,7 @@ func (b *backup) readHashes(follows *BackupInfo) error {
 	return nil
 }
 
-// openCheckpoint opens one from which the log leads on.
+// openCheckpoint opens the newest checkpoint, which must lead to the first log entry.
 func (b *backup) openCheckpoint(first Revision) error {
 	path, m, err := b.s.newestCheckpoint()
 	if err != nil {
@@ -161,9 +160,9 @@ func (b *backup) holdLog() {
 	}
 }
 
-// holdLog keeps the log from being cut before an entry, until the function that it returns
-// is called. Callers hold checkpointing, so that it is not cut just now, unless the entry is
-// the newest or later: that is never cut.
+// holdLog keeps the log from being cut before an entry until let is called. The caller holds
+// checkpointing, so that no cut is in progress, unless the entry is the newest or later: that
+// one is never cut.
 func (s *Store) holdLog(first Revision) (let func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +181,7 @@ func (s *Store) holdLog(first Revision) (let func()) {
 
 func (b *backup) close() {
 	if b.checkpoint != nil {
-		_ = b.checkpoint.Close() // was only read
+		_ = b.checkpoint.Close() // opened for reading
 	}
 	b.release()
 }
@@ -220,7 +219,7 @@ func (b *backup) writeTo(ctx context.Context, out *backupWriter, progress func(d
 	return nil
 }
 
-// checkContext is why the backup ends early, nil if it does not.
+// checkContext returns the error that ends the backup early, or nil.
 func (b *backup) checkContext(ctx context.Context) error {
 	if b.s.isStopping() {
 		return base.ErrClosed()
@@ -249,7 +248,7 @@ func (b *backup) copyCheckpoint(ctx context.Context, out *backupWriter) error {
 	}
 }
 
-// backupWriter writes the stream and sums it.
+// backupWriter writes the stream and its checksum.
 type backupWriter struct {
 	w       io.Writer
 	sum     hash.Hash
@@ -284,7 +283,7 @@ func (w *backupWriter) writeRecord(kind byte, content []byte) error {
 	return err
 }
 
-// writeEnd writes the end, unless something went wrong before it.
+// writeEnd writes the end record, unless the backup has failed.
 func (w *backupWriter) writeEnd(failed error) error {
 	if failed != nil {
 		return nil

@@ -16,68 +16,69 @@ import (
 
 // Bounds of a bulk load.
 const (
-	// bulkFrom is from how many quads on a load into a store that holds something goes
-	// this way: what it costs at least is more than so many cost as updates.
+	// bulkFrom is the number of quads from which a load into a store with content is done in
+	// bulk. A bulk load costs at least as much as that many quads cost as updates.
 	bulkFrom = 2 * DefaultLoadCommit
-	// bulkFromBytes is from how many bytes of text on it does, whatever the quads are:
-	// they are in memory until it is decided.
+	// bulkFromBytes is the same bound in bytes of text: the quads stay in memory until the
+	// decision.
 	bulkFromBytes = 64 << 20
-	// bulkChunk is how many statements are in memory before they go to disk, and
-	// bulkChunkText how much text their new terms, with the states of those that stood before, may have.
+	// bulkChunk is the number of statements gathered in memory before they are sorted to disk,
+	// and bulkChunkText bounds the text of their new terms and of the earlier states of
+	// statements.
 	bulkChunk     = 1 << 19
 	bulkChunkText = 64 << 20
-	// bulkTableBytes is how much memory the tables of terms and statements take before
-	// what was gathered is written to the index and a new round begins.
+	// bulkTableBytes bounds the tables of terms and statements. When they are full, the
+	// gathered statements are written to the index and a new round begins.
 	bulkTableBytes = 1 << 30
-	// bulkGroup is how many commits share an fsync.
+	// bulkGroup is the number of commits that share an fsync.
 	bulkGroup = 8
-	// maxBulkGraphs is how many graphs are known to be writable; one that is not known is
-	// asked for again.
+	// maxBulkGraphs bounds the graphs that are remembered as writable. Others are checked
+	// again.
 	maxBulkGraphs = 1 << 12
 )
 
-// errNotInBulk says that a batch must go the way of all updates.
+// errNotInBulk means that a batch must be loaded as ordinary updates.
 var errNotInBulk = errors.New("not in bulk")
 
-// bulk gathers statements while their commits go to the log, and then writes the index of
-// all of them in one step. What it knows of terms and statements is in two tables of
-// bounded size: when they are full, it writes the index and begins another round.
+// bulk gathers statements while their commits are appended to the log, and then writes the
+// index of all of them in one step. Two tables of bounded size hold the terms and statements
+// of a round. When they are full, it writes the index and begins another round.
 type bulk struct {
 	s         *Store
 	meta      Meta
 	options   LoadOptions
 	base      *index.BadgerKV // the index before the round
-	empty     bool            // there is nothing in it
+	empty     bool            // base is empty
 	terms     bulkindex.TermTable
-	termCache [1 << 12]index.Resolved // terms, each in its place
-	graphs    map[Term]ID             // that may be written, at most maxBulkGraphs
-	unused    uint64                  // the first number that no term had before the round
-	next      uint64                  // number of the next one
+	termCache [1 << 12]index.Resolved // direct-mapped by hash
+	graphs    map[Term]ID             // writable graphs, at most maxBulkGraphs
+	unused    uint64                  // first number that no term had before the round
+	next      uint64                  // number of the next new term
 	seen      *bulkindex.QuadSet
 	index     *bulkindex.BulkIndex
 	textBytes int // of new terms
 	deltas    *index.Deltas
 	catalogue *index.Catalogue
-	record    []byte // of the term at hand
-	source    ID     // that was counted last
+	record    []byte // scratch for the record of a term
+	source    ID     // of the last assertion counted
 	sourceKey []byte
-	replays   bool // the log has what is gathered: its terms are taken as they are
+	replays   bool // the statements come from the log: their terms are not checked
 
 	revision Revision
 	time     time.Time
-	pending  []<-chan preparedEntry // entries that are being prepared, at most bulkGroup
+	pending  []<-chan preparedEntry // entries being prepared, at most bulkGroup
 	hash     [32]byte
-	totals   bulkMade  // by the load, all rounds together
-	ended    bool      // the index could not be written
-	logged   bulkMark  // what the log has
-	shown    Revision  // up to which the index has it
-	triedAt  time.Time // when there was no room for it
+	totals   bulkMade  // of all rounds
+	ended    bool      // writing the index failed
+	logged   bulkMark  // state of the last append to the log
+	shown    Revision  // revision of the index
+	triedAt  time.Time // last attempt to write the index without enough space
 }
 
-// bulkMade counts what a load took in and made of it.
+// bulkMade counts the quads read, the statements changed and the commits made.
 type bulkMade struct{ read, statements, commits uint64 }
 
-// bulkMark is how far a bulk load is.
+// bulkMark is a state of a bulk load to which it can return.
 type bulkMark struct {
 	size      bulkindex.BulkSize
 	next      uint64
@@ -91,8 +92,8 @@ func (b *bulk) markFlushed() {
 	b.logged = bulkMark{b.index.Size(), b.next, b.catalogue.Copy(), b.revision, b.time, b.totals}
 }
 
-// backToMark gives up what the log does not have. The tables still know it: nothing may be
-// added any more.
+// backToMark drops everything that is not in the log. The tables still contain it, so that
+// nothing may be added afterwards.
 func (b *bulk) backToMark() {
 	m := &b.logged
 	b.index.Truncate(m.size)
@@ -100,7 +101,7 @@ func (b *bulk) backToMark() {
 	b.revision, b.time, b.totals, b.pending = m.revision, m.time, m.made, nil
 }
 
-// indexBytes is about what the index of a bulk load takes.
+// indexBytes estimates the size of the round's index.
 func (b *bulk) indexBytes() uint64 {
 	const quadBytes = 100 // in all orders, compressed
 	return b.index.Statements()*quadBytes + 2*uint64(b.textBytes)
@@ -123,7 +124,6 @@ func newBulk(s *Store, m Meta, o LoadOptions) *bulk {
 	return b
 }
 
-// beginRound begins a round.
 func (b *bulk) beginRound() {
 	b.s.options.bulkStep("round")
 	b.base = b.s.newKV(b.revision)
@@ -142,21 +142,20 @@ func (s *Store) bulkIndexOptions() bulkindex.BulkIndexOptions {
 	}
 }
 
-// closeRound ends a round but for the index that was gathered.
+// closeRound ends a round, except for its index.
 func (b *bulk) closeRound() {
 	b.base.Close()
 	b.terms.Free()
 	b.seen.Free()
 }
 
-// isFull tells whether the round has come to its bounds, or cannot go to disk any more.
+// isFull reports whether the round has reached its bounds or can no longer write to disk.
 func (b *bulk) isFull() bool {
 	return b.index.Failed != nil || b.terms.Bytes+b.seen.Bytes() >= b.s.options.bulkTableBytes
 }
 
-// addQuads takes a batch in, as one commit or as few as it fits into, and says how many
-// statements it changed. After an error nothing of the commit is there, and nothing may be
-// added any more.
+// addQuads adds a batch, in one commit if it fits, and returns the number of statements
+// changed. After an error nothing of the failed commit remains, and nothing may be added.
 func (b *bulk) addQuads(quads []Quad) (n uint64, err error) {
 	if slices.ContainsFunc(quads, func(q Quad) bool { return IsOwnGraph(q.Graph) }) {
 		return 0, errNotInBulk
@@ -165,7 +164,7 @@ func (b *bulk) addQuads(quads []Quad) (n uint64, err error) {
 		size, next, text, made := b.index.Size(), b.next, b.textBytes, b.totals
 		read, changed, err := b.commitQuads(quads)
 		if err != nil {
-			if b.index.Size().Quads >= size.Quads { // else it is further back already
+			if b.index.Size().Quads >= size.Quads { // else backToMark went further back
 				b.index.Truncate(size)
 				b.deltas.Clear()
 				b.next, b.textBytes, b.totals = next, text, made
@@ -178,9 +177,8 @@ func (b *bulk) addQuads(quads []Quad) (n uint64, err error) {
 	return n, nil
 }
 
-// commitQuads makes a commit of quads and says how many it took in. It takes fewer than all
-// once the assertions that stood before fill what an entry of the log has room for beside
-// the quads' own text.
+// commitQuads makes a commit of quads and returns how many it contains. It leaves some for the
+// next commit if the earlier assertions of their statements fill the log entry.
 func (b *bulk) commitQuads(quads []Quad) (read int, changed uint64, err error) {
 	now := b.s.options.Clock().UTC().Truncate(time.Millisecond)
 	if now.Before(b.time) {
@@ -190,7 +188,7 @@ func (b *bulk) commitQuads(quads []Quad) (read int, changed uint64, err error) {
 	made := Assertion{Source: b.meta.Actor, Time: now, Revision: c.Revision}
 	after := []Assertion{made}
 	c.Changes = make([]Change, 0, len(quads))
-	var last Quad // with its ids: most of the next quad's terms are the same
+	var last Quad // with its ids: the next quad mostly shares terms with it
 	var ids IDQuad
 	for before := 0; read < len(quads) && before < b.s.options.loadCommitBytes; read++ {
 		q := quads[read]
@@ -228,7 +226,7 @@ func (b *bulk) commitQuads(quads []Quad) (read int, changed uint64, err error) {
 	return read, uint64(len(c.Changes)), b.logCommit(c)
 }
 
-// assertionBytes is about what assertions take in an entry of the log.
+// assertionBytes estimates the size of assertions in a log entry.
 func assertionBytes(list []Assertion) (n int) {
 	const perAssertion = 64
 	for i := range list {
@@ -244,7 +242,7 @@ func (b *bulk) newCommit(now time.Time) *Commit {
 	}
 }
 
-// applyChange takes in one statement, if it changes anything.
+// applyChange adds a change and reports whether it has an effect.
 func (b *bulk) applyChange(c *Change, ids IDQuad) (bool, error) {
 	row := bulkindex.BulkQuad{ids, uint32(len(b.index.Values))}
 	before, err := b.stateBefore(&ids)
@@ -278,7 +276,7 @@ func (b *bulk) applyChange(c *Change, ids IDQuad) (bool, error) {
 	return true, nil
 }
 
-// countSource notes a statement that a source backs.
+// countSource counts a statement of a source.
 func (b *bulk) countSource(id ID) {
 	if b.source != id {
 		b.source, b.sourceKey = id, keys.Source(id.Number())
@@ -286,7 +284,7 @@ func (b *bulk) countSource(id ID) {
 	b.deltas.Add(b.sourceKey, 1)
 }
 
-// stateBefore is what stood of a statement before the round.
+// stateBefore returns the state of a statement before the round.
 func (b *bulk) stateBefore(ids *IDQuad) (s base.State, err error) {
 	if b.empty {
 		return s, nil
@@ -304,8 +302,8 @@ func (b *bulk) stateBefore(ids *IDQuad) (s base.State, err error) {
 	return s, err
 }
 
-// updateExisting gives a statement that stood before its new state, and the old one to the past
-// (indexWriter.past).
+// updateExisting writes the new state of an existing statement, and the old one to the past
+// (index.IndexWriter).
 func (b *bulk) updateExisting(c *Change, ids IDQuad) error {
 	value, err := b.encodeState(base.State{c.Assertion.Revision, c.After})
 	if err != nil {
@@ -335,8 +333,8 @@ func (b *bulk) encodeState(s base.State) (value []byte, err error) {
 	return value, err
 }
 
-// assignIDs gives a quad its ids, checking terms when they are first seen; those of
-// the quad before are known.
+// assignIDs returns the ids of a quad. It reuses those of the quad before, and checks new
+// terms.
 func (b *bulk) assignIDs(q, last *Quad, ids IDQuad) (IDQuad, error) {
 	if !q.Subject.IsResource() || q.Predicate.Kind() != KindIRI || !q.Object.IsResource() && !q.Object.IsLiteral() {
 		return ids, q.Valid(Term.ValidNew)
@@ -362,7 +360,7 @@ func (b *bulk) assignIDs(q, last *Quad, ids IDQuad) (IDQuad, error) {
 	return ids, nil
 }
 
-// termID is the id of a term, which gets the next number if it has none.
+// termID returns the id of a term. A new term gets the next number.
 func (b *bulk) termID(t Term) (ID, error) {
 	if id, ok := base.InlineID(t); ok {
 		return id, b.checkTerm(&t)
@@ -388,7 +386,7 @@ func (b *bulk) termID(t Term) (ID, error) {
 	return id, nil
 }
 
-// cacheSlot is where a term is remembered that was asked for lately, nil for none.
+// cacheSlot returns the slot of the term cache for a term, nil for none.
 func (b *bulk) cacheSlot(t *Term) *index.Resolved {
 	n := len(t.Value())
 	if n < 4 || n > index.MaxCachedTerm {
@@ -398,15 +396,15 @@ func (b *bulk) cacheSlot(t *Term) *index.Resolved {
 	return &b.termCache[bulkindex.Mix(at)%uint64(len(b.termCache))]
 }
 
-// termNumber finds a term's number in the store, or gives it the next.
+// termNumber returns the number of a term in the store, or assigns the next one.
 func (b *bulk) termNumber(t Term) (ID, error) {
 	if err := b.checkTerm(&t); err != nil {
 		return ID{}, err
 	}
 	if !b.empty {
 		id, known, err := b.dictionary().ID(t)
-		// A number that nobody had before the round is left over from an apply that was
-		// cut short: the log gives the same one again.
+		// A number from b.unused on is left over from an interrupted apply: the log assigns
+		// the same number again.
 		if err != nil || known && (!id.IsNumbered() || id.Number() < b.unused) {
 			return id, err
 		}
@@ -428,12 +426,12 @@ func (b *bulk) checkTerm(t *Term) error {
 	return t.ValidNew()
 }
 
-// dictionary is that of the index before the round.
+// dictionary returns the dictionary as it was before the round.
 func (b *bulk) dictionary() index.Dictionary {
 	return index.Dictionary{KV: b.base, Cache: b.s.cache, From: b.unused}
 }
 
-// graphID is the id of a graph that the caller may write.
+// graphID returns the id of a graph after checking that the caller may write to it.
 func (b *bulk) graphID(t Term) (ID, error) {
 	if id, ok := b.graphs[t]; ok {
 		return id, nil
@@ -465,8 +463,8 @@ func (b *bulk) graphID(t Term) (ID, error) {
 	return id, err
 }
 
-// logCommit prepares the commit's entry and appends those that wait when they are
-// enough for one fsync.
+// logCommit starts to prepare the commit's entry, and appends the pending entries once they
+// are enough for an fsync.
 func (b *bulk) logCommit(c *Commit) error {
 	b.pending = append(b.pending, prepareEntry(c))
 	b.catalogue.Add(b.deltas, c.Revision, func(string, index.Tally) {})
@@ -486,7 +484,7 @@ type preparedEntry struct {
 	err   error
 }
 
-// prepareEntry encodes and compresses a commit beside the loader.
+// prepareEntry encodes and compresses a commit concurrently with the loader.
 func prepareEntry(c *Commit) <-chan preparedEntry {
 	done := make(chan preparedEntry, 1)
 	go func() {
@@ -496,7 +494,7 @@ func prepareEntry(c *Commit) <-chan preparedEntry {
 	return done
 }
 
-// preparedFrames waits for the entries that wait to be appended.
+// preparedFrames waits for the pending entries.
 func (b *bulk) preparedFrames() (frames []wal.Prepared, err error) {
 	for _, p := range b.pending {
 		e := <-p
@@ -513,7 +511,7 @@ func (b *bulk) appendEntries() error {
 	}
 	first := b.revision - Revision(len(b.pending)) + 1
 	frames, err := b.preparedFrames()
-	if err != nil { // the log has nothing of them
+	if err != nil { // the log has none of them
 		b.backToMark()
 		return errCommitTooLarge()
 	}
@@ -550,9 +548,9 @@ func (b *bulk) nextRound() error {
 	return nil
 }
 
-// finishLoad appends what waits, writes the index and shows it. cause is why the load cannot go
-// on, nil at its end: the commits before stand, for they are in the log, and so the index
-// must hold them.
+// finishLoad appends the pending entries, writes the index and makes it visible. cause is the
+// error that ends the load, nil at its regular end. Earlier commits stay in both cases: they
+// are in the log, and so the index must have them.
 func (b *bulk) finishLoad(l *load, cause error) error {
 	var err error
 	if !b.ended && b.s.refused.Load() == nil {
@@ -566,7 +564,7 @@ func (b *bulk) finishLoad(l *load, cause error) error {
 	return errors.Join(cause, err)
 }
 
-// publishIndex writes what the log has of the load into the index, and shows it.
+// publishIndex writes the logged part of the load to the index and makes it visible.
 func (b *bulk) publishIndex() error {
 	err := b.writeRound()
 	b.ended = err != nil
@@ -584,7 +582,7 @@ func (b *bulk) publishIndex() error {
 	return nil
 }
 
-// writeRound writes the index and shows it. It may be done again after it failed.
+// writeRound writes the index and makes it visible. It may be repeated after an error.
 func (b *bulk) writeRound() error {
 	if b.shown == b.revision {
 		return nil
@@ -604,8 +602,8 @@ func (b *bulk) writeRound() error {
 	return nil
 }
 
-// writeFromLog is write where the sorted runs could not be written. What a try before has
-// shown is not applied again.
+// writeFromLog does the work of writeRound from the log, after the sorted runs could not be
+// written. It skips the commits that an earlier attempt made visible.
 func (b *bulk) writeFromLog(cause error) error {
 	b.s.log.Warn("the sorted runs of a load could not be written: its index is made from the log", "error", cause)
 	if from := b.s.head.Load().revision + 1; from <= b.revision {
@@ -618,8 +616,8 @@ func (b *bulk) writeFromLog(cause error) error {
 	return nil
 }
 
-// errUnindexed is why nothing is written while the volume has no room for the index of a
-// load that is in the log.
+// errUnindexed is the error of updates while the index of a logged load does not fit on the
+// volume.
 func errUnindexed() *Error {
 	e := Errorf(CodeDiskFull, "the volume of the data directory has no room for the index of a load, which is in the log")
 	e.Hint = "make room: the index is written then, without a restart"
@@ -627,8 +625,8 @@ func errUnindexed() *Error {
 	return e
 }
 
-// indexLoad tries again to write the index of a load for which there was no room. Only
-// the committer calls it.
+// indexLoad tries again to write the index of a load that did not fit on the volume. Only the
+// committer calls it.
 func (s *Store) indexLoad() {
 	b := s.unindexed.Load()
 	if b == nil || s.refused.Load() != nil || time.Since(b.triedAt) < flushRetry {
@@ -638,8 +636,8 @@ func (s *Store) indexLoad() {
 	if free, err := s.options.FreeBytes(s.dir.Path); err == nil && free < b.indexBytes() {
 		return
 	}
-	// What is in memory goes to disk first: a flush that ended later would show readers
-	// the revision that it was begun at.
+	// Memory goes to disk first: a flush that ended later would set the head back to the
+	// revision at which it began.
 	if s.flushAll(); s.layers.stuck || s.layers.frozen != nil || s.layers.mem.Len() > 0 {
 		return
 	}
@@ -661,12 +659,12 @@ func (b *bulk) failWith(err error) error {
 	return &Error{Code: CodeOutcomeUnknown, Message: "the load is in the log, and the index could not be written", Hint: "open the store again", Err: err}
 }
 
-// replayBulkFrom is from how many changes on a commit that only adds statements is applied
-// in bulk when the log is applied to the index: those of loads are.
+// replayBulkFrom is the number of changes from which a replay applies a commit of additions in
+// bulk. Commits of loads are that large.
 const replayBulkFrom = 2 * onlineCommitQuads
 
-// isLoads tells whether a commit adds statements that nobody backed before, as most of a
-// load's do, and nothing else.
+// isLoads reports whether a commit only adds statements without earlier assertions, as most
+// commits of loads do.
 func isLoads(c *Commit) bool {
 	return len(c.Changes) >= replayBulkFrom && c.IdempotencyKey == "" && c.Written == nil && c.Replaced == nil && !slices.ContainsFunc(c.Changes, func(ch Change) bool {
 		a := &ch.Assertion
@@ -675,8 +673,8 @@ func isLoads(c *Commit) bool {
 	})
 }
 
-// replayInBulk applies a commit of a load, if it is one and can be applied so. What was
-// applied before is in the index then.
+// replayInBulk applies a commit in bulk and reports whether it could. Everything replayed
+// before is in the index then.
 func (r *replayer) replayInBulk(c *Commit) (bool, error) {
 	s := r.s
 	if s.inPlace() || r.full || r.ordinary || !s.counted || !isLoads(c) {
@@ -696,7 +694,7 @@ func (r *replayer) replayInBulk(c *Commit) (bool, error) {
 	return true, err
 }
 
-// endBulk has what was applied in bulk in the index.
+// endBulk writes the bulk part of the replay to the index.
 func (r *replayer) endBulk() error {
 	b := r.bulk
 	if b == nil {
@@ -718,7 +716,7 @@ func (r *replayer) endBulk() error {
 	return nil
 }
 
-// reset begins anew on top of what the index has.
+// reset begins again on top of the index.
 func (r *replayer) reset() {
 	r.base.Close()
 	next := r.s.newReplay()
@@ -726,7 +724,7 @@ func (r *replayer) reset() {
 	*r = *next
 }
 
-// giveUpBulk lets go what was applied in bulk and is not in the index.
+// giveUpBulk discards the bulk part that is not in the index.
 func (r *replayer) giveUpBulk() {
 	if r.bulk != nil {
 		r.bulk.closeRound()
@@ -735,7 +733,7 @@ func (r *replayer) giveUpBulk() {
 	}
 }
 
-// replayCommit takes in a commit that the log has.
+// replayCommit adds a commit of the log.
 func (b *bulk) replayCommit(c *Commit) error {
 	for i := range c.Changes {
 		ch := &c.Changes[i]

@@ -16,50 +16,49 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// CheckOptions says how thorough Check is.
+// CheckOptions configures Check. The zero value works.
 type CheckOptions struct {
-	// MaxProblems bounds the list in the report; DefaultMaxProblems when 0.
+	// MaxProblems bounds the problems listed in the report; 0 is DefaultMaxProblems.
 	MaxProblems int
-	// Progress is called now and then with what is being looked at and how many
-	// keys or entries have been; may be nil.
+	// Progress is called from time to time with the part being checked and the number of keys
+	// or entries checked; may be nil.
 	Progress func(part string, done uint64)
-	// Checkpoints has the checkpoint files read as well, and makes sure that one
-	// leads on to the log where its head was cut.
+	// Checkpoints also verifies the checkpoint files, and that one of them leads to the first
+	// log entry if the log was cut.
 	Checkpoints bool
 
-	// sortBytes and counted stand in for extsort.DefaultBytes and maxCounted; for
-	// tests of what lies beyond.
+	// sortBytes and counted replace extsort.DefaultBytes and maxCounted, for tests.
 	sortBytes, counted int
 }
 
-// DefaultMaxProblems is how many problems a check lists.
+// DefaultMaxProblems is the number of problems that a check lists.
 const DefaultMaxProblems = 100
 
-// CheckReport is what a check found.
+// CheckReport is the result of a check.
 type CheckReport struct {
 	Revision   Revision
 	Statements uint64
-	Past       uint64 // intervals of the past
+	Past       uint64 // intervals of past statements
 	Terms      uint64
-	Entries    uint64 // of the log
+	Entries    uint64 // log entries
 	Problems   []string
-	// Total counts the problems, those beyond the list included.
+	// Total is the number of problems, including those beyond the list.
 	Total int
 }
 
-// Clean tells whether nothing was found.
+// Clean reports whether the check found no problem.
 func (r *CheckReport) Clean() bool { return r.Total == 0 }
 
-// Check verifies the checksums of Badger's files and then compares everything
-// that says the same thing twice: every order of the index with SPOG, both sides
-// of the dictionary, the counts, the last changes, the past, and all of it with
-// what the log says when it is applied. The memory it takes does not grow with the
-// store: what the log says is put in order in temporary files in the data directory
-// (of the system with Options.ReadOnly) where it is more than extsort.DefaultBytes, up to 120 bytes for each change of a
-// statement, and nothing is left of them however the check ends. CodeDiskFull says
-// that they would take the room that updates need. It reads one snapshot and may run
-// beside everything else. The error is of the reading itself; what is wrong with the
-// store is in the report.
+// Check verifies the integrity of the store. It reads the checksums of Badger's files and
+// compares all redundant data: each order of the index with SPOG, both directions of the
+// dictionary, the counts, the last changes, the past, and all of it with the log. It reads one
+// snapshot and runs beside other operations. Problems are in the report; the error is about
+// the check itself.
+//
+// Memory use does not grow with the store. Beyond extsort.DefaultBytes the check sorts in
+// temporary files, up to 120 bytes per change, in the data directory, or in the system's
+// directory with Options.ReadOnly; they are always removed. It fails with CodeDiskFull rather
+// than use space that updates need.
 func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	setDefault(&o.MaxProblems, DefaultMaxProblems)
 	setDefault(&o.counted, maxCounted)
@@ -85,36 +84,36 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error)
 	return c.report, nil
 }
 
-// minCheckCache is how many terms are remembered for a store that has fewer.
+// minCheckCache is the smallest term cache of a check.
 const minCheckCache = 64
 
-// checker gathers what the index says of itself, then compares the log with it.
+// checker gathers data from the index, and then compares the log with it.
 type checker struct {
 	ctx    context.Context
 	s      *Store
 	kv     index.KV
 	pinned pinned
-	// dict is asked for terms and ids for ids, so that neither side of a dictionary
-	// that is damaged hides, in a cache, what the other lacks.
+	// dict reads terms and ids reads ids, with separate caches: a shared one would hide an
+	// entry that only one direction of a damaged dictionary has.
 	dict, ids index.Dictionary
 
 	head    *head
-	floor   Revision // at least of what was taken away from the past that is read
+	floor   Revision // at least the oldest readable revision of the snapshot
 	options CheckOptions
 	report  *CheckReport
 	done    uint64
 	seed    maphash.Seed
-	sorters []*extsort.Sorter // to be closed
+	sorters []*extsort.Sorter // closed with the check
 
-	graph     ID // that was asked about last, and whether it is kept
+	graph     ID // the last one passed to keepsGraph, and the answer
 	graphKept bool
 
-	present keySums         // of the statements
-	past    keySums         // of the intervals of the past
-	kept    uint64          // of these, those that may still be read
-	numbers *extsort.Sorter // graph and number of what is numbered
-	counts  *keyCounter     // by catalogue key, as counted here
-	lasts   uint64          // last changes
+	present keySums         // of the current statements
+	past    keySums         // of past intervals
+	kept    uint64          // past intervals that may still be read
+	numbers *extsort.Sorter // graph and number of numbered entries
+	counts  *keyCounter     // counted here, by catalogue key
+	lasts   uint64          // number of last changes
 }
 
 func (c *checker) checkAll() error {
@@ -131,7 +130,7 @@ func (c *checker) checkAll() error {
 	return nil
 }
 
-// newSorter makes one that is closed with the check.
+// newSorter returns a sorter that is closed with the check.
 func (c *checker) newSorter() *extsort.Sorter {
 	s := extsort.New(c.ctx, extsort.Options{Dir: c.sortingDir(), Bytes: c.options.sortBytes, Room: c.checkFreeSpace})
 	c.sorters = append(c.sorters, s)
@@ -145,7 +144,7 @@ func (c *checker) close() (err error) {
 	return err
 }
 
-// sortingDir is where temporary files are made.
+// sortingDir returns the directory for temporary files.
 func (c *checker) sortingDir() string {
 	if c.s.options.ReadOnly {
 		return os.TempDir()
@@ -153,8 +152,8 @@ func (c *checker) sortingDir() string {
 	return c.s.dir.Path
 }
 
-// checkFreeSpace refuses temporary files that would take what updates need. In the directory of
-// the system it leaves them to the system.
+// checkFreeSpace refuses temporary files that would use space that updates need. It does not
+// watch the system's own directory.
 func (c *checker) checkFreeSpace(bytes int64) error {
 	if c.s.options.ReadOnly {
 		return nil
@@ -170,7 +169,7 @@ func (c *checker) addProblem(format string, args ...any) {
 	c.problemOf(func() string { return fmt.Sprintf(format, args...) })
 }
 
-// problemOf is problem with a text that is made only where it is listed.
+// problemOf adds a problem whose text is made only if it is listed.
 func (c *checker) problemOf(text func() string) {
 	c.report.Total++
 	if len(c.report.Problems) < c.options.MaxProblems {
@@ -193,7 +192,7 @@ func (c *checker) scanPrefix(part string, prefix []byte, fn func(key, value []by
 	})
 }
 
-// walkPrefix is scan without the values.
+// walkPrefix is scanPrefix without the values.
 func (c *checker) walkPrefix(part string, prefix []byte, fn func(cur index.Cursor) error) error {
 	cur := c.kv.Scan(prefix)
 	defer cur.Close()
@@ -219,9 +218,9 @@ func (c *checker) reportStep(part string) error {
 	return c.ctx.Err()
 }
 
-// checkTables verifies the checksums in Badger's own files.
+// checkTables verifies the checksums of Badger's files.
 func (c *checker) checkTables() {
-	defer func() { // Badger's own way of saying that a block cannot be read
+	defer func() { // Badger panics on an unreadable block
 		if p := recover(); p != nil {
 			c.addProblem("a file of the index is damaged: %v", p)
 		}
@@ -231,7 +230,7 @@ func (c *checker) checkTables() {
 	}
 }
 
-// checkMarker compares how far Badger says it is with how far it is read.
+// checkMarker compares the index's marker with the head.
 func (c *checker) checkMarker() error {
 	var m index.Marker
 	found, err := c.pinned.kv.Get(index.MarkerKey, func(v []byte) (err error) {
@@ -342,8 +341,8 @@ func (c *checker) checkStatements() error {
 	})
 }
 
-// keepsGraph tells whether what is under the id in the place of a graph is not about to be
-// removed.
+// keepsGraph reports whether the generation of this id stays in the index, and is not about to
+// be removed.
 func (c *checker) keepsGraph(graph ID) bool {
 	if graph != c.graph {
 		c.graph, c.graphKept = graph, c.head.generations.Kept(graph)
@@ -382,8 +381,8 @@ func (c *checker) checkOrders() error {
 	return nil
 }
 
-// checkOrder compares the keys of an order, of the present or the past, with what it must
-// hold, calls stray for those that are not in SPOG, and says how many there are.
+// checkOrder compares the keys of an order, current or past, with the expected sum and returns
+// their number. It calls stray for a key that SPOG does not have.
 func (c *checker) checkOrder(part string, o keys.Order, want keySum, stray func(q IDQuad, key []byte)) (uint64, error) {
 	var got keySum
 	var twin []byte
@@ -411,7 +410,7 @@ func (c *checker) checkOrder(part string, o keys.Order, want keySum, stray func(
 		if ok {
 			var err error
 			ok, err = c.kv.Get(key, func([]byte) error { return nil })
-			ok = ok && err == nil && o.Holds(q) // that it cannot be read was told of
+			ok = ok && err == nil && o.Holds(q) // an unreadable key was reported
 		}
 		if !ok {
 			named = true
@@ -425,8 +424,8 @@ func (c *checker) checkOrder(part string, o keys.Order, want keySum, stray func(
 	return got.n, err
 }
 
-// holdPast keeps what may be read of the past, and the log, as they are until the
-// function that it gives is called. floor is the oldest readable revision.
+// holdPast keeps the readable past and the log unchanged until let is called. floor is the
+// oldest readable revision.
 func (s *Store) holdPast() (floor Revision, let func()) {
 	s.checkpointing.Lock()
 	defer s.checkpointing.Unlock()
@@ -434,19 +433,19 @@ func (s *Store) holdPast() (floor Revision, let func()) {
 	for {
 		floor = s.oldestReadable()
 		past := s.holdRevision(floor)
-		if s.oldestReadable() == floor { // noted before the floor was looked at
+		if s.oldestReadable() == floor { // registered before the floor was read
 			return floor, func() { past(); log() }
 		}
 		past()
 	}
 }
 
-// checkSequences makes sure that the entries of each journal have the numbers 1, 2, 3 …,
-// each once.
+// checkSequences checks that the entries of each journal have the numbers 1, 2, 3 …, each
+// once.
 func (c *checker) checkSequences() error {
-	var in ID // the graph at hand
+	var in ID // current graph
 	var name Term
-	var next int64 // that must come; 0 where nothing more is to be said of the graph
+	var next int64 // expected number; 0 after a problem in this graph
 	c.done = 0
 	for row, err := range c.numbers.Sorted() {
 		if err != nil {
@@ -533,15 +532,14 @@ func (c *checker) lastChanges() error {
 	})
 }
 
-// parseLast reads a last change, false for one that cannot be.
+// parseLast parses a last change. It returns false if the record is invalid.
 func (c *checker) parseLast(key, value []byte) (Revision, bool) {
 	_, _, ok := keys.ParsePair(key)
 	r, n := binary.Uvarint(value)
 	return Revision(r), ok && n == len(value) && Revision(r) <= c.head.revision
 }
 
-// checkCatalogue compares the counts with what was counted, both in the order of their
-// keys.
+// checkCatalogue compares the catalogue with the counts made here, both sorted by key.
 func (c *checker) checkCatalogue() error {
 	counted, stop := iter.Pull2(c.counts.sortedCounts())
 	defer stop()
@@ -589,7 +587,7 @@ func (c *checker) checkCatalogue() error {
 			continue
 		}
 		c.head.catalogue.Each(prefix, ID{}, func(graph, _ ID, _ uint64) {
-			if !c.keepsGraph(graph) { // it may be going from the index just now
+			if !c.keepsGraph(graph) { // it may be in removal
 				n--
 			}
 		})

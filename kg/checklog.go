@@ -15,9 +15,8 @@ import (
 	"koine/kg/internal/logentry"
 )
 
-// checkLog verifies the log's entries and their chain, and compares what they say
-// with the index. Where the log's head was cut only what it still holds is
-// compared.
+// checkLog verifies the entries of the log and their hash chain, and compares their effect
+// with the index. For a log that was cut it compares only the entries that exist.
 func (c *checker) checkLog() error {
 	first := c.s.wal.First()
 	if c.head.revision == 0 {
@@ -38,7 +37,7 @@ func (c *checker) checkLog() error {
 	return l.compareWithIndex(!damaged, first == 1)
 }
 
-// readLog hands all commits on, until one cannot be read.
+// readLog passes all commits to l, up to the first that cannot be read.
 func (c *checker) readLog(first uint64, l *logExpectation) (damaged bool, err error) {
 	c.done = 0
 	for e, err := range c.s.wal.Entries(first, uint64(c.head.revision)) {
@@ -62,9 +61,9 @@ func (c *checker) readLog(first uint64, l *logExpectation) (damaged bool, err er
 	return false, nil
 }
 
-// logExpectation is what the log says, in records that are put in the order of the index.
-// Terms are ids in them, and what backs a statement is hashed: what is to be shown of
-// a problem is read from the log again.
+// logExpectation is the state of the index that the log implies, in records sorted like the
+// index. They hold ids for terms and hashes for assertions. The text of a problem is made from
+// the log, read again.
 type logExpectation struct {
 	c       *checker
 	changes *extsort.Sorter // loggedChange
@@ -72,9 +71,9 @@ type logExpectation struct {
 	time    int64           // of the newest commit
 	record  []byte
 	state   []byte
-	again   *Commit // that was read again last
+	again   *Commit // the last one read again
 
-	// What the comparison finds, to be counted against the index.
+	// The numbers that the comparison expects in the index.
 	stand, past, last uint64
 }
 
@@ -82,13 +81,13 @@ func newLogSaid(c *checker) *logExpectation {
 	return &logExpectation{c: c, changes: c.newSorter(), lasts: c.newSorter(), time: math.MinInt64}
 }
 
-// loggedChange is a change of a statement. Its records sort by ids, then as they came.
+// loggedChange is a change of a statement. Records sort by ids, then in the order of the log.
 type loggedChange struct {
 	ids      IDQuad
 	revision Revision
 	index    uint32
-	quad     uint64   // hash of the terms: ids of a bad dictionary may be those of several
-	stands   Revision // from which on it stands as after says
+	quad     uint64   // hash of the terms: several quads have the same ids in a damaged dictionary
+	stands   Revision // revision from which on the state after applies
 	since    Revision
 	before   uint64 // hash of the assertions, 0 for none
 	after    uint64
@@ -116,11 +115,11 @@ func parseLoggedChange(row []byte) (l loggedChange) {
 	return l
 }
 
-// loggedLast is a change of a subject in a graph. Its records sort by the key of the
-// last change, then by the terms, then as they came.
+// loggedLast is a change of a subject in a graph. Records sort by the key of the last change,
+// then by the terms, then in the order of the log.
 type loggedLast struct {
-	key      []byte // of the index
-	terms    uint64 // hash of them
+	key      []byte // in the index
+	terms    uint64 // hash of subject and graph
 	revision Revision
 	index    uint32
 }
@@ -183,7 +182,7 @@ func (l *logExpectation) addCommit(commit *Commit) error {
 	return nil
 }
 
-// addWritten takes in what a commit wrote of a generation.
+// addWritten adds the statements that a commit wrote to a generation.
 func (l *logExpectation) addWritten(commit *Commit) error {
 	g := commit.Written
 	if g == nil {
@@ -209,8 +208,8 @@ func (l *logExpectation) addWritten(commit *Commit) error {
 	return nil
 }
 
-// termID is the id of a term. One that the dictionary lacks gets one that is in no key, as
-// its tag is that of none.
+// termID returns the id of a term. For a term that the dictionary lacks it returns an id with
+// an unused tag, which occurs in no key.
 func (l *logExpectation) termID(t Term) ID {
 	id, ok, err := l.c.ids.ID(t)
 	if !ok || err != nil {
@@ -219,7 +218,7 @@ func (l *logExpectation) termID(t Term) ID {
 	return id
 }
 
-// hashAssertions is the same for assertions that are, and 0 for none.
+// hashAssertions returns equal hashes for equal assertions, and 0 for none.
 func (l *logExpectation) hashAssertions(list []Assertion) uint64 {
 	if len(list) == 0 {
 		return 0
@@ -232,9 +231,9 @@ func (l *logExpectation) hashAssertions(list []Assertion) uint64 {
 	return max(1, maphash.Bytes(l.c.seed, l.state))
 }
 
-// compareWithIndex looks up in the index what the log says, both in the order of their keys;
-// with the whole log the numbers must be the same too. Of one that could not be read to
-// its end only the entries are compared with each other.
+// compareWithIndex looks up the records in the index, both in the order of keys. With the
+// whole log the numbers must agree too. If the log could not be read to its end, it compares
+// only the records of the log with each other.
 func (l *logExpectation) compareWithIndex(ended, whole bool) error {
 	if err := l.compareChanges(ended); err != nil {
 		return err
@@ -265,7 +264,7 @@ func (l *logExpectation) compareChanges(ended bool) error {
 	defer present.close()
 	defer past.close()
 	var key []byte
-	made := make(map[uint64]loggedChange) // the newest of each quad that has the ids at hand
+	made := make(map[uint64]loggedChange) // the newest change of each quad with the current ids
 	finish := func() {
 		for _, ch := range made {
 			if ended {
@@ -304,7 +303,7 @@ func (l *logExpectation) compareChanges(ended bool) error {
 	return l.changes.Close()
 }
 
-// compareState compares what stands after the last change of a statement.
+// compareState compares the state after the last change of a statement.
 func (l *logExpectation) compareState(present *keyFollower, key []byte, ch loggedChange) {
 	value, there := present.valueOf(key)
 	if ch.after == 0 {
@@ -331,7 +330,7 @@ func (l *logExpectation) compareState(present *keyFollower, key []byte, ch logge
 	}
 }
 
-// comparePast compares the interval of the past that a change has ended.
+// comparePast compares the past interval that a change ended.
 func (l *logExpectation) comparePast(past *keyFollower, key []byte, ch loggedChange) {
 	value, _ := past.valueOf(key)
 	got, parseErr := base.ParseState(value, l.c.dict.Agent)
@@ -345,7 +344,7 @@ func (l *logExpectation) comparePast(past *keyFollower, key []byte, ch loggedCha
 func (l *logExpectation) compareLasts() error {
 	index := l.c.newKeyFollower(keys.LastPrefix())
 	defer index.close()
-	var at loggedLast // the newest of the terms at hand
+	var at loggedLast // the newest record of the current terms
 	finish := func() {
 		if at.key == nil {
 			return
@@ -384,8 +383,8 @@ func (l *logExpectation) compareLasts() error {
 	return l.lasts.Close()
 }
 
-// addProblem is one with a change of the log, which is read again only if the problem is
-// listed. The error that text gets says why the quad has no ids.
+// addProblem adds a problem with a change of the log, which is read again only if the problem
+// is listed. text gets the error that explains why the quad has no ids.
 func (l *logExpectation) addProblem(r Revision, index uint32, text func(q Quad, err error) string) {
 	l.c.problemOf(func() string {
 		if l.again == nil || l.again.Revision != r {
@@ -406,22 +405,23 @@ func (l *logExpectation) addProblem(r Revision, index uint32, text func(q Quad, 
 	})
 }
 
-// keyFollower is a cursor that is asked for keys in order, more or less.
+// keyFollower looks up keys with one cursor. The keys are requested in roughly ascending
+// order.
 type keyFollower struct {
 	cur  index.Cursor
-	last []byte // that was asked for
-	at   []byte // the value
+	last []byte // the last key requested
+	at   []byte // its value
 }
 
-// newKeyFollower begins a pursuit through the keys of a prefix. It must be closed.
+// newKeyFollower returns a follower over the keys of a prefix. The caller closes it.
 func (c *checker) newKeyFollower(prefix []byte) *keyFollower {
 	return &keyFollower{cur: c.kv.Scan(prefix)}
 }
 
 func (p *keyFollower) close() { p.cur.Close() }
 
-// valueOf is that of a key, valid until the next call; false if there is none that can be
-// read.
+// valueOf returns the value of a key, valid until the next call, and false if it has none or
+// cannot be read.
 func (p *keyFollower) valueOf(key []byte) ([]byte, bool) {
 	if bytes.Compare(key, p.last) < 0 {
 		p.cur.Seek(key)

@@ -22,13 +22,12 @@ import (
 	"koine/kg/internal/keys"
 )
 
-const ( // keptCheckpoints is how many are kept: one more than is needed.
+const ( // keptCheckpoints is how many are kept: one more than is needed
 	keptCheckpoints = 2
 )
 
-// Checkpoint writes a checkpoint of the newest revision, from which and the log
-// behind it the index can be rebuilt, and gives that revision. It may run beside
-// everything else.
+// Checkpoint writes a checkpoint of the newest revision and returns that revision. The index
+// can be rebuilt from it and the log after it. Checkpoint runs beside other operations.
 func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
 	if s.options.ReadOnly {
 		return 0, errOpenedReadOnly()
@@ -42,7 +41,7 @@ func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
 	defer s.unpin(p)
 	m := s.markerOf(p.head)
 	if m.Revision == 0 {
-		return 0, nil // nothing to keep
+		return 0, nil // there is no content yet
 	}
 	dir := s.dir.Join(datadir.CheckpointName)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -55,9 +54,9 @@ func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
 	return m.Revision, s.dropCheckpoints()
 }
 
-// CutLog writes a checkpoint and then removes the log before the revision, or
-// before what a backup under way still reads. Readers of the log who stand before
-// it must start again; reads of older revisions go on.
+// CutLog writes a checkpoint and then removes the log before the revision, except for entries
+// that a backup in progress reads. Log readers positioned before it must start again. Reads of
+// older revisions still work.
 func (s *Store) CutLog(ctx context.Context, before Revision) error {
 	if head := s.head.Load().revision; before > head {
 		return Errorf(CodeInvalid, "the log cannot be cut before revision %d: the newest is %d", before, head)
@@ -92,7 +91,7 @@ func writeCheckpoint(ctx context.Context, path string, kv index.KV, m index.Mark
 	})
 }
 
-// listCheckpoints lists the files, the newest first.
+// listCheckpoints lists the files, newest first.
 func (s *Store) listCheckpoints() ([]string, error) {
 	entries, err := os.ReadDir(s.dir.Join(datadir.CheckpointName))
 	if errors.Is(err, os.ErrNotExist) {
@@ -109,11 +108,10 @@ func (s *Store) listCheckpoints() ([]string, error) {
 	return paths, err
 }
 
-// dropCheckpoints removes those that are not kept, and what a stop in the middle
-// of writing one left behind.
+// dropCheckpoints removes all but the newest checkpoints, and files of interrupted writes.
 func (s *Store) dropCheckpoints() error { return s.dropCheckpointsBut(keptCheckpoints) }
 
-// dropCheckpointsBut keeps so many of the newest.
+// dropCheckpointsBut keeps the given number of the newest.
 func (s *Store) dropCheckpointsBut(kept int) error {
 	remains, err := filepath.Glob(s.dir.Join(filepath.Join(datadir.CheckpointName, "*.tmp")))
 	if err != nil {
@@ -131,8 +129,8 @@ func (s *Store) dropCheckpointsBut(kept int) error {
 	return nil
 }
 
-// newestCheckpoint finds the newest checkpoint that is whole, and gives its
-// marker. Without any the path is "", and the marker that of an empty store.
+// newestCheckpoint returns the newest intact checkpoint and its marker. Without any, path is
+// "" and the marker is that of an empty store.
 func (s *Store) newestCheckpoint() (path string, m index.Marker, err error) {
 	paths, err := s.listCheckpoints()
 	if err != nil {
@@ -148,7 +146,7 @@ func (s *Store) newestCheckpoint() (path string, m index.Marker, err error) {
 	return "", index.Marker{Epoch: s.dir.Epoch, NextNumber: 1}, nil
 }
 
-// verifyCheckpoint reads the whole file and gives its marker.
+// verifyCheckpoint reads the whole file and returns its marker.
 func (s *Store) verifyCheckpoint(path string) (m index.Marker, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -168,7 +166,7 @@ func (s *Store) verifyCheckpoint(path string) (m index.Marker, err error) {
 	return m, nil
 }
 
-// loadCheckpoint fills the empty index from a checkpoint that was verified.
+// loadCheckpoint fills the empty index from a verified checkpoint.
 func (s *Store) loadCheckpoint(path string) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -187,11 +185,11 @@ func (s *Store) loadCheckpoint(path string) (err error) {
 	return w.writeMarker(m, w.counted)
 }
 
-// restoreRecord writes all keys that a record stands for.
+// restoreRecord writes all keys that a checkpoint record implies.
 func (w *indexTxn) restoreRecord(kind byte, key, value []byte) bool {
 	if kind == 'P' {
 		if _, to, ok := keys.Interval(append([]byte{byte(keys.SPOG.Past())}, key...)); ok && to <= w.floor {
-			return true // is not kept any more
+			return true // no longer kept
 		}
 	}
 	for _, sec := range archive.Sections {

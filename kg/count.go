@@ -8,18 +8,17 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// TermCount is a term with how many statements (or, for a class, subjects) it
-// stands in.
+// TermCount is a term with the number of its statements, or, for a class, of its subjects.
 type TermCount struct {
 	Term  Term
 	Count uint64
 }
 
-// hasExactCounts tells whether the catalogue counts just what the view shows.
+// hasExactCounts reports whether the catalogue's counts are those of the view.
 func (s *Snapshot) hasExactCounts() bool { return !s.past && s.view.AdmitsAll() }
 
-// Count is the number of statements that Match would yield. The catalogue
-// answers where it knows; otherwise the statements are counted.
+// Count returns the number of statements that Match would yield. It uses the catalogue if it
+// can, and counts the statements otherwise.
 func (s *Snapshot) Count(p Pattern) (uint64, error) {
 	ids, known, err := s.patternIDs(p)
 	if !known || err != nil {
@@ -28,7 +27,7 @@ func (s *Snapshot) Count(p Pattern) (uint64, error) {
 	return s.CountIDs(ids)
 }
 
-// CountIDs is Count of a pattern in ids.
+// CountIDs is Count for a pattern of ids.
 func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
 	if s.hasExactCounts() {
 		if kind, id, ok := s.catalogueKey(p); ok {
@@ -55,10 +54,9 @@ func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
 	return s.scanCount(p)
 }
 
-// Estimate is roughly how many statements fit the pattern, from the counts of
-// the graphs that the view shows, without reading any: what the view hides by
-// certainty, age or revision is counted. known is false when only reading could
-// tell; n is then how many there are at most.
+// Estimate returns the approximate number of statements that match the pattern, from the
+// counts of the visible graphs, without reading any. It includes statements that the view
+// hides by certainty, age or revision. If known is false, n is an upper bound.
 func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
 	kind, id, known := s.catalogueKey(p)
 	if !known {
@@ -84,9 +82,9 @@ func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
 	return n, known, err
 }
 
-// eachShown is catalogue.each for what the view shows.
+// eachShown calls fn for each count of the catalogue that the view admits.
 func (s *Snapshot) eachShown(kind byte, in ID, fn func(graph, id ID, count uint64)) (err error) {
-	var last ID // the counts of a graph follow one another
+	var last ID // the counts of a graph are adjacent
 	var shown bool
 	in, there := s.toIndex(in)
 	if !there {
@@ -108,8 +106,8 @@ func (s *Snapshot) eachShown(kind byte, in ID, fn func(graph, id ID, count uint6
 	return err
 }
 
-// admitsCounted tells whether the view shows the statements of one of the
-// catalogue's counts.
+// admitsCounted reports whether the view admits the statements behind a count of the
+// catalogue.
 func (s *Snapshot) admitsCounted(kind byte, graph, id ID) (bool, error) {
 	if s.hides == nil {
 		return s.admitsGraph(graph)
@@ -124,7 +122,7 @@ func (s *Snapshot) admitsCounted(kind byte, graph, id ID) (bool, error) {
 	return s.admitsPlace(id, graph)
 }
 
-// catalogueKey tells which of the catalogue's counts answer the pattern, if any.
+// catalogueKey returns the key of the counts that answer the pattern, and false if none do.
 func (s *Snapshot) catalogueKey(p IDPattern) (kind byte, id ID, ok bool) {
 	if !p.Subject.IsZero() {
 		return 0, id, false
@@ -139,9 +137,9 @@ func (s *Snapshot) catalogueKey(p IDPattern) (kind byte, id ID, ok bool) {
 	return 0, id, false
 }
 
-// Instances is the number of subjects of a class, if the catalogue knows it:
-// what it counts are statements, so not when several graphs that the view shows
-// have some, nor under a view that leaves assertions out.
+// Instances returns the number of subjects of a class if the catalogue knows it. The catalogue
+// counts statements, so known is false if several visible graphs have instances, and under a
+// view that leaves assertions out.
 func (s *Snapshot) Instances(class Term) (n uint64, known bool, err error) {
 	id, there, err := s.dict.ID(class)
 	if err != nil || !s.hasExactCounts() {
@@ -169,10 +167,9 @@ func (s *Snapshot) scanCount(p IDPattern) (uint64, error) {
 	return n, sc.err
 }
 
-// Predicates lists the predicates of what the view shows with the number of
-// their statements, Classes the classes with the number of their subjects,
-// Graphs the graphs with the number of their statements; each in the order of
-// Term.Compare, those with none left out.
+// Predicates lists the predicates with the number of their visible statements, Classes the
+// classes with the number of their subjects, and Graphs the graphs with the number of their
+// statements. Each list is in the order of Term.Compare, without zero counts.
 func (s *Snapshot) Predicates() ([]TermCount, error) {
 	return s.sumCounts(keys.PrefixPredicate, func(_, id ID) (ID, IDPattern) {
 		return id, IDPattern{Predicate: id}
@@ -197,9 +194,8 @@ func (s *Snapshot) Graphs() ([]TermCount, error) {
 	})
 }
 
-// sumCounts adds the counts of one kind up by what key names; each also gives the
-// pattern whose statements in that graph are counted when the catalogue's
-// number is not the view's.
+// sumCounts adds up the counts of one kind by the id that key returns. key also returns the
+// pattern to count in that graph if the catalogue's count does not hold for the view.
 func (s *Snapshot) sumCounts(kind byte, key func(graph, id ID) (ID, IDPattern)) ([]TermCount, error) {
 	sums := make(map[ID]uint64)
 	var failed error
@@ -229,8 +225,8 @@ func (s *Snapshot) sumCounts(kind byte, key func(graph, id ID) (ID, IDPattern)) 
 	return out, nil
 }
 
-// knownPredicates lists the predicates that the graph, by its id in the index, or any
-// for the zero ID, has or had, as far as the view shows it, in the order of their ids.
+// knownPredicates lists the visible predicates that the graph, given by its id in the index,
+// has or had, in the order of their ids. The zero ID stands for all graphs.
 func (s *Snapshot) knownPredicates(graph ID) ([]ID, error) {
 	seen := make(map[ID]bool)
 	var failed error

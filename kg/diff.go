@@ -16,20 +16,18 @@ import (
 	"koine/kg/internal/logentry"
 )
 
-// Difference is what became of one statement between two revisions: its version
-// before and after. One that has a zero From did not stand; not both do, and
-// they are not the same.
+// Difference is a statement that differs between two revisions, with its version before and
+// after. A version with zero From means that the statement did not hold. At least one of the
+// two did.
 type Difference struct {
 	IDQuad
 	Before, After Version
 }
 
-// Diff yields the statements that fit the pattern and that stand otherwise at
-// the snapshot's revision than at the earlier revision from, in the order of
-// MatchIDs; with after, from behind that statement on. Access and view decide as
-// in every read: an assertion that the view does not admit makes no difference.
-// It looks at the commits between, or at all versions of the pattern's
-// statements, whichever is less.
+// Diff yields the statements matching the pattern that differ between the earlier revision
+// from and the snapshot's revision, in the order of MatchIDs; with after, from behind that
+// statement on. Only visible assertions make a difference. Diff reads the commits in between
+// or all versions of the matching statements, whichever is less work.
 func (s *Snapshot) Diff(from Revision, p IDPattern, after *IDQuad) iter.Seq2[Difference, error] {
 	return func(yield func(Difference, error) bool) {
 		if from > s.position.Revision {
@@ -55,17 +53,18 @@ func (s *Snapshot) Diff(from Revision, p IDPattern, after *IDQuad) iter.Seq2[Dif
 	}
 }
 
-// diffOf yields the differences of a pattern from its versions, and tells
-// whether to go on.
+// diffOf yields the differences of a pattern from its versions. It returns false when the loop
+// ends.
 func (s *Snapshot) diffOf(from Revision, p IDPattern, after *IDQuad, yield func(Difference, error) bool) bool {
-	var d Difference // of the statement at hand
+	var d Difference // of the current statement
 	flush := func() bool {
-		// Asked after the reading: what is taken away is first made unreadable.
-		if from > 0 && from < s.oldestReadable() { // before the first commit nothing stood
+		// Checked after reading: retention makes a revision unreadable before it removes
+		// anything.
+		if from > 0 && from < s.oldestReadable() { // before the first commit nothing held
 			yield(Difference{}, s.errGone(from))
 			return false
 		}
-		// Not by when they began: what was changed and changed back is the same.
+		// Compared by content, not by begin: a change that was undone is no difference.
 		return sameShown(d.Before.shown, d.After.shown) || yield(d, nil)
 	}
 	for v, err := range s.Versions(p, after) {
@@ -98,9 +97,9 @@ const (
 	maxTouched  = 1 << 16
 )
 
-// touchedStatements lists the statements of the pattern behind after that the commits
-// behind from changed, in the order of MatchIDs, where to find these is less
-// than to look at all statements of the pattern.
+// touchedStatements lists the statements matching the pattern, behind after, that commits
+// after from changed, in the order of MatchIDs. known is false if finding them in the log is
+// more work than a scan of the pattern.
 func (s *Snapshot) touchedStatements(from Revision, p IDPattern, after *IDQuad) (list []IDQuad, known bool, err error) {
 	most, err := s.worthOfLog(from, p)
 	if most == 0 || err != nil {
@@ -119,7 +118,7 @@ func (s *Snapshot) touchedStatements(from Revision, p IDPattern, after *IDQuad) 
 			return nil, false, err
 		}
 		if c.Replaced != nil {
-			return nil, false, nil // the log does not say which statements those were
+			return nil, false, nil // the log does not name the statements
 		}
 		for i := range c.Changes {
 			ids, known, err := s.quadIDs(&c.Changes[i].Quad)
@@ -129,7 +128,7 @@ func (s *Snapshot) touchedStatements(from Revision, p IDPattern, after *IDQuad) 
 			if !known || !keys.Matches(IDQuad(p), ids) {
 				continue
 			}
-			// What is hidden must not decide which way is less work.
+			// Hidden statements must not influence the choice: its cost is observable.
 			shown, err := s.admitsPlace(ids.Predicate, ids.Graph)
 			if err != nil {
 				return nil, false, err
@@ -145,8 +144,8 @@ func (s *Snapshot) touchedStatements(from Revision, p IDPattern, after *IDQuad) 
 	return s.inOrderOf(p, seen, after), true, nil
 }
 
-// worthOfLog says up to how many touched statements it is less work to find them
-// in the log behind from, 0 when it is not at all.
+// worthOfLog returns the number of changed statements up to which reading the log after from
+// is less work than a scan of the pattern, 0 if it never is.
 func (s *Snapshot) worthOfLog(from Revision, p IDPattern) (most int, err error) {
 	kind, id, ok := s.catalogueKey(p)
 	if !ok || s.commit == nil {
@@ -165,13 +164,13 @@ func (s *Snapshot) worthOfLog(from Revision, p IDPattern) (most int, err error) 
 	return int(min((n-commits*commitCost)/touchedCost, maxTouched)), err
 }
 
-// quadIDs gives the ids of a quad, known when it has them all.
+// quadIDs returns the ids of a quad, and false if a term is unknown.
 func (s *Snapshot) quadIDs(q *Quad) (IDQuad, bool, error) {
 	ids, known, err := s.patternIDs(Pattern(*q))
 	return IDQuad(ids), known, err
 }
 
-// inOrderOf lists the quads behind after as a scan of the pattern would.
+// inOrderOf sorts the quads behind after as a scan of the pattern would yield them.
 func (s *Snapshot) inOrderOf(p IDPattern, quads map[IDQuad]struct{}, after *IDQuad) []IDQuad {
 	order := keys.Choose(IDQuad(p))
 	if keys.NeedsPredicates(IDQuad(p)) {
@@ -194,11 +193,10 @@ func (s *Snapshot) inOrderOf(p IDPattern, quads map[IDQuad]struct{}, after *IDQu
 	return list
 }
 
-// LastChange is the revision that last changed a statement of the graph, as of the
-// snapshot's newest revision; 0 when none did, and when the view does not show the
-// graph. Statements that are hidden from the principal count: see HidesStatements. It
-// looks at one key for each subject that the graph has or had, and not at the
-// statements, and keeps the pace of a scan. LastChanges does so once for many calls.
+// LastChange returns the revision that last changed a statement of the graph, as of the
+// snapshot's newest revision; 0 if none did or the view does not admit the graph. Changes of
+// hidden statements count: see HidesStatements. It reads one key for each subject that the
+// graph has or had, at the pace of a scan. LastChanges caches results across calls.
 func (s *Snapshot) LastChange(graph Term) (last Revision, err error) {
 	id, known, err := s.dict.ID(graph)
 	if !known || err != nil {
@@ -215,8 +213,8 @@ func (s *Snapshot) LastChange(graph Term) (last Revision, err error) {
 	return last, err
 }
 
-// scanLastChange is LastChange of a graph's content with up to so many subjects. It reports
-// false where there are more.
+// scanLastChange is LastChange for the content of a graph. It returns false beyond most
+// subjects.
 func (s *Snapshot) scanLastChange(content ID, most int) (last Revision, ended bool, err error) {
 	last = s.generations.Floor(content)
 	cursor := s.kv.Scan(append(keys.LastPrefix(), content[:]...))
@@ -242,31 +240,30 @@ func (s *Snapshot) scanLastChange(content ID, most int) (last Revision, ended bo
 	return last, true, nil
 }
 
-// HidesStatements tells whether single statements of graphs that the view shows may be
-// hidden from its principal (Hider).
+// HidesStatements reports whether single statements of visible graphs may be hidden from the
+// principal (Hider).
 func (s *Snapshot) HidesStatements() bool { return s.hides != nil }
 
-// Doubts are those that decide what the snapshot leaves out (View.Doubted).
+// Doubts returns the quarantined agents whose assertions the snapshot leaves out
+// (View.Doubted).
 func (s *Snapshot) Doubts() Doubts { return s.view.Doubts }
 
-// LastChanges finds the last change of graphs as Snapshot.LastChange does, and remembers
-// it: of a graph that it knows it reads only the commits since. It is safe for concurrent
-// use.
+// LastChanges finds the last change of graphs, as Snapshot.LastChange does, and caches it: for
+// a graph that it knows it reads only the commits since. It is safe for concurrent use.
 type LastChanges struct {
 	store *Store
-	// Bounds of one call: subjects that are looked at before anything else, and commits and
-	// bytes of the log that are read.
+	// Bounds of one call: subjects scanned at first, and commits and bytes of the log read.
 	subjects, commits, bytes int
-	scans                    atomic.Int64 // calls that looked at all subjects of a larger graph
+	scans                    atomic.Int64 // scans of all subjects of a larger graph
 
 	mu    sync.Mutex
-	known map[ID]knownChange // guarded by mu; by the id of the content in the index
+	known map[ID]knownChange // by the id of the content in the index; guarded by mu
 }
 
 // knownChange is the last change of a graph as of a revision.
 type knownChange struct{ asOf, last Revision }
 
-// NewLastChanges returns a LastChanges that knows no graph yet.
+// NewLastChanges returns an empty cache.
 func (s *Store) NewLastChanges() *LastChanges {
 	return &LastChanges{store: s, subjects: scannedSubjects, commits: walkedCommits, bytes: walkedBytes, known: make(map[ID]knownChange)}
 }
@@ -280,8 +277,7 @@ const (
 	rememberedLasts = 1_024
 )
 
-// Of is the revision that last changed a statement of the graph: what s.LastChange gives.
-// s is a snapshot of the same store.
+// Of returns s.LastChange(graph). s must be a snapshot of the cache's store.
 func (l *LastChanges) Of(s *Snapshot, graph Term) (Revision, error) {
 	id, known, err := s.dict.ID(graph)
 	if !known || err != nil {
@@ -309,9 +305,8 @@ func (l *LastChanges) Of(s *Snapshot, graph Term) (Revision, error) {
 	return last, nil
 }
 
-// walkLog reads the commits of the log from the snapshot's revision backward, up to the first
-// that changed the graph, or to where the last change is known. It reports false where the
-// log does not tell within the bounds.
+// walkLog reads commits backward from the snapshot's revision to the first that changed the
+// graph, or to a known last change. It returns false if it reaches its bounds.
 func (l *LastChanges) walkLog(s *Snapshot, graph Term, content ID) (last Revision, found bool) {
 	newest := s.position.Revision
 	l.mu.Lock()
@@ -320,8 +315,8 @@ func (l *LastChanges) walkLog(s *Snapshot, graph Term, content ID) (last Revisio
 	if known.last <= newest && newest <= known.asOf && known.asOf > 0 {
 		return known.last, true
 	}
-	// The content that a graph was given as a whole begins with one commit, and what the
-	// name held before is other content.
+	// A commit that replaced the whole graph begins its content. The content before it does
+	// not matter.
 	begins := Revision(0)
 	if g := s.generations.ByID(content); g != nil {
 		begins = g.From
@@ -341,7 +336,7 @@ func (l *LastChanges) walkLog(s *Snapshot, graph Term, content ID) (last Revisio
 		}
 		changes, read, err := l.store.changesGraph(r, graph, record)
 		if err != nil {
-			return 0, false // what the log does not have, the index does
+			return 0, false // fall back to the index
 		}
 		if changes {
 			return r, true
@@ -351,8 +346,8 @@ func (l *LastChanges) walkLog(s *Snapshot, graph Term, content ID) (last Revisio
 	return 0, false
 }
 
-// changesGraph tells whether the commit of a revision changes statements of the graph,
-// whose record in an entry is given, and how many bytes of the log were read.
+// changesGraph reports whether the commit of a revision changes statements of the graph, given
+// by its record in an entry, and returns the bytes of the log read.
 func (s *Store) changesGraph(r Revision, graph Term, record []byte) (changes bool, read int, err error) {
 	if c := s.tailer.ringCommit(r); c != nil {
 		return c.ChangesGraph(graph), 0, nil
@@ -372,7 +367,7 @@ func (s *Store) changesGraph(r Revision, graph Term, record []byte) (changes boo
 	return c.ChangesGraph(graph), len(payload), nil
 }
 
-// cacheChange keeps what was found. Where there is too much, any other is forgotten.
+// cacheChange stores a result. A full cache drops an arbitrary other one.
 func (l *LastChanges) cacheChange(content ID, found knownChange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -391,7 +386,7 @@ func (l *LastChanges) cacheChange(content ID, found knownChange) {
 	l.known[content] = found
 }
 
-// entryHead is what a log entry says of its commit before its terms.
+// entryHead is the part of a log entry before its terms.
 type entryHead struct {
 	principal            AgentID
 	sessionID, messageID string
@@ -421,7 +416,7 @@ func readHead(r *codec.Reader) (h entryHead) {
 	return h
 }
 
-// entryNames tells whether an entry has the term with this record.
+// entryNames reports whether an entry contains the term with this record.
 func entryNames(payload, record []byte) (bool, error) {
 	r := codec.NewReader(payload)
 	readHead(r)
@@ -433,16 +428,16 @@ func entryNames(payload, record []byte) (bool, error) {
 	return false, r.Err()
 }
 
-// readEntryHead reads what the log says of the commit of a revision, without its changes.
+// readEntryHead reads the head of a log entry without the changes.
 func (s *Store) readEntryHead(revision Revision) (entryHead, error) {
 	payload, err := s.wal.Read(uint64(revision))
 	if err != nil {
-		_, err := s.readCommit(revision) // which says what is wrong
+		_, err := s.readCommit(revision) // for the error
 		return entryHead{}, err
 	}
 	head, err := parseEntryHead(payload)
 	if err != nil {
-		_, err = logentry.ParseEntry(payload, revision) // which says what is wrong
+		_, err = logentry.ParseEntry(payload, revision) // for the error
 	}
 	return head, s.noteDamage(err)
 }

@@ -16,22 +16,22 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// EraseReport says what was erased.
+// EraseReport is the result of an erasure.
 type EraseReport struct {
-	Changes  uint64 // of the log that were taken out or altered
-	Commits  uint64 // in which they were
-	Rows     uint64 // of the checkpoint, where the log's head was cut
+	Changes  uint64 // changes in the log removed or altered
+	Commits  uint64 // commits that contained them
+	Rows     uint64 // rows removed from the checkpoint, if the log was cut
 	Revision Revision
-	Epoch    Epoch // of the new log; the old one when nothing was erased
+	Epoch    Epoch // of the new log; the old one if nothing was erased
 }
 
-// Erase writes the log of a data directory anew, with the same revisions and
-// without what is to be erased, under another epoch, and builds the index from
-// it; positions and cursors of before are not of this store any more. Commits of
-// which something was erased also lose their justification, and their idempotency
-// keys refuse to be used again. The files of before are removed when the new ones
-// have been checked. A stop at any time leaves the one or the other; to erase the
-// same again changes nothing. Backups are out of its reach.
+// Erase rewrites the log of a data directory without the selected content, keeping all
+// revisions, and builds a new index from it. The store gets a new epoch, which invalidates
+// positions and cursors. Commits that lose content also lose their justification, and their
+// idempotency keys can never be used again. The old files are removed once the new ones are
+// verified. After a crash at any time the directory holds either the old store or the new one.
+// Erasing the same content again changes nothing. Erase does not reach backups. The store must
+// not be open.
 func Erase(ctx context.Context, dir string, o EraseOptions) (r EraseReport, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -64,8 +64,8 @@ func Erase(ctx context.Context, dir string, o EraseOptions) (r EraseReport, err 
 	return r, d.Exchange(o.Keep, o.Step)
 }
 
-// verifyStore opens the store once, which compares its index with its log: of a log that
-// lost its end nothing would tell any more afterwards.
+// verifyStore opens the store once to compare its index with its log. After the erasure
+// nothing would reveal that the log had lost its end.
 func verifyStore(dir string, log *slog.Logger) error {
 	s, err := Open(dir, Options{Logger: log, MustExist: true})
 	if err != nil {
@@ -74,14 +74,14 @@ func verifyStore(dir string, log *slog.Logger) error {
 	return errors.Join(s.Sound(), s.Close())
 }
 
-// erase is one under way.
+// erase is an erasure in progress.
 type erase struct {
 	dir     *datadir.Directory
 	options EraseOptions
 	epoch   Epoch
 }
 
-// rewriteFiles makes the new store's files beside the old ones.
+// rewriteFiles writes the new store's files beside the old ones.
 func (e *erase) rewriteFiles(ctx context.Context) (r EraseReport, err error) {
 	old, err := wal.Open(e.dir.Join(datadir.LogName), wal.Options{Logger: e.options.Logger})
 	if err != nil {
@@ -124,7 +124,7 @@ func (e *erase) rewriteFiles(ctx context.Context) (r EraseReport, err error) {
 	return r, e.smallFiles(to)
 }
 
-// eraseGroup is how many bytes of entries share an fsync.
+// eraseGroup is the number of bytes of entries that share an fsync.
 const eraseGroup = 8 << 20
 
 func (e *erase) copyLog(ctx context.Context, from, to *wal.Log, x *erasure.Eraser) error {
@@ -174,8 +174,7 @@ func (e *erase) copyLog(ctx context.Context, from, to *wal.Log, x *erasure.Erase
 	return flush()
 }
 
-// smallFiles writes those beside the log; the one that makes a store of the
-// directory is the last.
+// smallFiles writes the files beside the log. The last one makes the directory a store.
 func (e *erase) smallFiles(to string) error {
 	secret := make([]byte, datadir.SecretBytes)
 	_, _ = rand.Read(secret) // never fails
@@ -190,8 +189,7 @@ func (e *erase) smallFiles(to string) error {
 	return datadir.WriteFormat(filepath.Join(to, datadir.FormatName), e.epoch, secret, 0)
 }
 
-// checkNewStore opens the new store, which builds its index, and compares everything in
-// it.
+// checkNewStore opens the new store, which builds its index, and checks its integrity.
 func (e *erase) checkNewStore(ctx context.Context, head Revision) (err error) {
 	s, err := Open(filepath.Join(e.dir.Path, datadir.ErasingName), Options{Logger: e.options.Logger})
 	if err != nil {

@@ -9,51 +9,46 @@ import (
 	"koine/kg/internal/base"
 )
 
-// Filter says which changes a reader of the log sees.
+// Filter selects the changes that a watcher or log reader yields.
 type Filter struct {
-	// Patterns admits the changes of statements that fit any of them; an event
-	// comes once however many it fits. Nil admits all. At most MaxPatterns.
+	// Patterns selects changes of statements that match any of them; each change comes once.
+	// Nil selects all. At most MaxPatterns.
 	Patterns []Pattern
-	// Ops admits only these operations, as the reader sees them. Nil admits
-	// all.
+	// Ops selects these operations, as the reader sees them. Nil selects all.
 	Ops []Op
-	// View is under whose eyes the changes are seen: Principal, Graphs,
-	// AllGraphs, MinCertainty, Believed, Recorded, ValidAt and Doubted. A revision or an
-	// age cannot be part of it: an age goes by while nothing changes. A fixed
-	// time does not, so that each assertion is in it or not for good.
+	// View decides the visibility of changes: Principal, Graphs, AllGraphs, MinCertainty,
+	// Believed, Recorded, ValidAt and Doubted. It cannot have a revision or an age: age passes
+	// while nothing changes. With a fixed time, an assertion is visible for good or never.
 	View View
-	// Keep is a further condition on a statement with one assertion. Nil keeps
-	// all. It must be fast and safe for concurrent use.
+	// Keep is a further condition on a statement with one assertion. Nil keeps all. It must be
+	// fast and safe for concurrent use.
 	Keep func(Statement) bool
-	// Replacements also admits the exchange of the whole content of a graph that the
-	// patterns and the view leave room for: see Event.Replaced. Ops and Keep are about
-	// statements and do not matter to it.
+	// Replacements also selects the replacement of a whole graph that the patterns and the
+	// view admit: see Event.Replaced. Ops and Keep do not apply to it.
 	Replacements bool
 }
 
 // MaxPatterns bounds the patterns of one filter.
 const MaxPatterns = 1024
 
-// Event is a change as a watcher sees it: the difference of what its view shows
-// before and after.
+// Event is a change as a reader sees it: the difference between the visible states before and
+// after.
 type Event struct {
 	Op Op
 	// Statement is the quad with the assertion that changed.
 	Statement Statement
-	// Previous, on a Replace, is what went.
+	// Previous holds the statements that a Replace removed.
 	Previous []Statement
-	// StatementRemains, on a Remove, tells that others still back it.
+	// StatementRemains, on a Remove, means that other assertions still back the statement.
 	StatementRemains bool
-	// Replaced, under a filter with Replacements, tells that the content of a graph was
-	// exchanged as a whole. Op and Statement are then zero. A watcher ends behind it
-	// with CodeResync.
+	// Replaced is set for the replacement of a whole graph, under a filter with Replacements.
+	// Op and Statement are then zero. A watcher ends after it with CodeResync.
 	Replaced *GraphReplacement
-	Commit   *Commit // not to be changed; may hold changes that the view does not show, and then not why it was made
+	Commit   *Commit // read-only; may contain hidden changes, and then no justification
 	Position Position
 }
 
-// Start is the position in front of the event's change, where Position is the
-// one behind it.
+// Start returns the position before the change; Position is the one behind it.
 func (e *Event) Start() Position {
 	p, i := e.Position, int(e.Position.Index)
 	if p.Index == EndOfCommit {
@@ -66,37 +61,38 @@ func (e *Event) Start() Position {
 	return p
 }
 
-// watchFilter is a filter made ready: what a reader of the log sees of a change.
+// watchFilter is a prepared filter: it turns changes into events.
 type watchFilter struct {
 	Filter
 	access   Access
 	distrust Distrust
-	hides    func(predicate, graph Term) bool // nil: nothing
-	// patternSet holds the patterns where they are too many to be compared one by
-	// one, and masks which of their parts are bound.
+	hides    func(predicate, graph Term) bool // nil: nothing is hidden
+	// patternSet holds the patterns if there are too many to compare one by one, and masks the
+	// combinations of parts that they bind.
 	patternSet map[Pattern]struct{}
 	masks      []uint8
-	// lastAnswer is the answer about the graph that was asked about last.
+	// lastAnswer caches the decision on the last graph.
 	lastAnswer lastAnswer
-	// lastCommit is what is shown of the commit of the last event.
+	// lastCommit is the commit of the last event and its visible form.
 	lastCommit struct{ of, shown *Commit }
 
-	// forgets tells of which graphs the past is kept from the principal, nil if of
-	// none (Forgetter). What commits behind followed took away is told, and of what
-	// stood in known it must not go without a word: stale then, or err.
+	// forgets reports graphs whose past is hidden from the principal, nil for none
+	// (Forgetter). Removals by commits after followed are visible. A statement that the reader
+	// may know, from up to known, must not vanish without an event: stale or err is then set.
 	forgets         func(graph Term) bool
 	followed, known Revision
 	hasAssertion    func(*Quad, *Assertion) (bool, error)
-	// isDeletedAt tells that nobody finds what a graph held at a revision (generations.hides).
+	// isDeletedAt reports whether the content of a graph at a revision is unreachable
+	// (Generations.Hides).
 	isDeletedAt func(graph Term, at Revision) bool
 	stale       bool
 	err         error
 }
 
-// fewPatterns are as soon compared as looked up.
+// fewPatterns is the number of patterns up to which comparing is as fast as a lookup.
 const fewPatterns = 8
 
-// prepare checks the filter and prepares it.
+// prepare validates the filter and prepares it.
 func (f Filter) prepare(s *Store) (*watchFilter, error) {
 	access, distrust := s.options.Access, s.options.Distrust
 	if f.View.MaxAge != 0 || f.View.At != 0 {
@@ -112,7 +108,7 @@ func (f Filter) prepare(s *Store) (*watchFilter, error) {
 	if err := f.View.Doubting(distrust); err != nil {
 		return nil, err
 	}
-	if f.View.Doubts = nil; f.View.Doubted { // the doubts of the moment decide
+	if f.View.Doubts = nil; f.View.Doubted { // the quarantine at the time of the event decides
 		distrust = base.TrustAll{}
 	}
 	v := &watchFilter{Filter: f, access: access, distrust: distrust, hides: Hidden(access, f.View.Principal), lastAnswer: lastAnswer{current: VersionOf(access)}}
@@ -130,7 +126,7 @@ func (f Filter) prepare(s *Store) (*watchFilter, error) {
 	return v, nil
 }
 
-// matchesQuad tells whether the quad fits any of the patterns.
+// matchesQuad reports whether the quad matches any of the patterns.
 func (f *watchFilter) matchesQuad(q Quad) bool {
 	if f.Patterns == nil {
 		return true
@@ -151,7 +147,7 @@ func (f *watchFilter) matchesQuad(q Quad) bool {
 	return false
 }
 
-// maskedPattern is the pattern that binds these parts to those of the quad.
+// maskedPattern returns the pattern that binds the parts in mask to those of the quad.
 func maskedPattern(q Quad, mask uint8) (p Pattern) {
 	if mask&boundSubject != 0 {
 		p.Subject = q.Subject
@@ -168,7 +164,7 @@ func maskedPattern(q Quad, mask uint8) (p Pattern) {
 	return p
 }
 
-// eventOf gives the event that the change is under the filter, nil if it is none.
+// eventOf returns the event for the change, nil if the filter excludes it.
 func (f *watchFilter) eventOf(epoch Epoch, c *Commit, i int) *Event {
 	ch := &c.Changes[i]
 	if !f.matchesQuad(ch.Quad) || !f.View.Shows(ch.Quad.Graph) || !f.mayRead(&ch.Quad) || f.isDeletedAt(ch.Quad.Graph, c.Revision) {
@@ -191,13 +187,13 @@ func (f *watchFilter) eventOf(epoch Epoch, c *Commit, i int) *Event {
 	return e
 }
 
-// mayRead tells whether the principal may read the statement, in whatever view.
+// mayRead reports whether the principal may read the statement, regardless of the view.
 func (f *watchFilter) mayRead(q *Quad) bool {
 	return f.lastAnswer.mayRead(f.access, &f.View.Principal, q.Graph) && (f.hides == nil || !f.hides(q.Predicate, q.Graph))
 }
 
-// matchesReplacement tells whether the filter is about a graph that the commit replaced. That one
-// was deleted is told to nobody, and nothing of what it held before.
+// matchesReplacement reports whether the commit replaced a graph of the filter. The deletion
+// of a graph is not reported, nor its earlier content.
 func (f *watchFilter) matchesReplacement(c *Commit) bool {
 	r := c.Replaced
 	if r == nil || r.Deleted || !f.View.Shows(r.Graph) || !f.lastAnswer.mayRead(f.access, &f.View.Principal, r.Graph) || f.isDeletedAt(r.Graph, c.Revision) {
@@ -206,8 +202,8 @@ func (f *watchFilter) matchesReplacement(c *Commit) bool {
 	return f.Patterns == nil || slices.ContainsFunc(f.Patterns, func(p Pattern) bool { return p.MayBeIn(r.Graph) })
 }
 
-// seeReplaced gives the event that the replacement of a graph by the commit is under the
-// filter, nil if it is none. It is the commit's only event.
+// seeReplaced returns the event for the replacement of a graph, nil if the filter excludes it.
+// It is the only event of its commit.
 func (f *watchFilter) seeReplaced(epoch Epoch, c *Commit) *Event {
 	if !f.Replacements || !f.matchesReplacement(c) {
 		return nil
@@ -215,17 +211,17 @@ func (f *watchFilter) seeReplaced(epoch Epoch, c *Commit) *Event {
 	return &Event{Commit: f.visibleCommit(c), Replaced: c.Replaced.Shown(f.isPartlyHidden(c.Replaced.Graph)), Position: replacedAt(epoch, c)}
 }
 
-// replacedAt is the position behind the event of a commit that replaced a graph. The end
-// of the commit is behind what a watcher tells next, that the graph has to be read anew.
+// replacedAt returns the position behind the event of a replacement. The end of the commit is
+// the position behind the CodeResync that follows.
 func replacedAt(epoch Epoch, c *Commit) Position { return Position{epoch, c.Revision, 0} }
 
-// isPartlyHidden tells whether some of the graph may be hidden from the principal, or of its
-// past.
+// isPartlyHidden reports whether statements of the graph, or of its past, may be hidden from
+// the principal.
 func (f *watchFilter) isPartlyHidden(graph Term) bool {
 	return f.hides != nil || f.distrust.Doubted() != nil || f.forgets != nil && f.forgets(graph)
 }
 
-// visibleCommit is the commit with what the principal may know of why it was made.
+// visibleCommit returns the commit without the texts that the principal may not read.
 func (f *watchFilter) visibleCommit(c *Commit) *Commit {
 	if f.lastCommit.of != c {
 		f.lastCommit.of = c
@@ -238,7 +234,7 @@ func (f *watchFilter) visibleCommit(c *Commit) *Commit {
 	return f.lastCommit.shown
 }
 
-// isVisible tells whether the assertion is seen as one of the quad.
+// isVisible reports whether the assertion of the quad is visible.
 func (f *watchFilter) isVisible(q Quad, a Assertion) bool {
 	return f.View.Admits(a) && !f.isQuarantined(q.Graph, &a) && (f.Keep == nil || f.Keep(singleStatement(q, a)))
 }
@@ -247,9 +243,9 @@ func singleStatement(q Quad, a Assertion) Statement {
 	return Statement{Quad: q, Assertions: []Assertion{a}}
 }
 
-// seeAdd: a new assertion is an add, one that took the place of its source's
-// earlier one or of other statements a replace, and one that the view no longer
-// admits a removal of the earlier.
+// seeAdd fills in the event of an addition. A new assertion is an Add, one that replaces an
+// earlier one of its source or other statements is a Replace, and one that the view does not
+// admit is a Remove of the earlier one.
 func (f *watchFilter) seeAdd(e *Event, c *Commit, ch *Change) bool {
 	old, had := base.FindSource(ch.Before, ch.Assertion.Source)
 	had = had && f.isVisible(ch.Quad, old)
@@ -276,7 +272,7 @@ func (f *watchFilter) seeAdd(e *Event, c *Commit, ch *Change) bool {
 	for _, i := range ch.Replaces {
 		gone := &c.Changes[i]
 		if list := f.withdrawnAssertions(gone); f.matchesQuad(gone.Quad) && len(list) > 0 {
-			if forgotten { // it is in the same graph
+			if forgotten { // same graph
 				f.noteUnreported(gone.Since)
 				continue
 			}
@@ -289,8 +285,8 @@ func (f *watchFilter) seeAdd(e *Event, c *Commit, ch *Change) bool {
 	return true
 }
 
-// seeRemove: what was withdrawn and had been seen. What a replace removed is
-// shown with its add, if that is seen.
+// seeRemove fills in the event of a removal of visible assertions. Removals by a replace are
+// part of the event of its addition, if that is visible.
 func (f *watchFilter) seeRemove(e *Event, c *Commit, ch *Change) bool {
 	gone := f.withdrawnAssertions(ch)
 	if len(gone) == 0 {
@@ -311,7 +307,7 @@ func (f *watchFilter) seeRemove(e *Event, c *Commit, ch *Change) bool {
 	return true
 }
 
-// withdrawnAssertions lists the assertions that a removal withdrew and that were seen.
+// withdrawnAssertions lists the visible assertions that a removal withdrew.
 func (f *watchFilter) withdrawnAssertions(ch *Change) []Assertion {
 	var list []Assertion
 	for _, a := range ch.Before {
@@ -322,22 +318,22 @@ func (f *watchFilter) withdrawnAssertions(ch *Change) []Assertion {
 	return list
 }
 
-// isStillVisible tells whether the statement is still seen after the change.
+// isStillVisible reports whether the statement is visible after the change.
 func (f *watchFilter) isStillVisible(ch *Change) bool {
 	return slices.ContainsFunc(ch.After, func(a Assertion) bool { return f.isVisible(ch.Quad, a) })
 }
 
-// retryWatch is when it may make sense to ask for a watcher again.
+// retryWatch is the RetryAfter of a refused watcher.
 const retryWatch = 5 * time.Second
 
-// filterIndex finds the watchers any of whose patterns a change fits without
-// looking at all of them: by which terms of the pattern are bound, and their
-// hash. Terms that the store has not seen can be watched like any other.
+// filterIndex finds the watchers with a pattern that a change matches, without trying all: it
+// hashes the terms that a pattern binds. Terms that the store does not know can be watched
+// too.
 type filterIndex struct {
 	seed  maphash.Seed
-	masks [16]map[uint64][]*Watcher // by which parts are bound
-	used  []uint8                   // masks that hold any
-	round uint64                    // of match, so that each watcher is told once
+	masks [16]map[uint64][]*Watcher // by the parts bound
+	used  []uint8                   // masks with entries
+	round uint64                    // of matchCommit, so that each watcher is called once
 }
 
 func newFilterIndex() filterIndex { return filterIndex{seed: maphash.MakeSeed()} }
@@ -365,7 +361,7 @@ func maskOf(p Pattern) (mask uint8) {
 	return mask
 }
 
-// hashes are those of a quad's four terms.
+// hashes are the hashes of a quad's terms.
 type hashes [4]uint64
 
 func (x *filterIndex) hashQuad(q Quad) (h hashes) {
@@ -389,10 +385,10 @@ func (h *hashes) maskedKey(mask uint8) uint64 {
 	return k
 }
 
-// everyQuad is what a filter without patterns admits.
+// everyQuad stands for the patterns of a filter that has none.
 var everyQuad = []Pattern{{}}
 
-// eachKey calls fn for the mask and the key of each of the watcher's patterns.
+// eachKey calls fn with the mask and the key of each of the watcher's patterns.
 func (x *filterIndex) eachKey(w *Watcher, fn func(mask uint8, key uint64)) {
 	patterns := w.filter.Patterns
 	if patterns == nil {
@@ -434,9 +430,9 @@ func (x *filterIndex) remove(w *Watcher) {
 	})
 }
 
-// matchCommit calls fn once for every watcher that the commit may concern, and not for
-// each change or pattern: many may wait for everything while many things change
-// at once. A nil commit may concern everybody.
+// matchCommit calls fn once for each watcher that the commit may concern, not once per change
+// or pattern: many may watch everything while many things change. A nil commit may concern
+// all.
 func (x *filterIndex) matchCommit(c *Commit, fn func(*Watcher)) {
 	x.round++
 	tell := func(list []*Watcher) {

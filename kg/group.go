@@ -12,45 +12,44 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// maxGroupBytes is from how many bytes for the log on a group takes no further
-// update. With one more of wal.MaxEntryBytes it is far below wal.MaxBatchBytes,
-// past which an append fails and the store takes no updates any more.
+// maxGroupBytes is the size in the log from which a group takes no further update. With one
+// more entry of wal.MaxEntryBytes it is far below wal.MaxBatchBytes, beyond which an append
+// fails and makes the store read-only.
 const maxGroupBytes = 32 << 20
 
-// group is the updates that are executed together, share one fsync, and become
-// visible at once.
+// group is a set of updates that are executed together, share one fsync and become visible at
+// once.
 type group struct {
 	s         *Store
 	updates   []*update
-	snapshot  *index.BadgerKV // what it reads; closed once it is executed
+	snapshot  *index.BadgerKV // closed after the execution
 	w         *index.IndexWriter
 	catalogue *index.Catalogue
-	revision  Revision // of the last commit in it
+	revision  Revision // of its last commit
 	time      time.Time
 	commits   []*Commit
-	entries   []wal.Prepared // of the commits; one without bytes is still to be made
-	bytes     int            // that the entries may come to
-	scratch   *scratch       // the committer's
+	entries   []wal.Prepared // of the commits; one without bytes is still to be encoded
+	bytes     int            // upper bound of the entries' size
+	scratch   *scratch       // belongs to the committer
 	hash      [32]byte       // of the last log entry
-	// before are the commits of the group ahead, which the log may not have yet.
+	// before holds the commits of the group ahead, which may not be in the log yet.
 	before []*Commit
-	// system tells that the last commit changes a graph of koine's own by which
-	// something is decided. It ends the group: the next update is executed under
-	// what it says.
+	// system means that the last commit changes a graph that decisions depend on. It ends the
+	// group: the next update is executed under the new decisions.
 	system bool
-	// trial tells that the group is one update that is judged and never appended.
+	// trial means that the group is one update that is judged and never appended.
 	trial bool
-	// refusal, if not nil, is why the store takes no updates; with freesOnly it takes
-	// those that free space.
+	// refusal is the error that updates get, nil for none. With freesOnly, updates that free
+	// space are taken.
 	refusal   error
 	freesOnly bool
 
 	began, executed, appended, applied time.Time
-	took                               time.Duration // by the append
+	took                               time.Duration // duration of the append
 }
 
-// newGroup starts a group on top of all that was committed, and of the group ahead.
-// Only the committer does, which alone changes the layers that the group reads.
+// newGroup begins a group on top of all commits and of the group ahead. Only the committer
+// calls it: it alone changes the layers that the group reads.
 func (s *Store) newGroup() *group {
 	began := time.Now()
 	snapshot := s.newKV(s.layers.flushed)
@@ -77,17 +76,15 @@ func (s *Store) newGroup() *group {
 	return g
 }
 
-// scratch is what the committer makes commits in, one after the other.
+// scratch is reusable memory in which the committer builds commits.
 type scratch struct {
-	// room is where the changes of the next commit go: behind those of others, in an
-	// array that these share.
+	// room is the free end of an array of changes that successive commits share.
 	room []Change
-	last int // how many the commit before had
-	// undo is the place for what an update has to take back; terms is how many the last
-	// group brought.
+	last int // number of changes of the last commit
+	// undo is memory for undo steps; terms is the number of new terms in the last group.
 	undo  []index.UndoStep
 	terms int
-	// lists are the places for keys that groups write: of the one ahead, and of the next.
+	// lists is memory for the keys of groups: of the one ahead and of the next.
 	lists [][]index.KeyWrite
 }
 
@@ -105,7 +102,7 @@ const (
 	maxLists    = 2
 )
 
-// keyList is a place for keys.
+// keyList returns memory for keys.
 func (s *scratch) keyList() []index.KeyWrite {
 	n := len(s.lists)
 	if n == 0 {
@@ -116,8 +113,8 @@ func (s *scratch) keyList() []index.KeyWrite {
 	return list
 }
 
-// takeList keeps the place of a group's keys for the next group, once they are in the
-// layer below.
+// takeList keeps the memory of a group's keys for the next group, once they are in the layer
+// below.
 func (s *scratch) takeList(o *index.Overlay) {
 	list := o.Unread
 	o.Unread, o.Marked = nil, 0
@@ -128,7 +125,7 @@ func (s *scratch) takeList(o *index.Overlay) {
 	s.lists = append(s.lists, list[:0])
 }
 
-// changeList is an empty list for those of the next update.
+// changeList returns an empty list for the changes of the next update.
 func (s *scratch) changeList() []Change {
 	if cap(s.room) < max(min(s.last, roomAtOnce), 1) {
 		s.room = make([]Change, 0, roomAtOnce)
@@ -136,12 +133,12 @@ func (s *scratch) changeList() []Change {
 	return s.room
 }
 
-// retainChanges gives the changes of a commit as they are kept. They may come to so many bytes
-// in the log.
+// retainChanges returns the changes of a commit as they are kept. bytes bounds their size in
+// the log.
 func (s *scratch) retainChanges(changes []Change, bytes int) []Change {
 	s.last = len(changes)
 	switch {
-	case s.last > cap(s.room): // they had to go elsewhere
+	case s.last > cap(s.room): // they did not fit
 		s.reset()
 		return slices.Clip(changes)
 	case bytes > maxShared:
@@ -153,7 +150,7 @@ func (s *scratch) retainChanges(changes []Change, bytes int) []Change {
 	return slices.Clip(changes)
 }
 
-// reset clears what was written where the next changes go.
+// reset clears the memory for the next changes.
 func (s *scratch) reset() { clear(s.room[:cap(s.room)]) }
 
 func (s *Store) startGroup(h *head, base index.KV) *group {
@@ -168,8 +165,8 @@ func (s *Store) startGroup(h *head, base index.KV) *group {
 	}
 }
 
-// newHead is the newest revision with the group, but for the hash: the log is perhaps
-// still at work.
+// newHead returns the newest revision with the group. It lacks the hash, which the append may
+// still be computing.
 func (g *group) newHead() *head {
 	return &head{revision: g.revision, time: g.time, catalogue: g.catalogue, generations: g.w.Generations, nextNumber: g.w.Dict.Fresh.Next}
 }
@@ -184,7 +181,7 @@ func (g *group) executeAll(updates []*update) {
 		g.updates = updates[:i+1]
 		u.group = g
 		switch {
-		case !u.taken.CompareAndSwap(false, true): // given up by its caller
+		case !u.taken.CompareAndSwap(false, true): // its caller gave up
 		case u.ctx.Err() != nil:
 			u.err = errGivenUp(u.ctx)
 		case g.refusal != nil && !(u.freesSpace && g.freesOnly):
@@ -195,7 +192,7 @@ func (g *group) executeAll(updates []*update) {
 			u.receipt, u.err = g.executeUpdate(u)
 		}
 	}
-	g.w.O.Mark() // nothing of it is taken back any more, whoever reads it from here on
+	g.w.O.Mark() // final: from here on nothing of it is undone
 	if s.scratch.undo = g.w.O.Undo; cap(s.scratch.undo) > maxUndoKept {
 		s.scratch.undo = nil
 	}
@@ -205,13 +202,13 @@ func (g *group) executeAll(updates []*update) {
 	s.tempo.noteExecuted(len(g.updates), g.executed.Sub(g.began))
 }
 
-// laterBytes is up to how large an entry may become that is made only when the log is
-// about to take it, which may be beside the execution of the next group. A larger one
-// is made at once: it may be more than the log takes.
+// laterBytes is the size up to which an entry is encoded just before the append, perhaps
+// beside the execution of the next group. A larger one is encoded at once: it may exceed the
+// bound of the log.
 const laterBytes = 1 << 20
 
-// appendToLog writes an executed group to the log and returns when it is durable. One
-// append runs at a time.
+// appendToLog appends an executed group to the log and returns when it is durable. One append
+// runs at a time.
 func (g *group) appendToLog() error {
 	if len(g.commits) == 0 {
 		return nil
@@ -240,21 +237,20 @@ func (g *group) appendToLog() error {
 	}
 	g.hash = s.wal.LastHash()
 	fresh := g.w.Dict.Fresh
-	for i, t := range fresh.Order { // they have their numbers for good now
+	for i, t := range fresh.Order { // their numbers are final now
 		s.cache.Add(t, fresh.First()+uint64(i))
 	}
 	return nil
 }
 
-// executeUpdate makes one update. What fails or is refused leaves nothing behind. It never
-// judges: an update whose verdict does not hold any more, or that has none, goes back
-// to its caller with errOvertaken.
+// executeUpdate executes one update. A failed or refused one leaves nothing behind. It never
+// judges: an update without a valid verdict gets errOvertaken.
 func (g *group) executeUpdate(u *update) (Receipt, error) {
 	if r, found, err := g.firstReceipt(&u.meta); found || err != nil {
 		return r, err
 	}
 	if u.held != nil && u.held.rules != g.s.rulesVersion() {
-		return Receipt{}, errOvertaken // by other rules it may be made, or refused
+		return Receipt{}, errOvertaken // the rules have changed
 	}
 	if u.meta.HasExpected && u.meta.ExpectedRevision > g.revision {
 		return Receipt{}, Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", u.meta.ExpectedRevision, g.revision).At("expectedRevision")
@@ -279,7 +275,7 @@ func (g *group) executeUpdate(u *update) (Receipt, error) {
 	return r, err
 }
 
-// runUpdate calls the update's function. An error undoes what it wrote.
+// runUpdate calls the update's function, and undoes its changes after an error.
 func (g *group) runUpdate(u *update) (*Tx, error) {
 	g.w.O.Mark()
 	tx := &Tx{
@@ -328,8 +324,8 @@ func (g *group) runUpdate(u *update) (*Tx, error) {
 	return tx, nil
 }
 
-// commitTime is the time of the group's next commit: never before that of the last,
-// so that times and revisions are in the same order.
+// commitTime returns the time of the group's next commit, never before that of the last, so
+// that times and revisions are in the same order.
 func (g *group) commitTime() time.Time {
 	now := g.s.options.Clock().UTC().Truncate(time.Millisecond)
 	if now.Before(g.time) {
@@ -338,7 +334,7 @@ func (g *group) commitTime() time.Time {
 	return now
 }
 
-// callUpdate turns a panic in an update's function into that update's error.
+// callUpdate calls an update's function and turns a panic into an error.
 func callUpdate(fn func(*Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -348,18 +344,18 @@ func callUpdate(fn func(*Tx) error, tx *Tx) (err error) {
 	return fn(tx)
 }
 
-// errPanic is the error that a panic in what a caller handed in becomes.
+// errPanic returns the error for a panic in a caller's function.
 func errPanic(where string, p any) *Error {
 	return &Error{Code: CodeInternal, Message: "internal error", Err: fmt.Errorf("panic in %s: %v\n%s", where, p, debug.Stack())}
 }
 
-// addCommit takes an executed update into the group as a commit.
+// addCommit adds an executed update to the group as a commit.
 func (g *group) addCommit(u *update, tx *Tx) (Receipt, error) {
 	m := &tx.meta
 	if len(tx.changes) == 0 && tx.replaced == nil && tx.written == nil && m.IdempotencyKey == "" {
 		tx.undo()
 		r := Receipt{Revision: g.revision, Position: g.endPosition()}
-		if u.held != nil { // it is kept already
+		if u.held != nil { // it is stored as a proposal
 			r.Verdict, r.ProposalID = u.held.Verdict, u.held.id
 		}
 		return r, nil
@@ -404,8 +400,8 @@ func (g *group) addCommit(u *update, tx *Tx) (Receipt, error) {
 	return receiptOf(c, g.s.dir.Epoch), nil
 }
 
-// firstReceipt gives the first answer to an idempotency key that was used before,
-// without what it changed where the log no longer holds it.
+// firstReceipt returns the first answer to an idempotency key that was used before. It lacks
+// the changes if the log was cut.
 func (g *group) firstReceipt(m *Meta) (Receipt, bool, error) {
 	if m.IdempotencyKey == "" {
 		return Receipt{}, false, nil
@@ -419,14 +415,14 @@ func (g *group) firstReceipt(m *Meta) (Receipt, bool, error) {
 		return Receipt{}, false, err
 	}
 	if row.Millis < g.s.oldestKey(g.commitTime()) {
-		return Receipt{}, false, nil // forgotten
+		return Receipt{}, false, nil // the key has expired
 	}
 	if row.ContentHash != m.ContentHash {
 		return Receipt{}, false, Errorf(CodeIdempotencyConflict, "the idempotency key was used for another update").At("idempotencyKey")
 	}
 	c, err := g.commitAt(row.Revision)
 	if CodeOf(err) == CodeRevisionGone {
-		// The log was cut: that it was made, and when, is all that is left to say.
+		// The log was cut: only the revision and the time are left.
 		c = &Commit{Revision: row.Revision, Time: time.UnixMilli(row.Millis).UTC(), ProposalID: row.Proposal, Held: row.Proposal != ""}
 	} else if err != nil {
 		return Receipt{}, false, err
@@ -436,7 +432,7 @@ func (g *group) firstReceipt(m *Meta) (Receipt, bool, error) {
 	return r, true, nil
 }
 
-// commitAt is that of a revision, as the group's updates see it.
+// commitAt returns the commit of a revision as the group's updates see it.
 func (g *group) commitAt(r Revision) (*Commit, error) {
 	for _, list := range [...][]*Commit{g.commits, g.before} {
 		if len(list) > 0 && r >= list[0].Revision {

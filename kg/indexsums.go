@@ -23,11 +23,10 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// indexSums are the checksums of the files of an index that was closed in order,
-// as the file CLEAN keeps them. Badger believes its tables: a bad byte in one can
-// leave rows out without a word, never come back, or end the process, so they are
-// read once: a small index before Badger opens it, a large one beside everything else,
-// so that opening it does not take longer the larger it is.
+// indexSums are the checksums of the files of an index that was closed cleanly, stored in the
+// file CLEAN. Badger trusts its tables: a bad byte in one can lose rows silently, hang, or end
+// the process. So all of them are read once: a small index before Badger opens it, a large one
+// in the background, so that opening does not take longer for it.
 type indexSums struct {
 	Files map[string]fileSum `json:"files"`
 }
@@ -39,25 +38,25 @@ type fileSum struct {
 
 const (
 	tableSuffix = ".sst"
-	// uncheckedName is CLEAN while files are still to be read, so that they are compared
-	// also after a process that was killed meanwhile.
+	// uncheckedName is the name of CLEAN while files are still unread. They are then compared
+	// even after the process was killed.
 	uncheckedName = "UNCHECKED"
-	// maxSummedBytes is the size of an index up to which its files are summed. Check
-	// verifies any.
+	// maxSummedBytes is the size up to which an index gets checksums. Check verifies an index
+	// of any size.
 	maxSummedBytes = 4 << 30
-	// summedFirst is how much of an index is read before it is opened.
+	// summedFirst is how many bytes of an index are read before it is opened.
 	summedFirst = 64 << 20
 )
 
-// sumOf tells what sum a file had when the index was closed. Tables are written once and
-// never changed, so that a sum of one is good for as long as it is there.
+// sumOf returns the sum of a file when the index was closed. Tables never change once written,
+// so the sum of a table is good for its lifetime.
 func (s indexSums) sumOf(name string, size int64) (fileSum, bool) {
 	sum, ok := s.Files[name]
 	return sum, ok && sum.Bytes == size && strings.HasSuffix(name, tableSuffix)
 }
 
-// sumIndex sums the files in an index directory but for CLEAN itself, none when
-// they are too large. Tables that are known are not read again.
+// sumIndex returns the sums of the files in an index directory without CLEAN, none if they are
+// too large. It does not read known tables again.
 func sumIndex(path string, known indexSums) (indexSums, error) {
 	sums := indexSums{Files: make(map[string]fileSum)}
 	sizes, err := sizesOf(path)
@@ -92,7 +91,7 @@ type sizedFile struct {
 	bytes int64
 }
 
-// sizesOf lists the files of an index but for CLEAN and UNCHECKED, the smallest first.
+// sizesOf lists the files of an index without CLEAN and UNCHECKED, smallest first.
 func sizesOf(path string) (list []sizedFile, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -116,7 +115,7 @@ const sumRoomBytes = 256 << 10
 
 var sumRooms = sync.Pool{New: func() any { return new([sumRoomBytes]byte) }}
 
-// sumFile reads a file, and closes it.
+// sumFile reads a file and closes it.
 func sumFile(f io.ReadCloser) (s fileSum, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
@@ -127,7 +126,7 @@ func sumFile(f io.ReadCloser) (s fileSum, err error) {
 	return s, err
 }
 
-// writeClean leaves the sign that the index was closed in order.
+// writeClean writes CLEAN, which says that the index was closed cleanly.
 func writeClean(path string, known indexSums) error {
 	sums, err := sumIndex(path, known)
 	if err != nil {
@@ -146,11 +145,11 @@ func writeSums(path string, sums indexSums) error {
 
 var errIndexChanged = errors.New("its files are not as they were closed")
 
-// closedIndex is what an index was when it was closed in order.
+// closedIndex is the state of an index that was closed cleanly.
 type closedIndex struct {
 	sums   indexSums
-	unread []unreadFile // open, so that compaction does not take them away
-	// unchecked are the tables that were not read when the store was closed.
+	unread []unreadFile // open, so that compaction cannot remove them
+	// unchecked are the tables that were still unread when the store was closed.
 	unchecked []string
 }
 
@@ -159,12 +158,11 @@ type unreadFile struct {
 	file *os.File
 }
 
-// compareClean compares the files of an index with the sign that it was closed in order:
-// their names and sizes, and the contents of the smallest, which together have no more
-// bytes than budget. The caller closes what is left unread.
+// compareClean compares the files of an index with CLEAN: names, sizes, and the contents of
+// the smallest, up to budget bytes in all. The caller closes the unread ones.
 func compareClean(path string, budget int64) (was closedIndex, err error) {
 	if was.sums, err = readSums(filepath.Join(path, datadir.CleanName)); err != nil || was.sums.Files == nil {
-		return was, err // without sums, it was too large
+		return was, err // too large for sums
 	}
 	sizes, err := sizesOf(path)
 	if err != nil {
@@ -176,9 +174,9 @@ func compareClean(path string, budget int64) (was closedIndex, err error) {
 	return was, was.compareSums(path, sizes, budget)
 }
 
-// compareUnchecked compares the tables of an index whose store ended before it had read
-// all of them. A table that is gone may have been rewritten without what was damaged in
-// it: then the index is not trusted.
+// compareUnchecked compares the unread tables of an index whose store ended before it had read
+// all. If such a table is gone, a compaction may have copied its damage: the index is then not
+// trusted.
 func compareUnchecked(path string, budget int64) (was closedIndex, err error) {
 	if was.sums, err = readSums(filepath.Join(path, uncheckedName)); err != nil {
 		return was, err
@@ -208,8 +206,7 @@ func readSums(path string) (s indexSums, err error) {
 	return s, err
 }
 
-// compareSums compares files with their sums, as far as the budget goes, and leaves the
-// others open.
+// compareSums compares files with their sums, up to budget bytes, and leaves the others open.
 func (was *closedIndex) compareSums(path string, files []sizedFile, budget int64) (err error) {
 	defer func() {
 		if err != nil {
@@ -236,21 +233,21 @@ func (was *closedIndex) compareSums(path string, files []sizedFile, budget int64
 	return nil
 }
 
-// isRewritten tells whether a table is gone that was not read before the store was closed.
+// isRewritten reports whether a table is gone that was unread when the store was closed.
 func (was *closedIndex) isRewritten(path string) bool {
 	return slices.ContainsFunc(was.unchecked, func(name string) bool { return !datadir.Exists(filepath.Join(path, name)) })
 }
 
 func (c *closedIndex) close() {
 	for _, f := range c.unread {
-		_ = f.file.Close() // it was read at most
+		_ = f.file.Close() // opened for reading
 	}
 	c.unread = nil
 }
 
-// checkIndexFiles reads what opening left unread of an index, until the store is closed.
-// Where a file has changed, no updates are taken, and the next start builds the index
-// from the log.
+// checkIndexFiles reads the files that opening left unread, until the store is closed. If one
+// of them has changed, the store becomes read-only, and the next start rebuilds the index from
+// the log.
 func (s *Store) checkIndexFiles() {
 	defer s.stopped.Done()
 	c := &s.closedIndex
@@ -276,7 +273,7 @@ func (s *Store) checkIndexFiles() {
 			continue
 		}
 		err = errors.Join(errIndexChanged, err)
-		if !s.options.ReadOnly { // sums that no index has
+		if !s.options.ReadOnly { // write sums that no index has
 			err = errors.Join(err, writeSums(s.indexPath(), indexSums{Files: map[string]fileSum{}}))
 		}
 		s.setReadOnly(errReadOnly("the index was damaged while it was closed; opening the store again builds it from the log", err))
@@ -290,7 +287,7 @@ func (s *Store) checkIndexFiles() {
 	}
 }
 
-// untilStopped ends a reading when the store is closed.
+// untilStopped is a reader that fails when the store is closed.
 type untilStopped struct {
 	*os.File
 	stop <-chan struct{}
@@ -305,9 +302,8 @@ func (u untilStopped) Read(p []byte) (int, error) {
 	}
 }
 
-// keySum tells sets of keys apart without keeping them: their number, and the sum of
-// what each is hashed to. Two that are not the same have the same sum in one of 2^64
-// cases.
+// keySum identifies a set of keys: their number and the sum of their hashes. Two different
+// sets have equal sums with probability 2^-64.
 type keySum struct{ n, sum uint64 }
 
 func (k *keySum) add(seed maphash.Seed, key []byte) {
@@ -315,7 +311,7 @@ func (k *keySum) add(seed maphash.Seed, key []byte) {
 	k.sum += maphash.Bytes(seed, key)
 }
 
-// keySums are of the keys of SPOG that each order must hold, in the sequence of
+// keySums are the sums of the keys of SPOG that each order must have, in the sequence of
 // keys.Orders.
 type keySums [len(keys.Orders)]keySum
 
@@ -327,11 +323,11 @@ func (k *keySums) add(seed maphash.Seed, q IDQuad, key []byte) {
 	}
 }
 
-// total is the sum for the orders that hold every key.
+// total returns the sum for orders that have every key.
 func (k *keySums) total() keySum { return k[0] }
 
-// twinOf appends the key of SPOG, or of its past, that stands for the same as a key of
-// an order; ok is false for one that no order has.
+// twinOf appends the key of SPOG, or of its past, for the same statement as a key of an order.
+// ok is false for an invalid key.
 func twinOf(dst []byte, o keys.Order, key []byte) (twin []byte, q IDQuad, ok bool) {
 	q, ok = o.Parse(key)
 	if o != o.Past() {
@@ -341,7 +337,7 @@ func twinOf(dst []byte, o keys.Order, key []byte) (twin []byte, q IDQuad, ok boo
 	return keys.SPOG.AppendPast(dst, q, from, to), q, ok && inOrder
 }
 
-// appendNumbered makes a record of a graph and a number that sorts like them.
+// appendNumbered appends a record of a graph and a number that sorts like the two.
 func appendNumbered(dst []byte, graph ID, n int64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, graph[:]...), uint64(n)^1<<63)
 }
@@ -350,11 +346,11 @@ func parseNumbered(row []byte) (graph ID, n int64) {
 	return ID(row[:keys.IDSize]), int64(binary.BigEndian.Uint64(row[keys.IDSize:]) ^ 1<<63)
 }
 
-// maxCounted bounds how many keys a check counts in memory at a time.
+// maxCounted bounds the keys that a check counts in memory.
 const maxCounted = 1 << 16
 
-// keyCounter counts by keys. When there are too many in memory, what they have so far
-// becomes records, which are added up when they come together.
+// keyCounter counts keys. Beyond maxCounted keys it spills the counts to sorted records, which
+// it adds up in the end.
 type keyCounter struct {
 	most   int
 	counts index.SourceCounts
@@ -373,10 +369,10 @@ func newCounting(s *extsort.Sorter, most int) *keyCounter {
 
 func (c *keyCounter) countKey(key []byte) { c.counts[string(key)]++ }
 
-// countSources counts those of a value of SPOG, as far as it can be read.
+// countSources counts the sources in a value of SPOG, as far as it can be parsed.
 func (c *keyCounter) countSources(value []byte) { _ = c.counts.Add(value) }
 
-// spillIfFull makes room if there is too much in memory.
+// spillIfFull spills the counts if there are too many in memory.
 func (c *keyCounter) spillIfFull() error {
 	if len(c.counts) <= c.most {
 		return nil
@@ -395,8 +391,8 @@ func (c *keyCounter) spill() error {
 	return nil
 }
 
-// sortedCounts gives the keys in order, each once. Nothing may be counted any more. All keys
-// with the same first byte have the same length, so that records sort like keys.
+// sortedCounts yields each key once, in order, with its count. It ends the counting. Keys with
+// the same first byte have the same length, so that records sort like keys.
 func (c *keyCounter) sortedCounts() iter.Seq2[keyCount, error] {
 	return func(yield func(keyCount, error) bool) {
 		if err := c.spill(); err != nil {

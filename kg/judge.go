@@ -13,10 +13,9 @@ import (
 	"koine/kg/internal/logentry"
 )
 
-// judgeUpdate runs an update on its caller's goroutine against a snapshot and judges
-// it there. The committer never judges: where the update comes to something else
-// meanwhile, or a subject that it is about has changed, it is tried again here. For
-// a dry run this is all.
+// judgeUpdate runs an update on its caller's goroutine against a snapshot and judges it there.
+// The committer never judges: if the update then comes to other changes, or one of its
+// subjects has changed, it is judged here again. A dry run ends here.
 func (s *Store) judgeUpdate(u *update) (Receipt, *judgedUpdate, error) {
 	p, err := s.pin(u.ctx)
 	if err != nil {
@@ -59,7 +58,7 @@ func (s *Store) judgeUpdate(u *update) (Receipt, *judgedUpdate, error) {
 	return receipt, j, nil
 }
 
-// rulesVersion is asked before anything is looked at that rules decide about.
+// rulesVersion returns Options.RulesVersion. It is read before anything that rules depend on.
 func (s *Store) rulesVersion() uint64 {
 	if s.options.RulesVersion == nil {
 		return 0
@@ -67,10 +66,10 @@ func (s *Store) rulesVersion() uint64 {
 	return s.options.RulesVersion()
 }
 
-// newTrial is a group of one that is never appended. The numbers of its terms
-// are of no account.
+// newTrial returns a group of one update that is never appended. Its term numbers are
+// arbitrary.
 func (s *Store) newTrial(h *head, base index.KV) *group {
-	const farAhead = 1 << 62 // of any number that the dictionary gives
+	const farAhead = 1 << 62 // greater than all numbers in the dictionary
 	trial := *h
 	trial.nextNumber = farAhead
 	g := s.startGroup(&trial, base)
@@ -79,7 +78,7 @@ func (s *Store) newTrial(h *head, base index.KV) *group {
 	return g
 }
 
-// runVerifier asks the verifier, if there is one and the update has an effect.
+// runVerifier calls the verifier if the update has an effect.
 func (g *group) runVerifier(u *update, tx *Tx) (v Verdict, err error) {
 	if tx.before == nil {
 		return v, nil
@@ -98,8 +97,8 @@ func (g *group) runVerifier(u *update, tx *Tx) (v Verdict, err error) {
 	return v.forOwn(tx), err
 }
 
-// callVerifier asks the verifier. It ends with ctx, and with the judgements of the store
-// (EndJudging). A panic of the verifier is an error.
+// callVerifier calls the verifier. The call ends with ctx and with EndJudging. A panic of the
+// verifier becomes an error.
 func (s *Store) callVerifier(ctx context.Context, judgement func(ctx context.Context) Judgement) (v Verdict, err error) {
 	inner, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -114,17 +113,16 @@ func (s *Store) callVerifier(ctx context.Context, judgement func(ctx context.Con
 	return v, err
 }
 
-// EndJudging ends the judgements that are under way and those that begin later, and
-// with them their updates, which get CodeClosed: a server that ends does not wait for
-// them. Close does it too.
+// EndJudging ends all judgements, running and future, and their updates with CodeClosed, so
+// that a server can shut down without waiting for them. Close calls it.
 func (s *Store) EndJudging() { s.endJudging() }
 
 func errJudgingEnded() *Error {
 	return Errorf(CodeClosed, "the store is about to be closed: the update was not judged, and not made")
 }
 
-// judgedChanges are those that verifiers are asked about: what a proposal would
-// add is judged when it is applied.
+// judgedChanges returns the changes for the verifier. It leaves out the content of proposals,
+// which is judged when a proposal is applied.
 func judgedChanges(all []Change) []Change {
 	pending := func(c Change) bool { return IsPendingGraph(c.Quad.Graph) }
 	if !slices.ContainsFunc(all, pending) {
@@ -133,7 +131,7 @@ func judgedChanges(all []Change) []Change {
 	return slices.DeleteFunc(slices.Clone(all), pending)
 }
 
-// snapshotOver is what the update's caller sees of a layer of the group.
+// snapshotOver returns a snapshot of a layer of the group under the caller's view.
 func (g *group) snapshotOver(ctx context.Context, u *update, tx *Tx, layer index.KV, pending *index.Deltas) *Snapshot {
 	return &Snapshot{
 		ctx: ctx, kv: layer, dict: g.w.Dict, access: tx.access, hides: Hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending, generations: g.w.Generations,
@@ -142,22 +140,22 @@ func (g *group) snapshotOver(ctx context.Context, u *update, tx *Tx, layer index
 	}
 }
 
-// MaxJudgements is how often an update is judged at most: the first time, and again
-// each time that something it was judged by changed before it was committed.
+// MaxJudgements bounds how often an update is judged: the first time, and again whenever an
+// input of the verdict changed before the commit.
 const MaxJudgements = 32
 
-// turnTime is how long an overtaken update waits for those that were overtaken by the
-// same thing before it. A judgement that takes longer than that does not hold up the
-// others: they then compete with it.
+// turnTime bounds how long an overtaken update waits for those before it that were overtaken
+// by the same change. A judgement that takes longer does not hold the others up: they compete
+// with it.
 const turnTime = 250 * time.Millisecond
 
-// errOvertaken sends an update back to its caller's goroutine to be judged anew. It
-// never leaves the store.
+// errOvertaken sends an update back to its caller's goroutine for another judgement. It never
+// leaves the store.
 var errOvertaken = errors.New("the verdict was overtaken")
 
-// isOvertaken tells whether the update needs a verdict that it does not have: on what it
-// comes to now, by the same rules, of subjects that have not changed since, and nothing
-// else changed that the verdict was made from. by is the key of what changed.
+// isOvertaken reports whether the update has no valid verdict: its changes, its subjects, a
+// dependency or the rules differ from those judged. by is the hash of the input that changed,
+// 0 if unknown.
 func (g *group) isOvertaken(u *update, tx *Tx) (by uint64, overtaken bool) {
 	s := g.s
 	if u.held != nil || !tx.judged || len(judgedChanges(tx.changes)) == 0 && (tx.replaced == nil || tx.replaced.Deleted) {
@@ -174,8 +172,8 @@ func (g *group) isOvertaken(u *update, tx *Tx) (by uint64, overtaken bool) {
 	}
 	by, changed := s.recently.changedAfter(j.depends, j.revision)
 	if tx.replaced != nil {
-		// The graph has not changed since, and what comes is what was judged. A judgement
-		// of that size is not made again because others committed much: the log knows.
+		// A large judgement is not repeated only because many commits came since: the log
+		// tells whether they changed one of its dependencies.
 		if changed && by == 0 {
 			var err error
 			by, changed, err = changedIn(u.ctx, j.depends, j.revision, g.revision, g.commitAt)
@@ -189,7 +187,7 @@ func (g *group) isOvertaken(u *update, tx *Tx) (by uint64, overtaken bool) {
 	return 0, !j.sameChanges(tx)
 }
 
-// sameChanges tells whether the verdict is on what the update comes to now.
+// sameChanges reports whether the verdict is about the update's present changes.
 func (j *judgedUpdate) sameChanges(tx *Tx) bool {
 	was, is := j.changes, tx.changes
 	now := tx.TimeTerm()
@@ -210,7 +208,7 @@ func (j *judgedUpdate) sameChanges(tx *Tx) bool {
 	}
 }
 
-// skipUnjudged leaves out changes that a verdict is not about, up to the first that it is.
+// skipUnjudged drops leading changes that the verdict is not about.
 func (j *judgedUpdate) skipUnjudged(changes []Change) []Change {
 	for i := range changes {
 		q := &changes[i].Quad
@@ -221,19 +219,18 @@ func (j *judgedUpdate) skipUnjudged(changes []Change) []Change {
 	return nil
 }
 
-// rejudging is an update between its judgements.
+// rejudging is the state of an update between its judgements.
 type rejudging struct {
 	store *Store
 	turn  *queuedUpdate // nil before it is overtaken
-	made  int           // judgements
+	made  int           // judgements so far
 }
 
 func (s *Store) newRejudging() rejudging { return rejudging{store: s} }
 
-// waitTurn waits until it is worth to judge an update anew that was overtaken by a change
-// with this key, 0 for none. Those that are overtaken by the same thing, such as a
-// subject that many write, take turns: each waits for the one before, instead of
-// overtaking it once more.
+// waitTurn waits until an overtaken update should be judged again. by is the hash of the
+// change that overtook it, 0 if unknown. Updates overtaken by the same change, such as writes
+// to a hot subject, take turns instead of overtaking each other again.
 func (r *rejudging) waitTurn(ctx context.Context, by uint64) error {
 	if r.made++; r.made >= MaxJudgements {
 		return errAlwaysOvertaken()
@@ -260,7 +257,7 @@ func (r *rejudging) waitTurn(ctx context.Context, by uint64) error {
 	return nil
 }
 
-// endTurn lets the next one have its turn.
+// endTurn gives the turn to the next update.
 func (r *rejudging) endTurn() {
 	if r.turn != nil {
 		r.store.updateQueues.leave(r.turn)
@@ -275,21 +272,21 @@ func errAlwaysOvertaken() *Error {
 	return e
 }
 
-// updateQueues are the queues of overtaken updates, one for each key. The zero turns is empty.
+// updateQueues are queues of overtaken updates by key. The zero value is empty.
 type updateQueues struct {
-	mu     sync.Mutex // guards what follows, and turn.before
+	mu     sync.Mutex // guards the queues and queuedUpdate.before
 	queues map[uint64][]*queuedUpdate
 }
 
-// queuedUpdate is the place of an update in the queues of its keys.
+// queuedUpdate is an update in the queues of its keys.
 type queuedUpdate struct {
 	keys   []uint64
-	before int           // in how many queues somebody is in front of it
-	ready  chan struct{} // closed when nobody is
+	before int           // number of queues in which it is not the first
+	ready  chan struct{} // closed when before is 0
 }
 
-// join puts an update at the end of the queues of all its keys at once, so that no two
-// wait for each other.
+// join appends an update to the queues of all its keys at once, so that no two updates wait
+// for each other.
 func (t *updateQueues) join(keys []uint64) *queuedUpdate {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -309,7 +306,7 @@ func (t *updateQueues) join(keys []uint64) *queuedUpdate {
 	return one
 }
 
-// leave takes an update out of its queues.
+// leave removes an update from its queues.
 func (t *updateQueues) leave(one *queuedUpdate) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -330,7 +327,7 @@ func (t *updateQueues) leave(one *queuedUpdate) {
 	}
 }
 
-// dependencyHashes is what is kept of dependencies while an update waits.
+// dependencyHashes returns the hashes of dependencies, kept while an update waits.
 func dependencyHashes(list []Dependency) []uint64 {
 	out := make([]uint64, len(list))
 	for i, d := range list {
@@ -339,19 +336,19 @@ func dependencyHashes(list []Dependency) []uint64 {
 	return out
 }
 
-// recentChanges tells in which revision things were last changed that a verdict may
-// depend on, for the newest revisions. It belongs to the committer.
+// recentChanges holds, for the newest revisions, the revision in which each possible
+// dependency last changed. It belongs to the committer.
 type recentChanges struct {
 	last map[uint64]Revision
-	// since is the revision up to which nothing is known.
+	// since is the revision up to which changes are unknown.
 	since Revision
-	most  int // stands in for maxRecent; for tests
+	most  int // replaces maxRecent, for tests
 }
 
-// maxRecent bounds what recently remembers: three numbers or four for each change.
+// maxRecent bounds the entries of recentChanges: three or four for each change.
 const maxRecent = 1 << 17
 
-// addCommit takes a commit in.
+// addCommit records the changes of a commit.
 func (r *recentChanges) addCommit(c *Commit) {
 	most := r.most
 	if most == 0 {
@@ -372,9 +369,9 @@ func (r *recentChanges) addCommit(c *Commit) {
 	}
 }
 
-// changedIn reports whether one of the commits behind a revision, up to newest, changed one
-// of the dependencies, and which; 0 where that is not known, because a commit replaced a
-// graph as a whole or is not in the log any more. depends is sorted.
+// changedIn reports whether a commit after a revision, up to newest, changed one of the sorted
+// dependencies, and which one; 0 if unknown because a commit replaced a whole graph or is no
+// longer in the log.
 func changedIn(ctx context.Context, depends []uint64, after, newest Revision, commit func(Revision) (*Commit, error)) (which uint64, changed bool, err error) {
 	for r := after + 1; r <= newest && len(depends) > 0; r++ {
 		if ctx.Err() != nil {
@@ -396,14 +393,14 @@ func changedIn(ctx context.Context, depends []uint64, after, newest Revision, co
 	return 0, false, nil
 }
 
-// forgetUpTo makes everything up to the revision unknown.
+// forgetUpTo makes the changes up to the revision unknown.
 func (r *recentChanges) forgetUpTo(up Revision) {
 	clear(r.last)
 	r.since = up
 }
 
-// changedAfter tells whether any of the dependencies may have changed after the
-// revision, and which; 0 where that is not known.
+// changedAfter reports whether one of the dependencies may have changed after the revision,
+// and which one; 0 if unknown.
 func (r *recentChanges) changedAfter(depends []uint64, after Revision) (which uint64, changed bool) {
 	if len(depends) == 0 {
 		return 0, false
