@@ -91,7 +91,7 @@ func (s *retryTransport) roundTripOnce(r *http.Request) (*http.Response, error) 
 		return nil, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswerBytes))
+	text, err := io.ReadAll(io.LimitReader(response.Body, MaxResponseBytes))
 	if err != nil {
 		return nil, fmt.Errorf("client: the answer broke off: %w", err)
 	}

@@ -60,12 +60,12 @@ func (c *Client) exchangeJSON(ctx context.Context, method, url string, body []by
 		return nil, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswerBytes+1))
+	text, err := io.ReadAll(io.LimitReader(response.Body, MaxResponseBytes+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("client: the answer broke off: %w", err)
-	case len(text) > MaxAnswerBytes:
-		return nil, &Error{Reason: LimitExceeded, Message: fmt.Sprintf("the answer has more than %d bytes", MaxAnswerBytes)}
+	case len(text) > MaxResponseBytes:
+		return nil, &Error{Reason: LimitExceeded, Message: fmt.Sprintf("the answer has more than %d bytes", MaxResponseBytes)}
 	}
 	return text, nil
 }
@@ -129,7 +129,7 @@ func decodeAnswer(text []byte, into any) error {
 func (r Retry) runAttempts(ctx context.Context, try func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := try()
-		if err == nil || ctx.Err() != nil || r.FailFirst || !isTransient(err) || attempt == r.Attempts {
+		if err == nil || ctx.Err() != nil || r.FailFast || !isTransient(err) || attempt == r.Attempts {
 			return err
 		}
 		if err := r.waitBackoff(ctx, err, attempt); err != nil {
@@ -146,8 +146,8 @@ func (r Retry) waitBackoff(ctx context.Context, cause error, n int) error {
 		hint = e.RetryAfter
 	}
 	wait := backoff.Waits{Min: r.MinWait, Max: r.MaxWait}.After(n-1, hint)
-	if r.Retrying != nil {
-		r.Retrying(cause, wait)
+	if r.OnRetry != nil {
+		r.OnRetry(cause, wait)
 	}
 	if err := backoff.Sleep(ctx, wait); err != nil {
 		return errors.Join(err, cause)

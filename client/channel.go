@@ -81,7 +81,7 @@ type ChannelFilter struct {
 func (c *Client) CreateChannel(ctx context.Context, n NewChannel) (*Channel, error) {
 	call := c.callWithRetry
 	if n.IdempotencyKey == "" {
-		if c.retry.FailFirst {
+		if c.retry.FailFast {
 			call = c.callOnce
 		} else {
 			n.IdempotencyKey = uuid.NewString()

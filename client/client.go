@@ -19,8 +19,8 @@ const (
 	DefaultMaxWait = 30 * time.Second
 	// DefaultAttempts is how often in a row something is tried in vain.
 	DefaultAttempts = 10
-	// MaxAnswerBytes is how much is read of one answer.
-	MaxAnswerBytes = 256 << 20
+	// MaxResponseBytes is how much is read of one answer.
+	MaxResponseBytes = 256 << 20
 )
 
 // Options are those of a client. The zero value is an anonymous one, for a server
@@ -58,12 +58,12 @@ type Retry struct {
 	// Attempts in a row without success, after which the last error is given.
 	// -1: no bound but the context.
 	Attempts int
-	// FailFirst is for programs that a person waits for. A call is made once, and a
+	// FailFast is for programs that a person waits for. A call is made once, and a
 	// stream is only connected again after there was one; no idempotency keys are made
 	// up.
-	FailFirst bool
-	// Retrying, if set, is told before each wait. It must not block.
-	Retrying func(err error, wait time.Duration)
+	FailFast bool
+	// OnRetry, if set, is told before each wait. It must not block.
+	OnRetry func(err error, wait time.Duration)
 }
 
 // Client talks to one agent.

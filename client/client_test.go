@@ -119,7 +119,7 @@ func TestQueryAndUpdate(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	u := client.Update{
-		Patches:       []client.Patch{client.Add("finding:1", "lab:status", client.Text("doubtful")).Certain(0.4).A("lab:Finding")},
+		Patches:       []client.Patch{client.Add("finding:1", "lab:status", client.Text("doubtful")).Certain(0.4).OfClass("lab:Finding")},
 		Justification: "Read it again", IdempotencyKey: "reread-1",
 	}
 	made, err := c.Update(ctx, u)
@@ -148,7 +148,7 @@ func TestQueryAndUpdate(t *testing.T) {
 func TestUpdateAcrossServers(t *testing.T) {
 	s := start(t)
 	retrying := make(chan error, 100)
-	c, err := client.Open(t.Context(), s.URL, client.Options{Agent: "dora", Retry: client.Retry{MinWait: time.Millisecond, MaxWait: 10 * time.Millisecond, Attempts: -1, Retrying: func(err error, _ time.Duration) {
+	c, err := client.Open(t.Context(), s.URL, client.Options{Agent: "dora", Retry: client.Retry{MinWait: time.Millisecond, MaxWait: 10 * time.Millisecond, Attempts: -1, OnRetry: func(err error, _ time.Duration) {
 		select {
 		case retrying <- err:
 		default:

@@ -28,7 +28,7 @@ func TestEnvironmentNamesAuthorities(t *testing.T) {
 	for file, want := range map[string]string{"": "certificate", authority: "404", rubbish: "there is no certificate in", filepath.Join(dir, "absent"): "no such file"} {
 		t.Setenv("KOINE_CACERT", file)
 		address, o := client.Environment()
-		o.Retry.FailFirst = true
+		o.Retry.FailFast = true
 		if _, err := client.Open(t.Context(), address, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("KOINE_CACERT=%s: got %v, want %s", file, err, want)
 		}

@@ -48,7 +48,7 @@ func (c *Client) streamEvents(ctx context.Context, connect sse.Request, read fun
 		var last *Error // the last words
 		options := sse.ClientOptions{
 			HTTP: c.http, Refused: responseError,
-			MinWait: c.retry.MinWait, MaxWait: c.retry.MaxWait, MaxAttempts: c.retry.Attempts, FailFirst: c.retry.FailFirst && !before,
+			MinWait: c.retry.MinWait, MaxWait: c.retry.MaxWait, MaxAttempts: c.retry.Attempts, FailFirst: c.retry.FailFast && !before,
 			Request: func(ctx context.Context, at string) (*http.Request, error) {
 				connections++
 				return connect(ctx, at)
@@ -57,8 +57,8 @@ func (c *Client) streamEvents(ctx context.Context, connect sse.Request, read fun
 				if last != nil {
 					cause = last
 				}
-				if last = nil; c.retry.Retrying != nil {
-					c.retry.Retrying(unwrapServerError(cause), wait)
+				if last = nil; c.retry.OnRetry != nil {
+					c.retry.OnRetry(unwrapServerError(cause), wait)
 				}
 			},
 		}

@@ -87,7 +87,7 @@ func TestMessageAcrossServers(t *testing.T) {
 	retrying := make(chan error, 100)
 	at, err := client.OpenAgent(ctx, s.URL, "bot", client.Options{Agent: "ann", Retry: client.Retry{
 		MinWait: time.Millisecond, MaxWait: 10 * time.Millisecond, Attempts: -1,
-		Retrying: func(err error, _ time.Duration) {
+		OnRetry: func(err error, _ time.Duration) {
 			select {
 			case retrying <- err:
 			default:

@@ -220,7 +220,7 @@ func TestBusy(t *testing.T) {
 	query := func(text string, r client.Retry) (waits []time.Duration, err error) {
 		asked = 0
 		r.MinWait = time.Microsecond
-		r.Retrying = func(_ error, wait time.Duration) { waits = append(waits, wait) }
+		r.OnRetry = func(_ error, wait time.Duration) { waits = append(waits, wait) }
 		c, err := client.Open(t.Context(), server.URL, client.Options{Retry: r})
 		if err != nil {
 			t.Fatal(err)
@@ -234,7 +234,7 @@ func TestBusy(t *testing.T) {
 	if !errors.As(err, &e) || e.Status != 429 || e.RetryAfter != time.Second || asked != 3 || len(waits) != 2 || waits[0] != time.Millisecond {
 		t.Errorf("%v after %d calls and waits of %v", err, asked, waits)
 	}
-	if waits, err := query("{ x }", client.Retry{FailFirst: true}); err == nil || asked != 1 || len(waits) != 0 {
+	if waits, err := query("{ x }", client.Retry{FailFast: true}); err == nil || asked != 1 || len(waits) != 0 {
 		t.Errorf("%v after %d calls", err, asked)
 	}
 	for _, mutation := range []string{
@@ -262,7 +262,7 @@ func TestBusy(t *testing.T) {
 	// The context ends a wait.
 	status = http.StatusServiceUnavailable
 	ctx, cancel := context.WithCancel(t.Context())
-	c, err := client.Open(ctx, server.URL, client.Options{Retry: client.Retry{MinWait: time.Hour, MaxWait: time.Hour, Retrying: func(error, time.Duration) { cancel() }}})
+	c, err := client.Open(ctx, server.URL, client.Options{Retry: client.Retry{MinWait: time.Hour, MaxWait: time.Hour, OnRetry: func(error, time.Duration) { cancel() }}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { servertest.Main(m) }
 
 func open(t *testing.T, url, agent string) *client.Client {
 	t.Helper()
-	c, err := client.Open(t.Context(), url, client.Options{Agent: agent, Retry: client.Retry{MinWait: 10 * time.Millisecond, MaxWait: 100 * time.Millisecond, Attempts: -1, Retrying: func(err error, _ time.Duration) { t.Log("retrying: ", err) }}})
+	c, err := client.Open(t.Context(), url, client.Options{Agent: agent, Retry: client.Retry{MinWait: 10 * time.Millisecond, MaxWait: 100 * time.Millisecond, Attempts: -1, OnRetry: func(err error, _ time.Duration) { t.Log("retrying: ", err) }}})
 	if err != nil {
 		t.Fatal(err)
 	}

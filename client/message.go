@@ -113,7 +113,7 @@ func (c *Client) Publish(ctx context.Context, p Publication) (*Published, error)
 	if err := c.requireCapability(Channels); err != nil {
 		return nil, err
 	}
-	if p.IdempotencyKey == "" && !c.retry.FailFirst {
+	if p.IdempotencyKey == "" && !c.retry.FailFast {
 		p.IdempotencyKey = uuid.NewString()
 	}
 	if p.Type == "request" {
@@ -137,8 +137,8 @@ func (c *Client) Respond(ctx context.Context, to *Message, parts ...any) (*Publi
 	return c.Publish(ctx, Publication{Channel: to.ChannelID, Type: "response", CorrelationID: to.ID, Recipient: to.Author, Parts: parts})
 }
 
-// DefaultAskTime is how long Ask waits without a bound of one's own.
-const DefaultAskTime = 30 * time.Second
+// DefaultAskTimeout is how long Ask waits without a bound of one's own.
+const DefaultAskTimeout = 30 * time.Second
 
 // Ask publishes a request and waits for the first response to it, at most as long as
 // wait says (0: DefaultAskTime); then it is Unanswered. A response that comes while
@@ -154,7 +154,7 @@ const DefaultAskTime = 30 * time.Second
 // also after a restart of the program.
 func (c *Client) Ask(ctx context.Context, p Publication, wait time.Duration) (*Message, error) {
 	if wait <= 0 {
-		wait = DefaultAskTime
+		wait = DefaultAskTimeout
 	}
 	p.Type = "request"
 	unanswered := &Error{Reason: Unanswered, Message: "nobody responded within " + wait.String()}

@@ -127,8 +127,8 @@ func (p Patch) Valid(from, to time.Time) Patch {
 	return p
 }
 
-// A says what class the subject is of.
-func (p Patch) A(class string) Patch {
+// OfClass says what class the subject is of.
+func (p Patch) OfClass(class string) Patch {
 	p.Statement.Subject.Type = class
 	return p
 }

@@ -22,11 +22,11 @@ const PositionSaveInterval = time.Second
 type PositionFile struct {
 	path string
 
-	mu    sync.Mutex // guards the fields below
-	now   string
-	saved string
-	at    time.Time // of the last write
-	err   error     // of the last write
+	mu      sync.Mutex // guards the fields below
+	current string
+	saved   string
+	savedAt time.Time // of the last write
+	saveErr error     // of the last write
 }
 
 // OpenPositionFile reads the position in a file. A file that does not exist holds
@@ -37,14 +37,14 @@ func OpenPositionFile(path string) (*PositionFile, error) {
 		return nil, err
 	}
 	position := strings.TrimSpace(string(text))
-	return &PositionFile{path: path, now: position, saved: position}, nil
+	return &PositionFile{path: path, current: position, saved: position}, nil
 }
 
 // Position is the position to go on from, "" for none.
 func (f *PositionFile) Position() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.now
+	return f.current
 }
 
 // Resume returns the subscription with From set to the position, if there is one, and
@@ -53,8 +53,8 @@ func (f *PositionFile) Resume(s Subscription) Subscription {
 	if p := f.Position(); p != "" {
 		s.From = p
 	}
-	own := s.Moved
-	s.Moved = func(from string) {
+	own := s.OnPosition
+	s.OnPosition = func(from string) {
 		f.setPosition(from)
 		if own != nil {
 			own(from)
@@ -68,9 +68,9 @@ func (f *PositionFile) Resume(s Subscription) Subscription {
 func (f *PositionFile) setPosition(position string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.now = position
-	if time.Since(f.at) >= PositionSaveInterval {
-		f.err = f.saveLocked()
+	f.current = position
+	if time.Since(f.savedAt) >= PositionSaveInterval {
+		f.saveErr = f.saveLocked()
 	}
 }
 
@@ -79,8 +79,8 @@ func (f *PositionFile) setPosition(position string) {
 func (f *PositionFile) Save() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.err = f.saveLocked()
-	return f.err
+	f.saveErr = f.saveLocked()
+	return f.saveErr
 }
 
 // Close is Save; the file may be used again.
@@ -88,15 +88,15 @@ func (f *PositionFile) Close() error { return f.Save() }
 
 // saveLocked replaces the file, so that after a crash it holds the old position or the new.
 func (f *PositionFile) saveLocked() error {
-	if f.now == f.saved {
+	if f.current == f.saved {
 		return nil
 	}
-	f.at = time.Now()
+	f.savedAt = time.Now()
 	tmp, err := os.CreateTemp(filepath.Dir(f.path), filepath.Base(f.path)+".*.tmp")
 	if err != nil {
 		return err
 	}
-	_, err = tmp.WriteString(f.now + "\n")
+	_, err = tmp.WriteString(f.current + "\n")
 	err = errors.Join(err, tmp.Sync(), tmp.Close())
 	if err == nil {
 		err = os.Rename(tmp.Name(), f.path)
@@ -104,6 +104,6 @@ func (f *PositionFile) saveLocked() error {
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
 	}
-	f.saved = f.now
+	f.saved = f.current
 	return nil
 }

@@ -89,7 +89,7 @@ func TestResync(t *testing.T) {
 	)
 	var got, moved []string
 	var last error
-	for change, err := range open(t, url, "").Subscribe(bounded(t), client.Subscription{Moved: func(from string) { moved = append(moved, from) }}) {
+	for change, err := range open(t, url, "").Subscribe(bounded(t), client.Subscription{OnPosition: func(from string) { moved = append(moved, from) }}) {
 		if last = err; err == nil {
 			got = append(got, string(change.Op)+change.Statement.Subject.ID)
 		}
@@ -195,7 +195,7 @@ func TestPositionGone(t *testing.T) {
 // Where a person waits for it, a first stream that fails is told at once; one that was
 // there is connected again, also behind a resync.
 func TestFailFirst(t *testing.T) {
-	first := client.Retry{FailFirst: true, MinWait: time.Millisecond, MaxWait: time.Millisecond}
+	first := client.Retry{FailFast: true, MinWait: time.Millisecond, MaxWait: time.Millisecond}
 	change := told("p1", `"result": {"op": "add", "changeMetadata": {"position": "p1"}}`)
 	message := told("1", `"result": {"kind": "messageEvent", "event": {"sequence": 1}}`)
 	for _, row := range []struct {

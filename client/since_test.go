@@ -33,7 +33,7 @@ func TestSubscribeSinceSequence(t *testing.T) {
 	}
 	say(4)
 	at := ""
-	subscription := client.Subscription{Query: query(", sinceSequence: 2"), Moved: func(from string) { at = from }}
+	subscription := client.Subscription{Query: query(", sinceSequence: 2"), OnPosition: func(from string) { at = from }}
 	// follow tells the messages from one to the last, which are said once the first is told
 	// and the server is another one.
 	follow := func(first, last int) {
@@ -79,7 +79,7 @@ func TestSubscribeCutOffAtOnce(t *testing.T) {
 	moved, seen := make(chan string, 1), make(chan *client.Change, 1)
 	done := following(t, dora.Subscribe(ctx, client.Subscription{
 		Query: `subscription { statementChanged(where: {predicate: {eq: "lab:seen"}}) { __typename } }`,
-		Moved: func(from string) {
+		OnPosition: func(from string) {
 			select {
 			case moved <- from:
 			default: // it was told

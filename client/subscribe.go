@@ -27,10 +27,10 @@ type Subscription struct {
 	// an update: it begins behind that, whatever the query says. "" is where the query
 	// itself says that it begins (sinceSequence, resume), or else Latest.
 	From string
-	// Moved, if set, is told what From would be to go on here: behind each change, when
+	// OnPosition, if set, is told what From would be to go on here: behind each change, when
 	// the loop comes back for the next one, and now and then while nothing changes.
 	// Whoever keeps it goes on after a restart without a gap. It must not block.
-	Moved func(from string)
+	OnPosition func(from string)
 	// RereadGraph, if set, reads again what stands in a graph that was replaced as a whole, as
 	// of the revision of the change, which is an OpGraphReplaced. The subscription then goes on
 	// behind the replacement, without OpResync and a snapshot of everything; these follow all
@@ -163,8 +163,8 @@ type subscriptionState struct {
 	snapshot    int  // the connection that tells a snapshot which has not ended; 0 for none
 	failed      int  // streams in a row that told nothing new
 
-	connection int     // that told the last event, or its end
-	replaced   *Change // an OpGraphReplaced that this connection told last; nil for none
+	connection   int     // that told the last event, or its end
+	lastReplaced *Change // an OpGraphReplaced that this connection told last; nil for none
 }
 
 // readStream reads one stream. It returns nil when the caller stops.
@@ -172,7 +172,7 @@ func (f *subscriptionState) readStream(ctx context.Context) error {
 	params, behind := f.requestParams()
 	for e, err := range f.client.streamRPC(ctx, "knowledge/subscribe", params, behind, f.established) {
 		if e.connection != f.connection {
-			f.connection, f.replaced = e.connection, nil
+			f.connection, f.lastReplaced = e.connection, nil
 		}
 		if err != nil {
 			return err
@@ -194,8 +194,8 @@ func (f *subscriptionState) readStream(ctx context.Context) error {
 		if !f.yield(change, nil) {
 			return nil
 		}
-		if f.replaced = nil; change.Op == OpGraphReplaced {
-			f.replaced = change
+		if f.lastReplaced = nil; change.Op == OpGraphReplaced {
+			f.lastReplaced = change
 		}
 		f.reportPosition(change.Metadata.Position)
 	}
@@ -205,8 +205,8 @@ func (f *subscriptionState) readStream(ctx context.Context) error {
 // resumeAfterReplace has the caller read a graph again that was replaced, and goes on behind
 // that, where this is why the stream ended. Else it returns the error that stands.
 func (f *subscriptionState) resumeAfterReplace(ctx context.Context, cause error) (goesOn bool, err error) {
-	replaced := f.replaced
-	f.replaced, f.connection = nil, 0
+	replaced := f.lastReplaced
+	f.lastReplaced, f.connection = nil, 0
 	var end *Error
 	if replaced == nil || f.subscription.RereadGraph == nil || !errors.Is(cause, resync) || !errors.As(cause, &end) || end.OldestPosition == "" {
 		return false, cause
@@ -225,8 +225,8 @@ func (f *subscriptionState) resumeAfterReplace(ctx context.Context, cause error)
 
 // reportPosition tells where it is. Within a snapshot that is nowhere.
 func (f *subscriptionState) reportPosition(from string) {
-	if from != "" && f.subscription.Moved != nil {
-		f.subscription.Moved(from)
+	if from != "" && f.subscription.OnPosition != nil {
+		f.subscription.OnPosition(from)
 	}
 }
 

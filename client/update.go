@@ -62,7 +62,7 @@ func (c *Client) Update(ctx context.Context, u Update) (*UpdateResult, error) {
 	}
 	call := c.callWithRetry
 	if u.IdempotencyKey == "" {
-		if u.Once || u.DryRun || c.retry.FailFirst {
+		if u.Once || u.DryRun || c.retry.FailFast {
 			call = c.callOnce
 		} else {
 			u.IdempotencyKey = uuid.NewString()

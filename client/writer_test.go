@@ -88,7 +88,7 @@ func TestPositionFile(t *testing.T) {
 		moved := ""
 		sub := f.Resume(client.Subscription{
 			Query: `subscription { statementChanged(where: {subject: {eq: "https://example.org/s"}}) { __typename } }`, From: client.Earliest,
-			Moved: func(from string) { moved = from },
+			OnPosition: func(from string) { moved = from },
 		})
 		for change, err := range c.Subscribe(ctx, sub) {
 			if err != nil {
@@ -127,7 +127,7 @@ func TestPositionFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone.Resume(client.Subscription{}).Moved("x")
+	gone.Resume(client.Subscription{}).OnPosition("x")
 	if err := gone.Save(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Save into a directory that does not exist: %v", err)
 	}

@@ -24,7 +24,7 @@ type onServer struct {
 const patience = 60 * time.Second
 
 // maxAnswerBytes bounds what is read of one answer; exports stream.
-const maxAnswerBytes = client.MaxAnswerBytes
+const maxAnswerBytes = client.MaxResponseBytes
 
 // open reaches the server, for short requests.
 func (s *onServer) open(ctx context.Context) (*client.Client, error) {
@@ -59,7 +59,7 @@ func (s *onServer) reach(ctx context.Context, timeout time.Duration, adjust func
 		adjust(transport)
 	}
 	c, err := client.Open(ctx, s.address(), client.Options{
-		Agent: s.As, Key: s.Key, UserAgent: userAgent(), HTTP: &http.Client{Transport: transport, Timeout: timeout}, Retry: client.Retry{FailFirst: true, Retrying: lost},
+		Agent: s.As, Key: s.Key, UserAgent: userAgent(), HTTP: &http.Client{Transport: transport, Timeout: timeout}, Retry: client.Retry{FailFast: true, OnRetry: lost},
 	})
 	switch {
 	case err == nil:

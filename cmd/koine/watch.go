@@ -69,7 +69,7 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 	if err := c.begin(ctx, t, server); err != nil {
 		return err
 	}
-	subscription.Moved = func(from string) { position = from }
+	subscription.OnPosition = func(from string) { position = from }
 	if c.Subscription == "" && c.Entity == "" {
 		subscription.RereadGraph = func(ctx context.Context, replaced *client.Change) error {
 			return c.rereadGraph(ctx, t, server, replaced)
