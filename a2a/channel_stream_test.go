@@ -10,6 +10,7 @@ import (
 
 	"koine/a2a"
 	"koine/channels"
+	"koine/internal/slowtest"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -160,6 +161,7 @@ func TestTooManyChannelStreams(t *testing.T) {
 // A client that does not read gets the reason after the delivered messages, and misses
 // nothing when it reconnects.
 func TestSlowReaderOfAChannel(t *testing.T) {
+	slowtest.Long(t)
 	followed := make(chan context.Context, 100)
 	admit := func(ctx context.Context, _ kg.Principal, follow bool) error {
 		if follow {
@@ -229,6 +231,7 @@ func TestStreamOfAClosedChannel(t *testing.T) {
 // stream ends with RESYNC and its position. Messages survive the log: a client that
 // resumes from the last id, or asks for later ones, misses none.
 func TestChannelStreamOfACutLog(t *testing.T) {
+	slowtest.Long(t)
 	s := newTestServerWith(t, kg.Options{RingCommits: 1}, sse.Options{WriteTimeout: patience, SendBuffer: 8 << 10}, a2a.Options{})
 	id := s.channel(t, `{}`)
 	sub := s.follow(t, "ann", id, `,"sinceSequence":0`)

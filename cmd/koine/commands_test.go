@@ -18,6 +18,7 @@ import (
 // has its place here.
 func TestCommandsOfTheDocuments(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	elsewhere := func(*commands) {}
 	for path, blocks := range map[string][]func(*commands){
 		"README.md": {

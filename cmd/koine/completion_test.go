@@ -55,6 +55,7 @@ func TestCompletions(t *testing.T) {
 // The scripts complete in their shells.
 func TestCompletionScripts(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	t.Setenv("HOME", t.TempDir())
 	for shell, script := range map[string]string{
 		"bash": `source <(koine completion bash)

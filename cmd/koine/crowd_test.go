@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"koine/internal/slowtest"
 )
 
 // These tests prove, against the program in a process of its own and without the race
@@ -314,6 +316,7 @@ func TestUnfinishedMessagesCostLittle(t *testing.T) {
 }
 
 func TestIdleConnectionsDoNotKeepOthersOut(t *testing.T) {
+	slowtest.Long(t)
 	_, url := startProgram(t, serveCommandLine(program(t), "ulimit -n 64;")...)
 	for i := range 200 {
 		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(url, "http://"), 10*time.Second)

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"koine/internal/slowtest"
 )
 
 // defaultFullRounds is how often TestFullVolume fills each volume; the environment
@@ -36,6 +38,7 @@ const fullVolumeMiB = 320
 // read; when there is room, updates go on without a restart; and nothing that was
 // acknowledged is lost.
 func TestFullVolume(t *testing.T) {
+	slowtest.Long(t)
 	rounds := defaultFullRounds
 	if n, err := strconv.Atoi(os.Getenv("KOINE_FULL_VOLUMES")); err == nil && n > 0 {
 		rounds = n

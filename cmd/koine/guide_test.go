@@ -29,6 +29,7 @@ var anyMade = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{
 // position that every answer has. An operation that begins with a line "# asked by
 // NAME" is that agent's. With UPDATE_README=1 the answers are written into them.
 func TestGuide(t *testing.T) {
+	slowtest.Long(t)
 	for _, name := range []string{"concepts", "modelling", "guide/queries", "guide/history", "guide/channels", "operations"} {
 		t.Run(name, func(t *testing.T) { followGuide(t, "../../docs/"+name+".md") })
 	}

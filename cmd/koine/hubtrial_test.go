@@ -25,6 +25,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
+
+	"koine/internal/slowtest"
 )
 
 const (
@@ -52,6 +54,7 @@ func hubKillsOf(text string) int {
 // was told to its agent, no chunk is missing or there twice, streams told each chunk and
 // each end once, and no letter is left.
 func TestHubAcrossKills(t *testing.T) {
+	slowtest.Long(t)
 	h := &hubTrial{
 		ctx: t.Context(), tasks: map[string]*trialTask{}, told: map[string]bool{},
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: trialAgents + trialClients}},

@@ -159,6 +159,7 @@ func TestJudgingDoesNotSlowOthers(t *testing.T) {
 }
 
 func TestJudgementsEndWithTheServer(t *testing.T) {
+	slowtest.Long(t)
 	path := program(t)
 	var best time.Duration
 	for try := 0; try < crowdTries && (best == 0 || best > soonEnded); try++ {
@@ -197,6 +198,7 @@ func TestJudgementsEndWithTheServer(t *testing.T) {
 }
 
 func TestWhoLeavesEndsItsJudgement(t *testing.T) {
+	slowtest.Long(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED LOUDLY: only Linux says how much processor time another process has had")
 	}

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -70,6 +71,7 @@ type witness interface {
 // was said of it, and its artifacts; and an agent finds in its mailbox what it did not
 // begin with. The log says the same.
 func TestKilledServers(t *testing.T) {
+	slowtest.Long(t)
 	seed := *serverKillSeed
 	if seed == 0 {
 		seed = rand.Uint64()

@@ -58,6 +58,7 @@ func longDocument(t *testing.T, f rdf.Format, subject, text string) string {
 // read back to the byte, and one that is a byte longer refused with what to do.
 func TestLongLiterals(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	const most = kg.DefaultLiteralBytes
 	text := longText(most)
 	_, url := startServer(t)
@@ -176,6 +177,7 @@ func TestLongLiterals(t *testing.T) {
 // that takes shorter ones only.
 func TestLoadOfLongLiterals(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name+".nq")

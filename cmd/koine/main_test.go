@@ -34,6 +34,7 @@ func scriptsEnd(t *testing.T) time.Time {
 
 func TestScripts(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

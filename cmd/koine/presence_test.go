@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"koine/internal/presence"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
 // Every kind of stream makes its agent present, for as long as it is open; nobody
 // else becomes so.
 func TestStreamsArePresence(t *testing.T) {
+	slowtest.Long(t)
 	k := startKnowing(t, "--auth", "keys")
 	presence := func(agent string) string {
 		return k.graphql(k.admin, `{ agent(id: "`+agent+`") { presence { status } } }`)

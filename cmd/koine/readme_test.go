@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"koine/internal/slowtest"
 )
 
 // What the documents show is what happens: their commands are run against a
@@ -21,6 +23,7 @@ import (
 // but for times, positions and ids. With UPDATE_README=1 what they print is
 // written into them.
 func TestTours(t *testing.T) {
+	slowtest.Long(t)
 	for _, c := range []struct {
 		name, path string
 		commands   int // that it has at least

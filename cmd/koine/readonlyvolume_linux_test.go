@@ -27,6 +27,7 @@ import (
 // is refused; and nothing changes.
 func TestReadOnlyVolume(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	all := storesToRead(t)
 	for kind, skip := range map[string]string{"ext4": "stopped", "tmpfs": "none", "permissions": "data"} {
 		t.Run(kind, func(t *testing.T) {

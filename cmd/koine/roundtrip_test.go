@@ -18,6 +18,7 @@ import (
 // lacks one statement is noticed.
 func TestRoundTrips(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	dir := t.TempDir()
 	source, short := filepath.Join(dir, "all.nq"), filepath.Join(dir, "short.nq")
 	generated, err := exec.Command("koine", "bench", "generate", "--statements", "2000").Output()

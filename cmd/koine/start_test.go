@@ -21,6 +21,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/push"
 	"koine/internal/review"
+	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
 	"koine/kg"
@@ -197,6 +198,7 @@ func awaitNone(t testing.TB, store *kg.Store, what string, p kg.Pattern) {
 // What the server reads of the index before it answers, and right behind that, does not
 // grow with messages, tasks, web hooks, statements and commits that nothing needs in memory.
 func TestStartReadsWhatItKeeps(t *testing.T) {
+	slowtest.Long(t)
 	few := contents{statements: 500, channels: 10, messages: 100, expired: 10, tasks: 20, hooks: 5}
 	many := contents{statements: 5000, channels: 10, messages: 1000, expired: 100, tasks: 200, hooks: 50}
 	read := func(c contents) int {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 // welcomeCommands are the commands that the welcome shows, over as many lines as they
@@ -14,6 +16,7 @@ var welcomeCommands = regexp.MustCompile(`(?m)^  ((?:curl|koine query) [^\n]*(?:
 // What the server says to try works as it stands, with the key that it printed: the
 // secret itself is there once.
 func TestWelcomeCanBeTried(t *testing.T) {
+	slowtest.Long(t)
 	for _, flags := range [][]string{{}, {"--auth", "keys"}} {
 		t.Run(strings.Join(append([]string{"serve"}, flags...), " "), func(t *testing.T) {
 			server, url := startServer(t, slices.Concat([]string{"--demo", "--heartbeat", "1s"}, flags)...)
