@@ -2,9 +2,6 @@ package main
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
 	"regexp"
 	"strconv"
@@ -15,6 +12,7 @@ import (
 
 	"koine/channels"
 	"koine/graph"
+	"koine/kg/kgtest"
 )
 
 // The reference of errors has a row for each code of package kg, and for no other.
@@ -26,47 +24,19 @@ func TestErrorsOfTheReference(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\|").FindAllStringSubmatch(reasons, -1) {
 		shown[row[1]] = true
 	}
-	codes := codesOf(t, "../../kg/internal/base")
+	codes := kgtest.Codes(t, "../../kg")
 	if len(codes) < 40 {
 		t.Fatalf("package kg has %d codes", len(codes))
 	}
 	for _, code := range codes {
-		if !shown[code] {
+		if !shown[string(code)] {
 			t.Errorf("docs/reference/errors.md has no row for %s", code)
 		}
-		delete(shown, code)
+		delete(shown, string(code))
 	}
 	for code := range shown {
 		t.Errorf("docs/reference/errors.md has a row for %s, which no code of package kg is", code)
 	}
-}
-
-// codesOf are the values of the constants of type Code in a package.
-func codesOf(t *testing.T, dir string) (codes []string) {
-	t.Helper()
-	packages, err := parser.ParseDir(token.NewFileSet(), dir, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range packages {
-		ast.Inspect(p, func(n ast.Node) bool {
-			spec, ok := n.(*ast.ValueSpec)
-			if !ok {
-				return true
-			}
-			if name, ok := spec.Type.(*ast.Ident); ok && name.Name == "Code" {
-				for _, value := range spec.Values {
-					if text, ok := value.(*ast.BasicLit); ok {
-						if code, err := strconv.Unquote(text.Value); err == nil {
-							codes = append(codes, code)
-						}
-					}
-				}
-			}
-			return true
-		})
-	}
-	return codes
 }
 
 // The reference of limits has the flags of the server with their defaults.
