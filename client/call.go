@@ -13,7 +13,7 @@ import (
 	"koine/internal/backoff"
 )
 
-// callOnce makes a JSON-RPC call, once.
+// callOnce makes a JSON-RPC call without retrying it.
 func (c *Client) callOnce(ctx context.Context, method string, params, into any) error {
 	body, err := encodeRequest(method, params)
 	if err != nil {
@@ -22,8 +22,8 @@ func (c *Client) callOnce(ctx context.Context, method string, params, into any) 
 	return c.sendRequest(ctx, body, into)
 }
 
-// callWithRetry makes one that may be made again until an answer is there: it only
-// reads, or has an idempotency key.
+// callWithRetry makes a JSON-RPC call and retries it. The call must be read-only or have an
+// idempotency key.
 func (c *Client) callWithRetry(ctx context.Context, method string, params, into any) error {
 	body, err := encodeRequest(method, params)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Client) sendRequest(ctx context.Context, body []byte, into any) error {
 	return decodeAnswer(result, into)
 }
 
-// exchangeJSON sends JSON and reads the whole answer. The header may be nil.
+// exchangeJSON sends JSON and reads the whole response. The header may be nil.
 func (c *Client) exchangeJSON(ctx context.Context, method, url string, body []byte, header http.Header) ([]byte, error) {
 	header = header.Clone()
 	if header == nil {
@@ -63,17 +63,17 @@ func (c *Client) exchangeJSON(ctx context.Context, method, url string, body []by
 	text, err := io.ReadAll(io.LimitReader(response.Body, MaxResponseBytes+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("client: the answer broke off: %w", err)
+		return nil, fmt.Errorf("client: reading the response: %w", err)
 	case len(text) > MaxResponseBytes:
-		return nil, &Error{Reason: LimitExceeded, Message: fmt.Sprintf("the answer has more than %d bytes", MaxResponseBytes)}
+		return nil, &Error{Reason: LimitExceeded, Message: fmt.Sprintf("the response exceeds %d bytes", MaxResponseBytes)}
 	}
 	return text, nil
 }
 
-// Do makes a plain request of the server, once and in the same name: for those of its
-// addresses that have no method here, as /data. The path, which begins with a slash, is
-// below the address that was opened. Who has the answer closes its body; an answer that
-// is no success is an *Error.
+// Do sends an HTTP request with the client's credentials, without retrying it. It is for
+// endpoints that no method covers, such as /data. The path begins with a slash and is
+// relative to the address that was opened. The caller must close the body of the response. A
+// status other than 2xx is returned as an *Error.
 func (c *Client) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	return c.doRequest(ctx, method, c.base+path, header, body)
 }
@@ -96,12 +96,12 @@ func (c *Client) doRequest(ctx context.Context, method, url string, header http.
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes))
 	if err != nil {
-		return nil, fmt.Errorf("client: the answer broke off: %w", err)
+		return nil, fmt.Errorf("client: reading the response: %w", err)
 	}
 	return nil, responseError(response, text)
 }
 
-// decodeResult is what is in a JSON-RPC response.
+// decodeResult returns the result of a JSON-RPC response, or its error.
 func decodeResult(text []byte) (json.RawMessage, error) {
 	var answer struct {
 		Result json.RawMessage `json:"result"`
@@ -109,23 +109,23 @@ func decodeResult(text []byte) (json.RawMessage, error) {
 	}
 	switch err := json.Unmarshal(text, &answer); {
 	case err != nil || answer.Error == nil && answer.Result == nil:
-		return nil, &Error{Message: fmt.Sprintf("the server's answer is not JSON-RPC: %.*q", maxQuoted, text)}
+		return nil, &Error{Message: fmt.Sprintf("the response is not JSON-RPC: %.*q", maxQuoted, text)}
 	case answer.Error != nil:
 		return nil, answer.Error.toError()
 	}
 	return answer.Result, nil
 }
 
-// decodeAnswer reads what a server sent. That it has another form than it should is no
-// fault of the connection, and not tried again.
+// decodeAnswer decodes JSON from a server. A failure is an *Error without a reason, which is
+// not retried: the connection is not at fault.
 func decodeAnswer(text []byte, into any) error {
 	if err := json.Unmarshal(text, into); err != nil {
-		return &Error{Message: fmt.Sprintf("the server's answer is not understood: %v", err)}
+		return &Error{Message: fmt.Sprintf("cannot decode the response: %v", err)}
 	}
 	return nil
 }
 
-// runAttempts tries until it works, fails for good, or was tried often enough.
+// runAttempts calls try until it succeeds, fails permanently, or the attempts are used up.
 func (r Retry) runAttempts(ctx context.Context, try func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := try()
@@ -138,7 +138,8 @@ func (r Retry) runAttempts(ctx context.Context, try func() error) error {
 	}
 }
 
-// waitBackoff backs off after the nth attempt in vain, counted from 1.
+// waitBackoff waits after the nth failed attempt, counted from 1. It returns an error if ctx is
+// done.
 func (r Retry) waitBackoff(ctx context.Context, cause error, n int) error {
 	var hint time.Duration
 	var e *Error

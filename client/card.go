@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Capability is something that an agent card announces.
+// Capability is an ability that an agent card announces.
 type Capability string
 
 // The capabilities that the methods of a client need.
@@ -21,16 +21,16 @@ const (
 	BaseA2A        Capability = "A2A over JSON-RPC"             // A2A
 )
 
-// The extensions of A2A's own list.
+// URIs of the extensions in the list of A2A 1.0.
 const (
 	knowledgeURI = "urn:koine:a2a:knowledge-graph:1.0"
 	channelsURI  = "urn:koine:a2a:channels:0.1"
 )
 
-// Bounds on agent cards.
+// maxCardBytes is the largest agent card that is read.
 const maxCardBytes = 1 << 20
 
-// Card is what a client reads of an agent card.
+// Card holds the members of an agent card that a client uses.
 type Card struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -59,8 +59,8 @@ type Card struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// Has tells whether the card announces the capability, in either of the forms that
-// A2A 1.0 and the texts of the extensions have for it.
+// Has reports whether the card announces the capability, in the form of A2A 1.0 or in
+// that of the extension's specification.
 func (c *Card) Has(capability Capability) bool {
 	switch capability {
 	case KnowledgeGraph:
@@ -82,7 +82,7 @@ func (c *Card) hasExtension(uri string) bool {
 	return false
 }
 
-// jsonRPC is the address that speaks JSON-RPC, or "".
+// jsonRPC returns the URL of the JSON-RPC interface, or "" if there is none.
 func (c *Card) jsonRPC() string {
 	for _, i := range c.Interfaces {
 		if strings.EqualFold(i.Binding, "JSONRPC") && i.URL != "" {
@@ -95,16 +95,16 @@ func (c *Card) jsonRPC() string {
 	return ""
 }
 
-// rpcEndpoint is where JSON-RPC goes: at the origin, with the path of the card.
+// rpcEndpoint returns the URL for JSON-RPC: the path from the card, at the given origin.
 func (c *Card) rpcEndpoint(origin string) (string, error) {
 	at, err := url.Parse(c.jsonRPC())
 	if err != nil || at.Host == "" {
-		return "", &Error{Reason: CapabilityMissing, Message: fmt.Sprintf("the agent card of %q at %s names no address for JSON-RPC", c.Name, origin)}
+		return "", &Error{Reason: CapabilityMissing, Message: fmt.Sprintf("the agent card of %q at %s has no JSON-RPC interface", c.Name, origin)}
 	}
 	return origin + at.EscapedPath(), nil
 }
 
-// requireCapability is an error unless the card has the capability.
+// requireCapability returns a CapabilityMissing error unless the card has the capability.
 func (c *Client) requireCapability(capability Capability) error {
 	if c.card.Has(capability) {
 		return nil
@@ -115,14 +115,14 @@ func (c *Client) requireCapability(capability Capability) error {
 			has = append(has, string(other))
 		}
 	}
-	hint := "It announces nothing that this client knows."
+	hint := "It announces no capability that this client supports."
 	if len(has) > 0 {
 		hint = "It announces " + strings.Join(has, ", ") + "."
 	}
 	return &Error{Reason: CapabilityMissing, Message: fmt.Sprintf("the agent card of %q at %s does not announce %s", c.card.Name, c.origin, capability), Hint: hint}
 }
 
-// requireGraphQL is an error unless the agent takes queries in GraphQL.
+// requireGraphQL returns a CapabilityMissing error unless the agent accepts queries in GraphQL.
 func (c *Client) requireGraphQL() error {
 	if err := c.requireCapability(KnowledgeGraph); err != nil {
 		return err
@@ -131,10 +131,10 @@ func (c *Client) requireGraphQL() error {
 	if len(languages) == 0 || slices.ContainsFunc(languages, func(l string) bool { return strings.EqualFold(l, "graphql") }) {
 		return nil
 	}
-	return &Error{Reason: CapabilityMissing, Message: fmt.Sprintf("%q at %s takes no queries in GraphQL", c.card.Name, c.origin), Hint: "It takes " + strings.Join(languages, ", ") + "."}
+	return &Error{Reason: CapabilityMissing, Message: fmt.Sprintf("%q at %s does not accept queries in GraphQL", c.card.Name, c.origin), Hint: "It accepts " + strings.Join(languages, ", ") + "."}
 }
 
-// fetchCard reads the card below the address.
+// fetchCard reads the agent card at the well-known path below the address.
 func (c *Client) fetchCard(ctx context.Context) (*Card, error) {
 	response, err := c.Do(ctx, http.MethodGet, "/.well-known/agent-card.json", nil, nil)
 	if err != nil {
@@ -143,11 +143,11 @@ func (c *Client) fetchCard(ctx context.Context) (*Card, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxCardBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("client: the agent card broke off: %w", err)
+		return nil, fmt.Errorf("client: reading the agent card: %w", err)
 	}
 	card := &Card{Raw: body}
 	if len(body) > maxCardBytes || json.Unmarshal(body, card) != nil || card.Name == "" {
-		return nil, fmt.Errorf("client: what %s has for an agent card is none", c.base)
+		return nil, fmt.Errorf("client: %s has no valid agent card", c.base)
 	}
 	return card, nil
 }

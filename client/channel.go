@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Channel is a channel as the server shows it.
+// Channel describes a channel.
 type Channel struct {
 	ID         string          `json:"id"`
 	Name       string          `json:"name"`
@@ -19,15 +19,15 @@ type Channel struct {
 	Members    []Member        `json:"members"`
 	Metadata   json.RawMessage `json:"metadata"`
 	Version    int64           `json:"version"`
-	Scope      string          `json:"scopeId"`  // that it is in, if it is in one
+	Scope      string          `json:"scopeId"`  // the scope that contains it, or ""
 	ClosedAt   int64           `json:"closedAt"` // 0 while it is open
-	// ClosedReason is why it was closed, "" where nothing was said.
+	// ClosedReason is the reason given for closing it, or "".
 	ClosedReason string `json:"closedReason"`
-	// Raw is all that the server sent.
+	// Raw is the channel as the server sent it.
 	Raw json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON keeps what it reads in Raw.
+// UnmarshalJSON decodes a channel and keeps the text in Raw.
 func (c *Channel) UnmarshalJSON(text []byte) error {
 	type plain Channel
 	c.Raw = slices.Clone(text)
@@ -41,43 +41,43 @@ type Member struct {
 	JoinedAt int64  `json:"joinedAt,omitempty"`
 }
 
-// NewChannel is what a channel is made of.
+// NewChannel describes a channel to create.
 type NewChannel struct {
 	Name       string         `json:"name,omitempty"`
-	Visibility string         `json:"visibility,omitempty"` // private if it is ""
-	Members    []Member       `json:"members,omitempty"`    // beside the caller, who owns it
+	Visibility string         `json:"visibility,omitempty"` // "" is private
+	Members    []Member       `json:"members,omitempty"`    // in addition to the caller, the owner
 	Metadata   map[string]any `json:"metadata,omitempty"`
-	Scope      string         `json:"scopeId,omitempty"` // to make it in
-	// MemberPolicy says who takes part in a channel of a scope: explicit, its members
-	// only, or scope, whoever has access to that. "" is explicit.
+	Scope      string         `json:"scopeId,omitempty"` // the scope to create it in
+	// MemberPolicy selects the participants of a channel in a scope: "explicit" (only its
+	// members) or "scope" (every agent with access to the scope). "" is "explicit".
 	MemberPolicy string `json:"memberPolicy,omitempty"`
-	// IdempotencyKey makes the same channel be made once. Without one the client makes
-	// one up, for its own attempts.
+	// IdempotencyKey makes a retry return the channel of the first request. Without a key
+	// the client generates one that covers its own retries.
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 }
 
-// ChannelChange is what is to be another way. A name that is "", and nothing to set or
-// to remove, change nothing.
+// ChannelChange describes a change of a channel's name and metadata. Zero fields change
+// nothing.
 type ChannelChange struct {
-	// ExpectedVersion is the Version of the channel that is changed. It is required: if
-	// the channel has another one by now, the change is refused (VersionConflict).
+	// ExpectedVersion is the Version of the channel that the change is based on. It is
+	// required. The change fails with VersionConflict if the channel has another version.
 	ExpectedVersion int64
 	Name            string
-	Set             map[string]any // members of its metadata
-	Remove          []string
+	Set             map[string]any // metadata members to set
+	Remove          []string       // names of metadata members to remove
 }
 
-// ChannelFilter says which channels to list.
+// ChannelFilter selects the channels to list. Zero fields select all.
 type ChannelFilter struct {
 	Visibility string // private or public; "" is both
-	Member     string // only those that this agent is in
-	Scope      string // those of this scope that the caller may find
-	// PageSize is how many are asked for at once; 0 leaves it to the server.
+	Member     string // only channels with this member
+	Scope      string // only channels of this scope that are visible to the caller
+	// PageSize is the number of channels per request. 0 is the server's default.
 	PageSize int
 }
 
-// CreateChannel makes a channel, which the caller owns. It is sent again, with the same
-// key, while it is not known whether it arrived.
+// CreateChannel creates a channel owned by the caller. It retries with the same
+// idempotency key while the outcome is unknown.
 func (c *Client) CreateChannel(ctx context.Context, n NewChannel) (*Channel, error) {
 	call := c.callWithRetry
 	if n.IdempotencyKey == "" {
@@ -90,13 +90,14 @@ func (c *Client) CreateChannel(ctx context.Context, n NewChannel) (*Channel, err
 	return c.callChannel(ctx, call, "channels/create", n)
 }
 
-// GetChannel gives a channel that the caller may read, or ChannelNotFound.
+// GetChannel returns a channel. It fails with ChannelNotFound if the channel does not
+// exist or the caller has no read access.
 func (c *Client) GetChannel(ctx context.Context, id string) (*Channel, error) {
 	return c.callChannel(ctx, c.callWithRetry, "channels/get", map[string]any{"channelId": id})
 }
 
-// ListChannels lists the channels that the caller is in, and public ones, page by
-// page as they are taken. An error is the last that it gives.
+// ListChannels returns the caller's channels and the public ones. It fetches pages as the
+// iteration proceeds. An error ends the iteration.
 func (c *Client) ListChannels(ctx context.Context, f ChannelFilter) iter.Seq2[*Channel, error] {
 	p := map[string]any{}
 	setNonZero(p, "visibility", f.Visibility)
@@ -124,7 +125,7 @@ func (c *Client) UpdateChannel(ctx context.Context, id string, change ChannelCha
 	return c.callChannel(ctx, c.callOnce, "channels/update", p)
 }
 
-// DeleteChannel deletes a channel for good.
+// DeleteChannel deletes a channel and its messages permanently.
 func (c *Client) DeleteChannel(ctx context.Context, id string) error {
 	if err := c.requireCapability(Channels); err != nil {
 		return err
@@ -132,15 +133,15 @@ func (c *Client) DeleteChannel(ctx context.Context, id string) error {
 	return c.callOnce(ctx, "channels/delete", map[string]any{"channelId": id}, nil)
 }
 
-// AddMember takes an agent into a channel, or gives one that is in it another role.
-// "" is the role of a member.
+// AddMember adds an agent to a channel, or changes the role of a member. The role ""
+// is "member".
 func (c *Client) AddMember(ctx context.Context, id, agent, role string) (*Channel, error) {
 	p := map[string]any{"channelId": id, "principalId": agent}
 	setNonZero(p, "role", role)
 	return c.callChannel(ctx, c.callOnce, "channels/addMember", p)
 }
 
-// RemoveMember takes an agent out of a channel.
+// RemoveMember removes an agent from a channel.
 func (c *Client) RemoveMember(ctx context.Context, id, agent string) (*Channel, error) {
 	return c.callChannel(ctx, c.callOnce, "channels/removeMember", map[string]any{"channelId": id, "principalId": agent})
 }
@@ -174,11 +175,12 @@ type paging struct {
 
 func (p paging) nextToken() string { return p.NextPageToken }
 
-// listPages walks a list. Each page is asked for when the one before it is used up.
+// listPages iterates over a paged list. It requests a page when the one before it is
+// consumed.
 func listPages[T any, P any, PP interface {
 	*P
 	nextToken() string
-}](ctx context.Context, c *Client, method string, params map[string]any, of func(*P) []T) iter.Seq2[T, error] {
+}](ctx context.Context, c *Client, method string, params map[string]any, items func(*P) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
 		if err := c.requireCapability(Channels); err != nil {
@@ -186,18 +188,18 @@ func listPages[T any, P any, PP interface {
 			return
 		}
 		for token := ""; ; {
-			asked := map[string]any{}
+			pageParams := map[string]any{}
 			for name, value := range params {
-				asked[name] = value
+				pageParams[name] = value
 			}
-			setNonZero(asked, "pageToken", token)
+			setNonZero(pageParams, "pageToken", token)
 			page := new(P)
-			if err := c.callWithRetry(ctx, method, asked, page); err != nil {
+			if err := c.callWithRetry(ctx, method, pageParams, page); err != nil {
 				yield(zero, err)
 				return
 			}
-			for _, one := range of(page) {
-				if !yield(one, nil) {
+			for _, item := range items(page) {
+				if !yield(item, nil) {
 					return
 				}
 			}

@@ -13,83 +13,82 @@ import (
 
 // Defaults and bounds.
 const (
-	// DefaultMinWait and DefaultMaxWait bound the wait before something is tried
-	// again. It doubles each time, and half of it is random.
+	// DefaultMinWait and DefaultMaxWait bound the wait before a retry. The wait doubles
+	// each time, and half of it is random.
 	DefaultMinWait = 250 * time.Millisecond
 	DefaultMaxWait = 30 * time.Second
-	// DefaultAttempts is how often in a row something is tried in vain.
+	// DefaultAttempts is the number of consecutive failed attempts before giving up.
 	DefaultAttempts = 10
-	// MaxResponseBytes is how much is read of one answer.
+	// MaxResponseBytes is the largest response that the client reads.
 	MaxResponseBytes = 256 << 20
 )
 
-// Options are those of a client. The zero value is an anonymous one, for a server
-// in open mode.
+// Options configure a client. The zero value makes an anonymous client for a server in
+// open mode.
 type Options struct {
-	// Key is an API key or a token, sent as "Authorization: Bearer". It goes to
-	// the address that was opened only, whatever the agent card says.
+	// Key is an API key or a token, sent as "Authorization: Bearer". It is sent only to
+	// the address that was opened, never to other hosts named in the agent card.
 	Key string
-	// Agent is in whose name requests are made (X-Agent-ID): in open mode any
-	// name; with a key, an agent that the key may act for.
+	// Agent is the agent that requests act for (X-Agent-ID): in open mode any name, and
+	// with a key an agent that the key may act for.
 	Agent string
-	// Requires are the capabilities without which Open refuses. What is not
-	// required is asked for when it is used.
+	// Requires lists the capabilities that Open checks. All others are checked when a
+	// method needs them.
 	Requires []Capability
-	// UserAgent says which program asks; "" is that of this package.
+	// UserAgent is the User-Agent header. "" is "koine-client".
 	UserAgent string
-	// HTTP sends the requests: for certificates of one's own, a proxy, or bounds on
-	// connections. A Timeout of it ends streams too; better, the context says how long
-	// a call may take. Redirections are not followed. Without one there is a
-	// client of its own.
+	// HTTP sends the requests, for custom certificates, a proxy, or connection limits.
+	// Its Timeout ends streams too, so bound calls by their contexts instead. Redirects
+	// are not followed. Nil uses a new client.
 	HTTP *http.Client
-	// CACert is a PEM file of authorities whose certificates are trusted beside those
-	// of the system's. With HTTP, that client is the one that knows whom to trust, and
-	// Open refuses both.
+	// CACert is a PEM file of certificate authorities to trust in addition to those of
+	// the system. It cannot be combined with HTTP, which has a TLS configuration of its
+	// own.
 	CACert string
-	// Retry says how often and how patiently something is tried again.
+	// Retry bounds retries.
 	Retry Retry
 }
 
-// Retry bounds how something is tried again: a stream that was lost, an update or
-// message of which nobody knows whether it arrived, a server that is busy. Zero
-// fields are the defaults.
+// Retry bounds the retries after a lost stream, after a call with an unknown outcome, and
+// while a server is busy. Zero fields are the defaults.
 type Retry struct {
 	MinWait, MaxWait time.Duration
-	// Attempts in a row without success, after which the last error is given.
-	// -1: no bound but the context.
+	// Attempts is the number of consecutive failed attempts after which the last error
+	// is returned. -1 retries until the context is done.
 	Attempts int
-	// FailFast is for programs that a person waits for. A call is made once, and a
-	// stream is only connected again after there was one; no idempotency keys are made
-	// up.
+	// FailFast is for interactive programs. Calls are not retried, a stream reconnects only
+	// after it was established once, and no idempotency keys are generated.
 	FailFast bool
-	// OnRetry, if set, is told before each wait. It must not block.
+	// OnRetry, if set, is called before each wait. It must not block.
 	OnRetry func(err error, wait time.Duration)
 }
 
-// Client talks to one agent.
+// Client is a connection to one agent. It is safe for concurrent use, and need not be
+// closed.
 type Client struct {
-	base         string // the address that was opened, without a slash at its end
-	origin       string // of all requests, without a slash at its end
-	rpc          string // where JSON-RPC goes
-	deduplicates bool   // it is an agent of koine's, behind the hub too: the same message is taken once
+	base         string // the address that was opened, without a trailing slash
+	origin       string // the origin of all requests, without a trailing slash
+	rpc          string // the URL for JSON-RPC
+	deduplicates bool   // the agent is koine or behind its hub, and deduplicates messages by id
 	card         *Card
-	http         *http.Client // sets the headers
+	http         *http.Client // sends the headers of the options
 	retry        Retry
 }
 
-// Open asks the agent at the address for its card, and refuses with
-// CapabilityMissing if that lacks what is required. An address without a scheme is
-// http; one that is none is Invalid. It asks once: that nobody is there is told at once.
+// Open reads the agent card at the address and returns a client for the agent. It fails
+// with CapabilityMissing if the card lacks a required capability, and with Invalid if the
+// address is not an HTTP URL. The scheme defaults to http. Open does not retry, so that
+// an unreachable server is reported at once.
 //
-// All requests go to the host of the address. Of what the card says of addresses
-// only the path is believed, so that a credential is not led elsewhere.
+// All requests go to the host of the address. Only the path of the URLs in the card is
+// used, so that a card cannot redirect credentials to another host.
 func Open(ctx context.Context, address string, o Options) (*Client, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, &Error{Reason: Invalid, Message: fmt.Sprintf("%q is no address of an http server", address)}
+		return nil, &Error{Reason: Invalid, Message: fmt.Sprintf("%q is not an HTTP address: pass http://HOST:PORT", address)}
 	}
 	own, err := newHTTPClient(o)
 	if err != nil {
@@ -114,11 +113,11 @@ func Open(ctx context.Context, address string, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Address is the one that was opened, with its scheme and without a slash at its end.
+// Address returns the address that was opened, with its scheme and without a trailing
+// slash.
 func (c *Client) Address() string { return c.base }
 
-// Card is the agent card as it was when the client was opened. It must not be
-// changed.
+// Card returns the agent card that Open read. The caller must not change it.
 func (c *Client) Card() *Card { return c.card }
 
 func (r Retry) withDefaults() Retry {
@@ -134,13 +133,13 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// newHTTPClient is the HTTP client of the options, which also says who is calling. It
-// follows no redirection: that could lead a credential elsewhere.
+// newHTTPClient returns the HTTP client of the options with the headers for authentication. It
+// does not follow redirects, which could carry credentials to another host.
 func newHTTPClient(o Options) (*http.Client, error) {
 	own := &http.Client{}
 	switch {
 	case o.HTTP != nil && o.CACert != "":
-		return nil, &Error{Reason: Invalid, Message: "CACert is for a client without one of HTTP, which has to trust the authorities itself"}
+		return nil, &Error{Reason: Invalid, Message: "CACert and HTTP are mutually exclusive: configure the certificate authorities in HTTP"}
 	case o.HTTP != nil:
 		*own = *o.HTTP
 	case o.CACert != "":
@@ -168,20 +167,21 @@ func newHTTPClient(o Options) (*http.Client, error) {
 	return own, nil
 }
 
-// headerTransport adds headers to each request.
+// headerTransport adds headers to each request, as http.RoundTripper.
 type headerTransport struct {
 	next   http.RoundTripper
 	header http.Header
 }
 
-// CloseIdleConnections lets an http.Client close what nobody uses.
+// CloseIdleConnections closes the idle connections of the underlying transport. An
+// http.Client calls it.
 func (h *headerTransport) CloseIdleConnections() {
 	if next, ok := h.next.(interface{ CloseIdleConnections() }); ok {
 		next.CloseIdleConnections()
 	}
 }
 
-// RoundTrip leaves the request as it is and sends a copy.
+// RoundTrip sends a copy of the request with the headers added.
 func (h *headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	for name, values := range h.header {

@@ -1,24 +1,24 @@
-// Package client talks to a koine server, or to any agent that speaks the same
-// extensions of A2A: it asks, changes and follows the knowledge graph, takes part in
-// channels, and sends and takes tasks.
+// Package client is the Go client of koine, and of any agent that implements the same
+// extensions of A2A. It queries, updates and subscribes to the knowledge graph, takes part
+// in channels, and sends and receives tasks.
 //
 //	c, err := client.Open(ctx, "http://127.0.0.1:8080", client.Options{Agent: "dora"})
 //
-// [Open] reads the agent card; what the card does not announce is refused with
-// [CapabilityMissing] before anything is sent. [Environment] has the address and the
-// options from the variables that the command line reads, too. A [Client] may be used by
-// many goroutines at once, and needs no end.
+// [Open] reads the agent card. A method that needs a capability that the card does not
+// announce fails with [CapabilityMissing] and sends nothing. [Environment] reads the
+// address and the options from the same variables as the command line. A [Client] is safe
+// for concurrent use and need not be closed.
 //
-// The module is fetched from no proxy. A module of one's own takes it from a directory:
+// The module is not published on a proxy. Another module uses it from a directory:
 //
 //	go mod edit -require koine@v0.0.0 -replace koine=../koine -replace github.com/dgraph-io/badger/v4=../koine/internal/third_party/badger
 //	go mod tidy
 //
 // # The graph
 //
-// [Client.Query] asks in GraphQL and reads the data as JSON is read. [Client.Update]
-// applies patches, which [Add], [Remove] and [Replace] make, all of them or none.
-// [Client.Subscribe] follows what changes:
+// [Client.Query] runs a GraphQL query and decodes the data like json.Unmarshal.
+// [Client.Update] applies patches, made by [Add], [Remove] and [Replace], all of them or
+// none. [Client.Subscribe] delivers the changes of the graph:
 //
 //	var answer struct{ Entity struct{ Label string } }
 //	_, err = c.Query(ctx, client.Query{Text: `{ entity(iri: "finding:1") { label } }`}, &answer)
@@ -34,32 +34,32 @@
 //
 // # Agents
 //
-// Channels are where agents talk: [Client.CreateChannel], [Client.Publish],
-// [Client.Stream], [Client.History]. [Client.Ask] puts a question and waits for the
-// answer, which the other side gives with [Client.Respond].
+// Agents exchange messages in channels: [Client.CreateChannel], [Client.Publish],
+// [Client.Stream], [Client.History]. [Client.Ask] publishes a request and waits for the
+// response, which the other agent publishes with [Client.Respond].
 //
-// Tasks go through the official client of A2A, which [Client.A2A] opens. An agent
-// without an address of its own registers with [Client.RegisterAgent], takes what it is
-// asked out of its [Client.Mailbox] and says what came of it with [Client.Report];
-// [OpenAgent] is for those who ask it.
+// Tasks use the official A2A client, which [Client.A2A] returns. An agent without an
+// address of its own registers with [Client.RegisterAgent], reads its tasks from its
+// [Client.Mailbox] and reports their progress with [Client.Report]. Its callers open it
+// with [OpenAgent].
 //
 // # Errors
 //
-// What a server refuses is an [*Error], whose [Reason] errors.Is finds:
+// An error response of a server is an [*Error]. errors.Is matches its [Reason]:
 //
 //	if errors.Is(err, client.GraphNotFound) { … }
 //
-// Any other error is of the connection, or the context's.
+// Any other error comes from the connection or the context.
 //
 // # Lost connections
 //
-// Subscribe, Stream and Mailbox connect again by themselves and go on where they were:
-// Subscribe and Stream leave nothing out and tell nothing twice, and a mailbox tells a
-// letter again only while nothing was reported of its task.
+// Subscribe, Stream and Mailbox reconnect by themselves and resume. Subscribe and Stream
+// have no gaps and no duplicates. A mailbox repeats a letter only until its task is
+// reported on.
 //
-// A call is sent again, with longer and longer waits, where that does nothing twice: if
-// it only reads, if it has an idempotency key (updates and messages get one), or if the
-// server knows it again (tasks). All other calls are sent once, and after a lost
-// connection it is not known whether they were received. What the server refuses is not
-// sent again unless it said that it was busy. [Retry] has the bounds.
+// A call is retried with exponential backoff if repeating it has no further effect: if it
+// is read-only, if it has an idempotency key (updates and messages get one), or if the
+// server deduplicates it (tasks). All other calls are sent once, and their outcome is
+// unknown after a lost connection. An error response is retried only if the server was
+// busy. [Retry] has the bounds.
 package client

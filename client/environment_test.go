@@ -25,7 +25,7 @@ func TestEnvironmentNamesAuthorities(t *testing.T) {
 		}
 	}
 	t.Setenv("KOINE_URL", s.URL)
-	for file, want := range map[string]string{"": "certificate", authority: "404", rubbish: "there is no certificate in", filepath.Join(dir, "absent"): "no such file"} {
+	for file, want := range map[string]string{"": "certificate", authority: "404", rubbish: "has no certificate: pass a PEM file", filepath.Join(dir, "absent"): "no such file"} {
 		t.Setenv("KOINE_CACERT", file)
 		address, o := client.Environment()
 		o.Retry.FailFast = true
@@ -33,7 +33,7 @@ func TestEnvironmentNamesAuthorities(t *testing.T) {
 			t.Errorf("KOINE_CACERT=%s: got %v, want %s", file, err, want)
 		}
 	}
-	if _, err := client.Open(t.Context(), s.URL, client.Options{HTTP: s.Client(), CACert: authority}); err == nil || !strings.Contains(err.Error(), "CACert is for a client without one of HTTP") {
+	if _, err := client.Open(t.Context(), s.URL, client.Options{HTTP: s.Client(), CACert: authority}); err == nil || !strings.Contains(err.Error(), "CACert and HTTP are mutually exclusive") {
 		t.Errorf("with a client as well: got %v", err)
 	}
 }

@@ -79,9 +79,9 @@ func TestAnswersOfServers(t *testing.T) {
 		"no credential":  {"", "401 " + rpc(`{"reason": "UNAUTHENTICATED", "hint": "Send a key as Authorization: Bearer …"}`), exitRefused, "koine: Query failed (UNAUTHENTICATED)\nPut a key or a token into KOINE_KEY.\n"},
 		"a bad one":      {"", "401 " + rpc(`{"reason": "UNAUTHENTICATED", "hint": "Get a new one."}`), exitRefused, "koine: Query failed (UNAUTHENTICATED)\nGet a new one.\n"},
 		"a proxy":        {"", "502 <html>", exitFailure, "koine: the server answered 502 Bad Gateway: <html>\n"},
-		"nonsense":       {"", "<html>", exitFailure, "koine: the server's answer is not JSON-RPC: "},
+		"nonsense":       {"", "<html>", exitFailure, "koine: the response is not JSON-RPC: "},
 		"another agent":  {`{"name": "parrot", "url": "http://x/rpc"}`, "", exitRefused, `does not announce the knowledge graph extension (CAPABILITY_MISSING)`},
-		"no agent":       {"hello", "", exitFailure, "has for an agent card is none\n"},
+		"no agent":       {"hello", "", exitFailure, "has no valid agent card\n"},
 		"one that moved": {"", "308 ", exitFailure, "koine: the server answered 308 Permanent Redirect\n"},
 	} {
 		if c.card == "" {

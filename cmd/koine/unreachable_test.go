@@ -49,7 +49,7 @@ func TestUnreachableServers(t *testing.T) {
 		{"an unknown host", "http://nowhere.invalid:8080", nil, exitUnreachable, "the host of http://nowhere.invalid:8080 is unknown", "Is it running"},
 		{"nobody there", gone.URL, nil, exitUnreachable, "Is it running? Start one with: koine serve --demo", "trusted"},
 		{"no such file", secure.URL, []string{"--cacert", filepath.Join(dir, "absent")}, exitUsage, "--cacert: ", "Is it running"},
-		{"a file without a certificate", secure.URL, []string{"--cacert", rubbish}, exitUsage, "there is no certificate in ", "Is it running"},
+		{"a file without a certificate", secure.URL, []string{"--cacert", rubbish}, exitUsage, "has no certificate: pass a PEM file", "Is it running"},
 	} {
 		for _, command := range [][]string{{"query", "{ revision }"}, {"watch"}, {"keys", "list"}, {"channel", "list"}, {"bench", "query"}} {
 			var out, said strings.Builder
