@@ -46,7 +46,7 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	p, err := c.publication(ctx, t, server)
+	p, err := c.basePublication(ctx, t, server)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (c *publishMessage) Run(ctx context.Context, t terminal) error {
 }
 
 func (c *publishMessage) publication(ctx context.Context, t terminal, server *client.Client) (p client.Publication, err error) {
-	if p, err = c.saying.publication(ctx, t, server); err != nil {
+	if p, err = c.basePublication(ctx, t, server); err != nil {
 		return p, err
 	}
 	p.Type = c.Type

@@ -49,7 +49,7 @@ func (c *saying) text() *string {
 	return c.Text
 }
 
-func (c *saying) publication(ctx context.Context, t terminal, server *client.Client) (p client.Publication, err error) {
+func (c *saying) basePublication(ctx context.Context, t terminal, server *client.Client) (p client.Publication, err error) {
 	p = client.Publication{To: c.To, Recipient: c.Recipient, IdempotencyKey: c.Once, ThreadID: c.Thread, Tags: c.Tag, Justification: c.Why}
 	if c.To == "" {
 		if p.Channel, err = find(ctx, server, c.Scope, *c.Channel, openOnes); err != nil {
