@@ -8,12 +8,12 @@ import (
 	"koine/kg"
 )
 
-// administrators lets only those in who may administrate the store. In open mode
+// requireAdmin lets only those in who may administrate the store. In open mode
 // that is everybody on the machine.
-func administrators(next http.Handler) http.Handler {
+func requireAdmin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := caller.From(r.Context()).Principal; !p.IsAdmin() {
-			adminRefusal(w, kg.Errorf(kg.CodePermissionDenied, "this is for administrators"))
+			writeAdminError(w, kg.Errorf(kg.CodePermissionDenied, "this is for administrators"))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -34,8 +34,8 @@ var adminStatuses = []struct {
 	{kg.CodeInternal, http.StatusInternalServerError},
 }
 
-// adminRefusal answers with an error in the form that all plain answers have.
-func adminRefusal(w http.ResponseWriter, e *kg.Error) {
+// writeAdminError answers with an error in the form that all plain answers have.
+func writeAdminError(w http.ResponseWriter, e *kg.Error) {
 	status := http.StatusServiceUnavailable
 	for _, row := range adminStatuses {
 		if row.code == e.Code {

@@ -26,7 +26,7 @@ func TestAdministrators(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, path, nil)
 			r = r.WithContext(caller.With(r.Context(), caller.Caller{Principal: row.principal}))
 			w := httptest.NewRecorder()
-			administrators(inside).ServeHTTP(w, r)
+			requireAdmin(inside).ServeHTTP(w, r)
 			if w.Code != row.status || w.Code == http.StatusForbidden && !strings.Contains(w.Body.String(), `"reason":"PERMISSION_DENIED"`) {
 				t.Errorf("%s at %s: %d %s, want %d", name, path, w.Code, w.Body, row.status)
 			}

@@ -127,7 +127,7 @@ func (c *registerAgent) Run(ctx context.Context, t terminal) error {
 	if err := json.Unmarshal([]byte(text), &card); err != nil {
 		return usageError{fmt.Errorf("%s holds no JSON object: %w", c.Card, err)}
 	}
-	return c.send(ctx, t, c.JSON, `mutation($input: RegisterAgentInput!) { made: registerAgent(input: $input) `+agentFields+` }`,
+	return c.sendAgentMutation(ctx, t, c.JSON, `mutation($input: RegisterAgentInput!) { made: registerAgent(input: $input) `+agentFields+` }`,
 		map[string]any{"input": map[string]any{"id": c.ID, "card": card}})
 }
 
@@ -139,11 +139,11 @@ type deregisterAgent struct {
 
 // Run prints the id of the agent.
 func (c *deregisterAgent) Run(ctx context.Context, t terminal) error {
-	return c.send(ctx, t, c.JSON, `mutation($id: String!) { made: deregisterAgent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID})
+	return c.sendAgentMutation(ctx, t, c.JSON, `mutation($id: String!) { made: deregisterAgent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID})
 }
 
-// send sends a mutation about an agent and prints its id.
-func (s *onServer) send(ctx context.Context, t terminal, asJSON bool, mutation string, variables map[string]any) error {
+// sendAgentMutation sends a mutation about an agent and prints its id.
+func (s *onServer) sendAgentMutation(ctx context.Context, t terminal, asJSON bool, mutation string, variables map[string]any) error {
 	server, err := s.open(ctx)
 	if err != nil {
 		return err

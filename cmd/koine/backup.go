@@ -48,18 +48,18 @@ func (c *backupCommand) Run(ctx context.Context, command *kong.Context, t termin
 	if _, err := os.Stat(c.Output); err == nil {
 		return usageError{fmt.Errorf("there is a file %s already", c.Output)}
 	}
-	since, err := c.since(ctx)
+	since, err := c.parseSince(ctx)
 	if err != nil {
 		return err
 	}
-	write := func(out io.Writer) (kg.BackupInfo, error) { return c.fetch(ctx, t, out, since) }
+	write := func(out io.Writer) (kg.BackupInfo, error) { return c.backupServer(ctx, t, out, since) }
 	if offline {
 		store, err := c.openToRead(log, kg.Options{})
 		if err != nil {
 			return err
 		}
 		defer store.Close()
-		write = func(out io.Writer) (kg.BackupInfo, error) { return c.here(ctx, t, store, out, since) }
+		write = func(out io.Writer) (kg.BackupInfo, error) { return c.backupDirectory(ctx, t, store, out, since) }
 	}
 	var info kg.BackupInfo
 	err = newPrivateFile(c.Output, func(out io.Writer) (err error) {
@@ -69,12 +69,12 @@ func (c *backupCommand) Run(ctx context.Context, command *kong.Context, t termin
 	if err != nil {
 		return err
 	}
-	sayBackup(t, c.Output, info)
+	printBackupSummary(t, c.Output, info)
 	return nil
 }
 
-// since says what an incremental backup follows on.
-func (c *backupCommand) since(ctx context.Context) (o kg.BackupOptions, err error) {
+// parseSince says what an incremental backup follows on.
+func (c *backupCommand) parseSince(ctx context.Context) (o kg.BackupOptions, err error) {
 	if c.Since == "" {
 		return o, nil
 	}
@@ -95,8 +95,8 @@ func (c *backupCommand) since(ctx context.Context) (o kg.BackupOptions, err erro
 	return o, nil
 }
 
-// here backs a data directory up.
-func (c *backupCommand) here(ctx context.Context, t terminal, store *kg.Store, out io.Writer, o kg.BackupOptions) (kg.BackupInfo, error) {
+// backupDirectory backs a data directory up.
+func (c *backupCommand) backupDirectory(ctx context.Context, t terminal, store *kg.Store, out io.Writer, o kg.BackupOptions) (kg.BackupInfo, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, w := io.Pipe()
@@ -106,7 +106,7 @@ func (c *backupCommand) here(ctx context.Context, t terminal, store *kg.Store, o
 		ended <- err
 		w.CloseWithError(err)
 	}()
-	info, err := checked(ctx, t, r, out)
+	info, err := copyVerified(ctx, t, r, out)
 	r.CloseWithError(errors.New("not wanted any more"))
 	if failed := <-ended; failed != nil {
 		err = failed // the cause, where the reader only saw it break off
@@ -114,8 +114,8 @@ func (c *backupCommand) here(ctx context.Context, t terminal, store *kg.Store, o
 	return info, err
 }
 
-// fetch has a server back its store up.
-func (c *backupCommand) fetch(ctx context.Context, t terminal, out io.Writer, o kg.BackupOptions) (info kg.BackupInfo, err error) {
+// backupServer has a server back its store up.
+func (c *backupCommand) backupServer(ctx context.Context, t terminal, out io.Writer, o kg.BackupOptions) (info kg.BackupInfo, err error) {
 	query := url.Values{}
 	switch {
 	case o.Follows != nil:
@@ -134,17 +134,17 @@ func (c *backupCommand) fetch(ctx context.Context, t terminal, out io.Writer, o 
 		return info, err
 	}
 	defer response.Body.Close()
-	return checked(ctx, t, response.Body, out)
+	return copyVerified(ctx, t, response.Body, out)
 }
 
-// checked copies a backup and checks it on the way.
-func checked(ctx context.Context, t terminal, in io.Reader, out io.Writer) (kg.BackupInfo, error) {
+// copyVerified copies a backup and checks it on the way.
+func copyVerified(ctx context.Context, t terminal, in io.Reader, out io.Writer) (kg.BackupInfo, error) {
 	p := newProgress(t, "backing up", in, -1)
 	defer p.done()
 	return kg.VerifyBackup(ctx, io.TeeReader(p, out), nil)
 }
 
-func sayBackup(t terminal, path string, info kg.BackupInfo) {
+func printBackupSummary(t terminal, path string, info kg.BackupInfo) {
 	size := int64(0)
 	if st, err := os.Stat(path); err == nil {
 		size = st.Size()
@@ -203,16 +203,16 @@ func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
 			http.Error(w, "a backup is asked for with POST", http.StatusMethodNotAllowed)
 			return
 		}
-		o, err := backupAsked(r.URL.Query())
+		o, err := backupOptionsOf(r.URL.Query())
 		if err != nil {
-			adminRefusal(w, kg.AsError(err))
+			writeAdminError(w, kg.AsError(err))
 			return
 		}
 		select {
 		case places <- struct{}{}:
 			defer func() { <-places }()
 		default:
-			adminRefusal(w, kg.Errorf(kg.CodeOverloaded, "%d backups are being made, and no more can be at a time", maxBackups))
+			writeAdminError(w, kg.Errorf(kg.CodeOverloaded, "%d backups are being made, and no more can be at a time", maxBackups))
 			return
 		}
 		begun := false
@@ -227,15 +227,15 @@ func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
 			log.Warn("a backup broke off", "err", err)
 			panic(http.ErrAbortHandler) // so that it does not look whole
 		case err != nil:
-			adminRefusal(w, kg.AsError(err))
+			writeAdminError(w, kg.AsError(err))
 		default:
 			log.Info("backed up", "from", info.From, "to", info.To)
 		}
 	})
 }
 
-// backupAsked reads what is asked of a server.
-func backupAsked(query url.Values) (o kg.BackupOptions, err error) {
+// backupOptionsOf reads what is asked of a server.
+func backupOptionsOf(query url.Values) (o kg.BackupOptions, err error) {
 	if text := query.Get("since"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {

@@ -51,7 +51,7 @@ const (
 // Run measures and prints.
 func (c *benchCommand) Run(ctx context.Context, t terminal) (err error) {
 	if c.Workload == "generate" {
-		return c.generate(ctx, t)
+		return c.writeSocialNetwork(ctx, t)
 	}
 	kinds := []string{c.Workload}
 	if c.Workload == "a2a" {
@@ -72,16 +72,16 @@ func (c *benchCommand) Run(ctx context.Context, t terminal) (err error) {
 		defer func() { err = errors.Join(err, end()) }()
 	}
 	for _, kind := range kinds {
-		if err := c.measure(ctx, t, kind, each); err != nil {
+		if err := c.measureWorkload(ctx, t, kind, each); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// measure is one workload.
-func (c *benchCommand) measure(ctx context.Context, t terminal, kind string, d time.Duration) error {
-	load, err := c.load(ctx, kind)
+// measureWorkload is one workload.
+func (c *benchCommand) measureWorkload(ctx context.Context, t terminal, kind string, d time.Duration) error {
+	load, err := c.newWorkload(ctx, kind)
 	if err != nil {
 		return err
 	}
@@ -96,14 +96,14 @@ func (c *benchCommand) measure(ctx context.Context, t terminal, kind string, d t
 		return err
 	}
 	defer twin.close()
-	server, bare := c.turns(ctx, d, load, twin)
+	server, bare := c.measureInTurns(ctx, d, load, twin)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if server.Requests == 0 {
 		return errors.Join(errors.New("no request succeeded"), server.firstError)
 	}
-	return c.report(t, kind, d, server, bare)
+	return c.printReport(t, kind, d, server, bare)
 }
 
 // cleanUp leaves the server as it was, also after an interrupt.
@@ -125,14 +125,14 @@ func (c *benchCommand) cleanUp(ctx context.Context, t terminal, load *workload) 
 	}
 }
 
-// turns measures the server and the twin one after the other, round by round,
+// measureInTurns measures the server and the twin one after the other, round by round,
 // so that what else the machine does hits both.
-func (c *benchCommand) turns(ctx context.Context, d time.Duration, load *workload, twin *echo) (server, bare *measurement) {
+func (c *benchCommand) measureInTurns(ctx context.Context, d time.Duration, load *workload, twin *echo) (server, bare *measurement) {
 	server, bare = &measurement{}, &measurement{}
 	turn := d / time.Duration(2*c.Rounds)
 	for range c.Rounds {
-		server.add(measure(ctx, c.Clients, turn, load.server))
-		bare.add(measure(ctx, c.Clients, turn, func(ctx context.Context) error { return load.send(ctx, twin.url, load.next()) }))
+		server.mergeFrom(measureAction(ctx, c.Clients, turn, load.sendNext))
+		bare.mergeFrom(measureAction(ctx, c.Clients, turn, func(ctx context.Context) error { return load.sendTo(ctx, twin.url, load.next()) }))
 	}
 	return server, bare
 }
@@ -146,8 +146,8 @@ type benchResult struct {
 	Errors   int     `json:"errors"`
 }
 
-func (c *benchCommand) report(t terminal, kind string, d time.Duration, server, bare *measurement) error {
-	s, b := server.result(), bare.result()
+func (c *benchCommand) printReport(t terminal, kind string, d time.Duration, server, bare *measurement) error {
+	s, b := server.toResult(), bare.toResult()
 	if c.JSON {
 		return json.NewEncoder(t.out).Encode(map[string]any{
 			"workload": kind, "clients": c.Clients, "seconds": d.Seconds(), "server": s, "twin": b, "ratio": s.Rate / b.Rate,

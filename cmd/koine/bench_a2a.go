@@ -30,12 +30,12 @@ const (
 
 // rpcQuery is the nth query as a call.
 func (w *workload) rpcQuery(n uint64) benchRequest {
-	return rpcRequest("/a2a", "knowledge/query", w.entity(n))
+	return rpcRequest("/a2a", "knowledge/query", w.nthQuery(n))
 }
 
 // messageToKoine asks for the same with a message.
 func (w *workload) messageToKoine(n uint64) benchRequest {
-	r := rpcRequest("/a2a", "SendMessage", map[string]any{"message": w.message(n, map[string]any{"data": w.entity(n)})})
+	r := rpcRequest("/a2a", "SendMessage", map[string]any{"message": w.newMessage(n, map[string]any{"data": w.nthQuery(n)})})
 	r.state = completed
 	return r
 }
@@ -43,13 +43,13 @@ func (w *workload) messageToKoine(n uint64) benchRequest {
 // messageToAgent leaves something in the mailbox of an agent.
 func (w *workload) messageToAgent(n uint64) benchRequest {
 	r := rpcRequest("/agents/"+w.agent+"/a2a", "SendMessage", map[string]any{
-		"message": w.message(n, map[string]any{"text": "What is the weather like?"}), "configuration": map[string]any{"returnImmediately": true},
+		"message": w.newMessage(n, map[string]any{"text": "What is the weather like?"}), "configuration": map[string]any{"returnImmediately": true},
 	})
 	r.state = submitted
 	return r
 }
 
-func (w *workload) message(n uint64, part map[string]any) map[string]any {
+func (w *workload) newMessage(n uint64, part map[string]any) map[string]any {
 	return map[string]any{"messageId": fmt.Sprintf("bench-%s-%d", w.run, n), "role": "ROLE_USER", "parts": []any{part}}
 }
 
@@ -61,25 +61,25 @@ func rpcRequest(path, method string, params any) benchRequest {
 	return benchRequest{path: path, body: body}
 }
 
-// register makes the agent that messages go to. It has no address: they wait.
-func (w *workload) register(ctx context.Context) error {
+// registerAgent makes the agent that messages go to. It has no address: they wait.
+func (w *workload) registerAgent(ctx context.Context) error {
 	agent := "koine-bench-" + w.run
 	card := benchRequest{path: "/agents/" + agent, body: []byte(`{"name": "Benchmark", "description": "Messages to it are part of a benchmark.", "version": "1"}`)}
-	_, err := w.do(ctx, http.MethodPut, w.base, card)
+	_, err := w.doRequest(ctx, http.MethodPut, w.base, card)
 	if err == nil {
 		w.agent = agent
 	}
 	return err
 }
 
-// tasksMade are the tasks that messages made. It is safe for concurrent use.
-type tasksMade struct {
+// createdTasks are the tasks that messages made. It is safe for concurrent use.
+type createdTasks struct {
 	mu  sync.Mutex // guards ids
 	ids []string
 }
 
-// note notes the task that an answer is, which must be in the state.
-func (m *tasksMade) note(text []byte, state string) error {
+// addTask notes the task that an answer is, which must be in the state.
+func (m *createdTasks) addTask(text []byte, state string) error {
 	var answer struct {
 		Result struct {
 			Task struct {
@@ -103,8 +103,8 @@ func (m *tasksMade) note(text []byte, state string) error {
 	return nil
 }
 
-// take gives the next and forgets it; "" behind the last.
-func (m *tasksMade) take() (id string) {
+// popTask gives the next and forgets it; "" behind the last.
+func (m *createdTasks) popTask() (id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n := len(m.ids); n > 0 {
@@ -120,8 +120,8 @@ func (w *workload) deleteTasks(ctx context.Context, clients int) (deleted int, e
 	var mu sync.Mutex // guards deleted and err
 	for range clients {
 		all.Go(func() {
-			for id := w.tasks.take(); id != ""; id = w.tasks.take() {
-				failed := w.drop(ctx, "/rest/tasks/"+id)
+			for id := w.tasks.popTask(); id != ""; id = w.tasks.popTask() {
+				failed := w.deleteResource(ctx, "/rest/tasks/"+id)
 				mu.Lock()
 				if failed == nil {
 					deleted++
@@ -134,16 +134,16 @@ func (w *workload) deleteTasks(ctx context.Context, clients int) (deleted int, e
 	}
 	all.Wait()
 	if w.agent != "" {
-		err = errors.Join(err, w.drop(ctx, "/agents/"+w.agent))
+		err = errors.Join(err, w.deleteResource(ctx, "/agents/"+w.agent))
 	}
 	return deleted, err
 }
 
-// drop takes something away.
-func (w *workload) drop(ctx context.Context, path string) error {
+// deleteResource takes something away.
+func (w *workload) deleteResource(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	_, err := w.do(ctx, http.MethodDelete, w.base, benchRequest{path: path})
+	_, err := w.doRequest(ctx, http.MethodDelete, w.base, benchRequest{path: path})
 	return err
 }
 

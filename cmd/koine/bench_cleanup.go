@@ -7,21 +7,21 @@ import (
 	"koine/client"
 )
 
-// additions are the updates that were sent to the server. It is safe for
+// sentUpdates are the updates that were sent to the server. It is safe for
 // concurrent use.
-type additions struct {
+type sentUpdates struct {
 	mu      sync.Mutex // guards numbers
 	numbers []uint64
 }
 
-func (a *additions) note(n uint64) {
+func (a *sentUpdates) addUpdate(n uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.numbers = append(a.numbers, n)
 }
 
-// take gives the next few and forgets them.
-func (a *additions) take(most int) []uint64 {
+// popUpdates gives the next few and forgets them.
+func (a *sentUpdates) popUpdates(most int) []uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n := min(most, len(a.numbers))
@@ -37,15 +37,15 @@ const updatesPerRemoval = 500
 // It is to be called when nothing is under way any more.
 func (w *workload) cleanUp(ctx context.Context) (removed int, err error) {
 	for {
-		few := w.added.take(updatesPerRemoval)
+		few := w.added.popUpdates(updatesPerRemoval)
 		if len(few) == 0 {
 			return removed, nil
 		}
 		var patches []client.Patch
 		for _, n := range few {
-			patches = append(patches, w.patches(client.Remove, n)...)
+			patches = append(patches, w.makePatches(client.Remove, n)...)
 		}
-		n, err := w.remove(ctx, patches)
+		n, err := w.removePatches(ctx, patches)
 		if err != nil {
 			return removed, err
 		}
@@ -53,7 +53,7 @@ func (w *workload) cleanUp(ctx context.Context) (removed int, err error) {
 	}
 }
 
-func (w *workload) remove(ctx context.Context, patches []client.Patch) (int, error) {
+func (w *workload) removePatches(ctx context.Context, patches []client.Patch) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	result, err := w.client.Update(ctx, client.Update{Patches: patches, Justification: "The end of a benchmark", Once: true})

@@ -13,8 +13,8 @@ import (
 // maxBenchStatements bounds what is generated.
 const maxBenchStatements = 1_000_000_000
 
-// generate writes a social network.
-func (c *benchCommand) generate(ctx context.Context, t terminal) error {
+// writeSocialNetwork writes a social network.
+func (c *benchCommand) writeSocialNetwork(ctx context.Context, t terminal) error {
 	if c.Statements < 1 || c.Statements > maxBenchStatements {
 		return usageError{fmt.Errorf("--statements: between 1 and %d", maxBenchStatements)}
 	}

@@ -17,26 +17,26 @@ type measurement struct {
 	firstError error
 }
 
-// measure has this many clients repeat an action for a time, each once at least. What
+// measureAction has this many clients repeat an action for a time, each once at least. What
 // is under way at its end is finished and counts.
-func measure(ctx context.Context, clients int, d time.Duration, action func(context.Context) error) *measurement {
+func measureAction(ctx context.Context, clients int, d time.Duration, action func(context.Context) error) *measurement {
 	each := make([]measurement, clients)
 	began := time.Now()
 	end := began.Add(d)
 	var all sync.WaitGroup
 	for i := range each {
-		all.Go(func() { each[i].repeat(ctx, end, action) })
+		all.Go(func() { each[i].repeatAction(ctx, end, action) })
 	}
 	all.Wait()
 	out := &measurement{}
 	for i := range each {
-		out.add(&each[i])
+		out.mergeFrom(&each[i])
 	}
 	out.took = time.Since(began)
 	return out
 }
 
-func (m *measurement) repeat(ctx context.Context, end time.Time, action func(context.Context) error) {
+func (m *measurement) repeatAction(ctx context.Context, end time.Time, action func(context.Context) error) {
 	for first := true; ctx.Err() == nil; first = false {
 		began := time.Now()
 		if !first && began.After(end) {
@@ -54,7 +54,7 @@ func (m *measurement) repeat(ctx context.Context, end time.Time, action func(con
 	}
 }
 
-func (m *measurement) add(o *measurement) {
+func (m *measurement) mergeFrom(o *measurement) {
 	m.Requests += o.Requests
 	m.Errors += o.Errors
 	m.latencies = append(m.latencies, o.latencies...)
@@ -64,7 +64,7 @@ func (m *measurement) add(o *measurement) {
 	}
 }
 
-func (m *measurement) result() benchResult {
+func (m *measurement) toResult() benchResult {
 	slices.Sort(m.latencies)
 	at := func(share float64) float64 {
 		if len(m.latencies) == 0 {

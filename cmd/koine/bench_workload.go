@@ -29,8 +29,8 @@ type workload struct {
 	kind     string
 	agent    string // behind the hub, "" without one
 	count    atomic.Uint64
-	added    additions
-	tasks    tasksMade
+	added    sentUpdates
+	tasks    createdTasks
 }
 
 // benchRequest is one that is ready to be sent, to the server or to the twin.
@@ -42,15 +42,15 @@ type benchRequest struct {
 	state string
 }
 
-// writes tells whether something is to be removed afterwards.
-func (r *benchRequest) writes() bool { return r.update != 0 || r.state != "" }
+// isUpdate tells whether something is to be removed afterwards.
+func (r *benchRequest) isUpdate() bool { return r.update != 0 || r.state != "" }
 
 const entityQuery = `query($iri: IRI!) { entity(iri: $iri) { iri label types } }`
 
 // updatesInMixed is that one request in so many is an update.
 const updatesInMixed = 10
 
-func (c *benchCommand) load(ctx context.Context, kind string) (*workload, error) {
+func (c *benchCommand) newWorkload(ctx context.Context, kind string) (*workload, error) {
 	server, err := (&onServer{URL: c.URL, caFlag: c.caFlag, as: c.as}).open(ctx)
 	if err != nil {
 		return nil, err
@@ -61,11 +61,11 @@ func (c *benchCommand) load(ctx context.Context, kind string) (*workload, error)
 	}
 	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = c.Clients, 0
 	w := &workload{
-		client: server, base: server.Address(), header: c.header(), http: &http.Client{Transport: transport}, entities: c.Entity, graph: c.Graph,
+		client: server, base: server.Address(), header: c.requestHeader(), http: &http.Client{Transport: transport}, entities: c.Entity, graph: c.Graph,
 		run: fmt.Sprintf("%x", time.Now().UnixNano()), kind: kind,
 	}
 	if kind == hubMessages {
-		return w, w.register(ctx)
+		return w, w.registerAgent(ctx)
 	}
 	if kind == "update" || len(w.entities) > 0 {
 		return w, nil
@@ -89,8 +89,8 @@ func (c *benchCommand) load(ctx context.Context, kind string) (*workload, error)
 	return w, nil
 }
 
-// header is that of every request.
-func (c *benchCommand) header() http.Header {
+// requestHeader is that of every request.
+func (c *benchCommand) requestHeader() http.Header {
 	h := http.Header{"User-Agent": {userAgent()}, "Content-Type": {"application/json"}}
 	if c.As != "" {
 		h.Set("X-Agent-ID", c.As)
@@ -113,7 +113,7 @@ func (w *workload) next() benchRequest {
 	n := w.count.Add(1)
 	switch {
 	case w.kind == "update" || w.kind == "mixed" && n%updatesInMixed == 0:
-		return w.update(n)
+		return w.updateRequest(n)
 	case w.kind == rpcQueries:
 		return w.rpcQuery(n)
 	case w.kind == ownMessages:
@@ -121,21 +121,21 @@ func (w *workload) next() benchRequest {
 	case w.kind == hubMessages:
 		return w.messageToAgent(n)
 	}
-	body, err := json.Marshal(w.entity(n))
+	body, err := json.Marshal(w.nthQuery(n))
 	if err != nil {
 		panic(err) // strings
 	}
 	return benchRequest{path: "/graphql", body: body}
 }
 
-// entity is the nth query.
-func (w *workload) entity(n uint64) map[string]any {
+// nthQuery is the nth query.
+func (w *workload) nthQuery(n uint64) map[string]any {
 	return map[string]any{"query": entityQuery, "variables": map[string]any{"iri": w.entities[n%uint64(len(w.entities))]}}
 }
 
-// update asserts statements about a new subject.
-func (w *workload) update(n uint64) benchRequest {
-	body, err := rpcBody("knowledge/update", map[string]any{"mutations": w.patches(client.Add, n)})
+// updateRequest asserts statements about a new subject.
+func (w *workload) updateRequest(n uint64) benchRequest {
+	body, err := rpcBody("knowledge/update", map[string]any{"mutations": w.makePatches(client.Add, n)})
 	if err != nil {
 		panic(err) // strings
 	}
@@ -145,8 +145,8 @@ func (w *workload) update(n uint64) benchRequest {
 // patchesPerUpdate is how many statements an update asserts.
 const patchesPerUpdate = 10
 
-// patches are those of the nth request.
-func (w *workload) patches(make func(subject, predicate string, object client.Node) client.Patch, n uint64) (patches []client.Patch) {
+// makePatches are those of the nth request.
+func (w *workload) makePatches(make func(subject, predicate string, object client.Node) client.Patch, n uint64) (patches []client.Patch) {
 	for i := range patchesPerUpdate {
 		subject, predicate := fmt.Sprintf("urn:koine:bench:%s:%d", w.run, n), fmt.Sprintf("urn:koine:bench:p%d", i)
 		patches = append(patches, make(subject, predicate, client.Text(fmt.Sprintf("value %d of %d", i, n))).In(w.graph))
@@ -154,46 +154,46 @@ func (w *workload) patches(make func(subject, predicate string, object client.No
 	return patches
 }
 
-// server sends the next request to the server.
-func (w *workload) server(ctx context.Context) error { return w.ask(ctx, w.next()) }
+// sendNext sends the next request to the server.
+func (w *workload) sendNext(ctx context.Context) error { return w.sendToServer(ctx, w.next()) }
 
-// ask sends a request to the server. What writes is finished whatever the context
+// sendToServer sends a request to the server. What writes is finished whatever the context
 // says: what it adds must be there when it is removed.
-func (w *workload) ask(ctx context.Context, r benchRequest) error {
-	if r.writes() {
+func (w *workload) sendToServer(ctx context.Context, r benchRequest) error {
+	if r.isUpdate() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 	}
 	if r.update != 0 {
-		w.added.note(r.update)
+		w.added.addUpdate(r.update)
 	}
-	text, err := w.answer(ctx, w.base, r)
+	text, err := w.readAnswer(ctx, w.base, r)
 	if err == nil && r.state != "" {
-		err = w.tasks.note(text, r.state)
+		err = w.tasks.addTask(text, r.state)
 	}
-	return errors.Join(err, refusalIn(text))
+	return errors.Join(err, errorInAnswer(text))
 }
 
-// send sends a request wherever the base is.
-func (w *workload) send(ctx context.Context, base string, r benchRequest) error {
-	text, err := w.answer(ctx, base, r)
-	return errors.Join(err, refusalIn(text))
+// sendTo sends a request wherever the base is.
+func (w *workload) sendTo(ctx context.Context, base string, r benchRequest) error {
+	text, err := w.readAnswer(ctx, base, r)
+	return errors.Join(err, errorInAnswer(text))
 }
 
-// refusalIn is what an answer says that is none.
-func refusalIn(text []byte) error {
+// errorInAnswer is what an answer says that is none.
+func errorInAnswer(text []byte) error {
 	if bytes.Contains(text, []byte(`"error":{`)) || bytes.Contains(text, []byte(`"errors":[`)) {
 		return fmt.Errorf("%s", text[:min(len(text), 400)])
 	}
 	return nil
 }
 
-func (w *workload) answer(ctx context.Context, base string, r benchRequest) ([]byte, error) {
-	return w.do(ctx, http.MethodPost, base, r)
+func (w *workload) readAnswer(ctx context.Context, base string, r benchRequest) ([]byte, error) {
+	return w.doRequest(ctx, http.MethodPost, base, r)
 }
 
-func (w *workload) do(ctx context.Context, method, base string, r benchRequest) ([]byte, error) {
+func (w *workload) doRequest(ctx context.Context, method, base string, r benchRequest) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, base+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
@@ -215,10 +215,10 @@ func (w *workload) do(ctx context.Context, method, base string, r benchRequest) 
 // as long; asking also shows whether the workload works at all.
 func (w *workload) answerBytes(ctx context.Context) (int, error) {
 	r := w.next()
-	if err := w.ask(ctx, r); err != nil {
+	if err := w.sendToServer(ctx, r); err != nil {
 		return 0, err
 	}
-	text, err := w.answer(ctx, w.base, r) // the same message is the same task
+	text, err := w.readAnswer(ctx, w.base, r) // the same message is the same task
 	return len(text), err
 }
 

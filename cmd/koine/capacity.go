@@ -22,7 +22,7 @@ const (
 	maxReceivedMiB = 64 << 10
 )
 
-func (f capacityFlags) check() error {
+func (f capacityFlags) validateRanges() error {
 	connections := httpd.MinConnections
 	if f.MaxConnections != nil {
 		connections = *f.MaxConnections
@@ -42,16 +42,16 @@ func (f capacityFlags) check() error {
 	return nil
 }
 
-// connections is the bound of the connections, 0 where it goes by the files that may
+// maxConnections is the bound of the connections, 0 where it goes by the files that may
 // be open.
-func (f capacityFlags) connections() int {
+func (f capacityFlags) maxConnections() int {
 	if f.MaxConnections == nil {
 		return 0
 	}
 	return *f.MaxConnections
 }
 
-// intake is shared by everything that receives.
-func (f capacityFlags) intake() throttle.Intake {
+// newIntake is shared by everything that receives.
+func (f capacityFlags) newIntake() throttle.Intake {
 	return throttle.Intake{Pool: throttle.NewPool(int64(f.ReceivedMiB) << 20)}
 }

@@ -35,7 +35,7 @@ func TestCapacityFlags(t *testing.T) {
 		{with(func(f *capacityFlags) { f.ReceivedMiB = minReceivedMiB - 1 }), "--received-mib is between 32 and 65536"},
 		{with(func(f *capacityFlags) { f.ReceivedMiB = maxReceivedMiB + 1 }), "--received-mib"},
 	} {
-		err := row.flags.check()
+		err := row.flags.validateRanges()
 		if (err == nil) != (row.want == "") || err != nil && (!strings.Contains(err.Error(), row.want) || !errors.As(err, new(usageError))) {
 			t.Errorf("%+v: got %v, want %q", row.flags, err, row.want)
 		}

@@ -70,7 +70,7 @@ type createChannel struct {
 
 // Run prints the id.
 func (c *createChannel) Run(ctx context.Context, t terminal) error {
-	wish, err := c.wish()
+	wish, err := c.newChannelInput()
 	if err != nil {
 		return usageError{err}
 	}
@@ -94,7 +94,7 @@ func (c *createChannel) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-func (c *createChannel) wish() (client.NewChannel, error) {
+func (c *createChannel) newChannelInput() (client.NewChannel, error) {
 	wish := client.NewChannel{Name: c.Name, Scope: c.Scope, MemberPolicy: c.MembersBy, IdempotencyKey: c.Once}
 	if c.Name == "" {
 		return wish, errors.New("a channel needs a name")
@@ -148,7 +148,7 @@ func (c *listChannels) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if c.Invited {
-		return c.invited(ctx, t, server)
+		return c.printInvitations(ctx, t, server)
 	}
 	var found []*client.Channel
 	filter := client.ChannelFilter{Visibility: c.Visibility, Member: c.Member, Scope: c.Scope, PageSize: channelPage}

@@ -30,7 +30,7 @@ Examples:
 
 // Run says so, and prints the id of the channel.
 func (c *acknowledgeMessage) Run(ctx context.Context, t terminal) error {
-	server, id, err := c.place(ctx)
+	server, id, err := c.openChannel(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (c *acknowledgeMessage) Run(ctx context.Context, t terminal) error {
 	if c.Delivered {
 		input["status"] = "DELIVERED"
 	}
-	if err := c.which(ctx, server, id, input); err != nil {
+	if err := c.selectMessages(ctx, server, id, input); err != nil {
 		return err
 	}
 	const mutation = `mutation($input: AcknowledgeMessagesInput!) { acknowledgeMessages(input: $input) { id readMarker unread { count more } } }`
@@ -53,17 +53,17 @@ func (c *acknowledgeMessage) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-// which says which messages are meant.
-func (c *acknowledgeMessage) which(ctx context.Context, server *client.Client, channel string, input map[string]any) (err error) {
-	n, ok := sequenceIn(c.message())
+// selectMessages says which messages are meant.
+func (c *acknowledgeMessage) selectMessages(ctx context.Context, server *client.Client, channel string, input map[string]any) (err error) {
+	n, ok := sequenceIn(c.messageArgument())
 	switch {
 	case c.UpTo && ok:
 		input["upToSequence"] = n
 	case c.UpTo:
-		input["upToSequence"], err = sequenceAt(ctx, server, channel, c.message())
+		input["upToSequence"], err = sequenceAt(ctx, server, channel, c.messageArgument())
 	default:
 		var id string
-		id, err = messageNamed(ctx, server, channel, c.message())
+		id, err = messageNamed(ctx, server, channel, c.messageArgument())
 		input["messageIds"] = []string{id}
 	}
 	return err

@@ -17,7 +17,7 @@ import (
 
 // askInChannel publishes a request and waits for the response.
 type askInChannel struct {
-	saying
+	publishInput
 	Wait time.Duration `help:"How long to wait for the response." default:"30s"`
 }
 
@@ -33,7 +33,7 @@ Examples:
 
 // Run prints the response.
 func (c *askInChannel) Run(ctx context.Context, t terminal) error {
-	err := c.check()
+	err := c.checkFlags()
 	switch {
 	case err != nil:
 		return usageError{err}

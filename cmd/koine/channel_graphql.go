@@ -34,8 +34,8 @@ type graphQLChannel struct {
 	ClosedReason string
 }
 
-// channel is the same as channels/get has it.
-func (c *graphQLChannel) channel() (*client.Channel, error) {
+// toChannel is the same as channels/get has it.
+func (c *graphQLChannel) toChannel() (*client.Channel, error) {
 	if string(c.Metadata) == "null" {
 		c.Metadata = nil
 	}
@@ -76,8 +76,8 @@ func milliOf(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// change does with the channel what the mutation does, and prints it.
-func (c *changedChannel) change(ctx context.Context, t terminal, server *client.Client, mutation, inputType string, input map[string]any) error {
+// runMutation does with the channel what the mutation does, and prints it.
+func (c *changedChannel) runMutation(ctx context.Context, t terminal, server *client.Client, mutation, inputType string, input map[string]any) error {
 	query := fmt.Sprintf(`mutation($input: %s!) { %s(input: $input) `, inputType, mutation)
 	if c.JSON {
 		query += "{ ...channel } } " + channelFields
@@ -91,9 +91,9 @@ func (c *changedChannel) change(ctx context.Context, t terminal, server *client.
 	if answer[mutation] == nil {
 		return fmt.Errorf("the server's answer: it has no %s", mutation)
 	}
-	is, err := answer[mutation].channel()
+	is, err := answer[mutation].toChannel()
 	if err != nil {
 		return err
 	}
-	return c.print(t, is)
+	return c.printChannel(t, is)
 }

@@ -60,9 +60,9 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 		}
 		var page inboxPage
 		if err := server.GraphQL(ctx, inboxMessages, ask, &page); err != nil {
-			return c.refused(err)
+			return c.explainBadPosition(err)
 		}
-		if err := c.print(ctx, t, server, page.Inbox.Nodes); err != nil {
+		if err := c.printMessages(ctx, t, server, page.Inbox.Nodes); err != nil {
 			return err
 		}
 		seen += len(page.Inbox.Nodes)
@@ -74,8 +74,8 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 	}
 }
 
-// refused says of a position that the server does not know what one is.
-func (c *channelInbox) refused(err error) error {
+// explainBadPosition says of a position that the server does not know what one is.
+func (c *channelInbox) explainBadPosition(err error) error {
 	var e *client.Error
 	if c.From == "" || !errors.As(err, &e) || e.Reason != client.PositionGone {
 		return err
@@ -85,7 +85,7 @@ func (c *channelInbox) refused(err error) error {
 	return &told
 }
 
-func (c *channelInbox) print(ctx context.Context, t terminal, server *client.Client, nodes []*graphQLMessage) error {
+func (c *channelInbox) printMessages(ctx context.Context, t terminal, server *client.Client, nodes []*graphQLMessage) error {
 	list := make([]*client.Message, len(nodes))
 	var held []*client.Message // of the others all is known
 	for i, from := range nodes {

@@ -19,11 +19,11 @@ func (inviteMember) Help() string {
 
 // Run prints the channel.
 func (c *inviteMember) Run(ctx context.Context, t terminal) error {
-	server, id, err := c.find(ctx, openOnes)
+	server, id, err := c.openChannel(ctx, preferOpen)
 	if err != nil {
 		return err
 	}
-	return c.change(ctx, t, server, "inviteMember", "InvitationInput", map[string]any{"channelId": id, "principalId": c.Member})
+	return c.runMutation(ctx, t, server, "inviteMember", "InvitationInput", map[string]any{"channelId": id, "principalId": c.Member})
 }
 
 // joinChannel makes the caller a member.
@@ -49,11 +49,11 @@ func (c *joinChannel) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if id == "" {
-		if id, err = find(ctx, server, c.Scope, c.Channel, openOnes); err != nil {
+		if id, err = findChannel(ctx, server, c.Scope, c.Channel, preferOpen); err != nil {
 			return err
 		}
 	}
-	return c.change(ctx, t, server, "joinChannel", "JoinChannelInput", map[string]any{"channelId": id})
+	return c.runMutation(ctx, t, server, "joinChannel", "JoinChannelInput", map[string]any{"channelId": id})
 }
 
 // invitedTo is the channel of this name that the caller is invited to, "" where there is

@@ -46,9 +46,9 @@ type invitedPage struct {
 	}
 }
 
-// found are the channels of the page, each with the invitation of the caller: others may
+// invitedChannels are the channels of the page, each with the invitation of the caller: others may
 // be invited to it too.
-func (p *invitedPage) found() (list []invitedChannel) {
+func (p *invitedPage) invitedChannels() (list []invitedChannel) {
 	self := actingFor(p.Me.ActingFor)
 	for _, node := range p.Channels.Nodes {
 		one := node.invitedChannel
@@ -63,8 +63,8 @@ func (p *invitedPage) found() (list []invitedChannel) {
 	return list
 }
 
-// invited prints a line for each channel that the caller is invited to.
-func (c *listChannels) invited(ctx context.Context, t terminal, server *client.Client) error {
+// printInvitations prints a line for each channel that the caller is invited to.
+func (c *listChannels) printInvitations(ctx context.Context, t terminal, server *client.Client) error {
 	ask := map[string]any{"first": channelPage}
 	for name, value := range map[string]string{"visibility": strings.ToUpper(c.Visibility), "member": c.Member, "scope": c.Scope} {
 		if value != "" {
@@ -77,7 +77,7 @@ func (c *listChannels) invited(ctx context.Context, t terminal, server *client.C
 		if err := server.GraphQL(ctx, channelsInvitedTo, ask, &page); err != nil {
 			return err
 		}
-		list = append(list, page.found()...)
+		list = append(list, page.invitedChannels()...)
 		ask["after"] = page.Channels.PageInfo.EndCursor
 		more = page.Channels.PageInfo.HasNextPage
 	}

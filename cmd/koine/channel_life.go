@@ -15,10 +15,10 @@ type oneChannel struct {
 	Scope string `help:"The scope that the channel is in, where others have the name too." placeholder:"ID"`
 }
 
-// find reaches the server, and gives the id.
-func (c *oneChannel) find(ctx context.Context, open bool) (server *client.Client, id string, err error) {
+// openChannel reaches the server, and gives the id.
+func (c *oneChannel) openChannel(ctx context.Context, open bool) (server *client.Client, id string, err error) {
 	if server, err = c.open(ctx); err == nil {
-		id, err = find(ctx, server, c.Scope, c.Channel, open)
+		id, err = findChannel(ctx, server, c.Scope, c.Channel, open)
 	}
 	return server, id, err
 }
@@ -29,8 +29,8 @@ type changedChannel struct {
 	JSON bool `help:"Print the channel as JSON, as channels/get has it."`
 }
 
-// print prints its id, or all that it is now.
-func (c *changedChannel) print(t terminal, is *client.Channel) error {
+// printChannel prints its id, or all that it is now.
+func (c *changedChannel) printChannel(t terminal, is *client.Channel) error {
 	if c.JSON {
 		return printJSON(t.out, fmt.Appendf(nil, `{"channel":%s}`, is.Raw), true)
 	}
@@ -50,7 +50,7 @@ func (c *renameChannel) Run(ctx context.Context, t terminal) error {
 	if c.Name == "" {
 		return usageError{errors.New("a channel needs a name")}
 	}
-	server, id, err := c.find(ctx, allOnes)
+	server, id, err := c.openChannel(ctx, anyState)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (c *renameChannel) Run(ctx context.Context, t terminal) error {
 	if is, err = server.UpdateChannel(ctx, id, client.ChannelChange{ExpectedVersion: is.Version, Name: c.Name}); err != nil {
 		return err
 	}
-	return c.print(t, is)
+	return c.printChannel(t, is)
 }
 
 // closeChannel ends the talk in a channel.
@@ -77,7 +77,7 @@ type closeChannel struct {
 
 // Run prints the channel.
 func (c *closeChannel) Run(ctx context.Context, t terminal) error {
-	server, id, err := c.find(ctx, openOnes)
+	server, id, err := c.openChannel(ctx, preferOpen)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c *closeChannel) Run(ctx context.Context, t terminal) error {
 	if c.Reason != "" {
 		input["reason"] = c.Reason
 	}
-	return c.change(ctx, t, server, "closeChannel", "CloseChannelInput", input)
+	return c.runMutation(ctx, t, server, "closeChannel", "CloseChannelInput", input)
 }
 
 // deleteChannel takes a channel away.
@@ -93,7 +93,7 @@ type deleteChannel struct{ oneChannel }
 
 // Run prints the id.
 func (c *deleteChannel) Run(ctx context.Context, t terminal) error {
-	server, id, err := c.find(ctx, allOnes)
+	server, id, err := c.openChannel(ctx, anyState)
 	if err != nil {
 		return err
 	}

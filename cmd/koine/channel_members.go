@@ -22,7 +22,7 @@ Examples:
 
 // Run prints the channel.
 func (c *addMember) Run(ctx context.Context, t terminal) error {
-	server, id, err := c.find(ctx, openOnes)
+	server, id, err := c.openChannel(ctx, preferOpen)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (c *addMember) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.print(t, is)
+	return c.printChannel(t, is)
 }
 
 // removeMember takes an agent out of a channel.
@@ -47,7 +47,7 @@ func (removeMember) Help() string {
 
 // Run prints the channel.
 func (c *removeMember) Run(ctx context.Context, t terminal) error {
-	server, id, err := c.find(ctx, openOnes)
+	server, id, err := c.openChannel(ctx, preferOpen)
 	if err != nil {
 		return err
 	}
@@ -55,5 +55,5 @@ func (c *removeMember) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.print(t, is)
+	return c.printChannel(t, is)
 }

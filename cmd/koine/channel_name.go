@@ -24,17 +24,17 @@ const maxListed = 20
 
 // Which of several channels of one name are meant.
 const (
-	openOnes = true  // the open ones, if any is
-	allOnes  = false // any of them: what is done cannot be undone
+	preferOpen = true  // the open ones, if any is
+	anyState   = false // any of them: what is done cannot be undone
 )
 
-// find gives the id of a channel that is named by it, or by its name in a scope or,
+// findChannel gives the id of a channel that is named by it, or by its name in a scope or,
 // without one, anywhere.
-func find(ctx context.Context, server *client.Client, scope, text string, open bool) (id string, err error) {
+func findChannel(ctx context.Context, server *client.Client, scope, text string, open bool) (id string, err error) {
 	if isChannelID(text) {
 		return text, nil
 	}
-	found, err := named(ctx, server, scope, text)
+	found, err := channelsNamed(ctx, server, scope, text)
 	if err == nil && len(found) == 0 && scope == "" {
 		found, err = namedInScopes(ctx, server, text)
 	}
@@ -50,7 +50,7 @@ func find(ctx context.Context, server *client.Client, scope, text string, open b
 	case 1:
 		return found[0].ID, nil
 	}
-	return "", exitError{fmt.Errorf("%d channels have the name %q: say which by its id%s", len(found), text, listed(found)), exitRefused}
+	return "", exitError{fmt.Errorf("%d channels have the name %q: say which by its id%s", len(found), text, channelLines(found)), exitRefused}
 }
 
 func isChannelID(text string) bool {
@@ -63,12 +63,12 @@ func nameFree(ctx context.Context, server *client.Client, name string) error {
 	if isChannelID(name) {
 		return usageError{fmt.Errorf("%q is an id of channels: it cannot be a name", name)}
 	}
-	found, err := named(ctx, server, "", name)
+	found, err := channelsNamed(ctx, server, "", name)
 	if err != nil {
 		return err
 	}
 	if found = stillOpen(found); len(found) > 0 {
-		return exitError{fmt.Errorf("there is a channel with the name %q; with --another there is one more%s", name, listed(found)), exitRefused}
+		return exitError{fmt.Errorf("there is a channel with the name %q; with --another there is one more%s", name, channelLines(found)), exitRefused}
 	}
 	return nil
 }
@@ -77,8 +77,8 @@ func stillOpen(list []*client.Channel) []*client.Channel {
 	return slices.DeleteFunc(slices.Clone(list), func(c *client.Channel) bool { return c.ClosedAt != 0 })
 }
 
-// listed has a line for each, to choose from.
-func listed(list []*client.Channel) string {
+// channelLines has a line for each, to choose from.
+func channelLines(list []*client.Channel) string {
 	var b strings.Builder
 	for i, c := range list {
 		if i == maxListed {
@@ -90,9 +90,9 @@ func listed(list []*client.Channel) string {
 	return b.String()
 }
 
-// named are the channels of a scope, or of those that are listed without one, that
+// channelsNamed are the channels of a scope, or of those that are listed without one, that
 // have the name.
-func named(ctx context.Context, server *client.Client, scope, name string) (found []*client.Channel, err error) {
+func channelsNamed(ctx context.Context, server *client.Client, scope, name string) (found []*client.Channel, err error) {
 	looked := 0
 	for c, err := range server.ListChannels(ctx, client.ChannelFilter{Scope: scope, PageSize: channelPage}) {
 		if err != nil {
@@ -121,7 +121,7 @@ func namedInScopes(ctx context.Context, server *client.Client, name string) (fou
 		if i == maxNamedScopes {
 			return nil, exitError{fmt.Errorf("you have access to more than %d scopes: say by --scope in which one %q is", maxNamedScopes, name), exitRefused}
 		}
-		in, err := named(ctx, server, scope, name)
+		in, err := channelsNamed(ctx, server, scope, name)
 		if errors.Is(err, client.Reason(kg.CodeScopeNotFound)) {
 			continue // access to it went meanwhile
 		}

@@ -11,25 +11,25 @@ import (
 	"koine/kg"
 )
 
-// channelPlace says where something was said.
-type channelPlace struct {
+// channelReference says where something was said.
+type channelReference struct {
 	Scope string `help:"The scope that the channel is in, where others have the name too." placeholder:"ID"`
 	To    string `help:"The channel of yourself and this agent." placeholder:"AGENT"`
 }
 
-// find gives the id of the channel that is named so, or of that with --to.
-func (in channelPlace) find(ctx context.Context, server *client.Client, text string) (id string, err error) {
+// resolveChannel gives the id of the channel that is named so, or of that with --to.
+func (in channelReference) resolveChannel(ctx context.Context, server *client.Client, text string) (id string, err error) {
 	switch {
 	case in.To != "" && text != "":
 		return "", usageError{errors.New("--to says which channel: leave the other out")}
 	case in.To != "" && in.Scope != "":
 		return "", usageError{errors.New("the channel of two agents is in no scope: leave --scope or --to out")}
 	case in.To != "":
-		return direct(ctx, server, in.To)
+		return directChannel(ctx, server, in.To)
 	case text == "":
 		return "", usageError{errors.New("say which: a channel, or --to an agent")}
 	}
-	return find(ctx, server, in.Scope, text, openOnes)
+	return findChannel(ctx, server, in.Scope, text, preferOpen)
 }
 
 // oneMessage names a message of which something becomes.
@@ -37,34 +37,34 @@ type oneMessage struct {
 	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	Message string `arg:"" optional:"" help:"The message, by its sequence or id."`
 	onServer
-	channelPlace
+	channelReference
 }
 
-// place reaches the server, and gives the id of the channel.
-func (c *oneMessage) place(ctx context.Context) (server *client.Client, id string, err error) {
+// openChannel reaches the server, and gives the id of the channel.
+func (c *oneMessage) openChannel(ctx context.Context) (server *client.Client, id string, err error) {
 	channel := c.Channel
 	switch {
-	case c.message() == "":
+	case c.messageArgument() == "":
 		return nil, "", usageError{errors.New("say which message, by its sequence or id")}
 	case c.Message == "":
 		channel = ""
 	}
 	if server, err = c.open(ctx); err == nil {
-		id, err = c.find(ctx, server, channel)
+		id, err = c.resolveChannel(ctx, server, channel)
 	}
 	return server, id, err
 }
 
-// message is the one that was named: with --to alone it is the first argument.
-func (c *oneMessage) message() string {
+// messageArgument is the one that was named: with --to alone it is the first argument.
+func (c *oneMessage) messageArgument() string {
 	if c.To != "" && c.Message == "" {
 		return c.Channel
 	}
 	return c.Message
 }
 
-// direct is the id of the channel of the caller and another agent.
-func direct(ctx context.Context, server *client.Client, other string) (id string, err error) {
+// directChannel is the id of the channel of the caller and another agent.
+func directChannel(ctx context.Context, server *client.Client, other string) (id string, err error) {
 	var answer struct {
 		Me struct{ ActingFor string }
 	}

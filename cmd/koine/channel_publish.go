@@ -11,7 +11,7 @@ import (
 
 // publishMessage says something.
 type publishMessage struct {
-	saying
+	publishInput
 	Facts   string `help:"Facts that come with the message: a file with a JSON array of patches, as in knowledge/update." placeholder:"FILE" type:"path"`
 	Type    string `help:"What the message is for: request, response, notify or broadcast." enum:"request,response,notify,broadcast," default:"" placeholder:"TYPE"`
 	Answers string `help:"The request that it answers, by its sequence or id: it is a response." placeholder:"MESSAGE"`
@@ -37,14 +37,14 @@ func (c *publishMessage) Run(ctx context.Context, t terminal) error {
 	if c.Answers != "" && c.Type != "" && c.Type != "response" {
 		return usageError{fmt.Errorf("what answers a request is a response, and no %s: leave --type or --answers out", c.Type)}
 	}
-	if err := c.check(); err != nil {
+	if err := c.checkFlags(); err != nil {
 		return usageError{err}
 	}
 	server, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
-	p, err := c.publication(ctx, t, server)
+	p, err := c.newPublication(ctx, t, server)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *publishMessage) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-func (c *publishMessage) publication(ctx context.Context, t terminal, server *client.Client) (p client.Publication, err error) {
+func (c *publishMessage) newPublication(ctx context.Context, t terminal, server *client.Client) (p client.Publication, err error) {
 	if p, err = c.basePublication(ctx, t, server); err != nil {
 		return p, err
 	}
@@ -77,10 +77,10 @@ func (c *publishMessage) publication(ctx context.Context, t terminal, server *cl
 	if c.Answers != "" {
 		p.Type = "response"
 	}
-	if p.CorrelationID, err = c.earlier(ctx, server, p.Channel, c.Answers); err != nil {
+	if p.CorrelationID, err = c.resolveMessage(ctx, server, p.Channel, c.Answers); err != nil {
 		return p, err
 	}
-	if p.ReplyToID, err = c.earlier(ctx, server, p.Channel, c.ReplyTo); err != nil {
+	if p.ReplyToID, err = c.resolveMessage(ctx, server, p.Channel, c.ReplyTo); err != nil {
 		return p, err
 	}
 	if c.Facts != "" {

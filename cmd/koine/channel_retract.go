@@ -36,8 +36,8 @@ Examples:
 const retraction = `mutation($input: RetractMessageInput!) { retractMessage(input: $input) {
   success message { ...message } replayed dryRun withdrawn kept statementsAffected verificationStatus verificationDetails proposalId withdrawnProposalId } } ` + messageFields
 
-// retracted is what became of a retraction.
-type retracted struct {
+// retractionResult is what became of a retraction.
+type retractionResult struct {
 	Success             bool
 	Message             *graphQLMessage
 	Replayed            bool
@@ -53,22 +53,22 @@ type retracted struct {
 
 // Run takes it back, or tells what would become of it.
 func (c *retractMessage) Run(ctx context.Context, t terminal) error {
-	server, id, err := c.place(ctx)
+	server, id, err := c.openChannel(ctx)
 	if err != nil {
 		return err
 	}
-	message, err := messageNamed(ctx, server, id, c.message())
+	message, err := messageNamed(ctx, server, id, c.messageArgument())
 	if err != nil {
 		return err
 	}
-	answer, err := c.retract(ctx, server, id, message)
+	answer, err := c.sendRetraction(ctx, server, id, message)
 	if err != nil {
 		return err
 	}
-	return c.tell(t, answer)
+	return c.printOutcome(t, answer)
 }
 
-func (c *retractMessage) retract(ctx context.Context, server *client.Client, channel, message string) (json.RawMessage, error) {
+func (c *retractMessage) sendRetraction(ctx context.Context, server *client.Client, channel, message string) (json.RawMessage, error) {
 	input := map[string]any{"channelId": channel, "messageId": message, "withdrawFacts": c.Facts, "dryRun": c.DryRun}
 	if c.Reason != "" {
 		input["reason"] = c.Reason
@@ -78,19 +78,19 @@ func (c *retractMessage) retract(ctx context.Context, server *client.Client, cha
 	return answer.RetractMessage, err
 }
 
-func (c *retractMessage) tell(t terminal, raw json.RawMessage) error {
-	var became retracted
+func (c *retractMessage) printOutcome(t terminal, raw json.RawMessage) error {
+	var became retractionResult
 	if err := json.Unmarshal(raw, &became); err != nil {
 		return fmt.Errorf("the server's answer: %w", err)
 	}
 	if c.JSON {
-		if err := became.print(t); err != nil {
+		if err := became.printJSON(t); err != nil {
 			return err
 		}
 	}
 	switch {
 	case !became.Success:
-		return exitError{errors.New("it was not taken back: " + printable(because(became.VerificationStatus, became.VerificationDetails))), exitRefused}
+		return exitError{errors.New("it was not taken back: " + printable(reasonText(became.VerificationStatus, became.VerificationDetails))), exitRefused}
 	case c.JSON:
 		return nil
 	case became.Replayed:
@@ -99,9 +99,9 @@ func (c *retractMessage) tell(t terminal, raw json.RawMessage) error {
 		t.sayf("It would be taken back.")
 	}
 	if became.WithdrawnProposalID != "" {
-		t.sayf("%s", became.waited(c.DryRun))
+		t.sayf("%s", became.pendingFactsText(c.DryRun))
 	} else if c.Facts {
-		t.sayf("%s", printable(became.facts(c.DryRun)))
+		t.sayf("%s", printable(became.factsText(c.DryRun)))
 	}
 	if c.DryRun {
 		for _, patch := range became.Withdrawn {
@@ -115,8 +115,8 @@ func (c *retractMessage) tell(t terminal, raw json.RawMessage) error {
 	return err
 }
 
-// print prints it as JSON, with the message as an event of the channel.
-func (r *retracted) print(t terminal) error {
+// printJSON prints it as JSON, with the message as an event of the channel.
+func (r *retractionResult) printJSON(t terminal) error {
 	out := struct {
 		Success             bool              `json:"success"`
 		Event               json.RawMessage   `json:"event,omitempty"`
@@ -147,16 +147,16 @@ func (r *retracted) print(t terminal) error {
 	return printJSON(t.out, text, true)
 }
 
-// waited says what becomes of facts that waited for review: they go with the message.
-func (r *retracted) waited(dryRun bool) string {
+// pendingFactsText says what becomes of facts that waited for review: they go with the message.
+func (r *retractionResult) pendingFactsText(dryRun bool) string {
 	if dryRun {
 		return "facts: they wait as proposal " + r.WithdrawnProposalID + ", which would be withdrawn with the message; none stands"
 	}
 	return "facts: they waited as proposal " + r.WithdrawnProposalID + ", which was withdrawn with the message; none stood"
 }
 
-// facts says what became of the facts of the message, or would.
-func (r *retracted) facts(dryRun bool) string {
+// factsText says what became of the facts of the message, or would.
+func (r *retractionResult) factsText(dryRun bool) string {
 	held := r.VerificationStatus == kg.ReasonHeld
 	text := fmt.Sprintf("facts: %d withdrawn", len(r.Withdrawn))
 	switch {
@@ -173,10 +173,10 @@ func (r *retracted) facts(dryRun bool) string {
 	if r.ProposalID != "" {
 		text += ", as proposal " + r.ProposalID
 	}
-	return because(text+": "+r.VerificationStatus, r.VerificationDetails)
+	return reasonText(text+": "+r.VerificationStatus, r.VerificationDetails)
 }
 
-func because(status, details string) string {
+func reasonText(status, details string) string {
 	if details == "" {
 		return status
 	}

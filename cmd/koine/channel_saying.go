@@ -9,8 +9,8 @@ import (
 	"koine/client"
 )
 
-// saying is something to be said, and where.
-type saying struct {
+// publishInput is something to be said, and where.
+type publishInput struct {
 	Channel *string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	Text    *string `arg:"" optional:"" help:"What to say; - or nothing reads standard input."`
 	onServer
@@ -25,8 +25,8 @@ type saying struct {
 	JSON      bool     `help:"Print the server's answer as JSON."`
 }
 
-// check refuses flags that do not go together.
-func (c *saying) check() error {
+// checkFlags refuses flags that do not go together.
+func (c *publishInput) checkFlags() error {
 	switch {
 	case c.To != "" && c.Text != nil:
 		return errors.New("--to says where: leave the channel out, and put the text into quotes")
@@ -35,48 +35,48 @@ func (c *saying) check() error {
 	case c.To == "" && (c.Channel == nil || *c.Channel == ""):
 		return errors.New("say where: a channel, or --to an agent")
 	}
-	if text := c.text(); text != nil && *text == "" && len(c.Data) == 0 {
+	if text := c.textArgument(); text != nil && *text == "" && len(c.Data) == 0 {
 		return errors.New("the text is empty: say something, or leave it out to read standard input")
 	}
 	return nil
 }
 
-// text is what was given to say, nil if nothing was.
-func (c *saying) text() *string {
+// textArgument is what was given to say, nil if nothing was.
+func (c *publishInput) textArgument() *string {
 	if c.To != "" {
 		return c.Channel // the first argument, where no channel is one
 	}
 	return c.Text
 }
 
-func (c *saying) basePublication(ctx context.Context, t terminal, server *client.Client) (p client.Publication, err error) {
+func (c *publishInput) basePublication(ctx context.Context, t terminal, server *client.Client) (p client.Publication, err error) {
 	p = client.Publication{To: c.To, Recipient: c.Recipient, IdempotencyKey: c.Once, ThreadID: c.Thread, Tags: c.Tag, Justification: c.Why}
 	if c.To == "" {
-		if p.Channel, err = find(ctx, server, c.Scope, *c.Channel, openOnes); err != nil {
+		if p.Channel, err = findChannel(ctx, server, c.Scope, *c.Channel, preferOpen); err != nil {
 			return p, err
 		}
 	}
 	text := ""
-	if given := c.text(); given != nil {
+	if given := c.textArgument(); given != nil {
 		text = *given
 	}
-	p.Parts, err = c.parts(t, text)
+	p.Parts, err = c.messageParts(t, text)
 	return p, err
 }
 
-// earlier is the id of the message that a flag names, in the channel that it is said
+// resolveMessage is the id of the message that a flag names, in the channel that it is said
 // in, which is "" with --to.
-func (c *saying) earlier(ctx context.Context, server *client.Client, channel, message string) (id string, err error) {
+func (c *publishInput) resolveMessage(ctx context.Context, server *client.Client, channel, message string) (id string, err error) {
 	if _, ok := sequenceIn(message); ok && channel == "" {
-		if channel, err = direct(ctx, server, c.To); err != nil {
+		if channel, err = directChannel(ctx, server, c.To); err != nil {
 			return "", err
 		}
 	}
 	return messageNamed(ctx, server, channel, message)
 }
 
-// parts are the text, unless there is data only, and the data.
-func (c *saying) parts(t terminal, text string) (parts []any, err error) {
+// messageParts are the text, unless there is data only, and the data.
+func (c *publishInput) messageParts(t terminal, text string) (parts []any, err error) {
 	if text != "" || len(c.Data) == 0 {
 		if text, err = textOf(t, text, ""); err != nil {
 			return nil, err

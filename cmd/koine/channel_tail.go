@@ -12,7 +12,7 @@ import (
 type tailChannel struct {
 	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	onServer
-	channelPlace
+	channelReference
 	Since *int64 `help:"Begin with what came after this sequence; 0 is all." placeholder:"N"`
 	Count int    `help:"End after so many messages." placeholder:"N"`
 	outputFlags
@@ -36,11 +36,11 @@ func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	id, err := c.find(ctx, server, c.Channel)
+	id, err := c.resolveChannel(ctx, server, c.Channel)
 	if err != nil {
 		return err
 	}
-	last, err := c.begin(ctx, server, id)
+	last, err := c.startSequence(ctx, server, id)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 	seen := 0
 	for m, err := range server.Stream(ctx, id, client.StreamOptions{Since: last}) {
 		if err != nil {
-			return c.ended(ctx, t, last, err)
+			return c.endOfTail(ctx, t, last, err)
 		}
 		if err := printMessage(ctx, t, server, m, c.outputFlags); err != nil {
 			return err
@@ -64,12 +64,12 @@ func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-func (c *tailChannel) ended(ctx context.Context, t terminal, last int64, err error) error {
+func (c *tailChannel) endOfTail(ctx context.Context, t terminal, last int64, err error) error {
 	if errors.Is(err, client.Reason(kg.CodeChannelClosed)) {
 		t.sayf("The channel is closed: nothing more is said there.")
 		return nil
 	}
-	if since, ok := goOn(last, err); ok {
+	if since, ok := resumeSequence(last, err); ok {
 		t.sayf("Go on with --since %d", since)
 	}
 	if ctx.Err() != nil {
@@ -78,8 +78,8 @@ func (c *tailChannel) ended(ctx context.Context, t terminal, last int64, err err
 	return c.lost(err)
 }
 
-// goOn is the sequence to go on behind after the error: not one that it refuses.
-func goOn(last int64, err error) (since int64, ok bool) {
+// resumeSequence is the sequence to go on behind after the error: not one that it refuses.
+func resumeSequence(last int64, err error) (since int64, ok bool) {
 	var refused *client.Error
 	switch {
 	case errors.Is(err, client.Invalid):
@@ -90,9 +90,9 @@ func goOn(last int64, err error) (since int64, ok bool) {
 	return last, true
 }
 
-// begin is the sequence behind which it begins. Without one that was said it asks
+// startSequence is the sequence behind which it begins. Without one that was said it asks
 // for the newest: the last line tells where to go on, also if nothing is said.
-func (c *tailChannel) begin(ctx context.Context, server *client.Client, id string) (int64, error) {
+func (c *tailChannel) startSequence(ctx context.Context, server *client.Client, id string) (int64, error) {
 	if c.Since != nil {
 		return *c.Since, nil
 	}

@@ -45,13 +45,13 @@ func (c *checkCommand) Run(ctx context.Context, command *kong.Context, t termina
 	case c.Repair && !offline:
 		return usageError{errors.New("--repair needs --data: stop the server first")}
 	case c.Repair:
-		report, err = c.repair(ctx, t, log)
+		report, err = c.repairDirectory(ctx, t, log)
 	case offline:
-		report, err = c.here(ctx, t, log)
+		report, err = c.checkDirectory(ctx, t, log)
 	case c.Rebuild:
 		return usageError{errors.New("--rebuild needs --data: stop the server first")}
 	default:
-		report, err = c.remote(ctx)
+		report, err = c.checkServer(ctx)
 	}
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (c *checkCommand) Run(ctx context.Context, command *kong.Context, t termina
 // checkCacheBytes is enough for a check, which reads nearly everything once.
 const checkCacheBytes = 64 << 20
 
-func (c *checkCommand) here(ctx context.Context, t terminal, log *slog.Logger) (*kg.CheckReport, error) {
+func (c *checkCommand) checkDirectory(ctx context.Context, t terminal, log *slog.Logger) (*kg.CheckReport, error) {
 	open := c.openToRead
 	if c.Rebuild {
 		open = c.openExisting
@@ -81,8 +81,8 @@ func (c *checkCommand) here(ctx context.Context, t terminal, log *slog.Logger) (
 	return store.Check(ctx, kg.CheckOptions{Checkpoints: true})
 }
 
-// repair makes anew what is wrong and says what it did.
-func (c *checkCommand) repair(ctx context.Context, t terminal, log *slog.Logger) (*kg.CheckReport, error) {
+// repairDirectory makes anew what is wrong and says what it did.
+func (c *checkCommand) repairDirectory(ctx context.Context, t terminal, log *slog.Logger) (*kg.CheckReport, error) {
 	if err := c.there(); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (c *checkCommand) repair(ctx context.Context, t terminal, log *slog.Logger)
 	return r.Check, nil
 }
 
-func (c *checkCommand) remote(ctx context.Context) (*kg.CheckReport, error) {
+func (c *checkCommand) checkServer(ctx context.Context) (*kg.CheckReport, error) {
 	server, err := c.server().openForLong(ctx)
 	if err != nil {
 		return nil, err

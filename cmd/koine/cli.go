@@ -76,7 +76,7 @@ func execute(ctx context.Context, args []string, t terminal) (code int) {
 	}()
 	command, err := parser.Parse(args)
 	if err != nil {
-		return complain(t.under(loggingOf(args), false), plainUsage(err), parsed(err))
+		return reportError(t.under(loggingOf(args), false), plainUsage(err), parseErrorContext(err))
 	}
 	options := command.Model.Target.Addr().Interface().(*cli)
 	log := options.Log.logger(t.err)
@@ -91,7 +91,7 @@ func execute(ctx context.Context, args []string, t terminal) (code int) {
 	case errors.As(err, &status):
 		return int(status)
 	}
-	return complain(t, err, command)
+	return reportError(t, err, command)
 }
 
 // parserExit unwinds the parser where it would end the process: after --help.
@@ -105,12 +105,12 @@ func newParser(t terminal, exit func(int)) (*kong.Kong, error) {
 		kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Configuration(loadConfig),
-		kong.PostBuild(environment),
+		kong.PostBuild(addVariables),
 		kong.Vars{"url": defaultURL, "version": thisBuild().String()},
 	)
 }
 
-func parsed(err error) *kong.Context {
+func parseErrorContext(err error) *kong.Context {
 	var parse *kong.ParseError
 	if errors.As(err, &parse) {
 		return parse.Context
@@ -118,8 +118,8 @@ func parsed(err error) *kong.Context {
 	return nil
 }
 
-// complain says what went wrong, and what to do about it where that is known.
-func complain(t terminal, err error, command *kong.Context) int {
+// reportError says what went wrong, and what to do about it where that is known.
+func reportError(t terminal, err error, command *kong.Context) int {
 	code := exitCode(err)
 	if code == exitInterrupted {
 		message := "interrupted"
@@ -146,9 +146,9 @@ func complain(t terminal, err error, command *kong.Context) int {
 	return code
 }
 
-// explicit tells whether the flag stands on the command line, rather than
+// isOnCommandLine tells whether the flag stands on the command line, rather than
 // coming from the environment or the configuration file.
-func explicit(command *kong.Context, flag string) bool {
+func isOnCommandLine(command *kong.Context, flag string) bool {
 	for _, p := range command.Path {
 		if p.Flag != nil && p.Flag.Name == flag && !p.Resolved {
 			return true

@@ -57,7 +57,7 @@ func (c *completeCommand) Run(t terminal) error {
 	if c.Shell == "bash" {
 		kept = strings.LastIndexAny(last, "=:") + 1
 	}
-	for _, w := range completions(parser.Model.Node, words[1:]) {
+	for _, w := range completeWords(parser.Model.Node, words[1:]) {
 		if _, err := fmt.Fprintf(t.out, "%s\t%s\n", w.word[kept:], w.help); err != nil {
 			return err
 		}
@@ -104,9 +104,9 @@ func splitLine(line string) []string {
 	return words
 }
 
-// completions lists what the last of the words may become, where the words before it
+// completeWords lists what the last of the words may become, where the words before it
 // stand behind the program's name.
-func completions(node *kong.Node, words []string) []completion {
+func completeWords(node *kong.Node, words []string) []completion {
 	before, last := words[:len(words)-1], words[len(words)-1]
 	program, helping := node, false // the words behind help are commands
 	var open *kong.Flag             // its value comes next

@@ -45,10 +45,10 @@ type config struct {
 
 // Validate looks for settings that no flag has.
 func (c config) Validate(app *kong.Application) error {
-	return unknown(c.settings, app.Node, "")
+	return checkUnknownSettings(c.settings, app.Node, "")
 }
 
-func unknown(settings map[string]any, node *kong.Node, path string) error {
+func checkUnknownSettings(settings map[string]any, node *kong.Node, path string) error {
 	for name, value := range settings {
 		if hasFlag(node, name) {
 			continue
@@ -61,7 +61,7 @@ func unknown(settings map[string]any, node *kong.Node, path string) error {
 		if !ok {
 			return fmt.Errorf("configuration file: %q has settings below it, not a value", path+name)
 		}
-		if err := unknown(below, child, path+name+"."); err != nil {
+		if err := checkUnknownSettings(below, child, path+name+"."); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ const (
 
 // Run prints the differences.
 func (c *diffCommand) Run(ctx context.Context, t terminal, log *slog.Logger) error {
-	differ, err := c.run(ctx, t, log)
+	differ, err := c.printDifferences(ctx, t, log)
 	switch {
 	case err != nil && exitCode(err) == exitInterrupted:
 		return err
@@ -66,14 +66,14 @@ func (c *diffCommand) Run(ctx context.Context, t terminal, log *slog.Logger) err
 	return nil
 }
 
-func (c *diffCommand) run(ctx context.Context, t terminal, log *slog.Logger) (differ bool, err error) {
+func (c *diffCommand) printDifferences(ctx context.Context, t terminal, log *slog.Logger) (differ bool, err error) {
 	if c.MaxBlank < 1 {
 		return false, usageError{errors.New("--max-blank: at least 1")}
 	}
 	if c.reading, err = c.jsonld(); err != nil {
 		return false, err
 	}
-	comparison, err := c.compare(ctx, log)
+	comparison, err := c.compareSources(ctx, log)
 	if err != nil {
 		return false, err
 	}
@@ -83,25 +83,25 @@ func (c *diffCommand) run(ctx context.Context, t terminal, log *slog.Logger) (di
 	for d, err := range comparison.Differences() {
 		sure = sure || comparison.Sure(&d)
 		if err == nil {
-			err = errors.Join(ctx.Err(), out.print(&d))
+			err = errors.Join(ctx.Err(), out.printDifference(&d))
 		}
 		if err != nil {
 			return false, err
 		}
 	}
-	if err := out.end(); err != nil {
+	if err := out.finishOutput(); err != nil {
 		return false, err
 	}
 	for _, note := range comparison.Notes() {
 		t.sayf("%s", note)
 	}
-	if out.some() && !sure {
+	if out.printedAny() && !sure {
 		return false, errors.New("all differences are of statements with blank nodes, which could not be paired: raise --max-blank, or compare labels with --labels")
 	}
-	return out.some(), nil
+	return out.printedAny(), nil
 }
 
-func (c *diffCommand) compare(ctx context.Context, log *slog.Logger) (*assertions.Comparison, error) {
+func (c *diffCommand) compareSources(ctx context.Context, log *slog.Logger) (*assertions.Comparison, error) {
 	o := assertions.CompareOptions{WithoutAssertions: c.NoAssertions, Labels: c.Labels, MaxBlank: c.MaxBlank}
 	a := &diffSource{command: c, log: log, name: c.A, at: c.From}
 	if c.B == "" {
@@ -110,7 +110,7 @@ func (c *diffCommand) compare(ctx context.Context, log *slog.Logger) (*assertion
 		}
 		o.Labels = true
 		if a.isStore() {
-			before, after, err := a.revisions(ctx, c.To)
+			before, after, err := a.diffRevisions(ctx, c.To)
 			defer a.close()
 			if err != nil {
 				return nil, err
@@ -122,12 +122,12 @@ func (c *diffCommand) compare(ctx context.Context, log *slog.Logger) (*assertion
 	if c.B == "" {
 		b.name = c.A
 	}
-	before, err := a.statements(ctx)
+	before, err := a.readStatements(ctx)
 	defer a.close()
 	if err != nil {
 		return nil, err
 	}
-	after, err := b.statements(ctx)
+	after, err := b.readStatements(ctx)
 	defer b.close()
 	if err != nil {
 		return nil, err
@@ -135,8 +135,8 @@ func (c *diffCommand) compare(ctx context.Context, log *slog.Logger) (*assertion
 	return assertions.Compare(ctx, before, after, o)
 }
 
-// sides splits what became of statements into how they stood before and after.
-func sides(differences iter.Seq2[kg.Difference, error], statement func(kg.Version) (assertions.Statement, error)) (before, after iter.Seq2[assertions.Statement, error]) {
+// splitSides splits what became of statements into how they stood before and after.
+func splitSides(differences iter.Seq2[kg.Difference, error], statement func(kg.Version) (assertions.Statement, error)) (before, after iter.Seq2[assertions.Statement, error]) {
 	side := func(of func(*kg.Difference) kg.Version) iter.Seq2[assertions.Statement, error] {
 		return func(yield func(assertions.Statement, error) bool) {
 			for d, err := range differences {

@@ -31,10 +31,10 @@ func newDiffPrinter(t terminal, format outputFlags) *diffPrinter {
 	return p
 }
 
-// some tells whether anything was printed.
-func (p *diffPrinter) some() bool { return p.added+p.removed+p.changed > 0 }
+// printedAny tells whether anything was printed.
+func (p *diffPrinter) printedAny() bool { return p.added+p.removed+p.changed > 0 }
 
-func (p *diffPrinter) print(d *assertions.Difference) error {
+func (p *diffPrinter) printDifference(d *assertions.Difference) error {
 	switch {
 	case !d.Was:
 		p.added++
@@ -45,15 +45,15 @@ func (p *diffPrinter) print(d *assertions.Difference) error {
 	}
 	switch {
 	case p.format.JSON:
-		return p.json(d)
+		return p.printJSON(d)
 	case p.format.CSV:
-		return p.rows(d)
+		return p.printRows(d)
 	}
-	return p.text(d)
+	return p.printText(d)
 }
 
-// end prints what is left, and says how many statements differ.
-func (p *diffPrinter) end() error {
+// finishOutput prints what is left, and says how many statements differ.
+func (p *diffPrinter) finishOutput() error {
 	if p.csv != nil {
 		p.csv.Flush()
 		if err := p.csv.Error(); err != nil {
@@ -63,14 +63,14 @@ func (p *diffPrinter) end() error {
 	if err := p.out.Flush(); err != nil {
 		return err
 	}
-	if p.some() {
+	if p.printedAny() {
 		p.t.sayf("%s added, %s removed, %s with other assertions", countText(p.added), countText(p.removed), countText(p.changed))
 	}
 	return nil
 }
 
-// text prints a statement as a line with its sign, and below it its assertions.
-func (p *diffPrinter) text(d *assertions.Difference) error {
+// printText prints a statement as a line with its sign, and below it its assertions.
+func (p *diffPrinter) printText(d *assertions.Difference) error {
 	sign, color := " ", ""
 	switch {
 	case !d.Was:
@@ -78,21 +78,21 @@ func (p *diffPrinter) text(d *assertions.Difference) error {
 	case !d.Is:
 		sign, color = "-", red
 	}
-	err := p.line(color, sign+" "+statementText(&d.Quad))
+	err := p.printLine(color, sign+" "+statementText(&d.Quad))
 	for i := range d.Before {
 		if err == nil {
-			err = p.line(red, "-     "+assertionText(&d.Before[i]))
+			err = p.printLine(red, "-     "+assertionText(&d.Before[i]))
 		}
 	}
 	for i := range d.After {
 		if err == nil {
-			err = p.line(green, "+     "+assertionText(&d.After[i]))
+			err = p.printLine(green, "+     "+assertionText(&d.After[i]))
 		}
 	}
 	return err
 }
 
-func (p *diffPrinter) line(color, text string) error {
+func (p *diffPrinter) printLine(color, text string) error {
 	_, err := fmt.Fprintln(p.out, p.t.paint(color, onLine(text)))
 	return err
 }
@@ -164,7 +164,7 @@ type assertionJSON struct {
 	Justification string          `json:"justification,omitempty"`
 }
 
-func (p *diffPrinter) json(d *assertions.Difference) error {
+func (p *diffPrinter) printJSON(d *assertions.Difference) error {
 	out := diffJSON{
 		Change: changeName(d), Subject: d.Subject.String(), Predicate: d.Predicate.String(), Object: d.Object.String(),
 		Before: assertionsJSON(d.Before), After: assertionsJSON(d.After),
@@ -207,9 +207,9 @@ func assertionsJSON(list []assertions.Assertion) []assertionJSON {
 
 var diffColumns = []string{"change", "subject", "predicate", "object", "graph", "side", "source", "certainty", "time", "validFrom", "validTo", "provenance", "justification"}
 
-// rows prints a row for each assertion that differs, and one for a statement that has
+// printRows prints a row for each assertion that differs, and one for a statement that has
 // none.
-func (p *diffPrinter) rows(d *assertions.Difference) error {
+func (p *diffPrinter) printRows(d *assertions.Difference) error {
 	graph := ""
 	if d.Graph != kg.DefaultGraph {
 		graph = d.Graph.String()

@@ -43,13 +43,13 @@ func (s *diffSource) isServer() bool {
 	return strings.HasPrefix(s.name, "http://") || strings.HasPrefix(s.name, "https://")
 }
 
-// statements yields what is compared.
-func (s *diffSource) statements(ctx context.Context) (iter.Seq2[assertions.Statement, error], error) {
+// readStatements yields what is compared.
+func (s *diffSource) readStatements(ctx context.Context) (iter.Seq2[assertions.Statement, error], error) {
 	switch {
 	case s.isServer():
 		return s.ofServer(ctx)
 	case s.isStore():
-		snapshot, err := s.open(ctx, s.at)
+		snapshot, err := s.openSnapshot(ctx, s.at)
 		if err != nil {
 			return nil, err
 		}
@@ -58,9 +58,9 @@ func (s *diffSource) statements(ctx context.Context) (iter.Seq2[assertions.State
 	return s.ofFile(ctx)
 }
 
-// open gives the snapshot of a data directory at a revision or time. All assertions are
+// openSnapshot gives the snapshot of a data directory at a revision or time. All assertions are
 // in it, also those of agents under quarantine.
-func (s *diffSource) open(ctx context.Context, at string) (*kg.Snapshot, error) {
+func (s *diffSource) openSnapshot(ctx context.Context, at string) (*kg.Snapshot, error) {
 	t := target{Data: s.name, as: s.command.as}
 	store, err := t.openToRead(s.log, kg.Options{})
 	if err != nil {
@@ -99,10 +99,10 @@ func revisionOf(ctx context.Context, store *kg.Store, text string) (kg.Revision,
 	return store.ReadableAt(ctx, m)
 }
 
-// revisions yields what differs between two revisions of a data directory, as it stood
+// diffRevisions yields what differs between two revisions of a data directory, as it stood
 // before and after. It costs what was changed between them.
-func (s *diffSource) revisions(ctx context.Context, to string) (before, after iter.Seq2[assertions.Statement, error], err error) {
-	snapshot, err := s.open(ctx, to)
+func (s *diffSource) diffRevisions(ctx context.Context, to string) (before, after iter.Seq2[assertions.Statement, error], err error) {
+	snapshot, err := s.openSnapshot(ctx, to)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,7 +113,7 @@ func (s *diffSource) revisions(ctx context.Context, to string) (before, after it
 		}
 	}
 	explain := assertions.Explain(snapshot)
-	before, after = sides(snapshot.Diff(from, kg.IDPattern{}, nil), func(v kg.Version) (assertions.Statement, error) {
+	before, after = splitSides(snapshot.Diff(from, kg.IDPattern{}, nil), func(v kg.Version) (assertions.Statement, error) {
 		st, err := snapshot.Statement(v.Row)
 		if err != nil {
 			return assertions.Statement{}, err

@@ -14,11 +14,11 @@ import (
 	"koine/kg"
 )
 
-// directory is where agents register. One that deregisters leaves all channels, and
+// newDirectory is where agents register. One that deregisters leaves all channels, and
 // what is written down of its presence, and its web hook, goes; then gone is called.
-func (t *trust) directory(store *kg.Store, gone func(kg.AgentID)) *agents.Directory {
+func (t *trust) newDirectory(store *kg.Store, gone func(kg.AgentID)) *agents.Directory {
 	return agents.NewDirectory(store, agents.DirectoryOptions{
-		Self:     itself(),
+		Self:     koineRecord(),
 		Presence: func(id kg.AgentID) string { return string(t.presence.Get(id).Status) },
 		DeregisterTx: func(tx *kg.Tx, id kg.AgentID) error {
 			return errors.Join(presence.Forget(tx, id), courier.Forget(tx, id), tasks.RecordDeparture(tx, id))
@@ -31,8 +31,8 @@ func (t *trust) directory(store *kg.Store, gone func(kg.AgentID)) *agents.Direct
 	})
 }
 
-// itself is koine as one of the agents.
-func itself() *agents.Record {
+// koineRecord is koine as one of the agents.
+func koineRecord() *agents.Record {
 	card := a2a.NewCard(a2a.CardOptions{Version: versionText(), Channels: true}, "")
 	var tags []string
 	for _, skill := range card.Skills {

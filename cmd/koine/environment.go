@@ -12,11 +12,11 @@ import (
 
 const variablePrefix = "KOINE_"
 
-// environment gives all flags of serve, and those of every command, a variable: KOINE_
+// addVariables gives all flags of serve, and those of every command, a variable: KOINE_
 // and the name in capitals. Other flags have one only where they say so, because they
 // stand for the same thing whatever is called: where, as whom, and what is kept free. What
 // is of one call has none, so that no variable means two things.
-func environment(parser *kong.Kong) error {
+func addVariables(parser *kong.Kong) error {
 	nameVariables(parser.Model.Flags)
 	for _, command := range parser.Model.Children {
 		if command.Name == "serve" {

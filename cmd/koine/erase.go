@@ -41,7 +41,7 @@ Examples:
 
 // Run erases.
 func (c *eraseCommand) Run(ctx context.Context, t terminal, log *slog.Logger) error {
-	o, err := c.options(log)
+	o, err := c.eraseOptions(log)
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func (c *eraseCommand) Run(ctx context.Context, t terminal, log *slog.Logger) er
 	return nil
 }
 
-// options reads what is to be erased, with the prefixes that the store keeps.
-func (c *eraseCommand) options(log *slog.Logger) (o kg.EraseOptions, err error) {
+// eraseOptions reads what is to be erased, with the prefixes that the store keeps.
+func (c *eraseCommand) eraseOptions(log *slog.Logger) (o kg.EraseOptions, err error) {
 	o = kg.EraseOptions{Text: c.Text, Source: kg.AgentID(c.Source), DryRun: c.DryRun, Keep: c.Keep, Logger: log}
 	dir := target{Data: c.Data}
 	store, err := dir.open(log, false, kg.Options{})

@@ -52,7 +52,7 @@ Examples:
 
 // Run writes the export. A file appears under its name only when it is whole.
 func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	format, err := c.format()
+	format, err := c.outputFormat()
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t termin
 	if err != nil {
 		return err
 	}
-	write := func(out io.Writer) error { return c.download(ctx, out, format, registry) }
+	write := func(out io.Writer) error { return c.exportServer(ctx, out, format, registry) }
 	if offline {
 		quarantines := new(belief.Quarantines)
 		store, err := c.openToRead(log, kg.Options{Distrust: quarantines})
@@ -78,7 +78,7 @@ func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t termin
 		if registry, err = c.with(store); err != nil {
 			return err
 		}
-		write = func(out io.Writer) error { return c.dump(ctx, store, out, format, registry) }
+		write = func(out io.Writer) error { return c.exportDirectory(ctx, store, out, format, registry) }
 	}
 	if c.Output == "" {
 		return write(t.out)
@@ -86,7 +86,7 @@ func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t termin
 	return c.toFile(write)
 }
 
-func (c *exportCommand) format() (rdf.Format, error) {
+func (c *exportCommand) outputFormat() (rdf.Format, error) {
 	if c.Format != "" {
 		f, ok := rdf.FormatByName(c.Format)
 		if !ok || !f.IsWritten() {
@@ -136,9 +136,9 @@ func (c *exportCommand) toFile(write func(io.Writer) error) (err error) {
 	return os.Rename(f.Name(), c.Output)
 }
 
-// dump exports from a data directory.
-func (c *exportCommand) dump(ctx context.Context, store *kg.Store, out io.Writer, f rdf.Format, registry *kg.Prefixes) error {
-	view, err := c.view(ctx, store, registry)
+// exportDirectory exports from a data directory.
+func (c *exportCommand) exportDirectory(ctx context.Context, store *kg.Store, out io.Writer, f rdf.Format, registry *kg.Prefixes) error {
+	view, err := c.exportView(ctx, store, registry)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (c *exportCommand) dump(ctx context.Context, store *kg.Store, out io.Writer
 	return w.Close()
 }
 
-func (c *exportCommand) view(ctx context.Context, store *kg.Store, registry *kg.Prefixes) (kg.View, error) {
+func (c *exportCommand) exportView(ctx context.Context, store *kg.Store, registry *kg.Prefixes) (kg.View, error) {
 	v := kg.View{Principal: c.local(), MinCertainty: c.MinCertainty}
 	if c.Graph != "" {
 		g, err := graphNamed(registry, c.Graph)
@@ -194,8 +194,8 @@ func (c *exportCommand) view(ctx context.Context, store *kg.Store, registry *kg.
 	return v, err
 }
 
-// download exports from a server.
-func (c *exportCommand) download(ctx context.Context, out io.Writer, f rdf.Format, registry *kg.Prefixes) error {
+// exportServer exports from a server.
+func (c *exportCommand) exportServer(ctx context.Context, out io.Writer, f rdf.Format, registry *kg.Prefixes) error {
 	query := url.Values{}
 	if c.Graph != "" {
 		query.Set("graph", expand(registry, c.Graph))

@@ -11,9 +11,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// saidBy are the flags and arguments that say a field of the wire, where they have
+// fieldFlags are the flags and arguments that say a field of the wire, where they have
 // another name than the field.
-var saidBy = map[string][]string{
+var fieldFlags = map[string][]string{
 	"Last-Event-ID":            {"from"},
 	"X-Agent-ID":               {"as"},
 	"after":                    {"from"},
@@ -54,16 +54,16 @@ var (
 	lastStep     = regexp.MustCompile(`\.?[^.]*$`)
 )
 
-// asSaid is a field of the wire by the flag or the argument of the command that says it,
+// flagOfField is a field of the wire by the flag or the argument of the command that says it,
 // or that says what it is within. It is not ok where none does.
-func asSaid(command *kong.Context, field string) (said string, ok bool) {
+func flagOfField(command *kong.Context, field string) (said string, ok bool) {
 	if command == nil || command.Selected() == nil {
 		return "", false
 	}
 	for name := aroundFields.ReplaceAllString(field, ""); name != ""; name = lastStep.ReplaceAllString(name, "") {
 		first := ""
-		for _, one := range slices.Concat(saidBy[name], []string{kebab(name)}) {
-			said, given := writtenAs(command, one)
+		for _, one := range slices.Concat(fieldFlags[name], []string{kebabCase(name)}) {
+			said, given := flagText(command, one)
 			if given {
 				return said, true
 			}
@@ -76,9 +76,9 @@ func asSaid(command *kong.Context, field string) (said string, ok bool) {
 	return "", false
 }
 
-// writtenAs is a flag or an argument of the command as one writes it, "" where it has none
+// flagText is a flag or an argument of the command as one writes it, "" where it has none
 // of the name, and whether it was given.
-func writtenAs(command *kong.Context, name string) (said string, given bool) {
+func flagText(command *kong.Context, name string) (said string, given bool) {
 	for _, flag := range command.Flags() {
 		if flag.Name == name {
 			return "--" + name, flag.Set
@@ -95,8 +95,8 @@ func writtenAs(command *kong.Context, name string) (said string, given bool) {
 	return "", false
 }
 
-// kebab is a name as flags write it.
-func kebab(name string) string {
+// kebabCase is a name as flags write it.
+func kebabCase(name string) string {
 	var b strings.Builder
 	for _, r := range name {
 		if unicode.IsUpper(r) {

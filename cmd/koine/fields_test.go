@@ -60,7 +60,7 @@ func TestFieldsAreSaidBySomething(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for field, names := range saidBy {
+	for field, names := range fieldFlags {
 		for _, name := range names {
 			if !slices.Contains(known, name) {
 				t.Errorf("%s is said by %s, which no command has", field, name)

@@ -53,17 +53,17 @@ func graphTable(raw []json.RawMessage) (*table, error) {
 		if g.IRI == "" {
 			g.IRI = defaultGraphName
 		}
-		row := []string{g.IRI, strconv.FormatUint(g.Statements, 10), words(g.Rights), "", "", "", ""}
+		row := []string{g.IRI, strconv.FormatUint(g.Statements, 10), joinCells(g.Rights), "", "", "", ""}
 		if p := g.Policy; p != nil {
-			copy(row[3:], []string{strings.ToLower(p.Visibility), words(p.Owners), words(p.Writers), words(p.Readers)})
+			copy(row[3:], []string{strings.ToLower(p.Visibility), joinCells(p.Owners), joinCells(p.Writers), joinCells(p.Readers)})
 		}
 		b.rows = append(b.rows, row)
 	}
 	return b, nil
 }
 
-// words are enum values or principals in a cell.
-func words(list []string) string {
+// joinCells are enum values or principals in a cell.
+func joinCells(list []string) string {
 	text := strings.Join(list, " ")
 	if text == strings.ToUpper(text) {
 		return strings.ToLower(text)
@@ -132,8 +132,8 @@ type graphPolicyFlags struct {
 	Why        string   `help:"Why: kept with the commit." placeholder:"TEXT"`
 }
 
-// input holds what was given; what was not stays as it is, or gets its default.
-func (p *graphPolicyFlags) input(iri string) map[string]any {
+// policyInput holds what was given; what was not stays as it is, or gets its default.
+func (p *graphPolicyFlags) policyInput(iri string) map[string]any {
 	in := map[string]any{}
 	if iri != "" {
 		in["iri"] = iri
@@ -161,11 +161,11 @@ type createGraph struct {
 
 // Run prints the IRI of the graph.
 func (c *createGraph) Run(ctx context.Context, t terminal) error {
-	return c.change(ctx, t, `mutation($input: CreateGraphInput!) { made: createGraph(input: $input) { graph `+graphFields+` } }`, c.input(c.IRI), c.JSON)
+	return c.runGraphMutation(ctx, t, `mutation($input: CreateGraphInput!) { made: createGraph(input: $input) { graph `+graphFields+` } }`, c.policyInput(c.IRI), c.JSON)
 }
 
-// change makes a graph or changes its policy, and prints its name.
-func (s *onServer) change(ctx context.Context, t terminal, mutation string, input map[string]any, asJSON bool) error {
+// runGraphMutation makes a graph or changes its policy, and prints its name.
+func (s *onServer) runGraphMutation(ctx context.Context, t terminal, mutation string, input map[string]any, asJSON bool) error {
 	server, err := s.open(ctx)
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (setPolicy) Help() string {
 
 // Run prints the IRI of the graph.
 func (c *setPolicy) Run(ctx context.Context, t terminal) error {
-	return c.change(ctx, t, `mutation($input: SetGraphPolicyInput!) { made: setGraphPolicy(input: $input) { graph `+graphFields+` } }`, c.input(c.IRI), c.JSON)
+	return c.runGraphMutation(ctx, t, `mutation($input: SetGraphPolicyInput!) { made: setGraphPolicy(input: $input) { graph `+graphFields+` } }`, c.policyInput(c.IRI), c.JSON)
 }
 
 type deleteGraph struct {

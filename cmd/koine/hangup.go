@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// onHangup runs what looks at its files every so often until stop, and has it look at once
+// runWithHangup runs what looks at its files every so often until stop, and has it look at once
 // for each SIGHUP.
-func onHangup(ctx context.Context, every time.Duration, follow func(ctx context.Context, every time.Duration, now <-chan os.Signal)) (stop func()) {
+func runWithHangup(ctx context.Context, every time.Duration, follow func(ctx context.Context, every time.Duration, now <-chan os.Signal)) (stop func()) {
 	now := make(chan os.Signal, 1)
 	signal.Notify(now, syscall.SIGHUP)
 	ctx, cancel := context.WithCancel(ctx)

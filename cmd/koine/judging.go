@@ -51,7 +51,7 @@ func followRules(ctx context.Context, file *rules.File) (stop func()) {
 	if file == nil {
 		return func() {}
 	}
-	return onHangup(ctx, rules.DefaultPoll, file.Follow)
+	return runWithHangup(ctx, rules.DefaultPoll, file.Follow)
 }
 
 // admitRead asks the rules about a read of which they were not told as a query or

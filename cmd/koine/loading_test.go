@@ -58,7 +58,7 @@ func TestInterruptedLoadSaysWhereItWas(t *testing.T) {
 	complaint := func(err error) string {
 		t.Helper()
 		var said strings.Builder
-		if code := complain(terminal{err: &said}, err, nil); code != exitInterrupted {
+		if code := reportError(terminal{err: &said}, err, nil); code != exitInterrupted {
 			t.Errorf("%v: exit code %d, want %d", err, code, exitInterrupted)
 		}
 		return said.String()

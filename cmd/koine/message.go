@@ -120,7 +120,7 @@ func printMessages(ctx context.Context, t terminal, server *client.Client, list 
 type channelHistory struct {
 	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	onServer
-	channelPlace
+	channelReference
 	Since  int64    `help:"Only what comes after this sequence." placeholder:"N"`
 	Before int64    `help:"Only what comes before this sequence." placeholder:"N"`
 	Author []string `help:"Only what this agent said; may be repeated." placeholder:"AGENT"`
@@ -151,7 +151,7 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	id, err := c.find(ctx, server, c.Channel)
+	id, err := c.resolveChannel(ctx, server, c.Channel)
 	if err != nil {
 		return err
 	}

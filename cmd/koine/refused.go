@@ -65,7 +65,7 @@ func what(e *client.Error, command *kong.Context) string {
 	if field == "" { // over HTTP it is part of the message
 		field, wrong, _ = strings.Cut(e.Message, ": ")
 	}
-	if said, ok := asSaid(command, field); ok {
+	if said, ok := flagOfField(command, field); ok {
 		return said + ": " + wrong
 	}
 	text := e.Message

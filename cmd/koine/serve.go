@@ -131,7 +131,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	defer flush()
-	if err := c.capacityFlags.check(); err != nil {
+	if err := c.capacityFlags.validateRanges(); err != nil {
 		return err
 	}
 	if err := c.literalFlag.check(); err != nil {
@@ -181,10 +181,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	judge := names.NewJudge(store, c.mode())
 	trust.reviews.SetPatchCheck(judge.CheckPatches)
 
-	intake := c.intake()
+	intake := c.newIntake()
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream)})
 	var behind *hub.Handler
-	directory := trust.directory(store, func(id kg.AgentID) { behind.Deregistered(id) })
+	directory := trust.newDirectory(store, func(id kg.AgentID) { behind.Deregistered(id) })
 	work, hooks := c.tasks(log, who), c.notifications(log)
 	graphs := policy.NewGraphs(store, trust.policies)
 	engine := graph.NewEngine(graph.Deps{
@@ -192,7 +192,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		Graphs: graphs, Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Agents: directory, Presence: trust.presence, Tasks: work,
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
-	server := httpd.New(httpd.Options{MaxConnections: c.connections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
+	server := httpd.New(httpd.Options{MaxConnections: c.maxConnections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: thisBuild().labels(), CheckAgent: who.checkAgent})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry, Names: judge}
@@ -242,7 +242,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	for _, pattern := range []string{rdfdata.Path, rdfdata.Path + "/"} {
 		server.HandleUpload(pattern, httpd.Plain, data)
 	}
-	server.Handle(checkPath, httpd.Plain, administrators(checkHandler(store)))
+	server.Handle(checkPath, httpd.Plain, requireAdmin(checkHandler(store)))
 	server.HandleAdmin(backupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, log))
 
 	page := web.Handler()

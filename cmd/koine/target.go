@@ -32,7 +32,7 @@ type as struct {
 // offline tells whether the target is a directory. What stands on the command
 // line wins over the environment.
 func (t *target) offline(command *kong.Context) (bool, error) {
-	switch data, url := explicit(command, "data"), explicit(command, "url"); {
+	switch data, url := isOnCommandLine(command, "data"), isOnCommandLine(command, "url"); {
 	case data && url:
 		return false, usageError{errors.New("--data and --url exclude each other")}
 	case data, url:

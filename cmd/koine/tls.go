@@ -37,5 +37,5 @@ func watchCertificate(ctx context.Context, c *httpd.Certificate) (stop func()) {
 	if c == nil {
 		return func() {}
 	}
-	return onHangup(ctx, httpd.CertificateEvery, c.Watch)
+	return runWithHangup(ctx, httpd.CertificateEvery, c.Watch)
 }
