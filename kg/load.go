@@ -11,55 +11,56 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// LoadOptions configures Store.Load.
+// LoadOptions configures Store.Load. The zero value works.
 type LoadOptions struct {
-	// Progress is called after each batch with how many quads have been taken
-	// in. Nothing is loaded meanwhile, and during a bulk load nothing committed:
-	// it must be fast and not call the store. May be nil.
+	// Progress is called after each batch with the number of quads loaded. The load waits for
+	// it, and so do all updates during a bulk load: it must be fast and must not call the
+	// store. May be nil.
 	Progress func(loaded uint64)
-	// Indexing is called now and then while the index of a bulk load is written, with
-	// how many of its rows are there. As Progress. May be nil.
+	// Indexing is called from time to time while a bulk load writes its index, with the number
+	// of rows written. It follows the rules of Progress.
 	Indexing func(done, of uint64)
-	// Place, if set, gives the Meta.MessageID of each commit, from how many quads were
-	// taken in with it: where a load goes on that was interrupted, see LoadedUpTo. May be
-	// called beside the source.
+	// Place, if set, returns the Meta.MessageID of a commit, given the number of quads loaded
+	// with it. An interrupted load continues from there: see LoadedUpTo. It may be called
+	// concurrently with the source.
 	Place func(loaded uint64) string
-	// CommitQuads bounds the quads of one commit; DefaultLoadCommit when 0, and
-	// at most that.
+	// CommitQuads bounds the quads of one commit, at most DefaultLoadCommit; 0 is
+	// DefaultLoadCommit.
 	CommitQuads int
-	// Online keeps other updates going where a bulk load would make them wait.
+	// Online loads by ordinary updates, so that a large load does not make other updates wait.
 	Online bool
 }
 
-// LoadReport says what a load did, also one that failed on the way.
+// LoadReport is the result of a load, also of one that failed on the way.
 type LoadReport struct {
-	Read       uint64 // quads that were taken in
-	Statements uint64 // of them, those that changed something
+	Read       uint64 // quads loaded
+	Statements uint64 // quads among them that changed a statement
 	Commits    uint64
-	Bulk       bool // at least a part was added to the index in one piece
+	Bulk       bool // at least a part was loaded in bulk
 	Revision   Revision
 }
 
-// LoadUpdateQuads is how many quads of a load count as one update for
-// Options.Admit and Options.Charge: as many as an update has patches at the most.
+// LoadUpdateQuads is the number of quads that count as one update for Options.Admit and
+// Options.Charge: the most patches that an update has.
 const LoadUpdateQuads = MaxPatches
 
-// DefaultLoadCommit is how many quads make a commit of a load, loadCommitBytes
-// how many bytes of text at the most, but that one quad may have more. A commit that goes the way of all updates
-// is smaller, because others wait behind it.
+// DefaultLoadCommit is the number of quads in a commit of a bulk load, and loadCommitBytes
+// bounds their text, except that one quad may have more. Commits of an online load are
+// smaller, because other updates wait behind them.
 const (
 	DefaultLoadCommit = 10_000
 	loadCommitBytes   = 4 << 20
 	onlineCommitQuads = 1_000
 )
 
-// Load adds many statements for the Meta's actor, in as many commits as they
-// need; a failure leaves the commits before it in place, and the report says how
-// far it came. A large one, and any into a store
-// without statements, is exclusive and adds to the index in one piece: other updates wait,
-// and reads go on. Others, and all when a Verifier is set or for who is not of this process,
-// go the way of all updates. Idempotency keys, expected revisions and dry runs are not for
-// loads.
+// Load adds many statements with the Meta's actor as their source, in as many commits as they
+// need. After an error the commits made so far stay, and the report tells how far the load
+// came.
+//
+// A large load, and any load into an empty store, is done in bulk: other updates wait, reads
+// go on, and the index is written in one piece. Loads with Online or a Verifier, and loads of
+// principals from outside this process, are ordinary updates. Loads have no idempotency keys,
+// expected revisions or dry runs.
 func (s *Store) Load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], o LoadOptions) (report LoadReport, err error) {
 	if s.options.Span != nil {
 		var end func(error)
@@ -93,41 +94,42 @@ func (s *Store) loadQuads(ctx context.Context, m Meta, quads iter.Seq2[Quad, err
 	go l.readSource(quads)
 	err := l.run()
 	cancel()
-	<-l.done // the source is not asked any more
+	<-l.done // the source is no longer called
 	l.report.Revision = s.head.Load().revision
 	return l.report, err
 }
 
-// load is one load under way.
+// load is a load in progress.
 type load struct {
 	s       *Store
 	ctx     context.Context
 	meta    Meta
 	options LoadOptions
 	report  LoadReport
-	charged uint64 // how many further updates were told to Options.Charge
+	charged uint64 // updates reported to Options.Charge
 	batches chan batch
 	done    chan struct{}
 
-	before      *update // handed in and not yet waited for; nil for none
-	beforeQuads int     // of it
+	before      *update // queued and not awaited yet; nil for none
+	beforeQuads int     // its quads
 
-	ahead []batch // that were received and not taken yet
-	left  *batch  // which the bulk load could not take; nil for none
+	ahead []batch // received and not loaded yet
+	left  *batch  // refused by the bulk load; nil for none
 }
 
-// batch is what becomes one commit; err is the source's own and comes last.
+// batch is the content of one commit; err is the error that ended the source, in the last
+// batch.
 type batch struct {
 	quads []Quad
 	bytes int // of their text
 	err   error
 }
 
-// readSource reads the source into batches, beside the loader.
+// readSource reads the source into batches, concurrently with the loader.
 func (l *load) readSource(quads iter.Seq2[Quad, error]) {
 	defer close(l.done)
 	defer close(l.batches)
-	defer func() { // here nobody else would, and the process would end
+	defer func() { // a panic in this goroutine would end the process
 		if p := recover(); p != nil {
 			l.sendBatch(batch{err: errPanic("the source of a load", p)})
 		}
@@ -182,7 +184,7 @@ func (l *load) run() error {
 	if err == nil && l.left != nil {
 		err = l.loadOnline(*l.left)
 	}
-	// One commit is made while the one before it is on its way to the index.
+	// One commit is made while the index gets the one before it.
 	for err == nil {
 		var b batch
 		var more bool
@@ -194,8 +196,8 @@ func (l *load) run() error {
 	return errors.Join(err, l.awaitUpdate())
 }
 
-// isLarge tells whether a bulk load pays: where there is no more yet than what is loaded,
-// and otherwise from Options.bulkFrom quads on. It receives so many.
+// isLarge reports whether a bulk load pays: if the load is larger than the store, or has at
+// least Options.bulkFrom quads. It receives that many.
 func (l *load) isLarge() (bool, error) {
 	var statements uint64
 	l.s.head.Load().catalogue.Each(keys.PrefixPredicate, ID{}, func(_, _ ID, n uint64) { statements += n })
@@ -216,7 +218,7 @@ func (l *load) isLarge() (bool, error) {
 	return true, nil
 }
 
-// nextBatch gives the next batch; more is false at the end, and with an error.
+// nextBatch returns the next batch, and false at the end and after an error.
 func (l *load) nextBatch() (b batch, more bool, err error) {
 	if len(l.ahead) > 0 {
 		b, l.ahead = l.ahead[0], l.ahead[1:]
@@ -244,8 +246,7 @@ func (l *load) errGivenUp() *Error {
 	return Errorf(CodeTimeout, "the load was given up before its end: %w", l.ctx.Err())
 }
 
-// loadOnline hands a batch in like any updates, in pieces that do not hold others up
-// for long.
+// loadOnline loads a batch by ordinary updates that are small enough not to delay others.
 func (l *load) loadOnline(b batch) error {
 	for piece := range slices.Chunk(b.quads, onlineCommitQuads) {
 		if err := l.handIn(piece); err != nil {
@@ -255,11 +256,11 @@ func (l *load) loadOnline(b batch) error {
 	return b.err
 }
 
-// handIn hands quads in as one update, and waits for the one before.
+// handIn queues quads as one update after waiting for the one before.
 func (l *load) handIn(quads []Quad) error {
 	meta := l.meta
 	if l.options.Place != nil {
-		// Nothing may be committed behind a commit that fails: the place would lie.
+		// No commit may follow one that fails: Place would be wrong.
 		if err := l.awaitUpdate(); err != nil {
 			return err
 		}
@@ -281,7 +282,7 @@ func (l *load) handIn(quads []Quad) error {
 	return err
 }
 
-// beginUpdate has one update judged, where that is needed, and queues it.
+// beginUpdate judges one update if needed, and queues it.
 func (l *load) beginUpdate(meta Meta, fn func(*Tx) error) (*update, error) {
 	u := &update{ctx: l.ctx, meta: meta, patient: true, done: make(chan struct{}), fn: fn}
 	if l.s.needsJudgement() {
@@ -292,12 +293,11 @@ func (l *load) beginUpdate(meta Meta, fn func(*Tx) error) (*update, error) {
 	return u, l.enqueueUpdate(u)
 }
 
-// retryQueue is how long a load waits for room in a full queue before it looks
-// again, when no commit tells it sooner.
+// retryQueue is how long a load waits for space in a full queue, unless a commit wakes it.
 const retryQueue = 100 * time.Millisecond
 
-// enqueueUpdate hands an update in as soon as there is room: others being many is no
-// reason to give up a load half way.
+// enqueueUpdate queues an update and waits while the queue is full: a load does not fail
+// because others are busy.
 func (l *load) enqueueUpdate(u *update) error {
 	for {
 		l.s.mu.Lock()
@@ -318,7 +318,7 @@ func (l *load) enqueueUpdate(u *update) error {
 	}
 }
 
-// judgeUpdate has an update judged before it is queued.
+// judgeUpdate judges an update before it is queued.
 func (l *load) judgeUpdate(u *update) error {
 	_, j, err := l.s.judgeUpdate(u)
 	if err != nil {
@@ -334,7 +334,8 @@ func (l *load) judgeUpdate(u *update) error {
 	return nil
 }
 
-// errHeldLoad: what is loaded in many commits cannot wait for review as one.
+// errHeldLoad refuses a load that a rule would hold: its commits cannot wait for review as
+// one.
 func errHeldLoad(v Verdict) error {
 	e := Errorf(CodeConstraintViolation, "a load cannot be held for review: %s", v.Details)
 	e.Hint = "send what needs review as an update"
@@ -345,7 +346,7 @@ func errRejected(v Verdict) error {
 	return Errorf(CodeConstraintViolation, "%s: %s", v.Reason, v.Details)
 }
 
-// awaitUpdate waits for the update that was handed in last.
+// awaitUpdate waits for the update that was queued last.
 func (l *load) awaitUpdate() error {
 	u := l.before
 	if u == nil {
@@ -392,9 +393,9 @@ func (l *load) noteLoaded(quads int) {
 	}
 }
 
-// loadBulk takes in all batches, or those up to the first that cannot go this way,
-// if the store is such that it can. It runs between two groups of the committer,
-// so that nobody else writes.
+// loadBulk loads the batches in bulk, up to the first that must be an ordinary update, if the
+// store permits it. It runs between two groups of the committer, so that nothing else is
+// written.
 func (l *load) loadBulk() (err error) {
 	ended := make(chan struct{})
 	select {
@@ -420,7 +421,7 @@ func (l *load) bulkExclusive() error {
 		}
 		_, err = b.addQuads(batch.quads)
 		if err == errNotInBulk {
-			l.left = &batch // not from here: the committer would wait for itself
+			l.left = &batch // loaded later: here the committer would wait for itself
 			return b.finishLoad(l, nil)
 		}
 		if err == nil {
@@ -435,13 +436,12 @@ func (l *load) bulkExclusive() error {
 	}
 }
 
-// maxPlaceCommits is how far back LoadedUpTo looks for a load.
+// maxPlaceCommits bounds the commits that LoadedUpTo reads.
 const maxPlaceCommits = 1 << 20
 
-// LoadedUpTo finds the newest commit that a load of this principal made in a session
-// (Meta.SessionID), and gives what LoadOptions.Place said of it: so far the load is in the
-// store, whatever ended it. It is "" where none of the newest commits is such a load's, as
-// many as the log has and no more than a million.
+// LoadedUpTo finds the newest commit of a load by this principal in a session (Meta.SessionID)
+// and returns its LoadOptions.Place: the load is in the store up to there, whatever ended it.
+// place is "" if the log, of which it reads the newest million commits, has none.
 func (s *Store) LoadedUpTo(ctx context.Context, principal AgentID, session string) (place string, at Revision, err error) {
 	newest, oldest := s.head.Load().revision, Revision(s.wal.First())
 	if oldest == 0 {

@@ -13,14 +13,14 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// openLog opens the log. A damaged one is opened for reading, as far as that
-// goes, and the store takes no updates.
+// openLog opens the log. It opens a damaged one for reading, as far as possible; the store is
+// then read-only.
 func (s *Store) openLog() error {
 	o := wal.Options{Files: s.options.logFiles, SegmentBytes: s.options.logSegmentBytes, Logger: s.log, ReadWhenFull: s.dir.New == nil}
 	o.ReadOnly, o.Checked = s.options.ReadOnly, s.options.ReadOnly
 	path := s.dir.Join(datadir.LogName)
 	if s.options.ReadOnly && !datadir.Exists(path) {
-		l, err := wal.Nothing() // as the one that an open for writing makes
+		l, err := wal.Nothing() // an open for writing would create an empty one
 		s.wal = l
 		return err
 	}
@@ -43,7 +43,7 @@ func (s *Store) openLog() error {
 func (s *Store) readCommit(r Revision) (*Commit, error) {
 	payload, err := s.wal.Read(uint64(r))
 	if e := s.refused.Load(); errors.Is(err, wal.ErrNotFound) && e != nil && e.Code == CodeLogDamaged {
-		return nil, e // it may be one of those that were lost
+		return nil, e // it may be one of the lost ones
 	}
 	if errors.Is(err, wal.ErrNotFound) {
 		return nil, Errorf(CodeRevisionGone, "revision %d is not in the log", r)
@@ -55,8 +55,8 @@ func (s *Store) readCommit(r Revision) (*Commit, error) {
 	return c, s.noteDamage(err)
 }
 
-// noteDamage refuses updates from now on when the error shows that the log is
-// damaged: what is old is read only when somebody asks for it.
+// noteDamage makes the store read-only if the error shows that the log is damaged. Old entries
+// are read on demand only, so damage may appear late.
 func (s *Store) noteDamage(err error) error {
 	if CodeOf(err) == CodeLogDamaged {
 		s.setReadOnly(AsError(err))
@@ -64,10 +64,10 @@ func (s *Store) noteDamage(err error) error {
 	return err
 }
 
-// Commit is the commit of a revision with those changes that the principal may
-// read; why it was made only if those are all, or to who made it. A commit of
-// which it may read nothing is CodeNotFound; one without any
-// change is shown to who made it and to who reads the system graph.
+// Commit returns the commit of a revision with the changes that the principal may read. The
+// justification is included if those are all changes, or if the principal made the commit. A
+// commit with no readable change is CodeNotFound. One without any change is visible to the
+// principal that made it and to readers of the system graph.
 func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, error) {
 	if err := s.admitRead(ctx, p, false); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 		replaced = nil
 	}
 	if len(c.Changes) == 0 && replaced == nil && c.Principal != p.ID && !readable(SystemGraph) {
-		return nil, errNoRevision(r) // nothing tells which graph it was about
+		return nil, errNoRevision(r) // its graph is unknown
 	}
 	forgets := base.Forgetful(s.options.Access, p)
 	if replaced != nil {
@@ -108,16 +108,15 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 
 func errNoRevision(r Revision) error { return Errorf(CodeNotFound, "there is no revision %d", r) }
 
-// visibleCommit leaves out the changes of what may not be read. Indexes
-// between changes are those of the log, so they keep their meaning only where
-// nothing was left out; there they are dropped.
+// visibleCommit removes the changes that are not readable. Indexes between changes are those
+// of the log: if changes were removed they mean nothing, and are dropped.
 func visibleCommit(c *Commit, readable func(*Quad) bool) (*Commit, error) {
 	whole := !slices.ContainsFunc(c.Changes, func(ch Change) bool { return !readable(&ch.Quad) })
 	if whole {
 		return c, nil
 	}
 	out := *c
-	out.Changes, out.ContentHash = nil, [32]byte{} // a hash of the hidden part too
+	out.Changes, out.ContentHash = nil, [32]byte{} // the hash covers the hidden changes too
 	for _, ch := range c.Changes {
 		if readable(&ch.Quad) {
 			ch.Replaces, ch.ReplacedBy = nil, -1
@@ -130,9 +129,8 @@ func visibleCommit(c *Commit, readable func(*Quad) bool) (*Commit, error) {
 	return &out, nil
 }
 
-// RevisionAt is the newest revision that was committed at or before t, 0 when
-// the first came later. Times before the oldest log entry are
-// CodeRevisionGone once the log's head was cut.
+// RevisionAt returns the newest revision committed at or before t, 0 if the first one came
+// later. If the log was cut, a time before its oldest entry is CodeRevisionGone.
 func (s *Store) RevisionAt(ctx context.Context, t time.Time) (Revision, error) {
 	first, last := Revision(s.wal.First()), s.head.Load().revision
 	if first == 0 || last == 0 {
@@ -163,36 +161,35 @@ func (s *Store) RevisionAt(ctx context.Context, t time.Time) (Revision, error) {
 	return lo - 1, nil
 }
 
-// DefaultLogCommits is how many commits a reading of the log looks at where its
-// range does not say.
+// DefaultLogCommits is the default of LogRange.Commits.
 const DefaultLogCommits = 10_000
 
-// LogRange is a part of the log: the changes behind After, up to and including
-// the one that Until is behind.
+// LogRange is a part of the log: the changes after the position After, up to the position
+// Until.
 type LogRange struct {
 	After, Until Position
 	// Backward reads the newest first.
 	Backward bool
-	// Commits bounds how many are looked at; 0 stands for DefaultLogCommits.
+	// Commits bounds the commits examined; 0 is DefaultLogCommits.
 	Commits int
 }
 
-// LogReader reads a part of the log under a filter, without waiting for more.
-// It belongs to one goroutine and holds nothing that must be closed.
+// LogReader reads a part of the log under a filter and does not wait for more. It belongs to
+// one goroutine and need not be closed.
 type LogReader struct {
 	s      *Store
 	ctx    context.Context
 	filter *watchFilter
 	part   LogRange
-	// reached is the end of what was looked at: forward it goes from After to
-	// Until, backward the other way.
+	// reached is the end of the part examined: it moves from After to Until, or backward the
+	// other way.
 	reached Position
 }
 
-// ReadLog begins a reading of the log. An event means what it means to a
-// watcher with the same filter, and the newest policy decides what is seen. It
-// fails with CodePositionGone when the log no longer holds what is behind After,
-// or a position is of another log or ahead of it.
+// ReadLog returns a reader for a part of the log. Its events are those of a watcher with the
+// same filter, and the newest policies decide their visibility. It fails with CodePositionGone
+// if the log no longer has the commits after After, or if a position belongs to another log or
+// lies ahead.
 func (s *Store) ReadLog(ctx context.Context, f Filter, part LogRange) (*LogReader, error) {
 	if err := s.admitRead(ctx, f.View.Principal, false); err != nil {
 		return nil, err
@@ -217,12 +214,12 @@ func (s *Store) ReadLog(ctx context.Context, f Filter, part LogRange) (*LogReade
 	return l, nil
 }
 
-// Reached is up to where the part has been looked at. Put in the place of After,
-// or of Until when reading backward, it leads to the rest. An event counts as
-// read when the loop over Events asks for the next.
+// Reached returns the end of the part examined. Reading continues with it as After, or as
+// Until when reading backward. An event counts as read when the loop over Events asks for the
+// next.
 func (l *LogReader) Reached() Position { return l.reached }
 
-// Done tells that the whole part has been looked at.
+// Done reports whether the whole part was examined.
 func (l *LogReader) Done() bool {
 	return l.part.Until.Compare(l.part.After) <= 0 || l.reached == l.endPosition()
 }
@@ -234,10 +231,9 @@ func (l *LogReader) endPosition() Position {
 	return l.part.Until
 }
 
-// Events yields the events of the part, in order or, backward, the newest
-// first. It ends at the end of the part or after as many commits as it may look
-// at: see Done. An error ends it too: the context's, or CodePositionGone when
-// the log was cut meanwhile. It is used once.
+// Events yields the events of the part in the order of the log, or backward. It ends after the
+// part, or after LogRange.Commits commits: see Done. It also ends with an error: the
+// context's, or CodePositionGone if the log was cut meanwhile. Use it once.
 func (l *LogReader) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for range l.part.Commits {
@@ -255,7 +251,7 @@ func (l *LogReader) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// readCommit looks at the next commit; more is false when the loop wants no more.
+// readCommit examines the next commit. It returns false when the loop ends.
 func (l *LogReader) readCommit(yield func(Event, error) bool) (more bool, err error) {
 	if err := l.ctx.Err(); err != nil {
 		return false, err
@@ -279,7 +275,7 @@ func (l *LogReader) readCommit(yield func(Event, error) bool) (more bool, err er
 	return more, l.filter.err
 }
 
-// readForward looks at the changes of a commit behind reached.
+// readForward yields the events of a commit after reached.
 func (l *LogReader) readForward(c *Commit, yield func(Event, error) bool) (more bool) {
 	if e := l.filter.seeReplaced(l.s.dir.Epoch, c); e != nil && e.Position.Compare(l.reached) > 0 && e.Position.Compare(l.part.Until) <= 0 {
 		if !yield(*e, nil) {
@@ -312,7 +308,7 @@ func (l *LogReader) readForward(c *Commit, yield func(Event, error) bool) (more 
 	return true
 }
 
-// readBackward looks at the changes of a commit up to reached, the last one first.
+// readBackward yields the events of a commit up to reached, the last one first.
 func (l *LogReader) readBackward(c *Commit, yield func(Event, error) bool) (more bool) {
 	if e := l.filter.seeReplaced(l.s.dir.Epoch, c); e != nil && e.Position.Compare(l.reached) <= 0 && e.Position.Compare(l.part.After) > 0 {
 		if !yield(*e, nil) {

@@ -6,32 +6,29 @@ import (
 	"sync/atomic"
 )
 
-// Meter counts the statements that the scans of several snapshots read, and
-// ends them at its limit with CodeBudgetExceeded. It is safe for concurrent
-// use. Like Snapshot.StatementsRead it counts what the view shows: what it
-// says tells nothing of the rest.
+// Meter counts the statements that the scans of several snapshots read, and ends the scans at
+// its limit with CodeBudgetExceeded. Like Snapshot.StatementsRead it counts visible statements
+// only, so that it reveals nothing of the others. It is safe for concurrent use.
 type Meter struct{ read, limit atomic.Int64 }
 
-// Read is how many were read, at most the limit that held then.
+// Read returns the number of statements read, at most the limit.
 func (m *Meter) Read() int64 { return m.read.Load() }
 
-// Limit lets so many be read in all; 0 takes the limit away.
+// Limit sets the number of statements that may be read in all; 0 is no limit.
 func (m *Meter) Limit(n int64) { m.limit.Store(n) }
 
-// Measure lets a meter count what is read from here on. It is called before
-// the first scan.
+// Measure attaches a meter to the snapshot. Call it before the first scan.
 func (s *Snapshot) Measure(m *Meter) { s.meter = m }
 
-// WithMeter makes the meter count also what is read in snapshots that are taken with
-// the context, by whatever package, for somebody from outside: what koine itself
-// looks at on the way is not what the caller is shown.
+// WithMeter attaches a meter to all snapshots taken with the context for principals from
+// outside. Reads by koine itself do not count: the caller does not see them.
 func WithMeter(ctx context.Context, m *Meter) context.Context {
 	return context.WithValue(ctx, meterKey{}, m)
 }
 
 type meterKey struct{}
 
-// meterOf is that of the context for the principal, nil for none.
+// meterOf returns the context's meter for the principal, nil for none.
 func meterOf(ctx context.Context, p *Principal) *Meter {
 	if p.Trusted() {
 		return nil
@@ -40,8 +37,7 @@ func meterOf(ctx context.Context, p *Principal) *Meter {
 	return m
 }
 
-// ReadsLeft is how many statements may still be read under the meter's limit;
-// limited is false when nothing bounds them.
+// ReadsLeft returns how many statements may still be read; limited is false without a limit.
 func (s *Snapshot) ReadsLeft() (n int64, limited bool) {
 	if s.meter == nil {
 		return 0, false
@@ -50,7 +46,7 @@ func (s *Snapshot) ReadsLeft() (n int64, limited bool) {
 	return max(0, limit-s.meter.read.Load()), limit > 0
 }
 
-// countRead counts a statement that is shown.
+// countRead counts a visible statement.
 func (s *Snapshot) countRead() error {
 	if m := s.meter; m != nil {
 		if limit := m.limit.Load(); limit > 0 && m.read.Load() >= limit {
@@ -62,21 +58,21 @@ func (s *Snapshot) countRead() error {
 	return nil
 }
 
-// Pace is called by a long scan about once a millisecond. It may let others run
-// first, or wait until the scan may go on; an error ends the scan.
+// Pace is called by a long scan about once a millisecond. It may yield, or block until the
+// scan may continue. An error ends the scan.
 type Pace func(context.Context) error
 
 type paceKey struct{}
 
-// WithPace gives a context whose snapshots call pace in long scans, from the
-// goroutines that scan. Without one, a scan yields the processor. It is for
-// reads: an update under such a context would make all others wait with it.
+// WithPace makes the snapshots taken with the context call pace in long scans, on the
+// goroutines that scan. Without it a scan yields the processor. Use it for reads only: an
+// update that is paced makes all other updates wait.
 func WithPace(ctx context.Context, pace Pace) context.Context {
 	return context.WithValue(ctx, paceKey{}, pace)
 }
 
-// waitForPace is where a long scan of the snapshot asks whether it is still wanted, and
-// lets others run first, so that light reads stay light beside it.
+// waitForPace is called by long scans. It returns an error if the scan should end, and lets
+// other goroutines run first, so that short reads stay fast beside a long one.
 func (s *Snapshot) waitForPace() error {
 	if s.ctx == nil {
 		return nil

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	MaxKeptSchemes = 1000 // URI schemes beside those that every store knows
-	MaxNameBytes   = 64   // of a prefix or a scheme that is registered
-	MaxNamespace   = 2048 // bytes of a namespace that is registered
+	MaxKeptSchemes = 1000 // URI schemes beyond those of every store
+	MaxNameBytes   = 64   // of a registered prefix or scheme
+	MaxNamespace   = 2048 // bytes of a registered namespace
 )
 
 // A prefix is the statement
@@ -42,40 +42,39 @@ var (
 	propScheme    = IRI(OwnVocabulary + "scheme")
 )
 
-// names are the prefixes and the schemes of a store, as its log has them. The
-// committer alone changes them once the store is open; readers take no lock.
+// names holds the prefixes and URI schemes registered in a store's log. Only the committer
+// changes them once the store is open. Readers take no lock.
 type names struct {
 	prefixes *Prefixes
-	kept     atomic.Pointer[map[string]string] // the prefixes that are not built in
+	kept     atomic.Pointer[map[string]string] // prefixes that are not built in
 	schemes  atomic.Pointer[map[string]struct{}]
 
-	fileMu sync.Mutex        // guards file, and is held while it is taken into the log
-	file   map[string]string // prefixes of an older directory that the log does not have yet
+	fileMu sync.Mutex        // guards file; held while the file is moved to the log
+	file   map[string]string // prefixes of an older directory that are not in the log yet
 }
 
-// Names are the prefixes, each with its namespace, and the URI schemes that a store
-// keeps beside those that every store knows.
+// Names are the registered prefixes, each with its namespace, and the registered URI schemes,
+// beyond those of every store.
 type Names struct {
 	Prefixes map[string]string
 	Schemes  map[string]bool
 }
 
-// Prefixes returns the built-in prefixes and those of the store's log. It follows the
-// log: what is registered is known from the commit on.
+// Prefixes returns the built-in and the registered prefixes. It follows the log: a registered
+// prefix is known from its commit on.
 func (s *Store) Prefixes() *Prefixes { return s.names.prefixes }
 
-// KeptPrefixes returns the prefixes that the store keeps beside the built-in ones, each
-// with its namespace.
+// KeptPrefixes returns the registered prefixes, without the built-in ones, with their
+// namespaces.
 func (s *Store) KeptPrefixes() map[string]string { return maps.Clone(*s.names.kept.Load()) }
 
-// KeptSchemes returns the URI schemes that the store knows beside those that every
-// store does, in order.
+// KeptSchemes returns the registered URI schemes in order, without those of every store.
 func (s *Store) KeptSchemes() []string {
 	return slices.Sorted(maps.Keys(*s.names.schemes.Load()))
 }
 
-// KnowsScheme tells whether IRIs of the URI scheme are stored without question: every
-// store knows those of IsScheme and tel.
+// KnowsScheme reports whether IRIs of the URI scheme are accepted. Every store knows the
+// schemes of IsScheme and tel.
 func (s *Store) KnowsScheme(name string) bool {
 	if IsScheme(name) || strings.EqualFold(name, "tel") {
 		return true
@@ -88,18 +87,17 @@ func (s *Store) KnowsScheme(name string) bool {
 	return ok
 }
 
-// pendingPrefixes returns the prefixes that are in the file and not in the log yet.
+// pendingPrefixes returns the prefixes of the file that are not in the log yet.
 func (n *names) pendingPrefixes() map[string]string {
 	n.fileMu.Lock()
 	defer n.fileMu.Unlock()
 	return maps.Clone(n.file)
 }
 
-// ChangeNames changes the names of the store in one commit: change is given those that
-// are kept, may be called more than once, and its changes become the new ones. Without a
-// change there is no commit. It fails with CodePermissionDenied for who is no
-// administrator, with CodeInvalid for what cannot be a prefix or a scheme, and with
-// CodeLimitExceeded past the bounds.
+// ChangeNames changes the registered names in one commit. change gets the present names and
+// modifies them; it may be called more than once. Without a difference there is no commit.
+// ChangeNames fails with CodePermissionDenied unless the principal is an administrator, with
+// CodeInvalid for an invalid prefix or scheme, and with CodeLimitExceeded beyond the bounds.
 func (s *Store) ChangeNames(ctx context.Context, m Meta, change func(*Names) error) (Receipt, error) {
 	if !m.Principal.IsAdmin() {
 		return Receipt{}, Errorf(CodePermissionDenied, "prefixes and URI schemes are changed by administrators only")
@@ -135,8 +133,8 @@ func (s *Store) ChangeNames(ctx context.Context, m Meta, change func(*Names) err
 	return receipt, nil
 }
 
-// RegisterPrefixes makes prefixes part of an update from within this process: of one
-// whose content they go with. They must be new to the store.
+// RegisterPrefixes registers prefixes as a part of an update by koine itself whose content
+// uses them. They must be new to the store.
 func RegisterPrefixes(tx *Tx, prefixes map[string]string) error {
 	before, err := namesIn(tx.MatchOwn)
 	if err != nil {
@@ -150,7 +148,7 @@ func RegisterPrefixes(tx *Tx, prefixes map[string]string) error {
 	return before.writeDifference(&after, tx)
 }
 
-// writeDifference writes the difference between two states.
+// writeDifference writes the changes from n to after.
 func (n *Names) writeDifference(after *Names, tx *Tx) error {
 	for name, ns := range n.Prefixes {
 		if after.Prefixes[name] != ns {
@@ -183,7 +181,7 @@ func (n *Names) writeDifference(after *Names, tx *Tx) error {
 	return nil
 }
 
-// validate checks what is new of the names.
+// validate checks the names that are not in before.
 func (n *Names) validate(before *Names) error {
 	maps.DeleteFunc(n.Schemes, func(_ string, known bool) bool { return !known })
 	if len(n.Prefixes) > MaxKeptPrefixes {
@@ -230,7 +228,7 @@ func schemeQuad(name string) Quad {
 	return Quad{Subject: IRI(schemeSubject + name), Predicate: propScheme, Object: String(name), Graph: SystemGraph}
 }
 
-// namesIn reads the names that stand.
+// namesIn reads the registered names.
 func namesIn(match func(Pattern) iter.Seq2[Statement, error]) (Names, error) {
 	n := Names{map[string]string{}, map[string]bool{}}
 	for _, p := range [...]Pattern{{Predicate: propNamespace, Graph: SystemGraph}, {Predicate: propScheme, Graph: SystemGraph}} {
@@ -244,8 +242,8 @@ func namesIn(match func(Pattern) iter.Seq2[Statement, error]) (Names, error) {
 	return n, nil
 }
 
-// applyStatement makes a statement part of the names, or no part of them any more; false for a
-// statement that is about no name.
+// applyStatement adds the name in a statement, or removes it if the statement no longer holds.
+// It returns false if the statement is not about a name.
 func (n *Names) applyStatement(q Quad, stands bool) bool {
 	if q.Graph != SystemGraph {
 		return false
@@ -273,8 +271,8 @@ func (n *Names) applyStatement(q Quad, stands bool) bool {
 	return false
 }
 
-// loadNames reads the names when the store is opened: those of the log, and below them
-// those of a file that the log does not have yet.
+// loadNames reads the names when the store is opened: those of the log, and prefixes of a file
+// that are not in the log yet.
 func (s *Store) loadNames() error {
 	snapshot, err := s.View(context.Background(), View{Principal: SystemPrincipal(), AllGraphs: true})
 	if err != nil {
@@ -305,8 +303,8 @@ func (s *Store) showNames(n Names) {
 	s.names.prefixes.Set(n.Prefixes)
 }
 
-// followNames takes a commit of one of koine's own graphs in, before any reader sees it.
-// Only the committer calls it.
+// followNames applies a commit of one of koine's own graphs to the names, before any reader
+// sees it. Only the committer calls it.
 func (s *Store) followNames(c *Commit) {
 	about := func(ch Change) bool {
 		return ch.Quad.Graph == SystemGraph && (ch.Quad.Predicate == propNamespace || ch.Quad.Predicate == propScheme)
@@ -324,19 +322,19 @@ func (s *Store) followNames(c *Commit) {
 	s.showNames(n)
 }
 
-// SchemeUse is a URI scheme with the terms of a store that have it.
+// SchemeUse is a URI scheme with the number of terms that use it.
 type SchemeUse struct {
 	Name  string
 	Terms uint64
-	// Authority tells that one of its IRIs begins with "scheme://".
+	// Authority means that one of its IRIs begins with "scheme://".
 	Authority bool
 }
 
-// maxSchemesCounted bounds the schemes that a scan of the dictionary tells apart.
+// maxSchemesCounted bounds the schemes that a scan of the dictionary counts.
 const maxSchemesCounted = 10_000
 
-// schemesInUse counts the schemes of all terms that the dictionary has, those that
-// every store knows left out, the most used first.
+// schemesInUse counts the schemes in the dictionary beyond those of every store, most used
+// first.
 func (s *Store) schemesInUse() ([]SchemeUse, error) {
 	snapshot, err := s.View(context.Background(), View{Principal: SystemPrincipal(), AllGraphs: true})
 	if err != nil {
@@ -401,11 +399,10 @@ func countScheme(found map[string]*SchemeUse, record []byte) error {
 	return nil
 }
 
-// upgradeNames takes the prefixes of a directory of format 1 into the log, with the
-// URI schemes that its dictionary has and that IANA registered or that name an
-// authority, and removes the file of prefixes: what was written before goes on being
-// written. Others are logged, for the operator to decide. It changes nothing the second
-// time.
+// upgradeNames moves the prefixes of a directory of format 1 into the log and removes their
+// file. It also registers the URI schemes in its dictionary that IANA lists or that name an
+// authority, so that existing writers keep working. It logs the others for the operator to
+// decide. Repeating it has no effect.
 func (s *Store) upgradeNames() error {
 	uses, err := s.schemesInUse()
 	if err != nil {
@@ -446,5 +443,5 @@ func (s *Store) upgradeNames() error {
 	return err
 }
 
-// maxSchemesTold bounds the schemes that the log line of an upgrade names.
+// maxSchemesTold bounds the schemes in the log line of an upgrade.
 const maxSchemesTold = 100

@@ -8,38 +8,37 @@ import (
 	"koine/kg/internal/index"
 )
 
-// Patch is one wish for a change.
+// Patch is a request to add, remove or replace one statement.
 type Patch struct {
 	Op   Op
 	Quad Quad
-	// Source is whose assertion is made or withdrawn. For Add and Replace ""
-	// stands for Meta.Actor; for Remove "" means the whole statement.
+	// Source is the source of the assertion. For Add and Replace "" means Meta.Actor; for
+	// Remove "" means the statement with all its assertions.
 	Source       AgentID
 	Certainty    float64
 	HasCertainty bool
-	// Validity is when what is said holds: see Assertion.Validity.
+	// Validity is the time for which the statement is asserted: see Assertion.Validity.
 	Validity   TimeSpan
 	Provenance []byte // JSON, or nil
-	// Time is when the assertion of an Add was recorded, for one that comes from
-	// another store; zero means the commit's time. Only an administrator sets it, for
-	// any source but koine itself. An update with such a patch is not held for review.
+	// Time is the time of the assertion of an Add, for one that comes from another store; zero
+	// means the commit's time. Only an administrator may set it, for any source except koine
+	// itself. An update with such a patch cannot be held for review.
 	Time time.Time
 
-	normal   bool            // Normalise has passed it
-	foreseen *index.Foreseen // by Foresight.See, nil without
+	normal   bool            // set by Normalise
+	foreseen *index.Foreseen // set by TermPrefetch.Prefetch, else nil
 }
 
 // Bounds of one commit.
 const (
-	MaxPatches     = 10_000   // patches that one caller may ask for
-	MaxChanges     = 100_000  // what they may come to: a replace removes many
-	MaxCommitBytes = 12 << 20 // of the log entry before compression
+	MaxPatches     = 10_000   // patches of one update by a caller
+	MaxChanges     = 100_000  // changes of one commit: a replace may remove many statements
+	MaxCommitBytes = 12 << 20 // log entry before compression
 )
 
-// Normalise checks a patch and brings it into the one form in which it is
-// applied and compared: graph and source spelled out. source is whose assertion
-// an Add or Replace makes when the patch names none. It may be called ahead of
-// Tx.Apply, which otherwise does it while other updates wait.
+// Normalise validates a patch and brings it into the form in which it is applied and compared,
+// with graph and source filled in. source is the default source for Add and Replace. Tx.Apply
+// calls it; calling it earlier moves the work out of the committer, where other updates wait.
 func (p *Patch) Normalise(source AgentID) error {
 	if p.normal {
 		return nil
@@ -84,7 +83,7 @@ func (p *Patch) Normalise(source AgentID) error {
 	return nil
 }
 
-// normaliseTime brings the time of an assertion into the form in which it is stored.
+// normaliseTime brings the time of an assertion into its stored form.
 func (p *Patch) normaliseTime() error {
 	if p.Time.IsZero() {
 		return nil
@@ -96,13 +95,13 @@ func (p *Patch) normaliseTime() error {
 	if p.Time, err = base.NormalEnd(p.Time); err != nil {
 		return err.At("time")
 	}
-	if p.Time.IsZero() { // the first millisecond of the year 1 stands for none
+	if p.Time.IsZero() { // the first millisecond of the year 1 means none
 		return Errorf(CodeInvalid, "a time is in the years 1 to 9999").At("time")
 	}
 	return nil
 }
 
-// With is the patch about another property of the same subject, in normal form if p is.
+// With returns the patch with another predicate and object, in normal form if p is.
 func (p *Patch) With(predicate, object Term) (Patch, error) {
 	with := *p
 	with.Quad.Predicate, with.Quad.Object = predicate, object
@@ -112,7 +111,7 @@ func (p *Patch) With(predicate, object Term) (Patch, error) {
 	return with, with.Quad.Says(p.termCheck())
 }
 
-// literalWithin refuses an object that is longer than the store takes.
+// literalWithin refuses an object longer than most bytes.
 func (p *Patch) literalWithin(most int) error {
 	if err := p.Quad.Object.LiteralWithin(most); err != nil {
 		return AsError(err).At("object")
@@ -120,8 +119,8 @@ func (p *Patch) literalWithin(most int) error {
 	return nil
 }
 
-// termCheck is what the patch asks of its terms. What is removed may be from before IRIs
-// were checked, and koine's own statements name agents that may be.
+// termCheck returns the validation for the patch's terms. A removed statement may be older
+// than the checks of IRIs, and koine's own statements may name agents with such ids.
 func (p *Patch) termCheck() func(Term) error {
 	if p.Op == Remove || Reserved(p.Quad) {
 		return Term.Valid
@@ -129,15 +128,16 @@ func (p *Patch) termCheck() func(Term) error {
 	return Term.ValidNew
 }
 
-// showFlushed lets callers see what Badger has up to a revision. Only the committer
-// calls it, with mu held, and Open.
+// showFlushed makes Badger's content up to a revision available to prefetches. The committer
+// calls it with mu held, and Open.
 func (s *Store) showFlushed(at Revision) {
 	s.layers.flushed = at
 	s.flushedKV.Store(s.newKV(at))
 }
 
-// TermPrefetch does ahead of Tx.Apply what can be done of an update's patches while others
-// have the committer. It belongs to one goroutine.
+// TermPrefetch validates the patches of an update and looks up their terms before the update
+// reaches the committer, so that Tx.Apply does less while other updates wait. It belongs to
+// one goroutine.
 type TermPrefetch struct {
 	store  *Store
 	source AgentID
@@ -145,14 +145,14 @@ type TermPrefetch struct {
 	room   []index.Foreseen
 }
 
-// NewTermPrefetch is that of an update with about so many patches. source makes the assertions
-// of those that name none.
+// NewTermPrefetch returns a prefetch for an update with about this many patches. source is the
+// default source of their assertions.
 func (s *Store) NewTermPrefetch(source AgentID, patches int) *TermPrefetch {
 	return &TermPrefetch{store: s, source: source, room: make([]index.Foreseen, 0, patches)}
 }
 
-// Prefetch checks a patch (Patch.Normalise) and looks up what it is about. Most patches of an
-// update are about the same subject, which is not looked up again.
+// Prefetch validates a patch (Patch.Normalise) and looks up its subject and object. It reuses
+// the subject of the patch before.
 func (f *TermPrefetch) Prefetch(p *Patch) error {
 	if err := p.Normalise(f.source); err != nil {
 		return err
@@ -185,8 +185,8 @@ func (s *Store) foreseeTerm(t Term) index.ForeseenTerm {
 	return f
 }
 
-// flushedID is the id that Badger has for a term, or else what surely has none; neither
-// where that cannot be told now.
+// flushedID returns the id of a term in Badger, or else the snapshot of Badger that lacks the
+// term. It returns neither if the store is closed or the lookup fails.
 func (s *Store) flushedID(t Term, key index.TermKey) (ID, *index.BadgerKV) {
 	s.door.RLock()
 	defer s.door.RUnlock()
@@ -197,7 +197,7 @@ func (s *Store) flushedID(t Term, key index.TermKey) (ID, *index.BadgerKV) {
 	id, found, err := index.Dictionary{KV: kv, Cache: s.cache}.Find(t, key)
 	switch {
 	case err != nil:
-		return ID{}, nil // the committer will see it too
+		return ID{}, nil // the committer gets the same error
 	case found:
 		return id, nil
 	}

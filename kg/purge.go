@@ -12,19 +12,19 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// purgeSoon removes in the background what the index holds of generations that nobody
-// reaches any more: those that were given up, and what was in graphs that were deleted.
-// With Options.History, Retain adds those that no readable revision reaches.
+// purgeSoon schedules the removal of unreachable generations from the index: abandoned ones,
+// and the content of deleted graphs. With Options.History, Retain adds those that no readable
+// revision needs.
 func (s *Store) purgeSoon() {
 	select {
 	case s.purge <- struct{}{}:
-	default: // it will look again
+	default: // a purge is scheduled already
 	}
 }
 
 func (s *Store) purgeLoop() {
 	defer s.stopped.Done()
-	ctx := context.Background() // a stop of the store ends what is under way
+	ctx := context.Background() // closing the store ends the work
 	retry := time.NewTimer(s.options.purgeRetry)
 	defer retry.Stop()
 	retry.Stop()
@@ -47,11 +47,11 @@ func (s *Store) purgeLoop() {
 	}
 }
 
-// purgeRetry is after how long it is tried again to remove what is not kept.
+// purgeRetry is the delay after a failed purge.
 const purgeRetry = 10 * time.Second
 
-// purgeGenerations removes all that is not kept from the index, and then the entries that
-// the table of generations does not need any more. A stop leaves the rest to the next time.
+// purgeGenerations removes the content of unreachable generations from the index, and then
+// their entries from the table of generations. An interrupted purge continues the next time.
 func (s *Store) purgeGenerations(ctx context.Context) error {
 	for _, id := range s.staleGenerations() {
 		if err := s.purgeGeneration(ctx, id); err != nil {
@@ -61,8 +61,7 @@ func (s *Store) purgeGenerations(ctx context.Context) error {
 	return s.forgetGenerations(ctx)
 }
 
-// staleGenerations lists the ids in the place of graphs of which the index has something that is
-// not kept.
+// staleGenerations lists the ids of unreachable generations with content in the index.
 func (s *Store) staleGenerations() (out []ID) {
 	h := s.head.Load()
 	if h.generations == nil {
@@ -76,8 +75,8 @@ func (s *Store) staleGenerations() (out []ID) {
 	return out
 }
 
-// purgeGeneration removes what the index has under an id in the place of a graph, the
-// counts last: by these it is found again after a stop.
+// purgeGeneration removes the content of a generation, its counts last: an interrupted purge
+// finds the generation by them.
 func (s *Store) purgeGeneration(ctx context.Context, id ID) error {
 	present := func(key, _ []byte, gone func(bulkindex.KeyValue)) bool {
 		q, ok := keys.GSPO.Parse(key)
@@ -117,7 +116,7 @@ func (s *Store) purgeGeneration(ctx context.Context, id ID) error {
 	return s.purgeCounts(ctx, id)
 }
 
-// purgeCounts removes the counts of a generation of which nothing else is left.
+// purgeCounts removes the counts of a generation that has no other content.
 func (s *Store) purgeCounts(ctx context.Context, id ID) error {
 	return s.runBetween(ctx, func() error {
 		h := *s.head.Load()
@@ -139,12 +138,11 @@ func (s *Store) purgeCounts(ctx context.Context, id ID) error {
 	})
 }
 
-// forgetGenerations removes the entries of the table of generations that are superseded and
-// of which the index holds nothing.
+// forgetGenerations removes entries from the table of generations that are superseded and have
+// no content in the index.
 //
-// The log does not tell of it. An index that is made anew from the log has the entries
-// again, and one that is made from a checkpoint has those of the checkpoint: the commits
-// behind it write to none of them.
+// The log does not record it. An index rebuilt from the log has these entries again, and one
+// rebuilt from a checkpoint has those of the checkpoint; later commits write to none of them.
 func (s *Store) forgetGenerations(ctx context.Context) error {
 	if len(s.head.Load().generations.Superseded()) == 0 {
 		return nil
@@ -168,8 +166,7 @@ func (s *Store) forgetGenerations(ctx context.Context) error {
 	})
 }
 
-// clearGenerations notes which generations count at no revision any more that can be
-// read.
+// clearGenerations marks the generations that are current at no readable revision.
 func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
 	t := s.head.Load().generations
 	if t == nil || floor == 0 {
@@ -194,7 +191,7 @@ func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
 			return errUnindexed()
 		}
 		h := *s.head.Load()
-		// Others may have left the table meanwhile.
+		// Another purge may have removed some from the table meanwhile.
 		cleared = slices.DeleteFunc(cleared, func(g *index.Generation) bool { return h.generations == nil || h.generations.Entries[g.Began] == nil })
 		base := s.newKV(s.layers.flushed)
 		defer base.Close()
@@ -214,7 +211,7 @@ func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
 	})
 }
 
-// replaceHead shows readers the newest revision with another catalogue or table. Only the
+// replaceHead replaces the catalogue or the table of generations of the head. Only the
 // committer calls it.
 func (s *Store) replaceHead(h *head) {
 	s.mu.Lock()
@@ -222,7 +219,7 @@ func (s *Store) replaceHead(h *head) {
 	s.mu.Unlock()
 }
 
-// runBetween has the committer call fn between two groups, and waits for it.
+// runBetween makes the committer call fn between two groups, and waits for it.
 func (s *Store) runBetween(ctx context.Context, fn func() error) error {
 	done := make(chan error, 1)
 	select {

@@ -23,17 +23,17 @@ import (
 //     the store is closed,
 //   - nothing is committed, flushed, upgraded or taken away.
 
-// maxTailBytes bounds the keys that a read-only store keeps in memory. With more of them
-// the index is built in a temporary directory.
+// maxTailBytes bounds the keys that a read-only store holds in memory. Beyond it the index is
+// built in a temporary directory.
 const maxTailBytes = 128 << 20
 
-// asideName begins the name of that directory.
+// asideName is the prefix of that directory's name.
 const asideName = "koine-index-"
 
 var errTailTooLong = errors.New("the log has more that it lacks than is kept in memory")
 
-// Writable reports whether the process may write in a data directory, as an open
-// without Options.ReadOnly does. It is true of one that is not there.
+// Writable reports whether this process may write to a data directory. It returns true for a
+// directory that does not exist.
 func Writable(dir string) bool {
 	for _, name := range [...]string{".", datadir.LockName, datadir.LogName, datadir.IndexName} {
 		err := unix.Faccessat(unix.AT_FDCWD, filepath.Join(dir, name), unix.W_OK, unix.AT_EACCESS)
@@ -50,8 +50,7 @@ func errOpenedReadOnly() *Error {
 	return e
 }
 
-// openDirectoryReadOnly locks the directory together with others who only read it, and
-// reads its small files.
+// openDirectoryReadOnly takes a shared lock on the directory and reads its small files.
 func openDirectoryReadOnly(path string) (*datadir.Directory, error) {
 	if _, err := datadir.HoldsStore(path, true); err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func openDirectoryReadOnly(path string) (*datadir.Directory, error) {
 	d := &datadir.Directory{Path: path}
 	lock, err := os.Open(d.Join(datadir.LockName))
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // then nobody writes either
+	case errors.Is(err, fs.ErrNotExist): // then no process writes either
 	case err != nil:
 		return nil, err
 	default:
@@ -80,10 +79,11 @@ func openDirectoryReadOnly(path string) (*datadir.Directory, error) {
 	return d, nil
 }
 
-// inPlace reports whether Badger reads the directory's own index, which stays as it is.
+// inPlace reports whether a read-only store reads the directory's own index, without changing
+// it.
 func (s *Store) inPlace() bool { return s.options.ReadOnly && s.aside == "" }
 
-// setAside has the index of a read-only store built in a temporary directory.
+// setAside builds the index of a read-only store in a temporary directory.
 func (s *Store) setAside() error {
 	if err := s.removeAside(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *Store) removeAside() error {
 	return errors.Join(os.RemoveAll(dir), lock.Close())
 }
 
-// lockAside locks a temporary directory, for as long as the file is open.
+// lockAside locks a temporary directory until the returned file is closed.
 func lockAside(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -121,15 +121,15 @@ func lockAside(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// asideGrace is how old a temporary directory without a lock is before it is removed: a
-// process that makes one locks it afterwards.
+// asideGrace is the age from which a temporary directory without a lock is removed: a process
+// creates it before it locks it.
 const asideGrace = time.Minute
 
 // removeLeftAside removes the temporary directories of processes that were killed.
 func (s *Store) removeLeftAside() {
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), asideName+"*"))
 	if err != nil {
-		return // a pattern that is malformed, because of the directory's name
+		return // the name of the directory makes the pattern malformed
 	}
 	for _, dir := range left {
 		if st, err := os.Lstat(dir); err != nil || !st.IsDir() || time.Since(st.ModTime()) < asideGrace {
@@ -137,7 +137,7 @@ func (s *Store) removeLeftAside() {
 		}
 		lock, err := lockAside(dir)
 		if err != nil {
-			continue // in use, or another user's
+			continue // in use, or owned by another user
 		}
 		s.log.Info("removing an index that a killed process left", "directory", dir)
 		if err := errors.Join(os.RemoveAll(dir), lock.Close()); err != nil {
@@ -146,14 +146,13 @@ func (s *Store) removeLeftAside() {
 	}
 }
 
-// keepTail shows readers what a replay gathered, over an index that stays as it is.
+// keepTail makes the replayed commits visible from memory, over an unchanged index.
 func (r *replayer) keepTail(m index.Marker) {
 	s := r.s
 	r.w.O.Put(string(index.MarkerKey), m.Encode())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Badger may have keys of later revisions than its marker says: then the tail has
-	// them too.
+	// Badger may have keys of later revisions than its marker: the tail has them too.
 	s.showFlushed(r.last.Revision)
 	s.layers.mem, s.layers.shared = r.w.O.Tree(), nil
 	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, m.NextNumber, m.Hash})

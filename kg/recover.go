@@ -21,8 +21,8 @@ import (
 	"koine/kg/internal/logentry"
 )
 
-// openIndex opens the index and brings it up to the log, from wherever a crash
-// left it: applying again what it lacks, or building it anew.
+// openIndex opens the index and brings it up to the head of the log after any crash: it
+// applies the missing commits or rebuilds the index.
 func (s *Store) openIndex() error {
 	if s.options.Rebuild || datadir.Exists(s.dir.Join(datadir.BuildingName)) {
 		if err := s.checkRebuild(); err != nil {
@@ -38,7 +38,7 @@ func (s *Store) openIndex() error {
 		return s.rebuildIndex(err.Error())
 	}
 	if m.Revision == 0 && m.Epoch == (Epoch{}) {
-		m.Epoch = s.dir.Epoch // nothing was ever written
+		m.Epoch = s.dir.Epoch // the index is empty
 	}
 	if m.Epoch != s.dir.Epoch {
 		return s.rebuildIndex("it belongs to another log")
@@ -62,8 +62,7 @@ func (s *Store) openIndex() error {
 	return nil
 }
 
-// compareWithLog reports an index that has seen more, or something else, than
-// the log holds.
+// compareWithLog returns an error if the index has commits that the log does not have.
 func (s *Store) compareWithLog(m index.Marker) error {
 	last := Revision(s.wal.Last())
 	if seen := max(m.Revision, Revision(s.db.MaxVersion())); seen > last {
@@ -82,8 +81,8 @@ func (s *Store) compareWithLog(m index.Marker) error {
 	return nil
 }
 
-// openBadger opens the index directory. It has tables only, and these reach the disk in
-// order: so it knows exactly what it has, however it was stopped.
+// openBadger opens the index directory. Badger writes tables only, in order, so that after any
+// crash it has exactly the commits up to its marker.
 func (s *Store) openBadger() error {
 	path := s.indexPath()
 	compare := compareUnchecked
@@ -91,7 +90,7 @@ func (s *Store) openBadger() error {
 		compare = compareClean
 	}
 	was, err := compare(path, s.options.indexSummedFirst)
-	if err != nil && !(errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errIndexChanged)) { // neither sign is there
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errIndexChanged)) { // neither CLEAN nor UNCHECKED exists
 		return err
 	}
 	s.closedIndex = was
@@ -108,10 +107,10 @@ func (s *Store) openBadger() error {
 	return nil
 }
 
-// indexPath is the directory of the index.
+// indexPath returns the directory of the index.
 func (s *Store) indexPath() string { return cmp.Or(s.aside, s.dir.Join(datadir.IndexName)) }
 
-// prepareIndex has a directory that Badger may write to.
+// prepareIndex creates the directory of the index if necessary.
 func (s *Store) prepareIndex(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
@@ -135,22 +134,22 @@ func (s *Store) prepareIndex(path string) error {
 func (s *Store) badgerOptions(path string) badger.Options {
 	return badger.DefaultOptions(path).
 		WithLogger(badgerLogger{s.log}).
-		WithBypassLockGuard(true). // the directory has a lock of ours
+		WithBypassLockGuard(true). // the data directory has koine's lock
 		WithNumVersionsToKeep(1).
 		WithDetectConflicts(false). // there is one writer
-		WithSyncWrites(false).      // the log is what is durable
+		WithSyncWrites(false).      // the log is durable
 		WithMemTableSize(s.options.MemTableBytes).
 		WithMaxEntrySize(index.MaxIndexValueBytes).
 		WithBlockCacheSize(s.options.BlockCacheBytes).
 		WithCompression(options.Snappy).
 		WithNumCompactors(numCompactors()).
-		WithTablesOnly(true). // the log has what is not in a table
+		WithTablesOnly(true). // everything else is in the log
 		WithReadOnly(s.inPlace()).
 		WithMetricsEnabled(false)
 }
 
-// dropIndexLogs removes what earlier forms of the index had beside tables: the files of
-// memtables, whose content the log has, and a value log in which there never was a value.
+// dropIndexLogs removes files of earlier forms of the index: memtables, whose content is in
+// the log, and a value log that never had a value.
 func dropIndexLogs(path string) error {
 	dropped := false
 	for _, pattern := range []string{"*.mem", "*.vlog", "DISCARD"} {
@@ -171,9 +170,8 @@ func dropIndexLogs(path string) error {
 	return datadir.SyncDir(path)
 }
 
-// closeIndex closes Badger, which writes its memtables out, and leaves the sign
-// that it did. What a full volume has no room for is applied again from the log when the
-// store is opened.
+// closeIndex closes Badger, which flushes its memtables, and writes CLEAN. Keys that do not
+// fit on a full volume are applied again from the log on the next open.
 func (s *Store) closeIndex() error {
 	db := s.db
 	s.db = nil
@@ -183,11 +181,11 @@ func (s *Store) closeIndex() error {
 	}
 	path := s.indexPath()
 	if err == nil && (s.isBroken() || s.layers.stuck || s.unindexed.Load() != nil) {
-		return nil // what was applied is not known: let opening find out
+		return nil // the state of the index is unknown: the next open examines it
 	}
 	if err == nil {
 		if s.closedIndex.isRewritten(path) {
-			return nil // perhaps of a damaged table: let opening build the index
+			return nil // a table may be damaged: the next open rebuilds the index
 		}
 		if err = writeClean(path, s.closedIndex.sums); err == nil {
 			err = datadir.RemoveFile(filepath.Join(path, uncheckedName))
@@ -200,7 +198,7 @@ func (s *Store) closeIndex() error {
 	return err
 }
 
-// isBroken tells that a write failed half way.
+// isBroken reports whether a write failed half way.
 func (s *Store) isBroken() bool {
 	e := s.refused.Load()
 	return e != nil && e.Code == CodeReadOnly
@@ -216,7 +214,7 @@ func readMarker(db *badger.DB) (m index.Marker, err error) {
 	return m, err
 }
 
-// serveIndex shows readers what the index has applied.
+// serveIndex makes the index at the marker visible to readers.
 func (s *Store) serveIndex(m index.Marker) error {
 	kv := s.newKV(math.MaxUint64)
 	defer kv.Close()
@@ -238,7 +236,7 @@ func (s *Store) serveIndex(m index.Marker) error {
 	return nil
 }
 
-// catchUp applies what the log holds beyond the marker.
+// catchUp applies the commits of the log after the marker.
 func (s *Store) catchUp(m index.Marker) error {
 	if err := s.serveIndex(m); err != nil {
 		return err
@@ -253,17 +251,16 @@ func (s *Store) catchUp(m index.Marker) error {
 	err := s.replayWith(r, m.Revision+1, last)
 	s.replayed = uint64(s.head.Load().revision - m.Revision)
 	if CodeOf(s.noteDamage(err)) == CodeLogDamaged {
-		return nil // what came before the damage is shown
+		return nil // commits before the damage are visible
 	}
 	return err
 }
 
-// replayBytes is how much a replay gathers before it writes.
+// replayBytes is the amount of data that a replay gathers before it writes.
 const replayBytes = 8 << 20
 
-// replayLog applies the log's commits from … to. It reads nothing of the index but
-// the dictionary, so that it does not matter how much of them was applied
-// before.
+// replayLog applies the commits from … to of the log. It reads only the dictionary of the
+// index, so that commits which are partly applied do no harm.
 func (s *Store) replayLog(from, to Revision) error { return s.replayWith(s.newReplay(), from, to) }
 
 func (s *Store) replayWith(r *replayer, from, to Revision) error {
@@ -277,7 +274,7 @@ func (s *Store) replayWith(r *replayer, from, to Revision) error {
 		inBulk := false
 		if err == nil {
 			if inBulk, err = r.replayInBulk(c); datadir.IsNoSpace(err) {
-				// What memory can hold is read all the same.
+				// Commits that fit in memory are still served.
 				r.giveUpBulk()
 				r.reset()
 				r.ordinary = true
@@ -327,15 +324,15 @@ type replayer struct {
 	last      *Commit
 
 	bulk     *bulk // commits of loads that are not in the index yet; nil for none
-	ordinary bool  // there was no room for that
+	ordinary bool  // the bulk part did not fit on the volume
 
-	keeps bool // what Badger has no room for stays in memory
-	full  bool // Badger had no room
+	keeps bool // keys that do not fit on the volume stay in memory
+	full  bool // the volume is full
 }
 
 func (s *Store) newReplay() *replayer {
-	// The newest version of everything: what a cut-short apply left behind is
-	// what the log will write again.
+	// It reads the newest version of each key: the replay writes again what an interrupted
+	// apply wrote.
 	base := s.newKV(math.MaxUint64)
 	o := index.NewOverlay(base)
 	o.Unsure = true
@@ -344,7 +341,7 @@ func (s *Store) newReplay() *replayer {
 	return &replayer{s: s, base: base, w: w, catalogue: s.head.Load().catalogue.Copy()}
 }
 
-// flush writes what was gathered and starts anew.
+// flush writes the gathered keys and starts again.
 func (r *replayer) flush() error {
 	if r.last == nil {
 		return nil
@@ -365,15 +362,15 @@ func (r *replayer) flush() error {
 	if err != nil {
 		return err
 	}
-	// With readers, who may be there when a load is applied from the log, both of
-	// what they take move at once.
+	// A load may be applied while readers are present: catalogue and generations move
+	// together.
 	r.s.publishHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, m.NextNumber, m.Hash})
 	r.reset()
 	return nil
 }
 
-// finish ends a replay. What Badger had no room for is shown from memory and written
-// when there is room, as keys that a flush had no room for are.
+// finish ends a replay. Keys that do not fit on the volume are served from memory and written
+// once there is space, as after a failed flush.
 func (r *replayer) finish() error {
 	if !r.full {
 		if err := r.flush(); err != nil || !r.full {
@@ -393,17 +390,17 @@ func (r *replayer) finish() error {
 	return nil
 }
 
-// replayMarker is how far the replay is.
+// replayMarker returns the marker of the last commit replayed.
 func (r *replayer) replayMarker() (index.Marker, error) {
 	hash, err := r.s.wal.Hash(uint64(r.last.Revision))
 	return index.Marker{r.s.dir.Epoch, r.last.Revision, r.w.Dict.Fresh.Next, r.last.Time.UnixMilli(), hash}, err
 }
 
-// checkRebuild reads all that a rebuild that was asked for would read: an index
-// that cannot be made again must not be thrown away.
+// checkRebuild reads everything that a requested rebuild needs, so that the index is not
+// discarded when it cannot be rebuilt.
 func (s *Store) checkRebuild() error {
 	if !s.options.Rebuild || datadir.Exists(s.dir.Join(datadir.BuildingName)) {
-		return nil // there is no index worth keeping
+		return nil // there is no index to lose
 	}
 	if e := s.refused.Load(); e != nil {
 		return e
@@ -414,9 +411,9 @@ func (s *Store) checkRebuild() error {
 	return nil
 }
 
-// rebuildIndex makes the index anew from the newest checkpoint and the log. The old
-// one is left alone until it is certain that they reach each other. Where the volume has
-// no room for it, it is made in a temporary directory, and the store takes no updates.
+// rebuildIndex rebuilds the index from the newest checkpoint and the log. It keeps the old
+// index until the two are known to connect. If the index does not fit on the volume, it is
+// built in a temporary directory, and the store is read-only.
 func (s *Store) rebuildIndex(why string) error {
 	err := s.rebuildIn(why, s.options.ReadOnly)
 	if !datadir.IsNoSpace(err) || s.options.ReadOnly {
@@ -424,10 +421,9 @@ func (s *Store) rebuildIndex(why string) error {
 	}
 	full := Errorf(CodeDiskFull, "the volume of the data directory %s has no room to make the index anew", s.dir.Path)
 	full.Hint = "make room and start again; or have TMPDIR name a directory on a volume with room, where the index is made for reading alone"
-	// What there is of it goes, so that the rest of the directory has its room. The sign
-	// that it is to be made anew stays.
+	// The unfinished index is removed to free space. The mark that it must be rebuilt stays.
 	if s.db != nil {
-		_ = s.db.Close() // it has failed to write
+		_ = s.db.Close() // it failed to write
 		s.db = nil
 	}
 	if datadir.Exists(s.dir.Join(datadir.BuildingName)) {
@@ -446,7 +442,7 @@ func (s *Store) rebuildIndex(why string) error {
 	return full
 }
 
-// rebuildIn is rebuild in the directory of the index, or in a temporary one.
+// rebuildIn rebuilds the index in its own directory or in a temporary one.
 func (s *Store) rebuildIn(why string, aside bool) error {
 	s.log.Warn("rebuilding the index", "why", why)
 	s.rebuilt = why
@@ -467,7 +463,7 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 		return err
 	}
 	s.closedIndex.close()
-	s.closedIndex = closedIndex{} // its tables' names come again
+	s.closedIndex = closedIndex{} // the new tables reuse the names
 	s.cache = index.NewTermCache(s.options.TermCache)
 	if err := s.openBadger(); err != nil {
 		return err
@@ -486,7 +482,7 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 	return datadir.RemoveFile(s.dir.Join(datadir.BuildingName))
 }
 
-// clearIndex makes room for an index that is built anew.
+// clearIndex removes the old index before a rebuild.
 func (s *Store) clearIndex(aside bool) error {
 	if aside {
 		return s.setAside()
@@ -497,16 +493,16 @@ func (s *Store) clearIndex(aside bool) error {
 	return os.RemoveAll(s.dir.Join(datadir.IndexName))
 }
 
-// progressEvery is how often a long part of opening logs how far it is.
+// progressEvery is the interval at which long parts of opening log their progress.
 const progressEvery = time.Second
 
-// progress logs how far a part of opening is, about once in progressEvery, and at its end
-// how long it took. What takes less is not logged.
+// progress logs the progress of a part of opening every progressEvery, and at its end the
+// duration. It logs nothing of a shorter part.
 type progress struct {
 	log         *slog.Logger
 	uptime      func() time.Duration
-	what        string // is being done
-	of          uint64 // in all; 0 where that is not known
+	what        string // the part
+	of          uint64 // total; 0 if unknown
 	began, said time.Duration
 }
 
@@ -515,7 +511,7 @@ func (s *Store) newProgress(what string, of uint64) *progress {
 	return &progress{log: s.log, uptime: s.options.Uptime, what: what, of: of, began: now, said: now}
 }
 
-// report is called with how much is done.
+// report notes the amount of work done.
 func (p *progress) report(done uint64) {
 	now := p.uptime()
 	if now-p.said < progressEvery {
@@ -525,7 +521,7 @@ func (p *progress) report(done uint64) {
 	p.logProgress(p.what, done, now)
 }
 
-// reportEnd is called when all that was to be done is done.
+// reportEnd notes that the part is complete.
 func (p *progress) reportEnd(done uint64) {
 	if now := p.uptime(); now-p.began >= progressEvery {
 		p.logProgress(p.what+": done", done, now)

@@ -9,18 +9,18 @@ import (
 	"koine/kg/internal/datadir"
 )
 
-// RepairReport says what a repair did, and what a check found afterwards.
+// RepairReport is the result of a repair, with the check after it.
 type RepairReport struct {
-	Done  []string // nothing when there was nothing to do
+	Done  []string // empty if nothing was wrong
 	Check *CheckReport
 }
 
-// Repair makes what follows from the log anew where it is wrong: the index with
-// its counts, and checkpoints. The log, the secret, the prefixes and all that does
-// not follow from it are never touched; an index is not thrown away that could not
-// be made again. A log that is damaged is CodeLogDamaged: that takes a backup.
+// Repair rebuilds derived data that is wrong: the index with its counts, and checkpoints. It
+// does not touch the log, the secret, the prefixes, or other data that cannot be derived, and
+// it does not discard an index that cannot be rebuilt. A damaged log is CodeLogDamaged:
+// restore a backup.
 func Repair(ctx context.Context, dir string, o Options, c CheckOptions) (r RepairReport, err error) {
-	c.Checkpoints = false // they are looked at below
+	c.Checkpoints = false // checked below
 	o.MustExist = true
 	s, err := Open(dir, o)
 	if err != nil {
@@ -36,7 +36,7 @@ func Repair(ctx context.Context, dir string, o Options, c CheckOptions) (r Repai
 	if r.Check, err = s.Check(ctx, c); err != nil {
 		return r, err
 	}
-	if err := s.Sound(); err != nil { // the check may have come across damage
+	if err := s.Sound(); err != nil { // the check may have found damage in the log
 		return r, err
 	}
 	if !r.Check.Clean() {
@@ -60,8 +60,7 @@ func Repair(ctx context.Context, dir string, o Options, c CheckOptions) (r Repai
 	return r, err
 }
 
-// repairCheckpoints removes those that cannot be used, and writes one where the
-// log needs it.
+// repairCheckpoints removes damaged checkpoints, and writes one if the log needs it.
 func (s *Store) repairCheckpoints(ctx context.Context) (done []string, err error) {
 	bad, reaches, err := s.lookAtCheckpoints()
 	if err != nil {
@@ -73,7 +72,7 @@ func (s *Store) repairCheckpoints(ctx context.Context) (done []string, err error
 		}
 		done = append(done, fmt.Sprintf("the checkpoint %s was removed: %v", filepath.Base(b.path), b.err))
 	}
-	if !reaches { // after that: it may have the name of one that was removed
+	if !reaches { // last: it may get the name of a removed one
 		r, err := s.Checkpoint(ctx)
 		if err != nil {
 			return done, err
@@ -88,8 +87,8 @@ type badCheckpoint struct {
 	err  error
 }
 
-// lookAtCheckpoints reads all of them. reaches tells that the log is whole, or
-// that one that is whole leads on to it.
+// lookAtCheckpoints verifies all checkpoints. reaches means that the log is complete, or that
+// an intact checkpoint leads to its first entry.
 func (s *Store) lookAtCheckpoints() (bad []badCheckpoint, reaches bool, err error) {
 	s.checkpointing.Lock()
 	defer s.checkpointing.Unlock()
@@ -107,7 +106,7 @@ func (s *Store) lookAtCheckpoints() (bad []badCheckpoint, reaches bool, err erro
 	return bad, reaches, err
 }
 
-// checkCheckpoints is the part of a check that reads the checkpoint files.
+// checkCheckpoints verifies the checkpoint files.
 func (c *checker) checkCheckpoints() error {
 	if !c.options.Checkpoints {
 		return nil

@@ -6,45 +6,44 @@ import (
 	"iter"
 )
 
-// ReplaceOptions configures Store.ReplaceGraph.
+// ReplaceOptions configures Store.ReplaceGraph. The zero value works.
 type ReplaceOptions struct {
-	// Progress is called now and then with how many statements have been written.
-	// It must be fast and not call the store. May be nil.
+	// Progress is called from time to time with the number of statements written. It must be
+	// fast and must not call the store. May be nil.
 	Progress func(written uint64)
 }
 
-// ReplaceReport says what ReplaceGraph did.
+// ReplaceReport is the result of ReplaceGraph.
 type ReplaceReport struct {
-	Read uint64 // quads that were taken in
-	// Added counts the statements that came or got the caller's assertion, Removed
-	// those that went. A statement that stays as it is counts for neither.
+	Read uint64 // quads read
+	// Added is the number of statements that are new or got the caller's assertion, Removed
+	// the number of those removed. Unchanged statements count for neither.
 	Added, Removed uint64
-	// Created tells that no statement stood in the graph before, as far as the
-	// caller sees.
+	// Created means that the caller saw no statement in the graph before.
 	Created bool
-	// Whole tells that the content was exchanged as a whole: single changes are not
-	// in the log, and who follows the graph is told to read it again.
+	// Whole means that the content was replaced as a whole: the log has no single changes, and
+	// watchers of the graph get CodeResync.
 	Whole bool
-	// Commits is how many were made; 0 when nothing changed.
+	// Commits is the number of commits; 0 if nothing changed.
 	Commits  uint64
-	Revision Revision // from which on the graph is as it was asked for
-	Position Position // behind it
-	// Verdict is Held where the replacement waits for review as ProposalID.
+	Revision Revision // revision in which the graph has the new content
+	Position Position // position behind it
+	// Verdict is Held if the replacement waits for review as ProposalID.
 	Verdict    Verdict
 	ProposalID string
-	Replayed   bool // an earlier call with the idempotency key made it
+	Replayed   bool // an earlier call with the idempotency key did the work
 }
 
-// ReplaceGraph makes a graph hold exactly the quads, all of which must be of that
-// graph; an empty sequence empties it. A statement that stays keeps its assertions
-// and its history. Readers see all of it at once. An error of the sequence ends the
-// replacement and leaves the graph as it was.
+// ReplaceGraph makes the graph contain exactly the quads, which must all belong to it; an
+// empty sequence empties it. Statements in both keep their assertions and history. Readers see
+// the new content at once. An error of the sequence ends the replacement and leaves the graph
+// unchanged.
 //
-// Where the graph holds at most MaxPatches statements before and after, and what comes
-// and goes has at most maxReplaceBytes of text, it is an ordinary update. Beyond that the
-// content is written in commits that nobody sees, and one commit makes it count: see
-// Commit.Replaced. Until then the graph takes no other changes; they fail with
-// CodeOverloaded. Such a replacement cannot be held for review nor be a dry run.
+// A graph of at most MaxPatches statements before and after, with at most maxReplaceBytes of
+// text to add and remove, is replaced by one ordinary update. A larger content is written as a
+// generation in commits without visible effect, and one commit makes it current: see
+// Commit.Replaced. Meanwhile other changes of the graph fail with CodeOverloaded. Such a
+// replacement cannot be held for review or be a dry run.
 func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter.Seq2[Quad, error], o ReplaceOptions) (report ReplaceReport, err error) {
 	if graph.IsZero() {
 		graph = DefaultGraph
@@ -79,11 +78,11 @@ func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter
 	return s.replaceWhole(ctx, m, graph, r, next, o)
 }
 
-// maxReplaceBytes is how much text a replacement that is an ordinary update may add and
-// remove. It leaves room for all else that is in a commit of MaxCommitBytes.
+// maxReplaceBytes bounds the text that a replacement by one ordinary update adds and removes.
+// It leaves room in a commit of MaxCommitBytes for everything else.
 const maxReplaceBytes = 8 << 20
 
-// replacement is a graph that is replaced in one ordinary commit.
+// replacement is the replacement of a graph by one ordinary commit.
 type replacement struct {
 	s     *Store
 	meta  Meta
@@ -91,11 +90,11 @@ type replacement struct {
 
 	read   uint64
 	wanted map[Quad]bool
-	order  []Quad // of wanted, each once
-	bytes  int    // of the text of order
+	order  []Quad // the keys of wanted in order
+	bytes  int    // text of order
 }
 
-// addQuad takes in one quad of the new content.
+// addQuad adds a quad of the new content.
 func (r *replacement) addQuad(q Quad) error {
 	if err := ofGraph(&q, r.graph); err != nil {
 		return err
@@ -120,11 +119,11 @@ func ofGraph(q *Quad, graph Term) error {
 	return nil
 }
 
-// errManyUnwanted tells that the graph holds too much for one ordinary commit. It never
-// leaves the store.
+// errManyUnwanted means that the graph is too large for one ordinary commit. It never leaves
+// the store.
 var errManyUnwanted = Errorf(CodeInternal, "too many statements to remove")
 
-// commitDifference removes what is not wanted and adds what is.
+// commitDifference removes unwanted statements and adds missing ones.
 func (r *replacement) commitDifference(ctx context.Context) (ReplaceReport, error) {
 	report := ReplaceReport{Read: r.read}
 	receipt, err := r.s.Update(ctx, r.meta, func(tx *Tx) error {
@@ -152,7 +151,7 @@ func (r *replacement) commitDifference(ctx context.Context) (ReplaceReport, erro
 	}
 	report.Revision, report.Position, report.Replayed = receipt.Revision, receipt.Position, receipt.Replayed
 	report.Verdict, report.ProposalID = receipt.Verdict, receipt.ProposalID
-	if done := receipt.Replaced; done != nil { // the key is that of an exchange of the whole
+	if done := receipt.Replaced; done != nil { // the key belongs to a replacement as a whole
 		report.Added, report.Removed, report.Whole = done.Added, done.Removed, true
 		return report, nil
 	}
@@ -171,8 +170,8 @@ func (r *replacement) commitDifference(ctx context.Context) (ReplaceReport, erro
 	return report, nil
 }
 
-// unwantedQuads are the graph's statements that are not wanted; stood tells whether there
-// was any statement.
+// unwantedQuads lists the graph's statements that are not in the new content; stood reports
+// whether the graph had any statement.
 func (r *replacement) unwantedQuads(tx *Tx) (gone []Quad, stood bool, err error) {
 	bytes := r.bytes
 	for s, err := range tx.Match(Pattern{Graph: r.graph}) {

@@ -15,27 +15,25 @@ import (
 )
 
 const (
-	// wholeCommit is how many statements of a generation make a commit, wholeBytes how
-	// many bytes of text at the most, but that one statement may have more: others wait
-	// behind it.
+	// wholeCommit is the number of statements of a generation in one commit, and wholeBytes
+	// bounds their text, except that one statement may have more. Other updates wait behind
+	// such a commit.
 	wholeCommit = 2_000
 	wholeBytes  = 1 << 20
-	// wholeAhead is how many commits of a replacement are on their way at one time:
-	// they share an fsync.
+	// wholeAhead is the number of commits of a replacement in progress at one time: they share
+	// an fsync.
 	wholeAhead = 3
-	// retryReplaced is after how long it is worth to ask again for a change of a graph
-	// that is being replaced.
+	// retryReplaced is the RetryAfter for a change of a graph that is being replaced.
 	retryReplaced = 2 * time.Second
-	// giveUpTime bounds how long a replacement that failed takes to say so in the log.
+	// giveUpTime bounds the time for recording in the log that a replacement failed.
 	giveUpTime = 10 * time.Second
-	// maxReplacedDetails is beyond how many bytes the details of a verdict grow no more.
+	// maxReplacedDetails is the size beyond which the details of a verdict no longer grow.
 	maxReplacedDetails = 64 << 10
 
-	// MaxReplacedDepends is up to how many things a verdict on a replacement of a whole
-	// graph may have been made from (Dependency). They are kept until the switch.
+	// MaxReplacedDepends bounds the dependencies of a verdict on the replacement of a whole
+	// graph. They are kept until the switch.
 	MaxReplacedDepends = 1 << 20
-	// LimitReplacedDepends is the Limit of the error of a replacement that would need
-	// more.
+	// LimitReplacedDepends is the Limit of the error for a replacement with more dependencies.
 	LimitReplacedDepends = "replacedDepends"
 )
 
@@ -53,7 +51,7 @@ func errBeingReplaced(graph Term) *Error {
 	return e
 }
 
-// wholeReplacement writes a generation of a graph and makes it the one that counts.
+// wholeReplacement writes a generation of a graph and makes it current.
 type wholeReplacement struct {
 	s     *Store
 	ctx   context.Context
@@ -62,29 +60,29 @@ type wholeReplacement struct {
 	o     ReplaceOptions
 
 	began   Revision
-	old     ID // of what counts until then, in the index
+	old     ID // generation current until the switch
 	report  ReplaceReport
 	shares  map[AgentID]int64
-	held    uint64 // statements of the generation
-	before  uint64 // statements of the graph as it was
+	held    uint64 // statements in the new generation
+	before  uint64 // statements in the old one
 	charged uint64
-	// restated counts the statements that stay and that the caller backs anew.
+	// restated is the number of unchanged statements that get an assertion of the caller.
 	restated uint64
-	// stood tells that the caller saw a statement of the graph as it was.
+	// stood means that the caller saw a statement of the old content.
 	stood bool
 
 	ahead []*pendingBatch
 }
 
-// pendingBatch is a commit of the generation on its way.
+// pendingBatch is a commit of the generation in progress.
 type pendingBatch struct {
 	u                    *update
-	batch                []Patch // empty for one that carries statements over
+	batch                []Patch // empty if it carries statements over
 	added, stays, backed uint64
-	restated             uint64 // of the added
+	restated             uint64 // part of added
 }
 
-// replaceWhole replaces a graph with what was read of its content and what comes next.
+// replaceWhole replaces a graph by the quads in read followed by those from next.
 func (s *Store) replaceWhole(ctx context.Context, m Meta, graph Term, read *replacement, next func() (Quad, error, bool), o ReplaceOptions) (ReplaceReport, error) {
 	if m.DryRun {
 		return ReplaceReport{}, Errorf(CodeInvalid, "a graph of more than %d statements or %d MiB of text cannot be replaced in a dry run", MaxPatches, maxReplaceBytes>>20).At("dryRun")
@@ -120,8 +118,8 @@ func (s *Store) replaceWhole(ctx context.Context, m Meta, graph Term, read *repl
 	return w.report, nil
 }
 
-// firstReceipt gives the answer to an idempotency key that was used before, so that the
-// content is not written for nothing.
+// firstReceipt returns the answer to an idempotency key that was used before, so that the
+// content is not written in vain.
 func (w *wholeReplacement) firstReceipt() (bool, error) {
 	if w.meta.IdempotencyKey == "" {
 		return false, nil
@@ -138,8 +136,8 @@ func (w *wholeReplacement) firstReceipt() (bool, error) {
 	return found, err
 }
 
-// setReport takes the receipt of the replacement's commit into the report, or that of the
-// update that used its idempotency key first, which may have been an ordinary one.
+// setReport fills the report from the receipt of the switch, or of the update, perhaps an
+// ordinary one, that used the idempotency key first.
 func (w *wholeReplacement) setReport(r Receipt) {
 	w.report.Revision, w.report.Position, w.report.Replayed = r.Revision, r.Position, r.Replayed
 	w.report.Verdict, w.report.ProposalID = r.Verdict, r.ProposalID
@@ -153,23 +151,23 @@ func (w *wholeReplacement) setReport(r Receipt) {
 	}
 }
 
-// hiddenMeta is the Meta of the commits that nobody sees.
+// hiddenMeta returns the Meta of the commits without visible effect.
 func (w *wholeReplacement) hiddenMeta() Meta {
 	return Meta{Principal: w.meta.Principal, Actor: w.meta.Actor}
 }
 
-// newUpdate is an update that is not judged.
+// newUpdate returns an update that is not judged.
 func (w *wholeReplacement) newUpdate(ctx context.Context, m Meta, fn func(*Tx) error) *update {
 	return &update{ctx: ctx, meta: m, patient: true, done: make(chan struct{}), fn: fn}
 }
 
-// enqueueUpdate queues an update as soon as there is room.
+// enqueueUpdate queues an update and waits while the queue is full.
 func (w *wholeReplacement) enqueueUpdate(u *update) error {
 	l := &load{s: w.s, ctx: u.ctx}
 	return l.enqueueUpdate(u)
 }
 
-// submitUpdate hands an update in that is not judged.
+// submitUpdate queues an update that is not judged.
 func (w *wholeReplacement) submitUpdate(ctx context.Context, m Meta, fn func(*Tx) error) (*update, error) {
 	u := w.newUpdate(ctx, m, fn)
 	return u, w.enqueueUpdate(u)
@@ -184,7 +182,7 @@ func (w *wholeReplacement) commitUpdate(ctx context.Context, m Meta, fn func(*Tx
 	return u.receipt, u.err
 }
 
-// beginGeneration makes the generation, from which on the graph takes no other changes.
+// beginGeneration creates the generation. From then on the graph accepts no other changes.
 func (w *wholeReplacement) beginGeneration() error {
 	receipt, err := w.commitUpdate(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
 		old, err := tx.beginGeneration(w.graph)
@@ -215,7 +213,7 @@ func (w *wholeReplacement) replaceContent(read *replacement, next func() (Quad, 
 		return false, w.changeNothing()
 	}
 	w.report.Whole = true
-	defer w.s.holdLog(w.s.Head().Revision)() // verdicts follow it from here on
+	defer w.s.holdLog(w.s.Head().Revision)() // verdicts are updated from the log from here on
 	for range MaxJudgements {
 		j, err := w.judgeDifference()
 		if err != nil {
@@ -226,15 +224,16 @@ func (w *wholeReplacement) replaceContent(read *replacement, next func() (Quad, 
 			err = w.switchGeneration(j)
 		}
 		if err != errOvertaken {
-			// The first answer to an idempotency key is not that this generation counts.
+			// With the first answer to an idempotency key, this generation did not become
+			// current.
 			return err == nil && !w.report.Replayed, err
 		}
 	}
 	return false, errAlwaysOvertaken()
 }
 
-// changeNothing answers a replacement that leaves the graph as it is. As an update does, it
-// makes a commit without changes for an idempotency key, which remembers the key.
+// changeNothing answers a replacement without effect. Like an update, it makes an empty commit
+// for an idempotency key, which records the key.
 func (w *wholeReplacement) changeNothing() error {
 	if w.meta.IdempotencyKey == "" {
 		head := w.s.Head()
@@ -242,7 +241,7 @@ func (w *wholeReplacement) changeNothing() error {
 		return nil
 	}
 	m := w.meta
-	m.HasExpected = false // nothing has changed since it was looked at
+	m.HasExpected = false // checked already
 	receipt, err := w.commitUpdate(w.ctx, m, func(tx *Tx) error { return tx.mayWrite(w.graph) })
 	if err == nil {
 		w.setReport(receipt)
@@ -250,9 +249,9 @@ func (w *wholeReplacement) changeNothing() error {
 	return err
 }
 
-// updateVerdict brings a verdict up to the newest revision, by the commits since it was judged. A
-// busy store makes more of them during a long judgement than the committer remembers. The
-// error is errOvertaken if one of them changed something that the verdict depends on.
+// updateVerdict brings a verdict up to the newest revision by reading the commits since the
+// judgement. A busy store makes more of them than the committer remembers. It returns
+// errOvertaken if one of them changed a dependency.
 func (w *wholeReplacement) updateVerdict(j *judgedUpdate) error {
 	if j == nil {
 		return nil
@@ -266,7 +265,7 @@ func (w *wholeReplacement) updateVerdict(j *judgedUpdate) error {
 	return err
 }
 
-// checkExpected refuses the replacement when any subject of the graph changed after the
+// checkExpected returns CodeRevisionConflict if a subject of the graph changed after the
 // expected revision.
 func (w *wholeReplacement) checkExpected() error {
 	if !w.meta.HasExpected {
@@ -303,10 +302,10 @@ func (w *wholeReplacement) checkExpected() error {
 	return nil
 }
 
-// writeAll writes the content into the generation.
+// writeAll writes the content to the generation.
 func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error, bool)) (err error) {
 	defer func() {
-		if rest := w.awaitAll(); err == nil { // else they mostly fail for the same reason
+		if rest := w.awaitAll(); err == nil { // otherwise they mostly fail for the same reason
 			err = rest
 		}
 	}()
@@ -339,13 +338,13 @@ func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error,
 		return send()
 	}
 	order := read.order
-	read.order, read.wanted = nil, nil // let them go
+	read.order, read.wanted = nil, nil // free the memory
 	for i := range order {
 		if err := add(order[i]); err != nil {
 			return err
 		}
 	}
-	w.report.Read = read.read // with those that came twice
+	w.report.Read = read.read // including duplicates
 	for {
 		q, err, more := next()
 		if !more {
@@ -367,7 +366,7 @@ func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error,
 	return nil
 }
 
-// writeBatch hands a part of the content in.
+// writeBatch writes a part of the content.
 func (w *wholeReplacement) writeBatch(batch []Patch) error {
 	if err := w.sendBatch(batch); err != nil {
 		return err
@@ -381,7 +380,7 @@ func (w *wholeReplacement) writeBatch(batch []Patch) error {
 	return w.withinShare()
 }
 
-// sendBatch puts a part of the content on its way.
+// sendBatch queues a part of the content.
 func (w *wholeReplacement) sendBatch(batch []Patch) (err error) {
 	part := &pendingBatch{batch: batch}
 	part.u, err = w.submitUpdate(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
@@ -413,13 +412,13 @@ func (w *wholeReplacement) sendBatch(batch []Patch) (err error) {
 	return err
 }
 
-// awaitBatch waits for the oldest part on its way.
+// awaitBatch waits for the oldest part in progress.
 func (w *wholeReplacement) awaitBatch() error {
 	part := w.ahead[0]
 	w.ahead = w.ahead[1:]
 	<-part.u.done
 	if n := len(part.batch); n > 1 && errors.Is(part.u.err, errTooLarge) {
-		// What backs its statements already makes it too large for one commit.
+		// The existing assertions of its statements make it too large for one commit.
 		for _, half := range [...][]Patch{part.batch[:n/2], part.batch[n/2:]} {
 			if err := w.sendBatch(half); err != nil {
 				return err
@@ -444,9 +443,9 @@ func (w *wholeReplacement) awaitBatch() error {
 	return nil
 }
 
-// withinShare refuses the replacement once the caller would back more statements than it
-// may, and more than it does, whatever else becomes of the graph: its source is one of each
-// statement that was written. The switch would refuse it after all the work.
+// withinShare refuses the replacement early if it will exceed the caller's statement quota,
+// because the caller becomes a source of every statement written. Otherwise the switch would
+// refuse it after all the work.
 func (w *wholeReplacement) withinShare() error {
 	most := w.s.options.MaxSourceStatements
 	if most == 0 || w.held <= most || w.meta.Principal.Trusted() {
@@ -460,7 +459,7 @@ func (w *wholeReplacement) withinShare() error {
 	return errOverQuota("%s backs %d statements and may back %d: what the graph %s is to hold has more", w.meta.actingAgent(), backed, most, w.graph)
 }
 
-// awaitAll waits for all parts, and gives the first failure.
+// awaitAll waits for all parts and returns the first error.
 func (w *wholeReplacement) awaitAll() (err error) {
 	for len(w.ahead) > 0 {
 		if failed := w.awaitBatch(); err == nil {
@@ -470,8 +469,8 @@ func (w *wholeReplacement) awaitAll() (err error) {
 	return err
 }
 
-// compareContent counts what goes. What the caller does not see is not its to take away: that
-// is carried over.
+// compareContent counts the statements to be removed. Statements hidden from the caller are
+// not its to remove: they are carried over.
 func (w *wholeReplacement) compareContent() (err error) {
 	var carry []base.WrittenStatement
 	bytes := 0
@@ -528,13 +527,13 @@ func (w *wholeReplacement) compareContent() (err error) {
 	return err
 }
 
-// wholeDifference is a statement of the graph as it was, or one that comes.
+// wholeDifference is a statement of the old or the new content.
 type wholeDifference struct {
-	// gone tells that it is not in the generation, came that it was not in the graph.
+	// gone means that the new content lacks it, came that the old one does.
 	gone, came bool
-	// seen tells of one that is gone that the caller saw it.
+	// seen means that the caller saw a statement that is gone.
 	seen   bool
-	before base.State // of one that is gone
+	before base.State // if gone
 
 	ids     IDQuad
 	name    ID // of the graph
@@ -542,22 +541,21 @@ type wholeDifference struct {
 	decoder *quadDecoder
 }
 
-// decodeQuad reads the terms of a statement that is gone or came. A graph of millions has more
-// of them than the cache of terms: they are read for those only that need them.
+// decodeQuad reads the terms of a statement that is gone or came. It does so on demand: a
+// large graph has more terms than the cache.
 func (d *wholeDifference) decodeQuad() (Quad, error) {
 	ids := d.ids
 	ids.Graph = d.name
 	return d.decoder.decode(d.view, &ids)
 }
 
-// isVisible reports whether the caller sees the statement when these back it.
+// isVisible reports whether the caller sees the statement with these assertions.
 func (d *wholeDifference) isVisible(list []Assertion) (bool, error) {
 	shown, err := d.view.admitsPlace(d.ids.Predicate, d.name)
 	return shown && err == nil && len(d.view.visibleAssertions(d.name, list)) > 0, err
 }
 
-// wasSeen reports whether the caller saw the statement, which stood in the graph: that it
-// writes it itself does not mean that.
+// wasSeen reports whether the caller saw the old statement. Writing it does not imply that.
 func (d *wholeDifference) wasSeen() (bool, error) {
 	if d.gone {
 		return d.seen, nil
@@ -569,8 +567,8 @@ func (d *wholeDifference) wasSeen() (bool, error) {
 	return d.isVisible(before.Assertions)
 }
 
-// changeFor is what the statement is to the verifier, nil if it stays as it is. The caller
-// backs what it restates from the revision on.
+// changeFor returns the statement's change for the verifier, nil if it is unchanged. From the
+// revision on, the caller is a source of the statements that it restates.
 func (w *wholeReplacement) changeFor(d *wholeDifference, revision Revision, at time.Time) (*Change, error) {
 	c := &Change{Op: Remove, ReplacedBy: -1, Before: d.before.Assertions, Since: d.before.Since}
 	switch {
@@ -589,7 +587,7 @@ func (w *wholeReplacement) changeFor(d *wholeDifference, revision Revision, at t
 			row.Graph = w.generationID()
 		}
 		after, err := d.view.loadIndexed(row)
-		if err != nil || after.Since != 0 { // it was carried over with its revision
+		if err != nil || after.Since != 0 { // carried over with its revision
 			return nil, err
 		}
 		index.SettleState(&after, revision, at)
@@ -601,8 +599,8 @@ func (w *wholeReplacement) changeFor(d *wholeDifference, revision Revision, at t
 	return c, err
 }
 
-// eachDifference compares the graph as it is with the generation, both in the order of
-// their subjects. Statements that are in both come too, without their states.
+// eachDifference merges the old and the new content in the order of subjects. Statements in
+// both come without their states.
 func (w *wholeReplacement) eachDifference(fn func(*wholeDifference) error) error {
 	p, err := w.s.pin(w.ctx)
 	if err != nil {
@@ -670,7 +668,7 @@ func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) 
 
 func graphPrefix(graph ID) []byte { return append([]byte{byte(keys.GSPO)}, graph[:]...) }
 
-// snapshotWith is what the caller sees under a table of generations.
+// snapshotWith returns a snapshot under the caller's view and a table of generations.
 func (w *wholeReplacement) snapshotWith(p pinned, t *index.Generations) *Snapshot {
 	s := w.s
 	return &Snapshot{
@@ -681,8 +679,8 @@ func (w *wholeReplacement) snapshotWith(p pinned, t *index.Generations) *Snapsho
 	}
 }
 
-// judgeDifference has the verifier judge what the replacement changes, a part after the other,
-// each against the whole graph before and after. nil where nobody judges.
+// judgeDifference judges the changes of the replacement in parts, each against the whole graph
+// before and after. It returns nil without a verifier.
 func (w *wholeReplacement) judgeDifference() (*judgedUpdate, error) {
 	s := w.s
 	if !s.needsJudgement() {
@@ -714,7 +712,7 @@ func (w *wholeReplacement) judgeDifference() (*judgedUpdate, error) {
 		j.depends = append(j.depends, dependencyHashes(v.Depends)...)
 		v.Depends, v.Own = nil, nil
 		if v.Outcome == Accepted && len(j.verdict.Details) > maxReplacedDetails {
-			v.Details = "" // what the first parts are told is enough to go by
+			v.Details = "" // the details of the first parts suffice
 		}
 		j.verdict = j.verdict.And(v)
 		switch v.Outcome {
@@ -744,21 +742,22 @@ func (w *wholeReplacement) judgeDifference() (*judgedUpdate, error) {
 	return j, err
 }
 
-// errHeldReplacement: what is written in many commits cannot wait for review.
+// errHeldReplacement refuses a replacement that a rule would hold: its commits cannot wait for
+// review.
 func errHeldReplacement(v Verdict) error {
 	e := Errorf(CodeConstraintViolation, "the replacement of a graph of more than %d statements or %d MiB of text cannot be held for review: %s", MaxPatches, maxReplaceBytes>>20, v.Details)
 	e.Hint = "send what needs review as updates"
 	return e
 }
 
-// switchGeneration makes the generation the one that counts.
+// switchGeneration makes the generation current.
 func (w *wholeReplacement) switchGeneration(j *judgedUpdate) error {
 	u := w.newUpdate(w.ctx, w.meta, func(tx *Tx) error {
 		return tx.countGeneration(&GraphReplacement{
 			Graph: w.graph, Before: w.before, Statements: w.held, Added: w.report.Added, Removed: w.report.Removed, Began: w.began, Sources: w.sourceShares(),
 		})
 	})
-	u.meta.HasExpected = false // nothing has changed since it was looked at
+	u.meta.HasExpected = false // checked already
 	u.judged = j
 	if err := w.enqueueUpdate(u); err != nil {
 		return err
@@ -773,8 +772,8 @@ func (w *wholeReplacement) switchGeneration(j *judgedUpdate) error {
 
 func (w *wholeReplacement) sourceShares() []base.SourceShare { return base.SortedShares(w.shares) }
 
-// giveUp says in the log that the generation never counts. If it cannot, purgeLoop does so
-// later.
+// giveUp records in the log that the generation never becomes current. If that fails,
+// purgeLoop repeats it later.
 func (w *wholeReplacement) giveUp() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), giveUpTime)
 	defer cancel()
@@ -786,10 +785,11 @@ func (w *wholeReplacement) giveUp() error {
 	return err
 }
 
-// abandonedGenerations are the generations that are still to be given up. The zero value is empty.
+// abandonedGenerations are failed generations that the log does not record as such yet. The
+// zero value is empty.
 type abandonedGenerations struct {
 	mu   sync.Mutex
-	list map[Revision]Term // the graphs, by the revisions in which they began
+	list map[Revision]Term // the graphs, by the revisions in which the generations began
 }
 
 func (a *abandonedGenerations) add(graph Term, began Revision) {
@@ -813,8 +813,7 @@ func (a *abandonedGenerations) all() map[Revision]Term {
 	return maps.Clone(a.list)
 }
 
-// giveUpAbandoned gives up what could not be given up before, up to the first that fails
-// again.
+// giveUpAbandoned records failed generations, up to the first error.
 func (s *Store) giveUpAbandoned(ctx context.Context) error {
 	for began, graph := range s.abandoned.all() {
 		ctx, cancel := context.WithTimeout(ctx, giveUpTime)
@@ -834,7 +833,7 @@ func (s *Store) giveUpGeneration(ctx context.Context, graph Term, began Revision
 		tx.written = &base.WrittenGeneration{Graph: graph, Began: began, GivenUp: true}
 		return nil
 	})
-	u.freesSpace = true // until then its content stays, and the graph takes no changes
+	u.freesSpace = true // the content stays until then, and the graph accepts no changes
 	if err := w.enqueueUpdate(u); err != nil {
 		return err
 	}
@@ -842,8 +841,8 @@ func (s *Store) giveUpGeneration(ctx context.Context, graph Term, began Revision
 	return u.err
 }
 
-// giveUpInterrupted gives up what a replacement was writing when the store was closed
-// or stopped. What cannot be given up yet, purgeLoop gives up later.
+// giveUpInterrupted records as failed the generations that were being written when the store
+// last ended. purgeLoop repeats it for those that fail.
 func (s *Store) giveUpInterrupted() error {
 	t := s.head.Load().generations
 	if t == nil {
@@ -868,47 +867,44 @@ func (s *Store) giveUpInterrupted() error {
 	return nil
 }
 
-// Dropped is what DropGraph did.
+// Dropped is the result of DropGraph.
 type Dropped struct {
-	Removed  uint64 // statements that stood
+	Removed  uint64 // statements that were current
 	Revision Revision
 	Position Position
 }
 
-// DropGraph empties a graph of any size and lets its name begin anew: what stood under
-// it before is found by nobody, at no revision, in no difference and in no part of the
-// log that is read. It is for the package that decides who may read the graph, which
-// lets nobody do so before; it asks for no right. A graph that nothing was written to
-// since it was dropped is left as it is.
+// DropGraph empties a graph of any size and ends its history: its earlier content is
+// unreachable at any revision, in any difference and in the log. It checks no rights: the
+// package that owns the policies calls it after it has denied everybody access. A graph
+// without writes since it was last dropped is left alone.
 func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term) (Dropped, error) {
 	return s.dropGraph(ctx, m, graph, nil, false, nil)
 }
 
-// DropGraphIf is DropGraph of a graph that may be in use again. still is asked by the
-// committer before the first commit: if the graph may not be dropped by then, nothing is
-// done.
+// DropGraphIf is DropGraph for a graph that may be in use again. The committer calls still
+// before the first commit: if it returns false, nothing is done.
 func (s *Store) DropGraphIf(ctx context.Context, m Meta, graph Term, still func() bool) (Dropped, error) {
 	return s.dropGraph(ctx, m, graph, still, false, nil)
 }
 
-// DropUnchangedGraph is DropGraph of a graph that is in use, if no statement of it changed
-// after Meta.ExpectedRevision; else the error is a CodeRevisionConflict. The graph takes
-// no changes while that is looked at and bury is called, which has it that nobody reads
-// the graph. An error of bury leaves the graph as it is.
+// DropUnchangedGraph is DropGraph for a graph in use, if none of its statements changed after
+// Meta.ExpectedRevision; otherwise it fails with CodeRevisionConflict. The graph accepts no
+// changes from the check until bury, which denies all reads of the graph, has returned. An
+// error of bury leaves the graph unchanged.
 func (s *Store) DropUnchangedGraph(ctx context.Context, m Meta, graph Term, bury func() error) (Dropped, error) {
 	return s.dropGraph(ctx, m, graph, nil, false, bury)
 }
 
-// BeginGraphAnew is DropGraph for a name that is about to be used again. Among the graphs
-// that hold a statement, the graph is then in the place of a name that was never used
-// before: behind those that were there, and before those that come. It does so each time,
-// and counts as an update (Options.Admit). still is asked by the committer before the
-// first commit: if the name is in use by then, nothing is done.
+// BeginGraphAnew is DropGraph for a name about to be used again. In the order of graphs, the
+// graph then has the place of a new name, behind all existing graphs. It does so each time,
+// and counts as an update (Options.Admit). The committer calls still before the first commit:
+// if it returns false because the name is in use, nothing is done.
 func (s *Store) BeginGraphAnew(ctx context.Context, m Meta, graph Term, still func() bool) (Dropped, error) {
 	return s.dropGraph(ctx, m, graph, still, true, nil)
 }
 
-// dropGraph is BeginGraphAnew where anew is set, and else DropGraph, with the conditions
+// dropGraph is BeginGraphAnew if anew is set, and otherwise DropGraph, with the conditions
 // that are not nil.
 func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() bool, anew bool, bury func() error) (Dropped, error) {
 	if err := m.normalise(); err != nil {
@@ -929,7 +925,7 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 		if err != nil {
 			return err
 		}
-		if !known && bury != nil { // nobody writes to it meanwhile
+		if !known && bury != nil { // no other update writes to it meanwhile
 			name, known = tx.w.Create(graph), true
 		}
 		w.old = tx.w.Generations.Current(name)
@@ -975,7 +971,7 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 	return Dropped{Removed: removed, Revision: receipt.Revision, Position: receipt.Position}, nil
 }
 
-// countOld counts, by source, what stands in the graph.
+// countOld counts the statements of the graph by source.
 func (w *wholeReplacement) countOld() (n uint64, err error) {
 	err = w.eachDifference(func(d *wholeDifference) error {
 		n++

@@ -16,42 +16,40 @@ import (
 
 // Bounds of the history option.
 const (
-	// MinHistory is the least that Options.History may be, if it is set.
+	// MinHistory is the smallest Options.History, if it is set.
 	MinHistory = time.Minute
-	// MinKeyTime is how long an idempotency key is remembered at least.
+	// MinKeyTime is the shortest time for which an idempotency key is remembered.
 	MinKeyTime = 7 * 24 * time.Hour
-	// retainPart is the part of the history's length after which what has become
-	// too old is taken away; the time between two rounds is never below
-	// minRetainTime nor above maxRetainTime.
+	// retainPart is the fraction of the history's length between two rounds, within
+	// minRetainTime and maxRetainTime.
 	retainPart    = 30
 	minRetainTime = time.Minute
 	maxRetainTime = 24 * time.Hour
-	// pruneStep is how many intervals of the past, or idempotency keys, are taken
-	// away between two groups of the committer.
+	// pruneStep is the number of past intervals, or idempotency keys, removed between two
+	// groups of the committer.
 	pruneStep = 256
-	// quietPatience is how long a step waits for a moment without updates.
+	// quietPatience bounds how long a step waits for a moment without updates.
 	quietPatience = 2 * time.Second
-	// readersPatience is how long a round waits for readers of what it takes away.
+	// readersPatience bounds how long a round waits for readers of the revisions that it
+	// removes.
 	readersPatience = time.Minute
 )
 
-// RetainReport says what a round of the history option did.
+// RetainReport is the result of a round of retention.
 type RetainReport struct {
-	Oldest    Revision // the oldest readable revision from now on; 0 while all are
-	Intervals uint64   // of the past that were taken away
-	Keys      uint64   // idempotency keys that were forgotten
+	Oldest    Revision // oldest readable revision from now on; 0 if all are
+	Intervals uint64   // past intervals removed
+	Keys      uint64   // idempotency keys removed
 	Cut       bool     // the log was cut
-	// Waits is for how long what the clock says is not yet gone by: it went ahead
-	// of the time that passed.
+	// Waits is how long the clock's time is not trusted yet: it went ahead of the elapsed
+	// time.
 	Waits time.Duration
 }
 
-// Retain takes away what is older than Options.History allows, and nothing when
-// that is not set: it is what the store does by itself from time to time. First
-// older revisions stop being readable, for good; then what had ended before the
-// oldest one leaves the index, in small steps between updates; then a checkpoint
-// is written and the log is cut. Whatever of it a stop leaves undone the next
-// round does.
+// Retain removes history older than Options.History; without that option it does nothing. The
+// store calls it from time to time. First the old revisions become unreadable for good. Then
+// statements that ended before leave the index, in small steps between updates. Then a
+// checkpoint is written and the log is cut. The next round continues an interrupted one.
 func (s *Store) Retain(ctx context.Context) (RetainReport, error) {
 	s.retaining.Lock()
 	defer s.retaining.Unlock()
@@ -95,8 +93,8 @@ func (s *Store) afterRetain(part string) {
 	}
 }
 
-// raiseFloor makes the newest revision that is older than the history allows the
-// oldest that can be read, and waits for those who read older ones.
+// raiseFloor makes the newest revision older than the history the oldest readable one, and
+// waits for readers of earlier revisions.
 func (s *Store) raiseFloor(ctx context.Context, now time.Time) error {
 	floor, err := s.RevisionAt(ctx, now.Add(-s.options.History))
 	if CodeOf(err) == CodeRevisionGone {
@@ -106,7 +104,7 @@ func (s *Store) raiseFloor(ctx context.Context, now time.Time) error {
 		return err
 	}
 	if floor > s.oldestReadable() {
-		// On disk first: what is pruned must never be readable again.
+		// On disk first: a revision with pruned content must never become readable again.
 		if err := datadir.WriteHistory(s.dir.Join(datadir.HistoryName), floor); err != nil {
 			return err
 		}
@@ -116,7 +114,7 @@ func (s *Store) raiseFloor(ctx context.Context, now time.Time) error {
 	return s.awaitReaders(ctx, s.oldestReadable())
 }
 
-// awaitReaders waits until nobody reads a revision before the floor.
+// awaitReaders waits until no snapshot reads a revision before the floor.
 func (s *Store) awaitReaders(ctx context.Context, floor Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, readersPatience)
 	defer cancel()
@@ -138,8 +136,7 @@ func (s *Store) awaitReaders(ctx context.Context, floor Revision) error {
 	}
 }
 
-// holdRevision notes that a snapshot reads a revision of the past, until the function
-// that it gives is called.
+// holdRevision notes that a snapshot reads a past revision until done is called.
 func (s *Store) holdRevision(r Revision) (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +155,7 @@ func (s *Store) holdRevision(r Revision) (done func()) {
 	}
 }
 
-// prunePast takes the intervals that ended by the floor out of the index.
+// prunePast removes the past intervals that ended by the floor from the index.
 func (s *Store) prunePast(ctx context.Context, floor Revision) (n uint64, err error) {
 	if floor == 0 {
 		return 0, nil
@@ -178,7 +175,7 @@ func (s *Store) prunePast(ctx context.Context, floor Revision) (n uint64, err er
 	})
 }
 
-// pruneKeys forgets idempotency keys that do not count any more.
+// pruneKeys removes expired idempotency keys.
 func (s *Store) pruneKeys(ctx context.Context, now time.Time) (n uint64, err error) {
 	oldest := s.oldestKey(now)
 	return s.pruneWhere(ctx, keys.IdempotencyPrefix(), func(key, value []byte, gone func(bulkindex.KeyValue)) bool {
@@ -191,9 +188,9 @@ func (s *Store) pruneKeys(ctx context.Context, now time.Time) (n uint64, err err
 	})
 }
 
-// oldestKey is the time, in milliseconds, before which an idempotency key is not
-// remembered any more. It decides when an update is executed, by the times in the
-// log alone; when its row leaves the index does not matter.
+// oldestKey returns the time in milliseconds before which idempotency keys have expired.
+// Updates decide by it and the times in the log alone; the removal of the row from the index
+// has no effect on them.
 func (s *Store) oldestKey(now time.Time) int64 {
 	if s.options.History == 0 {
 		return -1 << 63
@@ -201,8 +198,8 @@ func (s *Store) oldestKey(now time.Time) int64 {
 	return now.Add(-max(MinKeyTime, s.options.History)).UnixMilli()
 }
 
-// pruneWhere looks through the keys of a prefix in a snapshot, and takes those away
-// that old names as gone, a step at a time.
+// pruneWhere scans the keys of a prefix in a snapshot and deletes, step by step, those that
+// old passes to gone.
 func (s *Store) pruneWhere(ctx context.Context, prefix []byte, old func(key, value []byte, gone func(bulkindex.KeyValue)) bool) (n uint64, err error) {
 	p, err := s.pin(ctx)
 	if err != nil {
@@ -237,7 +234,7 @@ func (s *Store) pruneWhere(ctx context.Context, prefix []byte, old func(key, val
 	return n, s.deleteKeys(ctx, step)
 }
 
-// goOn lets others run, and tells whether the work is still wanted.
+// goOn yields the processor and returns an error if the work should end.
 func (s *Store) goOn(ctx context.Context) error {
 	if s.isStopping() {
 		return base.ErrClosed()
@@ -245,8 +242,8 @@ func (s *Store) goOn(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// deleteKeys takes keys out of the index, between two groups of the committer and, if
-// one comes soon, at a moment without updates.
+// deleteKeys deletes keys from the index between two groups of the committer, and at a moment
+// without updates if one comes soon.
 func (s *Store) deleteKeys(ctx context.Context, step []bulkindex.KeyValue) error {
 	if len(step) == 0 {
 		return nil
@@ -257,8 +254,8 @@ func (s *Store) deleteKeys(ctx context.Context, step []bulkindex.KeyValue) error
 	return s.runBetween(ctx, func() error { return s.forgetNow(step) })
 }
 
-// forgetNow deletes keys in the layer that commits are written to; one that is
-// given with its value only if it has that still. Only the committer calls it.
+// forgetNow deletes keys in the layer that commits write to. A key with a value is deleted
+// only if it still has that value. Only the committer calls it.
 func (s *Store) forgetNow(step []bulkindex.KeyValue) error {
 	if e := s.refusedFor(); e != nil {
 		return e
@@ -307,8 +304,8 @@ func (s *Store) awaitQuiet(ctx context.Context) error {
 	return nil
 }
 
-// cutBehind cuts the log where the oldest readable revision has been reached, and
-// drops the checkpoints from before the pruning.
+// cutBehind cuts the log at the oldest readable revision and removes the checkpoints from
+// before the pruning.
 func (s *Store) cutBehind(ctx context.Context, floor Revision) (bool, error) {
 	if floor == 0 {
 		return false, nil
@@ -325,12 +322,12 @@ func (s *Store) cutBehind(ctx context.Context, floor Revision) (bool, error) {
 	return Revision(s.wal.First()) > first, s.dropCheckpointsBut(1)
 }
 
-// retainLoop applies the history option from time to time.
+// retainLoop runs Retain from time to time.
 func (s *Store) retainLoop() {
 	defer s.stopped.Done()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { // so that closing does not wait for a checkpoint
+	go func() { // closing does not wait for a checkpoint
 		select {
 		case <-s.stop:
 			cancel()
@@ -341,7 +338,7 @@ func (s *Store) retainLoop() {
 	if e := s.options.retainEvery; e > 0 {
 		every, first = e, e
 	}
-	timer := time.NewTimer(first) // soon, to finish what a stop left undone
+	timer := time.NewTimer(first) // soon, to continue an interrupted round
 	defer timer.Stop()
 	for {
 		select {
@@ -365,21 +362,19 @@ func (s *Store) retainLoop() {
 
 // Bounds of what the history option believes of a clock.
 const (
-	// ClockTolerance is how far a clock may go ahead of the time that passed, from
-	// one look to the next, and be believed at once; beside it a thousandth of that
-	// time.
+	// ClockTolerance is how far a clock may go ahead of the elapsed time between two readings
+	// and be trusted at once, plus a thousandth of that time.
 	ClockTolerance = time.Minute
-	// MaxClockSettle is how long a clock that went further ahead must go on in step
-	// before it is believed; the length of the history, where that is shorter.
+	// MaxClockSettle is how long a clock that went further ahead must run regularly before it
+	// is trusted, or the length of the history if that is shorter.
 	MaxClockSettle = time.Hour
 )
 
-// steadyClock tells a time that is not ahead of the true one, so that what is
-// taken away for its age is that old. The clock of the system may jump; the time
-// that the process has been up does not. When the clock has gone ahead of that, or
-// is ahead of the newest commit when the store is opened, the time from before
-// goes on, until the clock has gone in step for a while: an operator or a time
-// server has had that long to set it right. A clock that goes back is believed.
+// steadyClock tells a time that is not ahead of the true one, so that content removed for its
+// age is really that old. The system clock may jump; the time since the process began does
+// not. If the clock goes ahead of that, or is ahead of the newest commit on opening, the
+// earlier time continues until the clock has run regularly for a while: an operator or a time
+// server can set it right meanwhile. A clock that goes back is trusted.
 type steadyClock struct {
 	clock  func() time.Time
 	uptime func() time.Duration
@@ -387,19 +382,19 @@ type steadyClock struct {
 	log    *slog.Logger
 
 	mu sync.Mutex
-	// What it was when the process began: as is believed, and as the clock said
-	// when it was last looked at, first so at since.
+	// The time at the beginning of the process: as trusted, and as computed from the clock's
+	// last reading, which has been consistent since the time since.
 	believed time.Time
 	said     time.Time
 	since    time.Duration
 	looked   time.Duration
 }
 
-// newSteadyClock begins with the newest commit.
+// newSteadyClock starts at the time of the newest commit.
 func newSteadyClock(o *Options, newest *head) *steadyClock {
 	c := &steadyClock{clock: o.Clock, uptime: o.Uptime, settle: min(o.History, MaxClockSettle), log: o.Logger}
 	up := c.uptime()
-	c.said = c.clock().Round(0).Add(-up) // Round: by the clock on the wall alone
+	c.said = c.clock().Round(0).Add(-up) // Round strips the monotonic reading
 	c.since, c.looked = up, up
 	c.believed = newest.time.Add(-up)
 	if ahead := c.said.Sub(c.believed); newest.revision == 0 || ahead <= ClockTolerance {
@@ -411,7 +406,7 @@ func newSteadyClock(o *Options, newest *head) *steadyClock {
 	return c
 }
 
-// now is a time to go by, and for how long it is not yet what the clock says.
+// now returns the trusted time, and how long the clock's time is not trusted yet.
 func (c *steadyClock) now() (t time.Time, waits time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -432,5 +427,5 @@ func (c *steadyClock) now() (t time.Time, waits time.Duration) {
 	return c.believed.Add(up), waits
 }
 
-// oldestReadable is the oldest revision that can be read, 0 while all can.
+// oldestReadable returns the oldest readable revision, 0 if all are.
 func (s *Store) oldestReadable() Revision { return Revision(s.oldest.Load()) }

@@ -9,49 +9,48 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// scanner walks the statements of a pattern in the order of one index. A read
-// of an older revision merges two walks: what stands and was so already then,
-// and the intervals of the past that cover the revision.
+// scanner walks the statements of a pattern in the order of one index. For an older revision
+// it merges two walks: current statements that already held then, and the past intervals that
+// cover the revision.
 type scanner struct {
 	s       *Snapshot
 	pattern IDQuad
-	states  bool // decode the assertions of every row
-	// versions makes the walk one over all that ever stood: each interval of the
-	// past is a row, before what stands of the same quad.
+	states  bool // decode the assertions of each row
+	// versions walks over all history: each past interval is a row, before the current one of
+	// the same quad.
 	versions bool
 	after    *IDQuad
 
 	order   keys.Order
 	prefix  []byte
 	present index.Cursor
-	past    index.Cursor // nil when the newest revision is read
-	// row is told with the graph's name; graph is the id in the index, name that of the
-	// graph's, and tenure when it counts.
+	past    index.Cursor // nil for the newest revision
+	// row has the id of the graph's name. graph is the graph's id in the index, name that of
+	// its name, and tenure the revisions at which it is current.
 	name   ID
 	tenure index.Tenure
-	// indexed takes the pattern's graph for one of the index, whichever revision it
-	// counts at: for walks over versions.
+	// indexed means that the pattern's graph is an id of the index, at whichever revision it
+	// is current: for walks over versions.
 	indexed bool
-	// predicates still to come, for a literal object without a predicate,
-	// which is found through POSG once for each.
+	// predicates are still to be scanned, for a literal object without a predicate: POSG has
+	// it once for each.
 	predicates []ID
 
 	row   Row
 	err   error
 	steps int
-	// the graph that was asked about last, and the answer: most statements of a
-	// scan are in the same
+	// The last graph and its answer: most statements of a scan share the graph.
 	graph      ID
-	predicate  ID // the same, where some are hidden
+	predicate  ID // the same, if statements are hidden
 	graphShown bool
 
-	// the state that was decoded last, and from what
+	// The state decoded last, and its encoding.
 	state      base.State
 	stateBytes []byte
-	// the source that was decoded last: most statements of a scan have the same
+	// The source decoded last: most statements of a scan share it.
 	sourceNumber uint64
 	source       AgentID
-	noted        AgentID // was noted last as a source of what is read
+	noted        AgentID // last one added to the snapshot's sources
 }
 
 func newScanner(s *Snapshot, pattern IDQuad, after *IDQuad, states bool) *scanner {
@@ -77,8 +76,8 @@ func (sc *scanner) startScan() {
 	sc.nextPredicate()
 }
 
-// resolveGenerations puts ids of the index in the place of graphs; false where the graph then
-// held nothing.
+// resolveGenerations replaces the pattern's graph by its generation at the revision. It
+// returns false if the graph was empty then.
 func (sc *scanner) resolveGenerations() (ok bool) {
 	if sc.s.generations == nil || sc.indexed {
 		return true
@@ -96,7 +95,7 @@ func (sc *scanner) resolveGenerations() (ok bool) {
 	return true
 }
 
-// nextPredicate goes on to the next predicate, false when there is none.
+// nextPredicate opens the scan of the next predicate. It returns false if there is none.
 func (sc *scanner) nextPredicate() bool {
 	if len(sc.predicates) == 0 {
 		return false
@@ -145,7 +144,7 @@ func (sc *scanner) close() {
 	}
 }
 
-// next moves to the next row that is shown.
+// next moves to the next visible row.
 func (sc *scanner) next() bool {
 	for sc.err == nil && sc.present != nil {
 		if sc.steps++; sc.steps%index.CheckEvery == 0 {
@@ -176,7 +175,7 @@ func (sc *scanner) next() bool {
 	return false
 }
 
-// pickSide says on which side the next key is.
+// pickSide tells which of the two walks has the next key.
 func (sc *scanner) pickSide() (pastFirst, any bool) {
 	presentValid := sc.present.Valid()
 	if sc.past == nil || !sc.past.Valid() {
@@ -226,7 +225,7 @@ func (sc *scanner) takePast() bool {
 	return sc.decodeState(sc.past, sc.order == keys.SPOG) && sc.err == nil
 }
 
-// admitsRow is that of the snapshot; an error ends the scan.
+// admitsRow is Snapshot.admitsGraph and admitsPlace for the row. An error ends the scan.
 func (sc *scanner) admitsRow(q *IDQuad) bool {
 	if q.Graph != sc.graph || sc.s.hides != nil && q.Predicate != sc.predicate {
 		sc.enterGraph(q)
@@ -234,12 +233,13 @@ func (sc *scanner) admitsRow(q *IDQuad) bool {
 	return sc.graphShown
 }
 
-// enterGraph finds out about a graph, or a predicate in it, that the row before was not of.
+// enterGraph looks up the answers for a graph, or a predicate in it, that the row before did
+// not have.
 func (sc *scanner) enterGraph(q *IDQuad) {
 	sc.name, sc.graphShown = q.Graph, true
 	if sc.s.generations != nil {
 		if q.Graph != sc.graph {
-			sc.stateBytes = sc.stateBytes[:0] // the same bytes may say something else
+			sc.stateBytes = sc.stateBytes[:0] // the same bytes may mean another state in this graph
 		}
 		if sc.indexed {
 			sc.tenure, sc.graphShown = sc.s.generations.TenureOf(q.Graph)
@@ -254,14 +254,14 @@ func (sc *scanner) enterGraph(q *IDQuad) {
 	sc.graph, sc.predicate = q.Graph, q.Predicate
 }
 
-// decodeState reads the state of the row, from the cursor where it holds it, and
-// tells whether the view shows any of it.
+// decodeState reads the state of the row, from the cursor if that has it, and reports whether
+// the view shows any assertion.
 func (sc *scanner) decodeState(c index.Cursor, here bool) bool {
 	var st base.State
 	if here {
 		sc.err = c.Value(func(v []byte) (err error) {
 			if len(v) > 0 && bytes.Equal(v, sc.stateBytes) {
-				st = sc.state // as for most statements of one commit
+				st = sc.state // most statements of a commit have the same
 				return nil
 			}
 			if st, err = base.ParseState(v, sc.agentOf); err == nil {
@@ -274,14 +274,14 @@ func (sc *scanner) decodeState(c index.Cursor, here bool) bool {
 		st, sc.err = sc.s.loadIndexed(sc.row)
 		if sc.versions && CodeOf(sc.err) == CodeRevisionGone {
 			sc.err = nil
-			return false // a version that is not kept any more
+			return false // a version that is no longer kept
 		}
 	}
 	if sc.err != nil {
 		return false
 	}
 	if sc.row.to == 0 && st.Since > sc.s.position.Revision && sc.past != nil {
-		return false // it has stood like this only later
+		return false // the statement had another state at the revision
 	}
 	if sc.row.to == 0 {
 		sc.row.from = st.Since
@@ -298,7 +298,8 @@ func (sc *scanner) decodeState(c index.Cursor, here bool) bool {
 	return true
 }
 
-// noteSources notes whose assertions are shown, once for a run of the same.
+// noteSources adds the sources of the visible assertions to the snapshot's, once for a run of
+// equal ones.
 func (sc *scanner) noteSources() {
 	if list := sc.row.shown; len(list) != 1 || list[0].Source != sc.noted {
 		sc.noted = list[0].Source
@@ -306,7 +307,7 @@ func (sc *scanner) noteSources() {
 	}
 }
 
-// agentOf is the agent of a dictionary number.
+// agentOf returns the agent of a dictionary number.
 func (sc *scanner) agentOf(number uint64) (AgentID, error) {
 	if number == sc.sourceNumber {
 		return sc.source, nil

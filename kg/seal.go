@@ -15,17 +15,16 @@ import (
 	"koine/kg/internal/base"
 )
 
-// sealer makes the tokens that go outside. Their keys come from the directory's
-// secret.
+// sealer makes opaque tokens for clients, with keys derived from the directory's secret.
 type sealer struct {
 	aead     cipher.AEAD
 	mac      []byte
-	position cipher.Block // of one block: the same position gives the same token
+	position cipher.Block // one block: equal positions give equal tokens
 	last     atomic.Pointer[formatted]
 }
 
-// formatted is the position that was made a token of last: most answers of a moment
-// are about the same.
+// formatted is the last position formatted, with its token: most answers of a moment have the
+// same.
 type formatted struct {
 	position Position
 	token    string
@@ -52,12 +51,11 @@ func deriveKey(secret []byte, purpose string) []byte {
 
 const sealVersion = 1
 
-// MaxTokenBytes bounds the tokens that are looked at.
+// MaxTokenBytes bounds the tokens that are parsed.
 const MaxTokenBytes = 4 << 10
 
-// Seal encrypts and authenticates plain as a URL-safe token that only this
-// store opens, and only with the same bound: a hash of what the token belongs
-// to, such as query, view and principal.
+// Seal encrypts and authenticates plain as a URL-safe token. Only this store opens it, and
+// only with the same bound: a hash of the token's context, such as query, view and principal.
 func (s *Store) Seal(plain, bound []byte) string {
 	token := make([]byte, 1+s.sealer.aead.NonceSize(), 1+s.sealer.aead.NonceSize()+len(plain)+s.sealer.aead.Overhead())
 	token[0] = sealVersion
@@ -66,7 +64,7 @@ func (s *Store) Seal(plain, bound []byte) string {
 	return base64.RawURLEncoding.EncodeToString(token)
 }
 
-// Unseal opens what Seal made. Anything else is CodeCursorForeign.
+// Unseal returns the plain text of a token from Seal. Any other token is CodeCursorForeign.
 func (s *Store) Unseal(token string, bound []byte) ([]byte, error) {
 	foreign := Errorf(CodeCursorForeign, "the cursor is not of this store, query, view and caller")
 	foreign.Hint = "start again from the first page"
@@ -82,8 +80,8 @@ func (s *Store) Unseal(token string, bound []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// decodeToken gives the bytes of a token in the one form in which it is written:
-// the decoder by itself overlooks line ends and spare bits.
+// decodeToken decodes a token in its canonical form: the decoder alone would accept line ends
+// and spare bits.
 func decodeToken(token string) (raw []byte, ok bool) {
 	if len(token) > MaxTokenBytes {
 		return nil, false
@@ -98,10 +96,10 @@ const (
 	positionMAC     = 12
 )
 
-// FormatPosition is the position as an opaque, URL-safe token: the same every
-// time. It is authenticated together with the epoch, so that one of another log
-// is recognised, and encrypted: the index of a change tells how many stand before
-// it in its commit, which its reader may not see.
+// FormatPosition returns the position as an opaque, URL-safe token, always the same. It is
+// authenticated with the epoch, so that a token of another log is recognised. It is encrypted
+// because the index of a change reveals how many changes, perhaps hidden ones, precede it in
+// the commit.
 func (s *Store) FormatPosition(p Position) string {
 	p.Epoch = s.dir.Epoch
 	if last := s.sealer.last.Load(); last != nil && last.position == p {
@@ -125,8 +123,8 @@ func (s *Store) signPosition(b []byte) []byte {
 	return h.Sum(b)[:positionBytes]
 }
 
-// ParsePosition reads a token that FormatPosition made. Any other, and one of
-// another log, is CodePositionGone with the oldest position that can be had.
+// ParsePosition parses a token from FormatPosition. Any other token, and one of another log,
+// is CodePositionGone with the oldest available position.
 func (s *Store) ParsePosition(token string) (Position, error) {
 	raw, ok := decodeToken(token)
 	if !ok || len(raw) != positionBytes || raw[0] != positionVersion ||
@@ -146,21 +144,21 @@ func (s *Store) errPositionGone(why string) *Error {
 	return e
 }
 
-// CommitID is the UUID of a commit: version 5 of epoch and revision, so that it
-// is the same wherever the log is read.
+// CommitID returns the UUID of a commit: version 5 of epoch and revision, the same for each
+// reader.
 func (s *Store) CommitID(r Revision) string {
 	return s.newUUID(binary.BigEndian.AppendUint64([]byte{'c'}, uint64(r)))
 }
 
-// ChangeID is the UUID of the change at the position of its Event: the last
-// change of a commit is at EndOfCommit.
+// ChangeID returns the UUID of the change at an Event's position. The last change of a commit
+// is at EndOfCommit.
 func (s *Store) ChangeID(p Position) string {
 	b := binary.BigEndian.AppendUint64([]byte{'p'}, uint64(p.Revision))
 	return s.newUUID(binary.BigEndian.AppendUint32(b, p.Index))
 }
 
-// SnapshotChangeID is the UUID of a statement as an element of the snapshot of
-// a revision.
+// SnapshotChangeID returns the UUID of a statement as an element of the snapshot of a
+// revision.
 func (s *Store) SnapshotChangeID(r Revision, q Quad) string {
 	b := binary.BigEndian.AppendUint64([]byte{'s'}, uint64(r))
 	for _, t := range [...]Term{q.Subject, q.Predicate, q.Object, q.Graph} {

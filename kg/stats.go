@@ -9,7 +9,7 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// Stats is the store in numbers.
+// Stats are the metrics of a store.
 type Stats struct {
 	Revision    Revision
 	Time        time.Time // of the newest commit
@@ -22,54 +22,53 @@ type Stats struct {
 	Snapshots   int
 	CacheHits   uint64
 	CacheMisses uint64
-	// KeysRead is how many keys of the index scans and lookups passed since the store was
-	// opened, opening itself included. Scans count when they end.
+	// KeysRead is the number of index keys that scans and lookups passed since the store was
+	// opened, including the opening. A scan counts when it ends.
 	KeysRead     uint64
 	OldestInLog  Revision
-	ReplayedOpen uint64 // commits applied again when the store was opened
+	ReplayedOpen uint64 // commits applied again on opening
 
-	// OldestReadable is the oldest revision that can be read; 0 while all can.
+	// OldestReadable is the oldest readable revision; 0 if all are.
 	OldestReadable Revision
 	History        time.Duration // Options.History
-	// CommitSeconds is how long committed updates took from being queued to their
-	// answer, AppendSeconds how long the log took for a group, its sync included,
-	// and GroupCommits how many commits shared one. Since the store was opened.
+	// CommitSeconds is the time of committed updates from queueing to the answer,
+	// AppendSeconds the time of an append with its fsync, GroupCommits the number of commits
+	// that shared one, all since the store was opened.
 	CommitSeconds Histogram
 	AppendSeconds Histogram
 	GroupCommits  Histogram
 	// QueueBound is Options.QueueLength.
 	QueueBound int
-	// LagRevisions is how far behind the newest revision the watchers are, now;
-	// MaxLag is the largest of them.
+	// LagRevisions is how many revisions the watchers are behind now; MaxLag is the largest.
 	LagRevisions Histogram
 	MaxLag       Revision
-	// CheckpointBytes is what the checkpoints take.
+	// CheckpointBytes is the size of the checkpoints.
 	CheckpointBytes int64
-	// FreeBytes is the free space of the data directory's volume, ReserveBytes that
-	// below which no updates are taken. FreeBytes is 0 when it cannot be told.
+	// FreeBytes is the free space of the data directory's volume, 0 if unknown, and
+	// ReserveBytes the bound below which updates are refused.
 	FreeBytes    uint64
 	ReserveBytes uint64
-	// Refused is why no updates are taken; "" while they are.
+	// Refused is the code with which updates are refused; "" if they are accepted.
 	Refused Code
 
-	// Sources is how many agents statements outside koine's own graphs have as
-	// sources, MostBacked how many the one with the most of them has, MaxBacked
-	// Options.MaxBacked, OverShare how many updates that refused.
+	// Sources is the number of agents that are sources of statements outside koine's own
+	// graphs, MostBacked the largest number of statements of one, MaxSourceStatements the
+	// option of that name, and OverShare the number of updates that exceeded it.
 	Sources             uint64
 	MostBacked          uint64
 	MaxSourceStatements uint64
 	OverShare           uint64
 }
 
-// measures are what the committer observes, and the append that it waits for.
+// measures are the histograms of the committer, and the state of its current append.
 type measures struct {
 	commit distribution // nanoseconds
 	append distribution // nanoseconds
 	group  distribution // commits
 }
 
-// Stats gives the numbers of the moment. They are of the whole store, for its
-// operator: not for callers who may not see all of it.
+// Stats returns the present metrics. They cover the whole store: they are for its operator,
+// not for callers with restricted access.
 func (s *Store) Stats() Stats {
 	h := s.head.Load()
 	st := Stats{
@@ -85,7 +84,7 @@ func (s *Store) Stats() Stats {
 	if err := s.Ready(); err != nil {
 		st.Refused = CodeOf(err)
 	}
-	st.FreeBytes, _ = s.options.FreeBytes(s.dir.Path) // a scrape has nobody to tell
+	st.FreeBytes, _ = s.options.FreeBytes(s.dir.Path) // a scrape cannot report the error
 	st.CheckpointBytes = s.checkpointBytes()
 	st.LagRevisions, st.MaxLag = s.tailer.lagBehind(h.revision)
 	h.catalogue.Each(keys.PrefixPredicate, ID{}, func(graph, _ ID, n uint64) {
@@ -106,8 +105,8 @@ func (s *Store) Stats() Stats {
 	return st
 }
 
-// checkpointBytes is what the checkpoints take; a file that goes away meanwhile
-// takes nothing.
+// checkpointBytes returns the size of the checkpoints. A file that vanishes meanwhile counts
+// 0.
 func (s *Store) checkpointBytes() (sum int64) {
 	paths, _ := s.listCheckpoints()
 	for _, p := range paths {
@@ -118,7 +117,7 @@ func (s *Store) checkpointBytes() (sum int64) {
 	return sum
 }
 
-// lagBehind is how far behind head the watchers are. It looks at each of them.
+// lagBehind returns how far the watchers are behind head. It visits each of them.
 func (t *tailer) lagBehind(head Revision) (Histogram, Revision) {
 	h := Histogram{Bounds: lagBounds, Counts: make([]uint64, len(lagBounds)+1)}
 	var most Revision
@@ -128,7 +127,7 @@ func (t *tailer) lagBehind(head Revision) (Histogram, Revision) {
 		w.mu.Lock()
 		at := w.pos.Revision
 		if w.idle && w.wakeAt == 0 {
-			at = max(at, t.head) // nothing that concerns it has come
+			at = max(at, t.head) // nothing newer concerns it
 		}
 		w.mu.Unlock()
 		behind := max(head, at) - at
@@ -140,18 +139,17 @@ func (t *tailer) lagBehind(head Revision) (Histogram, Revision) {
 	return h, most
 }
 
-// Histogram is how often values fell below each of its bounds.
+// Histogram counts values in buckets.
 type Histogram struct {
-	// Bounds are the upper ends of the buckets, in ascending order; a value that
-	// is a bound belongs below it. Not to be changed.
+	// Bounds are the inclusive upper ends of the buckets, ascending. Read-only.
 	Bounds []float64
-	// Counts has one more: the last one is of the values above all bounds. They
-	// are not added up.
+	// Counts are the values per bucket, not cumulative; one more than Bounds, for the values
+	// above all of them.
 	Counts []uint64
 	Sum    float64
 }
 
-// Count is how many values there were.
+// Count returns the number of values.
 func (h Histogram) Count() (n uint64) {
 	for _, c := range h.Counts {
 		n += c
@@ -159,7 +157,7 @@ func (h Histogram) Count() (n uint64) {
 	return n
 }
 
-// Cumulative is the counts added up by bound, as Prometheus has them.
+// Cumulative returns the cumulative counts by bound, as Prometheus expects them.
 func (h Histogram) Cumulative() map[float64]uint64 {
 	m := make(map[float64]uint64, len(h.Bounds))
 	n := uint64(0)
@@ -172,23 +170,22 @@ func (h Histogram) Cumulative() map[float64]uint64 {
 
 // Bounds of the store's histograms.
 var (
-	// latencyBounds are in seconds, from a group in a memory file system to a disk
-	// that hangs.
+	// latencyBounds are in seconds, from an append in memory to a disk that hangs.
 	latencyBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
 	// groupBounds are in commits.
 	groupBounds = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}
-	// lagBounds are in revisions; a watcher that is at the head is in the first.
+	// lagBounds are in revisions. A watcher at the head is in the first bucket.
 	lagBounds = []float64{0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000}
 )
 
 // maxBuckets bounds the buckets of a histogram.
 const maxBuckets = 16
 
-// distribution is a histogram under observation. One goroutine at a time observes, any
-// number read; observing allocates nothing and takes no lock.
+// distribution collects a histogram. One goroutine at a time observes, any number read.
+// Observing allocates nothing and takes no lock.
 type distribution struct {
 	counts [maxBuckets]atomic.Uint64
-	sum    atomic.Uint64 // in the unit of its observer: nanoseconds, or commits
+	sum    atomic.Uint64 // in the observer's unit: nanoseconds or commits
 }
 
 func (d *distribution) observe(bounds []float64, v float64, sum uint64) {
@@ -203,7 +200,7 @@ func (d *distribution) observeDuration(t time.Duration) {
 
 func (d *distribution) observeSize(n int) { d.observe(groupBounds, float64(n), uint64(n)) }
 
-// snapshotIn is what was observed so far, in units of so many of the sum's.
+// snapshotIn returns the histogram so far; unit divides the sum.
 func (d *distribution) snapshotIn(bounds []float64, unit float64) Histogram {
 	h := Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1), Sum: float64(d.sum.Load()) / unit}
 	for i := range h.Counts {
@@ -212,13 +209,12 @@ func (d *distribution) snapshotIn(bounds []float64, unit float64) Histogram {
 	return h
 }
 
-// Stages is when an update that was acknowledged went through what: it was queued,
-// its group was taken, executed (judged again where that was needed), appended to
-// the log with its sync, and applied to the index.
+// Stages are the times of an acknowledged update: it was queued, taken by a group, executed
+// (and judged again if needed), appended to the log with an fsync, and applied to the index.
 type Stages struct {
 	Queued, Taken, Executed, Appended, Applied time.Time
-	// Group is the revision of the last commit in the group, which names it, and
-	// Commits how many there are.
+	// Group is the last revision of the group, which identifies it, and Commits the number of
+	// its commits.
 	Group   Revision
 	Commits int
 }

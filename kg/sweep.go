@@ -12,10 +12,9 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// Sweep reads many patterns one after the other in one walk over the index:
-// "of these subjects the statements". Sought in ascending order, patterns that
-// lie close together cost the keys between them instead of a seek each. It
-// belongs to one goroutine and must be closed before its snapshot.
+// Sweep reads many patterns in one walk over the index, such as the statements of a list of
+// subjects. With patterns in ascending order, close ones cost the keys between them instead of
+// a seek each. It belongs to one goroutine and is closed before its snapshot.
 //
 //	sweep := snapshot.Sweep()
 //	defer sweep.Close()
@@ -27,26 +26,25 @@ import (
 //	return sweep.Err()
 type Sweep struct {
 	sc scanner
-	// spare is where the next prefix is made: the cursors hold on to this one.
+	// spare is memory for the next prefix: the cursors hold the present one.
 	spare []byte
-	// target is the key of To, made in the same place each time.
+	// target is memory for the key of To.
 	target []byte
 }
 
-// Sweep begins a walk. Nothing is read before the first Seek.
+// Sweep begins a walk. It reads nothing before the first Seek.
 func (s *Snapshot) Sweep() *Sweep {
 	return &Sweep{sc: scanner{s: s, states: !s.view.AdmitsAll()}}
 }
 
-// SweepAsserted is a Sweep whose rows hold their assertions, so that asking for
-// those costs no look-up. For subjects, whose index holds them, that is cheap.
+// SweepAsserted is Sweep with the assertions decoded in each row, so that Assertions needs no
+// lookup. That is cheap for patterns with a subject, whose index holds them.
 func (s *Snapshot) SweepAsserted() *Sweep {
 	return &Sweep{sc: scanner{s: s, states: true}}
 }
 
-// Seek goes to the quads that fit the pattern, which Next then gives as
-// MatchIDs does: in the order of the index, behind after where that is set.
-// After an error it does nothing.
+// Seek positions the walk before the quads that match the pattern, in the order of MatchIDs,
+// behind after if it is set. After an error it does nothing.
 func (w *Sweep) Seek(p IDPattern, after *IDQuad) {
 	sc := &w.sc
 	if sc.err != nil {
@@ -74,19 +72,18 @@ func (w *Sweep) Seek(p IDPattern, after *IDQuad) {
 	}
 }
 
-// reopen begins anew, in the order that the pattern needs.
+// reopen begins another walk, in the order that the pattern needs.
 func (w *Sweep) reopen(p IDQuad, after *IDQuad) {
 	sc := &w.sc
 	sc.close()
 	sc.pattern, sc.after, sc.predicates = p, after, nil
-	sc.prefix = nil // may still be held by what a cursor was made of
+	sc.prefix = nil // the old cursors may still hold it
 	sc.startScan()
 }
 
-// To goes on to the first quad at or behind this one, which must fit the pattern
-// as far as that is in front in its order; zero ids come before all others. It
-// never goes back. Merging two walks is cheap with it: what lies close is passed
-// one by one, the rest by a seek.
+// To moves forward to the first quad at or behind q, which must match the pattern in the
+// leading parts of its order; zero ids come first. It never goes back. It makes merging two
+// walks cheap: it steps over near keys and seeks far ones.
 func (w *Sweep) To(q IDQuad) {
 	sc := &w.sc
 	if keys.NeedsPredicates(sc.pattern) {
@@ -113,8 +110,7 @@ func (w *Sweep) To(q IDQuad) {
 	}
 }
 
-// seekForward moves a cursor to the first key at or behind this one, unless it is
-// there already.
+// seekForward moves a cursor to the first key at or behind key, unless it is there already.
 func seekForward(c index.Cursor, key []byte) {
 	for range index.MaxSteps {
 		if !c.Valid() || bytes.Compare(c.Key(), key) >= 0 {
@@ -125,20 +121,20 @@ func seekForward(c index.Cursor, key []byte) {
 	c.Seek(key)
 }
 
-// Next moves to the next quad of the pattern, false when there is none.
+// Next moves to the next quad of the pattern. It returns false if there is none.
 func (w *Sweep) Next() bool { return w.sc.next() }
 
-// Row is the quad that Next moved to. It is valid until the next one.
+// Row returns the current quad, valid until the next call of Next.
 func (w *Sweep) Row() *Row { return &w.sc.row }
 
-// Err is what ended the walk early, nil if nothing did.
+// Err returns the error that ended the walk, or nil.
 func (w *Sweep) Err() error { return w.sc.err }
 
 // Close ends the walk.
 func (w *Sweep) Close() { w.sc.close() }
 
-// Count is the number of quads that the view shows of the pattern. The
-// catalogue answers where it knows; otherwise the walk goes over them.
+// Count returns the number of visible quads of the pattern. It uses the catalogue if it can,
+// and counts the quads otherwise.
 func (w *Sweep) Count(p IDPattern) (n uint64, err error) {
 	if w.sc.s.hasExactCounts() {
 		if _, _, ok := w.sc.s.catalogueKey(p); ok {
@@ -171,11 +167,11 @@ func (s *Store) awaitScrub() {
 	}
 }
 
-// checkDelay is how long a large store is not checked: whoever opens it has the processors
-// for what has to be done before it answers.
+// checkDelay is how long the check of a large store waits, so that the program that opens it
+// has the processors for its own start.
 const checkDelay = 2 * time.Second
 
-// startIsOver waits for checkDelay; false when the store is closed before.
+// startIsOver waits for checkDelay. It returns false if the store is closed before.
 func (s *Store) startIsOver() bool {
 	timer := time.NewTimer(checkDelay)
 	defer timer.Stop()
@@ -187,9 +183,9 @@ func (s *Store) startIsOver() bool {
 	}
 }
 
-// scrubLog reads the log once beside everything else when the store has been
-// opened: opening itself reads only the newest part, and old damage would
-// otherwise be noticed by whoever comes across it. Damage ends updates.
+// scrubLog reads the whole log once in the background after opening. Opening reads the newest
+// part only; without a scrub, old damage would surface in some later read. Damage makes the
+// store read-only.
 func (s *Store) scrubLog() {
 	defer s.stopped.Done()
 	defer close(s.scrubbed)
@@ -209,7 +205,7 @@ func (s *Store) scrubLog() {
 		return
 	}
 	if errors.Is(err, wal.ErrDamaged) {
-		_ = s.noteDamage(base.ErrLog(err)) // it refuses updates, which is all that there is to do
+		_ = s.noteDamage(base.ErrLog(err)) // makes the store read-only; there is no caller to tell
 	} else if err != nil {
 		s.log.Warn("the log could not be read through", "error", err)
 	}

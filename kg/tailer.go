@@ -7,22 +7,22 @@ import (
 	"koine/kg/internal/logentry"
 )
 
-// tailer carries new commits from the committer to the watchers that they may
-// concern. The committer hands them over and never waits; the tailer's one
-// goroutine matches them against the index of filters and wakes who matches.
+// tailer passes new commits from the committer to the watchers that they may concern. The
+// committer never waits for it. The tailer's goroutine matches the commits against the filter
+// index and wakes the watchers that match.
 type tailer struct {
 	s *Store
 
-	ringMu sync.Mutex // guards the ring
+	ringMu sync.Mutex // guards ring
 	ring   ring
-	more   chan struct{} // of one
+	more   chan struct{} // capacity 1
 
-	mu      sync.Mutex // guards what follows
-	head    Revision   // matched up to here
+	mu      sync.Mutex // guards the fields below
+	head    Revision   // commits up to here are matched
 	filters filterIndex
 	count   int
 	all     map[*Watcher]struct{}
-	// patterns counts those of all watchers.
+	// patterns is the number of patterns of all watchers.
 	patterns int
 }
 
@@ -35,12 +35,12 @@ func newTailer(s *Store) *tailer {
 	}
 }
 
-// addToRing puts commits into the ring, just before readers see them.
+// addToRing adds commits to the ring just before readers see them.
 func (t *tailer) addToRing(commits []*Commit) {
 	t.ringMu.Lock()
 	defer t.ringMu.Unlock()
 	for _, c := range commits {
-		if c.Written != nil { // nobody is told of it
+		if c.Written != nil { // it has no visible effect
 			seen := *c
 			seen.Written = nil
 			c = &seen
@@ -49,7 +49,7 @@ func (t *tailer) addToRing(commits []*Commit) {
 	}
 }
 
-// notify says that readers see more. It does not wait.
+// notify signals that new commits are visible. It does not block.
 func (t *tailer) notify() {
 	select {
 	case t.more <- struct{}{}:
@@ -69,7 +69,7 @@ func (t *tailer) run(wg *sync.WaitGroup) {
 	}
 }
 
-// matchNew matches all commits up to the head of the store.
+// matchNew matches all commits up to the store's head.
 func (t *tailer) matchNew() {
 	for {
 		r, more := t.nextRevision()
@@ -78,18 +78,18 @@ func (t *tailer) matchNew() {
 		}
 		c, err := t.commitAt(r)
 		if err != nil {
-			// The log cannot be read: whoever needs this commit finds out for
-			// itself and is told.
+			// The log cannot be read: each watcher that needs this commit gets the error
+			// itself.
 			t.s.log.Error("reading the log for watchers", "revision", r, "error", err)
 			c = nil
 		}
 		t.mu.Lock()
 		matched := c
-		if c != nil && c.Replaced != nil { // of whom it concerns, each finds out for itself
+		if c != nil && c.Replaced != nil { // each watcher decides for itself
 			matched = nil
 		}
 		t.filters.matchCommit(matched, func(w *Watcher) { w.noteMatch(r) })
-		if c != nil && c.ChangesGraph(SystemGraph) { // perhaps what they may see
+		if c != nil && c.ChangesGraph(SystemGraph) { // rights may have changed
 			t.filters.matchCommit(nil, func(w *Watcher) { w.wakeUp() })
 		}
 		t.head = r
@@ -97,9 +97,8 @@ func (t *tailer) matchNew() {
 	}
 }
 
-// nextRevision is the next commit to match; more is false when all are, and when nobody
-// waits for it any more: without watchers there is nothing to match, and one that
-// comes reads from the log what was there before it.
+// nextRevision returns the next commit to match, and false if there is none. Without watchers
+// it skips ahead: a new watcher reads earlier commits from the log.
 func (t *tailer) nextRevision() (r Revision, more bool) {
 	head := t.s.head.Load().revision
 	t.mu.Lock()
@@ -115,7 +114,7 @@ func (t *tailer) nextRevision() (r Revision, more bool) {
 	}
 }
 
-// noteMatch tells a watcher that the commit may concern it.
+// noteMatch wakes the watcher for a commit that may concern it.
 func (w *Watcher) noteMatch(r Revision) {
 	w.mu.Lock()
 	if w.wakeAt == 0 {
@@ -125,7 +124,7 @@ func (w *Watcher) noteMatch(r Revision) {
 	w.wakeUp()
 }
 
-// commitAt is the commit of a revision, from the ring or from the log.
+// commitAt returns the commit of a revision from the ring or the log.
 func (t *tailer) commitAt(r Revision) (*Commit, error) {
 	if c := t.ringCommit(r); c != nil {
 		return c, nil
@@ -133,7 +132,7 @@ func (t *tailer) commitAt(r Revision) (*Commit, error) {
 	return t.s.readCommit(r)
 }
 
-// ringCommit is the commit of a revision if the ring has it, else nil.
+// ringCommit returns the commit of a revision if the ring has it, else nil.
 func (t *tailer) ringCommit(r Revision) *Commit {
 	t.ringMu.Lock()
 	defer t.ringMu.Unlock()
@@ -143,7 +142,7 @@ func (t *tailer) ringCommit(r Revision) *Commit {
 // MaxWatchedPatterns bounds the patterns of all watchers together.
 const MaxWatchedPatterns = 1 << 20
 
-// addWatcher registers a watcher. Commits after known are matched for it.
+// addWatcher registers a watcher. The tailer matches commits after known for it.
 func (t *tailer) addWatcher(w *Watcher) (known Revision, unlink func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,8 +168,8 @@ func (t *tailer) addWatcher(w *Watcher) (known Revision, unlink func(), err erro
 	}), nil
 }
 
-// setFilter gives a watcher another filter, with which commits after known are
-// matched for it.
+// setFilter replaces the watcher's filter. The tailer matches commits after known with the new
+// one.
 func (t *tailer) setFilter(w *Watcher, f *watchFilter) (known Revision, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,7 +199,7 @@ func (t *tailer) countWatchers() int {
 	return t.count
 }
 
-// ring keeps the newest commits decoded, bounded in number and in size.
+// ring holds the newest commits decoded, bounded in number and size.
 type ring struct {
 	maxCommits, maxBytes int
 
@@ -232,7 +231,7 @@ func (r *ring) get(rev Revision) *Commit {
 	return nil
 }
 
-// commitSize is about the bytes of memory that a commit takes.
+// commitSize estimates the memory of a commit.
 func commitSize(c *Commit) int {
 	const perChange, perAssertion = 400, 120
 	n := 300 + len(c.Justification) + logentry.GenerationAtMost(c)
@@ -248,17 +247,16 @@ func commitSize(c *Commit) int {
 	return n
 }
 
-// recentCommits keeps the few commits that readers of the log decoded last: the
-// histories of many entities often lead to the same commit, and that of a bulk
-// load takes milliseconds to decode. A watcher that reads the log reads each of
-// its commits once, and passes it by.
+// recentCommits caches the commits that log readers decoded last: the histories of many
+// entities often lead to the same commit, and one of a bulk load takes milliseconds to decode.
+// Watchers read each commit once and bypass it.
 type recentCommits struct {
 	mu      sync.Mutex
 	commits [4]*Commit
-	next    int // is replaced next
+	next    int // slot to replace next
 }
 
-// commitAt is the commit of a revision, from the ring, from here, or from the log.
+// commitAt returns the commit of a revision from the ring, the cache or the log.
 func (l *recentCommits) commitAt(s *Store, r Revision) (*Commit, error) {
 	if c := s.tailer.ringCommit(r); c != nil {
 		return c, nil

@@ -7,14 +7,15 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// beginGeneration makes a new generation of a graph, whose number is the update's
-// revision, and gives the id in the index of what counts.
+// beginGeneration creates a generation of a graph, numbered by the update's revision, and
+// returns the id of the current one.
 func (tx *Tx) beginGeneration(graph Term) (old ID, err error) {
 	if IsOwnGraph(graph) {
-		// Who keeps state from their commits would learn nothing of what came and went.
+		// Observers derive state from single changes of these graphs and would miss the
+		// replacement.
 		return old, Errorf(CodeReserved, "the graph %s is koine's own and cannot be replaced as a whole", graph).At("graph")
 	}
-	if err := base.ValidGraph(graph, Term.Valid); err != nil { // not ValidNew: a graph that exists is emptied by any name
+	if err := base.ValidGraph(graph, Term.Valid); err != nil { // not ValidNew: an existing graph with an invalid name can be emptied
 		return old, err
 	}
 	if err := tx.mayWrite(graph); err != nil {
@@ -34,13 +35,13 @@ func (tx *Tx) beginGeneration(graph Term) (old ID, err error) {
 	return tx.w.Generations.Current(name), nil
 }
 
-// continueGeneration makes the update one that writes to a generation.
+// continueGeneration makes the update write to a generation.
 func (tx *Tx) continueGeneration(graph Term, began Revision) {
 	tx.written = &base.WrittenGeneration{Graph: graph, Began: began}
 }
 
-// writeGeneration adds a statement to the generation. One that stands in what counts,
-// kept under the id old, keeps what backs it.
+// writeGeneration adds a statement to the generation. A statement of the current content,
+// under the id old, keeps its assertions.
 func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 	if err := tx.checkAllowed(p); err != nil {
 		return as, err
@@ -75,13 +76,12 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 	return writtenAs{new: true, changed: true, restates: len(before.Assertions) > 0, backs: !had}, tx.writeStatement(p.Quad, base.State{0, tx.assertionsAfter(before.Assertions, &a)}, ids)
 }
 
-// writtenAs is what became of a statement that was written into a generation: new tells
-// that the generation did not have it, changed that it stands otherwise than in what
-// counts, restates that it stands there by other assertions, and backs that the caller did
-// not back it there.
+// writtenAs classifies a statement written to a generation: new if the generation did not have
+// it, changed if it differs from the current content, restates if it is there with other
+// assertions, and backs if the caller was not a source of it there.
 type writtenAs struct{ new, changed, restates, backs bool }
 
-// place writes a statement of the generation.
+// writeStatement writes a statement of the generation.
 func (tx *Tx) writeStatement(q Quad, st base.State, ids IDQuad) error {
 	ids.Graph = keys.Generation(uint64(tx.written.Began))
 	tx.bytes += q.Subject.TextBytes() + q.Predicate.TextBytes() + q.Object.TextBytes() + 32*(1+len(st.Assertions))
@@ -95,7 +95,7 @@ func (tx *Tx) writeStatement(q Quad, st base.State, ids IDQuad) error {
 	return tx.w.WriteGeneration(&tx.written.Statements[len(tx.written.Statements)-1], &q, ids)
 }
 
-// carryOver adds statements to the generation as they are.
+// carryOver copies statements to the generation unchanged.
 func (tx *Tx) carryOver(list []base.WrittenStatement) error {
 	for i := range list {
 		s := &list[i]
@@ -113,11 +113,10 @@ func (tx *Tx) carryOver(list []base.WrittenStatement) error {
 	return nil
 }
 
-// countGeneration makes a generation the one that counts, from the update's revision
-// on.
+// countGeneration makes a generation the current one from the update's revision on.
 //
-// The right to write is asked for again: it may have been taken away while the content was
-// written and judged. Who deletes a graph needs none.
+// It checks the right to write again, which may have been revoked while the content was
+// written and judged. The deletion of a graph needs none.
 func (tx *Tx) countGeneration(r *GraphReplacement) error {
 	if !r.Deleted {
 		if err := tx.mayWrite(r.Graph); err != nil {
@@ -131,7 +130,7 @@ func (tx *Tx) countGeneration(r *GraphReplacement) error {
 	return tx.w.CountReplaced(r)
 }
 
-// parseLastChange reads the newest change of a subject in a graph.
+// parseLastChange parses the newest change of a subject in a graph.
 func parseLastChange(value []byte) (Revision, error) {
 	r := codec.NewReader(value)
 	last := Revision(r.Uvarint())

@@ -8,9 +8,9 @@ import (
 	"koine/kg/internal/datadir"
 )
 
-// upgradeSteps turn a directory of an older format into one of formatVersion. Each
-// runs with the committer, before Open returns. A step is repeated if the process
-// ends before the upgrade does, so it must do nothing the second time.
+// upgradeSteps upgrade a directory of an older format to formatVersion. They run with the
+// committer, before Open returns. A step is repeated if the process ends before the upgrade
+// does, so that it must be idempotent.
 var upgradeSteps = []struct {
 	from int // the newest format that needs it
 	run  func(*Store) error
@@ -18,13 +18,13 @@ var upgradeSteps = []struct {
 	{1, (*Store).upgradeNames},
 }
 
-// upgradeFormat brings a directory of an older format up to formatVersion. A store that
-// takes no updates, for want of space or because its volume is read-only, keeps the
-// format that it has and is read by it.
+// upgradeFormat upgrades a directory of an older format to formatVersion. A store that accepts
+// no updates, for lack of space or on a read-only volume, keeps its format and is read as
+// such.
 func (s *Store) upgradeFormat() error {
 	from := s.dir.UpgradingFrom
 	if from == 0 && s.dir.Prefixes != nil {
-		from = 1 // it was given a file that only format 1 has
+		from = 1 // it contains a file of format 1
 	}
 	if from == 0 {
 		return nil
@@ -43,9 +43,8 @@ func (s *Store) upgradeFormat() error {
 	return nil
 }
 
-// upgradeFrom raises the number before the first step, so that an older koine never
-// sees half of an upgrade, and keeps the format that the steps begin at until the
-// last one is done.
+// upgradeFrom raises the format number before the first step, so that an older koine never
+// opens half an upgrade, and records the format of the steps until the last one is done.
 func (s *Store) upgradeFrom(from int) error {
 	if err := s.dir.WriteFormat(from); err != nil {
 		return err
@@ -65,7 +64,7 @@ func (s *Store) upgradeFrom(from int) error {
 	return nil
 }
 
-// lacksWriting reports whether an error says that the volume takes no writes.
+// lacksWriting reports whether the error means that the volume accepts no writes.
 func lacksWriting(err error) bool {
 	return CodeOf(err) == CodeDiskFull || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EROFS)
 }

@@ -9,26 +9,23 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// Version is a statement as it stood from one revision until another: always
-// shown, and by the same assertions.
+// Version is a statement over an interval of revisions in which its visible assertions did not
+// change.
 type Version struct {
 	Row
-	// From is the revision in which it began to stand like this. To is the
-	// first in which it no longer did; 0 when it still does at the revision that
-	// the snapshot reads.
+	// From is the first revision of the interval. To is the first one after it; 0 if the
+	// version is current at the snapshot's revision.
 	From, To Revision
 }
 
-// StandsAt tells whether the version is the one of that revision, which must
-// not be newer than the snapshot's.
+// StandsAt reports whether the version covers the revision, which must not be newer than the
+// snapshot's.
 func (v *Version) StandsAt(r Revision) bool { return v.From <= r && (v.To == 0 || r < v.To) }
 
-// Versions yields the past and the present of the statements that fit the
-// pattern, as far as access and view admit: each version of each, those of one
-// statement together and the oldest first, the statements in the order of
-// MatchIDs. What was changed twice in one commit has no version between. It is
-// read from the index of the past: it costs what it yields, and does not need
-// the log. With after, it starts behind that statement.
+// Versions yields the visible versions of the statements that match the pattern: those of one
+// statement together, oldest first, and the statements in the order of MatchIDs; with after,
+// from behind that statement on. Two changes in one commit leave no version in between. It
+// reads the index of the past, not the log, and costs as much as it yields.
 func (s *Snapshot) Versions(p IDPattern, after *IDQuad) iter.Seq2[Version, error] {
 	if s.generations != nil {
 		return s.versionsOfGenerations(p, after)
@@ -36,7 +33,7 @@ func (s *Snapshot) Versions(p IDPattern, after *IDQuad) iter.Seq2[Version, error
 	return func(yield func(Version, error) bool) {
 		sc := newVersionScanner(s, IDQuad(p), after)
 		defer sc.close()
-		var held Version // may go on with the next row
+		var held Version // may continue in the next row
 		for sc.next() {
 			v := s.versionOf(sc.row)
 			if held.From != 0 && held.continuesAs(&v) {
@@ -56,8 +53,8 @@ func (s *Snapshot) Versions(p IDPattern, after *IDQuad) iter.Seq2[Version, error
 	}
 }
 
-// versionOf is what a row of a version scanner says of its time. What ended only
-// after the revision that is read stands.
+// versionOf returns the version of a row of a version scanner. One that ended after the
+// snapshot's revision is current.
 func (s *Snapshot) versionOf(row Row) Version {
 	v := Version{Row: row, From: row.from, To: row.to}
 	if v.To > s.position.Revision {
@@ -66,30 +63,28 @@ func (s *Snapshot) versionOf(row Row) Version {
 	return v
 }
 
-// continuesAs tells whether next is the same statement with the same assertions,
-// from where v ends: what changed between is not shown, or was undone in the same
-// commit.
+// continuesAs reports whether next continues v: the same statement with the same assertions,
+// from where v ends. The change in between is hidden or was undone in the same commit.
 func (v *Version) continuesAs(next *Version) bool {
 	return v.IDQuad == next.IDQuad && v.To == next.From && sameShown(v.shown, next.shown)
 }
 
-// sameShown tells whether the assertions of two versions of one statement are the
-// same.
+// sameShown reports whether two versions of a statement have the same assertions.
 func sameShown(a, b []Assertion) bool {
 	return slices.EqualFunc(a, b, func(a, b Assertion) bool {
 		return a.Source == b.Source && a.Revision == b.Revision
 	})
 }
 
-// newVersionScanner walks all intervals of the past that began by the revision
-// that is read, and what stands.
+// newVersionScanner walks all past intervals that began by the snapshot's revision, and the
+// current statements.
 func newVersionScanner(s *Snapshot, pattern IDQuad, after *IDQuad) *scanner {
 	sc := &scanner{s: s, pattern: pattern, after: after, states: true, versions: true}
 	sc.startScan()
 	return sc
 }
 
-// takeVersion is takePast of a walk over versions.
+// takeVersion is takePast for a walk over versions.
 func (sc *scanner) takeVersion(q IDQuad, from, to uint64) bool {
 	if from > uint64(sc.s.position.Revision) || !keys.Matches(sc.pattern, q) || !sc.admitsRow(&q) || sc.isForgotten(sc.name, to) {
 		return false
@@ -98,8 +93,8 @@ func (sc *scanner) takeVersion(q IDQuad, from, to uint64) bool {
 	return sc.decodeState(sc.past, sc.order == keys.SPOG) && sc.err == nil
 }
 
-// versionsOfGenerations is Versions where graphs have generations: what the index has
-// of one statement is then under several ids, each of which counts for a while.
+// versionsOfGenerations is Versions for graphs with generations: the index then has a
+// statement under several ids, each current for a while.
 func (s *Snapshot) versionsOfGenerations(p IDPattern, after *IDQuad) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		m := s.newVersionMerge(p, after)
@@ -116,25 +111,24 @@ func (s *Snapshot) versionsOfGenerations(p IDPattern, after *IDQuad) iter.Seq2[V
 	}
 }
 
-// versionMerge goes through the versions of a pattern, from one triple to the next. What
-// each generation holds is read in pieces, one generation after the other: so there are
-// the iterators of one scan, however many generations the graph has.
+// versionMerge merges the versions of a pattern from all generations, triple by triple. It
+// reads the generations in pieces, one after the other, so that it needs the iterators of one
+// scan only.
 type versionMerge struct {
 	s       *Snapshot
 	order   keys.Order
-	after   []byte           // key of what it begins behind, nil for the beginning
+	after   []byte           // key of the statement to begin behind, nil for none
 	sources []*versionSource // one for each generation, or one for all graphs
 	triple  []Version        // with the same subject, predicate and object
 	err     error
 }
 
-// versionSource reads the versions of the pattern in one generation, or in all graphs. A
-// piece ends behind the last version of a statement, and is twice as large as the one
-// before.
+// versionSource reads the versions of the pattern in one generation or in all graphs. A piece
+// ends behind the last version of a statement, and is twice as large as the one before.
 type versionSource struct {
 	pattern IDQuad
-	after   *IDQuad   // behind which the next piece begins
-	rows    []Version // that were read, and not taken yet
+	after   *IDQuad   // the next piece begins behind it
+	rows    []Version // read and not consumed yet
 	size    int       // of the next piece
 	ended   bool      // there is no next piece
 }
@@ -164,7 +158,7 @@ func (s *Snapshot) newVersionMerge(p IDPattern, after *IDQuad) *versionMerge {
 		source.pattern.Graph = graph
 		if after != nil {
 			from := *after
-			from.Graph = graph // zero: the triple itself comes again, for its other graphs
+			from.Graph = graph // zero: the triple comes again, with its other graphs
 			source.after = &from
 		}
 		m.sources = append(m.sources, source)
@@ -172,8 +166,8 @@ func (s *Snapshot) newVersionMerge(p IDPattern, after *IDQuad) *versionMerge {
 	return m
 }
 
-// orderKey is that by which statements are in order: as in a scan of the revision that is
-// read.
+// orderKey returns the key by which statements are ordered: as in a scan of the snapshot's
+// revision.
 func (m *versionMerge) orderKey(q IDQuad) []byte {
 	if graph, ok := m.s.toIndex(q.Graph); ok {
 		q.Graph = graph
@@ -181,7 +175,7 @@ func (m *versionMerge) orderKey(q IDQuad) []byte {
 	return m.order.Append(nil, q)
 }
 
-// peek is the next version of a source, nil at its end and after an error.
+// peek returns the next version of a source, nil at its end and after an error.
 func (m *versionMerge) peek(source *versionSource) *Version {
 	if len(source.rows) == 0 && !source.ended && m.err == nil {
 		m.readSource(source)
@@ -192,18 +186,18 @@ func (m *versionMerge) peek(source *versionSource) *Version {
 	return &source.rows[0]
 }
 
-// readSource reads the next piece of a source, of what counted at some time.
+// readSource reads the next piece of a source.
 func (m *versionMerge) readSource(source *versionSource) {
 	sc := &scanner{s: m.s, pattern: source.pattern, after: source.after, states: true, versions: true, indexed: true}
 	sc.startScan()
 	defer sc.close()
-	var last IDQuad // with its graph by the id in the index
+	var last IDQuad // with its graph's id in the index
 	source.rows, source.ended = source.rows[:0], true
 	for sc.next() {
 		at := sc.row.IDQuad
 		at.Graph = sc.graph
 		if len(source.rows) >= source.size && at != last {
-			source.ended = false // it is read again, with what else there is of it
+			source.ended = false // it is read again, with its remaining versions
 			break
 		}
 		last = at
@@ -221,7 +215,7 @@ func (m *versionMerge) readSource(source *versionSource) {
 	source.size = max(minVersionPiece, min(2*source.size, versionsAhead/len(m.sources)))
 }
 
-// nextTriple gathers what there is of the next triple.
+// nextTriple collects the versions of the next triple.
 func (m *versionMerge) nextTriple() bool {
 	m.triple = m.triple[:0]
 	var least []byte
@@ -250,8 +244,8 @@ func (m *versionMerge) tripleKey(v *Version) []byte {
 	return m.order.Append(nil, q)
 }
 
-// mergedVersions are the versions of the triple that are behind after, those of one graph
-// together and joined where nothing changed between.
+// mergedVersions returns the versions of the triple that are behind after, those of one graph
+// together and joined where nothing changed in between.
 func (m *versionMerge) mergedVersions() []Version {
 	byKey := make([]struct {
 		key []byte
