@@ -295,7 +295,7 @@ func (tx *Tx) CheckAgent(id AgentID) error {
 	}
 	term := base.AgentTerm(id)
 	source, known, err := tx.w.ResolveTerm(&term, nil, nil)
-	if err != nil || known && tx.catalog.Backed(string(keys.Source(source.Number()))) > 0 {
+	if err != nil || known && tx.catalog.SourceCount(string(keys.Source(source.Number()))) > 0 {
 		return err
 	}
 	return malformed
@@ -317,7 +317,7 @@ func (s *Snapshot) visibleAssertions(graph ID, all []Assertion) []Assertion {
 // now.
 func (f *watchFilter) isQuarantined(graph Term, a *Assertion) bool {
 	doubts := f.distrust.Doubted()
-	return doubts != nil && doubts.Hide(a) && !IsOwnGraph(graph)
+	return doubts != nil && doubts.Excludes(a) && !IsOwnGraph(graph)
 }
 
 // unfollowed is greater than every revision.
@@ -401,7 +401,7 @@ func (s *Store) hasAssertion(q *Quad, a *Assertion) (bool, error) {
 		}
 		*part.ID = id
 	}
-	ids.Graph = p.head.generations.Current(ids.Graph)
+	ids.Graph = p.head.generations.CurrentID(ids.Graph)
 	var st base.State
 	found, err := p.kv.Get(keys.SPOG.Append(nil, ids), func(v []byte) (err error) {
 		st, err = base.ParseState(v, dict.Agent)
@@ -410,7 +410,7 @@ func (s *Store) hasAssertion(q *Quad, a *Assertion) (bool, error) {
 	if !found || err != nil {
 		return false, err
 	}
-	p.head.generations.Settle(&st, ids.Graph)
+	p.head.generations.SettleState(&st, ids.Graph)
 	now, ok := base.FindSource(st.Assertions, a.Source)
 	return ok && now.Revision == a.Revision, nil
 }

@@ -29,7 +29,7 @@ type layers struct {
 
 // newKV returns all layers over a snapshot of Badger, with mem or a copy of it.
 func (l *layers) newKV(base index.KV, mem *index.MemTree) index.KV {
-	return index.Layered(index.Layered(base, l.frozen), mem)
+	return index.LayerOver(index.LayerOver(base, l.frozen), mem)
 }
 
 // readerMem returns a copy of mem that later commits do not change. The caller holds Store.mu.
@@ -57,7 +57,7 @@ func (s *Store) flushAfter() time.Duration {
 // applyGroup makes an appended group visible to observers and readers.
 func (s *Store) applyGroup(g *group) {
 	if s.options.beforeApply != nil {
-		s.options.beforeApply(g.w.O)
+		s.options.beforeApply(g.w.Overlay)
 	}
 	s.tellObservers(g.commits)
 	if g.system {
@@ -70,8 +70,8 @@ func (s *Store) applyGroup(g *group) {
 	s.tailer.addToRing(g.commits)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.layers.memBytes += g.w.O.MergeInto(s.layers.mem)
-	s.scratch.takeList(g.w.O)
+	s.layers.memBytes += g.w.Overlay.MergeInto(s.layers.mem)
+	s.scratch.takeList(g.w.Overlay)
 	s.layers.shared = nil
 	h := g.newHead()
 	h.hash = g.hash
@@ -162,7 +162,7 @@ func writeIndex(db *badger.DB, t *index.MemTree, m index.Marker, counted bool) e
 // writeMarker writes the marker and commits.
 func (w *indexTxn) writeMarker(m index.Marker, counted bool) error {
 	if counted {
-		w.setKey(index.CountedKey, []byte{1})
+		w.setKey(index.SourceCountsKey, []byte{1})
 	}
 	w.setKey(index.MarkerKey, m.Encode())
 	return w.commit()

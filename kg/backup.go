@@ -99,7 +99,7 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 		e.Oldest, e.Hint = &oldest, "make a full backup"
 		return b, e
 	}
-	b.info = BackupInfo{Epoch: s.dir.Epoch.String(), From: o.Since, To: h.revision, First: max(first, o.Since+1), Time: h.time, Floor: s.oldestReadable(), Format: s.dir.Meaning()}
+	b.info = BackupInfo{Epoch: s.dir.Epoch.String(), From: o.Since, To: h.revision, First: max(first, o.Since+1), Time: h.time, Floor: s.oldestReadable(), Format: s.dir.ContentFormat()}
 	if b.info.Format > datadir.OldestFormat {
 		b.info.Requires = datadir.FormatRequires
 	}
@@ -212,7 +212,7 @@ func (b *backup) writeTo(ctx context.Context, out *backupWriter, progress func(d
 		if err := out.writeRecord(archive.BackupEntry, f.Raw); err != nil {
 			return err
 		}
-		if done++; progress != nil && (done%archive.BackupSays == 0 || done == total) {
+		if done++; progress != nil && (done%archive.ProgressInterval == 0 || done == total) {
 			progress(done, total)
 		}
 	}

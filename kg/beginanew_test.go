@@ -58,7 +58,7 @@ func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, p := range []Pattern{{}, {Subject: IRI("urn:s")}, {Predicate: IRI("urn:p")}, {Object: Integer(1)}, {Subject: IRI("urn:s"), Object: Integer(2)}, {Graph: g}, {Graph: index.Placeholder(start)}} {
+				for _, p := range []Pattern{{}, {Subject: IRI("urn:s")}, {Predicate: IRI("urn:p")}, {Object: Integer(1)}, {Subject: IRI("urn:s"), Object: Integer(2)}, {Graph: g}, {Graph: index.PlaceholderTerm(start)}} {
 					ids, known, err := v.patternIDs(p)
 					if err != nil || !known {
 						out = append(out, fmt.Sprint(known, err))

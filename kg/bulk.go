@@ -137,7 +137,7 @@ func (b *bulk) beginRound() {
 
 func (s *Store) bulkIndexOptions() bulkindex.BulkIndexOptions {
 	return bulkindex.BulkIndexOptions{
-		Db: s.db, Dir: s.dir.Path, SortBytes: s.options.bulkSortBytes,
+		DB: s.db, Dir: s.dir.Path, SortBytes: s.options.bulkSortBytes,
 		Chunk: s.options.bulkChunk, ChunkText: bulkChunkText, Step: s.options.bulkStep,
 	}
 }
@@ -251,7 +251,7 @@ func (b *bulk) applyChange(c *Change, ids IDQuad) (bool, error) {
 	}
 	old, had := base.FindSource(before.Assertions, c.Assertion.Source)
 	if len(before.Assertions) > 0 {
-		if had && old.Same(c.Assertion) {
+		if had && old.SameContent(c.Assertion) {
 			return false, nil
 		}
 		if !had && len(before.Assertions) >= MaxAssertions {
@@ -263,7 +263,7 @@ func (b *bulk) applyChange(c *Change, ids IDQuad) (bool, error) {
 		}
 		row.Commit |= bulkindex.BulkStood
 	} else {
-		b.deltas.Count(&c.Quad, ids, 1)
+		b.deltas.CountStatement(&c.Quad, ids, 1)
 	}
 	if !had {
 		source, err := b.termID(base.AgentTerm(c.Assertion.Source))
@@ -298,7 +298,7 @@ func (b *bulk) stateBefore(ids *IDQuad) (s base.State, err error) {
 		s, err = base.ParseState(v, index.Dictionary{KV: b.base, Cache: b.s.cache}.Agent)
 		return err
 	})
-	b.s.head.Load().generations.Settle(&s, ids.Graph)
+	b.s.head.Load().generations.SettleState(&s, ids.Graph)
 	return s, err
 }
 
@@ -309,14 +309,14 @@ func (b *bulk) updateExisting(c *Change, ids IDQuad) error {
 	if err != nil {
 		return err
 	}
-	b.index.Chunk.Pair(keys.SPOG.Append(nil, ids), value)
+	b.index.Chunk.AddPair(keys.SPOG.Append(nil, ids), value)
 	if from, to := c.Since, c.Assertion.Revision; to > b.s.oldestReadable() {
 		if value, err = b.encodeState(base.State{from, c.Before}); err != nil {
 			return err
 		}
 		for _, o := range keys.Orders {
 			if o.Holds(ids) {
-				b.index.Chunk.Pair(o.AppendPast(nil, ids, uint64(from), uint64(to)), value)
+				b.index.Chunk.AddPair(o.AppendPast(nil, ids, uint64(from), uint64(to)), value)
 				value = index.NoValue // only SPOG has one
 			}
 		}
@@ -411,7 +411,7 @@ func (b *bulk) termNumber(t Term) (ID, error) {
 	}
 	id := keys.Numbered(base.TagOf(t), b.next)
 	b.next++
-	b.index.Term(t, b.record)
+	b.index.AddTerm(t, b.record)
 	b.textBytes += t.TextBytes()
 	return id, nil
 }
@@ -428,7 +428,7 @@ func (b *bulk) checkTerm(t *Term) error {
 
 // dictionary returns the dictionary as it was before the round.
 func (b *bulk) dictionary() index.Dictionary {
-	return index.Dictionary{KV: b.base, Cache: b.s.cache, From: b.unused}
+	return index.Dictionary{KV: b.base, Cache: b.s.cache, FirstUnseen: b.unused}
 }
 
 // graphID returns the id of a graph after checking that the caller may write to it.
@@ -438,7 +438,7 @@ func (b *bulk) graphID(t Term) (ID, error) {
 	}
 	tx := &Tx{
 		meta: b.meta, access: b.s.options.Access, catalog: b.s.head.Load().catalogue,
-		w: &index.IndexWriter{Dict: b.dictionary()},
+		w: &index.IndexWriter{Dictionary: b.dictionary()},
 	}
 	if err := tx.mayWrite(t); err != nil {
 		return ID{}, err
@@ -452,7 +452,7 @@ func (b *bulk) graphID(t Term) (ID, error) {
 		if generations != nil && generations.Writing[id] != nil {
 			return ID{}, errBeingReplaced(t)
 		}
-		id = generations.Current(id)
+		id = generations.CurrentID(id)
 		if len(b.graphs) >= maxBulkGraphs {
 			clear(b.graphs)
 		}
@@ -669,7 +669,7 @@ func isLoads(c *Commit) bool {
 	return len(c.Changes) >= replayBulkFrom && c.IdempotencyKey == "" && c.Written == nil && c.Replaced == nil && !slices.ContainsFunc(c.Changes, func(ch Change) bool {
 		a := &ch.Assertion
 		return ch.Op != Add || len(ch.Before) > 0 || len(ch.Replaces) > 0 || IsOwnGraph(ch.Quad.Graph) ||
-			!a.Plain() || a.Revision != c.Revision || a.Source != c.Changes[0].Assertion.Source || !a.Time.Equal(c.Changes[0].Assertion.Time)
+			!a.IsPlain() || a.Revision != c.Revision || a.Source != c.Changes[0].Assertion.Source || !a.Time.Equal(c.Changes[0].Assertion.Time)
 	})
 }
 
@@ -738,20 +738,20 @@ func (b *bulk) replayCommit(c *Commit) error {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		row := bulkindex.BulkQuad{Commit: uint32(len(b.index.Values))}
-		for _, part := range base.QuadParts(&ch.Quad, &row.Ids) {
+		for _, part := range base.QuadParts(&ch.Quad, &row.IDs) {
 			id, err := b.termID(*part.Term)
 			if err != nil {
 				return err
 			}
 			*part.ID = id
 		}
-		row.Ids.Graph = b.s.head.Load().generations.Current(row.Ids.Graph)
+		row.IDs.Graph = b.s.head.Load().generations.CurrentID(row.IDs.Graph)
 		source, err := b.termID(base.AgentTerm(ch.Assertion.Source))
 		if err != nil {
 			return err
 		}
 		b.index.Chunk.Quads = append(b.index.Chunk.Quads, row)
-		b.deltas.Count(&ch.Quad, row.Ids, 1)
+		b.deltas.CountStatement(&ch.Quad, row.IDs, 1)
 		b.countSource(source)
 	}
 	value, err := b.encodeState(base.State{c.Revision, c.Changes[0].After})

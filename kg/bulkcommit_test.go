@@ -123,7 +123,7 @@ func TestBulkCountsStatesThatStood(t *testing.T) {
 	value := make([]byte, 1<<20)
 	fill := func(b *bulk) {
 		for range bulkChunkText / len(value) {
-			b.index.Chunk.Pair([]byte("key"), value)
+			b.index.Chunk.AddPair([]byte("key"), value)
 		}
 	}
 	_ = inBulk(t, s, func(b *bulk) {

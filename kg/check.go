@@ -209,7 +209,7 @@ func (c *checker) walkPrefix(part string, prefix []byte, fn func(cur index.Curso
 }
 
 func (c *checker) reportStep(part string) error {
-	if c.done++; c.done%(16*index.CheckEvery) != 0 {
+	if c.done++; c.done%(16*index.PaceInterval) != 0 {
 		return nil
 	}
 	if c.options.Progress != nil {
@@ -302,7 +302,7 @@ func (c *checker) checkStatements() error {
 	if err != nil {
 		return err
 	}
-	shared := index.SharedGraphs{Dict: c.dict, Generations: c.head.generations}
+	shared := index.QuotaGraphs{Dictionary: c.dict, Generations: c.head.generations}
 	var number []byte
 	return c.scanPrefix("statements", []byte{byte(keys.SPOG)}, func(key, value []byte) error {
 		q, ok := keys.SPOG.Parse(key)
@@ -321,11 +321,11 @@ func (c *checker) checkStatements() error {
 			c.addProblem("SPOG: %s: %v", c.formatQuad(q), err)
 		}
 		c.present.add(c.seed, q, key)
-		if is, err := shared.Has(&q); err == nil && is && c.s.counted {
+		if is, err := shared.Counts(&q); err == nil && is && c.s.counted {
 			c.counts.countSources(value)
 		}
-		if len(shared.Known) > c.options.counted {
-			clear(shared.Known)
+		if len(shared.Scopes) > c.options.counted {
+			clear(shared.Scopes)
 		}
 		c.counts.countKey(keys.Predicate(q.Graph, q.Predicate))
 		if hasType && q.Predicate == typeID {
@@ -345,14 +345,14 @@ func (c *checker) checkStatements() error {
 // be removed.
 func (c *checker) keepsGraph(graph ID) bool {
 	if graph != c.graph {
-		c.graph, c.graphKept = graph, c.head.generations.Kept(graph)
+		c.graph, c.graphKept = graph, c.head.generations.IsKept(graph)
 	}
 	return c.graphKept
 }
 
 func (c *checker) formatQuad(q IDQuad) string {
 	out := ""
-	q.Graph = c.head.generations.Name(q.Graph)
+	q.Graph = c.head.generations.NameID(q.Graph)
 	for _, id := range [...]ID{q.Subject, q.Predicate, q.Object, q.Graph} {
 		t, err := c.dict.Term(id)
 		if err != nil {
@@ -545,7 +545,7 @@ func (c *checker) checkCatalogue() error {
 	defer stop()
 	at, err, more := counted()
 	stored := 0
-	for _, prefix := range index.Tallied {
+	for _, prefix := range index.CountPrefixes {
 		scanErr := c.scanPrefix("counts", []byte{prefix}, func(key, value []byte) error {
 			t, parseErr := index.ParseTally(value)
 			if parseErr != nil {
@@ -582,7 +582,7 @@ func (c *checker) checkCatalogue() error {
 		c.addProblem("count: key %x is missing, there are %d", at.key, at.n)
 	}
 	n := c.head.catalogue.Tallies.Len()
-	for _, prefix := range index.Tallied {
+	for _, prefix := range index.CountPrefixes {
 		if prefix == keys.PrefixSource {
 			continue
 		}

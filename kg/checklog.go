@@ -158,8 +158,8 @@ func (l *logExpectation) addCommit(commit *Commit) error {
 			revision: commit.Revision, stands: commit.Revision, index: uint32(i), quad: maphash.Comparable(l.c.seed, *q),
 			since: ch.Since, before: l.hashAssertions(ch.Before), after: l.hashAssertions(ch.After),
 		}
-		change.ids.Graph = generations.Written(change.ids.Graph, commit.Revision)
-		if !generations.Kept(change.ids.Graph) {
+		change.ids.Graph = generations.WrittenID(change.ids.Graph, commit.Revision)
+		if !generations.IsKept(change.ids.Graph) {
 			continue
 		}
 		l.record = change.appendTo(l.record[:0])
@@ -189,13 +189,13 @@ func (l *logExpectation) addWritten(commit *Commit) error {
 		return nil
 	}
 	id := keys.Generation(uint64(g.Began))
-	if !l.c.head.generations.Kept(id) {
+	if !l.c.head.generations.IsKept(id) {
 		return nil
 	}
 	for i := range g.Statements {
 		s := &g.Statements[i]
 		st := base.State{s.Since, s.Assertions}
-		l.c.head.generations.Settle(&st, id)
+		l.c.head.generations.SettleState(&st, id)
 		change := loggedChange{
 			ids:      IDQuad{Subject: l.termID(s.Subject), Predicate: l.termID(s.Predicate), Object: l.termID(s.Object), Graph: id},
 			revision: commit.Revision, stands: st.Since, index: uint32(i), quad: maphash.Comparable(l.c.seed, s.Quad(g.Graph)), after: l.hashAssertions(st.Assertions),
@@ -309,7 +309,7 @@ func (l *logExpectation) compareState(present *keyFollower, key []byte, ch logge
 	if ch.after == 0 {
 		if there && len(value) > 0 {
 			l.addProblem(ch.revision, ch.index, func(q Quad, _ error) string {
-				return fmt.Sprintf("index: still has %s, which the log removed", q.Show())
+				return fmt.Sprintf("index: still has %s, which the log removed", q.ClippedString())
 			})
 		}
 		return
@@ -317,15 +317,15 @@ func (l *logExpectation) compareState(present *keyFollower, key []byte, ch logge
 	l.stand++
 	if !there {
 		l.addProblem(ch.revision, ch.index, func(q Quad, err error) string {
-			return fmt.Sprintf("index: lacks %s of the log: %v", q.Show(), err)
+			return fmt.Sprintf("index: lacks %s of the log: %v", q.ClippedString(), err)
 		})
 		return
 	}
 	got, err := base.ParseState(value, l.c.dict.Agent)
-	l.c.head.generations.Settle(&got, ch.ids.Graph)
+	l.c.head.generations.SettleState(&got, ch.ids.Graph)
 	if err != nil || got.Since != ch.stands || l.hashAssertions(got.Assertions) != ch.after {
 		l.addProblem(ch.revision, ch.index, func(q Quad, _ error) string {
-			return fmt.Sprintf("index: %s is backed otherwise than the log says", q.Show())
+			return fmt.Sprintf("index: %s is backed otherwise than the log says", q.ClippedString())
 		})
 	}
 }
@@ -336,7 +336,7 @@ func (l *logExpectation) comparePast(past *keyFollower, key []byte, ch loggedCha
 	got, parseErr := base.ParseState(value, l.c.dict.Agent)
 	if parseErr != nil || l.hashAssertions(got.Assertions) != ch.before {
 		l.addProblem(ch.revision, ch.index, func(q Quad, err error) string {
-			return fmt.Sprintf("past: %s from %d to %d is not what the log says: %v", q.Show(), ch.since, ch.revision, errors.Join(err, parseErr))
+			return fmt.Sprintf("past: %s from %d to %d is not what the log says: %v", q.ClippedString(), ch.since, ch.revision, errors.Join(err, parseErr))
 		})
 	}
 }
@@ -428,7 +428,7 @@ func (p *keyFollower) valueOf(key []byte) ([]byte, bool) {
 	}
 	p.last = append(p.last[:0], key...)
 	for step := 0; p.cur.Valid() && bytes.Compare(p.cur.Key(), key) < 0; step++ {
-		if step == index.MaxSteps {
+		if step == index.MaxStepsBeforeSeek {
 			p.cur.Seek(key)
 			break
 		}

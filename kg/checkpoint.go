@@ -84,10 +84,10 @@ func writeCheckpoint(ctx context.Context, path string, kv index.KV, m index.Mark
 			return err
 		}
 		w := &archive.CheckpointWriter{Ctx: ctx}
-		if w.Z, err = zstd.NewWriter(out, zstd.WithEncoderConcurrency(1)); err != nil {
+		if w.Out, err = zstd.NewWriter(out, zstd.WithEncoderConcurrency(1)); err != nil {
 			return err
 		}
-		return errors.Join(w.All(kv), w.Z.Close())
+		return errors.Join(w.WriteAll(kv), w.Out.Close())
 	})
 }
 
@@ -198,7 +198,7 @@ func (w *indexTxn) restoreRecord(kind byte, key, value []byte) bool {
 		}
 	}
 	switch kind {
-	case archive.BackedRecord:
+	case archive.SourceCountRecord:
 		w.counted = true
 	case 'T':
 		n, ok := keys.ParseNumber(append(keys.NumberPrefix(), key...))

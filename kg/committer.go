@@ -475,7 +475,7 @@ func (s *Store) sayRoom(full bool, free uint64) {
 // noRoom fails a group for which the log had no space. Nothing of it was written, and the
 // traces of its execution are discarded.
 func (s *Store) noRoom(g *group, err error) {
-	s.met = index.MetTerms{}
+	s.met = index.RecentTerms{}
 	s.recently.forgetUpTo(s.head.Load().revision)
 	s.log.Warn("updates are refused: the log has no room for them", "updates", len(g.updates), "error", err)
 	for _, u := range g.updates {

@@ -40,7 +40,7 @@ func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
 				if !there {
 					return 0, nil
 				}
-				return s.catalogue.One(kind, graph, id), nil
+				return s.catalogue.CountOf(kind, graph, id), nil
 			}
 			var n uint64
 			err := s.eachShown(kind, p.Graph, func(_, counted ID, count uint64) {
@@ -234,7 +234,7 @@ func (s *Snapshot) knownPredicates(graph ID) ([]ID, error) {
 		if failed != nil || seen[id] {
 			return
 		}
-		shown, err := s.admitsCounted(keys.PrefixPredicate, s.generations.Name(in), id)
+		shown, err := s.admitsCounted(keys.PrefixPredicate, s.generations.NameID(in), id)
 		if failed = err; shown {
 			seen[id] = true
 		}

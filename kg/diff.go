@@ -216,14 +216,14 @@ func (s *Snapshot) LastChange(graph Term) (last Revision, err error) {
 // scanLastChange is LastChange for the content of a graph. It returns false beyond most
 // subjects.
 func (s *Snapshot) scanLastChange(content ID, most int) (last Revision, ended bool, err error) {
-	last = s.generations.Floor(content)
+	last = s.generations.LastChangeFloor(content)
 	cursor := s.kv.Scan(append(keys.LastPrefix(), content[:]...))
 	defer cursor.Close()
 	for steps := 1; cursor.Valid(); cursor.Next() {
 		if most--; most < 0 {
 			return 0, false, nil
 		}
-		if steps++; steps%index.CheckEvery == 0 {
+		if steps++; steps%index.PaceInterval == 0 {
 			if err := s.waitForPace(); err != nil {
 				return 0, false, err
 			}
@@ -328,7 +328,7 @@ func (l *LastChanges) walkLog(s *Snapshot, graph Term, content ID) (last Revisio
 		case known.asOf == r:
 			return known.last, true
 		case begins == r:
-			return s.generations.Floor(content), true
+			return s.generations.LastChangeFloor(content), true
 		case steps == l.commits || left <= 0:
 			return 0, false
 		case s.Err() != nil:

@@ -154,7 +154,7 @@ func (e *erase) copyLog(ctx context.Context, from, to *wal.Log, x *erasure.Erase
 		if x.Redact(c) {
 			payload = logentry.AppendEntry(nil, c)
 		}
-		if done := entry.Index - first + 1; e.options.Progress != nil && (done%archive.BackupSays == 0 || done == total) {
+		if done := entry.Index - first + 1; e.options.Progress != nil && (done%archive.ProgressInterval == 0 || done == total) {
 			e.options.Progress(done, total)
 		}
 		if e.options.DryRun {

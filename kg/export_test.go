@@ -99,7 +99,7 @@ func (s *Store) StrayRows() (rows, writing int, err error) {
 			id, ok := graph(c.Key())
 			if !ok {
 				err = errors.Join(err, fmt.Errorf("a key that cannot be read: %x", c.Key()))
-			} else if id.Tag() == keys.TagGeneration && !t.Kept(id) {
+			} else if id.Tag() == keys.TagGeneration && !t.IsKept(id) {
 				rows++
 			}
 		}

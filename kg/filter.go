@@ -105,7 +105,7 @@ func (f Filter) prepare(s *Store) (*watchFilter, error) {
 		return nil, Errorf(CodeLimitExceeded, "%d patterns are more than the %d that one filter may have", n, MaxPatterns)
 	}
 	f.View.Principal.Normalise()
-	if err := f.View.Doubting(distrust); err != nil {
+	if err := f.View.ApplyDistrust(distrust); err != nil {
 		return nil, err
 	}
 	if f.View.Doubts = nil; f.View.Doubted { // the quarantine at the time of the event decides
@@ -208,7 +208,7 @@ func (f *watchFilter) seeReplaced(epoch Epoch, c *Commit) *Event {
 	if !f.Replacements || !f.matchesReplacement(c) {
 		return nil
 	}
-	return &Event{Commit: f.visibleCommit(c), Replaced: c.Replaced.Shown(f.isPartlyHidden(c.Replaced.Graph)), Position: replacedAt(epoch, c)}
+	return &Event{Commit: f.visibleCommit(c), Replaced: c.Replaced.Redacted(f.isPartlyHidden(c.Replaced.Graph)), Position: replacedAt(epoch, c)}
 }
 
 // replacedAt returns the position behind the event of a replacement. The end of the commit is

@@ -28,13 +28,13 @@ func TestForeseenAsksMemoryAlone(t *testing.T) {
 	}
 	defer s.Close()
 	term := IRI("urn:new")
-	asks := func(f *index.ForeseenTerm) (gets int) {
+	asks := func(f *index.PrefetchedTerm) (gets int) {
 		t.Helper()
 		_, err := s.Update(ctx, Meta{Principal: Principal{ID: "agent://a"}}, func(tx *Tx) error {
-			d := tx.w.Dict
+			d := tx.w.Dictionary
 			counted := &askedKV{KV: noKV{}}
 			d.KV = &index.Overlay{Base: &index.Overlay{Base: counted, Written: new(index.MemTree)}, Written: new(index.MemTree)}
-			_, found, err := d.Foreseen(term, f)
+			_, found, err := d.PrefetchedID(term, f)
 			if found {
 				t.Error("a term out of nothing")
 			}

@@ -13,9 +13,9 @@ func TestFreshTermsOfTheGroupAhead(t *testing.T) {
 	for i, f := range []*index.FreshTerms{landed, ahead, group} {
 		f.Add(numbered(i).Object)
 	}
-	ahead.Follow(landed)
-	group.Follow(ahead)
-	if ahead.Ahead != nil {
+	ahead.ContinueAfter(landed)
+	group.ContinueAfter(ahead)
+	if ahead.Previous != nil {
 		t.Error("the terms of a group that has landed are kept")
 	}
 	for i, want := range []bool{false, true, true} {

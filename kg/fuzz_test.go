@@ -221,8 +221,8 @@ func FuzzParseEntry(f *testing.F) {
 			}
 			again := logentry.AppendEntry(nil, c)
 			same(t, again, writer.Write(c))
-			if n := len(logentry.AppendEntry(nil, &Commit{Changes: c.Changes})); n > logentry.EntryAtMost(c.Changes) {
-				t.Errorf("%d bytes were taken to be at most %d", n, logentry.EntryAtMost(c.Changes))
+			if n := len(logentry.AppendEntry(nil, &Commit{Changes: c.Changes})); n > logentry.ChangesSizeBound(c.Changes) {
+				t.Errorf("%d bytes were taken to be at most %d", n, logentry.ChangesSizeBound(c.Changes))
 			}
 			d, err := logentry.ParseEntry(again, 9)
 			if err != nil {

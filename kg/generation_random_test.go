@@ -57,12 +57,12 @@ func (m *genModel) versions(p Pattern) (out []string) {
 					continue
 				}
 				if last != "" {
-					out = append(out, fmt.Sprint(q.Show(), last, from, m.revisions[i]))
+					out = append(out, fmt.Sprint(q.ClippedString(), last, from, m.revisions[i]))
 				}
 				last, from = s[q], m.revisions[i]
 			}
 			if last != "" {
-				out = append(out, fmt.Sprint(q.Show(), last, from, Revision(0)))
+				out = append(out, fmt.Sprint(q.ClippedString(), last, from, Revision(0)))
 			}
 		}
 	}
@@ -273,12 +273,12 @@ func (r *genRun) compare() {
 	var want, got []string
 	for q, backed := range state {
 		if p.Matches(q) {
-			want = append(want, q.Show()+backed)
+			want = append(want, q.ClippedString()+backed)
 		}
 	}
 	for st, err := range v.Match(p) {
 		r.must(err)
-		got = append(got, st.Quad.Show()+backing(st.Assertions))
+		got = append(got, st.Quad.ClippedString()+backing(st.Assertions))
 	}
 	slices.Sort(want)
 	slices.Sort(got)
@@ -305,7 +305,7 @@ func (r *genRun) compareVersions(v *Snapshot, p Pattern) {
 		r.must(err)
 		q, err := v.Quad(ver.Row)
 		r.must(err)
-		got = append(got, fmt.Sprint(q.Show(), backing(ver.shown), ver.From, ver.To))
+		got = append(got, fmt.Sprint(q.ClippedString(), backing(ver.shown), ver.From, ver.To))
 		if len(rows) == 0 || rows[len(rows)-1] != ver.IDQuad {
 			rows = append(rows, ver.IDQuad)
 		}
@@ -336,7 +336,7 @@ func (r *genRun) compareVersions(v *Snapshot, p Pattern) {
 	for _, state := range []map[Quad]string{before, after} {
 		for q := range state {
 			if p.Matches(q) && before[q] != after[q] {
-				want[q.Show()] = true
+				want[q.ClippedString()] = true
 			}
 		}
 	}
@@ -344,7 +344,7 @@ func (r *genRun) compareVersions(v *Snapshot, p Pattern) {
 		r.must(err)
 		q, err := v.Quad(Row{IDQuad: d.IDQuad})
 		r.must(err)
-		have[q.Show()] = true
+		have[q.ClippedString()] = true
 	}
 	if !maps.Equal(have, want) {
 		r.t.Fatalf("%v differs from %d to %d in %v, want %v", p, from, v.Revision(), have, want)

@@ -121,7 +121,7 @@ func TestTableOfGenerationsDoesNotGrow(t *testing.T) {
 			switch {
 			case r >= last.Revision:
 				want = wholeObjects(3, 9)
-			case r >= s.head.Load().generations.Lines[idOf(t, s, wholeGraph)][1].From:
+			case r >= s.head.Load().generations.Timelines[idOf(t, s, wholeGraph)][1].From:
 				want = wholeObjects(2, 9)
 			}
 			if got := holdsAt(t, s, r); !slices.Equal(got, want) {

@@ -56,11 +56,11 @@ func (s *Store) newGroup() *group {
 	committed := s.layers.newKV(snapshot, s.layers.mem)
 	var g *group
 	if ahead := s.ahead; ahead != nil {
-		ahead.w.O.Base = committed
-		g = s.startGroup(ahead.newHead(), ahead.w.O)
+		ahead.w.Overlay.Base = committed
+		g = s.startGroup(ahead.newHead(), ahead.w.Overlay)
 		g.before = ahead.commits
-		g.w.Dict.KV = committed
-		g.w.Dict.Fresh.Follow(ahead.w.Dict.Fresh)
+		g.w.Dictionary.KV = committed
+		g.w.Dictionary.Fresh.ContinueAfter(ahead.w.Dictionary.Fresh)
 	} else {
 		g = s.startGroup(s.head.Load(), committed)
 	}
@@ -68,11 +68,11 @@ func (s *Store) newGroup() *group {
 	if s.ahead != nil {
 		g.w.Generations = s.ahead.w.Generations
 	}
-	g.w.Dict.Below = s.flushedKV.Load()
-	g.scratch, g.w.Met = &s.scratch, &s.met
-	g.w.O.Undo = s.scratch.undo[:0]
-	g.w.O.Unread = s.scratch.keyList()
-	g.w.Dict.Fresh.Expect(s.scratch.terms)
+	g.w.Dictionary.Flushed = s.flushedKV.Load()
+	g.scratch, g.w.RecentTerms = &s.scratch, &s.met
+	g.w.Overlay.Undo = s.scratch.undo[:0]
+	g.w.Overlay.Pending = s.scratch.keyList()
+	g.w.Dictionary.Fresh.Grow(s.scratch.terms)
 	return g
 }
 
@@ -116,8 +116,8 @@ func (s *scratch) keyList() []index.KeyWrite {
 // takeList keeps the memory of a group's keys for the next group, once they are in the layer
 // below.
 func (s *scratch) takeList(o *index.Overlay) {
-	list := o.Unread
-	o.Unread, o.Marked = nil, 0
+	list := o.Pending
+	o.Pending, o.Marked = nil, 0
 	if cap(list) > maxKeysKept || len(s.lists) == maxLists {
 		return
 	}
@@ -168,7 +168,7 @@ func (s *Store) startGroup(h *head, base index.KV) *group {
 // newHead returns the newest revision with the group. It lacks the hash, which the append may
 // still be computing.
 func (g *group) newHead() *head {
-	return &head{revision: g.revision, time: g.time, catalogue: g.catalogue, generations: g.w.Generations, nextNumber: g.w.Dict.Fresh.Next}
+	return &head{revision: g.revision, time: g.time, catalogue: g.catalogue, generations: g.w.Generations, nextNumber: g.w.Dictionary.Fresh.Next}
 }
 
 // executeAll executes updates until the group is full.
@@ -192,12 +192,12 @@ func (g *group) executeAll(updates []*update) {
 			u.receipt, u.err = g.executeUpdate(u)
 		}
 	}
-	g.w.O.Mark() // final: from here on nothing of it is undone
-	if s.scratch.undo = g.w.O.Undo; cap(s.scratch.undo) > maxUndoKept {
+	g.w.Overlay.Mark() // final: from here on nothing of it is undone
+	if s.scratch.undo = g.w.Overlay.Undo; cap(s.scratch.undo) > maxUndoKept {
 		s.scratch.undo = nil
 	}
 	clear(s.scratch.undo[:cap(s.scratch.undo)])
-	g.w.O.Undo, s.scratch.terms = nil, len(g.w.Dict.Fresh.Order)
+	g.w.Overlay.Undo, s.scratch.terms = nil, len(g.w.Dictionary.Fresh.Order)
 	g.executed = time.Now()
 	s.tempo.noteExecuted(len(g.updates), g.executed.Sub(g.began))
 }
@@ -236,7 +236,7 @@ func (g *group) appendToLog() error {
 		return err
 	}
 	g.hash = s.wal.LastHash()
-	fresh := g.w.Dict.Fresh
+	fresh := g.w.Dictionary.Fresh
 	for i, t := range fresh.Order { // their numbers are final now
 		s.cache.Add(t, fresh.First()+uint64(i))
 	}
@@ -277,7 +277,7 @@ func (g *group) executeUpdate(u *update) (Receipt, error) {
 
 // runUpdate calls the update's function, and undoes its changes after an error.
 func (g *group) runUpdate(u *update) (*Tx, error) {
-	g.w.O.Mark()
+	g.w.Overlay.Mark()
 	tx := &Tx{
 		meta: u.meta, revision: g.revision + 1, time: g.commitTime(),
 		access: g.s.options.Access, doubts: g.s.options.Distrust.Doubted(), w: g.w, catalog: g.catalogue,
@@ -296,16 +296,16 @@ func (g *group) runUpdate(u *update) (*Tx, error) {
 		tx.changes, tx.shares = g.scratch.changeList(), true
 	}
 	if judges && g.trial {
-		tx.before = &index.Overlay{Base: g.w.O.Base, Written: g.w.O.Tree().Copy()}
+		tx.before = &index.Overlay{Base: g.w.Overlay.Base, Written: g.w.Overlay.Tree().Copy()}
 	}
-	terms := len(g.w.Dict.Fresh.Order)
+	terms := len(g.w.Dictionary.Fresh.Order)
 	tx.undo = func() {
 		if tx.shares {
 			g.scratch.reset()
 		}
-		g.w.O.Rollback()
-		g.w.Dict.Fresh.Truncate(terms)
-		g.w.Undone()
+		g.w.Overlay.Rollback()
+		g.w.Dictionary.Fresh.Truncate(terms)
+		g.w.DiscardCommit()
 	}
 	err := callUpdate(u.fn, tx)
 	if err == nil {
@@ -370,8 +370,8 @@ func (g *group) addCommit(u *update, tx *Tx) (Receipt, error) {
 		c.ProposalID, c.Held, c.HeldFor = u.held.id, true, u.held.Verdict.Details
 	}
 	var entry wal.Prepared
-	changeBytes := logentry.EntryAtMost(c.Changes)
-	bytes := changeBytes + logentry.MetaAtMost(c) + logentry.GenerationAtMost(c)
+	changeBytes := logentry.ChangesSizeBound(c.Changes)
+	bytes := changeBytes + logentry.MetaSizeBound(c) + logentry.GenerationSizeBound(c)
 	if bytes > laterBytes {
 		payload := logentry.AppendEntry(nil, c)
 		if len(payload) > MaxCommitBytes {
@@ -388,13 +388,13 @@ func (g *group) addCommit(u *update, tx *Tx) (Receipt, error) {
 	if tx.shares {
 		c.Changes = g.scratch.retainChanges(tx.changes, changeBytes)
 	}
-	g.w.Finish(c, g.catalogue)
+	g.w.FinishCommit(c, g.catalogue)
 	g.revision, g.time = c.Revision, c.Time
 	g.commits = append(g.commits, c)
 	if g.s.options.Verifier != nil {
 		g.s.recently.addCommit(c)
 	}
-	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return base.Decides(ch.Quad.Graph) })
+	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return base.IsControlGraph(ch.Quad.Graph) })
 	g.entries = append(g.entries, entry)
 	g.bytes += bytes
 	return receiptOf(c, g.s.dir.Epoch), nil
@@ -407,7 +407,7 @@ func (g *group) firstReceipt(m *Meta) (Receipt, bool, error) {
 		return Receipt{}, false, nil
 	}
 	var row index.IdempotencyRow
-	found, err := g.w.O.Get(index.IdempotencyKey(m.Principal.ID, m.IdempotencyKey), func(v []byte) (err error) {
+	found, err := g.w.Overlay.Get(index.IdempotencyKey(m.Principal.ID, m.IdempotencyKey), func(v []byte) (err error) {
 		row, err = index.ParseIdempotencyRow(v)
 		return err
 	})

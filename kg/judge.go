@@ -39,7 +39,7 @@ func (s *Store) judgeUpdate(u *update) (Receipt, *judgedUpdate, error) {
 		Revision: h.revision, Position: g.endPosition(),
 		Affected: len(tx.changes), Subjects: changedSubjects(tx.changes),
 	}
-	if logentry.EntryAtMost(tx.changes) > MaxCommitBytes && len(logentry.AppendEntry(nil, &Commit{Changes: tx.changes})) > MaxCommitBytes {
+	if logentry.ChangesSizeBound(tx.changes) > MaxCommitBytes && len(logentry.AppendEntry(nil, &Commit{Changes: tx.changes})) > MaxCommitBytes {
 		return Receipt{}, nil, errCommitTooLarge()
 	}
 	if j.verdict, err = g.runVerifier(u, tx); err != nil {
@@ -74,7 +74,7 @@ func (s *Store) newTrial(h *head, base index.KV) *group {
 	trial.nextNumber = farAhead
 	g := s.startGroup(&trial, base)
 	g.trial = true
-	g.w.Dict.From = h.nextNumber
+	g.w.Dictionary.FirstUnseen = h.nextNumber
 	return g
 }
 
@@ -87,11 +87,11 @@ func (g *group) runVerifier(u *update, tx *Tx) (v Verdict, err error) {
 	if len(changes) == 0 {
 		return v, nil
 	}
-	g.w.O.Settle() // verifiers may read with several goroutines
+	g.w.Overlay.FlushPending() // verifiers may read with several goroutines
 	v, err = g.s.callVerifier(u.ctx, func(ctx context.Context) Judgement {
 		return Judgement{
 			Meta: u.meta, Changes: changes,
-			Before: g.snapshotOver(ctx, u, tx, tx.before, nil), After: g.snapshotOver(ctx, u, tx, g.w.O, tx.w.Deltas),
+			Before: g.snapshotOver(ctx, u, tx, tx.before, nil), After: g.snapshotOver(ctx, u, tx, g.w.Overlay, tx.w.Deltas),
 		}
 	})
 	return v.forOwn(tx), err
@@ -134,7 +134,7 @@ func judgedChanges(all []Change) []Change {
 // snapshotOver returns a snapshot of a layer of the group under the caller's view.
 func (g *group) snapshotOver(ctx context.Context, u *update, tx *Tx, layer index.KV, pending *index.Deltas) *Snapshot {
 	return &Snapshot{
-		ctx: ctx, kv: layer, dict: g.w.Dict, access: tx.access, hides: Hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending, generations: g.w.Generations,
+		ctx: ctx, kv: layer, dict: g.w.Dictionary, access: tx.access, hides: Hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending, generations: g.w.Generations,
 		view:     View{Principal: u.meta.Principal, AllGraphs: true, WithoutPending: true, Now: tx.time, At: g.revision, Doubts: tx.doubts},
 		position: g.endPosition(),
 	}
@@ -202,7 +202,7 @@ func (j *judgedUpdate) sameChanges(tx *Tx) bool {
 		if Reserved(p) && p.Object == j.time && q.Object == now {
 			p.Object = q.Object
 		}
-		if a.Op != b.Op || p != q || a.Assertion.Source != b.Assertion.Source || !a.Assertion.Same(b.Assertion) {
+		if a.Op != b.Op || p != q || a.Assertion.Source != b.Assertion.Source || !a.Assertion.SameContent(b.Assertion) {
 			return false
 		}
 	}

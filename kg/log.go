@@ -92,7 +92,7 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 	}
 	forgets := base.Forgetful(s.options.Access, p)
 	if replaced != nil {
-		replaced = replaced.Shown(hides != nil || s.options.Distrust.Doubted() != nil || forgets != nil && forgets(replaced.Graph))
+		replaced = replaced.Redacted(hides != nil || s.options.Distrust.Doubted() != nil || forgets != nil && forgets(replaced.Graph))
 	}
 	sees := func(q *Quad) bool {
 		return readable(q.Graph) && !s.isDeletedAt(q.Graph, r) && (hides == nil || !hides(q.Predicate, q.Graph))

@@ -68,7 +68,7 @@ func TestOverlayReadOrNot(t *testing.T) {
 			below[0].Set(k, v)
 			below[1].Set(k, v)
 		}
-		quiet, busy := index.NewOverlay(index.Layered(baseOf(bottom), below[0])), index.NewOverlay(index.Layered(baseOf(bottom), below[1]))
+		quiet, busy := index.NewOverlay(index.LayerOver(baseOf(bottom), below[0])), index.NewOverlay(index.LayerOver(baseOf(bottom), below[1]))
 		for update := range 6 {
 			before := maps.Clone(model)
 			quiet.Mark()
@@ -108,7 +108,7 @@ func TestOverlayReadOrNot(t *testing.T) {
 			t.Errorf("seed %d: merged, it takes %d bytes more, and %d where it was read", seed, grown[0], grown[1])
 		}
 		for i := range below {
-			if got := contents(t, index.Layered(baseOf(bottom), below[i])); !maps.Equal(got, model) {
+			if got := contents(t, index.LayerOver(baseOf(bottom), below[i])); !maps.Equal(got, model) {
 				t.Fatalf("seed %d: the layer below says %v then, want %v", seed, got, model)
 			}
 		}

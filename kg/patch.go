@@ -25,8 +25,8 @@ type Patch struct {
 	// itself. An update with such a patch cannot be held for review.
 	Time time.Time
 
-	normal   bool            // set by Normalise
-	foreseen *index.Foreseen // set by TermPrefetch.Prefetch, else nil
+	normal   bool              // set by Normalise
+	foreseen *index.Prefetched // set by TermPrefetch.Prefetch, else nil
 }
 
 // Bounds of one commit.
@@ -108,7 +108,7 @@ func (p *Patch) With(predicate, object Term) (Patch, error) {
 	if !p.normal {
 		return with, nil
 	}
-	return with, with.Quad.Says(p.termCheck())
+	return with, with.Quad.ValidPredicateObject(p.termCheck())
 }
 
 // literalWithin refuses an object longer than most bytes.
@@ -141,14 +141,14 @@ func (s *Store) showFlushed(at Revision) {
 type TermPrefetch struct {
 	store  *Store
 	source AgentID
-	last   *index.ForeseenTerm // subject of the patch before
-	room   []index.Foreseen
+	last   *index.PrefetchedTerm // subject of the patch before
+	room   []index.Prefetched
 }
 
 // NewTermPrefetch returns a prefetch for an update with about this many patches. source is the
 // default source of their assertions.
 func (s *Store) NewTermPrefetch(source AgentID, patches int) *TermPrefetch {
-	return &TermPrefetch{store: s, source: source, room: make([]index.Foreseen, 0, patches)}
+	return &TermPrefetch{store: s, source: source, room: make([]index.Prefetched, 0, patches)}
 }
 
 // Prefetch validates a patch (Patch.Normalise) and looks up its subject and object. It reuses
@@ -163,23 +163,23 @@ func (f *TermPrefetch) Prefetch(p *Patch) error {
 		f.last = &subject
 	}
 	if len(f.room) == cap(f.room) {
-		f.room = make([]index.Foreseen, 0, 4)
+		f.room = make([]index.Prefetched, 0, 4)
 	}
-	f.room = append(f.room, index.Foreseen{Cache: s.cache, Subject: f.last, Object: s.foreseeTerm(p.Quad.Object)})
+	f.room = append(f.room, index.Prefetched{Cache: s.cache, Subject: f.last, Object: s.foreseeTerm(p.Quad.Object)})
 	p.foreseen = &f.room[len(f.room)-1]
 	return nil
 }
 
-func (s *Store) foreseeTerm(t Term) index.ForeseenTerm {
+func (s *Store) foreseeTerm(t Term) index.PrefetchedTerm {
 	if id, ok := base.InlineID(t); ok {
-		return index.ForeseenTerm{Term: t, ID: id}
+		return index.PrefetchedTerm{Term: t, ID: id}
 	}
 	if id, ok := s.cache.ID(t); ok {
-		return index.ForeseenTerm{Term: t, ID: id}
+		return index.PrefetchedTerm{Term: t, ID: id}
 	}
-	f := index.ForeseenTerm{Term: t}
+	f := index.PrefetchedTerm{Term: t}
 	key := index.KeyOf(t)
-	if f.ID, f.Lacks = s.flushedID(t, key); f.ID.IsZero() {
+	if f.ID, f.AbsentFrom = s.flushedID(t, key); f.ID.IsZero() {
 		f.Key = &key
 	}
 	return f

@@ -68,7 +68,7 @@ func (s *Store) staleGenerations() (out []ID) {
 		return nil
 	}
 	h.catalogue.Each(keys.PrefixPredicate, ID{}, func(graph, _ ID, _ uint64) {
-		if !h.generations.Kept(graph) && (len(out) == 0 || out[len(out)-1] != graph) {
+		if !h.generations.IsKept(graph) && (len(out) == 0 || out[len(out)-1] != graph) {
 			out = append(out, graph)
 		}
 	})
@@ -149,7 +149,7 @@ func (s *Store) forgetGenerations(ctx context.Context) error {
 	}
 	return s.runBetween(ctx, func() error {
 		h := *s.head.Load()
-		list := slices.DeleteFunc(h.generations.Superseded(), func(g *index.Generation) bool { return h.catalogue.Counted(g.ID()) })
+		list := slices.DeleteFunc(h.generations.Superseded(), func(g *index.Generation) bool { return h.catalogue.EverCounted(g.ID()) })
 		var gone []bulkindex.KeyValue
 		for _, g := range list {
 			gone = append(gone, bulkindex.KeyValue{Key: keys.GenerationRecord(uint64(g.Began))})

@@ -46,7 +46,7 @@ func TestPurgeIsTriedAgain(t *testing.T) {
 	s = openStore(t, t.TempDir(), o)
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	replaceWith(t, s, m, wholeQuads(0, 8))
-	id := s.head.Load().generations.Current(idOf(t, s, wholeGraph))
+	id := s.head.Load().generations.CurrentID(idOf(t, s, wholeGraph))
 	armed.Store(true)
 	if _, err := s.DropGraph(t.Context(), m, wholeGraph); err != nil {
 		t.Fatal(err)
@@ -80,12 +80,12 @@ func TestCheckBesideThePurgeOfCounts(t *testing.T) {
 	s := openStore(t, t.TempDir(), smallWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	replaceWith(t, s, m, wholeQuads(0, 8))
-	id := s.head.Load().generations.Current(idOf(t, s, wholeGraph))
+	id := s.head.Load().generations.CurrentID(idOf(t, s, wholeGraph))
 	second := replaceWith(t, s, m, wholeQuads(3, 9))
 	counts := 0
 	s.Between(func() { // nothing else is removed meanwhile
 		h := *s.head.Load()
-		next := *h.generations.ByID(h.generations.Current(idOf(t, s, wholeGraph)))
+		next := *h.generations.ByID(h.generations.CurrentID(idOf(t, s, wholeGraph)))
 		if next.From != second.Revision {
 			t.Errorf("what counts does so from %d", next.From)
 		}

@@ -30,7 +30,7 @@ func (s *Store) SourceStatements(agent AgentID) (uint64, error) {
 	if !known || err != nil {
 		return 0, err
 	}
-	return p.head.catalogue.Backed(string(keys.Source(id.Number()))), nil
+	return p.head.catalogue.SourceCount(string(keys.Source(id.Number()))), nil
 }
 
 // MaxSourceStatements returns Options.MaxSourceStatements.
@@ -47,13 +47,13 @@ func (g *group) checkQuotas(tx *Tx) error {
 		if e.By <= 0 || e.Key[0] != keys.PrefixSource {
 			continue
 		}
-		held := g.catalogue.Backed(e.Key)
+		held := g.catalogue.SourceCount(e.Key)
 		if held+uint64(e.By) <= most {
 			continue
 		}
 		g.s.overQuota.Add(1)
 		number, _ := keys.ParseSource([]byte(e.Key))
-		source, err := tx.w.Dict.Agent(number)
+		source, err := tx.w.Dictionary.Agent(number)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (s *Store) countSourceStatements() error {
 	defer kv.Close()
 	progress, done := s.newProgress("counting the statements of each source", 0), uint64(0)
 	counts := make(index.SourceCounts)
-	shared := index.SharedGraphs{Dict: index.Dictionary{KV: kv, Cache: s.cache}, Generations: h.generations}
+	shared := index.QuotaGraphs{Dictionary: index.Dictionary{KV: kv, Cache: s.cache}, Generations: h.generations}
 	cur := kv.Scan([]byte{byte(keys.SPOG)})
 	defer cur.Close()
 	for ; cur.Valid(); cur.Next() {
@@ -90,14 +90,14 @@ func (s *Store) countSourceStatements() error {
 		if !ok {
 			return Errorf(CodeInternal, "a key of the index cannot be read: %x", cur.Key())
 		}
-		is, err := shared.Has(&ids)
+		is, err := shared.Counts(&ids)
 		if err == nil && is {
 			err = cur.Value(counts.Add)
 		}
 		if err != nil {
 			return err
 		}
-		if done++; done%index.CheckEvery == 0 {
+		if done++; done%index.PaceInterval == 0 {
 			progress.report(done)
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Store) keepCounts(h *head, counts index.SourceCounts) error {
 	for key, n := range counts {
 		put(key, n)
 	}
-	w.setKey(index.CountedKey, []byte{1})
+	w.setKey(index.SourceCountsKey, []byte{1})
 	if err := w.commit(); err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (r *RawHistory) Close() {
 // Page reads a page and says how many rows it has.
 func (r *RawHistory) Page(from int64, n int) (rows int) {
 	run, _ := keys.GPOS.AppendPrefix(nil, IDQuad{Graph: r.graph, Predicate: keys.Sequence})
-	start := keys.GPOS.Append(nil, *base.Place(IDPattern{Graph: r.graph, Predicate: keys.Sequence}, from, ID{}))
+	start := keys.GPOS.Append(nil, *base.OrderedSeek(IDPattern{Graph: r.graph, Predicate: keys.Sequence}, from, ID{}))
 	for r.numbers.Seek(start); n > 0 && r.numbers.ValidForPrefix(run); r.numbers.Next() {
 		n--
 		q, _ := keys.GPOS.Parse(r.numbers.Item().Key())

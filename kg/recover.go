@@ -222,7 +222,7 @@ func (s *Store) serveIndex(m index.Marker) error {
 	if err != nil {
 		return err
 	}
-	if s.counted, err = index.IsCounted(kv, m); err != nil {
+	if s.counted, err = index.HasSourceCounts(kv, m); err != nil {
 		return err
 	}
 	gens, err := index.ReadGenerations(index.Dictionary{KV: kv, Cache: s.cache})
@@ -293,9 +293,9 @@ func (s *Store) replayWith(r *replayer, from, to Revision) error {
 		}
 		r.last = c
 		switch inMemory := s.inPlace() || r.full; {
-		case inMemory && r.w.O.Bytes >= s.options.tailBytes:
+		case inMemory && r.w.Overlay.Bytes >= s.options.tailBytes:
 			return errTailTooLong
-		case !inMemory && r.w.O.Bytes >= replayBytes:
+		case !inMemory && r.w.Overlay.Bytes >= replayBytes:
 			if err := r.flush(); err != nil {
 				return err
 			}
@@ -335,9 +335,9 @@ func (s *Store) newReplay() *replayer {
 	// apply wrote.
 	base := s.newKV(math.MaxUint64)
 	o := index.NewOverlay(base)
-	o.Unsure = true
+	o.BaseUncertain = true
 	w := index.NewIndexWriter(o, base, s.cache, s.head.Load().nextNumber)
-	w.Floor, w.Uncounted, w.Generations = s.oldestReadable(), !s.counted, s.head.Load().generations
+	w.Floor, w.WithoutSourceCounts, w.Generations = s.oldestReadable(), !s.counted, s.head.Load().generations
 	return &replayer{s: s, base: base, w: w, catalogue: s.head.Load().catalogue.Copy()}
 }
 
@@ -354,7 +354,7 @@ func (r *replayer) flush() error {
 		r.keepTail(m)
 		return nil
 	}
-	err = writeIndex(r.s.db, r.w.O.Tree(), m, r.s.counted)
+	err = writeIndex(r.s.db, r.w.Overlay.Tree(), m, r.s.counted)
 	if r.keeps && datadir.IsNoSpace(err) {
 		r.full = true
 		return nil
@@ -382,10 +382,10 @@ func (r *replayer) finish() error {
 		return err
 	}
 	s := r.s
-	s.log.Warn("the volume of the data directory is full: what the index lacks of the log stays in memory", "bytes", r.w.O.Bytes)
+	s.log.Warn("the volume of the data directory is full: what the index lacks of the log stays in memory", "bytes", r.w.Overlay.Bytes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.layers.frozen, s.layers.frozenAt, s.layers.stuck = r.w.O.Tree(), m, true
+	s.layers.frozen, s.layers.frozenAt, s.layers.stuck = r.w.Overlay.Tree(), m, true
 	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, m.NextNumber, m.Hash})
 	return nil
 }
@@ -393,7 +393,7 @@ func (r *replayer) finish() error {
 // replayMarker returns the marker of the last commit replayed.
 func (r *replayer) replayMarker() (index.Marker, error) {
 	hash, err := r.s.wal.Hash(uint64(r.last.Revision))
-	return index.Marker{r.s.dir.Epoch, r.last.Revision, r.w.Dict.Fresh.Next, r.last.Time.UnixMilli(), hash}, err
+	return index.Marker{r.s.dir.Epoch, r.last.Revision, r.w.Dictionary.Fresh.Next, r.last.Time.UnixMilli(), hash}, err
 }
 
 // checkRebuild reads everything that a requested rebuild needs, so that the index is not

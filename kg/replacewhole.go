@@ -279,7 +279,7 @@ func (w *wholeReplacement) checkExpected() error {
 	if w.meta.ExpectedRevision > p.head.revision {
 		return Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", w.meta.ExpectedRevision, p.head.revision).At("expectedRevision")
 	}
-	last := p.head.generations.Floor(w.old)
+	last := p.head.generations.LastChangeFloor(w.old)
 	prefix := append(keys.LastPrefix(), w.old[:]...)
 	c := p.kv.Scan(prefix)
 	defer c.Close()
@@ -292,7 +292,7 @@ func (w *wholeReplacement) checkExpected() error {
 		if err != nil {
 			return err
 		}
-		if steps++; steps%index.CheckEvery == 0 && w.ctx.Err() != nil {
+		if steps++; steps%index.PaceInterval == 0 && w.ctx.Err() != nil {
 			return errGivenUp(w.ctx)
 		}
 	}
@@ -618,7 +618,7 @@ func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) 
 	const graphSize = 1 + keys.IDSize
 	var d quadDecoder
 	for steps := 1; was.Valid() || is.Valid(); steps++ {
-		if steps%index.CheckEvery == 0 {
+		if steps%index.PaceInterval == 0 {
 			if w.ctx.Err() != nil {
 				return errGivenUp(w.ctx)
 			}
@@ -643,7 +643,7 @@ func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) 
 		if !ok {
 			return Errorf(CodeInternal, "a key of the index cannot be read: %x", from.Key())
 		}
-		diff := wholeDifference{gone: c < 0, came: c > 0, ids: ids, name: p.head.generations.Name(ids.Graph), view: view, decoder: &d}
+		diff := wholeDifference{gone: c < 0, came: c > 0, ids: ids, name: p.head.generations.NameID(ids.Graph), view: view, decoder: &d}
 		if diff.gone {
 			var err error
 			if diff.before, err = view.loadIndexed(Row{IDQuad: ids}); err != nil {
@@ -692,7 +692,7 @@ func (w *wholeReplacement) judgeDifference() (*judgedUpdate, error) {
 	}
 	defer s.unpin(p)
 	j := &judgedUpdate{revision: p.head.revision, rulesVersion: s.rulesVersion()}
-	name := p.head.generations.Name(w.generationID())
+	name := p.head.generations.NameID(w.generationID())
 	at := s.options.Clock().UTC().Truncate(time.Millisecond)
 	after := p.head.generations.WithEntries(&index.Generation{Began: w.began, Graph: name, Name: w.graph, From: p.head.revision + 1, Time: at})
 	var changes []Change
@@ -921,15 +921,15 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 	w := &wholeReplacement{s: s, ctx: ctx, meta: m, graph: graph, shares: make(map[AgentID]int64)}
 	nothing := errors.New("nothing was written to it")
 	receipt, err := w.commitUpdate(ctx, w.hiddenMeta(), func(tx *Tx) error {
-		name, known, err := tx.w.Dict.ID(graph)
+		name, known, err := tx.w.Dictionary.ID(graph)
 		if err != nil {
 			return err
 		}
 		if !known && bury != nil { // no other update writes to it meanwhile
-			name, known = tx.w.Create(graph), true
+			name, known = tx.w.CreateTerm(graph), true
 		}
-		w.old = tx.w.Generations.Current(name)
-		unwritten := !tx.catalog.Counted(w.old) && tx.w.Generations.BeginsWith(name, w.old)
+		w.old = tx.w.Generations.CurrentID(name)
+		unwritten := !tx.catalog.EverCounted(w.old) && tx.w.Generations.IsFirstContent(name, w.old)
 		if !known || still != nil && !still() || unwritten && !anew && bury == nil {
 			return nothing
 		}

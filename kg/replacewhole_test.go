@@ -450,7 +450,7 @@ func TestDeletedGraphLeavesNothingInTheIndex(t *testing.T) {
 			t.Fatalf("it is not replaced as a whole: %+v", r)
 		}
 	}
-	ids := s.head.Load().generations.Ids(idOf(t, s, wholeGraph))
+	ids := s.head.Load().generations.IDs(idOf(t, s, wholeGraph))
 	if len(ids) != 3 {
 		t.Fatalf("the graph has the contents %v, want 3", ids)
 	}

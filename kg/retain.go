@@ -225,7 +225,7 @@ func (s *Store) pruneWhere(ctx context.Context, prefix []byte, old func(key, val
 			}
 			step, rows = nil, 0
 		}
-		if steps++; steps%index.CheckEvery == 0 {
+		if steps++; steps%index.PaceInterval == 0 {
 			if err := s.goOn(ctx); err != nil {
 				return n, err
 			}

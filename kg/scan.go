@@ -147,7 +147,7 @@ func (sc *scanner) close() {
 // next moves to the next visible row.
 func (sc *scanner) next() bool {
 	for sc.err == nil && sc.present != nil {
-		if sc.steps++; sc.steps%index.CheckEvery == 0 {
+		if sc.steps++; sc.steps%index.PaceInterval == 0 {
 			if sc.err = sc.s.waitForPace(); sc.err != nil {
 				return false
 			}
@@ -265,7 +265,7 @@ func (sc *scanner) decodeState(c index.Cursor, here bool) bool {
 				return nil
 			}
 			if st, err = base.ParseState(v, sc.agentOf); err == nil {
-				sc.s.generations.Settle(&st, sc.row.Graph)
+				sc.s.generations.SettleState(&st, sc.row.Graph)
 				sc.state, sc.stateBytes = st, append(sc.stateBytes[:0], v...)
 			}
 			return err

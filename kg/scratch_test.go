@@ -49,11 +49,11 @@ func TestScratchLists(t *testing.T) {
 	give := func(keys int) {
 		o := &index.Overlay{}
 		for range keys {
-			o.Unread = append(o.Unread, index.KeyWrite{"k", index.PlainKey})
+			o.Pending = append(o.Pending, index.KeyWrite{"k", index.PlainKey})
 		}
-		o.Unread = slices.Clip(o.Unread)
+		o.Pending = slices.Clip(o.Pending)
 		s.takeList(o)
-		if o.Unread != nil {
+		if o.Pending != nil {
 			t.Error("the overlay still has what the next group writes to")
 		}
 	}

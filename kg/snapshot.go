@@ -309,7 +309,7 @@ func (s *Snapshot) loadIndexed(row Row) (st base.State, err error) {
 		st, err = base.ParseState(v, s.dict.Agent)
 		return err
 	})
-	s.generations.Settle(&st, row.Graph)
+	s.generations.SettleState(&st, row.Graph)
 	if err == nil && !found && row.to != 0 && row.to <= s.oldestReadable() {
 		return st, s.errGone(row.from) // retention removed it meanwhile
 	}
@@ -540,7 +540,7 @@ func (s *Snapshot) InOrder(graph, property Term, from int64, behind ID) iter.Seq
 		if !known {
 			return
 		}
-		for row, err := range s.MatchIDs(ids, base.Place(ids, from, behind)) {
+		for row, err := range s.MatchIDs(ids, base.OrderedSeek(ids, from, behind)) {
 			if !yield(row, err) {
 				return
 			}

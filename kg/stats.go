@@ -92,7 +92,7 @@ func (s *Store) Stats() Stats {
 			st.Statements += n
 		}
 	})
-	st.Sources, st.MostBacked = h.catalogue.Backers()
+	st.Sources, st.MostBacked = h.catalogue.SourceTotals()
 	st.MaxSourceStatements, st.OverShare = s.options.MaxSourceStatements, s.overQuota.Read()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,7 +75,7 @@ type Store struct {
 	endJudging context.CancelFunc
 	recently   recentChanges // used by the committer only, as the next four
 	scratch    scratch
-	met        index.MetTerms
+	met        index.RecentTerms
 	tempo      pacing
 	ahead      *group                // executed, and being appended to the log; nil for none
 	entry      *logentry.EntryWriter // of the append in progress
@@ -166,7 +166,7 @@ func Open(dir string, o Options) (*Store, error) {
 	s.judging, s.endJudging = context.WithCancel(context.Background())
 	if err := s.open(); err != nil {
 		s.endJudging()
-		return nil, errors.Join(d.New.Failed(err), s.closeContents(), d.New.Remove(), d.Close())
+		return nil, errors.Join(d.New.WrapError(err), s.closeContents(), d.New.Remove(), d.Close())
 	}
 	d.New = nil // creation is complete
 	s.stopped.Add(3)
@@ -387,7 +387,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 		v.At = newest
 	}
 	v.Principal.Normalise()
-	if err := v.Doubting(s.options.Distrust); err != nil {
+	if err := v.ApplyDistrust(s.options.Distrust); err != nil {
 		release()
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func (w *Sweep) To(q IDQuad) {
 
 // seekForward moves a cursor to the first key at or behind key, unless it is there already.
 func seekForward(c index.Cursor, key []byte) {
-	for range index.MaxSteps {
+	for range index.MaxStepsBeforeSeek {
 		if !c.Valid() || bytes.Compare(c.Key(), key) >= 0 {
 			return
 		}

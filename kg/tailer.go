@@ -234,7 +234,7 @@ func (r *ring) get(rev Revision) *Commit {
 // commitSize estimates the memory of a commit.
 func commitSize(c *Commit) int {
 	const perChange, perAssertion = 400, 120
-	n := 300 + len(c.Justification) + logentry.GenerationAtMost(c)
+	n := 300 + len(c.Justification) + logentry.GenerationSizeBound(c)
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		q := &ch.Quad

@@ -77,7 +77,7 @@ func (tx *Tx) Revision() Revision { return tx.revision }
 func (tx *Tx) Time() time.Time { return tx.time }
 
 // TimeTerm returns the time of the commit as a literal.
-func (tx *Tx) TimeTerm() Term { return tx.w.TermOf(tx.time) }
+func (tx *Tx) TimeTerm() Term { return tx.w.TimeTerm(tx.time) }
 
 // Apply applies a patch of the caller, after checking its rights. An error undoes the whole
 // update and is returned by Update unless the function returns another one. A patch without
@@ -219,8 +219,8 @@ func errNoGraph(graph Term) *Error {
 
 // hasStatements reports whether the graph has any statement.
 func (tx *Tx) hasStatements(graph Term) (bool, error) {
-	id, ok, err := tx.w.Dict.ID(graph)
-	return ok && err == nil && tx.catalog.Holds(tx.w.Generations.Current(id), tx.w.Deltas), err
+	id, ok, err := tx.w.Dictionary.ID(graph)
+	return ok && err == nil && tx.catalog.HasStatements(tx.w.Generations.CurrentID(id), tx.w.Deltas), err
 }
 
 // addAssertion adds an assertion. replaces holds the indexes of the changes that it replaces.
@@ -251,7 +251,7 @@ func (tx *Tx) addAssertion(p *Patch, replaces []uint32) error {
 		return tx.touchSubject(ids, p.Quad.Graph)
 	}
 	if !known {
-		tx.w.Assign(&p.Quad, &ids)
+		tx.w.AssignNumbers(&p.Quad, &ids)
 	}
 	for _, i := range replaces {
 		tx.changes[i].ReplacedBy = len(tx.changes)
@@ -271,13 +271,13 @@ func joinSources(before []Assertion, a *Assertion, timed bool) (had, same bool, 
 	if !had && len(before) >= MaxAssertions {
 		return false, false, Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
 	}
-	return had, had && old.Same(*a) && (!timed || old.Time.Equal(a.Time)), nil
+	return had, had && old.SameContent(*a) && (!timed || old.Time.Equal(a.Time)), nil
 }
 
 // assertionsAfter returns the assertions of a statement once this one is added. Most
 // statements of an update are new and share one immutable list.
 func (tx *Tx) assertionsAfter(before []Assertion, a *Assertion) []Assertion {
-	if len(before) > 0 || !a.Plain() {
+	if len(before) > 0 || !a.IsPlain() {
 		return base.WithAssertion(before, *a)
 	}
 	if len(tx.alone) == 0 || tx.alone[0].Source != a.Source || !tx.alone[0].Time.Equal(a.Time) {
@@ -339,24 +339,24 @@ func (tx *Tx) otherObjects(q *Quad) ([]Term, error) {
 		t  Term
 		id *ID
 	}{{q.Subject, &pattern.Subject}, {q.Predicate, &pattern.Predicate}, {q.Graph, &pattern.Graph}} {
-		id, ok, err := tx.w.Dict.ID(part.t)
+		id, ok, err := tx.w.Dictionary.ID(part.t)
 		if !ok || err != nil {
 			return nil, err
 		}
 		*part.id = id
 	}
-	pattern.Graph = tx.w.Generations.Current(pattern.Graph)
+	pattern.Graph = tx.w.Generations.CurrentID(pattern.Graph)
 	// GSPO has them in one run. In SPOG, statements of very many other graphs may lie between.
 	prefix, _ := keys.GSPO.AppendPrefix(nil, pattern)
 	var objects []Term
-	c := tx.w.O.Scan(prefix)
+	c := tx.w.Overlay.Scan(prefix)
 	defer c.Close()
 	for ; c.Valid(); c.Next() {
 		ids, ok := keys.GSPO.Parse(c.Key())
 		if !ok {
 			return nil, Errorf(CodeInternal, "a key of the index cannot be read: %x", c.Key())
 		}
-		object, err := tx.w.Dict.Term(ids.Object)
+		object, err := tx.w.Dictionary.Term(ids.Object)
 		if err != nil {
 			return nil, err
 		}
@@ -371,7 +371,7 @@ func (tx *Tx) otherObjects(q *Quad) ([]Term, error) {
 // recordChange appends a change to the update and applies it to the overlay.
 func (tx *Tx) recordChange(c *Change, ids IDQuad) error {
 	if g := tx.w.Generations; g != nil {
-		if w := g.Writing[g.Name(ids.Graph)]; w != nil {
+		if w := g.Writing[g.NameID(ids.Graph)]; w != nil {
 			return errBeingReplaced(c.Quad.Graph)
 		}
 	}
@@ -388,7 +388,7 @@ func (tx *Tx) recordChange(c *Change, ids IDQuad) error {
 	if err := tx.touchSubject(ids, c.Quad.Graph); err != nil {
 		return err
 	}
-	if err := tx.w.Change(c, ids, tx.revision); err != nil {
+	if err := tx.w.WriteChange(c, ids, tx.revision); err != nil {
 		return err
 	}
 	tx.changes = append(tx.changes, *c)
@@ -441,15 +441,15 @@ func (tx *Tx) checkExpected(r Revision) error {
 // LastChange returns the revision that last changed a statement of the subject in the graph
 // before this update, or 0.
 func (tx *Tx) LastChange(graph, subject Term) (Revision, error) {
-	g, known, err := tx.w.Dict.ID(graph)
+	g, known, err := tx.w.Dictionary.ID(graph)
 	if !known || err != nil {
 		return 0, err
 	}
-	s, known, err := tx.w.Dict.ID(subject)
+	s, known, err := tx.w.Dictionary.ID(subject)
 	if !known || err != nil {
 		return 0, err
 	}
-	return tx.w.LastChange(base.SubjectInGraph{tx.w.Generations.Current(g), s})
+	return tx.w.LastChange(base.SubjectInGraph{tx.w.Generations.CurrentID(g), s})
 }
 
 // Match yields the statements that match the pattern and that the caller may read, with the
@@ -468,7 +468,7 @@ func (tx *Tx) MatchOwn(p Pattern) iter.Seq2[Statement, error] {
 // CountOwn returns the number of statements that MatchOwn would yield for the predicate in the
 // graph. It reads the catalogue, not the statements.
 func (tx *Tx) CountOwn(graph, predicate Term) (uint64, error) {
-	g, known, err := tx.w.ResolveTerm(&graph, &tx.w.Graph, nil)
+	g, known, err := tx.w.ResolveTerm(&graph, &tx.w.LastGraph, nil)
 	if !known || err != nil {
 		return 0, err
 	}
@@ -478,12 +478,12 @@ func (tx *Tx) CountOwn(graph, predicate Term) (uint64, error) {
 	}
 	key := string(keys.Predicate(g, p))
 	t, _ := tx.catalog.Tallies.Get(key)
-	return t.Count + uint64(tx.w.Deltas.Of(key)), nil
+	return t.Count + uint64(tx.w.Deltas.Get(key)), nil
 }
 
 func (tx *Tx) matchStatements(p Pattern, access Access, doubts Doubts) iter.Seq2[Statement, error] {
 	s := &Snapshot{
-		kv: tx.w.O, dict: tx.w.Dict, access: access, hides: Hidden(access, tx.meta.Principal), catalogue: tx.catalog, pending: tx.w.Deltas,
+		kv: tx.w.Overlay, dict: tx.w.Dictionary, access: access, hides: Hidden(access, tx.meta.Principal), catalogue: tx.catalog, pending: tx.w.Deltas,
 		generations: tx.w.Generations,
 		view:        View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time, Doubts: doubts},
 	}

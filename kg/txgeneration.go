@@ -26,13 +26,13 @@ func (tx *Tx) beginGeneration(graph Term) (old ID, err error) {
 		return old, err
 	}
 	if !known {
-		name = tx.w.Create(graph)
+		name = tx.w.CreateTerm(graph)
 	}
 	if t := tx.w.Generations; t != nil && t.Writing[name] != nil {
 		return old, errBeingReplaced(graph)
 	}
 	tx.written = &base.WrittenGeneration{Graph: graph, Began: tx.revision}
-	return tx.w.Generations.Current(name), nil
+	return tx.w.Generations.CurrentID(name), nil
 }
 
 // continueGeneration makes the update write to a generation.
@@ -62,7 +62,7 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 			return as, err
 		}
 	}
-	a := Assertion{Source: p.Source, Time: index.Unsettled}
+	a := Assertion{Source: p.Source, Time: index.UnsettledTime}
 	had, same, err := joinSources(before.Assertions, &a, false)
 	if err != nil {
 		return as, err
@@ -71,7 +71,7 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 		return writtenAs{new: true}, tx.writeStatement(p.Quad, before, ids)
 	}
 	if !known {
-		tx.w.Assign(&p.Quad, &ids)
+		tx.w.AssignNumbers(&p.Quad, &ids)
 	}
 	return writtenAs{new: true, changed: true, restates: len(before.Assertions) > 0, backs: !had}, tx.writeStatement(p.Quad, base.State{0, tx.assertionsAfter(before.Assertions, &a)}, ids)
 }
@@ -125,9 +125,9 @@ func (tx *Tx) countGeneration(r *GraphReplacement) error {
 	}
 	tx.replaced = r
 	if r.Anew {
-		tx.w.Create(index.Placeholder(r.Began))
+		tx.w.CreateTerm(index.PlaceholderTerm(r.Began))
 	}
-	return tx.w.CountReplaced(r)
+	return tx.w.CountReplacement(r)
 }
 
 // parseLastChange parses the newest change of a subject in a graph.

@@ -148,7 +148,7 @@ func (s *Snapshot) newVersionMerge(p IDPattern, after *IDQuad) *versionMerge {
 	}
 	graphs := []ID{p.Graph}
 	if !p.Graph.IsZero() {
-		graphs = s.generations.IdsBetween(p.Graph, s.oldestReadable(), s.position.Revision)
+		graphs = s.generations.IDsBetween(p.Graph, s.oldestReadable(), s.position.Revision)
 	}
 	if after != nil {
 		m.after = m.orderKey(*after)

@@ -277,7 +277,7 @@ func (w *Watcher) yieldReplacement(c *Commit, from Position, yield func(*Event) 
 		}
 		w.moveTo(e.Position)
 	}
-	return w.s.errReplaced(c, c.Replaced.Shown(w.filter.isPartlyHidden(c.Replaced.Graph)))
+	return w.s.errReplaced(c, c.Replaced.Redacted(w.filter.isPartlyHidden(c.Replaced.Graph)))
 }
 
 // errReplaced returns the CodeResync error for a watcher of a graph that was replaced as a

@@ -81,7 +81,7 @@ func (e *Effect) computeEffect(ctx context.Context, store *kg.Store, by kg.Princ
 func (e *Effect) countChanged(list []kg.Assertion, now, then kg.Doubts) bool {
 	var visibleAfter, visibleBefore bool
 	for i := range list {
-		before, after := !now.Hide(&list[i]), !then.Hide(&list[i])
+		before, after := !now.Excludes(&list[i]), !then.Excludes(&list[i])
 		visibleBefore, visibleAfter = visibleBefore || before, visibleAfter || after
 		if before != after {
 			e.Assertions++

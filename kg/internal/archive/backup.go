@@ -74,5 +74,5 @@ func (i BackupInfo) Full() bool { return i.From == 0 }
 // Entries is how many log entries it holds.
 func (i BackupInfo) Entries() uint64 { return uint64(i.To + 1 - i.First) }
 
-// BackupSays is after how many entries progress is told.
-const BackupSays = 1024
+// ProgressInterval is after how many entries progress is told.
+const ProgressInterval = 1024

@@ -38,7 +38,7 @@ func VerifyBackup(ctx context.Context, r io.Reader, progress func(done, total ui
 // readBackup checks everything in a backup and hands it out.
 func readBackup(ctx context.Context, r io.Reader, sink backupSink, progress func(done, total uint64)) (info BackupInfo, err error) {
 	in := &backupReader{in: bufio.NewReaderSize(r, 1<<20), sum: sha256.New()}
-	if info, err = in.header(); err != nil {
+	if info, err = in.readHeader(); err != nil {
 		return info, err
 	}
 	if sink.begin != nil {
@@ -51,17 +51,17 @@ func readBackup(ctx context.Context, r io.Reader, sink backupSink, progress func
 		if err := ctx.Err(); err != nil {
 			return info, err
 		}
-		kind, content, err := in.record()
+		kind, content, err := in.readRecord()
 		if err != nil {
 			return info, err
 		}
 		if kind == BackupEnd {
-			return info, errors.Join(in.end(content), c.end())
+			return info, errors.Join(in.readEnd(content), c.checkEnd())
 		}
-		if err := c.take(kind, content, sink); err != nil {
+		if err := c.handleRecord(kind, content, sink); err != nil {
 			return info, err
 		}
-		if kind == BackupEntry && progress != nil && (c.entries%BackupSays == 0 || c.entries == info.Entries()) {
+		if kind == BackupEntry && progress != nil && (c.entries%ProgressInterval == 0 || c.entries == info.Entries()) {
 			progress(c.entries, info.Entries())
 		}
 	}
@@ -82,7 +82,7 @@ type backupChain struct {
 	hash    [32]byte // of the last entry
 }
 
-func (c *backupChain) take(kind byte, content []byte, sink backupSink) error {
+func (c *backupChain) handleRecord(kind byte, content []byte, sink backupSink) error {
 	switch kind {
 	case BackupPrefixes:
 		var prefixes map[string]string
@@ -101,14 +101,14 @@ func (c *backupChain) take(kind byte, content []byte, sink backupSink) error {
 			return sink.checkpoint(content)
 		}
 	case BackupEntry:
-		return c.entry(content, sink)
+		return c.checkEntry(content, sink)
 	default:
 		return errBackupDamaged("a record of the kind %q", kind)
 	}
 	return nil
 }
 
-func (c *backupChain) entry(raw []byte, sink backupSink) error {
+func (c *backupChain) checkEntry(raw []byte, sink backupSink) error {
 	f, err := wal.ParseFrame(raw)
 	if errors.Is(err, wal.ErrVersion) {
 		return base.Errorf(base.CodeFormatUnknown, "the backup was made by a newer koine: %w", err)
@@ -134,8 +134,8 @@ func (c *backupChain) entry(raw []byte, sink backupSink) error {
 	return nil
 }
 
-// end compares what there was with what the header promised.
-func (c *backupChain) end() error {
+// checkEnd compares what there was with what the header promised.
+func (c *backupChain) checkEnd() error {
 	switch {
 	case c.entries != c.info.Entries():
 		return errBackupDamaged("%d entries of %d", c.entries, c.info.Entries())
@@ -155,13 +155,13 @@ type backupReader struct {
 	buf     []byte
 }
 
-func (r *backupReader) header() (info BackupInfo, err error) {
+func (r *backupReader) readHeader() (info BackupInfo, err error) {
 	magic := make([]byte, len(BackupMagic)+1)
-	if err := r.fill(magic); err != nil || string(magic[:len(BackupMagic)]) != BackupMagic {
+	if err := r.readFull(magic); err != nil || string(magic[:len(BackupMagic)]) != BackupMagic {
 		return info, base.Errorf(base.CodeFormatUnknown, "this is no backup of a koine store")
 	}
 	format := int(magic[len(BackupMagic)])
-	text, err := r.bytes(maxBackupHeader)
+	text, err := r.readPart(maxBackupHeader)
 	if err == nil {
 		err = json.Unmarshal(text, &info)
 	}
@@ -179,13 +179,13 @@ func (r *backupReader) header() (info BackupInfo, err error) {
 	return info, nil
 }
 
-// record reads one; its content is valid until the next.
-func (r *backupReader) record() (kind byte, content []byte, err error) {
+// readRecord reads one; its content is valid until the next.
+func (r *backupReader) readRecord() (kind byte, content []byte, err error) {
 	var k [1]byte
-	if err := r.fill(k[:]); err != nil {
+	if err := r.readFull(k[:]); err != nil {
 		return 0, nil, err
 	}
-	content, err = r.bytes(maxBackupRecord)
+	content, err = r.readPart(maxBackupRecord)
 	r.records++
 	if err == nil && k[0] == BackupEntry {
 		content = bytes.Clone(content) // kept by who gathers entries
@@ -193,8 +193,8 @@ func (r *backupReader) record() (kind byte, content []byte, err error) {
 	return k[0], content, err
 }
 
-// end reads the checksum and makes sure that nothing follows.
-func (r *backupReader) end(content []byte) error {
+// readEnd reads the checksum and makes sure that nothing follows.
+func (r *backupReader) readEnd(content []byte) error {
 	if n, k := binary.Uvarint(content); k <= 0 || n != r.records-1 { // the end is one too
 		return errBackupDamaged("%d records of %d", r.records-1, n)
 	}
@@ -212,7 +212,7 @@ func (r *backupReader) end(content []byte) error {
 	return nil
 }
 
-func (r *backupReader) bytes(most int) ([]byte, error) {
+func (r *backupReader) readPart(most int) ([]byte, error) {
 	n, err := binary.ReadUvarint(summedBytes{r})
 	if err != nil {
 		return nil, readError(err)
@@ -224,10 +224,10 @@ func (r *backupReader) bytes(most int) ([]byte, error) {
 		r.buf = make([]byte, n)
 	}
 	r.buf = r.buf[:n]
-	return r.buf, r.fill(r.buf)
+	return r.buf, r.readFull(r.buf)
 }
 
-func (r *backupReader) fill(b []byte) error {
+func (r *backupReader) readFull(b []byte) error {
 	_, err := io.ReadFull(r.in, b)
 	r.sum.Write(b)
 	return readError(err)

@@ -80,15 +80,15 @@ func WriteSummed(path string, write func(io.Writer) error) (err error) {
 
 type CheckpointWriter struct {
 	Ctx     context.Context
-	Z       *zstd.Encoder
+	Out     *zstd.Encoder
 	Records uint64
 	buf     []byte
 }
 
-// BackedRecord is that of the count of a source. Where there is none they are
+// SourceCountRecord is that of the count of a source. Where there is none they are
 // counted when the checkpoint is read: it may be of an earlier form, whose counts
 // ('B') did not have what the entries of journals say.
-const BackedRecord = 'Q'
+const SourceCountRecord = 'Q'
 
 // section is a part of the index that a checkpoint keeps.
 type section struct {
@@ -106,42 +106,42 @@ var Sections = []section{
 	{'L', keys.LastPrefix()},
 	{'C', []byte{keys.PrefixPredicate}},
 	{'D', []byte{keys.PrefixClass}},
-	{BackedRecord, []byte{keys.PrefixSource}},
+	{SourceCountRecord, []byte{keys.PrefixSource}},
 	{'G', keys.LanguagePrefix()},
 	{'H', keys.DatatypePrefix()},
 	{'I', keys.IdempotencyPrefix()},
 	{'N', keys.GenerationPrefix()},
 }
 
-func (w *CheckpointWriter) All(kv index.KV) error {
+func (w *CheckpointWriter) WriteAll(kv index.KV) error {
 	for _, sec := range Sections {
-		if err := w.section(kv, sec.Kind, sec.Prefix); err != nil {
+		if err := w.writeSection(kv, sec.Kind, sec.Prefix); err != nil {
 			return err
 		}
 	}
-	return w.Record('E', binary.AppendUvarint(nil, w.Records), nil)
+	return w.WriteRecord('E', binary.AppendUvarint(nil, w.Records), nil)
 }
 
-func (w *CheckpointWriter) section(kv index.KV, kind byte, prefix []byte) error {
+func (w *CheckpointWriter) writeSection(kv index.KV, kind byte, prefix []byte) error {
 	c := kv.Scan(prefix)
 	defer c.Close()
 	for ; c.Valid(); c.Next() {
-		err := c.Value(func(v []byte) error { return w.Record(kind, c.Key()[1:], v) })
+		err := c.Value(func(v []byte) error { return w.WriteRecord(kind, c.Key()[1:], v) })
 		if err != nil {
 			return err
 		}
-		if w.Records++; w.Records%index.CheckEvery == 0 && w.Ctx.Err() != nil {
+		if w.Records++; w.Records%index.PaceInterval == 0 && w.Ctx.Err() != nil {
 			return w.Ctx.Err()
 		}
 	}
 	return nil
 }
 
-func (w *CheckpointWriter) Record(kind byte, key, value []byte) error {
+func (w *CheckpointWriter) WriteRecord(kind byte, key, value []byte) error {
 	w.buf = append(w.buf[:0], kind)
 	w.buf = codec.AppendBytes(w.buf, key)
 	w.buf = codec.AppendBytes(w.buf, value)
-	_, err := w.Z.Write(w.buf)
+	_, err := w.Out.Write(w.buf)
 	return err
 }
 

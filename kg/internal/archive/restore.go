@@ -48,16 +48,16 @@ func Restore(ctx context.Context, dir string, backups []io.Reader, o RestoreOpti
 		return info, err
 	}
 	for i, in := range backups {
-		if err = r.one(ctx, in); err != nil {
+		if err = r.restoreOne(ctx, in); err != nil {
 			err = fmt.Errorf("backup %d of %d: %w", i+1, len(backups), err)
 			break
 		}
 	}
 	if err = errors.Join(err, r.wal.Close()); err == nil {
-		err = r.finish()
+		err = r.writeSmallFiles()
 	}
 	if err != nil {
-		err = errors.Join(r.new.Failed(err), r.undo())
+		err = errors.Join(r.newStore.WrapError(err), r.undo())
 	}
 	return r.info, errors.Join(err, datadir.Unlock(r.lock))
 }
@@ -67,11 +67,11 @@ type restore struct {
 	dir      string
 	options  RestoreOptions
 	lock     *os.File
-	new      *datadir.NewStore
+	newStore *datadir.NewStore
 	wal      *wal.Log
 	epoch    base.Epoch
 	info     BackupInfo // of what has been restored
-	any      bool
+	started  bool
 	prefixes map[string]string
 	batch    []wal.Frame
 	bytes    int
@@ -97,29 +97,29 @@ func newRestore(dir string, o RestoreOptions) (_ *restore, err error) {
 		e.Hint = "restore into a new directory; nothing that is there is ever written over"
 		return nil, e
 	}
-	r := &restore{dir: dir, options: o, new: made}
+	r := &restore{dir: dir, options: o, newStore: made}
 	_, _ = rand.Read(r.epoch[:]) // never fails
-	if r.lock, err = os.OpenFile(r.join(datadir.LockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
+	if r.lock, err = os.OpenFile(r.pathOf(datadir.LockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
 	if err := unix.Flock(int(r.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(err, r.lock.Close()) // another process has taken the directory
 	}
-	if r.wal, err = wal.Open(r.join(datadir.LogName), wal.Options{Logger: o.Logger}); err != nil {
-		return nil, errors.Join(made.Failed(err), r.undo(), datadir.Unlock(r.lock))
+	if r.wal, err = wal.Open(r.pathOf(datadir.LogName), wal.Options{Logger: o.Logger}); err != nil {
+		return nil, errors.Join(made.WrapError(err), r.undo(), datadir.Unlock(r.lock))
 	}
 	return r, nil
 }
 
-func (r *restore) join(name string) string { return filepath.Join(r.dir, name) }
+func (r *restore) pathOf(name string) string { return filepath.Join(r.dir, name) }
 
-// one reads one backup into the directory.
-func (r *restore) one(ctx context.Context, in io.Reader) error {
+// restoreOne reads one backup into the directory.
+func (r *restore) restoreOne(ctx context.Context, in io.Reader) error {
 	_, err := readBackup(ctx, in, backupSink{
-		begin:      r.begin,
+		begin:      r.beginBackup,
 		prefixes:   func(p map[string]string) error { r.prefixes = p; return nil },
-		checkpoint: r.checkpoint,
-		entry:      r.entry,
+		checkpoint: r.addCheckpointPiece,
+		entry:      r.addEntry,
 	}, r.options.Progress)
 	if err == nil {
 		err = r.flush()
@@ -127,30 +127,30 @@ func (r *restore) one(ctx context.Context, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return r.keepCheckpoint()
+	return r.installCheckpoint()
 }
 
-// begin compares a backup with what was restored before it.
-func (r *restore) begin(info BackupInfo) error {
+// beginBackup compares a backup with what was restored before it.
+func (r *restore) beginBackup(info BackupInfo) error {
 	switch {
-	case !r.any && !info.Full():
+	case !r.started && !info.Full():
 		return base.Errorf(base.CodeInvalid, "it follows on revision %d: the first one must be a full backup", info.From)
-	case r.any && info.Full():
+	case r.started && info.Full():
 		return base.Errorf(base.CodeInvalid, "it is a full backup: restore it by itself")
-	case r.any && info.Epoch != r.info.Epoch:
+	case r.started && info.Epoch != r.info.Epoch:
 		return base.Errorf(base.CodeInvalid, "it is of another store")
-	case r.any && (info.From != r.info.To || info.FromHash != r.info.ToHash):
+	case r.started && (info.From != r.info.To || info.FromHash != r.info.ToHash):
 		return base.Errorf(base.CodeInvalid, "it follows on revision %d, and the one before it ends with revision %d", info.From, r.info.To)
 	}
-	if r.any {
+	if r.started {
 		info.Checkpoint, info.First = r.info.Checkpoint, r.info.First
 	}
 	info.From, info.FromHash = 0, ""
-	r.any, r.info = true, info
+	r.started, r.info = true, info
 	return nil
 }
 
-func (r *restore) entry(f wal.Frame) error {
+func (r *restore) addEntry(f wal.Frame) error {
 	r.batch, r.bytes = append(r.batch, f), r.bytes+len(f.Raw)
 	if r.bytes < restoreBatch {
 		return nil
@@ -164,13 +164,13 @@ func (r *restore) flush() error {
 	return err
 }
 
-// checkpoint takes a piece of the checkpoint in.
-func (r *restore) checkpoint(piece []byte) (err error) {
+// addCheckpointPiece takes a piece of the checkpoint in.
+func (r *restore) addCheckpointPiece(piece []byte) (err error) {
 	if r.partial == nil {
-		if err := os.MkdirAll(r.join(datadir.CheckpointName), 0o700); err != nil {
+		if err := os.MkdirAll(r.pathOf(datadir.CheckpointName), 0o700); err != nil {
 			return err
 		}
-		if r.partial, err = os.OpenFile(r.join(datadir.CheckpointName+"/restored.tmp"), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600); err != nil {
+		if r.partial, err = os.OpenFile(r.pathOf(datadir.CheckpointName+"/restored.tmp"), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600); err != nil {
 			return err
 		}
 	}
@@ -178,41 +178,41 @@ func (r *restore) checkpoint(piece []byte) (err error) {
 	return err
 }
 
-// keepCheckpoint gives the checkpoint the epoch of this directory.
-func (r *restore) keepCheckpoint() error {
+// installCheckpoint gives the checkpoint the epoch of this directory.
+func (r *restore) installCheckpoint() error {
 	if r.partial == nil {
 		return nil
 	}
-	path := CheckpointPath(r.join(datadir.CheckpointName), r.info.Checkpoint)
+	path := CheckpointPath(r.pathOf(datadir.CheckpointName), r.info.Checkpoint)
 	err := adoptCheckpoint(r.partial, path, r.epoch, r.info.Checkpoint)
 	err = errors.Join(err, r.partial.Close(), datadir.RemoveFile(r.partial.Name()))
 	r.partial = nil
 	return err
 }
 
-// finish writes the small files. The one that makes a store of the directory is
+// writeSmallFiles writes the small files. The one that makes a store of the directory is
 // the last.
-func (r *restore) finish() error {
+func (r *restore) writeSmallFiles() error {
 	if r.info.Floor > 0 {
-		if err := datadir.WriteHistory(r.join(datadir.HistoryName), r.info.Floor); err != nil {
+		if err := datadir.WriteHistory(r.pathOf(datadir.HistoryName), r.info.Floor); err != nil {
 			return err
 		}
 	}
 	d := &datadir.Directory{Path: r.dir}
 	if len(r.prefixes) > 0 {
-		if err := base.ValidKept(r.prefixes); err != nil {
+		if err := base.ValidPrefixes(r.prefixes); err != nil {
 			return err
 		}
-		if err := d.KeepPrefixes(r.prefixes); err != nil {
+		if err := d.WritePrefixes(r.prefixes); err != nil {
 			return err
 		}
 	}
 	secret := make([]byte, datadir.SecretBytes)
 	_, _ = rand.Read(secret) // never fails
-	if err := datadir.WriteFile(r.join(datadir.SecretName), secret); err != nil {
+	if err := datadir.WriteFile(r.pathOf(datadir.SecretName), secret); err != nil {
 		return err
 	}
-	return datadir.WriteFormat(r.join(datadir.FormatName), r.epoch, secret, r.info.upgradingFrom())
+	return datadir.WriteFormat(r.pathOf(datadir.FormatName), r.epoch, secret, r.info.upgradingFrom())
 }
 
 // undo empties the directory again, and removes it if it was made.
@@ -222,9 +222,9 @@ func (r *restore) undo() error {
 	}
 	entries, err := os.ReadDir(r.dir)
 	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(r.join(e.Name())))
+		err = errors.Join(err, os.RemoveAll(r.pathOf(e.Name())))
 	}
-	return errors.Join(err, r.new.RemoveDirs())
+	return errors.Join(err, r.newStore.RemoveDirs())
 }
 
 // adoptCheckpoint checks a checkpoint, which must be of this revision, and writes

@@ -123,17 +123,17 @@ var Parts = IRI(OwnVocabulary + "parts")
 // How many there are says which is the oldest that is.
 var Evicted = IRI(OwnVocabulary + "evicted")
 
-// IsShared tells whether a statement counts for the share of its sources.
-func IsShared(predicate, graph Term) bool {
+// CountsForQuota tells whether a statement counts for the share of its sources.
+func CountsForQuota(predicate, graph Term) bool {
 	return !IsOwnGraph(graph) || predicate == Parts && strings.HasPrefix(graph.value, JournalGraphPrefix)
 }
 
 // IsOwnGraph tells whether koine keeps the graph for itself.
 func IsOwnGraph(graph Term) bool { return strings.HasPrefix(graph.value, OwnGraphPrefix) }
 
-// Decides tells whether something may be decided by what the graph holds: it is
+// IsControlGraph tells whether something may be decided by what the graph holds: it is
 // one of koine's own, and no journal.
-func Decides(graph Term) bool {
+func IsControlGraph(graph Term) bool {
 	return IsOwnGraph(graph) && !strings.HasPrefix(graph.value, JournalGraphPrefix)
 }
 
@@ -153,8 +153,8 @@ func Reserved(q Quad) bool {
 // nobody; not changed once it is given out.
 type Doubts map[AgentID]time.Time
 
-// Hide tells whether the assertion is one that does not count.
-func (d Doubts) Hide(a *Assertion) bool {
+// Excludes tells whether the assertion is one that does not count.
+func (d Doubts) Excludes(a *Assertion) bool {
 	since, doubted := d[a.Source]
 	return doubted && !a.Time.Before(since)
 }
@@ -180,8 +180,8 @@ type TrustAll struct{}
 func (TrustAll) Doubted() Doubts                               { return nil }
 func (TrustAll) DoubtsChanged(after Revision) (bool, Revision) { return false, after }
 
-// Doubting fills in whose assertions the view leaves out.
-func (v *View) Doubting(d Distrust) error {
+// ApplyDistrust fills in whose assertions the view leaves out.
+func (v *View) ApplyDistrust(d Distrust) error {
 	v.Doubts = nil
 	if !v.Doubted {
 		v.Doubts = d.Doubted()

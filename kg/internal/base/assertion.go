@@ -8,8 +8,8 @@ import (
 	"koine/kg/internal/codec"
 )
 
-// Same tells whether two assertions of one source say the same.
-func (a Assertion) Same(b Assertion) bool {
+// SameContent tells whether two assertions of one source say the same.
+func (a Assertion) SameContent(b Assertion) bool {
 	return a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance)
 }
 
@@ -19,15 +19,15 @@ func EqualAssertions(a, b []Assertion) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].Source != b[i].Source || !a[i].Same(b[i]) || a[i].Revision != b[i].Revision || !a[i].Time.Equal(b[i].Time) {
+		if a[i].Source != b[i].Source || !a[i].SameContent(b[i]) || a[i].Revision != b[i].Revision || !a[i].Time.Equal(b[i].Time) {
 			return false
 		}
 	}
 	return true
 }
 
-// Plain tells whether it says no more than who asserts and when.
-func (a *Assertion) Plain() bool {
+// IsPlain tells whether it says no more than who asserts and when.
+func (a *Assertion) IsPlain() bool {
 	return !a.HasCertainty && a.Provenance == nil && a.Validity.IsZero()
 }
 

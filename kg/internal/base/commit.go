@@ -69,9 +69,9 @@ type GraphReplacement struct {
 	Sources []SourceShare // by how much what they back changed
 }
 
-// Shown is the replacement for a reader; partial tells that some of the graph may be
+// Redacted is the replacement for a reader; partial tells that some of the graph may be
 // hidden from it. How it was written is nobody's matter.
-func (r *GraphReplacement) Shown(partial bool) *GraphReplacement {
+func (r *GraphReplacement) Redacted(partial bool) *GraphReplacement {
 	if partial || r.Uncounted {
 		return &GraphReplacement{Graph: r.Graph, Uncounted: true}
 	}

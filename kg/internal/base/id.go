@@ -38,7 +38,7 @@ func InlineID(t Term) (ID, bool) {
 	case t.kind == KindIRI && strings.HasPrefix(t.value, orderedPrefix):
 		n, err := strconv.ParseUint(t.value[len(orderedPrefix):], 10, 8)
 		return keys.Ordered(uint8(n)), err == nil && t == Ordered(uint8(n))
-	case t.kind != KindLiteral || t.lang() != "":
+	case t.kind != KindLiteral || t.langTag() != "":
 		return id, false
 	case t.ExplicitDatatype() == "":
 		if len(t.value) > keys.MaxInlineString {
@@ -173,8 +173,8 @@ func AppendTerm(dst []byte, t Term) []byte {
 		dst = append(dst, FormIRI)
 	case t.kind == KindBlank:
 		dst = append(dst, formBlank)
-	case t.lang() != "":
-		dst = codec.AppendString(append(dst, FormLang), t.lang())
+	case t.langTag() != "":
+		dst = codec.AppendString(append(dst, FormLang), t.langTag())
 	case t.ExplicitDatatype() == "":
 		dst = append(dst, formPlain)
 	case strings.HasPrefix(t.ExplicitDatatype(), XSD):
@@ -200,17 +200,17 @@ func ParseTerm(record []byte) (Term, error) {
 	case formPlain:
 		t.kind = KindLiteral
 	case FormLang:
-		t = Term{kind: KindLiteral, of: Tagged(r.String())}
-		if t.lang() == "" {
+		t = Term{kind: KindLiteral, literalKind: Tagged(r.String())}
+		if t.langTag() == "" {
 			r.Fail()
 		}
 	case FormXSD:
-		t = Term{kind: KindLiteral, of: XSD + r.String()}
+		t = Term{kind: KindLiteral, literalKind: XSD + r.String()}
 		if t.ExplicitDatatype() == XSDString {
 			r.Fail()
 		}
 	case FormTyped:
-		t = Term{kind: KindLiteral, of: r.String()}
+		t = Term{kind: KindLiteral, literalKind: r.String()}
 		if t.ExplicitDatatype() == "" || strings.HasPrefix(t.ExplicitDatatype(), XSD) {
 			r.Fail()
 		}

@@ -84,7 +84,7 @@ func checkIRI(s string) error {
 		}
 	}
 	for _, part := range [...]struct{ text, also, name string }{{path, "/", "path"}, {query, "/?", "query"}, {fragment, "/?", "fragment"}} {
-		if at := forbidden(part.text, ":@"+part.also, part.name == "query"); at >= 0 {
+		if at := forbiddenAt(part.text, ":@"+part.also, part.name == "query"); at >= 0 {
 			return forbiddenIn(s, part.text[at:], part.name)
 		}
 	}
@@ -95,7 +95,7 @@ func checkAuthority(iri, authority string) error {
 	host := authority
 	if n := strings.LastIndexByte(authority, '@'); n >= 0 {
 		host = authority[n+1:]
-		if at := forbidden(authority[:n], ":", false); at >= 0 {
+		if at := forbiddenAt(authority[:n], ":", false); at >= 0 {
 			return forbiddenIn(iri, authority[at:], "authority")
 		}
 	}
@@ -106,12 +106,12 @@ func checkAuthority(iri, authority string) error {
 		host = host[:n]
 	}
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
-		if inner := host[1 : len(host)-1]; inner == "" || forbidden(inner, ":", false) >= 0 || strings.ContainsAny(inner, "%") {
+		if inner := host[1 : len(host)-1]; inner == "" || forbiddenAt(inner, ":", false) >= 0 || strings.ContainsAny(inner, "%") {
 			return Errorf(CodeInvalid, "%q is not an IRI: %q is no address", Clip(iri), Clip(host))
 		}
 		return nil
 	}
-	if at := forbidden(host, "", false); at >= 0 {
+	if at := forbiddenAt(host, "", false); at >= 0 {
 		return forbiddenIn(iri, host[at:], "authority")
 	}
 	return nil
@@ -127,10 +127,10 @@ func forbiddenIn(iri, at, part string) error {
 	return e
 }
 
-// forbidden is where the first character stands that cannot stand in a part of an IRI,
+// forbiddenAt is where the first character stands that cannot stand in a part of an IRI,
 // -1 for none. Beside ipchar without ":" and "@" it may have those of also, and where
 // private is true those of iprivate.
-func forbidden(s, also string, private bool) int {
+func forbiddenAt(s, also string, private bool) int {
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {
@@ -223,7 +223,7 @@ func FixIRI(s string) string {
 func encodeForbidden(s, also string, private bool) string {
 	var out []byte
 	for {
-		at := forbidden(s, also, private)
+		at := forbiddenAt(s, also, private)
 		if at < 0 {
 			return string(append(out, s...))
 		}

@@ -52,11 +52,11 @@ func literalFromJSON(raw []byte, datatype, lang string) (Term, error) {
 		if datatype == RDFLangString {
 			return Term{}, Errorf(CodeInvalid, "rdf:langString needs a language").At("language")
 		}
-		return checked(Typed(s, datatype))
+		return checkTerm(Typed(s, datatype))
 	case c == 't' || c == 'f':
 		b, err := strconv.ParseBool(string(raw))
 		if err != nil || datatype != "" && datatype != XSDBoolean && datatype != XSDString {
-			return Term{}, misfit(string(raw), datatype)
+			return Term{}, checkFits(string(raw), datatype)
 		}
 		if datatype == XSDString {
 			return String(string(raw)), nil
@@ -73,7 +73,7 @@ func numberFromJSON(text, datatype string) (Term, error) {
 		return Term{}, Errorf(CodeInvalid, "%q is not a number", Clip(text)).At("value")
 	}
 	if datatype != "" {
-		return checked(Typed(text, datatype))
+		return checkTerm(Typed(text, datatype))
 	}
 	if !strings.ContainsAny(text, ".eE") {
 		if text == "-0" {
@@ -178,14 +178,14 @@ func (t Term) FitsDatatype() bool {
 	return form == nil || form.MatchString(t.value)
 }
 
-func checked(t Term) (Term, error) {
+func checkTerm(t Term) (Term, error) {
 	if !t.FitsDatatype() {
-		return Term{}, misfit(t.value, t.ExplicitDatatype())
+		return Term{}, checkFits(t.value, t.ExplicitDatatype())
 	}
 	return t, nil
 }
 
-func misfit(value, datatype string) error {
+func checkFits(value, datatype string) error {
 	return Errorf(CodeInvalid, "%q is not a value of the type %s", Clip(value), Clip(datatype)).At("type")
 }
 

@@ -165,8 +165,8 @@ type PrefixesFile struct {
 	Checksum string            `json:"checksum"` // CRC-32C of the prefixes as JSON, in hexadecimal
 }
 
-// ValidKept checks the prefixes of a file.
-func ValidKept(prefixes map[string]string) error {
+// ValidPrefixes checks the prefixes of a file.
+func ValidPrefixes(prefixes map[string]string) error {
 	if n := len(prefixes); n > MaxKeptPrefixes {
 		return Errorf(CodeLimitExceeded, "%d prefixes are more than the %d that a store keeps", n, MaxKeptPrefixes)
 	}

@@ -58,8 +58,8 @@ func (p Principal) HasRole(role string) bool { return slices.Contains(p.Roles, r
 // what is between some agents only asks for MethodOpen too.
 func (p Principal) IsAdmin() bool { return p.Trusted() || p.HasRole(RoleAdmin) }
 
-// confined tells whether the principal has roles, and only some of these.
-func (p Principal) confined(to ...string) bool {
+// confinedTo tells whether the principal has roles, and only some of these.
+func (p Principal) confinedTo(to ...string) bool {
 	if p.Trusted() || len(p.Roles) == 0 {
 		return false
 	}
@@ -75,7 +75,7 @@ func (p Principal) confined(to ...string) bool {
 // all of its roles are RoleReader, RoleMetrics or RoleBackup. Without roles it may write
 // what its agent may.
 func (p Principal) CheckWrite() error {
-	if !p.confined(RoleReader, RoleMetrics, RoleBackup) {
+	if !p.confinedTo(RoleReader, RoleMetrics, RoleBackup) {
 		return nil
 	}
 	e := Errorf(CodePermissionDenied, "a credential with no role but %s changes nothing", strings.Join(p.Roles, ", "))
@@ -86,7 +86,7 @@ func (p Principal) CheckWrite() error {
 // CheckRead returns CodePermissionDenied if the principal reads nothing: RoleBackup is
 // its only role.
 func (p Principal) CheckRead() error {
-	if !p.confined(RoleBackup) {
+	if !p.confinedTo(RoleBackup) {
 		return nil
 	}
 	return Errorf(CodePermissionDenied, "a credential with no role but %s takes backups and does nothing else", RoleBackup)
@@ -181,7 +181,7 @@ func (a AgentID) WellFormed() error {
 		ok = ok && strings.Trim(name, ".") != "" && !strings.ContainsFunc(name, notInName)
 	} else {
 		scheme, rest, _ := strings.Cut(string(a), ":")
-		ok = ok && (IsScheme(scheme) || strings.HasPrefix(rest, "//")) && !strings.ContainsFunc(rest, misleading)
+		ok = ok && (IsScheme(scheme) || strings.HasPrefix(rest, "//")) && !strings.ContainsFunc(rest, isMisleading)
 	}
 	if !ok {
 		e := Errorf(CodeInvalid, "%+q "+agentIDWanted, Clip(string(a)))
@@ -196,9 +196,9 @@ func notInName(r rune) bool {
 	return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) && !strings.ContainsRune("-._~@+", r)
 }
 
-// misleading tells whether a character is not seen, or changes how others are seen:
+// isMisleading tells whether a character is not seen, or changes how others are seen:
 // control and format characters, direction marks among them, and variation selectors.
-func misleading(r rune) bool {
+func isMisleading(r rune) bool {
 	return unicode.In(r, unicode.C, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 

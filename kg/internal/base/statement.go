@@ -131,7 +131,7 @@ func (q Quad) Valid(check func(Term) error) error {
 	if err := check(q.Subject); err != nil {
 		return AsError(err).At("subject")
 	}
-	if err := q.Says(check); err != nil {
+	if err := q.ValidPredicateObject(check); err != nil {
 		return err
 	}
 	return ValidGraph(q.Graph, check)
@@ -152,8 +152,8 @@ func ErrNamesNoGraph() *Error {
 	return Errorf(CodeInvalid, "a graph is named by an IRI or a blank node").At("graph")
 }
 
-// Says is valid of what is said of the subject.
-func (q *Quad) Says(check func(Term) error) error {
+// ValidPredicateObject is valid of what is said of the subject.
+func (q *Quad) ValidPredicateObject(check func(Term) error) error {
 	switch {
 	case q.Predicate.kind != KindIRI:
 		return Errorf(CodeInvalid, "a predicate is an IRI").At("predicate")
@@ -169,12 +169,12 @@ func (q *Quad) Says(check func(Term) error) error {
 	return nil
 }
 
-// Place is a quad that all with a lower number come before, and those with this number
+// OrderedSeek is a quad that all with a lower number come before, and those with this number
 // whose subjects are not behind the given one.
-func Place(p IDPattern, number int64, subject ID) *IDQuad {
+func OrderedSeek(p IDPattern, number int64, subject ID) *IDQuad {
 	return &IDQuad{Graph: p.Graph, Predicate: p.Predicate, Object: keys.FromInt(keys.TagInteger, number), Subject: subject}
 }
 
-func (q Quad) Show() string {
+func (q Quad) ClippedString() string {
 	return Clip(fmt.Sprintf("%s %s %s %s", q.Subject, q.Predicate, q.Object, q.Graph))
 }

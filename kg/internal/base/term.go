@@ -66,20 +66,20 @@ const MaxLiteralKindBytes = 1 << 10
 type Term struct {
 	kind  Kind
 	value string
-	// of is what literal it is: its datatype, or '@' and its language tag in lower
+	// literalKind is what literal it is: its datatype, or '@' and its language tag in lower
 	// case (RDF 1.1 Concepts, section 3.3), "" for xsd:string. It is one text because
 	// terms are many, and copied all the time. How a tag is spelled follows from its
 	// lower case: see canonicalTag.
-	of string
+	literalKind string
 }
 
 // taggedWith is what a literal is that has a language tag.
 const taggedWith = "@"
 
-// lang is the language tag of a literal, or "".
-func (t Term) lang() string {
-	if strings.HasPrefix(t.of, taggedWith) {
-		return t.of[len(taggedWith):]
+// langTag is the language tag of a literal, or "".
+func (t Term) langTag() string {
+	if strings.HasPrefix(t.literalKind, taggedWith) {
+		return t.literalKind[len(taggedWith):]
 	}
 	return ""
 }
@@ -87,10 +87,10 @@ func (t Term) lang() string {
 // ExplicitDatatype is the datatype of a literal that has one of its own: "" stands for
 // xsd:string, or for rdf:langString where there is a language tag.
 func (t Term) ExplicitDatatype() string {
-	if strings.HasPrefix(t.of, taggedWith) {
+	if strings.HasPrefix(t.literalKind, taggedWith) {
 		return ""
 	}
-	return t.of
+	return t.literalKind
 }
 
 // DefaultGraph names the graph that has no name.
@@ -109,13 +109,13 @@ func String(text string) Term { return Term{kind: KindLiteral, value: text} }
 // LiteralOfKind returns the literal with a lexical form whose literal kind is known: a
 // datatype other than xsd:string, "@" and a language tag in lower case, or "".
 func LiteralOfKind(value, kind string) Term {
-	return Term{kind: KindLiteral, value: value, of: kind}
+	return Term{kind: KindLiteral, value: value, literalKind: kind}
 }
 
 // LangString is a literal with a language tag (BCP 47). Tags that differ in case only
 // give one term.
 func LangString(text, lang string) Term {
-	return Term{kind: KindLiteral, value: text, of: Tagged(strings.ToLower(lang))}
+	return Term{kind: KindLiteral, value: text, literalKind: Tagged(strings.ToLower(lang))}
 }
 
 // Typed is a literal with this lexical form and datatype IRI.
@@ -126,7 +126,7 @@ func Typed(lexical, datatype string) Term {
 	if strings.HasPrefix(datatype, taggedWith) {
 		datatype = "<" + datatype + ">" // which is no IRI either
 	}
-	return Term{kind: KindLiteral, value: lexical, of: datatype}
+	return Term{kind: KindLiteral, value: lexical, literalKind: datatype}
 }
 
 // Tagged is what a literal with a language tag is; without one it is a plain text.
@@ -167,25 +167,25 @@ func (t Term) IsLiteral() bool { return t.kind == KindLiteral }
 
 // LiteralKind returns the kind of a literal in one text: its datatype, "@" and its
 // language tag in lower case, or "" for xsd:string.
-func (t Term) LiteralKind() string { return t.of }
+func (t Term) LiteralKind() string { return t.literalKind }
 
 // Value is the IRI's text, the blank node's label, or the lexical form.
 func (t Term) Value() string { return t.value }
 
 // Lang is the language tag of a literal as RFC 5646 spells it ("en-GB", "zh-Hant"), or
 // "".
-func (t Term) Lang() string { return canonicalTag(t.lang()) }
+func (t Term) Lang() string { return canonicalTag(t.langTag()) }
 
 // LangKey is the language tag of a literal in lower case, by which tags are compared, or
 // "".
-func (t Term) LangKey() string { return t.lang() }
+func (t Term) LangKey() string { return t.langTag() }
 
 // Datatype is the datatype IRI of a literal, and "" for any other term.
 func (t Term) Datatype() string {
 	switch {
 	case t.kind != KindLiteral:
 		return ""
-	case t.lang() != "":
+	case t.langTag() != "":
 		return RDFLangString
 	case t.ExplicitDatatype() == "":
 		return XSDString
@@ -213,7 +213,7 @@ func (t Term) String() string {
 		return "_:" + t.value
 	case KindLiteral:
 		s := quote(t.value)
-		if t.lang() != "" {
+		if t.langTag() != "" {
 			return s + "@" + t.Lang()
 		}
 		if t.ExplicitDatatype() != "" {
@@ -238,11 +238,11 @@ func (t Term) Compare(u Term) int {
 	if c := cmp.Compare(t.ExplicitDatatype(), u.ExplicitDatatype()); c != 0 {
 		return c
 	}
-	return cmp.Compare(t.lang(), u.lang())
+	return cmp.Compare(t.langTag(), u.langTag())
 }
 
 // TextBytes is the length of all that is written of a term.
-func (t Term) TextBytes() int { return len(t.value) + len(t.of) }
+func (t Term) TextBytes() int { return len(t.value) + len(t.literalKind) }
 
 // TextBytes is the length of all that is written of a quad.
 func (q *Quad) TextBytes() int {
@@ -266,11 +266,11 @@ func (t Term) Valid() error {
 	case KindBlank:
 		return validBlankLabel(t.value)
 	case KindLiteral:
-		if n := max(len(t.lang()), len(t.ExplicitDatatype())); n > MaxLiteralKindBytes {
+		if n := max(len(t.langTag()), len(t.ExplicitDatatype())); n > MaxLiteralKindBytes {
 			return Errorf(CodeLimitExceeded, "a datatype or language tag of %d bytes is longer than the %d that are stored", n, MaxLiteralKindBytes)
 		}
-		if t.lang() != "" {
-			return validLang(t.lang())
+		if t.langTag() != "" {
+			return validLang(t.langTag())
 		}
 		if t.ExplicitDatatype() == RDFLangString {
 			return Errorf(CodeInvalid, "rdf:langString needs a language tag")

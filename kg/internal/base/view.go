@@ -53,7 +53,7 @@ func (v *View) AdmitsAll() bool {
 
 // Admits tells whether the view shows this assertion.
 func (v *View) Admits(a Assertion) bool {
-	if a.EffectiveCertainty() < v.MinCertainty || v.Doubts.Hide(&a) {
+	if a.EffectiveCertainty() < v.MinCertainty || v.Doubts.Excludes(&a) {
 		return false
 	}
 	if v.MaxAge > 0 && a.Time.Before(v.Now.Add(-v.MaxAge)) {

@@ -26,7 +26,7 @@ type BulkIndex struct {
 	first   base.Revision // of the values
 	number  uint64        // of the first term
 	kinds   map[string]struct{}
-	Chunk   bulkPart
+	Chunk   chunk
 	runs    [len(keys.Orders)][]*extsort.Run
 	numbers []*extsort.Run  // of terms by their numbers, one after the other
 	terms   *extsort.Sorter // of terms by their keys
@@ -34,13 +34,13 @@ type BulkIndex struct {
 	rows    uint64          // of the runs and the chunk
 
 	sealed   bool       // nothing more is gathered
-	Spare    bulkPart   // whose memory the next chunk takes
+	Spare    chunk      // whose memory the next chunk takes
 	Spilling chan error // a chunk is on its way to disk; nil for none
 	Failed   error      // of a chunk: not all that was gathered is there
 }
 
-// bulkPart is what is not on disk yet.
-type bulkPart struct {
+// chunk is what is not on disk yet.
+type chunk struct {
 	Quads []BulkQuad
 	terms bulkTerms
 	pairs []KeyValue
@@ -48,7 +48,7 @@ type bulkPart struct {
 	PairBytes int // of keys and values
 }
 
-func (c *bulkPart) Pair(key, value []byte) {
+func (c *chunk) AddPair(key, value []byte) {
 	c.pairs = append(c.pairs, KeyValue{key, value})
 	c.PairBytes += len(key) + len(value)
 }
@@ -56,7 +56,7 @@ func (c *bulkPart) Pair(key, value []byte) {
 // BulkQuad is a statement with its commit. Of one that stood before (bulkStood) the value
 // is among the pairs.
 type BulkQuad struct {
-	Ids    base.IDQuad
+	IDs    base.IDQuad
 	Commit uint32
 }
 
@@ -88,7 +88,7 @@ func (t *bulkTerms) all() iter.Seq2[uint64, []byte] {
 
 // BulkIndexOptions says where a bulkIndex writes, and its bounds.
 type BulkIndexOptions struct {
-	Db        *badger.DB
+	DB        *badger.DB
 	Dir       string            // of the sorted runs
 	SortBytes int               // memory of a sorter; 0 is extsort.DefaultBytes
 	Chunk     int               // statements in memory before they go to disk
@@ -101,7 +101,7 @@ func NewBulkIndex(o BulkIndexOptions, first base.Revision, number uint64) *BulkI
 	return &BulkIndex{
 		o: o, first: first, number: number,
 		kinds: make(map[string]struct{}),
-		Chunk: bulkPart{terms: bulkTerms{first: number}},
+		Chunk: chunk{terms: bulkTerms{first: number}},
 		terms: extsort.New(context.Background(), sorting),
 		pairs: extsort.New(context.Background(), sorting),
 	}
@@ -121,8 +121,8 @@ func (b *BulkIndex) Close() {
 	_, _ = b.terms.Close(), b.pairs.Close()
 }
 
-// Term takes in a term with the next number.
-func (b *BulkIndex) Term(t base.Term, record []byte) {
+// AddTerm takes in a term with the next number.
+func (b *BulkIndex) AddTerm(t base.Term, record []byte) {
 	b.Chunk.terms.add(record)
 	if t.LiteralKind() != "" {
 		if _, known := b.kinds[t.LiteralKind()]; !known {
@@ -169,16 +169,16 @@ func (b *BulkIndex) SpillIfFull() {
 	b.Chunk.terms.first = full.terms.first + uint64(len(full.terms.ends))
 	b.Spilling = make(chan error, 1)
 	go func() {
-		err := b.spill(&full)
-		b.Spare = full.empty()
+		err := b.spillChunk(&full)
+		b.Spare = full.emptied()
 		b.Spilling <- err
 	}()
 }
 
-// empty is the chunk without what it has, in the same memory.
-func (c *bulkPart) empty() bulkPart {
+// emptied is the chunk without what it has, in the same memory.
+func (c *chunk) emptied() chunk {
 	clear(c.pairs)
-	return bulkPart{Quads: c.Quads[:0], terms: bulkTerms{text: c.terms.text[:0], ends: c.terms.ends[:0]}, pairs: c.pairs[:0]}
+	return chunk{Quads: c.Quads[:0], terms: bulkTerms{text: c.terms.text[:0], ends: c.terms.ends[:0]}, pairs: c.pairs[:0]}
 }
 
 // Await waits for the chunk that is on its way to disk.
@@ -190,11 +190,11 @@ func (b *BulkIndex) Await() error {
 	return b.Failed
 }
 
-func (b *BulkIndex) spill(c *bulkPart) error {
+func (b *BulkIndex) spillChunk(c *chunk) error {
 	b.o.Step("spill")
 	var rows []bulkRow
 	for i, o := range keys.Orders {
-		rows = c.sorted(o, rows)
+		rows = c.sortRows(o, rows)
 		if len(rows) == 0 {
 			continue
 		}
@@ -225,7 +225,7 @@ func (b *BulkIndex) spill(c *bulkPart) error {
 		return err
 	}
 	b.numbers = append(b.numbers, run)
-	return b.sort(c)
+	return b.addToSorters(c)
 }
 
 func (b *BulkIndex) newRun(write func(add func([]byte) error) error) (*extsort.Run, error) {
@@ -239,8 +239,8 @@ func (b *BulkIndex) newRun(write func(add func([]byte) error) error) (*extsort.R
 	return w.Finish()
 }
 
-// sort hands the chunk's terms and pairs to the sorters.
-func (b *BulkIndex) sort(c *bulkPart) error {
+// addToSorters hands the chunk's terms and pairs to the sorters.
+func (b *BulkIndex) addToSorters(c *chunk) error {
 	var row []byte
 	for number, record := range c.terms.all() {
 		key, _ := keys.Term(record, base.Hash16)
@@ -261,8 +261,8 @@ func (b *BulkIndex) sort(c *bulkPart) error {
 // bulkRow is a statement in one order: its key without the prefix, and its commit.
 type bulkRow [keys.QuadKeySize - 1 + 4]byte
 
-// sorted gives the rows of an order, where others were that are not needed any more.
-func (c *bulkPart) sorted(o keys.Order, room []bulkRow) []bulkRow {
+// sortRows gives the rows of an order, where others were that are not needed any more.
+func (c *chunk) sortRows(o keys.Order, room []bulkRow) []bulkRow {
 	rows := room[:0]
 	if cap(rows) < len(c.Quads) {
 		rows = make([]bulkRow, 0, len(c.Quads))
@@ -270,11 +270,11 @@ func (c *bulkPart) sorted(o keys.Order, room []bulkRow) []bulkRow {
 	var key [keys.QuadKeySize]byte
 	for i := range c.Quads {
 		q := &c.Quads[i]
-		if !o.Holds(q.Ids) {
+		if !o.Holds(q.IDs) {
 			continue
 		}
 		var row bulkRow
-		copy(row[:], o.Append(key[:0], q.Ids)[1:])
+		copy(row[:], o.Append(key[:0], q.IDs)[1:])
 		binary.BigEndian.PutUint32(row[len(row)-4:], q.Commit)
 		rows = append(rows, row)
 	}
@@ -315,13 +315,13 @@ func cutEscaped(key, row []byte) (_, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// seal ends the gathering.
-func (b *BulkIndex) seal() error {
+// sealChunks ends the gathering.
+func (b *BulkIndex) sealChunks() error {
 	if err := b.Await(); err != nil || b.sealed {
 		return err
 	}
 	b.sealed = true
-	b.Failed = b.sort(&b.Chunk)
+	b.Failed = b.addToSorters(&b.Chunk)
 	b.Chunk.pairs = nil
 	return b.Failed
 }
@@ -333,16 +333,16 @@ func (b *BulkIndex) Statements() uint64 { return b.rows + uint64(len(b.Chunk.Qua
 // and the marker. After an error nothing of it is there, and it may be tried again; only
 // where the index's tables contradict each other (badger.Ingest.Commit), it may be there.
 func (b *BulkIndex) Write(cat *index.Catalogue, m index.Marker, progress func(done, of uint64)) error {
-	if err := b.seal(); err != nil {
+	if err := b.sealChunks(); err != nil {
 		return err
 	}
 	const orders = uint64(len(keys.Orders) - 1) // hardly anything is in the last
-	w := &bulkWriter{b: b, in: b.o.Db.NewIngest(), version: uint64(m.Revision), of: orders*b.Statements() + 2*(m.NextNumber-b.number), progress: progress}
+	w := &bulkWriter{b: b, in: b.o.DB.NewIngest(), version: uint64(m.Revision), of: orders*b.Statements() + 2*(m.NextNumber-b.number), progress: progress}
 	next, stop := iter.Pull2(b.pairs.Sorted())
 	defer stop()
 	w.pairs = next
 	b.o.Step("write")
-	if err := w.all(cat, m); err != nil {
+	if err := w.writeAll(cat, m); err != nil {
 		for _, out := range w.writers {
 			out.Abandon()
 		}

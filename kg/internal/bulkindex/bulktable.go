@@ -49,11 +49,11 @@ func (t *hashTable) find(k hashKey) ([]uint64, error) {
 			return nil, err
 		}
 	}
-	return s.place(k, t.words), nil
+	return s.probeSlot(k, t.words), nil
 }
 
-// place looks for a key from its own slot on.
-func (s *hashSegment) place(k hashKey, words int) []uint64 {
+// probeSlot looks for a key from its own slot on.
+func (s *hashSegment) probeSlot(k hashKey, words int) []uint64 {
 	n := uint64(len(s.slots) / words)
 	at, _ := bits.Mul64(k.high<<segmentBits|k.low>>(64-segmentBits), n)
 	for {
@@ -67,8 +67,8 @@ func (s *hashSegment) place(k hashKey, words int) []uint64 {
 	}
 }
 
-// take makes a free entry that find gave one of the key.
-func (t *hashTable) take(e []uint64, k hashKey) {
+// claimSlot makes a free entry that find gave one of the key.
+func (t *hashTable) claimSlot(e []uint64, k hashKey) {
 	e[0], e[1] = k.high, k.low
 	t.segments[k.high>>(64-segmentBits)].used++
 }
@@ -86,16 +86,16 @@ func (t *hashTable) grow(s *hashSegment) error {
 	for i := 0; i < len(s.slots); i += t.words {
 		e := s.slots[i : i+t.words]
 		if e[0] != 0 || e[1] != 0 {
-			copy(next.place(hashKey{e[0], e[1]}, t.words), e)
+			copy(next.probeSlot(hashKey{e[0], e[1]}, t.words), e)
 		}
 	}
 	old := s.memory
 	*s = next
 	t.Bytes += size - len(old)
-	return unmap(old)
+	return unmapMemory(old)
 }
 
-func unmap(memory []byte) error {
+func unmapMemory(memory []byte) error {
 	if memory == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func unmap(memory []byte) error {
 // Free gives the memory back. The table is empty afterwards.
 func (t *hashTable) Free() {
 	for i := range t.segments {
-		_ = unmap(t.segments[i].memory) // fails only for what is not mapped
+		_ = unmapMemory(t.segments[i].memory) // fails only for what is not mapped
 		t.segments[i] = hashSegment{}
 	}
 	t.Bytes = 0
@@ -135,7 +135,7 @@ const (
 
 // Set gives a term its id, at the place that find gave.
 func (t TermTable) Set(place []uint64, k hashKey, id base.ID) {
-	t.take(place, k)
+	t.claimSlot(place, k)
 	place[2] = uint64(id.Tag())<<tagShift | id.Number()
 }
 
@@ -162,7 +162,7 @@ func (s *QuadSet) Free() {
 // Add tells whether the statement is new in the set.
 func (s *QuadSet) Add(ids *base.IDQuad) (bool, error) {
 	t := s.exact
-	k, ok := s.pack(ids)
+	k, ok := s.packKey(ids)
 	if !ok {
 		t = s.hashed
 		h := sha256.New()
@@ -176,7 +176,7 @@ func (s *QuadSet) Add(ids *base.IDQuad) (bool, error) {
 	if err != nil || e[0] != 0 || e[1] != 0 {
 		return false, err
 	}
-	t.take(e, k)
+	t.claimSlot(e, k)
 	return true, nil
 }
 
@@ -192,8 +192,8 @@ const (
 // objectTags are those that are packed, from 1 on.
 var objectTags = [...]byte{keys.TagIRI, keys.TagBlank, keys.TagKnownIRI, keys.TagLiteral, keys.TagBoolean, keys.TagInteger, keys.TagDouble, keys.TagDateTime, keys.TagDate, keys.TagString}
 
-func (s *QuadSet) pack(ids *base.IDQuad) (hashKey, bool) {
-	pair, ok := s.pair([2]base.ID{ids.Predicate, ids.Graph})
+func (s *QuadSet) packKey(ids *base.IDQuad) (hashKey, bool) {
+	pair, ok := s.numberPair([2]base.ID{ids.Predicate, ids.Graph})
 	blank := uint64(0)
 	if ids.Subject.Tag() == keys.TagBlank {
 		blank = 1
@@ -211,11 +211,11 @@ func (s *QuadSet) pack(ids *base.IDQuad) (hashKey, bool) {
 		return hashKey{}, false
 	}
 	k := hashKey{1<<63 | pair<<(63-pairBits) | blank<<(62-pairBits) | number<<(62-pairBits-packedNumberBits) | tag<<packedObjectShift, ids.Object.Number()}
-	return k.mixed(), true
+	return k.mixBits(), true
 }
 
-// pair numbers a predicate in a graph; false when there are too many.
-func (s *QuadSet) pair(p [2]base.ID) (uint64, bool) {
+// numberPair numbers a predicate in a graph; false when there are too many.
+func (s *QuadSet) numberPair(p [2]base.ID) (uint64, bool) {
 	if s.last == p {
 		return s.lastPair, true
 	}
@@ -230,9 +230,9 @@ func (s *QuadSet) pair(p [2]base.ID) (uint64, bool) {
 	return n, true
 }
 
-// mixed spreads a key over all bits; different keys stay different, and none but zero
+// mixBits spreads a key over all bits; different keys stay different, and none but zero
 // becomes zero.
-func (k hashKey) mixed() hashKey {
+func (k hashKey) mixBits() hashKey {
 	for range 2 {
 		k.high ^= Mix(k.low)
 		k.low ^= Mix(k.high)

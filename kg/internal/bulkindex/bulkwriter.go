@@ -28,13 +28,13 @@ type bulkWriter struct {
 	pair  KeyValue // that comes next; no key at the end
 }
 
-// all writes the keys in the order of their prefixes, but for last changes, which are known
+// writeAll writes the keys in the order of their prefixes, but for last changes, which are known
 // from GSPO.
-func (w *bulkWriter) all(cat *index.Catalogue, m index.Marker) error {
+func (w *bulkWriter) writeAll(cat *index.Catalogue, m index.Marker) error {
 	if err := w.nextPair(); err != nil {
 		return err
 	}
-	if err := w.dictionary(m); err != nil {
+	if err := w.writeDictionary(m); err != nil {
 		return err
 	}
 	rows := w.sortAhead()
@@ -43,19 +43,19 @@ func (w *bulkWriter) all(cat *index.Catalogue, m index.Marker) error {
 			rows.room <- nil
 		}
 	}()
-	counts := w.writer() // last changes go there too
+	counts := w.newWriter() // last changes go there too
 	for i, o := range keys.Orders {
-		out := w.writer()
+		out := w.newWriter()
 		var err error
 		sorted := <-rows.sorted
 		if o == keys.GSPO {
-			err = w.lasts(i, sorted, out, counts)
+			err = w.writeLastChanges(i, sorted, out, counts)
 		} else {
-			err = w.order(i, sorted, out)
+			err = w.writeOrder(i, sorted, out)
 		}
 		rows.room <- sorted
 		if err == nil && i == len(keys.Orders)-1 {
-			err = w.takePairs(nil, out) // the past
+			err = w.writePairsBefore(nil, out) // the past
 		}
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func (w *bulkWriter) all(cat *index.Catalogue, m index.Marker) error {
 			return err
 		}
 	}
-	return w.counts(cat, counts)
+	return w.writeCounts(cat, counts)
 }
 
 // errSortedRow is what a temporary file gives that does not say what was written to it.
@@ -72,7 +72,7 @@ func errSortedRow() error {
 	return fmt.Errorf("a temporary file of the load is damaged: %w", codec.ErrMalformed)
 }
 
-func (w *bulkWriter) writer() *badger.IngestWriter {
+func (w *bulkWriter) newWriter() *badger.IngestWriter {
 	out := w.in.NewWriter()
 	w.writers = append(w.writers, out)
 	return out
@@ -93,8 +93,8 @@ func (w *bulkWriter) nextPair() error {
 	return nil
 }
 
-// takePairs writes the pairs before a key, all of them where it is nil.
-func (w *bulkWriter) takePairs(before []byte, out *badger.IngestWriter) error {
+// writePairsBefore writes the pairs before a key, all of them where it is nil.
+func (w *bulkWriter) writePairsBefore(before []byte, out *badger.IngestWriter) error {
 	for len(w.pair.Key) > 0 && (before == nil || bytes.Compare(w.pair.Key, before) < 0) {
 		if err := out.Add(w.pair.Key, w.pair.Value, w.version); err != nil {
 			return err
@@ -106,13 +106,13 @@ func (w *bulkWriter) takePairs(before []byte, out *badger.IngestWriter) error {
 	return nil
 }
 
-// dictionary writes the marker and both sides of the new terms.
-func (w *bulkWriter) dictionary(m index.Marker) error {
-	out := w.writer()
+// writeDictionary writes the marker and both sides of the new terms.
+func (w *bulkWriter) writeDictionary(m index.Marker) error {
+	out := w.newWriter()
 	if err := out.Add(index.MarkerKey, m.Encode(), w.version); err != nil {
 		return err
 	}
-	if err := out.Add(index.CountedKey, []byte{1}, w.version); err != nil {
+	if err := out.Add(index.SourceCountsKey, []byte{1}, w.version); err != nil {
 		return err
 	}
 	var key []byte
@@ -128,7 +128,7 @@ func (w *bulkWriter) dictionary(m index.Marker) error {
 		if err := out.Add(key, number, w.version); err != nil {
 			return err
 		}
-		w.step()
+		w.countRow()
 	}
 	for _, run := range w.b.numbers { // one after the other: a run holds a record while it is read
 		for row, err := range extsort.Merge([]*extsort.Run{run}, nil) {
@@ -138,7 +138,7 @@ func (w *bulkWriter) dictionary(m index.Marker) error {
 			if err := out.Add(keys.Number(binary.BigEndian.Uint64(row)), row[8:], w.version); err != nil {
 				return err
 			}
-			w.step()
+			w.countRow()
 		}
 	}
 	for number, record := range w.b.Chunk.terms.all() {
@@ -164,14 +164,14 @@ func (w *bulkWriter) sortAhead() sortedRows {
 	go func() {
 		defer close(sorted)
 		for _, o := range keys.Orders {
-			sorted <- w.b.Chunk.sorted(o, <-room)
+			sorted <- w.b.Chunk.sortRows(o, <-room)
 		}
 	}()
 	return sortedRows{sorted, room}
 }
 
-// each calls fn with the statements of an order: key and commit.
-func (w *bulkWriter) each(i int, rows []bulkRow, fn func(key []byte, commit uint32) error) error {
+// eachStatement calls fn with the statements of an order: key and commit.
+func (w *bulkWriter) eachStatement(i int, rows []bulkRow, fn func(key []byte, commit uint32) error) error {
 	inMemory := make([][]byte, len(rows))
 	for j := range rows {
 		inMemory[j] = rows[j][:]
@@ -186,42 +186,42 @@ func (w *bulkWriter) each(i int, rows []bulkRow, fn func(key []byte, commit uint
 		if err := fn(key[:], binary.BigEndian.Uint32(row[len(key)-1:])); err != nil {
 			return err
 		}
-		w.step()
+		w.countRow()
 	}
 	return nil
 }
 
-// step counts a row that was written.
-func (w *bulkWriter) step() {
-	if w.done++; w.progress != nil && w.done%index.CheckEvery == 0 {
+// countRow counts a row that was written.
+func (w *bulkWriter) countRow() {
+	if w.done++; w.progress != nil && w.done%index.PaceInterval == 0 {
 		w.progress(min(w.done, w.of), w.of)
 	}
 }
 
-// order writes an order other than GSPO.
-func (w *bulkWriter) order(i int, rows []bulkRow, out *badger.IngestWriter) error {
+// writeOrder writes an order other than GSPO.
+func (w *bulkWriter) writeOrder(i int, rows []bulkRow, out *badger.IngestWriter) error {
 	spog := keys.Orders[i] == keys.SPOG
-	err := w.each(i, rows, func(key []byte, commit uint32) error {
+	err := w.eachStatement(i, rows, func(key []byte, commit uint32) error {
 		if !spog {
 			return out.Add(key, index.NoValue, w.version)
 		}
 		if commit&BulkStood != 0 {
 			return nil // a pair
 		}
-		if err := w.takePairs(key, out); err != nil {
+		if err := w.writePairsBefore(key, out); err != nil {
 			return err
 		}
 		return out.Add(key, w.b.Values[commit], w.version)
 	})
 	if err == nil && spog {
-		err = w.takePairs([]byte{byte(keys.SPOG) + 1}, out)
+		err = w.writePairsBefore([]byte{byte(keys.SPOG) + 1}, out)
 	}
 	return err
 }
 
-// lasts writes GSPO, which has each subject of a graph in one run, and so the last changes
+// writeLastChanges writes GSPO, which has each subject of a graph in one run, and so the last changes
 // as well.
-func (w *bulkWriter) lasts(i int, rows []bulkRow, out, last *badger.IngestWriter) error {
+func (w *bulkWriter) writeLastChanges(i int, rows []bulkRow, out, last *badger.IngestWriter) error {
 	const pair = 1 + 2*keys.IDSize
 	var run [pair]byte // of whom the last change is looked for
 	newest := uint32(0)
@@ -232,7 +232,7 @@ func (w *bulkWriter) lasts(i int, rows []bulkRow, out, last *badger.IngestWriter
 		}
 		return last.Add(keys.Last(graph, subject), binary.AppendUvarint(nil, uint64(w.b.first)+uint64(newest)), w.version)
 	}
-	err := w.each(i, rows, func(key []byte, commit uint32) error {
+	err := w.eachStatement(i, rows, func(key []byte, commit uint32) error {
 		if !bytes.Equal(run[:], key[:pair]) {
 			if err := note(); err != nil {
 				return err
@@ -249,8 +249,8 @@ func (w *bulkWriter) lasts(i int, rows []bulkRow, out, last *badger.IngestWriter
 	return note()
 }
 
-// counts writes the counts that are new, and which kinds of literals there are.
-func (w *bulkWriter) counts(cat *index.Catalogue, out *badger.IngestWriter) error {
+// writeCounts writes the counts that are new, and which kinds of literals there are.
+func (w *bulkWriter) writeCounts(cat *index.Catalogue, out *badger.IngestWriter) error {
 	var list []KeyValue
 	cat.Tallies.Scan(func(key string, t index.Tally) bool {
 		if t.Revision >= w.b.first {

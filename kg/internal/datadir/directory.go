@@ -110,14 +110,14 @@ func OpenDirectory(path string, mustExist bool) (_ *Directory, err error) {
 		_ = lock.Close()
 		return nil, ErrInUse(path)
 	}
-	if !isAt(lock, filepath.Join(path, LockName)) { // whoever had it took back the store that it was making
+	if !isSameFile(lock, filepath.Join(path, LockName)) { // whoever had it took back the store that it was making
 		_ = Unlock(lock)
 		return nil, ErrInUse(path)
 	}
 	made.Path, made.lock = path, !locked
 	d := &Directory{Path: path, Lock: lock, New: made}
-	if err := d.load(mustExist); err != nil {
-		return nil, errors.Join(d.New.Failed(err), d.New.Remove(), Unlock(lock))
+	if err := d.loadOrCreate(mustExist); err != nil {
+		return nil, errors.Join(d.New.WrapError(err), d.New.Remove(), Unlock(lock))
 	}
 	return d, nil
 }
@@ -128,8 +128,8 @@ func ErrInUse(path string) *base.Error {
 	return e
 }
 
-// isAt reports whether a path still leads to the open file.
-func isAt(f *os.File, path string) bool {
+// isSameFile reports whether a path still leads to the open file.
+func isSameFile(f *os.File, path string) bool {
 	open, err := f.Stat()
 	if err != nil {
 		return false
@@ -195,10 +195,10 @@ func HoldsStore(path string, mustExist bool) (bool, error) {
 
 const smallFilesHint = "put both files back from a copy of the directory, or restore a backup"
 
-func (d *Directory) load(mustExist bool) error {
+func (d *Directory) loadOrCreate(mustExist bool) error {
 	there, err := HoldsStore(d.Path, mustExist)
 	if err == nil && !there {
-		return d.create()
+		return d.createStore()
 	}
 	d.New = nil
 	if err != nil {
@@ -207,7 +207,7 @@ func (d *Directory) load(mustExist bool) error {
 	if err := d.finishExchange(); err != nil {
 		return err
 	}
-	if err := d.dropSorting(); err != nil {
+	if err := d.removeSortFiles(); err != nil {
 		return err
 	}
 	return d.Read()
@@ -251,8 +251,8 @@ func (d *Directory) Read() error {
 	return d.loadPrefixes()
 }
 
-// create makes a new store, in a directory that holds nothing else.
-func (d *Directory) create() (err error) {
+// createStore makes a new store, in a directory that holds nothing else.
+func (d *Directory) createStore() (err error) {
 	if d.New.before, err = namesOf(d.Path); err != nil {
 		return err
 	}
@@ -265,9 +265,9 @@ func (d *Directory) create() (err error) {
 	return d.WriteFormat(0)
 }
 
-// dropSorting removes what a check left that was killed before it took a file's name
+// removeSortFiles removes what a check left that was killed before it took a file's name
 // away.
-func (d *Directory) dropSorting() error {
+func (d *Directory) removeSortFiles() error {
 	left, err := filepath.Glob(d.Join(extsort.TempPattern))
 	for _, path := range left {
 		err = errors.Join(err, RemoveFile(path))

@@ -45,7 +45,7 @@ func (d *Directory) Exchange(keep bool, step func() error) error {
 	if err := WriteFile(d.Join(ErasedName), raw); err != nil {
 		return err
 	}
-	return d.finish(f, step)
+	return d.moveFiles(f, step)
 }
 
 // finishExchange does what is left of an exchange; it may be cut short and done
@@ -62,10 +62,10 @@ func (d *Directory) finishExchange() error {
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return base.Errorf(base.CodeFormatUnknown, "%s cannot be read: %v", ErasedName, err)
 	}
-	return d.finish(f, func() error { return nil })
+	return d.moveFiles(f, func() error { return nil })
 }
 
-func (d *Directory) finish(f exchangeFile, step func() error) error {
+func (d *Directory) moveFiles(f exchangeFile, step func() error) error {
 	if f.Keep {
 		if err := os.MkdirAll(d.Join(KeptName), 0o700); err != nil {
 			return err

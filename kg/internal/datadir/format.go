@@ -23,8 +23,8 @@ const (
 	FormatRequires = "v0.0.0-20261124"
 )
 
-// Meaning is the format by which the contents of the directory are to be read.
-func (d *Directory) Meaning() int {
+// ContentFormat is the format by which the contents of the directory are to be read.
+func (d *Directory) ContentFormat() int {
 	if d.UpgradingFrom > 0 {
 		return d.UpgradingFrom
 	}

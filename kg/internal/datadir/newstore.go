@@ -80,9 +80,9 @@ func (n *NewStore) RemoveDirs() error {
 	return nil
 }
 
-// Failed is the error of making the store. Where the volume is full it says how much
+// WrapError is the error of making the store. Where the volume is full it says how much
 // room a store needs.
-func (n *NewStore) Failed(cause error) error {
+func (n *NewStore) WrapError(cause error) error {
 	if n == nil || !IsNoSpace(cause) {
 		return cause
 	}

@@ -9,9 +9,9 @@ import (
 	"koine/kg/internal/base"
 )
 
-// KeepPrefixes writes the file, as a directory of format 1 has it: a backup of such a
+// WritePrefixes writes the file, as a directory of format 1 has it: a backup of such a
 // one is restored to what it was.
-func (d *Directory) KeepPrefixes(prefixes map[string]string) error {
+func (d *Directory) WritePrefixes(prefixes map[string]string) error {
 	sum, err := base.PrefixesSum(prefixes)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (d *Directory) loadPrefixes() error {
 		return e
 	}
 	if err == nil {
-		err = base.ValidKept(f.Prefixes)
+		err = base.ValidPrefixes(f.Prefixes)
 	}
 	if err != nil {
 		return base.Errorf(base.CodeFormatUnknown, "%s: %s", PrefixesName, base.AsError(err).Message)

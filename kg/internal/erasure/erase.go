@@ -43,19 +43,19 @@ func (o *EraseOptions) Valid() error {
 	return nil
 }
 
-// covers tells whether a statement is one of those that are asked for.
-func (o *EraseOptions) covers(q *base.Quad) bool {
+// matches tells whether a statement is one of those that are asked for.
+func (o *EraseOptions) matches(q *base.Quad) bool {
 	p := &o.Pattern
-	if base.IsOwnGraph(q.Graph) && (p.Graph != q.Graph || counted(q)) || o.Text != "" && (q.Object.Kind() != base.KindLiteral || q.Object.Value() != o.Text) {
+	if base.IsOwnGraph(q.Graph) && (p.Graph != q.Graph || isJournalCounter(q)) || o.Text != "" && (q.Object.Kind() != base.KindLiteral || q.Object.Value() != o.Text) {
 		return false
 	}
 	return (p.Subject.IsZero() || p.Subject == q.Subject) && (p.Predicate.IsZero() || p.Predicate == q.Predicate) &&
 		(p.Object.IsZero() || p.Object == q.Object) && (p.Graph.IsZero() || p.Graph == q.Graph)
 }
 
-// counted tells whether statements of a journal are counted by which this is: the
+// isJournalCounter tells whether statements of a journal are counted by which this is: the
 // number of an entry, and that it is no longer kept. They say nothing else, and
 // without one of them numbers would be given twice.
-func counted(q *base.Quad) bool {
+func isJournalCounter(q *base.Quad) bool {
 	return strings.HasPrefix(q.Graph.Value(), base.JournalGraphPrefix) && (q.Predicate == base.Sequence || q.Predicate == base.Evicted)
 }

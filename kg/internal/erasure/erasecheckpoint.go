@@ -23,18 +23,18 @@ import (
 // is erased. It is held in memory as a whole. Numbers of the dictionary keep their
 // places: a term that nothing uses any more is replaced by one that says nothing.
 type ErasedCheckpoint struct {
-	x       *Eraser
-	m       index.Marker
+	eraser  *Eraser
+	marker  index.Marker
 	terms   map[uint64]base.Term
 	numbers map[base.Term]uint64 // of terms; nil until it is asked for
 	Rows    uint64               // that were erased or altered
 	records []CheckpointRecord
 	// touched are the statements of which an assertion was erased, with all times
 	// in which they stand, oldest first.
-	touched map[base.IDQuad][]standing
-	// named are the same by the names of their graphs: what is left of a statement in one
+	touched map[base.IDQuad][]interval
+	// touchedNames are the same by the names of their graphs: what is left of a statement in one
 	// generation of its graph says since when it has stood in the next.
-	named map[base.IDQuad]bool
+	touchedNames map[base.IDQuad]bool
 	// generations is the table of the checkpoint, nil where no graph was replaced.
 	generations *index.Generations
 	// atCheckpoint is what was erased of what stands in graphs.
@@ -49,9 +49,9 @@ type CheckpointRecord struct {
 	Key, Value []byte
 }
 
-// standing is a statement as it stood from one revision until another, 0 for one
+// interval is a statement as it stood from one revision until another, 0 for one
 // that stands.
-type standing struct {
+type interval struct {
 	from, to   base.Revision
 	assertions []base.Assertion
 }
@@ -63,11 +63,11 @@ func ReadErasedCheckpoint(path string, m index.Marker, x *Eraser, first base.Rev
 		return nil, base.ErrLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.Revision))
 	}
 	c := &ErasedCheckpoint{
-		x: x, m: m, terms: make(map[uint64]base.Term), touched: make(map[base.IDQuad][]standing),
-		named: make(map[base.IDQuad]bool), used: make(map[uint64]bool), counts: make(map[string]uint64), last: make(map[[2]base.ID]base.Revision),
+		eraser: x, marker: m, terms: make(map[uint64]base.Term), touched: make(map[base.IDQuad][]interval),
+		touchedNames: make(map[base.IDQuad]bool), used: make(map[uint64]bool), counts: make(map[string]uint64), last: make(map[[2]base.ID]base.Revision),
 	}
 	c.atCheckpoint = newErasedContents()
-	for _, step := range []func(CheckpointRecord) error{c.term, c.generation, c.find, c.take} {
+	for _, step := range []func(CheckpointRecord) error{c.readTerm, c.readGeneration, c.findTouched, c.filterRecord} {
 		if err := EachRecord(path, step); err != nil {
 			return nil, err
 		}
@@ -75,8 +75,8 @@ func ReadErasedCheckpoint(path string, m index.Marker, x *Eraser, first base.Rev
 	if err := c.mergeTouched(); err != nil {
 		return nil, err
 	}
-	c.x.atCheckpoint = c.atCheckpoint
-	x.before, x.checkpoint = c.stoodSince, m.Revision
+	c.eraser.atCheckpoint = c.atCheckpoint
+	x.sinceBefore, x.checkpoint = c.stoodSince, m.Revision
 	return c, nil
 }
 
@@ -102,8 +102,8 @@ func EachRecord(path string, fn func(CheckpointRecord) error) (err error) {
 	return err
 }
 
-// term notes a term of the dictionary.
-func (c *ErasedCheckpoint) term(r CheckpointRecord) error {
+// readTerm notes a term of the dictionary.
+func (c *ErasedCheckpoint) readTerm(r CheckpointRecord) error {
 	if r.kind != 'T' {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (c *ErasedCheckpoint) term(r CheckpointRecord) error {
 	return nil
 }
 
-func (c *ErasedCheckpoint) agent(n uint64) (base.AgentID, error) {
+func (c *ErasedCheckpoint) agentByNumber(n uint64) (base.AgentID, error) {
 	t, ok := c.terms[n]
 	if !ok {
 		return "", codec.ErrMalformed
@@ -124,8 +124,8 @@ func (c *ErasedCheckpoint) agent(n uint64) (base.AgentID, error) {
 	return base.AgentID(t.Value()), nil
 }
 
-func (c *ErasedCheckpoint) quad(ids base.IDQuad) (q base.Quad, err error) {
-	ids.Graph = c.generations.Name(ids.Graph)
+func (c *ErasedCheckpoint) quadOf(ids base.IDQuad) (q base.Quad, err error) {
+	ids.Graph = c.generations.NameID(ids.Graph)
 	for _, part := range base.QuadParts(&q, &ids) {
 		if !part.ID.IsNumbered() {
 			if *part.Term, err = base.InlineTerm(*part.ID); err != nil {
@@ -142,8 +142,8 @@ func (c *ErasedCheckpoint) quad(ids base.IDQuad) (q base.Quad, err error) {
 	return q, nil
 }
 
-// row reads a statement or an interval of the past; ok is false for other records.
-func (c *ErasedCheckpoint) row(r CheckpointRecord) (ids base.IDQuad, at standing, ok bool, err error) {
+// parseRow reads a statement or an interval of the past; ok is false for other records.
+func (c *ErasedCheckpoint) parseRow(r CheckpointRecord) (ids base.IDQuad, at interval, ok bool, err error) {
 	switch r.kind {
 	case 'S':
 		ids, ok = keys.SPOG.Parse(append([]byte{byte(keys.SPOG)}, r.Key...))
@@ -159,30 +159,30 @@ func (c *ErasedCheckpoint) row(r CheckpointRecord) (ids base.IDQuad, at standing
 	if !ok {
 		return ids, at, false, codec.ErrMalformed
 	}
-	st, err := base.ParseState(r.Value, c.agent)
+	st, err := base.ParseState(r.Value, c.agentByNumber)
 	at.from, at.assertions = st.Since, st.Assertions
 	return ids, at, true, err
 }
 
-// find notes the statements of which an assertion is erased.
-func (c *ErasedCheckpoint) find(r CheckpointRecord) error {
-	ids, at, ok, err := c.row(r)
-	if !ok || err != nil || c.x.options.Source == "" {
+// findTouched notes the statements of which an assertion is erased.
+func (c *ErasedCheckpoint) findTouched(r CheckpointRecord) error {
+	ids, at, ok, err := c.parseRow(r)
+	if !ok || err != nil || c.eraser.options.Source == "" {
 		return err
 	}
-	q, err := c.quad(ids)
-	if err != nil || !c.x.options.covers(&q) {
+	q, err := c.quadOf(ids)
+	if err != nil || !c.eraser.options.matches(&q) {
 		return err
 	}
-	if len(base.WithoutSource(at.assertions, c.x.options.Source)) < len(at.assertions) {
-		c.named[c.byName(ids)] = true
+	if len(base.WithoutSource(at.assertions, c.eraser.options.Source)) < len(at.assertions) {
+		c.touchedNames[c.byName(ids)] = true
 	}
 	return nil
 }
 
-// take keeps a record, alters it, or leaves it out.
-func (c *ErasedCheckpoint) take(r CheckpointRecord) error {
-	ids, at, ok, err := c.row(r)
+// filterRecord keeps a record, alters it, or leaves it out.
+func (c *ErasedCheckpoint) filterRecord(r CheckpointRecord) error {
+	ids, at, ok, err := c.parseRow(r)
 	if err != nil {
 		return err
 	}
@@ -192,31 +192,31 @@ func (c *ErasedCheckpoint) take(r CheckpointRecord) error {
 		}
 		return nil
 	}
-	if c.named[c.byName(ids)] {
+	if c.touchedNames[c.byName(ids)] {
 		c.touched[ids] = append(c.touched[ids], at)
 		return nil
 	}
-	q, err := c.quad(ids)
+	q, err := c.quadOf(ids)
 	if err != nil {
 		return err
 	}
-	if c.x.options.Source == "" && c.x.options.covers(&q) {
+	if c.eraser.options.Source == "" && c.eraser.options.matches(&q) {
 		c.Rows++
-		c.x.pairs[[2]base.Term{q.Graph, q.Subject}] = true
-		c.note(ids, &q, at, standing{})
+		c.eraser.pairs[[2]base.Term{q.Graph, q.Subject}] = true
+		c.countErased(ids, &q, at, interval{})
 		return nil
 	}
-	return c.keep(ids, at)
+	return c.keepRow(ids, at)
 }
 
-// keep adds the record of a statement, or of an interval of its past, and notes
+// keepRow adds the record of a statement, or of an interval of its past, and notes
 // what it uses.
-func (c *ErasedCheckpoint) keep(ids base.IDQuad, at standing) error {
+func (c *ErasedCheckpoint) keepRow(ids base.IDQuad, at interval) error {
 	pair := [2]base.ID{ids.Graph, ids.Subject}
 	c.last[pair] = max(c.last[pair], at.from, at.to)
 	numbers := make(map[base.AgentID]uint64)
 	for _, a := range at.assertions {
-		n, ok := c.number(base.AgentTerm(a.Source))
+		n, ok := c.numberOf(base.AgentTerm(a.Source))
 		if !ok {
 			return codec.ErrMalformed
 		}
@@ -235,7 +235,7 @@ func (c *ErasedCheckpoint) keep(ids base.IDQuad, at standing) error {
 		return nil
 	}
 	c.records = append(c.records, CheckpointRecord{'S', keys.SPOG.Append(nil, ids)[1:], value})
-	q, err := c.quad(ids)
+	q, err := c.quadOf(ids)
 	c.counts[string(keys.Predicate(ids.Graph, ids.Predicate))]++
 	if q.Predicate.Value() == base.RDFType {
 		c.counts[string(keys.Class(ids.Graph, ids.Object))]++
@@ -243,8 +243,8 @@ func (c *ErasedCheckpoint) keep(ids base.IDQuad, at standing) error {
 	return err
 }
 
-// number is that of a term.
-func (c *ErasedCheckpoint) number(t base.Term) (uint64, bool) {
+// numberOf is that of a term.
+func (c *ErasedCheckpoint) numberOf(t base.Term) (uint64, bool) {
 	if c.numbers == nil {
 		c.numbers = make(map[base.Term]uint64, len(c.terms))
 		for n, t := range c.terms {
@@ -257,30 +257,30 @@ func (c *ErasedCheckpoint) number(t base.Term) (uint64, bool) {
 
 // mergeTouched takes the assertions out and joins what then says the same.
 func (c *ErasedCheckpoint) mergeTouched() error {
-	for _, ids := range c.inOrder() {
+	for _, ids := range c.touchedInOrder() {
 		list := c.touched[ids]
-		q, err := c.quad(ids)
+		q, err := c.quadOf(ids)
 		if err != nil {
 			return err
 		}
-		c.x.pairs[[2]base.Term{q.Graph, q.Subject}] = true
-		slices.SortFunc(list, func(a, b standing) int { return int(int64(a.from) - int64(b.from)) })
-		var out []standing
+		c.eraser.pairs[[2]base.Term{q.Graph, q.Subject}] = true
+		slices.SortFunc(list, func(a, b interval) int { return int(int64(a.from) - int64(b.from)) })
+		var out []interval
 		for _, at := range list {
 			c.Rows++
-			at.assertions = base.WithoutSource(at.assertions, c.x.options.Source)
+			at.assertions = base.WithoutSource(at.assertions, c.eraser.options.Source)
 			if n := len(out); n > 0 && out[n-1].to == at.from && base.EqualAssertions(out[n-1].assertions, at.assertions) {
 				out[n-1].to = at.to
 				continue
 			}
 			out = append(out, at)
 		}
-		out = slices.DeleteFunc(out, func(at standing) bool { return len(at.assertions) == 0 })
-		c.follow(ids, out)
+		out = slices.DeleteFunc(out, func(at interval) bool { return len(at.assertions) == 0 })
+		c.alignSince(ids, out)
 		c.touched[ids] = out
-		c.noteTouched(ids, &q, list, out)
+		c.countTouched(ids, &q, list, out)
 		for _, at := range out {
-			if err := c.keep(ids, at); err != nil {
+			if err := c.keepRow(ids, at); err != nil {
 				return err
 			}
 		}
@@ -294,7 +294,7 @@ func (c *ErasedCheckpoint) stoodSince(q base.Quad, at base.Revision) (base.Revis
 	for _, part := range base.QuadParts(&q, &ids) {
 		if id, inline := base.InlineID(*part.Term); inline {
 			*part.ID = id
-		} else if n, ok := c.number(*part.Term); ok {
+		} else if n, ok := c.numberOf(*part.Term); ok {
 			*part.ID = keys.Numbered(base.TagOf(*part.Term), n)
 		} else {
 			return 0, false
@@ -304,12 +304,12 @@ func (c *ErasedCheckpoint) stoodSince(q base.Quad, at base.Revision) (base.Revis
 	if ids.Graph = graph; !found {
 		return 0, false
 	}
-	st, found := c.stood(ids, at)
+	st, found := c.intervalBefore(ids, at)
 	return st.from, found
 }
 
-// finish brings what follows from the statements into line with them.
-func (c *ErasedCheckpoint) finish() error {
+// finishRecords brings what follows from the statements into line with them.
+func (c *ErasedCheckpoint) finishRecords() error {
 	kinds := make(map[string]bool)
 	kept := c.records[:0]
 	for _, r := range c.records {
@@ -326,12 +326,12 @@ func (c *ErasedCheckpoint) finish() error {
 			was := t.Count
 			graph, _, _ := keys.ParsePair(append([]byte{prefix}, r.Key...))
 			// What is being removed from the index is found by its counts.
-			if t.Count = c.counts[string([]byte{prefix})+string(r.Key)]; t.Count == 0 && was > 0 && c.generations.Kept(graph) {
+			if t.Count = c.counts[string([]byte{prefix})+string(r.Key)]; t.Count == 0 && was > 0 && c.generations.IsKept(graph) {
 				continue
 			}
-			c.use(append([]byte{prefix}, r.Key...))
+			c.markUsed(append([]byte{prefix}, r.Key...))
 			r.Value = t.Encode()
-		case archive.BackedRecord:
+		case archive.SourceCountRecord:
 			continue // counted when it is read
 		case 'G', 'H':
 			continue // made of the terms below
@@ -358,8 +358,8 @@ func (c *ErasedCheckpoint) finish() error {
 	return nil
 }
 
-// use notes the terms of a pair of ids.
-func (c *ErasedCheckpoint) use(key []byte) {
+// markUsed notes the terms of a pair of ids.
+func (c *ErasedCheckpoint) markUsed(key []byte) {
 	a, b, _ := keys.ParsePair(key)
 	for _, id := range [...]base.ID{a, b} {
 		if id.IsNumbered() {
@@ -378,18 +378,18 @@ func (c *ErasedCheckpoint) lastChanges() error {
 			if !ok {
 				return codec.ErrMalformed
 			}
-			q, err := c.quad(base.IDQuad{Subject: subject, Predicate: subject, Object: subject, Graph: graph})
+			q, err := c.quadOf(base.IDQuad{Subject: subject, Predicate: subject, Object: subject, Graph: graph})
 			if err != nil {
 				return err
 			}
-			if pair := [2]base.Term{q.Graph, q.Subject}; c.x.pairs[pair] {
-				last := max(c.x.last[pair], c.last[[2]base.ID{graph, subject}])
+			if pair := [2]base.Term{q.Graph, q.Subject}; c.eraser.pairs[pair] {
+				last := max(c.eraser.last[pair], c.last[[2]base.ID{graph, subject}])
 				if last == 0 {
 					continue
 				}
 				r.Value = binary.AppendUvarint(nil, uint64(last))
 			}
-			c.use(append(keys.LastPrefix(), r.Key...))
+			c.markUsed(append(keys.LastPrefix(), r.Key...))
 		}
 		kept = append(kept, r)
 	}
@@ -412,10 +412,10 @@ func erasedTerm(was base.Term, n uint64) base.Term {
 // Write writes the checkpoint as one of another epoch, before a log of which it
 // has an entry.
 func (c *ErasedCheckpoint) Write(dir string, epoch base.Epoch, log *wal.Log) (err error) {
-	if err := errors.Join(c.lastChanges(), c.finish(), os.MkdirAll(dir, 0o700)); err != nil {
+	if err := errors.Join(c.lastChanges(), c.finishRecords(), os.MkdirAll(dir, 0o700)); err != nil {
 		return err
 	}
-	m := c.m
+	m := c.marker
 	m.Epoch = epoch
 	if m.Hash, err = log.Hash(uint64(m.Revision)); err != nil {
 		return err
@@ -429,13 +429,13 @@ func (c *ErasedCheckpoint) Write(dir string, epoch base.Epoch, log *wal.Log) (er
 		if err != nil {
 			return err
 		}
-		w := &archive.CheckpointWriter{Z: z}
+		w := &archive.CheckpointWriter{Out: z}
 		for _, r := range c.records {
-			if err := w.Record(r.kind, r.Key, r.Value); err != nil {
+			if err := w.WriteRecord(r.kind, r.Key, r.Value); err != nil {
 				return err
 			}
 			w.Records++
 		}
-		return errors.Join(w.Record('E', binary.AppendUvarint(nil, w.Records), nil), z.Close())
+		return errors.Join(w.WriteRecord('E', binary.AppendUvarint(nil, w.Records), nil), z.Close())
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// generation takes the table of generations in, when all terms are known. The names of
+// readGeneration takes the table of generations in, when all terms are known. The names of
 // their graphs stay.
-func (c *ErasedCheckpoint) generation(r CheckpointRecord) error {
+func (c *ErasedCheckpoint) readGeneration(r CheckpointRecord) error {
 	if r.kind != 'N' {
 		return nil
 	}
@@ -35,24 +35,24 @@ func (c *ErasedCheckpoint) generation(r CheckpointRecord) error {
 
 // byName is a statement with its graph's name in the place of the generation.
 func (c *ErasedCheckpoint) byName(ids base.IDQuad) base.IDQuad {
-	ids.Graph = c.generations.Name(ids.Graph)
+	ids.Graph = c.generations.NameID(ids.Graph)
 	return ids
 }
 
-// inOrder lists what was touched so that each generation of a graph comes behind the one
+// touchedInOrder lists what was touched so that each generation of a graph comes behind the one
 // that it follows on.
-func (c *ErasedCheckpoint) inOrder() []base.IDQuad {
-	return slices.SortedFunc(maps.Keys(c.touched), func(a, b base.IDQuad) int { return cmp.Compare(c.turnOf(a.Graph), c.turnOf(b.Graph)) })
+func (c *ErasedCheckpoint) touchedInOrder() []base.IDQuad {
+	return slices.SortedFunc(maps.Keys(c.touched), func(a, b base.IDQuad) int { return cmp.Compare(c.startOf(a.Graph), c.startOf(b.Graph)) })
 }
 
 // place is from when on a generation counts, 0 for what is kept under a graph's name; one
 // that is being written is behind all.
-func (c *ErasedCheckpoint) turnOf(graph base.ID) base.Revision {
+func (c *ErasedCheckpoint) startOf(graph base.ID) base.Revision {
 	switch g := c.generationOf(graph); {
 	case g == nil:
 		return 0
 	case g.From == 0:
-		return c.m.Revision + 1
+		return c.marker.Revision + 1
 	default:
 		return g.From
 	}
@@ -66,21 +66,21 @@ func (c *ErasedCheckpoint) generationOf(graph base.ID) *index.Generation {
 	return c.generations.Entries[base.Revision(graph.Number())]
 }
 
-// follow brings since when a statement has stood in a generation into line with what is
+// alignSince brings since when a statement has stood in a generation into line with what is
 // left of it in the one before, from which it was taken over.
-func (c *ErasedCheckpoint) follow(ids base.IDQuad, list []standing) {
+func (c *ErasedCheckpoint) alignSince(ids base.IDQuad, list []interval) {
 	g := c.generationOf(ids.Graph)
 	if g == nil {
 		return
 	}
-	begins := c.turnOf(ids.Graph)
+	begins := c.startOf(ids.Graph)
 	earlier, found := c.generations.IDAt(g.Graph, begins-1)
 	if !found {
 		return
 	}
 	before := ids
 	before.Graph = earlier
-	st, found := c.stood(before, begins)
+	st, found := c.intervalBefore(before, begins)
 	if !found {
 		return
 	}
@@ -91,43 +91,43 @@ func (c *ErasedCheckpoint) follow(ids base.IDQuad, list []standing) {
 	}
 }
 
-// stood is how a statement that was touched stood before a revision in the content under
+// intervalBefore is how a statement that was touched stood before a revision in the content under
 // an id.
-func (c *ErasedCheckpoint) stood(ids base.IDQuad, at base.Revision) (standing, bool) {
+func (c *ErasedCheckpoint) intervalBefore(ids base.IDQuad, at base.Revision) (interval, bool) {
 	for _, st := range c.touched[ids] {
 		if st.from == 0 { // since its generation counts
 			now := base.State{0, slices.Clone(st.assertions)}
-			c.generations.Settle(&now, ids.Graph)
+			c.generations.SettleState(&now, ids.Graph)
 			st.from, st.assertions = now.Since, now.Assertions
 		}
 		if st.from < at && (st.to == 0 || st.to >= at) {
 			return st, true
 		}
 	}
-	return standing{}, false
+	return interval{}, false
 }
 
-// note counts the assertions that were erased of a statement that stands, in what its
+// countErased counts the assertions that were erased of a statement that stands, in what its
 // graph holds or in a generation that does not count yet.
-func (c *ErasedCheckpoint) note(ids base.IDQuad, q *base.Quad, was, is standing) {
+func (c *ErasedCheckpoint) countErased(ids base.IDQuad, q *base.Quad, was, is interval) {
 	if was.to != 0 {
 		return
 	}
 	var sum map[base.AgentID]int64
 	switch g := c.generationOf(ids.Graph); {
-	case g != nil && g.Dead:
+	case g != nil && g.Abandoned:
 		return
 	case g != nil && g.From == 0:
-		e := c.atCheckpoint.begun(g.Began)
+		e := c.atCheckpoint.writingOf(g.Began)
 		if sum = e.sources; len(is.assertions) == 0 {
 			e.statements++
 		} else {
 			e.since[*q] = is.from
 		}
-	case c.generations.Current(c.generations.Name(ids.Graph)) != ids.Graph || !base.IsShared(q.Predicate, q.Graph):
+	case c.generations.CurrentID(c.generations.NameID(ids.Graph)) != ids.Graph || !base.CountsForQuota(q.Predicate, q.Graph):
 		return
 	default:
-		sum = c.atCheckpoint.of(q.Graph)
+		sum = c.atCheckpoint.erasedOf(q.Graph)
 	}
 	for _, a := range was.assertions {
 		if _, stays := base.FindSource(is.assertions, a.Source); !stays {
@@ -136,9 +136,9 @@ func (c *ErasedCheckpoint) note(ids base.IDQuad, q *base.Quad, was, is standing)
 	}
 }
 
-// noteTouched is note for the times in which a statement stood, and for what is left.
-func (c *ErasedCheckpoint) noteTouched(ids base.IDQuad, q *base.Quad, was, is []standing) {
-	stands := func(list []standing) (st standing) {
+// countTouched is note for the times in which a statement stood, and for what is left.
+func (c *ErasedCheckpoint) countTouched(ids base.IDQuad, q *base.Quad, was, is []interval) {
+	stands := func(list []interval) (st interval) {
 		for _, at := range list {
 			if at.to == 0 {
 				st = at
@@ -147,6 +147,6 @@ func (c *ErasedCheckpoint) noteTouched(ids base.IDQuad, q *base.Quad, was, is []
 		return st
 	}
 	if stood := stands(was); len(stood.assertions) > 0 {
-		c.note(ids, q, stood, stands(is))
+		c.countErased(ids, q, stood, stands(is))
 	}
 }

@@ -26,28 +26,28 @@ func newErasedContents() *erasedContents {
 	return &erasedContents{make(map[base.Term]map[base.AgentID]int64), make(map[base.Revision]*erasedGeneration)}
 }
 
-// of gives the assertions that were erased of a graph.
-func (e *erasedContents) of(graph base.Term) map[base.AgentID]int64 {
+// erasedOf gives the assertions that were erased of a graph.
+func (e *erasedContents) erasedOf(graph base.Term) map[base.AgentID]int64 {
 	if e.erased[graph] == nil {
 		e.erased[graph] = make(map[base.AgentID]int64)
 	}
 	return e.erased[graph]
 }
 
-// begun gives what is known of one that does not count yet.
-func (e *erasedContents) begun(began base.Revision) *erasedGeneration {
+// writingOf gives what is known of one that does not count yet.
+func (e *erasedContents) writingOf(began base.Revision) *erasedGeneration {
 	if e.writing[began] == nil {
 		e.writing[began] = &erasedGeneration{sources: make(map[base.AgentID]int64), since: make(map[base.Quad]base.Revision)}
 	}
 	return e.writing[began]
 }
 
-// noteErased counts the assertions that a change made or took away, and that are erased.
-func (x *Eraser) noteErased(was, is *base.Change, kept bool) {
-	if !base.IsShared(was.Quad.Predicate, was.Quad.Graph) {
+// countErased counts the assertions that a change made or took away, and that are erased.
+func (x *Eraser) countErased(was, is *base.Change, kept bool) {
+	if !base.CountsForQuota(was.Quad.Predicate, was.Quad.Graph) {
 		return
 	}
-	sum := x.of(was.Quad.Graph)
+	sum := x.erasedOf(was.Quad.Graph)
 	add := func(c *base.Change, by int64) {
 		for _, a := range c.After {
 			if _, had := base.FindSource(c.Before, a.Source); !had {
@@ -66,9 +66,9 @@ func (x *Eraser) noteErased(was, is *base.Change, kept bool) {
 	}
 }
 
-// generation takes out of what a commit wrote of a generation what is erased, and says
+// redactGeneration takes out of what a commit wrote of a generation what is erased, and says
 // how many statements that were.
-func (x *Eraser) generation(c *base.Commit) (touched uint64) {
+func (x *Eraser) redactGeneration(c *base.Commit) (touched uint64) {
 	g := c.Written
 	if g == nil || g.GivenUp {
 		return 0
@@ -79,7 +79,7 @@ func (x *Eraser) generation(c *base.Commit) (touched uint64) {
 		q := s.Quad(g.Graph)
 		left := s.Assertions
 		switch {
-		case !x.options.covers(&q):
+		case !x.options.matches(&q):
 		case x.options.Source == "":
 			left = nil
 		default:
@@ -95,7 +95,7 @@ func (x *Eraser) generation(c *base.Commit) (touched uint64) {
 			continue
 		}
 		touched++
-		e := x.begun(g.Began)
+		e := x.writingOf(g.Began)
 		for _, a := range s.Assertions {
 			if _, stays := base.FindSource(left, a.Source); !stays {
 				e.sources[a.Source]++
@@ -120,9 +120,9 @@ func (x *Eraser) generation(c *base.Commit) (touched uint64) {
 	return touched
 }
 
-// replaced brings what a commit says of the generation that counts from then on into
+// redactReplacement brings what a commit says of the generation that counts from then on into
 // line with what is left of it and of what counted before.
-func (x *Eraser) replaced(c *base.Commit) (altered bool) {
+func (x *Eraser) redactReplacement(c *base.Commit) (altered bool) {
 	r := c.Replaced
 	if r == nil {
 		return false
@@ -164,8 +164,8 @@ func (x *Eraser) replaced(c *base.Commit) (altered bool) {
 // stoodBefore is since when a statement has stood as it did before a revision, of one of
 // which the log's head, which was cut, knew more.
 func (x *Eraser) stoodBefore(q base.Quad, at base.Revision) (base.Revision, bool) {
-	if x.before == nil || x.exchanged[q.Graph] {
+	if x.sinceBefore == nil || x.exchanged[q.Graph] {
 		return 0, false
 	}
-	return x.before(q, at)
+	return x.sinceBefore(q, at)
 }

@@ -15,9 +15,9 @@ type Eraser struct {
 	// since are the statements of which an assertion was erased, with the revision
 	// from which what is left of them has stood: later changes refer to it.
 	since map[base.Quad]base.Revision
-	// before gives that revision for a statement of which the log's head, which was
+	// sinceBefore gives that revision for a statement of which the log's head, which was
 	// cut, knew more; nil with the whole log.
-	before func(q base.Quad, at base.Revision) (base.Revision, bool)
+	sinceBefore func(q base.Quad, at base.Revision) (base.Revision, bool)
 
 	erasedContents
 
@@ -49,9 +49,9 @@ func (x *Eraser) Redact(c *base.Commit) bool {
 	touched := uint64(0)
 	for i := range c.Changes {
 		ch := c.Changes[i]
-		keep, altered := x.change(&ch, c.Revision)
+		keep, altered := x.redactChange(&ch, c.Revision)
 		if altered {
-			x.noteErased(&c.Changes[i], &ch, keep)
+			x.countErased(&c.Changes[i], &ch, keep)
 		}
 		pair := [2]base.Term{ch.Quad.Graph, ch.Quad.Subject}
 		if altered {
@@ -67,13 +67,13 @@ func (x *Eraser) Redact(c *base.Commit) bool {
 			kept = append(kept, ch)
 		}
 	}
-	generation := x.generation(c)
-	replaced := x.replaced(c)
+	generation := x.redactGeneration(c)
+	replaced := x.redactReplacement(c)
 	if touched += generation; touched == 0 {
 		return replaced
 	}
 	for i := range kept {
-		relink(&kept[i], places)
+		relinkChange(&kept[i], places)
 	}
 	c.Changes = kept
 	if c.Justification != "" {
@@ -84,8 +84,8 @@ func (x *Eraser) Redact(c *base.Commit) bool {
 	return true
 }
 
-// relink points a change at where others are now.
-func relink(c *base.Change, places []int) {
+// relinkChange points a change at where others are now.
+func relinkChange(c *base.Change, places []int) {
 	if c.ReplacedBy >= 0 {
 		c.ReplacedBy = places[c.ReplacedBy]
 	}
@@ -95,10 +95,10 @@ func relink(c *base.Change, places []int) {
 	}
 }
 
-// change takes out of one change what is erased. keep tells whether anything is
+// redactChange takes out of one change what is erased. keep tells whether anything is
 // left of it, altered whether it is not what it was.
-func (x *Eraser) change(c *base.Change, r base.Revision) (keep, altered bool) {
-	if !x.options.covers(&c.Quad) {
+func (x *Eraser) redactChange(c *base.Change, r base.Revision) (keep, altered bool) {
+	if !x.options.matches(&c.Quad) {
 		return true, false
 	}
 	if x.options.Source == "" {

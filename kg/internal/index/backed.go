@@ -5,15 +5,15 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// Backed is the count of one source, by its key.
-func (c *Catalogue) Backed(key string) uint64 {
+// SourceCount is the count of one source, by its key.
+func (c *Catalogue) SourceCount(key string) uint64 {
 	t, _ := c.Tallies.Get(key)
 	return t.Count
 }
 
-// Backers tells of how many sources there are statements, and the most that one
+// SourceTotals tells of how many sources there are statements, and the most that one
 // of them backs.
-func (c *Catalogue) Backers() (sources, most uint64) {
+func (c *Catalogue) SourceTotals() (sources, most uint64) {
 	c.Tallies.Ascend(string([]byte{keys.PrefixSource}), func(key string, t Tally) bool {
 		if key[0] != keys.PrefixSource {
 			return false
@@ -27,9 +27,9 @@ func (c *Catalogue) Backers() (sources, most uint64) {
 	return sources, most
 }
 
-// backer is a source with the key of its count: most changes of a commit are of
+// sourceKey is a source with the key of its count: most changes of a commit are of
 // the same one.
-type backer struct {
+type sourceKey struct {
 	source base.AgentID
 	key    []byte
 }
@@ -37,7 +37,7 @@ type backer struct {
 // countSources notes whose statement a change makes or takes away.
 func (w *IndexWriter) countSources(c *base.Change) error {
 	switch {
-	case w.Uncounted || !base.IsShared(c.Quad.Predicate, c.Quad.Graph):
+	case w.WithoutSourceCounts || !base.CountsForQuota(c.Quad.Predicate, c.Quad.Graph):
 		return nil
 	case c.Op == base.Add:
 		if _, had := base.FindSource(c.Before, c.Assertion.Source); had {
@@ -56,27 +56,27 @@ func (w *IndexWriter) countSources(c *base.Change) error {
 }
 
 func (w *IndexWriter) countSource(source base.AgentID, by int64) error {
-	if w.backer.source != source {
-		id, err := w.number(base.AgentTerm(source)) // has one: it stands in an assertion
+	if w.lastSource.source != source {
+		id, err := w.numberTerm(base.AgentTerm(source)) // has one: it stands in an assertion
 		if err != nil {
 			return err
 		}
-		w.backer = backer{source, keys.Source(id.Number())}
+		w.lastSource = sourceKey{source, keys.Source(id.Number())}
 	}
-	w.Deltas.Add(w.backer.key, by)
+	w.Deltas.Add(w.lastSource.key, by)
 	return nil
 }
 
-// CountedKey is in an index that holds the counts by source, which those of
+// SourceCountsKey is in an index that holds the counts by source, which those of
 // earlier forms do not.
-var CountedKey = keys.Meta("counted by source, with journals")
+var SourceCountsKey = keys.Meta("counted by source, with journals")
 
-// IsCounted tells whether the index up to the marker holds the counts by source.
-func IsCounted(k KV, m Marker) (bool, error) {
+// HasSourceCounts tells whether the index up to the marker holds the counts by source.
+func HasSourceCounts(k KV, m Marker) (bool, error) {
 	if m.Revision == 0 {
 		return true, nil // there is nothing to count
 	}
-	return k.Get(CountedKey, func([]byte) error { return nil })
+	return k.Get(SourceCountsKey, func([]byte) error { return nil })
 }
 
 // SourceCounts are counts by the keys of sources.
@@ -91,50 +91,50 @@ func (c SourceCounts) Add(value []byte) error {
 	return err
 }
 
-// SharedGraphs remembers which graphs are koine's own, and which of these journals.
-type SharedGraphs struct {
-	Dict Dictionary
+// QuotaGraphs remembers which graphs are koine's own, and which of these journals.
+type QuotaGraphs struct {
+	Dictionary Dictionary
 	// Generations are those of the newest revision: only what counts then is shared.
 	Generations *Generations
 	parts       base.ID // zero until it is asked for
-	Known       map[base.ID]shareOf
+	Scopes      map[base.ID]quotaScope
 }
 
-// shareOf is what of a graph counts for the share of its sources.
-type shareOf uint8
+// quotaScope is what of a graph counts for the share of its sources.
+type quotaScope uint8
 
 const (
-	shareNone shareOf = iota
-	shareParts
-	shareAll
+	quotaNone quotaScope = iota
+	quotaParts
+	quotaAll
 )
 
-// Has tells whether the statement counts.
-func (g *SharedGraphs) Has(q *base.IDQuad) (bool, error) {
+// Counts tells whether the statement counts.
+func (g *QuotaGraphs) Counts(q *base.IDQuad) (bool, error) {
 	if q.Graph == keys.DefaultGraph && g.Generations == nil {
 		return true, nil
 	}
-	share, known := g.Known[q.Graph]
+	share, known := g.Scopes[q.Graph]
 	if !known {
 		tenure, counts := g.Generations.TenureOf(q.Graph)
-		t, err := g.Dict.Term(g.Generations.Name(q.Graph))
+		t, err := g.Dictionary.Term(g.Generations.NameID(q.Graph))
 		if err != nil {
 			return false, err
 		}
 		switch {
 		case !counts || tenure.Until != 0:
-		case base.IsShared(base.Term{}, t):
-			share = shareAll
-		case base.IsShared(base.Parts, t):
-			share = shareParts
+		case base.CountsForQuota(base.Term{}, t):
+			share = quotaAll
+		case base.CountsForQuota(base.Parts, t):
+			share = quotaParts
 		}
-		if g.Known == nil {
-			g.Known = make(map[base.ID]shareOf)
-			if g.parts, _, err = g.Dict.ID(base.Parts); err != nil {
+		if g.Scopes == nil {
+			g.Scopes = make(map[base.ID]quotaScope)
+			if g.parts, _, err = g.Dictionary.ID(base.Parts); err != nil {
 				return false, err
 			}
 		}
-		g.Known[q.Graph] = share
+		g.Scopes[q.Graph] = share
 	}
-	return share == shareAll || share == shareParts && q.Predicate == g.parts, nil
+	return share == quotaAll || share == quotaParts && q.Predicate == g.parts, nil
 }

@@ -50,16 +50,16 @@ func (c *Catalogue) Add(d *Deltas, revision base.Revision, changed func(key stri
 	}
 }
 
-// Holds tells whether any statement stands in the graph, with what an update
+// HasStatements tells whether any statement stands in the graph, with what an update
 // under way adds.
-func (c *Catalogue) Holds(graph base.ID, pending *Deltas) bool {
+func (c *Catalogue) HasStatements(graph base.ID, pending *Deltas) bool {
 	prefix := string([]byte{keys.PrefixPredicate}) + string(graph[:])
 	found := false
 	c.Tallies.Ascend(prefix, func(key string, t Tally) bool {
 		if !strings.HasPrefix(key, prefix) {
 			return false
 		}
-		found = int64(t.Count)+pending.Of(key) > 0
+		found = int64(t.Count)+pending.Get(key) > 0
 		return !found
 	})
 	for _, e := range pending.All() {
@@ -90,8 +90,8 @@ func (c *Catalogue) Each(kind byte, in base.ID, fn func(graph, id base.ID, count
 	})
 }
 
-// One is the count of the kind that a graph has of one id.
-func (c *Catalogue) One(kind byte, graph, id base.ID) uint64 {
+// CountOf is the count of the kind that a graph has of one id.
+func (c *Catalogue) CountOf(kind byte, graph, id base.ID) uint64 {
 	t, _ := c.Tallies.Get(string([]byte{kind}) + string(graph[:]) + string(id[:]))
 	return t.Count
 }
@@ -108,7 +108,7 @@ func (c *Catalogue) EachGraph(kind byte, id base.ID, fn func(graph base.ID, coun
 		}
 		count, found := it.Value().Count, first == id
 		if !found && CompareIDs(first, id) < 0 {
-			count = c.One(kind, graph, id)
+			count = c.CountOf(kind, graph, id)
 			found = count > 0
 		}
 		if found {
@@ -118,9 +118,9 @@ func (c *Catalogue) EachGraph(kind byte, id base.ID, fn func(graph base.ID, coun
 	}
 }
 
-func (t Tally) Encode() []byte { return t.append(nil) }
+func (t Tally) Encode() []byte { return t.appendTo(nil) }
 
-func (t Tally) append(dst []byte) []byte {
+func (t Tally) appendTo(dst []byte) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(dst, uint64(t.Revision)), t.Count)
 }
 
@@ -130,13 +130,13 @@ func ParseTally(value []byte) (Tally, error) {
 	return t, r.Close()
 }
 
-// Tallied are the prefixes of all counts.
-var Tallied = [...]byte{keys.PrefixPredicate, keys.PrefixClass, keys.PrefixSource}
+// CountPrefixes are the prefixes of all counts.
+var CountPrefixes = [...]byte{keys.PrefixPredicate, keys.PrefixClass, keys.PrefixSource}
 
 // ReadCatalogue reads all counts from the index.
 func ReadCatalogue(k KV) (*Catalogue, error) {
 	c := new(Catalogue)
-	for _, prefix := range Tallied {
+	for _, prefix := range CountPrefixes {
 		cur := k.Scan([]byte{prefix})
 		for ; cur.Valid(); cur.Next() {
 			var t Tally
@@ -155,9 +155,9 @@ func ReadCatalogue(k KV) (*Catalogue, error) {
 	return c, nil
 }
 
-// Counted tells whether any statement was ever counted of a graph, by its id in the
+// EverCounted tells whether any statement was ever counted of a graph, by its id in the
 // index.
-func (c *Catalogue) Counted(graph base.ID) (any bool) {
+func (c *Catalogue) EverCounted(graph base.ID) (any bool) {
 	c.Each(keys.PrefixPredicate, graph, func(_, _ base.ID, _ uint64) { any = true })
 	return any
 }
@@ -181,7 +181,7 @@ const fewDeltas = 16
 
 // Add changes a count by so much. It does not keep the key.
 func (d *Deltas) Add(key []byte, by int64) {
-	i, found := d.find(key)
+	i, found := d.findKey(key)
 	if found {
 		d.list[i].By += by
 		return
@@ -199,8 +199,8 @@ func (d *Deltas) Add(key []byte, by int64) {
 	}
 }
 
-// find is where a key is in the list, or would be.
-func (d *Deltas) find(key []byte) (at int, found bool) {
+// findKey is where a key is in the list, or would be.
+func (d *Deltas) findKey(key []byte) (at int, found bool) {
 	if d.at != nil {
 		if at, found = d.at[string(key)]; found {
 			return at, true
@@ -215,12 +215,12 @@ func (d *Deltas) find(key []byte) (at int, found bool) {
 	return len(d.list), false
 }
 
-// Of is by how much a count changes.
-func (d *Deltas) Of(key string) int64 {
+// Get is by how much a count changes.
+func (d *Deltas) Get(key string) int64 {
 	if d == nil {
 		return 0
 	}
-	if i, found := d.find([]byte(key)); found {
+	if i, found := d.findKey([]byte(key)); found {
 		return d.list[i].By
 	}
 	return 0
@@ -239,8 +239,8 @@ func (d *Deltas) Clear() {
 	d.list, d.at = d.list[:0], nil
 }
 
-// Count notes, but for its sources, that a statement came (by 1) or went (by -1).
-func (d *Deltas) Count(q *base.Quad, ids base.IDQuad, by int64) {
+// CountStatement notes, but for its sources, that a statement came (by 1) or went (by -1).
+func (d *Deltas) CountStatement(q *base.Quad, ids base.IDQuad, by int64) {
 	d.Add(keys.Predicate(ids.Graph, ids.Predicate), by)
 	if q.Predicate.Value() == base.RDFType {
 		d.Add(keys.Class(ids.Graph, ids.Object), by)

@@ -18,16 +18,16 @@ type Dictionary struct {
 	// missed are the terms that were looked for last and are not there; nil for
 	// readers.
 	missed *missedTerms
-	// From is the first number that no term of the view has, 0 where that needs no
+	// FirstUnseen is the first number that no term of the view has, 0 where that needs no
 	// asking: the cache may have terms which the log has and readers do not see yet.
-	From uint64
-	// Below is Store.flushedKV as the view was begun; nil for all but the committer.
-	Below *BadgerKV
+	FirstUnseen uint64
+	// Flushed is Store.flushedKV as the view was begun; nil for all but the committer.
+	Flushed *BadgerKV
 }
 
-// has tells whether the view has the term with an id that the cache gave.
-func (d Dictionary) has(id base.ID) bool {
-	return d.From == 0 || !id.IsNumbered() || id.Number() < d.From
+// inView tells whether the view has the term with an id that the cache gave.
+func (d Dictionary) inView(id base.ID) bool {
+	return d.FirstUnseen == 0 || !id.IsNumbered() || id.Number() < d.FirstUnseen
 }
 
 // missedTerms keeps of terms that are about to get a number what they were looked
@@ -46,8 +46,8 @@ func (m *missedTerms) add(t base.Term, key TermKey) {
 	m.next++
 }
 
-// take gives the key of a term.
-func (m *missedTerms) take(t base.Term) TermKey {
+// takeKey gives the key of a term.
+func (m *missedTerms) takeKey(t base.Term) TermKey {
 	for i := range m.terms {
 		if at := &m.terms[i]; at.key.record != nil && at.term == t {
 			key := at.key
@@ -74,34 +74,34 @@ func KeyOf(t base.Term) TermKey {
 // FreshTerms are those that unfinished updates have added. They are kept apart
 // from the cache, because such an update may still be undone.
 type FreshTerms struct {
-	byTerm map[base.Term]base.ID
-	Order  []base.Term // as they were numbered
-	Next   uint64      // number of the next one
-	Ahead  *FreshTerms // those of the group ahead, nil without
+	byTerm   map[base.Term]base.ID
+	Order    []base.Term // as they were numbered
+	Next     uint64      // number of the next one
+	Previous *FreshTerms // those of the group ahead, nil without
 }
 
 func NewFreshTerms(next uint64) *FreshTerms {
 	return &FreshTerms{byTerm: make(map[base.Term]base.ID), Next: next}
 }
 
-// Follow makes it go on where the terms of a group ahead end, which the index may not
+// ContinueAfter makes it go on where the terms of a group ahead end, which the index may not
 // have yet.
-func (f *FreshTerms) Follow(ahead *FreshTerms) {
-	ahead.Ahead = nil // that group has landed
-	f.Ahead = ahead
+func (f *FreshTerms) ContinueAfter(ahead *FreshTerms) {
+	ahead.Previous = nil // that group has landed
+	f.Previous = ahead
 }
 
 // ID is the id of one of the terms.
 func (f *FreshTerms) ID(t base.Term) (base.ID, bool) {
 	id, ok := f.byTerm[t]
-	if !ok && f.Ahead != nil {
-		id, ok = f.Ahead.byTerm[t]
+	if !ok && f.Previous != nil {
+		id, ok = f.Previous.byTerm[t]
 	}
 	return id, ok
 }
 
-// Expect makes room for so many terms.
-func (f *FreshTerms) Expect(n int) {
+// Grow makes room for so many terms.
+func (f *FreshTerms) Grow(n int) {
 	f.byTerm, f.Order = make(map[base.Term]base.ID, n), make([]base.Term, 0, n)
 }
 
@@ -110,8 +110,8 @@ func (f *FreshTerms) First() uint64 { return f.Next - uint64(len(f.Order)) }
 
 // Term is the term with a number, false if it is none of them.
 func (f *FreshTerms) Term(number uint64) (base.Term, bool) {
-	if f.Ahead != nil && number < f.First() {
-		f = f.Ahead
+	if f.Previous != nil && number < f.First() {
+		f = f.Previous
 	}
 	if number < f.First() || number >= f.Next {
 		return base.Term{}, false
@@ -147,7 +147,7 @@ func (d Dictionary) ID(t base.Term) (base.ID, bool, error) {
 			return id, true, nil
 		}
 	}
-	if id, ok := d.Cache.ID(t); ok && d.has(id) {
+	if id, ok := d.Cache.ID(t); ok && d.inView(id) {
 		return id, true, nil
 	}
 	return d.Find(t, KeyOf(t))
@@ -155,14 +155,14 @@ func (d Dictionary) ID(t base.Term) (base.ID, bool, error) {
 
 // Find looks the term up in the index, and keeps in the cache what it found.
 func (d Dictionary) Find(t base.Term, key TermKey) (base.ID, bool, error) {
-	id, ok, err := d.read(t, key)
+	id, ok, err := d.lookUp(t, key)
 	if ok {
 		d.Cache.Add(t, id.Number())
 	}
 	return id, ok, err
 }
 
-func (d Dictionary) read(t base.Term, key TermKey) (base.ID, bool, error) {
+func (d Dictionary) lookUp(t base.Term, key TermKey) (base.ID, bool, error) {
 	var number uint64
 	found, err := d.KV.Get(key.key, func(v []byte) error {
 		var n int
@@ -182,7 +182,7 @@ func (d Dictionary) read(t base.Term, key TermKey) (base.ID, bool, error) {
 	// short, perhaps without its other side.
 	if leftover := d.Fresh != nil && number >= d.Fresh.Next; key.hashed && !leftover {
 		// A hash that two terms share is an error, not a mix-up.
-		other, err := d.numbered(number)
+		other, err := d.termByNumber(number)
 		if err != nil {
 			return base.ID{}, false, err
 		}
@@ -202,14 +202,14 @@ func (d Dictionary) Term(id base.ID) (base.Term, error) {
 		}
 		return t, nil
 	}
-	t, err := d.numbered(id.Number())
+	t, err := d.termByNumber(id.Number())
 	if err == nil && base.TagOf(t) != id.Tag() {
 		err = base.Errorf(base.CodeInternal, "id %s stands for a term of another kind", hex.EncodeToString(id[:]))
 	}
 	return t, err
 }
 
-func (d Dictionary) numbered(number uint64) (base.Term, error) {
+func (d Dictionary) termByNumber(number uint64) (base.Term, error) {
 	if d.Fresh != nil {
 		if t, ok := d.Fresh.Term(number); ok {
 			return t, nil
@@ -235,31 +235,31 @@ func (d Dictionary) numbered(number uint64) (base.Term, error) {
 
 // Agent is the agent of a dictionary number.
 func (d Dictionary) Agent(number uint64) (base.AgentID, error) {
-	t, err := d.numbered(number)
+	t, err := d.termByNumber(number)
 	return base.AgentID(t.Value()), err
 }
 
-// Foreseen is what was looked up of a patch's terms before the committer has it.
-type Foreseen struct {
+// Prefetched is what was looked up of a patch's terms before the committer has it.
+type Prefetched struct {
 	Cache   *TermCache // of the store that it holds for
-	Subject *ForeseenTerm
-	Object  ForeseenTerm
+	Subject *PrefetchedTerm
+	Object  PrefetchedTerm
 }
 
-// ForeseenTerm is a term with its id, or with the key under which the index has that:
+// PrefetchedTerm is a term with its id, or with the key under which the index has that:
 // the term may be new. The zero one says nothing.
-type ForeseenTerm struct {
-	Term  base.Term
-	ID    base.ID
-	Key   *TermKey
-	Lacks *BadgerKV // Store.flushedKV that was seen not to have the key; nil where nobody looked
+type PrefetchedTerm struct {
+	Term       base.Term
+	ID         base.ID
+	Key        *TermKey
+	AbsentFrom *BadgerKV // Store.flushedKV that was seen not to have the key; nil where nobody looked
 }
 
-// Foreseen gives the id of a term that was foreseen, as id does; f may be nil, or of
+// PrefetchedID gives the id of a term that was foreseen, as id does; f may be nil, or of
 // another term.
-func (d Dictionary) Foreseen(t base.Term, f *ForeseenTerm) (base.ID, bool, error) {
+func (d Dictionary) PrefetchedID(t base.Term, f *PrefetchedTerm) (base.ID, bool, error) {
 	switch {
-	case f == nil || f.Term != t || !d.has(f.ID):
+	case f == nil || f.Term != t || !d.inView(f.ID):
 		return d.ID(t)
 	case !f.ID.IsZero():
 		return f.ID, true, nil // a term keeps its id
@@ -269,7 +269,7 @@ func (d Dictionary) Foreseen(t base.Term, f *ForeseenTerm) (base.ID, bool, error
 			return id, true, nil
 		}
 	}
-	if f.Lacks != nil && f.Lacks == d.Below {
+	if f.AbsentFrom != nil && f.AbsentFrom == d.Flushed {
 		d.KV = InMemory{d.KV} // what is there came since
 	}
 	return d.Find(t, *f.Key)

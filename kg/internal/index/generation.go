@@ -33,15 +33,15 @@ type Generation struct {
 	// while it is written, and for one that was given up.
 	From base.Revision
 	Time time.Time
-	// fresh tells that the graph began anew with it: what the name held before is
+	// restart tells that the graph began anew with it: what the name held before is
 	// found at no revision any more.
-	fresh bool
+	restart bool
 	// number, if not 0, is of the dictionary: the id that the generation has in the index
 	// is then in the order in which graphs came, not behind all of them. It is that of a
 	// graph that began anew.
 	number uint64
-	// Dead tells that it was given up.
-	Dead bool
+	// Abandoned tells that it was given up.
+	Abandoned bool
 	// Cleared tells that what counted before it is reached by nobody any more, and is
 	// removed from the index.
 	Cleared bool
@@ -54,9 +54,9 @@ func (g *Generation) ID() base.ID {
 	return keys.Generation(uint64(g.Began))
 }
 
-// Placeholder is the term in the dictionary of a generation that has a number there. It is
+// PlaceholderTerm is the term in the dictionary of a generation that has a number there. It is
 // no IRI that can be written or asked for.
-func Placeholder(began base.Revision) base.Term {
+func PlaceholderTerm(began base.Revision) base.Term {
 	return base.IRI("urn:koine:generation " + strconv.FormatUint(uint64(began), 10))
 }
 
@@ -66,12 +66,12 @@ func Placeholder(began base.Revision) base.Term {
 // It has an entry for each generation that a revision may still need: see superseded.
 type Generations struct {
 	Entries map[base.Revision]*Generation // by the revisions in which they began
-	// Lines are those of each graph that count or did, in order.
-	Lines map[base.ID][]*Generation
+	// Timelines are those of each graph that count or did, in order.
+	Timelines map[base.ID][]*Generation
 	// Writing is the one that is being written of each graph.
 	Writing map[base.ID]*Generation
-	// fresh is from when on the graphs are that were deleted, or began anew.
-	fresh map[base.Term]base.Revision
+	// restarts is from when on the graphs are that were deleted, or began anew.
+	restarts map[base.Term]base.Revision
 	// numbered are those with a number of the dictionary, by their ids.
 	numbered map[base.ID]*Generation
 }
@@ -97,7 +97,7 @@ func (t *Generations) clone() *Generations {
 	if t == nil {
 		return NewGenerations()
 	}
-	return &Generations{maps.Clone(t.Entries), maps.Clone(t.Lines), maps.Clone(t.Writing), maps.Clone(t.fresh), maps.Clone(t.numbered)}
+	return &Generations{maps.Clone(t.Entries), maps.Clone(t.Timelines), maps.Clone(t.Writing), maps.Clone(t.restarts), maps.Clone(t.numbered)}
 }
 
 // WithEntries returns the table with more generations, or with what became of some.
@@ -118,8 +118,8 @@ func (t *Generations) WithoutEntries(list []*Generation) *Generations {
 		if g.number != 0 {
 			delete(out.numbered, g.ID())
 		}
-		if line := out.Lines[g.Graph]; len(line) > 0 {
-			out.Lines[g.Graph] = withoutEntry(line, g)
+		if line := out.Timelines[g.Graph]; len(line) > 0 {
+			out.Timelines[g.Graph] = withoutEntry(line, g)
 		}
 	}
 	return out
@@ -145,17 +145,17 @@ func (t *Generations) Superseded() (out []*Generation) {
 		return nil
 	}
 	for _, g := range t.Entries {
-		if g.Dead {
+		if g.Abandoned {
 			out = append(out, g)
 		}
 	}
-	for _, line := range t.Lines {
+	for _, line := range t.Timelines {
 		cleared, fresh := -1, -1
 		for i, g := range line {
 			if g.Cleared {
 				cleared = i
 			}
-			if g.fresh {
+			if g.restart {
 				fresh = i
 			}
 		}
@@ -180,14 +180,14 @@ func (t *Generations) SetEntry(g *Generation) {
 	}
 	switch {
 	case g.From != 0:
-		line := append(withoutEntry(t.Lines[g.Graph], g), g)
+		line := append(withoutEntry(t.Timelines[g.Graph], g), g)
 		slices.SortFunc(line, func(a, b *Generation) int { return cmp.Compare(a.From, b.From) })
-		t.Lines[g.Graph] = line
-		if g.fresh {
-			t.fresh[g.Name] = max(t.fresh[g.Name], g.From)
+		t.Timelines[g.Graph] = line
+		if g.restart {
+			t.restarts[g.Name] = max(t.restarts[g.Name], g.From)
 		}
 		fallthrough
-	case g.Dead:
+	case g.Abandoned:
 		if w := t.Writing[g.Graph]; w != nil && w.Began == g.Began {
 			delete(t.Writing, g.Graph)
 		}
@@ -196,13 +196,13 @@ func (t *Generations) SetEntry(g *Generation) {
 	}
 }
 
-// Current is the id under which the newest content of a graph is kept, by the id of its
+// CurrentID is the id under which the newest content of a graph is kept, by the id of its
 // name.
-func (t *Generations) Current(graph base.ID) base.ID {
+func (t *Generations) CurrentID(graph base.ID) base.ID {
 	if t == nil {
 		return graph
 	}
-	if line := t.Lines[graph]; len(line) > 0 {
+	if line := t.Timelines[graph]; len(line) > 0 {
 		return line[len(line)-1].ID()
 	}
 	return graph
@@ -213,12 +213,12 @@ func (t *Generations) IDAt(graph base.ID, r base.Revision) (base.ID, bool) {
 	if t == nil {
 		return graph, true
 	}
-	line := t.Lines[graph]
+	line := t.Timelines[graph]
 	for i := len(line) - 1; i >= 0; i-- {
 		if line[i].From <= r {
 			return line[i].ID(), true
 		}
-		if line[i].fresh {
+		if line[i].restart {
 			return base.ID{}, false
 		}
 	}
@@ -237,11 +237,11 @@ type Tenure struct {
 func (t *Generations) TenureOf(id base.ID) (Tenure, bool) {
 	g := t.ByID(id)
 	if g == nil && id.Tag() != keys.TagGeneration {
-		if t == nil || len(t.Lines[id]) == 0 {
+		if t == nil || len(t.Timelines[id]) == 0 {
 			return Tenure{Graph: id}, true
 		}
-		line := t.Lines[id]
-		if slices.ContainsFunc(line, func(g *Generation) bool { return g.fresh }) {
+		line := t.Timelines[id]
+		if slices.ContainsFunc(line, func(g *Generation) bool { return g.restart }) {
 			return Tenure{}, false
 		}
 		return Tenure{Graph: id, Until: line[0].From}, true
@@ -249,11 +249,11 @@ func (t *Generations) TenureOf(id base.ID) (Tenure, bool) {
 	if g == nil || g.From == 0 {
 		return Tenure{}, false
 	}
-	line := t.Lines[g.Graph]
+	line := t.Timelines[g.Graph]
 	i := slices.Index(line, g)
 	out := Tenure{Graph: g.Graph, From: g.From, time: g.Time}
 	for _, later := range line[i+1:] {
-		if later.fresh {
+		if later.restart {
 			return Tenure{}, false
 		}
 		if out.Until == 0 {
@@ -263,20 +263,20 @@ func (t *Generations) TenureOf(id base.ID) (Tenure, bool) {
 	return out, true
 }
 
-// Kept tells whether what the index has under an id in the place of a graph is kept. It is
+// IsKept tells whether what the index has under an id in the place of a graph is kept. It is
 // not if any later generation cleared what counted before it: then it is being removed, and
 // some of it may be gone.
-func (t *Generations) Kept(id base.ID) bool {
+func (t *Generations) IsKept(id base.ID) bool {
 	if t == nil {
 		return id.Tag() != keys.TagGeneration
 	}
-	line, next := t.Lines[id], 0
+	line, next := t.Timelines[id], 0
 	g := t.ByID(id)
-	if g == nil && id.Tag() == keys.TagGeneration || g != nil && g.Dead {
+	if g == nil && id.Tag() == keys.TagGeneration || g != nil && g.Abandoned {
 		return false
 	}
 	if g != nil {
-		line = t.Lines[g.Graph]
+		line = t.Timelines[g.Graph]
 		next = slices.Index(line, g) + 1
 		if next == 0 {
 			return true // it is being written
@@ -285,23 +285,23 @@ func (t *Generations) Kept(id base.ID) bool {
 	return !slices.ContainsFunc(line[next:], func(later *Generation) bool { return later.Cleared })
 }
 
-// BeginsWith tells whether a graph held nothing before what is kept under the id: it is
+// IsFirstContent tells whether a graph held nothing before what is kept under the id: it is
 // what the graph began with, or began anew with.
-func (t *Generations) BeginsWith(graph, id base.ID) bool {
+func (t *Generations) IsFirstContent(graph, id base.ID) bool {
 	if t == nil || id == graph {
 		return true
 	}
 	g := t.ByID(id)
-	return g != nil && g.fresh
+	return g != nil && g.restart
 }
 
-// Written is the id under which a change of a graph in a revision was written, whether
+// WrittenID is the id under which a change of a graph in a revision was written, whether
 // that is reached any more or not.
-func (t *Generations) Written(graph base.ID, r base.Revision) base.ID {
+func (t *Generations) WrittenID(graph base.ID, r base.Revision) base.ID {
 	if t == nil {
 		return graph
 	}
-	line := t.Lines[graph]
+	line := t.Timelines[graph]
 	for i := len(line) - 1; i >= 0; i-- {
 		if line[i].From <= r {
 			return line[i].ID()
@@ -310,30 +310,30 @@ func (t *Generations) Written(graph base.ID, r base.Revision) base.ID {
 	return graph
 }
 
-// Name is the id of the graph's name of any id in the place of a graph.
-func (t *Generations) Name(id base.ID) base.ID {
+// NameID is the id of the graph's name of any id in the place of a graph.
+func (t *Generations) NameID(id base.ID) base.ID {
 	if g := t.ByID(id); g != nil {
 		return g.Graph
 	}
 	return id
 }
 
-// Ids lists all under which content of the graph counts at some revision.
-func (t *Generations) Ids(graph base.ID) []base.ID { return t.IdsBetween(graph, 0, math.MaxUint64) }
+// IDs lists all under which content of the graph counts at some revision.
+func (t *Generations) IDs(graph base.ID) []base.ID { return t.IDsBetween(graph, 0, math.MaxUint64) }
 
-// IdsBetween lists all under which content of the graph counts at some revision from oldest
+// IDsBetween lists all under which content of the graph counts at some revision from oldest
 // to newest.
-func (t *Generations) IdsBetween(graph base.ID, oldest, newest base.Revision) []base.ID {
+func (t *Generations) IDsBetween(graph base.ID, oldest, newest base.Revision) []base.ID {
 	if t == nil {
 		return []base.ID{graph}
 	}
-	line := t.Lines[graph]
+	line := t.Timelines[graph]
 	var out []base.ID
 	if len(line) == 0 || line[0].From > oldest {
 		out = append(out, graph)
 	}
 	for i, g := range line {
-		if g.fresh {
+		if g.restart {
 			out = out[:0]
 		}
 		if g.From <= newest && (i+1 == len(line) || line[i+1].From > oldest) {
@@ -345,21 +345,21 @@ func (t *Generations) IdsBetween(graph base.ID, oldest, newest base.Revision) []
 
 // Hides tells whether what the graph held at a revision is found by nobody.
 func (t *Generations) Hides(graph base.Term, at base.Revision) bool {
-	return t != nil && at < t.fresh[graph]
+	return t != nil && at < t.restarts[graph]
 }
 
-// Floor is the revision that counts as the last change of every subject of the content
+// LastChangeFloor is the revision that counts as the last change of every subject of the content
 // under an id, 0 for none.
-func (t *Generations) Floor(id base.ID) base.Revision {
-	if g := t.ByID(id); g != nil && !g.fresh {
+func (t *Generations) LastChangeFloor(id base.ID) base.Revision {
+	if g := t.ByID(id); g != nil && !g.restart {
 		return g.From
 	}
 	return 0
 }
 
-// Settle puts the commit by which a generation came to count in the place of what its
+// SettleState puts the commit by which a generation came to count in the place of what its
 // statements say who were written for that: their revision was not known yet.
-func (t *Generations) Settle(s *base.State, id base.ID) {
+func (t *Generations) SettleState(s *base.State, id base.ID) {
 	if t == nil || s.Since != 0 || len(s.Assertions) == 0 {
 		return
 	}
@@ -380,8 +380,8 @@ func SettleState(s *base.State, from base.Revision, at time.Time) {
 	}
 }
 
-// Unsettled is the time of an assertion that begins with its generation.
-var Unsettled = time.UnixMilli(0).UTC()
+// UnsettledTime is the time of an assertion that begins with its generation.
+var UnsettledTime = time.UnixMilli(0).UTC()
 
 const (
 	generationFresh = 1 << 0
@@ -400,10 +400,10 @@ func (g *Generation) Encode() []byte {
 	}
 	b = binary.AppendVarint(b, millis)
 	flags := byte(0)
-	if g.fresh {
+	if g.restart {
 		flags |= generationFresh
 	}
-	if g.Dead {
+	if g.Abandoned {
 		flags |= generationDead
 	}
 	if g.Cleared {
@@ -423,7 +423,7 @@ func ParseGeneration(key, value []byte) (*Generation, error) {
 	g.From = base.Revision(r.Uvarint())
 	g.Time = time.UnixMilli(r.Varint()).UTC()
 	flags := r.Byte()
-	g.fresh, g.Dead, g.Cleared = flags&generationFresh != 0, flags&generationDead != 0, flags&generationClear != 0
+	g.restart, g.Abandoned, g.Cleared = flags&generationFresh != 0, flags&generationDead != 0, flags&generationClear != 0
 	if flags&generationNumbered != 0 {
 		if g.number = r.Uvarint(); g.number == 0 {
 			r.Fail()

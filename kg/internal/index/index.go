@@ -14,51 +14,51 @@ import (
 // from the changes and the dictionary alone, so that a commit means the same
 // keys when it is made, replayed, and rebuilt.
 type IndexWriter struct {
-	O      *Overlay
-	Dict   Dictionary // fresh is set
-	Deltas *Deltas    // of the commit at hand
-	backer backer     // the source that was counted last
-	// Uncounted tells that the index lacks the counts by source: they are made when
+	Overlay    *Overlay
+	Dictionary Dictionary // fresh is set
+	Deltas     *Deltas    // of the commit at hand
+	lastSource sourceKey  // the source that was counted last
+	// WithoutSourceCounts tells that the index lacks the counts by source: they are made when
 	// it has come up to the log.
-	Uncounted bool
+	WithoutSourceCounts bool
 	// Floor is the oldest readable revision: what ended by then is not kept.
 	Floor base.Revision
 	// Generations are those of the newest revision, with the commits that were made.
 	Generations *Generations
-	// unused is the first number that no term had when the writer began: below the
+	// firstUnusedNumber is the first number that no term had when the writer began: below the
 	// overlay there is no statement with such a term.
-	unused uint64
-	// own are statements of the commit at hand about subjects that it is the first to
+	firstUnusedNumber uint64
+	// newQuads are statements of the commit at hand about subjects that it is the first to
 	// name, whose numbers are unnamed or more; as far as they are few.
-	own     []base.IDQuad
-	unnamed uint64
-	encoded encoded             // the state that was encoded last
-	noted   base.SubjectInGraph // whose last change was written last, in the commit at hand
+	newQuads       []base.IDQuad
+	firstNewNumber uint64
+	lastState      encodedState        // the state that was encoded last
+	lastChanged    base.SubjectInGraph // whose last change was written last, in the commit at hand
 	// subject and graph are those that were resolved last: patches about the same
 	// come one after the other.
-	subject, Graph Resolved
-	Met            *MetTerms // the committer's, nil without
-	said           timeTerm  // that was asked for last
-	keys           quadKeys  // of the quad at hand
-	scratch        []byte
-	room           []byte // for short values, which are kept
+	lastSubject, LastGraph Resolved
+	RecentTerms            *RecentTerms // the committer's, nil without
+	lastTime               timeTerm     // that was asked for last
+	keys                   quadKeys     // of the quad at hand
+	scratch                []byte
+	valueBuf               []byte // for short values, which are kept
 }
 
-// keep gives a short value as it is kept: as a part of an array that others share.
-func (w *IndexWriter) keep(value []byte) []byte {
+// copyValue gives a short value as it is kept: as a part of an array that others share.
+func (w *IndexWriter) copyValue(value []byte) []byte {
 	const atOnce = 512
-	if cap(w.room)-len(w.room) < len(value) {
-		w.room = make([]byte, 0, atOnce)
+	if cap(w.valueBuf)-len(w.valueBuf) < len(value) {
+		w.valueBuf = make([]byte, 0, atOnce)
 	}
-	from := len(w.room)
-	w.room = append(w.room, value...)
-	return w.room[from:len(w.room):len(w.room)]
+	from := len(w.valueBuf)
+	w.valueBuf = append(w.valueBuf, value...)
+	return w.valueBuf[from:len(w.valueBuf):len(w.valueBuf)]
 }
 
-// varint is the value that says a number.
-func (w *IndexWriter) varint(n uint64) []byte {
+// varintValue is the value that says a number.
+func (w *IndexWriter) varintValue(n uint64) []byte {
 	var b [binary.MaxVarintLen64]byte
-	return w.keep(binary.AppendUvarint(b[:0], n))
+	return w.copyValue(binary.AppendUvarint(b[:0], n))
 }
 
 // quadKeys are the keys of a quad in keys.Orders, "" in an order that does not hold
@@ -97,64 +97,64 @@ type Resolved struct {
 	ID   base.ID
 }
 
-// encoded is a state of one plain assertion with its bytes: most statements of a
+// encodedState is a state of one plain assertion with its bytes: most statements of a
 // commit have the same.
-type encoded struct {
+type encodedState struct {
 	since, revision base.Revision
 	time            time.Time
 	source          base.AgentID
 	value           []byte
 }
 
-func (e *encoded) is(s *base.State) bool {
+func (e *encodedState) matches(s *base.State) bool {
 	a := &s.Assertions[0]
 	return e.value != nil && e.since == s.Since && e.revision == a.Revision && e.source == a.Source && e.time.Equal(a.Time)
 }
 
 func NewIndexWriter(o *Overlay, base KV, cache *TermCache, nextNumber uint64) *IndexWriter {
 	return &IndexWriter{
-		O:      o,
-		Dict:   Dictionary{KV: base, Cache: cache, Fresh: NewFreshTerms(nextNumber), missed: new(missedTerms)},
-		Deltas: new(Deltas),
-		unused: nextNumber, unnamed: nextNumber,
+		Overlay:           o,
+		Dictionary:        Dictionary{KV: base, Cache: cache, Fresh: NewFreshTerms(nextNumber), missed: new(missedTerms)},
+		Deltas:            new(Deltas),
+		firstUnusedNumber: nextNumber, firstNewNumber: nextNumber,
 	}
 }
 
-// Undone forgets what is kept of a commit that was undone: its numbers may become
+// DiscardCommit forgets what is kept of a commit that was undone: its numbers may become
 // those of other terms.
-func (w *IndexWriter) Undone() {
+func (w *IndexWriter) DiscardCommit() {
 	w.Deltas.Clear()
-	w.backer, w.encoded, w.noted = backer{}, encoded{}, base.SubjectInGraph{}
-	w.subject, w.Graph = Resolved{}, Resolved{}
-	w.own, w.unnamed = w.own[:0], w.Dict.Fresh.Next
+	w.lastSource, w.lastState, w.lastChanged = sourceKey{}, encodedState{}, base.SubjectInGraph{}
+	w.lastSubject, w.LastGraph = Resolved{}, Resolved{}
+	w.newQuads, w.firstNewNumber = w.newQuads[:0], w.Dictionary.Fresh.Next
 }
 
-// fewOwn is up to how many statements of a commit's own are looked through.
-const fewOwn = 32
+// maxNewQuads is up to how many statements of a commit's own are looked through.
+const maxNewQuads = 32
 
-// absent tells that a statement is surely not there: the commit at hand is the first to
+// isAbsent tells that a statement is surely not there: the commit at hand is the first to
 // name its subject, and has not made it.
-func (w *IndexWriter) absent(ids base.IDQuad) bool {
-	return ids.Subject.IsNumbered() && ids.Subject.Number() >= w.unnamed && !w.O.Unsure &&
-		len(w.own) < fewOwn && !slices.Contains(w.own, ids)
+func (w *IndexWriter) isAbsent(ids base.IDQuad) bool {
+	return ids.Subject.IsNumbered() && ids.Subject.Number() >= w.firstNewNumber && !w.Overlay.BaseUncertain &&
+		len(w.newQuads) < maxNewQuads && !slices.Contains(w.newQuads, ids)
 }
 
 // get reads a key of a statement or subject. Where its term is new, it asks the
 // overlay alone.
 func (w *IndexWriter) get(subject base.ID, key string, fn func([]byte) error) (bool, error) {
-	if subject.IsNumbered() && subject.Number() >= w.unused && !w.O.Unsure {
-		return w.O.getWritten(key, fn)
+	if subject.IsNumbered() && subject.Number() >= w.firstUnusedNumber && !w.Overlay.BaseUncertain {
+		return w.Overlay.getWritten(key, fn)
 	}
 	w.scratch = append(w.scratch[:0], key...)
-	return w.O.Get(w.scratch, fn)
+	return w.Overlay.Get(w.scratch, fn)
 }
 
 // Resolve looks up the ids of a quad, with its prefetched terms f, nil for none. The ids
 // of terms that the store lacks are zero, and known is false: the statement does not
 // exist either.
-func (w *IndexWriter) Resolve(q *base.Quad, f *Foreseen) (ids base.IDQuad, known bool, err error) {
-	subject, object := (*ForeseenTerm)(nil), (*ForeseenTerm)(nil)
-	if f != nil && f.Cache == w.Dict.Cache {
+func (w *IndexWriter) Resolve(q *base.Quad, f *Prefetched) (ids base.IDQuad, known bool, err error) {
+	subject, object := (*PrefetchedTerm)(nil), (*PrefetchedTerm)(nil)
+	if f != nil && f.Cache == w.Dictionary.Cache {
 		subject, object = f.Subject, &f.Object
 	}
 	known = true
@@ -162,8 +162,8 @@ func (w *IndexWriter) Resolve(q *base.Quad, f *Foreseen) (ids base.IDQuad, known
 		term     *base.Term
 		id       *base.ID
 		last     *Resolved
-		foreseen *ForeseenTerm
-	}{{&q.Subject, &ids.Subject, &w.subject, subject}, {&q.Predicate, &ids.Predicate, nil, nil}, {&q.Object, &ids.Object, nil, object}, {&q.Graph, &ids.Graph, &w.Graph, nil}} {
+		foreseen *PrefetchedTerm
+	}{{&q.Subject, &ids.Subject, &w.lastSubject, subject}, {&q.Predicate, &ids.Predicate, nil, nil}, {&q.Object, &ids.Object, nil, object}, {&q.Graph, &ids.Graph, &w.LastGraph, nil}} {
 		id, ok, err := w.ResolveTerm(part.term, part.last, part.foreseen)
 		if err != nil {
 			return ids, false, err
@@ -173,7 +173,7 @@ func (w *IndexWriter) Resolve(q *base.Quad, f *Foreseen) (ids base.IDQuad, known
 		}
 		known = known && ok
 	}
-	ids.Graph = w.Generations.Current(ids.Graph)
+	ids.Graph = w.Generations.CurrentID(ids.Graph)
 	return ids, known, nil
 }
 
@@ -184,34 +184,34 @@ type timeTerm struct {
 	Resolved
 }
 
-// TermOf is the term of a time.
-func (w *IndexWriter) TermOf(t time.Time) base.Term {
-	if w.said.Term.IsZero() || !w.said.time.Equal(t) {
-		w.said = timeTerm{time: t, Resolved: Resolved{Term: base.DateTime(t)}}
-		if id, ok := base.InlineID(w.said.Term); ok {
-			w.said.ID = id // else the index numbers it like other terms
+// TimeTerm is the term of a time.
+func (w *IndexWriter) TimeTerm(t time.Time) base.Term {
+	if w.lastTime.Term.IsZero() || !w.lastTime.time.Equal(t) {
+		w.lastTime = timeTerm{time: t, Resolved: Resolved{Term: base.DateTime(t)}}
+		if id, ok := base.InlineID(w.lastTime.Term); ok {
+			w.lastTime.ID = id // else the index numbers it like other terms
 		}
 	}
-	return w.said.Term
+	return w.lastTime.Term
 }
 
 // ResolveTerm gives the id of a term. last, if any, is that of its kind that was
 // resolved last, f what was foreseen of it.
-func (w *IndexWriter) ResolveTerm(t *base.Term, last *Resolved, f *ForeseenTerm) (id base.ID, known bool, err error) {
+func (w *IndexWriter) ResolveTerm(t *base.Term, last *Resolved, f *PrefetchedTerm) (id base.ID, known bool, err error) {
 	if last != nil && last.Term == *t {
 		return last.ID, true, nil
 	}
-	if *t == w.said.Term && !w.said.ID.IsZero() {
-		return w.said.ID, true, nil
+	if *t == w.lastTime.Term && !w.lastTime.ID.IsZero() {
+		return w.lastTime.ID, true, nil
 	}
-	met := w.Met.of(t)
+	met := w.RecentTerms.slotOf(t)
 	if met != nil && met.Term == *t {
 		id = met.ID
 	} else {
-		if id, known, err = w.Dict.Foreseen(*t, f); !known || err != nil {
+		if id, known, err = w.Dictionary.PrefetchedID(*t, f); !known || err != nil {
 			return base.ID{}, false, err
 		}
-		if met != nil && id.Number() < w.unused {
+		if met != nil && id.Number() < w.firstUnusedNumber {
 			*met = Resolved{*t, id}
 		}
 	}
@@ -221,13 +221,13 @@ func (w *IndexWriter) ResolveTerm(t *base.Term, last *Resolved, f *ForeseenTerm)
 	return id, true, nil
 }
 
-// MetTerms are IRIs that the committer has met, each in its place: commits that come
+// RecentTerms are IRIs that the committer has met, each in its place: commits that come
 // one after the other have most predicates, classes, agents and graphs in common. Only
 // those stay whose commit is in a group before: an update that is undone leaves none.
-type MetTerms [1 << 10]Resolved
+type RecentTerms [1 << 10]Resolved
 
-// of is the place of a term, nil where it has none.
-func (m *MetTerms) of(t *base.Term) *Resolved {
+// slotOf is the place of a term, nil where it has none.
+func (m *RecentTerms) slotOf(t *base.Term) *Resolved {
 	n := len(t.Value())
 	if m == nil || n < 2 || n > MaxCachedTerm || t.Kind() != base.KindIRI {
 		return nil
@@ -240,12 +240,12 @@ func (m *MetTerms) of(t *base.Term) *Resolved {
 	return &m[at%len(m)]
 }
 
-// Assign numbers the terms whose ids resolve left zero. The numbers follow from
+// AssignNumbers numbers the terms whose ids resolve left zero. The numbers follow from
 // the order of the log alone.
-func (w *IndexWriter) Assign(q *base.Quad, ids *base.IDQuad) {
+func (w *IndexWriter) AssignNumbers(q *base.Quad, ids *base.IDQuad) {
 	for _, part := range base.QuadParts(q, ids) {
 		if part.ID.IsZero() {
-			*part.ID = w.Create(*part.Term)
+			*part.ID = w.CreateTerm(*part.Term)
 		}
 	}
 }
@@ -254,20 +254,20 @@ func (w *IndexWriter) Assign(q *base.Quad, ids *base.IDQuad) {
 // graph's is that of its name.
 func (w *IndexWriter) numberAll(q *base.Quad) (ids base.IDQuad, err error) {
 	for _, part := range base.QuadParts(q, &ids) {
-		if *part.ID, err = w.number(*part.Term); err != nil {
+		if *part.ID, err = w.numberTerm(*part.Term); err != nil {
 			return ids, err
 		}
 	}
 	return ids, nil
 }
 
-// number is the id of a term, which gets one if it has none.
-func (w *IndexWriter) number(t base.Term) (base.ID, error) {
-	id, ok, err := w.Dict.ID(t)
+// numberTerm is the id of a term, which gets one if it has none.
+func (w *IndexWriter) numberTerm(t base.Term) (base.ID, error) {
+	id, ok, err := w.Dictionary.ID(t)
 	if err != nil {
 		return id, err
 	}
-	next := w.Dict.Fresh.Next
+	next := w.Dictionary.Fresh.Next
 	if ok && (!id.IsNumbered() || id.Number() < next) {
 		return id, nil
 	}
@@ -276,20 +276,20 @@ func (w *IndexWriter) number(t base.Term) (base.ID, error) {
 	if ok && id.Number() != next {
 		return id, base.Errorf(base.CodeLogDamaged, "term %s has the number %d where the log gives %d", base.Clip(t.String()), id.Number(), next)
 	}
-	return w.Create(t), nil
+	return w.CreateTerm(t), nil
 }
 
-// Create gives a term that is not in the store the next number.
-func (w *IndexWriter) Create(t base.Term) base.ID {
-	if id, ok := w.Dict.Fresh.ID(t); ok {
+// CreateTerm gives a term that is not in the store the next number.
+func (w *IndexWriter) CreateTerm(t base.Term) base.ID {
+	if id, ok := w.Dictionary.Fresh.ID(t); ok {
 		return id // it stands twice in one quad
 	}
-	id := w.Dict.Fresh.Add(t)
-	key := w.Dict.missed.take(t)
-	w.O.Put(string(key.key), w.varint(id.Number()))
-	w.O.Put(string(keys.Number(id.Number())), key.record)
+	id := w.Dictionary.Fresh.Add(t)
+	key := w.Dictionary.missed.takeKey(t)
+	w.Overlay.Put(string(key.key), w.varintValue(id.Number()))
+	w.Overlay.Put(string(keys.Number(id.Number())), key.record)
 	if key := LiteralKindKey(t); key != nil {
-		w.O.Put(string(key), nil)
+		w.Overlay.Put(string(key), nil)
 	}
 	return id
 }
@@ -309,109 +309,109 @@ func LiteralKindKey(t base.Term) []byte {
 // State reads what stands of a statement now; no assertions when it is absent.
 func (w *IndexWriter) State(ids base.IDQuad) (base.State, error) {
 	var s base.State
-	if w.absent(ids) {
+	if w.isAbsent(ids) {
 		return s, nil
 	}
 	_, err := w.get(ids.Subject, w.keysOf(ids)[0], func(v []byte) (err error) {
-		s, err = base.ParseState(v, w.Dict.Agent)
+		s, err = base.ParseState(v, w.Dictionary.Agent)
 		return err
 	})
-	w.Generations.Settle(&s, ids.Graph)
+	w.Generations.SettleState(&s, ids.Graph)
 	return s, err
 }
 
-// writeNew writes the keys of a statement that is not there yet, but for its state, and
+// writeNewStatement writes the keys of a statement that is not there yet, but for its state, and
 // counts it.
-func (w *IndexWriter) writeNew(q *base.Quad, ids base.IDQuad) {
+func (w *IndexWriter) writeNewStatement(q *base.Quad, ids base.IDQuad) {
 	for _, key := range w.keysOf(ids)[1:] {
 		if key != "" {
-			w.O.PutNew(key, nil)
+			w.Overlay.PutNew(key, nil)
 		}
 	}
-	w.Deltas.Count(q, ids, 1)
-	if ids.Subject.IsNumbered() && ids.Subject.Number() >= w.unnamed && len(w.own) < fewOwn {
-		w.own = append(w.own, ids)
+	w.Deltas.CountStatement(q, ids, 1)
+	if ids.Subject.IsNumbered() && ids.Subject.Number() >= w.firstNewNumber && len(w.newQuads) < maxNewQuads {
+		w.newQuads = append(w.newQuads, ids)
 	}
 }
 
 // WriteGeneration writes a statement of a generation that does not count yet: sources
 // are counted, and subjects changed, when it does.
 func (w *IndexWriter) WriteGeneration(s *base.WrittenStatement, q *base.Quad, ids base.IDQuad) error {
-	value, err := w.encode(base.State{s.Since, s.Assertions})
+	value, err := w.encodeState(base.State{s.Since, s.Assertions})
 	if err != nil {
 		return err
 	}
-	w.O.PutNew(w.keysOf(ids)[0], value)
-	w.writeNew(q, ids)
+	w.Overlay.PutNew(w.keysOf(ids)[0], value)
+	w.writeNewStatement(q, ids)
 	return nil
 }
 
-// Change writes the keys of one change, whose ids are given. It fails only when
+// WriteChange writes the keys of one change, whose ids are given. It fails only when
 // the dictionary cannot be read.
-func (w *IndexWriter) Change(c *base.Change, ids base.IDQuad, revision base.Revision) error {
+func (w *IndexWriter) WriteChange(c *base.Change, ids base.IDQuad, revision base.Revision) error {
 	all := w.keysOf(ids)
 	switch {
 	case len(c.Before) == 0:
-		w.writeNew(&c.Quad, ids)
+		w.writeNewStatement(&c.Quad, ids)
 	case len(c.After) == 0:
 		for _, key := range all {
 			if key != "" {
-				w.O.Delete(key)
+				w.Overlay.Delete(key)
 			}
 		}
-		w.Deltas.Count(&c.Quad, ids, -1)
+		w.Deltas.CountStatement(&c.Quad, ids, -1)
 	}
 	if len(c.After) > 0 {
-		value, err := w.encode(base.State{revision, c.After})
+		value, err := w.encodeState(base.State{revision, c.After})
 		if err != nil {
 			return err
 		}
 		if len(c.Before) == 0 {
-			w.O.PutNew(all[0], value)
+			w.Overlay.PutNew(all[0], value)
 		} else {
-			w.O.Put(all[0], value)
+			w.Overlay.Put(all[0], value)
 		}
 	}
-	if err := w.past(c, ids, revision); err != nil {
+	if err := w.writePast(c, ids, revision); err != nil {
 		return err
 	}
 	if err := w.countSources(c); err != nil {
 		return err
 	}
-	if t := (base.SubjectInGraph{ids.Graph, ids.Subject}); t != w.noted {
-		w.O.Put(string(keys.Last(ids.Graph, ids.Subject)), w.varint(uint64(revision)))
-		w.noted = t
+	if t := (base.SubjectInGraph{ids.Graph, ids.Subject}); t != w.lastChanged {
+		w.Overlay.Put(string(keys.Last(ids.Graph, ids.Subject)), w.varintValue(uint64(revision)))
+		w.lastChanged = t
 	}
 	return nil
 }
 
-// past keeps what stood until this revision, unless it came in the same one.
-func (w *IndexWriter) past(c *base.Change, ids base.IDQuad, revision base.Revision) error {
+// writePast keeps what stood until this revision, unless it came in the same one.
+func (w *IndexWriter) writePast(c *base.Change, ids base.IDQuad, revision base.Revision) error {
 	if len(c.Before) == 0 || c.Since >= revision || revision <= w.Floor {
 		return nil
 	}
-	value, err := w.encode(base.State{c.Since, c.Before})
+	value, err := w.encodeState(base.State{c.Since, c.Before})
 	if err != nil {
 		return err
 	}
 	from, to := uint64(c.Since), uint64(revision)
-	w.O.Put(string(keys.SPOG.AppendPast(nil, ids, from, to)), value)
+	w.Overlay.Put(string(keys.SPOG.AppendPast(nil, ids, from, to)), value)
 	for _, o := range keys.Orders[1:] {
 		if o.Holds(ids) {
-			w.O.Put(string(o.AppendPast(nil, ids, from, to)), nil)
+			w.Overlay.Put(string(o.AppendPast(nil, ids, from, to)), nil)
 		}
 	}
 	return nil
 }
 
-func (w *IndexWriter) encode(s base.State) ([]byte, error) {
-	plain := len(s.Assertions) == 1 && s.Assertions[0].Plain()
-	if plain && w.encoded.is(&s) {
-		return w.encoded.value, nil
+func (w *IndexWriter) encodeState(s base.State) ([]byte, error) {
+	plain := len(s.Assertions) == 1 && s.Assertions[0].IsPlain()
+	if plain && w.lastState.matches(&s) {
+		return w.lastState.value, nil
 	}
 	var failed error
 	value := base.AppendState(nil, s, func(a base.AgentID) uint64 {
-		id, err := w.number(base.AgentTerm(a))
+		id, err := w.numberTerm(base.AgentTerm(a))
 		if err != nil {
 			failed = err
 		}
@@ -419,28 +419,28 @@ func (w *IndexWriter) encode(s base.State) ([]byte, error) {
 	})
 	if failed == nil && plain {
 		a := &s.Assertions[0]
-		w.encoded = encoded{s.Since, a.Revision, a.Time, a.Source, value}
+		w.lastState = encodedState{s.Since, a.Revision, a.Time, a.Source, value}
 	}
 	return value, failed
 }
 
-// Finish writes what a whole commit adds: its counts and, where it carries an
+// FinishCommit writes what a whole commit adds: its counts and, where it carries an
 // idempotency key, the row that remembers it.
-func (w *IndexWriter) Finish(c *base.Commit, cat *Catalogue) {
+func (w *IndexWriter) FinishCommit(c *base.Commit, cat *Catalogue) {
 	cat.Add(w.Deltas, c.Revision, func(key string, t Tally) {
 		var b [2 * binary.MaxVarintLen64]byte
-		w.O.Put(key, w.keep(t.append(b[:0])))
+		w.Overlay.Put(key, w.copyValue(t.appendTo(b[:0])))
 	})
 	w.finishGeneration(c)
 	w.Deltas.Clear()
-	w.noted = base.SubjectInGraph{}
-	w.own, w.unnamed = w.own[:0], w.Dict.Fresh.Next
+	w.lastChanged = base.SubjectInGraph{}
+	w.newQuads, w.firstNewNumber = w.newQuads[:0], w.Dictionary.Fresh.Next
 	if c.IdempotencyKey != "" {
 		row := IdempotencyRow{Revision: c.Revision, ContentHash: c.ContentHash, Millis: c.Time.UnixMilli()}
 		if c.Held {
 			row.Proposal = c.ProposalID
 		}
-		w.O.Put(string(IdempotencyKey(c.Principal, c.IdempotencyKey)), row.Encode())
+		w.Overlay.Put(string(IdempotencyKey(c.Principal, c.IdempotencyKey)), row.Encode())
 	}
 }
 
@@ -452,37 +452,37 @@ func (w *IndexWriter) Replay(c *base.Commit, cat *Catalogue) error {
 		if err != nil {
 			return err
 		}
-		ids.Graph = w.Generations.Current(ids.Graph)
-		if err := w.Change(ch, ids, c.Revision); err != nil {
+		ids.Graph = w.Generations.CurrentID(ids.Graph)
+		if err := w.WriteChange(ch, ids, c.Revision); err != nil {
 			return err
 		}
 	}
 	if err := w.replayGeneration(c); err != nil {
 		return err
 	}
-	w.Finish(c, cat)
+	w.FinishCommit(c, cat)
 	return nil
 }
 
 // replayGeneration is what replay does of generations.
 func (w *IndexWriter) replayGeneration(c *base.Commit) error {
 	if r := c.Replaced; r != nil {
-		if _, err := w.number(r.Graph); err != nil {
+		if _, err := w.numberTerm(r.Graph); err != nil {
 			return err
 		}
 		if r.Anew {
-			if _, err := w.number(Placeholder(r.Began)); err != nil {
+			if _, err := w.numberTerm(PlaceholderTerm(r.Began)); err != nil {
 				return err
 			}
 		}
-		return w.CountReplaced(r)
+		return w.CountReplacement(r)
 	}
 	g := c.Written
 	if g == nil {
 		return nil
 	}
 	if len(g.Statements) == 0 {
-		_, err := w.number(g.Graph)
+		_, err := w.numberTerm(g.Graph)
 		return err
 	}
 	for i := range g.Statements {
@@ -499,9 +499,9 @@ func (w *IndexWriter) replayGeneration(c *base.Commit) error {
 	return nil
 }
 
-// CountReplaced counts by source what a replacement changed.
-func (w *IndexWriter) CountReplaced(r *base.GraphReplacement) error {
-	if w.Uncounted {
+// CountReplacement counts by source what a replacement changed.
+func (w *IndexWriter) CountReplacement(r *base.GraphReplacement) error {
+	if w.WithoutSourceCounts {
 		return nil
 	}
 	for _, s := range r.Sources {
@@ -520,21 +520,21 @@ func (w *IndexWriter) finishGeneration(c *base.Commit) {
 	switch r := c.Replaced; {
 	case r != nil:
 		name = r.Graph
-		*g = Generation{Began: r.Began, From: c.Revision, Time: c.Time, fresh: r.Deleted, Cleared: r.Deleted}
+		*g = Generation{Began: r.Began, From: c.Revision, Time: c.Time, restart: r.Deleted, Cleared: r.Deleted}
 		if r.Anew {
-			id, _, _ := w.Dict.ID(Placeholder(r.Began))
+			id, _, _ := w.Dictionary.ID(PlaceholderTerm(r.Began))
 			g.number = id.Number()
 		}
 	case c.Written != nil && (c.Written.GivenUp || c.Written.Began == c.Revision):
 		name = c.Written.Graph
-		*g = Generation{Began: c.Written.Began, Dead: c.Written.GivenUp}
+		*g = Generation{Began: c.Written.Began, Abandoned: c.Written.GivenUp}
 	default:
 		return
 	}
-	g.Graph, _, _ = w.Dict.ID(name)
+	g.Graph, _, _ = w.Dictionary.ID(name)
 	g.Name = name
 	w.Generations = w.Generations.WithEntries(g)
-	w.O.Put(string(keys.GenerationRecord(uint64(g.Began))), g.Encode())
+	w.Overlay.Put(string(keys.GenerationRecord(uint64(g.Began))), g.Encode())
 }
 
 // IdempotencyRow remembers which commit answered a key.
@@ -616,7 +616,7 @@ func (w *IndexWriter) LastChange(t base.SubjectInGraph) (r base.Revision, err er
 		r = base.Revision(c.Uvarint())
 		return c.Close()
 	})
-	return max(r, w.Generations.Floor(t.Graph)), err
+	return max(r, w.Generations.LastChangeFloor(t.Graph)), err
 }
 
 // MaxIndexValueBytes is what Badger must take as one key with its value: the record of

@@ -112,14 +112,14 @@ func (c *badgerCursor) Next()                             { c.read++; c.it.Next(
 func (c *badgerCursor) Key() []byte                       { return c.it.Item().Key() }
 func (c *badgerCursor) Value(fn func([]byte) error) error { return c.it.Item().Value(fn) }
 
-// MaxSteps is how many keys a cursor passes one by one before it seeks, which
+// MaxStepsBeforeSeek is how many keys a cursor passes one by one before it seeks, which
 // costs about as much.
-const MaxSteps = 8
+const MaxStepsBeforeSeek = 8
 
 func (c *badgerCursor) Move(prefix []byte) {
 	ahead := isAhead(prefix, c.prefix)
 	c.prefix = prefix
-	for range MaxSteps {
+	for range MaxStepsBeforeSeek {
 		if !c.it.Valid() {
 			break // behind all keys of the order
 		}
@@ -160,7 +160,7 @@ func (c *badgerCursor) Close() {
 	c.it = nil
 }
 
-// CheckEvery is after how many keys (about a millisecond) a long scan calls pace.
-const CheckEvery = 1024
+// PaceInterval is after how many keys (about a millisecond) a long scan calls pace.
+const PaceInterval = 1024
 
 func CompareIDs(a, b base.ID) int { return bytes.Compare(a[:], b[:]) }

@@ -35,16 +35,16 @@ type Overlay struct {
 	// unread, in order. Most commits are about new things and are never read before
 	// they go to the layer below, where the keys must be put in order anyway.
 	Written *MemTree
-	Unread  []KeyWrite
+	Pending []KeyWrite
 	Marked  int        // how many of unread were there at the last mark
 	Undo    []UndoStep // what was put in order, of what was written since the last mark
 	steps   uint64     // counts writes, for open cursors to notice
 	Bytes   int        // written, roughly
-	// Unsure says that the base may hold more than is known of it, as after an
+	// BaseUncertain says that the base may hold more than is known of it, as after an
 	// apply that was cut short: nothing is taken for fresh.
-	Unsure bool
-	latest *MemValue  // that was made last: keys that come together often have the same
-	room   []MemValue // for the next ones
+	BaseUncertain bool
+	latest        *MemValue  // that was made last: keys that come together often have the same
+	room          []MemValue // for the next ones
 }
 
 // KeyWrite is a key with what was written under it.
@@ -61,8 +61,8 @@ type UndoStep struct {
 
 func NewOverlay(base KV) *Overlay { return &Overlay{Base: base, Written: new(MemTree)} }
 
-// Layered puts a tree over a base, if it holds anything.
-func Layered(base KV, t *MemTree) KV {
+// LayerOver puts a tree over a base, if it holds anything.
+func LayerOver(base KV, t *MemTree) KV {
 	if t == nil || t.Len() == 0 {
 		return base
 	}
@@ -70,11 +70,11 @@ func Layered(base KV, t *MemTree) KV {
 }
 
 // Mark makes what was written so far final; rollback undoes all since.
-func (o *Overlay) Mark() { o.Undo, o.Marked = o.Undo[:0], len(o.Unread) }
+func (o *Overlay) Mark() { o.Undo, o.Marked = o.Undo[:0], len(o.Pending) }
 
 func (o *Overlay) Rollback() {
-	clear(o.Unread[o.Marked:])
-	o.Unread = o.Unread[:o.Marked]
+	clear(o.Pending[o.Marked:])
+	o.Pending = o.Pending[:o.Marked]
 	for i := len(o.Undo) - 1; i >= 0; i-- {
 		u := o.Undo[i]
 		if u.old != nil {
@@ -88,22 +88,22 @@ func (o *Overlay) Rollback() {
 }
 
 // Put writes a value, which may be empty and is kept.
-func (o *Overlay) Put(key string, value []byte) { o.set(key, value, false) }
+func (o *Overlay) Put(key string, value []byte) { o.setValue(key, value, false) }
 
 // PutNew is put for a key that does not exist.
-func (o *Overlay) PutNew(key string, value []byte) { o.set(key, value, !o.Unsure) }
+func (o *Overlay) PutNew(key string, value []byte) { o.setValue(key, value, !o.BaseUncertain) }
 
 // NoValue is that of a key without one; nil says that it was deleted.
 var NoValue = []byte{}
 
-func (o *Overlay) set(key string, value []byte, fresh bool) {
-	o.write(key, o.valueOf(value, fresh))
+func (o *Overlay) setValue(key string, value []byte, fresh bool) {
+	o.appendWrite(key, o.valueOf(value, fresh))
 }
 
-func (o *Overlay) Delete(key string) { o.write(key, DeletedKey) }
+func (o *Overlay) Delete(key string) { o.appendWrite(key, DeletedKey) }
 
-func (o *Overlay) write(key string, v *MemValue) {
-	o.Unread = append(o.Unread, KeyWrite{key, v})
+func (o *Overlay) appendWrite(key string, v *MemValue) {
+	o.Pending = append(o.Pending, KeyWrite{key, v})
 	o.steps++
 	o.Bytes += len(key) + len(v.Value)
 }
@@ -119,43 +119,43 @@ func (o *Overlay) valueOf(value []byte, fresh bool) *MemValue {
 		return v
 	}
 	if len(o.room) == 0 {
-		o.room = make([]MemValue, valuesAtOnce)
+		o.room = make([]MemValue, valueChunk)
 	}
 	o.latest, o.room = &o.room[0], o.room[1:]
 	*o.latest = MemValue{value, fresh}
 	return o.latest
 }
 
-// valuesAtOnce is how many values an overlay makes room for: one by one they cost
+// valueChunk is how many values an overlay makes room for: one by one they cost
 // more, and they go together, when the layer below has been written to Badger.
-const valuesAtOnce = 16
+const valueChunk = 16
 
 // Tree is all that was written, in order.
 func (o *Overlay) Tree() *MemTree {
-	for i, w := range o.Unread {
-		old, _ := w.into(o.Written)
+	for i, w := range o.Pending {
+		old, _ := w.applyTo(o.Written)
 		if i >= o.Marked {
 			o.Undo = append(o.Undo, UndoStep{w.Key, old})
 		}
 	}
-	if len(o.Unread) > 0 { // others may read one that is not written to
-		clear(o.Unread)
-		o.Unread, o.Marked = o.Unread[:0], 0
+	if len(o.Pending) > 0 { // others may read one that is not written to
+		clear(o.Pending)
+		o.Pending, o.Marked = o.Pending[:0], 0
 	}
 	return o.Written
 }
 
-// Settle leaves nothing unread, here and in the layers below, so that many may read.
-func (o *Overlay) Settle() {
+// FlushPending leaves nothing unread, here and in the layers below, so that many may read.
+func (o *Overlay) FlushPending() {
 	o.Tree()
 	if below, ok := o.Base.(*Overlay); ok {
-		below.Settle()
+		below.FlushPending()
 	}
 }
 
-// into writes to a tree, over which nothing else was written. It gives what the tree
+// applyTo writes to a tree, over which nothing else was written. It gives what the tree
 // had, nil for nothing, and by how many bytes it grew.
-func (w KeyWrite) into(t *MemTree) (old *MemValue, grown int) {
+func (w KeyWrite) applyTo(t *MemTree) (old *MemValue, grown int) {
 	if w.Value.Value == nil {
 		if old, _ = t.Get(w.Key); old != nil && old.Fresh {
 			t.Delete(w.Key)
@@ -177,14 +177,14 @@ func (w KeyWrite) into(t *MemTree) (old *MemValue, grown int) {
 // MergeInto writes a finished overlay into the tree right below it.
 func (o *Overlay) MergeInto(t *MemTree) (grown int) {
 	write := func(w KeyWrite) {
-		_, by := w.into(t)
+		_, by := w.applyTo(t)
 		grown += by
 	}
 	o.Written.Scan(func(k string, v *MemValue) bool {
 		write(KeyWrite{k, v})
 		return true
 	})
-	for _, w := range o.Unread {
+	for _, w := range o.Pending {
 		write(w)
 	}
 	return grown
@@ -192,13 +192,13 @@ func (o *Overlay) MergeInto(t *MemTree) (grown int) {
 
 func (o *Overlay) Get(key []byte, fn func([]byte) error) (bool, error) {
 	if v, ok := o.Tree().Get(string(key)); ok {
-		return v.read(fn)
+		return v.readValue(fn)
 	}
 	return o.Base.Get(key, fn)
 }
 
-// read is what kv.get answers where a layer has the key.
-func (v *MemValue) read(fn func([]byte) error) (bool, error) {
+// readValue is what kv.get answers where a layer has the key.
+func (v *MemValue) readValue(fn func([]byte) error) (bool, error) {
 	if v.Value == nil {
 		return false, nil
 	}
@@ -211,7 +211,7 @@ type InMemory struct{ KV }
 func (m InMemory) Get(key []byte, fn func([]byte) error) (bool, error) {
 	for o, ok := m.KV.(*Overlay); ok; o, ok = o.Base.(*Overlay) {
 		if v, has := o.Tree().Get(string(key)); has {
-			return v.read(fn)
+			return v.readValue(fn)
 		}
 	}
 	return false, nil
@@ -228,7 +228,7 @@ func (o *Overlay) getWritten(key string, fn func([]byte) error) (bool, error) {
 func (o *Overlay) Scan(prefix []byte) Cursor {
 	c := &overlayCursor{o: o, prefix: prefix, base: o.Base.Scan(prefix), top: o.Tree().Iter()}
 	c.seekTop(prefix)
-	c.settle()
+	c.chooseSide()
 	return c
 }
 
@@ -261,10 +261,10 @@ const (
 func (c *overlayCursor) seekTop(from []byte) {
 	c.steps = c.o.steps
 	c.o.Tree()
-	c.holdTop(c.top.Seek(string(from)))
+	c.setTop(c.top.Seek(string(from)))
 }
 
-func (c *overlayCursor) holdTop(found bool) {
+func (c *overlayCursor) setTop(found bool) {
 	c.topEnd = !found
 	c.hasTop = found && len(c.top.Key()) >= len(c.prefix) && c.top.Key()[:len(c.prefix)] == string(c.prefix)
 }
@@ -278,14 +278,14 @@ func (c *overlayCursor) Move(prefix []byte) {
 	} else {
 		c.moveTop()
 	}
-	c.settle()
+	c.chooseSide()
 }
 
 // moveTop goes ahead to the first key of the prefix.
 func (c *overlayCursor) moveTop() {
-	for range MaxSteps {
+	for range MaxStepsBeforeSeek {
 		if c.topEnd || c.top.Key() >= string(c.prefix) {
-			c.holdTop(!c.topEnd)
+			c.setTop(!c.topEnd)
 			return
 		}
 		c.topEnd = !c.top.Next()
@@ -293,8 +293,8 @@ func (c *overlayCursor) moveTop() {
 	c.seekTop(c.prefix)
 }
 
-// settle chooses the smaller side, passing over what is deleted.
-func (c *overlayCursor) settle() {
+// chooseSide chooses the smaller side, passing over what is deleted.
+func (c *overlayCursor) chooseSide() {
 	for {
 		baseValid := c.base.Valid()
 		if !c.hasTop {
@@ -317,14 +317,14 @@ func (c *overlayCursor) settle() {
 			c.on, c.scratch = onTop, append(c.scratch[:0], c.top.Key()...)
 			return
 		}
-		c.holdTop(c.top.Next())
+		c.setTop(c.top.Next())
 	}
 }
 
 func (c *overlayCursor) Seek(key []byte) {
 	c.base.Seek(key)
 	c.seekTop(key)
-	c.settle()
+	c.chooseSide()
 }
 
 func (c *overlayCursor) Valid() bool { return c.on != onNone }
@@ -342,11 +342,11 @@ func (c *overlayCursor) Next() {
 		return
 	}
 	if c.on == onTop {
-		c.holdTop(c.top.Next())
+		c.setTop(c.top.Next())
 	} else {
 		c.base.Next()
 	}
-	c.settle()
+	c.chooseSide()
 }
 
 func (c *overlayCursor) Value(fn func([]byte) error) error {

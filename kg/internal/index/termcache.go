@@ -56,13 +56,13 @@ func NewTermCache(entries int) *TermCache {
 // MaxCachedTerm keeps long texts out of the cache, whose bound counts entries.
 const MaxCachedTerm = 1 << 10
 
-// set is where a term is if anywhere, with its tag.
-func (c *TermCache) set(t base.Term) (set *termSet, tag uint64) {
+// setOf is where a term is if anywhere, with its tag.
+func (c *TermCache) setOf(t base.Term) (set *termSet, tag uint64) {
 	h := maphash.String(c.seed, t.Value())
 	return &c.ByTerm[h&uint64(len(c.ByTerm)-1)], h >> (64 - tagBits)
 }
 
-func (c *TermCache) place(number uint64) *atomic.Pointer[numberedTerm] {
+func (c *TermCache) slotOf(number uint64) *atomic.Pointer[numberedTerm] {
 	return &c.ByNumber[number&uint64(len(c.ByNumber)-1)]
 }
 
@@ -72,15 +72,15 @@ func (c *TermCache) Add(t base.Term, number uint64) {
 		return
 	}
 	e := &numberedTerm{number, t}
-	c.place(number).Store(e)
-	set, tag := c.set(t)
-	if set.find(t, tag) == nil {
-		set.take(e, tag)
+	c.slotOf(number).Store(e)
+	set, tag := c.setOf(t)
+	if set.findTerm(t, tag) == nil {
+		set.insertTerm(e, tag)
 	}
 }
 
-// find is the entry of a term, nil when it is not in the set.
-func (s *termSet) find(t base.Term, tag uint64) *numberedTerm {
+// findTerm is the entry of a term, nil when it is not in the set.
+func (s *termSet) findTerm(t base.Term, tag uint64) *numberedTerm {
 	tags := s.tags.Load()
 	for i := range s.terms {
 		if tags>>(i*tagBits)&(1<<tagBits-1) != tag {
@@ -93,9 +93,9 @@ func (s *termSet) find(t base.Term, tag uint64) *numberedTerm {
 	return nil
 }
 
-// take gives an entry a place that is free, or that of another one. When two take one at
+// insertTerm gives an entry a place that is free, or that of another one. When two take one at
 // the same time, one of them may be found no more until it is taken in again.
-func (s *termSet) take(e *numberedTerm, tag uint64) {
+func (s *termSet) insertTerm(e *numberedTerm, tag uint64) {
 	at := int(e.number % TermWays)
 	for i := range s.terms {
 		if s.terms[i].Load() == nil {
@@ -110,8 +110,8 @@ func (s *termSet) take(e *numberedTerm, tag uint64) {
 
 // ID is the id of a term, false when it is not in the cache.
 func (c *TermCache) ID(t base.Term) (base.ID, bool) {
-	set, tag := c.set(t)
-	e := set.find(t, tag)
+	set, tag := c.setOf(t)
+	e := set.findTerm(t, tag)
 	if e == nil {
 		c.Misses.Add(1)
 		return base.ID{}, false
@@ -122,7 +122,7 @@ func (c *TermCache) ID(t base.Term) (base.ID, bool) {
 
 // Term is the term of a number, nil when it is not in the cache.
 func (c *TermCache) Term(number uint64) *base.Term {
-	if e := c.place(number).Load(); e != nil && e.number == number {
+	if e := c.slotOf(number).Load(); e != nil && e.number == number {
 		c.Hits.Add(1)
 		return &e.term
 	}

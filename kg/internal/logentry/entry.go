@@ -61,18 +61,18 @@ const (
 
 // EntryWriter encodes commits, one after the other.
 type EntryWriter struct {
-	terms   map[base.Term]uint64
-	agents  map[base.AgentID]uint64
-	termBuf []byte
-	agntBuf []byte
-	body    []byte
-	record  []byte // of the term at hand
-	entry   []byte
+	terms    map[base.Term]uint64
+	agents   map[base.AgentID]uint64
+	termBuf  []byte
+	agentBuf []byte
+	body     []byte
+	record   []byte // of the term at hand
+	entry    []byte
 	// subject and graph are those of the change before: most are about the same.
-	subject, graph numberedInEntry
+	subject, graph internedTerm
 }
 
-type numberedInEntry struct {
+type internedTerm struct {
 	term   base.Term
 	number uint64
 }
@@ -92,13 +92,13 @@ func (w *EntryWriter) Write(c *base.Commit) []byte {
 	}
 	clear(w.terms)
 	clear(w.agents)
-	w.termBuf, w.agntBuf, w.body = w.termBuf[:0], w.agntBuf[:0], w.body[:0]
-	w.subject, w.graph = numberedInEntry{}, numberedInEntry{}
-	w.entry = w.append(w.entry[:0], c)
+	w.termBuf, w.agentBuf, w.body = w.termBuf[:0], w.agentBuf[:0], w.body[:0]
+	w.subject, w.graph = internedTerm{}, internedTerm{}
+	w.entry = w.appendCommit(w.entry[:0], c)
 	return w.entry
 }
 
-func (w *EntryWriter) term(t base.Term) uint64 {
+func (w *EntryWriter) internTerm(t base.Term) uint64 {
 	i, ok := w.terms[t]
 	if !ok {
 		i = uint64(len(w.terms))
@@ -109,43 +109,43 @@ func (w *EntryWriter) term(t base.Term) uint64 {
 	return i
 }
 
-// same is term of one that is often the same as the last.
-func (w *EntryWriter) same(last *numberedInEntry, t base.Term) uint64 {
+// internRepeated is term of one that is often the same as the last.
+func (w *EntryWriter) internRepeated(last *internedTerm, t base.Term) uint64 {
 	if last.term != t {
-		*last = numberedInEntry{t, w.term(t)}
+		*last = internedTerm{t, w.internTerm(t)}
 	}
 	return last.number
 }
 
-func (w *EntryWriter) assertion(a *base.Assertion) {
-	w.body = binary.AppendUvarint(w.body, w.agent(a.Source))
+func (w *EntryWriter) appendAssertion(a *base.Assertion) {
+	w.body = binary.AppendUvarint(w.body, w.internAgent(a.Source))
 	w.body = base.AppendAssertion(w.body, *a)
 }
 
-func (w *EntryWriter) agent(a base.AgentID) uint64 {
+func (w *EntryWriter) internAgent(a base.AgentID) uint64 {
 	i, ok := w.agents[a]
 	if !ok {
 		i = uint64(len(w.agents))
 		w.agents[a] = i
-		w.agntBuf = codec.AppendString(w.agntBuf, string(a))
+		w.agentBuf = codec.AppendString(w.agentBuf, string(a))
 	}
 	return i
 }
 
-func (w *EntryWriter) change(c *base.Change) {
+func (w *EntryWriter) appendChange(c *base.Change) {
 	w.body = append(w.body, byte(c.Op))
-	w.body = binary.AppendUvarint(w.body, w.same(&w.subject, c.Quad.Subject))
-	w.body = binary.AppendUvarint(w.body, w.term(c.Quad.Predicate))
-	w.body = binary.AppendUvarint(w.body, w.term(c.Quad.Object))
-	w.body = binary.AppendUvarint(w.body, w.same(&w.graph, c.Quad.Graph))
+	w.body = binary.AppendUvarint(w.body, w.internRepeated(&w.subject, c.Quad.Subject))
+	w.body = binary.AppendUvarint(w.body, w.internTerm(c.Quad.Predicate))
+	w.body = binary.AppendUvarint(w.body, w.internTerm(c.Quad.Object))
+	w.body = binary.AppendUvarint(w.body, w.internRepeated(&w.graph, c.Quad.Graph))
 	if c.Op == base.Add {
-		w.assertion(&c.Assertion)
+		w.appendAssertion(&c.Assertion)
 	} else {
-		w.body = binary.AppendUvarint(w.body, withdrawn(c))
+		w.body = binary.AppendUvarint(w.body, removedAssertion(c))
 	}
 	w.body = binary.AppendUvarint(w.body, uint64(len(c.Before)))
 	for i := range c.Before {
-		w.assertion(&c.Before[i])
+		w.appendAssertion(&c.Before[i])
 	}
 	if len(c.Before) > 0 {
 		w.body = binary.AppendUvarint(w.body, uint64(c.Since))
@@ -160,9 +160,9 @@ func (w *EntryWriter) change(c *base.Change) {
 	}
 }
 
-// withdrawn says which assertion a removal takes away: 0 for all of them, else
+// removedAssertion says which assertion a removal takes away: 0 for all of them, else
 // its place in Before counted from 1.
-func withdrawn(c *base.Change) uint64 {
+func removedAssertion(c *base.Change) uint64 {
 	if len(c.After) == 0 {
 		return 0
 	}
@@ -175,17 +175,17 @@ func withdrawn(c *base.Change) uint64 {
 }
 
 // AppendEntry encodes a commit.
-func AppendEntry(dst []byte, c *base.Commit) []byte { return NewEntryWriter().append(dst, c) }
+func AppendEntry(dst []byte, c *base.Commit) []byte { return NewEntryWriter().appendCommit(dst, c) }
 
-func (w *EntryWriter) append(dst []byte, c *base.Commit) []byte {
+func (w *EntryWriter) appendCommit(dst []byte, c *base.Commit) []byte {
 	for i := range c.Changes {
-		w.change(&c.Changes[i])
+		w.appendChange(&c.Changes[i])
 	}
 	version := byte(EntryVersion)
 	switch {
 	case c.Replaced != nil || c.Written != nil:
 		version = EntryVersionGeneration
-		w.generation(c)
+		w.appendGeneration(c)
 	case c.ProposalID != "":
 		version = EntryVersionProposal
 	}
@@ -208,15 +208,15 @@ func (w *EntryWriter) append(dst []byte, c *base.Commit) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(w.terms)))
 	dst = append(dst, w.termBuf...)
 	dst = binary.AppendUvarint(dst, uint64(len(w.agents)))
-	dst = append(dst, w.agntBuf...)
+	dst = append(dst, w.agentBuf...)
 	dst = binary.AppendUvarint(dst, uint64(len(c.Changes)))
 	return append(dst, w.body...)
 }
 
-// generation writes what the commit did to a generation.
-func (w *EntryWriter) generation(c *base.Commit) {
+// appendGeneration writes what the commit did to a generation.
+func (w *EntryWriter) appendGeneration(c *base.Commit) {
 	if r := c.Replaced; r != nil {
-		w.generationHead(entryReplaced, r.Graph, r.Began)
+		w.appendGenerationHead(entryReplaced, r.Graph, r.Began)
 		flags := byte(0)
 		counts := []uint64{r.Statements, r.Added, r.Removed}
 		if r.Deleted {
@@ -233,39 +233,39 @@ func (w *EntryWriter) generation(c *base.Commit) {
 			w.body = binary.AppendUvarint(w.body, n)
 		}
 		for _, s := range r.Sources {
-			w.body = binary.AppendVarint(binary.AppendUvarint(w.body, w.agent(s.Source)), s.By)
+			w.body = binary.AppendVarint(binary.AppendUvarint(w.body, w.internAgent(s.Source)), s.By)
 		}
 		return
 	}
 	g := c.Written
 	if g.GivenUp {
-		w.generationHead(entryGivenUp, g.Graph, g.Began)
+		w.appendGenerationHead(entryGivenUp, g.Graph, g.Began)
 		return
 	}
-	w.generationHead(entryWritten, g.Graph, g.Began)
+	w.appendGenerationHead(entryWritten, g.Graph, g.Began)
 	w.body = binary.AppendUvarint(w.body, uint64(len(g.Statements)))
 	for i := range g.Statements {
 		s := &g.Statements[i]
-		w.body = binary.AppendUvarint(w.body, w.same(&w.subject, s.Subject))
-		w.body = binary.AppendUvarint(w.body, w.term(s.Predicate))
-		w.body = binary.AppendUvarint(w.body, w.term(s.Object))
+		w.body = binary.AppendUvarint(w.body, w.internRepeated(&w.subject, s.Subject))
+		w.body = binary.AppendUvarint(w.body, w.internTerm(s.Predicate))
+		w.body = binary.AppendUvarint(w.body, w.internTerm(s.Object))
 		w.body = binary.AppendUvarint(w.body, uint64(s.Since))
 		w.body = binary.AppendUvarint(w.body, uint64(len(s.Assertions)))
 		for j := range s.Assertions {
-			w.assertion(&s.Assertions[j])
+			w.appendAssertion(&s.Assertions[j])
 		}
 	}
 }
 
-func (w *EntryWriter) generationHead(kind byte, graph base.Term, began base.Revision) {
+func (w *EntryWriter) appendGenerationHead(kind byte, graph base.Term, began base.Revision) {
 	w.body = append(w.body, kind)
-	w.body = binary.AppendUvarint(w.body, w.term(graph))
+	w.body = binary.AppendUvarint(w.body, w.internTerm(graph))
 	w.body = binary.AppendUvarint(w.body, uint64(began))
 }
 
-// EntryAtMost is more than the bytes that changes take in an entry: nearly always so
+// ChangesSizeBound is more than the bytes that changes take in an entry: nearly always so
 // far below what one may have that it need not be made to know.
-func EntryAtMost(changes []base.Change) (n int) {
+func ChangesSizeBound(changes []base.Change) (n int) {
 	const perEntry, perChange, perAssertion, perIndex = 64, 256, 128, 8
 	n = perEntry
 	assertion := func(a *base.Assertion) int { return perAssertion + len(a.Source) + len(a.Provenance) }
@@ -280,15 +280,15 @@ func EntryAtMost(changes []base.Change) (n int) {
 	return n
 }
 
-// MetaAtMost is more than the bytes that all else of a commit takes in an entry.
-func MetaAtMost(c *base.Commit) int {
+// MetaSizeBound is more than the bytes that all else of a commit takes in an entry.
+func MetaSizeBound(c *base.Commit) int {
 	const rest = 128
 	return rest + len(c.Principal) + len(c.Actor) + len(c.Justification) + len(c.TaskID) + len(c.SessionID) + len(c.MessageID) +
 		len(c.IdempotencyKey) + len(c.ProposalID) + len(c.HeldFor)
 }
 
-// GenerationAtMost is more than the bytes that what it did to a generation takes.
-func GenerationAtMost(c *base.Commit) (n int) {
+// GenerationSizeBound is more than the bytes that what it did to a generation takes.
+func GenerationSizeBound(c *base.Commit) (n int) {
 	const rest, perStatement, perAssertion, perSource = 128, 64, 64, 32
 	switch {
 	case c.Replaced != nil:
@@ -342,13 +342,13 @@ func ParseEntry(payload []byte, revision base.Revision) (*base.Commit, error) {
 	const minChangeBytes = 7
 	c.Changes = make([]base.Change, r.Count(minChangeBytes))
 	for i := range c.Changes {
-		r.change(&c.Changes[i], i, len(c.Changes))
+		r.readChange(&c.Changes[i], i, len(c.Changes))
 		if r.Err() != nil {
 			break
 		}
 	}
 	if version >= EntryVersionGeneration {
-		r.generation(c)
+		r.readGeneration(c)
 	}
 	if err := r.Close(); err != nil {
 		return nil, base.Errorf(base.CodeLogDamaged, "log entry %d: %w", revision, err)
@@ -372,7 +372,7 @@ func (r *entryReader) readTables() {
 	}
 }
 
-func (r *entryReader) term() base.Term {
+func (r *entryReader) readTerm() base.Term {
 	i := r.Uvarint()
 	if i >= uint64(len(r.terms)) {
 		r.Fail()
@@ -381,8 +381,8 @@ func (r *entryReader) term() base.Term {
 	return r.terms[i]
 }
 
-func (r *entryReader) assertion() base.Assertion {
-	source := r.agent()
+func (r *entryReader) readAssertion() base.Assertion {
+	source := r.readAgent()
 	if r.Err() != nil {
 		return base.Assertion{}
 	}
@@ -391,7 +391,7 @@ func (r *entryReader) assertion() base.Assertion {
 	return a
 }
 
-func (r *entryReader) agent() base.AgentID {
+func (r *entryReader) readAgent() base.AgentID {
 	i := r.Uvarint()
 	if i >= uint64(len(r.agents)) {
 		r.Fail()
@@ -400,25 +400,25 @@ func (r *entryReader) agent() base.AgentID {
 	return r.agents[i]
 }
 
-func (r *entryReader) change(c *base.Change, index, total int) {
+func (r *entryReader) readChange(c *base.Change, index, total int) {
 	c.Op, c.ReplacedBy = base.Op(r.Byte()), -1
-	c.Quad = base.Quad{r.term(), r.term(), r.term(), r.term()}
+	c.Quad = base.Quad{r.readTerm(), r.readTerm(), r.readTerm(), r.readTerm()}
 	var gone uint64
 	switch c.Op {
 	case base.Add:
-		c.Assertion = r.assertion()
+		c.Assertion = r.readAssertion()
 	case base.Remove:
 		gone = r.Uvarint()
 	default:
 		r.Fail()
 	}
-	c.Before = r.before()
+	c.Before = r.readAssertions()
 	if len(c.Before) > 0 {
 		c.Since = base.Revision(r.Uvarint())
 	}
 	if c.Op == base.Add {
 		c.After = base.WithAssertion(c.Before, c.Assertion)
-		c.Replaces = r.indexes(total)
+		c.Replaces = r.readIndexes(total)
 		return
 	}
 	if link := r.Uvarint(); link > uint64(total) {
@@ -437,18 +437,18 @@ func (r *entryReader) change(c *base.Change, index, total int) {
 	}
 }
 
-// generation reads what the commit did to a generation.
-func (r *entryReader) generation(c *base.Commit) {
-	kind, graph, began := r.Byte(), r.term(), base.Revision(r.Uvarint())
+// readGeneration reads what the commit did to a generation.
+func (r *entryReader) readGeneration(c *base.Commit) {
+	kind, graph, began := r.Byte(), r.readTerm(), base.Revision(r.Uvarint())
 	if began == 0 || began > c.Revision {
 		r.Fail()
 		return
 	}
 	switch kind {
 	case entryReplaced:
-		c.Replaced = r.replaced(graph, began)
+		c.Replaced = r.readReplacement(graph, began)
 	case entryWritten:
-		c.Written = &base.WrittenGeneration{Graph: graph, Began: began, Statements: r.written()}
+		c.Written = &base.WrittenGeneration{Graph: graph, Began: began, Statements: r.readWritten()}
 	case entryGivenUp:
 		c.Written = &base.WrittenGeneration{Graph: graph, Began: began, GivenUp: true}
 	default:
@@ -456,7 +456,7 @@ func (r *entryReader) generation(c *base.Commit) {
 	}
 }
 
-func (r *entryReader) replaced(graph base.Term, began base.Revision) *base.GraphReplacement {
+func (r *entryReader) readReplacement(graph base.Term, began base.Revision) *base.GraphReplacement {
 	flags := r.Byte()
 	if flags&^(replacedDeleted|replacedCounted|replacedAnew) != 0 || flags&(replacedDeleted|replacedAnew) == replacedAnew {
 		r.Fail()
@@ -470,18 +470,18 @@ func (r *entryReader) replaced(graph base.Term, began base.Revision) *base.Graph
 	}
 	out.Sources = make([]base.SourceShare, r.Count(2))
 	for i := range out.Sources {
-		out.Sources[i] = base.SourceShare{r.agent(), r.Varint()}
+		out.Sources[i] = base.SourceShare{r.readAgent(), r.Varint()}
 	}
 	return out
 }
 
-func (r *entryReader) written() []base.WrittenStatement {
+func (r *entryReader) readWritten() []base.WrittenStatement {
 	const minStatementBytes = 4 + base.MinAssertionBytes
 	list := make([]base.WrittenStatement, r.Count(minStatementBytes))
 	for i := range list {
 		s := &list[i]
-		s.Subject, s.Predicate, s.Object, s.Since = r.term(), r.term(), r.term(), base.Revision(r.Uvarint())
-		if s.Assertions = r.before(); len(s.Assertions) == 0 {
+		s.Subject, s.Predicate, s.Object, s.Since = r.readTerm(), r.readTerm(), r.readTerm(), base.Revision(r.Uvarint())
+		if s.Assertions = r.readAssertions(); len(s.Assertions) == 0 {
 			r.Fail()
 		}
 		if r.Err() != nil {
@@ -491,7 +491,7 @@ func (r *entryReader) written() []base.WrittenStatement {
 	return list
 }
 
-func (r *entryReader) before() []base.Assertion {
+func (r *entryReader) readAssertions() []base.Assertion {
 	n := r.Count(base.MinAssertionBytes)
 	if n == 0 || n > base.MaxAssertions {
 		if n > 0 {
@@ -501,12 +501,12 @@ func (r *entryReader) before() []base.Assertion {
 	}
 	list := make([]base.Assertion, n)
 	for i := range list {
-		list[i] = r.assertion()
+		list[i] = r.readAssertion()
 	}
 	return list
 }
 
-func (r *entryReader) indexes(total int) []uint32 {
+func (r *entryReader) readIndexes(total int) []uint32 {
 	n := r.Count(1)
 	if n == 0 {
 		return nil
