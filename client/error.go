@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Reason says why something was refused. It is an error, so that errors.Is finds
-// it in an *Error. Those below are the ones that programs mind most; docs/reference/errors.md
-// has them all.
+// Reason is a stable error code. It is an error itself, so that errors.Is matches it
+// against an *Error. The constants are the codes that programs handle most often;
+// docs/reference/errors.md lists all.
 type Reason string
 
-// Reasons of the client's own.
+// Reasons of errors made by the client.
 const (
-	CapabilityMissing Reason = "CAPABILITY_MISSING" // the agent card does not announce it
-	Rejected          Reason = "REJECTED"           // the update was judged and refused
-	Unanswered        Reason = "UNANSWERED"         // nobody responded in time
+	CapabilityMissing Reason = "CAPABILITY_MISSING" // the agent card does not announce a required capability
+	Rejected          Reason = "REJECTED"           // validation rejected the update
+	Unanswered        Reason = "UNANSWERED"         // no response to Ask arrived in time
 )
 
-// Reasons of servers.
+// Reasons of errors from a server.
 const (
 	Invalid             Reason = "INVALID"
 	LimitExceeded       Reason = "LIMIT_EXCEEDED"
@@ -50,36 +50,37 @@ const (
 
 	resync         Reason = "RESYNC"
 	serverShutdown Reason = "SERVER_SHUTDOWN"
-	closed         Reason = "CLOSED" // the same, of a mailbox
+	closed         Reason = "CLOSED" // SERVER_SHUTDOWN of a mailbox
 	slowConsumer   Reason = "SLOW_CONSUMER"
 )
 
-// Error is the reason itself.
+// Error returns the reason.
 func (r Reason) Error() string { return string(r) }
 
-// Error is what a server refused, and why.
+// Error is an error response of a server, or an error of the client with a Reason.
 type Error struct {
-	Code    int    // of JSON-RPC; 0 for the client's own
-	Status  int    // of HTTP, if it was no success
-	Reason  Reason // to rely on; may be "" of a server that is not koine
+	Code    int    // the JSON-RPC code; 0 if the client made the error
+	Status  int    // the HTTP status, if it is not 2xx
+	Reason  Reason // stable; may be "" from servers other than koine
 	Message string // for people; may change
-	Field   string // the path of the part that is wrong
-	Detail  string // what is wrong with it
-	Hint    string // what to do about it
-	// RetryAfter is how long to wait before it is tried again, 0 if that was not said.
+	Field   string // the path of the invalid part of the request
+	Detail  string // the reason why that part is invalid
+	Hint    string // a remedy
+	// RetryAfter is the wait that the server asks for, or 0.
 	RetryAfter time.Duration
-	// Position is where a stream that ended goes on; OldestPosition and
-	// OldestSequence the first that there still are. "" and 0 if they were not said.
+	// Position is the position to resume an ended stream from. OldestPosition and
+	// OldestSequence are the oldest ones that are still available. They are "" and 0 if
+	// the server sent none.
 	Position       string
 	OldestPosition string
 	OldestSequence int64
-	// Errors are those of GraphQL.
+	// Errors are the GraphQL errors of the response.
 	Errors []GraphQLError
-	// Data is all that came with it.
+	// Data is the data of the error as the server sent it.
 	Data json.RawMessage
 }
 
-// Error is the message with what was given beside it.
+// Error returns the message with field, detail, GraphQL errors, reason and hint.
 func (e *Error) Error() string {
 	text := e.Message
 	for _, more := range []string{e.Field, e.Detail} {
@@ -87,9 +88,9 @@ func (e *Error) Error() string {
 			text += ": " + more
 		}
 	}
-	for _, one := range e.Errors {
-		if one.Message != e.Message {
-			text += "; " + one.Error()
+	for _, graphqlErr := range e.Errors {
+		if graphqlErr.Message != e.Message {
+			text += "; " + graphqlErr.Error()
 		}
 	}
 	if e.Reason != "" {
@@ -101,28 +102,28 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is tells whether the target is the error's Reason.
+// Is reports whether the target is the error's Reason.
 func (e *Error) Is(target error) bool {
 	reason, ok := target.(Reason)
 	return ok && reason == e.Reason
 }
 
-// GraphQLError is an error in a query, or in a part of its answer.
+// GraphQLError is an error of a whole operation or of one field.
 type GraphQLError struct {
 	Message    string         `json:"message"`
-	Path       []any          `json:"path,omitempty"` // of the field that could not be given
+	Path       []any          `json:"path,omitempty"` // of the failed field
 	Extensions map[string]any `json:"extensions,omitempty"`
 }
 
-// Reason is why, "" if the server did not say.
+// Reason returns the error's code, or "" if the server sent none.
 func (g *GraphQLError) Reason() Reason { return Reason(g.extensionText("code")) }
 
 func (g *GraphQLError) extensionText(name string) string {
-	text, _ := g.Extensions[name].(string) // what is no text is none
+	text, _ := g.Extensions[name].(string) // a value of another type counts as absent
 	return text
 }
 
-// Error is where it was, and the message.
+// Error returns the path of the field and the message.
 func (g *GraphQLError) Error() string {
 	var path []string
 	for _, step := range g.Path {
@@ -134,8 +135,8 @@ func (g *GraphQLError) Error() string {
 	return strings.Join(path, ".") + ": " + g.Message
 }
 
-// isTransient tells whether the same request may succeed later: nothing is wrong with
-// it, or nobody knows what became of it.
+// isTransient reports whether the same request may succeed later: the failure is temporary,
+// or the outcome is unknown.
 func isTransient(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) { // the connection

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// GraphQL runs an operation at /graphql, as administration needs it: keys, shapes,
-// policies. It reaches mutations that a server does not take through Query. The data
-// goes into what into points to; any error in the answer is an *Error. What only reads
-// is sent again while there is no answer.
+// GraphQL runs an operation at /graphql. It is for administration (keys, shapes, policies)
+// and for mutations, which Query does not support. It decodes the data into into. Any
+// error in the response is returned as an *Error. Operations without a mutation are
+// retried.
 func (c *Client) GraphQL(ctx context.Context, query string, variables map[string]any, into any) error {
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
@@ -41,8 +41,8 @@ func (c *Client) GraphQL(ctx context.Context, query string, variables map[string
 	return run()
 }
 
-// isReadOnly tells whether a GraphQL document has no mutation. In doubt it has one: an
-// operation or a fragment of this name counts too.
+// isReadOnly reports whether a GraphQL document has no mutation. It may report false for a
+// document without one, if an operation or a fragment is named "mutation".
 func isReadOnly(document string) bool {
 	depth := 0
 	for rest := document; rest != ""; {
@@ -70,7 +70,7 @@ func isReadOnly(document string) bool {
 	return true
 }
 
-// skipString is what follows on the text that the document begins with.
+// skipString returns the rest of the document after the string literal that it begins with.
 func skipString(document string) string {
 	if rest, block := strings.CutPrefix(document, `"""`); block {
 		for {

@@ -6,19 +6,19 @@ import (
 	"iter"
 )
 
-// HistoryFilter says what of a channel's messages to read.
+// HistoryFilter selects the messages of a channel to read. Zero fields select all.
 type HistoryFilter struct {
-	Since   int64 // only those after this sequence
-	Before  int64 // only those before this one; 0 bounds nothing
+	Since   int64 // only messages after this sequence
+	Before  int64 // only messages before this sequence; 0 is no bound
 	Authors []string
-	// Newest begins with the newest one.
+	// Newest reverses the order: the newest message comes first.
 	Newest bool
-	// PageSize is how many are asked for at once; 0 leaves it to the server.
+	// PageSize is the number of messages per request. 0 is the server's default.
 	PageSize int
 }
 
-// History reads what was said, page by page as it is taken. An error is the last that
-// it gives.
+// History returns the messages of a channel. It fetches pages as the iteration proceeds.
+// An error ends the iteration.
 func (c *Client) History(ctx context.Context, channel string, f HistoryFilter) iter.Seq2[*Message, error] {
 	p := map[string]any{"channelId": channel}
 	setNonZero(p, "sinceSequence", f.Since)
@@ -33,19 +33,19 @@ func (c *Client) History(ctx context.Context, channel string, f HistoryFilter) i
 	return listPages(ctx, c, "channels/history", p, func(page *messagePage) []*Message { return page.Events })
 }
 
-// StreamOptions say where a stream of messages begins.
+// StreamOptions select the beginning of a stream of messages.
 type StreamOptions struct {
-	// Since is the sequence that it begins behind: 0 is all that was ever said.
+	// Since is the sequence to begin after. 0 begins with the oldest message.
 	Since int64
-	// New leaves Since out of account and begins with what comes.
+	// New ignores Since and begins after the newest message.
 	New bool
 }
 
-// Stream tells the messages of a channel, in their order, until the caller stops, the
-// context ends, or there is an error, which is the last thing told. It connects again
-// by itself and goes on behind the last sequence: nothing is left out or told twice.
-// Where the channel no longer keeps what comes next it ends with PositionGone and
-// OldestSequence.
+// Stream returns the messages of a channel in order, and then new ones as they are
+// published. It ends with an error, or when the caller stops or the context is done. It
+// reconnects by itself and resumes after the last sequence, without gaps or duplicates. If
+// retention has removed the next message, it ends with PositionGone, and OldestSequence
+// is the oldest message that is left.
 func (c *Client) Stream(ctx context.Context, channel string, o StreamOptions) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		if err := c.requireCapability(Channels); err != nil {
@@ -60,8 +60,8 @@ func (c *Client) Stream(ctx context.Context, channel string, o StreamOptions) it
 				return
 			}
 		}
-		for failed, before := 0, false; ; before = true {
-			stopped, err := c.streamMessages(ctx, channel, &last, before, func(m *Message) bool {
+		for failed, established := 0, false; ; established = true {
+			stopped, err := c.streamMessages(ctx, channel, &last, established, func(m *Message) bool {
 				failed = 0
 				return yield(m, nil)
 			})
@@ -79,35 +79,35 @@ func (c *Client) Stream(ctx context.Context, channel string, o StreamOptions) it
 	}
 }
 
-// streamMessages reads one stream from behind last, which it keeps up to date.
-func (c *Client) streamMessages(ctx context.Context, channel string, last *int64, before bool, tell func(*Message) bool) (stopped bool, err error) {
-	for e, err := range c.streamRPC(ctx, "channels/stream", map[string]any{"channelId": channel, "sinceSequence": *last}, "", before) {
+// streamMessages reads one stream after the sequence last, and advances last.
+func (c *Client) streamMessages(ctx context.Context, channel string, last *int64, established bool, deliver func(*Message) bool) (stopped bool, err error) {
+	for e, err := range c.streamRPC(ctx, "channels/stream", map[string]any{"channelId": channel, "sinceSequence": *last}, "", established) {
 		if err != nil {
 			return false, err
 		}
 		if e.result == nil {
 			continue
 		}
-		var told struct {
+		var item struct {
 			Kind  string
 			Event *Message
 		}
-		if err := decodeAnswer(e.result, &told); err != nil {
+		if err := decodeAnswer(e.result, &item); err != nil {
 			return false, err
 		}
-		// Other kinds are of a newer server.
-		if told.Kind != "messageEvent" || told.Event == nil || told.Event.Sequence <= *last {
+		// Other kinds come from a newer server.
+		if item.Kind != "messageEvent" || item.Event == nil || item.Event.Sequence <= *last {
 			continue
 		}
-		*last = told.Event.Sequence
-		if !tell(told.Event) {
+		*last = item.Event.Sequence
+		if !deliver(item.Event) {
 			return true, nil
 		}
 	}
 	return true, nil // not reached: a stream ends with an error or because the caller stops
 }
 
-// newestSequence is the sequence of the newest message, 0 if there is none.
+// newestSequence returns the sequence of the newest message, or 0 if there is none.
 func (c *Client) newestSequence(ctx context.Context, channel string) (int64, error) {
 	for m, err := range c.History(ctx, channel, HistoryFilter{Newest: true, PageSize: 1}) {
 		if err != nil {

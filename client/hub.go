@@ -13,24 +13,25 @@ import (
 	"koine/internal/sse"
 )
 
-// TaskState is where a task stands, as A2A 1.0 writes it.
+// TaskState is the state of a task, as A2A 1.0 spells it.
 type TaskState string
 
 // The states that agents report. The last three end a task.
 const (
 	TaskWorking       TaskState = "TASK_STATE_WORKING"
-	TaskInputRequired TaskState = "TASK_STATE_INPUT_REQUIRED" // the asker is to say more
+	TaskInputRequired TaskState = "TASK_STATE_INPUT_REQUIRED" // the caller must send more input
 	TaskCompleted     TaskState = "TASK_STATE_COMPLETED"
 	TaskFailed        TaskState = "TASK_STATE_FAILED"
 	TaskRejected      TaskState = "TASK_STATE_REJECTED"
 )
 
-// Letter is what an agent behind the hub is asked.
+// Letter is an entry of a mailbox: a message to an agent behind the hub, or the
+// cancellation of a task.
 type Letter struct {
-	ID       string `json:"id"`       // the same whenever it is told
-	From     string `json:"from"`     // who asks
+	ID       string `json:"id"`       // stable across deliveries
+	From     string `json:"from"`     // the agent that sent the message
 	Version  int64  `json:"version"`  // of the task
-	Canceled bool   `json:"canceled"` // the task was, and nothing is asked for
+	Canceled bool   `json:"canceled"` // the task was canceled; no work is requested
 	Task     struct {
 		ID        string `json:"id"`
 		ContextID string `json:"contextId"`
@@ -42,45 +43,44 @@ type Letter struct {
 		ID    string            `json:"messageId"`
 		Parts []json.RawMessage `json:"parts"`
 	} `json:"message"`
-	// Raw is the letter as A2A 1.0 has it.
+	// Raw is the letter as the server sent it, in the form of A2A 1.0.
 	Raw json.RawMessage `json:"-"`
 }
 
-// Text is what stands in the message's parts that are texts, a line for each.
+// Text returns the text parts of the message, one per line.
 func (l *Letter) Text() string { return (&Message{Parts: l.Message.Parts}).Text() }
 
-// Report says what became of a task. Zero fields say nothing.
+// Report describes the progress or the result of a task. Zero fields change nothing.
 type Report struct {
 	State     TaskState        `json:"state,omitempty"`
 	Message   *ReportMessage   `json:"message,omitempty"`
 	Artifacts []ReportArtifact `json:"artifacts,omitempty"`
-	// Letters are the ids of those that it is about: they leave the mailbox. A report that
-	// names none is about all letters of the task that the agent was told of.
+	// Letters are the ids of the letters that the report handles. They are removed from
+	// the mailbox. An empty list handles all delivered letters of the task.
 	Letters []string `json:"letters,omitzero"`
-	// Version is what the task's is to be before; 0 is any.
+	// Version is the expected version of the task. 0 matches any.
 	Version int64 `json:"version,omitempty"`
-	// Key makes the report repeatable by another process: the same report with the same key
-	// is made once. Client.Report makes one where none is said.
+	// Key is an idempotency key, with which another process can safely repeat the report.
+	// If it is "", Client.Report generates one.
 	Key string `json:"-"`
 }
 
-// ReportMessage is what is said with a state.
+// ReportMessage is the message that accompanies a state.
 type ReportMessage struct {
-	Parts []any `json:"parts"` // that TextPart and DataPart make, or others of A2A 1.0
+	Parts []any `json:"parts"` // made by TextPart and DataPart, or other parts of A2A 1.0
 }
 
-// ReportArtifact is what came of the task.
+// ReportArtifact is an output of the task.
 type ReportArtifact struct {
 	ID     string `json:"artifactId"`
 	Name   string `json:"name,omitempty"`
-	Parts  []any  `json:"parts"`            // as those of a message
-	Append bool   `json:"append,omitempty"` // puts the parts behind those that are there
-	Offset *int   `json:"offset,omitempty"` // how many chunks are to be there before one that is appended
+	Parts  []any  `json:"parts"`            // as in ReportMessage
+	Append bool   `json:"append,omitempty"` // appends the parts to the artifact
+	Offset *int   `json:"offset,omitempty"` // the expected number of chunks before an append
 	Last   bool   `json:"lastChunk,omitempty"`
 }
 
-// OpenAgent opens an agent behind the hub, whose card is its own, with the same
-// options.
+// OpenAgent opens the agent with the given id behind the hub of a server, like Open.
 func OpenAgent(ctx context.Context, hub, id string, o Options) (*Client, error) {
 	c, err := Open(ctx, strings.TrimRight(hub, "/")+"/agents/"+url.PathEscape(id), o)
 	if err != nil {
@@ -90,20 +90,20 @@ func OpenAgent(ctx context.Context, hub, id string, o Options) (*Client, error) 
 	return c, nil
 }
 
-// RegisterAgent puts an agent on the hub, so that it can be asked, or says anew what it
-// is. The card is a JSON object with name, description, version, capabilities, skills
-// and whatever else (docs/reference/hub.md).
+// RegisterAgent registers an agent with the hub, so that others can reach it, or replaces
+// its card. The card is a JSON object with name, description, version, capabilities,
+// skills and other members (docs/reference/hub.md).
 func (c *Client) RegisterAgent(ctx context.Context, id string, card any) error {
 	return c.callHub(ctx, http.MethodPut, "/agents/"+url.PathEscape(id), card)
 }
 
-// DeregisterAgent takes an agent off the hub.
+// DeregisterAgent removes an agent from the hub.
 func (c *Client) DeregisterAgent(ctx context.Context, id string) error {
 	return c.callHub(ctx, http.MethodDelete, "/agents/"+url.PathEscape(id), nil)
 }
 
-// Report says what became of a task in the agent's mailbox. It is made once, however often
-// it has to be sent.
+// Report reports on a task in the agent's mailbox. It retries with the same idempotency
+// key, so that the report is applied once.
 func (c *Client) Report(ctx context.Context, id, task string, r Report) error {
 	if r.Key == "" {
 		r.Key = uuid.NewString()
@@ -119,16 +119,16 @@ func (c *Client) Report(ctx context.Context, id, task string, r Report) error {
 	})
 }
 
-// Acknowledge takes a letter out of the agent's mailbox without saying anything of its task.
+// Acknowledge removes a letter from the agent's mailbox without a report on its task.
 func (c *Client) Acknowledge(ctx context.Context, id, letter string) error {
 	return c.callHub(ctx, http.MethodDelete, "/agents/"+url.PathEscape(id)+"/mailbox/"+url.PathEscape(letter), nil)
 }
 
-// Mailbox tells what the agent is asked, what waits first, until the caller stops, the
-// context ends, or there is an error, which is the last thing told. It connects again
-// by itself. A letter is told again, on a new connection, until a report names it or it is
-// acknowledged: who works on it for long reports TaskWorking first. An agent that is not
-// registered, or deregisters, has none: AGENT_NOT_FOUND.
+// Mailbox returns the letters of an agent: first those that are waiting, then new ones as
+// they arrive. It ends with an error, or when the caller stops or the context is done. It
+// reconnects by itself. Each new connection delivers a letter again until a report names
+// it or it is acknowledged, so report TaskWorking before long work. Mailbox fails with
+// AGENT_NOT_FOUND if the agent is not registered, also if it deregisters meanwhile.
 func (c *Client) Mailbox(ctx context.Context, id string) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		connect := sse.NewRequest(http.MethodGet, c.hubURL()+"/agents/"+url.PathEscape(id)+"/mailbox", nil, nil)
@@ -152,8 +152,8 @@ func (c *Client) Mailbox(ctx context.Context, id string) iter.Seq2[*Letter, erro
 	}
 }
 
-// decodeLetter is the letter in an event of a mailbox, or the last words. Other events are
-// of a newer server.
+// decodeLetter returns the letter in an event of a mailbox, or the error that ends the
+// stream. It ignores other events, which come from a newer server.
 func decodeLetter(e sse.Event) (json.RawMessage, error) {
 	switch e.Name {
 	case "letter":
@@ -168,7 +168,8 @@ func decodeLetter(e sse.Event) (json.RawMessage, error) {
 	return nil, nil
 }
 
-// hubURL is the address of the server, also where an agent behind it was opened.
+// hubURL returns the address of the server, also if the client opened an agent behind its
+// hub.
 func (c *Client) hubURL() string {
 	if at := strings.LastIndex(c.base, "/agents/"); at >= 0 && !strings.Contains(c.base[at+len("/agents/"):], "/") {
 		return c.base[:at]
@@ -176,8 +177,8 @@ func (c *Client) hubURL() string {
 	return c.base
 }
 
-func (c *Client) callHub(ctx context.Context, method, path string, said any) error {
-	body, err := json.Marshal(said)
+func (c *Client) callHub(ctx context.Context, method, path string, content any) error {
+	body, err := json.Marshal(content)
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (c *Client) callHub(ctx context.Context, method, path string, said any) err
 		_, err := c.exchangeJSON(ctx, method, c.hubURL()+path, body, nil)
 		return err
 	}
-	if method == http.MethodPut || strings.Contains(path, "/mailbox/") { // what is there, or gone, already may be so again
+	if method == http.MethodPut || strings.Contains(path, "/mailbox/") { // repeating these has no further effect
 		return c.retry.runAttempts(ctx, send)
 	}
 	return send()
