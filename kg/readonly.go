@@ -18,7 +18,7 @@ import (
 //
 //   - the lock is shared, and there is none where the directory has no LOCK,
 //   - the log is checked as ever and not repaired,
-//   - what the log has beyond the index is kept in memory, up to maxTailBytes,
+//   - commits beyond the index are applied in memory, up to maxTailBytes,
 //   - an index that cannot be used is built in a temporary directory, which goes when
 //     the store is closed,
 //   - nothing is committed, flushed, upgraded or taken away.

@@ -360,7 +360,7 @@ func (s *Store) retainLoop() {
 	}
 }
 
-// Bounds of what the history option believes of a clock.
+// Bounds of the trust in a clock.
 const (
 	// ClockTolerance is how far a clock may go ahead of the elapsed time between two readings
 	// and be trusted at once, plus a thousandth of that time.
