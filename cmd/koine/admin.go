@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// requireAdmin lets only those in who may administrate the store. In open mode
-// that is everybody on the machine.
+// requireAdmin serves requests of administrators and answers all others with
+// PERMISSION_DENIED. In open mode every caller on the machine is an administrator.
 func requireAdmin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := caller.From(r.Context()).Principal; !p.IsAdmin() {
@@ -20,8 +20,8 @@ func requireAdmin(next http.Handler) http.Handler {
 	})
 }
 
-// adminStatuses are the statuses of what the administrators' endpoints refuse,
-// beside 503.
+// adminStatuses maps the error codes of the administrators' endpoints to HTTP statuses.
+// Any other code is answered with 503.
 var adminStatuses = []struct {
 	code   kg.Code
 	status int
@@ -34,7 +34,8 @@ var adminStatuses = []struct {
 	{kg.CodeInternal, http.StatusInternalServerError},
 }
 
-// writeAdminError answers with an error in the form that all plain answers have.
+// writeAdminError answers with an error in the JSON form that all endpoints outside
+// GraphQL and JSON-RPC share.
 func writeAdminError(w http.ResponseWriter, e *kg.Error) {
 	status := http.StatusServiceUnavailable
 	for _, row := range adminStatuses {
@@ -50,7 +51,7 @@ func writeAdminError(w http.ResponseWriter, e *kg.Error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// A client that is gone has no use for an error.
+	// An encoding error means that the client has disconnected.
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{
 		"message": e.Message, "data": data{e.Code, "koine", e.Field, e.Hint},
 	}})

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// agentCommand works with the agents that a server knows.
+// agentCommand groups the commands for the agents that a server knows.
 type agentCommand struct {
 	List       listAgents      `cmd:"" help:"List the agents that the server knows."`
 	Show       showAgent       `cmd:"" help:"Show an agent and what it registered."`
@@ -63,7 +63,7 @@ type listAgents struct {
 	outputFlags
 }
 
-// Run prints a row for each.
+// Run prints a row for each agent.
 func (c *listAgents) Run(ctx context.Context, t terminal) error {
 	server, err := c.open(ctx)
 	if err != nil {
@@ -142,7 +142,8 @@ func (c *deregisterAgent) Run(ctx context.Context, t terminal) error {
 	return c.sendAgentMutation(ctx, t, c.JSON, `mutation($id: String!) { made: deregisterAgent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID})
 }
 
-// sendAgentMutation sends a mutation about an agent and prints its id.
+// sendAgentMutation runs a mutation about an agent and prints the agent's id, or with
+// asJSON the whole agent.
 func (s *onServer) sendAgentMutation(ctx context.Context, t terminal, asJSON bool, mutation string, variables map[string]any) error {
 	server, err := s.open(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"koine/kg"
 )
 
-// backupCommand backs a store up while it is used.
+// backupCommand backs up a store while it is in use.
 type backupCommand struct {
 	target
 	Output string `short:"o" required:"" help:"The file to write; one that is there is left alone." placeholder:"FILE" type:"path"`
@@ -73,7 +73,8 @@ func (c *backupCommand) Run(ctx context.Context, command *kong.Context, t termin
 	return nil
 }
 
-// parseSince says what an incremental backup follows on.
+// parseSince reads --since: a revision, or the file of the backup that the new one
+// follows.
 func (c *backupCommand) parseSince(ctx context.Context) (o kg.BackupOptions, err error) {
 	if c.Since == "" {
 		return o, nil
@@ -95,7 +96,7 @@ func (c *backupCommand) parseSince(ctx context.Context) (o kg.BackupOptions, err
 	return o, nil
 }
 
-// backupDirectory backs a data directory up.
+// backupDirectory backs up the store of a data directory.
 func (c *backupCommand) backupDirectory(ctx context.Context, t terminal, store *kg.Store, out io.Writer, o kg.BackupOptions) (kg.BackupInfo, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -109,12 +110,12 @@ func (c *backupCommand) backupDirectory(ctx context.Context, t terminal, store *
 	info, err := copyVerified(ctx, t, r, out)
 	r.CloseWithError(errors.New("not wanted any more"))
 	if failed := <-ended; failed != nil {
-		err = failed // the cause, where the reader only saw it break off
+		err = failed // the cause: the reader only sees the pipe close
 	}
 	return info, err
 }
 
-// backupServer has a server back its store up.
+// backupServer downloads a backup from a running server.
 func (c *backupCommand) backupServer(ctx context.Context, t terminal, out io.Writer, o kg.BackupOptions) (info kg.BackupInfo, err error) {
 	query := url.Values{}
 	switch {
@@ -137,7 +138,7 @@ func (c *backupCommand) backupServer(ctx context.Context, t terminal, out io.Wri
 	return copyVerified(ctx, t, response.Body, out)
 }
 
-// copyVerified copies a backup and checks it on the way.
+// copyVerified copies a backup from in to out and verifies it on the way.
 func copyVerified(ctx context.Context, t terminal, in io.Reader, out io.Writer) (kg.BackupInfo, error) {
 	p := newProgress(t, "backing up", in, -1)
 	defer p.done()
@@ -156,8 +157,8 @@ func printBackupSummary(t terminal, path string, info kg.BackupInfo) {
 	t.sayf("%s: %s, up to revision %d; %s", filepath.Base(path), what, info.To, sizeText(size))
 }
 
-// newPrivateFile writes a file that only its owner reads. It appears under its
-// name when it is whole and on stable storage.
+// newPrivateFile writes a file that only its owner can read. The file appears under its
+// name when it is complete and synced.
 func newPrivateFile(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".koine-backup-*") // with mode 0600
 	if err != nil {
@@ -171,7 +172,7 @@ func newPrivateFile(path string, write func(io.Writer) error) (err error) {
 	if err = errors.Join(write(f), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	// A link, unlike a rename, leaves alone what came there meanwhile.
+	// Unlike Rename, Link fails if a file of that name has appeared in the meantime.
 	if err := os.Link(f.Name(), path); err != nil {
 		return err
 	}
@@ -186,15 +187,15 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// backupPath is where a server backs its store up.
+// backupPath is the path at which a server serves backups.
 const backupPath = "/admin/backup"
 
-// maxBackups is how many backups a server writes at a time.
+// maxBackups is the number of backups that a server writes at the same time.
 const maxBackups = 2
 
-// backupHandler answers POST with a backup of the running store: with since, the
-// number of a revision, what follows on it; with epoch and hash as well, those of
-// the backup that ends there, only if that is one of this log.
+// backupHandler answers POST with a backup of the running store. The parameter since, a
+// revision, asks for an incremental backup from there. With epoch and hash as well, the
+// request fails unless the backup that ends at since is of this log.
 func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
 	places := make(chan struct{}, maxBackups)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -225,7 +226,7 @@ func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
 		switch {
 		case err != nil && begun:
 			log.Warn("a backup broke off", "err", err)
-			panic(http.ErrAbortHandler) // so that it does not look whole
+			panic(http.ErrAbortHandler) // aborts the response: the client must not take a partial backup for a complete one
 		case err != nil:
 			writeAdminError(w, kg.AsError(err))
 		default:
@@ -234,7 +235,7 @@ func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
 	})
 }
 
-// backupOptionsOf reads what is asked of a server.
+// backupOptionsOf parses the query parameters of a backup request.
 func backupOptionsOf(query url.Values) (o kg.BackupOptions, err error) {
 	if text := query.Get("since"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)

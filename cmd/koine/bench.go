@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// benchCommand puts load on a running server and says what it can take.
+// benchCommand puts load on a running server and measures its throughput and latency.
 type benchCommand struct {
 	Workload string `arg:"" optional:"" enum:"query,update,mixed,a2a,generate" default:"mixed" help:"query: one entity by GraphQL. update: 10 statements of a new subject. mixed: nine queries to one update. a2a: JSON-RPC, one entity by knowledge/query, and messages. generate: no load, but data for one: a social network as N-Quads on standard output, always the same."`
 	URL      string `help:"The server (default ${url}; a2a: one of its own, with the demo's graph in a temporary directory)." placeholder:"URL" env:"KOINE_URL"`
@@ -24,7 +24,7 @@ type benchCommand struct {
 
 	Statements int `help:"How many statements generate writes." default:"1000000"`
 
-	own bool // the server is there for this benchmark only
+	own bool // the server was started for this benchmark
 }
 
 // Help is shown by --help.
@@ -79,7 +79,7 @@ func (c *benchCommand) Run(ctx context.Context, t terminal) (err error) {
 	return nil
 }
 
-// measureWorkload is one workload.
+// measureWorkload runs one workload against the server and its twin and prints the result.
 func (c *benchCommand) measureWorkload(ctx context.Context, t terminal, kind string, d time.Duration) error {
 	load, err := c.newWorkload(ctx, kind)
 	if err != nil {
@@ -106,10 +106,11 @@ func (c *benchCommand) measureWorkload(ctx context.Context, t terminal, kind str
 	return c.printReport(t, kind, d, server, bare)
 }
 
-// cleanUp leaves the server as it was, also after an interrupt.
+// cleanUp removes the statements and tasks that the benchmark added, also after an
+// interrupt.
 func (c *benchCommand) cleanUp(ctx context.Context, t terminal, load *workload) {
 	if c.own {
-		return // all of it goes
+		return // the whole store is deleted
 	}
 	removed, err := load.cleanUp(ctx)
 	if err != nil {
@@ -125,8 +126,8 @@ func (c *benchCommand) cleanUp(ctx context.Context, t terminal, load *workload) 
 	}
 }
 
-// measureInTurns measures the server and the twin one after the other, round by round,
-// so that what else the machine does hits both.
+// measureInTurns measures the server and the twin alternately, so that other load on the
+// machine affects both.
 func (c *benchCommand) measureInTurns(ctx context.Context, d time.Duration, load *workload, twin *echo) (server, bare *measurement) {
 	server, bare = &measurement{}, &measurement{}
 	turn := d / time.Duration(2*c.Rounds)
@@ -137,7 +138,7 @@ func (c *benchCommand) measureInTurns(ctx context.Context, d time.Duration, load
 	return server, bare
 }
 
-// benchResult is a measurement in numbers.
+// benchResult is a measurement as it is printed.
 type benchResult struct {
 	Rate     float64 `json:"perSecond"`
 	P50Ms    float64 `json:"p50Ms"`

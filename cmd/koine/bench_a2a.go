@@ -28,19 +28,19 @@ const (
 	submitted = "TASK_STATE_SUBMITTED"
 )
 
-// rpcQuery is the nth query as a call.
+// rpcQuery returns the nth query as a JSON-RPC request.
 func (w *workload) rpcQuery(n uint64) benchRequest {
 	return rpcRequest("/a2a", "knowledge/query", w.nthQuery(n))
 }
 
-// messageToKoine asks for the same with a message.
+// messageToKoine returns the nth query as a message to koine.
 func (w *workload) messageToKoine(n uint64) benchRequest {
 	r := rpcRequest("/a2a", "SendMessage", map[string]any{"message": w.newMessage(n, map[string]any{"data": w.nthQuery(n)})})
 	r.state = completed
 	return r
 }
 
-// messageToAgent leaves something in the mailbox of an agent.
+// messageToAgent returns a message to the benchmark's agent, which stays in its mailbox.
 func (w *workload) messageToAgent(n uint64) benchRequest {
 	r := rpcRequest("/agents/"+w.agent+"/a2a", "SendMessage", map[string]any{
 		"message": w.newMessage(n, map[string]any{"text": "What is the weather like?"}), "configuration": map[string]any{"returnImmediately": true},
@@ -56,12 +56,13 @@ func (w *workload) newMessage(n uint64, part map[string]any) map[string]any {
 func rpcRequest(path, method string, params any) benchRequest {
 	body, err := rpcBody(method, params)
 	if err != nil {
-		panic(err) // strings
+		panic(err) // unreachable: params holds strings and maps only
 	}
 	return benchRequest{path: path, body: body}
 }
 
-// registerAgent makes the agent that messages go to. It has no address: they wait.
+// registerAgent registers the agent that receives the messages. It has no endpoint, so
+// they stay in its mailbox.
 func (w *workload) registerAgent(ctx context.Context) error {
 	agent := "koine-bench-" + w.run
 	card := benchRequest{path: "/agents/" + agent, body: []byte(`{"name": "Benchmark", "description": "Messages to it are part of a benchmark.", "version": "1"}`)}
@@ -72,13 +73,15 @@ func (w *workload) registerAgent(ctx context.Context) error {
 	return err
 }
 
-// createdTasks are the tasks that messages made. It is safe for concurrent use.
+// createdTasks collects the ids of the tasks that messages created. It is safe for
+// concurrent use.
 type createdTasks struct {
 	mu  sync.Mutex // guards ids
 	ids []string
 }
 
-// addTask notes the task that an answer is, which must be in the state.
+// addTask records the task in a response. It reports an error unless the task is in the
+// given state.
 func (m *createdTasks) addTask(text []byte, state string) error {
 	var answer struct {
 		Result struct {
@@ -103,7 +106,7 @@ func (m *createdTasks) addTask(text []byte, state string) error {
 	return nil
 }
 
-// popTask gives the next and forgets it; "" behind the last.
+// popTask removes and returns the id of one task, "" if none is left.
 func (m *createdTasks) popTask() (id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,8 +116,8 @@ func (m *createdTasks) popTask() (id string) {
 	return id
 }
 
-// deleteTasks deletes the tasks that were made, so many at a time, and the agent they
-// were for. It is to be called when nothing is under way any more.
+// deleteTasks deletes the created tasks, with the given number of concurrent requests, and
+// the benchmark's agent. No other request may be in flight.
 func (w *workload) deleteTasks(ctx context.Context, clients int) (deleted int, err error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex // guards deleted and err
@@ -139,7 +142,7 @@ func (w *workload) deleteTasks(ctx context.Context, clients int) (deleted int, e
 	return deleted, err
 }
 
-// deleteResource takes something away.
+// deleteResource sends a DELETE request for a path.
 func (w *workload) deleteResource(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -147,15 +150,15 @@ func (w *workload) deleteResource(ctx context.Context, path string) error {
 	return err
 }
 
-// serveOwn runs a server with the demo's graph in a temporary directory, and gives its
-// end, which takes the directory away.
+// serveOwn runs a server with the demo's graph in a temporary directory. The returned
+// function stops the server and removes the directory.
 func (c *benchCommand) serveOwn(ctx context.Context) (end func() error, err error) {
 	var all cli
 	parser, err := kong.New(&all, kong.Name("koine"), kong.Vars{"url": defaultURL})
 	if err != nil {
 		return nil, err
 	}
-	// Neither the environment nor a configuration file is asked: they are about another.
+	// The environment and the configuration file are ignored: they configure another server.
 	if _, err := parser.Parse([]string{"serve", "--demo", "--listen", "127.0.0.1:0", "--reserve-mib", "64"}); err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"koine/client"
 )
 
-// sentUpdates are the updates that were sent to the server. It is safe for
-// concurrent use.
+// sentUpdates collects the numbers of the updates that were sent to the server. It is safe
+// for concurrent use.
 type sentUpdates struct {
 	mu      sync.Mutex // guards numbers
 	numbers []uint64
@@ -20,7 +20,7 @@ func (a *sentUpdates) addUpdate(n uint64) {
 	a.numbers = append(a.numbers, n)
 }
 
-// popUpdates gives the next few and forgets them.
+// popUpdates removes and returns up to most numbers.
 func (a *sentUpdates) popUpdates(most int) []uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -30,11 +30,11 @@ func (a *sentUpdates) popUpdates(most int) []uint64 {
 	return few
 }
 
-// updatesPerRemoval keeps a removal far below what one request may hold.
+// updatesPerRemoval keeps a removal far below the limits of one request.
 const updatesPerRemoval = 500
 
-// cleanUp removes what the updates added and gives the number of statements.
-// It is to be called when nothing is under way any more.
+// cleanUp removes the statements that the updates added and returns their number. No other
+// request may be in flight.
 func (w *workload) cleanUp(ctx context.Context) (removed int, err error) {
 	for {
 		few := w.added.popUpdates(updatesPerRemoval)

@@ -10,10 +10,11 @@ import (
 	"koine/kg"
 )
 
-// maxBenchStatements bounds what is generated.
+// maxBenchStatements bounds --statements.
 const maxBenchStatements = 1_000_000_000
 
-// writeSocialNetwork writes a social network.
+// writeSocialNetwork writes a synthetic social network as N-Quads. Its content depends on
+// --statements only.
 func (c *benchCommand) writeSocialNetwork(ctx context.Context, t terminal) error {
 	if c.Statements < 1 || c.Statements > maxBenchStatements {
 		return usageError{fmt.Errorf("--statements: between 1 and %d", maxBenchStatements)}

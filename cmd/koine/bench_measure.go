@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// measurement is what the clients saw. Latencies of all requests are kept:
-// 8 bytes each.
+// measurement collects the latencies and errors that the clients observe. It keeps every
+// latency, at 8 bytes each.
 type measurement struct {
 	Requests   int
 	Errors     int
@@ -17,8 +17,8 @@ type measurement struct {
 	firstError error
 }
 
-// measureAction has this many clients repeat an action for a time, each once at least. What
-// is under way at its end is finished and counts.
+// measureAction runs an action repeatedly in the given number of clients for the duration
+// d, at least once in each. Actions in flight at the end are completed and counted.
 func measureAction(ctx context.Context, clients int, d time.Duration, action func(context.Context) error) *measurement {
 	each := make([]measurement, clients)
 	began := time.Now()

@@ -16,38 +16,41 @@ import (
 	"koine/client"
 )
 
-// workload makes the requests of a benchmark, from bytes that are ready: what a client
-// does around a request would be measured with it. It is safe for concurrent use.
+// workload generates the requests of a benchmark. It sends prepared bytes, because the
+// time that a client needs to build a request would be measured with it. It is safe for
+// concurrent use.
 type workload struct {
-	client   *client.Client // for what is not measured
+	client   *client.Client // for requests that are not measured
 	base     string
 	header   http.Header
 	http     *http.Client
 	entities []string
 	graph    string
-	run      string // in the names of new subjects, so that runs do not meet
+	run      string // makes the names of new subjects unique to this run
 	kind     string
-	agent    string // behind the hub, "" without one
+	agent    string // the registered agent, "" if there is none
 	count    atomic.Uint64
 	added    sentUpdates
 	tasks    createdTasks
 }
 
-// benchRequest is one that is ready to be sent, to the server or to the twin.
+// benchRequest is a request that is ready to be sent to the server or to the twin.
 type benchRequest struct {
 	path   string
 	body   []byte
-	update uint64 // its number if it is an update, else 0
-	// state is that of the task which the answer must be, "" for no task.
+	update uint64 // the number of the update, 0 for other requests
+	// state is the expected state of the task in the response, "" if no task is expected.
 	state string
 }
 
-// isUpdate tells whether something is to be removed afterwards.
+// isUpdate reports whether the request adds statements or tasks, which the benchmark
+// removes at its end.
 func (r *benchRequest) isUpdate() bool { return r.update != 0 || r.state != "" }
 
 const entityQuery = `query($iri: IRI!) { entity(iri: $iri) { iri label types } }`
 
-// updatesInMixed is that one request in so many is an update.
+// updatesInMixed is the period of updates in the mixed workload: one request in
+// updatesInMixed is an update.
 const updatesInMixed = 10
 
 func (c *benchCommand) newWorkload(ctx context.Context, kind string) (*workload, error) {
@@ -89,7 +92,7 @@ func (c *benchCommand) newWorkload(ctx context.Context, kind string) (*workload,
 	return w, nil
 }
 
-// requestHeader is that of every request.
+// requestHeader returns the header of every request.
 func (c *benchCommand) requestHeader() http.Header {
 	h := http.Header{"User-Agent": {userAgent()}, "Content-Type": {"application/json"}}
 	if c.As != "" {
@@ -101,14 +104,14 @@ func (c *benchCommand) requestHeader() http.Header {
 	return h
 }
 
-// rpcBody is a call as it is sent.
+// rpcBody encodes a JSON-RPC request.
 func rpcBody(method string, params any) ([]byte, error) {
 	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
 func (w *workload) close() { w.http.CloseIdleConnections() }
 
-// next is the next request of the workload.
+// next returns the next request of the workload.
 func (w *workload) next() benchRequest {
 	n := w.count.Add(1)
 	switch {
@@ -128,12 +131,12 @@ func (w *workload) next() benchRequest {
 	return benchRequest{path: "/graphql", body: body}
 }
 
-// nthQuery is the nth query.
+// nthQuery returns the nth GraphQL query.
 func (w *workload) nthQuery(n uint64) map[string]any {
 	return map[string]any{"query": entityQuery, "variables": map[string]any{"iri": w.entities[n%uint64(len(w.entities))]}}
 }
 
-// updateRequest asserts statements about a new subject.
+// updateRequest returns an update that asserts statements about a new subject.
 func (w *workload) updateRequest(n uint64) benchRequest {
 	body, err := rpcBody("knowledge/update", map[string]any{"mutations": w.makePatches(client.Add, n)})
 	if err != nil {
@@ -142,10 +145,10 @@ func (w *workload) updateRequest(n uint64) benchRequest {
 	return benchRequest{path: "/a2a", body: body, update: n}
 }
 
-// patchesPerUpdate is how many statements an update asserts.
+// patchesPerUpdate is the number of statements that an update asserts.
 const patchesPerUpdate = 10
 
-// makePatches are those of the nth request.
+// makePatches returns the patches of the nth update, each built by make.
 func (w *workload) makePatches(make func(subject, predicate string, object client.Node) client.Patch, n uint64) (patches []client.Patch) {
 	for i := range patchesPerUpdate {
 		subject, predicate := fmt.Sprintf("urn:koine:bench:%s:%d", w.run, n), fmt.Sprintf("urn:koine:bench:p%d", i)
@@ -157,8 +160,8 @@ func (w *workload) makePatches(make func(subject, predicate string, object clien
 // sendNext sends the next request to the server.
 func (w *workload) sendNext(ctx context.Context) error { return w.sendToServer(ctx, w.next()) }
 
-// sendToServer sends a request to the server. What writes is finished whatever the context
-// says: what it adds must be there when it is removed.
+// sendToServer sends a request to the server. An update is completed even if ctx is done,
+// because the removal at the end must find all that was added.
 func (w *workload) sendToServer(ctx context.Context, r benchRequest) error {
 	if r.isUpdate() {
 		var cancel context.CancelFunc
@@ -175,13 +178,13 @@ func (w *workload) sendToServer(ctx context.Context, r benchRequest) error {
 	return errors.Join(err, errorInAnswer(text))
 }
 
-// sendTo sends a request wherever the base is.
+// sendTo sends a request to the server or the twin at base.
 func (w *workload) sendTo(ctx context.Context, base string, r benchRequest) error {
 	text, err := w.readAnswer(ctx, base, r)
 	return errors.Join(err, errorInAnswer(text))
 }
 
-// errorInAnswer is what an answer says that is none.
+// errorInAnswer returns the error in a response with status 200, nil if there is none.
 func errorInAnswer(text []byte) error {
 	if bytes.Contains(text, []byte(`"error":{`)) || bytes.Contains(text, []byte(`"errors":[`)) {
 		return fmt.Errorf("%s", text[:min(len(text), 400)])
@@ -211,18 +214,18 @@ func (w *workload) doRequest(ctx context.Context, method, base string, r benchRe
 	return text, err
 }
 
-// answerBytes is how long an answer of the server is, which makes the twin's
-// as long; asking also shows whether the workload works at all.
+// answerBytes returns the length of a typical response, which the twin's responses get
+// too. It also checks that the workload succeeds at all.
 func (w *workload) answerBytes(ctx context.Context) (int, error) {
 	r := w.next()
 	if err := w.sendToServer(ctx, r); err != nil {
 		return 0, err
 	}
-	text, err := w.readAnswer(ctx, w.base, r) // the same message is the same task
+	text, err := w.readAnswer(ctx, w.base, r) // the server answers a repeated message with the same task
 	return len(text), err
 }
 
-// echo is the twin: a bare server that decodes JSON and answers JSON.
+// echo is the twin: a bare HTTP server that decodes and encodes JSON.
 type echo struct {
 	url    string
 	server *http.Server
@@ -243,7 +246,7 @@ func startEcho(size int) (*echo, error) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(answer) // the client sees what is missing
+		json.NewEncoder(w).Encode(answer) // the client detects a truncated response
 	})}
 	go func() {
 		defer close(e.done)

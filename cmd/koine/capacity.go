@@ -7,15 +7,15 @@ import (
 	"koine/internal/throttle"
 )
 
-// capacityFlags say how much of what all callers share the server has. One caller
-// may have half of what the others leave (throttle.Pool).
+// capacityFlags bound the server resources that all callers share. One caller may use half
+// of the amount that the others leave (throttle.Pool).
 type capacityFlags struct {
 	MaxStreams     int  `help:"How many event streams, WebSockets and subscriptions on them may be open at a time; one caller may have half of what the others leave." default:"10000" placeholder:"N"`
 	MaxConnections *int `help:"How many connections may be open at a time; one caller may have half of what the others leave (default: by how many files the process may open, at most 16384)." placeholder:"N"`
 	ReceivedMiB    int  `help:"How much may have been received of requests and messages that are not answered yet; one caller may use half of what the others leave." default:"256" name:"received-mib" placeholder:"MIB"`
 }
 
-// Bounds of what can be said.
+// Bounds of the flags.
 const (
 	maxCapacity    = 1_000_000 // streams, and connections
 	minReceivedMiB = 32        // one message is 8 MiB at the most
@@ -42,8 +42,8 @@ func (f capacityFlags) validateRanges() error {
 	return nil
 }
 
-// maxConnections is the bound of the connections, 0 where it goes by the files that may
-// be open.
+// maxConnections returns the limit of connections, 0 to derive it from the limit of open
+// files.
 func (f capacityFlags) maxConnections() int {
 	if f.MaxConnections == nil {
 		return 0
@@ -51,7 +51,7 @@ func (f capacityFlags) maxConnections() int {
 	return *f.MaxConnections
 }
 
-// newIntake is shared by everything that receives.
+// newIntake returns the pool that bounds the memory of received requests and messages.
 func (f capacityFlags) newIntake() throttle.Intake {
 	return throttle.Intake{Pool: throttle.NewPool(int64(f.ReceivedMiB) << 20)}
 }

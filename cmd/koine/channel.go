@@ -13,7 +13,7 @@ import (
 	"koine/client"
 )
 
-// channelCommand talks in the channels of a server.
+// channelCommand groups the commands for the channels of a server.
 type channelCommand struct {
 	Create      createChannel      `cmd:"" help:"Make a channel, and print its id."`
 	Add         addMember          `cmd:"" help:"Take an agent into a channel, or give it another role there."`
@@ -52,7 +52,7 @@ Examples (with koine serve --demo):
   koine channel close lab --as ann`
 }
 
-// createChannel makes a channel.
+// createChannel creates a channel.
 type createChannel struct {
 	Name string `arg:"" help:"Its name."`
 	onServer
@@ -68,7 +68,7 @@ type createChannel struct {
 	JSON bool `help:"Print the channel as JSON."`
 }
 
-// Run prints the id.
+// Run creates the channel and prints its id.
 func (c *createChannel) Run(ctx context.Context, t terminal) error {
 	wish, err := c.newChannelInput()
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *createChannel) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	if !c.Another && c.Once == "" && c.Scope == "" { // in a scope the server takes care of it; the channel of the key has the name
+	if !c.Another && c.Once == "" && c.Scope == "" { // the server enforces unique names in a scope, and a repeated --once finds its own channel
 		if err := nameFree(ctx, server, c.Name); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (c *createChannel) newChannelInput() (client.NewChannel, error) {
 		return wish, nil
 	}
 	metadata := json.NewDecoder(strings.NewReader(c.Metadata))
-	metadata.UseNumber() // numbers keep all their digits
+	metadata.UseNumber() // keeps all digits of numbers
 	if err := metadata.Decode(&wish.Metadata); err != nil || metadata.More() {
 		return wish, errors.New("--metadata is no JSON object")
 	}
@@ -141,7 +141,7 @@ Examples:
   koine channel list --invited`
 }
 
-// Run prints a line for each.
+// Run prints a line for each channel.
 func (c *listChannels) Run(ctx context.Context, t terminal) error {
 	server, err := c.open(ctx)
 	if err != nil {
@@ -167,8 +167,8 @@ func (c *listChannels) Run(ctx context.Context, t terminal) error {
 	return c.print(ctx, t, server, nil, channelTable(found))
 }
 
-// channelTable has a row for each channel, and a column with why it was closed where
-// that was said of any.
+// channelTable has a row for each channel. The column for the reason of closing is present
+// if any channel has one.
 func channelTable(list []*client.Channel) *table {
 	b := &table{columns: []string{"ID", "VISIBILITY", "STATUS", "MEMBERS", "MADE", "NAME"}}
 	why := slices.ContainsFunc(list, func(c *client.Channel) bool { return c.ClosedReason != "" })
@@ -186,7 +186,7 @@ func channelTable(list []*client.Channel) *table {
 }
 
 func channelRow(c *client.Channel) []string {
-	members := "-" // they are not shown: every channel has an owner
+	members := "-" // the list does not include members; every channel has at least an owner
 	if n := len(c.Members); n > 0 {
 		members = strconv.Itoa(n)
 	}
@@ -200,5 +200,5 @@ func channelStatus(closedAt int64) string {
 	return "open"
 }
 
-// atMilli is a time as lists show it, which is that of UTC.
+// atMilli formats a time in milliseconds since 1970 as lists show it, in UTC.
 func atMilli(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05Z") }

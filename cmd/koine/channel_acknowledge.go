@@ -8,7 +8,7 @@ import (
 	"koine/client"
 )
 
-// acknowledgeMessage says what became of a message at its recipient.
+// acknowledgeMessage marks a message as read, or as delivered.
 type acknowledgeMessage struct {
 	oneMessage
 	Delivered bool `help:"It arrived, and was not read yet."`
@@ -28,7 +28,7 @@ Examples:
   koine channel acknowledge --to bob 2 --delivered`
 }
 
-// Run says so, and prints the id of the channel.
+// Run acknowledges the messages and prints the id of the channel.
 func (c *acknowledgeMessage) Run(ctx context.Context, t terminal) error {
 	server, id, err := c.openChannel(ctx)
 	if err != nil {
@@ -53,7 +53,8 @@ func (c *acknowledgeMessage) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-// selectMessages says which messages are meant.
+// selectMessages adds the messages to acknowledge to the input of the mutation: one by its
+// id, or with --up-to all up to a sequence.
 func (c *acknowledgeMessage) selectMessages(ctx context.Context, server *client.Client, channel string, input map[string]any) (err error) {
 	n, ok := sequenceIn(c.messageArgument())
 	switch {

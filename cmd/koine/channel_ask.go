@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// askInChannel publishes a request and waits for the response.
+// askInChannel publishes a request and waits for its response.
 type askInChannel struct {
 	publishInput
 	Wait time.Duration `help:"How long to wait for the response." default:"30s"`
@@ -31,7 +31,7 @@ Examples:
   koine channel publish lab 'I did.' --answers 7`
 }
 
-// Run prints the response.
+// Run publishes the request and prints the response.
 func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 	err := c.checkFlags()
 	switch {
@@ -51,10 +51,10 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if p.IdempotencyKey == "" {
-		p.IdempotencyKey = uuid.NewString() // to wait on with
+		p.IdempotencyKey = uuid.NewString() // the key with which the caller can resume waiting
 	}
 	if whom := cmp.Or(c.Recipient, c.To); unknownAgent(ctx, server, whom) {
-		p.Type = "request" // which is asked with the same key below
+		p.Type = "request" // Ask publishes with the same key, so the request exists once
 		if _, err := server.Publish(ctx, p); err != nil {
 			return err
 		}
@@ -73,9 +73,9 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 	return printMessage(ctx, t, server, m, outputFlags{JSON: c.JSON})
 }
 
-// unknownAgent tells that the server has no record of the agent, and that it wrote nothing
-// as far as one may see: where callers are names only they have no record. It is false where
-// that cannot be told, and of a role, which stands for agents with a record.
+// unknownAgent reports whether the server has neither a record of the agent nor, as far as
+// the caller may see, any commit by it. The second test is needed because agents have no
+// records in open mode. It returns false for a role, and if the server does not tell.
 func unknownAgent(ctx context.Context, server *client.Client, whom string) bool {
 	if whom == string(channels.Everyone) || strings.HasPrefix(whom, "role:") {
 		return false
@@ -88,9 +88,9 @@ func unknownAgent(ctx context.Context, server *client.Client, whom string) bool 
 	if err := server.GraphQL(ctx, record, map[string]any{"agent": whom}, &answer); err != nil || answer.Agent != nil {
 		return false
 	}
-	const deeds = `query($agent: String!) { audit(actor: $agent, first: 1) { nodes { actor } } }`
-	if err := server.GraphQL(ctx, deeds, map[string]any{"agent": whom}, &answer); err != nil {
-		return errors.Is(err, client.PermissionDenied) // then callers are no mere names
+	const actions = `query($agent: String!) { audit(actor: $agent, first: 1) { nodes { actor } } }`
+	if err := server.GraphQL(ctx, actions, map[string]any{"agent": whom}, &answer); err != nil {
+		return errors.Is(err, client.PermissionDenied) // the server authenticates callers, so a known agent would have a record
 	}
 	return len(answer.Audit.Nodes) == 0
 }

@@ -10,12 +10,11 @@ import (
 	"koine/client"
 )
 
-// channelFields is what GraphQL is asked about a channel for all that channels/get has
-// of it.
+// channelFields selects the fields of a channel that channels/get returns.
 const channelFields = `fragment channel on Channel { id name visibility createdAt createdBy members { agent role joinedAt } metadata version
   scopeId closedAt closedReason }`
 
-// graphQLChannel is a channel as GraphQL has it.
+// graphQLChannel is a channel as GraphQL encodes it.
 type graphQLChannel struct {
 	ID         string
 	Name       string
@@ -34,7 +33,7 @@ type graphQLChannel struct {
 	ClosedReason string
 }
 
-// toChannel is the same as channels/get has it.
+// toChannel converts the channel to the form that channels/get returns.
 func (c *graphQLChannel) toChannel() (*client.Channel, error) {
 	if string(c.Metadata) == "null" {
 		c.Metadata = nil
@@ -68,7 +67,7 @@ func (c *graphQLChannel) toChannel() (*client.Channel, error) {
 	return out, json.Unmarshal(text, out)
 }
 
-// milliOf is a time in milliseconds since 1970, 0 for none.
+// milliOf returns a time in milliseconds since 1970, 0 for none.
 func milliOf(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -76,7 +75,7 @@ func milliOf(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// runMutation does with the channel what the mutation does, and prints it.
+// runMutation runs a mutation on the channel and prints the channel.
 func (c *changedChannel) runMutation(ctx context.Context, t terminal, server *client.Client, mutation, inputType string, input map[string]any) error {
 	query := fmt.Sprintf(`mutation($input: %s!) { %s(input: $input) `, inputType, mutation)
 	if c.JSON {

@@ -8,7 +8,7 @@ import (
 	"koine/client"
 )
 
-// channelInbox prints what is for oneself.
+// channelInbox prints the messages that are addressed to the caller.
 type channelInbox struct {
 	onServer
 	From  string `help:"Only what came behind this position." placeholder:"POSITION"`
@@ -29,7 +29,7 @@ Examples:
 
 const inboxMessages = `query($first: Int, $after: Position) { inbox(first: $first, after: $after) { nodes { ...message receiptStatus } position hasNextPage } } ` + messageFields
 
-// inboxPage is what is read at once.
+// inboxPage is one page of the inbox.
 type inboxPage struct {
 	Inbox struct {
 		Nodes       []*graphQLMessage
@@ -74,7 +74,8 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 	}
 }
 
-// explainBadPosition says of a position that the server does not know what one is.
+// explainBadPosition adds a hint to the error of a position that the server does not
+// recognize.
 func (c *channelInbox) explainBadPosition(err error) error {
 	var e *client.Error
 	if c.From == "" || !errors.As(err, &e) || e.Reason != client.PositionGone {
@@ -87,7 +88,7 @@ func (c *channelInbox) explainBadPosition(err error) error {
 
 func (c *channelInbox) printMessages(ctx context.Context, t terminal, server *client.Client, nodes []*graphQLMessage) error {
 	list := make([]*client.Message, len(nodes))
-	var held []*client.Message // of the others all is known
+	var held []*client.Message // messages with facts, whose review status is looked up
 	for i, from := range nodes {
 		var err error
 		if list[i], err = from.message(); err != nil {
@@ -120,8 +121,8 @@ func (c *channelInbox) printMessages(ctx context.Context, t terminal, server *cl
 	return nil
 }
 
-// requestNote says whether a request waits for a response, where its line does not yet;
-// "" of what is no request.
+// requestNote returns the status of a request: open, answered or expired. It is "" for
+// other messages.
 func requestNote(m *graphQLMessage) string {
 	switch {
 	case m.MessageType != "REQUEST" || m.Withheld != "":

@@ -6,7 +6,7 @@ import (
 	"koine/client"
 )
 
-// inviteMember lets an agent become a member.
+// inviteMember invites an agent to a channel.
 type inviteMember struct {
 	changedChannel
 	Member string `arg:"" name:"agent" help:"Who may join."`
@@ -26,7 +26,7 @@ func (c *inviteMember) Run(ctx context.Context, t terminal) error {
 	return c.runMutation(ctx, t, server, "inviteMember", "InvitationInput", map[string]any{"channelId": id, "principalId": c.Member})
 }
 
-// joinChannel makes the caller a member.
+// joinChannel makes the caller a member of a channel.
 type joinChannel struct{ changedChannel }
 
 // Help is shown by --help.
@@ -56,8 +56,9 @@ func (c *joinChannel) Run(ctx context.Context, t terminal) error {
 	return c.runMutation(ctx, t, server, "joinChannel", "JoinChannelInput", map[string]any{"channelId": id})
 }
 
-// invitedTo is the channel of this name that the caller is invited to, "" where there is
-// none, or not one alone. It is looked for among the first page of invitations.
+// invitedTo returns the id of the channel of this name that the caller is invited to. It
+// is "" if there is no such channel or more than one. Only the first page of invitations
+// is searched.
 func invitedTo(ctx context.Context, server *client.Client, scope, name string) (id string, err error) {
 	var answer struct {
 		Channels struct {

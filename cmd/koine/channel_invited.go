@@ -9,14 +9,14 @@ import (
 	"koine/kg"
 )
 
-// invitedChannel is a channel that the caller is invited to, as it is printed as JSON.
-// Its names are those of channels/get, which does not know invitations.
+// invitedChannel is a channel that the caller is invited to, as it is printed as JSON. Its
+// field names are those of channels/get, which does not return invitations.
 type invitedChannel struct {
 	ID         string `json:"id"`
 	Name       string `json:"name,omitempty"`
 	Visibility string `json:"visibility"`
 	ScopeID    string `json:"scopeId,omitempty"`
-	ClosedAt   int64  `json:"closedAt,omitempty"` // it can be joined yet, and read
+	ClosedAt   int64  `json:"closedAt,omitempty"` // a closed channel can still be joined and read
 	InvitedBy  string `json:"invitedBy"`
 	InvitedAt  int64  `json:"invitedAt"`
 }
@@ -26,7 +26,7 @@ const channelsInvitedTo = `query($first: Int, $after: Cursor, $visibility: Chann
   channels(invited: true, first: $first, after: $after, visibility: $visibility, member: $member, scopeId: $scope) {
     nodes { id name visibility scopeId closed: closedAt invitations { agent by at } } pageInfo { hasNextPage endCursor } } }`
 
-// invitedPage is what is read at once.
+// invitedPage is one page of the channels that the caller is invited to.
 type invitedPage struct {
 	Me       struct{ ActingFor string }
 	Channels struct {
@@ -46,8 +46,8 @@ type invitedPage struct {
 	}
 }
 
-// invitedChannels are the channels of the page, each with the invitation of the caller: others may
-// be invited to it too.
+// invitedChannels returns the channels of the page, each with the caller's invitation. A
+// channel may have invitations for other agents too.
 func (p *invitedPage) invitedChannels() (list []invitedChannel) {
 	self := actingFor(p.Me.ActingFor)
 	for _, node := range p.Channels.Nodes {
