@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
 	"koine/client"
+	"koine/internal/slowtest"
 )
 
 // testA2A asks koine.
@@ -66,6 +67,7 @@ func asking(text string) *a2a.SendMessageRequest {
 // A task that waits behind the hub is followed, called about and canceled with the
 // official client.
 func TestA2AOfWhatWaits(t *testing.T) {
+	slowtest.Long(t)
 	s := start(t)
 	ctx := bounded(t)
 	if err := open(t, s.URL, "bot").RegisterAgent(ctx, "bot", map[string]any{"name": "Bot", "version": "1"}); err != nil {

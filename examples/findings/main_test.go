@@ -8,11 +8,13 @@ import (
 
 	"koine/client"
 	"koine/internal/servertest"
+	"koine/internal/slowtest"
 )
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
 func TestFindings(t *testing.T) {
+	slowtest.Long(t)
 	s := servertest.Start(t, "--demo")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 
 	"koine/client"
 	"koine/internal/servertest"
+	"koine/internal/slowtest"
 )
 
 const document = "../../docs/first-agent.md"
@@ -35,6 +36,7 @@ func TestDocument(t *testing.T) {
 }
 
 func TestGo(t *testing.T) {
+	slowtest.Long(t)
 	s := servertest.Start(t, "--demo")
 	var out strings.Builder
 	if err := run(within(t), s.URL, client.Options{}, &out); err != nil {
@@ -53,6 +55,9 @@ func TestPython(t *testing.T) {
 
 // The compiler is that of the playground: it checks the types, and writes JavaScript.
 func TestTypeScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a test with node; -short leaves it out")
+	}
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Fatalf("NOT RUN: %v: run scripts/install-test-tools.sh", err)

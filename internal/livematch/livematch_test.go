@@ -12,6 +12,7 @@ import (
 	"koine/internal/livematch"
 	"koine/internal/path"
 	"koine/internal/pattern"
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -229,6 +230,7 @@ func (h *history) text(r int, row livematch.Row) string {
 // twice, removed without being there, or both added and removed; and that no row changes
 // if no matching statement changes.
 func TestRowsFollowTheGraph(t *testing.T) {
+	slowtest.Long(t)
 	seed := *seedFlag
 	if seed == 0 {
 		seed = rand.Uint64()

@@ -15,6 +15,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/push"
+	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
 	"koine/kg"
@@ -579,6 +580,7 @@ func (d *desk) markAsOlder() {
 
 // Where more than MaxPending commits wait for a hook, it is told the task as it is.
 func TestMaxPending(t *testing.T) {
+	slowtest.Long(t)
 	release := make(chan struct{})
 	d := newDesk(t, open())
 	w := newWebhook(t, func(int, *http.Request) int { <-release; return 200 })

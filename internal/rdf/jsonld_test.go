@@ -149,6 +149,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // A document in streaming order may have any size: little of it is held. In
 // any other order, what has to be held is bounded.
 func TestJSONLDInStreamingOrderHasAnySize(t *testing.T) {
+	slowtest.Long(t)
 	const n, bound = 100_000, 256 << 10
 	node := func(i int) string { return fmt.Sprintf(`,{"@id":"urn:s%d","p":"text %d"}`, i, i) }
 	for _, c := range []struct {
@@ -609,6 +610,7 @@ func TestJSONLDLongIRIsAreNotKept(t *testing.T) {
 // The IRIs that a document puts together of a long vocabulary, prefix or base are bounded in
 // their sum, by what was read of the document: else a document of a few mebibytes takes hours.
 func TestJSONLDJoinedIRIsAreBounded(t *testing.T) {
+	slowtest.Long(t)
 	const allowed, allowedPerByte = 256 << 20, 32
 	long := "http://x/" + strings.Repeat("v", 500<<10) + "/"
 	for name, shape := range map[string]struct{ begin, each, end string }{

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"koine/internal/rules"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -105,6 +106,7 @@ func TestBoundsOfFiles(t *testing.T) {
 
 // TestWhatRulesSee proves the content of the variables.
 func TestWhatRulesSee(t *testing.T) {
+	slowtest.Long(t)
 	meta := kg.Meta{
 		Principal: kg.Principal{ID: "agent://ann", Roles: []string{"editor"}, ActFor: []kg.AgentID{"agent://team"}, Method: "jwt"}, Actor: "agent://team",
 		Justification: "because", TaskID: "t", SessionID: "s", Method: "knowledge/update", Metadata: []byte(`{"a":{"b":[1,2]}}`),
@@ -249,6 +251,7 @@ func crowd(predicate string, n int) (list []kg.Patch) {
 // TestNothingHidesAStatementFromARule proves that an agent cannot hide a statement from
 // a rule by adding others: with too many statements the rule holds.
 func TestNothingHidesAStatementFromARule(t *testing.T) {
+	slowtest.Long(t)
 	locked := patch(kg.Add, "urn:s", "urn:state", kg.String("locked"))
 	state := patch(kg.Add, "urn:s", "urn:state", kg.String("open"))
 	for _, row := range []struct {

@@ -3,11 +3,13 @@ package shapes_test
 import (
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
 // A node that already violates a shape may stay unchanged or improve, but not become worse.
 func TestWhatIsWrongMayNotGetWorse(t *testing.T) {
+	slowtest.Long(t)
 	p := func(constraint string) string {
 		return `ex:S sh:targetNode ex:a ; sh:property [ sh:path ex:p ; ` + constraint + ` ] .`
 	}

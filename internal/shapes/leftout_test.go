@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"koine/internal/shapes"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -42,6 +43,7 @@ const component = `ex:Component a sh:ConstraintComponent ;
 // Unsupported terms of SHACL are rejected with name and location, and omitted with
 // PutSupported. The supported parts take effect.
 func TestNothingPassesSilently(t *testing.T) {
+	slowtest.Long(t)
 	const judged = ` sh:targetClass ex:C ; sh:property [ sh:path ex:p ; sh:minCount 1 ] . `
 	for _, row := range []struct {
 		name, shapes string

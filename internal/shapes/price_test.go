@@ -29,6 +29,7 @@ func longTexts(n int) (list []kg.Quad) {
 
 // TestPatternIsPaidFor proves that matching a long text costs steps in proportion to the work.
 func TestPatternIsPaidFor(t *testing.T) {
+	slowtest.Long(t)
 	store, _ := judgedStore(t, kg.Options{})
 	put(t, store, `ex:S a sh:NodeShape ; sh:targetSubjectsOf ex:p ; sh:property [ sh:path ex:p ; `+worst+` ] .`)
 	began := time.Now()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -14,6 +15,7 @@ import (
 // The cost of a page depends on its content only, however many tasks there are: of the
 // whole list, of a rare state, and of pages far behind.
 func TestAPageCostsAPage(t *testing.T) {
+	slowtest.Long(t)
 	b := open(t, tasks.Options{}, nil)
 	const many, page = 1200, 50
 	const each = 24 // a task is a dozen statements, and found by as many at most

@@ -13,6 +13,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/dialect/agentapi"
+	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/internal/throttle"
 	"koine/kg"
@@ -282,6 +283,7 @@ func (s *server) open(n int) {
 
 // A client that does not answer pings is disconnected and releases its place.
 func TestSocketThatDoesNotAnswer(t *testing.T) {
+	slowtest.Long(t)
 	s := startWith(t, func(o *options) { o.PingInterval = 20 * time.Millisecond })
 	s.dial("ann") // which reads nothing, and so answers nothing
 	s.open(0)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg/internal/wal"
 	"koine/kg/internal/wal/waltest"
 )
@@ -18,6 +19,7 @@ import (
 // one exception: after a power cut nothing tells a bad byte in the last batch
 // from a batch that was torn.
 func TestFlippedByteAnywhere(t *testing.T) {
+	slowtest.Long(t)
 	const entries = 9
 	for name, least := range map[string]uint64{"closed": entries, "power cut": entries - 1} {
 		t.Run(name, func(t *testing.T) {
