@@ -65,7 +65,7 @@ type listAgents struct {
 
 // Run prints a row for each agent.
 func (c *listAgents) Run(ctx context.Context, t terminal) error {
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *listAgents) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.print(ctx, t, server, all, b)
+	return c.printList(ctx, t, server, all, b)
 }
 
 type showAgent struct {
@@ -92,7 +92,7 @@ type showAgent struct {
 
 // Run prints the agent.
 func (c *showAgent) Run(ctx context.Context, t terminal) error {
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (c *showAgent) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.print(ctx, t, server, []json.RawMessage{answer.Agent}, b)
+	return c.printList(ctx, t, server, []json.RawMessage{answer.Agent}, b)
 }
 
 type registerAgent struct {
@@ -145,7 +145,7 @@ func (c *deregisterAgent) Run(ctx context.Context, t terminal) error {
 // sendAgentMutation runs a mutation about an agent and prints the agent's id, or with
 // asJSON the whole agent.
 func (s *onServer) sendAgentMutation(ctx context.Context, t terminal, asJSON bool, mutation string, variables map[string]any) error {
-	server, err := s.open(ctx)
+	server, err := s.openClient(ctx)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ Examples:
 
 // Run writes the backup.
 func (c *backupCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	offline, err := c.offline(command)
+	offline, err := c.isOffline(command)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (c *backupCommand) backupServer(ctx context.Context, t terminal, out io.Wri
 	case o.Since > 0:
 		query.Set("since", strconv.FormatUint(uint64(o.Since), 10))
 	}
-	server, err := c.server().openForLong(ctx)
+	server, err := c.onServer().openUnbounded(ctx)
 	if err != nil {
 		return info, err
 	}
@@ -141,7 +141,7 @@ func (c *backupCommand) backupServer(ctx context.Context, t terminal, out io.Wri
 // copyVerified copies a backup from in to out and verifies it on the way.
 func copyVerified(ctx context.Context, t terminal, in io.Reader, out io.Writer) (kg.BackupInfo, error) {
 	p := newProgress(t, "backing up", in, -1)
-	defer p.done()
+	defer p.finish()
 	return kg.VerifyBackup(ctx, io.TeeReader(p, out), nil)
 }
 

@@ -144,7 +144,7 @@ func (w *workload) deleteTasks(ctx context.Context, clients int) (deleted int, e
 
 // deleteResource sends a DELETE request for a path.
 func (w *workload) deleteResource(ctx context.Context, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	_, err := w.doRequest(ctx, http.MethodDelete, w.base, benchRequest{path: path})
 	return err

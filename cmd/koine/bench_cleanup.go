@@ -54,7 +54,7 @@ func (w *workload) cleanUp(ctx context.Context) (removed int, err error) {
 }
 
 func (w *workload) removePatches(ctx context.Context, patches []client.Patch) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	result, err := w.client.Update(ctx, client.Update{Patches: patches, Justification: "The end of a benchmark", Once: true})
 	if err != nil {

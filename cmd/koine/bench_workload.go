@@ -54,7 +54,7 @@ const entityQuery = `query($iri: IRI!) { entity(iri: $iri) { iri label types } }
 const updatesInMixed = 10
 
 func (c *benchCommand) newWorkload(ctx context.Context, kind string) (*workload, error) {
-	server, err := (&onServer{URL: c.URL, caFlag: c.caFlag, as: c.as}).open(ctx)
+	server, err := (&onServer{URL: c.URL, caFlag: c.caFlag, as: c.as}).openClient(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (w *workload) sendNext(ctx context.Context) error { return w.sendToServer(c
 func (w *workload) sendToServer(ctx context.Context, r benchRequest) error {
 	if r.isUpdate() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
 	}
 	if r.update != 0 {

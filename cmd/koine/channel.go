@@ -74,7 +74,7 @@ func (c *createChannel) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return usageError{err}
 	}
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ Examples:
 
 // Run prints a line for each channel.
 func (c *listChannels) Run(ctx context.Context, t terminal) error {
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (c *listChannels) Run(ctx context.Context, t terminal) error {
 	if c.JSON {
 		return nil
 	}
-	return c.print(ctx, t, server, nil, channelTable(found))
+	return c.printList(ctx, t, server, nil, channelTable(found))
 }
 
 // channelTable has a row for each channel. The column for the reason of closing is present

@@ -68,7 +68,7 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 		t.sayf("Wait on with --once %s", p.IdempotencyKey)
 		return ctx.Err()
 	case err != nil:
-		return c.lost(err)
+		return c.streamError(err)
 	}
 	return printMessage(ctx, t, server, m, outputFlags{JSON: c.JSON})
 }

@@ -43,7 +43,7 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 	if c.Count < 0 {
 		return usageError{errors.New("--count is not negative")}
 	}
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,14 +91,14 @@ func (c *channelInbox) printMessages(ctx context.Context, t terminal, server *cl
 	var held []*client.Message // messages with facts, whose review status is looked up
 	for i, from := range nodes {
 		var err error
-		if list[i], err = from.message(); err != nil {
+		if list[i], err = from.clientMessage(); err != nil {
 			return err
 		}
 		if hasFate(list[i]) && c.outputFlags == (outputFlags{}) {
 			held = append(held, list[i])
 		}
 	}
-	known := fatesOf(ctx, server, held)
+	known := messageFatesOf(ctx, server, held)
 	for i, m := range list {
 		if c.outputFlags != (outputFlags{}) {
 			if err := c.printMessage(t, m); err != nil {

@@ -40,7 +40,7 @@ Examples:
 
 // Run prints the channel.
 func (c *joinChannel) Run(ctx context.Context, t terminal) error {
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func (c *listChannels) printInvitations(ctx context.Context, t terminal, server 
 	for _, one := range list {
 		b.rows = append(b.rows, []string{one.ID, one.Visibility, channelStatus(one.ClosedAt), atMilli(one.InvitedAt), one.InvitedBy, one.Name})
 	}
-	if err := c.print(ctx, t, server, nil, b); err != nil {
+	if err := c.printList(ctx, t, server, nil, b); err != nil {
 		return err
 	}
 	if len(list) > 0 && !c.CSV {

@@ -17,7 +17,7 @@ type oneChannel struct {
 
 // openChannel reaches the server, and gives the id.
 func (c *oneChannel) openChannel(ctx context.Context, open bool) (server *client.Client, id string, err error) {
-	if server, err = c.open(ctx); err == nil {
+	if server, err = c.openClient(ctx); err == nil {
 		id, err = findChannel(ctx, server, c.Scope, c.Channel, open)
 	}
 	return server, id, err

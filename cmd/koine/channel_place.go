@@ -49,7 +49,7 @@ func (c *oneMessage) openChannel(ctx context.Context) (server *client.Client, id
 	case c.Message == "":
 		channel = ""
 	}
-	if server, err = c.open(ctx); err == nil {
+	if server, err = c.openClient(ctx); err == nil {
 		id, err = c.resolveChannel(ctx, server, channel)
 	}
 	return server, id, err
@@ -92,7 +92,7 @@ func sequenceAt(ctx context.Context, server *client.Client, channel, id string) 
 	}
 	err := server.GraphQL(ctx, `query($id: ID!) { message(id: $id) { channelId sequence } }`, map[string]any{"id": id}, &answer)
 	if err == nil && answer.Message.ChannelID != channel {
-		err = exitError{fmt.Errorf("there is no message %s in the channel", printable(id)), exitRefused}
+		err = exitError{fmt.Errorf("there is no message %s in the channel", stripControls(id)), exitRefused}
 	}
 	return answer.Message.Sequence, err
 }

@@ -40,7 +40,7 @@ func (c *publishMessage) Run(ctx context.Context, t terminal) error {
 	if err := c.checkFlags(); err != nil {
 		return usageError{err}
 	}
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *publishMessage) Run(ctx context.Context, t terminal) error {
 		t.sayf("It was published before; nothing is new.")
 	}
 	if made.VerificationStatus != "" {
-		t.sayf("%s", printable(factsLine(made)))
+		t.sayf("%s", stripControls(factsLine(made)))
 	}
 	line := fmt.Sprintf("%d  %s", made.Message.Sequence, made.Message.ID)
 	if c.To != "" {

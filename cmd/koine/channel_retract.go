@@ -90,7 +90,7 @@ func (c *retractMessage) printOutcome(t terminal, raw json.RawMessage) error {
 	}
 	switch {
 	case !became.Success:
-		return exitError{errors.New("it was not taken back: " + printable(reasonText(became.VerificationStatus, became.VerificationDetails))), exitRefused}
+		return exitError{errors.New("it was not taken back: " + stripControls(reasonText(became.VerificationStatus, became.VerificationDetails))), exitRefused}
 	case c.JSON:
 		return nil
 	case became.Replayed:
@@ -101,7 +101,7 @@ func (c *retractMessage) printOutcome(t terminal, raw json.RawMessage) error {
 	if became.WithdrawnProposalID != "" {
 		t.sayf("%s", became.pendingFactsText(c.DryRun))
 	} else if c.Facts {
-		t.sayf("%s", printable(became.factsText(c.DryRun)))
+		t.sayf("%s", stripControls(became.factsText(c.DryRun)))
 	}
 	if c.DryRun {
 		for _, patch := range became.Withdrawn {
@@ -134,7 +134,7 @@ func (r *retractionResult) printJSON(t terminal) error {
 		VerificationStatus: r.VerificationStatus, VerificationDetails: r.VerificationDetails, ProposalID: r.ProposalID, WithdrawnProposalID: r.WithdrawnProposalID,
 	}
 	if r.Message != nil {
-		m, err := r.Message.message()
+		m, err := r.Message.clientMessage()
 		if err != nil {
 			return err
 		}

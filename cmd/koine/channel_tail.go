@@ -75,7 +75,7 @@ func (c *tailChannel) endOfTail(ctx context.Context, t terminal, last int64, err
 	if ctx.Err() != nil {
 		return nil // Ctrl-C is how one ends it
 	}
-	return c.lost(err)
+	return c.streamError(err)
 }
 
 // resumeSequence is the sequence to go on behind after the error: not one that it refuses.

@@ -34,7 +34,7 @@ Examples:
 
 // Run checks and prints what was found.
 func (c *checkCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	offline, err := c.offline(command)
+	offline, err := c.isOffline(command)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *checkCommand) checkDirectory(ctx context.Context, t terminal, log *slog
 
 // repairDirectory makes anew what is wrong and says what it did.
 func (c *checkCommand) repairDirectory(ctx context.Context, t terminal, log *slog.Logger) (*kg.CheckReport, error) {
-	if err := c.there(); err != nil {
+	if err := c.requireDirectory(); err != nil {
 		return nil, err
 	}
 	r, err := kg.Repair(ctx, c.Data, kg.Options{Logger: log}, kg.CheckOptions{})
@@ -100,7 +100,7 @@ func (c *checkCommand) repairDirectory(ctx context.Context, t terminal, log *slo
 }
 
 func (c *checkCommand) checkServer(ctx context.Context) (*kg.CheckReport, error) {
-	server, err := c.server().openForLong(ctx)
+	server, err := c.onServer().openUnbounded(ctx)
 	if err != nil {
 		return nil, err
 	}

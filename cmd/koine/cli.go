@@ -76,11 +76,11 @@ func execute(ctx context.Context, args []string, t terminal) (code int) {
 	}()
 	command, err := parser.Parse(args)
 	if err != nil {
-		return reportError(t.under(loggingOf(args), false), plainUsage(err), parseErrorContext(err))
+		return reportError(t.withFlags(loggingOf(args), false), plainUsage(err), parseErrorContext(err))
 	}
 	options := command.Model.Target.Addr().Interface().(*cli)
-	log := options.Log.logger(t.err)
-	t = t.under(options.Log, options.Quiet)
+	log := options.Log.newLogger(t.err)
+	t = t.withFlags(options.Log, options.Quiet)
 	warnOfVariables(log, parser.Model.Node, os.Environ())
 	command.BindTo(ctx, (*context.Context)(nil))
 	err = command.Run(command, t, log)
@@ -127,7 +127,7 @@ func reportError(t terminal, err error, command *kong.Context) int {
 		if errors.As(err, &i) {
 			message += " " + i.standing
 		}
-		t.fail(message, code)
+		t.printError(message, code)
 		return code
 	}
 	var more []string
@@ -142,7 +142,7 @@ func reportError(t terminal, err error, command *kong.Context) int {
 		}
 		more = append(more, "See "+name+" --help.")
 	}
-	t.fail(told(err, command), code, more...)
+	t.printError(errorText(err, command), code, more...)
 	return code
 }
 

@@ -213,7 +213,7 @@ func (k *knowing) through(credential string, d door) string {
 // brings the credential: the refusal of the socket, where that is refused.
 func (k *knowing) operation(credential, query string) string {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(k.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, k.url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
 	if err != nil {

@@ -70,7 +70,7 @@ func (c *diffCommand) printDifferences(ctx context.Context, t terminal, log *slo
 	if c.MaxBlank < 1 {
 		return false, usageError{errors.New("--max-blank: at least 1")}
 	}
-	if c.reading, err = c.jsonld(); err != nil {
+	if c.reading, err = c.jsonldOptions(); err != nil {
 		return false, err
 	}
 	comparison, err := c.compareSources(ctx, log)

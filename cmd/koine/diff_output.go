@@ -93,7 +93,7 @@ func (p *diffPrinter) printText(d *assertions.Difference) error {
 }
 
 func (p *diffPrinter) printLine(color, text string) error {
-	_, err := fmt.Fprintln(p.out, p.t.paint(color, onLine(text)))
+	_, err := fmt.Fprintln(p.out, p.t.colorize(color, onLine(text)))
 	return err
 }
 

@@ -68,7 +68,7 @@ func (s *diffSource) openSnapshot(ctx context.Context, at string) (*kg.Snapshot,
 	}
 	s.store = store
 	s.closers = append(s.closers, store.Close)
-	view := kg.View{Principal: t.local()}
+	view := kg.View{Principal: t.localPrincipal()}
 	if s.command.Graph != "" {
 		g, err := graphNamed(store.Prefixes(), s.command.Graph)
 		if err != nil {
@@ -135,7 +135,7 @@ func (s *diffSource) ofServer(ctx context.Context) (iter.Seq2[assertions.Stateme
 		query.Set("at", s.at)
 	}
 	on := &onServer{URL: s.name, caFlag: s.command.caFlag, as: s.command.as}
-	server, err := on.openForLong(ctx)
+	server, err := on.openUnbounded(ctx)
 	if err != nil {
 		return nil, err
 	}

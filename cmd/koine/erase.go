@@ -73,11 +73,11 @@ func (c *eraseCommand) Run(ctx context.Context, t terminal, log *slog.Logger) er
 func (c *eraseCommand) eraseOptions(log *slog.Logger) (o kg.EraseOptions, err error) {
 	o = kg.EraseOptions{Text: c.Text, Source: kg.AgentID(c.Source), DryRun: c.DryRun, Keep: c.Keep, Logger: log}
 	dir := target{Data: c.Data}
-	store, err := dir.open(log, false, kg.Options{})
+	store, err := dir.openStore(log, false, kg.Options{})
 	if err != nil {
 		return o, err
 	}
-	registry, err := c.with(store)
+	registry, err := c.storePrefixes(store)
 	if err = errors.Join(err, store.Close()); err != nil {
 		return o, err
 	}

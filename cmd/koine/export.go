@@ -56,11 +56,11 @@ func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t termin
 	if err != nil {
 		return err
 	}
-	offline, err := c.offline(command)
+	offline, err := c.isOffline(command)
 	if err != nil {
 		return err
 	}
-	registry, err := c.registry()
+	registry, err := c.builtinPrefixes()
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t termin
 		if err := quarantines.Load(ctx, store); err != nil {
 			return err
 		}
-		if registry, err = c.with(store); err != nil {
+		if registry, err = c.storePrefixes(store); err != nil {
 			return err
 		}
 		write = func(out io.Writer) error { return c.exportDirectory(ctx, store, out, format, registry) }
@@ -172,7 +172,7 @@ func (c *exportCommand) exportDirectory(ctx context.Context, store *kg.Store, ou
 }
 
 func (c *exportCommand) exportView(ctx context.Context, store *kg.Store, registry *kg.Prefixes) (kg.View, error) {
-	v := kg.View{Principal: c.local(), MinCertainty: c.MinCertainty}
+	v := kg.View{Principal: c.localPrincipal(), MinCertainty: c.MinCertainty}
 	if c.Graph != "" {
 		g, err := graphNamed(registry, c.Graph)
 		if err != nil {
@@ -198,7 +198,7 @@ func (c *exportCommand) exportView(ctx context.Context, store *kg.Store, registr
 func (c *exportCommand) exportServer(ctx context.Context, out io.Writer, f rdf.Format, registry *kg.Prefixes) error {
 	query := url.Values{}
 	if c.Graph != "" {
-		query.Set("graph", expand(registry, c.Graph))
+		query.Set("graph", expandPrefix(registry, c.Graph))
 	}
 	if c.At != "" {
 		query.Set("at", c.At)
@@ -209,7 +209,7 @@ func (c *exportCommand) exportServer(ctx context.Context, out io.Writer, f rdf.F
 	if c.Assertions {
 		query.Set("assertions", "rdf")
 	}
-	server, err := c.server().openForLong(ctx)
+	server, err := c.onServer().openUnbounded(ctx)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func flagText(command *kong.Context, name string) (said string, given bool) {
 	for _, argument := range command.Selected().Positional {
 		if argument.Name == name {
 			if name == "channel" && argument.Set { // it is short
-				return printable(reflect.Indirect(argument.Target).String()), true
+				return stripControls(reflect.Indirect(argument.Target).String()), true
 			}
 			return "<" + name + ">", argument.Set
 		}

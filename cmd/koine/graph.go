@@ -78,7 +78,7 @@ type listGraphs struct {
 
 // Run prints a row for each graph.
 func (c *listGraphs) Run(ctx context.Context, t terminal) error {
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (c *listGraphs) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.print(ctx, t, server, all, b)
+	return c.printList(ctx, t, server, all, b)
 }
 
 type showGraph struct {
@@ -101,7 +101,7 @@ type showGraph struct {
 
 // Run prints the graph.
 func (c *showGraph) Run(ctx context.Context, t terminal) error {
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (c *showGraph) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.print(ctx, t, server, []json.RawMessage{answer.Graph}, b)
+	return c.printList(ctx, t, server, []json.RawMessage{answer.Graph}, b)
 }
 
 // graphPolicyFlags say who may do what with a graph.
@@ -166,7 +166,7 @@ func (c *createGraph) Run(ctx context.Context, t terminal) error {
 
 // runGraphMutation makes a graph or changes its policy, and prints its name.
 func (s *onServer) runGraphMutation(ctx context.Context, t terminal, mutation string, input map[string]any, asJSON bool) error {
-	server, err := s.open(ctx)
+	server, err := s.openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ type deleteGraph struct {
 
 // Run deletes until nothing remains: one call removes a bounded number of statements.
 func (c *deleteGraph) Run(ctx context.Context, t terminal) error {
-	server, err := c.openForLong(ctx)
+	server, err := c.openUnbounded(ctx)
 	if err != nil {
 		return err
 	}

@@ -45,24 +45,24 @@ func (c *healthCommand) Run(ctx context.Context, t terminal) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(server.address(), "/")+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(server.serverURL(), "/")+path, nil)
 	if err != nil {
 		return usageError{err}
 	}
 	request.Header.Set("User-Agent", userAgent())
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return server.unreachable(err)
+		return server.unreachableError(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxHealthBytes))
 	if err != nil {
-		return server.unreachable(err)
+		return server.unreachableError(err)
 	}
 	var said struct{ Status, Reason string }
 	_ = json.Unmarshal(body, &said) // a proxy's page says nothing of koine
 	if response.StatusCode != http.StatusOK || said.Status == "" {
-		return fmt.Errorf("the server at %s is not ready: %s", server.address(), cmp.Or(said.Reason, response.Status))
+		return fmt.Errorf("the server at %s is not ready: %s", server.serverURL(), cmp.Or(said.Reason, response.Status))
 	}
 	_, err = fmt.Fprintln(t.out, said.Status)
 	return err

@@ -54,7 +54,7 @@ func TestHookCallOfTheProtocol(t *testing.T) {
 	var happens string
 	select {
 	case happens = <-called:
-	case <-time.After(patience):
+	case <-time.After(requestTimeout):
 		t.Fatal("the web hook was not called")
 	}
 	if os.Getenv("UPDATE_README") != "" {

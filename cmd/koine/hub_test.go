@@ -14,7 +14,7 @@ import (
 // ask makes a request in the name of an agent, or with its key.
 func ask(t *testing.T, method, url, who, body string) (int, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
 	defer cancel()
 	response, err := http.DefaultClient.Do(asking(ctx, t, method, url, who, body))
 	if err != nil {
@@ -59,7 +59,7 @@ type hubLetter struct {
 // openMailbox gives what comes in the mailbox of an agent.
 func openMailbox(t *testing.T, url, agent, who string) (next func() hubLetter, leave func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
 	t.Cleanup(cancel)
 	response, err := http.DefaultClient.Do(asking(ctx, t, http.MethodGet, url+"/agents/"+agent+"/mailbox", who, ""))
 	if err != nil {

@@ -56,8 +56,8 @@ func (w *identity) checkAgent(ctx context.Context, id kg.AgentID) error {
 	return w.store.CheckAgent(ctx, id)
 }
 
-// identity checks the flags and begins to fetch what they name.
-func (f *identityFlags) identity(ctx context.Context, log *slog.Logger) (*identity, error) {
+// newIdentity checks the flags and begins to fetch what they name.
+func (f *identityFlags) newIdentity(ctx context.Context, log *slog.Logger) (*identity, error) {
 	who := &identity{flags: f, log: log, agents: agents.NewRegistry(log)}
 	who.close = who.agents.Close
 	if f.Auth == "open" {
@@ -72,7 +72,7 @@ func (f *identityFlags) identity(ctx context.Context, log *slog.Logger) (*identi
 	}
 	options := auth.Options{RoleActFor: byRole, RefuseTestKeys: f.RefuseTestKeys}
 	if strings.Contains(f.Auth, "jwt") {
-		if who.tokens, err = f.tokens(ctx, log); err != nil {
+		if who.tokens, err = f.openVerifier(ctx, log); err != nil {
 			return nil, usageError{fmt.Errorf("--auth %s: %w", f.Auth, err)}
 		}
 		options.Tokens = who.tokens
@@ -93,7 +93,7 @@ func (f *identityFlags) identity(ctx context.Context, log *slog.Logger) (*identi
 	return who, nil
 }
 
-func (f *identityFlags) tokens(ctx context.Context, log *slog.Logger) (*jwt.Verifier, error) {
+func (f *identityFlags) openVerifier(ctx context.Context, log *slog.Logger) (*jwt.Verifier, error) {
 	if f.JWKS == "" || f.JWTIssuer == "" || len(f.JWTAudience) == 0 {
 		return nil, errors.New("tokens need --jwks, --jwt-issuer and --jwt-audience")
 	}
@@ -124,14 +124,14 @@ func (f *identityFlags) roleActFor() (map[string][]kg.AgentID, error) {
 	return out, nil
 }
 
-// known tells whether the server knows credentials at all.
-func (w *identity) known() bool { return w.gate != nil }
+// requiresCredentials tells whether the server knows credentials at all.
+func (w *identity) requiresCredentials() bool { return w.gate != nil }
 
-// follow takes a commit to koine's own graphs. Agents come first: who is
+// applyCommit takes a commit to koine's own graphs. Agents come first: who is
 // suspended is refused with any key.
-func (w *identity) follow(c *kg.Commit) {
+func (w *identity) applyCommit(c *kg.Commit) {
 	w.agents.Follow(c)
-	if w.known() {
+	if w.requiresCredentials() {
 		w.keys.Follow(c)
 	}
 }
@@ -139,36 +139,36 @@ func (w *identity) follow(c *kg.Commit) {
 // eachAgent calls fn for every agent with a record, until it says stop.
 func (w *identity) eachAgent(fn func(kg.AgentID) bool) { w.agents.Each(fn) }
 
-// knows tells whether there is a registered agent that may be asked for something.
-func (w *identity) knows(id kg.AgentID) bool { return w.agents.IsAvailable(id) }
+// isAvailable tells whether there is a registered agent that may be asked for something.
+func (w *identity) isAvailable(id kg.AgentID) bool { return w.agents.IsAvailable(id) }
 
 // load reads what the store knows of keys and agents.
 func (w *identity) load(ctx context.Context, store *kg.Store) error {
-	if err := w.agents.Load(ctx, store); err != nil || !w.known() {
+	if err := w.agents.Load(ctx, store); err != nil || !w.requiresCredentials() {
 		return err
 	}
 	return w.keys.Load(ctx, store)
 }
 
-// admit is what the HTTP server asks; nil in open mode.
-func (w *identity) admit() httpd.Admit {
-	if !w.known() {
+// httpAdmit is what the HTTP server asks; nil in open mode.
+func (w *identity) httpAdmit() httpd.Admit {
+	if !w.requiresCredentials() {
 		return nil
 	}
 	return w.gate.Admit
 }
 
-// narrow is what the A2A endpoint asks about further credentials; nil in open mode.
-func (w *identity) narrow() func(context.Context, caller.Caller, string, func(error)) (caller.Caller, func(), error) {
-	if !w.known() {
+// narrowFunc is what the A2A endpoint asks about further credentials; nil in open mode.
+func (w *identity) narrowFunc() func(context.Context, caller.Caller, string, func(error)) (caller.Caller, func(), error) {
+	if !w.requiresCredentials() {
 		return nil
 	}
 	return w.gate.Narrow
 }
 
-// standing is which rights somebody has who asked earlier; nil in open mode.
-func (w *identity) standing() func(kg.Principal) (kg.Principal, error) {
-	if !w.known() {
+// currentRights is which rights somebody has who asked earlier; nil in open mode.
+func (w *identity) currentRights() func(kg.Principal) (kg.Principal, error) {
+	if !w.requiresCredentials() {
 		return nil
 	}
 	return w.gate.CurrentRights

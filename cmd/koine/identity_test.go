@@ -47,7 +47,7 @@ func startKnowing(t *testing.T, args ...string) *knowing {
 // send makes a request and notes the answer.
 func (k *knowing) send(method, path, credential, body string, headers ...string) (int, string) {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(k.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, k.url+path, strings.NewReader(body))
 	if err != nil {
@@ -134,7 +134,7 @@ func (k *knowing) stream(method, path, credential, body string, headers ...strin
 		case event := <-ended:
 			k.said = append(k.said, event)
 			return event
-		case <-time.After(patience):
+		case <-time.After(requestTimeout):
 			k.t.Fatalf("%s did not end", path)
 			return ""
 		}
@@ -168,7 +168,7 @@ func (k *knowing) write(conn *websocket.Conn, text string) {
 }
 
 func (k *knowing) read(conn *websocket.Conn) (string, error) {
-	ctx, cancel := context.WithTimeout(k.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)
 	defer cancel()
 	_, text, err := conn.Read(ctx)
 	return string(text), err

@@ -15,8 +15,8 @@ type jsonldFlags struct {
 	JSONLDMaxBytes int64    `help:"How much may be held of a JSON-LD document that is not in streaming order (in each object @context first, then @type and @id, then the rest). One that is may have any size." name:"jsonld-max-bytes" default:"67108864" placeholder:"BYTES"`
 }
 
-// jsonld reads the context files.
-func (f *jsonldFlags) jsonld() (rdf.JSONLDOptions, error) {
+// jsonldOptions reads the context files.
+func (f *jsonldFlags) jsonldOptions() (rdf.JSONLDOptions, error) {
 	if f.JSONLDMaxBytes < 1 || f.JSONLDMaxBytes > rdf.MaxJSONLDMaxBytes {
 		return rdf.JSONLDOptions{}, usageError{fmt.Errorf("--jsonld-max-bytes is between 1 and %d", rdf.MaxJSONLDMaxBytes)}
 	}
@@ -53,31 +53,31 @@ type serveJSONLDFlags struct {
 	JSONLDHolders int `help:"How many JSON-LD documents may be read at a time of which more than a mebibyte has to be held; others wait." name:"jsonld-holders" default:"1" placeholder:"N"`
 }
 
-// jsonld adds the places of a server.
-func (f *serveJSONLDFlags) jsonld() (rdf.JSONLDOptions, error) {
+// jsonldOptions adds the places of a server.
+func (f *serveJSONLDFlags) jsonldOptions() (rdf.JSONLDOptions, error) {
 	if f.JSONLDHolders < 1 || f.JSONLDHolders > maxJSONLDHolders {
 		return rdf.JSONLDOptions{}, usageError{fmt.Errorf("--jsonld-holders is between 1 and %d", maxJSONLDHolders)}
 	}
-	o, err := f.jsonldFlags.jsonld()
+	o, err := f.jsonldFlags.jsonldOptions()
 	o.Holders = rdf.NewJSONLDHolders(f.JSONLDHolders)
 	return o, err
 }
 
 const maxJSONLDHolders = 64
 
-// leftOut counts the entries of a JSON-LD document that mean nothing.
-type leftOut struct {
+// droppedEntries counts the entries of a JSON-LD document that mean nothing.
+type droppedEntries struct {
 	entries uint64
 	first   string
 }
 
-func (l *leftOut) note(e *rdf.SyntaxError) {
+func (l *droppedEntries) recordDropped(e *rdf.SyntaxError) {
 	if l.entries++; l.entries == 1 {
 		l.first = e.Error()
 	}
 }
 
-func (l *leftOut) say(t terminal, file string) {
+func (l *droppedEntries) printSummary(t terminal, file string) {
 	if l.entries > 0 {
 		t.sayf("%s: %s entries mean nothing and are left out, the first: %s", file, countText(l.entries), l.first)
 	}

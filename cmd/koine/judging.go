@@ -20,9 +20,9 @@ type rulesFlags struct {
 	Policy string `help:"Judge updates, queries and reads by the rules in this YAML file. It is read again when it changes." placeholder:"FILE" type:"path"`
 }
 
-// rules reads the rules; nil without any. A broken file is a mistake in the
+// openRules reads the rules; nil without any. A broken file is a mistake in the
 // configuration. Messages are those of the channels.
-func (f *rulesFlags) rules(log *slog.Logger, of *channels.Service) (*rules.File, error) {
+func (f *rulesFlags) openRules(log *slog.Logger, of *channels.Service) (*rules.File, error) {
 	if f.Policy == "" {
 		return nil, nil
 	}

@@ -55,12 +55,12 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 	for _, agent := range c.ActFor {
 		wish.ActFor = append(wish.ActFor, kg.AgentID(agent))
 	}
-	return c.run(ctx, command, log, c.openOrCreate, func(keys *auth.Keys, m kg.Meta) error {
+	return c.withKeys(ctx, command, log, c.openOrCreate, func(keys *auth.Keys, m kg.Meta) error {
 		made, err := keys.Create(ctx, m, wish)
 		if err != nil {
 			return err
 		}
-		return sayKey(t, wireOf(&made.Key), made.Secret)
+		return printKey(t, newWireKey(&made.Key), made.Secret)
 	}, func(ctx context.Context, server *client.Client) error {
 		input := map[string]any{"agent": c.Agent, "name": c.Name, "roles": wish.Roles, "actFor": c.ActFor, "mode": strings.ToUpper(string(mode))}
 		if s := int64(c.Life / time.Second); s > 0 {
@@ -71,7 +71,7 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 		if err != nil {
 			return err
 		}
-		return sayKey(t, answer.Made.Key, answer.Made.Secret)
+		return printKey(t, answer.Made.Key, answer.Made.Secret)
 	})
 }
 
@@ -85,16 +85,16 @@ type listKeys struct {
 
 // Run prints a table.
 func (c *listKeys) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	return c.run(ctx, command, log, c.openToRead, func(keys *auth.Keys, m kg.Meta) error {
+	return c.withKeys(ctx, command, log, c.openToRead, func(keys *auth.Keys, m kg.Meta) error {
 		list, err := keys.List(ctx, m.Principal, kg.AgentID(c.Agent), c.Ended)
 		if err != nil {
 			return err
 		}
 		out := make([]wireKey, len(list))
 		for i := range list {
-			out[i] = wireOf(&list[i])
+			out[i] = newWireKey(&list[i])
 		}
-		return c.print(t, out)
+		return c.printKeys(t, out)
 	}, func(ctx context.Context, server *client.Client) error {
 		var all []wireKey
 		variables := map[string]any{"ended": c.Ended}
@@ -108,14 +108,14 @@ func (c *listKeys) Run(ctx context.Context, command *kong.Context, t terminal, l
 				return err
 			}
 			if all = append(all, answer.Keys...); len(answer.Keys) < 500 {
-				return c.print(t, all)
+				return c.printKeys(t, all)
 			}
 			variables["after"] = all[len(all)-1].ID
 		}
 	})
 }
 
-func (c *listKeys) print(t terminal, list []wireKey) error {
+func (c *listKeys) printKeys(t terminal, list []wireKey) error {
 	b := &table{columns: []string{"ID", "MODE", "STATE", "AGENT", "ROLES", "EXPIRES", "NAME"}}
 	for _, k := range list {
 		expires := "never"
@@ -136,13 +136,13 @@ type rotateKey struct {
 
 // Run makes it. The key alone goes to standard output.
 func (c *rotateKey) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	return c.run(ctx, command, log, c.openToWrite, func(keys *auth.Keys, m kg.Meta) error {
+	return c.withKeys(ctx, command, log, c.openToWrite, func(keys *auth.Keys, m kg.Meta) error {
 		made, old, err := keys.Rotate(ctx, m, c.ID, c.Overlap)
 		if err != nil {
 			return err
 		}
 		t.sayf("%s is good until %s.", old.Name, old.Expires.UTC().Format(time.RFC3339))
-		return sayKey(t, wireOf(&made.Key), made.Secret)
+		return printKey(t, newWireKey(&made.Key), made.Secret)
 	}, func(ctx context.Context, server *client.Client) error {
 		input := map[string]any{"id": c.ID}
 		if s := int64(c.Overlap / time.Second); s > 0 {
@@ -154,7 +154,7 @@ func (c *rotateKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 			return err
 		}
 		t.sayf("%s is good until %s.", answer.Made.Replaced.ID, answer.Made.Replaced.ExpiresAt.UTC().Format(time.RFC3339))
-		return sayKey(t, answer.Made.Key, answer.Made.Secret)
+		return printKey(t, answer.Made.Key, answer.Made.Secret)
 	})
 }
 
@@ -166,7 +166,7 @@ type revokeKey struct {
 
 // Run ends it.
 func (c *revokeKey) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	return c.run(ctx, command, log, c.openToWrite, func(keys *auth.Keys, m kg.Meta) error {
+	return c.withKeys(ctx, command, log, c.openToWrite, func(keys *auth.Keys, m kg.Meta) error {
 		_, err := keys.Revoke(ctx, m, c.ID)
 		return err
 	}, func(ctx context.Context, server *client.Client) error {
@@ -174,14 +174,14 @@ func (c *revokeKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 	})
 }
 
-// run works on the data directory, which open opens, or on the server.
-func (t *target) run(ctx context.Context, command *kong.Context, log *slog.Logger, open func(*slog.Logger, kg.Options) (*kg.Store, error), here func(*auth.Keys, kg.Meta) error, there func(context.Context, *client.Client) error) error {
-	offline, err := t.offline(command)
+// withKeys works on the data directory, which open opens, or on the server.
+func (t *target) withKeys(ctx context.Context, command *kong.Context, log *slog.Logger, open func(*slog.Logger, kg.Options) (*kg.Store, error), here func(*auth.Keys, kg.Meta) error, there func(context.Context, *client.Client) error) error {
+	offline, err := t.isOffline(command)
 	if err != nil {
 		return err
 	}
 	if !offline {
-		server, err := t.server().open(ctx)
+		server, err := t.onServer().openClient(ctx)
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (t *target) run(ctx context.Context, command *kong.Context, log *slog.Logge
 	if err != nil {
 		return err
 	}
-	err = here(auth.NewKeys(store), kg.Meta{Principal: t.local()})
+	err = here(auth.NewKeys(store), kg.Meta{Principal: t.localPrincipal()})
 	return cmp.Or(err, store.Close())
 }
 
@@ -215,7 +215,7 @@ type madeKey struct {
 	Replaced wireKey
 }
 
-func wireOf(k *auth.Key) wireKey {
+func newWireKey(k *auth.Key) wireKey {
 	w := wireKey{ID: k.Name, Mode: strings.ToUpper(string(k.Mode)), State: string(k.StateAt(time.Now())), Agent: string(k.Agent), Name: k.Label, Roles: k.Roles}
 	for _, agent := range k.ActFor {
 		w.ActFor = append(w.ActFor, string(agent))
@@ -226,9 +226,9 @@ func wireOf(k *auth.Key) wireKey {
 	return w
 }
 
-// sayKey prints a key that was made: itself to standard output, for scripts, and
+// printKey prints a key that was made: itself to standard output, for scripts, and
 // what is to be known of it beside.
-func sayKey(t terminal, k wireKey, secret string) error {
+func printKey(t terminal, k wireKey, secret string) error {
 	t.sayf("Key %s of %s. It is shown this once:", k.ID, k.Agent)
 	_, err := fmt.Fprintln(t.out, secret)
 	return err

@@ -279,7 +279,7 @@ func (c asker) ask(key, document string, out any) error {
 
 // send makes a request with a key, and reads its answer.
 func (c asker) send(key, method, path, body string) (status int, text []byte, err error) {
-	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	ctx, cancel := context.WithTimeout(c.ctx, requestTimeout)
 	defer cancel()
 	status, text, err = answerOf(ctx, key, method, c.url+path, body)
 	if err != nil && c.killed.Load() {

@@ -19,7 +19,7 @@ type limitFlags struct {
 // maxResultMiB keeps the bytes within what an answer in memory can be.
 const maxResultMiB = 1 << 10
 
-func (f limitFlags) limits() (graph.Limits, error) {
+func (f limitFlags) graphLimits() (graph.Limits, error) {
 	for _, flag := range []struct {
 		name  string
 		value int64

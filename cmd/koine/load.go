@@ -68,7 +68,7 @@ Examples:
 
 // Run loads the files as one.
 func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	offline, err := c.offline(command)
+	offline, err := c.isOffline(command)
 	if err != nil {
 		return err
 	}
@@ -84,13 +84,13 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	if c.Assertions && (c.Resume || c.Replace != "") {
 		return usageError{errors.New("--assertions is not for --resume and --replace: loading the file again adds what is missing")}
 	}
-	if c.reading, err = c.jsonld(); err != nil {
+	if c.reading, err = c.jsonldOptions(); err != nil {
 		return err
 	}
-	if err := c.literalFlag.check(); err != nil {
+	if err := c.literalFlag.checkMaxLiteral(); err != nil {
 		return err
 	}
-	sources, err := c.sources(t)
+	sources, err := c.openSources(t)
 	defer func() {
 		for _, s := range sources {
 			s.close()
@@ -103,32 +103,32 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 		if c.Resume {
 			return usageError{errors.New("--resume is for --data: a server takes each file as one request; send those again that were not answered")}
 		}
-		return c.upload(ctx, t, sources)
+		return c.uploadFiles(ctx, t, sources)
 	}
-	if _, err := c.graph(c.registry()); err != nil { // before a directory is made
+	if _, err := c.resolveGraph(c.builtinPrefixes()); err != nil { // before a directory is made
 		return err
 	}
-	store, err := c.openOrCreate(log, kg.Options{ReserveBytes: c.reserveFlag.bytes(), LiteralBytes: c.MaxLiteral})
+	store, err := c.openOrCreate(log, kg.Options{ReserveBytes: c.reserveFlag.reserveBytes(), LiteralBytes: c.MaxLiteral})
 	if err != nil {
 		return err
 	}
-	graph, err := c.graph(c.keep(ctx, store, nil))
+	graph, err := c.resolveGraph(c.registerNew(ctx, store, nil))
 	switch {
 	case err != nil:
 	case c.Replace != "":
 		err = c.replaceIn(ctx, t, store, graph, sources)
 	default:
-		err = (&loading{c: c, t: t, store: store, sources: sources, graph: graph, work: newWork(sources)}).run(ctx)
+		err = (&loadJob{c: c, t: t, store: store, sources: sources, graph: graph, work: newLoadProgress(sources)}).run(ctx)
 	}
 	if err == nil {
-		err = sayUnjudged(ctx, t, store, c.Data)
+		err = warnUnjudged(ctx, t, store, c.Data)
 	}
 	return errors.Join(err, store.Close())
 }
 
-// sayUnjudged says that the shapes of a data directory did not judge a load into it:
+// warnUnjudged says that the shapes of a data directory did not judge a load into it:
 // whoever may write there may change the shapes too.
-func sayUnjudged(ctx context.Context, t terminal, store *kg.Store, dir string) error {
+func warnUnjudged(ctx context.Context, t terminal, store *kg.Store, dir string) error {
 	var set shapes.Set
 	if err := set.Load(ctx, store); err != nil || set.Idle() {
 		return err
@@ -137,21 +137,21 @@ func sayUnjudged(ctx context.Context, t terminal, store *kg.Store, dir string) e
 	return nil
 }
 
-func (c *loadCommand) graph(registry *kg.Prefixes, err error) (kg.Term, error) {
+func (c *loadCommand) resolveGraph(registry *kg.Prefixes, err error) (kg.Term, error) {
 	if err != nil || c.Graph == "" {
 		return kg.DefaultGraph, err
 	}
 	return graphNamed(registry, c.Graph)
 }
 
-// options say how a file is read.
-func (c *loadCommand) options(s *source) rdf.Options {
+// readOptions say how a file is read.
+func (c *loadCommand) readOptions(s *source) rdf.Options {
 	return rdf.Options{Name: s.name, Base: s.base, FixIRIs: c.FixIRIs, ContinueOnError: c.ContinueOnError, JSONLD: c.reading, LiteralBytes: c.MaxLiteral}
 }
 
-// keepDeclared registers the prefixes that a file declares and that can be registered:
+// registerDeclaredPrefixes registers the prefixes that a file declares and that can be registered:
 // a document's own name for a namespace may be none for a store.
-func keepDeclared(t terminal, file string, declared, kept map[string]string, register func(map[string]string) error) {
+func registerDeclaredPrefixes(t terminal, file string, declared, kept map[string]string, register func(map[string]string) error) {
 	keep := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		namespace := declared[name]
@@ -175,8 +175,8 @@ func keepDeclared(t terminal, file string, declared, kept map[string]string, reg
 	}
 }
 
-// sayUnknown says which names of a file the store does not know.
-func sayUnknown(t terminal, file string, unknown []names.Unknown) {
+// warnUnknown says which names of a file the store does not know.
+func warnUnknown(t terminal, file string, unknown []names.Unknown) {
 	for _, u := range unknown {
 		meant := ""
 		if len(u.Nearest) > 0 {
@@ -186,10 +186,10 @@ func sayUnknown(t terminal, file string, unknown []names.Unknown) {
 	}
 }
 
-// maxRejectedTold bounds the skipped lines that are named.
-const maxRejectedTold = 20
+// maxRejectedShown bounds the skipped lines that are named.
+const maxRejectedShown = 20
 
-func sayLoaded(t terminal, name string, s rdf.Summary, statements uint64, revision kg.Revision, took time.Duration) {
+func printLoaded(t terminal, name string, s rdf.Summary, statements uint64, revision kg.Revision, took time.Duration) {
 	skipped := ""
 	if s.Rejected > 0 {
 		skipped = fmt.Sprintf(", %s lines skipped", countText(s.Rejected))
@@ -217,15 +217,15 @@ type source struct {
 	options rdf.Options
 	summary rdf.Summary
 	before  uint64 // quads of the files before it
-	work    *fileWork
+	work    *fileProgress
 }
 
-func (c *loadCommand) sources(t terminal) (out []*source, err error) {
+func (c *loadCommand) openSources(t terminal) (out []*source, err error) {
 	for _, path := range c.Files {
 		s := &source{name: filepath.Base(path), path: path, base: c.Base}
 		if filepath.Base(path) == "-" {
 			s.name = "standard input"
-			if s.path, err = keep(t.in); err != nil {
+			if s.path, err = copyToTemp(t.in); err != nil {
 				return out, err
 			}
 			s.remove = true
@@ -235,7 +235,7 @@ func (c *loadCommand) sources(t terminal) (out []*source, err error) {
 			}
 		}
 		out = append(out, s)
-		if s.format, err = c.format(path); err != nil {
+		if s.format, err = c.detectFormat(path); err != nil {
 			return out, err
 		}
 		info, err := os.Stat(s.path)
@@ -262,7 +262,7 @@ func fileIRI(path string) (string, error) {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String(), nil
 }
 
-func (c *loadCommand) format(path string) (rdf.Format, error) {
+func (c *loadCommand) detectFormat(path string) (rdf.Format, error) {
 	if c.Format != "" {
 		f, ok := rdf.FormatByName(c.Format)
 		if !ok {
@@ -277,8 +277,8 @@ func (c *loadCommand) format(path string) (rdf.Format, error) {
 	return f, nil
 }
 
-// keep copies an input into a temporary file.
-func keep(in io.Reader) (path string, err error) {
+// copyToTemp copies an input into a temporary file.
+func copyToTemp(in io.Reader) (path string, err error) {
 	f, err := os.CreateTemp("", "koine-load-*")
 	if err != nil {
 		return "", err
@@ -289,15 +289,15 @@ func keep(in io.Reader) (path string, err error) {
 
 // open gives the text from its beginning; the reading is told as what.
 func (s *source) open(t terminal, what string) (io.Reader, error) {
-	in, err := s.raw(t, what)
+	in, err := s.openRaw(t, what)
 	if err != nil {
 		return nil, err
 	}
 	return rdf.Decompress(in)
 }
 
-// raw gives the file as it is.
-func (s *source) raw(t terminal, what string) (io.Reader, error) {
+// openRaw gives the file as it is.
+func (s *source) openRaw(t terminal, what string) (io.Reader, error) {
 	s.closeFile()
 	f, err := os.Open(s.path)
 	if err != nil {
@@ -307,27 +307,27 @@ func (s *source) raw(t terminal, what string) (io.Reader, error) {
 	return s.progress, nil
 }
 
-// check reads a source from end to end, and says what is skipped and left out of it. prefix,
+// checkSource reads a source from end to end, and says what is skipped and left out of it. prefix,
 // if set, is told of each prefix that it declares, seen of each statement. Then the source's
 // options and summary are known.
-func (c *loadCommand) check(ctx context.Context, t terminal, s *source, graph kg.Term, prefix func(name, namespace string), seen func(*kg.Quad)) error {
-	s.options = c.options(s)
+func (c *loadCommand) checkSource(ctx context.Context, t terminal, s *source, graph kg.Term, prefix func(name, namespace string), seen func(*kg.Quad)) error {
+	s.options = c.readOptions(s)
 	s.options.Graph = graph
 	checking := s.options
 	told := 0
 	checking.Rejected = func(e *rdf.SyntaxError) {
-		if told++; told <= maxRejectedTold {
+		if told++; told <= maxRejectedShown {
 			t.sayf("skipped: %v", e)
 		}
 	}
-	left := leftOut{}
-	checking.JSONLD.Dropped = left.note
+	left := droppedEntries{}
+	checking.JSONLD.Dropped = left.recordDropped
 	checking.Prefix = prefix
 	summary, err := s.survey(ctx, t, checking, seen)
 	if err != nil {
 		return err
 	}
-	left.say(t, s.name)
+	left.printSummary(t, s.name)
 	s.summary, s.options.Tag = summary, summary.Tag
 	return nil
 }
@@ -337,7 +337,7 @@ func (s *source) survey(ctx context.Context, t terminal, o rdf.Options, seen fun
 	if err != nil {
 		return rdf.Summary{}, err
 	}
-	defer s.progress.done()
+	defer s.progress.finish()
 	summary, err := rdf.SurveyContext(ctx, in, s.format, o, seen)
 	var placed *rdf.SyntaxError
 	if err != nil && ctx.Err() == nil && !errors.As(err, &placed) {

@@ -13,18 +13,18 @@ import (
 
 // restoreAll loads the statements of the files with the assertions that they describe,
 // each file for itself.
-func (l *loading) restoreAll(ctx context.Context) error {
+func (l *loadJob) restoreAll(ctx context.Context) error {
 	for _, s := range l.sources {
-		s.work = l.work.loads(s)
-		if err := l.restore(ctx, s); err != nil {
+		s.work = l.work.startLoad(s)
+		if err := l.restoreFile(ctx, s); err != nil {
 			return err
 		}
 	}
-	l.work.end()
+	l.work.finish()
 	return nil
 }
 
-func (l *loading) restore(ctx context.Context, s *source) (err error) {
+func (l *loadJob) restoreFile(ctx context.Context, s *source) (err error) {
 	document := assertions.NewDocument(ctx, assertions.DocumentOptions{HasGraphs: s.format.HasGraphs(), Dir: l.c.Data})
 	defer func() { err = errors.Join(err, document.Close()) }()
 	began := time.Now()
@@ -34,11 +34,11 @@ func (l *loading) restore(ctx context.Context, s *source) (err error) {
 	}
 	defer s.closeFile()
 	err = document.AddAll(rdf.ReadContext(ctx, in, s.format, s.options))
-	s.progress.done()
+	s.progress.finish()
 	if err != nil {
 		return interruptedWith(err, fmt.Sprintf("while %s was read: nothing of it was written", s.name))
 	}
-	meta := kg.Meta{Principal: l.c.local(), Justification: justification(l.c.Why, s.name)}
+	meta := kg.Meta{Principal: l.c.localPrincipal(), Justification: expandWhy(l.c.Why, s.name)}
 	report, err := assertions.Restore(ctx, l.store, meta, document.Statements(), assertions.RestoreOptions{Dir: l.c.Data})
 	if err != nil {
 		standing := fmt.Sprintf("%s assertions before it are in the store; loading the file again adds the rest", countText(report.Changed))
@@ -50,11 +50,11 @@ func (l *loading) restore(ctx context.Context, s *source) (err error) {
 		}
 		return err
 	}
-	sayRestored(l.t, s.name, s.summary.Rejected, report, document.Unasserted(), time.Since(began))
+	printRestored(l.t, s.name, s.summary.Rejected, report, document.Unasserted(), time.Since(began))
 	return nil
 }
 
-func sayRestored(t terminal, name string, rejected uint64, r assertions.RestoreReport, unasserted uint64, took time.Duration) {
+func printRestored(t terminal, name string, rejected uint64, r assertions.RestoreReport, unasserted uint64, took time.Duration) {
 	skipped := ""
 	if rejected > 0 {
 		skipped = fmt.Sprintf(", %s lines skipped", countText(rejected))

@@ -16,32 +16,32 @@ import (
 	"koine/kg"
 )
 
-// loading is one load of several files into a data directory.
-type loading struct {
+// loadJob is one load of several files into a data directory.
+type loadJob struct {
 	c       *loadCommand
 	t       terminal
 	store   *kg.Store
 	sources []*source
 	graph   kg.Term
-	work    *work
+	work    *loadProgress
 
 	quads uint64 // of all files
 	from  uint64 // quads that an interrupted load has taken in already
 }
 
-func (l *loading) run(ctx context.Context) error {
+func (l *loadJob) run(ctx context.Context) error {
 	var unknown [][]names.Unknown
 	var declared []map[string]string
 	for _, s := range l.sources {
-		u, d, err := l.check(ctx, s)
+		u, d, err := l.checkFile(ctx, s)
 		if err != nil {
 			return interruptedWith(err, "while "+s.name+" was checked: nothing of the files was written")
 		}
 		unknown, declared = append(unknown, u), append(declared, d)
 	}
-	session := l.session()
+	session := l.sessionID()
 	if l.c.Resume {
-		if whole, err := l.resume(ctx, session); whole || err != nil {
+		if whole, err := l.findResumePoint(ctx, session); whole || err != nil {
 			return err
 		}
 	}
@@ -50,7 +50,7 @@ func (l *loading) run(ctx context.Context) error {
 			l.keepPrefixes(ctx, s, declared[i])
 		}
 	}
-	load := func() error { return l.load(ctx, session) }
+	load := func() error { return l.loadStatements(ctx, session) }
 	if l.c.Assertions {
 		load = func() error { return l.restoreAll(ctx) }
 	}
@@ -58,17 +58,17 @@ func (l *loading) run(ctx context.Context) error {
 		return err
 	}
 	for i, s := range l.sources {
-		sayUnknown(l.t, s.name, unknown[i])
+		warnUnknown(l.t, s.name, unknown[i])
 	}
 	return nil
 }
 
-// check reads a file from end to end.
-func (l *loading) check(ctx context.Context, s *source) ([]names.Unknown, map[string]string, error) {
+// checkFile reads a file from end to end.
+func (l *loadJob) checkFile(ctx context.Context, s *source) ([]names.Unknown, map[string]string, error) {
 	declared := map[string]string{}
 	census := names.NewCensus(l.store)
-	s.work = l.work.checks(s)
-	err := l.c.check(ctx, l.t, s, l.graph, func(name, namespace string) { declared[name] = namespace }, census.Add)
+	s.work = l.work.startCheck(s)
+	err := l.c.checkSource(ctx, l.t, s, l.graph, func(name, namespace string) { declared[name] = namespace }, census.Add)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,18 +77,18 @@ func (l *loading) check(ctx context.Context, s *source) ([]names.Unknown, map[st
 	return census.Unknown(), declared, nil
 }
 
-func (l *loading) keepPrefixes(ctx context.Context, s *source, declared map[string]string) {
-	meta := kg.Meta{Principal: l.c.local(), Justification: "Register the prefixes of " + s.name}
-	keepDeclared(l.t, s.name, declared, l.store.KeptPrefixes(), func(prefixes map[string]string) error {
+func (l *loadJob) keepPrefixes(ctx context.Context, s *source, declared map[string]string) {
+	meta := kg.Meta{Principal: l.c.localPrincipal(), Justification: "Register the prefixes of " + s.name}
+	registerDeclaredPrefixes(l.t, s.name, declared, l.store.KeptPrefixes(), func(prefixes map[string]string) error {
 		_, err := names.Register(ctx, l.store, meta, prefixes, false)
 		return err
 	})
 }
 
-// session names the load in its commits (kg.Meta.SessionID): the same files in the same
+// sessionID names the load in its commits (kg.Meta.SessionID): the same files in the same
 // order, read in the same way, have the same name. What a file's place gives relative IRIs
 // is part of it.
-func (l *loading) session() string {
+func (l *loadJob) sessionID() string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %t %q %t\n", l.graph, l.c.ContinueOnError, l.c.Format, l.c.FixIRIs)
 	for _, s := range l.sources {
@@ -102,10 +102,10 @@ func (l *loading) session() string {
 	return "koine load " + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// resume finds where an earlier load of the files ended; whole tells that there is nothing
+// findResumePoint finds where an earlier load of the files ended; whole tells that there is nothing
 // left to do.
-func (l *loading) resume(ctx context.Context, session string) (whole bool, err error) {
-	place, at, err := l.store.LoadedUpTo(ctx, l.c.local().ID, session)
+func (l *loadJob) findResumePoint(ctx context.Context, session string) (whole bool, err error) {
+	place, at, err := l.store.LoadedUpTo(ctx, l.c.localPrincipal().ID, session)
 	if err != nil {
 		return false, err
 	}
@@ -119,12 +119,12 @@ func (l *loading) resume(ctx context.Context, session string) (whole bool, err e
 		l.t.sayf("nothing to resume: all %s statements were loaded at revision %d", countText(l.quads), at)
 		return true, nil
 	}
-	l.t.sayf("resuming %s, behind revision %d", l.where(l.from), at)
+	l.t.sayf("resuming %s, behind revision %d", l.statementPosition(l.from), at)
 	return false, nil
 }
 
-// where says which statement comes after so many.
-func (l *loading) where(quads uint64) string {
+// statementPosition says which statement comes after so many.
+func (l *loadJob) statementPosition(quads uint64) string {
 	for _, s := range l.sources {
 		if quads < s.before+s.summary.Quads {
 			return fmt.Sprintf("at statement %s of %s in %s", countText(quads-s.before+1), countText(s.summary.Quads), s.name)
@@ -133,20 +133,20 @@ func (l *loading) where(quads uint64) string {
 	return "at the end"
 }
 
-func (l *loading) load(ctx context.Context, session string) error {
-	meta := kg.Meta{Principal: l.c.local(), Justification: justification(l.c.Why, l.name()), SessionID: session}
+func (l *loadJob) loadStatements(ctx context.Context, session string) error {
+	meta := kg.Meta{Principal: l.c.localPrincipal(), Justification: expandWhy(l.c.Why, l.displayName()), SessionID: session}
 	began := time.Now()
-	report, err := l.store.Load(ctx, meta, l.read(ctx), kg.LoadOptions{
-		Place:    l.place,
+	report, err := l.store.Load(ctx, meta, l.unloadedQuads(ctx), kg.LoadOptions{
+		Place:    l.formatPosition,
 		Progress: l.work.statements.Store,
-		Indexing: l.work.indexing(l.t),
+		Indexing: l.work.indexReporter(l.t),
 	})
 	for _, s := range l.sources {
 		s.closeFile()
 	}
-	l.work.end()
+	l.work.finish()
 	if err != nil {
-		return l.interrupted(err, report)
+		return l.interruptedError(err, report)
 	}
 	all := rdf.Summary{}
 	for _, s := range l.sources {
@@ -157,44 +157,44 @@ func (l *loading) load(ctx context.Context, session string) error {
 		}
 	}
 	all.Quads -= l.from
-	sayLoaded(l.t, l.name(), all, report.Statements, report.Revision, time.Since(began))
+	printLoaded(l.t, l.displayName(), all, report.Statements, report.Revision, time.Since(began))
 	return nil
 }
 
-// place says in a commit how far the load is with it.
-func (l *loading) place(loaded uint64) string { return strconv.FormatUint(l.from+loaded, 10) }
+// formatPosition says in a commit how far the load is with it.
+func (l *loadJob) formatPosition(loaded uint64) string { return strconv.FormatUint(l.from+loaded, 10) }
 
-// name is that of the file, or says how many there are.
-func (l *loading) name() string {
+// displayName is that of the file, or says how many there are.
+func (l *loadJob) displayName() string {
 	if n := len(l.sources) - 1; n > 0 {
 		return fmt.Sprintf("%s and %d more", l.sources[0].name, n)
 	}
 	return l.sources[0].name
 }
 
-// interrupted says where a load was that has failed.
-func (l *loading) interrupted(err error, report kg.LoadReport) error {
+// interruptedError says where a load was that has failed.
+func (l *loadJob) interruptedError(err error, report kg.LoadReport) error {
 	if report.Commits == 0 {
 		if l.from > 0 {
-			return interruptedWith(err, fmt.Sprintf("%s, where it had begun: --resume goes on there", l.where(l.from)))
+			return interruptedWith(err, fmt.Sprintf("%s, where it had begun: --resume goes on there", l.statementPosition(l.from)))
 		}
 		return interruptedWith(err, "before anything of the files was written")
 	}
 	in := l.from + report.Read
-	standing := fmt.Sprintf("%s: the %s before it are in the store, at revision %d; the same command with --resume goes on there", l.where(in), countText(in), report.Revision)
+	standing := fmt.Sprintf("%s: the %s before it are in the store, at revision %d; the same command with --resume goes on there", l.statementPosition(in), countText(in), report.Revision)
 	if errors.Is(err, context.Canceled) {
 		return interruptedWith(err, standing)
 	}
 	return fmt.Errorf("%w\nstopped %s", err, standing)
 }
 
-// read gives the statements of the files that are not in the store yet.
-func (l *loading) read(ctx context.Context) iter.Seq2[kg.Quad, error] {
+// unloadedQuads gives the statements of the files that are not in the store yet.
+func (l *loadJob) unloadedQuads(ctx context.Context) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
 		for _, s := range l.sources {
-			s.work = l.work.loads(s)
+			s.work = l.work.startLoad(s)
 			if l.from >= s.before+s.summary.Quads {
-				s.work.skip()
+				s.work.markDone()
 				continue
 			}
 			in, err := s.open(l.t, "loading "+s.name)
@@ -209,14 +209,14 @@ func (l *loading) read(ctx context.Context) iter.Seq2[kg.Quad, error] {
 					continue
 				}
 				if !yield(q, err) || err != nil {
-					s.progress.done()
+					s.progress.finish()
 					return
 				}
 			}
-			s.progress.done()
+			s.progress.finish()
 		}
 	}
 }
 
-// justification puts the file's name into the reason.
-func justification(why, name string) string { return strings.ReplaceAll(why, "{file}", name) }
+// expandWhy puts the file's name into the reason.
+func expandWhy(why, name string) string { return strings.ReplaceAll(why, "{file}", name) }

@@ -18,9 +18,9 @@ import (
 )
 
 // loadingOf is a load of files, which are written first.
-func loadingOf(t *testing.T, store *kg.Store, said io.Writer, resume bool, files map[string]string) *loading {
+func loadingOf(t *testing.T, store *kg.Store, said io.Writer, resume bool, files map[string]string) *loadJob {
 	t.Helper()
-	l := &loading{c: &loadCommand{Resume: resume, Why: "Load of {file}"}, t: terminal{err: said}, store: store, graph: kg.DefaultGraph}
+	l := &loadJob{c: &loadCommand{Resume: resume, Why: "Load of {file}"}, t: terminal{err: said}, store: store, graph: kg.DefaultGraph}
 	dir := t.TempDir()
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -34,7 +34,7 @@ func loadingOf(t *testing.T, store *kg.Store, said io.Writer, resume bool, files
 			s.close()
 		}
 	})
-	l.work = newWork(l.sources)
+	l.work = newLoadProgress(l.sources)
 	return l
 }
 
@@ -72,11 +72,11 @@ func TestInterruptedLoadSaysWhereItWas(t *testing.T) {
 
 	l := loadingOf(t, store, io.Discard, false, files)
 	for _, s := range l.sources {
-		if _, _, err := l.check(t.Context(), s); err != nil {
+		if _, _, err := l.checkFile(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, want := complaint(l.interrupted(ended.Err(), kg.LoadReport{})), "koine: interrupted before anything of the files was written\n"; got != want {
+	if got, want := complaint(l.interruptedError(ended.Err(), kg.LoadReport{})), "koine: interrupted before anything of the files was written\n"; got != want {
 		t.Errorf("before the first commit: %q, want %q", got, want)
 	}
 	const most, commits = 70, 7
@@ -85,7 +85,7 @@ func TestInterruptedLoadSaysWhereItWas(t *testing.T) {
 	taken := make(chan struct{}, each)
 	source := func(yield func(kg.Quad, error) bool) {
 		n := 0
-		for q, err := range l.read(ctx) {
+		for q, err := range l.unloadedQuads(ctx) {
 			if n == most {
 				break
 			}
@@ -101,10 +101,10 @@ func TestInterruptedLoadSaysWhereItWas(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	meta := kg.Meta{Principal: l.c.local(), SessionID: l.session()}
-	report, err := store.Load(ctx, meta, source, kg.LoadOptions{CommitQuads: 10, Place: l.place, Progress: func(uint64) { taken <- struct{}{} }})
+	meta := kg.Meta{Principal: l.c.localPrincipal(), SessionID: l.sessionID()}
+	report, err := store.Load(ctx, meta, source, kg.LoadOptions{CommitQuads: 10, Place: l.formatPosition, Progress: func(uint64) { taken <- struct{}{} }})
 	want := "koine: interrupted at statement 11 of 60 in b.nq: the 70 before it are in the store, at revision 7; the same command with --resume goes on there\n"
-	if got := complaint(l.interrupted(err, report)); got != want {
+	if got := complaint(l.interruptedError(err, report)); got != want {
 		t.Errorf("in the second file: %q, want %q", got, want)
 	}
 	var said strings.Builder
@@ -141,14 +141,14 @@ func TestLoadResumes(t *testing.T) {
 
 	l := loadingOf(t, at, &said, false, files)
 	for _, s := range l.sources {
-		if _, _, err := l.check(t.Context(), s); err != nil {
+		if _, _, err := l.checkFile(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	broken := errors.New("the plug was pulled")
-	meta := kg.Meta{Principal: l.c.local(), SessionID: l.session()}
-	report, err := at.Load(t.Context(), meta, until(l.read(t.Context()), each+15, broken), kg.LoadOptions{CommitQuads: 10, Place: l.place})
-	err = l.interrupted(err, report)
+	meta := kg.Meta{Principal: l.c.localPrincipal(), SessionID: l.sessionID()}
+	report, err := at.Load(t.Context(), meta, until(l.unloadedQuads(t.Context()), each+15, broken), kg.LoadOptions{CommitQuads: 10, Place: l.formatPosition})
+	err = l.interruptedError(err, report)
 	want := "stopped at statement 16 of 60 in b.nq: the 75 before it are in the store, at revision 8;"
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), want) {
 		t.Errorf("the load failed with %v, want %q", err, want)
@@ -180,21 +180,21 @@ func TestLoadResumes(t *testing.T) {
 // way.
 func TestLoadSession(t *testing.T) {
 	files := map[string]string{"a.ttl": "<a> <urn:p> <b> ."}
-	session := func(change func(*loading)) string {
+	session := func(change func(*loadJob)) string {
 		l := loadingOf(t, nil, io.Discard, false, files)
 		l.sources[0].format, l.sources[0].base = rdf.Turtle, "file:///one/a.ttl"
 		change(l)
-		return l.session()
+		return l.sessionID()
 	}
-	same := session(func(*loading) {})
-	if again := session(func(*loading) {}); again != same {
+	same := session(func(*loadJob) {})
+	if again := session(func(*loadJob) {}); again != same {
 		t.Errorf("the same load is %s and %s", same, again)
 	}
-	for name, change := range map[string]func(*loading){
-		"another base":      func(l *loading) { l.sources[0].base = "file:///two/a.ttl" },
-		"IRIs are mended":   func(l *loading) { l.c.FixIRIs = true },
-		"lines are skipped": func(l *loading) { l.c.ContinueOnError = true },
-		"a context": func(l *loading) {
+	for name, change := range map[string]func(*loadJob){
+		"another base":      func(l *loadJob) { l.sources[0].base = "file:///two/a.ttl" },
+		"IRIs are mended":   func(l *loadJob) { l.c.FixIRIs = true },
+		"lines are skipped": func(l *loadJob) { l.c.ContinueOnError = true },
+		"a context": func(l *loadJob) {
 			l.c.reading.Contexts = &rdf.JSONLDContexts{}
 			if err := l.c.reading.Contexts.Add("http://example.org/c", []byte(`{"@context": {}}`)); err != nil {
 				t.Fatal(err)
@@ -206,7 +206,7 @@ func TestLoadSession(t *testing.T) {
 		}
 	}
 	lines := func(base string) string {
-		return session(func(l *loading) { l.sources[0].format, l.sources[0].base = rdf.NQuads, base })
+		return session(func(l *loadJob) { l.sources[0].format, l.sources[0].base = rdf.NQuads, base })
 	}
 	if lines("file:///one/a.nq") != lines("file:///two/a.nq") {
 		t.Error("N-Quads that were moved are another load")
@@ -253,31 +253,31 @@ func TestTimeLeft(t *testing.T) {
 	for _, rounds := range []int{1, 3} {
 		for _, faster := range []float64{0.7, 1, 1.4} {
 			sources := []*source{{size: 600}, {size: 400}}
-			w := newWork(sources)
+			w := newLoadProgress(sources)
 			now, costs := w.began, [...]float64{checkCost, loadCost * faster, indexCost}
 			total := 1000 * (costs[0] + costs[1] + costs[2])
 			spent := 0.0
 			look := func(cost float64) {
 				spent += cost
 				now = now.Add(time.Duration(cost * float64(time.Second)))
-				left, want := w.left(now).Seconds(), total-spent
+				left, want := w.timeLeft(now).Seconds(), total-spent
 				if spent >= total/10 && want > total/100 && (left > 1.5*want || left < want/1.5) {
 					t.Errorf("%d rounds, %g: after %.0f of %.0f: %.0f left, want %.0f", rounds, faster, spent, total, left, want)
 				}
 			}
 			for _, s := range sources {
-				part := w.checks(s)
+				part := w.startCheck(s)
 				for n := int64(100); n <= s.size; n += 100 {
-					part.read(n)
+					part.setBytesRead(n)
 					look(100 * costs[0])
 				}
 			}
-			index := w.indexing(terminal{err: io.Discard, quiet: true})
+			index := w.indexReporter(terminal{err: io.Discard, quiet: true})
 			read := 0
 			for _, s := range sources {
-				part := w.loads(s)
+				part := w.startLoad(s)
 				for n := int64(100); n <= s.size; n += 100 {
-					part.read(n)
+					part.setBytesRead(n)
 					look(100 * costs[1])
 					if read++; read%(10/rounds) == 0 || read == 10 {
 						size := 100 * float64(read%(10/rounds))
@@ -291,7 +291,7 @@ func TestTimeLeft(t *testing.T) {
 					}
 				}
 			}
-			w.end()
+			w.finish()
 		}
 	}
 }

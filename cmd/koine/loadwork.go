@@ -15,9 +15,9 @@ const (
 	indexCost = 2
 )
 
-// work is all that a load has to do, in one measure, so that the time that is left can be
+// loadProgress is all that a load has to do, in one measure, so that the time that is left can be
 // said from the beginning.
-type work struct {
+type loadProgress struct {
 	began      time.Time
 	loadBegan  time.Time     // zero until then
 	statements atomic.Uint64 // that were loaded
@@ -34,48 +34,48 @@ type work struct {
 // indexRound is one writing of an index, of what was loaded since the one before.
 type indexRound struct{ from, to, share float64 }
 
-func newWork(sources []*source) *work {
-	w := &work{began: time.Now()}
+func newLoadProgress(sources []*source) *loadProgress {
+	w := &loadProgress{began: time.Now()}
 	for _, s := range sources {
 		w.size += float64(s.size)
 	}
 	return w
 }
 
-// fileWork is what a file has in one part of the load.
-type fileWork struct {
-	w    *work
+// fileProgress is what a file has in one part of the load.
+type fileProgress struct {
+	w    *loadProgress
 	part *float64 // of w
 	from float64  // of the part, before the file
 	size float64
 }
 
-func (w *work) checks(s *source) *fileWork { return w.file(s, &w.checked) }
-func (w *work) loads(s *source) *fileWork {
+func (w *loadProgress) startCheck(s *source) *fileProgress { return w.startFile(s, &w.checked) }
+func (w *loadProgress) startLoad(s *source) *fileProgress {
 	if w.loadBegan.IsZero() {
 		w.loadBegan = time.Now()
 	}
-	return w.file(s, &w.loaded)
+	return w.startFile(s, &w.loaded)
 }
 
-func (w *work) file(s *source, part *float64) *fileWork {
+func (w *loadProgress) startFile(s *source, part *float64) *fileProgress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return &fileWork{w, part, *part, float64(s.size)}
+	return &fileProgress{w, part, *part, float64(s.size)}
 }
 
-// read says how many bytes of the file were read.
-func (f *fileWork) read(n int64) {
+// setBytesRead says how many bytes of the file were read.
+func (f *fileProgress) setBytesRead(n int64) {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
 	*f.part = f.from + min(float64(n), f.size)
 }
 
-// skip says that the file needs no reading.
-func (f *fileWork) skip() { f.read(int64(f.size)) }
+// markDone says that the file needs no reading.
+func (f *fileProgress) markDone() { f.setBytesRead(int64(f.size)) }
 
-// left is how long the load will take from now on, 0 while that cannot be told.
-func (w *work) left(now time.Time) time.Duration {
+// timeLeft is how long the load will take from now on, 0 while that cannot be told.
+func (w *loadProgress) timeLeft(now time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	done := checkCost*w.checked + loadCost*w.loaded + indexCost*w.indexed
@@ -86,17 +86,17 @@ func (w *work) left(now time.Time) time.Duration {
 	return time.Duration(float64(now.Sub(w.began)) * (all - done) / done)
 }
 
-// indexing tells of the writing of the index.
-func (w *work) indexing(t terminal) func(done, of uint64) {
+// indexReporter tells of the writing of the index.
+func (w *loadProgress) indexReporter(t terminal) func(done, of uint64) {
 	return func(done, of uint64) {
 		w.mu.Lock()
 		share := float64(done) / float64(max(of, 1))
 		if w.bar == nil || share < w.round.share {
 			w.round = indexRound{from: w.round.to, to: w.loaded}
 			if w.bar != nil {
-				w.bar.done()
+				w.bar.finish()
 			}
-			w.bar = newPart(t, "writing the index", nil, int64(of), &fileWork{w: w})
+			w.bar = newPart(t, "writing the index", nil, int64(of), &fileProgress{w: w})
 			w.bar.rows = true
 		}
 		w.round.share = share
@@ -107,14 +107,14 @@ func (w *work) indexing(t terminal) func(done, of uint64) {
 	}
 }
 
-// end takes the last bar away.
-func (w *work) end() {
+// finish takes the last bar away.
+func (w *loadProgress) finish() {
 	if w.bar != nil {
-		w.bar.done()
+		w.bar.finish()
 	}
 }
 
-func leftText(d time.Duration) string {
+func timeLeftText(d time.Duration) string {
 	if d <= 0 {
 		return ""
 	}

@@ -29,7 +29,7 @@ func (l *logLevel) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (l logging) logger(w io.Writer) *slog.Logger {
+func (l logging) newLogger(w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: slog.Level(l.Level)}
 	if l.Format == formatJSON {
 		return slog.New(slog.NewJSONHandler(w, options))

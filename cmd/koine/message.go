@@ -53,7 +53,7 @@ func partText(raw json.RawMessage) string {
 	}
 	if json.Unmarshal(raw, &part) == nil {
 		if part.Text != nil {
-			return printable(*part.Text)
+			return stripControls(*part.Text)
 		}
 		if part.Data != nil {
 			raw = part.Data
@@ -61,13 +61,13 @@ func partText(raw json.RawMessage) string {
 	}
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
-		return printable(string(raw))
+		return stripControls(string(raw))
 	}
-	return printable(b.String())
+	return stripControls(b.String())
 }
 
-// printable is a text that somebody else wrote without what would steer a terminal.
-func printable(text string) string {
+// stripControls is a text that somebody else wrote without what would steer a terminal.
+func stripControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
 			return unicode.ReplacementChar
@@ -84,7 +84,7 @@ func onLine(text string) string {
 			return unicode.ReplacementChar
 		}
 		return r
-	}, printable(text))
+	}, stripControls(text))
 }
 
 // printMessage prints a message as people, or as programs read it.
@@ -95,9 +95,9 @@ func printMessage(ctx context.Context, t terminal, server *client.Client, m *cli
 // printMessages is printMessage of several: what their lines tell beside them is asked for
 // together.
 func printMessages(ctx context.Context, t terminal, server *client.Client, list []*client.Message, out outputFlags) error {
-	var known fates
+	var known messageFates
 	if out == (outputFlags{}) {
-		known = fatesOf(ctx, server, list)
+		known = messageFatesOf(ctx, server, list)
 	}
 	for _, m := range list {
 		if out != (outputFlags{}) {
@@ -147,7 +147,7 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 	if c.Last > 0 && c.Count > 0 {
 		return usageError{errors.New("--last and --count exclude each other")}
 	}
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}

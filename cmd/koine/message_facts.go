@@ -18,7 +18,7 @@ func hasFate(m *client.Message) bool {
 
 // factsNote says that a message came with facts, and what is of them where that is not as
 // one expects; "" if it came with none.
-func factsNote(m *client.Message, known fates) string {
+func factsNote(m *client.Message, known messageFates) string {
 	if m.FactCount == 0 && m.ProposalID == "" {
 		return ""
 	}

@@ -17,35 +17,35 @@ type fate struct {
 	Retracts struct{ Sequence int64 }
 }
 
-// fates are those of messages by their ids.
-type fates map[string]fate
+// messageFates are those of messages by their ids.
+type messageFates map[string]fate
 
 // maxFactsCounted bounds how many of a message's facts are looked at for whether they
 // stand: it is the most that a server gives.
 const maxFactsCounted = 1000
 
-// fatesOf looks up what the lines of messages tell beside their events: what became of
+// messageFatesOf looks up what the lines of messages tell beside their events: what became of
 // facts that were held or whose message was retracted, and which message one retracts. It
 // asks for as many at once as a server answers. What it cannot learn is left out.
-func fatesOf(ctx context.Context, server *client.Client, list []*client.Message) fates {
-	out := fates{}
+func messageFatesOf(ctx context.Context, server *client.Client, list []*client.Message) messageFates {
+	out := messageFates{}
 	asked := slices.DeleteFunc(slices.Clone(list), func(m *client.Message) bool { return m.Retracts == "" && !hasFate(m) })
 	for some := range slices.Chunk(asked, graph.DefaultRootFields) {
-		if out.ask(ctx, server, some) == nil || len(some) == 1 {
+		if out.queryFates(ctx, server, some) == nil || len(some) == 1 {
 			continue
 		}
 		for i := range some { // one that cannot be answered is not in the way of the others
 			if ctx.Err() != nil {
 				return out
 			}
-			_ = out.ask(ctx, server, some[i:i+1])
+			_ = out.queryFates(ctx, server, some[i:i+1])
 		}
 	}
 	return out
 }
 
-// ask adds what one query tells.
-func (f fates) ask(ctx context.Context, server *client.Client, list []*client.Message) error {
+// queryFates adds what one query tells.
+func (f messageFates) queryFates(ctx context.Context, server *client.Client, list []*client.Message) error {
 	var declared, fields strings.Builder
 	variables := map[string]any{}
 	for i, m := range list {
@@ -61,7 +61,7 @@ func (f fates) ask(ctx context.Context, server *client.Client, list []*client.Me
 		}
 		fields.WriteString(" }")
 	}
-	var answer fates
+	var answer messageFates
 	if err := server.GraphQL(ctx, "query("+declared.String()+") {"+fields.String()+" }", variables, &answer); err != nil {
 		return err
 	}

@@ -49,9 +49,9 @@ type graphQLMessage struct {
 	ReceiptStatus string
 }
 
-// message is the same as channels/history has it, with what became of it at the reader
+// clientMessage is the same as channels/history has it, with what became of it at the reader
 // (receiptStatus) if that was asked for.
-func (m *graphQLMessage) message() (*client.Message, error) {
+func (m *graphQLMessage) clientMessage() (*client.Message, error) {
 	if string(m.Metadata) == "null" {
 		m.Metadata = nil
 	}

@@ -11,9 +11,9 @@ type originFlags struct {
 	AllowOrigin []string `help:"An origin whose pages may use the server, such as https://app.example, or * for all; may be repeated. The server's own pages always may. Needs --auth." placeholder:"ORIGIN"`
 }
 
-// origins checks the list. In open mode there must be none: who may do anything
+// checkOrigins checks the list. In open mode there must be none: who may do anything
 // because it is on this machine must not be reached by pages of others.
-func (f originFlags) origins(open bool) ([]string, error) {
+func (f originFlags) checkOrigins(open bool) ([]string, error) {
 	if open && len(f.AllowOrigin) > 0 {
 		return nil, usageError{errors.New("--allow-origin needs --auth: in open mode every page that is let in may do anything")}
 	}

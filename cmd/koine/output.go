@@ -38,7 +38,7 @@ const maxCell = 60
 // write writes the table aligned for people: line breaks as spaces, a bold header and
 // cut cells on a terminal.
 func (b *table) write(t terminal) error {
-	colored, limit := t.colored(), 0
+	colored, limit := t.hasColor(), 0
 	if isTerminal(t.out) {
 		limit = maxCell
 	}
@@ -100,23 +100,23 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// colored reports whether results may be colored: on a terminal, unless NO_COLOR is
+// hasColor reports whether results may be colored: on a terminal, unless NO_COLOR is
 // set (no-color.org) or the terminal is dumb.
-func (t terminal) colored() bool {
+func (t terminal) hasColor() bool {
 	f, ok := t.out.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
 
-// paint colors a text where that is wanted.
-func (t terminal) paint(color, text string) string {
-	if color == "" || !t.colored() {
+// colorize colors a text where that is wanted.
+func (t terminal) colorize(color, text string) string {
+	if color == "" || !t.hasColor() {
 		return text
 	}
 	return color + text + plain
 }
 
-// shortened is the table with the IRIs of its cells shortened.
-func (b *table) shortened(s shortener) *table {
+// shortenIRIs is the table with the IRIs of its cells shortened.
+func (b *table) shortenIRIs(s shortener) *table {
 	short := &table{title: b.title, columns: b.columns}
 	for _, row := range b.rows {
 		cells := make([]string, len(row))
@@ -141,8 +141,8 @@ func prefixesOf(ctx context.Context, server *client.Client) (shortener, error) {
 	return newShortener(answer.Vocabulary.Prefixes), nil
 }
 
-// print writes a list as the flags select: raw for JSON, a value on a line.
-func (o outputFlags) print(ctx context.Context, t terminal, server *client.Client, raw []json.RawMessage, list *table) error {
+// printList writes a list as the flags select: raw for JSON, a value on a line.
+func (o outputFlags) printList(ctx context.Context, t terminal, server *client.Client, raw []json.RawMessage, list *table) error {
 	if o.JSON {
 		for _, one := range raw {
 			if err := printJSON(t.out, one, true); err != nil {
@@ -158,7 +158,7 @@ func (o outputFlags) print(ctx context.Context, t terminal, server *client.Clien
 	if err != nil {
 		return err
 	}
-	return list.shortened(short).write(t)
+	return list.shortenIRIs(short).write(t)
 }
 
 // printWhole writes a list as the flags select, with whole IRIs: element gives what is

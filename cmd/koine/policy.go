@@ -12,8 +12,8 @@ type policyFlags struct {
 	NewGraphs    string `help:"What everybody may do with other graphs that have no policy, and with new ones whose maker says nothing: private, read-only or read-write." default:"private" name:"new-graphs" placeholder:"MODE" completes:"private,read-only,read-write"`
 }
 
-// policies makes them; made is how many graphs one principal may create.
-func (f policyFlags) policies(made int) (*policy.Policies, error) {
+// newPolicies makes them; made is how many graphs one principal may create.
+func (f policyFlags) newPolicies(made int) (*policy.Policies, error) {
 	o := policy.Options{MaxGraphs: made}
 	for _, flag := range []struct {
 		name, text string

@@ -26,8 +26,8 @@ type nameFlags struct {
 	Scheme []string `help:"A URI scheme that new names may have; may be repeated. It is kept with the store: koine scheme." placeholder:"NAME"`
 }
 
-// mode is how names are judged.
-func (n *nameFlags) mode() names.Mode { return names.Mode(n.Names) }
+// checkMode is how names are judged.
+func (n *nameFlags) checkMode() names.Mode { return names.Mode(n.Names) }
 
 // keepSchemes has the store allow those of the command line.
 func (n *nameFlags) keepSchemes(ctx context.Context, store *kg.Store) error {
@@ -41,23 +41,23 @@ func (n *nameFlags) keepSchemes(ctx context.Context, store *kg.Store) error {
 	return err
 }
 
-// registry has the built-in prefixes and those of the command line.
-func (p *prefixFlags) registry() (*kg.Prefixes, error) { return registryOf(p.Prefix) }
+// builtinPrefixes has the built-in prefixes and those of the command line.
+func (p *prefixFlags) builtinPrefixes() (*kg.Prefixes, error) { return registryOf(p.Prefix) }
 
-// with is the registry of a store, with those of the command line added.
-func (p *prefixFlags) with(store *kg.Store) (*kg.Prefixes, error) {
-	all, err := p.merged(store.KeptPrefixes())
+// storePrefixes is the registry of a store, with those of the command line added.
+func (p *prefixFlags) storePrefixes(store *kg.Store) (*kg.Prefixes, error) {
+	all, err := p.mergePrefixes(store.KeptPrefixes())
 	if err != nil {
 		return nil, err
 	}
 	return registryOf(all)
 }
 
-// keep has the store keep what is new, in one commit: the command line's prefixes, and
+// registerNew has the store keep what is new, in one commit: the command line's prefixes, and
 // the defaults under names that mean nothing yet. It returns the store's registry.
-func (p *prefixFlags) keep(ctx context.Context, store *kg.Store, defaults map[string]string) (*kg.Prefixes, error) {
+func (p *prefixFlags) registerNew(ctx context.Context, store *kg.Store, defaults map[string]string) (*kg.Prefixes, error) {
 	kept := store.KeptPrefixes()
-	all, err := p.merged(kept)
+	all, err := p.mergePrefixes(kept)
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +75,10 @@ func (p *prefixFlags) keep(ctx context.Context, store *kg.Store, defaults map[st
 	return store.Prefixes(), err
 }
 
-// merged adds the command line's prefixes to the kept ones. A name has one
+// mergePrefixes adds the command line's prefixes to the kept ones. A name has one
 // meaning in a store, or what was written and what is asked for are different
 // entities; another one has to be asked for by name.
-func (p *prefixFlags) merged(kept map[string]string) (map[string]string, error) {
+func (p *prefixFlags) mergePrefixes(kept map[string]string) (map[string]string, error) {
 	all := map[string]string{}
 	maps.Copy(all, kept)
 	for _, name := range slices.Sorted(maps.Keys(p.Prefix)) {
@@ -140,17 +140,17 @@ func (c *prefixAddCommand) Run(ctx context.Context, command *kong.Context, t ter
 		}
 		prefixes[name] = namespace
 	}
-	d, err := c.namesDoor(ctx, command, log, &c.reserveFlag)
+	d, err := c.openVocabulary(ctx, command, log, &c.reserveFlag)
 	if err != nil {
 		return err
 	}
 	defer d.close()
 	if d.store != nil {
-		_, err := names.Register(ctx, d.store, d.meta("Register prefixes", slices.Sorted(maps.Keys(prefixes))), prefixes, c.Force)
+		_, err := names.Register(ctx, d.store, d.commitMeta("Register prefixes", slices.Sorted(maps.Keys(prefixes))), prefixes, c.Force)
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(prefixes)) {
-		if err := d.register(ctx, name, prefixes[name], c.Force); err != nil {
+		if err := d.registerPrefix(ctx, name, prefixes[name], c.Force); err != nil {
 			return err
 		}
 	}
@@ -166,13 +166,13 @@ type prefixRemoveCommand struct {
 
 // Run removes them.
 func (c *prefixRemoveCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	d, err := c.namesDoor(ctx, command, log, &c.reserveFlag)
+	d, err := c.openVocabulary(ctx, command, log, &c.reserveFlag)
 	if err != nil {
 		return err
 	}
 	defer d.close()
 	if d.store != nil {
-		_, err := names.Remove(ctx, d.store, d.meta("Remove prefixes", c.Names), c.Names...)
+		_, err := names.Remove(ctx, d.store, d.commitMeta("Remove prefixes", c.Names), c.Names...)
 		return err
 	}
 	for _, name := range c.Names {
@@ -191,7 +191,7 @@ type prefixListCommand struct {
 
 // Run prints a table.
 func (c *prefixListCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	list, _, err := c.listed(ctx, command, log)
+	list, _, err := c.listNames(ctx, command, log)
 	if err != nil {
 		return err
 	}

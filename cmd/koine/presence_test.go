@@ -78,7 +78,7 @@ func TestStreamsArePresence(t *testing.T) {
 		t.Errorf("who acts for it: %s", got)
 	}
 	revoke("worker", id)
-	for deadline := time.Now().Add(patience + time.Minute); len(gone) > 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(requestTimeout + time.Minute); len(gone) > 0; time.Sleep(20 * time.Millisecond) {
 		for name := range gone {
 			if strings.HasPrefix(presence(name), is("OFFLINE")) {
 				delete(gone, name)
@@ -105,13 +105,13 @@ func TestWhoWritesIsNotIdle(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log := slog.New(slog.DiscardHandler)
-				who, err := (&identityFlags{Auth: "open"}).identity(t.Context(), log)
+				who, err := (&identityFlags{Auth: "open"}).newIdentity(t.Context(), log)
 				if err != nil {
 					t.Fatal(err)
 				}
 				serve := new(serveCommand)
 				serve.DefaultGraph, serve.NewGraphs = "read-write", "read-write"
-				trust, err := serve.trust(log, who)
+				trust, err := serve.newTrust(log, who)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -122,7 +122,7 @@ func TestWhoWritesIsNotIdle(t *testing.T) {
 					}
 					return nil
 				}}
-				trust.configure(&o)
+				trust.configureStore(&o)
 				is := func() (text []string) {
 					for _, agent := range []kg.AgentID{ann, bob, gateway} {
 						text = append(text, string(trust.presence.Get(agent).Status))

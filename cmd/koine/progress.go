@@ -27,7 +27,7 @@ type progress struct {
 	told       time.Time
 	bar        *progressbar.ProgressBar
 
-	work *fileWork     // what this is a part of, nil for a whole of its own
+	work *fileProgress // what this is a part of, nil for a whole of its own
 	rows bool          // they are counted, and not bytes
 	all  chan struct{} // closed when all is read
 }
@@ -38,10 +38,10 @@ func newProgress(t terminal, what string, in io.Reader, size int64) *progress {
 }
 
 // newPart is newProgress of a part of a larger work.
-func newPart(t terminal, what string, in io.Reader, size int64, work *fileWork) *progress {
+func newPart(t terminal, what string, in io.Reader, size int64, work *fileProgress) *progress {
 	now := time.Now()
 	p := &progress{Reader: in, t: t, what: what, size: size, began: now, told: now, work: work, all: make(chan struct{})}
-	if t.interactive() {
+	if t.isInteractive() {
 		p.bar = progressbar.NewOptions64(size,
 			progressbar.OptionSetWriter(t.err),
 			progressbar.OptionSetDescription(what),
@@ -62,12 +62,12 @@ func (p *progress) Read(b []byte) (int, error) {
 		p.allRead()
 	}
 	if p.work != nil {
-		p.work.read(p.read)
+		p.work.setBytesRead(p.read)
 	}
 	if p.bar != nil && errors.Is(err, io.EOF) {
-		p.bar.Describe(p.what + p.rate(time.Now()) + ", all read")
+		p.bar.Describe(p.what + p.rateText(time.Now()) + ", all read")
 	} else {
-		p.tell(n)
+		p.report(n)
 	}
 	return n, err
 }
@@ -80,8 +80,8 @@ func (p *progress) allRead() {
 	}
 }
 
-// quietAfter is how long a server may be at work on what was sent before that is told.
-const quietAfter = 2 * time.Second
+// serverReportDelay is how long a server may be at work on what was sent before that is told.
+const serverReportDelay = 2 * time.Second
 
 // tellServerWorks tells now and then that a server is at work on all of the input, until
 // stop is called.
@@ -95,7 +95,7 @@ func (p *progress) tellServerWorks(name string) (stop func()) {
 		case <-p.all:
 		}
 		began := time.Now()
-		for next := quietAfter; ; next = reportEvery {
+		for next := serverReportDelay; ; next = reportEvery {
 			select {
 			case <-quit:
 				return
@@ -111,35 +111,35 @@ func (p *progress) tellServerWorks(name string) (stop func()) {
 func (p *progress) moveTo(done int64) {
 	n := done - p.read
 	p.read = done
-	p.tell(int(n))
+	p.report(int(n))
 }
 
-// tell says how far it has come, of which the last n is new.
-func (p *progress) tell(n int) {
+// report says how far it has come, of which the last n is new.
+func (p *progress) report(n int) {
 	switch now := time.Now(); {
 	case p.bar != nil && p.work != nil:
-		p.bar.Describe(p.what + p.rate(now) + p.left(now))
+		p.bar.Describe(p.what + p.rateText(now) + p.timeLeftText(now))
 		p.bar.Add(n) // it has nowhere to report a failing terminal to
 	case p.bar != nil:
-		p.bar.Describe(p.what + p.rate(now))
+		p.bar.Describe(p.what + p.rateText(now))
 		p.bar.Add(n)
 	case now.Sub(p.told) >= reportEvery:
 		p.told = now
-		p.t.sayf("%s: %s%s%s", p.what, p.share(), p.rate(now), p.left(now))
+		p.t.sayf("%s: %s%s%s", p.what, p.percentText(), p.rateText(now), p.timeLeftText(now))
 	}
 }
 
-// count says how many statements there have been.
-func (p *progress) count(n uint64) { p.statements.Store(n) }
+// setStatements says how many statements there have been.
+func (p *progress) setStatements(n uint64) { p.statements.Store(n) }
 
-func (p *progress) share() string {
+func (p *progress) percentText() string {
 	if p.size <= 0 {
 		return sizeText(p.read)
 	}
 	return fmt.Sprintf("%d%%", p.read*100/p.size)
 }
 
-func (p *progress) rate(now time.Time) string {
+func (p *progress) rateText(now time.Time) string {
 	n, began := p.statements.Load(), p.began
 	if p.work != nil && !p.rows {
 		n, began = p.work.w.statements.Load(), p.work.w.loadBegan
@@ -151,18 +151,18 @@ func (p *progress) rate(now time.Time) string {
 	return fmt.Sprintf(" %s statements, %s/s", countText(n), countText(uint64(float64(n)/seconds)))
 }
 
-func (p *progress) left(now time.Time) string {
+func (p *progress) timeLeftText(now time.Time) string {
 	if p.work != nil {
-		return leftText(p.work.w.left(now))
+		return timeLeftText(p.work.w.timeLeft(now))
 	}
 	if p.size <= 0 || p.read == 0 {
 		return ""
 	}
-	return leftText(time.Duration(float64(now.Sub(p.began)) * float64(p.size-p.read) / float64(p.read)))
+	return timeLeftText(time.Duration(float64(now.Sub(p.began)) * float64(p.size-p.read) / float64(p.read)))
 }
 
-// done takes the bar away.
-func (p *progress) done() {
+// finish takes the bar away.
+func (p *progress) finish() {
 	if p.bar != nil {
 		p.bar.Finish()
 	}

@@ -50,16 +50,16 @@ func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}
 	var data json.RawMessage
-	meta, err := server.Query(ctx, c.query(text), &data)
+	meta, err := server.Query(ctx, c.newQuery(text), &data)
 	if meta == nil {
 		return err
 	}
-	selected, unread := selectionOf(text, c.Operation, variables(c.Var))
+	selected, unread := selectionOf(text, c.Operation, parseVariables(c.Var))
 	switch {
 	case c.JSON || c.Full || c.Compact:
 		if printing := c.printJSON(t, data, meta); printing != nil {
@@ -68,13 +68,13 @@ func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 	case unread != nil:
 		return fmt.Errorf("the query has no columns that can be told (%w): use --json", unread)
 	default:
-		if printing := c.print(ctx, t, server, data, selected); printing != nil {
+		if printing := c.printTables(ctx, t, server, data, selected); printing != nil {
 			return printing
 		}
 	}
-	sayRemarks(t, meta)
+	printRemarks(t, meta)
 	if unread == nil {
-		sayShortLists(t, shortLists(data, selected), meta)
+		printShortLists(t, shortLists(data, selected), meta)
 	}
 	return err
 }
@@ -86,9 +86,9 @@ func (c *queryCommand) printJSON(t terminal, data json.RawMessage, meta *client.
 	return printJSON(t.out, data, c.Compact)
 }
 
-// print writes tables.
-func (c *queryCommand) print(ctx context.Context, t terminal, server *client.Client, data json.RawMessage, selected *selection) error {
-	tables := tabulate(data, selected)
+// printTables writes tables.
+func (c *queryCommand) printTables(ctx context.Context, t terminal, server *client.Client, data json.RawMessage, selected *selection) error {
+	tables := dataTables(data, selected)
 	if c.CSV {
 		if len(tables) != 1 {
 			return errManyTables(len(tables))
@@ -103,7 +103,7 @@ func (c *queryCommand) print(ctx context.Context, t terminal, server *client.Cli
 		if i > 0 {
 			fmt.Fprintln(t.out)
 		}
-		if err := tables[i].shortened(short).write(t); err != nil {
+		if err := tables[i].shortenIRIs(short).write(t); err != nil {
 			return err
 		}
 	}
@@ -113,16 +113,16 @@ func (c *queryCommand) print(ctx context.Context, t terminal, server *client.Cli
 // maxAge is as old as anything can be.
 const maxAge = math.MaxInt64 / time.Second
 
-func (c *queryCommand) query(text string) client.Query {
+func (c *queryCommand) newQuery(text string) client.Query {
 	return client.Query{
-		Text: text, Operation: c.Operation, Variables: variables(c.Var),
+		Text: text, Operation: c.Operation, Variables: parseVariables(c.Var),
 		RequiredCertainty: c.MinCertainty, MaxAge: min(time.Duration(c.MaxAgeSeconds), maxAge-1) * time.Second,
 		At: c.At, MinRevision: c.MinRevision,
 	}
 }
 
-// variables are those that flags say, as JSON.
-func variables(flags map[string]string) map[string]any {
+// parseVariables are those that flags say, as JSON.
+func parseVariables(flags map[string]string) map[string]any {
 	out := map[string]any{}
 	for name, value := range flags {
 		out[name] = jsonOrText(value)

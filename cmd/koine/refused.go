@@ -10,22 +10,22 @@ import (
 	"koine/client"
 )
 
-// told is the text of an error of a command for people. That of a server's refusal
+// errorText is the text of an error of a command for people. That of a server's refusal
 // names flags in place of fields, and has each of several errors, and what to do about
 // it, on a line of its own.
-func told(err error, command *kong.Context) string {
+func errorText(err error, command *kong.Context) string {
 	text := err.Error()
 	var refused *client.Error
 	if errors.As(err, &refused) {
 		if around, ok := strings.CutSuffix(text, refused.Error()); ok {
-			text = around + refusal(refused, command)
+			text = around + refusalText(refused, command)
 		}
 	}
 	return strings.TrimSpace(text)
 }
 
-func refusal(e *client.Error, command *kong.Context) string {
-	text, reason, errs := what(e, command), e.Reason, e.Errors
+func refusalText(e *client.Error, command *kong.Context) string {
+	text, reason, errs := messageText(e, command), e.Reason, e.Errors
 	switch {
 	case len(errs) == 0:
 	case errs[0].Message == e.Message: // the first of them is told as the whole
@@ -36,9 +36,9 @@ func refusal(e *client.Error, command *kong.Context) string {
 	case errs[0].Reason() == reason:
 		reason = "" // which is told there
 	}
-	text += bracketed(reason)
+	text += bracketReason(reason)
 	for i := range errs {
-		text += "\n  " + errs[i].Error() + bracketed(errs[i].Reason())
+		text += "\n  " + errs[i].Error() + bracketReason(errs[i].Reason())
 	}
 	switch {
 	case e.Hint == "" && e.Reason == client.NotMember && strings.HasSuffix(e.Field, "recipient"):
@@ -52,15 +52,15 @@ func refusal(e *client.Error, command *kong.Context) string {
 	return text
 }
 
-func bracketed(reason client.Reason) string {
+func bracketReason(reason client.Reason) string {
 	if reason == "" {
 		return ""
 	}
 	return " (" + string(reason) + ")"
 }
 
-// what is the message, and what it is about.
-func what(e *client.Error, command *kong.Context) string {
+// messageText is the message, and what it is about.
+func messageText(e *client.Error, command *kong.Context) string {
 	field, wrong := e.Field, cmp.Or(e.Detail, e.Message)
 	if field == "" { // over HTTP it is part of the message
 		field, wrong, _ = strings.Cut(e.Message, ": ")

@@ -7,20 +7,20 @@ import (
 	"koine/client"
 )
 
-// maxCutsTold bounds how many of the places where an answer was cut are named.
-const maxCutsTold = 10
+// maxCutsShown bounds how many of the places where an answer was cut are named.
+const maxCutsShown = 10
 
-// sayRemarks tells the person, away from the data, what a server says of it: that lists
+// printRemarks tells the person, away from the data, what a server says of it: that lists
 // are shorter than they could be, and names in the query that nothing has.
-func sayRemarks(t terminal, m *client.QueryMetadata) {
-	for _, cut := range m.Truncated[:min(len(m.Truncated), maxCutsTold)] {
+func printRemarks(t terminal, m *client.QueryMetadata) {
+	for _, cut := range m.Truncated[:min(len(m.Truncated), maxCutsShown)] {
 		more := ""
 		if cut.Cursor != "" {
 			more = fmt.Sprintf("; go on with after: %q", cut.Cursor)
 		}
 		t.sayf("truncated: %s, by the budget's %s%s", fieldPath(cut.Path), strings.ToLower(cut.Reason), more)
 	}
-	if more := len(m.Truncated) - maxCutsTold; more > 0 {
+	if more := len(m.Truncated) - maxCutsShown; more > 0 {
 		t.sayf("truncated: %d more lists", more)
 	}
 	for _, hint := range m.Hints {
@@ -43,8 +43,8 @@ func (p fieldPath) String() string {
 	return strings.Join(parts, ".")
 }
 
-// names is the path without the indexes of lists, nor what a connection puts between.
-func (p fieldPath) names() string {
+// joinNames is the path without the indexes of lists, nor what a connection puts between.
+func (p fieldPath) joinNames() string {
 	var parts []string
 	for _, part := range p {
 		if name, ok := part.(string); ok && name != "nodes" && name != "edges" && name != "node" {

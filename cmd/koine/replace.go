@@ -19,8 +19,8 @@ import (
 	"koine/kg"
 )
 
-// replacing makes a graph hold exactly the statements of files, all together.
-type replacing struct {
+// replaceJob makes a graph hold exactly the statements of files, all together.
+type replaceJob struct {
 	c       *loadCommand
 	t       terminal
 	graph   kg.Term
@@ -32,37 +32,37 @@ type replacing struct {
 // replaceIn replaces a graph of a data directory. The files are read through before
 // anything is written.
 func (c *loadCommand) replaceIn(ctx context.Context, t terminal, store *kg.Store, graph kg.Term, sources []*source) error {
-	r := &replacing{c: c, t: t, graph: graph, sources: sources}
-	if err := r.survey(ctx); err != nil {
+	r := &replaceJob{c: c, t: t, graph: graph, sources: sources}
+	if err := r.checkSources(ctx); err != nil {
 		return err
 	}
 	began := time.Now()
-	meta := kg.Meta{Principal: c.local(), Justification: r.why()}
-	report, err := store.ReplaceGraph(ctx, meta, graph, r.all(ctx), kg.ReplaceOptions{Progress: r.written})
-	r.end()
+	meta := kg.Meta{Principal: c.localPrincipal(), Justification: r.expandWhy()}
+	report, err := store.ReplaceGraph(ctx, meta, graph, r.allQuads(ctx), kg.ReplaceOptions{Progress: r.setWritten})
+	r.endProgress()
 	if err != nil {
 		return interruptedWith(err, "before the graph was replaced: it is as it was")
 	}
-	r.say(report.Added, report.Removed, report.Revision, time.Since(began))
+	r.printSummary(report.Added, report.Removed, report.Revision, time.Since(began))
 	return nil
 }
 
 // replaceOn replaces a graph of a server, in one request. One file is sent as it is;
 // several are sent as one document.
 func (c *loadCommand) replaceOn(ctx context.Context, t terminal, server *client.Client, query url.Values, sources []*source) error {
-	r := &replacing{c: c, t: t, graph: kg.DefaultGraph, sources: sources}
-	query.Set("justification", r.why())
+	r := &replaceJob{c: c, t: t, graph: kg.DefaultGraph, sources: sources}
+	query.Set("justification", r.expandWhy())
 	if len(sources) == 1 {
-		return c.send(ctx, t, server, http.MethodPut, sources[0], query)
+		return c.sendFile(ctx, t, server, http.MethodPut, sources[0], query)
 	}
-	if err := r.survey(ctx); err != nil {
+	if err := r.checkSources(ctx); err != nil {
 		return err
 	}
 	body, out := io.Pipe()
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		out.CloseWithError(r.write(ctx, out))
+		out.CloseWithError(r.writeQuads(ctx, out))
 	}()
 	header := http.Header{"Content-Type": {rdf.NQuads.MediaType()}, "Content-Encoding": {"gzip"}}
 	began := time.Now()
@@ -76,16 +76,16 @@ func (c *loadCommand) replaceOn(ctx context.Context, t terminal, server *client.
 	if err != nil {
 		return err
 	}
-	report.tell(t)
-	r.say(report.Statements, report.Removed, report.Revision, time.Since(began))
+	report.printReport(t)
+	r.printSummary(report.Statements, report.Removed, report.Revision, time.Since(began))
 	return nil
 }
 
-// survey reads the files through, so that a fault in the last one leaves the graph as
+// checkSources reads the files through, so that a fault in the last one leaves the graph as
 // it was.
-func (r *replacing) survey(ctx context.Context) error {
+func (r *replaceJob) checkSources(ctx context.Context) error {
 	for _, s := range r.sources {
-		if err := r.c.check(ctx, r.t, s, r.graph, nil, nil); err != nil {
+		if err := r.c.checkSource(ctx, r.t, s, r.graph, nil, nil); err != nil {
 			return err
 		}
 		r.quads += s.summary.Quads
@@ -93,10 +93,10 @@ func (r *replacing) survey(ctx context.Context) error {
 	return nil
 }
 
-// all yields the statements of the files, one file after the other.
-func (r *replacing) all(ctx context.Context) iter.Seq2[kg.Quad, error] {
+// allQuads yields the statements of the files, one file after the other.
+func (r *replaceJob) allQuads(ctx context.Context) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
-		defer r.end()
+		defer r.endProgress()
 		for _, s := range r.sources {
 			in, err := s.open(r.t, "reading "+s.name)
 			if err != nil {
@@ -109,19 +109,19 @@ func (r *replacing) all(ctx context.Context) iter.Seq2[kg.Quad, error] {
 					return
 				}
 			}
-			r.end()
+			r.endProgress()
 		}
 	}
 }
 
-// write writes the statements as one compressed document.
-func (r *replacing) write(ctx context.Context, w io.Writer) error {
+// writeQuads writes the statements as one compressed document.
+func (r *replaceJob) writeQuads(ctx context.Context, w io.Writer) error {
 	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		return err
 	}
 	out := rdf.NewWriter(z, rdf.NQuads, rdf.WriteOptions{})
-	for q, err := range r.all(ctx) {
+	for q, err := range r.allQuads(ctx) {
 		if err == nil {
 			err = out.Write(q)
 		}
@@ -132,22 +132,22 @@ func (r *replacing) write(ctx context.Context, w io.Writer) error {
 	return errors.Join(out.Close(), z.Close())
 }
 
-// written is told how many statements have been written.
-func (r *replacing) written(n uint64) {
+// setWritten is told how many statements have been written.
+func (r *replaceJob) setWritten(n uint64) {
 	if s := r.reading.Load(); s != nil {
-		s.progress.count(n)
+		s.progress.setStatements(n)
 	}
 }
 
-// end ends the progress of the file that was read.
-func (r *replacing) end() {
+// endProgress ends the progress of the file that was read.
+func (r *replaceJob) endProgress() {
 	if s := r.reading.Swap(nil); s != nil {
-		s.progress.done()
+		s.progress.finish()
 	}
 }
 
-// why is the reason that is kept with the commit.
-func (r *replacing) why() string {
+// expandWhy is the reason that is kept with the commit.
+func (r *replaceJob) expandWhy() string {
 	var names []string
 	for _, s := range r.sources {
 		names = append(names, s.name)
@@ -155,7 +155,7 @@ func (r *replacing) why() string {
 	return strings.ReplaceAll(r.c.Why, "{file}", strings.Join(names, ", "))
 }
 
-func (r *replacing) say(added, removed uint64, revision kg.Revision, took time.Duration) {
+func (r *replaceJob) printSummary(added, removed uint64, revision kg.Revision, took time.Duration) {
 	r.t.sayf("%s", replacedText(r.quads, added, removed, revision, took))
 }
 

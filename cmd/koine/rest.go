@@ -19,8 +19,8 @@ type restFlags struct {
 	RestPrefix string `help:"The path below which agents and tasks are over REST and WebSocket; with / they are at the paths of their own text (/agents, /messages, /tasks, /ws)." default:"/rest" placeholder:"PATH" name:"rest-prefix"`
 }
 
-// taken are the first parts of the paths that koine has otherwise.
-var taken = []string{
+// reservedPaths are the first parts of the paths that koine has otherwise.
+var reservedPaths = []string{
 	".well-known", "a2a", "admin", "agents", "changes", "data", "graphql", "healthz", "metrics", "playground", "readyz", "schemas", "stream-token",
 }
 
@@ -33,7 +33,7 @@ func (f *restFlags) restPrefix() (string, error) {
 	if len(prefix) < 2 || prefix[0] != '/' || path.Clean(prefix) != prefix || strings.ContainsFunc(prefix, notInPath) {
 		return "", usageError{fmt.Errorf("--rest-prefix %s: it is / or a path such as /rest, of letters, digits, and - . _ ~", f.RestPrefix)}
 	}
-	if first, _, _ := strings.Cut(prefix[1:], "/"); slices.Contains(taken, first) {
+	if first, _, _ := strings.Cut(prefix[1:], "/"); slices.Contains(reservedPaths, first) {
 		return "", usageError{fmt.Errorf("--rest-prefix %s: koine has other things at /%s", f.RestPrefix, first)}
 	}
 	return prefix, nil

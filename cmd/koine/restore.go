@@ -45,7 +45,7 @@ func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) 
 			return err
 		}
 		p := newProgress(t, "restoring "+filepath.Base(path), f, st.Size())
-		defer p.done()
+		defer p.finish()
 		readers = append(readers, p)
 	}
 	_, absent := os.Stat(c.Data)
@@ -57,7 +57,7 @@ func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) 
 		return err
 	}
 	dir := target{Data: c.Data}
-	store, err := dir.open(log, false, kg.Options{})
+	store, err := dir.openStore(log, false, kg.Options{})
 	if err != nil {
 		return fmt.Errorf("the backups are restored, and the index could not be made: %w", err)
 	}

@@ -65,7 +65,7 @@ func (c *listProposals) Run(ctx context.Context, t terminal) error {
 	if statuses := []string{"pending", "applied", "rejected", "withdrawn", "expired", "conflicted"}; c.Status != "" && !slices.Contains(statuses, strings.ToLower(c.Status)) {
 		return notOneOf("--status", c.Status, statuses...)
 	}
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *listProposals) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.print(ctx, t, server, nodes, b)
+	return c.printList(ctx, t, server, nodes, b)
 }
 
 func proposalTable(raw []json.RawMessage) (*table, error) {
@@ -109,7 +109,7 @@ type showProposal struct {
 
 // Run prints the proposal, its patches and its reviews; as CSV it is a row of the list.
 func (c *showProposal) Run(ctx context.Context, t terminal) error {
-	server, err := c.open(ctx)
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -138,19 +138,19 @@ func (c *showProposal) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	for _, b := range p.tables() {
+	for _, b := range p.detailTables() {
 		if len(b.rows) == 0 {
 			continue
 		}
-		if err := b.shortened(short).write(t); err != nil {
+		if err := b.shortenIRIs(short).write(t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tables are what show prints: fields, patches, reviews.
-func (p *proposalInfo) tables() []*table {
+// detailTables are what show prints: fields, patches, reviews.
+func (p *proposalInfo) detailTables() []*table {
 	fields := &table{columns: []string{"FIELD", "VALUE"}}
 	for _, f := range [][]string{
 		{"id", p.ID}, {"status", strings.ToLower(p.Status)}, {"author", p.Author}, {"justification", p.Justification}, {"why held", p.Reason},
@@ -191,20 +191,20 @@ type (
 
 // Run approves it.
 func (c *approveProposal) Run(ctx context.Context, t terminal) error {
-	return c.decide(ctx, t, "APPROVE")
+	return c.reviewProposal(ctx, t, "APPROVE")
 }
 
 // Run rejects it.
 func (c *rejectProposal) Run(ctx context.Context, t terminal) error {
-	return c.decide(ctx, t, "REJECT")
+	return c.reviewProposal(ctx, t, "REJECT")
 }
 
-func (c *decision) decide(ctx context.Context, t terminal, decision string) error {
+func (c *decision) reviewProposal(ctx context.Context, t terminal, decision string) error {
 	variables := map[string]any{"id": c.ID, "decision": decision}
 	if c.Comment != "" {
 		variables["comment"] = c.Comment
 	}
-	return c.end(ctx, t, c.ID, c.JSON, `mutation($id: ID!, $decision: ReviewDecision!, $comment: String) { made: reviewProposal(id: $id, decision: $decision, comment: $comment) `+proposalSelection+` }`, variables)
+	return c.endProposal(ctx, t, c.ID, c.JSON, `mutation($id: ID!, $decision: ReviewDecision!, $comment: String) { made: reviewProposal(id: $id, decision: $decision, comment: $comment) `+proposalSelection+` }`, variables)
 }
 
 type withdrawn struct {
@@ -215,12 +215,12 @@ type withdrawn struct {
 
 // Run withdraws it.
 func (c *withdrawn) Run(ctx context.Context, t terminal) error {
-	return c.end(ctx, t, c.ID, c.JSON, `mutation($id: ID!) { made: withdrawProposal(id: $id) `+proposalSelection+` }`, map[string]any{"id": c.ID})
+	return c.endProposal(ctx, t, c.ID, c.JSON, `mutation($id: ID!) { made: withdrawProposal(id: $id) `+proposalSelection+` }`, map[string]any{"id": c.ID})
 }
 
-// end sends a mutation about a proposal and prints the status that it has then.
-func (s *onServer) end(ctx context.Context, t terminal, id string, asJSON bool, mutation string, variables map[string]any) error {
-	server, err := s.open(ctx)
+// endProposal sends a mutation about a proposal and prints the status that it has then.
+func (s *onServer) endProposal(ctx context.Context, t terminal, id string, asJSON bool, mutation string, variables map[string]any) error {
+	server, err := s.openClient(ctx)
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func inWords(events ...string) string {
 // "" at the end.
 func openStream(t *testing.T, url, who, body string) (next func() string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
 	t.Cleanup(cancel)
 	response, err := http.DefaultClient.Do(asking(ctx, t, http.MethodPost, url, who, body))
 	if err != nil {

@@ -46,22 +46,22 @@ type schemesOf struct {
 
 // Run allows them.
 func (c *schemeAddCommand) Run(ctx context.Context, command *kong.Context, log *slog.Logger) error {
-	return c.change(ctx, command, log, "Allow URI schemes", "allowSchemes", names.AllowSchemes)
+	return c.changeSchemes(ctx, command, log, "Allow URI schemes", "allowSchemes", names.AllowSchemes)
 }
 
 // Run takes them back.
 func (c *schemeRemoveCommand) Run(ctx context.Context, command *kong.Context, log *slog.Logger) error {
-	return c.change(ctx, command, log, "Forbid URI schemes", "forbidSchemes", names.ForbidSchemes)
+	return c.changeSchemes(ctx, command, log, "Forbid URI schemes", "forbidSchemes", names.ForbidSchemes)
 }
 
-func (c *schemesOf) change(ctx context.Context, command *kong.Context, log *slog.Logger, why, mutation string, here func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) error {
-	d, err := c.namesDoor(ctx, command, log, &c.reserveFlag)
+func (c *schemesOf) changeSchemes(ctx context.Context, command *kong.Context, log *slog.Logger, why, mutation string, here func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) error {
+	d, err := c.openVocabulary(ctx, command, log, &c.reserveFlag)
 	if err != nil {
 		return err
 	}
 	defer d.close()
 	if d.store != nil {
-		_, err := here(ctx, d.store, d.meta(why, c.Schemes), c.Schemes...)
+		_, err := here(ctx, d.store, d.commitMeta(why, c.Schemes), c.Schemes...)
 		return err
 	}
 	return d.server.GraphQL(ctx, `mutation($names: [String!]!) { `+mutation+`(names: $names) { revision } }`, map[string]any{"names": c.Schemes}, nil)
@@ -69,7 +69,7 @@ func (c *schemesOf) change(ctx context.Context, command *kong.Context, log *slog
 
 // Run prints one a line.
 func (c *schemeListCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	_, schemes, err := c.listed(ctx, command, log)
+	_, schemes, err := c.listNames(ctx, command, log)
 	if err != nil {
 		return err
 	}
@@ -90,32 +90,32 @@ func (c *schemeListCommand) Run(ctx context.Context, command *kong.Context, t te
 	})
 }
 
-// namesDoor is where names are changed: a data directory or a server.
-type namesDoor struct {
+// vocabularyTarget is where names are changed: a data directory or a server.
+type vocabularyTarget struct {
 	target *target
 	store  *kg.Store      // nil with a server
 	server *client.Client // nil with a data directory
 }
 
-// namesDoor opens the target, to change names if a reserve is said.
-func (t *target) namesDoor(ctx context.Context, command *kong.Context, log *slog.Logger, reserve *reserveFlag) (*namesDoor, error) {
-	offline, err := t.offline(command)
+// openVocabulary opens the target, to change names if a reserve is said.
+func (t *target) openVocabulary(ctx context.Context, command *kong.Context, log *slog.Logger, reserve *reserveFlag) (*vocabularyTarget, error) {
+	offline, err := t.isOffline(command)
 	if err != nil {
 		return nil, err
 	}
-	d := &namesDoor{target: t}
+	d := &vocabularyTarget{target: t}
 	switch {
 	case !offline:
-		d.server, err = t.server().open(ctx)
+		d.server, err = t.onServer().openClient(ctx)
 	case reserve != nil:
-		d.store, err = t.openToWrite(log, kg.Options{ReserveBytes: reserve.bytes()})
+		d.store, err = t.openToWrite(log, kg.Options{ReserveBytes: reserve.reserveBytes()})
 	default:
 		d.store, err = t.openToRead(log, kg.Options{})
 	}
 	return d, err
 }
 
-func (d *namesDoor) close() {
+func (d *vocabularyTarget) close() {
 	if d.store != nil {
 		if err := d.store.Close(); err != nil {
 			slog.Error("close the data directory", "error", err)
@@ -123,12 +123,12 @@ func (d *namesDoor) close() {
 	}
 }
 
-func (d *namesDoor) meta(why string, list []string) kg.Meta {
-	return kg.Meta{Principal: d.target.local(), Justification: names.Justification(why, list)}
+func (d *vocabularyTarget) commitMeta(why string, list []string) kg.Meta {
+	return kg.Meta{Principal: d.target.localPrincipal(), Justification: names.Justification(why, list)}
 }
 
-// register registers a prefix on the server.
-func (d *namesDoor) register(ctx context.Context, name, namespace string, force bool) error {
+// registerPrefix registers a prefix on the server.
+func (d *vocabularyTarget) registerPrefix(ctx context.Context, name, namespace string, force bool) error {
 	return registerOn(ctx, d.server, name, namespace, force)
 }
 
@@ -137,9 +137,9 @@ func registerOn(ctx context.Context, server *client.Client, name, namespace stri
 		map[string]any{"input": map[string]any{"name": name, "namespace": namespace, "force": force}}, nil)
 }
 
-// listed lists the names of the store.
-func (t *target) listed(ctx context.Context, command *kong.Context, log *slog.Logger) ([]kg.Prefix, []string, error) {
-	d, err := t.namesDoor(ctx, command, log, nil)
+// listNames lists the names of the store.
+func (t *target) listNames(ctx context.Context, command *kong.Context, log *slog.Logger) ([]kg.Prefix, []string, error) {
+	d, err := t.openVocabulary(ctx, command, log, nil)
 	if err != nil {
 		return nil, nil, err
 	}

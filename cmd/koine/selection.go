@@ -35,7 +35,7 @@ func selectionOf(text, operation string, variables map[string]any) (*selection, 
 	}
 	r := selectionReader{fragments: document.Fragments, variables: values}
 	root := new(selection)
-	r.read(root, chosen.SelectionSet)
+	r.addFields(root, chosen.SelectionSet)
 	return root, nil
 }
 
@@ -69,34 +69,34 @@ type selectionReader struct {
 	within    []string // the fragments that are being read: one within itself is no more
 }
 
-// read adds what a set selects, each key once.
-func (r *selectionReader) read(to *selection, set ast.SelectionSet) {
+// addFields adds what a set selects, each key once.
+func (r *selectionReader) addFields(to *selection, set ast.SelectionSet) {
 	for _, one := range set {
 		switch s := one.(type) {
 		case *ast.Field:
-			if !r.leftOut(s.Directives) {
-				into := to.child(s)
-				into.first, into.after = into.first || r.says(s, "first"), into.after || r.says(s, "after")
-				r.read(into, s.SelectionSet)
+			if !r.isSkipped(s.Directives) {
+				into := to.childField(s)
+				into.first, into.after = into.first || r.hasArgument(s, "first"), into.after || r.hasArgument(s, "after")
+				r.addFields(into, s.SelectionSet)
 			}
 		case *ast.InlineFragment:
-			if !r.leftOut(s.Directives) {
-				r.read(to, s.SelectionSet)
+			if !r.isSkipped(s.Directives) {
+				r.addFields(to, s.SelectionSet)
 			}
 		case *ast.FragmentSpread:
 			f := r.fragments.ForName(s.Name)
-			if f == nil || slices.Contains(r.within, s.Name) || r.leftOut(s.Directives) {
+			if f == nil || slices.Contains(r.within, s.Name) || r.isSkipped(s.Directives) {
 				continue
 			}
 			r.within = append(r.within, s.Name)
-			r.read(to, f.SelectionSet)
+			r.addFields(to, f.SelectionSet)
 			r.within = r.within[:len(r.within)-1]
 		}
 	}
 }
 
-// says reports whether a field has an argument that is not null.
-func (r *selectionReader) says(f *ast.Field, argument string) bool {
+// hasArgument reports whether a field has an argument that is not null.
+func (r *selectionReader) hasArgument(f *ast.Field, argument string) bool {
 	a := f.Arguments.ForName(argument)
 	if a == nil {
 		return false
@@ -105,7 +105,7 @@ func (r *selectionReader) says(f *ast.Field, argument string) bool {
 	return err == nil && value != nil
 }
 
-func (r *selectionReader) leftOut(directives ast.DirectiveList) bool {
+func (r *selectionReader) isSkipped(directives ast.DirectiveList) bool {
 	for _, d := range directives {
 		if d.Name != "skip" && d.Name != "include" {
 			continue
@@ -120,8 +120,8 @@ func (r *selectionReader) leftOut(directives ast.DirectiveList) bool {
 	return false
 }
 
-// child is the field of this key, made if it is not there.
-func (s *selection) child(f *ast.Field) *selection {
+// childField is the field of this key, made if it is not there.
+func (s *selection) childField(f *ast.Field) *selection {
 	key := f.Alias // the parser gives every field one
 	for _, c := range s.fields {
 		if c.key == key {
@@ -144,8 +144,8 @@ func (s *selection) isConnection() bool {
 // holdsElements reports whether it is the list of a connection.
 func (s *selection) holdsElements() bool { return s.field == "nodes" || s.field == "edges" }
 
-// columns are the paths to the leaves, without what a connection puts between.
-func (s *selection) columns(path string) (list []string) {
+// columnPaths are the paths to the leaves, without what a connection puts between.
+func (s *selection) columnPaths(path string) (list []string) {
 	if s.isLeaf() {
 		return []string{path}
 	}
@@ -158,21 +158,21 @@ func (s *selection) columns(path string) (list []string) {
 		case path != "":
 			at = path + "." + c.key
 		}
-		list = append(list, c.columns(at)...)
+		list = append(list, c.columnPaths(at)...)
 	}
 	return list
 }
 
-// cells are the texts of the columns in a value. Those of the elements of a list are
+// cellTexts are the texts of the columns in a value. Those of the elements of a list are
 // separated by commas.
-func (s *selection) cells(value json.RawMessage) []string {
+func (s *selection) cellTexts(value json.RawMessage) []string {
 	if s.isLeaf() {
 		return []string{leafText(value)}
 	}
 	if elements := jsonElements(value); elements != nil {
-		cells := make([]string, len(s.columns("")))
+		cells := make([]string, len(s.columnPaths("")))
 		for i, e := range elements {
-			for j, text := range s.cells(e) {
+			for j, text := range s.cellTexts(e) {
 				if i > 0 {
 					cells[j] += ", "
 				}
@@ -184,7 +184,7 @@ func (s *selection) cells(value json.RawMessage) []string {
 	members := jsonMembers(value)
 	var cells []string
 	for _, c := range s.fields {
-		cells = append(cells, c.cells(members[c.key])...)
+		cells = append(cells, c.cellTexts(members[c.key])...)
 	}
 	return cells
 }

@@ -94,22 +94,22 @@ Examples:
 // is put together: the store, the engine over it, the protocols, the routes.
 func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (err error) {
 	thisBuild().logTo(log)
-	if _, err := c.registry(); err != nil {
+	if _, err := c.builtinPrefixes(); err != nil {
 		return err
 	}
 	documents, err := c.trustedDocuments()
 	if err != nil {
 		return err
 	}
-	limits, err := c.limits()
+	limits, err := c.graphLimits()
 	if err != nil {
 		return err
 	}
-	jsonld, err := c.jsonld()
+	jsonld, err := c.jsonldOptions()
 	if err != nil {
 		return err
 	}
-	certificate, err := c.certificate(log)
+	certificate, err := c.openCertificate(log)
 	if err != nil {
 		return err
 	}
@@ -117,16 +117,16 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	who, err := c.identity(ctx, log)
+	who, err := c.newIdentity(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer who.close()
-	origins, err := c.origins(!who.known())
+	origins, err := c.checkOrigins(!who.requiresCredentials())
 	if err != nil {
 		return err
 	}
-	traces, flush, err := c.tracing(ctx, log)
+	traces, flush, err := c.startTracing(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -134,32 +134,32 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err := c.capacityFlags.validateRanges(); err != nil {
 		return err
 	}
-	if err := c.literalFlag.check(); err != nil {
+	if err := c.literalFlag.checkMaxLiteral(); err != nil {
 		return err
 	}
 	counters, trail := httpd.NewCounters(), audit.NewTrail(audit.Options{Logger: log})
-	limiter, err := c.throttle(!who.known(), c.MaxStreams, counters, trail)
+	limiter, err := c.newThrottle(!who.requiresCredentials(), c.MaxStreams, counters, trail)
 	if err != nil {
 		return err
 	}
-	statements, _, err := c.shares(!who.known())
+	statements, _, err := c.principalQuotas(!who.requiresCredentials())
 	if err != nil {
 		return err
 	}
-	trust, err := c.trust(log, who)
+	trust, err := c.newTrust(log, who)
 	if err != nil {
 		return err
 	}
 	// The address before the store: nothing is opened for a server that cannot be one.
-	listener, err := httpd.Listen(c.Listen, c.Insecure || who.known())
+	listener, err := httpd.Listen(c.Listen, c.Insecure || who.requiresCredentials())
 	if err != nil {
 		trust.close()
 		return listenError(err)
 	}
 	defer listener.Close() // closed already unless something fails below
 
-	options := kg.Options{ReserveBytes: c.reserveFlag.bytes(), LiteralBytes: c.MaxLiteral, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxSourceStatements: statements, Span: traces.Begin(), Stages: traces.ForStages()}
-	trust.configure(&options)
+	options := kg.Options{ReserveBytes: c.reserveFlag.reserveBytes(), LiteralBytes: c.MaxLiteral, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxSourceStatements: statements, Span: traces.Begin(), Stages: traces.ForStages()}
+	trust.configureStore(&options)
 	options.Verifier = counters.Verifier(options.Verifier)
 	store, forget, err := c.openStore(ctx, log, options, trust)
 	if err != nil {
@@ -171,21 +171,21 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err := who.firstKey(ctx, t, log, store); err != nil {
 		return err
 	}
-	registry, err := c.prefixes(ctx, store)
+	registry, err := c.registerPrefixes(ctx, store)
 	if err != nil {
 		return err
 	}
 	if err := c.keepSchemes(ctx, store); err != nil {
 		return err
 	}
-	judge := names.NewJudge(store, c.mode())
+	judge := names.NewJudge(store, c.checkMode())
 	trust.reviews.SetPatchCheck(judge.CheckPatches)
 
 	intake := c.newIntake()
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream)})
 	var behind *hub.Handler
 	directory := trust.newDirectory(store, func(id kg.AgentID) { behind.Deregistered(id) })
-	work, hooks := c.tasks(log, who), c.notifications(log)
+	work, hooks := c.newTasks(log, who), c.newPushService(log)
 	graphs := policy.NewGraphs(store, trust.policies)
 	engine := graph.NewEngine(graph.Deps{
 		Store: store, Prefixes: registry, Names: judge, Logger: log, Span: traces.Begin(), Trail: trail,
@@ -193,14 +193,14 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{MaxConnections: c.maxConnections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
-		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: thisBuild().labels(), CheckAgent: who.checkAgent})
+		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.httpAdmit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: thisBuild().metricLabels(), CheckAgent: who.checkAgent})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry, Names: judge}
-	about := c.card(who)
-	rpc := a2a.Options{Card: &about, Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.RecordDenied, Span: traces.Begin(), Narrow: who.narrow()}
+	about := c.cardOptions(who)
+	rpc := a2a.Options{Card: &about, Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.RecordDenied, Span: traces.Begin(), Narrow: who.narrowFunc()}
 	endpoint := a2a.NewHandler(deps, rpc)
 	server.HandleRPC(endpoint)
-	work.Handle(kg.System, c.self(endpoint))
+	work.Handle(kg.System, c.selfWorker(endpoint))
 	if err := work.Load(ctx, store); err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	defer hooks.Close()
-	carrier := c.courier(log, who)
+	carrier := c.newCourier(log, who)
 	if err := carrier.Load(ctx, store, work); err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 
 	defer watchCertificate(ctx, certificate)()
 	defer followRules(ctx, trust.rules)()
-	c.welcome(t, log, listener.Addr(), store, who)
+	c.printWelcome(t, log, listener.Addr(), store, who)
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(judgingGrace, store.EndJudging) })()
 	garbage.Allow() // what the start left is collected as Go does
 	err = server.Serve(ctx, listener)
@@ -259,11 +259,11 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	return err
 }
 
-func (c *serveCommand) prefixes(ctx context.Context, store *kg.Store) (*kg.Prefixes, error) {
+func (c *serveCommand) registerPrefixes(ctx context.Context, store *kg.Store) (*kg.Prefixes, error) {
 	if c.Demo {
-		return c.keep(ctx, store, demo.Prefixes)
+		return c.registerNew(ctx, store, demo.Prefixes)
 	}
-	return c.keep(ctx, store, nil)
+	return c.registerNew(ctx, store, nil)
 }
 
 // openStore opens the data directory, which is c.Data from then on, and loads what
@@ -282,16 +282,16 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Opt
 	}
 	c.Data = dir.Data
 	o.History = time.Duration(c.History)
-	store, err = dir.open(log, true, o)
+	store, err = dir.openStore(log, true, o)
 	if err != nil {
 		return nil, nil, errors.Join(err, forget())
 	}
-	if err := trust.load(ctx, store); err != nil {
+	if err := trust.loadState(ctx, store); err != nil {
 		return nil, nil, errors.Join(err, store.Close(), forget())
 	}
 	if c.Demo {
 		_, err := demo.Load(ctx, store, slices.Collect(maps.Keys(c.Prefix))...)
-		if err == nil && trust.who.known() {
+		if err == nil && trust.who.requiresCredentials() {
 			err = demo.Publish(ctx, store, trust.policies)
 		}
 		if err != nil {

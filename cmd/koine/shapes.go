@@ -52,7 +52,7 @@ func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t ter
 	if c.DryRun {
 		reserve = nil
 	}
-	d, err := c.shapesDoor(ctx, command, log, reserve)
+	d, err := c.openShapes(ctx, command, log, reserve)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t ter
 		if err != nil {
 			return err
 		}
-		n, left, err := d.put(text, c.SupportedOnly, c.DryRun, c.Why)
+		n, left, err := d.putShapes(text, c.SupportedOnly, c.DryRun, c.Why)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -93,12 +93,12 @@ type shapesRemoveCommand struct {
 
 // Run takes all of them away, or none.
 func (c *shapesRemoveCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	d, err := c.shapesDoor(ctx, command, log, &c.reserveFlag)
+	d, err := c.openShapes(ctx, command, log, &c.reserveFlag)
 	if err != nil {
 		return err
 	}
 	defer d.close()
-	n, err := d.remove(c.Shapes, c.Why)
+	n, err := d.removeShapes(c.Shapes, c.Why)
 	if err != nil {
 		return err
 	}
@@ -111,12 +111,12 @@ type shapesListCommand struct{ target }
 
 // Run writes one line for each, and one for each thing that is left out.
 func (c *shapesListCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	d, err := c.shapesDoor(ctx, command, log, nil)
+	d, err := c.openShapes(ctx, command, log, nil)
 	if err != nil {
 		return err
 	}
 	defer d.close()
-	list, err := d.list()
+	list, err := d.listShapes()
 	if err != nil {
 		return err
 	}
@@ -137,12 +137,12 @@ type shapesCheckCommand struct {
 
 // Run writes one line for each violation.
 func (c *shapesCheckCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	d, err := c.shapesDoor(ctx, command, log, nil)
+	d, err := c.openShapes(ctx, command, log, nil)
 	if err != nil {
 		return err
 	}
 	defer d.close()
-	r, err := d.report(c.Shape, c.First)
+	r, err := d.checkShape(c.Shape, c.First)
 	if err != nil {
 		return err
 	}
@@ -165,15 +165,15 @@ func (c *shapesCheckCommand) Run(ctx context.Context, command *kong.Context, t t
 	return nil
 }
 
-// shapesDoor is how the commands get at the shapes of a target, to change them if a
+// openShapes is how the commands get at the shapes of a target, to change them if a
 // reserve is said.
-func (t *target) shapesDoor(ctx context.Context, command *kong.Context, log *slog.Logger, reserve *reserveFlag) (shapesDoor, error) {
-	offline, err := t.offline(command)
+func (t *target) openShapes(ctx context.Context, command *kong.Context, log *slog.Logger, reserve *reserveFlag) (shapesTarget, error) {
+	offline, err := t.isOffline(command)
 	if err != nil {
 		return nil, err
 	}
 	if !offline {
-		server, err := t.server().open(ctx)
+		server, err := t.onServer().openClient(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -181,21 +181,21 @@ func (t *target) shapesDoor(ctx context.Context, command *kong.Context, log *slo
 	}
 	var store *kg.Store
 	if reserve != nil {
-		store, err = t.openToWrite(log, kg.Options{ReserveBytes: reserve.bytes()})
+		store, err = t.openToWrite(log, kg.Options{ReserveBytes: reserve.reserveBytes()})
 	} else {
 		store, err = t.openToRead(log, kg.Options{})
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &shapesHere{ctx, store, t.local()}, nil
+	return &shapesOffline{ctx, store, t.localPrincipal()}, nil
 }
 
-type shapesDoor interface {
-	put(turtle string, supportedOnly, dryRun bool, why string) (changes int64, leftOut []string, err error)
-	remove(ids []string, why string) (changes int64, err error)
-	list() ([]string, error)
-	report(shape string, first int) (shapesReport, error)
+type shapesTarget interface {
+	putShapes(turtle string, supportedOnly, dryRun bool, why string) (changes int64, leftOut []string, err error)
+	removeShapes(ids []string, why string) (changes int64, err error)
+	listShapes() ([]string, error)
+	checkShape(shape string, first int) (shapesReport, error)
 	close() error
 }
 
@@ -205,16 +205,16 @@ type shapesReport struct {
 	leftOut  int
 }
 
-// shapesHere works on a data directory.
-type shapesHere struct {
+// shapesOffline works on a data directory.
+type shapesOffline struct {
 	ctx   context.Context
 	store *kg.Store
 	who   kg.Principal
 }
 
-func (h *shapesHere) close() error { return h.store.Close() }
+func (h *shapesOffline) close() error { return h.store.Close() }
 
-func (h *shapesHere) put(turtle string, supportedOnly, dryRun bool, why string) (int64, []string, error) {
+func (h *shapesOffline) putShapes(turtle string, supportedOnly, dryRun bool, why string) (int64, []string, error) {
 	quads, err := shapes.Parse(turtle)
 	if err != nil {
 		return 0, nil, err
@@ -236,7 +236,7 @@ func leftOutLines(left []shapes.LeftOut) []string {
 	return lines
 }
 
-func (h *shapesHere) remove(ids []string, why string) (int64, error) {
+func (h *shapesOffline) removeShapes(ids []string, why string) (int64, error) {
 	terms := make([]kg.Term, len(ids))
 	for i, id := range ids {
 		var err error
@@ -248,13 +248,13 @@ func (h *shapesHere) remove(ids []string, why string) (int64, error) {
 	return int64(r.Affected), err
 }
 
-func (h *shapesHere) set() (*shapes.Set, error) {
+func (h *shapesOffline) loadSet() (*shapes.Set, error) {
 	set := &shapes.Set{}
 	return set, set.Load(h.ctx, h.store)
 }
 
-func (h *shapesHere) list() ([]string, error) {
-	set, err := h.set()
+func (h *shapesOffline) listShapes() ([]string, error) {
+	set, err := h.loadSet()
 	if err != nil {
 		return nil, err
 	}
@@ -278,8 +278,8 @@ func shapeLine(id string, deactivated bool) string {
 // Budget of a check of a data directory, where nobody else waits.
 var offlineBudget = shapes.Budget{Steps: 1_000_000_000, Time: time.Hour}
 
-func (h *shapesHere) report(shape string, first int) (shapesReport, error) {
-	set, err := h.set()
+func (h *shapesOffline) checkShape(shape string, first int) (shapesReport, error) {
+	set, err := h.loadSet()
 	if err != nil {
 		return shapesReport{}, err
 	}
@@ -313,8 +313,8 @@ type shapesRemote struct {
 
 func (*shapesRemote) close() error { return nil }
 
-// graphql runs an operation and decodes its one field.
-func (r *shapesRemote) graphql(query string, variables map[string]any, field string, into any) error {
+// runOperation runs an operation and decodes its one field.
+func (r *shapesRemote) runOperation(query string, variables map[string]any, field string, into any) error {
 	var data map[string]json.RawMessage
 	if err := r.server.GraphQL(r.ctx, query, variables, &data); err != nil {
 		return err
@@ -329,7 +329,7 @@ type shapesChange struct {
 	VerificationStatus string
 }
 
-func (c shapesChange) count() (int64, error) {
+func (c shapesChange) changeCount() (int64, error) {
 	if !c.Success {
 		return 0, errors.New(c.VerificationStatus)
 	}
@@ -347,7 +347,7 @@ func remoteLines(left []shapesLeftOut) []string {
 	return lines
 }
 
-func (r *shapesRemote) put(turtle string, supportedOnly, dryRun bool, why string) (int64, []string, error) {
+func (r *shapesRemote) putShapes(turtle string, supportedOnly, dryRun bool, why string) (int64, []string, error) {
 	var c struct {
 		shapesChange
 		LeftOut []shapesLeftOut
@@ -357,24 +357,24 @@ func (r *shapesRemote) put(turtle string, supportedOnly, dryRun bool, why string
 	if supportedOnly {
 		query = `mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(turtle: $turtle, supportedOnly: true, dryRun: $dryRun, justification: $why) { success statementsAffected verificationStatus leftOut { place name reason } } }`
 	}
-	if err := r.graphql(query, variables, "setShapes", &c); err != nil {
+	if err := r.runOperation(query, variables, "setShapes", &c); err != nil {
 		return 0, nil, err
 	}
-	n, err := c.count()
+	n, err := c.changeCount()
 	return n, remoteLines(c.LeftOut), err
 }
 
-func (r *shapesRemote) remove(ids []string, why string) (int64, error) {
+func (r *shapesRemote) removeShapes(ids []string, why string) (int64, error) {
 	var c shapesChange
-	err := r.graphql(`mutation($shapes: [IRI!]!, $why: String) { removeShapes(shapes: $shapes, justification: $why) { success statementsAffected verificationStatus } }`,
+	err := r.runOperation(`mutation($shapes: [IRI!]!, $why: String) { removeShapes(shapes: $shapes, justification: $why) { success statementsAffected verificationStatus } }`,
 		map[string]any{"shapes": ids, "why": why}, "removeShapes", &c)
 	if err != nil {
 		return 0, err
 	}
-	return c.count()
+	return c.changeCount()
 }
 
-func (r *shapesRemote) list() ([]string, error) {
+func (r *shapesRemote) listShapes() ([]string, error) {
 	var answer struct {
 		Shapes []struct {
 			IRI         string
@@ -395,7 +395,7 @@ func (r *shapesRemote) list() ([]string, error) {
 	return lines, nil
 }
 
-func (r *shapesRemote) report(shape string, first int) (shapesReport, error) {
+func (r *shapesRemote) checkShape(shape string, first int) (shapesReport, error) {
 	var answer struct {
 		Complete bool
 		LeftOut  int
@@ -405,7 +405,7 @@ func (r *shapesRemote) report(shape string, first int) (shapesReport, error) {
 	if shape != "" {
 		variables["shape"] = shape
 	}
-	err := r.graphql(`query($first: Int, $shape: IRI) { violations(first: $first, shape: $shape) { complete leftOut results { shape focusNode path value message } } }`,
+	err := r.runOperation(`query($first: Int, $shape: IRI) { violations(first: $first, shape: $shape) { complete leftOut results { shape focusNode path value message } } }`,
 		variables, "violations", &answer)
 	if err != nil {
 		return shapesReport{}, err

@@ -25,7 +25,7 @@ type shortList struct {
 // was to be. A path is told once.
 func shortLists(data json.RawMessage, selected *selection) []shortList {
 	f := shortFinder{told: map[string]bool{}}
-	f.find("", data, selected)
+	f.findIn("", data, selected)
 	return f.lists
 }
 
@@ -34,22 +34,22 @@ type shortFinder struct {
 	told  map[string]bool
 }
 
-func (f *shortFinder) find(path string, value json.RawMessage, selected *selection) {
+func (f *shortFinder) findIn(path string, value json.RawMessage, selected *selection) {
 	if isNull(value) || selected.isLeaf() {
 		return
 	}
 	if elements := jsonElements(value); elements != nil {
 		if !selected.holdsElements() {
-			f.add(shortList{path: path, shown: len(elements)}, selected)
+			f.addIfShort(shortList{path: path, shown: len(elements)}, selected)
 		}
 		for _, e := range elements {
-			f.find(path, e, selected)
+			f.findIn(path, e, selected)
 		}
 		return
 	}
 	members := jsonMembers(value)
 	if selected.isConnection() {
-		f.add(connectionOf(path, members, selected), selected)
+		f.addIfShort(connectionOf(path, members, selected), selected)
 	}
 	for _, s := range selected.fields {
 		at := s.key
@@ -59,7 +59,7 @@ func (f *shortFinder) find(path string, value json.RawMessage, selected *selecti
 		case path != "":
 			at = path + "." + s.key
 		}
-		f.find(at, members[s.key], s)
+		f.findIn(at, members[s.key], s)
 	}
 }
 
@@ -90,8 +90,8 @@ func connectionOf(path string, members map[string]json.RawMessage, selected *sel
 	return l
 }
 
-// add keeps a list if it goes on, or may.
-func (f *shortFinder) add(l shortList, selected *selection) {
+// addIfShort keeps a list if it goes on, or may.
+func (f *shortFinder) addIfShort(l shortList, selected *selection) {
 	isPage := !selected.first && (l.shown == graph.DefaultPageSize || l.shown == graph.DefaultVocabularySize)
 	if (l.more || !l.known && isPage) && !f.told[l.path] {
 		f.told[l.path] = true
@@ -116,16 +116,16 @@ func (l *shortList) String() string {
 	return text
 }
 
-// sayShortLists tells the person which lists of an answer go on, but for those that a
+// printShortLists tells the person which lists of an answer go on, but for those that a
 // budget cut: sayRemarks tells them.
-func sayShortLists(t terminal, lists []shortList, meta *client.QueryMetadata) {
+func printShortLists(t terminal, lists []shortList, meta *client.QueryMetadata) {
 	lists = slices.DeleteFunc(lists, func(l shortList) bool {
-		return slices.ContainsFunc(meta.Truncated, func(cut client.Truncation) bool { return fieldPath(cut.Path).names() == l.path })
+		return slices.ContainsFunc(meta.Truncated, func(cut client.Truncation) bool { return fieldPath(cut.Path).joinNames() == l.path })
 	})
-	for i := range lists[:min(len(lists), maxCutsTold)] {
+	for i := range lists[:min(len(lists), maxCutsShown)] {
 		t.sayf("%s", &lists[i])
 	}
-	if more := len(lists) - maxCutsTold; more > 0 {
+	if more := len(lists) - maxCutsShown; more > 0 {
 		t.sayf("%d more lists go on", more)
 	}
 }

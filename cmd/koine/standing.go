@@ -1,8 +1,8 @@
 package main
 
-// entityStanding follows an entity from a snapshot: as entityChanges, and with
+// entitySnapshotSubscription follows an entity from a snapshot: as entityChanges, and with
 // the statements of which the snapshot consists.
-const entityStanding = `subscription Watch($iri: IRI!, $depth: Int!, $far: Boolean!) {
+const entitySnapshotSubscription = `subscription Watch($iri: IRI!, $depth: Int!, $far: Boolean!) {
   entityChanged(iri: $iri, depth: $depth) {
     ... on EntityChange {
       entity {
@@ -17,26 +17,26 @@ fragment told on Statement {
   assertions { source certainty revision }
 }`
 
-// standing is what entityStanding selects of a snapshot: the entity's own
+// entitySnapshot is what entityStanding selects of a snapshot: the entity's own
 // statements, or with a depth those around it. Entity is nil where there is
 // none.
-type standing struct {
+type entitySnapshot struct {
 	Entity *struct {
 		Out struct {
-			Nodes    []stood `json:"nodes"`
+			Nodes    []snapshotStatement `json:"nodes"`
 			PageInfo struct {
 				HasNextPage bool `json:"hasNextPage"`
 			} `json:"pageInfo"`
 		} `json:"out"`
 		Neighbourhood struct {
-			Statements []stood `json:"statements"`
-			Truncated  bool    `json:"truncated"`
+			Statements []snapshotStatement `json:"statements"`
+			Truncated  bool                `json:"truncated"`
 		} `json:"neighbourhood"`
 	} `json:"entity"`
 }
 
-// stood is a statement of a snapshot.
-type stood struct {
+// snapshotStatement is a statement of a snapshot.
+type snapshotStatement struct {
 	Subject    node   `json:"subject"`
 	Predicate  string `json:"predicate"`
 	Object     node   `json:"object"`
@@ -49,14 +49,14 @@ type stood struct {
 	} `json:"assertions"`
 }
 
-// print writes a line for each statement, as for those that come later.
-func (s *standing) print(c *watchCommand, t terminal) error {
+// printSnapshot writes a line for each statement, as for those that come later.
+func (s *entitySnapshot) printSnapshot(c *watchCommand, t terminal) error {
 	if s.Entity == nil {
 		return nil
 	}
 	list := append(s.Entity.Out.Nodes, s.Entity.Neighbourhood.Statements...)
 	for i := range list {
-		if err := c.printChange(t, list[i].change()); err != nil {
+		if err := c.printChange(t, list[i].strongestChange()); err != nil {
 			return err
 		}
 	}
@@ -66,10 +66,10 @@ func (s *standing) print(c *watchCommand, t terminal) error {
 	return nil
 }
 
-// change is the statement with its strongest assertion, as the snapshot of a
+// strongestChange is the statement with its strongest assertion, as the snapshot of a
 // subscription to statements has it: the greatest certainty, where a fact
 // counts as 1, then the newest.
-func (s *stood) change() *change {
+func (s *snapshotStatement) strongestChange() *change {
 	c := change{Op: "add", Statement: changed{Subject: s.Subject, Predicate: node{ID: s.Predicate}, Object: s.Object, Graph: s.Graph}}
 	c.Metadata.Snapshot, c.Metadata.Revision = true, s.Revision
 	best, newest := -1.0, uint64(0)

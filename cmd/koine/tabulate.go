@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// tabulate turns the data of a GraphQL answer into tables. Their columns are those of the
+// dataTables turns the data of a GraphQL answer into tables. Their columns are those of the
 // selection, in its order, whatever the data has:
 //
 //   - a list, or a connection with nodes or edges, is a table with a column for each
@@ -15,9 +15,9 @@ import (
 //   - an object is a table of fields and values, and the lists within it are tables of
 //     their own, titled by their path;
 //   - within a row, a list is its values with commas between them.
-func tabulate(data json.RawMessage, selected *selection) []table {
+func dataTables(data json.RawMessage, selected *selection) []table {
 	var c collector
-	c.object("", data, selected)
+	c.addObject("", data, selected)
 	tables := c.tables
 	if len(c.fields.rows) > 0 {
 		c.fields.columns = []string{"FIELD", "VALUE"}
@@ -73,7 +73,7 @@ type collector struct {
 	tables []table
 }
 
-func (c *collector) object(path string, value json.RawMessage, selected *selection) {
+func (c *collector) addObject(path string, value json.RawMessage, selected *selection) {
 	members := jsonMembers(value)
 	for _, s := range selected.fields {
 		at := s.key
@@ -84,29 +84,29 @@ func (c *collector) object(path string, value json.RawMessage, selected *selecti
 			at = path + "." + s.key
 		}
 		if value, there := members[s.key]; there { // a fragment on another type has none
-			c.member(at, value, s)
+			c.addMember(at, value, s)
 		}
 	}
 }
 
-func (c *collector) member(path string, value json.RawMessage, selected *selection) {
+func (c *collector) addMember(path string, value json.RawMessage, selected *selection) {
 	switch elements := jsonElements(value); {
 	case elements != nil:
-		c.list(path, elements, selected)
+		c.addList(path, elements, selected)
 	case !selected.isLeaf() && !isNull(value):
-		c.object(path, value, selected)
+		c.addObject(path, value, selected)
 	default:
 		c.fields.rows = append(c.fields.rows, []string{path, leafText(value)})
 	}
 }
 
-func (c *collector) list(path string, elements []json.RawMessage, selected *selection) {
+func (c *collector) addList(path string, elements []json.RawMessage, selected *selection) {
 	t := table{title: path, columns: []string{"value"}}
 	if !selected.isLeaf() {
-		t.columns = selected.columns("")
+		t.columns = selected.columnPaths("")
 	}
 	for _, e := range elements {
-		t.rows = append(t.rows, selected.cells(e))
+		t.rows = append(t.rows, selected.cellTexts(e))
 	}
 	c.tables = append(c.tables, t)
 }

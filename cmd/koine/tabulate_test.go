@@ -37,13 +37,13 @@ func TestTabulate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tables := tabulate([]byte(c.data), selected)
+			tables := dataTables([]byte(c.data), selected)
 			var out strings.Builder
 			for i := range tables {
 				if i > 0 {
 					out.WriteByte('\n')
 				}
-				if err := tables[i].shortened(short).write(terminal{out: &out}); err != nil {
+				if err := tables[i].shortenIRIs(short).write(terminal{out: &out}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -111,7 +111,7 @@ func TestShortLists(t *testing.T) {
 			}
 			var said strings.Builder
 			meta := &client.QueryMetadata{Truncated: []client.Truncation{{Path: []any{"cut", "nodes"}}}}
-			sayShortLists(terminal{err: &said}, shortLists([]byte(c.data), selected), meta)
+			printShortLists(terminal{err: &said}, shortLists([]byte(c.data), selected), meta)
 			if got := strings.TrimSuffix(said.String(), "\n"); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}

@@ -29,9 +29,9 @@ type as struct {
 	Key string `help:"The API key or token that the server wants; better in KOINE_KEY than on the command line." placeholder:"KEY" env:"KOINE_KEY"`
 }
 
-// offline tells whether the target is a directory. What stands on the command
+// isOffline tells whether the target is a directory. What stands on the command
 // line wins over the environment.
-func (t *target) offline(command *kong.Context) (bool, error) {
+func (t *target) isOffline(command *kong.Context) (bool, error) {
 	switch data, url := isOnCommandLine(command, "data"), isOnCommandLine(command, "url"); {
 	case data && url:
 		return false, usageError{errors.New("--data and --url exclude each other")}
@@ -41,13 +41,13 @@ func (t *target) offline(command *kong.Context) (bool, error) {
 	return t.Data != "" && t.URL == "", nil
 }
 
-// server is the running server that it is.
-func (t *target) server() *onServer { return &onServer{URL: t.URL, caFlag: t.caFlag, as: t.as} }
+// onServer is the running server that it is.
+func (t *target) onServer() *onServer { return &onServer{URL: t.URL, caFlag: t.caFlag, as: t.as} }
 
-// open opens the data directory. Unless create is set there must be a store in it.
-func (t *target) open(log *slog.Logger, create bool, o kg.Options) (*kg.Store, error) {
+// openStore opens the data directory. Unless create is set there must be a store in it.
+func (t *target) openStore(log *slog.Logger, create bool, o kg.Options) (*kg.Store, error) {
 	if !create {
-		if err := t.there(); err != nil {
+		if err := t.requireDirectory(); err != nil {
 			return nil, err
 		}
 	}
@@ -58,12 +58,12 @@ func (t *target) open(log *slog.Logger, create bool, o kg.Options) (*kg.Store, e
 
 // openOrCreate opens the data directory, and makes a store where there is none.
 func (t *target) openOrCreate(log *slog.Logger, o kg.Options) (*kg.Store, error) {
-	return t.open(log, true, o)
+	return t.openStore(log, true, o)
 }
 
 // openExisting opens the data directory of a store.
 func (t *target) openExisting(log *slog.Logger, o kg.Options) (*kg.Store, error) {
-	return t.open(log, false, o)
+	return t.openStore(log, false, o)
 }
 
 // openToRead opens the data directory of a store for a command that may change nothing.
@@ -74,14 +74,14 @@ func (t *target) openToRead(log *slog.Logger, o kg.Options) (*kg.Store, error) {
 	if o.ReadOnly = !kg.Writable(t.Data); o.ReadOnly {
 		log.Info("the data directory cannot be written: it is read as it is", "dir", t.Data)
 	}
-	return t.open(log, false, o)
+	return t.openStore(log, false, o)
 }
 
 // openToWrite opens the data directory of a store for a command that changes it. It fails
 // at once where nothing can be written.
 func (t *target) openToWrite(log *slog.Logger, o kg.Options) (*kg.Store, error) {
 	o.CheckIndexFirst = true
-	return t.open(log, false, o)
+	return t.openStore(log, false, o)
 }
 
 // reserveFlag is the free space that is kept.
@@ -89,23 +89,23 @@ type reserveFlag struct {
 	ReserveMiB uint64 `help:"Free disk space below which updates are refused." default:"1024" name:"reserve-mib" placeholder:"MIB" env:"KOINE_RESERVE_MIB"`
 }
 
-// bytes are those of Options.ReserveBytes, for which 0 is the default.
-func (r reserveFlag) bytes() uint64 { return max(1, r.ReserveMiB<<20) }
+// reserveBytes are those of Options.ReserveBytes, for which 0 is the default.
+func (r reserveFlag) reserveBytes() uint64 { return max(1, r.ReserveMiB<<20) }
 
 // literalFlag is how long a literal may be in what comes in.
 type literalFlag struct {
 	MaxLiteral int `help:"How long the text of a literal may be that is added, in UTF-8, between 524288 (512 KiB) and 8388608 (8 MiB). Longer ones that the store has already are kept and served." default:"4194304" placeholder:"BYTES"`
 }
 
-func (f literalFlag) check() error {
+func (f literalFlag) checkMaxLiteral() error {
 	if f.MaxLiteral < kg.MinLiteralBytes || f.MaxLiteral > kg.MaxLiteralBytes {
 		return usageError{fmt.Errorf("--max-literal is between %d and %d", kg.MinLiteralBytes, kg.MaxLiteralBytes)}
 	}
 	return nil
 }
 
-// there is an error unless the data directory is there.
-func (t *target) there() error {
+// requireDirectory is an error unless the data directory is there.
+func (t *target) requireDirectory() error {
 	if _, err := os.Stat(t.Data); err != nil {
 		return usageError{errors.New("there is no data directory " + t.Data)}
 	}
@@ -122,9 +122,9 @@ func inUse(err error) error {
 	return &e
 }
 
-// local is who works on a data directory: whoever may open its files may do
+// localPrincipal is who works on a data directory: whoever may open its files may do
 // everything.
-func (t *target) local() kg.Principal {
+func (t *target) localPrincipal() kg.Principal {
 	p := kg.SystemPrincipal()
 	if t.As != "" {
 		p.ID = kg.CanonicalAgent(t.As)

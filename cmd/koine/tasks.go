@@ -16,10 +16,10 @@ import (
 	"koine/kg"
 )
 
-// tasks keeps the tasks of a store, once it is loaded. Agents on record take them.
-func (c *serveCommand) tasks(log *slog.Logger, who *identity) *tasks.Service {
+// newTasks keeps the tasks of a store, once it is loaded. Agents on record take them.
+func (c *serveCommand) newTasks(log *slog.Logger, who *identity) *tasks.Service {
 	return tasks.New(tasks.Options{
-		Known: who.knows, Limits: func(id kg.AgentID) tasks.Limits { return tasks.Limits(who.agents.Limits(id)) },
+		Known: who.isAvailable, Limits: func(id kg.AgentID) tasks.Limits { return tasks.Limits(who.agents.Limits(id)) },
 		Registered: who.agents.Registered, Unregistered: who.agents.Unregistered, LeaveGrace: c.LeaveGrace, MaxArtifactBytes: c.MaxArtifactMiB << 20,
 		Repeats: c.ConformanceAgent, Logger: log,
 	})
@@ -47,19 +47,19 @@ type pushFlags struct {
 	AllowPrivateWebhooks bool `help:"Call web hooks at private and loopback addresses too: whoever creates a task, or registers an agent, can then have this server call its own network."`
 }
 
-// notifications delivers what happens to tasks, once it is loaded.
-func (c *serveCommand) notifications(log *slog.Logger) *push.Service {
+// newPushService delivers what happens to tasks, once it is loaded.
+func (c *serveCommand) newPushService(log *slog.Logger) *push.Service {
 	return push.New(push.Options{Body: a2a.Notification, WantsFullTask: a2a.NotifiesWhole, Options: webhook.Options{AllowPrivate: c.AllowPrivateWebhooks}, Logger: log})
 }
 
-// courier carries the letters of agents behind the hub to their web hooks, once it is
+// newCourier carries the letters of agents behind the hub to their web hooks, once it is
 // loaded.
-func (c *serveCommand) courier(log *slog.Logger, who *identity) *courier.Service {
-	return courier.New(courier.Options{Options: webhook.Options{AllowPrivate: c.AllowPrivateWebhooks}, Body: hub.Letter, MayDeliver: who.knows, Logger: log})
+func (c *serveCommand) newCourier(log *slog.Logger, who *identity) *courier.Service {
+	return courier.New(courier.Options{Options: webhook.Options{AllowPrivate: c.AllowPrivateWebhooks}, Body: hub.Letter, MayDeliver: who.isAvailable, Logger: log})
 }
 
-// card is what the agent card says of the server.
-func (c *serveCommand) card(who *identity) a2a.CardOptions {
+// cardOptions is what the agent card says of the server.
+func (c *serveCommand) cardOptions(who *identity) a2a.CardOptions {
 	return a2a.CardOptions{
 		Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Channels: true, Push: true, Only: c.cardVersion(),
 	}
@@ -73,8 +73,8 @@ func (c *serveCommand) cardVersion() a2a.CardVersion {
 	return a2a.CardVersion(c.Card)
 }
 
-// self is who answers messages to koine itself.
-func (c *serveCommand) self(h *a2a.Handler) tasks.Worker {
+// selfWorker is who answers messages to koine itself.
+func (c *serveCommand) selfWorker(h *a2a.Handler) tasks.Worker {
 	if c.ConformanceAgent {
 		return conformance.Agent{}
 	}

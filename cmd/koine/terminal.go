@@ -24,11 +24,11 @@ type terminal struct {
 	quiet bool
 }
 
-// under is the terminal as the flags that all commands have want it.
-func (t terminal) under(l logging, quiet bool) terminal {
+// withFlags is the terminal as the flags that all commands have want it.
+func (t terminal) withFlags(l logging, quiet bool) terminal {
 	t.quiet = quiet
 	if l.Format == formatJSON {
-		t.records = l.logger(t.err)
+		t.records = l.newLogger(t.err)
 	}
 	return t
 }
@@ -44,8 +44,8 @@ func (t terminal) sayf(format string, args ...any) {
 	}
 }
 
-// fail writes why the command failed, and below it what helps.
-func (t terminal) fail(message string, code int, more ...string) {
+// printError writes why the command failed, and below it what helps.
+func (t terminal) printError(message string, code int, more ...string) {
 	if t.records == nil {
 		fmt.Fprintln(t.err, strings.Join(append([]string{"koine: " + message}, more...), "\n"))
 		return
@@ -57,8 +57,8 @@ func (t terminal) fail(message string, code int, more ...string) {
 	t.records.Error(message, attributes...)
 }
 
-// interactive tells whether a person watches err.
-func (t terminal) interactive() bool { return t.records == nil && !t.quiet && isTerminal(t.err) }
+// isInteractive tells whether a person watches err.
+func (t terminal) isInteractive() bool { return t.records == nil && !t.quiet && isTerminal(t.err) }
 
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)

@@ -43,9 +43,9 @@ const (
 	maxShare            = 1_000_000_000
 )
 
-// shares are how many statements one agent may back, and how many graphs it may
+// principalQuotas are how many statements one agent may back, and how many graphs it may
 // create; 0 is no bound.
-func (f throttleFlags) shares(open bool) (statements, graphs uint64, err error) {
+func (f throttleFlags) principalQuotas(open bool) (statements, graphs uint64, err error) {
 	if !open {
 		statements, graphs = principalStatements, principalGraphs
 	}
@@ -65,9 +65,9 @@ func (f throttleFlags) shares(open bool) (statements, graphs uint64, err error) 
 	return statements, graphs, nil
 }
 
-// throttle makes the limits; open says that the server is in open mode, where
+// newThrottle makes the limits; open says that the server is in open mode, where
 // they are all off unless said. What they refuse is counted and noted.
-func (f throttleFlags) throttle(open bool, streams int, counters *httpd.Counters, trail *audit.Trail) (*throttle.Throttle, error) {
+func (f throttleFlags) newThrottle(open bool, streams int, counters *httpd.Counters, trail *audit.Trail) (*throttle.Throttle, error) {
 	o := throttle.Options{Principal: principalLimits, Address: addressLimits}
 	if open {
 		o = throttle.Options{}

@@ -150,7 +150,7 @@ func TestSharesThatMayBeSaid(t *testing.T) {
 		{nil, true, 0, 0, true}, {nil, false, principalStatements, principalGraphs, true}, {said(0), false, 0, 0, true}, {said(7), true, 7, 7, true},
 		{said(maxShare), false, maxShare, maxShare, true}, {said(maxShare + 1), false, 0, 0, false}, {said(-1), false, 0, 0, false},
 	} {
-		statements, graphs, err := throttleFlags{PrincipalStatements: row.flag, PrincipalGraphs: row.flag}.shares(row.open)
+		statements, graphs, err := throttleFlags{PrincipalStatements: row.flag, PrincipalGraphs: row.flag}.principalQuotas(row.open)
 		if statements != row.statements || graphs != row.graphs || (err == nil) != row.ok {
 			t.Errorf("%+v: got %d, %d, %v", row, statements, graphs, err)
 		}

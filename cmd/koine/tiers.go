@@ -41,8 +41,8 @@ var tierBounds = []tierBound{
 	{"bytes", channels.MaxMessageBytes, func(t *channels.Tier) *int { return &t.MessageBytes }},
 }
 
-// tiers adds what the flags say to options of channels.
-func (f tierFlags) tiers(o channels.Options) (channels.Options, error) {
+// applyTiers adds what the flags say to options of channels.
+func (f tierFlags) applyTiers(o channels.Options) (channels.Options, error) {
 	if len(f.Tier) > maxTiers {
 		return o, usageError{fmt.Errorf("--tier: at most %d roles have one", maxTiers)}
 	}

@@ -13,7 +13,7 @@ import (
 func TestTierFlag(t *testing.T) {
 	o, err := tierFlags{map[string]string{
 		"*": "free", "partner": "standard", "root": "unlimited", "batch": "messages:6000,channels:1000000", "lab": " standard , channels:0, bytes:262144,streams:1000000 ",
-	}}.tiers(channels.Options{MaxMembers: 7})
+	}}.applyTiers(channels.Options{MaxMembers: 7})
 	want := map[string]channels.Tier{
 		"partner": channels.Standard, "root": channels.Unlimited, "batch": {Name: "batch", MessagesPerMinute: 6000, Channels: 1_000_000},
 		"lab": {Name: "lab", MessagesPerMinute: 600, Streams: 1_000_000, MessageBytes: 262144},
@@ -21,17 +21,17 @@ func TestTierFlag(t *testing.T) {
 	if err != nil || o.MaxMembers != 7 || o.Tier != channels.Free || !maps.Equal(o.Tiers, want) {
 		t.Errorf("got %+v, %v", o, err)
 	}
-	if o, err = (tierFlags{}).tiers(channels.Options{}); err != nil || o.Tier != (channels.Tier{}) || len(o.Tiers) != 0 {
+	if o, err = (tierFlags{}).applyTiers(channels.Options{}); err != nil || o.Tier != (channels.Tier{}) || len(o.Tiers) != 0 {
 		t.Errorf("without any: %+v, %v", o, err)
 	}
-	if o, err = (tierFlags{map[string]string{"*": "messages:5"}}).tiers(channels.Options{}); err != nil || o.Tier != (channels.Tier{Name: "default", MessagesPerMinute: 5}) {
+	if o, err = (tierFlags{map[string]string{"*": "messages:5"}}).applyTiers(channels.Options{}); err != nil || o.Tier != (channels.Tier{Name: "default", MessagesPerMinute: 5}) {
 		t.Errorf("everybody's: %+v, %v", o, err)
 	}
 	long, many := strings.Repeat("x", channels.MaxRoleRunes+1), map[string]string{}
 	for n := range maxTiers {
 		many[fmt.Sprint(n)] = "free"
 	}
-	if _, err := (tierFlags{many}).tiers(channels.Options{}); err != nil {
+	if _, err := (tierFlags{many}).applyTiers(channels.Options{}); err != nil {
 		t.Errorf("as many as there may be: %v", err)
 	}
 	many["more"] = "free"
@@ -53,7 +53,7 @@ func TestTierFlag(t *testing.T) {
 		{map[string]string{long: "free"}, "a role is a text"},
 		{many, "at most 1000 roles"},
 	} {
-		if _, err := (tierFlags{row.flags}).tiers(channels.Options{}); err == nil || !strings.Contains(err.Error(), row.want) || exitCode(err) != exitUsage {
+		if _, err := (tierFlags{row.flags}).applyTiers(channels.Options{}); err == nil || !strings.Contains(err.Error(), row.want) || exitCode(err) != exitUsage {
 			t.Errorf("%.80v: got %v, want %s", row.flags, err, row.want)
 		}
 	}

@@ -14,7 +14,7 @@ type tlsFlags struct {
 	TLSKey  string `help:"The certificate's key." name:"tls-key" placeholder:"FILE" type:"path"`
 }
 
-func (f tlsFlags) certificate(log *slog.Logger) (*httpd.Certificate, error) {
+func (f tlsFlags) openCertificate(log *slog.Logger) (*httpd.Certificate, error) {
 	switch {
 	case f.TLSCert == "" && f.TLSKey == "":
 		return nil, nil
@@ -24,8 +24,8 @@ func (f tlsFlags) certificate(log *slog.Logger) (*httpd.Certificate, error) {
 	return httpd.LoadCertificate(f.TLSCert, f.TLSKey, log)
 }
 
-// scheme is how addresses of the server begin.
-func (f tlsFlags) scheme() string {
+// urlPrefix is how addresses of the server begin.
+func (f tlsFlags) urlPrefix() string {
 	if f.TLSCert != "" {
 		return "https://"
 	}

@@ -20,9 +20,9 @@ type tracingFlags struct {
 // tracingCloseTime bounds how long the last spans may take to be sent.
 const tracingCloseTime = 5 * time.Second
 
-// tracing starts to send traces; nil if nobody asked for them. stop sends what
+// startTracing starts to send traces; nil if nobody asked for them. stop sends what
 // waits.
-func (f tracingFlags) tracing(ctx context.Context, log *slog.Logger) (t *tracing.Tracing, stop func(), err error) {
+func (f tracingFlags) startTracing(ctx context.Context, log *slog.Logger) (t *tracing.Tracing, stop func(), err error) {
 	asked := f.OTLPEndpoint != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 	if !asked || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, func() {}, nil

@@ -127,7 +127,7 @@ func TestStreamTokensAreTracedNowhere(t *testing.T) {
 		{"GET", "/changes", tokens[0], http.StatusOK}, {"GET", "/changes", tokens[0], http.StatusUnauthorized}, {"GET", "/changes", "x" + tokens[1], http.StatusUnauthorized},
 		{"GET", "/data", tokens[1], http.StatusUnauthorized}, {"POST", "/changes", tokens[2], http.StatusUnauthorized},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
 		r, err := http.NewRequestWithContext(ctx, x.method, k.url+x.path+"?streamToken="+x.token, nil)
 		if err != nil {
 			t.Fatal(err)

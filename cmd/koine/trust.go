@@ -32,24 +32,24 @@ type trust struct {
 	presence    *presence.Tracker
 }
 
-// trust reads the rules and what the flags say. Nothing of a store is known before
+// newTrust reads the rules and what the flags say. Nothing of a store is known before
 // load.
-func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
-	_, graphs, err := c.shares(!who.known())
+func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error) {
+	_, graphs, err := c.principalQuotas(!who.requiresCredentials())
 	if err != nil {
 		return nil, err
 	}
-	policies, err := c.policies(int(graphs))
+	policies, err := c.newPolicies(int(graphs))
 	if err != nil {
 		return nil, err
 	}
-	reviews := review.New(review.Options{CurrentRights: who.standing()})
-	options, err := c.tiers(channels.Options{Agents: who.eachAgent, WithdrawProposal: reviews.WithdrawIn})
+	reviews := review.New(review.Options{CurrentRights: who.currentRights()})
+	options, err := c.applyTiers(channels.Options{Agents: who.eachAgent, WithdrawProposal: reviews.WithdrawIn})
 	if err != nil {
 		return nil, err
 	}
 	conversations := channels.New(options)
-	file, err := c.rules(log, conversations)
+	file, err := c.openRules(log, conversations)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +60,8 @@ func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
 	}, nil
 }
 
-// configure makes all of it part of a store that is about to be opened.
-func (t *trust) configure(o *kg.Options) {
+// configureStore makes all of it part of a store that is about to be opened.
+func (t *trust) configureStore(o *kg.Options) {
 	o.Access, o.Verifier = t.policies, t.shapes
 	if t.rules != nil {
 		o.Access, o.AdmitRead, o.RulesVersion = ruledAccess{t.policies, t.rules}, t.admitRead, t.rules.Reloads
@@ -70,7 +70,7 @@ func (t *trust) configure(o *kg.Options) {
 	o.Access, o.Holder = push.NewGuard(tasks.NewGuard(t.channels.Guard(t.reviews.Guard(o.Access)))), t.reviews
 	o.Distrust = t.quarantines
 	o.OnSystemChange = func(c *kg.Commit) {
-		t.who.follow(c)
+		t.who.applyCommit(c)
 		t.policies.Follow(c)
 		t.shapes.Follow(c)
 		t.reviews.Follow(c)
@@ -90,8 +90,8 @@ func (t *trust) configure(o *kg.Options) {
 	}
 }
 
-// load reads what an opened store says of it.
-func (t *trust) load(ctx context.Context, store *kg.Store) error {
+// loadState reads what an opened store says of it.
+func (t *trust) loadState(ctx context.Context, store *kg.Store) error {
 	if err := t.who.load(ctx, store); err != nil {
 		return err
 	}

@@ -72,14 +72,16 @@ Example (with koine serve --demo):
 }
 
 // Run asserts it.
-func (c *addStatement) Run(ctx context.Context, t terminal) error { return c.run(ctx, t, "add") }
+func (c *addStatement) Run(ctx context.Context, t terminal) error { return c.sendPatch(ctx, t, "add") }
 
 // Run removes it.
-func (c *removeStatement) Run(ctx context.Context, t terminal) error { return c.run(ctx, t, "remove") }
+func (c *removeStatement) Run(ctx context.Context, t terminal) error {
+	return c.sendPatch(ctx, t, "remove")
+}
 
 // Run puts it in the place of others.
 func (c *replaceStatement) Run(ctx context.Context, t terminal) error {
-	return c.run(ctx, t, "replace")
+	return c.sendPatch(ctx, t, "replace")
 }
 
 // statementUpdate is an update of one statement.
@@ -96,9 +98,9 @@ type statementUpdate struct {
 	Source    string  `help:"With remove: withdraw only this agent's assertion; without, everybody's go. Otherwise: whose assertion it is." placeholder:"AGENT"`
 }
 
-func (c *statementUpdate) run(ctx context.Context, t terminal, op string) error {
+func (c *statementUpdate) sendPatch(ctx context.Context, t terminal, op string) error {
 	patch := client.Patch{Op: op, Statement: client.Statement{
-		Subject: client.Resource(c.Subject), Predicate: client.Resource(c.Predicate), Object: c.object(), Graph: c.Graph,
+		Subject: client.Resource(c.Subject), Predicate: client.Resource(c.Predicate), Object: c.objectNode(), Graph: c.Graph,
 	}}
 	if c.Certainty != -1 {
 		patch = patch.Certain(c.Certainty)
@@ -106,13 +108,13 @@ func (c *statementUpdate) run(ctx context.Context, t terminal, op string) error 
 	if c.Source != "" {
 		patch = patch.From(c.Source)
 	}
-	return c.send(ctx, t, []client.Patch{patch})
+	return c.sendPatches(ctx, t, []client.Patch{patch})
 }
 
 // looksLikeID matches absolute IRIs and prefix:name, which hold no white space.
 var looksLikeID = regexp.MustCompile(`^(<[^<>\s]+>|_:[^\s]+|[A-Za-z][A-Za-z0-9+._-]*:[^\s]+)$`)
 
-func (c *statementUpdate) object() client.Node {
+func (c *statementUpdate) objectNode() client.Node {
 	o := client.Node{Type: c.Type, Language: c.Language}
 	switch raw := json.RawMessage(c.Object); {
 	case !c.Text && c.Language == "" && looksLikeID.MatchString(c.Object) && !strings.HasPrefix(c.Type, "xsd:"):
@@ -141,7 +143,7 @@ func (c *applyUpdate) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.send(ctx, t, patches)
+	return c.sendPatches(ctx, t, patches)
 }
 
 // patchesIn are those of a document, which go to the server as they are.
@@ -162,9 +164,9 @@ func patchesIn(document []byte) (patches []client.Patch, err error) {
 	return patches, nil
 }
 
-// send makes the update and says what came of it.
-func (c *updateFlags) send(ctx context.Context, t terminal, patches []client.Patch) error {
-	server, err := c.open(ctx)
+// sendPatches makes the update and says what came of it.
+func (c *updateFlags) sendPatches(ctx context.Context, t terminal, patches []client.Patch) error {
+	server, err := c.openClient(ctx)
 	if err != nil {
 		return err
 	}

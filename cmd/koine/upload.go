@@ -20,9 +20,9 @@ import (
 	"koine/kg"
 )
 
-// upload loads the files through a server.
-func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source) error {
-	registry, err := c.registry()
+// uploadFiles loads the files through a server.
+func (c *loadCommand) uploadFiles(ctx context.Context, t terminal, sources []*source) error {
+	registry, err := c.builtinPrefixes()
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 	}
 	query := url.Values{"graph": {"default"}}
 	if c.Graph != "" {
-		query.Set("graph", expand(registry, c.Graph))
+		query.Set("graph", expandPrefix(registry, c.Graph))
 	}
 	if c.FixIRIs {
 		return usageError{errors.New("--fix-iris is for --data: a server takes IRIs as they are, or refuses them")}
@@ -47,7 +47,7 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 	if c.Assertions {
 		query.Set("assertions", "rdf")
 	}
-	server, err := c.server().openForLong(ctx)
+	server, err := c.onServer().openUnbounded(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 		if c.Replace != "" {
 			continue
 		}
-		query.Set("justification", justification(c.Why, s.name))
-		if err := c.send(ctx, t, server, http.MethodPost, s, query); err != nil {
+		query.Set("justification", expandWhy(c.Why, s.name))
+		if err := c.sendFile(ctx, t, server, http.MethodPost, s, query); err != nil {
 			return interruptedWith(fmt.Errorf("%s: %w", s.name, err), fmt.Sprintf("in %s: %s loaded before it, and a part of it may be; sending it again adds what is missing", s.name, filesText(i)))
 		}
 	}
@@ -85,12 +85,12 @@ func filesText(n int) string {
 // registerDeclared registers the prefixes of a file with the server.
 func (c *loadCommand) registerDeclared(ctx context.Context, t terminal, s *source) error {
 	declared := map[string]string{}
-	o := c.options(s)
+	o := c.readOptions(s)
 	o.Prefix = func(name, namespace string) { declared[name] = namespace }
 	if _, err := s.survey(ctx, t, o, nil); err != nil || len(declared) == 0 {
 		return err
 	}
-	server, err := c.server().open(ctx)
+	server, err := c.onServer().openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *loadCommand) registerDeclared(ctx context.Context, t terminal, s *sourc
 	for _, p := range answer.Vocabulary.Prefixes {
 		kept[p.Name] = p.Namespace
 	}
-	keepDeclared(t, s.name, declared, kept, func(prefixes map[string]string) error {
+	registerDeclaredPrefixes(t, s.name, declared, kept, func(prefixes map[string]string) error {
 		for _, name := range slices.Sorted(maps.Keys(prefixes)) {
 			if err := registerOn(ctx, server, name, prefixes[name], false); err != nil {
 				return err
@@ -115,17 +115,17 @@ func (c *loadCommand) registerDeclared(ctx context.Context, t terminal, s *sourc
 	return nil
 }
 
-// expand writes a prefix of the command line out; the server knows its own.
-func expand(registry *kg.Prefixes, text string) string {
+// expandPrefix writes a prefix of the command line out; the server knows its own.
+func expandPrefix(registry *kg.Prefixes, text string) string {
 	if iri, err := registry.Resource(text); err == nil {
 		return iri.Name()
 	}
 	return text
 }
 
-// send sends a file as it is.
-func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Client, method string, s *source, query url.Values) error {
-	raw, err := s.raw(t, "sending "+s.name)
+// sendFile sends a file as it is.
+func (c *loadCommand) sendFile(ctx context.Context, t terminal, server *client.Client, method string, s *source, query url.Values) error {
+	raw, err := s.openRaw(t, "sending "+s.name)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Clien
 	stop := s.progress.tellServerWorks(s.name)
 	response, err := server.Do(ctx, method, "/data?"+query.Encode(), header, in)
 	stop()
-	s.progress.done()
+	s.progress.finish()
 	if err != nil {
 		return err
 	}
@@ -149,26 +149,26 @@ func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Clien
 	if err != nil {
 		return err
 	}
-	report.tell(t)
+	report.printReport(t)
 	if a := report.Restored; a != nil {
 		done := assertions.RestoreReport{Statements: a.Statements, Assertions: a.Assertions, Changed: report.Statements, Revision: report.Revision}
-		sayRestored(t, s.name, report.Rejected, done, a.Unasserted, time.Since(began))
+		printRestored(t, s.name, report.Rejected, done, a.Unasserted, time.Since(began))
 	} else if method == http.MethodPut {
 		t.sayf("%s", replacedText(report.Quads, report.Statements, report.Removed, report.Revision, time.Since(began)))
 	} else {
-		sayLoaded(t, s.name, rdf.Summary{Quads: report.Quads, Rejected: report.Rejected}, report.Statements, report.Revision, time.Since(began))
+		printLoaded(t, s.name, rdf.Summary{Quads: report.Quads, Rejected: report.Rejected}, report.Statements, report.Revision, time.Since(began))
 	}
-	left := leftOut{entries: report.Dropped}
+	left := droppedEntries{entries: report.Dropped}
 	if len(report.Remarks) > 0 {
 		left.first = report.Remarks[0]
 	}
-	left.say(t, s.name)
-	sayUnknown(t, s.name, report.UnknownNames)
+	left.printSummary(t, s.name)
+	warnUnknown(t, s.name, report.UnknownNames)
 	return nil
 }
 
-// uploaded is a server's answer to a document.
-type uploaded struct {
+// uploadReport is a server's answer to a document.
+type uploadReport struct {
 	Quads, Statements, Removed, Rejected, Dropped uint64
 
 	Revision        kg.Revision
@@ -180,7 +180,7 @@ type uploaded struct {
 
 // readReport reads the answer and closes it. A document without statements may be
 // answered by headers alone.
-func readReport(response *http.Response) (report uploaded, err error) {
+func readReport(response *http.Response) (report uploadReport, err error) {
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNoContent {
 		return report, nil
@@ -191,8 +191,8 @@ func readReport(response *http.Response) (report uploaded, err error) {
 	return report, nil
 }
 
-// tell says what came of the document beside its statements.
-func (r *uploaded) tell(t terminal) {
+// printReport says what came of the document beside its statements.
+func (r *uploadReport) printReport(t terminal) {
 	for _, e := range r.Errors {
 		t.sayf("skipped: %s", e)
 	}

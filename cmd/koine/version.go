@@ -68,8 +68,8 @@ func (b build) String() string {
 	return fmt.Sprintf("koine %s (commit %s, date %s, %s, %s/%s)", b.Version, cmp.Or(b.Commit, "unknown"), cmp.Or(b.Date, "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// labels are those of the metric koine_build_info.
-func (b build) labels() map[string]string {
+// metricLabels are those of the metric koine_build_info.
+func (b build) metricLabels() map[string]string {
 	return map[string]string{"version": b.Version, "commit": b.Commit, "date": b.Date, "goversion": runtime.Version()}
 }
 

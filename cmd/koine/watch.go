@@ -54,7 +54,7 @@ const allChanges = `subscription Watch($where: StatementFilter) { statementChang
 
 // Run prints events until it is interrupted or has seen enough.
 func (c *watchCommand) Run(ctx context.Context, t terminal) error {
-	if err := c.check(); err != nil {
+	if err := c.checkFlags(); err != nil {
 		return usageError{err}
 	}
 	server, err := c.openStream(ctx, t)
@@ -62,11 +62,11 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	position, seen := "", 0
-	subscription := c.subscription()
+	subscription := c.newSubscription()
 	if err := c.addShown(ctx, server, &subscription); err != nil {
 		return err
 	}
-	if err := c.begin(ctx, t, server); err != nil {
+	if err := c.beginOutput(ctx, t, server); err != nil {
 		return err
 	}
 	subscription.OnPosition = func(from string) { position = from }
@@ -77,7 +77,7 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 	}
 	for change, err := range server.Subscribe(ctx, subscription) {
 		if err != nil {
-			return c.ended(ctx, t, position, err)
+			return c.endedError(ctx, t, position, err)
 		}
 		if change.Op == client.OpResync {
 			if err := c.printResync(t, nil); err != nil {
@@ -85,7 +85,7 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 			}
 			continue
 		}
-		printed, err := c.print(t, change.Raw)
+		printed, err := c.printEvent(t, change.Raw)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 			seen++
 		}
 		if c.Count > 0 && seen >= c.Count {
-			sayGoOn(t, cmp.Or(change.Metadata.Position, position))
+			printResume(t, cmp.Or(change.Metadata.Position, position))
 			return nil
 		}
 	}
@@ -126,9 +126,9 @@ func (c *watchCommand) printResync(t terminal, replaced *client.Change) error {
 	return nil
 }
 
-// begin gets what the lines need: the prefixes, or the header of CSV. That of rows comes
+// beginOutput gets what the lines need: the prefixes, or the header of CSV. That of rows comes
 // with the first of them, which has their columns.
-func (c *watchCommand) begin(ctx context.Context, t terminal, server *client.Client) (err error) {
+func (c *watchCommand) beginOutput(ctx context.Context, t terminal, server *client.Client) (err error) {
 	if err := warnOfNames(ctx, t, server, append([]string{c.Subject, c.Predicate, c.Entity}, slices.DeleteFunc(slices.Clone(c.Graph), isDefaultGraph)...)...); err != nil {
 		return err
 	}
@@ -144,40 +144,40 @@ func (c *watchCommand) begin(ctx context.Context, t terminal, server *client.Cli
 	return err
 }
 
-func (c *watchCommand) ended(ctx context.Context, t terminal, position string, err error) error {
-	sayGoOn(t, position)
+func (c *watchCommand) endedError(ctx context.Context, t terminal, position string, err error) error {
+	printResume(t, position)
 	if ctx.Err() != nil {
 		return nil // Ctrl-C is how one ends it
 	}
-	return c.lost(err)
+	return c.streamError(err)
 }
 
-// sayGoOn tells where to go on. Within a snapshot that is nowhere: it begins again.
-func sayGoOn(t terminal, position string) {
+// printResume tells where to go on. Within a snapshot that is nowhere: it begins again.
+func printResume(t terminal, position string) {
 	if position != "" {
 		t.sayf("Go on with --from %s", position)
 	}
 }
 
-func (c *watchCommand) subscription() client.Subscription {
-	s := client.Subscription{Query: c.Subscription, From: c.From, Variables: variables(c.Var)}
+func (c *watchCommand) newSubscription() client.Subscription {
+	s := client.Subscription{Query: c.Subscription, From: c.From, Variables: parseVariables(c.Var)}
 	switch {
 	case c.Entity != "":
 		s.Query = entityChanges
 		if c.From == client.Snapshot {
-			s.Query = entityStanding
+			s.Query = entitySnapshotSubscription
 			s.Variables["far"] = c.Depth > 0
 		}
 		s.Variables["iri"], s.Variables["depth"] = c.Entity, c.Depth
 	case c.Subscription == "":
 		s.Query = allChanges
-		s.Variables["where"] = c.where()
+		s.Variables["where"] = c.filterInput()
 	}
 	return s
 }
 
-// check refuses flags that do not go together.
-func (c *watchCommand) check() error {
+// checkFlags refuses flags that do not go together.
+func (c *watchCommand) checkFlags() error {
 	statements := c.Subject != "" || c.Predicate != "" || len(c.Graph) > 0
 	switch {
 	case c.Subscription != "" && (statements || c.Entity != ""):
@@ -190,7 +190,7 @@ func (c *watchCommand) check() error {
 	return nil
 }
 
-func (c *watchCommand) where() map[string]any {
+func (c *watchCommand) filterInput() map[string]any {
 	where := map[string]any{}
 	if c.Subject != "" {
 		where["subject"] = map[string]any{"eq": c.Subject}
@@ -248,10 +248,10 @@ type node struct {
 	Language string          `json:"language"`
 }
 
-func (n node) String() string { return n.text(nil) }
+func (n node) String() string { return n.shortText(nil) }
 
-// text is the node with its IRI shortened.
-func (n node) text(s shortener) string {
+// shortText is the node with its IRI shortened.
+func (n node) shortText(s shortener) string {
 	switch {
 	case n.ID != "":
 		return s.shorten(n.ID)
@@ -261,9 +261,9 @@ func (n node) text(s shortener) string {
 	return string(n.Value)
 }
 
-// print prints an event, and reports whether it had something to show: of a commit, the
+// printEvent prints an event, and reports whether it had something to show: of a commit, the
 // rows of a pattern come with the last of its statements.
-func (c *watchCommand) print(t terminal, result json.RawMessage) (printed bool, err error) {
+func (c *watchCommand) printEvent(t terminal, result json.RawMessage) (printed bool, err error) {
 	if c.JSON {
 		return true, printJSON(t.out, result, true)
 	}
@@ -281,39 +281,39 @@ func (c *watchCommand) print(t terminal, result json.RawMessage) (printed bool, 
 		return c.printShown(t, &e)
 	}
 	if e.Metadata.Snapshot && e.Metadata.Source == "" { // an entity, not a statement
-		return true, c.printStanding(t, &e)
+		return true, c.printEntitySnapshot(t, &e)
 	}
 	return true, c.printChange(t, &e)
 }
 
-// printStanding prints the statements of an entity, of --entity. Of a subscription of
+// printEntitySnapshot prints the statements of an entity, of --entity. Of a subscription of
 // one's own it prints nothing: that is for JSON.
-func (c *watchCommand) printStanding(t terminal, e *change) error {
+func (c *watchCommand) printEntitySnapshot(t terminal, e *change) error {
 	raw := e.Metadata.Data["entityChanged"]
 	if c.Entity == "" || isNull(raw) {
 		return nil
 	}
-	var s standing
+	var s entitySnapshot
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return fmt.Errorf("the server's event: %w", err)
 	}
-	return s.print(c, t)
+	return s.printSnapshot(c, t)
 }
 
 // printChange writes a change as a line for people, or as a row of CSV.
 func (c *watchCommand) printChange(t terminal, e *change) error {
 	if c.CSV {
-		return writeRow(t.out, e.cells())
+		return writeRow(t.out, e.csvCells())
 	}
-	_, err := fmt.Fprintln(t.out, t.paint(changeColors[e.sign()], e.line(c.short)))
+	_, err := fmt.Fprintln(t.out, t.colorize(changeColors[e.lineSign()], e.lineText(c.short)))
 	return err
 }
 
 // changeColumns are the columns of CSV.
 var changeColumns = []string{"op", "revision", "time", "subject", "predicate", "object", "graph", "certainty", "source", "actor", "justification"}
 
-// cells are those of changeColumns, with whole IRIs.
-func (e *change) cells() []string {
+// csvCells are those of changeColumns, with whole IRIs.
+func (e *change) csvCells() []string {
 	m, s := &e.Metadata, &e.Statement
 	op, certainty := e.Op, ""
 	if m.Snapshot {
@@ -322,19 +322,19 @@ func (e *change) cells() []string {
 	if s.Certainty != nil {
 		certainty = strconv.FormatFloat(*s.Certainty, 'g', -1, 64)
 	}
-	return []string{op, strconv.FormatUint(m.Revision, 10), e.at(), s.Subject.String(), s.Predicate.String(), s.Object.String(), s.Graph, certainty, m.Source, m.Actor, m.Justification}
+	return []string{op, strconv.FormatUint(m.Revision, 10), e.timeText(), s.Subject.String(), s.Predicate.String(), s.Object.String(), s.Graph, certainty, m.Source, m.Actor, m.Justification}
 }
 
-// at is when it was, as CSV has it.
-func (e *change) at() string {
+// timeText is when it was, as CSV has it.
+func (e *change) timeText() string {
 	if e.Timestamp.IsZero() {
 		return ""
 	}
 	return e.Timestamp.UTC().Format(time.RFC3339Nano)
 }
 
-// sign is how a line begins.
-func (e *change) sign() string {
+// lineSign is how a line begins.
+func (e *change) lineSign() string {
 	if e.Metadata.Snapshot {
 		return "="
 	}
@@ -343,11 +343,11 @@ func (e *change) sign() string {
 
 var changeColors = map[string]string{"+": green, "-": red, "~": yellow, "=": ""}
 
-// line is the change for people: what, whose, by whom, and why.
-func (e *change) line(short shortener) string {
+// lineText is the change for people: what, whose, by whom, and why.
+func (e *change) lineText(short shortener) string {
 	m, s := &e.Metadata, &e.Statement
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d  %s  %s  %s", e.sign(), m.Revision, s.Subject.text(short), s.Predicate.text(short), s.Object.text(short))
+	fmt.Fprintf(&b, "%s %d  %s  %s  %s", e.lineSign(), m.Revision, s.Subject.shortText(short), s.Predicate.shortText(short), s.Object.shortText(short))
 	if s.Graph != "" {
 		fmt.Fprintf(&b, "  in %s", short.shorten(s.Graph))
 	}
@@ -365,7 +365,7 @@ func (e *change) line(short shortener) string {
 	default:
 		fmt.Fprintf(&b, "  by %s", m.Source)
 	}
-	b.WriteString(gone(m.Previous, short))
+	b.WriteString(removedText(m.Previous, short))
 	if m.Justification != "" {
 		fmt.Fprintf(&b, "  (%s)", m.Justification)
 	}
@@ -377,18 +377,18 @@ func (e *change) line(short shortener) string {
 func (c *watchCommand) printReplaced(t terminal, e *change) error {
 	switch {
 	case c.CSV && c.shown != nil:
-		t.sayf("%s", e.replaced(c.short))
+		t.sayf("%s", e.replacedText(c.short))
 		return nil
 	case c.CSV:
 		m := &e.Metadata
-		return writeRow(t.out, []string{e.Op, strconv.FormatUint(m.Revision, 10), e.at(), "", "", "", e.Graph, "", "", m.Actor, m.Justification})
+		return writeRow(t.out, []string{e.Op, strconv.FormatUint(m.Revision, 10), e.timeText(), "", "", "", e.Graph, "", "", m.Actor, m.Justification})
 	}
-	_, err := fmt.Fprintln(t.out, t.paint(yellow, e.replaced(c.short)))
+	_, err := fmt.Fprintln(t.out, t.colorize(yellow, e.replacedText(c.short)))
 	return err
 }
 
-// replaced is the line of a graph that was replaced.
-func (e *change) replaced(short shortener) string {
+// replacedText is the line of a graph that was replaced.
+func (e *change) replacedText(short shortener) string {
 	m := &e.Metadata
 	var b strings.Builder
 	fmt.Fprintf(&b, "! %d  %s was replaced as a whole", m.Revision, graphText(e.Graph, short))
@@ -413,22 +413,22 @@ func graphText(name string, short shortener) string {
 	return short.shorten(name)
 }
 
-// maxGoneTold bounds how many of the statements that a replace took away a
+// maxRemovedShown bounds how many of the statements that a replace took away a
 // line names.
-const maxGoneTold = 3
+const maxRemovedShown = 3
 
-// gone says what a replace took away: an object, how certain, and whose.
-func gone(previous []changed, short shortener) string {
+// removedText says what a replace took away: an object, how certain, and whose.
+func removedText(previous []changed, short shortener) string {
 	var b strings.Builder
-	for i, p := range previous[:min(len(previous), maxGoneTold)] {
+	for i, p := range previous[:min(len(previous), maxRemovedShown)] {
 		b.WriteString([]string{"  in place of ", ", "}[min(i, 1)])
-		b.WriteString(p.Object.text(short))
+		b.WriteString(p.Object.shortText(short))
 		if p.Certainty != nil {
 			fmt.Fprintf(&b, " %g", *p.Certainty)
 		}
 		fmt.Fprintf(&b, " of %s", p.Source)
 	}
-	if more := len(previous) - maxGoneTold; more > 0 {
+	if more := len(previous) - maxRemovedShown; more > 0 {
 		fmt.Fprintf(&b, " and %d more", more)
 	}
 	return b.String()

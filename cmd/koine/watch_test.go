@@ -40,7 +40,7 @@ func TestChangeLine(t *testing.T) {
 		e := change{Op: c.op, Statement: changed{Subject: node{ID: "urn:s"}, Predicate: node{ID: "urn:p"}, Object: node{Value: []byte("2")}}}
 		m := &e.Metadata
 		m.Revision, m.Actor, m.Source, m.Previous, m.StatementRemains = 7, c.actor, "agent://s", c.previous, c.remains
-		if got := e.line(nil); got != c.want {
+		if got := e.lineText(nil); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
@@ -55,12 +55,12 @@ func TestStoodLine(t *testing.T) {
 		`{"source": "agent://a", "certainty": 0.7, "revision": 3}, {"source": "agent://b", "certainty": 0.5, "revision": 9}`: "= 9  urn:s  urn:p  2  0.7  by agent://a",
 		`{"source": "agent://a", "certainty": 0, "revision": 9}`:                                                             "= 9  urn:s  urn:p  2  0  by agent://a",
 	} {
-		var s stood
+		var s snapshotStatement
 		text := `{"subject": {"id": "urn:s"}, "predicate": "urn:p", "object": {"value": 2}, "graph": null, "revision": 9, "assertions": [` + list + `]}`
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.change().line(nil); got != want {
+		if got := s.strongestChange().lineText(nil); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

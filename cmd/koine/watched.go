@@ -38,9 +38,9 @@ func shownOf(subscription string) *shownFields {
 	return nil
 }
 
-// withShown adds to a subscription what watch shows of its events. One that has nothing
+// addShownFields adds to a subscription what watch shows of its events. One that has nothing
 // to add, or cannot be read here, stays as it is: the server says what is wrong with it.
-func withShown(text string) (asked string, shown *shownFields) {
+func addShownFields(text string) (asked string, shown *shownFields) {
 	document, err := parser.ParseQuery(&ast.Source{Input: text})
 	if err != nil || len(document.Operations) != 1 {
 		return text, nil
@@ -69,7 +69,7 @@ func withShown(text string) (asked string, shown *shownFields) {
 // addShown has a subscription select what is shown of it. A server that executes trusted
 // documents only does not take it: there the statements are shown, as of others.
 func (c *watchCommand) addShown(ctx context.Context, server *client.Client, s *client.Subscription) error {
-	asked, shown := withShown(s.Query)
+	asked, shown := addShownFields(s.Query)
 	if c.JSON || shown == nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ var (
 func (c *watchCommand) printRow(t terminal, e *change, sign, op string, columns []string, values []json.RawMessage) error {
 	m := &e.Metadata
 	if c.CSV {
-		cells := []string{op, strconv.FormatUint(m.Revision, 10), e.at()}
+		cells := []string{op, strconv.FormatUint(m.Revision, 10), e.timeText()}
 		for _, v := range values {
 			cells = append(cells, leafText(v))
 		}
@@ -165,7 +165,7 @@ func (c *watchCommand) printRow(t terminal, e *change, sign, op string, columns 
 	if m.Justification != "" {
 		fmt.Fprintf(&b, "  (%s)", onLine(m.Justification))
 	}
-	_, err := fmt.Fprintln(t.out, t.paint(changeColors[sign], b.String()))
+	_, err := fmt.Fprintln(t.out, t.colorize(changeColors[sign], b.String()))
 	return err
 }
 
@@ -183,7 +183,7 @@ func rowValue(value json.RawMessage, short shortener) string {
 
 // printMessage prints a message, as koine channel does, with its channel.
 func (c *watchCommand) printMessage(t terminal, from *graphQLMessage) error {
-	m, err := from.message()
+	m, err := from.clientMessage()
 	if err != nil {
 		return err
 	}

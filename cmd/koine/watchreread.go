@@ -9,8 +9,8 @@ import (
 	"koine/client"
 )
 
-// graphStanding reads what stands in a graph, as a snapshot of allChanges tells it.
-const graphStanding = `query Watch($where: StatementFilter, $view: ViewInput!, $first: Int!, $after: Cursor) {
+// graphSnapshotQuery reads what stands in a graph, as a snapshot of allChanges tells it.
+const graphSnapshotQuery = `query Watch($where: StatementFilter, $view: ViewInput!, $first: Int!, $after: Cursor) {
   statements(where: $where, view: $view, first: $first, after: $after) {
     nodes {
       subject { id: iri } predicate object { ... on Entity { id: iri } ... on Literal { value language } } graph revision
@@ -24,20 +24,20 @@ const graphStanding = `query Watch($where: StatementFilter, $view: ViewInput!, $
 // the subscription tells next comes behind it.
 func (c *watchCommand) rereadGraph(ctx context.Context, t terminal, server *client.Client, replaced *client.Change) error {
 	variables := map[string]any{
-		"where": c.where(), "first": maxPage,
-		"view": map[string]any{"at": strconv.FormatUint(replaced.Metadata.Revision, 10), "graphs": []any{orNull(replaced.Graph)}},
+		"where": c.filterInput(), "first": maxPage,
+		"view": map[string]any{"at": strconv.FormatUint(replaced.Metadata.Revision, 10), "graphs": []any{nullIfDefault(replaced.Graph)}},
 	}
 	for first := true; ; first = false {
 		var answer struct {
 			Statements struct {
-				Nodes    []stood
+				Nodes    []snapshotStatement
 				PageInfo struct {
 					HasNextPage bool
 					EndCursor   string
 				}
 			}
 		}
-		if err := server.GraphQL(ctx, graphStanding, variables, &answer); err != nil {
+		if err := server.GraphQL(ctx, graphSnapshotQuery, variables, &answer); err != nil {
 			return err
 		}
 		if first { // behind what may fail
@@ -46,7 +46,7 @@ func (c *watchCommand) rereadGraph(ctx context.Context, t terminal, server *clie
 			}
 		}
 		for i := range answer.Statements.Nodes {
-			if err := c.printStood(t, &answer.Statements.Nodes[i]); err != nil {
+			if err := c.printSnapshotStatement(t, &answer.Statements.Nodes[i]); err != nil {
 				return err
 			}
 		}
@@ -61,13 +61,13 @@ func (c *watchCommand) rereadGraph(ctx context.Context, t terminal, server *clie
 // maxPage is how many elements a page has at the most.
 const maxPage = 1000
 
-// printStood prints a statement that stands, as one of a snapshot.
-func (c *watchCommand) printStood(t terminal, s *stood) error {
+// printSnapshotStatement prints a statement that stands, as one of a snapshot.
+func (c *watchCommand) printSnapshotStatement(t terminal, s *snapshotStatement) error {
 	if !c.JSON {
-		return c.printChange(t, s.change())
+		return c.printChange(t, s.strongestChange())
 	}
-	told := s.change()
-	statement := map[string]any{"subject": told.Statement.Subject.json(), "predicate": told.Statement.Predicate.json(), "object": told.Statement.Object.json()}
+	told := s.strongestChange()
+	statement := map[string]any{"subject": told.Statement.Subject.jsonValue(), "predicate": told.Statement.Predicate.jsonValue(), "object": told.Statement.Object.jsonValue()}
 	if s.Graph != "" {
 		statement["graph"] = s.Graph
 	}
@@ -86,8 +86,8 @@ func (c *watchCommand) printStood(t terminal, s *stood) error {
 	return err
 }
 
-// json is the node as an event has it.
-func (n node) json() map[string]any {
+// jsonValue is the node as an event has it.
+func (n node) jsonValue() map[string]any {
 	if n.ID != "" {
 		return map[string]any{"id": n.ID}
 	}
@@ -100,15 +100,15 @@ func (n node) json() map[string]any {
 
 // quoteOrNull is a graph's name in JSON: null for the default graph.
 func quoteOrNull(graph string) string {
-	out, err := json.Marshal(orNull(graph))
+	out, err := json.Marshal(nullIfDefault(graph))
 	if err != nil {
 		panic(err) // a text can be written
 	}
 	return string(out)
 }
 
-// orNull is a graph's name as variables and events have it: null for the default graph.
-func orNull(graph string) any {
+// nullIfDefault is a graph's name as variables and events have it: null for the default graph.
+func nullIfDefault(graph string) any {
 	if graph == "" {
 		return nil
 	}

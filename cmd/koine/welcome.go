@@ -8,9 +8,9 @@ import (
 	"koine/kg"
 )
 
-// welcome says where the server is and what to try.
-func (c *serveCommand) welcome(t terminal, log *slog.Logger, addr net.Addr, store *kg.Store, who *identity) {
-	url := c.scheme() + addr.String()
+// printWelcome says where the server is and what to try.
+func (c *serveCommand) printWelcome(t terminal, log *slog.Logger, addr net.Addr, store *kg.Store, who *identity) {
+	url := c.urlPrefix() + addr.String()
 	if err := store.Ready(); err != nil {
 		log.Warn("the store takes no updates", "reason", err)
 	}
@@ -25,9 +25,9 @@ func (c *serveCommand) welcome(t terminal, log *slog.Logger, addr net.Addr, stor
 
 // welcomeText never holds a credential: what it shows takes it from KOINE_KEY.
 func (c *serveCommand) welcomeText(who *identity, url string) string {
-	text, auth, name := whereWelcome, "", " -H 'X-Agent-ID: dora'"
-	if who.known() {
-		text, auth, name = text+knownWelcome, ` -H "Authorization: Bearer $KOINE_KEY"`, ""
+	text, auth, name := addressWelcome, "", " -H 'X-Agent-ID: dora'"
+	if who.requiresCredentials() {
+		text, auth, name = text+credentialWelcome, ` -H "Authorization: Bearer $KOINE_KEY"`, ""
 		if who.takesKeys() {
 			text += keysWelcome
 		}
@@ -35,19 +35,19 @@ func (c *serveCommand) welcomeText(who *identity, url string) string {
 	switch {
 	case c.Demo:
 		text += demoWelcome
-	case who.known():
+	case who.requiresCredentials():
 		text += "  koine load FILE\n"
 	default:
 		text += "\nLoad a file:       koine load --url {url} FILE\n"
 	}
-	if !who.known() {
+	if !who.requiresCredentials() {
 		text += openWelcome
 	}
-	return strings.NewReplacer("{url}", url, "{auth}", auth, "{name}", name, "{credential}", who.credential()).Replace(text)
+	return strings.NewReplacer("{url}", url, "{auth}", auth, "{name}", name, "{credential}", who.credentialText()).Replace(text)
 }
 
-// credential says what callers bring.
-func (w *identity) credential() string {
+// credentialText says what callers bring.
+func (w *identity) credentialText() string {
 	switch {
 	case !w.takesTokens():
 		return "a key"
@@ -57,7 +57,7 @@ func (w *identity) credential() string {
 	return "a key or a token"
 }
 
-const whereWelcome = `
+const addressWelcome = `
 koine is at        {url}
   playground       {url}/playground
   GraphQL          {url}/graphql
@@ -70,7 +70,7 @@ koine is at        {url}
 const openWelcome = `Without credentials it answers on this machine only, and everybody on it may do anything.
 `
 
-const knownWelcome = `
+const credentialWelcome = `
 Callers bring {credential}; the playground asks for it. On the command line:
 
   export KOINE_URL={url} KOINE_KEY=…
