@@ -38,7 +38,7 @@ type accessGeneration struct {
 // ways is the number of places in which a reader may be.
 const ways = 4
 
-func newReaders(a Access) *accessCache {
+func newAccessCache(a Access) *accessCache {
 	r := &accessCache{version: VersionOf(a), seed: maphash.MakeSeed()}
 	r.generation.Store(new(accessGeneration))
 	return r
@@ -152,7 +152,7 @@ func (r *cachedReader) cacheDecision(graph ID, d decision) bool {
 	t := r.slots.Load()
 	switch {
 	case t == nil || r.used == MaxCachedGraphs:
-		t, r.used = newSlots(fewestSlots), 0
+		t, r.used = newDecisionTable(fewestSlots), 0
 	case 2*(r.used+1) > len(t.list):
 		t = t.doubled()
 	}
@@ -163,7 +163,7 @@ func (r *cachedReader) cacheDecision(graph ID, d decision) bool {
 	return true
 }
 
-func newSlots(n int) *decisionTable {
+func newDecisionTable(n int) *decisionTable {
 	return &decisionTable{list: make([]atomic.Uint64, n), shift: 64 - bits.TrailingZeros(uint(n))}
 }
 
@@ -189,7 +189,7 @@ func (t *decisionTable) putDecision(number uint64, d decision) bool {
 
 // doubled returns a copy with twice the slots.
 func (t *decisionTable) doubled() *decisionTable {
-	next := newSlots(2 * len(t.list))
+	next := newDecisionTable(2 * len(t.list))
 	for i := range t.list {
 		if slot := t.list[i].Load(); slot != 0 {
 			next.putDecision(slot>>decisionBits-1, decision(slot&(1<<decisionBits-1)))
@@ -444,10 +444,10 @@ func (w *Watcher) ReadLog(ctx context.Context, f Filter, part LogRange) (*LogRea
 	return l, err
 }
 
-// withoutGone returns a copy of the commit without its changes in graphs whose past is hidden
+// withoutHiddenPast returns a copy of the commit without its changes in graphs whose past is hidden
 // from the reader, except for statements that still hold as the commit left them. The
 // justification stays: it is not content of those graphs.
-func (s *Store) withoutGone(c *Commit, forgets func(graph Term) bool) (*Commit, error) {
+func (s *Store) withoutHiddenPast(c *Commit, forgets func(graph Term) bool) (*Commit, error) {
 	if !slices.ContainsFunc(c.Changes, func(ch Change) bool { return forgets(ch.Quad.Graph) }) {
 		return c, nil
 	}

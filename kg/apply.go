@@ -59,7 +59,7 @@ func (s *Store) applyGroup(g *group) {
 	if s.options.beforeApply != nil {
 		s.options.beforeApply(g.w.Overlay)
 	}
-	s.tellObservers(g.commits)
+	s.notifyObservers(g.commits)
 	if g.system {
 		last := g.commits[len(g.commits)-1]
 		s.followNames(last)
@@ -71,7 +71,7 @@ func (s *Store) applyGroup(g *group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.layers.memBytes += g.w.Overlay.MergeInto(s.layers.mem)
-	s.scratch.takeList(g.w.Overlay)
+	s.scratch.reclaimKeyList(g.w.Overlay)
 	s.layers.shared = nil
 	h := g.newHead()
 	h.hash = g.hash
@@ -274,7 +274,7 @@ func (s *Store) currentObservers() []*observer {
 	return nil
 }
 
-func (s *Store) tellObservers(commits []*Commit) {
+func (s *Store) notifyObservers(commits []*Commit) {
 	for _, o := range s.currentObservers() {
 		for _, c := range commits {
 			o.fn(c)

@@ -68,15 +68,15 @@ type bulk struct {
 	time     time.Time
 	pending  []<-chan preparedEntry // entries being prepared, at most bulkGroup
 	hash     [32]byte
-	totals   bulkMade  // of all rounds
-	ended    bool      // writing the index failed
-	logged   bulkMark  // state of the last append to the log
-	shown    Revision  // revision of the index
-	triedAt  time.Time // last attempt to write the index without enough space
+	totals   loadTotals // of all rounds
+	ended    bool       // writing the index failed
+	logged   bulkMark   // state of the last append to the log
+	shown    Revision   // revision of the index
+	triedAt  time.Time  // last attempt to write the index without enough space
 }
 
-// bulkMade counts the quads read, the statements changed and the commits made.
-type bulkMade struct{ read, statements, commits uint64 }
+// loadTotals counts the quads read, the statements changed and the commits made.
+type loadTotals struct{ read, statements, commits uint64 }
 
 // bulkMark is a state of a bulk load to which it can return.
 type bulkMark struct {
@@ -85,16 +85,16 @@ type bulkMark struct {
 	catalogue *index.Catalogue
 	revision  Revision
 	time      time.Time
-	made      bulkMade
+	made      loadTotals
 }
 
 func (b *bulk) markFlushed() {
 	b.logged = bulkMark{b.index.Size(), b.next, b.catalogue.Copy(), b.revision, b.time, b.totals}
 }
 
-// backToMark drops everything that is not in the log. The tables still contain it, so that
+// resetToMark drops everything that is not in the log. The tables still contain it, so that
 // nothing may be added afterwards.
-func (b *bulk) backToMark() {
+func (b *bulk) resetToMark() {
 	m := &b.logged
 	b.index.Truncate(m.size)
 	b.next, b.catalogue = m.next, m.catalogue
@@ -512,17 +512,17 @@ func (b *bulk) appendEntries() error {
 	first := b.revision - Revision(len(b.pending)) + 1
 	frames, err := b.preparedFrames()
 	if err != nil { // the log has none of them
-		b.backToMark()
+		b.resetToMark()
 		return errCommitTooLarge()
 	}
 	if full := b.s.writableWith(b.indexBytes()); full != nil {
-		b.backToMark()
+		b.resetToMark()
 		return full
 	}
 	b.s.options.bulkStep("append")
 	err = b.s.wal.AppendPrepared(uint64(first), frames)
 	if errors.Is(err, wal.ErrNoSpace) {
-		b.backToMark()
+		b.resetToMark()
 		return b.s.errDiskFull()
 	}
 	if err != nil {
@@ -625,9 +625,9 @@ func errUnindexed() *Error {
 	return e
 }
 
-// indexLoad tries again to write the index of a load that did not fit on the volume. Only the
+// retryLoadIndex tries again to write the index of a load that did not fit on the volume. Only the
 // committer calls it.
-func (s *Store) indexLoad() {
+func (s *Store) retryLoadIndex() {
 	b := s.unindexed.Load()
 	if b == nil || s.refused.Load() != nil || time.Since(b.triedAt) < flushRetry {
 		return
@@ -663,9 +663,9 @@ func (b *bulk) failWith(err error) error {
 // bulk. Commits of loads are that large.
 const replayBulkFrom = 2 * onlineCommitQuads
 
-// isLoads reports whether a commit only adds statements without earlier assertions, as most
+// isLoadCommit reports whether a commit only adds statements without earlier assertions, as most
 // commits of loads do.
-func isLoads(c *Commit) bool {
+func isLoadCommit(c *Commit) bool {
 	return len(c.Changes) >= replayBulkFrom && c.IdempotencyKey == "" && c.Written == nil && c.Replaced == nil && !slices.ContainsFunc(c.Changes, func(ch Change) bool {
 		a := &ch.Assertion
 		return ch.Op != Add || len(ch.Before) > 0 || len(ch.Replaces) > 0 || IsOwnGraph(ch.Quad.Graph) ||
@@ -677,7 +677,7 @@ func isLoads(c *Commit) bool {
 // before is in the index then.
 func (r *replayer) replayInBulk(c *Commit) (bool, error) {
 	s := r.s
-	if s.inPlace() || r.full || r.ordinary || !s.counted || !isLoads(c) {
+	if s.readsInPlace() || r.full || r.ordinary || !s.counted || !isLoadCommit(c) {
 		return false, r.endBulk()
 	}
 	if r.bulk == nil {

@@ -169,7 +169,7 @@ func TestBulkForgetsGraphs(t *testing.T) {
 		if _, err := b.graphID(IRI("urn:graph:" + strings.Repeat("x", index.MaxCachedTerm))); err != nil || len(b.graphs) != n {
 			t.Errorf("a graph of a long name: %v, %d are remembered, want %d", err, len(b.graphs), n)
 		}
-		b.backToMark() // nothing was logged
+		b.resetToMark() // nothing was logged
 	})
 	if err != nil {
 		t.Error(err)

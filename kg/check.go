@@ -77,7 +77,7 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error)
 	for _, d := range [...]*index.Dictionary{&c.dict, &c.ids} {
 		*d = index.Dictionary{KV: p.kv, Cache: index.NewTermCache(int(min(uint64(s.options.TermCache), max(p.head.nextNumber, minCheckCache))))}
 	}
-	c.numbers, c.counts = c.newSorter(), newCounting(c.newSorter(), o.counted)
+	c.numbers, c.counts = c.newSorter(), newKeyCounter(c.newSorter(), o.counted)
 	if err := errors.Join(c.checkAll(), c.close()); err != nil {
 		return nil, err
 	}
@@ -390,7 +390,7 @@ func (c *checker) checkOrder(part string, o keys.Order, want keySum, stray func(
 	err := c.scanPrefix(part, []byte{byte(o)}, func(key, _ []byte) error {
 		var ok bool
 		var q IDQuad
-		twin, q, ok = twinOf(twin[:0], o, key)
+		twin, q, ok = spogKeyOf(twin[:0], o, key)
 		if ok && !c.keepsGraph(q.Graph) {
 			return nil
 		}
@@ -403,7 +403,7 @@ func (c *checker) checkOrder(part string, o keys.Order, want keySum, stray func(
 	}
 	named := false
 	err = c.walkPrefix(part, []byte{byte(o)}, func(cur index.Cursor) error {
-		key, q, ok := twinOf(twin[:0], o, cur.Key())
+		key, q, ok := spogKeyOf(twin[:0], o, cur.Key())
 		if ok && !c.keepsGraph(q.Graph) {
 			return nil
 		}

@@ -26,7 +26,7 @@ func (c *checker) checkLog() error {
 		c.addProblem("log: it is empty, the store is at %d", c.head.revision)
 		return nil
 	}
-	l := newLogSaid(c)
+	l := newLogExpectation(c)
 	damaged, err := c.readLog(first, l)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ type logExpectation struct {
 	stand, past, last uint64
 }
 
-func newLogSaid(c *checker) *logExpectation {
+func newLogExpectation(c *checker) *logExpectation {
 	return &logExpectation{c: c, changes: c.newSorter(), lasts: c.newSorter(), time: math.MinInt64}
 }
 
@@ -115,25 +115,25 @@ func parseLoggedChange(row []byte) (l loggedChange) {
 	return l
 }
 
-// loggedLast is a change of a subject in a graph. Records sort by the key of the last change,
+// loggedLastChange is a change of a subject in a graph. Records sort by the key of the last change,
 // then by the terms, then in the order of the log.
-type loggedLast struct {
+type loggedLastChange struct {
 	key      []byte // in the index
 	terms    uint64 // hash of subject and graph
 	revision Revision
 	index    uint32
 }
 
-func (l *loggedLast) appendTo(dst []byte) []byte {
+func (l *loggedLastChange) appendTo(dst []byte) []byte {
 	dst = append(dst, l.key...)
 	dst = binary.BigEndian.AppendUint64(dst, l.terms)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(l.revision))
 	return binary.BigEndian.AppendUint32(dst, l.index)
 }
 
-func parseLoggedLast(row []byte) loggedLast {
+func parseLoggedLast(row []byte) loggedLastChange {
 	at := row[len(row)-20:]
-	return loggedLast{
+	return loggedLastChange{
 		key: row[:len(row)-20], terms: binary.BigEndian.Uint64(at),
 		revision: Revision(binary.BigEndian.Uint64(at[8:])), index: binary.BigEndian.Uint32(at[16:]),
 	}
@@ -170,7 +170,7 @@ func (l *logExpectation) addCommit(commit *Commit) error {
 			continue
 		}
 		subject, graph = q.Subject, q.Graph
-		last := loggedLast{
+		last := loggedLastChange{
 			key: keys.Last(change.ids.Graph, change.ids.Subject), revision: commit.Revision, index: uint32(i),
 			terms: maphash.Comparable(l.c.seed, [2]Term{graph, subject}),
 		}
@@ -344,7 +344,7 @@ func (l *logExpectation) comparePast(past *keyFollower, key []byte, ch loggedCha
 func (l *logExpectation) compareLasts() error {
 	index := l.c.newKeyFollower(keys.LastPrefix())
 	defer index.close()
-	var at loggedLast // the newest record of the current terms
+	var at loggedLastChange // the newest record of the current terms
 	finish := func() {
 		if at.key == nil {
 			return

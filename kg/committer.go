@@ -216,7 +216,7 @@ func (s *Store) commitLoop() {
 			idle.Reset(s.flushAfter())
 		case <-idle.C:
 			s.flushIfAny()
-			s.indexLoad()
+			s.retryLoadIndex()
 			if s.layers.stuck || s.unindexed.Load() != nil {
 				idle.Reset(flushRetry)
 			}
@@ -347,7 +347,7 @@ func (s *Store) recordStages(g *group) {
 // writeFailed makes the store read-only and answers the group with CodeOutcomeUnknown.
 func (s *Store) writeFailed(g *group, err error) {
 	if errors.Is(err, wal.ErrNoSpace) {
-		s.noRoom(g, err)
+		s.failForSpace(g, err)
 		return
 	}
 	s.setReadOnly(errReadOnly(writeFailure, err))
@@ -424,10 +424,10 @@ func (s *Store) writableWith(indexBytes uint64) error {
 		return e
 	}
 	if s.unindexed.Load() != nil {
-		s.indexLoad()
+		s.retryLoadIndex()
 		return errUnindexed() // the group was executed before
 	}
-	if err := s.hasRoom(indexBytes); err != nil {
+	if err := s.checkFreeSpace(indexBytes); err != nil {
 		return err
 	}
 	if s.layers.stuck {
@@ -448,15 +448,15 @@ func (s *Store) mayUseReserve() bool {
 	return err == nil && free >= freeingBytes && s.refused.Load() == nil && s.unindexed.Load() == nil && !s.layers.stuck
 }
 
-// hasRoom returns CodeDiskFull unless bytes are free beyond the reserve.
-func (s *Store) hasRoom(bytes uint64) error {
+// checkFreeSpace returns CodeDiskFull unless bytes are free beyond the reserve.
+func (s *Store) checkFreeSpace(bytes uint64) error {
 	free, err := s.options.FreeBytes(s.dir.Path)
 	if err != nil {
 		return Errorf(CodeInternal, "free space: %w", err)
 	}
 	full := free < s.options.ReserveBytes
 	if s.diskFull.Swap(full) != full {
-		s.sayRoom(full, free)
+		s.logFreeSpace(full, free)
 	}
 	if free < s.options.ReserveBytes+bytes {
 		return s.errDiskFull()
@@ -464,7 +464,7 @@ func (s *Store) hasRoom(bytes uint64) error {
 	return nil
 }
 
-func (s *Store) sayRoom(full bool, free uint64) {
+func (s *Store) logFreeSpace(full bool, free uint64) {
 	what := "the volume of the data directory has room again: updates are taken"
 	if full {
 		what = "the volume of the data directory is full: updates are refused, reads go on"
@@ -472,9 +472,9 @@ func (s *Store) sayRoom(full bool, free uint64) {
 	s.log.Warn(what, "free bytes", free, "reserve bytes", s.options.ReserveBytes)
 }
 
-// noRoom fails a group for which the log had no space. Nothing of it was written, and the
+// failForSpace fails a group for which the log had no space. Nothing of it was written, and the
 // traces of its execution are discarded.
-func (s *Store) noRoom(g *group, err error) {
+func (s *Store) failForSpace(g *group, err error) {
 	s.met = index.RecentTerms{}
 	s.recently.forgetUpTo(s.head.Load().revision)
 	s.log.Warn("updates are refused: the log has no room for them", "updates", len(g.updates), "error", err)

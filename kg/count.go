@@ -43,7 +43,7 @@ func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
 				return s.catalogue.CountOf(kind, graph, id), nil
 			}
 			var n uint64
-			err := s.eachShown(kind, p.Graph, func(_, counted ID, count uint64) {
+			err := s.eachVisibleCount(kind, p.Graph, func(_, counted ID, count uint64) {
 				if id.IsZero() || id == counted {
 					n += count
 				}
@@ -63,7 +63,7 @@ func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
 		kind, id = keys.PrefixPredicate, p.Predicate
 	}
 	if id.IsZero() || !p.Graph.IsZero() {
-		err = s.eachShown(kind, p.Graph, func(_, counted ID, count uint64) {
+		err = s.eachVisibleCount(kind, p.Graph, func(_, counted ID, count uint64) {
 			if id.IsZero() || id == counted {
 				n += count
 			}
@@ -82,8 +82,8 @@ func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
 	return n, known, err
 }
 
-// eachShown calls fn for each count of the catalogue that the view admits.
-func (s *Snapshot) eachShown(kind byte, in ID, fn func(graph, id ID, count uint64)) (err error) {
+// eachVisibleCount calls fn for each count of the catalogue that the view admits.
+func (s *Snapshot) eachVisibleCount(kind byte, in ID, fn func(graph, id ID, count uint64)) (err error) {
 	var last ID // the counts of a graph are adjacent
 	var shown bool
 	in, there := s.toIndex(in)
@@ -119,7 +119,7 @@ func (s *Snapshot) admitsCounted(kind byte, graph, id ID) (bool, error) {
 		}
 		id = typeID
 	}
-	return s.admitsPlace(id, graph)
+	return s.admitsPredicate(id, graph)
 }
 
 // catalogueKey returns the key of the counts that answer the pattern, and false if none do.
@@ -147,7 +147,7 @@ func (s *Snapshot) Instances(class Term) (n uint64, known bool, err error) {
 	}
 	graphs := 0
 	if there {
-		err = s.eachShown(keys.PrefixClass, ID{}, func(_, counted ID, count uint64) {
+		err = s.eachVisibleCount(keys.PrefixClass, ID{}, func(_, counted ID, count uint64) {
 			if counted == id && count > 0 {
 				graphs++
 				n += count
@@ -199,7 +199,7 @@ func (s *Snapshot) Graphs() ([]TermCount, error) {
 func (s *Snapshot) sumCounts(kind byte, key func(graph, id ID) (ID, IDPattern)) ([]TermCount, error) {
 	sums := make(map[ID]uint64)
 	var failed error
-	err := s.eachShown(kind, ID{}, func(graph, id ID, count uint64) {
+	err := s.eachVisibleCount(kind, ID{}, func(graph, id ID, count uint64) {
 		into, pattern := key(graph, id)
 		if !s.hasExactCounts() && failed == nil {
 			pattern.Graph = graph

@@ -65,7 +65,7 @@ func (s *Snapshot) diffOf(from Revision, p IDPattern, after *IDQuad, yield func(
 			return false
 		}
 		// Compared by content, not by begin: a change that was undone is no difference.
-		return sameShown(d.Before.shown, d.After.shown) || yield(d, nil)
+		return sameAssertions(d.Before.shown, d.After.shown) || yield(d, nil)
 	}
 	for v, err := range s.Versions(p, after) {
 		if err != nil {
@@ -101,7 +101,7 @@ const (
 // after from changed, in the order of MatchIDs. known is false if finding them in the log is
 // more work than a scan of the pattern.
 func (s *Snapshot) touchedStatements(from Revision, p IDPattern, after *IDQuad) (list []IDQuad, known bool, err error) {
-	most, err := s.worthOfLog(from, p)
+	most, err := s.logReadLimit(from, p)
 	if most == 0 || err != nil {
 		return nil, false, err
 	}
@@ -129,7 +129,7 @@ func (s *Snapshot) touchedStatements(from Revision, p IDPattern, after *IDQuad) 
 				continue
 			}
 			// Hidden statements must not influence the choice: its cost is observable.
-			shown, err := s.admitsPlace(ids.Predicate, ids.Graph)
+			shown, err := s.admitsPredicate(ids.Predicate, ids.Graph)
 			if err != nil {
 				return nil, false, err
 			}
@@ -144,15 +144,15 @@ func (s *Snapshot) touchedStatements(from Revision, p IDPattern, after *IDQuad) 
 	return s.inOrderOf(p, seen, after), true, nil
 }
 
-// worthOfLog returns the number of changed statements up to which reading the log after from
+// logReadLimit returns the number of changed statements up to which reading the log after from
 // is less work than a scan of the pattern, 0 if it never is.
-func (s *Snapshot) worthOfLog(from Revision, p IDPattern) (most int, err error) {
+func (s *Snapshot) logReadLimit(from Revision, p IDPattern) (most int, err error) {
 	kind, id, ok := s.catalogueKey(p)
 	if !ok || s.commit == nil {
 		return 0, nil
 	}
 	var n uint64
-	err = s.eachShown(kind, p.Graph, func(_, counted ID, count uint64) {
+	err = s.eachVisibleCount(kind, p.Graph, func(_, counted ID, count uint64) {
 		if id.IsZero() || id == counted {
 			n += count
 		}
@@ -356,7 +356,7 @@ func (s *Store) changesGraph(r Revision, graph Term, record []byte) (changes boo
 	if err != nil {
 		return false, 0, s.noteDamage(base.ErrLog(err))
 	}
-	names, err := entryNames(payload, record)
+	names, err := entryHasTerm(payload, record)
 	if !names || err != nil {
 		return false, len(payload), err
 	}
@@ -416,8 +416,8 @@ func readHead(r *codec.Reader) (h entryHead) {
 	return h
 }
 
-// entryNames reports whether an entry contains the term with this record.
-func entryNames(payload, record []byte) (bool, error) {
+// entryHasTerm reports whether an entry contains the term with this record.
+func entryHasTerm(payload, record []byte) (bool, error) {
 	r := codec.NewReader(payload)
 	readHead(r)
 	for range r.Count(2) {

@@ -121,7 +121,7 @@ func (e *erase) rewriteFiles(ctx context.Context) (r EraseReport, err error) {
 	if err = errors.Join(err, fresh.Close()); err != nil {
 		return r, err
 	}
-	return r, e.smallFiles(to)
+	return r, e.writeSmallFiles(to)
 }
 
 // eraseGroup is the number of bytes of entries that share an fsync.
@@ -174,8 +174,8 @@ func (e *erase) copyLog(ctx context.Context, from, to *wal.Log, x *erasure.Erase
 	return flush()
 }
 
-// smallFiles writes the files beside the log. The last one makes the directory a store.
-func (e *erase) smallFiles(to string) error {
+// writeSmallFiles writes the files beside the log. The last one makes the directory a store.
+func (e *erase) writeSmallFiles(to string) error {
 	secret := make([]byte, datadir.SecretBytes)
 	_, _ = rand.Read(secret) // never fails
 	if err := datadir.WriteFile(filepath.Join(to, datadir.SecretName), secret); err != nil {

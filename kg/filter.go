@@ -176,9 +176,9 @@ func (f *watchFilter) eventOf(epoch Epoch, c *Commit, i int) *Event {
 	}
 	var seen bool
 	if ch.Op == Add {
-		seen = f.seeAdd(e, c, ch)
+		seen = f.addEvent(e, c, ch)
 	} else {
-		seen = f.seeRemove(e, c, ch)
+		seen = f.removeEvent(e, c, ch)
 	}
 	if !seen || f.Ops != nil && !slices.Contains(f.Ops, e.Op) {
 		return nil
@@ -202,9 +202,9 @@ func (f *watchFilter) matchesReplacement(c *Commit) bool {
 	return f.Patterns == nil || slices.ContainsFunc(f.Patterns, func(p Pattern) bool { return p.MayBeIn(r.Graph) })
 }
 
-// seeReplaced returns the event for the replacement of a graph, nil if the filter excludes it.
+// replacementEvent returns the event for the replacement of a graph, nil if the filter excludes it.
 // It is the only event of its commit.
-func (f *watchFilter) seeReplaced(epoch Epoch, c *Commit) *Event {
+func (f *watchFilter) replacementEvent(epoch Epoch, c *Commit) *Event {
 	if !f.Replacements || !f.matchesReplacement(c) {
 		return nil
 	}
@@ -243,10 +243,10 @@ func singleStatement(q Quad, a Assertion) Statement {
 	return Statement{Quad: q, Assertions: []Assertion{a}}
 }
 
-// seeAdd fills in the event of an addition. A new assertion is an Add, one that replaces an
+// addEvent fills in the event of an addition. A new assertion is an Add, one that replaces an
 // earlier one of its source or other statements is a Replace, and one that the view does not
 // admit is a Remove of the earlier one.
-func (f *watchFilter) seeAdd(e *Event, c *Commit, ch *Change) bool {
+func (f *watchFilter) addEvent(e *Event, c *Commit, ch *Change) bool {
 	old, had := base.FindSource(ch.Before, ch.Assertion.Source)
 	had = had && f.isVisible(ch.Quad, old)
 	forgotten := f.isForgotten(c, ch.Quad.Graph)
@@ -285,9 +285,9 @@ func (f *watchFilter) seeAdd(e *Event, c *Commit, ch *Change) bool {
 	return true
 }
 
-// seeRemove fills in the event of a removal of visible assertions. Removals by a replace are
+// removeEvent fills in the event of a removal of visible assertions. Removals by a replace are
 // part of the event of its addition, if that is visible.
-func (f *watchFilter) seeRemove(e *Event, c *Commit, ch *Change) bool {
+func (f *watchFilter) removeEvent(e *Event, c *Commit, ch *Change) bool {
 	gone := f.withdrawnAssertions(ch)
 	if len(gone) == 0 {
 		return false

@@ -46,7 +46,7 @@ func TestForeseenAsksMemoryAlone(t *testing.T) {
 		}
 		return gets
 	}
-	early := s.foreseeTerm(term)
+	early := s.prefetchTerm(term)
 	if got := asks(&early); got != 0 {
 		t.Errorf("Badger is asked %d times", got)
 	}
@@ -58,7 +58,7 @@ func TestForeseenAsksMemoryAlone(t *testing.T) {
 	if got := asks(&early); got != 1 {
 		t.Errorf("Badger is asked %d times once it has more", got)
 	}
-	late := s.foreseeTerm(term)
+	late := s.prefetchTerm(term)
 	if got := asks(&late); got != 0 {
 		t.Errorf("Badger is asked %d times of what was foreseen later", got)
 	}
@@ -82,7 +82,7 @@ func TestForeseenIsHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	f := s.foreseeTerm(q.Subject)
+	f := s.prefetchTerm(q.Subject)
 	if _, cached := s.cache.ID(q.Subject); f.ID.IsZero() || f.Key != nil || !cached {
 		t.Errorf("foreseen as %+v, in the cache: %v", f, cached)
 	}

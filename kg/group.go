@@ -113,9 +113,9 @@ func (s *scratch) keyList() []index.KeyWrite {
 	return list
 }
 
-// takeList keeps the memory of a group's keys for the next group, once they are in the layer
+// reclaimKeyList keeps the memory of a group's keys for the next group, once they are in the layer
 // below.
-func (s *scratch) takeList(o *index.Overlay) {
+func (s *scratch) reclaimKeyList(o *index.Overlay) {
 	list := o.Pending
 	o.Pending, o.Marked = nil, 0
 	if cap(list) > maxKeysKept || len(s.lists) == maxLists {

@@ -258,13 +258,13 @@ func (s *Store) checkIndexFiles() {
 	for _, f := range c.unread {
 		c.unchecked = append(c.unchecked, f.name)
 	}
-	if !s.startIsOver() {
+	if !s.waitForStart() {
 		return
 	}
 	for len(c.unread) > 0 {
 		f := c.unread[0]
 		c.unread = c.unread[1:]
-		got, err := sumFile(untilStopped{f.file, s.stop})
+		got, err := sumFile(stoppableReader{f.file, s.stop})
 		if s.isStopping() {
 			return
 		}
@@ -287,13 +287,13 @@ func (s *Store) checkIndexFiles() {
 	}
 }
 
-// untilStopped is a reader that fails when the store is closed.
-type untilStopped struct {
+// stoppableReader is a reader that fails when the store is closed.
+type stoppableReader struct {
 	*os.File
 	stop <-chan struct{}
 }
 
-func (u untilStopped) Read(p []byte) (int, error) {
+func (u stoppableReader) Read(p []byte) (int, error) {
 	select {
 	case <-u.stop:
 		return 0, base.ErrClosed()
@@ -326,9 +326,9 @@ func (k *keySums) add(seed maphash.Seed, q IDQuad, key []byte) {
 // total returns the sum for orders that have every key.
 func (k *keySums) total() keySum { return k[0] }
 
-// twinOf appends the key of SPOG, or of its past, for the same statement as a key of an order.
+// spogKeyOf appends the key of SPOG, or of its past, for the same statement as a key of an order.
 // ok is false for an invalid key.
-func twinOf(dst []byte, o keys.Order, key []byte) (twin []byte, q IDQuad, ok bool) {
+func spogKeyOf(dst []byte, o keys.Order, key []byte) (twin []byte, q IDQuad, ok bool) {
 	q, ok = o.Parse(key)
 	if o != o.Past() {
 		return keys.SPOG.Append(dst, q), q, ok
@@ -363,7 +363,7 @@ type keyCount struct {
 	n   uint64
 }
 
-func newCounting(s *extsort.Sorter, most int) *keyCounter {
+func newKeyCounter(s *extsort.Sorter, most int) *keyCounter {
 	return &keyCounter{most: most, counts: make(index.SourceCounts), sorter: s}
 }
 

@@ -94,7 +94,7 @@ func (g *group) runVerifier(u *update, tx *Tx) (v Verdict, err error) {
 			Before: g.snapshotOver(ctx, u, tx, tx.before, nil), After: g.snapshotOver(ctx, u, tx, g.w.Overlay, tx.w.Deltas),
 		}
 	})
-	return v.forOwn(tx), err
+	return v.withOwnChanges(tx), err
 }
 
 // callVerifier calls the verifier. The call ends with ctx and with EndJudging. A panic of the

@@ -249,15 +249,15 @@ func (l *load) errGivenUp() *Error {
 // loadOnline loads a batch by ordinary updates that are small enough not to delay others.
 func (l *load) loadOnline(b batch) error {
 	for piece := range slices.Chunk(b.quads, onlineCommitQuads) {
-		if err := l.handIn(piece); err != nil {
+		if err := l.submitQuads(piece); err != nil {
 			return err
 		}
 	}
 	return b.err
 }
 
-// handIn queues quads as one update after waiting for the one before.
-func (l *load) handIn(quads []Quad) error {
+// submitQuads queues quads as one update after waiting for the one before.
+func (l *load) submitQuads(quads []Quad) error {
 	meta := l.meta
 	if l.options.Place != nil {
 		// No commit may follow one that fails: Place would be wrong.

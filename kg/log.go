@@ -101,7 +101,7 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 	shown.Replaced, shown.Written = replaced, nil
 	c, err = visibleCommit(&shown, sees)
 	if forgets != nil && err == nil {
-		return s.withoutGone(c, forgets)
+		return s.withoutHiddenPast(c, forgets)
 	}
 	return c, err
 }
@@ -277,7 +277,7 @@ func (l *LogReader) readCommit(yield func(Event, error) bool) (more bool, err er
 
 // readForward yields the events of a commit after reached.
 func (l *LogReader) readForward(c *Commit, yield func(Event, error) bool) (more bool) {
-	if e := l.filter.seeReplaced(l.s.dir.Epoch, c); e != nil && e.Position.Compare(l.reached) > 0 && e.Position.Compare(l.part.Until) <= 0 {
+	if e := l.filter.replacementEvent(l.s.dir.Epoch, c); e != nil && e.Position.Compare(l.reached) > 0 && e.Position.Compare(l.part.Until) <= 0 {
 		if !yield(*e, nil) {
 			return false
 		}
@@ -310,7 +310,7 @@ func (l *LogReader) readForward(c *Commit, yield func(Event, error) bool) (more 
 
 // readBackward yields the events of a commit up to reached, the last one first.
 func (l *LogReader) readBackward(c *Commit, yield func(Event, error) bool) (more bool) {
-	if e := l.filter.seeReplaced(l.s.dir.Epoch, c); e != nil && e.Position.Compare(l.reached) <= 0 && e.Position.Compare(l.part.After) > 0 {
+	if e := l.filter.replacementEvent(l.s.dir.Epoch, c); e != nil && e.Position.Compare(l.reached) <= 0 && e.Position.Compare(l.part.After) > 0 {
 		if !yield(*e, nil) {
 			return false
 		}

@@ -216,12 +216,12 @@ func TestEntryHead(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %+v", name, h, err, want)
 		}
 		for term, want := range map[Term]bool{IRI("urn:g"): true, IRI("urn:G"): false, IRI("urn:p"): c.Written == nil} {
-			if got, err := entryNames(payload, base.AppendTerm(nil, term)); got != want || err != nil {
+			if got, err := entryHasTerm(payload, base.AppendTerm(nil, term)); got != want || err != nil {
 				t.Errorf("%s: %s is named: %t, %v, want %t", name, term, got, err, want)
 			}
 		}
 		for n := range len(payload) {
-			_, _ = entryNames(payload[:n], base.AppendTerm(nil, IRI("urn:G"))) // it does not panic
+			_, _ = entryHasTerm(payload[:n], base.AppendTerm(nil, IRI("urn:G"))) // it does not panic
 		}
 	}
 }

@@ -25,8 +25,8 @@ type Patch struct {
 	// itself. An update with such a patch cannot be held for review.
 	Time time.Time
 
-	normal   bool              // set by Normalise
-	foreseen *index.Prefetched // set by TermPrefetch.Prefetch, else nil
+	normal     bool              // set by Normalise
+	prefetched *index.Prefetched // set by TermPrefetch.Prefetch, else nil
 }
 
 // Bounds of one commit.
@@ -111,8 +111,8 @@ func (p *Patch) With(predicate, object Term) (Patch, error) {
 	return with, with.Quad.ValidPredicateObject(p.termCheck())
 }
 
-// literalWithin refuses an object longer than most bytes.
-func (p *Patch) literalWithin(most int) error {
+// checkLiteralSize refuses an object longer than most bytes.
+func (p *Patch) checkLiteralSize(most int) error {
 	if err := p.Quad.Object.LiteralWithin(most); err != nil {
 		return AsError(err).At("object")
 	}
@@ -159,18 +159,18 @@ func (f *TermPrefetch) Prefetch(p *Patch) error {
 	}
 	s := f.store
 	if f.last == nil || f.last.Term != p.Quad.Subject {
-		subject := s.foreseeTerm(p.Quad.Subject)
+		subject := s.prefetchTerm(p.Quad.Subject)
 		f.last = &subject
 	}
 	if len(f.room) == cap(f.room) {
 		f.room = make([]index.Prefetched, 0, 4)
 	}
-	f.room = append(f.room, index.Prefetched{Cache: s.cache, Subject: f.last, Object: s.foreseeTerm(p.Quad.Object)})
-	p.foreseen = &f.room[len(f.room)-1]
+	f.room = append(f.room, index.Prefetched{Cache: s.cache, Subject: f.last, Object: s.prefetchTerm(p.Quad.Object)})
+	p.prefetched = &f.room[len(f.room)-1]
 	return nil
 }
 
-func (s *Store) foreseeTerm(t Term) index.PrefetchedTerm {
+func (s *Store) prefetchTerm(t Term) index.PrefetchedTerm {
 	if id, ok := base.InlineID(t); ok {
 		return index.PrefetchedTerm{Term: t, ID: id}
 	}

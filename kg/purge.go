@@ -127,7 +127,7 @@ func (s *Store) purgeCounts(ctx context.Context, id ID) error {
 				gone = append(gone, bulkindex.KeyValue{Key: slices.Concat([]byte{prefix}, graph[:], counted[:])})
 			})
 		}
-		if err := s.forgetNow(gone); err != nil {
+		if err := s.deleteNow(gone); err != nil {
 			return err
 		}
 		for _, k := range gone {
@@ -157,7 +157,7 @@ func (s *Store) forgetGenerations(ctx context.Context) error {
 		if len(gone) == 0 {
 			return nil
 		}
-		if err := s.forgetNow(gone); err != nil {
+		if err := s.deleteNow(gone); err != nil {
 			return err
 		}
 		h.generations = h.generations.WithoutEntries(list)

@@ -98,7 +98,7 @@ func TestCheckBesideThePurgeOfCounts(t *testing.T) {
 			})
 		}
 		counts = len(gone)
-		if err := s.forgetNow(gone); err != nil {
+		if err := s.deleteNow(gone); err != nil {
 			t.Error(err)
 		}
 		s.replaceHead(&h)

@@ -104,8 +104,8 @@ func sameBacked(t *testing.T, when string, s *kg.Store) {
 		}
 		most = max(most, n)
 	}
-	if st := s.Stats(); st.Sources != uint64(len(want)) || st.MostBacked != most {
-		t.Fatalf("%s: %d sources with at most %d, want %d with %d", when, st.Sources, st.MostBacked, len(want), most)
+	if st := s.Stats(); st.Sources != uint64(len(want)) || st.MostSourceStatements != most {
+		t.Fatalf("%s: %d sources with at most %d, want %d with %d", when, st.Sources, st.MostSourceStatements, len(want), most)
 	}
 }
 
@@ -257,8 +257,8 @@ func TestShareOfASource(t *testing.T) {
 	backs(t, s, "agent://ann", 4) // nothing of it is made
 	must(ann, add(5)...)          // up to the bound
 	overShare(t, do(ann, add(6)...))
-	if st := s.Stats(); st.OverShare != 2 || st.MaxSourceStatements != 5 || st.MostBacked != 5 {
-		t.Errorf("the numbers say %d refused, %d of %d", st.OverShare, st.MostBacked, st.MaxSourceStatements)
+	if st := s.Stats(); st.QuotaRefusals != 2 || st.MaxSourceStatements != 5 || st.MostSourceStatements != 5 {
+		t.Errorf("the numbers say %d refused, %d of %d", st.QuotaRefusals, st.MostSourceStatements, st.MaxSourceStatements)
 	}
 
 	// What it backs already, and what takes as much as it brings, is let through.

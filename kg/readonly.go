@@ -79,19 +79,19 @@ func openDirectoryReadOnly(path string) (*datadir.Directory, error) {
 	return d, nil
 }
 
-// inPlace reports whether a read-only store reads the directory's own index, without changing
+// readsInPlace reports whether a read-only store reads the directory's own index, without changing
 // it.
-func (s *Store) inPlace() bool { return s.options.ReadOnly && s.aside == "" }
+func (s *Store) readsInPlace() bool { return s.options.ReadOnly && s.aside == "" }
 
-// setAside builds the index of a read-only store in a temporary directory.
-func (s *Store) setAside() error {
-	if err := s.removeAside(); err != nil {
+// useTemporaryIndex builds the index of a read-only store in a temporary directory.
+func (s *Store) useTemporaryIndex() error {
+	if err := s.removeTemporaryIndex(); err != nil {
 		return err
 	}
-	s.removeLeftAside()
+	s.removeStaleIndexes()
 	dir, err := os.MkdirTemp("", asideName+"*")
 	if err == nil {
-		s.asideLock, err = lockAside(dir)
+		s.asideLock, err = lockTemporaryIndex(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("the index cannot be used, and there is no place to build it: %w", err)
@@ -100,7 +100,7 @@ func (s *Store) setAside() error {
 	return nil
 }
 
-func (s *Store) removeAside() error {
+func (s *Store) removeTemporaryIndex() error {
 	if s.aside == "" {
 		return nil
 	}
@@ -109,8 +109,8 @@ func (s *Store) removeAside() error {
 	return errors.Join(os.RemoveAll(dir), lock.Close())
 }
 
-// lockAside locks a temporary directory until the returned file is closed.
-func lockAside(dir string) (*os.File, error) {
+// lockTemporaryIndex locks a temporary directory until the returned file is closed.
+func lockTemporaryIndex(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func lockAside(dir string) (*os.File, error) {
 // creates it before it locks it.
 const asideGrace = time.Minute
 
-// removeLeftAside removes the temporary directories of processes that were killed.
-func (s *Store) removeLeftAside() {
+// removeStaleIndexes removes the temporary directories of processes that were killed.
+func (s *Store) removeStaleIndexes() {
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), asideName+"*"))
 	if err != nil {
 		return // the name of the directory makes the pattern malformed
@@ -135,7 +135,7 @@ func (s *Store) removeLeftAside() {
 		if st, err := os.Lstat(dir); err != nil || !st.IsDir() || time.Since(st.ModTime()) < asideGrace {
 			continue
 		}
-		lock, err := lockAside(dir)
+		lock, err := lockTemporaryIndex(dir)
 		if err != nil {
 			continue // in use, or owned by another user
 		}

@@ -94,7 +94,7 @@ func (s *Store) openBadger() error {
 		return err
 	}
 	s.closedIndex = was
-	if !s.inPlace() {
+	if !s.readsInPlace() {
 		if err := s.prepareIndex(path); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (s *Store) badgerOptions(path string) badger.Options {
 		WithCompression(options.Snappy).
 		WithNumCompactors(numCompactors()).
 		WithTablesOnly(true). // everything else is in the log
-		WithReadOnly(s.inPlace()).
+		WithReadOnly(s.readsInPlace()).
 		WithMetricsEnabled(false)
 }
 
@@ -292,7 +292,7 @@ func (s *Store) replayWith(r *replayer, from, to Revision) error {
 			return err
 		}
 		r.last = c
-		switch inMemory := s.inPlace() || r.full; {
+		switch inMemory := s.readsInPlace() || r.full; {
 		case inMemory && r.w.Overlay.Bytes >= s.options.tailBytes:
 			return errTailTooLong
 		case !inMemory && r.w.Overlay.Bytes >= replayBytes:
@@ -350,7 +350,7 @@ func (r *replayer) flush() error {
 	if err != nil {
 		return err
 	}
-	if r.s.inPlace() {
+	if r.s.readsInPlace() {
 		r.keepTail(m)
 		return nil
 	}
@@ -485,7 +485,7 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 // clearIndex removes the old index before a rebuild.
 func (s *Store) clearIndex(aside bool) error {
 	if aside {
-		return s.setAside()
+		return s.useTemporaryIndex()
 	}
 	if err := datadir.WriteFile(s.dir.Join(datadir.BuildingName), nil); err != nil {
 		return err

@@ -62,7 +62,7 @@ func Repair(ctx context.Context, dir string, o Options, c CheckOptions) (r Repai
 
 // repairCheckpoints removes damaged checkpoints, and writes one if the log needs it.
 func (s *Store) repairCheckpoints(ctx context.Context) (done []string, err error) {
-	bad, reaches, err := s.lookAtCheckpoints()
+	bad, reaches, err := s.verifyCheckpoints()
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +87,9 @@ type badCheckpoint struct {
 	err  error
 }
 
-// lookAtCheckpoints verifies all checkpoints. reaches means that the log is complete, or that
+// verifyCheckpoints verifies all checkpoints. reaches means that the log is complete, or that
 // an intact checkpoint leads to its first entry.
-func (s *Store) lookAtCheckpoints() (bad []badCheckpoint, reaches bool, err error) {
+func (s *Store) verifyCheckpoints() (bad []badCheckpoint, reaches bool, err error) {
 	s.checkpointing.Lock()
 	defer s.checkpointing.Unlock()
 	first := Revision(s.wal.First())
@@ -111,7 +111,7 @@ func (c *checker) checkCheckpoints() error {
 	if !c.options.Checkpoints {
 		return nil
 	}
-	bad, reaches, err := c.s.lookAtCheckpoints()
+	bad, reaches, err := c.s.verifyCheckpoints()
 	for _, b := range bad {
 		c.addProblem("checkpoint %s: %v", filepath.Base(b.path), b.err)
 	}

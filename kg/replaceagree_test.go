@@ -164,8 +164,8 @@ func TestReplacementBeyondAQuotaEndsEarly(t *testing.T) {
 			t.Errorf("%s is refused behind %d statements, want at most %d behind %d", who, read, slack, bound)
 		}
 	}
-	if st := s.Stats(); st.OverShare != 2 {
-		t.Errorf("%d updates are counted as refused, want 2", st.OverShare)
+	if st := s.Stats(); st.QuotaRefusals != 2 {
+		t.Errorf("%d updates are counted as refused, want 2", st.QuotaRefusals)
 	}
 	if _, err := replaces(m, 1, backs+1); err != nil {
 		t.Errorf("a replacement that backs no more than before gets %v", err)

@@ -96,7 +96,7 @@ type replacement struct {
 
 // addQuad adds a quad of the new content.
 func (r *replacement) addQuad(q Quad) error {
-	if err := ofGraph(&q, r.graph); err != nil {
+	if err := checkQuadGraph(&q, r.graph); err != nil {
 		return err
 	}
 	r.read++
@@ -108,8 +108,8 @@ func (r *replacement) addQuad(q Quad) error {
 	return nil
 }
 
-// ofGraph refuses a quad of another graph.
-func ofGraph(q *Quad, graph Term) error {
+// checkQuadGraph refuses a quad of another graph.
+func checkQuadGraph(q *Quad, graph Term) error {
 	if q.Graph.IsZero() {
 		q.Graph = DefaultGraph
 	}

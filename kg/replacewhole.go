@@ -321,7 +321,7 @@ func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error,
 		if err := p.Normalise(w.meta.actingAgent()); err != nil {
 			return err
 		}
-		if err := p.literalWithin(w.s.options.LiteralBytes); err != nil {
+		if err := p.checkLiteralSize(w.s.options.LiteralBytes); err != nil {
 			return err
 		}
 		w.report.Read++
@@ -351,7 +351,7 @@ func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error,
 			break
 		}
 		if err == nil {
-			err = ofGraph(&q, w.graph)
+			err = checkQuadGraph(&q, w.graph)
 		}
 		if err == nil {
 			err = add(q)
@@ -377,7 +377,7 @@ func (w *wholeReplacement) writeBatch(batch []Patch) error {
 	if err := w.awaitBatch(); err != nil {
 		return err
 	}
-	return w.withinShare()
+	return w.checkQuota()
 }
 
 // sendBatch queues a part of the content.
@@ -443,10 +443,10 @@ func (w *wholeReplacement) awaitBatch() error {
 	return nil
 }
 
-// withinShare refuses the replacement early if it will exceed the caller's statement quota,
+// checkQuota refuses the replacement early if it will exceed the caller's statement quota,
 // because the caller becomes a source of every statement written. Otherwise the switch would
 // refuse it after all the work.
-func (w *wholeReplacement) withinShare() error {
+func (w *wholeReplacement) checkQuota() error {
 	most := w.s.options.MaxSourceStatements
 	if most == 0 || w.held <= most || w.meta.Principal.Trusted() {
 		return nil
@@ -551,7 +551,7 @@ func (d *wholeDifference) decodeQuad() (Quad, error) {
 
 // isVisible reports whether the caller sees the statement with these assertions.
 func (d *wholeDifference) isVisible(list []Assertion) (bool, error) {
-	shown, err := d.view.admitsPlace(d.ids.Predicate, d.name)
+	shown, err := d.view.admitsPredicate(d.ids.Predicate, d.name)
 	return shown && err == nil && len(d.view.visibleAssertions(d.name, list)) > 0, err
 }
 
@@ -753,7 +753,7 @@ func errHeldReplacement(v Verdict) error {
 // switchGeneration makes the generation current.
 func (w *wholeReplacement) switchGeneration(j *judgedUpdate) error {
 	u := w.newUpdate(w.ctx, w.meta, func(tx *Tx) error {
-		return tx.countGeneration(&GraphReplacement{
+		return tx.switchGeneration(&GraphReplacement{
 			Graph: w.graph, Before: w.before, Statements: w.held, Added: w.report.Added, Removed: w.report.Removed, Began: w.began, Sources: w.sourceShares(),
 		})
 	})
@@ -857,7 +857,7 @@ func (s *Store) giveUpInterrupted() error {
 		ctx, cancel := context.WithTimeout(context.Background(), giveUpTime)
 		err := s.giveUpGeneration(ctx, g.Name, g.Began)
 		cancel()
-		if err != nil && !lacksWriting(err) {
+		if err != nil && !isUnwritable(err) {
 			return err
 		}
 		if err != nil {
@@ -958,7 +958,7 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 	}
 	if err == nil {
 		receipt, err = w.commitUpdate(ctx, w.hiddenMeta(), func(tx *Tx) error {
-			return tx.countGeneration(&GraphReplacement{Graph: graph, Before: removed, Removed: removed, Deleted: true, Anew: anew, Began: w.began, Sources: w.sourceShares()})
+			return tx.switchGeneration(&GraphReplacement{Graph: graph, Before: removed, Removed: removed, Deleted: true, Anew: anew, Began: w.began, Sources: w.sourceShares()})
 		})
 	}
 	if err != nil && CodeOf(err) != CodeOutcomeUnknown {

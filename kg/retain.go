@@ -226,7 +226,7 @@ func (s *Store) pruneWhere(ctx context.Context, prefix []byte, old func(key, val
 			step, rows = nil, 0
 		}
 		if steps++; steps%index.PaceInterval == 0 {
-			if err := s.goOn(ctx); err != nil {
+			if err := s.yieldAndCheck(ctx); err != nil {
 				return n, err
 			}
 		}
@@ -234,8 +234,8 @@ func (s *Store) pruneWhere(ctx context.Context, prefix []byte, old func(key, val
 	return n, s.deleteKeys(ctx, step)
 }
 
-// goOn yields the processor and returns an error if the work should end.
-func (s *Store) goOn(ctx context.Context) error {
+// yieldAndCheck yields the processor and returns an error if the work should end.
+func (s *Store) yieldAndCheck(ctx context.Context) error {
 	if s.isStopping() {
 		return base.ErrClosed()
 	}
@@ -251,12 +251,12 @@ func (s *Store) deleteKeys(ctx context.Context, step []bulkindex.KeyValue) error
 	if err := s.awaitQuiet(ctx); err != nil {
 		return err
 	}
-	return s.runBetween(ctx, func() error { return s.forgetNow(step) })
+	return s.runBetween(ctx, func() error { return s.deleteNow(step) })
 }
 
-// forgetNow deletes keys in the layer that commits write to. A key with a value is deleted
+// deleteNow deletes keys in the layer that commits write to. A key with a value is deleted
 // only if it still has that value. Only the committer calls it.
-func (s *Store) forgetNow(step []bulkindex.KeyValue) error {
+func (s *Store) deleteNow(step []bulkindex.KeyValue) error {
 	if e := s.refusedFor(); e != nil {
 		return e
 	}

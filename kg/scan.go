@@ -249,7 +249,7 @@ func (sc *scanner) enterGraph(q *IDQuad) {
 		}
 	}
 	if sc.graphShown {
-		sc.graphShown, sc.err = sc.s.admitsPlace(q.Predicate, sc.name)
+		sc.graphShown, sc.err = sc.s.admitsPredicate(q.Predicate, sc.name)
 	}
 	sc.graph, sc.predicate = q.Graph, q.Predicate
 }

@@ -52,7 +52,7 @@ func TestScratchLists(t *testing.T) {
 			o.Pending = append(o.Pending, index.KeyWrite{"k", index.PlainKey})
 		}
 		o.Pending = slices.Clip(o.Pending)
-		s.takeList(o)
+		s.reclaimKeyList(o)
 		if o.Pending != nil {
 			t.Error("the overlay still has what the next group writes to")
 		}

@@ -45,8 +45,8 @@ type Snapshot struct {
 	graphs       sync.Map      // ID → bool: decisions that cachedReader does not keep
 	// hides reports statements hidden from the principal, nil for none; places caches its
 	// answers.
-	hides  func(predicate, graph Term) bool
-	places sync.Map // [2]ID of predicate and graph → bool
+	hides            func(predicate, graph Term) bool
+	hiddenPredicates sync.Map // [2]ID of predicate and graph → bool
 	// forgets reports graphs whose past is hidden from the principal, nil for none
 	// (Forgetter); forgot caches its answers. Removals after followed are visible.
 	forgets  func(graph Term) bool
@@ -379,14 +379,14 @@ func (s *Snapshot) mayRead(graph ID, t Term) (may, kept bool) {
 	return may, s.cachedReader.cacheDecision(graph, known)
 }
 
-// admitsPlace reports whether the view admits statements with the predicate in the graph.
-func (s *Snapshot) admitsPlace(predicate, graph ID) (bool, error) {
+// admitsPredicate reports whether the view admits statements with the predicate in the graph.
+func (s *Snapshot) admitsPredicate(predicate, graph ID) (bool, error) {
 	shown, err := s.admitsGraph(graph)
 	if !shown || err != nil || s.hides == nil {
 		return shown, err
 	}
 	place := [2]ID{predicate, graph}
-	if d, ok := s.places.Load(place); ok {
+	if d, ok := s.hiddenPredicates.Load(place); ok {
 		return d.(bool), nil
 	}
 	p, err := s.dict.Term(predicate)
@@ -398,7 +398,7 @@ func (s *Snapshot) admitsPlace(predicate, graph ID) (bool, error) {
 		return false, err
 	}
 	decision := !s.hides(p, g)
-	s.places.Store(place, decision)
+	s.hiddenPredicates.Store(place, decision)
 	return decision, nil
 }
 

@@ -54,10 +54,10 @@ type Stats struct {
 	// Sources is the number of agents that are sources of statements outside koine's own
 	// graphs, MostBacked the largest number of statements of one, MaxSourceStatements the
 	// option of that name, and OverShare the number of updates that exceeded it.
-	Sources             uint64
-	MostBacked          uint64
-	MaxSourceStatements uint64
-	OverShare           uint64
+	Sources              uint64
+	MostSourceStatements uint64
+	MaxSourceStatements  uint64
+	QuotaRefusals        uint64
 }
 
 // measures are the histograms of the committer, and the state of its current append.
@@ -92,8 +92,8 @@ func (s *Store) Stats() Stats {
 			st.Statements += n
 		}
 	})
-	st.Sources, st.MostBacked = h.catalogue.SourceTotals()
-	st.MaxSourceStatements, st.OverShare = s.options.MaxSourceStatements, s.overQuota.Read()
+	st.Sources, st.MostSourceStatements = h.catalogue.SourceTotals()
+	st.MaxSourceStatements, st.QuotaRefusals = s.options.MaxSourceStatements, s.overQuota.Read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {

@@ -147,7 +147,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		options:     o,
-		accessCache: newReaders(o.Access),
+		accessCache: newAccessCache(o.Access),
 		log:         o.Logger,
 		dir:         d,
 		queue:       make(chan *update, o.QueueLength),
@@ -224,7 +224,7 @@ func (s *Store) open() (err error) {
 	if !s.wal.Allocates() {
 		s.log.Warn("the file system of the data directory cannot allocate blocks ahead: only the reserve of free space keeps a full volume from stopping updates", "reserve bytes", s.options.ReserveBytes)
 	}
-	if err := s.hasRoom(0); err != nil && CodeOf(err) != CodeDiskFull {
+	if err := s.checkFreeSpace(0); err != nil && CodeOf(err) != CodeDiskFull {
 		return err
 	}
 	return nil // below the reserve the store is read-only, and says so
@@ -262,7 +262,7 @@ func (s *Store) closeContents() error {
 	if s.wal != nil {
 		errs = append(errs, s.wal.Close())
 	}
-	errs = append(errs, s.removeAside())
+	errs = append(errs, s.removeTemporaryIndex())
 	return errors.Join(errs...)
 }
 
@@ -278,7 +278,7 @@ func (s *Store) Ready() error {
 		return errUnindexed()
 	}
 	if s.diskFull.Load() {
-		return s.hasRoom(0) // space may have been freed since the last update
+		return s.checkFreeSpace(0) // space may have been freed since the last update
 	}
 	return nil
 }

@@ -171,8 +171,8 @@ func (s *Store) awaitScrub() {
 // has the processors for its own start.
 const checkDelay = 2 * time.Second
 
-// startIsOver waits for checkDelay. It returns false if the store is closed before.
-func (s *Store) startIsOver() bool {
+// waitForStart waits for checkDelay. It returns false if the store is closed before.
+func (s *Store) waitForStart() bool {
 	timer := time.NewTimer(checkDelay)
 	defer timer.Stop()
 	select {
@@ -189,7 +189,7 @@ func (s *Store) startIsOver() bool {
 func (s *Store) scrubLog() {
 	defer s.stopped.Done()
 	defer close(s.scrubbed)
-	if s.wal.UsedBytes() > scrubbedFirst && !s.startIsOver() {
+	if s.wal.UsedBytes() > scrubbedFirst && !s.waitForStart() {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())

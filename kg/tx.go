@@ -88,13 +88,13 @@ func (tx *Tx) Apply(p Patch) error {
 		err = tx.checkAllowed(&p)
 	}
 	if err == nil && p.Op != Remove {
-		err = p.literalWithin(tx.literalBytes)
+		err = p.checkLiteralSize(tx.literalBytes)
 	}
 	if tx.keep {
 		tx.patches = append(tx.patches, p)
 	}
 	if err == nil && p.Op != Add && tx.isHidden(&p.Quad) {
-		return tx.applyUnseen(&p)
+		return tx.applyHidden(&p)
 	}
 	return tx.applyPatch(&p, err)
 }
@@ -108,15 +108,15 @@ func (tx *Tx) isHidden(q *Quad) bool {
 	return tx.hides != nil && tx.hides(q.Predicate, q.Graph)
 }
 
-// applyUnseen applies a patch to a statement that is hidden from the caller, as if it did not
+// applyHidden applies a patch to a statement that is hidden from the caller, as if it did not
 // exist: nothing to remove, nothing to replace. Otherwise the number of changes would confirm
 // a guess at a hidden statement, and a dry run makes guesses free.
-func (tx *Tx) applyUnseen(p *Patch) error {
+func (tx *Tx) applyHidden(p *Patch) error {
 	if p.Op == Replace {
 		p.Op = Add
 		return tx.applyPatch(p, nil)
 	}
-	ids, _, err := tx.w.Resolve(&p.Quad, p.foreseen)
+	ids, _, err := tx.w.Resolve(&p.Quad, p.prefetched)
 	if err == nil {
 		err = tx.touchAbsent(ids, p.Quad.Graph)
 	}
@@ -225,7 +225,7 @@ func (tx *Tx) hasStatements(graph Term) (bool, error) {
 
 // addAssertion adds an assertion. replaces holds the indexes of the changes that it replaces.
 func (tx *Tx) addAssertion(p *Patch, replaces []uint32) error {
-	ids, known, err := tx.w.Resolve(&p.Quad, p.foreseen)
+	ids, known, err := tx.w.Resolve(&p.Quad, p.prefetched)
 	if err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (tx *Tx) assertionsAfter(before []Assertion, a *Assertion) []Assertion {
 }
 
 func (tx *Tx) removeStatement(p *Patch) error {
-	ids, known, err := tx.w.Resolve(&p.Quad, p.foreseen)
+	ids, known, err := tx.w.Resolve(&p.Quad, p.prefetched)
 	if err != nil {
 		return err
 	}

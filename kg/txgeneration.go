@@ -46,7 +46,7 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 	if err := tx.checkAllowed(p); err != nil {
 		return as, err
 	}
-	ids, known, err := tx.w.Resolve(&p.Quad, p.foreseen)
+	ids, known, err := tx.w.Resolve(&p.Quad, p.prefetched)
 	if err != nil {
 		return as, err
 	}
@@ -113,11 +113,11 @@ func (tx *Tx) carryOver(list []base.WrittenStatement) error {
 	return nil
 }
 
-// countGeneration makes a generation the current one from the update's revision on.
+// switchGeneration makes a generation the current one from the update's revision on.
 //
 // It checks the right to write again, which may have been revoked while the content was
 // written and judged. The deletion of a graph needs none.
-func (tx *Tx) countGeneration(r *GraphReplacement) error {
+func (tx *Tx) switchGeneration(r *GraphReplacement) error {
 	if !r.Deleted {
 		if err := tx.mayWrite(r.Graph); err != nil {
 			return err

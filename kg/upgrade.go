@@ -31,7 +31,7 @@ func (s *Store) upgradeFormat() error {
 	}
 	err := s.Ready()
 	if err == nil {
-		if err = s.upgradeFrom(from); err != nil && !lacksWriting(err) {
+		if err = s.upgradeFrom(from); err != nil && !isUnwritable(err) {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func (s *Store) upgradeFrom(from int) error {
 	return nil
 }
 
-// lacksWriting reports whether the error means that the volume accepts no writes.
-func lacksWriting(err error) bool {
+// isUnwritable reports whether the error means that the volume accepts no writes.
+func isUnwritable(err error) bool {
 	return CodeOf(err) == CodeDiskFull || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EROFS)
 }

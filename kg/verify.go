@@ -209,10 +209,10 @@ func (s *Store) shouldHold(u *update, v Verdict) bool {
 	return v.Outcome == Held && s.options.Holder != nil && u.held == nil && !u.patient && u.meta.ProposalID == ""
 }
 
-// forOwn adjusts the verdict on an update that also changes koine's own graphs. Those changes
+// withOwnChanges adjusts the verdict on an update that also changes koine's own graphs. Those changes
 // cannot be stored as patches, so the update is refused instead of held, unless Meta.WhenHeld
 // handles them.
-func (v Verdict) forOwn(tx *Tx) Verdict {
+func (v Verdict) withOwnChanges(tx *Tx) Verdict {
 	if v.Outcome == Held && tx.own && tx.meta.ProposalID == "" && tx.meta.WhenHeld == nil {
 		return Verdict{Outcome: Rejected, Reason: "Needs Review", Details: v.Details}
 	}

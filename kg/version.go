@@ -66,11 +66,11 @@ func (s *Snapshot) versionOf(row Row) Version {
 // continuesAs reports whether next continues v: the same statement with the same assertions,
 // from where v ends. The change in between is hidden or was undone in the same commit.
 func (v *Version) continuesAs(next *Version) bool {
-	return v.IDQuad == next.IDQuad && v.To == next.From && sameShown(v.shown, next.shown)
+	return v.IDQuad == next.IDQuad && v.To == next.From && sameAssertions(v.shown, next.shown)
 }
 
-// sameShown reports whether two versions of a statement have the same assertions.
-func sameShown(a, b []Assertion) bool {
+// sameAssertions reports whether two versions of a statement have the same assertions.
+func sameAssertions(a, b []Assertion) bool {
 	return slices.EqualFunc(a, b, func(a, b Assertion) bool {
 		return a.Source == b.Source && a.Revision == b.Revision
 	})

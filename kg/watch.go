@@ -270,7 +270,7 @@ func (w *Watcher) loadCommit(r Revision) (c *Commit, from Position, err error) {
 // yieldReplacement ends the sequence at a commit that replaced a graph of the filter, after
 // the event that reports the replacement.
 func (w *Watcher) yieldReplacement(c *Commit, from Position, yield func(*Event) bool) error {
-	e := w.filter.seeReplaced(w.s.dir.Epoch, c)
+	e := w.filter.replacementEvent(w.s.dir.Epoch, c)
 	if e != nil && e.Position.Compare(from) > 0 {
 		if !yield(e) {
 			return nil
