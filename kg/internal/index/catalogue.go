@@ -12,30 +12,30 @@ import (
 	"koine/kg/internal/memtree"
 )
 
-// Catalogue counts statements per (graph, predicate) and subjects per (graph,
-// class), so that overviews and planning never scan, and statements per source,
-// so that a source can be kept within its share. Its keys are those under which
-// the index keeps the counts. A copy is cheap and shares what does not
-// change; a published catalogue is never written again.
+// Catalogue counts statements per (graph, predicate), subjects per (graph, class) and
+// statements per source. Overviews and planning read the counts instead of scanning, and
+// quotas are checked against them. The keys are those of the index. A copy is cheap and
+// shares what does not change; a published catalogue is never modified.
 type Catalogue struct {
 	mu      sync.Mutex // guards the tree while it is copied, which writes to it
 	Tallies memtree.Map[Tally]
 }
 
-// Tally is a count with the revision of the last commit in it. Replaying a
-// commit that is in it already changes nothing.
+// Tally is a count with the revision of the last commit in it. Replaying a commit that it
+// already contains has no effect.
 type Tally struct {
 	Count    uint64
 	Revision base.Revision
 }
 
+// Copy returns a copy that can be changed independently. It is safe for concurrent use.
 func (c *Catalogue) Copy() *Catalogue {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return &Catalogue{Tallies: *c.Tallies.Copy()}
 }
 
-// Add takes a commit's deltas in and calls changed for every new tally.
+// Add applies the deltas of a commit and calls changed for every new tally.
 func (c *Catalogue) Add(d *Deltas, revision base.Revision, changed func(key string, t Tally)) {
 	for _, e := range d.All() {
 		if e.By == 0 {
@@ -50,8 +50,8 @@ func (c *Catalogue) Add(d *Deltas, revision base.Revision, changed func(key stri
 	}
 }
 
-// HasStatements tells whether any statement stands in the graph, with what an update
-// under way adds.
+// HasStatements reports whether the graph holds a statement, counting the pending deltas
+// of an unfinished update.
 func (c *Catalogue) HasStatements(graph base.ID, pending *Deltas) bool {
 	prefix := string([]byte{keys.PrefixPredicate}) + string(graph[:])
 	found := false
@@ -71,9 +71,8 @@ func (c *Catalogue) HasStatements(graph base.ID, pending *Deltas) bool {
 	return found
 }
 
-// Each calls fn for every count of the kind (keys.PrefixPredicate or
-// keys.PrefixClass) in the graph, or in all of them when it is zero; those that
-// went down to zero are included.
+// Each calls fn for every count of the kind (keys.PrefixPredicate or keys.PrefixClass) in
+// the graph, or in all graphs if in is zero. Counts that fell to zero are included.
 func (c *Catalogue) Each(kind byte, in base.ID, fn func(graph, id base.ID, count uint64)) {
 	prefix := string([]byte{kind})
 	if !in.IsZero() {
@@ -90,14 +89,14 @@ func (c *Catalogue) Each(kind byte, in base.ID, fn func(graph, id base.ID, count
 	})
 }
 
-// CountOf is the count of the kind that a graph has of one id.
+// CountOf returns the count of one id in a graph.
 func (c *Catalogue) CountOf(kind byte, graph, id base.ID) uint64 {
 	t, _ := c.Tallies.Get(string([]byte{kind}) + string(graph[:]) + string(id[:]))
 	return t.Count
 }
 
-// EachGraph calls fn for the count that each graph has of one id. It looks up as
-// often as there are graphs, however many counts those hold.
+// EachGraph calls fn for the count of one id in each graph. The number of lookups is the
+// number of graphs, independent of the counts in them.
 func (c *Catalogue) EachGraph(kind byte, id base.ID, fn func(graph base.ID, count uint64)) {
 	it := c.Tallies.Iter()
 	from := []byte{kind}
@@ -118,19 +117,21 @@ func (c *Catalogue) EachGraph(kind byte, id base.ID, fn func(graph base.ID, coun
 	}
 }
 
+// Encode returns the value of the tally in the index.
 func (t Tally) Encode() []byte { return t.appendTo(nil) }
 
 func (t Tally) appendTo(dst []byte) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(dst, uint64(t.Revision)), t.Count)
 }
 
+// ParseTally decodes the value of a tally.
 func ParseTally(value []byte) (Tally, error) {
 	r := codec.NewReader(value)
 	t := Tally{Revision: base.Revision(r.Uvarint()), Count: r.Uvarint()}
 	return t, r.Close()
 }
 
-// CountPrefixes are the prefixes of all counts.
+// CountPrefixes are the key prefixes of all counts.
 var CountPrefixes = [...]byte{keys.PrefixPredicate, keys.PrefixClass, keys.PrefixSource}
 
 // ReadCatalogue reads all counts from the index.
@@ -155,19 +156,19 @@ func ReadCatalogue(k KV) (*Catalogue, error) {
 	return c, nil
 }
 
-// EverCounted tells whether any statement was ever counted of a graph, by its id in the
-// index.
+// EverCounted reports whether the graph, given by its id in the index, ever had a count,
+// including counts that are zero now.
 func (c *Catalogue) EverCounted(graph base.ID) (any bool) {
 	c.Each(keys.PrefixPredicate, graph, func(_, _ base.ID, _ uint64) { any = true })
 	return any
 }
 
-// Deltas are what one commit changes in the catalogue: by how much, under the keys of
-// its counts. A nil one says nothing. It belongs to one goroutine.
+// Deltas are the changes of one commit to the catalogue, by the keys of the counts. A nil
+// Deltas is empty. It belongs to one goroutine.
 type Deltas struct {
 	list []delta
-	// at is where each key is in the list, once it is long: most commits change few
-	// counts.
+	// at is the index of each key in a long list. Most commits change few counts and do
+	// not need it.
 	at map[string]int
 }
 
@@ -176,10 +177,10 @@ type delta struct {
 	By  int64
 }
 
-// fewDeltas is up to how many are looked for one by one.
+// fewDeltas is the length up to which the list is searched linearly.
 const fewDeltas = 16
 
-// Add changes a count by so much. It does not keep the key.
+// Add adds by to the delta of a count. It does not retain the key.
 func (d *Deltas) Add(key []byte, by int64) {
 	i, found := d.findKey(key)
 	if found {
@@ -199,7 +200,8 @@ func (d *Deltas) Add(key []byte, by int64) {
 	}
 }
 
-// findKey is where a key is in the list, or would be.
+// findKey returns the index of a key in the list, or the index at which it would be
+// inserted.
 func (d *Deltas) findKey(key []byte) (at int, found bool) {
 	if d.at != nil {
 		if at, found = d.at[string(key)]; found {
@@ -215,7 +217,7 @@ func (d *Deltas) findKey(key []byte) (at int, found bool) {
 	return len(d.list), false
 }
 
-// Get is by how much a count changes.
+// Get returns the delta of a count, 0 if it does not change.
 func (d *Deltas) Get(key string) int64 {
 	if d == nil {
 		return 0
@@ -226,7 +228,7 @@ func (d *Deltas) Get(key string) int64 {
 	return 0
 }
 
-// All lists them; it is valid until the next is added.
+// All returns the deltas. The slice is valid until the next Add.
 func (d *Deltas) All() []delta {
 	if d == nil {
 		return nil
@@ -234,12 +236,14 @@ func (d *Deltas) All() []delta {
 	return d.list
 }
 
+// Clear removes all deltas.
 func (d *Deltas) Clear() {
 	clear(d.list)
 	d.list, d.at = d.list[:0], nil
 }
 
-// CountStatement notes, but for its sources, that a statement came (by 1) or went (by -1).
+// CountStatement counts a statement that was added (by 1) or removed (by -1) in its
+// predicate and class. Sources are counted separately.
 func (d *Deltas) CountStatement(q *base.Quad, ids base.IDQuad, by int64) {
 	d.Add(keys.Predicate(ids.Graph, ids.Predicate), by)
 	if q.Predicate.Value() == base.RDFType {

@@ -9,29 +9,29 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// Dictionary reads the two sides of the term dictionary from a view of the
-// index.
+// Dictionary maps terms to ids and back, from a view of the index.
 type Dictionary struct {
 	KV    KV
 	Cache *TermCache
 	Fresh *FreshTerms // terms of unfinished updates; nil for readers
-	// missed are the terms that were looked for last and are not there; nil for
+	// missed caches the keys of terms that were looked up last and not found; nil for
 	// readers.
 	missed *missedTerms
-	// FirstUnseen is the first number that no term of the view has, 0 where that needs no
-	// asking: the cache may have terms which the log has and readers do not see yet.
+	// FirstUnseen is the first number that no term of the view has; 0 disables the check.
+	// The cache may hold terms that are in the log and not yet visible to readers.
 	FirstUnseen uint64
-	// Flushed is Store.flushedKV as the view was begun; nil for all but the committer.
+	// Flushed is Store.flushedKV at the time the view was begun; nil for all but the
+	// committer.
 	Flushed *BadgerKV
 }
 
-// inView tells whether the view has the term with an id that the cache gave.
+// inView reports whether a term with an id from the cache is in the view.
 func (d Dictionary) inView(id base.ID) bool {
 	return d.FirstUnseen == 0 || !id.IsNumbered() || id.Number() < d.FirstUnseen
 }
 
-// missedTerms keeps of terms that are about to get a number what they were looked
-// for with: a quad has two that are often new, the subject and the object.
+// missedTerms keeps the keys of terms that are about to be numbered, so that they are not
+// computed twice. A quad often has two new terms, its subject and its object.
 type missedTerms struct {
 	terms [2]struct {
 		term base.Term
@@ -46,7 +46,7 @@ func (m *missedTerms) add(t base.Term, key TermKey) {
 	m.next++
 }
 
-// takeKey gives the key of a term.
+// takeKey returns the key of a term and removes it from the cache.
 func (m *missedTerms) takeKey(t base.Term) TermKey {
 	for i := range m.terms {
 		if at := &m.terms[i]; at.key.record != nil && at.term == t {
@@ -58,21 +58,22 @@ func (m *missedTerms) takeKey(t base.Term) TermKey {
 	return KeyOf(t)
 }
 
-// TermKey is the key under which the index has the number of a term, and the record
-// that it has under that number.
+// TermKey is the index key of a term, and the record that the index stores under the
+// term's number.
 type TermKey struct {
 	key, record []byte
 	hashed      bool // the key is a hash
 }
 
+// KeyOf returns the key of a term.
 func KeyOf(t base.Term) TermKey {
 	record := base.AppendTerm(nil, t)
 	key, hashed := keys.Term(record, base.Hash16)
 	return TermKey{key, record, hashed}
 }
 
-// FreshTerms are those that unfinished updates have added. They are kept apart
-// from the cache, because such an update may still be undone.
+// FreshTerms are the terms that unfinished updates have added. They are kept apart from
+// the cache, because such an update may still be undone.
 type FreshTerms struct {
 	byTerm   map[base.Term]base.ID
 	Order    []base.Term // as they were numbered
@@ -80,18 +81,19 @@ type FreshTerms struct {
 	Previous *FreshTerms // those of the group ahead, nil without
 }
 
+// NewFreshTerms returns an empty set whose first term gets the number next.
 func NewFreshTerms(next uint64) *FreshTerms {
 	return &FreshTerms{byTerm: make(map[base.Term]base.ID), Next: next}
 }
 
-// ContinueAfter makes it go on where the terms of a group ahead end, which the index may not
-// have yet.
+// ContinueAfter makes f continue the numbering of the preceding group, whose terms the
+// index may not have yet.
 func (f *FreshTerms) ContinueAfter(ahead *FreshTerms) {
-	ahead.Previous = nil // that group has landed
+	ahead.Previous = nil // the index has that group's predecessor
 	f.Previous = ahead
 }
 
-// ID is the id of one of the terms.
+// ID returns the id of a fresh term.
 func (f *FreshTerms) ID(t base.Term) (base.ID, bool) {
 	id, ok := f.byTerm[t]
 	if !ok && f.Previous != nil {
@@ -100,15 +102,15 @@ func (f *FreshTerms) ID(t base.Term) (base.ID, bool) {
 	return id, ok
 }
 
-// Grow makes room for so many terms.
+// Grow reserves space for n terms. The set must be empty.
 func (f *FreshTerms) Grow(n int) {
 	f.byTerm, f.Order = make(map[base.Term]base.ID, n), make([]base.Term, 0, n)
 }
 
-// First is the number of the first of them.
+// First returns the number of the first term.
 func (f *FreshTerms) First() uint64 { return f.Next - uint64(len(f.Order)) }
 
-// Term is the term with a number, false if it is none of them.
+// Term returns the term with a number, false if it is not fresh.
 func (f *FreshTerms) Term(number uint64) (base.Term, bool) {
 	if f.Previous != nil && number < f.First() {
 		f = f.Previous
@@ -119,7 +121,7 @@ func (f *FreshTerms) Term(number uint64) (base.Term, bool) {
 	return f.Order[number-f.First()], true
 }
 
-// Add gives a term its number.
+// Add assigns the next number to a term.
 func (f *FreshTerms) Add(t base.Term) base.ID {
 	id := keys.Numbered(base.TagOf(t), f.Next)
 	f.byTerm[t] = id
@@ -128,7 +130,7 @@ func (f *FreshTerms) Add(t base.Term) base.ID {
 	return id
 }
 
-// Truncate forgets all but the first n terms.
+// Truncate removes all but the first n terms.
 func (f *FreshTerms) Truncate(n int) {
 	for _, t := range f.Order[n:] {
 		f.Next--
@@ -137,7 +139,7 @@ func (f *FreshTerms) Truncate(n int) {
 	f.Order = f.Order[:n]
 }
 
-// ID is the id of a term, false when the store has none for it.
+// ID returns the id of a term, false if the store has none for it.
 func (d Dictionary) ID(t base.Term) (base.ID, bool, error) {
 	if id, ok := base.InlineID(t); ok {
 		return id, true, nil
@@ -153,7 +155,7 @@ func (d Dictionary) ID(t base.Term) (base.ID, bool, error) {
 	return d.Find(t, KeyOf(t))
 }
 
-// Find looks the term up in the index, and keeps in the cache what it found.
+// Find looks the term up in the index and caches its number.
 func (d Dictionary) Find(t base.Term, key TermKey) (base.ID, bool, error) {
 	id, ok, err := d.lookUp(t, key)
 	if ok {
@@ -193,7 +195,7 @@ func (d Dictionary) lookUp(t base.Term, key TermKey) (base.ID, bool, error) {
 	return keys.Numbered(base.TagOf(t), number), true, nil
 }
 
-// Term is the term of an id.
+// Term returns the term of an id.
 func (d Dictionary) Term(id base.ID) (base.Term, error) {
 	if !id.IsNumbered() {
 		t, err := base.InlineTerm(id)
@@ -233,30 +235,31 @@ func (d Dictionary) termByNumber(number uint64) (base.Term, error) {
 	return t, nil
 }
 
-// Agent is the agent of a dictionary number.
+// Agent returns the agent with a dictionary number.
 func (d Dictionary) Agent(number uint64) (base.AgentID, error) {
 	t, err := d.termByNumber(number)
 	return base.AgentID(t.Value()), err
 }
 
-// Prefetched is what was looked up of a patch's terms before the committer has it.
+// Prefetched holds the results of looking up a patch's terms before the committer runs the
+// patch.
 type Prefetched struct {
-	Cache   *TermCache // of the store that it holds for
+	Cache   *TermCache // of the store that the results belong to
 	Subject *PrefetchedTerm
 	Object  PrefetchedTerm
 }
 
-// PrefetchedTerm is a term with its id, or with the key under which the index has that:
-// the term may be new. The zero one says nothing.
+// PrefetchedTerm is a term with its id, or with its index key if it may be new. The zero
+// value has no result.
 type PrefetchedTerm struct {
 	Term       base.Term
 	ID         base.ID
 	Key        *TermKey
-	AbsentFrom *BadgerKV // Store.flushedKV that was seen not to have the key; nil where nobody looked
+	AbsentFrom *BadgerKV // the Store.flushedKV that lacks the key; nil if it was not searched
 }
 
-// PrefetchedID gives the id of a term that was foreseen, as id does; f may be nil, or of
-// another term.
+// PrefetchedID returns the id of a term as ID does, and uses the prefetched result f if it
+// is of this term. f may be nil.
 func (d Dictionary) PrefetchedID(t base.Term, f *PrefetchedTerm) (base.ID, bool, error) {
 	switch {
 	case f == nil || f.Term != t || !d.inView(f.ID):
@@ -270,7 +273,7 @@ func (d Dictionary) PrefetchedID(t base.Term, f *PrefetchedTerm) (base.ID, bool,
 		}
 	}
 	if f.AbsentFrom != nil && f.AbsentFrom == d.Flushed {
-		d.KV = InMemory{d.KV} // what is there came since
+		d.KV = InMemory{d.KV} // the key can only have been added since
 	}
 	return d.Find(t, *f.Key)
 }

@@ -14,39 +14,39 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// A graph whose content is exchanged as a whole has generations. Each is kept under
-// an id of its own in the place of the graph in the index (keys.Generation); the
-// content from before the first is kept under the id of the graph's name. At each
-// revision one of them counts, and what the index holds under the ids of the others
-// is passed over. So a graph of any size is exchanged in one commit, and reads of
-// older revisions find what stood there.
+// A graph whose content is replaced as a whole has generations. The keys of each have an
+// id of its own in the place of the graph (keys.Generation); those of the content before
+// the first generation have the id of the graph's name. At each revision one generation
+// is current, and scans skip the keys of the others. So a graph of any size is replaced
+// in one commit, and reads of older revisions find the older content.
 //
-// Outside the index a graph has one id, that of its name: the scanner puts the
-// generation's in its place on the way in, and the name's on the way out.
+// Outside the index a graph has one id, that of its name: the scanner replaces it by the
+// generation's id on the way in, and restores it on the way out.
 
-// Generation is one content of a graph. It is not changed once it is in a table.
+// Generation is one content of a graph. It is not modified once it is in a table.
 type Generation struct {
-	Began base.Revision // the first commit that wrote to it; names it
-	Graph base.ID       // of the graph's name
+	Began base.Revision // the first commit that wrote to it; identifies it
+	Graph base.ID       // the id of the graph's name
 	Name  base.Term
-	// From is the revision from which on it counts, and time that of the commit; 0
-	// while it is written, and for one that was given up.
+	// From is the revision from which on the generation is current, and Time the time of
+	// that commit. Both are zero while it is written, and if it was given up.
 	From base.Revision
 	Time time.Time
-	// restart tells that the graph began anew with it: what the name held before is
-	// found at no revision any more.
+	// restart tells that the graph restarted with this generation: its earlier content is
+	// not readable at any revision.
 	restart bool
-	// number, if not 0, is of the dictionary: the id that the generation has in the index
-	// is then in the order in which graphs came, not behind all of them. It is that of a
-	// graph that began anew.
+	// number is the dictionary number of a generation that restarted its graph, else 0.
+	// With it the id in the index sorts by the creation of graphs, and not behind all of
+	// them.
 	number uint64
-	// Abandoned tells that it was given up.
+	// Abandoned tells that the generation was given up.
 	Abandoned bool
-	// Cleared tells that what counted before it is reached by nobody any more, and is
-	// removed from the index.
+	// Cleared tells that the earlier content of the graph is no longer readable and is
+	// being removed from the index.
 	Cleared bool
 }
 
+// ID returns the id that stands for the graph in the index keys of this generation.
 func (g *Generation) ID() base.ID {
 	if g.number != 0 {
 		return keys.Numbered(keys.TagIRI, g.number)
@@ -54,33 +54,36 @@ func (g *Generation) ID() base.ID {
 	return keys.Generation(uint64(g.Began))
 }
 
-// PlaceholderTerm is the term in the dictionary of a generation that has a number there. It is
-// no IRI that can be written or asked for.
+// PlaceholderTerm returns the dictionary term of a generation that has a number. It is not
+// a valid IRI, so that no request can name it.
 func PlaceholderTerm(began base.Revision) base.Term {
 	return base.IRI("urn:koine:generation " + strconv.FormatUint(uint64(began), 10))
 }
 
-// Generations are those of all graphs, as of a revision. A table that was published is
-// never changed. A nil one is that of a store where no graph was ever exchanged.
+// Generations is the table of the generations of all graphs as of a revision. A published
+// table is never modified. A nil table belongs to a store in which no graph was ever
+// replaced.
 //
-// It has an entry for each generation that a revision may still need: see superseded.
+// It has an entry for each generation that some readable revision needs: see Superseded.
 type Generations struct {
+	// Entries are the generations by the revisions in which they began.
 	Entries map[base.Revision]*Generation // by the revisions in which they began
-	// Timelines are those of each graph that count or did, in order.
+	// Timelines are, for each graph, the generations that are or were current, in order.
 	Timelines map[base.ID][]*Generation
-	// Writing is the one that is being written of each graph.
+	// Writing is the generation of each graph that is being written.
 	Writing map[base.ID]*Generation
-	// restarts is from when on the graphs are that were deleted, or began anew.
+	// restarts are the revisions at which graphs were deleted or restarted last.
 	restarts map[base.Term]base.Revision
-	// numbered are those with a number of the dictionary, by their ids.
+	// numbered are the generations with a dictionary number, by their ids.
 	numbered map[base.ID]*Generation
 }
 
+// NewGenerations returns an empty table.
 func NewGenerations() *Generations {
 	return &Generations{map[base.Revision]*Generation{}, map[base.ID][]*Generation{}, map[base.ID]*Generation{}, map[base.Term]base.Revision{}, map[base.ID]*Generation{}}
 }
 
-// ByID is the generation with an id of the index, nil for none.
+// ByID returns the generation with an id of the index, or nil.
 func (t *Generations) ByID(id base.ID) *Generation {
 	if t == nil {
 		return nil
@@ -91,8 +94,8 @@ func (t *Generations) ByID(id base.ID) *Generation {
 	return t.numbered[id]
 }
 
-// clone copies the table. The entries are shared, and so are the lines, which are replaced
-// and never changed.
+// clone copies the table. Entries and timelines are shared: timelines are replaced and
+// never modified.
 func (t *Generations) clone() *Generations {
 	if t == nil {
 		return NewGenerations()
@@ -100,7 +103,7 @@ func (t *Generations) clone() *Generations {
 	return &Generations{maps.Clone(t.Entries), maps.Clone(t.Timelines), maps.Clone(t.Writing), maps.Clone(t.restarts), maps.Clone(t.numbered)}
 }
 
-// WithEntries returns the table with more generations, or with what became of some.
+// WithEntries returns a copy of the table with generations added or replaced.
 func (t *Generations) WithEntries(list ...*Generation) *Generations {
 	out := t.clone()
 	for _, g := range list {
@@ -109,8 +112,7 @@ func (t *Generations) WithEntries(list ...*Generation) *Generations {
 	return out
 }
 
-// WithoutEntries returns the table without the entries of generations that it does not need
-// any more (superseded).
+// WithoutEntries returns a copy of the table without superseded generations.
 func (t *Generations) WithoutEntries(list []*Generation) *Generations {
 	out := t.clone()
 	for _, g := range list {
@@ -129,17 +131,18 @@ func withoutEntry(line []*Generation, g *Generation) []*Generation {
 	return slices.DeleteFunc(slices.Clone(line), func(o *Generation) bool { return o.Began == g.Began })
 }
 
-// Superseded lists the generations whose entries are not needed any more once the index
-// holds nothing under their ids: those that were given up, and those that count at no
-// revision that is read, because a later one cleared them. Without its entry a generation
-// counts at no revision either, and is not kept.
+// Superseded lists the generations whose entries can be removed once the index holds
+// nothing under their ids: those that were given up, and those that are current at no
+// readable revision because a later one cleared them. Without its entry a generation is
+// current at no revision, and its keys are removed.
 //
-// The newest entry of a graph that cleared what was before stays, because by it the content
-// from before is not kept. So does the newest with which the graph began anew: what the log
-// tells of the graph before it is hidden by it.
+// For each graph the newest entry that cleared earlier content stays, because it marks
+// that content as removed. The newest entry that restarted the graph stays as well: it
+// hides the graph's earlier history in the log.
 //
-// At least one entry of the table stays. With none, all that the index holds would count,
-// also what a crash in the middle of a flush has left there of a generation.
+// At least one entry of the table stays. With an empty table, everything in the index
+// would be current, including the rest of a generation that a crash left in the middle of
+// a flush.
 func (t *Generations) Superseded() (out []*Generation) {
 	if t == nil {
 		return nil
@@ -159,7 +162,7 @@ func (t *Generations) Superseded() (out []*Generation) {
 				fresh = i
 			}
 		}
-		for i := range cleared { // none without one that cleared
+		for i := range cleared { // no iteration if cleared is -1
 			if i != fresh {
 				out = append(out, line[i])
 			}
@@ -196,8 +199,7 @@ func (t *Generations) SetEntry(g *Generation) {
 	}
 }
 
-// CurrentID is the id under which the newest content of a graph is kept, by the id of its
-// name.
+// CurrentID returns the id of the newest content of a graph, given the id of its name.
 func (t *Generations) CurrentID(graph base.ID) base.ID {
 	if t == nil {
 		return graph
@@ -208,7 +210,8 @@ func (t *Generations) CurrentID(graph base.ID) base.ID {
 	return graph
 }
 
-// IDAt is current as of a revision; false where the graph began anew behind it.
+// IDAt returns the id of the content that was current at a revision, false if the graph
+// was restarted after it.
 func (t *Generations) IDAt(graph base.ID, r base.Revision) (base.ID, bool) {
 	if t == nil {
 		return graph, true
@@ -225,15 +228,16 @@ func (t *Generations) IDAt(graph base.ID, r base.Revision) (base.ID, bool) {
 	return graph, true
 }
 
-// Tenure is when the content under one id of the index counts.
+// Tenure is the interval of revisions in which the content under one id of the index is
+// current.
 type Tenure struct {
-	Graph       base.ID       // of the name
-	From, Until base.Revision // until is 0 for what counts now
+	Graph       base.ID       // the id of the graph's name
+	From, Until base.Revision // Until is 0 for current content
 	time        time.Time
 }
 
-// TenureOf is the tenure of an id in the place of a graph; false for one that counts at no
-// revision.
+// TenureOf returns the tenure of an id in the place of a graph, false if it is current at
+// no revision.
 func (t *Generations) TenureOf(id base.ID) (Tenure, bool) {
 	g := t.ByID(id)
 	if g == nil && id.Tag() != keys.TagGeneration {
@@ -263,9 +267,9 @@ func (t *Generations) TenureOf(id base.ID) (Tenure, bool) {
 	return out, true
 }
 
-// IsKept tells whether what the index has under an id in the place of a graph is kept. It is
-// not if any later generation cleared what counted before it: then it is being removed, and
-// some of it may be gone.
+// IsKept reports whether the index keys under an id in the place of a graph are complete.
+// They are not if a later generation cleared the content before it: then the keys are
+// being removed.
 func (t *Generations) IsKept(id base.ID) bool {
 	if t == nil {
 		return id.Tag() != keys.TagGeneration
@@ -285,8 +289,8 @@ func (t *Generations) IsKept(id base.ID) bool {
 	return !slices.ContainsFunc(line[next:], func(later *Generation) bool { return later.Cleared })
 }
 
-// IsFirstContent tells whether a graph held nothing before what is kept under the id: it is
-// what the graph began with, or began anew with.
+// IsFirstContent reports whether the content under the id is the first of its graph, or
+// the first after the graph was restarted.
 func (t *Generations) IsFirstContent(graph, id base.ID) bool {
 	if t == nil || id == graph {
 		return true
@@ -295,8 +299,8 @@ func (t *Generations) IsFirstContent(graph, id base.ID) bool {
 	return g != nil && g.restart
 }
 
-// WrittenID is the id under which a change of a graph in a revision was written, whether
-// that is reached any more or not.
+// WrittenID returns the id under which a change of a graph was written in a revision, even
+// if it is no longer readable.
 func (t *Generations) WrittenID(graph base.ID, r base.Revision) base.ID {
 	if t == nil {
 		return graph
@@ -310,7 +314,7 @@ func (t *Generations) WrittenID(graph base.ID, r base.Revision) base.ID {
 	return graph
 }
 
-// NameID is the id of the graph's name of any id in the place of a graph.
+// NameID returns the id of the graph's name for any id in the place of a graph.
 func (t *Generations) NameID(id base.ID) base.ID {
 	if g := t.ByID(id); g != nil {
 		return g.Graph
@@ -318,11 +322,11 @@ func (t *Generations) NameID(id base.ID) base.ID {
 	return id
 }
 
-// IDs lists all under which content of the graph counts at some revision.
+// IDs lists the ids under which content of the graph is current at some revision.
 func (t *Generations) IDs(graph base.ID) []base.ID { return t.IDsBetween(graph, 0, math.MaxUint64) }
 
-// IDsBetween lists all under which content of the graph counts at some revision from oldest
-// to newest.
+// IDsBetween lists the ids under which content of the graph is current at some revision
+// from oldest to newest.
 func (t *Generations) IDsBetween(graph base.ID, oldest, newest base.Revision) []base.ID {
 	if t == nil {
 		return []base.ID{graph}
@@ -343,13 +347,13 @@ func (t *Generations) IDsBetween(graph base.ID, oldest, newest base.Revision) []
 	return out
 }
 
-// Hides tells whether what the graph held at a revision is found by nobody.
+// Hides reports whether the content of the graph at a revision is no longer readable.
 func (t *Generations) Hides(graph base.Term, at base.Revision) bool {
 	return t != nil && at < t.restarts[graph]
 }
 
-// LastChangeFloor is the revision that counts as the last change of every subject of the content
-// under an id, 0 for none.
+// LastChangeFloor returns the revision that counts as the last change of every subject in
+// the content under an id, 0 for none.
 func (t *Generations) LastChangeFloor(id base.ID) base.Revision {
 	if g := t.ByID(id); g != nil && !g.restart {
 		return g.From
@@ -357,8 +361,8 @@ func (t *Generations) LastChangeFloor(id base.ID) base.Revision {
 	return 0
 }
 
-// SettleState puts the commit by which a generation came to count in the place of what its
-// statements say who were written for that: their revision was not known yet.
+// SettleState fills in the revision and time of assertions that were written before their
+// generation became current.
 func (t *Generations) SettleState(s *base.State, id base.ID) {
 	if t == nil || s.Since != 0 || len(s.Assertions) == 0 {
 		return
@@ -368,6 +372,8 @@ func (t *Generations) SettleState(s *base.State, id base.ID) {
 	}
 }
 
+// SettleState fills in from and at where a state that was written before its generation
+// became current lacks revision and time.
 func SettleState(s *base.State, from base.Revision, at time.Time) {
 	if s.Since != 0 {
 		return
@@ -380,17 +386,19 @@ func SettleState(s *base.State, from base.Revision, at time.Time) {
 	}
 }
 
-// UnsettledTime is the time of an assertion that begins with its generation.
+// UnsettledTime is the time of an assertion whose revision is that of its generation's
+// switch.
 var UnsettledTime = time.UnixMilli(0).UTC()
 
 const (
 	generationFresh = 1 << 0
 	generationDead  = 1 << 1
 	generationClear = 1 << 2
-	// generationNumbered tells that the number follows the flags.
+	// generationNumbered tells that the dictionary number follows the flags.
 	generationNumbered = 1 << 3
 )
 
+// Encode returns the value of the generation's record in the index.
 func (g *Generation) Encode() []byte {
 	b := append([]byte{}, g.Graph[:]...)
 	b = binary.AppendUvarint(b, uint64(g.From))
@@ -415,6 +423,7 @@ func (g *Generation) Encode() []byte {
 	return append(b, flags)
 }
 
+// ParseGeneration decodes a record of the index. It does not fill in Name.
 func ParseGeneration(key, value []byte) (*Generation, error) {
 	began, ok := keys.ParseGenerationRecord(key)
 	r := codec.NewReader(value)
@@ -435,7 +444,7 @@ func ParseGeneration(key, value []byte) (*Generation, error) {
 	return g, r.Close()
 }
 
-// ReadGenerations reads the table from the index.
+// ReadGenerations reads the table from the index. It returns nil if there are no records.
 func ReadGenerations(d Dictionary) (*Generations, error) {
 	var t *Generations
 	cur := d.KV.Scan(keys.GenerationPrefix())

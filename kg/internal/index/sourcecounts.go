@@ -5,14 +5,15 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// SourceCount is the count of one source, by its key.
+// SourceCount returns the number of statements that a source backs, by the key of its
+// count.
 func (c *Catalogue) SourceCount(key string) uint64 {
 	t, _ := c.Tallies.Get(key)
 	return t.Count
 }
 
-// SourceTotals tells of how many sources there are statements, and the most that one
-// of them backs.
+// SourceTotals returns the number of sources that back statements, and the largest number
+// of statements that one of them backs.
 func (c *Catalogue) SourceTotals() (sources, most uint64) {
 	c.Tallies.Ascend(string([]byte{keys.PrefixSource}), func(key string, t Tally) bool {
 		if key[0] != keys.PrefixSource {
@@ -27,14 +28,15 @@ func (c *Catalogue) SourceTotals() (sources, most uint64) {
 	return sources, most
 }
 
-// sourceKey is a source with the key of its count: most changes of a commit are of
-// the same one.
+// sourceKey is a source with the key of its count. It is cached, because most changes of a
+// commit have the same source.
 type sourceKey struct {
 	source base.AgentID
 	key    []byte
 }
 
-// countSources notes whose statement a change makes or takes away.
+// countSources updates the counts of the sources that a change adds to a statement or
+// removes from it.
 func (w *IndexWriter) countSources(c *base.Change) error {
 	switch {
 	case w.WithoutSourceCounts || !base.CountsForQuota(c.Quad.Predicate, c.Quad.Graph):
@@ -67,11 +69,11 @@ func (w *IndexWriter) countSource(source base.AgentID, by int64) error {
 	return nil
 }
 
-// SourceCountsKey is in an index that holds the counts by source, which those of
-// earlier forms do not.
+// SourceCountsKey is a key that the index has if it holds the counts by source. Indexes of
+// earlier versions lack it.
 var SourceCountsKey = keys.Meta("counted by source, with journals")
 
-// HasSourceCounts tells whether the index up to the marker holds the counts by source.
+// HasSourceCounts reports whether the index up to the marker holds the counts by source.
 func HasSourceCounts(k KV, m Marker) (bool, error) {
 	if m.Revision == 0 {
 		return true, nil // there is nothing to count
@@ -79,28 +81,29 @@ func HasSourceCounts(k KV, m Marker) (bool, error) {
 	return k.Get(SourceCountsKey, func([]byte) error { return nil })
 }
 
-// SourceCounts are counts by the keys of sources.
+// SourceCounts maps the keys of sources to their statement counts.
 type SourceCounts map[string]uint64
 
-// Add counts the sources of a value of SPOG.
+// Add counts the sources in a value of the SPOG order.
 func (c SourceCounts) Add(value []byte) error {
 	_, err := base.ParseState(value, func(number uint64) (base.AgentID, error) {
 		c[string(keys.Source(number))]++
-		return base.Anonymous, nil // its name is of no account
+		return base.Anonymous, nil // only the number is used
 	})
 	return err
 }
 
-// QuotaGraphs remembers which graphs are koine's own, and which of these journals.
+// QuotaGraphs caches for each graph which of its statements count toward the quotas of
+// their sources.
 type QuotaGraphs struct {
 	Dictionary Dictionary
-	// Generations are those of the newest revision: only what counts then is shared.
+	// Generations is the table of the newest revision: only current content counts.
 	Generations *Generations
-	parts       base.ID // zero until it is asked for
+	parts       base.ID // zero until the first lookup
 	Scopes      map[base.ID]quotaScope
 }
 
-// quotaScope is what of a graph counts for the share of its sources.
+// quotaScope tells which statements of a graph count toward the quotas of their sources.
 type quotaScope uint8
 
 const (
@@ -109,7 +112,7 @@ const (
 	quotaAll
 )
 
-// Counts tells whether the statement counts.
+// Counts reports whether the statement counts toward the quotas of its sources.
 func (g *QuotaGraphs) Counts(q *base.IDQuad) (bool, error) {
 	if q.Graph == keys.DefaultGraph && g.Generations == nil {
 		return true, nil
