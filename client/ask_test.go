@@ -51,7 +51,7 @@ func TestAskTo(t *testing.T) {
 func TestAskWithoutTime(t *testing.T) {
 	s := start(t)
 	question := client.Publication{To: "bob", Parts: []any{client.TextPart("Is it wet?")}}
-	if _, err := open(t, s.URL, "ann").Ask(bounded(t), question, time.Nanosecond); err == nil || err.Error() != "nobody responded within 1ns (UNANSWERED)" {
+	if _, err := open(t, s.URL, "ann").Ask(bounded(t), question, time.Nanosecond); err == nil || err.Error() != "no response within 1ns (UNANSWERED)" {
 		t.Error(err)
 	}
 }

@@ -14,10 +14,10 @@ import (
 type Message struct {
 	ID             string            `json:"id"`
 	ChannelID      string            `json:"channelId"`
-	Sequence       int64             `json:"sequence"`  // its place in the channel, from 1
+	Sequence       int64             `json:"sequence"`  // position in the channel, from 1
 	Timestamp      int64             `json:"timestamp"` // milliseconds since 1970
 	Author         string            `json:"author"`
-	Parts          []json.RawMessage `json:"parts"` // as they were sent; none where it is withheld
+	Parts          []json.RawMessage `json:"parts"` // as sent; empty if the message is withheld
 	ArtifactRefs   []string          `json:"artifactRefs"`
 	Metadata       json.RawMessage   `json:"metadata"`
 	IdempotencyKey string            `json:"idempotencyKey"`
@@ -26,28 +26,28 @@ type Message struct {
 	Format         string            `json:"format"`
 	Tags           []string          `json:"tags"`
 	Recipient      string            `json:"recipient"`     // an agent, role:NAME, or *
-	Recipients     []string          `json:"recipients"`    // whom that was
+	Recipients     []string          `json:"recipients"`    // the agents that Recipient resolved to
 	CorrelationID  string            `json:"correlationId"` // the request that a response answers
 	ExpiresAt      int64             `json:"expiresAt"`
 	ReplyToID      string            `json:"replyToId"`
 	ThreadID       string            `json:"threadId"`
-	Retracts       string            `json:"retracts"`   // the message that this one takes back
-	FactCount      int               `json:"factCount"`  // how many patches were published with it
-	ProposalID     string            `json:"proposalId"` // that they were held in
-	AnsweredBy     string            `json:"answeredBy"` // the first response to a request, if there was one when it was read
-	Withheld       string            `json:"withheld"`   // why it has no parts: retracted, expired, addressed, evicted
-	// Raw is all that the server sent.
+	Retracts       string            `json:"retracts"`   // the id of the message that this one retracts
+	FactCount      int               `json:"factCount"`  // number of patches published with it
+	ProposalID     string            `json:"proposalId"` // the proposal that holds the patches, or ""
+	AnsweredBy     string            `json:"answeredBy"` // the first response to a request, as of the read
+	Withheld       string            `json:"withheld"`   // the reason why parts are missing: retracted, expired, addressed, evicted
+	// Raw is the message as the server sent it.
 	Raw json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON keeps what it reads in Raw.
+// UnmarshalJSON decodes a message and keeps the text in Raw.
 func (m *Message) UnmarshalJSON(text []byte) error {
 	type plain Message
 	m.Raw = slices.Clone(text)
 	return json.Unmarshal(text, (*plain)(m))
 }
 
-// Text is what stands in its parts that are texts, a line for each.
+// Text returns the text parts, one per line.
 func (m *Message) Text() string {
 	text := ""
 	for _, raw := range m.Parts {
@@ -62,53 +62,53 @@ func (m *Message) Text() string {
 	return text
 }
 
-// TextPart is a part of a message that is a text.
+// TextPart returns a message part with text.
 func TextPart(text string) any { return map[string]any{"type": "text", "text": text} }
 
-// DataPart is one that holds data.
+// DataPart returns a message part with structured data.
 func DataPart(data any) any { return map[string]any{"type": "data", "data": data} }
 
-// Publication is what is to be said, in a channel or to somebody.
+// Publication describes a message to publish, in a channel or to an agent.
 type Publication struct {
-	Channel string `json:"channelId,omitempty"` // by its id
-	To      string `json:"to,omitempty"`        // or the other agent of a direct channel
+	Channel string `json:"channelId,omitempty"` // the id of the channel
+	To      string `json:"to,omitempty"`        // or the peer of a direct channel
 
-	Parts        []any          `json:"parts,omitempty"` // objects, 1 to 32: TextPart, DataPart or one's own
+	Parts        []any          `json:"parts,omitempty"` // 1 to 32 objects: TextPart, DataPart or others
 	ArtifactRefs []string       `json:"artifactRefs,omitempty"`
 	Metadata     map[string]any `json:"metadata,omitempty"`
-	// IdempotencyKey makes the same message be published once. Without one the
-	// client makes one up, for its own attempts.
+	// IdempotencyKey makes a retry return the message of the first request. Without a key
+	// the client generates one that covers its own retries.
 	IdempotencyKey string   `json:"idempotencyKey,omitempty"`
 	Type           string   `json:"messageType,omitempty"` // request, response, notify, broadcast
 	ContentType    string   `json:"contentType,omitempty"`
 	Format         string   `json:"format,omitempty"`
 	Tags           []string `json:"tags,omitempty"`
-	Recipient      string   `json:"recipient,omitempty"`     // an agent, role:NAME, or *: others do not read it
+	Recipient      string   `json:"recipient,omitempty"`     // an agent, role:NAME, or *; hidden from other agents
 	CorrelationID  string   `json:"correlationId,omitempty"` // the request that a response answers
 	ExpiresAt      int64    `json:"expiresAt,omitempty"`     // milliseconds since 1970
 	ReplyToID      string   `json:"replyToId,omitempty"`
 	ThreadID       string   `json:"threadId,omitempty"`
-	// Patches are facts that come with it, which is their evidence.
+	// Patches are applied with the message, which is their evidence.
 	Patches       []Patch `json:"patches,omitempty"`
 	Justification string  `json:"justification,omitempty"`
 	TaskID        string  `json:"taskId,omitempty"`
 	SessionID     string  `json:"sessionId,omitempty"`
 }
 
-// Published is what became of a publication.
+// Published is the result of Publish.
 type Published struct {
 	Message             *Message `json:"event"`
-	Replayed            bool     `json:"replayed"`           // it was there already, under its key
-	StatementsAffected  int      `json:"statementsAffected"` // by its facts
-	VerificationStatus  string   `json:"verificationStatus"` // of its facts
+	Replayed            bool     `json:"replayed"`           // the message existed already, under its key
+	StatementsAffected  int      `json:"statementsAffected"` // by its patches
+	VerificationStatus  string   `json:"verificationStatus"` // of its patches
 	VerificationDetails string   `json:"verificationDetails"`
-	ProposalID          string   `json:"proposalId"` // of facts that wait for a review
-	// Raw is all that the server sent.
+	ProposalID          string   `json:"proposalId"` // of patches that are held for review
+	// Raw is the result as the server sent it.
 	Raw json.RawMessage `json:"-"`
 }
 
-// Publish says something. It is sent again, with the same key, while it is not known
-// whether it arrived. A request without a Recipient is for whom it is said To.
+// Publish publishes a message. It retries with the same idempotency key while the outcome
+// is unknown. The Recipient of a request defaults to To.
 func (c *Client) Publish(ctx context.Context, p Publication) (*Published, error) {
 	if err := c.requireCapability(Channels); err != nil {
 		return nil, err
@@ -127,37 +127,36 @@ func (c *Client) Publish(ctx context.Context, p Publication) (*Published, error)
 		return nil, err
 	}
 	if out.Message == nil {
-		return nil, &Error{Message: "the server's answer has no message"}
+		return nil, &Error{Message: "the response has no message"}
 	}
 	return out, nil
 }
 
-// Respond answers a request, in its channel.
+// Respond publishes a response to a request, in the channel of the request.
 func (c *Client) Respond(ctx context.Context, to *Message, parts ...any) (*Published, error) {
 	return c.Publish(ctx, Publication{Channel: to.ChannelID, Type: "response", CorrelationID: to.ID, Recipient: to.Author, Parts: parts})
 }
 
-// DefaultAskTimeout is how long Ask waits without a bound of one's own.
+// DefaultAskTimeout is the wait of Ask if the caller gives none.
 const DefaultAskTimeout = 30 * time.Second
 
-// Ask publishes a request and waits for the first response to it, at most as long as
-// wait says (0: DefaultAskTime); then it is Unanswered. A response that comes while
-// the connection is lost is not missed.
+// Ask publishes a request and returns the first response to it. It waits at most wait
+// (0: DefaultAskTimeout) and then fails with Unanswered. A response that arrives while the
+// connection is lost is not missed.
 //
-// A question needs a Recipient, an agent or role:NAME, or whom it is said To. In a
-// channel of more nobody but the recipient and the author reads it, and the same is
-// true of the response. One that nobody answered in time stands: it may be answered
-// later, by which time Ask has given up on it. A response that was retracted by the time
-// it is read is none: another is waited for.
+// A request needs a Recipient (an agent or role:NAME) or To. Only the author and the
+// recipient can read the request and its response. An unanswered request stays in the
+// channel, and may be answered after Ask has returned. Ask ignores a response that is
+// retracted before it is read, and waits for another.
 //
-// With an idempotency key the same question waits for the response to the first one,
+// With an idempotency key, a repeated Ask waits for the response to the first request,
 // also after a restart of the program.
 func (c *Client) Ask(ctx context.Context, p Publication, wait time.Duration) (*Message, error) {
 	if wait <= 0 {
 		wait = DefaultAskTimeout
 	}
 	p.Type = "request"
-	unanswered := &Error{Reason: Unanswered, Message: "nobody responded within " + wait.String()}
+	unanswered := &Error{Reason: Unanswered, Message: "no response within " + wait.String()}
 	bounded, cancel := context.WithTimeoutCause(ctx, wait, unanswered)
 	defer cancel()
 	m, retracted, err := c.publishAndWait(bounded, p)
@@ -170,14 +169,14 @@ func (c *Client) Ask(ctx context.Context, p Publication, wait time.Duration) (*M
 	return m, err
 }
 
-// publishAndWait is Ask without a bound. It also tells whether a response was passed over because it
-// was retracted.
+// publishAndWait is Ask without a timeout. It also reports whether it ignored a retracted
+// response.
 func (c *Client) publishAndWait(ctx context.Context, p Publication) (m *Message, retracted bool, err error) {
-	asked, err := c.Publish(ctx, p)
+	published, err := c.Publish(ctx, p)
 	if err != nil {
 		return nil, false, err
 	}
-	request := asked.Message
+	request := published.Message
 	for m, err := range c.Stream(ctx, request.ChannelID, StreamOptions{Since: request.Sequence}) {
 		switch {
 		case err != nil:

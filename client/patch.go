@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Patch is a change of one statement. Add, Remove and Replace make one; In, Certain,
-// From and the other methods give a copy that says more.
+// Patch is a request to add, remove or replace one statement. Add, Remove and Replace make
+// a patch; In, Certain, From and the other methods return a modified copy.
 type Patch struct {
 	Op        string    `json:"op"` // add, remove, replace
 	Statement Statement `json:"statement"`
 
-	raw json.RawMessage // in place of all that
+	raw json.RawMessage // if set, sent instead of the fields above
 }
 
-// RawPatch is a patch that is there as JSON already, as docs/reference/knowledge.md has it. It is
-// sent as it is, whatever its fields and methods say.
+// RawPatch returns a patch that is sent as the given JSON (docs/reference/knowledge.md).
+// Its fields and methods have no effect.
 func RawPatch(patch json.RawMessage) Patch { return Patch{raw: patch} }
 
-// MarshalJSON writes the patch as it is sent.
+// MarshalJSON encodes the patch for the wire.
 func (p Patch) MarshalJSON() ([]byte, error) {
 	if p.raw != nil {
 		return p.raw, nil
@@ -27,7 +27,7 @@ func (p Patch) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(p))
 }
 
-// Statement is a statement with what is said of it.
+// Statement is a statement with certainty, validity and provenance of an assertion.
 type Statement struct {
 	Subject    Node           `json:"subject"`
 	Predicate  Node           `json:"predicate"`
@@ -37,48 +37,49 @@ type Statement struct {
 	Provenance map[string]any `json:"provenance,omitempty"`
 	ValidFrom  *time.Time     `json:"validFrom,omitempty"`
 	ValidTo    *time.Time     `json:"validTo,omitempty"`
-	// Source is who asserts it, of what a server sends in Change.Metadata.Previous.
-	// To say whose assertion a patch is there is Patch.From.
+	// Source is the source of the assertion. Servers send it in ChangeMetadata.Previous.
+	// Patches set their source with Patch.From.
 	Source string `json:"source,omitempty"`
 }
 
-// Node is a resource, which has an ID, or a literal, which has a Value. A value that
-// a server sent is a string, a bool, or a json.Number with all its digits.
+// Node is a resource, which has an ID, or a literal, which has a Value. A value received
+// from a server is a string, a bool, or a json.Number with all its digits.
 type Node struct {
 	ID       string `json:"id,omitempty"`
 	Value    any    `json:"value,omitempty"`
-	Type     string `json:"type,omitempty"`     // a datatype ("xsd:date"), or of a resource its class
-	Language string `json:"language,omitempty"` // of a text
+	Type     string `json:"type,omitempty"`     // the datatype of a literal ("xsd:date"), or the class of a resource
+	Language string `json:"language,omitempty"` // the language tag of a text
 }
 
-// Resource is a node with an id: an IRI, prefix:name, or any text.
+// Resource returns a resource with the given id: an IRI, prefix:name, or other text.
 func Resource(id string) Node { return Node{ID: id} }
 
-// Text is a literal text.
+// Text returns a string literal.
 func Text(text string) Node { return Node{Value: text} }
 
-// TextIn is a text in a language.
+// TextIn returns a string literal with a language tag.
 func TextIn(text, language string) Node { return Node{Value: text, Language: language} }
 
-// Value is a literal: a text, a number or a boolean.
+// Value returns a literal: a string, a number or a boolean.
 func Value(value any) Node { return Node{Value: value} }
 
-// Typed is a literal of a datatype: Typed("2026-01-31", "xsd:date").
+// Typed returns a literal of a datatype: Typed("2026-01-31", "xsd:date").
 func Typed(value any, datatype string) Node { return Node{Value: value, Type: datatype} }
 
-// Add asserts a statement. What the same source said of it before is brought up to
-// date.
+// Add returns a patch that asserts a statement. It updates an earlier assertion of the
+// same source.
 func Add(subject, predicate string, object Node) Patch {
 	return newPatch("add", subject, predicate, object)
 }
 
-// Remove removes a statement; with From, only that source's assertion of it.
+// Remove returns a patch that removes a statement or, with From, only the assertion of
+// that source.
 func Remove(subject, predicate string, object Node) Patch {
 	return newPatch("remove", subject, predicate, object)
 }
 
-// Replace asserts a statement in the place of all others with its subject, predicate
-// and graph.
+// Replace returns a patch that asserts a statement and removes all others with the same
+// subject, predicate and graph.
 func Replace(subject, predicate string, object Node) Patch {
 	return newPatch("replace", subject, predicate, object)
 }
@@ -87,22 +88,24 @@ func newPatch(op, subject, predicate string, object Node) Patch {
 	return Patch{Op: op, Statement: Statement{Subject: Resource(subject), Predicate: Resource(predicate), Object: object}}
 }
 
-// In is the patch in another graph than the default one.
+// In returns the patch for a graph other than the default graph.
 func (p Patch) In(graph string) Patch {
 	p.Statement.Graph = graph
 	return p
 }
 
-// Certain says how certain it is, 0 to 1. Without it is a fact.
+// Certain returns the patch with a certainty from 0 to 1. Without a certainty the patch
+// asserts a fact.
 func (p Patch) Certain(certainty float64) Patch {
 	p.Statement.Certainty = &certainty
 	return p
 }
 
-// From says whose assertion it is. Without it is the caller's.
+// From returns the patch with a source. The default source is the caller.
 func (p Patch) From(agent string) Patch { return p.With("sourceAgentId", agent) }
 
-// With adds a member to the provenance, which is kept as it is sent.
+// With returns the patch with a member added to its provenance, which the server stores
+// as it is.
 func (p Patch) With(name string, value any) Patch {
 	provenance := map[string]any{name: value}
 	for n, v := range p.Statement.Provenance {
@@ -114,8 +117,8 @@ func (p Patch) With(name string, value any) Patch {
 	return p
 }
 
-// Valid says when it holds: from and until before these times. A zero time leaves
-// that end open.
+// Valid returns the patch with a period of validity, from inclusive and to exclusive. A
+// zero time leaves that end open.
 func (p Patch) Valid(from, to time.Time) Patch {
 	p.Statement.ValidFrom, p.Statement.ValidTo = nil, nil
 	if !from.IsZero() {
@@ -127,7 +130,7 @@ func (p Patch) Valid(from, to time.Time) Patch {
 	return p
 }
 
-// OfClass says what class the subject is of.
+// OfClass returns the patch with a class for its subject.
 func (p Patch) OfClass(class string) Patch {
 	p.Statement.Subject.Type = class
 	return p

@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// PositionSaveInterval is how often a PositionFile is written at most, unless Close or
-// Save asks for it.
+// PositionSaveInterval is the minimum time between two writes of a PositionFile, except
+// those of Save and Close.
 const PositionSaveInterval = time.Second
 
-// PositionFile keeps the position of a subscription in a file, so that a program
-// that ends, however it ends, goes on behind what it handled.
+// PositionFile stores the position of a subscription in a file, so that a program resumes
+// after the last change that it handled, also after a crash.
 //
-// Each change is handled at least once: after a crash, changes of the last
-// PositionSaveInterval may come again, with the same Change.ID. It is safe for concurrent use.
+// Changes are delivered at least once: after a crash, the changes of the last
+// PositionSaveInterval may be repeated, with the same Change.ID. A PositionFile is safe
+// for concurrent use.
 type PositionFile struct {
 	path string
 
@@ -29,8 +30,8 @@ type PositionFile struct {
 	saveErr error     // of the last write
 }
 
-// OpenPositionFile reads the position in a file. A file that does not exist holds
-// none yet; its directory must exist.
+// OpenPositionFile reads the position in a file. The file need not exist, but its
+// directory must.
 func OpenPositionFile(path string) (*PositionFile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +41,7 @@ func OpenPositionFile(path string) (*PositionFile, error) {
 	return &PositionFile{path: path, current: position, saved: position}, nil
 }
 
-// Position is the position to go on from, "" for none.
+// Position returns the position to resume from, or "" if there is none yet.
 func (f *PositionFile) Position() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,23 +49,23 @@ func (f *PositionFile) Position() string {
 }
 
 // Resume returns the subscription with From set to the position, if there is one, and
-// with Moved set to keep it. A Moved of the caller's own is called as well.
+// with an OnPosition that stores positions and then calls that of s.
 func (f *PositionFile) Resume(s Subscription) Subscription {
 	if p := f.Position(); p != "" {
 		s.From = p
 	}
-	own := s.OnPosition
+	next := s.OnPosition
 	s.OnPosition = func(from string) {
 		f.setPosition(from)
-		if own != nil {
-			own(from)
+		if next != nil {
+			next(from)
 		}
 	}
 	return s
 }
 
-// setPosition notes a position, and writes it if the last write is old enough. An error is
-// kept for Save and Close.
+// setPosition records a position, and writes it if PositionSaveInterval has passed since the last
+// write. Save and Close return the error.
 func (f *PositionFile) setPosition(position string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,8 +75,7 @@ func (f *PositionFile) setPosition(position string) {
 	}
 }
 
-// Save writes the position, and returns the error of that or of an earlier write whose
-// position is still not in the file.
+// Save writes the position if the file does not hold it yet.
 func (f *PositionFile) Save() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,10 +83,11 @@ func (f *PositionFile) Save() error {
 	return f.saveErr
 }
 
-// Close is Save; the file may be used again.
+// Close calls Save. The PositionFile stays usable.
 func (f *PositionFile) Close() error { return f.Save() }
 
-// saveLocked replaces the file, so that after a crash it holds the old position or the new.
+// saveLocked replaces the file atomically, so that after a crash it holds the old position or the
+// new one. The caller holds mu.
 func (f *PositionFile) saveLocked() error {
 	if f.current == f.saved {
 		return nil

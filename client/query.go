@@ -7,72 +7,71 @@ import (
 	"time"
 )
 
-// Query is a question to the graph.
+// Query is a GraphQL query and the view that it reads.
 type Query struct {
-	// Text is GraphQL. Operation says which operation of it, if there are several.
+	// Text is the GraphQL document. Operation selects one of several operations.
 	Text      string
 	Operation string
 	Variables map[string]any
-	// RequiredCertainty, 0 to 1, leaves out what is less certain; MaxAge what was
-	// recorded longer ago, in seconds rounded up. 0 leaves nothing out.
+	// RequiredCertainty, from 0 to 1, excludes assertions that are less certain. MaxAge
+	// excludes older ones, and is rounded up to seconds. 0 excludes none.
 	RequiredCertainty float64
 	MaxAge            time.Duration
-	// Budget says how much of an answer to give at the most.
+	// Budget bounds the size of the response.
 	Budget Budget
-	// At reads the past: a revision, or an RFC 3339 time. "" is now.
+	// At is the revision or the RFC 3339 time to read at. "" is the newest revision.
 	At string
-	// MinRevision waits until this revision can be read: that of one's own update,
-	// for example.
+	// MinRevision makes the query wait until this revision can be read, such as the
+	// revision of an own update.
 	MinRevision uint64
 	TaskID      string
 	SessionID   string
 }
 
-// Budget bounds an answer, whose lists are made shorter to fit. Zero fields bound
-// nothing.
+// Budget bounds a response. The server shortens its lists to fit. Zero fields are no
+// bounds.
 type Budget struct {
 	MaxBytes      int `json:"maxBytes,omitempty"`
 	MaxTokens     int `json:"maxTokens,omitempty"`
 	MaxStatements int `json:"maxStatements,omitempty"`
 }
 
-// QueryMetadata says what an answer is about.
+// QueryMetadata describes the response to a query.
 type QueryMetadata struct {
-	Revision       uint64         `json:"revision"` // what was read
-	Position       string         `json:"position"` // where a subscription goes on behind it
+	Revision       uint64         `json:"revision"` // the revision that was read
+	Position       string         `json:"position"` // the position after it, for a subscription
 	DurationMs     float64        `json:"durationMs"`
 	StatementsRead int64          `json:"statementsRead"`
-	Sources        []string       `json:"sources"` // whose assertions were read, up to 20
+	Sources        []string       `json:"sources"` // of the assertions that were read, at most 20
 	Errors         []GraphQLError `json:"errors,omitempty"`
-	Truncated      []Truncation   `json:"truncated,omitempty"` // where a budget cut
-	Hints          []Hint         `json:"hints,omitempty"`     // names that nothing has
-	// Raw is all that the server sent of it.
+	Truncated      []Truncation   `json:"truncated,omitempty"` // lists that a budget shortened
+	Hints          []Hint         `json:"hints,omitempty"`     // unknown names in the query
+	// Raw is the metadata as the server sent it.
 	Raw json.RawMessage `json:"-"`
 }
 
-// Truncation is a list that a budget made shorter.
+// Truncation describes a list that a budget shortened.
 type Truncation struct {
 	Path   []any  `json:"path"`
 	Reason string `json:"reason"` // BYTES, TOKENS, STATEMENTS
-	Cursor string `json:"cursor"` // where it goes on
+	Cursor string `json:"cursor"` // the cursor to continue from
 }
 
-// Hint is about a name in a query that nothing in the graph has.
+// Hint describes a name in a query that does not occur in the graph.
 type Hint struct {
 	Path    []any    `json:"path"`
 	Message string   `json:"message"`
-	Nearest []string `json:"nearest,omitempty"` // what may have been meant
+	Nearest []string `json:"nearest,omitempty"` // similar names
 }
 
-// Query reads the graph. The answer's data goes into what into points to, as
-// json.Unmarshal does it: a struct, a map, or a json.RawMessage for the JSON as it
-// is; nil drops it.
+// Query runs a query and decodes the data of the response into into, like json.Unmarshal:
+// a pointer to a struct, a map, or a json.RawMessage. If into is nil, the data is dropped.
 //
-// Where only a part could be given, into has that part, and the error is an *Error
-// with what is wrong in Errors.
+// If fields fail, into has the other fields, and the error is an *Error that lists the
+// failures in Errors.
 //
-// A query is sent again while there is no answer. A text that holds a mutation is sent
-// once: make changes with Update, which may be sent again.
+// Query retries. A document with a mutation is sent only once; use Update to change the
+// graph, which can be retried.
 func (c *Client) Query(ctx context.Context, q Query, into any) (*QueryMetadata, error) {
 	if err := c.requireGraphQL(); err != nil {
 		return nil, err
@@ -96,7 +95,7 @@ func (c *Client) Query(ctx context.Context, q Query, into any) (*QueryMetadata, 
 	}
 	if into != nil && len(answer.Data) > 0 {
 		if err := json.Unmarshal(answer.Data, into); err != nil {
-			return meta, fmt.Errorf("client: the data of the answer: %w", err)
+			return meta, fmt.Errorf("client: decoding the data: %w", err)
 		}
 	}
 	if errs := meta.Errors; len(errs) > 0 {
@@ -123,7 +122,7 @@ func (q *Query) requestParams() map[string]any {
 	return p
 }
 
-// setNonZero sets a member unless the value is the zero one.
+// setNonZero sets a member unless the value is zero.
 func setNonZero[T comparable](p map[string]any, name string, value T) {
 	var zero T
 	if value != zero {
@@ -131,7 +130,7 @@ func setNonZero[T comparable](p map[string]any, name string, value T) {
 	}
 }
 
-// setControls adds koine's own controls to params, if there are any.
+// setControls adds the controls specific to koine to params, if there are any.
 func setControls(p, own map[string]any) {
 	if len(own) > 0 {
 		p["metadata"] = map[string]any{"koine": own}

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// maxErrorBytes is how much is read of an answer that is no success.
+	// maxErrorBytes is the largest error response that is read.
 	maxErrorBytes = 1 << 20
-	// maxQuoted bounds what an error quotes of an answer.
+	// maxQuoted is the number of bytes of a response that an error quotes.
 	maxQuoted = 500
 )
 
-// wireError is an error as a server writes it: in JSON-RPC, where code is a number, and
-// otherwise over HTTP, where there is none, or it is the reason.
+// wireError is the JSON form of an error. The code is a number in JSON-RPC. Other HTTP
+// responses have none, or the reason in its place.
 type wireError struct {
 	Code    json.RawMessage `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data"`
-	Details json.RawMessage `json:"details"` // in place of data
+	Details json.RawMessage `json:"details"` // an alternative name of data
 }
 
 func (w *wireError) toError() *Error {
@@ -42,21 +42,20 @@ func (w *wireError) toError() *Error {
 		OldestSequence int64
 		Errors         []GraphQLError
 	}
-	// Data of another shape (a list, of base A2A) says nothing that is known here.
+	// Data of another shape, such as the list of base A2A, has none of these members.
 	if json.Unmarshal(e.Data, &data) == nil {
 		e.Reason, e.Field, e.Detail, e.Hint = data.Reason, data.Field, data.Detail, data.Hint
 		e.RetryAfter = time.Duration(data.RetryAfterMs) * time.Millisecond
 		e.Position, e.OldestPosition, e.OldestSequence, e.Errors = data.Position, data.OldestPosition, data.OldestSequence, data.Errors
 	}
 	if json.Unmarshal(w.Code, &e.Code) != nil {
-		// Neither a number nor a text is no code.
+		// A code that is neither a number nor a string is ignored.
 		_ = json.Unmarshal(w.Code, &e.Reason)
 	}
 	return e
 }
 
-// graphqlError is the error of an operation that GraphQL's errors are the answer to. There
-// is at least one.
+// graphqlError returns the error of a response with GraphQL errors. errs must not be empty.
 func graphqlError(errs []GraphQLError) *Error {
 	first := &errs[0]
 	e := &Error{Reason: first.Reason(), Message: first.Message, Field: first.extensionText("field"), Hint: first.extensionText("hint"), Errors: errs}
@@ -66,7 +65,7 @@ func graphqlError(errs []GraphQLError) *Error {
 	return e
 }
 
-// responseError is the error of an answer that is no success.
+// responseError returns the error of a response with a status other than 2xx.
 func responseError(response *http.Response, body []byte) error {
 	var answer struct {
 		Error  *wireError     `json:"error"`
@@ -81,7 +80,7 @@ func responseError(response *http.Response, body []byte) error {
 	default:
 		e = &Error{Message: strings.TrimSuffix(fmt.Sprintf("the server answered %s: %s", response.Status, strings.TrimSpace(string(body[:min(len(body), maxQuoted)]))), ": ")}
 		if to := response.Header.Get("Location"); to != "" && response.StatusCode/100 == 3 {
-			e.Hint = "It is at " + to + " now: use that address."
+			e.Hint = "It has moved: use the address " + to + "."
 		}
 	}
 	e.Status = response.StatusCode

@@ -9,106 +9,108 @@ import (
 	"time"
 )
 
-// Where a subscription begins, beside a position.
+// Values of Subscription.From, besides positions.
 const (
-	Latest   = "latest"   // with what comes
-	Earliest = "earliest" // with the oldest change that there still is
-	Snapshot = "snapshot" // with what there is, as additions; then what comes
+	Latest   = "latest"   // new changes only
+	Earliest = "earliest" // begin with the oldest change in the log
+	Snapshot = "snapshot" // begin with the current content, as additions
 )
 
-// Subscription says what to follow.
+// Subscription selects the changes to subscribe to.
 type Subscription struct {
 	// Query is a GraphQL subscription: statementChanged, entityChanged, matchChanged
-	// or another that knowledge/subscribe takes.
+	// or another field that knowledge/subscribe supports.
 	Query     string
 	Operation string
 	Variables map[string]any
-	// From is Latest, Earliest, Snapshot, or the position of a change, a query or
-	// an update: it begins behind that, whatever the query says. "" is where the query
-	// itself says that it begins (sinceSequence, resume), or else Latest.
+	// From is Latest, Earliest, Snapshot, or the position of a change, a query or an
+	// update to begin after. It overrides the arguments of the query. "" uses those
+	// arguments (sinceSequence, resume), or Latest.
 	From string
-	// OnPosition, if set, is told what From would be to go on here: behind each change, when
-	// the loop comes back for the next one, and now and then while nothing changes.
-	// Whoever keeps it goes on after a restart without a gap. It must not block.
+	// OnPosition, if set, is called with the value of From that resumes here: after each
+	// change, when the loop asks for the next one, and occasionally without a change. A
+	// program that stores it resumes without a gap after a restart. It must not block.
 	OnPosition func(from string)
-	// RereadGraph, if set, reads again what stands in a graph that was replaced as a whole, as
-	// of the revision of the change, which is an OpGraphReplaced. The subscription then goes on
-	// behind the replacement, without OpResync and a snapshot of everything; these follow all
-	// the same where the error is one of the server (*Error). Any other ends the subscription.
+	// RereadGraph, if set, is called after an OpGraphReplaced. It reads the new content of
+	// the graph, as of the revision of the change. The subscription then resumes after the
+	// replacement, without OpResync and a full snapshot. An error of the server (*Error)
+	// causes these anyway. Any other error ends the subscription.
 	RereadGraph func(context.Context, *Change) error
-	// RequiredCertainty, 0 to 1, leaves out what is less certain.
+	// RequiredCertainty, from 0 to 1, excludes assertions that are less certain.
 	RequiredCertainty float64
 	TaskID            string
 	SessionID         string
 }
 
-// Op is what happened to a statement.
+// Op is the kind of a change.
 type Op string
 
-// What changes are.
+// The kinds of changes.
 const (
 	OpAdd     Op = "add"
 	OpRemove  Op = "remove"
-	OpReplace Op = "replace" // of another, or of what its source said of it before
-	// OpGraphReplaced tells that the content of Change.Graph was exchanged as a whole,
-	// without a word of single statements. OpResync comes behind it.
+	OpReplace Op = "replace" // replaces another statement, or an earlier assertion of the same source
+	// OpGraphReplaced reports that the content of Change.Graph was replaced as a whole.
+	// There are no changes of its single statements. OpResync follows.
 	OpGraphReplaced Op = "graphReplaced"
-	// OpResync comes of the client: what was told so far may not hold any more. A
-	// snapshot follows, from its beginning, as with From: Snapshot.
+	// OpResync is made by the client: earlier changes may no longer describe the graph.
+	// A complete snapshot follows, as with From: Snapshot.
 	OpResync Op = "resync"
 )
 
-// Change is something that happened in the graph.
+// Change is an event of a subscription.
 type Change struct {
 	Op Op `json:"op"`
-	// Statement is what it is about; of a snapshot of entityChanged or matchChanged, one of
-	// the statements behind the event. It is empty for OpResync and OpGraphReplaced.
+	// Statement is the changed statement. In a snapshot of entityChanged or matchChanged
+	// it is one of the statements that the event is derived from. It is empty for OpResync
+	// and OpGraphReplaced.
 	Statement Statement `json:"statement"`
-	// Graph, of OpGraphReplaced, is which; "" is the default graph.
+	// Graph is the replaced graph of OpGraphReplaced. "" is the default graph.
 	Graph    string         `json:"graph"`
-	ID       string         `json:"changeId"` // the same whenever it is told again
+	ID       string         `json:"changeId"` // stable across deliveries
 	Time     time.Time      `json:"timestamp"`
 	Metadata ChangeMetadata `json:"changeMetadata"`
-	// Raw is all that the server sent.
+	// Raw is the event as the server sent it.
 	Raw json.RawMessage `json:"-"`
 }
 
-// ChangeMetadata says whence a change is.
+// ChangeMetadata describes the origin of a change.
 type ChangeMetadata struct {
-	// Position is where one goes on behind it; "" within a snapshot.
+	// Position is the position after the change; "" within a snapshot.
 	Position         string      `json:"position"`
 	Revision         uint64      `json:"revision"`
 	CommitID         string      `json:"commitId"`
-	Actor            string      `json:"actor"`  // who made it
-	Source           string      `json:"source"` // whose assertion it is, or was
+	Actor            string      `json:"actor"`  // the author of the commit
+	Source           string      `json:"source"` // the source of the assertion
 	Justification    string      `json:"justification"`
-	Previous         []Statement `json:"previous"` // what an OpReplace is in place of
+	Previous         []Statement `json:"previous"` // the assertions that an OpReplace replaces
 	StatementRemains bool        `json:"statementRemains"`
-	Snapshot         bool        `json:"snapshot"`    // it stands already
-	SnapshotEnd      bool        `json:"snapshotEnd"` // the last of these
-	// Counts are those of OpGraphReplaced; nil where some of the graph may be hidden.
+	Snapshot         bool        `json:"snapshot"`    // part of a snapshot
+	SnapshotEnd      bool        `json:"snapshotEnd"` // the last event of a snapshot
+	// Counts are set for OpGraphReplaced, unless part of the graph may be hidden from the
+	// caller.
 	Counts *ReplacedCounts `json:"counts"`
-	// Data is what the subscription selected, Errors what of it could not be given.
+	// Data is the selection of the subscription. Errors are the failures of its fields.
 	Data   json.RawMessage `json:"data"`
 	Errors []GraphQLError  `json:"errors"`
 }
 
-// ReplacedCounts are of the statements of a graph that was replaced.
+// ReplacedCounts counts the statements of a replaced graph.
 type ReplacedCounts struct {
 	Before  uint64 `json:"statementsBefore"`
 	After   uint64 `json:"statementsAfter"`
-	Added   uint64 `json:"statementsAdded"` // or got another assertion
+	Added   uint64 `json:"statementsAdded"` // including those with a changed assertion
 	Removed uint64 `json:"statementsRemoved"`
 }
 
-// Subscribe follows the graph until the caller stops, the context ends, or there is
-// an error, which is the last thing told. It connects again by itself, and goes on
-// behind the last position: nothing is left out or told twice.
+// Subscribe returns the changes of the graph. It ends with an error, or when the caller
+// stops or the context is done. It reconnects by itself and resumes after the last
+// position, without gaps or duplicates.
 //
-// Where the server cannot go on from there (the log behind it is gone, a graph was
-// replaced as a whole, or what the caller may see has changed) it tells OpResync and a snapshot. That a snapshot was
-// cut short by a lost connection is told in the same way. A position in From that
-// the server no longer has is an error, PositionGone.
+// If the server cannot resume there, because retention removed the log, a graph was
+// replaced as a whole, or the caller's access has changed, Subscribe returns an OpResync
+// and then a snapshot. It does the same after a connection that was lost within a
+// snapshot. If the position in From is no longer available, it fails with PositionGone.
 func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
 		if err := c.requireGraphQL(); err != nil {
@@ -125,8 +127,8 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Chang
 				yield(nil, err)
 				return
 			}
-			goesOn, err := f.resumeAfterReplace(ctx, err)
-			if goesOn {
+			resumed, err := f.resumeAfterReplace(ctx, err)
+			if resumed {
 				continue
 			}
 			if !errors.Is(err, resync) && !errors.Is(err, PositionGone) {
@@ -152,19 +154,19 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Chang
 	}
 }
 
-// subscriptionState is the state of a subscription across streams.
+// subscriptionState is the state of a subscription across connections.
 type subscriptionState struct {
 	client       *Client
 	subscription Subscription
 	from         string
 	yield        func(*Change, error) bool
 
-	established bool // something was told, or a position: it is established
-	snapshot    int  // the connection that tells a snapshot which has not ended; 0 for none
-	failed      int  // streams in a row that told nothing new
+	established bool // an event or a position has arrived
+	snapshot    int  // the connection that is within a snapshot; 0 for none
+	failed      int  // consecutive streams without an event
 
-	connection   int     // that told the last event, or its end
-	lastReplaced *Change // an OpGraphReplaced that this connection told last; nil for none
+	connection   int     // the connection of the last event
+	lastReplaced *Change // set while the last event of this connection is an OpGraphReplaced
 }
 
 // readStream reads one stream. It returns nil when the caller stops.
@@ -179,7 +181,7 @@ func (f *subscriptionState) readStream(ctx context.Context) error {
 		}
 		f.established = true
 		if e.result == nil {
-			f.snapshot = 0 // a position ends a snapshot of nothing
+			f.snapshot = 0 // a position alone ends an empty snapshot
 			f.reportPosition(e.position)
 			continue
 		}
@@ -202,9 +204,9 @@ func (f *subscriptionState) readStream(ctx context.Context) error {
 	return nil
 }
 
-// resumeAfterReplace has the caller read a graph again that was replaced, and goes on behind
-// that, where this is why the stream ended. Else it returns the error that stands.
-func (f *subscriptionState) resumeAfterReplace(ctx context.Context, cause error) (goesOn bool, err error) {
+// resumeAfterReplace calls RereadGraph if the stream ended because a graph was replaced, and
+// resumes after the replacement. Otherwise it returns cause.
+func (f *subscriptionState) resumeAfterReplace(ctx context.Context, cause error) (resumed bool, err error) {
 	replaced := f.lastReplaced
 	f.lastReplaced, f.connection = nil, 0
 	var end *Error
@@ -223,26 +225,27 @@ func (f *subscriptionState) resumeAfterReplace(ctx context.Context, cause error)
 	return false, err
 }
 
-// reportPosition tells where it is. Within a snapshot that is nowhere.
+// reportPosition calls OnPosition. Within a snapshot there is no position.
 func (f *subscriptionState) reportPosition(from string) {
 	if from != "" && f.subscription.OnPosition != nil {
 		f.subscription.OnPosition(from)
 	}
 }
 
-// restartsSnapshot tells whether the change begins a snapshot anew that a lost connection
-// cut short.
+// restartsSnapshot reports whether the change restarts a snapshot that was interrupted by a
+// lost connection.
 func (f *subscriptionState) restartsSnapshot(change *Change, connection int) bool {
-	cut := f.snapshot != 0 && f.snapshot != connection
+	restarted := f.snapshot != 0 && f.snapshot != connection
 	f.snapshot = connection
 	if m := &change.Metadata; !m.Snapshot || m.SnapshotEnd {
 		f.snapshot = 0
 	}
-	return cut
+	return restarted
 }
 
-// requestParams are those of the request, which goes on behind a position, if that is not "". Who
-// has one comes back: it is newer than a start that the query says, and no second one.
+// requestParams returns the parameters of the request, and the position to resume after, or "".
+// The position is sent as Last-Event-ID, which takes precedence over the arguments of the
+// query.
 func (f *subscriptionState) requestParams() (p map[string]any, behind string) {
 	s := &f.subscription
 	p = map[string]any{"subscriptionQuery": s.Query}
@@ -268,7 +271,7 @@ func readChange(result json.RawMessage) (*Change, error) {
 	numbers := json.NewDecoder(bytes.NewReader(result))
 	numbers.UseNumber()
 	if err := numbers.Decode(change); err != nil {
-		return nil, &Error{Message: "the server's event is not understood: " + err.Error()}
+		return nil, &Error{Message: "cannot decode the event: " + err.Error()}
 	}
 	return change, nil
 }

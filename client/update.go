@@ -7,30 +7,30 @@ import (
 	"github.com/google/uuid"
 )
 
-// Update is a change of the graph: all of its patches, or none.
+// Update is a request to apply patches to the graph, all of them or none.
 type Update struct {
 	Patches []Patch
-	// Justification is the reason, kept in the history.
+	// Justification is the reason for the update, recorded in the commit.
 	Justification string
-	// Source is whose assertions they are, where a patch does not say. "" is the
-	// caller.
+	// Source is the source of patches without one of their own. "" is the caller.
 	Source string
-	// IdempotencyKey makes the same update be made once, however often it is sent.
-	// Without one the client makes one up, for its own attempts. Whoever wants to
-	// be safe across its own restarts says one.
+	// IdempotencyKey makes a retry return the result of the first request. Without a key
+	// the client generates one that covers its own retries. Set a key to retry safely
+	// after a restart of the program.
 	IdempotencyKey string
-	// Once sends it a single time and without a key, if it has none: it may then be
-	// unknown whether it was made. An update that changes nothing makes no commit.
+	// Once disables retries and the generated key, so that an update without effect makes
+	// no commit. The outcome of a failed request may then be unknown.
 	Once bool
-	// ExpectedRevision refuses (RevisionConflict) if a subject changed after it.
+	// ExpectedRevision makes the update fail with RevisionConflict if a subject changed
+	// after this revision. 0 disables the check.
 	ExpectedRevision uint64
-	// DryRun judges and counts, and changes nothing.
+	// DryRun validates the update and counts its effect, and changes nothing.
 	DryRun    bool
 	TaskID    string
 	SessionID string
 }
 
-// UpdateResult says what became of an update.
+// UpdateResult is the result of an update.
 type UpdateResult struct {
 	Success            bool     `json:"success"`
 	StatementsAffected int      `json:"statementsAffected"`
@@ -38,24 +38,24 @@ type UpdateResult struct {
 	VerificationStatus string   `json:"verificationStatus"` // "Verified", "Pending Review", "Rejected - …"
 	// VerificationDetails are the findings of shapes and rules.
 	VerificationDetails string `json:"verificationDetails"`
-	ProposalID          string `json:"proposalId"` // of one that is held
+	ProposalID          string `json:"proposalId"` // of an update that is held
 	Revision            uint64 `json:"revision"`
 	Position            string `json:"position"`
 	CommitID            string `json:"commitId"`
-	Replayed            bool   `json:"replayed"` // the answer to an earlier one with the same key
+	Replayed            bool   `json:"replayed"` // the result of an earlier update with the same key
 	DryRun              bool   `json:"dryRun"`
-	// Raw is all that the server sent.
+	// Raw is the result as the server sent it.
 	Raw json.RawMessage `json:"-"`
 }
 
-// Held tells whether the update waits for a review, under ProposalID.
+// Held reports whether the update is held for review, as the proposal ProposalID.
 func (r *UpdateResult) Held() bool { return r.ProposalID != "" }
 
-// Update changes the graph. It is sent again, with the same key, while it is not
-// known whether it arrived.
+// Update changes the graph. It retries with the same idempotency key while the outcome is
+// unknown.
 //
-// An update that is judged and refused is an error with the reason Rejected, beside
-// the result that tells why. One that is held for review is none: see Held.
+// An update that fails validation returns the result and an error with the reason
+// Rejected. An update that is held for review returns no error; check Held.
 func (c *Client) Update(ctx context.Context, u Update) (*UpdateResult, error) {
 	if err := c.requireCapability(KnowledgeGraph); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (c *Client) Update(ctx context.Context, u Update) (*UpdateResult, error) {
 func (u *Update) requestParams() map[string]any {
 	patches := u.Patches
 	if patches == nil {
-		patches = []Patch{} // the server says what is wrong with that
+		patches = []Patch{} // the server reports the error
 	}
 	p := map[string]any{"mutations": patches}
 	setNonZero(p, "justification", u.Justification)

@@ -6,47 +6,46 @@ import (
 	"fmt"
 )
 
-// Bounds of one update of a Writer: the patches that knowledge/update takes, and their
-// bytes, below the server's default limit of a body (8 MiB). A larger patch has an update of
-// its own.
+// Bounds of one update of a Writer: the limit of knowledge/update on patches, and a number
+// of bytes below the server's default limit of a body (8 MiB). A larger patch is sent in
+// an update of its own.
 const (
 	MaxPatches    = 10_000
 	MaxPatchBytes = 3 << 20
 )
 
-// Writer sends patches in updates that are as large as the server takes. It is for
-// more patches than one update may have: each update is made whole or not at all, the
-// writer's patches together are not. It is not safe for concurrent use.
+// Writer sends any number of patches in updates of up to MaxPatches. Each update is atomic;
+// the patches of a Writer together are not. A Writer is not safe for concurrent use.
 type Writer struct {
 	client  *Client
 	update  Update
 	pending []Patch
 	bytes   int
-	updates int // sent so far
+	updates int // number of updates sent
 
-	// Affected is how many statements have changed. Held are the proposals that wait
-	// for a review. Position is behind the last update.
+	// Affected is the number of changed statements. Held lists the proposals of updates
+	// that are held for review. Position is the position after the last update.
 	Affected int
 	Held     []string
 	Position string
 }
 
-// NewWriter returns a writer whose updates are like u, which has no patches yet. With
-// an IdempotencyKey the updates have the keys KEY-1, KEY-2 and so on, so that a program
-// that writes the same patches again, in the same order, repeats nothing.
-// ExpectedRevision is for one update, and refused.
+// NewWriter returns a Writer that copies all fields but the patches from u to its updates.
+// With an IdempotencyKey, the updates have the keys KEY-1, KEY-2 and so on, so that writing
+// the same patches again in the same order has no further effect. u must have neither
+// patches nor an ExpectedRevision.
 func (c *Client) NewWriter(u Update) (*Writer, error) {
 	switch {
 	case u.ExpectedRevision != 0:
-		return nil, &Error{Reason: Invalid, Message: "a Writer takes no ExpectedRevision: its own updates change the revision"}
+		return nil, &Error{Reason: Invalid, Message: "ExpectedRevision is not supported by a Writer: its own updates change the revision"}
 	case len(u.Patches) > 0:
-		return nil, &Error{Reason: Invalid, Message: "a Writer takes patches by Write"}
+		return nil, &Error{Reason: Invalid, Message: "Patches must be empty: pass patches to Writer.Write"}
 	}
 	return &Writer{client: c, update: u}, nil
 }
 
-// Write adds patches, and sends an update whenever one is full. An error is that of
-// Update; the patches that are not sent then stay pending.
+// Write adds patches, and sends an update whenever one is full. It returns the error of
+// Update; patches that were not sent stay pending.
 func (w *Writer) Write(ctx context.Context, patches ...Patch) error {
 	for _, p := range patches {
 		raw, err := json.Marshal(p)
