@@ -88,7 +88,7 @@ func (c *channelInbox) explainBadPosition(err error) error {
 
 func (c *channelInbox) printMessages(ctx context.Context, t terminal, server *client.Client, nodes []*graphQLMessage) error {
 	list := make([]*client.Message, len(nodes))
-	var held []*client.Message // messages with facts, whose review status is looked up
+	var held []*client.Message // messages with facts: their review status is looked up
 	for i, from := range nodes {
 		var err error
 		if list[i], err = from.clientMessage(); err != nil {

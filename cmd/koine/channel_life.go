@@ -8,14 +8,15 @@ import (
 	"koine/client"
 )
 
-// oneChannel names a channel of which something becomes.
+// oneChannel names the channel that a command works on.
 type oneChannel struct {
 	Channel string `arg:"" help:"The channel, by its id or name."`
 	onServer
 	Scope string `help:"The scope that the channel is in, where others have the name too." placeholder:"ID"`
 }
 
-// openChannel reaches the server, and gives the id.
+// openChannel connects to the server and resolves the id of the channel. If open is set,
+// open channels take precedence over closed ones of the same name.
 func (c *oneChannel) openChannel(ctx context.Context, open bool) (server *client.Client, id string, err error) {
 	if server, err = c.openClient(ctx); err == nil {
 		id, err = findChannel(ctx, server, c.Scope, c.Channel, open)
@@ -23,13 +24,13 @@ func (c *oneChannel) openChannel(ctx context.Context, open bool) (server *client
 	return server, id, err
 }
 
-// changedChannel names a channel that is there when the command is done.
+// changedChannel names a channel that a command changes and then prints.
 type changedChannel struct {
 	oneChannel
 	JSON bool `help:"Print the channel as JSON, as channels/get has it."`
 }
 
-// printChannel prints its id, or all that it is now.
+// printChannel prints the id of the channel, or with --json the channel.
 func (c *changedChannel) printChannel(t terminal, is *client.Channel) error {
 	if c.JSON {
 		return printJSON(t.out, fmt.Appendf(nil, `{"channel":%s}`, is.Raw), true)
@@ -38,7 +39,7 @@ func (c *changedChannel) printChannel(t terminal, is *client.Channel) error {
 	return err
 }
 
-// renameChannel gives a channel another name.
+// renameChannel renames a channel.
 type renameChannel struct {
 	changedChannel
 	Name    string `arg:"" help:"Its new name."`
@@ -69,7 +70,7 @@ func (c *renameChannel) Run(ctx context.Context, t terminal) error {
 	return c.printChannel(t, is)
 }
 
-// closeChannel ends the talk in a channel.
+// closeChannel closes a channel: it stays readable.
 type closeChannel struct {
 	changedChannel
 	Reason string `help:"Why, for those who read it later." placeholder:"TEXT"`
@@ -88,10 +89,10 @@ func (c *closeChannel) Run(ctx context.Context, t terminal) error {
 	return c.runMutation(ctx, t, server, "closeChannel", "CloseChannelInput", input)
 }
 
-// deleteChannel takes a channel away.
+// deleteChannel deletes a channel.
 type deleteChannel struct{ oneChannel }
 
-// Run prints the id.
+// Run deletes the channel and prints its id.
 func (c *deleteChannel) Run(ctx context.Context, t terminal) error {
 	server, id, err := c.openChannel(ctx, anyState)
 	if err != nil {

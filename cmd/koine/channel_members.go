@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// addMember takes an agent into a channel.
+// addMember adds an agent to a channel.
 type addMember struct {
 	changedChannel
 	Member string `arg:"" name:"agent[=role]" help:"Who is to be in it, with a role (owner, moderator, member, observer) if not a member."`
@@ -34,7 +34,7 @@ func (c *addMember) Run(ctx context.Context, t terminal) error {
 	return c.printChannel(t, is)
 }
 
-// removeMember takes an agent out of a channel.
+// removeMember removes an agent from a channel.
 type removeMember struct {
 	changedChannel
 	Member string `arg:"" name:"agent" help:"Who is to be in it no more."`

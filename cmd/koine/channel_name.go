@@ -13,23 +13,24 @@ import (
 	"koine/kg"
 )
 
-// channelPage is the largest that a server gives.
+// channelPage is the largest page size that the server accepts.
 const channelPage = 200
 
-// maxNamed bounds how many channels are looked through for a name.
+// maxNamed bounds the channels that are searched for a name.
 const maxNamed = 50 * channelPage
 
-// maxListed bounds how many channels an error lists.
+// maxListed bounds the channels that an error lists.
 const maxListed = 20
 
-// Which of several channels of one name are meant.
+// The value of findChannel's parameter open: the preference among channels of the same name.
 const (
-	preferOpen = true  // the open ones, if any is
-	anyState   = false // any of them: what is done cannot be undone
+	preferOpen = true  // open channels, if there are any
+	anyState   = false // no preference: for commands that cannot be undone, the name must be unique
 )
 
-// findChannel gives the id of a channel that is named by it, or by its name in a scope or,
-// without one, anywhere.
+// findChannel returns the id of a channel, given its id or its name. The name is looked up
+// in the scope, or if scope is "" among the listed channels and then in all scopes of the
+// caller.
 func findChannel(ctx context.Context, server *client.Client, scope, text string, open bool) (id string, err error) {
 	if isChannelID(text) {
 		return text, nil
@@ -58,7 +59,8 @@ func isChannelID(text string) bool {
 	return err == nil || strings.HasPrefix(text, "chan:")
 }
 
-// nameFree refuses a name that the caller could not call a further channel by.
+// nameFree reports an error if the name has the form of a channel id, or if an open
+// channel has it.
 func nameFree(ctx context.Context, server *client.Client, name string) error {
 	if isChannelID(name) {
 		return usageError{fmt.Errorf("%q is an id of channels: it cannot be a name", name)}
@@ -77,7 +79,7 @@ func stillOpen(list []*client.Channel) []*client.Channel {
 	return slices.DeleteFunc(slices.Clone(list), func(c *client.Channel) bool { return c.ClosedAt != 0 })
 }
 
-// channelLines has a line for each, to choose from.
+// channelLines formats the channels as lines from which the reader can choose an id.
 func channelLines(list []*client.Channel) string {
 	var b strings.Builder
 	for i, c := range list {
@@ -90,8 +92,8 @@ func channelLines(list []*client.Channel) string {
 	return b.String()
 }
 
-// channelsNamed are the channels of a scope, or of those that are listed without one, that
-// have the name.
+// channelsNamed returns the channels with the name in a scope, or among the listed
+// channels if scope is "".
 func channelsNamed(ctx context.Context, server *client.Client, scope, name string) (found []*client.Channel, err error) {
 	looked := 0
 	for c, err := range server.ListChannels(ctx, client.ChannelFilter{Scope: scope, PageSize: channelPage}) {
@@ -108,10 +110,11 @@ func channelsNamed(ctx context.Context, server *client.Client, scope, name strin
 	return found, nil
 }
 
-// maxNamedScopes bounds how many scopes are looked through for a name.
+// maxNamedScopes bounds the scopes that are searched for a name.
 const maxNamedScopes = 200
 
-// namedInScopes are the channels in scopes that have the name.
+// namedInScopes returns the channels with the name in all scopes that the caller has
+// access to.
 func namedInScopes(ctx context.Context, server *client.Client, name string) (found []*client.Channel, err error) {
 	scopes, err := scopesOf(ctx, server)
 	if err != nil {
@@ -123,7 +126,7 @@ func namedInScopes(ctx context.Context, server *client.Client, name string) (fou
 		}
 		in, err := channelsNamed(ctx, server, scope, name)
 		if errors.Is(err, client.Reason(kg.CodeScopeNotFound)) {
-			continue // access to it went meanwhile
+			continue // the caller has lost access since scopesOf
 		}
 		if err != nil {
 			return nil, err
@@ -133,8 +136,8 @@ func namedInScopes(ctx context.Context, server *client.Client, name string) (fou
 	return found, nil
 }
 
-// scopesOf are those that the caller has access to, up to one more than are looked
-// through.
+// scopesOf returns the ids of the scopes that the caller has access to. It stops after the
+// page that exceeds maxNamedScopes.
 func scopesOf(ctx context.Context, server *client.Client) (ids []string, err error) {
 	for after := any(nil); ; {
 		var answer struct {

@@ -11,13 +11,14 @@ import (
 	"koine/kg"
 )
 
-// channelReference says where something was said.
+// channelReference holds the flags that select a channel beside its name.
 type channelReference struct {
 	Scope string `help:"The scope that the channel is in, where others have the name too." placeholder:"ID"`
 	To    string `help:"The channel of yourself and this agent." placeholder:"AGENT"`
 }
 
-// resolveChannel gives the id of the channel that is named so, or of that with --to.
+// resolveChannel returns the id of the channel with the id or name text, or of the direct
+// channel with --to.
 func (in channelReference) resolveChannel(ctx context.Context, server *client.Client, text string) (id string, err error) {
 	switch {
 	case in.To != "" && text != "":
@@ -32,7 +33,7 @@ func (in channelReference) resolveChannel(ctx context.Context, server *client.Cl
 	return findChannel(ctx, server, in.Scope, text, preferOpen)
 }
 
-// oneMessage names a message of which something becomes.
+// oneMessage names the message that a command works on.
 type oneMessage struct {
 	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	Message string `arg:"" optional:"" help:"The message, by its sequence or id."`
@@ -40,7 +41,7 @@ type oneMessage struct {
 	channelReference
 }
 
-// openChannel reaches the server, and gives the id of the channel.
+// openChannel connects to the server and resolves the id of the channel.
 func (c *oneMessage) openChannel(ctx context.Context) (server *client.Client, id string, err error) {
 	channel := c.Channel
 	switch {
@@ -55,7 +56,8 @@ func (c *oneMessage) openChannel(ctx context.Context) (server *client.Client, id
 	return server, id, err
 }
 
-// messageArgument is the one that was named: with --to alone it is the first argument.
+// messageArgument returns the argument that names the message: the second, or the first
+// with --to.
 func (c *oneMessage) messageArgument() string {
 	if c.To != "" && c.Message == "" {
 		return c.Channel
@@ -63,7 +65,7 @@ func (c *oneMessage) messageArgument() string {
 	return c.Message
 }
 
-// directChannel is the id of the channel of the caller and another agent.
+// directChannel returns the id of the direct channel of the caller and another agent.
 func directChannel(ctx context.Context, server *client.Client, other string) (id string, err error) {
 	var answer struct {
 		Me struct{ ActingFor string }
@@ -74,7 +76,7 @@ func directChannel(ctx context.Context, server *client.Client, other string) (id
 	return string(channels.DirectID(actingFor(answer.Me.ActingFor), kg.CanonicalAgent(other))), nil
 }
 
-// actingFor is the agent that me.actingFor names.
+// actingFor returns the agent that the field me.actingFor names.
 func actingFor(name string) kg.AgentID {
 	if self := kg.CanonicalAgent(name); self != "" {
 		return self
@@ -82,7 +84,8 @@ func actingFor(name string) kg.AgentID {
 	return kg.Anonymous
 }
 
-// sequenceAt is the sequence of the message of the channel that has the id.
+// sequenceAt returns the sequence of a message, given its id. It reports an error if the
+// message is not in the channel.
 func sequenceAt(ctx context.Context, server *client.Client, channel, id string) (int64, error) {
 	var answer struct {
 		Message struct {
@@ -97,14 +100,13 @@ func sequenceAt(ctx context.Context, server *client.Client, channel, id string) 
 	return answer.Message.Sequence, err
 }
 
-// sequenceIn is the sequence that names a message, unless the text is an id.
+// sequenceIn parses a sequence. It returns false if the text is a message id.
 func sequenceIn(message string) (sequence int64, ok bool) {
 	n, err := strconv.ParseInt(message, 10, 64)
 	return n, err == nil && n > 0
 }
 
-// messageNamed is the id of the message of a channel that is named by its sequence. Any
-// other text is an id.
+// messageNamed returns the id of a message of a channel, given its sequence or its id.
 func messageNamed(ctx context.Context, server *client.Client, channel, message string) (id string, err error) {
 	n, ok := sequenceIn(message)
 	if !ok {

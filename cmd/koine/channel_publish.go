@@ -9,7 +9,7 @@ import (
 	"koine/client"
 )
 
-// publishMessage says something.
+// publishMessage publishes a message.
 type publishMessage struct {
 	publishInput
 	Facts   string `help:"Facts that come with the message: a file with a JSON array of patches, as in knowledge/update." placeholder:"FILE" type:"path"`
@@ -89,7 +89,7 @@ func (c *publishMessage) newPublication(ctx context.Context, t terminal, server 
 	return p, err
 }
 
-// factsLine says what became of the facts that came with a message.
+// factsLine describes the outcome of the facts in a published message.
 func factsLine(p *client.Published) string {
 	text := fmt.Sprintf("facts: %s, %d affected", p.VerificationStatus, p.StatementsAffected)
 	if p.Replayed {
@@ -104,7 +104,7 @@ func factsLine(p *client.Published) string {
 	return text
 }
 
-// factsIn are the patches in a file.
+// factsIn reads the patches in a JSON file.
 func factsIn(file string) (patches []client.Patch, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// retractMessage takes back what was said.
+// retractMessage retracts a message.
 type retractMessage struct {
 	oneMessage
 	Reason string `help:"Why, for those who read the channel." placeholder:"TEXT"`
@@ -36,7 +36,7 @@ Examples:
 const retraction = `mutation($input: RetractMessageInput!) { retractMessage(input: $input) {
   success message { ...message } replayed dryRun withdrawn kept statementsAffected verificationStatus verificationDetails proposalId withdrawnProposalId } } ` + messageFields
 
-// retractionResult is what became of a retraction.
+// retractionResult is the server's answer to a retraction.
 type retractionResult struct {
 	Success             bool
 	Message             *graphQLMessage
@@ -51,7 +51,7 @@ type retractionResult struct {
 	WithdrawnProposalID string
 }
 
-// Run takes it back, or tells what would become of it.
+// Run retracts the message, or with --dry-run prints the effect of a retraction.
 func (c *retractMessage) Run(ctx context.Context, t terminal) error {
 	server, id, err := c.openChannel(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *retractMessage) printOutcome(t terminal, raw json.RawMessage) error {
 	return err
 }
 
-// printJSON prints it as JSON, with the message as an event of the channel.
+// printJSON prints the result as JSON, with the message in the form of a channel event.
 func (r *retractionResult) printJSON(t terminal) error {
 	out := struct {
 		Success             bool              `json:"success"`
@@ -147,7 +147,8 @@ func (r *retractionResult) printJSON(t terminal) error {
 	return printJSON(t.out, text, true)
 }
 
-// pendingFactsText says what becomes of facts that waited for review: they go with the message.
+// pendingFactsText describes facts that were pending review. Their proposal is withdrawn
+// with the message.
 func (r *retractionResult) pendingFactsText(dryRun bool) string {
 	if dryRun {
 		return "facts: they wait as proposal " + r.WithdrawnProposalID + ", which would be withdrawn with the message; none stands"
@@ -155,7 +156,8 @@ func (r *retractionResult) pendingFactsText(dryRun bool) string {
 	return "facts: they waited as proposal " + r.WithdrawnProposalID + ", which was withdrawn with the message; none stood"
 }
 
-// factsText says what became of the facts of the message, or would.
+// factsText describes the withdrawal of the message's facts, or with dryRun the expected
+// withdrawal.
 func (r *retractionResult) factsText(dryRun bool) string {
 	held := r.VerificationStatus == kg.ReasonHeld
 	text := fmt.Sprintf("facts: %d withdrawn", len(r.Withdrawn))

@@ -9,7 +9,7 @@ import (
 	"koine/client"
 )
 
-// publishInput is something to be said, and where.
+// publishInput holds the arguments and flags that ask and publish share.
 type publishInput struct {
 	Channel *string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	Text    *string `arg:"" optional:"" help:"What to say; - or nothing reads standard input."`
@@ -25,7 +25,7 @@ type publishInput struct {
 	JSON      bool     `help:"Print the server's answer as JSON."`
 }
 
-// checkFlags refuses flags that do not go together.
+// checkFlags reports an error if arguments or flags exclude each other.
 func (c *publishInput) checkFlags() error {
 	switch {
 	case c.To != "" && c.Text != nil:
@@ -41,10 +41,10 @@ func (c *publishInput) checkFlags() error {
 	return nil
 }
 
-// textArgument is what was given to say, nil if nothing was.
+// textArgument returns the text argument, nil if it is absent.
 func (c *publishInput) textArgument() *string {
 	if c.To != "" {
-		return c.Channel // the first argument, where no channel is one
+		return c.Channel // with --to the first argument is the text
 	}
 	return c.Text
 }
@@ -64,8 +64,8 @@ func (c *publishInput) basePublication(ctx context.Context, t terminal, server *
 	return p, err
 }
 
-// resolveMessage is the id of the message that a flag names, in the channel that it is said
-// in, which is "" with --to.
+// resolveMessage returns the id of the earlier message that a flag names. The channel is
+// the one that the new message goes to, "" with --to.
 func (c *publishInput) resolveMessage(ctx context.Context, server *client.Client, channel, message string) (id string, err error) {
 	if _, ok := sequenceIn(message); ok && channel == "" {
 		if channel, err = directChannel(ctx, server, c.To); err != nil {
@@ -75,7 +75,8 @@ func (c *publishInput) resolveMessage(ctx context.Context, server *client.Client
 	return messageNamed(ctx, server, channel, message)
 }
 
-// messageParts are the text, unless there is data only, and the data.
+// messageParts returns a text part, unless --data alone is given, and a part for each
+// --data.
 func (c *publishInput) messageParts(t terminal, text string) (parts []any, err error) {
 	if text != "" || len(c.Data) == 0 {
 		if text, err = textOf(t, text, ""); err != nil {

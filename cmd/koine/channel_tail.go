@@ -8,7 +8,7 @@ import (
 	"koine/kg"
 )
 
-// tailChannel prints what is said, as it is said.
+// tailChannel prints the messages of a channel as they are published.
 type tailChannel struct {
 	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	onServer
@@ -27,7 +27,7 @@ Examples:
   koine channel tail lab --since 0 --json`
 }
 
-// Run prints messages until it is interrupted or has seen enough.
+// Run prints messages until it is interrupted or has printed --count messages.
 func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 	if c.Since != nil && *c.Since < 0 {
 		return usageError{errors.New("--since is not negative")}
@@ -73,25 +73,28 @@ func (c *tailChannel) endOfTail(ctx context.Context, t terminal, last int64, err
 		t.sayf("Go on with --since %d", since)
 	}
 	if ctx.Err() != nil {
-		return nil // Ctrl-C is how one ends it
+		return nil // Ctrl-C is the normal end
 	}
 	return c.streamError(err)
 }
 
-// resumeSequence is the sequence to go on behind after the error: not one that it refuses.
+// resumeSequence returns the sequence after which the caller can resume, given the error
+// that ended the stream. It returns false if there is none: the server rejected the
+// sequence.
 func resumeSequence(last int64, err error) (since int64, ok bool) {
 	var refused *client.Error
 	switch {
 	case errors.Is(err, client.Invalid):
-		return 0, false // there is nothing yet behind the last one; it tells the newest
+		return 0, false // the sequence is beyond the newest, which the error names
 	case errors.As(err, &refused) && refused.Reason == client.PositionGone && refused.OldestSequence > 0:
 		return refused.OldestSequence - 1, true
 	}
 	return last, true
 }
 
-// startSequence is the sequence behind which it begins. Without one that was said it asks
-// for the newest: the last line tells where to go on, also if nothing is said.
+// startSequence returns the sequence after which the stream starts: --since, or the
+// newest. The newest is read first so that the last line can name a sequence even if no
+// message arrives.
 func (c *tailChannel) startSequence(ctx context.Context, server *client.Client, id string) (int64, error) {
 	if c.Since != nil {
 		return *c.Since, nil

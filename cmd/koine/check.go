@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// checkCommand checks a store.
+// checkCommand verifies the integrity of a store.
 type checkCommand struct {
 	target
 	Repair  bool `help:"Make anew what is wrong and follows from the log: the index, checkpoints. Needs --data."`
@@ -32,7 +32,7 @@ Examples:
   koine check --url http://127.0.0.1:8080`
 }
 
-// Run checks and prints what was found.
+// Run verifies the store and prints the report.
 func (c *checkCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	offline, err := c.isOffline(command)
 	if err != nil {
@@ -59,7 +59,8 @@ func (c *checkCommand) Run(ctx context.Context, command *kong.Context, t termina
 	return sayReport(t, report)
 }
 
-// checkCacheBytes is enough for a check, which reads nearly everything once.
+// checkCacheBytes is the block cache of a check. A check reads nearly every block once, so
+// a larger cache has no effect.
 const checkCacheBytes = 64 << 20
 
 func (c *checkCommand) checkDirectory(ctx context.Context, t terminal, log *slog.Logger) (*kg.CheckReport, error) {
@@ -81,7 +82,7 @@ func (c *checkCommand) checkDirectory(ctx context.Context, t terminal, log *slog
 	return store.Check(ctx, kg.CheckOptions{Checkpoints: true})
 }
 
-// repairDirectory makes anew what is wrong and says what it did.
+// repairDirectory rebuilds the damaged parts of a store and prints the repairs.
 func (c *checkCommand) repairDirectory(ctx context.Context, t terminal, log *slog.Logger) (*kg.CheckReport, error) {
 	if err := c.requireDirectory(); err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func sayReport(t terminal, r *kg.CheckReport) error {
 	return exitError{fmt.Errorf("%s faults; try koine check --data DIR --repair", countText(uint64(r.Total))), exitDamaged}
 }
 
-// checkPath is where a server checks its store.
+// checkPath is the path at which a server verifies its store.
 const checkPath = "/admin/check"
 
 // checkHandler answers POST with the report of a check of the running store.
@@ -146,6 +147,6 @@ func checkHandler(store *kg.Store) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(report) // a client that is gone has no use for an error
+		json.NewEncoder(w).Encode(report) // an encoding error means that the client has disconnected
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// cli is the command line. Every flag can also be set in the configuration file, and
-// those that are settings (see environment) by an environment variable.
+// cli is the command line. The configuration file can set every flag. Environment
+// variables set the flags that are settings (see addVariables).
 type cli struct {
 	Config kong.ConfigFlag `help:"Read settings from this YAML file. Flags and environment variables win over it." placeholder:"FILE" type:"path" env:"KOINE_CONFIG"`
 	Log    logging         `embed:"" prefix:"log-"`
@@ -54,9 +54,10 @@ Try:  koine serve --demo
 
 ` + exitHelp
 
-// execute parses the command line, runs the command, and says what went wrong.
+// execute parses the command line, runs the command and reports its error. It returns the
+// exit code.
 func execute(ctx context.Context, args []string, t terminal) (code int) {
-	if len(args) == 0 { // nothing was asked for: say what there is
+	if len(args) == 0 { // print the overview
 		code := execute(ctx, []string{"--help"}, terminal{in: t.in, out: t.err, err: t.err})
 		return max(code, exitUsage)
 	}
@@ -94,7 +95,8 @@ func execute(ctx context.Context, args []string, t terminal) (code int) {
 	return reportError(t, err, command)
 }
 
-// parserExit unwinds the parser where it would end the process: after --help.
+// parserExit is the panic value with which the parser unwinds after --help, in place of
+// ending the process.
 type parserExit struct{ status int }
 
 func newParser(t terminal, exit func(int)) (*kong.Kong, error) {
@@ -118,7 +120,7 @@ func parseErrorContext(err error) *kong.Context {
 	return nil
 }
 
-// reportError says what went wrong, and what to do about it where that is known.
+// reportError prints the error and, if there is one, a hint. It returns the exit code.
 func reportError(t terminal, err error, command *kong.Context) int {
 	code := exitCode(err)
 	if code == exitInterrupted {
@@ -146,8 +148,8 @@ func reportError(t terminal, err error, command *kong.Context) int {
 	return code
 }
 
-// isOnCommandLine tells whether the flag stands on the command line, rather than
-// coming from the environment or the configuration file.
+// isOnCommandLine reports whether the flag was given on the command line, and not by the
+// environment or the configuration file.
 func isOnCommandLine(command *kong.Context, flag string) bool {
 	for _, p := range command.Path {
 		if p.Flag != nil && p.Flag.Name == flag && !p.Resolved {

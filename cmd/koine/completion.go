@@ -13,7 +13,7 @@ import (
 //go:embed completion
 var completionScripts embed.FS
 
-// completionCommand prints the script that completes koine's command line in a shell.
+// completionCommand prints the completion script of a shell.
 type completionCommand struct {
 	Shell string `arg:"" help:"bash, zsh or fish." enum:"bash,zsh,fish"`
 }
@@ -27,7 +27,7 @@ func (completionCommand) Help() string {
   fish   koine completion fish > ~/.config/fish/completions/koine.fish`
 }
 
-// Run prints it.
+// Run prints the script.
 func (c *completionCommand) Run(t terminal) error {
 	script, err := completionScripts.ReadFile("completion/koine." + c.Shell)
 	if err != nil {
@@ -37,14 +37,14 @@ func (c *completionCommand) Run(t terminal) error {
 	return err
 }
 
-// completeCommand prints the words that may stand at the end of a command line, each
-// with a tab and its meaning. The scripts of completionCommand call it.
+// completeCommand prints the words that can complete a command line, each followed by a
+// tab and its description. The scripts of completionCommand call it.
 type completeCommand struct {
 	Shell string `help:"The shell." enum:"bash,zsh,fish" required:""`
 	Line  string `arg:"" help:"The command line as far as it is typed."`
 }
 
-// Run prints them.
+// Run prints the completions of the last word.
 func (c *completeCommand) Run(t terminal) error {
 	parser, err := newParser(t, func(int) {})
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *completeCommand) Run(t terminal) error {
 	}
 	words := splitLine(c.Line)
 	last := words[len(words)-1]
-	// bash replaces what stands behind the last of its own separators, and not the word.
+	// bash replaces only the part of the word after the last of its own separators.
 	kept := 0
 	if c.Shell == "bash" {
 		kept = strings.LastIndexAny(last, "=:") + 1
@@ -65,11 +65,11 @@ func (c *completeCommand) Run(t terminal) error {
 	return nil
 }
 
-// completion is a word that may stand at the end of a command line.
+// completion is a word that can complete a command line.
 type completion struct{ word, help string }
 
-// splitLine splits a command line into words; the last one is what is being typed and
-// may be empty. Quotes and backslashes are taken out.
+// splitLine splits a command line into words and removes quotes and backslashes. The last
+// word is the one being typed and may be empty.
 func splitLine(line string) []string {
 	words := []string{""}
 	var quote rune
@@ -104,12 +104,12 @@ func splitLine(line string) []string {
 	return words
 }
 
-// completeWords lists what the last of the words may become, where the words before it
-// stand behind the program's name.
+// completeWords lists the completions of the last word. The words before it are the
+// command line without the program's name.
 func completeWords(node *kong.Node, words []string) []completion {
 	before, last := words[:len(words)-1], words[len(words)-1]
-	program, helping := node, false // the words behind help are commands
-	var open *kong.Flag             // its value comes next
+	program, helping := node, false // set after the word help: its arguments are commands
+	var open *kong.Flag             // the flag that takes the next word as its value
 	arguments, flagsEnd := 0, false
 	for _, word := range before {
 		switch {
@@ -161,7 +161,7 @@ func completeWords(node *kong.Node, words []string) []completion {
 	return slices.DeleteFunc(list, func(c completion) bool { return !strings.HasPrefix(c.word, last) })
 }
 
-// flagsOf lists the flags of a command and of those above it that may still be given.
+// flagsOf lists the flags of a command and its parents that can still be given.
 func flagsOf(node *kong.Node, given []string) (list []completion) {
 	for _, group := range node.AllFlags(true) {
 		for _, f := range group {
@@ -175,7 +175,7 @@ func flagsOf(node *kong.Node, given []string) (list []completion) {
 	return list
 }
 
-// flagOf finds the flag that a word gives, or nil.
+// flagOf returns the flag that a word names, or nil.
 func flagOf(node *kong.Node, word string) *kong.Flag {
 	name, _, _ := strings.Cut(word, "=")
 	for _, group := range node.AllFlags(false) {
@@ -190,8 +190,8 @@ func flagOf(node *kong.Node, word string) *kong.Flag {
 
 func takesValue(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
 
-// valuesOf lists the values that a flag or an argument is restricted to: those of the tag
-// enum, or of completes where the command itself checks them.
+// valuesOf lists the values that a flag or an argument accepts, from the tag enum, or from
+// the tag completes if the command validates the value itself.
 func valuesOf(v *kong.Value, prefix string) (list []completion) {
 	for value := range strings.SplitSeq(cmp.Or(v.Enum, v.Tag.Get("completes")), ",") {
 		if value = strings.TrimSpace(value); value != "" {

@@ -43,7 +43,7 @@ type config struct {
 	settings map[string]any
 }
 
-// Validate looks for settings that no flag has.
+// Validate reports an error for a setting that matches no flag.
 func (c config) Validate(app *kong.Application) error {
 	return checkUnknownSettings(c.settings, app.Node, "")
 }

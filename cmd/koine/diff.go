@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// diffCommand compares two stores, or two revisions of one.
+// diffCommand compares two stores, or two revisions of a store.
 type diffCommand struct {
 	A string `arg:"" help:"A data directory that no server has open, the URL of a server, or an RDF file."`
 	B string `arg:"" optional:"" help:"What A is compared with; without it, two revisions of A are."`
@@ -27,7 +27,7 @@ type diffCommand struct {
 	jsonldFlags
 	outputFlags
 
-	reading rdf.JSONLDOptions // what the flags say of JSON-LD
+	reading rdf.JSONLDOptions // the JSON-LD options from the flags
 }
 
 // Help is shown by --help.
@@ -46,7 +46,7 @@ Examples:
   koine diff before.trig after.trig`
 }
 
-// Exit codes of a comparison: those of diff.
+// Exit codes of a comparison. They are those of diff(1).
 const (
 	exitDifferent = 1
 	exitTrouble   = 2
@@ -135,7 +135,7 @@ func (c *diffCommand) compareSources(ctx context.Context, log *slog.Logger) (*as
 	return assertions.Compare(ctx, before, after, o)
 }
 
-// splitSides splits what became of statements into how they stood before and after.
+// splitSides splits differences into the statements before and the statements after.
 func splitSides(differences iter.Seq2[kg.Difference, error], statement func(kg.Version) (assertions.Statement, error)) (before, after iter.Seq2[assertions.Statement, error]) {
 	side := func(of func(*kg.Difference) kg.Version) iter.Seq2[assertions.Statement, error] {
 		return func(yield func(assertions.Statement, error) bool) {
@@ -158,7 +158,7 @@ func splitSides(differences iter.Seq2[kg.Difference, error], statement func(kg.V
 	return side(func(d *kg.Difference) kg.Version { return d.Before }), side(func(d *kg.Difference) kg.Version { return d.After })
 }
 
-// errNoSource is the error of a name that is nothing that can be compared.
+// errNoSource returns the error for a name that is not a comparable source.
 func errNoSource(name string) error {
 	return usageError{fmt.Errorf("%s is no data directory, no URL of a server and no RDF file (.nq, .nt, .trig, .ttl, .jsonld, each also with .gz)", name)}
 }

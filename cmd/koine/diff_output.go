@@ -13,7 +13,7 @@ import (
 	"koine/kg"
 )
 
-// diffPrinter prints differences as they come.
+// diffPrinter prints differences as a stream.
 type diffPrinter struct {
 	t                       terminal
 	out                     *bufio.Writer
@@ -26,12 +26,12 @@ func newDiffPrinter(t terminal, format outputFlags) *diffPrinter {
 	p := &diffPrinter{t: t, out: bufio.NewWriter(t.out), format: format}
 	if format.CSV {
 		p.csv = csv.NewWriter(p.out)
-		_ = p.csv.Write(diffColumns) // its error stays until Flush
+		_ = p.csv.Write(diffColumns) // the writer keeps its error until Flush
 	}
 	return p
 }
 
-// printedAny tells whether anything was printed.
+// printedAny reports whether any difference was printed.
 func (p *diffPrinter) printedAny() bool { return p.added+p.removed+p.changed > 0 }
 
 func (p *diffPrinter) printDifference(d *assertions.Difference) error {
@@ -52,7 +52,7 @@ func (p *diffPrinter) printDifference(d *assertions.Difference) error {
 	return p.printText(d)
 }
 
-// finishOutput prints what is left, and says how many statements differ.
+// finishOutput flushes the output and prints the number of differing statements.
 func (p *diffPrinter) finishOutput() error {
 	if p.csv != nil {
 		p.csv.Flush()
@@ -69,7 +69,7 @@ func (p *diffPrinter) finishOutput() error {
 	return nil
 }
 
-// printText prints a statement as a line with its sign, and below it its assertions.
+// printText prints a statement as a line with its sign, followed by its assertions.
 func (p *diffPrinter) printText(d *assertions.Difference) error {
 	sign, color := " ", ""
 	switch {
@@ -97,8 +97,8 @@ func (p *diffPrinter) printLine(color, text string) error {
 	return err
 }
 
-// statementText is a statement as N-Quads writes it, but for characters that a terminal
-// would obey.
+// statementText formats a statement in N-Quads. The caller must escape characters that
+// control a terminal.
 func statementText(q *kg.Quad) string {
 	text := q.Subject.String() + " " + q.Predicate.String() + " " + q.Object.String()
 	if q.Graph != kg.DefaultGraph {
@@ -135,7 +135,7 @@ func certaintyText(a *assertions.Assertion) string {
 	return strconv.FormatFloat(a.Certainty, 'g', -1, 64)
 }
 
-// timeText is a time as xsd:dateTime has it, "" for none.
+// timeText formats a time as xsd:dateTime, "" for the zero time.
 func timeText(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -148,8 +148,8 @@ type diffJSON struct {
 	Change    string          `json:"change"` // added, removed or asserted
 	Subject   string          `json:"subject"`
 	Predicate string          `json:"predicate"`
-	Object    string          `json:"object"` // these in N-Triples notation
-	Graph     *string         `json:"graph"`  // null for the one without a name
+	Object    string          `json:"object"` // subject, predicate and object in N-Triples notation
+	Graph     *string         `json:"graph"`  // null for the default graph
 	Before    []assertionJSON `json:"before"`
 	After     []assertionJSON `json:"after"`
 }
@@ -207,8 +207,8 @@ func assertionsJSON(list []assertions.Assertion) []assertionJSON {
 
 var diffColumns = []string{"change", "subject", "predicate", "object", "graph", "side", "source", "certainty", "time", "validFrom", "validTo", "provenance", "justification"}
 
-// printRows prints a row for each assertion that differs, and one for a statement that has
-// none.
+// printRows prints a row for each assertion that differs, and one row for a statement
+// without assertions.
 func (p *diffPrinter) printRows(d *assertions.Difference) error {
 	graph := ""
 	if d.Graph != kg.DefaultGraph {

@@ -15,25 +15,25 @@ import (
 	"koine/kg"
 )
 
-// diffSource is one side of a comparison: a data directory, a server or a file. It must
-// be closed once its statements are read.
+// diffSource is one side of a comparison: a data directory, a server or a file. The caller
+// must close it after reading its statements.
 type diffSource struct {
 	command *diffCommand
 	log     *slog.Logger
 	name    string
 	at      string    // a revision or a time; "" is the newest
-	store   *kg.Store // of a data directory, while it is open
+	store   *kg.Store // the open store if the source is a data directory
 	closers []func() error
 }
 
 func (s *diffSource) close() {
 	for _, c := range s.closers {
-		_ = c() // nothing is written
+		_ = c() // the source is read-only
 	}
 	s.closers = nil
 }
 
-// isStore tells whether it is a data directory.
+// isStore reports whether the source is a data directory.
 func (s *diffSource) isStore() bool {
 	info, err := os.Stat(s.name)
 	return err == nil && info.IsDir()
@@ -43,7 +43,7 @@ func (s *diffSource) isServer() bool {
 	return strings.HasPrefix(s.name, "http://") || strings.HasPrefix(s.name, "https://")
 }
 
-// readStatements yields what is compared.
+// readStatements returns the statements of the source.
 func (s *diffSource) readStatements(ctx context.Context) (iter.Seq2[assertions.Statement, error], error) {
 	switch {
 	case s.isServer():
@@ -58,8 +58,8 @@ func (s *diffSource) readStatements(ctx context.Context) (iter.Seq2[assertions.S
 	return s.ofFile(ctx)
 }
 
-// openSnapshot gives the snapshot of a data directory at a revision or time. All assertions are
-// in it, also those of agents under quarantine.
+// openSnapshot opens a snapshot of a data directory at a revision or time. It includes the
+// assertions of quarantined agents.
 func (s *diffSource) openSnapshot(ctx context.Context, at string) (*kg.Snapshot, error) {
 	t := target{Data: s.name, as: s.command.as}
 	store, err := t.openToRead(s.log, kg.Options{})
@@ -87,7 +87,7 @@ func (s *diffSource) openSnapshot(ctx context.Context, at string) (*kg.Snapshot,
 	return snapshot, nil
 }
 
-// revisionOf is the revision that a text names, 0 for the newest.
+// revisionOf parses a revision or time, 0 for the newest.
 func revisionOf(ctx context.Context, store *kg.Store, text string) (kg.Revision, error) {
 	if text == "" {
 		return 0, nil
@@ -99,14 +99,14 @@ func revisionOf(ctx context.Context, store *kg.Store, text string) (kg.Revision,
 	return store.ReadableAt(ctx, m)
 }
 
-// diffRevisions yields what differs between two revisions of a data directory, as it stood
-// before and after. It costs what was changed between them.
+// diffRevisions returns the statements that differ between two revisions of a data
+// directory, before and after. Its cost is proportional to the changes between them.
 func (s *diffSource) diffRevisions(ctx context.Context, to string) (before, after iter.Seq2[assertions.Statement, error], err error) {
 	snapshot, err := s.openSnapshot(ctx, to)
 	if err != nil {
 		return nil, nil, err
 	}
-	var from kg.Revision // 0, where nothing stood
+	var from kg.Revision // 0 is the empty store
 	if s.at != "0" {
 		if from, err = revisionOf(ctx, s.store, s.at); err != nil {
 			return nil, nil, err
@@ -167,7 +167,7 @@ func (s *diffSource) ofFile(ctx context.Context) (iter.Seq2[assertions.Statement
 	return s.ofDocument(ctx, in, f)
 }
 
-// documentTag begins the labels of all documents that are compared, so that equal
+// documentTag is the prefix of blank node labels in all compared documents, so that equal
 // labels stay equal.
 const documentTag = "n"
 

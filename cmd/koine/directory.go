@@ -14,8 +14,8 @@ import (
 	"koine/kg"
 )
 
-// newDirectory is where agents register. One that deregisters leaves all channels, and
-// what is written down of its presence, and its web hook, goes; then gone is called.
+// newDirectory returns the directory of registered agents. Deregistering an agent removes
+// it from all channels and deletes its presence and its web hook. Then gone is called.
 func (t *trust) newDirectory(store *kg.Store, gone func(kg.AgentID)) *agents.Directory {
 	return agents.NewDirectory(store, agents.DirectoryOptions{
 		Self:     koineRecord(),
@@ -31,7 +31,7 @@ func (t *trust) newDirectory(store *kg.Store, gone func(kg.AgentID)) *agents.Dir
 	})
 }
 
-// koineRecord is koine as one of the agents.
+// koineRecord returns the record of koine itself as an agent.
 func koineRecord() *agents.Record {
 	card := a2a.NewCard(a2a.CardOptions{Version: versionText(), Channels: true}, "")
 	var tags []string

@@ -12,10 +12,10 @@ import (
 
 const variablePrefix = "KOINE_"
 
-// addVariables gives all flags of serve, and those of every command, a variable: KOINE_
-// and the name in capitals. Other flags have one only where they say so, because they
-// stand for the same thing whatever is called: where, as whom, and what is kept free. What
-// is of one call has none, so that no variable means two things.
+// addVariables gives each global flag and each flag of serve an environment variable,
+// KOINE_ and the name in capitals. Other commands' flags have a variable only if their tag
+// names one: those for the server, the agent and the reserved disk space mean the same in
+// every command. A flag for a single call has none, so that no variable has two meanings.
 func addVariables(parser *kong.Kong) error {
 	nameVariables(parser.Model.Flags)
 	for _, command := range parser.Model.Children {
@@ -33,13 +33,13 @@ func nameVariables(flags []*kong.Flag) {
 		}
 		name := variablePrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		f.Envs = []string{name}
-		f.Value.Tag.Envs = slices.Clone(f.Envs) // the parser reads these
+		f.Value.Tag.Envs = slices.Clone(f.Envs) // the parser reads the names from the tag
 	}
 }
 
-// warnOfVariables logs the variables of the environment that no flag has and that look
-// like one that a flag has, with that one. Others are left alone: many programs have
-// variables that begin with the name of a service.
+// warnOfVariables logs a warning for each environment variable that resembles the variable
+// of a flag but matches none. It ignores other variables with the prefix: many deployments
+// set variables that begin with the name of a service.
 func warnOfVariables(log *slog.Logger, commands *kong.Node, environment []string) {
 	known := variableNames(commands)
 	for _, variable := range environment {
@@ -52,7 +52,7 @@ func warnOfVariables(log *slog.Logger, commands *kong.Node, environment []string
 	}
 }
 
-// variableNames lists the variables that flags have, sorted.
+// variableNames returns the sorted environment variables of all flags.
 func variableNames(node *kong.Node) (list []string) {
 	for _, f := range node.Flags {
 		list = append(list, f.Envs...)
@@ -64,12 +64,13 @@ func variableNames(node *kong.Node) (list []string) {
 	return slices.Compact(list)
 }
 
-// minStem is the length from which a word counts as meant by a longer one that begins
-// with it: DATA by DATADIR.
+// minStem is the minimum length of a known name that is a prefix of a misspelt one, such
+// as DATA of DATADIR.
 const minStem = 4
 
-// nearestVariable is the known variable that a name is a slip of: some letters differ, or
-// a word is left out or added at the end. It is "" where there is none.
+// nearestVariable returns the known variable that a name is probably a misspelling of: a
+// few letters differ, or a word is missing or added at the end. It returns "" if there is
+// none.
 func nearestVariable(name string, known []string) string {
 	bare := make([]string, len(known))
 	for i, k := range known {

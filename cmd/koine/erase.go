@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// eraseCommand takes statements out of a data directory for good.
+// eraseCommand erases statements from a data directory for good.
 type eraseCommand struct {
 	Data string `required:"" help:"The data directory, which no server may have open." placeholder:"DIR" type:"path" env:"KOINE_DATA"`
 	prefixFlags
@@ -39,7 +39,7 @@ Examples:
   koine erase --data ./koine-data --source dora --graph https://example.org/review`
 }
 
-// Run erases.
+// Run erases the statements and prints the result.
 func (c *eraseCommand) Run(ctx context.Context, t terminal, log *slog.Logger) error {
 	o, err := c.eraseOptions(log)
 	if err != nil {
@@ -69,7 +69,8 @@ func (c *eraseCommand) Run(ctx context.Context, t terminal, log *slog.Logger) er
 	return nil
 }
 
-// eraseOptions reads what is to be erased, with the prefixes that the store keeps.
+// eraseOptions converts the flags to options. It reads the prefixes of the store to expand
+// short names.
 func (c *eraseCommand) eraseOptions(log *slog.Logger) (o kg.EraseOptions, err error) {
 	o = kg.EraseOptions{Text: c.Text, Source: kg.AgentID(c.Source), DryRun: c.DryRun, Keep: c.Keep, Logger: log}
 	dir := target{Data: c.Data}

@@ -19,32 +19,32 @@ import (
 // Exit codes. They are part of the interface: scripts rely on them.
 const (
 	exitOK          = 0
-	exitFailure     = 1   // something went wrong that none of the others says
+	exitFailure     = 1   // any failure without a code of its own
 	exitUsage       = 2   // the command line or the configuration; no store in the directory, no such file
-	exitRefused     = 3   // what was asked for: a bad line in a file, an invalid query, a refused update
+	exitRefused     = 3   // the request or its input: a bad line in a file, an invalid query, a refused update
 	exitDamaged     = 4   // the store or a backup: a check found faults, the log is damaged, its format is unknown
 	exitUnreachable = 5   // the server does not answer, the data directory is in use
-	exitUnanswered  = 6   // nobody responded to a request in time
+	exitUnanswered  = 6   // no response to a request in time
 	exitInterrupted = 130 // ended by a signal
 )
 
 const exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the request or the input was refused, 4 the store or a backup is damaged or of a newer version, 5 no server there or the data directory is in use, 6 nobody responded in time, 130 interrupted.`
 
-// usageError is a mistake in the command line.
+// usageError marks an error in the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// notOneOf is the mistake of a value that is none of the allowed ones.
+// notOneOf returns the error of a value that is not among the allowed ones.
 func notOneOf(flag, value string, allowed ...string) error {
 	last := len(allowed) - 1
 	return usageError{fmt.Errorf("%s: %q is not one of %s and %s", flag, value, strings.Join(allowed[:last], ", "), allowed[last])}
 }
 
-// notInEnum is what the parser says of such a value.
+// notInEnum matches the parser's error for such a value.
 var notInEnum = regexp.MustCompile(`^(.*) must be one of ("[^"]*"(?:,"[^"]*")*) but got (".*")$`)
 
-// plainUsage is a mistake that the parser found, in words.
+// plainUsage converts an error of the parser to a usageError in plain words.
 func plainUsage(err error) error {
 	found := notInEnum.FindStringSubmatch(err.Error())
 	if found == nil {
@@ -58,7 +58,7 @@ func plainUsage(err error) error {
 	return notOneOf(found[1], value, allowed...)
 }
 
-// exitError gives an error an exit code of its own.
+// exitError is an error with an explicit exit code.
 type exitError struct {
 	error
 	code int
@@ -66,8 +66,8 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// interruption is the error of a command that a signal ended, with what it had done by then:
-// a text that goes on behind "interrupted".
+// interruption is the error of a command that a signal ended. Its text describes the
+// completed work and follows the word "interrupted".
 type interruption struct {
 	error
 	standing string
@@ -75,7 +75,8 @@ type interruption struct {
 
 func (i interruption) Unwrap() error { return i.error }
 
-// interruptedWith adds what a command had done to its error, if a signal ended it.
+// interruptedWith adds a description of the completed work to the error of a command that
+// a signal ended.
 func interruptedWith(err error, standing string) error {
 	if !errors.Is(err, context.Canceled) || errors.As(err, new(interruption)) {
 		return err
@@ -83,30 +84,30 @@ func interruptedWith(err error, standing string) error {
 	return interruption{err, standing}
 }
 
-// exitStatus ends a command that did what was asked for with this code, as that of a
-// comparison whose sides differ. Nothing more is said.
+// exitStatus ends a successful command with this code and no message, such as a comparison
+// that finds differences.
 type exitStatus int
 
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// exitCode is what the process ends with after this error.
+// exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	var usage usageError
 	var own exitError
 	var syntax *rdf.SyntaxError
 	var refused *client.Error
 	var called *url.Error
-	var network *net.OpError // not net.Error, which every system error satisfies
+	var network *net.OpError // net.Error would match every system error
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &usage), errors.Is(err, kg.ErrNoStore): // not a damaged one: another directory was meant
+	case errors.As(err, &usage), errors.Is(err, kg.ErrNoStore): // a wrong directory, not a damaged store
 		return exitUsage
 	case errors.As(err, &own):
 		return own.code
 	case errors.As(err, &refused):
 		return exitCodeAt(refused)
-	case errors.Is(err, context.Canceled): // also in the middle of a document
+	case errors.Is(err, context.Canceled): // before SyntaxError: reading a document may fail because of it
 		return exitInterrupted
 	case errors.As(err, &syntax):
 		return exitRefused
@@ -118,13 +119,13 @@ func exitCode(err error) int {
 	return exitCodeOf(kg.CodeOf(err))
 }
 
-// exitCodeAt is that of an error of a server: what it refuses, and what it could not do,
-// ends as it does here.
+// exitCodeAt returns the exit code for an error of a server. It agrees with the code of
+// the same error from a local store.
 func exitCodeAt(e *client.Error) int {
 	switch {
-	case e.Reason == "SERVER_SHUTDOWN", e.Reason == "" && e.Code == 0: // or it did not understand
+	case e.Reason == "SERVER_SHUTDOWN", e.Reason == "" && e.Code == 0: // the second case: the response is not koine's
 		return exitFailure
-	case e.Reason == client.Timeout: // more than the operator lets one ask for
+	case e.Reason == client.Timeout: // the query exceeds the time that the operator allows
 		return exitRefused
 	}
 	return exitCodeOf(kg.Code(e.Reason))

@@ -23,7 +23,7 @@ import (
 	"koine/kg"
 )
 
-// exportCommand writes a store's statements as RDF.
+// exportCommand writes the statements of a store as RDF.
 type exportCommand struct {
 	target
 	prefixFlags
@@ -50,7 +50,7 @@ Examples:
   koine export --graph https://example.org/team --format turtle`
 }
 
-// Run writes the export. A file appears under its name only when it is whole.
+// Run writes the export. An output file appears under its name when it is complete.
 func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	format, err := c.outputFormat()
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *exportCommand) outputFormat() (rdf.Format, error) {
 	return rdf.NQuads, nil
 }
 
-// formatNames are the names of formats of RDF.
+// formatNames returns the names of RDF formats.
 func formatNames(formats []rdf.Format) (list []string) {
 	for _, f := range formats {
 		list = append(list, f.String())
@@ -165,7 +165,7 @@ func (c *exportCommand) exportDirectory(ctx context.Context, store *kg.Store, ou
 		}
 		some = true
 	}
-	if !some && len(view.Graphs) == 1 && view.Graphs[0] != kg.DefaultGraph { // as the server has it
+	if !some && len(view.Graphs) == 1 && view.Graphs[0] != kg.DefaultGraph { // the server answers the same
 		return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", view.Graphs[0].Name())
 	}
 	return w.Close()
@@ -224,8 +224,8 @@ func (c *exportCommand) exportServer(ctx context.Context, out io.Writer, f rdf.F
 	return nil
 }
 
-// downloadData asks a server for statements and gives the document, decompressed. It must be
-// closed.
+// downloadData requests statements from a server and returns the decompressed document.
+// The caller must close it.
 func downloadData(ctx context.Context, server *client.Client, query url.Values, f rdf.Format) (io.ReadCloser, error) {
 	header := http.Header{"Accept": {f.MediaType()}, "Accept-Encoding": {"gzip"}}
 	response, err := server.Do(ctx, http.MethodGet, "/data?"+query.Encode(), header, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// fieldFlags are the flags and arguments that say a field of the wire, where they have
-// another name than the field.
+// fieldFlags maps wire fields to the flags and arguments that set them, for fields with a
+// different name.
 var fieldFlags = map[string][]string{
 	"Last-Event-ID":            {"from"},
 	"X-Agent-ID":               {"as"},
@@ -49,13 +49,13 @@ var fieldFlags = map[string][]string{
 }
 
 var (
-	// aroundFields is what stands before the name of a field, or behind it.
+	// aroundFields matches the prefixes and indexes around a field name.
 	aroundFields = regexp.MustCompile(`^(metadata\.koine\.|metadata\.|input\.|mutations\[\d+\]\.statement\.)|\[\d+\]`)
 	lastStep     = regexp.MustCompile(`\.?[^.]*$`)
 )
 
-// flagOfField is a field of the wire by the flag or the argument of the command that says it,
-// or that says what it is within. It is not ok where none does.
+// flagOfField returns the flag or argument of the command that sets a wire field, or sets
+// the object that contains it. It returns false if there is none.
 func flagOfField(command *kong.Context, field string) (said string, ok bool) {
 	if command == nil || command.Selected() == nil {
 		return "", false
@@ -69,15 +69,15 @@ func flagOfField(command *kong.Context, field string) (said string, ok bool) {
 			}
 			first = cmp.Or(first, said)
 		}
-		if first != "" { // of those that could say it, none was given
+		if first != "" { // none of the candidates was given: name the first
 			return first, true
 		}
 	}
 	return "", false
 }
 
-// flagText is a flag or an argument of the command as one writes it, "" where it has none
-// of the name, and whether it was given.
+// flagText returns a flag or an argument of the command as it is written, "" if it has
+// none of the name, and reports whether it was given.
 func flagText(command *kong.Context, name string) (said string, given bool) {
 	for _, flag := range command.Flags() {
 		if flag.Name == name {
@@ -86,7 +86,7 @@ func flagText(command *kong.Context, name string) (said string, given bool) {
 	}
 	for _, argument := range command.Selected().Positional {
 		if argument.Name == name {
-			if name == "channel" && argument.Set { // it is short
+			if name == "channel" && argument.Set { // print its value, which is short
 				return stripControls(reflect.Indirect(argument.Target).String()), true
 			}
 			return "<" + name + ">", argument.Set
@@ -95,7 +95,7 @@ func flagText(command *kong.Context, name string) (said string, given bool) {
 	return "", false
 }
 
-// kebabCase is a name as flags write it.
+// kebabCase converts a field name to the form of flags.
 func kebabCase(name string) string {
 	var b strings.Builder
 	for _, r := range name {

@@ -14,11 +14,12 @@ import (
 	"koine/kg"
 )
 
-// firstKey makes the first key of an administrator where there is none, and hands it
-// over: to the file of --admin-key-file, or on standard error where people read that.
+// firstKey creates the first administrator key if no administrator has one. It writes the
+// secret to the file of --admin-key-file, or to standard error if the log is in text form.
 //
-// A file is there before the key is made. One that is empty was left by a start that
-// ended between the two, so it gets a key even if that start had made one.
+// The file is created before the key. An empty file is left by a start that ended between
+// the two steps; it gets a new key, because the secret of a key made by that start is
+// lost.
 func (w *identity) firstKey(ctx context.Context, t terminal, log *slog.Logger, store *kg.Store) error {
 	if !w.takesKeys() {
 		return nil
@@ -35,7 +36,7 @@ func (w *identity) firstKey(ctx context.Context, t terminal, log *slog.Logger, s
 		if err != nil {
 			return err
 		}
-		t.quiet = false // there is no other way to learn it
+		t.quiet = false // the secret is printed nowhere else
 		t.sayf(firstKeyText, made.Agent, made.Secret)
 		return nil
 	case w.takesTokens():

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// graphCommand works with named graphs and their policies.
+// graphCommand groups the commands for named graphs and their policies.
 type graphCommand struct {
 	List   listGraphs  `cmd:"" help:"List the graphs that you may read or write."`
 	Show   showGraph   `cmd:"" help:"Show a graph and its policy."`
@@ -30,7 +30,7 @@ Examples:
 
 const graphFields = `{ iri statements rights policy { visibility owners writers readers revision } }`
 
-// graphInfo is a graph as graphFields select it.
+// graphInfo is a graph as graphFields selects it.
 type graphInfo struct {
 	IRI        string
 	Statements uint64
@@ -62,7 +62,7 @@ func graphTable(raw []json.RawMessage) (*table, error) {
 	return b, nil
 }
 
-// joinCells are enum values or principals in a cell.
+// joinCells joins enum values or principals into one cell.
 func joinCells(list []string) string {
 	text := strings.Join(list, " ")
 	if text == strings.ToUpper(text) {
@@ -123,7 +123,7 @@ func (c *showGraph) Run(ctx context.Context, t terminal) error {
 	return c.printList(ctx, t, server, []json.RawMessage{answer.Graph}, b)
 }
 
-// graphPolicyFlags say who may do what with a graph.
+// graphPolicyFlags set the visibility and the access lists of a graph.
 type graphPolicyFlags struct {
 	Visibility string   `help:"Whether everybody may read it: public or private." enum:"public,private," default:"" placeholder:"public|private"`
 	Owner      []string `help:"A principal that may do everything with it; may be repeated." placeholder:"PRINCIPAL"`
@@ -132,7 +132,8 @@ type graphPolicyFlags struct {
 	Why        string   `help:"Why: kept with the commit." placeholder:"TEXT"`
 }
 
-// policyInput holds what was given; what was not stays as it is, or gets its default.
+// policyInput returns the mutation's input with the flags that were given. The server
+// keeps the old value or uses the default for the others.
 func (p *graphPolicyFlags) policyInput(iri string) map[string]any {
 	in := map[string]any{}
 	if iri != "" {
@@ -164,7 +165,7 @@ func (c *createGraph) Run(ctx context.Context, t terminal) error {
 	return c.runGraphMutation(ctx, t, `mutation($input: CreateGraphInput!) { made: createGraph(input: $input) { graph `+graphFields+` } }`, c.policyInput(c.IRI), c.JSON)
 }
 
-// runGraphMutation makes a graph or changes its policy, and prints its name.
+// runGraphMutation creates a graph or changes its policy, and prints its IRI.
 func (s *onServer) runGraphMutation(ctx context.Context, t terminal, mutation string, input map[string]any, asJSON bool) error {
 	server, err := s.openClient(ctx)
 	if err != nil {
@@ -234,7 +235,7 @@ func (c *deleteGraph) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-// statementCount is a number of statements in words.
+// statementCount formats a number of statements.
 func statementCount(n uint64) string {
 	if n == 1 {
 		return "1 statement"

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// runWithHangup runs what looks at its files every so often until stop, and has it look at once
-// for each SIGHUP.
+// runWithHangup runs follow in a goroutine until stop is called. follow polls its files at
+// the interval every, and at once after a SIGHUP, which it receives through now.
 func runWithHangup(ctx context.Context, every time.Duration, follow func(ctx context.Context, every time.Duration, now <-chan os.Signal)) (stop func()) {
 	now := make(chan os.Signal, 1)
 	signal.Notify(now, syscall.SIGHUP)

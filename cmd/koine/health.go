@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// healthCommand asks whether a server is ready, for containers that have no shell.
+// healthCommand reports whether a server is ready. Containers without a shell use it as
+// their probe.
 type healthCommand struct {
 	URL string `help:"The server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
 	caFlag
@@ -28,10 +29,10 @@ Examples:
   koine health --live --url https://koine.example`
 }
 
-// maxHealthBytes bounds what is read of the answer.
+// maxHealthBytes bounds the response body.
 const maxHealthBytes = 64 << 10
 
-// Run asks, and prints the status.
+// Run requests the status and prints it.
 func (c *healthCommand) Run(ctx context.Context, t terminal) error {
 	server := &onServer{URL: c.URL, caFlag: c.caFlag}
 	transport, err := server.newTransport()
@@ -60,7 +61,7 @@ func (c *healthCommand) Run(ctx context.Context, t terminal) error {
 		return server.unreachableError(err)
 	}
 	var said struct{ Status, Reason string }
-	_ = json.Unmarshal(body, &said) // a proxy's page says nothing of koine
+	_ = json.Unmarshal(body, &said) // the body may be a proxy's error page
 	if response.StatusCode != http.StatusOK || said.Status == "" {
 		return fmt.Errorf("the server at %s is not ready: %s", server.serverURL(), cmp.Or(said.Reason, response.Status))
 	}

@@ -1,6 +1,6 @@
 package main
 
-// helpCommandName is how helpCommand is called.
+// helpCommandName is the name of helpCommand.
 const helpCommandName = "help"
 
 // helpCommand shows the help of a command: koine help load is koine load --help.
@@ -8,7 +8,7 @@ type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"The command, such as: channel publish."`
 }
 
-// Run shows it, and ends by unwinding as --help does.
+// Run prints the help. It ends with the parserExit panic, as --help does.
 func (c *helpCommand) Run(t terminal) error {
 	parser, err := newParser(t, func(status int) { panic(parserExit{status}) })
 	if err != nil {

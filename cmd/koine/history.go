@@ -9,10 +9,10 @@ import (
 	"koine/kg"
 )
 
-// historyTime is how long history is kept; 0 stands for all of it.
+// historyTime is the time for which history is kept; 0 keeps all of it.
 type historyTime time.Duration
 
-// maxHistoryDays keeps a duration within what one can be.
+// maxHistoryDays keeps the duration within the range of time.Duration.
 const maxHistoryDays = 36_500
 
 // UnmarshalText reads "all", a number of days ("30d"), or a Go duration ("36h").
