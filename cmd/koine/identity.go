@@ -18,7 +18,7 @@ import (
 	"koine/kg"
 )
 
-// identityFlags say by what the server knows its callers.
+// identityFlags select how the server authenticates its callers.
 type identityFlags struct {
 	Auth string `help:"By what callers are known: open (they say who they are, on this machine only), keys (API keys), jwt (tokens of an identity provider), or keys,jwt." default:"open" placeholder:"HOW" completes:"open,keys,jwt"`
 
@@ -35,8 +35,8 @@ type identityFlags struct {
 	AdminKeyFile   string            `help:"Write the first administrator's key to this new file, which only its owner may read, and not to standard error." placeholder:"FILE" type:"path"`
 }
 
-// identity is what a server knows of its callers; in open mode, which agents have
-// registered.
+// identity authenticates the callers of a server. In open mode it only holds the registered
+// agents.
 type identity struct {
 	flags  *identityFlags
 	log    *slog.Logger
@@ -48,7 +48,7 @@ type identity struct {
 	store  *kg.Store // nil before it is open
 }
 
-// checkAgent refuses ids that no agent may have (kg.Store.CheckAgent).
+// checkAgent rejects ids that no agent may have (kg.Store.CheckAgent).
 func (w *identity) checkAgent(ctx context.Context, id kg.AgentID) error {
 	if w.store == nil {
 		return id.WellFormed()
@@ -56,7 +56,7 @@ func (w *identity) checkAgent(ctx context.Context, id kg.AgentID) error {
 	return w.store.CheckAgent(ctx, id)
 }
 
-// newIdentity checks the flags and begins to fetch what they name.
+// newIdentity checks the flags and opens the key set that they name.
 func (f *identityFlags) newIdentity(ctx context.Context, log *slog.Logger) (*identity, error) {
 	who := &identity{flags: f, log: log, agents: agents.NewRegistry(log)}
 	who.close = who.agents.Close
@@ -124,11 +124,11 @@ func (f *identityFlags) roleActFor() (map[string][]kg.AgentID, error) {
 	return out, nil
 }
 
-// requiresCredentials tells whether the server knows credentials at all.
+// requiresCredentials reports whether callers must authenticate: false in open mode.
 func (w *identity) requiresCredentials() bool { return w.gate != nil }
 
-// applyCommit takes a commit to koine's own graphs. Agents come first: who is
-// suspended is refused with any key.
+// applyCommit follows a commit to koine's own graphs. Agents come first, so that the keys of
+// a suspended agent are refused.
 func (w *identity) applyCommit(c *kg.Commit) {
 	w.agents.Follow(c)
 	if w.requiresCredentials() {
@@ -136,13 +136,13 @@ func (w *identity) applyCommit(c *kg.Commit) {
 	}
 }
 
-// eachAgent calls fn for every agent with a record, until it says stop.
+// eachAgent calls fn for every registered agent until fn returns false.
 func (w *identity) eachAgent(fn func(kg.AgentID) bool) { w.agents.Each(fn) }
 
-// isAvailable tells whether there is a registered agent that may be asked for something.
+// isAvailable reports whether the agent is registered and can be given work.
 func (w *identity) isAvailable(id kg.AgentID) bool { return w.agents.IsAvailable(id) }
 
-// load reads what the store knows of keys and agents.
+// load reads the agents and keys of the store.
 func (w *identity) load(ctx context.Context, store *kg.Store) error {
 	if err := w.agents.Load(ctx, store); err != nil || !w.requiresCredentials() {
 		return err
@@ -150,7 +150,7 @@ func (w *identity) load(ctx context.Context, store *kg.Store) error {
 	return w.keys.Load(ctx, store)
 }
 
-// httpAdmit is what the HTTP server asks; nil in open mode.
+// httpAdmit returns the authentication function of the HTTP server, nil in open mode.
 func (w *identity) httpAdmit() httpd.Admit {
 	if !w.requiresCredentials() {
 		return nil
@@ -158,7 +158,8 @@ func (w *identity) httpAdmit() httpd.Admit {
 	return w.gate.Admit
 }
 
-// narrowFunc is what the A2A endpoint asks about further credentials; nil in open mode.
+// narrowFunc returns the function by which the A2A endpoint checks further credentials, nil
+// in open mode.
 func (w *identity) narrowFunc() func(context.Context, caller.Caller, string, func(error)) (caller.Caller, func(), error) {
 	if !w.requiresCredentials() {
 		return nil
@@ -166,7 +167,8 @@ func (w *identity) narrowFunc() func(context.Context, caller.Caller, string, fun
 	return w.gate.Narrow
 }
 
-// currentRights is which rights somebody has who asked earlier; nil in open mode.
+// currentRights returns the function that looks up the present rights of a principal who
+// authenticated earlier, nil in open mode.
 func (w *identity) currentRights() func(kg.Principal) (kg.Principal, error) {
 	if !w.requiresCredentials() {
 		return nil

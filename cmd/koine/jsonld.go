@@ -9,13 +9,13 @@ import (
 	"koine/internal/rdf"
 )
 
-// jsonldFlags say how JSON-LD documents are read.
+// jsonldFlags configure the reading of JSON-LD documents.
 type jsonldFlags struct {
 	JSONLDContext  []string `help:"The file that stands for a JSON-LD context from elsewhere, which is never fetched; may be repeated." name:"jsonld-context" sep:"none" placeholder:"URL=FILE"`
 	JSONLDMaxBytes int64    `help:"How much may be held of a JSON-LD document that is not in streaming order (in each object @context first, then @type and @id, then the rest). One that is may have any size." name:"jsonld-max-bytes" default:"67108864" placeholder:"BYTES"`
 }
 
-// jsonldOptions reads the context files.
+// jsonldOptions checks the flags and reads the context files.
 func (f *jsonldFlags) jsonldOptions() (rdf.JSONLDOptions, error) {
 	if f.JSONLDMaxBytes < 1 || f.JSONLDMaxBytes > rdf.MaxJSONLDMaxBytes {
 		return rdf.JSONLDOptions{}, usageError{fmt.Errorf("--jsonld-max-bytes is between 1 and %d", rdf.MaxJSONLDMaxBytes)}
@@ -46,14 +46,13 @@ func addContext(contexts *rdf.JSONLDContexts, iri, path string) error {
 	return contexts.Add(iri, text)
 }
 
-// serveJSONLDFlags are those of a server, which reads several documents at a
-// time.
+// serveJSONLDFlags adds the flag of a server, which reads several documents at a time.
 type serveJSONLDFlags struct {
 	jsonldFlags
 	JSONLDHolders int `help:"How many JSON-LD documents may be read at a time of which more than a mebibyte has to be held; others wait." name:"jsonld-holders" default:"1" placeholder:"N"`
 }
 
-// jsonldOptions adds the places of a server.
+// jsonldOptions adds the bound on documents that are held in memory at a time.
 func (f *serveJSONLDFlags) jsonldOptions() (rdf.JSONLDOptions, error) {
 	if f.JSONLDHolders < 1 || f.JSONLDHolders > maxJSONLDHolders {
 		return rdf.JSONLDOptions{}, usageError{fmt.Errorf("--jsonld-holders is between 1 and %d", maxJSONLDHolders)}
@@ -65,7 +64,7 @@ func (f *serveJSONLDFlags) jsonldOptions() (rdf.JSONLDOptions, error) {
 
 const maxJSONLDHolders = 64
 
-// droppedEntries counts the entries of a JSON-LD document that mean nothing.
+// droppedEntries counts the entries of a JSON-LD document that stand for no statement.
 type droppedEntries struct {
 	entries uint64
 	first   string

@@ -15,13 +15,13 @@ import (
 	"koine/kg"
 )
 
-// rulesFlags say by which rules the server judges.
+// rulesFlags name the file of rules.
 type rulesFlags struct {
 	Policy string `help:"Judge updates, queries and reads by the rules in this YAML file. It is read again when it changes." placeholder:"FILE" type:"path"`
 }
 
-// openRules reads the rules; nil without any. A broken file is a mistake in the
-// configuration. Messages are those of the channels.
+// openRules opens the rules file; nil without --policy. A broken file is a usage error. The
+// channels service supplies the messages that rules refer to.
 func (f *rulesFlags) openRules(log *slog.Logger, of *channels.Service) (*rules.File, error) {
 	if f.Policy == "" {
 		return nil, nil
@@ -34,19 +34,20 @@ func (f *rulesFlags) openRules(log *slog.Logger, of *channels.Service) (*rules.F
 	return file, nil
 }
 
-// ruledAccess is an access that hides what the rules hide.
+// ruledAccess is an access that also hides statements by rules.
 type ruledAccess struct {
 	kg.Access
 	*rules.File
 }
 
-// Version is that of the access behind it: what the rules hide is no graph.
+// Version returns the version of the wrapped access: rules hide statements, never whole
+// graphs.
 func (a ruledAccess) Version() *atomic.Uint64 { return kg.VersionOf(a.Access) }
 
-// Unwrap is the access behind it.
+// Unwrap returns the wrapped access.
 func (a ruledAccess) Unwrap() kg.Access { return a.Access }
 
-// followRules reads the rules again when their file changes, and on SIGHUP.
+// followRules reloads the rules when their file changes, and on SIGHUP.
 func followRules(ctx context.Context, file *rules.File) (stop func()) {
 	if file == nil {
 		return func() {}
@@ -54,8 +55,8 @@ func followRules(ctx context.Context, file *rules.File) (stop func()) {
 	return runWithHangup(ctx, rules.DefaultPoll, file.Follow)
 }
 
-// admitRead asks the rules about a read of which they were not told as a query or
-// subscription: /changes, GET /data, and whatever comes beside them.
+// admitRead checks a read against the rules that was not checked as a query or subscription
+// before: /changes, GET /data and the like.
 func (t *trust) admitRead(ctx context.Context, p kg.Principal, follow bool) error {
 	if operation.Judged(ctx) {
 		return nil
@@ -66,7 +67,7 @@ func (t *trust) admitRead(ctx context.Context, p kg.Principal, follow bool) erro
 	})
 }
 
-// CheckOperation asks the rules about a query or a subscription (graph.Rules).
+// CheckOperation checks a query or a subscription against the rules (graph.Rules).
 func (t *trust) CheckOperation(ctx context.Context, a graph.OperationInfo) error {
 	if t.rules == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// keysCommand keeps the API keys.
+// keysCommand manages the API keys.
 type keysCommand struct {
 	Create createKey `cmd:"" help:"Make a key. It is printed this once."`
 	List   listKeys  `cmd:"" help:"List the keys, without their secrets."`
@@ -34,7 +34,7 @@ Examples:
   koine keys revoke 5mZq0RkT8bXa`
 }
 
-// createKey makes a key.
+// createKey creates a key.
 type createKey struct {
 	target
 	Agent  string        `help:"Whose key it is." placeholder:"AGENT" required:""`
@@ -45,7 +45,7 @@ type createKey struct {
 	Life   time.Duration `help:"How long it is good (720h); for ever if not said." name:"expires" placeholder:"TIME"`
 }
 
-// Run makes it. The key alone goes to standard output.
+// Run creates a key and writes only the secret to standard output.
 func (c *createKey) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	mode := auth.Live
 	if c.Test {
@@ -75,7 +75,7 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 	})
 }
 
-// listKeys lists them.
+// listKeys lists the keys.
 type listKeys struct {
 	target
 	Agent string `help:"Only those of this agent." placeholder:"AGENT"`
@@ -127,14 +127,14 @@ func (c *listKeys) printKeys(t terminal, list []wireKey) error {
 	return c.printWhole(t, b, func(i int) any { return &list[i] })
 }
 
-// rotateKey makes a key in another's place.
+// rotateKey replaces a key by a new one with the same rights.
 type rotateKey struct {
 	ID string `arg:"" help:"The key's id, as koine keys list shows it."`
 	target
 	Overlap time.Duration `help:"How long the old key goes on beside the new one." default:"0s"`
 }
 
-// Run makes it. The key alone goes to standard output.
+// Run creates a key and writes only the secret to standard output.
 func (c *rotateKey) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	return c.withKeys(ctx, command, log, c.openToWrite, func(keys *auth.Keys, m kg.Meta) error {
 		made, old, err := keys.Rotate(ctx, m, c.ID, c.Overlap)
@@ -158,13 +158,13 @@ func (c *rotateKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 	})
 }
 
-// revokeKey ends a key.
+// revokeKey revokes a key.
 type revokeKey struct {
 	ID string `arg:"" help:"The key's id, as koine keys list shows it."`
 	target
 }
 
-// Run ends it.
+// Run revokes the key.
 func (c *revokeKey) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	return c.withKeys(ctx, command, log, c.openToWrite, func(keys *auth.Keys, m kg.Meta) error {
 		_, err := keys.Revoke(ctx, m, c.ID)
@@ -174,7 +174,7 @@ func (c *revokeKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 	})
 }
 
-// withKeys works on the data directory, which open opens, or on the server.
+// withKeys runs here on the data directory, opened by open, or there on the server.
 func (t *target) withKeys(ctx context.Context, command *kong.Context, log *slog.Logger, open func(*slog.Logger, kg.Options) (*kg.Store, error), here func(*auth.Keys, kg.Meta) error, there func(context.Context, *client.Client) error) error {
 	offline, err := t.isOffline(command)
 	if err != nil {
@@ -195,7 +195,7 @@ func (t *target) withKeys(ctx context.Context, command *kong.Context, log *slog.
 	return cmp.Or(err, store.Close())
 }
 
-// wireKey is a key as GraphQL has it.
+// wireKey is a key as GraphQL encodes it.
 type wireKey struct {
 	ID        string     `json:"id"`
 	Mode      string     `json:"mode"`
@@ -226,8 +226,8 @@ func newWireKey(k *auth.Key) wireKey {
 	return w
 }
 
-// printKey prints a key that was made: itself to standard output, for scripts, and
-// what is to be known of it beside.
+// printKey writes the secret of a new key to standard output, for scripts, and a note to
+// standard error.
 func printKey(t terminal, k wireKey, secret string) error {
 	t.sayf("Key %s of %s. It is shown this once:", k.ID, k.Agent)
 	_, err := fmt.Fprintln(t.out, secret)

@@ -7,8 +7,8 @@ import (
 	"koine/graph"
 )
 
-// limitFlags are the limits of a GraphQL operation that an operator would set.
-// The others have the defaults of package graph.
+// limitFlags are the limits of a GraphQL operation that operators tune. The others have the
+// defaults of package graph.
 type limitFlags struct {
 	QueryTime       time.Duration `help:"How long a GraphQL query or mutation may take." default:"10s"`
 	QueryComplexity int           `help:"What a GraphQL operation may cost, by the weights in docs/reference/graphql.md." default:"1000000" placeholder:"N"`
@@ -16,7 +16,7 @@ type limitFlags struct {
 	ResultMiB       int           `help:"How large the answer of a GraphQL operation may be." default:"16" name:"result-mib" placeholder:"MIB"`
 }
 
-// maxResultMiB keeps the bytes within what an answer in memory can be.
+// maxResultMiB bounds --result-mib: an answer is built in memory.
 const maxResultMiB = 1 << 10
 
 func (f limitFlags) graphLimits() (graph.Limits, error) {

@@ -41,7 +41,7 @@ type loadCommand struct {
 	KeepPrefixes    bool   `help:"Register the prefixes that the files declare (Turtle, TriG, JSON-LD) with the store, where they mean nothing else yet."`
 	Why             string `help:"The reason, kept in the history; {file} is the file's name, or the first one's and how many there are." default:"Load of {file}" placeholder:"TEXT"`
 
-	reading rdf.JSONLDOptions // what the flags say of JSON-LD
+	reading rdf.JSONLDOptions // from jsonldFlags
 }
 
 // Help is shown by --help.
@@ -66,7 +66,7 @@ Examples:
   curl -s https://example.org/x.trig | koine load --format trig -`
 }
 
-// Run loads the files as one.
+// Run loads the files as one load.
 func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	offline, err := c.isOffline(command)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 		}
 		return c.uploadFiles(ctx, t, sources)
 	}
-	if _, err := c.resolveGraph(c.builtinPrefixes()); err != nil { // before a directory is made
+	if _, err := c.resolveGraph(c.builtinPrefixes()); err != nil { // fails before a directory is created
 		return err
 	}
 	store, err := c.openOrCreate(log, kg.Options{ReserveBytes: c.reserveFlag.reserveBytes(), LiteralBytes: c.MaxLiteral})
@@ -126,8 +126,8 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	return errors.Join(err, store.Close())
 }
 
-// warnUnjudged says that the shapes of a data directory did not judge a load into it:
-// whoever may write there may change the shapes too.
+// warnUnjudged reports that the shapes of a data directory did not validate a load into it:
+// with write access to the directory, the shapes could be changed as well.
 func warnUnjudged(ctx context.Context, t terminal, store *kg.Store, dir string) error {
 	var set shapes.Set
 	if err := set.Load(ctx, store); err != nil || set.Idle() {
@@ -144,13 +144,13 @@ func (c *loadCommand) resolveGraph(registry *kg.Prefixes, err error) (kg.Term, e
 	return graphNamed(registry, c.Graph)
 }
 
-// readOptions say how a file is read.
+// readOptions returns the parser options for a file.
 func (c *loadCommand) readOptions(s *source) rdf.Options {
 	return rdf.Options{Name: s.name, Base: s.base, FixIRIs: c.FixIRIs, ContinueOnError: c.ContinueOnError, JSONLD: c.reading, LiteralBytes: c.MaxLiteral}
 }
 
-// registerDeclaredPrefixes registers the prefixes that a file declares and that can be registered:
-// a document's own name for a namespace may be none for a store.
+// registerDeclaredPrefixes registers the prefixes that a file declares, except for names
+// that are invalid in a store or already have another meaning.
 func registerDeclaredPrefixes(t terminal, file string, declared, kept map[string]string, register func(map[string]string) error) {
 	keep := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
@@ -175,7 +175,7 @@ func registerDeclaredPrefixes(t terminal, file string, declared, kept map[string
 	}
 }
 
-// warnUnknown says which names of a file the store does not know.
+// warnUnknown reports the unregistered prefixes in the names of a file.
 func warnUnknown(t terminal, file string, unknown []names.Unknown) {
 	for _, u := range unknown {
 		meant := ""
@@ -186,7 +186,7 @@ func warnUnknown(t terminal, file string, unknown []names.Unknown) {
 	}
 }
 
-// maxRejectedShown bounds the skipped lines that are named.
+// maxRejectedShown bounds the skipped lines that are reported one by one.
 const maxRejectedShown = 20
 
 func printLoaded(t terminal, name string, s rdf.Summary, statements uint64, revision kg.Revision, took time.Duration) {
@@ -195,20 +195,20 @@ func printLoaded(t terminal, name string, s rdf.Summary, statements uint64, revi
 		skipped = fmt.Sprintf(", %s lines skipped", countText(s.Rejected))
 	}
 	at := ""
-	if revision > 0 { // a server's answer to a document without statements has none
+	if revision > 0 { // 0: the server answered a document without statements
 		at = fmt.Sprintf("; revision %d", revision)
 	}
 	t.sayf("%s: %s statements, %s of them new%s%s; %s, %s statements/s", name, countText(s.Quads), countText(statements),
 		skipped, at, took.Round(time.Millisecond), countText(uint64(float64(s.Quads)/max(took.Seconds(), 1e-3))))
 }
 
-// source is a file to load. Standard input is copied into a temporary one,
-// because a document is read twice.
+// source is a file to load. Standard input is copied into a temporary file, because a
+// document is read twice.
 type source struct {
 	name     string // for messages
 	path     string
 	format   rdf.Format
-	base     string // of relative IRIs
+	base     string // base IRI of relative IRIs
 	size     int64
 	file     *os.File
 	progress *progress
@@ -253,7 +253,7 @@ func (c *loadCommand) openSources(t terminal) (out []*source, err error) {
 	return out, nil
 }
 
-// fileIRI is the IRI of a file (RFC 8089).
+// fileIRI returns the file: IRI of a path (RFC 8089).
 func fileIRI(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -277,7 +277,7 @@ func (c *loadCommand) detectFormat(path string) (rdf.Format, error) {
 	return f, nil
 }
 
-// copyToTemp copies an input into a temporary file.
+// copyToTemp copies an input into a temporary file and returns its path.
 func copyToTemp(in io.Reader) (path string, err error) {
 	f, err := os.CreateTemp("", "koine-load-*")
 	if err != nil {
@@ -287,7 +287,7 @@ func copyToTemp(in io.Reader) (path string, err error) {
 	return f.Name(), errors.Join(err, f.Close())
 }
 
-// open gives the text from its beginning; the reading is told as what.
+// open opens the decompressed text from its beginning; what labels its progress.
 func (s *source) open(t terminal, what string) (io.Reader, error) {
 	in, err := s.openRaw(t, what)
 	if err != nil {
@@ -296,7 +296,7 @@ func (s *source) open(t terminal, what string) (io.Reader, error) {
 	return rdf.Decompress(in)
 }
 
-// openRaw gives the file as it is.
+// openRaw opens the file without decompression.
 func (s *source) openRaw(t terminal, what string) (io.Reader, error) {
 	s.closeFile()
 	f, err := os.Open(s.path)
@@ -307,9 +307,9 @@ func (s *source) openRaw(t terminal, what string) (io.Reader, error) {
 	return s.progress, nil
 }
 
-// checkSource reads a source from end to end, and says what is skipped and left out of it. prefix,
-// if set, is told of each prefix that it declares, seen of each statement. Then the source's
-// options and summary are known.
+// checkSource reads a source from end to end and reports skipped lines and dropped entries.
+// It calls prefix, if set, for each declared prefix and seen for each statement, and sets
+// the source's options and summary.
 func (c *loadCommand) checkSource(ctx context.Context, t terminal, s *source, graph kg.Term, prefix func(name, namespace string), seen func(*kg.Quad)) error {
 	s.options = c.readOptions(s)
 	s.options.Graph = graph

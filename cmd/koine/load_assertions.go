@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// restoreAll loads the statements of the files with the assertions that they describe,
-// each file for itself.
+// restoreAll loads the statements of the files with the assertions that the files describe,
+// one file after the other.
 func (l *loadJob) restoreAll(ctx context.Context) error {
 	for _, s := range l.sources {
 		s.work = l.work.startLoad(s)

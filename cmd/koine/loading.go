@@ -16,7 +16,7 @@ import (
 	"koine/kg"
 )
 
-// loadJob is one load of several files into a data directory.
+// loadJob loads several files into a data directory.
 type loadJob struct {
 	c       *loadCommand
 	t       terminal
@@ -25,8 +25,8 @@ type loadJob struct {
 	graph   kg.Term
 	work    *loadProgress
 
-	quads uint64 // of all files
-	from  uint64 // quads that an interrupted load has taken in already
+	quads uint64 // in all files
+	from  uint64 // quads that an interrupted load has committed
 }
 
 func (l *loadJob) run(ctx context.Context) error {
@@ -63,7 +63,8 @@ func (l *loadJob) run(ctx context.Context) error {
 	return nil
 }
 
-// checkFile reads a file from end to end.
+// checkFile reads a file from end to end. It returns the unknown names and the declared
+// prefixes.
 func (l *loadJob) checkFile(ctx context.Context, s *source) ([]names.Unknown, map[string]string, error) {
 	declared := map[string]string{}
 	census := names.NewCensus(l.store)
@@ -85,15 +86,15 @@ func (l *loadJob) keepPrefixes(ctx context.Context, s *source, declared map[stri
 	})
 }
 
-// sessionID names the load in its commits (kg.Meta.SessionID): the same files in the same
-// order, read in the same way, have the same name. What a file's place gives relative IRIs
-// is part of it.
+// sessionID identifies the load in its commits (kg.Meta.SessionID). It is a hash of the
+// files, their order, the options and the base IRIs, so that --resume finds the same load
+// again.
 func (l *loadJob) sessionID() string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %t %q %t\n", l.graph, l.c.ContinueOnError, l.c.Format, l.c.FixIRIs)
 	for _, s := range l.sources {
 		base := s.base
-		if s.format == rdf.NQuads || s.format == rdf.NTriples { // they have no relative IRIs
+		if s.format == rdf.NQuads || s.format == rdf.NTriples { // no relative IRIs
 			base = ""
 		}
 		fmt.Fprintf(sum, "%s %s %d %q\n", s.summary.Tag, s.format, s.summary.Quads, base)
@@ -102,8 +103,8 @@ func (l *loadJob) sessionID() string {
 	return "koine load " + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// findResumePoint finds where an earlier load of the files ended; whole tells that there is nothing
-// left to do.
+// findResumePoint finds the end of an interrupted load of the same files. It reports whole
+// if nothing remains to load.
 func (l *loadJob) findResumePoint(ctx context.Context, session string) (whole bool, err error) {
 	place, at, err := l.store.LoadedUpTo(ctx, l.c.localPrincipal().ID, session)
 	if err != nil {
@@ -123,7 +124,7 @@ func (l *loadJob) findResumePoint(ctx context.Context, session string) (whole bo
 	return false, nil
 }
 
-// statementPosition says which statement comes after so many.
+// statementPosition describes the statement after the first n quads, for messages.
 func (l *loadJob) statementPosition(quads uint64) string {
 	for _, s := range l.sources {
 		if quads < s.before+s.summary.Quads {
@@ -161,10 +162,10 @@ func (l *loadJob) loadStatements(ctx context.Context, session string) error {
 	return nil
 }
 
-// formatPosition says in a commit how far the load is with it.
+// formatPosition encodes the progress of the load for its commits; findResumePoint reads it.
 func (l *loadJob) formatPosition(loaded uint64) string { return strconv.FormatUint(l.from+loaded, 10) }
 
-// displayName is that of the file, or says how many there are.
+// displayName returns the name of the file, or of the first file and the number of files.
 func (l *loadJob) displayName() string {
 	if n := len(l.sources) - 1; n > 0 {
 		return fmt.Sprintf("%s and %d more", l.sources[0].name, n)
@@ -172,7 +173,7 @@ func (l *loadJob) displayName() string {
 	return l.sources[0].name
 }
 
-// interruptedError says where a load was that has failed.
+// interruptedError adds to err how far the load came.
 func (l *loadJob) interruptedError(err error, report kg.LoadReport) error {
 	if report.Commits == 0 {
 		if l.from > 0 {
@@ -188,7 +189,7 @@ func (l *loadJob) interruptedError(err error, report kg.LoadReport) error {
 	return fmt.Errorf("%w\nstopped %s", err, standing)
 }
 
-// unloadedQuads gives the statements of the files that are not in the store yet.
+// unloadedQuads yields the statements of the files that are not in the store yet.
 func (l *loadJob) unloadedQuads(ctx context.Context) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
 		for _, s := range l.sources {
@@ -218,5 +219,5 @@ func (l *loadJob) unloadedQuads(ctx context.Context) iter.Seq2[kg.Quad, error] {
 	}
 }
 
-// expandWhy puts the file's name into the reason.
+// expandWhy replaces {file} in the justification by the name.
 func expandWhy(why, name string) string { return strings.ReplaceAll(why, "{file}", name) }

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// What a byte of a file costs in the parts of a load, as measured: reading it to check it,
-// loading it, and writing the index of it. Only how they compare matters.
+// Relative cost of a byte in each part of a load, as measured: parsing it, loading it, and
+// writing its index entries.
 const (
 	checkCost = 1
 	loadCost  = 6
 	indexCost = 2
 )
 
-// loadProgress is all that a load has to do, in one measure, so that the time that is left can be
-// said from the beginning.
+// loadProgress estimates the time that remains for a whole load, over all of its files and
+// parts.
 type loadProgress struct {
 	began      time.Time
-	loadBegan  time.Time     // zero until then
-	statements atomic.Uint64 // that were loaded
+	loadBegan  time.Time     // zero until the first file loads
+	statements atomic.Uint64 // loaded so far
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	size    float64    // bytes of all files
 	checked float64
 	loaded  float64
@@ -31,7 +31,7 @@ type loadProgress struct {
 	bar     *progress
 }
 
-// indexRound is one writing of an index, of what was loaded since the one before.
+// indexRound is one writing of the index, for the statements loaded since the round before.
 type indexRound struct{ from, to, share float64 }
 
 func newLoadProgress(sources []*source) *loadProgress {
@@ -42,11 +42,11 @@ func newLoadProgress(sources []*source) *loadProgress {
 	return w
 }
 
-// fileProgress is what a file has in one part of the load.
+// fileProgress is the share of one file in one part of a load.
 type fileProgress struct {
 	w    *loadProgress
-	part *float64 // of w
-	from float64  // of the part, before the file
+	part *float64 // counter in w
+	from float64  // value of part before the file
 	size float64
 }
 
@@ -64,17 +64,18 @@ func (w *loadProgress) startFile(s *source, part *float64) *fileProgress {
 	return &fileProgress{w, part, *part, float64(s.size)}
 }
 
-// setBytesRead says how many bytes of the file were read.
+// setBytesRead sets the number of bytes read from the file.
 func (f *fileProgress) setBytesRead(n int64) {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
 	*f.part = f.from + min(float64(n), f.size)
 }
 
-// markDone says that the file needs no reading.
+// markDone counts the file as read.
 func (f *fileProgress) markDone() { f.setBytesRead(int64(f.size)) }
 
-// timeLeft is how long the load will take from now on, 0 while that cannot be told.
+// timeLeft estimates the remaining time of the load. It returns 0 as long as there is no
+// estimate.
 func (w *loadProgress) timeLeft(now time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +87,7 @@ func (w *loadProgress) timeLeft(now time.Time) time.Duration {
 	return time.Duration(float64(now.Sub(w.began)) * (all - done) / done)
 }
 
-// indexReporter tells of the writing of the index.
+// indexReporter returns a callback that shows the progress of index writes.
 func (w *loadProgress) indexReporter(t terminal) func(done, of uint64) {
 	return func(done, of uint64) {
 		w.mu.Lock()
@@ -107,7 +108,7 @@ func (w *loadProgress) indexReporter(t terminal) func(done, of uint64) {
 	}
 }
 
-// finish takes the last bar away.
+// finish removes the progress bar.
 func (w *loadProgress) finish() {
 	if w.bar != nil {
 		w.bar.finish()

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// formatJSON is the format in which standard error is read by programs.
+// formatJSON is the log format for programs: standard error holds JSON only.
 const formatJSON = "json"
 
-// logging says how the program logs.
+// logging configures the log.
 type logging struct {
 	Format string   `help:"How log lines are written: text or json. With json nothing but JSON is on standard error, one object a line." enum:"text,json" default:"text"`
 	Level  logLevel `help:"The least level that is logged: debug, info, warn or error." default:"info" completes:"debug,info,warn,error"`
 }
 
-// logLevel is a level by its name.
+// logLevel is a level given by name.
 type logLevel slog.Level
 
-// UnmarshalText takes what slog.Level takes.
+// UnmarshalText accepts the level names of slog.
 func (l *logLevel) UnmarshalText(text []byte) error {
 	if (*slog.Level)(l).UnmarshalText(text) != nil {
 		return fmt.Errorf("%q is not one of debug, info, warn and error", text)
@@ -37,7 +37,8 @@ func (l logging) newLogger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// loggingOf is the format that a command line asks for which cannot be parsed.
+// loggingOf reads --log-format from a command line that kong failed to parse, so that the
+// error is written in that format.
 func loggingOf(args []string) logging {
 	l := logging{Format: cmp.Or(os.Getenv("KOINE_LOG_FORMAT"), "text")}
 	for i, arg := range args {

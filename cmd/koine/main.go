@@ -1,8 +1,5 @@
-// Koine is a knowledge graph that agents share: a server, and the commands to
-// work with one.
-//
-// Each command has a file of its own. They meet in cli.go; what the server is
-// made of meets in serve.go.
+// Koine is a knowledge graph server for agents, with the commands to work with it. Each
+// command has its own file; cli.go assembles the commands, serve.go the server.
 package main
 
 import (
@@ -16,9 +13,9 @@ func main() {
 	os.Exit(run(os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }
 
-// run is the whole program but for the end of the process. The first SIGINT or
-// SIGTERM ends what goes on in good order; after it the signals have their
-// usual effect again, so that a second one ends the process at once.
+// run executes the command line and returns the exit code. The first SIGINT or SIGTERM
+// cancels the command's context; after that the default handling applies, so that a second
+// signal kills the process.
 func run(args []string, t terminal) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -15,8 +15,8 @@ import (
 	"koine/client"
 )
 
-// messageLine is a message for people: number, time, author, notes about it, and what was
-// said. Lines of a text behind its first are indented.
+// messageLine formats a message for people: number, time, author, notes, content.
+// Continuation lines of a text are indented.
 func messageLine(m *client.Message, notes ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d  %s  %s", m.Sequence, atMilli(m.Timestamp), m.Author)
@@ -44,8 +44,8 @@ func messageLine(m *client.Message, notes ...string) string {
 	return b.String()
 }
 
-// partText is the text of a part, in whatever form A2A has for it, or its data, or
-// the part as it is, as JSON on a line.
+// partText returns the text of a part in any of A2A's forms, else its data, else the whole
+// part as compact JSON.
 func partText(raw json.RawMessage) string {
 	var part struct {
 		Text *string         `json:"text"`
@@ -66,7 +66,8 @@ func partText(raw json.RawMessage) string {
 	return stripControls(b.String())
 }
 
-// stripControls is a text that somebody else wrote without what would steer a terminal.
+// stripControls replaces the control characters in untrusted text that could steer a
+// terminal.
 func stripControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
@@ -76,7 +77,7 @@ func stripControls(text string) string {
 	}, text)
 }
 
-// onLine is such a text where it has to stay on its line, and in its column.
+// onLine is stripControls for one line and one column: it replaces line breaks and tabs too.
 func onLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
@@ -87,13 +88,12 @@ func onLine(text string) string {
 	}, stripControls(text))
 }
 
-// printMessage prints a message as people, or as programs read it.
+// printMessage prints a message as a line, JSON or CSV.
 func printMessage(ctx context.Context, t terminal, server *client.Client, m *client.Message, out outputFlags) error {
 	return printMessages(ctx, t, server, []*client.Message{m}, out)
 }
 
-// printMessages is printMessage of several: what their lines tell beside them is asked for
-// together.
+// printMessages prints several messages and looks up their fates in batches.
 func printMessages(ctx context.Context, t terminal, server *client.Client, list []*client.Message, out outputFlags) error {
 	var known messageFates
 	if out == (outputFlags{}) {
@@ -116,7 +116,7 @@ func printMessages(ctx context.Context, t terminal, server *client.Client, list 
 	return nil
 }
 
-// channelHistory prints what was said.
+// channelHistory prints the messages of a channel.
 type channelHistory struct {
 	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	onServer
@@ -158,12 +158,12 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 	if err := c.beginMessages(t); err != nil {
 		return err
 	}
-	most := max(c.Last, c.Count) // 0 for all
+	most := max(c.Last, c.Count) // 0: no limit
 	filter := client.HistoryFilter{Since: c.Since, Before: c.Before, Authors: c.Author, Newest: c.Last > 0, PageSize: channelPage}
 	if most > 0 {
 		filter.PageSize = min(most, channelPage)
 	}
-	var list []*client.Message // not printed yet: a page, or all of --last, the newest first
+	var list []*client.Message // not yet printed: a page, or with --last all, newest first
 	seen := 0
 	for m, failed := range server.History(ctx, id, filter) {
 		if err = failed; err != nil {
@@ -198,10 +198,10 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// messageColumns are the columns of messages as CSV.
+// messageColumns are the CSV columns of messages.
 var messageColumns = []string{"channel", "sequence", "id", "time", "author", "type", "recipient", "withheld", "text"}
 
-// beginMessages writes the header of CSV.
+// beginMessages writes the CSV header.
 func (o outputFlags) beginMessages(t terminal) error {
 	if !o.CSV {
 		return nil
@@ -209,7 +209,7 @@ func (o outputFlags) beginMessages(t terminal) error {
 	return writeRow(t.out, messageColumns)
 }
 
-// printMessage writes a message for programs: JSON on a line, or a row of CSV.
+// printMessage prints a message as a line, JSON or CSV.
 func (o outputFlags) printMessage(t terminal, m *client.Message) error {
 	if o.JSON {
 		return printJSON(t.out, m.Raw, true)

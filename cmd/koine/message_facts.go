@@ -7,17 +7,17 @@ import (
 	"koine/client"
 )
 
-// factsNoteHelp says what factsNote says.
+// factsNoteHelp documents the notes of factsNote in help texts.
 const factsNoteHelp = `[2 facts] came with it, [2 facts proposed] wait for review; those of a message that was retracted stand or were withdrawn with it ([2 facts, none stands]), as far as you may read them.`
 
-// hasFate tells whether the facts of a message may not stand as they were said: they were
-// held for review, or it was retracted.
+// hasFate reports whether the facts of a message may differ from its event: they were held
+// for review, or the message was retracted.
 func hasFate(m *client.Message) bool {
 	return m.ProposalID != "" || m.FactCount > 0 && m.Withheld == "retracted"
 }
 
-// factsNote says that a message came with facts, and what is of them where that is not as
-// one expects; "" if it came with none.
+// factsNote returns the note about a message's facts, with their state if it is not the
+// usual one; "" without facts.
 func factsNote(m *client.Message, known messageFates) string {
 	if m.FactCount == 0 && m.ProposalID == "" {
 		return ""
@@ -48,5 +48,5 @@ func factsNote(m *client.Message, known messageFates) string {
 	case status != "" || stand > 0:
 		return note + " approved"
 	}
-	return note + " proposed" // and only others know what became of it
+	return note + " proposed" // the outcome is not visible to the caller
 }

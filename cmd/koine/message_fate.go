@@ -10,23 +10,23 @@ import (
 	"koine/graph"
 )
 
-// fate is what became of a message, which GraphQL knows and its event does not tell.
+// fate is the later state of a message, which only GraphQL reports, not the message's event.
 type fate struct {
-	Facts    []struct{} // that stand, maxFactsCounted at the most
+	Facts    []struct{} // still asserted; at most maxFactsCounted
 	Proposal struct{ Status string }
 	Retracts struct{ Sequence int64 }
 }
 
-// messageFates are those of messages by their ids.
+// messageFates maps message ids to fates.
 type messageFates map[string]fate
 
-// maxFactsCounted bounds how many of a message's facts are looked at for whether they
-// stand: it is the most that a server gives.
+// maxFactsCounted is the number of facts fetched per message: the largest page that a server
+// returns.
 const maxFactsCounted = 1000
 
-// messageFatesOf looks up what the lines of messages tell beside their events: what became of
-// facts that were held or whose message was retracted, and which message one retracts. It
-// asks for as many at once as a server answers. What it cannot learn is left out.
+// messageFatesOf looks up the proposals, remaining facts and retractions of messages, in
+// queries of as many root fields as a server accepts. Messages whose lookup fails are left
+// out.
 func messageFatesOf(ctx context.Context, server *client.Client, list []*client.Message) messageFates {
 	out := messageFates{}
 	asked := slices.DeleteFunc(slices.Clone(list), func(m *client.Message) bool { return m.Retracts == "" && !hasFate(m) })
@@ -34,7 +34,7 @@ func messageFatesOf(ctx context.Context, server *client.Client, list []*client.M
 		if out.queryFates(ctx, server, some) == nil || len(some) == 1 {
 			continue
 		}
-		for i := range some { // one that cannot be answered is not in the way of the others
+		for i := range some { // one by one: a failing message must not hide the others
 			if ctx.Err() != nil {
 				return out
 			}
@@ -44,7 +44,7 @@ func messageFatesOf(ctx context.Context, server *client.Client, list []*client.M
 	return out
 }
 
-// queryFates adds what one query tells.
+// queryFates adds the fates of the messages in list, by one query.
 func (f messageFates) queryFates(ctx context.Context, server *client.Client, list []*client.Message) error {
 	var declared, fields strings.Builder
 	variables := map[string]any{}

@@ -10,13 +10,12 @@ import (
 	"koine/client"
 )
 
-// messageFields is what GraphQL is asked about a message for all that channels/history
-// has of it.
+// messageFields selects all fields of a message that channels/history returns.
 const messageFields = `fragment message on Message { id channelId sequence time author parts artifactRefs metadata idempotencyKey
   messageType contentType format tags recipient recipients correlationId expiresAt replyToId threadId
   retracts { id sequence } withheld factCount proposalId answeredBy { id } }`
 
-// graphQLMessage is a message as GraphQL has it.
+// graphQLMessage is a message as GraphQL encodes it.
 type graphQLMessage struct {
 	ID             string
 	ChannelID      string
@@ -49,8 +48,8 @@ type graphQLMessage struct {
 	ReceiptStatus string
 }
 
-// clientMessage is the same as channels/history has it, with what became of it at the reader
-// (receiptStatus) if that was asked for.
+// clientMessage converts the message to the form of channels/history. The receipt status is
+// included if it was selected.
 func (m *graphQLMessage) clientMessage() (*client.Message, error) {
 	if string(m.Metadata) == "null" {
 		m.Metadata = nil
@@ -101,7 +100,7 @@ func (m *graphQLMessage) clientMessage() (*client.Message, error) {
 	return out, json.Unmarshal(text, out)
 }
 
-// jsonOf is a value as JSON, in which JSON of others stays as it is.
+// jsonOf encodes a value as JSON without escaping HTML in embedded JSON.
 func jsonOf(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -13,31 +13,31 @@ import (
 	"koine/client"
 )
 
-// onServer says which server, and as whom.
+// onServer holds the flags that select a server and the caller's identity.
 type onServer struct {
 	URL string `help:"The server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
 	caFlag
 	as
 }
 
-// requestTimeout is how long a short request may take, and a stream until it begins.
+// requestTimeout bounds a short request, and the time until a stream begins.
 const requestTimeout = 60 * time.Second
 
-// maxAnswerBytes bounds what is read of one answer; exports stream.
+// maxAnswerBytes bounds an answer held in memory; exports stream.
 const maxAnswerBytes = client.MaxResponseBytes
 
-// openClient reaches the server, for short requests.
+// openClient connects to the server with requestTimeout for each request.
 func (s *onServer) openClient(ctx context.Context) (*client.Client, error) {
 	return s.openWith(ctx, requestTimeout, nil, nil)
 }
 
-// openUnbounded reaches it for what takes as long as it takes.
+// openUnbounded connects without a timeout, for uploads and exports.
 func (s *onServer) openUnbounded(ctx context.Context) (*client.Client, error) {
 	return s.openWith(ctx, 0, nil, nil)
 }
 
-// openStream reaches it for a stream, which is asked for again behind what came when the
-// connection is lost.
+// openStream connects for a stream. A stream whose connection is lost resumes after its last
+// event.
 func (s *onServer) openStream(ctx context.Context, t terminal) (*client.Client, error) {
 	return s.openWith(ctx, 0, func(h *http.Transport) { h.ResponseHeaderTimeout = requestTimeout }, func(cause error, wait time.Duration) {
 		var refused *client.Error
@@ -49,7 +49,8 @@ func (s *onServer) openStream(ctx context.Context, t terminal) (*client.Client, 
 	})
 }
 
-// openWith opens the server; timeout bounds each request and its answer, 0 does not.
+// openWith connects to the server; timeout bounds each request including its answer (0: no
+// limit).
 func (s *onServer) openWith(ctx context.Context, timeout time.Duration, adjust func(*http.Transport), lost func(error, time.Duration)) (*client.Client, error) {
 	transport, err := s.newTransport()
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *onServer) serverURL() string { return cmp.Or(s.URL, defaultURL) }
 
 func userAgent() string { return "koine/" + versionText() }
 
-// unreachableError is the error of a server that does not answer.
+// unreachableError explains why a server does not answer.
 func (s *onServer) unreachableError(err error) error {
 	format, hint := whyUnreachable(err)
 	if hint != "" {
@@ -89,7 +90,7 @@ func (s *onServer) unreachableError(err error) error {
 	return exitError{fmt.Errorf(format+": %w%s", s.serverURL(), err, hint), exitUnreachable}
 }
 
-// streamError is what the error means that ended a stream.
+// streamError explains the error that ended a stream.
 func (s *onServer) streamError(err error) error {
 	if errors.As(err, new(*client.Error)) {
 		return err

@@ -18,25 +18,24 @@ import (
 	"koine/client"
 )
 
-// outputFlags select how a command writes its result: a table for people by default.
+// outputFlags select the form of a result: a table by default.
 type outputFlags struct {
 	JSON bool `help:"Print JSON." xor:"output"`
 	CSV  bool `help:"Print CSV with a header." xor:"output" name:"csv"`
 }
 
-// table is a result in rows. Cells hold any text; what of it is shown depends on how
-// the table is written.
+// table is a result in rows. Cells hold any text; the writers escape or cut it.
 type table struct {
 	title   string
 	columns []string
 	rows    [][]string
 }
 
-// maxCell is how many characters of a cell a terminal shows.
+// maxCell is the number of characters of a cell shown on a terminal.
 const maxCell = 60
 
-// write writes the table aligned for people: line breaks as spaces, a bold header and
-// cut cells on a terminal.
+// write writes the table aligned: line breaks become spaces; on a terminal, the header is
+// bold and cells are cut.
 func (b *table) write(t terminal) error {
 	colored, limit := t.hasColor(), 0
 	if isTerminal(t.out) {
@@ -72,7 +71,7 @@ func (b *table) write(t terminal) error {
 	return nil
 }
 
-// writeCSV writes the table for programs, every cell whole.
+// writeCSV writes the table as CSV with whole cells.
 func (b *table) writeCSV(w io.Writer) error {
 	if err := writeRow(w, b.columns); err != nil {
 		return err
@@ -80,10 +79,10 @@ func (b *table) writeCSV(w io.Writer) error {
 	return csv.NewWriter(w).WriteAll(b.rows)
 }
 
-// writeRow writes a row of CSV at once.
+// writeRow writes one row of CSV.
 func writeRow(w io.Writer, row []string) error { return csv.NewWriter(w).WriteAll([][]string{row}) }
 
-// cutCell shortens a text to limit characters, the last of which says so; 0 is no limit.
+// cutCell cuts a text to limit characters and marks the cut; 0 means no limit.
 func cutCell(text string, limit int) string {
 	if limit == 0 || utf8.RuneCountInString(text) <= limit {
 		return text
@@ -100,14 +99,14 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// hasColor reports whether results may be colored: on a terminal, unless NO_COLOR is
-// set (no-color.org) or the terminal is dumb.
+// hasColor reports whether results may be colored: on a terminal, unless NO_COLOR is set
+// (no-color.org) or the terminal is dumb.
 func (t terminal) hasColor() bool {
 	f, ok := t.out.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
 
-// colorize colors a text where that is wanted.
+// colorize colors a text if hasColor.
 func (t terminal) colorize(color, text string) string {
 	if color == "" || !t.hasColor() {
 		return text
@@ -115,7 +114,7 @@ func (t terminal) colorize(color, text string) string {
 	return color + text + plain
 }
 
-// shortenIRIs is the table with the IRIs of its cells shortened.
+// shortenIRIs returns the table with shortened IRIs.
 func (b *table) shortenIRIs(s shortener) *table {
 	short := &table{title: b.title, columns: b.columns}
 	for _, row := range b.rows {
@@ -128,8 +127,8 @@ func (b *table) shortenIRIs(s shortener) *table {
 	return short
 }
 
-// prefixesOf asks a server for the prefixes that shorten its IRIs. A server that
-// refuses the question, because it answers trusted documents only, has none.
+// prefixesOf fetches the server's prefixes, to shorten IRIs. It returns none if the server
+// only executes trusted documents.
 func prefixesOf(ctx context.Context, server *client.Client) (shortener, error) {
 	var answer struct {
 		Vocabulary struct{ Prefixes []namePrefix }
@@ -141,7 +140,8 @@ func prefixesOf(ctx context.Context, server *client.Client) (shortener, error) {
 	return newShortener(answer.Vocabulary.Prefixes), nil
 }
 
-// printList writes a list as the flags select: raw for JSON, a value on a line.
+// printList writes a list in the selected form; raw holds the elements for JSON, one per
+// line.
 func (o outputFlags) printList(ctx context.Context, t terminal, server *client.Client, raw []json.RawMessage, list *table) error {
 	if o.JSON {
 		for _, one := range raw {
@@ -161,8 +161,8 @@ func (o outputFlags) printList(ctx context.Context, t terminal, server *client.C
 	return list.shortenIRIs(short).write(t)
 }
 
-// printWhole writes a list as the flags select, with whole IRIs: element gives what is
-// JSON of a row.
+// printWhole is printList with whole IRIs; element returns the value to encode as JSON for a
+// row.
 func (o outputFlags) printWhole(t terminal, list *table, element func(row int) any) error {
 	switch {
 	case o.CSV:
@@ -182,20 +182,20 @@ func (o outputFlags) printWhole(t terminal, list *table, element func(row int) a
 	return nil
 }
 
-// shortener writes IRIs as prefix:name where a prefix is registered.
+// shortener writes IRIs of registered namespaces as prefix:name.
 type shortener []namePrefix
 
 type namePrefix struct{ Name, Namespace string }
 
-// newShortener prefers the longest namespace.
+// newShortener sorts the prefixes, longest namespace first.
 func newShortener(prefixes []namePrefix) shortener {
 	s := slices.Clone(prefixes)
 	slices.SortStableFunc(s, func(a, b namePrefix) int { return len(b.Namespace) - len(a.Namespace) })
 	return s
 }
 
-// shorten is prefix:name for an IRI of a registered namespace, if that can be read
-// back, and any other text as it is.
+// shorten returns prefix:name for an IRI of a registered namespace if that form can be read
+// back, and any other text unchanged.
 func (s shortener) shorten(text string) string {
 	for _, p := range s {
 		if local, ok := strings.CutPrefix(text, p.Namespace); ok && isLocalName(local) {
@@ -205,17 +205,16 @@ func (s shortener) shorten(text string) string {
 	return text
 }
 
-// isLocalName reports whether a text can stand behind a prefix without being mistaken
-// for something else.
+// isLocalName reports whether a text can follow a prefix without ambiguity.
 func isLocalName(text string) bool {
 	return text != "" && !strings.ContainsAny(text, " \t\r\n\"<>\\^`{|}")
 }
 
-// isNull reports whether a server answered null: what was asked for does not exist,
-// or may not be seen.
+// isNull reports whether a server answered null: the object does not exist or is not
+// visible.
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// notFound ends a command whose subject does not exist.
+// notFound returns the error of a command whose subject does not exist.
 func notFound(format string, args ...any) error {
 	return exitError{fmt.Errorf(format, args...), exitRefused}
 }

@@ -9,11 +9,11 @@ import (
 	"koine/client"
 )
 
-// listPage is how many elements a list asks for at a time.
+// listPage is the page size of lists.
 const listPage = 100
 
-// readPages reads a list, or the nodes of a connection, that a query gives page by page: it
-// takes $first and $after, which is the key of the element before. The variables get both.
+// readPages reads all pages of a query's list or connection. It sets the variables first and
+// after; after is the field key of the last element.
 func readPages(ctx context.Context, server *client.Client, query, list, key string, variables map[string]any) (all []json.RawMessage, err error) {
 	variables["first"] = listPage
 	for {
@@ -33,10 +33,10 @@ func readPages(ctx context.Context, server *client.Client, query, list, key stri
 	}
 }
 
-// page is a list, or a connection of which the nodes are one.
+// page decodes a list, or a connection with nodes.
 type page []json.RawMessage
 
-// UnmarshalJSON takes both.
+// UnmarshalJSON accepts both forms.
 func (p *page) UnmarshalJSON(raw []byte) error {
 	if !bytes.HasPrefix(raw, []byte("{")) {
 		return json.Unmarshal(raw, (*[]json.RawMessage)(p))

@@ -6,13 +6,14 @@ import (
 	"koine/internal/policy"
 )
 
-// policyFlags are what everybody may do with graphs that have no policy.
+// policyFlags set the rights on graphs without a policy.
 type policyFlags struct {
 	DefaultGraph string `help:"What everybody who is let in may do with the default graph while it has no policy: read-write, read-only or private." default:"read-write" name:"default-graph" placeholder:"MODE" completes:"read-write,read-only,private"`
 	NewGraphs    string `help:"What everybody may do with other graphs that have no policy, and with new ones whose maker says nothing: private, read-only or read-write." default:"private" name:"new-graphs" placeholder:"MODE" completes:"private,read-only,read-write"`
 }
 
-// newPolicies makes them; made is how many graphs one principal may create.
+// newPolicies returns the policies with these defaults; made is the number of graphs that a
+// principal may create.
 func (f policyFlags) newPolicies(made int) (*policy.Policies, error) {
 	o := policy.Options{MaxGraphs: made}
 	for _, flag := range []struct {

@@ -14,22 +14,22 @@ import (
 	"koine/kg"
 )
 
-// prefixFlags are short names for namespaces.
+// prefixFlags register prefixes.
 type prefixFlags struct {
 	Prefix      map[string]string `help:"A short name for the IRIs of a namespace; may be repeated. Serve, and load on a data directory, keep it with the store." placeholder:"NAME=IRI" env:"KOINE_PREFIX"`
 	PrefixForce bool              `help:"Let --prefix give another meaning to a name that the store knows already."`
 }
 
-// nameFlags say which names are written.
+// nameFlags restrict the names that updates may use.
 type nameFlags struct {
 	Names  string   `help:"What becomes of names with neither a registered prefix nor a known URI scheme: strict refuses them in updates, lenient takes them with a hint." enum:"strict,lenient" default:"strict"`
 	Scheme []string `help:"A URI scheme that new names may have; may be repeated. It is kept with the store: koine scheme." placeholder:"NAME"`
 }
 
-// checkMode is how names are judged.
+// checkMode returns the mode in which names are checked.
 func (n *nameFlags) checkMode() names.Mode { return names.Mode(n.Names) }
 
-// keepSchemes has the store allow those of the command line.
+// keepSchemes registers the URI schemes of the command line with the store.
 func (n *nameFlags) keepSchemes(ctx context.Context, store *kg.Store) error {
 	if len(n.Scheme) == 0 {
 		return nil
@@ -41,10 +41,10 @@ func (n *nameFlags) keepSchemes(ctx context.Context, store *kg.Store) error {
 	return err
 }
 
-// builtinPrefixes has the built-in prefixes and those of the command line.
+// builtinPrefixes returns the built-in prefixes and those of the command line.
 func (p *prefixFlags) builtinPrefixes() (*kg.Prefixes, error) { return registryOf(p.Prefix) }
 
-// storePrefixes is the registry of a store, with those of the command line added.
+// storePrefixes returns the prefixes of a store and those of the command line.
 func (p *prefixFlags) storePrefixes(store *kg.Store) (*kg.Prefixes, error) {
 	all, err := p.mergePrefixes(store.KeptPrefixes())
 	if err != nil {
@@ -53,8 +53,8 @@ func (p *prefixFlags) storePrefixes(store *kg.Store) (*kg.Prefixes, error) {
 	return registryOf(all)
 }
 
-// registerNew has the store keep what is new, in one commit: the command line's prefixes, and
-// the defaults under names that mean nothing yet. It returns the store's registry.
+// registerNew registers the new prefixes of the command line, and the defaults whose names
+// are free, in one commit. It returns the store's prefixes.
 func (p *prefixFlags) registerNew(ctx context.Context, store *kg.Store, defaults map[string]string) (*kg.Prefixes, error) {
 	kept := store.KeptPrefixes()
 	all, err := p.mergePrefixes(kept)
@@ -75,9 +75,9 @@ func (p *prefixFlags) registerNew(ctx context.Context, store *kg.Store, defaults
 	return store.Prefixes(), err
 }
 
-// mergePrefixes adds the command line's prefixes to the kept ones. A name has one
-// meaning in a store, or what was written and what is asked for are different
-// entities; another one has to be asked for by name.
+// mergePrefixes adds the command line's prefixes to the registered ones. A name may not
+// change its meaning unless --prefix-force is set: names already stored would no longer
+// match those in queries.
 func (p *prefixFlags) mergePrefixes(kept map[string]string) (map[string]string, error) {
 	all := map[string]string{}
 	maps.Copy(all, kept)
@@ -105,7 +105,7 @@ func registryOf(prefixes map[string]string) (*kg.Prefixes, error) {
 	return registry, nil
 }
 
-// prefixCommand is about the prefixes of a store.
+// prefixCommand manages the prefixes of a store.
 type prefixCommand struct {
 	Add    prefixAddCommand    `cmd:"" help:"Register prefixes."`
 	List   prefixListCommand   `cmd:"" help:"List the prefixes."`
@@ -130,7 +130,7 @@ type prefixAddCommand struct {
 	Force    bool     `help:"Give a prefix that is registered another meaning. What is stored stays as it is."`
 }
 
-// Run registers them, on a data directory all or none.
+// Run registers the prefixes; on a data directory in one commit.
 func (c *prefixAddCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	prefixes := map[string]string{}
 	for _, text := range c.Prefixes {
@@ -164,7 +164,7 @@ type prefixRemoveCommand struct {
 	Names []string `arg:"" name:"name" help:"A prefix."`
 }
 
-// Run removes them.
+// Run removes the prefixes.
 func (c *prefixRemoveCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	d, err := c.openVocabulary(ctx, command, log, &c.reserveFlag)
 	if err != nil {

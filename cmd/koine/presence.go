@@ -6,8 +6,8 @@ import (
 	"koine/internal/caller"
 )
 
-// admitStream counts a stream that is let in as a connection of the agent that it is
-// opened for. A socket that has yet to say whose it is counts when it does.
+// admitStream wraps admit so that an admitted stream counts as a connection of its agent. A
+// WebSocket that authenticates later is counted by its handler.
 func (t *trust) admitStream(admit func(context.Context) (func(), error)) func(context.Context) (func(), error) {
 	return func(ctx context.Context) (func(), error) {
 		release, err := admit(ctx)

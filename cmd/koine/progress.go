@@ -10,13 +10,12 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// reportEvery is how often progress is told where there is no terminal.
+// reportEvery is the interval of progress messages without a terminal.
 const reportEvery = 10 * time.Second
 
-// progress tells how far the reading of a file has come: by a bar where a
-// person watches, by a line now and then where output goes to a file. It
-// counts the bytes that are read through it, for the time that is left, and
-// the statements, for the rate.
+// progress reports how far a file is read: by a bar on a terminal, else by a line every
+// reportEvery. It counts the bytes read through it, for the remaining time, and the
+// statements, for the rate.
 type progress struct {
 	io.Reader
 	t          terminal
@@ -27,17 +26,17 @@ type progress struct {
 	told       time.Time
 	bar        *progressbar.ProgressBar
 
-	work *fileProgress // what this is a part of, nil for a whole of its own
-	rows bool          // they are counted, and not bytes
-	all  chan struct{} // closed when all is read
+	work *fileProgress // the load that this is a part of, or nil
+	rows bool          // counts rows instead of bytes
+	all  chan struct{} // closed at the end of the input
 }
 
-// newProgress watches the reading of an input of this size, -1 if unknown.
+// newProgress reports on the reading of an input of the given size, -1 if unknown.
 func newProgress(t terminal, what string, in io.Reader, size int64) *progress {
 	return newPart(t, what, in, size, nil)
 }
 
-// newPart is newProgress of a part of a larger work.
+// newPart is newProgress for a part of a load.
 func newPart(t terminal, what string, in io.Reader, size int64, work *fileProgress) *progress {
 	now := time.Now()
 	p := &progress{Reader: in, t: t, what: what, size: size, began: now, told: now, work: work, all: make(chan struct{})}
@@ -54,7 +53,7 @@ func newPart(t terminal, what string, in io.Reader, size int64, work *fileProgre
 	return p
 }
 
-// Read passes on what it reads and tells of it.
+// Read reads from the input and reports progress.
 func (p *progress) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	p.read += int64(n)
@@ -74,17 +73,17 @@ func (p *progress) Read(b []byte) (int, error) {
 
 func (p *progress) allRead() {
 	select {
-	case <-p.all: // an end may be read again
+	case <-p.all: // EOF may be read twice
 	default:
 		close(p.all)
 	}
 }
 
-// serverReportDelay is how long a server may be at work on what was sent before that is told.
+// serverReportDelay is the time after an upload until tellServerWorks first reports.
 const serverReportDelay = 2 * time.Second
 
-// tellServerWorks tells now and then that a server is at work on all of the input, until
-// stop is called.
+// tellServerWorks reports from time to time that the server still processes the whole input,
+// until stop is called.
 func (p *progress) tellServerWorks(name string) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -107,19 +106,19 @@ func (p *progress) tellServerWorks(name string) (stop func()) {
 	return func() { close(quit); <-ended }
 }
 
-// moveTo tells of what is not read.
+// moveTo sets the position directly, for progress that is not read through it.
 func (p *progress) moveTo(done int64) {
 	n := done - p.read
 	p.read = done
 	p.report(int(n))
 }
 
-// report says how far it has come, of which the last n is new.
+// report shows the position; n is the number of new bytes or rows.
 func (p *progress) report(n int) {
 	switch now := time.Now(); {
 	case p.bar != nil && p.work != nil:
 		p.bar.Describe(p.what + p.rateText(now) + p.timeLeftText(now))
-		p.bar.Add(n) // it has nowhere to report a failing terminal to
+		p.bar.Add(n) // there is no place to report a terminal's error
 	case p.bar != nil:
 		p.bar.Describe(p.what + p.rateText(now))
 		p.bar.Add(n)
@@ -129,7 +128,7 @@ func (p *progress) report(n int) {
 	}
 }
 
-// setStatements says how many statements there have been.
+// setStatements sets the number of statements for the rate.
 func (p *progress) setStatements(n uint64) { p.statements.Store(n) }
 
 func (p *progress) percentText() string {
@@ -161,14 +160,14 @@ func (p *progress) timeLeftText(now time.Time) string {
 	return timeLeftText(time.Duration(float64(now.Sub(p.began)) * float64(p.size-p.read) / float64(p.read)))
 }
 
-// finish takes the bar away.
+// finish removes the bar.
 func (p *progress) finish() {
 	if p.bar != nil {
 		p.bar.Finish()
 	}
 }
 
-// countText writes a number with thousands apart: 1,234,567.
+// countText formats a number with separators: 1,234,567.
 func countText(n uint64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -44,7 +44,7 @@ Examples (with koine serve --demo):
   koine query --min-certainty 0.8 --full -f findings.graphql`
 }
 
-// Run prints the data.
+// Run runs the query and prints its data.
 func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 	text, err := textOf(t, c.Query, c.File)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *queryCommand) printJSON(t terminal, data json.RawMessage, meta *client.
 	return printJSON(t.out, data, c.Compact)
 }
 
-// printTables writes tables.
+// printTables prints the data as tables.
 func (c *queryCommand) printTables(ctx context.Context, t terminal, server *client.Client, data json.RawMessage, selected *selection) error {
 	tables := dataTables(data, selected)
 	if c.CSV {
@@ -110,7 +110,7 @@ func (c *queryCommand) printTables(ctx context.Context, t terminal, server *clie
 	return nil
 }
 
-// maxAge is as old as anything can be.
+// maxAge is the largest maximum age: beyond any assertion's.
 const maxAge = math.MaxInt64 / time.Second
 
 func (c *queryCommand) newQuery(text string) client.Query {
@@ -121,7 +121,7 @@ func (c *queryCommand) newQuery(text string) client.Query {
 	}
 }
 
-// parseVariables are those that flags say, as JSON.
+// parseVariables returns the variables given by flags, as JSON.
 func parseVariables(flags map[string]string) map[string]any {
 	out := map[string]any{}
 	for name, value := range flags {
@@ -130,7 +130,7 @@ func parseVariables(flags map[string]string) map[string]any {
 	return out
 }
 
-// textOf is the argument, a file's content, or standard input.
+// textOf returns the argument, the content of a file, or standard input.
 func textOf(t terminal, argument, file string) (string, error) {
 	switch {
 	case argument != "" && file != "":
@@ -151,7 +151,7 @@ func textOf(t terminal, argument, file string) (string, error) {
 	return string(text), err
 }
 
-// jsonOrText is the text as JSON if it is some, and else as a JSON string.
+// jsonOrText returns the text if it is JSON, else the text as a JSON string.
 func jsonOrText(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)

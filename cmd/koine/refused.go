@@ -10,9 +10,8 @@ import (
 	"koine/client"
 )
 
-// errorText is the text of an error of a command for people. That of a server's refusal
-// names flags in place of fields, and has each of several errors, and what to do about
-// it, on a line of its own.
+// errorText returns the text of a command's error for people. A server's refusal names flags
+// instead of fields, and puts each further error and the hint on its own line.
 func errorText(err error, command *kong.Context) string {
 	text := err.Error()
 	var refused *client.Error
@@ -28,13 +27,13 @@ func refusalText(e *client.Error, command *kong.Context) string {
 	text, reason, errs := messageText(e, command), e.Reason, e.Errors
 	switch {
 	case len(errs) == 0:
-	case errs[0].Message == e.Message: // the first of them is told as the whole
+	case errs[0].Message == e.Message: // e repeats the first error
 		if len(errs) > 1 {
 			text = errs[0].Error()
 		}
 		errs = errs[1:]
 	case errs[0].Reason() == reason:
-		reason = "" // which is told there
+		reason = "" // errs[0] shows it
 	}
 	text += bracketReason(reason)
 	for i := range errs {
@@ -45,7 +44,7 @@ func refusalText(e *client.Error, command *kong.Context) string {
 		text += "\nkoine channel add takes an agent in, or gives it another role; koine channel invite lets it join."
 	case e.Hint == "":
 	case e.Reason == client.Unauthenticated && strings.Contains(e.Hint, "Authorization"):
-		text += "\nPut a key or a token into KOINE_KEY." // which becomes that header
+		text += "\nPut a key or a token into KOINE_KEY." // sent as the Authorization header
 	default:
 		text += "\n" + e.Hint
 	}
@@ -59,10 +58,10 @@ func bracketReason(reason client.Reason) string {
 	return " (" + string(reason) + ")"
 }
 
-// messageText is the message, and what it is about.
+// messageText returns the message, prefixed by the flag or field that it refers to.
 func messageText(e *client.Error, command *kong.Context) string {
 	field, wrong := e.Field, cmp.Or(e.Detail, e.Message)
-	if field == "" { // over HTTP it is part of the message
+	if field == "" { // over HTTP the message contains the field
 		field, wrong, _ = strings.Cut(e.Message, ": ")
 	}
 	if said, ok := flagOfField(command, field); ok {

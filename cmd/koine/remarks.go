@@ -7,11 +7,11 @@ import (
 	"koine/client"
 )
 
-// maxCutsShown bounds how many of the places where an answer was cut are named.
+// maxCutsShown bounds the cut lists that are reported one by one.
 const maxCutsShown = 10
 
-// printRemarks tells the person, away from the data, what a server says of it: that lists
-// are shorter than they could be, and names in the query that nothing has.
+// printRemarks reports the server's remarks on an answer to standard error: lists cut by a
+// budget, and unknown names in the query.
 func printRemarks(t terminal, m *client.QueryMetadata) {
 	for _, cut := range m.Truncated[:min(len(m.Truncated), maxCutsShown)] {
 		more := ""
@@ -32,7 +32,7 @@ func printRemarks(t terminal, m *client.QueryMetadata) {
 	}
 }
 
-// fieldPath leads to a field of an answer: names, and indexes of lists.
+// fieldPath is the path to a field of an answer: names and list indexes.
 type fieldPath []any
 
 func (p fieldPath) String() string {
@@ -43,7 +43,7 @@ func (p fieldPath) String() string {
 	return strings.Join(parts, ".")
 }
 
-// joinNames is the path without the indexes of lists, nor what a connection puts between.
+// joinNames returns the path without list indexes and without edges and nodes.
 func (p fieldPath) joinNames() string {
 	var parts []string
 	for _, part := range p {

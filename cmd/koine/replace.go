@@ -19,18 +19,17 @@ import (
 	"koine/kg"
 )
 
-// replaceJob makes a graph hold exactly the statements of files, all together.
+// replaceJob replaces the content of a graph by the statements of files.
 type replaceJob struct {
 	c       *loadCommand
 	t       terminal
 	graph   kg.Term
 	sources []*source
-	quads   uint64                 // of all of them
-	reading atomic.Pointer[source] // nil when none is
+	quads   uint64                 // in all files
+	reading atomic.Pointer[source] // the file being read, or nil
 }
 
-// replaceIn replaces a graph of a data directory. The files are read through before
-// anything is written.
+// replaceIn replaces a graph of a data directory. It checks all files before it writes.
 func (c *loadCommand) replaceIn(ctx context.Context, t terminal, store *kg.Store, graph kg.Term, sources []*source) error {
 	r := &replaceJob{c: c, t: t, graph: graph, sources: sources}
 	if err := r.checkSources(ctx); err != nil {
@@ -47,8 +46,8 @@ func (c *loadCommand) replaceIn(ctx context.Context, t terminal, store *kg.Store
 	return nil
 }
 
-// replaceOn replaces a graph of a server, in one request. One file is sent as it is;
-// several are sent as one document.
+// replaceOn replaces a graph on a server in one request: a single file unchanged, several as
+// one document.
 func (c *loadCommand) replaceOn(ctx context.Context, t terminal, server *client.Client, query url.Values, sources []*source) error {
 	r := &replaceJob{c: c, t: t, graph: kg.DefaultGraph, sources: sources}
 	query.Set("justification", r.expandWhy())
@@ -81,8 +80,7 @@ func (c *loadCommand) replaceOn(ctx context.Context, t terminal, server *client.
 	return nil
 }
 
-// checkSources reads the files through, so that a fault in the last one leaves the graph as
-// it was.
+// checkSources reads all files, so that an error in the last one leaves the graph unchanged.
 func (r *replaceJob) checkSources(ctx context.Context) error {
 	for _, s := range r.sources {
 		if err := r.c.checkSource(ctx, r.t, s, r.graph, nil, nil); err != nil {
@@ -132,21 +130,21 @@ func (r *replaceJob) writeQuads(ctx context.Context, w io.Writer) error {
 	return errors.Join(out.Close(), z.Close())
 }
 
-// setWritten is told how many statements have been written.
+// setWritten reports the number of statements written.
 func (r *replaceJob) setWritten(n uint64) {
 	if s := r.reading.Load(); s != nil {
 		s.progress.setStatements(n)
 	}
 }
 
-// endProgress ends the progress of the file that was read.
+// endProgress ends the progress of the current file.
 func (r *replaceJob) endProgress() {
 	if s := r.reading.Swap(nil); s != nil {
 		s.progress.finish()
 	}
 }
 
-// expandWhy is the reason that is kept with the commit.
+// expandWhy returns the justification of the commit.
 func (r *replaceJob) expandWhy() string {
 	var names []string
 	for _, s := range r.sources {

@@ -14,17 +14,17 @@ import (
 	"koine/kg"
 )
 
-// restFlags are about the REST and WebSocket protocol of agents and tasks.
+// restFlags configure the REST and WebSocket protocol of agents and tasks.
 type restFlags struct {
 	RestPrefix string `help:"The path below which agents and tasks are over REST and WebSocket; with / they are at the paths of their own text (/agents, /messages, /tasks, /ws)." default:"/rest" placeholder:"PATH" name:"rest-prefix"`
 }
 
-// reservedPaths are the first parts of the paths that koine has otherwise.
+// reservedPaths are the first path segments of koine's other endpoints.
 var reservedPaths = []string{
 	".well-known", "a2a", "admin", "agents", "changes", "data", "graphql", "healthz", "metrics", "playground", "readyz", "schemas", "stream-token",
 }
 
-// restPrefix is where the protocol is, "" for no prefix.
+// restPrefix returns the path prefix of the protocol, "" for the root.
 func (f *restFlags) restPrefix() (string, error) {
 	prefix := strings.TrimSuffix(f.RestPrefix, "/")
 	if prefix == "" && f.RestPrefix == "/" {
@@ -43,13 +43,13 @@ func notInPath(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/-._~", r)
 }
 
-// restAtRoot are the paths of the protocol where it has no prefix. Those that the hub has
-// too are its to read agents, and the hub's for all else: a card is the same in both.
+// restAtRoot are the routes of the protocol without a prefix. Where the hub has the same
+// path, the protocol serves reads of agents and the hub the rest; both serve the same cards.
 var restAtRoot = []string{
 	"GET /agents", "GET /agents/{id}", "/agents/{id}/messages", "/messages/{id}", "/tasks", "/tasks/{id}", "/ws",
 }
 
-// handleREST adds the routes of the protocol.
+// handleREST registers the routes of the protocol.
 func handleREST(server *httpd.Server, prefix string, h http.Handler) {
 	if prefix != "" {
 		server.HandleSocket(prefix+"/", httpd.Named, http.StripPrefix(prefix, h))
@@ -61,7 +61,7 @@ func handleREST(server *httpd.Server, prefix string, h http.Handler) {
 	server.UnknownPaths(httpd.Named)
 }
 
-// refusedOf notes what somebody may not do.
+// refusedOf returns a function that records refusals in the audit trail.
 func refusedOf(trail *audit.Trail) func(caller.Caller, kg.Code) {
 	return func(who caller.Caller, code kg.Code) {
 		trail.RecordDenied(caller.With(context.Background(), who), code)

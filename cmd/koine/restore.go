@@ -13,7 +13,7 @@ import (
 	"koine/kg"
 )
 
-// restoreCommand makes a data directory of backups.
+// restoreCommand creates a data directory from backups.
 type restoreCommand struct {
 	Data    string   `required:"" help:"The data directory to make; it must be empty or not there." placeholder:"NEWDIR" type:"path"`
 	Backups []string `arg:"" name:"backup" help:"A full backup, and those that follow on it, in order." type:"path"`
@@ -31,7 +31,8 @@ Examples:
   koine check --data ./new-data`
 }
 
-// Run restores.
+// Run restores the backups, opens the store once to build its index, and compares the last
+// revisions.
 func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) error {
 	var readers []io.Reader
 	for _, path := range c.Backups {
@@ -52,7 +53,7 @@ func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) 
 	info, err := kg.Restore(ctx, c.Data, readers, kg.RestoreOptions{Logger: log})
 	if err != nil {
 		if errors.Is(absent, fs.ErrNotExist) {
-			_ = os.Remove(c.Data) // empty again, and made for this
+			_ = os.Remove(c.Data) // created by Restore and empty
 		}
 		return err
 	}
@@ -65,7 +66,7 @@ func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) 
 	if err := errors.Join(sound, store.Close()); err != nil {
 		return err
 	}
-	if stats.Revision < info.To { // an upgrade adds revisions
+	if stats.Revision < info.To { // an upgrade may add revisions
 		return exitError{fmt.Errorf("the backups end with revision %d, and what was restored with %d", info.To, stats.Revision), exitDamaged}
 	}
 	t.sayf("%s: revision %d, %s statements. Compare everything in it with koine check --data %s", c.Data, info.To, countText(stats.Statements), c.Data)

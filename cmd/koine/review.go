@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// reviewCommand works with proposals: updates that are held for review.
+// reviewCommand handles proposals: updates that are held for approval.
 type reviewCommand struct {
 	List     listProposals   `cmd:"" help:"List the proposals that you may see."`
 	Show     showProposal    `cmd:"" help:"Show a proposal with its patches and reviews."`
@@ -57,7 +57,7 @@ type listProposals struct {
 	outputFlags
 }
 
-// Run prints a row for each.
+// Run prints a row per proposal.
 func (c *listProposals) Run(ctx context.Context, t terminal) error {
 	if c.Limit < 1 {
 		return usageError{errors.New("--limit is at least 1")}
@@ -80,7 +80,7 @@ func (c *listProposals) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	slices.Reverse(nodes) // the server has the oldest first
+	slices.Reverse(nodes) // the server lists the oldest first
 	nodes = nodes[:min(len(nodes), c.Limit)]
 	b, err := proposalTable(nodes)
 	if err != nil {
@@ -107,7 +107,7 @@ type showProposal struct {
 	outputFlags
 }
 
-// Run prints the proposal, its patches and its reviews; as CSV it is a row of the list.
+// Run prints the proposal, its patches and its reviews; with --csv a row as in the list.
 func (c *showProposal) Run(ctx context.Context, t terminal) error {
 	server, err := c.openClient(ctx)
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *showProposal) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// detailTables are what show prints: fields, patches, reviews.
+// detailTables returns the tables of show: fields, patches, reviews.
 func (p *proposalInfo) detailTables() []*table {
 	fields := &table{columns: []string{"FIELD", "VALUE"}}
 	for _, f := range [][]string{
@@ -189,12 +189,12 @@ type (
 	rejectProposal  struct{ decision }
 )
 
-// Run approves it.
+// Run approves the proposal.
 func (c *approveProposal) Run(ctx context.Context, t terminal) error {
 	return c.reviewProposal(ctx, t, "APPROVE")
 }
 
-// Run rejects it.
+// Run rejects the proposal.
 func (c *rejectProposal) Run(ctx context.Context, t terminal) error {
 	return c.reviewProposal(ctx, t, "REJECT")
 }
@@ -213,12 +213,12 @@ type withdrawn struct {
 	JSON bool `help:"Print the proposal as JSON."`
 }
 
-// Run withdraws it.
+// Run withdraws the proposal.
 func (c *withdrawn) Run(ctx context.Context, t terminal) error {
 	return c.endProposal(ctx, t, c.ID, c.JSON, `mutation($id: ID!) { made: withdrawProposal(id: $id) `+proposalSelection+` }`, map[string]any{"id": c.ID})
 }
 
-// endProposal sends a mutation about a proposal and prints the status that it has then.
+// endProposal sends a mutation that ends a proposal and prints the resulting status.
 func (s *onServer) endProposal(ctx context.Context, t terminal, id string, asJSON bool, mutation string, variables map[string]any) error {
 	server, err := s.openClient(ctx)
 	if err != nil {

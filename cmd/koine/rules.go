@@ -7,12 +7,12 @@ import (
 	"koine/internal/rules"
 )
 
-// rulesCommand has what can be done with rules without a server.
+// rulesCommand contains the commands on rules that need no server.
 type rulesCommand struct {
 	Check rulesCheckCommand `cmd:"" help:"Say what is wrong with a file of rules."`
 }
 
-// rulesCheckCommand reads a file of rules as the server would.
+// rulesCheckCommand parses a rules file as the server does.
 type rulesCheckCommand struct {
 	File string `arg:"" help:"The file." type:"path"`
 }
@@ -25,7 +25,7 @@ Examples:
   koine rules check policy.yaml`
 }
 
-// Run reads the file and lists its rules.
+// Run parses the file and lists its rules.
 func (c *rulesCheckCommand) Run(t terminal) error {
 	text, err := os.ReadFile(c.File)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// schemeCommand is about the URI schemes that new names may have.
+// schemeCommand manages the URI schemes allowed in new names.
 type schemeCommand struct {
 	Add    schemeAddCommand    `cmd:"" help:"Allow URI schemes in new names."`
 	List   schemeListCommand   `cmd:"" help:"List the URI schemes that are allowed beside those that every store takes."`
@@ -44,12 +44,12 @@ type schemesOf struct {
 	Schemes []string `arg:"" name:"scheme" help:"A URI scheme, without the colon."`
 }
 
-// Run allows them.
+// Run allows the schemes.
 func (c *schemeAddCommand) Run(ctx context.Context, command *kong.Context, log *slog.Logger) error {
 	return c.changeSchemes(ctx, command, log, "Allow URI schemes", "allowSchemes", names.AllowSchemes)
 }
 
-// Run takes them back.
+// Run forbids the schemes.
 func (c *schemeRemoveCommand) Run(ctx context.Context, command *kong.Context, log *slog.Logger) error {
 	return c.changeSchemes(ctx, command, log, "Forbid URI schemes", "forbidSchemes", names.ForbidSchemes)
 }
@@ -67,7 +67,7 @@ func (c *schemesOf) changeSchemes(ctx context.Context, command *kong.Context, lo
 	return d.server.GraphQL(ctx, `mutation($names: [String!]!) { `+mutation+`(names: $names) { revision } }`, map[string]any{"names": c.Schemes}, nil)
 }
 
-// Run prints one a line.
+// Run prints a scheme per line.
 func (c *schemeListCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	_, schemes, err := c.listNames(ctx, command, log)
 	if err != nil {
@@ -90,14 +90,14 @@ func (c *schemeListCommand) Run(ctx context.Context, command *kong.Context, t te
 	})
 }
 
-// vocabularyTarget is where names are changed: a data directory or a server.
+// vocabularyTarget is the data directory or server on which prefixes and schemes change.
 type vocabularyTarget struct {
 	target *target
 	store  *kg.Store      // nil with a server
 	server *client.Client // nil with a data directory
 }
 
-// openVocabulary opens the target, to change names if a reserve is said.
+// openVocabulary opens the target; for changes if reserve is not nil, else for reading.
 func (t *target) openVocabulary(ctx context.Context, command *kong.Context, log *slog.Logger, reserve *reserveFlag) (*vocabularyTarget, error) {
 	offline, err := t.isOffline(command)
 	if err != nil {
@@ -137,7 +137,7 @@ func registerOn(ctx context.Context, server *client.Client, name, namespace stri
 		map[string]any{"input": map[string]any{"name": name, "namespace": namespace, "force": force}}, nil)
 }
 
-// listNames lists the names of the store.
+// listNames returns the prefixes and the additional schemes of the store.
 func (t *target) listNames(ctx context.Context, command *kong.Context, log *slog.Logger) ([]kg.Prefix, []string, error) {
 	d, err := t.openVocabulary(ctx, command, log, nil)
 	if err != nil {

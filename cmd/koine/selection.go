@@ -9,17 +9,17 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// selection is a field that a GraphQL operation selects, or the operation itself.
+// selection is a field selected by a GraphQL operation, or the operation itself.
 type selection struct {
 	key    string // the field's name in the answer
 	field  string // the field's name in the schema; "" of an operation
-	first  bool   // the operation says how many elements of it are wanted
-	after  bool   // the operation says behind which element it begins
+	first  bool   // has the argument first
+	after  bool   // has the argument after
 	fields []*selection
 }
 
-// selectionOf is what an operation selects, in the order of the answer. Fragments count
-// whatever the type they are on; what @skip and @include leave out does not.
+// selectionOf returns the selection of an operation, in the order of the answer. Fragments
+// count whatever their type; fields excluded by @skip or @include do not.
 func selectionOf(text, operation string, variables map[string]any) (*selection, error) {
 	document, err := parser.ParseQuery(&ast.Source{Input: text})
 	if err != nil {
@@ -39,7 +39,7 @@ func selectionOf(text, operation string, variables map[string]any) (*selection, 
 	return root, nil
 }
 
-// variableValues are the variables of an operation, with its defaults.
+// variableValues returns the values of an operation's variables, with defaults.
 func variableValues(o *ast.OperationDefinition, given map[string]any) (map[string]any, error) {
 	values := map[string]any{}
 	for _, v := range o.VariableDefinitions {
@@ -66,10 +66,10 @@ func variableValues(o *ast.OperationDefinition, given map[string]any) (map[strin
 type selectionReader struct {
 	fragments ast.FragmentDefinitionList
 	variables map[string]any
-	within    []string // the fragments that are being read: one within itself is no more
+	within    []string // open fragments; a cyclic spread is ignored
 }
 
-// addFields adds what a set selects, each key once.
+// addFields adds the fields of a selection set to the selection, each key once.
 func (r *selectionReader) addFields(to *selection, set ast.SelectionSet) {
 	for _, one := range set {
 		switch s := one.(type) {
@@ -120,9 +120,9 @@ func (r *selectionReader) isSkipped(directives ast.DirectiveList) bool {
 	return false
 }
 
-// childField is the field of this key, made if it is not there.
+// childField returns the child for the field's key, creating it if needed.
 func (s *selection) childField(f *ast.Field) *selection {
-	key := f.Alias // the parser gives every field one
+	key := f.Alias // the parser sets it for every field
 	for _, c := range s.fields {
 		if c.key == key {
 			return c
@@ -133,18 +133,18 @@ func (s *selection) childField(f *ast.Field) *selection {
 	return c
 }
 
-// isLeaf reports whether it is a scalar, a list of scalars or JSON.
+// isLeaf reports whether the field is a scalar, a list of scalars or JSON.
 func (s *selection) isLeaf() bool { return len(s.fields) == 0 }
 
-// isConnection reports whether it is a connection of which the elements are selected.
+// isConnection reports whether the field is a connection whose elements are selected.
 func (s *selection) isConnection() bool {
 	return slices.ContainsFunc(s.fields, (*selection).holdsElements)
 }
 
-// holdsElements reports whether it is the list of a connection.
+// holdsElements reports whether the field is the list of a connection.
 func (s *selection) holdsElements() bool { return s.field == "nodes" || s.field == "edges" }
 
-// columnPaths are the paths to the leaves, without what a connection puts between.
+// columnPaths returns the paths to the leaves, without edges and nodes.
 func (s *selection) columnPaths(path string) (list []string) {
 	if s.isLeaf() {
 		return []string{path}
@@ -163,8 +163,8 @@ func (s *selection) columnPaths(path string) (list []string) {
 	return list
 }
 
-// cellTexts are the texts of the columns in a value. Those of the elements of a list are
-// separated by commas.
+// cellTexts returns the texts of the columns in a value. The values of a list are joined by
+// commas.
 func (s *selection) cellTexts(value json.RawMessage) []string {
 	if s.isLeaf() {
 		return []string{leafText(value)}

@@ -29,11 +29,11 @@ import (
 	"koine/web"
 )
 
-// defaultDataDir is where a server keeps its data that was not told.
+// defaultDataDir is the data directory of a server without --data.
 const defaultDataDir = "koine-data"
 
-// judgingGrace is how long judgements go on when the server ends. Other requests have
-// ShutdownTime.
+// judgingGrace is the time that shapes and rules may still run after the server begins to
+// shut down. Other requests have ShutdownTime.
 const judgingGrace = 200 * time.Millisecond
 
 // serveCommand runs the server.
@@ -71,7 +71,7 @@ type serveCommand struct {
 	literalFlag
 	ShutdownTime time.Duration `help:"How long requests under way may take to finish when the server ends." default:"20s"`
 
-	listening func(url string) // is told where the server is; nil without
+	listening func(url string) // called with the server's address; may be nil
 }
 
 // Help is shown by --help.
@@ -90,8 +90,8 @@ Examples:
   KOINE_LOG_FORMAT=json koine serve --config koine.yaml`
 }
 
-// Run serves until the context ends. It reads from top to bottom as the server
-// is put together: the store, the engine over it, the protocols, the routes.
+// Run serves until ctx is done. It assembles the server from bottom to top: the store, the
+// engine on it, the protocols, the routes.
 func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (err error) {
 	thisBuild().logTo(log)
 	if _, err := c.builtinPrefixes(); err != nil {
@@ -150,13 +150,14 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	// The address before the store: nothing is opened for a server that cannot be one.
+	// Listen before the store opens, so that an address in use leaves the data directory
+	// untouched.
 	listener, err := httpd.Listen(c.Listen, c.Insecure || who.requiresCredentials())
 	if err != nil {
 		trust.close()
 		return listenError(err)
 	}
-	defer listener.Close() // closed already unless something fails below
+	defer listener.Close() // a no-op after Serve
 
 	options := kg.Options{ReserveBytes: c.reserveFlag.reserveBytes(), LiteralBytes: c.MaxLiteral, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxSourceStatements: statements, Span: traces.Begin(), Stages: traces.ForStages()}
 	trust.configureStore(&options)
@@ -216,7 +217,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	defer carrier.Close()
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, rpc))
 	card := a2a.NewCardHandler(about)
-	for _, below := range []string{"", "/a2a"} { // at the address, and at that of the endpoint
+	for _, below := range []string{"", "/a2a"} { // at the root and below the endpoint
 		server.HandlePublic("GET "+below+"/.well-known/agent-card.json", httpd.Plain, card)
 		server.HandlePublic("GET "+below+"/.well-known/agent.json", httpd.Plain, card)
 	}
@@ -253,7 +254,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	defer followRules(ctx, trust.rules)()
 	c.printWelcome(t, log, listener.Addr(), store, who)
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(judgingGrace, store.EndJudging) })()
-	garbage.Allow() // what the start left is collected as Go does
+	garbage.Allow() // back to normal garbage collection after the start
 	err = server.Serve(ctx, listener)
 	log.Info("ended", "revision", store.Head().Revision)
 	return err
@@ -266,8 +267,8 @@ func (c *serveCommand) registerPrefixes(ctx context.Context, store *kg.Store) (*
 	return c.registerNew(ctx, store, nil)
 }
 
-// openStore opens the data directory, which is c.Data from then on, and loads what
-// it says of trust, and the demo. forget takes a temporary one away.
+// openStore opens the data directory and sets c.Data to its path. It loads the state of
+// trust, and the demo. forget removes a temporary directory.
 func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Options, trust *trust) (store *kg.Store, forget func() error, err error) {
 	dir := target{Data: c.Data}
 	forget = func() error { return nil }

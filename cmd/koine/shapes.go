@@ -16,7 +16,7 @@ import (
 	"koine/kg"
 )
 
-// shapesCommand is about the shapes that updates are judged by.
+// shapesCommand manages the shapes that validate updates.
 type shapesCommand struct {
 	Put    shapesPutCommand    `cmd:"" help:"Keep shapes, in place of those of the same names."`
 	List   shapesListCommand   `cmd:"" help:"List the shapes that are kept."`
@@ -36,7 +36,7 @@ Examples:
   koine shapes remove https://example.org/PersonShape`
 }
 
-// shapesPutCommand keeps shapes.
+// shapesPutCommand stores shapes.
 type shapesPutCommand struct {
 	target
 	reserveFlag
@@ -46,7 +46,7 @@ type shapesPutCommand struct {
 	Why           string   `help:"Why, for the log." placeholder:"TEXT"`
 }
 
-// Run keeps the shapes of each file, one after the other.
+// Run stores the shapes of each file, one file after the other.
 func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	reserve := &c.reserveFlag
 	if c.DryRun {
@@ -80,10 +80,10 @@ func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t ter
 	return nil
 }
 
-// leftOutPrefix begins a line about something that is not judged.
+// leftOutPrefix begins a line about a part of a shape that is not supported and not checked.
 const leftOutPrefix = "left out: "
 
-// shapesRemoveCommand takes shapes away.
+// shapesRemoveCommand removes shapes.
 type shapesRemoveCommand struct {
 	target
 	reserveFlag
@@ -91,7 +91,7 @@ type shapesRemoveCommand struct {
 	Why    string   `help:"Why, for the log." placeholder:"TEXT"`
 }
 
-// Run takes all of them away, or none.
+// Run removes all given shapes, or none.
 func (c *shapesRemoveCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	d, err := c.openShapes(ctx, command, log, &c.reserveFlag)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *shapesRemoveCommand) Run(ctx context.Context, command *kong.Context, t 
 // shapesListCommand lists shapes.
 type shapesListCommand struct{ target }
 
-// Run writes one line for each, and one for each thing that is left out.
+// Run writes a line per shape, and a line per unsupported part.
 func (c *shapesListCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	d, err := c.openShapes(ctx, command, log, nil)
 	if err != nil {
@@ -135,7 +135,7 @@ type shapesCheckCommand struct {
 	First int    `help:"How many to list at most." default:"100"`
 }
 
-// Run writes one line for each violation.
+// Run writes a line per violation.
 func (c *shapesCheckCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	d, err := c.openShapes(ctx, command, log, nil)
 	if err != nil {
@@ -165,8 +165,8 @@ func (c *shapesCheckCommand) Run(ctx context.Context, command *kong.Context, t t
 	return nil
 }
 
-// openShapes is how the commands get at the shapes of a target, to change them if a
-// reserve is said.
+// openShapes opens the shapes of the target; for changes if reserve is not nil, else for
+// reading.
 func (t *target) openShapes(ctx context.Context, command *kong.Context, log *slog.Logger, reserve *reserveFlag) (shapesTarget, error) {
 	offline, err := t.isOffline(command)
 	if err != nil {
@@ -205,7 +205,7 @@ type shapesReport struct {
 	leftOut  int
 }
 
-// shapesOffline works on a data directory.
+// shapesOffline accesses the shapes of a data directory.
 type shapesOffline struct {
 	ctx   context.Context
 	store *kg.Store
@@ -275,7 +275,7 @@ func shapeLine(id string, deactivated bool) string {
 	return id
 }
 
-// Budget of a check of a data directory, where nobody else waits.
+// offlineBudget bounds the check of a data directory, which no other request waits for.
 var offlineBudget = shapes.Budget{Steps: 1_000_000_000, Time: time.Hour}
 
 func (h *shapesOffline) checkShape(shape string, first int) (shapesReport, error) {
@@ -305,7 +305,7 @@ func (h *shapesOffline) checkShape(shape string, first int) (shapesReport, error
 	return out, nil
 }
 
-// shapesRemote asks a server.
+// shapesRemote accesses the shapes of a server.
 type shapesRemote struct {
 	ctx    context.Context
 	server *client.Client
@@ -313,7 +313,7 @@ type shapesRemote struct {
 
 func (*shapesRemote) close() error { return nil }
 
-// runOperation runs an operation and decodes its one field.
+// runOperation runs an operation with a single field and decodes that field.
 func (r *shapesRemote) runOperation(query string, variables map[string]any, field string, into any) error {
 	var data map[string]json.RawMessage
 	if err := r.server.GraphQL(r.ctx, query, variables, &data); err != nil {
@@ -322,7 +322,7 @@ func (r *shapesRemote) runOperation(query string, variables map[string]any, fiel
 	return json.Unmarshal(data[field], into)
 }
 
-// shapesChange is the answer to both mutations.
+// shapesChange is the answer of both mutations.
 type shapesChange struct {
 	StatementsAffected int64
 	Success            bool
@@ -336,7 +336,7 @@ func (c shapesChange) changeCount() (int64, error) {
 	return c.StatementsAffected, nil
 }
 
-// shapesLeftOut is one of what is left out, as a server tells it.
+// shapesLeftOut is an unsupported part of a shape as the server reports it.
 type shapesLeftOut struct{ Resource, Place, Name, Reason string }
 
 func remoteLines(left []shapesLeftOut) []string {

@@ -10,19 +10,18 @@ import (
 	"koine/graph"
 )
 
-// shortList is a list of an answer that has more elements than the answer shows.
+// shortList is a list of which the answer may not show all elements.
 type shortList struct {
 	path   string
 	shown  int
-	total  uint64 // 0 where the answer does not say it
-	known  bool   // the answer says whether there are more; otherwise it is as long as a page
-	more   bool   // there are more
-	cursor string // to go on behind, where it was asked for
+	total  uint64 // 0 if unknown
+	known  bool   // more is certain; otherwise the list has the length of a page
+	more   bool   // the list continues
+	cursor string // end cursor, if selected
 }
 
-// shortLists are the lists of an answer that go on, as far as the answer tells: by
-// pageInfo and totalCount, or by being as long as a page where nobody said how long it
-// was to be. A path is told once.
+// shortLists returns the lists of an answer that continue: by pageInfo or totalCount, or
+// because a list without the argument first has the length of a page. Each path occurs once.
 func shortLists(data json.RawMessage, selected *selection) []shortList {
 	f := shortFinder{told: map[string]bool{}}
 	f.findIn("", data, selected)
@@ -63,7 +62,7 @@ func (f *shortFinder) findIn(path string, value json.RawMessage, selected *selec
 	}
 }
 
-// connectionOf is what a connection says of its list.
+// connectionOf returns the list of a connection with its page information.
 func connectionOf(path string, members map[string]json.RawMessage, selected *selection) shortList {
 	l := shortList{path: path}
 	for _, s := range selected.fields {
@@ -90,7 +89,7 @@ func connectionOf(path string, members map[string]json.RawMessage, selected *sel
 	return l
 }
 
-// addIfShort keeps a list if it goes on, or may.
+// addIfShort adds a list that continues, or may continue.
 func (f *shortFinder) addIfShort(l shortList, selected *selection) {
 	isPage := !selected.first && (l.shown == graph.DefaultPageSize || l.shown == graph.DefaultVocabularySize)
 	if (l.more || !l.known && isPage) && !f.told[l.path] {
@@ -116,8 +115,8 @@ func (l *shortList) String() string {
 	return text
 }
 
-// printShortLists tells the person which lists of an answer go on, but for those that a
-// budget cut: sayRemarks tells them.
+// printShortLists reports the lists that continue. Lists cut by a budget are left to
+// printRemarks.
 func printShortLists(t terminal, lists []shortList, meta *client.QueryMetadata) {
 	lists = slices.DeleteFunc(lists, func(l shortList) bool {
 		return slices.ContainsFunc(meta.Truncated, func(cut client.Truncation) bool { return fieldPath(cut.Path).joinNames() == l.path })
