@@ -16,30 +16,30 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// BulkIndex gathers what becomes keys of the index: statements and terms in memory, and
-// beyond a chunk of them in sorted runs on disk. It then writes all of it as whole tables
-// beside those of the index (badger.Ingest), in one step. What it writes stands for
-// revisions after the index's; its memory does not grow with the statements.
+// BulkIndex collects the index keys of a bulk load. Statements and terms are gathered in
+// memory chunks, which are sorted and spilled to disk. Write then adds all of them to
+// Badger as whole tables in one step (badger.Ingest), with versions after the index's
+// revision. The memory does not grow with the number of statements.
 type BulkIndex struct {
 	o       BulkIndexOptions
-	Values  [][]byte      // of SPOG, one for each commit: its statements have the same
-	first   base.Revision // of the values
-	number  uint64        // of the first term
+	Values  [][]byte      // in the SPOG order, one for each commit: its statements share it
+	first   base.Revision // revision of Values[0]
+	number  uint64        // number of the first term
 	kinds   map[string]struct{}
 	Chunk   chunk
 	runs    [len(keys.Orders)][]*extsort.Run
-	numbers []*extsort.Run  // of terms by their numbers, one after the other
-	terms   *extsort.Sorter // of terms by their keys
-	pairs   *extsort.Sorter // of other keys with their values
-	rows    uint64          // of the runs and the chunk
+	numbers []*extsort.Run  // terms by number, in sequence
+	terms   *extsort.Sorter // terms by key
+	pairs   *extsort.Sorter // other keys with their values
+	rows    uint64          // statements in runs
 
-	sealed   bool       // nothing more is gathered
-	Spare    chunk      // whose memory the next chunk takes
-	Spilling chan error // a chunk is on its way to disk; nil for none
-	Failed   error      // of a chunk: not all that was gathered is there
+	sealed   bool       // no more input
+	Spare    chunk      // its memory is reused by the next chunk
+	Spilling chan error // receives the result of the running spill; nil if none runs
+	Failed   error      // error of a spill: the input is incomplete
 }
 
-// chunk is what is not on disk yet.
+// chunk is the input that is not on disk yet.
 type chunk struct {
 	Quads []BulkQuad
 	terms bulkTerms
@@ -48,21 +48,23 @@ type chunk struct {
 	PairBytes int // of keys and values
 }
 
+// AddPair adds a key with its value and retains both.
 func (c *chunk) AddPair(key, value []byte) {
 	c.pairs = append(c.pairs, KeyValue{key, value})
 	c.PairBytes += len(key) + len(value)
 }
 
-// BulkQuad is a statement with its commit. Of one that stood before (bulkStood) the value
-// is among the pairs.
+// BulkQuad is a statement with the index of its commit. If BulkStood is set, the statement
+// existed before and its value is added as a pair.
 type BulkQuad struct {
 	IDs    base.IDQuad
 	Commit uint32
 }
 
+// BulkStood is the flag in BulkQuad.Commit of a statement that existed before the load.
 const BulkStood = 1 << 31
 
-// bulkTerms are records of terms with consecutive numbers.
+// bulkTerms are term records with consecutive numbers.
 type bulkTerms struct {
 	first uint64
 	text  []byte
@@ -86,16 +88,18 @@ func (t *bulkTerms) all() iter.Seq2[uint64, []byte] {
 	}
 }
 
-// BulkIndexOptions says where a bulkIndex writes, and its bounds.
+// BulkIndexOptions configures a BulkIndex.
 type BulkIndexOptions struct {
 	DB        *badger.DB
-	Dir       string            // of the sorted runs
+	Dir       string            // directory of the sorted runs
 	SortBytes int               // memory of a sorter; 0 is extsort.DefaultBytes
 	Chunk     int               // statements in memory before they go to disk
 	ChunkText int               // bytes of text in memory before they go to disk
-	Step      func(name string) // is called before each step; for tests
+	Step      func(name string) // called before each step, for tests
 }
 
+// NewBulkIndex returns a BulkIndex for commits from revision first on and terms from
+// number on.
 func NewBulkIndex(o BulkIndexOptions, first base.Revision, number uint64) *BulkIndex {
 	sorting := extsort.Options{Dir: o.Dir, Bytes: o.SortBytes}
 	return &BulkIndex{
@@ -107,12 +111,12 @@ func NewBulkIndex(o BulkIndexOptions, first base.Revision, number uint64) *BulkI
 	}
 }
 
-// Close lets memory and files go.
+// Close waits for a running spill and removes the files.
 func (b *BulkIndex) Close() {
 	_ = b.Await()
 	for i := range b.runs {
 		for _, r := range b.runs[i] {
-			_ = r.Close() // it has no name any more
+			_ = r.Close() // the file is already unlinked
 		}
 	}
 	for _, r := range b.numbers {
@@ -121,7 +125,7 @@ func (b *BulkIndex) Close() {
 	_, _ = b.terms.Close(), b.pairs.Close()
 }
 
-// AddTerm takes in a term with the next number.
+// AddTerm adds a term, which gets the next number.
 func (b *BulkIndex) AddTerm(t base.Term, record []byte) {
 	b.Chunk.terms.add(record)
 	if t.LiteralKind() != "" {
@@ -131,14 +135,15 @@ func (b *BulkIndex) AddTerm(t base.Term, record []byte) {
 	}
 }
 
-// Size tells how much of the chunk there is, to go back to.
+// Size returns the size of the chunk, for Truncate.
 func (b *BulkIndex) Size() BulkSize {
 	return BulkSize{len(b.Chunk.Quads), len(b.Chunk.terms.ends), len(b.Chunk.pairs), len(b.Values)}
 }
 
+// BulkSize is the size of a chunk.
 type BulkSize struct{ Quads, terms, pairs, values int }
 
-// Truncate goes back to an earlier size of the same chunk.
+// Truncate resets the chunk to an earlier size.
 func (b *BulkIndex) Truncate(to BulkSize) {
 	c := &b.Chunk
 	for _, p := range c.pairs[to.pairs:] {
@@ -153,15 +158,14 @@ func (b *BulkIndex) Truncate(to BulkSize) {
 	c.terms.text = c.terms.text[:end]
 }
 
-// SpillIfFull sends a full chunk to disk, beside everything else. Nothing of it is taken
-// back any more.
+// SpillIfFull starts to spill a full chunk in the background. Truncate cannot undo it.
 func (b *BulkIndex) SpillIfFull() {
 	c := &b.Chunk
 	if len(c.Quads) < b.o.Chunk && len(c.terms.text)+c.PairBytes < b.o.ChunkText && len(c.pairs) < b.o.Chunk {
 		return
 	}
 	if err := b.Await(); err != nil {
-		return // nothing more is gathered: bulk.full
+		return // the caller sees Failed and stops
 	}
 	full := b.Chunk
 	b.rows += uint64(len(full.Quads))
@@ -175,13 +179,13 @@ func (b *BulkIndex) SpillIfFull() {
 	}()
 }
 
-// emptied is the chunk without what it has, in the same memory.
+// emptied returns an empty chunk that reuses the memory.
 func (c *chunk) emptied() chunk {
 	clear(c.pairs)
 	return chunk{Quads: c.Quads[:0], terms: bulkTerms{text: c.terms.text[:0], ends: c.terms.ends[:0]}, pairs: c.pairs[:0]}
 }
 
-// Await waits for the chunk that is on its way to disk.
+// Await waits for a running spill and returns the first error of all spills.
 func (b *BulkIndex) Await() error {
 	if b.Spilling != nil {
 		b.Failed = errors.Join(b.Failed, <-b.Spilling)
@@ -239,7 +243,7 @@ func (b *BulkIndex) newRun(write func(add func([]byte) error) error) (*extsort.R
 	return w.Finish()
 }
 
-// addToSorters hands the chunk's terms and pairs to the sorters.
+// addToSorters passes the chunk's terms and pairs to the sorters.
 func (b *BulkIndex) addToSorters(c *chunk) error {
 	var row []byte
 	for number, record := range c.terms.all() {
@@ -258,10 +262,11 @@ func (b *BulkIndex) addToSorters(c *chunk) error {
 	return nil
 }
 
-// bulkRow is a statement in one order: its key without the prefix, and its commit.
+// bulkRow is a statement in one order: its key without the prefix, and the index of its
+// commit.
 type bulkRow [keys.QuadKeySize - 1 + 4]byte
 
-// sortRows gives the rows of an order, where others were that are not needed any more.
+// sortRows returns the chunk's rows of an order, sorted. It reuses the memory of room.
 func (c *chunk) sortRows(o keys.Order, room []bulkRow) []bulkRow {
 	rows := room[:0]
 	if cap(rows) < len(c.Quads) {
@@ -282,8 +287,8 @@ func (c *chunk) sortRows(o keys.Order, room []bulkRow) []bulkRow {
 	return rows
 }
 
-// appendEscaped appends a key so that what is appended afterwards does not change where
-// it sorts.
+// appendEscaped appends a key in an encoding whose order does not depend on the bytes that
+// follow.
 func appendEscaped(dst, key []byte) []byte {
 	for _, c := range key {
 		if dst = append(dst, c); c == 0 {
@@ -293,7 +298,8 @@ func appendEscaped(dst, key []byte) []byte {
 	return append(dst, 0, 0)
 }
 
-// cutEscaped appends to key what appendEscaped wrote, and gives what follows it.
+// cutEscaped decodes a key of appendEscaped, appends it to key and returns the rest of
+// row.
 func cutEscaped(key, row []byte) (_, rest []byte, ok bool) {
 	for i := 0; i < len(row); i++ {
 		if row[i] != 0 {
@@ -315,7 +321,7 @@ func cutEscaped(key, row []byte) (_, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// sealChunks ends the gathering.
+// sealChunks ends the input and sorts the last chunk.
 func (b *BulkIndex) sealChunks() error {
 	if err := b.Await(); err != nil || b.sealed {
 		return err
@@ -326,17 +332,17 @@ func (b *BulkIndex) sealChunks() error {
 	return b.Failed
 }
 
-// Statements is how many rows each order has at the most.
+// Statements returns an upper bound of the rows in each order.
 func (b *BulkIndex) Statements() uint64 { return b.rows + uint64(len(b.Chunk.Quads)) }
 
-// Write writes the index: all that was gathered, the counts of the catalogue that are new,
-// and the marker. After an error nothing of it is there, and it may be tried again; only
-// where the index's tables contradict each other (badger.Ingest.Commit), it may be there.
+// Write writes the index: the collected keys, the new counts of the catalogue, and the
+// marker. After an error the index is unchanged and Write may be retried, unless its
+// tables contradict each other (badger.Ingest.Commit).
 func (b *BulkIndex) Write(cat *index.Catalogue, m index.Marker, progress func(done, of uint64)) error {
 	if err := b.sealChunks(); err != nil {
 		return err
 	}
-	const orders = uint64(len(keys.Orders) - 1) // hardly anything is in the last
+	const orders = uint64(len(keys.Orders) - 1) // the last order is nearly empty
 	w := &bulkWriter{b: b, in: b.o.DB.NewIngest(), version: uint64(m.Revision), of: orders*b.Statements() + 2*(m.NextNumber-b.number), progress: progress}
 	next, stop := iter.Pull2(b.pairs.Sorted())
 	defer stop()

@@ -13,18 +13,18 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// hashTable maps 128 bits to a value of fixed width. It is open addressed, in segments
+// hashTable maps 128-bit keys to values of fixed width. It is open addressed, in segments
 // that grow one by one, so that growing never needs the memory of two tables. Its memory
-// is not the garbage collector's. It belongs to one goroutine.
+// is mapped outside the Go heap. It belongs to one goroutine.
 type hashTable struct {
-	words    int // of an entry: two of the key, and the value
+	words    int // of an entry: two for the key, the rest for the value
 	segments [1 << segmentBits]hashSegment
-	Bytes    int // that are mapped
+	Bytes    int // mapped memory
 }
 
 type hashSegment struct {
 	memory []byte
-	slots  []uint64 // of memory; an entry whose key is zero is free
+	slots  []uint64 // view of memory; an entry with a zero key is free
 	used   int      // entries
 }
 
@@ -40,8 +40,8 @@ type hashKey struct{ high, low uint64 }
 
 func newHashTable(valueWords int) *hashTable { return &hashTable{words: 2 + valueWords} }
 
-// find gives the entry of a key, whose first two words are zero where there is none yet;
-// the place is good for writing until the next find. The key must not be zero.
+// find returns the entry of a key; if there is none, a free entry, whose first two words
+// are zero. The entry may be written until the next find. The key must not be zero.
 func (t *hashTable) find(k hashKey) ([]uint64, error) {
 	s := &t.segments[k.high>>(64-segmentBits)]
 	if n := len(s.slots) / t.words; (s.used+1)*fullDenominator > n*fullNumerator {
@@ -52,7 +52,7 @@ func (t *hashTable) find(k hashKey) ([]uint64, error) {
 	return s.probeSlot(k, t.words), nil
 }
 
-// probeSlot looks for a key from its own slot on.
+// probeSlot probes for a key from its home slot on.
 func (s *hashSegment) probeSlot(k hashKey, words int) []uint64 {
 	n := uint64(len(s.slots) / words)
 	at, _ := bits.Mul64(k.high<<segmentBits|k.low>>(64-segmentBits), n)
@@ -67,7 +67,7 @@ func (s *hashSegment) probeSlot(k hashKey, words int) []uint64 {
 	}
 }
 
-// claimSlot makes a free entry that find gave one of the key.
+// claimSlot assigns a key to a free entry that find returned.
 func (t *hashTable) claimSlot(e []uint64, k hashKey) {
 	e[0], e[1] = k.high, k.low
 	t.segments[k.high>>(64-segmentBits)].used++
@@ -102,22 +102,23 @@ func unmapMemory(memory []byte) error {
 	return unix.Munmap(memory)
 }
 
-// Free gives the memory back. The table is empty afterwards.
+// Free unmaps the memory. The table is empty afterwards.
 func (t *hashTable) Free() {
 	for i := range t.segments {
-		_ = unmapMemory(t.segments[i].memory) // fails only for what is not mapped
+		_ = unmapMemory(t.segments[i].memory) // fails only for memory that is not mapped
 		t.segments[i] = hashSegment{}
 	}
 	t.Bytes = 0
 }
 
-// TermTable knows the ids of terms by their hash. Two terms with the same 128 bits of
-// SHA-256 would be one: the dictionary relies on their difference too.
+// TermTable maps terms to ids by the first 128 bits of SHA-256. Two terms with the same
+// hash would be one; the dictionary relies on the same assumption.
 type TermTable struct{ *hashTable }
 
+// NewTermTable returns an empty table. The caller must call Free.
 func NewTermTable() TermTable { return TermTable{newHashTable(1)} }
 
-// Find gives the key of a term's record, and its id if it has one.
+// Find returns the entry and the key of a term's record, and the term's id if it has one.
 func (t TermTable) Find(record []byte) (place []uint64, k hashKey, id base.ID, err error) {
 	h := base.Hash16(record)
 	k = hashKey{binary.BigEndian.Uint64(h[:8]), binary.BigEndian.Uint64(h[8:])}
@@ -133,14 +134,14 @@ const (
 	numberMask = 1<<tagShift - 1
 )
 
-// Set gives a term its id, at the place that find gave.
+// Set assigns an id to a term in the entry that Find returned.
 func (t TermTable) Set(place []uint64, k hashKey, id base.ID) {
 	t.claimSlot(place, k)
 	place[2] = uint64(id.Tag())<<tagShift | id.Number()
 }
 
-// QuadSet is a set of statements. Each takes 128 bits, which hold its ids as they are;
-// only where these are too wide, a hash of them stands for them.
+// QuadSet is a set of statements in 128 bits each: the packed ids or, if these are too
+// wide, a hash of them.
 type QuadSet struct {
 	exact, hashed *hashTable
 	pairs         map[[2]base.ID]uint64 // numbers of predicates in graphs
@@ -148,18 +149,21 @@ type QuadSet struct {
 	lastPair      uint64
 }
 
+// NewQuadSet returns an empty set. The caller must call Free.
 func NewQuadSet() *QuadSet {
 	return &QuadSet{exact: newHashTable(0), hashed: newHashTable(0), pairs: make(map[[2]base.ID]uint64)}
 }
 
+// Bytes returns the mapped memory.
 func (s *QuadSet) Bytes() int { return s.exact.Bytes + s.hashed.Bytes }
 
+// Free unmaps the memory. The set is empty afterwards.
 func (s *QuadSet) Free() {
 	s.exact.Free()
 	s.hashed.Free()
 }
 
-// Add tells whether the statement is new in the set.
+// Add adds a statement and reports whether it is new in the set.
 func (s *QuadSet) Add(ids *base.IDQuad) (bool, error) {
 	t := s.exact
 	k, ok := s.packKey(ids)
@@ -180,8 +184,8 @@ func (s *QuadSet) Add(ids *base.IDQuad) (bool, error) {
 	return true, nil
 }
 
-// The parts of 128 bits: a bit that is set, the pair, the subject's kind and number, and
-// the object's tag and either its number or its value.
+// A packed key is a set bit, the pair, the subject's kind and number, the object's tag,
+// and the object's number or value.
 const (
 	pairBits          = 20
 	packedNumberBits  = 36
@@ -189,7 +193,7 @@ const (
 	packedObjectShift = 64 - 1 - pairBits - 1 - packedNumberBits - packedObjectTags // 2 bits are left
 )
 
-// objectTags are those that are packed, from 1 on.
+// objectTags are the packed tags of objects, counted from 1.
 var objectTags = [...]byte{keys.TagIRI, keys.TagBlank, keys.TagKnownIRI, keys.TagLiteral, keys.TagBoolean, keys.TagInteger, keys.TagDouble, keys.TagDateTime, keys.TagDate, keys.TagString}
 
 func (s *QuadSet) packKey(ids *base.IDQuad) (hashKey, bool) {
@@ -214,7 +218,7 @@ func (s *QuadSet) packKey(ids *base.IDQuad) (hashKey, bool) {
 	return k.mixBits(), true
 }
 
-// numberPair numbers a predicate in a graph; false when there are too many.
+// numberPair numbers a predicate in a graph. It returns false if there are too many.
 func (s *QuadSet) numberPair(p [2]base.ID) (uint64, bool) {
 	if s.last == p {
 		return s.lastPair, true
@@ -230,8 +234,7 @@ func (s *QuadSet) numberPair(p [2]base.ID) (uint64, bool) {
 	return n, true
 }
 
-// mixBits spreads a key over all bits; different keys stay different, and none but zero
-// becomes zero.
+// mixBits spreads a key over all bits. It is a bijection that maps zero to zero.
 func (k hashKey) mixBits() hashKey {
 	for range 2 {
 		k.high ^= Mix(k.low)

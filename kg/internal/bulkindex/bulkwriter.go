@@ -15,7 +15,7 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// bulkWriter writes a bulkIndex once.
+// bulkWriter writes a BulkIndex once.
 type bulkWriter struct {
 	b        *BulkIndex
 	in       *badger.Ingest
@@ -25,11 +25,11 @@ type bulkWriter struct {
 	progress func(done, of uint64)
 
 	pairs func() ([]byte, error, bool)
-	pair  KeyValue // that comes next; no key at the end
+	pair  KeyValue // the next pair; its key is empty at the end
 }
 
-// writeAll writes the keys in the order of their prefixes, but for last changes, which are known
-// from GSPO.
+// writeAll writes the keys in the order of their prefixes. Last changes are written with
+// the GSPO order, which yields them.
 func (w *bulkWriter) writeAll(cat *index.Catalogue, m index.Marker) error {
 	if err := w.nextPair(); err != nil {
 		return err
@@ -39,11 +39,11 @@ func (w *bulkWriter) writeAll(cat *index.Catalogue, m index.Marker) error {
 	}
 	rows := w.sortAhead()
 	defer func() {
-		for range rows.sorted { // what is not needed after an error
+		for range rows.sorted { // drain after an error
 			rows.room <- nil
 		}
 	}()
-	counts := w.newWriter() // last changes go there too
+	counts := w.newWriter() // for last changes and counts
 	for i, o := range keys.Orders {
 		out := w.newWriter()
 		var err error
@@ -67,7 +67,7 @@ func (w *bulkWriter) writeAll(cat *index.Catalogue, m index.Marker) error {
 	return w.writeCounts(cat, counts)
 }
 
-// errSortedRow is what a temporary file gives that does not say what was written to it.
+// errSortedRow is the error of a malformed row in a temporary file.
 func errSortedRow() error {
 	return fmt.Errorf("a temporary file of the load is damaged: %w", codec.ErrMalformed)
 }
@@ -78,7 +78,7 @@ func (w *bulkWriter) newWriter() *badger.IngestWriter {
 	return out
 }
 
-// nextPair goes on to the next pair.
+// nextPair moves to the next pair.
 func (w *bulkWriter) nextPair() error {
 	row, err, more := w.pairs()
 	if !more || err != nil {
@@ -93,7 +93,7 @@ func (w *bulkWriter) nextPair() error {
 	return nil
 }
 
-// writePairsBefore writes the pairs before a key, all of them where it is nil.
+// writePairsBefore writes the pairs up to a key, or all of them if it is nil.
 func (w *bulkWriter) writePairsBefore(before []byte, out *badger.IngestWriter) error {
 	for len(w.pair.Key) > 0 && (before == nil || bytes.Compare(w.pair.Key, before) < 0) {
 		if err := out.Add(w.pair.Key, w.pair.Value, w.version); err != nil {
@@ -106,7 +106,7 @@ func (w *bulkWriter) writePairsBefore(before []byte, out *badger.IngestWriter) e
 	return nil
 }
 
-// writeDictionary writes the marker and both sides of the new terms.
+// writeDictionary writes the marker and both directions of the new terms.
 func (w *bulkWriter) writeDictionary(m index.Marker) error {
 	out := w.newWriter()
 	if err := out.Add(index.MarkerKey, m.Encode(), w.version); err != nil {
@@ -149,14 +149,14 @@ func (w *bulkWriter) writeDictionary(m index.Marker) error {
 	return out.Flush()
 }
 
-// sortedRows are the rows of each order that are in memory, in turn. All of them must be
-// received, and each given back.
+// sortedRows yields the in-memory rows of each order in turn. The receiver must receive
+// all of them and return each to room.
 type sortedRows struct {
 	sorted <-chan []bulkRow
 	room   chan<- []bulkRow
 }
 
-// sortAhead sorts one order while the one before it is written.
+// sortAhead sorts one order while the previous one is written.
 func (w *bulkWriter) sortAhead() sortedRows {
 	sorted, room := make(chan []bulkRow), make(chan []bulkRow, len(keys.Orders)+1)
 	room <- nil // two are there at a time
@@ -170,7 +170,7 @@ func (w *bulkWriter) sortAhead() sortedRows {
 	return sortedRows{sorted, room}
 }
 
-// eachStatement calls fn with the statements of an order: key and commit.
+// eachStatement calls fn with key and commit of each statement of an order.
 func (w *bulkWriter) eachStatement(i int, rows []bulkRow, fn func(key []byte, commit uint32) error) error {
 	inMemory := make([][]byte, len(rows))
 	for j := range rows {
@@ -191,7 +191,7 @@ func (w *bulkWriter) eachStatement(i int, rows []bulkRow, fn func(key []byte, co
 	return nil
 }
 
-// countRow counts a row that was written.
+// countRow counts a written row and reports progress.
 func (w *bulkWriter) countRow() {
 	if w.done++; w.progress != nil && w.done%index.PaceInterval == 0 {
 		w.progress(min(w.done, w.of), w.of)
@@ -219,11 +219,11 @@ func (w *bulkWriter) writeOrder(i int, rows []bulkRow, out *badger.IngestWriter)
 	return err
 }
 
-// writeLastChanges writes GSPO, which has each subject of a graph in one run, and so the last changes
-// as well.
+// writeLastChanges writes GSPO, in which all statements of a subject in a graph are
+// adjacent, and the last changes of the subjects.
 func (w *bulkWriter) writeLastChanges(i int, rows []bulkRow, out, last *badger.IngestWriter) error {
 	const pair = 1 + 2*keys.IDSize
-	var run [pair]byte // of whom the last change is looked for
+	var run [pair]byte // the current graph and subject
 	newest := uint32(0)
 	note := func() error {
 		graph, subject, ok := keys.ParsePair(run[:])
@@ -249,7 +249,7 @@ func (w *bulkWriter) writeLastChanges(i int, rows []bulkRow, out, last *badger.I
 	return note()
 }
 
-// writeCounts writes the counts that are new, and which kinds of literals there are.
+// writeCounts writes the new counts and the new kinds of literals.
 func (w *bulkWriter) writeCounts(cat *index.Catalogue, out *badger.IngestWriter) error {
 	var list []KeyValue
 	cat.Tallies.Scan(func(key string, t index.Tally) bool {

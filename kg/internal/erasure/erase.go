@@ -7,30 +7,34 @@ import (
 	"koine/kg/internal/base"
 )
 
-// EraseOptions says what is erased: what fits all that is set. Something must be.
+// EraseOptions selects the content to erase: everything that matches all set fields. At
+// least one must be set.
 type EraseOptions struct {
-	// Pattern is of the statements. Those in graphs of koine's own are erased only
-	// if the graph is named. Entries of a journal keep their numbers (Sequence), and
-	// that they are Evicted: by these entries are counted.
+	// Pattern selects statements. Statements in koine's own graphs are erased only if the
+	// pattern names the graph. Entries of a journal keep Sequence and Evicted, which count
+	// the entries.
 	Pattern base.Pattern
-	// Text is that of a literal object, of any datatype and language; "" for any.
+	// Text is the lexical form of a literal object, of any datatype and language; ""
+	// selects all.
 	Text string
-	// Source leaves the statements and erases what this agent asserted of them; a
-	// statement that nobody else backed goes with it.
+	// Source erases only the assertions of this agent. A statement without another
+	// assertion is erased as well.
 	Source base.AgentID
-	// DryRun counts and changes nothing.
+	// DryRun counts the changes and writes nothing.
 	DryRun bool
-	// Keep leaves the files of before in the directory, under KeptName.
+	// Keep retains the previous files in the directory, under KeptName.
 	Keep   bool
 	Logger *slog.Logger // discards when nil
-	// Progress is called now and then with how many log entries have been
-	// rewritten; may be nil.
+	// Progress, if not nil, is called from time to time with the number of log entries
+	// rewritten.
 	Progress func(done, total uint64)
 
-	// Step is called before each step of the exchange; for fault tests.
+	// Step is called before each step of the exchange, for fault injection in tests.
 	Step func() error
 }
 
+// Valid checks the options and normalizes Source. It returns CodeInvalid if nothing is
+// selected.
 func (o *EraseOptions) Valid() error {
 	p := o.Pattern
 	if p == (base.Pattern{}) && o.Source == "" && o.Text == "" {
@@ -43,7 +47,7 @@ func (o *EraseOptions) Valid() error {
 	return nil
 }
 
-// matches tells whether a statement is one of those that are asked for.
+// matches reports whether the options select a statement.
 func (o *EraseOptions) matches(q *base.Quad) bool {
 	p := &o.Pattern
 	if base.IsOwnGraph(q.Graph) && (p.Graph != q.Graph || isJournalCounter(q)) || o.Text != "" && (q.Object.Kind() != base.KindLiteral || q.Object.Value() != o.Text) {
@@ -53,9 +57,9 @@ func (o *EraseOptions) matches(q *base.Quad) bool {
 		(p.Object.IsZero() || p.Object == q.Object) && (p.Graph.IsZero() || p.Graph == q.Graph)
 }
 
-// isJournalCounter tells whether statements of a journal are counted by which this is: the
-// number of an entry, and that it is no longer kept. They say nothing else, and
-// without one of them numbers would be given twice.
+// isJournalCounter reports whether a statement counts the entries of a journal: its
+// predicate is Sequence or Evicted. It has no other content, and without it a number would
+// be assigned twice.
 func isJournalCounter(q *base.Quad) bool {
 	return strings.HasPrefix(q.Graph.Value(), base.JournalGraphPrefix) && (q.Predicate == base.Sequence || q.Predicate == base.Evicted)
 }

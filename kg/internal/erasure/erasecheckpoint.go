@@ -19,45 +19,46 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// ErasedCheckpoint is the checkpoint before a log whose head was cut, without what
-// is erased. It is held in memory as a whole. Numbers of the dictionary keep their
-// places: a term that nothing uses any more is replaced by one that says nothing.
+// ErasedCheckpoint is the checkpoint before a log whose head was trimmed, without the
+// erased content. It is held in memory as a whole. Dictionary numbers stay: an unused term
+// is replaced by a placeholder.
 type ErasedCheckpoint struct {
 	eraser  *Eraser
 	marker  index.Marker
 	terms   map[uint64]base.Term
-	numbers map[base.Term]uint64 // of terms; nil until it is asked for
-	Rows    uint64               // that were erased or altered
+	numbers map[base.Term]uint64 // of terms; nil until the first lookup
+	Rows    uint64               // statements and intervals that were erased or altered
 	records []CheckpointRecord
-	// touched are the statements of which an assertion was erased, with all times
-	// in which they stand, oldest first.
+	// touched are the statements with an erased assertion, each with all intervals in
+	// which it existed, oldest first.
 	touched map[base.IDQuad][]interval
-	// touchedNames are the same by the names of their graphs: what is left of a statement in one
-	// generation of its graph says since when it has stood in the next.
+	// touchedNames are the same statements by the names of their graphs: the rest of a
+	// statement in one generation of its graph determines Since in the next.
 	touchedNames map[base.IDQuad]bool
-	// generations is the table of the checkpoint, nil where no graph was replaced.
+	// generations is the table of the checkpoint, nil if no graph was replaced.
 	generations *index.Generations
-	// atCheckpoint is what was erased of what stands in graphs.
+	// atCheckpoint counts the erased assertions of current statements.
 	atCheckpoint *erasedContents
 	used         map[uint64]bool // numbers of terms
 	counts       map[string]uint64
 	last         map[[2]base.ID]base.Revision // of what is left in the checkpoint, by graph and subject
 }
 
+// CheckpointRecord is one record of a checkpoint.
 type CheckpointRecord struct {
 	kind       byte
 	Key, Value []byte
 }
 
-// interval is a statement as it stood from one revision until another, 0 for one
-// that stands.
+// interval is the state of a statement from one revision until another, 0 for the current
+// state.
 type interval struct {
 	from, to   base.Revision
 	assertions []base.Assertion
 }
 
 // ReadErasedCheckpoint reads the newest checkpoint, which has this path and marker, and
-// removes from it what x erases. The log behind it begins with first.
+// removes the content that x erases. first is the first entry of the log after it.
 func ReadErasedCheckpoint(path string, m index.Marker, x *Eraser, first base.Revision) (*ErasedCheckpoint, error) {
 	if m.Revision+1 < first {
 		return nil, base.ErrLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.Revision))
@@ -80,7 +81,8 @@ func ReadErasedCheckpoint(path string, m index.Marker, x *Eraser, first base.Rev
 	return c, nil
 }
 
-// EachRecord calls fn for the records of a checkpoint that was verified.
+// EachRecord calls fn for the records of a verified checkpoint and stops at its first
+// error.
 func EachRecord(path string, fn func(CheckpointRecord) error) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -102,7 +104,7 @@ func EachRecord(path string, fn func(CheckpointRecord) error) (err error) {
 	return err
 }
 
-// readTerm notes a term of the dictionary.
+// readTerm adds a term of the dictionary.
 func (c *ErasedCheckpoint) readTerm(r CheckpointRecord) error {
 	if r.kind != 'T' {
 		return nil
@@ -142,7 +144,7 @@ func (c *ErasedCheckpoint) quadOf(ids base.IDQuad) (q base.Quad, err error) {
 	return q, nil
 }
 
-// parseRow reads a statement or an interval of the past; ok is false for other records.
+// parseRow parses a statement or an interval of the past; ok is false for other records.
 func (c *ErasedCheckpoint) parseRow(r CheckpointRecord) (ids base.IDQuad, at interval, ok bool, err error) {
 	switch r.kind {
 	case 'S':
@@ -164,7 +166,7 @@ func (c *ErasedCheckpoint) parseRow(r CheckpointRecord) (ids base.IDQuad, at int
 	return ids, at, true, err
 }
 
-// findTouched notes the statements of which an assertion is erased.
+// findTouched collects the statements with an erased assertion.
 func (c *ErasedCheckpoint) findTouched(r CheckpointRecord) error {
 	ids, at, ok, err := c.parseRow(r)
 	if !ok || err != nil || c.eraser.options.Source == "" {
@@ -180,7 +182,7 @@ func (c *ErasedCheckpoint) findTouched(r CheckpointRecord) error {
 	return nil
 }
 
-// filterRecord keeps a record, alters it, or leaves it out.
+// filterRecord keeps, alters or drops a record.
 func (c *ErasedCheckpoint) filterRecord(r CheckpointRecord) error {
 	ids, at, ok, err := c.parseRow(r)
 	if err != nil {
@@ -209,8 +211,7 @@ func (c *ErasedCheckpoint) filterRecord(r CheckpointRecord) error {
 	return c.keepRow(ids, at)
 }
 
-// keepRow adds the record of a statement, or of an interval of its past, and notes
-// what it uses.
+// keepRow adds the record of a statement or an interval, and marks the terms that it uses.
 func (c *ErasedCheckpoint) keepRow(ids base.IDQuad, at interval) error {
 	pair := [2]base.ID{ids.Graph, ids.Subject}
 	c.last[pair] = max(c.last[pair], at.from, at.to)
@@ -243,7 +244,7 @@ func (c *ErasedCheckpoint) keepRow(ids base.IDQuad, at interval) error {
 	return err
 }
 
-// numberOf is that of a term.
+// numberOf returns the number of a term.
 func (c *ErasedCheckpoint) numberOf(t base.Term) (uint64, bool) {
 	if c.numbers == nil {
 		c.numbers = make(map[base.Term]uint64, len(c.terms))
@@ -255,7 +256,8 @@ func (c *ErasedCheckpoint) numberOf(t base.Term) (uint64, bool) {
 	return n, ok
 }
 
-// mergeTouched takes the assertions out and joins what then says the same.
+// mergeTouched removes the erased assertions and joins adjacent intervals that are then
+// equal.
 func (c *ErasedCheckpoint) mergeTouched() error {
 	for _, ids := range c.touchedInOrder() {
 		list := c.touched[ids]
@@ -288,7 +290,8 @@ func (c *ErasedCheckpoint) mergeTouched() error {
 	return nil
 }
 
-// stoodSince is since when a statement stood as it did before a revision.
+// stoodSince returns the revision from which on a statement had the state that it had
+// before the revision at.
 func (c *ErasedCheckpoint) stoodSince(q base.Quad, at base.Revision) (base.Revision, bool) {
 	var ids base.IDQuad
 	for _, part := range base.QuadParts(&q, &ids) {
@@ -308,7 +311,7 @@ func (c *ErasedCheckpoint) stoodSince(q base.Quad, at base.Revision) (base.Revis
 	return st.from, found
 }
 
-// finishRecords brings what follows from the statements into line with them.
+// finishRecords updates the records that depend on the statements.
 func (c *ErasedCheckpoint) finishRecords() error {
 	kinds := make(map[string]bool)
 	kept := c.records[:0]
@@ -325,7 +328,7 @@ func (c *ErasedCheckpoint) finishRecords() error {
 			}
 			was := t.Count
 			graph, _, _ := keys.ParsePair(append([]byte{prefix}, r.Key...))
-			// What is being removed from the index is found by its counts.
+			// The removal of cleared generations finds their keys by the counts.
 			if t.Count = c.counts[string([]byte{prefix})+string(r.Key)]; t.Count == 0 && was > 0 && c.generations.IsKept(graph) {
 				continue
 			}
@@ -334,7 +337,7 @@ func (c *ErasedCheckpoint) finishRecords() error {
 		case archive.SourceCountRecord:
 			continue // counted when it is read
 		case 'G', 'H':
-			continue // made of the terms below
+			continue // rebuilt from the terms below
 		}
 		kept = append(kept, r)
 	}
@@ -358,7 +361,7 @@ func (c *ErasedCheckpoint) finishRecords() error {
 	return nil
 }
 
-// markUsed notes the terms of a pair of ids.
+// markUsed marks the terms of a pair of ids as used.
 func (c *ErasedCheckpoint) markUsed(key []byte) {
 	a, b, _ := keys.ParsePair(key)
 	for _, id := range [...]base.ID{a, b} {
@@ -368,8 +371,8 @@ func (c *ErasedCheckpoint) markUsed(key []byte) {
 	}
 }
 
-// lastChanges brings the last change of each subject of which something was erased
-// into line with what is left, in the checkpoint and in the log up to it.
+// lastChanges updates the last change of each subject with erased content to the last one
+// that remains, in the checkpoint or in the log up to it.
 func (c *ErasedCheckpoint) lastChanges() error {
 	kept := c.records[:0]
 	for _, r := range c.records {
@@ -397,7 +400,7 @@ func (c *ErasedCheckpoint) lastChanges() error {
 	return nil
 }
 
-// erasedTerm takes the place of a term that nothing uses, under its number.
+// erasedTerm returns the placeholder for an unused term with a number.
 func erasedTerm(was base.Term, n uint64) base.Term {
 	name := fmt.Sprintf("urn:koine:erased:%d", n)
 	switch was.Kind() {
@@ -409,8 +412,8 @@ func erasedTerm(was base.Term, n uint64) base.Term {
 	return base.String(name)
 }
 
-// Write writes the checkpoint as one of another epoch, before a log of which it
-// has an entry.
+// Write writes the checkpoint with another epoch. log must have the entry of the
+// checkpoint's revision.
 func (c *ErasedCheckpoint) Write(dir string, epoch base.Epoch, log *wal.Log) (err error) {
 	if err := errors.Join(c.lastChanges(), c.finishRecords(), os.MkdirAll(dir, 0o700)); err != nil {
 		return err

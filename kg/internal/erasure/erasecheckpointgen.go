@@ -11,8 +11,8 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// readGeneration takes the table of generations in, when all terms are known. The names of
-// their graphs stay.
+// readGeneration adds a record to the table of generations. All terms must be known. The
+// names of the graphs stay in the dictionary.
 func (c *ErasedCheckpoint) readGeneration(r CheckpointRecord) error {
 	if r.kind != 'N' {
 		return nil
@@ -33,20 +33,20 @@ func (c *ErasedCheckpoint) readGeneration(r CheckpointRecord) error {
 	return nil
 }
 
-// byName is a statement with its graph's name in the place of the generation.
+// byName replaces the generation in a statement by the name of its graph.
 func (c *ErasedCheckpoint) byName(ids base.IDQuad) base.IDQuad {
 	ids.Graph = c.generations.NameID(ids.Graph)
 	return ids
 }
 
-// touchedInOrder lists what was touched so that each generation of a graph comes behind the one
-// that it follows on.
+// touchedInOrder lists the touched statements so that each generation of a graph comes
+// after its predecessor.
 func (c *ErasedCheckpoint) touchedInOrder() []base.IDQuad {
 	return slices.SortedFunc(maps.Keys(c.touched), func(a, b base.IDQuad) int { return cmp.Compare(c.startOf(a.Graph), c.startOf(b.Graph)) })
 }
 
-// place is from when on a generation counts, 0 for what is kept under a graph's name; one
-// that is being written is behind all.
+// startOf returns the revision at which a generation became current: 0 for content under a
+// graph's name, and a revision after all others for a generation that is being written.
 func (c *ErasedCheckpoint) startOf(graph base.ID) base.Revision {
 	switch g := c.generationOf(graph); {
 	case g == nil:
@@ -58,7 +58,7 @@ func (c *ErasedCheckpoint) startOf(graph base.ID) base.Revision {
 	}
 }
 
-// generationOf is the generation that is kept under an id, nil for a graph's name.
+// generationOf returns the generation with an id, or nil for a graph's name.
 func (c *ErasedCheckpoint) generationOf(graph base.ID) *index.Generation {
 	if c.generations == nil || graph.Tag() != keys.TagGeneration {
 		return nil
@@ -66,8 +66,8 @@ func (c *ErasedCheckpoint) generationOf(graph base.ID) *index.Generation {
 	return c.generations.Entries[base.Revision(graph.Number())]
 }
 
-// alignSince brings since when a statement has stood in a generation into line with what is
-// left of it in the one before, from which it was taken over.
+// alignSince updates Since of a statement that a generation took over unchanged to the
+// value that remains in the previous generation.
 func (c *ErasedCheckpoint) alignSince(ids base.IDQuad, list []interval) {
 	g := c.generationOf(ids.Graph)
 	if g == nil {
@@ -91,11 +91,11 @@ func (c *ErasedCheckpoint) alignSince(ids base.IDQuad, list []interval) {
 	}
 }
 
-// intervalBefore is how a statement that was touched stood before a revision in the content under
-// an id.
+// intervalBefore returns the interval of a touched statement before a revision, in the
+// content under an id.
 func (c *ErasedCheckpoint) intervalBefore(ids base.IDQuad, at base.Revision) (interval, bool) {
 	for _, st := range c.touched[ids] {
-		if st.from == 0 { // since its generation counts
+		if st.from == 0 { // since its generation is current
 			now := base.State{0, slices.Clone(st.assertions)}
 			c.generations.SettleState(&now, ids.Graph)
 			st.from, st.assertions = now.Since, now.Assertions
@@ -107,8 +107,8 @@ func (c *ErasedCheckpoint) intervalBefore(ids base.IDQuad, at base.Revision) (in
 	return interval{}, false
 }
 
-// countErased counts the assertions that were erased of a statement that stands, in what its
-// graph holds or in a generation that does not count yet.
+// countErased counts the erased assertions of a current statement, or of one in a
+// generation that is not current yet.
 func (c *ErasedCheckpoint) countErased(ids base.IDQuad, q *base.Quad, was, is interval) {
 	if was.to != 0 {
 		return
@@ -136,7 +136,8 @@ func (c *ErasedCheckpoint) countErased(ids base.IDQuad, q *base.Quad, was, is in
 	}
 }
 
-// countTouched is note for the times in which a statement stood, and for what is left.
+// countTouched calls countErased with the current state of a statement before and after
+// the erasure.
 func (c *ErasedCheckpoint) countTouched(ids base.IDQuad, q *base.Quad, was, is []interval) {
 	stands := func(list []interval) (st interval) {
 		for _, at := range list {

@@ -6,18 +6,17 @@ import (
 	"koine/kg/internal/base"
 )
 
-// erasedGeneration is what was erased of a generation that does not count yet.
+// erasedGeneration counts the erased content of a generation that is not current yet.
 type erasedGeneration struct {
 	sources    map[base.AgentID]int64      // assertions, by source
-	since      map[base.Quad]base.Revision // of what is left, as eraser.since; 0 for the switch
-	statements uint64                      // of which nothing is left
+	since      map[base.Quad]base.Revision // of the rest, as Eraser.since; 0 for the generation's switch
+	statements uint64                      // without a remaining assertion
 }
 
-// erasedContents is what was erased of what graphs hold.
+// erasedContents counts the erased content of graphs.
 type erasedContents struct {
-	// erased are, of what graphs hold that generations may replace, the assertions that
-	// were erased, by graph and source; writing is what is known of generations that do
-	// not count yet.
+	// erased counts the erased assertions of graphs that a generation may replace, by
+	// graph and source. writing has the counts of generations that are not current yet.
 	erased  map[base.Term]map[base.AgentID]int64
 	writing map[base.Revision]*erasedGeneration
 }
@@ -26,7 +25,7 @@ func newErasedContents() *erasedContents {
 	return &erasedContents{make(map[base.Term]map[base.AgentID]int64), make(map[base.Revision]*erasedGeneration)}
 }
 
-// erasedOf gives the assertions that were erased of a graph.
+// erasedOf returns the counts of a graph.
 func (e *erasedContents) erasedOf(graph base.Term) map[base.AgentID]int64 {
 	if e.erased[graph] == nil {
 		e.erased[graph] = make(map[base.AgentID]int64)
@@ -34,7 +33,7 @@ func (e *erasedContents) erasedOf(graph base.Term) map[base.AgentID]int64 {
 	return e.erased[graph]
 }
 
-// writingOf gives what is known of one that does not count yet.
+// writingOf returns the counts of a generation that is not current yet.
 func (e *erasedContents) writingOf(began base.Revision) *erasedGeneration {
 	if e.writing[began] == nil {
 		e.writing[began] = &erasedGeneration{sources: make(map[base.AgentID]int64), since: make(map[base.Quad]base.Revision)}
@@ -42,7 +41,7 @@ func (e *erasedContents) writingOf(began base.Revision) *erasedGeneration {
 	return e.writing[began]
 }
 
-// countErased counts the assertions that a change made or took away, and that are erased.
+// countErased counts the erased assertions that a change had added or removed.
 func (x *Eraser) countErased(was, is *base.Change, kept bool) {
 	if !base.CountsForQuota(was.Quad.Predicate, was.Quad.Graph) {
 		return
@@ -66,8 +65,8 @@ func (x *Eraser) countErased(was, is *base.Change, kept bool) {
 	}
 }
 
-// redactGeneration takes out of what a commit wrote of a generation what is erased, and says
-// how many statements that were.
+// redactGeneration removes the erased content from the part of a generation that a commit
+// wrote, and returns the number of statements changed.
 func (x *Eraser) redactGeneration(c *base.Commit) (touched uint64) {
 	g := c.Written
 	if g == nil || g.GivenUp {
@@ -120,8 +119,8 @@ func (x *Eraser) redactGeneration(c *base.Commit) (touched uint64) {
 	return touched
 }
 
-// redactReplacement brings what a commit says of the generation that counts from then on into
-// line with what is left of it and of what counted before.
+// redactReplacement updates the counts of a graph replacement to the content that remains
+// before and after it.
 func (x *Eraser) redactReplacement(c *base.Commit) (altered bool) {
 	r := c.Replaced
 	if r == nil {
@@ -146,7 +145,7 @@ func (x *Eraser) redactReplacement(c *base.Commit) (altered bool) {
 	altered = e.statements > 0 || len(e.sources) > 0 || len(x.erased[r.Graph]) > 0
 	next := *r
 	next.Sources, next.Statements = base.SortedShares(shares), r.Statements-min(r.Statements, e.statements)
-	if altered { // the other counts are of what was erased too
+	if altered { // the other counts include erased content
 		next.Uncounted, next.Before, next.Added, next.Removed = true, 0, 0, 0
 	}
 	c.Replaced = &next
@@ -161,8 +160,8 @@ func (x *Eraser) redactReplacement(c *base.Commit) (altered bool) {
 	return altered
 }
 
-// stoodBefore is since when a statement has stood as it did before a revision, of one of
-// which the log's head, which was cut, knew more.
+// stoodBefore returns Since of a statement before a revision, if only the checkpoint
+// before a trimmed log has it.
 func (x *Eraser) stoodBefore(q base.Quad, at base.Revision) (base.Revision, bool) {
 	if x.sinceBefore == nil || x.exchanged[q.Graph] {
 		return 0, false

@@ -6,24 +6,24 @@ import (
 	"koine/kg/internal/base"
 )
 
-// Eraser takes out of commits what is erased, one after the other in the order of
-// the log, and says of what is left what it now follows on.
+// Eraser removes erased content from commits, one after the other in the order of the log,
+// and updates the references of the remaining changes. It belongs to one goroutine.
 type Eraser struct {
 	options *EraseOptions
 	Changes uint64
 	Commits uint64
-	// since are the statements of which an assertion was erased, with the revision
-	// from which what is left of them has stood: later changes refer to it.
+	// since maps each statement with an erased assertion to the revision from which on its
+	// rest existed. Later changes refer to it.
 	since map[base.Quad]base.Revision
-	// sinceBefore gives that revision for a statement of which the log's head, which was
-	// cut, knew more; nil with the whole log.
+	// sinceBefore returns that revision from the checkpoint before a trimmed log; nil if
+	// the log is complete.
 	sinceBefore func(q base.Quad, at base.Revision) (base.Revision, bool)
 
 	erasedContents
 
-	// Of a cut log: what was erased up to the checkpoint of what graphs hold then, nil from
-	// there on; the graphs that were replaced since; the subjects in graphs of which something was erased, and the
-	// last changes that are left up to the checkpoint's revision.
+	// For a trimmed log: the revision of the checkpoint; the content erased from graphs up
+	// to it, nil once it has been applied; the graphs replaced after it; the subjects with
+	// erased content, by graph; and their last remaining changes up to the checkpoint.
 	checkpoint   base.Revision
 	atCheckpoint *erasedContents
 	exchanged    map[base.Term]bool
@@ -31,20 +31,20 @@ type Eraser struct {
 	last         map[[2]base.Term]base.Revision
 }
 
+// NewEraser returns an Eraser for valid options.
 func NewEraser(o *EraseOptions) *Eraser {
 	return &Eraser{erasedContents: *newErasedContents(), exchanged: make(map[base.Term]bool), options: o, since: make(map[base.Quad]base.Revision), pairs: make(map[[2]base.Term]bool), last: make(map[[2]base.Term]base.Revision)}
 }
 
-// erasedJustification takes the place of what may have quoted what was erased.
+// erasedJustification replaces justifications, which may quote erased content.
 const erasedJustification = "erased"
 
-// Redact takes out of a commit what is erased, and tells whether that was
-// anything.
+// Redact removes erased content from a commit and reports whether the commit changed.
 func (x *Eraser) Redact(c *base.Commit) bool {
 	if x.atCheckpoint != nil && c.Revision > x.checkpoint {
-		x.erasedContents, x.atCheckpoint = *x.atCheckpoint, nil // the log alone does not have all of it
+		x.erasedContents, x.atCheckpoint = *x.atCheckpoint, nil // a trimmed log lacks the earlier commits
 	}
-	places := make([]int, len(c.Changes)) // where a change is now; -1 when it is gone
+	places := make([]int, len(c.Changes)) // new index of each change; -1 if it was removed
 	kept := make([]base.Change, 0, len(c.Changes))
 	touched := uint64(0)
 	for i := range c.Changes {
@@ -79,12 +79,12 @@ func (x *Eraser) Redact(c *base.Commit) bool {
 	if c.Justification != "" {
 		c.Justification = erasedJustification
 	}
-	c.ContentHash = [32]byte{} // it is of what was erased too
+	c.ContentHash = [32]byte{} // it covers erased content
 	x.Changes, x.Commits = x.Changes+touched, x.Commits+1
 	return true
 }
 
-// relinkChange points a change at where others are now.
+// relinkChange updates the indexes of related changes.
 func relinkChange(c *base.Change, places []int) {
 	if c.ReplacedBy >= 0 {
 		c.ReplacedBy = places[c.ReplacedBy]
@@ -95,8 +95,8 @@ func relinkChange(c *base.Change, places []int) {
 	}
 }
 
-// redactChange takes out of one change what is erased. keep tells whether anything is
-// left of it, altered whether it is not what it was.
+// redactChange removes erased content from one change. keep reports whether anything
+// remains, altered whether the change differs.
 func (x *Eraser) redactChange(c *base.Change, r base.Revision) (keep, altered bool) {
 	if !x.options.matches(&c.Quad) {
 		return true, false
@@ -107,7 +107,7 @@ func (x *Eraser) redactChange(c *base.Change, r base.Revision) (keep, altered bo
 	before, after := base.WithoutSource(c.Before, x.options.Source), base.WithoutSource(c.After, x.options.Source)
 	since, tracked := x.since[c.Quad]
 	if !tracked && len(before) == len(c.Before) && len(after) == len(c.After) {
-		return true, false // the source never had to do with it
+		return true, false // the source never asserted it
 	}
 	if !tracked {
 		since = c.Since

@@ -267,9 +267,9 @@ func (t *Generations) TenureOf(id base.ID) (Tenure, bool) {
 	return out, true
 }
 
-// IsKept reports whether the index keys under an id in the place of a graph are complete.
-// They are not if a later generation cleared the content before it: then the keys are
-// being removed.
+// IsKept reports whether the index retains the keys under an id in the place of a graph.
+// It does not if a later generation cleared the content before it: then the keys are being
+// removed, and some may be gone.
 func (t *Generations) IsKept(id base.ID) bool {
 	if t == nil {
 		return id.Tag() != keys.TagGeneration

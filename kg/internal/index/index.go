@@ -10,41 +10,42 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// IndexWriter turns changes into the keys of the index. What it writes follows
-// from the changes and the dictionary alone, so that a commit means the same
-// keys when it is made, replayed, and rebuilt.
+// IndexWriter turns changes into the keys of the index. The keys depend only on the
+// changes and the dictionary, so that a commit, its replay and a rebuild write the same
+// keys. It belongs to one goroutine.
 type IndexWriter struct {
 	Overlay    *Overlay
-	Dictionary Dictionary // fresh is set
-	Deltas     *Deltas    // of the commit at hand
+	Dictionary Dictionary // Fresh is set
+	Deltas     *Deltas    // of the commit being written
 	lastSource sourceKey  // the source that was counted last
-	// WithoutSourceCounts tells that the index lacks the counts by source: they are made when
-	// it has come up to the log.
+	// WithoutSourceCounts tells that the index lacks the counts by source. They are made
+	// once the index has caught up with the log.
 	WithoutSourceCounts bool
-	// Floor is the oldest readable revision: what ended by then is not kept.
+	// Floor is the oldest readable revision. States that ended by then are not kept.
 	Floor base.Revision
-	// Generations are those of the newest revision, with the commits that were made.
+	// Generations is the table of the newest revision, including the commits written so
+	// far.
 	Generations *Generations
-	// firstUnusedNumber is the first number that no term had when the writer began: below the
-	// overlay there is no statement with such a term.
+	// firstUnusedNumber is the first number that was free when the writer began. The
+	// layers below the overlay hold no statement with such a number.
 	firstUnusedNumber uint64
-	// newQuads are statements of the commit at hand about subjects that it is the first to
-	// name, whose numbers are unnamed or more; as far as they are few.
+	// newQuads are statements that the commit at hand added about subjects that it names
+	// first, with numbers from firstNewNumber on. At most maxNewQuads are listed.
 	newQuads       []base.IDQuad
 	firstNewNumber uint64
 	lastState      encodedState        // the state that was encoded last
-	lastChanged    base.SubjectInGraph // whose last change was written last, in the commit at hand
-	// subject and graph are those that were resolved last: patches about the same
-	// come one after the other.
+	lastChanged    base.SubjectInGraph // the last subject whose LastChange was written, in the commit at hand
+	// lastSubject and LastGraph are the terms that were resolved last. Consecutive patches
+	// often have the same.
 	lastSubject, LastGraph Resolved
-	RecentTerms            *RecentTerms // the committer's, nil without
-	lastTime               timeTerm     // that was asked for last
+	RecentTerms            *RecentTerms // of the committer; nil for replay
+	lastTime               timeTerm     // the last result of TimeTerm
 	keys                   quadKeys     // of the quad at hand
 	scratch                []byte
-	valueBuf               []byte // for short values, which are kept
+	valueBuf               []byte // backing array of short values
 }
 
-// copyValue gives a short value as it is kept: as a part of an array that others share.
+// copyValue returns a copy of a short value, allocated from a shared array.
 func (w *IndexWriter) copyValue(value []byte) []byte {
 	const atOnce = 512
 	if cap(w.valueBuf)-len(w.valueBuf) < len(value) {
@@ -55,20 +56,21 @@ func (w *IndexWriter) copyValue(value []byte) []byte {
 	return w.valueBuf[from:len(w.valueBuf):len(w.valueBuf)]
 }
 
-// varintValue is the value that says a number.
+// varintValue returns the value that encodes n.
 func (w *IndexWriter) varintValue(n uint64) []byte {
 	var b [binary.MaxVarintLen64]byte
 	return w.copyValue(binary.AppendUvarint(b[:0], n))
 }
 
-// quadKeys are the keys of a quad in keys.Orders, "" in an order that does not hold
-// it. They are parts of one string: each is kept, and as long as the others.
+// quadKeys are the keys of a quad in keys.Orders, "" in an order that does not hold it.
+// They are substrings of one string, because all of them are kept equally long.
 type quadKeys struct {
 	ids base.IDQuad
 	all [len(keys.Orders)]string
 }
 
-// keysOf gives the keys of a quad, which is looked up and then written.
+// keysOf returns the keys of a quad. It caches those of the last quad, which is first
+// looked up and then written.
 func (w *IndexWriter) keysOf(ids base.IDQuad) *[len(keys.Orders)]string {
 	k := &w.keys
 	if k.ids == ids {
@@ -97,8 +99,8 @@ type Resolved struct {
 	ID   base.ID
 }
 
-// encodedState is a state of one plain assertion with its bytes: most statements of a
-// commit have the same.
+// encodedState is a state of one plain assertion with its encoding. Most statements of a
+// commit have the same state.
 type encodedState struct {
 	since, revision base.Revision
 	time            time.Time
@@ -111,6 +113,8 @@ func (e *encodedState) matches(s *base.State) bool {
 	return e.value != nil && e.since == s.Since && e.revision == a.Revision && e.source == a.Source && e.time.Equal(a.Time)
 }
 
+// NewIndexWriter returns a writer into o, which lies over base. New terms are numbered
+// from nextNumber on.
 func NewIndexWriter(o *Overlay, base KV, cache *TermCache, nextNumber uint64) *IndexWriter {
 	return &IndexWriter{
 		Overlay:           o,
@@ -120,8 +124,8 @@ func NewIndexWriter(o *Overlay, base KV, cache *TermCache, nextNumber uint64) *I
 	}
 }
 
-// DiscardCommit forgets what is kept of a commit that was undone: its numbers may become
-// those of other terms.
+// DiscardCommit clears the caches after the commit at hand was undone, because its term
+// numbers are assigned again.
 func (w *IndexWriter) DiscardCommit() {
 	w.Deltas.Clear()
 	w.lastSource, w.lastState, w.lastChanged = sourceKey{}, encodedState{}, base.SubjectInGraph{}
@@ -129,18 +133,18 @@ func (w *IndexWriter) DiscardCommit() {
 	w.newQuads, w.firstNewNumber = w.newQuads[:0], w.Dictionary.Fresh.Next
 }
 
-// maxNewQuads is up to how many statements of a commit's own are looked through.
+// maxNewQuads is the number of new quads up to which a linear search pays.
 const maxNewQuads = 32
 
-// isAbsent tells that a statement is surely not there: the commit at hand is the first to
-// name its subject, and has not made it.
+// isAbsent reports that a statement certainly does not exist: the commit at hand is the
+// first to name its subject, and has not added it. A false result means unknown.
 func (w *IndexWriter) isAbsent(ids base.IDQuad) bool {
 	return ids.Subject.IsNumbered() && ids.Subject.Number() >= w.firstNewNumber && !w.Overlay.BaseUncertain &&
 		len(w.newQuads) < maxNewQuads && !slices.Contains(w.newQuads, ids)
 }
 
-// get reads a key of a statement or subject. Where its term is new, it asks the
-// overlay alone.
+// get reads a key of a statement or a subject. If its term is new, only the overlay is
+// searched.
 func (w *IndexWriter) get(subject base.ID, key string, fn func([]byte) error) (bool, error) {
 	if subject.IsNumbered() && subject.Number() >= w.firstUnusedNumber && !w.Overlay.BaseUncertain {
 		return w.Overlay.getWritten(key, fn)
@@ -149,9 +153,9 @@ func (w *IndexWriter) get(subject base.ID, key string, fn func([]byte) error) (b
 	return w.Overlay.Get(w.scratch, fn)
 }
 
-// Resolve looks up the ids of a quad, with its prefetched terms f, nil for none. The ids
-// of terms that the store lacks are zero, and known is false: the statement does not
-// exist either.
+// Resolve looks up the ids of a quad. f holds prefetched terms and may be nil. The ids of
+// terms that the store lacks are zero; then known is false, and the statement does not
+// exist.
 func (w *IndexWriter) Resolve(q *base.Quad, f *Prefetched) (ids base.IDQuad, known bool, err error) {
 	subject, object := (*PrefetchedTerm)(nil), (*PrefetchedTerm)(nil)
 	if f != nil && f.Cache == w.Dictionary.Cache {
@@ -177,26 +181,26 @@ func (w *IndexWriter) Resolve(q *base.Quad, f *Prefetched) (ids base.IDQuad, kno
 	return ids, known, nil
 }
 
-// timeTerm is a time with the term and the id that say it: commits of one group mostly
-// have the same.
+// timeTerm is a time with its term and id. The commits of a group mostly have the same
+// time.
 type timeTerm struct {
 	time time.Time
 	Resolved
 }
 
-// TimeTerm is the term of a time.
+// TimeTerm returns the term of a time.
 func (w *IndexWriter) TimeTerm(t time.Time) base.Term {
 	if w.lastTime.Term.IsZero() || !w.lastTime.time.Equal(t) {
 		w.lastTime = timeTerm{time: t, Resolved: Resolved{Term: base.DateTime(t)}}
 		if id, ok := base.InlineID(w.lastTime.Term); ok {
-			w.lastTime.ID = id // else the index numbers it like other terms
+			w.lastTime.ID = id // otherwise the index numbers it like other terms
 		}
 	}
 	return w.lastTime.Term
 }
 
-// ResolveTerm gives the id of a term. last, if any, is that of its kind that was
-// resolved last, f what was foreseen of it.
+// ResolveTerm returns the id of a term. last, if not nil, caches the term that was
+// resolved last in the same place; f, if not nil, is the prefetched result.
 func (w *IndexWriter) ResolveTerm(t *base.Term, last *Resolved, f *PrefetchedTerm) (id base.ID, known bool, err error) {
 	if last != nil && last.Term == *t {
 		return last.ID, true, nil
@@ -221,18 +225,18 @@ func (w *IndexWriter) ResolveTerm(t *base.Term, last *Resolved, f *PrefetchedTer
 	return id, true, nil
 }
 
-// RecentTerms are IRIs that the committer has met, each in its place: commits that come
-// one after the other have most predicates, classes, agents and graphs in common. Only
-// those stay whose commit is in a group before: an update that is undone leaves none.
+// RecentTerms is a direct-mapped cache of IRIs for the committer: consecutive commits
+// share most predicates, classes, agents and graphs. It holds only terms of earlier
+// groups, so that undoing an update never invalidates an entry.
 type RecentTerms [1 << 10]Resolved
 
-// slotOf is the place of a term, nil where it has none.
+// slotOf returns the slot of a term, nil if the term is not cacheable.
 func (m *RecentTerms) slotOf(t *base.Term) *Resolved {
 	n := len(t.Value())
 	if m == nil || n < 2 || n > MaxCachedTerm || t.Kind() != base.KindIRI {
 		return nil
 	}
-	// IRIs that are alike differ at their ends, or by what they say in the middle.
+	// Similar IRIs differ at their ends or in the middle.
 	at := n
 	for _, c := range [...]byte{t.Value()[n-1], t.Value()[n-2], t.Value()[n/2]} {
 		at = at*31 + int(c)
@@ -240,8 +244,8 @@ func (m *RecentTerms) slotOf(t *base.Term) *Resolved {
 	return &m[at%len(m)]
 }
 
-// AssignNumbers numbers the terms whose ids resolve left zero. The numbers follow from
-// the order of the log alone.
+// AssignNumbers numbers the terms whose ids Resolve left zero. The numbers depend only on
+// the order of the log.
 func (w *IndexWriter) AssignNumbers(q *base.Quad, ids *base.IDQuad) {
 	for _, part := range base.QuadParts(q, ids) {
 		if part.ID.IsZero() {
@@ -250,8 +254,8 @@ func (w *IndexWriter) AssignNumbers(q *base.Quad, ids *base.IDQuad) {
 	}
 }
 
-// numberAll gives the ids of a statement's terms, which get one if they have none. The
-// graph's is that of its name.
+// numberAll returns the ids of a statement's terms and numbers the new ones. The graph's
+// id is that of its name.
 func (w *IndexWriter) numberAll(q *base.Quad) (ids base.IDQuad, err error) {
 	for _, part := range base.QuadParts(q, &ids) {
 		if *part.ID, err = w.numberTerm(*part.Term); err != nil {
@@ -261,7 +265,7 @@ func (w *IndexWriter) numberAll(q *base.Quad) (ids base.IDQuad, err error) {
 	return ids, nil
 }
 
-// numberTerm is the id of a term, which gets one if it has none.
+// numberTerm returns the id of a term and numbers it if it is new.
 func (w *IndexWriter) numberTerm(t base.Term) (base.ID, error) {
 	id, ok, err := w.Dictionary.ID(t)
 	if err != nil {
@@ -271,18 +275,18 @@ func (w *IndexWriter) numberTerm(t base.Term) (base.ID, error) {
 	if ok && (!id.IsNumbered() || id.Number() < next) {
 		return id, nil
 	}
-	// A number ahead of the next one is left over from an apply that was cut
-	// short: the log hands out the same number again.
+	// A number that is not yet assigned is left over from an interrupted apply:
+	// the log assigns the same number again.
 	if ok && id.Number() != next {
 		return id, base.Errorf(base.CodeLogDamaged, "term %s has the number %d where the log gives %d", base.Clip(t.String()), id.Number(), next)
 	}
 	return w.CreateTerm(t), nil
 }
 
-// CreateTerm gives a term that is not in the store the next number.
+// CreateTerm assigns the next number to a term that is not in the store.
 func (w *IndexWriter) CreateTerm(t base.Term) base.ID {
 	if id, ok := w.Dictionary.Fresh.ID(t); ok {
-		return id // it stands twice in one quad
+		return id // the quad contains the term twice
 	}
 	id := w.Dictionary.Fresh.Add(t)
 	key := w.Dictionary.missed.takeKey(t)
@@ -294,8 +298,8 @@ func (w *IndexWriter) CreateTerm(t base.Term) base.ID {
 	return id
 }
 
-// LiteralKindKey is the key under which the language or datatype of a literal is
-// listed, nil for one that has none.
+// LiteralKindKey returns the key that lists the language or datatype of a literal, nil if
+// the term has neither.
 func LiteralKindKey(t base.Term) []byte {
 	switch {
 	case t.LangKey() != "":
@@ -306,7 +310,8 @@ func LiteralKindKey(t base.Term) []byte {
 	return nil
 }
 
-// State reads what stands of a statement now; no assertions when it is absent.
+// State reads the current state of a statement. The state has no assertions if the
+// statement does not exist.
 func (w *IndexWriter) State(ids base.IDQuad) (base.State, error) {
 	var s base.State
 	if w.isAbsent(ids) {
@@ -320,8 +325,7 @@ func (w *IndexWriter) State(ids base.IDQuad) (base.State, error) {
 	return s, err
 }
 
-// writeNewStatement writes the keys of a statement that is not there yet, but for its state, and
-// counts it.
+// writeNewStatement writes all keys of a new statement except its state, and counts it.
 func (w *IndexWriter) writeNewStatement(q *base.Quad, ids base.IDQuad) {
 	for _, key := range w.keysOf(ids)[1:] {
 		if key != "" {
@@ -334,8 +338,8 @@ func (w *IndexWriter) writeNewStatement(q *base.Quad, ids base.IDQuad) {
 	}
 }
 
-// WriteGeneration writes a statement of a generation that does not count yet: sources
-// are counted, and subjects changed, when it does.
+// WriteGeneration writes a statement of a generation that is not current yet. Source
+// counts and last changes follow when it becomes current.
 func (w *IndexWriter) WriteGeneration(s *base.WrittenStatement, q *base.Quad, ids base.IDQuad) error {
 	value, err := w.encodeState(base.State{s.Since, s.Assertions})
 	if err != nil {
@@ -346,8 +350,8 @@ func (w *IndexWriter) WriteGeneration(s *base.WrittenStatement, q *base.Quad, id
 	return nil
 }
 
-// WriteChange writes the keys of one change, whose ids are given. It fails only when
-// the dictionary cannot be read.
+// WriteChange writes the keys of one change with the given ids. It fails only if the
+// dictionary cannot be read.
 func (w *IndexWriter) WriteChange(c *base.Change, ids base.IDQuad, revision base.Revision) error {
 	all := w.keysOf(ids)
 	switch {
@@ -385,7 +389,8 @@ func (w *IndexWriter) WriteChange(c *base.Change, ids base.IDQuad, revision base
 	return nil
 }
 
-// writePast keeps what stood until this revision, unless it came in the same one.
+// writePast writes the interval of the state that ends with this revision, unless the
+// state began in the same revision.
 func (w *IndexWriter) writePast(c *base.Change, ids base.IDQuad, revision base.Revision) error {
 	if len(c.Before) == 0 || c.Since >= revision || revision <= w.Floor {
 		return nil
@@ -424,8 +429,8 @@ func (w *IndexWriter) encodeState(s base.State) ([]byte, error) {
 	return value, failed
 }
 
-// FinishCommit writes what a whole commit adds: its counts and, where it carries an
-// idempotency key, the row that remembers it.
+// FinishCommit writes the keys that a commit has as a whole: its counts, its generation
+// and, if it has an idempotency key, the row that maps the key to the commit.
 func (w *IndexWriter) FinishCommit(c *base.Commit, cat *Catalogue) {
 	cat.Add(w.Deltas, c.Revision, func(key string, t Tally) {
 		var b [2 * binary.MaxVarintLen64]byte
@@ -444,7 +449,7 @@ func (w *IndexWriter) FinishCommit(c *base.Commit, cat *Catalogue) {
 	}
 }
 
-// Replay writes a commit that the log holds already.
+// Replay writes a commit that is already in the log.
 func (w *IndexWriter) Replay(c *base.Commit, cat *Catalogue) error {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
@@ -464,7 +469,7 @@ func (w *IndexWriter) Replay(c *base.Commit, cat *Catalogue) error {
 	return nil
 }
 
-// replayGeneration is what replay does of generations.
+// replayGeneration replays the commit's effect on generations.
 func (w *IndexWriter) replayGeneration(c *base.Commit) error {
 	if r := c.Replaced; r != nil {
 		if _, err := w.numberTerm(r.Graph); err != nil {
@@ -499,7 +504,7 @@ func (w *IndexWriter) replayGeneration(c *base.Commit) error {
 	return nil
 }
 
-// CountReplacement counts by source what a replacement changed.
+// CountReplacement updates the counts by source for a graph replacement.
 func (w *IndexWriter) CountReplacement(r *base.GraphReplacement) error {
 	if w.WithoutSourceCounts {
 		return nil
@@ -512,7 +517,7 @@ func (w *IndexWriter) CountReplacement(r *base.GraphReplacement) error {
 	return nil
 }
 
-// finishGeneration takes into the table what a commit did to a generation. The graph's
+// finishGeneration updates the table with the commit's effect on a generation. The graph's
 // name has its number by then.
 func (w *IndexWriter) finishGeneration(c *base.Commit) {
 	g := &Generation{}
@@ -537,21 +542,23 @@ func (w *IndexWriter) finishGeneration(c *base.Commit) {
 	w.Overlay.Put(string(keys.GenerationRecord(uint64(g.Began))), g.Encode())
 }
 
-// IdempotencyRow remembers which commit answered a key.
+// IdempotencyRow maps an idempotency key to the commit that answered it.
 type IdempotencyRow struct {
 	Revision    base.Revision
 	ContentHash [32]byte
-	Millis      int64 // when, so that old rows can be let go
-	// Proposal is the one that a held update became, "" for one that was made. It
-	// is written only where there is one.
+	Millis      int64 // time of the commit, for expiry
+	// Proposal is the id of the proposal that a held update became, "" for a commit. It is
+	// encoded only if it is set.
 	Proposal string
 }
 
+// IdempotencyKey returns the index key of a principal's idempotency key.
 func IdempotencyKey(principal base.AgentID, key string) []byte {
 	b := codec.AppendString(nil, string(principal))
 	return keys.Idempotency(base.Hash16(codec.AppendString(b, key)))
 }
 
+// Encode returns the value of the row in the index.
 func (row IdempotencyRow) Encode() []byte {
 	b := binary.AppendUvarint(nil, uint64(row.Revision))
 	b = append(b, row.ContentHash[:]...)
@@ -562,6 +569,7 @@ func (row IdempotencyRow) Encode() []byte {
 	return b
 }
 
+// ParseIdempotencyRow decodes the value of a row.
 func ParseIdempotencyRow(value []byte) (IdempotencyRow, error) {
 	r := codec.NewReader(value)
 	row := IdempotencyRow{Revision: base.Revision(r.Uvarint())}
@@ -575,8 +583,8 @@ func ParseIdempotencyRow(value []byte) (IdempotencyRow, error) {
 	return row, r.Close()
 }
 
-// Marker is written last in every group: up to where the index has applied the
-// log, and what is needed to go on from there.
+// Marker is the position up to which the index has applied the log, with the state needed
+// to continue. It is written last in every group.
 type Marker struct {
 	Epoch      base.Epoch
 	Revision   base.Revision
@@ -585,8 +593,10 @@ type Marker struct {
 	Hash       [32]byte // of its log entry
 }
 
+// MarkerKey is the key of the marker.
 var MarkerKey = keys.Meta("applied")
 
+// Encode returns the value of the marker in the index.
 func (m Marker) Encode() []byte {
 	b := append([]byte{keys.Version}, m.Epoch[:]...)
 	b = binary.AppendUvarint(b, uint64(m.Revision))
@@ -595,6 +605,8 @@ func (m Marker) Encode() []byte {
 	return append(b, m.Hash[:]...)
 }
 
+// ParseMarker decodes a marker. It returns CodeFormatUnknown if the index has another
+// layout.
 func ParseMarker(value []byte) (m Marker, err error) {
 	r := codec.NewReader(value)
 	if r.Byte() != keys.Version {
@@ -608,8 +620,8 @@ func ParseMarker(value []byte) (m Marker, err error) {
 	return m, r.Close()
 }
 
-// LastChange is the revision that last changed the subject in the graph, 0 when
-// none did.
+// LastChange returns the revision that last changed the subject in the graph, 0 if there
+// is none.
 func (w *IndexWriter) LastChange(t base.SubjectInGraph) (r base.Revision, err error) {
 	_, err = w.get(t.Subject, string(keys.Last(t.Graph, t.Subject)), func(v []byte) error {
 		c := codec.NewReader(v)
@@ -619,6 +631,6 @@ func (w *IndexWriter) LastChange(t base.SubjectInGraph) (r base.Revision, err er
 	return max(r, w.Generations.LastChangeFloor(t.Graph)), err
 }
 
-// MaxIndexValueBytes is what Badger must take as one key with its value: the record of
-// the longest literal, with room for all else that is in it.
+// MaxIndexValueBytes bounds a key of the index with its value: the record of the longest
+// literal, with room for the rest of it. Badger must accept as much.
 const MaxIndexValueBytes = base.MaxLiteralBytes + 64<<10

@@ -10,52 +10,55 @@ import (
 	"koine/kg/internal/base"
 )
 
-// KV reads the keys of the index as they stand at one revision: a Badger
-// snapshot, or one with the changes of unfinished updates over it.
+// KV reads the keys of the index at one revision: from a Badger snapshot, or from one
+// under the changes of unfinished updates.
 type KV interface {
-	// Get calls fn with the value of the key, which is valid during the call
-	// only. found is false, and fn not called, when there is none.
+	// Get calls fn with the value of the key, which is valid during the call only. If the
+	// key does not exist, found is false and fn is not called.
 	Get(key []byte, fn func(value []byte) error) (found bool, err error)
-	// Scan opens a cursor over the keys that begin with prefix (at least one
-	// byte), standing before its first. It must be closed.
+	// Scan opens a cursor at the first key with the prefix, which has at least one byte.
+	// The caller must close it.
 	Scan(prefix []byte) Cursor
 }
 
 // Cursor walks keys in order. It belongs to one goroutine.
 type Cursor interface {
-	// Seek moves to the first key at or behind this one, which must begin with
-	// the prefix.
+	// Seek moves to the first key at or after key, which must begin with the prefix.
 	Seek(key []byte)
-	// Move goes on to the keys that begin with another prefix of the same
-	// order, and stands before their first. It is cheap where that lies close
-	// ahead. The prefix must stay as it is until the next move.
+	// Move changes the prefix to another one of the same order and moves to its first key.
+	// It is cheap if that key is close ahead. The cursor retains prefix until the next
+	// Move.
 	Move(prefix []byte)
+	// Valid reports whether the cursor is at a key with the prefix.
 	Valid() bool
+	// Next moves to the next key.
 	Next()
-	// Key is valid until the cursor moves.
+	// Key returns the key, which is valid until the cursor moves.
 	Key() []byte
 	// Value calls fn with the value, valid during the call only.
 	Value(fn func(value []byte) error) error
 	Close()
 }
 
-// BadgerKV is a snapshot of Badger. It may be used by several goroutines, each
-// with its own cursors. Iterators are kept for the next scan of the same index:
-// opening one costs more than a seek.
+// BadgerKV is a snapshot of Badger. It may be used by several goroutines, each with its
+// own cursors. It reuses iterators of the same index, because opening one costs more than
+// a seek.
 type BadgerKV struct {
 	txn  *badger.Txn
-	read *base.Counter // of the keys that were looked up or passed; nil for who does not count
+	read *base.Counter // keys that were looked up or passed; nil to disable counting
 
 	mu     sync.Mutex // guards idle and closed
 	idle   map[byte][]*badger.Iterator
 	closed bool
 }
 
+// NewBadgerKV opens a snapshot at a revision. read counts the keys that are read and may
+// be nil.
 func NewBadgerKV(db *badger.DB, at base.Revision, read *base.Counter) *BadgerKV {
 	return &BadgerKV{txn: db.NewTransactionAt(uint64(at), false), read: read, idle: make(map[byte][]*badger.Iterator)}
 }
 
-// Close ends the snapshot. No cursor may be open.
+// Close closes the snapshot. All cursors must be closed before.
 func (b *BadgerKV) Close() {
 	b.mu.Lock()
 	b.closed = true
@@ -69,6 +72,7 @@ func (b *BadgerKV) Close() {
 	b.txn.Discard()
 }
 
+// Get implements KV.
 func (b *BadgerKV) Get(key []byte, fn func([]byte) error) (bool, error) {
 	b.read.Add(1)
 	item, err := b.txn.Get(key)
@@ -81,6 +85,7 @@ func (b *BadgerKV) Get(key []byte, fn func([]byte) error) (bool, error) {
 	return true, item.Value(fn)
 }
 
+// Scan implements KV.
 func (b *BadgerKV) Scan(prefix []byte) Cursor {
 	b.mu.Lock()
 	var it *badger.Iterator
@@ -91,8 +96,7 @@ func (b *BadgerKV) Scan(prefix []byte) Cursor {
 	b.mu.Unlock()
 	if it == nil {
 		// PrefetchValues off: it costs twice the time for rows this small.
-		// The iterator keeps its prefix for as long as it lives, and the caller
-		// may write another one in the same place.
+		// The iterator retains its prefix, and the caller may reuse the slice.
 		it = b.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefix[0]}})
 	}
 	it.Seek(prefix)
@@ -103,7 +107,7 @@ type badgerCursor struct {
 	kv     *BadgerKV
 	it     *badger.Iterator
 	prefix []byte
-	read   uint64 // keys; handed on by close, which other processors need not hear of before
+	read   uint64 // keys; added to the shared counter by Close only, to avoid contention
 }
 
 func (c *badgerCursor) Seek(key []byte)                   { c.read++; c.it.Seek(key) }
@@ -112,8 +116,8 @@ func (c *badgerCursor) Next()                             { c.read++; c.it.Next(
 func (c *badgerCursor) Key() []byte                       { return c.it.Item().Key() }
 func (c *badgerCursor) Value(fn func([]byte) error) error { return c.it.Item().Value(fn) }
 
-// MaxStepsBeforeSeek is how many keys a cursor passes one by one before it seeks, which
-// costs about as much.
+// MaxStepsBeforeSeek is the number of keys that a cursor passes one by one before it
+// seeks, which costs about as much.
 const MaxStepsBeforeSeek = 8
 
 func (c *badgerCursor) Move(prefix []byte) {
@@ -130,7 +134,7 @@ func (c *badgerCursor) Move(prefix []byte) {
 			c.Seek(prefix)
 			return
 		}
-		ahead = true // what was passed is less than the prefix
+		ahead = true // the passed key is less than the prefix
 		c.Next()
 	}
 	if c.it.Valid() || !ahead {
@@ -138,9 +142,8 @@ func (c *badgerCursor) Move(prefix []byte) {
 	}
 }
 
-// isAhead tells that all keys with the prefix lie behind all keys with the old
-// one, so that a cursor which has passed only keys of the old one, and less,
-// has passed none with the prefix.
+// isAhead reports whether all keys with prefix sort after all keys with old, so that a
+// cursor which has passed only keys up to those of old has passed none of prefix.
 func isAhead(prefix, old []byte) bool {
 	return bytes.Compare(prefix, old) > 0 && !bytes.HasPrefix(prefix, old)
 }
@@ -160,7 +163,9 @@ func (c *badgerCursor) Close() {
 	c.it = nil
 }
 
-// PaceInterval is after how many keys (about a millisecond) a long scan calls pace.
+// PaceInterval is the number of keys (about a millisecond) after which a long scan calls
+// its pace function.
 const PaceInterval = 1024
 
+// CompareIDs compares ids in the order of the index.
 func CompareIDs(a, b base.ID) int { return bytes.Compare(a[:], b[:]) }

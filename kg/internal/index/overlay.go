@@ -6,62 +6,62 @@ import (
 	"koine/kg/internal/memtree"
 )
 
-// MemTree holds keys of the index in memory, in order. A copy is cheap and
-// shares what does not change.
+// MemTree holds index keys in memory, in order. A copy is cheap and shares what does not
+// change.
 type MemTree = memtree.Map[*MemValue]
 
-// MemValue is what a layer in memory says of a key. It is never changed: layers and
-// keys share it.
+// MemValue is the entry of a key in an in-memory layer. It is immutable and shared by
+// layers and keys.
 type MemValue struct {
 	Value []byte // nil: deleted
-	// Fresh tells that nothing below the layer has the key, so that deleting it
-	// leaves nothing behind: a property that is replaced all the time does not
-	// pile deletions up.
+	// Fresh tells that no layer below has the key. Deleting it then removes the entry, so
+	// that a property that is replaced all the time leaves no deletions behind.
 	Fresh bool
 }
 
-// Most keys have no value of their own.
+// Shared entries: most keys have no value.
 var (
 	DeletedKey = &MemValue{}
 	PlainKey   = &MemValue{Value: NoValue}
 	freshKey   = &MemValue{Value: NoValue, Fresh: true}
 )
 
-// Overlay is a layer of keys in memory over others. One that is written to
-// belongs to one goroutine; one that is not may be read by many.
+// Overlay is a layer of keys in memory over another KV. While it is written to it belongs
+// to one goroutine; afterwards many may read it.
 type Overlay struct {
 	Base KV
-	// Written is what was written, but for what nobody has read since: that is in
-	// unread, in order. Most commits are about new things and are never read before
-	// they go to the layer below, where the keys must be put in order anyway.
+	// Written has the writes in order of keys, except those in Pending, which are in order
+	// of time. A read merges Pending first. Most commits add new things that are not read
+	// before they are merged into the layer below, which sorts them anyway.
 	Written *MemTree
 	Pending []KeyWrite
-	Marked  int        // how many of unread were there at the last mark
-	Undo    []UndoStep // what was put in order, of what was written since the last mark
+	Marked  int        // length of Pending at the last mark
+	Undo    []UndoStep // merged writes since the last mark
 	steps   uint64     // counts writes, for open cursors to notice
 	Bytes   int        // written, roughly
-	// BaseUncertain says that the base may hold more than is known of it, as after an
-	// apply that was cut short: nothing is taken for fresh.
+	// BaseUncertain tells that the base may hold more keys than the marker says, as after
+	// an interrupted apply. No key is treated as fresh then.
 	BaseUncertain bool
-	latest        *MemValue  // that was made last: keys that come together often have the same
-	room          []MemValue // for the next ones
+	latest        *MemValue  // the last entry: consecutive keys often have the same value
+	room          []MemValue // preallocated entries
 }
 
-// KeyWrite is a key with what was written under it.
+// KeyWrite is the write of an entry under a key.
 type KeyWrite struct {
 	Key   string
 	Value *MemValue
 }
 
-// UndoStep is a key with what was written of it before, nil for nothing.
+// UndoStep is a key with its entry before a write, nil if there was none.
 type UndoStep struct {
 	key string
 	old *MemValue
 }
 
+// NewOverlay returns an empty layer over base.
 func NewOverlay(base KV) *Overlay { return &Overlay{Base: base, Written: new(MemTree)} }
 
-// LayerOver puts a tree over a base, if it holds anything.
+// LayerOver returns base under the tree t, or base itself if t is empty.
 func LayerOver(base KV, t *MemTree) KV {
 	if t == nil || t.Len() == 0 {
 		return base
@@ -69,9 +69,10 @@ func LayerOver(base KV, t *MemTree) KV {
 	return &Overlay{Base: base, Written: t}
 }
 
-// Mark makes what was written so far final; rollback undoes all since.
+// Mark makes the writes so far final. Rollback undoes all writes since the last Mark.
 func (o *Overlay) Mark() { o.Undo, o.Marked = o.Undo[:0], len(o.Pending) }
 
+// Rollback undoes all writes since the last Mark.
 func (o *Overlay) Rollback() {
 	clear(o.Pending[o.Marked:])
 	o.Pending = o.Pending[:o.Marked]
@@ -87,19 +88,20 @@ func (o *Overlay) Rollback() {
 	o.steps++
 }
 
-// Put writes a value, which may be empty and is kept.
+// Put writes a value, which may be empty. The overlay retains it.
 func (o *Overlay) Put(key string, value []byte) { o.setValue(key, value, false) }
 
-// PutNew is put for a key that does not exist.
+// PutNew is Put for a key that does not exist.
 func (o *Overlay) PutNew(key string, value []byte) { o.setValue(key, value, !o.BaseUncertain) }
 
-// NoValue is that of a key without one; nil says that it was deleted.
+// NoValue is the value of a key without one. A nil value is a deletion.
 var NoValue = []byte{}
 
 func (o *Overlay) setValue(key string, value []byte, fresh bool) {
 	o.appendWrite(key, o.valueOf(value, fresh))
 }
 
+// Delete removes a key.
 func (o *Overlay) Delete(key string) { o.appendWrite(key, DeletedKey) }
 
 func (o *Overlay) appendWrite(key string, v *MemValue) {
@@ -108,7 +110,7 @@ func (o *Overlay) appendWrite(key string, v *MemValue) {
 	o.Bytes += len(key) + len(v.Value)
 }
 
-// valueOf is what is kept of a value.
+// valueOf returns the entry of a value, shared if possible.
 func (o *Overlay) valueOf(value []byte, fresh bool) *MemValue {
 	switch v := o.latest; {
 	case len(value) == 0 && fresh:
@@ -126,11 +128,11 @@ func (o *Overlay) valueOf(value []byte, fresh bool) *MemValue {
 	return o.latest
 }
 
-// valueChunk is how many values an overlay makes room for: one by one they cost
-// more, and they go together, when the layer below has been written to Badger.
+// valueChunk is the number of entries allocated at once. They are freed together, when the
+// layer below has been written to Badger.
 const valueChunk = 16
 
-// Tree is all that was written, in order.
+// Tree merges the pending writes and returns all writes in order.
 func (o *Overlay) Tree() *MemTree {
 	for i, w := range o.Pending {
 		old, _ := w.applyTo(o.Written)
@@ -138,14 +140,15 @@ func (o *Overlay) Tree() *MemTree {
 			o.Undo = append(o.Undo, UndoStep{w.Key, old})
 		}
 	}
-	if len(o.Pending) > 0 { // others may read one that is not written to
+	if len(o.Pending) > 0 { // without pending writes the overlay may be shared: do not write
 		clear(o.Pending)
 		o.Pending, o.Marked = o.Pending[:0], 0
 	}
 	return o.Written
 }
 
-// FlushPending leaves nothing unread, here and in the layers below, so that many may read.
+// FlushPending merges the pending writes of this layer and those below, so that concurrent
+// reads are safe.
 func (o *Overlay) FlushPending() {
 	o.Tree()
 	if below, ok := o.Base.(*Overlay); ok {
@@ -153,8 +156,8 @@ func (o *Overlay) FlushPending() {
 	}
 }
 
-// applyTo writes to a tree, over which nothing else was written. It gives what the tree
-// had, nil for nothing, and by how many bytes it grew.
+// applyTo applies the write to a tree. It returns the previous entry, nil for none, and
+// the growth in bytes.
 func (w KeyWrite) applyTo(t *MemTree) (old *MemValue, grown int) {
 	if w.Value.Value == nil {
 		if old, _ = t.Get(w.Key); old != nil && old.Fresh {
@@ -169,12 +172,13 @@ func (w KeyWrite) applyTo(t *MemTree) (old *MemValue, grown int) {
 		return nil, len(w.Key) + len(w.Value.Value)
 	}
 	if w.Value.Fresh != old.Fresh {
-		*at = &MemValue{w.Value.Value, old.Fresh} // what is below has not changed
+		*at = &MemValue{w.Value.Value, old.Fresh} // the layers below have not changed
 	}
 	return old, len(w.Value.Value) - len(old.Value)
 }
 
-// MergeInto writes a finished overlay into the tree right below it.
+// MergeInto writes a finished overlay into the tree of the layer below it. It returns the
+// growth in bytes.
 func (o *Overlay) MergeInto(t *MemTree) (grown int) {
 	write := func(w KeyWrite) {
 		_, by := w.applyTo(t)
@@ -190,6 +194,7 @@ func (o *Overlay) MergeInto(t *MemTree) (grown int) {
 	return grown
 }
 
+// Get implements KV.
 func (o *Overlay) Get(key []byte, fn func([]byte) error) (bool, error) {
 	if v, ok := o.Tree().Get(string(key)); ok {
 		return v.readValue(fn)
@@ -197,7 +202,7 @@ func (o *Overlay) Get(key []byte, fn func([]byte) error) (bool, error) {
 	return o.Base.Get(key, fn)
 }
 
-// readValue is what kv.get answers where a layer has the key.
+// readValue completes KV.Get for a layer that has the key.
 func (v *MemValue) readValue(fn func([]byte) error) (bool, error) {
 	if v.Value == nil {
 		return false, nil
@@ -205,9 +210,10 @@ func (v *MemValue) readValue(fn func([]byte) error) (bool, error) {
 	return true, fn(v.Value)
 }
 
-// InMemory finds the keys that the layers in memory have, whatever is below these.
+// InMemory restricts Get to the layers in memory.
 type InMemory struct{ KV }
 
+// Get searches the overlays only.
 func (m InMemory) Get(key []byte, fn func([]byte) error) (bool, error) {
 	for o, ok := m.KV.(*Overlay); ok; o, ok = o.Base.(*Overlay) {
 		if v, has := o.Tree().Get(string(key)); has {
@@ -217,7 +223,7 @@ func (m InMemory) Get(key []byte, fn func([]byte) error) (bool, error) {
 	return false, nil
 }
 
-// getWritten is get of what was written here.
+// getWritten is Get restricted to the writes of this layer.
 func (o *Overlay) getWritten(key string, fn func([]byte) error) (bool, error) {
 	if v, ok := o.Tree().Get(key); ok && v.Value != nil {
 		return true, fn(v.Value)
@@ -225,6 +231,7 @@ func (o *Overlay) getWritten(key string, fn func([]byte) error) (bool, error) {
 	return false, nil
 }
 
+// Scan implements KV.
 func (o *Overlay) Scan(prefix []byte) Cursor {
 	c := &overlayCursor{o: o, prefix: prefix, base: o.Base.Scan(prefix), top: o.Tree().Iter()}
 	c.seekTop(prefix)
@@ -232,7 +239,7 @@ func (o *Overlay) Scan(prefix []byte) Cursor {
 	return c
 }
 
-// overlayCursor merges what was written with the base.
+// overlayCursor merges the writes of an overlay with its base.
 type overlayCursor struct {
 	o      *Overlay
 	prefix []byte
@@ -243,13 +250,13 @@ type overlayCursor struct {
 	topEnd bool // top has passed all keys
 	hasTop bool // top stands on a key of the prefix
 
-	// What it stands on, which stays although somebody writes meanwhile.
+	// The current key, which stays the same if the overlay is written to meanwhile.
 	on      layer
 	scratch []byte // key of the top side
 	found   *MemValue
 }
 
-// layer is where the cursor's current key is.
+// layer is the side of the merge that has the cursor's current key.
 type layer uint8
 
 const (
@@ -281,7 +288,7 @@ func (c *overlayCursor) Move(prefix []byte) {
 	c.chooseSide()
 }
 
-// moveTop goes ahead to the first key of the prefix.
+// moveTop moves ahead to the first key of the prefix.
 func (c *overlayCursor) moveTop() {
 	for range MaxStepsBeforeSeek {
 		if c.topEnd || c.top.Key() >= string(c.prefix) {
@@ -293,7 +300,7 @@ func (c *overlayCursor) moveTop() {
 	c.seekTop(c.prefix)
 }
 
-// chooseSide chooses the smaller side, passing over what is deleted.
+// chooseSide selects the side with the smaller key and skips deleted keys.
 func (c *overlayCursor) chooseSide() {
 	for {
 		baseValid := c.base.Valid()
@@ -337,7 +344,7 @@ func (c *overlayCursor) Key() []byte {
 }
 
 func (c *overlayCursor) Next() {
-	if c.steps != c.o.steps { // somebody wrote while the cursor stood still
+	if c.steps != c.o.steps { // the overlay was written to since the last move
 		c.Seek(append(bytes.Clone(c.Key()), 0))
 		return
 	}

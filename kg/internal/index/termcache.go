@@ -9,16 +9,15 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// TermCache remembers terms and their numbers in both directions. The dictionary
-// only grows, so that an entry once right stays right. It is safe for
-// concurrent use, without a lock.
+// TermCache caches terms and their numbers in both directions. The dictionary only grows,
+// so that entries never become invalid. It is safe for concurrent use, without a lock.
 type TermCache struct {
 	seed maphash.Seed
-	// ByNumber has one place for all numbers that are the same under the mask;
-	// the newest holds it. Numbers are dense, so that up to as many terms as
-	// there are places never meet, and a look-up is two loads.
+	// ByNumber is direct-mapped by the low bits of the number; the newest term wins.
+	// Numbers are dense, so that as many terms as there are slots never collide, and a
+	// lookup is two loads.
 	ByNumber []atomic.Pointer[numberedTerm]
-	// ByTerm has the same entries, each in the set that its hash chooses.
+	// ByTerm has the same entries, each in the set that its hash selects.
 	ByTerm []termSet
 	Hits   base.Counter
 	Misses base.Counter
@@ -29,9 +28,8 @@ type numberedTerm struct {
 	term   base.Term
 }
 
-// termSet has room for a few terms, of which another one takes the place of any.
-// The tags are a part of the hash of each, so that one that is not there is mostly
-// told without looking at those that are.
+// termSet holds a few terms, any of which a new one may replace. tags are parts of their
+// hashes, so that most lookups of an absent term compare no terms.
 type termSet struct {
 	tags  atomic.Uint64
 	terms [TermWays]atomic.Pointer[numberedTerm]
@@ -42,7 +40,7 @@ const (
 	tagBits  = 64 / TermWays
 )
 
-// NewTermCache makes a cache of so many entries in each direction, rounded up to
+// NewTermCache returns a cache with the number of entries in each direction, rounded up to
 // a power of two.
 func NewTermCache(entries int) *TermCache {
 	entries = 1 << bits.Len(uint(max(entries, TermWays)-1))
@@ -53,10 +51,11 @@ func NewTermCache(entries int) *TermCache {
 	}
 }
 
-// MaxCachedTerm keeps long texts out of the cache, whose bound counts entries.
+// MaxCachedTerm is the length in bytes of the longest cached term. It bounds the memory,
+// because the cache counts entries.
 const MaxCachedTerm = 1 << 10
 
-// setOf is where a term is if anywhere, with its tag.
+// setOf returns the set that may hold a term, and the term's tag.
 func (c *TermCache) setOf(t base.Term) (set *termSet, tag uint64) {
 	h := maphash.String(c.seed, t.Value())
 	return &c.ByTerm[h&uint64(len(c.ByTerm)-1)], h >> (64 - tagBits)
@@ -66,7 +65,7 @@ func (c *TermCache) slotOf(number uint64) *atomic.Pointer[numberedTerm] {
 	return &c.ByNumber[number&uint64(len(c.ByNumber)-1)]
 }
 
-// Add takes a term in, which has the number for good.
+// Add caches a term with its permanent number.
 func (c *TermCache) Add(t base.Term, number uint64) {
 	if len(t.Value()) > MaxCachedTerm {
 		return
@@ -79,7 +78,7 @@ func (c *TermCache) Add(t base.Term, number uint64) {
 	}
 }
 
-// findTerm is the entry of a term, nil when it is not in the set.
+// findTerm returns the entry of a term, or nil.
 func (s *termSet) findTerm(t base.Term, tag uint64) *numberedTerm {
 	tags := s.tags.Load()
 	for i := range s.terms {
@@ -93,8 +92,8 @@ func (s *termSet) findTerm(t base.Term, tag uint64) *numberedTerm {
 	return nil
 }
 
-// insertTerm gives an entry a place that is free, or that of another one. When two take one at
-// the same time, one of them may be found no more until it is taken in again.
+// insertTerm stores an entry in a free slot or replaces another entry. If two goroutines
+// insert at once, one entry may be lost until it is inserted again.
 func (s *termSet) insertTerm(e *numberedTerm, tag uint64) {
 	at := int(e.number % TermWays)
 	for i := range s.terms {
@@ -108,7 +107,7 @@ func (s *termSet) insertTerm(e *numberedTerm, tag uint64) {
 	s.tags.Store(s.tags.Load()&^(mask<<(at*tagBits)) | tag<<(at*tagBits))
 }
 
-// ID is the id of a term, false when it is not in the cache.
+// ID returns the id of a term, false if it is not cached.
 func (c *TermCache) ID(t base.Term) (base.ID, bool) {
 	set, tag := c.setOf(t)
 	e := set.findTerm(t, tag)
@@ -120,7 +119,7 @@ func (c *TermCache) ID(t base.Term) (base.ID, bool) {
 	return keys.Numbered(base.TagOf(t), e.number), true
 }
 
-// Term is the term of a number, nil when it is not in the cache.
+// Term returns the term with a number, nil if it is not cached.
 func (c *TermCache) Term(number uint64) *base.Term {
 	if e := c.slotOf(number).Load(); e != nil && e.number == number {
 		c.Hits.Add(1)

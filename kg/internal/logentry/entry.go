@@ -15,77 +15,78 @@ import (
 //	version(1)
 //	time(varint, ms)  principal  actor  justification  task  session  message
 //	idempotency key   content hash(32, only with a key)
-//	from version 2 on: proposal, held(1), what it was held for
+//	from version 2 on: proposal, held(1), reason for holding it
 //	number of terms, each: length, term record
 //	number of agents, each: length, id
 //	number of changes, each:
 //	  op(1)  subject predicate object graph (term indexes)
-//	  Add:    assertion                 Remove: which of Before (0 = all, i+1)
+//	  Add:    assertion                 Remove: index in Before plus 1, 0 for all
 //	  number of Before, each an assertion; since, if there are any
 //	  link: 0, or 1 + index of the change that replaces it (Remove);
 //	        number of replaced, each its index (Add)
-//	from version 3 on: what became of a generation of a graph(1), its graph (term
+//	from version 3 on: effect on a generation of a graph(1), its graph (term
 //	index), its first revision, and
 //	  written:  number of statements, each: subject predicate object (term indexes),
 //	            since, number of assertions, each an assertion
 //	  replaced: flags(1), statements, added, removed, with a flag before; number of
-//	            sources, each the index of its agent and by how much what it backs
-//	            changed (varint)
+//	            sources, each the index of its agent and the change of its statement
+//	            count (varint)
 //	  given up: nothing
 //
-// An assertion is the index of its agent and what appendAssertion writes.
+// An assertion is the index of its agent and the bytes of base.AppendAssertion.
 //
-// A commit that has nothing to do with a proposal is written in version 1, one that has
-// nothing to do with a generation in version 2 at most. In version 3 the proposal may be
-// empty.
+// A commit without a proposal is written in version 1, one without a generation at most in
+// version 2. In version 3 the proposal may be empty.
 const (
-	EntryVersion           = 1
-	EntryVersionProposal   = 2
-	EntryVersionGeneration = 3
+	EntryVersion           = 1 // base version
+	EntryVersionProposal   = 2 // with a proposal
+	EntryVersionGeneration = 3 // with an effect on a generation
 )
 
-// What becomes of a generation in an entry.
+// Effects of an entry on a generation.
 const (
 	entryWritten  = 1
 	entryReplaced = 2
 	entryGivenUp  = 3
 )
 
-// Flags of a replacement in an entry: that the graph was deleted, that the counts may be
-// told, and that the graph begins anew.
+// Flags of a replacement in an entry: the graph was deleted, the counts are present, and
+// the graph is restarted.
 const (
 	replacedDeleted = 1 << 0
 	replacedCounted = 1 << 1
 	replacedAnew    = 1 << 2
 )
 
-// EntryWriter encodes commits, one after the other.
+// EntryWriter encodes commits, one after the other. It belongs to one goroutine.
 type EntryWriter struct {
 	terms    map[base.Term]uint64
 	agents   map[base.AgentID]uint64
 	termBuf  []byte
 	agentBuf []byte
 	body     []byte
-	record   []byte // of the term at hand
+	record   []byte // buffer for one term
 	entry    []byte
-	// subject and graph are those of the change before: most are about the same.
+	// subject and graph are those of the previous change. Consecutive changes often have
+	// the same.
 	subject, graph internedTerm
 }
 
+// internedTerm is a term with its number within the entry.
 type internedTerm struct {
 	term   base.Term
 	number uint64
 }
 
+// NewEntryWriter returns an empty writer.
 func NewEntryWriter() *EntryWriter {
 	return &EntryWriter{terms: make(map[base.Term]uint64), agents: make(map[base.AgentID]uint64)}
 }
 
-// maxEntryKept is the size of an entry up to which its writer keeps what it was
-// made in.
+// maxEntryKept is the size in bytes up to which a writer reuses its buffers.
 const maxEntryKept = 256 << 10
 
-// Write encodes a commit. What it gives is valid until the next call.
+// Write encodes a commit. The result is valid until the next call.
 func (w *EntryWriter) Write(c *base.Commit) []byte {
 	if cap(w.entry)+cap(w.body) > maxEntryKept {
 		*w = *NewEntryWriter()
@@ -98,6 +99,7 @@ func (w *EntryWriter) Write(c *base.Commit) []byte {
 	return w.entry
 }
 
+// internTerm returns the number of a term within the entry.
 func (w *EntryWriter) internTerm(t base.Term) uint64 {
 	i, ok := w.terms[t]
 	if !ok {
@@ -109,7 +111,7 @@ func (w *EntryWriter) internTerm(t base.Term) uint64 {
 	return i
 }
 
-// internRepeated is term of one that is often the same as the last.
+// internRepeated is internTerm for a term that is often the same as the last.
 func (w *EntryWriter) internRepeated(last *internedTerm, t base.Term) uint64 {
 	if last.term != t {
 		*last = internedTerm{t, w.internTerm(t)}
@@ -122,6 +124,7 @@ func (w *EntryWriter) appendAssertion(a *base.Assertion) {
 	w.body = base.AppendAssertion(w.body, *a)
 }
 
+// internAgent returns the number of an agent within the entry.
 func (w *EntryWriter) internAgent(a base.AgentID) uint64 {
 	i, ok := w.agents[a]
 	if !ok {
@@ -160,8 +163,8 @@ func (w *EntryWriter) appendChange(c *base.Change) {
 	}
 }
 
-// removedAssertion says which assertion a removal takes away: 0 for all of them, else
-// its place in Before counted from 1.
+// removedAssertion returns the assertion that a removal withdraws: 0 for all of them,
+// otherwise its index in Before plus 1.
 func removedAssertion(c *base.Change) uint64 {
 	if len(c.After) == 0 {
 		return 0
@@ -174,7 +177,7 @@ func removedAssertion(c *base.Change) uint64 {
 	return 0
 }
 
-// AppendEntry encodes a commit.
+// AppendEntry appends the encoding of a commit to dst.
 func AppendEntry(dst []byte, c *base.Commit) []byte { return NewEntryWriter().appendCommit(dst, c) }
 
 func (w *EntryWriter) appendCommit(dst []byte, c *base.Commit) []byte {
@@ -213,7 +216,7 @@ func (w *EntryWriter) appendCommit(dst []byte, c *base.Commit) []byte {
 	return append(dst, w.body...)
 }
 
-// appendGeneration writes what the commit did to a generation.
+// appendGeneration encodes the commit's effect on a generation.
 func (w *EntryWriter) appendGeneration(c *base.Commit) {
 	if r := c.Replaced; r != nil {
 		w.appendGenerationHead(entryReplaced, r.Graph, r.Began)
@@ -263,8 +266,9 @@ func (w *EntryWriter) appendGenerationHead(kind byte, graph base.Term, began bas
 	w.body = binary.AppendUvarint(w.body, uint64(began))
 }
 
-// ChangesSizeBound is more than the bytes that changes take in an entry: nearly always so
-// far below what one may have that it need not be made to know.
+// ChangesSizeBound returns an upper bound of the bytes that changes take in an entry. It
+// is nearly always far below the limit, so that the entry need not be encoded to check its
+// size.
 func ChangesSizeBound(changes []base.Change) (n int) {
 	const perEntry, perChange, perAssertion, perIndex = 64, 256, 128, 8
 	n = perEntry
@@ -280,14 +284,16 @@ func ChangesSizeBound(changes []base.Change) (n int) {
 	return n
 }
 
-// MetaSizeBound is more than the bytes that all else of a commit takes in an entry.
+// MetaSizeBound returns an upper bound of the bytes that the rest of a commit takes in an
+// entry.
 func MetaSizeBound(c *base.Commit) int {
 	const rest = 128
 	return rest + len(c.Principal) + len(c.Actor) + len(c.Justification) + len(c.TaskID) + len(c.SessionID) + len(c.MessageID) +
 		len(c.IdempotencyKey) + len(c.ProposalID) + len(c.HeldFor)
 }
 
-// GenerationSizeBound is more than the bytes that what it did to a generation takes.
+// GenerationSizeBound returns an upper bound of the bytes that the commit's effect on a
+// generation takes in an entry.
 func GenerationSizeBound(c *base.Commit) (n int) {
 	const rest, perStatement, perAssertion, perSource = 128, 64, 64, 32
 	switch {
@@ -317,7 +323,8 @@ type entryReader struct {
 	agents   []base.AgentID
 }
 
-// ParseEntry decodes the commit of this revision.
+// ParseEntry decodes the commit of a revision. It returns CodeFormatUnknown for a newer
+// version, and CodeLogDamaged for a malformed entry.
 func ParseEntry(payload []byte, revision base.Revision) (*base.Commit, error) {
 	r := &entryReader{Reader: codec.NewReader(payload), revision: revision}
 	version := r.Byte()
@@ -437,7 +444,7 @@ func (r *entryReader) readChange(c *base.Change, index, total int) {
 	}
 }
 
-// readGeneration reads what the commit did to a generation.
+// readGeneration decodes the commit's effect on a generation.
 func (r *entryReader) readGeneration(c *base.Commit) {
 	kind, graph, began := r.Byte(), r.readTerm(), base.Revision(r.Uvarint())
 	if began == 0 || began > c.Revision {
