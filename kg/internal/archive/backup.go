@@ -12,20 +12,20 @@ import (
 //
 //	magic, format(1), header (length, JSON: BackupInfo)
 //	records: kind(1), length, bytes
-//	  P  the prefixes that a directory of format 1 keeps beside its log, as JSON
-//	  C  a piece of a checkpoint: of a full backup whose log has lost its head
-//	  F  an entry of the log, as the log stores it
+//	  P  the prefixes of a directory of format 1, as JSON
+//	  C  a piece of a checkpoint, in a full backup of a trimmed log
+//	  F  a log entry, as stored
 //	  E  the end: number of records before it
 //	SHA-256 of all before it
 //
-// Lengths are unsigned varints. A full backup has the log from its beginning on,
-// or a checkpoint and the log behind it; an incremental one the log behind the
-// revision that another backup ends with. The entries carry their own chain of
-// hashes, which a restore keeps: so backups of one log fit together, and those of
-// another are recognised. The format is that of the data directory, formatVersion.
+// Lengths are unsigned varints. A full backup has the complete log, or a
+// checkpoint and the log after it. An incremental backup has the log after the last
+// revision of another backup. The entries carry the hash chain of the log, which a
+// restore keeps: it joins backups of one log and rejects those of another. The format
+// number is that of the data directory, datadir.FormatVersion.
 const (
 	BackupMagic = "koine backup\n"
-	// maxBackupHeader bounds the header, maxBackupRecord a record.
+	// maxBackupHeader bounds the header, and maxBackupRecord a record, in bytes.
 	maxBackupHeader = 64 << 10
 	maxBackupRecord = wal.MaxEntryBytes
 )
@@ -38,29 +38,29 @@ const (
 	BackupEnd        = 'E'
 )
 
-// BackupInfo says what a backup holds: it is its header.
+// BackupInfo is the header of a backup.
 type BackupInfo struct {
-	Epoch string `json:"epoch"` // of the log that it is of
-	// From is the revision that it follows on, 0 for a full backup; To is the one
-	// that it ends with. The hashes are those of their log entries.
+	Epoch string `json:"epoch"` // of the backed-up log
+	// From is the last revision before the backup, 0 for a full backup. To is its last
+	// revision. The hashes are those of the log entries From and To.
 	From     base.Revision `json:"from"`
 	To       base.Revision `json:"to"`
 	FromHash string        `json:"fromHash"`
 	ToHash   string        `json:"toHash"`
-	// First is the oldest log entry in it.
+	// First is the oldest log entry in the backup.
 	First base.Revision `json:"first"`
-	// Checkpoint is the revision of its checkpoint, 0 without one.
+	// Checkpoint is the revision of the checkpoint in the backup, 0 for none.
 	Checkpoint base.Revision `json:"checkpoint,omitempty"`
 	// Floor is the oldest readable revision, 0 when all are.
 	Floor base.Revision `json:"floor,omitempty"`
 	Time  time.Time     `json:"time"` // of the newest commit
-	// Requires is the oldest version of koine that restores it; format 1 lacks it.
+	// Requires is the oldest version of koine that restores the backup; format 1 lacks it.
 	Requires string `json:"requires,omitempty"`
 
-	Format int // of what is in it; written before the header
+	Format int // of the contents; written before the header
 }
 
-// upgradingFrom is the format that a restored directory is upgraded from, or 0.
+// upgradingFrom returns the format from which a restored directory must be upgraded, or 0.
 func (i BackupInfo) upgradingFrom() int {
 	if i.Format == datadir.FormatVersion {
 		return 0
@@ -68,11 +68,11 @@ func (i BackupInfo) upgradingFrom() int {
 	return i.Format
 }
 
-// Full tells whether the backup can be restored by itself.
+// Full reports whether the backup can be restored without another one.
 func (i BackupInfo) Full() bool { return i.From == 0 }
 
-// Entries is how many log entries it holds.
+// Entries returns the number of log entries in the backup.
 func (i BackupInfo) Entries() uint64 { return uint64(i.To + 1 - i.First) }
 
-// ProgressInterval is after how many entries progress is told.
+// ProgressInterval is the number of entries between two progress reports.
 const ProgressInterval = 1024

@@ -18,8 +18,8 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// backupSink takes what is read from a backup, in the order of the stream. A nil
-// function takes nothing.
+// backupSink receives the contents of a backup, in the order of the stream. A nil function
+// ignores its part.
 type backupSink struct {
 	begin      func(BackupInfo) error
 	prefixes   func(map[string]string) error
@@ -27,15 +27,15 @@ type backupSink struct {
 	entry      func(wal.Frame) error
 }
 
-// VerifyBackup reads a whole backup and says what it holds. It fails with
-// CodeFormatUnknown for what is none, or one of a newer koine, and with
-// CodeLogDamaged for one that is damaged or breaks off. Progress, which may be
-// nil, is called now and then with how many entries there were.
+// VerifyBackup reads a whole backup and returns its header. It returns CodeFormatUnknown
+// if the stream is not a backup or was made by a newer koine, and CodeLogDamaged if it is
+// damaged or truncated. progress, if not nil, is called from time to time with the number
+// of entries read.
 func VerifyBackup(ctx context.Context, r io.Reader, progress func(done, total uint64)) (BackupInfo, error) {
 	return readBackup(ctx, r, backupSink{}, progress)
 }
 
-// readBackup checks everything in a backup and hands it out.
+// readBackup verifies a backup and passes its contents to sink.
 func readBackup(ctx context.Context, r io.Reader, sink backupSink, progress func(done, total uint64)) (info BackupInfo, err error) {
 	in := &backupReader{in: bufio.NewReaderSize(r, 1<<20), sum: sha256.New()}
 	if info, err = in.readHeader(); err != nil {
@@ -73,7 +73,7 @@ func errBackupDamaged(format string, args ...any) *base.Error {
 	return e
 }
 
-// backupChain follows what the records say.
+// backupChain verifies the order of the records and the hash chain of the entries.
 type backupChain struct {
 	info    BackupInfo
 	next    uint64 // index of the next entry
@@ -134,7 +134,7 @@ func (c *backupChain) checkEntry(raw []byte, sink backupSink) error {
 	return nil
 }
 
-// checkEnd compares what there was with what the header promised.
+// checkEnd compares the contents with the header.
 func (c *backupChain) checkEnd() error {
 	switch {
 	case c.entries != c.info.Entries():
@@ -147,7 +147,7 @@ func (c *backupChain) checkEnd() error {
 	return nil
 }
 
-// backupReader takes the stream apart.
+// backupReader splits the stream into header and records.
 type backupReader struct {
 	in      *bufio.Reader
 	sum     hash.Hash
@@ -179,7 +179,8 @@ func (r *backupReader) readHeader() (info BackupInfo, err error) {
 	return info, nil
 }
 
-// readRecord reads one; its content is valid until the next.
+// readRecord reads a record. The content is valid until the next call, except that of an
+// entry, which stays valid.
 func (r *backupReader) readRecord() (kind byte, content []byte, err error) {
 	var k [1]byte
 	if err := r.readFull(k[:]); err != nil {
@@ -188,14 +189,14 @@ func (r *backupReader) readRecord() (kind byte, content []byte, err error) {
 	content, err = r.readPart(maxBackupRecord)
 	r.records++
 	if err == nil && k[0] == BackupEntry {
-		content = bytes.Clone(content) // kept by who gathers entries
+		content = bytes.Clone(content) // the sink may retain entries
 	}
 	return k[0], content, err
 }
 
-// readEnd reads the checksum and makes sure that nothing follows.
+// readEnd verifies the checksum and that nothing follows it.
 func (r *backupReader) readEnd(content []byte) error {
-	if n, k := binary.Uvarint(content); k <= 0 || n != r.records-1 { // the end is one too
+	if n, k := binary.Uvarint(content); k <= 0 || n != r.records-1 { // the count excludes the end record
 		return errBackupDamaged("%d records of %d", r.records-1, n)
 	}
 	want := r.sum.Sum(nil)
@@ -233,8 +234,8 @@ func (r *backupReader) readFull(b []byte) error {
 	return readError(err)
 }
 
-// readError gives what keeps the stream from being read a code, where it is the
-// stream's own fault.
+// readError returns CodeLogDamaged for a truncated stream, and wraps other errors of
+// reading.
 func readError(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errBackupDamaged("it breaks off")
@@ -245,7 +246,7 @@ func readError(err error) error {
 	return nil
 }
 
-// summedBytes reads single bytes into the sum.
+// summedBytes reads single bytes and adds them to the checksum.
 type summedBytes struct{ r *backupReader }
 
 func (s summedBytes) ReadByte() (byte, error) {

@@ -21,8 +21,8 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// A checkpoint is the meaning of the log up to a revision, in a form that does
-// not depend on the layout of the index:
+// A checkpoint is the state of the store at a revision, in a form that does not depend on
+// the layout of the index:
 //
 //	magic, version(1), marker (length, bytes), zstd stream of records, SHA-256
 //
@@ -33,10 +33,10 @@ import (
 //	P  four ids, from, to, state     an interval of the past
 //	L  two ids, revision             last change of a subject in a graph
 //	C  catalogue key, tally          a count
-//	B  number of an agent, tally     how many statements it backs
-//	G  language tag                  of some literal
-//	H  datatype                      of some literal
-//	I  hash, row                     a remembered answer
+//	B  number of an agent, tally     its statement count, without journals (old)
+//	G  language tag                  in use
+//	H  datatype                      in use
+//	I  hash, row                     an idempotency key
 //	N  revision, record              a generation of a graph
 //	E  number of records             the end
 const (
@@ -45,16 +45,15 @@ const (
 	CheckpointSuffix  = ".checkpoint"
 )
 
-// MaxRecordBytes bounds what reading a checkpoint allocates for the key or the value of
-// one record.
+// MaxRecordBytes bounds the allocation for the key or the value of one record.
 const MaxRecordBytes = index.MaxIndexValueBytes
 
-// maxCheckpointWindow bounds what decompressing a checkpoint allocates; writing
-// one uses less.
+// maxCheckpointWindow bounds the allocation of the decompressor. The compressor uses a
+// smaller window.
 const maxCheckpointWindow = 32 << 20
 
-// WriteSummed writes a file with its SHA-256 at the end. It appears under its
-// name when it is whole and on stable storage.
+// WriteSummed writes a file with its SHA-256 at the end. The file appears under its name
+// once it is complete and on stable storage.
 func WriteSummed(path string, write func(io.Writer) error) (err error) {
 	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -78,6 +77,7 @@ func WriteSummed(path string, write func(io.Writer) error) (err error) {
 	return datadir.SyncDir(filepath.Dir(path))
 }
 
+// CheckpointWriter writes the records of a checkpoint to Out.
 type CheckpointWriter struct {
 	Ctx     context.Context
 	Out     *zstd.Encoder
@@ -85,20 +85,20 @@ type CheckpointWriter struct {
 	buf     []byte
 }
 
-// SourceCountRecord is that of the count of a source. Where there is none they are
-// counted when the checkpoint is read: it may be of an earlier form, whose counts
-// ('B') did not have what the entries of journals say.
+// SourceCountRecord is the kind of the count of a source. If a checkpoint has none, the
+// counts are computed when it is read: older checkpoints have counts without journals
+// ('B'), which are ignored.
 const SourceCountRecord = 'Q'
 
-// section is a part of the index that a checkpoint keeps.
+// section is a part of the index that a checkpoint includes.
 type section struct {
 	Kind   byte
 	Prefix []byte
 }
 
-// Sections are the parts of the index that a checkpoint keeps, each with the
-// prefix of its keys. Keys are written as they are but for the prefix: their
-// parts are fixed in width and mean the same in any layout.
+// Sections are the parts of the index that a checkpoint includes, by the prefix of their
+// keys. Keys are written without the prefix: their parts have a fixed width and mean the
+// same in any layout.
 var Sections = []section{
 	{'T', keys.NumberPrefix()},
 	{'S', []byte{byte(keys.SPOG)}},
@@ -113,6 +113,8 @@ var Sections = []section{
 	{'N', keys.GenerationPrefix()},
 }
 
+// WriteAll writes all sections and the end record. It returns the error of Ctx if that is
+// done.
 func (w *CheckpointWriter) WriteAll(kv index.KV) error {
 	for _, sec := range Sections {
 		if err := w.writeSection(kv, sec.Kind, sec.Prefix); err != nil {
@@ -137,6 +139,7 @@ func (w *CheckpointWriter) writeSection(kv index.KV, kind byte, prefix []byte) e
 	return nil
 }
 
+// WriteRecord writes one record. It does not count it.
 func (w *CheckpointWriter) WriteRecord(kind byte, key, value []byte) error {
 	w.buf = append(w.buf[:0], kind)
 	w.buf = codec.AppendBytes(w.buf, key)
@@ -145,10 +148,13 @@ func (w *CheckpointWriter) WriteRecord(kind byte, key, value []byte) error {
 	return err
 }
 
+// CheckpointPath returns the path of the checkpoint of a revision.
 func CheckpointPath(dir string, r base.Revision) string {
 	return filepath.Join(dir, fmt.Sprintf("%020d%s", r, CheckpointSuffix))
 }
 
+// ReadCheckpointHead reads the head of a checkpoint and returns its marker. It returns
+// CodeFormatUnknown if r is not a checkpoint of this version.
 func ReadCheckpointHead(r *bufio.Reader) (m index.Marker, err error) {
 	head := make([]byte, len(CheckpointMagic)+1)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -164,6 +170,7 @@ func ReadCheckpointHead(r *bufio.Reader) (m index.Marker, err error) {
 	return index.ParseMarker(raw)
 }
 
+// VerifySum verifies the SHA-256 at the end of a file and returns the size before it.
 func VerifySum(f *os.File) (size int64, err error) {
 	st, err := f.Stat()
 	if err != nil {
@@ -187,8 +194,8 @@ func VerifySum(f *os.File) (size int64, err error) {
 	return size, nil
 }
 
-// ReadRecords reads the records of a checkpoint, which follow its head, and
-// calls restore for each until one is refused.
+// ReadRecords reads the records after the head of a checkpoint and calls restore for each.
+// It stops with codec.ErrMalformed if restore returns false.
 func ReadRecords(r io.Reader, restore func(kind byte, key, value []byte) bool) error {
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxCheckpointWindow))
 	if err != nil {

@@ -19,26 +19,25 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// restoreBatch is how many bytes of entries share an fsync.
+// restoreBatch is the size in bytes of the entries that share an fsync.
 const restoreBatch = 8 << 20
 
 // RestoreOptions configures Restore. The zero value works.
 type RestoreOptions struct {
 	Logger *slog.Logger // discards when nil
-	// Progress is called now and then with how many entries of the backup at hand
-	// have been read; may be nil.
+	// Progress, if not nil, is called from time to time with the number of entries read of
+	// the current backup.
 	Progress func(done, total uint64)
 }
 
-// Restore makes a data directory of a full backup and the incremental ones that
-// follow on it, in order. The directory must be empty or not there. It gets an
-// epoch and a secret of its own: positions, cursors and other tokens of the store
-// that was backed up are not of this one. Its index is made when it is opened.
-// After an error nothing is left in it, and it is not there if it was not before.
+// Restore makes a data directory from a full backup and the incremental backups after it,
+// in order. The directory must be empty or absent. It gets a new epoch and a new secret:
+// positions, cursors and other tokens of the original store are not valid for it. Its
+// index is made when it is first opened. After an error the directory is empty again, or
+// absent if it was absent before.
 //
-// It fails with CodeInvalid for a directory that is not empty and for backups
-// that do not follow each other, and as VerifyBackup does for what is wrong with
-// one.
+// It returns CodeInvalid if the directory is not empty or the backups do not follow each
+// other, and the errors of VerifyBackup for a bad backup.
 func Restore(ctx context.Context, dir string, backups []io.Reader, o RestoreOptions) (info BackupInfo, err error) {
 	if len(backups) == 0 {
 		return info, base.Errorf(base.CodeInvalid, "there is no backup to restore")
@@ -62,7 +61,7 @@ func Restore(ctx context.Context, dir string, backups []io.Reader, o RestoreOpti
 	return r.info, errors.Join(err, datadir.Unlock(r.lock))
 }
 
-// restore is one under way.
+// restore is the state of a Restore.
 type restore struct {
 	dir      string
 	options  RestoreOptions
@@ -70,12 +69,12 @@ type restore struct {
 	newStore *datadir.NewStore
 	wal      *wal.Log
 	epoch    base.Epoch
-	info     BackupInfo // of what has been restored
+	info     BackupInfo // of the backups restored so far
 	started  bool
 	prefixes map[string]string
 	batch    []wal.Frame
 	bytes    int
-	partial  *os.File // the checkpoint as it comes in
+	partial  *os.File // the checkpoint being received
 }
 
 func newRestore(dir string, o RestoreOptions) (_ *restore, err error) {
@@ -130,7 +129,7 @@ func (r *restore) restoreOne(ctx context.Context, in io.Reader) error {
 	return r.installCheckpoint()
 }
 
-// beginBackup compares a backup with what was restored before it.
+// beginBackup checks that a backup follows the ones restored before it.
 func (r *restore) beginBackup(info BackupInfo) error {
 	switch {
 	case !r.started && !info.Full():
@@ -164,7 +163,7 @@ func (r *restore) flush() error {
 	return err
 }
 
-// addCheckpointPiece takes a piece of the checkpoint in.
+// addCheckpointPiece appends a piece of the checkpoint.
 func (r *restore) addCheckpointPiece(piece []byte) (err error) {
 	if r.partial == nil {
 		if err := os.MkdirAll(r.pathOf(datadir.CheckpointName), 0o700); err != nil {
@@ -178,7 +177,8 @@ func (r *restore) addCheckpointPiece(piece []byte) (err error) {
 	return err
 }
 
-// installCheckpoint gives the checkpoint the epoch of this directory.
+// installCheckpoint copies the received checkpoint to its path, with the epoch of this
+// directory.
 func (r *restore) installCheckpoint() error {
 	if r.partial == nil {
 		return nil
@@ -190,8 +190,7 @@ func (r *restore) installCheckpoint() error {
 	return err
 }
 
-// writeSmallFiles writes the small files. The one that makes a store of the directory is
-// the last.
+// writeSmallFiles writes the small files. The last one makes the directory a store.
 func (r *restore) writeSmallFiles() error {
 	if r.info.Floor > 0 {
 		if err := datadir.WriteHistory(r.pathOf(datadir.HistoryName), r.info.Floor); err != nil {
@@ -215,10 +214,10 @@ func (r *restore) writeSmallFiles() error {
 	return datadir.WriteFormat(r.pathOf(datadir.FormatName), r.epoch, secret, r.info.upgradingFrom())
 }
 
-// undo empties the directory again, and removes it if it was made.
+// undo empties the directory and removes it if Restore made it.
 func (r *restore) undo() error {
 	if r.partial != nil {
-		_ = r.partial.Close() // goes away
+		_ = r.partial.Close() // the file is removed below
 	}
 	entries, err := os.ReadDir(r.dir)
 	for _, e := range entries {
@@ -227,8 +226,8 @@ func (r *restore) undo() error {
 	return errors.Join(err, r.newStore.RemoveDirs())
 }
 
-// adoptCheckpoint checks a checkpoint, which must be of this revision, and writes
-// it under another name as one of another epoch.
+// adoptCheckpoint verifies a checkpoint, which must have the revision want, and writes it
+// to path with another epoch.
 func adoptCheckpoint(from *os.File, path string, epoch base.Epoch, want base.Revision) error {
 	if _, err := from.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -26,15 +26,15 @@ import (
 //	secret          seals tokens; 32 random bytes
 //	prefixes.json   the prefixes of a directory of format 1, until they are in the log
 //	history.json    the oldest revision that can be read, if not all can
-//	log/            the truth
-//	index/          what the log means now; may be thrown away
-//	index/CLEAN     there only while the index is closed in order: checksums of its files;
-//	                put back without any when one is found to be damaged later
-//	index.building  there while a rebuild writes the index
-//	erasing/        there while Erase makes a new store; erasing.ready while that
-//	                takes the place of this one
-//	checkpoints/    states from which, with the log behind them, to rebuild
-//	sorting-….tmp   for a moment, until a check or a load has opened it and taken its name away
+//	log/            the log, the source of truth
+//	index/          the index, derived from the log; may be deleted
+//	index/CLEAN     checksums of the index files after a clean close; without checksums
+//	                if a file was found damaged later
+//	index.building  exists while a rebuild writes the index
+//	erasing/        the new store while Erase writes it
+//	erasing.ready   exists while the new store replaces this one
+//	checkpoints/    states from which the index is rebuilt with the log after them
+//	sorting-….tmp   temporary files of a check or a load, unlinked once they are open
 const (
 	LockName       = "LOCK"
 	FormatName     = "koine.json"
@@ -48,22 +48,23 @@ const (
 	CheckpointName = "checkpoints"
 )
 
+// SecretBytes is the length of the secret.
 const SecretBytes = 32
 
 // Directory is a locked data directory.
 type Directory struct {
 	Path   string
-	Lock   *os.File // nil where a read-only one has none
+	Lock   *os.File // nil if a read-only directory has no lock file
 	Epoch  base.Epoch
 	Secret []byte
-	Floor  base.Revision // the oldest readable revision when it was opened; 0 for all
+	Floor  base.Revision // the oldest readable revision at the time of opening; 0 for all
 
-	// UpgradingFrom is the older format that the contents still have, 0 for none.
+	// UpgradingFrom is the older format of the contents during an upgrade, otherwise 0.
 	UpgradingFrom int
 
-	Prefixes map[string]string // of the file that format 1 has them in; nil without one
+	Prefixes map[string]string // from prefixes.json of format 1; nil without the file
 
-	// New is what takes back a store that is being made; nil for one that was there.
+	// New removes a store whose creation fails; nil for an existing store.
 	New *NewStore
 }
 
@@ -72,14 +73,14 @@ func formatSum(epoch base.Epoch, secret []byte) string {
 	return fmt.Sprintf("%08x", crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), secret))
 }
 
-// ErrNoStore is wrapped by the error of opening a directory that is not that of a
-// store, and in which none is to be made: there is none with Options.MustExist, or
-// the files there are somebody else's. Its code is CodeFormatUnknown.
+// ErrNoStore is wrapped by the error of opening a directory that is not a store and in
+// which none is created: Options.MustExist is set, or the directory holds foreign files.
+// The code is CodeFormatUnknown.
 var ErrNoStore = errors.New("not the directory of a koine store")
 
-// OpenDirectory locks the directory without waiting and reads its small files,
-// making them where there is no store yet unless one must exist. A directory that it
-// refuses with ErrNoStore is left as it was.
+// OpenDirectory locks the directory without waiting and reads its small files. It creates
+// a store if there is none, unless mustExist is set. A directory that it refuses with
+// ErrNoStore is unchanged.
 func OpenDirectory(path string, mustExist bool) (_ *Directory, err error) {
 	made := new(NewStore)
 	if !mustExist {
@@ -93,7 +94,7 @@ func OpenDirectory(path string, mustExist bool) (_ *Directory, err error) {
 			return nil, err
 		}
 	}
-	if !Exists(filepath.Join(path, LockName)) { // else whoever has the lock may be making a store
+	if !Exists(filepath.Join(path, LockName)) { // otherwise the holder of the lock may be creating a store
 		if _, err := HoldsStore(path, mustExist); err != nil {
 			return nil, err
 		}
@@ -110,7 +111,7 @@ func OpenDirectory(path string, mustExist bool) (_ *Directory, err error) {
 		_ = lock.Close()
 		return nil, ErrInUse(path)
 	}
-	if !isSameFile(lock, filepath.Join(path, LockName)) { // whoever had it took back the store that it was making
+	if !isSameFile(lock, filepath.Join(path, LockName)) { // its holder removed the store that it was creating
 		_ = Unlock(lock)
 		return nil, ErrInUse(path)
 	}
@@ -122,13 +123,14 @@ func OpenDirectory(path string, mustExist bool) (_ *Directory, err error) {
 	return d, nil
 }
 
+// ErrInUse returns the CodeDataDirInUse error for a directory.
 func ErrInUse(path string) *base.Error {
 	e := base.Errorf(base.CodeDataDirInUse, "the data directory %s is in use by another process", path)
 	e.Hint = "stop the other process, or talk to its server with --url"
 	return e
 }
 
-// isSameFile reports whether a path still leads to the open file.
+// isSameFile reports whether path still refers to the open file.
 func isSameFile(f *os.File, path string) bool {
 	open, err := f.Stat()
 	if err != nil {
@@ -138,6 +140,7 @@ func isSameFile(f *os.File, path string) bool {
 	return err == nil && os.SameFile(open, there)
 }
 
+// Close unlocks the directory.
 func (d *Directory) Close() error {
 	if d.Lock == nil {
 		return nil
@@ -145,17 +148,17 @@ func (d *Directory) Close() error {
 	return Unlock(d.Lock)
 }
 
-// Unlock lets a lock go and closes its file. Closing alone is not enough: a child
-// process has a copy of the file between its fork and its exec, and with it the
-// lock.
+// Unlock releases a lock and closes its file. Closing alone is not enough: a child process
+// holds a copy of the file, and with it the lock, between its fork and its exec.
 func Unlock(lock *os.File) error {
 	return errors.Join(unix.Flock(int(lock.Fd()), unix.LOCK_UN), lock.Close())
 }
 
+// Join returns the path of a file in the directory.
 func (d *Directory) Join(name string) string { return filepath.Join(d.Path, name) }
 
-// HoldsStore tells whether there is a store in the directory. It is an error if one
-// must exist and does not, or if the directory is not empty and no store.
+// HoldsStore reports whether the directory holds a store. It returns an error if mustExist
+// is set and it does not, or if the directory is neither empty nor a store.
 func HoldsStore(path string, mustExist bool) (bool, error) {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -181,7 +184,7 @@ func HoldsStore(path string, mustExist bool) (bool, error) {
 		}
 	}
 	switch {
-	case log && secret: // a store that has lost it
+	case log && secret: // a store without its format file
 		e := base.Errorf(base.CodeFormatUnknown, "%s is missing: without it %s is %v", FormatName, path, ErrNoStore)
 		e.Hint = smallFilesHint
 		return false, e
@@ -213,7 +216,8 @@ func (d *Directory) loadOrCreate(mustExist bool) error {
 	return d.Read()
 }
 
-// Read reads the small files of a store.
+// Read reads the small files of a store. It returns CodeFormatUnknown if one is missing or
+// damaged.
 func (d *Directory) Read() error {
 	raw, err := os.ReadFile(d.Join(FormatName))
 	if err != nil {
@@ -251,7 +255,7 @@ func (d *Directory) Read() error {
 	return d.loadPrefixes()
 }
 
-// createStore makes a new store, in a directory that holds nothing else.
+// createStore creates a new store in a directory that holds nothing else.
 func (d *Directory) createStore() (err error) {
 	if d.New.before, err = namesOf(d.Path); err != nil {
 		return err
@@ -265,8 +269,8 @@ func (d *Directory) createStore() (err error) {
 	return d.WriteFormat(0)
 }
 
-// removeSortFiles removes what a check left that was killed before it took a file's name
-// away.
+// removeSortFiles removes temporary files of a process that was killed before it unlinked
+// them.
 func (d *Directory) removeSortFiles() error {
 	left, err := filepath.Glob(d.Join(extsort.TempPattern))
 	for _, path := range left {
@@ -275,7 +279,7 @@ func (d *Directory) removeSortFiles() error {
 	return err
 }
 
-// WriteFile replaces a file so that after a crash it is the old or the new one.
+// WriteFile replaces a file atomically: after a crash it has the old or the new content.
 func WriteFile(path string, data []byte) error {
 	tmp := path + ".tmp"
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -295,6 +299,7 @@ func WriteFile(path string, data []byte) error {
 	return SyncDir(filepath.Dir(path))
 }
 
+// RemoveFile removes a file durably. It is not an error if the file does not exist.
 func RemoveFile(path string) error {
 	err := os.Remove(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -306,6 +311,7 @@ func RemoveFile(path string) error {
 	return SyncDir(filepath.Dir(path))
 }
 
+// SyncDir syncs a directory, which makes renames and removals in it durable.
 func SyncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
@@ -314,6 +320,7 @@ func SyncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// Exists reports whether a file or directory exists.
 func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
@@ -321,12 +328,13 @@ func Exists(path string) bool {
 
 // Names in a data directory while something is erased.
 const (
-	ErasingName = "erasing"       // the new store, while it is made
-	ErasedName  = "erasing.ready" // there while it takes the old one's place
-	// KeptName is where EraseOptions.Keep leaves the files of before.
+	ErasingName = "erasing"       // the new store while it is written
+	ErasedName  = "erasing.ready" // exists while the new store replaces the old one
+	// KeptName is the directory of the previous files with EraseOptions.Keep.
 	KeptName = "before-erasing"
 )
 
+// FreeBytes returns the free space of the volume for an unprivileged process.
 func FreeBytes(dir string) (uint64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
@@ -335,30 +343,29 @@ func FreeBytes(dir string) (uint64, error) {
 	return st.Bavail * uint64(st.Bsize), nil
 }
 
-// A full volume is no fault of the store: it goes on to be read, and takes updates again
-// when there is room. Three things keep it from failing.
+// A full volume does not fail the store: reads continue, and updates resume when there is
+// space. It relies on three things.
 //
-//   - Updates are refused below a reserve of free space, but for the entry by which what an
-//     unfinished replacement wrote is given up: it is small, and lets that be removed.
-//   - The log allocates what an append needs before it writes anything of it, so that a
-//     group for which there is no room is refused as a whole.
-//   - The index writes to memory and makes tables of that in the background. A table for
-//     which there is no room is tried again; until then its keys stay in memory, and the
-//     log has them.
+//   - Updates are refused below a reserve of free space, except the entry that gives up an
+//     unfinished replacement: it is small, and lets the written part be removed.
+//   - The log allocates the space of an append before it writes, so that a group that does
+//     not fit is refused as a whole.
+//   - The index writes to memory and flushes tables in the background. A table that does
+//     not fit is retried; until then its keys stay in memory, and the log has them.
 
-// IsNoSpace tells that something failed because the volume, or the share of it that the
-// process may have, is full.
+// IsNoSpace reports whether an error was caused by a full volume or an exhausted disk
+// quota.
 func IsNoSpace(err error) bool {
 	return errors.Is(err, wal.ErrNoSpace) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// IsNotWritable reports whether an error says that files are not to be written, because
-// the volume is mounted read-only or the process may not.
+// IsNotWritable reports whether an error was caused by a volume that is mounted read-only
+// or by missing permissions.
 func IsNotWritable(err error) bool {
 	return errors.Is(err, unix.EROFS) || errors.Is(err, fs.ErrPermission)
 }
 
-// errNotWritable is the error of opening a directory that cannot be written.
+// errNotWritable returns the error of opening a directory that is not writable.
 func errNotWritable(path string, cause error) *base.Error {
 	e := base.Errorf(base.CodeReadOnly, "the data directory %s cannot be written", path)
 	e.Err = cause

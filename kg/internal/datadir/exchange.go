@@ -10,18 +10,19 @@ import (
 	"koine/kg/internal/base"
 )
 
-// exchangeFile is the content of erasing.ready: how the new store takes the old
-// one's place. From when it is there, opening the directory finishes that.
+// exchangeFile is the content of erasing.ready, which describes the replacement of the
+// store. Once the file exists, opening the directory completes the replacement.
 type exchangeFile struct {
-	Names []string `json:"names"` // what the new store consists of
+	Names []string `json:"names"` // the files and directories of the new store
 	Keep  bool     `json:"keep"`
 }
 
-// storeNames are the files and directories that make up a store; the one that
-// makes it one is the last.
+// storeNames are the files and directories of a store. The last one makes a directory a
+// store.
 var storeNames = []string{LogName, IndexName, BuildingName, CheckpointName, SecretName, PrefixesName, HistoryName, FormatName}
 
-// Exchange puts the store in the directory erasing in the place of this one.
+// Exchange replaces this store by the one in the directory erasing. With keep the previous
+// files are retained under KeptName. step, if not nil, is called before each step.
 func (d *Directory) Exchange(keep bool, step func() error) error {
 	if step == nil {
 		step = func() error { return nil }
@@ -48,8 +49,8 @@ func (d *Directory) Exchange(keep bool, step func() error) error {
 	return d.moveFiles(f, step)
 }
 
-// finishExchange does what is left of an exchange; it may be cut short and done
-// again. Without one under way it removes what was being made for one.
+// finishExchange completes an interrupted Exchange; it may be interrupted and repeated
+// itself. If none was begun, it removes an unfinished new store.
 func (d *Directory) finishExchange() error {
 	raw, err := os.ReadFile(d.Join(ErasedName))
 	if os.IsNotExist(err) {

@@ -8,9 +8,9 @@ import (
 	"koine/kg/internal/base"
 )
 
-// The format of a data directory and of a backup is a number. It goes up with each
-// change that an older koine would misread: a new kind of log entry, a new meaning
-// of what is there, a small file that moves into the log.
+// The format of a data directory and of a backup is a number. It is incremented with each
+// change that an older koine would misread: a new kind of log entry, a new meaning of
+// existing bytes, a small file that moves into the log.
 //
 //	1  prefixes in prefixes.json
 //	2  prefixes and schemes in the log
@@ -18,12 +18,12 @@ import (
 const (
 	FormatVersion = 3
 	OldestFormat  = 1
-	// FormatRequires is the oldest version that opens formatVersion. It is written
-	// into the directory, so that an older koine can name it.
+	// FormatRequires is the oldest version that opens FormatVersion. It is written into
+	// the directory, so that the error of an older koine can name it.
 	FormatRequires = "v0.0.0-20261124"
 )
 
-// ContentFormat is the format by which the contents of the directory are to be read.
+// ContentFormat returns the format of the contents of the directory.
 func (d *Directory) ContentFormat() int {
 	if d.UpgradingFrom > 0 {
 		return d.UpgradingFrom
@@ -34,7 +34,7 @@ func (d *Directory) ContentFormat() int {
 // FormatFile is the content of koine.json.
 type FormatFile struct {
 	Format  string `json:"format"`
-	Version int    `json:"version"` // formatVersion
+	Version int    `json:"version"` // FormatVersion
 	Epoch   string `json:"epoch"`
 	// Checksum is the CRC-32C of the epoch and the secret, in hexadecimal. The
 	// first directories have none.
@@ -42,11 +42,12 @@ type FormatFile struct {
 	// Requires is the oldest version of koine that opens the directory; format 1
 	// lacks it.
 	Requires string `json:"requires,omitempty"`
-	// UpgradingFrom is the older format that an upgrade began at, 0 once it is done.
+	// UpgradingFrom is the older format during an upgrade, otherwise 0.
 	UpgradingFrom int `json:"upgradingFrom,omitempty"`
 }
 
-// ReadFormat checks the content of koine.json.
+// ReadFormat parses and checks the content of koine.json. It returns CodeFormatUnknown if
+// it is damaged, foreign or newer.
 func ReadFormat(raw []byte) (f FormatFile, err error) {
 	if err := json.Unmarshal(raw, &f); err != nil {
 		e := base.Errorf(base.CodeFormatUnknown, "%s is damaged: %v", FormatName, err)
@@ -70,7 +71,8 @@ func ReadFormat(raw []byte) (f FormatFile, err error) {
 	return f, nil
 }
 
-// ErrNewerFormat refuses what a newer koine wrote, and names the version that reads it.
+// ErrNewerFormat returns the error about data of a newer koine, with the version that
+// reads it.
 func ErrNewerFormat(subject string, version int, requires string) *base.Error {
 	e := base.Errorf(base.CodeFormatUnknown, "the %s has format %d, and this koine reads formats %d to %d", subject, version, OldestFormat, FormatVersion)
 	e.Hint = "use the koine that wrote it, or a newer one"
@@ -80,8 +82,8 @@ func ErrNewerFormat(subject string, version int, requires string) *base.Error {
 	return e
 }
 
-// WriteFormat replaces koine.json, which makes a store of a directory.
-// upgradingFrom is 0 unless steps of an upgrade are left to do.
+// WriteFormat replaces koine.json, which makes a directory a store. upgradingFrom is 0
+// unless an upgrade is unfinished.
 func WriteFormat(path string, epoch base.Epoch, secret []byte, upgradingFrom int) error {
 	raw, err := json.Marshal(FormatFile{
 		Format: "koine", Version: FormatVersion, Epoch: hex.EncodeToString(epoch[:]), Checksum: formatSum(epoch, secret),
@@ -93,6 +95,7 @@ func WriteFormat(path string, epoch base.Epoch, secret []byte, upgradingFrom int
 	return WriteFile(path, append(raw, '\n'))
 }
 
+// WriteFormat replaces the koine.json of the directory.
 func (d *Directory) WriteFormat(upgradingFrom int) error {
 	return WriteFormat(d.Join(FormatName), d.Epoch, d.Secret, upgradingFrom)
 }

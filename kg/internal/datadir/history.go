@@ -12,12 +12,12 @@ import (
 	"koine/kg/internal/base"
 )
 
-// historyVersion of the file that says where history begins.
+// historyVersion is the version of history.json.
 const historyVersion = 1
 
 // historyFile is the content of history.json.
 type historyFile struct {
-	// Version goes up when an older koine could no longer read the file.
+	// Version is incremented when an older koine can no longer read the file.
 	Version  int           `json:"version"`
 	Oldest   base.Revision `json:"oldest"`   // the oldest revision that can be read
 	Checksum string        `json:"checksum"` // CRC-32C of the number as text, in hexadecimal
@@ -28,6 +28,7 @@ func historySum(oldest base.Revision) string {
 	return fmt.Sprintf("%08x", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
 }
 
+// WriteHistory replaces history.json.
 func WriteHistory(path string, oldest base.Revision) error {
 	raw, err := json.Marshal(historyFile{historyVersion, oldest, historySum(oldest)})
 	if err != nil {
@@ -36,9 +37,9 @@ func WriteHistory(path string, oldest base.Revision) error {
 	return WriteFile(path, append(raw, '\n'))
 }
 
-// readHistory is the oldest readable revision, 0 where there is no file: all of
-// them are. A file that was changed is refused, because reads of what was pruned
-// would be answered with too little.
+// readHistory returns the oldest readable revision, 0 if there is no file and all are
+// readable. It refuses a modified file, because reads of pruned revisions would then
+// return incomplete results.
 func readHistory(path string) (base.Revision, error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +63,7 @@ func readHistory(path string) (base.Revision, error) {
 	return f.Oldest, nil
 }
 
-// ErrRevisionGone is the error of a read of a revision before the oldest.
+// ErrRevisionGone returns the CodeRevisionGone error for a revision before the oldest.
 func ErrRevisionGone(r base.Revision, oldest base.Position) *base.Error {
 	e := base.Errorf(base.CodeRevisionGone, "revision %d is older than the history that is kept: the oldest is %d", r, oldest.Revision)
 	e.Oldest = &oldest

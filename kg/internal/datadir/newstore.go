@@ -14,12 +14,12 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// newStoreBytes is the free space that making a store needs: the first segment of the
-// log, which is allocated as a whole, and the small files.
+// newStoreBytes is the free space that a new store needs: the first segment of the log,
+// which is allocated as a whole, and the small files.
 const newStoreBytes = wal.DefaultSegmentBytes + 1<<20
 
-// NewStore is a store that is being made. If that fails it is removed, so that the next
-// start does not find half of one. Its methods do nothing on nil.
+// NewStore is a store that is being created. If that fails it is removed, so that the next
+// start does not find a partial store. Its methods do nothing on nil.
 type NewStore struct {
 	Path   string
 	before []string // the names in the directory before anything but the lock was made
@@ -46,14 +46,13 @@ func MissingDirs(path string) (dirs []string) {
 	}
 }
 
-// Remove removes the files of the store, and the directories made for it. Files that
-// were there before stay, and so do those that a store does not have. The caller holds
-// the lock.
+// Remove removes the files of the store and the directories created for it. Files that
+// existed before and files that do not belong to a store stay. The caller holds the lock.
 func (n *NewStore) Remove() (err error) {
 	if n == nil {
 		return nil
 	}
-	// The lock goes last: until then nobody else makes a store here.
+	// The lock is removed last, so that no other process creates a store meanwhile.
 	for _, name := range []string{FormatName, FormatName + ".tmp", SecretName, SecretName + ".tmp", LogName, IndexName, BuildingName, CheckpointName} {
 		if !slices.Contains(n.before, name) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(n.Path, name)))
@@ -65,7 +64,7 @@ func (n *NewStore) Remove() (err error) {
 	return errors.Join(err, n.RemoveDirs())
 }
 
-// RemoveDirs removes the directories made for the store that are empty.
+// RemoveDirs removes the empty directories that were created for the store.
 func (n *NewStore) RemoveDirs() error {
 	for _, dir := range n.Dirs {
 		err := os.Remove(dir)
@@ -80,8 +79,8 @@ func (n *NewStore) RemoveDirs() error {
 	return nil
 }
 
-// WrapError is the error of making the store. Where the volume is full it says how much
-// room a store needs.
+// WrapError returns the error of creating the store. If the volume is full, it tells the
+// space that a store needs.
 func (n *NewStore) WrapError(cause error) error {
 	if n == nil || !IsNoSpace(cause) {
 		return cause

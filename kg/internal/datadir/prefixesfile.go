@@ -9,8 +9,8 @@ import (
 	"koine/kg/internal/base"
 )
 
-// WritePrefixes writes the file, as a directory of format 1 has it: a backup of such a
-// one is restored to what it was.
+// WritePrefixes writes prefixes.json, which belongs to format 1: a backup of format 1 is
+// restored to a directory of format 1.
 func (d *Directory) WritePrefixes(prefixes map[string]string) error {
 	sum, err := base.PrefixesSum(prefixes)
 	if err != nil {
@@ -23,9 +23,8 @@ func (d *Directory) WritePrefixes(prefixes map[string]string) error {
 	return WriteFile(d.Join(PrefixesName), append(raw, '\n'))
 }
 
-// loadPrefixes reads the kept prefixes. None were kept where there is no file;
-// one that was changed behind the store's back is refused, because a wrong
-// namespace makes other entities of all that is asked for.
+// loadPrefixes reads prefixes.json if it exists. It refuses a modified file, because a
+// wrong namespace would change the meaning of every prefixed name.
 func (d *Directory) loadPrefixes() error {
 	raw, err := os.ReadFile(d.Join(PrefixesName))
 	if errors.Is(err, fs.ErrNotExist) {
