@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// dataTables turns the data of a GraphQL answer into tables. Their columns are those of the
-// selection, in its order, whatever the data has:
+// dataTables turns the data of a GraphQL answer into tables. Their columns follow the
+// selection and its order, even where the data has fewer fields:
 //
 //   - a list, or a connection with nodes or edges, is a table with a column for each
 //     path to a leaf, such as object.iri;
@@ -29,8 +29,8 @@ func dataTables(data json.RawMessage, selected *selection) []table {
 	return tables
 }
 
-// jsonMembers are the members of a JSON object; what is none has none. The answer was
-// decoded once: it is valid.
+// jsonMembers returns the members of a JSON object, nil for any other value. The JSON is
+// valid: the client decoded it.
 func jsonMembers(value json.RawMessage) (members map[string]json.RawMessage) {
 	if len(value) > 0 && value[0] == '{' {
 		_ = json.Unmarshal(value, &members)
@@ -38,7 +38,7 @@ func jsonMembers(value json.RawMessage) (members map[string]json.RawMessage) {
 	return members
 }
 
-// jsonElements are the elements of a JSON array, not nil; nil of what is none.
+// jsonElements returns the elements of a JSON array, never nil; nil for any other value.
 func jsonElements(value json.RawMessage) (elements []json.RawMessage) {
 	if len(value) > 0 && value[0] == '[' {
 		_ = json.Unmarshal(value, &elements)
@@ -46,7 +46,8 @@ func jsonElements(value json.RawMessage) (elements []json.RawMessage) {
 	return elements
 }
 
-// leafText is a scalar as text, null as none, a list with commas, and an object as JSON.
+// leafText returns a scalar as text, null as the empty text, a list joined by commas, and an
+// object as JSON.
 func leafText(value json.RawMessage) string {
 	switch {
 	case isNull(value):
@@ -69,7 +70,7 @@ func leafText(value json.RawMessage) string {
 
 // collector gathers the tables of an answer.
 type collector struct {
-	fields table // of what is in no list
+	fields table // values outside lists
 	tables []table
 }
 
@@ -83,7 +84,7 @@ func (c *collector) addObject(path string, value json.RawMessage, selected *sele
 		case path != "":
 			at = path + "." + s.key
 		}
-		if value, there := members[s.key]; there { // a fragment on another type has none
+		if value, there := members[s.key]; there { // absent if the fragment is on another type
 			c.addMember(at, value, s)
 		}
 	}
@@ -111,7 +112,7 @@ func (c *collector) addList(path string, elements []json.RawMessage, selected *s
 	c.tables = append(c.tables, t)
 }
 
-// errManyTables refuses CSV for an answer that has no single table.
+// errManyTables refuses CSV for an answer without a single table.
 func errManyTables(n int) error {
 	return usageError{fmt.Errorf("the answer has %d tables, and CSV has one: select one list, or use --json", n)}
 }

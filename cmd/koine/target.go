@@ -14,8 +14,8 @@ import (
 
 const defaultURL = "http://127.0.0.1:8080"
 
-// target is the store that a command works on: that of a running server, or a
-// data directory that no server has open.
+// target selects the store that a command works on: a running server, or a data directory
+// that no server has open.
 type target struct {
 	Data string `help:"Work on this data directory, which no server may have open." placeholder:"DIR" type:"path" env:"KOINE_DATA"`
 	URL  string `help:"Work on this running server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
@@ -23,14 +23,14 @@ type target struct {
 	as
 }
 
-// as is in whose name a command talks to a server.
+// as holds the flags for the caller's identity at a server.
 type as struct {
 	As  string `help:"The agent that asks (X-Agent-ID); with a key, the one that it acts for." placeholder:"AGENT" env:"KOINE_AS"`
 	Key string `help:"The API key or token that the server wants; better in KOINE_KEY than on the command line." placeholder:"KEY" env:"KOINE_KEY"`
 }
 
-// isOffline tells whether the target is a directory. What stands on the command
-// line wins over the environment.
+// isOffline reports whether the target is a directory. Flags take precedence over the
+// environment.
 func (t *target) isOffline(command *kong.Context) (bool, error) {
 	switch data, url := isOnCommandLine(command, "data"), isOnCommandLine(command, "url"); {
 	case data && url:
@@ -41,10 +41,10 @@ func (t *target) isOffline(command *kong.Context) (bool, error) {
 	return t.Data != "" && t.URL == "", nil
 }
 
-// onServer is the running server that it is.
+// onServer returns the server of the target.
 func (t *target) onServer() *onServer { return &onServer{URL: t.URL, caFlag: t.caFlag, as: t.as} }
 
-// openStore opens the data directory. Unless create is set there must be a store in it.
+// openStore opens the data directory. Unless create is set, it must contain a store.
 func (t *target) openStore(log *slog.Logger, create bool, o kg.Options) (*kg.Store, error) {
 	if !create {
 		if err := t.requireDirectory(); err != nil {
@@ -56,19 +56,19 @@ func (t *target) openStore(log *slog.Logger, create bool, o kg.Options) (*kg.Sto
 	return store, inUse(err)
 }
 
-// openOrCreate opens the data directory, and makes a store where there is none.
+// openOrCreate opens the data directory and creates a store if there is none.
 func (t *target) openOrCreate(log *slog.Logger, o kg.Options) (*kg.Store, error) {
 	return t.openStore(log, true, o)
 }
 
-// openExisting opens the data directory of a store.
+// openExisting opens a data directory that contains a store.
 func (t *target) openExisting(log *slog.Logger, o kg.Options) (*kg.Store, error) {
 	return t.openStore(log, false, o)
 }
 
-// openToRead opens the data directory of a store for a command that may change nothing.
-// One that cannot be written is read as it is. Any other is brought up to its log first,
-// which need not be done again the next time.
+// openToRead opens the store for a command that changes nothing. A data directory without
+// write permission is opened read-only; otherwise the index first catches up with the log,
+// which saves the next command that work.
 func (t *target) openToRead(log *slog.Logger, o kg.Options) (*kg.Store, error) {
 	o.CheckIndexFirst = true
 	if o.ReadOnly = !kg.Writable(t.Data); o.ReadOnly {
@@ -77,22 +77,23 @@ func (t *target) openToRead(log *slog.Logger, o kg.Options) (*kg.Store, error) {
 	return t.openStore(log, false, o)
 }
 
-// openToWrite opens the data directory of a store for a command that changes it. It fails
-// at once where nothing can be written.
+// openToWrite opens the store for a command that changes it. It fails at once if the
+// directory is not writable.
 func (t *target) openToWrite(log *slog.Logger, o kg.Options) (*kg.Store, error) {
 	o.CheckIndexFirst = true
 	return t.openStore(log, false, o)
 }
 
-// reserveFlag is the free space that is kept.
+// reserveFlag is the free disk space to preserve.
 type reserveFlag struct {
 	ReserveMiB uint64 `help:"Free disk space below which updates are refused." default:"1024" name:"reserve-mib" placeholder:"MIB" env:"KOINE_RESERVE_MIB"`
 }
 
-// reserveBytes are those of Options.ReserveBytes, for which 0 is the default.
+// reserveBytes returns the value for Options.ReserveBytes, at least 1: there, 0 means the
+// default.
 func (r reserveFlag) reserveBytes() uint64 { return max(1, r.ReserveMiB<<20) }
 
-// literalFlag is how long a literal may be in what comes in.
+// literalFlag bounds the length of added literals.
 type literalFlag struct {
 	MaxLiteral int `help:"How long the text of a literal may be that is added, in UTF-8, between 524288 (512 KiB) and 8388608 (8 MiB). Longer ones that the store has already are kept and served." default:"4194304" placeholder:"BYTES"`
 }
@@ -104,7 +105,7 @@ func (f literalFlag) checkMaxLiteral() error {
 	return nil
 }
 
-// requireDirectory is an error unless the data directory is there.
+// requireDirectory returns an error unless the data directory exists.
 func (t *target) requireDirectory() error {
 	if _, err := os.Stat(t.Data); err != nil {
 		return usageError{errors.New("there is no data directory " + t.Data)}
@@ -112,7 +113,7 @@ func (t *target) requireDirectory() error {
 	return nil
 }
 
-// inUse says what to do about a data directory that another process has.
+// inUse adds a hint to the error of a data directory that another process has open.
 func inUse(err error) error {
 	if kg.CodeOf(err) != kg.CodeDataDirInUse {
 		return err
@@ -122,8 +123,8 @@ func inUse(err error) error {
 	return &e
 }
 
-// localPrincipal is who works on a data directory: whoever may open its files may do
-// everything.
+// localPrincipal is the principal of commands on a data directory. It has all rights: with
+// access to the files, nothing could be denied.
 func (t *target) localPrincipal() kg.Principal {
 	p := kg.SystemPrincipal()
 	if t.As != "" {
@@ -132,8 +133,8 @@ func (t *target) localPrincipal() kg.Principal {
 	return p
 }
 
-// graphNamed is the graph that --graph names: an IRI, a prefix:name, a
-// blank node as _:label, or "default", as ?graph= of a server.
+// graphNamed parses the value of --graph: an IRI, prefix:name, a blank node _:label, or
+// "default", as the server's ?graph= parameter.
 func graphNamed(registry *kg.Prefixes, text string) (kg.Term, error) {
 	if strings.EqualFold(text, "default") {
 		return kg.DefaultGraph, nil

@@ -10,21 +10,21 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal is where a command reads and writes: results go to out, everything
-// else (progress, messages, logs) to err.
+// terminal holds the streams of a command: results go to out, all else (progress, messages,
+// logs) to err.
 type terminal struct {
 	in  io.Reader
 	out io.Writer
 	err io.Writer
 
-	// records takes messages as records of the log, where err has nothing but JSON; nil
-	// writes them as lines of text.
+	// records logs messages as JSON records, for --log-format json; nil writes them to err
+	// as text.
 	records *slog.Logger
-	// quiet leaves out what is only said to people.
+	// quiet suppresses messages.
 	quiet bool
 }
 
-// withFlags is the terminal as the flags that all commands have want it.
+// withFlags returns the terminal with the global flags applied.
 func (t terminal) withFlags(l logging, quiet bool) terminal {
 	t.quiet = quiet
 	if l.Format == formatJSON {
@@ -33,7 +33,7 @@ func (t terminal) withFlags(l logging, quiet bool) terminal {
 	return t
 }
 
-// sayf writes a message for the person who runs the command.
+// sayf writes a message to the user.
 func (t terminal) sayf(format string, args ...any) {
 	switch {
 	case t.quiet:
@@ -44,7 +44,7 @@ func (t terminal) sayf(format string, args ...any) {
 	}
 }
 
-// printError writes why the command failed, and below it what helps.
+// printError writes a command's error, followed by hints.
 func (t terminal) printError(message string, code int, more ...string) {
 	if t.records == nil {
 		fmt.Fprintln(t.err, strings.Join(append([]string{"koine: " + message}, more...), "\n"))
@@ -57,7 +57,7 @@ func (t terminal) printError(message string, code int, more ...string) {
 	t.records.Error(message, attributes...)
 }
 
-// isInteractive tells whether a person watches err.
+// isInteractive reports whether err is a terminal that shows messages.
 func (t terminal) isInteractive() bool { return t.records == nil && !t.quiet && isTerminal(t.err) }
 
 func isTerminal(w any) bool {

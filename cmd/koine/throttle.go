@@ -10,8 +10,8 @@ import (
 	"koine/internal/throttle"
 )
 
-// throttleFlags say how much one caller, and one address, may ask for. Those
-// that are not given depend on whether the server knows its callers.
+// throttleFlags bound the rates of a principal and of an address. The defaults are off in
+// open mode.
 type throttleFlags struct {
 	PrincipalRequests   *float64       `help:"Requests a second of one principal, ten times that at once; 0 for no limit (default: 200, in open mode 0)." placeholder:"N"`
 	PrincipalUpdates    *float64       `help:"Updates a second of one principal (default: 50, in open mode 0)." placeholder:"N"`
@@ -25,26 +25,26 @@ type throttleFlags struct {
 	TrustedProxy        []netip.Prefix `help:"Addresses of proxies whose X-Forwarded-For says where a request comes from; may be repeated." placeholder:"CIDR"`
 }
 
-// The limits of a server that knows its callers.
+// The default limits of a server with authentication.
 var (
 	principalLimits = throttle.Limits{Requests: 200, Updates: 50, Streams: 200, Histories: 50}
 	addressLimits   = throttle.Limits{Requests: 500, Updates: 100, Streams: 500}
 )
 
-// maxRate keeps a rate within what can be told apart from no limit.
+// maxRate bounds the rates; a higher one would limit nothing.
 const maxRate = 1e6
 
-// principalStatements is how many statements one agent may back, and
-// principalGraphs how many graphs it may create, on a server that knows its
-// callers; maxShare is the most that can be said.
+// principalStatements and principalGraphs are the default quotas of an agent with
+// authentication: the statements that it may back and the graphs that it may create.
+// maxShare bounds both flags.
 const (
 	principalStatements = 1_000_000
 	principalGraphs     = 10_000
 	maxShare            = 1_000_000_000
 )
 
-// principalQuotas are how many statements one agent may back, and how many graphs it may
-// create; 0 is no bound.
+// principalQuotas returns the number of statements that one agent may back and of graphs
+// that it may create; 0 means no limit.
 func (f throttleFlags) principalQuotas(open bool) (statements, graphs uint64, err error) {
 	if !open {
 		statements, graphs = principalStatements, principalGraphs
@@ -65,8 +65,8 @@ func (f throttleFlags) principalQuotas(open bool) (statements, graphs uint64, er
 	return statements, graphs, nil
 }
 
-// newThrottle makes the limits; open says that the server is in open mode, where
-// they are all off unless said. What they refuse is counted and noted.
+// newThrottle creates the rate limiter; in open mode only limits set by flags apply.
+// Refusals are counted and recorded in the audit trail.
 func (f throttleFlags) newThrottle(open bool, streams int, counters *httpd.Counters, trail *audit.Trail) (*throttle.Throttle, error) {
 	o := throttle.Options{Principal: principalLimits, Address: addressLimits}
 	if open {

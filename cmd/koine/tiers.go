@@ -12,22 +12,21 @@ import (
 	"koine/channels"
 )
 
-// tierFlags say what those who have a role may do in channels.
+// tierFlags assign channel tiers to roles.
 type tierFlags struct {
 	Tier map[string]string `help:"What a principal with a role may do in channels, or everybody else (*): free, standard, unlimited, or bounds such as messages:120,streams:5,channels:20,bytes:65536; may be repeated." placeholder:"ROLE=TIER"`
 }
 
-// anyRole stands for who has none of the roles that are named.
+// anyRole stands for principals without any of the other roles.
 const anyRole = "*"
 
-// maxTiers bounds the roles that have a tier, maxTierBound what a tier says of
-// streams and channels.
+// maxTiers bounds the roles with a tier, maxTierBound the streams and channels of a tier.
 const (
 	maxTiers     = 1000
 	maxTierBound = 1_000_000
 )
 
-// tierBound is a bound of a tier, by the name that it has on the command line.
+// tierBound is a bound of a tier and its name on the command line.
 type tierBound struct {
 	name string
 	most int
@@ -41,7 +40,7 @@ var tierBounds = []tierBound{
 	{"bytes", channels.MaxMessageBytes, func(t *channels.Tier) *int { return &t.MessageBytes }},
 }
 
-// applyTiers adds what the flags say to options of channels.
+// applyTiers adds the tiers of the flags to the options.
 func (f tierFlags) applyTiers(o channels.Options) (channels.Options, error) {
 	if len(f.Tier) > maxTiers {
 		return o, usageError{fmt.Errorf("--tier: at most %d roles have one", maxTiers)}
@@ -66,8 +65,8 @@ func (f tierFlags) applyTiers(o channels.Options) (channels.Options, error) {
 	return o, nil
 }
 
-// parseTier reads the name of a tier, bounds, or a name and what is otherwise. One
-// that is not only a name has none.
+// parseTier parses the name of a tier, a list of bounds, or a name followed by bounds that
+// override it. Only a tier without overrides keeps the name.
 func parseTier(text string) (t channels.Tier, err error) {
 	said := map[string]bool{}
 	for i, item := range strings.Split(text, ",") {

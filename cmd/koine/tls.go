@@ -8,7 +8,7 @@ import (
 	"koine/internal/httpd"
 )
 
-// tlsFlags make the server speak TLS.
+// tlsFlags enable TLS.
 type tlsFlags struct {
 	TLSCert string `help:"Speak HTTPS with the certificate chain in this PEM file; read again when it changes, and on SIGHUP." name:"tls-cert" placeholder:"FILE" type:"path"`
 	TLSKey  string `help:"The certificate's key." name:"tls-key" placeholder:"FILE" type:"path"`
@@ -24,7 +24,7 @@ func (f tlsFlags) openCertificate(log *slog.Logger) (*httpd.Certificate, error) 
 	return httpd.LoadCertificate(f.TLSCert, f.TLSKey, log)
 }
 
-// urlPrefix is how addresses of the server begin.
+// urlPrefix returns the scheme of the server's URLs with ://.
 func (f tlsFlags) urlPrefix() string {
 	if f.TLSCert != "" {
 		return "https://"
@@ -32,7 +32,7 @@ func (f tlsFlags) urlPrefix() string {
 	return "http://"
 }
 
-// watchCertificate keeps the certificate as new as its files until stop.
+// watchCertificate reloads the certificate when its files change, until stop.
 func watchCertificate(ctx context.Context, c *httpd.Certificate) (stop func()) {
 	if c == nil {
 		return func() {}

@@ -12,16 +12,16 @@ import (
 	"koine/internal/tracing"
 )
 
-// tracingFlags say where traces are sent.
+// tracingFlags configure the export of traces.
 type tracingFlags struct {
 	OTLPEndpoint string `help:"Send OpenTelemetry traces to this collector (OTLP over HTTP); the other OTEL_ variables of the SDK hold as well." name:"otlp-endpoint" env:"KOINE_OTLP_ENDPOINT,OTEL_EXPORTER_OTLP_ENDPOINT" placeholder:"URL"`
 }
 
-// tracingCloseTime bounds how long the last spans may take to be sent.
+// tracingCloseTime bounds the export of the last spans at the end.
 const tracingCloseTime = 5 * time.Second
 
-// startTracing starts to send traces; nil if nobody asked for them. stop sends what
-// waits.
+// startTracing starts the export of traces; nil unless configured. stop sends the buffered
+// spans.
 func (f tracingFlags) startTracing(ctx context.Context, log *slog.Logger) (t *tracing.Tracing, stop func(), err error) {
 	asked := f.OTLPEndpoint != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 	if !asked || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {

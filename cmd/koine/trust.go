@@ -17,14 +17,14 @@ import (
 	"koine/kg"
 )
 
-// trust is what stands between a caller and what a store says, in the order in
-// which it is asked: who it is, what it may see and write, what its updates have to
-// pass, who looks at those that are held, and whose assertions count. All of it but
-// the rules is kept in koine's own graphs, and follows them.
+// trust decides about access and updates, in this order: authentication, policies and rules
+// for reads and writes, shapes and rules for updates, approval of held updates, and
+// quarantine of agents. Except for the rules, its state is kept in system graphs and follows
+// their commits.
 type trust struct {
 	who         *identity
 	policies    *policy.Policies
-	rules       *rules.File // nil without any
+	rules       *rules.File // may be nil
 	shapes      *shapes.Set
 	reviews     *review.Service
 	quarantines *belief.Quarantines
@@ -32,8 +32,7 @@ type trust struct {
 	presence    *presence.Tracker
 }
 
-// newTrust reads the rules and what the flags say. Nothing of a store is known before
-// load.
+// newTrust creates the services from the flags and opens the rules. loadState must follow.
 func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error) {
 	_, graphs, err := c.principalQuotas(!who.requiresCredentials())
 	if err != nil {
@@ -60,7 +59,7 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	}, nil
 }
 
-// configureStore makes all of it part of a store that is about to be opened.
+// configureStore sets the hooks in the options of a store.
 func (t *trust) configureStore(o *kg.Options) {
 	o.Access, o.Verifier = t.policies, t.shapes
 	if t.rules != nil {
@@ -90,7 +89,7 @@ func (t *trust) configureStore(o *kg.Options) {
 	}
 }
 
-// loadState reads what an opened store says of it.
+// loadState loads the state from the opened store.
 func (t *trust) loadState(ctx context.Context, store *kg.Store) error {
 	if err := t.who.load(ctx, store); err != nil {
 		return err
@@ -113,7 +112,7 @@ func (t *trust) loadState(ctx context.Context, store *kg.Store) error {
 	return t.presence.Load(ctx, store)
 }
 
-// close ends what writes by itself. The store is closed after it.
+// close ends the services that write to the store. It must come before the store closes.
 func (t *trust) close() {
 	t.who.close()
 	t.channels.Close()

@@ -9,7 +9,7 @@ import (
 	"koine/graph"
 )
 
-// trustedFlags say which GraphQL documents are executed.
+// trustedFlags select the GraphQL documents that may be executed.
 type trustedFlags struct {
 	TrustedDocuments     string `help:"A manifest of GraphQL documents that requests may name by id or SHA-256: a JSON object from id to text, or the operations manifest of Apollo's tools." placeholder:"FILE" type:"path"`
 	OnlyTrustedDocuments bool   `help:"Execute only the documents of --trusted-documents, on /graphql and in knowledge/query and knowledge/subscribe."`
@@ -38,8 +38,8 @@ func (f trustedFlags) trustedDocuments() (*graph.TrustedDocuments, error) {
 // reportedDocuments bounds the invalid documents that are logged one by one.
 const reportedDocuments = 10
 
-// reportDocuments logs which trusted documents cannot be executed. That keeps
-// the server from nothing else: the clients that use the others go on.
+// reportDocuments logs the invalid trusted documents. They do not prevent the start, since
+// clients of the valid ones still work.
 func reportDocuments(log *slog.Logger, engine *graph.Engine, documents *graph.TrustedDocuments) {
 	if documents == nil {
 		return

@@ -13,15 +13,16 @@ import (
 	"koine/client"
 )
 
-// caFlag names whom to trust beside the authorities that the system trusts.
+// caFlag names certificate authorities to trust beside the system's.
 type caFlag struct {
 	CACert string `help:"Also trust servers with a certificate of the authorities in this PEM file." name:"cacert" placeholder:"FILE" type:"path" env:"KOINE_CACERT"`
 }
 
-// newTransport is a transport that trusts them.
+// newTransport returns a transport that trusts the system's authorities and those of the
+// flag.
 func (f caFlag) newTransport() (*http.Transport, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DisableCompression = true // exports pass it through as they want
+	t.DisableCompression = true // exports set Accept-Encoding themselves
 	if f.CACert == "" {
 		return t, nil
 	}
@@ -32,12 +33,11 @@ func (f caFlag) newTransport() (*http.Transport, error) {
 	return t, nil
 }
 
-// plainToTLS is how a Go server answers http where it speaks https.
+// plainToTLS is the answer of a Go TLS server to plain HTTP.
 const plainToTLS = "Client sent an HTTP request to an HTTPS server"
 
-// whyUnreachable says what is wrong with the server at an address, which could not be
-// asked, and what helps: the format takes the address, the hint is "" where nothing is
-// known to help.
+// whyUnreachable explains a failed connection. format takes the address; hint is "" if there
+// is no known remedy.
 func whyUnreachable(err error) (format, hint string) {
 	var (
 		unknown *x509.UnknownAuthorityError

@@ -71,15 +71,16 @@ Example (with koine serve --demo):
   koine update replace finding:1 rdfs:label "Water costs capacity" --language en`
 }
 
-// Run asserts it.
+// Run asserts the statement.
 func (c *addStatement) Run(ctx context.Context, t terminal) error { return c.sendPatch(ctx, t, "add") }
 
-// Run removes it.
+// Run removes the statement.
 func (c *removeStatement) Run(ctx context.Context, t terminal) error {
 	return c.sendPatch(ctx, t, "remove")
 }
 
-// Run puts it in the place of others.
+// Run asserts the statement in place of the others with its subject, predicate and
+// graph.
 func (c *replaceStatement) Run(ctx context.Context, t terminal) error {
 	return c.sendPatch(ctx, t, "replace")
 }
@@ -111,7 +112,7 @@ func (c *statementUpdate) sendPatch(ctx context.Context, t terminal, op string) 
 	return c.sendPatches(ctx, t, []client.Patch{patch})
 }
 
-// looksLikeID matches absolute IRIs and prefix:name, which hold no white space.
+// looksLikeID matches absolute IRIs and prefix:name. Both are without white space.
 var looksLikeID = regexp.MustCompile(`^(<[^<>\s]+>|_:[^\s]+|[A-Za-z][A-Za-z0-9+._-]*:[^\s]+)$`)
 
 func (c *statementUpdate) objectNode() client.Node {
@@ -133,7 +134,7 @@ type applyUpdate struct {
 	updateFlags
 }
 
-// Run sends the document's patches.
+// Run sends the patches of the document.
 func (c *applyUpdate) Run(ctx context.Context, t terminal) error {
 	text, err := textOf(t, "", c.File)
 	if err != nil {
@@ -146,7 +147,7 @@ func (c *applyUpdate) Run(ctx context.Context, t terminal) error {
 	return c.sendPatches(ctx, t, patches)
 }
 
-// patchesIn are those of a document, which go to the server as they are.
+// patchesIn returns the patches of a document, unchanged.
 func patchesIn(document []byte) (patches []client.Patch, err error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(document, &list); err != nil {
@@ -164,7 +165,7 @@ func patchesIn(document []byte) (patches []client.Patch, err error) {
 	return patches, nil
 }
 
-// sendPatches makes the update and says what came of it.
+// sendPatches sends the update and prints its outcome.
 func (c *updateFlags) sendPatches(ctx context.Context, t terminal, patches []client.Patch) error {
 	server, err := c.openClient(ctx)
 	if err != nil {

@@ -71,7 +71,7 @@ func (c *loadCommand) uploadFiles(ctx context.Context, t terminal, sources []*so
 	return nil
 }
 
-// filesText counts files, with their verb.
+// filesText is a count of files followed by "is" or "are".
 func filesText(n int) string {
 	switch n {
 	case 0:
@@ -82,7 +82,7 @@ func filesText(n int) string {
 	return fmt.Sprintf("%d files are", n)
 }
 
-// registerDeclared registers the prefixes of a file with the server.
+// registerDeclared registers the prefixes that a file declares with the server.
 func (c *loadCommand) registerDeclared(ctx context.Context, t terminal, s *source) error {
 	declared := map[string]string{}
 	o := c.readOptions(s)
@@ -115,7 +115,7 @@ func (c *loadCommand) registerDeclared(ctx context.Context, t terminal, s *sourc
 	return nil
 }
 
-// expandPrefix writes a prefix of the command line out; the server knows its own.
+// expandPrefix expands a prefix of the command line. Other prefixes are left to the server.
 func expandPrefix(registry *kg.Prefixes, text string) string {
 	if iri, err := registry.Resource(text); err == nil {
 		return iri.Name()
@@ -123,7 +123,7 @@ func expandPrefix(registry *kg.Prefixes, text string) string {
 	return text
 }
 
-// sendFile sends a file as it is.
+// sendFile sends a file without conversion.
 func (c *loadCommand) sendFile(ctx context.Context, t terminal, server *client.Client, method string, s *source, query url.Values) error {
 	raw, err := s.openRaw(t, "sending "+s.name)
 	if err != nil {
@@ -178,8 +178,8 @@ type uploadReport struct {
 	Restored        *struct{ Statements, Assertions, Unasserted uint64 }
 }
 
-// readReport reads the answer and closes it. A document without statements may be
-// answered by headers alone.
+// readReport reads the answer and closes its body. The answer may have no body if the
+// document has no statements.
 func readReport(response *http.Response) (report uploadReport, err error) {
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNoContent {
@@ -191,7 +191,7 @@ func readReport(response *http.Response) (report uploadReport, err error) {
 	return report, nil
 }
 
-// printReport says what came of the document beside its statements.
+// printReport prints the skipped lines and the proposal.
 func (r *uploadReport) printReport(t terminal) {
 	for _, e := range r.Errors {
 		t.sayf("skipped: %s", e)

@@ -10,19 +10,19 @@ import (
 	"sync"
 )
 
-// release is the version that this source becomes.
+// release is the version under development.
 const release = "0.1.0-dev"
 
-// A build may say what it is made of, where the go command does not stamp it or there
-// is no repository: -ldflags "-X main.version=… -X main.commit=… -X main.date=…".
+// version, commit and date are set by the linker for builds without VCS stamps: -ldflags "-X
+// main.version=… -X main.commit=… -X main.date=…".
 var version, commit, date string
 
-// build is what the binary was built from.
+// build describes the origin of the binary.
 type build struct {
-	Version string // a semantic version; of a build between releases also its commit
-	Commit  string // the whole commit id, "" if unknown
-	Date    string // of the commit, RFC 3339, "" if unknown
-	Changed bool   // there were changes beyond the commit
+	Version string // semantic version, between releases with the commit
+	Commit  string // full commit id, "" if unknown
+	Date    string // time of the commit, RFC 3339, "" if unknown
+	Changed bool   // the work tree had uncommitted changes
 }
 
 // thisBuild describes this binary.
@@ -34,7 +34,8 @@ var thisBuild = sync.OnceValue(func() build {
 	return buildOf(info, version, commit, date)
 })
 
-// buildOf prefers what the linker was told to what the go command stamped.
+// buildOf combines the linker's values with the stamps of the go command; the linker's take
+// precedence.
 func buildOf(info *debug.BuildInfo, version, commit, date string) build {
 	settings := map[string]string{}
 	for _, s := range info.Settings {
@@ -54,8 +55,7 @@ func buildOf(info *debug.BuildInfo, version, commit, date string) build {
 	return b
 }
 
-// releaseOf is the release that a module version is, the coming one for versions
-// that the go command makes up of a commit.
+// releaseOf returns the release of a module version, or release for pseudo-versions.
 func releaseOf(module string) string {
 	if tag, ok := strings.CutPrefix(module, "v"); ok && !strings.HasPrefix(tag, "0.0.0-") && !strings.Contains(tag, "-0.") && !strings.HasSuffix(tag, "+dirty") {
 		return tag
@@ -63,17 +63,17 @@ func releaseOf(module string) string {
 	return release
 }
 
-// String is the one line of koine version.
+// String returns the line printed by koine version.
 func (b build) String() string {
 	return fmt.Sprintf("koine %s (commit %s, date %s, %s, %s/%s)", b.Version, cmp.Or(b.Commit, "unknown"), cmp.Or(b.Date, "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// metricLabels are those of the metric koine_build_info.
+// metricLabels returns the labels of the metric koine_build_info.
 func (b build) metricLabels() map[string]string {
 	return map[string]string{"version": b.Version, "commit": b.Commit, "date": b.Date, "goversion": runtime.Version()}
 }
 
-// logTo writes the first line of a server's log.
+// logTo logs the build, as the first line of a server's log.
 func (b build) logTo(log *slog.Logger) {
 	log.Info("koine starts", "version", b.Version, "commit", cmp.Or(b.Commit, "unknown"), "date", cmp.Or(b.Date, "unknown"), "go", runtime.Version(), "platform", runtime.GOOS+"/"+runtime.GOARCH)
 }
@@ -81,11 +81,11 @@ func (b build) logTo(log *slog.Logger) {
 // versionCommand prints the version.
 type versionCommand struct{}
 
-// Run prints it on one line.
+// Run prints the version on one line.
 func (versionCommand) Run(t terminal) error {
 	_, err := fmt.Fprintln(t.out, thisBuild())
 	return err
 }
 
-// versionText is the version alone, as user agents and the agent card have it.
+// versionText returns the version alone, for user agents and the agent card.
 func versionText() string { return thisBuild().Version }

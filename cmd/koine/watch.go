@@ -29,8 +29,8 @@ type watchCommand struct {
 	outputFlags
 
 	short shortener
-	shown *shownFields // what is printed in place of statements
-	begun bool         // the header of CSV is written
+	shown *shownFields // printed instead of statements
+	begun bool         // the CSV header is written
 }
 
 // Help is shown by --help.
@@ -52,7 +52,7 @@ const entityChanges = `subscription Watch($iri: IRI!, $depth: Int!) { entityChan
 
 const allChanges = `subscription Watch($where: StatementFilter) { statementChanged(where: $where) { __typename } }`
 
-// Run prints events until it is interrupted or has seen enough.
+// Run prints events until ctx is done or the number of events is reached.
 func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 	if err := c.checkFlags(); err != nil {
 		return usageError{err}
@@ -100,8 +100,8 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// printResync marks where what stands follows from its beginning, in one graph or in all:
-// what is not told again behind it has gone.
+// printResync marks the beginning of a new snapshot, of one graph or of all. Statements that
+// the snapshot does not repeat are gone.
 func (c *watchCommand) printResync(t terminal, replaced *client.Change) error {
 	switch {
 	case c.JSON && replaced != nil:
@@ -126,8 +126,8 @@ func (c *watchCommand) printResync(t terminal, replaced *client.Change) error {
 	return nil
 }
 
-// beginOutput gets what the lines need: the prefixes, or the header of CSV. That of rows comes
-// with the first of them, which has their columns.
+// beginOutput fetches the prefixes, or writes the CSV header. Rows have their header written
+// with the first row, which determines the columns.
 func (c *watchCommand) beginOutput(ctx context.Context, t terminal, server *client.Client) (err error) {
 	if err := warnOfNames(ctx, t, server, append([]string{c.Subject, c.Predicate, c.Entity}, slices.DeleteFunc(slices.Clone(c.Graph), isDefaultGraph)...)...); err != nil {
 		return err
@@ -147,12 +147,13 @@ func (c *watchCommand) beginOutput(ctx context.Context, t terminal, server *clie
 func (c *watchCommand) endedError(ctx context.Context, t terminal, position string, err error) error {
 	printResume(t, position)
 	if ctx.Err() != nil {
-		return nil // Ctrl-C is how one ends it
+		return nil // Ctrl-C is the normal end
 	}
 	return c.streamError(err)
 }
 
-// printResume tells where to go on. Within a snapshot that is nowhere: it begins again.
+// printResume prints the position to resume from. There is none within a snapshot, which
+// starts again.
 func printResume(t terminal, position string) {
 	if position != "" {
 		t.sayf("Go on with --from %s", position)
@@ -176,7 +177,7 @@ func (c *watchCommand) newSubscription() client.Subscription {
 	return s
 }
 
-// checkFlags refuses flags that do not go together.
+// checkFlags rejects flags that exclude each other.
 func (c *watchCommand) checkFlags() error {
 	statements := c.Subject != "" || c.Predicate != "" || len(c.Graph) > 0
 	switch {
@@ -210,12 +211,12 @@ func (c *watchCommand) filterInput() map[string]any {
 	return where
 }
 
-// change is what a line of watch shows of an event.
+// change is the part of an event that a line shows.
 type change struct {
 	Op        string    `json:"op"`
 	Timestamp time.Time `json:"timestamp"`
 	Statement changed   `json:"statement"`
-	Graph     string    `json:"graph"` // that was replaced
+	Graph     string    `json:"graph"` // the replaced graph
 	Metadata  struct {
 		Revision         uint64                     `json:"revision"`
 		Actor            string                     `json:"actor"`
@@ -232,14 +233,14 @@ type change struct {
 	} `json:"changeMetadata"`
 }
 
-// changed is a statement that came or went.
+// changed is a statement that was added or removed.
 type changed struct {
 	Subject   node     `json:"subject"`
 	Predicate node     `json:"predicate"`
 	Object    node     `json:"object"`
 	Graph     string   `json:"graph"`
 	Certainty *float64 `json:"certainty"`
-	Source    string   `json:"source"` // of what went
+	Source    string   `json:"source"` // source of a removed assertion
 }
 
 type node struct {
@@ -250,7 +251,7 @@ type node struct {
 
 func (n node) String() string { return n.shortText(nil) }
 
-// shortText is the node with its IRI shortened.
+// shortText returns the node with a shortened IRI.
 func (n node) shortText(s shortener) string {
 	switch {
 	case n.ID != "":
@@ -261,8 +262,8 @@ func (n node) shortText(s shortener) string {
 	return string(n.Value)
 }
 
-// printEvent prints an event, and reports whether it had something to show: of a commit, the
-// rows of a pattern come with the last of its statements.
+// printEvent prints an event. printed is false if it has nothing to show: the rows of a
+// pattern come with the last statement of a commit.
 func (c *watchCommand) printEvent(t terminal, result json.RawMessage) (printed bool, err error) {
 	if c.JSON {
 		return true, printJSON(t.out, result, true)
@@ -280,14 +281,14 @@ func (c *watchCommand) printEvent(t terminal, result json.RawMessage) (printed b
 	if c.shown != nil {
 		return c.printShown(t, &e)
 	}
-	if e.Metadata.Snapshot && e.Metadata.Source == "" { // an entity, not a statement
+	if e.Metadata.Snapshot && e.Metadata.Source == "" { // the snapshot of an entity, not of statements
 		return true, c.printEntitySnapshot(t, &e)
 	}
 	return true, c.printChange(t, &e)
 }
 
-// printEntitySnapshot prints the statements of an entity, of --entity. Of a subscription of
-// one's own it prints nothing: that is for JSON.
+// printEntitySnapshot prints the statements of the entity given by --entity. It prints
+// nothing for other subscriptions, whose data --json shows.
 func (c *watchCommand) printEntitySnapshot(t terminal, e *change) error {
 	raw := e.Metadata.Data["entityChanged"]
 	if c.Entity == "" || isNull(raw) {
@@ -300,7 +301,7 @@ func (c *watchCommand) printEntitySnapshot(t terminal, e *change) error {
 	return s.printSnapshot(c, t)
 }
 
-// printChange writes a change as a line for people, or as a row of CSV.
+// printChange writes a change as a line, or as a row of CSV.
 func (c *watchCommand) printChange(t terminal, e *change) error {
 	if c.CSV {
 		return writeRow(t.out, e.csvCells())
@@ -309,10 +310,10 @@ func (c *watchCommand) printChange(t terminal, e *change) error {
 	return err
 }
 
-// changeColumns are the columns of CSV.
+// changeColumns are the CSV columns of changes.
 var changeColumns = []string{"op", "revision", "time", "subject", "predicate", "object", "graph", "certainty", "source", "actor", "justification"}
 
-// csvCells are those of changeColumns, with whole IRIs.
+// csvCells returns the cells for changeColumns, with whole IRIs.
 func (e *change) csvCells() []string {
 	m, s := &e.Metadata, &e.Statement
 	op, certainty := e.Op, ""
@@ -325,7 +326,7 @@ func (e *change) csvCells() []string {
 	return []string{op, strconv.FormatUint(m.Revision, 10), e.timeText(), s.Subject.String(), s.Predicate.String(), s.Object.String(), s.Graph, certainty, m.Source, m.Actor, m.Justification}
 }
 
-// timeText is when it was, as CSV has it.
+// timeText returns the time of the change in RFC 3339, for CSV.
 func (e *change) timeText() string {
 	if e.Timestamp.IsZero() {
 		return ""
@@ -333,7 +334,7 @@ func (e *change) timeText() string {
 	return e.Timestamp.UTC().Format(time.RFC3339Nano)
 }
 
-// lineSign is how a line begins.
+// lineSign returns the first character of the line.
 func (e *change) lineSign() string {
 	if e.Metadata.Snapshot {
 		return "="
@@ -343,7 +344,7 @@ func (e *change) lineSign() string {
 
 var changeColors = map[string]string{"+": green, "-": red, "~": yellow, "=": ""}
 
-// lineText is the change for people: what, whose, by whom, and why.
+// lineText formats the change as a line: statement, certainty, source, actor, justification.
 func (e *change) lineText(short shortener) string {
 	m, s := &e.Metadata, &e.Statement
 	var b strings.Builder
@@ -372,8 +373,8 @@ func (e *change) lineText(short shortener) string {
 	return b.String()
 }
 
-// printReplaced tells of a graph that was replaced as a whole. Rows of CSV have columns of
-// their own where they are those of a pattern or messages: there it is a line for people.
+// printReplaced reports the replacement of a graph. Where CSV has the columns of rows or
+// messages, it is a message to the user instead of a row.
 func (c *watchCommand) printReplaced(t terminal, e *change) error {
 	switch {
 	case c.CSV && c.shown != nil:
@@ -387,7 +388,7 @@ func (c *watchCommand) printReplaced(t terminal, e *change) error {
 	return err
 }
 
-// replacedText is the line of a graph that was replaced.
+// replacedText describes the replacement of a graph.
 func (e *change) replacedText(short shortener) string {
 	m := &e.Metadata
 	var b strings.Builder
@@ -402,10 +403,10 @@ func (e *change) replacedText(short shortener) string {
 	return b.String()
 }
 
-// isDefaultGraph tells whether --graph names the graph without a name.
+// isDefaultGraph reports whether a value of --graph is the default graph.
 func isDefaultGraph(name string) bool { return name == "default" }
 
-// graphText is the name of a graph on a line.
+// graphText returns a graph's name for a line.
 func graphText(name string, short shortener) string {
 	if name == "" {
 		return "the default graph"
@@ -413,11 +414,10 @@ func graphText(name string, short shortener) string {
 	return short.shorten(name)
 }
 
-// maxRemovedShown bounds how many of the statements that a replace took away a
-// line names.
+// maxRemovedShown bounds the replaced statements that a line names.
 const maxRemovedShown = 3
 
-// removedText says what a replace took away: an object, how certain, and whose.
+// removedText lists the statements that a replace removed: object, certainty and source.
 func removedText(previous []changed, short shortener) string {
 	var b strings.Builder
 	for i, p := range previous[:min(len(previous), maxRemovedShown)] {

@@ -8,14 +8,14 @@ import (
 	"koine/kg"
 )
 
-// printWelcome says where the server is and what to try.
+// printWelcome logs the server's address and prints suggestions to try.
 func (c *serveCommand) printWelcome(t terminal, log *slog.Logger, addr net.Addr, store *kg.Store, who *identity) {
 	url := c.urlPrefix() + addr.String()
 	if err := store.Ready(); err != nil {
 		log.Warn("the store takes no updates", "reason", err)
 	}
 	log.Info("listening", "url", url, "version", versionText(), "mode", c.Auth)
-	if t.records == nil { // who reads records has the line above
+	if t.records == nil { // JSON logs contain the record above
 		t.sayf("%s", c.welcomeText(who, url))
 	}
 	if c.listening != nil {
@@ -23,7 +23,8 @@ func (c *serveCommand) printWelcome(t terminal, log *slog.Logger, addr net.Addr,
 	}
 }
 
-// welcomeText never holds a credential: what it shows takes it from KOINE_KEY.
+// welcomeText returns the suggestions. They refer to KOINE_KEY and never contain a
+// credential.
 func (c *serveCommand) welcomeText(who *identity, url string) string {
 	text, auth, name := addressWelcome, "", " -H 'X-Agent-ID: dora'"
 	if who.requiresCredentials() {
@@ -46,7 +47,7 @@ func (c *serveCommand) welcomeText(who *identity, url string) string {
 	return strings.NewReplacer("{url}", url, "{auth}", auth, "{name}", name, "{credential}", who.credentialText()).Replace(text)
 }
 
-// credentialText says what callers bring.
+// credentialText names the accepted kinds of credentials.
 func (w *identity) credentialText() string {
 	switch {
 	case !w.takesTokens():
@@ -80,8 +81,8 @@ Callers bring {credential}; the playground asks for it. On the command line:
 const keysWelcome = `  koine keys create --agent NAME      # makes another, for administrators
 `
 
-// demoWelcome has {auth} where a credential belongs, and {name} where an agent that
-// brings none says who it is.
+// demoWelcome uses {auth} for a credential, and {name} for the agent's name of requests
+// without one.
 const demoWelcome = `
 Try, in another terminal:
 

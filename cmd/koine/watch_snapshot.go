@@ -1,7 +1,6 @@
 package main
 
-// entitySnapshotSubscription follows an entity from a snapshot: as entityChanges, and with
-// the statements of which the snapshot consists.
+// entitySnapshotSubscription is entityChanges with the statements of the snapshot.
 const entitySnapshotSubscription = `subscription Watch($iri: IRI!, $depth: Int!, $far: Boolean!) {
   entityChanged(iri: $iri, depth: $depth) {
     ... on EntityChange {
@@ -17,9 +16,9 @@ fragment told on Statement {
   assertions { source certainty revision }
 }`
 
-// entitySnapshot is what entityStanding selects of a snapshot: the entity's own
-// statements, or with a depth those around it. Entity is nil where there is
-// none.
+// entitySnapshot is the snapshot that entitySnapshotSubscription selects: the entity's own
+// statements, or with a depth its neighbourhood. Entity is nil if the entity has no
+// statements.
 type entitySnapshot struct {
 	Entity *struct {
 		Out struct {
@@ -35,7 +34,7 @@ type entitySnapshot struct {
 	} `json:"entity"`
 }
 
-// snapshotStatement is a statement of a snapshot.
+// snapshotStatement is a statement of a snapshot with its assertions.
 type snapshotStatement struct {
 	Subject    node   `json:"subject"`
 	Predicate  string `json:"predicate"`
@@ -49,7 +48,7 @@ type snapshotStatement struct {
 	} `json:"assertions"`
 }
 
-// printSnapshot writes a line for each statement, as for those that come later.
+// printSnapshot writes a line for each statement, in the form of later changes.
 func (s *entitySnapshot) printSnapshot(c *watchCommand, t terminal) error {
 	if s.Entity == nil {
 		return nil
@@ -66,9 +65,9 @@ func (s *entitySnapshot) printSnapshot(c *watchCommand, t terminal) error {
 	return nil
 }
 
-// strongestChange is the statement with its strongest assertion, as the snapshot of a
-// subscription to statements has it: the greatest certainty, where a fact
-// counts as 1, then the newest.
+// strongestChange returns the statement with its strongest assertion: the greatest certainty
+// (a fact counts as 1), then the newest revision. Snapshots of statement subscriptions
+// choose alike.
 func (s *snapshotStatement) strongestChange() *change {
 	c := change{Op: "add", Statement: changed{Subject: s.Subject, Predicate: node{ID: s.Predicate}, Object: s.Object, Graph: s.Graph}}
 	c.Metadata.Snapshot, c.Metadata.Revision = true, s.Revision

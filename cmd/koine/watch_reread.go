@@ -9,7 +9,7 @@ import (
 	"koine/client"
 )
 
-// graphSnapshotQuery reads what stands in a graph, as a snapshot of allChanges tells it.
+// graphSnapshotQuery reads the statements of a graph, like the snapshot of allChanges.
 const graphSnapshotQuery = `query Watch($where: StatementFilter, $view: ViewInput!, $first: Int!, $after: Cursor) {
   statements(where: $where, view: $view, first: $first, after: $after) {
     nodes {
@@ -20,8 +20,8 @@ const graphSnapshotQuery = `query Watch($where: StatementFilter, $view: ViewInpu
   }
 }`
 
-// rereadGraph prints what stands in a graph that was replaced as a whole, as of that: what
-// the subscription tells next comes behind it.
+// rereadGraph prints the statements of a replaced graph at the revision of its replacement.
+// The subscription continues after that revision.
 func (c *watchCommand) rereadGraph(ctx context.Context, t terminal, server *client.Client, replaced *client.Change) error {
 	variables := map[string]any{
 		"where": c.filterInput(), "first": maxPage,
@@ -40,7 +40,7 @@ func (c *watchCommand) rereadGraph(ctx context.Context, t terminal, server *clie
 		if err := server.GraphQL(ctx, graphSnapshotQuery, variables, &answer); err != nil {
 			return err
 		}
-		if first { // behind what may fail
+		if first { // only after the first page arrived
 			if err := c.printResync(t, replaced); err != nil {
 				return err
 			}
@@ -58,10 +58,10 @@ func (c *watchCommand) rereadGraph(ctx context.Context, t terminal, server *clie
 	}
 }
 
-// maxPage is how many elements a page has at the most.
+// maxPage is the maximum page size of a server.
 const maxPage = 1000
 
-// printSnapshotStatement prints a statement that stands, as one of a snapshot.
+// printSnapshotStatement prints a statement as part of a snapshot.
 func (c *watchCommand) printSnapshotStatement(t terminal, s *snapshotStatement) error {
 	if !c.JSON {
 		return c.printChange(t, s.strongestChange())
@@ -86,7 +86,7 @@ func (c *watchCommand) printSnapshotStatement(t terminal, s *snapshotStatement) 
 	return err
 }
 
-// jsonValue is the node as an event has it.
+// jsonValue returns the node in the form of an event.
 func (n node) jsonValue() map[string]any {
 	if n.ID != "" {
 		return map[string]any{"id": n.ID}
@@ -98,16 +98,16 @@ func (n node) jsonValue() map[string]any {
 	return out
 }
 
-// quoteOrNull is a graph's name in JSON: null for the default graph.
+// quoteOrNull encodes a graph's name as JSON, null for the default graph.
 func quoteOrNull(graph string) string {
 	out, err := json.Marshal(nullIfDefault(graph))
 	if err != nil {
-		panic(err) // a text can be written
+		panic(err) // a string always encodes
 	}
 	return string(out)
 }
 
-// nullIfDefault is a graph's name as variables and events have it: null for the default graph.
+// nullIfDefault returns a graph's name for variables and events, nil for the default graph.
 func nullIfDefault(graph string) any {
 	if graph == "" {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"koine/kg"
 )
 
-// shownFields are what watch asks for beside what a subscription selects, so that it can
-// show its events as lines or rows. JSON is as it was asked for.
+// shownFields are selected in addition to a subscription's own fields, so that its events
+// can be shown as lines or rows. With --json, nothing is added.
 type shownFields struct{ text string }
 
 var (
@@ -27,7 +27,7 @@ var (
 	shownMessages = shownFields{`... on MessagePublished { koineMessage: message { id channelId sequence time author parts messageType recipient withheld retracts { id sequence } } }`}
 )
 
-// shownOf are those of a subscription.
+// shownOf returns the additional fields of a subscription, nil if it needs none.
 func shownOf(subscription string) *shownFields {
 	switch subscription {
 	case "matchChanged":
@@ -38,8 +38,8 @@ func shownOf(subscription string) *shownFields {
 	return nil
 }
 
-// addShownFields adds to a subscription what watch shows of its events. One that has nothing
-// to add, or cannot be read here, stays as it is: the server says what is wrong with it.
+// addShownFields adds the additional fields of a subscription to its text. A text that needs
+// none or does not parse is returned unchanged: the server reports the error.
 func addShownFields(text string) (asked string, shown *shownFields) {
 	document, err := parser.ParseQuery(&ast.Source{Input: text})
 	if err != nil || len(document.Operations) != 1 {
@@ -58,7 +58,7 @@ func addShownFields(text string) (asked string, shown *shownFields) {
 	}
 	more, err := parser.ParseQuery(&ast.Source{Input: "{" + shown.text + "}"})
 	if err != nil {
-		panic(err) // they are constants
+		panic(err) // the texts are constants
 	}
 	root.SelectionSet = append(root.SelectionSet, more.Operations[0].SelectionSet...)
 	var b strings.Builder
@@ -66,8 +66,8 @@ func addShownFields(text string) (asked string, shown *shownFields) {
 	return b.String(), shown
 }
 
-// addShown has a subscription select what is shown of it. A server that executes trusted
-// documents only does not take it: there the statements are shown, as of others.
+// addShown adds the additional fields to the subscription s. It leaves s unchanged if the
+// server executes trusted documents only: statements are then shown as of any subscription.
 func (c *watchCommand) addShown(ctx context.Context, server *client.Client, s *client.Subscription) error {
 	asked, shown := addShownFields(s.Query)
 	if c.JSON || shown == nil {
@@ -83,8 +83,8 @@ func (c *watchCommand) addShown(ctx context.Context, server *client.Client, s *c
 	return nil
 }
 
-// shownEvent is what shownFields select. Of an event without them it is empty: of a
-// commit, the rows come with the last of its statements.
+// shownEvent holds the fields selected by shownFields. It is empty for all but the last
+// statement of a commit, which has the rows.
 type shownEvent struct {
 	KoineColumns []string
 	KoineAdded   []struct{ Values []json.RawMessage }
@@ -92,9 +92,9 @@ type shownEvent struct {
 	KoineMessage *graphQLMessage
 }
 
-// shownIn is what an event has of them, nil for nothing.
+// shownIn decodes the additional fields of an event, nil if it has none.
 func (e *change) shownIn() (*shownEvent, error) {
-	for _, raw := range e.Metadata.Data { // the one field of a subscription
+	for _, raw := range e.Metadata.Data { // a subscription has one field
 		event := new(shownEvent)
 		if err := json.Unmarshal(raw, event); err != nil {
 			return nil, fmt.Errorf("the server's event: %w", err)
@@ -104,7 +104,7 @@ func (e *change) shownIn() (*shownEvent, error) {
 	return nil, nil
 }
 
-// printShown prints an event's rows or its message, and reports whether it had some.
+// printShown prints the rows or the message of an event, and reports whether there were any.
 func (c *watchCommand) printShown(t terminal, e *change) (printed bool, err error) {
 	event, err := e.shownIn()
 	switch {
@@ -136,13 +136,13 @@ func (c *watchCommand) printShown(t terminal, e *change) (printed bool, err erro
 	return len(event.KoineAdded)+len(event.KoineRemoved) > 0, nil
 }
 
-// Columns of CSV around those of a pattern.
+// rowColumns and rowColumnsBehind surround the columns of a pattern in CSV.
 var (
 	rowColumns       = [...]string{"op", "revision", "time"}
 	rowColumnsBehind = [...]string{"actor", "justification"}
 )
 
-// printRow prints a row of a pattern that came, went or stands.
+// printRow prints a row of a pattern that was added, removed, or is part of a snapshot.
 func (c *watchCommand) printRow(t terminal, e *change, sign, op string, columns []string, values []json.RawMessage) error {
 	m := &e.Metadata
 	if c.CSV {
@@ -169,7 +169,7 @@ func (c *watchCommand) printRow(t terminal, e *change, sign, op string, columns 
 	return err
 }
 
-// rowValue is a value on a line: an IRI is shortened, and a text that is none is quoted.
+// rowValue formats a value for a line: an IRI shortened, other texts quoted.
 func rowValue(value json.RawMessage, short shortener) string {
 	text := leafText(value)
 	if isNull(value) || value[0] != '"' {
@@ -181,7 +181,7 @@ func rowValue(value json.RawMessage, short shortener) string {
 	return onLine(string(value))
 }
 
-// printMessage prints a message, as koine channel does, with its channel.
+// printMessage prints a message like koine channel, preceded by its channel.
 func (c *watchCommand) printMessage(t terminal, from *graphQLMessage) error {
 	m, err := from.clientMessage()
 	if err != nil {
@@ -197,7 +197,7 @@ func (c *watchCommand) printMessage(t terminal, from *graphQLMessage) error {
 	return err
 }
 
-// namesOnServer are the names that a server knows.
+// namesOnServer holds the prefixes and schemes registered on a server.
 type namesOnServer struct {
 	prefixes *kg.Prefixes
 	schemes  []string
@@ -210,10 +210,10 @@ func (n *namesOnServer) KnowsScheme(name string) bool {
 	return registered || kg.IsScheme(name) || name == "tel" || slices.Contains(n.schemes, strings.ToLower(name))
 }
 
-// warnOfNames tells which of the IRIs have neither a registered prefix nor a known URI
-// scheme: to follow them is most often to wait for nothing. They are followed all the
-// same, as a file that was loaded may have such names. A server that refuses the question
-// is not asked again.
+// warnOfNames warns about IRIs with neither a registered prefix nor a known URI scheme: most
+// are misspelt, and a watch on them stays silent. They are watched all the same, because a
+// loaded file may contain such names. If the server refuses the query for them, there is no
+// warning.
 func warnOfNames(ctx context.Context, t terminal, server *client.Client, iris ...string) error {
 	iris = slices.DeleteFunc(iris, func(iri string) bool { return iri == "" })
 	if len(iris) == 0 {
@@ -237,7 +237,7 @@ func warnOfNames(ctx context.Context, t terminal, server *client.Client, iris ..
 	}
 	prefixes, err := kg.NewPrefixes(registered)
 	if err != nil {
-		return nil // of a server that knows more than this program
+		return nil // a newer server allows names unknown here
 	}
 	census := names.NewCensus(&namesOnServer{prefixes, answer.Vocabulary.Schemes})
 	for _, iri := range iris {
