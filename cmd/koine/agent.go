@@ -58,7 +58,7 @@ func agentTable(raw []json.RawMessage) (*table, error) {
 }
 
 type listAgents struct {
-	onServer
+	serverFlags
 	Capability string `help:"Only registered agents with this capability." placeholder:"WORD"`
 	outputFlags
 }
@@ -86,7 +86,7 @@ func (c *listAgents) Run(ctx context.Context, t terminal) error {
 
 type showAgent struct {
 	ID string `arg:"" help:"Which agent."`
-	onServer
+	serverFlags
 	outputFlags
 }
 
@@ -101,7 +101,7 @@ func (c *showAgent) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if isNull(answer.Agent) {
-		return notFound("there is no agent %s that you may see", c.ID)
+		return notFoundError("there is no agent %s that you may see", c.ID)
 	}
 	b, err := agentTable([]json.RawMessage{answer.Agent})
 	if err != nil {
@@ -113,13 +113,13 @@ func (c *showAgent) Run(ctx context.Context, t terminal) error {
 type registerAgent struct {
 	ID   string `arg:"" help:"Which agent."`
 	Card string `arg:"" help:"A file with what it says of itself, a JSON object (name, description, capabilities, …); - reads standard input." type:"path"`
-	onServer
+	serverFlags
 	JSON bool `help:"Print the agent as JSON."`
 }
 
 // Run prints the id of the agent.
 func (c *registerAgent) Run(ctx context.Context, t terminal) error {
-	text, err := textOf(t, "", c.Card)
+	text, err := readText(t, "", c.Card)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (c *registerAgent) Run(ctx context.Context, t terminal) error {
 
 type deregisterAgent struct {
 	ID string `arg:"" help:"Which agent."`
-	onServer
+	serverFlags
 	JSON bool `help:"Print the agent as JSON."`
 }
 
@@ -144,7 +144,7 @@ func (c *deregisterAgent) Run(ctx context.Context, t terminal) error {
 
 // sendAgentMutation runs a mutation about an agent and prints the agent's id, or with
 // asJSON the whole agent.
-func (s *onServer) sendAgentMutation(ctx context.Context, t terminal, asJSON bool, mutation string, variables map[string]any) error {
+func (s *serverFlags) sendAgentMutation(ctx context.Context, t terminal, asJSON bool, mutation string, variables map[string]any) error {
 	server, err := s.openClient(ctx)
 	if err != nil {
 		return err

@@ -126,7 +126,7 @@ func (c *backupCommand) backupServer(ctx context.Context, t terminal, out io.Wri
 	case o.Since > 0:
 		query.Set("since", strconv.FormatUint(uint64(o.Since), 10))
 	}
-	server, err := c.onServer().openUnbounded(ctx)
+	server, err := c.serverFlags().openUnbounded(ctx)
 	if err != nil {
 		return info, err
 	}

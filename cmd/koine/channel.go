@@ -55,7 +55,7 @@ Examples (with koine serve --demo):
 // createChannel creates a channel.
 type createChannel struct {
 	Name string `arg:"" help:"Its name."`
-	onServer
+	serverFlags
 	Another  bool     `help:"Make it also where one that is open and listed has the name; only their ids tell them apart then."`
 	Public   bool     `help:"Let everybody read it."`
 	Member   []string `help:"Somebody who is in it, with a role (owner, moderator, member, observer) if not a member; may be repeated." placeholder:"AGENT[=ROLE]"`
@@ -122,7 +122,7 @@ func (c *createChannel) newChannelInput() (client.NewChannel, error) {
 
 // listChannels lists channels.
 type listChannels struct {
-	onServer
+	serverFlags
 	Visibility string `help:"Only the private, or only the public ones." enum:"private,public," default:"" placeholder:"private|public"`
 	Member     string `help:"Only those that this agent is a member of." placeholder:"AGENT"`
 	Scope      string `help:"Those of this scope that you may find." placeholder:"ID"`

@@ -59,7 +59,7 @@ func (c *graphQLChannel) toChannel() (*client.Channel, error) {
 	for _, m := range c.Members {
 		wire.Members = append(wire.Members, client.Member{Agent: m.Agent, Role: strings.ToLower(m.Role), JoinedAt: milliOf(m.JoinedAt)})
 	}
-	text, err := jsonOf(wire)
+	text, err := encodeJSON(wire)
 	if err != nil {
 		return nil, err
 	}

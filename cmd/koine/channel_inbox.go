@@ -10,7 +10,7 @@ import (
 
 // channelInbox prints the messages that are addressed to the caller.
 type channelInbox struct {
-	onServer
+	serverFlags
 	From  string `help:"Only what came behind this position." placeholder:"POSITION"`
 	Count int    `help:"At most so many." placeholder:"N"`
 	outputFlags
@@ -94,11 +94,11 @@ func (c *channelInbox) printMessages(ctx context.Context, t terminal, server *cl
 		if list[i], err = from.clientMessage(); err != nil {
 			return err
 		}
-		if hasFate(list[i]) && c.outputFlags == (outputFlags{}) {
+		if mayHaveFate(list[i]) && c.outputFlags == (outputFlags{}) {
 			held = append(held, list[i])
 		}
 	}
-	known := messageFatesOf(ctx, server, held)
+	known := lookupFates(ctx, server, held)
 	for i, m := range list {
 		if c.outputFlags != (outputFlags{}) {
 			if err := c.printMessage(t, m); err != nil {

@@ -83,7 +83,7 @@ func (c *listChannels) printInvitations(ctx context.Context, t terminal, server 
 	}
 	if c.JSON {
 		for _, one := range list {
-			text, err := jsonOf(one)
+			text, err := encodeJSON(one)
 			if err == nil {
 				err = printJSON(t.out, text, true)
 			}

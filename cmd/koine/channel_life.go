@@ -11,7 +11,7 @@ import (
 // oneChannel names the channel that a command works on.
 type oneChannel struct {
 	Channel string `arg:"" help:"The channel, by its id or name."`
-	onServer
+	serverFlags
 	Scope string `help:"The scope that the channel is in, where others have the name too." placeholder:"ID"`
 }
 

@@ -87,7 +87,7 @@ func channelLines(list []*client.Channel) string {
 			fmt.Fprintf(&b, "\n  and %d more", len(list)-i)
 			break
 		}
-		fmt.Fprintf(&b, "\n  %s  %s  %s  made %s by %s", c.ID, c.Visibility, channelStatus(c.ClosedAt), atMilli(c.CreatedAt), onLine(c.CreatedBy))
+		fmt.Fprintf(&b, "\n  %s  %s  %s  made %s by %s", c.ID, c.Visibility, channelStatus(c.ClosedAt), atMilli(c.CreatedAt), singleLine(c.CreatedBy))
 	}
 	return b.String()
 }

@@ -37,7 +37,7 @@ func (in channelReference) resolveChannel(ctx context.Context, server *client.Cl
 type oneMessage struct {
 	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	Message string `arg:"" optional:"" help:"The message, by its sequence or id."`
-	onServer
+	serverFlags
 	channelReference
 }
 

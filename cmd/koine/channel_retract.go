@@ -140,7 +140,7 @@ func (r *retractionResult) printJSON(t terminal) error {
 		}
 		out.Event = m.Raw
 	}
-	text, err := jsonOf(out)
+	text, err := encodeJSON(out)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 type publishInput struct {
 	Channel *string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	Text    *string `arg:"" optional:"" help:"What to say; - or nothing reads standard input."`
-	onServer
+	serverFlags
 	Scope     string   `help:"The scope that the channel is in, where others have the name too." placeholder:"ID"`
 	To        string   `help:"Say it to this agent, in the channel of the two of you." placeholder:"AGENT"`
 	Recipient string   `help:"Whom it is addressed to: an agent or role:NAME, and then nobody else but the author reads it; or *." placeholder:"AGENT"`
@@ -79,7 +79,7 @@ func (c *publishInput) resolveMessage(ctx context.Context, server *client.Client
 // --data.
 func (c *publishInput) messageParts(t terminal, text string) (parts []any, err error) {
 	if text != "" || len(c.Data) == 0 {
-		if text, err = textOf(t, text, ""); err != nil {
+		if text, err = readText(t, text, ""); err != nil {
 			return nil, err
 		}
 		parts = append(parts, client.TextPart(strings.TrimSuffix(text, "\n")))

@@ -11,7 +11,7 @@ import (
 // tailChannel prints the messages of a channel as they are published.
 type tailChannel struct {
 	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
-	onServer
+	serverFlags
 	channelReference
 	Since *int64 `help:"Begin with what came after this sequence; 0 is all." placeholder:"N"`
 	Count int    `help:"End after so many messages." placeholder:"N"`

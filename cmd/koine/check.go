@@ -92,7 +92,7 @@ func (c *checkCommand) repairDirectory(ctx context.Context, t terminal, log *slo
 		t.sayf("repaired: %s", done)
 	}
 	if err != nil {
-		return nil, inUse(err)
+		return nil, hintInUse(err)
 	}
 	if len(r.Done) == 0 {
 		t.sayf("There was nothing to repair.")
@@ -101,7 +101,7 @@ func (c *checkCommand) repairDirectory(ctx context.Context, t terminal, log *slo
 }
 
 func (c *checkCommand) checkServer(ctx context.Context) (*kg.CheckReport, error) {
-	server, err := c.onServer().openUnbounded(ctx)
+	server, err := c.serverFlags().openUnbounded(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 // variables set the flags that are settings (see addVariables).
 type cli struct {
 	Config kong.ConfigFlag `help:"Read settings from this YAML file. Flags and environment variables win over it." placeholder:"FILE" type:"path" env:"KOINE_CONFIG"`
-	Log    logging         `embed:"" prefix:"log-"`
+	Log    logFlags        `embed:"" prefix:"log-"`
 	Quiet  bool            `help:"Leave out what is only said to people: the welcome, progress, remarks. Errors, warnings and the log stay."`
 
 	ShowVersion kong.VersionFlag `help:"Print the version and end." name:"version"`
@@ -77,7 +77,7 @@ func execute(ctx context.Context, args []string, t terminal) (code int) {
 	}()
 	command, err := parser.Parse(args)
 	if err != nil {
-		return reportError(t.withFlags(loggingOf(args), false), plainUsage(err), parseErrorContext(err))
+		return reportError(t.withFlags(loggingFromArgs(args), false), plainUsage(err), parseErrorContext(err))
 	}
 	options := command.Model.Target.Addr().Interface().(*cli)
 	log := options.Log.newLogger(t.err)

@@ -93,7 +93,7 @@ func (p *diffPrinter) printText(d *assertions.Difference) error {
 }
 
 func (p *diffPrinter) printLine(color, text string) error {
-	_, err := fmt.Fprintln(p.out, p.t.colorize(color, onLine(text)))
+	_, err := fmt.Fprintln(p.out, p.t.colorize(color, singleLine(text)))
 	return err
 }
 
@@ -173,7 +173,7 @@ func (p *diffPrinter) printJSON(d *assertions.Difference) error {
 		name := d.Graph.String()
 		out.Graph = &name
 	}
-	line, err := jsonOf(out)
+	line, err := encodeJSON(out)
 	if err == nil {
 		_, err = p.out.Write(line)
 	}

@@ -70,7 +70,7 @@ func (s *diffSource) openSnapshot(ctx context.Context, at string) (*kg.Snapshot,
 	s.closers = append(s.closers, store.Close)
 	view := kg.View{Principal: t.localPrincipal()}
 	if s.command.Graph != "" {
-		g, err := graphNamed(store.Prefixes(), s.command.Graph)
+		g, err := parseGraphName(store.Prefixes(), s.command.Graph)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (s *diffSource) ofServer(ctx context.Context) (iter.Seq2[assertions.Stateme
 	if s.at != "" {
 		query.Set("at", s.at)
 	}
-	on := &onServer{URL: s.name, caFlag: s.command.caFlag, as: s.command.as}
+	on := &serverFlags{URL: s.name, caFlag: s.command.caFlag, as: s.command.as}
 	server, err := on.openUnbounded(ctx)
 	if err != nil {
 		return nil, err
@@ -185,11 +185,11 @@ func (s *diffSource) ofDocument(ctx context.Context, in io.Reader, f rdf.Format)
 	if s.isServer() || s.command.Graph == "" {
 		return statements, nil
 	}
-	registry, err := registryOf(nil)
+	registry, err := newPrefixes(nil)
 	if err != nil {
 		return nil, err
 	}
-	graph, err := graphNamed(registry, s.command.Graph)
+	graph, err := parseGraphName(registry, s.command.Graph)
 	return onlyGraph(statements, graph), err
 }
 

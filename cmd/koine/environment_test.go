@@ -76,7 +76,7 @@ func TestMisspeltVariables(t *testing.T) {
 		"HOME":                     "",
 	} {
 		var said strings.Builder
-		warnOfVariables(logging{Format: "text"}.newLogger(&said), parser.Model.Node, []string{name + "=x"})
+		warnOfVariables(logFlags{Format: "text"}.newLogger(&said), parser.Model.Node, []string{name + "=x"})
 		if got := said.String(); (got == "") != (want == "") || !strings.Contains(got, "nearest="+want) && want != "" || strings.Contains(got, "=x") {
 			t.Errorf("%s: told %q, want %q named", name, got, want)
 		}

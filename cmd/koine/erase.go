@@ -47,7 +47,7 @@ func (c *eraseCommand) Run(ctx context.Context, t terminal, log *slog.Logger) er
 	}
 	r, err := kg.Erase(ctx, c.Data, o)
 	if err != nil {
-		return inUse(err)
+		return hintInUse(err)
 	}
 	if r.Changes+r.Rows == 0 {
 		t.sayf("Nothing in the store fits; nothing was changed.")
@@ -94,7 +94,7 @@ func (c *eraseCommand) eraseOptions(log *slog.Logger) (o kg.EraseOptions, err er
 		}
 	}
 	if c.Graph != "" {
-		o.Pattern.Graph, err = graphNamed(registry, c.Graph)
+		o.Pattern.Graph, err = parseGraphName(registry, c.Graph)
 	}
 	if err == nil && o.Pattern == (kg.Pattern{}) && c.Text == "" && c.Source == "" {
 		err = usageError{errors.New("say what is to be erased: --subject, --predicate, --object, --text, --graph or --source")}

@@ -174,7 +174,7 @@ func (c *exportCommand) exportDirectory(ctx context.Context, store *kg.Store, ou
 func (c *exportCommand) exportView(ctx context.Context, store *kg.Store, registry *kg.Prefixes) (kg.View, error) {
 	v := kg.View{Principal: c.localPrincipal(), MinCertainty: c.MinCertainty}
 	if c.Graph != "" {
-		g, err := graphNamed(registry, c.Graph)
+		g, err := parseGraphName(registry, c.Graph)
 		if err != nil {
 			return v, err
 		}
@@ -209,7 +209,7 @@ func (c *exportCommand) exportServer(ctx context.Context, out io.Writer, f rdf.F
 	if c.Assertions {
 		query.Set("assertions", "rdf")
 	}
-	server, err := c.onServer().openUnbounded(ctx)
+	server, err := c.serverFlags().openUnbounded(ctx)
 	if err != nil {
 		return err
 	}

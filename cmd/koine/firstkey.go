@@ -21,7 +21,7 @@ import (
 // the two steps; it gets a new key, because the secret of a key made by that start is
 // lost.
 func (w *identity) firstKey(ctx context.Context, t terminal, log *slog.Logger, store *kg.Store) error {
-	if !w.takesKeys() {
+	if !w.acceptsKeys() {
 		return nil
 	}
 	hasAdmin := w.keys.HasAdmin(time.Now())
@@ -39,7 +39,7 @@ func (w *identity) firstKey(ctx context.Context, t terminal, log *slog.Logger, s
 		t.quiet = false // the secret is printed nowhere else
 		t.sayf(firstKeyText, made.Agent, made.Secret)
 		return nil
-	case w.takesTokens():
+	case w.acceptsTokens():
 		log.Warn("no administrator has a key, and none is made because a log holds no secrets", "hint", "--admin-key-file FILE makes one; administrators known by tokens can make keys too")
 		return nil
 	}

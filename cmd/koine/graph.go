@@ -72,7 +72,7 @@ func joinCells(list []string) string {
 }
 
 type listGraphs struct {
-	onServer
+	serverFlags
 	outputFlags
 }
 
@@ -95,7 +95,7 @@ func (c *listGraphs) Run(ctx context.Context, t terminal) error {
 
 type showGraph struct {
 	IRI string `arg:"" optional:"" help:"Which graph; without it the default graph."`
-	onServer
+	serverFlags
 	outputFlags
 }
 
@@ -114,7 +114,7 @@ func (c *showGraph) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if isNull(answer.Graph) {
-		return notFound("there is no graph <%s> that you may read", c.IRI)
+		return notFoundError("there is no graph <%s> that you may read", c.IRI)
 	}
 	b, err := graphTable([]json.RawMessage{answer.Graph})
 	if err != nil {
@@ -155,7 +155,7 @@ func (p *graphPolicyFlags) policyInput(iri string) map[string]any {
 
 type createGraph struct {
 	IRI string `arg:"" optional:"" help:"Its name, below your own agent id; without it one is made up."`
-	onServer
+	serverFlags
 	graphPolicyFlags
 	JSON bool `help:"Print the graph as JSON."`
 }
@@ -166,7 +166,7 @@ func (c *createGraph) Run(ctx context.Context, t terminal) error {
 }
 
 // runGraphMutation creates a graph or changes its policy, and prints its IRI.
-func (s *onServer) runGraphMutation(ctx context.Context, t terminal, mutation string, input map[string]any, asJSON bool) error {
+func (s *serverFlags) runGraphMutation(ctx context.Context, t terminal, mutation string, input map[string]any, asJSON bool) error {
 	server, err := s.openClient(ctx)
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func (s *onServer) runGraphMutation(ctx context.Context, t terminal, mutation st
 
 type setPolicy struct {
 	IRI string `arg:"" help:"Which graph."`
-	onServer
+	serverFlags
 	graphPolicyFlags
 	JSON bool `help:"Print the graph as JSON."`
 }
@@ -207,7 +207,7 @@ func (c *setPolicy) Run(ctx context.Context, t terminal) error {
 
 type deleteGraph struct {
 	IRI string `arg:"" help:"Which graph."`
-	onServer
+	serverFlags
 }
 
 // Run deletes until nothing remains: one call removes a bounded number of statements.

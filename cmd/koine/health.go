@@ -34,7 +34,7 @@ const maxHealthBytes = 64 << 10
 
 // Run requests the status and prints it.
 func (c *healthCommand) Run(ctx context.Context, t terminal) error {
-	server := &onServer{URL: c.URL, caFlag: c.caFlag}
+	server := &serverFlags{URL: c.URL, caFlag: c.caFlag}
 	transport, err := server.newTransport()
 	if err != nil {
 		return err

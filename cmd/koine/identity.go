@@ -176,5 +176,5 @@ func (w *identity) currentRights() func(kg.Principal) (kg.Principal, error) {
 	return w.gate.CurrentRights
 }
 
-func (w *identity) takesKeys() bool   { return strings.Contains(w.flags.Auth, "keys") }
-func (w *identity) takesTokens() bool { return strings.Contains(w.flags.Auth, "jwt") }
+func (w *identity) acceptsKeys() bool   { return strings.Contains(w.flags.Auth, "keys") }
+func (w *identity) acceptsTokens() bool { return strings.Contains(w.flags.Auth, "jwt") }

@@ -66,7 +66,7 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 		if s := int64(c.Life / time.Second); s > 0 {
 			input["lifetimeSeconds"] = s
 		}
-		var answer struct{ Made madeKey }
+		var answer struct{ Made createdKey }
 		err := server.GraphQL(ctx, `mutation($input: CreateApiKeyInput!) { made: createApiKey(input: $input) { key `+keyFields+` secret } }`, map[string]any{"input": input}, &answer)
 		if err != nil {
 			return err
@@ -148,7 +148,7 @@ func (c *rotateKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 		if s := int64(c.Overlap / time.Second); s > 0 {
 			input["overlapSeconds"] = s
 		}
-		var answer struct{ Made madeKey }
+		var answer struct{ Made createdKey }
 		err := server.GraphQL(ctx, `mutation($input: RotateApiKeyInput!) { made: rotateApiKey(input: $input) { key `+keyFields+` secret replaced `+keyFields+` } }`, map[string]any{"input": input}, &answer)
 		if err != nil {
 			return err
@@ -181,7 +181,7 @@ func (t *target) withKeys(ctx context.Context, command *kong.Context, log *slog.
 		return err
 	}
 	if !offline {
-		server, err := t.onServer().openClient(ctx)
+		server, err := t.serverFlags().openClient(ctx)
 		if err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ type wireKey struct {
 
 const keyFields = `{ id mode state agent name roles actFor expiresAt }`
 
-type madeKey struct {
+type createdKey struct {
 	Key      wireKey
 	Secret   string
 	Replaced wireKey

@@ -141,7 +141,7 @@ func (c *loadCommand) resolveGraph(registry *kg.Prefixes, err error) (kg.Term, e
 	if err != nil || c.Graph == "" {
 		return kg.DefaultGraph, err
 	}
-	return graphNamed(registry, c.Graph)
+	return parseGraphName(registry, c.Graph)
 }
 
 // readOptions returns the parser options for a file.

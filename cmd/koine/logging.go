@@ -12,8 +12,8 @@ import (
 // formatJSON is the log format for programs: standard error holds JSON only.
 const formatJSON = "json"
 
-// logging configures the log.
-type logging struct {
+// logFlags configures the log.
+type logFlags struct {
 	Format string   `help:"How log lines are written: text or json. With json nothing but JSON is on standard error, one object a line." enum:"text,json" default:"text"`
 	Level  logLevel `help:"The least level that is logged: debug, info, warn or error." default:"info" completes:"debug,info,warn,error"`
 }
@@ -29,7 +29,7 @@ func (l *logLevel) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (l logging) newLogger(w io.Writer) *slog.Logger {
+func (l logFlags) newLogger(w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: slog.Level(l.Level)}
 	if l.Format == formatJSON {
 		return slog.New(slog.NewJSONHandler(w, options))
@@ -37,10 +37,10 @@ func (l logging) newLogger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// loggingOf reads --log-format from a command line that kong failed to parse, so that the
+// loggingFromArgs reads --log-format from a command line that kong failed to parse, so that the
 // error is written in that format.
-func loggingOf(args []string) logging {
-	l := logging{Format: cmp.Or(os.Getenv("KOINE_LOG_FORMAT"), "text")}
+func loggingFromArgs(args []string) logFlags {
+	l := logFlags{Format: cmp.Or(os.Getenv("KOINE_LOG_FORMAT"), "text")}
 	for i, arg := range args {
 		if value, ok := strings.CutPrefix(arg, "--log-format="); ok {
 			l.Format = value

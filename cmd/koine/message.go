@@ -27,7 +27,7 @@ func messageLine(m *client.Message, notes ...string) string {
 		fmt.Fprintf(&b, "  to %s", m.Recipient)
 	}
 	if m.Retracts != "" {
-		fmt.Fprintf(&b, "  retracts %s", onLine(m.Retracts))
+		fmt.Fprintf(&b, "  retracts %s", singleLine(m.Retracts))
 	}
 	if m.Withheld != "" {
 		fmt.Fprintf(&b, "  (%s)", m.Withheld)
@@ -77,8 +77,8 @@ func stripControls(text string) string {
 	}, text)
 }
 
-// onLine is stripControls for one line and one column: it replaces line breaks and tabs too.
-func onLine(text string) string {
+// singleLine is stripControls for one line and one column: it replaces line breaks and tabs too.
+func singleLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
 		case '\n', '\t', '\u2028', '\u2029':
@@ -97,7 +97,7 @@ func printMessage(ctx context.Context, t terminal, server *client.Client, m *cli
 func printMessages(ctx context.Context, t terminal, server *client.Client, list []*client.Message, out outputFlags) error {
 	var known messageFates
 	if out == (outputFlags{}) {
-		known = messageFatesOf(ctx, server, list)
+		known = lookupFates(ctx, server, list)
 	}
 	for _, m := range list {
 		if out != (outputFlags{}) {
@@ -119,7 +119,7 @@ func printMessages(ctx context.Context, t terminal, server *client.Client, list 
 // channelHistory prints the messages of a channel.
 type channelHistory struct {
 	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
-	onServer
+	serverFlags
 	channelReference
 	Since  int64    `help:"Only what comes after this sequence." placeholder:"N"`
 	Before int64    `help:"Only what comes before this sequence." placeholder:"N"`

@@ -10,9 +10,9 @@ import (
 // factsNoteHelp documents the notes of factsNote in help texts.
 const factsNoteHelp = `[2 facts] came with it, [2 facts proposed] wait for review; those of a message that was retracted stand or were withdrawn with it ([2 facts, none stands]), as far as you may read them.`
 
-// hasFate reports whether the facts of a message may differ from its event: they were held
+// mayHaveFate reports whether the facts of a message may differ from its event: they were held
 // for review, or the message was retracted.
-func hasFate(m *client.Message) bool {
+func mayHaveFate(m *client.Message) bool {
 	return m.ProposalID != "" || m.FactCount > 0 && m.Withheld == "retracted"
 }
 
@@ -30,7 +30,7 @@ func factsNote(m *client.Message, known messageFates) string {
 		note = fmt.Sprintf("%d facts", m.FactCount)
 	}
 	now, ok := known[m.ID]
-	if !ok || !hasFate(m) {
+	if !ok || !mayHaveFate(m) {
 		return note
 	}
 	status, stand := now.Proposal.Status, len(now.Facts)

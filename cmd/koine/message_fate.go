@@ -10,26 +10,26 @@ import (
 	"koine/graph"
 )
 
-// fate is the later state of a message, which only GraphQL reports, not the message's event.
-type fate struct {
+// messageFate is the later state of a message, which only GraphQL reports, not the message's event.
+type messageFate struct {
 	Facts    []struct{} // still asserted; at most maxFactsCounted
 	Proposal struct{ Status string }
 	Retracts struct{ Sequence int64 }
 }
 
 // messageFates maps message ids to fates.
-type messageFates map[string]fate
+type messageFates map[string]messageFate
 
 // maxFactsCounted is the number of facts fetched per message: the largest page that a server
 // returns.
 const maxFactsCounted = 1000
 
-// messageFatesOf looks up the proposals, remaining facts and retractions of messages, in
+// lookupFates looks up the proposals, remaining facts and retractions of messages, in
 // queries of as many root fields as a server accepts. Messages whose lookup fails are left
 // out.
-func messageFatesOf(ctx context.Context, server *client.Client, list []*client.Message) messageFates {
+func lookupFates(ctx context.Context, server *client.Client, list []*client.Message) messageFates {
 	out := messageFates{}
-	asked := slices.DeleteFunc(slices.Clone(list), func(m *client.Message) bool { return m.Retracts == "" && !hasFate(m) })
+	asked := slices.DeleteFunc(slices.Clone(list), func(m *client.Message) bool { return m.Retracts == "" && !mayHaveFate(m) })
 	for some := range slices.Chunk(asked, graph.DefaultRootFields) {
 		if out.queryFates(ctx, server, some) == nil || len(some) == 1 {
 			continue
@@ -56,7 +56,7 @@ func (f messageFates) queryFates(ctx context.Context, server *client.Client, lis
 		if m.Retracts != "" {
 			fields.WriteString(" retracts { sequence }")
 		}
-		if hasFate(m) {
+		if mayHaveFate(m) {
 			fmt.Fprintf(&fields, " facts(first: %d) { __typename } proposal { status }", maxFactsCounted)
 		}
 		fields.WriteString(" }")

@@ -96,7 +96,7 @@ func TestFateThatCannotBeLearned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := messageFatesOf(t.Context(), server, []*client.Message{{ID: "a", Retracts: "x"}, {ID: "b"}, {ID: "c", Retracts: "y"}})
+	known := lookupFates(t.Context(), server, []*client.Message{{ID: "a", Retracts: "x"}, {ID: "b"}, {ID: "c", Retracts: "y"}})
 	if _, ok := known["a"]; ok || len(known) != 1 || known["c"].Retracts.Sequence != 7 {
 		t.Errorf("known are %+v", known)
 	}

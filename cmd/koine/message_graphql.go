@@ -92,7 +92,7 @@ func (m *graphQLMessage) clientMessage() (*client.Message, error) {
 	if !m.ExpiresAt.IsZero() {
 		wire.ExpiresAt = m.ExpiresAt.UnixMilli()
 	}
-	text, err := jsonOf(wire)
+	text, err := encodeJSON(wire)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +100,8 @@ func (m *graphQLMessage) clientMessage() (*client.Message, error) {
 	return out, json.Unmarshal(text, out)
 }
 
-// jsonOf encodes a value as JSON without escaping HTML in embedded JSON.
-func jsonOf(v any) (json.RawMessage, error) {
+// encodeJSON encodes a value as JSON without escaping HTML in embedded JSON.
+func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -13,8 +13,8 @@ import (
 	"koine/client"
 )
 
-// onServer holds the flags that select a server and the caller's identity.
-type onServer struct {
+// serverFlags holds the flags that select a server and the caller's identity.
+type serverFlags struct {
 	URL string `help:"The server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
 	caFlag
 	as
@@ -27,18 +27,18 @@ const requestTimeout = 60 * time.Second
 const maxAnswerBytes = client.MaxResponseBytes
 
 // openClient connects to the server with requestTimeout for each request.
-func (s *onServer) openClient(ctx context.Context) (*client.Client, error) {
+func (s *serverFlags) openClient(ctx context.Context) (*client.Client, error) {
 	return s.openWith(ctx, requestTimeout, nil, nil)
 }
 
 // openUnbounded connects without a timeout, for uploads and exports.
-func (s *onServer) openUnbounded(ctx context.Context) (*client.Client, error) {
+func (s *serverFlags) openUnbounded(ctx context.Context) (*client.Client, error) {
 	return s.openWith(ctx, 0, nil, nil)
 }
 
 // openStream connects for a stream. A stream whose connection is lost resumes after its last
 // event.
-func (s *onServer) openStream(ctx context.Context, t terminal) (*client.Client, error) {
+func (s *serverFlags) openStream(ctx context.Context, t terminal) (*client.Client, error) {
 	return s.openWith(ctx, 0, func(h *http.Transport) { h.ResponseHeaderTimeout = requestTimeout }, func(cause error, wait time.Duration) {
 		var refused *client.Error
 		if errors.As(cause, &refused) && refused.Reason == "RESYNC" {
@@ -51,7 +51,7 @@ func (s *onServer) openStream(ctx context.Context, t terminal) (*client.Client, 
 
 // openWith connects to the server; timeout bounds each request including its answer (0: no
 // limit).
-func (s *onServer) openWith(ctx context.Context, timeout time.Duration, adjust func(*http.Transport), lost func(error, time.Duration)) (*client.Client, error) {
+func (s *serverFlags) openWith(ctx context.Context, timeout time.Duration, adjust func(*http.Transport), lost func(error, time.Duration)) (*client.Client, error) {
 	transport, err := s.newTransport()
 	if err != nil {
 		return nil, err
@@ -71,19 +71,19 @@ func (s *onServer) openWith(ctx context.Context, timeout time.Duration, adjust f
 		return nil, ctx.Err()
 	case errors.As(err, new(*url.Error)):
 		return nil, s.unreachableError(err)
-	case strings.Contains(err.Error(), plainToTLS):
+	case strings.Contains(err.Error(), plainHTTPAnswer):
 		return nil, exitError{fmt.Errorf("the server at %s speaks https: begin the address with https://", s.serverURL()), exitUnreachable}
 	}
 	return nil, err
 }
 
-func (s *onServer) serverURL() string { return cmp.Or(s.URL, defaultURL) }
+func (s *serverFlags) serverURL() string { return cmp.Or(s.URL, defaultURL) }
 
 func userAgent() string { return "koine/" + versionText() }
 
 // unreachableError explains why a server does not answer.
-func (s *onServer) unreachableError(err error) error {
-	format, hint := whyUnreachable(err)
+func (s *serverFlags) unreachableError(err error) error {
+	format, hint := explainUnreachable(err)
 	if hint != "" {
 		hint = "\n" + hint
 	}
@@ -91,7 +91,7 @@ func (s *onServer) unreachableError(err error) error {
 }
 
 // streamError explains the error that ended a stream.
-func (s *onServer) streamError(err error) error {
+func (s *serverFlags) streamError(err error) error {
 	if errors.As(err, new(*client.Error)) {
 		return err
 	}

@@ -47,7 +47,7 @@ func (b *table) write(t terminal) error {
 	for _, row := range b.rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = cutCell(onLine(cell), limit)
+			cells[i] = cutCell(singleLine(cell), limit)
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
@@ -127,9 +127,9 @@ func (b *table) shortenIRIs(s shortener) *table {
 	return short
 }
 
-// prefixesOf fetches the server's prefixes, to shorten IRIs. It returns none if the server
+// fetchPrefixes fetches the server's prefixes, to shorten IRIs. It returns none if the server
 // only executes trusted documents.
-func prefixesOf(ctx context.Context, server *client.Client) (shortener, error) {
+func fetchPrefixes(ctx context.Context, server *client.Client) (shortener, error) {
 	var answer struct {
 		Vocabulary struct{ Prefixes []namePrefix }
 	}
@@ -154,7 +154,7 @@ func (o outputFlags) printList(ctx context.Context, t terminal, server *client.C
 	if o.CSV {
 		return list.writeCSV(t.out)
 	}
-	short, err := prefixesOf(ctx, server)
+	short, err := fetchPrefixes(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (o outputFlags) printWhole(t terminal, list *table, element func(row int) a
 		return list.write(t)
 	}
 	for i := range list.rows {
-		line, err := jsonOf(element(i))
+		line, err := encodeJSON(element(i))
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func isLocalName(text string) bool {
 // visible.
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// notFound returns the error of a command whose subject does not exist.
-func notFound(format string, args ...any) error {
+// notFoundError returns the error of a command whose subject does not exist.
+func notFoundError(format string, args ...any) error {
 	return exitError{fmt.Errorf(format, args...), exitRefused}
 }

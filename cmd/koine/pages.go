@@ -9,20 +9,20 @@ import (
 	"koine/client"
 )
 
-// listPage is the page size of lists.
-const listPage = 100
+// listPageSize is the page size of lists.
+const listPageSize = 100
 
 // readPages reads all pages of a query's list or connection. It sets the variables first and
 // after; after is the field key of the last element.
 func readPages(ctx context.Context, server *client.Client, query, list, key string, variables map[string]any) (all []json.RawMessage, err error) {
-	variables["first"] = listPage
+	variables["first"] = listPageSize
 	for {
-		var answer map[string]page
+		var answer map[string]listedPage
 		if err := server.GraphQL(ctx, query, variables, &answer); err != nil {
 			return nil, err
 		}
 		all = append(all, answer[list]...)
-		if len(answer[list]) < listPage {
+		if len(answer[list]) < listPageSize {
 			return all, nil
 		}
 		var last map[string]json.RawMessage
@@ -33,11 +33,11 @@ func readPages(ctx context.Context, server *client.Client, query, list, key stri
 	}
 }
 
-// page decodes a list, or a connection with nodes.
-type page []json.RawMessage
+// listedPage decodes a list, or a connection with nodes.
+type listedPage []json.RawMessage
 
 // UnmarshalJSON accepts both forms.
-func (p *page) UnmarshalJSON(raw []byte) error {
+func (p *listedPage) UnmarshalJSON(raw []byte) error {
 	if !bytes.HasPrefix(raw, []byte("{")) {
 		return json.Unmarshal(raw, (*[]json.RawMessage)(p))
 	}

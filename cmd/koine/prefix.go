@@ -42,7 +42,7 @@ func (n *nameFlags) keepSchemes(ctx context.Context, store *kg.Store) error {
 }
 
 // builtinPrefixes returns the built-in prefixes and those of the command line.
-func (p *prefixFlags) builtinPrefixes() (*kg.Prefixes, error) { return registryOf(p.Prefix) }
+func (p *prefixFlags) builtinPrefixes() (*kg.Prefixes, error) { return newPrefixes(p.Prefix) }
 
 // storePrefixes returns the prefixes of a store and those of the command line.
 func (p *prefixFlags) storePrefixes(store *kg.Store) (*kg.Prefixes, error) {
@@ -50,7 +50,7 @@ func (p *prefixFlags) storePrefixes(store *kg.Store) (*kg.Prefixes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return registryOf(all)
+	return newPrefixes(all)
 }
 
 // registerNew registers the new prefixes of the command line, and the defaults whose names
@@ -66,7 +66,7 @@ func (p *prefixFlags) registerNew(ctx context.Context, store *kg.Store, defaults
 			all[name] = ns
 		}
 	}
-	if _, err := registryOf(all); err != nil || maps.Equal(all, kept) {
+	if _, err := newPrefixes(all); err != nil || maps.Equal(all, kept) {
 		return store.Prefixes(), err
 	}
 	added := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return kept[name] == all[name] })
@@ -97,7 +97,7 @@ func (p *prefixFlags) mergePrefixes(kept map[string]string) (map[string]string, 
 	return all, nil
 }
 
-func registryOf(prefixes map[string]string) (*kg.Prefixes, error) {
+func newPrefixes(prefixes map[string]string) (*kg.Prefixes, error) {
 	registry, err := kg.NewPrefixes(prefixes)
 	if err != nil {
 		return nil, usageError{err}

@@ -23,7 +23,7 @@ type progress struct {
 	size, read int64
 	statements atomic.Uint64
 	began      time.Time
-	told       time.Time
+	lastReport time.Time
 	bar        *progressbar.ProgressBar
 
 	work *fileProgress // the load that this is a part of, or nil
@@ -39,7 +39,7 @@ func newProgress(t terminal, what string, in io.Reader, size int64) *progress {
 // newPart is newProgress for a part of a load.
 func newPart(t terminal, what string, in io.Reader, size int64, work *fileProgress) *progress {
 	now := time.Now()
-	p := &progress{Reader: in, t: t, what: what, size: size, began: now, told: now, work: work, all: make(chan struct{})}
+	p := &progress{Reader: in, t: t, what: what, size: size, began: now, lastReport: now, work: work, all: make(chan struct{})}
 	if t.isInteractive() {
 		p.bar = progressbar.NewOptions64(size,
 			progressbar.OptionSetWriter(t.err),
@@ -82,9 +82,9 @@ func (p *progress) allRead() {
 // serverReportDelay is the time after an upload until tellServerWorks first reports.
 const serverReportDelay = 2 * time.Second
 
-// tellServerWorks reports from time to time that the server still processes the whole input,
+// reportServerWork reports from time to time that the server still processes the whole input,
 // until stop is called.
-func (p *progress) tellServerWorks(name string) (stop func()) {
+func (p *progress) reportServerWork(name string) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -122,8 +122,8 @@ func (p *progress) report(n int) {
 	case p.bar != nil:
 		p.bar.Describe(p.what + p.rateText(now))
 		p.bar.Add(n)
-	case now.Sub(p.told) >= reportEvery:
-		p.told = now
+	case now.Sub(p.lastReport) >= reportEvery:
+		p.lastReport = now
 		p.t.sayf("%s: %s%s%s", p.what, p.percentText(), p.rateText(now), p.timeLeftText(now))
 	}
 }

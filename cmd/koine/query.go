@@ -19,7 +19,7 @@ import (
 type queryCommand struct {
 	Query string `arg:"" optional:"" help:"GraphQL; - or nothing reads standard input."`
 	File  string `short:"f" help:"Read the query from this file." placeholder:"FILE" type:"path"`
-	onServer
+	serverFlags
 	Var           map[string]string `help:"A variable, as JSON; what is no JSON is a string. May be repeated." placeholder:"NAME=VALUE" mapsep:"none"`
 	Operation     string            `help:"Which operation, if the document has several." placeholder:"NAME"`
 	At            string            `help:"Read as of this revision or time." placeholder:"REVISION"`
@@ -46,7 +46,7 @@ Examples (with koine serve --demo):
 
 // Run runs the query and prints its data.
 func (c *queryCommand) Run(ctx context.Context, t terminal) error {
-	text, err := textOf(t, c.Query, c.File)
+	text, err := readText(t, c.Query, c.File)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 	if meta == nil {
 		return err
 	}
-	selected, unread := selectionOf(text, c.Operation, parseVariables(c.Var))
+	selected, unread := newSelection(text, c.Operation, parseVariables(c.Var))
 	switch {
 	case c.JSON || c.Full || c.Compact:
 		if printing := c.printJSON(t, data, meta); printing != nil {
@@ -95,7 +95,7 @@ func (c *queryCommand) printTables(ctx context.Context, t terminal, server *clie
 		}
 		return tables[0].writeCSV(t.out)
 	}
-	short, err := prefixesOf(ctx, server)
+	short, err := fetchPrefixes(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,8 @@ func parseVariables(flags map[string]string) map[string]any {
 	return out
 }
 
-// textOf returns the argument, the content of a file, or standard input.
-func textOf(t terminal, argument, file string) (string, error) {
+// readText returns the argument, the content of a file, or standard input.
+func readText(t terminal, argument, file string) (string, error) {
 	switch {
 	case argument != "" && file != "":
 		return "", usageError{errors.New("a file and an argument exclude each other")}

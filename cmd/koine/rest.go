@@ -43,9 +43,9 @@ func notInPath(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/-._~", r)
 }
 
-// restAtRoot are the routes of the protocol without a prefix. Where the hub has the same
+// rootRoutes are the routes of the protocol without a prefix. Where the hub has the same
 // path, the protocol serves reads of agents and the hub the rest; both serve the same cards.
-var restAtRoot = []string{
+var rootRoutes = []string{
 	"GET /agents", "GET /agents/{id}", "/agents/{id}/messages", "/messages/{id}", "/tasks", "/tasks/{id}", "/ws",
 }
 
@@ -55,14 +55,14 @@ func handleREST(server *httpd.Server, prefix string, h http.Handler) {
 		server.HandleSocket(prefix+"/", httpd.Named, http.StripPrefix(prefix, h))
 		return
 	}
-	for _, pattern := range restAtRoot {
+	for _, pattern := range rootRoutes {
 		server.HandleSocket(pattern, httpd.Named, h)
 	}
 	server.UnknownPaths(httpd.Named)
 }
 
-// refusedOf returns a function that records refusals in the audit trail.
-func refusedOf(trail *audit.Trail) func(caller.Caller, kg.Code) {
+// recordRefusals returns a function that records refusals in the audit trail.
+func recordRefusals(trail *audit.Trail) func(caller.Caller, kg.Code) {
 	return func(who caller.Caller, code kg.Code) {
 		trail.RecordDenied(caller.With(context.Background(), who), code)
 	}

@@ -37,7 +37,7 @@ type proposalInfo struct {
 	AppliedIn                                                                 *uint64
 	Patches                                                                   []struct {
 		Op        string
-		Statement changed
+		Statement changedStatement
 	}
 	Reviews []struct{ Reviewer, Decision, Comment, Time string }
 }
@@ -50,7 +50,7 @@ func parseProposal(raw json.RawMessage) (p proposalInfo, err error) {
 }
 
 type listProposals struct {
-	onServer
+	serverFlags
 	Status string `help:"Only those with this status: pending, applied, rejected, withdrawn, expired or conflicted." placeholder:"STATUS" completes:"pending,applied,rejected,withdrawn,expired,conflicted"`
 	Author string `help:"Only those of this agent." placeholder:"AGENT"`
 	Limit  int    `help:"How many at most, the newest first." default:"100" placeholder:"N"`
@@ -103,7 +103,7 @@ func proposalTable(raw []json.RawMessage) (*table, error) {
 
 type showProposal struct {
 	ID string `arg:"" help:"Which proposal."`
-	onServer
+	serverFlags
 	outputFlags
 }
 
@@ -118,7 +118,7 @@ func (c *showProposal) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if isNull(answer.Proposal) {
-		return notFound("there is no proposal %s that you may see", c.ID)
+		return notFoundError("there is no proposal %s that you may see", c.ID)
 	}
 	if c.JSON {
 		return printJSON(t.out, answer.Proposal, false)
@@ -134,7 +134,7 @@ func (c *showProposal) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	short, err := prefixesOf(ctx, server)
+	short, err := fetchPrefixes(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -176,17 +176,17 @@ func (p *proposalInfo) detailTables() []*table {
 	return []*table{fields, patches, reviews}
 }
 
-// decision approves or rejects a proposal.
-type decision struct {
+// reviewDecision approves or rejects a proposal.
+type reviewDecision struct {
 	ID string `arg:"" help:"Which proposal."`
-	onServer
+	serverFlags
 	Comment string `help:"Why: kept with the decision." placeholder:"TEXT"`
 	JSON    bool   `help:"Print the proposal as JSON."`
 }
 
 type (
-	approveProposal struct{ decision }
-	rejectProposal  struct{ decision }
+	approveProposal struct{ reviewDecision }
+	rejectProposal  struct{ reviewDecision }
 )
 
 // Run approves the proposal.
@@ -199,7 +199,7 @@ func (c *rejectProposal) Run(ctx context.Context, t terminal) error {
 	return c.reviewProposal(ctx, t, "REJECT")
 }
 
-func (c *decision) reviewProposal(ctx context.Context, t terminal, decision string) error {
+func (c *reviewDecision) reviewProposal(ctx context.Context, t terminal, decision string) error {
 	variables := map[string]any{"id": c.ID, "decision": decision}
 	if c.Comment != "" {
 		variables["comment"] = c.Comment
@@ -209,7 +209,7 @@ func (c *decision) reviewProposal(ctx context.Context, t terminal, decision stri
 
 type withdrawn struct {
 	ID string `arg:"" help:"Which proposal."`
-	onServer
+	serverFlags
 	JSON bool `help:"Print the proposal as JSON."`
 }
 
@@ -219,7 +219,7 @@ func (c *withdrawn) Run(ctx context.Context, t terminal) error {
 }
 
 // endProposal sends a mutation that ends a proposal and prints the resulting status.
-func (s *onServer) endProposal(ctx context.Context, t terminal, id string, asJSON bool, mutation string, variables map[string]any) error {
+func (s *serverFlags) endProposal(ctx context.Context, t terminal, id string, asJSON bool, mutation string, variables map[string]any) error {
 	server, err := s.openClient(ctx)
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func (s *onServer) endProposal(ctx context.Context, t terminal, id string, asJSO
 		return err
 	}
 	if isNull(answer.Made) {
-		return notFound("there is no proposal %s that you may see", id)
+		return notFoundError("there is no proposal %s that you may see", id)
 	}
 	if asJSON {
 		return printJSON(t.out, answer.Made, true)

@@ -30,15 +30,15 @@ Examples:
 }
 
 type (
-	schemeAddCommand    struct{ schemesOf }
-	schemeRemoveCommand struct{ schemesOf }
+	schemeAddCommand    struct{ schemesChange }
+	schemeRemoveCommand struct{ schemesChange }
 	schemeListCommand   struct {
 		target
 		outputFlags
 	}
 )
 
-type schemesOf struct {
+type schemesChange struct {
 	target
 	reserveFlag
 	Schemes []string `arg:"" name:"scheme" help:"A URI scheme, without the colon."`
@@ -54,7 +54,7 @@ func (c *schemeRemoveCommand) Run(ctx context.Context, command *kong.Context, lo
 	return c.changeSchemes(ctx, command, log, "Forbid URI schemes", "forbidSchemes", names.ForbidSchemes)
 }
 
-func (c *schemesOf) changeSchemes(ctx context.Context, command *kong.Context, log *slog.Logger, why, mutation string, here func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) error {
+func (c *schemesChange) changeSchemes(ctx context.Context, command *kong.Context, log *slog.Logger, why, mutation string, here func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) error {
 	d, err := c.openVocabulary(ctx, command, log, &c.reserveFlag)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (t *target) openVocabulary(ctx context.Context, command *kong.Context, log 
 	d := &vocabularyTarget{target: t}
 	switch {
 	case !offline:
-		d.server, err = t.onServer().openClient(ctx)
+		d.server, err = t.serverFlags().openClient(ctx)
 	case reserve != nil:
 		d.store, err = t.openToWrite(log, kg.Options{ReserveBytes: reserve.reserveBytes()})
 	default:
@@ -129,10 +129,10 @@ func (d *vocabularyTarget) commitMeta(why string, list []string) kg.Meta {
 
 // registerPrefix registers a prefix on the server.
 func (d *vocabularyTarget) registerPrefix(ctx context.Context, name, namespace string, force bool) error {
-	return registerOn(ctx, d.server, name, namespace, force)
+	return registerPrefixOn(ctx, d.server, name, namespace, force)
 }
 
-func registerOn(ctx context.Context, server *client.Client, name, namespace string, force bool) error {
+func registerPrefixOn(ctx context.Context, server *client.Client, name, namespace string, force bool) error {
 	return server.GraphQL(ctx, `mutation($input: RegisterPrefixInput!) { registerPrefix(input: $input) { revision } }`,
 		map[string]any{"input": map[string]any{"name": name, "namespace": namespace, "force": force}}, nil)
 }

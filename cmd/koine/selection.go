@@ -18,9 +18,9 @@ type selection struct {
 	fields []*selection
 }
 
-// selectionOf returns the selection of an operation, in the order of the answer. Fragments
+// newSelection returns the selection of an operation, in the order of the answer. Fragments
 // count whatever their type; fields excluded by @skip or @include do not.
-func selectionOf(text, operation string, variables map[string]any) (*selection, error) {
+func newSelection(text, operation string, variables map[string]any) (*selection, error) {
 	document, err := parser.ParseQuery(&ast.Source{Input: text})
 	if err != nil {
 		return nil, err

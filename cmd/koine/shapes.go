@@ -58,7 +58,7 @@ func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t ter
 	}
 	defer d.close()
 	for _, name := range c.Files {
-		text, err := textOf(t, "", name)
+		text, err := readText(t, "", name)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t ter
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		for _, line := range left {
-			if _, err := fmt.Fprintln(t.out, leftOutPrefix+line); err != nil {
+			if _, err := fmt.Fprintln(t.out, unsupportedPrefix+line); err != nil {
 				return err
 			}
 		}
@@ -80,8 +80,8 @@ func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t ter
 	return nil
 }
 
-// leftOutPrefix begins a line about a part of a shape that is not supported and not checked.
-const leftOutPrefix = "left out: "
+// unsupportedPrefix begins a line about a part of a shape that is not supported and not checked.
+const unsupportedPrefix = "left out: "
 
 // shapesRemoveCommand removes shapes.
 type shapesRemoveCommand struct {
@@ -173,7 +173,7 @@ func (t *target) openShapes(ctx context.Context, command *kong.Context, log *slo
 		return nil, err
 	}
 	if !offline {
-		server, err := t.onServer().openClient(ctx)
+		server, err := t.serverFlags().openClient(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -207,9 +207,9 @@ type shapesReport struct {
 
 // shapesOffline accesses the shapes of a data directory.
 type shapesOffline struct {
-	ctx   context.Context
-	store *kg.Store
-	who   kg.Principal
+	ctx       context.Context
+	store     *kg.Store
+	principal kg.Principal
 }
 
 func (h *shapesOffline) close() error { return h.store.Close() }
@@ -219,16 +219,16 @@ func (h *shapesOffline) putShapes(turtle string, supportedOnly, dryRun bool, why
 	if err != nil {
 		return 0, nil, err
 	}
-	m := kg.Meta{Principal: h.who, DryRun: dryRun, Justification: why}
+	m := kg.Meta{Principal: h.principal, DryRun: dryRun, Justification: why}
 	if supportedOnly {
 		r, left, err := shapes.PutSupported(h.ctx, h.store, m, quads)
-		return int64(r.Affected), leftOutLines(left), err
+		return int64(r.Affected), unsupportedLines(left), err
 	}
 	r, err := shapes.Put(h.ctx, h.store, m, quads)
 	return int64(r.Affected), nil, err
 }
 
-func leftOutLines(left []shapes.LeftOut) []string {
+func unsupportedLines(left []shapes.LeftOut) []string {
 	lines := make([]string, len(left))
 	for i, l := range left {
 		lines[i] = l.String()
@@ -244,7 +244,7 @@ func (h *shapesOffline) removeShapes(ids []string, why string) (int64, error) {
 			return 0, err
 		}
 	}
-	r, err := shapes.Remove(h.ctx, h.store, kg.Meta{Principal: h.who, Justification: why}, terms)
+	r, err := shapes.Remove(h.ctx, h.store, kg.Meta{Principal: h.principal, Justification: why}, terms)
 	return int64(r.Affected), err
 }
 
@@ -262,8 +262,8 @@ func (h *shapesOffline) listShapes() ([]string, error) {
 	for _, s := range set.List() {
 		lines = append(lines, shapeLine(s.ID.Name(), s.Deactivated))
 	}
-	for _, l := range leftOutLines(set.LeftOut()) {
-		lines = append(lines, leftOutPrefix+l)
+	for _, l := range unsupportedLines(set.LeftOut()) {
+		lines = append(lines, unsupportedPrefix+l)
 	}
 	return lines, nil
 }
@@ -289,7 +289,7 @@ func (h *shapesOffline) checkShape(shape string, first int) (shapesReport, error
 			return shapesReport{}, err
 		}
 	}
-	snapshot, err := h.store.View(h.ctx, kg.View{Principal: h.who})
+	snapshot, err := h.store.View(h.ctx, kg.View{Principal: h.principal})
 	if err != nil {
 		return shapesReport{}, err
 	}
@@ -336,10 +336,10 @@ func (c shapesChange) changeCount() (int64, error) {
 	return c.StatementsAffected, nil
 }
 
-// shapesLeftOut is an unsupported part of a shape as the server reports it.
-type shapesLeftOut struct{ Resource, Place, Name, Reason string }
+// unsupportedShape is an unsupported part of a shape as the server reports it.
+type unsupportedShape struct{ Resource, Place, Name, Reason string }
 
-func remoteLines(left []shapesLeftOut) []string {
+func remoteLines(left []unsupportedShape) []string {
 	lines := make([]string, len(left))
 	for i, l := range left {
 		lines[i] = shapes.LeftOut{Place: l.Place, Name: l.Name, Reason: l.Reason}.String()
@@ -350,7 +350,7 @@ func remoteLines(left []shapesLeftOut) []string {
 func (r *shapesRemote) putShapes(turtle string, supportedOnly, dryRun bool, why string) (int64, []string, error) {
 	var c struct {
 		shapesChange
-		LeftOut []shapesLeftOut
+		LeftOut []unsupportedShape
 	}
 	variables := map[string]any{"turtle": turtle, "dryRun": dryRun, "why": why}
 	query := `mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(turtle: $turtle, dryRun: $dryRun, justification: $why) { success statementsAffected verificationStatus } }`
@@ -380,7 +380,7 @@ func (r *shapesRemote) listShapes() ([]string, error) {
 			IRI         string
 			Deactivated bool
 		}
-		ShapesLeftOut []shapesLeftOut
+		ShapesLeftOut []unsupportedShape
 	}
 	if err := r.server.GraphQL(r.ctx, `{ shapes { iri deactivated } shapesLeftOut { place name reason } }`, nil, &answer); err != nil {
 		return nil, err
@@ -390,7 +390,7 @@ func (r *shapesRemote) listShapes() ([]string, error) {
 		lines = append(lines, shapeLine(s.IRI, s.Deactivated))
 	}
 	for _, l := range remoteLines(answer.ShapesLeftOut) {
-		lines = append(lines, leftOutPrefix+l)
+		lines = append(lines, unsupportedPrefix+l)
 	}
 	return lines, nil
 }

@@ -23,14 +23,14 @@ type shortList struct {
 // shortLists returns the lists of an answer that continue: by pageInfo or totalCount, or
 // because a list without the argument first has the length of a page. Each path occurs once.
 func shortLists(data json.RawMessage, selected *selection) []shortList {
-	f := shortFinder{told: map[string]bool{}}
+	f := shortFinder{seen: map[string]bool{}}
 	f.findIn("", data, selected)
 	return f.lists
 }
 
 type shortFinder struct {
 	lists []shortList
-	told  map[string]bool
+	seen  map[string]bool
 }
 
 func (f *shortFinder) findIn(path string, value json.RawMessage, selected *selection) {
@@ -48,7 +48,7 @@ func (f *shortFinder) findIn(path string, value json.RawMessage, selected *selec
 	}
 	members := jsonMembers(value)
 	if selected.isConnection() {
-		f.addIfShort(connectionOf(path, members, selected), selected)
+		f.addIfShort(connectionList(path, members, selected), selected)
 	}
 	for _, s := range selected.fields {
 		at := s.key
@@ -62,8 +62,8 @@ func (f *shortFinder) findIn(path string, value json.RawMessage, selected *selec
 	}
 }
 
-// connectionOf returns the list of a connection with its page information.
-func connectionOf(path string, members map[string]json.RawMessage, selected *selection) shortList {
+// connectionList returns the list of a connection with its page information.
+func connectionList(path string, members map[string]json.RawMessage, selected *selection) shortList {
 	l := shortList{path: path}
 	for _, s := range selected.fields {
 		switch value := members[s.key]; s.field {
@@ -92,8 +92,8 @@ func connectionOf(path string, members map[string]json.RawMessage, selected *sel
 // addIfShort adds a list that continues, or may continue.
 func (f *shortFinder) addIfShort(l shortList, selected *selection) {
 	isPage := !selected.first && (l.shown == graph.DefaultPageSize || l.shown == graph.DefaultVocabularySize)
-	if (l.more || !l.known && isPage) && !f.told[l.path] {
-		f.told[l.path] = true
+	if (l.more || !l.known && isPage) && !f.seen[l.path] {
+		f.seen[l.path] = true
 		f.lists = append(f.lists, l)
 	}
 }

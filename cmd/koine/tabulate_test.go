@@ -33,7 +33,7 @@ func TestTabulate(t *testing.T) {
 		"a type that is not there": {`{ node { ... on A { a } ... on B { b } } }`, `{"node":{"b":1}}`, "FIELD   VALUE\nnode.b  1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			selected, err := selectionOf(c.query, "", nil)
+			selected, err := newSelection(c.query, "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestShortLists(t *testing.T) {
 		"cut by a budget, told already": {`{ cut { nodes { a } } }`, `{"cut":{"nodes":[` + page + `]}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			selected, err := selectionOf(c.query, "", nil)
+			selected, err := newSelection(c.query, "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

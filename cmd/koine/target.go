@@ -41,8 +41,10 @@ func (t *target) isOffline(command *kong.Context) (bool, error) {
 	return t.Data != "" && t.URL == "", nil
 }
 
-// onServer returns the server of the target.
-func (t *target) onServer() *onServer { return &onServer{URL: t.URL, caFlag: t.caFlag, as: t.as} }
+// serverFlags returns the server of the target.
+func (t *target) serverFlags() *serverFlags {
+	return &serverFlags{URL: t.URL, caFlag: t.caFlag, as: t.as}
+}
 
 // openStore opens the data directory. Unless create is set, it must contain a store.
 func (t *target) openStore(log *slog.Logger, create bool, o kg.Options) (*kg.Store, error) {
@@ -53,7 +55,7 @@ func (t *target) openStore(log *slog.Logger, create bool, o kg.Options) (*kg.Sto
 	}
 	o.Logger, o.MustExist = log, !create
 	store, err := kg.Open(t.Data, o)
-	return store, inUse(err)
+	return store, hintInUse(err)
 }
 
 // openOrCreate opens the data directory and creates a store if there is none.
@@ -113,8 +115,8 @@ func (t *target) requireDirectory() error {
 	return nil
 }
 
-// inUse adds a hint to the error of a data directory that another process has open.
-func inUse(err error) error {
+// hintInUse adds a hint to the error of a data directory that another process has open.
+func hintInUse(err error) error {
 	if kg.CodeOf(err) != kg.CodeDataDirInUse {
 		return err
 	}
@@ -133,9 +135,9 @@ func (t *target) localPrincipal() kg.Principal {
 	return p
 }
 
-// graphNamed parses the value of --graph: an IRI, prefix:name, a blank node _:label, or
+// parseGraphName parses the value of --graph: an IRI, prefix:name, a blank node _:label, or
 // "default", as the server's ?graph= parameter.
-func graphNamed(registry *kg.Prefixes, text string) (kg.Term, error) {
+func parseGraphName(registry *kg.Prefixes, text string) (kg.Term, error) {
 	if strings.EqualFold(text, "default") {
 		return kg.DefaultGraph, nil
 	}

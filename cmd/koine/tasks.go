@@ -61,7 +61,7 @@ func (c *serveCommand) newCourier(log *slog.Logger, who *identity) *courier.Serv
 // cardOptions returns the server's data for the agent card.
 func (c *serveCommand) cardOptions(who *identity) a2a.CardOptions {
 	return a2a.CardOptions{
-		Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Channels: true, Push: true, Only: c.cardVersion(),
+		Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.acceptsKeys(), Tokens: who.acceptsTokens(), Channels: true, Push: true, Only: c.cardVersion(),
 	}
 }
 

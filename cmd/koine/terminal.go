@@ -25,7 +25,7 @@ type terminal struct {
 }
 
 // withFlags returns the terminal with the global flags applied.
-func (t terminal) withFlags(l logging, quiet bool) terminal {
+func (t terminal) withFlags(l logFlags, quiet bool) terminal {
 	t.quiet = quiet
 	if l.Format == formatJSON {
 		t.records = l.newLogger(t.err)

@@ -17,8 +17,8 @@ type tierFlags struct {
 	Tier map[string]string `help:"What a principal with a role may do in channels, or everybody else (*): free, standard, unlimited, or bounds such as messages:120,streams:5,channels:20,bytes:65536; may be repeated." placeholder:"ROLE=TIER"`
 }
 
-// anyRole stands for principals without any of the other roles.
-const anyRole = "*"
+// otherRoles stands for principals without any of the other roles.
+const otherRoles = "*"
 
 // maxTiers bounds the roles with a tier, maxTierBound the streams and channels of a tier.
 const (
@@ -54,7 +54,7 @@ func (f tierFlags) applyTiers(o channels.Options) (channels.Options, error) {
 		if err != nil {
 			return o, usageError{fmt.Errorf("--tier %s: %w", role, err)}
 		}
-		if role == anyRole {
+		if role == otherRoles {
 			t.Name = cmp.Or(t.Name, "default")
 			o.Tier = t
 			continue
@@ -71,7 +71,7 @@ func parseTier(text string) (t channels.Tier, err error) {
 	said := map[string]bool{}
 	for i, item := range strings.Split(text, ",") {
 		item = strings.TrimSpace(item)
-		if named, ok := tierNamed(item); ok && i == 0 {
+		if named, ok := lookupTier(item); ok && i == 0 {
 			t = named
 			continue
 		}
@@ -95,7 +95,7 @@ func parseTier(text string) (t channels.Tier, err error) {
 	return t, nil
 }
 
-func tierNamed(name string) (channels.Tier, bool) {
+func lookupTier(name string) (channels.Tier, bool) {
 	for _, t := range []channels.Tier{channels.Free, channels.Standard, channels.Unlimited} {
 		if t.Name == name {
 			return t, true

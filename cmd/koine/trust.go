@@ -22,7 +22,7 @@ import (
 // quarantine of agents. Except for the rules, its state is kept in system graphs and follows
 // their commits.
 type trust struct {
-	who         *identity
+	identity    *identity
 	policies    *policy.Policies
 	rules       *rules.File // may be nil
 	shapes      *shapes.Set
@@ -53,7 +53,7 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 		return nil, err
 	}
 	return &trust{
-		who: who, policies: policies, rules: file, shapes: &shapes.Set{Logger: log},
+		identity: who, policies: policies, rules: file, shapes: &shapes.Set{Logger: log},
 		reviews: reviews, quarantines: new(belief.Quarantines),
 		channels: conversations, presence: presence.New(presence.Options{Logger: log}),
 	}, nil
@@ -69,7 +69,7 @@ func (t *trust) configureStore(o *kg.Options) {
 	o.Access, o.Holder = push.NewGuard(tasks.NewGuard(t.channels.Guard(t.reviews.Guard(o.Access)))), t.reviews
 	o.Distrust = t.quarantines
 	o.OnSystemChange = func(c *kg.Commit) {
-		t.who.applyCommit(c)
+		t.identity.applyCommit(c)
 		t.policies.Follow(c)
 		t.shapes.Follow(c)
 		t.reviews.Follow(c)
@@ -91,7 +91,7 @@ func (t *trust) configureStore(o *kg.Options) {
 
 // loadState loads the state from the opened store.
 func (t *trust) loadState(ctx context.Context, store *kg.Store) error {
-	if err := t.who.load(ctx, store); err != nil {
+	if err := t.identity.load(ctx, store); err != nil {
 		return err
 	}
 	if err := t.policies.Load(ctx, store); err != nil {
@@ -114,7 +114,7 @@ func (t *trust) loadState(ctx context.Context, store *kg.Store) error {
 
 // close ends the services that write to the store. It must come before the store closes.
 func (t *trust) close() {
-	t.who.close()
+	t.identity.close()
 	t.channels.Close()
 	t.presence.Close()
 }

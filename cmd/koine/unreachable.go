@@ -33,12 +33,12 @@ func (f caFlag) newTransport() (*http.Transport, error) {
 	return t, nil
 }
 
-// plainToTLS is the answer of a Go TLS server to plain HTTP.
-const plainToTLS = "Client sent an HTTP request to an HTTPS server"
+// plainHTTPAnswer is the answer of a Go TLS server to plain HTTP.
+const plainHTTPAnswer = "Client sent an HTTP request to an HTTPS server"
 
-// whyUnreachable explains a failed connection. format takes the address; hint is "" if there
+// explainUnreachable explains a failed connection. format takes the address; hint is "" if there
 // is no known remedy.
-func whyUnreachable(err error) (format, hint string) {
+func explainUnreachable(err error) (format, hint string) {
 	var (
 		unknown *x509.UnknownAuthorityError
 		byValue x509.UnknownAuthorityError

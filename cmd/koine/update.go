@@ -30,7 +30,7 @@ func (updateCommand) Help() string {
 
 // updateFlags are common to all updates.
 type updateFlags struct {
-	onServer
+	serverFlags
 	Why              string `help:"The reason, kept in the history." placeholder:"TEXT"`
 	IdempotencyKey   string `help:"Makes it safe to send the same update again." placeholder:"KEY"`
 	ExpectedRevision uint64 `help:"Refuse if the subject changed after this revision." placeholder:"REVISION"`
@@ -136,19 +136,19 @@ type applyUpdate struct {
 
 // Run sends the patches of the document.
 func (c *applyUpdate) Run(ctx context.Context, t terminal) error {
-	text, err := textOf(t, "", c.File)
+	text, err := readText(t, "", c.File)
 	if err != nil {
 		return err
 	}
-	patches, err := patchesIn([]byte(text))
+	patches, err := readPatches([]byte(text))
 	if err != nil {
 		return err
 	}
 	return c.sendPatches(ctx, t, patches)
 }
 
-// patchesIn returns the patches of a document, unchanged.
-func patchesIn(document []byte) (patches []client.Patch, err error) {
+// readPatches returns the patches of a document, unchanged.
+func readPatches(document []byte) (patches []client.Patch, err error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(document, &list); err != nil {
 		var object struct {

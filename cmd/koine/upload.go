@@ -47,7 +47,7 @@ func (c *loadCommand) uploadFiles(ctx context.Context, t terminal, sources []*so
 	if c.Assertions {
 		query.Set("assertions", "rdf")
 	}
-	server, err := c.onServer().openUnbounded(ctx)
+	server, err := c.serverFlags().openUnbounded(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (c *loadCommand) registerDeclared(ctx context.Context, t terminal, s *sourc
 	if _, err := s.survey(ctx, t, o, nil); err != nil || len(declared) == 0 {
 		return err
 	}
-	server, err := c.onServer().openClient(ctx)
+	server, err := c.serverFlags().openClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c *loadCommand) registerDeclared(ctx context.Context, t terminal, s *sourc
 	}
 	registerDeclaredPrefixes(t, s.name, declared, kept, func(prefixes map[string]string) error {
 		for _, name := range slices.Sorted(maps.Keys(prefixes)) {
-			if err := registerOn(ctx, server, name, prefixes[name], false); err != nil {
+			if err := registerPrefixOn(ctx, server, name, prefixes[name], false); err != nil {
 				return err
 			}
 		}
@@ -138,7 +138,7 @@ func (c *loadCommand) sendFile(ctx context.Context, t terminal, server *client.C
 		header.Set("Content-Encoding", "gzip")
 	}
 	began := time.Now()
-	stop := s.progress.tellServerWorks(s.name)
+	stop := s.progress.reportServerWork(s.name)
 	response, err := server.Do(ctx, method, "/data?"+query.Encode(), header, in)
 	stop()
 	s.progress.finish()

@@ -31,12 +31,12 @@ var thisBuild = sync.OnceValue(func() build {
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	return buildOf(info, version, commit, date)
+	return newBuild(info, version, commit, date)
 })
 
-// buildOf combines the linker's values with the stamps of the go command; the linker's take
+// newBuild combines the linker's values with the stamps of the go command; the linker's take
 // precedence.
-func buildOf(info *debug.BuildInfo, version, commit, date string) build {
+func newBuild(info *debug.BuildInfo, version, commit, date string) build {
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
@@ -44,7 +44,7 @@ func buildOf(info *debug.BuildInfo, version, commit, date string) build {
 	b := build{Version: version, Commit: cmp.Or(commit, settings["vcs.revision"]), Date: cmp.Or(date, settings["vcs.time"])}
 	b.Changed = commit == "" && settings["vcs.modified"] == "true"
 	if b.Version == "" {
-		b.Version = releaseOf(info.Main.Version)
+		b.Version = releaseVersion(info.Main.Version)
 		if b.Commit != "" && b.Version == release {
 			b.Version += "+" + b.Commit[:min(12, len(b.Commit))]
 			if b.Changed {
@@ -55,8 +55,8 @@ func buildOf(info *debug.BuildInfo, version, commit, date string) build {
 	return b
 }
 
-// releaseOf returns the release of a module version, or release for pseudo-versions.
-func releaseOf(module string) string {
+// releaseVersion returns the release of a module version, or release for pseudo-versions.
+func releaseVersion(module string) string {
 	if tag, ok := strings.CutPrefix(module, "v"); ok && !strings.HasPrefix(tag, "0.0.0-") && !strings.Contains(tag, "-0.") && !strings.HasSuffix(tag, "+dirty") {
 		return tag
 	}

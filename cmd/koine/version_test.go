@@ -33,7 +33,7 @@ func TestBuildOf(t *testing.T) {
 		{"told by the linker", stamped("(devel)"), "0.3.0", id, at, build{"0.3.0", id, at, false}},
 		{"a commit told by the linker", stamped("(devel)", "vcs.revision", "other", "vcs.modified", "true"), "", id, at, build{release + "+cf518e50e6ee", id, at, false}},
 	} {
-		if got := buildOf(row.info, row.version, row.commit, row.date); got != row.want {
+		if got := newBuild(row.info, row.version, row.commit, row.date); got != row.want {
 			t.Errorf("%s: got %+v, want %+v", row.name, got, row.want)
 		}
 	}

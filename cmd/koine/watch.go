@@ -17,7 +17,7 @@ import (
 // watchCommand follows a subscription through knowledge/subscribe.
 type watchCommand struct {
 	Subscription string `arg:"" optional:"" help:"A GraphQL subscription. Without one: all changes, or those that the flags select."`
-	onServer
+	serverFlags
 	From      string            `help:"Where to begin: latest, earliest, snapshot (what is there first, then what changes), or a position. Without it where the subscription says, or with what comes."`
 	Subject   string            `help:"Only statements about this." placeholder:"IRI"`
 	Predicate string            `help:"Only statements with this predicate." placeholder:"IRI"`
@@ -28,9 +28,9 @@ type watchCommand struct {
 	Count     int               `help:"End after so many events." placeholder:"N"`
 	outputFlags
 
-	short shortener
-	shown *shownFields // printed instead of statements
-	begun bool         // the CSV header is written
+	short         shortener
+	shown         *shownFields // printed instead of statements
+	headerWritten bool         // the CSV header is written
 }
 
 // Help is shown by --help.
@@ -129,7 +129,7 @@ func (c *watchCommand) printResync(t terminal, replaced *client.Change) error {
 // beginOutput fetches the prefixes, or writes the CSV header. Rows have their header written
 // with the first row, which determines the columns.
 func (c *watchCommand) beginOutput(ctx context.Context, t terminal, server *client.Client) (err error) {
-	if err := warnOfNames(ctx, t, server, append([]string{c.Subject, c.Predicate, c.Entity}, slices.DeleteFunc(slices.Clone(c.Graph), isDefaultGraph)...)...); err != nil {
+	if err := warnUnknownNames(ctx, t, server, append([]string{c.Subject, c.Predicate, c.Entity}, slices.DeleteFunc(slices.Clone(c.Graph), isDefaultGraph)...)...); err != nil {
 		return err
 	}
 	switch {
@@ -139,7 +139,7 @@ func (c *watchCommand) beginOutput(ctx context.Context, t terminal, server *clie
 		return c.beginMessages(t)
 	}
 	if !c.JSON {
-		c.short, err = prefixesOf(ctx, server)
+		c.short, err = fetchPrefixes(ctx, server)
 	}
 	return err
 }
@@ -213,16 +213,16 @@ func (c *watchCommand) filterInput() map[string]any {
 
 // change is the part of an event that a line shows.
 type change struct {
-	Op        string    `json:"op"`
-	Timestamp time.Time `json:"timestamp"`
-	Statement changed   `json:"statement"`
-	Graph     string    `json:"graph"` // the replaced graph
+	Op        string           `json:"op"`
+	Timestamp time.Time        `json:"timestamp"`
+	Statement changedStatement `json:"statement"`
+	Graph     string           `json:"graph"` // the replaced graph
 	Metadata  struct {
 		Revision         uint64                     `json:"revision"`
 		Actor            string                     `json:"actor"`
 		Source           string                     `json:"source"`
 		Justification    string                     `json:"justification"`
-		Previous         []changed                  `json:"previous"`
+		Previous         []changedStatement         `json:"previous"`
 		StatementRemains bool                       `json:"statementRemains"`
 		Snapshot         bool                       `json:"snapshot"`
 		Counts           *client.ReplacedCounts     `json:"counts"`
@@ -233,8 +233,8 @@ type change struct {
 	} `json:"changeMetadata"`
 }
 
-// changed is a statement that was added or removed.
-type changed struct {
+// changedStatement is a statement that was added or removed.
+type changedStatement struct {
 	Subject   node     `json:"subject"`
 	Predicate node     `json:"predicate"`
 	Object    node     `json:"object"`
@@ -398,7 +398,7 @@ func (e *change) replacedText(short shortener) string {
 	}
 	fmt.Fprintf(&b, "  by %s", m.Actor)
 	if m.Justification != "" {
-		fmt.Fprintf(&b, "  (%s)", onLine(m.Justification))
+		fmt.Fprintf(&b, "  (%s)", singleLine(m.Justification))
 	}
 	return b.String()
 }
@@ -418,7 +418,7 @@ func graphText(name string, short shortener) string {
 const maxRemovedShown = 3
 
 // removedText lists the statements that a replace removed: object, certainty and source.
-func removedText(previous []changed, short shortener) string {
+func removedText(previous []changedStatement, short shortener) string {
 	var b strings.Builder
 	for i, p := range previous[:min(len(previous), maxRemovedShown)] {
 		b.WriteString([]string{"  in place of ", ", "}[min(i, 1)])

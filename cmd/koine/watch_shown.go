@@ -27,8 +27,8 @@ var (
 	shownMessages = shownFields{`... on MessagePublished { koineMessage: message { id channelId sequence time author parts messageType recipient withheld retracts { id sequence } } }`}
 )
 
-// shownOf returns the additional fields of a subscription, nil if it needs none.
-func shownOf(subscription string) *shownFields {
+// shownFieldsOf returns the additional fields of a subscription, nil if it needs none.
+func shownFieldsOf(subscription string) *shownFields {
 	switch subscription {
 	case "matchChanged":
 		return &shownRows
@@ -53,7 +53,7 @@ func addShownFields(text string) (asked string, shown *shownFields) {
 	if !ok {
 		return text, nil
 	}
-	if shown = shownOf(root.Name); shown == nil {
+	if shown = shownFieldsOf(root.Name); shown == nil {
 		return text, nil
 	}
 	more, err := parser.ParseQuery(&ast.Source{Input: "{" + shown.text + "}"})
@@ -92,8 +92,8 @@ type shownEvent struct {
 	KoineMessage *graphQLMessage
 }
 
-// shownIn decodes the additional fields of an event, nil if it has none.
-func (e *change) shownIn() (*shownEvent, error) {
+// decodeShown decodes the additional fields of an event, nil if it has none.
+func (e *change) decodeShown() (*shownEvent, error) {
 	for _, raw := range e.Metadata.Data { // a subscription has one field
 		event := new(shownEvent)
 		if err := json.Unmarshal(raw, event); err != nil {
@@ -106,16 +106,16 @@ func (e *change) shownIn() (*shownEvent, error) {
 
 // printShown prints the rows or the message of an event, and reports whether there were any.
 func (c *watchCommand) printShown(t terminal, e *change) (printed bool, err error) {
-	event, err := e.shownIn()
+	event, err := e.decodeShown()
 	switch {
 	case err != nil || event == nil:
 		return false, err
 	case event.KoineMessage != nil:
 		return true, c.printMessage(t, event.KoineMessage)
 	}
-	if c.CSV && !c.begun {
-		c.begun = true
-		if err := writeRow(t.out, slices.Concat(rowColumns[:], event.KoineColumns, rowColumnsBehind[:])); err != nil {
+	if c.CSV && !c.headerWritten {
+		c.headerWritten = true
+		if err := writeRow(t.out, slices.Concat(rowColumns[:], event.KoineColumns, rowColumnsAfter[:])); err != nil {
 			return false, err
 		}
 	}
@@ -138,8 +138,8 @@ func (c *watchCommand) printShown(t terminal, e *change) (printed bool, err erro
 
 // rowColumns and rowColumnsBehind surround the columns of a pattern in CSV.
 var (
-	rowColumns       = [...]string{"op", "revision", "time"}
-	rowColumnsBehind = [...]string{"actor", "justification"}
+	rowColumns      = [...]string{"op", "revision", "time"}
+	rowColumnsAfter = [...]string{"actor", "justification"}
 )
 
 // printRow prints a row of a pattern that was added, removed, or is part of a snapshot.
@@ -163,7 +163,7 @@ func (c *watchCommand) printRow(t terminal, e *change, sign, op string, columns 
 		fmt.Fprintf(&b, "  by %s", m.Actor)
 	}
 	if m.Justification != "" {
-		fmt.Fprintf(&b, "  (%s)", onLine(m.Justification))
+		fmt.Fprintf(&b, "  (%s)", singleLine(m.Justification))
 	}
 	_, err := fmt.Fprintln(t.out, t.colorize(changeColors[sign], b.String()))
 	return err
@@ -176,9 +176,9 @@ func rowValue(value json.RawMessage, short shortener) string {
 		return text
 	}
 	if s := short.shorten(text); s != text || isLocalName(text) && strings.Contains(text, ":") {
-		return onLine(s)
+		return singleLine(s)
 	}
-	return onLine(string(value))
+	return singleLine(string(value))
 }
 
 // printMessage prints a message like koine channel, preceded by its channel.
@@ -197,24 +197,24 @@ func (c *watchCommand) printMessage(t terminal, from *graphQLMessage) error {
 	return err
 }
 
-// namesOnServer holds the prefixes and schemes registered on a server.
-type namesOnServer struct {
+// serverNames holds the prefixes and schemes registered on a server.
+type serverNames struct {
 	prefixes *kg.Prefixes
 	schemes  []string
 }
 
-func (n *namesOnServer) Prefixes() *kg.Prefixes { return n.prefixes }
-func (n *namesOnServer) KeptSchemes() []string  { return n.schemes }
-func (n *namesOnServer) KnowsScheme(name string) bool {
+func (n *serverNames) Prefixes() *kg.Prefixes { return n.prefixes }
+func (n *serverNames) KeptSchemes() []string  { return n.schemes }
+func (n *serverNames) KnowsScheme(name string) bool {
 	_, registered := n.prefixes.Namespace(name)
 	return registered || kg.IsScheme(name) || name == "tel" || slices.Contains(n.schemes, strings.ToLower(name))
 }
 
-// warnOfNames warns about IRIs with neither a registered prefix nor a known URI scheme: most
+// warnUnknownNames warns about IRIs with neither a registered prefix nor a known URI scheme: most
 // are misspelt, and a watch on them stays silent. They are watched all the same, because a
 // loaded file may contain such names. If the server refuses the query for them, there is no
 // warning.
-func warnOfNames(ctx context.Context, t terminal, server *client.Client, iris ...string) error {
+func warnUnknownNames(ctx context.Context, t terminal, server *client.Client, iris ...string) error {
 	iris = slices.DeleteFunc(iris, func(iri string) bool { return iri == "" })
 	if len(iris) == 0 {
 		return nil
@@ -239,7 +239,7 @@ func warnOfNames(ctx context.Context, t terminal, server *client.Client, iris ..
 	if err != nil {
 		return nil // a newer server allows names unknown here
 	}
-	census := names.NewCensus(&namesOnServer{prefixes, answer.Vocabulary.Schemes})
+	census := names.NewCensus(&serverNames{prefixes, answer.Vocabulary.Schemes})
 	for _, iri := range iris {
 		if term, err := kg.ParseIRI(iri); err == nil {
 			census.Add(&kg.Quad{Subject: term})
@@ -250,7 +250,7 @@ func warnOfNames(ctx context.Context, t terminal, server *client.Client, iris ..
 		if len(u.Nearest) > 0 {
 			meant = "; did you mean " + strings.Join(u.Nearest, " or ") + "?"
 		}
-		t.sayf("hint: %s: %s is neither a registered prefix nor a known URI scheme, so that nothing may ever come%s", onLine(u.Example), onLine(u.Prefix), meant)
+		t.sayf("hint: %s: %s is neither a registered prefix nor a known URI scheme, so that nothing may ever come%s", singleLine(u.Example), singleLine(u.Prefix), meant)
 	}
 	return nil
 }

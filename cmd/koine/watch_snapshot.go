@@ -69,7 +69,7 @@ func (s *entitySnapshot) printSnapshot(c *watchCommand, t terminal) error {
 // (a fact counts as 1), then the newest revision. Snapshots of statement subscriptions
 // choose alike.
 func (s *snapshotStatement) strongestChange() *change {
-	c := change{Op: "add", Statement: changed{Subject: s.Subject, Predicate: node{ID: s.Predicate}, Object: s.Object, Graph: s.Graph}}
+	c := change{Op: "add", Statement: changedStatement{Subject: s.Subject, Predicate: node{ID: s.Predicate}, Object: s.Object, Graph: s.Graph}}
 	c.Metadata.Snapshot, c.Metadata.Revision = true, s.Revision
 	best, newest := -1.0, uint64(0)
 	for _, a := range s.Assertions {

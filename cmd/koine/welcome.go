@@ -29,7 +29,7 @@ func (c *serveCommand) welcomeText(who *identity, url string) string {
 	text, auth, name := addressWelcome, "", " -H 'X-Agent-ID: dora'"
 	if who.requiresCredentials() {
 		text, auth, name = text+credentialWelcome, ` -H "Authorization: Bearer $KOINE_KEY"`, ""
-		if who.takesKeys() {
+		if who.acceptsKeys() {
 			text += keysWelcome
 		}
 	}
@@ -50,9 +50,9 @@ func (c *serveCommand) welcomeText(who *identity, url string) string {
 // credentialText names the accepted kinds of credentials.
 func (w *identity) credentialText() string {
 	switch {
-	case !w.takesTokens():
+	case !w.acceptsTokens():
 		return "a key"
-	case !w.takesKeys():
+	case !w.acceptsKeys():
 		return "a token"
 	}
 	return "a key or a token"
