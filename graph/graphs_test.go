@@ -76,7 +76,7 @@ func TestGraphs(t *testing.T) {
 	b.wantAs(eveKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", visibility: PUBLIC}) { revision } }`, `PERMISSION_DENIED input.iri only an owner of the graph <agent://dora/notes> can do this`)
 	b.wantAs(doraKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", readers: []}) { graph { policy { readers revision } } } }`, `{"setGraphPolicy":{"graph":{"policy":{"readers":[],"revision":3}}}}`)
 	b.wantAs(doraKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", readers: []}) { revision commitId } }`, `{"setGraphPolicy":{"revision":3,"commitId":null}}`)
-	b.wantAs(doraKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", visibility: PUBLIC, expectedRevision: 2}) { revision } }`, `REVISION_CONFLICT input.expectedRevision a statement that the update is about changed in revision 3, after the expected 2`)
+	b.wantAs(doraKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", visibility: PUBLIC, expectedRevision: 2}) { revision } }`, `REVISION_CONFLICT input.expectedRevision a statement of an affected subject changed in revision 3, after the expected 2`)
 	b.wantAs(eveKey, one, `{"graph":null}`)
 	b.wantAs(eveKey, all, `{"graphs":[`+bare+`]}`)
 	b.wantAs(eveKey, `{ statements(view: {graphs: ["agent://dora/notes"]}) { totalCount } }`, `{"statements":{"totalCount":0}}`)

@@ -256,8 +256,8 @@ func ChangesOf(access Access) AccessChanges {
 }
 
 func (s *Store) errAccessChanged() *Error {
-	e := Errorf(CodeAccessChanged, "what you may see has changed")
-	e.Hint = "read anew, then follow from there"
+	e := Errorf(CodeAccessChanged, "the caller's access has changed")
+	e.Hint = "read a new snapshot and watch from its position"
 	oldest := s.Oldest()
 	e.Oldest = &oldest
 	return e

@@ -125,7 +125,7 @@ func (s *Store) endFlush(err error) {
 		return // frozen stays readable and is written again
 	}
 	if err != nil {
-		s.setReadOnly(errReadOnly("the index could not be written: no updates are taken until the store is reopened", err))
+		s.setReadOnly(errReadOnly("the index could not be written: updates are refused until the store is reopened", err))
 		return // frozen stays readable
 	}
 	s.mu.Lock()

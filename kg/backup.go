@@ -87,14 +87,14 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 	}
 	h := s.head.Load()
 	if o.Since > h.revision {
-		return b, Errorf(CodeRevisionAhead, "revision %d is not there yet: the newest is %d", o.Since, h.revision)
+		return b, Errorf(CodeRevisionAhead, "revision %d does not exist yet: the newest is %d", o.Since, h.revision)
 	}
 	// No checkpoint is removed and no log cut between selecting and holding.
 	s.checkpointing.Lock()
 	defer s.checkpointing.Unlock()
 	first := Revision(s.wal.First())
 	if o.Since > 0 && o.Since+1 < first {
-		e := Errorf(CodeRevisionGone, "the log no longer holds what follows revision %d", o.Since)
+		e := Errorf(CodeRevisionGone, "the log no longer has the commits after revision %d", o.Since)
 		oldest := s.Oldest()
 		e.Oldest, e.Hint = &oldest, "make a full backup"
 		return b, e
@@ -132,7 +132,7 @@ func (b *backup) readHashes(follows *BackupInfo) error {
 		*end.to = hex.EncodeToString(sum[:])
 	}
 	if follows != nil && (follows.Epoch != b.info.Epoch || follows.ToHash != b.info.FromHash) {
-		return Errorf(CodeInvalid, "the backup that is to be followed on, of revision %d, is not one of this log", follows.To)
+		return Errorf(CodeInvalid, "the backup of revision %d is not of this log", follows.To)
 	}
 	return nil
 }

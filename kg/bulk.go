@@ -164,7 +164,7 @@ func (b *bulk) addQuads(quads []Quad) (n uint64, err error) {
 		size, next, text, made := b.index.Size(), b.next, b.textBytes, b.totals
 		read, changed, err := b.commitQuads(quads)
 		if err != nil {
-			if b.index.Size().Quads >= size.Quads { // else backToMark went further back
+			if b.index.Size().Quads >= size.Quads { // else resetToMark went further back
 				b.index.Truncate(size)
 				b.deltas.Clear()
 				b.next, b.textBytes, b.totals = next, text, made
@@ -255,7 +255,7 @@ func (b *bulk) applyChange(c *Change, ids IDQuad) (bool, error) {
 			return false, nil
 		}
 		if !had && len(before.Assertions) >= MaxAssertions {
-			return false, Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
+			return false, Errorf(CodeLimitExceeded, "a statement has at most %d sources", MaxAssertions)
 		}
 		c.Before, c.Since, c.After = before.Assertions, before.Since, base.WithAssertion(before.Assertions, c.Assertion)
 		if err := b.updateExisting(c, ids); err != nil {
@@ -570,7 +570,7 @@ func (b *bulk) publishIndex() error {
 	b.ended = err != nil
 	switch {
 	case datadir.IsNoSpace(err):
-		b.s.log.Warn("the volume has no room for the index of a load: it is written when there is room again", "error", err)
+		b.s.log.Warn("the volume is too full for the index of a load: it is written once there is space", "error", err)
 		b.triedAt = time.Now()
 		b.s.unindexed.Store(b)
 		return errUnindexed()
@@ -605,7 +605,7 @@ func (b *bulk) writeRound() error {
 // writeFromLog does the work of writeRound from the log, after the sorted runs could not be
 // written. It skips the commits that an earlier attempt made visible.
 func (b *bulk) writeFromLog(cause error) error {
-	b.s.log.Warn("the sorted runs of a load could not be written: its index is made from the log", "error", cause)
+	b.s.log.Warn("the sorted runs of a load could not be written: its index is built from the log", "error", cause)
 	if from := b.s.head.Load().revision + 1; from <= b.revision {
 		if err := b.s.replayLog(from, b.revision); err != nil {
 			return err
@@ -619,8 +619,8 @@ func (b *bulk) writeFromLog(cause error) error {
 // errUnindexed is the error of updates while the index of a logged load does not fit on the
 // volume.
 func errUnindexed() *Error {
-	e := Errorf(CodeDiskFull, "the volume of the data directory has no room for the index of a load, which is in the log")
-	e.Hint = "make room: the index is written then, without a restart"
+	e := Errorf(CodeDiskFull, "the volume of the data directory is too full for the index of a load, which is in the log")
+	e.Hint = "free disk space; the index is then written without a restart"
 	e.RetryAfter = flushRetry
 	return e
 }
@@ -648,14 +648,14 @@ func (s *Store) retryLoadIndex() {
 	if err != nil {
 		_ = b.failWith(err)
 	} else {
-		s.log.Warn("the volume has room again: the index of a load was written")
+		s.log.Warn("the index of a load was written after space was freed")
 	}
 	b.index.Close()
 	s.unindexed.Store(nil)
 }
 
 func (b *bulk) failWith(err error) error {
-	b.s.setReadOnly(errReadOnly("the index could not be written; opening the store again builds it from the log", err))
+	b.s.setReadOnly(errReadOnly("the index could not be written; reopening the store rebuilds it from the log", err))
 	return &Error{Code: CodeOutcomeUnknown, Message: "the load is in the log, and the index could not be written", Hint: "open the store again", Err: err}
 }
 

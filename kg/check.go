@@ -160,7 +160,7 @@ func (c *checker) checkFreeSpace(bytes int64) error {
 	}
 	free, err := c.s.options.FreeBytes(c.s.dir.Path)
 	if err == nil && free < c.s.options.ReserveBytes+uint64(bytes) {
-		err = Errorf(CodeDiskFull, "the check needs more room for temporary files in %s than there is beside the reserve", c.s.dir.Path)
+		err = Errorf(CodeDiskFull, "the check needs more space for temporary files in %s than is free beyond the reserve", c.s.dir.Path)
 	}
 	return err
 }

@@ -67,7 +67,7 @@ func (c *checker) readLog(first uint64, l *logExpectation) (damaged bool, err er
 type logExpectation struct {
 	c       *checker
 	changes *extsort.Sorter // loggedChange
-	lasts   *extsort.Sorter // loggedLast
+	lasts   *extsort.Sorter // loggedLastChange
 	time    int64           // of the newest commit
 	record  []byte
 	state   []byte

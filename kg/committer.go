@@ -173,13 +173,13 @@ func (s *Store) enqueueUpdate(u *update) error {
 }
 
 func errGivenUp(ctx context.Context) *Error {
-	return Errorf(CodeTimeout, "the update was given up before it was made: %w", ctx.Err())
+	return Errorf(CodeTimeout, "the update was cancelled: %w", ctx.Err())
 }
 
 func errOverloaded() *Error {
 	e := Errorf(CodeOverloaded, "too many updates are waiting")
 	e.RetryAfter = time.Second
-	e.Hint = "try again later; several statements in one update cost little more than one"
+	e.Hint = "retry later; several statements in one update cost little more than one"
 	return e
 }
 
@@ -355,7 +355,7 @@ func (s *Store) writeFailed(g *group, err error) {
 		if u.err == nil {
 			u.receipt = Receipt{}
 			u.err = &Error{Code: CodeOutcomeUnknown, Message: "the store failed while it wrote: the update may or may not be there afterwards",
-				Hint: "ask again with the same idempotency key", Err: err}
+				Hint: "retry with the same idempotency key", Err: err}
 		}
 	}
 }
@@ -477,7 +477,7 @@ func (s *Store) logFreeSpace(full bool, free uint64) {
 func (s *Store) failForSpace(g *group, err error) {
 	s.met = index.RecentTerms{}
 	s.recently.forgetUpTo(s.head.Load().revision)
-	s.log.Warn("updates are refused: the log has no room for them", "updates", len(g.updates), "error", err)
+	s.log.Warn("updates are refused: the volume is too full for the log", "updates", len(g.updates), "error", err)
 	for _, u := range g.updates {
 		if u.err == nil {
 			u.receipt, u.err = Receipt{}, s.errDiskFull()
@@ -494,7 +494,7 @@ func (s *Store) refusalError() error {
 }
 
 func (s *Store) errDiskFull() *Error {
-	e := Errorf(CodeDiskFull, "the volume of the data directory has less than %d MiB free: no updates are taken, reads go on", s.options.ReserveBytes>>20)
+	e := Errorf(CodeDiskFull, "the volume of the data directory has less than %d MiB free: updates are refused, reads go on", s.options.ReserveBytes>>20)
 	e.RetryAfter = time.Minute
 	return e
 }

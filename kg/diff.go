@@ -31,7 +31,7 @@ type Difference struct {
 func (s *Snapshot) Diff(from Revision, p IDPattern, after *IDQuad) iter.Seq2[Difference, error] {
 	return func(yield func(Difference, error) bool) {
 		if from > s.position.Revision {
-			yield(Difference{}, Errorf(CodeInvalid, "revision %d is newer than %d, up to which the difference is asked for", from, s.position.Revision))
+			yield(Difference{}, Errorf(CodeInvalid, "revision %d is newer than %d, the end of the difference", from, s.position.Revision))
 			return
 		}
 		if from == s.position.Revision {

@@ -49,7 +49,7 @@ func Erase(ctx context.Context, dir string, o EraseOptions) (r EraseReport, err 
 	defer func() { err = errors.Join(err, d.Close()) }()
 	if o.Keep && datadir.Exists(d.Join(KeptName)) {
 		e := Errorf(CodeInvalid, "%s is there already", d.Join(KeptName))
-		e.Hint = "take it away first: it holds what was erased before"
+		e.Hint = "remove it first: it holds the files from before the last erasure"
 		return r, e
 	}
 	e := &erase{dir: d, options: o}
@@ -204,10 +204,10 @@ func (e *erase) checkNewStore(ctx context.Context, head Revision) (err error) {
 		return err
 	}
 	if !report.Clean() {
-		return Errorf(CodeInternal, "what was written anew does not agree with itself: %s", report.Problems[0])
+		return Errorf(CodeInternal, "the rewritten store is inconsistent: %s", report.Problems[0])
 	}
 	if report.Revision != head {
-		return Errorf(CodeInternal, "what was written anew ends with revision %d, and the store with %d", report.Revision, head)
+		return Errorf(CodeInternal, "the rewritten store ends with revision %d, the original with %d", report.Revision, head)
 	}
 	return nil
 }

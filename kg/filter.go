@@ -96,13 +96,13 @@ const fewPatterns = 8
 func (f Filter) prepare(s *Store) (*watchFilter, error) {
 	access, distrust := s.options.Access, s.options.Distrust
 	if f.View.MaxAge != 0 || f.View.At != 0 {
-		return nil, Errorf(CodeInvalid, "changes cannot be watched under an age or at a revision")
+		return nil, Errorf(CodeInvalid, "a watch takes no revision and no age")
 	}
 	if err := f.View.Valid(); err != nil {
 		return nil, err
 	}
 	if n := len(f.Patterns); n > MaxPatterns {
-		return nil, Errorf(CodeLimitExceeded, "%d patterns are more than the %d that one filter may have", n, MaxPatterns)
+		return nil, Errorf(CodeLimitExceeded, "%d patterns exceed the limit of %d per filter", n, MaxPatterns)
 	}
 	f.View.Principal.Normalise()
 	if err := f.View.ApplyDistrust(distrust); err != nil {

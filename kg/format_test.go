@@ -34,7 +34,7 @@ func TestDirectoryOfAnEarlierFormat(t *testing.T) {
 			sayTheFirstFormat(t, s)
 			backs(t, s, "agent://ann", 3) // which nobody counted then
 			backs(t, s, "agent://bob", 0)
-			sameBacked(t, "at first", s)
+			checkSourceStatements(t, "at first", s)
 			// What this koine adds goes into the same directory.
 			span := kg.TimeSpan{From: time.Date(1871, 2, 3, 0, 0, 0, 0, time.UTC)}
 			capital := kg.Quad{Subject: kg.IRI("urn:rome"), Predicate: kg.IRI("urn:capitalOf"), Object: kg.IRI("urn:italy")}
@@ -55,7 +55,7 @@ func TestDirectoryOfAnEarlierFormat(t *testing.T) {
 					t.Errorf("rebuild %t: before, got %q, want the three that are always valid", again, list)
 				}
 				backs(t, s, "agent://ann", 4)
-				sameBacked(t, "again", s)
+				checkSourceStatements(t, "again", s)
 				mustClose(t, s)
 			}
 		})

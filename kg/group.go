@@ -88,12 +88,10 @@ type scratch struct {
 	lists [][]index.KeyWrite
 }
 
-// roomAtOnce is for how many changes an array for them has place, maxShared up to how
-// many bytes in the log the changes of a commit may come to that share one: whoever
-// keeps a commit keeps all that are in its array. maxUndoKept is up to how many steps
-// the place for what an update has to take back is kept, which is cleared with each
-// group; maxKeysKept is the same of the keys that a group writes, and maxLists how many
-// such places are kept.
+// Bounds of scratch. roomAtOnce is the size of an array of changes, and maxShared the size in
+// the log up to which a commit's changes share an array: retaining one commit retains all
+// commits in its array. maxUndoKept and maxKeysKept bound the memory for undo steps and for keys
+// that is reused, and must be cleared, with each group; maxLists bounds the lists of keys.
 const (
 	roomAtOnce  = 64
 	maxShared   = 16 << 10
@@ -253,7 +251,7 @@ func (g *group) executeUpdate(u *update) (Receipt, error) {
 		return Receipt{}, errOvertaken // the rules have changed
 	}
 	if u.meta.HasExpected && u.meta.ExpectedRevision > g.revision {
-		return Receipt{}, Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", u.meta.ExpectedRevision, g.revision).At("expectedRevision")
+		return Receipt{}, Errorf(CodeInvalid, "revision %d does not exist yet: the newest is %d", u.meta.ExpectedRevision, g.revision).At("expectedRevision")
 	}
 	tx, err := g.runUpdate(u)
 	if err != nil {

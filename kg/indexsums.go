@@ -143,7 +143,7 @@ func writeSums(path string, sums indexSums) error {
 	return datadir.WriteFile(filepath.Join(path, datadir.CleanName), raw)
 }
 
-var errIndexChanged = errors.New("its files are not as they were closed")
+var errIndexChanged = errors.New("its files changed while the store was closed")
 
 // closedIndex is the state of an index that was closed cleanly.
 type closedIndex struct {
@@ -276,7 +276,7 @@ func (s *Store) checkIndexFiles() {
 		if !s.options.ReadOnly { // write sums that no index has
 			err = errors.Join(err, writeSums(s.indexPath(), indexSums{Files: map[string]fileSum{}}))
 		}
-		s.setReadOnly(errReadOnly("the index was damaged while it was closed; opening the store again builds it from the log", err))
+		s.setReadOnly(errReadOnly("the index was damaged while it was closed; reopening the store rebuilds it from the log", err))
 		return
 	}
 	c.unchecked = nil

@@ -28,7 +28,7 @@ func (s *Store) judgeUpdate(u *update) (Receipt, *judgedUpdate, error) {
 		return r, nil, err
 	}
 	if u.meta.HasExpected && u.meta.ExpectedRevision > g.revision {
-		return Receipt{}, nil, Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", u.meta.ExpectedRevision, g.revision).At("expectedRevision")
+		return Receipt{}, nil, Errorf(CodeInvalid, "revision %d does not exist yet: the newest is %d", u.meta.ExpectedRevision, g.revision).At("expectedRevision")
 	}
 	tx, err := g.runUpdate(u)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Store) callVerifier(ctx context.Context, judgement func(ctx context.Con
 func (s *Store) EndJudging() { s.endJudging() }
 
 func errJudgingEnded() *Error {
-	return Errorf(CodeClosed, "the store is about to be closed: the update was not judged, and not made")
+	return Errorf(CodeClosed, "the store is closing: the update was not committed")
 }
 
 // judgedChanges returns the changes for the verifier. It leaves out the content of proposals,
@@ -266,9 +266,9 @@ func (r *rejudging) endTurn() {
 }
 
 func errAlwaysOvertaken() *Error {
-	e := Errorf(CodeOverloaded, "the update was judged %d times, and each time something that it was judged by changed before it was committed", MaxJudgements)
+	e := Errorf(CodeOverloaded, "the update was judged %d times, and each time another commit changed an input of the verdict", MaxJudgements)
 	e.RetryAfter = time.Second
-	e.Hint = "try again later, or change fewer subjects at a time"
+	e.Hint = "retry later, or change fewer subjects at a time"
 	return e
 }
 

@@ -243,7 +243,7 @@ func (l *load) receiveBatch() (b batch, more bool, err error) {
 }
 
 func (l *load) errGivenUp() *Error {
-	return Errorf(CodeTimeout, "the load was given up before its end: %w", l.ctx.Err())
+	return Errorf(CodeTimeout, "the load was cancelled: %w", l.ctx.Err())
 }
 
 // loadOnline loads a batch by ordinary updates that are small enough not to delay others.
@@ -338,7 +338,7 @@ func (l *load) judgeUpdate(u *update) error {
 // one.
 func errHeldLoad(v Verdict) error {
 	e := Errorf(CodeConstraintViolation, "a load cannot be held for review: %s", v.Details)
-	e.Hint = "send what needs review as an update"
+	e.Hint = "send statements that need review as an update"
 	return e
 }
 

@@ -100,7 +100,7 @@ func (n *names) pendingPrefixes() map[string]string {
 // CodeInvalid for an invalid prefix or scheme, and with CodeLimitExceeded beyond the bounds.
 func (s *Store) ChangeNames(ctx context.Context, m Meta, change func(*Names) error) (Receipt, error) {
 	if !m.Principal.IsAdmin() {
-		return Receipt{}, Errorf(CodePermissionDenied, "prefixes and URI schemes are changed by administrators only")
+		return Receipt{}, Errorf(CodePermissionDenied, "only an administrator may change prefixes and URI schemes")
 	}
 	s.names.fileMu.Lock()
 	defer s.names.fileMu.Unlock()
@@ -185,10 +185,10 @@ func (n *Names) writeDifference(after *Names, tx *Tx) error {
 func (n *Names) validate(before *Names) error {
 	maps.DeleteFunc(n.Schemes, func(_ string, known bool) bool { return !known })
 	if len(n.Prefixes) > MaxKeptPrefixes {
-		return Errorf(CodeLimitExceeded, "%d prefixes are more than the %d that a store keeps", len(n.Prefixes), MaxKeptPrefixes)
+		return Errorf(CodeLimitExceeded, "%d prefixes exceed the limit of %d", len(n.Prefixes), MaxKeptPrefixes)
 	}
 	if len(n.Schemes) > MaxKeptSchemes {
-		return Errorf(CodeLimitExceeded, "%d URI schemes are more than the %d that a store keeps", len(n.Schemes), MaxKeptSchemes)
+		return Errorf(CodeLimitExceeded, "%d URI schemes exceed the limit of %d", len(n.Schemes), MaxKeptSchemes)
 	}
 	for name, ns := range n.Prefixes {
 		if before.Prefixes[name] == ns {

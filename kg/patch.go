@@ -89,7 +89,7 @@ func (p *Patch) normaliseTime() error {
 		return nil
 	}
 	if p.Op != Add {
-		return Errorf(CodeInvalid, "only an assertion that is added has a time of its own").At("time")
+		return Errorf(CodeInvalid, "only an added assertion may have a time").At("time")
 	}
 	var err *Error
 	if p.Time, err = base.NormalEnd(p.Time); err != nil {

@@ -42,7 +42,7 @@ func (s *Store) purgeLoop() {
 		if err == nil || s.isStopping() {
 			continue
 		}
-		s.log.Warn("what is left of replaced graphs could not be removed from the index: it is tried again later", "error", err)
+		s.log.Warn("the old content of replaced graphs could not be removed from the index: retrying later", "error", err)
 		retry.Reset(s.options.purgeRetry)
 	}
 }

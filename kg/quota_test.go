@@ -43,8 +43,8 @@ func overShare(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// naiveBacked counts what each source backs by reading everything.
-func naiveBacked(t *testing.T, s *kg.Store) map[kg.AgentID]uint64 {
+// naiveSourceStatements counts what each source backs by reading everything.
+func naiveSourceStatements(t *testing.T, s *kg.Store) map[kg.AgentID]uint64 {
 	t.Helper()
 	snap, err := s.View(within(t), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, Doubted: true})
 	if err != nil {
@@ -87,10 +87,10 @@ func saidInJournals(t *testing.T, s *kg.Store, source kg.AgentID) (n uint64) {
 
 var backers = []kg.AgentID{"agent://a0", "agent://a1", "agent://a2", "agent://a3"}
 
-// sameBacked compares the store's counts with those.
-func sameBacked(t *testing.T, when string, s *kg.Store) {
+// checkSourceStatements compares the store's counts with those.
+func checkSourceStatements(t *testing.T, when string, s *kg.Store) {
 	t.Helper()
-	want := naiveBacked(t, s)
+	want := naiveSourceStatements(t, s)
 	var most uint64
 	for _, who := range backers {
 		if got, err := s.SourceStatements(who); err != nil || got != want[who] {
@@ -147,7 +147,7 @@ func TestBackedIsTrue(t *testing.T) {
 				if report, err := s.Load(within(t), kg.Meta{Actor: backers[0]}, integers(100), kg.LoadOptions{CommitQuads: 30}); err != nil || !report.Bulk {
 					t.Fatalf("Load: %+v, %v", report, err)
 				}
-				sameBacked(t, "after a load in bulk", s)
+				checkSourceStatements(t, "after a load in bulk", s)
 			}
 			steps := 0
 			work := func() {
@@ -167,14 +167,14 @@ func TestBackedIsTrue(t *testing.T) {
 					if err != nil && steps%5 != 0 {
 						t.Fatal(err)
 					}
-					sameBacked(t, fmt.Sprint("update ", steps), s)
+					checkSourceStatements(t, fmt.Sprint("update ", steps), s)
 				}
 			}
 			reopen := func(when string, rebuild bool) {
 				mustClose(t, s)
 				o.Rebuild = rebuild
 				s = openStore(t, dir, o)
-				sameBacked(t, when, s)
+				checkSourceStatements(t, when, s)
 				mustCheck(t, s)
 			}
 			work()
@@ -191,12 +191,12 @@ func TestBackedIsTrue(t *testing.T) {
 			if report, err := s.Load(within(t), kg.Meta{Actor: backers[1]}, integers(50), kg.LoadOptions{}); err != nil || report.Bulk {
 				t.Fatalf("Load: %+v, %v", report, err)
 			}
-			sameBacked(t, "after a load", s)
+			checkSourceStatements(t, "after a load", s)
 			var backup bytes.Buffer
 			if _, err := s.Backup(within(t), &backup, kg.BackupOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			want := naiveBacked(t, s)
+			want := naiveSourceStatements(t, s)
 			inJournals := saidInJournals(t, s, backers[2]) // is not erased by its source
 			mustClose(t, s)
 			if _, err := kg.Erase(within(t), dir, kg.EraseOptions{Source: backers[2]}); err != nil {
@@ -204,7 +204,7 @@ func TestBackedIsTrue(t *testing.T) {
 			}
 			o.Rebuild = false
 			s = openStore(t, dir, o)
-			sameBacked(t, "erased", s)
+			checkSourceStatements(t, "erased", s)
 			backs(t, s, backers[2], inJournals)
 			mustCheck(t, s)
 			dir = filepath.Join(t.TempDir(), "restored")
@@ -212,7 +212,7 @@ func TestBackedIsTrue(t *testing.T) {
 				t.Fatal(err)
 			}
 			s = openStore(t, dir, o)
-			sameBacked(t, "restored", s)
+			checkSourceStatements(t, "restored", s)
 			for who, n := range want {
 				backs(t, s, who, n)
 			}
@@ -435,7 +435,7 @@ func TestCountingOnce(t *testing.T) {
 		if got := strings.Contains(said.String(), "counting the statements of each source"); got != counts {
 			t.Errorf("counted: %t, want %t; the log says\n%s", got, counts, said.String())
 		}
-		sameBacked(t, "open", s)
+		checkSourceStatements(t, "open", s)
 		mustClose(t, s)
 	}
 }

@@ -30,7 +30,7 @@ const maxTailBytes = 128 << 20
 // asideName is the prefix of that directory's name.
 const asideName = "koine-index-"
 
-var errTailTooLong = errors.New("the log has more that it lacks than is kept in memory")
+var errTailTooLong = errors.New("the log has more commits beyond it than fit in memory")
 
 // Writable reports whether this process may write to a data directory. It returns true for a
 // directory that does not exist.
@@ -45,8 +45,8 @@ func Writable(dir string) bool {
 }
 
 func errOpenedReadOnly() *Error {
-	e := Errorf(CodeReadOnly, "the data directory was opened for reading only: no updates are taken")
-	e.Hint = "make the directory writable, or copy it to where it is"
+	e := Errorf(CodeReadOnly, "the data directory was opened for reading only: updates are refused")
+	e.Hint = "make the directory writable, or copy it to a writable place"
 	return e
 }
 
@@ -69,8 +69,8 @@ func openDirectoryReadOnly(path string) (*datadir.Directory, error) {
 		d.Lock = lock
 	}
 	if datadir.Exists(d.Join(datadir.ErasedName)) {
-		e := Errorf(CodeReadOnly, "an erasure in %s was cut short and is finished when the directory is opened for writing", path)
-		e.Hint = "make the directory writable, or copy it to where it is, and run koine check --data on it"
+		e := Errorf(CodeReadOnly, "an interrupted erasure in %s continues when the directory is opened for writing", path)
+		e.Hint = "make the directory writable, or copy it to a writable place, and run koine check --data on it"
 		return nil, errors.Join(e, d.Close())
 	}
 	if err := d.Read(); err != nil {

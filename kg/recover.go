@@ -66,7 +66,7 @@ func (s *Store) openIndex() error {
 func (s *Store) compareWithLog(m index.Marker) error {
 	last := Revision(s.wal.Last())
 	if seen := max(m.Revision, Revision(s.db.MaxVersion())); seen > last {
-		return fmt.Errorf("the index has seen revision %d, and the log ends at %d", seen, last)
+		return fmt.Errorf("the index has revision %d, and the log ends at %d", seen, last)
 	}
 	if m.Revision == 0 || uint64(m.Revision) < s.wal.First() {
 		return nil
@@ -382,7 +382,7 @@ func (r *replayer) finish() error {
 		return err
 	}
 	s := r.s
-	s.log.Warn("the volume of the data directory is full: what the index lacks of the log stays in memory", "bytes", r.w.Overlay.Bytes)
+	s.log.Warn("the volume of the data directory is full: commits beyond the index stay in memory", "bytes", r.w.Overlay.Bytes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.layers.frozen, s.layers.frozenAt, s.layers.stuck = r.w.Overlay.Tree(), m, true
@@ -419,8 +419,8 @@ func (s *Store) rebuildIndex(why string) error {
 	if !datadir.IsNoSpace(err) || s.options.ReadOnly {
 		return err
 	}
-	full := Errorf(CodeDiskFull, "the volume of the data directory %s has no room to make the index anew", s.dir.Path)
-	full.Hint = "make room and start again; or have TMPDIR name a directory on a volume with room, where the index is made for reading alone"
+	full := Errorf(CodeDiskFull, "the volume of the data directory %s is too full to rebuild the index", s.dir.Path)
+	full.Hint = "free disk space and restart, or set TMPDIR to a directory on a volume with space, to build an index there for reading only"
 	// The unfinished index is removed to free space. The mark that it must be rebuilt stays.
 	if s.db != nil {
 		_ = s.db.Close() // it failed to write
@@ -433,8 +433,8 @@ func (s *Store) rebuildIndex(why string) error {
 	}
 	aside := s.rebuildIn(why, true)
 	if aside == nil {
-		full.Message += ": it is in a temporary directory, no updates are taken until the store is reopened with room, reads go on"
-		full.Hint = "make room and start again"
+		full.Message += ": it is in a temporary directory, updates are refused until the store is reopened with room, reads go on"
+		full.Hint = "free disk space and restart"
 		s.setReadOnly(full)
 		return nil
 	}

@@ -42,7 +42,7 @@ func Repair(ctx context.Context, dir string, o Options, c CheckOptions) (r Repai
 	if !r.Check.Clean() {
 		faults := r.Check.Total
 		if err := s.Close(); err != nil {
-			s.log.Warn("closing the index that is made anew", "error", err)
+			s.log.Warn("closing the unfinished index", "error", err)
 		}
 		o.Rebuild = true
 		again, err := Open(dir, o)

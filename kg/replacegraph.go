@@ -114,7 +114,7 @@ func checkQuadGraph(q *Quad, graph Term) error {
 		q.Graph = DefaultGraph
 	}
 	if q.Graph != graph {
-		return Errorf(CodeInvalid, "there are statements in the graph %s, and %s is replaced", q.Graph, graph).At("graph")
+		return Errorf(CodeInvalid, "the quad is in the graph %s, not in %s", q.Graph, graph).At("graph")
 	}
 	return nil
 }

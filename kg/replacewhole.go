@@ -38,16 +38,16 @@ const (
 )
 
 func (w *wholeReplacement) errDepends() error {
-	e := Errorf(CodeLimitExceeded, "the rules and shapes that judge the replacement of the graph %s look at more than %d things (%s)", w.graph, w.s.options.replacedDepends, LimitReplacedDepends).At("graph")
+	e := Errorf(CodeLimitExceeded, "the rules and shapes for the replacement of the graph %s depend on more than %d inputs (%s)", w.graph, w.s.options.replacedDepends, LimitReplacedDepends).At("graph")
 	e.Limit = LimitReplacedDepends
-	e.Hint = "Send it as updates, each of which is judged for itself, or have fewer rules and shapes that look beyond what changes."
+	e.Hint = "Send it as updates, which are judged one by one, or reduce the rules and shapes that depend on unchanged statements."
 	return e
 }
 
 func errBeingReplaced(graph Term) *Error {
-	e := Errorf(CodeOverloaded, "the graph %s is being replaced as a whole, and takes no other changes until that is done", graph).At("graph")
+	e := Errorf(CodeOverloaded, "the graph %s is being replaced as a whole and accepts no other changes until then", graph).At("graph")
 	e.RetryAfter = retryReplaced
-	e.Hint = "Try again later: other graphs take changes meanwhile."
+	e.Hint = "Retry later; other graphs accept changes."
 	return e
 }
 
@@ -109,7 +109,7 @@ func (s *Store) replaceWhole(ctx context.Context, m Meta, graph Term, read *repl
 		return ReplaceReport{}, err
 	}
 	if again := w.giveUp(); again != nil {
-		s.log.Warn("a replacement of a graph that failed could not be taken back: it is tried again later", "error", again)
+		s.log.Warn("a failed replacement of a graph could not be removed: retrying later", "error", again)
 	}
 	s.purgeSoon()
 	if err != nil {
@@ -277,7 +277,7 @@ func (w *wholeReplacement) checkExpected() error {
 	}
 	defer w.s.unpin(p)
 	if w.meta.ExpectedRevision > p.head.revision {
-		return Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", w.meta.ExpectedRevision, p.head.revision).At("expectedRevision")
+		return Errorf(CodeInvalid, "revision %d does not exist yet: the newest is %d", w.meta.ExpectedRevision, p.head.revision).At("expectedRevision")
 	}
 	last := p.head.generations.LastChangeFloor(w.old)
 	prefix := append(keys.LastPrefix(), w.old[:]...)
@@ -746,7 +746,7 @@ func (w *wholeReplacement) judgeDifference() (*judgedUpdate, error) {
 // review.
 func errHeldReplacement(v Verdict) error {
 	e := Errorf(CodeConstraintViolation, "the replacement of a graph of more than %d statements or %d MiB of text cannot be held for review: %s", MaxPatches, maxReplaceBytes>>20, v.Details)
-	e.Hint = "send what needs review as updates"
+	e.Hint = "send statements that need review as updates"
 	return e
 }
 
@@ -853,7 +853,7 @@ func (s *Store) giveUpInterrupted() error {
 			s.abandoned.add(g.Name, g.Began)
 			continue
 		}
-		s.log.Info("removing what an interrupted replacement of a graph wrote", "graph", g.Name.String(), "since revision", g.Began)
+		s.log.Info("removing the content of an interrupted replacement of a graph", "graph", g.Name.String(), "since revision", g.Began)
 		ctx, cancel := context.WithTimeout(context.Background(), giveUpTime)
 		err := s.giveUpGeneration(ctx, g.Name, g.Began)
 		cancel()

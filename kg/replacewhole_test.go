@@ -360,7 +360,7 @@ func TestFollowersOfReplacedGraphAreSentBack(t *testing.T) {
 			if at := AsError(err).Oldest; at == nil || at.Compare(done.Position) != 0 {
 				t.Errorf("it is sent to %v, want %v", at, done.Position)
 			}
-			if want := fmt.Sprint(n, " statements came, 0 went"); !strings.Contains(err.Error(), want) {
+			if want := fmt.Sprint(n, " statements added, 0 removed"); !strings.Contains(err.Error(), want) {
 				t.Errorf("it is told %q, want %q in it", err, want)
 			}
 		}

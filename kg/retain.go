@@ -109,7 +109,7 @@ func (s *Store) raiseFloor(ctx context.Context, now time.Time) error {
 			return err
 		}
 		s.oldest.Store(uint64(floor))
-		s.log.Info("history begins later", "oldest revision", floor)
+		s.log.Info("oldest readable revision raised", "oldest revision", floor)
 	}
 	return s.awaitReaders(ctx, s.oldestReadable())
 }
@@ -131,7 +131,7 @@ func (s *Store) awaitReaders(ctx context.Context, floor Revision) error {
 		case <-s.stop:
 			return base.ErrClosed()
 		case <-ctx.Done():
-			return Errorf(CodeTimeout, "revision %d is still being read: what is older goes the next time", oldest)
+			return Errorf(CodeTimeout, "revision %d is still being read: older history is removed in the next round", oldest)
 		}
 	}
 }
@@ -349,9 +349,9 @@ func (s *Store) retainLoop() {
 				next = max(min(every, r.Waits), minRetainTime)
 			}
 			if err != nil && !s.isStopping() {
-				s.log.Warn("what is older than the history that is kept could not be taken away", "error", err)
+				s.log.Warn("old history could not be removed", "error", err)
 			} else if r.Cut || r.Intervals > 0 || r.Keys > 0 {
-				s.log.Info("took away what is older than the history that is kept", "oldest revision", r.Oldest, "intervals", r.Intervals, "idempotency keys", r.Keys, "log cut", r.Cut)
+				s.log.Info("removed old history", "oldest revision", r.Oldest, "intervals", r.Intervals, "idempotency keys", r.Keys, "log cut", r.Cut)
 			}
 			timer.Reset(next)
 		case <-s.stop:
@@ -400,7 +400,7 @@ func newSteadyClock(o *Options, newest *head) *steadyClock {
 	if ahead := c.said.Sub(c.believed); newest.revision == 0 || ahead <= ClockTolerance {
 		c.believed = c.said
 	} else {
-		c.log.Warn("the clock is ahead of the newest commit: what is old is told by the time of that, until the clock has gone on in step",
+		c.log.Warn("the clock is ahead of the newest commit: retention uses the time of that commit until the clock has run regularly for a while",
 			"ahead", ahead.Round(time.Second), "for", c.settle)
 	}
 	return c
@@ -415,7 +415,7 @@ func (c *steadyClock) now() (t time.Time, waits time.Duration) {
 	if jump := said.Sub(c.said); jump.Abs() > ClockTolerance+(up-c.looked)/1000 {
 		c.since = up
 		if jump > 0 {
-			c.log.Warn("the clock went ahead of the time that passed: what is old is told without that, until the clock has gone on in step",
+			c.log.Warn("the clock jumped ahead: retention ignores the jump until the clock has run regularly for a while",
 				"ahead", jump.Round(time.Second), "for", c.settle)
 		}
 	}

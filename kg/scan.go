@@ -225,7 +225,7 @@ func (sc *scanner) takePast() bool {
 	return sc.decodeState(sc.past, sc.order == keys.SPOG) && sc.err == nil
 }
 
-// admitsRow is Snapshot.admitsGraph and admitsPlace for the row. An error ends the scan.
+// admitsRow is Snapshot.admitsGraph and admitsPredicate for the row. An error ends the scan.
 func (sc *scanner) admitsRow(q *IDQuad) bool {
 	if q.Graph != sc.graph || sc.s.hides != nil && q.Predicate != sc.predicate {
 		sc.enterGraph(q)

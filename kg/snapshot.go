@@ -294,7 +294,7 @@ func (s *Snapshot) currentGraph(graph ID) (name ID, is bool) {
 func (s *Snapshot) loadState(row Row) (st base.State, err error) {
 	var ok bool
 	if row.Graph, ok = s.toIndex(row.Graph); !ok {
-		return st, Errorf(CodeInternal, "a row of a graph that is not there")
+		return st, Errorf(CodeInternal, "the row's graph does not exist")
 	}
 	return s.loadIndexed(row)
 }
@@ -479,8 +479,8 @@ func (s *Snapshot) LocalID(t Term) (ID, error) {
 		case taken:
 			continue
 		case len(s.local) == MaxLocalTerms:
-			e := Errorf(CodeLimitExceeded, "more than %d terms that are in no statement are named as ends of paths without a step", MaxLocalTerms)
-			e.Limit, e.Hint = "localTerms", "Ask of fewer terms at a time, or by a path that takes a step (+ instead of *)."
+			e := Errorf(CodeLimitExceeded, "more than %d unknown terms are ends of paths of length zero", MaxLocalTerms)
+			e.Limit, e.Hint = "localTerms", "Query fewer terms at a time, or use + instead of *."
 			return ID{}, e
 		}
 		if s.local == nil {
@@ -497,7 +497,7 @@ func (s *Snapshot) localTerm(id ID) (Term, error) {
 	defer s.mu.Unlock()
 	t, ok := s.local[id]
 	if !ok {
-		return t, Errorf(CodeInternal, "a local id of another snapshot")
+		return t, Errorf(CodeInternal, "the local id belongs to another snapshot")
 	}
 	return t, nil
 }

@@ -52,8 +52,9 @@ type Stats struct {
 	Refused Code
 
 	// Sources is the number of agents that are sources of statements outside koine's own
-	// graphs, MostBacked the largest number of statements of one, MaxSourceStatements the
-	// option of that name, and OverShare the number of updates that exceeded it.
+	// graphs, MostSourceStatements the largest number of statements of one,
+	// MaxSourceStatements the option of that name, and QuotaRefusals the number of updates
+	// that exceeded it.
 	Sources              uint64
 	MostSourceStatements uint64
 	MaxSourceStatements  uint64

@@ -37,7 +37,7 @@ func (s *times) jump(d time.Duration) {
 func (s *times) warned() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.Count(s.log.String(), "until the clock has gone on in step")
+	return strings.Count(s.log.String(), "until the clock has run regularly")
 }
 
 func (s *times) Write(b []byte) (int, error) {

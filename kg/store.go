@@ -219,7 +219,7 @@ func (s *Store) open() (err error) {
 		return nil
 	}
 	if err := s.wal.Stalled(); err != nil {
-		s.log.Warn("the log has no room to be opened for writing", "error", err)
+		s.log.Warn("the volume is too full to open the log for writing", "error", err)
 	}
 	if !s.wal.Allocates() {
 		s.log.Warn("the file system of the data directory cannot allocate blocks ahead: only the reserve of free space keeps a full volume from stopping updates", "reserve bytes", s.options.ReserveBytes)
@@ -325,7 +325,7 @@ func (s *Store) isStopping() bool {
 // setReadOnly makes the store read-only until it is reopened.
 func (s *Store) setReadOnly(e *Error) {
 	if s.refused.CompareAndSwap(nil, e) {
-		s.log.Error("no updates are taken until the store is reopened", "code", e.Code, "error", e, "cause", e.Err)
+		s.log.Error("updates are refused until the store is reopened", "code", e.Code, "error", e, "cause", e.Err)
 	}
 }
 
@@ -366,7 +366,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	newest := p.head.revision
 	if v.At > newest {
 		s.unpin(p)
-		return nil, Errorf(CodeRevisionAhead, "revision %d is not there yet: the newest is %d", v.At, newest)
+		return nil, Errorf(CodeRevisionAhead, "revision %d does not exist yet: the newest is %d", v.At, newest)
 	}
 	if v.Now.IsZero() {
 		v.Now = s.options.Clock()
@@ -428,7 +428,7 @@ func (s *Store) WaitFor(ctx context.Context, r Revision) error {
 		case <-s.stop:
 			return base.ErrClosed()
 		case <-ctx.Done():
-			return Errorf(CodeTimeout, "revision %d did not come in time: %w", r, ctx.Err())
+			return Errorf(CodeTimeout, "timed out waiting for revision %d: %w", r, ctx.Err())
 		}
 	}
 }

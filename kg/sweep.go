@@ -207,6 +207,6 @@ func (s *Store) scrubLog() {
 	if errors.Is(err, wal.ErrDamaged) {
 		_ = s.noteDamage(base.ErrLog(err)) // makes the store read-only; there is no caller to tell
 	} else if err != nil {
-		s.log.Warn("the log could not be read through", "error", err)
+		s.log.Warn("the log could not be read to its end", "error", err)
 	}
 }

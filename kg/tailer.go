@@ -147,7 +147,7 @@ func (t *tailer) addWatcher(w *Watcher) (known Revision, unlink func(), err erro
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.count >= t.s.options.MaxWatchers {
-		e := Errorf(CodeOverloaded, "there are %d watchers, and no more can be added", t.count)
+		e := Errorf(CodeOverloaded, "there are %d watchers, which is the limit", t.count)
 		e.RetryAfter = retryWatch
 		return 0, nil, e
 	}
@@ -188,7 +188,7 @@ func (t *tailer) setFilter(w *Watcher, f *watchFilter) (known Revision, err erro
 }
 
 func (t *tailer) errPatterns() error {
-	e := Errorf(CodeOverloaded, "the watchers have %d patterns, and no more can be added", t.patterns)
+	e := Errorf(CodeOverloaded, "the watchers have %d patterns, which is the limit", t.patterns)
 	e.RetryAfter = retryWatch
 	return e
 }

@@ -174,7 +174,7 @@ func (tx *Tx) checkAllowed(p *Patch) error {
 func (tx *Tx) mayRestore(p *Patch) error {
 	by := &tx.meta.Principal
 	if !by.IsAdmin() {
-		return Errorf(CodePermissionDenied, "only an administrator says when an assertion was recorded").At("time")
+		return Errorf(CodePermissionDenied, "only an administrator may set the time of an assertion").At("time")
 	}
 	if p.Source == System && !by.Trusted() {
 		return Errorf(CodeSourceForbidden, "you may not speak for %s", p.Source).At("source")
@@ -269,7 +269,7 @@ func (tx *Tx) addAssertion(p *Patch, replaces []uint32) error {
 func joinSources(before []Assertion, a *Assertion, timed bool) (had, same bool, err error) {
 	old, had := base.FindSource(before, a.Source)
 	if !had && len(before) >= MaxAssertions {
-		return false, false, Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
+		return false, false, Errorf(CodeLimitExceeded, "a statement has at most %d sources", MaxAssertions)
 	}
 	return had, had && old.SameContent(*a) && (!timed || old.Time.Equal(a.Time)), nil
 }
@@ -432,7 +432,7 @@ func (tx *Tx) touchAbsent(ids IDQuad, graph Term) error {
 func (tx *Tx) checkExpected(r Revision) error {
 	for _, t := range tx.touched {
 		if t.last > r {
-			return Errorf(CodeRevisionConflict, "a statement that the update is about changed in revision %d, after the expected %d", t.last, r).At("expectedRevision")
+			return Errorf(CodeRevisionConflict, "a statement of an affected subject changed in revision %d, after the expected %d", t.last, r).At("expectedRevision")
 		}
 	}
 	return nil

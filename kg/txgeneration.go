@@ -104,7 +104,7 @@ func (tx *Tx) carryOver(list []base.WrittenStatement) error {
 			return err
 		}
 		if !known {
-			return Errorf(CodeInternal, "a statement that stands has a term that is not known")
+			return Errorf(CodeInternal, "a current statement has an unknown term")
 		}
 		if err := tx.writeStatement(s.Quad(tx.written.Graph), base.State{s.Since, s.Assertions}, ids); err != nil {
 			return err

@@ -134,9 +134,6 @@ func (w *Watcher) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// yieldEnd tells why there is no more. It is a function of its own so that an event takes
-// no place on the stack while the next one is waited for.
-//
 // yieldEnd yields the error that ends the sequence. It is a separate function to keep the
 // event off the stack while the reader waits.
 //
@@ -283,11 +280,11 @@ func (w *Watcher) yieldReplacement(c *Commit, from Position, yield func(*Event) 
 // errReplaced returns the CodeResync error for a watcher of a graph that was replaced as a
 // whole.
 func (s *Store) errReplaced(c *Commit, r *GraphReplacement) error {
-	e := Errorf(CodeResync, "the graph %s was replaced as a whole: %d statements came, %d went", r.Graph, r.Added, r.Removed)
+	e := Errorf(CodeResync, "the graph %s was replaced as a whole: %d statements added, %d removed", r.Graph, r.Added, r.Removed)
 	if r.Uncounted {
 		e = Errorf(CodeResync, "the graph %s was replaced as a whole", r.Graph)
 	}
-	e.Hint = "read the graph anew, then follow from the position that is told"
+	e.Hint = "read the graph again and watch from the position given"
 	behind := Position{s.dir.Epoch, c.Revision, EndOfCommit}
 	e.Oldest = &behind
 	return e

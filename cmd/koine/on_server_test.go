@@ -101,7 +101,7 @@ func TestWatchTellsOfAReplacedGraph(t *testing.T) {
 	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }
 	replaced := `"result": {"op": "graphReplaced", "graph": "urn:g", "timestamp": "2026-01-02T03:04:05Z", "changeMetadata": {"revision": 7, "actor": "agent://a", "justification": "why", "position": "p1", "counts": {"statementsBefore": 3, "statementsAfter": 4, "statementsAdded": 2, "statementsRemoved": 1}}}`
 	for flag, want := range map[string]string{
-		"":       "! 7  urn:g was replaced as a whole: 2 statements came, 1 went, it had 3 and has 4  by agent://a  (why)\n! resync: what stands follows, from its beginning\n",
+		"":       "! 7  urn:g was replaced as a whole: 2 statements added, 1 removed, it had 3 and has 4  by agent://a  (why)\n! resync: what stands follows, from its beginning\n",
 		"--csv":  "op,revision,time,subject,predicate,object,graph,certainty,source,actor,justification\ngraphReplaced,7,2026-01-02T03:04:05Z,,,,urn:g,,,agent://a,why\nresync,,,,,,,,,,\n",
 		"--json": `{"op":"graphReplaced","graph":"urn:g"`,
 	} {
@@ -170,7 +170,7 @@ func TestWatchGoesOnBehindAResync(t *testing.T) {
 	}
 	for _, asJSON := range []bool{false, true} {
 		url := acting(t, actingCard,
-			event("p1", change("1", `, "position": "p1"`))+event("p1", `"error": {"code": -32012, "message": "what you may see has changed", "data": {"reason": "RESYNC"}}`),
+			event("p1", change("1", `, "position": "p1"`))+event("p1", `"error": {"code": -32012, "message": "the caller's access has changed", "data": {"reason": "RESYNC"}}`),
 			event("p2", change("2", `, "position": "p2", "snapshot": true, "snapshotEnd": true`))+event("p3", change("3", `, "position": "p3"`)),
 			"403 "+`{"error": {"code": -32012, "message": "no more", "data": {"reason": "PERMISSION_DENIED"}}}`,
 		)
@@ -188,7 +188,7 @@ func TestWatchGoesOnBehindAResync(t *testing.T) {
 		} else if out.String() != want {
 			t.Errorf("told\n%s", out.String())
 		}
-		if code != exitRefused || !strings.Contains(said.String(), "what was told may not hold any more (what you may see has changed); reading it anew") || !strings.Contains(said.String(), "Go on with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
+		if code != exitRefused || !strings.Contains(said.String(), "what was told may not hold any more (the caller's access has changed); reading it anew") || !strings.Contains(said.String(), "Go on with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
 			t.Errorf("ends with %d and says %s", code, said.String())
 		}
 	}

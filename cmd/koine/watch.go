@@ -394,7 +394,7 @@ func (e *change) replacedText(short shortener) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "! %d  %s was replaced as a whole", m.Revision, graphText(e.Graph, short))
 	if n := m.Counts; n != nil {
-		fmt.Fprintf(&b, ": %d statements came, %d went, it had %d and has %d", n.Added, n.Removed, n.Before, n.After)
+		fmt.Fprintf(&b, ": %d statements added, %d removed, it had %d and has %d", n.Added, n.Removed, n.Before, n.After)
 	}
 	fmt.Fprintf(&b, "  by %s", m.Actor)
 	if m.Justification != "" {

@@ -137,8 +137,8 @@ func TestForeseenAndChanged(t *testing.T) {
 	}
 }
 
-// TestForesightRefuses what Apply would refuse, and With what is not in order.
-func TestForesightRefuses(t *testing.T) {
+// TestTermPrefetchRefuses what Apply would refuse, and With what is not in order.
+func TestTermPrefetchRefuses(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	bad := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.String("no subject"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
 	if err := s.NewTermPrefetch("agent://a", 1).Prefetch(&bad); kg.AsError(err).Field != "subject" {
@@ -189,9 +189,9 @@ func TestNewSubjectIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestForesightOfClosed foresees patches while a store closes, and after, with terms that
+// TestTermPrefetchOfClosed foresees patches while a store closes, and after, with terms that
 // are in tables of the index and in no cache.
-func TestForesightOfClosed(t *testing.T) {
+func TestTermPrefetchOfClosed(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, kg.Options{})
 	patch := func(i int) kg.Patch {
