@@ -329,7 +329,7 @@ func (s *Snapshot) isForgotten(graph ID, to Revision) (bool, error) {
 	if s.forgets == nil || to > s.followed {
 		return false, nil
 	}
-	if d, ok := s.forgot.Load(graph); ok {
+	if d, ok := s.forgottenGraphs.Load(graph); ok {
 		return d.(bool), nil
 	}
 	t, err := s.dict.Term(graph)
@@ -337,7 +337,7 @@ func (s *Snapshot) isForgotten(graph ID, to Revision) (bool, error) {
 		return false, err
 	}
 	forgot := s.forgets(t)
-	s.forgot.Store(graph, forgot)
+	s.forgottenGraphs.Store(graph, forgot)
 	return forgot, nil
 }
 

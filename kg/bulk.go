@@ -64,15 +64,15 @@ type bulk struct {
 	sourceKey []byte
 	replays   bool // the statements come from the log: their terms are not checked
 
-	revision Revision
-	time     time.Time
-	pending  []<-chan preparedEntry // entries being prepared, at most bulkGroup
-	hash     [32]byte
-	totals   loadTotals // of all rounds
-	ended    bool       // writing the index failed
-	logged   bulkMark   // state of the last append to the log
-	shown    Revision   // revision of the index
-	triedAt  time.Time  // last attempt to write the index without enough space
+	revision    Revision
+	time        time.Time
+	pending     []<-chan preparedEntry // entries being prepared, at most bulkGroup
+	hash        [32]byte
+	totals      loadTotals // of all rounds
+	ended       bool       // writing the index failed
+	logged      bulkMark   // state of the last append to the log
+	indexedUpTo Revision   // revision of the index
+	triedAt     time.Time  // last attempt to write the index without enough space
 }
 
 // loadTotals counts the quads read, the statements changed and the commits made.
@@ -111,14 +111,14 @@ func newBulk(s *Store, m Meta, o LoadOptions) *bulk {
 	h := s.head.Load()
 	b := &bulk{
 		s: s, meta: m, options: o,
-		graphs:    make(map[Term]ID),
-		deltas:    new(index.Deltas),
-		catalogue: h.catalogue.Copy(),
-		revision:  h.revision,
-		time:      h.time,
-		shown:     h.revision,
-		next:      h.nextNumber,
-		hash:      h.hash,
+		graphs:      make(map[Term]ID),
+		deltas:      new(index.Deltas),
+		catalogue:   h.catalogue.Copy(),
+		revision:    h.revision,
+		time:        h.time,
+		indexedUpTo: h.revision,
+		next:        h.nextNumber,
+		hash:        h.hash,
 	}
 	b.beginRound()
 	return b
@@ -584,7 +584,7 @@ func (b *bulk) publishIndex() error {
 
 // writeRound writes the index and makes it visible. It may be repeated after an error.
 func (b *bulk) writeRound() error {
-	if b.shown == b.revision {
+	if b.indexedUpTo == b.revision {
 		return nil
 	}
 	m := index.Marker{b.s.dir.Epoch, b.revision, b.next, b.time.UnixMilli(), b.hash}
@@ -595,7 +595,7 @@ func (b *bulk) writeRound() error {
 	if err != nil {
 		return err
 	}
-	b.shown = b.revision
+	b.indexedUpTo = b.revision
 	b.s.options.bulkStep("show")
 	b.s.publishHead(&head{b.revision, b.time, b.catalogue, b.s.head.Load().generations, m.NextNumber, b.hash})
 	b.s.tailer.notify()
@@ -611,7 +611,7 @@ func (b *bulk) writeFromLog(cause error) error {
 			return err
 		}
 	}
-	b.shown = b.revision
+	b.indexedUpTo = b.revision
 	b.s.tailer.notify()
 	return nil
 }

@@ -108,12 +108,12 @@ type checker struct {
 	graph     ID // the last one passed to keepsGraph, and the answer
 	graphKept bool
 
-	present keySums         // of the current statements
-	past    keySums         // of past intervals
-	kept    uint64          // past intervals that may still be read
-	numbers *extsort.Sorter // graph and number of numbered entries
-	counts  *keyCounter     // counted here, by catalogue key
-	lasts   uint64          // number of last changes
+	present       keySums         // of the current statements
+	past          keySums         // of past intervals
+	keptIntervals uint64          // past intervals that may still be read
+	numbers       *extsort.Sorter // graph and number of numbered entries
+	counts        *keyCounter     // counted here, by catalogue key
+	lasts         uint64          // number of last changes
 }
 
 func (c *checker) checkAll() error {
@@ -493,7 +493,7 @@ func (c *checker) checkHistory() error {
 		}
 		c.past.add(c.seed, q, key)
 		if Revision(to) > c.floor {
-			c.kept++
+			c.keptIntervals++
 		}
 		return nil
 	})

@@ -249,7 +249,7 @@ func (l *logExpectation) compareWithIndex(ended, whole bool) error {
 		got, want uint64
 	}{
 		{"statements", l.c.present.total().n, l.stand},
-		{"intervals of the past", l.c.kept, l.past},
+		{"intervals of the past", l.c.keptIntervals, l.past},
 		{"last changes", l.c.lasts, l.last},
 	} {
 		if n.got != n.want {

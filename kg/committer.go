@@ -72,7 +72,7 @@ func (s *Store) runUpdate(ctx context.Context, m Meta, fn func(*Tx) error) (Rece
 		return Receipt{}, err
 	}
 	if ctx.Err() != nil {
-		return Receipt{}, errGivenUp(ctx)
+		return Receipt{}, errUpdateCancelled(ctx)
 	}
 	if err := s.checkAdmission(ctx, m); err != nil {
 		return Receipt{}, err
@@ -119,7 +119,7 @@ func (s *Store) submitUpdate(u *update) (Receipt, error) {
 	case <-u.done:
 	case <-ctx.Done():
 		if u.taken.CompareAndSwap(false, true) {
-			return Receipt{}, errGivenUp(ctx)
+			return Receipt{}, errUpdateCancelled(ctx)
 		}
 		<-u.done // in progress: its result follows soon
 	}
@@ -172,7 +172,7 @@ func (s *Store) enqueueUpdate(u *update) error {
 	}
 }
 
-func errGivenUp(ctx context.Context) *Error {
+func errUpdateCancelled(ctx context.Context) *Error {
 	return Errorf(CodeTimeout, "the update was cancelled: %w", ctx.Err())
 }
 
@@ -193,19 +193,19 @@ func (s *Store) commitLoop() {
 	for {
 		select {
 		case u := <-s.queue:
-			if s.tempo.shouldGather(s.options.gatherFrom) {
+			if s.pacing.shouldGather(s.options.gatherFrom) {
 				runtime.Gosched() // callers that were just answered can queue their next update into this group
 			}
 			s.commitUpdates(s.collectGroup(u))
 			idle.Reset(flushIdle)
 		case err := <-s.appended:
-			s.landAhead(err)
+			s.finishAhead(err)
 			idle.Reset(flushIdle)
 		case fn := <-s.exclusive:
 			s.awaitAppend()
 			s.flushAll()
 			fn()
-			s.recently.forgetUpTo(s.head.Load().revision)
+			s.recentChanges.forgetUpTo(s.head.Load().revision)
 			idle.Reset(flushIdle)
 		case fn := <-s.between:
 			s.awaitAppend()
@@ -274,14 +274,14 @@ func (s *Store) startAppend(g *group) {
 	if ahead != nil {
 		next += len(ahead.updates) // their callers are about to be answered and may queue more
 		if err := <-s.appended; err != nil {
-			s.landAhead(err)
+			s.finishAhead(err)
 			failAll(g.updates, s.refusalError()) // nothing of it is written
 			s.answerCallers(g)
 			return
 		}
 		s.ahead = nil
 	}
-	if s.tempo.shouldOverlap(next, s.options.overlapFrom) {
+	if s.pacing.shouldOverlap(next, s.options.overlapFrom) {
 		s.ahead = g
 		go func() { s.appended <- g.appendToLog() }() // the committer receives the result before it ends
 	}
@@ -296,11 +296,11 @@ func (s *Store) startAppend(g *group) {
 // awaitAppend waits until no group is ahead.
 func (s *Store) awaitAppend() {
 	if s.ahead != nil {
-		s.landAhead(<-s.appended)
+		s.finishAhead(<-s.appended)
 	}
 }
 
-func (s *Store) landAhead(err error) {
+func (s *Store) finishAhead(err error) {
 	g := s.ahead
 	s.ahead = nil
 	s.finishAppend(g, err)
@@ -309,7 +309,7 @@ func (s *Store) landAhead(err error) {
 // finishAppend makes an appended group visible and answers its updates, or fails them with
 // err.
 func (s *Store) finishAppend(g *group, err error) {
-	s.tempo.noteAppended(g.took)
+	s.pacing.noteAppended(g.appendTime)
 	switch {
 	case err != nil:
 		s.writeFailed(g, err)
@@ -476,7 +476,7 @@ func (s *Store) logFreeSpace(full bool, free uint64) {
 // traces of its execution are discarded.
 func (s *Store) failForSpace(g *group, err error) {
 	s.met = index.RecentTerms{}
-	s.recently.forgetUpTo(s.head.Load().revision)
+	s.recentChanges.forgetUpTo(s.head.Load().revision)
 	s.log.Warn("updates are refused: the volume is too full for the log", "updates", len(g.updates), "error", err)
 	for _, u := range g.updates {
 		if u.err == nil {

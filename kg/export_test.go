@@ -250,6 +250,6 @@ func (o Options) WithTailBytes(bytes int) Options {
 }
 
 // Aside is the temporary directory of a read-only store's index, "" for none.
-const AsideGrace = asideGrace
+const AsideGrace = temporaryIndexGrace
 
-func (s *Store) Aside() string { return s.aside }
+func (s *Store) Aside() string { return s.temporaryIndex }

@@ -45,7 +45,7 @@ type group struct {
 	freesOnly bool
 
 	began, executed, appended, applied time.Time
-	took                               time.Duration // duration of the append
+	appendTime                         time.Duration // duration of the append
 }
 
 // newGroup begins a group on top of all commits and of the group ahead. Only the committer
@@ -181,7 +181,7 @@ func (g *group) executeAll(updates []*update) {
 		switch {
 		case !u.taken.CompareAndSwap(false, true): // its caller gave up
 		case u.ctx.Err() != nil:
-			u.err = errGivenUp(u.ctx)
+			u.err = errUpdateCancelled(u.ctx)
 		case g.refusal != nil && !(u.freesSpace && g.freesOnly):
 			u.err = g.refusal
 		case !u.patient && time.Since(u.queuedAt) > s.options.QueueTime:
@@ -197,7 +197,7 @@ func (g *group) executeAll(updates []*update) {
 	clear(s.scratch.undo[:cap(s.scratch.undo)])
 	g.w.Overlay.Undo, s.scratch.terms = nil, len(g.w.Dictionary.Fresh.Order)
 	g.executed = time.Now()
-	s.tempo.noteExecuted(len(g.updates), g.executed.Sub(g.began))
+	s.pacing.noteExecuted(len(g.updates), g.executed.Sub(g.began))
 }
 
 // laterBytes is the size up to which an entry is encoded just before the append, perhaps
@@ -228,8 +228,8 @@ func (g *group) appendToLog() error {
 		err = s.options.afterAppend()
 	}
 	g.appended = time.Now()
-	g.took = g.appended.Sub(began)
-	s.measures.append.observeDuration(g.took)
+	g.appendTime = g.appended.Sub(began)
+	s.measures.append.observeDuration(g.appendTime)
 	if err != nil {
 		return err
 	}
@@ -390,7 +390,7 @@ func (g *group) addCommit(u *update, tx *Tx) (Receipt, error) {
 	g.revision, g.time = c.Revision, c.Time
 	g.commits = append(g.commits, c)
 	if g.s.options.Verifier != nil {
-		g.s.recently.addCommit(c)
+		g.s.recentChanges.addCommit(c)
 	}
 	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return base.IsControlGraph(ch.Quad.Graph) })
 	g.entries = append(g.entries, entry)

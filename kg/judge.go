@@ -170,7 +170,7 @@ func (g *group) isOvertaken(u *update, tx *Tx) (by uint64, overtaken bool) {
 			return maphash.Comparable(base.DependencySeed, subject), true
 		}
 	}
-	by, changed := s.recently.changedAfter(j.depends, j.revision)
+	by, changed := s.recentChanges.changedAfter(j.depends, j.revision)
 	if tx.replaced != nil {
 		// A large judgement is not repeated only because many commits came since: the log
 		// tells whether they changed one of its dependencies.
@@ -221,9 +221,9 @@ func (j *judgedUpdate) skipUnjudged(changes []Change) []Change {
 
 // rejudging is the state of an update between its judgements.
 type rejudging struct {
-	store *Store
-	turn  *queuedUpdate // nil before it is overtaken
-	made  int           // judgements so far
+	store      *Store
+	turn       *queuedUpdate // nil before it is overtaken
+	judgements int           // judgements so far
 }
 
 func (s *Store) newRejudging() rejudging { return rejudging{store: s} }
@@ -232,8 +232,8 @@ func (s *Store) newRejudging() rejudging { return rejudging{store: s} }
 // change that overtook it, 0 if unknown. Updates overtaken by the same change, such as writes
 // to a hot subject, take turns instead of overtaking each other again.
 func (r *rejudging) waitTurn(ctx context.Context, by uint64) error {
-	if r.made++; r.made >= MaxJudgements {
-		return errAlwaysOvertaken()
+	if r.judgements++; r.judgements >= MaxJudgements {
+		return errTooManyJudgements()
 	}
 	keys := []uint64{}
 	if r.turn != nil {
@@ -252,7 +252,7 @@ func (r *rejudging) waitTurn(ctx context.Context, by uint64) error {
 	case <-r.store.stop:
 		return base.ErrClosed()
 	case <-ctx.Done():
-		return errGivenUp(ctx)
+		return errUpdateCancelled(ctx)
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func (r *rejudging) endTurn() {
 	}
 }
 
-func errAlwaysOvertaken() *Error {
+func errTooManyJudgements() *Error {
 	e := Errorf(CodeOverloaded, "the update was judged %d times, and each time another commit changed an input of the verdict", MaxJudgements)
 	e.RetryAfter = time.Second
 	e.Hint = "retry later, or change fewer subjects at a time"
@@ -375,7 +375,7 @@ func (r *recentChanges) addCommit(c *Commit) {
 func changedIn(ctx context.Context, depends []uint64, after, newest Revision, commit func(Revision) (*Commit, error)) (which uint64, changed bool, err error) {
 	for r := after + 1; r <= newest && len(depends) > 0; r++ {
 		if ctx.Err() != nil {
-			return 0, false, errGivenUp(ctx)
+			return 0, false, errUpdateCancelled(ctx)
 		}
 		c, err := commit(r)
 		if CodeOf(err) == CodeRevisionGone || err == nil && c.Replaced != nil {

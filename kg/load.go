@@ -78,7 +78,7 @@ func (s *Store) loadQuads(ctx context.Context, m Meta, quads iter.Seq2[Quad, err
 		return LoadReport{}, err
 	}
 	if ctx.Err() != nil {
-		return LoadReport{}, errGivenUp(ctx)
+		return LoadReport{}, errUpdateCancelled(ctx)
 	}
 	if s.options.ReadOnly {
 		return LoadReport{}, errOpenedReadOnly()
@@ -232,17 +232,17 @@ func (l *load) receiveBatch() (b batch, more bool, err error) {
 	select {
 	case b, more = <-l.batches:
 		if !more && l.ctx.Err() != nil {
-			err = l.errGivenUp()
+			err = l.errCancelled()
 		}
 		return b, more, err
 	case <-l.ctx.Done():
-		return b, false, l.errGivenUp()
+		return b, false, l.errCancelled()
 	case <-l.s.stop:
 		return b, false, base.ErrClosed()
 	}
 }
 
-func (l *load) errGivenUp() *Error {
+func (l *load) errCancelled() *Error {
 	return Errorf(CodeTimeout, "the load was cancelled: %w", l.ctx.Err())
 }
 
@@ -312,7 +312,7 @@ func (l *load) enqueueUpdate(u *update) error {
 		case <-moved:
 		case <-retry.C:
 		case <-l.ctx.Done():
-			return l.errGivenUp()
+			return l.errCancelled()
 		}
 		retry.Stop()
 	}
@@ -405,7 +405,7 @@ func (l *load) loadBulk() (err error) {
 	case <-l.s.stop:
 		return base.ErrClosed()
 	case <-l.ctx.Done():
-		return l.errGivenUp()
+		return l.errCancelled()
 	}
 }
 
@@ -454,7 +454,7 @@ func (s *Store) LoadedUpTo(ctx context.Context, principal AgentID, session strin
 	progress := s.newProgress("looking for the load in the log", uint64(newest-oldest+1))
 	for r := newest; r >= oldest && r > 0; r-- {
 		if ctx.Err() != nil {
-			return "", 0, errGivenUp(ctx)
+			return "", 0, errUpdateCancelled(ctx)
 		}
 		c, err := s.readEntryHead(r)
 		if err != nil {

@@ -27,8 +27,8 @@ import (
 // built in a temporary directory.
 const maxTailBytes = 128 << 20
 
-// asideName is the prefix of that directory's name.
-const asideName = "koine-index-"
+// temporaryIndexPrefix is the prefix of that directory's name.
+const temporaryIndexPrefix = "koine-index-"
 
 var errTailTooLong = errors.New("the log has more commits beyond it than fit in memory")
 
@@ -81,7 +81,7 @@ func openDirectoryReadOnly(path string) (*datadir.Directory, error) {
 
 // readsInPlace reports whether a read-only store reads the directory's own index, without changing
 // it.
-func (s *Store) readsInPlace() bool { return s.options.ReadOnly && s.aside == "" }
+func (s *Store) readsInPlace() bool { return s.options.ReadOnly && s.temporaryIndex == "" }
 
 // useTemporaryIndex builds the index of a read-only store in a temporary directory.
 func (s *Store) useTemporaryIndex() error {
@@ -89,23 +89,23 @@ func (s *Store) useTemporaryIndex() error {
 		return err
 	}
 	s.removeStaleIndexes()
-	dir, err := os.MkdirTemp("", asideName+"*")
+	dir, err := os.MkdirTemp("", temporaryIndexPrefix+"*")
 	if err == nil {
-		s.asideLock, err = lockTemporaryIndex(dir)
+		s.temporaryIndexLock, err = lockTemporaryIndex(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("the index cannot be used, and there is no place to build it: %w", err)
 	}
-	s.aside = dir
+	s.temporaryIndex = dir
 	return nil
 }
 
 func (s *Store) removeTemporaryIndex() error {
-	if s.aside == "" {
+	if s.temporaryIndex == "" {
 		return nil
 	}
-	dir, lock := s.aside, s.asideLock
-	s.aside, s.asideLock = "", nil
+	dir, lock := s.temporaryIndex, s.temporaryIndexLock
+	s.temporaryIndex, s.temporaryIndexLock = "", nil
 	return errors.Join(os.RemoveAll(dir), lock.Close())
 }
 
@@ -121,18 +121,18 @@ func lockTemporaryIndex(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// asideGrace is the age from which a temporary directory without a lock is removed: a process
+// temporaryIndexGrace is the age from which a temporary directory without a lock is removed: a process
 // creates it before it locks it.
-const asideGrace = time.Minute
+const temporaryIndexGrace = time.Minute
 
 // removeStaleIndexes removes the temporary directories of processes that were killed.
 func (s *Store) removeStaleIndexes() {
-	left, err := filepath.Glob(filepath.Join(os.TempDir(), asideName+"*"))
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), temporaryIndexPrefix+"*"))
 	if err != nil {
 		return // the name of the directory makes the pattern malformed
 	}
 	for _, dir := range left {
-		if st, err := os.Lstat(dir); err != nil || !st.IsDir() || time.Since(st.ModTime()) < asideGrace {
+		if st, err := os.Lstat(dir); err != nil || !st.IsDir() || time.Since(st.ModTime()) < temporaryIndexGrace {
 			continue
 		}
 		lock, err := lockTemporaryIndex(dir)

@@ -108,7 +108,7 @@ func (s *Store) openBadger() error {
 }
 
 // indexPath returns the directory of the index.
-func (s *Store) indexPath() string { return cmp.Or(s.aside, s.dir.Join(datadir.IndexName)) }
+func (s *Store) indexPath() string { return cmp.Or(s.temporaryIndex, s.dir.Join(datadir.IndexName)) }
 
 // prepareIndex creates the directory of the index if necessary.
 func (s *Store) prepareIndex(path string) error {
@@ -176,7 +176,7 @@ func (s *Store) closeIndex() error {
 	db := s.db
 	s.db = nil
 	err := db.Close()
-	if s.options.ReadOnly || s.aside != "" {
+	if s.options.ReadOnly || s.temporaryIndex != "" {
 		return err
 	}
 	path := s.indexPath()
@@ -247,7 +247,7 @@ func (s *Store) catchUp(m index.Marker) error {
 	}
 	s.log.Info("applying the log to the index", "from", m.Revision+1, "to", last)
 	r := s.newReplay()
-	r.keeps = s.counted && s.aside == "" && !datadir.Exists(s.dir.Join(datadir.BuildingName))
+	r.keeps = s.counted && s.temporaryIndex == "" && !datadir.Exists(s.dir.Join(datadir.BuildingName))
 	err := s.replayWith(r, m.Revision+1, last)
 	s.replayed = uint64(s.head.Load().revision - m.Revision)
 	if CodeOf(s.noteDamage(err)) == CodeLogDamaged {

@@ -33,7 +33,7 @@ func newBusyStore(t *testing.T) *busyStore {
 	o := smallWhole()
 	o.Verifier = v
 	b.Store = openStore(t, t.TempDir(), o)
-	b.recently.most = 20
+	b.recentChanges.most = 20
 	return b
 }
 

@@ -37,7 +37,7 @@ const (
 	LimitReplacedDepends = "replacedDepends"
 )
 
-func (w *wholeReplacement) errDepends() error {
+func (w *wholeReplacement) errTooManyDependencies() error {
 	e := Errorf(CodeLimitExceeded, "the rules and shapes for the replacement of the graph %s depend on more than %d inputs (%s)", w.graph, w.s.options.replacedDepends, LimitReplacedDepends).At("graph")
 	e.Limit = LimitReplacedDepends
 	e.Hint = "Send it as updates, which are judged one by one, or reduce the rules and shapes that depend on unchanged statements."
@@ -68,8 +68,8 @@ type wholeReplacement struct {
 	charged uint64
 	// restated is the number of unchanged statements that get an assertion of the caller.
 	restated uint64
-	// stood means that the caller saw a statement of the old content.
-	stood bool
+	// sawStatement means that the caller saw a statement of the old content.
+	sawStatement bool
 
 	ahead []*pendingBatch
 }
@@ -208,7 +208,7 @@ func (w *wholeReplacement) replaceContent(read *replacement, next func() (Quad, 
 	if err := w.compareContent(); err != nil {
 		return false, err
 	}
-	w.report.Created = !w.stood
+	w.report.Created = !w.sawStatement
 	if w.report.Added == 0 && w.report.Removed == 0 {
 		return false, w.changeNothing()
 	}
@@ -229,7 +229,7 @@ func (w *wholeReplacement) replaceContent(read *replacement, next func() (Quad, 
 			return err == nil && !w.report.Replayed, err
 		}
 	}
-	return false, errAlwaysOvertaken()
+	return false, errTooManyJudgements()
 }
 
 // changeNothing answers a replacement without effect. Like an update, it makes an empty commit
@@ -293,7 +293,7 @@ func (w *wholeReplacement) checkExpected() error {
 			return err
 		}
 		if steps++; steps%index.PaceInterval == 0 && w.ctx.Err() != nil {
-			return errGivenUp(w.ctx)
+			return errUpdateCancelled(w.ctx)
 		}
 	}
 	if last > w.meta.ExpectedRevision {
@@ -491,8 +491,8 @@ func (w *wholeReplacement) compareContent() (err error) {
 	err = w.eachDifference(func(d *wholeDifference) error {
 		if !d.came {
 			w.before++
-			if !w.stood {
-				if w.stood, err = d.wasSeen(); err != nil {
+			if !w.sawStatement {
+				if w.sawStatement, err = d.wasSeen(); err != nil {
 					return err
 				}
 			}
@@ -620,7 +620,7 @@ func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) 
 	for steps := 1; was.Valid() || is.Valid(); steps++ {
 		if steps%index.PaceInterval == 0 {
 			if w.ctx.Err() != nil {
-				return errGivenUp(w.ctx)
+				return errUpdateCancelled(w.ctx)
 			}
 			if w.s.isStopping() {
 				return base.ErrClosed()
@@ -707,7 +707,7 @@ func (w *wholeReplacement) judgeDifference() (*judgedUpdate, error) {
 			return err
 		}
 		if len(j.depends)+len(v.Depends) > s.options.replacedDepends {
-			return w.errDepends()
+			return w.errTooManyDependencies()
 		}
 		j.depends = append(j.depends, dependencyHashes(v.Depends)...)
 		v.Depends, v.Own = nil, nil

@@ -49,11 +49,11 @@ type Snapshot struct {
 	hiddenPredicates sync.Map // [2]ID of predicate and graph → bool
 	// forgets reports graphs whose past is hidden from the principal, nil for none
 	// (Forgetter); forgot caches its answers. Removals after followed are visible.
-	forgets  func(graph Term) bool
-	forgot   sync.Map // ID → bool
-	followed Revision
-	mu       sync.Mutex
-	sources  []AgentID // guarded by mu
+	forgets         func(graph Term) bool
+	forgottenGraphs sync.Map // ID → bool
+	followed        Revision
+	mu              sync.Mutex
+	sources         []AgentID // guarded by mu
 	// local holds the terms behind the ids of LocalID, guarded by mu.
 	local map[ID]Term
 }

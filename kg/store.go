@@ -24,20 +24,20 @@ import (
 // Store is an open data directory: the log, the index derived from it, and the committer, the
 // one goroutine that writes both. All methods are safe for concurrent use.
 type Store struct {
-	options       Options
-	log           *slog.Logger
-	dir           *datadir.Directory
-	wal           *wal.Log
-	db            *badger.DB
-	aside         string   // temporary directory with the index of a read-only store; "" for none
-	asideLock     *os.File // held lock of aside
-	cache         *index.TermCache
-	accessCache   *accessCache
-	sealer        *sealer
-	tailer        *tailer
-	recentCommits recentCommits
-	steady        *steadyClock // nil without Options.History
-	names         names
+	options            Options
+	log                *slog.Logger
+	dir                *datadir.Directory
+	wal                *wal.Log
+	db                 *badger.DB
+	temporaryIndex     string   // temporary directory with the index of a read-only store; "" for none
+	temporaryIndexLock *os.File // held lock of aside
+	cache              *index.TermCache
+	accessCache        *accessCache
+	sealer             *sealer
+	tailer             *tailer
+	recentCommits      recentCommits
+	steady             *steadyClock // nil without Options.History
+	names              names
 
 	// head is the newest revision that readers see. It moves once the log and the index have
 	// it.
@@ -71,16 +71,16 @@ type Store struct {
 	// observers are written with mu held.
 	observers atomic.Pointer[[]*observer]
 	// judging is the context of all judgements.
-	judging    context.Context
-	endJudging context.CancelFunc
-	recently   recentChanges // used by the committer only, as the next four
-	scratch    scratch
-	met        index.RecentTerms
-	tempo      pacing
-	ahead      *group                // executed, and being appended to the log; nil for none
-	entry      *logentry.EntryWriter // of the append in progress
-	frames     wal.Frames            // entries of the append in progress
-	measures   measures              // written by the committer, read by Stats
+	judging       context.Context
+	endJudging    context.CancelFunc
+	recentChanges recentChanges // used by the committer only, as the next four
+	scratch       scratch
+	met           index.RecentTerms
+	pacing        pacing
+	ahead         *group                // executed, and being appended to the log; nil for none
+	entry         *logentry.EntryWriter // of the append in progress
+	frames        wal.Frames            // entries of the append in progress
+	measures      measures              // written by the committer, read by Stats
 
 	// door is read-locked to queue or prefetch an update, and locked to close the store, so
 	// that nothing is queued after the committer's last look and Badger is no longer read. It
