@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Right is what a graph's policy decides about.
+// Right is a kind of access to a graph, granted by its policy.
 type Right uint8
 
 // The rights (DESIGN 3.5).
@@ -21,19 +21,19 @@ const (
 	Manage
 )
 
-// Access decides who may do what with a graph. It is asked inside the scan,
-// inside the watch and inside the commit, so that no adapter can forget it. It
-// must be fast, safe for concurrent use, and answer from the newest policy.
+// Access decides the rights of principals on graphs. The store calls it within scans, watches
+// and commits, so that no adapter can forget it. It must be fast, safe for concurrent use, and
+// answer by the newest policies.
 type Access interface {
 	// Allowed tells whether the principal has the right in the graph, which is
 	// DefaultGraph, an IRI or a blank node.
 	Allowed(p Principal, graph Term, right Right) bool
 }
 
-// Hider is an Access that also hides single statements from those who may read
-// their graph. What is hidden is not there in any read: it is asked inside the
-// scan, the counts and the watch. The statements that it tells apart are those
-// for which counts are kept, so that these agree with what is scanned.
+// Hider is an Access that also hides single statements from principals that may read their
+// graph. Hidden statements are absent from all reads: the store calls it within scans, counts
+// and watches. It decides by predicate and graph, for which the catalogue has counts, so that
+// counts agree with scans.
 type Hider interface {
 	// Hides gives a function that tells whether the statements with a predicate in
 	// a graph are hidden from the principal; nil where nothing is. It is used for
@@ -41,8 +41,8 @@ type Hider interface {
 	Hides(p Principal) func(predicate, graph Term) bool
 }
 
-// Front is what an Access has in common that stands in front of another one, and
-// answers for some graphs itself: embed it, and have an Allowed that asks the other.
+// Front is the common part of an Access that wraps another one and decides about some graphs
+// itself: embed it, and write an Allowed that calls the wrapped Access for the others.
 type Front struct{ Access }
 
 // Version is that of the access behind it.
@@ -57,7 +57,8 @@ func (f Front) Hides(p Principal) func(predicate, graph Term) bool { return Hidd
 // Forgets passes on what the access behind it forgets.
 func (f Front) Forgets(p Principal) func(graph Term) bool { return Forgetful(f.Access, p) }
 
-// Hidden is what an Access hides from the principal, nil for nothing.
+// Hidden returns the predicate that reports statements hidden from the principal, nil for
+// none.
 func Hidden(a Access, p Principal) func(predicate, graph Term) bool {
 	if h, ok := a.(Hider); ok {
 		return h.Hides(p)
@@ -76,8 +77,8 @@ func (AllowAll) Version() *atomic.Uint64 { return &noPolicies }
 
 var noPolicies atomic.Uint64
 
-// OwnGraphPrefix begins the IRI of every graph that koine keeps for itself.
-// The default view leaves these graphs out.
+// OwnGraphPrefix is the prefix of the IRIs of koine's own graphs. The default view leaves
+// them out.
 const OwnGraphPrefix = "urn:koine:graph:"
 
 // ProposalGraphPrefix begins the IRI of the graph of each proposal, PendingGraphPrefix
@@ -87,40 +88,39 @@ const (
 	PendingGraphPrefix  = OwnGraphPrefix + "pending:"
 )
 
-// JournalGraphPrefix begins the IRI of the graphs of koine's own that only
-// record: messages, receipts, events. Nothing is decided by what they hold, so
-// commits that touch no other graph of koine's are not told to
-// Options.OnSystemChange, and share their group with others.
+// JournalGraphPrefix is the prefix of the IRIs of journals: koine's own graphs that only
+// record, such as messages, receipts and events. No decision depends on them, so commits
+// that touch no other system graph are not passed to Options.OnSystemChange, and share a
+// group with others.
 const JournalGraphPrefix = OwnGraphPrefix + "journal:"
 
-// SystemGraph holds koine's own settings.
+// SystemGraph holds koine's settings.
 var SystemGraph = IRI(OwnGraphPrefix + "system")
 
-// ShapesGraph holds the shapes that updates are judged by. Everybody reads it.
+// ShapesGraph holds the shapes that updates are checked against. Everybody may read it.
 var ShapesGraph = IRI(OwnGraphPrefix + "shapes")
 
-// OwnVocabulary begins the IRI of every property and class that has a meaning to
-// koine itself. The prefix koine: stands for it.
+// OwnVocabulary is the prefix of the IRIs of koine's own properties and classes. Its short
+// name is koine:.
 const OwnVocabulary = "urn:koine:vocab:"
 
-// Sequence is the property that numbers what stands in a journal: 1, 2, 3 …
-// Statements of it are also kept in the order of their numbers, graph by graph.
+// Sequence is the property that numbers the entries of a journal: 1, 2, 3 … The index also
+// has its statements in the order of their numbers, graph by graph.
 var Sequence = IRI(OwnVocabulary + "sequence")
 
-// Ordered is one of the properties by which what stands in a graph is found in an
-// order: their statements, too, are also kept in the order of their numbers, graph by
-// graph. What the numbers of one mean is for the package to say that writes them.
+// Ordered returns one of the properties whose statements the index also has in the order of
+// their numbers, graph by graph. The package that writes them defines their meaning.
 func Ordered(n uint8) Term { return IRI(orderedPrefix + strconv.Itoa(int(n))) }
 
 const orderedPrefix = OwnVocabulary + "ordered/"
 
-// Parts is the property of what the entry of a journal says. Of koine's own
-// statements these alone count for the share of their source (Options.MaxBacked):
-// they are what the entry takes, and go when it is taken back.
+// Parts is the property for the content of a journal's entry. Of the statements in koine's
+// own graphs only these count for the statement quota (Options.MaxSourceStatements): they
+// hold the entry's text, and are removed when it is evicted.
 var Parts = IRI(OwnVocabulary + "parts")
 
-// Evicted is the property of the entry of a journal whose content is no longer kept.
-// How many there are says which is the oldest that is.
+// Evicted is the property of a journal's entry whose content is no longer kept. Its count
+// gives the oldest entry with content.
 var Evicted = IRI(OwnVocabulary + "evicted")
 
 // CountsForQuota tells whether a statement counts for the share of its sources.
@@ -128,7 +128,7 @@ func CountsForQuota(predicate, graph Term) bool {
 	return !IsOwnGraph(graph) || predicate == Parts && strings.HasPrefix(graph.value, JournalGraphPrefix)
 }
 
-// IsOwnGraph tells whether koine keeps the graph for itself.
+// IsOwnGraph reports whether the graph is one of koine's own.
 func IsOwnGraph(graph Term) bool { return strings.HasPrefix(graph.value, OwnGraphPrefix) }
 
 // IsControlGraph tells whether something may be decided by what the graph holds: it is
@@ -137,20 +137,18 @@ func IsControlGraph(graph Term) bool {
 	return IsOwnGraph(graph) && !strings.HasPrefix(graph.value, JournalGraphPrefix)
 }
 
-// IsPendingGraph tells whether the graph holds what a proposal would add.
+// IsPendingGraph reports whether the graph holds the statements that a proposal would add.
 func IsPendingGraph(graph Term) bool { return strings.HasPrefix(graph.value, PendingGraphPrefix) }
 
-// Reserved tells whether the statement is one of koine's own: in one of its
-// graphs, with one of its properties, or of one of its classes. Only the domain
-// package that it belongs to writes it, with Tx.ApplyOwn.
+// Reserved reports whether the statement is one of koine's own: in one of its graphs, or with
+// one of its properties or classes. Only the package that owns it writes it, with Tx.ApplyOwn.
 func Reserved(q Quad) bool {
 	return IsOwnGraph(q.Graph) || strings.HasPrefix(q.Predicate.value, OwnVocabulary) ||
 		q.Predicate.value == RDFType && q.Object.kind == KindIRI && strings.HasPrefix(q.Object.value, OwnVocabulary)
 }
 
-// Doubts are the agents whose assertions do not count, each with the time from
-// which on: what it recorded then or later is not there for any read. Nil for
-// nobody; not changed once it is given out.
+// Doubts are the agents in quarantine, each with the time from which on its assertions do not
+// count: reads do not show those recorded then or later. Nil means none. It is read-only.
 type Doubts map[AgentID]time.Time
 
 // Excludes tells whether the assertion is one that does not count.
@@ -159,11 +157,10 @@ func (d Doubts) Excludes(a *Assertion) bool {
 	return doubted && !a.Time.Before(since)
 }
 
-// Distrust knows whose assertions do not count. The newest doubts decide, also
-// for reads of the past and of the log. They are about what agents say of the
-// world: koine's own graphs (policies, proposals, records of agents) are not a
-// matter of belief, and stay as they are. Nothing is removed: who is trusted again
-// is read again. It must be fast and safe for concurrent use.
+// Distrust returns the agents in quarantine. The newest state applies, also to reads of the
+// past and of the log. It does not apply to koine's own graphs, such as policies, proposals
+// and records of agents. Nothing is removed: ending the quarantine makes the assertions
+// visible again. It must be fast and safe for concurrent use.
 type Distrust interface {
 	// Doubted is asked once for each read, and for each assertion that a watcher
 	// looks at.
@@ -193,16 +190,15 @@ func (v *View) ApplyDistrust(d Distrust) error {
 	return nil
 }
 
-// Forgetter is an Access under which what is taken away from a graph is gone for
-// some of those who read it: of such a graph they see what stands, and nothing
-// that no longer does, whichever revision they read and wherever they begin to
-// read the log. It is asked inside the scan and the watch, and only about the
-// past: reads of what stands cost nothing for it.
+// Forgetter is an Access that hides the past of some graphs from some of their readers. Such a
+// reader sees the current statements and none that are gone, at whichever revision it reads
+// and wherever it begins to read the log. Scans and watches call it for the past only: reads
+// of current statements cost nothing more.
 //
-// Who follows the graph is told what goes while it does, because it could read
-// that until then: see Watcher.View. One that comes back to a position before
-// something went that it may have been told of gets CodeAccessChanged, and reads
-// anew; in a history there is neither that it came nor that it went.
+// A watcher of such a graph is told of removals while it watches, because it could read the
+// statements until then: see Watcher.View. A watcher that resumes before a removal that it may
+// not know of gets CodeAccessChanged and reads a new snapshot. A history shows neither the
+// addition nor the removal.
 type Forgetter interface {
 	// Forgets gives a function that tells whether the past of a graph is kept from
 	// the principal; nil where that of none is. It must not change its answers, and
@@ -218,15 +214,13 @@ func Forgetful(a Access, p Principal) func(graph Term) bool {
 	return nil
 }
 
-// VersionedAccess is an Access whose answers can be kept from one read to the
-// next, so that a read of many graphs asks about none of them again.
+// VersionedAccess is an Access whose decisions may be cached from one read to the next.
 //
-// Its answers for Read depend on nothing of the principal but ID, Method and
-// Roles, and stay what they are for as long as the version does; those for graphs
-// of koine's own may change at any time and are never kept. Who changes the
-// answers first lets Allowed give the new ones and then moves the version on,
-// never back, and before the commit that changed them is shown to any reader
-// (OnSystemChange is such a time).
+// Its decisions on Read depend on the principal's ID, Method and Roles only, and do not change
+// while the version stays; those on koine's own graphs may change at any time and are not
+// cached. To change a decision, first make Allowed return the new one, then increase the
+// version, before the commit that caused the change becomes visible (OnSystemChange is such a
+// moment).
 type VersionedAccess interface {
 	Access
 	// Version is the counter of the versions, always the same one; nil when
@@ -234,8 +228,8 @@ type VersionedAccess interface {
 	Version() *atomic.Uint64
 }
 
-// VersionOf is the version of an Access, for one that adds to it and keeps to the
-// same rules; nil when it has none.
+// VersionOf returns the version of an Access, for an Access that wraps it and keeps the same
+// rules; nil if it has none.
 func VersionOf(a Access) *atomic.Uint64 {
 	if v, ok := a.(VersionedAccess); ok {
 		return v.Version()

@@ -1,7 +1,6 @@
 package base
 
-// Class is a group of codes that callers handle alike. A protocol maps the classes to
-// its own errors, and beside them the few codes that it tells apart.
+// Class is a group of codes that callers handle alike: see Code.Class.
 type Class uint8
 
 // The classes.

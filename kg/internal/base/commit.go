@@ -16,8 +16,8 @@ const (
 	MaxReferenceBytes      = 1 << 10 // task, session, message
 )
 
-// Commit is an accepted update: what changed, and who, when and why. Not to be
-// changed by who gets it.
+// Commit is an accepted update in the log: its changes, the principal, the time and the
+// reason. It is read-only.
 type Commit struct {
 	Revision  Revision
 	Time      time.Time // UTC, milliseconds; never before that of an earlier commit
@@ -48,7 +48,7 @@ type Commit struct {
 	Written *WrittenGeneration
 }
 
-// GraphReplacement is the exchange of a whole graph's content.
+// GraphReplacement is the replacement of a whole graph's content.
 type GraphReplacement struct {
 	Graph Term
 	// Before is how many statements the graph held, Statements how many it holds from
@@ -107,8 +107,8 @@ func (s *WrittenStatement) Quad(graph Term) Quad {
 	return Quad{s.Subject, s.Predicate, s.Object, graph}
 }
 
-// Change is one effect inside a commit. The log holds atomic changes, Add and
-// Remove; a reader sees the add of a Replace with what it removed.
+// Change is one effect of a commit. The log has atomic changes, Add and Remove; a reader sees
+// the Add of a Replace together with the statements removed by it.
 type Change struct {
 	Op   Op
 	Quad Quad
@@ -177,12 +177,11 @@ func SortedShares(shares map[AgentID]int64) (out []SourceShare) {
 
 type SubjectInGraph struct{ Graph, Subject ID }
 
-// Dependency is something that a verdict was made from. The verdict is good for
-// as long as no commit changes it. It is one of
-//   - a statement with this Node as its subject and this Predicate, or, where
-//     Predicate is zero, with any;
-//   - with Inverse, one with this Node as its object and this Predicate;
-//   - with Graph, which is one of koine's own, any statement in it.
+// Dependency is an input of a verdict, which holds until a commit changes one. It is one of
+//   - the statements with this Node as their subject and this Predicate, or any predicate if
+//     Predicate is zero;
+//   - with Inverse, those with this Node as their object and this Predicate;
+//   - with Graph, one of koine's own, all statements in it.
 type Dependency struct {
 	Node, Predicate Term
 	Inverse         bool

@@ -9,65 +9,65 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// Code says what kind of failure an Error is. Codes are the one vocabulary of
-// failures in koine: adapters turn them into their protocol's own by one table
-// each, and clients see them as `reason`. The list only ever grows.
+// Code classifies an Error. Codes are koine's common vocabulary of failures: each adapter maps
+// them to its protocol with one table, and clients see them as `reason`. Codes are only ever
+// added.
 type Code string
 
 // The codes.
 const (
-	CodeInternal            Code = "INTERNAL"             // a fault of ours; details belong in the log only
-	CodeInvalid             Code = "INVALID"              // the request itself is wrong
-	CodeLimitExceeded       Code = "LIMIT_EXCEEDED"       // a named bound was passed
-	CodeBudgetExceeded      Code = "BUDGET_EXCEEDED"      // the budget that the caller set does not reach
-	CodeNotFound            Code = "NOT_FOUND"            // absent, or not to be seen
-	CodeGraphNotFound       Code = "GRAPH_NOT_FOUND"      // absent, or not to be seen, said of a graph
-	CodePermissionDenied    Code = "PERMISSION_DENIED"    // it may be seen but not done
-	CodeSourceForbidden     Code = "SOURCE_FORBIDDEN"     // acting for an agent without the right to
+	CodeInternal            Code = "INTERNAL"             // a fault of koine; the details belong in the log only
+	CodeInvalid             Code = "INVALID"              // the request is invalid
+	CodeLimitExceeded       Code = "LIMIT_EXCEEDED"       // a bound was exceeded: Error.Limit
+	CodeBudgetExceeded      Code = "BUDGET_EXCEEDED"      // the caller's budget is too small
+	CodeNotFound            Code = "NOT_FOUND"            // absent or not visible
+	CodeGraphNotFound       Code = "GRAPH_NOT_FOUND"      // the graph is absent or not visible
+	CodePermissionDenied    Code = "PERMISSION_DENIED"    // visible, but not permitted
+	CodeSourceForbidden     Code = "SOURCE_FORBIDDEN"     // acting for an agent without the right to do so
 	CodeReserved            Code = "RESERVED"             // koine's own vocabulary, changed by its own calls only
 	CodeConstraintViolation Code = "CONSTRAINT_VIOLATION" // refused by verification
 	CodeRevisionConflict    Code = "REVISION_CONFLICT"    // changed since the expected revision
 	CodeIdempotencyConflict Code = "IDEMPOTENCY_CONFLICT" // the key was used with other content
-	CodeOverloaded          Code = "OVERLOADED"           // a queue is full: try again after RetryAfter
-	CodeTimeout             Code = "TIMEOUT"              // a time bound was passed
-	CodeDiskFull            Code = "DISK_FULL"            // below the reserve of free space; reads go on
-	CodeOutcomeUnknown      Code = "OUTCOME_UNKNOWN"      // the store failed while writing; ask again with the same key
-	CodeReadOnly            Code = "READ_ONLY"            // the store takes no updates until it is reopened
-	CodeLogDamaged          Code = "LOG_DAMAGED"          // the log does not hold what it must; opened read-only
-	CodeDataDirInUse        Code = "DATA_DIR_IN_USE"      // another process has the data directory
+	CodeOverloaded          Code = "OVERLOADED"           // a queue is full: retry after RetryAfter
+	CodeTimeout             Code = "TIMEOUT"              // a time limit was exceeded
+	CodeDiskFull            Code = "DISK_FULL"            // less free space than the reserve; reads still work
+	CodeOutcomeUnknown      Code = "OUTCOME_UNKNOWN"      // the store failed while writing: retry with the same key
+	CodeReadOnly            Code = "READ_ONLY"            // the store accepts no updates until it is reopened
+	CodeLogDamaged          Code = "LOG_DAMAGED"          // the log is damaged; opened read-only
+	CodeDataDirInUse        Code = "DATA_DIR_IN_USE"      // another process uses the data directory
 	CodeFormatUnknown       Code = "FORMAT_UNKNOWN"       // written by a newer koine, or not by koine
-	CodeCursorForeign       Code = "CURSOR_FOREIGN"       // of another store, query, view or caller, or changed
-	CodeCursorGone          Code = "CURSOR_GONE"          // its revision can no longer be read
-	CodePositionGone        Code = "POSITION_GONE"        // of another log, or the log there was trimmed
-	CodeRevisionGone        Code = "REVISION_GONE"        // older than the history that is kept
-	CodeRevisionAhead       Code = "REVISION_AHEAD"       // newer than the newest
-	CodeResync              Code = "RESYNC"               // a watcher cannot go on from where it is
+	CodeCursorForeign       Code = "CURSOR_FOREIGN"       // altered, or of another store, query, view or caller
+	CodeCursorGone          Code = "CURSOR_GONE"          // its revision is no longer readable
+	CodePositionGone        Code = "POSITION_GONE"        // of another log, or the log was cut there
+	CodeRevisionGone        Code = "REVISION_GONE"        // older than the history kept
+	CodeRevisionAhead       Code = "REVISION_AHEAD"       // newer than the newest revision
+	CodeResync              Code = "RESYNC"               // a watcher cannot continue: read a new snapshot
 	CodeClosed              Code = "CLOSED"               // the store was closed
-	CodeUnauthenticated     Code = "UNAUTHENTICATED"      // no valid credential, or it has ended
-	CodeRateLimited         Code = "RATE_LIMITED"         // more than the caller's share: try again after RetryAfter
-	CodeAccessChanged       Code = "ACCESS_CHANGED"       // what the caller may see is no longer what it was: read anew
-	CodeAlignmentViolation  Code = "ALIGNMENT_VIOLATION"  // a rule of the operator's refuses what was asked
-	CodeJudgeLimit          Code = "JUDGE_LIMIT"          // judging the update takes more than it may
-	CodeProposalClosed      Code = "PROPOSAL_CLOSED"      // it has been decided, was withdrawn, or has expired
-	CodeChannelNotFound     Code = "CHANNEL_NOT_FOUND"    // absent, or not to be seen, said of a channel
-	CodeVersionConflict     Code = "VERSION_CONFLICT"     // an entity is no longer of the version that the caller knows
-	CodeLastOwner           Code = "LAST_OWNER"           // nobody would be left who owns it
-	CodeScopeNotFound       Code = "SCOPE_NOT_FOUND"      // absent, or not to be seen, said of a scope
-	CodeScopeEnded          Code = "SCOPE_ENDED"          // nothing new comes into a scope that has ended
-	CodeChannelClosed       Code = "CHANNEL_CLOSED"       // it is read on, but takes no message any more
-	CodeNameTaken           Code = "NAME_TAKEN"           // another of the same scope has it
-	CodeNotMember           Code = "NOT_MEMBER"           // whom a message is addressed to takes no part in its channel
-	CodeNoRecipient         Code = "NO_RECIPIENT"         // nobody has the role that a message is addressed to
-	CodeMessageExpired      Code = "MESSAGE_EXPIRED"      // it is not answered or acknowledged any more
-	CodeTaskNotFound        Code = "TASK_NOT_FOUND"       // absent, or not to be seen, said of a task
-	CodeTaskEnded           Code = "TASK_ENDED"           // a task that has ended does not change any more
-	CodeAgentNotFound       Code = "AGENT_NOT_FOUND"      // nobody takes tasks under the name
-	CodeContentType         Code = "CONTENT_TYPE"         // of a kind that an agent can do nothing with
-	CodeUnknownPrefix       Code = "UNKNOWN_PREFIX"       // a name with neither a registered prefix nor a known URI scheme
+	CodeUnauthenticated     Code = "UNAUTHENTICATED"      // no valid credential, or an expired one
+	CodeRateLimited         Code = "RATE_LIMITED"         // more than the caller's rate: retry after RetryAfter
+	CodeAccessChanged       Code = "ACCESS_CHANGED"       // the caller's rights have changed: read a new snapshot
+	CodeAlignmentViolation  Code = "ALIGNMENT_VIOLATION"  // refused by a rule of the operator
+	CodeJudgeLimit          Code = "JUDGE_LIMIT"          // judging the update exceeds its limits
+	CodeProposalClosed      Code = "PROPOSAL_CLOSED"      // the proposal was decided or withdrawn, or has expired
+	CodeChannelNotFound     Code = "CHANNEL_NOT_FOUND"    // the channel is absent or not visible
+	CodeVersionConflict     Code = "VERSION_CONFLICT"     // an entity no longer has the caller's version
+	CodeLastOwner           Code = "LAST_OWNER"           // there would be no owner left
+	CodeScopeNotFound       Code = "SCOPE_NOT_FOUND"      // the scope is absent or not visible
+	CodeScopeEnded          Code = "SCOPE_ENDED"          // an ended scope accepts nothing new
+	CodeChannelClosed       Code = "CHANNEL_CLOSED"       // the channel is readable and accepts no messages
+	CodeNameTaken           Code = "NAME_TAKEN"           // another one in the scope has the name
+	CodeNotMember           Code = "NOT_MEMBER"           // the recipient is not a member of the channel
+	CodeNoRecipient         Code = "NO_RECIPIENT"         // no member has the role addressed
+	CodeMessageExpired      Code = "MESSAGE_EXPIRED"      // the message can no longer be answered or acknowledged
+	CodeTaskNotFound        Code = "TASK_NOT_FOUND"       // the task is absent or not visible
+	CodeTaskEnded           Code = "TASK_ENDED"           // a task that has ended does not change
+	CodeAgentNotFound       Code = "AGENT_NOT_FOUND"      // no agent of this name accepts tasks
+	CodeContentType         Code = "CONTENT_TYPE"         // a content type that the agent does not support
+	CodeUnknownPrefix       Code = "UNKNOWN_PREFIX"       // neither a registered prefix nor a known URI scheme
 )
 
-// Error is a failure with its code. Message is meant for the caller and holds
-// nothing that it may not see; Err is meant for the log.
+// Error is a failure with its code. Message is for the caller and contains only what it may
+// see; Err is for the log.
 type Error struct {
 	Code    Code
 	Message string
@@ -90,7 +90,7 @@ type Error struct {
 	Err            error
 }
 
-// Errorf makes an Error with a message. A %w verb sets what it wraps.
+// Errorf returns an Error with a message. A %w verb sets the wrapped error.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
@@ -121,8 +121,8 @@ func (e *Error) At(field string) *Error {
 	return &f
 }
 
-// CodeOf is the code of the first Error in err's chain, CodeInternal if there
-// is none, and "" for nil.
+// CodeOf returns the code of the first Error in err's chain, CodeInternal if there is none,
+// and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -134,8 +134,8 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// AsError is the first Error in err's chain; an error of another kind becomes
-// one with CodeInternal and a fixed message.
+// AsError returns the first Error in err's chain. Any other error becomes one with
+// CodeInternal and a fixed message.
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// ForeignIDPrefix begins the IRI under which an id is kept that is no IRI
-// itself: the protocols allow "a URI or unique identifier".
+// ForeignIDPrefix is the prefix of the IRI under which an id is stored that is not an IRI:
+// the protocols allow "a URI or unique identifier".
 const ForeignIDPrefix = "urn:koine:id:"
 
-// ResourceFromID is the resource that an id from outside names: an absolute
-// IRI, a blank node ("_:label"), or, reversibly, any other text.
-// Term.ExternalID gives the id back as it was sent.
+// ResourceFromID returns the resource for an id from outside: an absolute IRI, a blank node
+// ("_:label"), or, reversibly, any other text. Term.ExternalID returns the id.
 func ResourceFromID(id string) (Term, error) {
 	if id == "" {
 		return Term{}, Errorf(CodeInvalid, "an id cannot be empty")

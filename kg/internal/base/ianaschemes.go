@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// IsIANAScheme tells whether a name, in lower case, is in IANA's registry of URI
-// schemes, permanent, provisional or historical. Names with a full stop, which are
-// those of single products, are left out.
+// IsIANAScheme reports whether a name in lower case is in IANA's registry of URI schemes, as
+// permanent, provisional or historical. Names with a full stop, which belong to single
+// products, are left out.
 func IsIANAScheme(name string) bool {
 	_, ok := ianaSchemes()[name]
 	return ok

@@ -11,18 +11,17 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// ID stands for a term inside one store: fixed in size, comparable, and the
-// same after every rebuild. Small values are in the id itself. It means
-// nothing outside the store.
+// ID represents a term within one store: of fixed size, comparable, and the same after each
+// rebuild. Small values are encoded in the id itself. It means nothing outside the store.
 type ID = keys.ID
 
-// DefaultGraphID stands for DefaultGraph in every store.
+// DefaultGraphID is the id of DefaultGraph in every store.
 var DefaultGraphID = keys.DefaultGraph
 
-// IDQuad is a quad in ids.
+// IDQuad is a quad of ids.
 type IDQuad = keys.Quad
 
-// IDPattern selects quads: a zero ID stands for any.
+// IDPattern selects quads: a zero ID matches any.
 type IDPattern IDQuad
 
 // InlineID is the id of a term that needs no dictionary entry. A value is kept
@@ -92,9 +91,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// IntegerOf is the value of an id that holds an xsd:integer itself, as those do
-// that fit into 64 bits and are written in the canonical way. It spares the
-// term where only the number is wanted.
+// IntegerOf returns the value of an id that encodes an xsd:integer itself, as for canonical
+// values of 64 bits. It avoids decoding the term.
 func IntegerOf(id ID) (n int64, ok bool) { return id.Int(), id.Tag() == keys.TagInteger }
 
 // InlineTerm is the term that an id without a dictionary number holds.
@@ -245,9 +243,9 @@ func QuadParts(q *Quad, ids *IDQuad) [4]quadPart {
 // comes that far.
 const LocalNumbers = 1 << 63
 
-// MaxLocalTerms bounds the local ids of a snapshot. It is more than an operation of
-// GraphQL can name: two ends of each of 64 triples in each of 50 fields.
+// MaxLocalTerms bounds the local ids of a snapshot. One GraphQL operation can name fewer:
+// two ends of each of 64 triples in each of 50 fields.
 const MaxLocalTerms = 10_000
 
-// IsLocal tells whether LocalID made the id.
+// IsLocal reports whether the id is from Snapshot.LocalID.
 func IsLocal(id ID) bool { return id.IsNumbered() && id.Number() >= LocalNumbers }

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// ParseIRI checks that text is an absolute IRI (RFC 3987, section 2.2, as far
-// as RDF 1.1 Concepts, section 3.2, asks for) and gives its term. A text that
-// begins with "_:" is the blank node of that label.
+// ParseIRI validates an absolute IRI (RFC 3987, section 2.2, as far as RDF 1.1 Concepts,
+// section 3.2, requires) and returns its term. A text that begins with "_:" is a blank node
+// with that label.
 func ParseIRI(text string) (Term, error) {
 	t := IRI(text)
 	if label, ok := strings.CutPrefix(text, "_:"); ok {
@@ -16,7 +16,7 @@ func ParseIRI(text string) (Term, error) {
 	return t, t.Valid()
 }
 
-// IsAbsoluteIRI tells whether text can be used as an IRI as it is.
+// IsAbsoluteIRI reports whether text is a valid absolute IRI.
 func IsAbsoluteIRI(text string) bool { return validIRI(text) == nil }
 
 func validIRI(s string) error {

@@ -175,9 +175,9 @@ func isPrivateChar(r rune) bool {
 	return r >= 0xE000 && r <= 0xF8FF || r >= 0xF0000 && r <= 0xFFFFD || r >= 0x100000 && r <= 0x10FFFD
 }
 
-// FixIRI percent-encodes what stands in an IRI and may not (RFC 3987, section 3.1). What
-// that cannot mend, such as a missing scheme or a port of letters, stays as it is, and
-// Term.ValidNew refuses it. An IRI that is valid comes back unchanged.
+// FixIRI percent-encodes the characters that an IRI may not contain (RFC 3987, section 3.1).
+// It leaves other faults, such as a missing scheme or an invalid port, for Term.ValidNew to
+// refuse, and valid IRIs unchanged.
 func FixIRI(s string) string {
 	if plainIRI(s) {
 		return s

@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// LiteralFromJSON is the literal that a JSON value stands for. Numbers keep
-// their kind and all digits: one without fraction and exponent is an
-// xsd:integer, any other an xsd:double, unless datatype (an IRI or an "xsd:"
-// name; "" for none) says otherwise. A datatype must fit the value. lang is
-// for strings only.
+// LiteralFromJSON returns the literal for a JSON value. Numbers keep their kind and all
+// digits: one without fraction and exponent is an xsd:integer, any other an xsd:double, unless
+// datatype (an IRI, an "xsd:" name, or "") says otherwise. A datatype must fit the value. lang
+// is for strings only.
 func LiteralFromJSON(raw []byte, datatype, lang string) (Term, error) {
 	raw = bytes.TrimSpace(raw)
 	if name, ok := strings.CutPrefix(datatype, "xsd:"); ok {

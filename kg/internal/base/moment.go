@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Moment names a place in history: a revision or, where Time is set, a time,
-// which stands for the newest revision that was committed by then.
+// Moment is a point in history: a revision, or, if Time is set, the newest revision committed
+// by then.
 type Moment struct {
 	Revision Revision
 	Time     time.Time
 }
 
-// ParseMoment reads the number of a revision or an RFC 3339 time.
+// ParseMoment parses a revision number or an RFC 3339 time.
 func ParseMoment(text string) (Moment, error) {
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return Moment{Revision: Revision(n)}, nil

@@ -4,8 +4,7 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// Pattern selects statements: a zero Term stands for any. Graph may be
-// DefaultGraph.
+// Pattern selects statements: a zero Term matches any. Graph may be DefaultGraph.
 type Pattern struct {
 	Subject, Predicate, Object, Graph Term
 }

@@ -10,9 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// Prefixes are the short names of IRI namespaces that people may write in
-// place of them. Those of a store (Store.Prefixes) follow its log; all others stay as
-// they were made. They may be used concurrently.
+// Prefixes are short names of IRI namespaces. Those of a store (Store.Prefixes) follow its
+// log; others do not change. They are safe for concurrent use.
 type Prefixes struct{ table atomic.Pointer[prefixTable] }
 
 // prefixTable is one state of Prefixes, and never changes.
@@ -36,9 +35,9 @@ var BuiltinPrefixes = map[string]string{
 	"koine":   "urn:koine:vocab:",
 }
 
-// NewPrefixes registers the built-in prefixes and these, which win. A prefix
-// must be a name of letters, digits, "-", "_" and "." that is no URI scheme in
-// use, and its namespace an absolute IRI.
+// NewPrefixes returns the built-in prefixes with more, which override them. A prefix must be a
+// name of letters, digits, "-", "_" and "." that is not a URI scheme in use, and its namespace
+// an absolute IRI.
 func NewPrefixes(more map[string]string) (*Prefixes, error) {
 	for name, ns := range more {
 		if err := ValidPrefixOf(name, ns); err != nil {
@@ -89,8 +88,8 @@ func validPrefix(s string) bool {
 	return s != "_" && !IsScheme(s) && ValidScheme(strings.ReplaceAll(s, "_", "-"))
 }
 
-// IsScheme tells whether a name is one of the URI schemes in use that no prefix
-// may be called by. Those of a store are more: see Store.KnowsScheme.
+// IsScheme reports whether a name is a URI scheme that no prefix may have. A store may know
+// more: see Store.KnowsScheme.
 func IsScheme(name string) bool {
 	switch strings.ToLower(name) {
 	case "http", "https", "urn", "agent", "file", "mailto", "data", "did", "tag", "chan", "ws", "wss":
@@ -122,8 +121,7 @@ func (p *Prefixes) Resource(text string) (Term, error) {
 	return t, err
 }
 
-// BareNameError is the cause of the error about a name without a prefix where an IRI is
-// asked for.
+// BareNameError is the cause of the error for a name without a prefix in place of an IRI.
 type BareNameError struct{ Name string }
 
 func (e *BareNameError) Error() string { return "a name without a prefix: " + Clip(e.Name) }
@@ -150,7 +148,7 @@ func (p *Prefixes) All() []Prefix {
 	return out
 }
 
-// Prefix is a short name and the namespace IRI that it stands for.
+// Prefix is a short name with its namespace IRI.
 type Prefix struct{ Name, Namespace string }
 
 // PrefixesVersion of the file of kept prefixes.
@@ -182,5 +180,6 @@ func PrefixesSum(prefixes map[string]string) (string, error) {
 
 // Bounds of the names of a store.
 const (
+	// MaxKeptPrefixes bounds the registered prefixes, beside the built-in ones.
 	MaxKeptPrefixes = 1000 // prefixes beside the built-in ones
 )

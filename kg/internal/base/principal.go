@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Principal is who is calling.
+// Principal is the authenticated caller.
 type Principal struct {
 	ID    AgentID
 	Roles []string
@@ -23,12 +23,12 @@ type Principal struct {
 	Key string
 }
 
-// MethodLocal is that of who works on the data directory itself: whoever may open
-// its files may do everything.
+// MethodLocal is the Method of a principal that opens the data directory itself: access to
+// its files gives all rights.
 const MethodLocal = "local"
 
-// MethodOpen is that of a server without credentials, where callers say who they are
-// and everybody is an administrator.
+// MethodOpen is the Method on a server without credentials, on which callers choose their
+// name and everybody is an administrator.
 const MethodOpen = "open"
 
 // The roles that have a meaning to koine. The last three confine who has no other one:
@@ -36,18 +36,18 @@ const MethodOpen = "open"
 const (
 	RoleAdmin    = "admin"
 	RoleReviewer = "reviewer"
-	RoleReader   = "reader"  // reads what its agent may
+	RoleReader   = "reader"  // has the read rights of its agent
 	RoleMetrics  = "metrics" // reads the server's metrics
 	RoleBackup   = "backup"  // takes backups
 )
 
-// SystemPrincipal is koine itself where it reads and writes on its own behalf. It
-// never comes from outside.
+// SystemPrincipal returns the principal for reads and writes by koine itself. It never comes
+// from outside.
 func SystemPrincipal() Principal {
 	return Principal{ID: System, Roles: []string{RoleAdmin}, ActFor: []AgentID{Anybody}, Method: MethodLocal}
 }
 
-// Anybody, in Principal.ActFor, is every agent.
+// Anybody in Principal.ActFor stands for every agent.
 const Anybody AgentID = "*"
 
 // HasRole tells whether the principal has the role.
@@ -92,8 +92,8 @@ func (p Principal) CheckRead() error {
 	return Errorf(CodePermissionDenied, "a credential with no role but %s takes backups and does nothing else", RoleBackup)
 }
 
-// CommonRoles lists the roles of a principal whose rights are narrowed to those of a
-// further credential: those that both have. Who is confined by either stays confined.
+// CommonRoles returns the roles of a principal limited by a further credential: those that
+// both have. If either is confined, the result is.
 func CommonRoles(p, further Principal) []string {
 	out := slices.DeleteFunc(slices.Clone(p.Roles), func(role string) bool { return !slices.Contains(further.Roles, role) })
 	narrow := p
@@ -125,14 +125,14 @@ func (p *Principal) Normalise() {
 	}
 }
 
-// Anonymous is the caller that gave no name.
+// Anonymous is the agent of callers without a name.
 const Anonymous AgentID = "agent://anonymous"
 
-// System is koine itself, as the author of what no caller asked for.
+// System is koine itself, as the author of commits that no caller requested.
 const System AgentID = "agent://koine"
 
-// CanonicalAgent is the one spelling under which an agent id is stored,
-// compared and hashed: a bare id x and agent://x are the same agent.
+// CanonicalAgent returns the form in which an agent id is stored, compared and hashed: a bare
+// id x and agent://x are the same agent.
 func CanonicalAgent(id string) AgentID {
 	if id == "" || strings.Contains(id, ":") {
 		return AgentID(id)

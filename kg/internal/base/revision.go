@@ -10,20 +10,18 @@ import (
 // store before its first commit.
 type Revision uint64
 
-// Epoch tells one log from another. It is made when a data directory is
-// created or restored, so that positions and cursors of another log are
-// recognised.
+// Epoch identifies a log. A data directory gets a new one when it is created, restored or
+// erased from, so that positions and cursors of another log are recognised.
 type Epoch [16]byte
 
 func (e Epoch) String() string { return hex.EncodeToString(e[:]) }
 
-// EndOfCommit is the index of a position behind all changes of its commit.
+// EndOfCommit is the index of the position behind all changes of a commit.
 const EndOfCommit = math.MaxUint32
 
-// Position is where a reader stands in the log: behind the change with this
-// index in the commit of this revision. The zero Revision with EndOfCommit is
-// before the first commit. Outside it is an opaque token: Store.FormatPosition
-// and Store.ParsePosition.
+// Position is a place in the log: behind the change with this index in the commit of this
+// revision. Revision 0 with EndOfCommit is before the first commit. Clients see an opaque
+// token: Store.FormatPosition and Store.ParsePosition.
 type Position struct {
 	Epoch    Epoch
 	Revision Revision

@@ -7,19 +7,17 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// AgentID names who says or does something, in its canonical form
-// ("agent://x" for a bare id x; see CanonicalAgent).
+// AgentID names an agent in canonical form ("agent://x" for a bare id x; see CanonicalAgent).
 type AgentID string
 
-// Quad is what a statement says: subject, predicate, object, and the graph
-// that holds it. The graph is DefaultGraph, an IRI or a blank node; a zero Graph
-// in what is handed in means DefaultGraph.
+// Quad is the content of a statement: subject, predicate, object, and graph. The graph is
+// DefaultGraph, an IRI or a blank node; a zero Graph in arguments means DefaultGraph.
 type Quad struct {
 	Subject, Predicate, Object, Graph Term
 }
 
-// Assertion is one source's backing of a statement. A statement has at most
-// one assertion of each source.
+// Assertion is the claim of one source that a statement holds. A statement has at most one
+// assertion of each source.
 type Assertion struct {
 	Source AgentID
 	// Certainty is 0…1. Without one (HasCertainty false) the assertion is one
@@ -47,8 +45,7 @@ func (a Assertion) EffectiveCertainty() float64 {
 	return a.Certainty
 }
 
-// Statement is a quad with the assertions that back it, as far as the view
-// admits them: at least one. The slice is not to be changed.
+// Statement is a quad with its visible assertions, at least one. The slice is read-only.
 type Statement struct {
 	Quad
 	Assertions []Assertion
@@ -91,13 +88,12 @@ const (
 	MaxAgentIDBytes    = 1 << 10
 )
 
-// Op is what a patch asks for, and what a change is seen as.
+// Op is the operation of a patch or a change.
 type Op uint8
 
 // The operations (knowledge graph extension, section 3, PatchOperationType).
 const (
-	// Add asserts the statement for its source. Again: updates that source's
-	// assertion.
+	// Add asserts the statement for its source, or updates that source's assertion.
 	Add Op = iota + 1
 	// Remove takes the statement away with all its assertions, or, where the
 	// patch names a source, that source's assertion only: the statement lives

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind tells what a Term is.
+// Kind is the kind of a Term.
 type Kind uint8
 
 // The kinds of terms. The zero Kind is no term at all: in a Pattern it stands
@@ -36,13 +36,13 @@ const (
 	RDF           = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 	RDFType       = RDF + "type"
 	RDFLangString = RDF + "langString"
-	// RDFDirLangString is refused in what comes in: see Term.ValidNew.
+	// RDFDirLangString is refused in new statements: see Term.ValidNew.
 	RDFDirLangString = RDF + "dirLangString"
 	RDFSLabel        = "http://www.w3.org/2000/01/rdf-schema#label"
 )
 
-// MaxResourceBytes bounds an IRI and the label of a blank node (RDF 1.1 Concepts,
-// section 3, sets no bound of its own).
+// MaxResourceBytes bounds an IRI and the label of a blank node (RDF 1.1 Concepts, section
+// 3, sets no bound).
 const MaxResourceBytes = 512 << 10
 
 // Bounds of the lexical form of a literal. What a store takes is between
@@ -54,15 +54,14 @@ const (
 	MaxLiteralBytes     = 8 << 20
 )
 
-// MaxLiteralKindBytes bounds the datatype or the language tag of a literal. Each
-// is a key of the index, and a key beyond Badger's 64 KiB ends the process while
-// it is written, and again whenever the log is applied.
+// MaxLiteralKindBytes bounds the datatype and the language tag of a literal. Each is part
+// of an index key, and a key beyond Badger's 64 KiB ends the process when it is written,
+// and again at each replay of the log.
 const MaxLiteralKindBytes = 1 << 10
 
-// Term is an IRI, a blank node, a literal, or the name of the default graph
-// (RDF 1.1 Concepts, section 3). Terms are values: they compare with == and
-// serve as map keys. Two literals are the same term only when lexical form,
-// datatype and language tag are the same.
+// Term is an IRI, a blank node, a literal, or the name of the default graph (RDF 1.1 Concepts,
+// section 3). Terms are values: they compare with == and serve as map keys. Two literals are
+// equal if lexical form, datatype and language tag are.
 type Term struct {
 	kind  Kind
 	value string
@@ -93,17 +92,17 @@ func (t Term) ExplicitDatatype() string {
 	return t.literalKind
 }
 
-// DefaultGraph names the graph that has no name.
+// DefaultGraph names the graph without a name.
 var DefaultGraph = Term{kind: KindDefaultGraph}
 
-// IRI is the IRI term with the text given, which is not checked: see ParseIRI.
+// IRI returns the IRI term with this text, without validation: see ParseIRI.
 func IRI(text string) Term { return Term{kind: KindIRI, value: text} }
 
-// Blank is the blank node with this label, without "_:". Labels are unique in
-// a store: whoever reads a document gives its blank nodes labels of their own.
+// Blank returns the blank node with this label, without "_:". Labels are unique in a store: a
+// reader of documents must give their blank nodes new labels.
 func Blank(label string) Term { return Term{kind: KindBlank, value: label} }
 
-// String is a plain literal (xsd:string).
+// String returns a plain literal (xsd:string).
 func String(text string) Term { return Term{kind: KindLiteral, value: text} }
 
 // LiteralOfKind returns the literal with a lexical form whose literal kind is known: a
@@ -112,13 +111,13 @@ func LiteralOfKind(value, kind string) Term {
 	return Term{kind: KindLiteral, value: value, literalKind: kind}
 }
 
-// LangString is a literal with a language tag (BCP 47). Tags that differ in case only
+// LangString returns a literal with a language tag (BCP 47). Tags that differ only in case
 // give one term.
 func LangString(text, lang string) Term {
 	return Term{kind: KindLiteral, value: text, literalKind: Tagged(strings.ToLower(lang))}
 }
 
-// Typed is a literal with this lexical form and datatype IRI.
+// Typed returns a literal with this lexical form and datatype IRI.
 func Typed(lexical, datatype string) Term {
 	if datatype == XSDString {
 		datatype = ""
@@ -137,16 +136,16 @@ func Tagged(lang string) string {
 	return taggedWith + lang
 }
 
-// Integer is an xsd:integer literal.
+// Integer returns an xsd:integer literal.
 func Integer(n int64) Term { return Typed(strconv.FormatInt(n, 10), XSDInteger) }
 
-// Boolean is an xsd:boolean literal.
+// Boolean returns an xsd:boolean literal.
 func Boolean(b bool) Term { return Typed(strconv.FormatBool(b), XSDBoolean) }
 
-// Double is an xsd:double literal in the shortest form that reads back equal.
+// Double returns an xsd:double literal in the shortest form that parses to the same value.
 func Double(f float64) Term { return Typed(formatDouble(f), XSDDouble) }
 
-// DateTime is an xsd:dateTime literal in UTC with milliseconds where needed.
+// DateTime returns an xsd:dateTime literal in UTC, with milliseconds if they are not zero.
 func DateTime(t time.Time) Term { return Typed(formatDateTime(t), XSDDateTime) }
 
 // Kind says what the term is.

@@ -2,8 +2,7 @@ package base
 
 import "time"
 
-// TimeSpan is the time from From until before Until; a zero time leaves that end
-// open.
+// TimeSpan is the time from From until before Until; a zero time leaves that end open.
 type TimeSpan struct{ From, Until time.Time }
 
 // Contains tells whether the time is in the span.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// View says what a read sees. The zero View sees the newest revision of what
-// the anonymous caller may read.
+// View states the conditions of a read: the principal, the revision, and bounds on graphs and
+// assertions. The zero View reads the newest revision as the anonymous caller.
 type View struct {
 	Principal Principal
 	// At reads as of this revision; 0 means the newest.
@@ -43,7 +43,7 @@ type View struct {
 	Doubts Doubts // set where the view is read
 }
 
-// MaxBelieved bounds the sources that a view names.
+// MaxBelieved bounds the sources in a view.
 const MaxBelieved = 1024
 
 // AdmitsAll tells whether the view shows every assertion of a statement.
